@@ -1,0 +1,37 @@
+// What an operator costs. The compiler knows only this interface; the driver fills it with the
+// analytic model, a measured one (runtime/measure), or a fixed table.
+#pragma once
+
+#include "lang/core/op.h"
+#include "lang/core/result.h"
+
+#include <string>
+
+namespace tg {
+
+/// One operator with its types and attributes: all that a price may depend on.
+struct OpInstance {
+  OpKind op{};
+  AttrsId attrs;
+  llvm::ArrayRef<TypeId> operands; // none type where absent
+  TypeId result;
+  /// Bit i: operand i is known at load (weight-only), so the backend may have brought it into its
+  /// own layout for free.
+  uint32_t weight_operands = 0;
+};
+
+class CostModel {
+public:
+  virtual ~CostModel() = default;
+  /// "analytic:cpu", "measured:cpu", "file:costs.json": printed in reports.
+  virtual std::string name() const = 0;
+  /// Microseconds of one run, >= 0, infinity if no backend can run it. Deterministic: the same
+  /// instance has the same price as long as the model lives. Weight-only operators are not asked.
+  virtual double price(const Symbols& symbols, const OpInstance& instance) = 0;
+};
+
+/// Canonical text of an instance, the key of cost tables and databases:
+/// `conv2d(f32[1, 64, 56, 56], w f32[64, 64, 3, 3], none, none) {stride = [1, 1], ...}`.
+std::string instance_key(const Symbols& symbols, const OpInstance& instance);
+
+} // namespace tg

@@ -1,0 +1,159 @@
+// Reads ops.def into OpInfo rows, at compile time: a malformed row does not build.
+#include "lang/core/op.h"
+
+#include <llvm/ADT/StringSwitch.h>
+
+#include <charconv>
+
+namespace tg {
+
+namespace {
+
+constexpr std::string_view next_word(std::string_view& text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  size_t end = 0;
+  while (end < text.size() && text[end] != ' ') ++end;
+  std::string_view word = text.substr(0, end);
+  text.remove_prefix(end);
+  return word;
+}
+
+struct KindRow {
+  std::string_view name;
+  AttrKind kind;
+};
+constexpr KindRow kAttrKinds[] = {
+    {"int", AttrKind::integer}, {"bool", AttrKind::boolean},  {"float", AttrKind::real},
+    {"ints", AttrKind::ints},   {"floats", AttrKind::floats}, {"string", AttrKind::string},
+    {"type", AttrKind::type},   {"act", AttrKind::act},       {"pad", AttrKind::pad},
+    {"pair", AttrKind::pair},   {"axis", AttrKind::axis},     {"axes", AttrKind::axes},
+};
+
+/// Not constexpr: reaching it makes ops.def fail to compile, with `what` in the message.
+void malformed_ops_def(const char* what);
+void malformed_ops_def(const char*) {}
+
+consteval AttrKind attr_kind(std::string_view name) {
+  for (const KindRow& row : kAttrKinds)
+    if (row.name == name) return row.kind;
+  malformed_ops_def("unknown attribute kind");
+  return {};
+}
+
+consteval AttrInfo attr_info(std::string_view word) {
+  AttrInfo attr;
+  size_t colon = word.find(':');
+  size_t equals = word.find('=');
+  if (colon == std::string_view::npos)
+    malformed_ops_def("an attribute is name:kind or name:kind=default");
+  attr.name = word.substr(0, colon);
+  attr.required = equals == std::string_view::npos;
+  attr.kind = attr_kind(word.substr(colon + 1, attr.required ? word.npos : equals - colon - 1));
+  if (!attr.required) attr.default_text = word.substr(equals + 1);
+  return attr;
+}
+
+consteval OpInfo row(OpKind kind, std::string_view name, std::string_view operands,
+                     std::string_view attrs, ShapeRule shape, uint32_t traits, Work work,
+                     std::string_view doc) {
+  OpInfo info{
+      .kind = kind, .name = name, .shape = shape, .traits = traits, .work = work, .doc = doc};
+  for (std::string_view word = next_word(operands); !word.empty(); word = next_word(operands)) {
+    OperandInfo operand{.name = word};
+    operand.optional = word.back() == '?';
+    operand.variadic = word.back() == '*';
+    if (operand.optional || operand.variadic) operand.name.remove_suffix(1);
+    info.operand_rows[info.operand_count++] = operand;
+  }
+  for (std::string_view word = next_word(attrs); !word.empty(); word = next_word(attrs))
+    info.attr_rows[info.attr_count++] = attr_info(word);
+  return info;
+}
+
+constexpr OpInfo kOps[] = {
+#define TG_OP(kind, name, operands, attrs, shape, traits, work, doc)                               \
+  row(OpKind::kind, name, operands, attrs, ShapeRule::shape, traits, Work::work, doc),
+#include "lang/core/ops.def"
+};
+static_assert(std::size(kOps) == kOpCount);
+
+constexpr llvm::StringLiteral kActNames[] = {"none", "relu", "tanh", "sigmoid", "gelu"};
+
+llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
+
+} // namespace
+
+const OpInfo& op_info(OpKind kind) { return kOps[static_cast<size_t>(kind)]; }
+
+llvm::ArrayRef<OpInfo> all_ops() { return kOps; }
+
+std::optional<OpKind> find_op(llvm::StringRef name) {
+  for (const OpInfo& info : kOps)
+    if (ref(info.name) == name) return info.kind;
+  return std::nullopt;
+}
+
+int OpInfo::attr_slot(llvm::StringRef wanted) const {
+  for (size_t i = 0; i < attr_count; ++i)
+    if (ref(attr_rows[i].name) == wanted) return static_cast<int>(i);
+  return -1;
+}
+
+int OpInfo::operand_index(llvm::StringRef wanted) const {
+  for (size_t i = 0; i < operand_count; ++i)
+    if (ref(operand_rows[i].name) == wanted) return static_cast<int>(i);
+  return -1;
+}
+
+std::optional<Act> parse_act(llvm::StringRef name) {
+  for (size_t i = 0; i < std::size(kActNames); ++i)
+    if (kActNames[i] == name) return static_cast<Act>(i);
+  return std::nullopt;
+}
+
+llvm::StringRef act_name(Act act) { return kActNames[static_cast<size_t>(act)]; }
+
+std::optional<OpKind> act_op(Act act) {
+  switch (act) {
+  case Act::None: return std::nullopt;
+  case Act::Relu: return OpKind::Relu;
+  case Act::Tanh: return OpKind::Tanh;
+  case Act::Sigmoid: return OpKind::Sigmoid;
+  case Act::Gelu: return OpKind::Gelu;
+  }
+  return std::nullopt;
+}
+
+llvm::ArrayRef<llvm::StringRef> enum_members(AttrKind kind) {
+  static constexpr llvm::StringRef kActs[] = {"none", "relu", "tanh", "sigmoid", "gelu"};
+  static constexpr llvm::StringRef kPads[] = {"same", "valid"};
+  if (kind == AttrKind::act) return kActs;
+  if (kind == AttrKind::pad) return kPads;
+  return {};
+}
+
+Value default_value(const AttrInfo& attr) {
+  llvm::StringRef text = ref(attr.default_text);
+  int64_t number = 0;
+  switch (attr.kind) {
+  case AttrKind::integer:
+  case AttrKind::axis: (void)text.getAsInteger(10, number); return Value::of_int(number);
+  case AttrKind::boolean: return Value::of_bool(text == "true");
+  case AttrKind::real: {
+    double x = 0;
+    (void)text.getAsDouble(x);
+    return Value::of_float(x);
+  }
+  case AttrKind::pair: (void)text.getAsInteger(10, number); return Value::of_ints({number, number});
+  case AttrKind::act:
+  case AttrKind::pad: return Value::of_enum(text);
+  case AttrKind::string: return Value::of_string(text.trim('"'));
+  case AttrKind::ints:
+  case AttrKind::floats:
+  case AttrKind::type:
+  case AttrKind::axes: break; // ops.def gives these no defaults
+  }
+  return Value::of_int(0);
+}
+
+} // namespace tg

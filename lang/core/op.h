@@ -1,0 +1,151 @@
+// Operators: everything that ops.def says, as data. OpInfo rows are built at compile time.
+#pragma once
+
+#include "lang/core/symbols.h"
+#include "lang/core/type.h"
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace tg {
+
+enum class OpKind : uint8_t {
+#define TG_OP(kind, name, operands, attrs, shape, traits, work, doc) kind,
+#include "lang/core/ops.def"
+};
+
+inline constexpr size_t kOpCount = 0
+#define TG_OP(kind, name, operands, attrs, shape, traits, work, doc) +1
+#include "lang/core/ops.def"
+    ;
+
+/// Properties that rules and passes quantify over.
+struct Trait {
+  enum : uint32_t {
+    Leaf = 1 << 0,      // no operands
+    Pointwise = 1 << 1, // each result element depends on the same element of each operand
+    Commutes = 1 << 2,
+    Linear = 1 << 3, // rational in its operands, hence exact over a prime field
+    Layout = 1 << 4, // moves elements, computes nothing
+    View = 1 << 5,   // never needs a copy where operands are contiguous
+    Sugar = 1 << 6,  // of the language only: never a node of a graph
+    Fused = 1 << 7,
+  };
+};
+
+enum class ShapeRule : uint8_t {
+  none,
+  leaf,
+  same,
+  broadcast,
+  matmul,
+  conv2d,
+  pool2d,
+  softmax,
+  batch_norm,
+  layer_norm,
+  reduce,
+  concat,
+  split,
+  slice,
+  reshape,
+  transpose,
+  pad,
+  enlarge,
+  merge_gconv,
+  fused_map,
+};
+
+/// How flops are counted (op_work).
+enum class Work : uint8_t { none, elements, transcendental, copy, mnk2, conv, window, fused };
+
+enum class AttrKind : uint8_t {
+  integer, // int
+  boolean, // bool
+  real,    // float
+  ints,    // list of int
+  floats,  // list of float
+  string,  // text in quotes
+  type,    // a tensor type
+  act,     // none | relu | tanh | sigmoid | gelu
+  pad,  // same | valid | n | [h, w] | [top, left, bottom, right]; normal form: same, valid or four
+        // ints
+  pair, // n | [h, w]; normal form: two ints
+  axis, // int; normal form: counted from the front
+  axes, // list of axes; normal form: counted from the front
+};
+
+struct AttrInfo {
+  std::string_view name;
+  AttrKind kind{};
+  std::string_view default_text; // as written in ops.def
+  bool required = true;
+};
+
+struct OperandInfo {
+  std::string_view name;
+  bool optional = false;
+  bool variadic = false;
+};
+
+inline constexpr size_t kMaxAttrs = 4;
+inline constexpr size_t kMaxOperands = 5;
+
+struct OpInfo {
+  OpKind kind{};
+  std::string_view name;
+  std::array<OperandInfo, kMaxOperands> operand_rows{};
+  size_t operand_count = 0;
+  std::array<AttrInfo, kMaxAttrs> attr_rows{};
+  size_t attr_count = 0;
+  ShapeRule shape{};
+  uint32_t traits = 0;
+  Work work{};
+  std::string_view doc;
+
+  llvm::ArrayRef<OperandInfo> operands() const { return {operand_rows.data(), operand_count}; }
+  llvm::ArrayRef<AttrInfo> attrs() const { return {attr_rows.data(), attr_count}; }
+  bool has(uint32_t trait) const { return (traits & trait) != 0; }
+  bool variadic() const { return operand_count == 1 && operand_rows[0].variadic; }
+  /// Slot of an attribute or position of an operand by name; -1 if there is none.
+  int attr_slot(llvm::StringRef name) const;
+  int operand_index(llvm::StringRef name) const;
+};
+
+const OpInfo& op_info(OpKind kind);
+llvm::ArrayRef<OpInfo> all_ops();
+std::optional<OpKind> find_op(llvm::StringRef name);
+
+enum class Act : uint8_t { None, Relu, Tanh, Sigmoid, Gelu };
+std::optional<Act> parse_act(llvm::StringRef name);
+llvm::StringRef act_name(Act act);
+/// The pointwise operator that an activation applies; nullopt for Act::None.
+std::optional<OpKind> act_op(Act act);
+
+/// Members of an attribute enumeration ("none", "relu", …; "same", "valid"); empty for other kinds.
+llvm::ArrayRef<llvm::StringRef> enum_members(AttrKind kind);
+
+/// Default value of a slot, in normal form where that needs no operand. Slot must not be required.
+Value default_value(const AttrInfo& attr);
+
+} // namespace tg
+
+template <> struct llvm::DenseMapInfo<tg::ValueId> {
+  static tg::ValueId getEmptyKey() { return {UINT32_MAX}; }
+  static tg::ValueId getTombstoneKey() { return {UINT32_MAX - 1}; }
+  static unsigned getHashValue(tg::ValueId id) { return id.index * 2654435761u; }
+  static bool isEqual(tg::ValueId a, tg::ValueId b) { return a == b; }
+};
+template <> struct llvm::DenseMapInfo<tg::TypeId> {
+  static tg::TypeId getEmptyKey() { return {UINT32_MAX}; }
+  static tg::TypeId getTombstoneKey() { return {UINT32_MAX - 1}; }
+  static unsigned getHashValue(tg::TypeId id) { return id.index * 2654435761u; }
+  static bool isEqual(tg::TypeId a, tg::TypeId b) { return a == b; }
+};
+template <> struct llvm::DenseMapInfo<tg::AttrsId> {
+  static tg::AttrsId getEmptyKey() { return {UINT32_MAX}; }
+  static tg::AttrsId getTombstoneKey() { return {UINT32_MAX - 1}; }
+  static unsigned getHashValue(tg::AttrsId id) { return id.index * 2654435761u; }
+  static bool isEqual(tg::AttrsId a, tg::AttrsId b) { return a == b; }
+};

@@ -1,0 +1,53 @@
+// Tensor types: a dtype and a shape. Every value of a graph has exactly one.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/ADT/StringRef.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tg {
+
+/// `None` is the type of the absent operand (`none`), never of a tensor.
+enum class DType : uint8_t { None, F32, F16, BF16, I32, I64, Bool };
+
+llvm::StringRef dtype_name(DType dtype); // "f32"
+std::optional<DType> parse_dtype(llvm::StringRef name);
+/// Bytes of one element; 0 for None.
+int64_t dtype_size(DType dtype);
+
+using Shape = llvm::SmallVector<int64_t, 5>;
+
+struct TensorType {
+  DType dtype = DType::None;
+  Shape shape;
+
+  bool operator==(const TensorType& other) const {
+    return dtype == other.dtype && shape == other.shape;
+  }
+  bool is_none() const { return dtype == DType::None; }
+  int64_t rank() const { return static_cast<int64_t>(shape.size()); }
+  /// Elements; 1 for rank 0. The shape rules guarantee that it fits (kMaxElements).
+  int64_t elements() const;
+  int64_t bytes() const { return elements() * dtype_size(dtype); }
+  int64_t operator[](size_t axis) const { return shape[axis]; }
+  /// "f32[1, 3, 224, 224]"; "f32" for rank 0; "none".
+  std::string text() const;
+};
+
+inline TensorType f32(std::initializer_list<int64_t> shape) { return {DType::F32, Shape(shape)}; }
+inline TensorType f32(llvm::ArrayRef<int64_t> shape) {
+  return {DType::F32, Shape(shape.begin(), shape.end())};
+}
+
+/// No tensor has more elements than this, so that sizes in bytes fit int64 with room for sums.
+inline constexpr int64_t kMaxElements = int64_t{1} << 48;
+inline constexpr int64_t kMaxRank = 8;
+
+/// Row-major strides in elements.
+Shape contiguous_strides(llvm::ArrayRef<int64_t> shape);
+
+} // namespace tg
