@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Include directions: reads every `#include "..."` of lang/, compiler/ and runtime/ and fails on an
+edge that the table below does not allow. The table is the architecture; a new edge is a decision
+and belongs here first.
+
+    layers.py [ROOT]       check a tree
+    layers.py --self-test  prove that the check can fail
+"""
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+# layer -> layers it may include beside itself. A folder belongs to its longest prefix here; a file
+# named outright ("runtime/plan.h") is a layer of its own.
+CORE = {"lang/core"}
+LANG = {"lang", *CORE}
+IR = {*LANG, "compiler/ir", "runtime/plan.h"}
+EGRAPH = {*IR, "compiler/egraph"}
+EXTRACT = {*EGRAPH, "compiler/extract"}
+ALLOWED = {
+    "lang/core": set(),
+    "lang": CORE,
+    "compiler/ir": IR,
+    "compiler/egraph": EGRAPH,
+    "compiler/extract": EXTRACT,
+    "compiler/search": {*EXTRACT, "compiler/search"},
+    "compiler/equiv": IR,
+    "compiler/emit": IR,
+    "compiler/driver": None,  # everything
+    "runtime/plan.h": CORE,
+    "runtime": {*CORE, "runtime/plan.h"},
+    # Backends share the runtime and may fall back to ref; they do not know each other.
+    "runtime/ref": {*CORE, "runtime", "runtime/plan.h"},
+    "runtime/onednn": {*CORE, "runtime", "runtime/plan.h", "runtime/ref"},
+    "runtime/cuda": {*CORE, "runtime", "runtime/plan.h", "runtime/ref"},
+}
+# Generated headers, by the name they are included under, and where they belong.
+GENERATED = {"lang/parser.h": "lang", "lang/lexer.h": "lang"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
+
+
+def layer_of(path):
+    """The layer of a path relative to the root, or None if it belongs to none."""
+    if path in GENERATED:
+        return GENERATED[path]
+    parts = path.split("/")
+    for end in range(len(parts), 0, -1):
+        if (prefix := "/".join(parts[:end])) in ALLOWED:
+            return prefix
+    return None
+
+
+def violations(root):
+    for folder in ("lang", "compiler", "runtime"):
+        for source in sorted((root / folder).rglob("*")):
+            if source.suffix not in {".h", ".cpp", ".l", ".y", ".inc", ".def"}:
+                continue
+            name = source.relative_to(root).as_posix()
+            own = layer_of(name)
+            for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), 1):
+                if not (match := INCLUDE.match(line)):
+                    continue
+                place, target = f"{name}:{number}", match.group(1)
+                if own is None:
+                    yield f"{place}: {name} lies in no known layer"
+                elif ALLOWED[own] is None or target.startswith("tangram/") and own == "compiler/driver":
+                    continue
+                elif (layer := layer_of(target)) is None:
+                    yield f'{place}: "{target}" is not a path from the root of a known layer'
+                elif layer != own and layer not in ALLOWED[own]:
+                    yield f"{place}: {own} may not include {layer} ({target})"
+
+
+def self_test():
+    """Each forbidden edge must be found in a small tree, and an allowed one must not."""
+    cases = {
+        "lang/core/a.h": ("lang/parse.h", True),
+        "lang/b.cpp": ("compiler/ir/graph.h", True),
+        "compiler/ir/c.cpp": ("runtime/tensor.h", True),
+        "compiler/ir/d.cpp": ("compiler/egraph/egraph.h", True),
+        "compiler/egraph/e.h": ("compiler/search/saturate.h", True),
+        "runtime/f.cpp": ("lang/ast.h", True),
+        "runtime/onednn/g.cpp": ("runtime/cuda/handle.h", True),
+        "runtime/h.cpp": ("h_private.h", True),
+        "compiler/emit/i.cpp": ("runtime/plan.h", False),
+        "compiler/driver/j.cpp": ("runtime/onednn/engine.h", False),
+        "compiler/search/k.cpp": ("compiler/extract/cost.h", False),
+    }
+    for file, (target, forbidden) in cases.items():
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch, file)
+            path.parent.mkdir(parents=True)
+            path.write_text(f'#include "{target}"\n')
+            if bool(found := list(violations(Path(scratch)))) != forbidden:
+                return f"self-test: {file} -> {target}: found {found}, expected forbidden={forbidden}"
+    return None
+
+
+def main():
+    if "--self-test" in sys.argv[1:]:
+        problem = self_test()
+        print(problem or "layers: the check finds what it must")
+        return 1 if problem else 0
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    found = list(violations(root))
+    for line in found:
+        print(line)
+    print(f"layers: {len(found)} forbidden" if found else "layers: every include goes the right way")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Golden tests. Every tests/golden/<kind>/<name>.tg opens with its commands and is compared with
+<name>.out beside it:
+
+    # run: tg check %s        one line a command, run in order; %s is the file, %t a scratch folder
+    # exit: 2                 the exit code expected of the last command, if it is not the default
+    # needs: cpu              run only where `tg devices` lists this backend
+
+`.out` holds standard output and standard error of all commands, in the order they were written. Exit
+codes are 0, but for golden/error/, where the last command must fail. Commands run inside tests/, with
+relative paths, so that outputs hold no path of a machine; times never belong into them.
+
+    run.py --tg build/tg [KIND|FILE...]     compare
+    run.py --tg build/tg --update [...]     rewrite the .out files; the reviewer reads the diff
+    run.py --tg build/tg --coverage         every diagnostic, rule and operator has its golden case
+"""
+import argparse
+import difflib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+GOLDEN = TESTS / "golden"
+DIRECTIVE = re.compile(r"^# (run|exit|needs): ?(.*)$")
+TIMEOUT_S = 300
+
+
+def directives(path):
+    """The `# key: value` lines that a test opens with. Binary rubbish is a legitimate test file."""
+    found = {"run": [], "exit": None, "needs": []}
+    with open(path, encoding="utf-8", errors="replace") as text:
+        for line in text:
+            if not (match := DIRECTIVE.match(line.rstrip("\n"))):
+                break
+            key, value = match.groups()
+            if key == "exit":
+                found["exit"] = int(value)
+            else:
+                found[key].append(value)
+    return found
+
+
+def run_one(tg, path, backends):
+    """(output, problem): what the commands printed, and why the test fails beyond its output."""
+    test = directives(path)
+    if not test["run"]:
+        return None, "no `# run:` line"
+    if any(need not in backends for need in test["needs"]):
+        return None, "skip"
+    output, code, command = "", 0, ""
+    file = path.relative_to(TESTS).as_posix()
+    with tempfile.TemporaryDirectory(prefix="tg-golden-") as scratch:
+        for command in test["run"]:
+            words = [w.replace("%s", file).replace("%t", scratch) for w in shlex.split(command)]
+            if words[0] != "tg":
+                return None, f"not a tg command: {command}"
+            try:
+                done = subprocess.run([tg, *words[1:]], cwd=TESTS, stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      timeout=TIMEOUT_S, check=False,
+                                      env={**os.environ, "XDG_CACHE_HOME": scratch, "NO_COLOR": "1"})
+            except subprocess.TimeoutExpired:
+                return None, f"`{command}` took over {TIMEOUT_S} s"
+            code = done.returncode
+            output += done.stdout.decode("utf-8", "replace").replace(scratch, "%t")
+            if code != 0 and command is not test["run"][-1]:
+                return output, f"`{command}` exited with {code}, and more commands follow"
+    if code < 0:
+        return output, f"`{command}` was killed by signal {-code}"
+    if test["exit"] is not None:
+        return output, None if code == test["exit"] else f"exit code {code}, expected {test['exit']}"
+    must_fail = path.parent.name == "error"
+    if (code != 0) != must_fail:
+        return output, f"exit code {code}, expected {'a failure' if must_fail else '0'}"
+    return output, None
+
+
+def compare(path, output, update):
+    """Difference between a .out file and what was printed, or None."""
+    expected = path.with_suffix(".out")
+    before = expected.read_text(encoding="utf-8") if expected.exists() else None
+    if before == output:
+        return None
+    if update:
+        expected.write_text(output, encoding="utf-8")
+        return None
+    if before is None:
+        return f"no {expected.name} yet (run.py --update writes it); the output is:\n{output}"
+    return "".join(difflib.unified_diff(before.splitlines(True), output.splitlines(True),
+                                        expected.name, "printed"))
+
+
+def select(names):
+    """Test files of the kinds and files named; all of them when none is."""
+    if not names:
+        return sorted(GOLDEN.glob("*/*.tg"))
+    paths = []
+    for name in names:
+        if (GOLDEN / name).is_dir():
+            paths += sorted((GOLDEN / name).glob("*.tg"))
+        elif Path(name).is_file():
+            paths.append(Path(name).resolve())
+        else:
+            sys.exit(f"run.py: {name} is neither a kind of golden test nor a file")
+    return paths
+
+
+def run_goldens(tg, names, update, jobs):
+    backends = {device["backend"] for device in tg_json(tg, "devices").get("devices", [])}
+    paths = select(names)
+    failed = skipped = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        for path, (output, problem) in zip(paths, pool.map(lambda p: run_one(tg, p, backends), paths)):
+            if problem == "skip":
+                skipped += 1
+                print(f"[SKIP] {path.relative_to(TESTS)}")
+                continue
+            difference = None if output is None else compare(path, output, update and not problem)
+            if problem or difference:
+                failed += 1
+                print(f"[FAIL] {path.relative_to(TESTS)}: {problem or 'the output differs'}")
+                print(difference or "", end="")
+    print(f"golden: {len(paths) - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not paths else 0
+
+
+# --- coverage by list -------------------------------------------------------------------------------
+
+def tg_json(tg, *arguments):
+    done = subprocess.run([tg, *arguments, "--json"], cwd=TESTS, capture_output=True, check=False)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        sys.exit(f"run.py: `tg {' '.join(arguments)} --json` printed no JSON:\n"
+                 f"{done.stdout.decode()}{done.stderr.decode()}")
+
+
+def exceptions():
+    """{name: reason} of tests/golden/EXCEPTIONS: what no golden test can reach, and why."""
+    rows = {}
+    for line in (GOLDEN / "EXCEPTIONS").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            name, _, reason = line.partition(" ")
+            rows[name] = reason.strip()
+            if not rows[name]:
+                sys.exit(f"run.py: EXCEPTIONS: {name} has no reason")
+    return rows
+
+
+def missing_from(what, names, text_has, excused):
+    problems = [f"{what} {name} occurs in no golden test" for name in names
+                if not text_has(name) and name not in excused]
+    problems += [f"{what} {name} is in EXCEPTIONS but has a golden test" for name in names
+                 if text_has(name) and name in excused]
+    return problems
+
+
+def run_coverage(tg):
+    outs = "\n".join(p.read_text(encoding="utf-8") for p in sorted(GOLDEN.glob("*/*.out")))
+    excused = exceptions()
+    codes = [d["code"] for d in tg_json(tg, "errors")["diagnostics"]]
+    rules = [r["name"] for r in tg_json(tg, "rules", "list")["rules"]]
+    operators = [o["name"] for o in tg_json(tg, "ops")["operators"]]
+    # A rule has fired where a report counts it; `tg run --verbose` names the operator of each step.
+    fired = set(re.findall(r"\b([a-z]\w*) +x\d+\b", outs)) | set(re.findall(r"rule (\w+)", outs))
+    runs = "\n".join(p.read_text(encoding="utf-8") for p in sorted(GOLDEN.glob("run/*.out")))
+    ran = set(re.findall(r"\b[a-z]\w*\b", runs))
+    problems = missing_from("diagnostic", codes, lambda code: f"[{code}]" in outs, excused)
+    problems += missing_from("rule", rules, lambda rule: rule in fired, excused)
+    problems += missing_from("operator", operators, lambda op: op in ran, excused)
+    known = {*codes, *rules, *operators}
+    problems += [f"EXCEPTIONS names {name}, which does not exist" for name in excused if name not in known]
+    for problem in problems:
+        print(problem)
+    print(f"coverage: {len(codes)} diagnostics, {len(rules)} rules, {len(operators)} operators; "
+          f"{len(problems)} problems")
+    return 1 if problems else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--tg", default=TESTS.parent / "build" / "tg", type=Path)
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--coverage", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    tg = str(options.tg.resolve())
+    if not os.access(tg, os.X_OK):
+        sys.exit(f"run.py: no program at {options.tg}")
+    if options.coverage:
+        return run_coverage(tg)
+    return run_goldens(tg, options.names, options.update, options.jobs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
