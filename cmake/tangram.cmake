@@ -1,0 +1,107 @@
+# Helpers of the build: a library is all the .cpp files of one folder (not of its subfolders), so
+# that adding a file needs no change here.
+
+# maybe-uninitialized: false positives inside LLVM 14's FormatProviders.h under g++ 12.
+set(TG_WARNINGS -Wall -Wextra -Wpedantic -Werror -Wno-maybe-uninitialized)
+
+function(tg_find_llvm)
+  find_program(LLVM_CONFIG NAMES llvm-config llvm-config-14 llvm-config-15 llvm-config-16 REQUIRED)
+  foreach(what includedir libdir version)
+    execute_process(COMMAND ${LLVM_CONFIG} --${what} OUTPUT_VARIABLE LLVM_${what}
+                    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+  message(STATUS "LLVM ${LLVM_version} (Support, static)")
+  find_package(ZLIB REQUIRED)
+  add_library(tg_llvm INTERFACE)
+  target_include_directories(tg_llvm SYSTEM INTERFACE ${LLVM_includedir})
+  target_link_libraries(tg_llvm INTERFACE ${LLVM_libdir}/libLLVMSupport.a
+                        ${LLVM_libdir}/libLLVMDemangle.a ZLIB::ZLIB tinfo dl pthread)
+endfunction()
+
+# tg_library(NAME DIR folder DEPS ...): a static library of folder/*.cpp.
+function(tg_library name)
+  cmake_parse_arguments(ARG "" "DIR" "DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${ARG_DIR}/*.cpp)
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_compile_options(${name} PRIVATE ${TG_WARNINGS} -fno-exceptions -fno-rtti)
+    set(scope PUBLIC)
+  else()
+    add_library(${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(${name} ${scope} ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+  tg_link(${name} ${scope} ${ARG_DEPS})
+endfunction()
+
+# Links targets of ours and the external libraries under their short names.
+function(tg_link name scope)
+  foreach(dep ${ARGN})
+    if(dep STREQUAL "SQLite3")
+      find_package(SQLite3 REQUIRED)
+      target_link_libraries(${name} ${scope} SQLite::SQLite3)
+    elseif(dep STREQUAL "CbcSolver")
+      find_path(CBC_INCLUDE_DIR coin/Cbc_C_Interface.h REQUIRED)
+      target_include_directories(${name} SYSTEM ${scope} ${CBC_INCLUDE_DIR})
+      target_link_libraries(${name} ${scope} CbcSolver)
+    else()
+      target_link_libraries(${name} ${scope} ${dep})
+    endif()
+  endforeach()
+endfunction()
+
+# Flex and Bison: lang/lexer.l and lang/parser.y into generated/lang/.
+function(tg_generate_parser target)
+  if(NOT EXISTS ${CMAKE_SOURCE_DIR}/lang/parser.y)
+    return()
+  endif()
+  find_package(FLEX REQUIRED)
+  find_package(BISON 3.8 REQUIRED)
+  set(out ${CMAKE_BINARY_DIR}/generated/lang)
+  file(MAKE_DIRECTORY ${out})
+  add_custom_command(OUTPUT ${out}/parser.cpp ${out}/parser.h
+    COMMAND ${BISON_EXECUTABLE} -Werror -Wno-deprecated --header=${out}/parser.h -o ${out}/parser.cpp
+            ${CMAKE_SOURCE_DIR}/lang/parser.y
+    DEPENDS ${CMAKE_SOURCE_DIR}/lang/parser.y VERBATIM)
+  add_custom_command(OUTPUT ${out}/lexer.cpp ${out}/lexer.h
+    COMMAND ${FLEX_EXECUTABLE} --header-file=${out}/lexer.h -o ${out}/lexer.cpp
+            ${CMAKE_SOURCE_DIR}/lang/lexer.l
+    DEPENDS ${CMAKE_SOURCE_DIR}/lang/lexer.l ${out}/parser.h VERBATIM)
+  target_sources(${target} PRIVATE ${out}/parser.cpp ${out}/parser.h ${out}/lexer.cpp ${out}/lexer.h)
+  # Generated code: ours to generate, not ours to format.
+  set_source_files_properties(${out}/parser.cpp ${out}/lexer.cpp PROPERTIES COMPILE_OPTIONS
+    "-Wno-sign-compare;-Wno-unused-function;-Wno-unused-but-set-variable;-Wno-null-dereference")
+endfunction()
+
+# Embeds the .tg files of the folders given, as generated/embedded_files.cpp (see tests of the driver).
+function(tg_embed target)
+  set(out ${CMAKE_BINARY_DIR}/generated/embedded_files.cpp)
+  set(files)
+  foreach(dir ${ARGN})
+    file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${dir}/*.tg)
+    list(APPEND files ${found})
+  endforeach()
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} "-DFILES=${files}" -DROOT=${CMAKE_SOURCE_DIR}
+            -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} VERBATIM)
+  get_target_property(type ${target} TYPE)
+  if(NOT type STREQUAL "INTERFACE_LIBRARY")
+    target_sources(${target} PRIVATE ${out})
+  endif()
+endfunction()
+
+# tg_program(NAME DIR folder DEPS ...): an executable of folder/*.cpp, at the top of the build tree.
+function(tg_program name)
+  cmake_parse_arguments(ARG "" "DIR" "DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${ARG_DIR}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_compile_options(${name} PRIVATE ${TG_WARNINGS})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  tg_link(${name} PRIVATE ${ARG_DEPS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+endfunction()
