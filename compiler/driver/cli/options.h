@@ -1,0 +1,59 @@
+// The command line of `tg` as one plain struct. CLI11, which throws, is seen by options.cpp alone;
+// subcommands read this struct and nothing else of the command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tg::cli {
+
+struct Options {
+  std::string command;            // "opt", "rules list", ...
+  std::vector<std::string> files; // positional arguments
+
+  // What to load.
+  std::string model;                                     // --model; "" = the only one
+  std::vector<std::pair<std::string, std::string>> set;  // --set N=8
+  std::vector<std::string> rules;                        // --rules: files or rule (set) names
+  std::string numerics = "reassociate";                  // exact | reassociate | all
+
+  // How to optimise.
+  std::string search = "saturate"; // none | saturate | random
+  std::string extract = "ilp";     // greedy | ilp
+  std::string cost = "analytic";   // analytic[:PROFILE] | measured[:cpu] | file:TABLE
+  std::string cost_db;             // "" = the user's cache folder
+  int64_t iterations = 15, multi_iterations = 1;
+  int64_t budget = 64, depth = 16; // of --search random
+  std::string cycle_filter = "efficient", ilp_cycles = "none";
+  bool backoff = false;
+  double time_limit_s = 60;
+  int64_t node_limit = 50'000;
+  int64_t memory_limit_mb = 0; // 0 = 80% of the machine's memory
+  uint64_t seed = 1;
+
+  // How to run.
+  std::string backend = "cpu"; // ref | cpu
+  int64_t threads = 0;         // 0 = one for each core
+  int64_t runs = 0;            // 0 = as many as give a steady median
+  bool optimize = false;       // --opt
+  bool check = false;          // `run --check`: against ref; `fmt --check`: only look
+  std::vector<std::pair<std::string, std::string>> inputs; // --input NAME=F.npy
+  std::string output;          // --output: a folder for .npy files; of `bench demo` the JSON file
+  std::string out_file;        // -o
+
+  bool json = false, quiet = false, verbose = false;
+};
+
+/// What the command line came to: options to act on, or text to print and an exit code.
+struct Parsed {
+  Options options;
+  bool done = false; // --help, --version, or an error: print and leave
+  int exit_code = 0;
+  std::string out, err;
+};
+
+Parsed parse_command_line(int argc, char** argv);
+
+} // namespace tg::cli
