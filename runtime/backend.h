@@ -1,0 +1,106 @@
+// What a backend is: it says which steps it can run, and turns a plan into an executable. All
+// decisions that depend on the device (layouts, kernels, offsets in the arena, reorders) are taken
+// in compile(); run_once() then only calls kernels: no allocation, no lookup, no failure but the
+// device's own.
+//
+// A step that a backend has no kernel for is run by `ref`; the executable records it in
+// StepInfo::implementation ("ref:softmax"), and tests reject it where something better exists.
+#pragma once
+
+#include "runtime/plan.h"
+#include "runtime/tensor.h"
+
+#include <functional>
+#include <memory>
+
+namespace tg {
+
+/// Gives the contents of a weight (`value.name` is its path, `value.type` its type). Errors are
+/// passed on; the type of the result must be the value's.
+using WeightSource = std::function<Result<Tensor>(const PlanValue& value)>;
+
+/// Which layout inputs and outputs have while run_once() works.
+enum class IoLayout : uint8_t {
+  /// Row-major, as the model says: a run converts where the backend wants another. What a user
+  /// sees and what networks are timed with.
+  Plain,
+  /// The backend's own, as between two operators inside a network: bind_inputs() and outputs()
+  /// convert, run_once() does not. What single operators are timed with.
+  Native,
+};
+
+struct CompileOptions {
+  int threads = 1;
+  /// Weights, arena, workspaces, inputs and outputs together. 0: no limit.
+  int64_t memory_limit_bytes = 0;
+  /// For weights that no source gives.
+  uint64_t seed = 1;
+  /// Empty: random weights from (seed, path), random.h.
+  WeightSource weights;
+  IoLayout io_layout = IoLayout::Plain;
+};
+
+/// One thing that a run does: a step of the plan, or a reorder that the backend put in.
+struct StepInfo {
+  PlanStepId step = kNever;   // kNever for what the backend put in
+  std::string name;           // "conv2d", "reorder"; for people
+  std::string result;         // type of the result
+  std::string implementation; // "ref", "brgconv:avx512_core", "fused_map:avx512", "view"
+  double flops = 0;
+  double bytes = 0; // read and written at least once, in the layouts chosen
+  int64_t workspace_bytes = 0;
+  /// Median over the runs since profiling was switched on; 0 while it is off.
+  double measured_us = 0;
+};
+
+/// What an executable holds, in bytes.
+struct MemoryUse {
+  int64_t weights = 0; // weights, constants and results of the load phase, in their final layout
+  int64_t arena = 0;   // temporaries of a run
+  int64_t workspace = 0;
+  int64_t io = 0;
+  int64_t total() const { return weights + arena + workspace + io; }
+};
+
+/// A plan made ready on one backend. The load phase has run. Not for two threads at once.
+class Executable {
+public:
+  virtual ~Executable();
+
+  /// Copies inputs in, in the order of Plan::inputs.
+  /// Errors: `bad_input_value` if number or types are not the plan's.
+  virtual Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) = 0;
+  /// One run on the bound inputs (zeros until they are bound). Allocates nothing.
+  /// Errors: `device`.
+  virtual Result<void> run_once() = 0;
+  /// Copies of the outputs, in the order of Plan::outputs.
+  virtual Result<std::vector<Tensor>> outputs() const = 0;
+
+  /// The run steps in the order in which they run; views are listed, at no cost.
+  virtual std::vector<StepInfo> steps() const = 0;
+  virtual MemoryUse memory() const = 0;
+  /// Times each step of the runs that follow; switching it on forgets earlier times. Off at first.
+  virtual void profile(bool on) = 0;
+
+  /// bind_inputs, run_once, outputs.
+  Result<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs);
+};
+
+class Backend {
+public:
+  virtual ~Backend();
+  /// As on the command line: "ref", "cpu".
+  virtual std::string name() const = 0;
+  /// Device, instruction set and library versions, for people and as part of cost keys:
+  /// "AMD EPYC ..., avx512_core, oneDNN 2.6.3".
+  virtual std::string description() const = 0;
+  /// Has a kernel of its own for this step (a compiled plan may still fall back to ref for others).
+  virtual bool supports(const Plan& plan, const PlanStep& step) const = 0;
+  /// Chooses kernels and layouts, places buffers, loads weights and runs the load phase.
+  /// Errors: `memory_limit` (before anything large is allocated), `no_kernel`, `device`, and those
+  /// of the weight source.
+  virtual Result<std::unique_ptr<Executable>> compile(const Plan& plan,
+                                                      const CompileOptions& options) const = 0;
+};
+
+} // namespace tg

@@ -1,0 +1,67 @@
+// Tensors in host memory: a type and a buffer of its elements in row-major order, aligned for
+// vector loads. A Tensor owns and copies deeply; a view borrows.
+#pragma once
+
+#include "lang/core/result.h"
+#include "lang/core/type.h"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace tg {
+
+/// Bytes to which every buffer and every arena offset is aligned: a cache line, and an AVX-512
+/// register.
+inline constexpr int64_t kAlignment = 64;
+
+inline int64_t align_up(int64_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
+
+struct FreeAligned {
+  void operator()(std::byte* p) const;
+};
+using AlignedBuffer = std::unique_ptr<std::byte[], FreeAligned>;
+
+/// Zeroed, aligned to kAlignment, at least one byte. Null if the system has no such memory.
+AlignedBuffer allocate_aligned(int64_t bytes);
+
+class Tensor {
+public:
+  Tensor() = default;
+  Tensor(const Tensor& other);
+  Tensor& operator=(const Tensor& other);
+  Tensor(Tensor&&) = default;
+  Tensor& operator=(Tensor&&) = default;
+
+  /// Zeros. Errors: memory_limit where the system refuses the memory.
+  static Result<Tensor> zeros(const TensorType& type);
+  /// f32 of this shape with these values; the sizes must agree.
+  static Tensor of_floats(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<float> values);
+
+  const TensorType& type() const { return type_; }
+  int64_t bytes() const { return type_.bytes(); }
+  const std::byte* data() const { return buffer_.get(); }
+  std::byte* data() { return buffer_.get(); }
+
+  /// The elements of an f32 tensor.
+  llvm::ArrayRef<float> floats() const;
+  llvm::MutableArrayRef<float> floats();
+
+private:
+  TensorType type_;
+  AlignedBuffer buffer_;
+};
+
+/// What a person compares runs by. Sums are taken in double, in row-major order.
+struct TensorSummary {
+  double mean = 0, std = 0;
+  uint64_t checksum = 0; // FNV-1a of the bytes
+  bool finite = true;
+};
+TensorSummary summarise(const Tensor& tensor);
+
+/// max |a - b| / max |b| over two tensors of one type; infinity if either holds a NaN or an
+/// infinity, or if the types differ. Where b is all zero: 0 if a is too, else infinity.
+double max_rel_diff(const Tensor& a, const Tensor& b);
+
+} // namespace tg
