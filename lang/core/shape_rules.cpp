@@ -1,0 +1,547 @@
+// One function per ShapeRule. Each gets attributes in normal form and types that are not all absent
+// by mistake (arity and optional operands are checked before), and says what is wrong through
+// Inference::fail, which costs nothing when nobody asked.
+#include "lang/core/shape_rules.h"
+
+#include "lang/core/fused_body.h"
+
+#include <llvm/ADT/SmallBitVector.h>
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+
+namespace tg {
+
+namespace {
+
+llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
+
+struct Inference {
+  Symbols& symbols;
+  const OpInfo& info;
+  llvm::SmallVectorImpl<ValueId>& attrs;
+  llvm::ArrayRef<TypeId> operands;
+  std::string* why;
+  TensorType result;
+
+  const TensorType& type(size_t i) const { return symbols.type(operands[i]); }
+  const Value& attr(size_t slot) const { return symbols.value(attrs[slot]); }
+  void set(size_t slot, const Value& value) { attrs[slot] = symbols.value(value); }
+
+  template <class... Args> bool fail(const char* format, Args&&... args) const {
+    if (why) *why = llvm::formatv(format, std::forward<Args>(args)...).str();
+    return false;
+  }
+};
+
+std::string list(llvm::ArrayRef<int64_t> ints) { return Value::of_ints(ints).text_form(); }
+
+// --- attributes -----------------------------------------------------------------------------
+
+bool expect(const Inference& in, const AttrInfo& attr, const Value& v, Value::Kind kind,
+            const char* what) {
+  if (v.is(kind)) return true;
+  return in.fail("`{0}` must be {1}, got {2}", ref(attr.name), what, v.text_form());
+}
+
+bool in_range(const Inference& in, const AttrInfo& attr, llvm::ArrayRef<int64_t> ints,
+              int64_t low) {
+  constexpr int64_t kHigh = int64_t{1} << 40;
+  for (int64_t n : ints)
+    if (n < low || n > kHigh)
+      return in.fail("`{0}` must be at least {1}, got {2}", ref(attr.name), low, n);
+  return true;
+}
+
+bool normalise_pair(Inference& in, const AttrInfo& attr, size_t slot) {
+  Value v = in.attr(slot);
+  if (v.is(Value::Kind::Int)) v = Value::of_ints({v.number, v.number});
+  if (!v.is(Value::Kind::Ints) || v.ints.size() != 2)
+    return in.fail("`{0}` must be an int or [height, width], got {1}", ref(attr.name),
+                   v.text_form());
+  in.set(slot, v);
+  return in_range(in, attr, v.ints, 1);
+}
+
+bool normalise_pad(Inference& in, const AttrInfo& attr, size_t slot) {
+  Value v = in.attr(slot);
+  if (v.is(Value::Kind::Enum)) {
+    if (v.text == "same" || v.text == "valid") return true;
+    return in.fail("`{0}` must be same, valid or a number, got {1}", ref(attr.name), v.text);
+  }
+  if (v.is(Value::Kind::Int)) v = Value::of_ints({v.number, v.number});
+  if (v.is(Value::Kind::Ints) && v.ints.size() == 2)
+    v = Value::of_ints({v.ints[0], v.ints[1], v.ints[0], v.ints[1]});
+  if (!v.is(Value::Kind::Ints) || v.ints.size() != 4)
+    return in.fail("`{0}` must be same, valid, n, [h, w] or [top, left, bottom, right], got {1}",
+                   ref(attr.name), v.text_form());
+  if (!in_range(in, attr, v.ints, 0)) return false;
+  bool none = llvm::all_of(v.ints, [](int64_t n) { return n == 0; });
+  in.set(slot, none ? Value::of_enum("valid") : v);
+  return true;
+}
+
+bool normalise_axis(const Inference& in, const AttrInfo& attr, int64_t& axis) {
+  int64_t rank = in.operands.empty() ? 0 : in.type(0).rank();
+  if (axis < -rank || axis >= rank)
+    return in.fail("`{0}` = {1} is out of range for {2}", ref(attr.name), axis, in.type(0).text());
+  if (axis < 0) axis += rank;
+  return true;
+}
+
+bool normalise_attr(Inference& in, size_t slot) {
+  const AttrInfo& attr = in.info.attrs()[slot];
+  Value v = in.attr(slot);
+  switch (attr.kind) {
+  case AttrKind::integer: return expect(in, attr, v, Value::Kind::Int, "an int");
+  case AttrKind::boolean: return expect(in, attr, v, Value::Kind::Bool, "true or false");
+  case AttrKind::real:
+    if (v.is(Value::Kind::Int)) in.set(slot, v = Value::of_float(static_cast<double>(v.number)));
+    return expect(in, attr, v, Value::Kind::Float, "a number");
+  case AttrKind::ints: return expect(in, attr, v, Value::Kind::Ints, "a list of ints");
+  case AttrKind::floats: return expect(in, attr, v, Value::Kind::Floats, "a list of numbers");
+  case AttrKind::string: return expect(in, attr, v, Value::Kind::String, "text in quotes");
+  case AttrKind::type: return expect(in, attr, v, Value::Kind::Type, "a type");
+  case AttrKind::pair: return normalise_pair(in, attr, slot);
+  case AttrKind::pad: return normalise_pad(in, attr, slot);
+  case AttrKind::act:
+    if (v.is(Value::Kind::Enum) && parse_act(v.text)) return true;
+    return in.fail("`{0}` must be none, relu, tanh, sigmoid or gelu, got {1}", ref(attr.name),
+                   v.text_form());
+  case AttrKind::axis:
+    if (!expect(in, attr, v, Value::Kind::Int, "an axis") || !normalise_axis(in, attr, v.number))
+      return false;
+    in.set(slot, v);
+    return true;
+  case AttrKind::axes:
+    if (v.is(Value::Kind::Int)) v = Value::of_ints({v.number});
+    if (!expect(in, attr, v, Value::Kind::Ints, "a list of axes")) return false;
+    for (int64_t& axis : v.ints)
+      if (!normalise_axis(in, attr, axis)) return false;
+    in.set(slot, v);
+    return true;
+  }
+  return false;
+}
+
+// --- shape rules ------------------------------------------------------------------------------
+
+bool leaf(Inference& in) {
+  in.result = in.attr(1).as_type();
+  if (in.info.kind != OpKind::Constant) return true;
+  size_t values = in.attr(0).reals.size();
+  if (values == 1 || static_cast<int64_t>(values) == in.result.elements()) return true;
+  return in.fail("{0} values for {1}", values, in.result.text());
+}
+
+bool broadcast(Inference& in) {
+  in.result.dtype = in.type(0).dtype;
+  if (broadcast_shapes(in.type(0).shape, in.type(1).shape, in.result.shape)) return true;
+  return in.fail("shapes {0} and {1} do not broadcast", list(in.type(0).shape),
+                 list(in.type(1).shape));
+}
+
+/// Bias and residual of matmul and conv2d: operands 2 and 3.
+bool epilogue(const Inference& in, int64_t channels) {
+  const TensorType &bias = in.type(2), &residual = in.type(3);
+  if (!bias.is_none() && !(bias.rank() == 1 && bias[0] == channels))
+    return in.fail("the bias must be {0}, got {1}",
+                   TensorType{in.result.dtype, Shape{channels}}.text(), bias.text());
+  if (!residual.is_none() && !(residual == in.result))
+    return in.fail("the residual must be {0}, got {1}", in.result.text(), residual.text());
+  return true;
+}
+
+bool matmul(Inference& in) {
+  const TensorType &x = in.type(0), &y = in.type(1);
+  if (x.rank() < 2 || y.rank() < 2)
+    return in.fail("matmul needs two dimensions or more, got {0} and {1}", x.text(), y.text());
+  int64_t m = x.shape[x.rank() - 2], k = x.shape.back(), l = y.shape[y.rank() - 2],
+          n = y.shape.back();
+  if (k != l) return in.fail("inner dimensions differ: {0} and {1}", k, l);
+  llvm::ArrayRef<int64_t> batch_x = llvm::ArrayRef<int64_t>(x.shape).drop_back(2);
+  llvm::ArrayRef<int64_t> batch_y = llvm::ArrayRef<int64_t>(y.shape).drop_back(2);
+  in.result.dtype = x.dtype;
+  if (!broadcast_shapes(batch_x, batch_y, in.result.shape))
+    return in.fail("batch dimensions {0} and {1} do not broadcast", list(batch_x), list(batch_y));
+  in.result.shape.append({m, n});
+  return epilogue(in, n);
+}
+
+bool spatial(Inference& in, llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_t> stride,
+             const Value& pad, llvm::ArrayRef<int64_t> dilation) {
+  const TensorType& x = in.type(0);
+  for (int i = 0; i < 2; ++i) {
+    std::optional<Window> w = window(x[2 + i], kernel[i], stride[i], dilation[i], pad, i);
+    if (!w)
+      return in.fail("a window of {0} does not fit {1} (pad = {2})", list(kernel), x.text(),
+                     pad.text_form());
+    in.result.shape.push_back(w->out);
+  }
+  return true;
+}
+
+bool conv2d(Inference& in) {
+  const TensorType &x = in.type(0), &w = in.type(1);
+  if (x.rank() != 4 || w.rank() != 4)
+    return in.fail("conv2d needs x[N, C, H, W] and w[O, C / groups, kh, kw], got {0} and {1}",
+                   x.text(), w.text());
+  if (x[1] % w[1] != 0)
+    return in.fail("{0} input channels are no multiple of the kernel's {1}", x[1], w[1]);
+  int64_t groups = x[1] / w[1];
+  if (w[0] % groups != 0)
+    return in.fail("{0} output channels do not divide into {1} groups", w[0], groups);
+  in.result = {x.dtype, Shape{x[0], w[0]}};
+  if (!spatial(in, {w[2], w[3]}, in.attr(0).ints, in.attr(1), in.attr(2).ints)) return false;
+  return epilogue(in, w[0]);
+}
+
+bool pool2d(Inference& in) {
+  const TensorType& x = in.type(0);
+  if (x.rank() != 4)
+    return in.fail("{0} needs x[N, C, H, W], got {1}", ref(in.info.name), x.text());
+  llvm::ArrayRef<int64_t> kernel = in.attr(0).ints;
+  const Value& pad = in.attr(2);
+  if (pad.is(Value::Kind::Ints))
+    for (int i = 0; i < 4; ++i)
+      if (pad.ints[i] >= kernel[i % 2])
+        return in.fail("padding {0} is not smaller than the window {1}", list(pad.ints),
+                       list(kernel));
+  in.result = {x.dtype, Shape{x[0], x[1]}};
+  return spatial(in, kernel, in.attr(1).ints, pad, {1, 1});
+}
+
+bool batch_norm(Inference& in) {
+  const TensorType& x = in.type(0);
+  if (x.rank() < 2) return in.fail("batch_norm needs x[N, C, ..], got {0}", x.text());
+  for (size_t i = 1; i < 5; ++i)
+    if (in.type(i).rank() != 1 || in.type(i)[0] != x[1])
+      return in.fail("`{0}` must be {1}, got {2}", ref(in.info.operands()[i].name),
+                     TensorType{x.dtype, Shape{x[1]}}.text(), in.type(i).text());
+  in.result = x;
+  return true;
+}
+
+bool layer_norm(Inference& in) {
+  const TensorType& x = in.type(0);
+  if (x.rank() < 1) return in.fail("layer_norm needs an axis, got {0}", x.text());
+  for (size_t i = 1; i < 3; ++i)
+    if (in.type(i).rank() != 1 || in.type(i)[0] != x.shape.back())
+      return in.fail("`{0}` must be {1}, got {2}", ref(in.info.operands()[i].name),
+                     TensorType{x.dtype, Shape{x.shape.back()}}.text(), in.type(i).text());
+  in.result = x;
+  return true;
+}
+
+bool reduce(Inference& in) {
+  const TensorType& x = in.type(0);
+  Value axes = in.attr(0);
+  llvm::sort(axes.ints);
+  if (axes.ints.empty()) return in.fail("no axis to reduce");
+  if (std::adjacent_find(axes.ints.begin(), axes.ints.end()) != axes.ints.end())
+    return in.fail("an axis occurs twice in {0}", axes.text_form());
+  in.set(0, axes);
+  bool keep = in.attr(1).number != 0;
+  in.result.dtype = x.dtype;
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    bool reduced = llvm::is_contained(axes.ints, axis);
+    if (!reduced) in.result.shape.push_back(x[axis]);
+    if (reduced && keep) in.result.shape.push_back(1);
+  }
+  return true;
+}
+
+bool concat(Inference& in) {
+  int64_t axis = in.attr(0).number;
+  in.result = in.type(0);
+  for (size_t i = 1; i < in.operands.size(); ++i) {
+    const TensorType& x = in.type(i);
+    bool fits = x.rank() == in.result.rank();
+    for (int64_t d = 0; fits && d < x.rank(); ++d) fits = d == axis || x[d] == in.result[d];
+    if (!fits)
+      return in.fail("{0} and {1} differ outside of axis {2}", in.type(0).text(), x.text(), axis);
+    in.result.shape[axis] += x[axis];
+  }
+  return true;
+}
+
+bool slice(Inference& in) {
+  in.result = in.type(0);
+  int64_t axis = in.attr(0).number, size = in.result[axis];
+  int64_t start = in.attr(1).number, stop = in.attr(2).number;
+  if (start < 0) start += size;
+  if (stop < 0) stop += size;
+  if (start < 0 || start >= stop || stop > size)
+    return in.fail("{0}:{1} is no piece of axis {2} of {3}", in.attr(1).number, in.attr(2).number,
+                   axis, in.type(0).text());
+  in.set(1, Value::of_int(start));
+  in.set(2, Value::of_int(stop));
+  in.result.shape[axis] = stop - start;
+  return true;
+}
+
+bool reshape(Inference& in) {
+  const TensorType& x = in.type(0);
+  Value shape = in.attr(0);
+  int64_t known = 1, unknown = -1;
+  for (size_t i = 0; i < shape.ints.size(); ++i) {
+    int64_t dim = shape.ints[i];
+    if (dim == -1 && unknown < 0) {
+      unknown = static_cast<int64_t>(i);
+    } else if (dim < 1 || dim > kMaxElements / known) {
+      return in.fail("{0} is no shape", shape.text_form());
+    } else {
+      known *= dim;
+    }
+  }
+  if (unknown >= 0) shape.ints[unknown] = x.elements() / known;
+  in.result = {x.dtype, Shape(shape.ints.begin(), shape.ints.end())};
+  if (unknown >= 0 ? known * shape.ints[unknown] != x.elements() || shape.ints[unknown] < 1
+                   : known != x.elements())
+    return in.fail("{0} has {1} elements, which do not fill {2}", x.text(), x.elements(),
+                   in.attr(0).text_form());
+  in.set(0, shape);
+  return true;
+}
+
+bool transpose(Inference& in) {
+  const TensorType& x = in.type(0);
+  const Value& perm = in.attr(0);
+  llvm::SmallBitVector seen(static_cast<unsigned>(x.rank()));
+  for (int64_t axis : perm.ints) seen.set(static_cast<unsigned>(axis));
+  if (static_cast<int64_t>(perm.ints.size()) != x.rank() || !seen.all())
+    return in.fail("{0} is no permutation of the {1} axes of {2}", perm.text_form(), x.rank(),
+                   x.text());
+  in.result.dtype = x.dtype;
+  for (int64_t axis : perm.ints) in.result.shape.push_back(x[axis]);
+  return true;
+}
+
+bool pad(Inference& in) {
+  in.result = in.type(0);
+  const Value &before = in.attr(0), &after = in.attr(1);
+  size_t rank = in.result.shape.size();
+  if (before.ints.size() != rank || after.ints.size() != rank)
+    return in.fail("`before` and `after` need one number for each of the {0} axes", rank);
+  for (size_t i = 0; i < rank; ++i) {
+    if (std::min(before.ints[i], after.ints[i]) < 0 ||
+        std::max(before.ints[i], after.ints[i]) > kMaxElements)
+      return in.fail("padding must not be negative, got {0} and {1}", before.text_form(),
+                     after.text_form());
+    in.result.shape[i] += before.ints[i] + after.ints[i];
+  }
+  return true;
+}
+
+bool enlarge(Inference& in) {
+  in.result = in.type(0);
+  if (in.result.rank() != 4)
+    return in.fail("enlarge needs w[O, I, kh, kw], got {0}", in.result.text());
+  for (int i = 0; i < 2; ++i) {
+    int64_t from = in.result[2 + i], to = in.attr(0).ints[i];
+    if (to < from || (to - from) % 2 != 0)
+      return in.fail(
+          "a window of {0} cannot be enlarged to {1}: the difference must be even and not negative",
+          from, to);
+    in.result.shape[2 + i] = to;
+  }
+  return true;
+}
+
+bool merge_gconv(Inference& in) {
+  in.result = in.type(0);
+  int64_t count = in.attr(0).number, groups = in.attr(1).number;
+  if (in.result.rank() != 4)
+    return in.fail("merge_gconv needs w[O, I, kh, kw], got {0}", in.result.text());
+  if (count < 1 || groups < 1 || groups % count != 0 || in.result[0] % groups != 0)
+    return in.fail("{0} groups of {1} cannot be merged by {2}", groups, in.result.text(), count);
+  if (count > kMaxElements / in.result.elements()) return in.fail("the merged kernel is too large");
+  in.result.shape[1] *= count;
+  return true;
+}
+
+bool fused_map(Inference& in) {
+  std::optional<FusedBody> body = parse_fused_body(in.attr(0).text);
+  if (!body) return in.fail("{0} is no body of a fused_map", in.attr(0).text_form());
+  llvm::SmallBitVector used(static_cast<unsigned>(in.operands.size()));
+  for (const FusedInstr& instr : body->code) {
+    if (!instr.is_operand) continue;
+    if (instr.operand >= in.operands.size())
+      return in.fail("the body names operand ${0} of {1}", instr.operand, in.operands.size());
+    used.set(instr.operand);
+  }
+  if (!used.all()) return in.fail("the body does not use operand ${0}", used.find_first_unset());
+  in.set(0, Value::of_string(body->text()));
+  in.result = in.type(0);
+  for (size_t i = 1; i < in.operands.size(); ++i) {
+    Shape shape = in.result.shape;
+    if (!broadcast_shapes(shape, in.type(i).shape, in.result.shape))
+      return in.fail("shapes {0} and {1} do not broadcast", list(shape), list(in.type(i).shape));
+  }
+  return true;
+}
+
+bool apply_rule(Inference& in) {
+  switch (in.info.shape) {
+  case ShapeRule::none: return true;
+  case ShapeRule::leaf: return leaf(in);
+  case ShapeRule::same:
+  case ShapeRule::softmax: in.result = in.type(0); return true;
+  case ShapeRule::broadcast: return broadcast(in);
+  case ShapeRule::matmul: return matmul(in);
+  case ShapeRule::conv2d: return conv2d(in);
+  case ShapeRule::pool2d: return pool2d(in);
+  case ShapeRule::batch_norm: return batch_norm(in);
+  case ShapeRule::layer_norm: return layer_norm(in);
+  case ShapeRule::reduce: return reduce(in);
+  case ShapeRule::concat: return concat(in);
+  case ShapeRule::split: return in.fail("split has no single result");
+  case ShapeRule::slice: return slice(in);
+  case ShapeRule::reshape: return reshape(in);
+  case ShapeRule::transpose: return transpose(in);
+  case ShapeRule::pad: return pad(in);
+  case ShapeRule::enlarge: return enlarge(in);
+  case ShapeRule::merge_gconv: return merge_gconv(in);
+  case ShapeRule::fused_map: return fused_map(in);
+  }
+  return false;
+}
+
+/// Arity, absent operands, one dtype.
+bool check_operands(const Inference& in) {
+  size_t want = in.info.operand_count, got = in.operands.size();
+  if (in.info.variadic() ? got == 0 : got != want)
+    return in.fail("{0} takes {1} operands, got {2}", ref(in.info.name), want, got);
+  DType dtype = DType::None;
+  for (size_t i = 0; i < got; ++i) {
+    const TensorType& type = in.type(i);
+    bool optional = !in.info.variadic() && in.info.operands()[i].optional;
+    if (type.is_none()) {
+      if (!optional) return in.fail("operand {0} of {1} is missing", i + 1, ref(in.info.name));
+      continue;
+    }
+    if (dtype == DType::None) dtype = type.dtype;
+    if (type.dtype != dtype)
+      return in.fail("dtypes differ: {0} and {1}", dtype_name(dtype), dtype_name(type.dtype));
+  }
+  return true;
+}
+
+/// Every dimension positive, and no more elements than any size computation can hold.
+bool check_size(const Inference& in) {
+  if (in.result.rank() > kMaxRank)
+    return in.fail("a rank of {0} is over the limit of {1}", in.result.rank(), kMaxRank);
+  int64_t elements = 1;
+  for (int64_t dim : in.result.shape) {
+    if (dim < 1) return in.fail("a dimension of {0} is not positive", list(in.result.shape));
+    if (dim > kMaxElements / elements)
+      return in.fail("{0} has too many elements", list(in.result.shape));
+    elements *= dim;
+  }
+  return true;
+}
+
+} // namespace
+
+bool infer(Symbols& symbols, OpKind op, llvm::SmallVectorImpl<ValueId>& attrs,
+           llvm::ArrayRef<TypeId> operands, TypeId& result, std::string* why) {
+  Inference in{symbols, op_info(op), attrs, operands, why, {}};
+  if (!check_operands(in)) return false;
+  if (attrs.size() != in.info.attr_count)
+    return in.fail("{0} has {1} attributes, got {2}", ref(in.info.name), in.info.attr_count,
+                   attrs.size());
+  for (size_t slot = 0; slot < attrs.size(); ++slot)
+    if (!normalise_attr(in, slot)) return false;
+  if (!apply_rule(in) || !check_size(in)) return false;
+  result = symbols.type(in.result);
+  return true;
+}
+
+std::optional<Window> window(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
+                             const Value& pad, int axis) {
+  int64_t extent = 0;
+  if (__builtin_mul_overflow(kernel - 1, dilation, &extent) || extent > kMaxElements)
+    return std::nullopt; // wider than any tensor
+  ++extent;
+  Window w;
+  if (pad.is(Value::Kind::Ints)) {
+    w.before = pad.ints[axis];
+    w.after = pad.ints[2 + axis];
+  } else if (pad.text == "same") {
+    int64_t out = (size + stride - 1) / stride;
+    int64_t total = std::max<int64_t>((out - 1) * stride + extent - size, 0);
+    w.before = total / 2;
+    w.after = total - w.before;
+  }
+  int64_t room = size + w.before + w.after - extent;
+  if (room < 0) return std::nullopt;
+  w.out = room / stride + 1;
+  return w;
+}
+
+bool broadcast_shapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b, Shape& out) {
+  size_t rank = std::max(a.size(), b.size());
+  Shape result(rank, 1);
+  for (size_t i = 0; i < rank; ++i) {
+    int64_t da = i < a.size() ? a[a.size() - 1 - i] : 1;
+    int64_t db = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (da != db && da != 1 && db != 1) return false;
+    result[rank - 1 - i] = da == 1 ? db : da;
+  }
+  out = std::move(result);
+  return true;
+}
+
+namespace {
+
+/// Flops of one transcendental function, in multiply-adds of a polynomial kernel.
+constexpr double kTranscendentalFlops = 20;
+
+double flops_of(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef<TypeId> operands,
+                TypeId result) {
+  double out = static_cast<double>(symbols.type(result).elements());
+  switch (op_info(op).work) {
+  case Work::none:
+  case Work::copy: return 0;
+  case Work::elements: // reductions read more than they write
+    return std::max(
+        out, operands.empty() ? 0.0 : static_cast<double>(symbols.type(operands[0]).elements()));
+  case Work::transcendental: return kTranscendentalFlops * out;
+  case Work::mnk2: return 2 * out * static_cast<double>(symbols.type(operands[0]).shape.back());
+  case Work::conv: {
+    const TensorType& w = symbols.type(operands[1]);
+    return 2 * out * static_cast<double>(w[1] * w[2] * w[3]);
+  }
+  case Work::window: {
+    const Value& kernel = symbols.attr(attrs, 0);
+    return out * static_cast<double>(kernel.ints[0] * kernel.ints[1]);
+  }
+  case Work::fused: {
+    std::optional<FusedBody> body = parse_fused_body(symbols.attr(attrs, 0).text);
+    double flops = 0;
+    for (const FusedInstr& instr : body->code)
+      if (!instr.is_operand)
+        flops += op_info(instr.op).work == Work::transcendental ? kTranscendentalFlops : 1;
+    return flops * out;
+  }
+  }
+  return 0;
+}
+
+} // namespace
+
+OpWork op_work(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef<TypeId> operands,
+               TypeId result) {
+  OpWork work;
+  work.flops = flops_of(symbols, op, attrs, operands, result);
+  if (op_info(op).has(Trait::View)) return work; // moves nothing
+  work.bytes = static_cast<double>(symbols.type(result).bytes());
+  if (op == OpKind::Slice) { // reads only the piece
+    work.bytes *= 2;
+    return work;
+  }
+  for (TypeId operand : operands) work.bytes += static_cast<double>(symbols.type(operand).bytes());
+  return work;
+}
+
+} // namespace tg

@@ -1,0 +1,215 @@
+// What `infer` accepts, the types it gives, the normal form of attributes, and what it says when it
+// refuses. Every ShapeRule has a case of each kind.
+#include "lang/core/shape_rules.h"
+
+#include "lang/core/fused_body.h"
+
+#include <gtest/gtest.h>
+
+namespace tg {
+namespace {
+
+using Attrs = std::vector<std::pair<const char*, Value>>;
+
+struct Inferred {
+  bool ok = false;
+  std::string type, why;
+  std::vector<std::string> attrs;
+};
+
+/// Types by shape; an empty optional is the absent operand.
+Inferred run(OpKind op, std::vector<std::optional<Shape>> shapes, const Attrs& given = {}) {
+  Symbols symbols;
+  const OpInfo& info = op_info(op);
+  llvm::SmallVector<ValueId, 4> attrs;
+  for (const AttrInfo& attr : info.attrs()) {
+    const Value* value = nullptr;
+    for (const auto& [name, v] : given)
+      if (attr.name == name) value = &v;
+    EXPECT_TRUE(value || !attr.required) << attr.name;
+    attrs.push_back(symbols.value(value ? *value : default_value(attr)));
+  }
+  std::vector<TypeId> types;
+  for (const auto& shape : shapes)
+    types.push_back(shape ? symbols.type({DType::F32, *shape}) : symbols.none_type());
+  Inferred out;
+  TypeId result;
+  out.ok = infer(symbols, op, attrs, types, result, &out.why);
+  if (out.ok) out.type = symbols.type(result).text();
+  for (ValueId id : attrs) out.attrs.push_back(symbols.value(id).text_form());
+  return out;
+}
+
+Value ints(std::initializer_list<int64_t> list) { return Value::of_ints(list); }
+Value num(int64_t n) { return Value::of_int(n); }
+constexpr std::nullopt_t absent = std::nullopt;
+
+TEST(ShapeRules, MatmulBroadcastsBatches) {
+  EXPECT_EQ(run(OpKind::Matmul, {Shape{1, 512}, Shape{512, 256}, absent, absent}).type,
+            "f32[1, 256]");
+  EXPECT_EQ(run(OpKind::Matmul, {Shape{8, 1, 2, 3}, Shape{5, 3, 4}, absent, absent}).type,
+            "f32[8, 5, 2, 4]");
+  EXPECT_EQ(run(OpKind::Matmul, {Shape{1, 512}, Shape{256, 512}, absent, absent}).why,
+            "inner dimensions differ: 512 and 256");
+  EXPECT_EQ(run(OpKind::Matmul, {Shape{2, 4, 3}, Shape{3, 3, 4}, absent, absent}).why,
+            "batch dimensions [2] and [3] do not broadcast");
+  EXPECT_EQ(run(OpKind::Matmul, {Shape{2, 3}, Shape{3, 4}, Shape{3}, absent}).why,
+            "the bias must be f32[4], got f32[3]");
+  EXPECT_TRUE(run(OpKind::Matmul, {Shape{2, 3}, Shape{3, 4}, Shape{4}, Shape{2, 4}}).ok);
+  EXPECT_FALSE(run(OpKind::Matmul, {Shape{2, 3}, Shape{3, 4}, absent, Shape{1, 4}}).ok);
+  EXPECT_FALSE(run(OpKind::Matmul, {Shape{3}, Shape{3, 4}, absent, absent}).ok);
+  EXPECT_EQ(run(OpKind::Matmul, {absent, Shape{3, 4}, absent, absent}).why,
+            "operand 1 of matmul is missing");
+}
+
+TEST(ShapeRules, ConvGroupsFollowFromShapes) {
+  Shape x{1, 32, 14, 15};
+  auto conv = [&](Shape w, Attrs attrs) {
+    return run(OpKind::Conv2d, {x, w, absent, absent}, attrs);
+  };
+  EXPECT_EQ(conv({64, 32, 3, 3}, {}).type, "f32[1, 64, 12, 13]");
+  EXPECT_EQ(conv({64, 32, 3, 3}, {{"pad", Value::of_enum("same")}, {"stride", num(2)}}).type,
+            "f32[1, 64, 7, 8]");
+  EXPECT_EQ(conv({32, 1, 3, 3}, {{"pad", num(1)}}).type, "f32[1, 32, 14, 15]") << "depthwise";
+  EXPECT_EQ(conv({64, 8, 3, 3}, {{"dilation", ints({2, 1})}}).type, "f32[1, 64, 10, 13]");
+  EXPECT_EQ(conv({64, 5, 3, 3}, {}).why, "32 input channels are no multiple of the kernel's 5");
+  EXPECT_EQ(conv({6, 8, 3, 3}, {}).why, "6 output channels do not divide into 4 groups");
+  EXPECT_FALSE(conv({64, 32, 15, 3}, {}).ok);
+  EXPECT_EQ(conv({64, 32, 3, 3}, {{"stride", num(0)}}).why, "`stride` must be at least 1, got 0");
+  EXPECT_FALSE(conv({64, 32, 3, 3}, {{"dilation", num(int64_t{1} << 40)}}).ok);
+}
+
+TEST(ShapeRules, AttributesHaveANormalForm) {
+  auto conv = [&](Value pad) {
+    return run(OpKind::Conv2d, {Shape{1, 4, 9, 9}, Shape{4, 4, 3, 3}, absent, absent},
+               {{"pad", pad}})
+        .attrs;
+  };
+  EXPECT_EQ(conv(num(0))[1], "valid");
+  EXPECT_EQ(conv(num(1))[1], "[1, 1, 1, 1]");
+  EXPECT_EQ(conv(ints({1, 2}))[1], "[1, 2, 1, 2]");
+  EXPECT_EQ(conv(num(1))[0], "[1, 1]");
+  EXPECT_EQ(run(OpKind::Concat, {Shape{2, 3}, Shape{2, 4}}, {{"axis", num(-1)}}).attrs[0], "1");
+  EXPECT_EQ(
+      run(OpKind::Slice, {Shape{9}}, {{"axis", num(0)}, {"start", num(-4)}, {"stop", num(-1)}})
+          .attrs,
+      (std::vector<std::string>{"0", "5", "8"}));
+  EXPECT_EQ(run(OpKind::ReduceSum, {Shape{2, 3, 4}}, {{"axes", ints({-1, 0})}}).attrs[0], "[0, 2]");
+}
+
+TEST(ShapeRules, SamePaddingPutsTheOddZeroBehind) {
+  std::optional<Window> w = window(224, 3, 2, 1, Value::of_enum("same"), 0);
+  ASSERT_TRUE(w);
+  EXPECT_EQ(w->out, 112);
+  EXPECT_EQ(w->before, 0);
+  EXPECT_EQ(w->after, 1);
+  w = window(5, 2, 1, 1, Value::of_enum("same"), 0); // an even kernel
+  EXPECT_EQ(w->out, 5);
+  EXPECT_EQ(w->before, 0);
+  EXPECT_EQ(w->after, 1);
+}
+
+TEST(ShapeRules, Pieces) {
+  EXPECT_EQ(run(OpKind::Concat, {Shape{2, 3}, Shape{2, 4}, Shape{2, 1}}, {{"axis", num(1)}}).type,
+            "f32[2, 8]");
+  EXPECT_EQ(run(OpKind::Concat, {Shape{2, 3}, Shape{3, 4}}, {{"axis", num(1)}}).why,
+            "f32[2, 3] and f32[3, 4] differ outside of axis 1");
+  EXPECT_FALSE(
+      run(OpKind::Slice, {Shape{9}}, {{"axis", num(0)}, {"start", num(3)}, {"stop", num(3)}}).ok);
+  EXPECT_EQ(run(OpKind::Reshape, {Shape{6, 4}}, {{"shape", ints({3, -1})}}).type, "f32[3, 8]");
+  EXPECT_FALSE(run(OpKind::Reshape, {Shape{6, 4}}, {{"shape", ints({5, -1})}}).ok);
+  EXPECT_FALSE(run(OpKind::Reshape, {Shape{6, 4}}, {{"shape", ints({-1, -1})}}).ok);
+  EXPECT_FALSE(
+      run(OpKind::Reshape, {Shape{6, 4}}, {{"shape", ints({int64_t{1} << 40, int64_t{1} << 40})}})
+          .ok);
+  EXPECT_EQ(run(OpKind::Transpose, {Shape{2, 3, 4}}, {{"perm", ints({2, 0, 1})}}).type,
+            "f32[4, 2, 3]");
+  EXPECT_FALSE(run(OpKind::Transpose, {Shape{2, 3, 4}}, {{"perm", ints({2, 0, 0})}}).ok);
+  EXPECT_EQ(
+      run(OpKind::Pad, {Shape{2, 3}}, {{"before", ints({0, 1})}, {"after", ints({0, 2})}}).type,
+      "f32[2, 6]");
+  EXPECT_FALSE(
+      run(OpKind::Pad, {Shape{2, 3}}, {{"before", ints({0, -1})}, {"after", ints({0, 2})}}).ok);
+}
+
+TEST(ShapeRules, Kernels) {
+  EXPECT_EQ(run(OpKind::Enlarge, {Shape{8, 4, 1, 3}}, {{"kernel", ints({3, 3})}}).type,
+            "f32[8, 4, 3, 3]");
+  EXPECT_FALSE(run(OpKind::Enlarge, {Shape{8, 4, 2, 2}}, {{"kernel", ints({3, 3})}}).ok)
+      << "odd difference";
+  EXPECT_FALSE(run(OpKind::Enlarge, {Shape{8, 4, 5, 5}}, {{"kernel", ints({3, 3})}}).ok);
+  EXPECT_EQ(
+      run(OpKind::MergeGconv, {Shape{8, 2, 3, 3}}, {{"count", num(2)}, {"groups", num(4)}}).type,
+      "f32[8, 4, 3, 3]");
+  EXPECT_FALSE(
+      run(OpKind::MergeGconv, {Shape{8, 2, 3, 3}}, {{"count", num(3)}, {"groups", num(4)}}).ok);
+}
+
+TEST(ShapeRules, NormsAndReductions) {
+  Shape c{3};
+  EXPECT_TRUE(run(OpKind::BatchNorm, {Shape{1, 3, 4, 4}, c, c, c, c}).ok);
+  EXPECT_EQ(run(OpKind::BatchNorm, {Shape{1, 3, 4, 4}, c, Shape{4}, c, c}).why,
+            "`bias` must be f32[3], got f32[4]");
+  EXPECT_FALSE(run(OpKind::LayerNorm, {Shape{2, 3}, Shape{2}, Shape{2}}).ok);
+  EXPECT_EQ(run(OpKind::ReduceMean, {Shape{2, 3, 4}}, {{"axes", ints({1})}}).type, "f32[2, 4]");
+  EXPECT_EQ(run(OpKind::ReduceMean, {Shape{2, 3, 4}},
+                {{"axes", ints({1})}, {"keepdims", Value::of_bool(true)}})
+                .type,
+            "f32[2, 1, 4]");
+  EXPECT_FALSE(run(OpKind::ReduceMean, {Shape{2, 3}}, {{"axes", ints({1, -1})}}).ok) << "twice";
+  EXPECT_FALSE(run(OpKind::Softmax, {Shape{2, 3}}, {{"axis", num(2)}}).ok);
+  EXPECT_EQ(run(OpKind::MaxPool2d, {Shape{1, 3, 8, 8}},
+                {{"kernel", num(3)}, {"stride", num(2)}, {"pad", num(1)}})
+                .type,
+            "f32[1, 3, 4, 4]");
+  EXPECT_FALSE(
+      run(OpKind::MaxPool2d, {Shape{1, 3, 8, 8}}, {{"kernel", num(2)}, {"pad", num(2)}}).ok)
+      << "a window of padding alone has no largest element";
+}
+
+TEST(ShapeRules, FusedMapIsCanonical) {
+  auto fused = [](const char* body, std::vector<std::optional<Shape>> shapes) {
+    return run(OpKind::FusedMap, std::move(shapes), {{"body", Value::of_string(body)}});
+  };
+  Inferred r = fused(" tanh( add($0,mul($1 , $0) ))", {Shape{4, 1}, Shape{3}});
+  EXPECT_EQ(r.type, "f32[4, 3]");
+  EXPECT_EQ(r.attrs[0], "\"tanh(add($0, mul($1, $0)))\"");
+  for (const char* bad :
+       {"", "$0 $0", "tanh($0", "tanh($0))", "conv2d($0, $0)", "add($0)", "add($0, $1, $2)", "$",
+        "nope($0)", "tanh", "add($0, $99999999999)", "(", "tanh()"})
+    EXPECT_FALSE(fused(bad, {Shape{2}, Shape{2}}).ok) << bad;
+  EXPECT_EQ(fused("tanh($0)", {Shape{2}, Shape{2}}).why, "the body does not use operand $1");
+  EXPECT_FALSE(fused("tanh($1)", {Shape{2}}).ok);
+  std::optional<FusedBody> body = parse_fused_body("add(mul($0, $1), relu($2))");
+  ASSERT_TRUE(body);
+  EXPECT_EQ(body->op_count(), 3u);
+  EXPECT_EQ(body->stack_depth(), 2u);
+  EXPECT_EQ(body->operands, 3u);
+  std::string deep; // a body as deep as the limit is refused, not recursed into
+  for (int i = 0; i < 100000; ++i) deep += "tanh(";
+  EXPECT_FALSE(parse_fused_body(deep));
+}
+
+TEST(ShapeRules, SizesAreBounded) {
+  Symbols symbols;
+  llvm::SmallVector<ValueId, 2> attrs{
+      symbols.value(Value::of_string("x")),
+      symbols.value(Value::of_type(f32({int64_t{1} << 30, int64_t{1} << 30})))};
+  TypeId type;
+  std::string why;
+  EXPECT_FALSE(infer(symbols, OpKind::Input, attrs, {}, type, &why));
+  EXPECT_EQ(why, "[1073741824, 1073741824] has too many elements");
+}
+
+TEST(ShapeRules, WorkCountsFlopsAndBytes) {
+  Symbols symbols;
+  TypeId x = symbols.type(f32({64, 128})), y = symbols.type(f32({128, 32})),
+         z = symbols.type(f32({64, 32}));
+  OpWork work = op_work(symbols, OpKind::Matmul, symbols.no_attrs(),
+                        {x, y, symbols.none_type(), symbols.none_type()}, z);
+  EXPECT_EQ(work.flops, 2.0 * 64 * 128 * 32);
+  EXPECT_EQ(work.bytes, 4.0 * (64 * 128 + 128 * 32 + 64 * 32));
+}
+
+} // namespace
+} // namespace tg
