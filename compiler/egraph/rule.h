@@ -59,6 +59,9 @@ struct ValueExpr {
     Min,
     Max,
     Sqrt,
+    // attributes of a constant:
+    Floats,   // Floats of numbers
+    TypeLike, // a Type: dtype of the class `variable`, shape operands[0]
   };
   Kind kind{};
   Value literal;
@@ -102,9 +105,11 @@ enum class Native : uint8_t {
 enum class Numerics : uint8_t { Exact, Reassociates, Risky };
 
 struct Rule {
+  /// Unique. One declaration may give several rules: `name`, `name-rev` (of `<=>`), `name[relu]`.
   std::string name;
-  std::string set;  // rule set, "" if none
-  std::string file; // where it was read, with the line
+  std::string declared; // the name as declared
+  std::string set;      // rule set, "" if none
+  std::string file;     // where it was read, with the line
   uint32_t line = 0;
   Numerics numerics = Numerics::Exact;
   Native native = Native::No;
