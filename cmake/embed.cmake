@@ -5,7 +5,6 @@ foreach(file ${FILES})
   file(READ ${ROOT}/${file} text)
   string(LENGTH "${text}" length)
   string(APPEND body "    {\"${file}\",\n")
-  file(STRINGS ${ROOT}/${file} ignored LIMIT_COUNT 1)
   set(offset 0)
   while(offset LESS length)
     string(SUBSTRING "${text}" ${offset} 4000 chunk)
@@ -14,12 +13,14 @@ foreach(file ${FILES})
   endwhile()
   string(APPEND body "    },\n")
 endforeach()
+list(LENGTH FILES count)
 file(WRITE ${OUT} "// Made by cmake/embed.cmake; do not edit.
 #include \"lang/core/embedded.h\"
+#include <array>
 namespace tg {
 namespace {
-const EmbeddedFile kFiles[] = {
-${body}};
+const std::array<EmbeddedFile, ${count}> kFiles = {{
+${body}}};
 }
 llvm::ArrayRef<EmbeddedFile> embedded_files() { return kFiles; }
 } // namespace tg

@@ -81,6 +81,7 @@ function(tg_embed target)
     file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${dir}/*.tg)
     list(APPEND files ${found})
   endforeach()
+  list(SORT files)
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DOUT=${out} "-DFILES=${files}" -DROOT=${CMAKE_SOURCE_DIR}
             -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
@@ -100,7 +101,7 @@ function(tg_program name)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_compile_options(${name} PRIVATE ${TG_WARNINGS})
+  target_compile_options(${name} PRIVATE ${TG_WARNINGS} -fno-exceptions -fno-rtti)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   tg_link(${name} PRIVATE ${ARG_DEPS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})

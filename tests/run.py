@@ -13,6 +13,7 @@ relative paths, so that outputs hold no path of a machine; times never belong in
     run.py --tg build/tg [KIND|FILE...]     compare
     run.py --tg build/tg --update [...]     rewrite the .out files; the reviewer reads the diff
     run.py --tg build/tg --coverage         every diagnostic, rule and operator has its golden case
+    run.py --tg build/tg --documents        lang/OPERATORS.md and lang/DIAGNOSTICS.md are fresh
 """
 import argparse
 import difflib
@@ -184,11 +185,27 @@ def run_coverage(tg):
     return 1 if problems else 0
 
 
+def run_documents(tg, update):
+    """The documents that `tg` generates are those of the tree."""
+    status = 0
+    for command, name in (("ops", "OPERATORS.md"), ("errors", "DIAGNOSTICS.md")):
+        path = TESTS.parent / "lang" / name
+        text = subprocess.run([tg, command], capture_output=True, check=True).stdout.decode()
+        if update:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            print(f"lang/{name} is stale: tests/run.py --documents --update rewrites it")
+            status = 1
+    print("documents: stale" if status else "documents: fresh")
+    return status
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tg", default=TESTS.parent / "build" / "tg", type=Path)
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--coverage", action="store_true")
+    parser.add_argument("--documents", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
@@ -197,6 +214,8 @@ def main():
         sys.exit(f"run.py: no program at {options.tg}")
     if options.coverage:
         return run_coverage(tg)
+    if options.documents:
+        return run_documents(tg, options.update)
     return run_goldens(tg, options.names, options.update, options.jobs)
 
 

@@ -14,10 +14,10 @@ struct Options {
   std::vector<std::string> files; // positional arguments
 
   // What to load.
-  std::string model;                                     // --model; "" = the only one
-  std::vector<std::pair<std::string, std::string>> set;  // --set N=8
-  std::vector<std::string> rules;                        // --rules: files or rule (set) names
-  std::string numerics = "reassociate";                  // exact | reassociate | all
+  std::string model;                                    // --model; "" = the only one
+  std::vector<std::pair<std::string, std::string>> set; // --set N=8
+  std::vector<std::string> rules;                       // --rules: files or rule (set) names
+  std::string numerics = "reassociate";                 // exact | reassociate | all
 
   // How to optimise.
   std::string search = "saturate"; // none | saturate | random
@@ -40,8 +40,8 @@ struct Options {
   bool optimize = false;       // --opt
   bool check = false;          // `run --check`: against ref; `fmt --check`: only look
   std::vector<std::pair<std::string, std::string>> inputs; // --input NAME=F.npy
-  std::string output;          // --output: a folder for .npy files; of `bench demo` the JSON file
-  std::string out_file;        // -o
+  std::string output;   // --output: a folder for .npy files; of `bench demo` the JSON file
+  std::string out_file; // -o
 
   bool json = false, quiet = false, verbose = false;
 };

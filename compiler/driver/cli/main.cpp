@@ -1,0 +1,47 @@
+// The program `tg`: reads the command line, hands over to the subcommand, returns its exit code.
+#include "compiler/driver/cli/session.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/Process.h>
+
+#include <cstdlib>
+
+namespace {
+
+using tg::cli::Session;
+
+struct Subcommand {
+  llvm::StringRef name;
+  int (*run)(Session&);
+};
+
+constexpr Subcommand kSubcommands[] = {
+    {"devices", tg::cli::run_devices},
+    {"ops", tg::cli::run_ops},
+    {"errors", tg::cli::run_errors},
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+  tg::cli::Parsed parsed = tg::cli::parse_command_line(argc, argv);
+  llvm::outs() << parsed.out;
+  llvm::errs() << parsed.err;
+  if (parsed.done) return parsed.exit_code;
+  Session session(parsed.options, llvm::outs(), llvm::errs());
+  session.color = llvm::sys::Process::StandardErrIsDisplayed() &&
+                  llvm::sys::Process::StandardOutIsDisplayed() && !std::getenv("NO_COLOR");
+  const auto* found = llvm::find_if(
+      kSubcommands, [&](const Subcommand& s) { return s.name == parsed.options.command; });
+  if (found == std::end(kSubcommands))
+    return session.fail(
+        tg::error(tg::Code::internal, "no function runs `tg {0}`", parsed.options.command));
+  int code = found->run(session);
+  llvm::outs().flush();
+  // A full disk or a closed pipe must not pass as success.
+  if (llvm::outs().has_error()) {
+    llvm::outs().clear_error();
+    return code == 0 ? 1 : code;
+  }
+  return code;
+}

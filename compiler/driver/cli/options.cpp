@@ -1,0 +1,349 @@
+// The command line, through CLI11. This is the one file that is compiled with exceptions: CLI11
+// reports by throwing, and nothing thrown leaves parse_command_line. Words that cli.md reserves for
+// later versions are known here and refused by name, never misread.
+#include "compiler/driver/cli/options.h"
+
+#include "lang/core/diagnostic.h"
+
+#include <CLI/CLI.hpp>
+
+#include <llvm/ADT/StringExtras.h>
+
+#include <optional>
+#include <sstream>
+
+namespace tg::cli {
+namespace {
+
+using llvm::StringRef;
+
+constexpr StringRef kLaterCommands[] = {"verify", "explain", "extract", "weights",
+                                        "report", "help",    "repl"};
+constexpr StringRef kLaterFlags[] = {"--trust-rules", "--trace", "--weights", "--exploration",
+                                     "--reuse-tree"};
+constexpr StringRef kCommands[] = {"check",   "fmt", "opt",    "run",  "rules",
+                                   "devices", "ops", "errors", "bench"};
+
+constexpr StringRef kProfiles[] = {"cpu", "t4", "a100", "h200"};
+
+/// One option that takes one of a few words: those that work, and those that are promised.
+struct Choice {
+  StringRef flag;
+  std::string Options::*value;
+  std::vector<StringRef> now, later;
+};
+
+const std::vector<Choice>& choices() {
+  static const std::vector<Choice> table = {
+      {"--search", &Options::search, {"none", "saturate", "random"}, {"mcts", "anneal", "taso"}},
+      {"--extract",
+       &Options::extract,
+       {"greedy", "ilp"},
+       {"greedy-shared", "greedy-dag", "lp", "best"}},
+      {"--backend", &Options::backend, {"ref", "cpu"}, {"cuda"}},
+      {"--numerics", &Options::numerics, {"exact", "reassociate", "all"}, {}},
+      {"--cycle-filter", &Options::cycle_filter, {"efficient", "vanilla", "none"}, {}},
+      {"--ilp-cycles", &Options::ilp_cycles, {"none", "real", "int"}, {}},
+  };
+  return table;
+}
+
+std::string listed(const std::vector<StringRef>& words) { return llvm::join(words, ", "); }
+
+Parsed failed(std::string message,
+              std::string help = "`tg --help` lists the commands and options") {
+  Diagnostic d = error(Code::usage, "{0}", message);
+  d.help = std::move(help);
+  Parsed parsed;
+  parsed.done = true;
+  parsed.exit_code = 2;
+  llvm::raw_string_ostream out(parsed.err);
+  render(d, SourceManager(), out);
+  out.flush();
+  return parsed;
+}
+
+std::optional<std::string> check_choice(const Choice& choice, StringRef word) {
+  if (llvm::is_contained(choice.now, word)) return std::nullopt;
+  if (llvm::is_contained(choice.later, word))
+    return llvm::formatv("`{0} {1}` is not available yet; this version has {2}", choice.flag, word,
+                         listed(choice.now));
+  return llvm::formatv("{0} takes one of {1}, not `{2}`", choice.flag, listed(choice.now), word);
+}
+
+std::optional<std::string> check_cost(StringRef cost) {
+  auto [kind, detail] = cost.split(':');
+  if (kind == "analytic")
+    return detail.empty() || llvm::is_contained(kProfiles, detail)
+               ? std::nullopt
+               : std::optional<std::string>(llvm::formatv(
+                     "no device profile `{0}`; there are cpu, t4, a100, h200", detail));
+  if (kind == "measured") {
+    if (detail.empty() || detail == "cpu") return std::nullopt;
+    if (detail == "cuda")
+      return "`--cost measured:cuda` is not available yet; this version measures on cpu";
+    return llvm::formatv("--cost measures on cpu, not on `{0}`", detail);
+  }
+  if (kind == "file" && !detail.empty()) return std::nullopt;
+  return llvm::formatv("--cost takes analytic[:PROFILE], measured[:cpu] or file:TABLE, not `{0}`",
+                       cost);
+}
+
+/// `NAME=VALUE` into its halves.
+std::optional<std::string> split_pairs(const std::vector<std::string>& texts, StringRef flag,
+                                       std::vector<std::pair<std::string, std::string>>& pairs) {
+  for (const std::string& text : texts) {
+    auto [name, value] = StringRef(text).split('=');
+    if (name.empty() || value.empty())
+      return llvm::formatv("{0} takes NAME=VALUE, not `{1}`", flag, text);
+    pairs.emplace_back(name.str(), value.str());
+  }
+  return std::nullopt;
+}
+
+// --- groups of options
+// ------------------------------------------------------------------------------
+
+/// Texts that need a second look after CLI11 is done.
+struct Raw {
+  std::vector<std::string> set, inputs;
+  std::string dtype = "f32";
+};
+
+void add_output_options(CLI::App& app, Options& o) {
+  app.add_flag("--json", o.json, "one JSON object on standard output, nothing else");
+  app.add_flag("--quiet", o.quiet, "no report, only diagnostics");
+  app.add_flag("--verbose", o.verbose, "more detail");
+}
+
+void add_model_options(CLI::App& app, Options& o, Raw& raw) {
+  app.add_option("--model", o.model, "the model of a file that has several");
+  app.add_option("--set", raw.set, "a compile-time parameter, N=8")->allow_extra_args(false);
+}
+
+void add_search_options(CLI::App& app, Options& o) {
+  app.add_option("--rules", o.rules, "rule files, rule sets or rules; default: all built in")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--numerics", o.numerics, "rules that may be used: exact, reassociate, all")
+      ->capture_default_str();
+  app.add_option("--search", o.search, "none, saturate, random")->capture_default_str();
+  app.add_option("--extract", o.extract, "greedy, ilp")->capture_default_str();
+  app.add_option("--cost", o.cost, "analytic[:PROFILE], measured[:cpu], file:TABLE")
+      ->capture_default_str();
+  app.add_option("--cost-db", o.cost_db, "database of measured costs");
+  app.add_option("--iterations", o.iterations, "saturate: iterations")
+      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
+      ->capture_default_str();
+  app.add_option("--multi-iterations", o.multi_iterations,
+                 "saturate: iterations of multi-pattern rules")
+      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
+      ->capture_default_str();
+  app.add_flag("--backoff", o.backoff, "saturate: egg's scheduler, with limits between iterations");
+  app.add_option("--cycle-filter", o.cycle_filter, "efficient, vanilla, none")
+      ->capture_default_str();
+  app.add_option("--ilp-cycles", o.ilp_cycles, "cycle constraints in the ILP: none, real, int")
+      ->capture_default_str();
+  app.add_option("--budget", o.budget, "random: rollouts")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->capture_default_str();
+  app.add_option("--depth", o.depth, "random: steps of a rollout")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->capture_default_str();
+  app.add_option("--time-limit", o.time_limit_s, "seconds for exploration and extraction each")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  app.add_option("--node-limit", o.node_limit, "e-nodes")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
+      ->capture_default_str();
+}
+
+void add_limits(CLI::App& app, Options& o) {
+  app.add_option("--memory-limit", o.memory_limit_mb, "MiB; default: 80% of the machine's memory")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  app.add_option("--seed", o.seed, "of everything random")->capture_default_str();
+  app.add_option("--threads", o.threads, "default: one for each core")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+}
+
+void add_files(CLI::App& app, Options& o, const char* what) {
+  app.add_option("FILE", o.files, what)->required();
+}
+
+void add_check(CLI::App& tg, Options& o, Raw& raw) {
+  CLI::App& app = *tg.add_subcommand("check", "check syntax, names, types and shapes");
+  add_files(app, o, "models, libraries or rules");
+  add_model_options(app, o, raw);
+  add_output_options(app, o);
+}
+
+void add_fmt(CLI::App& tg, Options& o) {
+  CLI::App& app = *tg.add_subcommand("fmt", "lay files out canonically");
+  add_files(app, o, ".tg files, rewritten in place");
+  app.add_flag("--check", o.check, "change nothing; exit 1 if a file is not laid out");
+  app.add_option("-o", o.out_file, "write the result of the one FILE here; - for standard output");
+  app.add_flag("--quiet", o.quiet, "name no files");
+}
+
+void add_opt(CLI::App& tg, Options& o, Raw& raw) {
+  CLI::App& app = *tg.add_subcommand("opt", "optimise a model");
+  add_files(app, o, "a model");
+  add_model_options(app, o, raw);
+  add_search_options(app, o);
+  add_limits(app, o);
+  app.add_option("-o", o.out_file, "write the optimised model here; - for standard output");
+  add_output_options(app, o);
+}
+
+void add_run(CLI::App& tg, Options& o, Raw& raw) {
+  CLI::App& app = *tg.add_subcommand("run", "run a model with random or given inputs");
+  add_files(app, o, "a model");
+  add_model_options(app, o, raw);
+  app.add_option("--backend", o.backend, "ref, cpu")->capture_default_str();
+  app.add_option("--dtype", raw.dtype, "f32")->capture_default_str();
+  app.add_option("--runs", o.runs, "timed runs; default: as many as fit half a second, at least 5")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
+  app.add_option("--input", raw.inputs, "NAME=F.npy")->allow_extra_args(false);
+  app.add_option("--output", o.output, "write the outputs into this folder, as .npy");
+  app.add_flag("--check", o.check, "compare the outputs with the reference backend");
+  app.add_flag("--opt", o.optimize, "optimise first");
+  add_search_options(app, o);
+  add_limits(app, o);
+  add_output_options(app, o);
+}
+
+void add_rules(CLI::App& tg, Options& o) {
+  CLI::App& rules = *tg.add_subcommand("rules", "the rewrite rules");
+  rules.require_subcommand(1);
+  CLI::App& list = *rules.add_subcommand("list", "list them");
+  list.add_option("FILE", o.files, "rule files; default: all built in");
+  add_output_options(list, o);
+}
+
+void add_bench(CLI::App& tg, Options& o) {
+  CLI::App& bench = *tg.add_subcommand("bench", "measurements of the whole");
+  bench.require_subcommand(1);
+  CLI::App& demo =
+      *bench.add_subcommand("demo", "optimise models with measured costs and run both graphs");
+  demo.add_option("FILE", o.files, "models; default: those of examples/");
+  demo.add_option("--output", o.output, "also write the table here, as JSON");
+  demo.add_option("--cost-db", o.cost_db, "database of measured costs");
+  demo.add_option("--runs", o.runs, "timed runs of each graph");
+  add_limits(demo, o);
+  add_output_options(demo, o);
+}
+
+void add_tables(CLI::App& tg, Options& o) {
+  for (auto [name, what] : {std::pair{"devices", "what can run here"},
+                            std::pair{"ops", "the operators of the language"},
+                            std::pair{"errors", "the diagnostics and what they mean"}}) {
+    CLI::App& app = *tg.add_subcommand(name, what);
+    app.add_flag("--json", o.json, "one JSON object on standard output, nothing else");
+  }
+}
+
+// --- what CLI11 cannot say
+// --------------------------------------------------------------------------
+
+/// Words of later versions, and misspelt commands, before CLI11 sees them.
+std::optional<Parsed> screen(llvm::ArrayRef<char*> args) {
+  if (args.empty()) return failed("no command given");
+  StringRef command = args.front();
+  if (llvm::is_contained(kLaterCommands, command))
+    return failed(llvm::formatv("`tg {0}` is not available yet", command));
+  if (!command.startswith("-") && !llvm::is_contained(kCommands, command)) {
+    StringRef near = near_miss(command, kCommands);
+    return failed(llvm::formatv("no command `{0}`", command),
+                  near.empty() ? "`tg --help` lists the commands"
+                               : llvm::formatv("did you mean `{0}`?", near).str());
+  }
+  if (args.size() > 1 && ((command == "rules" && StringRef(args[1]) == "verify") ||
+                          (command == "bench" && StringRef(args[1]) == "paper")))
+    return failed(llvm::formatv("`tg {0} {1}` is not available yet", command, args[1]));
+  for (StringRef arg : args) {
+    if (arg == "--") break;
+    StringRef flag = arg.split('=').first;
+    if (llvm::is_contained(kLaterFlags, flag))
+      return failed(llvm::formatv("`{0}` is not available yet", flag));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> second_look(Options& o, const Raw& raw) {
+  if ((raw.dtype == "f16" || raw.dtype == "bf16"))
+    return llvm::formatv("`--dtype {0}` is not available yet; this version runs f32", raw.dtype);
+  if (raw.dtype != "f32") return llvm::formatv("--dtype takes f32, not `{0}`", raw.dtype);
+  for (const Choice& choice : choices())
+    if (auto problem = check_choice(choice, o.*choice.value)) return problem;
+  if (auto problem = check_cost(o.cost)) return problem;
+  if (auto problem = split_pairs(raw.set, "--set", o.set)) return problem;
+  if (auto problem = split_pairs(raw.inputs, "--input", o.inputs)) return problem;
+  bool one_file =
+      o.command == "opt" || o.command == "run" || (o.command == "fmt" && !o.out_file.empty());
+  if (one_file && o.files.size() > 1)
+    return llvm::formatv("`tg {0}` takes one file here, not {1}", o.command, o.files.size());
+  return std::nullopt;
+}
+
+/// "rules list": the subcommands that were given, joined.
+std::string command_of(const CLI::App& app) {
+  std::string name;
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    name += (name.empty() ? "" : " ") + at->get_name();
+  }
+  return name;
+}
+
+/// An argument that nothing expects: named, with the option that was probably meant.
+Parsed unexpected(const CLI::App& app, StringRef argument) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  std::vector<std::string> names;
+  for (const CLI::Option* option : at->get_options())
+    if (!option->get_lnames().empty()) names.push_back("--" + option->get_lnames().front());
+  std::vector<StringRef> candidates(names.begin(), names.end());
+  StringRef near = near_miss(argument.split('=').first, candidates);
+  return failed(llvm::formatv("`tg {0}` does not take `{1}`", command_of(app), argument),
+                near.empty()
+                    ? llvm::formatv("`tg {0} --help` lists its options", command_of(app)).str()
+                    : llvm::formatv("did you mean `{0}`?", near).str());
+}
+
+} // namespace
+
+Parsed parse_command_line(int argc, char** argv) {
+  llvm::ArrayRef<char*> args(argv + 1, argv + std::max(argc, 1));
+  if (auto refused = screen(args)) return *refused;
+  Parsed parsed;
+  Options& o = parsed.options;
+  Raw raw;
+  CLI::App app("Tangram: tensor graphs in .tg, made faster by rewriting", "tg");
+  app.set_version_flag("--version", "tg " TG_VERSION);
+  app.require_subcommand(1);
+  add_check(app, o, raw);
+  add_fmt(app, o);
+  add_opt(app, o, raw);
+  add_run(app, o, raw);
+  add_rules(app, o);
+  add_bench(app, o);
+  add_tables(app, o);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) { // --help and --version
+    std::ostringstream out;
+    parsed.exit_code = app.exit(success, out, out);
+    parsed.out = out.str();
+    parsed.done = true;
+    return parsed;
+  } catch (const CLI::ExtrasError&) {
+    return unexpected(app, app.remaining(/*recurse=*/true).front());
+  } catch (const CLI::ParseError& problem) {
+    return failed(problem.what());
+  }
+  o.command = command_of(app);
+  if (auto problem = second_look(o, raw)) return failed(*problem);
+  return parsed;
+}
+
+} // namespace tg::cli

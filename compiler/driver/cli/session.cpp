@@ -1,0 +1,98 @@
+// Diagnostics to text, JSON and an exit code; files written whole or not at all.
+#include "compiler/driver/cli/session.h"
+
+#include <llvm/Support/FileSystem.h>
+
+namespace tg::cli {
+
+int exit_code(Code code) {
+  switch (code) {
+  case Code::usage: return 2;
+  case Code::no_solution:
+  case Code::limit_no_answer:
+  case Code::memory_limit: return 3;
+  case Code::internal: return 70;
+  default: return 1;
+  }
+}
+
+void write_errors(llvm::json::OStream& json, const DiagnosticSink& sink,
+                  const SourceManager& sources) {
+  json.attributeArray("errors", [&] {
+    for (const Diagnostic& d : sink.all()) {
+      if (d.severity != Severity::Error) continue;
+      json.object([&] {
+        json.attribute("code", code_text(d.code));
+        if (d.span.valid()) {
+          const SourceFile& file = sources.file(d.span.file);
+          LineColumn at = file.position(d.span.begin);
+          json.attribute("file", file.name());
+          json.attribute("line", at.line);
+          json.attribute("column", at.column);
+        } else {
+          for (const char* place : {"file", "line", "column"}) json.attribute(place, nullptr);
+        }
+        json.attribute("message", d.message);
+      });
+    }
+  });
+}
+
+void Session::print_warnings() {
+  for (const Diagnostic& d : sink.all()) render(d, sources, err, color);
+}
+
+int Session::fail() {
+  sink.sort();
+  print_warnings();
+  int code = 1;
+  for (const Diagnostic& d : sink.all())
+    if (d.severity == Severity::Error) code = std::max(code, exit_code(d.code));
+  if (code == 70)
+    err << "This is a fault of Tangram. Please report it with the command, the input and `tg "
+           "--version`.\n";
+  if (options.json) {
+    llvm::json::OStream json(out, 2);
+    json.object([&] {
+      json.attribute("ok", false);
+      write_errors(json, sink, sources);
+    });
+    out << "\n";
+  }
+  return code;
+}
+
+int Session::fail(Diagnostic d) {
+  sink.report(std::move(d));
+  return fail();
+}
+
+Result<void> write_text_file(Session& session, llvm::StringRef path, llvm::StringRef text) {
+  if (path == "-") {
+    session.out << text;
+    return {};
+  }
+  auto failure = [&](const std::string& why) {
+    return error(Code::cannot_write, "cannot write `{0}`: {1}", path, why);
+  };
+  llvm::SmallString<128> scratch;
+  int handle = -1;
+  if (std::error_code code = llvm::sys::fs::createUniqueFile(path + ".%%%%%%", handle, scratch))
+    return failure(code.message());
+  llvm::raw_fd_ostream file(handle, /*shouldClose=*/true);
+  file << text;
+  file.close();
+  if (file.has_error()) {
+    std::string why = file.error().message();
+    file.clear_error();
+    llvm::sys::fs::remove(scratch);
+    return failure(why);
+  }
+  if (std::error_code code = llvm::sys::fs::rename(scratch, path)) {
+    llvm::sys::fs::remove(scratch);
+    return failure(code.message());
+  }
+  return {};
+}
+
+} // namespace tg::cli

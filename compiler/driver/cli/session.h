@@ -1,0 +1,56 @@
+// What every subcommand shares: the options, the sources read so far, where to print, and how a
+// failure becomes diagnostics and an exit code (cli.md: 0 done, 1 wrong input, 2 wrong usage, 3 a
+// limit left no answer, 70 an internal fault).
+#pragma once
+
+#include "compiler/driver/cli/options.h"
+#include "lang/core/diagnostic.h"
+#include "lang/core/result.h"
+
+#include <llvm/Support/JSON.h>
+
+namespace tg::cli {
+
+struct Session {
+  Session(const Options& options, llvm::raw_ostream& out, llvm::raw_ostream& err)
+      : options(options), out(out), err(err) {}
+
+  const Options& options;
+  SourceManager sources;
+  DiagnosticSink sink;
+  llvm::raw_ostream& out;
+  llvm::raw_ostream& err;
+  bool color = false; // of `err` and `out` alike: both are terminals and NO_COLOR is not set
+
+  /// Prints everything in the sink to `err`; with --json also `{"ok": false, "errors": [...]}` to
+  /// `out`. The exit code is that of the gravest error.
+  int fail();
+  int fail(Diagnostic d);
+  /// Warnings collected so far, to `err`.
+  void print_warnings();
+};
+
+/// The exit code that an error of this code ends the program with.
+int exit_code(Code code);
+
+/// The `errors` of cli.md: [{code, file, line, column, message}]; places are null where there is
+/// none.
+void write_errors(llvm::json::OStream& json, const DiagnosticSink& sink,
+                  const SourceManager& sources);
+
+/// Writes `text` to a temporary name beside `path` and renames it; `-` is standard output.
+/// Errors: `cannot_write`.
+Result<void> write_text_file(Session& session, llvm::StringRef path, llvm::StringRef text);
+
+// One function, and one file, for each subcommand. They return the exit code.
+int run_check(Session& session);
+int run_fmt(Session& session);
+int run_opt(Session& session);
+int run_run(Session& session);
+int run_rules_list(Session& session);
+int run_devices(Session& session);
+int run_ops(Session& session);
+int run_errors(Session& session);
+int run_bench_demo(Session& session);
+
+} // namespace tg::cli

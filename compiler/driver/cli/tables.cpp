@@ -1,0 +1,132 @@
+// `tg ops` and `tg errors`: the operator table and the table of diagnostics, as Markdown (the text
+// of lang/OPERATORS.md and lang/DIAGNOSTICS.md, which a test keeps fresh) or as JSON.
+#include "compiler/driver/cli/session.h"
+#include "lang/core/op.h"
+
+#include <llvm/ADT/StringExtras.h>
+
+namespace tg::cli {
+namespace {
+
+struct DiagnosticRow {
+  llvm::StringRef name;
+  Code code;
+  llvm::StringRef summary;
+};
+
+constexpr DiagnosticRow kDiagnostics[] = {
+#define TG_DIAGNOSTIC(name, number, summary) {#name, Code::name, summary},
+#include "lang/core/diagnostics.def"
+};
+
+std::string text_of(std::string_view text) { return std::string(text); }
+
+/// `x`, `bias?`, `xs...`
+std::string operand_text(const OperandInfo& operand) {
+  return text_of(operand.name) + (operand.optional ? "?" : operand.variadic ? "..." : "");
+}
+
+llvm::StringRef kind_text(AttrKind kind) {
+  switch (kind) {
+  case AttrKind::integer: return "int";
+  case AttrKind::boolean: return "bool";
+  case AttrKind::real: return "float";
+  case AttrKind::ints: return "list of int";
+  case AttrKind::floats: return "list of float";
+  case AttrKind::string: return "text";
+  case AttrKind::type: return "type";
+  case AttrKind::act: return "Act";
+  case AttrKind::pad: return "Pad";
+  case AttrKind::pair: return "int or [int, int]";
+  case AttrKind::axis: return "axis";
+  case AttrKind::axes: return "list of axes";
+  }
+  return "";
+}
+
+std::string attr_text(const AttrInfo& attr) {
+  std::string text = text_of(attr.name) + ": " + kind_text(attr.kind).str();
+  return attr.required ? text : text + " = " + text_of(attr.default_text);
+}
+
+/// A cell of a Markdown table.
+std::string cell(std::string text) {
+  std::string escaped;
+  for (char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+void print_operators(llvm::raw_ostream& out) {
+  out << "# Operators\n\nMade by `tg ops` from `lang/core/ops.def`; do not edit.\n\n"
+         "`?` marks an operand that may be left out, `...` one or more. Attributes without `=` "
+         "must "
+         "be given.\n\n| operator | operands | attributes | meaning |\n|---|---|---|---|\n";
+  for (const OpInfo& op : all_ops()) {
+    std::vector<std::string> operands, attrs;
+    for (const OperandInfo& operand : op.operands()) operands.push_back(operand_text(operand));
+    for (const AttrInfo& attr : op.attrs()) attrs.push_back("`" + attr_text(attr) + "`");
+    out << "| `" << text_of(op.name) << "` | " << llvm::join(operands, ", ") << " | "
+        << cell(llvm::join(attrs, ", ")) << " | " << cell(text_of(op.doc)) << " |\n";
+  }
+}
+
+void print_operators_json(llvm::raw_ostream& out) {
+  llvm::json::OStream json(out, 2);
+  json.object([&] {
+    json.attributeArray("operators", [&] {
+      for (const OpInfo& op : all_ops())
+        json.object([&] {
+          json.attribute("name", text_of(op.name));
+          json.attributeArray("operands", [&] {
+            for (const OperandInfo& operand : op.operands()) json.value(operand_text(operand));
+          });
+          json.attributeArray("attributes", [&] {
+            for (const AttrInfo& attr : op.attrs()) json.value(attr_text(attr));
+          });
+          json.attribute("doc", text_of(op.doc));
+        });
+    });
+  });
+  out << "\n";
+}
+
+} // namespace
+
+int run_ops(Session& session) {
+  if (session.options.json)
+    print_operators_json(session.out);
+  else
+    print_operators(session.out);
+  return 0;
+}
+
+int run_errors(Session& session) {
+  llvm::raw_ostream& out = session.out;
+  if (session.options.json) {
+    llvm::json::OStream json(out, 2);
+    json.object([&] {
+      json.attributeArray("diagnostics", [&] {
+        for (const DiagnosticRow& row : kDiagnostics)
+          json.object([&] {
+            json.attribute("code", code_text(row.code));
+            json.attribute("name", row.name);
+            json.attribute("summary", row.summary);
+            json.attribute("exit_code", exit_code(row.code));
+          });
+      });
+    });
+    out << "\n";
+    return 0;
+  }
+  out << "# Diagnostics\n\nMade by `tg errors` from `lang/core/diagnostics.def`; do not edit. "
+         "A number is never used again.\n\n| code | means | exit code |\n|---|---|---|\n";
+  for (const DiagnosticRow& row : kDiagnostics)
+    out << "| " << code_text(row.code) << " | " << cell(row.summary.str()) << " | "
+        << exit_code(row.code) << " |\n";
+  return 0;
+}
+
+} // namespace tg::cli

@@ -1,0 +1,29 @@
+// What can run here: the backends of this build, the processor, the libraries behind them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tg {
+
+struct Device {
+  std::string backend; // "ref", "cpu"
+  std::string name;    // "Intel(R) Xeon(R) ..., avx512, 2 cores"
+  /// Library and version, in the order in which a person would name them.
+  std::vector<std::pair<std::string, std::string>> library_versions;
+};
+
+std::vector<Device> devices();
+
+/// The processor as its maker names it, or its architecture where that cannot be read.
+std::string processor_name();
+
+/// Cores that this process may use; at least 1.
+int available_cores();
+
+/// Physical memory of the machine in bytes, or the limit of the control group if that is lower.
+int64_t physical_memory_bytes();
+
+} // namespace tg
