@@ -237,7 +237,8 @@ private:
     if (!a || a->kind != Value::Kind::Bool) return std::nullopt;
     if ((a->number != 0) == (e.kind == Kind::Or)) return a;
     MaybeItem b = run(e.operands[1]);
-    return b && b->kind == Value::Kind::Bool ? b : std::nullopt;
+    if (!b || b->kind != Value::Kind::Bool) return std::nullopt;
+    return b;
   }
 
   MaybeItem list(const ValueExpr& e) const {
