@@ -1,0 +1,126 @@
+// A node enters the worklist when the last of its children gets a cost, and again when one becomes
+// cheaper. A class takes a node only if that is strictly cheaper than what it has.
+//
+// Why no cycle can be chosen: at the end every class's cost is that of its node, and a node costs
+// at least as much as each child. On a cycle of choices all costs would be equal, and each class
+// would have reached that cost only after its child had: no class could have been first.
+#include "compiler/extract/greedy.h"
+
+#include <algorithm>
+#include <cassert>
+#include <deque>
+
+namespace tg {
+
+namespace {
+
+class Worklist {
+public:
+  Worklist(const ExtractionProblem& problem, llvm::ArrayRef<double> costs)
+      : problem_(problem), costs_(costs), queued_(problem.node_count()),
+        missing_(problem.node_count()) {
+    result_.choice = Choice(problem.class_count());
+    result_.tree_cost.assign(problem.class_count(), kInfiniteCost);
+  }
+
+  GreedyResult run() {
+    count_missing();
+    while (!queue_.empty()) {
+      NodeIx node = queue_.front();
+      queue_.pop_front();
+      queued_[node.index] = false;
+      update(node);
+    }
+    return std::move(result_);
+  }
+
+private:
+  double own_cost(NodeIx node) const {
+    return costs_.empty() ? problem_.cost(node) : costs_[node.index];
+  }
+
+  /// Distinct children without a cost, by node; leaves start the work.
+  void count_missing() {
+    for (uint32_t c = 0; c < problem_.class_count(); ++c)
+      for (NodeIx node : problem_.users({c})) ++missing_[node.index];
+    for (uint32_t n = 0; n < problem_.node_count(); ++n)
+      if (missing_[n] == 0) push({n});
+  }
+
+  void push(NodeIx node) {
+    if (queued_[node.index] || !problem_.usable(node)) return;
+    queued_[node.index] = true;
+    queue_.push_back(node);
+  }
+
+  void update(NodeIx node) {
+    double cost = own_cost(node);
+    for (ClassIx child : problem_.children(node))
+      cost = add_costs(cost, result_.tree_cost[child.index]);
+    ClassIx cls = problem_.class_of(node);
+    double& best = result_.tree_cost[cls.index];
+    if (!(cost < best)) return;
+    bool first = best == kInfiniteCost;
+    best = cost;
+    result_.choice.node[cls.index] = node;
+    for (NodeIx user : problem_.users(cls)) {
+      if (first) --missing_[user.index];
+      if (missing_[user.index] == 0) push(user);
+    }
+  }
+
+  const ExtractionProblem& problem_;
+  llvm::ArrayRef<double> costs_;
+  GreedyResult result_;
+  std::deque<NodeIx> queue_;
+  std::vector<bool> queued_;
+  std::vector<uint32_t> missing_;
+};
+
+/// The greedy choice from the roots, whatever it stores.
+std::optional<Choice> choose(const ExtractionProblem& problem, llvm::ArrayRef<double> costs) {
+  GreedyResult greedy = greedy_trees(problem, costs);
+  for (ClassIx root : problem.roots())
+    if (!greedy.choice[root].valid()) return std::nullopt;
+  trim(problem, greedy.choice);
+  return std::move(greedy.choice);
+}
+
+/// Costs with `price` for every byte that a node outside of load time makes stored.
+std::vector<double> with_bytes_priced(const ExtractionProblem& problem,
+                                      llvm::ArrayRef<double> costs, double price) {
+  std::vector<double> priced(costs.begin(), costs.end());
+  for (uint32_t n = 0; n < priced.size(); ++n) {
+    if (problem.load({n})) continue;
+    for (ClassIx child : problem.children({n})) priced[n] += price * problem.stored_bytes(child);
+  }
+  return priced;
+}
+
+} // namespace
+
+GreedyResult greedy_trees(const ExtractionProblem& problem, llvm::ArrayRef<double> costs) {
+  assert(costs.empty() || costs.size() == problem.node_count());
+  return Worklist(problem, costs).run();
+}
+
+std::optional<Choice> extract_greedy(const ExtractionProblem& problem) {
+  std::vector<double> costs(problem.node_count());
+  for (uint32_t n = 0; n < costs.size(); ++n) costs[n] = problem.cost({n});
+  return extract_greedy(problem, costs);
+}
+
+std::optional<Choice> extract_greedy(const ExtractionProblem& problem,
+                                     llvm::ArrayRef<double> costs) {
+  std::optional<Choice> choice = choose(problem, costs);
+  if (!choice || problem.byte_limit() == kInfiniteCost) return choice;
+  // From a price that hardly matters to one beside which nothing else does.
+  constexpr double kFirstPrice = 1e-9, kLastPrice = 1e6;
+  for (double price = kFirstPrice; price < kLastPrice; price *= 4) {
+    if (check_choice(problem, *choice).stored_bytes <= problem.byte_limit()) return choice;
+    choice = choose(problem, with_bytes_priced(problem, costs, price));
+  }
+  return std::nullopt;
+}
+
+} // namespace tg

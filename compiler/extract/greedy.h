@@ -1,0 +1,33 @@
+// Greedy extraction on tree cost: in every class the node whose own cost plus the costs of its
+// children is least, shared work counted once per use. Source: egg (POPL 2021), TENSAT (MLSys
+// 2021, section 5); here in worklist form, so that the work is proportional to what changes.
+#pragma once
+
+#include "compiler/extract/problem.h"
+
+#include <optional>
+
+namespace tg {
+
+struct GreedyResult {
+  /// For every class that can be extracted, roots or not.
+  Choice choice;
+  /// By class; infinite where nothing can be extracted.
+  std::vector<double> tree_cost;
+};
+
+/// The cheapest tree of every class. `costs` (by node) replaces the problem's own if given; the
+/// same bounds apply. The choice is acyclic whatever the costs, zeros included.
+GreedyResult greedy_trees(const ExtractionProblem& problem,
+                          llvm::ArrayRef<double> costs = llvm::ArrayRef<double>());
+
+/// The greedy solution for the roots, trimmed to what they reach; nullopt if a root cannot be
+/// extracted. Over the byte limit, the bytes that a node makes stored are priced higher and higher
+/// until the choice keeps to it; nullopt if none does.
+std::optional<Choice> extract_greedy(const ExtractionProblem& problem);
+
+/// The same under other costs by node (for rounding and warm starts).
+std::optional<Choice> extract_greedy(const ExtractionProblem& problem,
+                                     llvm::ArrayRef<double> costs);
+
+} // namespace tg

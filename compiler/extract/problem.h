@@ -1,0 +1,135 @@
+// The one problem form of all extractors: classes, each with alternative nodes; a node has a cost
+// and needs one node of each class among its children. A solution (Choice) picks a node for every
+// class that is reached from the roots, without cycles. What it costs is the sum over the distinct
+// nodes that it uses: work that is shared is counted once.
+//
+// Built from an e-graph (extract.h) or by hand. Classes and nodes keep the order in which they were
+// added, and every algorithm breaks ties by it, so that equal problems have equal answers.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace tg {
+
+/// A class and a node of an ExtractionProblem: indices of this problem, not of an e-graph.
+struct ClassIx {
+  uint32_t index = UINT32_MAX;
+  bool operator==(const ClassIx&) const = default;
+  bool valid() const { return index != UINT32_MAX; }
+};
+struct NodeIx {
+  uint32_t index = UINT32_MAX;
+  bool operator==(const NodeIx&) const = default;
+  bool valid() const { return index != UINT32_MAX; }
+};
+
+inline constexpr double kInfiniteCost = std::numeric_limits<double>::infinity();
+
+class ExtractionProblem {
+public:
+  // --- building ---------------------------------------------------------------------------------
+  ClassIx add_class();
+  /// `cost` >= 0, not NaN; infinite: the node can never be chosen. Children may repeat and may name
+  /// the node's own class (then it can never be chosen either). Classes must exist.
+  NodeIx add_node(ClassIx cls, double cost, llvm::ArrayRef<ClassIx> children);
+  /// Roots may repeat: the tree cost counts each, the DAG cost does not.
+  void add_root(ClassIx cls) { roots_.push_back(cls); }
+  void forbid(NodeIx node) { nodes_[node.index].forbidden = true; }
+  /// Storage of the class's result in bytes, held once if any chosen node outside of load time uses
+  /// it. Default 0.
+  void set_stored_bytes(ClassIx cls, double bytes) { stored_bytes_[cls.index] = bytes; }
+  /// The node is computed at load: what it uses is not stored beyond.
+  void set_load(NodeIx node) { nodes_[node.index].load = true; }
+  /// Bound on the sum of stored bytes. Default: none.
+  void set_byte_limit(double bytes) { byte_limit_ = bytes; }
+  /// Builds the indexes below. Call once, after the last change and before any algorithm.
+  void seal();
+
+  // --- reading (after seal)
+  // -----------------------------------------------------------------------
+  size_t class_count() const { return stored_bytes_.size(); }
+  size_t node_count() const { return nodes_.size(); }
+  /// Nodes of a class, in the order in which they were added.
+  llvm::ArrayRef<NodeIx> nodes(ClassIx cls) const {
+    return llvm::ArrayRef<NodeIx>(class_nodes_)
+        .slice(class_start_[cls.index], class_start_[cls.index + 1] - class_start_[cls.index]);
+  }
+  /// Nodes that have the class as a child; a node that has it twice is listed once.
+  llvm::ArrayRef<NodeIx> users(ClassIx cls) const {
+    return llvm::ArrayRef<NodeIx>(class_users_)
+        .slice(user_start_[cls.index], user_start_[cls.index + 1] - user_start_[cls.index]);
+  }
+  ClassIx class_of(NodeIx node) const { return nodes_[node.index].cls; }
+  double cost(NodeIx node) const { return nodes_[node.index].cost; }
+  bool load(NodeIx node) const { return nodes_[node.index].load; }
+  /// Neither forbidden, nor of infinite cost, nor its own child.
+  bool usable(NodeIx node) const { return nodes_[node.index].usable; }
+  llvm::ArrayRef<ClassIx> children(NodeIx node) const {
+    const NodeRow& row = nodes_[node.index];
+    return llvm::ArrayRef<ClassIx>(children_).slice(row.first_child, row.child_count);
+  }
+  llvm::ArrayRef<ClassIx> roots() const { return roots_; }
+  double stored_bytes(ClassIx cls) const { return stored_bytes_[cls.index]; }
+  double byte_limit() const { return byte_limit_; }
+
+private:
+  struct NodeRow {
+    ClassIx cls;
+    uint32_t first_child = 0, child_count = 0;
+    double cost = 0;
+    bool forbidden = false, load = false;
+    bool usable = false; // right after seal()
+  };
+  std::vector<NodeRow> nodes_;
+  std::vector<ClassIx> children_; // arena of NodeRow
+  std::vector<ClassIx> roots_;
+  std::vector<double> stored_bytes_; // by class
+  double byte_limit_ = kInfiniteCost;
+  // By class, compressed rows; right after seal().
+  std::vector<uint32_t> class_start_, user_start_;
+  std::vector<NodeIx> class_nodes_, class_users_;
+};
+
+/// A node for each class that the solution uses; invalid for the others.
+struct Choice {
+  std::vector<NodeIx> node; // by class
+
+  explicit Choice(size_t classes = 0) : node(classes) {}
+  NodeIx operator[](ClassIx cls) const { return node[cls.index]; }
+  bool operator==(const Choice&) const = default;
+};
+
+/// What an independent look at a choice says: it shares nothing with the algorithms but the
+/// problem.
+struct CheckedChoice {
+  /// Empty if the choice is complete, acyclic and uses only usable nodes; else what is wrong, and
+  /// the figures below mean nothing.
+  std::string fault;
+  double dag_cost = 0;     // distinct nodes, each once
+  double tree_cost = 0;    // every use counted, every root; the largest double where it overflows
+  double stored_bytes = 0; // of classes that chosen nodes outside of load time use
+  /// Classes that are reached, children before their users.
+  std::vector<ClassIx> order;
+
+  bool ok() const { return fault.empty(); }
+};
+CheckedChoice check_choice(const ExtractionProblem& problem, const Choice& choice);
+
+/// Forgets what the roots do not reach. The choice must be complete and acyclic.
+void trim(const ExtractionProblem& problem, Choice& choice);
+
+/// Sum of costs >= 0 that stays finite while its terms are: a tree cost doubles with every level of
+/// sharing, and a class whose cost is merely huge can still be extracted.
+inline double add_costs(double a, double b) {
+  double sum = a + b;
+  return sum == kInfiniteCost && a != kInfiniteCost && b != kInfiniteCost
+             ? std::numeric_limits<double>::max()
+             : sum;
+}
+
+} // namespace tg
