@@ -1,0 +1,119 @@
+// What each operator means: one definition, templated over the scalar. It serves the reference
+// backend (float), constant folding and float64 checks (double), and exact checks (a prime field).
+// The bodies are in semantics_impl.h; a library that evaluates over its own scalar includes that
+// and instantiates, float64 is instantiated in semantics.cpp.
+//
+// The page of semantics (the shapes are those of shape_rules.h):
+//
+//   Order      act(op(x, y) + bias + residual). Sums run in row-major order of what is summed, in
+//              the scalar's Wide type: a float's sums and functions are taken in double and rounded
+//              once, at the end of the operator, and between the operators of a fused_map not at
+//              all. A backend may sum in another order; it is compared within a tolerance.
+//   NaN        every operator hands NaN on: relu(NaN), maximum(NaN, y), maximum(x, NaN), and the
+//              maximum of a window, row or reduction that contains one, are NaN. maximum(-0, 0)
+//              and relu(-0) may be either zero.
+//   Infinity   follows IEEE 754: sigmoid(-inf) = 0, tanh(inf) = 1, gelu(-inf) = NaN (-inf * 0), a
+//              softmax row whose maximum is infinite is NaN.
+//   matmul     leading dimensions broadcast as NumPy's do; bias along n; residual of the result's
+//              shape.
+//   conv2d     cross-correlation (the kernel is not flipped), nchw with weights [O, C / groups, kh,
+//              kw]; group g makes the O / groups results from the C / groups inputs of index g.
+//              Result row y reads input rows y * stride - before + i * dilation.
+//   same       pads to ceil(size / stride) results; the total is split in halves and an odd zero
+//              goes behind (below, right), as in TensorFlow: even kernels are not centred.
+//   max pool   padding never wins: only elements inside are looked at (padding is smaller than the
+//              window, so there is always one).
+//   avg pool   divides by the number of elements inside, or with count_padding by kh * kw, also
+//              where the window reaches beyond explicit padding.
+//   gelu       the exact form x * (1 + erf(x / sqrt(2))) / 2.
+//   softmax    exp(x - max) / sum(exp(x - max)) along the axis.
+//   norms      eps is added to the variance, under the root; variance is the mean of squared
+//              distances from the mean (divided by n, not n - 1), in two passes.
+//   sqrt       of a negative is NaN; of -0 is -0. Division by zero is IEEE's.
+//   reduce_max NaN if any is NaN. reduce_mean divides by the number of elements reduced.
+//   pad        any value; enlarge pads a window with zeros, the same number on both sides.
+//   reshape    keeps row-major order.
+//   merge_gconv w[O, I, kh, kw] of `groups` groups becomes [O, I * count, kh, kw]: row o of group g
+//              stands at inputs (g mod count) * I onwards, zeros elsewhere.
+//
+// Rational operators (sums, products, quotients, moves) use only +, -, *, / of Wide. All else goes
+// through Math<Wide>, so that a field can put keyed random functions there: unary functions,
+// `maximum` of two, `max_of` a whole window (symmetric), `softmax` of a whole row.
+#pragma once
+
+#include "lang/core/fused_body.h"
+#include "lang/core/op.h"
+
+namespace tg {
+
+/// Row-major elements of one operand. `data` is null where the operand is absent.
+template <class T> struct ConstView {
+  const T* data = nullptr;
+  llvm::ArrayRef<int64_t> shape;
+  bool present() const { return data != nullptr; }
+  int64_t elements() const {
+    int64_t count = 1;
+    for (int64_t size : shape) count *= size;
+    return count;
+  }
+};
+template <class T> struct View {
+  T* data = nullptr;
+  llvm::ArrayRef<int64_t> shape;
+  int64_t elements() const { return ConstView<T>{data, shape}.elements(); }
+};
+
+/// Storage scalar to the type in which operators compute. Specialise for a new scalar, and Math
+/// for its Wide.
+template <class T> struct ScalarTraits;
+template <> struct ScalarTraits<float> { using Wide = double; };
+template <> struct ScalarTraits<double> { using Wide = double; };
+template <class T> using WideOf = typename ScalarTraits<T>::Wide;
+
+/// What is not rational, and literals. `literal` gets the double that the text was read into.
+template <class W> struct Math;
+template <> struct Math<double> {
+  static double literal(double value) { return value; }
+  static double integer(int64_t value) { return static_cast<double>(value); }
+  /// A unary, not rational, pointwise operator: relu, sigmoid, tanh, gelu, exp, sqrt, erf.
+  static double unary(OpKind op, double x);
+  static double maximum(double x, double y);
+  /// Of at least one value; does not depend on their order.
+  static double max_of(llvm::ArrayRef<double> values);
+  /// In place.
+  static void softmax(llvm::MutableArrayRef<double> row);
+};
+
+/// The result of a pointwise operator at one element: the definition that pointwise operators,
+/// activations and fused bodies share. `args` has the operator's operands.
+template <class W> W pointwise(OpKind op, const W* args);
+
+/// Attribute values of an operator, one per slot, in normal form (shape_rules.h).
+using AttrValues = llvm::ArrayRef<const Value*>;
+
+/// Wide elements of scratch that evaluate_op needs. Operand shapes are empty where absent.
+int64_t scratch_elements(OpKind op, AttrValues attrs,
+                         llvm::ArrayRef<llvm::ArrayRef<int64_t>> operands,
+                         llvm::ArrayRef<int64_t> result);
+
+/// Computes `result`. Operator, attributes and shapes must have passed `infer`; nothing can fail.
+/// `result` may be the memory of a pointwise operand of its own shape, or of the residual of
+/// matmul and conv2d. Leaves and sugar are not evaluated here.
+template <class T>
+void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
+                 llvm::MutableArrayRef<WideOf<T>> scratch);
+
+/// The same for a fused_map whose body has been read already.
+template <class T>
+void evaluate_fused(const FusedBody& body, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
+                    llvm::MutableArrayRef<WideOf<T>> scratch);
+
+/// Elements that evaluate_fused computes at a time.
+inline constexpr int64_t kFusedBlock = 256;
+
+extern template void evaluate_op<double>(OpKind, AttrValues, llvm::ArrayRef<ConstView<double>>,
+                                         View<double>, llvm::MutableArrayRef<double>);
+extern template void evaluate_fused<double>(const FusedBody&, llvm::ArrayRef<ConstView<double>>,
+                                            View<double>, llvm::MutableArrayRef<double>);
+
+} // namespace tg
