@@ -117,7 +117,7 @@ struct Rule {
   std::vector<Term> terms;
   std::vector<ValueExpr> exprs;
   llvm::SmallVector<TermId, 2> lhs; // two or more: a multi-pattern rule
-  llvm::SmallVector<TermId, 2> rhs; // as many; rhs[i] equals lhs[i]
+  llvm::SmallVector<TermId, 2> rhs; // as many; rhs[i] equals lhs[i]; empty for a native rule
   std::vector<ExprIndex> conditions;
 
   uint32_t class_vars = 0, value_vars = 0;

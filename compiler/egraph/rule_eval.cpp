@@ -178,7 +178,7 @@ public:
     const ValueExpr& e = m_.rule.exprs[at];
     switch (e.kind) {
     case Kind::Literal: return of_value(e.literal);
-    case Kind::Variable: return of_value(m_.symbols.value(m_.values[e.variable]));
+    case Kind::Variable: return variable(e.variable);
     case Kind::Rank:
     case Kind::Dim:
     case Kind::ShapeOf:
@@ -205,6 +205,12 @@ public:
   }
 
 private:
+  MaybeItem variable(uint32_t number) const {
+    ValueId id = m_.values[number];
+    if (id == ValueId{}) return std::nullopt;
+    return of_value(m_.symbols.value(id));
+  }
+
   const TensorType& type(uint32_t variable) const {
     return m_.symbols.type(m_.classes.type(variable));
   }
@@ -212,8 +218,12 @@ private:
   MaybeItem about_class(const ValueExpr& e) const {
     switch (e.kind) {
     case Kind::IsWeight: return of_bool(m_.classes.weight_only(e.variable));
-    case Kind::IsNone: return of_bool(type(e.variable).is_none());
     case Kind::IsConstant: return of_bool(m_.classes.constant(e.variable));
+    default: break;
+    }
+    if (m_.classes.type(e.variable) == TypeId{}) return std::nullopt;
+    switch (e.kind) {
+    case Kind::IsNone: return of_bool(type(e.variable).is_none());
     case Kind::SameType:
       return of_bool(m_.classes.type(e.variable) == m_.classes.type(e.variable2));
     default: break;

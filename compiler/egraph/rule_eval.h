@@ -24,7 +24,8 @@ protected:
   ~ClassFacts() = default;
 };
 
-/// One match. `values` holds every value variable that the left side binds.
+/// One match. `values` and the classes hold what the left side binds; what is not yet bound has the
+/// invalid id, and an expression that needs it has no value.
 struct RuleMatch {
   const Rule& rule;
   Symbols& symbols;
