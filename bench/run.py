@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Runs the benchmark programs of a build (bench/*_bench.cpp) and keeps what they measured.
+
+    bench/run.py --build build [NAME...] [--results DIR]
+
+Each program leaves NAME.json and NAME.md in bench/results/: machine, commit, date, and either Google
+Benchmark's own JSON or, for programs that print tables of their own, their output. Timings want a
+quiet machine: the load average at the start is recorded, and a high one is said.
+"""
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def processor():
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def git(*arguments):
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def setting():
+    """Where and on what this was measured."""
+    commit = git("rev-parse", "--short=12", "HEAD") or "unknown"
+    return {
+        "machine": f"{processor()}, {len(os.sched_getaffinity(0))} cores, {platform.system()}",
+        "commit": commit + ("+changes" if git("status", "--porcelain", "-uno") else ""),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "load_average": round(os.getloadavg()[0], 2),
+    }
+
+
+def summary_rows(report):
+    """(name, value, unit, counters) of each benchmark; medians where there are repetitions."""
+    rows = report["benchmarks"]
+    medians = [row for row in rows if row.get("aggregate_name") == "median"]
+    known = {"name", "run_name", "run_type", "repetitions", "repetition_index", "threads",
+             "iterations", "real_time", "cpu_time", "time_unit", "family_index", "label",
+             "per_family_instance_index", "aggregate_name", "aggregate_unit"}
+    for row in medians or rows:
+        if row.get("error_occurred"):
+            yield row["name"], None, row.get("error_message", "failed"), {}
+        else:
+            counters = {k: v for k, v in row.items() if k not in known}
+            yield row["name"], row["real_time"], row["time_unit"], counters
+
+
+def markdown(name, record, text):
+    lines = [f"# {name}", "", f"{record['machine']}; commit {record['commit']}; {record['date']}; "
+             f"load average at the start {record['load_average']}.", ""]
+    if "benchmark" in record:
+        lines += ["| benchmark | median | counters |", "|---|---|---|"]
+        for row, value, unit, counters in summary_rows(record["benchmark"]):
+            time = unit if value is None else f"{value:.4g} {unit}"
+            shown = ", ".join(f"{k} {v:.4g}" if isinstance(v, (int, float)) else f"{k} {v}"
+                              for k, v in counters.items())
+            lines.append(f"| {row} | {time} | {shown} |")
+    else:
+        lines += ["```", text.rstrip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def run(program, results):
+    """Runs one program; its exit code."""
+    name = program.name
+    record = {"program": name, **setting()}
+    print(f"--- {name}", flush=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch, "out.json")
+        command = [program, f"--benchmark_out={out}", "--benchmark_out_format=json"]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+        print(done.stdout, end="", flush=True)
+        if done.returncode != 0:
+            print(f"bench: {name} exited with {done.returncode}; nothing is kept", file=sys.stderr)
+            return 1
+        try:
+            record["benchmark"] = json.loads(out.read_text(encoding="utf-8"))
+            # The library writes the path of the program; the name is above.
+            record["benchmark"].get("context", {}).pop("executable", None)
+            record["benchmark"].get("context", {}).pop("host_name", None)
+        except (OSError, ValueError):
+            record["output"] = done.stdout.splitlines()
+    results.mkdir(parents=True, exist_ok=True)
+    (results / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    (results / f"{name}.md").write_text(markdown(name, record, done.stdout), encoding="utf-8")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--build", default="build", type=Path)
+    parser.add_argument("--results", default=ROOT / "bench" / "results", type=Path)
+    parser.add_argument("names", nargs="*", help="programs, without _bench; default: all")
+    options = parser.parse_args()
+    programs = sorted(p for p in (ROOT / options.build / "bench").glob("*_bench") if os.access(p, os.X_OK))
+    if options.names:
+        wanted = {name.removesuffix("_bench") for name in options.names}
+        unknown = wanted - {p.name.removesuffix("_bench") for p in programs}
+        if unknown:
+            sys.exit(f"bench: no program {', '.join(sorted(unknown))}")
+        programs = [p for p in programs if p.name.removesuffix("_bench") in wanted]
+    if not programs:
+        sys.exit("bench: no benchmark programs in this build")
+    if os.getloadavg()[0] > 0.5:
+        print(f"bench: the load average is {os.getloadavg()[0]:.1f}; timings will be noisy", file=sys.stderr)
+    return max(run(program, options.results) for program in programs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
