@@ -5,6 +5,9 @@
 #include "lang/core/op.h"
 #include "lang/core/result.h"
 
+#include <llvm/ADT/DenseMap.h>
+
+#include <cassert>
 #include <string>
 
 namespace tg {
@@ -33,5 +36,25 @@ public:
 /// Canonical text of an instance, the key of cost tables and databases:
 /// `conv2d(f32[1, 64, 56, 56], w f32[64, 64, 3, 3], none, none) {stride = [1, 1], ...}`.
 std::string instance_key(const Symbols& symbols, const OpInstance& instance);
+
+/// Prices of one model over one symbol table, each instance asked once. An e-graph has thousands of
+/// nodes and a few hundred distinct instances.
+class PriceCache {
+public:
+  PriceCache(const Symbols& symbols, CostModel& model) : symbols_(symbols), model_(model) {}
+  double price(const OpInstance& instance);
+  /// Distinct instances seen.
+  size_t size() const { return size_; }
+
+private:
+  struct Entry {
+    llvm::SmallVector<uint32_t, 12> key; // ids of everything in the instance
+    double price;
+  };
+  const Symbols& symbols_;
+  CostModel& model_;
+  llvm::DenseMap<uint64_t, llvm::SmallVector<Entry, 1>> entries_; // by hash of the key
+  size_t size_ = 0;
+};
 
 } // namespace tg

@@ -1,0 +1,47 @@
+// The analytic cost model: a roofline. An operator takes the time to start it plus the longer of
+// its arithmetic and its traffic, each at the share of the device's peak that operators of its kind
+// reach. Good for ranking without a device; measured costs are for decisions on one.
+// Source: Williams, Waterman, Patterson, "Roofline" (CACM 2009).
+#pragma once
+
+#include "compiler/extract/cost.h"
+
+#include <llvm/ADT/ArrayRef.h>
+
+#include <memory>
+
+namespace tg {
+
+/// One row of the device table.
+struct DeviceProfile {
+  llvm::StringRef name;
+  double f32_gflops;  // peak, without reduced-precision units
+  double half_gflops; // f16 and bf16, with the matrix units where there are any
+  double memory_gbs;  // main memory
+  double cache_gbs;   // last-level cache, for what fits there
+  double cache_mb;    // its size
+  double launch_us;   // from one operator to the next, however small
+  llvm::StringRef source;
+};
+
+llvm::ArrayRef<DeviceProfile> device_profiles();
+/// nullptr if there is none of that name.
+const DeviceProfile* find_device_profile(llvm::StringRef name);
+
+class AnalyticCost : public CostModel {
+public:
+  explicit AnalyticCost(const DeviceProfile& device) : device_(device) {}
+  std::string name() const override { return "analytic:" + device_.name.str(); }
+  double price(const Symbols& symbols, const OpInstance& instance) override;
+
+private:
+  const DeviceProfile& device_;
+};
+
+/// `profile` "" means cpu. Errors: `usage` names the profiles that exist.
+Result<std::unique_ptr<CostModel>> make_analytic_cost(llvm::StringRef profile);
+
+/// True if the result is the operand under another shape or offset, on any backend: no work at all.
+bool is_view(const Symbols& symbols, const OpInstance& instance);
+
+} // namespace tg

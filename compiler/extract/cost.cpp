@@ -1,0 +1,52 @@
+// The canonical text of an operator instance: types of operands, weights marked, then attributes by
+// name. It is a key of files that outlive this version, so its form changes only together with the
+// version of cost tables and databases.
+#include "compiler/extract/cost.h"
+
+#include <llvm/ADT/Hashing.h>
+
+namespace tg {
+
+namespace {
+
+void append(std::string& text, std::string_view piece) { text.append(piece); }
+
+} // namespace
+
+std::string instance_key(const Symbols& symbols, const OpInstance& instance) {
+  const OpInfo& info = op_info(instance.op);
+  std::string key(info.name);
+  key += '(';
+  for (size_t i = 0; i < instance.operands.size(); ++i) {
+    if (i > 0) key += ", ";
+    const TensorType& type = symbols.type(instance.operands[i]);
+    if (!type.is_none() && i < 32 && (instance.weight_operands >> i & 1)) key += "w ";
+    key += type.text();
+  }
+  key += ')';
+  llvm::ArrayRef<ValueId> attrs = symbols.attrs(instance.attrs);
+  for (size_t slot = 0; slot < attrs.size(); ++slot) {
+    key += slot == 0 ? " {" : ", ";
+    append(key, info.attrs()[slot].name);
+    key += " = ";
+    key += symbols.value(attrs[slot]).text_form();
+  }
+  if (!attrs.empty()) key += '}';
+  return key;
+}
+
+double PriceCache::price(const OpInstance& instance) {
+  llvm::SmallVector<uint32_t, 12> key{static_cast<uint32_t>(instance.op), instance.attrs.index,
+                                      instance.result.index, instance.weight_operands};
+  for (TypeId operand : instance.operands) key.push_back(operand.index);
+  uint64_t hash = static_cast<uint64_t>(llvm::hash_combine_range(key.begin(), key.end())) >> 2;
+  for (const Entry& entry : entries_[hash])
+    if (entry.key == key) return entry.price;
+  double price = model_.price(symbols_, instance);
+  assert(price >= 0 && "prices are not negative and not NaN");
+  entries_[hash].push_back({std::move(key), price});
+  ++size_;
+  return price;
+}
+
+} // namespace tg
