@@ -1,0 +1,387 @@
+// See check.h. One walk over each function with a stack of scopes. Recursion follows the syntax
+// tree, whose depth the parser bounds (ast.h). A name that is unknown is reported where it stands
+// and once for each function, since the same slip repeats.
+#include "lang/check.h"
+
+#include "lang/consteval.h"
+#include "lang/resolve.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
+
+namespace tg {
+
+namespace {
+
+using ast::DeclKind;
+using ast::ExprKind;
+using ast::StmtKind;
+
+struct Local {
+  Span span;
+  bool assignable = false;
+};
+
+class Checker {
+public:
+  Checker(const Program& program, const Module& module, DiagnosticSink& sink)
+      : program_(program), module_(module), ast_(module.ast), sink_(sink) {}
+
+  void check(const ast::Decl& fn) {
+    known_unknown_.clear();
+    header(fn);
+    scopes_.emplace_back(); // the body may shadow parameters
+    block(fn.body);
+    scopes_.clear();
+  }
+
+private:
+  // --- names ---------------------------------------------------------------------------------
+
+  const Local* find(llvm::StringRef name) const {
+    for (size_t i = scopes_.size(); i-- > 0;)
+      if (auto it = scopes_[i].find(name); it != scopes_[i].end()) return &it->second;
+    return nullptr;
+  }
+
+  void declare(const ast::Name& name, bool assignable = false) {
+    if (!name.present() || name.text == "_") return;
+    auto [it, fresh] = scopes_.back().try_emplace(name.text, Local{name.span, assignable});
+    if (fresh) return;
+    Diagnostic d = error(Code::duplicate_name, name.span, "`{0}` is defined twice", name.text)
+                       .at(it->second.span, "first here");
+    if (it->second.assignable)
+      d.help = llvm::formatv("to give it a new value, leave out the keyword: {0} = …", name.text);
+    else
+      d.help = llvm::formatv("a name that changes is declared with `var {0} = …`", name.text);
+    sink_.report(std::move(d));
+  }
+
+  std::vector<llvm::StringRef> visible_names() const {
+    std::vector<llvm::StringRef> names;
+    for (const auto& scope : scopes_)
+      for (const auto& entry : scope) names.push_back(entry.getKey());
+    llvm::sort(names);
+    return names;
+  }
+
+  void unknown_name(llvm::StringRef name, Span span) {
+    if (!known_unknown_.insert(name).second) return;
+    Diagnostic d = error(Code::unknown_name, span, "unknown name `{0}`", name);
+    std::vector<llvm::StringRef> names = visible_names();
+    for (AttrKind kind : {AttrKind::act, AttrKind::pad})
+      llvm::append_range(names, enum_members(kind));
+    llvm::StringRef near = near_miss(name, names);
+    if (!near.empty()) d.help = llvm::formatv("did you mean `{0}`?", near);
+    sink_.report(std::move(d));
+  }
+
+  void name(const ast::Expr& e) {
+    if (find(e.text) || is_constant_name(e.text)) return;
+    if (resolve_callee(module_, e.text).kind == Callee::Kind::Unknown)
+      return unknown_name(e.text, e.span);
+    sink_.report(error(Code::wrong_kind, e.span, "`{0}` is a function, not a value", e.text)
+                     .suggest(llvm::formatv("call it: {0}(…)", e.text)));
+  }
+
+  // --- head of a function -----------------------------------------------------------------------
+
+  void header(const ast::Decl& fn) {
+    if (find_op(fn.name.text) || is_builtin(fn.name.text))
+      sink_.report(error(Code::duplicate_name, fn.name.span,
+                         "`{0}` is an operator of the language and cannot be redefined",
+                         fn.name.text));
+    scopes_.emplace_back();
+    for (const ast::Param& param : ast_[fn.params]) {
+      declare(param.name);
+      if (param.variadic)
+        sink_.report(
+            error(Code::wrong_kind, param.span, "`{0}...` stands in rules only", param.name.text));
+    }
+    for (const ast::Name& dim : bound_dimensions(ast_, fn))
+      scopes_.back().try_emplace(dim.text, Local{dim.span, false});
+    for (const ast::Param& param : ast_[fn.params]) {
+      if (param.type) parameter_type(param);
+      if (param.default_value) expression(param.default_value);
+    }
+    for (ast::ExprId condition : ast_[fn.where]) expression(condition);
+    llvm::StringMap<Span> results;
+    for (const ast::ResultType& result : ast_[fn.results]) {
+      tensor_type(result.type);
+      if (!result.name.present()) continue;
+      auto [it, fresh] = results.try_emplace(result.name.text, result.name.span);
+      if (!fresh)
+        sink_.report(error(Code::duplicate_name, result.name.span,
+                           "two results have the name `{0}`", result.name.text)
+                         .at(it->second, "first here"));
+    }
+  }
+
+  static bool is_builtin(llvm::StringRef name) {
+    return llvm::any_of(all_builtins(), [&](const BuiltinInfo& b) { return b.name == name; });
+  }
+
+  void parameter_type(const ast::Param& param) {
+    const ast::Type& type = ast_[param.type];
+    if (type.kind == ast::TypeKind::Error) return;
+    ParamKind kind = param_kind(ast_, type);
+    if (kind.base == ParamKind::Base::Tensor) return tensor_type(param.type);
+    if (kind.base != ParamKind::Base::Unknown) return;
+    if (type.kind == ast::TypeKind::Tuple) return not_yet(type.span, "a tuple as a parameter");
+    Diagnostic d = error(Code::unknown_name, type.name.span, "unknown type `{0}`", type.name.text);
+    llvm::StringRef near = near_miss(
+        type.name.text, {"int", "float", "bool", "Pad", "Act", "Pair", "list", "f32", "ints"});
+    d.help = near.empty()
+                 ? "types are f32[…], int, float, bool, Pad, Act, Pair and list[…] of these"
+                 : llvm::formatv("did you mean `{0}`?", near).str();
+    sink_.report(std::move(d));
+  }
+
+  void tensor_type(ast::TypeRef id) {
+    if (!id) return;
+    const ast::Type& type = ast_[id];
+    if (type.kind == ast::TypeKind::Error) return;
+    if (type.kind == ast::TypeKind::Tuple) return not_yet(type.span, "a tuple as a result");
+    std::optional<DType> dtype = parse_dtype(type.name.text);
+    if (!dtype) {
+      Diagnostic d =
+          error(Code::unknown_name, type.name.span, "unknown dtype `{0}`", type.name.text);
+      llvm::StringRef near = near_miss(type.name.text, {"f32", "f16", "bf16", "i32", "i64"});
+      if (!near.empty()) d.help = llvm::formatv("did you mean `{0}`?", near);
+      sink_.report(std::move(d));
+    } else if (*dtype != DType::F32) {
+      not_yet(type.name.span, ("the dtype `" + type.name.text + "`").str());
+    }
+    for (ast::ExprId dim : ast_[type.dims])
+      if (ast_[dim].kind != ExprKind::Name || ast_[dim].text != "_") expression(dim);
+  }
+
+  void not_yet(Span span, llvm::StringRef what) {
+    sink_.report(error(Code::not_yet, span, "{0} is not available yet", what));
+  }
+
+  // --- statements -------------------------------------------------------------------------------
+
+  void block(ast::BlockId id) {
+    if (!id) return;
+    for (ast::StmtId stmt : ast_[ast_[id].stmts]) statement(ast_[stmt]);
+  }
+
+  void scoped_block(ast::BlockId id) {
+    scopes_.emplace_back();
+    block(id);
+    scopes_.pop_back();
+  }
+
+  void statement(const ast::Stmt& s) {
+    switch (s.kind) {
+    case StmtKind::Error: break;
+    case StmtKind::Expr: expression(s.value); break;
+    case StmtKind::Let:
+    case StmtKind::Var:
+      expression(s.value);
+      for (const ast::Name& target : ast_[s.targets]) declare(target, s.kind == StmtKind::Var);
+      break;
+    case StmtKind::Assign:
+      expression(s.value);
+      for (const ast::Name& target : ast_[s.targets]) assignment(target);
+      break;
+    case StmtKind::Param: parameter(s); break;
+    case StmtKind::For:
+      expression(s.value);
+      scopes_.emplace_back();
+      for (const ast::Name& target : ast_[s.targets]) declare(target);
+      scoped_block(s.body);
+      scopes_.pop_back();
+      break;
+    }
+  }
+
+  void assignment(const ast::Name& target) {
+    if (target.text == "_") return;
+    const Local* local = find(target.text);
+    if (!local) return unknown_name(target.text, target.span);
+    if (local->assignable) return;
+    sink_.report(error(Code::not_assignable, target.span, "`{0}` cannot be assigned", target.text)
+                     .at(local->span, "declared here, not as a `var`")
+                     .suggest(llvm::formatv("declare it with `var {0} = …`", target.text)));
+  }
+
+  void parameter(const ast::Stmt& s) {
+    tensor_type(s.type);
+    weight_options(s.args);
+    if (s.value && ast_[s.value].kind != ExprKind::Error) {
+      const ast::Expr& value = ast_[s.value];
+      llvm::ArrayRef<ast::Arg> args = ast_[value.args];
+      bool fits = value.kind == ExprKind::Call && value.callee.text == "weight" && !args.empty() &&
+                  args[0].kind == ast::ArgKind::Positional &&
+                  ast_[args[0].value].kind == ExprKind::String;
+      if (!fits)
+        sink_.report(error(Code::wrong_kind, value.span, "a param is given by `weight(\"path\")`")
+                         .suggest("a value that is computed is bound with `let`"));
+      else
+        weight_options(value.args, 1);
+    }
+    for (const ast::Name& target : ast_[s.targets]) declare(target);
+  }
+
+  /// `init = normal(0.02)`, `uniform(a, b)`, `zeros` or `ones`.
+  void weight_options(ast::List<ast::Arg> list, size_t skip = 0) {
+    for (const ast::Arg& arg : ast_[list].drop_front(skip)) {
+      if (arg.kind != ast::ArgKind::Named || arg.name.text != "init") {
+        Span span = arg.kind == ast::ArgKind::Named ? arg.name.span : arg.span;
+        sink_.report(error(Code::unknown_argument, span, "a weight has no option `{0}`",
+                           program_.sources->text(span))
+                         .suggest("the option is `init = normal(0.02)`"));
+        continue;
+      }
+      const ast::Expr& init = ast_[arg.value];
+      bool plain = init.kind == ExprKind::Name && (init.text == "zeros" || init.text == "ones");
+      size_t wanted = init.callee.text == "normal" ? 1 : init.callee.text == "uniform" ? 2 : 0;
+      bool drawn = init.kind == ExprKind::Call && wanted == ast_[init.args].size() && wanted;
+      if (init.kind != ExprKind::Error && !plain && !drawn)
+        sink_.report(error(Code::wrong_kind, init.span, "not a way to initialise a weight")
+                         .suggest("`normal(s)`, `uniform(a, b)`, `zeros` or `ones`"));
+      for (const ast::Arg& inner : ast_[init.args])
+        if (inner.value) expression(inner.value);
+    }
+  }
+
+  // --- expressions ------------------------------------------------------------------------------
+
+  void expression(ast::ExprId id) {
+    if (!id) return;
+    const ast::Expr& e = ast_[id];
+    if (e.kind == ExprKind::Name) return name(e);
+    if (e.kind == ExprKind::Call) call(e);
+    for_each_child(ast_, id, [this](ast::ExprId child) { expression(child); });
+    if (e.kind != ExprKind::If) return;
+    scoped_block(e.then_block);
+    if (e.else_block) scoped_block(e.else_block);
+  }
+
+  void call(const ast::Expr& e) {
+    Callee callee = resolve_callee(module_, e.callee.text);
+    if (callee.kind == Callee::Kind::Unknown) return unknown_callee(e);
+    if (callee.kind == Callee::Kind::Fn && program_.decl(callee.fn).kind == DeclKind::Model)
+      sink_.report(error(Code::wrong_kind, e.callee.span,
+                         "`{0}` is a model, and models are not "
+                         "called",
+                         e.callee.text)
+                       .suggest("make the common part a `fn`"));
+    if (e.alias.present() && callee.kind != Callee::Kind::Fn)
+      sink_.report(error(Code::wrong_kind, e.alias.span,
+                         "`{0}` holds no weights, so a name for the call means nothing",
+                         e.callee.text));
+    arguments(e, callee);
+  }
+
+  void unknown_callee(const ast::Expr& e) {
+    llvm::StringRef name = e.callee.text;
+    if (name == "cast") return not_yet(e.callee.span, "`cast`");
+    if (find(name)) {
+      sink_.report(
+          error(Code::wrong_kind, e.callee.span, "`{0}` is a value and cannot be called", name));
+      return;
+    }
+    if (!known_unknown_.insert(name).second) return;
+    Diagnostic d = error(Code::unknown_name, e.callee.span, "unknown function `{0}`", name);
+    llvm::StringRef near = near_miss(name, callable_names(module_));
+    std::string library = library_module_of(*program_.loader, name);
+    if (name == "weight")
+      d.help = "weights are declared: param w: f32[…] = weight(\"path\")";
+    else if (!library.empty())
+      d.help = llvm::formatv("it is in the library: use {0}: {1}", library, name);
+    else if (!near.empty())
+      d.help = llvm::formatv("did you mean `{0}`?", near);
+    sink_.report(std::move(d));
+  }
+
+  void arguments(const ast::Expr& e, const Callee& callee) {
+    Signature want = signature(program_, callee);
+    llvm::SmallVector<bool, 8> given(want.slots.size(), false);
+    size_t position = 0;
+    for (const ast::Arg& arg : ast_[e.args]) {
+      if (arg.kind == ast::ArgKind::Rest || arg.kind == ast::ArgKind::Spread) {
+        sink_.report(error(Code::wrong_kind, arg.span, "`{0}` stands in rules only",
+                           program_.sources->text(arg.span)));
+        return;
+      }
+      if (arg.kind == ast::ArgKind::Named)
+        named_argument(e, want, arg, given);
+      else if (position < given.size())
+        given[position++] = true;
+      else if (++position; !want.variadic)
+        return too_many(e, want, arg);
+    }
+    // With optional operands, or one list for all operands, a position does not tell the slot.
+    bool by_kind = callee.kind == Callee::Kind::Op;
+    for (size_t i = 0; i < given.size(); ++i)
+      if (want.slots[i].required && !given[i] &&
+          !(by_kind && !want.slots[i].operand && position > i))
+        missing(e, want.slots[i].name, callee);
+  }
+
+  void named_argument(const ast::Expr& e, const Signature& want, const ast::Arg& arg,
+                      llvm::SmallVectorImpl<bool>& given) {
+    int slot = want.find(arg.name.text);
+    if (slot >= 0 && given[slot]) {
+      sink_.report(
+          error(Code::duplicate_name, arg.name.span, "`{0}` is given twice", arg.name.text));
+      return;
+    }
+    if (slot >= 0) {
+      given[slot] = true;
+      return;
+    }
+    Diagnostic d = error(Code::unknown_argument, arg.name.span, "`{0}` has no argument `{1}`",
+                         e.callee.text, arg.name.text);
+    std::vector<llvm::StringRef> names;
+    for (const Signature::Slot& s : want.slots) names.push_back(s.name);
+    llvm::StringRef near = near_miss(arg.name.text, names);
+    if (!near.empty())
+      d.help = llvm::formatv("did you mean `{0}`?", near);
+    else if (!names.empty())
+      d.help = "it has: " + llvm::join(names, ", ");
+    sink_.report(std::move(d));
+  }
+
+  void too_many(const ast::Expr& e, const Signature& want, const ast::Arg& arg) {
+    sink_.report(error(Code::too_many_arguments, arg.span, "`{0}` takes {1} argument{2}, not {3}",
+                       e.callee.text, want.slots.size(), want.slots.size() == 1 ? "" : "s",
+                       e.args.size()));
+  }
+
+  void missing(const ast::Expr& e, llvm::StringRef name, const Callee& callee) {
+    Diagnostic d = error(Code::missing_argument, e.callee.span, "`{0}` needs the argument `{1}`",
+                         e.callee.text, name);
+    if (callee.kind == Callee::Kind::Fn)
+      for (const ast::Param& p : program_.module(callee.fn).ast[program_.decl(callee.fn).params])
+        if (p.name.text == name) d.labels.push_back({p.span, "declared here, without a default"});
+    sink_.report(std::move(d));
+  }
+
+  const Program& program_;
+  const Module& module_;
+  const Ast& ast_;
+  DiagnosticSink& sink_;
+  std::vector<llvm::StringMap<Local>> scopes_;
+  llvm::StringSet<> known_unknown_; // reported in this function
+};
+
+} // namespace
+
+bool check_names(const Program& program, DiagnosticSink& sink) {
+  size_t before = sink.errors();
+  for (const Module& module : program.modules)
+    for (ast::DeclId id : module.ast.decls()) {
+      const ast::Decl& decl = module.ast[id];
+      if (decl.kind == DeclKind::Fn || decl.kind == DeclKind::Model)
+        Checker(program, module, sink).check(decl);
+    }
+  return sink.errors() == before;
+}
+
+} // namespace tg

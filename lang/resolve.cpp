@@ -1,0 +1,188 @@
+// See resolve.h.
+#include "lang/resolve.h"
+
+#include "lang/consteval.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringSet.h>
+#include <llvm/ADT/StringSwitch.h>
+
+#include <cmath>
+#include <limits>
+
+namespace tg {
+
+namespace {
+
+constexpr BuiltinInfo kBuiltins[] = {
+    {"zeros", Builtin::Zeros, "shape"},
+    {"ones", Builtin::Ones, "shape"},
+    {"full", Builtin::Full, "shape value"},
+    {"iota", Builtin::Iota, "n"},
+    {"eye", Builtin::Eye, "n"},
+    {"dim", Builtin::Dim, "x axis"},
+    {"rank", Builtin::Rank, "x"},
+    {"shape", Builtin::ShapeOf, "x"},
+    {"split", Builtin::Split, "x axis parts? sizes?"},
+    {"min", Builtin::Constant, ""},
+    {"max", Builtin::Constant, ""},
+    {"abs", Builtin::Constant, ""},
+    {"len", Builtin::Constant, ""},
+    {"sum", Builtin::Constant, ""},
+    {"prod", Builtin::Constant, ""},
+};
+
+llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
+
+void builtin_slots(const BuiltinInfo& builtin, Signature& out) {
+  out.variadic = builtin.params.empty();
+  llvm::SmallVector<llvm::StringRef, 4> words;
+  llvm::StringRef(builtin.params).split(words, ' ', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef word : words) {
+    bool required = !word.consume_back("?");
+    out.slots.push_back({word, required, word == "x"});
+  }
+}
+
+void op_slots(const OpInfo& op, Signature& out) {
+  out.variadic = op.variadic();
+  for (const OperandInfo& operand : op.operands())
+    out.slots.push_back({ref(operand.name), !operand.optional, true});
+  for (const AttrInfo& attr : op.attrs())
+    // `transpose(x)` swaps the last two axes.
+    out.slots.push_back({ref(attr.name), attr.required && op.kind != OpKind::Transpose, false});
+}
+
+} // namespace
+
+llvm::ArrayRef<BuiltinInfo> all_builtins() { return kBuiltins; }
+
+Callee resolve_callee(const Module& module, llvm::StringRef name) {
+  Callee callee;
+  if (auto it = module.names.find(name); it != module.names.end()) {
+    callee.kind = Callee::Kind::Fn;
+    callee.fn = it->second;
+    return callee;
+  }
+  for (const BuiltinInfo& builtin : kBuiltins)
+    if (builtin.name == name) {
+      callee.kind = Callee::Kind::Builtin;
+      callee.builtin = &builtin;
+      return callee;
+    }
+  std::optional<OpKind> op = find_op(name);
+  if (op && !(op_info(*op).has(Trait::Leaf))) {
+    callee.kind = Callee::Kind::Op;
+    callee.op = *op;
+  }
+  return callee;
+}
+
+std::vector<llvm::StringRef> callable_names(const Module& module) {
+  std::vector<llvm::StringRef> names;
+  for (const auto& entry : module.names) names.push_back(entry.getKey());
+  llvm::sort(names); // the map's own order is that of hashes
+  for (const BuiltinInfo& builtin : kBuiltins) names.push_back(builtin.name);
+  for (const OpInfo& op : all_ops())
+    if (!op.has(Trait::Leaf)) names.push_back(ref(op.name));
+  return names;
+}
+
+int Signature::find(llvm::StringRef name) const {
+  for (size_t i = 0; i < slots.size(); ++i)
+    if (slots[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+Signature signature(const Program& program, const Callee& callee) {
+  Signature out;
+  switch (callee.kind) {
+  case Callee::Kind::Unknown: break;
+  case Callee::Kind::Builtin: builtin_slots(*callee.builtin, out); break;
+  case Callee::Kind::Op: op_slots(op_info(callee.op), out); break;
+  case Callee::Kind::Fn: {
+    const Ast& ast = program.module(callee.fn).ast;
+    for (const ast::Param& param : ast[program.decl(callee.fn).params])
+      out.slots.push_back({param.name.text, !param.default_value.valid(), false});
+    break;
+  }
+  }
+  return out;
+}
+
+llvm::SmallVector<const ast::Arg*, 8> match_arguments(const Signature& signature, const Ast& ast,
+                                                      ast::List<ast::Arg> args) {
+  llvm::SmallVector<const ast::Arg*, 8> filled(signature.slots.size(), nullptr);
+  size_t position = 0;
+  for (const ast::Arg& arg : ast[args]) {
+    int slot = -1;
+    if (arg.kind == ast::ArgKind::Named)
+      slot = signature.find(arg.name.text);
+    else if (arg.kind == ast::ArgKind::Positional && position < filled.size())
+      slot = static_cast<int>(position++);
+    if (slot >= 0 && !filled[slot]) filled[slot] = &arg;
+  }
+  return filled;
+}
+
+std::optional<Value> constant_of_name(llvm::StringRef name) {
+  if (name == "inf") return Value::of_float(std::numeric_limits<double>::infinity());
+  if (name == "nan") return Value::of_float(std::numeric_limits<double>::quiet_NaN());
+  for (AttrKind kind : {AttrKind::act, AttrKind::pad})
+    if (llvm::is_contained(enum_members(kind), name)) return Value::of_enum(name);
+  return std::nullopt;
+}
+
+bool is_constant_name(llvm::StringRef name) { return constant_of_name(name).has_value(); }
+
+ParamKind param_kind(const Ast& ast, const ast::Type& type) {
+  using Base = ParamKind::Base;
+  ParamKind kind;
+  if (type.kind != ast::TypeKind::Named) return kind;
+  llvm::StringRef name = type.name.text;
+  if (name == "list" && type.dims.size() == 1 &&
+      ast[ast[type.dims][0]].kind == ast::ExprKind::Name) {
+    kind.list = true;
+    name = ast[ast[type.dims][0]].text;
+  } else if (name == "ints" || name == "floats") {
+    kind.list = true;
+    name = name.drop_back();
+  } else if (type.bracketed || name == "f32") {
+    if (auto dtype = parse_dtype(name)) kind.base = Base::Tensor, kind.dtype = *dtype;
+    return kind;
+  }
+  kind.base = llvm::StringSwitch<Base>(name)
+                  .Case("int", Base::Int)
+                  .Case("float", Base::Float)
+                  .Case("bool", Base::Bool)
+                  .Case("Pad", Base::Pad)
+                  .Case("Act", Base::Act)
+                  .Case("Pair", Base::Pair)
+                  .Default(Base::Unknown);
+  if (auto dtype = parse_dtype(name); dtype && kind.base == Base::Unknown && !kind.list)
+    kind.base = Base::Tensor, kind.dtype = *dtype;
+  return kind;
+}
+
+std::string kind_name(const ParamKind& kind) {
+  static constexpr llvm::StringLiteral kNames[] = {"tensor", "int", "float", "bool",
+                                                   "Pad",    "Act", "Pair",  "unknown"};
+  llvm::StringRef base = kNames[static_cast<size_t>(kind.base)];
+  return kind.list ? ("list[" + base + "]").str() : base.str();
+}
+
+std::vector<ast::Name> bound_dimensions(const Ast& ast, const ast::Decl& fn) {
+  std::vector<ast::Name> names;
+  llvm::StringSet<> seen;
+  for (const ast::Param& param : ast[fn.params]) {
+    if (!param.type || param_kind(ast, ast[param.type]).base != ParamKind::Base::Tensor) continue;
+    for (ast::ExprId dim : ast[ast[param.type].dims]) {
+      const ast::Expr& e = ast[dim];
+      if (e.kind == ast::ExprKind::Name && e.text != "_" && seen.insert(e.text).second)
+        names.push_back({e.text, e.span});
+    }
+  }
+  return names;
+}
+
+} // namespace tg

@@ -1,0 +1,86 @@
+// What the name of a callee means, and which argument goes where. The checker, which only looks,
+// and instantiation, which evaluates, share this, so that they cannot disagree.
+//
+// A callee is, in this order: a function of the program (own or imported), a builtin of the
+// language (zeros, dim, len …), an operator of the table. Functions may not take the name of an
+// operator or builtin (check.h reports it), so the order decides nothing.
+#pragma once
+
+#include "lang/core/op.h"
+#include "lang/modules.h"
+
+namespace tg {
+
+/// Functions of the language that are not operators: literals, questions about tensors, and
+/// arithmetic at compile time.
+enum class Builtin : uint8_t {
+  Zeros,    // zeros([2, 3])
+  Ones,     // ones([2, 3])
+  Full,     // full([2, 3], 0.5)
+  Iota,     // iota(4): [0, 1, 2, 3]
+  Eye,      // eye(3)
+  Dim,      // dim(x, axis): a size of a tensor
+  Rank,     // rank(x)
+  ShapeOf,  // shape(x): a list
+  Split,    // split(x, axis, parts = 3) or sizes = [..]: a tuple
+  Constant, // min, max, abs, len, sum, prod (consteval.h)
+};
+
+struct BuiltinInfo {
+  llvm::StringLiteral name;
+  Builtin kind;
+  llvm::StringLiteral params; // in order; `?` may be left out; "" for any number
+};
+llvm::ArrayRef<BuiltinInfo> all_builtins();
+
+struct Callee {
+  enum class Kind : uint8_t { Unknown, Fn, Builtin, Op };
+  Kind kind = Kind::Unknown;
+  FnRef fn;
+  const BuiltinInfo* builtin = nullptr;
+  OpKind op{};
+};
+
+Callee resolve_callee(const Module& module, llvm::StringRef name);
+/// All that `resolve_callee` knows, for suggestions.
+std::vector<llvm::StringRef> callable_names(const Module& module);
+
+/// The names that arguments of a callee have, in the order in which positional ones fill them.
+struct Signature {
+  struct Slot {
+    llvm::StringRef name;
+    bool required = true;
+    bool operand = false; // of an operator: a tensor (operands come first)
+  };
+  llvm::SmallVector<Slot, 8> slots;
+  bool variadic = false; // takes any number of positional arguments, or one list
+  int find(llvm::StringRef name) const;
+};
+Signature signature(const Program& program, const Callee& callee);
+
+/// For each slot the argument that fills it, or null.
+/// Positional arguments beyond the slots, unknown and repeated names are skipped here (the checker
+/// reports them).
+llvm::SmallVector<const ast::Arg*, 8> match_arguments(const Signature& signature, const Ast& ast,
+                                                      ast::List<ast::Arg> args);
+
+/// Names that mean a value everywhere: members of the enumerations, `inf`, `nan`.
+bool is_constant_name(llvm::StringRef name);
+std::optional<Value> constant_of_name(llvm::StringRef name);
+
+/// Kinds of compile-time parameters.
+struct ParamKind {
+  enum class Base : uint8_t { Tensor, Int, Float, Bool, Pad, Act, Pair, Unknown };
+  Base base = Base::Unknown;
+  bool list = false;
+  DType dtype = DType::None; // Tensor
+};
+/// `list[int]` and `ints` are one; a dtype (with dims or bare) is a tensor.
+ParamKind param_kind(const Ast& ast, const ast::Type& type);
+/// "int", "list of float", "Pad": for messages.
+std::string kind_name(const ParamKind& kind);
+
+/// The dimension names that a function's tensor parameters bind: those that stand alone.
+std::vector<ast::Name> bound_dimensions(const Ast& ast, const ast::Decl& fn);
+
+} // namespace tg
