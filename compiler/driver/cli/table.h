@@ -1,0 +1,44 @@
+// Tables for people: columns as wide as their widest cell, numbers to the right, one blank pair
+// between columns, a rule below the head. Cells are UTF-8.
+#pragma once
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <string>
+#include <vector>
+
+namespace tg::cli {
+
+enum class Align : uint8_t { Left, Right };
+
+class Table {
+public:
+  struct Column {
+    std::string head;
+    Align align = Align::Left;
+  };
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  /// As many cells as columns.
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  bool empty() const { return rows_.empty(); }
+  /// Every line starts with `indent` blanks and ends without any.
+  void print(llvm::raw_ostream& out, bool color = false, unsigned indent = 0) const;
+
+private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Figures as people read them.
+
+/// "7.1 us", "12.4 ms", "3.20 s": three significant digits.
+std::string duration_text(double microseconds);
+/// "12.3 MiB"
+std::string bytes_text(double bytes);
+/// "1.24x"
+std::string ratio_text(double ratio);
+/// "12,345"
+std::string count_text(uint64_t count);
+
+} // namespace tg::cli

@@ -1,0 +1,179 @@
+// Tangram as a library: a model written in .tg becomes a program that runs, made faster on the way.
+//
+//   auto model = tangram::parse(text);                      // names, types and shapes are checked
+//   auto fast  = tangram::optimize(*model, {.cost = "measured:cpu"});
+//   auto program = tangram::compile(fast->model);
+//   auto outputs = program->run({image});
+//
+// This header stands alone: it needs the standard library and nothing else. Nothing is thrown
+// across it and nothing is global: what fails returns an Error, whose text is what `tg` would
+// print. Models are immutable and may be shared between threads; a Program belongs to one thread at
+// a time.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tangram {
+
+/// "0.1.0"
+const char* version();
+
+// --- errors -----------------------------------------------------------------------------------
+
+/// One mistake. Line and column count from 1; 0 where there is no place.
+struct Diagnostic {
+  std::string code; // "E0213", see lang/DIAGNOSTICS.md
+  std::string file;
+  uint32_t line = 0, column = 0;
+  std::string message;
+  std::string text; // with excerpt, carets, notes and suggestion
+};
+
+struct Error {
+  std::vector<Diagnostic> diagnostics; // never empty
+  /// All texts, one behind the other.
+  std::string text() const {
+    std::string all;
+    for (const Diagnostic& d : diagnostics) all += d.text;
+    return all;
+  }
+};
+
+/// A value or an Error; to be asked before it is used.
+template <class T> class [[nodiscard]] Expected {
+public:
+  Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Expected(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  explicit operator bool() const { return state_.index() == 0; }
+  T& operator*() { return *get(); }
+  const T& operator*() const { return *const_cast<Expected*>(this)->get(); }
+  T* operator->() { return get(); }
+  const T* operator->() const { return const_cast<Expected*>(this)->get(); }
+  const Error& error() const {
+    assert(state_.index() == 1 && "error() of a success");
+    return *std::get_if<1>(&state_);
+  }
+
+private:
+  T* get() {
+    assert(state_.index() == 0 && "value of a failure");
+    return std::get_if<0>(&state_);
+  }
+  std::variant<T, Error> state_;
+};
+
+// --- models -----------------------------------------------------------------------------------
+
+/// Name and type of an input or output: "f32", {1, 3, 224, 224}.
+struct TensorSpec {
+  std::string name, dtype;
+  std::vector<int64_t> shape;
+};
+
+/// A checked tensor graph.
+class Model {
+public:
+  struct Impl;
+  explicit Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  const Impl& impl() const { return *impl_; }
+
+  std::string name() const;
+  std::vector<TensorSpec> inputs() const, outputs() const;
+  /// Operators that the outputs need; leaves are not counted.
+  size_t op_count() const;
+  /// A .tg file that parse() reads again and that runs the same.
+  std::string text() const;
+
+private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+struct ParseOptions {
+  std::string model;                      // which one, of a file with several
+  std::map<std::string, std::string> set; // compile-time parameters: {"N", "8"}
+};
+
+/// `name` stands in diagnostics; `use ./blocks` is looked up beside it.
+Expected<Model> parse(std::string_view text, std::string_view name = "<text>",
+                      const ParseOptions& options = {});
+Expected<Model> parse_file(const std::string& path, const ParseOptions& options = {});
+
+// --- optimiser --------------------------------------------------------------------------------
+
+/// The words are those of `tg opt`; README of compiler/driver.
+struct OptimizeOptions {
+  std::string search = "saturate";      // none, saturate, random
+  std::string extract = "ilp";          // greedy, ilp
+  std::string cost = "analytic";        // analytic[:PROFILE], measured[:cpu], file:TABLE
+  std::string cost_db;                  // "" = the user's cache folder
+  std::vector<std::string> rules;       // files, rule sets or rules; empty = all built in
+  std::string numerics = "reassociate"; // exact, reassociate, all
+  double time_limit_s = 60;             // of exploration and of extraction, each
+  int64_t node_limit = 50'000;
+  int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
+  uint64_t seed = 1;
+  int threads = 0; // of measurements; 0 = one for each core
+};
+
+/// What the optimiser did. Costs are microseconds under the cost model in use.
+struct Report {
+  size_t nodes_before = 0, nodes_after = 0;
+  double cost_before_us = 0, cost_after_us = 0;
+  double seconds = 0;
+  std::string stopped_by;                      // "saturated", "node limit", ...
+  std::map<std::string, size_t> rules_applied; // on the way to the result
+};
+
+struct Optimized {
+  Model model;
+  Report report;
+};
+
+/// Never worse than its input under the cost model; with measured costs never slower as measured.
+Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options = {});
+
+// --- running ----------------------------------------------------------------------------------
+
+/// f32, row-major; as many elements as the shape says.
+struct Tensor {
+  std::vector<int64_t> shape;
+  std::vector<float> data;
+};
+
+struct CompileOptions {
+  std::string backend = "cpu"; // ref, cpu
+  int threads = 0;             // 0 = one for each core
+  int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
+  uint64_t seed = 1;           // of random weights
+  /// Gives a weight by its path; without it weights are random from (seed, path).
+  std::function<Tensor(const std::string& path, const std::vector<int64_t>& shape)> weights;
+};
+
+/// A model made ready on a backend: memory placed, weights loaded.
+class Program {
+public:
+  struct Impl;
+  explicit Program(std::unique_ptr<Impl> impl);
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
+  /// Inputs in the order of Model::inputs(), outputs in that of Model::outputs().
+  Expected<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+
+private:
+  std::unique_ptr<Impl> impl_;
+};
+
+Expected<Program> compile(const Model& model, const CompileOptions& options = {});
+
+} // namespace tangram
