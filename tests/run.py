@@ -5,6 +5,8 @@
     # run: tg check %s        one line a command, run in order; %s is the file, %t a scratch folder
     # exit: 2                 the exit code expected of the last command, if it is not the default
     # needs: cpu              run only where `tg devices` lists this backend
+    # make: f.tg line 5000    %t/f.tg, too large or too odd to be kept: a line of so many characters,
+                              `bytes N` of rubbish, `nest N` brackets, `empty`, `folder`
 
 `.out` holds standard output and standard error of all commands, in the order they were written. Exit
 codes are 0, but for golden/error/, where the last command must fail. Commands run inside tests/, with
@@ -19,6 +21,7 @@ import argparse
 import difflib
 import json
 import os
+import random
 import re
 import shlex
 import subprocess
@@ -29,13 +32,13 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
 GOLDEN = TESTS / "golden"
-DIRECTIVE = re.compile(r"^# (run|exit|needs): ?(.*)$")
+DIRECTIVE = re.compile(r"^# (run|exit|needs|make): ?(.*)$")
 TIMEOUT_S = 300
 
 
 def directives(path):
     """The `# key: value` lines that a test opens with. Binary rubbish is a legitimate test file."""
-    found = {"run": [], "exit": None, "needs": []}
+    found = {"run": [], "exit": None, "needs": [], "make": []}
     with open(path, encoding="utf-8", errors="replace") as text:
         for line in text:
             if not (match := DIRECTIVE.match(line.rstrip("\n"))):
@@ -48,6 +51,20 @@ def directives(path):
     return found
 
 
+def make_file(folder, what):
+    """Writes a file that a `# make:` line describes."""
+    name, kind, *size = what.split()
+    path, count = Path(folder, name), int(size[0]) if size else 0
+    if kind == "folder":
+        path.mkdir()
+    else:
+        content = {"line": lambda: b"model " + b"x" * count,
+                   "bytes": lambda: random.Random(1).randbytes(count),
+                   "nest": lambda: b"model m(x: f32[1]) {\n  " + b"(" * count + b"x" + b")" * count + b"\n}\n",
+                   "empty": lambda: b""}[kind]()
+        path.write_bytes(content)
+
+
 def run_one(tg, path, backends):
     """(output, problem): what the commands printed, and why the test fails beyond its output."""
     test = directives(path)
@@ -58,6 +75,8 @@ def run_one(tg, path, backends):
     output, code, command = "", 0, ""
     file = path.relative_to(TESTS).as_posix()
     with tempfile.TemporaryDirectory(prefix="tg-golden-") as scratch:
+        for what in test["make"]:
+            make_file(scratch, what)
         for command in test["run"]:
             words = [w.replace("%s", file).replace("%t", scratch) for w in shlex.split(command)]
             if words[0] != "tg":
