@@ -1,0 +1,159 @@
+// Rolling an e-graph back and forward: the methods of EGraph over its trail (trail.h).
+#include "compiler/egraph/egraph.h"
+
+#include <cassert>
+#include <utility>
+
+namespace tg {
+
+namespace {
+
+template <class T> void cut(std::vector<T>& column, uint32_t size, std::vector<T>* kept) {
+  if (kept) kept->assign(column.begin() + size, column.end());
+  column.resize(size);
+}
+
+template <class T> void extend(std::vector<T>& column, const std::vector<T>& tail) {
+  column.insert(column.end(), tail.begin(), tail.end());
+}
+
+template <class T> size_t bytes(const std::vector<T>& column) {
+  return column.capacity() * sizeof(T);
+}
+
+} // namespace
+
+size_t Delta::memory_bytes() const {
+  return sizeof(*this) + bytes(nodes) + bytes(edge_child) + bytes(edge_next) + bytes(edge_owner) +
+         bytes(classes) + bytes(leaders) + bytes(changes) + bytes(unions) + bytes(rule_seen) +
+         bytes(words) + bytes(inserts);
+}
+
+Sizes EGraph::sizes() const {
+  return {node_bound(),
+          static_cast<uint32_t>(edge_child_.size()),
+          class_bound(),
+          change_mark(),
+          static_cast<uint32_t>(unions_.size()),
+          static_cast<uint32_t>(rule_seen_.size())};
+}
+
+Checkpoint EGraph::checkpoint() {
+  assert(clean() && "checkpoints are taken of rebuilt e-graphs");
+  Frame frame;
+  frame.sizes = sizes();
+  frame.counters = counters_;
+  frame.version = version_;
+  trail_.push(frame);
+  return {static_cast<uint32_t>(trail_.depth() - 1)};
+}
+
+void EGraph::rollback(Checkpoint to) { undo(to, nullptr); }
+
+Delta EGraph::take_back(Checkpoint to) {
+  assert(clean() && "only a rebuilt state can be redone");
+  Delta delta;
+  undo(to, &delta);
+  return delta;
+}
+
+void EGraph::release(Checkpoint c) {
+  while (trail_.depth() > c.depth) trail_.pop();
+}
+
+uint32_t& EGraph::word(Field field, uint32_t index) {
+  switch (field) {
+  case Field::NodeState: return nodes_[index].state;
+  case Field::NodeStamp: return nodes_[index].stamp;
+  case Field::NodeNext: return nodes_[index].next;
+  case Field::NodePrev: return nodes_[index].prev;
+  case Field::EdgeChild: return edge_child_[index].index;
+  case Field::EdgeNext: return edge_next_[index];
+  case Field::ClassLeader: return leaders_[index].index;
+  case Field::ClassFirstNode: return classes_[index].first_node;
+  case Field::ClassNodeCount: return classes_[index].node_count;
+  case Field::ClassFirstEdge: return classes_[index].first_edge;
+  case Field::ClassEdgeCount: return classes_[index].edge_count;
+  case Field::ClassFlags: return classes_[index].flags;
+  case Field::RuleSeen:
+  case Field::Count: break;
+  }
+  return rule_seen_[index];
+}
+
+void EGraph::undo(Checkpoint to, Delta* kept) {
+  pending_.clear();
+  flag_queue_.clear();
+  const Frame frame = trail_.frame(to.depth);
+  auto& words = trail_.words();
+  auto& inserts = trail_.inserts();
+  for (size_t i = words.size(); i-- > frame.words;) {
+    WordWrite& w = words[i];
+    // Of an element that a later checkpoint knew, but this one does not: it goes with its tail.
+    if (w.index >= frame.sizes[static_cast<size_t>(column_of(w.field))]) continue;
+    std::swap(word(w.field, w.index), w.value);
+  }
+  for (size_t i = inserts.size(); i-- > frame.inserts;)
+    table_.erase(inserts[i].hash, inserts[i].node);
+  if (kept) {
+    kept->base = frame.version, kept->result = version_;
+    kept->base_counters = frame.counters, kept->result_counters = counters_;
+    kept->words.reserve(words.size() - frame.words);
+    for (size_t i = frame.words; i < words.size(); ++i)
+      if (words[i].index < frame.sizes[static_cast<size_t>(column_of(words[i].field))])
+        kept->words.push_back(words[i]);
+    kept->inserts.assign(inserts.begin() + static_cast<std::ptrdiff_t>(frame.inserts),
+                         inserts.end());
+  }
+  words.resize(frame.words);
+  inserts.resize(frame.inserts);
+  truncate(frame.sizes, kept);
+  counters_ = frame.counters;
+  version_ = frame.version;
+  while (trail_.depth() > to.depth + 1) trail_.pop();
+}
+
+void EGraph::truncate(const Sizes& to, Delta* kept) {
+  auto size = [&](Column column) { return to[static_cast<size_t>(column)]; };
+  for (uint32_t i = node_bound(); i-- > size(Column::Nodes);)
+    by_op_[static_cast<size_t>(nodes_[i].op)].pop_back();
+  cut(nodes_, size(Column::Nodes), kept ? &kept->nodes : nullptr);
+  cut(edge_child_, size(Column::Edges), kept ? &kept->edge_child : nullptr);
+  cut(edge_next_, size(Column::Edges), kept ? &kept->edge_next : nullptr);
+  cut(edge_owner_, size(Column::Edges), kept ? &kept->edge_owner : nullptr);
+  cut(classes_, size(Column::Classes), kept ? &kept->classes : nullptr);
+  cut(leaders_, size(Column::Classes), kept ? &kept->leaders : nullptr);
+  cut(changes_, size(Column::Changes), kept ? &kept->changes : nullptr);
+  cut(unions_, size(Column::Unions), kept ? &kept->unions : nullptr);
+  cut(rule_seen_, size(Column::Rules), kept ? &kept->rule_seen : nullptr);
+}
+
+bool EGraph::redo(const Delta& delta) {
+  if (version_ != delta.base || !clean()) return false;
+  for (const WordWrite& w : delta.words) {
+    uint32_t& slot = word(w.field, w.index);
+    trail_.log(w.field, w.index, slot);
+    slot = w.value;
+  }
+  append(delta);
+  for (const HashInsert& entry : delta.inserts) insert_hash(entry.hash, {entry.node});
+  counters_ = delta.result_counters;
+  version_ = delta.result;
+  return true;
+}
+
+void EGraph::append(const Delta& delta) {
+  for (uint32_t i = 0; i < delta.nodes.size(); ++i)
+    by_op_[static_cast<size_t>(delta.nodes[i].op)].push_back({node_bound() + i});
+  extend(nodes_, delta.nodes);
+  extend(edge_child_, delta.edge_child);
+  extend(edge_next_, delta.edge_next);
+  extend(edge_owner_, delta.edge_owner);
+  extend(classes_, delta.classes);
+  extend(leaders_, delta.leaders);
+  extend(changes_, delta.changes);
+  extend(unions_, delta.unions);
+  extend(rule_seen_, delta.rule_seen);
+}
+
+} // namespace tg
