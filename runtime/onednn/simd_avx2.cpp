@@ -1,0 +1,12 @@
+// simd_impl.inc for AVX2 with FMA. Only simd.cpp refers to this table, after asking the processor.
+#include "runtime/onednn/simd.h"
+
+#include <immintrin.h>
+
+#pragma GCC target("avx2,fma")
+#define TG_LANES 8
+#include "runtime/onednn/simd_impl.inc"
+
+namespace tg::cpu {
+const SimdTable kSimdAvx2 = {"avx2", apply, fill, sum, max, softmax, layer_norm};
+}

@@ -1,0 +1,11 @@
+// simd_impl.inc for the base instruction set. Only simd.cpp refers to this table, after asking the
+// processor.
+#include "runtime/onednn/simd.h"
+
+// The target is the compiler's default: SSE2 on x86-64, whatever it is elsewhere.
+#define TG_LANES 4
+#include "runtime/onednn/simd_impl.inc"
+
+namespace tg::cpu {
+const SimdTable kSimdBase = {"base", apply, fill, sum, max, softmax, layer_norm};
+}
