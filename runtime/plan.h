@@ -3,7 +3,9 @@
 // when it compiles the plan. The plan builder never fuses; rules do.
 //
 // Invariants (verify): a value is defined before it is used; only `Temporary` values are defined by
-// steps; load steps use only weights, constants and results of load steps; `last_use` is right.
+// steps; load steps use only weights, constants and results of load steps; `last_use` is right;
+// outputs, and results of load steps that run steps read, are pinned; across streams every read and
+// every overwriting is ordered by events.
 #pragma once
 
 #include "lang/core/op.h"
@@ -46,8 +48,10 @@ struct PlanStep {
   std::vector<PlanValueId> operands;
   PlanValueId result = kNoValue;
   Phase phase = Phase::Run;
-  /// The operand that dies here and whose buffer the result may take over: same type, element by
-  /// element (pointwise, or the residual of conv2d and matmul). kNoValue if there is none.
+  /// The operand that dies here and whose buffer the result may take over: same type, and read at
+  /// an element before that is written (pointwise, fused_map, norms, softmax, the residual of
+  /// conv2d and matmul). kNoValue if there is none. A backend that makes views must refuse it where
+  /// another view of the buffer lives on (arena.h).
   PlanValueId in_place = kNoValue;
   uint32_t stream = 0;
   /// Events to wait for before, and to record after, the step; empty on one stream.

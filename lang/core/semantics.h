@@ -97,8 +97,9 @@ int64_t scratch_elements(OpKind op, AttrValues attrs,
                          llvm::ArrayRef<int64_t> result);
 
 /// Computes `result`. Operator, attributes and shapes must have passed `infer`; nothing can fail.
-/// `result` may be the memory of a pointwise operand of its own shape, or of the residual of
-/// matmul and conv2d. Leaves and sugar are not evaluated here.
+/// `result` may be the memory of an operand of its own shape: any of a pointwise operator or
+/// fused_map, the first of a norm or softmax, the residual of matmul and conv2d. Leaves and sugar
+/// are not evaluated here.
 template <class T>
 void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
                  llvm::MutableArrayRef<WideOf<T>> scratch);

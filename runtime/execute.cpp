@@ -1,0 +1,93 @@
+#include "runtime/execute.h"
+
+#include "runtime/random.h"
+
+#include <algorithm>
+
+namespace tg {
+
+Executable::~Executable() = default;
+Backend::~Backend() = default;
+
+Result<std::vector<Tensor>> Executable::run(llvm::ArrayRef<Tensor> inputs) {
+  TG_CHECK(bind_inputs(inputs));
+  TG_CHECK(run_once());
+  return outputs();
+}
+
+Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options) {
+  if (value.kind == PlanValue::Kind::Constant) {
+    TG_TRY(Tensor tensor, Tensor::zeros(value.type));
+    llvm::MutableArrayRef<float> out = tensor.floats();
+    for (size_t i = 0; i < out.size(); ++i)
+      out[i] = static_cast<float>(value.constant[value.constant.size() == 1 ? 0 : i]);
+    return tensor;
+  }
+  if (!options.weights) return random_weight(value.name, value.type, value.init, options.seed);
+  TG_TRY(Tensor tensor, options.weights(value));
+  if (!(tensor.type() == value.type))
+    return error(Code::bad_data_file, "the weight `{0}` is {1} in the model and {2} in the file",
+                 value.name, value.type.text(), tensor.type().text());
+  return tensor;
+}
+
+Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs) {
+  if (inputs.size() != plan.inputs.size())
+    return error(Code::bad_input_value, "{0} inputs where `{1}` takes {2}", inputs.size(),
+                 plan.model, plan.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const PlanValue& value = plan.values[plan.inputs[i]];
+    if (!(inputs[i].type() == value.type))
+      return error(Code::bad_input_value, "the input `{0}` must be {1}, got {2}", value.name,
+                   value.type.text(), inputs[i].type().text());
+  }
+  return {};
+}
+
+Result<void> check_dtypes(const Plan& plan) {
+  for (const PlanValue& value : plan.values)
+    if (value.type.dtype != DType::F32)
+      return error(Code::no_kernel, "{0} cannot run yet: no backend has kernels for {1}",
+                   value.name.empty() ? "a value of type " + value.type.text()
+                                      : "`" + value.name + "`",
+                   dtype_name(value.type.dtype));
+  return {};
+}
+
+int64_t add_bytes(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+MemoryUse resident_bytes(const Plan& plan) {
+  MemoryUse use;
+  for (const PlanValue& value : plan.values) {
+    bool io = value.kind == PlanValue::Kind::Input || value.is_output;
+    bool held = value.kind == PlanValue::Kind::Weight || value.kind == PlanValue::Kind::Constant;
+    int64_t bytes = align_up(value.type.bytes());
+    if (io) use.io = add_bytes(use.io, bytes);
+    if (held) use.weights = add_bytes(use.weights, bytes);
+  }
+  return use;
+}
+
+Result<void> check_memory(const Plan& plan, const MemoryUse& use, int64_t limit_bytes) {
+  int64_t total = add_bytes(add_bytes(use.weights, use.arena), add_bytes(use.workspace, use.io));
+  if (limit_bytes == 0 || total <= limit_bytes) return {};
+  auto mib = [](int64_t bytes) { return (bytes + (1 << 20) - 1) >> 20; };
+  return error(Code::memory_limit, "`{0}` needs {1} MiB and the limit is {2} MiB", plan.model,
+               mib(total), mib(limit_bytes))
+      .note(llvm::formatv("weights {0} MiB, temporaries {1} MiB, workspace {2} MiB, inputs and "
+                          "outputs {3} MiB",
+                          mib(use.weights), mib(use.arena), mib(use.workspace), mib(use.io)));
+}
+
+double StepClock::median_us(size_t step) const {
+  std::vector<double> sorted = samples_[step];
+  if (sorted.empty()) return 0;
+  auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return *middle;
+}
+
+} // namespace tg

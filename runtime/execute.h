@@ -1,0 +1,60 @@
+// What every backend's compile() and bind_inputs() share: contents of weights and constants, checks
+// of inputs, the memory estimate, and the times of steps.
+#pragma once
+
+#include "runtime/backend.h"
+
+#include <chrono>
+
+namespace tg {
+
+/// The contents of a weight or constant, from the options' source or at random.
+/// Errors: those of the source; `bad_data_file` if it gives another type.
+Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options);
+
+/// Errors: `bad_input_value` if number or types are not the plan's, naming the input.
+Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs);
+
+/// Errors: `no_kernel` for the first value that is not f32, the only dtype that runs today.
+Result<void> check_dtypes(const Plan& plan);
+
+/// Bytes of all weights and constants, as they are read at load, and of inputs and outputs.
+/// A sum that does not fit saturates at INT64_MAX.
+MemoryUse resident_bytes(const Plan& plan);
+
+/// Sum of sizes that never wraps: INT64_MAX instead.
+int64_t add_bytes(int64_t a, int64_t b);
+
+/// Errors: `memory_limit`, with what is needed by which part, if `use` is over the limit (0: none).
+Result<void> check_memory(const Plan& plan, const MemoryUse& use, int64_t limit_bytes);
+
+/// Times of the steps of an executable, for Executable::profile. Off, it costs one branch.
+class StepClock {
+public:
+  explicit StepClock(size_t steps = 0) : samples_(steps) {}
+  void enable(bool on) {
+    on_ = on;
+    if (on)
+      for (std::vector<double>& samples : samples_) samples.clear();
+  }
+  void start() {
+    if (on_) last_ = Clock::now();
+  }
+  /// The step that has just ended; the next starts here.
+  void stop(size_t step) {
+    if (!on_) return;
+    Clock::time_point now = Clock::now();
+    samples_[step].push_back(std::chrono::duration<double, std::micro>(now - last_).count());
+    last_ = Clock::now();
+  }
+  /// Median in microseconds; 0 if there is no sample.
+  double median_us(size_t step) const;
+
+private:
+  using Clock = std::chrono::steady_clock;
+  bool on_ = false;
+  Clock::time_point last_;
+  std::vector<std::vector<double>> samples_;
+};
+
+} // namespace tg

@@ -1,0 +1,20 @@
+// NumPy's .npy files: one array each. Format 1.0 to 3.0 as numpy.lib.format documents it; written
+// as 1.0. A file is checked in full before anything of its claimed size is allocated, and no
+// content, however damaged, does more than give an error.
+#pragma once
+
+#include "runtime/tensor.h"
+
+namespace tg {
+
+/// Reads f32, f16, i32, i64 and bool, little-endian, in C order.
+/// Errors: `cannot_read`, `empty_file`, `bad_data_file` (damaged, or of a form not listed above).
+Result<Tensor> read_npy(llvm::StringRef path);
+/// The same from memory; `name` is for messages.
+Result<Tensor> parse_npy(llvm::StringRef bytes, llvm::StringRef name);
+
+/// Writes under a temporary name beside it and renames. Errors: `cannot_write`.
+Result<void> write_npy(llvm::StringRef path, const Tensor& tensor);
+std::string format_npy(const Tensor& tensor);
+
+} // namespace tg

@@ -1,0 +1,35 @@
+// Random weights and inputs. An element depends on the seed, the weight's path (or the input's
+// name) and its index alone, so that neither order nor rewriting changes it.
+#pragma once
+
+#include "runtime/plan.h"
+#include "runtime/tensor.h"
+
+namespace tg {
+
+/// How a weight is filled when no file gives it: the text of its `init` attribute.
+struct WeightInit {
+  enum class Kind : uint8_t { FanIn, Normal, Uniform, Zeros, Ones };
+  Kind kind = Kind::FanIn;
+  double a = 0, b = 0; // Normal: standard deviation; Uniform: bounds
+};
+/// "", "normal(0.02)", "uniform(-1, 1)", "zeros", "ones".
+/// Errors: `bad_attribute`.
+Result<WeightInit> parse_init(llvm::StringRef text);
+
+/// Elements that one result sums: I * kh * kw of a kernel [O, I, kh, kw], k of a matrix [.., k, n],
+/// all of a vector, 1 of a scalar.
+int64_t fan_in(llvm::ArrayRef<int64_t> shape);
+
+/// FanIn draws from normal(1 / sqrt(fan_in)) (LeCun et al. 1998): a layer keeps the variance of
+/// what it is given. Errors: `bad_attribute`, `memory_limit`, `no_kernel` for a dtype but f32.
+Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm::StringRef init,
+                             uint64_t seed);
+
+/// Normal of mean 0 and variance 1. Errors: `memory_limit`, `no_kernel` for a dtype but f32.
+Result<Tensor> random_input(llvm::StringRef name, const TensorType& type, uint64_t seed);
+
+/// One for each of Plan::inputs.
+Result<std::vector<Tensor>> random_inputs(const Plan& plan, uint64_t seed);
+
+} // namespace tg

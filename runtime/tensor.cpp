@@ -1,0 +1,94 @@
+#include "runtime/tensor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+namespace tg {
+
+void FreeAligned::operator()(std::byte* p) const { std::free(p); }
+
+AlignedBuffer allocate_aligned(int64_t bytes) {
+  assert(bytes >= 0 && "sizes are checked before anything is allocated");
+  size_t size = static_cast<size_t>(align_up(std::max<int64_t>(bytes, 1)));
+  void* p = std::aligned_alloc(static_cast<size_t>(kAlignment), size);
+  if (p) std::memset(p, 0, size);
+  return AlignedBuffer(static_cast<std::byte*>(p));
+}
+
+Tensor::Tensor(const Tensor& other) : type_(other.type_) {
+  if (!other.buffer_) return;
+  buffer_ = allocate_aligned(bytes());
+  if (!buffer_) std::abort(); // a copy cannot report; large tensors are moved or made by zeros()
+  std::memcpy(buffer_.get(), other.buffer_.get(), static_cast<size_t>(bytes()));
+}
+
+Tensor& Tensor::operator=(const Tensor& other) {
+  if (this != &other) *this = Tensor(other);
+  return *this;
+}
+
+Result<Tensor> Tensor::zeros(const TensorType& type) {
+  Tensor tensor;
+  tensor.type_ = type;
+  tensor.buffer_ = allocate_aligned(type.bytes());
+  if (!tensor.buffer_)
+    return error(Code::memory_limit, "the system has no {0} bytes for {1}", type.bytes(),
+                 type.text());
+  return tensor;
+}
+
+Tensor Tensor::of_floats(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<float> values) {
+  Result<Tensor> tensor = zeros(f32(shape));
+  if (!tensor) std::abort();
+  assert(static_cast<int64_t>(values.size()) == tensor->type().elements());
+  std::copy(values.begin(), values.end(), tensor->floats().begin());
+  return std::move(*tensor);
+}
+
+llvm::ArrayRef<float> Tensor::floats() const {
+  assert(type_.dtype == DType::F32);
+  return {reinterpret_cast<const float*>(buffer_.get()), static_cast<size_t>(type_.elements())};
+}
+
+llvm::MutableArrayRef<float> Tensor::floats() {
+  assert(type_.dtype == DType::F32);
+  return {reinterpret_cast<float*>(buffer_.get()), static_cast<size_t>(type_.elements())};
+}
+
+TensorSummary summarise(const Tensor& tensor) {
+  TensorSummary summary;
+  summary.checksum = 0xcbf29ce484222325;
+  for (int64_t i = 0; i < tensor.bytes(); ++i)
+    summary.checksum = (summary.checksum ^ static_cast<uint64_t>(tensor.data()[i])) * 0x100000001b3;
+  if (tensor.type().dtype != DType::F32) return summary;
+  double sum = 0, squares = 0, count = static_cast<double>(tensor.type().elements());
+  for (float x : tensor.floats()) {
+    sum += static_cast<double>(x);
+    summary.finite &= std::isfinite(x);
+  }
+  summary.mean = sum / count;
+  for (float x : tensor.floats()) {
+    double distance = static_cast<double>(x) - summary.mean;
+    squares += distance * distance;
+  }
+  summary.std = std::sqrt(squares / count);
+  return summary;
+}
+
+double max_rel_diff(const Tensor& a, const Tensor& b) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (!(a.type() == b.type()) || a.type().dtype != DType::F32) return kInfinity;
+  double distance = 0, scale = 0;
+  for (size_t i = 0; i < a.floats().size(); ++i) {
+    double x = static_cast<double>(a.floats()[i]), y = static_cast<double>(b.floats()[i]);
+    if (!std::isfinite(x) || !std::isfinite(y)) return kInfinity;
+    distance = std::max(distance, std::abs(x - y));
+    scale = std::max(scale, std::abs(y));
+  }
+  return distance == 0 ? 0 : distance / scale; // b all zero: infinity
+}
+
+} // namespace tg
