@@ -54,6 +54,17 @@ Result<void> check_dtypes(const Plan& plan) {
   return {};
 }
 
+OpWork step_work(const Plan& plan, const PlanStep& step) {
+  Symbols symbols; // op_work asks by ids
+  llvm::SmallVector<TypeId, 4> operands;
+  for (PlanValueId id : step.operands)
+    operands.push_back(id == kNoValue ? symbols.none_type() : symbols.type(plan.values[id].type));
+  llvm::SmallVector<ValueId, 4> attrs;
+  for (const Value& value : step.attrs) attrs.push_back(symbols.value(value));
+  return op_work(symbols, step.op, symbols.attrs(attrs), operands,
+                 symbols.type(plan.values[step.result].type));
+}
+
 int64_t add_bytes(int64_t a, int64_t b) {
   int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;

@@ -2,6 +2,7 @@
 // of inputs, the memory estimate, and the times of steps.
 #pragma once
 
+#include "lang/core/shape_rules.h"
 #include "runtime/backend.h"
 
 #include <chrono>
@@ -21,6 +22,9 @@ Result<void> check_dtypes(const Plan& plan);
 /// Bytes of all weights and constants, as they are read at load, and of inputs and outputs.
 /// A sum that does not fit saturates at INT64_MAX.
 MemoryUse resident_bytes(const Plan& plan);
+
+/// op_work of a step.
+OpWork step_work(const Plan& plan, const PlanStep& step);
 
 /// Sum of sizes that never wraps: INT64_MAX instead.
 int64_t add_bytes(int64_t a, int64_t b);

@@ -1,0 +1,271 @@
+#include "runtime/ref/backend.h"
+
+#include "runtime/arena.h"
+#include "runtime/execute.h"
+#include "runtime/kernel_table.h"
+#include "runtime/ref/kernels.h"
+
+#include <cstring>
+
+namespace tg {
+
+namespace {
+
+/// What `ref` does for an operator.
+enum class RefKernel : uint8_t {
+  No,
+  Loop, // RefStep
+  View, // the result is the operand's memory
+};
+constexpr bool present(RefKernel kernel) { return kernel != RefKernel::No; }
+
+struct RefRow {
+  RefKernel kernel = RefKernel::No;
+  constexpr explicit operator bool() const { return present(kernel); }
+};
+constexpr RefRow kLoop{RefKernel::Loop}, kView{RefKernel::View};
+
+constexpr KernelTable<RefRow> kRef = {
+    {OpKind::Matmul, kLoop},     {OpKind::Conv2d, kLoop},     {OpKind::MaxPool2d, kLoop},
+    {OpKind::AvgPool2d, kLoop},  {OpKind::Add, kLoop},        {OpKind::Sub, kLoop},
+    {OpKind::Mul, kLoop},        {OpKind::Div, kLoop},        {OpKind::Maximum, kLoop},
+    {OpKind::Identity, kView},   {OpKind::Neg, kLoop},        {OpKind::Relu, kLoop},
+    {OpKind::Sigmoid, kLoop},    {OpKind::Tanh, kLoop},       {OpKind::Gelu, kLoop},
+    {OpKind::Exp, kLoop},        {OpKind::Sqrt, kLoop},       {OpKind::Erf, kLoop},
+    {OpKind::Softmax, kLoop},    {OpKind::BatchNorm, kLoop},  {OpKind::LayerNorm, kLoop},
+    {OpKind::ReduceSum, kLoop},  {OpKind::ReduceMean, kLoop}, {OpKind::ReduceMax, kLoop},
+    {OpKind::Concat, kLoop},     {OpKind::Slice, kLoop},      {OpKind::Reshape, kView},
+    {OpKind::Transpose, kLoop},  {OpKind::Pad, kLoop},        {OpKind::Enlarge, kLoop},
+    {OpKind::MergeGconv, kLoop}, {OpKind::FusedMap, kLoop},
+};
+static_assert(kRef.covers_all(), "the reference backend implements every row of ops.def");
+
+StorageRequest storage_request(const Plan& plan) {
+  return {
+      .bytes = [&plan](PlanValueId id) { return plan.values[id].type.bytes(); },
+      .view_of =
+          [&plan](PlanStepId s) {
+            const PlanStep& step = plan.steps[s];
+            return kRef[step.op].kernel == RefKernel::View ? step.operands[0] : kNoValue;
+          },
+      .in_place = {},
+  };
+}
+
+class RefExecutable final : public Executable {
+public:
+  explicit RefExecutable(const Plan& plan)
+      : plan_(std::make_unique<const Plan>(plan)), memory_of_(plan.values.size()),
+        held_(plan.values.size()) {}
+
+  Result<void> load(const CompileOptions& options) {
+    TG_CHECK(check_dtypes(*plan_));
+    StorageRequest request = storage_request(*plan_);
+    Storage at_load = plan_storage(*plan_, Phase::Load, request);
+    Storage at_run = plan_storage(*plan_, Phase::Run, request);
+    ArenaPlan load_arena = plan_arena(at_load.buffers), run_arena = plan_arena(at_run.buffers);
+    TG_CHECK(reserve(options, at_load, load_arena.bytes, run_arena.bytes));
+    TG_CHECK(fill_leaves(options));
+    TG_CHECK(run_load_phase(at_load, load_arena));
+    TG_TRY(arena_, block(run_arena.bytes));
+    place(at_run, run_arena, arena_.get(), Phase::Run);
+    prepare(at_run, Phase::Run, steps_, workspace_.get());
+    drop_unneeded();
+    clock_ = StepClock(steps_.size());
+    return {};
+  }
+
+  Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) override {
+    TG_CHECK(check_inputs(*plan_, inputs));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      std::memcpy(memory_of_[plan_->inputs[i]], inputs[i].data(),
+                  static_cast<size_t>(inputs[i].bytes()));
+    return {};
+  }
+
+  Result<void> run_once() override {
+    clock_.start();
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if (steps_[i].kernel) steps_[i].kernel->run();
+      clock_.stop(i);
+    }
+    return {};
+  }
+
+  Result<std::vector<Tensor>> outputs() const override {
+    std::vector<Tensor> outputs;
+    for (const PlanOutput& output : plan_->outputs) {
+      TG_TRY(Tensor tensor, Tensor::zeros(plan_->values[output.value].type));
+      std::memcpy(tensor.data(), memory_of_[output.value], static_cast<size_t>(tensor.bytes()));
+      outputs.push_back(std::move(tensor));
+    }
+    return outputs;
+  }
+
+  std::vector<StepInfo> steps() const override {
+    std::vector<StepInfo> infos;
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const PlanStep& step = plan_->steps[steps_[i].id];
+      OpWork work = step_work(*plan_, step);
+      infos.push_back(
+          {.step = steps_[i].id,
+           .name = std::string(op_info(step.op).name),
+           .result = plan_->values[step.result].type.text(),
+           .implementation = steps_[i].kernel ? "ref" : "view",
+           .flops = work.flops,
+           .bytes = work.bytes,
+           .workspace_bytes = steps_[i].kernel ? steps_[i].kernel->workspace_bytes() : 0,
+           .measured_us = clock_.median_us(i)});
+    }
+    return infos;
+  }
+
+  MemoryUse memory() const override { return memory_; }
+  void profile(bool on) override { clock_.enable(on); }
+
+private:
+  struct Step {
+    PlanStepId id = 0;
+    std::optional<RefStep> kernel; // none for a view
+  };
+
+  static Result<AlignedBuffer> block(int64_t bytes) {
+    AlignedBuffer buffer = allocate_aligned(bytes);
+    if (!buffer) return error(Code::memory_limit, "the system has no {0} bytes", bytes);
+    return buffer;
+  }
+
+  /// Everything that will be held at once, checked before any of it is allocated.
+  Result<void> reserve(const CompileOptions& options, const Storage& at_load, int64_t load_bytes,
+                       int64_t run_bytes) {
+    memory_ = resident_bytes(*plan_);
+    for (const PlanStep& step : plan_->steps)
+      memory_.workspace = std::max(memory_.workspace, RefStep(*plan_, step).workspace_bytes());
+    for (PlanValueId id = 0; id < plan_->values.size(); ++id)
+      if (outlives_load(at_load, id))
+        memory_.weights = add_bytes(memory_.weights, align_up(plan_->values[id].type.bytes()));
+    memory_.arena = std::max(load_bytes, run_bytes);
+    TG_CHECK(check_memory(*plan_, memory_, options.memory_limit_bytes));
+    memory_.arena = run_bytes;
+    TG_TRY(workspace_, block(memory_.workspace));
+    return {};
+  }
+
+  /// A result of the load phase that runs read, with memory of its own.
+  bool outlives_load(const Storage& at_load, PlanValueId id) const {
+    const PlanValue& v = plan_->values[id];
+    return v.kind == PlanValue::Kind::Temporary && v.pinned && at_load.root[id] == id &&
+           plan_->steps[v.defined_by].phase == Phase::Load;
+  }
+
+  Result<void> fill_leaves(const CompileOptions& options) {
+    for (PlanValueId id = 0; id < plan_->values.size(); ++id) {
+      const PlanValue& v = plan_->values[id];
+      if (v.kind == PlanValue::Kind::Temporary) continue;
+      TG_TRY(held_[id],
+             v.kind == PlanValue::Kind::Input ? Tensor::zeros(v.type) : materialise(v, options));
+      memory_of_[id] = held_[id].data();
+    }
+    return {};
+  }
+
+  Result<void> run_load_phase(const Storage& storage, const ArenaPlan& arena) {
+    TG_TRY(AlignedBuffer temporaries, block(arena.bytes));
+    for (PlanValueId id = 0; id < plan_->values.size(); ++id) {
+      if (!outlives_load(storage, id)) continue;
+      TG_TRY(held_[id], Tensor::zeros(plan_->values[id].type));
+      memory_of_[id] = held_[id].data();
+    }
+    place(storage, arena, temporaries.get(), Phase::Load);
+    std::vector<Step> steps;
+    prepare(storage, Phase::Load, steps, workspace_.get());
+    for (const Step& step : steps)
+      if (step.kernel) step.kernel->run();
+    return {};
+  }
+
+  /// Addresses of the results of one phase.
+  void place(const Storage& storage, const ArenaPlan& arena, std::byte* base, Phase phase) {
+    for (const PlanStep& step : plan_->steps) {
+      if (step.phase != phase) continue;
+      uint32_t buffer = storage.buffer[step.result];
+      PlanValueId root = storage.root[step.result];
+      if (buffer != kNoBuffer)
+        memory_of_[step.result] = base + arena.offsets[buffer];
+      else if (root != step.result)
+        memory_of_[step.result] = memory_of_[root];
+    }
+  }
+
+  void prepare(const Storage& storage, Phase phase, std::vector<Step>& steps,
+               std::byte* workspace) {
+    for (PlanStepId s = 0; s < plan_->steps.size(); ++s) {
+      const PlanStep& step = plan_->steps[s];
+      if (step.phase != phase) continue;
+      steps.push_back({s, std::nullopt});
+      if (storage.is_view[s]) continue;
+      llvm::SmallVector<const float*, 4> operands;
+      for (PlanValueId id : step.operands)
+        operands.push_back(id == kNoValue ? nullptr : floats(memory_of_[id]));
+      steps.back().kernel.emplace(*plan_, step);
+      steps.back().kernel->bind(operands, floats(memory_of_[step.result]), workspace);
+    }
+  }
+
+  static float* floats(std::byte* memory) { return reinterpret_cast<float*>(memory); }
+
+  /// Weights that only the load phase read.
+  void drop_unneeded() {
+    std::vector<bool> needed(plan_->values.size());
+    for (const PlanStep& step : plan_->steps)
+      for (PlanValueId id : step.operands)
+        if (id != kNoValue && step.phase == Phase::Run) needed[id] = true;
+    for (PlanValueId id = 0; id < plan_->values.size(); ++id) {
+      const PlanValue& v = plan_->values[id];
+      if (needed[id] || v.is_output || v.kind == PlanValue::Kind::Input) mark_memory(id, needed);
+    }
+    for (PlanValueId id = 0; id < plan_->values.size(); ++id) {
+      if (needed[id] || held_[id].type().is_none()) continue;
+      memory_.weights -= align_up(held_[id].bytes());
+      held_[id] = {};
+    }
+  }
+
+  /// The value that owns the memory of `id`: itself, or what it is a view of.
+  void mark_memory(PlanValueId id, std::vector<bool>& needed) const {
+    needed[id] = true;
+    for (PlanValueId owner = 0; owner < held_.size(); ++owner)
+      if (!held_[owner].type().is_none() && held_[owner].data() == memory_of_[id])
+        needed[owner] = true;
+  }
+
+  std::unique_ptr<const Plan> plan_;  // steps_ refer into it
+  std::vector<std::byte*> memory_of_; // of each value; in held_ or arena_
+  std::vector<Tensor> held_;          // inputs, weights, constants and lasting load results
+  AlignedBuffer arena_, workspace_;
+  std::vector<Step> steps_;
+  StepClock clock_;
+  MemoryUse memory_;
+};
+
+class RefBackend final : public Backend {
+public:
+  std::string name() const override { return "ref"; }
+  std::string description() const override { return "reference loops, one thread"; }
+  bool supports(const Plan& plan, const PlanStep& step) const override {
+    return kRef.has(step.op) && plan.values[step.result].type.dtype == DType::F32;
+  }
+  Result<std::unique_ptr<Executable>> compile(const Plan& plan,
+                                              const CompileOptions& options) const override {
+    assert(verify(plan).empty());
+    auto executable = std::make_unique<RefExecutable>(plan);
+    TG_CHECK(executable->load(options));
+    return std::unique_ptr<Executable>(std::move(executable));
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Backend> make_ref_backend() { return std::make_unique<RefBackend>(); }
+
+} // namespace tg
