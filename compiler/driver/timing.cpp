@@ -1,0 +1,91 @@
+// Order statistics over samples; the loops that take them.
+#include "compiler/driver/timing.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cmath>
+
+namespace tg {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Of sorted samples; `share` in [0, 1].
+double percentile(llvm::ArrayRef<double> sorted, double share) {
+  double place = share * static_cast<double>(sorted.size() - 1);
+  size_t below = static_cast<size_t>(place);
+  double rest = place - static_cast<double>(below);
+  return below + 1 < sorted.size() ? sorted[below] * (1 - rest) + sorted[below + 1] * rest
+                                   : sorted[below];
+}
+
+Result<double> timed_run(Executable& executable) {
+  Clock::time_point start = Clock::now();
+  TG_CHECK(executable.run_once());
+  return seconds_since(start) * 1e6;
+}
+
+/// Whether to take another sample after `done` of them.
+bool go_on(const TimingOptions& options, size_t done, Clock::time_point start) {
+  if (options.runs != 0) return done < options.runs;
+  if (done < options.min_runs) return true;
+  return done < options.max_runs && seconds_since(start) < options.seconds;
+}
+
+} // namespace
+
+Timing summarise_times(std::vector<double> samples) {
+  assert(!samples.empty() && "nothing was measured");
+  std::sort(samples.begin(), samples.end());
+  return {samples.size(), percentile(samples, 0.5), percentile(samples, 0.1),
+          percentile(samples, 0.9), samples.front()};
+}
+
+Comparison compare_times(llvm::ArrayRef<double> first, llvm::ArrayRef<double> second) {
+  assert(first.size() == second.size() && !first.empty() && "samples come in pairs");
+  std::vector<double> ratios;
+  for (size_t i = 0; i < first.size(); ++i) ratios.push_back(first[i] / second[i]);
+  std::sort(ratios.begin(), ratios.end());
+  // The number of ratios below the true median is binomial(n, 1/2); its 95% interval bounds the
+  // places of the interval's ends. With few pairs the ends are the extremes.
+  double n = static_cast<double>(ratios.size());
+  auto places = static_cast<int64_t>(std::floor(n / 2 - 0.98 * std::sqrt(n)));
+  size_t low = static_cast<size_t>(std::max<int64_t>(places, 0));
+  return {summarise_times(first.vec()), summarise_times(second.vec()), percentile(ratios, 0.5),
+          ratios[low], ratios[ratios.size() - 1 - low]};
+}
+
+Result<Timing> time_runs(Executable& executable, const TimingOptions& options) {
+  for (size_t i = 0; i < options.warmup; ++i) TG_CHECK(executable.run_once());
+  std::vector<double> samples;
+  for (Clock::time_point start = Clock::now(); go_on(options, samples.size(), start);) {
+    TG_TRY(double us, timed_run(executable));
+    samples.push_back(us);
+  }
+  return summarise_times(std::move(samples));
+}
+
+Result<Comparison> time_in_turns(Executable& first, Executable& second,
+                                 const TimingOptions& options) {
+  for (size_t i = 0; i < options.warmup; ++i) {
+    TG_CHECK(first.run_once());
+    TG_CHECK(second.run_once());
+  }
+  std::vector<double> samples[2];
+  Executable* programs[2] = {&first, &second};
+  for (Clock::time_point start = Clock::now(); go_on(options, samples[0].size(), start);) {
+    size_t leader = samples[0].size() % 2;
+    for (size_t which : {leader, 1 - leader}) {
+      TG_TRY(double us, timed_run(*programs[which]));
+      samples[which].push_back(us);
+    }
+  }
+  return compare_times(samples[0], samples[1]);
+}
+
+} // namespace tg

@@ -1,0 +1,54 @@
+// Statistics of repeated timings, and the comparison of two programs that run in turns. On a
+// machine that others use too, single figures mean little: medians with their spread, and
+// differences decided on pairs of neighbouring runs, so that a change of the machine's speed meets
+// both.
+#pragma once
+
+#include "runtime/backend.h"
+
+#include <llvm/ADT/ArrayRef.h>
+
+#include <vector>
+
+namespace tg {
+
+/// Of a list of durations, microseconds.
+struct Timing {
+  size_t runs = 0;
+  double median_us = 0, p10_us = 0, p90_us = 0, min_us = 0;
+};
+
+/// Requires at least one sample. Percentiles by linear interpolation.
+Timing summarise_times(std::vector<double> samples_us);
+
+/// Two programs timed in turns. `ratio` is the median of first / second over the pairs (above 1:
+/// the second is faster), [low, high] its 95% confidence interval by order statistics
+/// (distribution-free; Conover, Practical Nonparametric Statistics, section 3.2).
+struct Comparison {
+  Timing first, second;
+  double ratio = 1, low = 0, high = 0;
+  /// The second is faster beyond the noise.
+  bool second_faster() const { return low > 1; }
+  bool second_slower() const { return high < 1; }
+};
+
+/// Requires as many second as first samples, at least one.
+Comparison compare_times(llvm::ArrayRef<double> first_us, llvm::ArrayRef<double> second_us);
+
+/// How long to measure: at least `min_runs` runs, then until `seconds` are over or `max_runs` done.
+/// `runs` other than 0 asks for exactly that many.
+struct TimingOptions {
+  size_t runs = 0;
+  size_t warmup = 2;
+  size_t min_runs = 5, max_runs = 200;
+  double seconds = 0.5;
+};
+
+/// Runs and times an executable on its bound inputs. Errors: the device's.
+Result<Timing> time_runs(Executable& executable, const TimingOptions& options);
+
+/// Runs two executables in turns; which goes first alternates. Errors: the device's.
+Result<Comparison> time_in_turns(Executable& first, Executable& second,
+                                 const TimingOptions& options);
+
+} // namespace tg

@@ -1,0 +1,81 @@
+// Statistics on made-up samples; no clock decides anything here.
+#include "compiler/driver/timing.h"
+
+#include <gtest/gtest.h>
+
+namespace tg {
+namespace {
+
+TEST(Timing, PercentilesInterpolate) {
+  Timing t = summarise_times({5, 1, 4, 2, 3});
+  EXPECT_EQ(t.runs, 5u);
+  EXPECT_DOUBLE_EQ(t.median_us, 3);
+  EXPECT_DOUBLE_EQ(t.p10_us, 1.4);
+  EXPECT_DOUBLE_EQ(t.p90_us, 4.6);
+  EXPECT_DOUBLE_EQ(t.min_us, 1);
+}
+
+TEST(Timing, OneSampleIsItsOwnMedian) {
+  Timing t = summarise_times({7});
+  EXPECT_DOUBLE_EQ(t.median_us, 7);
+  EXPECT_DOUBLE_EQ(t.p90_us, 7);
+}
+
+TEST(Comparison, EqualTimesAreWithinNoise) {
+  std::vector<double> samples = {10, 11, 9, 10, 12, 10, 8, 10, 10, 11};
+  std::vector<double> others = {11, 10, 10, 9, 10, 12, 10, 8, 11, 10};
+  Comparison c = compare_times(samples, others);
+  EXPECT_FALSE(c.second_faster());
+  EXPECT_FALSE(c.second_slower());
+  EXPECT_LE(c.low, c.ratio);
+  EXPECT_LE(c.ratio, c.high);
+}
+
+TEST(Comparison, AClearGainIsSeenThroughDrift) {
+  // The machine slows down by half on the way; pairs keep the ratio near 1.25.
+  std::vector<double> slow, fast;
+  for (int i = 0; i < 20; ++i) {
+    double machine = i < 10 ? 1 : 1.5, jitter = 1 + 0.01 * (i % 3);
+    slow.push_back(100 * machine * jitter);
+    fast.push_back(80 * machine);
+  }
+  Comparison c = compare_times(slow, fast);
+  EXPECT_TRUE(c.second_faster());
+  EXPECT_NEAR(c.ratio, 1.26, 0.02);
+  EXPECT_TRUE(compare_times(fast, slow).second_slower());
+}
+
+TEST(Comparison, FewPairsNeedUnanimity) {
+  EXPECT_TRUE(compare_times({2, 2, 2}, {1, 1, 1}).second_faster());
+  EXPECT_FALSE(compare_times({2, 2, 0.9}, {1, 1, 1}).second_faster());
+}
+
+/// Counts its runs.
+class FakeExecutable : public Executable {
+public:
+  int runs = 0;
+  Result<void> bind_inputs(llvm::ArrayRef<Tensor>) override { return {}; }
+  Result<void> run_once() override {
+    ++runs;
+    return {};
+  }
+  Result<std::vector<Tensor>> outputs() const override { return std::vector<Tensor>(); }
+  std::vector<StepInfo> steps() const override { return {}; }
+  MemoryUse memory() const override { return {}; }
+  void profile(bool) override {}
+};
+
+TEST(Timing, RunsAsOftenAsAsked) {
+  FakeExecutable one, two;
+  auto timing = time_runs(one, {.runs = 7, .warmup = 3});
+  ASSERT_TRUE(timing.ok());
+  EXPECT_EQ(timing->runs, 7u);
+  EXPECT_EQ(one.runs, 10);
+  auto comparison = time_in_turns(one, two, {.runs = 4, .warmup = 1});
+  ASSERT_TRUE(comparison.ok());
+  EXPECT_EQ(two.runs, 5);
+  EXPECT_EQ(comparison->first.runs, comparison->second.runs);
+}
+
+} // namespace
+} // namespace tg
