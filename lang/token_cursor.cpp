@@ -1,0 +1,49 @@
+// Statement boundaries in laid-out tokens: with balanced brackets, a scan that minds the depth.
+#include "lang/token_cursor.h"
+
+#include "lang/token_classes.h"
+
+namespace tg {
+
+int TokenCursor::next(Span& at) {
+  current_ = next_;
+  const Token& token = tokens_[current_];
+  if (next_ + 1 < tokens_.size()) ++next_;
+  at = span(token);
+  return token.kind;
+}
+
+bool TokenCursor::ends_statement(size_t index) const {
+  int kind = tokens_[index].kind;
+  return kind == Grammar::token::NEWLINE || kind == Grammar::token::DECL_END ||
+         kind == Grammar::token::END;
+}
+
+size_t TokenCursor::statement_start() const {
+  uint32_t depth = tokens_[current_].depth;
+  size_t start = current_;
+  while (start > 0) {
+    const Token& before = tokens_[start - 1];
+    bool opens_block = before.kind == Grammar::token::LBRACE && before.depth + 1 == depth;
+    if (opens_block || (before.depth == depth && ends_statement(start - 1))) break;
+    --start;
+  }
+  return start;
+}
+
+void TokenCursor::skip_statement() {
+  uint32_t depth = tokens_[current_].depth;
+  size_t end = current_;
+  // Between declarations all is one stretch: where the head of a declaration is lost, so is the
+  // reading of what follows, up to the next head.
+  auto more = [&](size_t at) {
+    if (tokens_[at].kind == Grammar::token::END) return false;
+    if (tokens_[at].depth != depth || !ends_statement(at)) return true;
+    int after = tokens_[at + 1].kind;
+    return depth == 0 && after != Grammar::token::END && !starts_declaration(after);
+  };
+  while (more(end)) ++end;
+  if (end != current_) next_ = end;
+}
+
+} // namespace tg
