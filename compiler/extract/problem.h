@@ -43,7 +43,8 @@ public:
   /// Storage of the class's result in bytes, held once if any chosen node outside of load time uses
   /// it. Default 0.
   void set_stored_bytes(ClassIx cls, double bytes) { stored_bytes_[cls.index] = bytes; }
-  /// The node is computed at load: what it uses is not stored beyond.
+  /// The node is computed at load: what it uses is not stored beyond. All nodes of the classes that
+  /// it needs must be load nodes, too.
   void set_load(NodeIx node) { nodes_[node.index].load = true; }
   /// Bound on the sum of stored bytes. Default: none.
   void set_byte_limit(double bytes) { byte_limit_ = bytes; }

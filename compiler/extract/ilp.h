@@ -1,0 +1,65 @@
+// Extraction as an integer program, minimising the DAG cost. Source: TENSAT (MLSys 2021, section
+// 5.1), with three changes: the problem is reduced first (reduce.h); one row for a pair of classes
+// instead of one for a pair of node and class (a class has at most one chosen node, so the rows can
+// be added up: fewer and tighter); and, unless asked for, no ordering variables: where the e-graph
+// has cycles, the cycles that a solution has are forbidden and it is solved again.
+//
+//   minimise  sum cost(n) x(n)              x(n) in {0, 1}: node n is chosen
+//   root or otherwise forced class c:       sum over n in c of x(n)  = 1
+//   class c, and class p with nodes that need c:
+//                                           sum over n in c of x(n) >= sum over those of p of x(n)
+#pragma once
+
+#include "compiler/extract/mip.h"
+#include "compiler/extract/problem.h"
+
+#include "lang/core/result.h"
+
+namespace tg {
+
+/// How cycles are kept out of solutions.
+enum class IlpCycles : uint8_t {
+  /// Cuts, when a solution has a cycle: right on any e-graph, and free on a filtered one.
+  None,
+  /// A position in an order for each class on a cycle, as a real number in [0, 1] (TENSAT).
+  Real,
+  /// The same as an integer (TENSAT).
+  Int,
+};
+
+struct IlpOptions {
+  IlpCycles cycles = IlpCycles::None;
+  double time_limit_s = 60;
+  uint64_t memory_limit_bytes = uint64_t{4} << 30; // of the solver
+  /// Most rounds of cuts; after that the best answer so far.
+  int max_rounds = 50;
+};
+
+/// What an extraction came to. The choice is complete and acyclic, and trimmed to what the roots
+/// reach.
+struct Extraction {
+  Choice choice;
+  double dag_cost = 0;
+  double tree_cost = 0;
+  /// Certified: no choice costs less. 0 where nothing better is known (costs are not negative).
+  double lower_bound = 0;
+  bool optimal = false;
+  double seconds = 0;
+  /// What found the choice: "greedy", "ilp", "rounding" (of the relaxation).
+  std::string algorithm;
+  /// For people, where something did not go as asked: "ilp: the time limit; greedy is the answer".
+  std::string note;
+};
+
+/// Errors: `no_solution` if a root cannot be extracted, or none keeps to the byte limit.
+Result<Extraction> extract_by_greedy(const ExtractionProblem& problem);
+/// Never worse than greedy. A solver that fails costs optimality, not the answer.
+/// Errors: as extract_by_greedy.
+Result<Extraction> extract_by_ilp(const ExtractionProblem& problem, const IlpOptions& options = {});
+
+/// The integer program of a problem. Columns 0 to node_count() - 1 are the nodes.
+/// `forced`, by class: those that every solution uses.
+MipModel make_ilp(const ExtractionProblem& problem, const std::vector<bool>& forced,
+                  IlpCycles cycles);
+
+} // namespace tg

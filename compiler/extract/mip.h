@@ -1,0 +1,73 @@
+// A mixed-integer program as plain data, and what came of solving one. Rows are sparse; row and
+// column bounds may be infinite. Always minimised.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace tg {
+
+struct MipModel {
+  struct Entry {
+    int32_t column;
+    double value;
+  };
+
+  // By column.
+  std::vector<double> objective, lower, upper;
+  std::vector<uint8_t> integer;
+  // By row; entries of row r lie from row_start[r] to row_start[r + 1].
+  std::vector<double> row_lower, row_upper;
+  std::vector<uint32_t> row_start = {0};
+  std::vector<Entry> entries;
+  /// A feasible solution to start from, by column; empty if there is none.
+  std::vector<double> start;
+
+  int32_t add_column(double cost, double low, double high, bool is_integer) {
+    objective.push_back(cost);
+    lower.push_back(low);
+    upper.push_back(high);
+    integer.push_back(is_integer);
+    return static_cast<int32_t>(objective.size()) - 1;
+  }
+  void add_row(llvm::ArrayRef<Entry> row, double low, double high) {
+    entries.insert(entries.end(), row.begin(), row.end());
+    row_start.push_back(static_cast<uint32_t>(entries.size()));
+    row_lower.push_back(low);
+    row_upper.push_back(high);
+  }
+  size_t columns() const { return objective.size(); }
+  size_t rows() const { return row_lower.size(); }
+};
+
+inline constexpr double kNoBound = std::numeric_limits<double>::infinity();
+
+enum class MipStatus : uint8_t {
+  Optimal,    // solution and proof
+  Stopped,    // by a limit, with or without a solution
+  Infeasible, // proven
+  Failed,     // no verdict: the solver did not start, crashed or gave up
+};
+
+struct MipResult {
+  MipStatus status = MipStatus::Failed;
+  std::string why; // of Stopped and Failed, for people
+  /// No solution costs less. -infinity if nothing is known.
+  double bound = -kNoBound;
+  /// Best integer solution, by column; empty if there is none.
+  std::vector<double> solution;
+  /// The optimum of the linear relaxation, by column; empty if it was not reached.
+  std::vector<double> relaxation;
+};
+
+struct MipLimits {
+  double seconds = 60;
+  /// Address space of the solver; 0: no limit.
+  uint64_t memory_bytes = uint64_t{4} << 30;
+};
+
+} // namespace tg

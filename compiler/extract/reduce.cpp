@@ -1,0 +1,329 @@
+// The reductions work on a mutable copy (one child list a node), in the order of reduce.h; then the
+// rest is numbered anew. Each step keeps at least one optimal solution:
+//   dominated: replacing the node by the better one needs no new class, so no new cycle and no
+//   cost; contracted: the class is chosen exactly when its one user is, with its one node.
+#include "compiler/extract/reduce.h"
+
+#include <llvm/ADT/SmallVector.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace tg {
+
+namespace {
+
+using ClassList = llvm::SmallVector<uint32_t, 4>; // sorted, each once
+
+class Reduction {
+public:
+  Reduction(const ExtractionProblem& problem, const GreedyResult& greedy)
+      : from_(problem), greedy_(greedy), nodes_(problem.node_count()),
+        classes_(problem.class_count()), bytes_matter_(problem.byte_limit() != kInfiniteCost) {}
+
+  ReducedProblem run() {
+    settle_free_classes();
+    take_nodes();
+    drop_dominated();
+    mark_reachable();
+    contract_chains();
+    return build();
+  }
+
+private:
+  struct NodeState {
+    bool alive = false;
+    double cost = 0;
+    ClassList children;
+  };
+  struct ClassState {
+    bool settled = false; // costs nothing: chosen as greedy chose
+    bool contracted = false;
+    bool reachable = false;
+    bool root = false;
+    uint32_t users = 0; // living, reachable nodes that have it as a child
+    llvm::SmallVector<uint32_t, 4> nodes;
+  };
+
+  bool stores(uint32_t cls) const { return bytes_matter_ && from_.stored_bytes({cls}) > 0; }
+
+  void settle_free_classes() {
+    for (uint32_t c = 0; c < classes_.size(); ++c)
+      classes_[c].settled = greedy_.tree_cost[c] == 0 && !stores(c) && stores_nothing(c);
+    for (ClassIx root : from_.roots()) classes_[root.index].root = true;
+  }
+
+  /// The node of greedy's choice makes no operand stored: what is below a load node is load, too.
+  bool stores_nothing(uint32_t cls) const {
+    NodeIx node = greedy_.choice.node[cls];
+    return !bytes_matter_ || from_.load(node) || from_.children(node).empty();
+  }
+
+  /// A class that costs nothing but is stored keeps one node, without children.
+  bool only_stored(uint32_t cls) const {
+    return greedy_.tree_cost[cls] == 0 && stores(cls) && stores_nothing(cls);
+  }
+
+  void take_nodes() {
+    for (uint32_t n = 0; n < nodes_.size(); ++n) {
+      uint32_t cls = from_.class_of({n}).index;
+      if (!from_.usable({n}) || classes_[cls].settled) continue;
+      if (only_stored(cls) && !(greedy_.choice.node[cls] == NodeIx{n})) continue;
+      bool extractable = true;
+      ClassList& children = nodes_[n].children;
+      for (ClassIx child : from_.children({n})) {
+        extractable &= greedy_.tree_cost[child.index] != kInfiniteCost;
+        if (!classes_[child.index].settled && !only_stored(cls)) children.push_back(child.index);
+      }
+      if (!extractable) continue;
+      llvm::sort(children);
+      children.erase(std::unique(children.begin(), children.end()), children.end());
+      nodes_[n].alive = true;
+      nodes_[n].cost = from_.cost({n});
+      classes_[cls].nodes.push_back(n);
+    }
+  }
+
+  /// True if `b` can go because of `a`. Among equals the earlier node stays.
+  bool dominates(uint32_t a, uint32_t b) const {
+    const NodeState &x = nodes_[a], &y = nodes_[b];
+    if (x.cost > y.cost || x.children.size() > y.children.size()) return false;
+    if (x.cost == y.cost && x.children.size() == y.children.size() && a > b) return false;
+    if (bytes_matter_ && from_.load({a}) != from_.load({b})) return false;
+    return std::includes(y.children.begin(), y.children.end(), x.children.begin(),
+                         x.children.end());
+  }
+
+  void drop_dominated() {
+    constexpr size_t kMostCompared = 512; // nodes of a class, for the quadratic step
+    for (ClassState& cls : classes_) {
+      if (cls.nodes.size() > kMostCompared) continue;
+      llvm::erase_if(cls.nodes, [&](uint32_t b) {
+        nodes_[b].alive = llvm::none_of(
+            cls.nodes, [&](uint32_t a) { return a != b && nodes_[a].alive && dominates(a, b); });
+        return false;
+      });
+      llvm::erase_if(cls.nodes, [&](uint32_t n) { return !nodes_[n].alive; });
+    }
+  }
+
+  void mark_reachable() {
+    std::vector<uint32_t> stack;
+    auto reach = [&](uint32_t cls) {
+      if (classes_[cls].reachable || classes_[cls].settled) return;
+      classes_[cls].reachable = true;
+      stack.push_back(cls);
+    };
+    for (ClassIx root : from_.roots()) reach(root.index);
+    while (!stack.empty()) {
+      uint32_t cls = stack.back();
+      stack.pop_back();
+      for (uint32_t n : classes_[cls].nodes) {
+        for (uint32_t child : nodes_[n].children) {
+          ++classes_[child].users;
+          reach(child);
+        }
+      }
+    }
+  }
+
+  bool contractible(uint32_t cls) const {
+    const ClassState& c = classes_[cls];
+    return c.reachable && !c.root && !c.contracted && c.users == 1 && c.nodes.size() == 1 &&
+           !stores(cls);
+  }
+
+  void contract_chains() {
+    std::vector<uint32_t> user(classes_.size(), UINT32_MAX); // the one user, where there is one
+    for (const ClassState& cls : classes_) {
+      if (!cls.reachable) continue;
+      for (uint32_t n : cls.nodes)
+        for (uint32_t child : nodes_[n].children) user[child] = n;
+    }
+    std::vector<uint32_t> work;
+    for (uint32_t c = static_cast<uint32_t>(classes_.size()); c-- > 0;) work.push_back(c);
+    while (!work.empty()) {
+      uint32_t cls = work.back();
+      work.pop_back();
+      if (contractible(cls)) contract(cls, user, work);
+    }
+  }
+
+  void contract(uint32_t cls, std::vector<uint32_t>& user, std::vector<uint32_t>& work) {
+    uint32_t inner = classes_[cls].nodes[0], outer = user[cls];
+    if (bytes_matter_ && from_.load({inner}) != from_.load({outer})) return;
+    uint32_t outer_class = from_.class_of({outer}).index;
+    if (llvm::is_contained(nodes_[inner].children, outer_class)) return; // would need itself
+    NodeState& node = nodes_[outer];
+    node.cost += nodes_[inner].cost;
+    node.children.erase(llvm::find(node.children, cls));
+    for (uint32_t child : nodes_[inner].children) {
+      auto place = llvm::lower_bound(node.children, child);
+      if (place != node.children.end() && *place == child) {
+        --classes_[child].users;
+      } else {
+        node.children.insert(place, child);
+      }
+      if (user[child] == inner || classes_[child].users == 1) user[child] = outer;
+      work.push_back(child);
+    }
+    classes_[cls].contracted = true;
+    nodes_[inner].alive = false;
+    work.push_back(outer_class);
+  }
+
+  ReducedProblem build() {
+    ReducedProblem out;
+    out.settled = Choice(classes_.size());
+    out.class_in_reduced.resize(classes_.size());
+    for (uint32_t c = 0; c < classes_.size(); ++c) {
+      const ClassState& cls = classes_[c];
+      // Also what lies below a class that is only stored.
+      if (greedy_.tree_cost[c] == 0) out.settled.node[c] = greedy_.choice.node[c];
+      if (cls.contracted) out.settled.node[c] = {cls.nodes[0]};
+      if (!cls.reachable || cls.contracted) continue;
+      out.class_in_reduced[c] = out.problem.add_class();
+      out.problem.set_stored_bytes(out.class_in_reduced[c], from_.stored_bytes({c}));
+    }
+    for (uint32_t c = 0; c < classes_.size(); ++c)
+      if (out.class_in_reduced[c].valid())
+        for (uint32_t n : classes_[c].nodes) add_node(out, c, n);
+    for (uint32_t c = 0; c < classes_.size(); ++c)
+      if (classes_[c].root && out.class_in_reduced[c].valid())
+        out.problem.add_root(out.class_in_reduced[c]);
+    out.problem.set_byte_limit(from_.byte_limit());
+    out.problem.seal();
+    out.forced = forced_classes(out.problem);
+    return out;
+  }
+
+  void add_node(ReducedProblem& out, uint32_t cls, uint32_t n) const {
+    llvm::SmallVector<ClassIx, 8> children;
+    for (uint32_t child : nodes_[n].children) children.push_back(out.class_in_reduced[child]);
+    NodeIx added = out.problem.add_node(out.class_in_reduced[cls], nodes_[n].cost, children);
+    if (from_.load({n})) out.problem.set_load(added);
+    out.origin.push_back({n});
+  }
+
+  /// Roots, and what all nodes of a forced class need.
+  static std::vector<bool> forced_classes(const ExtractionProblem& problem) {
+    std::vector<bool> forced(problem.class_count());
+    std::vector<ClassIx> stack;
+    auto force = [&](ClassIx cls) {
+      if (forced[cls.index]) return;
+      forced[cls.index] = true;
+      stack.push_back(cls);
+    };
+    for (ClassIx root : problem.roots()) force(root);
+    while (!stack.empty()) {
+      llvm::ArrayRef<NodeIx> nodes = problem.nodes(stack.back());
+      stack.pop_back();
+      for (ClassIx child : problem.children(nodes.front()))
+        if (llvm::all_of(nodes.drop_front(),
+                         [&](NodeIx n) { return llvm::is_contained(problem.children(n), child); }))
+          force(child);
+    }
+    return forced;
+  }
+
+  const ExtractionProblem& from_;
+  const GreedyResult& greedy_;
+  std::vector<NodeState> nodes_;
+  std::vector<ClassState> classes_;
+  bool bytes_matter_;
+};
+
+} // namespace
+
+ReducedProblem reduce(const ExtractionProblem& problem, const GreedyResult& greedy) {
+  return Reduction(problem, greedy).run();
+}
+
+Choice ReducedProblem::expand(const ExtractionProblem& original, const Choice& reduced) const {
+  Choice choice = settled;
+  for (uint32_t c = 0; c < class_in_reduced.size(); ++c) {
+    if (!class_in_reduced[c].valid()) continue;
+    NodeIx node = reduced[class_in_reduced[c]];
+    if (node.valid()) choice.node[c] = origin[node.index];
+  }
+  if (check_choice(original, choice).ok()) trim(original, choice);
+  return choice;
+}
+
+namespace {
+
+/// Tarjan's algorithm over classes; an edge goes to every child of every usable node.
+class Components {
+public:
+  explicit Components(const ExtractionProblem& problem)
+      : problem_(problem), order_(problem.class_count(), kNew), low_(problem.class_count()),
+        on_stack_(problem.class_count()), component_(problem.class_count(), -1) {}
+
+  std::vector<int32_t> run() {
+    for (uint32_t c = 0; c < problem_.class_count(); ++c) {
+      if (order_[c] == kNew) open(c);
+      while (!frames_.empty()) step();
+    }
+    return std::move(component_);
+  }
+
+private:
+  static constexpr uint32_t kNew = UINT32_MAX;
+  struct Frame {
+    uint32_t cls, node = 0, child = 0;
+  };
+
+  void open(uint32_t c) {
+    order_[c] = low_[c] = next_++;
+    stack_.push_back(c);
+    on_stack_[c] = true;
+    frames_.push_back({c});
+  }
+
+  void step() {
+    Frame& frame = frames_.back();
+    llvm::ArrayRef<NodeIx> nodes = problem_.nodes({frame.cls});
+    if (frame.node == nodes.size()) return close(frame.cls);
+    NodeIx node = nodes[frame.node];
+    if (!problem_.usable(node) || frame.child == problem_.children(node).size()) {
+      ++frame.node;
+      frame.child = 0;
+      return;
+    }
+    uint32_t cls = frame.cls, child = problem_.children(node)[frame.child++].index;
+    if (order_[child] == kNew) return open(child);
+    if (on_stack_[child]) low_[cls] = std::min(low_[cls], order_[child]);
+  }
+
+  void close(uint32_t c) {
+    frames_.pop_back();
+    if (!frames_.empty()) low_[frames_.back().cls] = std::min(low_[frames_.back().cls], low_[c]);
+    if (low_[c] != order_[c]) return;
+    bool cyclic = stack_.back() != c; // self-loops are not usable
+    for (bool more = true; more;) {
+      uint32_t member = stack_.back();
+      stack_.pop_back();
+      on_stack_[member] = false;
+      if (cyclic) component_[member] = components_;
+      more = member != c;
+    }
+    components_ += cyclic;
+  }
+
+  const ExtractionProblem& problem_;
+  std::vector<uint32_t> order_, low_;
+  std::vector<bool> on_stack_;
+  std::vector<int32_t> component_;
+  std::vector<uint32_t> stack_;
+  std::vector<Frame> frames_;
+  uint32_t next_ = 0;
+  int32_t components_ = 0;
+};
+
+} // namespace
+
+std::vector<int32_t> cyclic_components(const ExtractionProblem& problem) {
+  return Components(problem).run();
+}
+
+} // namespace tg

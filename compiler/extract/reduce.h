@@ -1,0 +1,39 @@
+// Reductions: the same problem, smaller, without losing its optimum. What decides the time of an
+// ILP is its size, and most of an extraction problem needs no decision:
+//   - nodes that cannot be used, or whose children cannot be extracted, go;
+//   - classes that cost nothing at all (inputs, weights and what is computed from them at load) are
+//     settled as greedy has them and vanish from the children of others;
+//   - a node whose children include another's, at no lower cost, is dominated and goes;
+//   - what the roots do not reach goes;
+//   - a class with one node, needed by one node, is contracted into it.
+// Stored bytes are respected where the problem bounds them.
+#pragma once
+
+#include "compiler/extract/greedy.h"
+#include "compiler/extract/problem.h"
+
+namespace tg {
+
+struct ReducedProblem {
+  ExtractionProblem problem; // sealed; roots once each, without those that cost nothing
+  /// By node of `problem`: the node of the original that it stands for.
+  std::vector<NodeIx> origin;
+  /// By class of the original: its class in `problem`, or invalid.
+  std::vector<ClassIx> class_in_reduced;
+  /// By class of the original: what was settled on the way.
+  Choice settled;
+  /// Classes of `problem` that every solution uses.
+  std::vector<bool> forced;
+
+  /// A choice for the original from one for `problem`. Acyclic and complete if that is.
+  Choice expand(const ExtractionProblem& original, const Choice& reduced) const;
+};
+
+/// `greedy` is the problem's own (it says what can be extracted). All roots must be extractable.
+ReducedProblem reduce(const ExtractionProblem& problem, const GreedyResult& greedy);
+
+/// Strongly connected components over all usable nodes; by class, numbered from 0, and -1 for
+/// classes on no cycle. Tarjan (1972), without recursion.
+std::vector<int32_t> cyclic_components(const ExtractionProblem& problem);
+
+} // namespace tg

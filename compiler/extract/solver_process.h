@@ -1,0 +1,21 @@
+// Runs CBC in a child process. CBC 2.10.8 keeps no time limit, is not safe in two threads and
+// writes to standard output; a process of its own can be killed on time, bounded in memory, and
+// muted.
+//
+// The child is this program itself, started again (/proc/self/exe) with TANGRAM_SOLVER_FD in its
+// environment: before main() runs, a constructor in solver_process.cpp sees the variable, solves
+// what it reads from that descriptor, and exits. So there is one binary to ship, any program that
+// links the library works, and nothing is inherited from the parent's threads, as it would be after
+// a bare fork(). Messages are binary records over a socket pair; what the child has sent before it
+// is killed (the relaxation, bounds) is kept.
+#pragma once
+
+#include "compiler/extract/mip.h"
+
+namespace tg {
+
+/// Minimises the model. Never fails outright: without a child, or without an answer from it, the
+/// result says so. Takes at most a little longer than `limits.seconds`.
+MipResult solve_mip(const MipModel& model, const MipLimits& limits);
+
+} // namespace tg
