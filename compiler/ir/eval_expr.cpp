@@ -1,0 +1,490 @@
+// Expressions and statements of a body, evaluated at compile time. Compile-time values fold by
+// lang/consteval; where a tensor takes part, the operator sugar becomes a node of the graph.
+#include "compiler/ir/eval.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace tg::eval {
+
+using ast::ExprKind;
+using ast::Op;
+using ast::StmtKind;
+
+Val Val::of(NodeId node) {
+  Val v;
+  v.kind = Kind::Tensor;
+  v.node = node;
+  return v;
+}
+
+Val Val::of(Value value) {
+  std::vector<Val> items;
+  for (int64_t n : value.ints) items.push_back(of(Value::of_int(n)));
+  for (double x : value.reals) items.push_back(of(Value::of_float(x)));
+  if (value.is(Value::Kind::Ints) || value.is(Value::Kind::Floats)) return list(std::move(items));
+  Val v;
+  v.kind = Kind::Const;
+  v.value = std::move(value);
+  return v;
+}
+
+Val Val::list(std::vector<Val> items, Kind kind) {
+  Val v;
+  v.kind = kind;
+  v.items = std::move(items);
+  for (const Val& item : v.items) {
+    v.depth = std::max(v.depth, item.depth + 1);
+    v.extent += item.extent;
+  }
+  return v;
+}
+
+Val Val::unit() {
+  Val v;
+  v.kind = Kind::Unit;
+  return v;
+}
+
+Binding* Frame::find(llvm::StringRef name) {
+  auto it = by_name.find(name);
+  return it == by_name.end() || it->second.empty() ? nullptr : &bindings[it->second.back()];
+}
+
+void Frame::bind(llvm::StringRef name, Val val, Bound how, Span span) {
+  if (name.empty() || name == "_") return;
+  by_name[name].push_back(static_cast<uint32_t>(bindings.size()));
+  bindings.push_back({name, std::move(val), how, span});
+}
+
+void Frame::unwind(size_t mark) {
+  while (bindings.size() > mark) {
+    by_name[bindings.back().name].pop_back();
+    bindings.pop_back();
+  }
+}
+
+Val Evaluator::expression(Frame& frame, ast::ExprId id) {
+  if (!id || stopped_) return {};
+  const ast::Expr& e = frame.ast[id];
+  if (eval_depth_ == kMaxEvalDepth)
+    return limit(frame, e.span,
+                 llvm::formatv("calls and expressions nest deeper than {0}", kMaxEvalDepth));
+  if (!step(frame, e.span)) return {};
+  ++eval_depth_;
+  Val val = expression_kind(frame, id, e);
+  --eval_depth_;
+  return val;
+}
+
+Val Evaluator::expression_kind(Frame& frame, ast::ExprId id, const ast::Expr& e) {
+  switch (e.kind) {
+  case ExprKind::Error: return {};
+  case ExprKind::Name: return name(frame, e);
+  case ExprKind::Int: return Val::of(Value::of_int(e.int_value));
+  case ExprKind::Float: return Val::of(Value::of_float(e.float_value));
+  case ExprKind::String: return Val::of(Value::of_string(e.text));
+  case ExprKind::Bool: return Val::of(Value::of_bool(e.int_value != 0));
+  case ExprKind::List:
+  case ExprKind::Tuple: return items(frame, e);
+  case ExprKind::Call: return call(frame, id, e);
+  case ExprKind::Unary: return unary(frame, id, e);
+  case ExprKind::Binary: return binary(frame, id, e);
+  case ExprKind::Index: return index(frame, id, e);
+  case ExprKind::Range: return range(frame, e);
+  case ExprKind::If: return conditional(frame, e);
+  }
+  return {};
+}
+
+Val Evaluator::name(Frame& frame, const ast::Expr& e) {
+  if (const Binding* binding = frame.find(e.text)) {
+    steps_ += binding->val.extent; // what copying it costs
+    return binding->val;
+  }
+  if (auto constant = constant_of_name(e.text)) return Val::of(std::move(*constant));
+  return {}; // check_names has reported it
+}
+
+Val Evaluator::items(Frame& frame, const ast::Expr& e) {
+  std::vector<Val> items;
+  bool poison = false;
+  for (ast::ExprId item : frame.ast[e.items]) {
+    items.push_back(expression(frame, item));
+    poison |= items.back().poison();
+    if (items.back().is(Val::Kind::Unit)) {
+      poison = true;
+      report(frame, error(Code::wrong_kind, frame.ast[item].span, "this gives no value"));
+    }
+  }
+  if (poison) return {};
+  return Val::list(std::move(items), e.kind == ExprKind::List ? Val::Kind::List : Val::Kind::Tuple);
+}
+
+Val Evaluator::unary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
+  Val a = expression(frame, e.a);
+  if (a.poison()) return {};
+  if (a.is(Val::Kind::Const)) {
+    Value out;
+    ConstError why;
+    if (fold_unary(e.op, a.value, out, why)) return Val::of(std::move(out));
+    return report(frame, error(why.code, e.span, "{0}", why.message));
+  }
+  if (e.op == Op::Not)
+    return report(frame, error(Code::not_constant, frame.ast[e.a].span,
+                               "`not` needs a compile-time bool, got {0}", describe(a)));
+  NodeId node;
+  if (!tensor(frame, a, frame.ast[e.a].span, node)) return {};
+  return apply(frame, id, OpKind::Neg, {}, Operand{node, e.a});
+}
+
+namespace {
+
+std::optional<OpKind> tensor_op(Op op) {
+  switch (op) {
+  case Op::Add: return OpKind::Add;
+  case Op::Sub: return OpKind::Sub;
+  case Op::Mul: return OpKind::Mul;
+  case Op::Div: return OpKind::Div;
+  case Op::MatMul: return OpKind::Matmul;
+  default: return std::nullopt;
+  }
+}
+
+bool equal(const Val& a, const Val& b) {
+  if (a.kind != b.kind) return false;
+  if (a.is(Val::Kind::Const))
+    return is_number(a.value) && is_number(b.value) ? as_real(a.value) == as_real(b.value)
+                                                    : a.value == b.value;
+  if (a.is(Val::Kind::Tensor)) return a.node == b.node;
+  return a.items.size() == b.items.size() &&
+         std::equal(a.items.begin(), a.items.end(), b.items.begin(), equal);
+}
+
+bool holds_tensor(const Val& v) {
+  return v.is(Val::Kind::Tensor) || llvm::any_of(v.items, holds_tensor);
+}
+
+} // namespace
+
+Val Evaluator::binary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
+  if (e.op == Op::And || e.op == Op::Or) return logical(frame, e);
+  Val a = expression(frame, e.a);
+  Val b = expression(frame, e.b);
+  if (a.poison() || b.poison()) return {};
+  if (a.is(Val::Kind::Const) && b.is(Val::Kind::Const)) {
+    Value out;
+    ConstError why;
+    if (fold_binary(e.op, a.value, b.value, out, why)) return Val::of(std::move(out));
+    Diagnostic d = error(why.code, e.span, "{0}", why.message);
+    note_values(frame, id, d);
+    return report(frame, std::move(d));
+  }
+  bool tensors = a.is(Val::Kind::Tensor) || b.is(Val::Kind::Tensor) || e.op == Op::MatMul;
+  if (ast::is_comparison(e.op)) {
+    bool optional = a.absent() || b.absent(); // `bias == none` asks whether it was given
+    if (!tensors || optional) return compare_lists(frame, e, a, b);
+    return report(frame, error(Code::not_yet, e.op_span,
+                               "the comparison `{0}` of tensors is not available yet",
+                               ast::spelling(e.op)));
+  }
+  std::optional<OpKind> op = tensor_op(e.op);
+  if (!op && tensors)
+    return report(frame, error(Code::not_yet, e.op_span, "`{0}` on tensors is not available yet",
+                               ast::spelling(e.op)));
+  if (!tensors)
+    return report(frame, error(Code::wrong_kind, e.span, "`{0}` does not take {1} and {2}",
+                               ast::spelling(e.op), describe(a), describe(b)));
+  NodeId x, y;
+  bool good = tensor(frame, a, frame.ast[e.a].span, x);
+  good &= tensor(frame, b, frame.ast[e.b].span, y);
+  return good ? apply(frame, id, *op, {}, {Operand{x, e.a}, Operand{y, e.b}}) : Val{};
+}
+
+Val Evaluator::compare_lists(Frame& frame, const ast::Expr& e, const Val& a, const Val& b) {
+  if (e.op == Op::Eq || e.op == Op::Ne)
+    return Val::of(Value::of_bool(equal(a, b) == (e.op == Op::Eq)));
+  return report(frame, error(Code::wrong_kind, e.span, "`{0}` does not take {1} and {2}",
+                             ast::spelling(e.op), describe(a), describe(b)));
+}
+
+/// `and`, `or`: the right side is not looked at where the left decides.
+Val Evaluator::logical(Frame& frame, const ast::Expr& e) {
+  for (ast::ExprId side : {e.a, e.b}) {
+    Val v = expression(frame, side);
+    if (v.poison()) return {};
+    if (!v.is(Val::Kind::Const) || !v.value.is(Value::Kind::Bool)) {
+      Code code = v.is(Val::Kind::Tensor) ? Code::not_constant : Code::wrong_kind;
+      return report(frame,
+                    error(code, frame.ast[side].span, "`{0}` needs compile-time bools, got {1}",
+                          ast::spelling(e.op), describe(v)));
+    }
+    if ((v.value.number != 0) == (e.op == Op::Or) || side == e.b) return v;
+  }
+  return {};
+}
+
+bool Evaluator::integer(Frame& frame, ast::ExprId id, llvm::StringRef what, int64_t& out) {
+  Val v = expression(frame, id);
+  if (v.poison()) return false;
+  if (v.is(Val::Kind::Const) && v.value.is(Value::Kind::Int)) return out = v.value.number, true;
+  Code code = v.is(Val::Kind::Tensor) ? Code::not_constant : Code::wrong_kind;
+  report(frame, error(code, frame.ast[id].span, "{0} must be a compile-time integer, got {1}", what,
+                      describe(v)));
+  return false;
+}
+
+Val Evaluator::range(Frame& frame, const ast::Expr& e) {
+  int64_t first = 0, last = 0;
+  bool good = integer(frame, e.a, "the start of a range", first);
+  good &= integer(frame, e.b, "the end of a range", last);
+  if (!good) return {};
+  std::vector<Val> items;
+  for (int64_t i = first; i < last; ++i) {
+    if (!step(frame, e.span)) return {};
+    items.push_back(Val::of(Value::of_int(i)));
+  }
+  return Val::list(std::move(items));
+}
+
+Val Evaluator::conditional(Frame& frame, const ast::Expr& e) {
+  Val condition = expression(frame, e.a);
+  if (condition.poison()) return {};
+  if (!condition.is(Val::Kind::Const) || !condition.value.is(Value::Kind::Bool)) {
+    bool at_run_time = holds_tensor(condition);
+    return report(frame,
+                  error(at_run_time ? Code::not_constant : Code::wrong_kind, frame.ast[e.a].span,
+                        "the condition of `if` must be a compile-time bool")
+                      .mark("this is " + describe(condition)));
+  }
+  if (condition.value.number) return scoped_block(frame, e.then_block);
+  return e.else_block ? scoped_block(frame, e.else_block) : Val::unit();
+}
+
+// --- indexing -----------------------------------------------------------------------------------
+
+Val Evaluator::index(Frame& frame, ast::ExprId id, const ast::Expr& e) {
+  Val a = expression(frame, e.a);
+  if (a.poison()) return {};
+  if (a.is(Val::Kind::Tensor)) return tensor_slices(frame, id, e, a.node);
+  if (a.is(Val::Kind::List) || a.is(Val::Kind::Tuple)) return list_item(frame, e, a);
+  return report(frame, error(Code::wrong_kind, e.span, "{0} has no elements", describe(a)));
+}
+
+Val Evaluator::list_item(Frame& frame, const ast::Expr& e, const Val& list) {
+  llvm::ArrayRef<ast::Slice> slices = frame.ast[e.slices];
+  if (slices.size() != 1 || slices[0].range)
+    return report(frame, error(Code::wrong_kind, e.span, "a list is indexed by one integer"));
+  int64_t i = 0, size = static_cast<int64_t>(list.items.size());
+  if (!integer(frame, slices[0].begin, "an index", i)) return {};
+  if (i < -size || i >= size)
+    return report(frame, error(Code::bad_attribute, slices[0].span,
+                               "the index {0} is out of range for {1}", i, describe(list)));
+  return list.items[static_cast<size_t>(i < 0 ? i + size : i)];
+}
+
+bool Evaluator::slice_bound(Frame& frame, ast::ExprId bound, int64_t size, int64_t& out) {
+  if (!bound) return true;
+  if (!integer(frame, bound, "a bound of a slice", out)) return false;
+  if (out < 0) out += size;
+  if (out >= 0 && out <= size) return true;
+  report(frame, error(Code::bad_attribute, frame.ast[bound].span,
+                      "the bound {0} lies outside of an axis of {1}",
+                      program_.sources->text(frame.ast[bound].span), size));
+  return false;
+}
+
+/// Each range becomes a slice (a whole axis becomes nothing); single indices then drop their axes
+/// by one reshape.
+Val Evaluator::tensor_slices(Frame& frame, ast::ExprId id, const ast::Expr& e, NodeId node) {
+  llvm::ArrayRef<ast::Slice> slices = frame.ast[e.slices];
+  if (static_cast<int64_t>(slices.size()) > type(node).rank())
+    return report(frame, error(Code::shape_mismatch, e.span, "{0} indices for {1}", slices.size(),
+                               type(node).text()));
+  llvm::SmallVector<int64_t, 6> kept(type(node).shape.begin(), type(node).shape.end());
+  size_t dropped = 0;
+  for (size_t axis = 0; axis < slices.size(); ++axis) {
+    const ast::Slice& slice = slices[axis];
+    int64_t size = type(node)[axis], start = 0, stop = size, step = 1;
+    if (slice.step && !integer(frame, slice.step, "the step of a slice", step)) return {};
+    if (step != 1)
+      return report(frame,
+                    error(Code::not_yet, slice.span, "a slice with a step is not available yet"));
+    bool good = slice_bound(frame, slice.begin, size, start);
+    good = good && (slice.range ? slice_bound(frame, slice.end, size, stop) : true);
+    if (!good) return {};
+    if (!slice.range) stop = start + 1;
+    kept[axis] = slice.range ? stop - start : -1;
+    dropped += !slice.range;
+    if (start == 0 && stop == size) continue;
+    Val piece = apply(
+        frame, id, OpKind::Slice,
+        {Value::of_int(static_cast<int64_t>(axis)), Value::of_int(start), Value::of_int(stop)},
+        Operand{node, e.a});
+    if (piece.poison()) return {};
+    node = piece.node;
+  }
+  if (dropped == 0) return Val::of(node);
+  llvm::erase_value(kept, -1);
+  return apply(frame, id, OpKind::Reshape, Value::of_ints(kept), Operand{node, e.a});
+}
+
+// --- statements
+// -----------------------------------------------------------------------------------
+
+Val Evaluator::block(Frame& frame, ast::BlockId id) {
+  Val last = Val::unit();
+  if (!id) return last;
+  for (ast::StmtId stmt : frame.ast[frame.ast[id].stmts]) {
+    if (stopped_) return {};
+    last = statement(frame, frame.ast[stmt]);
+  }
+  return last;
+}
+
+Val Evaluator::scoped_block(Frame& frame, ast::BlockId id) {
+  size_t mark = frame.bindings.size();
+  Val val = block(frame, id);
+  frame.unwind(mark);
+  return val;
+}
+
+Val Evaluator::statement(Frame& frame, const ast::Stmt& s) {
+  switch (s.kind) {
+  case StmtKind::Error: break;
+  case StmtKind::Expr: return expression(frame, s.value);
+  case StmtKind::Let:
+  case StmtKind::Var:
+  case StmtKind::Assign: {
+    Val value = expression(frame, s.value);
+    if (value.is(Val::Kind::Unit))
+      value =
+          report(frame, error(Code::wrong_kind, frame.ast[s.value].span, "this gives no value"));
+    destructure(frame, s, std::move(value));
+    break;
+  }
+  case StmtKind::Param: weight(frame, s); break;
+  case StmtKind::For: loop(frame, s); break;
+  }
+  return Val::unit();
+}
+
+void Evaluator::destructure(Frame& frame, const ast::Stmt& s, Val value) {
+  llvm::ArrayRef<ast::Name> targets = frame.ast[s.targets];
+  bool takes_apart = s.destructures || targets.size() != 1;
+  if (takes_apart && !value.poison()) {
+    bool fits = (value.is(Val::Kind::Tuple) || value.is(Val::Kind::List)) &&
+                value.items.size() == targets.size();
+    if (!fits) {
+      Span span = s.value ? frame.ast[s.value].span : s.span;
+      value = report(frame, error(Code::wrong_kind, span, "{0} names for {1}", targets.size(),
+                                  describe(value)));
+    }
+  }
+  for (size_t i = 0; i < targets.size(); ++i) {
+    Val part = value.poison() ? Val{} : takes_apart ? std::move(value.items[i]) : std::move(value);
+    if (s.kind == StmtKind::Assign)
+      assign(frame, targets[i], std::move(part));
+    else
+      frame.bind(targets[i].text, std::move(part),
+                 s.kind == StmtKind::Var   ? Bound::Var
+                 : s.kind == StmtKind::For ? Bound::Loop
+                                           : Bound::Let,
+                 targets[i].span);
+  }
+}
+
+void Evaluator::assign(Frame& frame, const ast::Name& target, Val value) {
+  if (Binding* binding = frame.find(target.text)) {
+    binding->val = std::move(value);
+    binding->span = target.span;
+  }
+}
+
+void Evaluator::loop(Frame& frame, const ast::Stmt& s) {
+  const ast::Expr& over = frame.ast[s.value];
+  if (over.kind == ExprKind::Range) { // not made into a list: it may be long, and a limit ends it
+    int64_t first = 0, last = 0;
+    bool good = integer(frame, over.a, "the start of a range", first);
+    good &= integer(frame, over.b, "the end of a range", last);
+    if (!good) return;
+    for (int64_t i = first; i < last && step(frame, s.span); ++i)
+      loop_round(frame, s, Val::of(Value::of_int(i)), i - first);
+    return;
+  }
+  Val list = expression(frame, s.value);
+  if (list.poison()) return;
+  if (!list.is(Val::Kind::List) && !list.is(Val::Kind::Tuple)) {
+    report(frame, error(Code::wrong_kind, over.span,
+                        "`for` runs through a range or a list, not {0}", describe(list)));
+    return;
+  }
+  for (size_t i = 0; i < list.items.size() && step(frame, s.span); ++i)
+    loop_round(frame, s, std::move(list.items[i]), static_cast<int64_t>(i));
+}
+
+void Evaluator::loop_round(Frame& frame, const ast::Stmt& s, Val item, int64_t round) {
+  size_t mark = frame.bindings.size();
+  frame.rounds.push_back(round);
+  destructure(frame, s, std::move(item));
+  (void)block(frame, s.body);
+  frame.rounds.pop_back();
+  frame.unwind(mark);
+}
+
+// --- weights
+// --------------------------------------------------------------------------------------
+
+std::string Evaluator::round_suffix(const Frame& frame) const {
+  std::string text;
+  for (int64_t round : frame.rounds) text += "[" + std::to_string(round) + "]";
+  return text;
+}
+
+std::string Evaluator::weight_path(Frame& frame, const ast::Stmt& s) {
+  if (s.value && frame.ast[s.value].kind == ExprKind::Call) {
+    llvm::ArrayRef<ast::Arg> args = frame.ast[frame.ast[s.value].args];
+    if (!args.empty() && frame.ast[args[0].value].kind == ExprKind::String)
+      return frame.ast[args[0].value].text.str();
+  }
+  return frame.prefix + frame.ast[s.targets][0].text.str() + round_suffix(frame);
+}
+
+std::string Evaluator::weight_init(Frame& frame, const ast::Stmt& s) {
+  const ast::Arg* arg = frame.ast.find_arg(s.args, "init");
+  if (!arg && s.value) arg = frame.ast.find_arg(frame.ast[s.value].args, "init");
+  if (!arg) return {};
+  const ast::Expr& init = frame.ast[arg->value];
+  if (init.kind == ExprKind::Name) return init.text.str();
+  std::string text = init.callee.text.str() + "(";
+  for (const ast::Arg& number : frame.ast[init.args]) {
+    Val v = expression(frame, number.value);
+    if (v.poison()) return {};
+    if (!v.is(Val::Kind::Const) || !is_number(v.value)) {
+      report(frame, error(Code::wrong_kind, number.span, "`{0}` takes numbers, got {1}",
+                          init.callee.text, describe(v)));
+      return {};
+    }
+    if (text.back() != '(') text += ", ";
+    text += v.value.text_form();
+  }
+  return text + ")";
+}
+
+void Evaluator::weight(Frame& frame, const ast::Stmt& s) {
+  const ast::Name& name = frame.ast[s.targets][0];
+  std::string path = weight_path(frame, s);
+  std::string init = weight_init(frame, s);
+  TensorType type;
+  Val val;
+  auto [it, fresh] = weights_.try_emplace(path, name.span);
+  if (!fresh)
+    report(frame, error(Code::duplicate_weight, name.span, "two weights have the path `{0}`", path)
+                      .mark("this one")
+                      .at(it->second, "and this one")
+                      .suggest("name one of the calls: f(…) as name"));
+  else if (tensor_type(frame, s.type, type))
+    val = Val::of(graph_.weight(path, type, init));
+  frame.bind(name.text, std::move(val), Bound::Weight, name.span);
+}
+
+} // namespace tg::eval
