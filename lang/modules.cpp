@@ -119,8 +119,9 @@ private:
     const ast::Decl& use = module.ast[id];
     if (use.kind != ast::DeclKind::Use || use.path.empty()) return;
     if (!use.relative && module.ast[use.path][0].text == "rules") return;
-    uint32_t from = open.module; // `open` dangles once the stack grows
-    links_[from].push_back({id, find(module, use)});
+    uint32_t from = open.module;
+    uint32_t target = find(module, use); // may grow stack_ and links_: `open` dangles
+    links_[from].push_back({id, target});
   }
 
   uint32_t find(const Module& module, const ast::Decl& use) {
