@@ -1,0 +1,435 @@
+// Each operator against values worked out by hand or by an independent, index-by-index definition,
+// the edge cases of the page of semantics, and the same code over a prime field.
+#include "lang/core/random.h"
+#include "lang/core/semantics_impl.h"
+#include "lang/core/shape_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace tg {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+template <class T> struct Array {
+  Shape shape;
+  std::vector<T> values;
+  bool absent = false;
+};
+using Doubles = Array<double>;
+const Doubles kAbsent{{}, {}, true};
+
+Value ints(std::initializer_list<int64_t> list) { return Value::of_ints(list); }
+Value number(int64_t n) { return Value::of_int(n); }
+Value word(const char* text) { return Value::of_enum(text); }
+Value text(const char* text) { return Value::of_string(text); }
+
+/// Types the operator as a graph would, and evaluates it.
+template <class T>
+Array<T> apply(OpKind op, std::vector<Value> attrs, std::initializer_list<Array<T>> operands) {
+  Symbols symbols;
+  llvm::SmallVector<ValueId, 4> ids;
+  for (const Value& value : attrs) ids.push_back(symbols.value(value));
+  llvm::SmallVector<TypeId, 4> types;
+  llvm::SmallVector<ConstView<T>, 4> views;
+  llvm::SmallVector<llvm::ArrayRef<int64_t>, 4> shapes;
+  for (const Array<T>& x : operands) {
+    types.push_back(x.absent ? symbols.none_type() : symbols.type(f32(x.shape)));
+    views.push_back({x.absent ? nullptr : x.values.data(), x.shape});
+    shapes.push_back(x.shape);
+  }
+  TypeId type;
+  std::string why;
+  EXPECT_TRUE(infer(symbols, op, ids, types, type, &why)) << why;
+  llvm::SmallVector<const Value*, 4> normal;
+  for (ValueId id : ids) normal.push_back(&symbols.value(id));
+  Array<T> result{symbols.type(type).shape, {}};
+  result.values.resize(static_cast<size_t>(symbols.type(type).elements()));
+  std::vector<WideOf<T>> scratch(
+      static_cast<size_t>(scratch_elements(op, normal, shapes, result.shape)));
+  evaluate_op<T>(op, normal, views, {result.values.data(), result.shape}, scratch);
+  return result;
+}
+
+Doubles random_array(const char* name, Shape shape) {
+  Doubles x{std::move(shape), {}};
+  RandomStream stream(7, name);
+  for (int64_t i = 0; i < semantics::product(x.shape); ++i)
+    x.values.push_back(stream.normal(static_cast<uint64_t>(i)));
+  return x;
+}
+
+void expect_near(const Doubles& got, const std::vector<double>& want, double tolerance = 1e-12) {
+  ASSERT_EQ(got.values.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) {
+    if (std::isnan(want[i]))
+      EXPECT_TRUE(std::isnan(got.values[i])) << "at " << i;
+    else if (std::isinf(want[i]))
+      EXPECT_EQ(got.values[i], want[i]) << "at " << i;
+    else
+      EXPECT_NEAR(got.values[i], want[i], tolerance * (1 + std::abs(want[i]))) << "at " << i;
+  }
+}
+
+double at(const Doubles& x, std::initializer_list<int64_t> index) {
+  int64_t offset = 0;
+  size_t axis = 0;
+  for (int64_t i : index) offset = offset * x.shape[axis++] + i;
+  return x.values[static_cast<size_t>(offset)];
+}
+
+// --- element by element -----------------------------------------------------------------------
+
+TEST(Semantics, ReluAndMaximumHandNanOn) {
+  Doubles x{{5}, {-1, 0, 2, kNan, -kInf}}, y{{5}, {kNan, -1, 3, 0, -kInf}};
+  expect_near(apply(OpKind::Relu, {}, {x}), {0, 0, 2, kNan, 0});
+  expect_near(apply(OpKind::Maximum, {}, {x, y}), {kNan, 0, 3, kNan, -kInf});
+  expect_near(apply(OpKind::Maximum, {}, {y, x}), {kNan, 0, 3, kNan, -kInf});
+}
+
+TEST(Semantics, FunctionsAtTheirEdges) {
+  Doubles x{{4}, {-kInf, 0, 1, kInf}};
+  expect_near(apply(OpKind::Sigmoid, {}, {x}), {0, 0.5, 0.7310585786300049, 1});
+  expect_near(apply(OpKind::Tanh, {}, {x}), {-1, 0, 0.7615941559557649, 1});
+  expect_near(apply(OpKind::Gelu, {}, {x}), {kNan, 0, 0.8413447460685429, kInf});
+  expect_near(apply(OpKind::Exp, {}, {x}), {0, 1, 2.718281828459045, kInf});
+  expect_near(apply(OpKind::Erf, {}, {x}), {-1, 0, 0.8427007929497149, 1});
+  expect_near(apply(OpKind::Sqrt, {}, {Doubles{{3}, {-1, 4, kInf}}}), {kNan, 2, kInf});
+}
+
+TEST(Semantics, BinaryOperatorsBroadcastAsNumPyDoes) {
+  Doubles column{{2, 1}, {10, 20}}, row{{3}, {1, 2, 4}}, scalar{{}, {2}};
+  expect_near(apply(OpKind::Add, {}, {column, row}), {11, 12, 14, 21, 22, 24});
+  expect_near(apply(OpKind::Sub, {}, {row, column}), {-9, -8, -6, -19, -18, -16});
+  expect_near(apply(OpKind::Mul, {}, {scalar, row}), {2, 4, 8});
+  expect_near(apply(OpKind::Div, {}, {row, scalar}), {0.5, 1, 2});
+}
+
+TEST(Semantics, BroadcastingAgreesWithIndexArithmetic) {
+  Doubles x = random_array("x", {3, 1, 4, 1}), y = random_array("y", {2, 4, 5});
+  Doubles z = apply(OpKind::Sub, {}, {x, y});
+  for (int64_t a = 0; a < 3; ++a)
+    for (int64_t b = 0; b < 2; ++b)
+      for (int64_t c = 0; c < 4; ++c)
+        for (int64_t d = 0; d < 5; ++d)
+          EXPECT_EQ(at(z, {a, b, c, d}), at(x, {a, 0, c, 0}) - at(y, {b, c, d}));
+}
+
+TEST(Semantics, FusedMapIsItsBody) {
+  Doubles x = random_array("x", {7, 1, 300}), y = random_array("y", {300}),
+          z = random_array("z", {2, 1});
+  Doubles sum = apply(OpKind::Add, {}, {x, y});
+  Doubles want = apply(OpKind::Tanh, {}, {apply(OpKind::Mul, {}, {sum, z})});
+  Doubles got = apply(OpKind::FusedMap, {text("tanh(mul(add($0, $1), $2))")}, {x, y, z});
+  EXPECT_EQ(got.shape, want.shape);
+  EXPECT_EQ(got.values, want.values);
+}
+
+// --- products -----------------------------------------------------------------------------------
+
+TEST(Semantics, MatmulByHand) {
+  Doubles x{{2, 2}, {1, 2, 3, 4}}, y{{2, 3}, {1, 0, -1, 2, 1, 0}}, bias{{3}, {10, 20, 30}},
+      residual{{2, 3}, {-100, 0, 0, 0, 0, -100}};
+  expect_near(apply(OpKind::Matmul, {word("none")}, {x, y, kAbsent, kAbsent}),
+              {5, 2, -1, 11, 4, -3});
+  expect_near(apply(OpKind::Matmul, {word("relu")}, {x, y, bias, residual}),
+              {0, 22, 29, 21, 24, 0});
+}
+
+TEST(Semantics, MatmulBroadcastsItsBatch) {
+  Doubles x = random_array("x", {2, 1, 5, 3}), y = random_array("y", {4, 3, 6});
+  Doubles z = apply(OpKind::Matmul, {word("none")}, {x, y, kAbsent, kAbsent});
+  ASSERT_EQ(z.shape, (Shape{2, 4, 5, 6}));
+  for (int64_t a = 0; a < 2; ++a)
+    for (int64_t b = 0; b < 4; ++b)
+      for (int64_t i = 0; i < 5; ++i)
+        for (int64_t j = 0; j < 6; ++j) {
+          double sum = 0;
+          for (int64_t l = 0; l < 3; ++l) sum += at(x, {a, 0, i, l}) * at(y, {b, l, j});
+          EXPECT_NEAR(at(z, {a, b, i, j}), sum, 1e-12);
+        }
+}
+
+struct Geometry {
+  int64_t channels, groups, outputs, height, width, kh, kw;
+  int64_t stride, dilation;
+  Value pad;
+};
+
+/// Index by index; zeros stand around x.
+double conv_at(const Doubles& x, const Doubles& w, const Geometry& g, int64_t top, int64_t left,
+               int64_t n, int64_t o, int64_t oy, int64_t ox) {
+  int64_t inputs = g.channels / g.groups, group = o / (g.outputs / g.groups);
+  double sum = 0;
+  for (int64_t c = 0; c < inputs; ++c)
+    for (int64_t i = 0; i < g.kh; ++i)
+      for (int64_t j = 0; j < g.kw; ++j) {
+        int64_t y = oy * g.stride - top + i * g.dilation;
+        int64_t column = ox * g.stride - left + j * g.dilation;
+        if (y < 0 || y >= g.height || column < 0 || column >= g.width) continue;
+        sum += at(x, {n, group * inputs + c, y, column}) * at(w, {o, c, i, j});
+      }
+  return sum;
+}
+
+TEST(Semantics, Conv2dAgreesWithIndexArithmetic) {
+  const Geometry cases[] = {
+      {3, 1, 8, 9, 7, 3, 3, 1, 1, word("same")},       {3, 1, 5, 9, 8, 3, 3, 2, 1, word("same")},
+      {4, 2, 6, 8, 8, 2, 2, 2, 1, word("valid")},      {4, 4, 4, 7, 7, 3, 3, 1, 2, word("same")},
+      {6, 3, 9, 5, 6, 1, 1, 1, 1, word("valid")},      {2, 1, 3, 5, 5, 4, 4, 1, 1, word("same")},
+      {2, 1, 5, 6, 4, 3, 2, 1, 1, ints({2, 0, 1, 3})}, {3, 1, 4, 11, 10, 3, 1, 3, 1, number(1)},
+      {2, 1, 2, 2, 2, 1, 1, 1, 1, number(3)},          {1, 1, 1, 3, 3, 5, 5, 1, 1, number(1)},
+  };
+  for (const Geometry& g : cases) {
+    SCOPED_TRACE(g.pad.text_form());
+    Doubles x = random_array("x", {2, g.channels, g.height, g.width});
+    Doubles w = random_array("w", {g.outputs, g.channels / g.groups, g.kh, g.kw});
+    Value stride = number(g.stride), dilation = number(g.dilation);
+    Doubles out =
+        apply(OpKind::Conv2d, {stride, g.pad, dilation, word("none")}, {x, w, kAbsent, kAbsent});
+    int64_t top = 0, left = 0;
+    if (g.pad.is(Value::Kind::Int)) top = left = g.pad.number;
+    if (g.pad.is(Value::Kind::Ints)) top = g.pad.ints[0], left = g.pad.ints[1];
+    if (g.pad.text == "same") { // an odd zero goes behind
+      int64_t extent_h = (g.kh - 1) * g.dilation + 1, extent_w = (g.kw - 1) * g.dilation + 1;
+      int64_t rows = (g.height + g.stride - 1) / g.stride,
+              columns = (g.width + g.stride - 1) / g.stride;
+      top = std::max<int64_t>((rows - 1) * g.stride + extent_h - g.height, 0) / 2;
+      left = std::max<int64_t>((columns - 1) * g.stride + extent_w - g.width, 0) / 2;
+    }
+    size_t i = 0;
+    for (int64_t n = 0; n < 2; ++n)
+      for (int64_t o = 0; o < out.shape[1]; ++o)
+        for (int64_t oy = 0; oy < out.shape[2]; ++oy)
+          for (int64_t ox = 0; ox < out.shape[3]; ++ox)
+            EXPECT_NEAR(out.values[i++], conv_at(x, w, g, top, left, n, o, oy, ox), 1e-11);
+  }
+}
+
+TEST(Semantics, ConvEpilogueAddsBiasByChannelThenResidualThenActs) {
+  Doubles x{{1, 1, 1, 2}, {1, 2}}, w{{2, 1, 1, 1}, {1, -1}}, bias{{2}, {0.5, 0}},
+      residual{{1, 2, 1, 2}, {-5, 1, 3, 1}};
+  expect_near(apply(OpKind::Conv2d, {number(1), word("valid"), number(1), word("relu")},
+                    {x, w, bias, residual}),
+              {0, 3.5, 2, 0});
+}
+
+TEST(Semantics, SumsOfFloatsAreTakenInDouble) {
+  Array<float> x{{1, 3}, {1e8f, 1, -1e8f}}, y{{3, 1}, {1, 1, 1}}, none{{}, {}, true};
+  EXPECT_EQ(apply(OpKind::Matmul, {word("none")}, {x, y, none, none}).values[0], 1.0f);
+  EXPECT_EQ(apply(OpKind::ReduceSum, {ints({1}), Value::of_bool(false)}, {x}).values[0], 1.0f);
+}
+
+// --- windows, rows, reductions ------------------------------------------------------------------
+
+TEST(Semantics, PoolingLooksOnlyInside) {
+  Doubles x{{1, 1, 2, 2}, {-1, -2, -3, -4}};
+  auto pool = [&](OpKind op, bool count) {
+    std::vector<Value> attrs = {number(2), number(1), number(1)};
+    if (op == OpKind::AvgPool2d) attrs.push_back(Value::of_bool(count));
+    return apply(op, attrs, {x});
+  };
+  expect_near(pool(OpKind::MaxPool2d, false), {-1, -1, -2, -1, -1, -2, -3, -3, -4});
+  expect_near(pool(OpKind::AvgPool2d, false), {-1, -1.5, -2, -2, -2.5, -3, -3, -3.5, -4});
+  expect_near(pool(OpKind::AvgPool2d, true),
+              {-0.25, -0.75, -0.5, -1, -2.5, -1.5, -0.75, -1.75, -1});
+}
+
+TEST(Semantics, SamePoolingPutsTheOddZeroBehind) {
+  Doubles x{{1, 1, 1, 3}, {1, 2, 4}};
+  expect_near(
+      apply(OpKind::AvgPool2d, {ints({1, 2}), number(1), word("same"), Value::of_bool(true)}, {x}),
+      {1.5, 3, 2});
+}
+
+TEST(Semantics, AMaximumWithNanIsNan) {
+  Doubles x{{1, 1, 1, 4}, {1, kNan, 3, -kInf}};
+  expect_near(apply(OpKind::MaxPool2d, {ints({1, 2}), number(1), word("valid")}, {x}),
+              {kNan, kNan, 3});
+  expect_near(apply(OpKind::ReduceMax, {ints({3}), Value::of_bool(false)}, {x}), {kNan});
+}
+
+TEST(Semantics, SoftmaxAlongAnyAxis) {
+  Doubles x{{2, 2}, {0, 1000, std::log(3.0), 1000}};
+  expect_near(apply(OpKind::Softmax, {number(0)}, {x}), {0.25, 0.5, 0.75, 0.5});
+  expect_near(apply(OpKind::Softmax, {number(-1)}, {Doubles{{3}, {kInf, 0, 0}}}),
+              {kNan, kNan, kNan});
+}
+
+TEST(Semantics, Norms) {
+  Doubles x{{1, 2, 2}, {1, 3, 5, 5}}, scale{{2}, {2, 1}}, bias{{2}, {10, 0}}, mean{{2}, {2, 4}},
+      var{{2}, {3, 0}};
+  expect_near(apply(OpKind::BatchNorm, {Value::of_float(1)}, {x, scale, bias, mean, var}),
+              {9, 11, 1, 1});
+  expect_near(
+      apply(OpKind::LayerNorm, {Value::of_float(0)}, {Doubles{{1, 2}, {1, 3}}, scale, bias}),
+      {8, 1});
+}
+
+TEST(Semantics, ReductionsOverSomeAxes) {
+  Doubles x = random_array("x", {2, 3, 4, 5});
+  Doubles got = apply(OpKind::ReduceMean, {ints({-1, 1}), Value::of_bool(true)}, {x});
+  ASSERT_EQ(got.shape, (Shape{2, 1, 4, 1}));
+  for (int64_t a = 0; a < 2; ++a)
+    for (int64_t c = 0; c < 4; ++c) {
+      double sum = 0;
+      for (int64_t b = 0; b < 3; ++b)
+        for (int64_t d = 0; d < 5; ++d) sum += at(x, {a, b, c, d});
+      EXPECT_NEAR(at(got, {a, 0, c, 0}), sum / 15, 1e-12);
+    }
+  expect_near(
+      apply(OpKind::ReduceSum, {ints({0}), Value::of_bool(false)}, {Doubles{{2, 2}, {1, 2, 3, 4}}}),
+      {4, 6});
+}
+
+// --- layout
+// ---------------------------------------------------------------------------------------
+
+TEST(Semantics, PiecesAndLayout) {
+  Doubles a{{2, 2}, {1, 2, 3, 4}}, b{{2, 1}, {5, 6}};
+  expect_near(apply(OpKind::Concat, {number(1)}, {a, b}), {1, 2, 5, 3, 4, 6});
+  expect_near(apply(OpKind::Slice, {number(1), number(1), number(2)}, {a}), {2, 4});
+  expect_near(apply(OpKind::Slice, {number(0), number(-1), number(2)}, {a}), {3, 4});
+  expect_near(apply(OpKind::Transpose, {ints({1, 0})}, {a}), {1, 3, 2, 4});
+  expect_near(apply(OpKind::Reshape, {ints({-1})}, {a}), {1, 2, 3, 4});
+  expect_near(apply(OpKind::Pad, {ints({0, 1}), ints({1, 0}), Value::of_float(9)}, {a}),
+              {9, 1, 2, 9, 3, 4, 9, 9, 9});
+}
+
+TEST(Semantics, TransposeAgreesWithIndexArithmetic) {
+  Doubles x = random_array("x", {2, 3, 4, 5});
+  Doubles y = apply(OpKind::Transpose, {ints({2, 0, 3, 1})}, {x});
+  ASSERT_EQ(y.shape, (Shape{4, 2, 5, 3}));
+  for (int64_t a = 0; a < 2; ++a)
+    for (int64_t b = 0; b < 3; ++b)
+      for (int64_t c = 0; c < 4; ++c)
+        for (int64_t d = 0; d < 5; ++d) EXPECT_EQ(at(y, {c, a, d, b}), at(x, {a, b, c, d}));
+}
+
+TEST(Semantics, AnEnlargedKernelGivesTheSameSameConvolution) {
+  Doubles x = random_array("x", {1, 3, 6, 5}), w = random_array("w", {4, 3, 1, 3});
+  std::vector<Value> attrs = {number(1), word("same"), number(1), word("none")};
+  Doubles small = apply(OpKind::Conv2d, attrs, {x, w, kAbsent, kAbsent});
+  Doubles large = apply(OpKind::Conv2d, attrs,
+                        {x, apply(OpKind::Enlarge, {ints({3, 5})}, {w}), kAbsent, kAbsent});
+  expect_near(large, small.values);
+}
+
+TEST(Semantics, MergedGroupsGiveTheSameConvolution) {
+  Doubles x = random_array("x", {1, 8, 4, 4}), w = random_array("w", {12, 2, 3, 3});
+  std::vector<Value> attrs = {number(1), word("same"), number(1), word("none")};
+  Doubles grouped = apply(OpKind::Conv2d, attrs, {x, w, kAbsent, kAbsent});
+  for (int64_t count : {2, 4}) {
+    Doubles merged = apply(OpKind::MergeGconv, {number(count), number(4)}, {w});
+    EXPECT_EQ(merged.shape[1], 2 * count);
+    expect_near(apply(OpKind::Conv2d, attrs, {x, merged, kAbsent, kAbsent}), grouped.values);
+  }
+}
+
+} // namespace
+
+// --- over a field
+// ---------------------------------------------------------------------------------
+
+__extension__ using Product = unsigned __int128;
+
+/// The integers modulo 2^61 - 1: has no order, no NaN, and no conversion from double.
+struct Residue {
+  static constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
+  uint64_t n = 0;
+  bool operator==(const Residue&) const = default;
+};
+Residue residue(Product n) { return {static_cast<uint64_t>(n % Residue::kPrime)}; }
+Residue operator+(Residue a, Residue b) { return residue(Product{a.n} + b.n); }
+Residue operator-(Residue a) { return residue(Residue::kPrime - a.n); }
+Residue operator-(Residue a, Residue b) { return a + -b; }
+Residue operator*(Residue a, Residue b) { return residue(Product{a.n} * b.n); }
+Residue& operator+=(Residue& a, Residue b) { return a = a + b; }
+Residue operator/(Residue a, Residue b) { // b^(p - 2)
+  for (uint64_t e = Residue::kPrime - 2; e != 0; e >>= 1, b = b * b)
+    if (e & 1) a = a * b;
+  return a;
+}
+
+template <> struct ScalarTraits<Residue> { using Wide = Residue; };
+template <> struct Math<Residue> {
+  static Residue literal(double value) { return {static_cast<uint64_t>(value)}; }
+  static Residue integer(int64_t value) { return {static_cast<uint64_t>(value)}; }
+  static Residue unary(OpKind op, Residue x) { // a keyed function
+    return {RandomStream(static_cast<uint64_t>(op), "unary").bits(x.n) % Residue::kPrime};
+  }
+  static Residue maximum(Residue x, Residue y) { return max_of({x, y}); }
+  static Residue max_of(llvm::ArrayRef<Residue> values) { // symmetric
+    Residue sum, product{1};
+    for (Residue x : values) sum += x, product = product * (x + Residue{12345});
+    return unary(OpKind::Maximum, sum * Residue{3} + product);
+  }
+  static void softmax(llvm::MutableArrayRef<Residue> row) {
+    Residue key = max_of(row);
+    for (Residue& x : row) x = unary(OpKind::Softmax, x + key);
+  }
+};
+
+namespace {
+
+using Residues = Array<Residue>;
+
+Residues residues(const char* name, Shape shape) {
+  Residues x{std::move(shape), {}};
+  RandomStream stream(3, name);
+  for (int64_t i = 0; i < semantics::product(x.shape); ++i)
+    x.values.push_back({stream.bits(static_cast<uint64_t>(i)) % Residue::kPrime});
+  return x;
+}
+
+TEST(SemanticsOverAField, RationalIdentitiesAreExact) {
+  Residues x = residues("x", {2, 4, 5, 5}), w = residues("w", {6, 2, 3, 3}), none{{}, {}, true};
+  Residues v = residues("v", {6, 2, 3, 3});
+  std::vector<Value> attrs = {number(2), word("same"), number(1), word("none")};
+  Residues sum = apply(OpKind::Conv2d, attrs, {x, apply(OpKind::Add, {}, {w, v}), none, none});
+  Residues left = apply(OpKind::Conv2d, attrs, {x, w, none, none});
+  Residues right = apply(OpKind::Conv2d, attrs, {x, v, none, none});
+  EXPECT_EQ(sum.values, apply(OpKind::Add, {}, {left, right}).values);
+  EXPECT_EQ(sum.values, apply(OpKind::Conv2d, attrs, {x, v, none, left}).values);
+}
+
+TEST(SemanticsOverAField, AveragePoolingIsAMeanAndAQuotientIsAnInverse) {
+  Residues x = residues("x", {1, 2, 4, 4});
+  Residues mean = apply(OpKind::ReduceMean, {ints({2, 3}), Value::of_bool(true)}, {x});
+  EXPECT_EQ(
+      apply(OpKind::AvgPool2d, {number(4), number(1), word("valid"), Value::of_bool(false)}, {x})
+          .values,
+      mean.values);
+  Residues one = apply(OpKind::Div, {}, {x, x});
+  EXPECT_EQ(one.values, std::vector<Residue>(32, Residue{1}));
+}
+
+TEST(SemanticsOverAField, BatchNormFoldsIntoScaleAndShift) {
+  Residues x = residues("x", {2, 3, 4}), scale = residues("s", {3}), bias = residues("b", {3}),
+           mean = residues("m", {3}), var = residues("v", {3}), eps{{1}, {Residue{1}}};
+  Residues got = apply(OpKind::BatchNorm, {Value::of_float(1)}, {x, scale, bias, mean, var});
+  Residues root = apply(OpKind::Sqrt, {}, {apply(OpKind::Add, {}, {var, eps})});
+  Residues factor = apply(OpKind::Div, {}, {scale, root});
+  Residues shift = apply(OpKind::Sub, {}, {bias, apply(OpKind::Mul, {}, {mean, factor})});
+  auto column = [&](const Residues& v) { return apply(OpKind::Reshape, {ints({3, 1})}, {v}); };
+  Residues want =
+      apply(OpKind::Add, {}, {apply(OpKind::Mul, {}, {x, column(factor)}), column(shift)});
+  EXPECT_EQ(got.values, want.values);
+}
+
+TEST(SemanticsOverAField, OrderedOperatorsGoThroughTheScalar) {
+  Residues x = residues("x", {1, 1, 2, 2});
+  Residues flipped{{1, 1, 2, 2}, {x.values[3], x.values[2], x.values[1], x.values[0]}};
+  std::vector<Value> pool = {number(2), number(1), word("valid")};
+  EXPECT_EQ(apply(OpKind::MaxPool2d, pool, {x}).values,
+            apply(OpKind::MaxPool2d, pool, {flipped}).values);
+  EXPECT_EQ(apply(OpKind::Relu, {}, {x}).values,
+            apply(OpKind::FusedMap, {text("relu($0)")}, {x}).values);
+}
+
+} // namespace
+} // namespace tg
