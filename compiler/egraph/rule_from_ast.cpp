@@ -1,0 +1,236 @@
+#include "compiler/egraph/rule_from_ast.h"
+
+#include "compiler/egraph/rule_check.h"
+#include "compiler/egraph/rule_compiler.h"
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSwitch.h>
+
+#include <algorithm>
+
+namespace tg {
+
+namespace {
+
+llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
+
+/// Multiset of the operators below the roots that compute something, activations unfolded.
+std::vector<OpKind> computing_ops(const Rule& rule, llvm::ArrayRef<TermId> roots) {
+  std::vector<OpKind> ops;
+  std::vector<TermId> open(roots.begin(), roots.end());
+  while (!open.empty()) {
+    const Term& term = rule.terms[open.back()];
+    open.pop_back();
+    if (term.kind != Term::Kind::Op) continue;
+    uint32_t skipped = Trait::Layout | Trait::Leaf | Trait::View;
+    if (!op_info(term.op).has(skipped)) ops.push_back(term.op);
+    open.insert(open.end(), term.operands.begin(), term.operands.end());
+  }
+  std::sort(ops.begin(), ops.end());
+  return ops;
+}
+
+/// What can be seen without proof: a rule that only moves elements, or moves them past at most one
+/// kind of pointwise operator, keeps every bit. Anything else may sum in another order.
+Numerics derived_numerics(const Rule& rule) {
+  std::vector<OpKind> left = computing_ops(rule, rule.lhs), right = computing_ops(rule, rule.rhs);
+  for (std::vector<OpKind>* ops : {&left, &right})
+    ops->erase(std::unique(ops->begin(), ops->end()), ops->end());
+  if (left != right || left.size() > 1) return Numerics::Reassociates;
+  if (left.empty() || op_info(left[0]).operand_count == 1) return Numerics::Exact;
+  bool one_each = true;
+  for (const auto* roots : {&rule.lhs, &rule.rhs})
+    for (TermId root : *roots) one_each &= computing_ops(rule, root).size() == 1;
+  return one_each && op_info(left[0]).has(Trait::Pointwise) ? Numerics::Exact
+                                                            : Numerics::Reassociates;
+}
+
+class DeclarationReader {
+public:
+  DeclarationReader(const Ast& tree, const ast::Decl& decl, DiagnosticSink& sink)
+      : tree_(tree), decl_(decl), sink_(sink) {}
+
+  /// The rules of the declaration, without set and place; empty after an error.
+  std::vector<Rule> run() {
+    if (!read_numerics() || !read_params()) return {};
+    if (native_) return read_native();
+    std::vector<Rule> rules;
+    for (const OperatorChoice& choice : choices())
+      for (bool reversed : {false, true}) {
+        if (reversed && !decl_.two_way) continue;
+        std::optional<Rule> rule = RuleCompiler(tree_, decl_, choice, reversed, sink_).run();
+        if (!rule) return {};
+        rule->name = name_of(choice, reversed);
+        rule->numerics = stated_.value_or(derived_numerics(*rule));
+        if (!check_types(*rule, reversed)) return {};
+        rules.push_back(std::move(*rule));
+      }
+    return rules;
+  }
+
+private:
+  bool read_numerics() {
+    if (!decl_.numerics) return true;
+    stated_ = llvm::StringSwitch<std::optional<Numerics>>(decl_.numerics.text)
+                  .Case("exact", Numerics::Exact)
+                  .Case("reassociates", Numerics::Reassociates)
+                  .Case("risky", Numerics::Risky)
+                  .Default(std::nullopt);
+    if (stated_) return true;
+    Diagnostic d = error(Code::unknown_name, decl_.numerics.span, "unknown class of numerics `{0}`",
+                         decl_.numerics.text);
+    d.help = "it is exact, reassociates or risky";
+    sink_.report(std::move(d));
+    return false;
+  }
+
+  bool read_params() {
+    for (const ast::Param& param : tree_[decl_.params]) {
+      if (!param.type) continue;
+      const ast::Type& type = tree_[param.type];
+      std::optional<ParamKind> kind = parse_param_kind(type.name.text);
+      if (type.kind == ast::TypeKind::Error) return false;
+      if (!kind || type.bracketed) return unknown_kind(type);
+      if (*kind == ParamKind::Pointwise) native_ = true;
+      llvm::SmallVector<OpKind, 16> ops = operators_of(*kind);
+      if (!ops.empty()) operators_.push_back({param.name.text, std::move(ops)});
+    }
+    return true;
+  }
+
+  bool unknown_kind(const ast::Type& type) {
+    Diagnostic d =
+        error(Code::unknown_name, type.span, "`{0}` is no kind of rule parameter", type.name.text);
+    d.help = "kinds are tensor, unary, binary, activation, pointwise, and those of attributes "
+             "(int, ints, float, bool, pair, pad, act, axis, axes); most can be left out";
+    sink_.report(std::move(d));
+    return false;
+  }
+
+  /// All combinations of operators for the operator variables; one empty one where there are none.
+  std::vector<OperatorChoice> choices() const {
+    std::vector<OperatorChoice> all(1);
+    for (const auto& [name, ops] : operators_) {
+      std::vector<OperatorChoice> longer;
+      for (const OperatorChoice& choice : all)
+        for (OpKind op : ops) {
+          longer.push_back(choice);
+          longer.back().push_back({name, op});
+        }
+      all = std::move(longer);
+    }
+    return all;
+  }
+
+  std::string name_of(const OperatorChoice& choice, bool reversed) const {
+    std::string name = decl_.name.text.str();
+    if (reversed) name += "-rev";
+    for (size_t i = 0; i < choice.size(); ++i)
+      name += (i == 0 ? "[" : ", ") + ref(op_info(choice[i].second).name).str();
+    return choice.empty() ? name : name + "]";
+  }
+
+  /// `f(xs...) => fuse(f, xs...)` and nothing else.
+  std::vector<Rule> read_native() {
+    if (!is_fuse_pointwise()) {
+      sink_.report(error(Code::rule_pattern, decl_.span,
+                         "a rule over any pointwise operator is built in, and has one form")
+                       .suggest("f(xs...) => fuse(f, xs...), with parameters f: pointwise, xs..."));
+      return {};
+    }
+    Rule rule;
+    rule.name = decl_.name.text.str();
+    rule.native = Native::FusePointwise;
+    rule.numerics = stated_.value_or(Numerics::Exact);
+    Term term;
+    term.kind = Term::Kind::AnyPointwise;
+    rule.terms.push_back(std::move(term));
+    rule.lhs.push_back(0);
+    return {std::move(rule)};
+  }
+
+  bool is_fuse_pointwise() const {
+    llvm::ArrayRef<ast::Param> params = tree_[decl_.params];
+    if (params.size() != 2 || decl_.lhs.size() != 1 || decl_.rhs.size() != 1 || decl_.two_way ||
+        !decl_.where.empty() || !decl_.lets.empty())
+      return false;
+    llvm::StringRef f = params[0].name.text, xs = params[1].name.text;
+    const ast::Expr &left = tree_[tree_[decl_.lhs][0]], &right = tree_[tree_[decl_.rhs][0]];
+    if (left.kind != ast::ExprKind::Call || right.kind != ast::ExprKind::Call) return false;
+    if (left.callee.text != f || right.callee.text != "fuse") return false;
+    llvm::ArrayRef<ast::Arg> from = tree_[left.args], to = tree_[right.args];
+    return from.size() == 1 && to.size() == 2 && is_spread(from[0], xs) && is_spread(to[1], xs) &&
+           to[0].kind == ast::ArgKind::Positional && tree_[to[0].value].text == f;
+  }
+
+  bool is_spread(const ast::Arg& arg, llvm::StringRef name) const {
+    return arg.kind == ast::ArgKind::Spread && tree_[arg.value].text == name;
+  }
+
+  bool check_types(const Rule& rule, bool reversed) {
+    Symbols symbols;
+    RuleFault fault = check_rule(symbols, rule);
+    if (fault.kind == RuleFault::Kind::None) return true;
+    ast::ExprId left = tree_[reversed ? decl_.rhs : decl_.lhs][0];
+    ast::ExprId right = tree_[reversed ? decl_.lhs : decl_.rhs][0];
+    Span span = tree_[fault.kind == RuleFault::Kind::NeverBuilt ? right : left].span;
+    Diagnostic d = error(Code::rule_type, span, "{0}", message(rule, fault.kind));
+    d.label = fault.kind == RuleFault::Kind::TypesDiffer ? fault.left : fault.why;
+    if (fault.kind == RuleFault::Kind::TypesDiffer)
+      d.labels.push_back({tree_[right].span, fault.right});
+    d.notes = std::move(fault.operands);
+    if (reversed) d.notes.push_back("the rule is two-way; this is its direction right to left");
+    sink_.report(std::move(d));
+    return false;
+  }
+
+  static std::string message(const Rule& rule, RuleFault::Kind kind) {
+    switch (kind) {
+    case RuleFault::Kind::NeverTyped:
+      return "rule `" + rule.name + "` can never match: no types fit what it matches";
+    case RuleFault::Kind::NeverHolds:
+      return "rule `" + rule.name + "` can never match: its conditions hold for no types";
+    case RuleFault::Kind::NeverBuilt:
+      return "rule `" + rule.name + "` can never apply: no types fit its result";
+    default: return "the sides of rule `" + rule.name + "` have different types";
+    }
+  }
+
+  const Ast& tree_;
+  const ast::Decl& decl_;
+  DiagnosticSink& sink_;
+  std::optional<Numerics> stated_;
+  llvm::SmallVector<std::pair<llvm::StringRef, llvm::SmallVector<OpKind, 16>>, 2> operators_;
+  bool native_ = false;
+};
+
+} // namespace
+
+std::vector<Rule> rules_from_ast(const Ast& tree, const SourceManager& sources,
+                                 DiagnosticSink& sink) {
+  std::vector<Rule> rules;
+  std::string set;
+  const SourceFile& file = sources.file(tree.file());
+  llvm::StringMap<Span> declared;
+  for (ast::DeclId id : tree.decls()) {
+    const ast::Decl& decl = tree[id];
+    if (decl.kind == ast::DeclKind::Ruleset) set = decl.name.text.str();
+    if (decl.kind != ast::DeclKind::Rule) continue;
+    if (auto [at, fresh] = declared.try_emplace(decl.name.text, decl.name.span); !fresh) {
+      sink.report(error(Code::duplicate_name, decl.name.span, "rule `{0}` is declared twice",
+                        decl.name.text)
+                      .at(at->second, "first here"));
+      continue;
+    }
+    for (Rule& rule : DeclarationReader(tree, decl, sink).run()) {
+      rule.declared = decl.name.text.str();
+      rule.set = set;
+      rule.file = file.name().str();
+      rule.line = file.position(decl.name.span.begin).line;
+      rules.push_back(std::move(rule));
+    }
+  }
+  return rules;
+}
+
+} // namespace tg
