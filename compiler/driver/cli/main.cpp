@@ -16,6 +16,7 @@ struct Subcommand {
 };
 
 constexpr Subcommand kSubcommands[] = {
+    {"check", tg::cli::run_check},
     {"devices", tg::cli::run_devices},
     {"ops", tg::cli::run_ops},
     {"errors", tg::cli::run_errors},
