@@ -130,6 +130,7 @@ public:
     if (start) best_ = checked(problem_, std::move(*start), "greedy");
     std::optional<Choice> reduced_start = extract_greedy(reduced_.problem);
     if (reduced_start) offer(*reduced_start, "greedy");
+    offer_start();
     search();
     if (!best_) return no_solution(problem_, greedy);
     finish();
@@ -147,6 +148,14 @@ private:
     if (best_ && figures.dag_cost >= best_->dag_cost) return;
     best_ = checked(problem_, std::move(full), algorithm);
     best_small_ = choice;
+  }
+
+  void offer_start() {
+    if (!options_.start) return;
+    CheckedChoice figures = check_choice(problem_, *options_.start);
+    if (!figures.ok() || figures.stored_bytes > problem_.byte_limit()) return;
+    if (best_ && figures.dag_cost >= best_->dag_cost) return;
+    best_ = checked(problem_, *options_.start, "start");
   }
 
   /// True if there is nothing to decide: one node in every class.
@@ -216,7 +225,10 @@ private:
     double tolerance = 1e-7 * std::max(1.0, best_->dag_cost);
     best_->lower_bound = std::clamp(bound_, 0.0, best_->dag_cost);
     best_->optimal = best_->dag_cost - best_->lower_bound <= tolerance;
-    if (best_->optimal) best_->lower_bound = best_->dag_cost;
+    if (best_->optimal) {
+      best_->lower_bound = best_->dag_cost;
+      best_->algorithm = "ilp"; // whoever found it first: this proved it
+    }
     best_->seconds = watch_.seconds();
     if (!stopped_.empty() && !best_->optimal)
       best_->note = llvm::formatv("ilp: {0}; the answer is by {1}", stopped_, best_->algorithm);

@@ -15,6 +15,8 @@
 
 #include "lang/core/result.h"
 
+#include <optional>
+
 namespace tg {
 
 /// How cycles are kept out of solutions.
@@ -33,6 +35,8 @@ struct IlpOptions {
   uint64_t memory_limit_bytes = uint64_t{4} << 30; // of the solver
   /// Most rounds of cuts; after that the best answer so far.
   int max_rounds = 50;
+  /// A sound choice that is known, beside greedy's: the answer is not worse than it.
+  std::optional<Choice> start = {};
 };
 
 /// What an extraction came to. The choice is complete and acyclic, and trimmed to what the roots
@@ -45,7 +49,7 @@ struct Extraction {
   double lower_bound = 0;
   bool optimal = false;
   double seconds = 0;
-  /// What found the choice: "greedy", "ilp", "rounding" (of the relaxation).
+  /// What found the choice: "greedy", "ilp", "rounding" (of the relaxation), "start".
   std::string algorithm;
   /// For people, where something did not go as asked: "ilp: the time limit; greedy is the answer".
   std::string note;

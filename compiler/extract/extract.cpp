@@ -1,0 +1,299 @@
+// Two passes over the classes that the roots reach: the load part, settled by greedy on a problem
+// of its own, then the whole with prices. Nodes of a class are taken oldest first, so that among
+// equals the source's own nodes win.
+#include "compiler/extract/extract.h"
+
+#include "compiler/extract/greedy.h"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/MapVector.h>
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace tg {
+
+namespace {
+
+// Breakers of ties, in microseconds: far below what can be measured, even a thousand of them.
+constexpr double kRunOperatorTie = 1e-5;
+constexpr double kLoadOperatorTie = 1e-6;
+constexpr double kMostLoadOperators = 100; // a tree cost counts shared work many times
+constexpr double kLoadByteTie = 1e-12;     // beside 1 for an operator
+
+class ProblemBuilder {
+public:
+  ProblemBuilder(const EGraph& egraph, PriceCache& prices)
+      : egraph_(egraph), prices_(prices), number_(egraph.class_bound()) {}
+
+  EGraphProblem build(double max_weight_growth) {
+    reach();
+    settle_load();
+    for (uint32_t c = 0; c < out_.cls.size(); ++c) {
+      out_.problem.add_class();
+      if (is_load(c)) out_.problem.set_stored_bytes({c}, bytes(out_.cls[c]));
+    }
+    for (uint32_t c = 0; c < out_.cls.size(); ++c) add_nodes({c});
+    for (const EGraphRoot& root : egraph_.roots())
+      out_.problem.add_root(number_[egraph_.find(root.id).index]);
+    bound_bytes(max_weight_growth);
+    out_.problem.seal();
+    return std::move(out_);
+  }
+
+private:
+  double bytes(ClassId cls) const {
+    return static_cast<double>(egraph_.symbols().type(egraph_.type(cls)).bytes());
+  }
+  bool is_load(uint32_t cls) const { return load_.tree_cost[cls] != kInfiniteCost; }
+  ClassIx number(ClassId cls) const { return number_[egraph_.find(cls).index]; }
+
+  llvm::SmallVector<ENodeId, 8> candidates(ClassId cls) const {
+    llvm::SmallVector<ENodeId, 8> nodes;
+    for (ENodeId node : egraph_.nodes(cls))
+      if (egraph_.alive(node) && !egraph_.filtered(node)) nodes.push_back(node);
+    llvm::sort(nodes, [](ENodeId a, ENodeId b) { return a.index < b.index; });
+    return nodes;
+  }
+
+  /// Numbers the classes below the roots, breadth first.
+  void reach() {
+    auto take = [&](ClassId cls) {
+      cls = egraph_.find(cls);
+      if (number_[cls.index].valid()) return;
+      number_[cls.index] = {static_cast<uint32_t>(out_.cls.size())};
+      out_.cls.push_back(cls);
+    };
+    for (const EGraphRoot& root : egraph_.roots()) take(root.id);
+    for (size_t i = 0; i < out_.cls.size(); ++i)
+      for (ENodeId node : candidates(out_.cls[i]))
+        for (ClassId child : egraph_.children(node)) take(child);
+  }
+
+  void settle_load() {
+    ExtractionProblem problem;
+    for (size_t c = 0; c < out_.cls.size(); ++c) problem.add_class();
+    for (uint32_t c = 0; c < out_.cls.size(); ++c) {
+      if (!egraph_.weight_only(out_.cls[c])) continue;
+      for (ENodeId node : candidates(out_.cls[c])) {
+        if (!egraph_.weight_only_node(node)) continue;
+        bool leaf = op_info(egraph_.node(node).op).has(Trait::Leaf);
+        problem.add_node({c}, leaf ? 0 : 1 + kLoadByteTie * bytes(out_.cls[c]), children(node));
+        load_nodes_.push_back(node);
+      }
+    }
+    problem.seal();
+    load_ = greedy_trees(problem);
+  }
+
+  llvm::SmallVector<ClassIx, 5> children(ENodeId node) const {
+    llvm::SmallVector<ClassIx, 5> out;
+    for (ClassId child : egraph_.children(node)) out.push_back(number(child));
+    return out;
+  }
+
+  void add_nodes(ClassIx cls) {
+    if (is_load(cls.index)) {
+      ENodeId node = load_nodes_[load_.choice[cls].index];
+      NodeIx added = out_.problem.add_node(cls, 0, children(node));
+      out_.problem.set_load(added);
+      out_.node.push_back(node);
+      out_.price.push_back(0);
+      return;
+    }
+    for (ENodeId node : candidates(out_.cls[cls.index])) {
+      double price = price_of(node);
+      out_.problem.add_node(cls, price + tie_of(node), children(node));
+      out_.node.push_back(node);
+      out_.price.push_back(price);
+    }
+  }
+
+  double price_of(ENodeId id) {
+    const ENode& node = egraph_.node(id);
+    if (op_info(node.op).has(Trait::Leaf)) return 0;
+    OpInstance instance;
+    instance.op = node.op;
+    instance.attrs = node.attrs;
+    instance.result = egraph_.type(node.home);
+    llvm::SmallVector<TypeId, 5> types;
+    for (ClassId child : egraph_.children(id)) {
+      if (is_load(number(child).index) && types.size() < 32)
+        instance.weight_operands |= uint32_t{1} << types.size();
+      types.push_back(egraph_.type(child));
+    }
+    instance.operands = types;
+    return prices_.price(instance);
+  }
+
+  double tie_of(ENodeId id) const {
+    if (op_info(egraph_.node(id).op).has(Trait::Leaf)) return 0;
+    double load = 0;
+    for (ClassId child : egraph_.children(id))
+      if (is_load(number(child).index)) load += load_.tree_cost[number(child).index];
+    return kRunOperatorTie + kLoadOperatorTie * std::min(load, kMostLoadOperators);
+  }
+
+  /// What the source's weights take, times the factor. No bound where nothing could exceed it.
+  void bound_bytes(double factor) {
+    double source = 0, all = 0;
+    for (OpKind leaf : {OpKind::Weight, OpKind::Constant})
+      for (ENodeId node : egraph_.with_op(leaf))
+        if (egraph_.node(node).rule == kSourceRule) source += bytes(egraph_.node(node).home);
+    for (uint32_t c = 0; c < out_.cls.size(); ++c) all += out_.problem.stored_bytes({c});
+    if (all > factor * source) out_.problem.set_byte_limit(factor * source);
+  }
+
+  const EGraph& egraph_;
+  PriceCache& prices_;
+  std::vector<ClassIx> number_; // by canonical class of the e-graph
+  GreedyResult load_;           // by class of the problem; its nodes are of load_nodes_
+  std::vector<ENodeId> load_nodes_;
+  EGraphProblem out_;
+};
+
+/// Adds the chosen nodes, operands first, to a graph with the source's inputs.
+class Rebuilder {
+public:
+  Rebuilder(const EGraph& egraph, const Graph& source, const EGraphProblem& problem)
+      : egraph_(egraph), source_(source), problem_(problem),
+        graph_(egraph.shared_symbols(), source.name()) {}
+
+  Graph run(const Choice& choice) {
+    for (NodeId input : source_.inputs()) graph_.add(OpKind::Input, source_.attrs(input), {});
+    std::vector<NodeId> built(problem_.problem.class_count());
+    for (ClassIx cls : check_choice(problem_.problem, choice).order) {
+      ENodeId node = problem_.node[choice[cls].index];
+      llvm::SmallVector<NodeId, 5> operands;
+      for (ClassIx child : problem_.problem.children(choice[cls]))
+        operands.push_back(built[child.index]);
+      const ENode& row = egraph_.node(node);
+      built[cls.index] = graph_.add(row.op, egraph_.symbols().attrs(row.attrs), operands);
+      assert(built[cls.index].valid() && "an ill-typed node never enters the e-graph");
+    }
+    auto roots = problem_.problem.roots();
+    for (size_t i = 0; i < roots.size(); ++i)
+      graph_.add_output(egraph_.roots()[i].name, built[roots[i].index]);
+    return std::move(graph_);
+  }
+
+private:
+  const EGraph& egraph_;
+  const Graph& source_;
+  const EGraphProblem& problem_;
+  Graph graph_;
+};
+
+/// Distinct pairs of rule and place of the match among the chosen nodes: one for an application,
+/// however many of its nodes were taken.
+std::vector<RuleUse> rules_used(const EGraph& egraph, const EGraphProblem& problem,
+                                const Choice& choice) {
+  llvm::DenseSet<std::pair<uint32_t, uint32_t>> seen;
+  std::vector<RuleUse> uses;
+  for (NodeIx chosen : choice.node) {
+    if (!chosen.valid()) continue;
+    const ENode& node = egraph.node(problem.node[chosen.index]);
+    if (node.rule == kSourceRule || !seen.insert({node.rule, node.origin.index}).second) continue;
+    auto use = llvm::find_if(uses, [&](const RuleUse& u) { return u.rule == node.rule; });
+    if (use == uses.end()) use = uses.insert(use, {node.rule, 0});
+    ++use->count;
+  }
+  llvm::sort(uses, [](const RuleUse& a, const RuleUse& b) { return a.rule < b.rule; });
+  return uses;
+}
+
+/// The extractor speaks of classes by number; the user knows outputs by name.
+Diagnostic name_output(const EGraph& egraph, const EGraphProblem& problem, Diagnostic fault) {
+  GreedyResult greedy = greedy_trees(problem.problem);
+  auto roots = problem.problem.roots();
+  for (size_t i = 0; i < roots.size(); ++i)
+    if (!greedy.choice[roots[i]].valid())
+      return error(Code::no_solution, "the output `{0}` has no form with a finite cost",
+                   egraph.roots()[i].name);
+  return fault;
+}
+
+} // namespace
+
+EGraphProblem make_problem(const EGraph& egraph, PriceCache& prices, double max_weight_growth) {
+  assert(egraph.clean() && "rebuild before extraction");
+  return ProblemBuilder(egraph, prices).build(max_weight_growth);
+}
+
+std::optional<Choice> source_choice(const EGraph& egraph, const Graph& source,
+                                    const EGraphProblem& problem) {
+  llvm::DenseMap<uint32_t, NodeIx> number; // e-node to node of the problem
+  for (uint32_t n = 0; n < problem.node.size(); ++n) number[problem.node[n].index] = {n};
+  Choice choice(problem.problem.class_count());
+  // What is settled at load has one node, whether the source's or a better one.
+  for (uint32_t c = 0; c < problem.cls.size(); ++c) {
+    auto nodes = problem.problem.nodes({c});
+    if (nodes.size() == 1 && problem.problem.load(nodes.front())) choice.node[c] = nodes.front();
+  }
+  std::vector<bool> needed = source.reachable();
+  std::vector<ClassId> cls(source.size());
+  for (uint32_t i = 0; i < source.size(); ++i) {
+    if (!needed[i]) continue;
+    llvm::SmallVector<ClassId, 5> children;
+    for (NodeId operand : source.operands({i})) children.push_back(cls[operand.index]);
+    const Node& row = source.node({i});
+    ENodeId node = egraph.lookup(row.op, row.attrs, children);
+    if (!node.valid()) return std::nullopt;
+    cls[i] = egraph.class_of(node);
+    auto known = number.find(node.index);
+    if (known == number.end()) continue; // settled at load by another node, or filtered
+    ClassIx at = problem.problem.class_of(known->second);
+    if (!choice[at].valid()) choice.node[at.index] = known->second;
+  }
+  if (!check_choice(problem.problem, choice).ok()) return std::nullopt;
+  trim(problem.problem, choice);
+  return choice;
+}
+
+Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceCache& prices,
+                               const ExtractOptions& options) {
+  auto start = std::chrono::steady_clock::now();
+  EGraphProblem problem = make_problem(egraph, prices, options.max_weight_growth);
+  IlpOptions ilp = options.ilp;
+  if (options.extractor == Extractor::Ilp) ilp.start = source_choice(egraph, source, problem);
+  Result<Extraction> found = options.extractor == Extractor::Greedy
+                                 ? extract_by_greedy(problem.problem)
+                                 : extract_by_ilp(problem.problem, ilp);
+  if (!found) return name_output(egraph, problem, std::move(found.error()));
+  ExtractedGraph out{Rebuilder(egraph, source, problem).run(found->choice)};
+  for (NodeIx node : found->choice.node)
+    if (node.valid()) out.cost_us += problem.price[node.index];
+  out.lower_bound_us = std::min(found->lower_bound, out.cost_us);
+  out.optimal = found->optimal;
+  out.weight_bytes = check_choice(problem.problem, found->choice).stored_bytes;
+  out.algorithm = found->algorithm;
+  out.note = found->note;
+  out.problem_classes = problem.problem.class_count();
+  out.problem_nodes = problem.problem.node_count();
+  out.rules_used = rules_used(egraph, problem, found->choice);
+  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return out;
+}
+
+double price_graph(const Graph& graph, PriceCache& prices) {
+  double total = 0;
+  std::vector<bool> needed = graph.reachable();
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node({i});
+    if (!needed[i] || node.weight_only || op_info(node.op).has(Trait::Leaf)) continue;
+    OpInstance instance{node.op, node.attrs, {}, node.type, 0};
+    llvm::SmallVector<TypeId, 5> types;
+    for (NodeId operand : graph.operands({i})) {
+      if (graph.node(operand).weight_only && types.size() < 32)
+        instance.weight_operands |= uint32_t{1} << types.size();
+      types.push_back(graph.node(operand).type);
+    }
+    instance.operands = types;
+    total += prices.price(instance);
+  }
+  return total;
+}
+
+} // namespace tg

@@ -1,0 +1,72 @@
+// From an e-graph to the cheapest graph in it: the extraction problem of the e-graph, an extractor,
+// and the graph of what was chosen.
+//
+// What is known at load costs nothing at run time, so it is settled first: in a class that can be
+// computed from weights and constants alone only such nodes are candidates, and of them those of
+// the smallest tree are taken (fewest operators, then fewest bytes). That is free only because
+// their operands are chosen the same way, which holds by construction.
+//
+// Prices are microseconds from the cost model. To each, a tiny term is added that is no price: ties
+// go to fewer operators at run time, then to fewer at load. It is left out of every figure that is
+// reported.
+#pragma once
+
+#include "compiler/egraph/egraph.h"
+#include "compiler/extract/cost.h"
+#include "compiler/extract/ilp.h"
+
+namespace tg {
+
+enum class Extractor : uint8_t { Greedy, Ilp };
+
+struct ExtractOptions {
+  Extractor extractor = Extractor::Ilp;
+  IlpOptions ilp = {};
+  /// Most bytes of weights that run time needs, over those of the source graph.
+  double max_weight_growth = 4;
+};
+
+/// How often a rule's work is part of a result: applications that made a chosen node.
+struct RuleUse {
+  RuleId rule{};
+  size_t count = 0;
+  bool operator==(const RuleUse&) const = default;
+};
+
+struct ExtractedGraph {
+  Graph graph;
+  double cost_us = 0;
+  /// No graph of this e-graph costs less, up to the terms that break ties. 0: nothing is known.
+  double lower_bound_us = 0;
+  bool optimal = false;
+  double weight_bytes = 0;               // that run time needs
+  std::string algorithm = {}, note = {}; // of Extraction
+  double seconds = 0;                    // pricing and building included
+  size_t problem_classes = 0, problem_nodes = 0;
+  std::vector<RuleUse> rules_used = {}; // by rule
+};
+
+/// The cheapest graph of the e-graph's roots; inputs and outputs are named and ordered as those of
+/// `source`, which the e-graph was made from. Filtered nodes are not used. Requires clean().
+/// Errors: `no_solution` names an output without a finite-cost form.
+Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceCache& prices,
+                               const ExtractOptions& options = {});
+
+/// Price of one run of a graph as it is: all operators that the outputs need but what is known at
+/// load. Infinite if one has no price. Units: microseconds.
+double price_graph(const Graph& graph, PriceCache& prices);
+
+/// The e-graph as an extraction problem, and what its numbers stand for.
+struct EGraphProblem {
+  ExtractionProblem problem; // costs with ties, in microseconds
+  std::vector<ENodeId> node; // by node of the problem
+  std::vector<double> price; // by node, without ties
+  std::vector<ClassId> cls;  // by class of the problem, canonical
+};
+EGraphProblem make_problem(const EGraph& egraph, PriceCache& prices, double max_weight_growth);
+
+/// The choice that is the source graph itself; nullopt if a node of it has been filtered.
+std::optional<Choice> source_choice(const EGraph& egraph, const Graph& source,
+                                    const EGraphProblem& problem);
+
+} // namespace tg
