@@ -45,10 +45,14 @@ Val Evaluator::apply(Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef<V
   if (graph_.size() >= kMaxGraphNodes)
     return limit(frame, frame.ast[site].span,
                  llvm::formatv("the model has more than {0} nodes", kMaxGraphNodes));
+  const OpInfo& info = op_info(op);
   llvm::SmallVector<ValueId, kMaxAttrs> values;
   for (const Value& v : attrs) values.push_back(graph_.symbols().value(v));
+  for (const AttrInfo& attr : info.attrs().drop_front(attrs.size())) // sugar leaves them out
+    values.push_back(graph_.symbols().value(default_value(attr)));
   llvm::SmallVector<NodeId, 6> nodes;
   for (const Operand& operand : operands) nodes.push_back(operand.node);
+  while (!info.variadic() && nodes.size() < info.operands().size()) nodes.push_back(graph_.none());
   std::string why;
   NodeId node = graph_.add(op, values, nodes, &why);
   return node.valid() ? Val::of(node) : report_op(frame, site, op, operands, std::move(why));

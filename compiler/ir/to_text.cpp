@@ -1,0 +1,277 @@
+// See to_text.h. One pass over the nodes in graph order, which is a legal order of statements. The
+// text of a node that is used once waits in `pending_` until its user takes it in or, where that
+// would be too long, is written out as a `let` just before.
+#include "compiler/ir/to_text.h"
+
+#include "lang/resolve.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringSet.h>
+#include <llvm/Support/FormatVariadic.h>
+
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
+
+/// Words that the grammar keeps; an operand or output of that name gets a `_` behind it.
+bool reserved(llvm::StringRef name) {
+  static constexpr llvm::StringLiteral kWords[] = {
+      "and", "as", "else",  "extern", "false", "fn",      "for",  "if",  "in",  "let",  "not",
+      "op",  "or", "model", "param",  "rule",  "ruleset", "true", "use", "var", "where"};
+  return llvm::is_contained(kWords, name);
+}
+
+std::string identifier(llvm::StringRef text, llvm::StringRef fallback) {
+  std::string name;
+  for (char c : text) {
+    bool good = llvm::isAlnum(c) || c == '_';
+    if (good) name += c;
+    if (!good && !name.empty() && name.back() != '_') name += '_';
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  if (name.empty()) name = fallback.str();
+  if (llvm::isDigit(name[0])) name = "_" + name;
+  return name;
+}
+
+/// Elements as nested lists under the shape; one number stands for `full`.
+std::string constant_text(const Value& values, const TensorType& type) {
+  llvm::ArrayRef<double> reals = values.reals;
+  auto number = [](double x) { return Value::of_float(x).text_form(); };
+  int64_t elements = type.elements();
+  if (type.shape.empty()) return number(reals[0]);
+  if (reals.size() == 1 && elements != 1) {
+    std::string shape = Value::of_ints(type.shape).text_form();
+    if (reals[0] == 0 && !std::signbit(reals[0])) return "zeros(" + shape + ")";
+    if (reals[0] == 1) return "ones(" + shape + ")";
+    return "full(" + shape + ", " + number(reals[0]) + ")";
+  }
+  std::string text;
+  for (int64_t i = 0; i < elements; ++i) {
+    if (i) text += ", ";
+    // A bracket opens or closes where the index is a multiple of the elements below an axis.
+    for (int64_t axis = 0, below = elements; axis < type.rank(); below /= type[axis++])
+      if (i % below == 0) text += '[';
+    text += number(reals[static_cast<size_t>(i)]);
+    for (int64_t axis = 0, below = elements; axis < type.rank(); below /= type[axis++])
+      if ((i + 1) % below == 0) text += ']';
+  }
+  return text;
+}
+
+class Writer {
+public:
+  Writer(const Graph& graph, const TextOptions& options) : graph_(graph), options_(options) {}
+
+  std::string write() {
+    count_uses();
+    head();
+    for (uint32_t i = 0; i < graph_.size(); ++i)
+      if (needed_[i]) node({i});
+    tail();
+    return std::move(text_);
+  }
+
+private:
+  void count_uses() {
+    needed_ = graph_.reachable();
+    uses_.resize(graph_.size());
+    names_.resize(graph_.size());
+    for (uint32_t i = 0; i < graph_.size(); ++i)
+      if (needed_[i])
+        for (NodeId operand : graph_.operands({i})) ++uses_[operand.index];
+    for (const GraphOutput& output : graph_.outputs()) uses_[output.node.index] += 2; // by name
+  }
+
+  /// A name that nothing else has: neither a word of the language nor an operator.
+  std::string fresh(std::string name) {
+    std::string candidate = name;
+    bool numbered = llvm::isDigit(name.back());
+    for (size_t n = 2; !free(candidate); ++n)
+      candidate = name + (numbered ? "_" : "") + std::to_string(n);
+    taken_.insert(candidate);
+    return candidate;
+  }
+
+  bool free(llvm::StringRef name) const {
+    return !taken_.contains(name) && !reserved(name) && !find_op(name) && !is_constant_name(name) &&
+           llvm::none_of(all_builtins(), [&](const BuiltinInfo& b) { return b.name == name; });
+  }
+
+  void head() {
+    llvm::SmallVector<llvm::StringRef, 8> lines;
+    llvm::StringRef(options_.doc).split(lines, '\n');
+    for (llvm::StringRef line : lines)
+      if (!options_.doc.empty()) text_ += ("## " + line).str() + "\n";
+    std::string line = "model " + fresh(identifier(graph_.name(), "main")) + "(";
+    size_t margin = line.size();
+    for (size_t i = 0; i < graph_.inputs().size(); ++i) {
+      NodeId input = graph_.inputs()[i];
+      std::string& name = names_[input.index];
+      name = fresh(identifier(graph_.attr(input, 0).text, "x"));
+      append(line, name + ": " + graph_.type(input).text(), i, margin);
+    }
+    line += ")";
+    results(line);
+    text_ += line + " {\n";
+  }
+
+  void results(std::string& line) const {
+    llvm::ArrayRef<GraphOutput> outputs = graph_.outputs();
+    if (outputs.size() == 1 && outputs[0].name == "output") {
+      line += " -> " + graph_.type(outputs[0].node).text();
+      return;
+    }
+    line += "\n  -> (";
+    size_t margin = 6;
+    llvm::StringSet<> seen;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      std::string name = identifier(outputs[i].name, "output");
+      while (reserved(name) || !seen.insert(name).second) name += "_";
+      append(line, name + ": " + graph_.type(outputs[i].node).text(), i, margin);
+    }
+    line += ")";
+  }
+
+  /// Adds the i-th item of a list to the line, on a new line under the margin where it is full.
+  void append(std::string& line, const std::string& item, size_t i, size_t margin) const {
+    size_t start = line.rfind('\n');
+    size_t column = line.size() - (start == std::string::npos ? 0 : start + 1);
+    if (i == 0)
+      line += item;
+    else if (column + item.size() + 2 > options_.width)
+      line += ",\n" + std::string(margin, ' ') + item;
+    else
+      line += ", " + item;
+  }
+
+  void node(NodeId id) {
+    const OpInfo& info = op_info(graph_.node(id).op);
+    if (info.kind == OpKind::Input || info.kind == OpKind::None) return;
+    if (info.kind == OpKind::Weight) return; // declared at its first use
+    std::string text = info.kind == OpKind::Constant
+                           ? constant_text(graph_.attr(id, 0), graph_.type(id))
+                           : operator_text(id, info);
+    bool once = uses_[id.index] <= 1 && text.size() <= kInline;
+    bool scalar = info.kind == OpKind::Constant && graph_.type(id).rank() == 0;
+    if (once || scalar)
+      pending_[id.index] = std::move(text);
+    else
+      let(id, std::move(text));
+  }
+
+  void let(NodeId id, std::string text) {
+    // Input names aside, a name is the operator and a number: conv2d_1, relu_1.
+    std::string op(op_info(graph_.node(id).op).name);
+    std::string& name = names_[id.index];
+    do name = op + "_" + std::to_string(++numbers_[op]);
+    while (!free(name));
+    taken_.insert(name);
+    text_ += "  let " + name + " = " + text + "\n";
+  }
+
+  void declare_weight(NodeId id) {
+    const std::string& path = graph_.attr(id, 0).text;
+    const std::string& init = graph_.attr(id, 2).text;
+    std::string& name = names_[id.index];
+    name = fresh(identifier(path, "w"));
+    text_ += "  param " + name + ": " + graph_.type(id).text() + " = weight(" +
+             Value::of_string(path).text_form() + (init.empty() ? "" : ", init = " + init) + ")\n";
+  }
+
+  std::string operand_text(NodeId id) {
+    OpKind op = graph_.node(id).op;
+    if (op == OpKind::None) return "none";
+    if (op == OpKind::Weight && names_[id.index].empty()) declare_weight(id);
+    if (!names_[id.index].empty()) return names_[id.index];
+    auto it = pending_.find(id.index);
+    if (it == pending_.end()) return "none"; // cannot be: operands come first
+    return it->second;
+  }
+
+  /// Operands that hold whole calls are written out first where the line would get too long.
+  std::string operator_text(NodeId id, const OpInfo& info) {
+    llvm::ArrayRef<NodeId> operands = graph_.operands(id);
+    size_t length = info.name.size() + 2;
+    for (NodeId operand : operands) length += operand_text(operand).size() + 2;
+    for (NodeId operand : operands) {
+      auto it = pending_.find(operand.index);
+      bool is_call = graph_.node(operand).op != OpKind::Constant;
+      if (length <= options_.width || it == pending_.end() || !is_call) continue;
+      length -= it->second.size();
+      let(operand, std::move(it->second));
+      pending_.erase(operand.index);
+    }
+    std::string text(info.name);
+    text += info.variadic() ? "([" : "(";
+    std::string separator;
+    bool skipped = false; // an absent optional operand: those behind it go by name
+    for (size_t i = 0; i < operands.size(); ++i) {
+      bool absent = graph_.node(operands[i]).op == OpKind::None;
+      skipped |= absent && !info.variadic();
+      if (absent && !info.variadic()) continue;
+      if (skipped) separator += ref(info.operands()[i].name).str() + " = ";
+      text += separator + operand_text(operands[i]);
+      separator = ", ";
+    }
+    if (info.variadic()) text += "]";
+    return text + attributes(id, info) + ")";
+  }
+
+  std::string attributes(NodeId id, const OpInfo& info) const {
+    std::string text;
+    for (size_t slot = 0; slot < info.attrs().size(); ++slot) {
+      const AttrInfo& attr = info.attrs()[slot];
+      const Value& value = graph_.attr(id, slot);
+      if (!attr.required && is_default(id, attr, value)) continue;
+      bool pair =
+          attr.kind == AttrKind::pair && value.ints.size() == 2 && value.ints[0] == value.ints[1];
+      text += ", " + ref(attr.name).str() + " = " +
+              (pair ? std::to_string(value.ints[0]) : value.text_form());
+    }
+    return text;
+  }
+
+  bool is_default(NodeId id, const AttrInfo& attr, const Value& value) const {
+    Value plain = default_value(attr);
+    if (attr.kind == AttrKind::axis && plain.number < 0 && !graph_.operands(id).empty())
+      plain.number += graph_.type(graph_.operands(id)[0]).rank(); // the normal form
+    return plain == value;
+  }
+
+  void tail() {
+    std::string line;
+    size_t count = graph_.outputs().size();
+    for (size_t i = 0; i < count; ++i) {
+      NodeId id = graph_.outputs()[i].node;
+      std::string text = operand_text(id);
+      // A literal takes its dtype from the declared result, a weight is declared on the way.
+      append(line, text, i, 3);
+    }
+    text_ += count == 1 ? "  " + line + "\n}\n" : "  (" + line + ")\n}\n";
+  }
+
+  static constexpr size_t kInline = 48; // longest text of a node that is written inside another
+
+  const Graph& graph_;
+  const TextOptions& options_;
+  std::string text_;
+  std::vector<bool> needed_;
+  std::vector<uint32_t> uses_;
+  std::vector<std::string> names_; // by node; empty where it has none (yet)
+  llvm::DenseMap<uint32_t, std::string> pending_;
+  llvm::StringSet<> taken_;
+  llvm::StringMap<uint32_t> numbers_;
+};
+
+} // namespace
+
+std::string to_text(const Graph& graph, const TextOptions& options) {
+  return Writer(graph, options).write();
+}
+
+} // namespace tg

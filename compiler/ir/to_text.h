@@ -1,0 +1,22 @@
+// A graph as a readable .tg file, which instantiates to an equal graph again: the form in which an
+// optimised model is kept.
+#pragma once
+
+#include "compiler/ir/graph.h"
+
+namespace tg {
+
+struct TextOptions {
+  /// Lines of a `##` comment at the head of the file.
+  std::string doc;
+  /// An operator that is used once is written inside its user's line while that stays this short.
+  size_t width = 90;
+};
+
+/// One model, named as the graph. Each node that more than one other uses has a `let`; a weight is
+/// declared before its first use, with its path and initialisation spelled out; attributes are
+/// given where they differ from their defaults. Names of inputs and outputs survive; those that are
+/// no identifiers are made into one. Leaves out what no output needs, but for inputs.
+std::string to_text(const Graph& graph, const TextOptions& options = {});
+
+} // namespace tg
