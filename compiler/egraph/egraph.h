@@ -89,6 +89,8 @@ struct Delta {
 class EGraph {
 public:
   explicit EGraph(std::shared_ptr<Symbols> symbols);
+  EGraph(EGraph&&) = default;
+  EGraph& operator=(EGraph&&) = default;
   /// The nodes that the graph's outputs need; one root for each output, in their order.
   static EGraph from_graph(const Graph& graph);
 
@@ -139,6 +141,8 @@ public:
     const ENode& n = nodes_[id.index];
     return {edge_child_.data() + n.first, n.arity};
   }
+  /// The class at one edge; edges of a node are node.first .. node.first + node.arity.
+  ClassId edge_child(uint32_t edge) const { return edge_child_[edge]; }
   ClassId class_of(ENodeId id) const { return find(nodes_[id.index].home); }
   bool alive(ENodeId id) const { return !(nodes_[id.index].state & ENode::Dead); }
   bool filtered(ENodeId id) const { return nodes_[id.index].state & ENode::Filtered; }
@@ -205,6 +209,7 @@ public:
 private:
   friend std::string verify(const EGraph&);
   friend bool same_state(const EGraph&, const EGraph&, std::string*);
+  EGraph(const EGraph&) = default;
 
   uint32_t hash_of(OpKind op, AttrsId attrs, llvm::ArrayRef<ClassId> children) const;
   uint32_t hash_of(const ENode& n) const {

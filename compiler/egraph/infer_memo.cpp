@@ -31,11 +31,11 @@ Typing InferMemo::operator()(OpKind op, AttrsId attrs, llvm::ArrayRef<TypeId> op
 }
 
 Typing InferMemo::compute(OpKind op, AttrsId attrs, llvm::ArrayRef<TypeId> operands) {
-  llvm::ArrayRef<ValueId> given = symbols_.attrs(attrs);
+  llvm::ArrayRef<ValueId> given = symbols_->attrs(attrs);
   llvm::SmallVector<ValueId, 4> normal(given.begin(), given.end());
   TypeId type;
-  if (!infer(symbols_, op, normal, operands, type)) return {};
-  return {symbols_.attrs(normal), type};
+  if (!infer(*symbols_, op, normal, operands, type)) return {};
+  return {symbols_->attrs(normal), type};
 }
 
 size_t InferMemo::memory_bytes() const {

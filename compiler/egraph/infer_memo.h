@@ -18,7 +18,7 @@ struct Typing {
 
 class InferMemo {
 public:
-  explicit InferMemo(Symbols& symbols) : symbols_(symbols) {}
+  explicit InferMemo(Symbols& symbols) : symbols_(&symbols) {}
   Typing operator()(OpKind op, AttrsId attrs, llvm::ArrayRef<TypeId> operands);
   size_t memory_bytes() const;
 
@@ -31,7 +31,7 @@ private:
   };
   Typing compute(OpKind op, AttrsId attrs, llvm::ArrayRef<TypeId> operands);
 
-  Symbols& symbols_;
+  Symbols* symbols_;
   std::vector<Entry> entries_;
   std::vector<TypeId> types_;
   Hashcons table_;

@@ -1,0 +1,116 @@
+#include "compiler/egraph/apply.h"
+
+#include "compiler/egraph/rule_eval.h"
+
+namespace tg {
+
+namespace {
+
+class Facts final : public ClassFacts {
+public:
+  Facts(const EGraph& egraph, llvm::ArrayRef<ClassId> classes)
+      : egraph_(egraph), classes_(classes) {}
+  TypeId type(uint32_t variable) const override { return egraph_.type(classes_[variable]); }
+  bool weight_only(uint32_t variable) const override {
+    return egraph_.weight_only(classes_[variable]);
+  }
+  bool constant(uint32_t variable) const override {
+    return egraph_.has_constant(classes_[variable]);
+  }
+
+private:
+  const EGraph& egraph_;
+  llvm::ArrayRef<ClassId> classes_;
+};
+
+} // namespace
+
+Outcome Applier::apply(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
+                       llvm::ArrayRef<ClassId> classes, llvm::ArrayRef<ValueId> values) {
+  classes_.assign(classes.begin(), classes.end());
+  if (!check(rule, roots, values)) return Outcome::Refused;
+  if (closes_cycle(roots)) return Outcome::Cyclic;
+  return build(rule, roots) ? Outcome::Applied : Outcome::Known;
+}
+
+Outcome Applier::apply_native(const CompiledRule& rule, ENodeId root) {
+  return fuse_.apply(root, rule.id) ? Outcome::Applied : Outcome::Known;
+}
+
+TypeId Applier::type(PlanRef ref) const {
+  return ref.is_step ? built_[ref.index].typing.type : egraph_.type(classes_[ref.index]);
+}
+
+/// Conditions, and types bottom up: nothing is built yet.
+bool Applier::check(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
+                    llvm::ArrayRef<ValueId> values) {
+  Facts facts(egraph_, classes_);
+  RuleMatch match{*rule.rule, egraph_.symbols(), values, facts};
+  if (!conditions_hold(match)) return false;
+  built_.assign(rule.plan.size(), {});
+  for (size_t i = 0; i < rule.plan.size(); ++i) {
+    const PlanStep& step = rule.plan[i];
+    AttrsId attrs = step.attrs;
+    if (attrs.index == UINT32_MAX) {
+      llvm::SmallVector<ValueId, 4> list;
+      for (const TermAttr& attr : step.term->attrs) {
+        std::optional<ValueId> value =
+            attr.kind == TermAttr::Kind::Variable ? values[attr.variable] : attribute(match, attr);
+        if (!value) return false;
+        list.push_back(*value);
+      }
+      attrs = egraph_.symbols().attrs(list);
+    }
+    llvm::SmallVector<TypeId, 6> types;
+    for (PlanRef operand : step.operands) types.push_back(type(operand));
+    built_[i].typing = egraph_.type_of(step.op, attrs, types);
+    if (!built_[i].typing.ok()) return false;
+  }
+  for (size_t i = 0; i < roots.size(); ++i)
+    if (!(type(rule.results[i]) == egraph_.type(egraph_.class_of(roots[i])))) return false;
+  return true;
+}
+
+/// Whether an operand of the new form lies at or above a matched class, which is to become equal to
+/// something over that operand. Within one left side operands lie below the match, so that only
+/// rules with several can close a cycle by this way; others do by merges, and break_cycles() sees.
+bool Applier::closes_cycle(llvm::ArrayRef<ENodeId> roots) {
+  if (!cycles_ || filter_ == CycleFilter::None) return false;
+  if (filter_ == CycleFilter::Efficient && roots.size() < 2) return false;
+  for (ClassId operand : classes_)
+    for (ENodeId root : roots)
+      if (operand.valid() &&
+          cycles_->reaches(operand, egraph_.class_of(root), filter_ == CycleFilter::Efficient))
+        return true;
+  return false;
+}
+
+ClassId Applier::resolve(PlanRef ref) const {
+  return ref.is_step ? built_[ref.index].id : classes_[ref.index];
+}
+
+bool Applier::build(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots) {
+  bool news = false;
+  for (size_t step = 0; step < rule.plan.size(); ++step) news |= build_step(rule, step, roots);
+  for (size_t i = 0; i < roots.size(); ++i)
+    news |=
+        egraph_.merge(egraph_.class_of(roots[i]), resolve(rule.results[i]), {rule.id, roots[i]});
+  return news;
+}
+
+/// A step that is a result goes straight into the matched class: no class of its own, no merge.
+bool Applier::build_step(const CompiledRule& rule, size_t index, llvm::ArrayRef<ENodeId> roots) {
+  const PlanStep& step = rule.plan[index];
+  Built& built = built_[index];
+  llvm::SmallVector<ClassId, 6> children;
+  for (PlanRef operand : step.operands) children.push_back(resolve(operand));
+  for (size_t i = 0; i < roots.size(); ++i) {
+    if (!(rule.results[i] == PlanRef{true, static_cast<uint32_t>(index)})) continue;
+    built.id = egraph_.class_of(roots[i]);
+    return egraph_.add_equal(built.id, step.op, built.typing, children, {rule.id, roots[i]});
+  }
+  built.id = egraph_.add_typed(step.op, built.typing, children, {rule.id, roots[0]});
+  return false;
+}
+
+} // namespace tg

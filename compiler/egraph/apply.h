@@ -1,0 +1,52 @@
+// Putting a right side into the e-graph at a match. First everything is asked (conditions, types of
+// all operators, type of the result, cycle filter), then it is built; so a refused match leaves no
+// trace.
+#pragma once
+
+#include "compiler/egraph/cycle.h"
+#include "compiler/egraph/fuse.h"
+#include "compiler/egraph/rule_book.h"
+
+namespace tg {
+
+enum class Outcome : uint8_t {
+  Refused, // by conditions, types or limits of attributes
+  Cyclic,  // by the cycle filter
+  Known,   // the e-graph says so already
+  Applied,
+};
+
+class Applier {
+public:
+  /// `cycles` may be null: then only break_cycles() filters.
+  Applier(EGraph& egraph, Cycles* cycles, CycleFilter filter)
+      : egraph_(egraph), cycles_(cycles), filter_(filter), fuse_(egraph) {}
+
+  /// `roots`: for each left side the node that its root matched. Classes and values under the
+  /// rule's numbering.
+  Outcome apply(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
+                llvm::ArrayRef<ClassId> classes, llvm::ArrayRef<ValueId> values);
+  Outcome apply_native(const CompiledRule& rule, ENodeId root);
+
+private:
+  struct Built {
+    Typing typing;
+    ClassId id;
+  };
+  bool check(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
+             llvm::ArrayRef<ValueId> values);
+  bool closes_cycle(llvm::ArrayRef<ENodeId> roots);
+  bool build(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots);
+  bool build_step(const CompiledRule& rule, size_t step, llvm::ArrayRef<ENodeId> roots);
+  TypeId type(PlanRef ref) const;
+  ClassId resolve(PlanRef ref) const;
+
+  EGraph& egraph_;
+  Cycles* cycles_;
+  CycleFilter filter_;
+  FusePointwise fuse_;
+  llvm::SmallVector<ClassId, 8> classes_;
+  llvm::SmallVector<Built, 8> built_;
+};
+
+} // namespace tg

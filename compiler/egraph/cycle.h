@@ -1,0 +1,60 @@
+// Keeps the e-graph, seen through its unfiltered nodes, free of cycles, so that extraction needs no
+// cycle constraints (TENSAT, MLSys 2021, section 5.2).
+//
+// Merges can close cycles. break_cycles() finds the strongly connected components and, in each,
+// takes the nodes from old to young and filters a node if it closes a cycle with those kept. So
+// what is filtered is always the youngest node of a cycle, as published, and nothing more than
+// needed in this order. Consequence: the oldest live node of a class is never filtered. (Let n be
+// the youngest node of a cycle, m the one on the cycle that has n's class as a child; if m = n or m
+// is older than n, then when m was made its child had a member older than m, which, or an older
+// equal one, is in n's class now.) As the unfiltered nodes form no cycle and no class is without
+// one, every class can be extracted.
+//
+// reaches() is the filter before an application: would it close a cycle over the matched classes?
+// The efficient form prunes by the topological order of the last break_cycles(); what changed since
+// may slip through and is caught by the next one. The vanilla form searches everything, each time.
+#pragma once
+
+#include "compiler/egraph/egraph.h"
+
+namespace tg {
+
+enum class CycleFilter : uint8_t { Efficient, Vanilla, None };
+
+class Cycles {
+public:
+  explicit Cycles(EGraph& egraph) : egraph_(egraph) {}
+  /// Filters nodes until no cycle is left; notes the topological order. Returns how many. Requires
+  /// a rebuilt e-graph.
+  size_t break_cycles();
+  /// Whether `target` is at or below `from`, through unfiltered nodes.
+  bool reaches(ClassId from, ClassId target, bool prune_by_order);
+  size_t memory_bytes() const;
+
+private:
+  struct Visit {
+    uint32_t id, node, nodes_left, edge, edges_left;
+  };
+  void explore(uint32_t root);
+  void enter(uint32_t id);
+  bool step(Visit& v);
+  void leave(uint32_t id);
+  void break_component(llvm::ArrayRef<uint32_t> component, uint32_t first_place);
+
+  EGraph& egraph_;
+  // By class; place_ is the topological order, children before users. kUnplaced: made since.
+  static constexpr uint32_t kUnplaced = UINT32_MAX;
+  std::vector<uint32_t> index_, low_, place_;
+  std::vector<bool> self_loop_;
+  std::vector<Visit> visits_;
+  std::vector<uint32_t> open_; // Tarjan's stack
+  uint32_t next_index_ = 0, next_place_ = 0;
+  size_t filtered_ = 0;
+  std::vector<uint32_t> seen_, todo_; // of reaches()
+  uint32_t generation_ = 0;
+};
+
+/// Whether the unfiltered nodes form no cycle: a plain check for tests and TG_VERIFY.
+bool acyclic(const EGraph& egraph);
+
+} // namespace tg

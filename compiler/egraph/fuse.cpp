@@ -1,0 +1,106 @@
+#include "compiler/egraph/fuse.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace tg {
+
+namespace {
+
+bool pointwise(const ENode& n) { return op_info(n.op).has(Trait::Pointwise); }
+
+bool fused(const ENode& n) { return n.op == OpKind::FusedMap; }
+
+FusedBody single(OpKind op) {
+  FusedBody body;
+  body.operands = static_cast<uint32_t>(op_info(op).operand_count);
+  for (uint32_t i = 0; i < body.operands; ++i) body.code.push_back({true, i, OpKind{}});
+  body.code.push_back({false, 0, op});
+  return body;
+}
+
+} // namespace
+
+bool FusePointwise::apply(ENodeId node, RuleId rule) {
+  bool news = add(node, rule, false);
+  return add(node, rule, true) || news;
+}
+
+const FusedBody& FusePointwise::body(ENodeId id) {
+  const ENode& n = egraph_.node(id);
+  if (!fused(n)) {
+    FusedBody& known = single_[static_cast<size_t>(n.op)];
+    if (known.code.empty()) known = single(n.op);
+    return known;
+  }
+  ValueId text = egraph_.symbols().attrs(n.attrs)[0];
+  auto [entry, fresh] = bodies_.try_emplace(text.index);
+  if (fresh) entry->second = *parse_fused_body(egraph_.symbols().value(text).text);
+  return entry->second;
+}
+
+/// The member with the largest body, the oldest of equals; invalid where the operand stays a leaf:
+/// known at load, of another type (it would be computed again for each element it is broadcast to).
+ENodeId FusePointwise::largest(ClassId operand, TypeId type, bool keep_computed) {
+  ENodeId best;
+  size_t best_ops = 0;
+  if (egraph_.weight_only(operand) || !(egraph_.type(operand) == type)) return best;
+  for (ENodeId member : egraph_.nodes(egraph_.find(operand))) {
+    const ENode& n = egraph_.node(member);
+    if (n.state != 0) continue;
+    if (!pointwise(n) && !fused(n)) {
+      if (keep_computed) return {};
+      continue;
+    }
+    size_t ops = body(member).op_count();
+    if (ops > best_ops || (ops == best_ops && member.index < best.index))
+      best = member, best_ops = ops;
+  }
+  return best;
+}
+
+uint32_t FusePointwise::number(ClassId leaf) {
+  leaf = egraph_.find(leaf);
+  auto found = llvm::find(leaves_, leaf);
+  if (found == leaves_.end()) {
+    leaves_.push_back(leaf);
+    return static_cast<uint32_t>(leaves_.size() - 1);
+  }
+  return static_cast<uint32_t>(found - leaves_.begin());
+}
+
+/// Appends the operand to the body: inlined if `inner` is valid and the limits hold, else a leaf.
+void FusePointwise::inline_operand(ClassId operand, ENodeId inner, FusedBody& out) {
+  size_t code = out.code.size(), leaves = leaves_.size();
+  if (inner.valid()) {
+    for (FusedInstr instr : body(inner).code) {
+      if (instr.is_operand) instr.operand = number(egraph_.children(inner)[instr.operand]);
+      out.code.push_back(instr);
+    }
+    // One operand and one operator are still to come at least.
+    if (leaves_.size() <= kMaxOperands - 1 && out.op_count() < kMaxOps) return;
+    out.code.resize(code);
+    leaves_.resize(leaves);
+  }
+  out.code.push_back({true, number(operand), OpKind{}});
+}
+
+bool FusePointwise::add(ENodeId id, RuleId rule, bool keep_computed) {
+  ENode n = egraph_.node(id);
+  ClassId home = egraph_.class_of(id);
+  TypeId type = egraph_.type(home);
+  if (egraph_.symbols().type(type).dtype != DType::F32 || egraph_.weight_only(home)) return false;
+  leaves_.clear();
+  FusedBody out;
+  for (ClassId operand : egraph_.children(id))
+    inline_operand(operand, largest(operand, type, keep_computed), out);
+  out.code.push_back({false, 0, n.op});
+  out.operands = static_cast<uint32_t>(leaves_.size());
+  if (out.op_count() < 2 || leaves_.size() > kMaxOperands) return false;
+  Symbols& symbols = egraph_.symbols();
+  ValueId text = symbols.value(Value::of_string(out.text()));
+  Typing typing = egraph_.type_of(OpKind::FusedMap, symbols.attrs({text}), leaves_);
+  if (!typing.ok() || !(typing.type == type)) return false;
+  return egraph_.add_equal(home, OpKind::FusedMap, typing, leaves_, {rule, id});
+}
+
+} // namespace tg

@@ -1,0 +1,36 @@
+// The native rewrite FusePointwise: f(xs...) equals a fused_map whose body holds f and what the
+// classes of xs offer to inline. Applied upwards again and again it grows the largest fusions; cost
+// decides which of them, if any, are used.
+#pragma once
+
+#include "compiler/egraph/egraph.h"
+#include "lang/core/fused_body.h"
+
+namespace tg {
+
+class FusePointwise {
+public:
+  /// Limits of a body: operands are streams of memory, and code beyond this no longer hides behind
+  /// them.
+  static constexpr size_t kMaxOperands = 8, kMaxOps = 24;
+
+  explicit FusePointwise(EGraph& egraph) : egraph_(egraph) {}
+  /// Adds up to two forms of the pointwise node: with the largest body of every operand inlined;
+  /// and with operands left alone that something else than a pointwise operator can compute (a
+  /// product with an activation, say, that may do this work for free). True if that was news.
+  bool apply(ENodeId node, RuleId rule);
+
+private:
+  bool add(ENodeId node, RuleId rule, bool keep_computed);
+  ENodeId largest(ClassId operand, TypeId type, bool keep_computed);
+  const FusedBody& body(ENodeId node);
+  void inline_operand(ClassId operand, ENodeId inner, FusedBody& out);
+  uint32_t number(ClassId leaf);
+
+  EGraph& egraph_;
+  llvm::DenseMap<uint32_t, FusedBody> bodies_; // of fused_map nodes, by the body's ValueId
+  std::array<FusedBody, kOpCount> single_;     // of pointwise operators
+  llvm::SmallVector<ClassId, 8> leaves_;
+};
+
+} // namespace tg
