@@ -1,0 +1,337 @@
+#include "compiler/search/saturate.h"
+
+#include "compiler/egraph/apply.h"
+#include "compiler/egraph/multi_match.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+
+namespace tg {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Matches of one rule that wait for their turn.
+struct Turn {
+  const CompiledRule* rule = nullptr;
+  const Rows* rows = nullptr; // single patterns: in the pattern's numbering
+  JointRows joint;            // several: in the rule's
+  size_t next = 0;
+  size_t size() const { return rows ? rows->size() : joint.rows.size(); }
+};
+
+/// egg 0.9's BackoffScheduler with its defaults.
+struct Backoff {
+  static constexpr size_t kMatchLimit = 1000;
+  static constexpr int kBanLength = 5;
+  int times = 0, until = 0;
+};
+
+class Saturation {
+public:
+  Saturation(EGraph& egraph, llvm::ArrayRef<Rule> rules, const SaturateOptions& options)
+      : egraph_(egraph), options_(options), book_(egraph.symbols(), rules), matcher_(egraph, book_),
+        joiner_(egraph, book_), cycles_(egraph), applier_(egraph, &cycles_, options.cycle_filter),
+        rows_(book_.patterns().size()), backoff_(rules.size()) {
+    report_.rules.resize(rules.size());
+    report_.seed = options.seed;
+  }
+
+  SaturateReport run();
+
+private:
+  /// Rows that are applied before another rule has its turn.
+  static constexpr size_t kTurn = 256;
+
+  bool iterate(int iteration);
+  bool run_multi();
+  bool run_single(int iteration);
+  bool enabled(const CompiledRule& rule) const;
+  bool search_single(int iteration, std::vector<Turn>& turns);
+  bool banned(const CompiledRule& rule, int iteration, size_t matches);
+  bool finish(std::vector<Turn>& turns, uint32_t mark, bool complete);
+  bool take_turns(std::vector<Turn>& turns);
+  bool apply_some(Turn& turn, size_t count);
+  Outcome apply_row(Turn& turn, size_t row);
+  Outcome apply_single(const CompiledRule& rule, const uint32_t* row);
+  Outcome apply_joint(const CompiledRule& rule, const JointRows& joint, size_t row);
+  void settle();
+  bool multi_spent() const {
+    return options_.multi_node_limit != 0 && multi_nodes_ >= options_.multi_node_limit;
+  }
+  bool over_limit();
+  bool stop_now();
+  size_t memory_bytes() const;
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  EGraph& egraph_;
+  const SaturateOptions& options_;
+  RuleBook book_;
+  Matcher matcher_;
+  Joiner joiner_;
+  Cycles cycles_;
+  Applier applier_;
+  std::vector<std::optional<Rows>> rows_; // by pattern, of this iteration
+  Rows pointwise_;
+  std::vector<Backoff> backoff_;
+  SaturateReport report_;
+  Clock::time_point start_ = Clock::now();
+  size_t waiting_bytes_ = 0; // of joint matches that wait
+  size_t multi_nodes_ = 0;   // made by multi-pattern rules so far
+  size_t asked_ = 0;
+  bool stopped_ = false;
+  bool news_ = false, any_banned_ = false;
+};
+
+SaturateReport Saturation::run() {
+  egraph_.rebuild();
+  settle();
+  report_.stop = StopReason::Iterations;
+  for (int i = 0; i < options_.iterations; ++i) {
+    if (over_limit()) break;
+    ++report_.iterations;
+    if (!iterate(i)) break;
+    if (!news_ && !any_banned_ && i + 1 >= options_.multi_iterations) {
+      report_.stop = StopReason::Saturated;
+      break;
+    }
+  }
+  report_.nodes = egraph_.node_count();
+  report_.classes = egraph_.class_count();
+  report_.filtered = egraph_.filtered_count();
+  for (const RuleStats& stats : report_.rules) report_.matches += stats.matches;
+  report_.seconds = elapsed();
+  return report_;
+}
+
+/// False if a limit stopped it; the e-graph is rebuilt and filtered in any case.
+bool Saturation::iterate(int iteration) {
+  news_ = false;
+  if (iteration < options_.multi_iterations && !run_multi()) return false;
+  return run_single(iteration);
+}
+
+/// Rebuilds and breaks cycles.
+void Saturation::settle() {
+  report_.memory_bytes = std::max(report_.memory_bytes, memory_bytes());
+  egraph_.rebuild();
+  if (options_.cycle_filter != CycleFilter::None) cycles_.break_cycles();
+#ifdef TG_VERIFY
+  if (egraph_.node_count() <= 20'000) assert(verify(egraph_).empty());
+#endif
+}
+
+bool Saturation::enabled(const CompiledRule& rule) const {
+  return rule.rule->numerics <= options_.numerics;
+}
+
+// --- several patterns ------------------------------------------------------------------------
+
+bool Saturation::run_multi() {
+  auto stop = [&] { return stop_now(); };
+  std::vector<Turn> turns;
+  uint32_t mark = egraph_.change_mark();
+  joiner_.clear();
+  bool complete = true;
+  for (const CompiledRule& rule : book_.rules()) {
+    if (!rule.multi() || !enabled(rule)) continue;
+    uint32_t since = options_.compatible ? 0 : egraph_.rule_seen(rule.id);
+    Turn turn;
+    turn.rule = &rule;
+    complete = joiner_.search(rule, since, stop) &&
+               joiner_.join(rule, options_.node_limit * 4, turn.joint, stop);
+    if (!complete) break;
+    report_.rules[rule.id].matches += turn.size();
+    waiting_bytes_ += turn.joint.rows.memory_bytes();
+    turns.push_back(std::move(turn));
+  }
+  return finish(turns, mark, complete);
+}
+
+// --- one pattern -----------------------------------------------------------------------------
+
+bool Saturation::run_single(int iteration) {
+  std::vector<Turn> turns;
+  uint32_t mark = egraph_.change_mark();
+  bool complete = search_single(iteration, turns);
+  return finish(turns, mark, complete);
+}
+
+bool Saturation::search_single(int iteration, std::vector<Turn>& turns) {
+  auto stop = [&] { return stop_now(); };
+  for (auto& rows : rows_) rows.reset();
+  pointwise_.clear();
+  any_banned_ = false;
+  uint32_t since = UINT32_MAX;
+  for (const CompiledRule& rule : book_.rules()) {
+    if (rule.multi() || !enabled(rule)) continue;
+    since = std::min(since, options_.compatible ? 0 : egraph_.rule_seen(rule.id));
+  }
+  if (since == UINT32_MAX) return true;
+  matcher_.look_since(since);
+  for (const CompiledRule& rule : book_.rules()) {
+    if (rule.multi() || !enabled(rule)) continue;
+    Turn turn;
+    turn.rule = &rule;
+    if (rule.native()) {
+      if (pointwise_.words.empty()) matcher_.search_pointwise(pointwise_);
+      turn.rows = &pointwise_;
+    } else {
+      std::optional<Rows>& rows = rows_[rule.sources[0].pattern];
+      if (!rows) {
+        rows.emplace();
+        const Pattern& pattern = book_.patterns()[rule.sources[0].pattern];
+        if (!matcher_.search(pattern, *rows, stop)) return false;
+      }
+      turn.rows = &*rows;
+    }
+    if (options_.compatible && banned(rule, iteration, turn.size())) continue;
+    report_.rules[rule.id].matches += turn.size();
+    turns.push_back(std::move(turn));
+  }
+  return true;
+}
+
+bool Saturation::banned(const CompiledRule& rule, int iteration, size_t matches) {
+  Backoff& backoff = backoff_[rule.id];
+  bool ban = iteration < backoff.until;
+  if (!ban && matches > Backoff::kMatchLimit << backoff.times) {
+    backoff.until = iteration + (Backoff::kBanLength << backoff.times);
+    ++backoff.times;
+    ++report_.rules[rule.id].bans;
+    ban = true;
+  }
+  any_banned_ |= ban;
+  return ban;
+}
+
+/// Applies what was found, if all was; then rebuilds. Only rules that had all their turns count as
+/// run up to the mark.
+bool Saturation::finish(std::vector<Turn>& turns, uint32_t mark, bool complete) {
+  complete = complete && take_turns(turns);
+  if (complete)
+    for (const Turn& turn : turns) egraph_.set_rule_seen(turn.rule->id, mark);
+  waiting_bytes_ = 0;
+  settle();
+  return complete && !over_limit();
+}
+
+// --- applying --------------------------------------------------------------------------------
+
+bool Saturation::take_turns(std::vector<Turn>& turns) {
+  size_t count = options_.compatible ? SIZE_MAX : kTurn;
+  bool open = true;
+  while (open) {
+    open = false;
+    for (Turn& turn : turns) {
+      if (!apply_some(turn, count)) return false;
+      open |= turn.next < turn.size();
+    }
+  }
+  return true;
+}
+
+bool Saturation::apply_some(Turn& turn, size_t count) {
+  RuleStats& stats = report_.rules[turn.rule->id];
+  size_t end = turn.size() - turn.next > count ? turn.next + count : turn.size();
+  for (; turn.next < end; ++turn.next) {
+    if (stop_now()) return false;
+    if (turn.rule->multi() && multi_spent()) return turn.next = turn.size(), true;
+    size_t before = egraph_.node_bound();
+    Outcome outcome = apply_row(turn, turn.next);
+    if (turn.rule->multi()) multi_nodes_ += egraph_.node_bound() - before;
+    stats.applied += outcome == Outcome::Applied;
+    stats.cyclic += outcome == Outcome::Cyclic;
+    news_ |= outcome == Outcome::Applied;
+  }
+  return true;
+}
+
+Outcome Saturation::apply_row(Turn& turn, size_t row) {
+  if (!turn.rows) return apply_joint(*turn.rule, turn.joint, row);
+  if (turn.rule->native()) return applier_.apply_native(*turn.rule, {(*turn.rows)[row][0]});
+  return apply_single(*turn.rule, (*turn.rows)[row]);
+}
+
+Outcome Saturation::apply_single(const CompiledRule& rule, const uint32_t* row) {
+  llvm::SmallVector<ClassId, 8> classes(rule.rule->class_vars);
+  llvm::SmallVector<ValueId, 8> values(rule.rule->value_vars);
+  ENodeId root{*row++};
+  const PatternUse& use = rule.sources[0];
+  for (uint32_t variable : use.class_map) classes[variable] = {*row++};
+  for (uint32_t variable : use.value_map) values[variable] = {*row++};
+  return applier_.apply(rule, root, classes, values);
+}
+
+Outcome Saturation::apply_joint(const CompiledRule& rule, const JointRows& joint, size_t row) {
+  llvm::SmallVector<ENodeId, 2> roots;
+  llvm::SmallVector<ClassId, 8> classes;
+  llvm::SmallVector<ValueId, 8> values;
+  llvm::ArrayRef<uint32_t> words = joint.row(row);
+  for (uint32_t word : words.take_front(joint.roots)) roots.push_back({word});
+  for (uint32_t word : words.slice(joint.roots, joint.classes)) classes.push_back({word});
+  for (uint32_t word : words.take_back(joint.values)) values.push_back({word});
+  Outcome outcome = applier_.apply(rule, roots, classes, values);
+  if (outcome != Outcome::Refused || !rule.symmetric) return outcome;
+  // The other way round: what the second source bound goes to the first, and back.
+  const PatternUse &a = rule.sources[0], &b = rule.sources[1];
+  for (size_t i = 0; i < a.class_map.size(); ++i)
+    if (a.class_map[i] != b.class_map[i])
+      std::swap(classes[a.class_map[i]], classes[b.class_map[i]]);
+  for (size_t i = 0; i < a.value_map.size(); ++i)
+    if (a.value_map[i] != b.value_map[i]) std::swap(values[a.value_map[i]], values[b.value_map[i]]);
+  std::swap(roots[0], roots[1]);
+  return applier_.apply(rule, roots, classes, values);
+}
+
+// --- limits ----------------------------------------------------------------------------------
+
+size_t Saturation::memory_bytes() const {
+  size_t bytes = egraph_.memory_bytes() + matcher_.memory_bytes() + joiner_.memory_bytes() +
+                 cycles_.memory_bytes() + waiting_bytes_ + pointwise_.memory_bytes();
+  for (const auto& rows : rows_)
+    if (rows) bytes += rows->memory_bytes();
+  return bytes;
+}
+
+bool Saturation::over_limit() {
+  if (egraph_.node_count() >= options_.node_limit)
+    report_.stop = StopReason::Nodes;
+  else if (elapsed() >= options_.time_limit_s)
+    report_.stop = StopReason::Time;
+  else if (memory_bytes() >= options_.memory_limit_mb << 20)
+    report_.stop = StopReason::Memory;
+  else
+    return false;
+  return true;
+}
+
+/// Asked before each application and now and then while searching. Nodes are counted each time;
+/// clock and memory, which cost more, every 64 times.
+bool Saturation::stop_now() {
+  if (options_.compatible || stopped_) return stopped_;
+  bool look = egraph_.node_count() >= options_.node_limit || (++asked_ & 63) == 0;
+  return stopped_ = look && over_limit();
+}
+
+} // namespace
+
+llvm::StringRef stop_reason_text(StopReason reason) {
+  switch (reason) {
+  case StopReason::Saturated: return "saturated";
+  case StopReason::Iterations: return "iteration limit";
+  case StopReason::Nodes: return "node limit";
+  case StopReason::Time: return "time limit";
+  case StopReason::Memory: return "memory limit";
+  }
+  return "";
+}
+
+SaturateReport saturate(EGraph& egraph, llvm::ArrayRef<Rule> rules,
+                        const SaturateOptions& options) {
+  return Saturation(egraph, rules, options).run();
+}
+
+} // namespace tg

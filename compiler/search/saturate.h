@@ -1,0 +1,58 @@
+// Equality saturation on TENSAT's schedule (MLSys 2021): some iterations with multi-pattern rules,
+// more without. An iteration searches, applies, rebuilds, and breaks the cycles that came of it.
+//
+// Limits stop within an iteration, after any single application; what is then left is rebuilt and
+// filtered all the same. Rules take turns of a fixed number of matches, so that a limit does not
+// starve the later ones. Work is proportional to change: a rule looks only at what changed since it
+// last ran.
+//
+// The compatible mode is egg 0.9's: all matches searched afresh, each rule applied to all its
+// matches in order, rules that match too often banned for some iterations (backoff), limits looked
+// at between iterations only.
+#pragma once
+
+#include "compiler/egraph/cycle.h"
+#include "compiler/egraph/rule.h"
+
+namespace tg {
+
+struct SaturateOptions {
+  int iterations = 15;        // k_max
+  int multi_iterations = 1;   // k_multi: multi-pattern rules run in so many of the first iterations
+  size_t node_limit = 50'000; // live e-nodes
+  /// New e-nodes by multi-pattern rules; 0: the node limit alone.
+  size_t multi_node_limit = 0;
+  double time_limit_s = 60;
+  size_t memory_limit_mb = 4096; // of the e-graph and the search's own tables
+  CycleFilter cycle_filter = CycleFilter::Efficient;
+  /// Rules of a class above this are left out.
+  Numerics numerics = Numerics::Risky;
+  uint64_t seed = 1; // noted in the report; nothing is drawn
+  bool compatible = false;
+};
+
+enum class StopReason : uint8_t { Saturated, Iterations, Nodes, Time, Memory };
+llvm::StringRef stop_reason_text(StopReason reason); // "saturated", "node limit", …
+
+struct RuleStats {
+  size_t matches = 0; // found
+  size_t applied = 0; // changed the e-graph
+  size_t cyclic = 0;  // refused by the cycle filter
+  int bans = 0;       // compatible mode
+};
+
+struct SaturateReport {
+  StopReason stop{};
+  int iterations = 0;
+  size_t nodes = 0, classes = 0, filtered = 0;
+  size_t matches = 0; // of all rules
+  double seconds = 0;
+  size_t memory_bytes = 0; // the most seen, e-graph and search
+  uint64_t seed = 0;
+  std::vector<RuleStats> rules; // by RuleId
+};
+
+/// RuleIds in the e-graph are positions in `rules`, which must outlive it.
+SaturateReport saturate(EGraph& egraph, llvm::ArrayRef<Rule> rules, const SaturateOptions& options);
+
+} // namespace tg
