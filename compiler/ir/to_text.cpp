@@ -38,6 +38,21 @@ std::string identifier(llvm::StringRef text, llvm::StringRef fallback) {
   return name;
 }
 
+/// The sign between the operands of an operator that has one, or "".
+llvm::StringRef infix_sign(OpKind op) {
+  switch (op) {
+  case OpKind::Add: return "+";
+  case OpKind::Sub: return "-";
+  case OpKind::Mul: return "*";
+  case OpKind::Div: return "/";
+  case OpKind::Matmul: return "@";
+  default: return "";
+  }
+}
+
+/// `+ -` bind weaker than `* / @`; operators of one strength group from the left.
+int strength(OpKind op) { return op == OpKind::Add || op == OpKind::Sub ? 1 : 2; }
+
 /// Elements as nested lists under the shape; one number stands for `full`.
 std::string constant_text(const Value& values, const TensorType& type) {
   llvm::ArrayRef<double> reals = values.reals;
@@ -193,9 +208,34 @@ private:
     return it->second;
   }
 
-  /// Operands that hold whole calls are written out first where the line would get too long.
-  std::string operator_text(NodeId id, const OpInfo& info) {
+  /// Whether it can be written with a sign: no optional operand or attribute in use, and a tensor
+  /// on one side at least (numbers would be folded).
+  bool is_infix(NodeId id) const {
+    const Node& n = graph_.node(id);
+    if (infix_sign(n.op).empty()) return false;
     llvm::ArrayRef<NodeId> operands = graph_.operands(id);
+    for (NodeId extra : operands.drop_front(2))
+      if (graph_.node(extra).op != OpKind::None) return false;
+    if (n.op == OpKind::Matmul && graph_.attr(id, 0).text != "none") return false;
+    auto number = [&](NodeId x) { return graph_.node(x).op == OpKind::Constant; };
+    return !number(operands[0]) || !number(operands[1]);
+  }
+
+  std::string infix_text(NodeId id) {
+    OpKind op = graph_.node(id).op;
+    auto side = [&](size_t i) {
+      NodeId operand = graph_.operands(id)[i];
+      bool nested = names_[operand.index].empty() && is_infix(operand);
+      int inner = strength(graph_.node(operand).op), outer = strength(op);
+      std::string text = operand_text(operand);
+      return nested && (inner < outer || (inner == outer && i == 1)) ? "(" + text + ")" : text;
+    };
+    std::string left = side(0), right = side(1);
+    return left + " " + infix_sign(op).str() + " " + right;
+  }
+
+  /// Operands that hold whole calls are written out first where the line would get too long.
+  void shorten(llvm::ArrayRef<NodeId> operands, const OpInfo& info) {
     size_t length = info.name.size() + 2;
     for (NodeId operand : operands) length += operand_text(operand).size() + 2;
     for (NodeId operand : operands) {
@@ -206,6 +246,16 @@ private:
       let(operand, std::move(it->second));
       pending_.erase(operand.index);
     }
+  }
+
+  std::string operator_text(NodeId id, const OpInfo& info) {
+    llvm::ArrayRef<NodeId> operands = graph_.operands(id);
+    shorten(operands, info);
+    if (is_infix(id)) return infix_text(id);
+    // sqrt of a number is a number in the language; here it is an operator.
+    if (info.kind == OpKind::Sqrt && graph_.node(operands[0]).op == OpKind::Constant &&
+        graph_.type(operands[0]).rank() == 0)
+      return "sqrt(full([], " + operand_text(operands[0]) + "))";
     std::string text(info.name);
     text += info.variadic() ? "([" : "(";
     std::string separator;
