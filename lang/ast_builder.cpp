@@ -247,7 +247,8 @@ ExprId AstBuilder::shape_variable(Span at) {
 }
 
 ast::BlockId AstBuilder::block_of(ExprId value) {
-  return block(tree_[value].span, {expression(value)});
+  Span at = tree_[value].span;
+  return block(at, {expression(at, value)});
 }
 
 // --- types
@@ -342,10 +343,10 @@ ast::StmtId AstBuilder::loop(Span at, Targets targets, ExprId range, ast::BlockI
   return make(s);
 }
 
-ast::StmtId AstBuilder::expression(ExprId value) {
+ast::StmtId AstBuilder::expression(Span at, ExprId value) {
   ast::Stmt s;
   s.kind = ast::StmtKind::Expr;
-  s.span = tree_[value].span;
+  s.span = at;
   s.value = value;
   return make(s);
 }

@@ -75,7 +75,7 @@ public:
   ast::StmtId assign(Span at, ast::ExprId target, Span equals, ast::ExprId value);
   ast::StmtId param(Span at, Span name, ast::TypeRef type, WeightOptions options);
   ast::StmtId loop(Span at, Targets targets, ast::ExprId range, ast::BlockId body);
-  ast::StmtId expression(ast::ExprId value);
+  ast::StmtId expression(Span at, ast::ExprId value);
   ast::BlockId block(Span at, std::vector<ast::StmtId> stmts);
 
   ast::DeclId use(Span at, Span path, std::vector<ast::Name> imports);

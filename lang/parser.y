@@ -233,7 +233,7 @@ stmt:
 | expr "=" expr                            { $$ = build.assign(@$, $1, @2, $3); }
 | PARAM NAME ":" simple_type weight_options { $$ = build.param(@$, @2, $4, $5); }
 | FOR targets IN loop_range block          { $$ = build.loop(@$, $2, $4, $5); }
-| expr                                     { $$ = build.expression($1); }
+| expr                                     { $$ = build.expression(@$, $1); }
 ;
 
 targets:

@@ -1,0 +1,74 @@
+// A small algebra of layouts (Wadler, "A prettier printer", 2003; the strict form of Lindig,
+// "Strictly pretty", 2000): a document is text with places where a line may break; a group is
+// printed on one line if it fits, else all places directly in it break. Printing is linear in the
+// size of the document times, at worst, the width of a line.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/StringRef.h>
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace tg {
+
+/// A document; value of an index into its Docs.
+struct Doc {
+  uint32_t index = 0; // 0 is the empty document
+  bool empty() const { return index == 0; }
+};
+
+class Docs {
+public:
+  Docs();
+
+  /// Without newlines.
+  Doc text(llvm::StringRef text);
+  /// A place to break: a blank where it does not break.
+  Doc line() const { return {kLine}; }
+  /// A place to break: nothing where it does not break.
+  Doc soft() const { return {kSoft}; }
+  /// Always breaks, and with it every group that it is in.
+  Doc hard() const { return {kHard}; }
+  /// A hard break with a blank line.
+  Doc blank() const { return {kBlank}; }
+  /// Text that is printed only where the group around it is broken.
+  Doc if_broken(llvm::StringRef text);
+  /// A comment at the end of a line; breaks the groups that it is in. A break must follow it.
+  Doc comment(llvm::StringRef text);
+  Doc concat(llvm::ArrayRef<Doc> parts);
+  Doc group(Doc inner);
+  /// Two blanks further in after each break.
+  Doc indent(Doc inner);
+
+  std::string print(Doc doc, size_t width) const;
+
+private:
+  enum Kind : uint8_t { Empty, Line, Soft, Hard, Blank, Text, IfBroken, Concat, Group, Indent };
+  static constexpr uint32_t kLine = 1, kSoft = 2, kHard = 3, kBlank = 4;
+
+  struct Node {
+    Kind kind = Empty;
+    bool breaks = false; // holds a hard break
+    uint32_t first = 0;  // Text, IfBroken: in texts_; Concat, Group, Indent: in children_
+    uint32_t count = 0;
+  };
+  struct Item {
+    uint32_t doc;
+    uint32_t indent;
+    bool flat;
+  };
+  struct Output;
+
+  Doc add(Kind kind, llvm::ArrayRef<Doc> parts);
+  Doc add_text(Kind kind, llvm::StringRef text, bool breaks);
+  bool fits(std::vector<Item> stack, llvm::ArrayRef<Item> rest, size_t room) const;
+
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> children_;
+  std::deque<std::string> texts_;
+};
+
+} // namespace tg
