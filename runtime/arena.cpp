@@ -148,7 +148,7 @@ private:
 
   uint32_t end_of(PlanValueId id) const {
     const PlanValue& v = plan_.values[id];
-    if (v.pinned) return static_cast<uint32_t>(plan_.steps.size());
+    if (v.pinned || plan_.streams > 1) return static_cast<uint32_t>(plan_.steps.size());
     return v.last_use == kNever ? v.defined_by : v.last_use;
   }
 

@@ -6,7 +6,8 @@
 //
 // plan_storage decides which values share a buffer: a view shares its operand's, an in-place result
 // takes over the buffer of the operand that dies. A buffer lives from its first definition to the
-// last use of any value in it, so in place is refused where another view lives on.
+// last use of any value in it, so in place is refused where another view lives on. On several
+// streams the order of steps is not the order of time, so no buffer is used again before the end.
 #pragma once
 
 #include "runtime/plan.h"

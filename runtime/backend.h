@@ -65,7 +65,7 @@ struct MemoryUse {
 /// A plan made ready on one backend. The load phase has run. Not for two threads at once.
 class Executable {
 public:
-  virtual ~Executable();
+  virtual ~Executable() = default;
 
   /// Copies inputs in, in the order of Plan::inputs.
   /// Errors: `bad_input_value` if number or types are not the plan's.
@@ -88,7 +88,7 @@ public:
 
 class Backend {
 public:
-  virtual ~Backend();
+  virtual ~Backend() = default;
   /// As on the command line: "ref", "cpu".
   virtual std::string name() const = 0;
   /// Device, instruction set and library versions, for people and as part of cost keys:

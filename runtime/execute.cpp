@@ -6,9 +6,6 @@
 
 namespace tg {
 
-Executable::~Executable() = default;
-Backend::~Backend() = default;
-
 Result<std::vector<Tensor>> Executable::run(llvm::ArrayRef<Tensor> inputs) {
   TG_CHECK(bind_inputs(inputs));
   TG_CHECK(run_once());

@@ -1,0 +1,132 @@
+#include "runtime/npy.h"
+
+#include "lang/core/random.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+namespace tg {
+namespace {
+
+/// A version 1.0 file with this header text, unpadded, and these bytes of data.
+std::string file(const std::string& header, const std::string& data) {
+  std::string bytes = "\x93NUMPY";
+  bytes += {'\x01', '\x00', static_cast<char>(header.size() & 0xff),
+            static_cast<char>(header.size() >> 8)};
+  return bytes + header + data;
+}
+
+const std::string kHeader = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n";
+
+TEST(Npy, WritesWhatItReads) {
+  for (Shape shape : {Shape{2, 3}, Shape{}, Shape{7}, Shape{1, 2, 1, 4, 1, 1, 1, 2}}) {
+    Tensor tensor = *Tensor::zeros({DType::F32, shape});
+    for (size_t i = 0; i < tensor.floats().size(); ++i)
+      tensor.floats()[i] = 0.5f * static_cast<float>(i);
+    std::string bytes = format_npy(tensor);
+    EXPECT_EQ((bytes.size() - static_cast<size_t>(tensor.bytes())) % 64, 0u);
+    Result<Tensor> back = parse_npy(bytes, "t.npy");
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(back->type(), tensor.type());
+    EXPECT_EQ(max_rel_diff(*back, tensor), 0);
+  }
+}
+
+TEST(Npy, ReadsFormsThatNumPyWrites) {
+  const char* headers[] = {
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }          \n",
+      "{'shape': (2, 3), 'fortran_order': False, 'descr': '<f4'}",
+      "{\"descr\":\"=f4\",\"fortran_order\":False,\"shape\":(2L,3L)}\n",
+  };
+  for (const char* header : headers) {
+    Result<Tensor> tensor = parse_npy(file(header, std::string(24, '\0')), "t.npy");
+    ASSERT_TRUE(tensor) << header << tensor.error().message;
+    EXPECT_EQ(tensor->type(), f32({2, 3}));
+  }
+  std::string second = "\x93NUMPY\x02" + std::string("\0", 1) +
+                       std::string({static_cast<char>(kHeader.size()), '\0', '\0', '\0'}) +
+                       kHeader + std::string(24, '\0');
+  EXPECT_TRUE(parse_npy(second, "t.npy"));
+  std::string flags = "{'descr': '|b1', 'fortran_order': False, 'shape': (5,), }\n";
+  EXPECT_EQ(parse_npy(file(flags, std::string(5, '\1')), "t.npy")->type().dtype, DType::Bool);
+}
+
+TEST(Npy, SaysWhatIsWrong) {
+  struct Case {
+    std::string bytes;
+    const char* says;
+  };
+  auto header = [](const char* text) { return file(text, std::string(24, '\0')); };
+  const Case cases[] = {
+      {"", "is empty"},
+      {"PK\x03\x04", "does not start as an .npy file does"},
+      {"\x93NUMPY\x01", "ends within its header"},
+      {file(kHeader, "").substr(0, 40), "ends within its header"},
+      {file(kHeader, std::string(23, '\0')), "holds 23 bytes of data where f32[2, 3] has 24"},
+      {file(kHeader, std::string(25, '\0')), "holds 25 bytes of data where f32[2, 3] has 24"},
+      {header("{'descr': '<f8', 'fortran_order': False, 'shape': (3,)}"), "float64"},
+      {header("{'descr': '>f4', 'fortran_order': False, 'shape': (6,)}"), "big-endian"},
+      {header("{'descr': '<c8', 'fortran_order': False, 'shape': (3,)}"), "its dtype is none of"},
+      {header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (6,)}"), "not a plain"},
+      {header("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}"), "Fortran"},
+      {header("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3)}"), "no elements"},
+      {header("{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 3)}"), "no tuple of ints"},
+      {header("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,6)}"), "rank"},
+      {header("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}"),
+       "too large"},
+      {header("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}"),
+       "no tuple of ints"},
+      {header("{'descr': '<f4', 'shape': (6,)}"), "lacks a key"},
+      {header("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (6,)}"),
+       "repeated key"},
+      {header("[]"), "no dictionary"},
+      {header("{'descr': '<f4', 'fortran_order': False, 'shape': (6,)} x"), "text follows"},
+  };
+  for (const Case& c : cases) {
+    Result<Tensor> tensor = parse_npy(c.bytes, "t.npy");
+    ASSERT_FALSE(tensor) << c.says;
+    EXPECT_NE(tensor.error().message.find(c.says), std::string::npos) << tensor.error().message;
+    EXPECT_EQ(tensor.error().code, c.bytes.empty() ? Code::empty_file : Code::bad_data_file);
+  }
+}
+
+TEST(Npy, NoDamageDoesMoreThanGiveAnError) {
+  const std::string good = file(kHeader, std::string(24, '\x3f'));
+  ASSERT_TRUE(parse_npy(good, "t.npy"));
+  size_t read = 0;
+  for (uint64_t round = 0; round < 20'000; ++round) {
+    RandomStream random(round, "npy");
+    std::string bytes = good;
+    for (uint64_t i = 0; i <= random.bits(0) % 4 && !bytes.empty(); ++i) {
+      size_t place = random.bits(4 * i + 1) % bytes.size();
+      switch (random.bits(4 * i + 2) % 4) {
+      case 0: bytes[place] = static_cast<char>(random.bits(4 * i + 3)); break;
+      case 1: bytes.erase(place, 1 + random.bits(4 * i + 3) % 8); break;
+      case 2: bytes.insert(place, 1, "(){}',:0123456789"[random.bits(4 * i + 3) % 17]); break;
+      default: bytes.resize(place + 1);
+      }
+    }
+    Result<Tensor> tensor = parse_npy(bytes, "t.npy");
+    read += tensor.ok();
+    if (tensor) {
+      EXPECT_LE(tensor->bytes(), static_cast<int64_t>(bytes.size()));
+    }
+  }
+  EXPECT_GT(read, 0u) << "some damage lies in the data alone";
+}
+
+TEST(Npy, FilesAreReplacedWholeOrNotAtAll) {
+  std::string path = testing::TempDir() + "tangram_npy_test.npy";
+  Tensor tensor = Tensor::of_floats({3}, {1, 2, 3});
+  ASSERT_TRUE(write_npy(path, tensor).ok());
+  EXPECT_EQ(max_rel_diff(*read_npy(path), tensor), 0);
+  std::remove(path.c_str());
+  EXPECT_EQ(read_npy(path).error().code, Code::cannot_read);
+  EXPECT_EQ(read_npy(testing::TempDir()).error().code, Code::cannot_read);
+  EXPECT_EQ(write_npy("/nowhere/at/all.npy", tensor).error().code, Code::cannot_write);
+}
+
+} // namespace
+} // namespace tg

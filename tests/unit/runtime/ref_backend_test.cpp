@@ -1,0 +1,168 @@
+#include "runtime/random.h"
+#include "runtime/ref/backend.h"
+#include "tests/unit/runtime/plan_writer.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+size_t allocations = 0;
+}
+// Counts what the steady state allocates. (SmallVector goes past it to malloc, when it grows.)
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* p = std::malloc(size ? size : 1)) return p;
+  std::abort();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+
+namespace tg {
+namespace {
+
+std::unique_ptr<Executable> compile(const Plan& plan, const CompileOptions& options = {}) {
+  Result<std::unique_ptr<Executable>> executable = make_ref_backend()->compile(plan, options);
+  EXPECT_TRUE(executable) << executable.error().message;
+  return std::move(*executable);
+}
+
+Tensor vector(llvm::ArrayRef<float> values) {
+  return Tensor::of_floats({static_cast<int64_t>(values.size())}, values);
+}
+
+void expect_values(const Tensor& tensor, llvm::ArrayRef<float> want) {
+  ASSERT_EQ(tensor.floats().size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_FLOAT_EQ(tensor.floats()[i], want[i]);
+}
+
+TEST(RefBackend, RunsLoadStepsOnceAndRunStepsEachTime) {
+  PlanWriter p;
+  PlanValueId x = p.input("x", {3}), w = p.weight("w", {3}, "ones"), two = p.constant({}, {2});
+  PlanValueId doubled = p.load(OpKind::Add, {}, {w, two});
+  PlanValueId scaled = p.load(OpKind::Mul, {}, {doubled, two});
+  PlanValueId sum = p.run(OpKind::Add, {}, {x, scaled});
+  p.output("neg", p.run(OpKind::Neg, {}, {sum}));
+  p.in_place(sum);
+  p.output("w", w);
+  p.output("x", x);
+  auto executable = compile(p.finish());
+  std::vector<Tensor> out = *executable->run({vector({1, 2, 3})});
+  expect_values(out[0], {-7, -8, -9});
+  expect_values(out[1], {1, 1, 1});
+  expect_values(out[2], {1, 2, 3});
+  expect_values((*executable->run({vector({-6, 0, 0})}))[0], {0, -6, -6});
+}
+
+TEST(RefBackend, ReshapesAreViewsAndNeverOverwritten) {
+  PlanWriter p;
+  PlanValueId x = p.input("x", {4});
+  PlanValueId a = p.run(OpKind::Neg, {}, {x});
+  PlanValueId view = p.run(OpKind::Reshape, {Value::of_ints({2, 2})}, {a});
+  PlanValueId b = p.run(OpKind::Neg, {}, {a});
+  p.in_place(a); // the view still lives
+  PlanValueId rows = p.run(OpKind::ReduceSum, {Value::of_ints({1}), Value::of_bool(false)}, {view});
+  p.output("b", b);
+  p.output("rows", rows);
+  p.output("same", p.run(OpKind::Reshape, {Value::of_ints({2, 2})}, {x})); // of an input
+  auto executable = compile(p.finish());
+  std::vector<Tensor> out = *executable->run({vector({1, 2, 3, 4})});
+  expect_values(out[0], {1, 2, 3, 4});
+  expect_values(out[1], {-3, -7});
+  expect_values(out[2], {1, 2, 3, 4});
+  EXPECT_EQ(executable->steps()[1].implementation, "view");
+  EXPECT_EQ(executable->steps()[2].implementation, "ref");
+}
+
+TEST(RefBackend, AResidualIsAddedInTheBufferThatDies) {
+  PlanWriter p;
+  PlanValueId x = p.input("x", {1, 2, 4, 4}), w = p.weight("w", {2, 2, 3, 3});
+  PlanValueId residual = p.run(OpKind::Neg, {}, {x});
+  std::vector<Value> attrs = {Value::of_int(1), Value::of_enum("same"), Value::of_int(1),
+                              Value::of_enum("relu")};
+  PlanValueId y = p.run(OpKind::Conv2d, attrs, {x, w, kNoValue, residual});
+  p.output("y", y);
+  Plan apart = p.finish();
+  p.in_place(residual);
+  Plan shared = p.finish();
+  std::vector<Tensor> inputs = *random_inputs(shared, 1);
+  auto one = compile(shared), two = compile(apart);
+  EXPECT_LT(one->memory().arena, two->memory().arena);
+  EXPECT_EQ(max_rel_diff((*one->run(inputs))[0], (*two->run(inputs))[0]), 0);
+}
+
+TEST(RefBackend, TheSteadyStateDoesNotAllocate) {
+  PlanWriter p;
+  PlanValueId x = p.input("x", {1, 3, 8, 8}), w = p.weight("w", {4, 3, 3, 3});
+  PlanValueId y =
+      p.run(OpKind::Conv2d,
+            {Value::of_int(2), Value::of_enum("same"), Value::of_int(1), Value::of_enum("gelu")},
+            {x, w, kNoValue, kNoValue});
+  y = p.run(OpKind::FusedMap, {Value::of_string("tanh(add($0, $0))")}, {y});
+  y = p.run(OpKind::MaxPool2d, {Value::of_int(2), Value::of_int(1), Value::of_enum("valid")}, {y});
+  y = p.run(OpKind::Softmax, {Value::of_int(1)}, {y});
+  p.output("y", p.run(OpKind::ReduceMean, {Value::of_ints({2, 3}), Value::of_bool(false)}, {y}));
+  auto executable = compile(p.finish());
+  ASSERT_TRUE(executable->run_once().ok());
+  size_t before = allocations;
+  ASSERT_TRUE(executable->run_once().ok());
+  EXPECT_EQ(allocations, before);
+}
+
+TEST(RefBackend, ProfilesStepsWhenAsked) {
+  PlanWriter p;
+  PlanValueId x = p.input("x", {64, 64});
+  p.output("y", p.run(OpKind::Matmul, {Value::of_enum("none")}, {x, x, kNoValue, kNoValue}));
+  auto executable = compile(p.finish());
+  ASSERT_TRUE(executable->run_once().ok());
+  EXPECT_EQ(executable->steps()[0].measured_us, 0);
+  executable->profile(true);
+  ASSERT_TRUE(executable->run_once().ok());
+  StepInfo step = executable->steps()[0];
+  EXPECT_GT(step.measured_us, 0);
+  EXPECT_EQ(step.flops, 2.0 * 64 * 64 * 64);
+  EXPECT_EQ(step.name, "matmul");
+}
+
+TEST(RefBackend, WeightsComeFromTheSource) {
+  PlanWriter p;
+  p.output("y", p.run(OpKind::Neg, {}, {p.weight("w", {2})}));
+  Plan plan = p.finish();
+  CompileOptions options;
+  options.weights = [](const PlanValue& value) -> Result<Tensor> {
+    EXPECT_EQ(value.name, "w");
+    return vector({1, 2});
+  };
+  expect_values((*compile(plan, options)->run({}))[0], {-1, -2});
+  options.weights = [](const PlanValue&) -> Result<Tensor> { return vector({1, 2, 3}); };
+  Diagnostic wrong = make_ref_backend()->compile(plan, options).error();
+  EXPECT_EQ(wrong.code, Code::bad_data_file);
+  EXPECT_EQ(wrong.message, "the weight `w` is f32[2] in the model and f32[3] in the file");
+}
+
+TEST(RefBackend, RefusesWhatTheMemoryLimitForbidsBeforeItAllocates) {
+  PlanWriter p;
+  constexpr int64_t kHuge = int64_t{1} << 23; // 256 TiB each
+  PlanValueId x = p.input("x", {kHuge, kHuge});
+  p.output("y", p.run(OpKind::Relu, {}, {x}));
+  CompileOptions options;
+  options.memory_limit_bytes = int64_t{1} << 34;
+  Result<std::unique_ptr<Executable>> executable = make_ref_backend()->compile(p.finish(), options);
+  ASSERT_FALSE(executable);
+  EXPECT_EQ(executable.error().code, Code::memory_limit);
+  EXPECT_EQ(executable.error().message, "`test` needs 805306368 MiB and the limit is 16384 MiB");
+}
+
+TEST(RefBackend, RefusesWrongInputsAndDtypes) {
+  PlanWriter p;
+  p.output("y", p.run(OpKind::Relu, {}, {p.input("x", {2})}));
+  Plan plan = p.finish();
+  auto executable = compile(plan);
+  EXPECT_EQ(executable->run({}).error().code, Code::bad_input_value);
+  EXPECT_EQ(executable->run({vector({1, 2, 3})}).error().message,
+            "the input `x` must be f32[2], got f32[3]");
+  plan.values[0].type.dtype = plan.values[1].type.dtype = DType::F16;
+  EXPECT_EQ(make_ref_backend()->compile(plan, {}).error().code, Code::no_kernel);
+}
+
+} // namespace
+} // namespace tg
