@@ -65,9 +65,9 @@ llvm::SmallVector<OpKind, 16> operators_of(ParamKind kind) {
 }
 
 RuleCompiler::RuleCompiler(const Ast& tree, const ast::Decl& decl, OperatorChoice operators,
-                           bool reversed, DiagnosticSink& sink)
-    : tree_(tree), decl_(decl), operators_(std::move(operators)), reversed_(reversed), sink_(sink) {
-}
+                           bool reversed, uint32_t swaps, DiagnosticSink& sink)
+    : tree_(tree), decl_(decl), operators_(std::move(operators)), reversed_(reversed),
+      swaps_(swaps), sink_(sink) {}
 
 std::optional<Rule> RuleCompiler::run() {
   if (!declare_params() || !declare_lets()) return std::nullopt;

@@ -34,11 +34,14 @@ bool is_rule_function(llvm::StringRef name);
 
 class RuleCompiler {
 public:
+  /// `swaps`: bit i swaps the operands of the i-th commuting operator that the left side has.
   RuleCompiler(const Ast& tree, const ast::Decl& decl, OperatorChoice operators, bool reversed,
-               DiagnosticSink& sink);
+               uint32_t swaps, DiagnosticSink& sink);
 
   /// The rule without name, set and place; nullopt after an error, which the sink then has.
   std::optional<Rule> run();
+  /// How many commuting operators the left side has; known after run().
+  uint32_t commuting() const { return commuting_; }
 
 private:
   /// What a name means. `number` is a variable of the rule; `expr` what a name inside a list or a
@@ -160,6 +163,7 @@ private:
   const ast::Decl& decl_;
   OperatorChoice operators_;
   bool reversed_;
+  uint32_t swaps_, commuting_ = 0;
   DiagnosticSink& sink_;
   Rule rule_;
   llvm::StringMap<Meaning> names_;

@@ -2,6 +2,7 @@
 
 #include "compiler/egraph/rule_check.h"
 #include "compiler/egraph/rule_compiler.h"
+#include "compiler/egraph/rule_text.h"
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSwitch.h>
@@ -45,6 +46,36 @@ Numerics derived_numerics(const Rule& rule) {
                                                             : Numerics::Reassociates;
 }
 
+/// Of a pattern with more commuting operators, only the first ones are matched in both orders.
+constexpr uint32_t kMaxSwapped = 3;
+
+/// What a rule matches, as text in which variables are numbered by their first occurrence: two
+/// rules of one declaration with one key differ in nothing.
+std::string left_key(Rule rule) {
+  std::vector<int> classes(rule.class_vars, -1), values(rule.value_vars, -1);
+  int next = 0;
+  auto number = [&](int& slot) { slot = slot < 0 ? next++ : slot; };
+  std::vector<TermId> open(rule.lhs.rbegin(), rule.lhs.rend());
+  while (!open.empty()) { // in the order of the text
+    const Term& term = rule.terms[open.back()];
+    open.pop_back();
+    if (term.kind == Term::Kind::ClassVar) number(classes[term.variable]);
+    for (const TermAttr& attr : term.attrs)
+      if (attr.kind == TermAttr::Kind::Variable) number(values[attr.variable]);
+    open.insert(open.end(), term.operands.rbegin(), term.operands.rend());
+  }
+  for (uint32_t v = 0; v < rule.class_vars; ++v)
+    rule.class_var_names[v] = "c" + std::to_string(classes[v]);
+  for (uint32_t v = 0; v < rule.value_vars; ++v)
+    rule.value_var_names[v] = "v" + std::to_string(values[v]);
+  std::vector<std::string> conditions;
+  for (ExprIndex condition : rule.conditions) conditions.push_back(expr_text(rule, condition));
+  std::sort(conditions.begin(), conditions.end());
+  std::string key = rule_side_text(rule, true);
+  for (const std::string& condition : conditions) key += "; " + condition;
+  return key;
+}
+
 class DeclarationReader {
 public:
   DeclarationReader(const Ast& tree, const ast::Decl& decl, DiagnosticSink& sink)
@@ -56,19 +87,34 @@ public:
     if (native_) return read_native();
     std::vector<Rule> rules;
     for (const OperatorChoice& choice : choices())
-      for (bool reversed : {false, true}) {
-        if (reversed && !decl_.two_way) continue;
-        std::optional<Rule> rule = RuleCompiler(tree_, decl_, choice, reversed, sink_).run();
-        if (!rule) return {};
-        rule->name = name_of(choice, reversed);
-        rule->numerics = stated_.value_or(derived_numerics(*rule));
-        if (!check_types(*rule, reversed)) return {};
-        rules.push_back(std::move(*rule));
-      }
+      for (bool reversed : {false, true})
+        if ((!reversed || decl_.two_way) && !read_orders(choice, reversed, rules)) return {};
     return rules;
   }
 
 private:
+  /// One direction with one choice of operators: a rule for each order of the operands of commuting
+  /// operators on the left, but for orders that match the same.
+  bool read_orders(const OperatorChoice& choice, bool reversed, std::vector<Rule>& out) {
+    std::vector<std::string> seen;
+    uint32_t orders = 1;
+    for (uint32_t swaps = 0; swaps < orders; ++swaps) {
+      RuleCompiler compiler(tree_, decl_, choice, reversed, swaps, sink_);
+      std::optional<Rule> rule = compiler.run();
+      if (!rule) return false;
+      orders = 1u << std::min(compiler.commuting(), kMaxSwapped);
+      std::string key = left_key(*rule);
+      if (llvm::is_contained(seen, key)) continue;
+      seen.push_back(std::move(key));
+      rule->name = name_of(choice, reversed);
+      if (seen.size() > 1) rule->name += "~" + std::to_string(seen.size());
+      rule->numerics = stated_.value_or(derived_numerics(*rule));
+      if (!check_types(*rule, reversed)) return false;
+      out.push_back(std::move(*rule));
+    }
+    return true;
+  }
+
   bool read_numerics() {
     if (!decl_.numerics) return true;
     stated_ = llvm::StringSwitch<std::optional<Numerics>>(decl_.numerics.text)

@@ -134,6 +134,8 @@ std::optional<TermId> RuleCompiler::left_call(const Call& call) {
     if (!dtype_var_ && made.kind == Term::Kind::ClassVar) dtype_var_ = made.variable;
     term.operands.push_back(*at);
   }
+  if (info.has(Trait::Commutes) && (swaps_ >> commuting_++ & 1) != 0)
+    std::swap(term.operands[0], term.operands[1]);
   if (!info.variadic())
     for (size_t i = term.operands.size(); i < info.operand_count; ++i) {
       std::optional<TermId> at;
