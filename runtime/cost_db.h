@@ -1,0 +1,90 @@
+// Measured costs that outlive a run: an SQLite database under the user's cache folder, keyed by all
+// that a time depends on. It is a cache and nothing more: whatever is wrong with the file, work
+// goes on in memory, and notes() says what happened.
+//
+// Two processes may use one file at once (write-ahead log, a busy timeout, upserts in one
+// transaction). A damaged file is renamed to NAME.damaged-N and a new one begun; one of a newer
+// version is left alone.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringRef.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace tg {
+
+/// What a time depends on beside the operator instance itself.
+struct CostEnvironment {
+  std::string processor;       // "AMD EPYC ..."
+  std::string instruction_set; // "avx512_core"
+  std::string library;         // "oneDNN 2.6.3"
+  std::string layout;          // how operands lie and how warm they are: measure.h
+  std::string dtype;           // "f32"
+  int threads = 1;
+};
+
+struct CostRow {
+  std::string instance; // instance_key
+  double microseconds = 0;
+  std::string implementation; // for people
+};
+
+/// $XDG_CACHE_HOME/tangram/costs.db or ~/.cache/tangram/costs.db; "" if there is no home.
+std::string default_cost_db_path();
+
+class CostDb {
+public:
+  /// Opens or makes the file and its folder; "" means memory only. Never fails: see notes().
+  static std::unique_ptr<CostDb> open(llvm::StringRef path, const CostEnvironment& environment);
+  ~CostDb();
+  CostDb(const CostDb&) = delete;
+  CostDb& operator=(const CostDb&) = delete;
+
+  /// Microseconds, if they are known for this environment.
+  std::optional<double> find(llvm::StringRef instance);
+  /// Keeps rows, in one transaction; later ones replace earlier ones of the same key.
+  void store(llvm::ArrayRef<CostRow> rows);
+
+  /// True while rows reach a file.
+  bool persistent() const { return db_ != nullptr; }
+  const std::string& path() const { return path_; }
+  /// What a user should know: "the cost database ... is damaged: ...".
+  const std::vector<std::string>& notes() const { return notes_; }
+
+private:
+  explicit CostDb(const CostEnvironment& environment) : environment_(environment) {}
+
+  enum class Opened { Yes, Damaged, Unusable };
+  bool make_folder();
+  void open_file();
+  Opened try_open();
+  Opened prepare_schema();
+  bool prepare_statements();
+  bool find_environment();
+  bool set_aside();
+  bool write(llvm::ArrayRef<CostRow> rows);
+  bool execute(const char* sql);
+  /// Goes on in memory. `what` is what could not be done.
+  void give_up(llvm::StringRef what);
+  void close();
+  std::string error_text() const;
+
+  CostEnvironment environment_;
+  std::string path_;
+  llvm::StringMap<double> known_; // all that was found or stored; lives on without a file
+  std::vector<std::string> notes_;
+  sqlite3* db_ = nullptr;
+  sqlite3_stmt* find_ = nullptr;
+  sqlite3_stmt* store_ = nullptr;
+  int64_t environment_id_ = 0;
+};
+
+} // namespace tg

@@ -1,0 +1,219 @@
+// The cost database: rows come back, environments are apart, and whatever is wrong with the file,
+// work goes on.
+#include "runtime/cost_db.h"
+
+#include <gtest/gtest.h>
+#include <llvm/ADT/SmallString.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/raw_ostream.h>
+#include <sqlite3.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace tg {
+namespace {
+
+class CostDbTest : public testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-cost-db", folder_));
+    path = folder_.str().str() + "/sub/costs.db";
+  }
+  void TearDown() override { (void)llvm::sys::fs::remove_directories(folder_); }
+
+  std::string folder() const { return folder_.str().str(); }
+  std::unique_ptr<CostDb> open(int threads = 1) const {
+    return CostDb::open(path, {"cpu", "avx9", "lib 1", "native", "f32", threads});
+  }
+  /// A file of this text where the database should be.
+  void put(llvm::StringRef text) const {
+    (void)llvm::sys::fs::create_directories(folder() + "/sub");
+    std::ofstream(path) << text.str();
+  }
+  std::string read_file() const {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  std::string path;
+
+private:
+  llvm::SmallString<128> folder_;
+};
+
+TEST_F(CostDbTest, RowsComeBackInTheNextProcess) {
+  {
+    auto db = open();
+    EXPECT_TRUE(db->persistent());
+    EXPECT_TRUE(db->notes().empty()) << db->notes().front();
+    EXPECT_EQ(db->find("relu(f32[8])"), std::nullopt);
+    db->store({{"relu(f32[8])", 1.5, "jit"}, {"it's \"odd\"", 2.5, ""}});
+    EXPECT_EQ(db->find("relu(f32[8])"), 1.5);
+    db->store({{"relu(f32[8])", 1.25, "jit"}});
+  }
+  auto db = open();
+  EXPECT_EQ(db->find("relu(f32[8])"), 1.25) << "the last one counts";
+  EXPECT_EQ(db->find("it's \"odd\""), 2.5);
+}
+
+TEST_F(CostDbTest, EnvironmentsAreApart) {
+  open(1)->store({{"x", 1, ""}});
+  EXPECT_EQ(open(2)->find("x"), std::nullopt);
+  EXPECT_EQ(open(1)->find("x"), 1);
+}
+
+TEST_F(CostDbTest, ADamagedFileIsReportedAndSetAside) {
+  put("this is no database, but it is long enough to be taken for the header of one, is it not?");
+  for (int n = 1; n <= 2; ++n) {
+    auto db = open();
+    ASSERT_EQ(db->notes().size(), 1u);
+    EXPECT_NE(db->notes()[0].find("is damaged; it is now"), std::string::npos) << db->notes()[0];
+    EXPECT_TRUE(llvm::sys::fs::exists(path + ".damaged-" + std::to_string(n)));
+    EXPECT_TRUE(db->persistent());
+    db->store({{"x", 4, ""}});
+    db.reset();
+    EXPECT_EQ(open()->find("x"), 4);
+    put("damaged again, and this text must be longer than the hundred bytes of a header, so: "
+        "..........");
+  }
+}
+
+TEST_F(CostDbTest, NoDamageOfAByteOrAnEndEndsTheProgram) {
+  {
+    auto db = open();
+    std::vector<CostRow> rows;
+    for (int i = 0; i < 200; ++i) rows.push_back({"row " + std::to_string(i), double(i), "k"});
+    db->store(rows);
+  }
+  std::string whole = read_file();
+  ASSERT_GT(whole.size(), 4096u);
+  for (size_t i = 0; i < 120; ++i) {
+    std::string bad = whole;
+    size_t at = (i * 7919) % bad.size();
+    if (i % 3 == 0)
+      bad.resize(at);
+    else
+      for (size_t k = at; k < std::min(at + 64, bad.size()); ++k)
+        bad[k] = static_cast<char>(k * 31 + i);
+    put(bad);
+    auto db = open();
+    (void)db->find("row 77");
+    db->store({{"new", 1, ""}});
+    EXPECT_EQ(db->find("new"), 1) << i;
+  }
+}
+
+TEST_F(CostDbTest, APlaceThatCannotBeWrittenIsReported) {
+  put("");
+  path += "/below/a/file.db";
+  auto db = open();
+  EXPECT_FALSE(db->persistent());
+  ASSERT_EQ(db->notes().size(), 1u);
+  EXPECT_NE(db->notes()[0].find("cannot make the folder"), std::string::npos) << db->notes()[0];
+  db->store({{"x", 1, ""}});
+  EXPECT_EQ(db->find("x"), 1) << "in memory";
+}
+
+TEST_F(CostDbTest, AFolderInItsPlaceIsReported) {
+  (void)llvm::sys::fs::create_directories(path);
+  auto db = open();
+  EXPECT_FALSE(db->persistent());
+  ASSERT_EQ(db->notes().size(), 1u);
+  EXPECT_NE(db->notes()[0].find("cannot open"), std::string::npos) << db->notes()[0];
+}
+
+TEST_F(CostDbTest, OtherVersionsAndOtherProgramsAreLeftAlone) {
+  for (const char* sql : {"CREATE TABLE t (x); PRAGMA user_version = 1",
+                          "CREATE TABLE t (x); PRAGMA application_id = 1952932708; "
+                          "PRAGMA user_version = 99"}) {
+    (void)llvm::sys::fs::create_directories(folder() + "/sub");
+    (void)llvm::sys::fs::remove(path);
+    sqlite3* other = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &other), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(other, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(other);
+    auto db = open();
+    EXPECT_FALSE(db->persistent());
+    ASSERT_EQ(db->notes().size(), 1u);
+    EXPECT_NE(db->notes()[0].find("kept in memory only"), std::string::npos);
+    EXPECT_FALSE(llvm::sys::fs::exists(path + ".damaged-1"));
+  }
+}
+
+TEST_F(CostDbTest, TwoProcessesWriteAtOnce) {
+  constexpr int kProcesses = 4, kRows = 50;
+  open(); // no race for the schema in this test's arithmetic; the race itself is tested below
+  std::vector<pid_t> children;
+  for (int p = 0; p < kProcesses; ++p) {
+    pid_t pid = fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      auto db = open();
+      for (int i = 0; i < kRows; ++i)
+        db->store({{"p" + std::to_string(p) + "r" + std::to_string(i), 1, ""}, {"common", 2, ""}});
+      _exit(db->persistent() && db->notes().empty() ? 0 : 1);
+    }
+    children.push_back(pid);
+  }
+  for (pid_t pid : children) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  auto db = open();
+  for (int p = 0; p < kProcesses; ++p)
+    for (int i = 0; i < kRows; ++i)
+      EXPECT_EQ(db->find("p" + std::to_string(p) + "r" + std::to_string(i)), 1);
+  EXPECT_EQ(db->find("common"), 2);
+}
+
+TEST_F(CostDbTest, ManyProcessesMakeOrReplaceOneFile) {
+  put("rubbish that is not a database at all, and longer than the header, which has a hundred "
+      "bytes");
+  std::vector<pid_t> children;
+  for (int p = 0; p < 6; ++p) {
+    pid_t pid = fork();
+    if (pid == 0) {
+      auto db = open();
+      db->store({{"p" + std::to_string(p), 1, ""}});
+      _exit(db->persistent() ? 0 : 1);
+    }
+    children.push_back(pid);
+  }
+  for (pid_t pid : children) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  auto db = open();
+  for (int p = 0; p < 6; ++p) EXPECT_EQ(db->find("p" + std::to_string(p)), 1) << p;
+  EXPECT_FALSE(llvm::sys::fs::exists(path + ".damaged-2")) << "set aside once";
+}
+
+TEST(CostDbPath, FollowsTheCacheFolder) {
+  std::string home = std::getenv("HOME") ? std::getenv("HOME") : "";
+  std::string cache = std::getenv("XDG_CACHE_HOME") ? std::getenv("XDG_CACHE_HOME") : "";
+  setenv("HOME", "/h", 1);
+  setenv("XDG_CACHE_HOME", "/c", 1);
+  EXPECT_EQ(default_cost_db_path(), "/c/tangram/costs.db");
+  setenv("XDG_CACHE_HOME", "relative", 1);
+  EXPECT_EQ(default_cost_db_path(), "/h/.cache/tangram/costs.db");
+  unsetenv("HOME");
+  EXPECT_EQ(default_cost_db_path(), "");
+  if (!home.empty()) setenv("HOME", home.c_str(), 1);
+  cache.empty() ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+}
+
+TEST(CostDbPath, WithoutOneCostsAreKeptInMemory) {
+  auto db = CostDb::open("", {});
+  EXPECT_FALSE(db->persistent());
+  EXPECT_EQ(db->notes().size(), 1u);
+  db->store({{"x", 1, ""}});
+  EXPECT_EQ(db->find("x"), 1);
+}
+
+} // namespace
+} // namespace tg
