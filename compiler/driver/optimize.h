@@ -5,29 +5,22 @@
 #pragma once
 
 #include "compiler/driver/timing.h"
-#include "compiler/egraph/rule.h"
-#include "compiler/extract/cost.h"
-#include "compiler/ir/graph.h"
+#include "compiler/extract/extract.h"
+#include "compiler/search/saturate.h"
 
 #include <optional>
 
 namespace tg {
 
 enum class Search : uint8_t { None, Saturate, Random };
-enum class Extract : uint8_t { Greedy, Ilp };
 
 struct OptimizeOptions {
   Search search = Search::Saturate;
-  Extract extract = Extract::Ilp;
-  Numerics numerics = Numerics::Reassociates; // the least exact class of rules that may be used
-  size_t iterations = 15, multi_iterations = 1;
-  bool backoff = false;
-  std::string cycle_filter = "efficient", ilp_cycles = "none";
-  size_t budget = 64, depth = 16; // of Search::Random
-  double time_limit_s = 60;       // of exploration and of extraction, each
-  size_t node_limit = 50'000;
-  int64_t memory_limit_bytes = 0; // 0: none
-  uint64_t seed = 1;
+  /// Iterations, limits, cycle filter and numerics of exploration.
+  SaturateOptions explore;
+  size_t budget = 64, depth = 16; // of Search::Random: rollouts, and steps of each
+  /// Extractor, its limits, bound on weights.
+  ExtractOptions extract;
 };
 
 struct RuleCount {
@@ -51,12 +44,11 @@ struct OptimizeReport {
   /// What a person should know: a solver that failed, a source returned because it was faster, ...
   std::vector<std::string> notes;
 
-  /// With measured costs: medians of whole runs of the source and of the graph returned.
-  struct Measured {
-    double before_us = 0, after_us = 0;
-    bool source_returned = false;
-  };
-  std::optional<Measured> measured;
+  /// Whether the extractor proved that no graph of the e-graph costs less.
+  bool optimal = false;
+  /// With measured costs: whole runs of the source and of what was found, in turns.
+  std::optional<Comparison> comparison;
+  bool source_returned = false; // because of that comparison
 };
 
 struct Optimized {

@@ -16,10 +16,8 @@ struct Subcommand {
 };
 
 constexpr Subcommand kSubcommands[] = {
-    {"check", tg::cli::run_check},
-    {"devices", tg::cli::run_devices},
-    {"ops", tg::cli::run_ops},
-    {"errors", tg::cli::run_errors},
+    {"check", tg::cli::run_check},     {"opt", tg::cli::run_opt}, {"run", tg::cli::run_run},
+    {"devices", tg::cli::run_devices}, {"ops", tg::cli::run_ops}, {"errors", tg::cli::run_errors},
 };
 
 } // namespace

@@ -132,6 +132,11 @@ void add_search_options(CLI::App& app, Options& o) {
   app.add_option("--cost", o.cost, "analytic[:PROFILE], measured[:cpu], file:TABLE")
       ->capture_default_str();
   app.add_option("--cost-db", o.cost_db, "database of measured costs");
+  app.add_option("--save-costs", o.save_costs, "write the prices used as a table for file:TABLE");
+  app.add_option("--max-weight-growth", o.max_weight_growth,
+                 "most bytes of weights at run time, over those of the source")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
   app.add_option("--iterations", o.iterations, "saturate: iterations")
       ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
       ->capture_default_str();
@@ -278,6 +283,7 @@ std::optional<std::string> second_look(Options& o, const Raw& raw) {
   if (auto problem = check_cost(o.cost)) return problem;
   if (auto problem = split_pairs(raw.set, "--set", o.set)) return problem;
   if (auto problem = split_pairs(raw.inputs, "--input", o.inputs)) return problem;
+  if (o.json && o.out_file == "-") return "`--json` and `-o -` both want standard output";
   bool one_file =
       o.command == "opt" || o.command == "run" || (o.command == "fmt" && !o.out_file.empty());
   if (one_file && o.files.size() > 1)

@@ -24,6 +24,8 @@ struct Options {
   std::string extract = "ilp";     // greedy | ilp
   std::string cost = "analytic";   // analytic[:PROFILE] | measured[:cpu] | file:TABLE
   std::string cost_db;             // "" = the user's cache folder
+  std::string save_costs;          // --save-costs: the prices used, as a table for file:TABLE
+  double max_weight_growth = 4;
   int64_t iterations = 15, multi_iterations = 1;
   int64_t budget = 64, depth = 16; // of --search random
   std::string cycle_filter = "efficient", ilp_cycles = "none";

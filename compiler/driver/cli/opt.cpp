@@ -1,0 +1,108 @@
+// `tg opt`: optimises a model, says what happened, writes the result as a .tg file.
+#include "compiler/driver/cli/pipeline.h"
+#include "compiler/driver/cli/table.h"
+#include "compiler/ir/to_text.h"
+
+#include <cmath>
+
+namespace tg::cli {
+namespace {
+
+void write_rules_applied(llvm::json::OStream& json, const OptimizeReport& report) {
+  json.attributeObject("rules_applied", [&] {
+    for (const RuleCount& rule : report.rules_applied)
+      json.attribute(rule.rule, static_cast<int64_t>(rule.count));
+  });
+}
+
+void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool color) {
+  Table table(
+      {{""}, {"before", Align::Right}, {"after", Align::Right}, {"gain", Align::Right}, {""}});
+  table.add({"operators", count_text(report.nodes_before), count_text(report.nodes_after), "", ""});
+  table.add({"cost", duration_text(report.cost_before_us), duration_text(report.cost_after_us),
+             ratio_text(report.cost_before_us / report.cost_after_us), report.cost_model});
+  if (const auto& runs = report.comparison)
+    table.add({"whole run", duration_text(runs->first.median_us),
+               duration_text(runs->second.median_us), ratio_text(runs->ratio),
+               report.source_returned ? "the source is returned" : "median, in turns"});
+  table.print(out, color, 2);
+}
+
+} // namespace
+
+void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
+  json.attribute("model", report.model);
+  json.attribute("search", report.search);
+  json.attribute("extract", report.extract);
+  json.attribute("cost_model", report.cost_model);
+  json.attribute("rules", static_cast<int64_t>(report.rules));
+  json.attribute("nodes_before", static_cast<int64_t>(report.nodes_before));
+  json.attribute("nodes_after", static_cast<int64_t>(report.nodes_after));
+  write_number(json, "cost_before_us", report.cost_before_us);
+  write_number(json, "cost_after_us", report.cost_after_us);
+  write_number(json, "lower_bound_us", report.lower_bound_us.value_or(std::nan("")));
+  json.attribute("optimal", report.optimal);
+  json.attribute("egraph_nodes", static_cast<int64_t>(report.egraph_nodes));
+  json.attribute("egraph_classes", static_cast<int64_t>(report.egraph_classes));
+  write_number(json, "explore_s", report.explore_s);
+  write_number(json, "extract_s", report.extract_s);
+  write_number(json, "total_s", report.total_s);
+  write_number(json, "peak_memory_mb", report.peak_memory_mb);
+  json.attribute("seed", static_cast<int64_t>(report.seed));
+  json.attribute("stopped_by", report.stopped_by);
+  write_rules_applied(json, report);
+  if (report.comparison) {
+    write_number(json, "median_before_us", report.comparison->first.median_us);
+    write_number(json, "median_after_us", report.comparison->second.median_us);
+    write_number(json, "speedup", report.source_returned ? 1.0 : report.comparison->ratio);
+    json.attribute("source_returned", report.source_returned);
+  }
+  json.attributeArray("notes", [&] {
+    for (const std::string& note : report.notes) json.value(note);
+  });
+}
+
+void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool color) {
+  out << report.model << "\n\n";
+  print_costs(out, report, color);
+  out << "\n  explored   " << count_text(report.egraph_nodes) << " e-nodes in "
+      << count_text(report.egraph_classes) << " classes with " << count_text(report.rules)
+      << " rules, in " << duration_text(report.explore_s * 1e6)
+      << "; stopped by: " << report.stopped_by << "\n";
+  out << "  extracted  " << report.extract << ", in " << duration_text(report.extract_s * 1e6);
+  if (report.lower_bound_us)
+    out << "; no graph here costs less than " << duration_text(*report.lower_bound_us);
+  out << "\n  total      in " << duration_text(report.total_s * 1e6) << ", "
+      << bytes_text(report.peak_memory_mb * 1024 * 1024) << " peak, seed " << report.seed << "\n";
+  for (const std::string& note : report.notes) out << "  note       " << note << "\n";
+  if (report.rules_applied.empty()) return;
+  out << "\n";
+  Table rules({{"rule"}, {"applied", Align::Right}});
+  for (const RuleCount& rule : report.rules_applied)
+    rules.add({rule.rule, "x" + std::to_string(rule.count)});
+  rules.print(out, color, 2);
+}
+
+int run_opt(Session& session) {
+  const Options& o = session.options;
+  std::optional<Graph> source = load(session);
+  if (!source) return session.fail();
+  std::optional<Optimized> result = optimize_model(session, *source);
+  if (!result) return session.fail();
+  // With `-o -` the model takes standard output, and the report makes room.
+  bool model_to_stdout = o.out_file == "-";
+  if (!o.out_file.empty())
+    if (auto written = write_text_file(session, o.out_file, to_text(result->graph)); !written)
+      return session.fail(written.error());
+  session.print_warnings();
+  if (o.json) {
+    llvm::json::OStream json(session.out, 2);
+    json.object([&] { write_report(json, result->report); });
+    session.out << "\n";
+  } else if (!o.quiet) {
+    print_report(model_to_stdout ? session.err : session.out, result->report, session.color);
+  }
+  return 0;
+}
+
+} // namespace tg::cli

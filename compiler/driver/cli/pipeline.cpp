@@ -1,0 +1,111 @@
+// Each step reports into the session's sink and hands its result on; options are translated here
+// and nowhere else.
+#include "compiler/driver/cli/pipeline.h"
+
+#include "compiler/driver/cost_model.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/extract/cost_table.h"
+
+#include <llvm/ADT/StringSwitch.h>
+
+#include <cmath>
+
+namespace tg::cli {
+
+std::optional<Graph> load(Session& session) {
+  const Options& o = session.options;
+  return load_model(session.sources, o.files.front(), {o.model, o.set}, session.sink);
+}
+
+PrepareOptions prepare_options(const Options& o) {
+  PrepareOptions options;
+  options.backend = o.backend;
+  options.threads = static_cast<int>(o.threads);
+  options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
+  options.seed = o.seed;
+  return options;
+}
+
+OptimizeOptions optimize_options(const Options& o) {
+  OptimizeOptions options;
+  options.search = llvm::StringSwitch<Search>(o.search)
+                       .Case("none", Search::None)
+                       .Case("random", Search::Random)
+                       .Default(Search::Saturate);
+  options.budget = static_cast<size_t>(o.budget);
+  options.depth = static_cast<size_t>(o.depth);
+  SaturateOptions& explore = options.explore;
+  explore.iterations = static_cast<int>(o.iterations);
+  explore.multi_iterations = static_cast<int>(o.multi_iterations);
+  explore.node_limit = static_cast<size_t>(o.node_limit);
+  explore.time_limit_s = o.time_limit_s;
+  explore.memory_limit_mb = static_cast<size_t>(memory_limit_bytes(o.memory_limit_mb) >> 20);
+  explore.cycle_filter = llvm::StringSwitch<CycleFilter>(o.cycle_filter)
+                             .Case("vanilla", CycleFilter::Vanilla)
+                             .Case("none", CycleFilter::None)
+                             .Default(CycleFilter::Efficient);
+  explore.numerics = llvm::StringSwitch<Numerics>(o.numerics)
+                         .Case("exact", Numerics::Exact)
+                         .Case("all", Numerics::Risky)
+                         .Default(Numerics::Reassociates);
+  explore.seed = o.seed;
+  explore.compatible = o.backoff;
+  ExtractOptions& extract = options.extract;
+  extract.extractor = o.extract == "greedy" ? Extractor::Greedy : Extractor::Ilp;
+  extract.max_weight_growth = o.max_weight_growth;
+  extract.ilp.time_limit_s = o.time_limit_s;
+  extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb));
+  extract.ilp.cycles = llvm::StringSwitch<IlpCycles>(o.ilp_cycles)
+                           .Case("real", IlpCycles::Real)
+                           .Case("int", IlpCycles::Int)
+                           .Default(IlpCycles::None);
+  return options;
+}
+
+namespace {
+
+Result<Optimized> optimize_with(const Options& o, const Graph& source, llvm::ArrayRef<Rule> rules,
+                                std::vector<std::string>& warnings) {
+  CostModelOptions cost_options{o.cost, o.cost_db, static_cast<int>(o.threads)};
+  TG_TRY(std::unique_ptr<CostModel> costs, make_cost_model(cost_options));
+  RecordingCost recorder(*costs);
+  BackendFinalists finalists(prepare_options(o));
+  bool measured = is_measured(o.cost);
+  TG_TRY(Optimized result,
+         optimize(source, rules, recorder, optimize_options(o), measured ? &finalists : nullptr));
+  if (!o.save_costs.empty()) TG_CHECK(save_cost_table(recorder.table(), o.save_costs));
+  warnings = cost_model_notes(*costs);
+  return result;
+}
+
+} // namespace
+
+std::optional<Optimized> optimize_model(Session& session, const Graph& source) {
+  const Options& o = session.options;
+  std::optional<std::vector<Rule>> rules =
+      load_rules(session.sources, library(), o.rules, session.sink);
+  if (!rules) return std::nullopt;
+  std::vector<std::string> notes;
+  Result<Optimized> result = optimize_with(o, source, *rules, notes);
+  if (!result) {
+    session.sink.report(result.error());
+    return std::nullopt;
+  }
+  llvm::append_range(result->report.notes, notes);
+  return std::move(*result);
+}
+
+void write_number(llvm::json::OStream& json, llvm::StringRef name, double value) {
+  if (std::isfinite(value))
+    json.attribute(name, value);
+  else
+    json.attribute(name, nullptr);
+}
+
+std::string difference_text(double difference) {
+  if (difference == 0) return "0";
+  if (!std::isfinite(difference)) return "not finite";
+  return llvm::formatv("{0:e1}", difference);
+}
+
+} // namespace tg::cli

@@ -1,0 +1,27 @@
+// From options to results, for the subcommands that load, optimise and run; and the parts of
+// reports that several of them print.
+#pragma once
+
+#include "compiler/driver/cli/session.h"
+#include "compiler/driver/model.h"
+#include "compiler/driver/optimize.h"
+#include "compiler/driver/prepare.h"
+
+namespace tg::cli {
+
+// Each leaves what went wrong in the session's sink and then returns nullopt.
+std::optional<Graph> load(Session& session);
+std::optional<Optimized> optimize_model(Session& session, const Graph& source);
+
+PrepareOptions prepare_options(const Options& options);
+OptimizeOptions optimize_options(const Options& options);
+
+/// A JSON number; null for what JSON cannot say (infinity, NaN).
+void write_number(llvm::json::OStream& json, llvm::StringRef name, double value);
+/// The fields of `tg opt --json`.
+void write_report(llvm::json::OStream& json, const OptimizeReport& report);
+void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool color);
+/// "3.1e-07"
+std::string difference_text(double difference);
+
+} // namespace tg::cli

@@ -1,0 +1,273 @@
+// `tg run`: a model on a backend, with random or given inputs: what comes out, how long it takes,
+// and on request whether the reference backend agrees.
+#include "compiler/driver/cli/pipeline.h"
+#include "compiler/driver/cli/table.h"
+#include "compiler/driver/prepare.h"
+#include "runtime/npy.h"
+#include "runtime/random.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/Path.h>
+
+#include <cmath>
+
+namespace tg::cli {
+namespace {
+
+/// Outputs of the reference backend and of this one differ by more than this: an error (cli.md).
+constexpr double kTolerance = 1e-4;
+
+struct Output {
+  std::string name;
+  Tensor tensor;
+  TensorSummary summary;
+  std::optional<double> max_rel_diff; // against ref, with --check
+};
+
+struct RunReport {
+  std::string model, backend, device;
+  int threads = 1;
+  Timing timing;
+  double sum_of_ops_us = 0;
+  MemoryUse memory;
+  std::vector<StepInfo> steps;
+  std::vector<Output> outputs;
+  std::optional<OptimizeReport> optimized;
+};
+
+/// Random tensors from the seed, but those that --input gives. Errors: `bad_input_value` for a name
+/// that the model does not have, and those of reading.
+Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan) {
+  TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, o.seed));
+  std::vector<llvm::StringRef> names;
+  for (PlanValueId id : plan.inputs) names.push_back(plan.values[id].name);
+  for (const auto& [name, path] : o.inputs) {
+    auto found = llvm::find(names, name);
+    if (found == names.end()) {
+      llvm::StringRef near = near_miss(name, names);
+      Diagnostic d = error(Code::bad_input_value, "`{0}` has no input `{1}`", plan.model, name);
+      d.help = near.empty() ? "its inputs: " + llvm::join(names, ", ")
+                            : llvm::formatv("did you mean `{0}`?", near).str();
+      return d;
+    }
+    TG_TRY(inputs[static_cast<size_t>(found - names.begin())], read_npy(path));
+  }
+  return inputs;
+}
+
+/// Sum of the medians of the steps, from runs of their own: profiling costs a little.
+Result<double> profile_steps(Executable& executable, const TimingOptions& timing) {
+  executable.profile(true);
+  TG_TRY(Timing ignored, time_runs(executable, timing));
+  (void)ignored;
+  double sum = 0;
+  for (const StepInfo& step : executable.steps()) sum += step.measured_us;
+  return sum;
+}
+
+/// `inputs` gets what the model ran on.
+Result<RunReport> run_on_backend(const Options& o, const Graph& graph,
+                                 std::vector<Tensor>& inputs) {
+  TG_TRY(Prepared prepared, prepare(graph, prepare_options(o)));
+  TG_TRY(inputs, read_inputs(o, prepared.plan));
+  Executable& executable = *prepared.executable;
+  TG_CHECK(executable.bind_inputs(inputs));
+  RunReport report;
+  report.model = graph.name();
+  report.backend = prepared.backend->name();
+  report.device = prepared.backend->description();
+  report.threads = prepared.threads;
+  TimingOptions timing;
+  timing.runs = static_cast<size_t>(o.runs);
+  // The reference backend is for its results; once is enough unless asked for more.
+  if (o.backend == "ref" && o.runs == 0) timing = {.runs = 1, .warmup = 0};
+  TG_TRY(report.timing, time_runs(executable, timing));
+  if (o.verbose || o.json) {
+    TG_TRY(report.sum_of_ops_us, profile_steps(executable, timing));
+  }
+  report.steps = executable.steps();
+  report.memory = executable.memory();
+  TG_TRY(std::vector<Tensor> tensors, executable.outputs());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    TensorSummary summary = summarise(tensors[i]);
+    report.outputs.push_back(
+        {prepared.plan.outputs[i].name, std::move(tensors[i]), summary, std::nullopt});
+  }
+  return report;
+}
+
+/// Fills in max_rel_diff, against the source graph on the reference backend.
+Result<void> compare_with_ref(const Options& o, const Graph& source, llvm::ArrayRef<Tensor> inputs,
+                              RunReport& report) {
+  PrepareOptions options = prepare_options(o);
+  options.backend = "ref";
+  TG_TRY(Prepared reference, prepare(source, options));
+  TG_TRY(std::vector<Tensor> expected, reference.executable->run(inputs));
+  for (size_t i = 0; i < expected.size(); ++i)
+    report.outputs[i].max_rel_diff = max_rel_diff(report.outputs[i].tensor, expected[i]);
+  return {};
+}
+
+Result<void> write_outputs(const Options& o, const RunReport& report) {
+  if (std::error_code code = llvm::sys::fs::create_directories(o.output))
+    return error(Code::cannot_write, "cannot create the folder `{0}`: {1}", o.output,
+                 code.message());
+  for (const Output& output : report.outputs) {
+    llvm::SmallString<128> path(o.output);
+    llvm::sys::path::append(path, output.name + ".npy");
+    TG_CHECK(write_npy(path, output.tensor));
+  }
+  return {};
+}
+
+void print_outputs(llvm::raw_ostream& out, const RunReport& report, bool color) {
+  bool checked = !report.outputs.empty() && report.outputs[0].max_rel_diff;
+  std::vector<Table::Column> columns = {{"output"},
+                                        {"type"},
+                                        {"mean", Align::Right},
+                                        {"std", Align::Right},
+                                        {"checksum", Align::Right}};
+  if (checked) columns.push_back({"against ref", Align::Right});
+  Table table(columns);
+  for (const Output& output : report.outputs) {
+    std::vector<std::string> cells = {output.name, output.tensor.type().text(),
+                                      llvm::formatv("{0:f6}", output.summary.mean),
+                                      llvm::formatv("{0:f6}", output.summary.std),
+                                      llvm::utohexstr(output.summary.checksum, true)};
+    if (checked) cells.push_back(difference_text(*output.max_rel_diff));
+    table.add(cells);
+  }
+  table.print(out, color, 2);
+}
+
+void print_steps(llvm::raw_ostream& out, const RunReport& report, bool color) {
+  Table table({{"step"}, {"result"}, {"implementation"}, {"time", Align::Right}});
+  for (const StepInfo& step : report.steps)
+    table.add({step.name, step.result, step.implementation, duration_text(step.measured_us)});
+  table.print(out, color, 2);
+}
+
+void print_run(Session& session, const RunReport& report) {
+  llvm::raw_ostream& out = session.out;
+  if (report.optimized) {
+    print_report(out, *report.optimized, session.color);
+    out << "\n";
+  }
+  out << report.model << " on " << report.backend << ", " << report.threads
+      << (report.threads == 1 ? " thread\n\n" : " threads\n\n");
+  print_outputs(out, report, session.color);
+  out << "\n  median " << duration_text(report.timing.median_us) << " (p10 "
+      << duration_text(report.timing.p10_us) << ", p90 " << duration_text(report.timing.p90_us)
+      << ") of " << report.timing.runs << (report.timing.runs == 1 ? " run" : " runs") << "; "
+      << bytes_text(static_cast<double>(report.memory.total())) << " of memory\n";
+  if (!session.options.verbose) return;
+  out << "  device " << report.device << "; sum of the steps "
+      << duration_text(report.sum_of_ops_us) << "\n\n";
+  print_steps(out, report, session.color);
+}
+
+void write_outputs_json(llvm::json::OStream& json, const RunReport& report) {
+  json.attributeArray("outputs", [&] {
+    for (const Output& output : report.outputs)
+      json.object([&] {
+        json.attribute("name", output.name);
+        json.attributeArray("shape", [&] {
+          for (int64_t size : output.tensor.type().shape) json.value(size);
+        });
+        json.attribute("dtype", dtype_name(output.tensor.type().dtype));
+        write_number(json, "mean", output.summary.mean);
+        write_number(json, "std", output.summary.std);
+        json.attribute("checksum", llvm::utohexstr(output.summary.checksum, true));
+        json.attribute("finite", output.summary.finite);
+        if (output.max_rel_diff) write_number(json, "max_rel_diff", *output.max_rel_diff);
+      });
+  });
+}
+
+void write_steps_json(llvm::json::OStream& json, const RunReport& report) {
+  json.attributeArray("steps", [&] {
+    for (const StepInfo& step : report.steps)
+      json.object([&] {
+        json.attribute("name", step.name);
+        json.attribute("result", step.result);
+        json.attribute("implementation", step.implementation);
+        write_number(json, "us", step.measured_us);
+        write_number(json, "flops", step.flops);
+        write_number(json, "bytes", step.bytes);
+      });
+  });
+}
+
+void print_run_json(Session& session, const RunReport& report) {
+  llvm::json::OStream json(session.out, 2);
+  json.object([&] {
+    json.attribute("model", report.model);
+    json.attribute("backend", report.backend);
+    json.attribute("device", report.device);
+    json.attribute("threads", report.threads);
+    json.attribute("runs", static_cast<int64_t>(report.timing.runs));
+    write_number(json, "median_us", report.timing.median_us);
+    write_number(json, "p10_us", report.timing.p10_us);
+    write_number(json, "p90_us", report.timing.p90_us);
+    write_number(json, "sum_of_ops_us", report.sum_of_ops_us);
+    write_number(json, "memory_mb", static_cast<double>(report.memory.total()) / (1 << 20));
+    write_outputs_json(json, report);
+    if (session.options.verbose) write_steps_json(json, report);
+    if (report.optimized)
+      json.attributeObject("opt", [&] { write_report(json, *report.optimized); });
+  });
+  session.out << "\n";
+}
+
+/// What is wrong with the outputs: not finite (a warning, or an error with --check), or not what
+/// the reference backend says.
+void judge_outputs(Session& session, const RunReport& report) {
+  for (const Output& output : report.outputs) {
+    if (!output.summary.finite) {
+      Diagnostic d = error(Code::not_finite, "the output `{0}` holds NaN or infinity", output.name);
+      if (!session.options.check) d.severity = Severity::Warning;
+      session.sink.report(std::move(d));
+    } else if (output.max_rel_diff && !(*output.max_rel_diff <= kTolerance)) {
+      session.sink.report(error(
+          Code::outputs_differ, "the output `{0}` differs from the reference by {1}, over {2}",
+          output.name, difference_text(*output.max_rel_diff), difference_text(kTolerance)));
+    }
+  }
+}
+
+Result<RunReport> run_model(Session& session, const Graph& source,
+                            std::optional<Optimized> optimized) {
+  const Options& o = session.options;
+  std::vector<Tensor> inputs;
+  TG_TRY(RunReport report, run_on_backend(o, optimized ? optimized->graph : source, inputs));
+  if (optimized) report.optimized = std::move(optimized->report);
+  if (o.check) TG_CHECK(compare_with_ref(o, source, inputs, report));
+  if (!o.output.empty()) TG_CHECK(write_outputs(o, report));
+  return report;
+}
+
+} // namespace
+
+int run_run(Session& session) {
+  const Options& o = session.options;
+  std::optional<Graph> source = load(session);
+  if (!source) return session.fail();
+  std::optional<Optimized> optimized;
+  if (o.optimize) {
+    optimized = optimize_model(session, *source);
+    if (!optimized) return session.fail();
+  }
+  Result<RunReport> report = run_model(session, *source, std::move(optimized));
+  if (!report) return session.fail(report.error());
+  judge_outputs(session, *report);
+  if (o.json && !session.sink.failed())
+    print_run_json(session, *report);
+  else if (!o.quiet && !o.json)
+    print_run(session, *report);
+  if (session.sink.failed()) return session.fail();
+  session.print_warnings();
+  return 0;
+}
+
+} // namespace tg::cli

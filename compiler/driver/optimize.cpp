@@ -1,0 +1,146 @@
+// Explore, extract, and hold the result against the source: by price always, by the clock where
+// prices are measured.
+#include "compiler/driver/optimize.h"
+
+#include "compiler/ir/graph_equal.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include <sys/resource.h>
+
+namespace tg {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// The most memory that this process has held so far.
+double peak_memory_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+const char* search_name(Search search) {
+  switch (search) {
+  case Search::None: return "none";
+  case Search::Saturate: return "saturate";
+  case Search::Random: return "random";
+  }
+  return "";
+}
+
+std::vector<RuleCount> named_counts(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef<Rule> rules) {
+  std::vector<RuleCount> counts;
+  for (const RuleUse& use : uses)
+    if (use.rule < rules.size() && use.count > 0)
+      counts.push_back({rules[use.rule].name, use.count});
+  std::sort(counts.begin(), counts.end(), [](const RuleCount& a, const RuleCount& b) {
+    return a.count != b.count ? a.count > b.count : a.rule < b.rule;
+  });
+  return counts;
+}
+
+void note_exploration(const SaturateReport& explored, OptimizeReport& report) {
+  report.egraph_nodes = explored.nodes;
+  report.egraph_classes = explored.classes;
+  report.explore_s = explored.seconds;
+  report.stopped_by = stop_reason_text(explored.stop).str();
+}
+
+void note_extraction(const ExtractedGraph& extracted, llvm::ArrayRef<Rule> rules,
+                     OptimizeReport& report) {
+  report.extract_s = extracted.seconds;
+  report.cost_after_us = extracted.cost_us;
+  if (extracted.lower_bound_us > 0) report.lower_bound_us = extracted.lower_bound_us;
+  report.optimal = extracted.optimal;
+  report.rules_applied = named_counts(extracted.rules_used, rules);
+  if (!extracted.note.empty()) report.notes.push_back(extracted.note);
+}
+
+/// The source is the answer; why, for a person.
+Optimized keep_source(const Graph& source, OptimizeReport report, std::string why) {
+  report.cost_after_us = report.cost_before_us;
+  report.nodes_after = report.nodes_before;
+  report.rules_applied.clear();
+  if (!why.empty()) report.notes.push_back(std::move(why));
+  return {source, std::move(report)};
+}
+
+/// Runs both. The new graph has to be faster beyond the noise.
+Result<Optimized> judge_by_clock(const Graph& source, Optimized optimized,
+                                 FinalistRunner& finalists) {
+  TG_TRY(Comparison comparison, finalists.compare(source, optimized.graph));
+  optimized.report.comparison = comparison;
+  if (comparison.second_faster()) return optimized;
+  optimized.report.source_returned = true;
+  std::string why = llvm::formatv(
+      "as measured, the new graph is {0} ({1:f2}x): the source is returned",
+      comparison.second_slower() ? "slower" : "not faster beyond the noise", comparison.ratio);
+  OptimizeReport report = std::move(optimized.report);
+  return keep_source(source, std::move(report), std::move(why));
+}
+
+/// Grows the e-graph as the options say.
+void explore(EGraph& egraph, llvm::ArrayRef<Rule> rules, const OptimizeOptions& options,
+             OptimizeReport& report) {
+  if (options.search == Search::None) {
+    report.egraph_nodes = egraph.node_count();
+    report.egraph_classes = egraph.class_count();
+    report.stopped_by = "no search";
+    return;
+  }
+  note_exploration(saturate(egraph, rules, options.explore), report);
+}
+
+} // namespace
+
+Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
+                           const OptimizeOptions& options, FinalistRunner* finalists) {
+  Clock::time_point start = Clock::now();
+  OptimizeReport report;
+  report.model = source.name();
+  report.search = search_name(options.search);
+  report.extract = options.extract.extractor == Extractor::Ilp ? "ilp" : "greedy";
+  report.cost_model = costs.name();
+  report.seed = options.explore.seed;
+  report.rules = static_cast<size_t>(llvm::count_if(
+      rules, [&](const Rule& rule) { return rule.numerics <= options.explore.numerics; }));
+  report.nodes_before = report.nodes_after = source.op_count();
+  PriceCache prices(source.symbols(), costs);
+  report.cost_before_us = price_graph(source, prices);
+
+  EGraph egraph = EGraph::from_graph(source);
+  explore(egraph, rules, options, report);
+  TG_TRY(ExtractedGraph extracted, extract(egraph, source, prices, options.extract));
+  note_extraction(extracted, rules, report);
+#ifdef TG_VERIFY
+  if (std::string fault = verify(extracted.graph); !fault.empty())
+    return error(Code::internal, "the optimised graph of `{0}` is not well formed: {1}",
+                 source.name(), fault);
+#endif
+  report.nodes_after = extracted.graph.op_count();
+
+  bool changed = !difference(source, extracted.graph).empty();
+  bool worse = extracted.cost_us > report.cost_before_us;
+  Optimized result = !changed || worse
+                         ? keep_source(source, std::move(report),
+                                       worse ? "nothing found costs less than the source" : "")
+                         : Optimized{std::move(extracted.graph), std::move(report)};
+  if (finalists && changed && !worse) {
+    Result<Optimized> judged = judge_by_clock(source, std::move(result), *finalists);
+    if (!judged) return judged.error();
+    result = std::move(*judged);
+  }
+  result.report.total_s = seconds_since(start);
+  result.report.peak_memory_mb = peak_memory_mb();
+  return result;
+}
+
+} // namespace tg

@@ -1,0 +1,61 @@
+// Plan, compile, bind: the order in which a graph meets a backend.
+#include "compiler/driver/prepare.h"
+
+#include "compiler/driver/devices.h"
+#include "compiler/emit/plan_from_graph.h"
+#include "runtime/random.h"
+#include "runtime/ref/backend.h"
+
+#ifdef TG_HAVE_ONEDNN
+#include "runtime/onednn/backend.h"
+#endif
+
+namespace tg {
+
+Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name) {
+  if (name == "ref") return make_ref_backend();
+#ifdef TG_HAVE_ONEDNN
+  if (name == "cpu") return make_cpu_backend();
+  return error(Code::no_backend, "no backend `{0}` in this build, which has ref and cpu", name);
+#else
+  return error(Code::no_backend, "no backend `{0}` in this build, which has ref alone", name);
+#endif
+}
+
+int64_t memory_limit_bytes(int64_t limit_mb) {
+  return limit_mb > 0 ? limit_mb << 20 : physical_memory_bytes() / 5 * 4;
+}
+
+Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options) {
+  Prepared prepared;
+  TG_TRY(prepared.backend, make_backend(options.backend));
+  prepared.plan = plan_from_graph(graph);
+#ifdef TG_VERIFY
+  if (std::string fault = verify(prepared.plan); !fault.empty())
+    return error(Code::internal, "the plan of `{0}` is not well formed: {1}", graph.name(), fault);
+#endif
+  prepared.threads = options.threads > 0 ? options.threads : available_cores();
+  CompileOptions compile;
+  compile.threads = prepared.threads;
+  compile.memory_limit_bytes =
+      options.memory_limit_bytes > 0 ? options.memory_limit_bytes : memory_limit_bytes(0);
+  compile.seed = options.seed;
+  compile.weights = options.weights;
+  TG_TRY(prepared.executable, prepared.backend->compile(prepared.plan, compile));
+  return prepared;
+}
+
+Result<Prepared> prepare_with_inputs(const Graph& graph, const PrepareOptions& options) {
+  TG_TRY(Prepared prepared, prepare(graph, options));
+  TG_TRY(std::vector<Tensor> inputs, random_inputs(prepared.plan, options.seed));
+  TG_CHECK(prepared.executable->bind_inputs(inputs));
+  return prepared;
+}
+
+Result<Comparison> BackendFinalists::compare(const Graph& first, const Graph& second) {
+  TG_TRY(Prepared one, prepare_with_inputs(first, options_));
+  TG_TRY(Prepared two, prepare_with_inputs(second, options_));
+  return time_in_turns(*one.executable, *two.executable, timing_);
+}
+
+} // namespace tg

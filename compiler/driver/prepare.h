@@ -1,0 +1,49 @@
+// From a graph to a program in memory: a backend by name, the plan, everything placed and loaded.
+// And the FinalistRunner that times whole graphs on a backend.
+#pragma once
+
+#include "compiler/driver/optimize.h"
+#include "runtime/backend.h"
+
+namespace tg {
+
+struct PrepareOptions {
+  std::string backend = "cpu";
+  int threads = 0;                // 0: one for each core
+  int64_t memory_limit_bytes = 0; // 0: 80% of the machine's memory
+  uint64_t seed = 1;
+  WeightSource weights;
+};
+
+/// `ref`, `cpu`. Errors: `no_backend` names those of this build.
+Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name);
+
+/// The bytes that a limit given in MiB means; 0 MiB: 80% of the machine's memory.
+int64_t memory_limit_bytes(int64_t limit_mb);
+
+struct Prepared {
+  std::unique_ptr<Backend> backend;
+  Plan plan;
+  std::unique_ptr<Executable> executable;
+  int threads = 1;
+};
+
+/// Errors: `no_backend`, `memory_limit`, `no_kernel`, `device`, and those of the weight source.
+Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options);
+
+/// The same, with random inputs from the seed bound.
+Result<Prepared> prepare_with_inputs(const Graph& graph, const PrepareOptions& options);
+
+/// Compares graphs on a backend, in turns, on equal random weights and inputs.
+class BackendFinalists : public FinalistRunner {
+public:
+  explicit BackendFinalists(PrepareOptions options, TimingOptions timing = {.seconds = 1.5})
+      : options_(std::move(options)), timing_(timing) {}
+  Result<Comparison> compare(const Graph& first, const Graph& second) override;
+
+private:
+  PrepareOptions options_;
+  TimingOptions timing_;
+};
+
+} // namespace tg
