@@ -15,10 +15,19 @@ struct Subcommand {
   int (*run)(Session&);
 };
 
+// One a line.
+// clang-format off
 constexpr Subcommand kSubcommands[] = {
-    {"check", tg::cli::run_check},     {"opt", tg::cli::run_opt}, {"run", tg::cli::run_run},
-    {"devices", tg::cli::run_devices}, {"ops", tg::cli::run_ops}, {"errors", tg::cli::run_errors},
+    {"check", tg::cli::run_check},
+    {"fmt", tg::cli::run_fmt},
+    {"opt", tg::cli::run_opt},
+    {"run", tg::cli::run_run},
+    {"rules list", tg::cli::run_rules_list},
+    {"devices", tg::cli::run_devices},
+    {"ops", tg::cli::run_ops},
+    {"errors", tg::cli::run_errors},
 };
+// clang-format on
 
 } // namespace
 

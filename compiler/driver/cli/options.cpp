@@ -221,7 +221,7 @@ void add_rules(CLI::App& tg, Options& o) {
   CLI::App& rules = *tg.add_subcommand("rules", "the rewrite rules");
   rules.require_subcommand(1);
   CLI::App& list = *rules.add_subcommand("list", "list them");
-  list.add_option("FILE", o.files, "rule files; default: all built in");
+  list.add_option("FILE", o.files, "rule files, rule sets or rules; default: all built in");
   add_output_options(list, o);
 }
 
