@@ -152,8 +152,9 @@ private:
   FileId read_relative(llvm::StringRef name, const ast::Decl& use) {
     Result<FileId> file = load_file(*program_.sources, name);
     if (file) return *file;
-    sink_.report(error(Code::unknown_module, use.path_span, "cannot use `{0}`: {1}", name,
-                       file.error().message));
+    sink_.report(error(Code::unknown_module, use.path_span, "unknown module `{0}`",
+                       program_.sources->text(use.path_span))
+                     .mark(file.error().message));
     return {};
   }
 

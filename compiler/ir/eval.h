@@ -184,6 +184,7 @@ private:
   std::string written(const Frame& frame, ast::ExprId expr) const;
   std::string describe(const Val& val) const;
   void note_chain(const Frame& frame, Diagnostic& d) const;
+  std::string call_text(const Frame& frame, FileId from) const;
   Val limit(const Frame& frame, Span span, std::string what);
 
   const TensorType& type(NodeId node) const { return graph_.type(node); }
@@ -195,8 +196,12 @@ private:
   uint32_t eval_depth_ = 0, call_depth_ = 0;
   uint64_t steps_ = 0;
   bool stopped_ = false; // a limit was hit: everything is Poison from here on
-  std::set<std::tuple<uint16_t, uint32_t, uint32_t>> reported_;   // code, file, offset
-  llvm::StringMap<Span> weights_;                                 // by path
+  std::set<std::tuple<uint16_t, uint32_t, uint32_t>> reported_; // code, file, offset
+  struct Declared {
+    Span span;
+    std::string chain; // how it came about: "in layer(), called from m at line 8"
+  };
+  llvm::StringMap<Declared> weights_;                             // by path
   std::map<std::pair<uint32_t, uint32_t>, std::string> segments_; // (module, call): path segment
   std::set<std::pair<uint32_t, uint32_t>> segmented_;             // (module, function) done
 };

@@ -386,10 +386,11 @@ bool Evaluator::result_matches(Frame& frame, const ast::ResultType& want, Val& v
     declared.shape.push_back(size);
   }
   if (declared == got) return true;
-  std::string which = want.name.present() ? llvm::formatv("`{0}` of ", want.name.text).str() : "";
+  std::string which = want.name.present() ? llvm::formatv("`{0}` ", want.name.text).str() : "";
   llvm::StringRef text = program_.sources->text(written.span);
-  std::string also = declared.text() == text ? "" : llvm::formatv(" = {0}", declared.text()).str();
-  report(frame, error(Code::result_mismatch, at, "the result {0}`{1}` is {2}, declared as {3}",
+  std::string also =
+      declared.text() == text ? "" : llvm::formatv(", as {0}", declared.text()).str();
+  report(frame, error(Code::result_mismatch, at, "the result {0}of `{1}` is {2}, declared as {3}",
                       which, frame.decl.name.text, got.text(), declared.text())
                     .mark("this is " + got.text())
                     .at(written.span, "declared here" + also));

@@ -476,14 +476,20 @@ void Evaluator::weight(Frame& frame, const ast::Stmt& s) {
   std::string init = weight_init(frame, s);
   TensorType type;
   Val val;
-  auto [it, fresh] = weights_.try_emplace(path, name.span);
-  if (!fresh)
-    report(frame, error(Code::duplicate_weight, name.span, "two weights have the path `{0}`", path)
-                      .mark("this one")
-                      .at(it->second, "and this one")
-                      .suggest("name one of the calls: f(…) as name"));
-  else if (tensor_type(frame, s.type, type))
+  auto [it, fresh] = weights_.try_emplace(path, Declared{name.span, ""});
+  if (fresh && frame.caller) it->second.chain = call_text(frame, name.span.file);
+  if (!fresh) {
+    Diagnostic d =
+        error(Code::duplicate_weight, name.span, "two weights have the path `{0}`", path);
+    bool same_place = it->second.span == name.span;
+    d.label = same_place ? "both are made here" : "this one";
+    if (!same_place) d.labels.push_back({it->second.span, "and this one"});
+    if (!it->second.chain.empty()) d.notes.push_back("the first " + it->second.chain);
+    d.help = "calls are told apart by name: f(…) as name";
+    report(frame, std::move(d));
+  } else if (tensor_type(frame, s.type, type)) {
     val = Val::of(graph_.weight(path, type, init));
+  }
   frame.bind(name.text, std::move(val), Bound::Weight, name.span);
 }
 

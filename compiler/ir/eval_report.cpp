@@ -82,7 +82,8 @@ Val Evaluator::report(const Frame& frame, Diagnostic d) {
 
 Val Evaluator::limit(const Frame& frame, Span span, std::string what) {
   report(frame, error(Code::endless_recursion, span, "{0}", what)
-                    .suggest("recursion must end by an `if` on compile-time values"));
+                    .suggest("calls and loops are unfolded at compile time and must end there: "
+                             "recursion by an `if`, loops by a short range"));
   stopped_ = true;
   return {};
 }
@@ -166,13 +167,17 @@ void Evaluator::note_values(const Frame& frame, ast::ExprId condition, Diagnosti
   if (!text.empty()) d.notes.push_back(std::move(text));
 }
 
+/// "in cell(width = 256), called from rnn at line 23"
+std::string Evaluator::call_text(const Frame& frame, FileId from) const {
+  return llvm::formatv("in {0}({1}), called from {2} at {3}", frame.decl.name.text, frame.arguments,
+                       frame.caller->decl.name.text, place(frame.call_site, from));
+}
+
 void Evaluator::note_chain(const Frame& frame, Diagnostic& d) const {
   size_t shown = 0;
   const Frame* f = &frame;
   for (; f->caller && shown < kMaxChain; f = f->caller, ++shown)
-    d.notes.push_back(llvm::formatv("in {0}({1}), called from {2} at {3}", f->decl.name.text,
-                                    f->arguments, f->caller->decl.name.text,
-                                    place(f->call_site, d.span.file)));
+    d.notes.push_back(call_text(*f, d.span.file));
   size_t more = 0;
   for (; f->caller; f = f->caller) ++more;
   if (more) d.notes.push_back(llvm::formatv("… and {0} more calls", more));
