@@ -1,0 +1,67 @@
+#include "runtime/onednn/backend.h"
+
+#include "runtime/onednn/executable.h"
+#include "runtime/onednn/simd.h"
+
+#include <dnnl_version.h>
+
+#include <cstdio>
+
+namespace tg {
+
+namespace {
+
+const char* isa_name(dnnl_cpu_isa_t isa) {
+  switch (isa) {
+  case dnnl_cpu_isa_sse41: return "sse41";
+  case dnnl_cpu_isa_avx: return "avx";
+  case dnnl_cpu_isa_avx2: return "avx2";
+  case dnnl_cpu_isa_avx2_vnni: return "avx2_vnni";
+  case dnnl_cpu_isa_avx512_core: return "avx512_core";
+  case dnnl_cpu_isa_avx512_core_vnni: return "avx512_core_vnni";
+  case dnnl_cpu_isa_avx512_core_bf16: return "avx512_core_bf16";
+  case dnnl_cpu_isa_avx512_core_amx: return "avx512_core_amx";
+  default: return "isa?";
+  }
+}
+
+/// The processor's name for itself; "cpu" where the system does not say.
+std::string processor() {
+  std::string name = "cpu";
+  std::FILE* file = std::fopen("/proc/cpuinfo", "r");
+  if (!file) return name;
+  char line[512];
+  while (std::fgets(line, sizeof line, file)) {
+    auto [key, value] = llvm::StringRef(line).split(':');
+    if (key.trim() != "model name") continue;
+    name = value.trim().str();
+    break;
+  }
+  std::fclose(file);
+  return name;
+}
+
+class CpuBackend final : public Backend {
+public:
+  std::string name() const override { return "cpu"; }
+  std::string description() const override {
+    const dnnl_version_t* v = dnnl_version();
+    return llvm::formatv("{0}, {1}, oneDNN {2}.{3}.{4}, own kernels {5}", processor(),
+                         isa_name(dnnl_get_effective_cpu_isa()), v->major, v->minor, v->patch,
+                         cpu::simd().isa)
+        .str();
+  }
+  bool supports(const Plan& plan, const PlanStep& step) const override {
+    return plan.values[step.result].type.dtype == DType::F32;
+  }
+  Result<std::unique_ptr<Executable>> compile(const Plan& plan,
+                                              const CompileOptions& options) const override {
+    return cpu::CpuExecutable::make(plan, options);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
+} // namespace tg

@@ -1,0 +1,160 @@
+// Copies between layouts, and fills. Rows that are contiguous on both sides are copied row by row;
+// transpositions go through oneDNN's reorder, which generates code for the strides (nchw to nhwc at
+// 30 GB/s where rows are copied at 60); what is left, scalars that are spread out, goes element by
+// element.
+#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/simd.h"
+
+#include <cstring>
+
+namespace tg::cpu {
+
+namespace {
+
+/// Offsets of the index-th element of the outer loops, in each place.
+struct Offsets {
+  int64_t dst, src;
+};
+Offsets offsets(llvm::ArrayRef<Loop> outer, int64_t index) {
+  Offsets o{0, 0};
+  for (size_t i = outer.size(); i-- > 0;) {
+    int64_t at = index % outer[i].extent;
+    index /= outer[i].extent;
+    o.dst += at * outer[i].strides[0];
+    o.src += at * outer[i].strides[1];
+  }
+  return o;
+}
+
+class StridedCopy final : public Kernel {
+public:
+  StridedCopy(const Place& src, const Place& dst, int threads)
+      : src_(src), dst_(dst), nest_(loops({&dst, &src})), threads_(threads) {
+    inner_ = nest_.pop_back_val();
+    bool contiguous = inner_.strides[0] == 1 && inner_.strides[1] == 1;
+    // One long row is cut, so that threads can share it.
+    constexpr int64_t kPiece = 16384;
+    if (contiguous && nest_.empty() && inner_.extent > kPiece) {
+      while (inner_.extent % 2 == 0 && inner_.extent > kPiece) {
+        inner_.extent /= 2;
+        pieces_ *= 2;
+      }
+      nest_.push_back({pieces_, {inner_.extent, inner_.extent}});
+    }
+    for (const Loop& loop : nest_) rows_ *= loop.extent;
+  }
+
+  Result<void> bind(const Addresses& addresses) override {
+    from_ = addresses.of(src_);
+    to_ = addresses.of(dst_);
+    return {};
+  }
+
+  dnnl_status_t run(dnnl_stream_t) override {
+    bool contiguous = inner_.strides[0] == 1 && inner_.strides[1] == 1;
+    parallel_for(threads_, rows_, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        Offsets o = offsets(nest_, row);
+        if (contiguous)
+          copy_row(to_ + o.dst, from_ + o.src);
+        else
+          copy_elements(to_ + o.dst, from_ + o.src);
+      }
+    });
+    return dnnl_success;
+  }
+
+private:
+  void copy_row(float* to, const float* from) const {
+    std::memcpy(to, from, static_cast<size_t>(inner_.extent) * sizeof(float));
+  }
+  void copy_elements(float* to, const float* from) const {
+    for (int64_t i = 0; i < inner_.extent; ++i)
+      to[i * inner_.strides[0]] = from[i * inner_.strides[1]];
+  }
+
+  Place src_, dst_;
+  llvm::SmallVector<Loop, 4> nest_; // without the innermost
+  Loop inner_;
+  int64_t rows_ = 1, pieces_ = 1;
+  int threads_;
+  const float* from_ = nullptr;
+  float* to_ = nullptr;
+};
+
+class Fill final : public Kernel {
+public:
+  Fill(const Place& dst, float value, int threads) : dst_(dst), value_(value), threads_(threads) {}
+  Result<void> bind(const Addresses& addresses) override {
+    to_ = addresses.of(dst_);
+    return {};
+  }
+  dnnl_status_t run(dnnl_stream_t) override {
+    parallel_for(threads_, dst_.elements(), [&](int64_t begin, int64_t end, int) {
+      simd().fill(to_ + begin, value_, end - begin);
+    });
+    return dnnl_success;
+  }
+
+private:
+  Place dst_; // dense
+  float value_;
+  int threads_;
+  float* to_ = nullptr;
+};
+
+/// A transposition of dense rows, worth generated code.
+bool is_transposition(llvm::ArrayRef<Loop> nest) {
+  if (nest.size() < 2 || nest.size() > 6) return false;
+  for (const Loop& loop : nest)
+    if (loop.strides[0] == 0 || loop.strides[1] == 0) return false;
+  return nest.back().strides[0] == 1 && nest.back().strides[1] != 1;
+}
+
+Result<void> set_reorder(Op& op, const Place& src, const Place& dst, llvm::ArrayRef<Loop> nest,
+                         dnnl_engine_t engine) {
+  Shape extents, to, from;
+  for (const Loop& loop : nest) {
+    extents.push_back(loop.extent);
+    to.push_back(loop.strides[0]);
+    from.push_back(loop.strides[1]);
+  }
+  dnnl_memory_desc_t from_md = memory_desc(extents, from), to_md = memory_desc(extents, to);
+  TG_TRY(AttrHandle attr, make_attr({}));
+  ThreadScope scope(op.threads);
+  dnnl_primitive_desc_t pd = nullptr;
+  if (dnnl_status_t s =
+          dnnl_reorder_primitive_desc_create(&pd, &from_md, engine, &to_md, engine, attr.get());
+      s != dnnl_success)
+    return device_error(s, "describing a reorder");
+  PrimitiveDescHandle handle(pd);
+  op.implementation = implementation(handle);
+  TG_TRY(op.kernel, make_primitive_kernel(
+                        handle, engine, {{DNNL_ARG_FROM, from_md, src}, {DNNL_ARG_TO, to_md, dst}},
+                        op.scratch_bytes));
+  return {};
+}
+
+} // namespace
+
+Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int threads,
+                             dnnl_engine_t engine) {
+  op.threads = threads;
+  op.buffers = {src.buffer, dst.buffer};
+  auto nest = loops({&dst, &src});
+  if (is_transposition(nest)) return set_reorder(op, src, dst, nest, engine);
+  op.implementation =
+      nest.back().strides[1] == 1 || nest.back().extent == 1 ? "copy:rows" : "copy:elements";
+  op.kernel = std::make_unique<StridedCopy>(src, dst, threads);
+  return {};
+}
+
+void set_fill_kernel(Op& op, const Place& dst, float value, int threads) {
+  assert(is_dense(dst) && "only whole buffers are filled");
+  op.threads = threads;
+  op.buffers = {dst.buffer};
+  op.implementation = std::string("fill:") + simd().isa;
+  op.kernel = std::make_unique<Fill>(dst, value, threads);
+}
+
+} // namespace tg::cpu

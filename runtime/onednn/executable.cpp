@@ -1,0 +1,232 @@
+#include "runtime/onednn/executable.h"
+
+#include "runtime/arena.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tg::cpu {
+
+namespace {
+
+Result<AlignedBuffer> block(int64_t bytes) {
+  AlignedBuffer buffer = allocate_aligned(bytes);
+  if (!buffer) return error(Code::memory_limit, "the system has no {0} bytes", bytes);
+  return buffer;
+}
+
+/// Between two layouts of one shape, element by element; for what is not timed.
+void copy_elements(float* to, const Place& to_place, const float* from, const Place& from_place) {
+  auto nest = loops({&to_place, &from_place});
+  for (int64_t i = 0, count = to_place.elements(); i < count; ++i) {
+    int64_t rest = i, to_offset = 0, from_offset = 0;
+    for (size_t k = nest.size(); k-- > 0;) {
+      int64_t at = rest % nest[k].extent;
+      rest /= nest[k].extent;
+      to_offset += at * nest[k].strides[0];
+      from_offset += at * nest[k].strides[1];
+    }
+    to[to_offset] = from[from_offset];
+  }
+}
+
+Place plain_place(const Shape& shape) { return {kNoBuffer, 0, shape, contiguous_strides(shape)}; }
+
+bool in_arena(const Buffer& buffer) { return buffer.kind == Buffer::Kind::Arena; }
+
+/// First and last op that touch each buffer, UINT32_MAX for none.
+std::vector<BufferLife> lives(llvm::ArrayRef<Buffer> buffers, llvm::ArrayRef<Op> ops) {
+  std::vector<BufferLife> lives(buffers.size(), {0, UINT32_MAX, UINT32_MAX});
+  for (uint32_t i = 0; i < ops.size(); ++i)
+    for (BufferId b : ops[i].buffers) {
+      lives[b].bytes = buffers[b].bytes;
+      if (lives[b].first == UINT32_MAX) lives[b].first = i;
+      lives[b].last = i;
+    }
+  return lives;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Executable>> CpuExecutable::make(const Plan& plan,
+                                                        const CompileOptions& options) {
+  std::unique_ptr<CpuExecutable> executable(new CpuExecutable(plan));
+  TG_CHECK(executable->load(options));
+  return std::unique_ptr<Executable>(std::move(executable));
+}
+
+Result<void> CpuExecutable::load(const CompileOptions& options) {
+  TG_CHECK(check_dtypes(*plan_));
+  threads_ = std::max(1, options.threads);
+  TG_TRY(engine_, make_engine());
+  TG_TRY(stream_, make_stream(engine_.get()));
+  Lowering l(*plan_, options, engine_.get());
+  TG_CHECK(l.run());
+  owned_.resize(l.buffers.size());
+  tensors_.resize(l.buffers.size());
+  offsets_.assign(l.buffers.size(), 0);
+  addresses_.assign(l.buffers.size(), nullptr);
+  TG_CHECK(reserve(l));
+  TG_TRY(scratch_, block(std::max(l.load.scratch_bytes(), l.run_program.scratch_bytes())));
+  TG_CHECK(run_load_program(l));
+  TG_CHECK(place_run_buffers(l));
+  for (Op& op : l.run_program.ops)
+    if (op.kernel) TG_CHECK(op.kernel->bind(addresses()));
+  places_ = std::move(l.places);
+  program_ = std::move(l.run_program);
+  clock_ = StepClock(program_.ops.size());
+  return {};
+}
+
+Result<void> CpuExecutable::reserve(const Lowering& l) {
+  lasting_.assign(l.buffers.size(), false);
+  std::vector<BufferLife> life = lives(l.buffers, l.run_program.ops);
+  auto end = static_cast<uint32_t>(l.run_program.ops.size());
+  auto keep = [&](PlanValueId value) {
+    BufferId b = l.places[value].buffer;
+    if (life[b].first == UINT32_MAX) life[b] = {l.buffers[b].bytes, 0, 0};
+    life[b].last = end;
+  };
+  for (const PlanOutput& output : plan_->outputs) keep(output.value);
+  for (PlanValueId input : plan_->inputs) keep(input);
+
+  std::vector<BufferLife> temporaries;
+  std::vector<BufferId> ids;
+  memory_ = {};
+  int64_t only_at_load = 0;
+  for (BufferId b = 0; b < l.buffers.size(); ++b) {
+    lasting_[b] = life[b].first != UINT32_MAX;
+    if (in_arena(l.buffers[b])) {
+      if (!lasting_[b]) continue;
+      temporaries.push_back(life[b]);
+      ids.push_back(b);
+      continue;
+    }
+    bool input = l.buffers[b].kind == Buffer::Kind::Input;
+    int64_t& sum = input ? memory_.io : lasting_[b] ? memory_.weights : only_at_load;
+    sum = add_bytes(sum, align_up(l.buffers[b].bytes));
+  }
+  ArenaPlan arena = plan_arena(temporaries);
+  for (size_t i = 0; i < ids.size(); ++i) offsets_[ids[i]] = arena.offsets[i];
+  memory_.arena = arena.bytes;
+  memory_.workspace = std::max(l.load.scratch_bytes(), l.run_program.scratch_bytes());
+  // The arena is made when the load phase is over.
+  MemoryUse most = memory_;
+  most.weights = add_bytes(most.weights, std::max<int64_t>(0, only_at_load - memory_.arena));
+  return check_memory(*plan_, most, l.options.memory_limit_bytes);
+}
+
+Result<void> CpuExecutable::ensure(const Lowering& l, BufferId b) {
+  const Buffer& buffer = l.buffers[b];
+  if (addresses_[b] || in_arena(buffer)) return {};
+  if (buffer.kind != Buffer::Kind::Weight) {
+    TG_TRY(owned_[b], block(buffer.bytes));
+    addresses_[b] = reinterpret_cast<float*>(owned_[b].get());
+    return {};
+  }
+  PlanValue value = plan_->values[buffer.source];
+  if (buffer.bytes < value.type.bytes()) value.type = f32({1}); // a constant that is one number
+  TG_TRY(tensors_[b], materialise(value, l.options));
+  addresses_[b] = tensors_[b].floats().data();
+  return {};
+}
+
+Result<void> CpuExecutable::run_load_program(Lowering& l) {
+  ThreadScope scope(threads_);
+  std::vector<BufferLife> life = lives(l.buffers, l.load.ops);
+  for (uint32_t i = 0; i < l.load.ops.size(); ++i) {
+    Op& op = l.load.ops[i];
+    if (op.kernel) {
+      for (BufferId b : op.buffers) TG_CHECK(ensure(l, b));
+      TG_CHECK(op.kernel->bind(addresses()));
+      omp_set_num_threads(op.threads);
+      if (dnnl_status_t s = op.kernel->run(stream_.get()); s != dnnl_success)
+        return device_error(s, op.name);
+    }
+    for (BufferId b : op.buffers) {
+      if (lasting_[b] || life[b].last != i) continue;
+      owned_[b].reset();
+      tensors_[b] = {};
+      addresses_[b] = nullptr;
+    }
+  }
+  return {};
+}
+
+Result<void> CpuExecutable::place_run_buffers(const Lowering& l) {
+  TG_TRY(arena_, block(memory_.arena));
+  for (BufferId b = 0; b < l.buffers.size(); ++b) {
+    if (!lasting_[b]) continue;
+    if (in_arena(l.buffers[b]))
+      addresses_[b] = reinterpret_cast<float*>(arena_.get() + offsets_[b]);
+    else
+      TG_CHECK(ensure(l, b));
+  }
+  return {};
+}
+
+Result<void> CpuExecutable::bind_inputs(llvm::ArrayRef<Tensor> inputs) {
+  TG_CHECK(check_inputs(*plan_, inputs));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Place& place = places_[plan_->inputs[i]];
+    float* to = addresses().of(place);
+    const float* from = inputs[i].floats().data();
+    if (is_plain(place))
+      std::memcpy(to, from, static_cast<size_t>(inputs[i].bytes()));
+    else
+      copy_elements(to, place, from, plain_place(place.shape));
+  }
+  return {};
+}
+
+Result<void> CpuExecutable::run_once() {
+  ThreadScope scope(threads_);
+  int threads = threads_;
+  clock_.start();
+  for (size_t i = 0; i < program_.ops.size(); ++i) {
+    Op& op = program_.ops[i];
+    if (op.kernel) {
+      if (op.threads != threads) omp_set_num_threads(threads = op.threads);
+      if (dnnl_status_t s = op.kernel->run(stream_.get()); s != dnnl_success)
+        return device_error(s, op.name);
+    }
+    clock_.stop(i);
+  }
+  return {};
+}
+
+Result<std::vector<Tensor>> CpuExecutable::outputs() const {
+  std::vector<Tensor> outputs;
+  for (const PlanOutput& output : plan_->outputs) {
+    const Place& place = places_[output.value];
+    TG_TRY(Tensor tensor, Tensor::zeros(plan_->values[output.value].type));
+    float* to = tensor.floats().data();
+    const float* from = addresses().of(place);
+    if (is_plain(place))
+      std::memcpy(to, from, static_cast<size_t>(tensor.bytes()));
+    else
+      copy_elements(to, plain_place(place.shape), from, place);
+    outputs.push_back(std::move(tensor));
+  }
+  return outputs;
+}
+
+std::vector<StepInfo> CpuExecutable::steps() const {
+  std::vector<StepInfo> infos;
+  for (size_t i = 0; i < program_.ops.size(); ++i) {
+    const Op& op = program_.ops[i];
+    infos.push_back({.step = op.step,
+                     .name = op.name,
+                     .result = op.result,
+                     .implementation = op.implementation,
+                     .flops = op.flops,
+                     .bytes = op.bytes,
+                     .workspace_bytes = op.scratch_bytes,
+                     .measured_us = clock_.median_us(i)});
+  }
+  return infos;
+}
+
+} // namespace tg::cpu

@@ -1,0 +1,57 @@
+// A plan lowered, placed in memory and loaded: what compile() returns.
+//
+// Invariant: after make(), every kernel of the run program is bound, and run_once() calls kernels
+// and nothing else.
+#pragma once
+
+#include "runtime/execute.h"
+#include "runtime/onednn/lowering.h"
+
+namespace tg::cpu {
+
+class CpuExecutable final : public Executable {
+public:
+  /// Errors: `no_kernel`, `memory_limit` before anything large is allocated, `device`, and those of
+  /// the weight source.
+  static Result<std::unique_ptr<Executable>> make(const Plan& plan, const CompileOptions& options);
+
+  Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) override;
+  Result<void> run_once() override;
+  Result<std::vector<Tensor>> outputs() const override;
+  std::vector<StepInfo> steps() const override;
+  MemoryUse memory() const override { return memory_; }
+  void profile(bool on) override { clock_.enable(on); }
+
+private:
+  explicit CpuExecutable(const Plan& plan) : plan_(std::make_unique<const Plan>(plan)) {}
+
+  Result<void> load(const CompileOptions& options);
+  /// Which buffers outlive the load program, offsets in the arena, and the check against the limit.
+  Result<void> reserve(const Lowering& l);
+  Result<void> run_load_program(Lowering& l);
+  /// Contents, or room, for a buffer outside the arena that has none yet.
+  Result<void> ensure(const Lowering& l, BufferId buffer);
+  Result<void> place_run_buffers(const Lowering& l);
+  Addresses addresses() const { return {addresses_, scratch_.get()}; }
+
+  std::unique_ptr<const Plan> plan_;
+  EngineHandle engine_;
+  StreamHandle stream_;
+  int threads_ = 1;
+  std::vector<Place> places_; // of each value of the plan
+
+  // Of each buffer: its memory if it is not in the arena (weights as they came are tensors), its
+  // offset if it is, its address (null where it is gone), and whether runs read it.
+  std::vector<AlignedBuffer> owned_;
+  std::vector<Tensor> tensors_;
+  std::vector<int64_t> offsets_;
+  std::vector<float*> addresses_;
+  std::vector<bool> lasting_;
+
+  AlignedBuffer arena_, scratch_;
+  Program program_;
+  StepClock clock_;
+  MemoryUse memory_;
+};
+
+} // namespace tg::cpu

@@ -1,0 +1,133 @@
+#include "runtime/onednn/handles.h"
+
+#include <dnnl_debug.h>
+
+namespace tg::cpu {
+
+Diagnostic device_error(dnnl_status_t status, llvm::StringRef what) {
+  return error(Code::device, "oneDNN: {0}: {1}", what, dnnl_status2str(status));
+}
+
+Result<EngineHandle> make_engine() {
+  dnnl_engine_t engine = nullptr;
+  if (dnnl_status_t s = dnnl_engine_create(&engine, dnnl_cpu, 0); s != dnnl_success)
+    return device_error(s, "creating the cpu engine");
+  return EngineHandle(engine);
+}
+
+Result<StreamHandle> make_stream(dnnl_engine_t engine) {
+  dnnl_stream_t stream = nullptr;
+  if (dnnl_status_t s = dnnl_stream_create(&stream, engine, dnnl_stream_default_flags);
+      s != dnnl_success)
+    return device_error(s, "creating a stream");
+  return StreamHandle(stream);
+}
+
+namespace {
+
+dnnl_alg_kind_t algorithm(Act act) {
+  switch (act) {
+  case Act::None: break;
+  case Act::Relu: return dnnl_eltwise_relu;
+  case Act::Tanh: return dnnl_eltwise_tanh;
+  case Act::Sigmoid: return dnnl_eltwise_logistic;
+  case Act::Gelu: return dnnl_eltwise_gelu_erf;
+  }
+  return dnnl_alg_kind_undef;
+}
+
+} // namespace
+
+Result<AttrHandle> make_attr(const Attr& wanted) {
+  dnnl_primitive_attr_t attr = nullptr;
+  if (dnnl_status_t s = dnnl_primitive_attr_create(&attr); s != dnnl_success)
+    return device_error(s, "creating attributes");
+  AttrHandle handle(attr);
+  dnnl_post_ops_t ops = nullptr;
+  dnnl_status_t s = dnnl_post_ops_create(&ops);
+  if (s != dnnl_success) return device_error(s, "creating post-ops");
+  PostOpsHandle post_ops(ops);
+  if (wanted.sum) s = dnnl_post_ops_append_sum(ops, 1.0f);
+  if (s == dnnl_success && wanted.act != Act::None)
+    s = dnnl_post_ops_append_eltwise(ops, 1.0f, algorithm(wanted.act), 0.0f, 0.0f);
+  if (s == dnnl_success) s = dnnl_primitive_attr_set_post_ops(attr, ops);
+  if (s == dnnl_success)
+    s = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+  if (s != dnnl_success) return device_error(s, "setting attributes");
+  return handle;
+}
+
+Result<PrimitiveDescHandle> make_primitive_desc(const void* operation, const AttrHandle& attr,
+                                                dnnl_engine_t engine, llvm::StringRef what) {
+  dnnl_primitive_desc_t pd = nullptr;
+  if (dnnl_status_t s = dnnl_primitive_desc_create(&pd, operation, attr.get(), engine, nullptr);
+      s != dnnl_success)
+    return device_error(s, what);
+  return PrimitiveDescHandle(pd);
+}
+
+std::string implementation(const PrimitiveDescHandle& pd) {
+  const char* text = "";
+  dnnl_primitive_desc_query(pd.get(), dnnl_query_impl_info_str, 0, &text);
+  return text;
+}
+
+dnnl_memory_desc_t wanted(const PrimitiveDescHandle& pd, dnnl_query_t what, int index) {
+  return *dnnl_primitive_desc_query_md(pd.get(), what, index);
+}
+
+namespace {
+
+class PrimitiveKernel final : public Kernel {
+public:
+  PrimitiveHandle primitive;
+  std::vector<PrimitiveArg> args;
+  std::vector<MemoryHandle> memories; // of args; then the scratch memory, if it is needed
+  std::vector<dnnl_exec_arg_t> exec_args;
+
+  Result<void> bind(const Addresses& addresses) override {
+    for (size_t i = 0; i < memories.size(); ++i) {
+      void* data = i < args.size() ? static_cast<void*>(addresses.of(args[i].place))
+                                   : static_cast<void*>(addresses.scratch);
+      if (dnnl_status_t s = dnnl_memory_set_data_handle(memories[i].get(), data); s != dnnl_success)
+        return device_error(s, "binding memory");
+    }
+    return {};
+  }
+
+  dnnl_status_t run(dnnl_stream_t stream) override {
+    return dnnl_primitive_execute(primitive.get(), stream, static_cast<int>(exec_args.size()),
+                                  exec_args.data());
+  }
+
+  Result<void> add_memory(int name, const dnnl_memory_desc_t& layout, dnnl_engine_t engine) {
+    dnnl_memory_t memory = nullptr;
+    if (dnnl_status_t s = dnnl_memory_create(&memory, &layout, engine, DNNL_MEMORY_NONE);
+        s != dnnl_success)
+      return device_error(s, "creating memory");
+    memories.emplace_back(memory);
+    exec_args.push_back({name, memory});
+    return {};
+  }
+};
+
+} // namespace
+
+Result<std::unique_ptr<Kernel>> make_primitive_kernel(const PrimitiveDescHandle& pd,
+                                                      dnnl_engine_t engine,
+                                                      llvm::ArrayRef<PrimitiveArg> args,
+                                                      int64_t& scratch_bytes) {
+  auto kernel = std::make_unique<PrimitiveKernel>();
+  dnnl_primitive_t primitive = nullptr;
+  if (dnnl_status_t s = dnnl_primitive_create(&primitive, pd.get()); s != dnnl_success)
+    return device_error(s, "creating a primitive");
+  kernel->primitive.reset(primitive);
+  kernel->args.assign(args.begin(), args.end());
+  for (const PrimitiveArg& arg : args) TG_CHECK(kernel->add_memory(arg.name, arg.layout, engine));
+  dnnl_memory_desc_t scratch = wanted(pd, dnnl_query_scratchpad_md);
+  scratch_bytes = static_cast<int64_t>(dnnl_memory_desc_get_size(&scratch));
+  if (scratch_bytes > 0) TG_CHECK(kernel->add_memory(DNNL_ARG_SCRATCHPAD, scratch, engine));
+  return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+} // namespace tg::cpu

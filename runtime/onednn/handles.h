@@ -1,0 +1,62 @@
+// oneDNN's C objects as values that free themselves, and its statuses as diagnostics.
+#pragma once
+
+#include "runtime/onednn/place.h"
+#include "runtime/onednn/program.h"
+
+#include <dnnl.h>
+
+#include <memory>
+#include <type_traits>
+
+namespace tg::cpu {
+
+template <auto destroy> struct Destroy {
+  template <class T> void operator()(T* p) const { destroy(p); }
+};
+using EngineHandle = std::unique_ptr<dnnl_engine, Destroy<dnnl_engine_destroy>>;
+using StreamHandle = std::unique_ptr<dnnl_stream, Destroy<dnnl_stream_destroy>>;
+using MemoryHandle = std::unique_ptr<dnnl_memory, Destroy<dnnl_memory_destroy>>;
+using PrimitiveHandle = std::unique_ptr<dnnl_primitive, Destroy<dnnl_primitive_destroy>>;
+using PrimitiveDescHandle =
+    std::unique_ptr<dnnl_primitive_desc, Destroy<dnnl_primitive_desc_destroy>>;
+using AttrHandle = std::unique_ptr<dnnl_primitive_attr, Destroy<dnnl_primitive_attr_destroy>>;
+using PostOpsHandle = std::unique_ptr<dnnl_post_ops, Destroy<dnnl_post_ops_destroy>>;
+
+/// Errors: `device`, with oneDNN's status and what was being done.
+Diagnostic device_error(dnnl_status_t status, llvm::StringRef what);
+
+Result<EngineHandle> make_engine();
+Result<StreamHandle> make_stream(dnnl_engine_t engine);
+
+/// Scratch memory given by us, and post-ops in the order sum, activation.
+struct Attr {
+  bool sum = false; // the result's old contents are added
+  Act act = Act::None;
+};
+Result<AttrHandle> make_attr(const Attr& attr);
+
+/// The first implementation that oneDNN offers for this operation. `operation` is one of its
+/// descriptor structs. Errors: `device` where there is none.
+Result<PrimitiveDescHandle> make_primitive_desc(const void* operation, const AttrHandle& attr,
+                                                dnnl_engine_t engine, llvm::StringRef what);
+
+/// "brgconv:avx512_core".
+std::string implementation(const PrimitiveDescHandle& pd);
+/// The layout that the implementation wants of an argument: dnnl_query_src_md and so on.
+dnnl_memory_desc_t wanted(const PrimitiveDescHandle& pd, dnnl_query_t what, int index = 0);
+
+/// An argument of a primitive: DNNL_ARG_SRC and so on, its layout, and where it lies.
+struct PrimitiveArg {
+  int name;
+  dnnl_memory_desc_t layout;
+  Place place; // only buffer and offset are looked at
+};
+
+/// A kernel that runs a primitive on these arguments. `scratch_bytes` is set to what it needs.
+Result<std::unique_ptr<Kernel>> make_primitive_kernel(const PrimitiveDescHandle& pd,
+                                                      dnnl_engine_t engine,
+                                                      llvm::ArrayRef<PrimitiveArg> args,
+                                                      int64_t& scratch_bytes);
+
+} // namespace tg::cpu

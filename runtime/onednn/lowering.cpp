@@ -1,0 +1,380 @@
+#include "runtime/onednn/lowering.h"
+
+#include "runtime/execute.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <omp.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace tg::cpu {
+
+namespace {
+
+// One row per operator: the backend covers all of them, so that nothing falls back to ref.
+constexpr KernelTable<LowerFn> kRules{{
+    {OpKind::Matmul, lower_matmul},
+    {OpKind::Conv2d, lower_conv2d},
+    {OpKind::MaxPool2d, lower_pool2d},
+    {OpKind::AvgPool2d, lower_pool2d},
+    {OpKind::Add, lower_pointwise},
+    {OpKind::Sub, lower_pointwise},
+    {OpKind::Mul, lower_pointwise},
+    {OpKind::Div, lower_pointwise},
+    {OpKind::Maximum, lower_pointwise},
+    {OpKind::Identity, lower_view},
+    {OpKind::Neg, lower_pointwise},
+    {OpKind::Relu, lower_pointwise},
+    {OpKind::Sigmoid, lower_pointwise},
+    {OpKind::Tanh, lower_pointwise},
+    {OpKind::Gelu, lower_pointwise},
+    {OpKind::Exp, lower_pointwise},
+    {OpKind::Sqrt, lower_pointwise},
+    {OpKind::Erf, lower_pointwise},
+    {OpKind::Softmax, lower_softmax},
+    {OpKind::BatchNorm, lower_batch_norm},
+    {OpKind::LayerNorm, lower_layer_norm},
+    {OpKind::ReduceSum, lower_reduce},
+    {OpKind::ReduceMean, lower_reduce},
+    {OpKind::ReduceMax, lower_reduce},
+    {OpKind::Concat, lower_concat},
+    {OpKind::Slice, lower_view},
+    {OpKind::Reshape, lower_view},
+    {OpKind::Transpose, lower_view},
+    {OpKind::Pad, lower_pad},
+    {OpKind::Enlarge, lower_enlarge},
+    {OpKind::MergeGconv, lower_merge_gconv},
+    {OpKind::FusedMap, lower_pointwise},
+}};
+static_assert(kRules.covers_all(), "the cpu backend implements every row of ops.def");
+
+} // namespace
+
+Kernel::~Kernel() = default;
+
+int64_t Program::scratch_bytes() const {
+  int64_t most = 0;
+  for (const Op& op : ops) most = std::max(most, op.scratch_bytes);
+  return most;
+}
+
+llvm::SmallVector<int64_t> axis_order(const Place& p) {
+  llvm::SmallVector<int64_t> order(p.shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto key = [&](int64_t axis) {
+    auto i = static_cast<size_t>(axis);
+    return p.shape[i] == 1 ? INT64_MAX : p.strides[i];
+  };
+  llvm::stable_sort(order, [&](int64_t a, int64_t b) { return key(a) > key(b); });
+  return order;
+}
+
+Shape dense_like(const Place& p) { return dense_strides(p.shape, axis_order(p)); }
+
+ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
+  if (threads != before_) omp_set_num_threads(threads);
+}
+ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }
+
+const Value& attr(const PlanStep& step, llvm::StringRef name) {
+  int slot = op_info(step.op).attr_slot(name);
+  assert(slot >= 0 && "an attribute that ops.def has");
+  return step.attrs[static_cast<size_t>(slot)];
+}
+
+PlanValueId operand(const PlanStep& step, llvm::StringRef name) {
+  int index = op_info(step.op).operand_index(name);
+  assert(index >= 0 && "an operand that ops.def has");
+  return step.operands[static_cast<size_t>(index)];
+}
+
+Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine)
+    : places(plan.values.size()), plan(plan), options(options), engine(engine),
+      readers_(plan.values.size()), slots_(plan.values.size(), Slot{kNever, 0}) {}
+
+Result<void> Lowering::run() {
+  find_consumers();
+  find_concat_slots();
+  place_leaves();
+  for (const PlanStep& step : plan.steps) TG_CHECK(kRules[step.op](*this, step));
+  return finish_outputs();
+}
+
+void Lowering::find_consumers() {
+  for (PlanStepId i = 0; i < plan.steps.size(); ++i)
+    for (PlanValueId operand : plan.steps[i].operands)
+      if (operand != kNoValue) readers_[operand].push_back(i);
+}
+
+// A piece may be written into the concat's buffer by whoever makes it, if it is made in the same
+// phase, occurs once, and is no concat's piece already. Whether the layout allows it shows when it
+// is made.
+void Lowering::find_concat_slots() {
+  for (PlanStepId i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
+    if (step.op != OpKind::Concat) continue;
+    int64_t start = 0;
+    auto axis = static_cast<size_t>(step.attrs[0].number);
+    for (PlanValueId piece : step.operands) {
+      const PlanValue& value = plan.values[piece];
+      bool made_here = value.kind == PlanValue::Kind::Temporary &&
+                       plan.steps[value.defined_by].phase == step.phase;
+      bool once = llvm::count(step.operands, piece) == 1;
+      if (made_here && once && slots_[piece].concat == kNever) slots_[piece] = Slot{i, start};
+      start += value.type.shape[axis];
+    }
+  }
+}
+
+bool Lowering::wants_image(PlanValueId value) const {
+  if (type(value).rank() != 4) return false;
+  return llvm::none_of(readers_[value], [&](PlanStepId reader) {
+    OpKind op = plan.steps[reader].op;
+    return op == OpKind::Matmul || op == OpKind::Softmax || op == OpKind::LayerNorm ||
+           op == OpKind::Transpose || op == OpKind::Reshape;
+  });
+}
+
+void Lowering::place_leaves() {
+  for (PlanValueId id = 0; id < plan.values.size(); ++id) {
+    const PlanValue& value = plan.values[id];
+    if (value.kind == PlanValue::Kind::Temporary) continue;
+    bool input = value.kind == PlanValue::Kind::Input;
+    Shape strides = contiguous_strides(value.type.shape);
+    if (input && options.io_layout == IoLayout::Native && wants_image(id))
+      strides = nhwc_strides(value.type.shape);
+    int64_t bytes = value.type.bytes();
+    if (value.kind == PlanValue::Kind::Constant && value.constant.size() == 1) {
+      strides.assign(strides.size(), 0); // one element serves all
+      bytes = dtype_size(DType::F32);
+    }
+    BufferId buffer = new_buffer(input ? Buffer::Kind::Input : Buffer::Kind::Weight, bytes, id);
+    place_value(id, {buffer, 0, value.type.shape, strides});
+  }
+}
+
+BufferId Lowering::new_buffer(Buffer::Kind kind, int64_t bytes, PlanValueId source) {
+  buffers.push_back({kind, bytes, source, {}});
+  return static_cast<BufferId>(buffers.size() - 1);
+}
+
+void Lowering::place_value(PlanValueId value, Place place) {
+  buffers[place.buffer].values.push_back(value);
+  places[value] = std::move(place);
+}
+
+Place Lowering::new_temporary(int64_t bytes, Phase phase) {
+  Buffer::Kind kind = phase == Phase::Load ? Buffer::Kind::Load : Buffer::Kind::Arena;
+  return {new_buffer(kind, bytes), 0, {}, {}};
+}
+
+Place Lowering::new_temporary(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
+                              Phase phase) {
+  Place place{kNoBuffer, 0, Shape(shape.begin(), shape.end()),
+              Shape(strides.begin(), strides.end())};
+  place.buffer = new_temporary(place.span() * dtype_size(DType::F32), phase).buffer;
+  return place;
+}
+
+bool Lowering::at_load(PlanValueId value) const { return at_load(places[value]); }
+
+bool Lowering::at_load(const Place& place) const {
+  Buffer::Kind kind = buffers[place.buffer].kind;
+  return kind == Buffer::Kind::Weight || kind == Buffer::Kind::Load;
+}
+
+Result<Place> Lowering::operand_as(PlanValueId value, llvm::ArrayRef<int64_t> strides) {
+  const Place& now = places[value];
+  if (same_strides(now.shape, now.strides, strides)) return now;
+  for (const Copy& copy : copies_)
+    if (copy.value == value && same_strides(now.shape, copy.strides, strides)) return copy.place;
+  Phase phase = at_load(value) ? Phase::Load : Phase::Run;
+  Place place = new_temporary(now.shape, strides, phase);
+  TG_CHECK(add_copy(places[value], place, phase, kNever, "reorder"));
+  copies_.push_back({value, Shape(strides.begin(), strides.end()), place});
+  return place;
+}
+
+Result<Place> Lowering::operand_plain(PlanValueId value) {
+  return operand_as(value, contiguous_strides(type(value).shape));
+}
+Result<Place> Lowering::operand_nhwc(PlanValueId value) {
+  return operand_as(value, nhwc_strides(type(value).shape));
+}
+
+Place Lowering::new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides,
+                           bool any_strides) {
+  std::optional<Place> place = slot(step.result, strides, any_strides);
+  if (!place) place = new_temporary(type(step.result).shape, strides, step.phase);
+  place_value(step.result, *place);
+  return *place;
+}
+
+// A concat that is itself a piece of another is not followed outwards: it is copied.
+std::optional<Place> Lowering::slot(PlanValueId value, llvm::ArrayRef<int64_t> strides,
+                                    bool any_strides) {
+  const Slot& own = slots_[value];
+  if (own.concat == kNever) return std::nullopt;
+  const PlanStep& concat = plan.steps[own.concat];
+  const Shape& whole_shape = type(concat.result).shape;
+  if (places[concat.result].buffer == kNoBuffer) {
+    // The concat takes the order of axes of its first piece.
+    llvm::SmallVector<int64_t> order =
+        axis_order({kNoBuffer, 0, type(value).shape, Shape(strides.begin(), strides.end())});
+    if (!any_strides) { // is there a way without gaps?
+      int64_t axis = concat.attrs[0].number;
+      for (int64_t outer : order) {
+        if (outer == axis) break;
+        if (whole_shape[static_cast<size_t>(outer)] != 1) return std::nullopt;
+      }
+    }
+    place_value(concat.result,
+                new_temporary(whole_shape, dense_strides(whole_shape, order), concat.phase));
+  }
+  int64_t axis = concat.attrs[0].number;
+  int64_t size = type(value).shape[static_cast<size_t>(axis)];
+  Place cut = slice(places[concat.result], axis, own.start, own.start + size);
+  bool fits = same_strides(cut.shape, cut.strides, strides);
+  // Rows with gaps suit only those who can write them, and only if nobody else reads the piece.
+  if (!fits && !(any_strides && readers_[value].size() == 1)) return std::nullopt;
+  return cut;
+}
+
+std::optional<Place> Lowering::take_over(const PlanStep& step, llvm::ArrayRef<int64_t> strides,
+                                         bool pointwise) {
+  if (step.in_place == kNoValue || slots_[step.result].concat != kNever) return std::nullopt;
+  const Place place = places[step.in_place];
+  auto index = static_cast<PlanStepId>(&step - plan.steps.data());
+  const Buffer& buffer = buffers[place.buffer];
+  if (buffer.kind != Buffer::Kind::Arena && buffer.kind != Buffer::Kind::Load) return std::nullopt;
+  if (!(place.shape == type(step.result).shape) || !is_dense(place)) return std::nullopt;
+  if (!same_strides(place.shape, place.strides, strides)) return std::nullopt;
+  for (PlanValueId other : buffer.values) {
+    const PlanValue& value = plan.values[other];
+    bool read_later = value.pinned || value.is_output ||
+                      (value.last_use != kNever && value.last_use > index) ||
+                      (slots_[other].concat != kNever && slots_[other].concat > index);
+    if (read_later) return std::nullopt;
+  }
+  for (PlanValueId operand : step.operands)
+    if (operand != kNoValue && operand != step.in_place && places[operand].buffer == place.buffer &&
+        !(pointwise && places[operand] == place))
+      return std::nullopt;
+  place_value(step.result, place);
+  return place;
+}
+
+Result<Place> Lowering::product_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides) {
+  PlanValueId residual = operand(step, "residual");
+  if (residual == kNoValue) return new_result(step, strides);
+  if (step.in_place == residual)
+    if (std::optional<Place> place = take_over(step, strides, false)) return *place;
+  Place place = new_result(step, strides);
+  TG_CHECK(add_copy(places[residual], place, step.phase, kNever, "copy residual"));
+  return place;
+}
+
+void Lowering::set_view(const PlanStep& step, Place place) {
+  place_value(step.result, std::move(place));
+  Op op = describe(step);
+  op.implementation = "view";
+  op.flops = op.bytes = 0;
+  add_op(step.phase, std::move(op));
+}
+
+Shape Lowering::preferred_strides(PlanValueId value) const {
+  const Shape& shape = type(value).shape;
+  Shape plain = contiguous_strides(shape);
+  if (readers_[value].size() != 1 || plan.values[value].is_output) return plain;
+  const PlanStep& reader = plan.steps[readers_[value][0]];
+  if (reader.op != OpKind::Transpose) return plain;
+  Shape after = contiguous_strides(type(reader.result).shape), strides(shape.size());
+  for (size_t i = 0; i < shape.size(); ++i)
+    strides[static_cast<size_t>(reader.attrs[0].ints[i])] = after[i];
+  return strides;
+}
+
+Op Lowering::describe(const PlanStep& step) const {
+  Op op;
+  op.step = static_cast<PlanStepId>(&step - plan.steps.data());
+  std::string_view name = op_info(step.op).name;
+  op.name = std::string(name);
+  op.result = type(step.result).text();
+  OpWork work = step_work(plan, step);
+  op.flops = work.flops;
+  op.bytes = work.bytes;
+  return op;
+}
+
+int Lowering::threads_for(double microseconds) const {
+  constexpr double kWorthAThread = 10;
+  return std::clamp(static_cast<int>(microseconds / kWorthAThread), 1,
+                    std::max(1, options.threads));
+}
+
+Result<void> Lowering::add_primitive(const PlanStep& step, const PrimitiveDescHandle& pd,
+                                     llvm::ArrayRef<PrimitiveArg> args, int threads) {
+  Op op = describe(step);
+  op.implementation = implementation(pd);
+  op.threads = threads;
+  for (const PrimitiveArg& arg : args) op.buffers.push_back(arg.place.buffer);
+  TG_TRY(op.kernel, make_primitive_kernel(pd, engine, args, op.scratch_bytes));
+  add_op(step.phase, std::move(op));
+  return {};
+}
+
+Result<Place> Lowering::packed(const Place& place, const dnnl_memory_desc_t& view,
+                               const dnnl_memory_desc_t& layout, Phase phase,
+                               llvm::StringRef name) {
+  if (dnnl_memory_desc_equal(&view, &layout)) return place;
+  Place out = new_temporary(static_cast<int64_t>(dnnl_memory_desc_get_size(&layout)), phase);
+  Op op;
+  op.bytes =
+      static_cast<double>(dnnl_memory_desc_get_size(&view) + dnnl_memory_desc_get_size(&layout));
+  op.threads = phase == Phase::Load ? options.threads : threads_for(op.bytes / 30e3);
+  ThreadScope scope(op.threads);
+  TG_TRY(AttrHandle attr, make_attr({}));
+  dnnl_primitive_desc_t pd = nullptr;
+  if (dnnl_status_t s =
+          dnnl_reorder_primitive_desc_create(&pd, &view, engine, &layout, engine, attr.get());
+      s != dnnl_success)
+    return device_error(s, "packing");
+  PrimitiveDescHandle handle(pd);
+  op.name = name.str();
+  op.implementation = implementation(handle);
+  op.buffers = {place.buffer, out.buffer};
+  TG_TRY(op.kernel, make_primitive_kernel(
+                        handle, engine, {{DNNL_ARG_FROM, view, place}, {DNNL_ARG_TO, layout, out}},
+                        op.scratch_bytes));
+  add_op(phase, std::move(op));
+  return out;
+}
+
+Result<void> Lowering::add_copy(const Place& src, const Place& dst, Phase phase, PlanStepId step,
+                                llvm::StringRef name) {
+  Op op;
+  op.step = step;
+  op.name = name.str();
+  op.result = f32(dst.shape).text();
+  op.bytes = 2.0 * static_cast<double>(dst.elements() * dtype_size(DType::F32));
+  int threads = phase == Phase::Load ? options.threads : threads_for(op.bytes / 30e3);
+  TG_CHECK(set_copy_kernel(op, src, dst, threads, engine));
+  add_op(phase, std::move(op));
+  return {};
+}
+
+// Outputs are handed out row-major; with Native, the caller takes them as they lie.
+Result<void> Lowering::finish_outputs() {
+  if (options.io_layout == IoLayout::Native) return {};
+  for (const PlanOutput& output : plan.outputs) {
+    if (is_plain(places[output.value]) || at_load(output.value)) continue;
+    TG_TRY(Place plain, operand_plain(output.value));
+    places[output.value] = plain;
+    buffers[plain.buffer].values.push_back(output.value);
+  }
+  return {};
+}
+
+} // namespace tg::cpu

@@ -1,0 +1,173 @@
+// From a plan to programs: for each step, in order, the lowering rule of its operator chooses
+// layouts and kernels and appends ops. Layout propagation is part of it: a step asks for its
+// operands in the layout that its kernel works in (`operand_as`), and only where the value lies
+// otherwise is a reorder put in, once for all who ask. Images (conv2d, pooling) lie channels last,
+// which is what oneDNN's convolutions want on AVX2 and AVX-512 alike; elementwise operators follow
+// their operands; all else is row-major. Reshape, transpose, slice and identity are places on their
+// operand's buffer. The pieces of a concat are written in place where their rows allow.
+//
+// Everything that stems from weights alone goes to the load program, also what run steps ask for
+// (packed weights): `phase` of a value decides.
+//
+// Invariant: a buffer is written over (in place) only by a step after which no value on it is read.
+#pragma once
+
+#include "runtime/backend.h"
+#include "runtime/kernel_table.h"
+#include "runtime/onednn/handles.h"
+#include "runtime/onednn/program.h"
+
+namespace tg::cpu {
+
+class Lowering {
+public:
+  Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine);
+
+  /// All steps. Errors: `no_kernel`, `device`.
+  Result<void> run();
+
+  // --- results -------------------------------------------------------------------------------
+  std::vector<Buffer> buffers;
+  Program load, run_program;
+  /// Where each value lies; buffer == kNoBuffer for values that nothing needs.
+  std::vector<Place> places;
+
+  // --- for the rules of the operators --------------------------------------------------------
+  const Plan& plan;
+  const CompileOptions& options;
+  dnnl_engine_t engine;
+
+  const Place& place(PlanValueId value) const { return places[value]; }
+  const TensorType& type(PlanValueId value) const { return plan.values[value].type; }
+  /// The value with these strides: where it lies, or a copy that a reorder makes (once).
+  Result<Place> operand_as(PlanValueId value, llvm::ArrayRef<int64_t> strides);
+  Result<Place> operand_plain(PlanValueId value);
+  Result<Place> operand_nhwc(PlanValueId value);
+
+  /// A place for the result: its slot in a concat's buffer where it has one and the strides allow,
+  /// else a new buffer. Becomes the value's place. `any_strides`: the kernel can write into a slot
+  /// whose rows have gaps.
+  Place new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides, bool any_strides = false);
+  /// The place of PlanStep::in_place for the result, if no other value on that buffer is read from
+  /// this step on and its strides are these. No other operand may lie on it, but, if `pointwise`,
+  /// in exactly the same place.
+  std::optional<Place> take_over(const PlanStep& step, llvm::ArrayRef<int64_t> strides,
+                                 bool pointwise);
+  /// Where a product goes: for one with a residual, the residual's own place, which is added to
+  /// (the sum post-op), or a copy of it; else a new result.
+  Result<Place> product_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides);
+  /// The result is a view of an operand.
+  void set_view(const PlanStep& step, Place place);
+  /// A buffer for something that is no value: packed weights, copies. Lives where `phase` says.
+  Place new_temporary(int64_t bytes, Phase phase);
+  Place new_temporary(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides, Phase phase);
+
+  /// Known when the load phase has run: weights, constants and results of load steps.
+  bool at_load(PlanValueId value) const;
+  bool at_load(const Place& place) const;
+  /// The strides that let the only reader, a transpose, be a view that is row-major; row-major
+  /// where there is no such reader.
+  Shape preferred_strides(PlanValueId value) const;
+
+  void add_op(Phase phase, Op op) { program(phase).ops.push_back(std::move(op)); }
+  Program& program(Phase phase) { return phase == Phase::Load ? load : run_program; }
+
+  /// An op that copies src to dst (of the same shape, other strides).
+  Result<void> add_copy(const Place& src, const Place& dst, Phase phase, PlanStepId step,
+                        llvm::StringRef name);
+  /// The place in another layout of oneDNN's, in a new buffer: packed weights, blocked images.
+  /// `view` is how the primitive sees the value in the place where it lies.
+  Result<Place> packed(const Place& place, const dnnl_memory_desc_t& view,
+                       const dnnl_memory_desc_t& layout, Phase phase, llvm::StringRef name);
+
+  /// An op that runs a primitive.
+  Result<void> add_primitive(const PlanStep& step, const PrimitiveDescHandle& pd,
+                             llvm::ArrayRef<PrimitiveArg> args, int threads);
+
+  /// Text and work of a step, for its op.
+  Op describe(const PlanStep& step) const;
+
+  /// Threads for work that takes about so many microseconds on one: a parallel region costs a few
+  /// microseconds, so short ones stay on the caller's thread.
+  int threads_for(double microseconds) const;
+
+private:
+  BufferId new_buffer(Buffer::Kind kind, int64_t bytes, PlanValueId source = kNoValue);
+  void place_value(PlanValueId value, Place place);
+  void place_leaves();
+  void find_consumers();
+  void find_concat_slots();
+  bool wants_image(PlanValueId value) const;
+  Result<void> finish_outputs();
+  /// The place inside the concat's buffer, which is made if it is not there yet.
+  std::optional<Place> slot(PlanValueId value, llvm::ArrayRef<int64_t> strides, bool any_strides);
+
+  struct Slot {
+    PlanStepId concat; // kNever: none
+    int64_t start;     // along the concat's axis
+  };
+  struct Copy {
+    PlanValueId value;
+    Shape strides;
+    Place place;
+  };
+  std::vector<llvm::SmallVector<PlanStepId, 2>> readers_; // steps, of each value
+  std::vector<Slot> slots_;                               // of each value
+  std::vector<Copy> copies_;                              // looked up by value and strides
+};
+
+/// The value of an attribute, by the name that ops.def gives it.
+const Value& attr(const PlanStep& step, llvm::StringRef name);
+/// An operand, by the name that ops.def gives it; kNoValue where it is absent.
+PlanValueId operand(const PlanStep& step, llvm::StringRef name);
+
+/// The rule of an operator. Operands that are absent are kNoValue.
+using LowerFn = Result<void> (*)(Lowering&, const PlanStep&);
+
+Result<void> lower_matmul(Lowering& l, const PlanStep& step);
+Result<void> lower_conv2d(Lowering& l, const PlanStep& step);
+Result<void> lower_pool2d(Lowering& l, const PlanStep& step);
+Result<void> lower_pointwise(Lowering& l, const PlanStep& step); // one operator, or a fused_map
+Result<void> lower_batch_norm(Lowering& l, const PlanStep& step);
+Result<void> lower_softmax(Lowering& l, const PlanStep& step);
+Result<void> lower_layer_norm(Lowering& l, const PlanStep& step);
+Result<void> lower_reduce(Lowering& l, const PlanStep& step);
+Result<void> lower_concat(Lowering& l, const PlanStep& step);
+Result<void> lower_view(Lowering& l, const PlanStep& step); // slice, reshape, transpose, identity
+Result<void> lower_pad(Lowering& l, const PlanStep& step);
+Result<void> lower_enlarge(Lowering& l, const PlanStep& step);
+Result<void> lower_merge_gconv(Lowering& l, const PlanStep& step);
+
+/// Axes by stride, outermost first; axes of size 1 come first, in their order.
+llvm::SmallVector<int64_t> axis_order(const Place& p);
+/// Dense strides in the order in which the axes of `p` lie.
+Shape dense_like(const Place& p);
+
+/// Sets kernel, implementation, buffers, threads and scratch of an op that copies or fills
+/// (copy.cpp).
+Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int threads,
+                             dnnl_engine_t engine);
+void set_fill_kernel(Op& op, const Place& dst, float value, int threads);
+
+/// Runs work(begin, end, part) over a partition of [0, count) on so many threads, the caller being
+/// one.
+template <class Work> void parallel_for(int threads, int64_t count, const Work& work) {
+  if (threads <= 1 || count <= 1) return work(int64_t{0}, count, 0);
+  int parts = count < threads ? static_cast<int>(count) : threads;
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
+  for (int i = 0; i < parts; ++i) work(count * i / parts, count * (i + 1) / parts, i);
+}
+
+/// Sets the number of OpenMP threads of the calling thread, and puts the old one back.
+class ThreadScope {
+public:
+  explicit ThreadScope(int threads);
+  ~ThreadScope();
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
+
+private:
+  int before_;
+};
+
+} // namespace tg::cpu

@@ -1,0 +1,413 @@
+// Elementwise operators, and trees of them (fused_map), in one pass: the loop nest over the result
+// is cut into blocks of about a thousand elements, and a small program of vector instructions runs
+// over each block while it is in the first-level cache. An operand that lies contiguously in a
+// block is read where it lies; a broadcast or strided one is staged into a block of scratch first,
+// and kept there as long as the next block needs the same (a per-channel factor is staged once).
+//
+// Cost: a block instruction takes 0.04 ns an element on AVX-512 and 0.1 to 0.35 for exp to gelu; an
+// element read and one written take 8 bytes of memory traffic, 0.1 to 0.3 ns beyond the caches. So
+// a chain costs one pass over memory instead of one per operator (README has the figures).
+#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/simd.h"
+
+#include "lang/core/fused_body.h"
+
+namespace tg::cpu {
+
+namespace {
+
+constexpr int64_t kBlock = 1024; // elements: 4 KiB a register
+
+/// Registers: operands first, then temporaries; kResult is the block of the result.
+using Register = uint16_t;
+constexpr Register kResult = UINT16_MAX;
+
+struct MapInstr {
+  Instr instr{};
+  Register out = kResult, a = 0, b = 0, c = 0;
+};
+
+struct MapProgram {
+  std::vector<MapInstr> code; // the last one, and no other, writes kResult
+  size_t operands = 0, temporaries = 0;
+};
+
+std::optional<Instr> instr_of(OpKind op) {
+  switch (op) {
+  case OpKind::Identity: return Instr::Copy;
+  case OpKind::Neg: return Instr::Neg;
+  case OpKind::Relu: return Instr::Relu;
+  case OpKind::Sigmoid: return Instr::Sigmoid;
+  case OpKind::Tanh: return Instr::Tanh;
+  case OpKind::Gelu: return Instr::Gelu;
+  case OpKind::Exp: return Instr::Exp;
+  case OpKind::Sqrt: return Instr::Sqrt;
+  case OpKind::Erf: return Instr::Erf;
+  case OpKind::Add: return Instr::Add;
+  case OpKind::Sub: return Instr::Sub;
+  case OpKind::Mul: return Instr::Mul;
+  case OpKind::Div: return Instr::Div;
+  case OpKind::Maximum: return Instr::Maximum;
+  default: return std::nullopt;
+  }
+}
+
+/// Nanoseconds an element, for the number of threads and nothing else.
+double instr_ns(Instr instr) {
+  switch (instr) {
+  case Instr::Exp: return 0.1;
+  case Instr::Sigmoid: return 0.14;
+  case Instr::Tanh: return 0.22;
+  case Instr::Erf: return 0.3;
+  case Instr::Gelu: return 0.35;
+  default: return 0.05;
+  }
+}
+
+/// Turns the post-order body into instructions. A product whose only reader is a sum becomes one
+/// multiply-add: products wait on the stack until it shows who reads them.
+class BodyCompiler {
+public:
+  explicit BodyCompiler(size_t operands) { program_.operands = operands; }
+
+  MapProgram compile(const FusedBody& body) {
+    for (const FusedInstr& instr : body.code) {
+      if (instr.is_operand)
+        stack_.push_back({false, static_cast<Register>(instr.operand), 0});
+      else
+        apply(instr.op);
+    }
+    Register last = settle(stack_.back());
+    if (program_.code.empty() || last < program_.operands) emit(Instr::Copy, last);
+    program_.code.back().out = kResult;
+    return std::move(program_);
+  }
+
+private:
+  struct Entry {
+    bool product; // a * b, not computed yet; else the register a
+    Register a, b;
+  };
+
+  void apply(OpKind op) {
+    Entry right = stack_.pop_back_val();
+    if (op_info(op).operand_count == 1) return push(emit(*instr_of(op), settle(right)));
+    Entry left = stack_.pop_back_val();
+    if (op == OpKind::Mul) {
+      Register a = settle(left), b = settle(right);
+      return stack_.push_back({true, a, b});
+    }
+    if (op == OpKind::Add && (left.product || right.product)) {
+      const Entry& product = left.product ? left : right;
+      Register c = settle(left.product ? right : left);
+      return push(emit(Instr::MulAdd, product.a, product.b, c));
+    }
+    Register a = settle(left), b = settle(right);
+    push(emit(*instr_of(op), a, b));
+  }
+
+  void push(Register r) { stack_.push_back({false, r, 0}); }
+
+  Register settle(const Entry& entry) {
+    return entry.product ? emit(Instr::Mul, entry.a, entry.b) : entry.a;
+  }
+
+  /// Operand registers are free for the result: instructions may write over what they read.
+  Register emit(Instr instr, Register a, Register b = 0, Register c = 0) {
+    bool two = instr >= Instr::Add;
+    release(a);
+    if (two) release(b);
+    if (instr == Instr::MulAdd) release(c);
+    Register out = free_.empty() ? static_cast<Register>(program_.operands + program_.temporaries++)
+                                 : free_.pop_back_val();
+    program_.code.push_back({instr, out, a, b, c});
+    return out;
+  }
+
+  void release(Register r) {
+    if (r >= program_.operands) free_.push_back(r);
+  }
+
+  MapProgram program_;
+  llvm::SmallVector<Entry, 8> stack_;
+  llvm::SmallVector<Register, 8> free_;
+};
+
+/// How a block of an operand is found: see the head of this file.
+struct Staged {
+  const float* base = nullptr;
+  int64_t rows = 0, count = 0;
+};
+
+class MapKernel final : public Kernel {
+public:
+  MapKernel(MapProgram program, std::vector<Place> places, int threads)
+      : program_(std::move(program)), places_(std::move(places)), threads_(threads) {
+    llvm::SmallVector<const Place*> all;
+    for (const Place& p : places_) all.push_back(&p);
+    outer_ = loops(all);
+    inner_ = outer_.pop_back_val();
+    rows_ = {1, llvm::SmallVector<int64_t, 4>(places_.size(), 0)};
+    if (!outer_.empty()) rows_ = outer_.pop_back_val();
+    piece_ = std::min(inner_.extent, kBlock);
+    block_rows_ = std::clamp<int64_t>(kBlock / inner_.extent, 1, rows_.extent);
+    pieces_ = (inner_.extent + piece_ - 1) / piece_;
+    row_blocks_ = (rows_.extent + block_rows_ - 1) / block_rows_;
+    blocks_ = pieces_ * row_blocks_;
+    for (const Loop& loop : outer_) blocks_ *= loop.extent;
+    addresses_.resize(places_.size());
+    workers_.resize(static_cast<size_t>(threads));
+    for (Worker& w : workers_) {
+      w.staged.resize(places_.size());
+      w.registers.resize(registers());
+    }
+  }
+
+  int64_t scratch_bytes() const {
+    return threads_ * static_cast<int64_t>(registers()) * kBlock * dtype_size(DType::F32);
+  }
+
+  Result<void> bind(const Addresses& addresses) override {
+    for (size_t i = 0; i < places_.size(); ++i) addresses_[i] = addresses.of(places_[i]);
+    scratch_ = reinterpret_cast<float*>(addresses.scratch);
+    return {};
+  }
+
+  dnnl_status_t run(dnnl_stream_t) override {
+    parallel_for(threads_, blocks_, [&](int64_t begin, int64_t end, int part) {
+      Worker& w = workers_[static_cast<size_t>(part)];
+      std::fill(w.staged.begin(), w.staged.end(), Staged{});
+      for (int64_t block = begin; block < end; ++block) run_block(w, part, block);
+    });
+    return dnnl_success;
+  }
+
+private:
+  struct Worker {
+    std::vector<Staged> staged;    // of places_: what its scratch block holds
+    std::vector<float*> registers; // addresses for the block at hand; the last is the result's
+  };
+
+  /// Operands, temporaries, the result.
+  size_t registers() const { return program_.operands + program_.temporaries + 1; }
+
+  float* scratch_block(int part, size_t reg) const {
+    return scratch_ + (static_cast<size_t>(part) * registers() + reg) * kBlock;
+  }
+
+  void run_block(Worker& w, int part, int64_t block) {
+    int64_t piece = block % pieces_ * piece_, rest = block / pieces_;
+    int64_t row = rest % row_blocks_ * block_rows_;
+    int64_t count = std::min(piece_, inner_.extent - piece);
+    int64_t rows = std::min(block_rows_, rows_.extent - row);
+    int64_t outer = rest / row_blocks_;
+    for (size_t i = 1; i < places_.size(); ++i)
+      w.registers[i - 1] = stage(w, part, i, address(i, outer, row, piece), rows, count);
+    for (size_t t = program_.operands; t + 1 < registers(); ++t)
+      w.registers[t] = scratch_block(part, t);
+    float* result = address(0, outer, row, piece);
+    bool direct = contiguous(0, rows);
+    w.registers.back() = direct ? result : scratch_block(part, registers() - 1);
+    evaluate(w, rows * count);
+    if (!direct) scatter(result, w.registers.back(), rows, count);
+  }
+
+  float* address(size_t place, int64_t outer, int64_t row, int64_t piece) const {
+    float* p = addresses_[place] + row * rows_.strides[place] + piece * inner_.strides[place];
+    for (size_t i = outer_.size(); i-- > 0;) {
+      p += outer % outer_[i].extent * outer_[i].strides[place];
+      outer /= outer_[i].extent;
+    }
+    return p;
+  }
+
+  bool contiguous(size_t place, int64_t rows) const {
+    return (inner_.strides[place] == 1 || inner_.extent == 1) &&
+           (rows == 1 || rows_.strides[place] == inner_.extent);
+  }
+
+  float* stage(Worker& w, int part, size_t place, float* from, int64_t rows, int64_t count) const {
+    if (contiguous(place, rows)) return from;
+    float* to = scratch_block(part, place - 1);
+    Staged& staged = w.staged[place];
+    if (staged.base == from && staged.rows >= rows && staged.count == count) return to;
+    staged = {from, rows, count};
+    int64_t row_step = rows_.strides[place], step = inner_.strides[place];
+    for (int64_t r = 0; r < rows; ++r, from += row_step) {
+      float* line = to + r * count;
+      if (step == 1)
+        simd().apply(Instr::Copy, line, from, nullptr, nullptr, count);
+      else if (step == 0)
+        simd().fill(line, *from, count);
+      else
+        for (int64_t i = 0; i < count; ++i) line[i] = from[i * step];
+    }
+    return to;
+  }
+
+  void scatter(float* to, const float* from, int64_t rows, int64_t count) const {
+    int64_t row_step = rows_.strides[0], step = inner_.strides[0];
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t i = 0; i < count; ++i) to[r * row_step + i * step] = from[r * count + i];
+  }
+
+  void evaluate(const Worker& w, int64_t count) const {
+    auto at = [&](Register r) { return w.registers[r == kResult ? registers() - 1 : r]; };
+    for (const MapInstr& i : program_.code)
+      simd().apply(i.instr, at(i.out), at(i.a), at(i.b), at(i.c), count);
+  }
+
+  MapProgram program_;
+  std::vector<Place> places_; // the result, then the operands, broadcast to its shape
+  int threads_;
+  llvm::SmallVector<Loop, 4> outer_;
+  Loop rows_, inner_;
+  int64_t piece_ = 0, block_rows_ = 0, pieces_ = 0, row_blocks_ = 0, blocks_ = 0;
+  std::vector<float*> addresses_;
+  float* scratch_ = nullptr;
+  std::vector<Worker> workers_;
+};
+
+/// Strides for the result: the order in which a whole operand lies, channels last before others;
+/// else what its reader likes.
+Shape result_strides(const Lowering& l, const PlanStep& step) {
+  const Shape& shape = l.type(step.result).shape;
+  const Place* leader = nullptr;
+  for (PlanValueId operand : step.operands) {
+    const Place& p = l.place(operand);
+    bool image = is_nhwc(p) && !is_plain(p);
+    if (image && shape.size() == 4) return nhwc_strides(shape);
+    if (p.shape == shape && !leader && !l.at_load(operand)) leader = &p;
+  }
+  if (leader && !is_plain(*leader)) return dense_like(*leader);
+  return l.preferred_strides(step.result);
+}
+
+/// Where the kernel reads an operand: where it lies if that suits the result's innermost axis,
+/// else in a copy of the result's order.
+Result<Place> map_operand(Lowering& l, PlanValueId value, const Place& result) {
+  const Place& p = l.place(value);
+  Place spread = broadcast(p, result.shape);
+  int64_t inner = axis_order(result).empty() ? -1 : axis_order(result).back();
+  bool suits = inner < 0 || result.shape[static_cast<size_t>(inner)] == 1 ||
+               spread.strides[static_cast<size_t>(inner)] <= 1 ||
+               p.shape.size() != result.shape.size();
+  if (suits) return spread;
+  TG_TRY(Place copy, l.operand_as(value, dense_strides(p.shape, axis_order(result))));
+  return broadcast(copy, result.shape);
+}
+
+Result<void> add_map(Lowering& l, const PlanStep& step, MapProgram program, const Place& result,
+                     llvm::ArrayRef<Place> operands, llvm::StringRef name) {
+  double ns = 0.1;
+  for (const MapInstr& instr : program.code) ns += instr_ns(instr.instr);
+  Op op = l.describe(step);
+  op.implementation = (name + ":" + simd().isa).str();
+  op.threads = l.threads_for(ns * static_cast<double>(result.elements()) / 1e3);
+  std::vector<Place> places = {result};
+  places.insert(places.end(), operands.begin(), operands.end());
+  for (const Place& p : places) op.buffers.push_back(p.buffer);
+  auto kernel = std::make_unique<MapKernel>(std::move(program), std::move(places), op.threads);
+  op.scratch_bytes = kernel->scratch_bytes();
+  op.kernel = std::move(kernel);
+  l.add_op(step.phase, std::move(op));
+  return {};
+}
+
+FusedBody body_of(const PlanStep& step) {
+  if (step.op == OpKind::FusedMap) {
+    std::optional<FusedBody> body = parse_fused_body(attr(step, "body").text);
+    assert(body && "infer admits only bodies that parse");
+    return *body;
+  }
+  FusedBody body;
+  body.operands = static_cast<uint32_t>(step.operands.size());
+  for (uint32_t i = 0; i < body.operands; ++i) body.code.push_back({true, i, {}});
+  body.code.push_back({false, 0, step.op});
+  return body;
+}
+
+} // namespace
+
+Result<void> lower_pointwise(Lowering& l, const PlanStep& step) {
+  MapProgram program = BodyCompiler(step.operands.size()).compile(body_of(step));
+  Shape strides = result_strides(l, step);
+  // Copies that operands need are made before the result may take over one of their buffers.
+  Place shape_only{kNoBuffer, 0, l.type(step.result).shape, strides};
+  std::vector<Place> operands;
+  for (PlanValueId operand : step.operands) {
+    TG_TRY(Place p, map_operand(l, operand, shape_only));
+    operands.push_back(p);
+  }
+  std::optional<Place> result = l.take_over(step, strides, true);
+  if (!result) result = l.new_result(step, strides, true);
+  return add_map(l, step, std::move(program), *result, operands,
+                 step.op == OpKind::FusedMap ? "fused_map" : "map");
+}
+
+namespace {
+
+/// factor = scale / sqrt(var + eps), shift = bias - mean * factor, in float64.
+class FoldBatchNorm final : public Kernel {
+public:
+  /// Operands: scale, bias, mean, var; then factor and shift; all of one channel axis.
+  FoldBatchNorm(std::array<Place, 6> places, double eps) : places_(std::move(places)), eps_(eps) {}
+  Result<void> bind(const Addresses& addresses) override {
+    for (size_t i = 0; i < places_.size(); ++i) at_[i] = addresses.of(places_[i]);
+    return {};
+  }
+  dnnl_status_t run(dnnl_stream_t) override {
+    for (int64_t c = 0; c < places_[0].shape[0]; ++c) {
+      auto read = [&](size_t i) { return static_cast<double>(at_[i][c * places_[i].strides[0]]); };
+      double factor = read(0) / std::sqrt(read(3) + eps_);
+      at_[4][c] = static_cast<float>(factor);
+      at_[5][c] = static_cast<float>(read(1) - read(2) * factor);
+    }
+    return dnnl_success;
+  }
+
+private:
+  std::array<Place, 6> places_;
+  double eps_;
+  std::array<float*, 6> at_{};
+};
+
+/// A vector along axis 1 of this shape.
+Place along_channels(const Place& vector, const Shape& shape) {
+  Place p{vector.buffer, vector.offset, shape, Shape(shape.size(), 0)};
+  p.strides[1] = vector.strides[0];
+  return p;
+}
+
+} // namespace
+
+// One multiply-add an element; the two vectors are computed at load if the four operands are known.
+Result<void> lower_batch_norm(Lowering& l, const PlanStep& step) {
+  std::array<Place, 6> places;
+  bool at_load = true;
+  for (size_t i = 0; i < 4; ++i) {
+    places[i] = l.place(step.operands[i + 1]);
+    at_load &= l.at_load(step.operands[i + 1]);
+  }
+  Phase phase = at_load ? Phase::Load : step.phase;
+  places[4] = l.new_temporary(places[0].shape, {1}, phase);
+  places[5] = l.new_temporary(places[0].shape, {1}, phase);
+  Op fold;
+  fold.name = "fold batch_norm";
+  fold.implementation = "scalar";
+  for (const Place& p : places) fold.buffers.push_back(p.buffer);
+  fold.kernel = std::make_unique<FoldBatchNorm>(places, attr(step, "eps").real);
+  l.add_op(phase, std::move(fold));
+
+  const Place x = l.place(step.operands[0]);
+  Shape strides = is_dense(x) ? x.strides : contiguous_strides(x.shape);
+  TG_TRY(Place source, l.operand_as(step.operands[0], strides));
+  std::optional<Place> result = l.take_over(step, strides, true);
+  if (!result) result = l.new_result(step, strides, true);
+  MapProgram program{{{Instr::MulAdd, kResult, 0, 1, 2}}, 3, 0};
+  return add_map(l, step, std::move(program), *result,
+                 {source, along_channels(places[4], x.shape), along_channels(places[5], x.shape)},
+                 "affine");
+}
+
+} // namespace tg::cpu

@@ -1,0 +1,64 @@
+// What a compiled plan is made of: buffers, and ops that run kernels on them, in order. One program
+// is run once at load (folding and packing of weights), the other at every run.
+//
+// Invariant: an op touches exactly the buffers that it lists; kernels hold addresses only after
+// bind() and allocate nothing in run().
+#pragma once
+
+#include "runtime/onednn/place.h"
+#include "runtime/plan.h"
+#include "runtime/tensor.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tg::cpu {
+
+/// Addresses of all buffers, by BufferId, and of the scratch memory that ops share in turn.
+struct Addresses {
+  llvm::ArrayRef<float*> buffers;
+  std::byte* scratch = nullptr;
+  float* of(const Place& p) const { return buffers[p.buffer] + p.offset; }
+};
+
+class Kernel {
+public:
+  virtual ~Kernel();
+  /// Called before run(), and again whenever addresses have changed. Errors: `device`.
+  virtual Result<void> bind(const Addresses& addresses) = 0;
+  virtual dnnl_status_t run(dnnl_stream_t stream) = 0;
+};
+
+struct Buffer {
+  enum class Kind : uint8_t {
+    Weight, // contents of a weight or constant of the plan: `source`
+    Load,   // written by the load program
+    Input,  // an input of the plan: `source`; written by bind_inputs alone
+    Arena,  // a temporary of a run
+  };
+  Kind kind{};
+  int64_t bytes = 0;
+  PlanValueId source = kNoValue;
+  /// Values that have a place on this buffer.
+  llvm::SmallVector<PlanValueId, 2> values;
+};
+
+struct Op {
+  PlanStepId step = kNever; // kNever: put in by the backend
+  std::string name;
+  std::string implementation;
+  std::string result; // type
+  double flops = 0, bytes = 0;
+  int64_t scratch_bytes = 0;
+  int threads = 1;
+  llvm::SmallVector<BufferId, 4> buffers;
+  std::unique_ptr<Kernel> kernel; // null: a view
+};
+
+struct Program {
+  std::vector<Op> ops;
+  int64_t scratch_bytes() const;
+};
+
+} // namespace tg::cpu
