@@ -1,0 +1,320 @@
+// The cpu backend against `ref`, over random operator instances: shapes, strides, padding, groups,
+// broadcasting, activations, residuals, views between operators, one and two threads, and both
+// layouts of inputs and outputs. Fixed seeds; a failure prints the graph.
+#include "tests/unit/onednn/compare.h"
+
+#include <random>
+
+namespace tg::test {
+namespace {
+
+constexpr double kTolerance = 2e-5;
+
+class Random {
+public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+  int64_t in(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
+  }
+  bool coin() { return in(0, 1) == 1; }
+  template <class T> T of(std::initializer_list<T> values) {
+    return values.begin()[in(0, static_cast<int64_t>(values.size()) - 1)];
+  }
+
+private:
+  std::mt19937_64 engine_;
+};
+
+void expect_equal(const Builder& b, Random& random) {
+  int threads = random.coin() ? 1 : 2;
+  IoLayout layout = random.coin() ? IoLayout::Plain : IoLayout::Native;
+  Comparison c = compare(b.graph, threads, layout);
+  EXPECT_LE(c.difference, kTolerance) << dump(b.graph) << implementations(c) << threads
+                                      << " threads, native " << (layout == IoLayout::Native);
+}
+
+Value random_act(Random& r) { return act(r.of({"none", "relu", "tanh", "sigmoid", "gelu"})); }
+
+NodeId maybe_view(Builder& b, Random& r, NodeId x) {
+  const Shape shape = b.graph.type(x).shape;
+  switch (r.in(0, 5)) {
+  case 0: { // slice
+    int64_t axis = r.in(0, static_cast<int64_t>(shape.size()) - 1);
+    int64_t size = shape[static_cast<size_t>(axis)], start = r.in(0, size - 1);
+    return b.op(OpKind::Slice, {x},
+                {Value::of_int(axis), Value::of_int(start), Value::of_int(r.in(start + 1, size))});
+  }
+  case 1: { // exchange two axes
+    llvm::SmallVector<int64_t> perm;
+    for (size_t i = 0; i < shape.size(); ++i) perm.push_back(static_cast<int64_t>(i));
+    std::swap(perm[static_cast<size_t>(r.in(0, static_cast<int64_t>(shape.size()) - 1))],
+              perm.back());
+    return b.op(OpKind::Transpose, {x}, {Value::of_ints(perm)});
+  }
+  case 2: { // merge the first two axes
+    if (shape.size() < 2) return x;
+    Shape merged(shape.begin() + 1, shape.end());
+    merged[0] *= shape[0];
+    return b.op(OpKind::Reshape, {x}, {Value::of_ints(merged)});
+  }
+  case 3: return b.op(OpKind::Relu, {x});
+  default: return x;
+  }
+}
+
+TEST(CpuRef, Conv2d) {
+  Random r(1);
+  for (int round = 0; round < 150; ++round) {
+    Builder b;
+    int64_t groups = r.of<int64_t>({1, 1, 1, 2, 4, 16});
+    int64_t inner = r.in(1, 20), outer = r.in(1, 20);
+    if (r.in(0, 3) == 0) inner = outer = 1; // depthwise
+    int64_t kh = r.in(1, 5), kw = r.coin() ? kh : r.in(1, 4), size = r.in(7, 17);
+    int64_t dilation = r.in(0, 4) == 0 ? 2 : 1;
+    if ((kh - 1) * dilation >= size || (kw - 1) * dilation >= size) dilation = 1;
+    Shape image = {r.in(1, 2), groups * inner, size, r.in(8, 15)};
+    NodeId x = b.input("x", image);
+    NodeId w = b.weight("w", {groups * outer, inner, kh, kw});
+    Value pad = act("same");
+    if (r.coin())
+      pad = act("valid");
+    else if (r.coin())
+      pad = Value::of_ints({r.in(0, kh - 1), r.in(0, kw - 1), r.in(0, kh - 1), r.in(0, kw - 1)});
+    std::vector<Value> attrs = {pair(r.in(1, 2), r.in(1, 3)), pad, pair(dilation, dilation),
+                                random_act(r)};
+    NodeId bias = r.coin() ? b.weight("b", {groups * outer}) : b.none();
+    NodeId plain = b.op(OpKind::Conv2d, {x, w, b.none(), b.none()}, attrs);
+    NodeId residual = b.none();
+    if (r.coin()) {
+      residual = b.input("residual", b.graph.type(plain).shape);
+      if (r.coin()) residual = b.op(OpKind::Relu, {residual});
+    }
+    NodeId y = b.op(OpKind::Conv2d, {x, w, bias, residual}, attrs);
+    b.output(y);
+    if (residual != b.none() && r.coin()) b.output(b.op(OpKind::Neg, {residual}));
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, Matmul) {
+  Random r(2);
+  for (int round = 0; round < 150; ++round) {
+    Builder b;
+    int64_t m = r.of<int64_t>({1, 1, 2, 7, 33}), k = r.in(1, 70), n = r.in(1, 70);
+    Shape lead_x, lead_y;
+    for (int64_t i = r.in(0, 2); i > 0; --i) {
+      int64_t size = r.in(1, 4);
+      lead_x.push_back(r.in(0, 3) == 0 ? 1 : size);
+      lead_y.push_back(r.in(0, 3) == 0 ? 1 : size);
+    }
+    if (r.coin()) lead_y.clear();
+    Shape xs = lead_x, ys = lead_y;
+    bool turn_x = r.in(0, 2) == 0, turn_y = r.in(0, 2) == 0;
+    xs.append(turn_x ? std::initializer_list<int64_t>{k, m} : std::initializer_list<int64_t>{m, k});
+    ys.append(turn_y ? std::initializer_list<int64_t>{n, k} : std::initializer_list<int64_t>{k, n});
+    auto turned = [&](NodeId x, bool turn) {
+      if (!turn) return x;
+      llvm::SmallVector<int64_t> perm;
+      for (size_t i = 0; i < b.graph.type(x).shape.size(); ++i)
+        perm.push_back(static_cast<int64_t>(i));
+      std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+      return b.op(OpKind::Transpose, {x}, {Value::of_ints(perm)});
+    };
+    NodeId x = turned(b.input("x", xs), turn_x);
+    NodeId y = turned(r.coin() ? b.weight("y", ys) : b.input("y", ys), turn_y);
+    Value activation = random_act(r);
+    NodeId plain = b.op(OpKind::Matmul, {x, y, b.none(), b.none()}, {activation});
+    NodeId bias = r.coin() ? b.weight("b", {n}) : b.none(), residual = b.none();
+    if (r.coin()) residual = b.op(OpKind::Tanh, {b.input("residual", b.graph.type(plain).shape)});
+    NodeId z = b.op(OpKind::Matmul, {x, y, bias, residual}, {activation});
+    b.output(maybe_view(b, r, z));
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, AttentionReadsAndWritesExchangedAxes) {
+  Random r(3);
+  for (int round = 0; round < 30; ++round) {
+    Builder b;
+    int64_t heads = r.in(1, 5), seq = r.in(1, 20), width = r.in(1, 18), all = heads * width;
+    NodeId x = b.input("x", {seq, all});
+    auto project = [&](const char* path) {
+      NodeId y = b.op(OpKind::Matmul, {x, b.weight(path, {all, all}), b.none(), b.none()});
+      return b.op(OpKind::Reshape, {y}, {Value::of_ints({seq, heads, width})});
+    };
+    NodeId q = b.op(OpKind::Transpose, {project("q")}, {Value::of_ints({1, 0, 2})});
+    NodeId k = b.op(OpKind::Transpose, {project("k")}, {Value::of_ints({1, 2, 0})});
+    NodeId v = b.op(OpKind::Transpose, {project("v")}, {Value::of_ints({1, 0, 2})});
+    NodeId scores = b.op(OpKind::Matmul, {q, k, b.none(), b.none()});
+    NodeId p = b.op(OpKind::Softmax, {scores});
+    NodeId y = b.op(OpKind::Matmul, {p, v, b.none(), b.none()});
+    y = b.op(OpKind::Transpose, {y}, {Value::of_ints({1, 0, 2})});
+    b.output(b.op(OpKind::Reshape, {y}, {Value::of_ints({seq, all})}));
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, Pooling) {
+  Random r(4);
+  for (int round = 0; round < 60; ++round) {
+    Builder b;
+    NodeId x = b.input("x", {r.in(1, 2), r.in(1, 40), r.in(5, 14), r.in(5, 14)});
+    std::vector<Value> attrs = {pair(r.in(1, 4), r.in(1, 4)), pair(r.in(1, 3), r.in(1, 2)),
+                                act(r.coin() ? "same" : "valid")};
+    if (r.coin()) {
+      NodeId y = b.op(OpKind::MaxPool2d, {x}, attrs);
+      b.output(y);
+    } else {
+      attrs.push_back(Value::of_bool(r.coin()));
+      b.output(b.op(OpKind::AvgPool2d, {x}, attrs));
+    }
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, PointwiseWithBroadcastingAndViews) {
+  Random r(5);
+  constexpr OpKind kBinary[] = {OpKind::Add, OpKind::Sub, OpKind::Mul, OpKind::Maximum};
+  constexpr OpKind kUnary[] = {OpKind::Neg,  OpKind::Relu, OpKind::Sigmoid, OpKind::Tanh,
+                               OpKind::Gelu, OpKind::Exp,  OpKind::Erf};
+  for (int round = 0; round < 200; ++round) {
+    Builder b;
+    Shape shape;
+    for (int64_t i = r.in(1, 4); i > 0; --i) shape.push_back(r.of<int64_t>({1, 2, 3, 17, 40}));
+    NodeId x = maybe_view(b, r, b.input("x", shape));
+    if (shape.size() == 4 && r.coin())
+      x = b.op(OpKind::MaxPool2d, {b.input("image", shape)}, {pair(1, 1), pair(1, 1)});
+    for (int64_t i = r.in(1, 4); i > 0; --i) {
+      Shape other = b.graph.type(x).shape;
+      for (int64_t& size : other)
+        if (r.in(0, 2) == 0) size = 1;
+      if (r.coin())
+        other.erase(other.begin(), other.begin() + r.in(0, static_cast<int64_t>(other.size())));
+      std::string name = "o" + std::to_string(i);
+      NodeId y = r.coin() ? b.input(name, other) : b.weight(name, other);
+      if (r.in(0, 4) == 0) y = b.graph.constant({0.75}, f32(other));
+      x = r.coin() ? b.op(kBinary[r.in(0, 3)], {x, y}) : b.op(kBinary[r.in(0, 3)], {y, x});
+      x = b.op(kUnary[r.in(0, 6)], {x});
+    }
+    b.output(x);
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, FusedMap) {
+  Random r(6);
+  constexpr const char* kBodies[] = {"tanh(add($0, mul($1, $2)))",
+                                     "add(mul($0, $1), mul($2, $0))",
+                                     "mul(sigmoid(add($0, $1)), tanh(sub($2, relu($0))))",
+                                     "gelu(add(add($0, $1), $2))",
+                                     "maximum(mul($0, $0), exp(neg(mul($1, $2))))",
+                                     "add($2, mul(add($0, $1), sub($0, $1)))"};
+  for (int round = 0; round < 100; ++round) {
+    Builder b;
+    Shape shape;
+    for (int64_t i = r.in(1, 4); i > 0; --i) shape.push_back(r.of<int64_t>({1, 2, 3, 17, 40}));
+    auto part = [&] {
+      Shape other = shape;
+      for (int64_t& size : other)
+        if (r.in(0, 3) == 0) size = 1;
+      return other;
+    };
+    NodeId a = b.op(OpKind::Relu, {b.input("a", shape)});
+    b.output(b.op(OpKind::FusedMap, {a, b.input("b", part()), b.weight("c", part())},
+                  {Value::of_string(kBodies[r.in(0, 5)])}));
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, RowsAndReductions) {
+  Random r(7);
+  for (int round = 0; round < 150; ++round) {
+    Builder b;
+    Shape shape;
+    for (int64_t i = r.in(1, 4); i > 0; --i) shape.push_back(r.of<int64_t>({1, 2, 5, 16, 33}));
+    NodeId x = maybe_view(b, r, b.input("x", shape));
+    shape = b.graph.type(x).shape;
+    if (shape.size() == 4 && r.coin()) x = b.op(OpKind::MaxPool2d, {x}, {pair(1, 1), pair(1, 1)});
+    auto rank = static_cast<int64_t>(shape.size());
+    switch (r.in(0, 2)) {
+    case 0: b.output(b.op(OpKind::Softmax, {x}, {Value::of_int(r.in(0, rank - 1))})); break;
+    case 1: {
+      // Not over very short rows: there the quotient of two tiny numbers is noise.
+      if (shape.back() < 5) continue;
+      NodeId scale = b.weight("s", {shape.back()}), bias = b.weight("b", {shape.back()});
+      b.output(b.op(OpKind::LayerNorm, {x, scale, bias}));
+      break;
+    }
+    default: {
+      llvm::SmallVector<int64_t> axes;
+      for (int64_t i = 0; i < rank; ++i)
+        if (r.coin()) axes.push_back(i);
+      if (axes.empty()) axes.push_back(0);
+      OpKind kind = r.of({OpKind::ReduceSum, OpKind::ReduceMean, OpKind::ReduceMax});
+      x = b.op(OpKind::Sigmoid, {x}); // a sum of both signs may cancel to noise
+      b.output(b.op(kind, {x}, {Value::of_ints(axes), Value::of_bool(r.coin())}));
+    }
+    }
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, PiecesAndMoves) {
+  Random r(8);
+  for (int round = 0; round < 200; ++round) {
+    Builder b;
+    Shape shape;
+    for (int64_t i = r.in(1, 4); i > 0; --i) shape.push_back(r.of<int64_t>({1, 2, 3, 8, 16}));
+    auto axis = r.in(0, static_cast<int64_t>(shape.size()) - 1);
+    llvm::SmallVector<NodeId> pieces;
+    for (int64_t i = r.in(1, 4); i > 0; --i) {
+      Shape piece = shape;
+      piece[static_cast<size_t>(axis)] = r.in(1, 9);
+      NodeId x = b.input("x" + std::to_string(i), piece);
+      if (r.coin()) x = b.op(OpKind::Sigmoid, {x});
+      if (piece.size() == 4 && r.coin()) x = b.op(OpKind::MaxPool2d, {x}, {pair(1, 1), pair(1, 1)});
+      pieces.push_back(x);
+      if (r.in(0, 3) == 0) pieces.push_back(x); // twice
+      if (r.in(0, 3) == 0) b.output(x);
+    }
+    NodeId y = b.op(OpKind::Concat, pieces, {Value::of_int(axis)});
+    y = maybe_view(b, r, maybe_view(b, r, y));
+    if (r.coin()) {
+      size_t rank = b.graph.type(y).shape.size();
+      llvm::SmallVector<int64_t> before, after;
+      for (size_t i = 0; i < rank; ++i) {
+        before.push_back(r.in(0, 2));
+        after.push_back(r.in(0, 2));
+      }
+      y = b.op(OpKind::Pad, {y},
+               {Value::of_ints(before), Value::of_ints(after), Value::of_float(0.5)});
+    }
+    b.output(maybe_view(b, r, y));
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, NormsAndKernelRearrangements) {
+  Random r(9);
+  for (int round = 0; round < 60; ++round) {
+    Builder b;
+    int64_t channels = r.of<int64_t>({1, 3, 16, 40});
+    NodeId x = b.input("x", {r.in(1, 2), channels, r.in(1, 9), r.in(1, 9)});
+    if (r.coin()) x = b.op(OpKind::MaxPool2d, {x}, {pair(1, 1), pair(1, 1)});
+    auto vector = [&](const char* name, const char* init) {
+      return b.weight(name, {channels}, init);
+    };
+    x = b.op(OpKind::BatchNorm, {x, vector("scale", ""), vector("bias", ""), vector("mean", ""),
+                                 vector("var", "uniform(0.5, 2)")});
+    b.output(x);
+    int64_t groups = 4, inner = r.in(1, 3);
+    NodeId w = b.weight("w", {groups * r.in(1, 4), inner, 1, 3});
+    NodeId merged = b.op(OpKind::MergeGconv, {w},
+                         {Value::of_int(r.of<int64_t>({1, 2, 4})), Value::of_int(groups)});
+    b.output(b.op(OpKind::Enlarge, {merged}, {pair(3, 5)}));
+    expect_equal(b, r);
+  }
+}
+
+} // namespace
+} // namespace tg::test
