@@ -1,0 +1,194 @@
+#include "runtime/measure.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <unistd.h>
+
+namespace tg {
+
+namespace {
+
+/// Appends values and steps of a measuring plan; keeps Plan's invariants.
+class PlanBuilder {
+public:
+  explicit PlanBuilder(Plan& plan) : plan_(plan) {}
+
+  PlanValueId value(PlanValue::Kind kind, const TensorType& type, std::string name) {
+    PlanValue v;
+    v.kind = kind;
+    v.type = type;
+    v.name = std::move(name);
+    plan_.values.push_back(std::move(v));
+    auto id = static_cast<PlanValueId>(plan_.values.size() - 1);
+    if (kind == PlanValue::Kind::Input) plan_.inputs.push_back(id);
+    return id;
+  }
+
+  PlanValueId step(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands,
+                   const TensorType& type) {
+    auto s = static_cast<PlanStepId>(plan_.steps.size());
+    PlanStep step;
+    step.op = op;
+    step.attrs = std::move(attrs);
+    step.operands = std::move(operands);
+    step.result = value(PlanValue::Kind::Temporary, type, "");
+    plan_.values[step.result].defined_by = s;
+    for (PlanValueId operand : step.operands)
+      if (operand != kNoValue) plan_.values[operand].last_use = s;
+    plan_.steps.push_back(std::move(step));
+    return plan_.steps.back().result;
+  }
+
+  /// A value as a neighbour leaves it: the result of an elementwise step over an input.
+  PlanValueId made(const TensorType& type, std::string name) {
+    return step(OpKind::Relu, {}, {value(PlanValue::Kind::Input, type, std::move(name))}, type);
+  }
+
+private:
+  Plan& plan_;
+};
+
+/// Contents that no kernel is slow on: not denormal, not all equal, positive (a variance is).
+Result<Tensor> plain_numbers(const TensorType& type) {
+  TG_TRY(Tensor tensor, Tensor::zeros(type));
+  llvm::MutableArrayRef<float> numbers = tensor.floats();
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = 0.25f + static_cast<float>(i % 61) * 0.0078125f;
+  return tensor;
+}
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// One step, compiled and warm, with its times so far.
+class Probe {
+public:
+  static Result<Probe> make(const Backend& backend, const StepSpec& spec,
+                            const MeasureOptions& options) {
+    Probe probe;
+    probe.plan_ = make_measure_plan(spec, options.wash_bytes);
+    CompileOptions compile;
+    compile.threads = options.threads;
+    compile.memory_limit_bytes = options.memory_limit_bytes;
+    compile.io_layout = IoLayout::Native;
+    compile.weights = [](const PlanValue& value) { return plain_numbers(value.type); };
+    TG_TRY(probe.executable_, backend.compile(probe.plan_.plan, compile));
+    TG_CHECK(probe.bind());
+    TG_CHECK(probe.executable_->run_once());
+    Clock::time_point start = Clock::now();
+    TG_CHECK(probe.executable_->run_once());
+    double runs = options.seconds / options.rounds / std::max(seconds_since(start), 1e-9);
+    probe.runs_ = std::clamp(runs, 1.0, static_cast<double>(std::max(1, options.runs)));
+    return probe;
+  }
+
+  /// One round: its median joins the least so far.
+  Result<void> round() {
+    executable_->profile(true);
+    for (int i = 0; i < static_cast<int>(runs_); ++i) TG_CHECK(executable_->run_once());
+    double median = 0;
+    for (const StepInfo& info : executable_->steps()) {
+      if (info.step != plan_.timed && info.step != kNever) continue;
+      median += info.measured_us;
+      if (info.step == plan_.timed) time_.implementation = info.implementation;
+    }
+    time_.microseconds = time_.runs == 0 ? median : std::min(time_.microseconds, median);
+    time_.runs += static_cast<int>(runs_);
+    return {};
+  }
+
+  const StepTime& time() const { return time_; }
+
+private:
+  Result<void> bind() {
+    std::vector<Tensor> inputs;
+    for (PlanValueId input : plan_.plan.inputs) {
+      TG_TRY(Tensor tensor, plain_numbers(plan_.plan.values[input].type));
+      inputs.push_back(std::move(tensor));
+    }
+    return executable_->bind_inputs(inputs);
+  }
+
+  MeasurePlan plan_;
+  std::unique_ptr<Executable> executable_;
+  double runs_ = 1;
+  StepTime time_;
+};
+
+/// Probes that are alive together: neighbours in time, so that a slow spell of the machine meets
+/// several instances in one round rather than one in all its rounds.
+constexpr size_t kTogether = 4;
+
+void measure_together(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
+                      const MeasureOptions& options, std::vector<Result<StepTime>>& times) {
+  std::vector<Result<Probe>> probes;
+  for (const StepSpec& spec : steps) probes.push_back(Probe::make(backend, spec, options));
+  for (int round = 0; round < options.rounds; ++round) {
+    for (Result<Probe>& probe : probes) {
+      if (!probe) continue;
+      if (Result<void> done = probe->round(); !done) probe = std::move(done.error());
+    }
+  }
+  for (Result<Probe>& probe : probes)
+    times.push_back(probe ? Result<StepTime>(probe->time())
+                          : Result<StepTime>(std::move(probe.error())));
+}
+
+} // namespace
+
+MeasurePlan make_measure_plan(const StepSpec& spec, int64_t wash_bytes) {
+  MeasurePlan out;
+  out.plan.model = "measure";
+  PlanBuilder build(out.plan);
+  // Read once and written once.
+  int64_t elements = wash_bytes / 2 / dtype_size(DType::F32);
+  if (elements > 0) build.made(f32({elements}), "wash");
+  std::vector<PlanValueId> operands;
+  for (size_t i = 0; i < spec.operands.size(); ++i) {
+    const TensorType& type = spec.operands[i];
+    std::string name = "operand" + std::to_string(i);
+    bool weight = i < 32 && (spec.weight_operands >> i & 1);
+    operands.push_back(type.is_none() ? kNoValue
+                       : weight       ? build.value(PlanValue::Kind::Weight, type, name)
+                                      : build.made(type, name));
+  }
+  if (spec.in_place < 0) build.made(spec.result, "room");
+  out.timed = static_cast<PlanStepId>(out.plan.steps.size());
+  PlanValueId result = build.step(spec.op, spec.attrs, operands, spec.result);
+  if (spec.in_place >= 0)
+    out.plan.steps.back().in_place = operands[static_cast<size_t>(spec.in_place)];
+  out.plan.values[result].is_output = out.plan.values[result].pinned = true;
+  out.plan.outputs.push_back({"result", result});
+  return out;
+}
+
+std::vector<Result<StepTime>> measure_steps(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
+                                            const MeasureOptions& options) {
+  std::vector<Result<StepTime>> times;
+  while (!steps.empty()) {
+    llvm::ArrayRef<StepSpec> now = steps.take_front(kTogether);
+    measure_together(backend, now, options, times);
+    steps = steps.drop_front(now.size());
+  }
+  return times;
+}
+
+int64_t wash_bytes_for(int64_t network_bytes) {
+  constexpr int64_t kLeast = 1 << 20, kMost = 64 << 20;
+  int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE); // 0 or -1 where it is not known
+  int64_t most = std::clamp<int64_t>(cache > 0 ? 2 * cache : kMost, kLeast, kMost);
+  int64_t wanted = std::clamp<int64_t>(network_bytes, kLeast, most);
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(wanted)));
+}
+
+std::string measure_conditions(const MeasureOptions& options) {
+  return llvm::formatv("native, washed {0} MiB", options.wash_bytes >> 20);
+}
+
+} // namespace tg

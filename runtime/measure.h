@@ -1,0 +1,71 @@
+// Times single operators as they run inside a network, so that the sum over a network's operators
+// is close to the time of the whole. A step alone in a loop is not that: its weights would lie in
+// the first-level cache, its threads would be asleep or already spinning, its operands in the
+// user's layout. So each step is timed within a small plan:
+//
+//   wash      an elementwise step over as many bytes as the rest of the network would touch:
+//   weights
+//             come from where they would come from, and the threads are awake;
+//   operands  each made by an elementwise step, in the backend's own layout, as a neighbour would
+//             leave it;
+//   room      an elementwise step whose result dies at once and whose place in the arena the timed
+//             result takes: buffers of a network are not cold either;
+//   the step  whose time the executable reports, with reorders that the backend put in.
+//
+// Noise on a shared machine only ever adds: instances are timed in turns, several rounds each, and
+// the least of the rounds' medians counts.
+#pragma once
+
+#include "runtime/backend.h"
+
+namespace tg {
+
+/// One operator with its types: what is timed.
+struct StepSpec {
+  OpKind op{};
+  std::vector<Value> attrs;         // in normal form
+  std::vector<TensorType> operands; // none type where absent
+  TensorType result;
+  /// Bit i: operand i is known at load.
+  uint32_t weight_operands = 0;
+  /// The operand, by position, whose buffer the result takes over (PlanStep::in_place); -1: none.
+  int in_place = -1;
+};
+
+struct MeasureOptions {
+  int threads = 1;
+  /// Bytes that the network touches between two runs of a step. 0: nothing is washed.
+  int64_t wash_bytes = 0;
+  int rounds = 3;
+  int runs = 5; // in a round
+  /// Most time for one instance; slow ones get fewer runs, at least one a round.
+  double seconds = 0.3;
+  int64_t memory_limit_bytes = 0; // 0: none
+};
+
+struct StepTime {
+  double microseconds = 0;
+  std::string implementation; // of the step itself
+  int runs = 0;
+};
+
+/// Times of the steps, in their order. Errors, for each: what compile and run_once give;
+/// `memory_limit` for one that is too large.
+std::vector<Result<StepTime>> measure_steps(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
+                                            const MeasureOptions& options);
+
+/// The plan that times a step, and which of its steps that is.
+struct MeasurePlan {
+  Plan plan;
+  PlanStepId timed = kNever;
+};
+MeasurePlan make_measure_plan(const StepSpec& spec, int64_t wash_bytes);
+
+/// Bytes to wash for a network that touches so many in one run: rounded to a power of two, so that
+/// measurements serve networks of about one size, and at most twice the last-level cache.
+int64_t wash_bytes_for(int64_t network_bytes);
+
+/// The part of a cost key that says how a step was timed: "native, washed 16 MiB".
+std::string measure_conditions(const MeasureOptions& options);
+
+} // namespace tg
