@@ -369,19 +369,33 @@ private:
     return llvm::all_of(values, [](const Value& v) { return v.ints.size() == 2; });
   }
 
+  Shape any_kernel() {
+    constexpr int64_t kSizes[] = {1, 1, 2, 3, 3, 4, 5};
+    int64_t k = kSizes[between(0, 6)];
+    return {2 * size(), 1, k, chance(70) ? k : kSizes[between(0, 6)]};
+  }
+
+  /// The kernel of a convolution of an input with so many channels.
+  bool make_kernel(TermId w, Shape kernel, int64_t channels, const Shape* want) {
+    int64_t groups = chance(50) ? 1 : divisor(channels);
+    if (!want) kernel[0] = groups * between(1, 3);
+    kernel[1] = channels / groups;
+    return make(w, kernel);
+  }
+
   bool make_conv2d(TermId id, const Shape* want) {
     const Term& term = rule_.terms[id];
     if (want && want->size() != 4) return false;
-    Value stride = attr_or(term, 0, any_pair(2)), pad = attr_or(term, 1, any_pad());
-    Value dilation = attr_or(term, 2, chance(75) ? Value::of_ints({1, 1}) : any_pair(2));
-    if (!pairs({stride, dilation})) return false;
     TermId x = term.operands[0], w = term.operands[1];
     std::optional<Shape> kx = known(x), kw = known(w);
     if ((kx && kx->size() != 4) || (kw && kw->size() != 4)) return false;
-    constexpr int64_t kKernels[] = {1, 1, 2, 3, 3, 4, 5};
-    int64_t k = kKernels[between(0, 6)];
-    Shape kernel = kw ? *kw : Shape{2 * size(), 1, k, chance(70) ? k : kKernels[between(0, 6)]};
+    Shape kernel = kw ? *kw : any_kernel();
     if (want) kernel[0] = (*want)[1];
+    if (kx && !kw && !make_kernel(w, kernel, (*kx)[1], want)) return false;
+    // Only now, for conditions tell attributes from kernels.
+    Value stride = attr_or(term, 0, any_pair(2)), pad = attr_or(term, 1, any_pad());
+    Value dilation = attr_or(term, 2, chance(75) ? Value::of_ints({1, 1}) : any_pair(2));
+    if (!pairs({stride, dilation})) return false;
     if (!kx) {
       Shape s = image();
       if (kw) s[1] = kernel[1] * (chance(60) ? 1 : divisor(kernel[0]));
@@ -392,12 +406,7 @@ private:
               input_size((*want)[2 + i], kernel[2 + i], stride.ints[i], dilation.ints[i], pad, i);
       }
       if (!make(x, s)) return false;
-    }
-    if (!kw) {
-      int64_t channels = shape(x)[1], groups = chance(50) ? 1 : divisor(channels);
-      if (!want) kernel[0] = groups * between(1, 3);
-      kernel[1] = channels / groups;
-      if (!make(w, kernel)) return false;
+      if (!kw && !make_kernel(w, kernel, shape(x)[1], want)) return false;
     }
     return epilogue(id, shape(w)[0], {stride, pad, dilation, attr_or(term, 3, any_act())});
   }
