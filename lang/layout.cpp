@@ -92,11 +92,12 @@ private:
   // --- lines ---
 
   void start_line(const Token& t) {
-    if (in_round_or_square()) {
-      if (!starts_declaration(t.kind) && !starts_statement(t.kind) && !forgot_to_close(t)) return;
+    if (starts_declaration(t.kind)) {
+      close_down_to(0, t.begin);
+    } else if (in_round_or_square()) {
+      if (!starts_statement(t.kind) && !forgot_to_close(t)) return;
       close_forgotten(T::LBRACE, t.begin);
     }
-    if (starts_declaration(t.kind) && depth_ > 0) close_blocks(t.begin);
     end_line_before(t);
   }
 
@@ -216,8 +217,6 @@ private:
     while (keep > 0 && open_[keep - 1].kind != until) --keep;
     close_down_to(keep, at);
   }
-
-  void close_blocks(uint32_t at) { close_down_to(0, at); }
 
   /// One error for all brackets that are closed here, at the innermost.
   void close_down_to(size_t keep, uint32_t seen_at) {

@@ -53,10 +53,10 @@ std::string Expected::words() {
   auto statement = {S::S_LET, S::S_VAR,    S::S_PARAM,    S::S_FOR,   S::S_NAME,
                     S::S_INT, S::S_FLOAT,  S::S_STRING,   S::S_TRUE,  S::S_FALSE,
                     S::S_NOT, S::S_LPAREN, S::S_LBRACKET, S::S_MINUS, S::S_IF};
-  auto after_operand = {S::S_PLUS,    S::S_MINUS,  S::S_STAR,     S::S_SLASH, S::S_SLASH2,
-                        S::S_PERCENT, S::S_AT,     S::S_POW,      S::S_EQ,    S::S_NE,
-                        S::S_LT,      S::S_LE,     S::S_GT,       S::S_GE,    S::S_AND,
-                        S::S_OR,      S::S_LPAREN, S::S_LBRACKET, S::S_AS,    S::S_ELLIPSIS};
+  auto after_operand = {
+      S::S_PLUS, S::S_MINUS, S::S_STAR,   S::S_SLASH,    S::S_SLASH2, S::S_PERCENT,  S::S_AT,
+      S::S_POW,  S::S_EQ,    S::S_NE,     S::S_LT,       S::S_LE,     S::S_GT,       S::S_GE,
+      S::S_AND,  S::S_OR,    S::S_LPAREN, S::S_LBRACKET, S::S_AS,     S::S_ELLIPSIS, S::S_ASSIGN};
   auto declaration = {S::S_USE, S::S_FN, S::S_MODEL, S::S_RULESET, S::S_RULE, S::S_YYEOF};
   group({S::S_LET, S::S_VAR}, statement, "a statement");
   group({S::S_LET, S::S_WHERE}, statement, "a part of a rule");
