@@ -77,11 +77,13 @@ bool Applier::check(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
 bool Applier::closes_cycle(llvm::ArrayRef<ENodeId> roots) {
   if (!cycles_ || filter_ == CycleFilter::None) return false;
   if (filter_ == CycleFilter::Efficient && roots.size() < 2) return false;
+  bool efficient = filter_ == CycleFilter::Efficient;
   for (ClassId operand : classes_)
-    for (ENodeId root : roots)
-      if (operand.valid() &&
-          cycles_->reaches(operand, egraph_.class_of(root), filter_ == CycleFilter::Efficient))
+    for (ENodeId root : roots) {
+      ClassId home = egraph_.class_of(root);
+      if (efficient ? cycles_->descends(operand, home) : cycles_->reaches(operand, home))
         return true;
+    }
   return false;
 }
 

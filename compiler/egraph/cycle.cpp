@@ -20,6 +20,9 @@ size_t Cycles::break_cycles() {
   filtered_ = 0;
   for (uint32_t id = 0; id < bound; ++id)
     if (egraph_.canonical({id}) && index_[id] == 0) explore(id);
+  snapshot_nodes_ = egraph_.node_bound();
+  descendants_.clear();
+  answers_.clear();
   return filtered_;
 }
 
@@ -105,12 +108,53 @@ void Cycles::break_component(llvm::ArrayRef<uint32_t> component, uint32_t first_
 
 // --- reachability ------------------------------------------------------------------------------
 
-bool Cycles::reaches(ClassId from, ClassId target, bool prune_by_order) {
+bool Cycles::reaches(ClassId from, ClassId target) {
+  return search(from, target, 0, egraph_.node_bound());
+}
+
+bool Cycles::descends(ClassId from, ClassId target) {
   from = egraph_.find(from), target = egraph_.find(target);
   if (from == target) return true;
-  auto place = [&](ClassId id) { return id.index < place_.size() ? place_[id.index] : kUnplaced; };
-  uint32_t floor = prune_by_order ? place(target) : 0;
-  if (prune_by_order && (floor == kUnplaced || place(from) <= floor)) return false;
+  uint32_t high = place(from), low = place(target);
+  if (high == kUnplaced || low == kUnplaced || high <= low) return false;
+  if (static_cast<size_t>(next_place_) * next_place_ <= kMaxBits) {
+    if (descendants_.empty()) collect_descendants();
+    return (descendants_[high * row_words_ + low / 64] >> (low % 64)) & 1;
+  }
+  if (answers_.empty()) answers_.resize(kAnswers);
+  Answer& answer = answers_[(high * 0x9e3779b9u + low * 0x85ebca6bu) >> 18];
+  if (answer.from != high || answer.target != low)
+    answer = {high, low, search(from, target, low, snapshot_nodes_)};
+  return answer.yes;
+}
+
+/// Rows from low places to high ones, each the union of its children's.
+void Cycles::collect_descendants() {
+  std::vector<uint32_t> order(next_place_);
+  for (uint32_t id = 0; id < place_.size(); ++id)
+    if (place_[id] != kUnplaced) order[place_[id]] = id;
+  row_words_ = (next_place_ + 63) / 64;
+  descendants_.assign(next_place_ * row_words_ + 1, 0);
+  for (uint32_t at = 0; at < next_place_; ++at) {
+    if (!egraph_.canonical({order[at]})) continue; // merged since
+    uint64_t* row = descendants_.data() + at * row_words_;
+    for (ENodeId node : egraph_.nodes({order[at]})) {
+      if (node.index >= snapshot_nodes_ || egraph_.node(node).state != 0) continue;
+      for (ClassId child : egraph_.children(node)) {
+        uint32_t below = place(egraph_.find(child));
+        if (below >= at) continue; // came by a merge since
+        row[below / 64] |= uint64_t{1} << (below % 64);
+        const uint64_t* other = descendants_.data() + below * row_words_;
+        for (size_t word = 0; word <= below / 64; ++word) row[word] |= other[word];
+      }
+    }
+  }
+}
+
+/// Searches down from `from` over nodes below `node_bound`, through classes placed above `floor`.
+bool Cycles::search(ClassId from, ClassId target, uint32_t floor, uint32_t node_bound) {
+  from = egraph_.find(from), target = egraph_.find(target);
+  if (from == target) return true;
   seen_.resize(egraph_.class_bound(), 0);
   ++generation_;
   todo_.assign(1, from.index);
@@ -119,13 +163,13 @@ bool Cycles::reaches(ClassId from, ClassId target, bool prune_by_order) {
     ClassId id{todo_.back()};
     todo_.pop_back();
     for (ENodeId node : egraph_.nodes(id)) {
-      if (egraph_.filtered(node)) continue;
+      if (node.index >= node_bound || egraph_.filtered(node)) continue;
       for (ClassId named : egraph_.children(node)) {
         ClassId child = egraph_.find(named);
         if (child == target) return true;
         if (seen_[child.index] == generation_) continue;
         seen_[child.index] = generation_;
-        if (!prune_by_order || place(child) > floor) todo_.push_back(child.index);
+        if (floor == 0 || place(child) > floor) todo_.push_back(child.index);
       }
     }
   }
@@ -136,7 +180,8 @@ size_t Cycles::memory_bytes() const {
   return (index_.capacity() + low_.capacity() + place_.capacity() + open_.capacity() +
           seen_.capacity() + todo_.capacity()) *
              sizeof(uint32_t) +
-         visits_.capacity() * sizeof(Visit);
+         visits_.capacity() * sizeof(Visit) + descendants_.capacity() * sizeof(uint64_t) +
+         answers_.capacity() * sizeof(Answer);
 }
 
 bool acyclic(const EGraph& egraph) {

@@ -10,9 +10,12 @@
 // equal one, is in n's class now.) As the unfiltered nodes form no cycle and no class is without
 // one, every class can be extracted.
 //
-// reaches() is the filter before an application: would it close a cycle over the matched classes?
-// The efficient form prunes by the topological order of the last break_cycles(); what changed since
-// may slip through and is caught by the next one. The vanilla form searches everything, each time.
+// descends() and reaches() are the filter before an application: would it close a cycle over the
+// matched classes? The efficient form asks the descendants as they were at the last break_cycles():
+// by topological order in most cases; else in a bit set for each class, made when first asked, as
+// long as they stay small, and by a search pruned by the order beyond that, with answers
+// remembered. What changed since may slip through and is caught by the next break_cycles(). The
+// vanilla form searches the present e-graph, all of it, each time.
 #pragma once
 
 #include "compiler/egraph/egraph.h"
@@ -27,8 +30,11 @@ public:
   /// Filters nodes until no cycle is left; notes the topological order. Returns how many. Requires
   /// a rebuilt e-graph.
   size_t break_cycles();
-  /// Whether `target` is at or below `from`, through unfiltered nodes.
-  bool reaches(ClassId from, ClassId target, bool prune_by_order);
+  /// Whether `target` was at or below `from` at the last break_cycles(), through unfiltered nodes.
+  /// Classes made since are below nothing and above nothing.
+  bool descends(ClassId from, ClassId target);
+  /// Whether it is now.
+  bool reaches(ClassId from, ClassId target);
   size_t memory_bytes() const;
 
 private:
@@ -39,6 +45,11 @@ private:
   void enter(uint32_t id);
   bool step(Visit& v);
   void leave(uint32_t id);
+  void collect_descendants();
+  bool search(ClassId from, ClassId target, uint32_t floor, uint32_t node_bound);
+  uint32_t place(ClassId id) const {
+    return id.index < place_.size() ? place_[id.index] : kUnplaced;
+  }
   void break_component(llvm::ArrayRef<uint32_t> component, uint32_t first_place);
 
   EGraph& egraph_;
@@ -50,7 +61,18 @@ private:
   std::vector<uint32_t> open_; // Tarjan's stack
   uint32_t next_index_ = 0, next_place_ = 0;
   size_t filtered_ = 0;
-  std::vector<uint32_t> seen_, todo_; // of reaches()
+  uint32_t snapshot_nodes_ = 0; // nodes from here on were made after the last break_cycles()
+  // descends(): bit t of row f is set if the class at place t is below that at place f.
+  static constexpr size_t kMaxBits = size_t{1} << 26; // 8 MiB
+  std::vector<uint64_t> descendants_;
+  size_t row_words_ = 0;
+  struct Answer {
+    uint32_t from = kUnplaced, target = kUnplaced;
+    bool yes = false;
+  };
+  static constexpr size_t kAnswers = size_t{1} << 14; // remembered, by a hash of the question
+  std::vector<Answer> answers_;
+  std::vector<uint32_t> seen_, todo_; // of search()
   uint32_t generation_ = 0;
 };
 
