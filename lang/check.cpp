@@ -303,25 +303,29 @@ private:
     Signature want = signature(program_, callee);
     llvm::SmallVector<bool, 8> given(want.slots.size(), false);
     size_t position = 0;
+    bool by_kind = callee.kind == Callee::Kind::Op;
     for (const ast::Arg& arg : ast_[e.args]) {
       if (arg.kind == ast::ArgKind::Rest || arg.kind == ast::ArgKind::Spread) {
         sink_.report(error(Code::wrong_kind, arg.span, "`{0}` stands in rules only",
                            program_.sources->text(arg.span)));
         return;
       }
-      if (arg.kind == ast::ArgKind::Named)
+      if (arg.kind == ast::ArgKind::Named) {
         named_argument(e, want, arg, given);
-      else if (position < given.size())
-        given[position++] = true;
-      else if (++position; !want.variadic)
-        return too_many(e, want, arg);
+        continue;
+      }
+      size_t slot = want.variadic ? 0 : position;
+      // Behind the operands that must be given, a position does not tell the slot of an operator.
+      bool known = slot < given.size() &&
+                   (!by_kind || (want.slots[slot].operand && want.slots[slot].required));
+      if (known) given[slot] = true;
+      if (++position > given.size() && !want.variadic) return too_many(e, want, arg);
     }
-    // With optional operands, or one list for all operands, a position does not tell the slot.
-    bool by_kind = callee.kind == Callee::Kind::Op;
-    for (size_t i = 0; i < given.size(); ++i)
-      if (want.slots[i].required && !given[i] &&
-          !(by_kind && !want.slots[i].operand && position > i))
+    for (size_t i = 0; i < given.size(); ++i) {
+      bool by_position = by_kind && !want.slots[i].operand && position > i;
+      if (want.slots[i].required && !given[i] && !by_position)
         missing(e, want.slots[i].name, callee);
+    }
   }
 
   void named_argument(const ast::Expr& e, const Signature& want, const ast::Arg& arg,

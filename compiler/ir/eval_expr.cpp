@@ -117,7 +117,10 @@ Val Evaluator::items(Frame& frame, const ast::Expr& e) {
     }
   }
   if (poison) return {};
-  return Val::list(std::move(items), e.kind == ExprKind::List ? Val::Kind::List : Val::Kind::Tuple);
+  Val list =
+      Val::list(std::move(items), e.kind == ExprKind::List ? Val::Kind::List : Val::Kind::Tuple);
+  if (list.depth <= kMaxListDepth && list.extent <= kMaxListExtent) return list;
+  return limit(frame, e.span, "a list grows beyond all bounds");
 }
 
 Val Evaluator::unary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
