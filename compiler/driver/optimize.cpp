@@ -47,7 +47,11 @@ std::vector<RuleCount> named_counts(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef
   return counts;
 }
 
-void note_exploration(const SaturateReport& explored, OptimizeReport& report) {
+void note_exploration(const SaturateReport& explored, llvm::ArrayRef<Rule> rules,
+                      OptimizeReport& report) {
+  for (size_t i = 0; i < explored.rules.size() && i < rules.size(); ++i)
+    if (const RuleStats& stats = explored.rules[i]; stats.matches > 0)
+      report.activity.push_back({rules[i].name, rules[i].declared, stats.matches, stats.applied});
   report.egraph_nodes = explored.nodes;
   report.egraph_classes = explored.classes;
   report.explore_s = explored.seconds;
@@ -96,7 +100,7 @@ void explore(EGraph& egraph, llvm::ArrayRef<Rule> rules, const OptimizeOptions& 
     report.stopped_by = "no search";
     return;
   }
-  note_exploration(saturate(egraph, rules, options.explore), report);
+  note_exploration(saturate(egraph, rules, options.explore), rules, report);
 }
 
 } // namespace
@@ -128,7 +132,8 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   report.nodes_after = extracted.graph.op_count();
 
   bool changed = !difference(source, extracted.graph).empty();
-  bool worse = extracted.cost_us > report.cost_before_us;
+  // Sums in another order may differ in the last digits.
+  bool worse = changed && extracted.cost_us > report.cost_before_us * (1 + 1e-9);
   Optimized result = !changed || worse
                          ? keep_source(source, std::move(report),
                                        worse ? "nothing found costs less than the source" : "")

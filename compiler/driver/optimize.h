@@ -28,6 +28,12 @@ struct RuleCount {
   size_t count = 0;
 };
 
+/// What a rule did while exploring, whether or not its work was chosen.
+struct RuleActivity {
+  std::string rule, declared;
+  size_t matches = 0, applied = 0;
+};
+
 struct OptimizeReport {
   std::string model, search, extract, cost_model;
   size_t rules = 0;                         // in use
@@ -41,6 +47,8 @@ struct OptimizeReport {
   std::string stopped_by;
   /// Rules that made nodes of the result, most often used first, then by name.
   std::vector<RuleCount> rules_applied;
+  /// Rules that matched, in their order.
+  std::vector<RuleActivity> activity;
   /// What a person should know: a solver that failed, a source returned because it was faster, ...
   std::vector<std::string> notes;
 

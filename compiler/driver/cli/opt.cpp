@@ -28,6 +28,13 @@ void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool colo
   table.print(out, color, 2);
 }
 
+void print_activity(llvm::raw_ostream& out, const OptimizeReport& report, bool color) {
+  Table table({{"rule while exploring"}, {"matched", Align::Right}, {"changed", Align::Right}});
+  for (const RuleActivity& rule : report.activity)
+    table.add({rule.rule, count_text(rule.matches), "x" + std::to_string(rule.applied)});
+  table.print(out, color, 2);
+}
+
 } // namespace
 
 void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
@@ -62,7 +69,7 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   });
 }
 
-void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool color) {
+void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool color, bool verbose) {
   out << report.model << "\n\n";
   print_costs(out, report, color);
   out << "\n  explored   " << count_text(report.egraph_nodes) << " e-nodes in "
@@ -75,12 +82,16 @@ void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool col
   out << "\n  total      in " << duration_text(report.total_s * 1e6) << ", "
       << bytes_text(report.peak_memory_mb * 1024 * 1024) << " peak, seed " << report.seed << "\n";
   for (const std::string& note : report.notes) out << "  note       " << note << "\n";
-  if (report.rules_applied.empty()) return;
+  if (!report.rules_applied.empty()) {
+    out << "\n";
+    Table rules({{"rule"}, {"applied", Align::Right}});
+    for (const RuleCount& rule : report.rules_applied)
+      rules.add({rule.rule, "x" + std::to_string(rule.count)});
+    rules.print(out, color, 2);
+  }
+  if (!verbose || report.activity.empty()) return;
   out << "\n";
-  Table rules({{"rule"}, {"applied", Align::Right}});
-  for (const RuleCount& rule : report.rules_applied)
-    rules.add({rule.rule, "x" + std::to_string(rule.count)});
-  rules.print(out, color, 2);
+  print_activity(out, report, color);
 }
 
 int run_opt(Session& session) {
@@ -100,7 +111,8 @@ int run_opt(Session& session) {
     json.object([&] { write_report(json, result->report); });
     session.out << "\n";
   } else if (!o.quiet) {
-    print_report(model_to_stdout ? session.err : session.out, result->report, session.color);
+    print_report(model_to_stdout ? session.err : session.out, result->report, session.color,
+                 o.verbose);
   }
   return 0;
 }

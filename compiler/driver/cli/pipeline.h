@@ -20,7 +20,8 @@ OptimizeOptions optimize_options(const Options& options);
 void write_number(llvm::json::OStream& json, llvm::StringRef name, double value);
 /// The fields of `tg opt --json`.
 void write_report(llvm::json::OStream& json, const OptimizeReport& report);
-void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool color);
+/// What `tg opt` prints; `verbose` adds what every rule did while exploring.
+void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool color, bool verbose);
 /// "3.1e-07"
 std::string difference_text(double difference);
 

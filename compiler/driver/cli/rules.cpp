@@ -33,12 +33,19 @@ void print_rules(Session& session, llvm::ArrayRef<Rule> rules) {
     for (const Rule& rule : rules) out << rule_text(rule) << "\n";
     return;
   }
-  Table table({{"rule"}, {"set"}, {"kind"}, {"numerics"}, {"place"}});
-  for (const Rule& rule : rules)
-    table.add({rule.name, rule.set, rule_kind(rule).str(), numerics_name(rule.numerics).str(),
-               rule.file + ":" + std::to_string(rule.line)});
+  // One declaration may give many rules (directions, operators): a line for each declaration.
+  Table table({{"rule"}, {"set"}, {"kind"}, {"numerics"}, {"forms", Align::Right}, {"place"}});
+  size_t declarations = 0;
+  for (size_t i = 0, next = 0; i < rules.size(); i = next, ++declarations) {
+    while (next < rules.size() && rules[next].declared == rules[i].declared &&
+           rules[next].file == rules[i].file)
+      ++next;
+    const Rule& rule = rules[i];
+    table.add({rule.declared, rule.set, rule_kind(rule).str(), numerics_name(rule.numerics).str(),
+               std::to_string(next - i), rule.file + ":" + std::to_string(rule.line)});
+  }
   table.print(out, session.color);
-  out << "\n" << count_text(rules.size()) << " rules\n";
+  out << "\n" << declarations << " declarations, " << rules.size() << " rules\n";
 }
 
 } // namespace

@@ -151,7 +151,7 @@ void print_steps(llvm::raw_ostream& out, const RunReport& report, bool color) {
 void print_run(Session& session, const RunReport& report) {
   llvm::raw_ostream& out = session.out;
   if (report.optimized) {
-    print_report(out, *report.optimized, session.color);
+    print_report(out, *report.optimized, session.color, session.options.verbose);
     out << "\n";
   }
   out << report.model << " on " << report.backend << ", " << report.threads
