@@ -26,6 +26,14 @@ std::optional<std::vector<double>> arguments(llvm::StringRef text, llvm::StringR
   return numbers;
 }
 
+void fill_normal(const RandomStream& stream, double scale, llvm::MutableArrayRef<float> out) {
+  for (size_t i = 0; i < out.size(); i += 2) {
+    auto [even, odd] = stream.normal_pair(i / 2);
+    out[i] = static_cast<float>(scale * even);
+    if (i + 1 < out.size()) out[i + 1] = static_cast<float>(scale * odd);
+  }
+}
+
 Result<Tensor> zeros_f32(llvm::StringRef name, const TensorType& type) {
   if (type.dtype != DType::F32)
     return error(Code::no_kernel, "`{0}` is {1}; only f32 can be filled at random", name,
@@ -75,18 +83,14 @@ Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm:
       out[i] = static_cast<float>(how.a + (how.b - how.a) * stream.uniform(i));
     break;
   case WeightInit::Kind::FanIn:
-  case WeightInit::Kind::Normal:
-    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(how.a * stream.normal(i));
-    break;
+  case WeightInit::Kind::Normal: fill_normal(stream, how.a, out); break;
   }
   return tensor;
 }
 
 Result<Tensor> random_input(llvm::StringRef name, const TensorType& type, uint64_t seed) {
   TG_TRY(Tensor tensor, zeros_f32(name, type));
-  RandomStream stream(seed, ("input " + name).str());
-  llvm::MutableArrayRef<float> out = tensor.floats();
-  for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(stream.normal(i));
+  fill_normal(RandomStream(seed, ("input " + name).str()), 1, tensor.floats());
   return tensor;
 }
 

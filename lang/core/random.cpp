@@ -31,9 +31,15 @@ double RandomStream::uniform(uint64_t counter) const {
 }
 
 double RandomStream::normal(uint64_t counter) const {
+  auto [even, odd] = normal_pair(counter / 2);
+  return counter % 2 == 0 ? even : odd;
+}
+
+std::pair<double, double> RandomStream::normal_pair(uint64_t pair) const {
   constexpr double kTwoPi = 6.283185307179586;
-  double radius = std::sqrt(-2 * std::log(uniform(2 * counter)));
-  return radius * std::cos(kTwoPi * uniform(2 * counter + 1));
+  double radius = std::sqrt(-2 * std::log(uniform(2 * pair)));
+  double angle = kTwoPi * uniform(2 * pair + 1);
+  return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
 } // namespace tg

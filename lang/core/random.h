@@ -6,6 +6,7 @@
 #include <llvm/ADT/StringRef.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace tg {
 
@@ -17,8 +18,10 @@ public:
   uint64_t bits(uint64_t counter) const;
   /// In (0, 1), of 53 bits.
   double uniform(uint64_t counter) const;
-  /// Mean 0, variance 1 (Box and Muller 1958; one draw of each pair, so elements are independent).
+  /// Mean 0, variance 1; element counter % 2 of its pair.
   double normal(uint64_t counter) const;
+  /// Elements 2 * pair and 2 * pair + 1 of the normal stream, in one go (Box and Muller 1958).
+  std::pair<double, double> normal_pair(uint64_t pair) const;
 
 private:
   uint64_t key_;
