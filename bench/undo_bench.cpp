@@ -1,0 +1,149 @@
+// Undo and redo of one search step: in an e-graph of 100,000 live e-nodes a change of 100 new
+// e-nodes and 10 merges, whose absorbed classes have 50 users each, rebuilt; then taken back, and
+// done again. Medians over many steps at random places, warm and with the caches flushed in
+// between.
+//
+//   undo_bench [--steps N]
+#include "compiler/egraph/egraph.h"
+
+#include <llvm/Support/Format.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+namespace {
+
+using namespace tg;
+
+constexpr uint32_t kNodes = 100'000, kNewNodes = 100, kMerges = 10, kUsers = 50;
+
+/// Blocks of an input that 50 nodes use, each with an input of its own beside it: merging two such
+/// hubs renames 50 nodes, and makes no two of them equal.
+class World {
+public:
+  explicit World(std::shared_ptr<Symbols> symbols) : egraph(std::move(symbols)) {
+    egraph.reserve(kNodes + 10'000);
+    uint32_t leaves = 0;
+    while (egraph.node_count() < kNodes) {
+      ClassId hub = leaf("h", leaves++);
+      hubs.push_back(hub);
+      for (uint32_t i = 0; i < kUsers && egraph.node_count() < kNodes; ++i)
+        users.push_back(
+            egraph.add(i % 2 ? OpKind::Sub : OpKind::Mul, {}, {hub, leaf("x", leaves++)}));
+    }
+    egraph.rebuild();
+  }
+
+  ClassId leaf(const char* name, uint32_t number) {
+    Symbols& symbols = egraph.symbols();
+    return egraph.add(OpKind::Input,
+                      {symbols.value(Value::of_string(name + std::to_string(number))),
+                       symbols.value(Value::of_type(f32({64})))},
+                      {});
+  }
+
+  EGraph egraph;
+  std::vector<ClassId> hubs, users;
+};
+
+struct Change {
+  uint32_t renamed = 0; // users of absorbed classes
+};
+
+Change step(World& world, std::mt19937_64& rng) {
+  EGraph& egraph = world.egraph;
+  auto any = [&] { return world.users[rng() % world.users.size()]; };
+  for (uint32_t nodes = egraph.node_bound() + kNewNodes; egraph.node_bound() < nodes;)
+    egraph.add(OpKind::Maximum, {}, {any(), any()});
+  Change change;
+  for (uint32_t i = 0; i < kMerges; ++i) {
+    ClassId a = world.hubs[rng() % world.hubs.size()], b = world.hubs[rng() % world.hubs.size()];
+    a = egraph.find(a), b = egraph.find(b);
+    if (a == b || !egraph.canonical(a)) {
+      --i;
+      continue;
+    }
+    change.renamed += std::min(egraph.eclass(a).edge_count, egraph.eclass(b).edge_count);
+    egraph.merge(a, b, {0, {0}});
+  }
+  egraph.rebuild();
+  return change;
+}
+
+using Clock = std::chrono::steady_clock;
+
+template <class Work> double microseconds(Work work) {
+  Clock::time_point start = Clock::now();
+  work();
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+struct Times {
+  std::vector<double> apply, undo, undo_kept, redo;
+};
+
+/// Reads 64 MiB, so that the e-graph is in no cache.
+void flush(std::vector<uint64_t>& junk) {
+  junk.resize(size_t{8} << 20);
+  for (uint64_t& word : junk) word = word * 3 + 1;
+}
+
+void measure(World& world, int steps, bool cold, Times& times, double& renamed) {
+  std::mt19937_64 rng(1);
+  std::vector<uint64_t> junk;
+  Checkpoint start = world.egraph.checkpoint();
+  Delta delta;
+  for (int i = 0; i < steps; ++i) {
+    Change change;
+    times.apply.push_back(microseconds([&] { change = step(world, rng); }));
+    renamed += change.renamed / static_cast<double>(steps);
+    if (cold) flush(junk);
+    times.undo_kept.push_back(microseconds([&] { delta = world.egraph.take_back(start); }));
+    if (cold) flush(junk);
+    bool done = false;
+    times.redo.push_back(microseconds([&] { done = world.egraph.redo(delta); }));
+    if (!done) llvm::report_fatal_error("a change cannot be redone");
+    if (cold) flush(junk);
+    times.undo.push_back(microseconds([&] { world.egraph.rollback(start); }));
+  }
+  world.egraph.release(start);
+}
+
+double quantile(std::vector<double>& values, double q) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
+}
+
+void print(llvm::raw_ostream& out, const char* name, std::vector<double>& values, bool cold,
+           const char* goal) {
+  out << llvm::format("%-26s %-5s median %7.1f us   p10 %7.1f   p90 %7.1f   %s\n", name,
+                      static_cast<const char*>(cold ? "cold" : "warm"), quantile(values, 0.5),
+                      quantile(values, 0.1), quantile(values, 0.9), goal);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  int steps = 300;
+  for (int i = 1; i + 1 < argc; i += 2)
+    if (llvm::StringRef(argv[i]) == "--steps") steps = std::max(1, std::atoi(argv[i + 1]));
+  World world(std::make_shared<Symbols>());
+  llvm::outs() << "e-graph: " << world.egraph.node_count() << " nodes, "
+               << world.egraph.class_count() << " classes, "
+               << world.egraph.memory_bytes() / world.egraph.node_count() << " bytes/node\n";
+  for (bool cold : {false, true}) {
+    Times times;
+    double renamed = 0;
+    measure(world, steps, cold, times, renamed);
+    if (!cold)
+      llvm::outs() << llvm::format("a step: %u new nodes, %u merges, %.0f nodes renamed\n",
+                                   kNewNodes, kMerges, renamed);
+    print(llvm::outs(), "apply and rebuild", times.apply, cold, "");
+    print(llvm::outs(), "undo (rollback)", times.undo, cold, "goal < 50");
+    print(llvm::outs(), "undo, kept (take_back)", times.undo_kept, cold, "");
+    print(llvm::outs(), "redo", times.redo, cold, "goal < 100");
+  }
+  return 0;
+}
