@@ -4,6 +4,7 @@
 #include "compiler/extract/cost.h"
 
 #include <llvm/ADT/Hashing.h>
+#include <llvm/ADT/STLExtras.h>
 
 namespace tg {
 
@@ -35,18 +36,47 @@ std::string instance_key(const Symbols& symbols, const OpInstance& instance) {
   return key;
 }
 
-double PriceCache::price(const OpInstance& instance) {
-  llvm::SmallVector<uint32_t, 12> key{static_cast<uint32_t>(instance.op), instance.attrs.index,
-                                      instance.result.index, instance.weight_operands};
+PriceCache::Key PriceCache::key_of(const OpInstance& instance) {
+  Key key{static_cast<uint32_t>(instance.op), instance.attrs.index, instance.result.index,
+          instance.weight_operands};
   for (TypeId operand : instance.operands) key.push_back(operand.index);
-  uint64_t hash = static_cast<uint64_t>(llvm::hash_combine_range(key.begin(), key.end())) >> 2;
-  for (const Entry& entry : entries_[hash])
-    if (entry.key == key) return entry.price;
+  return key;
+}
+
+uint64_t PriceCache::hash_of(const Key& key) {
+  return static_cast<uint64_t>(llvm::hash_combine_range(key.begin(), key.end())) >> 2;
+}
+
+const PriceCache::Entry* PriceCache::find(const Key& key, uint64_t hash) const {
+  auto bucket = entries_.find(hash);
+  if (bucket == entries_.end()) return nullptr;
+  for (const Entry& entry : bucket->second)
+    if (entry.key == key) return &entry;
+  return nullptr;
+}
+
+double PriceCache::price(const OpInstance& instance) {
+  Key key = key_of(instance);
+  uint64_t hash = hash_of(key);
+  if (const Entry* known = find(key, hash)) return known->price;
   double price = model_.price(symbols_, instance);
   assert(price >= 0 && "prices are not negative and not NaN");
   entries_[hash].push_back({std::move(key), price});
   ++size_;
   return price;
+}
+
+void PriceCache::prepare(llvm::ArrayRef<OpInstance> instances) {
+  std::vector<OpInstance> fresh;
+  llvm::DenseMap<uint64_t, llvm::SmallVector<Key, 1>> seen;
+  for (const OpInstance& instance : instances) {
+    Key key = key_of(instance);
+    uint64_t hash = hash_of(key);
+    if (find(key, hash) || llvm::is_contained(seen[hash], key)) continue;
+    seen[hash].push_back(std::move(key));
+    fresh.push_back(instance);
+  }
+  if (!fresh.empty()) model_.prepare(symbols_, fresh);
 }
 
 } // namespace tg

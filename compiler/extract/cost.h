@@ -9,6 +9,7 @@
 
 #include <cassert>
 #include <string>
+#include <vector>
 
 namespace tg {
 
@@ -31,6 +32,11 @@ public:
   /// Microseconds of one run, >= 0, infinity if no backend can run it. Deterministic: the same
   /// instance has the same price as long as the model lives. Weight-only operators are not asked.
   virtual double price(const Symbols& symbols, const OpInstance& instance) = 0;
+  /// Says which prices will be asked for next, so that a model that measures can take them
+  /// together.
+  virtual void prepare(const Symbols&, llvm::ArrayRef<OpInstance>) {}
+  /// What a person should know about the prices so far.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// Canonical text of an instance, the key of cost tables and databases:
@@ -43,14 +49,21 @@ class PriceCache {
 public:
   PriceCache(const Symbols& symbols, CostModel& model) : symbols_(symbols), model_(model) {}
   double price(const OpInstance& instance);
+  /// Passes on to the model those that were not asked before.
+  void prepare(llvm::ArrayRef<OpInstance> instances);
   /// Distinct instances seen.
   size_t size() const { return size_; }
 
 private:
+  using Key = llvm::SmallVector<uint32_t, 12>; // ids of everything in the instance
   struct Entry {
-    llvm::SmallVector<uint32_t, 12> key; // ids of everything in the instance
+    Key key;
     double price;
   };
+  static Key key_of(const OpInstance& instance);
+  static uint64_t hash_of(const Key& key);
+  const Entry* find(const Key& key, uint64_t hash) const;
+
   const Symbols& symbols_;
   CostModel& model_;
   llvm::DenseMap<uint64_t, llvm::SmallVector<Entry, 1>> entries_; // by hash of the key

@@ -185,6 +185,13 @@ double TableCost::price(const Symbols& symbols, const OpInstance& instance) {
   return std::numeric_limits<double>::infinity();
 }
 
+std::vector<std::string> TableCost::notes() const {
+  if (missing_.empty()) return {};
+  return {llvm::formatv("the cost table has no price for {0} operator instance{1}, which are not "
+                        "used; the first is {2}",
+                        missing_.size(), missing_.size() == 1 ? "" : "s", missing_.front())};
+}
+
 Result<std::unique_ptr<TableCost>> make_table_cost(llvm::StringRef path) {
   TG_TRY(CostTable table, load_cost_table(path));
   return std::make_unique<TableCost>(std::move(table), "file:" + path.str());

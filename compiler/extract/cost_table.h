@@ -32,6 +32,8 @@ public:
   TableCost(CostTable table, std::string name) : table_(std::move(table)), name_(std::move(name)) {}
   std::string name() const override { return name_; }
   double price(const Symbols& symbols, const OpInstance& instance) override;
+  /// What is missing, in one line.
+  std::vector<std::string> notes() const override;
   /// Keys asked for in vain, in the order of asking, each once.
   const std::vector<std::string>& missing() const { return missing_; }
 
@@ -50,6 +52,10 @@ public:
   explicit RecordingCost(CostModel& inner) : inner_(inner) { table_.source = inner.name(); }
   std::string name() const override { return inner_.name(); }
   double price(const Symbols& symbols, const OpInstance& instance) override;
+  void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
+    inner_.prepare(symbols, instances);
+  }
+  std::vector<std::string> notes() const override { return inner_.notes(); }
   const CostTable& table() const { return table_; }
 
 private:

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 
 namespace tg {
 
@@ -23,6 +24,13 @@ constexpr double kLoadOperatorTie = 1e-6;
 constexpr double kMostLoadOperators = 100; // a tree cost counts shared work many times
 constexpr double kLoadByteTie = 1e-12;     // beside 1 for an operator
 
+using TypeList = llvm::SmallVector<TypeId, 5>;
+
+void add_operand(OpInstance& instance, TypeList& types, TypeId type, bool load) {
+  if (load && types.size() < 32) instance.weight_operands |= uint32_t{1} << types.size();
+  types.push_back(type);
+}
+
 class ProblemBuilder {
 public:
   ProblemBuilder(const EGraph& egraph, PriceCache& prices)
@@ -31,6 +39,7 @@ public:
   EGraphProblem build(double max_weight_growth) {
     reach();
     settle_load();
+    announce_prices();
     for (uint32_t c = 0; c < out_.cls.size(); ++c) {
       out_.problem.add_class();
       if (is_load(c)) out_.problem.set_stored_bytes({c}, bytes(out_.cls[c]));
@@ -111,21 +120,32 @@ private:
     }
   }
 
-  double price_of(ENodeId id) {
-    const ENode& node = egraph_.node(id);
-    if (op_info(node.op).has(Trait::Leaf)) return 0;
-    OpInstance instance;
-    instance.op = node.op;
-    instance.attrs = node.attrs;
-    instance.result = egraph_.type(node.home);
-    llvm::SmallVector<TypeId, 5> types;
-    for (ClassId child : egraph_.children(id)) {
-      if (is_load(number(child).index) && types.size() < 32)
-        instance.weight_operands |= uint32_t{1} << types.size();
-      types.push_back(egraph_.type(child));
+  /// Says to the cost model which prices it will be asked for.
+  void announce_prices() {
+    std::deque<TypeList> types;
+    std::vector<OpInstance> instances;
+    for (uint32_t c = 0; c < out_.cls.size(); ++c) {
+      if (is_load(c)) continue;
+      for (ENodeId node : candidates(out_.cls[c]))
+        if (!op_info(egraph_.node(node).op).has(Trait::Leaf))
+          instances.push_back(instance_of(node, types.emplace_back()));
     }
+    prices_.prepare(instances);
+  }
+
+  OpInstance instance_of(ENodeId id, TypeList& types) const {
+    const ENode& node = egraph_.node(id);
+    OpInstance instance{node.op, node.attrs, {}, egraph_.type(node.home), 0};
+    for (ClassId child : egraph_.children(id))
+      add_operand(instance, types, egraph_.type(child), is_load(number(child).index));
     instance.operands = types;
-    return prices_.price(instance);
+    return instance;
+  }
+
+  double price_of(ENodeId id) {
+    if (op_info(egraph_.node(id).op).has(Trait::Leaf)) return 0;
+    TypeList types;
+    return prices_.price(instance_of(id, types));
   }
 
   double tie_of(ENodeId id) const {
@@ -278,21 +298,22 @@ Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceC
 }
 
 double price_graph(const Graph& graph, PriceCache& prices) {
-  double total = 0;
+  std::deque<TypeList> types;
+  std::vector<OpInstance> instances;
   std::vector<bool> needed = graph.reachable();
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node({i});
     if (!needed[i] || node.weight_only || op_info(node.op).has(Trait::Leaf)) continue;
     OpInstance instance{node.op, node.attrs, {}, node.type, 0};
-    llvm::SmallVector<TypeId, 5> types;
-    for (NodeId operand : graph.operands({i})) {
-      if (graph.node(operand).weight_only && types.size() < 32)
-        instance.weight_operands |= uint32_t{1} << types.size();
-      types.push_back(graph.node(operand).type);
-    }
-    instance.operands = types;
-    total += prices.price(instance);
+    TypeList& list = types.emplace_back();
+    for (NodeId operand : graph.operands({i}))
+      add_operand(instance, list, graph.node(operand).type, graph.node(operand).weight_only);
+    instance.operands = list;
+    instances.push_back(instance);
   }
+  prices.prepare(instances);
+  double total = 0;
+  for (const OpInstance& instance : instances) total += prices.price(instance);
   return total;
 }
 

@@ -1,0 +1,130 @@
+#include "compiler/driver/measured_cost.h"
+
+#include "compiler/driver/devices.h"
+#include "compiler/emit/order.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FormatVariadic.h>
+
+#include <chrono>
+
+namespace tg {
+
+namespace {
+
+/// A backend describes itself as "processor, instruction set, libraries"; ref only by a phrase.
+CostEnvironment environment_of(const Backend& backend, const MeasureOptions& measure) {
+  CostEnvironment environment;
+  auto [processor, rest] = llvm::StringRef(environment.library = backend.description()).split(", ");
+  auto [instruction_set, library] = rest.split(", ");
+  environment.processor = library.empty() ? processor_name() : processor.str();
+  environment.instruction_set = library.empty() ? "" : instruction_set.str();
+  if (!library.empty()) environment.library = library.str();
+  environment.library = backend.name() + ": " + environment.library;
+  environment.layout = measure_conditions(measure);
+  environment.dtype = "f32"; // the only one that runs; instance keys spell dtypes, too
+  environment.threads = measure.threads;
+  return environment;
+}
+
+} // namespace
+
+int64_t network_bytes(const Graph& graph) {
+  int64_t bytes = 0;
+  std::vector<bool> needed = graph.reachable();
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node({i});
+    bool counts = op_info(node.op).has(Trait::Leaf) || !node.weight_only;
+    if (needed[i] && counts && !op_info(node.op).has(Trait::View)) bytes += graph.type({i}).bytes();
+  }
+  return bytes;
+}
+
+StepSpec step_spec(const Symbols& symbols, const OpInstance& instance) {
+  StepSpec spec;
+  spec.op = instance.op;
+  for (ValueId value : symbols.attrs(instance.attrs)) spec.attrs.push_back(symbols.value(value));
+  for (TypeId type : instance.operands) spec.operands.push_back(symbols.type(type));
+  spec.result = symbols.type(instance.result);
+  spec.weight_operands = instance.weight_operands;
+
+  Graph graph(std::make_shared<Symbols>());
+  llvm::SmallVector<NodeId, 5> operands;
+  for (size_t i = 0; i < spec.operands.size(); ++i) {
+    std::string name = std::to_string(i);
+    bool weight = i < 32 && (spec.weight_operands >> i & 1);
+    operands.push_back(spec.operands[i].is_none() ? graph.none()
+                       : weight                   ? graph.weight(name, spec.operands[i])
+                                                  : graph.input(name, spec.operands[i]));
+  }
+  llvm::SmallVector<ValueId, 4> attrs;
+  for (const Value& value : spec.attrs) attrs.push_back(graph.symbols().value(value));
+  NodeId node = graph.add(spec.op, attrs, operands);
+  spec.in_place = in_place_operand(
+      graph, node, [&](NodeId operand) { return !graph.node(operand).weight_only; });
+  return spec;
+}
+
+MeasuredCost::MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions options)
+    : backend_(std::move(backend)), options_(std::move(options)) {
+  measure_.threads = options_.threads;
+  measure_.memory_limit_bytes = options_.memory_limit_bytes;
+  measure_.wash_bytes = wash_bytes_for(options_.network_bytes);
+  std::string path = options_.cost_db.empty() ? default_cost_db_path() : options_.cost_db;
+  database_ = CostDb::open(path, environment_of(*backend_, measure_));
+}
+
+double MeasuredCost::price(const Symbols& symbols, const OpInstance& instance) {
+  if (op_info(instance.op).has(Trait::Leaf)) return 0;
+  prepare(symbols, instance);
+  std::string key = instance_key(symbols, instance);
+  std::optional<double> known = database_->find(key);
+  return known ? *known : std::numeric_limits<double>::infinity();
+}
+
+void MeasuredCost::prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) {
+  std::vector<std::string> keys;
+  std::vector<StepSpec> specs;
+  for (const OpInstance& instance : instances) {
+    std::string key = instance_key(symbols, instance);
+    if (op_info(instance.op).has(Trait::Leaf) || failures_.count(key) || database_->find(key))
+      continue;
+    keys.push_back(std::move(key));
+    specs.push_back(step_spec(symbols, instance));
+  }
+  auto start = std::chrono::steady_clock::now();
+  // In portions, so that what was timed is kept if the program is stopped.
+  constexpr size_t kPortion = 16;
+  for (size_t done = 0; done < specs.size(); done += kPortion) {
+    llvm::ArrayRef<StepSpec> portion(specs);
+    portion = portion.drop_front(done).take_front(kPortion);
+    auto times = measure_steps(*backend_, portion, measure_);
+    std::vector<CostRow> rows;
+    for (size_t i = 0; i < times.size(); ++i) {
+      const std::string& key = keys[done + i];
+      if (times[i]) {
+        rows.push_back({key, times[i]->microseconds, times[i]->implementation});
+        continue;
+      }
+      first_failures_.push_back(key);
+      failures_[key] = times[i].error().message;
+    }
+    database_->store(rows);
+    if (options_.progress) options_.progress(done + portion.size(), specs.size());
+  }
+  timed_ += specs.size();
+  timed_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::vector<std::string> MeasuredCost::notes() const {
+  std::vector<std::string> notes = database_->notes();
+  if (!first_failures_.empty())
+    notes.push_back(llvm::formatv("{0} operator instance{1} cannot be timed and is not used; the "
+                                  "first is {2}: {3}",
+                                  first_failures_.size(), first_failures_.size() == 1 ? "" : "s",
+                                  first_failures_.front(),
+                                  failures_.lookup(first_failures_.front())));
+  return notes;
+}
+
+} // namespace tg

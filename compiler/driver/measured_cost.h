@@ -1,0 +1,60 @@
+// The cost model that asks the machine: each distinct operator instance is timed once on a backend
+// (runtime/measure.h) and kept in the cost database (runtime/cost_db.h), so that a second run asks
+// nothing.
+#pragma once
+
+#include "compiler/extract/cost.h"
+#include "compiler/ir/graph.h"
+#include "runtime/backend.h"
+#include "runtime/cost_db.h"
+#include "runtime/measure.h"
+
+#include <functional>
+
+namespace tg {
+
+struct MeasuredCostOptions {
+  /// Path of the database; "" = the user's cache folder.
+  std::string cost_db;
+  int threads = 1;
+  /// Bytes that one run of the network touches (network_bytes). It decides how cold weights are.
+  int64_t network_bytes = 0;
+  int64_t memory_limit_bytes = 0; // 0: none
+  /// Called while instances are timed, if set: how many are done, of how many.
+  std::function<void(size_t done, size_t total)> progress;
+};
+
+/// Weights and results of a graph: what one run reads or writes, each once.
+int64_t network_bytes(const Graph& graph);
+
+class MeasuredCost : public CostModel {
+public:
+  MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions options);
+
+  std::string name() const override { return "measured:" + backend_->name(); }
+  /// Infinite for what the backend cannot run.
+  double price(const Symbols& symbols, const OpInstance& instance) override;
+  void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
+  std::vector<std::string> notes() const override;
+
+  /// Instances that were timed in this process, and how long that took.
+  size_t timed() const { return timed_; }
+  double timed_seconds() const { return timed_seconds_; }
+  const CostDb& database() const { return *database_; }
+
+private:
+  std::unique_ptr<Backend> backend_;
+  MeasuredCostOptions options_;
+  MeasureOptions measure_;
+  std::unique_ptr<CostDb> database_;
+  llvm::StringMap<std::string> failures_;   // instances that cannot be timed, and why
+  std::vector<std::string> first_failures_; // in the order in which they were met
+  size_t timed_ = 0;
+  double timed_seconds_ = 0;
+};
+
+/// The instance as the runtime wants it; in_place as the plan builder decides it for an operand
+/// that dies.
+StepSpec step_spec(const Symbols& symbols, const OpInstance& instance);
+
+} // namespace tg
