@@ -98,8 +98,8 @@ private:
 };
 
 struct ParseOptions {
-  std::string model;                      // which one, of a file with several
-  std::map<std::string, std::string> set; // compile-time parameters: {"N", "8"}
+  std::string model = {};                      // which one, of a file with several
+  std::map<std::string, std::string> set = {}; // compile-time parameters: {"N", "8"}
 };
 
 /// `name` stands in diagnostics; `use ./blocks` is looked up beside it.
@@ -114,8 +114,8 @@ struct OptimizeOptions {
   std::string search = "saturate";      // none, saturate, random
   std::string extract = "ilp";          // greedy, ilp
   std::string cost = "analytic";        // analytic[:PROFILE], measured[:cpu], file:TABLE
-  std::string cost_db;                  // "" = the user's cache folder
-  std::vector<std::string> rules;       // files, rule sets or rules; empty = all built in
+  std::string cost_db = {};             // "" = the user's cache folder
+  std::vector<std::string> rules = {};  // files, rule sets or rules; empty = all built in
   std::string numerics = "reassociate"; // exact, reassociate, all
   double time_limit_s = 60;             // of exploration and of extraction, each
   int64_t node_limit = 50'000;
@@ -131,6 +131,7 @@ struct Report {
   double seconds = 0;
   std::string stopped_by;                      // "saturated", "node limit", ...
   std::map<std::string, size_t> rules_applied; // on the way to the result
+  std::vector<std::string> notes;              // what did not go as asked
 };
 
 struct Optimized {
@@ -155,7 +156,7 @@ struct CompileOptions {
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
   uint64_t seed = 1;           // of random weights
   /// Gives a weight by its path; without it weights are random from (seed, path).
-  std::function<Tensor(const std::string& path, const std::vector<int64_t>& shape)> weights;
+  std::function<Tensor(const std::string& path, const std::vector<int64_t>& shape)> weights = {};
 };
 
 /// A model made ready on a backend: memory placed, weights loaded.

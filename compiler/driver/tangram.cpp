@@ -1,0 +1,258 @@
+// The public API over the driver's own parts: opaque models and programs, diagnostics rendered to
+// text, nothing thrown. Each call has its own sources and symbols, so nothing is shared that a
+// caller does not hold.
+#include "tangram/tangram.h"
+
+#include "compiler/driver/cost_model.h"
+#include "compiler/driver/model.h"
+#include "compiler/driver/prepare.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/ir/to_text.h"
+#include "lang/parse.h"
+
+#include <llvm/ADT/StringSwitch.h>
+
+#include <cstring>
+
+namespace tangram {
+
+using tg::DiagnosticSink;
+using tg::SourceManager;
+
+struct Model::Impl {
+  tg::Graph graph;
+};
+
+struct Program::Impl {
+  tg::Prepared prepared;
+};
+
+namespace {
+
+Diagnostic to_public(const tg::Diagnostic& d, const SourceManager& sources) {
+  Diagnostic out;
+  out.code = tg::code_text(d.code);
+  out.message = d.message;
+  if (d.span.valid()) {
+    const tg::SourceFile& file = sources.file(d.span.file);
+    tg::LineColumn at = file.position(d.span.begin);
+    out.file = file.name().str();
+    out.line = at.line;
+    out.column = at.column;
+  }
+  llvm::raw_string_ostream text(out.text);
+  tg::render(d, sources, text);
+  text.flush();
+  return out;
+}
+
+Error to_error(DiagnosticSink& sink, const SourceManager& sources) {
+  sink.sort();
+  Error error;
+  for (const tg::Diagnostic& d : sink.all())
+    if (d.severity == tg::Severity::Error) error.diagnostics.push_back(to_public(d, sources));
+  return error;
+}
+
+Error to_error(const tg::Diagnostic& d) { return Error{{to_public(d, SourceManager())}}; }
+
+tg::ModelRequest request(const ParseOptions& options) {
+  return {options.model, {options.set.begin(), options.set.end()}};
+}
+
+Expected<Model> to_model(std::optional<tg::Graph> graph, DiagnosticSink& sink,
+                         const SourceManager& sources) {
+  if (!graph) return to_error(sink, sources);
+  return Model(std::make_shared<const Model::Impl>(Model::Impl{std::move(*graph)}));
+}
+
+std::vector<int64_t> shape_of(const tg::TensorType& type) {
+  return {type.shape.begin(), type.shape.end()};
+}
+
+TensorSpec spec(std::string name, const tg::TensorType& type) {
+  return {std::move(name), tg::dtype_name(type.dtype).str(), shape_of(type)};
+}
+
+/// A word of an option, or an error that lists the words.
+template <class T>
+tg::Result<T> word(llvm::StringRef option, llvm::StringRef text,
+                   std::initializer_list<std::pair<llvm::StringRef, T>> words) {
+  std::string known;
+  for (const auto& [name, value] : words) {
+    if (name == text) return value;
+    known += (known.empty() ? "" : ", ") + name.str();
+  }
+  return tg::error(tg::Code::usage, "`{0}` takes one of {1}, not `{2}`", option, known, text);
+}
+
+tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
+  tg::OptimizeOptions options;
+  TG_TRY(options.search, word<tg::Search>("search", o.search,
+                                          {{"none", tg::Search::None},
+                                           {"saturate", tg::Search::Saturate},
+                                           {"random", tg::Search::Random}}));
+  TG_TRY(options.extract.extractor,
+         word<tg::Extractor>("extract", o.extract,
+                             {{"greedy", tg::Extractor::Greedy}, {"ilp", tg::Extractor::Ilp}}));
+  TG_TRY(options.explore.numerics, word<tg::Numerics>("numerics", o.numerics,
+                                                      {{"exact", tg::Numerics::Exact},
+                                                       {"reassociate", tg::Numerics::Reassociates},
+                                                       {"all", tg::Numerics::Risky}}));
+  int64_t memory = tg::memory_limit_bytes(o.memory_limit_mb);
+  options.explore.time_limit_s = options.extract.ilp.time_limit_s = o.time_limit_s;
+  options.explore.node_limit = static_cast<size_t>(std::max<int64_t>(o.node_limit, 1));
+  options.explore.memory_limit_mb = static_cast<size_t>(memory >> 20);
+  options.extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory);
+  options.explore.seed = o.seed;
+  return options;
+}
+
+Report to_public(const tg::OptimizeReport& r) {
+  Report report;
+  report.nodes_before = r.nodes_before;
+  report.nodes_after = r.nodes_after;
+  report.cost_before_us = r.cost_before_us;
+  report.cost_after_us = r.cost_after_us;
+  report.seconds = r.total_s;
+  report.stopped_by = r.stopped_by;
+  report.notes = r.notes;
+  for (const tg::RuleCount& rule : r.rules_applied) report.rules_applied[rule.rule] = rule.count;
+  return report;
+}
+
+tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<tg::Rule> rules,
+                                        const OptimizeOptions& o) {
+  TG_TRY(tg::OptimizeOptions options, translate(o));
+  TG_TRY(std::unique_ptr<tg::CostModel> costs, tg::make_cost_model({o.cost, o.cost_db, o.threads}));
+  tg::PrepareOptions run;
+  run.threads = o.threads;
+  run.seed = o.seed;
+  run.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
+  tg::BackendFinalists finalists(run);
+  return tg::optimize(graph, rules, *costs, options,
+                      tg::is_measured(o.cost) ? &finalists : nullptr);
+}
+
+/// Whether the shape is one that a tensor of so many elements can have. Counts down, so that no
+/// size overflows.
+bool shape_fits(const std::vector<int64_t>& shape, size_t elements) {
+  if (shape.size() > static_cast<size_t>(tg::kMaxRank)) return false;
+  for (int64_t size : shape) {
+    if (size <= 0 || elements % static_cast<size_t>(size) != 0) return false;
+    elements /= static_cast<size_t>(size);
+  }
+  return elements == 1;
+}
+
+tg::Result<tg::Tensor> to_tensor(const Tensor& tensor, llvm::StringRef what) {
+  if (!shape_fits(tensor.shape, tensor.data.size()))
+    return tg::error(tg::Code::bad_input_value, "{0} has {1} elements, which its shape does not",
+                     what, tensor.data.size());
+  TG_TRY(tg::Tensor copy, tg::Tensor::zeros(tg::f32(llvm::ArrayRef<int64_t>(tensor.shape))));
+  llvm::copy(tensor.data, copy.floats().begin());
+  return copy;
+}
+
+Tensor to_public(const tg::Tensor& tensor) {
+  llvm::ArrayRef<float> data = tensor.floats();
+  return {shape_of(tensor.type()), {data.begin(), data.end()}};
+}
+
+tg::WeightSource weight_source(const CompileOptions& options) {
+  if (!options.weights) return {};
+  return [give = options.weights](const tg::PlanValue& value) -> tg::Result<tg::Tensor> {
+    return to_tensor(give(value.name, shape_of(value.type)), value.name);
+  };
+}
+
+} // namespace
+
+const char* version() { return TG_VERSION; }
+
+// --- models -----------------------------------------------------------------------------------
+
+std::string Model::name() const { return impl_->graph.name(); }
+
+std::vector<TensorSpec> Model::inputs() const {
+  const tg::Graph& graph = impl_->graph;
+  std::vector<TensorSpec> specs;
+  for (tg::NodeId id : graph.inputs())
+    specs.push_back(spec(graph.attr(id, 0).text, graph.type(id)));
+  return specs;
+}
+
+std::vector<TensorSpec> Model::outputs() const {
+  const tg::Graph& graph = impl_->graph;
+  std::vector<TensorSpec> specs;
+  for (const tg::GraphOutput& out : graph.outputs())
+    specs.push_back(spec(out.name, graph.type(out.node)));
+  return specs;
+}
+
+size_t Model::op_count() const { return impl_->graph.op_count(); }
+std::string Model::text() const { return tg::to_text(impl_->graph); }
+
+Expected<Model> parse(std::string_view text, std::string_view name, const ParseOptions& options) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  tg::Result<tg::FileId> file = tg::load_text(sources, std::string(name), std::string(text));
+  if (!file) return to_error(file.error());
+  return to_model(tg::load_model(sources, *file, request(options), sink), sink, sources);
+}
+
+Expected<Model> parse_file(const std::string& path, const ParseOptions& options) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  return to_model(tg::load_model(sources, llvm::StringRef(path), request(options), sink), sink,
+                  sources);
+}
+
+// --- optimiser --------------------------------------------------------------------------------
+
+Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  std::optional<std::vector<tg::Rule>> rules =
+      tg::load_rules(sources, tg::library(), options.rules, sink);
+  if (!rules) return to_error(sink, sources);
+  tg::Result<tg::Optimized> result = run_optimizer(model.impl().graph, *rules, options);
+  if (!result) return to_error(result.error());
+  auto impl = std::make_shared<const Model::Impl>(Model::Impl{std::move(result->graph)});
+  return Optimized{Model(std::move(impl)), to_public(result->report)};
+}
+
+// --- running ----------------------------------------------------------------------------------
+
+Program::Program(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
+Expected<Program> compile(const Model& model, const CompileOptions& options) {
+  tg::PrepareOptions prepare;
+  prepare.backend = options.backend;
+  prepare.threads = options.threads;
+  prepare.memory_limit_bytes = tg::memory_limit_bytes(options.memory_limit_mb);
+  prepare.seed = options.seed;
+  prepare.weights = weight_source(options);
+  tg::Result<tg::Prepared> prepared = tg::prepare(model.impl().graph, prepare);
+  if (!prepared) return to_error(prepared.error());
+  return Program(std::make_unique<Program::Impl>(Program::Impl{std::move(*prepared)}));
+}
+
+Expected<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
+  std::vector<tg::Tensor> bound;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    tg::Result<tg::Tensor> tensor = to_tensor(inputs[i], "input " + std::to_string(i));
+    if (!tensor) return to_error(tensor.error());
+    bound.push_back(std::move(*tensor));
+  }
+  tg::Result<std::vector<tg::Tensor>> outputs = impl_->prepared.executable->run(bound);
+  if (!outputs) return to_error(outputs.error());
+  std::vector<Tensor> result;
+  for (const tg::Tensor& tensor : *outputs) result.push_back(to_public(tensor));
+  return result;
+}
+
+} // namespace tangram

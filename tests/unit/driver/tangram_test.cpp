@@ -1,0 +1,152 @@
+// The public API as a program that embeds it sees it: this file includes nothing else of Tangram.
+#include "tangram/tangram.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace tangram {
+namespace {
+
+constexpr const char* kTwins = R"(
+model twins(x: f32[4, 8]) -> (left: f32[4, 16], right: f32[4, 16]) {
+  param a: f32[8, 16]
+  param b: f32[8, 16]
+  param c: f32[16]
+  (relu(x @ a + c), x @ b)
+}
+)";
+
+Tensor ramp(const std::vector<int64_t>& shape) {
+  Tensor tensor{shape, {}};
+  int64_t elements = 1;
+  for (int64_t size : shape) elements *= size;
+  for (int64_t i = 0; i < elements; ++i)
+    tensor.data.push_back(0.05f * static_cast<float>(i % 17) - 0.4f);
+  return tensor;
+}
+
+double largest_difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  double difference = a.size() == b.size() ? 0 : INFINITY;
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i)
+    for (size_t k = 0; k < a[i].data.size(); ++k)
+      difference = std::fmax(difference, std::fabs(a[i].data[k] - b[i].data[k]));
+  return difference;
+}
+
+Model parsed(const char* text) {
+  auto model = parse(text);
+  EXPECT_TRUE(model) << (model ? "" : model.error().text());
+  return *model;
+}
+
+std::vector<Tensor> run(const Model& model, const std::vector<Tensor>& inputs,
+                        const CompileOptions& options = {.backend = "ref"}) {
+  auto program = compile(model, options);
+  EXPECT_TRUE(program) << (program ? "" : program.error().text());
+  auto outputs = program->run(inputs);
+  EXPECT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
+  return *outputs;
+}
+
+TEST(Api, AModelTellsItsInterface) {
+  Model model = parsed(kTwins);
+  EXPECT_EQ(model.name(), "twins");
+  ASSERT_EQ(model.inputs().size(), 1u);
+  EXPECT_EQ(model.inputs()[0].name, "x");
+  EXPECT_EQ(model.inputs()[0].shape, (std::vector<int64_t>{4, 8}));
+  ASSERT_EQ(model.outputs().size(), 2u);
+  EXPECT_EQ(model.outputs()[1].name, "right");
+  EXPECT_EQ(model.op_count(), 4u);
+}
+
+TEST(Api, AMistakeHasAPlaceAndAText) {
+  auto model = parse("model m(x: f32[4, 3], w: f32[5, 2]) {\n  x @ w\n}\n", "bad.tg");
+  ASSERT_FALSE(model);
+  const Diagnostic& d = model.error().diagnostics.at(0);
+  EXPECT_EQ(d.code, "E0213");
+  EXPECT_EQ(d.file, "bad.tg");
+  EXPECT_EQ(d.line, 2u);
+  EXPECT_EQ(d.column, 3u);
+  EXPECT_NE(model.error().text().find("inner dimensions differ"), std::string::npos);
+}
+
+TEST(Api, ParametersAreSet) {
+  const char* text = "model m(x: f32[N, 4], N: int = 2) { relu(x) }";
+  auto model = parse(text, "m.tg", {.set = {{"N", "3"}}});
+  ASSERT_TRUE(model) << model.error().text();
+  EXPECT_EQ(model->inputs()[0].shape[0], 3);
+  EXPECT_FALSE(parse(text, "m.tg", {.set = {{"N", "@"}}}));
+  EXPECT_FALSE(parse(text, "m.tg", {.model = "other"}));
+}
+
+TEST(Api, OptimisedModelsComputeTheSame) {
+  Model source = parsed(kTwins);
+  for (const char* extract : {"greedy", "ilp"}) {
+    auto fast = optimize(source, {.extract = extract});
+    ASSERT_TRUE(fast) << fast.error().text();
+    EXPECT_LE(fast->report.cost_after_us, fast->report.cost_before_us);
+    EXPECT_LT(largest_difference(run(source, {ramp({4, 8})}), run(fast->model, {ramp({4, 8})})),
+              1e-5);
+  }
+}
+
+TEST(Api, TextIsReadAgain) {
+  Model source = parsed(kTwins);
+  auto fast = optimize(source, {.extract = "greedy"});
+  ASSERT_TRUE(fast);
+  auto again = parse(fast->model.text(), "again.tg");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->op_count(), fast->model.op_count());
+  EXPECT_EQ(largest_difference(run(fast->model, {ramp({4, 8})}), run(*again, {ramp({4, 8})})), 0);
+}
+
+TEST(Api, WeightsComeFromTheCaller) {
+  Model model = parsed("model m(x: f32[1, 2]) -> (y: f32[1, 2]) { param w: f32[2, 2]\n x @ w }");
+  std::string path;
+  CompileOptions options;
+  options.backend = "ref";
+  options.weights = [&](const std::string& p, const std::vector<int64_t>& shape) {
+    path = p;
+    return Tensor{shape, {1, 2, 3, 4}};
+  };
+  EXPECT_EQ(run(model, {Tensor{{1, 2}, {10, 1}}}, options)[0].data, (std::vector<float>{13, 24}));
+  EXPECT_NE(path.find("w"), std::string::npos);
+  options.weights = [](const std::string&, const std::vector<int64_t>&) {
+    return Tensor{{3}, {1}};
+  };
+  EXPECT_FALSE(compile(model, options));
+}
+
+TEST(Api, WrongInputsAreErrors) {
+  auto program = compile(parsed(kTwins), {.backend = "ref"});
+  ASSERT_TRUE(program);
+  EXPECT_FALSE(program->run({}));
+  EXPECT_FALSE(program->run({ramp({8, 4})}));
+  EXPECT_FALSE(program->run({Tensor{{4, 8}, {1, 2, 3}}}));
+  EXPECT_FALSE(program->run({Tensor{{INT64_MAX, INT64_MAX, 2}, {1}}}));
+  EXPECT_FALSE(program->run({Tensor{{-4, -8}, std::vector<float>(32)}}));
+  EXPECT_TRUE(program->run({ramp({4, 8})})) << "an error leaves the program usable";
+}
+
+TEST(Api, WordsAndLimitsAreChecked) {
+  Model model = parsed(kTwins);
+  EXPECT_FALSE(optimize(model, {.search = "mcts"}));
+  EXPECT_FALSE(optimize(model, {.extract = "best"}));
+  EXPECT_FALSE(optimize(model, {.cost = "guess"}));
+  EXPECT_FALSE(optimize(model, {.rules = {"no_such_rule"}}));
+  EXPECT_FALSE(optimize(model, {.numerics = "sloppy"}));
+  auto program = compile(model, {.backend = "abacus"});
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().diagnostics.at(0).code, "E0702");
+}
+
+TEST(Api, AModelOverTheMemoryLimitIsRefused) {
+  Model model = parsed("model m(x: f32[1024, 1024]) { relu(x) + x }");
+  auto program = compile(model, {.backend = "ref", .memory_limit_mb = 1});
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().diagnostics.at(0).code, "E0701");
+}
+
+} // namespace
+} // namespace tangram
