@@ -18,7 +18,7 @@ Doc Docs::add_text(Kind kind, llvm::StringRef text, bool breaks) {
 
 Doc Docs::text(llvm::StringRef text) { return text.empty() ? Doc{} : add_text(Text, text, false); }
 Doc Docs::if_broken(llvm::StringRef text) { return add_text(IfBroken, text, false); }
-Doc Docs::comment(llvm::StringRef text) { return add_text(Text, text, true); }
+Doc Docs::comment(llvm::StringRef text) { return add_text(Comment, text, true); }
 
 Doc Docs::add(Kind kind, llvm::ArrayRef<Doc> parts) {
   Node node{kind, false, static_cast<uint32_t>(children_.size()), 0};
@@ -62,6 +62,7 @@ bool Docs::fits(std::vector<Item> stack, llvm::ArrayRef<Item> rest, size_t room)
     case IfBroken:
       if (!item.flat) width = texts_[node.first].size();
       break;
+    case Comment: return true; // what comes next begins a new line; the comment itself may overhang
     case Text: width = texts_[node.first].size(); break;
     case Concat:
     case Indent:
@@ -82,8 +83,10 @@ struct Docs::Output {
   std::string text;
   size_t column = 0;
   size_t pending_indent = 0;
+  bool line_is_full = false; // by a comment
 
-  void write(llvm::StringRef part) {
+  void write(llvm::StringRef part, size_t indent) {
+    if (line_is_full) newline(indent, false);
     text.append(pending_indent, ' ');
     pending_indent = 0;
     text += part;
@@ -93,6 +96,7 @@ struct Docs::Output {
     while (!text.empty() && text.back() == ' ') text.pop_back();
     text += blank ? "\n\n" : "\n";
     column = pending_indent = indent;
+    line_is_full = false;
   }
 };
 
@@ -110,14 +114,18 @@ std::string Docs::print(Doc doc, size_t width) const {
       if (!item.flat)
         out.newline(item.indent, false);
       else if (node.kind == Line)
-        out.write(" ");
+        out.write(" ", item.indent);
       break;
     case Hard: out.newline(item.indent, false); break;
     case Blank: out.newline(item.indent, true); break;
     case IfBroken:
-      if (!item.flat) out.write(texts_[node.first]);
+      if (!item.flat) out.write(texts_[node.first], item.indent);
       break;
-    case Text: out.write(texts_[node.first]); break;
+    case Text: out.write(texts_[node.first], item.indent); break;
+    case Comment:
+      out.write(texts_[node.first], item.indent);
+      out.line_is_full = true;
+      break;
     case Group: {
       size_t room = out.column < width ? width - out.column : 0;
       Item inner{children_[node.first], item.indent, true};

@@ -36,7 +36,8 @@ public:
   Doc blank() const { return {kBlank}; }
   /// Text that is printed only where the group around it is broken.
   Doc if_broken(llvm::StringRef text);
-  /// A comment at the end of a line; breaks the groups that it is in. A break must follow it.
+  /// Text that takes the rest of its line: breaks the groups that it is in, and whatever comes next
+  /// begins a new line.
   Doc comment(llvm::StringRef text);
   Doc concat(llvm::ArrayRef<Doc> parts);
   Doc group(Doc inner);
@@ -46,13 +47,13 @@ public:
   std::string print(Doc doc, size_t width) const;
 
 private:
-  enum Kind : uint8_t { Empty, Line, Soft, Hard, Blank, Text, IfBroken, Concat, Group, Indent };
+  enum Kind : uint8_t { Empty, Line, Soft, Hard, Blank, Text, Comment, IfBroken, Concat, Group, Indent };
   static constexpr uint32_t kLine = 1, kSoft = 2, kHard = 3, kBlank = 4;
 
   struct Node {
     Kind kind = Empty;
     bool breaks = false; // holds a hard break
-    uint32_t first = 0;  // Text, IfBroken: in texts_; Concat, Group, Indent: in children_
+    uint32_t first = 0;  // Text, Comment, IfBroken: in texts_; Concat, Group, Indent: in children_
     uint32_t count = 0;
   };
   struct Item {
