@@ -1,8 +1,10 @@
 // See to_text.h. One pass over the nodes in graph order, which is a legal order of statements. The
 // text of a node that is used once waits in `pending_` until its user takes it in or, where that
-// would be too long, is written out as a `let` just before.
+// would be too long, is written out as a `let` just before. The formatter then lays out the lines.
 #include "compiler/ir/to_text.h"
 
+#include "lang/format.h"
+#include "lang/parse.h"
 #include "lang/resolve.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -122,46 +124,31 @@ private:
     llvm::StringRef(options_.doc).split(lines, '\n');
     for (llvm::StringRef line : lines)
       if (!options_.doc.empty()) text_ += ("## " + line).str() + "\n";
-    std::string line = "model " + fresh(identifier(graph_.name(), "main")) + "(";
-    size_t margin = line.size();
-    for (size_t i = 0; i < graph_.inputs().size(); ++i) {
-      NodeId input = graph_.inputs()[i];
+    text_ += "model " + fresh(identifier(graph_.name(), "main")) + "(";
+    for (NodeId input : graph_.inputs()) {
       std::string& name = names_[input.index];
       name = fresh(identifier(graph_.attr(input, 0).text, "x"));
-      append(line, name + ": " + graph_.type(input).text(), i, margin);
+      text_ += name + ": " + graph_.type(input).text() + ", ";
     }
-    line += ")";
-    results(line);
-    text_ += line + " {\n";
+    text_ += ") -> ";
+    results();
+    text_ += " {\n";
   }
 
-  void results(std::string& line) const {
+  void results() {
     llvm::ArrayRef<GraphOutput> outputs = graph_.outputs();
     if (outputs.size() == 1 && outputs[0].name == "output") {
-      line += " -> " + graph_.type(outputs[0].node).text();
+      text_ += graph_.type(outputs[0].node).text();
       return;
     }
-    line += "\n  -> (";
-    size_t margin = 6;
     llvm::StringSet<> seen;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      std::string name = identifier(outputs[i].name, "output");
+    text_ += "(";
+    for (const GraphOutput& output : outputs) {
+      std::string name = identifier(output.name, "output");
       while (reserved(name) || !seen.insert(name).second) name += "_";
-      append(line, name + ": " + graph_.type(outputs[i].node).text(), i, margin);
+      text_ += name + ": " + graph_.type(output.node).text() + ", ";
     }
-    line += ")";
-  }
-
-  /// Adds the i-th item of a list to the line, on a new line under the margin where it is full.
-  void append(std::string& line, const std::string& item, size_t i, size_t margin) const {
-    size_t start = line.rfind('\n');
-    size_t column = line.size() - (start == std::string::npos ? 0 : start + 1);
-    if (i == 0)
-      line += item;
-    else if (column + item.size() + 2 > options_.width)
-      line += ",\n" + std::string(margin, ' ') + item;
-    else
-      line += ", " + item;
+    text_ += ")";
   }
 
   void node(NodeId id) {
@@ -294,15 +281,10 @@ private:
   }
 
   void tail() {
-    std::string line;
-    size_t count = graph_.outputs().size();
-    for (size_t i = 0; i < count; ++i) {
-      NodeId id = graph_.outputs()[i].node;
-      std::string text = operand_text(id);
-      // A literal takes its dtype from the declared result, a weight is declared on the way.
-      append(line, text, i, 3);
-    }
-    text_ += count == 1 ? "  " + line + "\n}\n" : "  (" + line + ")\n}\n";
+    std::string values;
+    for (const GraphOutput& output : graph_.outputs())
+      values += (values.empty() ? "" : ", ") + operand_text(output.node); // may declare a weight
+    text_ += graph_.outputs().size() == 1 ? "  " + values + "\n}\n" : "  (" + values + ")\n}\n";
   }
 
   static constexpr size_t kInline = 48; // longest text of a node that is written inside another
@@ -321,7 +303,12 @@ private:
 } // namespace
 
 std::string to_text(const Graph& graph, const TextOptions& options) {
-  return Writer(graph, options).write();
+  std::string text = Writer(graph, options).write();
+  SourceManager sources;
+  DiagnosticSink sink;
+  Ast ast = parse(sources, sources.add(graph.name(), text), sink);
+  assert(!sink.failed() && "what is written can be read");
+  return sink.failed() ? text : format(ast, sources);
 }
 
 } // namespace tg

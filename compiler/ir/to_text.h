@@ -13,10 +13,11 @@ struct TextOptions {
   size_t width = 90;
 };
 
-/// One model, named as the graph. Each node that more than one other uses has a `let`; a weight is
-/// declared before its first use, with its path and initialisation spelled out; attributes are
-/// given where they differ from their defaults. Names of inputs and outputs survive; those that are
-/// no identifiers are made into one. Leaves out what no output needs, but for inputs.
+/// One model, named as the graph, in the canonical layout. Each node that more than one other uses
+/// has a `let`; a weight is declared before its first use, with its path and initialisation spelled
+/// out; attributes are given where they differ from their defaults. Names of inputs and outputs
+/// survive; those that are no identifiers are made into one. Leaves out what no output needs, but
+/// for inputs.
 std::string to_text(const Graph& graph, const TextOptions& options = {});
 
 } // namespace tg

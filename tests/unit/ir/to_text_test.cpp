@@ -37,8 +37,7 @@ TEST(ToText, ReadsAsWritten) {
           "  (softmax(h), matmul(h, w, act = relu)[:, 0:2])\n}");
   ASSERT_TRUE(b.graph) << b.rendered();
   EXPECT_EQ(to_text(*b.graph),
-            "model small(x: f32[2, 4])\n"
-            "  -> (y: f32[2, 4], z: f32[2, 2]) {\n"
+            "model small(x: f32[2, 4]) -> (y: f32[2, 4], z: f32[2, 2]) {\n"
             "  param layer_0_w: f32[4, 4] = weight(\"layer[0].w\", init = normal(0.5))\n"
             "  let tanh_1 = tanh(x @ layer_0_w * 2.0 + x)\n"
             "  let softmax_1 = softmax(tanh_1)\n"
