@@ -38,22 +38,38 @@ const FusedBody& FusePointwise::body(ENodeId id) {
   return entry->second;
 }
 
-/// The member with the largest body, the oldest of equals; invalid where the operand stays a leaf:
-/// known at load, of another type (it would be computed again for each element it is broadcast to).
-ENodeId FusePointwise::largest(ClassId operand, TypeId type, bool keep_computed) {
-  ENodeId best;
-  size_t best_ops = 0;
-  if (egraph_.weight_only(operand) || !(egraph_.type(operand) == type)) return best;
-  for (ENodeId member : egraph_.nodes(egraph_.find(operand))) {
+/// Whether a class can be computed both by pointwise operators and by something else.
+bool FusePointwise::choice(ClassId id) const {
+  bool by_pointwise = false, otherwise = false;
+  for (ENodeId member : egraph_.nodes(egraph_.find(id))) {
     const ENode& n = egraph_.node(member);
     if (n.state != 0) continue;
-    if (!pointwise(n) && !fused(n)) {
-      if (keep_computed) return {};
-      continue;
-    }
-    size_t ops = body(member).op_count();
-    if (ops > best_ops || (ops == best_ops && member.index < best.index))
-      best = member, best_ops = ops;
+    (pointwise(n) || fused(n) ? by_pointwise : otherwise) = true;
+  }
+  return by_pointwise && otherwise;
+}
+
+/// How many operands of a body are such classes: a body that inlined them has lost them.
+size_t FusePointwise::choices(ENodeId body) const {
+  return static_cast<size_t>(
+      llvm::count_if(egraph_.children(body), [&](ClassId leaf) { return choice(leaf); }));
+}
+
+/// The member with the largest body, the oldest of equals; when computed operands are to be kept,
+/// the one that kept most of them, and the largest of those. Invalid where the operand stays a
+/// leaf: known at load, or of another type (it would be computed again for each element that it is
+/// broadcast to).
+ENodeId FusePointwise::largest(ClassId operand, TypeId type, bool keep_computed) {
+  ENodeId best;
+  std::pair<size_t, size_t> best_rank{0, 0};
+  if (egraph_.weight_only(operand) || !(egraph_.type(operand) == type)) return best;
+  if (keep_computed && choice(operand)) return best;
+  for (ENodeId member : egraph_.nodes(egraph_.find(operand))) {
+    const ENode& n = egraph_.node(member);
+    if (n.state != 0 || (!pointwise(n) && !fused(n))) continue;
+    std::pair<size_t, size_t> rank{keep_computed ? choices(member) : 0, body(member).op_count()};
+    if (!best.valid() || rank > best_rank || (rank == best_rank && member.index < best.index))
+      best = member, best_rank = rank;
   }
   return best;
 }

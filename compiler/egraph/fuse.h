@@ -23,6 +23,8 @@ public:
 private:
   bool add(ENodeId node, RuleId rule, bool keep_computed);
   ENodeId largest(ClassId operand, TypeId type, bool keep_computed);
+  bool choice(ClassId id) const;
+  size_t choices(ENodeId body) const;
   const FusedBody& body(ENodeId node);
   void inline_operand(ClassId operand, ENodeId inner, FusedBody& out);
   uint32_t number(ClassId leaf);
