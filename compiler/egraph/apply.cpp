@@ -33,6 +33,37 @@ Outcome Applier::apply(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
   return build(rule, roots) ? Outcome::Applied : Outcome::Known;
 }
 
+Outcome Applier::apply_single(const CompiledRule& rule, const uint32_t* row) {
+  llvm::SmallVector<ClassId, 8> classes(rule.rule->class_vars);
+  llvm::SmallVector<ValueId, 8> values(rule.rule->value_vars);
+  ENodeId root{*row++};
+  const PatternUse& use = rule.sources[0];
+  for (uint32_t variable : use.class_map) classes[variable] = {*row++};
+  for (uint32_t variable : use.value_map) values[variable] = {*row++};
+  return apply(rule, root, classes, values);
+}
+
+Outcome Applier::apply_joint(const CompiledRule& rule, const JointRows& joint, size_t row) {
+  llvm::SmallVector<ENodeId, 2> roots;
+  llvm::SmallVector<ClassId, 8> classes;
+  llvm::SmallVector<ValueId, 8> values;
+  llvm::ArrayRef<uint32_t> words = joint.row(row);
+  for (uint32_t word : words.take_front(joint.roots)) roots.push_back({word});
+  for (uint32_t word : words.slice(joint.roots, joint.classes)) classes.push_back({word});
+  for (uint32_t word : words.take_back(joint.values)) values.push_back({word});
+  Outcome outcome = apply(rule, roots, classes, values);
+  if (outcome != Outcome::Refused || !rule.symmetric) return outcome;
+  // What the second source bound goes to the first, and back.
+  const PatternUse &a = rule.sources[0], &b = rule.sources[1];
+  for (size_t i = 0; i < a.class_map.size(); ++i)
+    if (a.class_map[i] != b.class_map[i])
+      std::swap(classes[a.class_map[i]], classes[b.class_map[i]]);
+  for (size_t i = 0; i < a.value_map.size(); ++i)
+    if (a.value_map[i] != b.value_map[i]) std::swap(values[a.value_map[i]], values[b.value_map[i]]);
+  std::swap(roots[0], roots[1]);
+  return apply(rule, roots, classes, values);
+}
+
 Outcome Applier::apply_native(const CompiledRule& rule, ENodeId root) {
   return fuse_.apply(root, rule.id) ? Outcome::Applied : Outcome::Known;
 }

@@ -5,7 +5,7 @@
 
 #include "compiler/egraph/cycle.h"
 #include "compiler/egraph/fuse.h"
-#include "compiler/egraph/rule_book.h"
+#include "compiler/egraph/multi_match.h"
 
 namespace tg {
 
@@ -26,6 +26,11 @@ public:
   /// rule's numbering.
   Outcome apply(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
                 llvm::ArrayRef<ClassId> classes, llvm::ArrayRef<ValueId> values);
+  /// A row of the rule's only source.
+  Outcome apply_single(const CompiledRule& rule, const uint32_t* row);
+  /// A row of the join of its sources. A symmetric rule is tried the other way round if it is
+  /// refused this way.
+  Outcome apply_joint(const CompiledRule& rule, const JointRows& joint, size_t row);
   Outcome apply_native(const CompiledRule& rule, ENodeId root);
 
 private:

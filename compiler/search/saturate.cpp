@@ -55,8 +55,6 @@ private:
   bool take_turns(std::vector<Turn>& turns);
   bool apply_some(Turn& turn, size_t count);
   Outcome apply_row(Turn& turn, size_t row);
-  Outcome apply_single(const CompiledRule& rule, const uint32_t* row);
-  Outcome apply_joint(const CompiledRule& rule, const JointRows& joint, size_t row);
   void settle();
   bool multi_spent() const {
     return options_.multi_node_limit != 0 && multi_nodes_ >= options_.multi_node_limit;
@@ -250,40 +248,9 @@ bool Saturation::apply_some(Turn& turn, size_t count) {
 }
 
 Outcome Saturation::apply_row(Turn& turn, size_t row) {
-  if (!turn.rows) return apply_joint(*turn.rule, turn.joint, row);
+  if (!turn.rows) return applier_.apply_joint(*turn.rule, turn.joint, row);
   if (turn.rule->native()) return applier_.apply_native(*turn.rule, {(*turn.rows)[row][0]});
-  return apply_single(*turn.rule, (*turn.rows)[row]);
-}
-
-Outcome Saturation::apply_single(const CompiledRule& rule, const uint32_t* row) {
-  llvm::SmallVector<ClassId, 8> classes(rule.rule->class_vars);
-  llvm::SmallVector<ValueId, 8> values(rule.rule->value_vars);
-  ENodeId root{*row++};
-  const PatternUse& use = rule.sources[0];
-  for (uint32_t variable : use.class_map) classes[variable] = {*row++};
-  for (uint32_t variable : use.value_map) values[variable] = {*row++};
-  return applier_.apply(rule, root, classes, values);
-}
-
-Outcome Saturation::apply_joint(const CompiledRule& rule, const JointRows& joint, size_t row) {
-  llvm::SmallVector<ENodeId, 2> roots;
-  llvm::SmallVector<ClassId, 8> classes;
-  llvm::SmallVector<ValueId, 8> values;
-  llvm::ArrayRef<uint32_t> words = joint.row(row);
-  for (uint32_t word : words.take_front(joint.roots)) roots.push_back({word});
-  for (uint32_t word : words.slice(joint.roots, joint.classes)) classes.push_back({word});
-  for (uint32_t word : words.take_back(joint.values)) values.push_back({word});
-  Outcome outcome = applier_.apply(rule, roots, classes, values);
-  if (outcome != Outcome::Refused || !rule.symmetric) return outcome;
-  // The other way round: what the second source bound goes to the first, and back.
-  const PatternUse &a = rule.sources[0], &b = rule.sources[1];
-  for (size_t i = 0; i < a.class_map.size(); ++i)
-    if (a.class_map[i] != b.class_map[i])
-      std::swap(classes[a.class_map[i]], classes[b.class_map[i]]);
-  for (size_t i = 0; i < a.value_map.size(); ++i)
-    if (a.value_map[i] != b.value_map[i]) std::swap(values[a.value_map[i]], values[b.value_map[i]]);
-  std::swap(roots[0], roots[1]);
-  return applier_.apply(rule, roots, classes, values);
+  return applier_.apply_single(*turn.rule, (*turn.rows)[row]);
 }
 
 // --- limits ----------------------------------------------------------------------------------
