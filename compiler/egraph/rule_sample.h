@@ -10,6 +10,7 @@
 
 #include "compiler/egraph/rule.h"
 #include "compiler/egraph/rule_eval.h"
+#include "compiler/ir/graph.h"
 
 #include <optional>
 #include <random>
@@ -55,6 +56,12 @@ private:
 /// ill-typed. Terms of either side; attributes of the left side are the instance's values.
 bool type_terms(Symbols& symbols, const Rule& rule, const RuleInstance& instance, TermId root,
                 std::vector<TypeId>& types, std::string* why = nullptr);
+
+/// The term under `root`, built into a graph whose leaves are the instance's class variables under
+/// their names: weights, constants (of one number), absent operands, else inputs. `nodes`, by
+/// TermId, may be kept from other roots. Invalid, with `why`, if a term is ill-typed.
+NodeId build_term(Graph& graph, const Rule& rule, const RuleInstance& instance, TermId root,
+                  std::vector<NodeId>& nodes, std::string* why = nullptr);
 
 /// "x: f32[2, 3]" for each class variable, "stride = [1, 1]" for each value variable.
 std::vector<std::string> describe(const Symbols& symbols, const Rule& rule,
