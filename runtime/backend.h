@@ -36,7 +36,7 @@ struct CompileOptions {
   /// For weights that no source gives.
   uint64_t seed = 1;
   /// Empty: random weights from (seed, path), random.h.
-  WeightSource weights;
+  WeightSource weights = {};
   IoLayout io_layout = IoLayout::Plain;
 };
 

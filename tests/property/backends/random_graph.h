@@ -1,0 +1,196 @@
+// Random small networks: every operator, values of rank 1 to 4 that are used again and again,
+// weight side computations, views, several outputs. Values stay tame (no poles), so that backends
+// can be compared within a tolerance.
+#pragma once
+
+#include "compiler/ir/graph.h"
+#include "lang/core/random.h"
+
+namespace tg::test {
+
+class RandomGraph {
+public:
+  RandomGraph(uint64_t seed, int operators) : random_(seed, "network") {
+    for (Shape shape : {Shape{1, 4, 9, 8}, Shape{2, 6, 5, 5}, Shape{6, 10}, Shape{3, 4, 10}})
+      nodes_.push_back(graph.input("x" + std::to_string(nodes_.size()), f32(shape)));
+    while (static_cast<int>(graph.op_count()) < operators && ++attempts_ < 400) {
+      grow();
+      outputs();
+    }
+  }
+
+  Graph graph{std::make_shared<Symbols>(), "random"};
+
+private:
+  size_t below(size_t n) { return static_cast<size_t>(random_.bits(draws_++) % n); }
+  int64_t in(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(below(static_cast<size_t>(high - low + 1)));
+  }
+  bool coin() { return below(2) == 0; }
+  /// Later nodes are likelier, so that graphs grow deep.
+  NodeId any() { return nodes_[std::max(below(nodes_.size()), below(nodes_.size()))]; }
+  const TensorType& type(NodeId id) const { return graph.type(id); }
+
+  NodeId add(OpKind op, std::vector<NodeId> operands, std::vector<Value> attrs = {}) {
+    llvm::SmallVector<ValueId, 4> ids;
+    const OpInfo& info = op_info(op);
+    for (size_t i = 0; i < info.attr_count; ++i)
+      ids.push_back(
+          graph.symbols().value(i < attrs.size() ? attrs[i] : default_value(info.attrs()[i])));
+    NodeId id = graph.add(op, ids, operands);
+    if (id.valid() && type(id).elements() <= 8192) nodes_.push_back(id);
+    return id;
+  }
+
+  NodeId weight(Shape shape, const char* init = "") {
+    NodeId w = graph.weight("w" + std::to_string(graph.size()), {DType::F32, shape}, init);
+    if (coin() || *init) return w;
+    return add(OpKind::Mul, {w, graph.constant({0.5}, f32({}))}); // at load
+  }
+
+  Value random_act() { return Value::of_enum(act_name(static_cast<Act>(below(5)))); }
+
+  NodeId maybe_same_type(const TensorType& wanted) {
+    for (size_t i = nodes_.size(); i-- > 0;)
+      if (type(nodes_[i]) == wanted && coin()) return nodes_[i];
+    return graph.none();
+  }
+
+  void grow() {
+    NodeId x = any();
+    switch (below(10)) {
+    case 0: return product(x);
+    case 1: return convolution(x);
+    case 2: return window(x);
+    case 3: return pair(x);
+    case 4: return single(x);
+    case 5: return row(x);
+    case 6: return reduction(x);
+    case 7: return piece(x);
+    case 8: return layout(x);
+    default: return fused(x);
+    }
+  }
+
+  void product(NodeId x) {
+    if (type(x).rank() < 2) return;
+    int64_t k = type(x).shape.back(), n = in(1, 20);
+    NodeId y = weight({k, n}), bias = coin() ? weight({n}) : graph.none();
+    NodeId plain = add(OpKind::Matmul, {x, y, graph.none(), graph.none()});
+    add(OpKind::Matmul, {x, y, bias, maybe_same_type(type(plain))}, {random_act()});
+    std::vector<int64_t> perm; // and with itself, turned
+    for (int64_t i = 0; i < type(x).rank(); ++i) perm.push_back(i);
+    std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+    NodeId turned = add(OpKind::Transpose, {x}, {Value::of_ints(perm)});
+    add(OpKind::Softmax, {add(OpKind::Matmul, {x, turned, graph.none(), graph.none()})});
+  }
+
+  void convolution(NodeId x) {
+    if (type(x).rank() != 4) return;
+    int64_t channels = type(x)[1], groups = coin() ? 1 : in(1, channels);
+    if (channels % groups != 0) groups = 1;
+    int64_t outputs = groups * in(1, 8);
+    NodeId w = weight({outputs, channels / groups, in(1, 3), in(1, 3)});
+    NodeId bias = coin() ? weight({outputs}) : graph.none();
+    std::vector<Value> attrs = {Value::of_int(in(1, 2)), Value::of_enum("same"),
+                                Value::of_int(in(1, 2)), random_act()};
+    NodeId plain = add(OpKind::Conv2d, {x, w, bias, graph.none()}, attrs);
+    if (!plain.valid()) return;
+    add(OpKind::Conv2d, {x, w, bias, maybe_same_type(type(plain))}, attrs);
+    if (coin())
+      add(OpKind::BatchNorm, {plain, weight({outputs}), weight({outputs}), weight({outputs}),
+                              weight({outputs}, "uniform(0.5, 1.5)")});
+  }
+
+  void window(NodeId x) {
+    std::vector<Value> attrs = {Value::of_int(in(2, 3)), Value::of_int(in(1, 2)),
+                                Value::of_enum(coin() ? "same" : "valid"), Value::of_bool(coin())};
+    add(coin() ? OpKind::MaxPool2d : OpKind::AvgPool2d, {x}, attrs);
+  }
+
+  void pair(NodeId x) {
+    constexpr OpKind kPairs[] = {OpKind::Add, OpKind::Sub, OpKind::Mul, OpKind::Maximum};
+    NodeId y = maybe_same_type(type(x));
+    if (y == graph.none() && type(x).rank() > 0 && coin()) y = weight({type(x).shape.back()});
+    if (y == graph.none()) y = any();
+    add(kPairs[below(std::size(kPairs))], coin() ? std::vector{x, y} : std::vector{y, x});
+    add(OpKind::Div, {x, add(OpKind::Exp, {add(OpKind::Tanh, {y})})}); // no pole
+  }
+
+  void single(NodeId x) {
+    constexpr OpKind kSingles[] = {OpKind::Relu, OpKind::Sigmoid, OpKind::Tanh,    OpKind::Gelu,
+                                   OpKind::Erf,  OpKind::Neg,     OpKind::Identity};
+    NodeId y = add(kSingles[below(std::size(kSingles))], {x});
+    if (coin()) add(OpKind::Sqrt, {add(OpKind::Sigmoid, {y})});
+  }
+
+  void row(NodeId x) {
+    if (type(x).rank() == 0) return;
+    int64_t last = type(x).shape.back();
+    add(OpKind::Softmax, {x}, {Value::of_int(in(0, type(x).rank() - 1))});
+    add(OpKind::LayerNorm, {x, weight({last}), weight({last})}, {Value::of_float(0.1)});
+  }
+
+  void reduction(NodeId x) {
+    if (type(x).rank() == 0) return;
+    constexpr OpKind kReductions[] = {OpKind::ReduceSum, OpKind::ReduceMean, OpKind::ReduceMax};
+    std::vector<int64_t> axes = {in(0, type(x).rank() - 1)};
+    if (int64_t other = in(0, type(x).rank() - 1); other != axes[0]) axes.push_back(other);
+    add(kReductions[below(3)], {x}, {Value::of_ints(axes), Value::of_bool(coin())});
+  }
+
+  void piece(NodeId x) {
+    if (type(x).rank() == 0) return;
+    int64_t axis = in(0, type(x).rank() - 1), size = type(x)[static_cast<size_t>(axis)];
+    int64_t start = in(0, size - 1), stop = in(start + 1, size);
+    NodeId y =
+        add(OpKind::Slice, {x}, {Value::of_int(axis), Value::of_int(start), Value::of_int(stop)});
+    NodeId z = maybe_same_type(type(x));
+    if (z == graph.none()) z = x;
+    add(OpKind::Concat, {x, y, z}, {Value::of_int(axis)});
+    std::vector<int64_t> before, after;
+    for (int64_t i = 0; i < type(x).rank(); ++i) {
+      before.push_back(in(0, 1));
+      after.push_back(in(0, 2));
+    }
+    add(OpKind::Pad, {y}, {Value::of_ints(before), Value::of_ints(after), Value::of_float(-1)});
+  }
+
+  void layout(NodeId x) {
+    std::vector<int64_t> perm;
+    for (int64_t i = 0; i < type(x).rank(); ++i) perm.push_back(i);
+    for (size_t i = perm.size(); i > 1; --i) std::swap(perm[i - 1], perm[below(i)]);
+    add(OpKind::Transpose, {x}, {Value::of_ints(perm)});
+    int64_t elements = type(x).elements();
+    for (int64_t divisor : {2, 3, 4, 5})
+      if (elements % divisor == 0 && coin())
+        return (void)add(OpKind::Reshape, {x}, {Value::of_ints({divisor, -1})});
+  }
+
+  void fused(NodeId x) {
+    constexpr const char* kBodies[] = {"relu(add($0, $1))", "mul($0, sigmoid($0))",
+                                       "tanh(sub(mul($0, $1), $0))", "maximum(gelu($1), neg($0))"};
+    const char* body = kBodies[below(4)];
+    NodeId y = maybe_same_type(type(x));
+    if (y == graph.none()) y = any();
+    std::vector<NodeId> operands = {x, y};
+    if (body == kBodies[1]) operands.pop_back();
+    add(OpKind::FusedMap, operands, {Value::of_string(body)});
+  }
+
+  /// The newest nodes, and a few others: what is an output lives to the end.
+  void outputs() {
+    if (nodes_.size() > 6 && below(5) == 0)
+      graph.add_output(name(), any());
+    else if (graph.outputs().empty() || coin())
+      graph.add_output(name(), nodes_.back());
+  }
+  std::string name() { return "y" + std::to_string(graph.outputs().size()); }
+
+  RandomStream random_;
+  uint64_t draws_ = 0;
+  int attempts_ = 0;
+  std::vector<NodeId> nodes_;
+};
+
+} // namespace tg::test
