@@ -171,6 +171,8 @@ ExprId AstBuilder::call(Span at, Span callee, std::vector<ast::Arg> args) {
 }
 
 void AstBuilder::check_args(const std::vector<ast::Arg>& args) {
+  // Where brackets were mended, the arguments are not what was meant.
+  if (args.empty() || errors_.any_within(args.front().span.begin, args.back().span.end)) return;
   const ast::Arg* named = nullptr;
   for (size_t i = 0; i < args.size(); ++i) {
     const ast::Arg& arg = args[i];

@@ -9,7 +9,10 @@
 #include "lang/token_classes.h"
 #include "lang/tokens.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
+#include <utility>
 
 namespace tg {
 
@@ -18,7 +21,23 @@ bool SyntaxErrors::any_within(uint32_t begin, uint32_t end) const {
   return first != places_.end() && *first <= end;
 }
 
-void SyntaxErrors::sort_places() { std::sort(places_.begin(), places_.end()); }
+void SyntaxErrors::seal() {
+  sealed_ = true;
+  std::sort(places_.begin(), places_.end());
+}
+
+void SyntaxErrors::drop_weak(uint32_t begin, uint32_t end) {
+  for (uint32_t place : weak_) {
+    if (place < begin || place > end) continue;
+    llvm::erase_if(found_, [&](const Diagnostic& d) { return d.span.begin == place; });
+  }
+  llvm::erase_if(weak_, [&](uint32_t place) { return begin <= place && place <= end; });
+}
+
+uint32_t SyntaxErrors::next_weak(uint32_t begin) const {
+  auto next = llvm::find_if(weak_, [&](uint32_t place) { return place >= begin; });
+  return next == weak_.end() ? UINT32_MAX : *next;
+}
 
 namespace {
 
@@ -66,7 +85,10 @@ public:
 
   std::vector<Token> run(const std::vector<Token>& raw) {
     out_.reserve(raw.size() + raw.size() / 8);
-    for (const Token& token : raw) place(token);
+    for (size_t i = 0; i < raw.size(); ++i) {
+      next_kind_ = i + 1 < raw.size() ? raw[i + 1].kind : T::END;
+      place(raw[i]);
+    }
     return std::move(out_);
   }
 
@@ -85,6 +107,7 @@ private:
     if (t.starts_line && !out_.empty()) start_line(t);
     if (opens(t.kind)) return open(t);
     if (closes(t.kind)) return close(t);
+    if (depth_ == 0 && starts_declaration(t.kind)) in_declaration_ = true;
     if ((t.kind == T::IF || t.kind == T::ELSE) && !open_.empty()) open_.back().expects_block = true;
     push(t);
   }
@@ -137,6 +160,7 @@ private:
     uint32_t at = out_.back().end;
     emit(depth_ > 0 ? T::NEWLINE : T::DECL_END, at, false);
     dangling_reported_ = false;
+    bracket_reported_ = false;
   }
 
   void ensure_statement_ended() {
@@ -185,12 +209,14 @@ private:
     open_.pop_back();
     --depth_;
     push(t);
-    if (depth_ == 0) last_block_end_ = t.end;
+    if (depth_ == 0 && std::exchange(in_declaration_, false)) last_block_end_ = t.end;
   }
 
   void stray(const Token& t) {
+    if (t.kind != T::RBRACE && !first_bracket_error()) return;
     Diagnostic& d = errors_.add(Code::syntax, t.begin, t.end, "`{0}` closes nothing",
                                 text_.slice(t.begin, t.end));
+    errors_.weaken();
     if (t.kind != T::RBRACE || last_block_end_ == 0) return;
     d.labels.push_back({Span{errors_.file(), last_block_end_ - 1, last_block_end_},
                         "the declaration was closed here"});
@@ -200,16 +226,23 @@ private:
     last_block_end_ = 0;
   }
 
+  /// `f(x]` is a slip of the finger; `f(x])`, where the next one fits, has one too many.
   void wrong_closer(const Token& t) {
-    const Open& top = open_.back();
-    llvm::StringRef wrong = text_.slice(t.begin, t.end);
-    const char* right = top.kind == T::LPAREN ? ")" : "]";
-    Diagnostic& d =
-        errors_.add(Code::syntax, t.begin, t.end, "`{0}` where `{1}` is needed", wrong, right);
-    d.labels.push_back({Span{errors_.file(), top.begin, top.begin + 1}, "this one is open"});
+    Open top = open_.back();
+    if (next_kind_ == closer_of(top.kind)) return stray(t);
+    if (first_bracket_error()) {
+      llvm::StringRef wrong = text_.slice(t.begin, t.end);
+      const char* right = top.kind == T::LPAREN ? ")" : "]";
+      Diagnostic& d =
+          errors_.add(Code::syntax, t.begin, t.end, "`{0}` where `{1}` is needed", wrong, right);
+      d.labels.push_back({Span{errors_.file(), top.begin, top.begin + 1}, "this one is open"});
+      errors_.weaken();
+    }
     emit(closer_of(top.kind), t.end, true);
     open_.pop_back();
   }
+
+  bool first_bracket_error() { return !std::exchange(bracket_reported_, true); }
 
   /// Closes what is open above the innermost bracket of the kind `until`.
   void close_forgotten(int until, uint32_t at) {
@@ -233,6 +266,7 @@ private:
 
   void report_unclosed(size_t keep, uint32_t seen_at) {
     if (skipping_ > 0) return; // cut off within brackets that are too deep: said already
+    if (open_.back().kind != T::LBRACE && !first_bracket_error()) return;
     constexpr size_t kShown = 3;
     const Open& top = open_.back();
     Diagnostic& d = errors_.add(Code::unterminated, top.begin, top.begin + 1,
@@ -294,9 +328,13 @@ private:
   std::vector<Open> open_;
   uint32_t depth_ = 0; // of `{` in open_
   uint32_t line_indent_ = 0;
-  uint32_t last_block_end_ = 0; // of the last `}` of the outermost level
+  bool in_declaration_ = false;
+  uint32_t last_block_end_ = 0; // of the last `}` that ended a declaration
   uint32_t skipping_ = 0;       // brackets open in what is skipped
-  bool dangling_reported_ = false;
+  int next_kind_ = 0;
+  bool dangling_reported_ = false; // in this statement
+  // One wrong bracket often makes others of the same statement look wrong.
+  bool bracket_reported_ = false;
 };
 
 } // namespace

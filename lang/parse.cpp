@@ -94,7 +94,7 @@ Ast parse(const SourceManager& sources, FileId file, DiagnosticSink& sink) {
   SyntaxErrors errors(file);
   RawTokens raw = scan(text, errors);
   std::vector<Token> tokens = lay_out(raw.tokens, text, errors);
-  errors.sort_places();
+  errors.seal();
   TokenCursor cursor(tokens, text, errors);
   AstBuilder builder(text, errors);
   Grammar(cursor, builder).parse();

@@ -203,9 +203,15 @@ void unexpected(Stuck& s) {
 void Grammar::report_syntax_error(const context& context) const {
   const Token& at = cursor.token(cursor.current());
   const Token& first = cursor.token(cursor.statement_start());
-  cursor.skip_statement();
+  uint32_t end = cursor.skip_statement();
   if (at.synthetic || cursor.errors().any_within(first.begin, at.end)) return;
+  cursor.errors().drop_weak(at.begin, end);
   Stuck stuck{cursor, at, first, Expected(context)};
+  // A block that was not opened is closed further on, where `}` then has no partner.
+  if (stuck.expected.has(S::S_LBRACE)) {
+    uint32_t partner = cursor.errors().next_weak(at.begin);
+    cursor.errors().drop_weak(partner, partner);
+  }
   bool told = refuse_not_yet(stuck) || foreign(stuck) || outside(stuck) ||
               chained_comparison(stuck) || typed_let(stuck) || keyword_as_name(stuck);
   if (!told) unexpected(stuck);

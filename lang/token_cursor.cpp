@@ -3,6 +3,8 @@
 
 #include "lang/token_classes.h"
 
+#include <algorithm>
+
 namespace tg {
 
 int TokenCursor::next(Span& at) {
@@ -31,7 +33,7 @@ size_t TokenCursor::statement_start() const {
   return start;
 }
 
-void TokenCursor::skip_statement() {
+uint32_t TokenCursor::skip_statement() {
   uint32_t depth = tokens_[current_].depth;
   size_t end = current_;
   // Between declarations all is one stretch: where the head of a declaration is lost, so is the
@@ -43,7 +45,9 @@ void TokenCursor::skip_statement() {
     return depth == 0 && after != Grammar::token::END && !starts_declaration(after);
   };
   while (more(end)) ++end;
-  if (end != current_) next_ = end;
+  // The grammar takes an end that it stands at as the end it looks for.
+  if (end != current_) next_ = ends_statement(current_) ? end + 1 : end;
+  return tokens_[std::min(end + 1, tokens_.size() - 1)].begin;
 }
 
 } // namespace tg

@@ -24,8 +24,8 @@ public:
   size_t statement_start() const;
   /// Moves on, so that the next token handed out is the end of the statement of the current one; at
   /// the outermost level, the last end before a declaration begins. Does nothing if the current
-  /// token is such an end.
-  void skip_statement();
+  /// token is such an end. Returns where the next token after that end begins.
+  uint32_t skip_statement();
 
 private:
   bool ends_statement(size_t index) const;

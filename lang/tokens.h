@@ -34,19 +34,26 @@ public:
 
   template <class... Args>
   Diagnostic& add(Code code, uint32_t begin, uint32_t end, const char* format, Args&&... args) {
-    places_.push_back(begin);
+    if (!sealed_) places_.push_back(begin);
     // So many are never shown; memory stays bounded whatever the input.
     if (found_.size() == kKept) found_.pop_back();
     found_.push_back(error(code, Span{file_, begin, end}, format, std::forward<Args>(args)...));
     return found_.back();
   }
 
+  /// Marks the error added last as one that an error of the grammar before it, in the same
+  /// statement, explains better: a bracket that closes nothing, where the opening one is missing.
+  void weaken() { weak_.push_back(found_.back().span.begin); }
+  /// Drops the weak errors in [begin, end].
+  void drop_weak(uint32_t begin, uint32_t end);
+  /// Where the first weak error behind `begin` is, or UINT32_MAX.
+  uint32_t next_weak(uint32_t begin) const;
   /// Counts as an error at this place for any_within, but says nothing.
   void silence(uint32_t begin) { places_.push_back(begin); }
-  /// Whether an error has been found in [begin, end].
+  /// Whether an error was found in [begin, end] before sealing.
   bool any_within(uint32_t begin, uint32_t end) const;
-  /// To be called when a phase has ended: the next one asks for what was found so far.
-  void sort_places();
+  /// To be called before any_within; what is added later is not asked for.
+  void seal();
   FileId file() const { return file_; }
   std::vector<Diagnostic>& found() { return found_; }
 
@@ -54,7 +61,9 @@ private:
   static constexpr size_t kKept = 1000;
   FileId file_;
   std::vector<Diagnostic> found_;
-  std::vector<uint32_t> places_; // where an error begins; ascending after sort_places
+  std::vector<uint32_t> places_; // where an error begins; ascending once sealed
+  bool sealed_ = false;
+  std::vector<uint32_t> weak_;   // where a weak one begins
 };
 
 struct RawTokens {

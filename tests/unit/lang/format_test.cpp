@@ -71,11 +71,11 @@ TEST(Format, LongCallsBreakAtTheirArguments) {
             "  bias = none,\n"
             "))");
   EXPECT_EQ(formatted("rule r(x) { ffffffffffffffffffffffffffffffffffffff(x, "
-                      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, ..) => x }"),
+                      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, ..) => result }"),
             "rule r(x) {\n"
             "  ffffffffffffffffffffffffffffffffffffff(x, "
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, ..) =>\n"
-            "    x\n"
+            "    result\n"
             "}\n");
 }
 
