@@ -325,31 +325,44 @@ Result<void> Lowering::add_primitive(const PlanStep& step, const PrimitiveDescHa
   return {};
 }
 
-Result<Place> Lowering::packed(const Place& place, const dnnl_memory_desc_t& view,
-                               const dnnl_memory_desc_t& layout, Phase phase,
-                               llvm::StringRef name) {
-  if (dnnl_memory_desc_equal(&view, &layout)) return place;
-  Place out = new_temporary(static_cast<int64_t>(dnnl_memory_desc_get_size(&layout)), phase);
+Result<void> Lowering::add_reorder(const Place& from, const dnnl_memory_desc_t& from_md,
+                                   const Place& to, const dnnl_memory_desc_t& to_md, Phase phase,
+                                   llvm::StringRef name) {
   Op op;
+  op.name = name.str();
   op.bytes =
-      static_cast<double>(dnnl_memory_desc_get_size(&view) + dnnl_memory_desc_get_size(&layout));
+      static_cast<double>(dnnl_memory_desc_get_size(&from_md) + dnnl_memory_desc_get_size(&to_md));
   op.threads = phase == Phase::Load ? options.threads : threads_for(op.bytes / 30e3);
   ThreadScope scope(op.threads);
   TG_TRY(AttrHandle attr, make_attr({}));
   dnnl_primitive_desc_t pd = nullptr;
   if (dnnl_status_t s =
-          dnnl_reorder_primitive_desc_create(&pd, &view, engine, &layout, engine, attr.get());
+          dnnl_reorder_primitive_desc_create(&pd, &from_md, engine, &to_md, engine, attr.get());
       s != dnnl_success)
-    return device_error(s, "packing");
+    return device_error(s, "describing a reorder");
   PrimitiveDescHandle handle(pd);
-  op.name = name.str();
   op.implementation = implementation(handle);
-  op.buffers = {place.buffer, out.buffer};
+  op.buffers = {from.buffer, to.buffer};
   TG_TRY(op.kernel, make_primitive_kernel(
-                        handle, engine, {{DNNL_ARG_FROM, view, place}, {DNNL_ARG_TO, layout, out}},
+                        handle, engine, {{DNNL_ARG_FROM, from_md, from}, {DNNL_ARG_TO, to_md, to}},
                         op.scratch_bytes));
   add_op(phase, std::move(op));
+  return {};
+}
+
+Result<Place> Lowering::packed(const Place& place, const dnnl_memory_desc_t& view,
+                               const dnnl_memory_desc_t& layout, Phase phase,
+                               llvm::StringRef name) {
+  if (dnnl_memory_desc_equal(&view, &layout)) return place;
+  Place out = new_temporary(static_cast<int64_t>(dnnl_memory_desc_get_size(&layout)), phase);
+  TG_CHECK(add_reorder(place, view, out, layout, phase, name));
   return out;
+}
+
+Result<void> Lowering::unpack(const Place& packed, const dnnl_memory_desc_t& layout,
+                              const Place& place, const dnnl_memory_desc_t& view, Phase phase,
+                              llvm::StringRef name) {
+  return add_reorder(packed, layout, place, view, phase, name);
 }
 
 Result<void> Lowering::add_copy(const Place& src, const Place& dst, Phase phase, PlanStepId step,

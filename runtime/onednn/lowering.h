@@ -80,6 +80,10 @@ public:
   Result<Place> packed(const Place& place, const dnnl_memory_desc_t& view,
                        const dnnl_memory_desc_t& layout, Phase phase, llvm::StringRef name);
 
+  /// The way back: from a layout of oneDNN's to a place.
+  Result<void> unpack(const Place& packed, const dnnl_memory_desc_t& layout, const Place& place,
+                      const dnnl_memory_desc_t& view, Phase phase, llvm::StringRef name);
+
   /// An op that runs a primitive.
   Result<void> add_primitive(const PlanStep& step, const PrimitiveDescHandle& pd,
                              llvm::ArrayRef<PrimitiveArg> args, int threads);
@@ -99,6 +103,8 @@ private:
   void find_concat_slots();
   bool wants_image(PlanValueId value) const;
   Result<void> finish_outputs();
+  Result<void> add_reorder(const Place& from, const dnnl_memory_desc_t& from_md, const Place& to,
+                           const dnnl_memory_desc_t& to_md, Phase phase, llvm::StringRef name);
   /// The place inside the concat's buffer, which is made if it is not there yet.
   std::optional<Place> slot(PlanValueId value, llvm::ArrayRef<int64_t> strides, bool any_strides);
 

@@ -247,8 +247,12 @@ private:
 
   void scatter(float* to, const float* from, int64_t rows, int64_t count) const {
     int64_t row_step = rows_.strides[0], step = inner_.strides[0];
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t i = 0; i < count; ++i) to[r * row_step + i * step] = from[r * count + i];
+    for (int64_t r = 0; r < rows; ++r, to += row_step, from += count) {
+      if (step == 1)
+        simd().apply(Instr::Copy, to, from, nullptr, nullptr, count);
+      else
+        for (int64_t i = 0; i < count; ++i) to[i * step] = from[i];
+    }
   }
 
   void evaluate(const Worker& w, int64_t count) const {

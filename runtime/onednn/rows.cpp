@@ -208,8 +208,8 @@ private:
       for (int64_t k = 0; k < row_.extent; ++k, row += row_.strides[0])
         simd().apply(instr, sums, sums, row, nullptr, count);
     }
-    int64_t step = column_.strides[0];
-    for (int64_t i = 0; i < count; ++i) to[(first + i) * step] = sums[i] * factor_;
+    simd().scale(sums, factor_, count);
+    for (int64_t i = 0, step = column_.strides[0]; i < count; ++i) to[(first + i) * step] = sums[i];
   }
 
   bool maximum_, columns_ = false;

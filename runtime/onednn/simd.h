@@ -36,6 +36,8 @@ struct SimdTable {
   void (*apply)(Instr instr, float* out, const float* a, const float* b, const float* c, int64_t n);
   /// out[i] = value.
   void (*fill)(float* out, float value, int64_t n);
+  /// out[i] = out[i] * factor.
+  void (*scale)(float* out, float factor, int64_t n);
   /// Sums and largest of n values; sum in independent lanes, so within n * 2^-24 / lanes.
   float (*sum)(const float* a, int64_t n);
   float (*max)(const float* a, int64_t n); // n >= 1; NaN if any is NaN

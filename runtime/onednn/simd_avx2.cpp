@@ -8,5 +8,5 @@
 #include "runtime/onednn/simd_impl.inc"
 
 namespace tg::cpu {
-const SimdTable kSimdAvx2 = {"avx2", apply, fill, sum, max, softmax, layer_norm};
+const SimdTable kSimdAvx2 = {"avx2", apply, fill, scale, sum, max, softmax, layer_norm};
 }

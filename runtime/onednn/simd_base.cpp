@@ -7,5 +7,5 @@
 #include "runtime/onednn/simd_impl.inc"
 
 namespace tg::cpu {
-const SimdTable kSimdBase = {"base", apply, fill, sum, max, softmax, layer_norm};
+const SimdTable kSimdBase = {"base", apply, fill, scale, sum, max, softmax, layer_norm};
 }

@@ -96,6 +96,24 @@ TEST(CpuRef, Conv2d) {
   }
 }
 
+TEST(CpuRef, WinogradWithBiasResidualAndActivation) {
+  Random r(10);
+  for (int round = 0; round < 24; ++round) {
+    Builder b;
+    int64_t in = 16 * r.in(1, 3), out = 16 * r.in(1, 3), size = r.in(13, 19);
+    NodeId x = b.op(OpKind::Relu, {b.input("x", {1, in, size, size})});
+    NodeId w = b.weight("w", {out, in, 3, 3});
+    Value pad = act(r.coin() ? "same" : "valid");
+    std::vector<Value> attrs = {pair(1, 1), pad, pair(1, 1), random_act(r)};
+    NodeId bias = r.coin() ? b.weight("b", {out}) : b.none(), residual = b.none();
+    NodeId plain = b.op(OpKind::Conv2d, {x, w, b.none(), b.none()}, attrs);
+    if (r.coin()) residual = b.op(OpKind::Tanh, {b.input("residual", b.graph.type(plain).shape)});
+    b.output(b.op(OpKind::Conv2d, {x, w, bias, residual}, attrs));
+    if (residual != b.none() && r.coin()) b.output(b.op(OpKind::Neg, {residual}));
+    expect_equal(b, r);
+  }
+}
+
 TEST(CpuRef, Matmul) {
   Random r(2);
   for (int round = 0; round < 150; ++round) {

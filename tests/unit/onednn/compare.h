@@ -69,8 +69,10 @@ inline Comparison compare(const Graph& graph, int threads = 1, IoLayout layout =
   EXPECT_EQ(verify(plan), "");
   Comparison result;
   auto want = outputs_of(*make_ref_backend(), plan, {});
-  auto got =
-      outputs_of(*make_cpu_backend(), plan, {.threads = threads, .io_layout = layout}, 2, &result);
+  CompileOptions options;
+  options.threads = threads;
+  options.io_layout = layout;
+  auto got = outputs_of(*make_cpu_backend(), plan, options, 2, &result);
   EXPECT_EQ(got.size(), want.size());
   for (size_t i = 0; i < want.size() && i < got.size(); ++i)
     result.difference = std::max(result.difference, max_rel_diff(got[i], want[i]));
