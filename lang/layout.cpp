@@ -27,15 +27,15 @@ void SyntaxErrors::seal() {
 }
 
 void SyntaxErrors::drop_weak(uint32_t begin, uint32_t end) {
-  for (uint32_t place : weak_) {
-    if (place < begin || place > end) continue;
-    llvm::erase_if(found_, [&](const Diagnostic& d) { return d.span.begin == place; });
-  }
-  llvm::erase_if(weak_, [&](uint32_t place) { return begin <= place && place <= end; });
+  auto first = llvm::lower_bound(weak_, begin), last = llvm::upper_bound(weak_, end);
+  if (first >= last) return;
+  llvm::erase_if(
+      found_, [&](const Diagnostic& d) { return std::binary_search(first, last, d.span.begin); });
+  weak_.erase(first, last);
 }
 
 uint32_t SyntaxErrors::next_weak(uint32_t begin) const {
-  auto next = llvm::find_if(weak_, [&](uint32_t place) { return place >= begin; });
+  auto next = llvm::lower_bound(weak_, begin);
   return next == weak_.end() ? UINT32_MAX : *next;
 }
 

@@ -43,7 +43,9 @@ public:
 
   /// Marks the error added last as one that an error of the grammar before it, in the same
   /// statement, explains better: a bracket that closes nothing, where the opening one is missing.
-  void weaken() { weak_.push_back(found_.back().span.begin); }
+  void weaken() {
+    if (found_.size() < kKept) weak_.push_back(found_.back().span.begin);
+  }
   /// Drops the weak errors in [begin, end].
   void drop_weak(uint32_t begin, uint32_t end);
   /// Where the first weak error behind `begin` is, or UINT32_MAX.
@@ -63,7 +65,7 @@ private:
   std::vector<Diagnostic> found_;
   std::vector<uint32_t> places_; // where an error begins; ascending once sealed
   bool sealed_ = false;
-  std::vector<uint32_t> weak_;   // where a weak one begins
+  std::vector<uint32_t> weak_; // where a weak one begins; ascending, as lay_out goes on
 };
 
 struct RawTokens {
