@@ -1,6 +1,9 @@
 // Takes the spec apart; the models themselves are in compiler/extract and measured_cost.h.
 #include "compiler/driver/cost_model.h"
 
+#include "compiler/driver/devices.h"
+#include "compiler/driver/measured_cost.h"
+#include "compiler/driver/prepare.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/extract/cost_table.h"
 
@@ -8,9 +11,29 @@ namespace tg {
 
 bool is_measured(llvm::StringRef spec) { return spec.split(':').first == "measured"; }
 
-Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& options) {
+namespace {
+
+Result<std::unique_ptr<CostModel>>
+make_measured(llvm::StringRef backend_name, const CostModelOptions& options, const Graph& graph) {
+  TG_TRY(std::unique_ptr<Backend> backend,
+         make_backend(backend_name.empty() ? "cpu" : backend_name));
+  MeasuredCostOptions measured;
+  measured.cost_db = options.cost_db;
+  measured.threads = options.threads > 0 ? options.threads : available_cores();
+  measured.network_bytes = network_bytes(graph);
+  measured.memory_limit_bytes = options.memory_limit_bytes;
+  measured.progress = options.progress;
+  return std::unique_ptr<CostModel>(
+      std::make_unique<MeasuredCost>(std::move(backend), std::move(measured)));
+}
+
+} // namespace
+
+Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& options,
+                                                   const Graph& graph) {
   auto [kind, detail] = llvm::StringRef(options.spec).split(':');
   if (kind == "analytic") return make_analytic_cost(detail);
+  if (kind == "measured") return make_measured(detail, options, graph);
   if (kind == "file" && !detail.empty()) {
     TG_TRY(std::unique_ptr<TableCost> table, make_table_cost(detail));
     return std::unique_ptr<CostModel>(std::move(table));
@@ -18,7 +41,5 @@ Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& optio
   return error(Code::usage, "no cost model `{0}`", options.spec)
       .suggest("there are analytic[:PROFILE], measured[:cpu] and file:TABLE");
 }
-
-std::vector<std::string> cost_model_notes(const CostModel&) { return {}; }
 
 } // namespace tg

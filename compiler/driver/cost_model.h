@@ -3,9 +3,10 @@
 #pragma once
 
 #include "compiler/extract/cost.h"
+#include "compiler/ir/graph.h"
 
+#include <functional>
 #include <memory>
-#include <vector>
 
 namespace tg {
 
@@ -13,16 +14,17 @@ struct CostModelOptions {
   std::string spec = "analytic";
   std::string cost_db; // of measured costs; "" = the user's cache folder
   int threads = 0;     // of measurements; 0 = one for each core
+  int64_t memory_limit_bytes = 0; // of measurements; 0: none
+  /// Called while operators are timed: how many are done, of how many.
+  std::function<void(size_t done, size_t total)> progress;
 };
 
-/// Errors: `usage` for a spec that is none, those of cost tables, `no_backend`.
-Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& options);
+/// For the operators of `graph` and what rules make of it. Errors: `usage` for a spec that is none,
+/// those of cost tables, `no_backend`.
+Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& options,
+                                                   const Graph& graph);
 
 /// Whether the spec asks for measured costs.
 bool is_measured(llvm::StringRef spec);
-
-/// What a person should know about the prices that a model gave: a database that could not be used,
-/// operators that a table lacks.
-std::vector<std::string> cost_model_notes(const CostModel& model);
 
 } // namespace tg

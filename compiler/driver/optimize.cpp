@@ -36,6 +36,17 @@ const char* search_name(Search search) {
   return "";
 }
 
+/// Operators that the outputs need and that each run computes.
+size_t run_op_count(const Graph& graph) {
+  std::vector<bool> needed = graph.reachable();
+  size_t count = 0;
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node({i});
+    if (needed[i] && !node.weight_only && !op_info(node.op).has(Trait::Leaf)) ++count;
+  }
+  return count;
+}
+
 std::vector<RuleCount> named_counts(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef<Rule> rules) {
   std::vector<RuleCount> counts;
   for (const RuleUse& use : uses)
@@ -47,11 +58,17 @@ std::vector<RuleCount> named_counts(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef
   return counts;
 }
 
+void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
+                   OptimizeReport& report) {
+  for (size_t i = 0; i < stats.size() && i < rules.size(); ++i)
+    if (stats[i].matches > 0)
+      report.activity.push_back(
+          {rules[i].name, rules[i].declared, stats[i].matches, stats[i].applied});
+}
+
 void note_exploration(const SaturateReport& explored, llvm::ArrayRef<Rule> rules,
                       OptimizeReport& report) {
-  for (size_t i = 0; i < explored.rules.size() && i < rules.size(); ++i)
-    if (const RuleStats& stats = explored.rules[i]; stats.matches > 0)
-      report.activity.push_back({rules[i].name, rules[i].declared, stats.matches, stats.applied});
+  note_activity(explored.rules, rules, report);
   report.egraph_nodes = explored.nodes;
   report.egraph_classes = explored.classes;
   report.explore_s = explored.seconds;
@@ -72,6 +89,7 @@ void note_extraction(const ExtractedGraph& extracted, llvm::ArrayRef<Rule> rules
 Optimized keep_source(const Graph& source, OptimizeReport report, std::string why) {
   report.cost_after_us = report.cost_before_us;
   report.nodes_after = report.nodes_before;
+  report.load_nodes_after = source.op_count() - report.nodes_before;
   report.rules_applied.clear();
   if (!why.empty()) report.notes.push_back(std::move(why));
   return {source, std::move(report)};
@@ -91,9 +109,38 @@ Result<Optimized> judge_by_clock(const Graph& source, Optimized optimized,
   return keep_source(source, std::move(report), std::move(why));
 }
 
+/// Random rollouts; what a state is worth is its greedy extraction.
+void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
+                      PriceCache& prices, const OptimizeOptions& options, OptimizeReport& report) {
+  RolloutOptions rollout;
+  rollout.rollouts = static_cast<int>(options.budget);
+  rollout.depth = static_cast<int>(options.depth);
+  rollout.node_limit = options.explore.node_limit;
+  rollout.time_limit_s = options.explore.time_limit_s;
+  rollout.seed = options.explore.seed;
+  rollout.cycle_filter = options.explore.cycle_filter;
+  rollout.numerics = options.explore.numerics;
+  ExtractOptions greedy = options.extract;
+  greedy.extractor = Extractor::Greedy;
+  RolloutReport explored = search_rollouts(egraph, rules, rollout, [&](const EGraph& state) {
+    Result<ExtractedGraph> extracted = extract(state, source, prices, greedy);
+    return extracted ? extracted->cost_us : kInfiniteCost;
+  });
+  note_activity(explored.rules, rules, report);
+  report.egraph_nodes = explored.nodes;
+  report.egraph_classes = explored.classes;
+  report.explore_s = explored.seconds;
+  report.stopped_by =
+      explored.stop == StopReason::Iterations ? "budget" : stop_reason_text(explored.stop).str();
+}
+
 /// Grows the e-graph as the options say.
-void explore(EGraph& egraph, llvm::ArrayRef<Rule> rules, const OptimizeOptions& options,
-             OptimizeReport& report) {
+void explore(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+             const OptimizeOptions& options, OptimizeReport& report) {
+  if (options.search == Search::Random) {
+    explore_randomly(egraph, source, rules, prices, options, report);
+    return;
+  }
   if (options.search == Search::None) {
     report.egraph_nodes = egraph.node_count();
     report.egraph_classes = egraph.class_count();
@@ -116,12 +163,12 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   report.seed = options.explore.seed;
   report.rules = static_cast<size_t>(llvm::count_if(
       rules, [&](const Rule& rule) { return rule.numerics <= options.explore.numerics; }));
-  report.nodes_before = report.nodes_after = source.op_count();
+  report.nodes_before = report.nodes_after = run_op_count(source);
   PriceCache prices(source.symbols(), costs);
   report.cost_before_us = price_graph(source, prices);
 
   EGraph egraph = EGraph::from_graph(source);
-  explore(egraph, rules, options, report);
+  explore(egraph, source, rules, prices, options, report);
   TG_TRY(ExtractedGraph extracted, extract(egraph, source, prices, options.extract));
   note_extraction(extracted, rules, report);
 #ifdef TG_VERIFY
@@ -129,7 +176,8 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
     return error(Code::internal, "the optimised graph of `{0}` is not well formed: {1}",
                  source.name(), fault);
 #endif
-  report.nodes_after = extracted.graph.op_count();
+  report.nodes_after = run_op_count(extracted.graph);
+  report.load_nodes_after = extracted.graph.op_count() - report.nodes_after;
 
   bool changed = !difference(source, extracted.graph).empty();
   // Sums in another order may differ in the last digits.
@@ -143,6 +191,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
     if (!judged) return judged.error();
     result = std::move(*judged);
   }
+  llvm::append_range(result.report.notes, costs.notes());
   result.report.total_s = seconds_since(start);
   result.report.peak_memory_mb = peak_memory_mb();
   return result;

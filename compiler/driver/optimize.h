@@ -6,7 +6,7 @@
 
 #include "compiler/driver/timing.h"
 #include "compiler/extract/extract.h"
-#include "compiler/search/saturate.h"
+#include "compiler/search/rollout.h"
 
 #include <optional>
 
@@ -36,8 +36,9 @@ struct RuleActivity {
 
 struct OptimizeReport {
   std::string model, search, extract, cost_model;
-  size_t rules = 0;                         // in use
-  size_t nodes_before = 0, nodes_after = 0; // operators that the outputs need
+  size_t rules = 0; // in use
+  /// Operators of a run; those computed once at load, from weights alone, are counted apart.
+  size_t nodes_before = 0, nodes_after = 0, load_nodes_after = 0;
   double cost_before_us = 0, cost_after_us = 0;
   std::optional<double> lower_bound_us; // of the extraction, where it gives one
   size_t egraph_nodes = 0, egraph_classes = 0;

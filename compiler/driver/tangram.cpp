@@ -124,7 +124,12 @@ Report to_public(const tg::OptimizeReport& r) {
 tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<tg::Rule> rules,
                                         const OptimizeOptions& o) {
   TG_TRY(tg::OptimizeOptions options, translate(o));
-  TG_TRY(std::unique_ptr<tg::CostModel> costs, tg::make_cost_model({o.cost, o.cost_db, o.threads}));
+  tg::CostModelOptions cost;
+  cost.spec = o.cost;
+  cost.cost_db = o.cost_db;
+  cost.threads = o.threads;
+  cost.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
+  TG_TRY(std::unique_ptr<tg::CostModel> costs, tg::make_cost_model(cost, graph));
   tg::PrepareOptions run;
   run.threads = o.threads;
   run.seed = o.seed;

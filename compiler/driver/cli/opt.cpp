@@ -21,6 +21,9 @@ void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool colo
   table.add({"operators", count_text(report.nodes_before), count_text(report.nodes_after), "", ""});
   table.add({"cost", duration_text(report.cost_before_us), duration_text(report.cost_after_us),
              ratio_text(report.cost_before_us / report.cost_after_us), report.cost_model});
+  if (report.load_nodes_after > 0)
+    table.add(
+        {"at load", "", count_text(report.load_nodes_after), "", "computed once, from weights"});
   if (const auto& runs = report.comparison)
     table.add({"whole run", duration_text(runs->first.median_us),
                duration_text(runs->second.median_us), ratio_text(runs->ratio),
@@ -45,6 +48,7 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   json.attribute("rules", static_cast<int64_t>(report.rules));
   json.attribute("nodes_before", static_cast<int64_t>(report.nodes_before));
   json.attribute("nodes_after", static_cast<int64_t>(report.nodes_after));
+  json.attribute("load_nodes_after", static_cast<int64_t>(report.load_nodes_after));
   write_number(json, "cost_before_us", report.cost_before_us);
   write_number(json, "cost_after_us", report.cost_after_us);
   write_number(json, "lower_bound_us", report.lower_bound_us.value_or(std::nan("")));

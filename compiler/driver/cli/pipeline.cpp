@@ -3,6 +3,7 @@
 #include "compiler/driver/cli/pipeline.h"
 
 #include "compiler/driver/cost_model.h"
+#include "compiler/driver/measured_cost.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/cost_table.h"
 
@@ -64,17 +65,32 @@ OptimizeOptions optimize_options(const Options& o) {
 
 namespace {
 
-Result<Optimized> optimize_with(const Options& o, const Graph& source, llvm::ArrayRef<Rule> rules,
-                                std::vector<std::string>& warnings) {
-  CostModelOptions cost_options{o.cost, o.cost_db, static_cast<int>(o.threads)};
-  TG_TRY(std::unique_ptr<CostModel> costs, make_cost_model(cost_options));
+/// A line on a terminal that counts operators as they are timed, and goes away when it is done.
+std::function<void(size_t, size_t)> progress_line(Session& session) {
+  if (session.options.quiet || session.options.json || !session.color) return {};
+  return [&err = session.err](size_t done, size_t total) {
+    err << "\r\x1b[Ktiming operators: " << done << " of " << total;
+    if (done == total) err << "\r\x1b[K";
+    err.flush();
+  };
+}
+
+Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::ArrayRef<Rule> rules) {
+  const Options& o = session.options;
+  CostModelOptions cost_options;
+  cost_options.spec = o.cost;
+  cost_options.cost_db = o.cost_db;
+  cost_options.threads = static_cast<int>(o.threads);
+  cost_options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
+  cost_options.progress = progress_line(session);
+  TG_TRY(std::unique_ptr<CostModel> costs, make_cost_model(cost_options, source));
   RecordingCost recorder(*costs);
-  BackendFinalists finalists(prepare_options(o));
-  bool measured = is_measured(o.cost);
-  TG_TRY(Optimized result,
-         optimize(source, rules, recorder, optimize_options(o), measured ? &finalists : nullptr));
+  PrepareOptions run = prepare_options(o);
+  run.backend = "cpu";
+  BackendFinalists finalists(run);
+  TG_TRY(Optimized result, optimize(source, rules, recorder, optimize_options(o),
+                                    is_measured(o.cost) ? &finalists : nullptr));
   if (!o.save_costs.empty()) TG_CHECK(save_cost_table(recorder.table(), o.save_costs));
-  warnings = cost_model_notes(*costs);
   return result;
 }
 
@@ -85,13 +101,11 @@ std::optional<Optimized> optimize_model(Session& session, const Graph& source) {
   std::optional<std::vector<Rule>> rules =
       load_rules(session.sources, library(), o.rules, session.sink);
   if (!rules) return std::nullopt;
-  std::vector<std::string> notes;
-  Result<Optimized> result = optimize_with(o, source, *rules, notes);
+  Result<Optimized> result = optimize_with(session, source, *rules);
   if (!result) {
     session.sink.report(result.error());
     return std::nullopt;
   }
-  llvm::append_range(result->report.notes, notes);
   return std::move(*result);
 }
 
