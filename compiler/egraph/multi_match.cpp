@@ -8,15 +8,6 @@ namespace {
 
 constexpr uint32_t kUnbound = UINT32_MAX;
 
-JointRows layout(const CompiledRule& rule) {
-  JointRows out;
-  out.roots = static_cast<uint32_t>(rule.sources.size());
-  out.classes = rule.rule->class_vars;
-  out.values = rule.rule->value_vars;
-  out.rows.width = out.roots + out.classes + out.values;
-  return out;
-}
-
 /// Writes a source's row into a joint row.
 void place(const PatternUse& use, const uint32_t* from, const JointRows& form, size_t source,
            uint32_t* to) {
@@ -25,7 +16,84 @@ void place(const PatternUse& use, const uint32_t* from, const JointRows& form, s
   for (uint32_t variable : use.value_map) to[form.roots + form.classes + variable] = *from++;
 }
 
+uint32_t hash_of(const uint32_t* row, llvm::ArrayRef<uint32_t> key) {
+  WordHash h(key.size());
+  for (uint32_t position : key) h.add(row[position]);
+  return h.finish();
+}
+
+bool bound_before(const CompiledRule& rule, size_t source, uint32_t variable, bool is_class) {
+  for (size_t s = 0; s < source; ++s)
+    if (llvm::is_contained(is_class ? rule.sources[s].class_map : rule.sources[s].value_map,
+                           variable))
+      return true;
+  return false;
+}
+
 } // namespace
+
+// --- the cursor ------------------------------------------------------------------------------
+
+JointRows JointCursor::form() const {
+  JointRows out;
+  out.roots = static_cast<uint32_t>(rule_->sources.size());
+  out.classes = rule_->rule->class_vars;
+  out.values = rule_->rule->value_vars;
+  out.rows.width = out.roots + out.classes + out.values;
+  return out;
+}
+
+void JointCursor::load_left() {
+  if (first_) {
+    current_.assign(left_.rows.width, kUnbound);
+    place(rule_->sources[0], (*first_)[row_], left_, 0, current_.data());
+    left_fresh_ = first_->fresh[row_];
+  } else {
+    llvm::ArrayRef<uint32_t> row = left_.row(row_);
+    current_.assign(row.begin(), row.end());
+    left_fresh_ = left_.rows.fresh[row_];
+  }
+  link_ = index_->heads[hash_of(current_.data(), left_key_) & index_->mask];
+  loaded_ = true;
+}
+
+bool JointCursor::fill(size_t count, JointRows& out, StopCheck stop) {
+  size_t rows = first_ ? first_->size() : left_.rows.size(), work = 0;
+  while (row_ < rows && out.rows.size() < count) {
+    if (!loaded_) load_left();
+    while (link_ != 0 && out.rows.size() < count) {
+      uint32_t other = link_ - 1;
+      link_ = index_->next[other];
+      if ((++work & 1023) == 0 && stop()) return false;
+      if (only_fresh_ && !left_fresh_ && !right_->fresh[other]) continue;
+      if (fits(other)) emit(other, out);
+    }
+    if (link_ != 0) break;
+    ++row_;
+    loaded_ = false;
+  }
+  return true;
+}
+
+bool JointCursor::fits(uint32_t other) const {
+  if (rule_->symmetric && other <= row_) return false;
+  const uint32_t* right = (*right_)[other];
+  for (size_t i = 0; i < left_key_.size(); ++i)
+    if (current_[left_key_[i]] != right[index_->key[i]]) return false;
+  ClassId home = egraph_->class_of({right[0]});
+  for (size_t s = 0; s < source_; ++s)
+    if (egraph_->class_of({current_[s]}) == home) return false;
+  return true;
+}
+
+void JointCursor::emit(uint32_t other, JointRows& out) const {
+  out.rows.words.insert(out.rows.words.end(), current_.begin(), current_.end());
+  place(rule_->sources[source_], (*right_)[other], out, source_,
+        out.rows.words.data() + out.rows.words.size() - out.rows.width);
+  out.rows.fresh.push_back(left_fresh_ || right_->fresh[other]);
+}
+
+// --- the joiner ------------------------------------------------------------------------------
 
 bool Joiner::search(const CompiledRule& rule, uint32_t since, StopCheck stop) {
   for (const PatternUse& use : rule.sources) {
@@ -43,122 +111,76 @@ bool Joiner::search(const CompiledRule& rule, uint32_t since, StopCheck stop) {
   return true;
 }
 
-bool Joiner::join(const CompiledRule& rule, size_t limit, JointRows& out, StopCheck stop) {
-  JointRows from = layout(rule);
-  seed(rule, from);
-  for (size_t source = 1; source < rule.sources.size(); ++source) {
-    JointRows to = layout(rule);
-    bool last = source + 1 == rule.sources.size();
-    if (!extend(rule, source, from, to, last ? limit : SIZE_MAX, stop)) return false;
-    std::swap(from, to);
+bool Joiner::start(const CompiledRule& rule, JointCursor& out, StopCheck stop) {
+  JointCursor next = cursor(rule, 1);
+  next.first_ = &*found_[rule.sources[0].pattern];
+  for (size_t source = 2; source < rule.sources.size(); ++source) {
+    JointRows joined = next.form();
+    next.only_fresh_ = false;
+    if (!next.fill(SIZE_MAX, joined, stop)) return false;
+    next = cursor(rule, source);
+    next.left_ = std::move(joined);
   }
-  out = std::move(from);
+  out = std::move(next);
   return true;
 }
 
-void Joiner::seed(const CompiledRule& rule, JointRows& out) const {
-  const Rows& rows = *found_[rule.sources[0].pattern];
-  out.rows.words.assign(rows.size() * out.rows.width, kUnbound);
-  out.rows.fresh = rows.fresh;
-  for (size_t i = 0; i < rows.size(); ++i)
-    place(rule.sources[0], rows[i], out, 0, out.rows.words.data() + i * out.rows.width);
-}
-
-/// Positions of the variables that this source shares with earlier ones, in its rows and in joint
-/// rows.
-Joiner::Step Joiner::plan(const CompiledRule& rule, size_t source, const JointRows& form) const {
+/// A cursor that joins this source to those before, keyed on the variables it shares with them.
+JointCursor Joiner::cursor(const CompiledRule& rule, size_t source) {
+  JointCursor out;
+  out.egraph_ = &egraph_;
+  out.rule_ = &rule;
+  out.source_ = source;
+  out.left_ = out.form();
   const PatternUse& use = rule.sources[source];
-  Step step;
-  step.rows = &*found_[use.pattern];
-  step.use = &use;
-  auto bound_before = [&](uint32_t variable, bool classes) {
-    for (size_t s = 0; s < source; ++s) {
-      const auto& map = classes ? rule.sources[s].class_map : rule.sources[s].value_map;
-      if (llvm::is_contained(map, variable)) return true;
-    }
-    return false;
-  };
+  out.right_ = &*found_[use.pattern];
+  llvm::SmallVector<uint32_t, 8> key;
   uint32_t word = 1;
-  for (uint32_t variable : use.class_map) {
-    if (bound_before(variable, true))
-      step.key_source.push_back(word), step.key_target.push_back(form.roots + variable);
+  auto share = [&](uint32_t variable, bool is_class, uint32_t first) {
+    if (bound_before(rule, source, variable, is_class)) {
+      key.push_back(word);
+      out.left_key_.push_back(first + variable);
+    }
     ++word;
-  }
-  for (uint32_t variable : use.value_map) {
-    if (bound_before(variable, false))
-      step.key_source.push_back(word),
-          step.key_target.push_back(form.roots + form.classes + variable);
-    ++word;
-  }
-  return step;
+  };
+  for (uint32_t variable : use.class_map) share(variable, true, out.left_.roots);
+  for (uint32_t variable : use.value_map)
+    share(variable, false, out.left_.roots + out.left_.classes);
+  out.index_ = &index(use.pattern, key);
+  return out;
 }
 
-uint32_t Joiner::hash(const uint32_t* row, llvm::ArrayRef<uint32_t> key) {
-  WordHash h(key.size());
-  for (uint32_t position : key) h.add(row[position]);
-  return h.finish();
-}
-
-void Joiner::build(const Step& step, Index& index) {
-  uint32_t count = static_cast<uint32_t>(step.rows->size());
+const RowIndex& Joiner::index(uint32_t pattern, llvm::ArrayRef<uint32_t> key) {
+  for (const RowIndex& known : indexes_)
+    if (known.pattern == pattern && llvm::makeArrayRef(known.key) == key) return known;
+  RowIndex& index = indexes_.emplace_back();
+  const Rows& rows = *found_[pattern];
+  uint32_t count = static_cast<uint32_t>(rows.size());
   uint32_t capacity = std::bit_ceil(count + count / 2 + 1);
+  index.pattern = pattern;
+  index.key.assign(key.begin(), key.end());
   index.mask = capacity - 1;
   index.heads.assign(capacity, 0);
   index.next.assign(count, 0);
   for (uint32_t row = count; row-- > 0;) { // chains in the order of rows
-    uint32_t& head = index.heads[hash((*step.rows)[row], step.key_source) & index.mask];
+    uint32_t& head = index.heads[hash_of(rows[row], key) & index.mask];
     index.next[row] = head;
     head = row + 1;
   }
-}
-
-bool Joiner::fits(const JointRows& from, size_t row, const Step& step, uint32_t other,
-                  size_t source, bool symmetric) const {
-  if (symmetric && other <= row) return false;
-  const uint32_t *left = from.rows[row], *right = (*step.rows)[other];
-  for (size_t i = 0; i < step.key_source.size(); ++i)
-    if (left[step.key_target[i]] != right[step.key_source[i]]) return false;
-  ClassId home = egraph_.class_of({right[0]});
-  for (size_t s = 0; s < source; ++s)
-    if (egraph_.class_of({left[s]}) == home) return false;
-  return true;
-}
-
-bool Joiner::extend(const CompiledRule& rule, size_t source, JointRows& from, JointRows& to,
-                    size_t limit, StopCheck stop) const {
-  Step step = plan(rule, source, from);
-  Index index;
-  build(step, index);
-  bool last = source + 1 == rule.sources.size();
-  size_t work = 0;
-  for (size_t row = 0; row < from.rows.size(); ++row) {
-    bool fresh = from.rows.fresh[row];
-    uint32_t head = index.heads[hash(from.rows[row], step.key_target) & index.mask];
-    for (uint32_t link = head; link != 0; link = index.next[link - 1]) {
-      uint32_t other = link - 1;
-      if ((++work & 1023) == 0 && stop()) return false;
-      bool any_fresh = fresh || step.rows->fresh[other];
-      if (last && !any_fresh) continue;
-      if (!fits(from, row, step, other, source, rule.symmetric)) continue;
-      if (to.rows.size() >= limit) return true;
-      const uint32_t* left = from.rows[row];
-      to.rows.words.insert(to.rows.words.end(), left, left + from.rows.width);
-      place(*step.use, (*step.rows)[other], to, source,
-            to.rows.words.data() + to.rows.words.size() - to.rows.width);
-      to.rows.fresh.push_back(any_fresh);
-    }
-  }
-  return true;
+  return index;
 }
 
 void Joiner::clear() {
   for (auto& rows : found_) rows.reset();
+  indexes_.clear();
 }
 
 size_t Joiner::memory_bytes() const {
   size_t bytes = 0;
   for (const auto& rows : found_)
     if (rows) bytes += rows->memory_bytes();
+  for (const RowIndex& index : indexes_)
+    bytes += (index.heads.capacity() + index.next.capacity()) * sizeof(uint32_t);
   return bytes;
 }
 

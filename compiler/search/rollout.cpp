@@ -145,8 +145,11 @@ size_t Rollouts::search(const CompiledRule& rule) {
   rows_.clear();
   if (rule.multi()) {
     joiner_.clear();
+    JointCursor cursor;
     joiner_.search(rule, since, never);
-    joiner_.join(rule, options_.node_limit * 4, joint_, never);
+    joiner_.start(rule, cursor, never);
+    joint_ = cursor.form();
+    cursor.fill(options_.node_limit, joint_, never); // more could not be applied
     return joint_.rows.size();
   }
   matcher_.look_since(since);

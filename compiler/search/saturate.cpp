@@ -16,10 +16,10 @@ using Clock = std::chrono::steady_clock;
 /// Matches of one rule that wait for their turn.
 struct Turn {
   const CompiledRule* rule = nullptr;
-  const Rows* rows = nullptr; // single patterns: in the pattern's numbering
-  JointRows joint;            // several: in the rule's
-  size_t next = 0;
-  size_t size() const { return rows ? rows->size() : joint.rows.size(); }
+  const Rows* rows = nullptr; // one pattern: all of them
+  JointCursor joint;          // several: made when it is their turn
+  size_t next = 0;            // of `rows`
+  bool done = false;
 };
 
 /// egg 0.9's BackoffScheduler with its defaults.
@@ -53,8 +53,9 @@ private:
   bool banned(const CompiledRule& rule, int iteration, size_t matches);
   bool finish(std::vector<Turn>& turns, uint32_t mark, bool complete);
   bool take_turns(std::vector<Turn>& turns);
-  bool apply_some(Turn& turn, size_t count);
-  Outcome apply_row(Turn& turn, size_t row);
+  bool apply_single(Turn& turn);
+  bool apply_joint(Turn& turn);
+  void count(const Turn& turn, Outcome outcome);
   void settle();
   bool multi_spent() const {
     return options_.multi_node_limit != 0 && multi_nodes_ >= options_.multi_node_limit;
@@ -76,7 +77,7 @@ private:
   std::vector<Backoff> backoff_;
   SaturateReport report_;
   Clock::time_point start_ = Clock::now();
-  size_t waiting_bytes_ = 0; // of joint matches that wait
+  size_t waiting_bytes_ = 0; // of joins of three and more that wait
   size_t multi_nodes_ = 0;   // made by multi-pattern rules so far
   size_t asked_ = 0;
   bool stopped_ = false;
@@ -138,11 +139,9 @@ bool Saturation::run_multi() {
     uint32_t since = options_.compatible ? 0 : egraph_.rule_seen(rule.id);
     Turn turn;
     turn.rule = &rule;
-    complete = joiner_.search(rule, since, stop) &&
-               joiner_.join(rule, options_.node_limit * 4, turn.joint, stop);
+    complete = joiner_.search(rule, since, stop) && joiner_.start(rule, turn.joint, stop);
     if (!complete) break;
-    report_.rules[rule.id].matches += turn.size();
-    waiting_bytes_ += turn.joint.rows.memory_bytes();
+    waiting_bytes_ += turn.joint.memory_bytes();
     turns.push_back(std::move(turn));
   }
   return finish(turns, mark, complete);
@@ -185,8 +184,8 @@ bool Saturation::search_single(int iteration, std::vector<Turn>& turns) {
       }
       turn.rows = &*rows;
     }
-    if (options_.compatible && banned(rule, iteration, turn.size())) continue;
-    report_.rules[rule.id].matches += turn.size();
+    if (options_.compatible && banned(rule, iteration, turn.rows->size())) continue;
+    report_.rules[rule.id].matches += turn.rows->size();
     turns.push_back(std::move(turn));
   }
   return true;
@@ -219,38 +218,53 @@ bool Saturation::finish(std::vector<Turn>& turns, uint32_t mark, bool complete) 
 // --- applying --------------------------------------------------------------------------------
 
 bool Saturation::take_turns(std::vector<Turn>& turns) {
-  size_t count = options_.compatible ? SIZE_MAX : kTurn;
   bool open = true;
   while (open) {
     open = false;
     for (Turn& turn : turns) {
-      if (!apply_some(turn, count)) return false;
-      open |= turn.next < turn.size();
+      if (turn.done) continue;
+      do {
+        if (!(turn.rule->multi() ? apply_joint(turn) : apply_single(turn))) return false;
+      } while (options_.compatible && !turn.done);
+      open |= !turn.done;
     }
   }
   return true;
 }
 
-bool Saturation::apply_some(Turn& turn, size_t count) {
-  RuleStats& stats = report_.rules[turn.rule->id];
-  size_t end = turn.size() - turn.next > count ? turn.next + count : turn.size();
+/// The next rows of a rule with one pattern. False if stopped.
+bool Saturation::apply_single(Turn& turn) {
+  size_t end = std::min(turn.next + kTurn, turn.rows->size());
   for (; turn.next < end; ++turn.next) {
     if (stop_now()) return false;
-    if (turn.rule->multi() && multi_spent()) return turn.next = turn.size(), true;
-    size_t before = egraph_.node_bound();
-    Outcome outcome = apply_row(turn, turn.next);
-    if (turn.rule->multi()) multi_nodes_ += egraph_.node_bound() - before;
-    stats.applied += outcome == Outcome::Applied;
-    stats.cyclic += outcome == Outcome::Cyclic;
-    news_ |= outcome == Outcome::Applied;
+    const uint32_t* row = (*turn.rows)[turn.next];
+    count(turn, turn.rule->native() ? applier_.apply_native(*turn.rule, {*row})
+                                    : applier_.apply_single(*turn.rule, row));
   }
+  turn.done = end == turn.rows->size();
   return true;
 }
 
-Outcome Saturation::apply_row(Turn& turn, size_t row) {
-  if (!turn.rows) return applier_.apply_joint(*turn.rule, turn.joint, row);
-  if (turn.rule->native()) return applier_.apply_native(*turn.rule, {(*turn.rows)[row][0]});
-  return applier_.apply_single(*turn.rule, (*turn.rows)[row]);
+/// The next rows of a join. False if stopped.
+bool Saturation::apply_joint(Turn& turn) {
+  JointRows chunk = turn.joint.form();
+  if (!turn.joint.fill(kTurn, chunk, [&] { return stop_now(); })) return false;
+  report_.rules[turn.rule->id].matches += chunk.rows.size();
+  for (size_t row = 0; row < chunk.rows.size() && !multi_spent(); ++row) {
+    if (stop_now()) return false;
+    size_t before = egraph_.node_bound();
+    count(turn, applier_.apply_joint(*turn.rule, chunk, row));
+    multi_nodes_ += egraph_.node_bound() - before;
+  }
+  turn.done = chunk.rows.size() < kTurn || multi_spent();
+  return true;
+}
+
+void Saturation::count(const Turn& turn, Outcome outcome) {
+  RuleStats& stats = report_.rules[turn.rule->id];
+  stats.applied += outcome == Outcome::Applied;
+  stats.cyclic += outcome == Outcome::Cyclic;
+  news_ |= outcome == Outcome::Applied;
 }
 
 // --- limits ----------------------------------------------------------------------------------
