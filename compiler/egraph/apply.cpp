@@ -80,7 +80,7 @@ bool Applier::check(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
   if (!conditions_hold(match)) return false;
   built_.assign(rule.plan.size(), {});
   for (size_t i = 0; i < rule.plan.size(); ++i) {
-    const PlanStep& step = rule.plan[i];
+    const BuildStep& step = rule.plan[i];
     AttrsId attrs = step.attrs;
     if (attrs.index == UINT32_MAX) {
       llvm::SmallVector<ValueId, 4> list;
@@ -133,7 +133,7 @@ bool Applier::build(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots) {
 
 /// A step that is a result goes straight into the matched class: no class of its own, no merge.
 bool Applier::build_step(const CompiledRule& rule, size_t index, llvm::ArrayRef<ENodeId> roots) {
-  const PlanStep& step = rule.plan[index];
+  const BuildStep& step = rule.plan[index];
   Built& built = built_[index];
   llvm::SmallVector<ClassId, 6> children;
   for (PlanRef operand : step.operands) children.push_back(resolve(operand));

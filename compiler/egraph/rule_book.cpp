@@ -47,7 +47,7 @@ private:
       if (rule_.terms[operand].kind == Term::Kind::Op && place_[operand] == kOpen)
         stack_.push_back(operand);
     if (stack_.size() != before) return;
-    PlanStep step{term.op, literal_attrs(symbols_, term), &term, {}};
+    BuildStep step{term.op, literal_attrs(symbols_, term), &term, {}};
     for (TermId operand : term.operands) step.operands.push_back(ref(operand));
     place_[id] = static_cast<uint32_t>(out_.plan.size());
     out_.plan.push_back(std::move(step));
