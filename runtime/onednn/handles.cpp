@@ -58,12 +58,19 @@ Result<AttrHandle> make_attr(const Attr& wanted) {
 }
 
 Result<PrimitiveDescHandle> make_primitive_desc(const void* operation, const AttrHandle& attr,
-                                                dnnl_engine_t engine, llvm::StringRef what) {
-  dnnl_primitive_desc_t pd = nullptr;
-  if (dnnl_status_t s = dnnl_primitive_desc_create(&pd, operation, attr.get(), engine, nullptr);
-      s != dnnl_success)
-    return device_error(s, what);
-  return PrimitiveDescHandle(pd);
+                                                dnnl_engine_t engine, llvm::StringRef what,
+                                                llvm::StringRef avoid) {
+  dnnl_primitive_desc_iterator_t all = nullptr;
+  dnnl_status_t s =
+      dnnl_primitive_desc_iterator_create(&all, operation, attr.get(), engine, nullptr);
+  for (; s == dnnl_success; s = dnnl_primitive_desc_iterator_next(all)) {
+    PrimitiveDescHandle pd(dnnl_primitive_desc_iterator_fetch(all));
+    if (!avoid.empty() && llvm::StringRef(implementation(pd)).startswith(avoid)) continue;
+    dnnl_primitive_desc_iterator_destroy(all);
+    return pd;
+  }
+  if (all) dnnl_primitive_desc_iterator_destroy(all);
+  return device_error(s, what);
 }
 
 std::string implementation(const PrimitiveDescHandle& pd) {

@@ -36,10 +36,12 @@ struct Attr {
 };
 Result<AttrHandle> make_attr(const Attr& attr);
 
-/// The first implementation that oneDNN offers for this operation. `operation` is one of its
-/// descriptor structs. Errors: `device` where there is none.
+/// The first implementation that oneDNN offers for this operation, of those whose name does not
+/// start with `avoid` (if that is given). `operation` is one of its descriptor structs.
+/// Errors: `device` where there is none.
 Result<PrimitiveDescHandle> make_primitive_desc(const void* operation, const AttrHandle& attr,
-                                                dnnl_engine_t engine, llvm::StringRef what);
+                                                dnnl_engine_t engine, llvm::StringRef what,
+                                                llvm::StringRef avoid = {});
 
 /// "brgconv:avx512_core".
 std::string implementation(const PrimitiveDescHandle& pd);
