@@ -36,8 +36,7 @@ llvm::StringRef AstBuilder::keep_text(std::string text) {
   return tree_.texts_.emplace_back(std::move(text));
 }
 
-// --- expressions
-// ----------------------------------------------------------------------------------
+// --- expressions ---------------------------------------------------------------------------------
 
 uint32_t AstBuilder::depth(ast::BlockId block) const {
   return block ? block_depths_[block.index] : 0;
@@ -253,8 +252,7 @@ ast::BlockId AstBuilder::block_of(ExprId value) {
   return block(at, {expression(at, value)});
 }
 
-// --- types
-// ----------------------------------------------------------------------------------------
+// --- types ---------------------------------------------------------------------------------------
 
 ast::TypeRef AstBuilder::type(Span at, Span type_name) {
   ast::Type t;
@@ -281,8 +279,7 @@ ast::TypeRef AstBuilder::tuple_type(Span at, std::vector<ast::TypeRef> parts) {
   return {static_cast<uint32_t>(tree_.types_.size() - 1)};
 }
 
-// --- statements
-// -----------------------------------------------------------------------------------
+// --- statements ----------------------------------------------------------------------------------
 
 ast::StmtId AstBuilder::make(ast::Stmt s) {
   tree_.stmts_.push_back(s);
@@ -365,8 +362,7 @@ ast::BlockId AstBuilder::block(Span at, std::vector<ast::StmtId> stmts) {
   return {static_cast<uint32_t>(tree_.blocks_.size() - 1)};
 }
 
-// --- declarations
-// ---------------------------------------------------------------------------------
+// --- declarations --------------------------------------------------------------------------------
 
 ast::DeclId AstBuilder::use(Span at, Span path, std::vector<ast::Name> imports) {
   ast::Decl d;
@@ -379,6 +375,7 @@ ast::DeclId AstBuilder::use(Span at, Span path, std::vector<ast::Name> imports) 
                                 quoted(slice(path)));
     e.help = "write `use std.nn` for a module of the library, `use ./blocks` for blocks.tg beside "
              "this file";
+    return {};
   }
   tree_.decl_nodes_.push_back(d);
   return {static_cast<uint32_t>(tree_.decl_nodes_.size() - 1)};
@@ -467,8 +464,7 @@ ast::DeclId AstBuilder::rule(Span at, Span rule_name, std::vector<ast::Param> pa
   return {static_cast<uint32_t>(tree_.decl_nodes_.size() - 1)};
 }
 
-// --- documentation
-// --------------------------------------------------------------------------------
+// --- documentation -------------------------------------------------------------------------------
 
 Ast AstBuilder::finish(std::vector<ast::Comment> comments) {
   tree_.comments_ = std::move(comments);

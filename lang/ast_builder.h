@@ -84,7 +84,10 @@ public:
   ast::DeclId ruleset(Span at, Span name);
   ast::DeclId rule(Span at, Span name, std::vector<ast::Param> params, ast::Name numerics,
                    std::vector<RuleItem> items);
-  void add(ast::DeclId decl) { tree_.decls_.push_back(decl); }
+  /// Adds it to the file, unless it could not be read.
+  void add(ast::DeclId decl) {
+    if (decl) tree_.decls_.push_back(decl);
+  }
 
   /// Attaches documentation; the builder is empty afterwards.
   Ast finish(std::vector<ast::Comment> comments);

@@ -46,7 +46,7 @@ bool needs_parentheses(const ast::Expr& parent, const ast::Expr& operand, bool l
   Binding outer = binding(parent), inner = binding(operand);
   if (inner == kAtom || parent.kind == ExprKind::Call) return false;
   if (parent.kind == ExprKind::Unary) return inner < outer;
-  if (operand.kind == ExprKind::Unary && !left) return inner == kNot;
+  if (operand.kind == ExprKind::Unary && !left) return inner == kNot && outer > kNot;
   if (outer == kPower) return left || inner < kPower;
   if (outer == kComparison) return inner <= kComparison;
   return left ? inner < outer : inner <= outer;
@@ -115,7 +115,7 @@ private:
   template <class Item, class Print>
   Doc ungrouped(StringRef open, ArrayRef<Item> all, uint32_t close_at, StringRef close, Print print,
                 bool filled = false, Comma trailing = Comma::WhereBroken);
-  /// Items behind one another, broken behind commas.
+  /// Items behind one another, as many as fit on a line.
   template <class Item, class Print> Doc listing(ArrayRef<Item> all, Print print);
 
   StringRef slice(Span span) const { return text_.slice(span.begin, span.end); }
@@ -133,8 +133,7 @@ Span place(const Ast& tree, ExprId id) { return tree[id].span; }
 Span place(const Ast& tree, ast::TypeRef id) { return tree[id].span; }
 template <class Item> Span place(const Ast&, const Item& item) { return item.span; }
 
-// --- comments
-// -------------------------------------------------------------------------------------
+// --- comments ------------------------------------------------------------------------------------
 
 bool Formatter::has_blank_line(StringRef gap) {
   for (size_t at = gap.find('\n'); at != StringRef::npos;) {
@@ -166,8 +165,7 @@ Doc Formatter::comment_behind(uint32_t end) {
   return docs_.comment(("  " + slice(c.span)).str());
 }
 
-// --- sequences
-// ------------------------------------------------------------------------------------
+// --- sequences -----------------------------------------------------------------------------------
 
 template <class Item, class Print>
 Doc Formatter::ungrouped(StringRef open, ArrayRef<Item> all, uint32_t close_at, StringRef close,
@@ -204,18 +202,17 @@ template <class Item, class Print> Doc Formatter::listing(ArrayRef<Item> all, Pr
   llvm::SmallVector<Doc, 8> parts;
   for (size_t i = 0; i < all.size(); ++i) {
     Span span = place(tree_, all[i]);
-    if (i > 0) parts.push_back(docs_.line());
+    Doc gap = i > 0 ? docs_.line() : Doc{};
     Doc before = comments_before(span.begin);
     Doc item = print(all[i]);
     bool last = i + 1 == all.size();
-    parts.push_back(
-        cat({before, item, last ? Doc{} : text(","), last ? Doc{} : comment_behind(span.end)}));
+    item = cat({before, item, last ? Doc{} : text(","), last ? Doc{} : comment_behind(span.end)});
+    parts.push_back(i > 0 ? docs_.group(cat({gap, item})) : item);
   }
   return docs_.concat(parts);
 }
 
-// --- expressions
-// ----------------------------------------------------------------------------------
+// --- expressions ---------------------------------------------------------------------------------
 
 Doc Formatter::expr(ExprId id) {
   const ast::Expr& e = tree_[id];
@@ -360,8 +357,7 @@ Doc Formatter::conditional(const ast::Expr& e) {
   return cat({out, text(" else "), rest});
 }
 
-// --- types
-// ----------------------------------------------------------------------------------------
+// --- types ---------------------------------------------------------------------------------------
 
 Doc Formatter::type(ast::TypeRef id) {
   const ast::Type& t = tree_[id];
@@ -373,8 +369,7 @@ Doc Formatter::type(ast::TypeRef id) {
                                           [&](ExprId dim) { return expr(dim); })});
 }
 
-// --- statements
-// -----------------------------------------------------------------------------------
+// --- statements ----------------------------------------------------------------------------------
 
 Doc Formatter::targets(const ast::Stmt& s) {
   ArrayRef<ast::Name> names = tree_[s.targets];
@@ -506,8 +501,7 @@ Doc Formatter::block(ast::BlockId id) {
       cat({text("{"), docs_.indent(cat({gap, lines(stmts, close)})), gap, text("}")}));
 }
 
-// --- declarations
-// ---------------------------------------------------------------------------------
+// --- declarations --------------------------------------------------------------------------------
 
 Doc Formatter::use(const ast::Decl& d) {
   Doc head = cat({text("use "), source(d.path_span)});

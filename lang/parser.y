@@ -109,7 +109,7 @@ using tg::ast::ArgKind;
 %nterm <ast::Name> numerics
 %nterm <ast::DeclId> decl
 %nterm <RuleItem> rule_item
-%nterm <std::vector<RuleItem>> rule_items
+%nterm <std::vector<RuleItem>> rule_items rule_body
 %nterm <bool> becomes
 
 %%
@@ -129,8 +129,15 @@ decl:
 | MODEL NAME "(" fn_params ")" results where block
     { $$ = build.function(DeclKind::Model, @$, @2, $4, $6, $7, $8); }
 | RULESET NAME                                      { $$ = build.ruleset(@$, @2); }
-| RULE NAME "(" rule_params ")" numerics "{" rule_items "}"
-    { $$ = build.rule(@$, @2, $4, $6, $8); }
+| RULE NAME "(" rule_params ")" numerics rule_body
+    { $$ = build.rule(@$, @2, $4, $6, $7); }
+/* A head that cannot be read: the body is still looked through. */
+| FN error                { yyerrok; }
+| FN error block          { yyerrok; }
+| MODEL error             { yyerrok; }
+| MODEL error block       { yyerrok; }
+| RULE error              { yyerrok; }
+| RULE error rule_body    { yyerrok; }
 ;
 
 imports:
@@ -258,6 +265,8 @@ numerics:
   %empty  { }
 | NAME    { $$ = build.name(@1); }
 ;
+
+rule_body: "{" rule_items "}"  { $$ = $2; };
 
 rule_items:
   %empty                        { }

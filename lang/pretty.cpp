@@ -111,7 +111,7 @@ std::string Docs::print(Doc doc, size_t width) const {
     case Empty: break;
     case Line:
     case Soft:
-      if (!item.flat)
+      if (!item.flat || out.line_is_full)
         out.newline(item.indent, false);
       else if (node.kind == Line)
         out.write(" ", item.indent);

@@ -39,4 +39,11 @@ inline bool ends_operand(int kind) {
          kind == T::RBRACKET || kind == T::RBRACE;
 }
 
+/// What begins a declaration in languages that a reader may come from.
+inline bool is_foreign_declaration(llvm::StringRef word) {
+  for (const char* known : {"def", "func", "function", "fun", "class", "struct", "import", "from"})
+    if (word == known) return true;
+  return false;
+}
+
 } // namespace tg

@@ -33,16 +33,34 @@ size_t TokenCursor::statement_start() const {
   return start;
 }
 
+/// A word of another language at the left margin is taken for one, too.
+bool TokenCursor::starts_declaration_at(size_t index) const {
+  const Token& token = tokens_[index];
+  bool at_margin = token.begin == 0 || text_[token.begin - 1] == '\n';
+  return starts_declaration(token.kind) ||
+         (token.kind == Grammar::token::NAME && at_margin && is_foreign_declaration(text(token)));
+}
+
+/// Whether this is the `{` of a declaration whose head is being read.
+bool TokenCursor::opens_body(size_t index) const {
+  return tokens_[index].kind == Grammar::token::LBRACE && tokens_[index].depth == 0;
+}
+
 uint32_t TokenCursor::skip_statement() {
   uint32_t depth = tokens_[current_].depth;
+  int first = tokens_[statement_start()].kind;
+  bool has_body = depth == 0 && (first == Grammar::token::FN || first == Grammar::token::MODEL ||
+                                 first == Grammar::token::RULE);
   size_t end = current_;
   // Between declarations all is one stretch: where the head of a declaration is lost, so is the
   // reading of what follows, up to the next head.
   auto more = [&](size_t at) {
     if (tokens_[at].kind == Grammar::token::END) return false;
+    if (has_body && opens_body(at)) return false;
     if (tokens_[at].depth != depth || !ends_statement(at)) return true;
-    int after = tokens_[at + 1].kind;
-    return depth == 0 && after != Grammar::token::END && !starts_declaration(after);
+    has_body = false;
+    bool last = tokens_[at + 1].kind == Grammar::token::END || starts_declaration_at(at + 1);
+    return depth == 0 && !last;
   };
   while (more(end)) ++end;
   // The grammar takes an end that it stands at as the end it looks for.

@@ -23,12 +23,15 @@ public:
   /// The first token of the statement or declaration that the current token belongs to.
   size_t statement_start() const;
   /// Moves on, so that the next token handed out is the end of the statement of the current one; at
-  /// the outermost level, the last end before a declaration begins. Does nothing if the current
-  /// token is such an end. Returns where the next token after that end begins.
+  /// the outermost level the `{` of the declaration's body, or else the last end before another
+  /// declaration begins. Does nothing if the current token is what is looked for. Returns where the
+  /// next token after that end begins.
   uint32_t skip_statement();
 
 private:
   bool ends_statement(size_t index) const;
+  bool starts_declaration_at(size_t index) const;
+  bool opens_body(size_t index) const;
 
   const std::vector<Token>& tokens_;
   llvm::StringRef text_;

@@ -91,7 +91,7 @@ TEST(SyntaxError, LimitsOfNumbersAndStrings) {
   EXPECT_EQ(in_body("  1."), "2:3 E0104 a number ends with a digit | write `1.0`\n");
   EXPECT_EQ(
       in_body("  .5"),
-      "2:3 E0104 `.5` is neither a number nor a name | write a digit before the point: 0.5\n");
+      "2:3 E0104 `.5` is neither a number nor a name | write a digit before the point\n");
   EXPECT_EQ(in_body("  3x"),
             "2:3 E0104 `3x` is neither a number nor a name | a name starts with a letter\n");
   EXPECT_EQ(in_body("  let s = \"abc\n  y z"),
