@@ -462,6 +462,11 @@ bool Evaluator::model_inputs(Frame& frame) {
 void Evaluator::model_outputs(Frame& frame, const Val& val) {
   llvm::ArrayRef<ast::ResultType> results = frame.ast[frame.decl.results];
   bool several = val.is(Val::Kind::Tuple) || val.is(Val::Kind::List);
+  if (several && val.items.empty()) {
+    report(frame, error(Code::result_mismatch, value_span(frame), "the model `{0}` has no results",
+                        frame.decl.name.text));
+    return;
+  }
   llvm::ArrayRef<Val> all = several ? llvm::ArrayRef<Val>(val.items) : llvm::ArrayRef<Val>(val);
   for (size_t i = 0; i < all.size(); ++i) {
     NodeId node;
@@ -487,7 +492,7 @@ bool Evaluator::model(FnRef fn, const ModelSettings& settings) {
   good = good && bind_defaults(frame) && model_inputs(frame) &&
          check_where(frame, frame.decl.name.span);
   if (good) model_outputs(frame, result(frame, scoped_block(frame, frame.decl.body)));
-  return sink_.errors() == errors && !stopped_;
+  return good && sink_.errors() == errors && !graph_.outputs().empty();
 }
 
 } // namespace tg::eval

@@ -102,7 +102,9 @@ Val Evaluator::name(Frame& frame, const ast::Expr& e) {
     return binding->val;
   }
   if (auto constant = constant_of_name(e.text)) return Val::of(std::move(*constant));
-  return {}; // check_names has reported it
+  return report(frame, error(Code::unknown_name, e.span, "`{0}` has no value here", e.text)
+                           .suggest("a default may name the dimensions that arguments bind and "
+                                    "the parameters before it"));
 }
 
 Val Evaluator::items(Frame& frame, const ast::Expr& e) {

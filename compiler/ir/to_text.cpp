@@ -125,6 +125,7 @@ private:
     for (llvm::StringRef line : lines)
       if (!options_.doc.empty()) text_ += ("## " + line).str() + "\n";
     text_ += "model " + fresh(identifier(graph_.name(), "main")) + "(";
+    taken_.clear(); // models and values do not meet
     for (NodeId input : graph_.inputs()) {
       std::string& name = names_[input.index];
       name = fresh(identifier(graph_.attr(input, 0).text, "x"));
