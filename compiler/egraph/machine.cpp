@@ -2,13 +2,16 @@
 
 namespace tg {
 
-void Machine::match(const Pattern& pattern, ENodeId root, uint32_t since, Rows& rows) {
+void Machine::match(const Pattern& pattern, ENodeId root, uint32_t since, size_t limit,
+                    Rows& rows) {
   fresh_only_ = true;
+  limit_ = limit;
   run(pattern, root, since, rows);
 }
 
 void Machine::match_all(const Pattern& pattern, ENodeId root, uint32_t since, Rows& rows) {
   fresh_only_ = false;
+  limit_ = SIZE_MAX;
   run(pattern, root, since, rows);
 }
 
@@ -32,6 +35,7 @@ void Machine::run(const Pattern& pattern, ENodeId root, uint32_t since, Rows& ro
       --level;
     } else if (level + 1 == depth) {
       emit(pattern, rows);
+      if (rows.size() >= limit_) return;
     } else {
       open(pattern, ++level);
     }

@@ -25,8 +25,9 @@ struct Rows {
 class Machine {
 public:
   explicit Machine(const EGraph& egraph) : egraph_(egraph) {}
-  /// Appends to `rows` the fresh matches of the pattern with this root. Requires a rebuilt e-graph.
-  void match(const Pattern& pattern, ENodeId root, uint32_t since, Rows& rows);
+  /// Appends to `rows` the fresh matches of the pattern with this root, until there are `limit`
+  /// rows. Requires a rebuilt e-graph.
+  void match(const Pattern& pattern, ENodeId root, uint32_t since, size_t limit, Rows& rows);
   /// Appends all matches, and which of them are fresh.
   void match_all(const Pattern& pattern, ENodeId root, uint32_t since, Rows& rows);
 
@@ -45,6 +46,7 @@ private:
 
   const EGraph& egraph_;
   bool fresh_only_ = true;
+  size_t limit_ = SIZE_MAX;
   llvm::SmallVector<Level, 8> levels_;
   llvm::SmallVector<uint32_t, 16> classes_, values_;
 };

@@ -63,14 +63,18 @@ void Matcher::look_since(uint32_t since) {
   frontier_.compute(egraph_, since, book_.depth(), book_.inner_ops());
 }
 
-bool Matcher::search(const Pattern& pattern, Rows& rows, StopCheck stop) {
+Matcher::End Matcher::search(const Pattern& pattern, size_t limit, size_t& start, Rows& rows,
+                             StopCheck stop) {
   rows.width = pattern.width();
-  size_t seen = 0;
-  for (ENodeId root : frontier_.roots(pattern.steps[0].op, pattern.depth)) {
-    machine_.match(pattern, root, since_, rows);
-    if ((++seen & 255) == 0 && stop()) return false;
+  llvm::ArrayRef<ENodeId> roots = frontier_.roots(pattern.steps[0].op, pattern.depth);
+  size_t first = start < roots.size() ? start : 0;
+  for (size_t i = 0; i < roots.size(); ++i) {
+    size_t at = first + i < roots.size() ? first + i : first + i - roots.size();
+    machine_.match(pattern, roots[at], since_, limit, rows);
+    if (rows.size() >= limit) return start = at + 1, End::Limit;
+    if ((i & 255) == 255 && stop()) return End::Stopped;
   }
-  return true;
+  return End::Complete;
 }
 
 void Matcher::search_pointwise(Rows& rows) const {

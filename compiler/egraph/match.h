@@ -43,8 +43,10 @@ public:
 
   /// The frontier of all changes since the mark; later searches use it.
   void look_since(uint32_t since);
-  /// New matches of a pattern since then. False if stopped.
-  bool search(const Pattern& pattern, Rows& rows, StopCheck stop);
+  enum class End : uint8_t { Complete, Limit, Stopped };
+  /// New matches of a pattern since then, at most `limit`. Roots are taken from number `start` on
+  /// and around; at the limit, `start` is where to go on.
+  End search(const Pattern& pattern, size_t limit, size_t& start, Rows& rows, StopCheck stop);
   /// Nodes on which a native rule may have something new to say.
   void search_pointwise(Rows& rows) const;
   size_t memory_bytes() const { return frontier_.memory_bytes(); }

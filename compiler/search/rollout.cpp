@@ -32,6 +32,7 @@ private:
   bool step();
   bool apply(const CompiledRule& rule);
   size_t search(const CompiledRule& rule);
+  size_t search_single(const CompiledRule& rule);
   Outcome apply_row(const CompiledRule& rule, size_t row);
   void settle();
   uint32_t draw(size_t bound) { return static_cast<uint32_t>(rng_() % bound); }
@@ -133,7 +134,7 @@ bool Rollouts::apply(const CompiledRule& rule) {
     news |= outcome == Outcome::Applied;
   }
   // What was left out may be drawn another time.
-  if (count == found) egraph_.set_rule_seen(rule.id, mark);
+  if (count == found && found < options_.node_limit) egraph_.set_rule_seen(rule.id, mark);
   egraph_.rebuild();
   settle();
   return news;
@@ -156,7 +157,14 @@ size_t Rollouts::search(const CompiledRule& rule) {
   if (rule.native())
     matcher_.search_pointwise(rows_);
   else
-    matcher_.search(book_.patterns()[rule.sources[0].pattern], rows_, never);
+    return search_single(rule);
+  return rows_.size();
+}
+
+size_t Rollouts::search_single(const CompiledRule& rule) {
+  size_t start = 0;
+  matcher_.search(book_.patterns()[rule.sources[0].pattern], options_.node_limit, start, rows_,
+                  [] { return false; });
   return rows_.size();
 }
 

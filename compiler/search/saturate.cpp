@@ -20,6 +20,7 @@ struct Turn {
   JointCursor joint;          // several: made when it is their turn
   size_t next = 0;            // of `rows`
   bool done = false;
+  bool partial = false; // there are more matches than were searched for
 };
 
 /// egg 0.9's BackoffScheduler with its defaults.
@@ -34,7 +35,8 @@ public:
   Saturation(EGraph& egraph, llvm::ArrayRef<Rule> rules, const SaturateOptions& options)
       : egraph_(egraph), options_(options), book_(egraph.symbols(), rules), matcher_(egraph, book_),
         joiner_(egraph, book_), cycles_(egraph), applier_(egraph, &cycles_, options.cycle_filter),
-        rows_(book_.patterns().size()), backoff_(rules.size()) {
+        rows_(book_.patterns().size()), partial_(rows_.size()), resume_(rows_.size()),
+        backoff_(rules.size()) {
     report_.rules.resize(rules.size());
     report_.seed = options.seed;
   }
@@ -50,6 +52,7 @@ private:
   bool run_single(int iteration);
   bool enabled(const CompiledRule& rule) const;
   bool search_single(int iteration, std::vector<Turn>& turns);
+  bool search_pattern(uint32_t index, Rows& rows);
   bool banned(const CompiledRule& rule, int iteration, size_t matches);
   bool finish(std::vector<Turn>& turns, uint32_t mark, bool complete);
   bool take_turns(std::vector<Turn>& turns);
@@ -72,7 +75,10 @@ private:
   Joiner joiner_;
   Cycles cycles_;
   Applier applier_;
-  std::vector<std::optional<Rows>> rows_; // by pattern, of this iteration
+  // By pattern, of this iteration: its matches, whether there are more, and where to go on.
+  std::vector<std::optional<Rows>> rows_;
+  std::vector<bool> partial_;
+  std::vector<size_t> resume_;
   Rows pointwise_;
   std::vector<Backoff> backoff_;
   SaturateReport report_;
@@ -81,7 +87,8 @@ private:
   size_t multi_nodes_ = 0;   // made by multi-pattern rules so far
   size_t asked_ = 0;
   bool stopped_ = false;
-  bool news_ = false, any_banned_ = false;
+  bool news_ = false;
+  bool any_left_ = false; // matches that this iteration did not look at
 };
 
 SaturateReport Saturation::run() {
@@ -92,7 +99,7 @@ SaturateReport Saturation::run() {
     if (over_limit()) break;
     ++report_.iterations;
     if (!iterate(i)) break;
-    if (!news_ && !any_banned_ && i + 1 >= options_.multi_iterations) {
+    if (!news_ && !any_left_ && i + 1 >= options_.multi_iterations) {
       report_.stop = StopReason::Saturated;
       break;
     }
@@ -157,10 +164,9 @@ bool Saturation::run_single(int iteration) {
 }
 
 bool Saturation::search_single(int iteration, std::vector<Turn>& turns) {
-  auto stop = [&] { return stop_now(); };
   for (auto& rows : rows_) rows.reset();
   pointwise_.clear();
-  any_banned_ = false;
+  any_left_ = false;
   uint32_t since = UINT32_MAX;
   for (const CompiledRule& rule : book_.rules()) {
     if (rule.multi() || !enabled(rule)) continue;
@@ -179,16 +185,28 @@ bool Saturation::search_single(int iteration, std::vector<Turn>& turns) {
       std::optional<Rows>& rows = rows_[rule.sources[0].pattern];
       if (!rows) {
         rows.emplace();
-        const Pattern& pattern = book_.patterns()[rule.sources[0].pattern];
-        if (!matcher_.search(pattern, *rows, stop)) return false;
+        if (!search_pattern(rule.sources[0].pattern, *rows)) return false;
       }
       turn.rows = &*rows;
+      turn.partial = partial_[rule.sources[0].pattern];
     }
     if (options_.compatible && banned(rule, iteration, turn.rows->size())) continue;
     report_.rules[rule.id].matches += turn.rows->size();
     turns.push_back(std::move(turn));
   }
   return true;
+}
+
+/// A rule that has more matches than the e-graph may have nodes gets so many, and the others in the
+/// next iterations. False if stopped.
+bool Saturation::search_pattern(uint32_t index, Rows& rows) {
+  const Pattern& pattern = book_.patterns()[index];
+  size_t limit = options_.compatible ? SIZE_MAX : std::max<size_t>(options_.node_limit, 1);
+  Matcher::End end =
+      matcher_.search(pattern, limit, resume_[index], rows, [&] { return stop_now(); });
+  partial_[index] = end == Matcher::End::Limit;
+  any_left_ |= partial_[index];
+  return end != Matcher::End::Stopped;
 }
 
 bool Saturation::banned(const CompiledRule& rule, int iteration, size_t matches) {
@@ -200,7 +218,7 @@ bool Saturation::banned(const CompiledRule& rule, int iteration, size_t matches)
     ++report_.rules[rule.id].bans;
     ban = true;
   }
-  any_banned_ |= ban;
+  any_left_ |= ban;
   return ban;
 }
 
@@ -209,7 +227,8 @@ bool Saturation::banned(const CompiledRule& rule, int iteration, size_t matches)
 bool Saturation::finish(std::vector<Turn>& turns, uint32_t mark, bool complete) {
   complete = complete && take_turns(turns);
   if (complete)
-    for (const Turn& turn : turns) egraph_.set_rule_seen(turn.rule->id, mark);
+    for (const Turn& turn : turns)
+      if (!turn.partial) egraph_.set_rule_seen(turn.rule->id, mark);
   waiting_bytes_ = 0;
   settle();
   return complete && !over_limit();
