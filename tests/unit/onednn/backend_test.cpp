@@ -1,0 +1,273 @@
+// What the cpu backend chooses: kernels, layouts, reorders, in-place results. A kernel that is
+// worse than what this library has is a failure here, not a matter of taste. Expectations that name
+// oneDNN's AVX-512 kernels are skipped on other processors; all else holds everywhere.
+#include "tests/unit/onednn/compare.h"
+
+#include <dnnl.h>
+
+namespace tg::test {
+namespace {
+
+constexpr double kTolerance = 2e-5;
+
+bool avx512() { return dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core; }
+
+size_t count(const Comparison& c, llvm::StringRef name) {
+  size_t n = 0;
+  for (const StepInfo& step : c.steps) n += step.name == name;
+  return n;
+}
+
+std::string kernel_of(const Comparison& c, llvm::StringRef name) {
+  for (const StepInfo& step : c.steps)
+    if (step.name == name) return step.implementation;
+  return "";
+}
+
+bool is_poor(llvm::StringRef kernel) {
+  return kernel.startswith("ref") || kernel.contains("gemm:") || kernel.startswith("simple");
+}
+
+void expect_good(const Comparison& c) {
+  EXPECT_LE(c.difference, kTolerance);
+  if (!avx512()) return;
+  for (const StepInfo& step : c.steps)
+    EXPECT_FALSE(is_poor(step.implementation)) << step.name << ": " << step.implementation;
+}
+
+NodeId conv(Builder& b, NodeId x, const char* path, int64_t out, int64_t kernel, int64_t stride,
+            const char* activation = "none", NodeId residual = {}, int64_t groups = 1) {
+  int64_t in = b.graph.type(x)[1] / groups;
+  NodeId w = b.weight(path, {out, in, kernel, kernel});
+  NodeId bias = b.weight(std::string(path) + ".b", {out});
+  return b.op(OpKind::Conv2d, {x, w, bias, residual.valid() ? residual : b.none()},
+              {pair(stride, stride), act("same"), pair(1, 1), act(activation)});
+}
+
+TEST(CpuBackend, ConvolutionsOfNetworksNeverFallToGemm) {
+  struct Layer {
+    int64_t in, size, out, kernel, stride, groups;
+  };
+  constexpr Layer kLayers[] = {{3, 64, 64, 7, 2, 1},     {64, 28, 64, 1, 1, 1},
+                               {64, 28, 64, 3, 2, 1},    {32, 28, 32, 3, 1, 32},
+                               {128, 14, 128, 3, 1, 32}, {256, 7, 512, 1, 2, 1},
+                               {48, 13, 200, 5, 1, 1},   {64, 7, 64, 3, 1, 1}};
+  for (const Layer& layer : kLayers) {
+    Builder b;
+    NodeId x = b.input("x", {1, layer.in, layer.size, layer.size});
+    b.output(conv(b, x, "w", layer.out, layer.kernel, layer.stride, "relu", {}, layer.groups));
+    expect_good(compare(b.graph));
+  }
+}
+
+TEST(CpuBackend, ConsecutiveLayersNeedNoReorder) {
+  Builder b;
+  NodeId x = b.input("x", {1, 16, 12, 12});
+  x = conv(b, x, "a", 32, 1, 1, "relu");
+  x = b.op(OpKind::MaxPool2d, {x}, {pair(2, 2), pair(2, 2)});
+  x = b.op(OpKind::Relu, {x});
+  x = conv(b, x, "b", 32, 3, 2);
+  b.output(b.op(OpKind::ReduceMean, {x}, {Value::of_ints({2, 3})}));
+  Comparison c = compare(b.graph);
+  expect_good(c);
+  EXPECT_EQ(count(c, "reorder"), 1u) << "the input's alone\n" << implementations(c);
+  Comparison native = compare(b.graph, 1, IoLayout::Native);
+  expect_good(native);
+  EXPECT_EQ(count(native, "reorder"), 0u) << implementations(native);
+}
+
+TEST(CpuBackend, WinogradWhereItPays) {
+  if (!avx512()) GTEST_SKIP() << "oneDNN has Winograd for AVX-512 alone";
+  Builder b;
+  NodeId x = b.input("x", {1, 64, 14, 14});
+  x = conv(b, x, "a", 64, 3, 1, "relu");
+  b.output(conv(b, x, "b", 128, 3, 2)); // stride 2: direct
+  Comparison c = compare(b.graph);
+  expect_good(c);
+  EXPECT_NE(kernel_of(c, "conv2d").find("wino"), std::string::npos) << implementations(c);
+}
+
+TEST(CpuBackend, AResidualThatDiesIsAddedToInPlace) {
+  Builder b;
+  NodeId x = b.input("x", {1, 16, 9, 9});
+  NodeId left = conv(b, x, "a", 32, 1, 1, "relu"), right = conv(b, x, "b", 32, 1, 1);
+  b.output(conv(b, left, "c", 32, 1, 1, "relu", right));
+  Comparison c = compare(b.graph);
+  expect_good(c);
+  EXPECT_EQ(count(c, "copy residual"), 0u) << implementations(c);
+}
+
+TEST(CpuBackend, AResidualThatLivesOnIsCopied) {
+  Builder b;
+  NodeId x = b.input("x", {1, 16, 9, 9});
+  NodeId left = conv(b, x, "a", 32, 1, 1, "relu"), right = conv(b, x, "b", 32, 1, 1);
+  b.output(conv(b, left, "c", 32, 1, 1, "relu", right));
+  b.output(b.op(OpKind::Tanh, {right}));
+  Comparison c = compare(b.graph);
+  expect_good(c);
+  EXPECT_EQ(count(c, "copy residual"), 1u) << implementations(c);
+}
+
+TEST(CpuBackend, AResidualThatIsTheSourceIsNotWrittenOver) {
+  Builder b;
+  NodeId x = b.op(OpKind::Relu, {b.input("x", {1, 16, 9, 9})});
+  b.output(conv(b, x, "a", 16, 3, 1, "relu", x));
+  expect_good(compare(b.graph));
+  Builder m;
+  NodeId y = m.op(OpKind::Relu, {m.input("x", {5, 16})});
+  m.output(m.op(OpKind::Matmul, {y, m.weight("w", {16, 16}), m.none(), y}, {act("tanh")}));
+  expect_good(compare(m.graph));
+}
+
+TEST(CpuBackend, RowsOfAConcatAreWrittenInPlace) {
+  Builder b;
+  NodeId x = b.input("x", {1, 32});
+  llvm::SmallVector<NodeId> pieces;
+  for (const char* path : {"a", "b", "c"})
+    pieces.push_back(b.op(OpKind::Matmul, {x, b.weight(path, {32, 48}), b.none(), b.none()}));
+  NodeId all = b.op(OpKind::Concat, pieces, {Value::of_int(1)});
+  b.output(b.op(OpKind::Matmul, {all, b.weight("d", {144, 8}), b.none(), b.none()}));
+  Comparison c = compare(b.graph);
+  expect_good(c);
+  EXPECT_EQ(kernel_of(c, "concat"), "in place") << implementations(c);
+}
+
+TEST(CpuBackend, ElementwiseResultsGoIntoChannelsOfAConcat) {
+  Builder b;
+  NodeId x = b.input("x", {1, 16, 9, 9});
+  NodeId left = b.op(OpKind::Relu, {conv(b, x, "a", 24, 1, 1)});
+  NodeId right = b.op(OpKind::Tanh, {conv(b, x, "b", 40, 1, 1)});
+  b.output(conv(b, b.op(OpKind::Concat, {left, right}, {Value::of_int(1)}), "c", 8, 1, 1));
+  Comparison c = compare(b.graph);
+  expect_good(c);
+  EXPECT_EQ(kernel_of(c, "concat"), "in place") << implementations(c);
+}
+
+TEST(CpuBackend, AttentionMovesNothing) {
+  if (!avx512()) GTEST_SKIP() << "brgemm takes exchanged axes on AVX-512 alone";
+  Builder b;
+  NodeId x = b.input("x", {64, 256});
+  auto heads = [&](const char* path, std::initializer_list<int64_t> perm) {
+    NodeId y = b.op(OpKind::Matmul, {x, b.weight(path, {256, 256}), b.none(), b.none()});
+    y = b.op(OpKind::Reshape, {y}, {Value::of_ints({64, 4, 64})});
+    return b.op(OpKind::Transpose, {y}, {Value::of_ints(perm)});
+  };
+  NodeId q = heads("q", {1, 0, 2}), k = heads("k", {1, 2, 0}), v = heads("v", {1, 0, 2});
+  NodeId p = b.op(OpKind::Softmax, {b.op(OpKind::Matmul, {q, k, b.none(), b.none()})});
+  NodeId y = b.op(OpKind::Matmul, {p, v, b.none(), b.none()});
+  y = b.op(OpKind::Transpose, {y}, {Value::of_ints({1, 0, 2})});
+  b.output(b.op(OpKind::Reshape, {y}, {Value::of_ints({64, 256})}));
+  Comparison c = compare(b.graph);
+  expect_good(c);
+  EXPECT_EQ(count(c, "reorder"), 0u) << implementations(c);
+}
+
+TEST(CpuBackend, SlicesOfPackedProjectionsAreCopiedRatherThanRunByGemm) {
+  Builder b;
+  NodeId x = b.input("x", {64, 256});
+  NodeId all = b.op(OpKind::Matmul, {x, b.weight("qk", {256, 512}), b.none(), b.none()});
+  auto heads = [&](int64_t start) {
+    NodeId y = b.op(OpKind::Slice, {all},
+                    {Value::of_int(1), Value::of_int(start), Value::of_int(start + 256)});
+    y = b.op(OpKind::Reshape, {y}, {Value::of_ints({64, 4, 64})});
+    return b.op(OpKind::Transpose, {y}, {Value::of_ints({1, 0, 2})});
+  };
+  b.output(b.op(OpKind::Matmul, {heads(0), heads(256), b.none(), b.none()}));
+  expect_good(compare(b.graph));
+}
+
+TEST(CpuBackend, GlobalPoolingIsNoPlainLoop) {
+  for (OpKind kind : {OpKind::MaxPool2d, OpKind::AvgPool2d}) {
+    Builder b;
+    NodeId x = conv(b, b.input("x", {1, 16, 13, 13}), "w", 40, 1, 1);
+    b.output(b.op(kind, {x}, {pair(13, 13), pair(1, 1)}));
+    Comparison c = compare(b.graph);
+    EXPECT_LE(c.difference, kTolerance);
+    EXPECT_FALSE(is_poor(kernel_of(c, std::string(op_info(kind).name)))) << implementations(c);
+  }
+}
+
+TEST(CpuBackend, WhatWeightsDecideIsDoneAtLoad) {
+  Builder b;
+  NodeId x = b.input("x", {4, 16});
+  NodeId w = b.op(OpKind::Mul, {b.weight("w", {16, 16}), b.weight("s", {16})});
+  w = b.op(OpKind::Concat, {w, b.op(OpKind::Neg, {w})}, {Value::of_int(1)});
+  b.output(b.op(OpKind::Matmul, {x, w, b.none(), b.none()}));
+  Comparison c = compare(b.graph);
+  expect_good(c);
+  EXPECT_EQ(c.steps.size(), 1u) << implementations(c);
+}
+
+TEST(CpuBackend, OutputsThatAreInputsWeightsOrViews) {
+  Builder b;
+  NodeId x = b.input("x", {3, 4}), w = b.weight("w", {2, 5});
+  b.output(x);
+  b.output(w);
+  b.output(b.op(OpKind::Transpose, {x}, {Value::of_ints({1, 0})}));
+  b.output(b.op(OpKind::Slice, {w}, {Value::of_int(1), Value::of_int(1), Value::of_int(3)}));
+  b.output(b.graph.constant({0.5}, f32({2, 2})));
+  EXPECT_EQ(compare(b.graph).difference, 0);
+}
+
+TEST(CpuBackend, ScalarsAndOneElement) {
+  Builder b;
+  NodeId x = b.input("x", {});
+  b.output(b.op(OpKind::Add, {x, b.graph.constant({2}, f32(Shape{}))}));
+  EXPECT_LE(compare(b.graph).difference, kTolerance);
+}
+
+TEST(CpuBackend, MoreThanTheMemoryLimitIsRefused) {
+  Builder b;
+  NodeId x = b.input("x", {1, 64});
+  b.output(b.op(OpKind::Matmul, {x, b.weight("w", {64, 4096}), b.none(), b.none()}));
+  CompileOptions options;
+  options.memory_limit_bytes = 1000;
+  auto executable = make_cpu_backend()->compile(plan_from_graph(b.graph), options);
+  ASSERT_FALSE(executable.ok());
+  EXPECT_EQ(executable.error().code, Code::memory_limit);
+}
+
+TEST(CpuBackend, WrongInputsAreRefused) {
+  Builder b;
+  b.output(b.op(OpKind::Relu, {b.input("x", {2, 3})}));
+  auto executable = make_cpu_backend()->compile(plan_from_graph(b.graph), {});
+  ASSERT_TRUE(executable.ok());
+  auto result = (*executable)->bind_inputs({Tensor::of_floats({3, 2}, {1, 2, 3, 4, 5, 6})});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, Code::bad_input_value);
+}
+
+TEST(CpuBackend, ThreadsChangeNoMoreThanRounding) {
+  Builder b;
+  NodeId x = b.input("x", {1, 16, 40, 40});
+  x = conv(b, x, "a", 64, 3, 1, "relu");
+  x = b.op(OpKind::Sigmoid, {b.op(OpKind::Add, {x, conv(b, x, "b", 64, 1, 1)})});
+  b.output(x);
+  for (int threads : {1, 2, 5}) expect_good(compare(b.graph, threads));
+}
+
+TEST(CpuBackend, LargeTensorsThroughAllOwnKernelsOnThreads) {
+  Builder b;
+  NodeId x = b.input("x", {1, 96, 64, 64});
+  NodeId y = b.op(OpKind::MaxPool2d, {x}, {pair(1, 1), pair(1, 1)});
+  y = b.op(OpKind::FusedMap, {y, b.weight("s", {96, 1, 1}), b.weight("t", {1, 96, 1, 1})},
+           {Value::of_string("tanh(add(mul($0, $1), $2))")});
+  b.output(b.op(OpKind::ReduceSum, {b.op(OpKind::Exp, {y})}, {Value::of_ints({2, 3})}));
+  b.output(b.op(OpKind::Softmax, {y}, {Value::of_int(1)}));
+  b.output(b.op(OpKind::LayerNorm, {y, b.weight("ls", {64}), b.weight("lb", {64})}));
+  for (int threads : {1, 3}) expect_good(compare(b.graph, threads));
+}
+
+TEST(CpuBackend, ProfilingTimesEveryKernel) {
+  Builder b;
+  b.output(conv(b, b.input("x", {1, 8, 12, 12}), "w", 16, 3, 1));
+  auto executable = make_cpu_backend()->compile(plan_from_graph(b.graph), {});
+  ASSERT_TRUE(executable.ok());
+  (*executable)->profile(true);
+  ASSERT_TRUE((*executable)->run_once().ok());
+  for (const StepInfo& step : (*executable)->steps()) EXPECT_GT(step.measured_us, 0);
+  EXPECT_GT((*executable)->memory().total(), 0);
+}
+
+} // namespace
+} // namespace tg::test

@@ -1,0 +1,163 @@
+// The vector primitives of every instruction set that this processor has: accuracy against float64,
+// special values, tails of every length, and results written over operands.
+#include "runtime/onednn/simd.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace tg::cpu {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+class Simd : public testing::TestWithParam<int> {
+protected:
+  const SimdTable& table() const { return *simd_tables().tables[GetParam()]; }
+  float unary(Instr instr, float x) const {
+    float out = 0;
+    table().apply(instr, &out, &x, nullptr, nullptr, 1);
+    return out;
+  }
+};
+
+struct Function {
+  Instr instr;
+  double (*exact)(double);
+  double tolerance; // relative to the exact value
+};
+const Function kFunctions[] = {
+    {Instr::Exp, [](double x) { return std::exp(x); }, 2e-7},
+    {Instr::Sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 3e-7},
+    {Instr::Tanh, [](double x) { return std::tanh(x); }, 3e-7},
+    {Instr::Erf, [](double x) { return std::erf(x); }, 3e-7},
+};
+
+TEST_P(Simd, FunctionsAreAccurateToAFewUlp) {
+  for (const Function& f : kFunctions)
+    for (float x = -85; x < 85; x += 0.00391f) {
+      double exact = f.exact(static_cast<double>(x));
+      ASSERT_NEAR(unary(f.instr, x) / exact, 1, f.tolerance) << int(f.instr) << " at " << x;
+    }
+}
+
+TEST_P(Simd, FunctionsAreAccurateNearZero) {
+  for (const Function& f : kFunctions)
+    for (float x = 1e-30f; x < 1; x *= 1.7f)
+      ASSERT_NEAR(unary(f.instr, x) / f.exact(static_cast<double>(x)), 1, f.tolerance) << x;
+}
+
+TEST_P(Simd, GeluIsAccurateToTheScaleOfItsArgument) {
+  for (float x = -20; x < 20; x += 0.0037f) {
+    double v = static_cast<double>(x), exact = v * (1 + std::erf(v / std::sqrt(2.0))) / 2;
+    ASSERT_NEAR(unary(Instr::Gelu, x), exact, 3e-7 * std::max(1.0, std::abs(v))) << x;
+  }
+}
+
+TEST_P(Simd, LimitsOfExp) {
+  EXPECT_EQ(unary(Instr::Exp, 200), kInf);
+  EXPECT_EQ(unary(Instr::Exp, kInf), kInf);
+  EXPECT_EQ(unary(Instr::Exp, -200), 0);
+  EXPECT_EQ(unary(Instr::Exp, -kInf), 0);
+  EXPECT_GT(unary(Instr::Exp, -103), 0) << "subnormal results are kept";
+  EXPECT_TRUE(std::isfinite(unary(Instr::Exp, 88.7f)));
+}
+
+TEST_P(Simd, InfinitiesSaturate) {
+  EXPECT_EQ(unary(Instr::Tanh, kInf), 1);
+  EXPECT_EQ(unary(Instr::Tanh, -kInf), -1);
+  EXPECT_EQ(unary(Instr::Sigmoid, -kInf), 0);
+  EXPECT_EQ(unary(Instr::Sigmoid, kInf), 1);
+  EXPECT_EQ(unary(Instr::Erf, -kInf), -1);
+}
+
+TEST_P(Simd, NanStaysNan) {
+  for (Instr instr : {Instr::Copy, Instr::Neg, Instr::Relu, Instr::Sigmoid, Instr::Tanh,
+                      Instr::Gelu, Instr::Exp, Instr::Sqrt, Instr::Erf})
+    EXPECT_TRUE(std::isnan(unary(instr, kNan))) << int(instr);
+  float a = kNan, b = 1, out = 0;
+  table().apply(Instr::Maximum, &out, &a, &b, nullptr, 1);
+  EXPECT_TRUE(std::isnan(out));
+  table().apply(Instr::Maximum, &out, &b, &a, nullptr, 1);
+  EXPECT_TRUE(std::isnan(out));
+}
+
+TEST_P(Simd, EveryTailLengthAndNothingBehindIt) {
+  for (int64_t n = 1; n < 70; ++n) {
+    std::vector<float> a(80), b(80), c(80), out(80, -7);
+    for (size_t i = 0; i < a.size(); ++i) {
+      a[i] = 0.25f * static_cast<float>(i) - 3;
+      b[i] = 1 + 0.5f * static_cast<float>(i);
+      c[i] = 2 - static_cast<float>(i);
+    }
+    table().apply(Instr::MulAdd, out.data(), a.data(), b.data(), c.data(), n);
+    for (size_t i = 0; i < static_cast<size_t>(n); ++i)
+      ASSERT_FLOAT_EQ(out[i], a[i] * b[i] + c[i]) << n;
+    ASSERT_EQ(out[static_cast<size_t>(n)], -7);
+    table().apply(Instr::Div, out.data(), a.data(), b.data(), nullptr, n);
+    for (size_t i = 0; i < static_cast<size_t>(n); ++i) ASSERT_FLOAT_EQ(out[i], a[i] / b[i]) << n;
+    ASSERT_EQ(out[static_cast<size_t>(n)], -7);
+    std::vector<float> over = a;
+    table().apply(Instr::Sub, over.data(), over.data(), b.data(), nullptr, n);
+    for (size_t i = 0; i < static_cast<size_t>(n); ++i) ASSERT_FLOAT_EQ(over[i], a[i] - b[i]) << n;
+    table().fill(out.data(), 3, n);
+    table().scale(out.data(), 2, n);
+    ASSERT_EQ(out[static_cast<size_t>(n) - 1], 6);
+    ASSERT_EQ(out[static_cast<size_t>(n)], -7);
+  }
+}
+
+TEST_P(Simd, SumsAndMaximaOfEveryLength) {
+  std::vector<float> a(300);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>((i * 37) % 101) - 50;
+  double sum = 0;
+  float best = -kInf;
+  for (int64_t n = 1; n <= 300; ++n) {
+    sum += static_cast<double>(a[static_cast<size_t>(n) - 1]);
+    best = std::max(best, a[static_cast<size_t>(n) - 1]);
+    ASSERT_FLOAT_EQ(table().sum(a.data(), n), static_cast<float>(sum)) << n;
+    ASSERT_EQ(table().max(a.data(), n), best) << n;
+  }
+  for (size_t at : {0, 5, 16, 299}) {
+    std::vector<float> with = a;
+    with[at] = kNan;
+    EXPECT_TRUE(std::isnan(table().max(with.data(), 300))) << at;
+  }
+}
+
+TEST_P(Simd, SoftmaxSumsToOneAndStandsLargeValues) {
+  for (int64_t n : {1, 3, 16, 17, 1000}) {
+    std::vector<float> a(static_cast<size_t>(n)), out(a.size());
+    for (size_t i = 0; i < a.size(); ++i) a[i] = 1e4f + static_cast<float>(i % 7);
+    table().softmax(out.data(), a.data(), n);
+    double total = 0;
+    for (float x : out) total += static_cast<double>(x);
+    EXPECT_NEAR(total, 1, 1e-6) << n;
+    if (n > 6) {
+      EXPECT_NEAR(out[6] / out[5], std::exp(1.0), 1e-5);
+    }
+  }
+}
+
+TEST_P(Simd, LayerNormHasMeanZeroAndVarianceOne) {
+  for (int64_t n : {2, 15, 16, 33, 1024}) {
+    std::vector<float> a(static_cast<size_t>(n)), one(a.size(), 1), zero(a.size(), 0);
+    for (size_t i = 0; i < a.size(); ++i) a[i] = 100 + static_cast<float>((i * 31) % 17);
+    table().layer_norm(a.data(), a.data(), one.data(), zero.data(), 0, n);
+    double mean = 0, var = 0;
+    for (float x : a) mean += static_cast<double>(x) / static_cast<double>(n);
+    for (float x : a) var += std::pow(static_cast<double>(x) - mean, 2) / static_cast<double>(n);
+    EXPECT_NEAR(mean, 0, 2e-5) << n;
+    EXPECT_NEAR(var, 1, 1e-4) << n;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, Simd, testing::Range(0, simd_tables().count), [](const auto& info) {
+  return std::string(simd_tables().tables[info.param]->isa);
+});
+
+} // namespace
+} // namespace tg::cpu
