@@ -194,6 +194,7 @@ Result<Place> Lowering::operand_as(PlanValueId value, llvm::ArrayRef<int64_t> st
   Place place = new_temporary(now.shape, strides, phase);
   TG_CHECK(add_copy(places[value], place, phase, kNever, "reorder"));
   copies_.push_back({value, Shape(strides.begin(), strides.end()), place});
+  buffers[place.buffer].values.push_back(value); // later readers get this copy
   return place;
 }
 

@@ -128,5 +128,19 @@ TEST(Networks, AConvolutionWithRowsThatSeeOnlyPadding) {
   }
 }
 
+/// A reshape of a slice needs a copy of the slice; an output may ask for the same copy.
+TEST(Networks, AViewOnACopyIsNotOverwrittenWhileTheCopyIsWanted) {
+  std::unique_ptr<Backend> cpu = make_cpu_backend();
+  Graph graph(std::make_shared<Symbols>(), "m");
+  auto attr = [&](const Value& value) { return graph.symbols().value(value); };
+  NodeId cut = graph.add(OpKind::Slice,
+                         {attr(Value::of_int(1)), attr(Value::of_int(1)), attr(Value::of_int(2))},
+                         {graph.input("x", f32({3, 4, 10}))});
+  NodeId flat = graph.add(OpKind::Reshape, {attr(Value::of_ints({30}))}, {cut});
+  graph.add_output("cut", cut);
+  graph.add_output("minus", graph.add(OpKind::Neg, {}, {flat}));
+  EXPECT_LT(difference(graph, {cpu.get(), {.seed = kSeed}, "cpu"}), 1e-6);
+}
+
 } // namespace
 } // namespace tg::test
