@@ -1,6 +1,7 @@
 // Nodes are appended to the arrays of the Ast; lists are copied behind one another into its pools.
 #include "lang/ast_builder.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallVector.h>
 
 #include <algorithm>
@@ -429,6 +430,12 @@ ast::DeclId AstBuilder::ruleset(Span at, Span set_name) {
   return {static_cast<uint32_t>(tree_.decl_nodes_.size() - 1)};
 }
 
+bool AstBuilder::found_within(Span at) const {
+  return llvm::any_of(errors_.found(), [&](const Diagnostic& d) {
+    return at.begin <= d.span.begin && d.span.begin < at.end;
+  });
+}
+
 ast::DeclId AstBuilder::rule(Span at, Span rule_name, std::vector<ast::Param> params,
                              ast::Name numerics, std::vector<RuleItem> items) {
   ast::Decl d;
@@ -452,6 +459,11 @@ ast::DeclId AstBuilder::rule(Span at, Span rule_name, std::vector<ast::Param> pa
     }
     if (!equation) equation = &item;
   }
+  if (!equation && !found_within(at))
+    errors_
+        .add(Code::syntax, d.name.span.begin, d.name.span.end, "rule `{0}` has no equation",
+             d.name.text)
+        .help = "write `left => right`, or `left <=> right` for both ways";
   d.lets = keep(lets);
   d.where = keep(where);
   if (equation) {

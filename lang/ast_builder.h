@@ -100,6 +100,7 @@ private:
   uint32_t depth(ast::BlockId block) const;
   template <class T> ast::List<T> keep(const std::vector<T>& items);
   std::optional<std::string> unescape(Span at);
+  bool found_within(Span at) const;
   void check_args(const std::vector<ast::Arg>& args);
   bool read_path(Span at, ast::Decl& use);
   llvm::StringRef keep_text(std::string text);

@@ -89,9 +89,8 @@ TEST(SyntaxError, LimitsOfNumbersAndStrings) {
             "2:3 E0104 the integer 9223372036854775808 does not fit 64 bits\n");
   EXPECT_EQ(in_body("  1e999"), "2:3 E0104 the number 1e999 does not fit a 64-bit float\n");
   EXPECT_EQ(in_body("  1."), "2:3 E0104 a number ends with a digit | write `1.0`\n");
-  EXPECT_EQ(
-      in_body("  .5"),
-      "2:3 E0104 `.5` is neither a number nor a name | write a digit before the point\n");
+  EXPECT_EQ(in_body("  .5"),
+            "2:3 E0104 `.5` is neither a number nor a name | write a digit before the point\n");
   EXPECT_EQ(in_body("  3x"),
             "2:3 E0104 `3x` is neither a number nor a name | a name starts with a letter\n");
   EXPECT_EQ(in_body("  let s = \"abc\n  y z"),
@@ -157,6 +156,9 @@ TEST(SyntaxError, HelpsWithCommonSlips) {
             "`fn` or a `model`\n");
   EXPECT_EQ(errors("rule r(x) {\n  x => x\n  x => x\n}\n").substr(0, 33),
             "3:5 E0101 a rule has one equation");
+  EXPECT_EQ(errors("rule r(x) { let y = x }\n").substr(0, 37),
+            "1:6 E0101 rule `r` has no equation | ");
+  EXPECT_EQ(errors("rule r(x) { x x }\n").find("no equation"), std::string::npos);
   EXPECT_EQ(errors("use nn/blocks\n").substr(0, 46),
             "1:5 E0101 `nn/blocks` does not name a module |");
 }

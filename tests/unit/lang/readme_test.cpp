@@ -1,0 +1,30 @@
+// The examples of lang/README.md are programs: each ```tg block parses.
+#include "lang/parse.h"
+
+#include <gtest/gtest.h>
+
+namespace tg {
+namespace {
+
+TEST(Readme, ExamplesParse) {
+  SourceManager sources;
+  auto readme = load_file(sources, TG_SOURCE_DIR "/lang/README.md");
+  ASSERT_TRUE(readme);
+  llvm::StringRef text = sources.file(*readme).text();
+  size_t blocks = 0;
+  for (size_t at = text.find("```tg\n"); at != llvm::StringRef::npos;
+       at = text.find("```tg\n", at)) {
+    size_t begin = at + 6, end = text.find("```", begin);
+    ASSERT_NE(end, llvm::StringRef::npos);
+    DiagnosticSink sink;
+    parse(sources, sources.add("README", text.slice(begin, end).str()), sink);
+    for (const Diagnostic& d : sink.all())
+      ADD_FAILURE() << d.message << "\n" << text.slice(begin, end).str();
+    ++blocks;
+    at = end + 3;
+  }
+  EXPECT_GE(blocks, 5u);
+}
+
+} // namespace
+} // namespace tg
