@@ -15,7 +15,7 @@ TEST(Readme, ExamplesParse) {
   for (size_t at = text.find("```tg\n"); at != llvm::StringRef::npos;
        at = text.find("```tg\n", at)) {
     size_t begin = at + 6, end = text.find("```", begin);
-    ASSERT_NE(end, llvm::StringRef::npos);
+    ASSERT_TRUE(end != llvm::StringRef::npos);
     DiagnosticSink sink;
     parse(sources, sources.add("README", text.slice(begin, end).str()), sink);
     for (const Diagnostic& d : sink.all())
