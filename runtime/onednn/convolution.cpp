@@ -63,9 +63,10 @@ Result<PrimitiveDescHandle> describe_convolution(Lowering& l, const Convolution&
       s != dnnl_success)
     return device_error(s, "describing a convolution");
   TG_TRY(AttrHandle attrs, make_attr(c.attr));
-  // oneDNN 2.6.3: brgconv's post-ops jump into nowhere where a row of results has no input at all.
-  bool crashes = c.attr.sum && c.attr.act != Act::None && has_empty_window(c);
-  return make_primitive_desc(&desc, attrs, l.engine, "conv2d", crashes ? "brg" : "");
+  // oneDNN 2.6.3: where a result sees no input at all, brgconv leaves out its sum or bias, or jumps
+  // into nowhere.
+  bool wrong = (c.attr.sum || c.bias || c.attr.act != Act::None) && has_empty_window(c);
+  return make_primitive_desc(&desc, attrs, l.engine, "conv2d", wrong ? "brg" : "");
 }
 
 /// Runs `pd` between these places, whose layouts are the ones that it asks for.
