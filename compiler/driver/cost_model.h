@@ -12,8 +12,8 @@ namespace tg {
 
 struct CostModelOptions {
   std::string spec = "analytic";
-  std::string cost_db; // of measured costs; "" = the user's cache folder
-  int threads = 0;     // of measurements; 0 = one for each core
+  std::string cost_db;            // of measured costs; "" = the user's cache folder
+  int threads = 0;                // of measurements; 0 = one for each core
   int64_t memory_limit_bytes = 0; // of measurements; 0: none
   /// Called while operators are timed: how many are done, of how many.
   std::function<void(size_t done, size_t total)> progress;

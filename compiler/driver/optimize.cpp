@@ -98,7 +98,9 @@ Optimized keep_source(const Graph& source, OptimizeReport report, std::string wh
 /// Runs both. The new graph has to be faster beyond the noise.
 Result<Optimized> judge_by_clock(const Graph& source, Optimized optimized,
                                  FinalistRunner& finalists) {
+  Clock::time_point start = Clock::now();
   TG_TRY(Comparison comparison, finalists.compare(source, optimized.graph));
+  optimized.report.finalists_s = seconds_since(start);
   optimized.report.comparison = comparison;
   if (comparison.second_faster()) return optimized;
   optimized.report.source_returned = true;
@@ -179,7 +181,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   report.nodes_after = run_op_count(extracted.graph);
   report.load_nodes_after = extracted.graph.op_count() - report.nodes_after;
 
-  bool changed = !difference(source, extracted.graph).empty();
+  bool changed = report.changed = !difference(source, extracted.graph).empty();
   // Sums in another order may differ in the last digits.
   bool worse = changed && extracted.cost_us > report.cost_before_us * (1 + 1e-9);
   Optimized result = !changed || worse

@@ -58,6 +58,8 @@ struct OptimizeReport {
   /// With measured costs: whole runs of the source and of what was found, in turns.
   std::optional<Comparison> comparison;
   bool source_returned = false; // because of that comparison
+  double finalists_s = 0;       // that it took
+  bool changed = false;         // what was found is another graph than the source
 };
 
 struct Optimized {

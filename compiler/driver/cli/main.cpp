@@ -22,6 +22,7 @@ constexpr Subcommand kSubcommands[] = {
     {"fmt", tg::cli::run_fmt},
     {"opt", tg::cli::run_opt},
     {"run", tg::cli::run_run},
+    {"bench demo", tg::cli::run_bench_demo},
     {"rules list", tg::cli::run_rules_list},
     {"devices", tg::cli::run_devices},
     {"ops", tg::cli::run_ops},

@@ -233,7 +233,6 @@ void add_bench(CLI::App& tg, Options& o) {
   demo.add_option("FILE", o.files, "models; default: those of examples/");
   demo.add_option("--output", o.output, "also write the table here, as JSON");
   demo.add_option("--cost-db", o.cost_db, "database of measured costs");
-  demo.add_option("--runs", o.runs, "timed runs of each graph");
   add_limits(demo, o);
   add_output_options(demo, o);
 }
