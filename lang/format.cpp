@@ -523,7 +523,8 @@ Doc Formatter::result(const ast::ResultType& r) {
 
 Doc Formatter::conditions(ast::List<ExprId> list) {
   Doc all = listing(tree_[list], [&](ExprId id) { return expr(id); });
-  return docs_.group(cat({text("where "), docs_.indent(all)}));
+  Doc aligned = docs_.indent(docs_.indent(docs_.indent(all))); // the width of `where `
+  return docs_.group(cat({text("where "), aligned}));
 }
 
 Doc Formatter::function(const ast::Decl& d) {
@@ -551,10 +552,12 @@ Doc Formatter::function(const ast::Decl& d) {
 Doc Formatter::equation(const ast::Decl& d) {
   auto print = [&](ExprId id) { return expr(id); };
   Doc left = docs_.group(listing(tree_[d.lhs], print));
-  Doc arrow = text(d.two_way ? " <=>" : " =>");
+  Doc arrow = cat({docs_.line(), text(d.two_way ? "<=>" : "=>")});
   Doc behind = comment_behind(d.arrow_span.end);
+  bool commented = !behind.empty() || comment_waits(tree_[tree_[d.rhs][0]].span.begin);
+  Doc gap = commented ? docs_.hard() : text(" ");
   Doc right = docs_.group(listing(tree_[d.rhs], print));
-  return cat({left, arrow, behind, docs_.group(docs_.indent(cat({docs_.line(), right})))});
+  return cat({left, docs_.group(docs_.indent(cat({arrow, behind, gap, right})))});
 }
 
 /// `let`s and the equation in the order of the source, the conditions behind them.

@@ -74,8 +74,8 @@ TEST(Format, LongCallsBreakAtTheirArguments) {
                       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, ..) => result }"),
             "rule r(x) {\n"
             "  ffffffffffffffffffffffffffffffffffffff(x, "
-            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, ..) =>\n"
-            "    result\n"
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, ..)\n"
+            "    => result\n"
             "}\n");
 }
 
