@@ -5,6 +5,7 @@
 #include "compiler/extract/ilp.h"
 
 #include "compiler/extract/reduce.h"
+#include "compiler/extract/sharing.h"
 #include "compiler/extract/solver_process.h"
 
 #include <llvm/Support/FormatVariadic.h>
@@ -116,6 +117,158 @@ void forbid_cycle(const ExtractionProblem& problem, llvm::ArrayRef<ClassIx> cycl
   model.add_row(row, -kNoBound, static_cast<double>(cycle.size()) - 1);
 }
 
+/// The best choice for one problem within a time, and what is certain about it.
+class Solver {
+public:
+  Solver(const ExtractionProblem& problem, const IlpOptions& options, double seconds)
+      : problem_(problem), options_(options), seconds_(seconds) {}
+
+  void run() {
+    if (std::optional<Choice> start = extract_greedy(problem_)) offer(std::move(*start), "greedy");
+    if (best && settled()) {
+      bound = cost;
+      return;
+    }
+    if (Choice shared = best.value_or(Choice()); best) {
+      constexpr double kShareOfTime = 0.2;
+      if (improve_by_sharing(problem_, shared, kShareOfTime * seconds_))
+        offer(std::move(shared), "sharing");
+    }
+    search();
+  }
+
+  std::optional<Choice> best;
+  double cost = kInfiniteCost;
+  double bound = 0;
+  std::string algorithm;
+  std::string stopped; // why there is no proof; empty if there is
+
+private:
+  /// Takes the choice if it is sound and better than the best.
+  void offer(Choice choice, const char* by) {
+    CheckedChoice figures = check_choice(problem_, choice);
+    if (!figures.ok() || figures.stored_bytes > problem_.byte_limit() || figures.dag_cost >= cost)
+      return;
+    trim(problem_, choice);
+    best = std::move(choice);
+    cost = figures.dag_cost;
+    algorithm = by;
+  }
+
+  /// True if there is nothing to decide: one node in every class.
+  bool settled() const {
+    for (uint32_t c = 0; c < problem_.class_count(); ++c)
+      if (problem_.nodes({c}).size() > 1) return false;
+    return true;
+  }
+
+  void search() {
+    MipModel model = make_ilp(problem_, options_.cycles);
+    for (int round = 0; round < options_.max_rounds; ++round) {
+      double left = seconds_ - watch_.seconds();
+      if (left <= 0) return stop("the time limit");
+      set_start(model);
+      MipResult result = solve_mip(model, {left, options_.memory_limit_bytes});
+      bound = std::max(bound, result.bound);
+      if (!result.relaxation.empty()) round_off(result.relaxation);
+      if (result.solution.empty()) return stop(result.why);
+      if (take(result, model)) return;
+    }
+    stop("the limit on rounds of cuts");
+  }
+
+  /// True if the search is over; else cuts were added.
+  bool take(const MipResult& result, MipModel& model) {
+    Choice choice = read_choice(problem_, result.solution);
+    auto cycles = find_cycles(problem_, choice);
+    for (const auto& cycle : cycles) forbid_cycle(problem_, cycle, model);
+    if (!cycles.empty()) {
+      round_off(result.solution);
+      return false;
+    }
+    offer(std::move(choice), "ilp");
+    if (result.status != MipStatus::Optimal) stop(result.why);
+    return true;
+  }
+
+  /// Greedy under costs that are small for what the relaxation (or a cyclic solution) chose.
+  void round_off(llvm::ArrayRef<double> x) {
+    constexpr double kFloor = 1e-3; // what is chosen still costs something: no needless nodes
+    std::vector<double> costs(problem_.node_count());
+    for (uint32_t n = 0; n < costs.size(); ++n)
+      costs[n] = problem_.cost({n}) * std::max(kFloor, 1 - std::clamp(x[n], 0.0, 1.0));
+    if (std::optional<Choice> choice = extract_greedy(problem_, costs))
+      offer(std::move(*choice), "rounding");
+  }
+
+  /// The best choice so far. Only where all columns are nodes: the solver cannot be told a part.
+  void set_start(MipModel& model) const {
+    model.start.clear();
+    if (!best || model.columns() != problem_.node_count()) return;
+    model.start.assign(model.columns(), 0.0);
+    for (NodeIx node : best->node)
+      if (node.valid()) model.start[node.index] = 1;
+  }
+
+  void stop(const std::string& why) { stopped = why; }
+
+  const ExtractionProblem& problem_;
+  const IlpOptions& options_;
+  double seconds_;
+  Stopwatch watch_;
+};
+
+/// Some classes of a problem, as a problem of their own.
+struct Part {
+  ExtractionProblem problem;
+  std::vector<NodeIx> origin; // by node
+};
+
+/// The independent parts; small ones share a problem, since each solver costs a process.
+std::vector<Part> take_apart(const ExtractionProblem& problem) {
+  constexpr size_t kSmall = 300; // nodes
+  std::vector<uint32_t> part_of = independent_parts(problem);
+  bool whole = problem.byte_limit() != kInfiniteCost; // which ties all parts together
+  std::vector<size_t> size;
+  for (uint32_t c = 0; c < part_of.size(); ++c) {
+    size.resize(std::max<size_t>(size.size(), part_of[c] + 1));
+    size[part_of[c]] += problem.nodes({c}).size();
+  }
+  std::vector<uint32_t> group(size.size());
+  uint32_t groups = 0;
+  for (size_t part = 0, filled = 0; part < size.size(); ++part) {
+    if (groups == 0 || (!whole && filled + size[part] > kSmall)) {
+      ++groups;
+      filled = 0;
+    }
+    group[part] = groups - 1;
+    filled += size[part];
+  }
+  std::vector<Part> parts(groups);
+  std::vector<ClassIx> number(problem.class_count());
+  for (uint32_t c = 0; c < number.size(); ++c) {
+    Part& part = parts[group[part_of[c]]];
+    number[c] = part.problem.add_class();
+    part.problem.set_stored_bytes(number[c], problem.stored_bytes({c}));
+  }
+  for (uint32_t n = 0; n < problem.node_count(); ++n) {
+    ClassIx cls = problem.class_of({n});
+    Part& part = parts[group[part_of[cls.index]]];
+    llvm::SmallVector<ClassIx, 8> children;
+    for (ClassIx child : problem.children({n})) children.push_back(number[child.index]);
+    NodeIx added = part.problem.add_node(number[cls.index], problem.cost({n}), children);
+    if (problem.load({n})) part.problem.set_load(added);
+    part.origin.push_back({n});
+  }
+  for (ClassIx root : problem.roots())
+    parts[group[part_of[root.index]]].problem.add_root(number[root.index]);
+  for (Part& part : parts) {
+    part.problem.set_byte_limit(problem.byte_limit());
+    part.problem.seal();
+  }
+  return parts;
+}
+
 class IlpExtraction {
 public:
   IlpExtraction(const ExtractionProblem& problem, const IlpOptions& options)
@@ -125,100 +278,49 @@ public:
     GreedyResult greedy = greedy_trees(problem_);
     for (ClassIx root : problem_.roots())
       if (!greedy.choice[root].valid()) return no_solution(problem_, greedy);
-    reduced_ = reduce(problem_, greedy);
-    std::optional<Choice> start = extract_greedy(problem_);
-    if (start) best_ = checked(problem_, std::move(*start), "greedy");
-    std::optional<Choice> reduced_start = extract_greedy(reduced_.problem);
-    if (reduced_start) offer(*reduced_start, "greedy");
-    offer_start();
-    search();
+    if (std::optional<Choice> start = extract_greedy(problem_)) offer(*start, "greedy");
+    if (options_.start) offer(*options_.start, "start");
+    ReducedProblem reduced = reduce(problem_, greedy);
+    if (std::optional<Choice> choice = solve_parts(reduced.problem))
+      offer(reduced.expand(problem_, *choice), algorithm_.c_str());
     if (!best_) return no_solution(problem_, greedy);
     finish();
     return std::move(*best_);
   }
 
 private:
-  const ExtractionProblem& small() const { return reduced_.problem; }
-
-  /// Takes the choice of the reduced problem if it is sound and better than the best.
   void offer(const Choice& choice, const char* algorithm) {
-    Choice full = reduced_.expand(problem_, choice);
-    CheckedChoice figures = check_choice(problem_, full);
+    CheckedChoice figures = check_choice(problem_, choice);
     if (!figures.ok() || figures.stored_bytes > problem_.byte_limit()) return;
     if (best_ && figures.dag_cost >= best_->dag_cost) return;
-    best_ = checked(problem_, std::move(full), algorithm);
-    best_small_ = choice;
+    best_ = checked(problem_, choice, algorithm);
   }
 
-  void offer_start() {
-    if (!options_.start) return;
-    CheckedChoice figures = check_choice(problem_, *options_.start);
-    if (!figures.ok() || figures.stored_bytes > problem_.byte_limit()) return;
-    if (best_ && figures.dag_cost >= best_->dag_cost) return;
-    best_ = checked(problem_, *options_.start, "start");
-  }
-
-  /// True if there is nothing to decide: one node in every class.
-  bool settled() const {
-    for (uint32_t c = 0; c < small().class_count(); ++c)
-      if (small().nodes({c}).size() > 1) return false;
-    return true;
-  }
-
-  void search() {
-    if (best_ && settled()) {
-      bound_ = best_->dag_cost;
-      return;
+  /// Each part in its turn, with the share of the time left that its size is of the nodes left.
+  std::optional<Choice> solve_parts(const ExtractionProblem& problem) {
+    Choice whole(problem.class_count());
+    bool complete = true;
+    size_t left = problem.node_count();
+    algorithm_ = "greedy";
+    for (Part& part : take_apart(problem)) {
+      double share = static_cast<double>(part.problem.node_count()) / static_cast<double>(left);
+      left -= part.problem.node_count();
+      Solver solver(part.problem, options_, share * (options_.time_limit_s - watch_.seconds()));
+      solver.run();
+      bound_ += solver.bound;
+      if (!solver.stopped.empty()) stopped_ = solver.stopped;
+      if (solver.algorithm != "greedy") algorithm_ = solver.algorithm;
+      complete &= solver.best.has_value();
+      if (!solver.best) continue;
+      for (NodeIx node : solver.best->node) {
+        if (!node.valid()) continue;
+        NodeIx origin = part.origin[node.index];
+        whole.node[problem.class_of(origin).index] = origin;
+      }
     }
-    MipModel model = make_ilp(small(), reduced_.forced, options_.cycles);
-    size_t columns_of_nodes = small().node_count();
-    for (int round = 0; round < options_.max_rounds; ++round) {
-      double left = options_.time_limit_s - watch_.seconds();
-      if (left <= 0) return stop("the time limit");
-      set_start(model, columns_of_nodes);
-      MipResult result = solve_mip(model, {left, options_.memory_limit_bytes});
-      bound_ = std::max(bound_, result.bound);
-      if (!result.relaxation.empty()) round_relaxation(result.relaxation);
-      if (result.solution.empty()) return stop(result.why);
-      if (take(result, model)) return;
-    }
-    stop("the limit on rounds of cuts");
+    if (!complete) return std::nullopt;
+    return whole;
   }
-
-  /// True if the search is over; else cuts were added.
-  bool take(const MipResult& result, MipModel& model) {
-    Choice choice = read_choice(small(), result.solution);
-    offer(choice, "ilp");
-    auto cycles = find_cycles(small(), choice);
-    for (const auto& cycle : cycles) forbid_cycle(small(), cycle, model);
-    if (!cycles.empty()) return repair(result.solution), false;
-    if (result.status != MipStatus::Optimal) stop(result.why);
-    return true;
-  }
-
-  /// Greedy under costs that are small for what the relaxation (or a cyclic solution) chose.
-  void round_relaxation(llvm::ArrayRef<double> x) {
-    constexpr double kFloor = 1e-3; // what is chosen still costs something: no needless nodes
-    std::vector<double> costs(small().node_count());
-    for (uint32_t n = 0; n < costs.size(); ++n)
-      costs[n] = small().cost({n}) * std::max(kFloor, 1 - std::clamp(x[n], 0.0, 1.0));
-    if (std::optional<Choice> choice = extract_greedy(small(), costs)) offer(*choice, "rounding");
-  }
-  void repair(llvm::ArrayRef<double> x) { round_relaxation(x); }
-
-  /// The best choice so far as the solver's start. Only where all columns are nodes: the solver
-  /// cannot be told a part.
-  void set_start(MipModel& model, size_t columns_of_nodes) const {
-    model.start.clear();
-    if (!best_small_ || model.columns() != columns_of_nodes) return;
-    model.start.assign(columns_of_nodes, 0.0);
-    Choice trimmed = *best_small_;
-    trim(small(), trimmed);
-    for (NodeIx node : trimmed.node)
-      if (node.valid()) model.start[node.index] = 1;
-  }
-
-  void stop(const std::string& why) { stopped_ = why; }
 
   void finish() {
     // Sums in another order, and the solver's own tolerance.
@@ -237,12 +339,21 @@ private:
   const ExtractionProblem& problem_;
   const IlpOptions& options_;
   Stopwatch watch_;
-  ReducedProblem reduced_;
   std::optional<Extraction> best_;
-  std::optional<Choice> best_small_; // the best as a choice of the reduced problem
   double bound_ = 0;
-  std::string stopped_;
+  std::string stopped_, algorithm_;
 };
+
+/// Tells whether the byte limit can be left out, since what is best without keeps to it.
+std::optional<Extraction> solve_unbounded(const ExtractionProblem& problem,
+                                          const IlpOptions& options) {
+  ExtractionProblem unbounded = problem;
+  unbounded.set_byte_limit(kInfiniteCost);
+  Result<Extraction> best = IlpExtraction(unbounded, options).run();
+  if (!best || check_choice(problem, best->choice).stored_bytes > problem.byte_limit())
+    return std::nullopt;
+  return std::move(*best);
+}
 
 } // namespace
 
@@ -256,7 +367,13 @@ Result<Extraction> extract_by_greedy(const ExtractionProblem& problem) {
 }
 
 Result<Extraction> extract_by_ilp(const ExtractionProblem& problem, const IlpOptions& options) {
-  return IlpExtraction(problem, options).run();
+  IlpOptions left = options;
+  if (problem.byte_limit() != kInfiniteCost) {
+    // Rarely does the limit bind, and without it the problem falls into parts.
+    left.time_limit_s /= 2;
+    if (std::optional<Extraction> best = solve_unbounded(problem, left)) return std::move(*best);
+  }
+  return IlpExtraction(problem, left).run();
 }
 
 } // namespace tg

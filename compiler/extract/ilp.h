@@ -1,11 +1,13 @@
 // Extraction as an integer program, minimising the DAG cost. Source: TENSAT (MLSys 2021, section
-// 5.1), with three changes: the problem is reduced first (reduce.h); one row for a pair of classes
-// instead of one for a pair of node and class (a class has at most one chosen node, so the rows can
-// be added up: fewer and tighter); and, unless asked for, no ordering variables: where the e-graph
-// has cycles, the cycles that a solution has are forbidden and it is solved again.
+// 5.1), with four changes: the problem is reduced first (reduce.h); parts of it that are
+// independent are solved apart; one row for a pair of classes instead of one for a pair of node and
+// class (a class has at most one chosen node, so the rows can be added up: fewer and tighter); and,
+// unless asked for, no ordering variables: where the e-graph has cycles, the cycles that a solution
+// has are forbidden and it is solved again.
 //
 //   minimise  sum cost(n) x(n)              x(n) in {0, 1}: node n is chosen
-//   root or otherwise forced class c:       sum over n in c of x(n)  = 1
+//   root c (reduce.h makes roots of all classes that are certainly used):
+//                                           sum over n in c of x(n)  = 1
 //   class c, and class p with nodes that need c:
 //                                           sum over n in c of x(n) >= sum over those of p of x(n)
 #pragma once
@@ -49,7 +51,8 @@ struct Extraction {
   double lower_bound = 0;
   bool optimal = false;
   double seconds = 0;
-  /// What found the choice: "greedy", "ilp", "rounding" (of the relaxation), "start".
+  /// What found the choice: "greedy", "ilp", "sharing" (local search), "rounding" (of the
+  /// relaxation), "start".
   std::string algorithm;
   /// For people, where something did not go as asked: "ilp: the time limit; greedy is the answer".
   std::string note;
@@ -62,8 +65,6 @@ Result<Extraction> extract_by_greedy(const ExtractionProblem& problem);
 Result<Extraction> extract_by_ilp(const ExtractionProblem& problem, const IlpOptions& options = {});
 
 /// The integer program of a problem. Columns 0 to node_count() - 1 are the nodes.
-/// `forced`, by class: those that every solution uses.
-MipModel make_ilp(const ExtractionProblem& problem, const std::vector<bool>& forced,
-                  IlpCycles cycles);
+MipModel make_ilp(const ExtractionProblem& problem, IlpCycles cycles);
 
 } // namespace tg

@@ -14,8 +14,10 @@ namespace {
 
 class IlpBuilder {
 public:
-  IlpBuilder(const ExtractionProblem& problem, const std::vector<bool>& forced)
-      : problem_(problem), forced_(forced) {}
+  explicit IlpBuilder(const ExtractionProblem& problem)
+      : problem_(problem), root_(problem.class_count()) {
+    for (ClassIx root : problem.roots()) root_[root.index] = true;
+  }
 
   MipModel build(IlpCycles cycles) {
     for (uint32_t n = 0; n < problem_.node_count(); ++n) {
@@ -23,9 +25,9 @@ public:
       model_.add_column(usable ? problem_.cost({n}) : 0, 0, usable ? 1 : 0, true);
     }
     for (uint32_t c = 0; c < problem_.class_count(); ++c) {
-      if (forced_[c]) choose_one({c});
+      if (root_[c]) choose_one({c});
       for (const auto& [user, nodes] : users_by_class({c}))
-        if (!forced_[c]) need({c}, nodes);
+        if (!root_[c]) need({c}, nodes);
     }
     if (problem_.byte_limit() != kInfiniteCost) bound_bytes();
     if (cycles != IlpCycles::None) order(cycles == IlpCycles::Int);
@@ -106,15 +108,14 @@ private:
   }
 
   const ExtractionProblem& problem_;
-  const std::vector<bool>& forced_;
+  std::vector<bool> root_; // by class
   MipModel model_;
 };
 
 } // namespace
 
-MipModel make_ilp(const ExtractionProblem& problem, const std::vector<bool>& forced,
-                  IlpCycles cycles) {
-  return IlpBuilder(problem, forced).build(cycles);
+MipModel make_ilp(const ExtractionProblem& problem, IlpCycles cycles) {
+  return IlpBuilder(problem).build(cycles);
 }
 
 } // namespace tg

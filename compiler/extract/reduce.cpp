@@ -4,10 +4,12 @@
 //   cost; contracted: the class is chosen exactly when its one user is, with its one node.
 #include "compiler/extract/reduce.h"
 
+#include <llvm/ADT/BitVector.h>
 #include <llvm/ADT/SmallVector.h>
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 
 namespace tg {
 
@@ -26,6 +28,10 @@ public:
     take_nodes();
     drop_dominated();
     mark_reachable();
+    if (force_classes()) { // fewer children, so more is dominated and less is reached
+      drop_dominated();
+      mark_reachable();
+    }
     contract_chains();
     return build();
   }
@@ -108,13 +114,18 @@ private:
   }
 
   void mark_reachable() {
+    for (ClassState& cls : classes_) {
+      cls.reachable = false;
+      cls.users = 0;
+    }
     std::vector<uint32_t> stack;
     auto reach = [&](uint32_t cls) {
       if (classes_[cls].reachable || classes_[cls].settled) return;
       classes_[cls].reachable = true;
       stack.push_back(cls);
     };
-    for (ClassIx root : from_.roots()) reach(root.index);
+    for (uint32_t c = 0; c < classes_.size(); ++c)
+      if (classes_[c].root) reach(c);
     while (!stack.empty()) {
       uint32_t cls = stack.back();
       stack.pop_back();
@@ -125,6 +136,106 @@ private:
         }
       }
     }
+  }
+
+  /// Makes roots of the classes that every solution uses, and takes them out of the children of
+  /// others outside of their strongly connected component. True if there are any but the roots.
+  bool force_classes() {
+    std::vector<uint32_t> order = users_last();
+    if (order.size() > kMostForForcing) return false;
+    std::vector<bool> forced = needed_by_all(order);
+    std::vector<int32_t> component = components();
+    bool any = false;
+    for (uint32_t c : order) {
+      any |= forced[c] && !classes_[c].root;
+      classes_[c].root |= forced[c];
+      for (uint32_t n : classes_[c].nodes)
+        llvm::erase_if(nodes_[n].children, [&](uint32_t child) {
+          bool may_close_a_cycle = component[c] >= 0 && component[c] == component[child];
+          return classes_[child].root && !may_close_a_cycle && !stores(child);
+        });
+    }
+    return any;
+  }
+
+  /// Reachable classes, children before their users where there is no cycle.
+  std::vector<uint32_t> users_last() const {
+    struct Frame {
+      uint32_t cls;
+      size_t node = 0, child = 0;
+    };
+    std::vector<bool> seen(classes_.size());
+    std::vector<uint32_t> order;
+    std::vector<Frame> stack;
+    auto open = [&](uint32_t cls) {
+      if (seen[cls]) return;
+      seen[cls] = true;
+      stack.push_back({cls});
+    };
+    for (uint32_t c = 0; c < classes_.size(); ++c) {
+      if (classes_[c].root && classes_[c].reachable) open(c);
+      while (!stack.empty()) {
+        Frame& frame = stack.back();
+        const auto& nodes = classes_[frame.cls].nodes;
+        if (frame.node == nodes.size()) {
+          order.push_back(frame.cls);
+          stack.pop_back();
+        } else if (frame.child == nodes_[nodes[frame.node]].children.size()) {
+          ++frame.node;
+          frame.child = 0;
+        } else {
+          open(nodes_[nodes[frame.node]].children[frame.child++]);
+        }
+      }
+    }
+    return order;
+  }
+
+  /// Which classes are in every derivation of the roots: those in the sets
+  ///   needs(c) = {c} + intersection over nodes n of c of the union over children d of n of
+  ///   needs(d),
+  /// the greatest that fit, found by iterating down from "everything". Bit sets: hence the limit.
+  std::vector<bool> needed_by_all(const std::vector<uint32_t>& order) const {
+    std::vector<uint32_t> place(classes_.size());
+    for (uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+    auto size = static_cast<unsigned>(order.size());
+    std::vector<llvm::BitVector> needs(size, llvm::BitVector(size, true));
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (uint32_t i = 0; i < size; ++i) {
+        llvm::BitVector all(size, true), one(size);
+        for (uint32_t n : classes_[order[i]].nodes) {
+          one.reset();
+          for (uint32_t child : nodes_[n].children) one |= needs[place[child]];
+          all &= one;
+        }
+        all.set(i);
+        changed |= all != needs[i];
+        needs[i] = std::move(all);
+      }
+    }
+    std::vector<bool> forced(classes_.size());
+    for (uint32_t i = 0; i < size; ++i)
+      if (classes_[order[i]].root)
+        for (unsigned bit : needs[i].set_bits()) forced[order[bit]] = true;
+    return forced;
+  }
+
+  /// Strongly connected components of what is left, by class of the original.
+  std::vector<int32_t> components() const {
+    ExtractionProblem rest;
+    for (size_t c = 0; c < classes_.size(); ++c) rest.add_class();
+    llvm::SmallVector<ClassIx, 8> children;
+    for (uint32_t c = 0; c < classes_.size(); ++c) {
+      if (!classes_[c].reachable) continue;
+      for (uint32_t n : classes_[c].nodes) {
+        children.clear();
+        for (uint32_t child : nodes_[n].children) children.push_back({child});
+        rest.add_node({c}, 0, children);
+      }
+    }
+    rest.seal();
+    return cyclic_components(rest);
   }
 
   bool contractible(uint32_t cls) const {
@@ -193,7 +304,6 @@ private:
         out.problem.add_root(out.class_in_reduced[c]);
     out.problem.set_byte_limit(from_.byte_limit());
     out.problem.seal();
-    out.forced = forced_classes(out.problem);
     return out;
   }
 
@@ -205,26 +315,8 @@ private:
     out.origin.push_back({n});
   }
 
-  /// Roots, and what all nodes of a forced class need.
-  static std::vector<bool> forced_classes(const ExtractionProblem& problem) {
-    std::vector<bool> forced(problem.class_count());
-    std::vector<ClassIx> stack;
-    auto force = [&](ClassIx cls) {
-      if (forced[cls.index]) return;
-      forced[cls.index] = true;
-      stack.push_back(cls);
-    };
-    for (ClassIx root : problem.roots()) force(root);
-    while (!stack.empty()) {
-      llvm::ArrayRef<NodeIx> nodes = problem.nodes(stack.back());
-      stack.pop_back();
-      for (ClassIx child : problem.children(nodes.front()))
-        if (llvm::all_of(nodes.drop_front(),
-                         [&](NodeIx n) { return llvm::is_contained(problem.children(n), child); }))
-          force(child);
-    }
-    return forced;
-  }
+  /// Bits of needed_by_all: 50 MB.
+  static constexpr size_t kMostForForcing = 20'000;
 
   const ExtractionProblem& from_;
   const GreedyResult& greedy_;
@@ -321,6 +413,26 @@ private:
 };
 
 } // namespace
+
+std::vector<uint32_t> independent_parts(const ExtractionProblem& problem) {
+  std::vector<uint32_t> leader(problem.class_count());
+  std::iota(leader.begin(), leader.end(), 0);
+  auto find = [&](uint32_t c) {
+    while (leader[c] != c) c = leader[c] = leader[leader[c]];
+    return c;
+  };
+  for (uint32_t n = 0; n < problem.node_count(); ++n)
+    for (ClassIx child : problem.children({n}))
+      leader[find(child.index)] = find(problem.class_of({n}).index);
+  std::vector<uint32_t> number(leader.size(), UINT32_MAX), part(leader.size());
+  uint32_t parts = 0;
+  for (uint32_t c = 0; c < leader.size(); ++c) {
+    uint32_t& known = number[find(c)];
+    if (known == UINT32_MAX) known = parts++;
+    part[c] = known;
+  }
+  return part;
+}
 
 std::vector<int32_t> cyclic_components(const ExtractionProblem& problem) {
   return Components(problem).run();

@@ -5,7 +5,9 @@
 //     settled as greedy has them and vanish from the children of others;
 //   - a node whose children include another's, at no lower cost, is dominated and goes;
 //   - what the roots do not reach goes;
+//   - a class that every solution uses is a root, and is no child of anyone: it is there anyway;
 //   - a class with one node, needed by one node, is contracted into it.
+// What is left falls into parts that have nothing to do with each other: each can be solved alone.
 // Stored bytes are respected where the problem bounds them.
 #pragma once
 
@@ -15,22 +17,24 @@
 namespace tg {
 
 struct ReducedProblem {
-  ExtractionProblem problem; // sealed; roots once each, without those that cost nothing
+  /// Sealed; roots once each, without those that cost nothing. Every solution uses its roots, and
+  /// they are children only where a cycle might close.
+  ExtractionProblem problem;
   /// By node of `problem`: the node of the original that it stands for.
   std::vector<NodeIx> origin;
   /// By class of the original: its class in `problem`, or invalid.
   std::vector<ClassIx> class_in_reduced;
   /// By class of the original: what was settled on the way.
   Choice settled;
-  /// Classes of `problem` that every solution uses.
-  std::vector<bool> forced;
-
   /// A choice for the original from one for `problem`. Acyclic and complete if that is.
   Choice expand(const ExtractionProblem& original, const Choice& reduced) const;
 };
 
 /// `greedy` is the problem's own (it says what can be extracted). All roots must be extractable.
 ReducedProblem reduce(const ExtractionProblem& problem, const GreedyResult& greedy);
+
+/// Classes of a sealed problem in parts that share no class: by class, numbered from 0.
+std::vector<uint32_t> independent_parts(const ExtractionProblem& problem);
 
 /// Strongly connected components over all usable nodes; by class, numbered from 0, and -1 for
 /// classes on no cycle. Tarjan (1972), without recursion.

@@ -4,6 +4,7 @@
 #include "compiler/extract/greedy.h"
 #include "compiler/extract/ilp.h"
 #include "compiler/extract/reduce.h"
+#include "compiler/extract/sharing.h"
 
 #include <gtest/gtest.h>
 
@@ -78,6 +79,25 @@ TEST(Reduce, ExpandsChoicesToSoundOnesOfTheSameCost) {
     ASSERT_TRUE(checked.ok()) << i << ": " << checked.fault;
     EXPECT_EQ(checked.dag_cost, check_choice(reduced.problem, *small).dag_cost) << i;
   }
+}
+
+TEST(Sharing, IsSoundAndLiesBetweenGreedyAndTheOptimum) {
+  std::mt19937_64 random(7);
+  int improved = 0;
+  for (int i = 0; i < 3'000; ++i) {
+    ExtractionProblem problem = random_problem(random, {.bytes = i % 2 == 1});
+    std::optional<Choice> choice = extract_greedy(problem);
+    if (!choice) continue;
+    double greedy = check_choice(problem, *choice).dag_cost;
+    bool better = improve_by_sharing(problem, *choice, 60);
+    CheckedChoice checked = check_choice(problem, *choice);
+    ASSERT_TRUE(checked.ok()) << i << ": " << checked.fault;
+    EXPECT_LE(checked.stored_bytes, problem.byte_limit()) << i;
+    EXPECT_EQ(better, checked.dag_cost < greedy) << i;
+    EXPECT_GE(checked.dag_cost, *brute_force(problem)) << i;
+    improved += better;
+  }
+  EXPECT_GT(improved, 20);
 }
 
 class Ilp : public testing::TestWithParam<IlpCycles> {};

@@ -1,0 +1,94 @@
+#include "compiler/extract/sharing.h"
+
+#include "compiler/extract/greedy.h"
+
+#include <chrono>
+#include <optional>
+
+namespace tg {
+
+namespace {
+
+class SharingSearch {
+public:
+  SharingSearch(const ExtractionProblem& problem, Choice& choice, double seconds)
+      : problem_(problem), best_(choice), cost_(check_choice(problem, choice).dag_cost),
+        costs_(problem.node_count()), paid_(problem.class_count()),
+        deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                     std::chrono::duration<double>(seconds))) {
+    for (uint32_t n = 0; n < costs_.size(); ++n) costs_[n] = problem.cost({n});
+  }
+
+  bool run() {
+    std::vector<ClassIx> candidates = shareable();
+    bool improved = false;
+    for (bool again = true; again && !late();) {
+      again = false;
+      for (ClassIx cls : candidates) {
+        if (late()) break;
+        again |= flip(cls);
+      }
+      improved |= again;
+    }
+    return improved;
+  }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  bool late() const { return Clock::now() > deadline_; }
+
+  /// Classes that cost something and that nodes of two classes or more could share.
+  std::vector<ClassIx> shareable() const {
+    std::vector<ClassIx> classes;
+    for (uint32_t c = 0; c < problem_.class_count(); ++c) {
+      llvm::ArrayRef<NodeIx> users = problem_.users({c});
+      bool shared = llvm::any_of(users, [&](NodeIx user) {
+        return !(problem_.class_of(user) == problem_.class_of(users.front()));
+      });
+      bool costs = llvm::any_of(problem_.nodes({c}), [&](NodeIx n) { return costs_[n.index] > 0; });
+      if (shared && costs) classes.push_back({c});
+    }
+    return classes;
+  }
+
+  /// Own costs of a class's nodes: all reduced by the cheapest's, or as they are.
+  void set_paid(ClassIx cls, bool paid) {
+    paid_[cls.index] = paid;
+    double least = kInfiniteCost;
+    for (NodeIx n : problem_.nodes(cls))
+      if (problem_.usable(n)) least = std::min(least, problem_.cost(n));
+    for (NodeIx n : problem_.nodes(cls))
+      costs_[n.index] = problem_.usable(n) && paid ? problem_.cost(n) - least : problem_.cost(n);
+  }
+
+  bool flip(ClassIx cls) {
+    set_paid(cls, !paid_[cls.index]);
+    if (std::optional<Choice> choice = extract_greedy(problem_, costs_)) {
+      CheckedChoice figures = check_choice(problem_, *choice);
+      constexpr double kLeastGain = 1e-12; // relative: sums in another order are no gain
+      if (figures.dag_cost < cost_ * (1 - kLeastGain) &&
+          figures.stored_bytes <= problem_.byte_limit()) {
+        cost_ = figures.dag_cost;
+        best_ = std::move(*choice);
+        return true;
+      }
+    }
+    set_paid(cls, !paid_[cls.index]);
+    return false;
+  }
+
+  const ExtractionProblem& problem_;
+  Choice& best_;
+  double cost_;
+  std::vector<double> costs_; // by node, with classes that are paid for
+  std::vector<bool> paid_;    // by class
+  Clock::time_point deadline_;
+};
+
+} // namespace
+
+bool improve_by_sharing(const ExtractionProblem& problem, Choice& choice, double seconds) {
+  return SharingSearch(problem, choice, seconds).run();
+}
+
+} // namespace tg
