@@ -27,6 +27,7 @@ namespace {
 struct Convolution {
   Geometry geometry;
   Shape kernel; // as oneDNN sees it
+  Shape result;
   Place src, weights, dst;
   std::optional<Place> bias;
   Attr attr;
@@ -38,7 +39,7 @@ struct Convolution {
 bool has_empty_window(const Convolution& c) {
   const Geometry& g = c.geometry;
   for (size_t axis = 0; axis < 2; ++axis)
-    for (int64_t out = 0; out < c.dst.shape[2 + axis]; ++out) {
+    for (int64_t out = 0; out < c.result[2 + axis]; ++out) {
       bool inside = false;
       for (int64_t tap = 0; tap < g.kernel[axis]; ++tap) {
         int64_t at = out * g.strides[axis] - g.before[axis] + tap * (g.dilates[axis] + 1);
@@ -54,7 +55,7 @@ Result<PrimitiveDescHandle> describe_convolution(Lowering& l, const Convolution&
                                                  const dnnl_memory_desc_t& src,
                                                  const dnnl_memory_desc_t& dst) {
   dnnl_memory_desc_t any = memory_desc(c.kernel, dnnl_format_tag_any);
-  dnnl_memory_desc_t bias = memory_desc({c.dst.shape[1]}, dnnl_a);
+  dnnl_memory_desc_t bias = memory_desc({c.result[1]}, dnnl_a);
   const Geometry& g = c.geometry;
   dnnl_convolution_desc_t desc;
   if (dnnl_status_t s = dnnl_dilated_convolution_forward_desc_init(
@@ -78,7 +79,7 @@ Result<void> add_convolution(Lowering& l, const PlanStep& step, const Convolutio
   llvm::SmallVector<PrimitiveArg, 4> args = {{DNNL_ARG_SRC, wanted(pd, dnnl_query_src_md), src},
                                              {DNNL_ARG_WEIGHTS, packed_md, packed},
                                              {DNNL_ARG_DST, wanted(pd, dnnl_query_dst_md), dst}};
-  if (c.bias) args.push_back({DNNL_ARG_BIAS, memory_desc({c.dst.shape[1]}, dnnl_a), *c.bias});
+  if (c.bias) args.push_back({DNNL_ARG_BIAS, memory_desc({c.result[1]}, dnnl_a), *c.bias});
   return l.add_primitive(step, pd, args, c.threads);
 }
 
@@ -91,19 +92,26 @@ bool winograd_pays(const Convolution& c) {
   bool fits = k.size() == 4 && k[2] == 3 && k[3] == 3 && c.geometry.strides[0] == 1 &&
               c.geometry.strides[1] == 1 && c.geometry.dilates[0] == 0 &&
               c.geometry.dilates[1] == 0 && k[0] % 16 == 0 && k[1] % 16 == 0;
-  return fits && c.dst.shape[2] * c.dst.shape[3] >= 13 * 13 && c.weights_phase == Phase::Load;
+  return fits && c.result[2] * c.result[3] >= 13 * 13 && c.weights_phase == Phase::Load;
 }
 
-/// False, and nothing done, where oneDNN has no Winograd kernel for it.
-Result<bool> try_winograd(Lowering& l, const PlanStep& step, const Convolution& c) {
+/// Winograd's primitive; nullopt where oneDNN has none or it does not pay.
+std::optional<PrimitiveDescHandle> winograd(Lowering& l, const Convolution& c) {
+  if (!winograd_pays(c)) return std::nullopt;
   Result<PrimitiveDescHandle> found = describe_convolution(
       l, c, dnnl_convolution_winograd, memory_desc(c.src.shape, dnnl_format_tag_any),
-      memory_desc(c.dst.shape, dnnl_format_tag_any));
-  if (!found) return false;
-  PrimitiveDescHandle pd = std::move(*found);
+      memory_desc(c.result, dnnl_format_tag_any));
+  if (!found) return std::nullopt;
+  return std::move(*found);
+}
+
+/// Reorders to the blocked layout and back around the convolution. The way back may end in the
+/// channels of a concat.
+Result<void> add_winograd(Lowering& l, const PlanStep& step, const Convolution& c,
+                          const PrimitiveDescHandle& pd) {
   dnnl_memory_desc_t src_md = wanted(pd, dnnl_query_src_md), dst_md = wanted(pd, dnnl_query_dst_md);
-  TG_TRY(Place src, l.packed(c.src, memory_desc(c.src), src_md, step.phase, "reorder"));
   dnnl_memory_desc_t result_md = memory_desc(c.dst);
+  TG_TRY(Place src, l.packed(c.src, memory_desc(c.src), src_md, step.phase, "reorder"));
   Place dst = c.dst;
   if (c.attr.sum) {
     TG_TRY(dst, l.packed(c.dst, result_md, dst_md, step.phase, "reorder"));
@@ -111,9 +119,8 @@ Result<bool> try_winograd(Lowering& l, const PlanStep& step, const Convolution& 
     dst = l.new_temporary(static_cast<int64_t>(dnnl_memory_desc_get_size(&dst_md)), step.phase);
   }
   TG_CHECK(add_convolution(l, step, c, pd, src, dst));
-  if (dst.buffer != c.dst.buffer)
-    TG_CHECK(l.unpack(dst, dst_md, c.dst, result_md, step.phase, "reorder"));
-  return true;
+  if (dst.buffer == c.dst.buffer) return {};
+  return l.unpack(dst, dst_md, c.dst, result_md, step.phase, "reorder");
 }
 
 } // namespace
@@ -129,16 +136,15 @@ Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
   c.weights_phase = l.at_load(w) ? Phase::Load : step.phase;
   TG_TRY(c.src, l.operand_nhwc(x));
   TG_TRY(c.weights, l.operand_plain(w));
-  TG_TRY(c.dst, l.product_result(step, nhwc_strides(l.type(step.result).shape)));
+  c.result = l.type(step.result).shape;
   if (bias != kNoValue) {
     TG_TRY(c.bias, l.operand_plain(bias));
   }
   c.threads = l.threads_for(conv_us(l.describe(step).flops));
   ThreadScope scope(c.threads);
-  if (winograd_pays(c)) {
-    TG_TRY(bool done, try_winograd(l, step, c));
-    if (done) return {};
-  }
+  std::optional<PrimitiveDescHandle> fast = winograd(l, c);
+  TG_TRY(c.dst, l.product_result(step, nhwc_strides(c.result), fast.has_value()));
+  if (fast) return add_winograd(l, step, c, *fast);
   TG_TRY(PrimitiveDescHandle pd, describe_convolution(l, c, dnnl_convolution_direct,
                                                       memory_desc(c.src), memory_desc(c.dst)));
   return add_convolution(l, step, c, pd, c.src, c.dst);

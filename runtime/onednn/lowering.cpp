@@ -267,12 +267,13 @@ std::optional<Place> Lowering::take_over(const PlanStep& step, llvm::ArrayRef<in
   return place;
 }
 
-Result<Place> Lowering::product_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides) {
+Result<Place> Lowering::product_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides,
+                                       bool any_strides) {
   PlanValueId residual = operand(step, "residual");
-  if (residual == kNoValue) return new_result(step, strides);
+  if (residual == kNoValue) return new_result(step, strides, any_strides);
   if (step.in_place == residual)
     if (std::optional<Place> place = take_over(step, strides, false)) return *place;
-  Place place = new_result(step, strides);
+  Place place = new_result(step, strides, any_strides);
   TG_CHECK(add_copy(places[residual], place, step.phase, kNever, "copy residual"));
   return place;
 }

@@ -55,7 +55,8 @@ public:
                                  bool pointwise);
   /// Where a product goes: for one with a residual, the residual's own place, which is added to
   /// (the sum post-op), or a copy of it; else a new result.
-  Result<Place> product_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides);
+  Result<Place> product_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides,
+                               bool any_strides = false);
   /// The result is a view of an operand.
   void set_view(const PlanStep& step, Place place);
   /// A buffer for something that is no value: packed weights, copies. Lives where `phase` says.

@@ -143,6 +143,18 @@ TEST(CpuBackend, ElementwiseResultsGoIntoChannelsOfAConcat) {
   EXPECT_EQ(kernel_of(c, "concat"), "in place") << implementations(c);
 }
 
+TEST(CpuBackend, WinogradsWayBackEndsInAConcat) {
+  if (!avx512()) GTEST_SKIP() << "oneDNN has Winograd for AVX-512 alone";
+  Builder b;
+  NodeId x = b.op(OpKind::Relu, {b.input("x", {1, 16, 14, 14})});
+  llvm::SmallVector<NodeId> pieces = {conv(b, x, "a", 32, 1, 1, "relu"),
+                                      conv(b, x, "b", 48, 3, 1, "relu")};
+  b.output(conv(b, b.op(OpKind::Concat, pieces, {Value::of_int(1)}), "c", 8, 1, 1));
+  Comparison c = compare(b.graph);
+  expect_good(c);
+  EXPECT_EQ(count(c, "concat"), 1u) << "only the first piece is copied\n" << implementations(c);
+}
+
 TEST(CpuBackend, AttentionMovesNothing) {
   if (!avx512()) GTEST_SKIP() << "brgemm takes exchanged axes on AVX-512 alone";
   Builder b;
