@@ -312,6 +312,11 @@ bool Evaluator::place_arguments(Frame& frame, const ast::Expr& e, const OpInfo& 
       good = place_list(frame, arg, val, out) && good;
     else if (operand >= 0 && !val.absent()) {
       Operand& place = out.operands[static_cast<size_t>(operand)];
+      if (place.node.valid()) {
+        report(frame,
+               error(Code::duplicate_name, arg.name.span, "`{0}` is given twice", arg.name.text));
+        return false;
+      }
       place.expr = arg.value;
       good = tensor(frame, val, arg.span, place.node) && good;
     } else if (slot >= 0)

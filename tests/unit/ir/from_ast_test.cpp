@@ -178,6 +178,8 @@ TEST(FromAst, OperandsThenAttributesByPositionOrName) {
     ASSERT_BUILT(b);
     EXPECT_EQ(difference(*first.graph, *b.graph), "") << form;
   }
+  EXPECT_EQ(Built(std::string(head) + "{ matmul(x, w, b, bias = b) }").errors(),
+            "E0202: `bias` is given twice\n");
   Built skipped(std::string(head) + "{ matmul(x, w, none, r) }");
   Built named(std::string(head) + "{ matmul(x, w, residual = r) }");
   ASSERT_BUILT(skipped);
