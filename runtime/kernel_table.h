@@ -17,8 +17,9 @@ inline constexpr std::array<bool, kOpCount> kExecutable = {
 #include "lang/core/ops.def"
 };
 
-/// `Kernel` is a function pointer, or a struct with a constexpr bool conversion; empty where the
-/// backend has none.
+/// `Kernel` is a function pointer or a small struct, value-initialised where the backend has none.
+/// Which rows are there is kept apart: sanitizers make the comparison of a function pointer with
+/// null no constant.
 template <class Kernel> class KernelTable {
 public:
   struct Row {
@@ -29,18 +30,19 @@ public:
   /// Two rows for one operator, or a row for a leaf, do not compile.
   consteval KernelTable(std::initializer_list<Row> rows) {
     for (const Row& row : rows) {
-      Kernel& slot = slots_[static_cast<size_t>(row.op)];
-      if (slot) duplicate_kernel();
-      if (!kExecutable[static_cast<size_t>(row.op)]) kernel_of_a_leaf();
-      slot = row.kernel;
+      size_t index = static_cast<size_t>(row.op);
+      if (has_[index]) duplicate_kernel();
+      if (!kExecutable[index]) kernel_of_a_leaf();
+      slots_[index] = row.kernel;
+      has_[index] = true;
     }
   }
 
   constexpr const Kernel& operator[](OpKind op) const { return slots_[static_cast<size_t>(op)]; }
-  constexpr bool has(OpKind op) const { return static_cast<bool>((*this)[op]); }
+  constexpr bool has(OpKind op) const { return has_[static_cast<size_t>(op)]; }
   constexpr bool covers_all() const {
     for (size_t i = 0; i < kOpCount; ++i)
-      if (kExecutable[i] && !slots_[i]) return false;
+      if (kExecutable[i] && !has_[i]) return false;
     return true;
   }
 
@@ -50,6 +52,7 @@ private:
   static void kernel_of_a_leaf() {}
 
   std::array<Kernel, kOpCount> slots_{};
+  std::array<bool, kOpCount> has_{};
 };
 
 } // namespace tg

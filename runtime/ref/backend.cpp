@@ -13,19 +13,12 @@ namespace {
 
 /// What `ref` does for an operator.
 enum class RefKernel : uint8_t {
-  No,
   Loop, // RefStep
   View, // the result is the operand's memory
 };
-constexpr bool present(RefKernel kernel) { return kernel != RefKernel::No; }
+constexpr RefKernel kLoop = RefKernel::Loop, kView = RefKernel::View;
 
-struct RefRow {
-  RefKernel kernel = RefKernel::No;
-  constexpr explicit operator bool() const { return present(kernel); }
-};
-constexpr RefRow kLoop{RefKernel::Loop}, kView{RefKernel::View};
-
-constexpr KernelTable<RefRow> kRef = {
+constexpr KernelTable<RefKernel> kRef = {
     {OpKind::Matmul, kLoop},     {OpKind::Conv2d, kLoop},     {OpKind::MaxPool2d, kLoop},
     {OpKind::AvgPool2d, kLoop},  {OpKind::Add, kLoop},        {OpKind::Sub, kLoop},
     {OpKind::Mul, kLoop},        {OpKind::Div, kLoop},        {OpKind::Maximum, kLoop},
@@ -46,7 +39,7 @@ StorageRequest storage_request(const Plan& plan) {
       .view_of =
           [&plan](PlanStepId s) {
             const PlanStep& step = plan.steps[s];
-            return kRef[step.op].kernel == RefKernel::View ? step.operands[0] : kNoValue;
+            return kRef[step.op] == kView ? step.operands[0] : kNoValue;
           },
       .in_place = {},
   };
