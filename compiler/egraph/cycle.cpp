@@ -14,9 +14,10 @@ size_t Cycles::break_cycles() {
   uint32_t bound = egraph_.class_bound();
   index_.assign(bound, 0); // 0: not seen yet
   low_.assign(bound, 0);
+  finish_.assign(bound, 0);
   place_.assign(bound, kUnplaced);
   self_loop_.assign(bound, false);
-  next_index_ = next_place_ = 0;
+  next_index_ = next_place_ = next_finish_ = 0;
   filtered_ = 0;
   for (uint32_t id = 0; id < bound; ++id)
     if (egraph_.canonical({id}) && index_[id] == 0) explore(id);
@@ -39,6 +40,7 @@ void Cycles::explore(uint32_t root) {
     if (step(visits_.back())) continue;
     uint32_t id = visits_.back().id;
     visits_.pop_back();
+    finish_[id] = ++next_finish_;
     if (!visits_.empty()) low_[visits_.back().id] = std::min(low_[visits_.back().id], low_[id]);
     if (low_[id] == index_[id]) leave(id);
   }
@@ -67,11 +69,20 @@ void Cycles::leave(uint32_t id) {
   size_t first = open_.size();
   while (open_[--first] != id) {
   }
+  bool cyclic = open_.size() - first > 1 || self_loop_[id];
+  if (cyclic) sort_by_finish(first);
   llvm::ArrayRef<uint32_t> component = llvm::ArrayRef<uint32_t>(open_).drop_front(first);
   uint32_t place = next_place_;
   for (uint32_t member : component) place_[member] = next_place_++;
-  if (component.size() > 1 || self_loop_[id]) break_component(component, place);
+  if (cyclic) break_component(component, place);
   open_.resize(first);
+}
+
+/// Classes in the order in which the search left them. In it only edges that close a cycle of the
+/// search go the wrong way, so that little is left to do for break_component.
+void Cycles::sort_by_finish(size_t first) {
+  std::sort(open_.begin() + static_cast<std::ptrdiff_t>(first), open_.end(),
+            [&](uint32_t a, uint32_t b) { return finish_[a] < finish_[b]; });
 }
 
 void Cycles::break_component(llvm::ArrayRef<uint32_t> component, uint32_t first_place) {
@@ -177,8 +188,8 @@ bool Cycles::search(ClassId from, ClassId target, uint32_t floor, uint32_t node_
 }
 
 size_t Cycles::memory_bytes() const {
-  return (index_.capacity() + low_.capacity() + place_.capacity() + open_.capacity() +
-          seen_.capacity() + todo_.capacity()) *
+  return (index_.capacity() + low_.capacity() + finish_.capacity() + place_.capacity() +
+          open_.capacity() + seen_.capacity() + todo_.capacity()) *
              sizeof(uint32_t) +
          visits_.capacity() * sizeof(Visit) + descendants_.capacity() * sizeof(uint64_t) +
          answers_.capacity() * sizeof(Answer);

@@ -45,6 +45,7 @@ private:
   void enter(uint32_t id);
   bool step(Visit& v);
   void leave(uint32_t id);
+  void sort_by_finish(size_t first);
   void collect_descendants();
   bool search(ClassId from, ClassId target, uint32_t floor, uint32_t node_bound);
   uint32_t place(ClassId id) const {
@@ -55,11 +56,11 @@ private:
   EGraph& egraph_;
   // By class; place_ is the topological order, children before users. kUnplaced: made since.
   static constexpr uint32_t kUnplaced = UINT32_MAX;
-  std::vector<uint32_t> index_, low_, place_;
+  std::vector<uint32_t> index_, low_, finish_, place_;
   std::vector<bool> self_loop_;
   std::vector<Visit> visits_;
   std::vector<uint32_t> open_; // Tarjan's stack
-  uint32_t next_index_ = 0, next_place_ = 0;
+  uint32_t next_index_ = 0, next_place_ = 0, next_finish_ = 0;
   size_t filtered_ = 0;
   uint32_t snapshot_nodes_ = 0; // nodes from here on were made after the last break_cycles()
   // descends(): bit t of row f is set if the class at place t is below that at place f.

@@ -88,14 +88,17 @@ uint32_t EGraph::hash_of(OpKind op, AttrsId attrs, llvm::ArrayRef<ClassId> child
 }
 
 void EGraph::insert_hash(uint32_t hash, ENodeId node) {
-  if (table_.full()) {
-    bool keep_old_names = trail_.active(); // a rollback makes them valid again
-    table_.grow([&](uint32_t h, uint32_t index) {
-      return keep_old_names || (alive({index}) && hash_of(nodes_[index]) == h);
-    });
-  }
+  if (table_.full()) grow_table();
   table_.insert(hash, node.index);
   trail_.log_insert(hash, node.index);
+}
+
+/// Drops entries under old names where they are many, unless a rollback may make them valid again.
+void EGraph::grow_table() {
+  bool keep_all = trail_.active() || table_.size() < counters_.live_nodes + table_.size() / 4;
+  table_.grow([&](uint32_t hash, uint32_t index) {
+    return keep_all || (alive({index}) && hash_of(nodes_[index]) == hash);
+  });
 }
 
 ClassId EGraph::new_class(TypeId type) {

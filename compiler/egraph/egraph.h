@@ -217,6 +217,7 @@ private:
   }
   ENodeId lookup(uint32_t hash, OpKind op, AttrsId attrs, llvm::ArrayRef<ClassId> children) const;
   void insert_hash(uint32_t hash, ENodeId node);
+  void grow_table();
   ClassId new_class(TypeId type);
   ENodeId new_node(ClassId home, OpKind op, AttrsId attrs, llvm::ArrayRef<ClassId> children,
                    Origin origin);

@@ -34,18 +34,18 @@ public:
   /// The entry must be there.
   void erase(uint32_t hash, uint32_t node);
 
-  /// Makes room for twice as many entries as `keep(hash, node)` holds for; drops the others.
+  /// Makes room for as many entries again; drops those for which `keep(hash, node)` does not hold.
   template <class Keep> void grow(Keep keep) {
-    std::vector<Slot> old = std::move(slots_);
+    std::vector<Slot> old(size_);
     size_t kept = 0;
-    for (const Slot& s : old) kept += s.node != kEmpty && keep(s.hash, s.node);
+    for (const Slot& s : slots_)
+      if (s.node != kEmpty && keep(s.hash, s.node)) old[kept++] = s;
     size_t capacity = 16;
     while (capacity < kept * 2 + 2) capacity *= 2;
     slots_.assign(capacity, Slot{});
     mask_ = capacity - 1;
     size_ = 0;
-    for (const Slot& s : old)
-      if (s.node != kEmpty && keep(s.hash, s.node)) insert(s.hash, s.node);
+    for (size_t i = 0; i < kept; ++i) insert(old[i].hash, old[i].node);
   }
 
   size_t size() const { return size_; }

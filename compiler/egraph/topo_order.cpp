@@ -48,7 +48,8 @@ void TopoOrder::reorder() {
   std::vector<uint32_t> places;
   for (uint32_t v : below_) places.push_back(place_[v]);
   for (uint32_t v : above_) places.push_back(place_[v]);
-  std::sort(places.begin(), places.end());
+  std::inplace_merge(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(below_.size()),
+                     places.end());
   size_t next = 0;
   for (uint32_t v : below_) place_[v] = places[next++];
   for (uint32_t v : above_) place_[v] = places[next++];

@@ -92,6 +92,7 @@ private:
 };
 
 SaturateReport Saturation::run() {
+  egraph_.reserve(std::min<size_t>(options_.node_limit, size_t{1} << 20));
   egraph_.rebuild();
   settle();
   report_.stop = StopReason::Iterations;
