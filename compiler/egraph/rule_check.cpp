@@ -59,7 +59,6 @@ RuleFault check_rule(Symbols& symbols, const Rule& rule) {
     built += check_instance(symbols, rule, *instance, fault);
     fault.operands = describe(symbols, rule, *instance);
     if (fault.kind != RuleFault::Kind::None) return fault;
-    if (i >= kInstances && built > 0) break;
   }
   if (built > 0) return {};
   fault.kind = RuleFault::Kind::NeverBuilt;

@@ -217,8 +217,11 @@ bool RuleCompiler::check_all_used() {
   return true;
 }
 
-uint32_t RuleCompiler::new_value(std::string name, std::optional<AttrKind> kind) {
-  rule_.value_var_names.push_back(std::move(name));
+uint32_t RuleCompiler::new_value(const std::string& name, std::optional<AttrKind> kind) {
+  std::string unique = name;
+  for (int i = 2; llvm::is_contained(rule_.value_var_names, unique); ++i)
+    unique = name + std::to_string(i);
+  rule_.value_var_names.push_back(std::move(unique));
   value_kinds_.push_back(kind);
   return rule_.value_vars++;
 }
@@ -335,8 +338,9 @@ bool RuleCompiler::read_positional(Call& call, size_t position, const ast::Arg& 
     call.attrs[position - required] = arg.value;
     return true;
   }
-  fail(error(Code::too_many_arguments, arg.span, "`{0}` takes {1} operands and {2} attributes",
-             ref(info.name), required, info.attr_count));
+  fail(error(Code::too_many_arguments, arg.span, "`{0}` takes {1} operand{2} and {3} attribute{4}",
+             ref(info.name), required, required == 1 ? "" : "s", info.attr_count,
+             info.attr_count == 1 ? "" : "s"));
   return false;
 }
 

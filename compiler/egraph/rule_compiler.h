@@ -99,7 +99,7 @@ private:
   bool read_named(Call& call, const ast::Arg& arg);
   bool read_positional(Call& call, size_t position, const ast::Arg& arg);
   std::optional<OpKind> operator_of(const ast::Expr& expr);
-  uint32_t new_value(std::string name, std::optional<AttrKind> kind = {});
+  uint32_t new_value(const std::string& name, std::optional<AttrKind> kind = {});
   uint32_t new_class(std::string name);
   TermId add(Term term);
   TermId class_term(uint32_t number);

@@ -24,7 +24,8 @@ namespace tg {
 std::vector<Rule> rules_from_ast(const Ast& tree, const SourceManager& sources,
                                  DiagnosticSink& sink);
 
-/// The rules that a selection names, in the order of the selection, each once. Entries:
+/// The rules that a selection names, in the order of the selection, each once. Entries, also
+/// several in one string, parted by commas:
 ///   - a file: anything that ends in .tg;
 ///   - a module of the library: `rules.matmul`, or `matmul` for short; `default` is
 ///   rules/default.tg;

@@ -3,8 +3,8 @@
 #include "compiler/egraph/rule_from_ast.h"
 #include "lang/parse.h"
 
-#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
 #include <llvm/Support/Path.h>
@@ -136,7 +136,13 @@ private:
     }
     std::optional<std::string> text = loader_.read(name);
     if (!text) {
-      sink_.report(error(Code::unknown_module, used, "there is no rule file `{0}`", name));
+      std::vector<std::string> all = loader_.list("rules");
+      std::vector<llvm::StringRef> stems;
+      for (const std::string& file : all) stems.push_back(path::stem(file));
+      Diagnostic d = error(Code::unknown_module, used, "there is no rule file `{0}`", name);
+      llvm::StringRef near = near_miss(path::stem(name), stems);
+      if (!near.empty()) d.help = "did you mean `rules." + near.str() + "`?";
+      sink_.report(std::move(d));
       return nullptr;
     }
     Result<FileId> file = load_text(sources_, name, std::move(*text));
@@ -181,13 +187,21 @@ private:
     llvm::ArrayRef<ast::Name> wanted = tree[decl.imports];
     for (const ast::Name& name : wanted)
       if (llvm::none_of(*rules, [&](auto& rule) { return answers_to(rule, name.text); }))
-        sink_.report(
-            error(Code::unknown_rule, name.span, "there is no rule `{0}` there", name.text));
+        report_not_there(name, *rules);
     for (const Rule& rule : *rules)
       if (wanted.empty() ||
           llvm::any_of(wanted, [&](auto& name) { return answers_to(rule, name.text); }))
         if (llvm::none_of(out, [&](auto& r) { return r.name == rule.name && r.file == rule.file; }))
           out.push_back(rule);
+  }
+
+  void report_not_there(const ast::Name& name, llvm::ArrayRef<Rule> rules) {
+    std::vector<llvm::StringRef> names;
+    for (const Rule& rule : rules) names.push_back(rule.declared);
+    Diagnostic d = error(Code::unknown_rule, name.span, "there is no rule `{0}` there", name.text);
+    llvm::StringRef near = near_miss(name.text, names);
+    if (!near.empty()) d.help = "did you mean `" + near.str() + "`?";
+    sink_.report(std::move(d));
   }
 
   const std::vector<Rule>* relative_file(const std::string& name, Span used) {
@@ -220,8 +234,9 @@ std::optional<std::vector<Rule>> load_rules(SourceManager& sources, const Module
                                             llvm::ArrayRef<std::string> selection,
                                             DiagnosticSink& sink) {
   std::vector<std::string> entries;
-  for (const std::string& entry : selection)
-    if (!entry.empty()) entries.push_back(entry);
+  for (llvm::StringRef entry : selection)
+    for (llvm::StringRef part : llvm::split(entry, ','))
+      if (!part.trim().empty()) entries.push_back(part.trim().str());
   return RuleLoader(sources, loader, sink).select(entries);
 }
 

@@ -184,7 +184,11 @@ private:
       }
     }
     const TensorType& type = symbols_.type(types_[id]);
-    return !want || (!type.is_none() && type.shape == *want);
+    if (!want || (!type.is_none() && type.shape == *want)) return true;
+    if (term.kind == Term::Kind::ClassVar)
+      why_ = "`" + rule_.class_var_names[term.variable] + "` would be " + type.text() + " and " +
+             f32(*want).text();
+    return false;
   }
   bool make(TermId id, const Shape& want) { return make(id, &want); }
 

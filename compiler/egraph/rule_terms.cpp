@@ -268,8 +268,8 @@ std::optional<TermAttr> RuleCompiler::left_literal(const Call& call, size_t slot
     return fail(
         error(Code::rule_pattern, span, "the rank here is not known: count from the front"));
   auto from_front = [&](int64_t n) {
-    ExprIndex literal = literal_expr(Value::of_int(n));
-    return n < 0 ? op_expr(Kind::Add, {*rank, literal}) : literal;
+    if (n >= 0) return literal_expr(Value::of_int(n));
+    return op_expr(Kind::Sub, {*rank, literal_expr(Value::of_int(-n))});
   };
   if (info.kind == AttrKind::axis) return equal_to(from_front(v->number), info);
   llvm::SmallVector<ExprIndex, 4> items;

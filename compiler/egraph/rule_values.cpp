@@ -156,6 +156,10 @@ std::optional<ExprIndex> RuleCompiler::value_name(ast::ExprId id, std::optional<
         kind ? enum_members(*kind) : llvm::ArrayRef<llvm::StringRef>();
     if (words.empty() ? is_word(e.text) : llvm::is_contained(words, e.text))
       return literal_expr(Value::of_enum(e.text));
+    if (!words.empty())
+      return fail(
+          error(Code::unknown_name, e.span, "unknown name `{0}`", e.text)
+              .suggest("it is a parameter of the rule, or one of " + llvm::join(words, ", ")));
     return unknown(id, "not a parameter of the rule");
   }
   switch (meaning->kind) {

@@ -1,11 +1,10 @@
 // Every rule of the library says what is true: on random instances, drawn from the rule's own types
 // and conditions, both sides are built as graphs and evaluated in float64. A rule without instances
 // fails too, as does one whose right side is never well typed.
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/egraph/rule_sample.h"
-#include "compiler/egraph/rule_text.h"
 #include "compiler/ir/evaluate.h"
 #include "lang/parse.h"
+#include "tests/property/rules/library.h"
 
 #include <gtest/gtest.h>
 
@@ -13,23 +12,12 @@
 
 namespace tg {
 
-void PrintTo(const Rule& rule, std::ostream* out) { *out << rule_text(rule); }
-
 namespace {
 
 constexpr size_t kInstances = 60; // at which both sides are well typed
 constexpr size_t kDraws = 4000;
 constexpr size_t kAttempts = 20000; // for one draw
 constexpr double kTolerance = 1e-9; // of the largest element
-
-std::vector<Rule> library() {
-  SourceManager sources;
-  DiagnosticSink sink;
-  EmbeddedLoader loader({}, TG_SOURCE_DIR);
-  std::optional<std::vector<Rule>> rules = load_rule_library(sources, loader, sink);
-  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
-  return rules ? std::move(*rules) : std::vector<Rule>();
-}
 
 std::string lines(const std::vector<std::string>& all) {
   std::string text;
@@ -118,7 +106,7 @@ TEST_P(EveryRule, HoldsOnRandomInstances) {
 
 std::vector<Rule> pattern_rules() {
   std::vector<Rule> rules;
-  for (Rule& rule : library())
+  for (Rule& rule : test::library())
     if (rule.native == Native::No) rules.push_back(std::move(rule));
   return rules;
 }
@@ -171,7 +159,7 @@ TEST(RuleLibrary, WrongRulesAreRefuted) {
 }
 
 TEST(RuleLibrary, LoadsAndIsLarge) {
-  std::vector<Rule> rules = library();
+  std::vector<Rule> rules = test::library();
   std::vector<std::string> declared;
   for (const Rule& rule : rules)
     if (declared.empty() || declared.back() != rule.declared) declared.push_back(rule.declared);

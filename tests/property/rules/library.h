@@ -1,0 +1,26 @@
+// The rule library as the source tree has it, for tests.
+#pragma once
+
+#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/egraph/rule_text.h"
+
+#include <ostream>
+
+namespace tg {
+
+inline void PrintTo(const Rule& rule, std::ostream* out) { *out << rule_text(rule); }
+
+namespace test {
+
+/// All rules under rules/; empty, with the errors printed, if one of them is wrong.
+inline std::vector<Rule> library() {
+  SourceManager sources;
+  DiagnosticSink sink;
+  EmbeddedLoader loader({}, TG_SOURCE_DIR);
+  std::optional<std::vector<Rule>> rules = load_rule_library(sources, loader, sink);
+  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
+  return rules ? std::move(*rules) : std::vector<Rule>();
+}
+
+} // namespace test
+} // namespace tg
