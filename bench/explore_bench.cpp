@@ -6,7 +6,8 @@
 //   explore_bench [--runs N] [--json FILE]
 //
 // nodes/s: live e-nodes at the end over wall time, median of the runs (20 unless said). matches/s:
-// rows that the matcher and the joiner gave. bytes/node: largest resident growth of the process
+// rows that the matcher and the joiner gave. On a machine that is busy with other things, cpu ms is
+// the steadier figure. bytes/node: largest resident growth of the process
 // over the run that first reached the size, over live e-nodes.
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/ir/from_ast.h"
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,7 +54,8 @@ rule join_relus(x, y) {
 )";
 
 struct Sample {
-  double seconds = 0;
+  double seconds = 0, cpu_seconds = 0; // wall, and user + system time of the process
+
   size_t nodes = 0, classes = 0, filtered = 0, matches = 0, table_bytes = 0, resident_bytes = 0;
   int iterations = 0;
   char stop[24] = "";
@@ -65,6 +68,15 @@ size_t resident_bytes() {
   return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 Sample explore(const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit) {
   size_t before = resident_bytes();
   EGraph egraph = EGraph::from_graph(graph);
@@ -72,16 +84,14 @@ Sample explore(const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit) {
   options.node_limit = limit;
   options.iterations = 60;
   options.multi_iterations = 4;
+  double cpu = cpu_seconds();
   SaturateReport report = saturate(egraph, rules, options);
-  Sample sample{report.seconds,
-                report.nodes,
-                report.classes,
-                report.filtered,
-                report.matches,
-                report.memory_bytes,
-                resident_bytes() - before,
-                report.iterations,
-                {}};
+  cpu = cpu_seconds() - cpu;
+  Sample sample{report.seconds,      cpu,
+                report.nodes,        report.classes,
+                report.filtered,     report.matches,
+                report.memory_bytes, resident_bytes() - before,
+                report.iterations,   {}};
   std::snprintf(sample.stop, sizeof sample.stop, "%s", stop_reason_text(report.stop).data());
   return sample;
 }
@@ -130,9 +140,9 @@ void print(llvm::raw_ostream& out, const Row& row) {
   const Sample& s = row.median;
   double n = static_cast<double>(s.nodes);
   out << llvm::format(
-      "%-8s %6zu  %6zu %6zu %5zu  %3d  %8.2f [%.2f, %.2f]  %9.0f  %9.0f  %6.1f %6.1f  %s\n",
+      "%-8s %6zu  %6zu %6zu %5zu  %3d  %8.2f [%.2f, %.2f]  %6.2f  %9.0f  %9.0f  %6.1f %6.1f  %s\n",
       row.model.c_str(), row.limit, s.nodes, s.classes, s.filtered, s.iterations, s.seconds * 1e3,
-      row.fastest * 1e3, row.slowest * 1e3, n / s.seconds,
+      row.fastest * 1e3, row.slowest * 1e3, s.cpu_seconds * 1e3, n / s.seconds,
       static_cast<double>(s.matches) / s.seconds, static_cast<double>(s.table_bytes) / n,
       static_cast<double>(s.resident_bytes) / n, static_cast<const char*>(s.stop));
 }
@@ -143,9 +153,11 @@ void print_json(llvm::raw_ostream& out, llvm::ArrayRef<Row> rows, int runs) {
     const Sample& s = row.median;
     out << llvm::format("  {\"model\": \"%s\", \"limit\": %zu, \"nodes\": %zu, \"classes\": %zu, "
                         "\"runs\": %d, \"median_s\": %.6f, \"min_s\": %.6f, \"max_s\": %.6f, "
+                        "\"cpu_s\": %.6f, "
                         "\"nodes_per_s\": %.0f, \"matches_per_s\": %.0f, ",
                         row.model.c_str(), row.limit, s.nodes, s.classes, runs, s.seconds,
-                        row.fastest, row.slowest, static_cast<double>(s.nodes) / s.seconds,
+                        row.fastest, row.slowest, s.cpu_seconds,
+                        static_cast<double>(s.nodes) / s.seconds,
                         static_cast<double>(s.matches) / s.seconds)
         << llvm::format(
                "\"table_bytes\": %zu, \"resident_bytes\": %zu, \"stopped_by\": \"%s\"}%s\n",
@@ -171,8 +183,9 @@ int main(int argc, char** argv) {
   FileId text = sources.add("bench.tg", kRules.str());
   std::vector<Rule> rules = rules_from_ast(parse(sources, text, sink), sources, sink);
   load(std::optional<bool>(true), sink, sources);
-  llvm::outs() << "model     limit   nodes classes filt iter   ms median [min, max]     nodes/s  "
-                  "matches/s  bytes/node: tables, resident\n";
+  llvm::outs()
+      << "model     limit   nodes classes filt iter   ms median [min, max]  cpu ms     nodes/s  "
+         "matches/s  bytes/node: tables, resident\n";
   std::vector<Row> rows;
   for (std::string model : {"nasrnn", "bert"}) {
     std::string path = std::string(TG_SOURCE_DIR) + "/examples/" + model + ".tg";
