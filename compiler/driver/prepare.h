@@ -37,7 +37,8 @@ Result<Prepared> prepare_with_inputs(const Graph& graph, const PrepareOptions& o
 /// Compares graphs on a backend, in turns, on equal random weights and inputs.
 class BackendFinalists : public FinalistRunner {
 public:
-  explicit BackendFinalists(PrepareOptions options, TimingOptions timing = {.seconds = 1.5})
+  explicit BackendFinalists(PrepareOptions options,
+                            TimingOptions timing = {.seconds = 1.5, .patience_seconds = 8})
       : options_(std::move(options)), timing_(timing) {}
   Result<Comparison> compare(const Graph& first, const Graph& second) override;
 

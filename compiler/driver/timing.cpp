@@ -78,12 +78,24 @@ Result<Comparison> time_in_turns(Executable& first, Executable& second,
   }
   std::vector<double> samples[2];
   Executable* programs[2] = {&first, &second};
-  for (Clock::time_point start = Clock::now(); go_on(options, samples[0].size(), start);) {
+  auto pair = [&]() -> Result<void> {
     size_t leader = samples[0].size() % 2;
     for (size_t which : {leader, 1 - leader}) {
       TG_TRY(double us, timed_run(*programs[which]));
       samples[which].push_back(us);
     }
+    return {};
+  };
+  Clock::time_point start = Clock::now();
+  while (go_on(options, samples[0].size(), start)) TG_CHECK(pair());
+  auto undecided = [&] {
+    Comparison c = compare_times(samples[0], samples[1]);
+    return !c.second_faster() && !c.second_slower();
+  };
+  while (options.runs == 0 && seconds_since(start) < options.patience_seconds && undecided()) {
+    size_t goal = 2 * samples[0].size();
+    while (samples[0].size() < goal && seconds_since(start) < options.patience_seconds)
+      TG_CHECK(pair());
   }
   return compare_times(samples[0], samples[1]);
 }

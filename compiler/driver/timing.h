@@ -42,6 +42,10 @@ struct TimingOptions {
   size_t warmup = 2;
   size_t min_runs = 5, max_runs = 200;
   double seconds = 0.5;
+  /// Of time_in_turns: where the samples do not decide which program is faster, measuring goes on
+  /// for up to so long. Looked at only when the number of pairs has doubled, so that looking often
+  /// does not decide by chance.
+  double patience_seconds = 0;
 };
 
 /// Runs and times an executable on its bound inputs. Errors: the device's.
