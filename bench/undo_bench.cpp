@@ -3,7 +3,7 @@
 // done again. Medians over many steps at random places, warm and with the caches flushed in
 // between.
 //
-//   undo_bench [--steps N]
+//   undo_bench [--steps N] [--json FILE]
 #include "compiler/egraph/egraph.h"
 
 #include <llvm/Support/Format.h>
@@ -116,23 +116,52 @@ double quantile(std::vector<double>& values, double q) {
   return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
-void print(llvm::raw_ostream& out, const char* name, std::vector<double>& values, bool cold,
-           const char* goal) {
-  out << llvm::format("%-26s %-5s median %7.1f us   p10 %7.1f   p90 %7.1f   %s\n", name,
-                      static_cast<const char*>(cold ? "cold" : "warm"), quantile(values, 0.5),
-                      quantile(values, 0.1), quantile(values, 0.9), goal);
+struct Line {
+  const char* what;
+  const char* caches;
+  double median, p10, p90, goal; // microseconds; goal 0: none
+};
+
+Line line(const char* what, std::vector<double>& times, bool cold, double goal) {
+  return {what,
+          cold ? "cold" : "warm",
+          quantile(times, 0.5),
+          quantile(times, 0.1),
+          quantile(times, 0.9),
+          goal};
+}
+
+void print(llvm::raw_ostream& out, const Line& l) {
+  out << llvm::format("%-24s %s  median %7.1f us  p10 %7.1f  p90 %7.1f", l.what, l.caches, l.median,
+                      l.p10, l.p90);
+  if (l.goal > 0) out << llvm::format("  goal < %.0f", l.goal);
+  out << '\n';
+}
+
+void print_json(llvm::raw_ostream& out, llvm::ArrayRef<Line> lines, int steps) {
+  out << "[\n";
+  for (const Line& l : lines)
+    out << llvm::format("  {\"what\": \"%s\", \"caches\": \"%s\", \"steps\": %d, \"median_us\": "
+                        "%.2f, \"p10_us\": %.2f, \"p90_us\": %.2f}%s\n",
+                        l.what, l.caches, steps, l.median, l.p10, l.p90,
+                        static_cast<const char*>(&l == &lines.back() ? "" : ","));
+  out << "]\n";
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
   int steps = 300;
-  for (int i = 1; i + 1 < argc; i += 2)
+  std::string json;
+  for (int i = 1; i + 1 < argc; i += 2) {
     if (llvm::StringRef(argv[i]) == "--steps") steps = std::max(1, std::atoi(argv[i + 1]));
+    if (llvm::StringRef(argv[i]) == "--json") json = argv[i + 1];
+  }
   World world(std::make_shared<Symbols>());
   llvm::outs() << "e-graph: " << world.egraph.node_count() << " nodes, "
                << world.egraph.class_count() << " classes, "
                << world.egraph.memory_bytes() / world.egraph.node_count() << " bytes/node\n";
+  std::vector<Line> lines;
   for (bool cold : {false, true}) {
     Times times;
     double renamed = 0;
@@ -140,10 +169,16 @@ int main(int argc, char** argv) {
     if (!cold)
       llvm::outs() << llvm::format("a step: %u new nodes, %u merges, %.0f nodes renamed\n",
                                    kNewNodes, kMerges, renamed);
-    print(llvm::outs(), "apply and rebuild", times.apply, cold, "");
-    print(llvm::outs(), "undo (rollback)", times.undo, cold, "goal < 50");
-    print(llvm::outs(), "undo, kept (take_back)", times.undo_kept, cold, "");
-    print(llvm::outs(), "redo", times.redo, cold, "goal < 100");
+    lines.push_back(line("apply and rebuild", times.apply, cold, 0));
+    lines.push_back(line("undo (rollback)", times.undo, cold, 50));
+    lines.push_back(line("undo, kept (take_back)", times.undo_kept, cold, 0));
+    lines.push_back(line("redo", times.redo, cold, 100));
   }
+  for (const Line& l : lines) print(llvm::outs(), l);
+  if (json.empty()) return 0;
+  std::error_code failed;
+  llvm::raw_fd_ostream out(json, failed);
+  if (failed) return 1;
+  print_json(out, lines, steps);
   return 0;
 }

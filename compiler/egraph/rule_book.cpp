@@ -1,6 +1,7 @@
 #include "compiler/egraph/rule_book.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace tg {
 
@@ -79,6 +80,7 @@ bool is_symmetric(const CompiledRule& rule) {
 } // namespace
 
 RuleBook::RuleBook(Symbols& symbols, llvm::ArrayRef<Rule> rules) {
+  assert(rules.size() < kCongruence && "rules are numbered with 16 bits");
   for (size_t i = 0; i < rules.size(); ++i) {
     CompiledRule compiled;
     compiled.id = static_cast<RuleId>(i);
