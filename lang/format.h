@@ -1,7 +1,7 @@
 // The canonical layout of .tg text: `tg fmt`. Two blanks a level, one statement a line, lines of at
-// most 100 columns where the text can be broken, one blank line between declarations and at most one
-// between statements. Every comment is kept, and so are parentheses around operands, the grouping
-// by blank lines, a block that was written on one line, and `=` signs that were aligned.
+// most 100 columns where the text can be broken, one blank line between declarations and at most
+// one between statements. Every comment is kept, and so are parentheses around operands, the
+// grouping by blank lines, a block that was written on one line, and `=` signs that were aligned.
 #pragma once
 
 #include "lang/ast.h"

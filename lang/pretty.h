@@ -47,7 +47,19 @@ public:
   std::string print(Doc doc, size_t width) const;
 
 private:
-  enum Kind : uint8_t { Empty, Line, Soft, Hard, Blank, Text, Comment, IfBroken, Concat, Group, Indent };
+  enum Kind : uint8_t {
+    Empty,
+    Line,
+    Soft,
+    Hard,
+    Blank,
+    Text,
+    Comment,
+    IfBroken,
+    Concat,
+    Group,
+    Indent
+  };
   static constexpr uint32_t kLine = 1, kSoft = 2, kHard = 3, kBlank = 4;
 
   struct Node {
