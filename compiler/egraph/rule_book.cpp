@@ -91,9 +91,8 @@ RuleBook::RuleBook(Symbols& symbols, llvm::ArrayRef<Rule> rules) {
 bool RuleBook::compile(Symbols& symbols, const Rule& rule, CompiledRule& out) {
   out.rule = &rule;
   if (rule.native != Native::No) {
-    depth_ = std::max(depth_, 1u); // it looks into the classes of its operands
-    for (const OpInfo& op : all_ops())
-      if (op.has(Trait::Pointwise | Trait::Fused)) inner_ops_.set(static_cast<size_t>(op.kind));
+    depth_ = std::max(depth_, 1u); // it looks into the classes of its operands, at all members
+    inner_ops_.set();
     return true;
   }
   for (TermId root : rule.lhs) {

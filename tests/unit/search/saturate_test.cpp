@@ -83,6 +83,30 @@ TEST(Saturate, OtherLimitsLeaveASettledGraphToo) {
   }
 }
 
+/// 30 products of a class with 10 members: 300 matches where 200 are looked at in an iteration.
+TEST(Saturate, WhatAnIterationLeavesOutIsLookedAtInTheNext) {
+  Builder b;
+  NodeId first;
+  for (int i = 0; i < 10; ++i) {
+    NodeId relu = b.op(OpKind::Relu, {b.x("r" + std::to_string(i), {8})});
+    if (i == 0) first = relu;
+    b.output(relu);
+  }
+  for (int i = 0; i < 30; ++i)
+    b.output(b.op(OpKind::Mul, {first, b.x("x" + std::to_string(i), {8})}));
+  EGraph egraph = EGraph::from_graph(b.graph);
+  for (int i = 1; i < 10; ++i) egraph.merge(egraph.roots()[0].id, egraph.roots()[i].id, {});
+  SaturateOptions options;
+  options.node_limit = 200;
+  options.iterations = 3;
+  std::vector<Rule> rules = rules_of("rule turn(x, y) { relu(x) * y => y * relu(x) }");
+  rules.erase(rules.begin() + 1, rules.end()); // without its commuted forms
+  SaturateReport report = saturate(egraph, rules, options);
+  EXPECT_EQ(report.stop, StopReason::Iterations);
+  for (int i = 10; i < 40; ++i)
+    EXPECT_EQ(count_op(egraph, egraph.roots()[static_cast<size_t>(i)].id, OpKind::Mul), 2u);
+}
+
 TEST(Saturate, TheSameInputGivesTheSameGraph) {
   auto run = [] {
     EGraph egraph = sum_of(10);
