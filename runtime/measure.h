@@ -6,11 +6,10 @@
 //   wash      an elementwise step over as many bytes as the rest of the network would touch:
 //   weights
 //             come from where they would come from, and the threads are awake;
-//   operands  each made by an elementwise step, in the backend's own layout, as a neighbour would
-//             leave it;
-//   room      an elementwise step whose result dies at once and whose place in the arena the timed
-//             result takes: buffers of a network are not cold either;
-//   the step  whose time the executable reports, with reorders that the backend put in.
+//   copies    of the step, each with weights of its own and with operands that an elementwise step
+//             has just made, in the backend's layout, as a neighbour would leave them. The first
+//             warms code and results' buffers, as the rest of a network does, and is not counted;
+//             a step on so much data that code does not matter has no further copies.
 //
 // Noise on a shared machine only ever adds: instances are timed in turns, several rounds each, and
 // the least of the rounds' medians counts.
@@ -36,8 +35,8 @@ struct MeasureOptions {
   int threads = 1;
   /// Bytes that the network touches between two runs of a step. 0: nothing is washed.
   int64_t wash_bytes = 0;
-  int rounds = 3;
-  int runs = 5; // in a round
+  int rounds = 7;
+  int runs = 3; // in a round
   /// Most time for one instance; slow ones get fewer runs, at least one a round.
   double seconds = 0.3;
   int64_t memory_limit_bytes = 0; // 0: none
@@ -54,15 +53,15 @@ struct StepTime {
 std::vector<Result<StepTime>> measure_steps(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
                                             const MeasureOptions& options);
 
-/// The plan that times a step, and which of its steps that is.
+/// The plan that times a step, and which of its steps that is: all copies.
 struct MeasurePlan {
   Plan plan;
-  PlanStepId timed = kNever;
+  std::vector<PlanStepId> copies;
 };
 MeasurePlan make_measure_plan(const StepSpec& spec, int64_t wash_bytes);
 
 /// Bytes to wash for a network that touches so many in one run: rounded to a power of two, so that
-/// measurements serve networks of about one size, and at most twice the last-level cache.
+/// measurements serve networks of about one size, and at most half of the last-level cache.
 int64_t wash_bytes_for(int64_t network_bytes);
 
 /// The part of a cost key that says how a step was timed: "native, washed 16 MiB".

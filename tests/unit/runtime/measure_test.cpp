@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace tg {
 namespace {
 
@@ -24,13 +26,19 @@ TEST(MeasurePlan, IsSound) {
     for (int in_place : {-1, 3}) {
       MeasurePlan measure = make_measure_plan(conv(in_place), wash);
       EXPECT_EQ(verify(measure.plan), "") << dump(measure.plan);
-      const PlanStep& timed = measure.plan.steps[measure.timed];
-      EXPECT_EQ(timed.op, OpKind::Conv2d);
-      EXPECT_EQ(timed.operands[2], kNoValue);
-      EXPECT_EQ(timed.in_place, in_place < 0 ? kNoValue : timed.operands[3]);
-      EXPECT_EQ(measure.plan.values[timed.operands[0]].kind, PlanValue::Kind::Temporary);
-      EXPECT_EQ(measure.plan.values[timed.operands[1]].kind, PlanValue::Kind::Weight);
-      EXPECT_EQ(measure.plan.steps.size(), 1u + (wash > 0) + 2 + (in_place < 0));
+      ASSERT_GT(measure.copies.size(), 1u);
+      std::set<PlanValueId> weights;
+      for (PlanStepId id : measure.copies) {
+        const PlanStep& timed = measure.plan.steps[id];
+        EXPECT_EQ(timed.op, OpKind::Conv2d);
+        EXPECT_EQ(timed.operands[2], kNoValue);
+        EXPECT_EQ(timed.in_place, in_place < 0 ? kNoValue : timed.operands[3]);
+        EXPECT_EQ(measure.plan.values[timed.operands[0]].kind, PlanValue::Kind::Temporary);
+        EXPECT_EQ(measure.plan.values[timed.operands[1]].kind, PlanValue::Kind::Weight);
+        weights.insert(timed.operands[1]);
+      }
+      EXPECT_EQ(weights.size(), measure.copies.size()) << "cold weights: no two copies share them";
+      EXPECT_EQ(measure.plan.steps.size(), (wash > 0) + 3 * measure.copies.size());
     }
   }
 }
