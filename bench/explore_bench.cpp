@@ -57,6 +57,7 @@ struct Sample {
   double seconds = 0, cpu_seconds = 0; // wall, and user + system time of the process
 
   size_t nodes = 0, classes = 0, filtered = 0, matches = 0, table_bytes = 0, resident_bytes = 0;
+  double search_s = 0, apply_s = 0, settle_s = 0;
   int iterations = 0;
   char stop[24] = "";
 };
@@ -87,11 +88,13 @@ Sample explore(const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit) {
   double cpu = cpu_seconds();
   SaturateReport report = saturate(egraph, rules, options);
   cpu = cpu_seconds() - cpu;
-  Sample sample{report.seconds,      cpu,
-                report.nodes,        report.classes,
-                report.filtered,     report.matches,
-                report.memory_bytes, resident_bytes() - before,
-                report.iterations,   {}};
+  Sample sample;
+  sample.seconds = report.seconds, sample.cpu_seconds = cpu;
+  sample.nodes = report.nodes, sample.classes = report.classes;
+  sample.filtered = report.filtered, sample.matches = report.matches;
+  sample.table_bytes = report.memory_bytes, sample.resident_bytes = resident_bytes() - before;
+  sample.search_s = report.search_s, sample.apply_s = report.apply_s;
+  sample.settle_s = report.settle_s, sample.iterations = report.iterations;
   std::snprintf(sample.stop, sizeof sample.stop, "%s", stop_reason_text(report.stop).data());
   return sample;
 }
@@ -145,6 +148,10 @@ void print(llvm::raw_ostream& out, const Row& row) {
       row.fastest * 1e3, row.slowest * 1e3, s.cpu_seconds * 1e3, n / s.seconds,
       static_cast<double>(s.matches) / s.seconds, static_cast<double>(s.table_bytes) / n,
       static_cast<double>(s.resident_bytes) / n, static_cast<const char*>(s.stop));
+  out << llvm::format(
+      "         share of the time: searching %.0f%%, applying %.0f%%, rebuilding and "
+      "breaking cycles %.0f%%\n",
+      100 * s.search_s / s.seconds, 100 * s.apply_s / s.seconds, 100 * s.settle_s / s.seconds);
 }
 
 void print_json(llvm::raw_ostream& out, llvm::ArrayRef<Row> rows, int runs) {

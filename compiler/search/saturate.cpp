@@ -51,6 +51,7 @@ private:
   bool run_multi();
   bool run_single(int iteration);
   bool enabled(const CompiledRule& rule) const;
+  uint32_t oldest_mark(bool multi) const;
   bool search_single(int iteration, std::vector<Turn>& turns);
   bool search_pattern(uint32_t index, Rows& rows);
   bool banned(const CompiledRule& rule, int iteration, size_t matches);
@@ -66,6 +67,12 @@ private:
   bool over_limit();
   bool stop_now();
   size_t memory_bytes() const;
+  /// Adds the time since the last call to a phase of the report.
+  void phase(double& seconds) {
+    double now = elapsed();
+    seconds += now - phase_start_;
+    phase_start_ = now;
+  }
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   EGraph& egraph_;
@@ -84,7 +91,8 @@ private:
   SaturateReport report_;
   Clock::time_point start_ = Clock::now();
   size_t waiting_bytes_ = 0; // of joins of three and more that wait
-  size_t multi_nodes_ = 0;   // made by multi-pattern rules so far
+  double phase_start_ = 0;
+  size_t multi_nodes_ = 0; // made by multi-pattern rules so far
   size_t asked_ = 0;
   bool stopped_ = false;
   bool news_ = false;
@@ -95,6 +103,7 @@ SaturateReport Saturation::run() {
   egraph_.reserve(std::min<size_t>(options_.node_limit, size_t{1} << 20));
   egraph_.rebuild();
   settle();
+  phase(report_.settle_s);
   report_.stop = StopReason::Iterations;
   for (int i = 0; i < options_.iterations; ++i) {
     if (over_limit()) break;
@@ -134,6 +143,15 @@ bool Saturation::enabled(const CompiledRule& rule) const {
   return rule.rule->numerics <= options_.numerics;
 }
 
+/// The mark since which rules of a kind must look: patterns are shared, so one for all of them.
+uint32_t Saturation::oldest_mark(bool multi) const {
+  uint32_t mark = egraph_.change_mark();
+  for (const CompiledRule& rule : book_.rules())
+    if (rule.multi() == multi && enabled(rule))
+      mark = std::min(mark, options_.compatible ? 0 : egraph_.rule_seen(rule.id));
+  return mark;
+}
+
 // --- several patterns ------------------------------------------------------------------------
 
 bool Saturation::run_multi() {
@@ -142,9 +160,9 @@ bool Saturation::run_multi() {
   uint32_t mark = egraph_.change_mark();
   joiner_.clear();
   bool complete = true;
+  uint32_t since = oldest_mark(true);
   for (const CompiledRule& rule : book_.rules()) {
     if (!rule.multi() || !enabled(rule)) continue;
-    uint32_t since = options_.compatible ? 0 : egraph_.rule_seen(rule.id);
     Turn turn;
     turn.rule = &rule;
     complete = joiner_.search(rule, since, stop) && joiner_.start(rule, turn.joint, stop);
@@ -168,13 +186,7 @@ bool Saturation::search_single(int iteration, std::vector<Turn>& turns) {
   for (auto& rows : rows_) rows.reset();
   pointwise_.clear();
   any_left_ = false;
-  uint32_t since = UINT32_MAX;
-  for (const CompiledRule& rule : book_.rules()) {
-    if (rule.multi() || !enabled(rule)) continue;
-    since = std::min(since, options_.compatible ? 0 : egraph_.rule_seen(rule.id));
-  }
-  if (since == UINT32_MAX) return true;
-  matcher_.look_since(since);
+  matcher_.look_since(oldest_mark(false));
   for (const CompiledRule& rule : book_.rules()) {
     if (rule.multi() || !enabled(rule)) continue;
     Turn turn;
@@ -226,12 +238,15 @@ bool Saturation::banned(const CompiledRule& rule, int iteration, size_t matches)
 /// Applies what was found, if all was; then rebuilds. Only rules that had all their turns count as
 /// run up to the mark.
 bool Saturation::finish(std::vector<Turn>& turns, uint32_t mark, bool complete) {
+  phase(report_.search_s);
   complete = complete && take_turns(turns);
+  phase(report_.apply_s);
   if (complete)
     for (const Turn& turn : turns)
       if (!turn.partial) egraph_.set_rule_seen(turn.rule->id, mark);
   waiting_bytes_ = 0;
   settle();
+  phase(report_.settle_s);
   return complete && !over_limit();
 }
 
