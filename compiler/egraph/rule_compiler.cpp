@@ -29,6 +29,10 @@ std::optional<OpKind> sign_operator(ast::Op op) {
   }
 }
 
+constexpr uint32_t kMaxLets = 32;
+constexpr uint32_t kMaxDepth = 500;
+constexpr size_t kMaxSize = 10'000; // terms, expressions
+
 std::vector<llvm::StringRef> operator_names() {
   std::vector<llvm::StringRef> names;
   for (const OpInfo& info : all_ops())
@@ -88,6 +92,17 @@ std::nullopt_t RuleCompiler::fail(Diagnostic d) {
   return std::nullopt;
 }
 
+/// Lets may name lets, so that a short text can stand for a large rule; reports it.
+bool RuleCompiler::too_large(ast::ExprId at) {
+  if (depth_ <= kMaxDepth && rule_.terms.size() <= kMaxSize && rule_.exprs.size() <= kMaxSize)
+    return failed_;
+  fail(error(Code::rule_pattern, tree_[at].span,
+             "rule `{0}` is too large: its lets unfold into more "
+             "than {1} parts, or deeper than {2}",
+             decl_.name.text, kMaxSize, kMaxDepth));
+  return true;
+}
+
 // --- names --------------------------------------------------------------------------------------
 
 bool RuleCompiler::declare_params() {
@@ -118,6 +133,11 @@ bool RuleCompiler::declare_params() {
 
 bool RuleCompiler::declare_lets() {
   uint32_t order = 0;
+  if (decl_.lets.size() > kMaxLets) {
+    fail(error(Code::rule_pattern, decl_.name.span, "rule `{0}` has more than {1} lets",
+               decl_.name.text, kMaxLets));
+    return false;
+  }
   for (ast::StmtId id : tree_[decl_.lets]) {
     const ast::Stmt& let = tree_[id];
     ++order;

@@ -84,6 +84,17 @@ private:
     uint32_t &limit_, before_;
   };
 
+  /// Counts how deep lowering is; too_large() looks at it.
+  class DepthGuard {
+  public:
+    explicit DepthGuard(RuleCompiler& compiler) : compiler_(compiler) { ++compiler_.depth_; }
+    ~DepthGuard() { --compiler_.depth_; }
+
+  private:
+    RuleCompiler& compiler_;
+  };
+  bool too_large(ast::ExprId at);
+
   // rule_compiler.cpp: names, calls, results.
   bool declare_params();
   bool declare_lets();
@@ -176,7 +187,9 @@ private:
   llvm::DenseMap<uint32_t, llvm::SmallVector<TermId, 2>> lowered_lets_;
   /// A class variable that is never absent: its dtype is that of constants.
   std::optional<uint32_t> dtype_var_;
+  llvm::DenseMap<uint32_t, bool> let_is_tensor_; // by the expression that a let names
   uint32_t let_limit_ = UINT32_MAX;
+  uint32_t depth_ = 0;
   bool on_left_ = true;
   bool failed_ = false;
 };

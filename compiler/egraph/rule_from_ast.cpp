@@ -19,10 +19,13 @@ llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; 
 std::vector<OpKind> computing_ops(const Rule& rule, llvm::ArrayRef<TermId> roots) {
   std::vector<OpKind> ops;
   std::vector<TermId> open(roots.begin(), roots.end());
+  std::vector<bool> seen(rule.terms.size()); // terms are shared: a let may be used twice
   while (!open.empty()) {
-    const Term& term = rule.terms[open.back()];
+    TermId id = open.back();
+    const Term& term = rule.terms[id];
     open.pop_back();
-    if (term.kind != Term::Kind::Op) continue;
+    if (term.kind != Term::Kind::Op || seen[id]) continue;
+    seen[id] = true;
     uint32_t skipped = Trait::Layout | Trait::Leaf | Trait::View;
     if (!op_info(term.op).has(skipped)) ops.push_back(term.op);
     open.insert(open.end(), term.operands.begin(), term.operands.end());
@@ -45,6 +48,9 @@ Numerics derived_numerics(const Rule& rule) {
   return one_each && op_info(left[0]).has(Trait::Pointwise) ? Numerics::Exact
                                                             : Numerics::Reassociates;
 }
+
+/// Choices of operators for one declaration.
+constexpr size_t kMaxInstances = 128;
 
 /// Of a pattern with more commuting operators, only the first ones are matched in both orders.
 constexpr uint32_t kMaxSwapped = 3;
@@ -85,6 +91,14 @@ public:
   std::vector<Rule> run() {
     if (!read_numerics() || !read_params()) return {};
     if (native_) return read_native();
+    size_t instances = 1;
+    for (const auto& [name, ops] : operators_) instances *= ops.size();
+    if (operators_.size() > 4 || instances > kMaxInstances) {
+      sink_.report(error(Code::rule_pattern, decl_.name.span,
+                         "the operator variables of rule `{0}` stand for more than {1} rules",
+                         decl_.name.text, kMaxInstances));
+      return {};
+    }
     std::vector<Rule> rules;
     for (const OperatorChoice& choice : choices())
       for (bool reversed : {false, true})

@@ -25,6 +25,8 @@ TermAttr variable_attr(uint32_t number) {
   return attr;
 }
 
+constexpr uint32_t kMaxParts = 64; // of a split
+
 bool is_reduction(OpKind op) { return op_info(op).shape == ShapeRule::reduce; }
 
 bool is_fill(llvm::StringRef name) { return name == "zeros" || name == "ones" || name == "full"; }
@@ -80,6 +82,8 @@ bool RuleCompiler::left_roots(ast::ExprId id, Terms& out) {
 }
 
 std::optional<TermId> RuleCompiler::left(ast::ExprId id) {
+  DepthGuard depth(*this);
+  if (too_large(id)) return std::nullopt;
   const ast::Expr& e = tree_[id];
   if (e.kind == ast::ExprKind::Error) return failed_ = true, std::nullopt;
   if (e.kind == ast::ExprKind::Name) return left_name(id);
@@ -134,8 +138,10 @@ std::optional<TermId> RuleCompiler::left_call(const Call& call) {
     if (!dtype_var_ && made.kind == Term::Kind::ClassVar) dtype_var_ = made.variable;
     term.operands.push_back(*at);
   }
-  if (info.has(Trait::Commutes) && (swaps_ >> commuting_++ & 1) != 0)
-    std::swap(term.operands[0], term.operands[1]);
+  if (info.has(Trait::Commutes)) {
+    uint32_t nth = commuting_++;
+    if (nth < 32 && (swaps_ >> nth & 1) != 0) std::swap(term.operands[0], term.operands[1]);
+  }
   if (!info.variadic())
     for (size_t i = term.operands.size(); i < info.operand_count; ++i) {
       std::optional<TermId> at;
@@ -383,8 +389,12 @@ bool RuleCompiler::is_tensor(ast::ExprId id) {
     if (meaning->kind != Meaning::Kind::Let)
       return meaning->kind == Meaning::Kind::Class ||
              (meaning->kind == Meaning::Kind::Unknown && !meaning->value_only);
+    auto known = let_is_tensor_.find(meaning->let.index);
+    if (known != let_is_tensor_.end()) return known->second;
     LetGuard guard(*this, meaning->order);
-    return is_tensor(meaning->let);
+    bool tensor = is_tensor(meaning->let);
+    let_is_tensor_[meaning->let.index] = tensor;
+    return tensor;
   }
   case ast::ExprKind::Unary: return is_tensor(e.a);
   case ast::ExprKind::Binary: return is_tensor(e.a) || is_tensor(e.b);
@@ -397,6 +407,8 @@ bool RuleCompiler::is_tensor(ast::ExprId id) {
 }
 
 bool RuleCompiler::right(ast::ExprId id, Terms& out) {
+  DepthGuard depth(*this);
+  if (too_large(id)) return false;
   const ast::Expr& e = tree_[id];
   if (e.kind == ast::ExprKind::Error) {
     failed_ = true;
@@ -571,6 +583,11 @@ bool RuleCompiler::split_sizes(const Call& call, TermId whole, const TermAttr& a
                                llvm::SmallVectorImpl<ExprIndex>& sizes) {
   if (ast::ExprId given = call.attrs[1];
       given.valid() && tree_[given].kind == ast::ExprKind::List) {
+    if (tree_[given].items.size() > kMaxParts) {
+      fail(error(Code::rule_pattern, tree_[given].span, "a split in a rule has at most {0} parts",
+                 kMaxParts));
+      return false;
+    }
     for (ast::ExprId item : tree_[tree_[given].items]) {
       std::optional<ExprIndex> size = value(item);
       if (!size) return false;
@@ -579,7 +596,7 @@ bool RuleCompiler::split_sizes(const Call& call, TermId whole, const TermAttr& a
     return true;
   }
   bool counted = call.parts.valid() && tree_[call.parts].kind == ast::ExprKind::Int &&
-                 tree_[call.parts].int_value >= 1 && tree_[call.parts].int_value <= 64;
+                 tree_[call.parts].int_value >= 1 && tree_[call.parts].int_value <= kMaxParts;
   if (!counted || rule_.terms[whole].kind != Term::Kind::ClassVar) {
     fail(error(
         Code::rule_pattern, tree_[call.expr].span,

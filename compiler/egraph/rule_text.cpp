@@ -48,6 +48,7 @@ Form form_of(Kind kind) {
   }
 }
 
+constexpr size_t kMaxPrinted = 10'000;
 constexpr int kPrefix = 7; // unary minus; `not` is 3
 
 class Printer {
@@ -76,6 +77,7 @@ public:
 
   std::string term(TermId id) const {
     const Term& t = rule_.terms[id];
+    if (printed_++ > kMaxPrinted) return "...";
     if (t.kind == Term::Kind::AnyPointwise) return "f(xs...)";
     if (t.kind == Term::Kind::ClassVar) return rule_.class_var_names[t.variable];
     if (t.op == OpKind::None) return "none";
@@ -157,6 +159,7 @@ private:
   }
 
   const Rule& rule_;
+  mutable size_t printed_ = 0; // terms; shared ones are printed at each use
 };
 
 } // namespace

@@ -123,6 +123,8 @@ bool RuleCompiler::condition(ast::ExprId id) {
 }
 
 std::optional<ExprIndex> RuleCompiler::value(ast::ExprId id, std::optional<AttrKind> kind) {
+  DepthGuard depth(*this);
+  if (too_large(id)) return std::nullopt;
   const ast::Expr& e = tree_[id];
   switch (e.kind) {
   case ast::ExprKind::Error: failed_ = true; return std::nullopt;
