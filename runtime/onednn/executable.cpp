@@ -3,6 +3,9 @@
 #include "runtime/arena.h"
 
 #include <omp.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #include <algorithm>
 #include <cstring>
@@ -11,8 +14,21 @@ namespace tg::cpu {
 
 namespace {
 
+/// Zeroed. Large ones ask for huge pages: weights are streamed through once a run, and with small
+/// pages a virtual machine spends a tenth of that on address translation.
 Result<AlignedBuffer> block(int64_t bytes) {
-  AlignedBuffer buffer = allocate_aligned(bytes);
+  constexpr size_t kHugePage = size_t{2} << 20;
+  AlignedBuffer buffer;
+  if (static_cast<size_t>(bytes) < kHugePage) {
+    buffer = allocate_aligned(bytes);
+  } else {
+    size_t size = (static_cast<size_t>(bytes) + kHugePage - 1) / kHugePage * kHugePage;
+    buffer.reset(static_cast<std::byte*>(std::aligned_alloc(kHugePage, size)));
+#if defined(__linux__)
+    if (buffer) (void)madvise(buffer.get(), size, MADV_HUGEPAGE); // a wish, not a need
+#endif
+    if (buffer) std::memset(buffer.get(), 0, size);
+  }
   if (!buffer) return error(Code::memory_limit, "the system has no {0} bytes", bytes);
   return buffer;
 }
@@ -70,6 +86,7 @@ Result<void> CpuExecutable::load(const CompileOptions& options) {
   addresses_.assign(l.buffers.size(), nullptr);
   TG_CHECK(reserve(l));
   TG_TRY(scratch_, block(std::max(l.load.scratch_bytes(), l.run_program.scratch_bytes())));
+  TG_TRY(packed_, block(packed_bytes_));
   TG_CHECK(run_load_program(l));
   TG_CHECK(place_run_buffers(l));
   for (Op& op : l.run_program.ops)
@@ -105,6 +122,10 @@ Result<void> CpuExecutable::reserve(const Lowering& l) {
       continue;
     }
     bool input = l.buffers[b].kind == Buffer::Kind::Input;
+    if (lasting_[b] && l.buffers[b].kind == Buffer::Kind::Load) {
+      offsets_[b] = packed_bytes_;
+      packed_bytes_ = add_bytes(packed_bytes_, align_up(l.buffers[b].bytes));
+    }
     int64_t& sum = input ? memory_.io : lasting_[b] ? memory_.weights : only_at_load;
     sum = add_bytes(sum, align_up(l.buffers[b].bytes));
   }
@@ -121,6 +142,10 @@ Result<void> CpuExecutable::reserve(const Lowering& l) {
 Result<void> CpuExecutable::ensure(const Lowering& l, BufferId b) {
   const Buffer& buffer = l.buffers[b];
   if (addresses_[b] || in_arena(buffer)) return {};
+  if (buffer.kind == Buffer::Kind::Load && lasting_[b]) {
+    addresses_[b] = reinterpret_cast<float*>(packed_.get() + offsets_[b]);
+    return {};
+  }
   if (buffer.kind != Buffer::Kind::Weight) {
     TG_TRY(owned_[b], block(buffer.bytes));
     addresses_[b] = reinterpret_cast<float*>(owned_[b].get());

@@ -40,15 +40,18 @@ private:
   int threads_ = 1;
   std::vector<Place> places_; // of each value of the plan
 
-  // Of each buffer: its memory if it is not in the arena (weights as they came are tensors), its
-  // offset if it is, its address (null where it is gone), and whether runs read it.
+  // Of each buffer: its memory if it is its own (weights as they came are tensors), its offset if
+  // it lies in the arena or in `packed_`, its address (null where it is gone), and whether runs
+  // read it.
   std::vector<AlignedBuffer> owned_;
   std::vector<Tensor> tensors_;
   std::vector<int64_t> offsets_;
   std::vector<float*> addresses_;
   std::vector<bool> lasting_;
 
-  AlignedBuffer arena_, scratch_;
+  // Results of the load program that runs read lie side by side in one block: see block().
+  AlignedBuffer arena_, scratch_, packed_;
+  int64_t packed_bytes_ = 0;
   Program program_;
   StepClock clock_;
   MemoryUse memory_;
