@@ -72,13 +72,36 @@ TypeId Applier::type(PlanRef ref) const {
   return ref.is_step ? built_[ref.index].typing.type : egraph_.type(classes_[ref.index]);
 }
 
-/// Conditions, and types bottom up: nothing is built yet.
+/// Whether the rule applies, and what its steps are: from memory, or found out.
 bool Applier::check(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
                     llvm::ArrayRef<ValueId> values) {
+  llvm::SmallVector<uint32_t, 24> key{rule.id};
+  for (ValueId value : values) key.push_back(value.index);
+  for (ClassId id : classes_) {
+    const EClass& c = egraph_.eclass(egraph_.find(id));
+    key.push_back(c.type.index << 2 | c.flags);
+  }
+  for (ENodeId root : roots) key.push_back(egraph_.type(egraph_.class_of(root)).index);
+  built_.assign(rule.plan.size(), {});
+  CheckMemo::Verdict verdict = memo_.find(key);
+  if (verdict.known) {
+    for (size_t i = 0; i < verdict.steps.size(); ++i) built_[i].typing = verdict.steps[i];
+    return verdict.applies;
+  }
+  bool applies = work_out(rule, roots, values);
+  llvm::SmallVector<Typing, 8> steps;
+  if (applies)
+    for (const Built& built : built_) steps.push_back(built.typing);
+  memo_.insert(key, applies, steps);
+  return applies;
+}
+
+/// Conditions, and types bottom up: nothing is built yet.
+bool Applier::work_out(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
+                       llvm::ArrayRef<ValueId> values) {
   Facts facts(egraph_, classes_);
   RuleMatch match{*rule.rule, egraph_.symbols(), values, facts};
   if (!conditions_hold(match)) return false;
-  built_.assign(rule.plan.size(), {});
   for (size_t i = 0; i < rule.plan.size(); ++i) {
     const BuildStep& step = rule.plan[i];
     AttrsId attrs = step.attrs;

@@ -3,6 +3,7 @@
 // trace.
 #pragma once
 
+#include "compiler/egraph/check_memo.h"
 #include "compiler/egraph/cycle.h"
 #include "compiler/egraph/fuse.h"
 #include "compiler/egraph/multi_match.h"
@@ -32,6 +33,7 @@ public:
   /// refused this way.
   Outcome apply_joint(const CompiledRule& rule, const JointRows& joint, size_t row);
   Outcome apply_native(const CompiledRule& rule, ENodeId root);
+  size_t memory_bytes() const { return memo_.memory_bytes(); }
 
 private:
   struct Built {
@@ -40,6 +42,8 @@ private:
   };
   bool check(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
              llvm::ArrayRef<ValueId> values);
+  bool work_out(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
+                llvm::ArrayRef<ValueId> values);
   bool closes_cycle(llvm::ArrayRef<ENodeId> roots);
   bool build(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots);
   bool build_step(const CompiledRule& rule, size_t step, llvm::ArrayRef<ENodeId> roots);
@@ -50,6 +54,7 @@ private:
   Cycles* cycles_;
   CycleFilter filter_;
   FusePointwise fuse_;
+  CheckMemo memo_;
   llvm::SmallVector<ClassId, 8> classes_;
   llvm::SmallVector<Built, 8> built_;
 };

@@ -306,7 +306,8 @@ void Saturation::count(const Turn& turn, Outcome outcome) {
 
 size_t Saturation::memory_bytes() const {
   size_t bytes = egraph_.memory_bytes() + matcher_.memory_bytes() + joiner_.memory_bytes() +
-                 cycles_.memory_bytes() + waiting_bytes_ + pointwise_.memory_bytes();
+                 cycles_.memory_bytes() + applier_.memory_bytes() + waiting_bytes_ +
+                 pointwise_.memory_bytes();
   for (const auto& rows : rows_)
     if (rows) bytes += rows->memory_bytes();
   return bytes;
