@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <unistd.h>
 
 namespace tg {
 
@@ -89,13 +88,17 @@ public:
     return probe;
   }
 
-  /// One round: its figure joins the least so far.
-  Result<void> round() {
+  /// One round: its figure joins the least so far. Nothing happens once the time is spent.
+  Result<void> round(double seconds) {
+    constexpr int kLeastRounds = 2;
+    if (spent_ > seconds && time_.runs >= kLeastRounds * static_cast<int>(runs_)) return {};
+    Clock::time_point start = Clock::now();
     executable_->profile(true);
     for (int i = 0; i < static_cast<int>(runs_); ++i) TG_CHECK(executable_->run_once());
     double figure = figure_of(executable_->steps());
     time_.microseconds = time_.runs == 0 ? figure : std::min(time_.microseconds, figure);
     time_.runs += static_cast<int>(runs_);
+    spent_ += seconds_since(start);
     return {};
   }
 
@@ -130,7 +133,8 @@ private:
 
   MeasurePlan plan_;
   std::unique_ptr<Executable> executable_;
-  double runs_ = 1;
+  double runs_ = 1;  // in a round
+  double spent_ = 0; // seconds of rounds
   StepTime time_;
 };
 
@@ -145,7 +149,7 @@ void measure_together(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
   for (int round = 0; round < options.rounds; ++round) {
     for (Result<Probe>& probe : probes) {
       if (!probe) continue;
-      if (Result<void> done = probe->round(); !done) probe = std::move(done.error());
+      if (Result<void> done = probe->round(options.seconds); !done) probe = std::move(done.error());
     }
   }
   for (Result<Probe>& probe : probes)
@@ -211,13 +215,13 @@ std::vector<Result<StepTime>> measure_steps(const Backend& backend, llvm::ArrayR
 }
 
 int64_t wash_bytes_for(int64_t network_bytes) {
-  constexpr int64_t kLeast = 1 << 20, kUnknown = 16 << 20;
-  // Half: caches adapt, and of weights that stream through in a circle a part stays. Washing all of
-  // the cache makes nasrnn's products dearer by half than they are in the network, half of it
-  // agrees (bench/measure_bench).
-  int64_t half = sysconf(_SC_LEVEL3_CACHE_SIZE) / 2; // 0 where it is not known
-  int64_t wanted = std::clamp(network_bytes, kLeast, std::max(half > 0 ? half : kUnknown, kLeast));
-  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(wanted)));
+  // Enough to empty the private caches, not the shared one: that adapts, and of weights that stream
+  // through in a circle keeps a part. With 64 MiB nasrnn's products come out dearer by half than
+  // they are in the network, with 16 MiB they agree (bench/measure_bench). What the system says of
+  // the last level's size is no guide: on one virtual machine 32 MiB by one way, 256 by another.
+  constexpr int64_t kLeast = 1 << 20, kMost = 16 << 20;
+  int64_t bytes = std::clamp(network_bytes, kLeast, kMost);
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)));
 }
 
 std::string measure_conditions(const MeasureOptions& options) {

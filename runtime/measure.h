@@ -35,10 +35,10 @@ struct MeasureOptions {
   int threads = 1;
   /// Bytes that the network touches between two runs of a step. 0: nothing is washed.
   int64_t wash_bytes = 0;
-  int rounds = 7;
+  int rounds = 5;
   int runs = 3; // in a round
-  /// Most time for one instance; slow ones get fewer runs, at least one a round.
-  double seconds = 0.3;
+  /// Time for one instance, after which no round is begun but the second; slow ones get fewer runs.
+  double seconds = 0.2;
   int64_t memory_limit_bytes = 0; // 0: none
 };
 
@@ -61,7 +61,7 @@ struct MeasurePlan {
 MeasurePlan make_measure_plan(const StepSpec& spec, int64_t wash_bytes);
 
 /// Bytes to wash for a network that touches so many in one run: rounded to a power of two, so that
-/// measurements serve networks of about one size, and at most half of the last-level cache.
+/// measurements serve networks of about one size, and at most 16 MiB.
 int64_t wash_bytes_for(int64_t network_bytes);
 
 /// The part of a cost key that says how a step was timed: "native, washed 16 MiB".

@@ -130,7 +130,7 @@ public:
       return;
     }
     if (Choice shared = best.value_or(Choice()); best) {
-      constexpr double kShareOfTime = 0.2;
+      constexpr double kShareOfTime = 0.4;
       if (improve_by_sharing(problem_, shared, kShareOfTime * seconds_))
         offer(std::move(shared), "sharing");
     }
