@@ -34,7 +34,10 @@ Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options) {
   if (std::string fault = verify(prepared.plan); !fault.empty())
     return error(Code::internal, "the plan of `{0}` is not well formed: {1}", graph.name(), fault);
 #endif
-  prepared.threads = options.threads > 0 ? options.threads : available_cores();
+  // The reference backend runs on one thread whatever it is told.
+  prepared.threads = options.backend == "ref" ? 1
+                     : options.threads > 0    ? options.threads
+                                              : available_cores();
   CompileOptions compile;
   compile.threads = prepared.threads;
   compile.memory_limit_bytes =

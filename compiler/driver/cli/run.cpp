@@ -121,6 +121,10 @@ Result<void> write_outputs(const Options& o, const RunReport& report) {
   return {};
 }
 
+std::string figure(double value) {
+  return std::isfinite(value) ? llvm::formatv("{0:f6}", value).str() : "not finite";
+}
+
 void print_outputs(llvm::raw_ostream& out, const RunReport& report, bool color) {
   bool checked = !report.outputs.empty() && report.outputs[0].max_rel_diff;
   std::vector<Table::Column> columns = {{"output"},
@@ -132,8 +136,7 @@ void print_outputs(llvm::raw_ostream& out, const RunReport& report, bool color) 
   Table table(columns);
   for (const Output& output : report.outputs) {
     std::vector<std::string> cells = {output.name, output.tensor.type().text(),
-                                      llvm::formatv("{0:f6}", output.summary.mean),
-                                      llvm::formatv("{0:f6}", output.summary.std),
+                                      figure(output.summary.mean), figure(output.summary.std),
                                       llvm::utohexstr(output.summary.checksum, true)};
     if (checked) cells.push_back(difference_text(*output.max_rel_diff));
     table.add(cells);

@@ -33,6 +33,10 @@ void write_errors(llvm::json::OStream& json, const DiagnosticSink& sink,
           for (const char* place : {"file", "line", "column"}) json.attribute(place, nullptr);
         }
         json.attribute("message", d.message);
+        json.attributeArray("notes", [&] {
+          for (const std::string& note : d.notes) json.value(note);
+        });
+        json.attribute("help", d.help);
       });
     }
   });
