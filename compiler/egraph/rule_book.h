@@ -27,7 +27,7 @@ struct CompiledRule {
   const Rule* rule = nullptr;
   RuleId id = 0;
   std::vector<PatternUse> sources; // empty for native rules
-  std::vector<BuildStep> plan;      // operands first; equal terms once
+  std::vector<BuildStep> plan;     // operands first; equal terms once
   llvm::SmallVector<PlanRef, 2> results;
   /// Two sources that are one pattern, and trading them renames only what they do not share: a pair
   /// of matches is tried in one order, and in the other only if the conditions refuse the first.
