@@ -207,6 +207,9 @@ Result<Place> Lowering::operand_nhwc(PlanValueId value) {
 
 Place Lowering::new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides,
                            bool any_strides) {
+  // With Native an operator is timed among elementwise neighbours that stand for any: most products
+  // cannot write rows with gaps, so a concat of channels is priced with its copies.
+  any_strides &= options.io_layout == IoLayout::Plain;
   std::optional<Place> place = slot(step.result, strides, any_strides);
   if (!place) place = new_temporary(type(step.result).shape, strides, step.phase);
   place_value(step.result, *place);
@@ -380,14 +383,17 @@ Result<void> Lowering::add_copy(const Place& src, const Place& dst, Phase phase,
   return {};
 }
 
-// Outputs are handed out row-major; with Native, the caller takes them as they lie.
+// Outputs are handed out row-major; with Native as they lie, but without gaps: whoever reads a
+// piece of an image or matrix in a product copies it first, and a lone slice is priced with that
+// copy.
 Result<void> Lowering::finish_outputs() {
-  if (options.io_layout == IoLayout::Native) return {};
   for (const PlanOutput& output : plan.outputs) {
-    if (is_plain(places[output.value]) || at_load(output.value)) continue;
-    TG_TRY(Place plain, operand_plain(output.value));
-    places[output.value] = plain;
-    buffers[plain.buffer].values.push_back(output.value);
+    const Place& now = places[output.value];
+    bool native = options.io_layout == IoLayout::Native;
+    if (at_load(output.value) || (native ? is_dense(now) : is_plain(now))) continue;
+    TG_TRY(Place place,
+           operand_as(output.value, native ? dense_like(now) : contiguous_strides(now.shape)));
+    places[output.value] = place;
   }
   return {};
 }
