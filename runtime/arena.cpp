@@ -52,7 +52,7 @@ ArenaPlan plan_arena(llvm::ArrayRef<BufferLife> buffers) {
     for (const Placed& p : placed)
       if (live_together(buffers[p.buffer], buffers[index])) busy.push_back(p);
     int64_t begin = best_fit(busy, bytes);
-    Placed range{begin, begin + bytes, index};
+    Placed range{begin, add_bytes(begin, bytes), index};
     placed.insert(
         llvm::upper_bound(placed, range,
                           [](const Placed& a, const Placed& b) { return a.begin < b.begin; }),

@@ -62,11 +62,6 @@ OpWork step_work(const Plan& plan, const PlanStep& step) {
                  symbols.type(plan.values[step.result].type));
 }
 
-int64_t add_bytes(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 MemoryUse resident_bytes(const Plan& plan) {
   MemoryUse use;
   for (const PlanValue& value : plan.values) {

@@ -26,9 +26,6 @@ MemoryUse resident_bytes(const Plan& plan);
 /// op_work of a step.
 OpWork step_work(const Plan& plan, const PlanStep& step);
 
-/// Sum of sizes that never wraps: INT64_MAX instead.
-int64_t add_bytes(int64_t a, int64_t b);
-
 /// Errors: `memory_limit`, with what is needed by which part, if `use` is over the limit (0: none).
 Result<void> check_memory(const Plan& plan, const MemoryUse& use, int64_t limit_bytes);
 

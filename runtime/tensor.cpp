@@ -10,8 +10,14 @@ namespace tg {
 
 void FreeAligned::operator()(std::byte* p) const { std::free(p); }
 
+int64_t add_bytes(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 AlignedBuffer allocate_aligned(int64_t bytes) {
   assert(bytes >= 0 && "sizes are checked before anything is allocated");
+  if (bytes >= int64_t{1} << 62) return {};
   size_t size = static_cast<size_t>(align_up(std::max<int64_t>(bytes, 1)));
   void* p = std::aligned_alloc(static_cast<size_t>(kAlignment), size);
   if (p) std::memset(p, 0, size);

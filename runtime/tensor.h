@@ -15,14 +15,21 @@ namespace tg {
 /// register.
 inline constexpr int64_t kAlignment = 64;
 
-inline int64_t align_up(int64_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
+/// Of sizes so large that the sum would not fit: INT64_MAX rounded down.
+inline int64_t align_up(int64_t bytes) {
+  return (bytes > INT64_MAX - kAlignment ? INT64_MAX : bytes + kAlignment - 1) & ~(kAlignment - 1);
+}
+
+/// Sum of sizes that never wraps: INT64_MAX instead.
+int64_t add_bytes(int64_t a, int64_t b);
 
 struct FreeAligned {
   void operator()(std::byte* p) const;
 };
 using AlignedBuffer = std::unique_ptr<std::byte[], FreeAligned>;
 
-/// Zeroed, aligned to kAlignment, at least one byte. Null if the system has no such memory.
+/// Zeroed, aligned to kAlignment, at least one byte. Null if the system has no such memory, which
+/// it never has of 2^62 bytes or more.
 AlignedBuffer allocate_aligned(int64_t bytes);
 
 class Tensor {

@@ -8,8 +8,12 @@ namespace tg {
 
 namespace {
 
-/// Bytes are counted as an arena rounds them.
-int64_t arena_bytes(const Graph& graph, NodeId id) { return (graph.type(id).bytes() + 63) & ~63; }
+/// Bytes are counted as an arena rounds them. Those of a tensor that no machine holds are capped,
+/// so that no sum over a graph can overflow.
+int64_t arena_bytes(const Graph& graph, NodeId id) {
+  constexpr int64_t kAlignment = 64, kMost = int64_t{1} << 41;
+  return std::min((graph.type(id).bytes() + kAlignment - 1) & ~(kAlignment - 1), kMost);
+}
 
 /// What an order is judged and built by: the run nodes, and how many of them use each result.
 struct Liveness {

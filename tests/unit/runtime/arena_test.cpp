@@ -65,6 +65,13 @@ TEST(Arena, PeakCountsWhatLivesAtOneStep) {
   EXPECT_EQ(peak_bytes({}), 0);
 }
 
+TEST(Arena, SizesThatNoMachineHasSaturate) {
+  std::vector<BufferLife> buffers(40, {int64_t{1} << 60, 0, 1});
+  EXPECT_EQ(plan_arena(buffers).bytes, INT64_MAX);
+  EXPECT_EQ(align_up(INT64_MAX) % kAlignment, 0);
+  EXPECT_EQ(allocate_aligned(INT64_MAX), nullptr);
+}
+
 StorageRequest row_major(const Plan& plan) {
   return {.bytes = [&](PlanValueId id) { return plan.values[id].type.bytes(); },
           .view_of =
