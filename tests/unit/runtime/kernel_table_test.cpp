@@ -1,0 +1,29 @@
+#include "runtime/kernel_table.h"
+
+#include <gtest/gtest.h>
+
+namespace tg {
+namespace {
+
+int one() { return 1; }
+int two() { return 2; }
+
+using Table = KernelTable<int (*)()>;
+
+TEST(KernelTable, KnowsWhatItHas) {
+  static constexpr Table kTable = {{OpKind::Relu, one}, {OpKind::Add, two}};
+  static_assert(kTable.has(OpKind::Relu) && !kTable.has(OpKind::Conv2d));
+  static_assert(!kTable.covers_all());
+  EXPECT_EQ(kTable[OpKind::Relu](), 1);
+  EXPECT_EQ(kTable[OpKind::Add](), 2);
+  EXPECT_EQ(kTable[OpKind::Conv2d], nullptr);
+}
+
+TEST(KernelTable, LeavesAndSugarNeedNoKernel) {
+  for (const OpInfo& info : all_ops())
+    EXPECT_EQ(kExecutable[static_cast<size_t>(info.kind)], !info.has(Trait::Leaf | Trait::Sugar))
+        << info.name;
+}
+
+} // namespace
+} // namespace tg
