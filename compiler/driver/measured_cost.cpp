@@ -119,11 +119,13 @@ void MeasuredCost::prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> in
 std::vector<std::string> MeasuredCost::notes() const {
   std::vector<std::string> notes = database_->notes();
   if (!first_failures_.empty())
-    notes.push_back(llvm::formatv("{0} operator instance{1} cannot be timed and is not used; the "
-                                  "first is {2}: {3}",
-                                  first_failures_.size(), first_failures_.size() == 1 ? "" : "s",
-                                  first_failures_.front(),
-                                  failures_.lookup(first_failures_.front())));
+    notes.push_back(
+        llvm::formatv("{0} cannot be timed and {1} not used; the first is {2}: {3}",
+                      first_failures_.size() == 1
+                          ? std::string("1 operator instance")
+                          : llvm::formatv("{0} operator instances", first_failures_.size()).str(),
+                      first_failures_.size() == 1 ? "is" : "are", first_failures_.front(),
+                      failures_.lookup(first_failures_.front())));
   return notes;
 }
 

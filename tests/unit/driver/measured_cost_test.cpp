@@ -1,0 +1,100 @@
+// The measured cost model over the reference backend: what is timed once is not timed again, by
+// this process or the next.
+#include "compiler/driver/measured_cost.h"
+#include "compiler/extract/extract.h"
+#include "runtime/ref/backend.h"
+
+#include <gtest/gtest.h>
+#include <llvm/ADT/SmallString.h>
+#include <llvm/Support/FileSystem.h>
+
+namespace tg {
+namespace {
+
+class MeasuredCostTest : public testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-measured", folder_));
+    x = graph.input("x", f32({4, 8}));
+    NodeId w = graph.weight("w", f32({8, 8}));
+    product = graph.add(OpKind::Matmul, {graph.symbols().value(Value::of_enum("none"))},
+                        {x, w, graph.none(), graph.none()});
+    graph.add_output("y", graph.add(OpKind::Add, {}, {product, graph.add(OpKind::Tanh, {}, {x})}));
+  }
+  void TearDown() override { (void)llvm::sys::fs::remove_directories(folder_); }
+
+  MeasuredCost model(int threads = 1) const {
+    MeasuredCostOptions options;
+    options.cost_db = folder_.str().str() + "/costs.db";
+    options.threads = threads;
+    options.network_bytes = network_bytes(graph);
+    return {make_ref_backend(), options};
+  }
+
+  Graph graph{std::make_shared<Symbols>(), "m"};
+  NodeId x, product;
+
+private:
+  llvm::SmallString<128> folder_;
+};
+
+TEST_F(MeasuredCostTest, WhatWasTimedIsNotTimedAgain) {
+  double first = 0;
+  {
+    MeasuredCost costs = model();
+    EXPECT_EQ(costs.name(), "measured:ref");
+    PriceCache prices(graph.symbols(), costs);
+    first = price_graph(graph, prices);
+    EXPECT_GT(first, 0);
+    EXPECT_EQ(costs.timed(), 3u);
+    EXPECT_TRUE(costs.notes().empty()) << costs.notes().front();
+    EXPECT_EQ(price_graph(graph, prices), first);
+    EXPECT_EQ(costs.timed(), 3u);
+  }
+  MeasuredCost again = model();
+  PriceCache prices(graph.symbols(), again);
+  EXPECT_EQ(price_graph(graph, prices), first);
+  EXPECT_EQ(again.timed(), 0u);
+  MeasuredCost other = model(2);
+  PriceCache other_prices(graph.symbols(), other);
+  price_graph(graph, other_prices);
+  EXPECT_EQ(other.timed(), 3u) << "another number of threads is another machine";
+}
+
+TEST_F(MeasuredCostTest, WhatCannotBeTimedHasNoPriceAndIsReported) {
+  MeasuredCostOptions options;
+  options.cost_db = "/proc/no/such/place.db";
+  options.memory_limit_bytes = 1; // nothing fits
+  MeasuredCost costs(make_ref_backend(), options);
+  PriceCache prices(graph.symbols(), costs);
+  EXPECT_EQ(price_graph(graph, prices), std::numeric_limits<double>::infinity());
+  ASSERT_EQ(costs.notes().size(), 2u) << "the database, and the operators";
+  EXPECT_NE(costs.notes()[1].find("3 operator instances cannot be timed"), std::string::npos)
+      << costs.notes()[1];
+}
+
+TEST_F(MeasuredCostTest, StepsTakeTheirBufferAsPlansDo) {
+  const Symbols& symbols = graph.symbols();
+  TypeId t = graph.node(x).type, none = symbols.none_type();
+  TypeId w = graph.symbols().type(f32({8, 8}));
+  auto in_place = [&](OpKind op, AttrsId attrs, std::vector<TypeId> operands, uint32_t weights) {
+    return step_spec(symbols, {op, attrs, operands, t, weights}).in_place;
+  };
+  AttrsId no_act = graph.node(product).attrs;
+  EXPECT_EQ(in_place(OpKind::Add, symbols.no_attrs(), {t, t}, 0), 0);
+  EXPECT_EQ(in_place(OpKind::Add, symbols.no_attrs(), {t, t}, 0b01), 1) << "a weight stays";
+  EXPECT_EQ(in_place(OpKind::Matmul, no_act, {t, w, none, none}, 0b1110), -1);
+  EXPECT_EQ(in_place(OpKind::Matmul, no_act, {t, w, none, t}, 0b0110), 3) << "the residual";
+}
+
+TEST(NetworkBytes, CountWeightsAndResultsOnce) {
+  Graph graph(std::make_shared<Symbols>());
+  NodeId x = graph.input("x", f32({8}));
+  NodeId w = graph.add(OpKind::Neg, {}, {graph.weight("w", f32({8}))}); // at load: not touched
+  NodeId y = graph.add(OpKind::Add, {}, {x, w});
+  graph.add_output("y", graph.add(OpKind::Mul, {}, {y, y}));
+  EXPECT_EQ(network_bytes(graph), 4 * 8 * (1 + 1 + 1 + 1)); // x, the weight, sum, product
+}
+
+} // namespace
+} // namespace tg
