@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Tangram beside ONNX Runtime on the same machine, in the same run.
 
-    bench/peers/onnxruntime_bench.py [--tg build/tg] [--threads 1,2] [--runs N] [--json FILE] [MODEL...]
+    bench/peers/onnxruntime_bench.py [--tg build/tg] [--threads 1,2] [--cost measured:cpu] [--runs N]
+                                     [--json FILE] [MODEL...]
 
 Each network of the demo is built as an ONNX model of the same operators, shapes and attributes as
 examples/MODEL.tg (random weights: neither runtime's time depends on them), and run by ONNX Runtime
 with all its graph optimisations. Tangram runs examples/MODEL.tg as it stands and after
-`tg opt --cost measured:cpu`. The rounds of the three alternate, so that a busy machine is busy for
+`tg opt` (measured costs unless --cost says otherwise). The rounds of the three alternate, so that a busy machine is busy for
 all; the median and the least of all rounds are printed.
 
 Wants `pip install onnxruntime onnx numpy`; without them it says so and ends with 0.
@@ -274,10 +275,10 @@ def tangram_times(tg, path, threads, runs):
     return [result["median_us"] / 1e3], [result.get("p10_us", result["median_us"]) / 1e3]
 
 
-def optimise(tg, name, threads, folder):
+def optimise(tg, name, threads, cost, folder):
     out = Path(folder) / f"{name}_{threads}.tg"
     done = subprocess.run([tg, "opt", str(ROOT / "examples" / f"{name}.tg"), "--cost",
-                           "measured:cpu", "--threads", str(threads), "-o", str(out), "--quiet"],
+                           cost, "--threads", str(threads), "-o", str(out), "--quiet"],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         print(f"  tg opt: {done.stderr.strip()}", file=sys.stderr)
@@ -285,10 +286,11 @@ def optimise(tg, name, threads, folder):
     return out
 
 
-def compare(tg, name, threads, runs, rounds, folder):
+def compare(name, threads, options, folder):
+    tg, runs, rounds = options.tg, options.runs, options.rounds
     peer = OnnxRuntime(NETS[name](), threads)
     paths = {"source": ROOT / "examples" / f"{name}.tg"}
-    optimised = optimise(tg, name, threads, folder)
+    optimised = optimise(tg, name, threads, options.cost, folder)
     if optimised:
         paths["optimised"] = optimised
     medians = {"onnxruntime": []}
@@ -313,6 +315,7 @@ def main():
     parser.add_argument("models", nargs="*", default=list(NETS), metavar="MODEL")
     parser.add_argument("--tg", default=str(ROOT / "build" / "tg"))
     parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--cost", default="measured:cpu", help="prices for tg opt")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json")
@@ -325,7 +328,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for threads in (int(t) for t in options.threads.split(",")):
             for name in options.models:
-                row = compare(options.tg, name, threads, options.runs, options.rounds, folder)
+                row = compare(name, threads, options, folder)
                 rows.append(row)
                 cells = [f"{row[f'{w}_median_ms']:.2f} ({row[f'{w}_p10_ms']:.2f})"
                          if f"{w}_median_ms" in row else "-"
