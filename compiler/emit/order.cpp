@@ -153,7 +153,7 @@ std::vector<NodeId> greedy_order(const Graph& graph, Liveness live, llvm::ArrayR
 }
 
 /// Operators above which the quadratic greedy order is not tried.
-constexpr size_t kGreedyLimit = 20'000;
+constexpr size_t kGreedyLimit = 4000;
 
 int64_t peak(Liveness live, llvm::ArrayRef<NodeId> order) {
   int64_t now = 0, highest = 0;

@@ -5,6 +5,8 @@
 #include "runtime/kernel_table.h"
 #include "runtime/ref/kernels.h"
 
+#include <llvm/ADT/DenseSet.h>
+
 #include <cstring>
 
 namespace tg {
@@ -207,29 +209,22 @@ private:
 
   static float* floats(std::byte* memory) { return reinterpret_cast<float*>(memory); }
 
-  /// Weights that only the load phase read.
+  /// Weights that only the load phase read. A value that is needed keeps the owner of its memory:
+  /// itself, or what it is a view of.
   void drop_unneeded() {
-    std::vector<bool> needed(plan_->values.size());
+    llvm::DenseSet<const std::byte*> needed;
     for (const PlanStep& step : plan_->steps)
       for (PlanValueId id : step.operands)
-        if (id != kNoValue && step.phase == Phase::Run) needed[id] = true;
+        if (id != kNoValue && step.phase == Phase::Run) needed.insert(memory_of_[id]);
     for (PlanValueId id = 0; id < plan_->values.size(); ++id) {
       const PlanValue& v = plan_->values[id];
-      if (needed[id] || v.is_output || v.kind == PlanValue::Kind::Input) mark_memory(id, needed);
+      if (v.is_output || v.kind == PlanValue::Kind::Input) needed.insert(memory_of_[id]);
     }
-    for (PlanValueId id = 0; id < plan_->values.size(); ++id) {
-      if (needed[id] || held_[id].type().is_none()) continue;
-      memory_.weights -= align_up(held_[id].bytes());
-      held_[id] = {};
+    for (Tensor& tensor : held_) {
+      if (tensor.type().is_none() || needed.contains(tensor.data())) continue;
+      memory_.weights -= align_up(tensor.bytes());
+      tensor = {};
     }
-  }
-
-  /// The value that owns the memory of `id`: itself, or what it is a view of.
-  void mark_memory(PlanValueId id, std::vector<bool>& needed) const {
-    needed[id] = true;
-    for (PlanValueId owner = 0; owner < held_.size(); ++owner)
-      if (!held_[owner].type().is_none() && held_[owner].data() == memory_of_[id])
-        needed[owner] = true;
   }
 
   std::unique_ptr<const Plan> plan_;  // steps_ refer into it

@@ -145,6 +145,18 @@ TEST(RefBackend, WeightsComeFromTheSource) {
   EXPECT_EQ(wrong.message, "the weight `w` is f32[2] in the model and f32[3] in the file");
 }
 
+TEST(RefBackend, KeepsOfTheWeightsWhatRunsRead) {
+  PlanWriter p;
+  PlanValueId a = p.weight("a", {64}, "ones"), b = p.weight("b", {64}, "ones");
+  PlanValueId sum = p.load(OpKind::Add, {}, {a, b});
+  PlanValueId square = p.run(OpKind::Reshape, {Value::of_ints({8, 8})}, {sum});
+  p.output("y",
+           p.run(OpKind::ReduceSum, {Value::of_ints({0, 1}), Value::of_bool(false)}, {square}));
+  auto executable = compile(p.finish());
+  EXPECT_EQ(executable->memory().weights, 64 * 4) << "a and b are gone, their sum is kept";
+  expect_values((*executable->run({}))[0], {128});
+}
+
 TEST(RefBackend, RefusesWhatTheMemoryLimitForbidsBeforeItAllocates) {
   PlanWriter p;
   constexpr int64_t kHuge = int64_t{1} << 23; // 256 TiB each
