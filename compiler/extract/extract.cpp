@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <map>
 
 namespace tg {
 
@@ -206,21 +207,33 @@ private:
   Graph graph_;
 };
 
-/// Distinct pairs of rule and place of the match among the chosen nodes: one for an application,
-/// however many of its nodes were taken.
+/// Distinct pairs of rule and place of the match: one for an application, however many of its nodes
+/// were taken. An application that made no node counts where it merged what was chosen with what it
+/// replaces (`identity(x) => x`).
 std::vector<RuleUse> rules_used(const EGraph& egraph, const EGraphProblem& problem,
                                 const Choice& choice) {
   llvm::DenseSet<std::pair<uint32_t, uint32_t>> seen;
-  std::vector<RuleUse> uses;
-  for (NodeIx chosen : choice.node) {
+  std::map<RuleId, size_t> counts;
+  llvm::DenseMap<uint32_t, ENodeId> chosen_of; // by canonical class
+  for (size_t cls = 0; cls < choice.node.size(); ++cls) {
+    NodeIx chosen = choice.node[cls];
     if (!chosen.valid()) continue;
-    const ENode& node = egraph.node(problem.node[chosen.index]);
-    if (node.rule == kSourceRule || !seen.insert({node.rule, node.origin.index}).second) continue;
-    auto use = llvm::find_if(uses, [&](const RuleUse& u) { return u.rule == node.rule; });
-    if (use == uses.end()) use = uses.insert(use, {node.rule, 0});
-    ++use->count;
+    ENodeId id = problem.node[chosen.index];
+    chosen_of[problem.cls[cls].index] = id;
+    const ENode& node = egraph.node(id);
+    if (node.rule != kSourceRule && seen.insert({node.rule, node.origin.index}).second)
+      ++counts[node.rule];
   }
-  llvm::sort(uses, [](const RuleUse& a, const RuleUse& b) { return a.rule < b.rule; });
+  for (const Union& merged : egraph.unions()) {
+    auto [rule, origin] = merged.why;
+    auto chosen = chosen_of.find(egraph.find(merged.kept).index);
+    if (rule >= kCongruence || !origin.valid() || chosen == chosen_of.end()) continue;
+    const ENode& kept = egraph.node(chosen->second);
+    if (kept.home == egraph.node(origin).home || kept.rule != kSourceRule) continue;
+    if (seen.insert({rule, origin.index}).second) ++counts[rule];
+  }
+  std::vector<RuleUse> uses;
+  for (auto [rule, count] : counts) uses.push_back({rule, count});
   return uses;
 }
 
