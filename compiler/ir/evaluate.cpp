@@ -81,7 +81,7 @@ private:
 } // namespace
 
 LeafSource random_leaves(uint64_t seed, std::function<bool(llvm::StringRef)> positive) {
-  return [=](const Graph& graph, NodeId id) {
+  return [seed, positive = std::move(positive)](const Graph& graph, NodeId id) {
     const std::string& name = graph.attr(id, 0).text;
     bool above_zero = positive && positive(name);
     RandomStream stream(seed, name);
