@@ -118,7 +118,7 @@ void keep_within(const SolverLimits& limits) {
 
 enum class Relaxed { Optimal, Infeasible, Unknown };
 
-Relaxed solve_relaxation(int fd, const MipModel& model, const ColumnMatrix& matrix) {
+Relaxed solve_relaxation(int fd, const MipModel& model, const ColumnMatrix& matrix, double& bound) {
   Clp_Simplex* clp = Clp_newModel();
   Clp_setLogLevel(clp, 0);
   Clp_loadProblem(clp, static_cast<int>(model.columns()), static_cast<int>(model.rows()),
@@ -130,8 +130,8 @@ Relaxed solve_relaxation(int fd, const MipModel& model, const ColumnMatrix& matr
   if (Clp_isProvenPrimalInfeasible(clp)) verdict = Relaxed::Infeasible;
   if (Clp_isProvenOptimal(clp)) {
     verdict = Relaxed::Optimal;
-    double objective = Clp_objectiveValue(clp);
-    send_message(fd, SolverMessage::Kind::Bound, &objective, sizeof objective);
+    bound = Clp_objectiveValue(clp);
+    send_message(fd, SolverMessage::Kind::Bound, &bound, sizeof bound);
     send_message(fd, SolverMessage::Kind::Relaxation, Clp_primalColumnSolution(clp),
                  model.columns() * sizeof(double));
   }
@@ -159,11 +159,10 @@ Cbc_Model* make_cbc(const MipModel& model, const ColumnMatrix& matrix) {
   return cbc;
 }
 
-MipStatus solve_integer(int fd, const MipModel& model, const ColumnMatrix& matrix,
-                        const SolverLimits& limits) {
+MipStatus solve_integer(int fd, const MipModel& model, const ColumnMatrix& matrix, double seconds) {
   constexpr double kShareOfTime = 0.85;
   Cbc_Model* cbc = make_cbc(model, matrix);
-  Cbc_setMaximumSeconds(cbc, limits.seconds * kShareOfTime);
+  Cbc_setMaximumSeconds(cbc, seconds * kShareOfTime);
   Cbc_setAllowableFractionGap(cbc, 0);
   Cbc_setAllowableGap(cbc, 1e-9);
   Cbc_solve(cbc);
@@ -180,6 +179,14 @@ MipStatus solve_integer(int fd, const MipModel& model, const ColumnMatrix& matri
 }
 
 } // namespace
+
+double search_seconds(const MipModel& model, double bound, double seconds) {
+  constexpr double kHopeless = 0.5, kShareOfHopeless = 0.1;
+  if (model.start.empty() || bound == -kNoBound) return seconds;
+  double start = 0;
+  for (size_t c = 0; c < model.columns(); ++c) start += model.start[c] * model.objective[c];
+  return bound < kHopeless * start ? kShareOfHopeless * seconds : seconds;
+}
 
 std::vector<char> pack(const MipModel& model) {
   Packer packer;
@@ -222,8 +229,9 @@ int solver_child_main(int fd) {
 
   ColumnMatrix matrix(model);
   MipStatus status = MipStatus::Infeasible;
-  if (solve_relaxation(fd, model, matrix) != Relaxed::Infeasible)
-    status = solve_integer(fd, model, matrix, limits);
+  double bound = -kNoBound;
+  if (solve_relaxation(fd, model, matrix, bound) != Relaxed::Infeasible)
+    status = solve_integer(fd, model, matrix, search_seconds(model, bound, limits.seconds));
   send_message(fd, SolverMessage::Kind::Done, &status, sizeof status);
   return 0;
 }

@@ -33,6 +33,10 @@ struct SolverLimits {
   uint64_t memory_bytes = 0;
 };
 
+/// Time for the search, once the relaxation's bound is known: where that is less than half of the
+/// start's cost, branching has never closed the gap in time, and gets a tenth.
+double search_seconds(const MipModel& model, double bound, double seconds);
+
 /// The model as one block of bytes, and back. `unpack` returns false on a block of wrong length.
 std::vector<char> pack(const MipModel& model);
 bool unpack(llvm::ArrayRef<char> bytes, MipModel& model);

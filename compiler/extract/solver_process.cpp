@@ -213,6 +213,8 @@ private:
       double bound = 0;
       if (!take(header, &bound, sizeof bound)) return interrupted();
       result_.bound = std::max(result_.bound, bound);
+      deadline_ = std::min(
+          deadline_, after(search_seconds(model_, result_.bound, limits_.seconds) + kGraceSeconds));
       return true;
     }
     case SolverMessage::Kind::Relaxation: return take_columns(header, result_.relaxation);
