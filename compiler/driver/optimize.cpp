@@ -105,7 +105,9 @@ Result<Optimized> judge_by_clock(const Graph& source, Optimized optimized,
   if (comparison.second_faster()) return optimized;
   optimized.report.source_returned = true;
   std::string why = llvm::formatv(
-      "as measured, the new graph is {0} ({1:f2}x): the source is returned",
+      "as measured, the new graph ({0} operators, {1:f1} us by the model) is {2} ({3:f2}x): the "
+      "source is returned",
+      optimized.report.nodes_after, optimized.report.cost_after_us,
       comparison.second_slower() ? "slower" : "not faster beyond the noise", comparison.ratio);
   OptimizeReport report = std::move(optimized.report);
   return keep_source(source, std::move(report), std::move(why));

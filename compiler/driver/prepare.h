@@ -37,8 +37,9 @@ Result<Prepared> prepare_with_inputs(const Graph& graph, const PrepareOptions& o
 /// Compares graphs on a backend, in turns, on equal random weights and inputs.
 class BackendFinalists : public FinalistRunner {
 public:
-  explicit BackendFinalists(PrepareOptions options,
-                            TimingOptions timing = {.seconds = 1.5, .patience_seconds = 8})
+  explicit BackendFinalists(PrepareOptions options, TimingOptions timing = {.min_runs = 15,
+                                                                            .seconds = 1.5,
+                                                                            .patience_seconds = 8})
       : options_(std::move(options)), timing_(timing) {}
   Result<Comparison> compare(const Graph& first, const Graph& second) override;
 

@@ -46,10 +46,15 @@ Timing summarise_times(std::vector<double> samples) {
           percentile(samples, 0.9), samples.front()};
 }
 
-Comparison compare_times(llvm::ArrayRef<double> first, llvm::ArrayRef<double> second) {
+Comparison compare_times(llvm::ArrayRef<double> first, llvm::ArrayRef<double> second,
+                         size_t runs_per_pair) {
   assert(first.size() == second.size() && !first.empty() && "samples come in pairs");
   std::vector<double> ratios;
-  for (size_t i = 0; i < first.size(); ++i) ratios.push_back(first[i] / second[i]);
+  for (size_t i = 0; i < first.size(); i += runs_per_pair) {
+    size_t count = std::min(runs_per_pair, first.size() - i);
+    llvm::ArrayRef<double> a = first.slice(i, count), b = second.slice(i, count);
+    ratios.push_back(*std::min_element(a.begin(), a.end()) / *std::min_element(b.begin(), b.end()));
+  }
   std::sort(ratios.begin(), ratios.end());
   // The number of ratios below the true median is binomial(n, 1/2); its 95% interval bounds the
   // places of the interval's ends. With few pairs the ends are the extremes.
@@ -89,7 +94,7 @@ Result<Comparison> time_in_turns(Executable& first, Executable& second,
   Clock::time_point start = Clock::now();
   while (go_on(options, samples[0].size(), start)) TG_CHECK(pair());
   auto undecided = [&] {
-    Comparison c = compare_times(samples[0], samples[1]);
+    Comparison c = compare_times(samples[0], samples[1], kRunsPerPair);
     return !c.second_faster() && !c.second_slower();
   };
   while (options.runs == 0 && seconds_since(start) < options.patience_seconds && undecided()) {
@@ -97,7 +102,7 @@ Result<Comparison> time_in_turns(Executable& first, Executable& second,
     while (samples[0].size() < goal && seconds_since(start) < options.patience_seconds)
       TG_CHECK(pair());
   }
-  return compare_times(samples[0], samples[1]);
+  return compare_times(samples[0], samples[1], kRunsPerPair);
 }
 
 } // namespace tg

@@ -21,26 +21,33 @@ struct Timing {
 /// Requires at least one sample. Percentiles by linear interpolation.
 Timing summarise_times(std::vector<double> samples_us);
 
-/// Two programs timed in turns. `ratio` is the median of first / second over the pairs (above 1:
-/// the second is faster), [low, high] its 95% confidence interval by order statistics
-/// (distribution-free; Conover, Practical Nonparametric Statistics, section 3.2).
+/// Two programs timed in turns. `ratio` is the median of first / second over pairs (above 1: the
+/// second is faster), [low, high] its 95% confidence interval by order statistics
+/// (distribution-free; Conover, Practical Nonparametric Statistics, section 3.2). A pair is the
+/// least of some neighbouring runs of each: what others do on the machine only ever adds time, in
+/// bursts.
 struct Comparison {
-  Timing first, second;
+  Timing first, second; // of all runs
   double ratio = 1, low = 0, high = 0;
-  /// The second is faster beyond the noise.
-  bool second_faster() const { return low > 1; }
+  /// Faster beyond the noise, and by the medians too.
+  bool second_faster() const { return low > 1 && second.median_us < first.median_us; }
   bool second_slower() const { return high < 1; }
 };
 
-/// Requires as many second as first samples, at least one.
-Comparison compare_times(llvm::ArrayRef<double> first_us, llvm::ArrayRef<double> second_us);
+/// Runs whose least makes a pair of a comparison.
+inline constexpr size_t kRunsPerPair = 3;
+
+/// Requires as many second as first samples, at least one. Samples are grouped by `runs_per_pair`;
+/// a last group may be smaller.
+Comparison compare_times(llvm::ArrayRef<double> first_us, llvm::ArrayRef<double> second_us,
+                         size_t runs_per_pair = 1);
 
 /// How long to measure: at least `min_runs` runs, then until `seconds` are over or `max_runs` done.
 /// `runs` other than 0 asks for exactly that many.
 struct TimingOptions {
   size_t runs = 0;
   size_t warmup = 2;
-  size_t min_runs = 5, max_runs = 200;
+  size_t min_runs = 5, max_runs = 300;
   double seconds = 0.5;
   /// Of time_in_turns: where the samples do not decide which program is faster, measuring goes on
   /// for up to so long. Looked at only when the number of pairs has doubled, so that looking often

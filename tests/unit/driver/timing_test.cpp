@@ -50,6 +50,26 @@ TEST(Comparison, FewPairsNeedUnanimity) {
   EXPECT_FALSE(compare_times({2, 2, 0.9}, {1, 1, 1}).second_faster());
 }
 
+TEST(Comparison, BurstsOfOtherWorkDoNotHideAGain) {
+  // Two runs of three are hit by something that multiplies their time, at different places.
+  std::vector<double> slow, fast;
+  for (int i = 0; i < 60; ++i) {
+    slow.push_back(100 * (i % 3 == 0 ? 1 : 2 + i % 4));
+    fast.push_back(90 * (i % 3 == 1 ? 1 : 2 + i % 5));
+  }
+  Comparison c = compare_times(slow, fast, kRunsPerPair);
+  EXPECT_DOUBLE_EQ(c.low, 100.0 / 90);
+  EXPECT_DOUBLE_EQ(c.high, 100.0 / 90);
+  Comparison single = compare_times(slow, fast);
+  EXPECT_LE(single.low, 1) << "single runs would not have shown it";
+}
+
+TEST(Comparison, ALastGroupMayBeSmaller) {
+  Comparison c = compare_times({2, 2, 2, 2}, {1, 1, 1, 1}, 3);
+  EXPECT_DOUBLE_EQ(c.ratio, 2);
+  EXPECT_EQ(c.first.runs, 4u);
+}
+
 /// Counts its runs.
 class FakeExecutable : public Executable {
 public:
