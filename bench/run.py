@@ -3,9 +3,10 @@
 
     bench/run.py --build build [NAME...] [--results DIR]
 
-Each program leaves NAME.json and NAME.md in bench/results/: machine, commit, date, and either Google
-Benchmark's own JSON or, for programs that print tables of their own, their output. Timings want a
-quiet machine: the load average at the start is recorded, and a high one is said.
+Each program leaves NAME.json and NAME.md in bench/results/: machine, commit, date, and what it
+measured: Google Benchmark's JSON, or the JSON that the program itself writes (its head comment says
+`--json FILE`), or else its output. Timings want a quiet machine: the load average at the start is
+recorded, and a high one is said.
 """
 import argparse
 import datetime
@@ -73,6 +74,14 @@ def markdown(name, record, text):
     return "\n".join(lines) + "\n"
 
 
+def json_options(name, out):
+    """How a program is asked to write JSON; its source says."""
+    source = (ROOT / "bench" / f"{name}.cpp").read_text(encoding="utf-8")
+    if "benchmark/benchmark.h" in source:
+        return [f"--benchmark_out={out}", "--benchmark_out_format=json"]
+    return ["--json", out] if "--json FILE" in source else []
+
+
 def run(program, results):
     """Runs one program; its exit code."""
     name = program.name
@@ -80,19 +89,22 @@ def run(program, results):
     print(f"--- {name}", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "out.json")
-        command = [program, f"--benchmark_out={out}", "--benchmark_out_format=json"]
+        command = [program, *json_options(name, out)]
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
         print(done.stdout, end="", flush=True)
         if done.returncode != 0:
             print(f"bench: {name} exited with {done.returncode}; nothing is kept", file=sys.stderr)
             return 1
-        try:
-            record["benchmark"] = json.loads(out.read_text(encoding="utf-8"))
-            # The library writes the path of the program; the name is above.
-            record["benchmark"].get("context", {}).pop("executable", None)
-            record["benchmark"].get("context", {}).pop("host_name", None)
-        except (OSError, ValueError):
-            record["output"] = done.stdout.splitlines()
+        measured = json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
+    if isinstance(measured, dict) and "benchmarks" in measured:
+        # The library writes paths and names of the machine; what matters of it is said above.
+        for key in ("executable", "host_name"):
+            measured.get("context", {}).pop(key, None)
+        record["benchmark"] = measured
+    elif measured is not None:
+        record["measured"] = measured
+    else:
+        record["output"] = done.stdout.splitlines()
     results.mkdir(parents=True, exist_ok=True)
     (results / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     (results / f"{name}.md").write_text(markdown(name, record, done.stdout), encoding="utf-8")
