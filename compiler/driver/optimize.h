@@ -75,8 +75,7 @@ public:
   virtual Result<Comparison> compare(const Graph& first, const Graph& second) = 0;
 };
 
-/// `finalists` may be null: then nothing is run. Errors: `no_solution`, `memory_limit`, and those
-/// of the finalists' backend.
+/// `finalists` may be null, or fail: then the prices alone decide. Errors: `no_solution`.
 Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                            const OptimizeOptions& options, FinalistRunner* finalists);
 

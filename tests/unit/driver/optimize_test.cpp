@@ -1,0 +1,122 @@
+// Do no harm: what `optimize` returns when whole runs say otherwise than prices, with runs that are
+// made up.
+#include "compiler/driver/optimize.h"
+
+#include "compiler/driver/model.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/extract/analytic.h"
+#include "compiler/ir/graph_equal.h"
+#include "lang/parse.h"
+
+#include <gtest/gtest.h>
+
+namespace tg {
+namespace {
+
+class FakeFinalists : public FinalistRunner {
+public:
+  FakeFinalists(double first_us, double second_us) : first_(first_us), second_(second_us) {}
+  int asked = 0;
+  bool fails = false;
+  Result<Comparison> compare(const Graph&, const Graph&) override {
+    ++asked;
+    if (fails) return error(Code::memory_limit, "too large");
+    return compare_times({first_, first_, first_}, {second_, second_, second_});
+  }
+
+private:
+  double first_, second_;
+};
+
+struct Fixture : testing::Test {
+  SourceManager sources;
+  DiagnosticSink sink;
+
+  Graph load(const char* text) {
+    FileId file = sources.add("test.tg", text);
+    std::optional<Graph> graph = load_model(sources, file, {}, sink);
+    EXPECT_TRUE(graph);
+    return *graph;
+  }
+  Optimized run(const Graph& source, FinalistRunner* finalists, OptimizeOptions options = {}) {
+    auto rules = load_rules(sources, library(), {}, sink);
+    EXPECT_TRUE(rules);
+    auto costs = make_analytic_cost("cpu");
+    options.extract.extractor = Extractor::Greedy;
+    auto result = optimize(source, *rules, **costs, options, finalists);
+    EXPECT_TRUE(result.ok());
+    return std::move(*result);
+  }
+};
+
+constexpr const char* kFusable = "model m(x: f32[8, 8]) -> (y: f32[8, 8]) {\n"
+                                 "  param w: f32[8, 8]\n  relu(x @ w)\n}\n";
+
+using Optimize = Fixture;
+
+TEST_F(Optimize, AFasterGraphIsTaken) {
+  Graph source = load(kFusable);
+  FakeFinalists finalists(100, 80);
+  Optimized result = run(source, &finalists);
+  EXPECT_EQ(finalists.asked, 1);
+  EXPECT_FALSE(result.report.source_returned);
+  EXPECT_LT(result.report.nodes_after, result.report.nodes_before);
+  EXPECT_FALSE(result.report.rules_applied.empty());
+}
+
+TEST_F(Optimize, ASlowerGraphIsNot) {
+  Graph source = load(kFusable);
+  for (double second : {100.0, 120.0}) { // equal, slower
+    FakeFinalists finalists(100, second);
+    Optimized result = run(source, &finalists);
+    EXPECT_TRUE(result.report.source_returned);
+    EXPECT_EQ(difference(source, result.graph), "");
+    EXPECT_EQ(result.report.cost_after_us, result.report.cost_before_us);
+    EXPECT_TRUE(result.report.rules_applied.empty());
+    ASSERT_FALSE(result.report.notes.empty());
+  }
+}
+
+TEST_F(Optimize, RunsThatFailLeaveThePricesToDecide) {
+  FakeFinalists finalists(1, 1);
+  finalists.fails = true;
+  Optimized result = run(load(kFusable), &finalists);
+  EXPECT_FALSE(result.report.source_returned);
+  EXPECT_FALSE(result.report.comparison);
+  EXPECT_FALSE(result.report.notes.empty());
+}
+
+TEST_F(Optimize, WhatDoesNotChangeIsNotRun) {
+  Graph source = load("model m(x: f32[8]) -> (y: f32[8]) { relu(x) }\n");
+  FakeFinalists finalists(100, 50);
+  Optimized result = run(source, &finalists);
+  EXPECT_EQ(finalists.asked, 0);
+  EXPECT_FALSE(result.report.changed);
+  EXPECT_EQ(difference(source, result.graph), "");
+}
+
+TEST_F(Optimize, NoSearchKeepsTheSource) {
+  Graph source = load(kFusable);
+  OptimizeOptions options;
+  options.search = Search::None;
+  Optimized result = run(source, nullptr, options);
+  EXPECT_EQ(difference(source, result.graph), "");
+  EXPECT_EQ(result.report.stopped_by, "no search");
+}
+
+TEST_F(Optimize, RolloutsRepeatUnderOneSeed) {
+  Graph source = load("model m(x: f32[8, 8]) -> (y: f32[8, 8]) {\n  param a: f32[8, 8]\n"
+                      "  param b: f32[8, 8]\n  relu(x @ a) + tanh(x @ b)\n}\n");
+  OptimizeOptions options;
+  options.search = Search::Random;
+  options.budget = 6;
+  options.depth = 4;
+  options.explore.seed = 5;
+  Optimized one = run(source, nullptr, options), two = run(source, nullptr, options);
+  EXPECT_EQ(difference(one.graph, two.graph), "");
+  EXPECT_EQ(one.report.cost_after_us, two.report.cost_after_us);
+  EXPECT_LE(one.report.cost_after_us, one.report.cost_before_us);
+}
+
+} // namespace
+} // namespace tg
