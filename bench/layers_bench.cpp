@@ -10,7 +10,7 @@
 // of the peak that the network as a whole reaches. Flops are those of the definition: a Winograd
 // convolution does fewer, and so may pass 100%. Optimise first for the fused graph:
 //   tg opt examples/resnet50.tg --cost measured:cpu -o fast.tg && layers_bench fast.tg
-// With several threads on a machine that others use, set GOMP_SPINCOUNT=2000 (runtime/onednn/README).
+// With several threads on a machine that others use, set GOMP_SPINCOUNT=1000 (runtime/onednn/README).
 #include "compiler/driver/model.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/onednn/backend.h"

@@ -37,7 +37,7 @@ constexpr Subcommand kSubcommands[] = {
 /// longer. The library reads its environment before main(), so the program starts itself once more.
 void spin_briefly(char** argv) {
   if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
-  setenv("GOMP_SPINCOUNT", "2000", 1);
+  setenv("GOMP_SPINCOUNT", "1000", 1);
   execv("/proc/self/exe", argv); // returns only where that cannot be: then all is as it was
 }
 
