@@ -5,7 +5,6 @@
 #include <llvm/Support/Process.h>
 
 #include <cstdlib>
-#include <unistd.h>
 
 namespace {
 
@@ -31,16 +30,6 @@ constexpr Subcommand kSubcommands[] = {
 };
 // clang-format on
 
-/// Idle threads of libgomp, which oneDNN runs on, spin for milliseconds. Where other programs want
-/// the cores, a run on two threads then takes many times as long as on one (measured: 434 ms, 65
-/// so). Spinning for some ten microseconds keeps threads awake from one operator to the next and no
-/// longer. The library reads its environment before main(), so the program starts itself once more.
-void spin_briefly(char** argv) {
-  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
-  setenv("GOMP_SPINCOUNT", "1000", 1);
-  execv("/proc/self/exe", argv); // returns only where that cannot be: then all is as it was
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
@@ -48,8 +37,6 @@ int main(int argc, char** argv) {
   llvm::outs() << parsed.out;
   llvm::errs() << parsed.err;
   if (parsed.done) return parsed.exit_code;
-  llvm::StringRef command = parsed.options.command;
-  if (command == "run" || command == "opt" || command == "bench demo") spin_briefly(argv);
   Session session(parsed.options, llvm::outs(), llvm::errs());
   session.color = llvm::sys::Process::StandardErrIsDisplayed() &&
                   llvm::sys::Process::StandardOutIsDisplayed() && !std::getenv("NO_COLOR");
