@@ -75,8 +75,11 @@ public:
   virtual Result<Comparison> compare(const Graph& first, const Graph& second) = 0;
 };
 
-/// `finalists` may be null, or fail: then the prices alone decide. Errors: `no_solution`.
+/// `finalists` may be null, or fail: then the prices alone decide. With finalists, a
+/// `second_opinion` (null: none) chooses from the same e-graph by its own prices, and whichever
+/// runs faster goes on. Errors: `no_solution`.
 Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
-                           const OptimizeOptions& options, FinalistRunner* finalists);
+                           const OptimizeOptions& options, FinalistRunner* finalists,
+                           CostModel* second_opinion = nullptr);
 
 } // namespace tg

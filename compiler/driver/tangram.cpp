@@ -7,6 +7,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/egraph/rule_from_ast.h"
+#include "compiler/extract/analytic.h"
 #include "compiler/ir/to_text.h"
 #include "lang/parse.h"
 
@@ -135,8 +136,9 @@ tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<t
   run.seed = o.seed;
   run.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
   tg::BackendFinalists finalists(run);
-  return tg::optimize(graph, rules, *costs, options,
-                      tg::is_measured(o.cost) ? &finalists : nullptr);
+  TG_TRY(std::unique_ptr<tg::CostModel> analytic, tg::make_analytic_cost("cpu"));
+  return tg::optimize(graph, rules, *costs, options, tg::is_measured(o.cost) ? &finalists : nullptr,
+                      analytic.get());
 }
 
 /// Whether the shape is one that a tensor of so many elements can have. Counts down, so that no

@@ -5,6 +5,7 @@
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/measured_cost.h"
 #include "compiler/egraph/rule_from_ast.h"
+#include "compiler/extract/analytic.h"
 #include "compiler/extract/cost_table.h"
 
 #include <llvm/ADT/StringSwitch.h>
@@ -88,8 +89,9 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   PrepareOptions run = prepare_options(o);
   run.backend = "cpu";
   BackendFinalists finalists(run);
+  TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost("cpu"));
   TG_TRY(Optimized result, optimize(source, rules, recorder, optimize_options(o),
-                                    is_measured(o.cost) ? &finalists : nullptr));
+                                    is_measured(o.cost) ? &finalists : nullptr, analytic.get()));
   if (!o.save_costs.empty()) TG_CHECK(save_cost_table(recorder.table(), o.save_costs));
   return result;
 }
