@@ -6,11 +6,15 @@
 // cheaper than its strided gemm: 16 x 64^3 takes 35 us dense, 36 to 40 exchanged, 128 through gemm.
 #include "runtime/onednn/lowering.h"
 
+#include <algorithm>
+
 namespace tg::cpu {
 
 namespace {
 
-double matmul_us(double flops) { return flops / 150e3; }
+/// Microseconds on one thread, to choose the number of threads by: at 150 GFLOP/s, or 40 GB/s where
+/// a few rows meet a large matrix.
+double matmul_us(const Op& op) { return std::max(op.flops / 150e3, op.bytes / 40e3); }
 
 struct Product {
   dnnl_memory_desc_t x, y, bias, dst;
@@ -59,7 +63,7 @@ Result<void> lower_single(Lowering& l, const PlanStep& step, Product p, int64_t 
   p.y = l.at_load(y_value) ? memory_desc({k, n}, dnnl_format_tag_any) : memory_desc(*y);
   p.dst = memory_desc(*dst);
   p.bias = memory_desc({1, n}, dnnl_ab);
-  int threads = l.threads_for(matmul_us(l.describe(step).flops));
+  int threads = l.threads_for(matmul_us(l.describe(step)));
   ThreadScope scope(threads);
   TG_TRY(PrimitiveDescHandle pd, describe_product(l, p));
   return add_product(l, step, pd, p, *x, *y, *dst, threads);
@@ -131,7 +135,7 @@ public:
       : l_(l), step_(step), product_(product), x_(operand(step, "x")), y_(operand(step, "y")) {}
 
   Result<void> run() {
-    int threads = l_.threads_for(matmul_us(l_.describe(step_).flops));
+    int threads = l_.threads_for(matmul_us(l_.describe(step_)));
     ThreadScope scope(threads);
     TG_TRY(Form form, choose());
     Place x = l_.place(x_), y = l_.place(y_);
