@@ -62,8 +62,7 @@ TEST(Parse, CallsIndexesAndNames) {
 }
 
 TEST(Parse, IfIsAnExpression) {
-  EXPECT_EQ(expr("1 + if a { b } else { c }"),
-            "(binary + 1 (if a {\n  expr b\n} {\n  expr c\n}))");
+  EXPECT_EQ(expr("1 + if a { b } else { c }"), "(binary + 1 (if a {\n  expr b\n} {\n  expr c\n}))");
   EXPECT_EQ(expr("if a { b }\nelse if c { d }\nelse { e }"),
             expr("if a { b } else if c { d } else { e }"));
 }
