@@ -195,7 +195,7 @@ int main(int argc, char** argv) {
          "matches/s  bytes/node: tables, resident\n";
   std::vector<Row> rows;
   for (std::string model : {"nasrnn", "bert"}) {
-    std::string path = std::string(TG_SOURCE_DIR) + "/examples/" + model + ".tg";
+    std::string path = std::string(TG_SOURCE_DIR) + "/examples/paper/" + model + ".tg";
     Program program = load_program(sources, loader, path, sink);
     auto symbols = std::make_shared<Symbols>();
     Graph graph = *load(instantiate(program, model, {}, symbols, sink), sink, sources);

@@ -74,7 +74,8 @@ int main(int argc, char** argv) {
       models.push_back(argv[i]);
   }
   if (models.empty())
-    for (const char* name : {"squeezenet", "nasrnn", "bert", "resnext50", "resnet50"})
+    for (const char* name :
+         {"paper/squeezenet", "paper/nasrnn", "paper/bert", "paper/resnext50", "resnet50"})
       models.push_back(std::string(TG_SOURCE_DIR "/examples/") + name + ".tg");
   llvm::outs() << llvm::formatv("{0,-14} {1,8} {2,8}  {3,-8} {4,12} {5,12} {6,9} {7,8}  {8}\n",
                                 "model", "classes", "nodes", "asked", "cost us", "bound us", "gap",

@@ -5,8 +5,8 @@
                                      [--json FILE] [MODEL...]
 
 Each network of the demo is built as an ONNX model of the same operators, shapes and attributes as
-examples/MODEL.tg (random weights: neither runtime's time depends on them), and run by ONNX Runtime
-with all its graph optimisations. Tangram runs examples/MODEL.tg as it stands and after
+examples/paper/MODEL.tg, for resnet50 examples/resnet50.tg (random weights: neither runtime's time
+depends on them), and run by ONNX Runtime with all its graph optimisations. Tangram runs the .tg file as it stands and after
 `tg opt` (measured costs unless --cost says otherwise). The rounds of the three alternate, so that a busy machine is busy for
 all; the median and the least of all rounds are printed.
 
@@ -275,9 +275,14 @@ def tangram_times(tg, path, threads, runs):
     return [result["median_us"] / 1e3], [result.get("p10_us", result["median_us"]) / 1e3]
 
 
+def source_of(name):
+    """The .tg file of a network: ResNet-50 is the complete one, the others are the papers' skeletons."""
+    return ROOT / "examples" / ("" if name == "resnet50" else "paper") / f"{name}.tg"
+
+
 def optimise(tg, name, threads, cost, folder):
     out = Path(folder) / f"{name}_{threads}.tg"
-    done = subprocess.run([tg, "opt", str(ROOT / "examples" / f"{name}.tg"), "--cost",
+    done = subprocess.run([tg, "opt", str(source_of(name)), "--cost",
                            cost, "--threads", str(threads), "-o", str(out), "--quiet"],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -289,7 +294,7 @@ def optimise(tg, name, threads, cost, folder):
 def compare(name, threads, options, folder):
     tg, runs, rounds = options.tg, options.runs, options.rounds
     peer = OnnxRuntime(NETS[name](), threads)
-    paths = {"source": ROOT / "examples" / f"{name}.tg"}
+    paths = {"source": source_of(name)}
     optimised = optimise(tg, name, threads, options.cost, folder)
     if optimised:
         paths["optimised"] = optimised

@@ -12,8 +12,9 @@
 namespace tg::cli {
 namespace {
 
-const char* const kModels[] = {"examples/squeezenet.tg", "examples/nasrnn.tg", "examples/bert.tg",
-                               "examples/resnext50.tg", "examples/resnet50.tg"};
+const char* const kModels[] = {"examples/paper/squeezenet.tg", "examples/paper/nasrnn.tg",
+                               "examples/paper/bert.tg", "examples/paper/resnext50.tg",
+                               "examples/resnet50.tg"};
 
 /// Exploration and extraction of one model, each; what is not optimal by then is good enough to
 /// show.

@@ -13,7 +13,7 @@ namespace {
 using test::Built;
 
 Built example(const std::string& name) {
-  std::string file = "examples/" + name + ".tg";
+  std::string file = "examples/" + name + ".tg"; // "paper/bert" is a skeleton
   return Built(test::read_source(file), {}, "", TG_SOURCE_DIR "/" + file);
 }
 
@@ -28,7 +28,7 @@ int64_t parameters(const Built& b, llvm::function_ref<bool(llvm::StringRef)> cou
 // Counts of the graphs that the TENSAT program builds; its noops, which only tie outputs together,
 // are no operators here.
 TEST(Models, SqueezeNet) {
-  Built b = example("squeezenet");
+  Built b = example("paper/squeezenet");
   ASSERT_TRUE(b.graph) << b.rendered();
   EXPECT_EQ(b.graph->op_count(), 66u);
   EXPECT_EQ(b.census(), "1 avg_pool2d, 8 concat, 26 conv2d, 1 identity, 3 max_pool2d, 26 relu, "
@@ -37,7 +37,7 @@ TEST(Models, SqueezeNet) {
 }
 
 TEST(Models, NasRnn) {
-  Built b = example("nasrnn");
+  Built b = example("paper/nasrnn");
   ASSERT_TRUE(b.graph) << b.rendered();
   EXPECT_EQ(b.graph->op_count(), 230u);
   EXPECT_EQ(b.census(), "55 add, 80 matmul, 20 mul, 10 relu, 25 sigmoid, 40 tanh");
@@ -46,7 +46,7 @@ TEST(Models, NasRnn) {
 }
 
 TEST(Models, Bert) {
-  Built b = example("bert");
+  Built b = example("paper/bert");
   ASSERT_TRUE(b.graph) << b.rendered();
   EXPECT_EQ(b.graph->op_count(), 113u); // 121 with the 8 noops
   EXPECT_EQ(b.census(), "48 matmul, 1 relu, 32 reshape, 32 transpose");
@@ -55,7 +55,7 @@ TEST(Models, Bert) {
 }
 
 TEST(Models, ResNeXt50) {
-  Built b = example("resnext50");
+  Built b = example("paper/resnext50");
   ASSERT_TRUE(b.graph) << b.rendered();
   EXPECT_EQ(b.graph->op_count(), 86u);
   EXPECT_EQ(b.census(), "16 add, 53 conv2d, 1 max_pool2d, 16 relu");
@@ -97,7 +97,7 @@ TEST(Models, SqueezeNetIsThePublishedGraph) {
                                      llvm::join(llvm::makeArrayRef(n).slice(0, 4), ","),
                                      llvm::join(llvm::makeArrayRef(n).slice(4, 4), ","), n[8]));
   }
-  Built b = example("squeezenet");
+  Built b = example("paper/squeezenet");
   ASSERT_TRUE(b.graph);
   auto dims = [&](NodeId node) {
     std::vector<std::string> parts;
