@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 
 namespace tg {
 namespace {
@@ -61,6 +60,70 @@ TEST(Models, ResNeXt50) {
   EXPECT_EQ(b.census(), "16 add, 53 conv2d, 1 max_pool2d, 16 relu");
 }
 
+TEST(Models, PaperResNet50) {
+  Built b = example("paper/resnet50");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(b.graph->op_count(), 84u);
+  EXPECT_EQ(b.census(), "16 add, 52 conv2d, 16 relu");
+}
+
+// 383 there, of which 18 are equal to another.
+TEST(Models, NasNetA) {
+  Built b = example("paper/nasneta");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(b.census(), "90 add, 36 avg_pool2d, 18 concat, 217 conv2d, 4 max_pool2d");
+  EXPECT_EQ(b.weight_paths().size(), 217u);
+}
+
+TEST(Models, InceptionV3) {
+  Built b = example("paper/inceptionv3");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(b.graph->op_count(), 138u);
+  EXPECT_EQ(b.census(), "9 avg_pool2d, 30 concat, 94 conv2d, 5 max_pool2d");
+}
+
+// 155 and the classifier's reshape, which the published count leaves out.
+TEST(Models, MobileNetV2) {
+  Built b = example("paper/mobilenetv2");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(b.census(), "10 add, 1 avg_pool2d, 53 batch_norm, 54 conv2d, 36 relu, 1 reshape");
+  EXPECT_EQ(b.weight_paths().size(), 266u);
+}
+
+TEST(Models, Vgg19) {
+  Built b = example("paper/vgg19");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(b.graph->op_count(), 50u);
+  EXPECT_EQ(b.census(), "16 conv2d, 2 identity, 3 matmul, 5 max_pool2d, 18 relu, 3 reshape, "
+                        "3 transpose");
+  EXPECT_EQ(b.weight_paths().size(), 19u);
+}
+
+// A layer: eight products, two sums, four reshapes, four transpositions.
+TEST(Models, VisionTransformers) {
+  for (auto [name, layers, keys] :
+       {std::tuple("vit_base", 12, 64), {"vit_large", 24, 64}, {"vit_huge", 32, 80}}) {
+    Built b = example(std::string("paper/") + name);
+    ASSERT_TRUE(b.graph) << b.rendered();
+    EXPECT_EQ(b.census(), llvm::formatv("{0} add, {1} matmul, 1 relu, {2} reshape, {2} transpose",
+                                        2 * layers, 8 * layers, 4 * layers)
+                              .str());
+    EXPECT_EQ(b.weight_paths().size(), 6u * layers);
+  }
+}
+
+TEST(Models, TransformerTransducer) {
+  Built b = example("paper/transformer_transducer");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(b.census(), "28 add, 1 concat, 116 matmul, 15 relu, 56 reshape, 56 transpose");
+}
+
+TEST(Models, DallE) {
+  Built b = example("paper/dalle");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(b.census(), "24 add, 72 matmul, 8 mul, 8 relu, 32 reshape, 32 transpose");
+}
+
 TEST(Models, ResNet50IsComplete) {
   Built b = example("resnet50");
   ASSERT_TRUE(b.graph) << b.rendered();
@@ -73,42 +136,138 @@ TEST(Models, ResNet50IsComplete) {
                         "49 relu, 1 softmax");
 }
 
-std::vector<std::string> split_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  std::stringstream in(text);
-  for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
-  return parts;
+// --- the published files ----------------------------------------------------------------------
+
+/// Number of each distinct subgraph: an operator with what decides its result, over the numbers of
+/// its operands. Weights are told apart by shape alone, so two graphs of one set of numbers are the
+/// same up to which weight is where.
+class Subgraphs {
+public:
+  uint32_t number(const std::string& key) {
+    return numbers_.try_emplace(key, static_cast<uint32_t>(numbers_.size())).first->second;
+  }
+
+private:
+  std::map<std::string, uint32_t> numbers_;
+};
+
+std::string dims_text(llvm::ArrayRef<int64_t> dims) {
+  std::string text;
+  for (int64_t dim : dims) text += " " + std::to_string(dim);
+  return text;
 }
 
-/// Shapes of all convolutions, in order: the published file against ours. The file is data of the
-/// papers and not part of this repository; TANGRAM_PAPER_MODELS names the folder.
-TEST(Models, SqueezeNetIsThePublishedGraph) {
+std::vector<int64_t> integers(llvm::StringRef text) {
+  std::vector<int64_t> numbers;
+  llvm::SmallVector<llvm::StringRef, 16> parts;
+  text.split(parts, ',');
+  for (llvm::StringRef part : parts) {
+    int64_t number = 0;
+    if (!part.getAsInteger(10, number)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+/// One operator of the published form: `op`, the numbers of its operands, and its settings.
+std::string key(llvm::StringRef op, llvm::ArrayRef<uint32_t> operands, llvm::StringRef settings) {
+  std::string text = op.str();
+  for (uint32_t operand : operands) text += " %" + std::to_string(operand);
+  return text + ";" + settings.str();
+}
+
+/// The operators of a published file, as sorted numbers: four lines a node: id, operator code,
+/// operands as `id:output`, numbers. Weights that nothing uses count for nothing.
+std::vector<uint32_t> published(std::istream& in, Subgraphs& subgraphs) {
+  static const std::map<std::string, const char*> kNames = {
+      {"3", "conv2d"},     {"4", "identity"},    {"6", "max_pool2d"}, {"7", "avg_pool2d"},
+      {"8", "relu"},       {"11", "batch_norm"}, {"12", "concat"},    {"14", "reshape"},
+      {"15", "transpose"}, {"16", "add"},        {"18", "matmul"}};
+  std::map<std::string, uint32_t> number_of;
+  std::vector<uint32_t> all;
+  std::string id, code, operands, text;
+  while (std::getline(in, id) && std::getline(in, code) && std::getline(in, operands) &&
+         std::getline(in, text)) {
+    std::vector<int64_t> n = integers(text);
+    if (code == "0" || code == "1") {
+      number_of[id] = subgraphs.number((code == "0" ? "input" : "weight") + dims_text(n));
+      continue;
+    }
+    std::vector<uint32_t> inputs;
+    llvm::SmallVector<llvm::StringRef, 6> parts;
+    llvm::StringRef(operands).split(parts, ',');
+    for (llvm::StringRef part : parts) inputs.push_back(number_of[part.split(':').first.str()]);
+    std::string settings;
+    llvm::ArrayRef<int64_t> numbers(n);
+    if (code == "3") // x, w, stride, padding, activation
+      settings = dims_text(numbers.slice(8, 2)) + (n[11] == 2 ? " relu" : " none") +
+                 (n[6] * n[7] == 1 || n[10] == 1 ? " valid" : " same");
+    if (code == "6" || code == "7") { // x, code, kernel, stride, padding
+      settings = dims_text(numbers.slice(5, 4)) + (n[9] == 1 ? " valid" : " same");
+      inputs.resize(1); // the second is a constant of theirs
+    }
+    if (code == "14") settings = dims_text(n);
+    EXPECT_TRUE(kNames.count(code)) << code;
+    all.push_back(number_of[id] = subgraphs.number(key(kNames.at(code), inputs, settings)));
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+/// The same of ours.
+std::vector<uint32_t> written(const Graph& graph, Subgraphs& subgraphs) {
+  std::vector<uint32_t> number_of(graph.size()), all;
+  std::vector<bool> needed = graph.reachable();
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    NodeId id{i};
+    OpKind op = graph.node(id).op;
+    if (!needed[i] || op == OpKind::None) continue;
+    if (op == OpKind::Input || op == OpKind::Weight) {
+      number_of[i] = subgraphs.number((op == OpKind::Input ? "input" : "weight") +
+                                      dims_text(graph.type(id).shape));
+      continue;
+    }
+    std::vector<uint32_t> inputs;
+    for (NodeId operand : graph.operands(id))
+      if (graph.node(operand).op != OpKind::None) inputs.push_back(number_of[operand.index]);
+    std::string settings;
+    auto ints = [&](size_t slot) { return dims_text(graph.attr(id, slot).ints); };
+    auto padding = [&](size_t slot) {
+      return graph.attr(id, slot).text == "same" ? " same" : " valid";
+    };
+    if (op == OpKind::Conv2d) {
+      const TensorType& w = graph.type(graph.operands(id)[1]);
+      settings =
+          ints(0) + " " + graph.attr(id, 3).text + (w[2] * w[3] == 1 ? " valid" : padding(1));
+    }
+    if (op == OpKind::MaxPool2d || op == OpKind::AvgPool2d)
+      settings = ints(0) + ints(1) + padding(2);
+    if (op == OpKind::Reshape) settings = dims_text(graph.type(id).shape);
+    std::string name(op_info(op).name);
+    all.push_back(number_of[i] = subgraphs.number(key(name, inputs, settings)));
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+/// The files are data of the papers and not part of this repository; TANGRAM_PAPER_MODELS names the
+/// folder.
+TEST(Models, SkeletonsAreThePublishedGraphs) {
   const char* folder = std::getenv("TANGRAM_PAPER_MODELS");
   if (!folder) GTEST_SKIP() << "TANGRAM_PAPER_MODELS is not set";
-  std::ifstream in(std::string(folder) + "/squeezenet.model");
-  ASSERT_TRUE(in) << folder;
-  std::vector<std::string> theirs, ours;
-  std::string id, code, operands, numbers;
-  while (std::getline(in, id) && std::getline(in, code) && std::getline(in, operands) &&
-         std::getline(in, numbers)) {
-    std::vector<std::string> n = split_commas(numbers);
-    if (code == "3") // conv2d: x, w, stride
-      theirs.push_back(llvm::formatv("x {0} w {1} stride {2}",
-                                     llvm::join(llvm::makeArrayRef(n).slice(0, 4), ","),
-                                     llvm::join(llvm::makeArrayRef(n).slice(4, 4), ","), n[8]));
+  for (auto [file, name] : {std::pair("squeezenet", "squeezenet"),
+                            {"inceptionv3", "inceptionv3"},
+                            {"mobilenetv2", "mobilenetv2"},
+                            {"vgg", "vgg19"}}) {
+    SCOPED_TRACE(name);
+    std::ifstream in(std::string(folder) + "/" + file + ".model");
+    ASSERT_TRUE(in) << folder;
+    Subgraphs subgraphs;
+    std::vector<uint32_t> theirs = published(in, subgraphs);
+    Built b = example(std::string("paper/") + name);
+    ASSERT_TRUE(b.graph) << b.rendered();
+    EXPECT_EQ(written(*b.graph, subgraphs), theirs);
+    EXPECT_EQ(theirs.size(), b.graph->op_count());
   }
-  Built b = example("paper/squeezenet");
-  ASSERT_TRUE(b.graph);
-  auto dims = [&](NodeId node) {
-    std::vector<std::string> parts;
-    for (int64_t d : b.graph->type(node).shape) parts.push_back(std::to_string(d));
-    return llvm::join(parts, ",");
-  };
-  for (uint32_t i = 0; i < b.graph->size(); ++i)
-    if (b.graph->node({i}).op == OpKind::Conv2d)
-      ours.push_back(llvm::formatv("x {0} w {1} stride {2}", dims(b.graph->operands({i})[0]),
-                                   dims(b.graph->operands({i})[1]), b.graph->attr({i}, 0).ints[0]));
-  EXPECT_EQ(ours, theirs);
 }
 
 } // namespace
