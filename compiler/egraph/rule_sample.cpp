@@ -67,7 +67,29 @@ private:
     for (int64_t i = 0; i < rank; ++i) shape.push_back(size());
     return shape;
   }
-  Shape image() { return {between(1, 2), 2 * between(1, 3), between(2, 7), between(2, 7)}; }
+  /// Often the shape of an image that is there already: rules that join things want them alike.
+  Shape image() {
+    if (!images_.empty() && chance(60)) {
+      Shape shape = images_[static_cast<size_t>(between(0, last(images_)))];
+      if (chance(30)) shape[static_cast<size_t>(between(0, 3))] = between(1, 5);
+      return shape;
+    }
+    int64_t channels = chance(20) ? between(1, 7) : 2 * between(1, 3);
+    return {between(1, 2), channels, between(2, 7), between(2, 7)};
+  }
+  template <class List> static int64_t last(const List& list) {
+    return static_cast<int64_t>(list.size()) - 1;
+  }
+  /// The shape of a variable that is bound already, perhaps but for one axis.
+  std::optional<Shape> bound_shape() {
+    llvm::SmallVector<const TensorType*, 8> bound;
+    for (TypeId id : in_.types)
+      if (id != TypeId{} && !symbols_.type(id).is_none()) bound.push_back(&symbols_.type(id));
+    if (bound.empty()) return std::nullopt;
+    Shape shape = bound[static_cast<size_t>(between(0, last(bound)))]->shape;
+    if (!shape.empty() && chance(40)) shape[static_cast<size_t>(between(0, last(shape)))] = size();
+    return shape;
+  }
   int64_t divisor(int64_t n) {
     llvm::SmallVector<int64_t, 8> all;
     for (int64_t d = 1; d <= n; ++d)
@@ -149,8 +171,11 @@ private:
       if (std::optional<Value> v = value_of(at); v && v->is(Value::Kind::Ints))
         return Shape(v->ints.begin(), v->ints.end());
     Shape shape = any_shape(least_rank);
+    std::optional<Shape> like = chance(60) ? bound_shape() : std::nullopt;
+    if (like && static_cast<int64_t>(like->size()) >= least_rank) shape = *like;
     for (ExprIndex at : hints.ranks)
       if (std::optional<int64_t> rank = int_of(at); rank && *rank >= 0 && *rank <= kMaxRank) {
+        if (like && static_cast<int64_t>(like->size()) == *rank) continue;
         shape.resize(static_cast<size_t>(*rank));
         for (int64_t& dim : shape) dim = size();
       }
@@ -270,6 +295,8 @@ private:
     case ShapeRule::broadcast: return make_broadcast(id, want);
     case ShapeRule::matmul: return make_matmul(id, want);
     case ShapeRule::conv2d: return make_conv2d(id, want);
+    case ShapeRule::winograd_weight: return make_winograd_weight(id, want);
+    case ShapeRule::winograd_conv2d: return make_winograd_conv2d(id, want);
     case ShapeRule::pool2d: return make_pool(id, want);
     case ShapeRule::softmax: return make_softmax(id, want);
     case ShapeRule::batch_norm: return make_norm(id, want, 2);
@@ -375,6 +402,11 @@ private:
 
   Shape any_kernel() {
     constexpr int64_t kSizes[] = {1, 1, 2, 3, 3, 4, 5};
+    if (!kernels_.empty() && chance(60)) {
+      Shape kernel = kernels_[static_cast<size_t>(between(0, last(kernels_)))];
+      if (chance(50)) kernel[0] = 2 * size();
+      return kernel;
+    }
     int64_t k = kSizes[between(0, 6)];
     return {2 * size(), 1, k, chance(70) ? k : kSizes[between(0, 6)]};
   }
@@ -382,6 +414,8 @@ private:
   /// The kernel of a convolution of an input with so many channels.
   bool make_kernel(TermId w, Shape kernel, int64_t channels, const Shape* want) {
     int64_t groups = chance(50) ? 1 : divisor(channels);
+    bool fits = kernel[1] > 0 && channels % kernel[1] == 0 && kernel[0] % (channels / kernel[1]) == 0;
+    if (fits && chance(70)) return make(w, kernel); // like one that is there already
     if (!want) kernel[0] = groups * between(1, 3);
     kernel[1] = channels / groups;
     return make(w, kernel);
@@ -397,7 +431,7 @@ private:
     if (want) kernel[0] = (*want)[1];
     if (kx && !kw && !make_kernel(w, kernel, (*kx)[1], want)) return false;
     // Only now, for conditions tell attributes from kernels.
-    Value stride = attr_or(term, 0, any_pair(2)), pad = attr_or(term, 1, any_pad());
+    Value stride = attr_or(term, 0, any_pair(3)), pad = attr_or(term, 1, any_pad());
     Value dilation = attr_or(term, 2, chance(75) ? Value::of_ints({1, 1}) : any_pair(2));
     if (!pairs({stride, dilation})) return false;
     if (!kx) {
@@ -410,9 +444,44 @@ private:
               input_size((*want)[2 + i], kernel[2 + i], stride.ints[i], dilation.ints[i], pad, i);
       }
       if (!make(x, s)) return false;
-      if (!kw && !make_kernel(w, kernel, shape(x)[1], want)) return false;
+      if (!kw && !known(w) && !make_kernel(w, kernel, shape(x)[1], want)) return false;
     }
+    images_.push_back(shape(x));
+    kernels_.push_back(shape(w));
     return epilogue(id, shape(w)[0], {stride, pad, dilation, attr_or(term, 3, any_act())});
+  }
+
+  bool make_winograd_weight(TermId id, const Shape* want) {
+    const Term& term = rule_.terms[id];
+    if (want && want->size() != 3) return false;
+    int64_t tile = int_or(term, 0, want ? ((*want)[0] == 16 ? 2 : 4) : 2 * between(1, 2));
+    Shape s = {want ? (*want)[1] : 2 * size(), want ? (*want)[2] : size(), 3, 3};
+    TermId w = term.operands[0];
+    return (known(w) || make(w, s)) && finish(id, {Value::of_int(tile)});
+  }
+
+  bool make_winograd_conv2d(TermId id, const Shape* want) {
+    const Term& term = rule_.terms[id];
+    if (want && want->size() != 4) return false;
+    TermId x = term.operands[0], u = term.operands[1];
+    if (is_op(u) && !known(u) && !make(u, nullptr)) return false;
+    std::optional<Shape> kx = known(x), ku = known(u);
+    if ((kx && kx->size() != 4) || (ku && ku->size() != 3)) return false;
+    Value pad = attr_or(term, 0, any_pad());
+    if (!kx) {
+      Shape s = image();
+      if (ku) s[1] = (*ku)[2] * (chance(60) ? 1 : divisor((*ku)[1]));
+      if (want) s[0] = (*want)[0];
+      for (size_t i : {0, 1})
+        if (want) s[2 + i] = input_size((*want)[2 + i], 3, 1, 1, pad, i);
+      if (!make(x, s)) return false;
+    }
+    if (!ku) {
+      int64_t groups = chance(50) ? 1 : divisor(shape(x)[1]);
+      int64_t outputs = want ? (*want)[1] : groups * between(1, 3);
+      if (!make(u, {chance(50) ? 16 : 36, outputs, shape(x)[1] / groups})) return false;
+    }
+    return epilogue(id, shape(u)[1], {pad, attr_or(term, 1, any_act())});
   }
 
   bool make_pool(TermId id, const Shape* want) {
@@ -670,6 +739,7 @@ private:
   std::string& why_;
   std::vector<TypeId> types_; // of terms; invalid until made
   std::vector<Hints> class_hints_, value_hints_;
+  llvm::SmallVector<Shape, 4> images_, kernels_; // of convolutions so far
 };
 
 RuleSampler::RuleSampler(Symbols& symbols, const Rule& rule, uint64_t seed)

@@ -368,7 +368,9 @@ std::optional<ExprIndex> RuleCompiler::rank_of(TermId id) {
     if (!a || !b) return std::nullopt;
     return op_expr(Kind::Max, {*a, *b});
   }
+  case ShapeRule::winograd_weight: return literal_expr(Value::of_int(3));
   case ShapeRule::conv2d:
+  case ShapeRule::winograd_conv2d:
   case ShapeRule::pool2d:
   case ShapeRule::enlarge:
   case ShapeRule::merge_gconv: return literal_expr(Value::of_int(4));

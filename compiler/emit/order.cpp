@@ -170,7 +170,8 @@ int64_t peak(Liveness live, llvm::ArrayRef<NodeId> order) {
 llvm::SmallVector<size_t, 4> replaceable(OpKind op, size_t operand_count) {
   switch (op) {
   case OpKind::Matmul:
-  case OpKind::Conv2d: return {3};
+  case OpKind::Conv2d:
+  case OpKind::WinogradConv2d: return {3};
   case OpKind::Softmax:
   case OpKind::BatchNorm:
   case OpKind::LayerNorm: return {0};

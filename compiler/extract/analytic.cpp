@@ -3,6 +3,7 @@
 #include "compiler/extract/analytic.h"
 
 #include "lang/core/shape_rules.h"
+#include "lang/core/winograd.h"
 
 #include <algorithm>
 
@@ -40,7 +41,8 @@ Efficiency efficiency(OpKind op) {
   const OpInfo& info = op_info(op);
   switch (info.shape) {
   case ShapeRule::matmul:
-  case ShapeRule::conv2d: return kDense;
+  case ShapeRule::conv2d:
+  case ShapeRule::winograd_conv2d: return kDense;
   case ShapeRule::pool2d: return kWindow;
   case ShapeRule::softmax:
   case ShapeRule::layer_norm: return kNormalise;
@@ -53,10 +55,31 @@ Efficiency efficiency(OpKind op) {
 /// Few input channels a group leave most of a vector or matrix unit idle.
 double group_efficiency(const Symbols& symbols, const OpInstance& instance) {
   constexpr double kFullGroup = 16;
-  if (instance.op != OpKind::Conv2d) return 1;
-  const TensorType &x = symbols.type(instance.operands[0]), &w = symbols.type(instance.operands[1]);
-  if (x[1] == w[1]) return 1;
-  return std::min(1.0, static_cast<double>(w[1]) / kFullGroup);
+  bool winograd = instance.op == OpKind::WinogradConv2d;
+  if (instance.op != OpKind::Conv2d && !winograd) return 1;
+  int64_t channels = symbols.type(instance.operands[0])[1];
+  int64_t of_group = symbols.type(instance.operands[1])[winograd ? 2 : 1];
+  if (channels == of_group) return 1;
+  return std::min(1.0, static_cast<double>(of_group) / kFullGroup);
+}
+
+/// Flops of minimal filtering, each over the share of peak that its kind reaches. A transform of a
+/// tile applies the one-dimensional one to rows, then columns; that takes 4 flops for the inputs
+/// and 4 for the results of F(2, 3), 13 and 10 for those of F(4, 3) (Lavin and Gray 2016, section
+/// 4).
+double winograd_flops(const Symbols& symbols, const OpInstance& instance) {
+  const TensorType &x = symbols.type(instance.operands[0]), &u = symbols.type(instance.operands[1]);
+  const TensorType& y = symbols.type(instance.result);
+  const Winograd& f = winograd_of_products(u[0]);
+  auto tiles_along = [&](int64_t size) { return (size + f.results - 1) / f.results; };
+  auto tiles = static_cast<double>(y[0] * tiles_along(y[2]) * tiles_along(y[3]));
+  bool small = f.results == 2;
+  double of_inputs = (small ? 4.0 : 13.0) * static_cast<double>(2 * f.tile);
+  double of_results = (small ? 4.0 : 10.0) * static_cast<double>(f.tile + f.results);
+  auto inputs = static_cast<double>(x[1]), outputs = static_cast<double>(y[1]);
+  double products = 2 * static_cast<double>(u.elements()) / kDense.flops;
+  return tiles * (products / group_efficiency(symbols, instance) +
+                  (of_inputs * inputs + of_results * outputs) / kPointwise.flops);
 }
 
 } // namespace
@@ -86,7 +109,10 @@ double AnalyticCost::price(const Symbols& symbols, const OpInstance& instance) {
   double peak = half ? device_.half_gflops : device_.f32_gflops;
   double bandwidth = work.bytes <= device_.cache_mb * 1e6 ? device_.cache_gbs : device_.memory_gbs;
   // 1 GFLOP/s is 1,000 operations a microsecond; 1 GB/s 1,000 bytes.
-  double compute = work.flops / (peak * 1e3 * share.flops * group_efficiency(symbols, instance));
+  double flops = instance.op == OpKind::WinogradConv2d
+                     ? winograd_flops(symbols, instance)
+                     : work.flops / (share.flops * group_efficiency(symbols, instance));
+  double compute = flops / (peak * 1e3);
   double traffic = work.bytes / (bandwidth * 1e3 * share.bytes);
   return device_.launch_us + std::max(compute, traffic);
 }

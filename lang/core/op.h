@@ -41,6 +41,8 @@ enum class ShapeRule : uint8_t {
   broadcast,
   matmul,
   conv2d,
+  winograd_weight,
+  winograd_conv2d,
   pool2d,
   softmax,
   batch_norm,
@@ -58,7 +60,17 @@ enum class ShapeRule : uint8_t {
 };
 
 /// How flops are counted (op_work).
-enum class Work : uint8_t { none, elements, transcendental, copy, mnk2, conv, window, fused };
+enum class Work : uint8_t {
+  none,
+  elements,
+  transcendental,
+  copy,
+  mnk2,
+  conv,
+  winograd,
+  window,
+  fused
+};
 
 enum class AttrKind : uint8_t {
   integer, // int

@@ -42,6 +42,7 @@ int64_t scratch_elements(OpKind op, AttrValues attrs,
   switch (op) {
   case OpKind::Matmul: return std::min(kSumRows, result[result.size() - 2]) * result.back();
   case OpKind::Conv2d: return std::min(kSumRows, result[1]) * result[2] * result[3];
+  case OpKind::WinogradConv2d: return winograd_scratch(operands[1]);
   case OpKind::MaxPool2d:
   case OpKind::AvgPool2d: // no more than lies inside
     return std::min(attrs[0]->ints[0], operands[0][2]) *

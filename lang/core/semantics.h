@@ -19,6 +19,9 @@
 //   conv2d     cross-correlation (the kernel is not flipped), nchw with weights [O, C / groups, kh,
 //              kw]; group g makes the O / groups results from the C / groups inputs of index g.
 //              Result row y reads input rows y * stride - before + i * dilation.
+//   winograd_conv2d  conv2d by minimal filtering (winograd.h): where the last tiles reach beyond the
+//              image they read zeros, and results outside are dropped. Equal to conv2d in exact
+//              arithmetic; an infinity or NaN spreads over its whole tile.
 //   same       pads to ceil(size / stride) results; the total is split in halves and an odd zero
 //              goes behind (below, right), as in TensorFlow: even kernels are not centred.
 //   max pool   padding never wins: only elements inside are looked at (padding is smaller than the
@@ -98,7 +101,7 @@ int64_t scratch_elements(OpKind op, AttrValues attrs,
 
 /// Computes `result`. Operator, attributes and shapes must have passed `infer`; nothing can fail.
 /// `result` may be the memory of an operand of its own shape: any of a pointwise operator or
-/// fused_map, the first of a norm or softmax, the residual of matmul and conv2d. Leaves and sugar
+/// fused_map, the first of a norm or softmax, the residual of matmul, conv2d and winograd_conv2d. Leaves and sugar
 /// are not evaluated here.
 template <class T>
 void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,

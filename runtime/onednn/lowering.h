@@ -144,6 +144,8 @@ Result<void> lower_view(Lowering& l, const PlanStep& step); // slice, reshape, t
 Result<void> lower_pad(Lowering& l, const PlanStep& step);
 Result<void> lower_enlarge(Lowering& l, const PlanStep& step);
 Result<void> lower_merge_gconv(Lowering& l, const PlanStep& step);
+/// By the loops that define the operator: for what runs at load alone.
+Result<void> lower_reference(Lowering& l, const PlanStep& step);
 
 /// Axes by stride, outermost first; axes of size 1 come first, in their order.
 llvm::SmallVector<int64_t> axis_order(const Place& p);

@@ -59,7 +59,7 @@ private:
 
   void grow() {
     NodeId x = any();
-    switch (below(10)) {
+    switch (below(11)) {
     case 0: return product(x);
     case 1: return convolution(x);
     case 2: return window(x);
@@ -69,6 +69,7 @@ private:
     case 6: return reduction(x);
     case 7: return piece(x);
     case 8: return layout(x);
+    case 9: return filtering(x);
     default: return fused(x);
     }
   }
@@ -103,6 +104,18 @@ private:
     if (coin())
       add(OpKind::BatchNorm, {plain, weight({outputs}), weight({outputs}), weight({outputs}),
                               weight({outputs}, "uniform(0.5, 1.5)")});
+  }
+
+  void filtering(NodeId x) {
+    if (type(x).rank() != 4) return;
+    int64_t channels = type(x)[1], groups = coin() || channels % 2 != 0 ? 1 : 2;
+    int64_t outputs = groups * in(1, 8);
+    NodeId u = add(OpKind::WinogradWeight, {weight({outputs, channels / groups, 3, 3})},
+                   {Value::of_int(coin() ? 2 : 4)});
+    NodeId bias = coin() ? weight({outputs}) : graph.none();
+    std::vector<Value> attrs = {Value::of_enum("same"), random_act()};
+    NodeId plain = add(OpKind::WinogradConv2d, {x, u, bias, graph.none()}, attrs);
+    add(OpKind::WinogradConv2d, {x, u, bias, maybe_same_type(type(plain))}, attrs);
   }
 
   void window(NodeId x) {

@@ -224,6 +224,63 @@ TEST(Semantics, SumsOfFloatsAreTakenInDouble) {
   EXPECT_EQ(apply(OpKind::ReduceSum, {ints({1}), Value::of_bool(false)}, {x}).values[0], 1.0f);
 }
 
+struct Filtering {
+  int64_t images, channels, groups, outputs, height, width;
+  Value pad;
+  const char* act;
+  bool fused; // bias and residual
+};
+const Filtering kFilterings[] = {
+    {1, 3, 1, 5, 8, 8, word("same"), "none", false},
+    {2, 4, 1, 6, 7, 9, word("valid"), "relu", true},
+    {1, 8, 4, 12, 5, 11, word("same"), "tanh", true},
+    {3, 6, 6, 6, 3, 3, word("valid"), "none", true},
+    {1, 2, 1, 4, 1, 1, word("same"), "sigmoid", false},
+    {1, 5, 1, 1, 6, 5, ints({2, 0, 1, 3}), "gelu", true},
+    {2, 2, 2, 4, 4, 4, ints({5, 5, 5, 5}), "none", false}, // tiles in the padding altogether
+    {1, 3, 1, 2, 29, 31, number(1), "none", false},        // more tiles than a block
+};
+
+template <class T>
+std::pair<Array<T>, Array<T>> both_ways(const Filtering& c, int64_t tile, const Array<T>& x,
+                                        const Array<T>& w, const Array<T>& b, const Array<T>& r) {
+  Value act = word(c.act);
+  Array<T> direct = apply(OpKind::Conv2d, {number(1), c.pad, number(1), act}, {x, w, b, r});
+  Array<T> u = apply(OpKind::WinogradWeight, {number(tile)}, {w});
+  EXPECT_EQ(u.shape, (Shape{(tile + 2) * (tile + 2), c.outputs, c.channels / c.groups}));
+  return {direct, apply(OpKind::WinogradConv2d, {c.pad, act}, {x, u, b, r})};
+}
+
+TEST(Semantics, MinimalFilteringIsTheConvolution) {
+  for (const Filtering& c : kFilterings)
+    for (int64_t tile : {2, 4}) {
+      SCOPED_TRACE(c.pad.text_form() + ", tile " + std::to_string(tile));
+      Doubles x = random_array("x", {c.images, c.channels, c.height, c.width});
+      Doubles w = random_array("w", {c.outputs, c.channels / c.groups, 3, 3});
+      Doubles bias = kAbsent, residual = kAbsent;
+      if (c.fused) {
+        bias = random_array("b", {c.outputs});
+        residual = random_array("r", both_ways(c, tile, x, w, kAbsent, kAbsent).first.shape);
+      }
+      auto [direct, filtered] = both_ways(c, tile, x, w, bias, residual);
+      ASSERT_EQ(filtered.shape, direct.shape);
+      expect_near(filtered, direct.values);
+    }
+}
+
+// The kernel of ones and a constant image: 9 wherever a window lies inside, whatever the tile.
+TEST(Semantics, MinimalFilteringByHand) {
+  Doubles x{{1, 1, 6, 6}, std::vector<double>(36, 1)}, w{{1, 1, 3, 3}, std::vector<double>(9, 1)};
+  for (int64_t tile : {2, 4}) {
+    Doubles u = apply(OpKind::WinogradWeight, {number(tile)}, {w});
+    EXPECT_NEAR(u.values[0], tile == 2 ? 1 : 1.0 / 16, 1e-15); // (g0)^2 for the point 0
+    EXPECT_NEAR(u.values.back(), 1, 1e-15);                    // the point at infinity
+    expect_near(
+        apply(OpKind::WinogradConv2d, {word("valid"), word("none")}, {x, u, kAbsent, kAbsent}),
+        std::vector<double>(16, 9));
+  }
+}
+
 // --- windows, rows, reductions ------------------------------------------------------------------
 
 TEST(Semantics, PoolingLooksOnlyInside) {
@@ -395,6 +452,18 @@ TEST(SemanticsOverAField, RationalIdentitiesAreExact) {
   Residues right = apply(OpKind::Conv2d, attrs, {x, v, none, none});
   EXPECT_EQ(sum.values, apply(OpKind::Add, {}, {left, right}).values);
   EXPECT_EQ(sum.values, apply(OpKind::Conv2d, attrs, {x, v, none, left}).values);
+}
+
+TEST(SemanticsOverAField, MinimalFilteringIsTheConvolution) {
+  for (const Filtering& c : kFilterings)
+    for (int64_t tile : {2, 4}) {
+      SCOPED_TRACE(c.pad.text_form() + ", tile " + std::to_string(tile));
+      Residues x = residues("x", {c.images, c.channels, c.height, c.width}), none{{}, {}, true};
+      Residues w = residues("w", {c.outputs, c.channels / c.groups, 3, 3});
+      Residues bias = c.fused ? residues("b", {c.outputs}) : none;
+      auto [direct, filtered] = both_ways(c, tile, x, w, bias, none);
+      EXPECT_EQ(filtered.values, direct.values);
+    }
 }
 
 TEST(SemanticsOverAField, AveragePoolingIsAMeanAndAQuotientIsAnInverse) {

@@ -79,6 +79,28 @@ TEST(ShapeRules, ConvGroupsFollowFromShapes) {
   EXPECT_FALSE(conv({64, 32, 3, 3}, {{"dilation", num(int64_t{1} << 40)}}).ok);
 }
 
+TEST(ShapeRules, MinimalFilteringHasTheShapesOfItsConvolution) {
+  auto weight = [](Shape w, int64_t tile) {
+    return run(OpKind::WinogradWeight, {w}, {{"tile", num(tile)}});
+  };
+  EXPECT_EQ(weight({64, 32, 3, 3}, 4).type, "f32[36, 64, 32]");
+  EXPECT_EQ(weight({64, 32, 3, 3}, 2).type, "f32[16, 64, 32]");
+  EXPECT_EQ(weight({64, 32, 3, 3}, 3).why, "`tile` must be 2 or 4, got 3");
+  EXPECT_EQ(weight({64, 32, 3, 1}, 2).why,
+            "winograd_weight needs w[O, I, 3, 3], got f32[64, 32, 3, 1]");
+  auto conv = [](Shape u, Attrs attrs = {}, std::optional<Shape> bias = absent) {
+    return run(OpKind::WinogradConv2d, {Shape{1, 32, 14, 15}, u, bias, absent}, attrs);
+  };
+  EXPECT_EQ(conv({36, 64, 32}).type, "f32[1, 64, 12, 13]");
+  EXPECT_EQ(conv({16, 64, 8}, {{"pad", Value::of_enum("same")}}, Shape{64}).type,
+            "f32[1, 64, 14, 15]");
+  EXPECT_EQ(conv({25, 64, 32}).why, "winograd_conv2d needs x[N, C, H, W] and u[16 or 36, O, C / "
+                                    "groups], got f32[1, 32, 14, 15] and f32[25, 64, 32]");
+  EXPECT_EQ(conv({16, 64, 5}).why, "32 input channels are no multiple of the kernel's 5");
+  EXPECT_EQ(conv({16, 6, 8}).why, "6 output channels do not divide into 4 groups");
+  EXPECT_EQ(conv({16, 64, 32}, {}, Shape{32}).why, "the bias must be f32[64], got f32[32]");
+}
+
 TEST(ShapeRules, AttributesHaveANormalForm) {
   auto conv = [&](Value pad) {
     return run(OpKind::Conv2d, {Shape{1, 4, 9, 9}, Shape{4, 4, 3, 3}, absent, absent},
