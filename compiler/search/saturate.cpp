@@ -320,6 +320,8 @@ bool Saturation::over_limit() {
     report_.stop = StopReason::Time;
   else if (memory_bytes() >= options_.memory_limit_mb << 20)
     report_.stop = StopReason::Memory;
+  else if (options_.cancel && options_.cancel->load(std::memory_order_relaxed))
+    report_.stop = StopReason::Cancelled;
   else
     return false;
   return true;
@@ -342,6 +344,7 @@ llvm::StringRef stop_reason_text(StopReason reason) {
   case StopReason::Nodes: return "node limit";
   case StopReason::Time: return "time limit";
   case StopReason::Memory: return "memory limit";
+  case StopReason::Cancelled: return "interrupted";
   }
   return "";
 }

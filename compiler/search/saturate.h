@@ -14,6 +14,8 @@
 #include "compiler/egraph/cycle.h"
 #include "compiler/egraph/rule.h"
 
+#include <atomic>
+
 namespace tg {
 
 struct SaturateOptions {
@@ -29,9 +31,11 @@ struct SaturateOptions {
   Numerics numerics = Numerics::Risky;
   uint64_t seed = 1; // noted in the report; nothing is drawn
   bool compatible = false;
+  /// Set from elsewhere (a signal, another thread): stop as at a time limit.
+  const std::atomic<bool>* cancel = nullptr;
 };
 
-enum class StopReason : uint8_t { Saturated, Iterations, Nodes, Time, Memory };
+enum class StopReason : uint8_t { Saturated, Iterations, Nodes, Time, Memory, Cancelled };
 llvm::StringRef stop_reason_text(StopReason reason); // "saturated", "node limit", …
 
 struct RuleStats {

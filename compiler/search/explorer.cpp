@@ -1,0 +1,209 @@
+#include "compiler/search/explorer.h"
+
+#include "compiler/search/node_prices.h"
+
+#include <algorithm>
+
+namespace tg {
+
+namespace {
+
+constexpr auto kNever = [] { return false; };
+
+/// Mixes one word into a hash (the finaliser of MurmurHash3 over a running sum).
+uint64_t mix(uint64_t hash, uint64_t word) {
+  uint64_t h = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+  h ^= h >> 32;
+  h *= 0xD6E8FEB86659FD93ull;
+  return h ^ (h >> 29);
+}
+
+} // namespace
+
+Explorer::Explorer(EGraph& egraph, llvm::ArrayRef<Rule> rules, const ExplorerOptions& options)
+    : egraph_(egraph), options_(options), book_(egraph.symbols(), rules), matcher_(egraph, book_),
+      joiner_(egraph, book_), cycles_(egraph), applier_(egraph, &cycles_, options.cycle_filter),
+      by_id_(rules.size()) {
+  for (const CompiledRule& rule : book_.rules()) {
+    by_id_[rule.id] = &rule;
+    if (rule.rule->numerics <= options.numerics) enabled_.push_back(&rule);
+  }
+}
+
+void Explorer::settle() {
+  egraph_.rebuild();
+  if (options_.cycle_filter != CycleFilter::None) cycles_.break_cycles();
+  order_is_old_ = false;
+}
+
+void Explorer::refresh_order() {
+  if (order_is_old_) settle();
+}
+
+// --- finding ------------------------------------------------------------------------------------
+
+/// Leaves the new matches of a rule in rows_, or joint_ if it has several left sides.
+size_t Explorer::find(const CompiledRule& rule, uint32_t since) {
+  rows_.clear();
+  if (rule.multi()) {
+    JointCursor cursor;
+    joiner_.search(rule, since, kNever);
+    joiner_.start(rule, cursor, kNever);
+    joint_ = cursor.form();
+    cursor.fill(options_.match_limit, joint_, kNever);
+    return joint_.rows.size();
+  }
+  if (rule.native()) {
+    matcher_.search_pointwise(rows_);
+  } else {
+    size_t start = 0;
+    matcher_.search(book_.patterns()[rule.sources[0].pattern], options_.match_limit, start, rows_,
+                    kNever);
+  }
+  return rows_.size();
+}
+
+void Explorer::find_new(uint32_t since, std::vector<Match>& out) {
+  joiner_.clear();
+  matcher_.look_since(since);
+  for (const CompiledRule* rule : enabled_)
+    if (find(*rule, since) > 0) append(*rule, out);
+}
+
+void Explorer::append(const CompiledRule& rule, std::vector<Match>& out) {
+  size_t count = rule.multi() ? joint_.rows.size() : rows_.size();
+  for (size_t i = 0; i < count; ++i) {
+    Match match;
+    match.rule = rule.id;
+    if (rule.multi())
+      match.words.assign(joint_.row(i).begin(), joint_.row(i).end());
+    else
+      widen(rule, rows_[i], match);
+    match.group = group_of(rule, match.words);
+    out.push_back(std::move(match));
+  }
+}
+
+void Explorer::widen(const CompiledRule& rule, const uint32_t* row, Match& match) const {
+  if (rule.native()) {
+    match.words.assign(1, *row);
+    return;
+  }
+  uint32_t classes = rule.rule->class_vars;
+  match.words.assign(1 + classes + rule.rule->value_vars, UINT32_MAX);
+  match.words[0] = *row++;
+  for (uint32_t variable : rule.sources[0].class_map) match.words[1 + variable] = *row++;
+  for (uint32_t variable : rule.sources[0].value_map) match.words[1 + classes + variable] = *row++;
+}
+
+uint64_t Explorer::group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> words) const {
+  uint64_t hash = mix(0, rule.id);
+  size_t roots = rule.native() ? 1 : rule.sources.size();
+  for (uint32_t root : words.take_front(roots)) {
+    hash = mix(hash, egraph_.type(egraph_.class_of({root})).index);
+    if (rule.native()) hash = mix(hash, static_cast<uint64_t>(egraph_.node({root}).op));
+  }
+  if (rule.native()) return hash;
+  for (uint32_t cls : words.slice(roots, rule.rule->class_vars)) {
+    if (cls == UINT32_MAX) continue;
+    hash = mix(hash, egraph_.type({cls}).index * 2 + egraph_.weight_only({cls}));
+  }
+  for (uint32_t value : words.take_back(rule.rule->value_vars)) hash = mix(hash, value);
+  return hash;
+}
+
+std::vector<bool> Explorer::occurring() {
+  matcher_.look_since(0);
+  std::vector<int8_t> known(book_.patterns().size(), -1);
+  auto occurs = [&](uint32_t pattern) {
+    if (known[pattern] < 0) {
+      size_t start = 0;
+      rows_.clear();
+      matcher_.search(book_.patterns()[pattern], 1, start, rows_, kNever);
+      known[pattern] = rows_.size() > 0;
+    }
+    return known[pattern] == 1;
+  };
+  std::vector<bool> out;
+  for (const CompiledRule* rule : enabled_)
+    out.push_back(
+        llvm::all_of(rule->sources, [&](const PatternUse& u) { return occurs(u.pattern); }));
+  return out;
+}
+
+// --- acting -------------------------------------------------------------------------------------
+
+Outcome Explorer::apply_row(const CompiledRule& rule, size_t row) {
+  if (rule.multi()) return applier_.apply_joint(rule, joint_, row);
+  if (rule.native()) return applier_.apply_native(rule, {rows_[row][0]});
+  return applier_.apply_single(rule, rows_[row]);
+}
+
+Explorer::Step Explorer::apply_everywhere(const CompiledRule& rule) {
+  refresh_order();
+  uint32_t mark = egraph_.change_mark(), since = egraph_.rule_seen(rule.id);
+  joiner_.clear();
+  if (!rule.multi()) matcher_.look_since(since);
+  Step step;
+  step.matches = find(rule, since);
+  step.complete = step.matches < options_.match_limit;
+  for (size_t row = 0; row < step.matches; ++row) {
+    if (full()) {
+      step.complete = false;
+      break;
+    }
+    Outcome outcome = apply_row(rule, row);
+    step.applied += outcome == Outcome::Applied;
+    step.cyclic += outcome == Outcome::Cyclic;
+  }
+  // What was left out may have its turn another time.
+  if (step.complete) egraph_.set_rule_seen(rule.id, mark);
+  settle();
+  return step;
+}
+
+Outcome Explorer::apply(const Match& match) {
+  const CompiledRule& rule = *by_id_[match.rule];
+  refresh_order();
+  llvm::ArrayRef<uint32_t> words = match.words;
+  size_t roots = rule.native() ? 1 : rule.sources.size();
+  for (uint32_t root : words.take_front(roots))
+    if (!egraph_.alive({root}) || egraph_.filtered({root})) return Outcome::Refused;
+  if (rule.native()) return applier_.apply_native(rule, {words[0]});
+  JointRows& joint = joint_;
+  joint = {};
+  joint.roots = static_cast<uint32_t>(roots);
+  joint.classes = rule.rule->class_vars;
+  joint.values = rule.rule->value_vars;
+  joint.rows.width = joint.roots + joint.classes + joint.values;
+  joint.rows.words.assign(words.begin(), words.end());
+  return applier_.apply_joint(rule, joint, 0);
+}
+
+size_t Explorer::memory_bytes() const {
+  return matcher_.memory_bytes() + joiner_.memory_bytes() + cycles_.memory_bytes() +
+         applier_.memory_bytes() + rows_.memory_bytes() + joint_.rows.memory_bytes();
+}
+
+// --- states -------------------------------------------------------------------------------------
+
+uint64_t fingerprint(const EGraph& egraph) {
+  ClassOrder order;
+  std::vector<uint64_t> hashes(egraph.class_bound());
+  uint64_t state = 0;
+  for (ClassId cls : order.compute(egraph)) {
+    uint64_t sum = 0;
+    for (ENodeId id : egraph.nodes(cls)) {
+      if (!usable(egraph, id)) continue;
+      const ENode& node = egraph.node(id);
+      uint64_t hash = mix(static_cast<uint64_t>(node.op) + 1, node.attrs.index);
+      for (ClassId child : egraph.children(id)) hash = mix(hash, hashes[egraph.find(child).index]);
+      sum += mix(hash, 1);
+    }
+    hashes[cls.index] = mix(sum, egraph.type(cls).index);
+    state += mix(hashes[cls.index], 2);
+  }
+  return state;
+}
+
+} // namespace tg

@@ -1,0 +1,273 @@
+#include "compiler/search/incumbent.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace tg {
+
+namespace {
+
+/// Fewer operators win where prices are equal: far below what can be measured (extract.cpp has the
+/// same).
+constexpr double kOperatorTie = 1e-5;
+/// Relative: sums in another order are no gain.
+constexpr double kLeastGain = 1e-9;
+constexpr int kRounds = 4;
+
+} // namespace
+
+double Incumbent::update() {
+  classes_ = &order_.compute(egraph_);
+  rows_.resize(egraph_.class_bound());
+  carry_over();
+  note_known_uses();
+  value_classes();
+  state_.cost = kInfiniteCost;
+  for (const EGraphRoot& root : egraph_.roots()) {
+    const Row& row = rows_[egraph_.find(root.id).index];
+    if (!row.pick.valid() || row.marginal == kInfiniteCost) return kInfiniteCost;
+  }
+  count_uses();
+  for (int round = 0; round < kRounds; ++round) {
+    value_exclusive();
+    bool better = switch_nodes();
+    if (better) value_exclusive();
+    better |= open_classes();
+    if (!better) break;
+    value_classes();
+  }
+  count_uses(); // sums anew: no drift
+  return state_.cost = total_;
+}
+
+/// Choices of classes that were merged go to the class that stayed; nodes that died go.
+void Incumbent::carry_over() {
+  state_.choice.resize(egraph_.class_bound());
+  for (uint32_t c = 0; c < state_.choice.size(); ++c) {
+    ENodeId node = state_.choice[c];
+    ClassId cls = egraph_.find({c});
+    if (!node.valid()) continue;
+    bool sound =
+        node.index < egraph_.node_bound() && usable(egraph_, node) && egraph_.class_of(node) == cls;
+    if (cls.index == c) {
+      if (!sound) state_.choice[c] = {};
+    } else {
+      state_.choice[c] = {};
+      if (sound && !state_.choice[cls.index].valid()) state_.choice[cls.index] = node;
+    }
+  }
+}
+
+/// What the choices that were carried over use, as far as they go.
+void Incumbent::note_known_uses() {
+  for (Row& row : rows_) row.uses = 0;
+  for (const EGraphRoot& root : egraph_.roots()) todo_.push_back(egraph_.find(root.id));
+  while (!todo_.empty()) {
+    ClassId cls = todo_.back();
+    todo_.pop_back();
+    if (!chosen(cls).valid() || rows_[cls.index].uses++ > 0) continue;
+    for (ClassId child : egraph_.children(chosen(cls))) todo_.push_back(egraph_.find(child));
+  }
+}
+
+// --- values -----------------------------------------------------------------------------------
+
+void Incumbent::value_classes() {
+  for (ClassId cls : *classes_) value(cls);
+}
+
+/// The node of least marginal cost, children being valued already; what is in use is free. A class
+/// that is known at load takes, of the nodes that are, the one of least work.
+void Incumbent::value(ClassId cls) {
+  Row& row = rows_[cls.index];
+  bool load = egraph_.weight_only(cls);
+  row.pick = {};
+  row.marginal = row.load = kInfiniteCost;
+  for (ENodeId node : egraph_.nodes(cls)) {
+    if (!usable(egraph_, node) || (load && !egraph_.weight_only_node(node))) continue;
+    double cost = price(node), work = 0;
+    bool leaf = op_info(egraph_.node(node).op).has(Trait::Leaf);
+    if (!load && !leaf) cost += kOperatorTie;
+    for (ClassId child : egraph_.children(node)) {
+      child = egraph_.find(child);
+      const Row& below = rows_[child.index];
+      work = add_costs(work, egraph_.weight_only(child) ? below.load : 0);
+      if (below.uses == 0) cost = add_costs(cost, below.marginal);
+    }
+    if (load && !leaf) work += 1;
+    bool better = load ? work < row.load : cost < row.marginal;
+    bool older = (load ? work == row.load : cost == row.marginal) && node.index < row.pick.index;
+    if (row.pick.valid() && !better && !older) continue;
+    row.pick = node, row.marginal = load ? 0 : cost, row.load = load ? work : 0;
+  }
+}
+
+/// From the roots down: who uses what, and the sum of prices.
+void Incumbent::count_uses() {
+  for (ClassId cls : *classes_) rows_[cls.index].uses = 0;
+  total_ = 0;
+  for (const EGraphRoot& root : egraph_.roots()) use(egraph_.find(root.id));
+}
+
+/// What would be given up with each class in use, if it is the only user of what is below.
+void Incumbent::value_exclusive() {
+  for (ClassId cls : *classes_) {
+    Row& row = rows_[cls.index];
+    row.exclusive = 0;
+    if (row.uses == 0 || egraph_.weight_only(cls)) continue;
+    row.exclusive = price(chosen(cls));
+    for (ClassId child : egraph_.children(chosen(cls))) {
+      const Row& below = rows_[egraph_.find(child).index];
+      if (below.uses == 1) row.exclusive += below.exclusive;
+    }
+  }
+}
+
+// --- reference counts -------------------------------------------------------------------------
+
+/// One more user. A class that comes into use brings what its node needs.
+void Incumbent::use(ClassId cls) {
+  todo_.push_back(cls);
+  while (!todo_.empty()) {
+    cls = todo_.back();
+    todo_.pop_back();
+    Row& row = rows_[cls.index];
+    if (row.uses++ > 0) continue;
+    ENodeId& node = chosen(cls);
+    if (!node.valid() || egraph_.weight_only(cls)) node = row.pick;
+    assert(node.valid() && "a class without a finite form is never brought into use");
+    total_ += price(node);
+    for (ClassId child : egraph_.children(node)) todo_.push_back(egraph_.find(child));
+  }
+}
+
+void Incumbent::drop(ClassId cls) {
+  todo_.push_back(cls);
+  while (!todo_.empty()) {
+    cls = todo_.back();
+    todo_.pop_back();
+    Row& row = rows_[cls.index];
+    assert(row.uses > 0);
+    if (--row.uses > 0) continue;
+    total_ -= price(chosen(cls));
+    for (ClassId child : egraph_.children(chosen(cls))) todo_.push_back(egraph_.find(child));
+  }
+}
+
+/// What is needed is used before the rest is dropped, so that nothing shared is given up between.
+/// A class that was out of use may hold a choice of long ago: unless that is what is wanted back,
+/// the cheapest now is better.
+void Incumbent::change(ClassId cls, ENodeId node, bool back) {
+  ENodeId before = chosen(cls);
+  for (ClassId child : egraph_.children(node)) {
+    child = egraph_.find(child);
+    const Row& below = rows_[child.index];
+    if (below.uses == 0 && !back) chosen(child) = below.pick;
+    use(child);
+  }
+  chosen(cls) = node;
+  total_ += price(node) - price(before);
+  for (ClassId child : egraph_.children(before)) drop(egraph_.find(child));
+}
+
+// --- moves ------------------------------------------------------------------------------------
+
+/// The change of the cost if the class took the node; an estimate, since what comes into use may
+/// share, and what goes out of use may be shared.
+double Incumbent::estimate(ClassId cls, ENodeId node) const {
+  auto self = const_cast<Incumbent*>(this);
+  ENodeId now = state_.choice[cls.index];
+  double delta = self->price(node) - self->price(now);
+  for (ClassId child : egraph_.children(node)) {
+    const Row& below = rows_[egraph_.find(child).index];
+    if (below.uses == 0) delta += below.marginal;
+  }
+  for (ClassId child : egraph_.children(now)) {
+    const Row& below = rows_[egraph_.find(child).index];
+    if (below.uses == 1) delta -= below.exclusive;
+  }
+  return delta;
+}
+
+bool Incumbent::worth_trying(ClassId cls, ENodeId node) const {
+  return !(node == state_.choice[cls.index]) && usable(egraph_, node) && estimate(cls, node) < 0;
+}
+
+bool Incumbent::switch_nodes() {
+  bool better = false;
+  for (size_t i = classes_->size(); i-- > 0;) { // users first
+    ClassId cls = (*classes_)[i];
+    if (rows_[cls.index].uses == 0 || egraph_.weight_only(cls)) continue;
+    for (ENodeId node : egraph_.nodes(cls)) {
+      if (!worth_trying(cls, node)) continue;
+      double before = total_;
+      ENodeId old = chosen(cls);
+      change(cls, node);
+      if (total_ < before * (1 - kLeastGain))
+        better = true;
+      else
+        change(cls, old, /*back=*/true);
+    }
+  }
+  return better;
+}
+
+bool Incumbent::open_classes() {
+  bool better = false;
+  for (size_t i = classes_->size(); i-- > 0;) {
+    ClassId cls = (*classes_)[i];
+    const Row& row = rows_[cls.index];
+    if (row.uses > 0 || egraph_.weight_only(cls) || row.marginal == kInfiniteCost) continue;
+    better |= try_open(cls);
+  }
+  return better;
+}
+
+/// All classes in use that could use this one, and would gain if it were there, take it together.
+bool Incumbent::try_open(ClassId cls) {
+  switches_.clear();
+  double gain = 0;
+  double marginal = std::exchange(rows_[cls.index].marginal, 0); // as if it were there
+  egraph_.for_users(cls, [&](ENodeId node) {
+    ClassId user = egraph_.class_of(node);
+    if (rows_[user.index].uses == 0 || egraph_.weight_only(user) || !usable(egraph_, node)) return;
+    if (!switches_.empty() && switches_.back().cls == user) return;
+    double delta = estimate(user, node);
+    if (node == chosen(user) || delta >= 0) return;
+    gain -= delta;
+    switches_.push_back({user, node});
+  });
+  rows_[cls.index].marginal = marginal;
+  if (switches_.size() < 2 || gain <= marginal) return false;
+  double before = total_;
+  for (Switch& s : switches_) {
+    if (rows_[s.cls.index].uses == 0) { // another switch put it out of use
+      s.before = {};
+      continue;
+    }
+    ENodeId old = chosen(s.cls);
+    change(s.cls, s.before);
+    s.before = old;
+  }
+  if (total_ < before * (1 - kLeastGain)) return true;
+  for (size_t i = switches_.size(); i-- > 0;)
+    if (switches_[i].before.valid() && rows_[switches_[i].cls.index].uses > 0)
+      change(switches_[i].cls, switches_[i].before, /*back=*/true);
+  return false;
+}
+
+// --- results ----------------------------------------------------------------------------------
+
+std::vector<ENodeId> Incumbent::used_nodes() const {
+  std::vector<ENodeId> nodes;
+  for (ClassId cls : *classes_)
+    if (rows_[cls.index].uses > 0) nodes.push_back(state_.choice[cls.index]);
+  return nodes;
+}
+
+size_t Incumbent::memory_bytes() const {
+  return rows_.capacity() * sizeof(Row) + state_.choice.capacity() * sizeof(ENodeId) +
+         prices_.memory_bytes();
+}
+
+} // namespace tg

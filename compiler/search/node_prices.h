@@ -1,0 +1,71 @@
+// What searches ask of an e-graph after every step: prices of its nodes and an order of its
+// classes, without building an extraction problem. Prices are remembered by node and are good as
+// long as the node's stamp is; before a rollback, `forget` must hear of what is undone, since its
+// numbers and stamps will be given out again.
+#pragma once
+
+#include "compiler/egraph/egraph.h"
+#include "compiler/extract/cost.h"
+#include "compiler/extract/problem.h"
+
+namespace tg {
+
+class NodePrices {
+public:
+  NodePrices(const EGraph& egraph, PriceCache& prices) : egraph_(egraph), prices_(prices) {}
+
+  /// Of one run of the node's operator, in microseconds; 0 for leaves and for what is computed at
+  /// load; infinite if no backend can run it.
+  double price(ENodeId node) {
+    if (node.index >= known_.size()) known_.resize(egraph_.node_bound());
+    Entry& entry = known_[node.index];
+    if (entry.stamp != egraph_.stamp(node)) entry = {egraph_.stamp(node), ask(node)};
+    return entry.price;
+  }
+  /// Says to the cost model which prices will be asked for, so that it can measure them together.
+  void announce();
+  void forget(llvm::ArrayRef<ENodeId> changed) {
+    for (ENodeId node : changed)
+      if (node.index < known_.size()) known_[node.index].stamp = UINT32_MAX;
+  }
+  size_t memory_bytes() const { return known_.capacity() * sizeof(Entry); }
+
+private:
+  struct Entry {
+    uint32_t stamp = UINT32_MAX;
+    double price = 0;
+  };
+  double ask(ENodeId node);
+
+  const EGraph& egraph_;
+  PriceCache& prices_;
+  std::vector<Entry> known_; // by node
+};
+
+/// Whether extraction may use the node.
+inline bool usable(const EGraph& egraph, ENodeId node) {
+  return egraph.alive(node) && !egraph.filtered(node);
+}
+
+/// The canonical classes below the roots through usable nodes, children before users. Requires an
+/// e-graph that is rebuilt and free of cycles.
+class ClassOrder {
+public:
+  const std::vector<ClassId>& compute(const EGraph& egraph);
+
+private:
+  struct Visit {
+    ClassId id;
+    ENodeId node;
+    uint32_t nodes_left = 0, edge = 0, edges_left = 0;
+  };
+  void enter(const EGraph& egraph, ClassId id);
+  bool advance(const EGraph& egraph, Visit& visit);
+
+  std::vector<ClassId> order_;
+  std::vector<uint32_t> seen_; // by class: the pass that saw it
+  std::vector<Visit> visits_;
+  uint32_t pass_ = 0;
+};
+
+} // namespace tg

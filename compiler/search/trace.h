@@ -1,0 +1,56 @@
+// What a search leaves behind for people: how the cost fell, which rules were applied when, the
+// tree, and the steps from the source to the result. Filled where a pointer to it is given; plain
+// data, written as JSON by the driver.
+#pragma once
+
+#include "compiler/egraph/ids.h"
+
+#include <string>
+#include <vector>
+
+namespace tg {
+
+struct SearchTrace {
+  /// The best cost so far, whenever it fell, and at the end of each phase.
+  struct Point {
+    double seconds = 0, cost_us = 0;
+    size_t simulations = 0, nodes = 0;
+    std::string where; // "source", "window 3 of 12, nodes 40 to 71", "whole graph", ...
+  };
+  /// A rule's work in one column of the heat map: a decision, an iteration, a sweep.
+  struct Application {
+    uint32_t column = 0;
+    RuleId rule{};
+    uint32_t applied = 0;
+  };
+  struct TreeNode {
+    int32_t parent = -1; // in `tree`; -1: a root
+    RuleId rule = kSourceRule;
+    uint32_t places = 0; // that the action changed; 0 for roots
+    uint32_t visits = 0;
+    double value = 0; // mean reward
+    double cost_us = 0;
+    size_t nodes = 0; // of the e-graph
+    bool chosen = false;
+  };
+  /// A part of the way from source to result: what was done in one e-graph.
+  struct Step {
+    std::string where;
+    std::vector<std::pair<std::string, size_t>> rules; // whose work is in the result, and how often
+    double before_us = 0, after_us = 0;
+  };
+
+  std::vector<Point> points;
+  std::vector<Application> applications;
+  std::vector<TreeNode> tree;
+  std::vector<Step> steps;
+  uint32_t columns = 0;
+
+  static constexpr size_t kMostTreeNodes = 4'000; // more, nobody can look at
+
+  void apply(RuleId rule, size_t applied) {
+    if (applied > 0) applications.push_back({columns, rule, static_cast<uint32_t>(applied)});
+  }
+};
+
+} // namespace tg
