@@ -202,7 +202,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   OptimizeReport report;
   report.model = source.name();
   report.search = search_name(options.search);
-  report.extract = options.extract.extractor == Extractor::Ilp ? "ilp" : "greedy";
+  report.extract = extractor_name(options.extract.extractor).str();
   report.cost_model = costs.name();
   report.seed = options.explore.seed;
   report.rules = static_cast<size_t>(llvm::count_if(

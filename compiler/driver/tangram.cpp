@@ -11,6 +11,7 @@
 #include "compiler/ir/to_text.h"
 #include "lang/parse.h"
 
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 
 #include <cstring>
@@ -93,9 +94,12 @@ tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
                                           {{"none", tg::Search::None},
                                            {"saturate", tg::Search::Saturate},
                                            {"random", tg::Search::Random}}));
-  TG_TRY(options.extract.extractor,
-         word<tg::Extractor>("extract", o.extract,
-                             {{"greedy", tg::Extractor::Greedy}, {"ilp", tg::Extractor::Ilp}}));
+  std::optional<tg::Extractor> extractor = tg::extractor_by_name(o.extract);
+  if (!extractor)
+    return tg::error(tg::Code::usage, "`extract` takes one of {0}, not `{1}`",
+                     llvm::join(llvm::map_range(tg::all_extractors(), tg::extractor_name), ", "),
+                     o.extract);
+  options.extract.extractor = *extractor;
   TG_TRY(options.explore.numerics, word<tg::Numerics>("numerics", o.numerics,
                                                       {{"exact", tg::Numerics::Exact},
                                                        {"reassociate", tg::Numerics::Reassociates},

@@ -290,10 +290,9 @@ Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceC
   auto start = std::chrono::steady_clock::now();
   EGraphProblem problem = make_problem(egraph, prices, options.max_weight_growth);
   IlpOptions ilp = options.ilp;
-  if (options.extractor == Extractor::Ilp) ilp.start = source_choice(egraph, source, problem);
-  Result<Extraction> found = options.extractor == Extractor::Greedy
-                                 ? extract_by_greedy(problem.problem)
-                                 : extract_by_ilp(problem.problem, ilp);
+  if (options.extractor == Extractor::Ilp || options.extractor == Extractor::Best)
+    ilp.start = source_choice(egraph, source, problem);
+  Result<Extraction> found = run_extractor(problem.problem, options.extractor, ilp);
   if (!found) return name_output(egraph, problem, std::move(found.error()));
   ExtractedGraph out{Rebuilder(egraph, source, problem).run(found->choice)};
   for (NodeIx node : found->choice.node)

@@ -13,11 +13,9 @@
 
 #include "compiler/egraph/egraph.h"
 #include "compiler/extract/cost.h"
-#include "compiler/extract/ilp.h"
+#include "compiler/extract/extractors.h"
 
 namespace tg {
-
-enum class Extractor : uint8_t { Greedy, Ilp };
 
 struct ExtractOptions {
   Extractor extractor = Extractor::Ilp;

@@ -36,7 +36,7 @@ public:
 
 private:
   double own_cost(NodeIx node) const {
-    return costs_.empty() ? problem_.cost(node) : costs_[node.index];
+    return std::max(0.0, costs_.empty() ? problem_.cost(node) : costs_[node.index]);
   }
 
   /// Distinct children without a cost, by node; leaves start the work.
@@ -121,6 +121,15 @@ std::optional<Choice> extract_greedy(const ExtractionProblem& problem,
     choice = choose(problem, with_bytes_priced(problem, costs, price));
   }
   return std::nullopt;
+}
+
+std::vector<ClassIx> roots_without_solution(const ExtractionProblem& problem) {
+  GreedyResult greedy = greedy_trees(problem);
+  std::vector<ClassIx> hopeless;
+  for (ClassIx root : problem.roots())
+    if (!greedy.choice[root].valid() && !llvm::is_contained(hopeless, root))
+      hopeless.push_back(root);
+  return hopeless;
 }
 
 } // namespace tg

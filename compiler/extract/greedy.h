@@ -16,8 +16,9 @@ struct GreedyResult {
   std::vector<double> tree_cost;
 };
 
-/// The cheapest tree of every class. `costs` (by node) replaces the problem's own if given; the
-/// same bounds apply. The choice is acyclic whatever the costs, zeros included.
+/// The cheapest tree of every class. `costs` (by node) replaces the problem's own if given.
+/// Negative costs count as 0: under a reward a tree would grow without end. The choice is acyclic
+/// whatever the costs, zeros included.
 GreedyResult greedy_trees(const ExtractionProblem& problem,
                           llvm::ArrayRef<double> costs = llvm::ArrayRef<double>());
 
@@ -29,5 +30,8 @@ std::optional<Choice> extract_greedy(const ExtractionProblem& problem);
 /// The same under other costs by node (for rounding and warm starts).
 std::optional<Choice> extract_greedy(const ExtractionProblem& problem,
                                      llvm::ArrayRef<double> costs);
+
+/// Roots that have no acyclic derivation of finite cost; each once, in order of the roots.
+std::vector<ClassIx> roots_without_solution(const ExtractionProblem& problem);
 
 } // namespace tg

@@ -38,6 +38,15 @@ Diagnostic no_solution(const ExtractionProblem& problem, const GreedyResult& gre
   return error(Code::no_solution, "no choice stores at most {0} bytes", problem.byte_limit());
 }
 
+/// A bound that needs no search: all rewards taken, nothing paid.
+double sum_of_rewards(const ExtractionProblem& problem) {
+  double sum = 0;
+  if (problem.has_rewards())
+    for (uint32_t n = 0; n < problem.node_count(); ++n)
+      if (problem.usable({n})) sum += std::min(0.0, problem.cost({n}));
+  return sum;
+}
+
 /// Fills in what the checker says of the choice.
 Extraction checked(const ExtractionProblem& problem, Choice choice, std::string algorithm) {
   Extraction out;
@@ -47,6 +56,8 @@ Extraction checked(const ExtractionProblem& problem, Choice choice, std::string 
   out.choice = std::move(choice);
   out.dag_cost = figures.dag_cost;
   out.tree_cost = figures.tree_cost;
+  out.reported_cost = figures.dag_cost;
+  out.lower_bound = std::min(sum_of_rewards(problem), figures.dag_cost);
   out.algorithm = std::move(algorithm);
   return out;
 }
@@ -124,6 +135,7 @@ public:
       : problem_(problem), options_(options), seconds_(seconds) {}
 
   void run() {
+    bound = sum_of_rewards(problem_);
     if (std::optional<Choice> start = extract_greedy(problem_)) offer(std::move(*start), "greedy");
     if (best && settled()) {
       bound = cost;
@@ -139,7 +151,7 @@ public:
 
   std::optional<Choice> best;
   double cost = kInfiniteCost;
-  double bound = 0;
+  double bound = -kInfiniteCost; // set by run()
   std::string algorithm;
   std::string stopped; // why there is no proof; empty if there is
 
@@ -324,8 +336,8 @@ private:
 
   void finish() {
     // Sums in another order, and the solver's own tolerance.
-    double tolerance = 1e-7 * std::max(1.0, best_->dag_cost);
-    best_->lower_bound = std::clamp(bound_, 0.0, best_->dag_cost);
+    double tolerance = 1e-7 * std::max(1.0, std::abs(best_->dag_cost));
+    best_->lower_bound = std::min(bound_, best_->dag_cost);
     best_->optimal = best_->dag_cost - best_->lower_bound <= tolerance;
     if (best_->optimal) {
       best_->lower_bound = best_->dag_cost;
@@ -362,6 +374,7 @@ Result<Extraction> extract_by_greedy(const ExtractionProblem& problem) {
   std::optional<Choice> choice = extract_greedy(problem);
   if (!choice) return no_solution(problem, greedy_trees(problem));
   Extraction out = checked(problem, std::move(*choice), "greedy");
+  out.reported_cost = out.tree_cost;
   out.seconds = watch.seconds();
   return out;
 }

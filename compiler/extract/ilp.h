@@ -35,6 +35,7 @@ struct IlpOptions {
   IlpCycles cycles = IlpCycles::None;
   double time_limit_s = 60;
   uint64_t memory_limit_bytes = uint64_t{4} << 30; // of the solver
+  uint64_t seed = 1;                               // of everything random
   /// Most rounds of cuts; after that the best answer so far.
   int max_rounds = 50;
   /// A sound choice that is known, beside greedy's: the answer is not worse than it.
@@ -47,7 +48,11 @@ struct Extraction {
   Choice choice;
   double dag_cost = 0;
   double tree_cost = 0;
-  /// Certified: no choice costs less. 0 where nothing better is known (costs are not negative).
+  /// What the algorithm itself thinks that the choice costs: greedy counts trees, others estimate
+  /// what is shared. The DAG cost where it has no opinion of its own.
+  double reported_cost = 0;
+  /// Certified: no choice costs less. Where nothing better is known, the sum of all rewards: 0 if
+  /// no cost is negative.
   double lower_bound = 0;
   bool optimal = false;
   double seconds = 0;

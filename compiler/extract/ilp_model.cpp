@@ -29,6 +29,7 @@ public:
       for (const auto& [user, nodes] : users_by_class({c}))
         if (!root_[c]) need({c}, nodes);
     }
+    if (problem_.has_rewards()) only_what_is_needed();
     if (problem_.byte_limit() != kInfiniteCost) bound_bytes();
     if (cycles != IlpCycles::None) order(cycles == IlpCycles::Int);
     return std::move(model_);
@@ -61,6 +62,23 @@ private:
     add(row, problem_.nodes(cls), 1);
     add(row, users, -1);
     model_.add_row(row, 0, kNoBound);
+  }
+
+  /// With rewards, choosing more can cost less: so at most one node of a class, and none that no
+  /// chosen node needs. Without cycles the second row holds for all that is not below a root.
+  void only_what_is_needed() {
+    for (uint32_t c = 0; c < problem_.class_count(); ++c) {
+      if (root_[c]) continue;
+      Row one, needed;
+      add(one, problem_.nodes({c}), 1);
+      model_.add_row(one, -kNoBound, 1);
+      for (NodeIx node : problem_.nodes({c})) {
+        needed.assign(1, {static_cast<int32_t>(node.index), 1});
+        for (NodeIx user : problem_.users({c}))
+          if (problem_.usable(user)) needed.push_back({static_cast<int32_t>(user.index), -1});
+        model_.add_row(needed, -kNoBound, 0);
+      }
+    }
   }
 
   /// stored(c) is 1 where a chosen node outside of load time needs c; continuous, since the rows

@@ -17,7 +17,7 @@ ClassIx ExtractionProblem::add_class() {
 }
 
 NodeIx ExtractionProblem::add_node(ClassIx cls, double cost, llvm::ArrayRef<ClassIx> children) {
-  assert(cost >= 0 && "costs are not negative and not NaN");
+  assert(cost > -kInfiniteCost && "costs are not NaN and not -infinity");
   assert(cls.index < class_count() && "the class exists");
   NodeRow row;
   row.cls = cls;
@@ -47,6 +47,7 @@ void index_by_class(size_t classes, std::vector<uint32_t>& start, std::vector<No
 } // namespace
 
 void ExtractionProblem::seal() {
+  has_rewards_ = false;
   index_by_class(class_count(), class_start_, class_nodes_, [&](auto emit) {
     for (uint32_t i = 0; i < nodes_.size(); ++i) emit(nodes_[i].cls, NodeIx{i});
   });
@@ -65,6 +66,7 @@ void ExtractionProblem::seal() {
     NodeRow& row = nodes_[i];
     row.usable = !row.forbidden && row.cost != kInfiniteCost &&
                  llvm::find(children({i}), row.cls) == children({i}).end();
+    has_rewards_ |= row.usable && row.cost < 0;
   }
 }
 

@@ -34,8 +34,9 @@ class ExtractionProblem {
 public:
   // --- building ---------------------------------------------------------------------------------
   ClassIx add_class();
-  /// `cost` >= 0, not NaN; infinite: the node can never be chosen. Children may repeat and may name
-  /// the node's own class (then it can never be chosen either). Classes must exist.
+  /// `cost` may be negative (a reward), but not NaN or -infinity; infinite: the node can never be
+  /// chosen. Children may repeat and may name the node's own class (then it can never be chosen
+  /// either). Classes must exist.
   NodeIx add_node(ClassIx cls, double cost, llvm::ArrayRef<ClassIx> children);
   /// Roots may repeat: the tree cost counts each, the DAG cost does not.
   void add_root(ClassIx cls) { roots_.push_back(cls); }
@@ -70,6 +71,8 @@ public:
   bool load(NodeIx node) const { return nodes_[node.index].load; }
   /// Neither forbidden, nor of infinite cost, nor its own child.
   bool usable(NodeIx node) const { return nodes_[node.index].usable; }
+  /// Some usable node has a negative cost: then choosing more can cost less.
+  bool has_rewards() const { return has_rewards_; }
   llvm::ArrayRef<ClassIx> children(NodeIx node) const {
     const NodeRow& row = nodes_[node.index];
     return llvm::ArrayRef<ClassIx>(children_).slice(row.first_child, row.child_count);
@@ -91,6 +94,7 @@ private:
   std::vector<ClassIx> roots_;
   std::vector<double> stored_bytes_; // by class
   double byte_limit_ = kInfiniteCost;
+  bool has_rewards_ = false; // right after seal()
   // By class, compressed rows; right after seal().
   std::vector<uint32_t> class_start_, user_start_;
   std::vector<NodeIx> class_nodes_, class_users_;
@@ -124,13 +128,13 @@ CheckedChoice check_choice(const ExtractionProblem& problem, const Choice& choic
 /// Forgets what the roots do not reach. The choice must be complete and acyclic.
 void trim(const ExtractionProblem& problem, Choice& choice);
 
-/// Sum of costs >= 0 that stays finite while its terms are: a tree cost doubles with every level of
+/// Sum of costs that stays finite while its terms are: a tree cost doubles with every level of
 /// sharing, and a class whose cost is merely huge can still be extracted.
 inline double add_costs(double a, double b) {
+  constexpr double kMost = std::numeric_limits<double>::max();
   double sum = a + b;
-  return sum == kInfiniteCost && a != kInfiniteCost && b != kInfiniteCost
-             ? std::numeric_limits<double>::max()
-             : sum;
+  if (sum == -kInfiniteCost) return -kMost;
+  return sum == kInfiniteCost && a != kInfiniteCost && b != kInfiniteCost ? kMost : sum;
 }
 
 } // namespace tg

@@ -51,11 +51,14 @@ private:
     llvm::SmallVector<uint32_t, 4> nodes;
   };
 
+  /// Greedy's choice costs nothing. Where there are rewards, another could cost less than nothing.
+  bool is_free(uint32_t cls) const { return greedy_.tree_cost[cls] == 0 && !from_.has_rewards(); }
+
   bool stores(uint32_t cls) const { return bytes_matter_ && from_.stored_bytes({cls}) > 0; }
 
   void settle_free_classes() {
     for (uint32_t c = 0; c < classes_.size(); ++c)
-      classes_[c].settled = greedy_.tree_cost[c] == 0 && !stores(c) && stores_nothing(c);
+      classes_[c].settled = is_free(c) && !stores(c) && stores_nothing(c);
     for (ClassIx root : from_.roots()) classes_[root.index].root = true;
   }
 
@@ -67,7 +70,7 @@ private:
 
   /// A class that costs nothing but is stored keeps one node, without children.
   bool only_stored(uint32_t cls) const {
-    return greedy_.tree_cost[cls] == 0 && stores(cls) && stores_nothing(cls);
+    return is_free(cls) && stores(cls) && stores_nothing(cls);
   }
 
   void take_nodes() {
@@ -102,6 +105,7 @@ private:
 
   void drop_dominated() {
     constexpr size_t kMostCompared = 512; // nodes of a class, for the quadratic step
+    if (from_.has_rewards()) return;      // what needs more may earn more
     for (ClassState& cls : classes_) {
       if (cls.nodes.size() > kMostCompared) continue;
       llvm::erase_if(cls.nodes, [&](uint32_t b) {
@@ -290,7 +294,7 @@ private:
     for (uint32_t c = 0; c < classes_.size(); ++c) {
       const ClassState& cls = classes_[c];
       // Also what lies below a class that is only stored.
-      if (greedy_.tree_cost[c] == 0) out.settled.node[c] = greedy_.choice.node[c];
+      if (is_free(c)) out.settled.node[c] = greedy_.choice.node[c];
       if (cls.contracted) out.settled.node[c] = {cls.nodes[0]};
       if (!cls.reachable || cls.contracted) continue;
       out.class_in_reduced[c] = out.problem.add_class();

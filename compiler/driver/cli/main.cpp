@@ -24,6 +24,7 @@ constexpr Subcommand kSubcommands[] = {
     {"opt", tg::cli::run_opt},
     {"run", tg::cli::run_run},
     {"bench demo", tg::cli::run_bench_demo},
+    {"extract", tg::cli::run_extract},
     {"rules list", tg::cli::run_rules_list},
     {"devices", tg::cli::run_devices},
     {"ops", tg::cli::run_ops},

@@ -17,12 +17,13 @@ namespace {
 
 using llvm::StringRef;
 
-constexpr StringRef kLaterCommands[] = {"verify", "explain", "extract", "weights",
-                                        "report", "help",    "repl"};
+constexpr StringRef kLaterCommands[] = {"verify", "explain", "weights", "report", "help", "repl"};
 constexpr StringRef kLaterFlags[] = {"--trust-rules", "--trace", "--weights", "--exploration",
                                      "--reuse-tree"};
-constexpr StringRef kCommands[] = {"check",   "fmt", "opt",    "run",  "rules",
-                                   "devices", "ops", "errors", "bench"};
+constexpr StringRef kCommands[] = {"check", "fmt",     "opt", "run",    "extract",
+                                   "rules", "devices", "ops", "errors", "bench"};
+
+constexpr const char* kExtractors = "greedy, greedy-shared, greedy-dag, ilp, lp, best";
 
 constexpr StringRef kProfiles[] = {"cpu", "t4", "a100", "h200"};
 
@@ -38,8 +39,8 @@ const std::vector<Choice>& choices() {
       {"--search", &Options::search, {"none", "saturate", "random"}, {"mcts", "anneal", "taso"}},
       {"--extract",
        &Options::extract,
-       {"greedy", "ilp"},
-       {"greedy-shared", "greedy-dag", "lp", "best"}},
+       {"greedy", "greedy-shared", "greedy-dag", "ilp", "lp", "best"},
+       {}},
       {"--backend", &Options::backend, {"ref", "cpu"}, {"cuda"}},
       {"--numerics", &Options::numerics, {"exact", "reassociate", "all"}, {}},
       {"--cycle-filter", &Options::cycle_filter, {"efficient", "vanilla", "none"}, {}},
@@ -128,7 +129,7 @@ void add_search_options(CLI::App& app, Options& o) {
   app.add_option("--numerics", o.numerics, "rules that may be used: exact, reassociate, all")
       ->capture_default_str();
   app.add_option("--search", o.search, "none, saturate, random")->capture_default_str();
-  app.add_option("--extract", o.extract, "greedy, ilp")->capture_default_str();
+  app.add_option("--extract", o.extract, kExtractors)->capture_default_str();
   app.add_option("--cost", o.cost, "analytic[:PROFILE], measured[:cpu], file:TABLE")
       ->capture_default_str();
   app.add_option("--cost-db", o.cost_db, "database of measured costs");
@@ -217,6 +218,22 @@ void add_run(CLI::App& tg, Options& o, Raw& raw) {
   add_output_options(app, o);
 }
 
+void add_extract(CLI::App& tg, Options& o) {
+  CLI::App& app = *tg.add_subcommand("extract", "extraction alone, from an e-graph in JSON");
+  add_files(app, o, "an e-graph in the egraph-serialize form");
+  app.add_option("--extract", o.extract, kExtractors)->capture_default_str();
+  app.add_option("--ilp-cycles", o.ilp_cycles, "cycle constraints in the ILP: none, real, int")
+      ->capture_default_str();
+  app.add_option("--time-limit", o.time_limit_s, "seconds")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  app.add_option("--memory-limit", o.memory_limit_mb, "MiB; default: 80% of the machine's memory")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  app.add_option("--seed", o.seed, "of everything random")->capture_default_str();
+  app.add_flag("--check", o.check, "hold the answer against the independent checker");
+  add_output_options(app, o);
+}
+
 void add_rules(CLI::App& tg, Options& o) {
   CLI::App& rules = *tg.add_subcommand("rules", "the rewrite rules");
   rules.require_subcommand(1);
@@ -283,8 +300,8 @@ std::optional<std::string> second_look(Options& o, const Raw& raw) {
   if (auto problem = split_pairs(raw.set, "--set", o.set)) return problem;
   if (auto problem = split_pairs(raw.inputs, "--input", o.inputs)) return problem;
   if (o.json && o.out_file == "-") return "`--json` and `-o -` both want standard output";
-  bool one_file =
-      o.command == "opt" || o.command == "run" || (o.command == "fmt" && !o.out_file.empty());
+  bool one_file = o.command == "opt" || o.command == "run" || o.command == "extract" ||
+                  (o.command == "fmt" && !o.out_file.empty());
   if (one_file && o.files.size() > 1)
     return llvm::formatv("`tg {0}` takes one file here, not {1}", o.command, o.files.size());
   return std::nullopt;
@@ -330,6 +347,7 @@ Parsed parse_command_line(int argc, char** argv) {
   add_fmt(app, o);
   add_opt(app, o, raw);
   add_run(app, o, raw);
+  add_extract(app, o);
   add_rules(app, o);
   add_bench(app, o);
   add_tables(app, o);

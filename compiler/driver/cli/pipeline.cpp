@@ -53,7 +53,7 @@ OptimizeOptions optimize_options(const Options& o) {
   explore.seed = o.seed;
   explore.compatible = o.backoff;
   ExtractOptions& extract = options.extract;
-  extract.extractor = o.extract == "greedy" ? Extractor::Greedy : Extractor::Ilp;
+  extract.extractor = *extractor_by_name(o.extract);
   extract.max_weight_growth = o.max_weight_growth;
   extract.ilp.time_limit_s = o.time_limit_s;
   extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb));

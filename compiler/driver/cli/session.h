@@ -47,6 +47,7 @@ int run_check(Session& session);
 int run_fmt(Session& session);
 int run_opt(Session& session);
 int run_run(Session& session);
+int run_extract(Session& session);
 int run_rules_list(Session& session);
 int run_devices(Session& session);
 int run_ops(Session& session);
