@@ -124,16 +124,44 @@ TEST(Models, DallE) {
   EXPECT_EQ(b.census(), "24 add, 72 matmul, 8 mul, 8 relu, 32 reshape, 32 transpose");
 }
 
+// --- the complete networks: trained parameters as published ------------------------------------
+
+bool is_statistic(llvm::StringRef path) {
+  return path.endswith(".mean") || path.endswith(".variance");
+}
+bool is_trained(llvm::StringRef path) { return !is_statistic(path); }
+
 TEST(Models, ResNet50IsComplete) {
   Built b = example("resnet50");
   ASSERT_TRUE(b.graph) << b.rendered();
-  auto statistic = [](llvm::StringRef path) {
-    return path.endswith(".mean") || path.endswith(".variance");
-  };
-  EXPECT_EQ(parameters(b, [&](llvm::StringRef path) { return !statistic(path); }), 25'557'032);
-  EXPECT_EQ(parameters(b, statistic), 53'120);
+  EXPECT_EQ(parameters(b, is_trained), 25'557'032);
+  EXPECT_EQ(parameters(b, is_statistic), 53'120);
   EXPECT_EQ(b.census(), "17 add, 53 batch_norm, 53 conv2d, 1 matmul, 1 max_pool2d, 1 reduce_mean, "
                         "49 relu, 1 softmax");
+}
+
+TEST(Models, SqueezeNetIsComplete) {
+  Built b = example("squeezenet");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(parameters(b, is_trained), 1'235'496);
+  EXPECT_EQ(b.census(), "8 concat, 26 conv2d, 3 max_pool2d, 1 reduce_mean, 26 relu, 1 softmax");
+}
+
+// torchvision says 27,161,264, of which 3,326,696 are those of the auxiliary classifier.
+TEST(Models, InceptionV3IsComplete) {
+  Built b = example("inceptionv3");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(parameters(b, is_trained), 27'161'264 - 3'326'696);
+  EXPECT_EQ(parameters(b, is_statistic), 34'432);
+  EXPECT_EQ(b.census(), "1 add, 9 avg_pool2d, 94 batch_norm, 15 concat, 94 conv2d, 1 matmul, "
+                        "4 max_pool2d, 1 reduce_mean, 94 relu, 1 softmax");
+}
+
+TEST(Models, VitBaseIsComplete) {
+  Built b = example("vit_base");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(parameters(b, is_trained), 86'567'656);
+  EXPECT_EQ(b.output_type(), "f32[1, 1000]");
 }
 
 // --- the published files ----------------------------------------------------------------------
