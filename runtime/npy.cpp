@@ -1,8 +1,8 @@
 #include "runtime/npy.h"
 
+#include "runtime/data_file.h"
+
 #include <llvm/ADT/StringExtras.h>
-#include <llvm/Support/FileSystem.h>
-#include <llvm/Support/MemoryBuffer.h>
 
 #include <cstring>
 
@@ -114,13 +114,6 @@ private:
   TensorType type_;
 };
 
-/// Little-endian unsigned of `size` bytes.
-size_t read_size(llvm::StringRef bytes, size_t at, size_t size) {
-  size_t value = 0;
-  for (size_t i = size; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
-  return value;
-}
-
 } // namespace
 
 Result<Tensor> parse_npy(llvm::StringRef bytes, llvm::StringRef name) {
@@ -134,7 +127,7 @@ Result<Tensor> parse_npy(llvm::StringRef bytes, llvm::StringRef name) {
   if (major < 1 || major > 3) return bad("its format version is unknown");
   size_t length_size = major == 1 ? 2 : 4, start = kMagic.size() + 2 + length_size;
   if (bytes.size() < start) return bad("it ends within its header");
-  size_t length = read_size(bytes, kMagic.size() + 2, length_size);
+  uint64_t length = read_little_endian(bytes, kMagic.size() + 2, length_size);
   if (length > bytes.size() - start) return bad("it ends within its header");
   TG_TRY(TensorType type, HeaderReader(bytes.substr(start, length), name).run());
   llvm::StringRef data = bytes.drop_front(start + length);
@@ -147,10 +140,8 @@ Result<Tensor> parse_npy(llvm::StringRef bytes, llvm::StringRef name) {
 }
 
 Result<Tensor> read_npy(llvm::StringRef path) {
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!file)
-    return error(Code::cannot_read, "cannot read `{0}`: {1}", path, file.getError().message());
-  return parse_npy((*file)->getBuffer(), path);
+  TG_TRY(std::unique_ptr<llvm::MemoryBuffer> file, read_data_file(path));
+  return parse_npy(file->getBuffer(), path);
 }
 
 std::string format_npy(const Tensor& tensor) {
@@ -175,26 +166,10 @@ std::string format_npy(const Tensor& tensor) {
 }
 
 Result<void> write_npy(llvm::StringRef path, const Tensor& tensor) {
-  int descriptor = -1;
-  llvm::SmallString<128> temporary;
-  auto failed = [&](std::error_code code) {
-    if (!temporary.empty()) llvm::sys::fs::remove(temporary);
-    return error(Code::cannot_write, "cannot write `{0}`: {1}", path, code.message());
-  };
-  if (std::error_code code =
-          llvm::sys::fs::createUniqueFile(path + ".%%%%%%%%", descriptor, temporary))
-    return failed(code);
-  {
-    llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+  return write_data_file(path, [&](llvm::raw_ostream& out) -> Result<void> {
     out << format_npy(tensor);
-    out.close();
-    if (std::error_code code = out.error()) {
-      out.clear_error();
-      return failed(code);
-    }
-  }
-  if (std::error_code code = llvm::sys::fs::rename(temporary, path)) return failed(code);
-  return {};
+    return {};
+  });
 }
 
 } // namespace tg

@@ -1,0 +1,137 @@
+#include "runtime/npz.h"
+
+#include "lang/core/random.h"
+
+#include <gtest/gtest.h>
+#include <llvm/ADT/StringExtras.h>
+
+#include <cstdio>
+
+namespace tg {
+namespace {
+
+/// numpy.savez_compressed(a = (2, 3) of f32, b = (3,) of i64).
+std::string compressed() {
+  return llvm::fromHex(
+      "504b03042d0000000800000021000bc0b076ffffffffffffffff05001400612e6e70790100100098000000000000"
+      "0057000000000000009bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e9366a2aea3a09e965f54529498179f"
+      "5f94920a12774bcc294e058a17672416a402f91a463a0ac69a3a0ab50a64032e0608b067606800e20340cce0c0c0"
+      "a0e00000504b03042d000000080000002100bc91558effffffffffffffff05001400622e6e707901001000980000"
+      "00000000004d000000000000009bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e9369a1aea3a09e965f5452"
+      "9498179f5f94920a12774bcc294e058a17672416a402f91ac63a9a3a0ab50a14002e4606086082d2cc501a00504b"
+      "01022d032d0000000800000021000bc0b07657000000980000000500000000000000000000008001000000006"
+      "12e6e7079504b01022d032d000000080000002100bc91558e4d00000098000000050000000000000000000000800"
+      "1"
+      "8e000000622e6e7079504b0506000000000200020066000000120100000000");
+}
+
+std::vector<NamedTensor> two_tensors() {
+  return {{"image", Tensor::of_floats({2, 2}, {1, 2, 3, 4})}, {"b", Tensor::of_floats({}, {5})}};
+}
+
+TEST(Npz, ReadsWhatNumPyWrites) {
+  Result<std::vector<NamedTensor>> read = parse_npz(compressed(), "t.npz");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 2u);
+  EXPECT_EQ((*read)[0].name, "a");
+  Tensor expected = Tensor::of_floats({2, 3}, {0, .5f, 1, 1.5f, 2, 2.5f});
+  EXPECT_EQ(max_rel_diff((*read)[0].tensor, expected), 0);
+  EXPECT_EQ((*read)[1].name, "b");
+  EXPECT_EQ((*read)[1].tensor.type().text(), "i64[3]");
+}
+
+TEST(Npz, WritesWhatItReads) {
+  std::string bytes = format_npz(two_tensors());
+  Result<std::vector<NamedTensor>> back = parse_npz(bytes, "t.npz");
+  ASSERT_TRUE(back) << back.error().message;
+  ASSERT_EQ(back->size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ((*back)[i].name, two_tensors()[i].name);
+    EXPECT_EQ(max_rel_diff((*back)[i].tensor, two_tensors()[i].tensor), 0);
+  }
+  Result<std::vector<NamedTensor>> none = parse_npz(format_npz({}), "t.npz");
+  EXPECT_TRUE(none && none->empty());
+}
+
+TEST(Npz, SaysWhatIsWrong) {
+  std::string good = format_npz(two_tensors());
+  auto replaced = [&](const std::string& from, const std::string& to) {
+    std::string bytes = good;
+    for (size_t at = bytes.find(from); at != std::string::npos; at = bytes.find(from, at + 1))
+      bytes.replace(at, from.size(), to);
+    return bytes;
+  };
+  std::string other = good, late = good;
+  other[good.size() - 1] = 1;         // a comment that is not there
+  late[good.find("b.npy") + 60] ^= 1; // in the contents
+  struct Case {
+    std::string bytes;
+    const char* says;
+  };
+  const Case cases[] = {
+      {"", "is empty"},
+      {"\x93NUMPY", "does not start as a zip"},
+      {"PK\x03\x04", "no directory at its end"},
+      {good.substr(0, good.size() - 1), "no directory at its end"},
+      {other, "no directory at its end"},
+      {good + "x", "no directory at its end"},
+      {"x" + good, "does not start as a zip"},
+      {good.substr(0, 4) + good.substr(5), "64-bit directory is missing"},
+      {replaced("PK\x06\x07", "PK\x06\x01"), "64-bit directory is missing"},
+      {replaced("PK\x01\x02", "PK\x01\x07"), "its directory is damaged"},
+      {replaced("b.npy", "b.txt"), "is no .npy file"},
+      {late, "checksum"},
+  };
+  for (const Case& c : cases) {
+    Result<std::vector<NamedTensor>> read = parse_npz(c.bytes, "t.npz");
+    ASSERT_FALSE(read) << c.says;
+    EXPECT_NE(read.error().message.find(c.says), std::string::npos)
+        << read.error().message << " where expected: " << c.says;
+  }
+}
+
+TEST(Npz, MembersThatOverlapAreRefused) {
+  // Both entries of the directory point at the first member: a bomb's way to be small.
+  std::string bytes =
+      format_npz({{"a", Tensor::of_floats({2}, {1, 2})}, {"b", Tensor::of_floats({2}, {1, 2})}});
+  size_t second = bytes.rfind("b.npy");
+  bytes.replace(second, 1, "a");
+  for (size_t i = 0; i < 8; ++i) bytes[second + 5 + 4 + 16 + i] = 0; // the place, 64 bits wide
+  Result<std::vector<NamedTensor>> read = parse_npz(bytes, "t.npz");
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().message.find("one name"), std::string::npos) << read.error().message;
+}
+
+TEST(Npz, NoDamageDoesMoreThanGiveAnError) {
+  size_t read = 0;
+  for (const std::string& good : {format_npz(two_tensors()), compressed()}) {
+    for (uint64_t round = 0; round < 20'000; ++round) {
+      RandomStream random(round, "npz");
+      std::string bytes = good;
+      for (uint64_t i = 0; i <= random.bits(0) % 3 && !bytes.empty(); ++i) {
+        size_t place = random.bits(4 * i + 1) % bytes.size();
+        switch (random.bits(4 * i + 2) % 3) {
+        case 0: bytes[place] = static_cast<char>(random.bits(4 * i + 3)); break;
+        case 1:
+          bytes[place] = static_cast<char>(bytes[place] ^ 1 << random.bits(4 * i + 3) % 8);
+          break;
+        default: bytes.erase(place, 1 + random.bits(4 * i + 3) % 8);
+        }
+      }
+      read += parse_npz(bytes, "t.npz").ok();
+    }
+  }
+  EXPECT_GT(read, 0u) << "some bits mean nothing";
+}
+
+TEST(Npz, FilesAreReplacedWhole) {
+  std::string path = testing::TempDir() + "tangram_npz_test.npz";
+  ASSERT_TRUE(write_npz(path, two_tensors()).ok());
+  EXPECT_TRUE(read_npz(path));
+  std::remove(path.c_str());
+  EXPECT_EQ(read_npz(path).error().code, Code::cannot_read);
+  EXPECT_EQ(write_npz("/nowhere/f.npz", two_tensors()).error().code, Code::cannot_write);
+}
+
+} // namespace
+} // namespace tg
