@@ -20,7 +20,7 @@ constexpr int64_t kMaxInstanceElements = 4096;
 struct Hints {
   llvm::SmallVector<ExprIndex, 1> equals; // of a value variable
   llvm::SmallVector<ExprIndex, 1> ranks, shapes;
-  llvm::SmallVector<std::pair<ExprIndex, ExprIndex>, 2> dims; // axis, size
+  llvm::SmallVector<std::pair<ExprIndex, ExprIndex>, 2> dims, least_dims; // axis, size
   std::optional<bool> weight, none, constant;
 };
 
@@ -133,6 +133,10 @@ private:
     case Kind::IsWeight: class_hints_[e.variable].weight = truth; return;
     case Kind::IsNone: class_hints_[e.variable].none = truth; return;
     case Kind::IsConstant: class_hints_[e.variable].constant = truth; return;
+    case Kind::Ge:
+      if (const ValueExpr& dim = rule_.exprs[e.operands[0]]; truth && dim.kind == Kind::Dim)
+        class_hints_[dim.variable].least_dims.push_back({dim.operands[0], e.operands[1]});
+      return;
     case Kind::Eq:
       if (!truth) return;
       equality(e.operands[0], e.operands[1]);
@@ -162,6 +166,18 @@ private:
     std::optional<Value> v = value_of(at);
     if (!v || !v->is(Value::Kind::Int)) return std::nullopt;
     return v->number;
+  }
+
+  /// What hints (`dims` or `least_dims`) say of one axis of a term; `otherwise` if they say
+  /// nothing.
+  int64_t hinted_dim(TermId id, decltype(Hints::dims) Hints::*hints, int64_t axis,
+                     int64_t otherwise) {
+    const Term& term = rule_.terms[id];
+    if (term.kind != Term::Kind::ClassVar) return otherwise;
+    for (auto [axis_expr, size_expr] : class_hints_[term.variable].*hints)
+      if (std::optional<int64_t> dim = int_of(size_expr); dim && int_of(axis_expr) == axis)
+        return std::max<int64_t>(*dim, 1);
+    return otherwise;
   }
 
   /// A shape for an unbound class variable that nobody asked for another.
@@ -414,7 +430,8 @@ private:
   /// The kernel of a convolution of an input with so many channels.
   bool make_kernel(TermId w, Shape kernel, int64_t channels, const Shape* want) {
     int64_t groups = chance(50) ? 1 : divisor(channels);
-    bool fits = kernel[1] > 0 && channels % kernel[1] == 0 && kernel[0] % (channels / kernel[1]) == 0;
+    bool fits =
+        kernel[1] > 0 && channels % kernel[1] == 0 && kernel[0] % (channels / kernel[1]) == 0;
     if (fits && chance(70)) return make(w, kernel); // like one that is there already
     if (!want) kernel[0] = groups * between(1, 3);
     kernel[1] = channels / groups;
@@ -428,6 +445,8 @@ private:
     std::optional<Shape> kx = known(x), kw = known(w);
     if ((kx && kx->size() != 4) || (kw && kw->size() != 4)) return false;
     Shape kernel = kw ? *kw : any_kernel();
+    for (int64_t i : {2, 3})
+      if (!kw) kernel[i] = hinted_dim(w, &Hints::dims, i, kernel[i]);
     if (want) kernel[0] = (*want)[1];
     if (kx && !kw && !make_kernel(w, kernel, (*kx)[1], want)) return false;
     // Only now, for conditions tell attributes from kernels.
@@ -436,6 +455,8 @@ private:
     if (!pairs({stride, dilation})) return false;
     if (!kx) {
       Shape s = image();
+      if (int64_t least = hinted_dim(w, &Hints::least_dims, 1, 1); s[1] < least)
+        s[1] = least * between(1, 2);
       if (kw) s[1] = kernel[1] * (chance(60) ? 1 : divisor(kernel[0]));
       if (want) {
         s[0] = (*want)[0];
@@ -749,23 +770,25 @@ RuleSampler::~RuleSampler() = default;
 
 const std::string& RuleSampler::why() const { return why_; }
 
-bool RuleSampler::attempt(RuleInstance& instance, bool conditions) {
+bool RuleSampler::attempt(RuleInstance& instance, bool conditions, const Forced& forced) {
   instance = {};
-  if (!Attempt(symbols_, rule_, rng_, instance, why_).run()) return false;
+  Attempt attempt(symbols_, rule_, rng_, instance, why_);
+  for (const auto& [variable, value] : forced) instance.values[variable] = symbols_.value(value);
+  if (!attempt.run()) return false;
   return !conditions || conditions_hold({rule_, symbols_, instance.values, instance});
 }
 
-std::optional<RuleInstance> RuleSampler::draw(size_t attempts) {
+std::optional<RuleInstance> RuleSampler::draw(size_t attempts, const Forced& forced) {
   RuleInstance instance;
   while (attempts-- > 0)
-    if (attempt(instance, true)) return instance;
+    if (attempt(instance, true, forced)) return instance;
   return std::nullopt;
 }
 
 std::optional<RuleInstance> RuleSampler::draw_unconditioned(size_t attempts) {
   RuleInstance instance;
   while (attempts-- > 0)
-    if (attempt(instance, false)) return instance;
+    if (attempt(instance, false, {})) return instance;
   return std::nullopt;
 }
 

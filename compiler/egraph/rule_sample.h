@@ -35,8 +35,11 @@ public:
   RuleSampler(Symbols& symbols, const Rule& rule, uint64_t seed);
   ~RuleSampler();
 
+  /// Values that value variables are forced to take.
+  using Forced = std::vector<std::pair<uint32_t, Value>>;
+
   /// nullopt if so many attempts found none.
-  std::optional<RuleInstance> draw(size_t attempts);
+  std::optional<RuleInstance> draw(size_t attempts, const Forced& forced = {});
   /// An instance of the left side alone, whether or not the conditions hold.
   std::optional<RuleInstance> draw_unconditioned(size_t attempts);
   /// Why the last attempt failed, where `infer` said so.
@@ -44,7 +47,7 @@ public:
 
 private:
   class Attempt;
-  bool attempt(RuleInstance& instance, bool conditions);
+  bool attempt(RuleInstance& instance, bool conditions, const Forced& forced);
 
   Symbols& symbols_;
   const Rule& rule_;

@@ -67,6 +67,9 @@ consteval OpInfo row(OpKind kind, std::string_view name, std::string_view operan
   }
   for (std::string_view word = next_word(attrs); !word.empty(); word = next_word(attrs))
     info.attr_rows[info.attr_count++] = attr_info(word);
+  constexpr uint32_t kSays = Trait::Rational | Trait::Opaque;
+  if ((traits & (kSays | Trait::Leaf | Trait::Sugar | Trait::Fused)) == 0)
+    malformed_ops_def("say whether the operator is Trait::Rational, Trait::Opaque or both");
   return info;
 }
 

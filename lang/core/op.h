@@ -26,11 +26,12 @@ struct Trait {
     Leaf = 1 << 0,      // no operands
     Pointwise = 1 << 1, // each result element depends on the same element of each operand
     Commutes = 1 << 2,
-    Linear = 1 << 3, // rational in its operands, hence exact over a prime field
-    Layout = 1 << 4, // moves elements, computes nothing
-    View = 1 << 5,   // never needs a copy where operands are contiguous
-    Sugar = 1 << 6,  // of the language only: never a node of a graph
+    Rational = 1 << 3, // computed with +, -, *, / and moves: exact over a prime field
+    Layout = 1 << 4,   // moves elements, computes nothing
+    View = 1 << 5,     // never needs a copy where operands are contiguous
+    Sugar = 1 << 6,    // of the language only: never a node of a graph
     Fused = 1 << 7,
+    Opaque = 1 << 8, // asks Math (semantics.h) for a function that is not rational
   };
 };
 

@@ -1,0 +1,107 @@
+#include "compiler/equiv/equivalent.h"
+
+#include "compiler/equiv/field.h"
+#include "compiler/equiv/minimise.h"
+#include "compiler/ir/evaluation.h"
+#include "lang/core/random.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace tg {
+
+namespace {
+
+using FieldValues = std::vector<Field>;
+
+/// Leaves of a point: uniform over 61 bits, from (seed, point, name, element).
+Evaluation<Field>::Leaves field_leaves(uint64_t seed, size_t point) {
+  return [seed, point](const Graph& graph, NodeId id) {
+    llvm::StringRef kind = graph.node(id).op == OpKind::Input ? "input " : "weight ";
+    std::string name = llvm::formatv("{0} {1}{2}", point, kind, graph.attr(id, 0).text);
+    RandomStream stream(seed, name);
+    FieldValues values(static_cast<size_t>(graph.type(id).elements()));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = Field::of_bits(stream.bits(i) >> 3);
+    return values;
+  };
+}
+
+/// Pairs of outputs that are not one node.
+struct Pairs {
+  llvm::SmallVector<NodeId, 4> wanted; // a, b, a, b, ...
+  llvm::SmallVector<size_t, 4> outputs;
+
+  explicit Pairs(const Joined& joined) {
+    for (size_t i = 0; i < joined.a.size(); ++i) {
+      if (joined.a[i] == joined.b[i]) continue;
+      wanted.append({joined.a[i], joined.b[i]});
+      outputs.push_back(i);
+    }
+  }
+};
+
+/// The first pair that differs at this point; as many as there are if none does.
+size_t differing_pair(const Joined& joined, const Pairs& pairs, uint64_t seed, size_t point) {
+  auto values = Evaluation<Field>(joined.graph, pairs.wanted).run(field_leaves(seed, point));
+  assert(values && "field_leaves fills every leaf");
+  for (size_t i = 0; i < pairs.outputs.size(); ++i)
+    if ((*values)[2 * i] != (*values)[2 * i + 1]) return i;
+  return pairs.outputs.size();
+}
+
+/// The lowest differing pair of the points first to last.
+size_t run_points(const Joined& joined, const Pairs& pairs, const EquivalenceOptions& options,
+                  size_t first, size_t last) {
+  std::vector<size_t> found(last - first, pairs.outputs.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < found.size(); ++i)
+    threads.emplace_back(
+        [&, i] { found[i] = differing_pair(joined, pairs, options.seed, first + i); });
+  found[0] = differing_pair(joined, pairs, options.seed, first);
+  for (std::thread& thread : threads) thread.join();
+  return *std::min_element(found.begin(), found.end());
+}
+
+} // namespace
+
+llvm::StringRef method_name(Equivalence::Method method) {
+  switch (method) {
+  case Equivalence::Method::Identical: return "identical";
+  case Equivalence::Method::Field: return "prime field";
+  case Equivalence::Method::Float64: return "float64";
+  }
+  return "";
+}
+
+Result<Equivalence> check_equivalence(const Graph& a, const Graph& b,
+                                      const EquivalenceOptions& options) {
+  TG_TRY(Joined joined, join(a, b));
+  return check_equivalence(joined, options);
+}
+
+Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& options) {
+  Equivalence result;
+  Pairs pairs(joined);
+  result.equal = true;
+  if (pairs.outputs.empty()) return result;
+  result.per_point = bound_of(joined.graph, pairs.wanted);
+  size_t points = points_for(result.per_point, options.log2_target, options.least_points);
+  size_t at_a_time = static_cast<size_t>(std::max(options.threads, 1));
+  size_t differing = pairs.outputs.size();
+  while (result.points < points && differing == pairs.outputs.size()) {
+    size_t last = std::min(points, result.points + at_a_time);
+    differing = run_points(joined, pairs, options, result.points, last);
+    result.points = last;
+  }
+  result.method = Equivalence::Method::Field;
+  result.log2_error = result.per_point.log2_miss * static_cast<double>(result.points);
+  if (differing == pairs.outputs.size()) return result;
+
+  result.method = Equivalence::Method::Float64;
+  result.field_difference = joined.names[pairs.outputs[differing]];
+  result.counterexample = find_counterexample(joined, options);
+  result.equal = !result.counterexample;
+  return result;
+}
+
+} // namespace tg

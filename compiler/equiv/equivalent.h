@@ -1,0 +1,69 @@
+// Whether two models compute the same function.
+//
+// 1. Both become one graph (join.h); outputs that are one node are equal by construction.
+// 2. The others are evaluated over the prime field at random points (field.h), as many as bring the
+//    chance of a miss (bound.h) below the target, three at least. Agreement proves equality up to
+//    that chance.
+// 3. Where the field shows a difference, float64 decides: both models at ordinary and adversarial
+//    inputs (probe.h). Values that differ there refute, and the inputs are made small (minimise.h);
+//    if none do, the models are equal as far as float64 can tell, which is said.
+#pragma once
+
+#include "compiler/equiv/bound.h"
+#include "compiler/equiv/join.h"
+#include "compiler/equiv/probe.h"
+
+#include <optional>
+
+namespace tg {
+
+struct EquivalenceOptions {
+  uint64_t seed = 1;
+  double log2_target = -40; // of the chance of a miss
+  size_t least_points = 3;
+  int threads = 1; // points at a time; each holds its own values
+  bool minimise = true;
+};
+
+/// One element of an input or weight.
+struct WitnessElement {
+  std::string leaf;
+  int64_t index = 0; // row-major
+  double value = 0;
+};
+
+struct Counterexample {
+  std::string output;
+  int64_t index = 0; // row-major
+  double a = 0, b = 0;
+  std::string probe; // what kind of inputs: "small integers", ...
+  /// Everything that is not zero, if `complete`; else the first elements of it.
+  std::vector<WitnessElement> elements;
+  bool complete = false;
+};
+
+struct Equivalence {
+  enum class Method : uint8_t {
+    Identical, // the same graph, node for node
+    Field,     // equal at `points` random points
+    Float64,   // the field differs, float64 does not: equal up to rounding, with no bound
+  };
+  bool equal = false;
+  Method method = Method::Identical;
+  size_t points = 0;
+  PointBound per_point;
+  double log2_error = 0; // of the chance that `equal` is wrong; meaningful for Method::Field
+  /// Of a `Float64` verdict or a refutation: the first output at which the field differed.
+  std::string field_difference;
+  std::optional<Counterexample> counterexample; // present exactly if not equal
+};
+
+llvm::StringRef method_name(Equivalence::Method method); // "identical", "prime field", "float64"
+
+/// Errors: `models_differ` (join.h).
+Result<Equivalence> check_equivalence(const Graph& a, const Graph& b,
+                                      const EquivalenceOptions& options);
+/// The same for a graph that holds both already: outputs a[i] and b[i] are compared.
+Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& options);
+
+} // namespace tg

@@ -1,0 +1,21 @@
+// Two models as one graph: inputs and weights of one name are one leaf, and what both compute alike
+// is one node, evaluated once.
+#pragma once
+
+#include "compiler/ir/graph.h"
+
+namespace tg {
+
+struct Joined {
+  Graph graph;
+  /// The outputs of both, in order, as nodes of `graph`.
+  std::vector<NodeId> a, b;
+  std::vector<std::string> names; // of the outputs
+};
+
+/// Errors: `models_differ` if the models do not have the same inputs (names and types, in any
+/// order), the same outputs (names, types and order), or a weight of one type under one path. A
+/// weight that only one of them has is taken for what it is: an unknown.
+Result<Joined> join(const Graph& a, const Graph& b);
+
+} // namespace tg

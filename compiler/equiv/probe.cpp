@@ -1,0 +1,68 @@
+#include "compiler/equiv/probe.h"
+
+#include "lang/core/random.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+double integer_at(const RandomStream& stream, uint64_t i) {
+  return static_cast<double>(static_cast<int64_t>(stream.bits(i) % 5)) - 2;
+}
+
+double mixed_at(const RandomStream& stream, uint64_t i) {
+  uint64_t bits = stream.bits(2 * i);
+  double u = 2 * stream.uniform(2 * i + 1) - 1;
+  switch (bits % 6) {
+  case 0: return 0;
+  case 1: return bits & 64 ? 1 : -1;
+  case 2: return bits & 64 ? 0.5 : -0.5;
+  case 3: return 30 * u;
+  case 4: return 1e-6 * u;
+  default: return u;
+  }
+}
+
+} // namespace
+
+llvm::StringRef probe_name(Probe probe) {
+  switch (probe) {
+  case Probe::Plain: return "numbers in (-1, 1)";
+  case Probe::Positive: return "numbers in (0, 1)";
+  case Probe::Integers: return "small integers";
+  case Probe::Mixed: return "zeros, ties, tiny and large numbers";
+  }
+  return "";
+}
+
+LeafSource probe_leaves(Probe probe, uint64_t seed) {
+  if (probe == Probe::Plain) return random_leaves(seed);
+  if (probe == Probe::Positive) return random_leaves(seed, [](llvm::StringRef) { return true; });
+  return [probe, seed](const Graph& graph, NodeId id) {
+    RandomStream stream(seed, graph.attr(id, 0).text);
+    NodeValues values(static_cast<size_t>(graph.type(id).elements()));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = probe == Probe::Integers ? integer_at(stream, i) : mixed_at(stream, i);
+    return values;
+  };
+}
+
+std::optional<int64_t> first_difference(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b,
+                                        double tolerance) {
+  double largest = 1e-3; // what cancels to nothing leaves rounding behind
+  for (llvm::ArrayRef<double> side : {a, b})
+    for (double x : side)
+      if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  for (size_t i = 0; i < a.size(); ++i) {
+    bool finite = std::isfinite(a[i]) && std::isfinite(b[i]);
+    bool same = finite ? std::abs(a[i] - b[i]) <= tolerance * largest
+                       : (std::isnan(a[i]) && std::isnan(b[i])) || a[i] == b[i];
+    if (!same) return static_cast<int64_t>(i);
+  }
+  return std::nullopt;
+}
+
+} // namespace tg

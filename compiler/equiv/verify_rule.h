@@ -1,0 +1,49 @@
+// Whether a rewrite rule is true: on many instances, drawn from the rule's own types and conditions
+// (egraph/rule_sample.h), both sides are built and compared over the prime field, and in float64
+// where that differs (equivalent.h). Every combination of the values of its enumerated attributes
+// (activations, booleans, kinds of padding) that has instances is among them.
+//
+// Its class of numerics is held against what float64 shows: an `exact` rule gives the same bits, a
+// `reassociates` rule differs by rounding alone.
+#pragma once
+
+#include "compiler/egraph/rule.h"
+#include "compiler/equiv/equivalent.h"
+
+#include <string>
+
+namespace tg {
+
+struct RuleCheckOptions {
+  size_t instances = 200; // at which both sides are well typed
+  uint64_t seed = 7;
+};
+
+struct RuleVerdict {
+  enum class Status : uint8_t {
+    Tested,  // every instance agreed
+    Refuted, // one did not
+    Empty,   // no instance was found, or the right side is never well typed: the rule never fires
+  };
+  Status status = Status::Tested;
+  size_t cases = 0;        // instances compared
+  size_t in_field = 0;     // of these, proved equal over the field; the others in float64 alone
+  size_t combinations = 0; // of enumerated attributes that had instances
+  /// log2 of the chance that one instance was wrongly taken for equal; the largest of all.
+  double log2_error = 0;
+  /// What float64 showed of the rounding: the least class that fits.
+  Numerics observed = Numerics::Exact;
+  std::string why;            // Refuted, Empty: for a person
+  std::string counterexample; // Refuted: a .tg file with the models `left` and `right`
+};
+
+llvm::StringRef status_name(RuleVerdict::Status status); // "tested", "refuted", "empty"
+
+/// Deterministic. Native rules are tested by their own property tests, and passed here.
+RuleVerdict verify_rule(const Rule& rule, const RuleCheckOptions& options = {});
+
+/// What a verdict depends on beside the options: the rule's text, its class of numerics, and the
+/// operator table.
+std::string rule_fingerprint(const Rule& rule);
+
+} // namespace tg

@@ -1,0 +1,104 @@
+// One pass over the nodes that are wanted, over any scalar for which the semantics are instantiated
+// (lang/core/semantics.h). A node's values are dropped after the last use; a leaf's are made for
+// each use anew and never kept, so that the weights of a network are not held all at once.
+#pragma once
+
+#include "compiler/ir/graph.h"
+#include "lang/core/semantics.h"
+
+#include <functional>
+#include <vector>
+
+namespace tg {
+
+template <class T> class Evaluation {
+public:
+  using Values = std::vector<T>;
+  /// The contents of an input or weight: as many values as its type has elements.
+  using Leaves = std::function<Values(const Graph&, NodeId)>;
+
+  Evaluation(const Graph& graph, llvm::ArrayRef<NodeId> wanted)
+      : graph_(graph), wanted_(wanted.begin(), wanted.end()), values_(graph.size()),
+        uses_(graph.size(), 0) {
+    for (NodeId id : wanted) ++uses_[id.index];
+    for (uint32_t i = static_cast<uint32_t>(graph.size()); i-- > 0;) {
+      if (uses_[i] == 0) continue;
+      for (NodeId operand : graph.operands({i})) ++uses_[operand.index];
+    }
+  }
+
+  /// Values of the wanted nodes, in order. Errors: `not_constant` names the first leaf for which
+  /// `leaves` gives the wrong number of values.
+  Result<std::vector<Values>> run(const Leaves& leaves) {
+    for (uint32_t i = 0; i < graph_.size(); ++i)
+      if (uses_[i] > 0 && !is_leaf({i})) TG_CHECK(compute({i}, leaves));
+    std::vector<Values> results;
+    for (NodeId id : wanted_) {
+      if (is_leaf(id)) {
+        TG_TRY(Values values, leaf({id}, leaves));
+        results.push_back(std::move(values));
+      } else {
+        results.push_back(values_[id.index]);
+      }
+    }
+    return results;
+  }
+
+private:
+  bool is_leaf(NodeId id) const { return op_info(graph_.node(id).op).has(Trait::Leaf); }
+
+  Result<Values> leaf(NodeId id, const Leaves& leaves) {
+    size_t elements = static_cast<size_t>(graph_.type(id).elements());
+    Values values;
+    if (graph_.node(id).op == OpKind::Constant) {
+      for (double real : graph_.attr(id, 0).reals)
+        values.push_back(static_cast<T>(Math<WideOf<T>>::literal(real)));
+      if (values.size() == 1) values.assign(elements, values[0]);
+    } else {
+      values = leaves(graph_, id);
+    }
+    if (values.size() != elements)
+      return error(Code::not_constant, "the leaf {0} has {1} values where {2} are needed",
+                   graph_.attr(id, 0).text_form(), values.size(), elements);
+    return values;
+  }
+
+  Result<void> compute(NodeId id, const Leaves& leaves) {
+    llvm::SmallVector<ConstView<T>, 4> operands;
+    llvm::SmallVector<llvm::ArrayRef<int64_t>, 4> shapes;
+    llvm::SmallVector<Values, 4> made; // of leaves; the vectors' memory stays where it is
+    for (NodeId operand : graph_.operands(id)) {
+      const TensorType& type = graph_.type(operand);
+      shapes.push_back(type.shape);
+      if (type.is_none()) {
+        operands.push_back({nullptr, type.shape});
+      } else if (is_leaf(operand)) {
+        TG_TRY(Values values, leaf(operand, leaves));
+        made.push_back(std::move(values));
+        operands.push_back({made.back().data(), type.shape});
+      } else {
+        operands.push_back({values_[operand.index].data(), type.shape});
+      }
+    }
+    llvm::SmallVector<const Value*, 4> attrs;
+    for (size_t slot = 0; slot < graph_.attrs(id).size(); ++slot)
+      attrs.push_back(&graph_.attr(id, slot));
+    const TensorType& type = graph_.type(id);
+    OpKind op = graph_.node(id).op;
+    scratch_.resize(static_cast<size_t>(scratch_elements(op, attrs, shapes, type.shape)));
+    Values& result = values_[id.index];
+    result.resize(static_cast<size_t>(type.elements()));
+    evaluate_op<T>(op, attrs, operands, {result.data(), type.shape}, scratch_);
+    for (NodeId operand : graph_.operands(id))
+      if (--uses_[operand.index] == 0) values_[operand.index] = {};
+    return {};
+  }
+
+  const Graph& graph_;
+  llvm::SmallVector<NodeId, 4> wanted_;
+  std::vector<Values> values_;
+  std::vector<uint32_t> uses_; // by needed nodes that are still to come, and by the caller
+  std::vector<WideOf<T>> scratch_;
+};
+
+} // namespace tg
