@@ -18,7 +18,7 @@ constexpr KernelTable<LowerFn> kRules{{
     {OpKind::Matmul, lower_matmul},
     {OpKind::Conv2d, lower_conv2d},
     {OpKind::WinogradWeight, lower_reference},
-    {OpKind::WinogradConv2d, lower_reference},
+    {OpKind::WinogradConv2d, lower_winograd_conv2d},
     {OpKind::MaxPool2d, lower_pool2d},
     {OpKind::AvgPool2d, lower_pool2d},
     {OpKind::Add, lower_pointwise},

@@ -15,6 +15,7 @@
 #include "runtime/backend.h"
 #include "runtime/kernel_table.h"
 #include "runtime/onednn/handles.h"
+#include "runtime/onednn/parallel.h"
 #include "runtime/onednn/program.h"
 
 namespace tg::cpu {
@@ -133,6 +134,7 @@ using LowerFn = Result<void> (*)(Lowering&, const PlanStep&);
 
 Result<void> lower_matmul(Lowering& l, const PlanStep& step);
 Result<void> lower_conv2d(Lowering& l, const PlanStep& step);
+Result<void> lower_winograd_conv2d(Lowering& l, const PlanStep& step);
 Result<void> lower_pool2d(Lowering& l, const PlanStep& step);
 Result<void> lower_pointwise(Lowering& l, const PlanStep& step); // one operator, or a fused_map
 Result<void> lower_batch_norm(Lowering& l, const PlanStep& step);
@@ -157,15 +159,6 @@ Shape dense_like(const Place& p);
 Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int threads,
                              dnnl_engine_t engine);
 void set_fill_kernel(Op& op, const Place& dst, float value, int threads);
-
-/// Runs work(begin, end, part) over a partition of [0, count) on so many threads, the caller being
-/// one.
-template <class Work> void parallel_for(int threads, int64_t count, const Work& work) {
-  if (threads <= 1 || count <= 1) return work(int64_t{0}, count, 0);
-  int parts = count < threads ? static_cast<int>(count) : threads;
-#pragma omp parallel for num_threads(parts) schedule(static, 1)
-  for (int i = 0; i < parts; ++i) work(count * i / parts, count * (i + 1) / parts, i);
-}
 
 /// Sets the number of OpenMP threads of the calling thread, and puts the old one back.
 class ThreadScope {

@@ -1,0 +1,17 @@
+// Loops of our own kernels over the threads of OpenMP, which oneDNN uses too.
+#pragma once
+
+#include <cstdint>
+
+namespace tg::cpu {
+
+/// Runs work(begin, end, part) over a partition of [0, count) on so many threads, the caller being
+/// one.
+template <class Work> void parallel_for(int threads, int64_t count, const Work& work) {
+  if (threads <= 1 || count <= 1) return work(int64_t{0}, count, 0);
+  int parts = count < threads ? static_cast<int>(count) : threads;
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
+  for (int i = 0; i < parts; ++i) work(count * i / parts, count * (i + 1) / parts, i);
+}
+
+} // namespace tg::cpu
