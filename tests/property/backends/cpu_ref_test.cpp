@@ -114,6 +114,32 @@ TEST(CpuRef, WinogradWithBiasResidualAndActivation) {
   }
 }
 
+TEST(CpuRef, MinimalFiltering) {
+  Random r(12);
+  for (int round = 0; round < 60; ++round) {
+    Builder b;
+    int64_t groups = r.of<int64_t>({1, 1, 2, 4}), inner = r.in(1, 24), outer = r.in(1, 40);
+    Shape image = {r.in(1, 2), groups * inner, r.in(3, 19), r.in(3, 19)};
+    NodeId x = maybe_view(b, r, b.op(OpKind::Relu, {b.input("x", image)}));
+    if (b.graph.type(x).shape.size() != 4 || b.graph.type(x)[1] != image[1] ||
+        b.graph.type(x)[2] < 3 || b.graph.type(x)[3] < 3)
+      continue;
+    NodeId w = b.weight("w", {groups * outer, inner, 3, 3});
+    NodeId u = b.op(OpKind::WinogradWeight, {w}, {Value::of_int(r.coin() ? 2 : 4)});
+    Value pad = act(r.coin() ? "same" : "valid");
+    if (r.coin()) pad = Value::of_ints({r.in(0, 2), r.in(0, 2), r.in(0, 2), r.in(0, 2)});
+    std::vector<Value> attrs = {pad, random_act(r)};
+    NodeId bias = r.coin() ? b.weight("b", {groups * outer}) : b.none(), residual = b.none();
+    NodeId plain = b.op(OpKind::WinogradConv2d, {x, u, b.none(), b.none()}, attrs);
+    if (r.coin()) residual = b.op(OpKind::Tanh, {b.input("residual", b.graph.type(plain).shape)});
+    NodeId y = b.op(OpKind::WinogradConv2d, {x, u, bias, residual}, attrs);
+    if (r.coin()) y = b.op(OpKind::Concat, {plain, y}, {Value::of_int(1)}); // written in place
+    b.output(y);
+    if (residual != b.none() && r.coin()) b.output(b.op(OpKind::Neg, {residual}));
+    expect_equal(b, r);
+  }
+}
+
 TEST(CpuRef, Matmul) {
   Random r(2);
   for (int round = 0; round < 150; ++round) {
