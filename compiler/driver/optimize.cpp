@@ -2,6 +2,8 @@
 // prices are measured.
 #include "compiler/driver/optimize.h"
 
+#include "compiler/driver/state_price.h"
+
 #include "compiler/ir/graph_equal.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -32,6 +34,8 @@ const char* search_name(Search search) {
   case Search::None: return "none";
   case Search::Saturate: return "saturate";
   case Search::Random: return "random";
+  case Search::Mcts: return "mcts";
+  case Search::Pact24: return "mcts (pact24)";
   }
   return "";
 }
@@ -177,20 +181,118 @@ void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> 
       explored.stop == StopReason::Iterations ? "budget" : stop_reason_text(explored.stop).str();
 }
 
+/// The published tree search; what a state is worth is as its options say.
+void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
+                          PriceCache& prices, const OptimizeOptions& options,
+                          OptimizeReport& report) {
+  Pact24Options pact = options.pact24;
+  pact.explore.node_limit = options.explore.node_limit;
+  pact.explore.cycle_filter = options.explore.cycle_filter;
+  pact.explore.numerics = options.explore.numerics;
+  pact.explore.match_limit = std::max<size_t>(options.explore.node_limit, 1);
+  pact.time_limit_s = options.explore.time_limit_s;
+  pact.seed = options.explore.seed;
+  pact.cancel = options.explore.cancel;
+  pact.trace = options.trace;
+  std::unique_ptr<StatePrice> price =
+      make_state_price(options.reward, egraph, source, prices, options.extract);
+  Pact24Report explored = search_pact24(egraph, rules, pact, *price);
+  note_activity(explored.rules, rules, report);
+  report.egraph_nodes = explored.nodes;
+  report.egraph_classes = explored.classes;
+  report.explore_s = explored.seconds;
+  report.simulations = explored.simulations;
+  report.decisions = static_cast<size_t>(explored.decisions);
+  report.search_memory_mb = static_cast<double>(explored.memory_bytes) / (1 << 20);
+  report.stopped_by =
+      explored.stop == StopReason::Iterations ? "decisions" : stop_reason_text(explored.stop).str();
+}
+
 /// Grows the e-graph as the options say.
 void explore(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
              const OptimizeOptions& options, OptimizeReport& report) {
-  if (options.search == Search::Random) {
-    explore_randomly(egraph, source, rules, prices, options, report);
-    return;
-  }
-  if (options.search == Search::None) {
+  switch (options.search) {
+  case Search::Random: return explore_randomly(egraph, source, rules, prices, options, report);
+  case Search::Pact24: return explore_as_published(egraph, source, rules, prices, options, report);
+  case Search::None:
     report.egraph_nodes = egraph.node_count();
     report.egraph_classes = egraph.class_count();
     report.stopped_by = "no search";
     return;
+  default: return note_exploration(saturate(egraph, rules, options.explore), rules, report);
   }
-  note_exploration(saturate(egraph, rules, options.explore), rules, report);
+}
+
+/// What a search came to, before it is held against the source.
+struct Candidate {
+  Graph graph;
+  double cost_us = 0;
+};
+
+/// One e-graph, grown and then extracted from.
+Result<Candidate> optimize_in_one(const Graph& source, llvm::ArrayRef<Rule> rules,
+                                  PriceCache& prices, const OptimizeOptions& options,
+                                  FinalistRunner* finalists, CostModel* second_opinion,
+                                  OptimizeReport& report) {
+  EGraph egraph = EGraph::from_graph(source);
+  explore(egraph, source, rules, prices, options, report);
+  if (options.search == Search::Pact24 && !options.final_ilp) {
+    PublishedCost found = published_cost(options.reward, egraph, prices);
+    Graph graph = graph_of(egraph, source, found.nodes);
+    report.extract = options.reward == Reward::Greedy ? "greedy" : "greedy-shared";
+    return Candidate{graph, report.cost_after_us = price_graph(graph, prices)};
+  }
+  TG_TRY(ExtractedGraph extracted, extract(egraph, source, prices, options.extract));
+  if (finalists && second_opinion)
+    if (auto other = other_finalist(egraph, source, prices, *second_opinion, options))
+      prefer_faster(extracted, std::move(*other), *second_opinion, *finalists, report);
+  note_extraction(extracted, rules, report);
+  return Candidate{std::move(extracted.graph), extracted.cost_us};
+}
+
+PortfolioOptions portfolio_options(const OptimizeOptions& options) {
+  PortfolioOptions out = options.portfolio;
+  out.saturate = options.explore;
+  out.extract = options.extract;
+  MctsOptions& mcts = out.mcts;
+  mcts.explore.node_limit = options.explore.node_limit;
+  mcts.explore.numerics = options.explore.numerics;
+  mcts.explore.cycle_filter = CycleFilter::Efficient; // the incumbent needs it
+  mcts.memory_limit_mb = options.explore.memory_limit_mb;
+  mcts.time_limit_s = options.explore.time_limit_s;
+  mcts.seed = options.explore.seed;
+  mcts.cancel = options.explore.cancel;
+  mcts.trace = options.trace;
+  return out;
+}
+
+/// The search that we ship.
+Candidate optimize_by_portfolio(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
+                                const OptimizeOptions& options, OptimizeReport& report) {
+  PortfolioReport found = search_portfolio(source, rules, costs, portfolio_options(options));
+  note_activity(found.rules, rules, report);
+  for (const auto& [name, count] : found.rules_applied)
+    report.rules_applied.push_back({name, count});
+  llvm::stable_sort(report.rules_applied,
+                    [](const RuleCount& a, const RuleCount& b) { return a.count > b.count; });
+  report.egraph_nodes = found.most_nodes;
+  report.egraph_classes = found.most_classes;
+  report.extract_s = found.extract_s;
+  report.explore_s = std::max(found.seconds - found.extract_s, 0.0);
+  report.simulations = found.simulations;
+  report.egraphs = found.egraphs;
+  report.stretches = found.stretches;
+  report.distinct_stretches = found.distinct_stretches;
+  report.search_memory_mb = static_cast<double>(found.memory_bytes) / (1 << 20);
+  report.cost_after_us = found.cost_us;
+  if (found.bound_us > 0) report.lower_bound_us = std::min(found.bound_us, found.cost_us);
+  report.learned = std::move(found.learned);
+  report.stopped_by =
+      found.stop == StopReason::Saturated ? "no more gain" : stop_reason_text(found.stop).str();
+  if (found.slices_used_up > 0)
+    report.notes.push_back(
+        llvm::formatv("{0} extractions ended by the clock", found.slices_used_up));
+  return {std::move(found.graph), found.cost_us};
 }
 
 } // namespace
@@ -211,13 +313,14 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   PriceCache prices(source.symbols(), costs);
   report.cost_before_us = price_graph(source, prices);
 
-  EGraph egraph = EGraph::from_graph(source);
-  explore(egraph, source, rules, prices, options, report);
-  TG_TRY(ExtractedGraph extracted, extract(egraph, source, prices, options.extract));
-  if (finalists && second_opinion)
-    if (auto other = other_finalist(egraph, source, prices, *second_opinion, options))
-      prefer_faster(extracted, std::move(*other), *second_opinion, *finalists, report);
-  note_extraction(extracted, rules, report);
+  std::optional<Candidate> candidate;
+  if (options.search == Search::Mcts) {
+    candidate = optimize_by_portfolio(source, rules, costs, options, report);
+  } else {
+    TG_TRY(candidate,
+           optimize_in_one(source, rules, prices, options, finalists, second_opinion, report));
+  }
+  Candidate& extracted = *candidate;
 #ifdef TG_VERIFY
   if (std::string fault = verify(extracted.graph); !fault.empty())
     return error(Code::internal, "the optimised graph of `{0}` is not well formed: {1}",

@@ -6,19 +6,33 @@
 
 #include "compiler/driver/timing.h"
 #include "compiler/extract/extract.h"
+#include "compiler/search/pact24.h"
+#include "compiler/search/portfolio.h"
 #include "compiler/search/rollout.h"
 
 #include <optional>
 
 namespace tg {
 
-enum class Search : uint8_t { None, Saturate, Random };
+/// Mcts is the search that we ship (search/portfolio.h), Pact24 the published one.
+enum class Search : uint8_t { None, Saturate, Random, Mcts, Pact24 };
+
+/// What the rewards of Search::Pact24 are made of (search/published_costs.h), and what it extracts
+/// with in the end: extract.extractor for `Ilp`, else the same greedy form.
+enum class Reward : uint8_t { Greedy, GreedyShared, Ilp };
 
 struct OptimizeOptions {
   Search search = Search::Saturate;
   /// Iterations, limits, cycle filter and numerics of exploration.
   SaturateOptions explore;
   size_t budget = 64, depth = 16; // of Search::Random: rollouts, and steps of each
+  /// Of Search::Mcts, beside what `explore` and `extract` say: limits, seed, numerics, extraction.
+  PortfolioOptions portfolio;
+  /// Of Search::Pact24, likewise.
+  Pact24Options pact24;
+  Reward reward = Reward::GreedyShared;
+  bool final_ilp = true;
+  SearchTrace* trace = nullptr;
   /// Extractor, its limits, bound on weights.
   ExtractOptions extract;
 };
@@ -50,6 +64,11 @@ struct OptimizeReport {
   std::vector<RuleCount> rules_applied;
   /// Rules that matched, in their order.
   std::vector<RuleActivity> activity;
+  /// Of tree searches: simulations, decisions, e-graphs; of Mcts also the parts of the network that
+  /// were searched, and how many of them were distinct.
+  size_t simulations = 0, decisions = 0, egraphs = 1, stretches = 0, distinct_stretches = 0;
+  double search_memory_mb = 0; // of e-graphs and the search's tables, where it is known
+  PriorTable learned;          // what the search saw of its rules
   /// What a person should know: a solver that failed, a source returned because it was faster, ...
   std::vector<std::string> notes;
 

@@ -36,6 +36,7 @@ public:
   const EGraph& egraph() const { return egraph_; }
   const std::vector<const CompiledRule*>& rules() const { return enabled_; }
   const CompiledRule& rule(RuleId id) const { return *by_id_[id]; }
+  bool enabled(RuleId id) const { return llvm::is_contained(enabled_, by_id_[id]); }
   bool full() const { return egraph_.node_count() >= options_.node_limit; }
 
   /// Rebuilds, and filters what closes cycles. Every action ends with it.

@@ -17,14 +17,15 @@ namespace {
 
 using llvm::StringRef;
 
-constexpr StringRef kLaterCommands[] = {"verify", "explain", "weights", "report", "help", "repl"};
-constexpr StringRef kLaterFlags[] = {"--trust-rules", "--trace", "--weights", "--exploration",
-                                     "--reuse-tree"};
-constexpr StringRef kCommands[] = {"check", "fmt",     "opt", "run",    "extract",
-                                   "rules", "devices", "ops", "errors", "bench"};
+constexpr StringRef kLaterCommands[] = {"explain", "report", "help", "repl"};
+constexpr StringRef kLaterFlags[] = {"--trace"};
+constexpr StringRef kCommands[] = {"check",   "fmt", "opt",    "run",   "extract", "rules",
+                                   "devices", "ops", "errors", "bench", "weights", "verify"};
 
 constexpr const char* kExtractors = "greedy, greedy-shared, greedy-dag, ilp, lp, best";
 
+constexpr StringRef kParts[] = {"widening",  "firing",  "normalising", "transpositions", "priors",
+                                "stretches", "repeats", "restarts",    "saturation",     "tree"};
 constexpr StringRef kProfiles[] = {"cpu", "t4", "a100", "h200"};
 
 /// One option that takes one of a few words: those that work, and those that are promised.
@@ -36,13 +37,15 @@ struct Choice {
 
 const std::vector<Choice>& choices() {
   static const std::vector<Choice> table = {
-      {"--search", &Options::search, {"none", "saturate", "random"}, {"mcts", "anneal", "taso"}},
+      {"--search", &Options::search, {"none", "saturate", "random", "mcts"}, {"anneal", "taso"}},
       {"--extract",
        &Options::extract,
        {"greedy", "greedy-shared", "greedy-dag", "ilp", "lp", "best"},
        {}},
       {"--backend", &Options::backend, {"ref", "cpu"}, {"cuda"}},
       {"--numerics", &Options::numerics, {"exact", "reassociate", "all"}, {}},
+      {"--mcts-profile", &Options::mcts_profile, {"tangram", "pact24"}, {}},
+      {"--reward", &Options::reward, {"greedy", "greedy-shared", "ilp"}, {}},
       {"--cycle-filter", &Options::cycle_filter, {"efficient", "vanilla", "none"}, {}},
       {"--ilp-cycles", &Options::ilp_cycles, {"none", "real", "int"}, {}},
   };
@@ -102,6 +105,18 @@ std::optional<std::string> split_pairs(const std::vector<std::string>& texts, St
   return std::nullopt;
 }
 
+/// `NAME=F.npy`, or `F.npz` alone, which is kept without a name.
+std::optional<std::string> split_inputs(const std::vector<std::string>& texts,
+                                        std::vector<std::pair<std::string, std::string>>& inputs) {
+  for (const std::string& text : texts) {
+    if (StringRef(text).endswith(".npz") && !StringRef(text).contains('='))
+      inputs.emplace_back("", text);
+    else if (auto problem = split_pairs({text}, "--input", inputs))
+      return problem;
+  }
+  return std::nullopt;
+}
+
 // --- groups of options
 // ------------------------------------------------------------------------------
 
@@ -122,13 +137,19 @@ void add_model_options(CLI::App& app, Options& o, Raw& raw) {
   app.add_option("--set", raw.set, "a compile-time parameter, N=8")->allow_extra_args(false);
 }
 
+void add_weights_option(CLI::App& app, Options& o) {
+  app.add_option("--weights", o.weights, "F.safetensors; default: random from the seed");
+}
+
 void add_search_options(CLI::App& app, Options& o) {
   app.add_option("--rules", o.rules, "rule files, rule sets or rules; default: all built in")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--numerics", o.numerics, "rules that may be used: exact, reassociate, all")
       ->capture_default_str();
-  app.add_option("--search", o.search, "none, saturate, random")->capture_default_str();
+  app.add_flag("--trust-rules", o.trust_rules, "use rules of files without verifying them");
+  app.add_option("--rule-cache", o.rule_cache, "file that remembers which rules were verified");
+  app.add_option("--search", o.search, "none, saturate, mcts, random")->capture_default_str();
   app.add_option("--extract", o.extract, kExtractors)->capture_default_str();
   app.add_option("--cost", o.cost, "analytic[:PROFILE], measured[:cpu], file:TABLE")
       ->capture_default_str();
@@ -150,12 +171,27 @@ void add_search_options(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_option("--ilp-cycles", o.ilp_cycles, "cycle constraints in the ILP: none, real, int")
       ->capture_default_str();
-  app.add_option("--budget", o.budget, "random: rollouts")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+  app.add_option("--budget", o.budget,
+                 "mcts: simulations for a decision (128); random: rollouts (64)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
+  app.add_option("--depth", o.depth, "random steps of a simulation (mcts 10, random 16)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
+  app.add_option("--exploration", o.exploration, "mcts: the constant of the upper bound")
+      ->check(CLI::Range(0.0, 1e9));
+  app.add_flag("--reuse-tree", o.reuse_tree, "mcts, profile pact24: keep what is below a decision");
+  app.add_option("--mcts-profile", o.mcts_profile, "mcts: tangram, or pact24 as published")
       ->capture_default_str();
-  app.add_option("--depth", o.depth, "random: steps of a rollout")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+  app.add_option("--reward", o.reward, "mcts, profile pact24: greedy, greedy-shared, ilp")
       ->capture_default_str();
+  app.add_option("--without", o.without,
+                 "mcts: leave out widening, firing, normalising, transpositions, priors, "
+                 "stretches, repeats, restarts, saturation, tree")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--priors", o.priors,
+                 "mcts: what earlier searches learned of rules, from this file");
+  app.add_option("--save-priors", o.save_priors, "mcts: write what this search learned");
+  app.add_option("--trace", o.trace, "write what the search did, as JSON, for `tg report`");
   app.add_option("--time-limit", o.time_limit_s, "seconds for exploration and extraction each")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
@@ -198,6 +234,10 @@ void add_opt(CLI::App& tg, Options& o, Raw& raw) {
   add_search_options(app, o);
   add_limits(app, o);
   app.add_option("-o", o.out_file, "write the optimised model here; - for standard output");
+  add_weights_option(app, o);
+  app.add_option(
+      "--weights-out", o.weights_out,
+      "write its weights here, as .safetensors: what is computed from weights is computed now");
   add_output_options(app, o);
 }
 
@@ -209,8 +249,10 @@ void add_run(CLI::App& tg, Options& o, Raw& raw) {
   app.add_option("--dtype", raw.dtype, "f32")->capture_default_str();
   app.add_option("--runs", o.runs, "timed runs; default: as many as fit half a second, at least 5")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
-  app.add_option("--input", raw.inputs, "NAME=F.npy")->allow_extra_args(false);
-  app.add_option("--output", o.output, "write the outputs into this folder, as .npy");
+  add_weights_option(app, o);
+  app.add_option("--input", raw.inputs, "NAME=F.npy, or F.npz for several")
+      ->allow_extra_args(false);
+  app.add_option("--output", o.output, "write the outputs into this folder, as .npy, or this .npz");
   app.add_flag("--check", o.check, "compare the outputs with the reference backend");
   app.add_flag("--opt", o.optimize, "optimise first");
   add_search_options(app, o);
@@ -234,12 +276,43 @@ void add_extract(CLI::App& tg, Options& o) {
   add_output_options(app, o);
 }
 
+void add_weights(CLI::App& tg, Options& o, Raw& raw) {
+  CLI::App& app = *tg.add_subcommand("weights", "list, compare and initialise weights");
+  add_files(app, o, "a model, and the .safetensors file to compare it with");
+  add_model_options(app, o, raw);
+  app.add_option("--seed", o.seed, "of random weights")->capture_default_str();
+  app.add_option("-o", o.out_file,
+                 "write all weights here, as .safetensors: random where FILE has none");
+  add_output_options(app, o);
+}
+
 void add_rules(CLI::App& tg, Options& o) {
   CLI::App& rules = *tg.add_subcommand("rules", "the rewrite rules");
   rules.require_subcommand(1);
   CLI::App& list = *rules.add_subcommand("list", "list them");
   list.add_option("FILE", o.files, "rule files, rule sets or rules; default: all built in");
   add_output_options(list, o);
+  CLI::App& verify = *rules.add_subcommand("verify", "check that they are true, on many instances");
+  verify.add_option("FILE", o.files, "rule files, rule sets or rules; default: all built in");
+  verify.add_option("--instances", o.instances, "of each rule")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->capture_default_str();
+  verify.add_option("--rule-cache", o.rule_cache, "file that remembers which rules were verified");
+  verify.add_option("--output", o.output, "write counterexamples into this folder, as .tg");
+  verify.add_option("--seed", o.seed, "of the instances")->capture_default_str();
+  verify.add_option("--threads", o.threads, "default: one for each core")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+  add_output_options(verify, o);
+}
+
+void add_verify(CLI::App& tg, Options& o, Raw& raw) {
+  CLI::App& app = *tg.add_subcommand("verify", "check that two models compute the same");
+  add_files(app, o, "two files, or FILE:MODEL; one file stands for the two models in it");
+  add_model_options(app, o, raw);
+  app.add_option("--seed", o.seed, "of the points")->capture_default_str();
+  app.add_option("--threads", o.threads, "default: one for each core")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+  add_output_options(app, o);
 }
 
 void add_bench(CLI::App& tg, Options& o) {
@@ -298,8 +371,17 @@ std::optional<std::string> second_look(Options& o, const Raw& raw) {
     if (auto problem = check_choice(choice, o.*choice.value)) return problem;
   if (auto problem = check_cost(o.cost)) return problem;
   if (auto problem = split_pairs(raw.set, "--set", o.set)) return problem;
-  if (auto problem = split_pairs(raw.inputs, "--input", o.inputs)) return problem;
+  if (auto problem = split_inputs(raw.inputs, o.inputs)) return problem;
+  for (StringRef word : o.without)
+    if (!llvm::is_contained(kParts, word))
+      return llvm::formatv("--without takes some of {0}, not `{1}`",
+                           listed({std::begin(kParts), std::end(kParts)}), word);
   if (o.json && o.out_file == "-") return "`--json` and `-o -` both want standard output";
+  if (!o.weights_out.empty() && o.out_file.empty())
+    return "`--weights-out` writes the weights of the model that `-o` writes";
+  if (o.command == "weights" && o.files.size() > 2)
+    return llvm::formatv("`tg weights` takes a model and a file of weights, not {0} files",
+                         o.files.size());
   bool one_file = o.command == "opt" || o.command == "run" || o.command == "extract" ||
                   (o.command == "fmt" && !o.out_file.empty());
   if (one_file && o.files.size() > 1)
@@ -347,8 +429,10 @@ Parsed parse_command_line(int argc, char** argv) {
   add_fmt(app, o);
   add_opt(app, o, raw);
   add_run(app, o, raw);
+  add_weights(app, o, raw);
   add_extract(app, o);
   add_rules(app, o);
+  add_verify(app, o, raw);
   add_bench(app, o);
   add_tables(app, o);
   try {

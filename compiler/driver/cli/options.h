@@ -18,16 +18,26 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> set; // --set N=8
   std::vector<std::string> rules;                       // --rules: files or rule (set) names
   std::string numerics = "reassociate";                 // exact | reassociate | all
+  bool trust_rules = false;                             // use rules that are not verified
+  std::string rule_cache;                               // "" = in the user's cache folder
+  int64_t instances = 200;                              // of `rules verify`, for each rule
+  std::string weights;                                  // --weights: "" = random from the seed
 
   // How to optimise.
-  std::string search = "saturate"; // none | saturate | random
+  std::string search = "saturate"; // none | saturate | mcts | random
   std::string extract = "ilp";     // greedy | ilp
   std::string cost = "analytic";   // analytic[:PROFILE] | measured[:cpu] | file:TABLE
   std::string cost_db;             // "" = the user's cache folder
   std::string save_costs;          // --save-costs: the prices used, as a table for file:TABLE
   double max_weight_growth = 4;
   int64_t iterations = 15, multi_iterations = 1;
-  int64_t budget = 64, depth = 16; // of --search random
+  int64_t budget = 0, depth = 0; // of --search mcts, random; 0 = their defaults
+  double exploration = -1;       // of --search mcts; negative = the profile's
+  bool reuse_tree = false;
+  std::string mcts_profile = "tangram";   // tangram | pact24
+  std::string reward = "greedy-shared";   // of pact24: greedy | greedy-shared | ilp
+  std::vector<std::string> without;       // parts of --search mcts to leave out
+  std::string priors, save_priors, trace; // files; "" = none
   std::string cycle_filter = "efficient", ilp_cycles = "none";
   bool backoff = false;
   double time_limit_s = 60;
@@ -41,9 +51,11 @@ struct Options {
   int64_t runs = 0;            // 0 = as many as give a steady median
   bool optimize = false;       // --opt
   bool check = false;          // `run --check`: against ref; `fmt --check`: only look
-  std::vector<std::pair<std::string, std::string>> inputs; // --input NAME=F.npy
-  std::string output;   // --output: a folder for .npy files; of `bench demo` the JSON file
-  std::string out_file; // -o
+  /// --input NAME=F.npy; without a name a .npz file that holds several.
+  std::vector<std::pair<std::string, std::string>> inputs;
+  std::string output;      // --output: a folder or an .npz file; of `bench demo` the JSON file
+  std::string out_file;    // -o
+  std::string weights_out; // --weights-out: the weights of the model that -o writes, folded
 
   bool json = false, quiet = false, verbose = false;
 };

@@ -4,6 +4,7 @@
 
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/measured_cost.h"
+#include "compiler/driver/weights.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/extract/cost_table.h"
@@ -11,6 +12,7 @@
 #include <llvm/ADT/StringSwitch.h>
 
 #include <cmath>
+#include <thread>
 
 namespace tg::cli {
 
@@ -28,14 +30,60 @@ PrepareOptions prepare_options(const Options& o) {
   return options;
 }
 
+Result<PrepareOptions> prepare_options(const Options& o, const Graph& model) {
+  PrepareOptions options = prepare_options(o);
+  if (o.weights.empty()) return options;
+  TG_TRY(options.weights, open_weights(model, o.weights));
+  return options;
+}
+
+namespace {
+
+/// What `--without` leaves out.
+void leave_out(const Options& o, PortfolioOptions& portfolio) {
+  auto out = [&](llvm::StringRef word) { return llvm::is_contained(o.without, word); };
+  portfolio.mcts.widen = !out("widening");
+  portfolio.mcts.firing = !out("firing");
+  portfolio.mcts.normalise = !out("normalising");
+  portfolio.mcts.transpose = !out("transpositions");
+  portfolio.use_priors = !out("priors");
+  portfolio.use_stretches = !out("stretches");
+  portfolio.use_repeats = !out("repeats");
+  portfolio.use_restarts = !out("restarts");
+  portfolio.use_saturation = !out("saturation");
+  portfolio.use_tree = !out("tree");
+}
+
+/// Options of both tree searches.
+void set_tree_options(const Options& o, OptimizeOptions& options) {
+  PortfolioOptions& portfolio = options.portfolio;
+  Pact24Options& pact = options.pact24;
+  if (o.budget > 0) portfolio.mcts.budget = pact.budget = static_cast<int>(o.budget);
+  if (o.depth > 0) portfolio.mcts.depth = pact.depth = static_cast<int>(o.depth);
+  if (o.exploration >= 0) portfolio.mcts.exploration = pact.exploration = o.exploration;
+  pact.reuse_tree = o.reuse_tree;
+  portfolio.threads = static_cast<int>(
+      o.threads > 0 ? o.threads : std::max(1u, std::thread::hardware_concurrency()));
+  leave_out(o, portfolio);
+  options.reward = llvm::StringSwitch<Reward>(o.reward)
+                       .Case("greedy", Reward::Greedy)
+                       .Case("ilp", Reward::Ilp)
+                       .Default(Reward::GreedyShared);
+  options.final_ilp = o.extract != "greedy";
+}
+
+} // namespace
+
 OptimizeOptions optimize_options(const Options& o) {
   OptimizeOptions options;
   options.search = llvm::StringSwitch<Search>(o.search)
                        .Case("none", Search::None)
                        .Case("random", Search::Random)
+                       .Case("mcts", o.mcts_profile == "pact24" ? Search::Pact24 : Search::Mcts)
                        .Default(Search::Saturate);
-  options.budget = static_cast<size_t>(o.budget);
-  options.depth = static_cast<size_t>(o.depth);
+  if (o.budget > 0) options.budget = static_cast<size_t>(o.budget);
+  if (o.depth > 0) options.depth = static_cast<size_t>(o.depth);
+  set_tree_options(o, options);
   SaturateOptions& explore = options.explore;
   explore.iterations = static_cast<int>(o.iterations);
   explore.multi_iterations = static_cast<int>(o.multi_iterations);
@@ -66,11 +114,11 @@ OptimizeOptions optimize_options(const Options& o) {
 
 namespace {
 
-/// A line on a terminal that counts operators as they are timed, and goes away when it is done.
-std::function<void(size_t, size_t)> progress_line(Session& session) {
+/// A line on a terminal that counts what is done, and goes away at the end.
+std::function<void(size_t, size_t)> progress_line(Session& session, const char* what) {
   if (session.options.quiet || session.options.json || !session.color) return {};
-  return [&err = session.err](size_t done, size_t total) {
-    err << "\r\x1b[Ktiming operators: " << done << " of " << total;
+  return [&err = session.err, what](size_t done, size_t total) {
+    err << "\r\x1b[K" << what << ": " << done << " of " << total;
     if (done == total) err << "\r\x1b[K";
     err.flush();
   };
@@ -83,10 +131,10 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   cost_options.cost_db = o.cost_db;
   cost_options.threads = static_cast<int>(o.threads);
   cost_options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
-  cost_options.progress = progress_line(session);
+  cost_options.progress = progress_line(session, "timing operators");
   TG_TRY(std::unique_ptr<CostModel> costs, make_cost_model(cost_options, source));
   RecordingCost recorder(*costs);
-  PrepareOptions run = prepare_options(o);
+  TG_TRY(PrepareOptions run, prepare_options(o, source));
   run.backend = "cpu";
   BackendFinalists finalists(run);
   TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost("cpu"));
@@ -98,11 +146,25 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
 
 } // namespace
 
+TrustOptions trust_options(Session& session) {
+  const Options& o = session.options;
+  TrustOptions options;
+  options.threads = static_cast<int>(o.threads);
+  options.cache = o.rule_cache.empty() ? default_rule_cache() : o.rule_cache;
+  options.progress = progress_line(session, "verifying rules");
+  return options;
+}
+
 std::optional<Optimized> optimize_model(Session& session, const Graph& source) {
   const Options& o = session.options;
   std::optional<std::vector<Rule>> rules =
       load_rules(session.sources, library(), o.rules, session.sink);
   if (!rules) return std::nullopt;
+  if (!o.trust_rules)
+    if (auto trusted = require_trusted(*rules, trust_options(session)); !trusted) {
+      session.sink.report(std::move(trusted.error()));
+      return std::nullopt;
+    }
   Result<Optimized> result = optimize_with(session, source, *rules);
   if (!result) {
     session.sink.report(result.error());

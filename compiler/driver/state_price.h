@@ -1,0 +1,18 @@
+// The three prices of a state that the published tree search gives rewards by.
+#pragma once
+
+#include "compiler/driver/optimize.h"
+#include "compiler/search/published_costs.h"
+
+namespace tg {
+
+/// References are kept. Integer programs are solved once for each distinct state, and cost infinity
+/// where they fail.
+std::unique_ptr<StatePrice> make_state_price(Reward reward, const EGraph& egraph,
+                                             const Graph& source, PriceCache& prices,
+                                             const ExtractOptions& extract);
+
+/// The greedy form that a reward uses; for Ilp the sharing-aware one.
+PublishedCost published_cost(Reward reward, const EGraph& egraph, PriceCache& prices);
+
+} // namespace tg

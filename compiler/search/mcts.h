@@ -1,0 +1,73 @@
+// Monte Carlo tree search over one e-graph, as we ship it. A node of the tree is a state of the
+// e-graph, an edge an action; a simulation walks down by an upper confidence bound, adds a node,
+// and goes on at random from there; what the best choice of nodes on the way costs is the reward.
+// Against the published search (pact24.h), each to be turned off for comparison:
+//
+//   whole rules and single places   progressive widening: a node starts with a few actions, drawn
+//                                   by prior, and gets more with its visits; an action is a rule
+//                                   everywhere, everywhere where things look equal, or at one place
+//   only what can fire              actions come from matches that are there and not yet applied;
+//                                   kinds of matches that were refused once are not drawn again
+//   priors                          a policy (policy.h) weighs the actions
+//   rewards normalised              gain of the best state of a simulation over the most ever
+//   gained transpositions                  states reached by other orders share their statistics
+//
+// A state is worth what its incumbent costs (incumbent.h); the best graph is kept at any moment.
+#pragma once
+
+#include "compiler/search/explorer.h"
+#include "compiler/search/policy.h"
+#include "compiler/search/trace.h"
+
+#include "compiler/extract/cost.h"
+
+#include <optional>
+
+namespace tg {
+
+struct MctsOptions {
+  int budget = 128; // simulations for a decision
+  int depth = 10;   // random steps of a simulation
+  double exploration = 0.5;
+  bool reuse_tree = true;
+  /// Decisions without a gain after which the search ends; simulations, in a decision.
+  int patience = 2, simulation_patience = 48;
+  ExplorerOptions explore;
+  size_t memory_limit_mb = 4096;
+  double time_limit_s = 60;
+  uint64_t seed = 1;
+  const std::atomic<bool>* cancel = nullptr;
+  SearchTrace* trace = nullptr;
+  // What can be turned off.
+  bool widen = true, firing = true, normalise = true, transpose = true;
+};
+
+/// A graph that was found, and the rules whose work is in it.
+struct Found {
+  Graph graph;
+  double cost_us = 0;
+  std::vector<std::pair<RuleId, size_t>> rules; // by rule
+};
+
+struct MctsReport {
+  StopReason stop = StopReason::Saturated;
+  int decisions = 0;
+  size_t simulations = 0, steps = 0, tree_nodes = 0, transpositions = 0;
+  double start_cost = 0, best_cost = 0;
+  std::optional<Found> best; // nothing if no state was better than the first
+  double seconds = 0;
+  size_t nodes = 0, classes = 0; // where the decisions led
+  size_t most_nodes = 0, memory_bytes = 0;
+  std::vector<RuleStats> rules;    // by RuleId, over all steps
+  std::vector<RuleRecord> records; // by RuleId: what was tried and what paid
+};
+
+/// Leaves the e-graph in the state that the decisions led to. `source`: what it was made from.
+MctsReport search_mcts(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
+                       PriceCache& prices, const MctsOptions& options, Policy& policy);
+
+/// Rules that made chosen nodes, and at how many places each. Merges are not looked at.
+std::vector<std::pair<RuleId, size_t>> rules_behind(const EGraph& egraph,
+                                                    llvm::ArrayRef<ENodeId> nodes);
+
+} // namespace tg

@@ -1,0 +1,71 @@
+// The search that `tg opt` runs: a whole network made faster with e-graphs of bounded size.
+//
+//   sweep      the network is cut into stretches (stretches.h); equal ones are searched once, in
+//              parallel, each in an e-graph of its own; what was found goes into all of them and
+//              the whole is priced. The next sweep cuts elsewhere, so that it sees across.
+//   whole      the best network so far in one e-graph, for what no stretch shows.
+//   an e-graph is grown by saturation first, which is complete where it ends; else by tree search
+//              (mcts.h); what it holds is extracted, and the best graph of it all starts the next
+//              e-graph (restart), until nothing is gained: so the nodes that no good graph uses are
+//              gone, and the node limit is spent on what is near the best.
+//
+// The first e-graph is that of plain saturation on the whole source, extracted the same way, so
+// that the result is never worse than `--search saturate`, extraction limits aside; and nothing is
+// taken over unless the whole costs less. Whatever stops the search, the best network so far is the
+// result. Stopped by budgets and node limits the result depends on nothing but input, options and
+// seed, not on the number of threads; an extraction that reaches its time limit is noted.
+#pragma once
+
+#include "compiler/extract/extract.h"
+#include "compiler/search/mcts.h"
+#include "compiler/search/stretches.h"
+
+#include <functional>
+
+namespace tg {
+
+struct SearchProgress {
+  double seconds = 0, time_limit_s = 0;
+  double source_us = 0, best_us = 0, bound_us = 0; // bound 0: none yet
+  size_t nodes = 0, simulations = 0;
+  std::string where;
+  std::vector<std::pair<std::string, size_t>> rules; // that paid, most often first
+};
+
+struct PortfolioOptions {
+  MctsOptions mcts;         // of each e-graph; node, time and memory limits hold for the whole
+  SaturateOptions saturate; // of the first e-graph: TENSAT's schedule
+  ExtractOptions extract;   // of each e-graph; the solver's time is cut into slices
+  StretchOptions stretches;
+  int threads = 1;
+  int sweeps = 6, rounds = 3; // at most: passes over the network; e-graphs one after the other
+  double slice_s = 1;         // of the solver, for one e-graph
+  const PriorStore* priors = nullptr;
+  std::function<void(const SearchProgress&)> progress;
+  // What can be turned off; more in mcts.
+  bool use_priors = true, use_stretches = true, use_repeats = true, use_restarts = true;
+  bool use_saturation = true, use_tree = true;
+};
+
+struct PortfolioReport {
+  Graph graph;
+  double source_us = 0, cost_us = 0;
+  /// Of the e-graph that holds the best graph, where it was extracted with proof: no graph in it
+  /// costs less. 0: none.
+  double bound_us = 0;
+  StopReason stop = StopReason::Saturated;
+  bool changed = false;
+  size_t simulations = 0, egraphs = 0, stretches = 0, distinct_stretches = 0;
+  size_t most_nodes = 0, most_classes = 0, memory_bytes = 0;
+  double seconds = 0, extract_s = 0;
+  size_t slices_used_up = 0; // extractions that the clock ended
+  std::vector<RuleStats> rules = {};
+  std::vector<std::pair<std::string, size_t>> rules_applied = {}; // by name; all steps together
+  PriorTable learned = {};
+};
+
+/// Never costs more than the source.
+PortfolioReport search_portfolio(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
+                                 const PortfolioOptions& options);
+
+} // namespace tg
