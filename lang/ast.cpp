@@ -79,6 +79,10 @@ void Dumper::args(ast::List<ast::Arg> list) {
 
 void Dumper::slice(const ast::Slice& s) {
   out_ << ' ';
+  if (s.ellipsis) {
+    out_ << "...";
+    return;
+  }
   if (!s.range) return expr(s.begin);
   out_ << "(: ";
   optional(s.begin);
@@ -108,6 +112,7 @@ void Dumper::expr(ast::ExprId id) {
   case Kind::Binary: out_ << "(binary " << ast::spelling(e.op); break;
   case Kind::Index: out_ << "(index"; break;
   case Kind::Range: out_ << "(range"; break;
+  case Kind::Spread: out_ << e.text << "..."; return;
   case Kind::If: out_ << "(if"; break;
   }
   for (ast::ExprId operand : {e.a, e.b}) {
@@ -195,8 +200,14 @@ void Dumper::function(const ast::Decl& d) {
     expr(condition);
     out_ << '\n';
   }
-  line(1) << "body";
-  block(d.body, 2);
+  if (d.value) {
+    line(1) << "is ";
+    expr(d.value);
+  }
+  if (d.body) {
+    line(1) << "body";
+    block(d.body, 2);
+  }
   out_ << '\n';
 }
 
@@ -217,7 +228,8 @@ void Dumper::rule(const ast::Decl& d) {
 }
 
 void Dumper::decl(const ast::Decl& d) {
-  static constexpr const char* kWords[] = {"use", "fn", "model", "ruleset", "rule"};
+  static constexpr const char* kWords[] = {"use", "fn", "model", "ruleset", "rule", "op"};
+  if (d.external) out_ << "extern ";
   out_ << kWords[static_cast<size_t>(d.kind)];
   if (d.name) out_ << ' ' << d.name.text;
   if (d.relative) out_ << " relative";
@@ -229,7 +241,8 @@ void Dumper::decl(const ast::Decl& d) {
     quoted(d.doc);
   }
   out_ << '\n';
-  if (d.kind == ast::DeclKind::Fn || d.kind == ast::DeclKind::Model) function(d);
+  using ast::DeclKind;
+  if (d.kind == DeclKind::Fn || d.kind == DeclKind::Model || d.kind == DeclKind::Op) function(d);
   if (d.kind == ast::DeclKind::Rule) rule(d);
 }
 

@@ -86,6 +86,7 @@ enum class ExprKind : uint8_t {
   Binary, // op, a, b: arithmetic, comparison, and, or
   Index,  // a, slices: x[:, 0:64]
   Range,  // a, b: 0..12, half open
+  Spread, // text: S..., the dimensions of a shape variable: an item of a type or of a list
   If,     // a: condition; then_block, else_block (else_block may be absent)
 };
 
@@ -131,9 +132,10 @@ struct Arg {
 
 /// One place between the brackets of `x[...]`.
 struct Slice {
-  bool range = false; // false: a single index, in `begin`
-  ExprId begin, end;  // each absent where left out: `:`, `0:`, `:64`
-  ExprId step;        // `0:64:2`
+  bool range = false;    // false: a single index, in `begin`
+  bool ellipsis = false; // `...`: all axes that the other places leave
+  ExprId begin, end;     // each absent where left out: `:`, `0:`, `:64`
+  ExprId step;           // `0:64:2`
   Span span;
 };
 
@@ -208,6 +210,7 @@ enum class DeclKind : uint8_t {
   Model,   // as Fn
   Ruleset, // name: what follows in this file belongs to it
   Rule,    // name, params, numerics, lets, lhs, rhs, two_way, where
+  Op,      // name, params, results, where, value; as a rule: lhs[0] <=> rhs[0]
 };
 
 struct Param {
@@ -246,6 +249,11 @@ struct Decl {
   bool results_parenthesised = false;
   Span results_span;
   BlockId body;
+
+  // Op: `op f(x: T[S...]) = value`, `extern op f(x: T[S...]) -> T[S...]`. Its definition read as a
+  // rule is in `lhs` (a call of it with its own parameters) and `rhs`.
+  ExprId value; // absent where external
+  bool external = false;
 
   // Rule. `lets` name parts of the right side, in order; lhs.size() == rhs.size() is not checked
   // here.

@@ -240,12 +240,10 @@ ExprId AstBuilder::conditional(Span at, ExprId condition, ast::BlockId then_bloc
   return make(e);
 }
 
-ExprId AstBuilder::shape_variable(Span at) {
-  errors_
-      .add(Code::not_yet, at.begin, at.end,
-           "`{0}`, a shape of any rank, is not in this version of the language", slice(at))
-      .help = "write the dimensions one by one";
-  return bad(at);
+ExprId AstBuilder::spread(Span at, Span variable) {
+  ast::Expr e = node(ExprKind::Spread, at);
+  e.text = slice(variable);
+  return make(e);
 }
 
 ast::BlockId AstBuilder::block_of(ExprId value) {
@@ -419,6 +417,23 @@ ast::DeclId AstBuilder::function(ast::DeclKind kind, Span at, Span fn_name,
   d.body = body;
   tree_.decl_nodes_.push_back(d);
   return {static_cast<uint32_t>(tree_.decl_nodes_.size() - 1)};
+}
+
+ast::DeclId AstBuilder::op(Span at, Span call_at, Span op_name, std::vector<ast::Param> params,
+                           ResultTypes results, Exprs where, ExprId value) {
+  ast::DeclId id =
+      function(ast::DeclKind::Op, at, op_name, params, std::move(results), std::move(where), {});
+  ast::Decl& d = tree_.decl_nodes_[id.index];
+  d.value = value;
+  d.external = !value.valid();
+  std::vector<ast::Arg> args;
+  for (const ast::Param& param : params)
+    args.push_back({ast::ArgKind::Positional, {}, name_expr(param.name.span), param.name.span});
+  Exprs left{call(call_at, op_name, std::move(args))};
+  d.lhs = keep(left);
+  if (value) d.rhs = keep(Exprs{value});
+  d.two_way = true;
+  return id;
 }
 
 ast::DeclId AstBuilder::ruleset(Span at, Span set_name) {

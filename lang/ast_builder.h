@@ -62,8 +62,8 @@ public:
   ast::ExprId index(Span at, ast::ExprId value, std::vector<ast::Slice> slices);
   ast::ExprId conditional(Span at, ast::ExprId condition, ast::BlockId then_block,
                           ast::BlockId else_block);
-  /// `S...` in a shape.
-  ast::ExprId shape_variable(Span at);
+  /// `S...` in a type or a list.
+  ast::ExprId spread(Span at, Span name);
   /// A block of one expression, for `else if`.
   ast::BlockId block_of(ast::ExprId value);
 
@@ -81,6 +81,9 @@ public:
   ast::DeclId use(Span at, Span path, std::vector<ast::Name> imports);
   ast::DeclId function(ast::DeclKind kind, Span at, Span name, std::vector<ast::Param> params,
                        ResultTypes results, Exprs where, ast::BlockId body);
+  /// `call`: from its name to the end of its parameters. `value` is absent for `extern op`.
+  ast::DeclId op(Span at, Span call, Span name, std::vector<ast::Param> params, ResultTypes results,
+                 Exprs where, ast::ExprId value);
   ast::DeclId ruleset(Span at, Span name);
   ast::DeclId rule(Span at, Span name, std::vector<ast::Param> params, ast::Name numerics,
                    std::vector<RuleItem> items);

@@ -10,6 +10,9 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
+#include <llvm/ADT/StringSwitch.h>
+
+#include <utility>
 
 namespace tg {
 
@@ -100,8 +103,8 @@ private:
         sink_.report(
             error(Code::wrong_kind, param.span, "`{0}...` stands in rules only", param.name.text));
     }
-    for (const ast::Name& dim : bound_dimensions(ast_, fn))
-      scopes_.back().try_emplace(dim.text, Local{dim.span, false});
+    for (const BoundName& bound : bound_names(ast_, fn))
+      scopes_.back().try_emplace(bound.name.text, Local{bound.name.span, false});
     for (const ast::Param& param : ast_[fn.params]) {
       if (param.type) parameter_type(param);
       if (param.default_value) expression(param.default_value);
@@ -127,39 +130,68 @@ private:
     const ast::Type& type = ast_[param.type];
     if (type.kind == ast::TypeKind::Error) return;
     ParamKind kind = param_kind(ast_, type);
-    if (kind.base == ParamKind::Base::Tensor) return tensor_type(param.type);
-    if (kind.base != ParamKind::Base::Unknown) return;
-    if (type.kind == ast::TypeKind::Tuple) return not_yet(type.span, "a tuple as a parameter");
-    Diagnostic d = error(Code::unknown_name, type.name.span, "unknown type `{0}`", type.name.text);
-    llvm::StringRef near = near_miss(
-        type.name.text, {"int", "float", "bool", "Pad", "Act", "Pair", "list", "f32", "ints"});
-    d.help = near.empty()
-                 ? "types are f32[…], int, float, bool, Pad, Act, Pair and list[…] of these"
-                 : llvm::formatv("did you mean `{0}`?", near).str();
+    if (kind.run_time()) return tensor_type(param.type);
+    if (kind.base == ParamKind::Base::Unknown) unknown_type(type);
+  }
+
+  void unknown_type(const ast::Type& type) {
+    llvm::StringRef word = type.name.text;
+    Diagnostic d = error(Code::unknown_name, type.name.span, "unknown type `{0}`", word);
+    llvm::StringRef known = dtype_of_other_languages(word);
+    llvm::StringRef near = near_miss(word, {"int", "float", "bool", "Pad", "Act", "Pair", "DType",
+                                            "list", "f32", "f16", "bf16", "i32", "i64", "ints"});
+    if (word == "Tensor" || word == "tensor" || word == "ndarray" || word == "array")
+      d.help = "a tensor is written with its dtype and shape: f32[N, C]";
+    else if (!known.empty())
+      d.help = ("write `" + known + "`: a tensor is " + known + "[N, C]").str();
+    else if (!near.empty())
+      d.help = llvm::formatv("did you mean `{0}`?", near);
+    else
+      d.help = "types are tensors (f32[N, C]), tuples, int, float, bool, Pad, Act, Pair, DType and "
+               "list[…] of these";
     sink_.report(std::move(d));
   }
 
+  /// What PyTorch and NumPy call the dtypes.
+  static llvm::StringRef dtype_of_other_languages(llvm::StringRef word) {
+    return llvm::StringSwitch<llvm::StringRef>(word)
+        .Cases("float32", "single", "Float", "FloatTensor", "fp32", "f32")
+        .Cases("float16", "half", "Half", "HalfTensor", "fp16", "f16")
+        .Cases("bfloat16", "BFloat16", "BFloat16Tensor", "bf16")
+        .Cases("int32", "IntTensor", "i32")
+        .Cases("int64", "long", "Long", "LongTensor", "i64")
+        .Cases("boolean", "Bool", "BoolTensor", "bool")
+        .Default("");
+  }
+
+  /// A type of values at run time: of a parameter, a result or a weight.
   void tensor_type(ast::TypeRef id) {
     if (!id) return;
     const ast::Type& type = ast_[id];
     if (type.kind == ast::TypeKind::Error) return;
-    if (type.kind == ast::TypeKind::Tuple) return not_yet(type.span, "a tuple as a result");
-    std::optional<DType> dtype = parse_dtype(type.name.text);
-    if (!dtype) {
+    for (ast::TypeRef part : ast_[type.parts]) tensor_type(part); // as deep as brackets nest
+    if (type.kind == ast::TypeKind::Tuple) return;
+    bool known = parse_dtype(type.name.text) || find(type.name.text);
+    if (!known && type.bracketed && !dtype_of_other_languages(type.name.text).empty()) {
+      sink_.report(
+          error(Code::unknown_name, type.name.span, "unknown dtype `{0}`", type.name.text)
+              .suggest(("write `" + dtype_of_other_languages(type.name.text) + "`").str()));
+    } else if (!known) {
       Diagnostic d =
           error(Code::unknown_name, type.name.span, "unknown dtype `{0}`", type.name.text);
-      llvm::StringRef near = near_miss(type.name.text, {"f32", "f16", "bf16", "i32", "i64"});
-      if (!near.empty()) d.help = llvm::formatv("did you mean `{0}`?", near);
+      llvm::StringRef near =
+          near_miss(type.name.text, {"f32", "f16", "bf16", "i32", "i64", "bool"});
+      d.help = near.empty() ? "dtypes are f32, f16, bf16, i32, i64 and bool"
+                            : llvm::formatv("did you mean `{0}`?", near).str();
       sink_.report(std::move(d));
-    } else if (*dtype != DType::F32) {
-      not_yet(type.name.span, ("the dtype `" + type.name.text + "`").str());
     }
-    for (ast::ExprId dim : ast_[type.dims])
-      if (ast_[dim].kind != ExprKind::Name || ast_[dim].text != "_") expression(dim);
-  }
-
-  void not_yet(Span span, llvm::StringRef what) {
-    sink_.report(error(Code::not_yet, span, "{0} is not available yet", what));
+    bool spread = false;
+    for (ast::ExprId dim : ast_[type.dims]) {
+      const ast::Expr& e = ast_[dim];
+      if (e.kind == ExprKind::Spread && std::exchange(spread, true))
+        sink_.report(error(Code::wrong_kind, e.span, "a type has one shape variable at most"));
+      if (e.kind != ExprKind::Name || e.text != "_") expression(dim);
+    }
   }
 
   // --- statements -------------------------------------------------------------------------------
@@ -254,7 +286,7 @@ private:
   void expression(ast::ExprId id) {
     if (!id) return;
     const ast::Expr& e = ast_[id];
-    if (e.kind == ExprKind::Name) return name(e);
+    if (e.kind == ExprKind::Name || e.kind == ExprKind::Spread) return name(e);
     if (e.kind == ExprKind::Call) call(e);
     for_each_child(ast_, id, [this](ast::ExprId child) { expression(child); });
     if (e.kind != ExprKind::If) return;
@@ -280,7 +312,6 @@ private:
 
   void unknown_callee(const ast::Expr& e) {
     llvm::StringRef name = e.callee.text;
-    if (name == "cast") return not_yet(e.callee.span, "`cast`");
     if (find(name)) {
       sink_.report(
           error(Code::wrong_kind, e.callee.span, "`{0}` is a value and cannot be called", name));

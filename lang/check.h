@@ -9,7 +9,7 @@ namespace tg {
 
 /// Reports what is wrong in the functions and models of all modules; true if nothing is.
 /// Errors: unknown_name, duplicate_name, unknown_argument, missing_argument, too_many_arguments,
-/// wrong_kind, not_assignable, not_yet.
+/// wrong_kind, not_assignable.
 bool check_names(const Program& program, DiagnosticSink& sink);
 
 } // namespace tg

@@ -131,6 +131,32 @@ bool fold_list(llvm::StringRef name, const Value& list, Value& out, ConstError& 
   return out = Value::of_int(n), true;
 }
 
+using RealFunction = double (*)(double);
+
+/// Functions that are defined for every real number; null for other names.
+RealFunction real_function(llvm::StringRef name) {
+  return llvm::StringSwitch<RealFunction>(name)
+      .Case("exp", [](double x) { return std::exp(x); })
+      .Case("sin", [](double x) { return std::sin(x); })
+      .Case("cos", [](double x) { return std::cos(x); })
+      .Case("tanh", [](double x) { return std::tanh(x); })
+      .Case("erf", [](double x) { return std::erf(x); })
+      .Default(nullptr);
+}
+
+/// floor, ceil: the next integer below or above.
+bool fold_rounding(llvm::StringRef name, const Value& x, Value& out, ConstError& error) {
+  if (x.is(Kind::Int)) return out = x, true;
+  if (!x.is(Kind::Float))
+    return fail(error, Code::wrong_kind,
+                llvm::formatv("`{0}` does not take {1}", name, x.text_form()));
+  double rounded = name == "floor" ? std::floor(x.real) : std::ceil(x.real);
+  if (!(std::fabs(rounded) < 9e18))
+    return fail(error, Code::overflow,
+                llvm::formatv("{0}({1}) does not fit 64 bits", name, x.text_form()));
+  return out = Value::of_int(static_cast<int64_t>(rounded)), true;
+}
+
 } // namespace
 
 double as_real(const Value& v) { return v.is(Kind::Int) ? static_cast<double>(v.number) : v.real; }
@@ -173,25 +199,37 @@ bool fold_unary(Op op, const Value& a, Value& out, ConstError& error) {
 }
 
 bool is_const_function(llvm::StringRef name) {
-  return llvm::StringSwitch<bool>(name)
-      .Cases("min", "max", "abs", "sqrt", "len", "sum", "prod", true)
-      .Default(false);
+  return real_function(name) || llvm::StringSwitch<bool>(name)
+                                    .Cases("min", "max", "abs", "len", "sum", "prod", true)
+                                    .Cases("floor", "ceil", "pow", "sqrt", "log", true)
+                                    .Default(false);
 }
 
 bool fold_call(llvm::StringRef name, llvm::ArrayRef<Value> args, Value& out, ConstError& error) {
   bool extreme = name == "min" || name == "max";
-  if (extreme ? args.size() < 2 : args.size() != 1)
+  size_t wanted = name == "pow" ? 2 : 1;
+  if (extreme ? args.size() < 2 : args.size() != wanted)
     return fail(error, Code::wrong_kind,
                 llvm::formatv("`{0}` takes {1}, got {2}", name,
-                              extreme ? "two or more numbers" : "one argument", args.size()));
+                              extreme       ? "two or more numbers"
+                              : wanted == 2 ? "two numbers"
+                                            : "one argument",
+                              args.size()));
   const Value& first = args[0];
   if (extreme && llvm::all_of(args, is_number)) return fold_extreme(name == "max", args, out);
-  if (name == "sqrt" && is_number(first) && as_real(first) >= 0)
-    return out = Value::of_float(std::sqrt(as_real(first))), true;
+  if (name == "pow") return fold_binary(Op::Pow, args[0], args[1], out, error);
+  if (name == "floor" || name == "ceil") return fold_rounding(name, first, out, error);
   if (name == "abs" && first.is(Kind::Float))
     return out = Value::of_float(std::fabs(first.real)), true;
   if (name == "abs" && first.is(Kind::Int))
     return first.number < 0 ? fold_unary(Op::Neg, first, out, error) : (out = first, true);
+  bool positive = is_number(first) && (name == "sqrt" ? as_real(first) >= 0 : as_real(first) > 0);
+  if ((name == "sqrt" || name == "log") && positive) {
+    double x = as_real(first);
+    return out = Value::of_float(name == "sqrt" ? std::sqrt(x) : std::log(x)), true;
+  }
+  if (auto* function = real_function(name); function && is_number(first))
+    return out = Value::of_float(function(as_real(first))), true;
   if (name == "len" && (first.is(Kind::Ints) || first.is(Kind::Floats))) {
     size_t size = first.is(Kind::Ints) ? first.ints.size() : first.reals.size();
     return out = Value::of_int(static_cast<int64_t>(size)), true;

@@ -25,8 +25,9 @@ bool fold_binary(ast::Op op, const Value& a, const Value& b, Value& out, ConstEr
 /// `-a` on numbers, `not a` on bools.
 bool fold_unary(ast::Op op, const Value& a, Value& out, ConstError& error);
 
-/// Functions of values alone: min, max (two or more numbers), abs, sqrt, len (of a list), sum and
-/// prod (of a list of integers). `known` says whether there is one of that name.
+/// Functions of values alone: min, max (two or more numbers), abs, floor and ceil (which give
+/// integers), pow, sqrt, exp, log, sin, cos, tanh, erf, len (of a list), sum and prod (of a list of
+/// integers).
 bool fold_call(llvm::StringRef name, llvm::ArrayRef<Value> args, Value& out, ConstError& error);
 bool is_const_function(llvm::StringRef name);
 

@@ -98,6 +98,8 @@ private:
   Doc decl(const ast::Decl& d);
   Doc use(const ast::Decl& d);
   Doc function(const ast::Decl& d);
+  Doc op(const ast::Decl& d);
+  Doc signature(const ast::Decl& d, uint32_t end);
   Doc rule(const ast::Decl& d);
   Doc equation(const ast::Decl& d);
   Doc conditions(ast::List<ExprId> list);
@@ -223,6 +225,7 @@ Doc Formatter::expr(ExprId id) {
   case ExprKind::Float:
   case ExprKind::String:
   case ExprKind::Bool: return source(e.span);
+  case ExprKind::Spread: return cat({text(e.text), text("...")});
   case ExprKind::List:
   case ExprKind::Tuple: return items(e);
   case ExprKind::Call: return call(e);
@@ -337,6 +340,7 @@ Doc Formatter::index(const ast::Expr& e) {
 }
 
 Doc Formatter::slice(const ast::Slice& s) {
+  if (s.ellipsis) return text("...");
   if (!s.range) return expr(s.begin);
   auto bound = [&](ExprId id) { return id ? expr(id) : Doc{}; };
   Doc begin = bound(s.begin);
@@ -527,26 +531,45 @@ Doc Formatter::conditions(ast::List<ExprId> list) {
   return docs_.group(cat({text("where "), aligned}));
 }
 
-Doc Formatter::function(const ast::Decl& d) {
+/// Word, name, parameters and results; `end`: where what follows the head begins.
+Doc Formatter::signature(const ast::Decl& d, uint32_t end) {
   ArrayRef<ast::ResultType> results = tree_[d.results];
-  uint32_t params_end = results.empty() && d.where.empty() ? tree_[d.body].span.begin
+  uint32_t params_end = results.empty() && d.where.empty() ? end
                         : results.empty()                  ? tree_[tree_[d.where][0]].span.begin
                                                            : d.results_span.begin;
   // Parameters break before results do.
   Doc params = ungrouped("(", tree_[d.params], params_end, ")",
                          [&](const ast::Param& p) { return param(p); });
-  Doc head = cat({text(d.kind == DeclKind::Fn ? "fn " : "model "), text(d.name.text), params});
+  const char* word = d.kind == DeclKind::Fn      ? "fn "
+                     : d.kind == DeclKind::Model ? "model "
+                     : d.external                ? "extern op "
+                                                 : "op ";
+  Doc head = cat({text(word), text(d.name.text), params});
   if (!results.empty()) {
     auto print = [&](const ast::ResultType& r) { return result(r); };
     Doc types = d.results_parenthesised ? sequence("(", results, d.results_span.end - 1, ")", print)
                                         : result(results[0]);
     head = cat({head, text(" -> "), types});
   }
-  head = docs_.group(head);
+  return docs_.group(head);
+}
+
+Doc Formatter::function(const ast::Decl& d) {
+  Doc head = signature(d, tree_[d.body].span.begin);
   if (d.where.empty()) return cat({head, text(" "), block(d.body)});
   Doc where = cat({docs_.indent(cat({docs_.line(), conditions(d.where)})), docs_.line()});
   head = cat({head, docs_.group(where)});
   return cat({head, block(d.body)});
+}
+
+Doc Formatter::op(const ast::Decl& d) {
+  Doc head = signature(d, d.value ? tree_[d.value].span.begin : d.span.end);
+  if (!d.where.empty())
+    head = cat({head, docs_.group(docs_.indent(cat({docs_.line(), conditions(d.where)})))});
+  if (!d.value) return head;
+  Doc before = comments_before(tree_[d.value].span.begin);
+  Doc gap = before.empty() ? docs_.line() : docs_.hard();
+  return cat({head, text(" ="), docs_.group(docs_.indent(cat({gap, before, expr(d.value)})))});
 }
 
 Doc Formatter::equation(const ast::Decl& d) {
@@ -616,6 +639,7 @@ Doc Formatter::decl(const ast::Decl& d) {
   case DeclKind::Model: return function(d);
   case DeclKind::Ruleset: return cat({text("ruleset "), text(d.name.text)});
   case DeclKind::Rule: return rule(d);
+  case DeclKind::Op: return op(d);
   }
   return {};
 }

@@ -51,7 +51,7 @@ ast::Arg positional(Span at, ast::ExprId value) {
 }
 
 ast::Slice slice_range(Span at, ast::ExprId begin, ast::ExprId end, ast::ExprId step) {
-  return {true, begin, end, step, at};
+  return {true, false, begin, end, step, at};
 }
 } // namespace
 } // namespace tg
@@ -88,7 +88,8 @@ using tg::ast::ArgKind;
 
 %nterm <ast::ExprId> expr primary call conditional bound loop_range
 %nterm <std::vector<ast::ExprId>> exprs dims conditions where
-%nterm <ast::ExprId> dim
+%nterm <ast::ExprId> dim item
+%nterm <std::vector<ast::ExprId>> items
 %nterm <ast::Arg> arg
 %nterm <std::vector<ast::Arg>> args arg_list
 %nterm <ast::Slice> slice
@@ -131,6 +132,10 @@ decl:
 | RULESET NAME                                      { $$ = build.ruleset(@$, @2); }
 | RULE NAME "(" rule_params ")" numerics rule_body
     { $$ = build.rule(@$, @2, $4, $6, $7); }
+| OP NAME "(" fn_params ")" results where "=" expr
+    { $$ = build.op(@$, Span{@2.file, @2.begin, @5.end}, @2, $4, $6, $7, $9); }
+| EXTERN OP NAME "(" fn_params ")" results where
+    { $$ = build.op(@$, Span{@3.file, @3.begin, @6.end}, @3, $5, $7, $8, {}); }
 /* A head that cannot be read: the body is still looked through. */
 | FN error                { yyerrok; }
 | FN error block          { yyerrok; }
@@ -215,7 +220,7 @@ dims:
 ;
 dim:
   expr        { $$ = $1; }
-| NAME "..."  { $$ = build.shape_variable(@$); }
+| NAME "..."  { $$ = build.spread(@$, @1); }
 ;
 
 where:
@@ -285,6 +290,15 @@ becomes:
 
 /* --- expressions ------------------------------------------------------------------------------ */
 
+items:
+  item            { $$.push_back($1); }
+| items "," item  { $$ = append($1, $3); }
+;
+item:
+  expr        { $$ = $1; }
+| NAME "..."  { $$ = build.spread(@$, @1); }
+;
+
 exprs:
   expr            { $$.push_back($1); }
 | exprs "," expr  { $$ = append($1, $3); }
@@ -325,7 +339,7 @@ primary:
 | "(" expr "," ")"                 { $$ = build.tuple(@$, {$2}); }
 | "(" expr "," exprs comma ")"     { $$ = build.tuple(@$, prepend($2, $4)); }
 | "[" "]"                          { $$ = build.list(@$, {}); }
-| "[" exprs comma "]"              { $$ = build.list(@$, $2); }
+| "[" items comma "]"              { $$ = build.list(@$, $2); }
 | call                             { $$ = $1; }
 | call AS NAME                     { $$ = build.named_call(@$, $1, @3); }
 | primary "[" slices comma "]"     { $$ = build.index(@$, $1, $3); }
@@ -354,7 +368,8 @@ slices:
 | slices "," slice  { $$ = append($1, $3); }
 ;
 slice:
-  expr                       { $$ = ast::Slice{false, $1, {}, {}, @$}; }
+  expr                       { $$ = ast::Slice{false, false, $1, {}, {}, @$}; }
+| "..."                      { $$ = ast::Slice{false, true, {}, {}, {}, @$}; }
 | bound ":" bound            { $$ = slice_range(@$, $1, $3, {}); }
 | bound ":" bound ":" bound  { $$ = slice_range(@$, $1, $3, $5); }
 ;

@@ -4,6 +4,7 @@
 #include "lang/consteval.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
 #include <llvm/ADT/StringSwitch.h>
 
@@ -15,24 +16,42 @@ namespace tg {
 namespace {
 
 constexpr BuiltinInfo kBuiltins[] = {
-    {"zeros", Builtin::Zeros, "shape"},
-    {"ones", Builtin::Ones, "shape"},
-    {"full", Builtin::Full, "shape value"},
-    {"iota", Builtin::Iota, "n"},
-    {"eye", Builtin::Eye, "n"},
+    {"zeros", Builtin::Zeros, "shape dtype?"},
+    {"ones", Builtin::Ones, "shape dtype?"},
+    {"full", Builtin::Full, "shape value dtype?"},
+    {"iota", Builtin::Iota, "n dtype?"},
+    {"eye", Builtin::Eye, "n dtype?"},
+    {"tensor", Builtin::Literal, "values dtype?"},
     {"dim", Builtin::Dim, "x axis"},
     {"rank", Builtin::Rank, "x"},
     {"shape", Builtin::ShapeOf, "x"},
+    {"dtype", Builtin::DTypeOf, "x"},
     {"split", Builtin::Split, "x axis parts? sizes?"},
     {"min", Builtin::Constant, ""},
     {"max", Builtin::Constant, ""},
     {"abs", Builtin::Constant, ""},
+    {"floor", Builtin::Constant, ""},
+    {"ceil", Builtin::Constant, ""},
     {"len", Builtin::Constant, ""},
     {"sum", Builtin::Constant, ""},
     {"prod", Builtin::Constant, ""},
 };
 
 llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
+
+/// The kind of compile-time parameter that a word of the language names.
+ParamKind::Base kind_of_word(llvm::StringRef word) {
+  using Base = ParamKind::Base;
+  return llvm::StringSwitch<Base>(word)
+      .Case("int", Base::Int)
+      .Case("float", Base::Float)
+      .Case("bool", Base::Bool)
+      .Case("Pad", Base::Pad)
+      .Case("Act", Base::Act)
+      .Case("Pair", Base::Pair)
+      .Case("DType", Base::DType)
+      .Default(Base::Unknown);
+}
 
 void builtin_slots(const BuiltinInfo& builtin, Signature& out) {
   out.variadic = builtin.params.empty();
@@ -64,13 +83,13 @@ Callee resolve_callee(const Module& module, llvm::StringRef name) {
     callee.fn = it->second;
     return callee;
   }
+  std::optional<OpKind> op = find_op(name);
   for (const BuiltinInfo& builtin : kBuiltins)
-    if (builtin.name == name) {
+    if (builtin.name == name && !(op && builtin.kind == Builtin::Constant)) {
       callee.kind = Callee::Kind::Builtin;
       callee.builtin = &builtin;
       return callee;
     }
-  std::optional<OpKind> op = find_op(name);
   if (op && !(op_info(*op).has(Trait::Leaf))) {
     callee.kind = Callee::Kind::Op;
     callee.op = *op;
@@ -130,6 +149,7 @@ std::optional<Value> constant_of_name(llvm::StringRef name) {
   if (name == "nan") return Value::of_float(std::numeric_limits<double>::quiet_NaN());
   for (AttrKind kind : {AttrKind::act, AttrKind::pad})
     if (llvm::is_contained(enum_members(kind), name)) return Value::of_enum(name);
+  if (parse_dtype(name)) return Value::of_enum(name);
   return std::nullopt;
 }
 
@@ -138,6 +158,7 @@ bool is_constant_name(llvm::StringRef name) { return constant_of_name(name).has_
 ParamKind param_kind(const Ast& ast, const ast::Type& type) {
   using Base = ParamKind::Base;
   ParamKind kind;
+  if (type.kind == ast::TypeKind::Tuple) kind.base = Base::Tuple;
   if (type.kind != ast::TypeKind::Named) return kind;
   llvm::StringRef name = type.name.text;
   if (name == "list" && type.dims.size() == 1 &&
@@ -147,39 +168,47 @@ ParamKind param_kind(const Ast& ast, const ast::Type& type) {
   } else if (name == "ints" || name == "floats") {
     kind.list = true;
     name = name.drop_back();
-  } else if (type.bracketed || name == "f32") {
-    if (auto dtype = parse_dtype(name)) kind.base = Base::Tensor, kind.dtype = *dtype;
+  } else if (type.bracketed) {
+    if (parse_dtype(name) || is_dtype_variable(name)) kind.base = Base::Tensor;
     return kind;
   }
-  kind.base = llvm::StringSwitch<Base>(name)
-                  .Case("int", Base::Int)
-                  .Case("float", Base::Float)
-                  .Case("bool", Base::Bool)
-                  .Case("Pad", Base::Pad)
-                  .Case("Act", Base::Act)
-                  .Case("Pair", Base::Pair)
-                  .Default(Base::Unknown);
-  if (auto dtype = parse_dtype(name); dtype && kind.base == Base::Unknown && !kind.list)
-    kind.base = Base::Tensor, kind.dtype = *dtype;
+  kind.base = kind_of_word(name);
+  if (parse_dtype(name) && kind.base == Base::Unknown && !kind.list) kind.base = Base::Tensor;
   return kind;
 }
 
 std::string kind_name(const ParamKind& kind) {
-  static constexpr llvm::StringLiteral kNames[] = {"tensor", "int", "float", "bool",
-                                                   "Pad",    "Act", "Pair",  "unknown"};
+  static constexpr llvm::StringLiteral kNames[] = {"tensor", "tuple", "int",  "float", "bool",
+                                                   "Pad",    "Act",   "Pair", "DType", "unknown"};
   llvm::StringRef base = kNames[static_cast<size_t>(kind.base)];
   return kind.list ? ("list[" + base + "]").str() : base.str();
 }
 
-std::vector<ast::Name> bound_dimensions(const Ast& ast, const ast::Decl& fn) {
-  std::vector<ast::Name> names;
+bool is_dtype_variable(llvm::StringRef name) {
+  return !name.empty() && name.front() >= 'A' && name.front() <= 'Z' &&
+         kind_of_word(name) == ParamKind::Base::Unknown;
+}
+
+std::vector<BoundName> bound_names(const Ast& ast, const ast::Decl& fn) {
+  using Kind = BoundName::Kind;
+  std::vector<BoundName> names;
   llvm::StringSet<> seen;
-  for (const ast::Param& param : ast[fn.params]) {
-    if (!param.type || param_kind(ast, ast[param.type]).base != ParamKind::Base::Tensor) continue;
-    for (ast::ExprId dim : ast[ast[param.type].dims]) {
+  auto add = [&](llvm::StringRef text, Span span, Kind kind) {
+    if (seen.insert(text).second) names.push_back({{text, span}, kind});
+  };
+  llvm::SmallVector<ast::TypeRef, 8> open; // parts of tuples in order: the last is the next
+  for (const ast::Param& param : llvm::reverse(ast[fn.params]))
+    if (param.type && param_kind(ast, ast[param.type]).run_time()) open.push_back(param.type);
+  while (!open.empty()) {
+    const ast::Type& type = ast[open.pop_back_val()];
+    for (ast::TypeRef part : llvm::reverse(ast[type.parts])) open.push_back(part);
+    if (type.kind != ast::TypeKind::Named) continue;
+    if (!parse_dtype(type.name.text) && is_dtype_variable(type.name.text))
+      add(type.name.text, type.name.span, Kind::DType);
+    for (ast::ExprId dim : ast[type.dims]) {
       const ast::Expr& e = ast[dim];
-      if (e.kind == ast::ExprKind::Name && e.text != "_" && seen.insert(e.text).second)
-        names.push_back({e.text, e.span});
+      if (e.kind == ast::ExprKind::Name && e.text != "_") add(e.text, e.span, Kind::Dimension);
+      if (e.kind == ast::ExprKind::Spread) add(e.text, e.span, Kind::Shape);
     }
   }
   return names;

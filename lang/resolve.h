@@ -14,16 +14,18 @@ namespace tg {
 /// Functions of the language that are not operators: literals, questions about tensors, and
 /// arithmetic at compile time.
 enum class Builtin : uint8_t {
-  Zeros,    // zeros([2, 3])
+  Zeros,    // zeros([2, 3]); all literals take `dtype = i64`, else the dtype of what they meet
   Ones,     // ones([2, 3])
   Full,     // full([2, 3], 0.5)
   Iota,     // iota(4): [0, 1, 2, 3]
   Eye,      // eye(3)
+  Literal,  // tensor([[1, 2], [3, 4]], i64)
   Dim,      // dim(x, axis): a size of a tensor
   Rank,     // rank(x)
   ShapeOf,  // shape(x): a list
+  DTypeOf,  // dtype(x)
   Split,    // split(x, axis, parts = 3) or sizes = [..]: a tuple
-  Constant, // min, max, abs, len, sum, prod (consteval.h)
+  Constant, // min, max, abs, len, sum, prod … (consteval.h), where no operator has the name
 };
 
 struct BuiltinInfo {
@@ -64,23 +66,37 @@ Signature signature(const Program& program, const Callee& callee);
 llvm::SmallVector<const ast::Arg*, 8> match_arguments(const Signature& signature, const Ast& ast,
                                                       ast::List<ast::Arg> args);
 
-/// Names that mean a value everywhere: members of the enumerations, `inf`, `nan`.
+/// Names that mean a value everywhere: members of the enumerations, dtypes, `inf`, `nan`.
 bool is_constant_name(llvm::StringRef name);
 std::optional<Value> constant_of_name(llvm::StringRef name);
 
 /// Kinds of compile-time parameters.
 struct ParamKind {
-  enum class Base : uint8_t { Tensor, Int, Float, Bool, Pad, Act, Pair, Unknown };
+  enum class Base : uint8_t { Tensor, Tuple, Int, Float, Bool, Pad, Act, Pair, DType, Unknown };
   Base base = Base::Unknown;
   bool list = false;
-  DType dtype = DType::None; // Tensor
+  bool run_time() const { return base == Base::Tensor || base == Base::Tuple; }
 };
-/// `list[int]` and `ints` are one; a dtype (with dims or bare) is a tensor.
+/// `list[int]` and `ints` are one; a dtype (with dims or bare) is a tensor, and so is a dtype
+/// variable with dims: `T[N]`.
 ParamKind param_kind(const Ast& ast, const ast::Type& type);
 /// "int", "list of float", "Pad": for messages.
 std::string kind_name(const ParamKind& kind);
 
-/// The dimension names that a function's tensor parameters bind: those that stand alone.
-std::vector<ast::Name> bound_dimensions(const Ast& ast, const ast::Decl& fn);
+/// Whether a type's name is a variable for a dtype: it has a capital letter and is no kind.
+bool is_dtype_variable(llvm::StringRef name);
+
+/// What the types of a function's tensor parameters bind.
+struct BoundName {
+  enum class Kind : uint8_t {
+    Dimension, // N of f32[N]: an integer
+    Shape,     // S of f32[S...]: a list of integers
+    DType,     // T of T[N]
+  };
+  ast::Name name;
+  Kind kind = Kind::Dimension;
+};
+/// Each once, in the order of the text.
+std::vector<BoundName> bound_names(const Ast& ast, const ast::Decl& fn);
 
 } // namespace tg

@@ -57,11 +57,12 @@ std::string Expected::words() {
       S::S_PLUS, S::S_MINUS, S::S_STAR,   S::S_SLASH,    S::S_SLASH2, S::S_PERCENT,  S::S_AT,
       S::S_POW,  S::S_EQ,    S::S_NE,     S::S_LT,       S::S_LE,     S::S_GT,       S::S_GE,
       S::S_AND,  S::S_OR,    S::S_LPAREN, S::S_LBRACKET, S::S_AS,     S::S_ELLIPSIS, S::S_ASSIGN};
-  auto declaration = {S::S_USE, S::S_FN, S::S_MODEL, S::S_RULESET, S::S_RULE, S::S_YYEOF};
+  auto declaration = {S::S_USE,  S::S_FN, S::S_MODEL,  S::S_RULESET,
+                      S::S_RULE, S::S_OP, S::S_EXTERN, S::S_YYEOF};
   group({S::S_LET, S::S_VAR}, statement, "a statement");
   group({S::S_LET, S::S_WHERE}, statement, "a part of a rule");
   group({S::S_FN, S::S_MODEL}, declaration,
-        "a declaration (`fn`, `model`, `rule`, `ruleset`, `use`)");
+        "a declaration (`fn`, `model`, `op`, `rule`, `ruleset`, `use`)");
   group({S::S_NAME, S::S_INT}, operand, "an expression");
   group({S::S_PLUS, S::S_STAR}, after_operand, "");
   group({S::S_NEWLINE}, {S::S_NEWLINE, S::S_DECL_END}, "the end of the line");
@@ -110,19 +111,6 @@ struct Stuck {
     return cursor.errors().add(code, place.begin, place.end, "{0}", message);
   }
 };
-
-bool refuse_not_yet(Stuck& s) {
-  if (s.first.depth != 0) return false;
-  if (s.first.kind == T::OP)
-    s.report(Code::not_yet, s.first, "composite operators (`op`) are not in this version").help =
-        "write an `fn`: calls of it are expanded";
-  else if (s.first.kind == T::EXTERN)
-    s.report(Code::not_yet, s.first,
-             "uninterpreted operators (`extern op`) are not in this version");
-  else
-    return false;
-  return true;
-}
 
 bool foreign(Stuck& s) {
   // At the word itself or right behind it.
@@ -212,8 +200,8 @@ void Grammar::report_syntax_error(const context& context) const {
     uint32_t partner = cursor.errors().next_weak(at.begin);
     cursor.errors().drop_weak(partner, partner);
   }
-  bool told = refuse_not_yet(stuck) || foreign(stuck) || outside(stuck) ||
-              chained_comparison(stuck) || typed_let(stuck) || keyword_as_name(stuck);
+  bool told = foreign(stuck) || outside(stuck) || chained_comparison(stuck) || typed_let(stuck) ||
+              keyword_as_name(stuck);
   if (!told) unexpected(stuck);
 }
 

@@ -6,8 +6,9 @@
 // once, with the instantiation chain of the first.
 //
 // The evaluator recurses along the syntax tree and along calls; `Depth` bounds both together.
-// Files: eval_expr (expressions, statements), eval_call (functions, models, dimensions), eval_op
-// (operators and builtins), eval_report (what a reader is told).
+// Files: eval_expr (expressions, statements), eval_tensor (signs and brackets on tensors),
+// eval_call (calls, results, models), eval_bind (arguments, types), eval_op (operators and
+// builtins), eval_literal (literals and their dtypes), eval_report (what a reader is told).
 #pragma once
 
 #include "compiler/ir/from_ast.h"
@@ -31,11 +32,15 @@ struct Val {
   NodeId node;            // Tensor
   Value value;            // Const; never Ints or Floats: those are Lists
   std::vector<Val> items; // List, Tuple
-  uint32_t depth = 0;     // of nested items: at most kMaxListDepth, so that a pass may recurse
-  uint32_t extent = 1;    // values inside, itself included: at most kMaxListExtent
+  /// Tensor: a literal (`zeros([2])`) whose dtype is that of what it meets.
+  bool weak = false;
+  uint32_t depth = 0;  // of nested items: at most kMaxListDepth, so that a pass may recurse
+  uint32_t extent = 1; // values inside, itself included: at most kMaxListExtent
 
   bool is(Kind k) const { return kind == k; }
   bool poison() const { return kind == Kind::Poison; }
+  /// A value that is written out, and so takes the dtype of what it meets.
+  bool literal() const { return is(Kind::Const) || is(Kind::List) || (is(Kind::Tensor) && weak); }
   /// The word `none`: an operand that is absent.
   bool absent() const {
     return is(Kind::Const) && value.is(Value::Kind::Enum) && value.text == "none";
@@ -85,6 +90,9 @@ struct Operand {
   ast::ExprId expr; // invalid where nothing was written (absent, or made by sugar)
 };
 
+/// A list of compile-time integers; nullopt if it holds anything else.
+std::optional<llvm::SmallVector<int64_t, 6>> as_ints(const Val& val);
+
 class Evaluator {
 public:
   Evaluator(const Program& program, Graph& graph, DiagnosticSink& sink)
@@ -101,14 +109,23 @@ private:
   Val items(Frame& frame, const ast::Expr& e);
   Val unary(Frame& frame, ast::ExprId id, const ast::Expr& e);
   Val binary(Frame& frame, ast::ExprId id, const ast::Expr& e);
-  Val logical(Frame& frame, const ast::Expr& e);
+  Val logical(Frame& frame, ast::ExprId id, const ast::Expr& e);
   Val compare_lists(Frame& frame, const ast::Expr& e, const Val& a, const Val& b);
   Val range(Frame& frame, const ast::Expr& e);
   Val conditional(Frame& frame, const ast::Expr& e);
   Val index(Frame& frame, ast::ExprId id, const ast::Expr& e);
   Val list_item(Frame& frame, const ast::Expr& e, const Val& list);
-  Val tensor_slices(Frame& frame, ast::ExprId id, const ast::Expr& e, NodeId node);
+  Val list_slice(Frame& frame, const ast::Slice& slice, const Val& list);
+  struct Place;
+  Val tensor_places(Frame& frame, ast::ExprId id, const ast::Expr& e, NodeId node);
+  bool read_place(Frame& frame, const ast::Slice& slice, int64_t size, Place& out);
+  bool read_range(Frame& frame, const ast::Slice& slice, int64_t size, Place& out);
   bool slice_bound(Frame& frame, ast::ExprId bound, int64_t size, int64_t& out);
+  Val take(Frame& frame, ast::ExprId id, Operand from, int64_t axis, const Place& place);
+  Val tensor_binary(Frame& frame, ast::ExprId id, const ast::Expr& e, const Val& a, const Val& b);
+  Val tensor_power(Frame& frame, ast::ExprId id, Operand x, Operand y, const Val& exponent);
+  Val tensor_rounded(Frame& frame, ast::ExprId id, ast::Op op, Operand x, Operand y);
+  bool bool_operand(Frame& frame, ast::Op op, ast::ExprId side, const Val& v);
   Val block(Frame& frame, ast::BlockId id);
   Val scoped_block(Frame& frame, ast::BlockId id);
   Val statement(Frame& frame, const ast::Stmt& s);
@@ -130,27 +147,44 @@ private:
                      Val val);
   bool bind_tensor(Frame& caller, Frame& frame, const ast::Param& param, const ast::Arg& arg,
                    const Val& val);
-  bool bind_dimensions(Frame& caller, Frame& frame, const ast::Param& param, const ast::Arg& arg,
+  /// Where a value meets a parameter: for messages.
+  struct ArgSite {
+    Frame& caller;
+    const ast::Param& param;
+    const ast::Arg& arg;
+  };
+  bool bind_type(Frame& frame, const ArgSite& site, ast::TypeRef want, Val& val);
+  bool bind_rank(Frame& frame, const ArgSite& site, const ast::Type& want, NodeId node);
+  bool bind_dimensions(Frame& frame, const ArgSite& site, const ast::Type& want,
                        const TensorType& type);
   bool bind_defaults(Frame& frame);
-  bool check_dimensions(Frame& caller, Frame& frame, const ast::Param& param, const ast::Arg& arg,
-                        const TensorType& type);
+  bool check_type(Frame& frame, const ArgSite& site, ast::TypeRef want, const Val& val);
+  bool needs(Frame& frame, const ArgSite& site, ast::TypeRef want, Code code, std::string label,
+             const Val& got);
   bool check_where(Frame& frame, Span call_site);
   bool convert(Val& val, const ParamKind& kind) const;
   Val result(Frame& frame, Val val);
-  bool result_matches(Frame& frame, const ast::ResultType& want, Val& val, Span at);
+  bool result_matches(Frame& frame, const ast::ResultType& want, ast::TypeRef part, Val& val,
+                      Span at);
   Span value_span(const Frame& frame) const;
+  std::optional<DType> dtype_of(const Frame& frame, const ast::Type& written) const;
   bool tensor_type(Frame& frame, ast::TypeRef ref, TensorType& out);
+  bool declared_shape(Frame& frame, const ast::Type& written, const TensorType& got, Shape& out);
   bool dimension(Frame& frame, ast::ExprId id, int64_t& out);
   bool apply_settings(Frame& frame, const ModelSettings& settings);
   bool model_inputs(Frame& frame);
+  bool input_names_bound(Frame& frame);
+  Val model_input(Frame& frame, ast::TypeRef ref, const std::string& name);
   void model_outputs(Frame& frame, const Val& val);
   const std::string& call_segment(const Frame& frame, ast::ExprId call);
   std::string round_suffix(const Frame& frame) const;
 
-  // --- eval_op.cpp
+  // --- eval_op.cpp, eval_literal.cpp
   Val call_builtin(Frame& frame, ast::ExprId id, const ast::Expr& e, const BuiltinInfo& builtin);
   Val literal_builtin(Frame& frame, const ast::Expr& e, Builtin kind, llvm::ArrayRef<Val> args);
+  Val series(Frame& frame, const ast::Expr& e, Builtin kind, llvm::ArrayRef<Val> args,
+             std::optional<DType> dtype);
+  bool dtype_argument(Frame& frame, const ast::Expr& e, const Val& val, std::optional<DType>& out);
   Val question(Frame& frame, const ast::Expr& e, Builtin kind, llvm::ArrayRef<Val> args,
                ast::ExprId tensor);
   Val fold_constants(Frame& frame, const ast::Expr& e, llvm::ArrayRef<Val> args);
@@ -160,17 +194,26 @@ private:
                    llvm::SmallVectorImpl<int64_t>& sizes);
   struct OpArgs;
   Val call_op(Frame& frame, ast::ExprId id, const ast::Expr& e, OpKind op);
-  bool place_arguments(Frame& frame, const ast::Expr& e, const OpInfo& info, OpArgs& out);
+  bool place_arguments(Frame& frame, const ast::Expr& e, const OpInfo& info,
+                       llvm::MutableArrayRef<Val> given, OpArgs& out);
   bool place_positional(Frame& frame, const ast::Expr& e, const OpInfo& info, const ast::Arg& arg,
                         Val val, OpArgs& out);
-  bool place_list(Frame& frame, const ast::Arg& arg, const Val& list, OpArgs& out);
+  void place_list(Frame& frame, const ast::Arg& arg, const Val& list, OpArgs& out);
+  bool settle(Frame& frame, const OpInfo& info, OpArgs& args, llvm::SmallVectorImpl<Operand>& out);
   bool set_attribute(Frame& frame, const OpInfo& info, size_t slot, const ast::Arg& arg,
                      const Val& val, OpArgs& out);
-  bool finish_attributes(Frame& frame, const ast::Expr& e, const OpInfo& info, OpArgs& out);
+  bool finish_attributes(Frame& frame, const ast::Expr& e, const OpInfo& info,
+                         llvm::ArrayRef<Operand> operands, OpArgs& out);
   Val apply(Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef<Value> attrs,
             llvm::ArrayRef<Operand> operands);
-  bool tensor(Frame& frame, const Val& val, Span span, NodeId& out);
-  bool literal(Frame& frame, const Val& val, Span span, NodeId& out);
+  Val apply(Frame& frame, ast::ExprId site, llvm::StringRef op, llvm::ArrayRef<Value> attrs,
+            llvm::ArrayRef<Operand> operands);
+  /// `want`: the dtype that a literal takes; None for its own (f32, or bool).
+  bool tensor(Frame& frame, const Val& val, Span span, NodeId& out, DType want = DType::None);
+  bool literal(Frame& frame, const Val& val, Span span, NodeId& out, DType want);
+  bool weak_tensor(Frame& frame, NodeId node, Span span, NodeId& out, DType want);
+  bool fits(Frame& frame, double value, DType dtype, Span span);
+  DType dtype_met(llvm::ArrayRef<const Val*> values) const;
 
   // --- eval_report.cpp
   /// Reports with the instantiation chain, unless the same was said. Always returns Poison.

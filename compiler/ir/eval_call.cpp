@@ -1,6 +1,5 @@
-// Calls of functions, and models. Binding goes in the order that language.md gives: arguments,
-// then the dimension names that the arguments' shapes bind, then defaults, then what is only
-// checked (computed dimensions, where clauses), then the body, then the result.
+// Calls of functions, and models: the path of the call, its arguments (eval_bind.cpp), the body,
+// and the result, which must be of the declared type.
 #include "compiler/ir/eval.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -15,8 +14,9 @@ using Base = ParamKind::Base;
 
 namespace {
 
+/// Whether its values are tensors, known at run time only.
 bool is_tensor(const Ast& ast, const ast::Param& param) {
-  return param.type && param_kind(ast, ast[param.type]).base == Base::Tensor;
+  return param.type && param_kind(ast, ast[param.type]).run_time();
 }
 
 /// The calls of a body in textual order, those inside of `if` and `for` included.
@@ -118,229 +118,8 @@ Val Evaluator::call_function(Frame& caller, ast::ExprId id, const ast::Expr& e, 
   return val;
 }
 
-bool Evaluator::bind_arguments(Frame& caller, Frame& frame, const ast::Expr& e,
-                               std::vector<std::pair<const ast::Arg*, Val>>& given) {
-  llvm::ArrayRef<ast::Param> params = frame.ast[frame.decl.params];
-  bool good = true;
-  for (size_t i = 0; i < params.size(); ++i)
-    if (given[i].first && !is_tensor(frame.ast, params[i]))
-      good &= bind_constant(caller, frame, params[i], *given[i].first, given[i].second);
-  if (!good) return false;
-  for (size_t i = 0; i < params.size(); ++i)
-    if (given[i].first && is_tensor(frame.ast, params[i]))
-      good &= bind_tensor(caller, frame, params[i], *given[i].first, given[i].second);
-  if (!good || !bind_defaults(frame)) return false;
-  for (size_t i = 0; i < params.size(); ++i) {
-    const Binding* binding = frame.find(params[i].name.text);
-    if (given[i].first && binding && binding->val.is(Val::Kind::Tensor))
-      good &= check_dimensions(caller, frame, params[i], *given[i].first, type(binding->val.node));
-  }
-  return good && check_where(frame, e.span);
-}
-
-bool Evaluator::bind_constant(Frame& caller, Frame& frame, const ast::Param& param,
-                              const ast::Arg& arg, Val val) {
-  ParamKind kind = param.type ? param_kind(frame.ast, frame.ast[param.type]) : ParamKind{};
-  if (!convert(val, kind)) {
-    Code code = val.is(Val::Kind::Tensor) ? Code::not_constant : Code::wrong_kind;
-    report(caller, error(code, arg.span, "`{0}` of `{1}` is of kind {2}, got {3}", param.name.text,
-                         frame.decl.name.text, kind_name(kind), describe(val))
-                       .at(param.span, "declared here"));
-    return false;
-  }
-  frame.arguments +=
-      (frame.arguments.empty() ? "" : ", ") + param.name.text.str() + " = " + describe(val);
-  frame.bind(param.name.text, std::move(val), Bound::Parameter, param.name.span);
-  return true;
-}
-
-bool Evaluator::bind_tensor(Frame& caller, Frame& frame, const ast::Param& param,
-                            const ast::Arg& arg, const Val& val) {
-  if (val.absent() && param.default_value) { // an optional tensor, left out by name
-    frame.bind(param.name.text, val, Bound::Parameter, param.name.span);
-    return true;
-  }
-  NodeId node;
-  if (!tensor(caller, val, arg.span, node)) return false;
-  const ast::Type& want = frame.ast[param.type];
-  if (want.dims.size() != static_cast<size_t>(type(node).rank())) {
-    Diagnostic d =
-        error(Code::shape_mismatch, arg.span, "`{0}` of `{1}` needs {2}, got {3}", param.name.text,
-              frame.decl.name.text, program_.sources->text(want.span), type(node).text());
-    d.label = llvm::formatv("{0} dimension{1} where {2} are needed", type(node).rank(),
-                            type(node).rank() == 1 ? "" : "s", want.dims.size());
-    d.labels.push_back({param.span, "declared here"});
-    note_operands(caller, Operand{node, arg.value}, d);
-    report(caller, std::move(d));
-    return false;
-  }
-  if (!bind_dimensions(caller, frame, param, arg, type(node))) return false;
-  frame.bind(param.name.text, Val::of(node), Bound::Parameter, param.name.span);
-  return true;
-}
-
-/// Binds the names that stand alone in the parameter's type. A name that is bound already, by an
-/// argument given or by an earlier tensor, must agree.
-bool Evaluator::bind_dimensions(Frame& caller, Frame& frame, const ast::Param& param,
-                                const ast::Arg& arg, const TensorType& type) {
-  llvm::ArrayRef<ast::ExprId> dims = frame.ast[frame.ast[param.type].dims];
-  for (size_t i = 0; i < dims.size(); ++i) {
-    const ast::Expr& dim = frame.ast[dims[i]];
-    if (dim.kind != ExprKind::Name || dim.text == "_") continue;
-    const Binding* bound = frame.find(dim.text);
-    if (!bound) {
-      frame.bind(dim.text, Val::of(Value::of_int(type[i])), Bound::Dimension, dim.span);
-      continue;
-    }
-    const Val& val = bound->val;
-    if (val.is(Val::Kind::Const) && val.value.is(Value::Kind::Int) && val.value.number == type[i])
-      continue;
-    report(caller,
-           error(Code::dimension_mismatch, arg.span, "`{0}` of `{1}` is {2} here but {3} in {4}",
-                 dim.text, frame.decl.name.text, describe(val), type[i], type.text())
-               .mark(llvm::formatv("dimension {0} of {1} is {2}", i, type.text(), type[i]).str())
-               .at(bound->span,
-                   llvm::formatv("`{0}` was bound to {1} here", dim.text, describe(val)).str()));
-    return false;
-  }
-  return true;
-}
-
-bool Evaluator::bind_defaults(Frame& frame) {
-  for (const ast::Param& param : frame.ast[frame.decl.params]) {
-    if (frame.find(param.name.text)) continue;
-    bool input = is_tensor(frame.ast, param);
-    if (!param.default_value && input) continue; // of a model: model_inputs makes it
-    if (!param.default_value) return false;      // check_names has reported it
-    Val val = expression(frame, param.default_value);
-    if (val.poison()) return false;
-    ParamKind kind = param_kind(frame.ast, frame.ast[param.type]);
-    bool good = input ? val.absent() : convert(val, kind);
-    if (!good) {
-      Span span = frame.ast[param.default_value].span;
-      if (input)
-        report(frame, error(Code::wrong_kind, span, "the default of a tensor can only be `none`"));
-      else
-        report(frame, error(Code::wrong_kind, span, "`{0}` is of kind {1}, its default is {2}",
-                            param.name.text, kind_name(kind), describe(val)));
-      return false;
-    }
-    frame.bind(param.name.text, std::move(val), Bound::Parameter, param.name.span);
-  }
-  return true;
-}
-
-bool Evaluator::check_dimensions(Frame& caller, Frame& frame, const ast::Param& param,
-                                 const ast::Arg& arg, const TensorType& type) {
-  llvm::ArrayRef<ast::ExprId> dims = frame.ast[frame.ast[param.type].dims];
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (frame.ast[dims[i]].kind == ExprKind::Name) continue;
-    int64_t want = 0;
-    if (!dimension(frame, dims[i], want)) return false;
-    if (want == type[i]) continue;
-    llvm::StringRef text = program_.sources->text(frame.ast[dims[i]].span);
-    Diagnostic d = error(Code::dimension_mismatch, arg.span, "`{0}` of `{1}` needs {2}, got {3}",
-                         param.name.text, frame.decl.name.text,
-                         program_.sources->text(frame.ast[param.type].span), type.text());
-    std::string value = text == std::to_string(want) ? "" : llvm::formatv(" = {0}", want).str();
-    d.label = llvm::formatv("dimension {0} is {1}, not {2}{3}", i, type[i], text, value);
-    d.labels.push_back({frame.ast[param.type].span, "declared here"});
-    note_operands(caller, Operand{frame.find(param.name.text)->val.node, arg.value}, d);
-    report(caller, std::move(d));
-    return false;
-  }
-  return true;
-}
-
-bool Evaluator::check_where(Frame& frame, Span call_site) {
-  for (ast::ExprId condition : frame.ast[frame.decl.where]) {
-    Val v = expression(frame, condition);
-    if (v.poison()) return false;
-    if (!v.is(Val::Kind::Const) || !v.value.is(Value::Kind::Bool)) {
-      report(frame, error(Code::wrong_kind, frame.ast[condition].span,
-                          "a where clause is a compile-time bool, got {0}", describe(v)));
-      return false;
-    }
-    if (v.value.number) continue;
-    Diagnostic d = error(Code::where_violated, call_site, "`{0}` asks for {1}",
-                         frame.decl.name.text, program_.sources->text(frame.ast[condition].span));
-    d.labels.push_back({frame.ast[condition].span, "which does not hold"});
-    note_values(frame, condition, d);
-    report(frame.caller ? *frame.caller : frame, std::move(d));
-    return false;
-  }
-  return true;
-}
-
-/// Brings a value into the form that the kind has: an int becomes a float, one number a pair.
-bool Evaluator::convert(Val& val, const ParamKind& kind) const {
-  using Kind = Value::Kind;
-  bool is_list = val.is(Val::Kind::List);
-  if (kind.list) {
-    ParamKind item = kind;
-    item.list = false;
-    return is_list && llvm::all_of(val.items, [&](Val& v) { return convert(v, item); });
-  }
-  bool is_const = val.is(Val::Kind::Const);
-  bool is_int = is_const && val.value.is(Kind::Int);
-  auto ints = [&] {
-    return is_list && llvm::all_of(val.items, [](const Val& v) {
-             return v.is(Val::Kind::Const) && v.value.is(Kind::Int);
-           });
-  };
-  switch (kind.base) {
-  case Base::Int: return is_int;
-  case Base::Bool: return is_const && val.value.is(Kind::Bool);
-  case Base::Float:
-    if (is_int) val.value = Value::of_float(as_real(val.value));
-    return is_const && val.value.is(Kind::Float);
-  case Base::Act: return is_const && val.value.is(Kind::Enum) && parse_act(val.value.text);
-  case Base::Pad:
-    if (is_const && val.value.is(Kind::Enum))
-      return llvm::is_contained(enum_members(AttrKind::pad), val.value.text);
-    return is_int || (ints() && (val.items.size() == 2 || val.items.size() == 4));
-  case Base::Pair:
-    if (is_int) val = Val::list({val, val});
-    return is_int || (ints() && val.items.size() == 2);
-  case Base::Tensor:
-  case Base::Unknown: break;
-  }
-  return false;
-}
-
-// --- types and results
-// ------------------------------------------------------------------------------
-
-bool Evaluator::dimension(Frame& frame, ast::ExprId id, int64_t& out) {
-  if (!integer(frame, id, "a dimension", out)) return false;
-  if (out >= 1) return true;
-  report(frame, error(Code::dimension_mismatch, frame.ast[id].span,
-                      "a dimension must be at least 1, got {0}", out));
-  return false;
-}
-
-bool Evaluator::tensor_type(Frame& frame, ast::TypeRef ref, TensorType& out) {
-  if (!ref) return false;
-  const ast::Type& written = frame.ast[ref];
-  if (written.kind != ast::TypeKind::Named) return false;
-  std::optional<DType> dtype = parse_dtype(written.name.text);
-  if (!dtype) return false;
-  out = {*dtype, {}};
-  int64_t left = kMaxElements;
-  for (ast::ExprId dim : frame.ast[written.dims]) {
-    int64_t size = 0;
-    if (!dimension(frame, dim, size)) return false;
-    left /= size;
-    out.shape.push_back(size);
-  }
-  if (left >= 1 && out.rank() <= kMaxRank) return true;
-  if (left < 1)
-    report(frame, error(Code::overflow, written.span, "{0} has too many elements", out.text()));
-  else
-    report(frame, error(Code::shape_mismatch, written.span,
-                        "a rank of {0} is over the limit of {1}", out.rank(), kMaxRank));
-  return false;
-}
+// --- results
+// ------------------------------------------------------------------------------------------
 
 /// Where the value of the body stands: its last expression.
 Span Evaluator::value_span(const Frame& frame) const {
@@ -358,7 +137,8 @@ Val Evaluator::result(Frame& frame, Val val) {
                   error(Code::result_mismatch, at, "`{0}` has no value", frame.decl.name.text)
                       .suggest("its last line must be the expression that it gives"));
   if (wanted.empty()) return val;
-  if (wanted.size() == 1) return result_matches(frame, wanted[0], val, at) ? std::move(val) : Val{};
+  if (wanted.size() == 1)
+    return result_matches(frame, wanted[0], wanted[0].type, val, at) ? std::move(val) : Val{};
   bool fits = val.is(Val::Kind::Tuple) && val.items.size() == wanted.size();
   if (!fits)
     return report(frame, error(Code::result_mismatch, at, "`{0}` declares {1} results, got {2}",
@@ -366,27 +146,34 @@ Val Evaluator::result(Frame& frame, Val val) {
                              .at(frame.decl.results_span, "declared here"));
   bool good = true;
   for (size_t i = 0; i < wanted.size(); ++i)
-    good &= result_matches(frame, wanted[i], val.items[i], at);
+    good &= result_matches(frame, wanted[i], wanted[i].type, val.items[i], at);
   return good ? std::move(val) : Val{};
 }
 
-bool Evaluator::result_matches(Frame& frame, const ast::ResultType& want, Val& val, Span at) {
-  NodeId node;
-  if (!tensor(frame, val, at, node)) return false;
-  val = Val::of(node);
-  const ast::Type& written = frame.ast[want.type];
-  const TensorType& got = type(node);
-  llvm::ArrayRef<ast::ExprId> dims = frame.ast[written.dims];
-  bool same = dims.size() == static_cast<size_t>(got.rank());
-  TensorType declared{got.dtype, {}};
-  for (size_t i = 0; i < dims.size(); ++i) {
-    int64_t size = same ? got[i] : 1;
-    bool any = frame.ast[dims[i]].kind == ExprKind::Name && frame.ast[dims[i]].text == "_";
-    if (!any && !dimension(frame, dims[i], size)) return false;
-    declared.shape.push_back(size);
-  }
-  if (declared == got) return true;
+bool Evaluator::result_matches(Frame& frame, const ast::ResultType& want, ast::TypeRef part,
+                               Val& val, Span at) {
+  const ast::Type& written = frame.ast[part];
   std::string which = want.name.present() ? llvm::formatv("`{0}` ", want.name.text).str() : "";
+  if (written.kind == ast::TypeKind::Tuple) {
+    llvm::ArrayRef<ast::TypeRef> parts = frame.ast[written.parts];
+    bool fits = val.is(Val::Kind::Tuple) && val.items.size() == parts.size();
+    if (!fits)
+      report(frame,
+             error(Code::result_mismatch, at, "the result {0}of `{1}` is {2}, declared as {3}",
+                   which, frame.decl.name.text, describe(val), program_.sources->text(written.span))
+                 .at(written.span, "declared here"));
+    for (size_t i = 0; fits && i < parts.size(); ++i) // as deep as brackets nest
+      fits = result_matches(frame, want, parts[i], val.items[i], at);
+    return fits;
+  }
+  NodeId node;
+  std::optional<DType> dtype = dtype_of(frame, written);
+  if (!tensor(frame, val, at, node, dtype.value_or(DType::None))) return false;
+  val = Val::of(node);
+  const TensorType got = type(node);
+  TensorType declared{dtype.value_or(got.dtype), {}};
+  if (!declared_shape(frame, written, got, declared.shape)) return false;
+  if (declared == got) return true;
   llvm::StringRef text = program_.sources->text(written.span);
   std::string also =
       declared.text() == text ? "" : llvm::formatv(", as {0}", declared.text()).str();
@@ -408,7 +195,11 @@ bool Evaluator::apply_settings(Frame& frame, const ModelSettings& settings) {
       names.push_back(param.name.text);
       params[param.name.text] = &param;
     }
-  for (const ast::Name& dim : bound_dimensions(frame.ast, frame.decl)) names.push_back(dim.text);
+  llvm::StringMap<BoundName::Kind> free;
+  for (const BoundName& bound : bound_names(frame.ast, frame.decl)) {
+    names.push_back(bound.name.text);
+    free[bound.name.text] = bound.kind;
+  }
   for (const auto& [name, value] : settings) {
     auto known = llvm::find(names, llvm::StringRef(name));
     if (known == names.end()) {
@@ -423,7 +214,8 @@ bool Evaluator::apply_settings(Frame& frame, const ModelSettings& settings) {
     Val val = Val::of(value);
     auto param = params.find(name);
     ParamKind kind;
-    kind.base = Base::Int; // a dimension
+    kind.base = free.lookup(name) == BoundName::Kind::DType ? Base::DType : Base::Int;
+    kind.list = free.lookup(name) == BoundName::Kind::Shape;
     if (param != params.end()) kind = param_kind(frame.ast, frame.ast[param->second->type]);
     if (!convert(val, kind)) {
       report(frame, error(Code::wrong_kind, "the parameter `{0}` is of kind {1}, got {2}", name,
@@ -435,26 +227,58 @@ bool Evaluator::apply_settings(Frame& frame, const ModelSettings& settings) {
   return true;
 }
 
-/// Inputs: every dimension must have a value by now.
-bool Evaluator::model_inputs(Frame& frame) {
-  for (const ast::Param& param : frame.ast[frame.decl.params]) {
-    if (!is_tensor(frame.ast, param)) continue;
-    if (const Binding* optional = frame.find(param.name.text); optional && optional->val.absent())
-      continue;
-    for (ast::ExprId dim : frame.ast[frame.ast[param.type].dims]) {
-      const ast::Expr& e = frame.ast[dim];
-      if (e.kind != ExprKind::Name || frame.find(e.text)) continue;
-      report(frame,
-             error(Code::missing_argument, e.span, "the dimension `{0}` has no value", e.text)
-                 .suggest(llvm::formatv("give it one: --set {0}=1, or a default: {0}: int "
-                                        "= 1",
-                                        e.text)));
-      return false;
+bool Evaluator::input_names_bound(Frame& frame) {
+  for (const BoundName& bound : bound_names(frame.ast, frame.decl)) {
+    llvm::StringRef name = bound.name.text;
+    if (frame.find(name)) continue;
+    bool dtype = bound.kind == BoundName::Kind::DType;
+    bool shape = bound.kind == BoundName::Kind::Shape;
+    Diagnostic d = error(Code::missing_argument, bound.name.span, "the {0} `{1}` has no value",
+                         dtype   ? "dtype"
+                         : shape ? "shape"
+                                 : "dimension",
+                         name);
+    d.help = llvm::formatv("give it one: --set {0}={1}, or a default: {0}: {2}", name,
+                           dtype   ? "f32"
+                           : shape ? "[1]"
+                                   : "1",
+                           dtype   ? "DType = f32"
+                           : shape ? "list[int] = [1]"
+                                   : "int = 1");
+    report(frame, std::move(d));
+    return false;
+  }
+  return true;
+}
+
+/// The inputs that a parameter stands for: a tuple is one for each part, numbered.
+Val Evaluator::model_input(Frame& frame, ast::TypeRef ref, const std::string& name) {
+  const ast::Type& written = frame.ast[ref];
+  if (written.kind == ast::TypeKind::Tuple) {
+    std::vector<Val> items;
+    for (ast::TypeRef part : frame.ast[written.parts]) { // as deep as brackets nest
+      items.push_back(model_input(frame, part, name + "_" + std::to_string(items.size())));
+      if (items.back().poison()) return {};
     }
-    TensorType type;
-    if (!tensor_type(frame, param.type, type)) return false;
-    frame.bind(param.name.text, Val::of(graph_.input(param.name.text, type)), Bound::Parameter,
-               param.name.span);
+    return Val::list(std::move(items), Val::Kind::Tuple);
+  }
+  TensorType type;
+  return tensor_type(frame, ref, type) ? Val::of(graph_.input(name, type)) : Val{};
+}
+
+/// Inputs: every dimension must have a value by now, unless all that has it is left out.
+bool Evaluator::model_inputs(Frame& frame) {
+  auto left_out = [&](const ast::Param& param) {
+    const Binding* bound = frame.find(param.name.text);
+    return bound && bound->val.absent();
+  };
+  llvm::ArrayRef<ast::Param> params = frame.ast[frame.decl.params];
+  if (llvm::none_of(params, left_out) && !input_names_bound(frame)) return false;
+  for (const ast::Param& param : params) {
+    if (!is_tensor(frame.ast, param) || left_out(param)) continue;
+    Val input = model_input(frame, param.type, param.name.text.str());
+    if (input.poison()) return false;
+    frame.bind(param.name.text, std::move(input), Bound::Parameter, param.name.span);
   }
   return true;
 }

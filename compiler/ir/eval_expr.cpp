@@ -91,6 +91,9 @@ Val Evaluator::expression_kind(Frame& frame, ast::ExprId id, const ast::Expr& e)
   case ExprKind::Binary: return binary(frame, id, e);
   case ExprKind::Index: return index(frame, id, e);
   case ExprKind::Range: return range(frame, e);
+  case ExprKind::Spread:
+    return report(frame,
+                  error(Code::wrong_kind, e.span, "`{0}...` stands in a list or a type", e.text));
   case ExprKind::If: return conditional(frame, e);
   }
   return {};
@@ -111,6 +114,17 @@ Val Evaluator::items(Frame& frame, const ast::Expr& e) {
   std::vector<Val> items;
   bool poison = false;
   for (ast::ExprId item : frame.ast[e.items]) {
+    if (frame.ast[item].kind == ExprKind::Spread) { // its items in place of itself
+      Val list = name(frame, frame.ast[item]);
+      poison |= list.poison();
+      if (!list.poison() && !list.is(Val::Kind::List)) {
+        poison = true;
+        report(frame,
+               error(Code::wrong_kind, frame.ast[item].span, "{0} is no list", describe(list)));
+      }
+      for (Val& inner : list.items) items.push_back(std::move(inner));
+      continue;
+    }
     items.push_back(expression(frame, item));
     poison |= items.back().poison();
     if (items.back().is(Val::Kind::Unit)) {
@@ -134,26 +148,13 @@ Val Evaluator::unary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
     if (fold_unary(e.op, a.value, out, why)) return Val::of(std::move(out));
     return report(frame, error(why.code, e.span, "{0}", why.message));
   }
-  if (e.op == Op::Not)
-    return report(frame, error(Code::not_constant, frame.ast[e.a].span,
-                               "`not` needs a compile-time bool, got {0}", describe(a)));
+  if (e.op == Op::Not && !bool_operand(frame, e.op, e.a, a)) return {};
   NodeId node;
   if (!tensor(frame, a, frame.ast[e.a].span, node)) return {};
-  return apply(frame, id, OpKind::Neg, {}, Operand{node, e.a});
+  return apply(frame, id, e.op == Op::Not ? "logical_not" : "neg", {}, Operand{node, e.a});
 }
 
 namespace {
-
-std::optional<OpKind> tensor_op(Op op) {
-  switch (op) {
-  case Op::Add: return OpKind::Add;
-  case Op::Sub: return OpKind::Sub;
-  case Op::Mul: return OpKind::Mul;
-  case Op::Div: return OpKind::Div;
-  case Op::MatMul: return OpKind::Matmul;
-  default: return std::nullopt;
-  }
-}
 
 bool equal(const Val& a, const Val& b) {
   if (a.kind != b.kind) return false;
@@ -172,7 +173,7 @@ bool holds_tensor(const Val& v) {
 } // namespace
 
 Val Evaluator::binary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
-  if (e.op == Op::And || e.op == Op::Or) return logical(frame, e);
+  if (e.op == Op::And || e.op == Op::Or) return logical(frame, id, e);
   Val a = expression(frame, e.a);
   Val b = expression(frame, e.b);
   if (a.poison() || b.poison()) return {};
@@ -185,24 +186,11 @@ Val Evaluator::binary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
     return report(frame, std::move(d));
   }
   bool tensors = a.is(Val::Kind::Tensor) || b.is(Val::Kind::Tensor) || e.op == Op::MatMul;
-  if (ast::is_comparison(e.op)) {
-    bool optional = a.absent() || b.absent(); // `bias == none` asks whether it was given
-    if (!tensors || optional) return compare_lists(frame, e, a, b);
-    return report(frame, error(Code::not_yet, e.op_span,
-                               "the comparison `{0}` of tensors is not available yet",
-                               ast::spelling(e.op)));
-  }
-  std::optional<OpKind> op = tensor_op(e.op);
-  if (!op && tensors)
-    return report(frame, error(Code::not_yet, e.op_span, "`{0}` on tensors is not available yet",
-                               ast::spelling(e.op)));
-  if (!tensors)
-    return report(frame, error(Code::wrong_kind, e.span, "`{0}` does not take {1} and {2}",
-                               ast::spelling(e.op), describe(a), describe(b)));
-  NodeId x, y;
-  bool good = tensor(frame, a, frame.ast[e.a].span, x);
-  good &= tensor(frame, b, frame.ast[e.b].span, y);
-  return good ? apply(frame, id, *op, {}, {Operand{x, e.a}, Operand{y, e.b}}) : Val{};
+  bool optional = a.absent() || b.absent(); // `bias == none` asks whether it was given
+  if (ast::is_comparison(e.op) && (!tensors || optional)) return compare_lists(frame, e, a, b);
+  if (tensors) return tensor_binary(frame, id, e, a, b);
+  return report(frame, error(Code::wrong_kind, e.span, "`{0}` does not take {1} and {2}",
+                             ast::spelling(e.op), describe(a), describe(b)));
 }
 
 Val Evaluator::compare_lists(Frame& frame, const ast::Expr& e, const Val& a, const Val& b) {
@@ -212,20 +200,25 @@ Val Evaluator::compare_lists(Frame& frame, const ast::Expr& e, const Val& a, con
                              ast::spelling(e.op), describe(a), describe(b)));
 }
 
+/// Whether a side of `and`, `or`, `not` is a bool, or a tensor of bools.
+bool Evaluator::bool_operand(Frame& frame, Op op, ast::ExprId side, const Val& v) {
+  if (v.is(Val::Kind::Const) && v.value.is(Value::Kind::Bool)) return true;
+  if (v.is(Val::Kind::Tensor) && type(v.node).dtype == DType::Bool) return true;
+  Code code = v.is(Val::Kind::Tensor) ? Code::dtype_mismatch : Code::wrong_kind;
+  report(frame, error(code, frame.ast[side].span, "`{0}` needs bools, got {1}", ast::spelling(op),
+                      describe(v)));
+  return false;
+}
+
 /// `and`, `or`: the right side is not looked at where the left decides.
-Val Evaluator::logical(Frame& frame, const ast::Expr& e) {
-  for (ast::ExprId side : {e.a, e.b}) {
-    Val v = expression(frame, side);
-    if (v.poison()) return {};
-    if (!v.is(Val::Kind::Const) || !v.value.is(Value::Kind::Bool)) {
-      Code code = v.is(Val::Kind::Tensor) ? Code::not_constant : Code::wrong_kind;
-      return report(frame,
-                    error(code, frame.ast[side].span, "`{0}` needs compile-time bools, got {1}",
-                          ast::spelling(e.op), describe(v)));
-    }
-    if ((v.value.number != 0) == (e.op == Op::Or) || side == e.b) return v;
-  }
-  return {};
+Val Evaluator::logical(Frame& frame, ast::ExprId id, const ast::Expr& e) {
+  Val a = expression(frame, e.a);
+  if (a.poison() || !bool_operand(frame, e.op, e.a, a)) return {};
+  bool known = a.is(Val::Kind::Const);
+  if (known && (a.value.number != 0) == (e.op == Op::Or)) return a;
+  Val b = expression(frame, e.b);
+  if (b.poison() || !bool_operand(frame, e.op, e.b, b)) return {};
+  return known ? b : tensor_binary(frame, id, e, a, b);
 }
 
 bool Evaluator::integer(Frame& frame, ast::ExprId id, llvm::StringRef what, int64_t& out) {
@@ -256,81 +249,16 @@ Val Evaluator::conditional(Frame& frame, const ast::Expr& e) {
   if (condition.poison()) return {};
   if (!condition.is(Val::Kind::Const) || !condition.value.is(Value::Kind::Bool)) {
     bool at_run_time = holds_tensor(condition);
-    return report(frame,
-                  error(at_run_time ? Code::not_constant : Code::wrong_kind, frame.ast[e.a].span,
-                        "the condition of `if` must be a compile-time bool")
-                      .mark("this is " + describe(condition)));
+    return report(
+        frame, error(at_run_time ? Code::not_constant : Code::wrong_kind, frame.ast[e.a].span,
+                     "the condition of `if` must be a compile-time bool")
+                   .mark("this is " + describe(condition))
+                   .suggest(at_run_time ? "`where(condition, a, b)` chooses element by element at "
+                                          "run time"
+                                        : ""));
   }
   if (condition.value.number) return scoped_block(frame, e.then_block);
   return e.else_block ? scoped_block(frame, e.else_block) : Val::unit();
-}
-
-// --- indexing -----------------------------------------------------------------------------------
-
-Val Evaluator::index(Frame& frame, ast::ExprId id, const ast::Expr& e) {
-  Val a = expression(frame, e.a);
-  if (a.poison()) return {};
-  if (a.is(Val::Kind::Tensor)) return tensor_slices(frame, id, e, a.node);
-  if (a.is(Val::Kind::List) || a.is(Val::Kind::Tuple)) return list_item(frame, e, a);
-  return report(frame, error(Code::wrong_kind, e.span, "{0} has no elements", describe(a)));
-}
-
-Val Evaluator::list_item(Frame& frame, const ast::Expr& e, const Val& list) {
-  llvm::ArrayRef<ast::Slice> slices = frame.ast[e.slices];
-  if (slices.size() != 1 || slices[0].range)
-    return report(frame, error(Code::wrong_kind, e.span, "a list is indexed by one integer"));
-  int64_t i = 0, size = static_cast<int64_t>(list.items.size());
-  if (!integer(frame, slices[0].begin, "an index", i)) return {};
-  if (i < -size || i >= size)
-    return report(frame, error(Code::bad_attribute, slices[0].span,
-                               "the index {0} is out of range for {1}", i, describe(list)));
-  return list.items[static_cast<size_t>(i < 0 ? i + size : i)];
-}
-
-bool Evaluator::slice_bound(Frame& frame, ast::ExprId bound, int64_t size, int64_t& out) {
-  if (!bound) return true;
-  if (!integer(frame, bound, "a bound of a slice", out)) return false;
-  if (out < 0) out += size;
-  if (out >= 0 && out <= size) return true;
-  report(frame, error(Code::bad_attribute, frame.ast[bound].span,
-                      "the bound {0} lies outside of an axis of {1}",
-                      program_.sources->text(frame.ast[bound].span), size));
-  return false;
-}
-
-/// Each range becomes a slice (a whole axis becomes nothing); single indices then drop their axes
-/// by one reshape.
-Val Evaluator::tensor_slices(Frame& frame, ast::ExprId id, const ast::Expr& e, NodeId node) {
-  llvm::ArrayRef<ast::Slice> slices = frame.ast[e.slices];
-  if (static_cast<int64_t>(slices.size()) > type(node).rank())
-    return report(frame, error(Code::shape_mismatch, e.span, "{0} indices for {1}", slices.size(),
-                               type(node).text()));
-  llvm::SmallVector<int64_t, 6> kept(type(node).shape.begin(), type(node).shape.end());
-  size_t dropped = 0;
-  for (size_t axis = 0; axis < slices.size(); ++axis) {
-    const ast::Slice& slice = slices[axis];
-    int64_t size = type(node)[axis], start = 0, stop = size, step = 1;
-    if (slice.step && !integer(frame, slice.step, "the step of a slice", step)) return {};
-    if (step != 1)
-      return report(frame,
-                    error(Code::not_yet, slice.span, "a slice with a step is not available yet"));
-    bool good = slice_bound(frame, slice.begin, size, start);
-    good = good && (slice.range ? slice_bound(frame, slice.end, size, stop) : true);
-    if (!good) return {};
-    if (!slice.range) stop = start + 1;
-    kept[axis] = slice.range ? stop - start : -1;
-    dropped += !slice.range;
-    if (start == 0 && stop == size) continue;
-    Val piece = apply(
-        frame, id, OpKind::Slice,
-        {Value::of_int(static_cast<int64_t>(axis)), Value::of_int(start), Value::of_int(stop)},
-        Operand{node, e.a});
-    if (piece.poison()) return {};
-    node = piece.node;
-  }
-  if (dropped == 0) return Val::of(node);
-  llvm::erase_value(kept, -1);
-  return apply(frame, id, OpKind::Reshape, Value::of_ints(kept), Operand{node, e.a});
 }
 
 // --- statements

@@ -4,6 +4,7 @@
 #include "compiler/ir/eval.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringSwitch.h>
 
 #include <algorithm>
 
@@ -13,7 +14,20 @@ namespace {
 
 llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
 
-/// A list of compile-time integers; nullopt if it holds anything else.
+bool is_int(const Val& val) { return val.is(Val::Kind::Const) && val.value.is(Value::Kind::Int); }
+
+bool is_operand(const Val& val) { return val.is(Val::Kind::Tensor) || val.absent(); }
+
+/// The dtype of operands that have one of their own, whatever the others are.
+std::optional<DType> own_dtype(llvm::StringRef operand) {
+  return llvm::StringSwitch<std::optional<DType>>(operand)
+      .Cases("ids", "indices", DType::I64)
+      .Cases("cond", "condition", "mask", DType::Bool)
+      .Default(std::nullopt);
+}
+
+} // namespace
+
 std::optional<llvm::SmallVector<int64_t, 6>> as_ints(const Val& val) {
   llvm::SmallVector<int64_t, 6> ints;
   if (!val.is(Val::Kind::List) && !val.is(Val::Kind::Tuple)) return std::nullopt;
@@ -24,15 +38,14 @@ std::optional<llvm::SmallVector<int64_t, 6>> as_ints(const Val& val) {
   return ints;
 }
 
-bool is_int(const Val& val) { return val.is(Val::Kind::Const) && val.value.is(Value::Kind::Int); }
-
-bool is_operand(const Val& val) { return val.is(Val::Kind::Tensor) || val.absent(); }
-
-} // namespace
-
 /// Arguments of an operator, sorted into its operands and attributes.
 struct Evaluator::OpArgs {
-  llvm::SmallVector<Operand, 6> operands; // invalid nodes where not given
+  struct Given {
+    Val val; // Unit where not given
+    ast::ExprId expr;
+    Span span;
+  };
+  llvm::SmallVector<Given, 6> operands;
   llvm::SmallVector<std::optional<Value>, kMaxAttrs> attrs;
   size_t next_operand = 0, next_attr = 0;
 };
@@ -58,49 +71,12 @@ Val Evaluator::apply(Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef<V
   return node.valid() ? Val::of(node) : report_op(frame, site, op, operands, std::move(why));
 }
 
-/// A tensor from a value: itself, or the constant that a number or nested list stands for.
-bool Evaluator::tensor(Frame& frame, const Val& val, Span span, NodeId& out) {
-  if (val.poison()) return false;
-  if (val.is(Val::Kind::Tensor)) return out = val.node, true;
-  if (val.is(Val::Kind::Const) && is_number(val.value)) {
-    out = graph_.constant({as_real(val.value)}, f32({}));
-    return true;
-  }
-  if (val.is(Val::Kind::List)) return literal(frame, val, span, out);
-  std::string help = val.is(Val::Kind::Tuple) ? "take it apart: let (a, b) = …" : "";
-  report(frame, error(Code::wrong_kind, span, "a tensor is needed, got {0}", describe(val))
-                    .suggest(std::move(help)));
-  return false;
-}
-
-bool Evaluator::literal(Frame& frame, const Val& val, Span span, NodeId& out) {
-  Shape shape;
-  for (const Val* v = &val; v->is(Val::Kind::List); v = &v->items[0]) {
-    shape.push_back(static_cast<int64_t>(v->items.size()));
-    if (v->items.empty()) break;
-  }
-  std::vector<double> values;
-  // Row by row; a list must be as long as its level says, a number must lie at the last level.
-  std::vector<std::pair<const Val*, size_t>> open{{&val, 0}};
-  bool even = true;
-  while (!open.empty() && even) {
-    auto [v, level] = open.back();
-    open.pop_back();
-    if (v->is(Val::Kind::List)) {
-      even = level < shape.size() && static_cast<int64_t>(v->items.size()) == shape[level];
-      for (const Val& item : llvm::reverse(v->items)) open.push_back({&item, level + 1});
-    } else {
-      even = level == shape.size() && v->is(Val::Kind::Const) && is_number(v->value);
-      if (even) values.push_back(as_real(v->value));
-    }
-  }
-  if (even && !values.empty() && static_cast<int64_t>(shape.size()) <= kMaxRank) {
-    out = graph_.constant(std::move(values), f32(shape));
-    return true;
-  }
-  report(frame, error(Code::wrong_kind, span, "{0} is no literal of a tensor", describe(val))
-                    .suggest("rows of equal length, of numbers only"));
-  return false;
+/// By the operator's name.
+Val Evaluator::apply(Frame& frame, ast::ExprId site, llvm::StringRef op,
+                     llvm::ArrayRef<Value> attrs, llvm::ArrayRef<Operand> operands) {
+  if (std::optional<OpKind> kind = find_op(op)) return apply(frame, site, *kind, attrs, operands);
+  return report(frame, error(Code::not_yet, frame.ast[site].span,
+                             "the operator `{0}` is not available yet", op));
 }
 
 // --- builtins
@@ -128,7 +104,8 @@ Val Evaluator::call_builtin(Frame& frame, ast::ExprId id, const ast::Expr& e,
   case Builtin::Split: return split(frame, id, e, args, first);
   case Builtin::Dim:
   case Builtin::Rank:
-  case Builtin::ShapeOf: return question(frame, e, builtin.kind, args, first);
+  case Builtin::ShapeOf:
+  case Builtin::DTypeOf: return question(frame, e, builtin.kind, args, first);
   default: return literal_builtin(frame, e, builtin.kind, args);
   }
 }
@@ -147,7 +124,12 @@ Val Evaluator::fold_constants(Frame& frame, const ast::Expr& e, llvm::ArrayRef<V
     Diagnostic d =
         error(runtime ? Code::not_constant : Code::wrong_kind, e.span,
               "`{0}` is for compile-time values, got {1}", e.callee.text, describe(args[i]));
-    if (runtime && e.callee.text == "max") d.help = "the operators are `maximum` and `reduce_max`";
+    if (runtime && e.callee.text == "max")
+      d.help = "on tensors: `maximum(a, b)` of two, `reduce_max(x, axes = [-1])` of one";
+    if (runtime && e.callee.text == "min")
+      d.help = "on tensors: `minimum(a, b)` of two, `-reduce_max(-x, axes = [-1])` of one";
+    if (runtime && e.callee.text == "sum") d.help = "on tensors: `reduce_sum(x, axes = [-1])`";
+    if (runtime && e.callee.text == "len") d.help = "on tensors: `dim(x, 0)`";
     return report(frame, std::move(d));
   }
   Value out;
@@ -163,45 +145,12 @@ Val Evaluator::question(Frame& frame, const ast::Expr& e, Builtin kind, llvm::Ar
   const TensorType& t = type(node);
   if (kind == Builtin::Rank) return Val::of(Value::of_int(t.rank()));
   if (kind == Builtin::ShapeOf) return Val::of(Value::of_ints(t.shape));
+  if (kind == Builtin::DTypeOf) return Val::of(Value::of_enum(dtype_name(t.dtype)));
   if (!is_int(args[1]) || args[1].value.number < -t.rank() || args[1].value.number >= t.rank())
     return report(frame, error(Code::bad_attribute, e.span, "{0} has no axis {1}", t.text(),
                                describe(args[1])));
   int64_t axis = args[1].value.number;
   return Val::of(Value::of_int(t[static_cast<size_t>(axis < 0 ? axis + t.rank() : axis)]));
-}
-
-Val Evaluator::literal_builtin(Frame& frame, const ast::Expr& e, Builtin kind,
-                               llvm::ArrayRef<Val> args) {
-  auto bad = [&](llvm::StringRef needs, const Val& got) {
-    return report(frame, error(Code::wrong_kind, e.span, "`{0}` needs {1}, got {2}", e.callee.text,
-                               needs, describe(got)));
-  };
-  if (kind == Builtin::Iota || kind == Builtin::Eye) {
-    int64_t limit = kind == Builtin::Iota ? kMaxListExtent : 1024;
-    if (!is_int(args[0]) || args[0].value.number < 1 || args[0].value.number > limit)
-      return bad(llvm::formatv("an integer from 1 to {0}", limit).str(), args[0]);
-    int64_t n = args[0].value.number;
-    steps_ += static_cast<uint64_t>(n);
-    std::vector<double> values(static_cast<size_t>(kind == Builtin::Iota ? n : n * n), 0.0);
-    for (int64_t i = 0; i < n; ++i)
-      values[static_cast<size_t>(kind == Builtin::Iota ? i : i * n + i)] =
-          kind == Builtin::Iota ? static_cast<double>(i) : 1.0;
-    return Val::of(
-        graph_.constant(std::move(values), kind == Builtin::Iota ? f32({n}) : f32({n, n})));
-  }
-  auto shape = as_ints(args[0]);
-  if (!shape && is_int(args[0])) shape = llvm::SmallVector<int64_t, 6>{args[0].value.number};
-  int64_t left = kMaxElements;
-  for (int64_t size : shape ? *shape : llvm::SmallVector<int64_t, 6>{})
-    left = size < 1 ? 0 : left / size;
-  if (!shape || left < 1 || shape->size() > static_cast<size_t>(kMaxRank))
-    return bad("a shape", args[0]);
-  double value = kind == Builtin::Ones ? 1.0 : 0.0;
-  if (kind == Builtin::Full) {
-    if (!args[1].is(Val::Kind::Const) || !is_number(args[1].value)) return bad("a number", args[1]);
-    value = as_real(args[1].value);
-  }
-  return Val::of(graph_.constant({value}, f32(*shape)));
 }
 
 // --- split
@@ -264,97 +213,112 @@ Val Evaluator::split(Frame& frame, ast::ExprId id, const ast::Expr& e, llvm::Arr
 
 Val Evaluator::call_op(Frame& frame, ast::ExprId id, const ast::Expr& e, OpKind op) {
   const OpInfo& info = op_info(op);
-  if (op == OpKind::Sqrt && e.args.size() == 1) { // of a number it is a number
-    ast::ExprId written = frame.ast[e.args][0].value;
-    Val arg = expression(frame, written);
-    NodeId node;
-    if (arg.is(Val::Kind::Const)) return fold_constants(frame, e, arg);
-    bool good = tensor(frame, arg, frame.ast[written].span, node);
-    return good ? apply(frame, id, op, {}, Operand{node, written}) : Val{};
+  std::vector<Val> given;
+  bool poison = false, numbers = is_const_function(ref(info.name)) && !e.args.empty();
+  for (const ast::Arg& arg : frame.ast[e.args]) {
+    given.push_back(expression(frame, arg.value));
+    poison |= given.back().poison();
+    numbers &= given.back().is(Val::Kind::Const) && is_number(given.back().value);
   }
+  if (poison) return {};
+  if (numbers) return fold_constants(frame, e, given); // of numbers it is a number
   OpArgs args;
   args.attrs.resize(info.attrs().size());
   if (!info.variadic()) args.operands.resize(info.operands().size());
-  if (!place_arguments(frame, e, info, args)) return {};
-  for (size_t i = 0; i < args.operands.size(); ++i) {
-    if (args.operands[i].node.valid()) continue;
-    if (info.variadic() || info.operands()[i].optional) {
-      args.operands[i].node = graph_.none();
-      continue;
-    }
-    return report(frame,
-                  error(Code::missing_argument, e.callee.span, "`{0}` needs the operand `{1}`",
-                        e.callee.text, ref(info.operands()[i].name)));
-  }
+  for (OpArgs::Given& place : args.operands) place.val = Val::unit();
+  if (!place_arguments(frame, e, info, given, args)) return {};
+  for (size_t i = 0; i < args.operands.size() && !info.variadic(); ++i)
+    if (!info.operands()[i].optional && args.operands[i].val.is(Val::Kind::Unit))
+      return report(frame,
+                    error(Code::missing_argument, e.callee.span, "`{0}` needs the operand `{1}`",
+                          e.callee.text, ref(info.operands()[i].name)));
   if (info.variadic() && args.operands.empty())
     return report(frame, error(Code::missing_argument, e.callee.span,
                                "`{0}` needs one operand or more", e.callee.text));
-  if (!finish_attributes(frame, e, info, args)) return {};
+  llvm::SmallVector<Operand, 6> operands;
+  if (!settle(frame, info, args, operands)) return {};
+  if (!finish_attributes(frame, e, info, operands, args)) return {};
   llvm::SmallVector<Value, kMaxAttrs> attrs;
   for (const auto& attr : args.attrs) attrs.push_back(*attr);
-  return apply(frame, id, op, attrs, args.operands);
+  return apply(frame, id, op, attrs, operands);
 }
 
-bool Evaluator::place_arguments(Frame& frame, const ast::Expr& e, const OpInfo& info, OpArgs& out) {
+/// Operands to nodes: literals take the dtype of the first operand that has one, but for operands
+/// that have their own.
+bool Evaluator::settle(Frame& frame, const OpInfo& info, OpArgs& args,
+                       llvm::SmallVectorImpl<Operand>& out) {
+  auto own = [&](size_t i) {
+    return info.variadic() ? std::nullopt : own_dtype(ref(info.operands()[i].name));
+  };
+  llvm::SmallVector<const Val*, 6> meeting;
+  for (size_t i = 0; i < args.operands.size(); ++i)
+    if (!own(i)) meeting.push_back(&args.operands[i].val);
+  DType met = dtype_met(meeting);
   bool good = true;
-  for (const ast::Arg& arg : frame.ast[e.args]) {
-    Val val = expression(frame, arg.value);
-    if (val.poison()) {
-      good = false;
-      continue;
-    }
+  for (size_t i = 0; i < args.operands.size(); ++i) {
+    const OpArgs::Given& given = args.operands[i];
+    Operand operand{{}, given.expr};
+    if (given.val.is(Val::Kind::Unit) || given.val.absent())
+      operand.node = graph_.none();
+    else
+      good &= tensor(frame, given.val, given.span, operand.node, own(i).value_or(met));
+    out.push_back(operand);
+  }
+  return good;
+}
+
+bool Evaluator::place_arguments(Frame& frame, const ast::Expr& e, const OpInfo& info,
+                                llvm::MutableArrayRef<Val> given, OpArgs& out) {
+  bool good = true;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const ast::Arg& arg = frame.ast[e.args][i];
+    Val& val = given[i];
     if (arg.kind != ast::ArgKind::Named) {
       good = place_positional(frame, e, info, arg, std::move(val), out) && good;
       continue;
     }
     int operand = info.operand_index(arg.name.text), slot = info.attr_slot(arg.name.text);
     if (operand >= 0 && info.variadic())
-      good = place_list(frame, arg, val, out) && good;
-    else if (operand >= 0 && !val.absent()) {
-      Operand& place = out.operands[static_cast<size_t>(operand)];
-      if (place.node.valid()) {
+      place_list(frame, arg, val, out);
+    else if (operand >= 0) {
+      OpArgs::Given& place = out.operands[static_cast<size_t>(operand)];
+      if (!place.val.is(Val::Kind::Unit)) {
         report(frame,
                error(Code::duplicate_name, arg.name.span, "`{0}` is given twice", arg.name.text));
         return false;
       }
-      place.expr = arg.value;
-      good = tensor(frame, val, arg.span, place.node) && good;
+      place = {std::move(val), arg.value, arg.span};
     } else if (slot >= 0)
       good = set_attribute(frame, info, static_cast<size_t>(slot), arg, val, out) && good;
   }
   return good;
 }
 
-bool Evaluator::place_list(Frame& frame, const ast::Arg& arg, const Val& list, OpArgs& out) {
+void Evaluator::place_list(Frame& frame, const ast::Arg& arg, const Val& list, OpArgs& out) {
   const ast::Expr& written = frame.ast[arg.value];
   llvm::ArrayRef<ast::ExprId> exprs;
   if (written.kind == ast::ExprKind::List || written.kind == ast::ExprKind::Tuple)
     exprs = frame.ast[written.items];
   for (size_t i = 0; i < list.items.size(); ++i) {
-    Operand operand;
-    operand.expr = i < exprs.size() ? exprs[i] : arg.value;
-    if (!tensor(frame, list.items[i], frame.ast[operand.expr].span, operand.node)) return false;
-    out.operands.push_back(operand);
+    ast::ExprId expr = exprs.size() == list.items.size() ? exprs[i] : arg.value;
+    out.operands.push_back({list.items[i], expr, frame.ast[expr].span});
   }
-  return true;
 }
 
 bool Evaluator::place_positional(Frame& frame, const ast::Expr& e, const OpInfo& info,
                                  const ast::Arg& arg, Val val, OpArgs& out) {
   bool list = val.is(Val::Kind::List) || val.is(Val::Kind::Tuple);
   if (info.variadic()) {
-    if (list && out.operands.empty()) return place_list(frame, arg, val, out);
+    if (list && out.operands.empty()) return place_list(frame, arg, val, out), true;
     if (val.is(Val::Kind::Tensor) && out.next_attr == 0) {
-      out.operands.push_back({val.node, arg.value});
+      out.operands.push_back({std::move(val), arg.value, arg.span});
       return true;
     }
   } else if (out.next_attr == 0 && out.next_operand < info.operands().size()) {
     bool optional = info.operands()[out.next_operand].optional;
     if (!optional || is_operand(val)) {
-      Operand& place = out.operands[out.next_operand++];
-      if (optional && val.absent()) return true;
-      place.expr = arg.value;
-      return tensor(frame, val, arg.span, place.node);
+      out.operands[out.next_operand++] = {std::move(val), arg.value, arg.span};
+      return true;
     }
   }
   if (out.next_attr < info.attrs().size())
@@ -389,7 +353,7 @@ bool Evaluator::set_attribute(Frame& frame, const OpInfo& info, size_t slot, con
 }
 
 bool Evaluator::finish_attributes(Frame& frame, const ast::Expr& e, const OpInfo& info,
-                                  OpArgs& out) {
+                                  llvm::ArrayRef<Operand> operands, OpArgs& out) {
   for (size_t slot = 0; slot < out.attrs.size(); ++slot) {
     const AttrInfo& attr = info.attrs()[slot];
     if (out.attrs[slot]) continue;
@@ -397,7 +361,7 @@ bool Evaluator::finish_attributes(Frame& frame, const ast::Expr& e, const OpInfo
       out.attrs[slot] = default_value(attr);
       continue;
     }
-    int64_t rank = type(out.operands[0].node).rank();
+    int64_t rank = type(operands[0].node).rank();
     if (info.kind == OpKind::Transpose && rank >= 2) { // the last two axes change places
       llvm::SmallVector<int64_t, 6> perm;
       for (int64_t axis = 0; axis < rank; ++axis) perm.push_back(axis);

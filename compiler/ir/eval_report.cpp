@@ -222,6 +222,9 @@ Val Evaluator::report_op(Frame& frame, ast::ExprId site, OpKind op,
   if (op == OpKind::Matmul && present.size() == 2)
     d.help = transpose_help(type(present[0].node), type(present[1].node),
                             written(frame, present[0].expr), written(frame, present[1].expr));
+  if (d.code == Code::dtype_mismatch && present.size() >= 2)
+    d.help = llvm::formatv("convert one of them: cast({0}, {1})", written(frame, present[1].expr),
+                           dtype_name(type(present[0].node).dtype));
   d.label = std::move(why);
   note_operands(frame, present, d);
   return report(frame, std::move(d));

@@ -14,12 +14,12 @@ bool closed(const Program& program, FnRef fn) {
   const ast::Decl& model = program.decl(fn);
   llvm::StringMap<bool> given;
   for (const ast::Param& param : ast[model.params]) {
-    bool tensor = param.type && param_kind(ast, ast[param.type]).base == ParamKind::Base::Tensor;
+    bool tensor = param.type && param_kind(ast, ast[param.type]).run_time();
     if (!tensor && !param.default_value) return false;
     given[param.name.text] = !tensor;
   }
-  return llvm::all_of(bound_dimensions(ast, model),
-                      [&](const ast::Name& dim) { return given.lookup(dim.text); });
+  return llvm::all_of(bound_names(ast, model),
+                      [&](const BoundName& bound) { return given.lookup(bound.name.text); });
 }
 
 std::optional<Graph> build(const Program& program, FnRef fn, const ModelSettings& settings,

@@ -3,6 +3,7 @@
 // would be too long, is written out as a `let` just before. The formatter then lays out the lines.
 #include "compiler/ir/to_text.h"
 
+#include "lang/consteval.h"
 #include "lang/format.h"
 #include "lang/parse.h"
 #include "lang/resolve.h"
@@ -55,19 +56,30 @@ llvm::StringRef infix_sign(OpKind op) {
 /// `+ -` bind weaker than `* / @`; operators of one strength group from the left.
 int strength(OpKind op) { return op == OpKind::Add || op == OpKind::Sub ? 1 : 2; }
 
-/// Elements as nested lists under the shape; one number stands for `full`.
+/// An element as it is written: `0.5`, `3`, `true`.
+std::string number_text(double x, DType dtype) {
+  if (dtype == DType::Bool) return x != 0 ? "true" : "false";
+  if (dtype == DType::I32 || dtype == DType::I64) return std::to_string(static_cast<int64_t>(x));
+  return Value::of_float(x).text_form();
+}
+
+/// Elements as nested lists under the shape; one number stands for `full`. A literal is f32 unless
+/// it says otherwise.
 std::string constant_text(const Value& values, const TensorType& type) {
   llvm::ArrayRef<double> reals = values.reals;
-  auto number = [](double x) { return Value::of_float(x).text_form(); };
+  auto number = [&](double x) { return number_text(x, type.dtype); };
+  bool plain = type.dtype == DType::F32;
+  std::string dtype = plain ? "" : (", " + dtype_name(type.dtype)).str();
   int64_t elements = type.elements();
-  if (type.shape.empty()) return number(reals[0]);
+  if (type.shape.empty())
+    return plain ? number(reals[0]) : "tensor(" + number(reals[0]) + dtype + ")";
   if (reals.size() == 1 && elements != 1) {
     std::string shape = Value::of_ints(type.shape).text_form();
-    if (reals[0] == 0 && !std::signbit(reals[0])) return "zeros(" + shape + ")";
-    if (reals[0] == 1) return "ones(" + shape + ")";
-    return "full(" + shape + ", " + number(reals[0]) + ")";
+    if (reals[0] == 0 && !std::signbit(reals[0])) return "zeros(" + shape + dtype + ")";
+    if (reals[0] == 1) return "ones(" + shape + dtype + ")";
+    return "full(" + shape + ", " + number(reals[0]) + dtype + ")";
   }
-  std::string text;
+  std::string text = plain ? "" : "tensor(";
   for (int64_t i = 0; i < elements; ++i) {
     if (i) text += ", ";
     // A bracket opens or closes where the index is a multiple of the elements below an axis.
@@ -77,7 +89,7 @@ std::string constant_text(const Value& values, const TensorType& type) {
     for (int64_t axis = 0, below = elements; axis < type.rank(); below /= type[axis++])
       if ((i + 1) % below == 0) text += ']';
   }
-  return text;
+  return plain ? text : text + dtype + ")";
 }
 
 class Writer {
@@ -209,10 +221,16 @@ private:
     return !number(operands[0]) || !number(operands[1]);
   }
 
+  bool is_number(NodeId id) const {
+    return graph_.node(id).op == OpKind::Constant && graph_.type(id).rank() == 0;
+  }
+
   std::string infix_text(NodeId id) {
     OpKind op = graph_.node(id).op;
     auto side = [&](size_t i) {
       NodeId operand = graph_.operands(id)[i];
+      if (is_number(operand)) // it takes the dtype of the other side
+        return number_text(graph_.attr(operand, 0).reals[0], graph_.type(operand).dtype);
       bool nested = names_[operand.index].empty() && is_infix(operand);
       int inner = strength(graph_.node(operand).op), outer = strength(op);
       std::string text = operand_text(operand);
@@ -241,9 +259,8 @@ private:
     shorten(operands, info);
     if (is_infix(id)) return infix_text(id);
     // sqrt of a number is a number in the language; here it is an operator.
-    if (info.kind == OpKind::Sqrt && graph_.node(operands[0]).op == OpKind::Constant &&
-        graph_.type(operands[0]).rank() == 0)
-      return "sqrt(full([], " + operand_text(operands[0]) + "))";
+    bool folds = is_const_function(ref(info.name)) &&
+                 llvm::all_of(operands, [&](NodeId x) { return is_number(x); });
     std::string text(info.name);
     text += info.variadic() ? "([" : "(";
     std::string separator;
@@ -253,7 +270,9 @@ private:
       skipped |= absent && !info.variadic();
       if (absent && !info.variadic()) continue;
       if (skipped) separator += ref(info.operands()[i].name).str() + " = ";
-      text += separator + operand_text(operands[i]);
+      bool literal = folds && graph_.type(operands[i]).dtype == DType::F32;
+      text += separator +
+              (literal ? "full([], " + operand_text(operands[i]) + ")" : operand_text(operands[i]));
       separator = ", ";
     }
     if (info.variadic()) text += "]";

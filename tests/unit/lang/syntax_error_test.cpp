@@ -127,15 +127,12 @@ TEST(SyntaxError, WordsOfOtherLanguages) {
                                       "read with `use`: `use std.nn: conv`\n");
 }
 
-TEST(SyntaxError, WhatComesLaterIsRefusedAndNotMisread) {
-  EXPECT_EQ(errors("op gelu(x: T[S...]) -> T[S...] = 0.5 * x\nfn f() { x }\n"),
-            "1:1 E0110 composite operators (`op`) are not in this version | write an `fn`: calls "
-            "of it are expanded\n");
-  EXPECT_EQ(errors("extern op f(x: T[S...]) -> T[S...]\n"),
-            "1:1 E0110 uninterpreted operators (`extern op`) are not in this version\n");
-  EXPECT_EQ(errors("fn f(x: f32[S...]) { x }\n"),
-            "1:13 E0110 `S...`, a shape of any rank, is not in this version of the language | "
-            "write the dimensions one by one\n");
+TEST(SyntaxError, OperatorsOfOnesOwn) {
+  EXPECT_EQ(errors("op g(x: T[S...]) -> T[S...] = 0.5 * x\nextern op f(x: T[S...]) -> T[S...]\n"),
+            "");
+  EXPECT_EQ(errors("op g(x: T[S...])\nfn f() { x }\n"),
+            "1:17 E0101 expected `where`, `=` or `->`, found the end of the line\n");
+  EXPECT_EQ(errors("extern f(x: T[S...])\nfn g() { x }\n"), "1:8 E0101 expected `op`, found `f`\n");
 }
 
 TEST(SyntaxError, HelpsWithCommonSlips) {
@@ -167,8 +164,8 @@ TEST(SyntaxError, ExpectationsAreWordsOfAReader) {
   EXPECT_EQ(in_body("  let a ="), "2:10 E0101 expected an expression, found the end of the line\n");
   EXPECT_EQ(in_body("  let = 3"), "2:7 E0101 expected a name or `(`, found `=`\n");
   EXPECT_EQ(in_body("  for i on 0..3 { x }\n  y"), "2:9 E0101 expected `in`, found `on`\n");
-  EXPECT_EQ(errors("hello\n"), "1:1 E0101 expected a declaration (`fn`, `model`, `rule`, "
-                               "`ruleset`, `use`), found `hello`\n");
+  EXPECT_EQ(errors("hello\n"), "1:1 E0101 expected a declaration (`fn`, `model`, `op`, "
+                               "`rule`, `ruleset`, `use`), found `hello`\n");
   EXPECT_EQ(errors("rule r(x) { x }\n").substr(0, 16), "1:14 E0101 expec");
 }
 
