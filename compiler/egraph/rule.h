@@ -112,6 +112,7 @@ struct Rule {
   std::string set;      // rule set, "" if none
   std::string file;     // where it was read, with the line
   uint32_t line = 0;
+  bool built_in = false; // read from the library, not from a file of the user's
   Numerics numerics = Numerics::Exact;
   Native native = Native::No;
 

@@ -150,10 +150,10 @@ private:
       sink_.report(std::move(file.error()));
       return nullptr;
     }
-    return &read(name, *file)->rules;
+    return &read(name, *file, /*built_in=*/true)->rules;
   }
 
-  const File* read(llvm::StringRef name, FileId id) {
+  const File* read(llvm::StringRef name, FileId id, bool built_in = false) {
     auto [at, fresh] = files_.try_emplace(name);
     if (!fresh) return &at->second; // named twice
     Ast tree = parse(sources_, id, sink_);
@@ -161,6 +161,7 @@ private:
     for (ast::DeclId decl : tree.decls())
       if (tree[decl].kind == ast::DeclKind::Use) use(tree, tree[decl], name, rules);
     std::vector<Rule> own = rules_from_ast(tree, sources_, sink_);
+    for (Rule& rule : own) rule.built_in = built_in;
     std::move(own.begin(), own.end(), std::back_inserter(rules));
     File& file = files_[name]; // the map may have grown
     file.rules = std::move(rules);

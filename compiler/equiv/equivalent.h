@@ -28,13 +28,13 @@ struct EquivalenceOptions {
 /// One element of an input or weight.
 struct WitnessElement {
   std::string leaf;
-  int64_t index = 0; // row-major
+  Shape index;
   double value = 0;
 };
 
 struct Counterexample {
   std::string output;
-  int64_t index = 0; // row-major
+  Shape index;
   double a = 0, b = 0;
   std::string probe; // what kind of inputs: "small integers", ...
   /// Everything that is not zero, if `complete`; else the first elements of it.

@@ -36,6 +36,14 @@ double flops(const Graph& graph) {
   return total;
 }
 
+/// A row-major position as an index along each axis.
+Shape unravel(int64_t position, const TensorType& type) {
+  Shape index(type.shape.size());
+  for (size_t axis = index.size(); axis-- > 0; position /= type.shape[axis])
+    index[axis] = position % type.shape[axis];
+  return index;
+}
+
 class Minimiser {
 public:
   explicit Minimiser(const Joined& joined) : joined_(joined) {
@@ -75,7 +83,7 @@ public:
   Counterexample counterexample(Probe probe) const {
     Counterexample result;
     result.output = joined_.names[difference_.output];
-    result.index = difference_.index;
+    result.index = unravel(difference_.index, joined_.graph.type(joined_.a[difference_.output]));
     result.a = difference_.a;
     result.b = difference_.b;
     result.probe = probe_name(probe).str();
@@ -86,7 +94,8 @@ public:
         result.complete &= result.elements.size() < kShown;
         if (!result.complete) return result;
         result.elements.push_back(
-            {joined_.graph.attr(leaves_[i], 0).text, static_cast<int64_t>(at), values_[i][at]});
+            {joined_.graph.attr(leaves_[i], 0).text,
+             unravel(static_cast<int64_t>(at), joined_.graph.type(leaves_[i])), values_[i][at]});
       }
     return result;
   }

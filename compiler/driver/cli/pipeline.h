@@ -6,6 +6,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/driver/optimize.h"
 #include "compiler/driver/prepare.h"
+#include "compiler/driver/rule_trust.h"
 
 namespace tg::cli {
 
@@ -14,7 +15,10 @@ std::optional<Graph> load(Session& session);
 std::optional<Optimized> optimize_model(Session& session, const Graph& source);
 
 PrepareOptions prepare_options(const Options& options);
+/// The same with --weights opened and compared with what the model needs.
+Result<PrepareOptions> prepare_options(const Options& options, const Graph& model);
 OptimizeOptions optimize_options(const Options& options);
+TrustOptions trust_options(Session& session);
 
 /// A JSON number; null for what JSON cannot say (infinity, NaN).
 void write_number(llvm::json::OStream& json, llvm::StringRef name, double value);

@@ -1,18 +1,44 @@
-// `tg rules list`: the rules that a selection names, or the whole library. Whether a rule is proved
-// is the business of `tg rules verify`, of a later version: `status` is null here.
-#include "compiler/driver/cli/session.h"
+// `tg rules list` and `tg rules verify`: the rules that a selection names, or the whole library,
+// and whether they are true. `status` and what follows it is null in a list.
+#include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/model.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/egraph/rule_text.h"
 
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/Path.h>
+
+#include <cmath>
+
 namespace tg::cli {
 namespace {
 
-void write_rules(llvm::json::OStream& json, llvm::ArrayRef<Rule> rules) {
+void write_verdict(llvm::json::OStream& json, const RuleVerdict& verdict) {
+  json.attribute("status", status_name(verdict.status));
+  json.attribute("cases", static_cast<int64_t>(verdict.cases));
+  json.attribute("in_field", static_cast<int64_t>(verdict.in_field));
+  if (verdict.in_field > 0 && verdict.in_field == verdict.cases)
+    json.attribute("error_bound", std::exp2(verdict.log2_error));
+  else
+    json.attribute("error_bound", nullptr);
+  json.attribute("observed_numerics", numerics_name(verdict.observed));
+  json.attribute("why", verdict.why);
+  if (verdict.counterexample.empty())
+    json.attribute("counterexample", nullptr);
+  else
+    json.attribute("counterexample", verdict.counterexample);
+}
+
+/// `verdicts` is as long as `rules`, or empty.
+void write_rules(llvm::json::OStream& json, llvm::ArrayRef<Rule> rules,
+                 llvm::ArrayRef<RuleVerdict> verdicts) {
   json.attributeArray("rules", [&] {
-    for (const Rule& rule : rules)
+    for (size_t i = 0; i < rules.size(); ++i)
       json.object([&] {
+        const Rule& rule = rules[i];
         json.attribute("name", rule.name);
         json.attribute("declared", rule.declared);
         json.attribute("set", rule.set);
@@ -21,8 +47,9 @@ void write_rules(llvm::json::OStream& json, llvm::ArrayRef<Rule> rules) {
         json.attribute("kind", rule_kind(rule));
         json.attribute("numerics", numerics_name(rule.numerics));
         json.attribute("text", rule_text(rule));
-        for (const char* later : {"status", "cases", "error_bound", "counterexample"})
-          json.attribute(later, nullptr);
+        if (!verdicts.empty()) return write_verdict(json, verdicts[i]);
+        for (const char* none : {"status", "cases", "error_bound", "counterexample"})
+          json.attribute(none, nullptr);
       });
   });
 }
@@ -48,21 +75,110 @@ void print_rules(Session& session, llvm::ArrayRef<Rule> rules) {
   out << "\n" << declarations << " declarations, " << rules.size() << " rules\n";
 }
 
+std::optional<std::vector<Rule>> selected(Session& session) {
+  const std::vector<std::string>& files = session.options.files;
+  std::optional<std::vector<Rule>> rules =
+      files.empty() ? load_rule_library(session.sources, library(), session.sink)
+                    : load_rules(session.sources, library(), files, session.sink);
+  if (session.sink.failed()) return std::nullopt;
+  return rules;
+}
+
+/// "200 cases, error bound 2^-98", "200 cases, 4 in float64".
+std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
+  if (rule.native != Native::No) return "built in, see its property tests";
+  std::string text = count_text(verdict.cases) + " cases";
+  if (verdict.in_field < verdict.cases)
+    return text + ", " + count_text(verdict.cases - verdict.in_field) + " of them in float64 alone";
+  if (verdict.log2_error < 0)
+    text += llvm::formatv(", error bound 2^{0}", std::ceil(verdict.log2_error)).str();
+  return text;
+}
+
+void print_failure(llvm::raw_ostream& out, const Rule& rule, const RuleVerdict& verdict) {
+  out << status_name(verdict.status) << "  " << rule.name << "  " << rule.file << ":" << rule.line
+      << "\n  " << verdict.why << "\n";
+  llvm::SmallVector<llvm::StringRef, 0> lines;
+  llvm::StringRef(verdict.counterexample).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef line : lines) out << "    " << line << "\n";
+  out << "\n";
+}
+
+void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
+                    llvm::ArrayRef<RuleVerdict> verdicts) {
+  llvm::raw_ostream& out = session.out;
+  size_t count[3] = {}, cases = 0;
+  Table table({{"rule"}, {"status"}, {"evidence"}, {"numerics"}, {"seen"}});
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const RuleVerdict& verdict = verdicts[i];
+    ++count[static_cast<size_t>(verdict.status)];
+    cases += verdict.cases;
+    table.add({rules[i].name, status_name(verdict.status).str(), evidence(rules[i], verdict),
+               numerics_name(rules[i].numerics).str(), numerics_name(verdict.observed).str()});
+    if (verdict.status != RuleVerdict::Status::Tested) print_failure(out, rules[i], verdict);
+  }
+  if (session.options.verbose) table.print(out, session.color);
+  out << count_text(rules.size()) << " rules: " << count_text(count[0]) << " tested in "
+      << count_text(cases) << " cases, " << count_text(count[1]) << " refuted, "
+      << count_text(count[2]) << " without instances\n";
+}
+
+/// One file for each counterexample, named after its rule.
+Result<void> write_counterexamples(Session& session, llvm::ArrayRef<Rule> rules,
+                                   llvm::ArrayRef<RuleVerdict> verdicts) {
+  llvm::StringRef folder = session.options.output;
+  if (folder.empty()) return {};
+  if (std::error_code code = llvm::sys::fs::create_directories(folder))
+    return error(Code::cannot_write, "cannot write `{0}`: {1}", folder, code.message());
+  for (size_t i = 0; i < rules.size(); ++i) {
+    if (verdicts[i].counterexample.empty()) continue;
+    std::string name = rules[i].name;
+    for (char& c : name)
+      if (!llvm::isAlnum(c)) c = '_';
+    llvm::SmallString<128> path(folder);
+    llvm::sys::path::append(path, name + ".tg");
+    TG_CHECK(write_text_file(session, path, verdicts[i].counterexample));
+  }
+  return {};
+}
+
 } // namespace
+
+int run_rules_verify(Session& session) {
+  const Options& o = session.options;
+  std::optional<std::vector<Rule>> rules = selected(session);
+  if (!rules) return session.fail();
+  session.print_warnings();
+  TrustOptions options = trust_options(session);
+  options.check.instances = static_cast<size_t>(o.instances);
+  options.check.seed = o.seed;
+  std::vector<RuleVerdict> verdicts = verify_rules(*rules, options);
+  if (auto written = write_counterexamples(session, *rules, verdicts); !written)
+    return session.fail(written.error());
+  if (o.json) {
+    llvm::json::OStream json(session.out, 2);
+    json.object([&] { write_rules(json, *rules, verdicts); });
+    session.out << "\n";
+  } else if (!o.quiet) {
+    print_verdicts(session, *rules, verdicts);
+  }
+  return llvm::all_of(verdicts,
+                      [](const RuleVerdict& v) { return v.status == RuleVerdict::Status::Tested; })
+             ? 0
+             : 1;
+}
 
 int run_rules_list(Session& session) {
   const Options& o = session.options;
-  std::optional<std::vector<Rule>> rules =
-      o.files.empty() ? load_rule_library(session.sources, library(), session.sink)
-                      : load_rules(session.sources, library(), o.files, session.sink);
-  if (!rules || session.sink.failed()) return session.fail();
+  std::optional<std::vector<Rule>> rules = selected(session);
+  if (!rules) return session.fail();
   session.print_warnings();
   if (!o.json) {
     if (!o.quiet) print_rules(session, *rules);
     return 0;
   }
   llvm::json::OStream json(session.out, 2);
-  json.object([&] { write_rules(json, *rules); });
+  json.object([&] { write_rules(json, *rules, {}); });
   session.out << "\n";
   return 0;
 }

@@ -1,0 +1,168 @@
+// `tg verify A B`: whether two models compute the same function; if not, where they differ and with
+// which inputs.
+#include "compiler/driver/cli/pipeline.h"
+#include "compiler/driver/cli/table.h"
+#include "compiler/equiv/equivalent.h"
+#include "lang/parse.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FileSystem.h>
+
+#include <cmath>
+#include <thread>
+
+namespace tg::cli {
+namespace {
+
+/// One side: a file and the model in it ("" = --model, or the only one).
+struct Side {
+  std::string file, model;
+};
+
+/// `f.tg:left`; a file whose own name has a colon is taken as it is.
+Side side_of(llvm::StringRef text, const std::string& model) {
+  auto [file, name] = text.rsplit(':');
+  if (name.empty() || llvm::sys::fs::exists(text)) return {text.str(), model};
+  return {file.str(), name.str()};
+}
+
+/// The names of the models of a file, in order.
+std::vector<std::string> models_of(Session& session, const std::string& path) {
+  std::vector<std::string> names;
+  Result<FileId> file = load_file(session.sources, path);
+  if (!file) return names;
+  DiagnosticSink quiet; // what is wrong is reported when the models are built
+  Ast tree = parse(session.sources, *file, quiet);
+  for (ast::DeclId id : tree.decls())
+    if (tree[id].kind == ast::DeclKind::Model) names.push_back(tree[id].name.text.str());
+  return names;
+}
+
+/// nullopt, with the reason in the sink, if the arguments do not name two models.
+std::optional<std::pair<Side, Side>> sides(Session& session) {
+  const Options& o = session.options;
+  if (o.files.size() == 2)
+    return std::pair(side_of(o.files[0], o.model), side_of(o.files[1], o.model));
+  std::vector<std::string> names;
+  if (o.files.size() == 1) names = models_of(session, o.files[0]);
+  if (names.size() == 2) return std::pair(Side{o.files[0], names[0]}, Side{o.files[0], names[1]});
+  session.sink.report(error(Code::usage, "`tg verify` compares two models, not {0}",
+                            o.files.size() == 1 ? names.size() : o.files.size())
+                          .suggest("two files, FILE:MODEL twice, or one file with two models"));
+  return std::nullopt;
+}
+
+std::string index_text(llvm::ArrayRef<int64_t> index) {
+  std::string text;
+  for (int64_t i : index) text += (text.empty() ? "[" : ", ") + std::to_string(i);
+  return text.empty() ? "" : text + "]";
+}
+
+std::string number_text(double x) { return Value::of_float(x).text_form(); }
+
+void write_counterexample(llvm::json::OStream& json, const Counterexample& example) {
+  auto index = [&](llvm::ArrayRef<int64_t> at) {
+    json.attributeArray("index", [&] {
+      for (int64_t i : at) json.value(i);
+    });
+  };
+  json.attributeObject("counterexample", [&] {
+    json.attribute("output", example.output);
+    index(example.index);
+    write_number(json, "a", example.a);
+    write_number(json, "b", example.b);
+    json.attribute("inputs", example.probe);
+    json.attribute("complete", example.complete);
+    json.attributeArray("elements", [&] {
+      for (const WitnessElement& element : example.elements)
+        json.object([&] {
+          json.attribute("leaf", element.leaf);
+          index(element.index);
+          json.attribute("value", element.value);
+        });
+    });
+  });
+}
+
+void write_equivalence(llvm::json::OStream& json, const Equivalence& result) {
+  json.attribute("equal", result.equal);
+  json.attribute("method", method_name(result.method));
+  json.attribute("points", static_cast<int64_t>(result.points));
+  bool bounded = result.equal && result.method != Equivalence::Method::Float64;
+  bool exact = result.method == Equivalence::Method::Identical;
+  write_number(json, "error_bound",
+               bounded ? (exact ? 0 : std::exp2(result.log2_error)) : std::nan(""));
+  json.attribute("queries", result.per_point.queries);
+  if (result.counterexample)
+    write_counterexample(json, *result.counterexample);
+  else
+    json.attribute("counterexample", nullptr);
+}
+
+void print_bound(llvm::raw_ostream& out, const Equivalence& result) {
+  const PointBound& point = result.per_point;
+  out << llvm::formatv(
+      "  prime field 2^61 - 1: {0} points, error bound 2^{1:f1}\n"
+      "  a point misses a difference with chance 2^{2:f1} at most: {3} queries of random\n"
+      "  functions, of degree {4}; outputs of degree {5}\n",
+      result.points, result.log2_error, point.log2_miss,
+      count_text(static_cast<uint64_t>(point.queries)), point.query_degree, point.output_degree);
+}
+
+void print_equal(llvm::raw_ostream& out, const Equivalence& result) {
+  switch (result.method) {
+  case Equivalence::Method::Identical:
+    out << "equal: the same computation, node for node\n";
+    return;
+  case Equivalence::Method::Field: out << "equal\n"; return print_bound(out, result);
+  case Equivalence::Method::Float64:
+    out << "equal in float64, at ordinary and adversarial inputs; not shown exactly: `"
+        << result.field_difference
+        << "` differs\n  where relu, exp and their like are taken for arbitrary functions\n";
+  }
+}
+
+void print_different(llvm::raw_ostream& out, const Counterexample& example) {
+  out << "different: output `" << example.output << "` at " << index_text(example.index) << ": "
+      << number_text(example.a) << " and " << number_text(example.b) << "\n";
+  if (example.complete)
+    out << "  where all inputs and weights are zero but for\n";
+  else
+    out << "  where the inputs and weights are " << example.probe << "; the first of them\n";
+  for (const WitnessElement& element : example.elements)
+    out << "    " << element.leaf << index_text(element.index) << " = "
+        << number_text(element.value) << "\n";
+}
+
+} // namespace
+
+int run_verify(Session& session) {
+  const Options& o = session.options;
+  auto pair = sides(session);
+  if (!pair) return session.fail();
+  std::optional<Graph> graphs[2];
+  for (const Side& side : {pair->first, pair->second}) {
+    std::optional<Graph>& graph = graphs[graphs[0].has_value()];
+    graph = load_model(session.sources, side.file, {side.model, o.set}, session.sink);
+    if (!graph) return session.fail();
+  }
+  session.print_warnings();
+  EquivalenceOptions options;
+  options.seed = o.seed;
+  options.threads = o.threads ? static_cast<int>(o.threads)
+                              : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  Result<Equivalence> result = check_equivalence(*graphs[0], *graphs[1], options);
+  if (!result) return session.fail(result.error());
+  if (o.json) {
+    llvm::json::OStream json(session.out, 2);
+    json.object([&] { write_equivalence(json, *result); });
+    session.out << "\n";
+  } else if (!o.quiet && result->equal) {
+    print_equal(session.out, *result);
+  } else if (!o.quiet) {
+    print_different(session.out, *result->counterexample);
+  }
+  return result->equal ? 0 : 1;
+}
+
+} // namespace tg::cli

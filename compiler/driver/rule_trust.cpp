@@ -1,0 +1,160 @@
+#include "compiler/driver/rule_trust.h"
+
+#include "runtime/cost_db.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/Path.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace tg {
+
+namespace {
+
+constexpr llvm::StringLiteral kHeader = "tangram verified rules 1";
+
+/// Fingerprint to the rest of its line: cases, in the field, combinations, log2 of the error,
+/// observed class.
+using Memory = std::map<std::string, RuleVerdict>;
+
+std::optional<RuleVerdict> parse_verdict(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef, 6> fields;
+  text.split(fields, ' ');
+  RuleVerdict verdict;
+  unsigned observed = 0;
+  if (fields.size() != 5 || fields[0].getAsInteger(10, verdict.cases) ||
+      fields[1].getAsInteger(10, verdict.in_field) ||
+      fields[2].getAsInteger(10, verdict.combinations) ||
+      fields[3].getAsDouble(verdict.log2_error) || fields[4].getAsInteger(10, observed) ||
+      observed > static_cast<unsigned>(Numerics::Risky))
+    return std::nullopt;
+  verdict.observed = static_cast<Numerics>(observed);
+  return verdict;
+}
+
+Memory read_memory(llvm::StringRef path) {
+  Memory memory;
+  if (path.empty()) return memory;
+  auto file = llvm::MemoryBuffer::getFile(path);
+  if (!file) return memory;
+  llvm::SmallVector<llvm::StringRef, 0> lines;
+  (*file)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
+  if (lines.empty() || lines[0] != kHeader) return memory;
+  for (llvm::StringRef line : llvm::makeArrayRef(lines).drop_front()) {
+    auto [print, rest] = line.split(' ');
+    if (std::optional<RuleVerdict> verdict = parse_verdict(rest)) memory[print.str()] = *verdict;
+  }
+  return memory;
+}
+
+/// Whole or not at all; a cache that cannot be written is no error.
+void write_memory(llvm::StringRef path, const Memory& memory) {
+  if (path.empty()) return;
+  llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
+  llvm::SmallString<128> scratch;
+  int handle = -1;
+  if (llvm::sys::fs::createUniqueFile(path + ".%%%%%%", handle, scratch)) return;
+  llvm::raw_fd_ostream file(handle, /*shouldClose=*/true);
+  file << kHeader << "\n";
+  for (const auto& [print, v] : memory)
+    file << llvm::formatv("{0} {1} {2} {3} {4:f2} {5}\n", print, v.cases, v.in_field,
+                          v.combinations, v.log2_error, static_cast<unsigned>(v.observed));
+  file.close();
+  if (file.has_error()) {
+    file.clear_error();
+    llvm::sys::fs::remove(scratch);
+  } else if (llvm::sys::fs::rename(scratch, path)) {
+    llvm::sys::fs::remove(scratch);
+  }
+}
+
+/// Verifies `rules[which]`, each thread taking the next; verdicts land in their places.
+void verify_on_threads(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which,
+                       const TrustOptions& options, std::vector<RuleVerdict>& verdicts) {
+  std::atomic<size_t> next = 0;
+  size_t done = 0;
+  std::mutex reporting;
+  auto work = [&] {
+    for (size_t at; (at = next++) < which.size();) {
+      verdicts[which[at]] = verify_rule(rules[which[at]], options.check);
+      std::lock_guard lock(reporting);
+      if (++done; options.progress) options.progress(done, which.size());
+    }
+  };
+  int threads = options.threads
+                    ? options.threads
+                    : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::thread> helpers;
+  for (int i = 1; i < threads && static_cast<size_t>(i) < which.size(); ++i)
+    helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
+}
+
+} // namespace
+
+std::string default_rule_cache() {
+  std::string costs = default_cost_db_path();
+  if (costs.empty()) return "";
+  llvm::SmallString<128> path(llvm::sys::path::parent_path(costs));
+  llvm::sys::path::append(path, "rules.verified");
+  return path.str().str();
+}
+
+std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOptions& options) {
+  Memory memory = read_memory(options.cache);
+  std::vector<RuleVerdict> verdicts(rules.size());
+  std::vector<std::string> prints;
+  std::vector<size_t> open;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    prints.push_back(rule_fingerprint(rules[i]));
+    auto known = memory.find(prints[i]);
+    if (known != memory.end() && known->second.cases >= options.check.instances)
+      verdicts[i] = known->second;
+    else
+      open.push_back(i);
+  }
+  verify_on_threads(rules, open, options, verdicts);
+  // Another process may have written meanwhile: what it found is kept.
+  if (!open.empty()) memory = read_memory(options.cache);
+  for (size_t i : open)
+    if (verdicts[i].status == RuleVerdict::Status::Tested) memory[prints[i]] = verdicts[i];
+  if (!open.empty()) write_memory(options.cache, memory);
+  return verdicts;
+}
+
+bool comes_with_program(const Rule& rule) {
+  if (std::getenv("TANGRAM_LIBRARY")) return false; // its files come before those of the program
+  return rule.built_in;
+}
+
+Result<void> require_trusted(llvm::ArrayRef<Rule> rules, const TrustOptions& options) {
+  std::vector<Rule> own;
+  for (const Rule& rule : rules)
+    if (!comes_with_program(rule)) own.push_back(rule);
+  if (own.empty()) return {};
+  std::vector<RuleVerdict> verdicts = verify_rules(own, options);
+  for (size_t i = 0; i < own.size(); ++i) {
+    const RuleVerdict& verdict = verdicts[i];
+    if (verdict.status == RuleVerdict::Status::Tested) continue;
+    bool empty = verdict.status == RuleVerdict::Status::Empty;
+    Diagnostic d = error(Code::rule_refuted,
+                         empty ? "the rule `{0}` of {1}:{2} could not be verified"
+                               : "the rule `{0}` of {1}:{2} does not hold",
+                         own[i].name, own[i].file, own[i].line);
+    d.notes.push_back(verdict.why);
+    d.help = "`tg rules verify` shows a counterexample; `--trust-rules` uses the rules as they are";
+    return d;
+  }
+  return {};
+}
+
+} // namespace tg

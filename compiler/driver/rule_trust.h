@@ -1,0 +1,37 @@
+// Which rules may be used: verification of many rules at once, on all threads, and the memory of
+// what was verified before.
+//
+// A verdict is kept by the fingerprint of the rule and of the operator table (equiv/verify_rule.h),
+// in a text file beside the cost database; only rules that passed are remembered. The file is a
+// cache and nothing more: what cannot be read is verified again.
+#pragma once
+
+#include "compiler/equiv/verify_rule.h"
+#include "lang/core/result.h"
+
+#include <functional>
+
+namespace tg {
+
+struct TrustOptions {
+  RuleCheckOptions check;
+  int threads = 0;   // 0: one for each core
+  std::string cache; // "" = nothing is remembered
+  /// Called after each rule that had to be verified, from one thread at a time.
+  std::function<void(size_t done, size_t total)> progress;
+};
+
+/// $XDG_CACHE_HOME/tangram/rules.verified or ~/.cache/...; "" if there is no home.
+std::string default_rule_cache();
+
+/// Verdicts in the order of the rules. Remembered ones count only if they are of as many cases.
+std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOptions& options);
+
+/// Verifies the rules that do not come with the program. Errors: `rule_refuted`, for the first that
+/// does not hold or never fires.
+Result<void> require_trusted(llvm::ArrayRef<Rule> rules, const TrustOptions& options);
+
+/// Whether the rule was read from a file that is built into the program, unchanged.
+bool comes_with_program(const Rule& rule);
+
+} // namespace tg
