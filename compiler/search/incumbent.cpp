@@ -33,6 +33,8 @@ double Incumbent::update() {
     bool better = switch_nodes();
     if (better) value_exclusive();
     better |= open_classes();
+    if (better) value_exclusive();
+    better |= close_classes();
     if (!better) break;
     value_classes();
   }
@@ -239,7 +241,54 @@ bool Incumbent::try_open(ClassId cls) {
   });
   rows_[cls.index].marginal = marginal;
   if (switches_.size() < 2 || gain <= marginal) return false;
-  double before = total_;
+  return switch_all(total_);
+}
+
+bool Incumbent::close_classes() {
+  bool better = false;
+  for (ClassId cls : *classes_) {
+    const Row& row = rows_[cls.index];
+    // With one user, that one's own move is the same.
+    if (row.uses < 2 || egraph_.weight_only(cls) || row.exclusive <= 0) continue;
+    better |= try_close(cls);
+  }
+  return better;
+}
+
+/// All users of a class take, together, their best nodes that do not need it.
+bool Incumbent::try_close(ClassId cls) {
+  switches_.clear();
+  double gain = rows_[cls.index].exclusive;
+  uint32_t uses = 0;
+  egraph_.for_users(cls, [&](ENodeId node) {
+    ClassId user = egraph_.class_of(node);
+    if (rows_[user.index].uses == 0 || !(state_.choice[user.index] == node)) return;
+    ++uses;
+    if (gain <= 0 || (!switches_.empty() && switches_.back().cls == user)) return;
+    double delta = kInfiniteCost;
+    ENodeId other = best_without(user, cls, delta);
+    gain -= delta;
+    switches_.push_back({user, other});
+  });
+  // An output needs it, or there is no doing without.
+  if (uses < rows_[cls.index].uses || switches_.empty() || gain <= 0) return false;
+  return switch_all(total_);
+}
+
+ENodeId Incumbent::best_without(ClassId user, ClassId cls, double& delta) const {
+  ENodeId best;
+  for (ENodeId node : egraph_.nodes(user)) {
+    if (!usable(egraph_, node) || node == state_.choice[user.index]) continue;
+    if (llvm::any_of(egraph_.children(node), [&](ClassId c) { return egraph_.find(c) == cls; }))
+      continue;
+    double d = estimate(user, node);
+    if (d < delta) best = node, delta = d;
+  }
+  return best;
+}
+
+/// Makes all the switches. If that costs no less than before, takes them back.
+bool Incumbent::switch_all(double before) {
   for (Switch& s : switches_) {
     if (rows_[s.cls.index].uses == 0) { // another switch put it out of use
       s.before = {};

@@ -2,9 +2,10 @@
 // while it grows, priced by its distinct nodes (shared work once), and kept up from state to state
 // instead of extracted anew.
 //
-// The choice is that of the state before, improved by two kinds of moves until none helps: a class
-// takes another of its nodes; or a class that nobody uses is opened, and all classes that could use
-// it and gain by it change over together (one joined matmul instead of four). What a move is worth
+// The choice is that of the state before, improved by three kinds of moves until none helps: a class
+// takes another of its nodes; a class that nobody uses is opened, and all classes that could use it
+// and gain by it change over together (one joined matmul instead of four); or a class is closed, and
+// all its users make do without it (a chain of products with weights). What a move is worth
 // is found by making it, with reference counts: classes that nobody uses any more are given up, and
 // classes that come into use take the node of least marginal cost, where what is used already is
 // free. It is the local search of extract/sharing.h on a data structure that pays for changes only.
@@ -49,7 +50,7 @@ private:
   };
   struct Switch {
     ClassId cls;
-    ENodeId before;
+    ENodeId before; // first the node to take, then the one that was there
   };
 
   void carry_over();
@@ -61,6 +62,10 @@ private:
   bool switch_nodes();
   bool open_classes();
   bool try_open(ClassId cls);
+  bool close_classes();
+  bool try_close(ClassId cls);
+  ENodeId best_without(ClassId user, ClassId cls, double& delta) const;
+  bool switch_all(double before);
   bool worth_trying(ClassId cls, ENodeId node) const;
   double estimate(ClassId cls, ENodeId node) const;
   void use(ClassId cls);
