@@ -1,6 +1,7 @@
 // `tg opt`: optimises a model, says what happened, writes the result as a .tg file.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
+#include "compiler/driver/weights.h"
 #include "compiler/ir/to_text.h"
 
 #include <cmath>
@@ -61,6 +62,12 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   write_number(json, "peak_memory_mb", report.peak_memory_mb);
   json.attribute("seed", static_cast<int64_t>(report.seed));
   json.attribute("stopped_by", report.stopped_by);
+  json.attribute("simulations", static_cast<int64_t>(report.simulations));
+  json.attribute("decisions", static_cast<int64_t>(report.decisions));
+  json.attribute("egraphs", static_cast<int64_t>(report.egraphs));
+  json.attribute("stretches", static_cast<int64_t>(report.stretches));
+  json.attribute("distinct_stretches", static_cast<int64_t>(report.distinct_stretches));
+  write_number(json, "search_memory_mb", report.search_memory_mb);
   write_rules_applied(json, report);
   if (report.comparison) {
     write_number(json, "median_before_us", report.comparison->first.median_us);
@@ -98,6 +105,21 @@ void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool col
   print_activity(out, report, color);
 }
 
+namespace {
+
+/// The optimised model; with --weights-out as one that has nothing left to compute at load, and its
+/// weights.
+Result<void> write_model(Session& session, const Graph& source, const Graph& optimized) {
+  const Options& o = session.options;
+  if (o.weights_out.empty()) return write_text_file(session, o.out_file, to_text(optimized));
+  TG_TRY(PrepareOptions options, prepare_options(o, source));
+  Folded folded = fold_weights(optimized);
+  TG_CHECK(save_folded_weights(folded, options, o.weights_out));
+  return write_text_file(session, o.out_file, to_text(folded.graph));
+}
+
+} // namespace
+
 int run_opt(Session& session) {
   const Options& o = session.options;
   std::optional<Graph> source = load(session);
@@ -107,7 +129,7 @@ int run_opt(Session& session) {
   // With `-o -` the model takes standard output, and the report makes room.
   bool model_to_stdout = o.out_file == "-";
   if (!o.out_file.empty())
-    if (auto written = write_text_file(session, o.out_file, to_text(result->graph)); !written)
+    if (auto written = write_model(session, *source, result->graph); !written)
       return session.fail(written.error());
   session.print_warnings();
   if (o.json) {

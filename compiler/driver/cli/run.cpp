@@ -4,6 +4,7 @@
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/prepare.h"
 #include "runtime/npy.h"
+#include "runtime/npz.h"
 #include "runtime/random.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -36,22 +37,37 @@ struct RunReport {
   std::optional<OptimizeReport> optimized;
 };
 
-/// Random tensors from the seed, but those that --input gives. Errors: `bad_input_value` for a name
-/// that the model does not have, and those of reading.
-Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan) {
-  TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, o.seed));
+/// Puts the tensor in the place of the input of that name. Errors: `bad_input_value` for a name
+/// that the model does not have.
+Result<void> set_input(const Plan& plan, llvm::StringRef name, Tensor tensor,
+                       std::vector<Tensor>& inputs) {
   std::vector<llvm::StringRef> names;
   for (PlanValueId id : plan.inputs) names.push_back(plan.values[id].name);
+  auto found = llvm::find(names, name);
+  if (found != names.end()) {
+    inputs[static_cast<size_t>(found - names.begin())] = std::move(tensor);
+    return {};
+  }
+  llvm::StringRef near = near_miss(name, names);
+  Diagnostic d = error(Code::bad_input_value, "`{0}` has no input `{1}`", plan.model, name);
+  d.help = near.empty() ? "its inputs: " + llvm::join(names, ", ")
+                        : llvm::formatv("did you mean `{0}`?", near).str();
+  return d;
+}
+
+/// Random tensors from the seed, but those that --input gives. Errors: those of set_input and of
+/// reading.
+Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan) {
+  TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, o.seed));
   for (const auto& [name, path] : o.inputs) {
-    auto found = llvm::find(names, name);
-    if (found == names.end()) {
-      llvm::StringRef near = near_miss(name, names);
-      Diagnostic d = error(Code::bad_input_value, "`{0}` has no input `{1}`", plan.model, name);
-      d.help = near.empty() ? "its inputs: " + llvm::join(names, ", ")
-                            : llvm::formatv("did you mean `{0}`?", near).str();
-      return d;
+    if (!name.empty()) {
+      TG_TRY(Tensor tensor, read_npy(path));
+      TG_CHECK(set_input(plan, name, std::move(tensor), inputs));
+      continue;
     }
-    TG_TRY(inputs[static_cast<size_t>(found - names.begin())], read_npy(path));
+    TG_TRY(std::vector<NamedTensor> arrays, read_npz(path));
+    for (NamedTensor& array : arrays)
+      TG_CHECK(set_input(plan, array.name, std::move(array.tensor), inputs));
   }
   return inputs;
 }
@@ -67,9 +83,9 @@ Result<double> profile_steps(Executable& executable, const TimingOptions& timing
 }
 
 /// `inputs` gets what the model ran on.
-Result<RunReport> run_on_backend(const Options& o, const Graph& graph,
-                                 std::vector<Tensor>& inputs) {
-  TG_TRY(Prepared prepared, prepare(graph, prepare_options(o)));
+Result<RunReport> run_on_backend(const Options& o, const PrepareOptions& options,
+                                 const Graph& graph, std::vector<Tensor>& inputs) {
+  TG_TRY(Prepared prepared, prepare(graph, options));
   TG_TRY(inputs, read_inputs(o, prepared.plan));
   Executable& executable = *prepared.executable;
   TG_CHECK(executable.bind_inputs(inputs));
@@ -98,9 +114,8 @@ Result<RunReport> run_on_backend(const Options& o, const Graph& graph,
 }
 
 /// Fills in max_rel_diff, against the source graph on the reference backend.
-Result<void> compare_with_ref(const Options& o, const Graph& source, llvm::ArrayRef<Tensor> inputs,
-                              RunReport& report) {
-  PrepareOptions options = prepare_options(o);
+Result<void> compare_with_ref(PrepareOptions options, const Graph& source,
+                              llvm::ArrayRef<Tensor> inputs, RunReport& report) {
   options.backend = "ref";
   TG_TRY(Prepared reference, prepare(source, options));
   TG_TRY(std::vector<Tensor> expected, reference.executable->run(inputs));
@@ -110,6 +125,11 @@ Result<void> compare_with_ref(const Options& o, const Graph& source, llvm::Array
 }
 
 Result<void> write_outputs(const Options& o, const RunReport& report) {
+  if (llvm::sys::path::extension(o.output) == ".npz") {
+    std::vector<NamedTensor> tensors;
+    for (const Output& output : report.outputs) tensors.push_back({output.name, output.tensor});
+    return write_npz(o.output, tensors);
+  }
   if (std::error_code code = llvm::sys::fs::create_directories(o.output))
     return error(Code::cannot_write, "cannot create the folder `{0}`: {1}", o.output,
                  code.message());
@@ -242,10 +262,12 @@ void judge_outputs(Session& session, const RunReport& report) {
 Result<RunReport> run_model(Session& session, const Graph& source,
                             std::optional<Optimized> optimized) {
   const Options& o = session.options;
+  TG_TRY(PrepareOptions options, prepare_options(o, source));
   std::vector<Tensor> inputs;
-  TG_TRY(RunReport report, run_on_backend(o, optimized ? optimized->graph : source, inputs));
+  TG_TRY(RunReport report,
+         run_on_backend(o, options, optimized ? optimized->graph : source, inputs));
   if (optimized) report.optimized = std::move(optimized->report);
-  if (o.check) TG_CHECK(compare_with_ref(o, source, inputs, report));
+  if (o.check) TG_CHECK(compare_with_ref(options, source, inputs, report));
   if (!o.output.empty()) TG_CHECK(write_outputs(o, report));
   return report;
 }

@@ -1,0 +1,65 @@
+// Weights and files of them: what a model wants held against what a file has, a file as the source
+// of a run's weights, and the folding that makes an optimised graph a model of its own: every
+// weight-only subgraph becomes one weight, whose values are computed once and written beside the
+// graph.
+#pragma once
+
+#include "compiler/driver/prepare.h"
+#include "compiler/ir/graph.h"
+#include "runtime/safetensors.h"
+
+namespace tg {
+
+/// Of one weight of a model, or one tensor of a file.
+enum class WeightState : uint8_t {
+  Random,     // no file is given: drawn from seed and path
+  Found,      // in the file, with the model's type
+  Missing,    // not in the file
+  Mismatched, // in the file, with another type
+  Unused,     // in the file alone
+};
+/// "random", "found", "missing", "mismatched", "unused"
+llvm::StringRef state_name(WeightState state);
+
+struct WeightRow {
+  std::string path;
+  TensorType type;       // the model's; of an unused tensor the file's
+  std::string file_type; // as the file has it; empty if it does not
+  WeightState state = WeightState::Random;
+};
+
+/// The weights that the outputs need, in the order of the graph; then what is only in the file, in
+/// the order of the file. Without a file all are random.
+std::vector<WeightRow> compare_weights(const Graph& graph, const Safetensors* file);
+
+/// Errors: `missing_weights` or `mismatched_weight` if the file does not have what the graph needs,
+/// with the first few names.
+Result<void> check_weights(llvm::ArrayRef<WeightRow> rows, llvm::StringRef model,
+                           llvm::StringRef file_name);
+
+/// A source that reads from the file, which it keeps open.
+WeightSource weights_from(std::shared_ptr<const Safetensors> file);
+
+/// A model's weights from a file: opened and compared. Errors: those of both.
+Result<WeightSource> open_weights(const Graph& graph, llvm::StringRef path);
+
+/// Writes all weights that the graph's outputs need, from the source or at random from the seed.
+Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llvm::StringRef path);
+
+/// A graph in which nothing is left to compute at load, and how its new weights come about.
+struct Folded {
+  Graph graph;
+  /// Its outputs are the folded weights, named by their paths. No inputs.
+  Graph values;
+};
+
+/// Every weight-only operator that a run needs becomes a weight of the path `P.folded`, where P is
+/// the first weight below it. Names of inputs, outputs and other weights stay.
+Folded fold_weights(const Graph& graph);
+
+/// Writes the weights of folded.graph: those of the source as they are, the folded ones computed on
+/// the options' backend. Errors: those of `prepare` and of writing.
+Result<void> save_folded_weights(const Folded& folded, const PrepareOptions& options,
+                                 llvm::StringRef path);
+
+} // namespace tg
