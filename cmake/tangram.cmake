@@ -18,10 +18,17 @@ function(tg_find_llvm)
                         ${LLVM_libdir}/libLLVMDemangle.a ZLIB::ZLIB tinfo dl pthread)
 endfunction()
 
-# tg_library(NAME DIR folder DEPS ...): a static library of folder/*.cpp.
+# tg_library(NAME DIR folder [ONLY file ... | BUT file ...] DEPS ...): a static library of folder/*.cpp,
+# or of the named files of it alone, or of all but these.
 function(tg_library name)
-  cmake_parse_arguments(ARG "" "DIR" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "DIR" "ONLY;BUT;DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${ARG_DIR}/*.cpp)
+  if(ARG_ONLY)
+    list(TRANSFORM ARG_ONLY PREPEND ${CMAKE_SOURCE_DIR}/${ARG_DIR}/ OUTPUT_VARIABLE sources)
+  endif()
+  foreach(file ${ARG_BUT})
+    list(REMOVE_ITEM sources ${CMAKE_SOURCE_DIR}/${ARG_DIR}/${file})
+  endforeach()
   if(sources)
     add_library(${name} STATIC ${sources})
     target_compile_options(${name} PRIVATE ${TG_WARNINGS} -fno-exceptions -fno-rtti)
