@@ -1,5 +1,11 @@
 #include "compiler/extract/extractors.h"
 
+#include "compiler/extract/answer.h"
+#include "compiler/extract/best.h"
+#include "compiler/extract/greedy_dag.h"
+#include "compiler/extract/greedy_shared.h"
+#include "compiler/extract/lp_rounding.h"
+
 namespace tg {
 
 namespace {
@@ -34,12 +40,53 @@ std::optional<Extractor> extractor_by_name(llvm::StringRef name) {
 
 llvm::ArrayRef<Extractor> all_extractors() { return kAll; }
 
+namespace {
+
+template <class Found>
+Result<Extraction> answer_of(const ExtractionProblem& problem, std::optional<Found> found,
+                             const char* algorithm, const Stopwatch& watch) {
+  if (!found) return no_solution(problem, greedy_trees(problem));
+  Extraction out = checked_answer(problem, std::move(found->choice), algorithm);
+  out.reported_cost = found->reported_cost;
+  out.seconds = watch.seconds();
+  return out;
+}
+
+Result<Extraction> extract_by_greedy_shared(const ExtractionProblem& problem,
+                                            const IlpOptions& options) {
+  Stopwatch watch;
+  std::optional<GreedySharedResult> found = greedy_shared(problem, options.time_limit_s);
+  std::string note = found ? found->note : "";
+  Result<Extraction> out = answer_of(problem, std::move(found), "greedy-shared", watch);
+  if (out) out->note = note;
+  return out;
+}
+
+Result<Extraction> extract_by_greedy_dag(const ExtractionProblem& problem,
+                                         const IlpOptions& options) {
+  Stopwatch watch;
+  GreedyDagLimits limits;
+  limits.seconds = options.time_limit_s;
+  std::optional<GreedyDagResult> found = greedy_dag(problem, limits);
+  std::string stopped = found ? found->stopped : "";
+  Result<Extraction> out = answer_of(problem, std::move(found), "greedy-dag", watch);
+  if (out && !stopped.empty()) out->note = "greedy-dag: " + stopped;
+  return out;
+}
+
+} // namespace
+
 Result<Extraction> run_extractor(const ExtractionProblem& problem, Extractor extractor,
                                  const IlpOptions& options) {
   switch (extractor) {
   case Extractor::Greedy: return extract_by_greedy(problem);
-  default: return extract_by_ilp(problem, options);
+  case Extractor::GreedyShared: return extract_by_greedy_shared(problem, options);
+  case Extractor::GreedyDag: return extract_by_greedy_dag(problem, options);
+  case Extractor::Ilp: return extract_by_ilp(problem, options);
+  case Extractor::Lp: return extract_by_lp(problem, options);
+  case Extractor::Best: return extract_best(problem, options);
   }
+  return extract_by_greedy(problem);
 }
 
 } // namespace tg

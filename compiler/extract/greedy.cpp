@@ -123,6 +123,15 @@ std::optional<Choice> extract_greedy(const ExtractionProblem& problem,
   return std::nullopt;
 }
 
+std::optional<Choice> extract_greedy_near(const ExtractionProblem& problem, const Choice& wanted) {
+  constexpr double kWanted = 1e-3; // it still costs something: no needless nodes
+  std::vector<double> costs(problem.node_count());
+  for (uint32_t n = 0; n < costs.size(); ++n)
+    costs[n] = std::max(0.0, problem.cost({n})) *
+               (wanted[problem.class_of({n})] == NodeIx{n} ? kWanted : 1);
+  return extract_greedy(problem, costs);
+}
+
 std::vector<ClassIx> roots_without_solution(const ExtractionProblem& problem) {
   GreedyResult greedy = greedy_trees(problem);
   std::vector<ClassIx> hopeless;

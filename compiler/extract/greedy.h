@@ -31,6 +31,9 @@ std::optional<Choice> extract_greedy(const ExtractionProblem& problem);
 std::optional<Choice> extract_greedy(const ExtractionProblem& problem,
                                      llvm::ArrayRef<double> costs);
 
+/// A sound choice near one that may not be: greedy under costs that are small for what is wanted.
+std::optional<Choice> extract_greedy_near(const ExtractionProblem& problem, const Choice& wanted);
+
 /// Roots that have no acyclic derivation of finite cost; each once, in order of the roots.
 std::vector<ClassIx> roots_without_solution(const ExtractionProblem& problem);
 

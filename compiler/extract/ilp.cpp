@@ -4,6 +4,8 @@
 // small where the relaxation chose, so that its choices are acyclic by construction.
 #include "compiler/extract/ilp.h"
 
+#include "compiler/extract/answer.h"
+#include "compiler/extract/parts.h"
 #include "compiler/extract/reduce.h"
 #include "compiler/extract/sharing.h"
 #include "compiler/extract/solver_process.h"
@@ -18,49 +20,6 @@
 namespace tg {
 
 namespace {
-
-class Stopwatch {
-public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
-private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-Diagnostic no_solution(const ExtractionProblem& problem, const GreedyResult& greedy) {
-  for (ClassIx root : problem.roots())
-    if (!greedy.choice[root].valid())
-      return error(Code::no_solution,
-                   "class {0}, a root, has no finite-cost node whose operands can be extracted",
-                   root.index);
-  return error(Code::no_solution, "no choice stores at most {0} bytes", problem.byte_limit());
-}
-
-/// A bound that needs no search: all rewards taken, nothing paid.
-double sum_of_rewards(const ExtractionProblem& problem) {
-  double sum = 0;
-  if (problem.has_rewards())
-    for (uint32_t n = 0; n < problem.node_count(); ++n)
-      if (problem.usable({n})) sum += std::min(0.0, problem.cost({n}));
-  return sum;
-}
-
-/// Fills in what the checker says of the choice.
-Extraction checked(const ExtractionProblem& problem, Choice choice, std::string algorithm) {
-  Extraction out;
-  CheckedChoice figures = check_choice(problem, choice);
-  assert(figures.ok() && "extractors hand over sound choices");
-  trim(problem, choice);
-  out.choice = std::move(choice);
-  out.dag_cost = figures.dag_cost;
-  out.tree_cost = figures.tree_cost;
-  out.reported_cost = figures.dag_cost;
-  out.lower_bound = std::min(sum_of_rewards(problem), figures.dag_cost);
-  out.algorithm = std::move(algorithm);
-  return out;
-}
 
 /// Nodes that the solution chose, one a class; what it leaves open stays open.
 Choice read_choice(const ExtractionProblem& problem, llvm::ArrayRef<double> x) {
@@ -230,57 +189,6 @@ private:
   Stopwatch watch_;
 };
 
-/// Some classes of a problem, as a problem of their own.
-struct Part {
-  ExtractionProblem problem;
-  std::vector<NodeIx> origin; // by node
-};
-
-/// The independent parts; small ones share a problem, since each solver costs a process.
-std::vector<Part> take_apart(const ExtractionProblem& problem) {
-  constexpr size_t kSmall = 300; // nodes
-  std::vector<uint32_t> part_of = independent_parts(problem);
-  bool whole = problem.byte_limit() != kInfiniteCost; // which ties all parts together
-  std::vector<size_t> size;
-  for (uint32_t c = 0; c < part_of.size(); ++c) {
-    size.resize(std::max<size_t>(size.size(), part_of[c] + 1));
-    size[part_of[c]] += problem.nodes({c}).size();
-  }
-  std::vector<uint32_t> group(size.size());
-  uint32_t groups = 0;
-  for (size_t part = 0, filled = 0; part < size.size(); ++part) {
-    if (groups == 0 || (!whole && filled + size[part] > kSmall)) {
-      ++groups;
-      filled = 0;
-    }
-    group[part] = groups - 1;
-    filled += size[part];
-  }
-  std::vector<Part> parts(groups);
-  std::vector<ClassIx> number(problem.class_count());
-  for (uint32_t c = 0; c < number.size(); ++c) {
-    Part& part = parts[group[part_of[c]]];
-    number[c] = part.problem.add_class();
-    part.problem.set_stored_bytes(number[c], problem.stored_bytes({c}));
-  }
-  for (uint32_t n = 0; n < problem.node_count(); ++n) {
-    ClassIx cls = problem.class_of({n});
-    Part& part = parts[group[part_of[cls.index]]];
-    llvm::SmallVector<ClassIx, 8> children;
-    for (ClassIx child : problem.children({n})) children.push_back(number[child.index]);
-    NodeIx added = part.problem.add_node(number[cls.index], problem.cost({n}), children);
-    if (problem.load({n})) part.problem.set_load(added);
-    part.origin.push_back({n});
-  }
-  for (ClassIx root : problem.roots())
-    parts[group[part_of[root.index]]].problem.add_root(number[root.index]);
-  for (Part& part : parts) {
-    part.problem.set_byte_limit(problem.byte_limit());
-    part.problem.seal();
-  }
-  return parts;
-}
-
 class IlpExtraction {
 public:
   IlpExtraction(const ExtractionProblem& problem, const IlpOptions& options)
@@ -305,7 +213,7 @@ private:
     CheckedChoice figures = check_choice(problem_, choice);
     if (!figures.ok() || figures.stored_bytes > problem_.byte_limit()) return;
     if (best_ && figures.dag_cost >= best_->dag_cost) return;
-    best_ = checked(problem_, choice, algorithm);
+    best_ = checked_answer(problem_, choice, algorithm);
   }
 
   /// Each part in its turn, with the share of the time left that its size is of the nodes left.
@@ -314,7 +222,8 @@ private:
     bool complete = true;
     size_t left = problem.node_count();
     algorithm_ = "greedy";
-    for (Part& part : take_apart(problem)) {
+    constexpr size_t kSmall = 300; // nodes; each solver costs a process
+    for (Part& part : take_apart(problem, kSmall)) {
       double share = static_cast<double>(part.problem.node_count()) / static_cast<double>(left);
       left -= part.problem.node_count();
       Solver solver(part.problem, options_, share * (options_.time_limit_s - watch_.seconds()));
@@ -373,7 +282,7 @@ Result<Extraction> extract_by_greedy(const ExtractionProblem& problem) {
   Stopwatch watch;
   std::optional<Choice> choice = extract_greedy(problem);
   if (!choice) return no_solution(problem, greedy_trees(problem));
-  Extraction out = checked(problem, std::move(*choice), "greedy");
+  Extraction out = checked_answer(problem, std::move(*choice), "greedy");
   out.reported_cost = out.tree_cost;
   out.seconds = watch.seconds();
   return out;

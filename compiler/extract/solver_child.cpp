@@ -3,6 +3,8 @@
 // hand over its best solution; that it often does not listen is the parent's business.
 #include "compiler/extract/solver_child.h"
 
+#include "compiler/extract/branch_cut.h"
+
 #include <coin/Cbc_C_Interface.h>
 #include <coin/Clp_C_Interface.h>
 
@@ -178,7 +180,90 @@ MipStatus solve_integer(int fd, const MipModel& model, const ColumnMatrix& matri
   return optimal && solution ? MipStatus::Optimal : MipStatus::Stopped;
 }
 
+/// The optimum of a program without integers is that of its relaxation.
+bool all_continuous(const MipModel& model) {
+  return llvm::none_of(model.integer, [](uint8_t integer) { return integer != 0; });
+}
+
+MipStatus solve_model(int fd, llvm::ArrayRef<char> bytes, const SolverLimits& limits) {
+  MipModel model;
+  if (!unpack(bytes, model)) return MipStatus::Failed;
+  ColumnMatrix matrix(model);
+  double bound = -kNoBound;
+  Relaxed relaxed = solve_relaxation(fd, model, matrix, bound);
+  if (relaxed == Relaxed::Infeasible) return MipStatus::Infeasible;
+  if (relaxed == Relaxed::Optimal && all_continuous(model)) return MipStatus::Optimal;
+  return solve_integer(fd, model, matrix, search_seconds(model, bound, limits.seconds));
+}
+
+/// Choices go back as columns of nodes, as a program's solution would.
+MipStatus solve_problem(int fd, llvm::ArrayRef<char> bytes, const SolverLimits& limits) {
+  SearchProblem search;
+  if (!unpack(bytes, search) || search.head.size() != 2) return MipStatus::Failed;
+  ExtractionProblem problem = from_search(search);
+  auto send_choice = [&](const Choice& choice, double) {
+    std::vector<double> columns(problem.node_count());
+    for (NodeIx node : choice.node)
+      if (node.valid()) columns[node.index] = 1;
+    send_message(fd, SolverMessage::Kind::Solution, columns.data(),
+                 columns.size() * sizeof(double));
+  };
+  auto send_bound = [&](double bound) {
+    send_message(fd, SolverMessage::Kind::Bound, &bound, sizeof bound);
+  };
+  BranchCutResult result =
+      branch_and_cut(problem, search.head[1], {limits.seconds}, {send_choice, send_bound});
+  return result.proven ? MipStatus::Optimal : MipStatus::Stopped;
+}
+
 } // namespace
+
+SearchProblem to_search(const ExtractionProblem& problem, double cutoff) {
+  SearchProblem out;
+  out.head = {static_cast<double>(problem.class_count()), cutoff};
+  out.child_start.push_back(0);
+  for (uint32_t n = 0; n < problem.node_count(); ++n) {
+    out.node_class.push_back(problem.class_of({n}).index);
+    out.cost.push_back(problem.usable({n}) ? problem.cost({n}) : kInfiniteCost);
+    for (ClassIx child : problem.children({n})) out.children.push_back(child.index);
+    out.child_start.push_back(static_cast<uint32_t>(out.children.size()));
+  }
+  for (ClassIx root : problem.roots()) out.roots.push_back(root.index);
+  return out;
+}
+
+ExtractionProblem from_search(const SearchProblem& search) {
+  ExtractionProblem problem;
+  for (double c = 0; c < search.head[0]; ++c) problem.add_class();
+  llvm::SmallVector<ClassIx, 8> children;
+  for (uint32_t n = 0; n < search.node_class.size(); ++n) {
+    children.clear();
+    for (uint32_t i = search.child_start[n]; i < search.child_start[n + 1]; ++i)
+      children.push_back({search.children[i]});
+    problem.add_node({search.node_class[n]}, search.cost[n], children);
+  }
+  for (uint32_t root : search.roots) problem.add_root({root});
+  problem.seal();
+  return problem;
+}
+
+std::vector<char> pack(const SearchProblem& search) {
+  Packer packer;
+  packer.add(search.node_class);
+  packer.add(search.child_start);
+  packer.add(search.children);
+  packer.add(search.roots);
+  packer.add(search.cost);
+  packer.add(search.head);
+  return std::move(packer.bytes);
+}
+
+bool unpack(llvm::ArrayRef<char> bytes, SearchProblem& search) {
+  Unpacker from{bytes};
+  return from.take(search.node_class) && from.take(search.child_start) &&
+         from.take(search.children) && from.take(search.roots) && from.take(search.cost) &&
+         from.take(search.head) && from.rest.empty();
+}
 
 double search_seconds(const MipModel& model, double bound, double seconds) {
   constexpr double kHopeless = 0.5, kShareOfHopeless = 0.1;
@@ -223,15 +308,10 @@ int solver_child_main(int fd) {
   keep_within(limits);
   if (!read_all(fd, &header, sizeof header)) return 1;
   std::vector<char> bytes(header.bytes);
-  MipModel model;
-  if (!read_all(fd, bytes.data(), bytes.size()) || !unpack(bytes, model)) return 1;
-  bytes = {};
-
-  ColumnMatrix matrix(model);
-  MipStatus status = MipStatus::Infeasible;
-  double bound = -kNoBound;
-  if (solve_relaxation(fd, model, matrix, bound) != Relaxed::Infeasible)
-    status = solve_integer(fd, model, matrix, search_seconds(model, bound, limits.seconds));
+  if (!read_all(fd, bytes.data(), bytes.size())) return 1;
+  MipStatus status = header.kind == SolverMessage::Kind::Problem ? solve_problem(fd, bytes, limits)
+                                                                 : solve_model(fd, bytes, limits);
+  if (status == MipStatus::Failed) return 1;
   send_message(fd, SolverMessage::Kind::Done, &status, sizeof status);
   return 0;
 }

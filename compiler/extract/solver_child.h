@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/extract/mip.h"
+#include "compiler/extract/problem.h"
 
 #include <cstddef>
 
@@ -14,7 +15,8 @@ struct SolverMessage {
   enum class Kind : uint32_t {
     Hello,      // child: it is there; payload: kSolverProtocol
     Limits,     // parent: SolverLimits
-    Model,      // parent: counts, then the arrays of MipModel
+    Model,      // parent: counts, then the arrays of MipModel, for CBC
+    Problem,    // parent: the same of SearchProblem, for branch and cut
     Relaxation, // child: columns
     Bound,      // child: one double
     Solution,   // child: columns
@@ -25,7 +27,7 @@ struct SolverMessage {
   uint64_t bytes = 0;
 };
 
-inline constexpr uint64_t kSolverProtocol = 0x54474d495030'0001; // "TGMIP", version 1
+inline constexpr uint64_t kSolverProtocol = 0x54474d495030'0002; // "TGMIP", version 2
 
 /// What the child is told beside the model.
 struct SolverLimits {
@@ -36,6 +38,17 @@ struct SolverLimits {
 /// Time for the search, once the relaxation's bound is known: where that is less than half of the
 /// start's cost, branching has never closed the gap in time, and gets a tenth.
 double search_seconds(const MipModel& model, double bound, double seconds);
+
+/// An extraction problem as plain arrays, and what a choice has to cost less than.
+struct SearchProblem {
+  std::vector<uint32_t> node_class, child_start, children, roots; // by node; one start more
+  std::vector<double> cost;                                       // by node; infinite: unusable
+  std::vector<double> head;                                       // number of classes, cutoff
+};
+SearchProblem to_search(const ExtractionProblem& problem, double cutoff);
+ExtractionProblem from_search(const SearchProblem& search);
+std::vector<char> pack(const SearchProblem& search);
+bool unpack(llvm::ArrayRef<char> bytes, SearchProblem& search);
 
 /// The model as one block of bytes, and back. `unpack` returns false on a block of wrong length.
 std::vector<char> pack(const MipModel& model);

@@ -161,7 +161,10 @@ private:
 /// One conversation: hello, limits and model out, messages in.
 class Conversation {
 public:
-  Conversation(const MipModel& model, const MipLimits& limits) : model_(model), limits_(limits) {}
+  Conversation(const MipModel& model, const MipLimits& limits)
+      : model_(&model), columns_(model.columns()), limits_(limits) {}
+  Conversation(const ExtractionProblem& problem, double cutoff, const MipLimits& limits)
+      : search_(to_search(problem, cutoff)), columns_(problem.node_count()), limits_(limits) {}
 
   MipResult run() {
     if (!process_.start()) return failed(llvm::formatv("no solver: {0}", strerror(errno)));
@@ -198,9 +201,10 @@ private:
 
   bool send_model() {
     SolverLimits limits{limits_.seconds, limits_.memory_bytes};
-    std::vector<char> bytes = pack(model_);
+    std::vector<char> bytes = model_ ? pack(*model_) : pack(search_);
+    auto kind = model_ ? SolverMessage::Kind::Model : SolverMessage::Kind::Problem;
     bool sent = send_message(SolverMessage::Kind::Limits, &limits, sizeof limits) &&
-                send_message(SolverMessage::Kind::Model, bytes.data(), bytes.size());
+                send_message(kind, bytes.data(), bytes.size());
     return sent || interrupted();
   }
 
@@ -213,8 +217,10 @@ private:
       double bound = 0;
       if (!take(header, &bound, sizeof bound)) return interrupted();
       result_.bound = std::max(result_.bound, bound);
-      deadline_ = std::min(
-          deadline_, after(search_seconds(model_, result_.bound, limits_.seconds) + kGraceSeconds));
+      if (!model_) return true;
+      deadline_ =
+          std::min(deadline_,
+                   after(search_seconds(*model_, result_.bound, limits_.seconds) + kGraceSeconds));
       return true;
     }
     case SolverMessage::Kind::Relaxation: return take_columns(header, result_.relaxation);
@@ -232,7 +238,7 @@ private:
   }
 
   bool take_columns(const SolverMessage& header, std::vector<double>& columns) {
-    std::vector<double> taken(model_.columns());
+    std::vector<double> taken(columns_);
     if (!take(header, taken.data(), taken.size() * sizeof(double))) return interrupted();
     columns = std::move(taken);
     return true;
@@ -245,7 +251,9 @@ private:
     return false;
   }
 
-  const MipModel& model_;
+  const MipModel* model_ = nullptr; // or
+  SearchProblem search_;
+  size_t columns_;
   const MipLimits& limits_;
   SolverProcess process_;
   Clock::time_point deadline_;
@@ -256,6 +264,10 @@ private:
 
 MipResult solve_mip(const MipModel& model, const MipLimits& limits) {
   return Conversation(model, limits).run();
+}
+
+MipResult solve_problem(const ExtractionProblem& problem, double cutoff, const MipLimits& limits) {
+  return Conversation(problem, cutoff, limits).run();
 }
 
 } // namespace tg

@@ -11,11 +11,17 @@
 #pragma once
 
 #include "compiler/extract/mip.h"
+#include "compiler/extract/problem.h"
 
 namespace tg {
 
 /// Minimises the model. Never fails outright: without a child, or without an answer from it, the
 /// result says so. Takes at most a little longer than `limits.seconds`.
 MipResult solve_mip(const MipModel& model, const MipLimits& limits);
+
+/// Branch and cut (branch_cut.h) in a process of its own, for choices that cost less than `cutoff`.
+/// `solution` is by node; empty if there is none below the cutoff. Optimal: proven, the cutoff
+/// itself if there is no solution. Byte limits are not looked at.
+MipResult solve_problem(const ExtractionProblem& problem, double cutoff, const MipLimits& limits);
 
 } // namespace tg

@@ -1,0 +1,36 @@
+#include "compiler/extract/answer.h"
+
+namespace tg {
+
+Diagnostic no_solution(const ExtractionProblem& problem, const GreedyResult& greedy) {
+  for (ClassIx root : problem.roots())
+    if (!greedy.choice[root].valid())
+      return error(Code::no_solution,
+                   "class {0}, a root, has no finite-cost node whose operands can be extracted",
+                   root.index);
+  return error(Code::no_solution, "no choice stores at most {0} bytes", problem.byte_limit());
+}
+
+double sum_of_rewards(const ExtractionProblem& problem) {
+  double sum = 0;
+  if (problem.has_rewards())
+    for (uint32_t n = 0; n < problem.node_count(); ++n)
+      if (problem.usable({n})) sum += std::min(0.0, problem.cost({n}));
+  return sum;
+}
+
+Extraction checked_answer(const ExtractionProblem& problem, Choice choice, std::string algorithm) {
+  Extraction out;
+  CheckedChoice figures = check_choice(problem, choice);
+  assert(figures.ok() && "extractors hand over sound choices");
+  trim(problem, choice);
+  out.choice = std::move(choice);
+  out.dag_cost = figures.dag_cost;
+  out.tree_cost = figures.tree_cost;
+  out.reported_cost = figures.dag_cost;
+  out.lower_bound = std::min(sum_of_rewards(problem), figures.dag_cost);
+  out.algorithm = std::move(algorithm);
+  return out;
+}
+
+} // namespace tg

@@ -1,0 +1,31 @@
+// What all extractors do at the end: the checker's figures beside a choice, the error where there
+// is none, and the clock.
+#pragma once
+
+#include "compiler/extract/greedy.h"
+#include "compiler/extract/ilp.h"
+
+#include <chrono>
+
+namespace tg {
+
+class Stopwatch {
+public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Why there is no answer; `greedy` is the problem's own.
+Diagnostic no_solution(const ExtractionProblem& problem, const GreedyResult& greedy);
+
+/// A bound that needs no search: all rewards taken, nothing paid.
+double sum_of_rewards(const ExtractionProblem& problem);
+
+/// Fills in what the checker says of a sound choice, and trims it.
+Extraction checked_answer(const ExtractionProblem& problem, Choice choice, std::string algorithm);
+
+} // namespace tg

@@ -1,0 +1,219 @@
+#include "compiler/extract/best.h"
+
+#include "compiler/extract/answer.h"
+#include "compiler/extract/branch_cut.h"
+#include "compiler/extract/greedy_dag.h"
+#include "compiler/extract/parts.h"
+#include "compiler/extract/reduce.h"
+#include "compiler/extract/sharing.h"
+#include "compiler/extract/solver_process.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace tg {
+
+namespace {
+
+/// One part, its best choice so far, and what is certain about it.
+struct OpenPart {
+  Part part;
+  std::optional<Choice> best;
+  double cost = kInfiniteCost, bound = -kInfiniteCost;
+  const char* algorithm = "greedy";
+  bool proven = false;
+
+  const ExtractionProblem& problem() const { return part.problem; }
+
+  void offer(std::optional<Choice> choice, const char* by) {
+    if (!choice) return;
+    CheckedChoice figures = check_choice(problem(), *choice);
+    if (!figures.ok() || figures.dag_cost >= cost) return;
+    trim(problem(), *choice);
+    best = std::move(choice);
+    cost = figures.dag_cost;
+    algorithm = by;
+  }
+  void raise(double by) { bound = std::max(bound, std::min(by, cost)); }
+  void prove() {
+    proven = true;
+    bound = cost;
+  }
+};
+
+Choice choice_of(const ExtractionProblem& problem, llvm::ArrayRef<double> x) {
+  Choice choice(problem.class_count());
+  for (uint32_t n = 0; n < x.size(); ++n)
+    if (x[n] > 0.5) choice.node[problem.class_of({n}).index] = {n};
+  return choice;
+}
+
+class Portfolio {
+public:
+  Portfolio(const ExtractionProblem& problem, const IlpOptions& options)
+      : problem_(problem), options_(options) {}
+
+  Result<Extraction> run() {
+    GreedyResult greedy = greedy_trees(problem_);
+    for (ClassIx root : problem_.roots())
+      if (!greedy.choice[root].valid()) return no_solution(problem_, greedy);
+    offer(extract_greedy(problem_), "greedy");
+    if (left() > 0)
+      if (auto dag = greedy_dag(problem_, {kShareOfGreedy * left()}))
+        offer(std::move(dag->choice), "greedy-dag");
+    if (options_.start) offer(*options_.start, "start");
+    if (left() > 0) {
+      ReducedProblem reduced = reduce(problem_, greedy);
+      open_parts(reduced);
+      each_part(1, [&](OpenPart& part, double seconds) { search_locally(part, seconds); });
+      each_part(kShareOfTree, [&](OpenPart& part, double seconds) { grow_tree(part, seconds); });
+      each_part(1, [&](OpenPart& part, double seconds) { ask_cbc(part, seconds); });
+      offer(reduced.expand(problem_, put_together(reduced.problem)), algorithm_);
+    }
+    if (!best_) return no_solution(problem_, greedy);
+    return finish();
+  }
+
+private:
+  // Of the time that is left when it is their turn.
+  static constexpr double kShareOfGreedy = 0.2, kShareOfLocal = 0.15, kShareOfTree = 0.75;
+
+  double left() const { return options_.time_limit_s - watch_.seconds(); }
+
+  void offer(std::optional<Choice> choice, const char* algorithm) {
+    if (!choice) return;
+    CheckedChoice figures = check_choice(problem_, *choice);
+    if (!figures.ok() || (best_ && figures.dag_cost >= best_->dag_cost)) return;
+    best_ = checked_answer(problem_, std::move(*choice), algorithm);
+  }
+
+  void open_parts(const ReducedProblem& reduced) {
+    Choice known(reduced.problem.class_count()); // the best so far, as far as it is in the rest
+    for (uint32_t n = 0; n < reduced.origin.size(); ++n)
+      if (best_ && best_->choice[problem_.class_of(reduced.origin[n])] == reduced.origin[n])
+        known.node[reduced.problem.class_of({n}).index] = {n};
+    for (Part& part : take_apart(reduced.problem, 0)) {
+      OpenPart& open = parts_.emplace_back();
+      open.part = std::move(part);
+      const ExtractionProblem& problem = open.problem();
+      open.raise(sum_of_rewards(problem));
+      open.offer(extract_greedy(problem), "greedy");
+      open.offer(extract_greedy_near(problem, open.part.project(reduced.problem, known)),
+                 best_->algorithm == "start" ? "start" : "greedy-dag");
+      if (problem.node_count() == problem.class_count() && open.best) open.prove();
+    }
+  }
+
+  /// Open parts, small ones first, each with its share of the time that is left by its size.
+  template <class Work> void each_part(double share, Work work) {
+    std::vector<uint32_t> order;
+    double nodes = 0;
+    for (uint32_t i = 0; i < parts_.size(); ++i) {
+      if (parts_[i].proven || !parts_[i].best) continue;
+      order.push_back(i);
+      nodes += static_cast<double>(parts_[i].problem().node_count());
+    }
+    llvm::stable_sort(order, [&](uint32_t a, uint32_t b) {
+      return parts_[a].problem().node_count() < parts_[b].problem().node_count();
+    });
+    double until = watch_.seconds() + share * left();
+    for (uint32_t i : order) {
+      double size = static_cast<double>(parts_[i].problem().node_count());
+      double seconds = (until - watch_.seconds()) * size / nodes;
+      nodes -= size;
+      if (seconds > 0) work(parts_[i], seconds);
+    }
+  }
+
+  void search_locally(OpenPart& part, double seconds) {
+    const ExtractionProblem& problem = part.problem();
+    Choice choice = *part.best;
+    if (improve_by_sharing(problem, choice, kShareOfLocal * seconds))
+      part.offer(std::move(choice), "sharing");
+    if (problem.node_count() > kSmall) return;
+    auto take = [&](const Choice& found, double) { part.offer(found, "branch-and-cut"); };
+    auto raise = [&](double bound) { part.raise(bound); };
+    BranchCutResult result =
+        branch_and_cut(problem, part.cost, {std::min(seconds, 1.0), kSmallTree}, {take, raise});
+    if (result.proven) part.prove();
+  }
+
+  void grow_tree(OpenPart& part, double seconds) {
+    const ExtractionProblem& problem = part.problem();
+    MipResult result = solve_problem(problem, part.cost, {seconds, options_.memory_limit_bytes});
+    if (!result.solution.empty()) part.offer(choice_of(problem, result.solution), "branch-and-cut");
+    part.raise(result.bound);
+    if (result.status == MipStatus::Optimal) part.prove();
+    if (result.status == MipStatus::Failed) stopped_ = result.why;
+  }
+
+  void ask_cbc(OpenPart& part, double seconds) {
+    IlpOptions options = options_;
+    options.time_limit_s = seconds;
+    options.start = part.best;
+    Result<Extraction> answer = extract_by_ilp(part.problem(), options);
+    if (!answer) return;
+    part.raise(answer->lower_bound);
+    if (answer->dag_cost < part.cost) part.offer(answer->choice, "ilp");
+    if (answer->optimal) part.prove();
+  }
+
+  Choice put_together(const ExtractionProblem& reduced) {
+    Choice whole(reduced.class_count());
+    bound_ = 0;
+    for (const OpenPart& part : parts_) {
+      bound_ += part.bound;
+      if (!part.best) continue;
+      part.part.put_back(reduced, *part.best, whole);
+      if (llvm::StringRef(part.algorithm) != "greedy") algorithm_ = part.algorithm;
+    }
+    return whole;
+  }
+
+  Result<Extraction> finish() {
+    constexpr double kTolerance = 1e-7; // sums in another order, and the solver's own
+    double tolerance = kTolerance * std::max(1.0, std::abs(best_->dag_cost));
+    best_->lower_bound = std::min(std::max(bound_, best_->lower_bound), best_->dag_cost);
+    best_->optimal = best_->dag_cost - best_->lower_bound <= tolerance;
+    if (best_->optimal) best_->lower_bound = best_->dag_cost;
+    best_->seconds = watch_.seconds();
+    if (!best_->optimal)
+      best_->note =
+          llvm::formatv("best: {0}; the answer is by {1}",
+                        stopped_.empty() ? "the time limit" : stopped_.c_str(), best_->algorithm);
+    return std::move(*best_);
+  }
+
+  static constexpr size_t kSmall = 300;      // nodes: not worth a process
+  static constexpr int64_t kSmallTree = 200; // nodes of the tree in this process
+
+  const ExtractionProblem& problem_;
+  const IlpOptions& options_;
+  Stopwatch watch_;
+  std::optional<Extraction> best_;
+  std::vector<OpenPart> parts_;
+  double bound_ = -kInfiniteCost;
+  const char* algorithm_ = "greedy";
+  std::string stopped_;
+};
+
+} // namespace
+
+Result<Extraction> extract_best(const ExtractionProblem& problem, const IlpOptions& options) {
+  if (problem.byte_limit() == kInfiniteCost) return Portfolio(problem, options).run();
+  // Rarely does the limit bind, and without it the problem falls into parts.
+  ExtractionProblem unbounded = problem;
+  unbounded.set_byte_limit(kInfiniteCost);
+  IlpOptions left = options;
+  left.time_limit_s /= 2;
+  Result<Extraction> best = Portfolio(unbounded, left).run();
+  if (!best) return best;
+  if (check_choice(problem, best->choice).stored_bytes <= problem.byte_limit()) return best;
+  left.start = options.start;
+  return extract_by_ilp(problem, left);
+}
+
+} // namespace tg

@@ -1,0 +1,168 @@
+// Classes are numbered anew for the sets, children before users as far as there is no cycle, so
+// that what belongs together lies in the same blocks.
+//
+// A node whose set contains its own class is refused. Sets of users that have not been looked at
+// again may be out of date, so in rare cases a cycle closes all the same: then greedy under costs
+// that are small for what was chosen repairs it.
+#include "compiler/extract/greedy_dag.h"
+
+#include "compiler/extract/dag_sets.h"
+#include "compiler/extract/greedy.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+
+namespace tg {
+
+namespace {
+
+class DagWorklist {
+public:
+  DagWorklist(const ExtractionProblem& problem, const GreedyDagLimits& limits)
+      : problem_(problem), limits_(limits), trees_(greedy_trees(problem)), place_(number_classes()),
+        sets_(problem.class_count()), set_(problem.class_count(), DagSets::kEmpty),
+        cost_(problem.class_count(), kInfiniteCost), choice_(problem.class_count()),
+        missing_(problem.node_count()), updates_(problem.class_count()),
+        queued_(problem.node_count()) {}
+
+  std::optional<GreedyDagResult> run() {
+    for (ClassIx root : problem_.roots())
+      if (!trees_.choice[root].valid()) return std::nullopt;
+    start();
+    for (size_t steps = 0; !queue_.empty(); ++steps) {
+      if (steps % 256 == 0 && over_a_limit()) break;
+      NodeIx node = queue_.front();
+      queue_.pop_front();
+      queued_[node.index] = false;
+      update(node);
+    }
+    return finish();
+  }
+
+private:
+  /// Finishing order of a depth-first walk over all nodes of all classes.
+  std::vector<ClassIx> number_classes() const {
+    struct Frame {
+      uint32_t cls, node = 0, child = 0;
+    };
+    std::vector<ClassIx> place(problem_.class_count());
+    std::vector<bool> seen(problem_.class_count());
+    std::vector<Frame> stack;
+    uint32_t next = 0;
+    for (uint32_t c = 0; c < problem_.class_count(); ++c) {
+      if (!seen[c]) stack.push_back({c});
+      seen[c] = true;
+      while (!stack.empty()) {
+        Frame& frame = stack.back();
+        auto nodes = problem_.nodes({frame.cls});
+        if (frame.node == nodes.size()) {
+          place[frame.cls] = {next++};
+          stack.pop_back();
+        } else if (frame.child == problem_.children(nodes[frame.node]).size()) {
+          ++frame.node;
+          frame.child = 0;
+        } else {
+          uint32_t child = problem_.children(nodes[frame.node])[frame.child++].index;
+          if (!seen[child]) stack.push_back({child});
+          seen[child] = true;
+        }
+      }
+    }
+    return place;
+  }
+
+  void start() {
+    for (uint32_t c = 0; c < problem_.class_count(); ++c)
+      for (NodeIx node : problem_.users({c})) ++missing_[node.index];
+    for (uint32_t n = 0; n < problem_.node_count(); ++n)
+      if (missing_[n] == 0) push({n});
+  }
+
+  void push(NodeIx node) {
+    if (queued_[node.index] || !problem_.usable(node)) return;
+    queued_[node.index] = true;
+    queue_.push_back(node);
+  }
+
+  bool over_a_limit() {
+    if (sets_.bytes() > limits_.memory_bytes) stopped_ = "the limit on memory";
+    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started_;
+    if (taken.count() > limits_.seconds) stopped_ = "the time limit";
+    return !stopped_.empty();
+  }
+
+  void update(NodeIx node) {
+    ClassIx cls = problem_.class_of(node);
+    DagSets::Mark mark = sets_.mark();
+    DagSets::Set needed = DagSets::kEmpty;
+    for (ClassIx child : problem_.children(node)) needed = sets_.unite(needed, set_[child.index]);
+    double cost = problem_.cost(node) + sets_.cost(needed);
+    double& best = cost_[cls.index];
+    if (!gains(cost, best) || sets_.contains(needed, place_[cls.index]) ||
+        updates_[cls.index] == kMostUpdates)
+      return sets_.release(mark);
+    bool first = best == kInfiniteCost;
+    best = cost;
+    choice_.node[cls.index] = node;
+    sets_.set_cost(place_[cls.index], problem_.cost(node));
+    set_[cls.index] = sets_.insert(needed, place_[cls.index]);
+    ++updates_[cls.index];
+    for (NodeIx user : problem_.users(cls)) {
+      if (first) --missing_[user.index];
+      if (missing_[user.index] == 0) push(user);
+    }
+  }
+
+  /// Sums in another order are no gain.
+  static bool gains(double cost, double best) {
+    if (best == kInfiniteCost) return cost < best;
+    return cost < best - 1e-12 * std::max(std::abs(best), 1e-300);
+  }
+
+  std::optional<GreedyDagResult> finish() {
+    GreedyDagResult out;
+    out.stopped = stopped_;
+    // What has no set yet is as greedy has it.
+    for (uint32_t c = 0; c < choice_.node.size(); ++c)
+      if (!choice_.node[c].valid()) choice_.node[c] = trees_.choice.node[c];
+    CheckedChoice figures = check_choice(problem_, choice_);
+    bool bytes = figures.ok() && figures.stored_bytes <= problem_.byte_limit();
+    std::optional<Choice> sound =
+        bytes ? std::move(choice_) : extract_greedy_near(problem_, choice_);
+    if (!sound) return std::nullopt;
+    out.choice = std::move(*sound);
+    trim(problem_, out.choice);
+    DagSets::Set all = DagSets::kEmpty;
+    for (ClassIx root : problem_.roots()) all = sets_.unite(all, set_[root.index]);
+    out.reported_cost = sets_.cost(all);
+    return out;
+  }
+
+  static constexpr uint16_t kMostUpdates = 1000; // of one class; with rewards they could be endless
+
+  const ExtractionProblem& problem_;
+  GreedyDagLimits limits_;
+  GreedyResult trees_;
+  std::vector<ClassIx> place_; // number of a class in the sets
+  DagSets sets_;
+  std::vector<DagSets::Set> set_; // by class: what its choice needs, itself included
+  std::vector<double> cost_;      // of that set, when it was made
+  Choice choice_;
+  std::vector<uint32_t> missing_; // by node: distinct children without a set
+  std::vector<uint16_t> updates_;
+  std::vector<bool> queued_;
+  std::deque<NodeIx> queue_;
+  std::string stopped_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+};
+
+} // namespace
+
+std::optional<GreedyDagResult> greedy_dag(const ExtractionProblem& problem,
+                                          const GreedyDagLimits& limits) {
+  return DagWorklist(problem, limits).run();
+}
+
+} // namespace tg

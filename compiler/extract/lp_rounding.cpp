@@ -1,0 +1,118 @@
+#include "compiler/extract/lp_rounding.h"
+
+#include "compiler/extract/answer.h"
+#include "compiler/extract/reduce.h"
+#include "compiler/extract/solver_process.h"
+
+#include <algorithm>
+#include <random>
+
+namespace tg {
+
+namespace {
+
+class Rounding {
+public:
+  Rounding(const ExtractionProblem& problem, llvm::ArrayRef<double> x) : problem_(problem), x_(x) {}
+
+  /// The best of both kinds.
+  std::optional<Choice> run(uint64_t seed, int tries) {
+    deterministic();
+    std::mt19937_64 random(seed);
+    for (int i = 0; i < tries; ++i) offer(draw(random));
+    return std::move(best_);
+  }
+
+private:
+  void offer(std::optional<Choice> choice) {
+    if (!choice) return;
+    CheckedChoice figures = check_choice(problem_, *choice);
+    if (!figures.ok() || figures.stored_bytes > problem_.byte_limit()) {
+      choice = extract_greedy_near(problem_, *choice);
+      if (!choice) return;
+      figures = check_choice(problem_, *choice);
+    }
+    if (best_ && figures.dag_cost >= cost_) return;
+    cost_ = figures.dag_cost;
+    best_ = std::move(choice);
+  }
+
+  void deterministic() {
+    constexpr double kFloor = 1e-3; // what is chosen still costs something: no needless nodes
+    std::vector<double> costs(problem_.node_count());
+    for (uint32_t n = 0; n < costs.size(); ++n)
+      costs[n] =
+          std::max(0.0, problem_.cost({n})) * std::max(kFloor, 1 - std::clamp(x_[n], 0.0, 1.0));
+    offer(extract_greedy(problem_, costs));
+  }
+
+  Choice draw(std::mt19937_64& random) const {
+    Choice choice(problem_.class_count());
+    std::vector<ClassIx> open(problem_.roots().begin(), problem_.roots().end());
+    while (!open.empty()) {
+      ClassIx cls = open.back();
+      open.pop_back();
+      if (choice[cls].valid()) continue;
+      NodeIx node = choice.node[cls.index] = draw(cls, random);
+      if (node.valid()) llvm::append_range(open, problem_.children(node));
+    }
+    return choice;
+  }
+
+  NodeIx draw(ClassIx cls, std::mt19937_64& random) const {
+    double all = 0;
+    for (NodeIx n : problem_.nodes(cls)) all += weight(n);
+    // Not std::uniform_real_distribution, whose numbers differ between libraries.
+    double at = static_cast<double>(random() >> 11) * 0x1p-53 * all;
+    NodeIx last;
+    for (NodeIx n : problem_.nodes(cls)) {
+      if (weight(n) <= 0) continue;
+      last = n;
+      at -= weight(n);
+      if (at < 0) break;
+    }
+    return last;
+  }
+  double weight(NodeIx node) const {
+    return problem_.usable(node) ? std::max(0.0, x_[node.index]) : 0;
+  }
+
+  const ExtractionProblem& problem_;
+  llvm::ArrayRef<double> x_;
+  std::optional<Choice> best_;
+  double cost_ = kInfiniteCost;
+};
+
+} // namespace
+
+Result<Extraction> extract_by_lp(const ExtractionProblem& problem, const IlpOptions& options) {
+  constexpr int kTries = 32;
+  Stopwatch watch;
+  GreedyResult greedy = greedy_trees(problem);
+  for (ClassIx root : problem.roots())
+    if (!greedy.choice[root].valid()) return no_solution(problem, greedy);
+  ReducedProblem reduced = reduce(problem, greedy);
+  MipModel model = make_ilp(reduced.problem, options.cycles);
+  model.integer.assign(model.integer.size(), 0);
+  MipResult solved = solve_mip(model, {options.time_limit_s, options.memory_limit_bytes});
+  std::string algorithm = "greedy";
+  std::optional<Choice> choice;
+  if (!solved.relaxation.empty()) {
+    choice = Rounding(reduced.problem, solved.relaxation).run(options.seed, kTries);
+    if (choice) choice = reduced.expand(problem, *choice);
+    algorithm = "rounding";
+  }
+  if (!choice) choice = extract_greedy(problem);
+  if (!choice) return no_solution(problem, greedy);
+  Extraction out = checked_answer(problem, std::move(*choice), algorithm);
+  out.lower_bound = std::min(std::max(out.lower_bound, solved.bound), out.dag_cost);
+  constexpr double kTolerance = 1e-7;
+  out.optimal =
+      out.dag_cost - out.lower_bound <= kTolerance * std::max(1.0, std::abs(out.dag_cost));
+  if (solved.relaxation.empty())
+    out.note = "lp: " + (solved.why.empty() ? "no relaxation" : solved.why) + "; greedy answers";
+  out.seconds = watch.seconds();
+  return out;
+}
+
+} // namespace tg
