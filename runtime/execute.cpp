@@ -1,8 +1,10 @@
 #include "runtime/execute.h"
 
+#include "runtime/convert.h"
 #include "runtime/random.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tg {
 
@@ -15,9 +17,13 @@ Result<std::vector<Tensor>> Executable::run(llvm::ArrayRef<Tensor> inputs) {
 Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options) {
   if (value.kind == PlanValue::Kind::Constant) {
     TG_TRY(Tensor tensor, Tensor::zeros(value.type));
-    llvm::MutableArrayRef<float> out = tensor.floats();
-    for (size_t i = 0; i < out.size(); ++i)
-      out[i] = static_cast<float>(value.constant[value.constant.size() == 1 ? 0 : i]);
+    int64_t count = static_cast<int64_t>(value.constant.size());
+    narrow(value.type.dtype, value.constant.data(), tensor.data(), count);
+    // One number stands for all.
+    std::byte* first = tensor.data();
+    int64_t size = dtype_size(value.type.dtype);
+    for (int64_t i = count; i < value.type.elements(); ++i)
+      std::memcpy(first + i * size, first, static_cast<size_t>(size));
     return tensor;
   }
   if (!options.weights) return random_weight(value.name, value.type, value.init, options.seed);
@@ -38,16 +44,6 @@ Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs) {
       return error(Code::bad_input_value, "the input `{0}` must be {1}, got {2}", value.name,
                    value.type.text(), inputs[i].type().text());
   }
-  return {};
-}
-
-Result<void> check_dtypes(const Plan& plan) {
-  for (const PlanValue& value : plan.values)
-    if (value.type.dtype != DType::F32)
-      return error(Code::no_kernel, "{0} cannot run yet: no backend has kernels for {1}",
-                   value.name.empty() ? "a value of type " + value.type.text()
-                                      : "`" + value.name + "`",
-                   dtype_name(value.type.dtype));
   return {};
 }
 

@@ -16,9 +16,6 @@ Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options
 /// Errors: `bad_input_value` if number or types are not the plan's, naming the input.
 Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs);
 
-/// Errors: `no_kernel` for the first value that is not f32, the only dtype that runs today.
-Result<void> check_dtypes(const Plan& plan);
-
 /// Bytes of all weights and constants, as they are read at load, and of inputs and outputs.
 /// A sum that does not fit saturates at INT64_MAX.
 MemoryUse resident_bytes(const Plan& plan);

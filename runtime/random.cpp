@@ -1,6 +1,7 @@
 #include "runtime/random.h"
 
 #include "lang/core/random.h"
+#include "runtime/convert.h"
 
 #include <llvm/ADT/StringSwitch.h>
 
@@ -34,11 +35,12 @@ void fill_normal(const RandomStream& stream, double scale, llvm::MutableArrayRef
   }
 }
 
-Result<Tensor> zeros_f32(llvm::StringRef name, const TensorType& type) {
-  if (type.dtype != DType::F32)
-    return error(Code::no_kernel, "`{0}` is {1}; only f32 can be filled at random", name,
-                 type.text());
-  return Tensor::zeros(type);
+/// The f32 tensor in the dtype that is wanted.
+Result<Tensor> as_dtype(Tensor tensor, DType dtype) {
+  if (dtype == DType::F32) return tensor;
+  TG_TRY(Tensor other, Tensor::zeros({dtype, tensor.type().shape}));
+  convert(DType::F32, tensor.data(), dtype, other.data(), tensor.type().elements());
+  return other;
 }
 
 } // namespace
@@ -70,7 +72,9 @@ int64_t fan_in(llvm::ArrayRef<int64_t> shape) {
 Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm::StringRef init,
                              uint64_t seed) {
   TG_TRY(WeightInit how, parse_init(init));
-  TG_TRY(Tensor tensor, zeros_f32(path, type));
+  if (!is_float(type.dtype) && how.kind != WeightInit::Kind::Ones)
+    return Tensor::zeros(type); // indices and masks: any other number might be out of range
+  TG_TRY(Tensor tensor, Tensor::zeros(f32(type.shape)));
   RandomStream stream(seed, ("weight " + path).str());
   llvm::MutableArrayRef<float> out = tensor.floats();
   if (how.kind == WeightInit::Kind::FanIn)
@@ -85,19 +89,53 @@ Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm:
   case WeightInit::Kind::FanIn:
   case WeightInit::Kind::Normal: fill_normal(stream, how.a, out); break;
   }
+  return as_dtype(std::move(tensor), type.dtype);
+}
+
+Result<Tensor> random_input(llvm::StringRef name, const TensorType& type, uint64_t seed,
+                            int64_t below) {
+  RandomStream stream(seed, ("input " + name).str());
+  if (is_float(type.dtype)) {
+    TG_TRY(Tensor tensor, Tensor::zeros(f32(type.shape)));
+    fill_normal(stream, 1, tensor.floats());
+    return as_dtype(std::move(tensor), type.dtype);
+  }
+  if (type.dtype == DType::Bool) below = 2;
+  TG_TRY(Tensor tensor, Tensor::zeros(type));
+  std::vector<Integer> values(static_cast<size_t>(type.elements()));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = Integer(static_cast<int64_t>(stream.uniform(i) * static_cast<double>(below)));
+  narrow(type.dtype, values.data(), tensor.data(), type.elements());
   return tensor;
 }
 
-Result<Tensor> random_input(llvm::StringRef name, const TensorType& type, uint64_t seed) {
-  TG_TRY(Tensor tensor, zeros_f32(name, type));
-  fill_normal(RandomStream(seed, ("input " + name).str()), 1, tensor.floats());
-  return tensor;
+namespace {
+
+/// Rows of the smallest table that the input picks from, itself or reshaped and cut; 2 if none.
+int64_t index_range(const Plan& plan, PlanValueId input) {
+  std::vector<bool> derived(plan.values.size());
+  derived[input] = true;
+  int64_t range = INT64_MAX;
+  for (const PlanStep& step : plan.steps) {
+    bool reads =
+        !step.operands.empty() && step.operands[0] != kNoValue && derived[step.operands[0]];
+    bool moves = op_info(step.op).has(Trait::Layout) || step.op == OpKind::Cast;
+    if (reads && moves) derived[step.result] = true;
+    if (step.op != OpKind::Gather || !derived[step.operands[1]]) continue;
+    auto axis = static_cast<size_t>(step.attrs[0].number);
+    range = std::min(range, plan.values[step.operands[0]].type.shape[axis]);
+  }
+  return range == INT64_MAX ? 2 : range;
 }
+
+} // namespace
 
 Result<std::vector<Tensor>> random_inputs(const Plan& plan, uint64_t seed) {
   std::vector<Tensor> inputs;
   for (PlanValueId id : plan.inputs) {
-    TG_TRY(Tensor tensor, random_input(plan.values[id].name, plan.values[id].type, seed));
+    const PlanValue& value = plan.values[id];
+    int64_t below = is_integer(value.type.dtype) ? index_range(plan, id) : 2;
+    TG_TRY(Tensor tensor, random_input(value.name, value.type, seed, below));
     inputs.push_back(std::move(tensor));
   }
   return inputs;

@@ -22,14 +22,17 @@ Result<WeightInit> parse_init(llvm::StringRef text);
 int64_t fan_in(llvm::ArrayRef<int64_t> shape);
 
 /// FanIn draws from normal(1 / sqrt(fan_in)) (LeCun et al. 1998): a layer keeps the variance of
-/// what it is given. Errors: `bad_attribute`, `memory_limit`, `no_kernel` for a dtype but f32.
+/// what it is given. f16 and bf16 are the f32 weight, rounded. Integers and bools are zeros or ones
+/// as `init` says, else zeros. Errors: `bad_attribute`, `memory_limit`.
 Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm::StringRef init,
                              uint64_t seed);
 
-/// Normal of mean 0 and variance 1. Errors: `memory_limit`, `no_kernel` for a dtype but f32.
-Result<Tensor> random_input(llvm::StringRef name, const TensorType& type, uint64_t seed);
+/// Floats: normal of mean 0 and variance 1. Integers: uniform from 0 to `below` - 1. Bools: a coin.
+/// Errors: `memory_limit`.
+Result<Tensor> random_input(llvm::StringRef name, const TensorType& type, uint64_t seed,
+                            int64_t below = 2);
 
-/// One for each of Plan::inputs.
+/// One for each of Plan::inputs. Integers that are indices of a gather are drawn from its range.
 Result<std::vector<Tensor>> random_inputs(const Plan& plan, uint64_t seed);
 
 } // namespace tg

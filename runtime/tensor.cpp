@@ -1,5 +1,7 @@
 #include "runtime/tensor.h"
 
+#include "runtime/convert.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -54,6 +56,12 @@ Tensor Tensor::of_floats(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<float> va
   return std::move(*tensor);
 }
 
+std::vector<double> Tensor::doubles() const {
+  std::vector<double> values(static_cast<size_t>(type_.elements()));
+  widen(type_.dtype, data(), values.data(), type_.elements());
+  return values;
+}
+
 llvm::ArrayRef<float> Tensor::floats() const {
   assert(type_.dtype == DType::F32);
   return {reinterpret_cast<const float*>(buffer_.get()), static_cast<size_t>(type_.elements())};
@@ -69,27 +77,25 @@ TensorSummary summarise(const Tensor& tensor) {
   summary.checksum = 0xcbf29ce484222325;
   for (int64_t i = 0; i < tensor.bytes(); ++i)
     summary.checksum = (summary.checksum ^ static_cast<uint64_t>(tensor.data()[i])) * 0x100000001b3;
-  if (tensor.type().dtype != DType::F32) return summary;
-  double sum = 0, squares = 0, count = static_cast<double>(tensor.type().elements());
-  for (float x : tensor.floats()) {
-    sum += static_cast<double>(x);
+  std::vector<double> values = tensor.doubles();
+  double sum = 0, squares = 0, count = static_cast<double>(values.size());
+  for (double x : values) {
+    sum += x;
     summary.finite &= std::isfinite(x);
   }
   summary.mean = sum / count;
-  for (float x : tensor.floats()) {
-    double distance = static_cast<double>(x) - summary.mean;
-    squares += distance * distance;
-  }
+  for (double x : values) squares += (x - summary.mean) * (x - summary.mean);
   summary.std = std::sqrt(squares / count);
   return summary;
 }
 
 double max_rel_diff(const Tensor& a, const Tensor& b) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (!(a.type() == b.type()) || a.type().dtype != DType::F32) return kInfinity;
+  if (!(a.type() == b.type())) return kInfinity;
+  std::vector<double> left = a.doubles(), right = b.doubles();
   double distance = 0, scale = 0;
-  for (size_t i = 0; i < a.floats().size(); ++i) {
-    double x = static_cast<double>(a.floats()[i]), y = static_cast<double>(b.floats()[i]);
+  for (size_t i = 0; i < left.size(); ++i) {
+    double x = left[i], y = right[i];
     if (!std::isfinite(x) || !std::isfinite(y)) return kInfinity;
     distance = std::max(distance, std::abs(x - y));
     scale = std::max(scale, std::abs(y));

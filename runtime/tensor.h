@@ -50,6 +50,8 @@ public:
   const std::byte* data() const { return buffer_.get(); }
   std::byte* data() { return buffer_.get(); }
 
+  /// The elements of any tensor as doubles (an i64 beyond 2^53 is rounded).
+  std::vector<double> doubles() const;
   /// The elements of an f32 tensor.
   llvm::ArrayRef<float> floats() const;
   llvm::MutableArrayRef<float> floats();
@@ -68,7 +70,8 @@ struct TensorSummary {
 TensorSummary summarise(const Tensor& tensor);
 
 /// max |a - b| / max |b| over two tensors of one type; infinity if either holds a NaN or an
-/// infinity, or if the types differ. Where b is all zero: 0 if a is too, else infinity.
+/// infinity, or if the types differ. Elements of any dtype are compared as doubles. Where b is all
+/// zero: 0 if a is too, else infinity.
 double max_rel_diff(const Tensor& a, const Tensor& b);
 
 } // namespace tg

@@ -11,7 +11,7 @@ namespace {
 llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
 
 bool is_activation(OpKind op) {
-  for (Act act : {Act::Relu, Act::Tanh, Act::Sigmoid, Act::Gelu})
+  for (Act act : {Act::Relu, Act::Tanh, Act::Sigmoid, Act::Gelu, Act::Relu6})
     if (act_op(act) == op) return true;
   return false;
 }
@@ -59,7 +59,7 @@ llvm::SmallVector<OpKind, 16> operators_of(ParamKind kind) {
   llvm::SmallVector<OpKind, 16> ops;
   for (const OpInfo& info : all_ops()) {
     bool pointwise = info.has(Trait::Pointwise) && info.kind != OpKind::Identity;
-    if (!pointwise) continue;
+    if (!pointwise || info.has(Trait::Logical)) continue; // variables of rules stand for numbers
     if ((kind == ParamKind::Unary && info.operand_count == 1) ||
         (kind == ParamKind::Binary && info.operand_count == 2) ||
         (kind == ParamKind::Activation && is_activation(info.kind)))

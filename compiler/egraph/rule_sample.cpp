@@ -307,8 +307,11 @@ private:
     switch (op_info(term.op).shape) {
     case ShapeRule::none: types_[id] = symbols_.none_type(); return true;
     case ShapeRule::leaf: return finish(id, {term.attrs[0].literal, term.attrs[1].literal});
-    case ShapeRule::same: return make(term.operands[0], want) && finish(id, {});
-    case ShapeRule::broadcast: return make_broadcast(id, want);
+    case ShapeRule::same:
+    case ShapeRule::clip:
+    case ShapeRule::cast: return make(term.operands[0], want) && finish(id, {});
+    case ShapeRule::broadcast:
+    case ShapeRule::compare: return make_broadcast(id, want);
     case ShapeRule::matmul: return make_matmul(id, want);
     case ShapeRule::conv2d: return make_conv2d(id, want);
     case ShapeRule::winograd_weight: return make_winograd_weight(id, want);
@@ -327,6 +330,10 @@ private:
     case ShapeRule::merge_gconv: return make_merge(id, want);
     case ShapeRule::fused_map: return make_fused(id, want);
     case ShapeRule::split: return false;
+    case ShapeRule::select: // conditions, indices and positions are not drawn yet
+    case ShapeRule::argmax:
+    case ShapeRule::gather:
+    case ShapeRule::iota: why_ = "an operator of which no instance can be drawn"; return false;
     }
     return false;
   }

@@ -354,6 +354,8 @@ std::optional<ExprIndex> RuleCompiler::rank_of(TermId id) {
   if (term.kind != Term::Kind::Op) return std::nullopt;
   switch (op_info(term.op).shape) {
   case ShapeRule::same:
+  case ShapeRule::clip:
+  case ShapeRule::cast:
   case ShapeRule::softmax:
   case ShapeRule::batch_norm:
   case ShapeRule::layer_norm:
@@ -362,6 +364,7 @@ std::optional<ExprIndex> RuleCompiler::rank_of(TermId id) {
   case ShapeRule::concat:
   case ShapeRule::transpose: return rank_of(rule_.terms[id].operands[0]);
   case ShapeRule::broadcast:
+  case ShapeRule::compare:
   case ShapeRule::matmul: {
     TermId second = term.operands[1];
     std::optional<ExprIndex> a = rank_of(term.operands[0]), b = rank_of(second);

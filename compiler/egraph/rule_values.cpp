@@ -306,6 +306,8 @@ std::optional<Value> RuleCompiler::normal_form(AttrKind kind, Value v) {
   case AttrKind::ints: return v.is(Value::Kind::Ints) ? std::optional(v) : std::nullopt;
   case AttrKind::act:
     return v.is(Value::Kind::Enum) && parse_act(v.text) ? std::optional(v) : std::nullopt;
+  case AttrKind::dtype:
+    return v.is(Value::Kind::Enum) && parse_dtype(v.text) ? std::optional(v) : std::nullopt;
   case AttrKind::string: return v.is(Value::Kind::String) ? std::optional(v) : std::nullopt;
   case AttrKind::floats: return v.is(Value::Kind::Floats) ? std::optional(v) : std::nullopt;
   case AttrKind::type: return v.is(Value::Kind::Type) ? std::optional(v) : std::nullopt;

@@ -89,11 +89,34 @@ private:
     case OpKind::Identity:
     case OpKind::Neg: return a;
     case OpKind::Maximum: return query(larger(a, b), 3 * count); // two members, one maximum
-    case OpKind::Relu: return query(a, 3 * count);
+    case OpKind::Minimum: return query(larger(a, b), 3 * count);
+    case OpKind::Pow:
+    case OpKind::Mod:
+    case OpKind::Less:
+    case OpKind::LessEqual:
+    case OpKind::Greater:
+    case OpKind::GreaterEqual:
+    case OpKind::Equal:
+    case OpKind::NotEqual: return query(larger(a, b), 3 * count);
+    case OpKind::LogicalNot: return a;
+    case OpKind::LogicalAnd: return times(a, b);
+    case OpKind::LogicalOr: return plus(plus(a, b), times(a, b));
+    case OpKind::Relu:
+    case OpKind::Abs: return query(a, 3 * count);
+    case OpKind::Relu6:
+    case OpKind::Clip: // a maximum, and a minimum of that
+      query(a, 3 * count);
+      return query(kVariable, 3 * count);
+    case OpKind::Rsqrt: return over(kConstant, query(a, count));
     case OpKind::Tanh:
     case OpKind::Erf: return query(a, 2 * count); // x stands for -x as well
     default: return query(a, count);
     }
+  }
+
+  /// c * x + (1 - c) * y.
+  static Degree select(Degree condition, Degree x, Degree y) {
+    return plus(times(condition, x), times(condition, y));
   }
 
   Degree fused(NodeId id) {
@@ -106,6 +129,13 @@ private:
       }
       Degree second = stack.back();
       if (op_info(instr.op).operand_count == 2) stack.pop_back();
+      if (instr.op == OpKind::Select) {
+        Degree third = second;
+        stack.pop_back();
+        second = stack.pop_back_val();
+        stack.back() = select(stack.back(), second, third);
+        continue;
+      }
       stack.back() = pointwise(instr.op, stack.back(), second, elements(id));
     }
     return stack.back();
@@ -195,7 +225,40 @@ private:
     case OpKind::Gelu:
     case OpKind::Exp:
     case OpKind::Sqrt:
-    case OpKind::Erf: return pointwise(op, of(id, 0), of(id, operands - 1), elements(id));
+    case OpKind::Erf:
+    case OpKind::Minimum:
+    case OpKind::Pow:
+    case OpKind::Mod:
+    case OpKind::Less:
+    case OpKind::LessEqual:
+    case OpKind::Greater:
+    case OpKind::GreaterEqual:
+    case OpKind::Equal:
+    case OpKind::NotEqual:
+    case OpKind::LogicalAnd:
+    case OpKind::LogicalOr:
+    case OpKind::LogicalNot:
+    case OpKind::Relu6:
+    case OpKind::Abs:
+    case OpKind::Sign:
+    case OpKind::Floor:
+    case OpKind::Log:
+    case OpKind::Sin:
+    case OpKind::Cos:
+    case OpKind::Rsqrt:
+    case OpKind::Clip: return pointwise(op, of(id, 0), of(id, operands - 1), elements(id));
+    case OpKind::Select: return select(of(id, 0), of(id, 1), of(id, 2));
+    case OpKind::Cast:
+      return is_float(graph_.type(id).dtype) ? of(id, 0) : query(of(id, 0), elements(id));
+    case OpKind::Cumsum: {
+      const TensorType& x = graph_.type(id);
+      return sum(of(id, 0), static_cast<double>(x[static_cast<size_t>(graph_.attr(id, 0).number)]));
+    }
+    case OpKind::Argmax: return query(of(id, 0), elements(graph_.operands(id)[0]));
+    case OpKind::Gather: // which element is read is a function of the index
+      query(of(id, 1), elements(graph_.operands(id)[1]));
+      return larger(of(id, 0), kVariable);
+    case OpKind::Iota: return kConstant;
     }
     return kConstant;
   }

@@ -117,6 +117,27 @@ Field Math<Field>::maximum(Field x, Field y) {
   return max_of(both);
 }
 
+// A minimum is a mirrored maximum; a comparison is symmetric if the operator is.
+Field Math<Field>::binary(OpKind op, Field x, Field y) {
+  if (op == OpKind::Minimum) return -maximum(-x, -y);
+  uint64_t key = mix(key_of("binary") + static_cast<uint64_t>(op));
+  uint64_t first = random_function(key, x.value()).value();
+  uint64_t second = random_function(key, y.value()).value();
+  if (op == OpKind::Equal) return random_function(key, first + second);
+  return random_function(key, first ^ mix(second));
+}
+
+Field Math<Field>::cast(DType to, Field x) {
+  if (is_float(to)) return x;
+  return random_function(mix(key_of("cast") + static_cast<uint64_t>(to)), x.value());
+}
+
+int64_t Math<Field>::argmax(llvm::ArrayRef<Field> values) {
+  uint64_t hash = key_of("argmax");
+  for (Field x : values) hash = mix(hash ^ x.value());
+  return static_cast<int64_t>(hash % values.size());
+}
+
 Field Math<Field>::max_of(llvm::ArrayRef<Field> values) {
   llvm::SmallVector<uint64_t, 32> set;
   for (Field x : values) set.push_back(x.value());

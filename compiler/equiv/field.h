@@ -66,6 +66,17 @@ template <> struct Math<Field> {
   static Field integer(int64_t value) { return Field::of_bits(static_cast<uint64_t>(value)); }
   static Field unary(OpKind op, Field x);
   static Field maximum(Field x, Field y);
+  static Field binary(OpKind op, Field x, Field y);
+  static Field select(Field condition, Field x, Field y) {
+    return condition * x + (Field{1} - condition) * y;
+  }
+  /// Over the reals floats are what they were.
+  static Field cast(DType to, Field x);
+  static int64_t index(Field x, int64_t size) {
+    return static_cast<int64_t>(x.value() % static_cast<uint64_t>(size));
+  }
+  static Field missing() { return {}; }
+  static int64_t argmax(llvm::ArrayRef<Field> values);
   static Field max_of(llvm::ArrayRef<Field> values);
   static void softmax(llvm::MutableArrayRef<Field> row);
 };

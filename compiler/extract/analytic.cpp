@@ -46,7 +46,9 @@ Efficiency efficiency(OpKind op) {
   case ShapeRule::pool2d: return kWindow;
   case ShapeRule::softmax:
   case ShapeRule::layer_norm: return kNormalise;
+  case ShapeRule::argmax:
   case ShapeRule::reduce: return kReduce;
+  case ShapeRule::gather: return kCopy;
   case ShapeRule::transpose: return kShuffle;
   default: return info.has(Trait::Layout) ? kCopy : kPointwise;
   }

@@ -27,6 +27,7 @@ constexpr KindRow kAttrKinds[] = {
     {"ints", AttrKind::ints},   {"floats", AttrKind::floats}, {"string", AttrKind::string},
     {"type", AttrKind::type},   {"act", AttrKind::act},       {"pad", AttrKind::pad},
     {"pair", AttrKind::pair},   {"axis", AttrKind::axis},     {"axes", AttrKind::axes},
+    {"dtype", AttrKind::dtype},
 };
 
 /// Not constexpr: reaching it makes ops.def fail to compile, with `what` in the message.
@@ -80,11 +81,18 @@ constexpr OpInfo kOps[] = {
 };
 static_assert(std::size(kOps) == kOpCount);
 
-constexpr llvm::StringLiteral kActNames[] = {"none", "relu", "tanh", "sigmoid", "gelu"};
+constexpr llvm::StringLiteral kActNames[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
 
 llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
 
 } // namespace
+
+bool dtype_fits(const OpInfo& op, DType dtype) {
+  if (op.has(Trait::AnyType)) return true;
+  if (op.has(Trait::Floating)) return is_float(dtype);
+  if (op.has(Trait::Logical)) return dtype == DType::Bool;
+  return dtype != DType::Bool;
+}
 
 const OpInfo& op_info(OpKind kind) { return kOps[static_cast<size_t>(kind)]; }
 
@@ -123,15 +131,18 @@ std::optional<OpKind> act_op(Act act) {
   case Act::Tanh: return OpKind::Tanh;
   case Act::Sigmoid: return OpKind::Sigmoid;
   case Act::Gelu: return OpKind::Gelu;
+  case Act::Relu6: return OpKind::Relu6;
   }
   return std::nullopt;
 }
 
 llvm::ArrayRef<llvm::StringRef> enum_members(AttrKind kind) {
-  static constexpr llvm::StringRef kActs[] = {"none", "relu", "tanh", "sigmoid", "gelu"};
+  static constexpr llvm::StringRef kActs[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
+  static constexpr llvm::StringRef kDTypes[] = {"f32", "f16", "bf16", "i32", "i64", "bool"};
   static constexpr llvm::StringRef kPads[] = {"same", "valid"};
   if (kind == AttrKind::act) return kActs;
   if (kind == AttrKind::pad) return kPads;
+  if (kind == AttrKind::dtype) return kDTypes;
   return {};
 }
 
@@ -149,6 +160,7 @@ Value default_value(const AttrInfo& attr) {
   }
   case AttrKind::pair: (void)text.getAsInteger(10, number); return Value::of_ints({number, number});
   case AttrKind::act:
+  case AttrKind::dtype:
   case AttrKind::pad: return Value::of_enum(text);
   case AttrKind::string: return Value::of_string(text.trim('"'));
   case AttrKind::ints:

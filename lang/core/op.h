@@ -32,6 +32,11 @@ struct Trait {
     Sugar = 1 << 6,    // of the language only: never a node of a graph
     Fused = 1 << 7,
     Opaque = 1 << 8, // asks Math (semantics.h) for a function that is not rational
+    // Which dtypes the operands may have (dtype_fits); without one of these, numbers: floats, i32
+    // and i64.
+    Floating = 1 << 16, // f32, f16, bf16
+    Logical = 1 << 17,  // bool
+    AnyType = 1 << 18,  // numbers and bool
   };
 };
 
@@ -40,6 +45,10 @@ enum class ShapeRule : uint8_t {
   leaf,
   same,
   broadcast,
+  compare,
+  select,
+  clip,
+  cast,
   matmul,
   conv2d,
   winograd_weight,
@@ -49,6 +58,7 @@ enum class ShapeRule : uint8_t {
   batch_norm,
   layer_norm,
   reduce,
+  argmax,
   concat,
   split,
   slice,
@@ -57,6 +67,8 @@ enum class ShapeRule : uint8_t {
   pad,
   enlarge,
   merge_gconv,
+  gather,
+  iota,
   fused_map,
 };
 
@@ -81,12 +93,13 @@ enum class AttrKind : uint8_t {
   floats,  // list of float
   string,  // text in quotes
   type,    // a tensor type
-  act,     // none | relu | tanh | sigmoid | gelu
+  act,     // none | relu | tanh | sigmoid | gelu | relu6
   pad,  // same | valid | n | [h, w] | [top, left, bottom, right]; normal form: same, valid or four
         // ints
   pair, // n | [h, w]; normal form: two ints
   axis, // int; normal form: counted from the front
   axes, // list of axes; normal form: counted from the front
+  dtype, // f32 | f16 | bf16 | i32 | i64 | bool
 };
 
 struct AttrInfo {
@@ -126,17 +139,22 @@ struct OpInfo {
   int operand_index(llvm::StringRef name) const;
 };
 
+/// Whether operands of this dtype are within what the operator takes. Indices and conditions
+/// (gather, select, fused_map) have rules of their own.
+bool dtype_fits(const OpInfo& op, DType dtype);
+
 const OpInfo& op_info(OpKind kind);
 llvm::ArrayRef<OpInfo> all_ops();
 std::optional<OpKind> find_op(llvm::StringRef name);
 
-enum class Act : uint8_t { None, Relu, Tanh, Sigmoid, Gelu };
+enum class Act : uint8_t { None, Relu, Tanh, Sigmoid, Gelu, Relu6 };
 std::optional<Act> parse_act(llvm::StringRef name);
 llvm::StringRef act_name(Act act);
 /// The pointwise operator that an activation applies; nullopt for Act::None.
 std::optional<OpKind> act_op(Act act);
 
-/// Members of an attribute enumeration ("none", "relu", …; "same", "valid"); empty for other kinds.
+/// Members of an attribute enumeration ("none", "relu", …; "same", "valid"; "f32", …); empty for
+/// other kinds.
 llvm::ArrayRef<llvm::StringRef> enum_members(AttrKind kind);
 
 /// Default value of a slot, in normal form where that needs no operand. Slot must not be required.

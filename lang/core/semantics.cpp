@@ -14,6 +14,11 @@ double Math<double>::unary(OpKind op, double x) {
   case OpKind::Exp: return std::exp(x);
   case OpKind::Sqrt: return std::sqrt(x);
   case OpKind::Erf: return std::erf(x);
+  case OpKind::Log: return std::log(x);
+  case OpKind::Sin: return std::sin(x);
+  case OpKind::Cos: return std::cos(x);
+  case OpKind::Floor: return std::floor(x);
+  case OpKind::Sign: return x > 0 ? 1 : x < 0 ? -1 : x; // a NaN stays
   default: assert(false && "no unary pointwise operator"); return x;
   }
 }
@@ -21,6 +26,101 @@ double Math<double>::unary(OpKind op, double x) {
 double Math<double>::maximum(double x, double y) {
   if (std::isnan(x)) return x;
   return x < y || std::isnan(y) ? y : x;
+}
+
+double Math<double>::binary(OpKind op, double x, double y) {
+  switch (op) {
+  case OpKind::Minimum:
+    if (std::isnan(x)) return x;
+    return y < x || std::isnan(y) ? y : x;
+  case OpKind::Pow: return std::pow(x, y);
+  case OpKind::Mod: {
+    double rest = std::fmod(x, y);
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+  }
+  case OpKind::Less: return x < y;
+  case OpKind::LessEqual: return x <= y;
+  case OpKind::Equal: return x == y;
+  default: assert(false && "no binary pointwise operator"); return x;
+  }
+}
+
+double Math<double>::select(double condition, double x, double y) { return condition != 0 ? x : y; }
+
+double Math<double>::cast(DType to, double x) {
+  if (to == DType::Bool) return x != 0;
+  if (!is_integer(to)) return x;
+  if (std::isnan(x)) return 0;
+  double low = to == DType::I32 ? -0x1p31 : -0x1p63;
+  double high = to == DType::I32 ? 0x1p31 - 1 : 0x1p63;
+  return std::clamp(std::trunc(x), low, high);
+}
+
+int64_t Math<double>::index(double x, int64_t size) { // of NaN: -1
+  return x >= 0 && x < static_cast<double>(size) ? static_cast<int64_t>(x) : -1;
+}
+
+double Math<double>::missing() { return std::numeric_limits<double>::quiet_NaN(); }
+
+int64_t Math<double>::argmax(llvm::ArrayRef<double> values) {
+  size_t best = 0;
+  for (size_t i = 0; i < values.size() && !std::isnan(values[best]); ++i)
+    if (values[i] > values[best] || std::isnan(values[i])) best = i;
+  return static_cast<int64_t>(best);
+}
+
+Integer operator/(Integer x, Integer y) {
+  if (y.value == 0) return {};
+  if (y.value == -1) return -x; // the only quotient that may not fit
+  int64_t quotient = x.value / y.value, rest = x.value % y.value;
+  return Integer(rest != 0 && (rest < 0) != (y.value < 0) ? quotient - 1 : quotient);
+}
+
+Integer Math<Integer>::literal(double value) {
+  if (value >= 0x1p63) return Integer(INT64_MAX);
+  return Integer(value < -0x1p63 ? INT64_MIN : static_cast<int64_t>(value));
+}
+
+Integer Math<Integer>::unary(OpKind op, Integer x) {
+  if (op == OpKind::Relu) return Integer(std::max<int64_t>(x.value, 0));
+  if (op == OpKind::Floor) return x;
+  assert(op == OpKind::Sign && "no operator on integers");
+  return Integer(x.value > 0 ? 1 : x.value < 0 ? -1 : 0);
+}
+
+Integer Math<Integer>::maximum(Integer x, Integer y) { return x.value < y.value ? y : x; }
+
+Integer Math<Integer>::binary(OpKind op, Integer x, Integer y) {
+  switch (op) {
+  case OpKind::Minimum: return y.value < x.value ? y : x;
+  case OpKind::Mod: return y.value == 0 ? Integer() : x - x / y * y;
+  case OpKind::Less: return Integer(x.value < y.value);
+  case OpKind::LessEqual: return Integer(x.value <= y.value);
+  case OpKind::Equal: return Integer(x.value == y.value);
+  default: assert(false && "no binary operator on integers"); return x;
+  }
+}
+
+Integer Math<Integer>::select(Integer condition, Integer x, Integer y) {
+  return condition.value != 0 ? x : y;
+}
+
+Integer Math<Integer>::cast(DType to, Integer x) {
+  if (to == DType::Bool) return Integer(x.value != 0);
+  return to == DType::I32 ? Integer(static_cast<int32_t>(x.value)) : x;
+}
+
+int64_t Math<Integer>::argmax(llvm::ArrayRef<Integer> values) {
+  auto below = [](Integer x, Integer y) { return x.value < y.value; };
+  return std::max_element(values.begin(), values.end(), below) - values.begin();
+}
+
+Integer Math<Integer>::max_of(llvm::ArrayRef<Integer> values) {
+  return values[static_cast<size_t>(argmax(values))];
+}
+
+void Math<Integer>::softmax(llvm::MutableArrayRef<Integer>) {
+  assert(false && "softmax takes floats");
 }
 
 double Math<double>::max_of(llvm::ArrayRef<double> values) {
@@ -47,7 +147,8 @@ int64_t scratch_elements(OpKind op, AttrValues attrs,
   case OpKind::AvgPool2d: // no more than lies inside
     return std::min(attrs[0]->ints[0], operands[0][2]) *
            std::min(attrs[0]->ints[1], operands[0][3]);
-  case OpKind::Softmax: return operands[0][static_cast<size_t>(attrs[0]->number)];
+  case OpKind::Softmax:
+  case OpKind::Argmax: return operands[0][static_cast<size_t>(attrs[0]->number)];
   case OpKind::ReduceSum:
   case OpKind::ReduceMean:
   case OpKind::ReduceMax: return product(operands[0]) / product(result);
@@ -64,5 +165,10 @@ template void evaluate_op<double>(OpKind, AttrValues, llvm::ArrayRef<ConstView<d
                                   View<double>, llvm::MutableArrayRef<double>);
 template void evaluate_fused<double>(const FusedBody&, llvm::ArrayRef<ConstView<double>>,
                                      View<double>, llvm::MutableArrayRef<double>);
+template Integer pointwise<Integer>(OpKind, const Integer*);
+template void evaluate_op<Integer>(OpKind, AttrValues, llvm::ArrayRef<ConstView<Integer>>,
+                                   View<Integer>, llvm::MutableArrayRef<Integer>);
+template void evaluate_fused<Integer>(const FusedBody&, llvm::ArrayRef<ConstView<Integer>>,
+                                      View<Integer>, llvm::MutableArrayRef<Integer>);
 
 } // namespace tg

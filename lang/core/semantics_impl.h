@@ -14,6 +14,7 @@
 
 namespace tg {
 
+// NOLINTNEXTLINE(readability-function-size): a flat switch, one row an operator.
 template <class W> W pointwise(OpKind op, const W* args) {
   switch (op) {
   case OpKind::Add: return args[0] + args[1];
@@ -23,6 +24,25 @@ template <class W> W pointwise(OpKind op, const W* args) {
   case OpKind::Maximum: return Math<W>::maximum(args[0], args[1]);
   case OpKind::Identity: return args[0];
   case OpKind::Neg: return -args[0];
+  case OpKind::Abs: return Math<W>::maximum(args[0], -args[0]);
+  case OpKind::Relu6:
+    return Math<W>::binary(OpKind::Minimum, Math<W>::unary(OpKind::Relu, args[0]),
+                           Math<W>::integer(6));
+  case OpKind::Rsqrt: return Math<W>::integer(1) / Math<W>::unary(OpKind::Sqrt, args[0]);
+  case OpKind::Minimum:
+  case OpKind::Pow:
+  case OpKind::Mod:
+  case OpKind::Less:
+  case OpKind::LessEqual:
+  case OpKind::Equal: return Math<W>::binary(op, args[0], args[1]);
+  case OpKind::Greater: return Math<W>::binary(OpKind::Less, args[1], args[0]);
+  case OpKind::GreaterEqual: return Math<W>::binary(OpKind::LessEqual, args[1], args[0]);
+  case OpKind::NotEqual:
+    return Math<W>::integer(1) - Math<W>::binary(OpKind::Equal, args[0], args[1]);
+  case OpKind::LogicalAnd: return args[0] * args[1];
+  case OpKind::LogicalOr: return args[0] + args[1] - args[0] * args[1];
+  case OpKind::LogicalNot: return Math<W>::integer(1) - args[0];
+  case OpKind::Select: return Math<W>::select(args[0], args[1], args[2]);
   default: return Math<W>::unary(op, args[0]); // which asserts that there is no other
   }
 }
@@ -130,20 +150,31 @@ llvm::SmallVector<llvm::ArrayRef<int64_t>, 8> shapes_of(llvm::ArrayRef<ConstView
 
 // --- element by element -------------------------------------------------------------------------
 
+/// Operands of one that has fewer stand in the places of those that it lacks.
+inline constexpr size_t kMaxArity = 3;
+
 template <class T>
 void elementwise(OpKind op, llvm::ArrayRef<ConstView<T>> operands, View<T> result) {
   using W = WideOf<T>;
   Rows rows(result.shape, shapes_of(operands));
-  const ConstView<T>& second = operands[operands.size() == 2 ? 1 : 0];
-  size_t last = operands.size() - 1;
+  size_t second = operands.size() > 1 ? 1 : 0, third = operands.size() - 1;
   rows.for_each([&](int64_t start) {
-    const T *x = operands[0].data + rows.offset(0), *y = second.data + rows.offset(last);
-    int64_t step_x = rows.step(0), step_y = rows.step(last);
+    const T* x = operands[0].data + rows.offset(0);
+    const T* y = operands[second].data + rows.offset(second);
+    const T* z = operands[third].data + rows.offset(third);
+    int64_t step_x = rows.step(0), step_y = rows.step(second), step_z = rows.step(third);
     for (int64_t i = 0; i < rows.length(); ++i) {
-      W args[2] = {static_cast<W>(x[i * step_x]), static_cast<W>(y[i * step_y])};
+      W args[kMaxArity] = {static_cast<W>(x[i * step_x]), static_cast<W>(y[i * step_y]),
+                           static_cast<W>(z[i * step_z])};
       result.data[start + i] = static_cast<T>(pointwise<W>(op, args));
     }
   });
+}
+
+/// One operand, a function of the scalar: operators with attributes.
+template <class T, class F> void map(const ConstView<T>& x, View<T> result, F f) {
+  for (int64_t i = 0, count = result.elements(); i < count; ++i)
+    result.data[i] = static_cast<T>(f(static_cast<WideOf<T>>(x.data[i])));
 }
 
 /// One block of a fused body: the stack holds blocks of kFusedBlock elements.
@@ -162,9 +193,10 @@ void fused_block(const FusedBody& body, llvm::ArrayRef<ConstView<T>> operands, c
     }
     int64_t arity = static_cast<int64_t>(op_info(instr.op).operand_count);
     top -= arity * kFusedBlock;
-    const W* second = arity == 2 ? top + kFusedBlock : top;
+    const W* second = arity > 1 ? top + kFusedBlock : top;
+    const W* third = top + (arity - 1) * kFusedBlock;
     for (int64_t i = 0; i < count; ++i) {
-      W args[2] = {top[i], second[i]};
+      W args[kMaxArity] = {top[i], second[i], third[i]};
       top[i] = pointwise<W>(instr.op, args);
     }
     top += kFusedBlock;
@@ -619,6 +651,38 @@ void reduce(AttrValues attrs, const ConstView<T>& x, View<T> result,
   }
 }
 
+template <class T> void cumsum(AttrValues attrs, const ConstView<T>& x, View<T> result) {
+  using W = WideOf<T>;
+  size_t axis = static_cast<size_t>(attrs[0]->number);
+  int64_t size = x.shape[axis], inner = product(x.shape.drop_front(axis + 1));
+  int64_t outer = product(x.shape.take_front(axis));
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) {
+      W total{};
+      for (int64_t s = 0; s < size; ++s) {
+        int64_t at = (o * size + s) * inner + i;
+        total = total + static_cast<W>(x.data[at]);
+        result.data[at] = static_cast<T>(total);
+      }
+    }
+}
+
+template <class T>
+void argmax(AttrValues attrs, const ConstView<T>& x, View<T> result,
+            llvm::MutableArrayRef<WideOf<T>> row) {
+  using W = WideOf<T>;
+  size_t axis = static_cast<size_t>(attrs[0]->number);
+  int64_t size = x.shape[axis], inner = product(x.shape.drop_front(axis + 1));
+  int64_t outer = product(x.shape.take_front(axis));
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) {
+      for (int64_t s = 0; s < size; ++s)
+        row[s] = static_cast<W>(x.data[(o * size + s) * inner + i]);
+      result.data[o * inner + i] =
+          static_cast<T>(Math<W>::integer(Math<W>::argmax(row.take_front(size))));
+    }
+}
+
 // --- layout and pieces --------------------------------------------------------------------------
 
 template <class T>
@@ -647,6 +711,30 @@ template <class T> void transpose(AttrValues attrs, const ConstView<T>& x, View<
   Walk from(result.shape, strides);
   int64_t count = result.elements();
   for (int64_t i = 0; i < count; ++i, from.next()) result.data[i] = x.data[from.offset()];
+}
+
+template <class T>
+void gather(AttrValues attrs, const ConstView<T>& x, const ConstView<T>& indices, View<T> result) {
+  using W = WideOf<T>;
+  size_t axis = static_cast<size_t>(attrs[0]->number);
+  int64_t size = x.shape[axis], inner = product(x.shape.drop_front(axis + 1));
+  int64_t outer = product(x.shape.take_front(axis)), count = indices.elements();
+  T* out = result.data;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t index = Math<W>::index(static_cast<W>(indices.data[i]), size);
+      if (index < 0)
+        out = std::fill_n(out, inner, static_cast<T>(Math<W>::missing()));
+      else
+        out = std::copy_n(x.data + (o * size + index) * inner, inner, out);
+    }
+}
+
+template <class T> void iota(AttrValues attrs, View<T> result) {
+  size_t axis = static_cast<size_t>(attrs[1]->number);
+  int64_t size = result.shape[axis], inner = product(result.shape.drop_front(axis + 1));
+  for (int64_t i = 0, count = result.elements(); i < count; ++i)
+    result.data[i] = static_cast<T>(Math<WideOf<T>>::integer(i / inner % size));
 }
 
 template <class T>
@@ -715,7 +803,38 @@ void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> opera
   case OpKind::Gelu:
   case OpKind::Exp:
   case OpKind::Sqrt:
-  case OpKind::Erf: return elementwise(op, operands, result);
+  case OpKind::Erf:
+  case OpKind::Minimum:
+  case OpKind::Pow:
+  case OpKind::Mod:
+  case OpKind::Less:
+  case OpKind::LessEqual:
+  case OpKind::Greater:
+  case OpKind::GreaterEqual:
+  case OpKind::Equal:
+  case OpKind::NotEqual:
+  case OpKind::LogicalAnd:
+  case OpKind::LogicalOr:
+  case OpKind::LogicalNot:
+  case OpKind::Select:
+  case OpKind::Relu6:
+  case OpKind::Abs:
+  case OpKind::Sign:
+  case OpKind::Floor:
+  case OpKind::Log:
+  case OpKind::Sin:
+  case OpKind::Cos:
+  case OpKind::Rsqrt: return elementwise(op, operands, result);
+  case OpKind::Clip: {
+    W low = Math<W>::literal(attrs[0]->real), high = Math<W>::literal(attrs[1]->real);
+    return map(operands[0], result, [&](const W& x) {
+      return Math<W>::binary(OpKind::Minimum, Math<W>::maximum(x, low), high);
+    });
+  }
+  case OpKind::Cast: {
+    DType to = *parse_dtype(attrs[0]->text);
+    return map(operands[0], result, [&](const W& x) { return Math<W>::cast(to, x); });
+  }
   case OpKind::Matmul: return matmul(attrs, operands, result, scratch);
   case OpKind::Conv2d: return conv2d(attrs, operands, result, scratch);
   case OpKind::WinogradWeight: return winograd_weight(attrs, operands[0], result);
@@ -734,6 +853,10 @@ void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> opera
   case OpKind::ReduceMax:
     return reduce(attrs, operands[0], result, scratch,
                   [](llvm::ArrayRef<W> v) { return Math<W>::max_of(v); });
+  case OpKind::Cumsum: return cumsum(attrs, operands[0], result);
+  case OpKind::Argmax: return argmax(attrs, operands[0], result, scratch);
+  case OpKind::Gather: return gather(attrs, operands[0], operands[1], result);
+  case OpKind::Iota: return iota(attrs, result);
   case OpKind::Concat: return concat(attrs, operands, result);
   case OpKind::Slice: return slice(attrs, operands[0], result);
   case OpKind::Reshape: std::copy_n(operands[0].data, result.elements(), result.data); return;

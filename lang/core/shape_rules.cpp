@@ -10,6 +10,7 @@
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tg {
 
@@ -107,7 +108,11 @@ bool normalise_attr(Inference& in, size_t slot) {
   case AttrKind::pad: return normalise_pad(in, attr, slot);
   case AttrKind::act:
     if (v.is(Value::Kind::Enum) && parse_act(v.text)) return true;
-    return in.fail("`{0}` must be none, relu, tanh, sigmoid or gelu, got {1}", ref(attr.name),
+    return in.fail("`{0}` must be none, relu, tanh, sigmoid, gelu or relu6, got {1}",
+                   ref(attr.name), v.text_form());
+  case AttrKind::dtype:
+    if (v.is(Value::Kind::Enum) && parse_dtype(v.text)) return true;
+    return in.fail("`{0}` must be f32, f16, bf16, i32, i64 or bool, got {1}", ref(attr.name),
                    v.text_form());
   case AttrKind::axis:
     if (!expect(in, attr, v, Value::Kind::Int, "an axis") || !normalise_axis(in, attr, v.number))
@@ -127,12 +132,24 @@ bool normalise_attr(Inference& in, size_t slot) {
 
 // --- shape rules ------------------------------------------------------------------------------
 
+/// Whether a literal can be an element of this dtype without being changed (floats are rounded).
+bool literal_fits(double x, DType dtype) {
+  if (is_float(dtype)) return true;
+  if (dtype == DType::Bool) return x == 0 || x == 1;
+  double limit = dtype == DType::I32 ? 0x1p31 : 0x1p63;
+  return x == std::floor(x) && x >= -limit && x < limit;
+}
+
 bool leaf(Inference& in) {
   in.result = in.attr(1).as_type();
   if (in.info.kind != OpKind::Constant) return true;
-  size_t values = in.attr(0).reals.size();
-  if (values == 1 || static_cast<int64_t>(values) == in.result.elements()) return true;
-  return in.fail("{0} values for {1}", values, in.result.text());
+  llvm::ArrayRef<double> values = in.attr(0).reals;
+  if (values.size() != 1 && static_cast<int64_t>(values.size()) != in.result.elements())
+    return in.fail("{0} values for {1}", values.size(), in.result.text());
+  for (double x : values)
+    if (!literal_fits(x, in.result.dtype))
+      return in.fail("{0} is no {1}", Value::of_float(x).text_form(), dtype_name(in.result.dtype));
+  return true;
 }
 
 bool broadcast(Inference& in) {
@@ -142,8 +159,53 @@ bool broadcast(Inference& in) {
                  list(in.type(1).shape));
 }
 
+bool compare(Inference& in) {
+  if (!broadcast(in)) return false;
+  in.result.dtype = DType::Bool;
+  return true;
+}
+
+bool select(Inference& in) {
+  const TensorType &condition = in.type(0), &x = in.type(1), &y = in.type(2);
+  if (condition.dtype != DType::Bool)
+    return in.fail("the condition of select must be bool, got {0}", condition.text());
+  if (x.dtype != y.dtype)
+    return in.fail("dtypes differ: {0} and {1}", dtype_name(x.dtype), dtype_name(y.dtype));
+  Shape shape;
+  in.result.dtype = x.dtype;
+  if (!broadcast_shapes(x.shape, y.shape, shape))
+    return in.fail("shapes {0} and {1} do not broadcast", list(x.shape), list(y.shape));
+  if (broadcast_shapes(condition.shape, shape, in.result.shape)) return true;
+  return in.fail("shapes {0} and {1} do not broadcast", list(condition.shape), list(shape));
+}
+
+bool clip(Inference& in) {
+  in.result = in.type(0);
+  double low = in.attr(0).real, high = in.attr(1).real;
+  if (!(low <= high)) // of NaN, too
+    return in.fail("`low` = {0} is above `high` = {1}", in.attr(0).text_form(),
+                   in.attr(1).text_form());
+  if (literal_fits(low, in.result.dtype) && literal_fits(high, in.result.dtype)) return true;
+  return in.fail("the limits {0} and {1} are no {2}", in.attr(0).text_form(),
+                 in.attr(1).text_form(), dtype_name(in.result.dtype));
+}
+
+bool cast(Inference& in) {
+  in.result = in.type(0);
+  in.result.dtype = *parse_dtype(in.attr(0).text);
+  return true;
+}
+
+/// The activation of a product of integers must be one on integers.
+bool act_fits(const Inference& in, size_t slot) {
+  std::optional<OpKind> op = act_op(parse_act(in.attr(slot).text).value_or(Act::None));
+  if (!op || dtype_fits(op_info(*op), in.result.dtype)) return true;
+  return in.fail("{0} takes floats, got {1}", ref(op_info(*op).name), in.result.text());
+}
+
 /// Bias and residual of products: operands 2 and 3.
 bool epilogue(const Inference& in, int64_t channels) {
+  if (!act_fits(in, in.info.attr_count - 1)) return false;
   const TensorType &bias = in.type(2), &residual = in.type(3);
   if (!bias.is_none() && !(bias.rank() == 1 && bias[0] == channels))
     return in.fail("the bias must be {0}, got {1}",
@@ -279,6 +341,40 @@ bool reduce(Inference& in) {
   return true;
 }
 
+bool argmax(Inference& in) {
+  in.result = in.type(0);
+  in.result.dtype = DType::I64;
+  auto axis = in.result.shape.begin() + in.attr(0).number;
+  if (in.attr(1).number != 0)
+    *axis = 1;
+  else
+    in.result.shape.erase(axis);
+  return true;
+}
+
+bool gather(Inference& in) {
+  const TensorType &x = in.type(0), &indices = in.type(1);
+  if (!is_integer(indices.dtype))
+    return in.fail("indices must be i32 or i64, got {0}", indices.text());
+  size_t axis = static_cast<size_t>(in.attr(0).number);
+  llvm::ArrayRef<int64_t> shape = x.shape;
+  in.result = {x.dtype, Shape(shape.begin(), shape.begin() + axis)};
+  in.result.shape.append(indices.shape.begin(), indices.shape.end());
+  in.result.shape.append(shape.begin() + axis + 1, shape.end());
+  return true;
+}
+
+bool iota(Inference& in) {
+  in.result = in.attr(0).as_type();
+  int64_t axis = in.attr(1).number;
+  if (!dtype_fits(in.info, in.result.dtype))
+    return in.fail("iota takes numbers, got {0}", in.result.text());
+  if (axis < -in.result.rank() || axis >= in.result.rank())
+    return in.fail("`axis` = {0} is out of range for {1}", axis, in.result.text());
+  if (axis < 0) in.set(1, Value::of_int(axis + in.result.rank()));
+  return true;
+}
+
 bool concat(Inference& in) {
   int64_t axis = in.attr(0).number;
   in.result = in.type(0);
@@ -358,7 +454,8 @@ bool pad(Inference& in) {
                      after.text_form());
     in.result.shape[i] += before.ints[i] + after.ints[i];
   }
-  return true;
+  if (literal_fits(in.attr(2).real, in.result.dtype)) return true;
+  return in.fail("{0} is no {1}", in.attr(2).text_form(), dtype_name(in.result.dtype));
 }
 
 bool enlarge(Inference& in) {
@@ -388,6 +485,33 @@ bool merge_gconv(Inference& in) {
   return true;
 }
 
+/// The dtype of the body's result, operators applied to what they take; None (and the reason) where
+/// they are not.
+DType body_dtype(const Inference& in, const FusedBody& body) {
+  llvm::SmallVector<DType, 8> stack;
+  for (const FusedInstr& instr : body.code) {
+    if (instr.is_operand) {
+      stack.push_back(in.type(instr.operand).dtype);
+      continue;
+    }
+    const OpInfo& op = op_info(instr.op);
+    llvm::ArrayRef<DType> args = llvm::makeArrayRef(stack).take_back(op.operand_count);
+    if (op.shape == ShapeRule::select) {
+      if (args[0] != DType::Bool) return in.fail("the condition of select must be bool"), DType{};
+      args = args.drop_front();
+    }
+    DType dtype = args[0];
+    for (DType arg : args)
+      if (arg != dtype)
+        return in.fail("dtypes differ: {0} and {1}", dtype_name(dtype), dtype_name(arg)), DType{};
+    if (!dtype_fits(op, dtype))
+      return in.fail("{0} does not take {1}", ref(op.name), dtype_name(dtype)), DType{};
+    stack.truncate(stack.size() - op.operand_count);
+    stack.push_back(op.shape == ShapeRule::compare ? DType::Bool : dtype);
+  }
+  return stack.back();
+}
+
 bool fused_map(Inference& in) {
   std::optional<FusedBody> body = parse_fused_body(in.attr(0).text);
   if (!body) return in.fail("{0} is no body of a fused_map", in.attr(0).text_form());
@@ -401,6 +525,7 @@ bool fused_map(Inference& in) {
   if (!used.all()) return in.fail("the body does not use operand ${0}", used.find_first_unset());
   in.set(0, Value::of_string(body->text()));
   in.result = in.type(0);
+  if ((in.result.dtype = body_dtype(in, *body)) == DType::None) return false;
   for (size_t i = 1; i < in.operands.size(); ++i) {
     Shape shape = in.result.shape;
     if (!broadcast_shapes(shape, in.type(i).shape, in.result.shape))
@@ -416,6 +541,10 @@ bool apply_rule(Inference& in) {
   case ShapeRule::same:
   case ShapeRule::softmax: in.result = in.type(0); return true;
   case ShapeRule::broadcast: return broadcast(in);
+  case ShapeRule::compare: return compare(in);
+  case ShapeRule::select: return select(in);
+  case ShapeRule::clip: return clip(in);
+  case ShapeRule::cast: return cast(in);
   case ShapeRule::matmul: return matmul(in);
   case ShapeRule::conv2d: return conv2d(in);
   case ShapeRule::winograd_weight: return winograd_weight(in);
@@ -424,6 +553,7 @@ bool apply_rule(Inference& in) {
   case ShapeRule::batch_norm: return batch_norm(in);
   case ShapeRule::layer_norm: return layer_norm(in);
   case ShapeRule::reduce: return reduce(in);
+  case ShapeRule::argmax: return argmax(in);
   case ShapeRule::concat: return concat(in);
   case ShapeRule::split: return in.fail("split has no single result");
   case ShapeRule::slice: return slice(in);
@@ -432,16 +562,28 @@ bool apply_rule(Inference& in) {
   case ShapeRule::pad: return pad(in);
   case ShapeRule::enlarge: return enlarge(in);
   case ShapeRule::merge_gconv: return merge_gconv(in);
+  case ShapeRule::gather: return gather(in);
+  case ShapeRule::iota: return iota(in);
   case ShapeRule::fused_map: return fused_map(in);
   }
   return false;
 }
 
-/// Arity, absent operands, one dtype.
+/// What the table says of dtypes, in words.
+const char* dtypes_taken(const OpInfo& op) {
+  if (op.has(Trait::Floating)) return "floats";
+  return op.has(Trait::Logical) ? "bool" : "numbers";
+}
+
+/// Arity, absent operands, one dtype that the operator takes. Shape rules with a condition or with
+/// indices look at dtypes themselves.
 bool check_operands(const Inference& in) {
   size_t want = in.info.operand_count, got = in.operands.size();
   if (in.info.variadic() ? got == 0 : got != want)
     return in.fail("{0} takes {1} operands, got {2}", ref(in.info.name), want, got);
+  ShapeRule rule = in.info.shape;
+  bool mixed =
+      rule == ShapeRule::select || rule == ShapeRule::gather || rule == ShapeRule::fused_map;
   DType dtype = DType::None;
   for (size_t i = 0; i < got; ++i) {
     const TensorType& type = in.type(i);
@@ -450,9 +592,13 @@ bool check_operands(const Inference& in) {
       if (!optional) return in.fail("operand {0} of {1} is missing", i + 1, ref(in.info.name));
       continue;
     }
+    if (mixed) continue;
     if (dtype == DType::None) dtype = type.dtype;
     if (type.dtype != dtype)
       return in.fail("dtypes differ: {0} and {1}", dtype_name(dtype), dtype_name(type.dtype));
+    if (!dtype_fits(in.info, dtype))
+      return in.fail("{0} takes {1}, got {2}", ref(in.info.name), dtypes_taken(in.info),
+                     type.text());
   }
   return true;
 }
@@ -568,7 +714,7 @@ OpWork op_work(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef<
   work.flops = flops_of(symbols, op, attrs, operands, result);
   if (op_info(op).has(Trait::View)) return work; // moves nothing
   work.bytes = static_cast<double>(symbols.type(result).bytes());
-  if (op == OpKind::Slice) { // reads only the piece
+  if (op == OpKind::Slice || op == OpKind::Gather) { // reads only the piece, or the rows named
     work.bytes *= 2;
     return work;
   }

@@ -18,6 +18,8 @@ llvm::StringRef dtype_name(DType dtype); // "f32"
 std::optional<DType> parse_dtype(llvm::StringRef name);
 /// Bytes of one element; 0 for None.
 int64_t dtype_size(DType dtype);
+inline bool is_float(DType d) { return d == DType::F32 || d == DType::F16 || d == DType::BF16; }
+inline bool is_integer(DType d) { return d == DType::I32 || d == DType::I64; }
 
 using Shape = llvm::SmallVector<int64_t, 5>;
 

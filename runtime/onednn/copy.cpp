@@ -2,9 +2,10 @@
 // transpositions go through oneDNN's reorder, which generates code for the strides (nchw to nhwc at
 // 30 GB/s where rows are copied at 60); what is left, scalars that are spread out, goes element by
 // element.
+#include "runtime/convert.h"
 #include "runtime/onednn/lowering.h"
-#include "runtime/onednn/simd.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tg::cpu {
@@ -45,8 +46,8 @@ public:
   }
 
   Result<void> bind(const Addresses& addresses) override {
-    from_ = addresses.of(src_);
-    to_ = addresses.of(dst_);
+    from_ = addresses.bytes(src_);
+    to_ = addresses.bytes(dst_);
     return {};
   }
 
@@ -55,52 +56,75 @@ public:
     parallel_for(threads_, rows_, [&](int64_t begin, int64_t end, int) {
       for (int64_t row = begin; row < end; ++row) {
         Offsets o = offsets(nest_, row);
+        std::byte* to = to_ + o.dst * size_;
+        const std::byte* from = from_ + o.src * size_;
         if (contiguous)
-          copy_row(to_ + o.dst, from_ + o.src);
+          std::memcpy(to, from, static_cast<size_t>(inner_.extent * size_));
         else
-          copy_elements(to_ + o.dst, from_ + o.src);
+          copy_elements(to, from);
       }
     });
     return dnnl_success;
   }
 
 private:
-  void copy_row(float* to, const float* from) const {
-    std::memcpy(to, from, static_cast<size_t>(inner_.extent) * sizeof(float));
-  }
-  void copy_elements(float* to, const float* from) const {
+  template <class T> void copy_typed(std::byte* to, const std::byte* from) const {
+    T* target = reinterpret_cast<T*>(to);
+    const T* source = reinterpret_cast<const T*>(from);
     for (int64_t i = 0; i < inner_.extent; ++i)
-      to[i * inner_.strides[0]] = from[i * inner_.strides[1]];
+      target[i * inner_.strides[0]] = source[i * inner_.strides[1]];
+  }
+  void copy_elements(std::byte* to, const std::byte* from) const {
+    switch (size_) {
+    case 1: return copy_typed<uint8_t>(to, from);
+    case 2: return copy_typed<uint16_t>(to, from);
+    case 4: return copy_typed<uint32_t>(to, from);
+    default: return copy_typed<uint64_t>(to, from);
+    }
   }
 
   Place src_, dst_;
   llvm::SmallVector<Loop, 4> nest_; // without the innermost
   Loop inner_;
   int64_t rows_ = 1, pieces_ = 1;
+  int64_t size_ = dtype_size(dst_.dtype); // of an element
   int threads_;
-  const float* from_ = nullptr;
-  float* to_ = nullptr;
+  const std::byte* from_ = nullptr;
+  std::byte* to_ = nullptr;
 };
 
 class Fill final : public Kernel {
 public:
-  Fill(const Place& dst, float value, int threads) : dst_(dst), value_(value), threads_(threads) {}
+  Fill(const Place& dst, double value, int threads) : dst_(dst), threads_(threads) {
+    narrow(dst.dtype, &value, value_, 1);
+  }
   Result<void> bind(const Addresses& addresses) override {
-    to_ = addresses.of(dst_);
+    to_ = addresses.bytes(dst_);
     return {};
   }
   dnnl_status_t run(dnnl_stream_t) override {
     parallel_for(threads_, dst_.elements(), [&](int64_t begin, int64_t end, int) {
-      simd().fill(to_ + begin, value_, end - begin);
+      switch (dtype_size(dst_.dtype)) {
+      case 1: return fill<uint8_t>(begin, end);
+      case 2: return fill<uint16_t>(begin, end);
+      case 4: return fill<uint32_t>(begin, end);
+      default: return fill<uint64_t>(begin, end);
+      }
     });
     return dnnl_success;
   }
 
 private:
+  template <class T> void fill(int64_t begin, int64_t end) const {
+    T value;
+    std::memcpy(&value, value_, sizeof(T));
+    std::fill(reinterpret_cast<T*>(to_) + begin, reinterpret_cast<T*>(to_) + end, value);
+  }
+
   Place dst_; // dense
-  float value_;
+  alignas(8) std::byte value_[8] = {};
   int threads_;
-  float* to_ = nullptr;
+  std::byte* to_ = nullptr;
 };
 
 /// A transposition of dense rows, worth generated code.
@@ -119,7 +143,8 @@ Result<void> set_reorder(Op& op, const Place& src, const Place& dst, llvm::Array
     to.push_back(loop.strides[0]);
     from.push_back(loop.strides[1]);
   }
-  dnnl_memory_desc_t from_md = memory_desc(extents, from), to_md = memory_desc(extents, to);
+  dnnl_memory_desc_t from_md = memory_desc(extents, from, src.dtype);
+  dnnl_memory_desc_t to_md = memory_desc(extents, to, dst.dtype);
   TG_TRY(AttrHandle attr, make_attr({}));
   ThreadScope scope(op.threads);
   dnnl_primitive_desc_t pd = nullptr;
@@ -142,18 +167,19 @@ Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int thr
   op.threads = threads;
   op.buffers = {src.buffer, dst.buffer};
   auto nest = loops({&dst, &src});
-  if (is_transposition(nest)) return set_reorder(op, src, dst, nest, engine);
+  bool generated = src.dtype == DType::F32 || src.dtype == DType::BF16;
+  if (generated && is_transposition(nest)) return set_reorder(op, src, dst, nest, engine);
   op.implementation =
       nest.back().strides[1] == 1 || nest.back().extent == 1 ? "copy:rows" : "copy:elements";
   op.kernel = std::make_unique<StridedCopy>(src, dst, threads);
   return {};
 }
 
-void set_fill_kernel(Op& op, const Place& dst, float value, int threads) {
+void set_fill_kernel(Op& op, const Place& dst, double value, int threads) {
   assert(is_dense(dst) && "only whole buffers are filled");
   op.threads = threads;
   op.buffers = {dst.buffer};
-  op.implementation = std::string("fill:") + simd().isa;
+  op.implementation = "fill";
   op.kernel = std::make_unique<Fill>(dst, value, threads);
 }
 

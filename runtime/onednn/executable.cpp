@@ -34,7 +34,9 @@ Result<AlignedBuffer> block(int64_t bytes) {
 }
 
 /// Between two layouts of one shape, element by element; for what is not timed.
-void copy_elements(float* to, const Place& to_place, const float* from, const Place& from_place) {
+void copy_elements(std::byte* to, const Place& to_place, const std::byte* from,
+                   const Place& from_place) {
+  int64_t size = dtype_size(to_place.dtype);
   auto nest = loops({&to_place, &from_place});
   for (int64_t i = 0, count = to_place.elements(); i < count; ++i) {
     int64_t rest = i, to_offset = 0, from_offset = 0;
@@ -44,11 +46,13 @@ void copy_elements(float* to, const Place& to_place, const float* from, const Pl
       to_offset += at * nest[k].strides[0];
       from_offset += at * nest[k].strides[1];
     }
-    to[to_offset] = from[from_offset];
+    std::memcpy(to + to_offset * size, from + from_offset * size, static_cast<size_t>(size));
   }
 }
 
-Place plain_place(const Shape& shape) { return {kNoBuffer, 0, shape, contiguous_strides(shape)}; }
+Place plain_like(const Place& p) {
+  return {kNoBuffer, 0, p.shape, contiguous_strides(p.shape), p.dtype};
+}
 
 bool in_arena(const Buffer& buffer) { return buffer.kind == Buffer::Kind::Arena; }
 
@@ -74,7 +78,6 @@ Result<std::unique_ptr<Executable>> CpuExecutable::make(const Plan& plan,
 }
 
 Result<void> CpuExecutable::load(const CompileOptions& options) {
-  TG_CHECK(check_dtypes(*plan_));
   threads_ = std::max(1, options.threads);
   TG_TRY(engine_, make_engine());
   TG_TRY(stream_, make_stream(engine_.get()));
@@ -143,18 +146,18 @@ Result<void> CpuExecutable::ensure(const Lowering& l, BufferId b) {
   const Buffer& buffer = l.buffers[b];
   if (addresses_[b] || in_arena(buffer)) return {};
   if (buffer.kind == Buffer::Kind::Load && lasting_[b]) {
-    addresses_[b] = reinterpret_cast<float*>(packed_.get() + offsets_[b]);
+    addresses_[b] = packed_.get() + offsets_[b];
     return {};
   }
   if (buffer.kind != Buffer::Kind::Weight) {
     TG_TRY(owned_[b], block(buffer.bytes));
-    addresses_[b] = reinterpret_cast<float*>(owned_[b].get());
+    addresses_[b] = owned_[b].get();
     return {};
   }
   PlanValue value = plan_->values[buffer.source];
-  if (buffer.bytes < value.type.bytes()) value.type = f32({1}); // a constant that is one number
+  if (buffer.bytes < value.type.bytes()) value.type.shape = {1}; // a constant that is one number
   TG_TRY(tensors_[b], materialise(value, l.options));
-  addresses_[b] = tensors_[b].floats().data();
+  addresses_[b] = tensors_[b].data();
   return {};
 }
 
@@ -185,7 +188,7 @@ Result<void> CpuExecutable::place_run_buffers(const Lowering& l) {
   for (BufferId b = 0; b < l.buffers.size(); ++b) {
     if (!lasting_[b]) continue;
     if (in_arena(l.buffers[b]))
-      addresses_[b] = reinterpret_cast<float*>(arena_.get() + offsets_[b]);
+      addresses_[b] = arena_.get() + offsets_[b];
     else
       TG_CHECK(ensure(l, b));
   }
@@ -196,12 +199,12 @@ Result<void> CpuExecutable::bind_inputs(llvm::ArrayRef<Tensor> inputs) {
   TG_CHECK(check_inputs(*plan_, inputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Place& place = places_[plan_->inputs[i]];
-    float* to = addresses().of(place);
-    const float* from = inputs[i].floats().data();
+    std::byte* to = addresses().bytes(place);
+    const std::byte* from = inputs[i].data();
     if (is_plain(place))
       std::memcpy(to, from, static_cast<size_t>(inputs[i].bytes()));
     else
-      copy_elements(to, place, from, plain_place(place.shape));
+      copy_elements(to, place, from, plain_like(place));
   }
   return {};
 }
@@ -227,12 +230,12 @@ Result<std::vector<Tensor>> CpuExecutable::outputs() const {
   for (const PlanOutput& output : plan_->outputs) {
     const Place& place = places_[output.value];
     TG_TRY(Tensor tensor, Tensor::zeros(plan_->values[output.value].type));
-    float* to = tensor.floats().data();
-    const float* from = addresses().of(place);
+    std::byte* to = tensor.data();
+    const std::byte* from = addresses().bytes(place);
     if (is_plain(place))
       std::memcpy(to, from, static_cast<size_t>(tensor.bytes()));
     else
-      copy_elements(to, plain_place(place.shape), from, place);
+      copy_elements(to, plain_like(place), from, place);
     outputs.push_back(std::move(tensor));
   }
   return outputs;

@@ -46,7 +46,7 @@ private:
   std::vector<AlignedBuffer> owned_;
   std::vector<Tensor> tensors_;
   std::vector<int64_t> offsets_;
-  std::vector<float*> addresses_;
+  std::vector<std::byte*> addresses_;
   std::vector<bool> lasting_;
 
   // Results of the load program that runs read lie side by side in one block: see block().

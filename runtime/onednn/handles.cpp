@@ -32,6 +32,7 @@ dnnl_alg_kind_t algorithm(Act act) {
   case Act::Tanh: return dnnl_eltwise_tanh;
   case Act::Sigmoid: return dnnl_eltwise_logistic;
   case Act::Gelu: return dnnl_eltwise_gelu_erf;
+  case Act::Relu6: return dnnl_eltwise_clip;
   }
   return dnnl_alg_kind_undef;
 }
@@ -49,7 +50,8 @@ Result<AttrHandle> make_attr(const Attr& wanted) {
   PostOpsHandle post_ops(ops);
   if (wanted.sum) s = dnnl_post_ops_append_sum(ops, 1.0f);
   if (s == dnnl_success && wanted.act != Act::None)
-    s = dnnl_post_ops_append_eltwise(ops, 1.0f, algorithm(wanted.act), 0.0f, 0.0f);
+    s = dnnl_post_ops_append_eltwise(ops, 1.0f, algorithm(wanted.act), 0.0f,
+                                     wanted.act == Act::Relu6 ? 6.0f : 0.0f);
   if (s == dnnl_success) s = dnnl_primitive_attr_set_post_ops(attr, ops);
   if (s == dnnl_success)
     s = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
@@ -94,7 +96,7 @@ public:
 
   Result<void> bind(const Addresses& addresses) override {
     for (size_t i = 0; i < memories.size(); ++i) {
-      void* data = i < args.size() ? static_cast<void*>(addresses.of(args[i].place))
+      void* data = i < args.size() ? static_cast<void*>(addresses.bytes(args[i].place))
                                    : static_cast<void*>(addresses.scratch);
       if (dnnl_status_t s = dnnl_memory_set_data_handle(memories[i].get(), data); s != dnnl_success)
         return device_error(s, "binding memory");

@@ -49,8 +49,57 @@ constexpr KernelTable<LowerFn> kRules{{
     {OpKind::Enlarge, lower_enlarge},
     {OpKind::MergeGconv, lower_merge_gconv},
     {OpKind::FusedMap, lower_pointwise},
+    {OpKind::Minimum, lower_pointwise},
+    {OpKind::Pow, lower_pointwise},
+    {OpKind::Mod, lower_pointwise},
+    {OpKind::Less, lower_pointwise},
+    {OpKind::LessEqual, lower_pointwise},
+    {OpKind::Greater, lower_pointwise},
+    {OpKind::GreaterEqual, lower_pointwise},
+    {OpKind::Equal, lower_pointwise},
+    {OpKind::NotEqual, lower_pointwise},
+    {OpKind::LogicalAnd, lower_pointwise},
+    {OpKind::LogicalOr, lower_pointwise},
+    {OpKind::LogicalNot, lower_pointwise},
+    {OpKind::Select, lower_pointwise},
+    {OpKind::Relu6, lower_pointwise},
+    {OpKind::Abs, lower_pointwise},
+    {OpKind::Sign, lower_pointwise},
+    {OpKind::Floor, lower_pointwise},
+    {OpKind::Log, lower_pointwise},
+    {OpKind::Sin, lower_pointwise},
+    {OpKind::Cos, lower_pointwise},
+    {OpKind::Rsqrt, lower_pointwise},
+    {OpKind::Clip, lower_clip},
+    {OpKind::Cast, lower_cast},
+    {OpKind::Gather, lower_gather},
+    {OpKind::Cumsum, lower_reference},
+    {OpKind::Argmax, lower_reference},
+    {OpKind::Iota, lower_reference},
 }};
 static_assert(kRules.covers_all(), "the cpu backend implements every row of ops.def");
+
+bool moves(OpKind op) { return op == OpKind::Identity || op_info(op).has(Trait::Layout); }
+
+/// Whether our kernels can read and write values of this dtype as floats: exactly, that is.
+bool floats_hold(DType dtype) { return is_float(dtype) || dtype == DType::Bool; }
+
+/// The rule for this step's dtypes. Kernels for f32 are for f32 alone; elementwise ones convert
+/// what floats can hold as they read and write; what only moves elements is for all.
+LowerFn rule_of(const Plan& plan, const PlanStep& step) {
+  bool all_f32 = true, all_held = true;
+  auto look = [&](PlanValueId id) {
+    if (id == kNoValue) return;
+    all_f32 &= plan.values[id].type.dtype == DType::F32;
+    all_held &= floats_hold(plan.values[id].type.dtype);
+  };
+  for (PlanValueId id : step.operands) look(id);
+  look(step.result);
+  LowerFn rule = kRules[step.op];
+  bool maps = rule == lower_pointwise || rule == lower_clip;
+  bool typed = rule == lower_cast || rule == lower_gather || moves(step.op);
+  return all_f32 || typed || (maps && all_held) ? rule : lower_reference;
+}
 
 } // namespace
 
@@ -100,7 +149,7 @@ Result<void> Lowering::run() {
   find_consumers();
   find_concat_slots();
   place_leaves();
-  for (const PlanStep& step : plan.steps) TG_CHECK(kRules[step.op](*this, step));
+  for (const PlanStep& step : plan.steps) TG_CHECK(rule_of(plan, step)(*this, step));
   return finish_outputs();
 }
 
@@ -150,10 +199,10 @@ void Lowering::place_leaves() {
     int64_t bytes = value.type.bytes();
     if (value.kind == PlanValue::Kind::Constant && value.constant.size() == 1) {
       strides.assign(strides.size(), 0); // one element serves all
-      bytes = dtype_size(DType::F32);
+      bytes = dtype_size(value.type.dtype);
     }
     BufferId buffer = new_buffer(input ? Buffer::Kind::Input : Buffer::Kind::Weight, bytes, id);
-    place_value(id, {buffer, 0, value.type.shape, strides});
+    place_value(id, {buffer, 0, value.type.shape, strides, value.type.dtype});
   }
 }
 
@@ -173,10 +222,10 @@ Place Lowering::new_temporary(int64_t bytes, Phase phase) {
 }
 
 Place Lowering::new_temporary(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
-                              Phase phase) {
+                              Phase phase, DType dtype) {
   Place place{kNoBuffer, 0, Shape(shape.begin(), shape.end()),
-              Shape(strides.begin(), strides.end())};
-  place.buffer = new_temporary(place.span() * dtype_size(DType::F32), phase).buffer;
+              Shape(strides.begin(), strides.end()), dtype};
+  place.buffer = new_temporary(place.span() * dtype_size(dtype), phase).buffer;
   return place;
 }
 
@@ -193,7 +242,7 @@ Result<Place> Lowering::operand_as(PlanValueId value, llvm::ArrayRef<int64_t> st
   for (const Copy& copy : copies_)
     if (copy.value == value && same_strides(now.shape, copy.strides, strides)) return copy.place;
   Phase phase = at_load(value) ? Phase::Load : Phase::Run;
-  Place place = new_temporary(now.shape, strides, phase);
+  Place place = new_temporary(now.shape, strides, phase, now.dtype);
   TG_CHECK(add_copy(places[value], place, phase, kNever, "reorder"));
   copies_.push_back({value, Shape(strides.begin(), strides.end()), place});
   buffers[place.buffer].values.push_back(value); // later readers get this copy
@@ -213,7 +262,8 @@ Place Lowering::new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides
   // cannot write rows with gaps, so a concat of channels is priced with its copies.
   any_strides &= options.io_layout == IoLayout::Plain;
   std::optional<Place> place = slot(step.result, strides, any_strides);
-  if (!place) place = new_temporary(type(step.result).shape, strides, step.phase);
+  const TensorType& result = type(step.result);
+  if (!place) place = new_temporary(result.shape, strides, step.phase, result.dtype);
   place_value(step.result, *place);
   return *place;
 }
@@ -236,8 +286,8 @@ std::optional<Place> Lowering::slot(PlanValueId value, llvm::ArrayRef<int64_t> s
         if (whole_shape[static_cast<size_t>(outer)] != 1) return std::nullopt;
       }
     }
-    place_value(concat.result,
-                new_temporary(whole_shape, dense_strides(whole_shape, order), concat.phase));
+    place_value(concat.result, new_temporary(whole_shape, dense_strides(whole_shape, order),
+                                             concat.phase, type(value).dtype));
   }
   int64_t axis = concat.attrs[0].number;
   int64_t size = type(value).shape[static_cast<size_t>(axis)];
@@ -256,6 +306,7 @@ std::optional<Place> Lowering::take_over(const PlanStep& step, llvm::ArrayRef<in
   const Buffer& buffer = buffers[place.buffer];
   if (buffer.kind != Buffer::Kind::Arena && buffer.kind != Buffer::Kind::Load) return std::nullopt;
   if (!(place.shape == type(step.result).shape) || !is_dense(place)) return std::nullopt;
+  if (place.dtype != type(step.result).dtype) return std::nullopt;
   if (!same_strides(place.shape, place.strides, strides)) return std::nullopt;
   for (PlanValueId other : buffer.values) {
     const PlanValue& value = plan.values[other];
@@ -377,8 +428,8 @@ Result<void> Lowering::add_copy(const Place& src, const Place& dst, Phase phase,
   Op op;
   op.step = step;
   op.name = name.str();
-  op.result = f32(dst.shape).text();
-  op.bytes = 2.0 * static_cast<double>(dst.elements() * dtype_size(DType::F32));
+  op.result = TensorType{dst.dtype, dst.shape}.text();
+  op.bytes = 2.0 * static_cast<double>(dst.elements() * dtype_size(dst.dtype));
   int threads = phase == Phase::Load ? options.threads : threads_for(op.bytes / 30e3);
   TG_CHECK(set_copy_kernel(op, src, dst, threads, engine));
   add_op(phase, std::move(op));

@@ -62,7 +62,8 @@ public:
   void set_view(const PlanStep& step, Place place);
   /// A buffer for something that is no value: packed weights, copies. Lives where `phase` says.
   Place new_temporary(int64_t bytes, Phase phase);
-  Place new_temporary(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides, Phase phase);
+  Place new_temporary(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides, Phase phase,
+                      DType dtype = DType::F32);
 
   /// Known when the load phase has run: weights, constants and results of load steps.
   bool at_load(PlanValueId value) const;
@@ -146,7 +147,10 @@ Result<void> lower_view(Lowering& l, const PlanStep& step); // slice, reshape, t
 Result<void> lower_pad(Lowering& l, const PlanStep& step);
 Result<void> lower_enlarge(Lowering& l, const PlanStep& step);
 Result<void> lower_merge_gconv(Lowering& l, const PlanStep& step);
-/// By the loops that define the operator: for what runs at load alone.
+Result<void> lower_clip(Lowering& l, const PlanStep& step);
+Result<void> lower_cast(Lowering& l, const PlanStep& step);
+Result<void> lower_gather(Lowering& l, const PlanStep& step);
+/// By the loops that define the operator: for what is rare, or runs at load alone.
 Result<void> lower_reference(Lowering& l, const PlanStep& step);
 
 /// Axes by stride, outermost first; axes of size 1 come first, in their order.
@@ -158,7 +162,7 @@ Shape dense_like(const Place& p);
 /// (copy.cpp).
 Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int threads,
                              dnnl_engine_t engine);
-void set_fill_kernel(Op& op, const Place& dst, float value, int threads);
+void set_fill_kernel(Op& op, const Place& dst, double value, int threads);
 
 /// Sets the number of OpenMP threads of the calling thread, and puts the old one back.
 class ThreadScope {

@@ -65,7 +65,7 @@ Place filled_result(Lowering& l, const PlanStep& step, llvm::ArrayRef<int64_t> s
   Op op = l.describe(step);
   op.bytes = static_cast<double>(l.type(step.result).bytes());
   op.flops = 0;
-  set_fill_kernel(op, whole, static_cast<float>(value), l.threads_for(op.bytes / 30e3));
+  set_fill_kernel(op, whole, value, l.threads_for(op.bytes / 30e3));
   l.add_op(step.phase, std::move(op));
   return whole;
 }

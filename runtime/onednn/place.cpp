@@ -77,7 +77,7 @@ Place transpose(const Place& p, llvm::ArrayRef<int64_t> perm) {
 // Groups of old and new axes with equal products are matched; within a group the old axes must be
 // evenly strided.
 std::optional<Place> reshape(const Place& p, llvm::ArrayRef<int64_t> shape) {
-  Place out{p.buffer, p.offset, Shape(shape.begin(), shape.end()), Shape(shape.size(), 1)};
+  Place out{p.buffer, p.offset, Shape(shape.begin(), shape.end()), Shape(shape.size(), 1), p.dtype};
   Shape old_shape, old_strides;
   for (size_t i = 0; i < p.shape.size(); ++i) {
     if (p.shape[i] == 1) continue;
@@ -112,7 +112,7 @@ std::optional<Place> reshape(const Place& p, llvm::ArrayRef<int64_t> shape) {
 }
 
 Place broadcast(const Place& p, llvm::ArrayRef<int64_t> shape) {
-  Place out{p.buffer, p.offset, Shape(shape.begin(), shape.end()), Shape(shape.size(), 0)};
+  Place out{p.buffer, p.offset, Shape(shape.begin(), shape.end()), Shape(shape.size(), 0), p.dtype};
   size_t skip = shape.size() - p.shape.size();
   for (size_t i = 0; i < p.shape.size(); ++i)
     if (p.shape[i] != 1) out.strides[skip + i] = p.strides[i];
@@ -146,11 +146,25 @@ llvm::SmallVector<Loop, 4> loops(llvm::ArrayRef<const Place*> places) {
   return nest;
 }
 
-dnnl_memory_desc_t memory_desc(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides) {
+dnnl_data_type_t dnnl_dtype(DType dtype) {
+  switch (dtype) {
+  case DType::F32: return dnnl_f32;
+  case DType::F16: return dnnl_f16;
+  case DType::BF16: return dnnl_bf16;
+  case DType::I32: return dnnl_s32;
+  case DType::Bool: return dnnl_u8;
+  case DType::I64:
+  case DType::None: break;
+  }
+  return dnnl_data_type_undef;
+}
+
+dnnl_memory_desc_t memory_desc(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
+                               DType dtype) {
   dnnl_memory_desc_t md;
-  if (shape.empty()) return memory_desc({1}, dnnl_a);
-  dnnl_status_t status = dnnl_memory_desc_init_by_strides(&md, static_cast<int>(shape.size()),
-                                                          shape.data(), dnnl_f32, strides.data());
+  if (shape.empty()) return memory_desc({1}, dnnl_a, dtype);
+  dnnl_status_t status = dnnl_memory_desc_init_by_strides(
+      &md, static_cast<int>(shape.size()), shape.data(), dnnl_dtype(dtype), strides.data());
   assert(status == dnnl_success);
   (void)status;
   return md;
@@ -158,15 +172,15 @@ dnnl_memory_desc_t memory_desc(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int
 
 // oneDNN compares strides with those of a format tag also along axes of size 1.
 dnnl_memory_desc_t memory_desc(const Place& p) {
-  if (is_plain(p)) return memory_desc(p.shape, contiguous_strides(p.shape));
-  if (is_nhwc(p)) return memory_desc(p.shape, nhwc_strides(p.shape));
-  return memory_desc(p.shape, p.strides);
+  if (is_plain(p)) return memory_desc(p.shape, contiguous_strides(p.shape), p.dtype);
+  if (is_nhwc(p)) return memory_desc(p.shape, nhwc_strides(p.shape), p.dtype);
+  return memory_desc(p.shape, p.strides, p.dtype);
 }
 
-dnnl_memory_desc_t memory_desc(llvm::ArrayRef<int64_t> shape, dnnl_format_tag_t tag) {
+dnnl_memory_desc_t memory_desc(llvm::ArrayRef<int64_t> shape, dnnl_format_tag_t tag, DType dtype) {
   dnnl_memory_desc_t md;
   dnnl_status_t status = dnnl_memory_desc_init_by_tag(&md, static_cast<int>(shape.size()),
-                                                      shape.data(), dnnl_f32, tag);
+                                                      shape.data(), dnnl_dtype(dtype), tag);
   assert(status == dnnl_success);
   (void)status;
   return md;

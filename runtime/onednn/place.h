@@ -1,7 +1,7 @@
-// Where a value lies: a buffer, an offset and one stride for each axis, in elements. Views (slices,
-// transposes, most reshapes, broadcasts) are places on somebody else's buffer; nothing is copied
-// for them. A place says nothing about names such as nchw: code asks whether it is dense in the
-// order that it needs.
+// Where a value lies: a buffer, an offset and one stride for each axis, in elements of its dtype.
+// Views (slices, transposes, most reshapes, broadcasts) are places on somebody else's buffer;
+// nothing is copied for them. A place says nothing about names such as nchw: code asks whether it
+// is dense in the order that it needs.
 //
 // Invariant: axes of size 1 have any stride, and no question below looks at it; every stride is
 // >= 0.
@@ -22,6 +22,7 @@ struct Place {
   BufferId buffer = kNoBuffer;
   int64_t offset = 0; // elements from the start of the buffer
   Shape shape, strides;
+  DType dtype = DType::F32;
 
   int64_t rank() const { return static_cast<int64_t>(shape.size()); }
   int64_t elements() const;
@@ -62,9 +63,13 @@ struct Loop {
 /// empty.
 llvm::SmallVector<Loop, 4> loops(llvm::ArrayRef<const Place*> places);
 
+/// oneDNN's name of a dtype; undefined for i64, which it does not have. A bool is a u8.
+dnnl_data_type_t dnnl_dtype(DType dtype);
 /// For oneDNN. Rank 0 becomes [1].
 dnnl_memory_desc_t memory_desc(const Place& p);
-dnnl_memory_desc_t memory_desc(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
-dnnl_memory_desc_t memory_desc(llvm::ArrayRef<int64_t> shape, dnnl_format_tag_t tag);
+dnnl_memory_desc_t memory_desc(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
+                               DType dtype = DType::F32);
+dnnl_memory_desc_t memory_desc(llvm::ArrayRef<int64_t> shape, dnnl_format_tag_t tag,
+                               DType dtype = DType::F32);
 
 } // namespace tg::cpu

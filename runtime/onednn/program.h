@@ -17,9 +17,16 @@ namespace tg::cpu {
 
 /// Addresses of all buffers, by BufferId, and of the scratch memory that ops share in turn.
 struct Addresses {
-  llvm::ArrayRef<float*> buffers;
+  llvm::ArrayRef<std::byte*> buffers;
   std::byte* scratch = nullptr;
-  float* of(const Place& p) const { return buffers[p.buffer] + p.offset; }
+  std::byte* bytes(const Place& p) const {
+    return buffers[p.buffer] + p.offset * dtype_size(p.dtype);
+  }
+  /// Of a place of f32.
+  float* of(const Place& p) const {
+    assert(p.dtype == DType::F32);
+    return reinterpret_cast<float*>(bytes(p));
+  }
 };
 
 class Kernel {

@@ -1,5 +1,5 @@
 // Operators by the loops that define them (runtime/ref/kernels.h), row-major and on one thread: for
-// rearrangements of weights that run once, at load.
+// what is rare, for integers, and for rearrangements of weights that run once, at load.
 #include "runtime/onednn/lowering.h"
 #include "runtime/ref/kernels.h"
 
@@ -18,10 +18,10 @@ public:
   int64_t scratch_bytes() const { return step_.workspace_bytes(); }
 
   Result<void> bind(const Addresses& addresses) override {
-    llvm::SmallVector<const float*, 4> operands;
+    llvm::SmallVector<const std::byte*, 4> operands;
     for (const std::optional<Place>& place : operands_)
-      operands.push_back(place ? addresses.of(*place) : nullptr);
-    step_.bind(operands, addresses.of(result_), addresses.scratch);
+      operands.push_back(place ? addresses.bytes(*place) : nullptr);
+    step_.bind(operands, addresses.bytes(result_), addresses.scratch);
     return {};
   }
 

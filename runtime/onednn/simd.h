@@ -3,15 +3,17 @@
 // instruction set; simd() picks at run time by what the processor has. Invariant: results of the
 // three differ only by rounding.
 //
-// Accuracy against float64, over all finite inputs (tests/unit/onednn/simd_test.cpp): exp 2 ulp,
-// tanh and sigmoid 4 ulp, erf 4 ulp; NaN stays NaN everywhere.
+// Accuracy against float64, over all finite inputs (tests/unit/onednn/simd_test.cpp): exp and log 2
+// ulp, tanh and sigmoid 4 ulp, erf 4 ulp, sin and cos 2 ulp or 1e-7 next to a zero; pow and mod are
+// the C library's. NaN stays NaN everywhere but in comparisons.
 #pragma once
 
 #include <cstdint>
 
 namespace tg::cpu {
 
-/// What one pass over a block computes. Binary ones take a and b, MulAdd a * b + c.
+/// What one pass over a block computes: unary ones first, then those of a and b, then those of a, b
+/// and c (MulAdd: a * b + c; Select: b where a is not 0, else c). Bools are 0.0 and 1.0.
 enum class Instr : uint8_t {
   Copy,
   Neg,
@@ -22,13 +24,32 @@ enum class Instr : uint8_t {
   Exp,
   Sqrt,
   Erf,
+  Relu6,
+  Abs,
+  Sign,
+  Floor,
+  Log,
+  Sin,
+  Cos,
+  Rsqrt,
+  Not,
   Add,
   Sub,
   Mul,
   Div,
   Maximum,
+  Minimum,
+  Pow,
+  Mod,
+  Less,
+  LessEqual,
+  Equal,
+  NotEqual,
+  Or,
   MulAdd,
+  Select,
 };
+constexpr int arity(Instr instr) { return instr < Instr::Add ? 1 : instr < Instr::MulAdd ? 2 : 3; }
 
 struct SimdTable {
   const char* isa; // "avx512", "avx2", "base"

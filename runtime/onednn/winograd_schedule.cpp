@@ -35,6 +35,7 @@ std::optional<Instr> later_instr(Act act) {
   case Act::Tanh: return Instr::Tanh;
   case Act::Sigmoid: return Instr::Sigmoid;
   case Act::Gelu: return Instr::Gelu;
+  case Act::Relu6: return Instr::Relu6;
   case Act::None:
   case Act::Relu: break;
   }

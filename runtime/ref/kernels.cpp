@@ -1,33 +1,87 @@
 #include "runtime/ref/kernels.h"
 
 #include "lang/core/semantics_impl.h"
+#include "runtime/convert.h"
+
+#include <new>
 
 namespace tg {
 
-RefStep::RefStep(const Plan& plan, const PlanStep& step) : op_(step.op) {
+RefStep::RefStep(const Plan& plan, const PlanStep& step)
+    : op_(step.op), type_(plan.values[step.result].type) {
   llvm::SmallVector<llvm::ArrayRef<int64_t>, 4> shapes;
+  bool floats = type_.dtype == DType::F32, integers = !is_float(type_.dtype);
+  int64_t elements = type_.elements();
   for (PlanValueId id : step.operands) {
-    llvm::ArrayRef<int64_t> shape;
-    if (id != kNoValue) shape = plan.values[id].type.shape;
-    shapes.push_back(shape);
-    operands_.push_back({nullptr, shape});
+    const TensorType* type = id == kNoValue ? nullptr : &plan.values[id].type;
+    operands_.push_back({type, nullptr});
+    shapes.push_back(type ? llvm::ArrayRef<int64_t>(type->shape) : llvm::ArrayRef<int64_t>());
+    if (!type) continue;
+    floats &= type->dtype == DType::F32;
+    integers &= !is_float(type->dtype);
+    elements += type->elements();
   }
   for (const Value& value : step.attrs) attrs_.push_back(&value);
-  result_.shape = plan.values[step.result].type.shape;
-  scratch_ = scratch_elements(op_, attrs_, shapes, result_.shape);
+  if (!floats) scalar_ = integers ? Scalar::Integer : Scalar::Double;
+  scratch_ = scratch_elements(op_, attrs_, shapes, type_.shape);
+  static_assert(sizeof(Integer) == sizeof(double));
+  if (op_ != OpKind::Cast)
+    workspace_bytes_ = (scratch_ + (floats ? 0 : elements)) * static_cast<int64_t>(sizeof(double));
   if (op_ == OpKind::FusedMap) body_ = parse_fused_body(attrs_[0]->text);
 }
 
-void RefStep::bind(llvm::ArrayRef<const float*> operands, float* result, std::byte* workspace) {
+void RefStep::bind(llvm::ArrayRef<const std::byte*> operands, std::byte* result,
+                   std::byte* workspace) {
   for (size_t i = 0; i < operands_.size(); ++i) operands_[i].data = operands[i];
-  result_.data = result;
-  workspace_ = reinterpret_cast<double*>(workspace);
+  result_ = result;
+  workspace_ = workspace;
+}
+
+template <class T>
+void RefStep::evaluate(llvm::ArrayRef<ConstView<T>> operands, View<T> result,
+                       llvm::MutableArrayRef<WideOf<T>> scratch) const {
+  if (body_) return evaluate_fused<T>(*body_, operands, result, scratch);
+  evaluate_op<T>(op_, attrs_, operands, result, scratch);
+}
+
+void RefStep::run_floats() const {
+  llvm::SmallVector<ConstView<float>, 8> operands;
+  for (const Operand& operand : operands_) {
+    llvm::ArrayRef<int64_t> shape;
+    if (operand.type) shape = operand.type->shape;
+    operands.push_back({reinterpret_cast<const float*>(operand.data), shape});
+  }
+  llvm::MutableArrayRef<double> scratch(reinterpret_cast<double*>(workspace_),
+                                        static_cast<size_t>(scratch_));
+  evaluate<float>(operands, {reinterpret_cast<float*>(result_), type_.shape}, scratch);
+}
+
+template <class T> void RefStep::run_widened() const {
+  T* next = reinterpret_cast<T*>(workspace_);
+  llvm::MutableArrayRef<T> scratch(next, static_cast<size_t>(scratch_));
+  next += scratch_;
+  llvm::SmallVector<ConstView<T>, 8> operands;
+  for (const Operand& operand : operands_) {
+    operands.emplace_back();
+    if (!operand.type) continue;
+    int64_t count = operand.type->elements();
+    widen(operand.type->dtype, operand.data, next, count);
+    operands.back() = {next, operand.type->shape};
+    next += count;
+  }
+  evaluate<T>(operands, {next, type_.shape}, scratch);
+  narrow(type_.dtype, next, result_, type_.elements());
 }
 
 void RefStep::run() const {
-  llvm::MutableArrayRef<double> scratch(workspace_, static_cast<size_t>(scratch_));
-  if (body_) return evaluate_fused<float>(*body_, operands_, result_, scratch);
-  evaluate_op<float>(op_, attrs_, operands_, result_, scratch);
+  if (op_ == OpKind::Cast)
+    return convert(operands_[0].type->dtype, operands_[0].data, type_.dtype, result_,
+                   type_.elements());
+  switch (scalar_) {
+  case Scalar::Float: return run_floats();
+  case Scalar::Double: return run_widened<double>();
+  case Scalar::Integer: return run_widened<Integer>();
+  }
 }
 
 } // namespace tg

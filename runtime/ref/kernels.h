@@ -1,5 +1,6 @@
-// The reference kernels: lang/core/semantics.h over float, sums in double, one thread. RefStep is a
-// plan step made ready to run on them; other backends use it for what they have no kernel for.
+// The reference kernels: lang/core/semantics.h over float with sums in double, one thread. Of other
+// dtypes operands are widened first, to double or Integer, and the result is rounded once. RefStep
+// is a plan step made ready to run; other backends use it for what they have no kernel for.
 #pragma once
 
 #include "lang/core/semantics.h"
@@ -15,20 +16,36 @@ public:
   RefStep(const Plan& plan, const PlanStep& step);
 
   /// Scratch that run() needs.
-  int64_t workspace_bytes() const { return scratch_ * static_cast<int64_t>(sizeof(double)); }
-  /// Row-major f32 memory of each operand (null where absent) and of the result, and
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+  /// Row-major memory of each operand (null where absent) and of the result, in their dtypes, and
   /// workspace_bytes aligned for double. The result may be the memory of PlanStep::in_place.
-  void bind(llvm::ArrayRef<const float*> operands, float* result, std::byte* workspace);
+  void bind(llvm::ArrayRef<const std::byte*> operands, std::byte* result, std::byte* workspace);
   /// Allocates nothing for operators of up to eight operands.
   void run() const;
 
 private:
+  struct Operand {
+    const TensorType* type = nullptr; // null where absent
+    const std::byte* data = nullptr;
+  };
+  /// The scalar over which the operator is evaluated.
+  enum class Scalar : uint8_t { Float, Double, Integer };
+
+  template <class T>
+  void evaluate(llvm::ArrayRef<ConstView<T>> operands, View<T> result,
+                llvm::MutableArrayRef<WideOf<T>> scratch) const;
+  void run_floats() const;
+  template <class T> void run_widened() const;
+
   OpKind op_;
+  Scalar scalar_ = Scalar::Float;
   llvm::SmallVector<const Value*, 4> attrs_;
-  llvm::SmallVector<ConstView<float>, 4> operands_;
-  View<float> result_;
+  llvm::SmallVector<Operand, 4> operands_;
+  const TensorType& type_;
+  std::byte* result_ = nullptr;
   int64_t scratch_ = 0; // elements
-  double* workspace_ = nullptr;
+  int64_t workspace_bytes_ = 0;
+  std::byte* workspace_ = nullptr;
   std::optional<FusedBody> body_; // of a fused_map
 };
 

@@ -40,6 +40,7 @@ llvm::StringRef kind_text(AttrKind kind) {
   case AttrKind::pair: return "int or [int, int]";
   case AttrKind::axis: return "axis";
   case AttrKind::axes: return "list of axes";
+  case AttrKind::dtype: return "dtype";
   }
   return "";
 }

@@ -420,6 +420,18 @@ template <> struct Math<Residue> {
     return {RandomStream(static_cast<uint64_t>(op), "unary").bits(x.n) % Residue::kPrime};
   }
   static Residue maximum(Residue x, Residue y) { return max_of({x, y}); }
+  static Residue binary(OpKind op, Residue x, Residue y) { return unary(op, x * Residue{3} + y); }
+  static Residue select(Residue condition, Residue x, Residue y) {
+    return condition * x + (Residue{1} - condition) * y;
+  }
+  static Residue cast(DType, Residue x) { return x; }
+  static int64_t index(Residue x, int64_t size) {
+    return static_cast<int64_t>(x.n % static_cast<uint64_t>(size));
+  }
+  static Residue missing() { return {}; }
+  static int64_t argmax(llvm::ArrayRef<Residue> values) {
+    return static_cast<int64_t>(max_of(values).n % values.size());
+  }
   static Residue max_of(llvm::ArrayRef<Residue> values) { // symmetric
     Residue sum, product{1};
     for (Residue x : values) sum += x, product = product * (x + Residue{12345});

@@ -106,10 +106,11 @@ private:
     commands_.push_back({step.stream, step.waits, step.signals, RefStep(plan_, step), {}});
     Command& command = commands_.back();
     command.workspace = allocate_aligned(command.kernel.workspace_bytes());
-    std::vector<const float*> operands;
+    auto bytes = [&](PlanValueId id) { return reinterpret_cast<std::byte*>(address_.at(id)); };
+    std::vector<const std::byte*> operands;
     for (PlanValueId id : step.operands)
-      operands.push_back(id == kNoValue ? nullptr : address_.at(id));
-    command.kernel.bind(operands, address_.at(step.result), command.workspace.get());
+      operands.push_back(id == kNoValue ? nullptr : bytes(id));
+    command.kernel.bind(operands, bytes(step.result), command.workspace.get());
   }
 
   const Command* head(uint32_t stream, size_t position) const {
