@@ -82,10 +82,10 @@ TEST(Models, InceptionV3) {
   EXPECT_EQ(b.census(), "9 avg_pool2d, 30 concat, 94 conv2d, 5 max_pool2d");
 }
 
-// 155 and the classifier's reshape, which the published count leaves out.
 TEST(Models, MobileNetV2) {
   Built b = example("paper/mobilenetv2");
   ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(b.graph->op_count(), 155u);
   EXPECT_EQ(b.census(), "10 add, 1 avg_pool2d, 53 batch_norm, 54 conv2d, 36 relu, 1 reshape");
   EXPECT_EQ(b.weight_paths().size(), 266u);
 }
@@ -162,6 +162,14 @@ TEST(Models, VitBaseIsComplete) {
   ASSERT_TRUE(b.graph) << b.rendered();
   EXPECT_EQ(parameters(b, is_trained), 86'567'656);
   EXPECT_EQ(b.output_type(), "f32[1, 1000]");
+}
+
+TEST(Models, LstmIsComplete) {
+  Built b = example("lstm");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(parameters(b, is_trained), 4 * 256 * (128 + 256 + 2) + 4 * 256 * (256 + 256 + 2));
+  EXPECT_EQ(b.output_type(0), "f32[16, 1, 256]");
+  EXPECT_EQ(b.output_type(1), "f32[2, 1, 256]");
 }
 
 // --- the published files ----------------------------------------------------------------------
