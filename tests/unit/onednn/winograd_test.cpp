@@ -8,7 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <random>
 
@@ -71,7 +73,7 @@ Case random_case(Random& r, int64_t widest) {
   c.kernel = r.floats(out * s.inputs * 9);
   if (r.coin()) c.bias = r.floats(out);
   if (r.coin()) c.residual = r.floats(elements(s.residual, s.images, out));
-  c.act = static_cast<Act>(r.in(0, 4));
+  c.act = static_cast<Act>(r.in(0, 5));
   return c;
 }
 
@@ -101,6 +103,7 @@ double activated(double v, Act act) {
   case Act::Tanh: return std::tanh(v);
   case Act::Sigmoid: return 1 / (1 + std::exp(-v));
   case Act::Gelu: return v * (1 + std::erf(v / std::sqrt(2.0))) / 2;
+  case Act::Relu6: return std::clamp(v, 0.0, 6.0);
   }
   return v;
 }
