@@ -23,7 +23,7 @@ struct Match {
 struct ExplorerOptions {
   size_t node_limit = 2'000;
   /// Most matches of one rule that one search returns.
-  size_t match_limit = 20'000;
+  size_t match_limit = 1'000;
   CycleFilter cycle_filter = CycleFilter::Efficient;
   Numerics numerics = Numerics::Risky; // rules of a class above this are left out
 };

@@ -57,7 +57,7 @@ struct Finding {
   size_t simulations = 0, egraphs = 0, most_nodes = 0, most_classes = 0, memory_bytes = 0;
   double extract_s = 0;
   size_t slices_used_up = 0;
-  bool limited = false;
+  bool complete = false; // nothing else can be found by these rules
   SearchTrace trace;
 };
 
@@ -78,23 +78,31 @@ public:
   }
 
   Finding run() {
-    out_.before_us = out_.cost_us = price_graph(graph_, prices_);
+    out_.before_us = out_.cost_us = line_us_ = price_graph(graph_, prices_);
     if (plain_) {
-      saturate_once(options_.saturate);
+      bool ended = saturate_once(options_.saturate, true);
+      out_.complete = ended && saturate_once(exhaustive(), false);
       return std::move(out_);
     }
     int rounds = options_.use_restarts ? options_.rounds : 1;
     for (int round = 0; round < rounds && left() > 0; ++round) {
-      double before = out_.cost_us;
-      bool complete = options_.use_saturation && saturate_once(exhaustive());
-      if (!complete && options_.use_tree) search_tree(round);
-      if (!(out_.cost_us < before * (1 - kLeastGain))) break;
+      double before = line_us_;
+      if (options_.use_saturation && saturate_once(exhaustive(), false)) {
+        out_.complete = round == 0;
+        break;
+      }
+      if (options_.use_tree)
+        search_tree(round);
+      else
+        saturate_once(exhaustive(), true);
+      if (!(line_us_ < before * (1 - kLeastGain))) break;
     }
     return std::move(out_);
   }
 
 private:
-  const Graph& best() const { return out_.graph ? *out_.graph : graph_; }
+  /// What the next e-graph starts from.
+  const Graph& line() const { return out_.graph ? *out_.graph : graph_; }
   double left() const { return std::chrono::duration<double>(deadline_ - Clock::now()).count(); }
 
   /// All rules in all iterations: where it ends by itself, nothing else can be found.
@@ -106,10 +114,11 @@ private:
     return saturate;
   }
 
-  /// True if the e-graph holds all that the rules can say.
-  bool saturate_once(SaturateOptions options) {
+  /// True if the e-graph holds all that the rules can say. One that does not is extracted from
+  /// only if asked.
+  bool saturate_once(SaturateOptions options, bool extract_anyway) {
     options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
-    EGraph egraph = EGraph::from_graph(best());
+    EGraph egraph = EGraph::from_graph(line());
     SaturateReport report = saturate(egraph, rules_, options);
     for (size_t i = 0; i < report.rules.size(); ++i) {
       out_.rules[i].matches += report.rules[i].matches;
@@ -120,8 +129,9 @@ private:
     ++out_.trace.columns;
     out_.memory_bytes = std::max(out_.memory_bytes, report.memory_bytes);
     count(egraph);
-    extract_from(egraph);
-    return report.stop == StopReason::Saturated && report.filtered == 0;
+    bool ended = report.stop == StopReason::Saturated && report.filtered == 0;
+    if (ended || extract_anyway) return extract_from(egraph) && ended;
+    return false;
   }
 
   void search_tree(int round) {
@@ -129,7 +139,7 @@ private:
     options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
     options.seed += static_cast<uint64_t>(round);
     options.trace = options_.mcts.trace ? &out_.trace : nullptr;
-    Graph start = best();
+    Graph start = line();
     EGraph egraph = EGraph::from_graph(start);
     MctsReport report = search_mcts(egraph, start, rules_, prices_, options, *policy_);
     out_.simulations += report.simulations;
@@ -154,28 +164,31 @@ private:
     out_.most_classes = std::max(out_.most_classes, egraph.class_count());
   }
 
-  void extract_from(const EGraph& egraph) {
+  /// True if what was extracted is the best of the e-graph, by proof.
+  bool extract_from(const EGraph& egraph) {
     ExtractOptions options = options_.extract;
     double slice = std::min({options.ilp.time_limit_s, options_.slice_s, left()});
-    if (slice <= 0) return;
+    if (slice <= 0) return false;
     options.ilp.time_limit_s = slice;
     Clock::time_point start = Clock::now();
-    Result<ExtractedGraph> found = extract(egraph, best(), prices_, options);
+    Result<ExtractedGraph> found = extract(egraph, line(), prices_, options);
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     out_.extract_s += seconds;
-    if (!found) return; // what there is costs nothing more
+    if (!found) return false; // there is what was given
     if (!found->optimal && seconds >= slice) ++out_.slices_used_up;
     std::vector<std::pair<RuleId, size_t>> used;
     for (const RuleUse& use : found->rules_used) used.push_back({use.rule, use.count});
     double bound = found->lower_bound_us;
-    if (take(std::move(found->graph), used)) out_.bound_us = bound;
+    bool optimal = found->optimal;
+    if (take(std::move(found->graph), used) || optimal) out_.bound_us = bound;
+    return optimal;
   }
 
   /// If it is better than what there was.
   bool take(Graph graph, llvm::ArrayRef<std::pair<RuleId, size_t>> used) {
     double cost = price_graph(graph, prices_);
     if (!(cost < out_.cost_us * (1 - kLeastGain))) return false;
-    out_.cost_us = cost;
+    out_.cost_us = line_us_ = cost;
     out_.graph.emplace(std::move(graph));
     for (auto [rule, count] : used)
       if (rule < rules_.size()) out_.applied[rules_[rule].name] += count;
@@ -188,6 +201,7 @@ private:
   const PortfolioOptions& options_;
   Clock::time_point deadline_;
   bool plain_;
+  double line_us_ = 0;
   std::unique_ptr<Policy> policy_;
   Finding out_;
 };
@@ -222,7 +236,9 @@ private:
   bool sweep(int number);
   Sweep plan_sweep(int number) const;
   std::string place_text(const Sweep& s, uint32_t task) const;
-  bool whole(bool plain);
+  Finding saturate_source();
+  void keep_better(Finding& plain);
+  bool whole();
   std::vector<Finding> work(llvm::ArrayRef<Task> tasks);
   void account(const Finding& finding, const Task& task, size_t times);
   bool take(Graph graph, const std::string& where);
@@ -244,14 +260,18 @@ private:
 PortfolioReport Portfolio::run() {
   report_.source_us = report_.cost_us = price_graph(source_, prices_);
   tell("source");
-  if (options_.use_saturation) whole(/*plain=*/true);
-  int without_gain = 0;
-  for (int i = 0; i < options_.sweeps && options_.use_stretches && !stopped(); ++i) {
-    without_gain = sweep(i) ? 0 : without_gain + 1;
-    if (without_gain >= 2) break; // one with these cuts, one with others
+  std::optional<Finding> plain;
+  if (options_.use_saturation) plain = saturate_source();
+  if (!(plain && plain->complete)) {
+    int without_gain = 0;
+    for (int i = 0; i < options_.sweeps && options_.use_stretches && !stopped(); ++i) {
+      without_gain = sweep(i) ? 0 : without_gain + 1;
+      if (without_gain >= 2) break; // one with these cuts, one with others
+    }
+    for (int i = 0; i < options_.rounds && !stopped(); ++i)
+      if (!whole() || !options_.use_restarts) break;
   }
-  for (int i = 0; i < options_.rounds && !stopped(); ++i)
-    if (!whole(/*plain=*/false) || !options_.use_restarts) break;
+  if (plain) keep_better(*plain);
   stopped();
   report_.changed = report_.cost_us < report_.source_us;
   for (auto& [name, count] : applied_) report_.rules_applied.push_back({name, count});
@@ -259,12 +279,35 @@ PortfolioReport Portfolio::run() {
   return std::move(report_);
 }
 
+/// Plain saturation, whose best is not where the search goes on: its e-graph, cut off by the node
+/// limit, leads to forms that are dead ends. It is held against the search's in the end.
+Finding Portfolio::saturate_source() {
+  Task task{&source_, true, "whole network, saturation"};
+  Finding finding = std::move(work(task).front());
+  account(finding, task, 0);
+  return finding;
+}
+
+void Portfolio::keep_better(Finding& plain) {
+  if (!plain.graph || plain.cost_us >= report_.cost_us * (1 - kLeastGain)) {
+    if (plain.complete) report_.bound_us = plain.bound_us;
+    return;
+  }
+  applied_ = plain.applied;
+  if (SearchTrace* trace = options_.mcts.trace)
+    trace->steps = {{"whole network, saturation",
+                     {plain.applied.begin(), plain.applied.end()},
+                     plain.before_us,
+                     plain.cost_us}};
+  take(transfer(*plain.graph, source_.shared_symbols()), "whole network, saturation");
+  report_.bound_us = plain.bound_us;
+}
+
 /// The best network in one e-graph. True if that gained something.
-bool Portfolio::whole(bool plain) {
+bool Portfolio::whole() {
   Graph graph = report_.graph;
-  Task task{&graph, plain, plain ? "whole network, saturation" : "whole network"};
-  std::vector<Finding> found = work(task);
-  Finding& finding = found.front();
+  Task task{&graph, false, "whole network"};
+  Finding finding = std::move(work(task).front());
   bool better =
       finding.graph && take(transfer(*finding.graph, source_.shared_symbols()), task.where);
   if (better) report_.bound_us = finding.bound_us;
