@@ -60,11 +60,11 @@ std::vector<Known> read_known() {
   for (llvm::StringRef line : llvm::drop_begin(lines)) {
     llvm::SmallVector<llvm::StringRef, 13> cells;
     line.split(cells, ',');
-    if (cells.size() < 10) continue;
+    if (cells.size() < 11) continue;
     Known row;
     row.name = (cells[0] + "/" + cells[1]).str();
-    cells[9].getAsDouble(row.cost);
-    cells[8].getAsDouble(row.greedy_dag_s);
+    cells[10].getAsDouble(row.cost);
+    cells[9].getAsDouble(row.greedy_dag_s);
     row.greedy_dag_s *= 1e-6;
     known.push_back(row);
   }

@@ -127,8 +127,8 @@ private:
   // --- the root ---------------------------------------------------------------------------------
 
   Outcome solve_root() {
-    constexpr int kMostRounds = 200, kMostIdle = 8;
-    constexpr double kLeastGain = 1e-4; // of the gap, in some rounds
+    constexpr int kMostRounds = 200, kMostIdle = 4;
+    constexpr double kLeastGain = 0.02; // of the gap, in some rounds
     LocalBounds bounds(problem_);
     base_rows_ = lp_.rows();
     double last = -kInfiniteCost;
@@ -327,7 +327,7 @@ private:
 
   /// Solves and cuts at a node; its first child, or nothing if it is closed.
   std::optional<Open> visit(Open node, std::priority_queue<Open>& open) {
-    constexpr int kMostRounds = 6;
+    constexpr int kMostRounds = 3;
     ++result_.nodes;
     for (int round = 0;; ++round) {
       LinearProgram::Status status = lp_.solve(left());
