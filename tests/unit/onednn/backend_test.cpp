@@ -87,6 +87,27 @@ TEST(CpuBackend, WinogradWhereItPays) {
   EXPECT_NE(kernel_of(c, "conv2d").find("wino"), std::string::npos) << implementations(c);
 }
 
+NodeId filtering(Builder& b, NodeId x, const char* path, int64_t out, NodeId residual = {}) {
+  NodeId w = b.weight(path, {out, b.graph.type(x)[1], 3, 3});
+  NodeId u = b.op(OpKind::WinogradWeight, {w}, {Value::of_int(4)});
+  return b.op(OpKind::WinogradConv2d, {x, u, b.none(), residual.valid() ? residual : b.none()},
+              {act("same"), act("relu")});
+}
+
+TEST(CpuBackend, MinimalFilteringNeitherReordersNorCopies) {
+  Builder b;
+  NodeId x = conv(b, b.input("x", {1, 16, 9, 9}), "a", 32, 1, 1, "relu");
+  NodeId y = filtering(b, x, "f", 32, x); // the residual is the image and lives on
+  b.output(b.op(OpKind::Concat, {filtering(b, y, "g", 16), filtering(b, y, "h", 48, {})},
+                {Value::of_int(1)}));
+  Comparison c = compare(b.graph, 1, IoLayout::Plain);
+  EXPECT_LE(c.difference, kTolerance);
+  EXPECT_EQ(kernel_of(c, "winograd_conv2d").rfind("winograd4:", 0), 0u) << implementations(c);
+  EXPECT_EQ(kernel_of(c, "concat"), "in place") << implementations(c);
+  EXPECT_EQ(count(c, "copy residual"), 0u) << implementations(c);
+  EXPECT_EQ(count(c, "reorder"), 2u) << "the input's and the output's\n" << implementations(c);
+}
+
 TEST(CpuBackend, AResidualThatDiesIsAddedToInPlace) {
   Builder b;
   NodeId x = b.input("x", {1, 16, 9, 9});
