@@ -1,5 +1,6 @@
 #include "compiler/equiv/bound.h"
 
+#include "compiler/equiv/field.h"
 #include "lang/core/fused_body.h"
 #include "lang/core/semantics.h"
 
@@ -50,7 +51,8 @@ public:
     bound.queries = queries_;
     bound.query_degree = 2 * query_degree_; // of the difference of two
     double miss = queries_ * (queries_ - 1) / 2 * bound.query_degree + bound.output_degree;
-    bound.log2_miss = std::min(0.0, std::log2(std::max(miss, 1.0)) - 61);
+    double chance = std::max(miss, 1.0) / static_cast<double>(kFieldPrime) + same_place_;
+    bound.log2_miss = std::min(0.0, std::log2(chance));
     return bound;
   }
 
@@ -59,6 +61,10 @@ private:
     return degrees_[graph_.operands(id)[operand].index];
   }
   double elements(NodeId id) const { return static_cast<double>(graph_.type(id).elements()); }
+
+  /// So many places are chosen among `size`. Two that are different may fall on one, which no
+  /// prime makes unlikely.
+  void choose(double count, double size) { same_place_ += count * (count - 1) / 2 / size; }
 
   /// So many queries of this degree; the result is a variable.
   Degree query(Degree degree, double count) {
@@ -254,9 +260,14 @@ private:
       const TensorType& x = graph_.type(id);
       return sum(of(id, 0), static_cast<double>(x[static_cast<size_t>(graph_.attr(id, 0).number)]));
     }
-    case OpKind::Argmax: return query(of(id, 0), elements(graph_.operands(id)[0]));
+    case OpKind::Argmax:
+      choose(elements(id), reads(id));
+      return query(of(id, 0), elements(graph_.operands(id)[0]));
     case OpKind::Gather: // which element is read is a function of the index
       query(of(id, 1), elements(graph_.operands(id)[1]));
+      choose(elements(graph_.operands(id)[1]),
+             static_cast<double>(graph_.type(
+                 graph_.operands(id)[0])[static_cast<size_t>(graph_.attr(id, 0).number)]));
       return larger(of(id, 0), kVariable);
     case OpKind::Iota: return kConstant;
     }
@@ -266,6 +277,7 @@ private:
   const Graph& graph_;
   std::vector<Degree> degrees_;
   double queries_ = 0, query_degree_ = 0;
+  double same_place_ = 0; // chance that two indices agree by accident
 };
 
 } // namespace

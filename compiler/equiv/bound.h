@@ -6,7 +6,8 @@
 // two outputs, a non-zero rational function, vanishes at the point: at most its degree over p
 // (Schwartz 1980, Zippel 1979); (2) two different queries of a random function meet, which then
 // gives equal results to different questions: for each pair at most the degree of their difference
-// over p. Pairs are counted over all queries of both models, shared ones once.
+// over p. Pairs are counted over all queries of both models, shared ones once. Indices (gather,
+// argmax) are counted apart: two different ones agree with chance 1 / size of what they index.
 //
 // The root of a norm's variance occurs only as a divisor: its inverse is as random as itself, and
 // counts as a variable of its own. Sums over K terms with denominators multiply these K times.

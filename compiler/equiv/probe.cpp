@@ -2,6 +2,8 @@
 
 #include "lang/core/random.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -26,6 +28,34 @@ double mixed_at(const RandomStream& stream, uint64_t i) {
   }
 }
 
+/// The smallest axis that the integers of this leaf index, through moves; 5 if they index none.
+int64_t index_limit(const Graph& graph, NodeId leaf) {
+  std::vector<bool> from(graph.size());
+  from[leaf.index] = true;
+  int64_t limit = INT64_MAX;
+  for (uint32_t i = leaf.index + 1; i < graph.size(); ++i) {
+    llvm::ArrayRef<NodeId> operands = graph.operands({i});
+    OpKind op = graph.node({i}).op;
+    if (op == OpKind::Gather && from[operands[1].index])
+      limit =
+          std::min(limit, graph.type(operands[0])[static_cast<size_t>(graph.attr({i}, 0).number)]);
+    else if (op_info(op).has(Trait::Layout))
+      from[i] = llvm::any_of(operands, [&](NodeId id) { return from[id.index]; });
+  }
+  return limit == INT64_MAX ? 5 : limit;
+}
+
+/// Integers are drawn in range, truth values are 0 or 1.
+NodeValues whole_numbers(uint64_t seed, const Graph& graph, NodeId id) {
+  RandomStream stream(seed, graph.attr(id, 0).text);
+  uint64_t limit =
+      graph.type(id).dtype == DType::Bool ? 2 : static_cast<uint64_t>(index_limit(graph, id));
+  NodeValues values(static_cast<size_t>(graph.type(id).elements()));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<double>(stream.bits(i) % limit);
+  return values;
+}
+
 } // namespace
 
 llvm::StringRef probe_name(Probe probe) {
@@ -39,9 +69,11 @@ llvm::StringRef probe_name(Probe probe) {
 }
 
 LeafSource probe_leaves(Probe probe, uint64_t seed) {
-  if (probe == Probe::Plain) return random_leaves(seed);
-  if (probe == Probe::Positive) return random_leaves(seed, [](llvm::StringRef) { return true; });
-  return [probe, seed](const Graph& graph, NodeId id) {
+  LeafSource uniform =
+      random_leaves(seed, [=](llvm::StringRef) { return probe == Probe::Positive; });
+  return [probe, seed, uniform](const Graph& graph, NodeId id) {
+    if (!is_float(graph.type(id).dtype)) return whole_numbers(seed, graph, id);
+    if (probe == Probe::Plain || probe == Probe::Positive) return uniform(graph, id);
     RandomStream stream(seed, graph.attr(id, 0).text);
     NodeValues values(static_cast<size_t>(graph.type(id).elements()));
     for (size_t i = 0; i < values.size(); ++i)

@@ -5,6 +5,7 @@
 #include "compiler/equiv/probe.h"
 #include "compiler/ir/to_text.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@ namespace {
 constexpr size_t kAttempts = 2000;       // for one draw
 constexpr size_t kFirstAttempts = 20000; // before a rule counts as empty
 constexpr size_t kDrawsEach = 12;        // for one instance whose right side is well typed
+constexpr size_t kFruitless = 30;        // draws in a row before a combination counts as without
 constexpr size_t kSmaller = 400;         // draws in search of a smaller counterexample
 constexpr double kRounding = 1e-9;       // what reassociation may cost in float64
 
@@ -116,21 +118,23 @@ public:
 
   RuleVerdict run() {
     std::vector<Forced> all = combinations(rule_);
-    std::vector<bool> hopeless(all.size());
-    bool first = true;
+    std::vector<size_t> failed(all.size()), found(all.size());
     for (size_t round = 0; verdict_.cases < options_.instances; ++round) {
-      size_t before = verdict_.cases;
+      bool open = false;
       for (size_t i = 0; i < all.size(); ++i) {
-        // The first round is for every combination, whatever the count.
-        if (hopeless[i] || (round > 0 && verdict_.cases >= options_.instances)) continue;
-        bool found = draw(all[i], first ? kFirstAttempts : kAttempts);
-        first &= !found && round == 0;
-        if (round == 0) verdict_.combinations += found;
-        hopeless[i] = !found && round == 0;
+        // The first rounds are for every combination, whatever the count.
+        bool enough = verdict_.cases >= options_.instances && (round > 0 || found[i] > 0);
+        if (enough || failed[i] >= kFruitless) continue;
+        bool drawn = draw(all[i], round == 0 && !drawn_ ? kFirstAttempts : kAttempts);
+        found[i] += drawn;
+        failed[i] = drawn ? 0 : failed[i] + 1;
+        if (!drawn && !drawn_) failed[i] = kFruitless; // not even a left side
         if (verdict_.status == RuleVerdict::Status::Refuted) return std::move(verdict_);
+        open |= failed[i] < kFruitless;
       }
-      if (verdict_.cases == before && ++idle_ > 20) break;
+      if (!open) break;
     }
+    verdict_.combinations = static_cast<size_t>(llvm::count_if(found, [](size_t n) { return n; }));
     if (verdict_.cases == 0)
       none();
     else
@@ -227,7 +231,6 @@ private:
   RuleSampler sampler_;
   RuleVerdict verdict_;
   bool drawn_ = false;
-  size_t idle_ = 0;
   std::string why_;
   std::vector<std::string> worst_;
 };
