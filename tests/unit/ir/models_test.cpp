@@ -164,6 +164,37 @@ TEST(Models, VitBaseIsComplete) {
   EXPECT_EQ(b.output_type(), "f32[1, 1000]");
 }
 
+TEST(Models, MobileNetV2IsComplete) {
+  Built b = example("mobilenetv2");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(parameters(b, is_trained), 3'504'872);
+  EXPECT_EQ(parameters(b, is_statistic), 34'112);
+  EXPECT_EQ(b.census(), "11 add, 52 batch_norm, 52 conv2d, 1 matmul, 1 reduce_mean, 35 relu6, "
+                        "1 softmax");
+}
+
+TEST(Models, BertBaseIsComplete) {
+  Built b = example("bert_base");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(parameters(b, is_trained), 109'482'240);
+  EXPECT_EQ(b.output_type(0), "f32[1, 128, 768]");
+  EXPECT_EQ(b.output_type(1), "f32[1, 768]");
+}
+
+TEST(Models, Gpt2IsComplete) {
+  Built b = example("gpt2");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(parameters(b, is_trained), 124'439'808);
+  EXPECT_EQ(b.output_type(), "f32[1, 64, 50257]");
+}
+
+// Grattafiori et al. 2024, table 3: two square matrices, two of a quarter, three of 3.5 times.
+TEST(Models, LlamaBlockIsComplete) {
+  Built b = example("llama_block");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_EQ(parameters(b, is_trained), 218'112'000);
+}
+
 TEST(Models, LstmIsComplete) {
   Built b = example("lstm");
   ASSERT_TRUE(b.graph) << b.rendered();
