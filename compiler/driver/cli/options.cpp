@@ -17,10 +17,11 @@ namespace {
 
 using llvm::StringRef;
 
-constexpr StringRef kLaterCommands[] = {"explain", "report", "help", "repl"};
+constexpr StringRef kLaterCommands[] = {"explain", "report", "help"};
 constexpr StringRef kLaterFlags[] = {"--trace"};
-constexpr StringRef kCommands[] = {"check",   "fmt", "opt",    "run",   "extract", "rules",
-                                   "devices", "ops", "errors", "bench", "weights", "verify"};
+constexpr StringRef kCommands[] = {"check",   "fmt",     "opt", "run",    "extract",
+                                   "rules",   "devices", "ops", "errors", "bench",
+                                   "weights", "verify",  "repl"};
 
 constexpr const char* kExtractors = "greedy, greedy-shared, greedy-dag, ilp, lp, best";
 
@@ -37,7 +38,7 @@ struct Choice {
 
 const std::vector<Choice>& choices() {
   static const std::vector<Choice> table = {
-      {"--search", &Options::search, {"none", "saturate", "random", "mcts"}, {"anneal", "taso"}},
+      {"--search", &Options::search, {"none", "saturate", "mcts", "anneal", "taso", "random"}, {}},
       {"--extract",
        &Options::extract,
        {"greedy", "greedy-shared", "greedy-dag", "ilp", "lp", "best"},
@@ -149,7 +150,8 @@ void add_search_options(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_flag("--trust-rules", o.trust_rules, "use rules of files without verifying them");
   app.add_option("--rule-cache", o.rule_cache, "file that remembers which rules were verified");
-  app.add_option("--search", o.search, "none, saturate, mcts, random")->capture_default_str();
+  app.add_option("--search", o.search, "none, saturate, mcts, anneal, taso, random")
+      ->capture_default_str();
   app.add_option("--extract", o.extract, kExtractors)->capture_default_str();
   app.add_option("--cost", o.cost, "analytic[:PROFILE], measured[:cpu], file:TABLE")
       ->capture_default_str();
@@ -172,12 +174,16 @@ void add_search_options(CLI::App& app, Options& o) {
   app.add_option("--ilp-cycles", o.ilp_cycles, "cycle constraints in the ILP: none, real, int")
       ->capture_default_str();
   app.add_option("--budget", o.budget,
-                 "mcts: simulations for a decision (128); random: rollouts (64)")
+                 "mcts: simulations for a decision (128); anneal: moves (4000); "
+                 "taso: graphs (300); random: rollouts (64)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
   app.add_option("--depth", o.depth, "random steps of a simulation (mcts 10, random 16)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
   app.add_option("--exploration", o.exploration, "mcts: the constant of the upper bound")
       ->check(CLI::Range(0.0, 1e9));
+  app.add_option("--alpha", o.alpha, "taso: graphs up to this times the best are kept")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
   app.add_flag("--reuse-tree", o.reuse_tree, "mcts, profile pact24: keep what is below a decision");
   app.add_option("--mcts-profile", o.mcts_profile, "mcts: tangram, or pact24 as published")
       ->capture_default_str();
@@ -263,7 +269,7 @@ void add_run(CLI::App& tg, Options& o, Raw& raw) {
 void add_extract(CLI::App& tg, Options& o) {
   CLI::App& app = *tg.add_subcommand("extract", "extraction alone, from an e-graph in JSON");
   add_files(app, o, "an e-graph in the egraph-serialize form");
-  app.add_option("--extract", o.extract, kExtractors)->capture_default_str();
+  app.add_option("--extract", o.extract, kExtractors)->default_str("best");
   app.add_option("--ilp-cycles", o.ilp_cycles, "cycle constraints in the ILP: none, real, int")
       ->capture_default_str();
   app.add_option("--time-limit", o.time_limit_s, "seconds")
@@ -313,6 +319,11 @@ void add_verify(CLI::App& tg, Options& o, Raw& raw) {
   app.add_option("--threads", o.threads, "default: one for each core")
       ->check(CLI::Range(int64_t{1}, int64_t{1024}));
   add_output_options(app, o);
+}
+
+void add_repl(CLI::App& tg, Options& o) {
+  CLI::App& app = *tg.add_subcommand("repl", "the prompt: define, ask for types, optimise, run");
+  app.add_option("FILE", o.files, "a file to load")->expected(0, 1);
 }
 
 void add_bench(CLI::App& tg, Options& o) {
@@ -433,6 +444,7 @@ Parsed parse_command_line(int argc, char** argv) {
   add_extract(app, o);
   add_rules(app, o);
   add_verify(app, o, raw);
+  add_repl(app, o);
   add_bench(app, o);
   add_tables(app, o);
   try {
@@ -449,6 +461,8 @@ Parsed parse_command_line(int argc, char** argv) {
     return failed(problem.what());
   }
   o.command = command_of(app);
+  if (o.command == "extract" && app.get_subcommand("extract")->count("--extract") == 0)
+    o.extract = "best"; // there is nothing else to spend the time on
   if (auto problem = second_look(o, raw)) return failed(*problem);
   return parsed;
 }
