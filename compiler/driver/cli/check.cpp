@@ -1,20 +1,50 @@
 // `tg check`: everything that can be said about files without running them. Each file is checked by
-// itself; with --model or --set, that model is also instantiated.
+// itself; with --model or --set, that model is also instantiated. --verbose says how large the
+// models are.
 #include "compiler/driver/cli/session.h"
+#include "compiler/driver/cli/table.h"
 #include "compiler/driver/model.h"
 
 namespace tg::cli {
 namespace {
 
-void check_file(Session& session, const std::string& path) {
+/// "resnet50: 176 operators, 267 weights of 25,610,152 parameters", and the types of its ends.
+std::string description(const Graph& graph) {
+  uint64_t weights = 0, parameters = 0;
+  std::vector<bool> needed = graph.reachable();
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    if (!needed[i] || graph.node({i}).op != OpKind::Weight) continue;
+    ++weights;
+    parameters += static_cast<uint64_t>(graph.type({i}).elements());
+  }
+  std::string text =
+      llvm::formatv("  {0}: {1} operators, {2} weights of {3} parameters\n", graph.name(),
+                    count_text(graph.op_count()), count_text(weights), count_text(parameters));
+  for (NodeId id : graph.inputs())
+    text += llvm::formatv("    {0}: {1}\n", graph.attr(id, 0).text, graph.type(id).text());
+  for (const GraphOutput& output : graph.outputs())
+    text += llvm::formatv("    -> {0}: {1}\n", output.name, graph.type(output.node).text());
+  return text;
+}
+
+/// What --verbose says of the file's models: of the one asked for, or of all.
+std::string check_file(Session& session, const std::string& path) {
   const Options& o = session.options;
   Program program = load_program(session.sources, library(), path, session.sink);
-  if (session.sink.failed()) return;
-  if (o.model.empty() && o.set.empty()) {
+  if (session.sink.failed()) return "";
+  std::vector<std::string> models;
+  if (!o.model.empty() || !o.set.empty()) {
+    models = {o.model};
+  } else {
     check(program, session.sink);
-    return;
+    if (!o.verbose) return "";
+    for (FnRef fn : program.models()) models.push_back(program.decl(fn).name.text.str());
   }
-  build_graph(program, {o.model, o.set}, session.sink);
+  std::string text;
+  for (const std::string& model : models)
+    if (std::optional<Graph> graph = build_graph(program, {model, o.set}, session.sink))
+      text += description(*graph);
+  return text;
 }
 
 } // namespace
@@ -24,9 +54,12 @@ int run_check(Session& session) {
   for (const std::string& path : o.files) {
     DiagnosticSink all = std::move(session.sink);
     session.sink = {};
-    check_file(session, path);
+    std::string models = check_file(session, path);
     for (const Diagnostic& d : session.sink.all()) all.report(d);
-    if (!o.quiet && !o.json && !session.sink.failed()) session.out << path << ": ok\n";
+    if (!o.quiet && !o.json && !session.sink.failed()) {
+      session.out << path << ": ok\n";
+      if (o.verbose) session.out << models;
+    }
     session.sink = std::move(all);
   }
   if (session.sink.failed()) return session.fail();

@@ -130,6 +130,7 @@ int run_weights(Session& session) {
     return session.sink.failed() ? 1 : 0;
   }
   if (!o.quiet) print_weights(session, report);
+  session.out.flush(); // the table before what is wrong with it
   return session.sink.failed() ? session.fail() : 0;
 }
 

@@ -1,0 +1,137 @@
+// Files of weights against models, and the folded graph against the one that it came from.
+#include "compiler/driver/weights.h"
+
+#include "compiler/driver/model.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/extract/analytic.h"
+#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/to_text.h"
+#include "runtime/random.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+namespace tg {
+namespace {
+
+constexpr const char* kNet =
+    "use std.nn: conv_bn, linear\n"
+    "model net(image: f32[1, 2, 6, 6], extra: f32[1, 3]) -> (y: f32[1, 3], shift: f32[3, 3]) {\n"
+    "  let x = relu(conv_bn(image, 4, kernel = 3) as stem)\n"
+    "  let y = linear(reduce_mean(x, axes = [2, 3]), 3) as head\n"
+    "  param a: f32[3, 3]\n  param b: f32[3, 3]\n"
+    "  (y @ a @ b + ones([1, 3]) * 2, a @ b)\n"
+    "}\n";
+
+struct Weights : testing::Test {
+  SourceManager sources;
+  DiagnosticSink sink;
+  std::string path = testing::TempDir() + "tangram_weights_test.safetensors";
+
+  ~Weights() override { std::remove(path.c_str()); }
+
+  Graph load(const std::string& text) {
+    FileId file = sources.add("test.tg", text);
+    std::optional<Graph> graph = load_model(sources, file, {}, sink);
+    for (const Diagnostic& d : sink.all()) ADD_FAILURE() << d.message;
+    return *graph;
+  }
+  std::vector<Tensor> run(const Graph& graph, WeightSource weights = {}) {
+    PrepareOptions options;
+    options.backend = "ref";
+    options.weights = std::move(weights);
+    auto prepared = prepare_with_inputs(graph, options);
+    EXPECT_TRUE(prepared.ok()) << prepared.error().message;
+    EXPECT_TRUE(prepared->executable->run_once().ok());
+    return *prepared->executable->outputs();
+  }
+  static PrepareOptions on_ref() {
+    PrepareOptions options;
+    options.backend = "ref";
+    return options;
+  }
+};
+
+TEST_F(Weights, SavedAndReadTheyAreThoseOfTheSeed) {
+  Graph graph = load(kNet);
+  ASSERT_TRUE(save_weights(graph, on_ref(), path).ok());
+  Result<WeightSource> source = open_weights(graph, path);
+  ASSERT_TRUE(source) << source.error().message;
+  std::vector<Tensor> random = run(graph), read = run(graph, *source);
+  for (size_t i = 0; i < random.size(); ++i) EXPECT_EQ(max_rel_diff(read[i], random[i]), 0);
+  for (const WeightRow& row : compare_weights(graph, nullptr))
+    EXPECT_EQ(row.state, WeightState::Random);
+}
+
+TEST_F(Weights, EveryStateIsTold) {
+  Graph graph = load(kNet);
+  std::vector<SafetensorsItem> items = {{"a", f32({3, 3})}, {"b", f32({3, 4})}, {"c", f32({1})}};
+  auto source = [&](size_t i) { return Tensor::zeros(items[i].type); };
+  ASSERT_TRUE(write_safetensors(path, items, source).ok());
+  Result<Safetensors> file = Safetensors::open(path);
+  std::vector<WeightRow> rows = compare_weights(graph, &*file);
+  std::string states;
+  for (const WeightRow& row : rows) states += row.path + ":" + state_name(row.state).str() + " ";
+  EXPECT_EQ(states, "stem.conv.w:missing stem.bn.scale:missing stem.bn.shift:missing "
+                    "stem.bn.mean:missing stem.bn.variance:missing head.w:missing head.b:missing "
+                    "a:found b:mismatched c:unused ");
+  Result<void> checked = check_weights(rows, "net", path);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, Code::mismatched_weights);
+  EXPECT_EQ(checked.error().notes[0], "`b` is f32[3, 3] in the model and f32[3, 4] in the file");
+}
+
+TEST_F(Weights, FoldingLeavesNothingToComputeAndChangesNoValue) {
+  Graph graph = load(kNet);
+  Folded folded = fold_weights(graph);
+  EXPECT_EQ(verify(folded.graph), "");
+  EXPECT_EQ(verify(folded.values), "");
+  std::vector<std::string> paths;
+  for (const WeightRow& row : compare_weights(folded.graph, nullptr)) paths.push_back(row.path);
+  EXPECT_EQ(paths, (std::vector<std::string>{"stem.conv.w", "stem.bn.scale", "stem.bn.shift",
+                                             "stem.bn.mean", "stem.bn.variance", "head.w", "head.b",
+                                             "a", "b", "constant.folded", "a.folded"}));
+  for (uint32_t i = 0; i < folded.graph.size(); ++i) {
+    const Node& node = folded.graph.node({i});
+    EXPECT_TRUE(!node.weight_only || op_info(node.op).has(Trait::Leaf));
+  }
+  ASSERT_EQ(folded.graph.inputs().size(), 2u) << "an input that nothing needs is kept";
+  EXPECT_EQ(folded.graph.outputs()[1].name, "shift");
+  ASSERT_TRUE(save_folded_weights(folded, on_ref(), path).ok());
+  Graph again = load(to_text(folded.graph));
+  Result<WeightSource> source = open_weights(again, path);
+  ASSERT_TRUE(source) << source.error().message;
+  std::vector<Tensor> before = run(graph), after = run(again, *source);
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ(max_rel_diff(after[i], before[i]), 0) << i;
+}
+
+TEST_F(Weights, AnOptimisedGraphIsKeptWithItsValues) {
+  Graph graph = load(kNet);
+  auto rules = load_rules(sources, library(), {}, sink);
+  auto costs = make_analytic_cost("cpu");
+  OptimizeOptions options;
+  options.extract.extractor = Extractor::Greedy;
+  auto optimized = optimize(graph, *rules, **costs, options, nullptr);
+  ASSERT_TRUE(optimized.ok());
+  Folded folded = fold_weights(optimized->graph);
+  ASSERT_TRUE(save_folded_weights(folded, on_ref(), path).ok());
+  Graph again = load(to_text(folded.graph));
+  EXPECT_EQ(fold_weights(again).values.outputs().size(), 0u) << "nothing is left to fold";
+  Result<WeightSource> source = open_weights(again, path);
+  ASSERT_TRUE(source) << source.error().message;
+  std::vector<Tensor> before = run(graph), after = run(again, *source);
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_LT(max_rel_diff(after[i], before[i]), 1e-5);
+}
+
+TEST_F(Weights, AModelOfConstantsAlone) {
+  Graph graph = load("model m(x: f32[2]) -> (y: f32[2]) { iota(2) + ones([2]) }\n");
+  Folded folded = fold_weights(graph);
+  ASSERT_TRUE(save_folded_weights(folded, on_ref(), path).ok());
+  Result<WeightSource> source = open_weights(folded.graph, path);
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ(max_rel_diff(run(folded.graph, *source)[0], run(graph)[0]), 0);
+}
+
+} // namespace
+} // namespace tg
