@@ -49,9 +49,9 @@ size_t differing_pair(const Joined& joined, const Pairs& pairs, uint64_t seed, s
   return pairs.outputs.size();
 }
 
-/// The lowest differing pair of the points first to last.
-size_t run_points(const Joined& joined, const Pairs& pairs, const EquivalenceOptions& options,
-                  size_t first, size_t last) {
+/// The differing pairs of the points first to last.
+std::vector<size_t> run_points(const Joined& joined, const Pairs& pairs,
+                               const EquivalenceOptions& options, size_t first, size_t last) {
   std::vector<size_t> found(last - first, pairs.outputs.size());
   std::vector<std::thread> threads;
   for (size_t i = 1; i < found.size(); ++i)
@@ -59,7 +59,7 @@ size_t run_points(const Joined& joined, const Pairs& pairs, const EquivalenceOpt
         [&, i] { found[i] = differing_pair(joined, pairs, options.seed, first + i); });
   found[0] = differing_pair(joined, pairs, options.seed, first);
   for (std::thread& thread : threads) thread.join();
-  return *std::min_element(found.begin(), found.end());
+  return found;
 }
 
 } // namespace
@@ -90,8 +90,11 @@ Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& op
   size_t differing = pairs.outputs.size();
   while (result.points < points && differing == pairs.outputs.size()) {
     size_t last = std::min(points, result.points + at_a_time);
-    differing = run_points(joined, pairs, options, result.points, last);
-    result.points = last;
+    // What a later point of the same round found does not count: the answer is that of one thread.
+    for (size_t found : run_points(joined, pairs, options, result.points, last)) {
+      ++result.points;
+      if ((differing = found) != pairs.outputs.size()) break;
+    }
   }
   result.method = Equivalence::Method::Field;
   result.log2_error = result.per_point.log2_miss * static_cast<double>(result.points);
