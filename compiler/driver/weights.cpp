@@ -1,5 +1,6 @@
 #include "compiler/driver/weights.h"
 
+#include "runtime/convert.h"
 #include "runtime/execute.h"
 #include "runtime/random.h"
 
@@ -31,6 +32,13 @@ PlanValue plan_value(const Graph& graph, NodeId id) {
   value.name = path_of(graph, id).str();
   value.init = graph.attr(id, 2).text;
   return value;
+}
+
+/// Whether a tensor of the file can be the weight: of its type, or of half its width, which loses
+/// nothing.
+bool fits(const TensorType& file, const TensorType& model) {
+  bool half = file.dtype == DType::F16 || file.dtype == DType::BF16;
+  return file == model || (half && model.dtype == DType::F32 && file.shape == model.shape);
 }
 
 CompileOptions compile_options(const PrepareOptions& options) {
@@ -76,7 +84,7 @@ std::vector<WeightRow> compare_weights(const Graph& graph, const Safetensors* fi
     wanted.insert(row.path);
     if (const Safetensors::Entry* entry = file ? file->find(row.path) : nullptr) {
       row.file_type = entry->text();
-      row.state = entry->type == row.type ? WeightState::Found : WeightState::Mismatched;
+      row.state = fits(entry->type, row.type) ? WeightState::Found : WeightState::Mismatched;
     } else if (file) {
       row.state = WeightState::Missing;
     }
@@ -130,7 +138,12 @@ WeightSource weights_from(std::shared_ptr<const Safetensors> file) {
     if (!entry)
       return error(Code::missing_weights, "`{0}` lacks the weight `{1}`", file->file_name(),
                    value.name);
-    return file->read(*entry);
+    TG_TRY(Tensor tensor, file->read(*entry));
+    if (tensor.type() == value.type || !fits(tensor.type(), value.type)) return tensor;
+    TG_TRY(Tensor wide, Tensor::zeros(value.type));
+    convert(tensor.type().dtype, tensor.data(), value.type.dtype, wide.data(),
+            value.type.elements());
+    return wide;
   };
 }
 

@@ -93,12 +93,11 @@ void print_weights_json(Session& session, const WeightReport& report) {
 Result<void> initialise(const Options& o, const Graph& graph,
                         std::shared_ptr<const Safetensors> file) {
   PrepareOptions options = prepare_options(o);
-  if (file) {
-    options.weights = [file, seed = o.seed](const PlanValue& value) -> Result<Tensor> {
-      if (const Safetensors::Entry* entry = file->find(value.name)) return file->read(*entry);
-      return random_weight(value.name, value.type, value.init, seed);
+  if (file)
+    options.weights = [&, known = weights_from(file)](const PlanValue& value) -> Result<Tensor> {
+      if (file->find(value.name)) return known(value);
+      return random_weight(value.name, value.type, value.init, o.seed);
     };
-  }
   return save_weights(graph, options, o.out_file);
 }
 

@@ -82,6 +82,28 @@ TEST_F(Weights, EveryStateIsTold) {
   EXPECT_EQ(checked.error().notes[0], "`b` is f32[3, 3] in the model and f32[3, 4] in the file");
 }
 
+TEST_F(Weights, HalfPrecisionIsWidened) {
+  Graph graph = load("model m(x: f32[2]) { param w: f32[2]\n x * w }\n");
+  for (auto [dtype, bits] : {std::pair(DType::F16, 0x3e00), {DType::BF16, 0x3fc0}}) { // 1.5
+    std::vector<SafetensorsItem> items = {{"w", {dtype, {2}}}};
+    auto source = [&](size_t) -> Result<Tensor> {
+      Tensor tensor = *Tensor::zeros(items[0].type);
+      for (size_t i = 0; i < 4; i += 2) {
+        tensor.data()[i] = static_cast<std::byte>(bits & 0xff);
+        tensor.data()[i + 1] = static_cast<std::byte>(bits >> 8);
+      }
+      return tensor;
+    };
+    ASSERT_TRUE(write_safetensors(path, items, source).ok());
+    Result<WeightSource> weights = open_weights(graph, path);
+    ASSERT_TRUE(weights) << weights.error().message;
+    PlanValue value;
+    value.type = f32({2});
+    value.name = "w";
+    EXPECT_EQ(max_rel_diff(*(*weights)(value), Tensor::of_floats({2}, {1.5f, 1.5f})), 0);
+  }
+}
+
 TEST_F(Weights, FoldingLeavesNothingToComputeAndChangesNoValue) {
   Graph graph = load(kNet);
   Folded folded = fold_weights(graph);
