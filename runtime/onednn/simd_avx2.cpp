@@ -6,6 +6,7 @@
 #pragma GCC target("avx2,fma")
 #define TG_LANES 8
 #include "runtime/onednn/simd_vector.inc"
+
 #include "runtime/onednn/simd_impl.inc"
 
 namespace tg::cpu {

@@ -6,6 +6,7 @@
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
 #define TG_LANES 16
 #include "runtime/onednn/simd_vector.inc"
+
 #include "runtime/onednn/simd_impl.inc"
 
 namespace tg::cpu {

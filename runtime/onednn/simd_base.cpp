@@ -5,6 +5,7 @@
 // The target is the compiler's default: SSE2 on x86-64, whatever it is elsewhere.
 #define TG_LANES 4
 #include "runtime/onednn/simd_vector.inc"
+
 #include "runtime/onednn/simd_impl.inc"
 
 namespace tg::cpu {
