@@ -41,14 +41,18 @@ std::string processor() {
   return name;
 }
 
+/// Raised whenever a kernel of ours or the choice among oneDNN's becomes faster or slower: prices
+/// in people's databases are keyed by it, and older ones would mislead the search.
+constexpr int kKernelRevision = 2;
+
 class CpuBackend final : public Backend {
 public:
   std::string name() const override { return "cpu"; }
   std::string description() const override {
     const dnnl_version_t* v = dnnl_version();
-    return llvm::formatv("{0}, {1}, oneDNN {2}.{3}.{4}, own kernels {5}", processor(),
-                         isa_name(dnnl_get_effective_cpu_isa()), v->major, v->minor, v->patch,
-                         cpu::simd().isa)
+    return llvm::formatv("{0}, {1}, oneDNN {2}.{3}.{4}, own kernels {5} (revision {6})",
+                         processor(), isa_name(dnnl_get_effective_cpu_isa()), v->major, v->minor,
+                         v->patch, cpu::simd().isa, kKernelRevision)
         .str();
   }
   bool supports(const Plan& plan, const PlanStep& step) const override {
