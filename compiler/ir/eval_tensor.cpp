@@ -148,7 +148,7 @@ bool Evaluator::read_place(Frame& frame, const ast::Slice& slice, int64_t size, 
     Diagnostic d =
         error(Code::dtype_mismatch, slice.span, "an index is of integers, got {0}", describe(v));
     if (dtype == DType::Bool)
-      d.help = "shapes do not depend on values: `where(mask, x, 0)` keeps the shape";
+      d.help = "shapes do not depend on values: `select(mask, x, 0)` keeps the shape";
     report(frame, std::move(d));
     return false;
   }
