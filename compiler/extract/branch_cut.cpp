@@ -230,7 +230,8 @@ private:
       } else {
         continue;
       }
-      fixed_ += j < problem_.node_count() || model_.lower[j] > 0;
+      // Only nodes that go make the next problem smaller, and restarts few.
+      fixed_ += j < problem_.node_count() && model_.upper[j] == 0;
       lp_.set_bounds(j, model_.lower[j], model_.upper[j]);
     }
   }
@@ -245,8 +246,12 @@ private:
       if (!problem_.usable({n}) || model_.upper[n] == 0 || model_.upper[y(cls)] == 0)
         rest.forbid(added);
     }
-    for (uint32_t c = 0; c < problem_.class_count(); ++c)
-      if (model_.lower[y({c})] == 1) rest.add_root({c});
+    for (ClassIx root : problem_.roots()) rest.add_root(root);
+    // What is there in every choice that is of interest is a root. Not with rewards: a root needs
+    // nobody who needs it, and its reward would count for nothing.
+    if (!problem_.has_rewards())
+      for (uint32_t c = 0; c < problem_.class_count(); ++c)
+        if (model_.lower[y({c})] == 1) rest.add_root({c});
     rest.seal();
     GreedyResult greedy = greedy_trees(rest);
     for (ClassIx root : rest.roots())

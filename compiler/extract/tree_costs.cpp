@@ -30,17 +30,19 @@ void TreeCosts::update(const EGraph& egraph, Price price) {
 void TreeCosts::collect_changes(const EGraph& egraph, Price price) {
   llvm::ArrayRef<ENodeId> changed = egraph.changes_since(changes_);
   changes_ = egraph.change_mark();
+  bool merged = unions_ < egraph.unions().size();
   // A merge can close a circle of choices, and where prices are 0 no sum shows it.
   for (; unions_ < egraph.unions().size(); ++unions_)
     invalidate(egraph, egraph.find(egraph.unions()[unions_].kept));
   for (ENodeId node : changed) check_choice_of(egraph, egraph.class_of(node), price);
-  // Filtering is not logged; it is rare, and the counter tells that there was some.
-  if (filtered_ != egraph.filtered_count()) {
-    filtered_ = egraph.filtered_count();
+  // Neither filtering nor the end of a node that has become another's double is logged: one look at
+  // every choice, where there can have been such.
+  if (merged || filtered_ != egraph.filtered_count())
     for (uint32_t c = 0; c < choice_.size(); ++c)
-      if (choice_[c].valid() && egraph.filtered(choice_[c]) && egraph.canonical({c}))
-        check_choice_of(egraph, {c}, price);
-  }
+      if (choice_[c].valid() && !(egraph.alive(choice_[c]) && !egraph.filtered(choice_[c])) &&
+          egraph.canonical({c}))
+        invalidate(egraph, {c});
+  filtered_ = egraph.filtered_count();
   for (ENodeId node : changed) {
     push(node);
     // A merge moves nodes; the users of what was absorbed now see another class.

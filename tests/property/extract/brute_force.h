@@ -10,8 +10,9 @@ namespace tg {
 
 struct ProblemShape {
   uint32_t classes = 6;
-  uint32_t nodes = 14; // at most; every class has one or more
-  bool bytes = false;  // the last classes are computed at load, and storage is bounded
+  uint32_t nodes = 14;  // at most; every class has one or more
+  bool bytes = false;   // the last classes are computed at load, and storage is bounded
+  bool rewards = false; // some costs are negative
 };
 
 /// Cycles, self-loops, repeated children and roots, zero and infinite costs, forbidden nodes,
@@ -34,6 +35,7 @@ inline ExtractionProblem random_problem(std::mt19937_64& random, const ProblemSh
       children.push_back({first + below(classes - first)});
     }
     double cost = below(10) == 0 ? kInfiniteCost : below(3) == 0 ? 0 : below(20);
+    if (shape.rewards && below(4) == 0) cost = -static_cast<double>(1 + below(8));
     NodeIx node = problem.add_node({cls}, cost, children);
     if (below(10) == 0) problem.forbid(node);
     if (cls >= first_load) problem.set_load(node);
@@ -46,6 +48,20 @@ inline ExtractionProblem random_problem(std::mt19937_64& random, const ProblemSh
   }
   problem.seal();
   return problem;
+}
+
+/// The same classes and nodes under other roots.
+inline ExtractionProblem with_roots(const ExtractionProblem& problem,
+                                    llvm::ArrayRef<ClassIx> roots) {
+  ExtractionProblem out;
+  for (uint32_t c = 0; c < problem.class_count(); ++c) out.add_class();
+  for (uint32_t n = 0; n < problem.node_count(); ++n) {
+    NodeIx added = out.add_node(problem.class_of({n}), problem.cost({n}), problem.children({n}));
+    if (!problem.usable({n})) out.forbid(added);
+  }
+  for (ClassIx root : roots) out.add_root(root);
+  out.seal();
+  return out;
 }
 
 /// The least DAG cost; nullopt if there is no solution.

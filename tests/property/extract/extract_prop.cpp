@@ -1,8 +1,10 @@
 // Every extractor against brute force on thousands of small problems.
 #include "brute_force.h"
 
+#include "compiler/extract/branch_cut.h"
+#include "compiler/extract/extractors.h"
 #include "compiler/extract/greedy.h"
-#include "compiler/extract/ilp.h"
+#include "compiler/extract/local_bounds.h"
 #include "compiler/extract/reduce.h"
 #include "compiler/extract/sharing.h"
 
@@ -98,6 +100,79 @@ TEST(Sharing, IsSoundAndLiesBetweenGreedyAndTheOptimum) {
     improved += better;
   }
   EXPECT_GT(improved, 20);
+}
+
+/// Each extractor, with and without rewards: sound, its bound holds, and not below the optimum.
+class Extractors : public testing::TestWithParam<Extractor> {};
+
+TEST_P(Extractors, AnswerSoundlyAndWithBoundsThatHold) {
+  std::mt19937_64 random(11);
+  bool exact = GetParam() == Extractor::Ilp || GetParam() == Extractor::Best;
+  bool process = GetParam() == Extractor::Ilp || GetParam() == Extractor::Lp;
+  for (int i = 0; i < (process ? 150 : 1'500); ++i) {
+    ExtractionProblem problem =
+        random_problem(random, {.classes = 9, .nodes = 24, .rewards = i % 2 == 1});
+    std::optional<double> optimum = brute_force(problem);
+    Result<Extraction> answer = run_extractor(problem, GetParam());
+    ASSERT_EQ(answer.ok(), optimum.has_value()) << i;
+    if (!answer) continue;
+    expect_sound(problem, *answer);
+    EXPECT_GE(answer->dag_cost, *optimum - 1e-6) << i;
+    EXPECT_LE(answer->lower_bound, *optimum + 1e-6) << i;
+    if (answer->optimal || exact) {
+      EXPECT_NEAR(answer->dag_cost, *optimum, 1e-6) << i;
+    }
+    EXPECT_TRUE(answer->optimal || !exact) << i << ": " << answer->note;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Extractors,
+                         testing::Values(Extractor::Greedy, Extractor::GreedyShared,
+                                         Extractor::GreedyDag, Extractor::Ilp, Extractor::Lp,
+                                         Extractor::Best),
+                         [](const auto& info) {
+                           std::string name = extractor_name(info.param).str();
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(BranchCut, FindsTheOptimumOfUnreducedProblems) {
+  std::mt19937_64 random(12);
+  for (int i = 0; i < 3'000; ++i) {
+    ExtractionProblem problem =
+        random_problem(random, {.classes = 10, .nodes = 28, .rewards = i % 3 == 0});
+    std::optional<Choice> start = extract_greedy(problem);
+    if (!start) continue;
+    double best = check_choice(problem, *start).dag_cost, bound = -kInfiniteCost;
+    auto take = [&](const Choice& choice, double cost) {
+      EXPECT_LT(cost, best);
+      EXPECT_EQ(check_choice(problem, choice).dag_cost, cost);
+      best = cost;
+    };
+    BranchCutResult result =
+        branch_and_cut(problem, best, {}, {take, [&](double b) { bound = b; }});
+    EXPECT_TRUE(result.proven) << i;
+    EXPECT_NEAR(best, *brute_force(problem), 1e-6) << i;
+    EXPECT_LE(bound, best + 1e-6) << i;
+  }
+}
+
+TEST(LocalBounds, LieBelowTheOptimumOfEveryClass) {
+  std::mt19937_64 random(13);
+  double bounds = 0, optima = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    ExtractionProblem problem = random_problem(random, {.classes = 7, .nodes = 18});
+    LocalBounds local(problem);
+    for (uint32_t c = 0; c < problem.class_count(); ++c) {
+      ExtractionProblem one = with_roots(problem, {{c}});
+      std::optional<double> optimum = brute_force(one);
+      EXPECT_LE(local.of(ClassIx{c}), optimum.value_or(kInfiniteCost)) << i;
+      if (!optimum) continue;
+      bounds += local.of(ClassIx{c});
+      optima += *optimum;
+    }
+  }
+  EXPECT_GT(bounds, 0.8 * optima) << "the bounds say something";
 }
 
 class Ilp : public testing::TestWithParam<IlpCycles> {};
