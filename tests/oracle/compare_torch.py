@@ -63,8 +63,8 @@ def in_our_layout(module):
             flipped.add(f"{name}.weight" if name else "weight")
     arrays = {}
     for name, value in [*module.named_parameters(), *module.named_buffers()]:
-        if name.endswith(("num_batches_tracked", "inv_freq", "position_ids", "attn.bias",
-                          "attn.masked_bias", "token_type_ids")):
+        if name.endswith(("num_batches_tracked", "inv_freq", "position_ids", ".attn.bias",
+                          ".attn.masked_bias", "token_type_ids")):
             continue
         last = name.rsplit(".", 1)[-1]
         transpose = name in flipped or last == "in_proj_weight" or last.startswith("weight_")
