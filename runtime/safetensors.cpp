@@ -2,7 +2,6 @@
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/ConvertUTF.h>
-#include <llvm/Support/JSON.h>
 
 #include <algorithm>
 #include <cstring>
@@ -40,6 +39,17 @@ llvm::StringRef dtype_text(DType dtype) {
 /// Places in the data are aligned to this in files that are written here, so that a mapped file can
 /// be read in place.
 constexpr size_t kHeaderAlign = 64;
+
+std::string sizes_text(llvm::ArrayRef<int64_t> sizes, llvm::StringRef separator) {
+  std::vector<std::string> parts;
+  for (int64_t size : sizes) parts.push_back(std::to_string(size));
+  return llvm::join(parts, separator);
+}
+
+bool is_utf8(llvm::StringRef text) {
+  const auto* at = reinterpret_cast<const llvm::UTF8*>(text.begin());
+  return llvm::isLegalUTF8String(&at, reinterpret_cast<const llvm::UTF8*>(text.end()));
+}
 
 /// A scanner for the one form that a header has; the first deviation is the error.
 class HeaderReader {
@@ -176,7 +186,7 @@ private:
       }
     }
     if (!rest_.consume_front("\"")) return bad("a string of its header does not end");
-    if (!llvm::json::isUTF8(text)) return bad("a string of its header is not UTF-8");
+    if (!is_utf8(text)) return bad("a string of its header is not UTF-8");
     return text;
   }
 
@@ -219,9 +229,7 @@ private:
 
 std::string Safetensors::Entry::text() const {
   if (type.dtype != DType::None) return type.text();
-  std::vector<std::string> sizes;
-  for (int64_t size : type.shape) sizes.push_back(std::to_string(size));
-  return sizes.empty() ? dtype : dtype + "[" + llvm::join(sizes, ", ") + "]";
+  return type.shape.empty() ? dtype : dtype + "[" + sizes_text(type.shape, ", ") + "]";
 }
 
 Result<Safetensors> Safetensors::open(llvm::StringRef path) {
@@ -288,29 +296,43 @@ Result<Tensor> Safetensors::read(const Entry& entry) const {
 
 namespace {
 
+void write_string(llvm::raw_ostream& out, llvm::StringRef text) {
+  out << '"';
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      out << '\\' << c;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out << llvm::formatv("\\u{0,0+4:x-}", static_cast<unsigned>(c));
+    else
+      out << c;
+  }
+  out << '"';
+}
+
 std::string header_text(llvm::ArrayRef<SafetensorsItem> items, llvm::ArrayRef<size_t> order,
                         llvm::ArrayRef<std::pair<std::string, std::string>> metadata) {
   std::string text;
   llvm::raw_string_ostream out(text);
-  llvm::json::OStream json(out);
+  out << "{\"__metadata__\":{";
+  llvm::ListSeparator between_texts(",");
+  for (const auto& [name, value] : metadata) {
+    out << between_texts;
+    write_string(out, name);
+    out << ':';
+    write_string(out, value);
+  }
+  out << '}';
   int64_t offset = 0;
-  json.object([&] {
-    if (!metadata.empty())
-      json.attributeObject("__metadata__", [&] {
-        for (const auto& [name, value] : metadata) json.attribute(name, value);
-      });
-    for (size_t i : order)
-      json.attributeObject(items[i].name, [&] {
-        json.attribute("dtype", dtype_text(items[i].type.dtype));
-        json.attributeArray("shape", [&] {
-          for (int64_t size : items[i].type.shape) json.value(size);
-        });
-        json.attributeArray("data_offsets", [&] {
-          json.value(offset);
-          json.value(offset += items[i].type.bytes());
-        });
-      });
-  });
+  for (size_t i : order) {
+    int64_t end = offset + items[i].type.bytes();
+    out << ',';
+    write_string(out, items[i].name);
+    out << ":{\"dtype\":\"" << dtype_text(items[i].type.dtype) << "\",\"shape\":["
+        << sizes_text(items[i].type.shape, ",") << "],\"data_offsets\":[" << offset << ',' << end
+        << "]}";
+    offset = end;
+  }
+  out << '}';
   out.flush();
   text.resize((text.size() + 8 + kHeaderAlign - 1) / kHeaderAlign * kHeaderAlign - 8, ' ');
   return text;

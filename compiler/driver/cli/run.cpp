@@ -37,17 +37,12 @@ struct RunReport {
   std::optional<OptimizeReport> optimized;
 };
 
-/// Puts the tensor in the place of the input of that name. Errors: `bad_input_value` for a name
-/// that the model does not have.
-Result<void> set_input(const Plan& plan, llvm::StringRef name, Tensor tensor,
-                       std::vector<Tensor>& inputs) {
+/// Which input has the name. Errors: `bad_input_value` for a name that the model does not have.
+Result<size_t> find_input(const Plan& plan, llvm::StringRef name) {
   std::vector<llvm::StringRef> names;
   for (PlanValueId id : plan.inputs) names.push_back(plan.values[id].name);
   auto found = llvm::find(names, name);
-  if (found != names.end()) {
-    inputs[static_cast<size_t>(found - names.begin())] = std::move(tensor);
-    return {};
-  }
+  if (found != names.end()) return static_cast<size_t>(found - names.begin());
   llvm::StringRef near = near_miss(name, names);
   Diagnostic d = error(Code::bad_input_value, "`{0}` has no input `{1}`", plan.model, name);
   d.help = near.empty() ? "its inputs: " + llvm::join(names, ", ")
@@ -55,19 +50,21 @@ Result<void> set_input(const Plan& plan, llvm::StringRef name, Tensor tensor,
   return d;
 }
 
-/// Random tensors from the seed, but those that --input gives. Errors: those of set_input and of
+/// Random tensors from the seed, but those that --input gives. Errors: those of find_input and of
 /// reading.
 Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan) {
   TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, o.seed));
   for (const auto& [name, path] : o.inputs) {
     if (!name.empty()) {
-      TG_TRY(Tensor tensor, read_npy(path));
-      TG_CHECK(set_input(plan, name, std::move(tensor), inputs));
+      TG_TRY(size_t input, find_input(plan, name));
+      TG_TRY(inputs[input], read_npy(path));
       continue;
     }
     TG_TRY(std::vector<NamedTensor> arrays, read_npz(path));
-    for (NamedTensor& array : arrays)
-      TG_CHECK(set_input(plan, array.name, std::move(array.tensor), inputs));
+    for (NamedTensor& array : arrays) {
+      TG_TRY(size_t input, find_input(plan, array.name));
+      inputs[input] = std::move(array.tensor);
+    }
   }
   return inputs;
 }

@@ -59,7 +59,7 @@ TEST(Safetensors, WritesWhatItReads) {
                                  *Tensor::zeros({DType::Bool, {5}}),
                                  *Tensor::zeros({DType::I64, {2, 2}})};
   std::vector<SafetensorsItem> items;
-  for (const char* name : {"z.w[0]", "a \"quoted\" \xc3\xa9", "flags", "ids"})
+  for (const char* name : {"z.w[0]", "a \"quoted\"\\\n \xc3\xa9", "flags", "ids"})
     items.push_back({name, tensors[items.size()].type()});
   auto source = [&](size_t i) -> Result<Tensor> { return tensors[i]; };
   ASSERT_TRUE(write_safetensors(path, items, source, {{"model", "m"}}).ok());
