@@ -3,6 +3,7 @@
 #include "compiler/extract/greedy.h"
 
 #include <chrono>
+#include <cmath>
 #include <optional>
 
 namespace tg {
@@ -66,7 +67,7 @@ private:
     if (std::optional<Choice> choice = extract_greedy(problem_, costs_)) {
       CheckedChoice figures = check_choice(problem_, *choice);
       constexpr double kLeastGain = 1e-12; // relative: sums in another order are no gain
-      if (figures.dag_cost < cost_ * (1 - kLeastGain) &&
+      if (figures.dag_cost < cost_ - kLeastGain * std::abs(cost_) &&
           figures.stored_bytes <= problem_.byte_limit()) {
         cost_ = figures.dag_cost;
         best_ = std::move(*choice);

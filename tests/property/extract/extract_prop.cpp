@@ -109,7 +109,7 @@ TEST_P(Extractors, AnswerSoundlyAndWithBoundsThatHold) {
   std::mt19937_64 random(11);
   bool exact = GetParam() == Extractor::Ilp || GetParam() == Extractor::Best;
   bool process = GetParam() == Extractor::Ilp || GetParam() == Extractor::Lp;
-  for (int i = 0; i < (process ? 150 : 1'500); ++i) {
+  for (int i = 0; i < (process ? 80 : 1'500); ++i) {
     ExtractionProblem problem =
         random_problem(random, {.classes = 9, .nodes = 24, .rewards = i % 2 == 1});
     std::optional<double> optimum = brute_force(problem);
@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(All, Extractors,
 
 TEST(BranchCut, FindsTheOptimumOfUnreducedProblems) {
   std::mt19937_64 random(12);
-  for (int i = 0; i < 3'000; ++i) {
+  for (int i = 0; i < 1'000; ++i) {
     ExtractionProblem problem =
         random_problem(random, {.classes = 10, .nodes = 28, .rewards = i % 3 == 0});
     std::optional<Choice> start = extract_greedy(problem);
