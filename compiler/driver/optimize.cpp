@@ -36,6 +36,8 @@ const char* search_name(Search search) {
   case Search::Random: return "random";
   case Search::Mcts: return "mcts";
   case Search::Pact24: return "mcts (pact24)";
+  case Search::Anneal: return "anneal";
+  case Search::Taso: return "taso";
   }
   return "";
 }
@@ -219,8 +221,27 @@ void explore(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, Pr
     report.egraph_classes = egraph.class_count();
     report.stopped_by = "no search";
     return;
-  default: return note_exploration(saturate(egraph, rules, options.explore), rules, report);
+  default: {
+    SaturateReport explored = saturate(egraph, rules, options.explore);
+    if (options.trace)
+      for (size_t i = 0; i < explored.rules.size(); ++i)
+        options.trace->apply(static_cast<RuleId>(i), explored.rules[i].applied);
+    return note_exploration(explored, rules, report);
   }
+  }
+}
+
+/// Searches in one e-graph are one step from source to result.
+void note_steps(SearchTrace* trace, const OptimizeReport& report) {
+  if (!trace) return;
+  if (trace->points.empty())
+    trace->points = {{0, report.cost_before_us, 0, 0, "source"}};
+  trace->points.push_back({report.explore_s + report.extract_s, report.cost_after_us,
+                           report.simulations, report.egraph_nodes, "result"});
+  if (!trace->steps.empty() || report.rules_applied.empty()) return;
+  SearchTrace::Step step{"whole network", {}, report.cost_before_us, report.cost_after_us};
+  for (const RuleCount& rule : report.rules_applied) step.rules.push_back({rule.rule, rule.count});
+  trace->steps.push_back(std::move(step));
 }
 
 /// What a search came to, before it is held against the source.
@@ -264,6 +285,34 @@ PortfolioOptions portfolio_options(const OptimizeOptions& options) {
   mcts.cancel = options.explore.cancel;
   mcts.trace = options.trace;
   return out;
+}
+
+/// The searches without an e-graph that grows.
+Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+                           const OptimizeOptions& options, OptimizeReport& report) {
+  LocalOptions local = options.local;
+  local.explore.numerics = options.explore.numerics;
+  local.explore.node_limit = options.explore.node_limit;
+  local.time_limit_s = options.explore.time_limit_s;
+  local.seed = options.explore.seed;
+  local.cancel = options.explore.cancel;
+  local.trace = options.trace;
+  LocalReport found = options.search == Search::Taso ? search_taso(source, rules, prices, local)
+                                                     : search_anneal(source, rules, prices, local);
+  note_activity(found.rules, rules, report);
+  for (auto [rule, count] : found.rules_applied)
+    report.rules_applied.push_back({rules[rule].name, count});
+  llvm::stable_sort(report.rules_applied,
+                    [](const RuleCount& a, const RuleCount& b) { return a.count > b.count; });
+  report.extract = "none";
+  report.egraph_nodes = found.most_nodes;
+  report.egraphs = found.graphs;
+  report.simulations = found.moves;
+  report.explore_s = found.seconds;
+  report.cost_after_us = found.best_cost;
+  report.stopped_by =
+      found.stop == StopReason::Iterations ? "budget" : stop_reason_text(found.stop).str();
+  return {std::move(found.best), found.best_cost};
 }
 
 /// The search that we ship.
@@ -316,11 +365,14 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   std::optional<Candidate> candidate;
   if (options.search == Search::Mcts) {
     candidate = optimize_by_portfolio(source, rules, costs, options, report);
+  } else if (options.search == Search::Anneal || options.search == Search::Taso) {
+    candidate = optimize_locally(source, rules, prices, options, report);
   } else {
     TG_TRY(candidate,
            optimize_in_one(source, rules, prices, options, finalists, second_opinion, report));
   }
   Candidate& extracted = *candidate;
+  note_steps(options.trace, report);
 #ifdef TG_VERIFY
   if (std::string fault = verify(extracted.graph); !fault.empty())
     return error(Code::internal, "the optimised graph of `{0}` is not well formed: {1}",

@@ -6,6 +6,7 @@
 
 #include "compiler/driver/timing.h"
 #include "compiler/extract/extract.h"
+#include "compiler/search/local.h"
 #include "compiler/search/pact24.h"
 #include "compiler/search/portfolio.h"
 #include "compiler/search/rollout.h"
@@ -15,7 +16,7 @@
 namespace tg {
 
 /// Mcts is the search that we ship (search/portfolio.h), Pact24 the published one.
-enum class Search : uint8_t { None, Saturate, Random, Mcts, Pact24 };
+enum class Search : uint8_t { None, Saturate, Random, Mcts, Pact24, Anneal, Taso };
 
 /// What the rewards of Search::Pact24 are made of (search/published_costs.h), and what it extracts
 /// with in the end: extract.extractor for `Ilp`, else the same greedy form.
@@ -28,6 +29,7 @@ struct OptimizeOptions {
   size_t budget = 64, depth = 16; // of Search::Random: rollouts, and steps of each
   /// Of Search::Mcts, beside what `explore` and `extract` say: limits, seed, numerics, extraction.
   PortfolioOptions portfolio;
+  LocalOptions local; // of Anneal and Taso, likewise
   /// Of Search::Pact24, likewise.
   Pact24Options pact24;
   Reward reward = Reward::GreedyShared;

@@ -25,10 +25,13 @@ constexpr Subcommand kSubcommands[] = {
     {"run", tg::cli::run_run},
     {"weights", tg::cli::run_weights},
     {"bench demo", tg::cli::run_bench_demo},
+    {"bench paper", tg::cli::run_bench_paper},
+    {"report", tg::cli::run_report},
     {"extract", tg::cli::run_extract},
     {"rules list", tg::cli::run_rules_list},
     {"rules verify", tg::cli::run_rules_verify},
     {"verify", tg::cli::run_verify},
+    {"repl", tg::cli::run_repl},
     {"devices", tg::cli::run_devices},
     {"ops", tg::cli::run_ops},
     {"errors", tg::cli::run_errors},
@@ -47,7 +50,7 @@ void bound_spinning(char** argv) {
 }
 
 bool runs_networks(llvm::StringRef command) {
-  return command == "run" || command == "opt" || command == "bench demo";
+  return command == "run" || command == "opt" || command == "bench demo" || command == "repl";
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // `tg opt`: optimises a model, says what happened, writes the result as a .tg file.
 #include "compiler/driver/cli/pipeline.h"
+#include "compiler/driver/cli/search_files.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/weights.h"
 #include "compiler/ir/to_text.h"
@@ -121,6 +122,7 @@ Result<void> write_model(Session& session, const Graph& source, const Graph& opt
 } // namespace
 
 int run_opt(Session& session) {
+  if (!session.cancel) session.cancel = watch_interrupt();
   const Options& o = session.options;
   std::optional<Graph> source = load(session);
   if (!source) return session.fail();

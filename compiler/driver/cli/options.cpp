@@ -17,9 +17,9 @@ namespace {
 
 using llvm::StringRef;
 
-constexpr StringRef kLaterCommands[] = {"explain", "report", "help"};
-constexpr StringRef kLaterFlags[] = {"--trace"};
-constexpr StringRef kCommands[] = {"check",   "fmt",     "opt", "run",    "extract",
+constexpr StringRef kLaterCommands[] = {"explain", "help"};
+constexpr StringRef kLaterFlags[] = {"--no-such-flag-yet"};
+constexpr StringRef kCommands[] = {"report", "check",   "fmt",     "opt", "run",    "extract",
                                    "rules",   "devices", "ops", "errors", "bench",
                                    "weights", "verify",  "repl"};
 
@@ -326,6 +326,8 @@ void add_repl(CLI::App& tg, Options& o) {
   app.add_option("FILE", o.files, "a file to load")->expected(0, 1);
 }
 
+void add_bench_paper(CLI::App& bench, Options& o);
+
 void add_bench(CLI::App& tg, Options& o) {
   CLI::App& bench = *tg.add_subcommand("bench", "measurements of the whole");
   bench.require_subcommand(1);
@@ -336,6 +338,48 @@ void add_bench(CLI::App& tg, Options& o) {
   demo.add_option("--cost-db", o.cost_db, "database of measured costs");
   add_limits(demo, o);
   add_output_options(demo, o);
+  add_bench_paper(bench, o);
+}
+
+/// As published: 2,000 nodes, 10 minutes a cell, prices of the device that the paper reports.
+void set_paper_defaults(Options& o) {
+  o.node_limit = 2'000;
+  o.time_limit_s = 600;
+  o.cost = "analytic:a100";
+}
+
+void add_bench_paper(CLI::App& bench, Options& o) {
+  CLI::App& paper = *bench.add_subcommand("paper", "the table of the published tree search");
+  paper.add_option("NETWORK", o.files, "networks of examples/paper; default: all of them");
+  paper.add_option("--output", o.output, "cells done, read and written; default paper_cells.json");
+  paper.add_option("--seeds", o.seeds, "runs of each cell that draws at random")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1000}))
+      ->capture_default_str();
+  paper.add_option("--total-limit", o.total_limit_s, "seconds; cells beyond are left for the next run")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  paper.add_option("--cost-db", o.cost_db, "database of measured costs");
+  paper.add_option("--cost", o.cost, "default analytic:a100");
+  paper.add_option("--rules", o.rules, "rule files, rule sets or rules; default: all built in")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  paper.add_option("--budget", o.budget, "simulations for a decision (128)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
+  paper.add_option("--depth", o.depth, "random steps of a simulation (10)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
+  paper.add_option("--node-limit", o.node_limit, "e-nodes; default 2000")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
+  paper.add_option("--time-limit", o.time_limit_s, "seconds for a cell; default 600")
+      ->check(CLI::Range(0.0, 1e9));
+  add_limits(paper, o);
+  add_output_options(paper, o);
+  paper.preparse_callback([&o](size_t) { set_paper_defaults(o); });
+}
+
+void add_report(CLI::App& tg, Options& o) {
+  CLI::App& app = *tg.add_subcommand("report", "the trace of a search as a page");
+  app.add_option("FILE", o.files, "a trace that `tg opt --trace` wrote")->required()->expected(1);
+  app.add_option("-o", o.out_file, "write the page here; - for standard output")->required();
 }
 
 void add_tables(CLI::App& tg, Options& o) {
@@ -445,6 +489,7 @@ Parsed parse_command_line(int argc, char** argv) {
   add_verify(app, o, raw);
   add_repl(app, o);
   add_bench(app, o);
+  add_report(app, o);
   add_tables(app, o);
   try {
     app.parse(argc, argv);

@@ -24,7 +24,7 @@ struct Options {
   std::string weights;                                  // --weights: "" = random from the seed
 
   // How to optimise.
-  std::string search = "saturate"; // none | saturate | mcts | random
+  std::string search = "saturate"; // none | saturate | mcts | anneal | taso | random
   std::string extract = "ilp";     // greedy | ilp
   std::string cost = "analytic";   // analytic[:PROFILE] | measured[:cpu] | file:TABLE
   std::string cost_db;             // "" = the user's cache folder
@@ -32,6 +32,9 @@ struct Options {
   double max_weight_growth = 4;
   int64_t iterations = 15, multi_iterations = 1;
   int64_t budget = 0, depth = 0; // of --search mcts, random; 0 = their defaults
+  uint64_t seeds = 5;            // of `bench paper`
+  double total_limit_s = 1'800;  // of `bench paper`
+  double alpha = 1.05;           // of --search taso
   double exploration = -1;       // of --search mcts; negative = the profile's
   bool reuse_tree = false;
   std::string mcts_profile = "tangram";   // tangram | pact24

@@ -2,6 +2,9 @@
 // and nowhere else.
 #include "compiler/driver/cli/pipeline.h"
 
+#include "compiler/driver/cli/search_files.h"
+#include "compiler/driver/cli/table.h"
+
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/measured_cost.h"
 #include "compiler/driver/weights.h"
@@ -62,6 +65,8 @@ void set_tree_options(const Options& o, OptimizeOptions& options) {
   if (o.depth > 0) portfolio.mcts.depth = pact.depth = static_cast<int>(o.depth);
   if (o.exploration >= 0) portfolio.mcts.exploration = pact.exploration = o.exploration;
   pact.reuse_tree = o.reuse_tree;
+  if (o.budget > 0) options.local.budget = static_cast<size_t>(o.budget);
+  options.local.alpha = o.alpha;
   portfolio.threads = static_cast<int>(
       o.threads > 0 ? o.threads : std::max(1u, std::thread::hardware_concurrency()));
   leave_out(o, portfolio);
@@ -79,6 +84,8 @@ OptimizeOptions optimize_options(const Options& o) {
   options.search = llvm::StringSwitch<Search>(o.search)
                        .Case("none", Search::None)
                        .Case("random", Search::Random)
+                       .Case("anneal", Search::Anneal)
+                       .Case("taso", Search::Taso)
                        .Case("mcts", o.mcts_profile == "pact24" ? Search::Pact24 : Search::Mcts)
                        .Default(Search::Saturate);
   if (o.budget > 0) options.budget = static_cast<size_t>(o.budget);
@@ -124,27 +131,63 @@ std::function<void(size_t, size_t)> progress_line(Session& session, const char* 
   };
 }
 
+/// The live view of a search: one line on a terminal, nothing elsewhere.
+std::function<void(const SearchProgress&)> search_line(Session& session) {
+  if (session.options.quiet || session.options.json || !session.color) return {};
+  return [&err = session.err](const SearchProgress& p) {
+    err << "\r\x1b[K" << p.where << ": " << duration_text(p.source_us) << " to "
+        << duration_text(p.best_us);
+    if (p.bound_us > 0) err << " (at least " << duration_text(p.bound_us) << ")";
+    err << ", " << p.nodes << " e-nodes, " << p.simulations << " simulations";
+    for (size_t i = 0; i < std::min<size_t>(p.rules.size(), 2); ++i)
+      err << ", " << p.rules[i].first << " x" << p.rules[i].second;
+    err << ", " << static_cast<int>(std::max(p.time_limit_s - p.seconds, 0.0)) << " s left";
+    err.flush();
+  };
+}
+
 Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::ArrayRef<Rule> rules) {
   const Options& o = session.options;
-  CostModelOptions cost_options;
-  cost_options.spec = o.cost;
-  cost_options.cost_db = o.cost_db;
-  cost_options.threads = static_cast<int>(o.threads);
-  cost_options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
-  cost_options.progress = progress_line(session, "timing operators");
-  TG_TRY(std::unique_ptr<CostModel> costs, make_cost_model(cost_options, source));
+  TG_TRY(std::unique_ptr<CostModel> costs, cost_model(session, source));
   RecordingCost recorder(*costs);
   TG_TRY(PrepareOptions run, prepare_options(o, source));
   run.backend = "cpu";
   BackendFinalists finalists(run);
   TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost("cpu"));
-  TG_TRY(Optimized result, optimize(source, rules, recorder, optimize_options(o),
+  OptimizeOptions options = optimize_options(o);
+  options.explore.cancel = session.cancel;
+  std::optional<FilePriors> priors;
+  if (!o.priors.empty()) {
+    TG_TRY(PriorTable table, read_priors(o.priors));
+    priors.emplace(std::move(table));
+    options.portfolio.priors = &*priors;
+  }
+  SearchTrace trace;
+  if (!o.trace.empty()) options.trace = &trace;
+  // What is measured must not be disturbed.
+  if (is_measured(o.cost)) options.portfolio.threads = 1;
+  options.portfolio.progress = search_line(session);
+  TG_TRY(Optimized result, optimize(source, rules, recorder, options,
                                     is_measured(o.cost) ? &finalists : nullptr, analytic.get()));
+  if (options.portfolio.progress) session.err << "\r\x1b[K";
   if (!o.save_costs.empty()) TG_CHECK(save_cost_table(recorder.table(), o.save_costs));
+  if (!o.save_priors.empty()) TG_CHECK(write_priors(session, result.report.learned, o.save_priors));
+  if (!o.trace.empty()) TG_CHECK(write_trace(session, trace, source, result, rules));
   return result;
 }
 
 } // namespace
+
+Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& source) {
+  const Options& o = session.options;
+  CostModelOptions options;
+  options.spec = o.cost;
+  options.cost_db = o.cost_db;
+  options.threads = static_cast<int>(o.threads);
+  options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
+  options.progress = progress_line(session, "timing operators");
+  return make_cost_model(options, source);
+}
 
 TrustOptions trust_options(Session& session) {
   const Options& o = session.options;
@@ -155,11 +198,13 @@ TrustOptions trust_options(Session& session) {
   return options;
 }
 
-std::optional<Optimized> optimize_model(Session& session, const Graph& source) {
+std::optional<Optimized> optimize_model(Session& session, const Graph& source,
+                                        llvm::ArrayRef<Rule> declared) {
   const Options& o = session.options;
   std::optional<std::vector<Rule>> rules =
       load_rules(session.sources, library(), o.rules, session.sink);
   if (!rules) return std::nullopt;
+  rules->insert(rules->end(), declared.begin(), declared.end());
   if (!o.trust_rules)
     if (auto trusted = require_trusted(*rules, trust_options(session)); !trusted) {
       session.sink.report(std::move(trusted.error()));

@@ -9,6 +9,8 @@
 
 #include <llvm/Support/JSON.h>
 
+#include <atomic>
+
 namespace tg::cli {
 
 struct Session {
@@ -20,6 +22,8 @@ struct Session {
   DiagnosticSink sink;
   llvm::raw_ostream& out;
   llvm::raw_ostream& err;
+  /// Set from elsewhere (Ctrl-C at the prompt): a search stops and keeps the best so far.
+  const std::atomic<bool>* cancel = nullptr;
   bool color = false; // of `err` and `out` alike: both are terminals and NO_COLOR is not set
 
   /// Prints everything in the sink to `err`; with --json also `{"ok": false, "errors": [...]}` to
@@ -52,9 +56,12 @@ int run_extract(Session& session);
 int run_rules_list(Session& session);
 int run_rules_verify(Session& session);
 int run_verify(Session& session);
+int run_repl(Session& session);
 int run_devices(Session& session);
 int run_ops(Session& session);
 int run_errors(Session& session);
 int run_bench_demo(Session& session);
+int run_bench_paper(Session& session);
+int run_report(Session& session);
 
 } // namespace tg::cli

@@ -1,0 +1,218 @@
+#include "compiler/driver/cli/search_files.h"
+
+#include "compiler/driver/cli/pipeline.h"
+
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/Hashing.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+#include <csignal>
+#include <map>
+
+namespace tg::cli {
+namespace {
+
+/// A handler can reach nothing else.
+std::atomic<bool> interrupted = false; // NOLINT
+
+void on_interrupt(int) { interrupted = true; }
+
+/// Hashes of all terms of a graph, whatever their numbering and symbols.
+std::vector<uint64_t> term_hashes(const Graph& graph) {
+  std::vector<uint64_t> hashes(graph.size());
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node({i});
+    llvm::hash_code hash(static_cast<size_t>(node.op));
+    for (ValueId value : graph.attrs({i}))
+      hash = llvm::hash_combine(hash, graph.symbols().value(value).text_form());
+    for (NodeId operand : graph.operands({i}))
+      hash = llvm::hash_combine(hash, hashes[operand.index]);
+    hashes[i] = static_cast<uint64_t>(hash);
+  }
+  return hashes;
+}
+
+std::string attrs_text(const Graph& graph, NodeId node) {
+  std::string text;
+  for (ValueId value : graph.attrs(node)) {
+    if (!text.empty()) text += ", ";
+    text += graph.symbols().value(value).text_form();
+    if (text.size() > 120) return text.substr(0, 117) + "...";
+  }
+  return text;
+}
+
+/// Nodes that the outputs need; leaves and work at load are left out, as operands too.
+void write_graph(llvm::json::OStream& json, const Graph& graph, const Graph& other) {
+  std::vector<uint64_t> hashes = term_hashes(graph), others = term_hashes(other);
+  llvm::DenseSet<uint64_t> known;
+  for (uint64_t hash : others) known.insert(hash >> 2);
+  std::vector<bool> needed = graph.reachable();
+  std::vector<int64_t> number(graph.size(), -1);
+  int64_t next = 0;
+  json.array([&] {
+    for (uint32_t i = 0; i < graph.size(); ++i) {
+      const Node& node = graph.node({i});
+      bool input = node.op == OpKind::Input;
+      if (!needed[i] || node.weight_only || (op_info(node.op).has(Trait::Leaf) && !input)) continue;
+      number[i] = next++;
+      json.object([&] {
+        json.attribute("op",
+                       llvm::StringRef(op_info(node.op).name.data(), op_info(node.op).name.size()));
+        json.attribute("type", graph.type({i}).text());
+        json.attribute("attrs", attrs_text(graph, {i}));
+        json.attribute("changed", !known.contains(hashes[i] >> 2));
+        json.attributeArray("operands", [&] {
+          for (NodeId operand : graph.operands({i}))
+            if (number[operand.index] >= 0) json.value(number[operand.index]);
+        });
+      });
+    }
+  });
+}
+
+void write_points(llvm::json::OStream& json, const SearchTrace& trace) {
+  json.attributeArray("points", [&] {
+    for (const SearchTrace::Point& point : trace.points)
+      json.object([&] {
+        write_number(json, "s", point.seconds);
+        write_number(json, "cost_us", point.cost_us);
+        json.attribute("simulations", static_cast<int64_t>(point.simulations));
+        json.attribute("nodes", static_cast<int64_t>(point.nodes));
+        json.attribute("where", point.where);
+      });
+  });
+}
+
+/// The heat map, with rules numbered by first use, columns and rules summed up.
+void write_applications(llvm::json::OStream& json, const SearchTrace& trace,
+                        llvm::ArrayRef<Rule> rules) {
+  std::map<RuleId, std::map<uint32_t, int64_t>> cells;
+  for (const SearchTrace::Application& a : trace.applications) cells[a.rule][a.column] += a.applied;
+  json.attribute("columns", static_cast<int64_t>(trace.columns) + 1);
+  json.attributeArray("applications", [&] {
+    for (const auto& [rule, columns] : cells) {
+      if (rule >= rules.size()) continue;
+      json.object([&] {
+        json.attribute("rule", rules[rule].name);
+        json.attributeArray("cells", [&] {
+          for (auto [column, count] : columns)
+            json.array([&, column = column, count = count] {
+              json.value(static_cast<int64_t>(column));
+              json.value(count);
+            });
+        });
+      });
+    }
+  });
+}
+
+void write_tree(llvm::json::OStream& json, const SearchTrace& trace, llvm::ArrayRef<Rule> rules) {
+  json.attributeArray("tree", [&] {
+    for (const SearchTrace::TreeNode& node : trace.tree)
+      json.object([&] {
+        json.attribute("parent", node.parent);
+        json.attribute("rule", node.rule < rules.size() ? rules[node.rule].name : "");
+        json.attribute("places", static_cast<int64_t>(node.places));
+        json.attribute("visits", static_cast<int64_t>(node.visits));
+        write_number(json, "value", node.value);
+        write_number(json, "cost_us", node.cost_us);
+        json.attribute("nodes", static_cast<int64_t>(node.nodes));
+        json.attribute("chosen", node.chosen);
+      });
+  });
+}
+
+void write_steps(llvm::json::OStream& json, const SearchTrace& trace) {
+  json.attributeArray("steps", [&] {
+    for (const SearchTrace::Step& step : trace.steps)
+      json.object([&] {
+        json.attribute("where", step.where);
+        write_number(json, "before_us", step.before_us);
+        write_number(json, "after_us", step.after_us);
+        json.attributeObject("rules", [&] {
+          for (const auto& [rule, count] : step.rules)
+            json.attribute(rule, static_cast<int64_t>(count));
+        });
+      });
+  });
+}
+
+Diagnostic bad_priors(llvm::StringRef path, llvm::StringRef why) {
+  return error(Code::bad_data_file, "`{0}` is no file of priors: {1}", path, why);
+}
+
+} // namespace
+
+Result<void> write_trace(Session& session, const SearchTrace& trace, const Graph& source,
+                         const Optimized& result, llvm::ArrayRef<Rule> rules) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  llvm::json::OStream json(out);
+  json.object([&] {
+    json.attribute("tangram_trace", 1);
+    json.attributeObject("report", [&] { write_report(json, result.report); });
+    write_points(json, trace);
+    write_applications(json, trace, rules);
+    write_tree(json, trace, rules);
+    write_steps(json, trace);
+    json.attributeBegin("source");
+    write_graph(json, source, result.graph);
+    json.attributeEnd();
+    json.attributeBegin("result");
+    write_graph(json, result.graph, source);
+    json.attributeEnd();
+  });
+  out << "\n";
+  return write_text_file(session, session.options.trace, out.str());
+}
+
+Result<PriorTable> read_priors(llvm::StringRef path) {
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!file)
+    return error(Code::cannot_read, "cannot read `{0}`: {1}", path, file.getError().message());
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse((*file)->getBuffer());
+  if (!value) return bad_priors(path, llvm::toString(value.takeError()));
+  const llvm::json::Object* object = value->getAsObject();
+  if (!object) return bad_priors(path, "it holds no object");
+  PriorTable table;
+  for (const auto& [name, entry] : *object) {
+    const llvm::json::Object* record = entry.getAsObject();
+    auto number = [&](const char* field) {
+      auto found = record ? record->getNumber(field) : llvm::Optional<double>();
+      return found && *found >= 0 ? *found : -1;
+    };
+    RuleRecord read{number("tried"), number("paid"), number("gain")};
+    if (read.tried < 0 || read.paid < 0 || read.gain < 0 || read.paid > read.tried)
+      return bad_priors(
+          path, llvm::formatv("`{0}` needs tried >= paid >= 0 and gain >= 0", llvm::StringRef(name)).str());
+    table[llvm::StringRef(name).str()] = read;
+  }
+  return table;
+}
+
+Result<void> write_priors(Session& session, const PriorTable& table, llvm::StringRef path) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  llvm::json::OStream json(out, 2);
+  json.object([&] {
+    for (const auto& [name, record] : table)
+      json.attributeObject(name, [&, &record = record] {
+        write_number(json, "tried", record.tried);
+        write_number(json, "paid", record.paid);
+        write_number(json, "gain", record.gain);
+      });
+  });
+  out << "\n";
+  return write_text_file(session, path, out.str());
+}
+
+const std::atomic<bool>* watch_interrupt() {
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  action.sa_flags = SA_RESETHAND;
+  sigaction(SIGINT, &action, nullptr);
+  return &interrupted;
+}
+
+} // namespace tg::cli

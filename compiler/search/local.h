@@ -1,0 +1,45 @@
+// Searches over graphs, without an e-graph that grows: the baselines that recent work finds to be
+// as good at times. A move is one rule at one place; moves are found and made by the same matcher
+// and the same rules as everywhere, in an e-graph of the one graph that is taken back after each.
+//
+//   anneal   simulated annealing (Kirkpatrick et al. 1983): a random move is taken if it costs
+//   less,
+//            else with probability exp(-increase / temperature), which falls geometrically
+//   taso     TASO's backtracking search (Jia et al., SOSP 2019, algorithm 2): a queue of graphs by
+//            cost; of the cheapest all moves are made; those below alpha times the best are queued
+#pragma once
+
+#include "compiler/search/mcts.h"
+
+namespace tg {
+
+struct LocalOptions {
+  size_t budget = 0;   // moves (anneal, 0: 4,000), graphs taken from the queue (taso, 0: 300)
+  double alpha = 1.05; // taso
+  double start_temperature = 0.02, end_temperature = 0.0002; // of the source's cost
+  size_t most_queued = 2'000;                                // taso; the dearest go
+  ExplorerOptions explore; // node_limit bounds the source's e-graph and what a move adds
+  double time_limit_s = 60;
+  size_t memory_limit_mb = 4096;
+  uint64_t seed = 1;
+  const std::atomic<bool>* cancel = nullptr;
+  SearchTrace* trace = nullptr;
+};
+
+struct LocalReport {
+  StopReason stop = StopReason::Iterations; // the budget; Saturated: nothing is left to do
+  size_t moves = 0, graphs = 0;             // moves made; distinct graphs seen
+  double start_cost = 0, best_cost = 0;
+  Graph best; // the source if nothing was better
+  double seconds = 0;
+  size_t most_nodes = 0;
+  std::vector<RuleStats> rules;                         // by RuleId
+  std::vector<std::pair<RuleId, size_t>> rules_applied; // on the way to the best, in any order
+};
+
+LocalReport search_anneal(const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+                          const LocalOptions& options);
+LocalReport search_taso(const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+                        const LocalOptions& options);
+
+} // namespace tg
