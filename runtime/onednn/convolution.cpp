@@ -54,8 +54,8 @@ Result<PrimitiveDescHandle> describe_convolution(Lowering& l, const Convolution&
                                                  dnnl_alg_kind_t algorithm,
                                                  const dnnl_memory_desc_t& src,
                                                  const dnnl_memory_desc_t& dst) {
-  dnnl_memory_desc_t any = memory_desc(c.kernel, dnnl_format_tag_any);
-  dnnl_memory_desc_t bias = memory_desc({c.result[1]}, dnnl_a);
+  dnnl_memory_desc_t any = memory_desc(c.kernel, dnnl_format_tag_any, c.src.dtype);
+  dnnl_memory_desc_t bias = memory_desc({c.result[1]}, dnnl_a, c.src.dtype);
   const Geometry& g = c.geometry;
   dnnl_convolution_desc_t desc;
   if (dnnl_status_t s = dnnl_dilated_convolution_forward_desc_init(
@@ -74,12 +74,14 @@ Result<PrimitiveDescHandle> describe_convolution(Lowering& l, const Convolution&
 Result<void> add_convolution(Lowering& l, const PlanStep& step, const Convolution& c,
                              const PrimitiveDescHandle& pd, const Place& src, const Place& dst) {
   dnnl_memory_desc_t packed_md = wanted(pd, dnnl_query_weights_md);
-  TG_TRY(Place packed, l.packed(c.weights, memory_desc(c.kernel, contiguous_strides(c.kernel)),
-                                packed_md, c.weights_phase, "pack kernel"));
+  TG_TRY(Place packed,
+         l.packed(c.weights, memory_desc(c.kernel, contiguous_strides(c.kernel), c.src.dtype),
+                  packed_md, c.weights_phase, "pack kernel"));
   llvm::SmallVector<PrimitiveArg, 4> args = {{DNNL_ARG_SRC, wanted(pd, dnnl_query_src_md), src},
                                              {DNNL_ARG_WEIGHTS, packed_md, packed},
                                              {DNNL_ARG_DST, wanted(pd, dnnl_query_dst_md), dst}};
-  if (c.bias) args.push_back({DNNL_ARG_BIAS, memory_desc({c.result[1]}, dnnl_a), *c.bias});
+  if (c.bias)
+    args.push_back({DNNL_ARG_BIAS, memory_desc({c.result[1]}, dnnl_a, c.src.dtype), *c.bias});
   return l.add_primitive(step, pd, args, c.threads);
 }
 
@@ -90,9 +92,10 @@ Result<void> add_convolution(Lowering& l, const PlanStep& step, const Convolutio
 /// 3e-7). A rule and not a race, so that one plan always gives one result.
 bool winograd_pays(const Convolution& c) {
   const Shape& k = c.kernel;
-  bool fits = k.size() == 4 && k[2] == 3 && k[3] == 3 && c.geometry.strides[0] == 1 &&
-              c.geometry.strides[1] == 1 && c.geometry.dilates[0] == 0 &&
-              c.geometry.dilates[1] == 0 && k[0] % 16 == 0 && k[1] % 16 == 0;
+  bool fits = c.src.dtype == DType::F32 && k.size() == 4 && k[2] == 3 && k[3] == 3 &&
+              c.geometry.strides[0] == 1 && c.geometry.strides[1] == 1 &&
+              c.geometry.dilates[0] == 0 && c.geometry.dilates[1] == 0 && k[0] % 16 == 0 &&
+              k[1] % 16 == 0;
   return fits && c.result[2] * c.result[3] >= 14 * 14 && c.weights_phase == Phase::Load;
 }
 

@@ -84,21 +84,45 @@ bool moves(OpKind op) { return op == OpKind::Identity || op_info(op).has(Trait::
 /// Whether our kernels can read and write values of this dtype as floats: exactly, that is.
 bool floats_hold(DType dtype) { return is_float(dtype) || dtype == DType::Bool; }
 
-/// The rule for this step's dtypes. Kernels for f32 are for f32 alone; elementwise ones convert
-/// what floats can hold as they read and write; what only moves elements is for all.
-LowerFn rule_of(const Plan& plan, const PlanStep& step) {
-  bool all_f32 = true, all_held = true;
-  auto look = [&](PlanValueId id) {
-    if (id == kNoValue) return;
-    all_f32 &= plan.values[id].type.dtype == DType::F32;
-    all_held &= floats_hold(plan.values[id].type.dtype);
-  };
-  for (PlanValueId id : step.operands) look(id);
-  look(step.result);
+/// Products of bf16 by vdpbf16ps, or by conversion of blocks where the processor lacks it; before
+/// AVX-512 oneDNN has plain loops only.
+bool has_bf16_products() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
+/// The dtypes of a step: whether all are one, and what can hold them.
+struct StepDTypes {
+  bool f32 = true, bf16 = true, floats = true, held = true;
+  StepDTypes(const Plan& plan, const PlanStep& step) {
+    for (PlanValueId id : step.operands)
+      if (id != kNoValue) look(plan.values[id].type.dtype);
+    look(plan.values[step.result].type.dtype);
+  }
+  void look(DType dtype) {
+    f32 &= dtype == DType::F32;
+    bf16 &= dtype == DType::BF16;
+    floats &= is_float(dtype);
+    held &= floats_hold(dtype);
+  }
+};
+
+/// Kernels for f32 are for f32 alone; elementwise ones convert what floats can hold as they read
+/// and write; what only moves elements is for all; oneDNN multiplies bf16. Other floats become f32
+/// first, integers go through the definition.
+Result<void> lower_step(Lowering& l, const PlanStep& step) {
+  StepDTypes dtypes(l.plan, step);
   LowerFn rule = kRules[step.op];
   bool maps = rule == lower_pointwise || rule == lower_clip;
   bool typed = rule == lower_cast || rule == lower_gather || moves(step.op);
-  return all_f32 || typed || (maps && all_held) ? rule : lower_reference;
+  bool product = step.op == OpKind::Matmul || step.op == OpKind::Conv2d;
+  if (dtypes.f32 || typed || (maps && dtypes.held)) return rule(l, step);
+  if (product && dtypes.bf16 && has_bf16_products()) return rule(l, step);
+  if (dtypes.floats && rule != lower_reference) return l.widened(step, rule);
+  return lower_reference(l, step);
 }
 
 } // namespace
@@ -149,7 +173,7 @@ Result<void> Lowering::run() {
   find_consumers();
   find_concat_slots();
   place_leaves();
-  for (const PlanStep& step : plan.steps) TG_CHECK(rule_of(plan, step)(*this, step));
+  for (const PlanStep& step : plan.steps) TG_CHECK(lower_step(*this, step));
   return finish_outputs();
 }
 
@@ -240,7 +264,9 @@ Result<Place> Lowering::operand_as(PlanValueId value, llvm::ArrayRef<int64_t> st
   const Place& now = places[value];
   if (same_strides(now.shape, now.strides, strides)) return now;
   for (const Copy& copy : copies_)
-    if (copy.value == value && same_strides(now.shape, copy.strides, strides)) return copy.place;
+    if (copy.value == value && copy.place.dtype == now.dtype &&
+        same_strides(now.shape, copy.strides, strides))
+      return copy.place;
   Phase phase = at_load(value) ? Phase::Load : Phase::Run;
   Place place = new_temporary(now.shape, strides, phase, now.dtype);
   TG_CHECK(add_copy(places[value], place, phase, kNever, "reorder"));
@@ -261,6 +287,11 @@ Place Lowering::new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides
   // With Native an operator is timed among elementwise neighbours that stand for any: most products
   // cannot write rows with gaps, so a concat of channels is priced with its copies.
   any_strides &= options.io_layout == IoLayout::Plain;
+  if (widening_) {
+    Place wide = new_temporary(type(step.result).shape, strides, step.phase);
+    place_value(step.result, wide);
+    return wide;
+  }
   std::optional<Place> place = slot(step.result, strides, any_strides);
   const TensorType& result = type(step.result);
   if (!place) place = new_temporary(result.shape, strides, step.phase, result.dtype);
@@ -332,6 +363,33 @@ Result<Place> Lowering::product_result(const PlanStep& step, llvm::ArrayRef<int6
   Place place = new_result(step, strides, any_strides);
   TG_CHECK(add_copy(places[residual], place, step.phase, kNever, "copy residual"));
   return place;
+}
+
+Result<void> Lowering::widened(const PlanStep& step, LowerFn rule) {
+  llvm::SmallVector<std::pair<PlanValueId, Place>, 4> before;
+  for (PlanValueId id : step.operands) {
+    if (id == kNoValue || places[id].dtype == DType::F32) continue;
+    const Place narrow = places[id];
+    Phase phase = at_load(narrow) ? Phase::Load : step.phase;
+    Shape strides = is_dense(narrow) ? narrow.strides : contiguous_strides(narrow.shape);
+    Place wide = new_temporary(narrow.shape, strides, phase);
+    add_conversion(*this, narrow, wide, phase);
+    before.push_back({id, narrow});
+    places[id] = wide;
+  }
+  widening_ = true;
+  Result<void> done = rule(*this, step);
+  widening_ = false;
+  for (auto& [id, place] : llvm::reverse(before)) places[id] = place; // an operand may occur twice
+  llvm::erase_if(copies_, [&](const Copy& copy) {
+    return copy.place.dtype != type(copy.value).dtype; // of what was here alone
+  });
+  if (!done) return done;
+  const Place wide = places[step.result];
+  if (wide.dtype == type(step.result).dtype) return {};
+  Place result = new_result(step, wide.strides);
+  add_conversion(*this, wide, result, step.phase);
+  return {};
 }
 
 void Lowering::set_view(const PlanStep& step, Place place) {

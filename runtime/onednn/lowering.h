@@ -75,6 +75,10 @@ public:
   void add_op(Phase phase, Op op) { program(phase).ops.push_back(std::move(op)); }
   Program& program(Phase phase) { return phase == Phase::Load ? load : run_program; }
 
+  /// Runs a step whose floats are not all f32 by a rule for f32: operands are converted to f32
+  /// before, the result behind. What is known at load is converted there.
+  Result<void> widened(const PlanStep& step, Result<void> (*rule)(Lowering&, const PlanStep&));
+
   /// An op that copies src to dst (of the same shape, other strides).
   Result<void> add_copy(const Place& src, const Place& dst, Phase phase, PlanStepId step,
                         llvm::StringRef name);
@@ -123,6 +127,7 @@ private:
   std::vector<llvm::SmallVector<PlanStepId, 2>> readers_; // steps, of each value
   std::vector<Slot> slots_;                               // of each value
   std::vector<Copy> copies_;                              // looked up by value and strides
+  bool widening_ = false; // results are f32, for `widened` to convert
 };
 
 /// The value of an attribute, by the name that ops.def gives it.
@@ -157,6 +162,9 @@ Result<void> lower_reference(Lowering& l, const PlanStep& step);
 llvm::SmallVector<int64_t> axis_order(const Place& p);
 /// Dense strides in the order in which the axes of `p` lie.
 Shape dense_like(const Place& p);
+
+/// An op that converts between dtypes that floats hold; both places have one shape (pointwise.cpp).
+void add_conversion(Lowering& l, const Place& from, const Place& to, Phase phase);
 
 /// Sets kernel, implementation, buffers, threads and scratch of an op that copies or fills
 /// (copy.cpp).

@@ -60,9 +60,9 @@ Result<void> lower_single(Lowering& l, const PlanStep& step, Product p, int64_t 
   TG_TRY(Place dst_whole, l.product_result(step, contiguous_strides(l.type(step.result).shape)));
   std::optional<Place> dst = reshape(dst_whole, {rows, n});
   p.x = memory_desc(*x);
-  p.y = l.at_load(y_value) ? memory_desc({k, n}, dnnl_format_tag_any) : memory_desc(*y);
+  p.y = l.at_load(y_value) ? memory_desc({k, n}, dnnl_format_tag_any, y->dtype) : memory_desc(*y);
   p.dst = memory_desc(*dst);
-  p.bias = memory_desc({1, n}, dnnl_ab);
+  p.bias = memory_desc({1, n}, dnnl_ab, dst->dtype);
   int threads = l.threads_for(matmul_us(l.describe(step)));
   ThreadScope scope(threads);
   TG_TRY(PrimitiveDescHandle pd, describe_product(l, p));
@@ -115,7 +115,7 @@ Batched batched(const Place& x, const Place& y, const Place& dst) {
 dnnl_memory_desc_t tagged_desc(const Place& p) {
   Shape dense = dense_like(p);
   if (is_plain(p) || !same_strides(p.shape, p.strides, dense)) return memory_desc(p);
-  return memory_desc(p.shape, dense);
+  return memory_desc(p.shape, dense, p.dtype);
 }
 
 bool is_brgemm(const PrimitiveDescHandle& pd) {
@@ -169,7 +169,7 @@ private:
     p.dst = tagged_desc(b.dst);
     Shape bias(b.dst.shape.size(), 1);
     bias.back() = b.dst.shape.back();
-    p.bias = memory_desc(bias, contiguous_strides(bias));
+    p.bias = memory_desc(bias, contiguous_strides(bias), b.dst.dtype);
     return p;
   }
 
@@ -181,7 +181,7 @@ private:
         x.strides = contiguous_strides(x.shape);
         y.strides = contiguous_strides(y.shape);
       }
-      Place dst{kNoBuffer, 0, l_.type(step_.result).shape, result_strides(form)};
+      Place dst{kNoBuffer, 0, l_.type(step_.result).shape, result_strides(form), x.dtype};
       Result<PrimitiveDescHandle> pd = describe_product(l_, describe(batched(x, y, dst)));
       if (pd && is_brgemm(*pd)) return form;
     }

@@ -185,6 +185,7 @@ void read_floats(DType dtype, const std::byte* from, int64_t step, float* to, in
   auto halves = reinterpret_cast<const uint16_t*>(from);
   switch (dtype) {
   case DType::BF16:
+    if (step == 1) return simd().from_bf16(to, halves, count);
     for (int64_t i = 0; i < count; ++i) to[i] = bf16_to_float(halves[i * step]);
     return;
   case DType::F16:
@@ -202,6 +203,7 @@ void write_floats(DType dtype, const float* from, std::byte* to, int64_t step, i
   auto halves = reinterpret_cast<uint16_t*>(to);
   switch (dtype) {
   case DType::BF16:
+    if (step == 1) return simd().to_bf16(halves, from, count);
     for (int64_t i = 0; i < count; ++i) halves[i * step] = float_to_bf16(from[i]);
     return;
   case DType::F16:
@@ -406,6 +408,9 @@ Result<void> add_map(Lowering& l, const PlanStep& step, MapProgram program, cons
   return {};
 }
 
+/// A copy through registers, which converts.
+MapProgram copy_program() { return {{{Instr::Copy, kResult, 0}}, 1, 0, {}}; }
+
 FusedBody body_of(const PlanStep& step) {
   if (step.op == OpKind::FusedMap) {
     std::optional<FusedBody> body = parse_fused_body(attr(step, "body").text);
@@ -457,10 +462,23 @@ Result<void> lower_cast(Lowering& l, const PlanStep& step) {
   bool narrow_bool = to == DType::Bool && from != DType::Bool; // a NaN is true, there, too
   auto held = [](DType d) { return is_float(d) || d == DType::Bool; };
   if (!held(from) || !held(to) || narrow_bool) return lower_reference(l, step);
-  MapProgram program;
-  program.operands = 1;
-  program.code = {{Instr::Copy, kResult, 0}};
-  return lower_map(l, step, std::move(program));
+  return lower_map(l, step, copy_program());
+}
+
+void add_conversion(Lowering& l, const Place& from, const Place& to, Phase phase) {
+  Op op;
+  op.name = "convert";
+  op.implementation = std::string("map:") + simd().isa;
+  op.result = TensorType{to.dtype, to.shape}.text();
+  op.bytes = static_cast<double>(from.elements() * (dtype_size(from.dtype) + dtype_size(to.dtype)));
+  op.threads = phase == Phase::Load ? l.options.threads : l.threads_for(op.bytes / 20e3);
+  op.threads = std::max(1, op.threads);
+  op.buffers = {from.buffer, to.buffer};
+  auto kernel =
+      std::make_unique<MapKernel>(copy_program(), std::vector<Place>{to, from}, op.threads);
+  op.scratch_bytes = kernel->scratch_bytes();
+  op.kernel = std::move(kernel);
+  l.add_op(phase, std::move(op));
 }
 
 namespace {

@@ -59,6 +59,9 @@ struct SimdTable {
   void (*fill)(float* out, float value, int64_t n);
   /// out[i] = out[i] * factor.
   void (*scale)(float* out, float factor, int64_t n);
+  /// bf16 as floats, and floats rounded to bf16 (to nearest even; a NaN stays one).
+  void (*from_bf16)(float* out, const uint16_t* a, int64_t n);
+  void (*to_bf16)(uint16_t* out, const float* a, int64_t n);
   /// Sums and largest of n values; sum in independent lanes, so within n * 2^-24 / lanes.
   float (*sum)(const float* a, int64_t n);
   float (*max)(const float* a, int64_t n); // n >= 1; NaN if any is NaN

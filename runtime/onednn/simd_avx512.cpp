@@ -10,5 +10,6 @@
 #include "runtime/onednn/simd_impl.inc"
 
 namespace tg::cpu {
-const SimdTable kSimdAvx512 = {"avx512", apply, fill, scale, sum, max, softmax, layer_norm};
+const SimdTable kSimdAvx512 = {"avx512", apply, fill, scale,   from_bf16,
+                               to_bf16,  sum,   max,  softmax, layer_norm};
 }

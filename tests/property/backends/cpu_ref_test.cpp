@@ -360,5 +360,111 @@ TEST(CpuRef, NormsAndKernelRearrangements) {
   }
 }
 
+// --- functions, comparisons, dtypes
+// ---------------------------------------------------------------
+
+/// A pointwise operator of numbers; operands that stay where it is defined and tame.
+NodeId random_pointwise(Builder& b, Random& r, NodeId x, NodeId y) {
+  NodeId positive = b.op(OpKind::Add, {b.op(OpKind::Sigmoid, {x}), b.op(OpKind::Sigmoid, {y})});
+  switch (r.in(0, 9)) {
+  case 0: return b.op(OpKind::Minimum, {x, y});
+  case 1: return b.op(OpKind::Pow, {positive, y});
+  case 2: return b.op(OpKind::Select, {b.op(OpKind::Less, {x, y}), x, y});
+  case 3: return b.op(OpKind::Select, {b.op(OpKind::GreaterEqual, {y, x}), y, positive});
+  case 4: return b.op(OpKind::Log, {positive});
+  case 5: return b.op(OpKind::Rsqrt, {positive});
+  case 6: return b.op(OpKind::Mul, {b.op(OpKind::Sin, {x}), b.op(OpKind::Cos, {y})});
+  case 7: return b.op(OpKind::Relu6, {b.op(OpKind::Abs, {x})});
+  case 8: return b.op(OpKind::Clip, {x}, {Value::of_float(-0.5), Value::of_float(0.75)});
+  default: return b.op(OpKind::Add, {b.op(OpKind::Sign, {x}), b.op(OpKind::Floor, {y})});
+  }
+}
+
+TEST(CpuRef, FunctionsAndComparisons) {
+  Random r(9);
+  for (int round = 0; round < 150; ++round) {
+    Builder b;
+    Shape shape;
+    for (int64_t i = r.in(1, 4); i > 0; --i) shape.push_back(r.of<int64_t>({1, 2, 3, 17, 40}));
+    Shape other = shape;
+    for (int64_t& size : other)
+      if (r.in(0, 3) == 0) size = 1;
+    NodeId x = maybe_view(b, r, b.input("x", shape)), y = b.input("y", shape);
+    if (b.graph.type(x).shape == shape)
+      y = b.input("z", other);
+    else
+      x = b.input("w", other);
+    b.output(random_pointwise(b, r, x, y));
+    NodeId less = b.op(OpKind::Less, {x, y}), above = b.op(OpKind::Greater, {x, y});
+    b.output(b.op(r.coin() ? OpKind::LogicalAnd : OpKind::LogicalOr,
+                  {b.op(OpKind::LogicalNot, {less}), above}));
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, FusedBodiesWithComparisons) {
+  Random r(10);
+  constexpr const char* kBodies[] = {"select(less($0, $1), $2, mul($0, $1))",
+                                     "relu6(add($0, select(greater($1, $2), $1, $2)))",
+                                     "minimum(abs($0), add(sin($1), cos($2)))",
+                                     "select(logical_not(equal($0, $1)), rsqrt(exp($2)), $0)"};
+  for (int round = 0; round < 60; ++round) {
+    Builder b;
+    Shape shape = {r.in(1, 3), r.of<int64_t>({1, 17}), r.of<int64_t>({1, 5, 40})};
+    Shape row = {shape.back()};
+    b.output(b.op(OpKind::FusedMap, {b.input("a", shape), b.input("b", row), b.weight("c", shape)},
+                  {Value::of_string(kBodies[r.in(0, 3)])}));
+    expect_equal(b, r);
+  }
+}
+
+NodeId cast_to(Builder& b, NodeId x, const char* dtype) {
+  return b.op(OpKind::Cast, {x}, {Value::of_enum(dtype)});
+}
+
+/// A tensor of that dtype whose values are small integers: exact in all of them.
+NodeId small(Builder& b, const char* name, Shape shape, const char* dtype) {
+  NodeId x = b.op(OpKind::Mul, {b.input(name, std::move(shape)), b.graph.constant({5}, f32({}))});
+  return cast_to(b, b.op(OpKind::Floor, {x}), dtype);
+}
+
+TEST(CpuRef, EveryDtypeMovesAddsAndMultiplies) {
+  Random r(11);
+  for (int round = 0; round < 120; ++round) {
+    Builder b;
+    const char* dtype = r.of({"f16", "bf16", "i32", "i64", "f32"});
+    int64_t m = r.in(1, 5), k = r.in(1, 6), n = r.in(1, 9);
+    NodeId x = small(b, "x", {m, k}, dtype), y = small(b, "y", {k, n}, dtype);
+    NodeId product = b.op(OpKind::Matmul, {x, y, b.none(), b.none()});
+    b.output(b.op(OpKind::Transpose, {product}, {Value::of_ints({1, 0})}));
+    NodeId both = b.op(OpKind::Concat, {x, b.op(OpKind::Neg, {x})}, {Value::of_int(0)});
+    b.output(maybe_view(b, r, both));
+    b.output(b.op(OpKind::Equal, {both, b.op(OpKind::Abs, {both})}));
+    b.output(b.op(OpKind::Cumsum, {y}, {Value::of_int(r.in(0, 1))}));
+    b.output(
+        b.op(OpKind::Argmax, {product}, {Value::of_int(r.in(0, 1)), Value::of_bool(r.coin())}));
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, GatherTakesRowsAndMarksWhatIsOutside) {
+  Random r(12);
+  for (int round = 0; round < 80; ++round) {
+    Builder b;
+    Shape shape = {r.in(1, 5), r.in(1, 6), r.in(1, 7)};
+    auto axis = r.in(0, 2);
+    const char* dtype = r.of({"f32", "i32", "bf16"});
+    NodeId table = small(b, "table", shape, dtype);
+    if (r.coin()) table = b.op(OpKind::Transpose, {table}, {Value::of_ints({2, 0, 1})});
+    int64_t size = b.graph.type(table).shape[static_cast<size_t>(axis)];
+    // In range: the outputs of a gather that holds NaN compare as different.
+    NodeId at = b.op(OpKind::Mul, {b.op(OpKind::Sigmoid, {b.input("at", {r.in(1, 4), 3})}),
+                                   b.graph.constant({static_cast<double>(size)}, f32({}))});
+    b.output(
+        b.op(OpKind::Gather, {table, cast_to(b, at, r.of({"i32", "i64"}))}, {Value::of_int(axis)}));
+    expect_equal(b, r);
+  }
+}
+
 } // namespace
 } // namespace tg::test

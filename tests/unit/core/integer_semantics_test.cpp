@@ -1,0 +1,44 @@
+// Operators over Integer: what i32, i64 and bool mean.
+#include "lang/core/semantics_impl.h"
+
+#include <gtest/gtest.h>
+
+namespace tg {
+namespace {
+
+int64_t binary(OpKind op, int64_t x, int64_t y) {
+  Integer args[] = {Integer(x), Integer(y)};
+  return pointwise<Integer>(op, args).value;
+}
+
+TEST(IntegerSemantics, WrapsAround) {
+  EXPECT_EQ(binary(OpKind::Add, INT64_MAX, 1), INT64_MIN);
+  EXPECT_EQ(binary(OpKind::Sub, INT64_MIN, 1), INT64_MAX);
+  EXPECT_EQ(binary(OpKind::Mul, int64_t{1} << 62, 4), 0);
+  EXPECT_EQ(binary(OpKind::Div, INT64_MIN, -1), INT64_MIN);
+}
+
+TEST(IntegerSemantics, DividesDownwards) {
+  for (int64_t y : {-3, -1, 1, 2, 7})
+    for (int64_t x = -9; x <= 9; ++x) {
+      int64_t quotient = binary(OpKind::Div, x, y), rest = binary(OpKind::Mod, x, y);
+      EXPECT_EQ(quotient * y + rest, x) << x << " / " << y;
+      EXPECT_TRUE(rest == 0 || (rest < 0) == (y < 0)) << x << " mod " << y;
+      EXPECT_LT(std::abs(rest), std::abs(y));
+    }
+  EXPECT_EQ(binary(OpKind::Div, 5, 0), 0);
+  EXPECT_EQ(binary(OpKind::Mod, 5, 0), 0);
+}
+
+TEST(IntegerSemantics, BoolsFollowTheirTables) {
+  for (int64_t x : {0, 1})
+    for (int64_t y : {0, 1}) {
+      EXPECT_EQ(binary(OpKind::LogicalAnd, x, y), x && y);
+      EXPECT_EQ(binary(OpKind::LogicalOr, x, y), x || y);
+      EXPECT_EQ(binary(OpKind::LogicalNot, x, y), !x);
+      EXPECT_EQ(binary(OpKind::NotEqual, x, y), x != y);
+    }
+}
+
+} // namespace
+} // namespace tg
