@@ -71,7 +71,8 @@ public:
       each_part(1, [&](OpenPart& part, double seconds) { search_locally(part, seconds); });
       each_part(kShareOfTree, [&](OpenPart& part, double seconds) { grow_tree(part, seconds); });
       each_part(1, [&](OpenPart& part, double seconds) { ask_cbc(part, seconds); });
-      offer(reduced.expand(problem_, put_together(reduced.problem)), algorithm_);
+      Choice together = put_together(reduced.problem); // and algorithm_
+      offer(reduced.expand(problem_, together), algorithm_);
     }
     if (!best_) return no_solution(problem_, greedy);
     return finish();

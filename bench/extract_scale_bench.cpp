@@ -1,0 +1,122 @@
+// How extraction grows with the e-graph: synthetic e-graphs of 1e3 to 1e6 nodes through every
+// extractor, until one takes longer than the limit; then a dash.
+//
+//   extract_scale_bench [--seconds S] [--most N] [--json FILE]
+//
+// The e-graph is a long network of blocks, as saturation leaves it: layers of a few classes, each
+// with some three alternatives over classes of the last few layers, residual uses of older ones,
+// and here and there a class that is dear alone and cheap when shared. Seeded, the same on every
+// machine. Seconds are of one run; MiB are what the process holds at its end, so each extractor has
+// a process of its own.
+#include "compiler/extract/extractors.h"
+
+#include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/JSON.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cstdlib>
+#include <random>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace tg;
+
+ExtractionProblem network(size_t nodes) {
+  constexpr uint32_t kWidth = 4, kAlternatives = 3;
+  std::mt19937_64 random(1);
+  auto below = [&](uint64_t n) { return static_cast<uint32_t>(random() % n); };
+  ExtractionProblem problem;
+  auto classes = static_cast<uint32_t>(nodes / kAlternatives);
+  for (uint32_t c = 0; c < classes; ++c) problem.add_class();
+  for (uint32_t c = 0; c < classes; ++c) {
+    for (uint32_t i = 0; i < kAlternatives; ++i) {
+      std::vector<ClassIx> children;
+      if (c >= kWidth) {
+        children.push_back({c - 1 - below(kWidth)});
+        if (below(2)) children.push_back({c - 1 - below(kWidth)});
+        if (c > 64 && below(8) == 0) children.push_back({c - 1 - below(64)}); // a residual use
+      }
+      problem.add_node({c}, below(16) == 0 ? 40 + below(40) : below(20), children);
+    }
+  }
+  for (uint32_t i = 0; i < kWidth; ++i) problem.add_root({classes - 1 - i});
+  problem.seal();
+  return problem;
+}
+
+struct Row {
+  double seconds = -1, cost = 0, mib = 0; // seconds < 0: no answer
+};
+
+/// In a child, so that its memory is its own.
+Row measure(Extractor extractor, size_t nodes, double limit) {
+  int ends[2];
+  if (pipe(ends) != 0) return {};
+  pid_t child = fork(); // no threads run here
+  if (child == 0) {
+    ExtractionProblem problem = network(nodes);
+    IlpOptions options;
+    options.time_limit_s = limit;
+    Result<Extraction> answer = run_extractor(problem, extractor, options);
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    Row row;
+    if (answer)
+      row = {answer->seconds, answer->dag_cost, static_cast<double>(usage.ru_maxrss) / 1024};
+    _exit(write(ends[1], &row, sizeof row) == sizeof row ? 0 : 1);
+  }
+  close(ends[1]);
+  Row row;
+  if (read(ends[0], &row, sizeof row) != sizeof row) row = {};
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  return row;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  constexpr double kFarOver = 1.5; // some use all the time that they have
+  double limit = 60;
+  size_t most = 1'000'000;
+  std::string json_file;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    llvm::StringRef arg = argv[i];
+    if (arg == "--seconds") limit = std::atof(argv[i + 1]);
+    if (arg == "--most") most = static_cast<size_t>(std::atoll(argv[i + 1]));
+    if (arg == "--json") json_file = argv[i + 1];
+  }
+  std::error_code failed;
+  llvm::raw_fd_ostream file(json_file.empty() ? "/dev/null" : json_file, failed);
+  llvm::json::OStream json(file, 1);
+  json.arrayBegin();
+  llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10} {3,14} {4,9}\n", "extractor", "nodes",
+                                "seconds", "cost", "MiB");
+  for (Extractor extractor : all_extractors()) {
+    bool over = false;
+    for (size_t nodes = 1'000; nodes <= most; nodes *= 10) {
+      Row row = over ? Row() : measure(extractor, nodes, limit);
+      over |= row.seconds < 0 || row.seconds > kFarOver * limit;
+      if (row.seconds < 0)
+        llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10}\n", extractor_name(extractor), nodes,
+                                      "-");
+      else
+        llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10:f3} {3,14:f0} {4,9:f0}\n",
+                                      extractor_name(extractor), nodes, row.seconds, row.cost,
+                                      row.mib);
+      llvm::outs().flush();
+      json.object([&] {
+        json.attribute("extractor", extractor_name(extractor));
+        json.attribute("nodes", static_cast<int64_t>(nodes));
+        json.attribute("seconds", row.seconds);
+        json.attribute("cost", row.cost);
+        json.attribute("mib", row.mib);
+      });
+    }
+  }
+  json.arrayEnd();
+  return 0;
+}
