@@ -14,11 +14,11 @@
 namespace tg {
 
 struct TrustOptions {
-  RuleCheckOptions check;
-  int threads = 0;   // 0: one for each core
-  std::string cache; // "" = nothing is remembered
+  RuleCheckOptions check = {};
+  int threads = 0;        // 0: one for each core
+  std::string cache = {}; // "" = nothing is remembered
   /// Called after each rule that had to be verified, from one thread at a time.
-  std::function<void(size_t done, size_t total)> progress;
+  std::function<void(size_t done, size_t total)> progress = {};
 };
 
 /// $XDG_CACHE_HOME/tangram/rules.verified or ~/.cache/...; "" if there is no home.
