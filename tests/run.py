@@ -2,7 +2,8 @@
 """Golden tests. Every tests/golden/<kind>/<name>.tg opens with its commands and is compared with
 <name>.out beside it:
 
-    # run: tg check %s        one line a command, run in order; %s is the file, %t a scratch folder
+    # run: tg check %s        one line a command, run in order; %s is the file, %t a scratch folder;
+                              `tg repl < %s` reads standard input from a file
     # exit: 2                 the exit code expected of the last command, if it is not the default
     # needs: cpu              run only where `tg devices` lists this backend
     # make: f.tg line 5000    %t/f.tg, too large or too odd to be kept: a line of so many characters,
@@ -104,11 +105,17 @@ def run_one(tg, path, backends):
             words = [w.replace("%s", file).replace("%t", scratch) for w in shlex.split(command)]
             if words[0] != "tg":
                 return None, f"not a tg command: {command}"
+            source = os.devnull
+            if "<" in words:
+                source = TESTS / words[words.index("<") + 1]
+                words = words[:words.index("<")]
             try:
-                done = subprocess.run([tg, *words[1:]], cwd=TESTS, stdin=subprocess.DEVNULL,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                      timeout=TIMEOUT_S, check=False,
-                                      env={**os.environ, "XDG_CACHE_HOME": scratch, "NO_COLOR": "1"})
+                with open(source, "rb") as given:
+                    done = subprocess.run([tg, *words[1:]], cwd=TESTS, stdin=given,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                          timeout=TIMEOUT_S, check=False,
+                                          env={**os.environ, "XDG_CACHE_HOME": scratch,
+                                               "NO_COLOR": "1"})
             except subprocess.TimeoutExpired:
                 return None, f"`{command}` took over {TIMEOUT_S} s"
             code = done.returncode

@@ -99,7 +99,7 @@ public:
       : program_(program), graph_(graph), sink_(sink) {}
 
   /// Instantiates a model into the graph. False after an error.
-  bool model(FnRef fn, const ModelSettings& settings);
+  bool model(FnRef fn, const ModelSettings& settings, ModelValue* value = nullptr);
 
 private:
   // --- eval_expr.cpp

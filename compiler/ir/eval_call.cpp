@@ -301,7 +301,7 @@ void Evaluator::model_outputs(Frame& frame, const Val& val) {
   }
 }
 
-bool Evaluator::model(FnRef fn, const ModelSettings& settings) {
+bool Evaluator::model(FnRef fn, const ModelSettings& settings, ModelValue* value) {
   size_t errors = sink_.errors();
   Frame frame(program_, fn);
   bool good = apply_settings(frame, settings);
@@ -315,7 +315,11 @@ bool Evaluator::model(FnRef fn, const ModelSettings& settings) {
     }
   good = good && bind_defaults(frame) && model_inputs(frame) &&
          check_where(frame, frame.decl.name.span);
-  if (good) model_outputs(frame, result(frame, scoped_block(frame, frame.decl.body)));
+  if (good) {
+    Val val = result(frame, scoped_block(frame, frame.decl.body));
+    if (value) *value = {describe(val), val.is(Val::Kind::Const)};
+    model_outputs(frame, val);
+  }
   return good && sink_.errors() == errors && !graph_.outputs().empty();
 }
 

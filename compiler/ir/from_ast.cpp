@@ -23,10 +23,11 @@ bool closed(const Program& program, FnRef fn) {
 }
 
 std::optional<Graph> build(const Program& program, FnRef fn, const ModelSettings& settings,
-                           std::shared_ptr<Symbols> symbols, DiagnosticSink& sink) {
+                           std::shared_ptr<Symbols> symbols, DiagnosticSink& sink,
+                           ModelValue* value = nullptr) {
   Graph graph(std::move(symbols), program.decl(fn).name.text.str());
   size_t before = sink.errors();
-  bool good = eval::Evaluator(program, graph, sink).model(fn, settings);
+  bool good = eval::Evaluator(program, graph, sink).model(fn, settings, value);
   if (good) {
     assert(verify(graph).empty() && "instantiation builds well-formed graphs");
     return graph;
@@ -49,10 +50,10 @@ bool check(const Program& program, DiagnosticSink& sink) {
 
 std::optional<Graph> instantiate(const Program& program, llvm::StringRef model,
                                  const ModelSettings& settings, std::shared_ptr<Symbols> symbols,
-                                 DiagnosticSink& sink) {
+                                 DiagnosticSink& sink, ModelValue* value) {
   if (!check_names(program, sink)) return std::nullopt;
   Result<FnRef> fn = program.find_model(model);
-  if (fn) return build(program, *fn, settings, std::move(symbols), sink);
+  if (fn) return build(program, *fn, settings, std::move(symbols), sink, value);
   sink.report(fn.error());
   return std::nullopt;
 }

@@ -27,12 +27,20 @@ inline constexpr size_t kMaxGraphNodes = 2'000'000;
 /// from outside only is checked by name). True if no error was reported.
 bool check(const Program& program, DiagnosticSink& sink);
 
+/// What the body of a model comes to, in the words of messages: the type of a tensor, a compile-time
+/// value itself, lists and tuples of them.
+struct ModelValue {
+  std::string text;
+  bool constant = false; // a compile-time value
+};
+
 /// The graph of a model ("" for the only one). Inputs and outputs have the names of the model's
 /// tensor parameters and results (`output` or `output0`, `output1`, … where results have none).
 /// nullopt if an error was reported; one mistake is reported once, however often it is unrolled.
+/// `value`, if given, gets what the body came to.
 std::optional<Graph> instantiate(const Program& program, llvm::StringRef model,
                                  const ModelSettings& settings, std::shared_ptr<Symbols> symbols,
-                                 DiagnosticSink& sink);
+                                 DiagnosticSink& sink, ModelValue* value = nullptr);
 
 /// Reads the text of a setting: `8`, `0.5`, `true`, `relu`, `[1, 2]`. nullopt if it is none.
 std::optional<Value> parse_setting(llvm::StringRef text);

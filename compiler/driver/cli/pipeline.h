@@ -12,7 +12,13 @@ namespace tg::cli {
 
 // Each leaves what went wrong in the session's sink and then returns nullopt.
 std::optional<Graph> load(Session& session);
-std::optional<Optimized> optimize_model(Session& session, const Graph& source);
+/// `declared`: rules beside those that the options select.
+std::optional<Optimized> optimize_model(Session& session, const Graph& source,
+                                        llvm::ArrayRef<Rule> declared = {});
+/// Runs and prints as `tg run` does; `graph` is `source`, perhaps optimised. False after an error.
+bool run_graph(Session& session, const Graph& source, const Graph& graph);
+/// The cost model that the options name.
+Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& source);
 
 PrepareOptions prepare_options(const Options& options);
 /// The same with --weights opened and compared with what the model needs.
@@ -26,6 +32,8 @@ void write_number(llvm::json::OStream& json, llvm::StringRef name, double value)
 void write_report(llvm::json::OStream& json, const OptimizeReport& report);
 /// What `tg opt` prints; `verbose` adds what every rule did while exploring.
 void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool color, bool verbose);
+/// What `tg rules list` prints.
+void print_rules(Session& session, llvm::ArrayRef<Rule> rules);
 /// "3.1e-07"
 std::string difference_text(double difference);
 

@@ -54,6 +54,8 @@ void write_rules(llvm::json::OStream& json, llvm::ArrayRef<Rule> rules,
   });
 }
 
+} // namespace
+
 void print_rules(Session& session, llvm::ArrayRef<Rule> rules) {
   llvm::raw_ostream& out = session.out;
   if (session.options.verbose) {
@@ -74,6 +76,8 @@ void print_rules(Session& session, llvm::ArrayRef<Rule> rules) {
   table.print(out, session.color);
   out << "\n" << declarations << " declarations, " << rules.size() << " rules\n";
 }
+
+namespace {
 
 std::optional<std::vector<Rule>> selected(Session& session) {
   const std::vector<std::string>& files = session.options.files;

@@ -256,20 +256,44 @@ void judge_outputs(Session& session, const RunReport& report) {
   }
 }
 
-Result<RunReport> run_model(Session& session, const Graph& source,
-                            std::optional<Optimized> optimized) {
+Result<RunReport> run_model(Session& session, const Graph& source, const Graph& graph) {
   const Options& o = session.options;
   TG_TRY(PrepareOptions options, prepare_options(o, source));
   std::vector<Tensor> inputs;
-  TG_TRY(RunReport report,
-         run_on_backend(o, options, optimized ? optimized->graph : source, inputs));
-  if (optimized) report.optimized = std::move(optimized->report);
+  TG_TRY(RunReport report, run_on_backend(o, options, graph, inputs));
   if (o.check) TG_CHECK(compare_with_ref(options, source, inputs, report));
   if (!o.output.empty()) TG_CHECK(write_outputs(o, report));
   return report;
 }
 
+/// The values of small outputs, one row of the innermost axis a line.
+void print_values(llvm::raw_ostream& out, const RunReport& report) {
+  constexpr int64_t kShown = 64;
+  for (const Output& output : report.outputs) {
+    const TensorType& type = output.tensor.type();
+    if (type.dtype != DType::F32 || type.elements() > kShown) continue;
+    llvm::ArrayRef<float> values = output.tensor.floats();
+    size_t row = type.rank() == 0 ? 1 : static_cast<size_t>(type.shape.back());
+    out << "\n  " << output.name << ":\n";
+    for (size_t i = 0; i < values.size(); ++i)
+      out << (i % row == 0 ? "    " : " ") << llvm::formatv("{0,9:f5}", values[i])
+          << ((i + 1) % row == 0 ? "\n" : "");
+  }
+}
+
 } // namespace
+
+bool run_graph(Session& session, const Graph& source, const Graph& graph) {
+  Result<RunReport> report = run_model(session, source, graph);
+  if (!report) {
+    session.sink.report(report.error());
+    return false;
+  }
+  judge_outputs(session, *report);
+  print_run(session, *report);
+  print_values(session.out, *report);
+  return !session.sink.failed();
+}
 
 int run_run(Session& session) {
   const Options& o = session.options;
@@ -280,8 +304,9 @@ int run_run(Session& session) {
     optimized = optimize_model(session, *source);
     if (!optimized) return session.fail();
   }
-  Result<RunReport> report = run_model(session, *source, std::move(optimized));
+  Result<RunReport> report = run_model(session, *source, optimized ? optimized->graph : *source);
   if (!report) return session.fail(report.error());
+  if (optimized && report) report->optimized = std::move(optimized->report);
   judge_outputs(session, *report);
   if (o.json && !session.sink.failed())
     print_run_json(session, *report);

@@ -1,0 +1,287 @@
+// `tg repl`: lines to cells, cells to a notebook, and what they come to printed. See repl.h.
+#include "compiler/driver/cli/repl.h"
+
+#include "compiler/driver/cli/repl_editor.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "lang/check.h"
+#include "lang/parse.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+
+#include <csignal>
+#include <unistd.h>
+
+namespace tg::cli {
+
+Repl::Repl(llvm::raw_ostream& out, llvm::raw_ostream& err, bool color)
+    : out_(out), err_(err), color_(color) {
+  apply_settings({});
+}
+
+bool Repl::step(llvm::StringRef text) {
+  text = text.trim();
+  interrupted = false;
+  if (text.startswith(":"))
+    command(text.drop_front());
+  else
+    tell(text);
+  out_.flush();
+  err_.flush();
+  return !leaving_;
+}
+
+void Repl::command(llvm::StringRef text) {
+  auto [name, argument] = text.split(' ');
+  llvm::ArrayRef<Command> all = commands();
+  const auto* found = llvm::find_if(all, [&, name = name](auto& c) { return c.name == name; });
+  if (found != all.end()) return (this->*found->run)(argument.trim());
+  std::vector<llvm::StringRef> names;
+  for (const Command& c : all) names.push_back(c.name);
+  Diagnostic d = error(Code::usage, "there is no command `:{0}`", name);
+  llvm::StringRef near = near_miss(name, names);
+  d.help = near.empty() ? "`:help` lists them" : llvm::formatv("did you mean `:{0}`?", near).str();
+  fail(std::move(d));
+}
+
+// --- what is told -------------------------------------------------------------------------------
+
+void Repl::tell(llvm::StringRef text) {
+  std::vector<Cell> cells = read_cells(text);
+  if (cells.empty()) return;
+  Notebook next = notebook_;
+  for (const Cell& cell : cells) next.add(cell);
+  Session session = begin();
+  CellKind kind = cells.front().kind;
+  bool good = kind == CellKind::Use || kind == CellKind::Declaration
+                  ? declare(session, next, cells)
+                  : evaluate(session, next, cells.front());
+  if (!good) return fail(session);
+  session.print_warnings();
+  notebook_ = std::move(next);
+}
+
+bool Repl::declare(Session& session, const Notebook& next, llvm::ArrayRef<Cell> cells) {
+  Program program = read(session, next);
+  if (session.sink.failed() || !check(program, session.sink)) return false;
+  declared_rules(session, program);
+  if (session.sink.failed()) return false;
+  const Module& main = program.modules.front();
+  for (const Cell& cell : cells) {
+    if (cell.kind == CellKind::Use) continue;
+    for (ast::DeclId id : main.ast.decls()) {
+      const ast::Decl& decl = main.ast[id];
+      auto kind = llvm::StringRef(cell.result).split(' ');
+      if (decl.name.text != kind.second) continue;
+      std::string text = signature_text(main.ast, session.sources, decl);
+      if (llvm::StringRef(text).startswith(kind.first) ||
+          llvm::StringRef(text).startswith("extern"))
+        out_ << text << "\n";
+    }
+  }
+  return true;
+}
+
+bool Repl::evaluate(Session& session, const Notebook& next, const Cell& cell) {
+  bool expression = cell.kind == CellKind::Expression;
+  Program program = read(session, next, expression ? cell.text : "");
+  if (session.sink.failed()) return false;
+  ModelValue value;
+  if (!instantiate(program, Notebook::kModel, {}, std::make_shared<Symbols>(), session.sink,
+                   &value))
+    return false;
+  if (expression)
+    out_ << value.text << "\n";
+  else if (!cell.result.empty())
+    out_ << cell.result << (value.constant ? " = " : ": ") << value.text << "\n";
+  return true;
+}
+
+Session Repl::begin() const {
+  Session session(options_, out_, err_);
+  session.color = color_;
+  return session;
+}
+
+void Repl::fail(Diagnostic d) {
+  Session session = begin();
+  session.sink.report(std::move(d));
+  fail(session);
+}
+
+/// Places in what was typed are shown as such also where a file is loaded before it; lines count on
+/// from the file's.
+void Repl::fail(Session& session) {
+  ++failures_;
+  size_t begin = notebook_.typed_begin();
+  if (begin == 0) {
+    session.fail();
+    return;
+  }
+  FileId main{0}, typed;
+  DiagnosticSink moved;
+  auto move_span = [&](Span& span) {
+    if (!span.valid() || span.file != main || span.begin < begin) return;
+    if (!typed.valid()) {
+      llvm::StringRef text = session.sources.file(main).text();
+      std::string lines(text.take_front(begin).count('\n'), '\n');
+      typed = session.sources.add("<prompt>", lines + text.drop_front(begin).str());
+    }
+    auto lines =
+        static_cast<uint32_t>(session.sources.file(main).text().take_front(begin).count('\n'));
+    auto shift = static_cast<uint32_t>(begin) - lines;
+    span = {typed, span.begin - shift, span.end - shift};
+  };
+  for (Diagnostic d : session.sink.all()) {
+    move_span(d.span);
+    for (Label& label : d.labels) move_span(label.span);
+    moved.report(std::move(d));
+  }
+  session.sink = std::move(moved);
+  session.fail();
+}
+
+Program Repl::read(Session& session, const Notebook& notebook, llvm::StringRef expression) const {
+  Result<FileId> file = load_text(session.sources, notebook.name(), notebook.text(expression));
+  if (file) return load_program(session.sources, library(), *file, session.sink);
+  Program nothing;
+  nothing.sources = &session.sources;
+  nothing.loader = &library();
+  if (file.error().code != Code::empty_file) session.sink.report(std::move(file.error()));
+  nothing.modules.emplace_back(FileId{0}, notebook.name(),
+                               Ast(session.sources.add(notebook.name(), "")));
+  return nothing;
+}
+
+// --- what commands work on ----------------------------------------------------------------------
+
+std::vector<Rule> Repl::declared_rules(Session& session, const Program& program) const {
+  std::vector<Rule> rules =
+      rules_from_ast(program.modules.front().ast, session.sources, session.sink);
+  llvm::erase_if(rules, [&](const Rule& rule) {
+    return llvm::is_contained(rules_off_, rule.declared) ||
+           llvm::is_contained(rules_off_, rule.name);
+  });
+  return rules;
+}
+
+std::optional<std::string> Repl::pick_model(Session& session, const Program& program,
+                                            llvm::StringRef argument) const {
+  std::vector<llvm::StringRef> names;
+  for (FnRef fn : program.models()) names.push_back(program.decl(fn).name.text);
+  if (!argument.empty())
+    return llvm::is_contained(names, argument) ? argument.str() : std::string();
+  if (notebook_.has_statements()) return Notebook::kModel.str();
+  if (names.size() == 1) return names.front().str();
+  Diagnostic d = names.empty() ? error(Code::no_model, "there is no model in this session")
+                               : error(Code::no_model, "there are several models: {0}",
+                                       llvm::join(names, ", "));
+  d.help = names.empty() ? "`:load FILE`, define one, or name an expression" : "name one of them";
+  session.sink.report(std::move(d));
+  return std::nullopt;
+}
+
+std::optional<Repl::Target> Repl::target(Session& session, llvm::StringRef argument) {
+  Program program = read(session, notebook_);
+  if (argument == "best") {
+    if (best_) return Target{best_->found.graph, declared_rules(session, program), {}};
+    fail(error(Code::no_model, "nothing has been optimised yet").suggest("`:opt` does"));
+    return std::nullopt;
+  }
+  std::optional<std::string> model = pick_model(session, program, argument);
+  if (!model) return fail(session), std::nullopt;
+  bool expression = model->empty();
+  if (expression) {
+    session.sources = {};
+    program = read(session, notebook_, argument);
+  }
+  bool own = expression || *model == Notebook::kModel;
+  Result<ModelSettings> settings = read_settings({"", options_.set});
+  ModelValue value;
+  std::optional<Graph> graph;
+  if (!session.sink.failed())
+    graph = instantiate(program, own ? Notebook::kModel.str() : *model,
+                        own ? ModelSettings() : *settings, std::make_shared<Symbols>(),
+                        session.sink, &value);
+  if (!graph) return fail(session), std::nullopt;
+  return Target{std::move(*graph), declared_rules(session, program), std::move(value)};
+}
+
+// --- the loop -----------------------------------------------------------------------------------
+
+namespace {
+
+/// The session that Ctrl-C speaks to; a signal handler can be told in no other way.
+std::atomic<Repl*> running = nullptr;
+std::atomic<int> presses = 0;
+
+/// The first press asks what runs to stop; who presses three times wants to leave.
+void on_interrupt(int) {
+  if (Repl* repl = running.load()) repl->interrupted = true;
+  if (++presses >= 3) _exit(130);
+}
+
+/// Ctrl-C goes to the session as long as this lives.
+class Interrupts {
+public:
+  explicit Interrupts(Repl& repl) {
+    running = &repl;
+    struct sigaction action {};
+    action.sa_handler = on_interrupt;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGINT, &action, &before_);
+  }
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+  ~Interrupts() {
+    sigaction(SIGINT, &before_, nullptr);
+    running = nullptr;
+  }
+
+private:
+  struct sigaction before_ {};
+};
+
+/// Rows up to a finished line; an empty row ends what cannot be finished. False at the end.
+bool read_line(LineSource& source, std::string& text) {
+  text.clear();
+  std::string row;
+  while (true) {
+    switch (source.read(text.empty() ? "tg> " : "... ", row)) {
+    case LineSource::Got::End: return !text.empty();
+    case LineSource::Got::Interrupt: text.clear(); continue;
+    case LineSource::Got::Line: break;
+    }
+    bool blank = llvm::StringRef(row).trim().empty();
+    if (blank && text.empty()) continue;
+    if (!blank) source.remember(row);
+    text += row + "\n";
+    if (blank || is_complete(text)) return true;
+  }
+}
+
+} // namespace
+
+int run_repl(Session& session) {
+  const Options& o = session.options;
+  Repl repl(session.out, session.err, session.color);
+  std::unique_ptr<LineSource> source = make_terminal_source(
+      default_history_path(), [&repl](llvm::StringRef line) { return repl.complete(line); });
+  std::optional<Interrupts> interrupts;
+  bool terminal = source != nullptr;
+  if (terminal) {
+    interrupts.emplace(repl);
+    session.out << "tg " TG_VERSION "; `:help` lists the commands, `:quit` leaves\n";
+  } else {
+    source = make_plain_source();
+  }
+  if (!o.files.empty()) repl.load(o.files.front());
+  session.out.flush();
+  for (std::string text; read_line(*source, text);) {
+    presses = 0;
+    if (!repl.step(text)) break;
+  }
+  return terminal || repl.failures() == 0 ? 0 : 1;
+}
+
+} // namespace tg::cli

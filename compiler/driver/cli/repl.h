@@ -1,0 +1,111 @@
+// A session at the prompt: the notebook of what was said, settings, the best graph found last, and
+// what each line does. One Session of its own for each line, so that an error leaves no trace.
+// Files: repl.cpp (lines, interrupts), repl_commands.cpp (`:commands`), repl_help.cpp (`:help`,
+// completion), repl_notebook.h (text), repl_editor.h (the terminal).
+#pragma once
+
+#include "compiler/driver/cli/pipeline.h"
+#include "compiler/driver/cli/repl_notebook.h"
+#include "lang/resolve.h"
+
+#include <atomic>
+
+namespace tg::cli {
+
+class Repl {
+public:
+  Repl(llvm::raw_ostream& out, llvm::raw_ostream& err, bool color);
+
+  /// One finished line, of one or more rows. False: the user wants to leave.
+  bool step(llvm::StringRef text);
+  /// `:load`, for the FILE of the command line.
+  void load(llvm::StringRef path);
+  /// Lines that were refused.
+  size_t failures() const { return failures_; }
+  std::vector<std::string> complete(llvm::StringRef line) const;
+  /// Set, from a signal handler, to stop what runs.
+  std::atomic<bool> interrupted = false;
+
+private:
+  struct Command {
+    llvm::StringLiteral name, arguments, help;
+    void (Repl::*run)(llvm::StringRef argument);
+  };
+  static llvm::ArrayRef<Command> commands();
+  /// A name on the command line of `tg run` and whether it takes a value.
+  struct Setting {
+    llvm::StringLiteral name;
+    bool flag = false;
+  };
+  static llvm::ArrayRef<Setting> known_settings();
+
+  // --- repl.cpp
+  void tell(llvm::StringRef text);
+  void command(llvm::StringRef text);
+  bool declare(Session& session, const Notebook& next, llvm::ArrayRef<Cell> cells);
+  bool evaluate(Session& session, const Notebook& next, const Cell& cell);
+  Session begin() const;
+  void fail(Session& session);
+  void fail(Diagnostic d);
+  /// The program of a notebook; check session.sink before it is used.
+  Program read(Session& session, const Notebook& notebook, llvm::StringRef expression = "") const;
+  struct Target {
+    Graph graph;
+    std::vector<Rule> rules; // declared in the session
+    ModelValue value;
+  };
+  /// What a command works on: `best`, a model, an expression, or, if empty, the session's own model
+  /// or the only one of the file. nullopt after an error, which has been printed.
+  std::optional<Target> target(Session& session, llvm::StringRef argument);
+  std::optional<std::string> pick_model(Session& session, const Program& program,
+                                        llvm::StringRef argument) const;
+  std::vector<Rule> declared_rules(Session& session, const Program& program) const;
+
+  // --- repl_commands.cpp
+  void show_type(llvm::StringRef argument);
+  void show_shape(llvm::StringRef argument);
+  void load_file_command(llvm::StringRef argument);
+  void reload(llvm::StringRef argument);
+  void rules(llvm::StringRef argument);
+  void switch_rule(llvm::StringRef name, bool on);
+  void optimise(llvm::StringRef argument);
+  void cost(llvm::StringRef argument);
+  void run(llvm::StringRef argument);
+  void explain(llvm::StringRef argument);
+  void show(llvm::StringRef argument);
+  void show_session();
+  void set(llvm::StringRef argument);
+  void show_settings();
+  bool apply_settings(std::vector<std::pair<std::string, std::string>> settings);
+  bool is_parameter(llvm::StringRef name) const;
+  void save(llvm::StringRef argument);
+  void quit(llvm::StringRef) { leaving_ = true; }
+
+  // --- repl_help.cpp
+  void help(llvm::StringRef argument);
+  bool help_command(llvm::StringRef name);
+  bool help_code(llvm::StringRef name);
+  bool help_declared(llvm::StringRef name);
+  bool help_library(llvm::StringRef name);
+  bool help_operator(llvm::StringRef name);
+  std::vector<std::string> words() const;
+
+  llvm::raw_ostream& out_;
+  llvm::raw_ostream& err_;
+  bool color_ = false, leaving_ = false;
+  size_t failures_ = 0;
+  Notebook notebook_;
+  std::vector<std::pair<std::string, std::string>> settings_; // name, value; as given
+  Options options_;                                           // what the settings come to
+  std::vector<std::string> rules_off_;                        // declared here, switched off
+  struct Best {
+    Graph source;
+    Optimized found;
+  };
+  std::optional<Best> best_; // of the last `:opt`
+};
+
+/// `fn fire(x: f32[N], n: int) -> f32[N]`: a declaration without its body.
+std::string signature_text(const Ast& tree, const SourceManager& sources, const ast::Decl& decl);
+
+} // namespace tg::cli

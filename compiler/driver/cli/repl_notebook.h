@@ -1,0 +1,71 @@
+// What a session at the prompt has been told so far: a file, declarations, inputs and statements,
+// as text. Nothing else is kept: for each new line the whole is put together as one .tg file, with
+// the line at its end or in its place, and read by the front end as any other file. So the prompt
+// has no semantics of its own, and a line that is refused leaves nothing behind: the notebook with
+// it is a copy, which is dropped.
+//
+// The file that comes out is the loaded file, then `use` lines, then declarations, then
+// `model it(inputs) { statements }`. Line numbers in diagnostics are those of this file, which
+// `:show` prints.
+#pragma once
+
+#include <llvm/ADT/StringRef.h>
+
+#include <string>
+#include <vector>
+
+namespace tg::cli {
+
+/// Whether a line at the prompt is finished: brackets are closed, no operator waits for its right
+/// side, and a declaration has its body. Text that is wrong in another way is finished too.
+bool is_complete(llvm::StringRef text);
+
+enum class CellKind : uint8_t { Use, Declaration, Input, Statement, Expression };
+
+/// One thing that was said at the prompt.
+struct Cell {
+  CellKind kind = CellKind::Expression;
+  std::string text;
+  /// Of declarations: `fn f`, `rule r`, ...; of inputs: the name. A new one replaces the old one.
+  std::string name;
+  /// Of statements: an expression for what they bound: `y`, `(a, b)`; "" where that is nothing.
+  std::string result;
+};
+
+/// Takes apart what was typed: declarations one by one, else one input, statement or expression.
+/// Text that cannot be read is one cell of the kind that it begins as.
+std::vector<Cell> read_cells(llvm::StringRef text);
+
+class Notebook {
+public:
+  /// The name of the model that statements and expressions make up.
+  static constexpr llvm::StringLiteral kModel = "it";
+
+  void load(std::string path, std::string text) {
+    path_ = std::move(path);
+    loaded_ = std::move(text);
+  }
+  /// Adds a cell; one of the same name gives way. Expressions leave no trace.
+  void add(const Cell& cell);
+
+  const std::string& path() const { return path_; } // of the loaded file; "" = none
+  bool has_statements() const { return !statements_.empty() || !inputs_.empty(); }
+  bool empty() const { return uses_.empty() && declarations_.empty() && !has_statements(); }
+
+  /// Names of inputs and of what statements bound.
+  std::vector<std::string> bound_names() const;
+
+  /// The whole file. `expression` is what the model ends in; without it the last statement's
+  /// result is. Without statements and expression there is no model.
+  std::string text(llvm::StringRef expression = "") const;
+  /// Where the part that was typed begins in text().
+  size_t typed_begin() const;
+  /// What diagnostics call the file.
+  std::string name() const { return path_.empty() ? "<prompt>" : path_; }
+
+private:
+  std::string path_, loaded_;
+  std::vector<Cell> uses_, declarations_, inputs_, statements_;
+};
+
+} // namespace tg::cli
