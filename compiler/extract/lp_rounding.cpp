@@ -15,11 +15,11 @@ class Rounding {
 public:
   Rounding(const ExtractionProblem& problem, llvm::ArrayRef<double> x) : problem_(problem), x_(x) {}
 
-  /// The best of both kinds.
-  std::optional<Choice> run(uint64_t seed, int tries) {
+  /// The best of both kinds; fewer tries where the time is over.
+  std::optional<Choice> run(uint64_t seed, int tries, const Stopwatch& watch, double seconds) {
     deterministic();
     std::mt19937_64 random(seed);
-    for (int i = 0; i < tries; ++i) offer(draw(random));
+    for (int i = 0; i < tries && watch.seconds() < seconds; ++i) offer(draw(random));
     return std::move(best_);
   }
 
@@ -98,7 +98,8 @@ Result<Extraction> extract_by_lp(const ExtractionProblem& problem, const IlpOpti
   std::string algorithm = "greedy";
   std::optional<Choice> choice;
   if (!solved.relaxation.empty()) {
-    choice = Rounding(reduced.problem, solved.relaxation).run(options.seed, kTries);
+    choice = Rounding(reduced.problem, solved.relaxation)
+                 .run(options.seed, kTries, watch, options.time_limit_s);
     if (choice) choice = reduced.expand(problem, *choice);
     algorithm = "rounding";
   }
