@@ -19,7 +19,6 @@ constexpr size_t kAttempts = 2000;       // for one draw
 constexpr size_t kFirstAttempts = 20000; // before a rule counts as empty
 constexpr size_t kDrawsEach = 12;        // for one instance whose right side is well typed
 constexpr size_t kFruitless = 30;        // draws in a row before a combination counts as without
-constexpr size_t kSmaller = 400;         // draws in search of a smaller counterexample
 constexpr double kRounding = 1e-9;       // what reassociation may cost in float64
 
 using Forced = RuleSampler::Forced;
@@ -170,7 +169,7 @@ private:
     if (!result.equal) return refute(instance, sides);
     if (result.method != Equivalence::Method::Float64) {
       ++verdict_.in_field;
-      double error = result.method == Equivalence::Method::Field ? result.log2_error : -1000;
+      double error = result.method == Equivalence::Method::Field ? result.log2_error : kSameGraph;
       verdict_.log2_error = verdict_.in_field == 1 ? error : std::max(verdict_.log2_error, error);
     }
     if (result.method != Equivalence::Method::Identical) observe(instance, sides);
@@ -197,7 +196,7 @@ private:
   void refute(RuleInstance instance, const Sides& sides) {
     verdict_.status = RuleVerdict::Status::Refuted;
     int64_t smallest = sides.size;
-    for (size_t i = 0; i < kSmaller; ++i) {
+    for (size_t i = 0; i < options_.smaller; ++i) {
       std::optional<RuleInstance> other = sampler_.draw(kAttempts, {});
       if (!other) break;
       std::optional<Sides> built = build(rule_, symbols_, *other, nullptr);

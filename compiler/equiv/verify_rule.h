@@ -14,8 +14,12 @@
 
 namespace tg {
 
+/// Stands for the logarithm of no error at all: both sides are one graph.
+inline constexpr double kSameGraph = -1000;
+
 struct RuleCheckOptions {
   size_t instances = 200; // at which both sides are well typed
+  size_t smaller = 400;   // further draws in search of a smaller counterexample
   uint64_t seed = 7;
 };
 

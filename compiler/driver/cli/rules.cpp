@@ -94,8 +94,9 @@ std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
   std::string text = count_text(verdict.cases) + " cases";
   if (verdict.in_field < verdict.cases)
     return text + ", " + count_text(verdict.cases - verdict.in_field) + " of them in float64 alone";
+  if (verdict.log2_error <= kSameGraph) return text + ", the same graph each time";
   if (verdict.log2_error < 0)
-    text += llvm::formatv(", error bound 2^{0}", std::ceil(verdict.log2_error)).str();
+    text += ", error bound 2^" + std::to_string(static_cast<int>(std::ceil(verdict.log2_error)));
   return text;
 }
 
