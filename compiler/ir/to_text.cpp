@@ -64,11 +64,11 @@ std::string number_text(double x, DType dtype) {
 }
 
 /// Elements as nested lists under the shape; one number stands for `full`. A literal is f32 unless
-/// it says otherwise.
-std::string constant_text(const Value& values, const TensorType& type) {
+/// it says otherwise, or stands (`mixed`) among operands of other dtypes and would take theirs.
+std::string constant_text(const Value& values, const TensorType& type, bool mixed = false) {
   llvm::ArrayRef<double> reals = values.reals;
   auto number = [&](double x) { return number_text(x, type.dtype); };
-  bool plain = type.dtype == DType::F32;
+  bool plain = type.dtype == DType::F32 && !mixed;
   std::string dtype = plain ? "" : (", " + dtype_name(type.dtype)).str();
   int64_t elements = type.elements();
   if (type.shape.empty())
@@ -271,12 +271,23 @@ private:
       if (absent && !info.variadic()) continue;
       if (skipped) separator += ref(info.operands()[i].name).str() + " = ";
       bool literal = folds && graph_.type(operands[i]).dtype == DType::F32;
-      text += separator +
-              (literal ? "full([], " + operand_text(operands[i]) + ")" : operand_text(operands[i]));
+      bool mixed = graph_.node(operands[i]).op == OpKind::Constant && is_mixed(info, operands);
+      text += separator;
+      if (mixed)
+        text += constant_text(graph_.attr(operands[i], 0), graph_.type(operands[i]), true);
+      else
+        text += literal ? "full([], " + operand_text(operands[i]) + ")" : operand_text(operands[i]);
       separator = ", ";
     }
     if (info.variadic()) text += "]";
     return text + attributes(id, info) + ")";
+  }
+
+  /// Whether the operands of a list differ in dtype: a literal among them has to say its own.
+  bool is_mixed(const OpInfo& info, llvm::ArrayRef<NodeId> operands) const {
+    return info.variadic() && llvm::any_of(operands, [&](NodeId x) {
+             return graph_.type(x).dtype != graph_.type(operands[0]).dtype;
+           });
   }
 
   std::string attributes(NodeId id, const OpInfo& info) const {

@@ -49,6 +49,14 @@ TEST(ToText, ReadsAsWritten) {
   expect_round_trip(*b.graph);
 }
 
+TEST(ToText, LiteralsAmongOperandsOfOtherDtypesSayTheirOwn) {
+  Built b("model m(x: f32[2], y: f32[2]) -> (z: f32[2]) {\n"
+          "  fused_map([less(x, y), x, tensor(0.25, f32), full([2], 3.0, f32)],\n"
+          "            body = \"select($0, mul($1, $2), add($1, $3))\")\n}");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  expect_round_trip(*b.graph);
+}
+
 TEST(ToText, ConstantsOfEveryForm) {
   Built b("model m(x: f32[2, 2]) {\n"
           "  x * 0.1 + [[1e-9, -0.0], [1e20, 3]] + full([2, 2], 0.25) + zeros([1, 2]) + ones([2]) "
