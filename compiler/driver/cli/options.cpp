@@ -252,7 +252,7 @@ void add_run(CLI::App& tg, Options& o, Raw& raw) {
   add_files(app, o, "a model");
   add_model_options(app, o, raw);
   app.add_option("--backend", o.backend, "ref, cpu")->capture_default_str();
-  app.add_option("--dtype", raw.dtype, "f32")->capture_default_str();
+  app.add_option("--dtype", raw.dtype, "what a run computes in: f32, f16, bf16")->capture_default_str();
   app.add_option("--runs", o.runs, "timed runs; default: as many as fit half a second, at least 5")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
   add_weights_option(app, o);
@@ -418,9 +418,10 @@ std::optional<Parsed> screen(llvm::ArrayRef<char*> args) {
 }
 
 std::optional<std::string> second_look(Options& o, const Raw& raw) {
-  if ((raw.dtype == "f16" || raw.dtype == "bf16"))
-    return llvm::formatv("`--dtype {0}` is not available yet; this version runs f32", raw.dtype);
-  if (raw.dtype != "f32") return llvm::formatv("--dtype takes f32, not `{0}`", raw.dtype);
+  std::optional<DType> dtype = parse_dtype(raw.dtype);
+  if (!dtype || !is_float(*dtype))
+    return llvm::formatv("--dtype takes f32, f16 or bf16, not `{0}`", raw.dtype);
+  o.dtype = *dtype;
   for (const Choice& choice : choices())
     if (auto problem = check_choice(choice, o.*choice.value)) return problem;
   if (auto problem = check_cost(o.cost)) return problem;

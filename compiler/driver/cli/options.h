@@ -2,6 +2,8 @@
 // subcommands read this struct and nothing else of the command line.
 #pragma once
 
+#include "lang/core/type.h"
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -50,6 +52,7 @@ struct Options {
 
   // How to run.
   std::string backend = "cpu"; // ref | cpu
+  DType dtype = DType::F32;    // what a run computes in
   int64_t threads = 0;         // 0 = one for each core
   int64_t runs = 0;            // 0 = as many as give a steady median
   bool optimize = false;       // --opt

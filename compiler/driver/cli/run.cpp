@@ -1,8 +1,9 @@
-// `tg run`: a model on a backend, with random or given inputs: what comes out, how long it takes,
-// and on request whether the reference backend agrees.
+// `tg run`: a model on a backend, with random or given inputs: what comes out,
+// how long it takes, and on request whether the reference backend agrees.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/prepare.h"
+#include "compiler/ir/retype.h"
 #include "runtime/npy.h"
 #include "runtime/npz.h"
 #include "runtime/random.h"
@@ -16,14 +17,19 @@
 namespace tg::cli {
 namespace {
 
-/// Outputs of the reference backend and of this one differ by more than this: an error (cli.md).
+/// Outputs of the reference backend and of this one differ by more than this:
+/// an error (cli.md).
 constexpr double kTolerance = 1e-4;
+/// The same for runs in f16 or bf16, whose numbers have three digits.
+constexpr double kHalfTolerance = 0.1;
+
+double tolerance(DType dtype) { return dtype == DType::F32 ? kTolerance : kHalfTolerance; }
 
 struct Output {
   std::string name;
   Tensor tensor;
   TensorSummary summary;
-  std::optional<double> max_rel_diff; // against ref, with --check
+  std::optional<double> max_rel_diff; // against ref, with --check; against f32, with --dtype
 };
 
 struct RunReport {
@@ -37,7 +43,8 @@ struct RunReport {
   std::optional<OptimizeReport> optimized;
 };
 
-/// Which input has the name. Errors: `bad_input_value` for a name that the model does not have.
+/// Which input has the name. Errors: `bad_input_value` for a name that the
+/// model does not have.
 Result<size_t> find_input(const Plan& plan, llvm::StringRef name) {
   std::vector<llvm::StringRef> names;
   for (PlanValueId id : plan.inputs) names.push_back(plan.values[id].name);
@@ -50,8 +57,8 @@ Result<size_t> find_input(const Plan& plan, llvm::StringRef name) {
   return d;
 }
 
-/// Random tensors from the seed, but those that --input gives. Errors: those of find_input and of
-/// reading.
+/// Random tensors from the seed, but those that --input gives. Errors: those of
+/// find_input and of reading.
 Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan) {
   TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, o.seed));
   for (const auto& [name, path] : o.inputs) {
@@ -69,7 +76,8 @@ Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan) {
   return inputs;
 }
 
-/// Sum of the medians of the steps, from runs of their own: profiling costs a little.
+/// Sum of the medians of the steps, from runs of their own: profiling costs a
+/// little.
 Result<double> profile_steps(Executable& executable, const TimingOptions& timing) {
   executable.profile(true);
   TG_TRY(Timing ignored, time_runs(executable, timing));
@@ -93,7 +101,8 @@ Result<RunReport> run_on_backend(const Options& o, const PrepareOptions& options
   report.threads = prepared.threads;
   TimingOptions timing;
   timing.runs = static_cast<size_t>(o.runs);
-  // The reference backend is for its results; once is enough unless asked for more.
+  // The reference backend is for its results; once is enough unless asked for
+  // more.
   if (o.backend == "ref" && o.runs == 0) timing = {.runs = 1, .warmup = 0};
   TG_TRY(report.timing, time_runs(executable, timing));
   if (o.verbose || o.json) {
@@ -110,11 +119,10 @@ Result<RunReport> run_on_backend(const Options& o, const PrepareOptions& options
   return report;
 }
 
-/// Fills in max_rel_diff, against the source graph on the reference backend.
-Result<void> compare_with_ref(PrepareOptions options, const Graph& source,
-                              llvm::ArrayRef<Tensor> inputs, RunReport& report) {
-  options.backend = "ref";
-  TG_TRY(Prepared reference, prepare(source, options));
+/// Fills in max_rel_diff, against a graph of f32.
+Result<void> compare(const PrepareOptions& options, const Graph& graph,
+                     llvm::ArrayRef<Tensor> inputs, RunReport& report) {
+  TG_TRY(Prepared reference, prepare(graph, options));
   TG_TRY(std::vector<Tensor> expected, reference.executable->run(inputs));
   for (size_t i = 0; i < expected.size(); ++i)
     report.outputs[i].max_rel_diff = max_rel_diff(report.outputs[i].tensor, expected[i]);
@@ -142,14 +150,15 @@ std::string figure(double value) {
   return std::isfinite(value) ? llvm::formatv("{0:f6}", value).str() : "not finite";
 }
 
-void print_outputs(llvm::raw_ostream& out, const RunReport& report, bool color) {
+void print_outputs(llvm::raw_ostream& out, const RunReport& report, bool color,
+                   llvm::StringRef against) {
   bool checked = !report.outputs.empty() && report.outputs[0].max_rel_diff;
   std::vector<Table::Column> columns = {{"output"},
                                         {"type"},
                                         {"mean", Align::Right},
                                         {"std", Align::Right},
                                         {"checksum", Align::Right}};
-  if (checked) columns.push_back({"against ref", Align::Right});
+  if (checked) columns.push_back({against.str(), Align::Right});
   Table table(columns);
   for (const Output& output : report.outputs) {
     std::vector<std::string> cells = {output.name, output.tensor.type().text(),
@@ -176,7 +185,8 @@ void print_run(Session& session, const RunReport& report) {
   }
   out << report.model << " on " << report.backend << ", " << report.threads
       << (report.threads == 1 ? " thread\n\n" : " threads\n\n");
-  print_outputs(out, report, session.color);
+  bool against_f32 = session.options.dtype != DType::F32 && !session.options.check;
+  print_outputs(out, report, session.color, against_f32 ? "against f32" : "against ref");
   out << "\n  median " << duration_text(report.timing.median_us) << " (p10 "
       << duration_text(report.timing.p10_us) << ", p90 " << duration_text(report.timing.p90_us)
       << ") of " << report.timing.runs << (report.timing.runs == 1 ? " run" : " runs") << "; "
@@ -240,18 +250,19 @@ void print_run_json(Session& session, const RunReport& report) {
   session.out << "\n";
 }
 
-/// What is wrong with the outputs: not finite (a warning, or an error with --check), or not what
-/// the reference backend says.
+/// What is wrong with the outputs: not finite (a warning, or an error with
+/// --check), or not what the reference backend says.
 void judge_outputs(Session& session, const RunReport& report) {
   for (const Output& output : report.outputs) {
     if (!output.summary.finite) {
       Diagnostic d = error(Code::not_finite, "the output `{0}` holds NaN or infinity", output.name);
       if (!session.options.check) d.severity = Severity::Warning;
       session.sink.report(std::move(d));
-    } else if (output.max_rel_diff && !(*output.max_rel_diff <= kTolerance)) {
-      session.sink.report(error(
-          Code::outputs_differ, "the output `{0}` differs from the reference by {1}, over {2}",
-          output.name, difference_text(*output.max_rel_diff), difference_text(kTolerance)));
+    } else if (output.max_rel_diff && !(*output.max_rel_diff <= tolerance(session.options.dtype))) {
+      session.sink.report(error(Code::outputs_differ,
+                                "the output `{0}` differs from the reference by {1}, over {2}",
+                                output.name, difference_text(*output.max_rel_diff),
+                                difference_text(tolerance(session.options.dtype))));
     }
   }
 }
@@ -260,8 +271,14 @@ Result<RunReport> run_model(Session& session, const Graph& source, const Graph& 
   const Options& o = session.options;
   TG_TRY(PrepareOptions options, prepare_options(o, source));
   std::vector<Tensor> inputs;
-  TG_TRY(RunReport report, run_on_backend(o, options, graph, inputs));
-  if (o.check) TG_CHECK(compare_with_ref(options, source, inputs, report));
+  std::optional<Graph> narrow;
+  if (o.dtype != DType::F32) {
+    TG_TRY(narrow, retype(graph, o.dtype));
+  }
+  TG_TRY(RunReport report, run_on_backend(o, options, narrow ? *narrow : graph, inputs));
+  if (narrow && !o.check) TG_CHECK(compare(options, graph, inputs, report));
+  options.backend = "ref";
+  if (o.check) TG_CHECK(compare(options, source, inputs, report));
   if (!o.output.empty()) TG_CHECK(write_outputs(o, report));
   return report;
 }
