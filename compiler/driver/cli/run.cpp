@@ -1,5 +1,5 @@
-// `tg run`: a model on a backend, with random or given inputs: what comes out,
-// how long it takes, and on request whether the reference backend agrees.
+// `tg run`: a model on a backend, with random or given inputs: what comes out, how long it takes,
+// and on request whether the reference backend agrees.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/prepare.h"
@@ -17,8 +17,7 @@
 namespace tg::cli {
 namespace {
 
-/// Outputs of the reference backend and of this one differ by more than this:
-/// an error (cli.md).
+/// Outputs of the reference backend and of this one differ by more than this: an error (cli.md).
 constexpr double kTolerance = 1e-4;
 /// The same for runs in f16 or bf16, whose numbers have three digits.
 constexpr double kHalfTolerance = 0.1;
@@ -43,8 +42,7 @@ struct RunReport {
   std::optional<OptimizeReport> optimized;
 };
 
-/// Which input has the name. Errors: `bad_input_value` for a name that the
-/// model does not have.
+/// Which input has the name. Errors: `bad_input_value` for a name that the model does not have.
 Result<size_t> find_input(const Plan& plan, llvm::StringRef name) {
   std::vector<llvm::StringRef> names;
   for (PlanValueId id : plan.inputs) names.push_back(plan.values[id].name);
@@ -57,8 +55,8 @@ Result<size_t> find_input(const Plan& plan, llvm::StringRef name) {
   return d;
 }
 
-/// Random tensors from the seed, but those that --input gives. Errors: those of
-/// find_input and of reading.
+/// Random tensors from the seed, but those that --input gives. Errors: those of find_input and of
+/// reading.
 Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan) {
   TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, o.seed));
   for (const auto& [name, path] : o.inputs) {
@@ -76,8 +74,7 @@ Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan) {
   return inputs;
 }
 
-/// Sum of the medians of the steps, from runs of their own: profiling costs a
-/// little.
+/// Sum of the medians of the steps, from runs of their own: profiling costs a little.
 Result<double> profile_steps(Executable& executable, const TimingOptions& timing) {
   executable.profile(true);
   TG_TRY(Timing ignored, time_runs(executable, timing));
@@ -101,8 +98,7 @@ Result<RunReport> run_on_backend(const Options& o, const PrepareOptions& options
   report.threads = prepared.threads;
   TimingOptions timing;
   timing.runs = static_cast<size_t>(o.runs);
-  // The reference backend is for its results; once is enough unless asked for
-  // more.
+  // The reference backend is for its results; once is enough unless asked for more.
   if (o.backend == "ref" && o.runs == 0) timing = {.runs = 1, .warmup = 0};
   TG_TRY(report.timing, time_runs(executable, timing));
   if (o.verbose || o.json) {
@@ -250,8 +246,8 @@ void print_run_json(Session& session, const RunReport& report) {
   session.out << "\n";
 }
 
-/// What is wrong with the outputs: not finite (a warning, or an error with
-/// --check), or not what the reference backend says.
+/// What is wrong with the outputs: not finite (a warning, or an error with --check), or not what
+/// the reference backend says.
 void judge_outputs(Session& session, const RunReport& report) {
   for (const Output& output : report.outputs) {
     if (!output.summary.finite) {
