@@ -50,6 +50,9 @@ void Repl::tell(llvm::StringRef text) {
   std::vector<Cell> cells = read_cells(text);
   if (cells.empty()) return;
   Notebook next = notebook_;
+  if (cells.front().kind == CellKind::Input && next.hides(cells.front().name))
+    return fail(error(Code::duplicate_name, "`{0}` is bound by a statement", cells.front().name)
+                    .suggest("give the input a name of its own"));
   for (const Cell& cell : cells) next.add(cell);
   Session session = begin();
   CellKind kind = cells.front().kind;
@@ -185,7 +188,7 @@ std::optional<Repl::Target> Repl::target(Session& session, llvm::StringRef argum
   Program program = read(session, notebook_);
   if (argument == "best") {
     if (best_) return Target{best_->found.graph, declared_rules(session, program), {}};
-    fail(error(Code::no_model, "nothing has been optimised yet").suggest("`:opt` does"));
+    fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
     return std::nullopt;
   }
   std::optional<std::string> model = pick_model(session, program, argument);

@@ -180,7 +180,7 @@ void Repl::save(llvm::StringRef argument) {
   argument = argument.trim();
   if (argument.empty()) return fail(error(Code::usage, "`:save` takes a file to write"));
   if (best && !best_)
-    return fail(error(Code::no_model, "nothing has been optimised yet").suggest("`:opt` does"));
+    return fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
   Session session = begin();
   std::string text = best ? to_text(best_->found.graph) : notebook_.text();
   if (llvm::StringRef(text).trim().empty())
@@ -289,7 +289,7 @@ void Repl::run(llvm::StringRef argument) {
 
 void Repl::explain(llvm::StringRef) {
   if (!best_)
-    return fail(error(Code::no_model, "nothing has been optimised yet").suggest("`:opt` does"));
+    return fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
   Session session = begin();
   Program program = read(session, notebook_);
   std::vector<Rule> all = declared_rules(session, program);

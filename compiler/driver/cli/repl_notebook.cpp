@@ -151,15 +151,28 @@ void Notebook::add(const Cell& cell) {
   }
 }
 
+namespace {
+
+/// `y`, `(a, b)`: the names.
+void append_names(const std::string& result, std::vector<std::string>& names) {
+  llvm::SmallVector<llvm::StringRef, 4> parts;
+  llvm::StringRef(result).split(parts, ',');
+  for (llvm::StringRef part : parts)
+    if (!part.trim("() ").empty()) names.push_back(part.trim("() ").str());
+}
+
+} // namespace
+
+bool Notebook::hides(llvm::StringRef name) const {
+  std::vector<std::string> names;
+  for (const Cell& cell : statements_) append_names(cell.result, names);
+  return llvm::is_contained(names, name);
+}
+
 std::vector<std::string> Notebook::bound_names() const {
   std::vector<std::string> names;
   for (const Cell& cell : inputs_) names.push_back(cell.name);
-  for (const Cell& cell : statements_) {
-    llvm::SmallVector<llvm::StringRef, 4> parts;
-    llvm::StringRef(cell.result).split(parts, ',');
-    for (llvm::StringRef part : parts)
-      if (!part.trim("() ").empty()) names.push_back(part.trim("() ").str());
-  }
+  for (const Cell& cell : statements_) append_names(cell.result, names);
   return names;
 }
 

@@ -52,6 +52,8 @@ public:
   bool has_statements() const { return !statements_.empty() || !inputs_.empty(); }
   bool empty() const { return uses_.empty() && declarations_.empty() && !has_statements(); }
 
+  /// Whether an input of this name would be hidden by what a statement bound.
+  bool hides(llvm::StringRef name) const;
   /// Names of inputs and of what statements bound.
   std::vector<std::string> bound_names() const;
 

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""The prompt on a terminal: editing, history across sessions, completion, several rows, Ctrl-C at the
+prompt and in a search, Ctrl-D. Runs `tg repl` on a pseudo-terminal and reads what a person would see.
+
+    repl_pty.py PATH_TO_TG
+
+Waits for output, never for a time: how fast the machine is decides nothing.
+"""
+import os
+import pty
+import re
+import select
+import signal
+import sys
+import tempfile
+import termios
+import time
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent.parent
+PATIENCE_S = 240
+ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\x07")
+
+
+class Terminal:
+    """A session of `tg repl` on a pseudo-terminal."""
+
+    def __init__(self, tg, state, *arguments):
+        self.seen = ""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(TESTS)
+            os.environ.update(XDG_STATE_HOME=str(state), XDG_CACHE_HOME=str(state), TERM="xterm",
+                              NO_COLOR="1", HOME=str(state))
+            os.execv(tg, [tg, "repl", *arguments])
+        # Wide, so that no line is wrapped.
+        termios.tcsetwinsize(self.fd, (50, 200))
+
+    def wait(self, text):
+        """Reads until `text` is seen; what was read before it and with it is forgotten."""
+        deadline = time.monotonic() + PATIENCE_S
+        while text not in self.seen:
+            ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
+            if not ready:
+                self.fail(f"`{text}` never came")
+            try:
+                read = os.read(self.fd, 65536)
+            except OSError:
+                read = b""
+            if not read:
+                self.fail(f"the program ended before `{text}` came")
+            self.seen += ESCAPES.sub(b"", read).decode("utf-8", "replace").replace("\r", "")
+        before, _, self.seen = self.seen.partition(text)
+        return before
+
+    def send(self, keys):
+        os.write(self.fd, keys.encode())
+
+    def say(self, line, answer):
+        """A line and something of the answer, then the next prompt."""
+        self.send(line + "\n")
+        if answer:
+            self.wait(answer)
+        self.wait("tg> ")
+
+    def end(self):
+        """The exit code, once the program is gone."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            try:
+                if not os.read(self.fd, 65536):
+                    break
+            except OSError:
+                break
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(status)
+
+    def fail(self, why):
+        os.kill(self.pid, signal.SIGKILL)
+        sys.exit(f"repl_pty: {why}; unread output:\n{self.seen}")
+
+
+def first_session(tg, state):
+    t = Terminal(tg, state)
+    t.wait("tg> ")
+    t.say("x: f32[4, 8]", "x: f32[4, 8]\n")
+    # Completion: of a name, of a command; then the arrow back and an edit in the middle of the line.
+    t.send("soft\t")
+    t.wait("softmax ")
+    t.send("\x15")  # kill the line
+    t.send(":shap\t")
+    t.wait(":shape ")
+    t.send("x\n")
+    t.wait("[4, 8], 32 elements")
+    t.wait("tg> ")
+    t.say("let y = tnh(x)", "did you mean `tanh`")
+    t.say("\x1b[A" + "\x1b[D" * 5 + "a" + "\x05", "y: f32[4, 8]\n")
+    # Several rows: the second prompt differs.
+    t.send("fn f(x: f32[N]) {\n")
+    t.wait("... ")
+    t.send("  relu(x)\n")
+    t.wait("... ")
+    t.say("}", "fn f(x: f32[N])\n")
+    # Ctrl-C drops what was typed, also of several rows, and leaves the session.
+    t.send("let z = (1 +\n")
+    t.wait("... ")
+    t.send("2\x03")
+    t.wait("^C\n")
+    t.wait("tg> ")
+    t.say("z", "error[E0201]")
+    t.say("y", "f32[4, 8]\n")
+    t.send("\x04")
+    if (code := t.end()) != 0:
+        sys.exit(f"repl_pty: Ctrl-D left with exit code {code}")
+
+
+def second_session(tg, state):
+    """History of the first; Ctrl-C stops a search and keeps what it found."""
+    t = Terminal(tg, state, "golden/repl/blocks.tg")
+    t.wait("tg> ")
+    t.send("\x1b[A" * 2)
+    t.wait("z")
+    t.send("\x15")
+    t.say("x: f32[1, 8]", "x: f32[1, 8]\n")
+    # Without limits this would go on until the memory is full.
+    for setting in ("extract=greedy", "time-limit=100000", "node-limit=2000000000",
+                    "iterations=1000000", "multi-iterations=1000000", "memory-limit=2000"):
+        t.say(":set " + setting, "")
+    t.send(":opt tanh(fire(x, 64)) @ transpose(fire(x, 64)) * fire(fire(x, 32), 64)\n")
+    t.wait("\n")
+    time.sleep(1)  # into the search
+    t.send("\x03")
+    t.wait("stopped by: interrupted")
+    t.wait("tg> ")
+    t.say(":show best", "model it(")
+    t.say("x", "f32[1, 8]\n")
+    t.send(":quit\n")
+    if (code := t.end()) != 0:
+        sys.exit(f"repl_pty: :quit left with exit code {code}")
+
+
+def main():
+    tg = str(Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory(prefix="tg-pty-") as state:
+        first_session(tg, state)
+        second_session(tg, state)
+        if not Path(state, "tangram", "history").exists():
+            sys.exit("repl_pty: no history was kept")
+    print("repl_pty: editing, history, completion, several rows, Ctrl-C")
+
+
+if __name__ == "__main__":
+    main()
