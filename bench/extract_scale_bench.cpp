@@ -1,13 +1,13 @@
 // How extraction grows with the e-graph: synthetic e-graphs of 1e3 to 1e6 nodes through every
 // extractor, until one takes longer than the limit; then a dash.
 //
-//   extract_scale_bench [--seconds S] [--most N] [--json FILE]
+//   extract_scale_bench [--seconds S] [--most N] [--extractors A,B] [--json FILE]
 //
 // The e-graph is a long network of blocks, as saturation leaves it: layers of a few classes, each
 // with some three alternatives over classes of the last few layers, residual uses of older ones,
 // and here and there a class that is dear alone and cheap when shared. Seeded, the same on every
-// machine. Seconds are of one run; MiB are what the process holds at its end, so each extractor has
-// a process of its own.
+// machine. Seconds are of one run, by the clock and of the processor (the solver's process
+// included); MiB are what the process holds at its end, so each extractor has one of its own.
 #include "compiler/extract/extractors.h"
 
 #include <llvm/Support/FormatVariadic.h>
@@ -48,8 +48,20 @@ ExtractionProblem network(size_t nodes) {
 }
 
 struct Row {
-  double seconds = -1, cost = 0, mib = 0; // seconds < 0: no answer
+  double seconds = -1, cpu = 0, cost = 0, mib = 0; // seconds < 0: no answer
 };
+
+/// Of this process and those that it has waited for.
+double cpu_seconds() {
+  double sum = 0;
+  for (auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    getrusage(who, &usage);
+    for (const timeval& part : {usage.ru_utime, usage.ru_stime})
+      sum += static_cast<double>(part.tv_sec) + 1e-6 * static_cast<double>(part.tv_usec);
+  }
+  return sum;
+}
 
 /// In a child, so that its memory is its own.
 Row measure(Extractor extractor, size_t nodes, double limit) {
@@ -60,12 +72,14 @@ Row measure(Extractor extractor, size_t nodes, double limit) {
     ExtractionProblem problem = network(nodes);
     IlpOptions options;
     options.time_limit_s = limit;
+    double before = cpu_seconds();
     Result<Extraction> answer = run_extractor(problem, extractor, options);
+    double cpu = cpu_seconds() - before;
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     Row row;
     if (answer)
-      row = {answer->seconds, answer->dag_cost, static_cast<double>(usage.ru_maxrss) / 1024};
+      row = {answer->seconds, cpu, answer->dag_cost, static_cast<double>(usage.ru_maxrss) / 1024};
     _exit(write(ends[1], &row, sizeof row) == sizeof row ? 0 : 1);
   }
   close(ends[1]);
@@ -82,20 +96,23 @@ int main(int argc, char** argv) {
   constexpr double kFarOver = 1.5; // some use all the time that they have
   double limit = 60;
   size_t most = 1'000'000;
-  std::string json_file;
+  std::string json_file, only;
   for (int i = 1; i + 1 < argc; i += 2) {
     llvm::StringRef arg = argv[i];
     if (arg == "--seconds") limit = std::atof(argv[i + 1]);
     if (arg == "--most") most = static_cast<size_t>(std::atoll(argv[i + 1]));
     if (arg == "--json") json_file = argv[i + 1];
+    if (arg == "--extractors") only = "," + std::string(argv[i + 1]) + ",";
   }
   std::error_code failed;
   llvm::raw_fd_ostream file(json_file.empty() ? "/dev/null" : json_file, failed);
   llvm::json::OStream json(file, 1);
   json.arrayBegin();
-  llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10} {3,14} {4,9}\n", "extractor", "nodes",
-                                "seconds", "cost", "MiB");
+  llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10} {3,10} {4,14} {5,9}\n", "extractor", "nodes",
+                                "seconds", "cpu", "cost", "MiB");
   for (Extractor extractor : all_extractors()) {
+    std::string name = "," + extractor_name(extractor).str() + ",";
+    if (!only.empty() && only.find(name) == std::string::npos) continue;
     bool over = false;
     for (size_t nodes = 1'000; nodes <= most; nodes *= 10) {
       Row row = over ? Row() : measure(extractor, nodes, limit);
@@ -104,14 +121,15 @@ int main(int argc, char** argv) {
         llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10}\n", extractor_name(extractor), nodes,
                                       "-");
       else
-        llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10:f3} {3,14:f0} {4,9:f0}\n",
-                                      extractor_name(extractor), nodes, row.seconds, row.cost,
-                                      row.mib);
+        llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10:f3} {3,10:f3} {4,14:f0} {5,9:f0}\n",
+                                      extractor_name(extractor), nodes, row.seconds, row.cpu,
+                                      row.cost, row.mib);
       llvm::outs().flush();
       json.object([&] {
         json.attribute("extractor", extractor_name(extractor));
         json.attribute("nodes", static_cast<int64_t>(nodes));
         json.attribute("seconds", row.seconds);
+        json.attribute("cpu_seconds", row.cpu);
         json.attribute("cost", row.cost);
         json.attribute("mib", row.mib);
       });

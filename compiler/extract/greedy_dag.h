@@ -12,7 +12,7 @@ namespace tg {
 
 struct GreedyDagLimits {
   double seconds = 1e9;
-  size_t memory_bytes = size_t{768} << 20;
+  size_t memory_bytes = size_t{448} << 20; // of the sets; growing needs as much again
 };
 
 struct GreedyDagResult {

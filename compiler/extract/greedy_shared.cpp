@@ -40,11 +40,14 @@ private:
     ClassIx cls = problem_.class_of(node);
     if (!(cost < cost_[cls.index])) return false;
     cost_[cls.index] = cost;
+    entries_ += history.size();
+    entries_ -= history_[cls.index].size();
     history_[cls.index] = std::move(history);
     choice_.node[cls.index] = node;
     for (NodeIx user : problem_.users(cls)) dirty_[user.index] = true;
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started_;
     if (taken.count() > seconds_) note_ = "greedy-shared: the time limit; greedy completes";
+    if (entries_ > kMostEntries) note_ = "greedy-shared: the limit on memory; greedy completes";
     return true;
   }
 
@@ -97,8 +100,11 @@ private:
     return out;
   }
 
+  static constexpr size_t kMostEntries = 16'000'000; // of histories; about a gigabyte
+
   const ExtractionProblem& problem_;
   double seconds_;
+  size_t entries_ = 0;
   std::vector<double> cost_;     // by class
   std::vector<History> history_; // by class
   Choice choice_;
