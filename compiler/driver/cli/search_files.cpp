@@ -17,16 +17,23 @@ std::atomic<bool> interrupted = false; // NOLINT
 
 void on_interrupt(int) { interrupted = true; }
 
-/// Hashes of all terms of a graph, whatever their numbering and symbols.
-std::vector<uint64_t> term_hashes(const Graph& graph) {
+/// Hashes of all nodes, whatever their numbering and symbols: operator, attributes, types, and
+/// which leaves they use. What happened to operands further up does not count, else all that
+/// follows the first change would differ.
+std::vector<uint64_t> node_hashes(const Graph& graph) {
   std::vector<uint64_t> hashes(graph.size());
-  for (uint32_t i = 0; i < graph.size(); ++i) {
-    const Node& node = graph.node({i});
-    llvm::hash_code hash(static_cast<size_t>(node.op));
-    for (ValueId value : graph.attrs({i}))
+  auto attrs_of = [&](NodeId node, llvm::hash_code hash) {
+    for (ValueId value : graph.attrs(node))
       hash = llvm::hash_combine(hash, graph.symbols().value(value).text_form());
-    for (NodeId operand : graph.operands({i}))
-      hash = llvm::hash_combine(hash, hashes[operand.index]);
+    return hash;
+  };
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    llvm::hash_code hash = attrs_of({i}, static_cast<size_t>(graph.node({i}).op));
+    hash = llvm::hash_combine(hash, graph.type({i}).text());
+    for (NodeId operand : graph.operands({i})) {
+      bool leaf = op_info(graph.node(operand).op).has(Trait::Leaf);
+      hash = leaf ? attrs_of(operand, hash) : llvm::hash_combine(hash, graph.type(operand).text());
+    }
     hashes[i] = static_cast<uint64_t>(hash);
   }
   return hashes;
@@ -44,7 +51,7 @@ std::string attrs_text(const Graph& graph, NodeId node) {
 
 /// Nodes that the outputs need; leaves and work at load are left out, as operands too.
 void write_graph(llvm::json::OStream& json, const Graph& graph, const Graph& other) {
-  std::vector<uint64_t> hashes = term_hashes(graph), others = term_hashes(other);
+  std::vector<uint64_t> hashes = node_hashes(graph), others = node_hashes(other);
   llvm::DenseSet<uint64_t> known;
   for (uint64_t hash : others) known.insert(hash >> 2);
   std::vector<bool> needed = graph.reachable();
@@ -185,7 +192,8 @@ Result<PriorTable> read_priors(llvm::StringRef path) {
     RuleRecord read{number("tried"), number("paid"), number("gain")};
     if (read.tried < 0 || read.paid < 0 || read.gain < 0 || read.paid > read.tried)
       return bad_priors(
-          path, llvm::formatv("`{0}` needs tried >= paid >= 0 and gain >= 0", llvm::StringRef(name)).str());
+          path, llvm::formatv("`{0}` needs tried >= paid >= 0 and gain >= 0", llvm::StringRef(name))
+                    .str());
     table[llvm::StringRef(name).str()] = read;
   }
   return table;

@@ -1,0 +1,93 @@
+#include "compiler/search/incumbent.h"
+
+#include "compiler/extract/extract.h"
+#include "compiler/search/explorer.h"
+#include "compiler/search/published_costs.h"
+#include "tests/unit/search/search_fixture.h"
+
+#include <random>
+
+namespace tg {
+namespace {
+
+using test::Builder;
+using test::rules_of;
+using test::UnitCost;
+
+constexpr llvm::StringLiteral kJoin = R"(
+rule join(x, a, b) {
+  x @ a, x @ b
+    => split(x @ concat([a, b], axis = -1), axis = -1, sizes = [dim(a, -1), dim(b, -1)])
+  where weight(a), weight(b), rank(a) == rank(b)
+}
+)";
+
+/// Two products that share their left operand: joining them pays only if both use the joint one.
+TEST(Incumbent, OpensAClassThatSeveralUsersPayForTogether) {
+  EGraph egraph = EGraph::from_graph(test::shared_products(2));
+  UnitCost model;
+  model.cost[OpKind::Matmul] = 10;
+  model.cost[OpKind::Slice] = 1;
+  PriceCache prices(egraph.symbols(), model);
+  std::vector<Rule> rules = rules_of(kJoin);
+  Explorer explorer(egraph, rules, {});
+  explorer.settle();
+  Incumbent incumbent(egraph, prices);
+  double before = incumbent.update();
+  ASSERT_GT(explorer.apply_everywhere(explorer.rule(0)).applied, 0u);
+  double after = incumbent.update();
+  EXPECT_NEAR(before - after, 20 - 10 - 2, 0.01);
+}
+
+/// After any steps, forward and back, the incumbent is sound, costs what its graph costs, and is
+/// not worse than the source.
+TEST(Incumbent, IsWhatItSaysThroughRandomWalks) {
+  Graph source = test::shared_products(4);
+  EGraph egraph = EGraph::from_graph(source);
+  UnitCost model;
+  model.cost[OpKind::Matmul] = 10;
+  PriceCache prices(egraph.symbols(), model);
+  std::vector<Rule> rules = rules_of(test::kAlgebra.str() + kJoin.str());
+  Explorer explorer(egraph, rules, {.node_limit = 400});
+  explorer.settle();
+  Incumbent incumbent(egraph, prices);
+  double start = incumbent.update();
+  std::mt19937_64 rng(7);
+  for (int walk = 0; walk < 40; ++walk) {
+    Incumbent::State saved = incumbent.save();
+    uint32_t mark = egraph.change_mark();
+    Checkpoint root = egraph.checkpoint();
+    for (int i = 0; i < 4; ++i) {
+      explorer.apply_everywhere(*explorer.rules()[rng() % explorer.rules().size()]);
+      double cost = incumbent.update();
+      Graph graph = graph_of(egraph, source, incumbent.used_nodes());
+      EXPECT_EQ(verify(graph), "");
+      EXPECT_NEAR(price_graph(graph, prices), cost, 1e-6 * cost);
+      EXPECT_LE(cost, start * (1 + 1e-9));
+    }
+    incumbent.prices().forget(egraph.changes_since(mark));
+    egraph.rollback(root);
+    egraph.release(root);
+    explorer.moved();
+    incumbent.restore(saved);
+    EXPECT_NEAR(incumbent.update(), saved.cost, 1e-9 * saved.cost);
+  }
+}
+
+TEST(Fingerprint, DoesNotDependOnTheOrderOfSteps) {
+  Graph source = test::shared_products(2);
+  std::vector<Rule> rules = rules_of(test::kAlgebra);
+  auto after = [&](std::vector<size_t> order) {
+    EGraph egraph = EGraph::from_graph(source);
+    Explorer explorer(egraph, rules, {});
+    explorer.settle();
+    for (size_t rule : order) explorer.apply_everywhere(*explorer.rules()[rule]);
+    return fingerprint(egraph);
+  };
+  EXPECT_EQ(after({0, 1}), after({1, 0}));
+  EXPECT_NE(after({0}), after({}));
+  EXPECT_NE(after({0}), after({1}));
+}
+
+} // namespace
+} // namespace tg

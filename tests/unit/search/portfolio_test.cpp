@@ -1,0 +1,171 @@
+#include "compiler/search/portfolio.h"
+
+#include "compiler/ir/graph_equal.h"
+#include "compiler/search/local.h"
+#include "compiler/search/pact24.h"
+#include "compiler/search/published_costs.h"
+#include "tests/unit/search/search_fixture.h"
+
+namespace tg {
+namespace {
+
+using test::rules_of;
+using test::UnitCost;
+
+/// Fusing a bias, a residual and an activation, one after the other.
+constexpr llvm::StringLiteral kRules = R"(
+rule commutes(x, y) { x + y => y + x }
+rule associates(x, y, z) { (x + y) + z => x + (y + z) }
+rule doubles(x) { x + x => x * 2.0 }
+rule relu_once(x) { relu(relu(x)) => relu(x) }
+rule residual(a, b, r) { a @ b + r => matmul(a, b, residual = r) }
+)";
+
+PortfolioOptions small() {
+  PortfolioOptions options;
+  options.stretches = {2, 4, 4};
+  options.mcts.explore.node_limit = options.saturate.node_limit = 60;
+  options.mcts.budget = 16;
+  return options;
+}
+
+TEST(Stretches, CoverTheNetworkAndPutItBackTogether) {
+  Graph graph = test::layers(6);
+  std::vector<NodeId> operators = run_operators(graph);
+  std::vector<Stretch> stretches = cut_stretches(graph, {2, 5, 3});
+  uint32_t next = 0;
+  for (Stretch s : stretches) {
+    EXPECT_EQ(s.first, next);
+    EXPECT_LE(s.last - s.first + 1, 5u);
+    next = s.last + 1;
+  }
+  EXPECT_EQ(next, operators.size());
+  std::vector<CutOut> places;
+  for (Stretch s : stretches) places.push_back(cut_out(graph, operators, s));
+  std::vector<Replacement> same;
+  for (const CutOut& place : places) {
+    EXPECT_EQ(verify(place.graph), "");
+    same.push_back({&place, &place.graph});
+  }
+  EXPECT_EQ(difference(put_in(graph, operators, stretches, same), graph), "");
+}
+
+TEST(Stretches, EqualLayersAreOne) {
+  Graph graph = test::layers(6);
+  std::vector<NodeId> operators = run_operators(graph);
+  std::vector<Stretch> stretches = cut_stretches(graph, {4, 4, 4});
+  ASSERT_EQ(stretches.size(), 6u);
+  for (Stretch s : stretches)
+    EXPECT_EQ(cut_out(graph, operators, s).key, cut_out(graph, operators, stretches[0]).key);
+}
+
+TEST(Portfolio, FindsTheSameWithOneThreadAndTwo) {
+  Graph graph = test::layers(6);
+  UnitCost model;
+  std::vector<Rule> rules = rules_of(kRules);
+  PortfolioOptions options = small();
+  PortfolioReport one = search_portfolio(graph, rules, model, options);
+  options.threads = 2;
+  PortfolioReport two = search_portfolio(graph, rules, model, options);
+  EXPECT_LT(one.cost_us, one.source_us);
+  EXPECT_EQ(one.cost_us, two.cost_us);
+  EXPECT_EQ(difference(one.graph, two.graph), "");
+  EXPECT_EQ(one.simulations, two.simulations);
+  EXPECT_EQ(verify(one.graph), "");
+}
+
+TEST(Portfolio, StoppedAtOnceItReturnsTheSource) {
+  Graph graph = test::layers(3);
+  UnitCost model;
+  std::atomic<bool> cancel = true;
+  PortfolioOptions options = small();
+  options.mcts.cancel = options.saturate.cancel = &cancel;
+  PortfolioReport report = search_portfolio(graph, rules_of(kRules), model, options);
+  EXPECT_EQ(report.stop, StopReason::Cancelled);
+  EXPECT_LE(report.cost_us, report.source_us);
+  EXPECT_EQ(verify(report.graph), "");
+}
+
+TEST(Portfolio, WithoutAnyOfItsPartsTheResultIsNeverWorse) {
+  Graph graph = test::layers(4);
+  UnitCost model;
+  std::vector<Rule> rules = rules_of(kRules);
+  for (int part = 0; part < 9; ++part) {
+    PortfolioOptions o = small();
+    bool* parts[] = {&o.use_priors,   &o.use_stretches,  &o.use_repeats,
+                     &o.use_restarts, &o.use_saturation, &o.mcts.widen,
+                     &o.mcts.firing,  &o.mcts.normalise, &o.mcts.transpose};
+    *parts[part] = false;
+    PortfolioReport report = search_portfolio(graph, rules, model, o);
+    EXPECT_LE(report.cost_us, report.source_us) << part;
+    EXPECT_EQ(verify(report.graph), "") << part;
+  }
+}
+
+/// Prices a state by the published sharing-aware cost.
+class Shared final : public StatePrice {
+public:
+  Shared(const EGraph& egraph, PriceCache& prices) : prices_(egraph, prices) {}
+  double price(const EGraph& egraph) override { return shared_greedy(egraph, prices_).cost_us; }
+  void forget(llvm::ArrayRef<ENodeId> changed) override { prices_.forget(changed); }
+
+private:
+  NodePrices prices_;
+};
+
+TEST(Pact24, TheSeedDecidesAndTheGraphIsLeftSound) {
+  UnitCost model;
+  std::vector<Rule> rules = rules_of(kRules);
+  auto run = [&](uint64_t seed, bool reuse) {
+    EGraph egraph = EGraph::from_graph(test::layers(3));
+    PriceCache prices(egraph.symbols(), model);
+    Shared price(egraph, prices);
+    Pact24Options options;
+    options.budget = 12, options.depth = 3, options.max_decisions = 4;
+    options.seed = seed, options.reuse_tree = reuse;
+    options.explore.node_limit = 200;
+    Pact24Report report = search_pact24(egraph, rules, options, price);
+    EXPECT_LE(report.end_cost, report.start_cost);
+    EXPECT_GT(report.simulations, 0u);
+    EXPECT_EQ(verify(egraph), "");
+    return dump(egraph);
+  };
+  EXPECT_EQ(run(1, false), run(1, false));
+  EXPECT_EQ(run(2, true), run(2, true));
+}
+
+TEST(PublishedCost, CountsOneOverlapOnlyAndTreesInFull) {
+  // Three levels of nodes that use the level below twice: 7 distinct nodes of price 1 would need a
+  // tree of 2 + 4 + 8; here each level is one node.
+  test::Builder b;
+  NodeId x = b.op(OpKind::Tanh, {b.x("x", {4})});
+  for (int i = 0; i < 3; ++i) x = b.op(OpKind::Add, {x, x});
+  b.output(x);
+  EGraph egraph = EGraph::from_graph(b.graph);
+  UnitCost model;
+  PriceCache cache(egraph.symbols(), model);
+  NodePrices prices(egraph, cache);
+  EXPECT_EQ(default_greedy(egraph, prices).cost_us, 15);
+  EXPECT_EQ(shared_greedy(egraph, prices).cost_us, 4);
+}
+
+TEST(Local, BaselinesNeverReturnAnythingWorse) {
+  Graph graph = test::layers(2);
+  UnitCost model;
+  std::vector<Rule> rules = rules_of(kRules);
+  PriceCache prices(graph.symbols(), model);
+  LocalOptions options;
+  options.budget = 60;
+  LocalReport annealed = search_anneal(graph, rules, prices, options);
+  LocalReport searched = search_taso(graph, rules, prices, options);
+  for (const LocalReport* report : {&annealed, &searched}) {
+    EXPECT_LT(report->best_cost, report->start_cost);
+    EXPECT_EQ(verify(report->best), "");
+    EXPECT_NEAR(price_graph(report->best, prices), report->best_cost, 1e-9);
+  }
+  LocalReport again = search_anneal(graph, rules, prices, options);
+  EXPECT_EQ(difference(annealed.best, again.best), "");
+}
+
+} // namespace
+} // namespace tg
