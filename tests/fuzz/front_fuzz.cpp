@@ -1,0 +1,65 @@
+// libFuzzer target: any text as a .tg file, through scanner, parser, checker, instantiation, the
+// compiler of rules and the formatter. Whatever the bytes, what comes out is diagnostics that can
+// be shown; what has no errors can be laid out, and laid out again it stays as it is.
+#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/ir/from_ast.h"
+#include "lang/format.h"
+#include "lang/parse.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace {
+
+/// A library without files: `use std.nn` is an error like any other.
+struct NoLibrary : tg::ModuleLoader {
+  std::optional<std::string> read(llvm::StringRef) const override { return std::nullopt; }
+  std::vector<std::string> list(llvm::StringRef) const override { return {}; }
+};
+
+void show(const tg::SourceManager& sources, tg::DiagnosticSink& sink) {
+  sink.sort();
+  llvm::raw_null_ostream out;
+  for (const tg::Diagnostic& d : sink.all()) tg::render(d, sources, out);
+}
+
+/// The layout of a file, or "" if it has errors.
+std::string laid_out(const std::string& text) {
+  tg::SourceManager sources;
+  tg::DiagnosticSink sink;
+  tg::Result<tg::FileId> file = tg::load_text(sources, "fuzz.tg", text);
+  if (!file) return "";
+  std::optional<std::string> formatted = tg::format_file(sources, *file, sink);
+  for (const tg::Diagnostic& d : sink.all())
+    if (d.code == tg::Code::internal) __builtin_trap();
+  show(sources, sink);
+  return formatted.value_or("");
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  constexpr size_t kLongest = 4096; // instantiation may unroll; long inputs say nothing new
+  if (size > kLongest) return 0;
+  std::string text(reinterpret_cast<const char*>(data), size);
+  // Files beside this one are not the target's business.
+  if (llvm::StringRef(text).contains("./")) return 0;
+
+  tg::SourceManager sources;
+  tg::DiagnosticSink sink;
+  tg::Result<tg::FileId> file = tg::load_text(sources, "fuzz.tg", text);
+  if (!file) return 0;
+  NoLibrary library;
+  tg::Program program = tg::load_program(sources, library, *file, sink);
+  if (!sink.failed()) {
+    tg::rules_from_ast(program.modules.front().ast, sources, sink);
+    tg::check(program, sink);
+  }
+  for (const tg::Diagnostic& d : sink.all())
+    if (d.code == tg::Code::internal) __builtin_trap();
+  show(sources, sink);
+
+  std::string once = laid_out(text);
+  if (!once.empty() && laid_out(once) != once) __builtin_trap();
+  return 0;
+}
