@@ -1,0 +1,104 @@
+// Nothing is global: two threads, each with models of its own, read, optimise, compile and run at
+// once, and a third shares one model of each. Equal inputs give equal outputs. What it is for is
+// `./dev test --tsan`, which runs it under ThreadSanitizer, without the cpu backend (OpenMP's
+// runtime is not known to the sanitizer).
+#include "tangram/tangram.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace tangram {
+namespace {
+
+constexpr const char* kTwins = R"(
+model twins(x: f32[4, 8]) -> (left: f32[4, 16], right: f32[4, 16]) {
+  param a: f32[8, 16]
+  param b: f32[8, 16]
+  (relu(relu(x @ a)), x @ b)
+}
+)";
+
+constexpr const char* kBlock = R"(
+use std.nn: conv
+
+model block(image: f32[1, 3, 8, 8]) {
+  let x = relu(conv(image, 8, kernel = 3))
+  relu(conv(x, 8, kernel = 3, pad = same)) + x
+}
+)";
+
+constexpr const char* kRules = R"(
+rule relu_twice(x) { relu(relu(x)) => relu(x) }
+)";
+
+struct Outcome {
+  std::string text; // of the optimised model
+  std::vector<Tensor> outputs;
+  std::string mistake;
+};
+
+Tensor input_of(const Model& model) {
+  Tensor tensor{model.inputs()[0].shape, {}};
+  size_t elements = 1;
+  for (int64_t size : tensor.shape) elements *= static_cast<size_t>(size);
+  for (size_t i = 0; i < elements; ++i) tensor.data.push_back(0.1f * static_cast<float>(i % 7));
+  return tensor;
+}
+
+/// The whole way of a model, and a mistake in another.
+Outcome work(const Model& model, const char* extract) {
+  Outcome outcome;
+  auto fast = optimize(model, {.extract = extract, .rule_text = kRules, .node_limit = 2000});
+  if (!fast) return {fast.error().text(), {}, {}};
+  outcome.text = fast->model.text();
+  auto program = compile(fast->model, {.backend = "ref"});
+  if (!program) return {program.error().text(), {}, {}};
+  auto outputs = program->run({input_of(model)});
+  if (!outputs) return {outputs.error().text(), {}, {}};
+  outcome.outputs = *outputs;
+  auto wrong = parse("model bad(x: f32[4, 3]) { rleu(x) }", "bad.tg");
+  outcome.mistake = wrong ? "" : wrong.error().text();
+  return outcome;
+}
+
+Outcome work(const char* text, const char* extract) {
+  auto model = parse(text);
+  return model ? work(*model, extract) : Outcome{model.error().text(), {}, {}};
+}
+
+void expect_same(const Outcome& a, const Outcome& b) {
+  EXPECT_EQ(a.text, b.text);
+  EXPECT_EQ(a.mistake, b.mistake);
+  ASSERT_EQ(a.outputs.size(), b.outputs.size());
+  for (size_t i = 0; i < a.outputs.size(); ++i) EXPECT_EQ(a.outputs[i].data, b.outputs[i].data);
+}
+
+TEST(Threads, CompileTwoModelsAtOnce) {
+  Outcome alone[2] = {work(kTwins, "greedy"), work(kBlock, "ilp")};
+  ASSERT_EQ(alone[0].outputs.size(), 2u) << alone[0].text;
+  ASSERT_EQ(alone[1].outputs.size(), 1u) << alone[1].text;
+  EXPECT_NE(alone[0].mistake.find("did you mean"), std::string::npos);
+  for (int round = 0; round < 2; ++round) {
+    Outcome together[2];
+    std::thread first([&] { together[0] = work(kTwins, "greedy"); });
+    std::thread second([&] { together[1] = work(kBlock, "ilp"); });
+    first.join();
+    second.join();
+    for (int i = 0; i < 2; ++i) expect_same(alone[i], together[i]);
+  }
+}
+
+TEST(Threads, ShareOneModel) {
+  auto model = parse(kTwins);
+  ASSERT_TRUE(model);
+  Outcome alone = work(*model, "greedy"), together[2];
+  std::thread first([&] { together[0] = work(*model, "greedy"); });
+  std::thread second([&] { together[1] = work(*model, "greedy"); });
+  first.join();
+  second.join();
+  for (const Outcome& outcome : together) expect_same(alone, outcome);
+}
+
+} // namespace
+} // namespace tangram
