@@ -1,4 +1,5 @@
-# `cmake --install`: the program, the public header, our static libraries, and a CMake package.
+# `cmake --install`: the program, the public header, our static libraries, a CMake package, and the
+# same for pkg-config.
 include(CMakePackageConfigHelpers)
 set(TG_ARCHIVES)
 foreach(target tangram tg_search tg_extract tg_equiv tg_egraph tg_emit tg_ir tg_lang
@@ -11,16 +12,23 @@ foreach(target tangram tg_search tg_extract tg_equiv tg_egraph tg_emit tg_ir tg_
   endif()
 endforeach()
 install(TARGETS ${TG_ARCHIVES} ARCHIVE DESTINATION lib/tangram)
+list(TRANSFORM TG_ARCHIVES REPLACE "(.+)" "\${libdir}/lib\\1.a" OUTPUT_VARIABLE TG_PC_ARCHIVES)
+list(JOIN TG_PC_ARCHIVES " " TG_PC_ARCHIVES)
 list(JOIN TG_ARCHIVES " " TG_ARCHIVES)
 set(TG_DNNL "")
+set(TG_PC_DNNL "")
 if(TG_ONEDNN)
   set(TG_DNNL "dnnl OpenMP::OpenMP_CXX")
+  set(TG_PC_DNNL "-ldnnl ${OpenMP_CXX_FLAGS}")
 endif()
+set(TG_PC_LLVM "${LLVM_libdir}/libLLVMSupport.a ${LLVM_libdir}/libLLVMDemangle.a")
 set(package ${CMAKE_BINARY_DIR}/package)
 configure_file(cmake/tangramConfig.cmake.in ${package}/tangramConfig.cmake @ONLY)
 write_basic_package_version_file(${package}/tangramConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${package}/tangramConfig.cmake ${package}/tangramConfigVersion.cmake
               cmake/tangram.cmake DESTINATION lib/cmake/tangram)
+configure_file(cmake/tangram.pc.in ${package}/tangram.pc @ONLY)
+install(FILES ${package}/tangram.pc DESTINATION lib/pkgconfig)
 install(DIRECTORY compiler/driver/include/tangram DESTINATION include)
 install(FILES LICENSE DESTINATION share/doc/tangram)
 if(TARGET tg)

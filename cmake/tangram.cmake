@@ -10,6 +10,7 @@ function(tg_find_llvm)
     execute_process(COMMAND ${LLVM_CONFIG} --${what} OUTPUT_VARIABLE LLVM_${what}
                     OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   endforeach()
+  set(LLVM_libdir ${LLVM_libdir} PARENT_SCOPE) # for pkg-config
   message(STATUS "LLVM ${LLVM_version} (Support, static)")
   find_package(ZLIB REQUIRED)
   add_library(tg_llvm INTERFACE)

@@ -1,24 +1,35 @@
 #!/usr/bin/env python3
 """The installed package works: installs a build into a scratch folder, builds examples/embed against
-it as a stranger would, and runs it.
+it as a stranger would, through CMake and through pkg-config, and runs it.
 
     package.py BUILD_DIR
 """
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXPECTED = ("twins: 4 operators, then ", "2 outputs, equal", "a mistake: E0213")
+EXPECTED = ("twins: 7 operators, then 3", "2 outputs, equal", "a mistake: E0213",
+            "a wrong rule: E0306")
 
 
-def run(*command):
+def run(*command, **environment):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False)
+                          check=False, env={**os.environ, **environment})
     if done.returncode != 0:
         sys.exit(f"package: `{' '.join(map(str, command))}` failed:\n{done.stdout}")
     return done.stdout
+
+
+def build_by_pkg_config(prefix, program):
+    """One call of the compiler with what pkg-config says."""
+    flags = run("pkg-config", "--cflags", "--libs", "tangram",
+                PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig")).split()
+    run("g++", "-std=c++20", ROOT / "examples/embed/main.cpp", "-o", program, *flags)
+    return program
 
 
 def main():
@@ -29,11 +40,15 @@ def main():
         run("cmake", "-G", "Ninja", "-S", ROOT / "examples" / "embed", "-B", work,
             f"-DCMAKE_PREFIX_PATH={prefix}")
         run("cmake", "--build", work)
-        output = run(work / "embed")
-        missing = [text for text in EXPECTED if text not in output]
-        if missing:
-            print(f"package: {missing} not in the output of the example:\n{output}")
-            return 1
+        programs = [work / "embed"]
+        if shutil.which("pkg-config"):
+            programs.append(build_by_pkg_config(prefix, Path(scratch, "embed")))
+        for program in programs:
+            output = run(program)
+            missing = [text for text in EXPECTED if text not in output]
+            if missing:
+                print(f"package: {missing} not in the output of the example:\n{output}")
+                return 1
         run(prefix / "bin" / "tg", "--version")
     print("package: installed, found, linked, run")
     return 0

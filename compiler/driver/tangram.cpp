@@ -6,6 +6,7 @@
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
+#include "compiler/driver/rule_trust.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/to_text.h"
@@ -221,11 +222,35 @@ Expected<Model> parse_file(const std::string& path, const ParseOptions& options)
 
 // --- optimiser --------------------------------------------------------------------------------
 
+namespace {
+
+/// The rules that the options select, then those of rule_text; verified. nullopt if the sink got
+/// errors.
+std::optional<std::vector<tg::Rule>> selected_rules(const OptimizeOptions& options,
+                                                    SourceManager& sources, DiagnosticSink& sink) {
+  auto rules = tg::load_rules(sources, tg::library(), options.rules, sink);
+  if (!rules) return std::nullopt;
+  if (!options.rule_text.empty()) {
+    tg::Ast tree = tg::parse(sources, sources.add("<rules>", options.rule_text), sink);
+    if (!sink.failed())
+      for (tg::Rule& rule : tg::rules_from_ast(tree, sources, sink))
+        rules->push_back(std::move(rule));
+  }
+  if (!sink.failed() && !options.trust_rules) {
+    tg::TrustOptions trust; // without its file of verdicts: a library writes nothing unasked
+    trust.threads = options.threads;
+    if (auto trusted = tg::require_trusted(*rules, trust); !trusted)
+      sink.report(std::move(trusted.error()));
+  }
+  return sink.failed() ? std::nullopt : std::move(rules);
+}
+
+} // namespace
+
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options) {
   SourceManager sources;
   DiagnosticSink sink;
-  std::optional<std::vector<tg::Rule>> rules =
-      tg::load_rules(sources, tg::library(), options.rules, sink);
+  std::optional<std::vector<tg::Rule>> rules = selected_rules(options, sources, sink);
   if (!rules) return to_error(sink, sources);
   tg::Result<tg::Optimized> result = run_optimizer(model.impl().graph, *rules, options);
   if (!result) return to_error(result.error());

@@ -1,6 +1,6 @@
 // Embedding Tangram: a model as text becomes a program that runs, made cheaper on the way, and a
-// mistake in a model becomes a diagnostic instead of a crash. Needs the installed package and
-// nothing of the source tree.
+// mistake in a model or a rule becomes a diagnostic instead of a crash. Needs the installed package
+// and nothing of the source tree.
 #include <tangram/tangram.h>
 
 #include <cmath>
@@ -14,8 +14,14 @@ model twins(x: f32[4, 8]) -> (left: f32[4, 16], right: f32[4, 16]) {
   param a: f32[8, 16]
   param b: f32[8, 16]
   param c: f32[16]
-  (relu(x @ a + c), x @ b)
+  let y = x @ a + c
+  (relu(y) - relu(-y), x @ b)
 }
+)";
+
+constexpr const char* kRule = R"(
+## What is above zero, less what is below it.
+rule both_signs(x) { relu(x) - relu(-x) => x }
 )";
 
 int report(const tangram::Error& error) {
@@ -39,7 +45,9 @@ int main() {
   auto model = tangram::parse(kModel, "twins.tg");
   if (!model) return report(model.error());
 
-  auto fast = tangram::optimize(*model, {.extract = "greedy"});
+  // One rule of the library and one of ours; without `rules` all of the library is used.
+  auto fast =
+      tangram::optimize(*model, {.extract = "greedy", .rules = {"relu_relu"}, .rule_text = kRule});
   if (!fast) return report(fast.error());
   std::printf("%s: %zu operators, then %zu\n", model->name().c_str(), model->op_count(),
               fast->model.op_count());
@@ -61,5 +69,10 @@ int main() {
 
   auto wrong = tangram::parse("model bad(x: f32[4, 3], w: f32[5, 2]) { x @ w }", "bad.tg");
   std::printf("a mistake: %s\n", wrong ? "not seen" : wrong.error().diagnostics[0].code.c_str());
-  return difference < 1e-4 && !wrong ? 0 : 1;
+
+  // A rule that does not hold is refused, with a counterexample.
+  auto refused = tangram::optimize(*model, {.rule_text = "rule r(x) { relu(x) => tanh(x) }"});
+  std::printf("a wrong rule: %s\n",
+              refused ? "not seen" : refused.error().diagnostics[0].code.c_str());
+  return difference < 1e-4 && !wrong && !refused ? 0 : 1;
 }

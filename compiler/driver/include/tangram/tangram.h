@@ -116,6 +116,8 @@ struct OptimizeOptions {
   std::string cost = "analytic";        // analytic[:PROFILE], measured[:cpu], file:TABLE
   std::string cost_db = {};             // "" = the user's cache folder
   std::vector<std::string> rules = {};  // files, rule sets or rules; empty = all built in
+  std::string rule_text = {};           // `rule` declarations, beside those
+  bool trust_rules = false;             // use rules that are not built in without verifying them
   std::string numerics = "reassociate"; // exact, reassociate, all
   double time_limit_s = 60;             // of exploration and of extraction, each
   int64_t node_limit = 50'000;
@@ -140,6 +142,8 @@ struct Optimized {
 };
 
 /// Never worse than its input under the cost model; with measured costs never slower as measured.
+/// Rules that are not built in are verified first; one that does not hold is an error, with a
+/// counterexample.
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options = {});
 
 // --- running ----------------------------------------------------------------------------------
