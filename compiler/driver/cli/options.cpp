@@ -406,8 +406,6 @@ std::optional<Parsed> screen(llvm::ArrayRef<char*> args) {
                   near.empty() ? "`tg --help` lists the commands"
                                : llvm::formatv("did you mean `{0}`?", near).str());
   }
-  if (args.size() > 1 && command == "bench" && StringRef(args[1]) == "paper")
-    return failed(llvm::formatv("`tg {0} {1}` is not available yet", command, args[1]));
   for (StringRef arg : args) {
     if (arg == "--") break;
     StringRef flag = arg.split('=').first;
