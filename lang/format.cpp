@@ -91,6 +91,7 @@ private:
   Doc result(const ast::ResultType& r);
   Doc targets(const ast::Stmt& s);
   Doc assigned(Doc head, ExprId value);
+  bool starts_with_sign(ExprId id) const;
   Doc stmt(ast::StmtId id, size_t padding);
   Doc block(ast::BlockId id);
   Doc lines(ArrayRef<ast::StmtId> stmts, uint32_t close);
@@ -416,9 +417,24 @@ Doc Formatter::stmt(ast::StmtId id, size_t padding) {
     Doc range = expr(s.value);
     return cat({head, range, text(" "), block(s.body)});
   }
-  case StmtKind::Expr: return expr(s.value);
+  case StmtKind::Expr:
+    // In parentheses in the source, or it could not start a line.
+    if (starts_with_sign(s.value) && s.span.begin != tree_[s.value].span.begin)
+      return cat({text("("), expr(s.value), text(")")});
+    return expr(s.value);
   }
   return {};
+}
+
+/// Whether the first token of an expression, as it is printed, is a `-`.
+bool Formatter::starts_with_sign(ExprId id) const {
+  const ast::Expr* e = &tree_[id];
+  while (e->kind == ExprKind::Binary) {
+    const ast::Expr& left = tree_[e->a];
+    if (left.span.begin != e->span.begin || needs_parentheses(*e, left, true)) return false;
+    e = &left;
+  }
+  return e->kind == ExprKind::Unary && e->op == ast::Op::Neg;
 }
 
 /// Runs of `let` and `var` whose `=` stood in one column, with blanks before some of them, stay
@@ -574,7 +590,12 @@ Doc Formatter::op(const ast::Decl& d) {
 
 Doc Formatter::equation(const ast::Decl& d) {
   auto print = [&](ExprId id) { return expr(id); };
-  Doc left = docs_.group(listing(tree_[d.lhs], print));
+  // Below a `let`, a line that starts with a sign would go on with it.
+  bool sign = !d.lets.empty() && starts_with_sign(tree_[d.lhs][0]);
+  Doc left = docs_.group(listing(tree_[d.lhs], [&](ExprId id) {
+    bool first = sign && id == tree_[d.lhs][0];
+    return first ? cat({text("("), expr(id), text(")")}) : expr(id);
+  }));
   Doc arrow = cat({docs_.line(), text(d.two_way ? "<=>" : "=>")});
   Doc behind = comment_behind(d.arrow_span.end);
   bool commented = !behind.empty() || comment_waits(tree_[tree_[d.rhs][0]].span.begin);
