@@ -4,6 +4,7 @@
 #include "lang/check.h"
 
 #include "lang/consteval.h"
+#include "lang/idioms.h"
 #include "lang/resolve.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -29,13 +30,16 @@ struct Local {
 
 class Checker {
 public:
-  Checker(const Program& program, const Module& module, DiagnosticSink& sink)
-      : program_(program), module_(module), ast_(module.ast), sink_(sink) {}
+  /// `incomplete`: declarations of the module could not be read, so a name may be among them.
+  Checker(const Program& program, const Module& module, DiagnosticSink& sink, bool incomplete)
+      : program_(program), module_(module), ast_(module.ast), sink_(sink), incomplete_(incomplete) {
+  }
 
   void check(const ast::Decl& fn) {
     known_unknown_.clear();
     header(fn);
     scopes_.emplace_back(); // the body may shadow parameters
+    if (fn.value) expression(fn.value);
     block(fn.body);
     scopes_.clear();
   }
@@ -70,14 +74,22 @@ private:
     return names;
   }
 
-  void unknown_name(llvm::StringRef name, Span span) {
+  void unknown_name(llvm::StringRef name, Span span, bool assigned = false) {
     if (!known_unknown_.insert(name).second) return;
     Diagnostic d = error(Code::unknown_name, span, "unknown name `{0}`", name);
     std::vector<llvm::StringRef> names = visible_names();
     for (AttrKind kind : {AttrKind::act, AttrKind::pad})
       llvm::append_range(names, enum_members(kind));
     llvm::StringRef near = near_miss(name, names);
-    if (!near.empty()) d.help = llvm::formatv("did you mean `{0}`?", near);
+    if (llvm::StringRef idiom = idiom_of_name(name); !idiom.empty())
+      d.help = idiom.str();
+    else if (!near.empty())
+      d.help = llvm::formatv("did you mean `{0}`?", near);
+    else if (assigned)
+      d.help = llvm::formatv("a new name is bound with `let {0} = …`, or with `var` if it changes",
+                             name);
+    else if (name == "x" || name == "input")
+      d.help = "inputs are parameters: fn f(x: f32[N, C]) { … }";
     sink_.report(std::move(d));
   }
 
@@ -234,7 +246,7 @@ private:
   void assignment(const ast::Name& target) {
     if (target.text == "_") return;
     const Local* local = find(target.text);
-    if (!local) return unknown_name(target.text, target.span);
+    if (!local) return unknown_name(target.text, target.span, /*assigned=*/true);
     if (local->assignable) return;
     sink_.report(error(Code::not_assignable, target.span, "`{0}` cannot be assigned", target.text)
                      .at(local->span, "declared here, not as a `var`")
@@ -303,7 +315,8 @@ private:
                          "called",
                          e.callee.text)
                        .suggest("make the common part a `fn`"));
-    if (e.alias.present() && callee.kind != Callee::Kind::Fn)
+    bool op = callee.kind == Callee::Kind::Fn && program_.decl(callee.fn).kind == DeclKind::Op;
+    if (e.alias.present() && (op || callee.kind != Callee::Kind::Fn))
       sink_.report(error(Code::wrong_kind, e.alias.span,
                          "`{0}` holds no weights, so a name for the call means nothing",
                          e.callee.text));
@@ -317,14 +330,17 @@ private:
           error(Code::wrong_kind, e.callee.span, "`{0}` is a value and cannot be called", name));
       return;
     }
-    if (!known_unknown_.insert(name).second) return;
+    if (incomplete_ || !known_unknown_.insert(name).second) return;
     Diagnostic d = error(Code::unknown_name, e.callee.span, "unknown function `{0}`", name);
     llvm::StringRef near = near_miss(name, callable_names(module_));
     std::string library = library_module_of(*program_.loader, name);
+    llvm::StringRef idiom = idiom_of_function(name);
     if (name == "weight")
       d.help = "weights are declared: param w: f32[…] = weight(\"path\")";
     else if (!library.empty())
       d.help = llvm::formatv("it is in the library: use {0}: {1}", library, name);
+    else if (!idiom.empty())
+      d.help = idiom.str();
     else if (!near.empty())
       d.help = llvm::formatv("did you mean `{0}`?", near);
     sink_.report(std::move(d));
@@ -352,6 +368,9 @@ private:
       if (known) given[slot] = true;
       if (++position > given.size() && !want.variadic) return too_many(e, want, arg);
     }
+    // What is missing may be what was given under a wrong name.
+    for (const ast::Arg& arg : ast_[e.args])
+      if (arg.kind == ast::ArgKind::Named && want.find(arg.name.text) < 0) return;
     for (size_t i = 0; i < given.size(); ++i) {
       bool by_position = by_kind && !want.slots[i].operand && position > i;
       if (want.slots[i].required && !given[i] && !by_position)
@@ -376,7 +395,16 @@ private:
     std::vector<llvm::StringRef> names;
     for (const Signature::Slot& s : want.slots) names.push_back(s.name);
     llvm::StringRef near = near_miss(arg.name.text, names);
-    if (!near.empty())
+    llvm::SmallVector<llvm::StringRef, 2> meant;
+    idiom_of_argument(arg.name.text).split(meant, ' ', -1, /*KeepEmpty=*/false);
+    const auto* idiom = llvm::find_if(meant, [&](llvm::StringRef m) { return want.find(m) >= 0; });
+    if (idiom != meant.end())
+      d.help = llvm::formatv("it is called `{0}` here", *idiom);
+    else if (arg.name.text == "in_channels" || arg.name.text == "in_features")
+      d.help = "leave it out: it follows from the shape of the input";
+    else if (arg.name.text == "inplace")
+      d.help = "leave it out: values do not change in place";
+    else if (!near.empty())
       d.help = llvm::formatv("did you mean `{0}`?", near);
     else if (!names.empty())
       d.help = "it has: " + llvm::join(names, ", ");
@@ -402,20 +430,52 @@ private:
   const Module& module_;
   const Ast& ast_;
   DiagnosticSink& sink_;
+  bool incomplete_;
   std::vector<llvm::StringMap<Local>> scopes_;
   llvm::StringSet<> known_unknown_; // reported in this function
 };
 
 } // namespace
 
+namespace {
+
+/// Where reading a module found errors, so that what follows from them is not reported as well.
+struct Damage {
+  std::vector<Span> places;
+  bool lost_declarations = false; // an error outside of all declarations that could be read
+
+  Damage(const Module& module, const DiagnosticSink& sink) {
+    for (const Diagnostic& d : sink.all())
+      if (d.span.valid() && d.span.file == module.file) places.push_back(d.span);
+    lost_declarations = llvm::any_of(places, [&](Span place) {
+      return llvm::none_of(module.ast.decls(), [&](ast::DeclId id) {
+        const ast::Decl& decl = module.ast[id];
+        return decl.kind != DeclKind::Use && within(place, decl.span);
+      });
+    });
+  }
+  static bool within(Span place, Span whole) {
+    return whole.begin <= place.begin && place.begin < whole.end;
+  }
+  bool touches(Span whole) const {
+    return llvm::any_of(places, [&](Span place) { return within(place, whole); });
+  }
+};
+
+} // namespace
+
 bool check_names(const Program& program, DiagnosticSink& sink) {
   size_t before = sink.errors();
-  for (const Module& module : program.modules)
+  for (const Module& module : program.modules) {
+    Damage damage(module, sink);
     for (ast::DeclId id : module.ast.decls()) {
       const ast::Decl& decl = module.ast[id];
-      if (decl.kind == DeclKind::Fn || decl.kind == DeclKind::Model)
-        Checker(program, module, sink).check(decl);
+      bool has_body =
+          decl.kind == DeclKind::Fn || decl.kind == DeclKind::Model || decl.kind == DeclKind::Op;
+      if (has_body && !damage.touches(decl.span))
+        Checker(program, module, sink, damage.lost_declarations).check(decl);
     }
+  }
   return sink.errors() == before;
 }
 

@@ -81,6 +81,11 @@ struct Link {
   uint32_t target = UINT32_MAX;
 };
 
+/// What other modules can use.
+bool is_callable(const ast::Decl& decl) {
+  return decl.kind == ast::DeclKind::Fn || decl.kind == ast::DeclKind::Op;
+}
+
 class Loader {
 public:
   Loader(Program& program, DiagnosticSink& sink) : program_(program), sink_(sink) {}
@@ -205,7 +210,7 @@ private:
     Module& module = program_.modules[index];
     for (ast::DeclId id : module.ast.decls()) {
       const ast::Decl& decl = module.ast[id];
-      if (decl.kind != ast::DeclKind::Fn && decl.kind != ast::DeclKind::Model) continue;
+      if (!is_callable(decl) && decl.kind != ast::DeclKind::Model) continue;
       bind(module, decl.name, {index, id});
     }
   }
@@ -218,7 +223,7 @@ private:
     std::vector<llvm::StringRef> own;
     for (ast::DeclId id : target.ast.decls()) {
       const ast::Decl& decl = target.ast[id];
-      if (decl.kind != ast::DeclKind::Fn) continue;
+      if (!is_callable(decl)) continue;
       own.push_back(decl.name.text);
       if (use.imports.empty()) bind(module, {decl.name.text, use.path_span}, {link.target, id});
     }
@@ -231,7 +236,7 @@ private:
     const Module& target = program_.modules[from];
     auto it = target.names.find(name.text);
     bool found = it != target.names.end() && it->second.module == from &&
-                 program_.decl(it->second).kind == ast::DeclKind::Fn;
+                 is_callable(program_.decl(it->second));
     if (found) return bind(module, name, it->second);
     if (broken_[from]) return; // it may be there, unread
     Diagnostic d =

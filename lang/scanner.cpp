@@ -1,6 +1,8 @@
 // The messages of the scanner.
 #include "lang/scanner.h"
 
+#include "lang/idioms.h"
+
 #include <llvm/ADT/StringExtras.h>
 
 namespace tg {
@@ -62,8 +64,14 @@ void Scanner::unterminated() {
 }
 
 void Scanner::member() {
-  errors.add(Code::syntax, begin, end, "values have no members").help =
-      ("call a function: `" + match().drop_front() + "(…)`").str();
+  llvm::StringRef name = match().drop_front(), idiom = idiom_of_function(name);
+  if (idiom.empty() && !out.tokens.empty()) {
+    const Token& object = out.tokens.back();
+    if (object.kind == Grammar::token::NAME) // `self.w`, `torch.relu`
+      idiom = idiom_of_name(text.slice(object.begin, object.end));
+  }
+  Diagnostic& d = errors.add(Code::syntax, begin, end, "values have no members");
+  d.help = idiom.empty() ? ("call a function: `" + name + "(…)`").str() : idiom.str();
 }
 
 } // namespace tg

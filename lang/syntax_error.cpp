@@ -171,6 +171,15 @@ std::string found_words(const Stuck& s) {
 std::string plain_advice(const Stuck& s) {
   bool head = s.first.kind == T::FN || s.first.kind == T::MODEL;
   if (head && s.expected.has(S::S_COLON)) return "a parameter has a type: `x: f32[N, C]`, `n: int`";
+  bool opens_block = s.first.kind == T::IF || s.first.kind == T::FOR || head;
+  if (s.at.kind == T::COLON && opens_block)
+    return "a block stands in braces: `if n > 1 { … }`, `for i in 0..12 { … }`, `fn f(x: f32[N]) { "
+           "… }`";
+  if (s.at.kind == T::ASSIGN && s.expected.has(S::S_NAME) && &s.at != &s.first) {
+    llvm::StringRef sign = s.cursor.text(*(&s.at - 1)), name = s.cursor.text(s.first);
+    if (sign.size() <= 2 && !sign.empty() && !llvm::isAlnum(sign.back()))
+      return ("write `" + name + " = " + name + " " + sign + " …`").str();
+  }
   if (s.at.kind == T::ASSIGN && s.expected.has(S::S_EQ)) return "equality is written `==`";
   if (s.at.kind == T::IF) return "a choice is written `if c { a } else { b }`";
   if (s.at.kind == T::ASSIGN && s.first.kind == T::RULE)

@@ -7,7 +7,8 @@
     # exit: 2                 the exit code expected of the last command, if it is not the default
     # needs: cpu              run only where `tg devices` lists this backend
     # make: f.tg line 5000    %t/f.tg, too large or too odd to be kept: a line of so many characters,
-                              `bytes N` of rubbish, `nest N` brackets, `empty`, `folder`
+                              `bytes N` of rubbish, `nest N` brackets, `chain N` additions,
+                              `calls N` within each other, `empty`, `folder`
 
 `.out` holds standard output and standard error of all commands, in the order they were written. Exit
 codes are 0, but for golden/error/, where the last command must fail. Commands run inside tests/, with
@@ -85,6 +86,8 @@ def make_file(folder, what):
         content = {"line": lambda: b"model " + b"x" * count,
                    "bytes": lambda: random.Random(1).randbytes(count),
                    "nest": lambda: b"model m(x: f32[1]) {\n  " + b"(" * count + b"x" + b")" * count + b"\n}\n",
+                   "chain": lambda: b"model m(x: f32[1]) {\n  x" + b" + x" * count + b"\n}\n",
+                   "calls": lambda: b"model m(x: f32[1]) {\n  " + b"relu(" * count + b"x" + b")" * count + b"\n}\n",
                    "empty": lambda: b""}[kind]()
         path.write_bytes(content)
 

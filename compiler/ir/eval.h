@@ -17,6 +17,8 @@
 
 #include <llvm/ADT/StringMap.h>
 
+#include <functional>
+#include <map>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -98,6 +100,9 @@ public:
   Evaluator(const Program& program, Graph& graph, DiagnosticSink& sink)
       : program_(program), graph_(graph), sink_(sink) {}
 
+  /// Calls of functions for which this holds have no value, and nothing is said about it: they
+  /// have errors that are reported. Asked once for each function.
+  void pass_over(std::function<bool(FnRef)> damaged) { damaged_ = std::move(damaged); }
   /// Instantiates a model into the graph. False after an error.
   bool model(FnRef fn, const ModelSettings& settings, ModelValue* value = nullptr);
 
@@ -220,6 +225,8 @@ private:
   Val report(const Frame& frame, Diagnostic d);
   Val report_op(Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef<Operand> operands,
                 std::string why);
+  std::string swap_help(const Frame& frame, ast::ExprId site, OpKind op,
+                        llvm::ArrayRef<Operand> operands);
   void note_operands(const Frame& frame, llvm::ArrayRef<Operand> operands, Diagnostic& d);
   void note_values(const Frame& frame, ast::ExprId condition, Diagnostic& d);
   std::string origin(const Frame& frame, ast::ExprId expr, NodeId node) const;
@@ -233,9 +240,14 @@ private:
   const TensorType& type(NodeId node) const { return graph_.type(node); }
   bool step(const Frame& frame, Span span);
 
+  bool passes_over(FnRef fn);
+  Val composite(Frame& frame, const ast::Expr& call);
+
   const Program& program_;
   Graph& graph_;
   DiagnosticSink& sink_;
+  std::function<bool(FnRef)> damaged_;
+  std::map<std::pair<uint32_t, uint32_t>, bool> passed_over_; // (module, function)
   uint32_t eval_depth_ = 0, call_depth_ = 0;
   uint64_t steps_ = 0;
   bool stopped_ = false; // a limit was hit: everything is Poison from here on

@@ -1,6 +1,7 @@
 // Calls of functions, and models: the path of the call, its arguments (eval_bind.cpp), the body,
 // and the result, which must be of the declared type.
 #include "compiler/ir/eval.h"
+#include "lang/composite.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -97,6 +98,7 @@ Val Evaluator::call(Frame& frame, ast::ExprId id, const ast::Expr& e) {
 Val Evaluator::call_function(Frame& caller, ast::ExprId id, const ast::Expr& e, FnRef fn) {
   if (call_depth_ == kMaxCallDepth)
     return limit(caller, e.span, llvm::formatv("calls nest deeper than {0}", kMaxCallDepth));
+  if (passes_over(fn)) return {};
   auto frame = std::make_unique<Frame>(program_, fn); // large: not on the stack
   Callee callee{Callee::Kind::Fn, fn, nullptr, {}};
   auto args = match_arguments(signature(program_, callee), caller.ast, e.args);
@@ -113,9 +115,47 @@ Val Evaluator::call_function(Frame& caller, ast::ExprId id, const ast::Expr& e, 
   frame->prefix = caller.prefix + call_segment(caller, id) + round_suffix(caller) + ".";
   if (!bind_arguments(caller, *frame, e, given)) return {};
   ++call_depth_;
-  Val val = result(*frame, scoped_block(*frame, frame->decl.body));
+  bool composite_op = frame->decl.kind == ast::DeclKind::Op;
+  Val val =
+      result(*frame, composite_op ? composite(*frame, e) : scoped_block(*frame, frame->decl.body));
   --call_depth_;
   return val;
+}
+
+bool Evaluator::passes_over(FnRef fn) {
+  if (!damaged_) return false;
+  auto [at, fresh] = passed_over_.try_emplace({fn.module, fn.decl.index}, false);
+  if (fresh) at->second = damaged_(fn);
+  return at->second;
+}
+
+/// The value of an `op`: where its definition is element by element, one node that holds all of it,
+/// so that it stays whole until a rule unfolds it; else what the definition comes to.
+Val Evaluator::composite(Frame& frame, const ast::Expr& call) {
+  if (frame.decl.external)
+    return report(*frame.caller,
+                  error(Code::not_yet, call.span,
+                        "`{0}` is external: no backend has a kernel for it", frame.decl.name.text)
+                      .at(frame.decl.name.span, "declared here"));
+  std::optional<Composite> body = pointwise_composite(frame.ast, frame.decl);
+  if (!body) return expression(frame, frame.decl.value);
+  llvm::SmallVector<Operand, 6> operands;
+  DType dtype = DType::None;
+  for (const Composite::Operand& operand : body->operands) {
+    const Binding* bound = operand.param.empty() ? nullptr : frame.find(operand.param);
+    if (!operand.param.empty() && (!bound || !bound->val.is(Val::Kind::Tensor)))
+      return expression(frame, frame.decl.value); // left out, or no tensor
+    operands.push_back({bound ? bound->val.node : NodeId{}, {}});
+    if (bound && dtype == DType::None) dtype = type(bound->val.node).dtype;
+  }
+  Span span = frame.ast[frame.decl.value].span;
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (!operands[i].node.valid() &&
+        !tensor(frame, Val::of(Value::of_float(body->operands[i].number)), span, operands[i].node,
+                dtype))
+      return {};
+  return apply(frame, frame.decl.value, OpKind::FusedMap, Value::of_string(body->body.text()),
+               operands);
 }
 
 // --- results
@@ -123,6 +163,7 @@ Val Evaluator::call_function(Frame& caller, ast::ExprId id, const ast::Expr& e, 
 
 /// Where the value of the body stands: its last expression.
 Span Evaluator::value_span(const Frame& frame) const {
+  if (frame.decl.value) return frame.ast[frame.decl.value].span;
   if (!frame.decl.body) return frame.decl.span;
   llvm::ArrayRef<ast::StmtId> stmts = frame.ast[frame.ast[frame.decl.body].stmts];
   return stmts.empty() ? frame.decl.name.span : frame.ast[stmts.back()].span;

@@ -253,7 +253,7 @@ Val Evaluator::conditional(Frame& frame, const ast::Expr& e) {
         frame, error(at_run_time ? Code::not_constant : Code::wrong_kind, frame.ast[e.a].span,
                      "the condition of `if` must be a compile-time bool")
                    .mark("this is " + describe(condition))
-                   .suggest(at_run_time ? "`where(condition, a, b)` chooses element by element at "
+                   .suggest(at_run_time ? "`select(condition, a, b)` chooses element by element at "
                                           "run time"
                                         : ""));
   }

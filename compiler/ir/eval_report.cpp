@@ -203,6 +203,29 @@ std::string Evaluator::describe(const Val& val) const {
   return text + (val.is(Val::Kind::List) ? "]" : ")");
 }
 
+/// Where the first two operands would fit the other way round.
+std::string Evaluator::swap_help(const Frame& frame, ast::ExprId site, OpKind op,
+                                 llvm::ArrayRef<Operand> operands) {
+  const OpInfo& info = op_info(op);
+  if (operands.size() < 2 || info.variadic() || info.operand_count < 2) return {};
+  llvm::SmallVector<ValueId, kMaxAttrs> attrs;
+  for (const AttrInfo& attr : info.attrs()) {
+    if (attr.required) return {};
+    attrs.push_back(graph_.symbols().value(default_value(attr)));
+  }
+  llvm::SmallVector<TypeId, 6> types;
+  for (const Operand& operand : operands) types.push_back(graph_.node(operand.node).type);
+  while (types.size() < info.operand_count) types.push_back(graph_.symbols().none_type());
+  std::swap(types[0], types[1]);
+  TypeId result;
+  if (!infer(graph_.symbols(), op, attrs, types, result)) return {};
+  std::string a = written(frame, operands[0].expr), b = written(frame, operands[1].expr);
+  bool call = frame.ast[site].kind == ast::ExprKind::Call;
+  return llvm::formatv("the operands fit the other way round: {0}",
+                       call ? ref(info.name).str() + "(" + b + ", " + a + ")"
+                            : b + " " + ast::spelling(frame.ast[site].op).str() + " " + a);
+}
+
 Val Evaluator::report_op(Frame& frame, ast::ExprId site, OpKind op,
                          llvm::ArrayRef<Operand> operands, std::string why) {
   const OpInfo& info = op_info(op);
@@ -222,6 +245,8 @@ Val Evaluator::report_op(Frame& frame, ast::ExprId site, OpKind op,
   if (op == OpKind::Matmul && present.size() == 2)
     d.help = transpose_help(type(present[0].node), type(present[1].node),
                             written(frame, present[0].expr), written(frame, present[1].expr));
+  if (d.code == Code::shape_mismatch && d.help.empty())
+    d.help = swap_help(frame, site, op, operands);
   if (d.code == Code::dtype_mismatch && present.size() >= 2)
     d.help = llvm::formatv("convert one of them: cast({0}, {1})", written(frame, present[1].expr),
                            dtype_name(type(present[0].node).dtype));

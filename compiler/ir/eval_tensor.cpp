@@ -63,13 +63,18 @@ Val Evaluator::tensor_power(Frame& frame, ast::ExprId id, Operand x, Operand y,
 
 /// `x // y` rounds down; `x % y` is what it leaves, with the sign of y.
 Val Evaluator::tensor_rounded(Frame& frame, ast::ExprId id, Op op, Operand x, Operand y) {
-  Val quotient = apply(frame, id, "div", {}, {x, y});
-  if (quotient.poison()) return {};
-  Val whole = apply(frame, id, "floor", {}, Operand{quotient.node, {}});
-  if (op == Op::FloorDiv || whole.poison()) return whole;
-  Val product = apply(frame, id, "mul", {}, {Operand{whole.node, {}}, y});
-  if (product.poison()) return {};
-  return apply(frame, id, "sub", {}, {x, Operand{product.node, {}}});
+  DType dtype = type(x.node).dtype;
+  bool integers = dtype == DType::I32 || dtype == DType::I64;
+  if (op == Op::FloorDiv && !integers) {
+    Val quotient = apply(frame, id, "div", {}, {x, y});
+    if (quotient.poison()) return {};
+    return apply(frame, id, "floor", {}, Operand{quotient.node, {}});
+  }
+  Val rest = apply(frame, id, "mod", {}, {x, y});
+  if (op == Op::Mod || rest.poison()) return rest;
+  Val whole = apply(frame, id, "sub", {}, {x, Operand{rest.node, {}}}); // a multiple of y
+  if (whole.poison()) return {};
+  return apply(frame, id, "div", {}, {Operand{whole.node, {}}, y});
 }
 
 // --- indexing -----------------------------------------------------------------------------------

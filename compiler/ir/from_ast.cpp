@@ -38,13 +38,33 @@ std::optional<Graph> build(const Program& program, FnRef fn, const ModelSettings
   return std::nullopt;
 }
 
+/// Whether an error was found within the declaration.
+bool has_errors(const Program& program, FnRef fn, const DiagnosticSink& sink) {
+  Span whole = program.decl(fn).span;
+  return llvm::any_of(sink.all(), [&](const Diagnostic& d) {
+    return d.severity == Severity::Error && d.span.valid() && d.span.file == whole.file &&
+           whole.begin <= d.span.begin && d.span.begin < whole.end;
+  });
+}
+
 } // namespace
 
 bool check(const Program& program, DiagnosticSink& sink) {
   size_t before = sink.errors();
-  if (!check_names(program, sink)) return false;
-  for (FnRef fn : program.models())
-    if (closed(program, fn)) (void)build(program, fn, {}, std::make_shared<Symbols>(), sink);
+  check_names(program, sink);
+  // What has errors already is not looked at again, and a model that calls it goes on without it.
+  bool damaged = sink.failed();
+  for (FnRef fn : program.models()) {
+    if (!closed(program, fn) || (damaged && has_errors(program, fn, sink))) continue;
+    if (!damaged) {
+      (void)build(program, fn, {}, std::make_shared<Symbols>(), sink);
+      continue;
+    }
+    Graph graph(std::make_shared<Symbols>(), "");
+    eval::Evaluator evaluator(program, graph, sink);
+    evaluator.pass_over([&](FnRef callee) { return has_errors(program, callee, sink); });
+    (void)evaluator.model(fn, {});
+  }
   return sink.errors() == before;
 }
 

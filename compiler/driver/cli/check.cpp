@@ -31,13 +31,14 @@ std::string description(const Graph& graph) {
 std::string check_file(Session& session, const std::string& path) {
   const Options& o = session.options;
   Program program = load_program(session.sources, library(), path, session.sink);
-  if (session.sink.failed()) return "";
+  bool chosen = !o.model.empty() || !o.set.empty();
+  if (chosen && session.sink.failed()) return "";
   std::vector<std::string> models;
-  if (!o.model.empty() || !o.set.empty()) {
+  if (chosen) {
     models = {o.model};
   } else {
-    check(program, session.sink);
-    if (!o.verbose) return "";
+    check(program, session.sink); // what could be read, even after an error
+    if (!o.verbose || session.sink.failed()) return "";
     for (FnRef fn : program.models()) models.push_back(program.decl(fn).name.text.str());
   }
   std::string text;

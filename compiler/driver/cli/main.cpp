@@ -1,4 +1,5 @@
 // The program `tg`: reads the command line, hands over to the subcommand, returns its exit code.
+#include "compiler/driver/cli/help.h"
 #include "compiler/driver/cli/session.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -35,6 +36,7 @@ constexpr Subcommand kSubcommands[] = {
     {"devices", tg::cli::run_devices},
     {"ops", tg::cli::run_ops},
     {"errors", tg::cli::run_errors},
+    {"help", tg::cli::run_help},
 };
 // clang-format on
 

@@ -17,11 +17,11 @@ namespace {
 
 using llvm::StringRef;
 
-constexpr StringRef kLaterCommands[] = {"explain", "help"};
+constexpr StringRef kLaterCommands[] = {"explain"};
 constexpr StringRef kLaterFlags[] = {"--no-such-flag-yet"};
-constexpr StringRef kCommands[] = {"report", "check",   "fmt",     "opt", "run",    "extract",
-                                   "rules",   "devices", "ops", "errors", "bench",
-                                   "weights", "verify",  "repl"};
+constexpr StringRef kCommands[] = {"help",   "report",  "check",   "fmt",     "opt",
+                                   "run",    "extract", "rules",   "devices", "ops",
+                                   "errors", "bench",   "weights", "verify",  "repl"};
 
 constexpr const char* kExtractors = "greedy, greedy-shared, greedy-dag, ilp, lp, best";
 
@@ -252,7 +252,8 @@ void add_run(CLI::App& tg, Options& o, Raw& raw) {
   add_files(app, o, "a model");
   add_model_options(app, o, raw);
   app.add_option("--backend", o.backend, "ref, cpu")->capture_default_str();
-  app.add_option("--dtype", raw.dtype, "what a run computes in: f32, f16, bf16")->capture_default_str();
+  app.add_option("--dtype", raw.dtype, "what a run computes in: f32, f16, bf16")
+      ->capture_default_str();
   app.add_option("--runs", o.runs, "timed runs; default: as many as fit half a second, at least 5")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
   add_weights_option(app, o);
@@ -355,7 +356,9 @@ void add_bench_paper(CLI::App& bench, Options& o) {
   paper.add_option("--seeds", o.seeds, "runs of each cell that draws at random")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1000}))
       ->capture_default_str();
-  paper.add_option("--total-limit", o.total_limit_s, "seconds; cells beyond are left for the next run")
+  paper
+      .add_option("--total-limit", o.total_limit_s,
+                  "seconds; cells beyond are left for the next run")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   paper.add_option("--cost-db", o.cost_db, "database of measured costs");
@@ -380,6 +383,12 @@ void add_report(CLI::App& tg, Options& o) {
   CLI::App& app = *tg.add_subcommand("report", "the trace of a search as a page");
   app.add_option("FILE", o.files, "a trace that `tg opt --trace` wrote")->required()->expected(1);
   app.add_option("-o", o.out_file, "write the page here; - for standard output")->required();
+}
+
+void add_help(CLI::App& tg, Options& o) {
+  CLI::App& app = *tg.add_subcommand("help", "what a diagnostic means, with an example");
+  app.add_option("CODE", o.files, "E0213; default: all of them, in a line each")->expected(0, 1);
+  app.add_flag("--json", o.json, "one JSON object on standard output, nothing else");
 }
 
 void add_tables(CLI::App& tg, Options& o) {
@@ -490,6 +499,7 @@ Parsed parse_command_line(int argc, char** argv) {
   add_bench(app, o);
   add_report(app, o);
   add_tables(app, o);
+  add_help(app, o);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) { // --help and --version

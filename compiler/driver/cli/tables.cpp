@@ -1,6 +1,7 @@
 // `tg ops` and `tg errors`: the operator table and the table of diagnostics, as Markdown (the text
 // of lang/OPERATORS.md and lang/DIAGNOSTICS.md, which a test keeps fresh) or as JSON.
 #include "compiler/driver/cli/session.h"
+#include "lang/core/explanations.h"
 #include "lang/core/op.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -74,6 +75,19 @@ void print_operators(llvm::raw_ostream& out) {
   }
 }
 
+/// A section of DIAGNOSTICS.md.
+void print_explanation(llvm::raw_ostream& out, const Explanation& e) {
+  out << "\n## " << code_text(e.code) << ": " << code_summary(e.code) << "\n\n" << e.why << '\n';
+  auto block = [&](const char* title, llvm::StringRef text) {
+    if (text.empty()) return;
+    out << '\n'
+        << title << "\n\n```" << (e.is_file ? "tg" : "") << '\n'
+        << text.rtrim() << "\n```\n";
+  };
+  block("Gives it:", e.wrong);
+  block(e.is_file ? "Does not:" : "Instead:", e.right);
+}
+
 void print_operators_json(llvm::raw_ostream& out) {
   llvm::json::OStream json(out, 2);
   json.object([&] {
@@ -127,6 +141,7 @@ int run_errors(Session& session) {
   for (const DiagnosticRow& row : kDiagnostics)
     out << "| " << code_text(row.code) << " | " << cell(row.summary.str()) << " | "
         << exit_code(row.code) << " |\n";
+  for (const Explanation& e : explanations()) print_explanation(out, e);
   return 0;
 }
 

@@ -1,0 +1,20 @@
+// What PyTorch, NumPy and Python call things that Tangram calls otherwise: so that a first try is
+// answered with the word that was meant.
+#pragma once
+
+#include <llvm/ADT/StringRef.h>
+
+namespace tg {
+
+/// For a function or method that is unknown here (`view`, `Linear`, `cat`): what to write. Empty if
+/// nothing is known.
+llvm::StringRef idiom_of_function(llvm::StringRef name);
+
+/// For a value that is unknown here (`True`, `self`): what to write.
+llvm::StringRef idiom_of_name(llvm::StringRef name);
+
+/// For the name of an argument (`dim`, `kernel_size`): the names it may have here, parted by
+/// blanks, the likeliest first.
+llvm::StringRef idiom_of_argument(llvm::StringRef name);
+
+} // namespace tg
