@@ -6,7 +6,7 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kInstances = 4;      // that must agree in type
+constexpr size_t kInstances = 12;     // that must agree in type; broadcasting must occur among them
 constexpr size_t kMoreInstances = 40; // before a right side counts as never built
 constexpr size_t kAttempts = 4000;    // before a left side counts as never typed
 

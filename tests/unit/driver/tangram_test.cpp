@@ -131,8 +131,8 @@ TEST(Api, WrongInputsAreErrors) {
 
 TEST(Api, WordsAndLimitsAreChecked) {
   Model model = parsed(kTwins);
-  EXPECT_FALSE(optimize(model, {.search = "mcts"}));
-  EXPECT_FALSE(optimize(model, {.extract = "best"}));
+  EXPECT_FALSE(optimize(model, {.search = "hope"}));
+  EXPECT_FALSE(optimize(model, {.extract = "luck"}));
   EXPECT_FALSE(optimize(model, {.cost = "guess"}));
   EXPECT_FALSE(optimize(model, {.rules = {"no_such_rule"}}));
   EXPECT_FALSE(optimize(model, {.numerics = "sloppy"}));

@@ -1,0 +1,59 @@
+// The examples of the documents are programs: each ```tg block is read, its functions, models and
+// rules are checked, and models that stand alone are instantiated. A block that shows a piece of a
+// file only is fenced without `tg`.
+#include "compiler/driver/model.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "lang/parse.h"
+
+#include <llvm/Support/raw_ostream.h>
+
+#include <gtest/gtest.h>
+
+namespace tg {
+namespace {
+
+/// What checking a block says, or "".
+std::string faults(const std::string& name, llvm::StringRef text) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  Program program = load_program(sources, library(), sources.add(name, text.str()), sink);
+  if (!sink.failed() && check(program, sink))
+    (void)rules_from_ast(program.modules[0].ast, sources, sink);
+  std::string out;
+  llvm::raw_string_ostream stream(out);
+  for (const Diagnostic& d : sink.all()) render(d, sources, stream);
+  return stream.str();
+}
+
+/// Checks the blocks of a document; how many there are.
+size_t check_blocks(const std::string& path) {
+  SourceManager sources;
+  auto document = load_file(sources, TG_SOURCE_DIR "/" + path);
+  if (!document) return 0;
+  llvm::StringRef text = sources.file(*document).text();
+  size_t blocks = 0;
+  for (size_t at = text.find("```tg\n"); at != llvm::StringRef::npos;
+       at = text.find("```tg\n", at)) {
+    size_t begin = at + 6, end = text.find("```", begin);
+    if (end == llvm::StringRef::npos) break;
+    EXPECT_EQ(faults(path, text.slice(begin, end)), "") << text.slice(begin, end).str();
+    ++blocks;
+    at = end + 3;
+  }
+  return blocks;
+}
+
+TEST(Documents, ExamplesOfTheReferenceAreChecked) { EXPECT_GE(check_blocks("lang/README.md"), 9u); }
+
+TEST(Documents, ExamplesElsewhereAreChecked) {
+  for (const char* path :
+       {"README.md", "stdlib/README.md", "rules/README.md", "examples/README.md"})
+    check_blocks(path);
+}
+
+TEST(Documents, AWrongBlockIsFound) {
+  EXPECT_NE(faults("x", "fn f(x: f32[N]) { rellu(x) }\n"), "");
+}
+
+} // namespace
+} // namespace tg
