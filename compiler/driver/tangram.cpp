@@ -94,6 +94,9 @@ tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
   TG_TRY(options.search, word<tg::Search>("search", o.search,
                                           {{"none", tg::Search::None},
                                            {"saturate", tg::Search::Saturate},
+                                           {"mcts", tg::Search::Mcts},
+                                           {"anneal", tg::Search::Anneal},
+                                           {"taso", tg::Search::Taso},
                                            {"random", tg::Search::Random}}));
   std::optional<tg::Extractor> extractor = tg::extractor_by_name(o.extract);
   if (!extractor)

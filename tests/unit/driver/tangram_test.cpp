@@ -91,6 +91,18 @@ TEST(Api, OptimisedModelsComputeTheSame) {
   }
 }
 
+TEST(Api, EverySearchIsNeverWorseThanItsInput) {
+  Model model = parsed(kTwins);
+  for (const char* search : {"none", "saturate", "mcts", "anneal", "taso", "random"}) {
+    auto fast = optimize(model, {.search = search, .time_limit_s = 2, .node_limit = 500});
+    ASSERT_TRUE(fast) << search << ": " << fast.error().text();
+    EXPECT_LE(fast->report.cost_after_us, fast->report.cost_before_us) << search;
+    if (std::string_view(search) == "saturate" || std::string_view(search) == "mcts") {
+      EXPECT_LT(fast->report.cost_after_us, fast->report.cost_before_us) << search;
+    }
+  }
+}
+
 TEST(Api, TextIsReadAgain) {
   Model source = parsed(kTwins);
   auto fast = optimize(source, {.extract = "greedy"});

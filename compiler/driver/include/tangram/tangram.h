@@ -111,7 +111,7 @@ Expected<Model> parse_file(const std::string& path, const ParseOptions& options 
 
 /// The words are those of `tg opt`; README of compiler/driver.
 struct OptimizeOptions {
-  std::string search = "saturate";      // none, saturate, random
+  std::string search = "saturate";      // none, saturate, mcts, anneal, taso, random
   std::string extract = "ilp";          // greedy[-shared|-dag], ilp, lp, best
   std::string cost = "analytic";        // analytic[:PROFILE], measured[:cpu], file:TABLE
   std::string cost_db = {};             // "" = the user's cache folder
