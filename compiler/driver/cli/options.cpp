@@ -18,7 +18,6 @@ namespace {
 using llvm::StringRef;
 
 constexpr StringRef kLaterCommands[] = {"explain"};
-constexpr StringRef kLaterFlags[] = {"--no-such-flag-yet"};
 constexpr StringRef kCommands[] = {"help",   "report",  "check",   "fmt",     "opt",
                                    "run",    "extract", "rules",   "devices", "ops",
                                    "errors", "bench",   "weights", "verify",  "repl"};
@@ -401,7 +400,7 @@ void add_tables(CLI::App& tg, Options& o) {
 }
 
 // --- what CLI11 cannot say
-// --------------------------------------------------------------------------
+// ------------------------------------------------------------------------
 
 /// Words of later versions, and misspelt commands, before CLI11 sees them.
 std::optional<Parsed> screen(llvm::ArrayRef<char*> args) {
@@ -414,12 +413,6 @@ std::optional<Parsed> screen(llvm::ArrayRef<char*> args) {
     return failed(llvm::formatv("no command `{0}`", command),
                   near.empty() ? "`tg --help` lists the commands"
                                : llvm::formatv("did you mean `{0}`?", near).str());
-  }
-  for (StringRef arg : args) {
-    if (arg == "--") break;
-    StringRef flag = arg.split('=').first;
-    if (llvm::is_contained(kLaterFlags, flag))
-      return failed(llvm::formatv("`{0}` is not available yet", flag));
   }
   return std::nullopt;
 }
