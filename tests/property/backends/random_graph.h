@@ -1,6 +1,7 @@
 // Random small networks: every operator, values of rank 1 to 4 that are used again and again,
 // weight side computations, views, several outputs. Values stay tame (no poles), so that backends
-// can be compared within a tolerance.
+// can be compared within a tolerance; where an operator jumps (floor, comparisons, argmax), its
+// operands are exact: inputs that were only moved, chosen from or rounded, the same everywhere.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -13,6 +14,7 @@ public:
   RandomGraph(uint64_t seed, int operators) : random_(seed, "network") {
     for (Shape shape : {Shape{1, 4, 9, 8}, Shape{2, 6, 5, 5}, Shape{6, 10}, Shape{3, 4, 10}})
       nodes_.push_back(graph.input("x" + std::to_string(nodes_.size()), f32(shape)));
+    exact_ = nodes_;
     while (static_cast<int>(graph.size()) < 2 * operators && ++attempts_ < 400) {
       grow();
       if (below(6) == 0) graph.add_output(name(), any()); // what is an output lives to the end
@@ -39,8 +41,23 @@ private:
       ids.push_back(
           graph.symbols().value(i < attrs.size() ? attrs[i] : default_value(info.attrs()[i])));
     NodeId id = graph.add(op, ids, operands);
-    if (id.valid() && type(id).elements() <= 8192) nodes_.push_back(id);
+    bool tame = id.valid() && type(id).dtype == DType::F32 && type(id).elements() <= 8192;
+    if (tame) nodes_.push_back(id);
     return id;
+  }
+
+  /// Adds what has the same bits in every backend.
+  NodeId add_exact(OpKind op, std::vector<NodeId> operands, std::vector<Value> attrs = {}) {
+    NodeId id = add(op, std::move(operands), std::move(attrs));
+    if (type(id).dtype == DType::F32) exact_.push_back(id);
+    return id;
+  }
+  NodeId exact() { return exact_[below(exact_.size())]; }
+  NodeId cast(NodeId x, const char* dtype) {
+    return add_exact(OpKind::Cast, {x}, {Value::of_enum(dtype)});
+  }
+  NodeId number(double value, DType dtype = DType::F32) {
+    return graph.constant({value}, {dtype, {}});
   }
 
   NodeId weight(Shape shape, const char* init = "") {
@@ -49,7 +66,7 @@ private:
     return add(OpKind::Mul, {w, graph.constant({0.5}, f32({}))}); // at load
   }
 
-  Value random_act() { return Value::of_enum(act_name(static_cast<Act>(below(5)))); }
+  Value random_act() { return Value::of_enum(act_name(static_cast<Act>(below(6)))); }
 
   NodeId maybe_same_type(const TensorType& wanted) {
     for (size_t i = nodes_.size(); i-- > 0;)
@@ -59,7 +76,7 @@ private:
 
   void grow() {
     NodeId x = any();
-    switch (below(11)) {
+    switch (below(15)) {
     case 0: return product(x);
     case 1: return convolution(x);
     case 2: return window(x);
@@ -70,6 +87,10 @@ private:
     case 7: return piece(x);
     case 8: return layout(x);
     case 9: return filtering(x);
+    case 10: return function(x);
+    case 11: return decision();
+    case 12: return rounding();
+    case 13: return index(x);
     default: return fused(x);
     }
   }
@@ -125,7 +146,8 @@ private:
   }
 
   void pair(NodeId x) {
-    constexpr OpKind kPairs[] = {OpKind::Add, OpKind::Sub, OpKind::Mul, OpKind::Maximum};
+    constexpr OpKind kPairs[] = {OpKind::Add, OpKind::Sub, OpKind::Mul, OpKind::Maximum,
+                                 OpKind::Minimum};
     NodeId y = maybe_same_type(type(x));
     if (y == graph.none() && type(x).rank() > 0 && coin()) y = weight({type(x).shape.back()});
     if (y == graph.none()) y = any();
@@ -134,10 +156,79 @@ private:
   }
 
   void single(NodeId x) {
-    constexpr OpKind kSingles[] = {OpKind::Relu, OpKind::Sigmoid, OpKind::Tanh,    OpKind::Gelu,
-                                   OpKind::Erf,  OpKind::Neg,     OpKind::Identity};
+    constexpr OpKind kSingles[] = {OpKind::Relu, OpKind::Sigmoid,  OpKind::Tanh,
+                                   OpKind::Gelu, OpKind::Erf,      OpKind::Neg,
+                                   OpKind::Abs,  OpKind::Identity, OpKind::Relu6};
     NodeId y = add(kSingles[below(std::size(kSingles))], {x});
     if (coin()) add(OpKind::Sqrt, {add(OpKind::Sigmoid, {y})});
+  }
+
+  /// Functions with a domain, where they are defined and well conditioned.
+  void function(NodeId x) {
+    NodeId small = add(OpKind::Tanh, {x});
+    NodeId half = add(OpKind::Mul, {add(OpKind::Sigmoid, {x}), number(0.5)});
+    NodeId positive = add(OpKind::Add, {half, number(0.25)}); // to 0.75
+    switch (below(5)) {
+    case 0: add(coin() ? OpKind::Sin : OpKind::Cos, {small}); break;
+    case 1: add(coin() ? OpKind::Log : OpKind::Rsqrt, {positive}); break;
+    case 2: add(OpKind::Pow, {positive, small}); break;
+    case 3: add(OpKind::Clip, {x}, {Value::of_float(-0.5), Value::of_float(0.75)}); break;
+    default:
+      if (type(x).rank() > 0)
+        add(OpKind::Cumsum, {small}, {Value::of_int(in(0, type(x).rank() - 1))});
+    }
+  }
+
+  NodeId condition(NodeId x) {
+    constexpr OpKind kComparisons[] = {OpKind::Less,         OpKind::LessEqual, OpKind::Greater,
+                                       OpKind::GreaterEqual, OpKind::Equal,     OpKind::NotEqual};
+    NodeId y = coin() ? number(0.25) : weight({type(x).rank() > 0 ? type(x).shape.back() : 1});
+    if (coin())
+      y = add_exact(coin() ? OpKind::Minimum : OpKind::Maximum, {x, y}); // equal in places
+    return add(kComparisons[below(std::size(kComparisons))],
+               coin() ? std::vector{x, y} : std::vector{y, x});
+  }
+
+  void decision() {
+    NodeId x = exact(), where = condition(x);
+    if (coin()) where = add(OpKind::LogicalNot, {where});
+    if (coin()) where = add(coin() ? OpKind::LogicalAnd : OpKind::LogicalOr, {where, condition(x)});
+    if (coin()) cast(where, coin() ? "f32" : "i32");
+    NodeId y = maybe_same_type(type(x));
+    if (y == graph.none()) y = number(-0.5);
+    add(OpKind::Select, coin() ? std::vector{where, x, y} : std::vector{where, y, x});
+  }
+
+  /// What jumps from one value to another.
+  void rounding() {
+    NodeId x = exact();
+    switch (below(4)) {
+    case 0: add_exact(coin() ? OpKind::Floor : OpKind::Sign, {x}); break;
+    case 1: add(OpKind::Mod, {x, number(coin() ? 0.5 : -2)}); break;
+    case 2: // whole numbers: the evaluator has no halves, in which others would be rounded
+      cast(cast(add_exact(OpKind::Floor, {x}), coin() ? "f16" : "bf16"), "f32");
+      break;
+    default: cast(cast(x, coin() ? "i32" : "i64"), "f32");
+    }
+  }
+
+  void index(NodeId x) {
+    NodeId from = exact();
+    if (type(x).rank() == 0 || type(from).rank() == 0) return;
+    Value axis = Value::of_int(in(0, type(x).rank() - 1));
+    int64_t size = type(x)[static_cast<size_t>(axis.number)];
+    NodeId indices = add(OpKind::Iota, {}, {Value::of_type({DType::I64, {in(1, size)}})});
+    if (coin()) {
+      NodeId largest = add(OpKind::Argmax, {from},
+                           {Value::of_int(in(0, type(from).rank() - 1)), Value::of_bool(coin())});
+      cast(largest, "f32");
+      NodeId flat = add(OpKind::Reshape, {largest}, {Value::of_ints({-1})});
+      int64_t count = in(1, std::min<int64_t>(5, type(flat)[0]));
+      NodeId cut =
+          add(OpKind::Slice, {flat}, {Value::of_int(0), Value::of_int(0), Value::of_int(count)});
+      indices = add(OpKind::Minimum, {cut, number(static_cast<double>(size - 1), DType::I64)});
+    }
+    add(OpKind::Gather, {x, indices}, {axis});
   }
 
   void row(NodeId x) {
@@ -184,9 +275,13 @@ private:
   }
 
   void fused(NodeId x) {
-    constexpr const char* kBodies[] = {"relu(add($0, $1))", "mul($0, sigmoid($0))",
-                                       "tanh(sub(mul($0, $1), $0))", "maximum(gelu($1), neg($0))"};
-    const char* body = kBodies[below(4)];
+    constexpr const char* kBodies[] = {"relu(add($0, $1))",
+                                       "mul($0, sigmoid($0))",
+                                       "tanh(sub(mul($0, $1), $0))",
+                                       "maximum(gelu($1), neg($0))",
+                                       "select(less($0, $1), $0, $1)", // no jump
+                                       "relu6(minimum(abs($0), cos(tanh($1))))"};
+    const char* body = kBodies[below(std::size(kBodies))];
     NodeId y = maybe_same_type(type(x));
     if (y == graph.none()) y = any();
     std::vector<NodeId> operands = {x, y};
@@ -199,7 +294,8 @@ private:
   RandomStream random_;
   uint64_t draws_ = 0;
   int attempts_ = 0;
-  std::vector<NodeId> nodes_;
+  std::vector<NodeId> nodes_; // of f32
+  std::vector<NodeId> exact_; // of them, those whose bits are the same in every backend
 };
 
 } // namespace tg::test
