@@ -207,7 +207,9 @@ private:
 
   // --- terms ------------------------------------------------------------------------------------
 
+  /// Fails where no tensor has the type: what regroups a shape may split it into too many axes.
   bool bind(uint32_t variable, const TensorType& type) {
+    if (type.rank() > kMaxRank) return false;
     in_.types[variable] = symbols_.type(type);
     return true;
   }
@@ -217,8 +219,9 @@ private:
     const Term& term = rule_.terms[id];
     if (types_[id] == TypeId{}) {
       if (term.kind == Term::Kind::ClassVar) {
-        if (in_.types[term.variable] == TypeId{})
-          bind(term.variable, f32(want ? *want : hinted_shape(term.variable, 0)));
+        if (in_.types[term.variable] == TypeId{} &&
+            !bind(term.variable, f32(want ? *want : hinted_shape(term.variable, 0))))
+          return false;
         types_[id] = in_.types[term.variable];
       } else if (!make_op(id, want)) {
         return false;

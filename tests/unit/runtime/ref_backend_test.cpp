@@ -1,3 +1,4 @@
+#include "runtime/convert.h"
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"
 #include "tests/unit/runtime/plan_writer.h"
@@ -170,7 +171,7 @@ TEST(RefBackend, RefusesWhatTheMemoryLimitForbidsBeforeItAllocates) {
   EXPECT_EQ(executable.error().message, "`test` needs 805306368 MiB and the limit is 16384 MiB");
 }
 
-TEST(RefBackend, RefusesWrongInputsAndDtypes) {
+TEST(RefBackend, RefusesWrongInputs) {
   PlanWriter p;
   p.output("y", p.run(OpKind::Relu, {}, {p.input("x", {2})}));
   Plan plan = p.finish();
@@ -179,7 +180,26 @@ TEST(RefBackend, RefusesWrongInputsAndDtypes) {
   EXPECT_EQ(executable->run({vector({1, 2, 3})}).error().message,
             "the input `x` must be f32[2], got f32[3]");
   plan.values[0].type.dtype = plan.values[1].type.dtype = DType::F16;
-  EXPECT_EQ(make_ref_backend()->compile(plan, {}).error().code, Code::no_kernel);
+  executable = compile(plan);
+  EXPECT_EQ(executable->run({vector({1, 2})}).error().message,
+            "the input `x` must be f16[2], got f32[2]");
+}
+
+TEST(RefBackend, RunsEveryDtype) {
+  for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64}) {
+    PlanWriter p;
+    PlanValueId x = p.input("x", {2});
+    p.output("y", p.run(OpKind::Mul, {}, {x, x}));
+    Plan plan = p.finish();
+    for (PlanValue& value : plan.values) value.type.dtype = dtype;
+    Tensor input = *Tensor::zeros({dtype, {2}});
+    double values[] = {-3, 7};
+    narrow(dtype, values, input.data(), 2);
+    Tensor y = (*compile(plan)->run({input}))[0];
+    EXPECT_EQ(y.type(), input.type());
+    EXPECT_EQ(y.doubles()[0], 9);
+    EXPECT_EQ(y.doubles()[1], 49);
+  }
 }
 
 } // namespace
