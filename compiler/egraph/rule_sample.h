@@ -8,32 +8,18 @@
 // `infer` alone, so that an instance is right however it was guessed.
 #pragma once
 
-#include "compiler/egraph/rule.h"
-#include "compiler/egraph/rule_eval.h"
-#include "compiler/ir/graph.h"
+#include "compiler/egraph/rule_instance.h"
 
 #include <optional>
 #include <random>
 #include <string>
-#include <vector>
 
 namespace tg {
-
-struct RuleInstance : ClassFacts {
-  std::vector<TypeId> types; // of class variables
-  std::vector<bool> weights, constants;
-  llvm::SmallVector<ValueId, 8> values;
-
-  TypeId type(uint32_t class_var) const override { return types[class_var]; }
-  bool weight_only(uint32_t class_var) const override { return weights[class_var]; }
-  bool constant(uint32_t class_var) const override { return constants[class_var]; }
-};
 
 class RuleSampler {
 public:
   /// Both outlive the sampler. `rule` is not native.
   RuleSampler(Symbols& symbols, const Rule& rule, uint64_t seed);
-  ~RuleSampler();
 
   /// Values that value variables are forced to take.
   using Forced = std::vector<std::pair<uint32_t, Value>>;
@@ -46,7 +32,6 @@ public:
   const std::string& why() const;
 
 private:
-  class Attempt;
   bool attempt(RuleInstance& instance, bool conditions, const Forced& forced);
 
   Symbols& symbols_;
@@ -54,20 +39,5 @@ private:
   std::mt19937_64 rng_;
   std::string why_;
 };
-
-/// Types of the terms under `root` at this instance, by TermId; false, with `why`, if one is
-/// ill-typed. Terms of either side; attributes of the left side are the instance's values.
-bool type_terms(Symbols& symbols, const Rule& rule, const RuleInstance& instance, TermId root,
-                std::vector<TypeId>& types, std::string* why = nullptr);
-
-/// The term under `root`, built into a graph whose leaves are the instance's class variables under
-/// their names: weights, constants (of one number), absent operands, else inputs. `nodes`, by
-/// TermId, may be kept from other roots. Invalid, with `why`, if a term is ill-typed.
-NodeId build_term(Graph& graph, const Rule& rule, const RuleInstance& instance, TermId root,
-                  std::vector<NodeId>& nodes, std::string* why = nullptr);
-
-/// "x: f32[2, 3]" for each class variable, "stride = [1, 1]" for each value variable.
-std::vector<std::string> describe(const Symbols& symbols, const Rule& rule,
-                                  const RuleInstance& instance);
 
 } // namespace tg
