@@ -7,6 +7,7 @@
 // StepInfo::implementation ("ref:softmax"), and tests reject it where something better exists.
 #pragma once
 
+#include "runtime/extern_kernels.h"
 #include "runtime/plan.h"
 #include "runtime/tensor.h"
 
@@ -38,6 +39,9 @@ struct CompileOptions {
   /// Empty: random weights from (seed, path), random.h.
   WeightSource weights = {};
   IoLayout io_layout = IoLayout::Plain;
+  /// Of the operators that the program declares; null where there are none. The executable keeps
+  /// it.
+  std::shared_ptr<const ExternKernels> externs = {};
 };
 
 /// One thing that a run does: a step of the plan, or a reorder that the backend put in.

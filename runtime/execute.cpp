@@ -17,8 +17,10 @@ Result<std::vector<Tensor>> Executable::run(llvm::ArrayRef<Tensor> inputs) {
 Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options) {
   if (value.kind == PlanValue::Kind::Constant) {
     TG_TRY(Tensor tensor, Tensor::zeros(value.type));
-    int64_t count = static_cast<int64_t>(value.constant.size());
-    narrow(value.type.dtype, value.constant.data(), tensor.data(), count);
+    auto count = static_cast<int64_t>(value.constant.size() + value.exact.size());
+    narrow(value.type.dtype, value.constant.data(), tensor.data(),
+           static_cast<int64_t>(value.constant.size()));
+    std::memcpy(tensor.data(), value.exact.data(), value.exact.size() * sizeof(int64_t)); // of i64
     // One number stands for all.
     std::byte* first = tensor.data();
     int64_t size = dtype_size(value.type.dtype);
@@ -43,6 +45,19 @@ Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs) {
     if (!(inputs[i].type() == value.type))
       return error(Code::bad_input_value, "the input `{0}` must be {1}, got {2}", value.name,
                    value.type.text(), inputs[i].type().text());
+  }
+  return {};
+}
+
+Result<void> check_externs(const Plan& plan, const CompileOptions& options) {
+  for (const PlanStep& step : plan.steps) {
+    if (step.op != OpKind::Extern) continue;
+    const std::string &name = step.attrs[0].text, &signature = step.attrs[1].text;
+    if (options.externs && options.externs->find(name, signature)) continue;
+    bool other = options.externs && options.externs->has_name(name);
+    return error(Code::no_kernel, "`{0}` is an `extern op` without a kernel", name)
+        .note(other ? "a kernel of that name is registered for another type than " + signature
+                    : "kernels are registered through the C++ API (examples/embed)");
   }
   return {};
 }

@@ -16,6 +16,9 @@ Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options
 /// Errors: `bad_input_value` if number or types are not the plan's, naming the input.
 Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs);
 
+/// Errors: `no_kernel` if an operator that the program declares has none.
+Result<void> check_externs(const Plan& plan, const CompileOptions& options);
+
 /// Bytes of all weights and constants, as they are read at load, and of inputs and outputs.
 /// A sum that does not fit saturates at INT64_MAX.
 MemoryUse resident_bytes(const Plan& plan);

@@ -34,9 +34,10 @@ private:
       bool temporary = v.kind == PlanValue::Kind::Temporary;
       if (temporary != (v.defined_by != kNever))
         return fail("%{0} is defined by a step exactly if it is a temporary", id);
-      if (v.kind == PlanValue::Kind::Constant && v.constant.size() != 1 &&
-          static_cast<int64_t>(v.constant.size()) != v.type.elements())
-        return fail("the constant %{0} has {1} values", id, v.constant.size());
+      size_t count = v.constant.size() + v.exact.size();
+      if (v.kind == PlanValue::Kind::Constant && count != 1 &&
+          static_cast<int64_t>(count) != v.type.elements())
+        return fail("the constant %{0} has {1} values", id, count);
     }
     return true;
   }
@@ -178,10 +179,12 @@ void dump_leaf(const Plan& plan, PlanValueId id, llvm::raw_ostream& out) {
   case PlanValue::Kind::Weight: out << "weight " << v.name; break;
   case PlanValue::Kind::Constant:
     out << "constant ";
-    if (v.constant.size() <= 4)
+    if (!v.exact.empty() && v.exact.size() <= 4)
+      out << Value::of_ints(v.exact).text_form();
+    else if (v.constant.size() <= 4)
       out << Value::of_floats(v.constant).text_form();
     else
-      out << v.constant.size() << " values";
+      out << v.constant.size() + v.exact.size() << " values";
     break;
   case PlanValue::Kind::Temporary: break;
   }

@@ -30,7 +30,8 @@ struct PlanValue {
   TensorType type;
   std::string name;             // of inputs; path of weights
   std::string init;             // of weights: how to fill them when no file gives them
-  std::vector<double> constant; // one element, or all
+  std::vector<double> constant; // one element, or all; or, of i64 that no double holds,
+  std::vector<int64_t> exact;   // these instead
   MemorySpace space = MemorySpace::Host;
   /// Step that defines it (Temporary) and the last that reads it; kNever if none. Outputs and
   /// results that run steps need from load steps live for ever: `pinned`.

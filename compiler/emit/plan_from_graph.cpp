@@ -51,7 +51,12 @@ private:
       value.name = graph_.attr(id, 0).text;
       value.init = graph_.attr(id, 2).text;
       break;
-    default: value.kind = PlanValue::Kind::Constant; value.constant = graph_.attr(id, 0).reals;
+    default: {
+      const Value& values = graph_.attr(id, 0);
+      value.kind = PlanValue::Kind::Constant;
+      value.constant = values.reals;
+      value.exact.assign(values.ints.begin(), values.ints.end());
+    }
     }
     return add_value(id, std::move(value));
   }

@@ -180,6 +180,12 @@ private:
     return x;
   }
 
+  double operand_elements(NodeId id) const {
+    double count = 0;
+    for (NodeId operand : graph_.operands(id)) count += elements(operand);
+    return count;
+  }
+
   // No default: a new operator says here of what degree it is.
   // NOLINTNEXTLINE(readability-function-size): a flat switch, one row an operator.
   Degree degree(NodeId id) {
@@ -218,6 +224,8 @@ private:
     case OpKind::Enlarge:
     case OpKind::MergeGconv: return all_operands(id);
     case OpKind::FusedMap: return fused(id);
+    case OpKind::Extern: // all elements are hashed into one number, of which each result is a function
+      return query(all_operands(id), elements(id) + operand_elements(id));
     case OpKind::Add:
     case OpKind::Sub:
     case OpKind::Mul:

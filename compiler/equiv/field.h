@@ -63,7 +63,11 @@ template <> struct ScalarTraits<Field> { using Wide = Field; };
 
 template <> struct Math<Field> {
   static Field literal(double value) { return Field::of_decimal(value); }
-  static Field integer(int64_t value) { return Field::of_bits(static_cast<uint64_t>(value)); }
+  static Field integer(int64_t value) {
+    Field magnitude =
+        Field::of_bits(value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+    return value < 0 ? -magnitude : magnitude;
+  }
   static Field unary(OpKind op, Field x);
   static Field maximum(Field x, Field y);
   static Field binary(OpKind op, Field x, Field y);
@@ -79,6 +83,23 @@ template <> struct Math<Field> {
   static int64_t argmax(llvm::ArrayRef<Field> values);
   static Field max_of(llvm::ArrayRef<Field> values);
   static void softmax(llvm::MutableArrayRef<Field> row);
+  /// A random function of all elements.
+  class External {
+  public:
+    External(llvm::StringRef name, llvm::StringRef signature)
+        : key_(scramble(key_of_text(name) + key_of_text(signature))) {}
+    void shape(llvm::ArrayRef<int64_t> sizes) {
+      key_ = scramble(key_ + sizes.size());
+      for (int64_t size : sizes) key_ = scramble(key_ ^ static_cast<uint64_t>(size));
+    }
+    void element(Field x) { key_ = scramble(key_ ^ scramble(x.value())); }
+    Field at(int64_t i) const { return random_function(key_, static_cast<uint64_t>(i)); }
+
+  private:
+    uint64_t key_;
+  };
+  /// A truth value or an integer is as random as anything else.
+  static Field of_dtype(DType, Field x) { return x; }
 };
 
 extern template void evaluate_op<Field>(OpKind, AttrValues, llvm::ArrayRef<ConstView<Field>>,

@@ -53,6 +53,8 @@ private:
     if (graph_.node(id).op == OpKind::Constant) {
       for (double real : graph_.attr(id, 0).reals)
         values.push_back(static_cast<T>(Math<WideOf<T>>::literal(real)));
+      for (int64_t whole : graph_.attr(id, 0).ints) // what no double holds
+        values.push_back(static_cast<T>(Math<WideOf<T>>::integer(whole)));
       if (values.size() == 1) values.assign(elements, values[0]);
     } else {
       values = leaves(graph_, id);
@@ -89,6 +91,9 @@ private:
     Values& result = values_[id.index];
     result.resize(static_cast<size_t>(type.elements()));
     evaluate_op<T>(op, attrs, operands, {result.data(), type.shape}, scratch_);
+    if (op == OpKind::Extern) // which does not know the dtype of its result
+      for (T& x : result)
+        x = static_cast<T>(Math<WideOf<T>>::of_dtype(type.dtype, static_cast<WideOf<T>>(x)));
     for (NodeId operand : graph_.operands(id))
       if (--uses_[operand.index] == 0) values_[operand.index] = {};
     return {};

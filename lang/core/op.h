@@ -70,6 +70,7 @@ enum class ShapeRule : uint8_t {
   gather,
   iota,
   fused_map,
+  extern_op,
 };
 
 /// How flops are counted (op_work).

@@ -50,6 +50,9 @@
 //              the range becomes its end and NaN 0 (between integers it wraps); to bool is x != 0.
 //              Over the reals (double) a cast between floats changes nothing.
 //   reshape    keeps row-major order.
+//   extern     has no meaning here, but that of being a function: of its name and type, and of all
+//              elements of all operands. `Math::External` is one that has no property beside, for
+//              checks of rules and graphs; backends run the kernel that is registered for it.
 //   merge_gconv w[O, I, kh, kw] of `groups` groups becomes [O, I * count, kh, kw]: row o of group g
 //              stands at inputs (g mod count) * I onwards, zeros elsewhere.
 //
@@ -130,6 +133,20 @@ template <> struct Math<double> {
   static double max_of(llvm::ArrayRef<double> values);
   /// In place.
   static void softmax(llvm::MutableArrayRef<double> row);
+  /// Smooth, so that what is nearly equal stays so: sines of two weighted sums of all elements.
+  class External {
+  public:
+    External(llvm::StringRef name, llvm::StringRef signature);
+    void shape(llvm::ArrayRef<int64_t> sizes);
+    void element(double x);
+    double at(int64_t i) const;
+
+  private:
+    uint64_t key_;
+    double sums_[2] = {};
+  };
+  /// A value of `External` as one of this dtype.
+  static double of_dtype(DType dtype, double x);
 };
 
 template <> struct Math<Integer> {
@@ -145,11 +162,28 @@ template <> struct Math<Integer> {
   static int64_t argmax(llvm::ArrayRef<Integer> values);
   static Integer max_of(llvm::ArrayRef<Integer> values);
   static void softmax(llvm::MutableArrayRef<Integer> row); // of floats alone
+  class External {
+  public:
+    External(llvm::StringRef name, llvm::StringRef signature);
+    void shape(llvm::ArrayRef<int64_t> sizes);
+    void element(Integer x);
+    Integer at(int64_t i) const;
+
+  private:
+    uint64_t key_;
+  };
+  static Integer of_dtype(DType dtype, Integer x);
 };
 
 /// The result of a pointwise operator at one element: the definition that pointwise operators,
 /// activations and fused bodies share. `args` has the operator's operands.
 template <class W> W pointwise(OpKind op, const W* args);
+
+/// A bijection of 64 bits that leaves no pattern: SplitMix64's finaliser (Steele, Lea and Flood
+/// 2014).
+uint64_t scramble(uint64_t x);
+/// Of a text, as a key of random functions.
+uint64_t key_of_text(llvm::StringRef text);
 
 /// Attribute values of an operator, one per slot, in normal form (shape_rules.h).
 using AttrValues = llvm::ArrayRef<const Value*>;

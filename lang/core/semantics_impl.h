@@ -4,6 +4,7 @@
 // over a scalar, by nobody else.
 #pragma once
 
+#include "lang/core/semantics_extern.h"
 #include "lang/core/semantics_layout.h"
 #include "lang/core/semantics_reduce.h"
 #include "lang/core/semantics_rows.h"
@@ -111,6 +112,7 @@ void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> opera
                result);
   case OpKind::Enlarge: return enlarge(operands[0], result);
   case OpKind::MergeGconv: return merge_gconv(attrs, operands[0], result);
+  case OpKind::Extern: return external(attrs, operands, result);
   case OpKind::FusedMap: {
     std::optional<FusedBody> body = parse_fused_body(attrs[0]->text);
     assert(body && "infer admits no other body");

@@ -3,6 +3,7 @@
 // Inference::fail, which costs nothing when nobody asked.
 #include "lang/core/shape_rules.h"
 
+#include "lang/core/extern_signature.h"
 #include "lang/core/fused_body.h"
 #include "lang/core/winograd.h"
 
@@ -101,7 +102,8 @@ bool normalise_attr(Inference& in, size_t slot) {
     if (v.is(Value::Kind::Int)) in.set(slot, v = Value::of_float(static_cast<double>(v.number)));
     return expect(in, attr, v, Value::Kind::Float, "a number");
   case AttrKind::ints: return expect(in, attr, v, Value::Kind::Ints, "a list of ints");
-  case AttrKind::floats: return expect(in, attr, v, Value::Kind::Floats, "a list of numbers");
+  case AttrKind::floats:
+    return v.is(Value::Kind::Ints) || expect(in, attr, v, Value::Kind::Floats, "a list of numbers");
   case AttrKind::string: return expect(in, attr, v, Value::Kind::String, "text in quotes");
   case AttrKind::type: return expect(in, attr, v, Value::Kind::Type, "a type");
   case AttrKind::pair: return normalise_pair(in, attr, slot);
@@ -143,9 +145,13 @@ bool literal_fits(double x, DType dtype) {
 bool leaf(Inference& in) {
   in.result = in.attr(1).as_type();
   if (in.info.kind != OpKind::Constant) return true;
+  // Integers where a double does not hold them all (Graph::constant).
+  size_t count = in.attr(0).ints.size() + in.attr(0).reals.size();
+  if (count != 1 && static_cast<int64_t>(count) != in.result.elements())
+    return in.fail("{0} values for {1}", count, in.result.text());
+  if (in.attr(0).is(Value::Kind::Ints) && in.result.dtype != DType::I64)
+    return in.fail("integers that only i64 holds, for {0}", in.result.text());
   llvm::ArrayRef<double> values = in.attr(0).reals;
-  if (values.size() != 1 && static_cast<int64_t>(values.size()) != in.result.elements())
-    return in.fail("{0} values for {1}", values.size(), in.result.text());
   for (double x : values)
     if (!literal_fits(x, in.result.dtype))
       return in.fail("{0} is no {1}", Value::of_float(x).text_form(), dtype_name(in.result.dtype));
@@ -534,6 +540,15 @@ bool fused_map(Inference& in) {
   return true;
 }
 
+bool extern_op(Inference& in) {
+  std::optional<ExternSignature> signature = ExternSignature::parse(in.attr(1).text);
+  if (!signature) return in.fail("`{0}` is no type of an operator", in.attr(1).text);
+  llvm::SmallVector<TensorType, 4> operands;
+  for (size_t i = 0; i < in.operands.size(); ++i) operands.push_back(in.type(i));
+  std::string why;
+  return signature->infer(operands, in.result, why) || in.fail("{0}", why);
+}
+
 bool apply_rule(Inference& in) {
   switch (in.info.shape) {
   case ShapeRule::none: return true;
@@ -565,6 +580,7 @@ bool apply_rule(Inference& in) {
   case ShapeRule::gather: return gather(in);
   case ShapeRule::iota: return iota(in);
   case ShapeRule::fused_map: return fused_map(in);
+  case ShapeRule::extern_op: return extern_op(in);
   }
   return false;
 }
@@ -582,8 +598,8 @@ bool check_operands(const Inference& in) {
   if (in.info.variadic() ? got == 0 : got != want)
     return in.fail("{0} takes {1} operands, got {2}", ref(in.info.name), want, got);
   ShapeRule rule = in.info.shape;
-  bool mixed =
-      rule == ShapeRule::select || rule == ShapeRule::gather || rule == ShapeRule::fused_map;
+  bool mixed = rule == ShapeRule::select || rule == ShapeRule::gather ||
+               rule == ShapeRule::fused_map || rule == ShapeRule::extern_op;
   DType dtype = DType::None;
   for (size_t i = 0; i < got; ++i) {
     const TensorType& type = in.type(i);

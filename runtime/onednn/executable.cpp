@@ -78,6 +78,8 @@ Result<std::unique_ptr<Executable>> CpuExecutable::make(const Plan& plan,
 }
 
 Result<void> CpuExecutable::load(const CompileOptions& options) {
+  TG_CHECK(check_externs(*plan_, options));
+  externs_ = options.externs;
   threads_ = std::max(1, options.threads);
   TG_TRY(engine_, make_engine());
   TG_TRY(stream_, make_stream(engine_.get()));

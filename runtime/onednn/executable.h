@@ -35,6 +35,7 @@ private:
   Addresses addresses() const { return {addresses_, scratch_.get()}; }
 
   std::unique_ptr<const Plan> plan_;
+  std::shared_ptr<const ExternKernels> externs_;
   EngineHandle engine_;
   StreamHandle stream_;
   int threads_ = 1;

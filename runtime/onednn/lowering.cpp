@@ -76,6 +76,7 @@ constexpr KernelTable<LowerFn> kRules{{
     {OpKind::Cumsum, lower_reference},
     {OpKind::Argmax, lower_reference},
     {OpKind::Iota, lower_reference},
+    {OpKind::Extern, lower_reference},
 }};
 static_assert(kRules.covers_all(), "the cpu backend implements every row of ops.def");
 

@@ -10,10 +10,10 @@ namespace {
 class ReferenceKernel final : public Kernel {
 public:
   /// Places of the operands (nullopt where absent) and of the result, all row-major. Refers to the
-  /// plan.
-  ReferenceKernel(const Plan& plan, const PlanStep& step,
+  /// plan and to `externs`.
+  ReferenceKernel(const Plan& plan, const PlanStep& step, const ExternKernels* externs,
                   llvm::SmallVector<std::optional<Place>, 4> operands, Place result)
-      : step_(plan, step), operands_(std::move(operands)), result_(std::move(result)) {}
+      : step_(plan, step, externs), operands_(std::move(operands)), result_(std::move(result)) {}
 
   int64_t scratch_bytes() const { return step_.workspace_bytes(); }
 
@@ -51,7 +51,8 @@ Result<void> lower_reference(Lowering& l, const PlanStep& step) {
   for (const std::optional<Place>& place : operands)
     if (place) op.buffers.push_back(place->buffer);
   op.buffers.push_back(result.buffer);
-  auto kernel = std::make_unique<ReferenceKernel>(l.plan, step, std::move(operands), result);
+  auto kernel = std::make_unique<ReferenceKernel>(l.plan, step, l.options.externs.get(),
+                                                  std::move(operands), result);
   op.scratch_bytes = kernel->scratch_bytes();
   op.kernel = std::move(kernel);
   l.add_op(step.phase, std::move(op));

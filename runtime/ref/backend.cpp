@@ -82,6 +82,7 @@ constexpr KernelTable<RefKernel> kRef = {
     {OpKind::Argmax, kLoop},
     {OpKind::Gather, kLoop},
     {OpKind::Iota, kLoop},
+    {OpKind::Extern, kLoop},
 };
 static_assert(kRef.covers_all(), "the reference backend implements every row of ops.def");
 
@@ -104,6 +105,8 @@ public:
         held_(plan.values.size()) {}
 
   Result<void> load(const CompileOptions& options) {
+    TG_CHECK(check_externs(*plan_, options));
+    externs_ = options.externs;
     StorageRequest request = storage_request(*plan_);
     Storage at_load = plan_storage(*plan_, Phase::Load, request);
     Storage at_run = plan_storage(*plan_, Phase::Run, request);
@@ -251,7 +254,7 @@ private:
       llvm::SmallVector<const std::byte*, 4> operands;
       for (PlanValueId id : step.operands)
         operands.push_back(id == kNoValue ? nullptr : memory_of_[id]);
-      steps.back().kernel.emplace(*plan_, step);
+      steps.back().kernel.emplace(*plan_, step, externs_.get());
       steps.back().kernel->bind(operands, memory_of_[step.result], workspace);
     }
   }
@@ -274,7 +277,8 @@ private:
     }
   }
 
-  std::unique_ptr<const Plan> plan_;  // steps_ refer into it
+  std::unique_ptr<const Plan> plan_; // steps_ refer into it
+  std::shared_ptr<const ExternKernels> externs_;
   std::vector<std::byte*> memory_of_; // of each value; in held_ or arena_
   std::vector<Tensor> held_;          // inputs, weights, constants and lasting load results
   AlignedBuffer arena_, workspace_;

@@ -7,7 +7,7 @@
 
 namespace tg {
 
-RefStep::RefStep(const Plan& plan, const PlanStep& step)
+RefStep::RefStep(const Plan& plan, const PlanStep& step, const ExternKernels* externs)
     : op_(step.op), type_(plan.values[step.result].type) {
   llvm::SmallVector<llvm::ArrayRef<int64_t>, 4> shapes;
   bool floats = type_.dtype == DType::F32, integers = !is_float(type_.dtype);
@@ -22,6 +22,10 @@ RefStep::RefStep(const Plan& plan, const PlanStep& step)
     elements += type->elements();
   }
   for (const Value& value : step.attrs) attrs_.push_back(&value);
+  if (op_ == OpKind::Extern) {
+    if (externs) extern_ = externs->find(attrs_[0]->text, attrs_[1]->text);
+    return;
+  }
   if (!floats) scalar_ = integers ? Scalar::Integer : Scalar::Double;
   scratch_ = scratch_elements(op_, attrs_, shapes, type_.shape);
   static_assert(sizeof(Integer) == sizeof(double));
@@ -73,7 +77,14 @@ template <class T> void RefStep::run_widened() const {
   narrow(type_.dtype, next, result_, type_.elements());
 }
 
+void RefStep::run_extern() const {
+  llvm::SmallVector<ExternOperand, 8> operands;
+  for (const Operand& operand : operands_) operands.push_back({operand.type, operand.data});
+  if (extern_) (*extern_)(operands, type_, result_);
+}
+
 void RefStep::run() const {
+  if (op_ == OpKind::Extern) return run_extern();
   if (op_ == OpKind::Cast)
     return convert(operands_[0].type->dtype, operands_[0].data, type_.dtype, result_,
                    type_.elements());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lang/core/semantics.h"
+#include "runtime/extern_kernels.h"
 #include "runtime/plan.h"
 
 #include <cstddef>
@@ -13,7 +14,8 @@ namespace tg {
 /// Refers to the plan, which must outlive it and not change.
 class RefStep {
 public:
-  RefStep(const Plan& plan, const PlanStep& step);
+  /// `externs` has a kernel for the step if it is an `extern op` (check_externs), and outlives it.
+  RefStep(const Plan& plan, const PlanStep& step, const ExternKernels* externs = nullptr);
 
   /// Scratch that run() needs.
   int64_t workspace_bytes() const { return workspace_bytes_; }
@@ -36,6 +38,7 @@ private:
                 llvm::MutableArrayRef<WideOf<T>> scratch) const;
   void run_floats() const;
   template <class T> void run_widened() const;
+  void run_extern() const;
 
   OpKind op_;
   Scalar scalar_ = Scalar::Float;
@@ -47,6 +50,7 @@ private:
   int64_t workspace_bytes_ = 0;
   std::byte* workspace_ = nullptr;
   std::optional<FusedBody> body_; // of a fused_map
+  const ExternKernel* extern_ = nullptr;
 };
 
 } // namespace tg
