@@ -11,9 +11,9 @@ constexpr int64_t kMaxInstanceElements = 4096;
 
 } // namespace
 
-RuleAttempt::RuleAttempt(Symbols& symbols, const Rule& rule, std::mt19937_64& rng,
-                         RuleInstance& instance, std::string& why)
-    : symbols_(symbols), rule_(rule), rng_(rng), in_(instance), why_(why),
+RuleAttempt::RuleAttempt(Symbols& symbols, const Rule& rule, llvm::ArrayRef<DType> dtypes,
+                         std::mt19937_64& rng, RuleInstance& instance, std::string& why)
+    : symbols_(symbols), rule_(rule), dtypes_(dtypes), rng_(rng), in_(instance), why_(why),
       types_(rule.terms.size()), class_hints_(rule.class_vars), value_hints_(rule.value_vars) {
   in_.types.assign(rule.class_vars, TypeId{});
   in_.values.assign(rule.value_vars, ValueId{});
@@ -42,7 +42,8 @@ bool RuleAttempt::make(TermId id, const Shape* want) {
   if (types_[id] == TypeId{}) {
     if (term.kind == Term::Kind::ClassVar) {
       if (in_.types[term.variable] == TypeId{} &&
-          !bind(term.variable, f32(want ? *want : hinted_shape(term.variable, 0))))
+          !bind(term.variable,
+                {dtypes_[term.variable], want ? *want : hinted_shape(term.variable, 0)}))
         return false;
       types_[id] = in_.types[term.variable];
     } else if (!make_op(id, want)) {
@@ -75,7 +76,8 @@ bool RuleAttempt::make_optional(TermId id, const Shape& want) {
   if (term.kind == Term::Kind::ClassVar) {
     if (in_.types[term.variable] == TypeId{}) {
       bool absent = class_hints_[term.variable].none.value_or(chance(50));
-      in_.types[term.variable] = absent ? symbols_.none_type() : symbols_.type(f32(want));
+      in_.types[term.variable] =
+          absent ? symbols_.none_type() : symbols_.type({dtypes_[term.variable], want});
     }
     types_[id] = in_.types[term.variable];
     return true;
@@ -126,9 +128,11 @@ bool RuleAttempt::make_op(TermId id, const Shape* want) {
   switch (op_info(term.op).shape) {
   case ShapeRule::none: types_[id] = symbols_.none_type(); return true;
   case ShapeRule::leaf: return finish(id, {term.attrs[0].literal, term.attrs[1].literal});
+  case ShapeRule::clip: return make_clip(id, want);
+  case ShapeRule::cast: return make_cast(id, want);
   case ShapeRule::same:
-  case ShapeRule::clip:
-  case ShapeRule::cast: return make(term.operands[0], want) && finish(id, {});
+    if (op_info(term.op).attr_count == 1) return make_softmax(id, want); // along an axis, too
+    return make(term.operands[0], want) && finish(id, {});
   case ShapeRule::broadcast:
   case ShapeRule::compare: return make_broadcast(id, want);
   case ShapeRule::matmul: return make_matmul(id, want);
@@ -148,11 +152,12 @@ bool RuleAttempt::make_op(TermId id, const Shape* want) {
   case ShapeRule::enlarge: return make_enlarge(id, want);
   case ShapeRule::merge_gconv: return make_merge(id, want);
   case ShapeRule::fused_map: return make_fused(id, want);
+  case ShapeRule::extern_op: return make_extern(id, want);
+  case ShapeRule::select: return make_select(id, want);
+  case ShapeRule::argmax: return make_argmax(id, want);
+  case ShapeRule::gather: return make_gather(id, want);
+  case ShapeRule::iota: return make_iota(id, want);
   case ShapeRule::split: return false;
-  case ShapeRule::select: // conditions, indices and positions are not drawn yet
-  case ShapeRule::argmax:
-  case ShapeRule::gather:
-  case ShapeRule::iota: why_ = "an operator of which no instance can be drawn"; return false;
   }
   return false;
 }

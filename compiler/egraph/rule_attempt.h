@@ -1,7 +1,8 @@
 // One attempt at an instance of a rule: a walk down its left side (rule_sample.h has the idea). A
 // term is asked for a shape, or for any, and asks its operands for the shapes that give it. What is
 // guessed is drawn in rule_guess.cpp, terms and their attributes are in rule_attempt.cpp, operators
-// by shape rule in rule_products.cpp (windows and products) and rule_shapes.cpp (all others).
+// by shape rule in rule_products.cpp (windows and products), rule_choices.cpp (conditions, indices,
+// limits) and rule_shapes.cpp (all others).
 //
 // Invariant: `types_` holds what `infer` said of a term, or nothing; a variable that is bound stays
 // what it is until the attempt ends.
@@ -15,11 +16,14 @@
 
 namespace tg {
 
+/// The dtype of each class variable of a rule, as its operators ask it; f32 where none does.
+std::vector<DType> dtypes_of_variables(const Rule& rule);
+
 class RuleAttempt {
 public:
   /// All outlive the attempt; what it finds goes to `instance`, why it fails to `why`.
-  RuleAttempt(Symbols& symbols, const Rule& rule, std::mt19937_64& rng, RuleInstance& instance,
-              std::string& why);
+  RuleAttempt(Symbols& symbols, const Rule& rule, llvm::ArrayRef<DType> dtypes,
+              std::mt19937_64& rng, RuleInstance& instance, std::string& why);
 
   /// False if a guess was wrong; a new attempt then guesses anew.
   bool run();
@@ -121,9 +125,18 @@ private:
   bool make_enlarge(TermId id, const Shape* want);
   bool make_merge(TermId id, const Shape* want);
   bool make_fused(TermId id, const Shape* want);
+  bool make_select(TermId id, const Shape* want);
+  bool make_argmax(TermId id, const Shape* want);
+  bool make_gather(TermId id, const Shape* want);
+  Shape any_indices();
+  bool make_iota(TermId id, const Shape* want);
+  bool make_clip(TermId id, const Shape* want);
+  bool make_cast(TermId id, const Shape* want);
+  bool make_extern(TermId id, const Shape* want);
 
   Symbols& symbols_;
   const Rule& rule_;
+  llvm::ArrayRef<DType> dtypes_; // of class variables
   std::mt19937_64& rng_;
   RuleInstance& in_;
   std::string& why_;

@@ -34,7 +34,11 @@ NodeId leaf_of(Graph& graph, const Rule& rule, const RuleInstance& instance, uin
   const TensorType& type = graph.symbols().type(instance.types[variable]);
   const std::string& name = rule.class_var_names[variable];
   if (type.is_none()) return graph.none();
-  if (instance.constants[variable]) return graph.constant({0.5 + variable}, type);
+  bool whole = !is_float(type.dtype);
+  if (instance.constants[variable] && type.dtype == DType::Bool)
+    return graph.constant({static_cast<double>(variable % 2)}, type);
+  if (instance.constants[variable])
+    return graph.constant({whole ? variable : 0.5 + variable}, type);
   return instance.weights[variable] ? graph.weight(name, type) : graph.input(name, type);
 }
 

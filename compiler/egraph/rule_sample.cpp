@@ -5,13 +5,13 @@
 namespace tg {
 
 RuleSampler::RuleSampler(Symbols& symbols, const Rule& rule, uint64_t seed)
-    : symbols_(symbols), rule_(rule), rng_(seed) {}
+    : symbols_(symbols), rule_(rule), dtypes_(dtypes_of_variables(rule)), rng_(seed) {}
 
 const std::string& RuleSampler::why() const { return why_; }
 
 bool RuleSampler::attempt(RuleInstance& instance, bool conditions, const Forced& forced) {
   instance = {};
-  RuleAttempt attempt(symbols_, rule_, rng_, instance, why_);
+  RuleAttempt attempt(symbols_, rule_, dtypes_, rng_, instance, why_);
   for (const auto& [variable, value] : forced) instance.values[variable] = symbols_.value(value);
   if (!attempt.run()) return false;
   return !conditions || conditions_hold({rule_, symbols_, instance.values, instance});

@@ -36,6 +36,7 @@ private:
 
   Symbols& symbols_;
   const Rule& rule_;
+  std::vector<DType> dtypes_; // of class variables
   std::mt19937_64 rng_;
   std::string why_;
 };
