@@ -66,7 +66,7 @@ NodeId Graph::constant(std::vector<double> values, const TensorType& type) {
       {});
 }
 
-NodeId Graph::constant(llvm::ArrayRef<int64_t> values, const TensorType& type) {
+NodeId Graph::whole_constant(llvm::ArrayRef<int64_t> values, const TensorType& type) {
   constexpr int64_t kExact = int64_t{1} << 53;
   bool small = llvm::all_of(values, [](int64_t n) { return n >= -kExact && n <= kExact; });
   if (small || type.dtype != DType::I64)

@@ -71,7 +71,7 @@ public:
   NodeId weight(llvm::StringRef path, const TensorType& type, llvm::StringRef init = "");
   NodeId constant(std::vector<double> values, const TensorType& type);
   /// Integers, exactly: as doubles where those hold them all, so that equal literals are one node.
-  NodeId constant(llvm::ArrayRef<int64_t> values, const TensorType& type);
+  NodeId whole_constant(llvm::ArrayRef<int64_t> values, const TensorType& type);
 
   void add_output(std::string name, NodeId node) { outputs_.push_back({std::move(name), node}); }
 

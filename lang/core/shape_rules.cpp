@@ -145,7 +145,7 @@ bool literal_fits(double x, DType dtype) {
 bool leaf(Inference& in) {
   in.result = in.attr(1).as_type();
   if (in.info.kind != OpKind::Constant) return true;
-  // Integers where a double does not hold them all (Graph::constant).
+  // Integers where a double does not hold them all (Graph::whole_constant).
   size_t count = in.attr(0).ints.size() + in.attr(0).reals.size();
   if (count != 1 && static_cast<int64_t>(count) != in.result.elements())
     return in.fail("{0} values for {1}", count, in.result.text());
