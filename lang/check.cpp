@@ -4,6 +4,7 @@
 #include "lang/check.h"
 
 #include "lang/consteval.h"
+#include "lang/external.h"
 #include "lang/idioms.h"
 #include "lang/resolve.h"
 
@@ -37,7 +38,11 @@ public:
 
   void check(const ast::Decl& fn) {
     known_unknown_.clear();
+    size_t errors = sink_.errors();
     header(fn);
+    if (fn.external && sink_.errors() == errors)
+      if (Result<std::string> type = extern_signature(ast_, fn); !type)
+        sink_.report(std::move(type.error()));
     scopes_.emplace_back(); // the body may shadow parameters
     if (fn.value) expression(fn.value);
     block(fn.body);

@@ -19,7 +19,7 @@ constexpr BuiltinInfo kBuiltins[] = {
     {"zeros", Builtin::Zeros, "shape dtype?"},
     {"ones", Builtin::Ones, "shape dtype?"},
     {"full", Builtin::Full, "shape value dtype?"},
-    {"iota", Builtin::Iota, "n dtype?"},
+    {"iota", Builtin::Iota, "n dtype? axis?"},
     {"eye", Builtin::Eye, "n dtype?"},
     {"tensor", Builtin::Literal, "values dtype?"},
     {"dim", Builtin::Dim, "x axis"},
@@ -155,25 +155,35 @@ std::optional<Value> constant_of_name(llvm::StringRef name) {
 
 bool is_constant_name(llvm::StringRef name) { return constant_of_name(name).has_value(); }
 
+/// The word inside of `list[list[int]]`, which reads as an index, and how many lists there are;
+/// "" where something else stands there.
+static llvm::StringRef list_item(const Ast& ast, ast::ExprId id, uint8_t& lists) {
+  for (lists = 1;; ++lists) {
+    const ast::Expr& e = ast[id];
+    if (e.kind == ast::ExprKind::Name) return e.text;
+    bool list = e.kind == ast::ExprKind::Index && ast[e.a].text == "list" && e.slices.size() == 1;
+    if (!list || ast[e.slices][0].range || ast[e.slices][0].ellipsis || lists == 8) return "";
+    id = ast[e.slices][0].begin;
+  }
+}
+
 ParamKind param_kind(const Ast& ast, const ast::Type& type) {
   using Base = ParamKind::Base;
   ParamKind kind;
   if (type.kind == ast::TypeKind::Tuple) kind.base = Base::Tuple;
   if (type.kind != ast::TypeKind::Named) return kind;
   llvm::StringRef name = type.name.text;
-  if (name == "list" && type.dims.size() == 1 &&
-      ast[ast[type.dims][0]].kind == ast::ExprKind::Name) {
-    kind.list = true;
-    name = ast[ast[type.dims][0]].text;
+  if (name == "list" && type.dims.size() == 1) {
+    name = list_item(ast, ast[type.dims][0], kind.lists);
   } else if (name == "ints" || name == "floats") {
-    kind.list = true;
+    kind.lists = 1;
     name = name.drop_back();
   } else if (type.bracketed) {
     if (parse_dtype(name) || is_dtype_variable(name)) kind.base = Base::Tensor;
     return kind;
   }
   kind.base = kind_of_word(name);
-  if (parse_dtype(name) && kind.base == Base::Unknown && !kind.list) kind.base = Base::Tensor;
+  if (parse_dtype(name) && kind.base == Base::Unknown && kind.lists == 0) kind.base = Base::Tensor;
   return kind;
 }
 
@@ -181,7 +191,9 @@ std::string kind_name(const ParamKind& kind) {
   static constexpr llvm::StringLiteral kNames[] = {"tensor", "tuple", "int",  "float", "bool",
                                                    "Pad",    "Act",   "Pair", "DType", "unknown"};
   llvm::StringRef base = kNames[static_cast<size_t>(kind.base)];
-  return kind.list ? ("list[" + base + "]").str() : base.str();
+  std::string text = base.str();
+  for (uint8_t i = 0; i < kind.lists; ++i) text = "list[" + text + "]";
+  return text;
 }
 
 bool is_dtype_variable(llvm::StringRef name) {

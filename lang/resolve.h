@@ -17,7 +17,7 @@ enum class Builtin : uint8_t {
   Zeros,    // zeros([2, 3]); all literals take `dtype = i64`, else the dtype of what they meet
   Ones,     // ones([2, 3])
   Full,     // full([2, 3], 0.5)
-  Iota,     // iota(4): [0, 1, 2, 3]
+  Iota,     // iota(4): [0, 1, 2, 3]; of a shape, along an axis, it is the operator
   Eye,      // eye(3)
   Literal,  // tensor([[1, 2], [3, 4]], i64)
   Dim,      // dim(x, axis): a size of a tensor
@@ -74,13 +74,13 @@ std::optional<Value> constant_of_name(llvm::StringRef name);
 struct ParamKind {
   enum class Base : uint8_t { Tensor, Tuple, Int, Float, Bool, Pad, Act, Pair, DType, Unknown };
   Base base = Base::Unknown;
-  bool list = false;
+  uint8_t lists = 0; // list[int]: 1, list[list[int]]: 2
   bool run_time() const { return base == Base::Tensor || base == Base::Tuple; }
 };
 /// `list[int]` and `ints` are one; a dtype (with dims or bare) is a tensor, and so is a dtype
 /// variable with dims: `T[N]`.
 ParamKind param_kind(const Ast& ast, const ast::Type& type);
-/// "int", "list of float", "Pad": for messages.
+/// "int", "list[list[float]]", "Pad": for messages.
 std::string kind_name(const ParamKind& kind);
 
 /// Whether a type's name is a variable for a dtype: it has a capital letter and is no kind.

@@ -186,7 +186,10 @@ private:
 
   // --- eval_op.cpp, eval_literal.cpp
   Val call_builtin(Frame& frame, ast::ExprId id, const ast::Expr& e, const BuiltinInfo& builtin);
-  Val literal_builtin(Frame& frame, const ast::Expr& e, Builtin kind, llvm::ArrayRef<Val> args);
+  Val literal_builtin(Frame& frame, ast::ExprId id, Builtin kind, llvm::ArrayRef<Val> args);
+  Val whole_full(Frame& frame, const ast::Expr& e, int64_t value, llvm::ArrayRef<int64_t> shape,
+                 std::optional<DType> dtype);
+  Val positions(Frame& frame, ast::ExprId id, llvm::ArrayRef<Val> args, DType dtype);
   Val series(Frame& frame, const ast::Expr& e, Builtin kind, llvm::ArrayRef<Val> args,
              std::optional<DType> dtype);
   bool dtype_argument(Frame& frame, const ast::Expr& e, const Val& val, std::optional<DType>& out);
@@ -241,7 +244,8 @@ private:
   bool step(const Frame& frame, Span span);
 
   bool passes_over(FnRef fn);
-  Val composite(Frame& frame, const ast::Expr& call);
+  Val composite(Frame& caller, Frame& frame, ast::ExprId call);
+  Val external(Frame& caller, Frame& frame, ast::ExprId call);
 
   const Program& program_;
   Graph& graph_;
@@ -257,6 +261,11 @@ private:
     std::string chain; // how it came about: "in layer(), called from m at line 8"
   };
   llvm::StringMap<Declared> weights_;                             // by path
+  struct Extern {
+    std::string signature;
+    Span span; // of its declaration
+  };
+  llvm::StringMap<Extern> externs_; // by name; one type each
   std::map<std::pair<uint32_t, uint32_t>, std::string> segments_; // (module, call): path segment
   std::set<std::pair<uint32_t, uint32_t>> segmented_;             // (module, function) done
 };

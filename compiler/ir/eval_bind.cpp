@@ -269,9 +269,9 @@ bool Evaluator::check_where(Frame& frame, Span call_site) {
 bool Evaluator::convert(Val& val, const ParamKind& kind) const {
   using Kind = Value::Kind;
   bool is_list = val.is(Val::Kind::List);
-  if (kind.list) {
+  if (kind.lists > 0) {
     ParamKind item = kind;
-    item.list = false;
+    --item.lists;
     return is_list && llvm::all_of(val.items, [&](Val& v) { return convert(v, item); });
   }
   bool is_const = val.is(Val::Kind::Const);

@@ -2,6 +2,7 @@
 // and the result, which must be of the declared type.
 #include "compiler/ir/eval.h"
 #include "lang/composite.h"
+#include "lang/external.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -116,8 +117,8 @@ Val Evaluator::call_function(Frame& caller, ast::ExprId id, const ast::Expr& e, 
   if (!bind_arguments(caller, *frame, e, given)) return {};
   ++call_depth_;
   bool composite_op = frame->decl.kind == ast::DeclKind::Op;
-  Val val =
-      result(*frame, composite_op ? composite(*frame, e) : scoped_block(*frame, frame->decl.body));
+  Val val = result(*frame, composite_op ? composite(caller, *frame, id)
+                                        : scoped_block(*frame, frame->decl.body));
   --call_depth_;
   return val;
 }
@@ -131,12 +132,8 @@ bool Evaluator::passes_over(FnRef fn) {
 
 /// The value of an `op`: where its definition is element by element, one node that holds all of it,
 /// so that it stays whole until a rule unfolds it; else what the definition comes to.
-Val Evaluator::composite(Frame& frame, const ast::Expr& call) {
-  if (frame.decl.external)
-    return report(*frame.caller,
-                  error(Code::not_yet, call.span,
-                        "`{0}` is external: no backend has a kernel for it", frame.decl.name.text)
-                      .at(frame.decl.name.span, "declared here"));
+Val Evaluator::composite(Frame& caller, Frame& frame, ast::ExprId call) {
+  if (frame.decl.external) return external(caller, frame, call);
   std::optional<Composite> body = pointwise_composite(frame.ast, frame.decl);
   if (!body) return expression(frame, frame.decl.value);
   llvm::SmallVector<Operand, 6> operands;
@@ -155,6 +152,24 @@ Val Evaluator::composite(Frame& frame, const ast::Expr& call) {
                 dtype))
       return {};
   return apply(frame, frame.decl.value, OpKind::FusedMap, Value::of_string(body->body.text()),
+               operands);
+}
+
+/// A call of an `extern op` is a node that carries name and declared type. Two types of one name
+/// would be one operator with two meanings.
+Val Evaluator::external(Frame& caller, Frame& frame, ast::ExprId call) {
+  Result<std::string> signature = extern_signature(frame.ast, frame.decl);
+  if (!signature) return {}; // check_names has reported it
+  llvm::StringRef name = frame.decl.name.text;
+  auto [known, fresh] = externs_.try_emplace(name, Extern{*signature, frame.decl.name.span});
+  if (!fresh && known->second.signature != *signature)
+    return report(frame, error(Code::duplicate_name, frame.decl.name.span,
+                               "two `extern op`s of different types are named `{0}`", name)
+                             .at(known->second.span, "the other one"));
+  llvm::SmallVector<Operand, 6> operands;
+  for (const ast::Param& param : frame.ast[frame.decl.params])
+    operands.push_back({frame.find(param.name.text)->val.node, {}});
+  return apply(caller, call, OpKind::Extern, {Value::of_string(name), Value::of_string(*signature)},
                operands);
 }
 
@@ -256,7 +271,7 @@ bool Evaluator::apply_settings(Frame& frame, const ModelSettings& settings) {
     auto param = params.find(name);
     ParamKind kind;
     kind.base = free.lookup(name) == BoundName::Kind::DType ? Base::DType : Base::Int;
-    kind.list = free.lookup(name) == BoundName::Kind::Shape;
+    kind.lists = free.lookup(name) == BoundName::Kind::Shape;
     if (param != params.end()) kind = param_kind(frame.ast, frame.ast[param->second->type]);
     if (!convert(val, kind)) {
       report(frame, error(Code::wrong_kind, "the parameter `{0}` is of kind {1}, got {2}", name,

@@ -22,6 +22,8 @@ double number_of(const Val& val) {
   return is_bool(val) ? static_cast<double>(val.value.number) : as_real(val.value);
 }
 
+bool is_int(const Val* val) { return val->is(Val::Kind::Const) && val->value.is(Value::Kind::Int); }
+
 /// The elements of nested lists, row by row, with their shape. False where rows differ in length or
 /// hold anything but numbers and bools.
 bool elements_of(const Val& val, Shape& shape, std::vector<const Val*>& out) {
@@ -66,13 +68,14 @@ bool Evaluator::fits(Frame& frame, double value, DType dtype, Span span) {
   else if (dtype == DType::I32 && (value < -2147483648.0 || value > 2147483647.0))
     why = "it does not fit 32 bits";
   else if (dtype == DType::I64 && std::fabs(value) > 9007199254740992.0)
-    why = "literals are exact up to 2 ** 53";
+    why = "a float is exact up to 2 ** 53: write an integer";
   if (why.empty()) return true;
-  report(frame, error(Code::dtype_mismatch, span, "{0} is no {1}",
-                      whole ? std::to_string(static_cast<long long>(value))
-                            : Value::of_float(value).text_form(),
-                      dtype_name(dtype))
-                    .mark(why));
+  report(frame,
+         error(Code::dtype_mismatch, span, "{0} is no {1}",
+               whole && std::fabs(value) < 0x1p62 ? std::to_string(static_cast<long long>(value))
+                                                  : Value::of_float(value).text_form(),
+               dtype_name(dtype))
+             .mark(why));
   return false;
 }
 
@@ -111,6 +114,12 @@ bool Evaluator::literal(Frame& frame, const Val& val, Span span, NodeId& out, DT
   }
   bool bools = llvm::all_of(elements, [](const Val* v) { return is_bool(*v); });
   DType dtype = want != DType::None ? want : bools ? DType::Bool : DType::F32;
+  bool exact = dtype == DType::I64 && llvm::all_of(elements, is_int);
+  if (exact) {
+    std::vector<int64_t> whole;
+    for (const Val* v : elements) whole.push_back(v->value.number);
+    return out = graph_.whole_constant(whole, {dtype, shape}), true;
+  }
   std::vector<double> values;
   for (const Val* v : elements) {
     if (is_bool(*v) != (dtype == DType::Bool)) {
@@ -162,11 +171,41 @@ Val Evaluator::series(Frame& frame, const ast::Expr& e, Builtin kind, llvm::Arra
   return made;
 }
 
-Val Evaluator::literal_builtin(Frame& frame, const ast::Expr& e, Builtin kind,
+/// `full` of an integer that no double holds.
+Val Evaluator::whole_full(Frame& frame, const ast::Expr& e, int64_t value,
+                          llvm::ArrayRef<int64_t> shape, std::optional<DType> dtype) {
+  if (dtype == DType::I64)
+    return Val::of(graph_.whole_constant(value, {DType::I64, Shape(shape.begin(), shape.end())}));
+  return report(frame, error(Code::dtype_mismatch, e.span, "{0} needs the dtype i64", value)
+                           .suggest(llvm::formatv("full(…, {0}, i64)", value).str()));
+}
+
+/// `iota([2, 3], i64, axis = 1)`: the operator, which takes no room until it runs.
+Val Evaluator::positions(Frame& frame, ast::ExprId id, llvm::ArrayRef<Val> args, DType dtype) {
+  const ast::Expr& e = frame.ast[id];
+  auto shape = as_ints(args[0]);
+  if (!shape && args[0].is(Val::Kind::Const) && args[0].value.is(Value::Kind::Int))
+    shape = llvm::SmallVector<int64_t, 6>{args[0].value.number};
+  bool axis_given = args[2].is(Val::Kind::Const) && args[2].value.is(Value::Kind::Int);
+  if (!shape || (!axis_given && !args[2].is(Val::Kind::Unit)))
+    return report(frame, error(Code::wrong_kind, e.span, "`iota` needs {0}, got {1}",
+                               shape ? "an axis as an integer" : "a size or a shape",
+                               describe(args[shape ? 2 : 0])));
+  Value axis = Value::of_int(axis_given ? args[2].value.number : 0);
+  if (axis.number < 0) axis.number += static_cast<int64_t>(shape->size());
+  TensorType type{dtype, Shape(shape->begin(), shape->end())};
+  return apply(frame, id, OpKind::Iota, {Value::of_type(type), axis}, {});
+}
+
+Val Evaluator::literal_builtin(Frame& frame, ast::ExprId id, Builtin kind,
                                llvm::ArrayRef<Val> args) {
+  const ast::Expr& e = frame.ast[id];
   std::optional<DType> dtype;
-  if (!dtype_argument(frame, e, args.back(), dtype)) return {};
-  if (kind == Builtin::Iota || kind == Builtin::Eye) return series(frame, e, kind, args, dtype);
+  bool iota = kind == Builtin::Iota;
+  if (!dtype_argument(frame, e, iota ? args[1] : args.back(), dtype)) return {};
+  if (iota && (as_ints(args[0]) || !args[2].is(Val::Kind::Unit)))
+    return positions(frame, id, args, dtype.value_or(DType::F32));
+  if (iota || kind == Builtin::Eye) return series(frame, e, kind, args, dtype);
   if (kind == Builtin::Literal) {
     NodeId node;
     if (!tensor(frame, args[0], e.span, node, dtype.value_or(DType::None))) return {};
@@ -192,6 +231,8 @@ Val Evaluator::literal_builtin(Frame& frame, const ast::Expr& e, Builtin kind,
       return report(frame, error(Code::wrong_kind, e.span, "`full` needs a number, got {0}",
                                  describe(args[1])));
     value = number_of(args[1]);
+    if (is_int(&args[1]) && std::fabs(value) >= 0x1p53)
+      return whole_full(frame, e, args[1].value.number, *shape, dtype);
   }
   TensorType made{of_bools ? DType::Bool : dtype.value_or(DType::F32),
                   Shape(shape->begin(), shape->end())};

@@ -106,7 +106,7 @@ Val Evaluator::call_builtin(Frame& frame, ast::ExprId id, const ast::Expr& e,
   case Builtin::Rank:
   case Builtin::ShapeOf:
   case Builtin::DTypeOf: return question(frame, e, builtin.kind, args, first);
-  default: return literal_builtin(frame, e, builtin.kind, args);
+  default: return literal_builtin(frame, id, builtin.kind, args);
   }
 }
 

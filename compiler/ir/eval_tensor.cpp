@@ -135,8 +135,12 @@ bool Evaluator::read_range(Frame& frame, const ast::Slice& slice, int64_t size, 
   if (!slice_bound(frame, slice.end, size, out.stop)) return false;
   if (slice.step && !integer(frame, slice.step, "the step of a slice", out.step)) return false;
   if (out.step >= 1) return true;
-  report(frame, error(Code::bad_attribute, frame.ast[slice.step].span,
-                      "the step of a slice must be at least 1, got {0}", out.step));
+  Diagnostic d = error(Code::bad_attribute, frame.ast[slice.step].span,
+                       "the step of a slice must be at least 1, got {0}", out.step);
+  if (out.step < 0 && size >= 2)
+    d.help =
+        llvm::formatv("places in another order are named: x[[{0}, {1}, …]]", size - 1, size - 2);
+  report(frame, std::move(d));
   return false;
 }
 

@@ -4,6 +4,7 @@
 #include "compiler/ir/to_text.h"
 
 #include "lang/consteval.h"
+#include "lang/core/extern_signature.h"
 #include "lang/format.h"
 #include "lang/parse.h"
 #include "lang/resolve.h"
@@ -65,19 +66,24 @@ std::string number_text(double x, DType dtype) {
 
 /// Elements as nested lists under the shape; one number stands for `full`. A literal is f32 unless
 /// it says otherwise, or stands (`mixed`) among operands of other dtypes and would take theirs.
+/// The literal for an element of a constant.
+std::string element_text(const Value& values, size_t i, DType dtype) {
+  if (values.is(Value::Kind::Ints)) return std::to_string(values.ints[i]);
+  return number_text(values.reals[i], dtype);
+}
+
 std::string constant_text(const Value& values, const TensorType& type, bool mixed = false) {
-  llvm::ArrayRef<double> reals = values.reals;
-  auto number = [&](double x) { return number_text(x, type.dtype); };
+  auto number = [&](size_t i) { return element_text(values, i, type.dtype); };
   bool plain = type.dtype == DType::F32 && !mixed;
   std::string dtype = plain ? "" : (", " + dtype_name(type.dtype)).str();
   int64_t elements = type.elements();
-  if (type.shape.empty())
-    return plain ? number(reals[0]) : "tensor(" + number(reals[0]) + dtype + ")";
-  if (reals.size() == 1 && elements != 1) {
+  if (type.shape.empty()) return plain ? number(0) : "tensor(" + number(0) + dtype + ")";
+  if (values.reals.size() + values.ints.size() == 1 && elements != 1) {
     std::string shape = Value::of_ints(type.shape).text_form();
-    if (reals[0] == 0 && !std::signbit(reals[0])) return "zeros(" + shape + dtype + ")";
-    if (reals[0] == 1) return "ones(" + shape + dtype + ")";
-    return "full(" + shape + ", " + number(reals[0]) + dtype + ")";
+    double first = values.reals.empty() ? 2 : values.reals[0];
+    if (first == 0 && !std::signbit(first)) return "zeros(" + shape + dtype + ")";
+    if (first == 1) return "ones(" + shape + dtype + ")";
+    return "full(" + shape + ", " + number(0) + dtype + ")";
   }
   std::string text = plain ? "" : "tensor(";
   for (int64_t i = 0; i < elements; ++i) {
@@ -85,7 +91,7 @@ std::string constant_text(const Value& values, const TensorType& type, bool mixe
     // A bracket opens or closes where the index is a multiple of the elements below an axis.
     for (int64_t axis = 0, below = elements; axis < type.rank(); below /= type[axis++])
       if (i % below == 0) text += '[';
-    text += number(reals[static_cast<size_t>(i)]);
+    text += number(static_cast<size_t>(i));
     for (int64_t axis = 0, below = elements; axis < type.rank(); below /= type[axis++])
       if ((i + 1) % below == 0) text += ']';
   }
@@ -132,12 +138,14 @@ private:
   }
 
   void head() {
+    declare_externs();
     llvm::SmallVector<llvm::StringRef, 8> lines;
     llvm::StringRef(options_.doc).split(lines, '\n');
     for (llvm::StringRef line : lines)
       if (!options_.doc.empty()) text_ += ("## " + line).str() + "\n";
     text_ += "model " + fresh(identifier(graph_.name(), "main")) + "(";
     taken_.clear(); // models and values do not meet
+    for (const auto& name : externs_) taken_.insert(name.getKey());
     for (NodeId input : graph_.inputs()) {
       std::string& name = names_[input.index];
       name = fresh(identifier(graph_.attr(input, 0).text, "x"));
@@ -146,6 +154,17 @@ private:
     text_ += ") -> ";
     results();
     text_ += " {\n";
+  }
+
+  /// Each once, in the order of their use.
+  void declare_externs() {
+    for (uint32_t i = 0; i < graph_.size(); ++i) {
+      if (!needed_[i] || graph_.node({i}).op != OpKind::Extern) continue;
+      const std::string& name = graph_.attr({i}, 0).text;
+      if (!externs_.insert(name).second) continue;
+      taken_.insert(name);
+      text_ += ExternSignature::parse(graph_.attr({i}, 1).text)->declaration(name) + "\n\n";
+    }
   }
 
   void results() {
@@ -230,7 +249,7 @@ private:
     auto side = [&](size_t i) {
       NodeId operand = graph_.operands(id)[i];
       if (is_number(operand)) // it takes the dtype of the other side
-        return number_text(graph_.attr(operand, 0).reals[0], graph_.type(operand).dtype);
+        return element_text(graph_.attr(operand, 0), 0, graph_.type(operand).dtype);
       bool nested = names_[operand.index].empty() && is_infix(operand);
       int inner = strength(graph_.node(operand).op), outer = strength(op);
       std::string text = operand_text(operand);
@@ -258,6 +277,8 @@ private:
     llvm::ArrayRef<NodeId> operands = graph_.operands(id);
     shorten(operands, info);
     if (is_infix(id)) return infix_text(id);
+    if (info.kind == OpKind::Extern) return extern_text(id);
+    if (info.kind == OpKind::Iota) return iota_text(id);
     // sqrt of a number is a number in the language; here it is an operator.
     bool folds = is_const_function(ref(info.name)) &&
                  llvm::all_of(operands, [&](NodeId x) { return is_number(x); });
@@ -281,6 +302,27 @@ private:
     }
     if (info.variadic()) text += "]";
     return text + attributes(id, info) + ")";
+  }
+
+  std::string extern_text(NodeId id) {
+    std::string text = graph_.attr(id, 0).text + "(";
+    llvm::StringRef separator = "";
+    for (NodeId operand : graph_.operands(id)) {
+      bool literal = graph_.node(operand).op == OpKind::Constant;
+      text += separator;
+      text += literal ? constant_text(graph_.attr(operand, 0), graph_.type(operand), true)
+                      : operand_text(operand);
+      separator = ", ";
+    }
+    return text + ")";
+  }
+
+  std::string iota_text(NodeId id) const {
+    TensorType type = graph_.type(id);
+    int64_t axis = graph_.attr(id, 1).number;
+    std::string text = "iota(" + Value::of_ints(type.shape).text_form();
+    if (type.dtype != DType::F32) text += (", " + dtype_name(type.dtype)).str();
+    return text + (axis == 0 ? ")" : ", axis = " + std::to_string(axis) + ")");
   }
 
   /// Whether the operands of a list differ in dtype: a literal among them has to say its own.
@@ -329,6 +371,7 @@ private:
   llvm::DenseMap<uint32_t, std::string> pending_;
   llvm::StringSet<> taken_;
   llvm::StringMap<uint32_t> numbers_;
+  llvm::StringSet<> externs_; // declared
 };
 
 } // namespace
