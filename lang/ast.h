@@ -29,6 +29,7 @@
 
 namespace tg {
 class AstBuilder;
+class OpUnfolder;
 
 namespace ast {
 
@@ -311,6 +312,7 @@ public:
 
 private:
   friend class AstBuilder;
+  friend class OpUnfolder;
 
   FileId file_;
   llvm::StringRef doc_;

@@ -25,6 +25,17 @@ std::optional<OpKind> sign_operator(ast::Op op) {
   case ast::Op::Div: return OpKind::Div;
   case ast::Op::MatMul: return OpKind::Matmul;
   case ast::Op::Neg: return OpKind::Neg;
+  case ast::Op::Mod: return OpKind::Mod;
+  case ast::Op::Pow: return OpKind::Pow;
+  case ast::Op::Eq: return OpKind::Equal;
+  case ast::Op::Ne: return OpKind::NotEqual;
+  case ast::Op::Lt: return OpKind::Less;
+  case ast::Op::Le: return OpKind::LessEqual;
+  case ast::Op::Gt: return OpKind::Greater;
+  case ast::Op::Ge: return OpKind::GreaterEqual;
+  case ast::Op::And: return OpKind::LogicalAnd;
+  case ast::Op::Or: return OpKind::LogicalOr;
+  case ast::Op::Not: return OpKind::LogicalNot;
   default: return std::nullopt;
   }
 }

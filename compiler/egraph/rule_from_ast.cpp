@@ -266,8 +266,11 @@ private:
 
 } // namespace
 
-std::vector<Rule> rules_from_ast(const Ast& tree, const SourceManager& sources,
-                                 DiagnosticSink& sink) {
+std::vector<Rule> rules_from_ast(const Ast& written, const SourceManager& sources,
+                                 DiagnosticSink& sink, const OpScope* operators) {
+  OpScope own;
+  own.declare(written);
+  Ast tree = unfold_ops(written, operators ? *operators : own, sink);
   std::vector<Rule> rules;
   std::string set;
   const SourceFile& file = sources.file(tree.file());

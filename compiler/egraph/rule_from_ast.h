@@ -10,6 +10,7 @@
 #include "lang/ast.h"
 #include "lang/core/diagnostic.h"
 #include "lang/modules.h"
+#include "lang/unfold_ops.h"
 
 #include <optional>
 #include <string>
@@ -21,8 +22,9 @@ namespace tg {
 /// sink, once for each declaration, and leaves that declaration out. Other declarations of the file
 /// are passed over. Errors: unbound_variable, rule_arity, rule_type, rule_pattern, unknown_name,
 /// duplicate_name, the argument errors, wrong_kind, bad_attribute.
+/// `operators`: those that the file defines or uses, which its rules may name; null for its own.
 std::vector<Rule> rules_from_ast(const Ast& tree, const SourceManager& sources,
-                                 DiagnosticSink& sink);
+                                 DiagnosticSink& sink, const OpScope* operators = nullptr);
 
 /// The rules that a selection names, in the order of the selection, each once. Entries, also
 /// several in one string, parted by commas:
@@ -33,7 +35,8 @@ std::vector<Rule> rules_from_ast(const Ast& tree, const SourceManager& sources,
 ///   or
 ///     in a file named before;
 ///   - any of the last two after a `-`: switched off, wherever it came from.
-/// A file's `use rules.x` adds that module's rules before its own. An empty selection is `default`.
+/// A file's `use rules.x` adds that module's rules before its own; of any module that it uses, its
+/// rules see the operators (`op`, `extern op`). An empty selection is `default`.
 /// nullopt if anything is wrong; the sink says what: unknown_rule (with near misses),
 /// duplicate_name for two rules of one name, unknown_module, module_cycle, what reading and parsing
 /// report, and what rules_from_ast does.

@@ -9,6 +9,8 @@
 #include <llvm/ADT/StringSet.h>
 #include <llvm/Support/Path.h>
 
+#include <memory>
+
 namespace tg {
 
 namespace path = llvm::sys::path;
@@ -44,14 +46,17 @@ public:
 
   std::optional<std::vector<Rule>> everything() {
     for (const std::string& file : loader_.list("rules"))
-      if (const std::vector<Rule>* rules = library_file(file, {})) take(*rules);
+      if (const File* read = library_file(file, {})) take(read->rules);
     return finish();
   }
 
 private:
   struct File {
-    std::vector<Rule> rules; // those that it uses, then its own
-    bool open = true;        // still being read
+    std::vector<Rule> rules;             // those that it uses, then its own
+    bool open = true;                    // still being read
+    std::unique_ptr<Ast> tree;           // operators refer into it
+    OpScope operators;                   // that its rules see
+    std::vector<llvm::StringRef> others; // functions and models, which no rule can name
   };
 
   void add(llvm::StringRef entry) {
@@ -61,7 +66,7 @@ private:
       return take(read(entry, *file)->rules);
     }
     if (loader_.read(module_file(entry))) {
-      if (const std::vector<Rule>* rules = library_file(module_file(entry), {})) take(*rules);
+      if (const File* read = library_file(module_file(entry), {})) take(read->rules);
       return;
     }
     std::vector<Rule> found;
@@ -106,8 +111,8 @@ private:
     llvm::StringSet<> names;
     for (const Rule& rule : known_) names.insert(rule.name);
     for (const std::string& file : loader_.list("rules"))
-      if (const std::vector<Rule>* rules = library_file(file, {}))
-        for (const Rule& rule : *rules)
+      if (const File* read = library_file(file, {}))
+        for (const Rule& rule : read->rules)
           if (names.insert(rule.name).second) known_.push_back(rule);
     return known_;
   }
@@ -128,9 +133,9 @@ private:
   }
 
   /// Null after an error.
-  const std::vector<Rule>* library_file(const std::string& name, Span used) {
+  const File* library_file(const std::string& name, Span used) {
     if (auto at = files_.find(name); at != files_.end()) {
-      if (!at->second.open) return &at->second.rules;
+      if (!at->second.open) return &at->second;
       sink_.report(error(Code::module_cycle, used, "rule file `{0}` uses itself", name));
       return nullptr;
     }
@@ -150,50 +155,62 @@ private:
       sink_.report(std::move(file.error()));
       return nullptr;
     }
-    return &read(name, *file, /*built_in=*/true)->rules;
+    return read(name, *file, /*built_in=*/true);
   }
 
   const File* read(llvm::StringRef name, FileId id, bool built_in = false) {
     auto [at, fresh] = files_.try_emplace(name);
     if (!fresh) return &at->second; // named twice
-    Ast tree = parse(sources_, id, sink_);
-    std::vector<Rule> rules;
-    for (ast::DeclId decl : tree.decls())
-      if (tree[decl].kind == ast::DeclKind::Use) use(tree, tree[decl], name, rules);
-    std::vector<Rule> own = rules_from_ast(tree, sources_, sink_);
+    File& file = at->second;        // values of the map do not move as it grows
+    file.tree = std::make_unique<Ast>(parse(sources_, id, sink_));
+    const Ast& tree = *file.tree;
+    for (ast::DeclId decl : tree.decls()) {
+      if (tree[decl].kind == ast::DeclKind::Use) use(tree, tree[decl], name, file);
+      bool function =
+          tree[decl].kind == ast::DeclKind::Fn || tree[decl].kind == ast::DeclKind::Model;
+      if (function) file.others.push_back(tree[decl].name.text);
+    }
+    file.operators.declare(tree);
+    std::vector<Rule> own = rules_from_ast(tree, sources_, sink_, &file.operators);
     for (Rule& rule : own) rule.built_in = built_in;
-    std::move(own.begin(), own.end(), std::back_inserter(rules));
-    File& file = files_[name]; // the map may have grown
-    file.rules = std::move(rules);
+    std::move(own.begin(), own.end(), std::back_inserter(file.rules));
     file.open = false;
     return &file;
   }
 
-  /// `use rules.matmul`, `use rules.matmul: join_matmuls`, `use ./mine`. Functions' modules
-  /// (`use std.nn: conv`) are none of ours.
-  void use(const Ast& tree, const ast::Decl& decl, llvm::StringRef from, std::vector<Rule>& out) {
-    const std::vector<Rule>* rules = nullptr;
+  /// `use rules.matmul`, `use rules.matmul: join_matmuls`, `use ./mine`: rules, and operators that
+  /// rules may name; of a module of functions (`use std.nn`) the operators alone.
+  void use(const Ast& tree, const ast::Decl& decl, llvm::StringRef from, File& into) {
+    const File* used = nullptr;
     llvm::ArrayRef<ast::Name> parts = tree[decl.path];
     if (decl.relative) {
       llvm::SmallString<128> file(path::parent_path(from));
       for (const ast::Name& part : parts) path::append(file, part.text);
       path::remove_dots(file, /*remove_dot_dot=*/true);
-      rules = relative_file((file + ".tg").str(), decl.path_span);
-    } else if (!parts.empty() && parts[0].text == "rules") {
-      std::string file = "rules";
+      used = relative_file((file + ".tg").str(), decl.path_span);
+    } else if (!parts.empty() && (parts[0].text == "rules" || parts[0].text == "std")) {
+      std::string file = parts[0].text == "std" ? "stdlib" : "rules";
       for (const ast::Name& part : parts.drop_front()) file += "/" + part.text.str();
-      rules = library_file(file + ".tg", decl.path_span);
+      used = library_file(file + ".tg", decl.path_span);
     }
-    if (!rules) return;
+    if (!used) return;
     llvm::ArrayRef<ast::Name> wanted = tree[decl.imports];
     for (const ast::Name& name : wanted)
-      if (llvm::none_of(*rules, [&](auto& rule) { return answers_to(rule, name.text); }))
-        report_not_there(name, *rules);
-    for (const Rule& rule : *rules)
+      if (!has(*used, name.text)) report_not_there(name, used->rules);
+    for (const Rule& rule : used->rules)
       if (wanted.empty() ||
           llvm::any_of(wanted, [&](auto& name) { return answers_to(rule, name.text); }))
-        if (llvm::none_of(out, [&](auto& r) { return r.name == rule.name && r.file == rule.file; }))
-          out.push_back(rule);
+        if (llvm::none_of(into.rules,
+                          [&](auto& r) { return r.name == rule.name && r.file == rule.file; }))
+          into.rules.push_back(rule);
+    for (const auto& op : used->operators.ops)
+      if (wanted.empty() || llvm::any_of(wanted, [&](auto& n) { return n.text == op.getKey(); }))
+        into.operators.ops[op.getKey()] = op.second;
+  }
+
+  static bool has(const File& file, llvm::StringRef name) {
+    return file.operators.ops.count(name) || llvm::is_contained(file.others, name) ||
+           llvm::any_of(file.rules, [&](auto& rule) { return answers_to(rule, name); });
   }
 
   void report_not_there(const ast::Name& name, llvm::ArrayRef<Rule> rules) {
@@ -205,15 +222,15 @@ private:
     sink_.report(std::move(d));
   }
 
-  const std::vector<Rule>* relative_file(const std::string& name, Span used) {
+  const File* relative_file(const std::string& name, Span used) {
     if (auto at = files_.find(name); at != files_.end()) {
-      if (!at->second.open) return &at->second.rules;
+      if (!at->second.open) return &at->second;
       sink_.report(error(Code::module_cycle, used, "rule file `{0}` uses itself", name));
       return nullptr;
     }
     if (loader_.read(name)) return library_file(name, used);
     Result<FileId> file = load_file(sources_, name);
-    if (file) return &read(name, *file)->rules;
+    if (file) return read(name, *file);
     Diagnostic d = std::move(file.error());
     d.span = used;
     sink_.report(std::move(d));

@@ -29,6 +29,12 @@ constexpr uint32_t kMaxParts = 64; // of a split
 
 bool is_reduction(OpKind op) { return op_info(op).shape == ShapeRule::reduce; }
 
+/// Whether the operand chooses (a condition, indices) and has another dtype than what is chosen.
+bool is_choice(OpKind op, size_t operand) {
+  return (op == OpKind::Select && operand == 0) || (op == OpKind::Gather && operand == 1) ||
+         op == OpKind::Extern;
+}
+
 bool is_fill(llvm::StringRef name) { return name == "zeros" || name == "ones" || name == "full"; }
 
 bool any_negative(const Value& v) {
@@ -135,7 +141,8 @@ std::optional<TermId> RuleCompiler::left_call(const Call& call) {
     std::optional<TermId> at = left(operand);
     if (!at) return std::nullopt;
     const Term& made = rule_.terms[*at];
-    if (!dtype_var_ && made.kind == Term::Kind::ClassVar) dtype_var_ = made.variable;
+    bool number = !is_choice(call.op, term.operands.size());
+    if (!dtype_var_ && number && made.kind == Term::Kind::ClassVar) dtype_var_ = made.variable;
     term.operands.push_back(*at);
   }
   if (info.has(Trait::Commutes)) {

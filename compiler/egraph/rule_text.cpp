@@ -83,6 +83,7 @@ public:
     if (t.op == OpKind::None) return "none";
     if (t.op == OpKind::Constant) return constant(t);
     const OpInfo& info = op_info(t.op);
+    if (t.op == OpKind::Extern) return t.attrs[0].literal.text + "(" + side(t.operands) + ")";
     std::string text = ref(info.name).str() + "(";
     llvm::StringRef separator = info.variadic() ? "[" : "";
     for (size_t i = 0; i < t.operands.size(); ++i) {
