@@ -1,0 +1,153 @@
+// What the general rules know, TASO knew: for each of the 139 rules of taso.tg, both sides are put
+// into one e-graph at instances drawn from the rule's own conditions, and the rules of core.tg
+// make them one class within a few iterations.
+//
+// Which of the 139 say the same, up to the names of their tensors, is computed too and held against
+// the list in rules/README.md. That each fires is for rules_fire_test.cpp.
+#include "compiler/egraph/egraph.h"
+#include "compiler/egraph/rule_sample.h"
+#include "compiler/search/saturate.h"
+#include "tests/property/rules/library.h"
+
+#include <llvm/Support/MemoryBuffer.h>
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cstdio>
+#include <map>
+#include <set>
+
+namespace tg {
+namespace {
+
+constexpr int kIterations = 5;
+constexpr int kInstances = 2;
+constexpr size_t kNodes = 20'000;
+
+std::vector<Rule> rules_of(std::vector<std::string> selection) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  EmbeddedLoader loader({}, TG_SOURCE_DIR);
+  std::optional<std::vector<Rule>> rules = load_rules(sources, loader, selection, sink);
+  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
+  return rules ? std::move(*rules) : std::vector<Rule>();
+}
+
+/// Both sides at the next instance at which the right side is well typed: the engine refuses
+/// others.
+EGraph both_sides(const Rule& rule, RuleSampler& sampler, const std::shared_ptr<Symbols>& symbols) {
+  for (int draws = 0; draws < 1000; ++draws) {
+    std::optional<RuleInstance> instance = sampler.draw(20000);
+    if (!instance) break;
+    Graph graph(symbols);
+    std::vector<NodeId> nodes;
+    std::vector<TermId> roots(rule.lhs.begin(), rule.lhs.end());
+    roots.insert(roots.end(), rule.rhs.begin(), rule.rhs.end());
+    bool typed = true;
+    for (size_t i = 0; i < roots.size() && typed; ++i) {
+      NodeId id = build_term(graph, rule, *instance, roots[i], nodes);
+      typed = id.valid();
+      if (typed) graph.add_output("y" + std::to_string(i), id);
+    }
+    if (typed) return EGraph::from_graph(graph);
+  }
+  ADD_FAILURE() << "no instance of " << rule_text(rule);
+  return EGraph(symbols);
+}
+
+/// Iterations until the first half of the roots are the second half; nullopt if they never are.
+std::optional<int> derive(llvm::ArrayRef<Rule> general, EGraph& egraph) {
+  SaturateOptions options;
+  options.iterations = options.multi_iterations = 1;
+  options.node_limit = kNodes;
+  options.cycle_filter = CycleFilter::None;
+  size_t results = egraph.roots().size() / 2;
+  for (int i = 0; i <= kIterations; ++i) {
+    bool equal = results > 0;
+    for (size_t side = 0; side < results; ++side)
+      equal &=
+          egraph.find(egraph.roots()[side].id) == egraph.find(egraph.roots()[results + side].id);
+    if (equal) return i;
+    saturate(egraph, general, options);
+  }
+  return std::nullopt;
+}
+
+TEST(Taso, GeneralRulesDeriveEachRule) {
+  std::vector<Rule> general = rules_of({"core"});
+  ASSERT_FALSE(general.empty());
+  std::set<std::string> declared;
+  std::map<int, size_t> needing; // iterations to forms of rules
+  for (const Rule& rule : rules_of({"taso"})) {
+    auto symbols = std::make_shared<Symbols>();
+    RuleSampler sampler(*symbols, rule, /*seed=*/3);
+    declared.insert(rule.declared);
+    int needed = 0;
+    for (int i = 0; i < kInstances; ++i) {
+      EGraph egraph = both_sides(rule, sampler, symbols);
+      std::string source = dump(egraph);
+      std::optional<int> iterations = derive(general, egraph);
+      EXPECT_TRUE(iterations) << rule_text(rule) << "\n" << source;
+      needed = std::max(needed, iterations.value_or(kIterations + 1));
+    }
+    ++needing[needed];
+  }
+  EXPECT_EQ(declared.size(), 139u);
+  for (auto [iterations, rules] : needing)
+    std::printf("%zu forms of rules in %d iterations\n", rules, iterations);
+}
+
+/// The test must be able to fail: without the laws of core.tg some are not derived.
+TEST(Taso, SomeRulesNeedTheLawsOfCore) {
+  std::vector<Rule> general = rules_of({"default"}), rules = rules_of({"taso_059"});
+  ASSERT_FALSE(rules.empty());
+  auto symbols = std::make_shared<Symbols>();
+  RuleSampler sampler(*symbols, rules[0], /*seed=*/3);
+  bool derived = true;
+  for (int i = 0; i < 8; ++i) {
+    EGraph egraph = both_sides(rules[0], sampler, symbols);
+    derived &= derive(general, egraph).has_value();
+  }
+  EXPECT_FALSE(derived);
+}
+
+/// The rule's text with its tensors numbered in the order of the left side.
+std::string up_to_names(Rule rule) {
+  std::vector<std::string> names(rule.class_vars);
+  std::vector<TermId> open(rule.lhs.rbegin(), rule.lhs.rend());
+  for (size_t next = 0; !open.empty();) {
+    const Term& term = rule.terms[open.back()];
+    open.pop_back();
+    if (term.kind == Term::Kind::ClassVar && names[term.variable].empty())
+      names[term.variable] = "t" + std::to_string(next++);
+    open.insert(open.end(), term.operands.rbegin(), term.operands.rend());
+  }
+  rule.class_var_names = names;
+  std::string text = rule_text(rule);
+  return llvm::StringRef(text).split(": ").second.str();
+}
+
+/// Rules that say what an earlier one says; rules/README.md lists just these.
+TEST(Taso, DuplicatesAreListed) {
+  std::map<std::string, std::string> first;
+  std::set<std::string> seen;
+  std::string list;
+  for (const Rule& rule : rules_of({"taso"})) {
+    if (!seen.insert(rule.declared).second) continue; // one form of each declaration
+    auto [at, fresh] = first.insert({up_to_names(rule), rule.declared});
+    if (!fresh) list += (list.empty() ? "" : ", ") + rule.declared + " = " + at->second;
+  }
+  auto readme = llvm::MemoryBuffer::getFile(TG_SOURCE_DIR "/rules/README.md");
+  ASSERT_TRUE(readme);
+  std::string text; // whatever the line breaks
+  for (char c : (*readme)->getBuffer())
+    if (!std::isspace(static_cast<unsigned char>(c)))
+      text += c;
+    else if (!llvm::StringRef(text).endswith(" "))
+      text += ' ';
+  EXPECT_NE(text.find("`" + list + "`"), std::string::npos) << list;
+}
+
+} // namespace
+} // namespace tg
