@@ -27,6 +27,12 @@ CostEnvironment environment_of(const Backend& backend, const MeasureOptions& mea
   return environment;
 }
 
+/// Microseconds at ten bytes a nanosecond, and for the call.
+double extern_price(const Symbols& symbols, const OpInstance& instance) {
+  OpWork work = op_work(symbols, instance.op, instance.attrs, instance.operands, instance.result);
+  return 1 + work.bytes / 1e4;
+}
+
 } // namespace
 
 int64_t network_bytes(const Graph& graph) {
@@ -76,6 +82,7 @@ MeasuredCost::MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions
 
 double MeasuredCost::price(const Symbols& symbols, const OpInstance& instance) {
   if (op_info(instance.op).has(Trait::Leaf)) return 0;
+  if (instance.op == OpKind::Extern) return extern_price(symbols, instance);
   prepare(symbols, instance);
   std::string key = instance_key(symbols, instance);
   std::optional<double> known = database_->find(key);
@@ -87,7 +94,8 @@ void MeasuredCost::prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> in
   std::vector<StepSpec> specs;
   for (const OpInstance& instance : instances) {
     std::string key = instance_key(symbols, instance);
-    if (op_info(instance.op).has(Trait::Leaf) || failures_.count(key) || database_->find(key))
+    if (op_info(instance.op).has(Trait::Leaf) || instance.op == OpKind::Extern ||
+        failures_.count(key) || database_->find(key))
       continue;
     keys.push_back(std::move(key));
     specs.push_back(step_spec(symbols, instance));

@@ -32,7 +32,8 @@ public:
   MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions options);
 
   std::string name() const override { return "measured:" + backend_->name(); }
-  /// Infinite for what the backend cannot run.
+  /// Infinite for what the backend cannot run. An `extern op` is not timed, since a database is no
+  /// place for what each program may register anew: it has the price of the bytes that it moves.
   double price(const Symbols& symbols, const OpInstance& instance) override;
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   std::vector<std::string> notes() const override;

@@ -44,6 +44,7 @@ Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options) {
       options.memory_limit_bytes > 0 ? options.memory_limit_bytes : memory_limit_bytes(0);
   compile.seed = options.seed;
   compile.weights = options.weights;
+  compile.externs = options.externs;
   TG_TRY(prepared.executable, prepared.backend->compile(prepared.plan, compile));
   return prepared;
 }

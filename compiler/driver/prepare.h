@@ -13,6 +13,7 @@ struct PrepareOptions {
   int64_t memory_limit_bytes = 0; // 0: 80% of the machine's memory
   uint64_t seed = 1;
   WeightSource weights;
+  std::shared_ptr<const ExternKernels> externs = {}; // of `extern op`s; null: none
 };
 
 /// `ref`, `cpu`. Errors: `no_backend` names those of this build.

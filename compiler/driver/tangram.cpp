@@ -7,9 +7,11 @@
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/driver/rule_trust.h"
+#include "compiler/driver/weights.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/to_text.h"
+#include "lang/external.h"
 #include "lang/parse.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -130,8 +132,54 @@ Report to_public(const tg::OptimizeReport& r) {
   return report;
 }
 
+/// The kernel behind the types of this header, whose parts that do not change are made once.
+tg::ExternKernel wrapped(const ExternOp& op) {
+  return [kernel = op.kernel](llvm::ArrayRef<tg::ExternOperand> operands,
+                              const tg::TensorType& type, std::byte* result) {
+    std::vector<ConstTensorView> views;
+    for (const tg::ExternOperand& operand : operands)
+      views.push_back(
+          {operand.data, tg::dtype_name(operand.type->dtype).str(), shape_of(*operand.type)});
+    kernel(views, {result, tg::dtype_name(type.dtype).str(), shape_of(type)});
+  };
+}
+
+/// Reads one declaration. nullopt if the sink got errors.
+std::optional<std::pair<std::string, std::string>>
+read_declaration(const std::string& text, SourceManager& sources, DiagnosticSink& sink) {
+  tg::Ast tree = tg::parse(sources, sources.add("<extern op>", text), sink);
+  if (sink.failed()) return std::nullopt;
+  bool one = tree.decls().size() == 1 && tree[tree.decls()[0]].kind == tg::ast::DeclKind::Op &&
+             tree[tree.decls()[0]].external;
+  if (!one) {
+    sink.report(
+        tg::error(tg::Code::usage, "`{0}` is not the declaration of one `extern op`", text));
+    return std::nullopt;
+  }
+  const tg::ast::Decl& decl = tree[tree.decls()[0]];
+  tg::Result<std::string> signature = tg::extern_signature(tree, decl);
+  if (signature) return std::make_pair(decl.name.text.str(), std::move(*signature));
+  sink.report(std::move(signature.error()));
+  return std::nullopt;
+}
+
+/// Null where there are none, or the sink got errors.
+std::shared_ptr<const tg::ExternKernels>
+extern_kernels(const std::vector<ExternOp>& ops, SourceManager& sources, DiagnosticSink& sink) {
+  auto kernels = std::make_shared<tg::ExternKernels>();
+  for (const ExternOp& op : ops) {
+    auto declared = read_declaration(op.declaration, sources, sink);
+    if (declared && !op.kernel)
+      sink.report(tg::error(tg::Code::usage, "`{0}` is given without a kernel", declared->first));
+    else if (declared)
+      kernels->add(declared->first, declared->second, wrapped(op));
+  }
+  return ops.empty() || sink.failed() ? nullptr : std::move(kernels);
+}
+
 tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<tg::Rule> rules,
-                                        const OptimizeOptions& o) {
+                                        const OptimizeOptions& o,
+                                        std::shared_ptr<const tg::ExternKernels> externs) {
   TG_TRY(tg::OptimizeOptions options, translate(o));
   tg::CostModelOptions cost;
   cost.spec = o.cost;
@@ -143,6 +191,7 @@ tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<t
   run.threads = o.threads;
   run.seed = o.seed;
   run.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
+  run.externs = std::move(externs);
   tg::BackendFinalists finalists(run);
   TG_TRY(std::unique_ptr<tg::CostModel> analytic, tg::make_analytic_cost("cpu"));
   return tg::optimize(graph, rules, *costs, options, tg::is_measured(o.cost) ? &finalists : nullptr,
@@ -174,11 +223,15 @@ Tensor to_public(const tg::Tensor& tensor) {
   return {shape_of(tensor.type()), {data.begin(), data.end()}};
 }
 
-tg::WeightSource weight_source(const CompileOptions& options) {
-  if (!options.weights) return {};
-  return [give = options.weights](const tg::PlanValue& value) -> tg::Result<tg::Tensor> {
-    return to_tensor(give(value.name, shape_of(value.type)), value.name);
-  };
+tg::Result<tg::WeightSource> weight_source(const tg::Graph& graph, const CompileOptions& options) {
+  if (!options.weights_file.empty() && options.weights)
+    return tg::error(tg::Code::usage, "weights are given both by a function and by a file");
+  if (!options.weights_file.empty()) return tg::open_weights(graph, options.weights_file);
+  if (!options.weights) return tg::WeightSource();
+  return tg::WeightSource(
+      [give = options.weights](const tg::PlanValue& value) -> tg::Result<tg::Tensor> {
+        return to_tensor(give(value.name, shape_of(value.type)), value.name);
+      });
 }
 
 } // namespace
@@ -254,8 +307,10 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
   SourceManager sources;
   DiagnosticSink sink;
   std::optional<std::vector<tg::Rule>> rules = selected_rules(options, sources, sink);
-  if (!rules) return to_error(sink, sources);
-  tg::Result<tg::Optimized> result = run_optimizer(model.impl().graph, *rules, options);
+  std::shared_ptr<const tg::ExternKernels> externs = extern_kernels(options.externs, sources, sink);
+  if (!rules || sink.failed()) return to_error(sink, sources);
+  tg::Result<tg::Optimized> result =
+      run_optimizer(model.impl().graph, *rules, options, std::move(externs));
   if (!result) return to_error(result.error());
   auto impl = std::make_shared<const Model::Impl>(Model::Impl{std::move(result->graph)});
   return Optimized{Model(std::move(impl)), to_public(result->report)};
@@ -274,7 +329,13 @@ Expected<Program> compile(const Model& model, const CompileOptions& options) {
   prepare.threads = options.threads;
   prepare.memory_limit_bytes = tg::memory_limit_bytes(options.memory_limit_mb);
   prepare.seed = options.seed;
-  prepare.weights = weight_source(options);
+  SourceManager sources;
+  DiagnosticSink sink;
+  prepare.externs = extern_kernels(options.externs, sources, sink);
+  if (sink.failed()) return to_error(sink, sources);
+  tg::Result<tg::WeightSource> weights = weight_source(model.impl().graph, options);
+  if (!weights) return to_error(weights.error());
+  prepare.weights = std::move(*weights);
   tg::Result<tg::Prepared> prepared = tg::prepare(model.impl().graph, prepare);
   if (!prepared) return to_error(prepared.error());
   return Program(std::make_unique<Program::Impl>(Program::Impl{std::move(*prepared)}));

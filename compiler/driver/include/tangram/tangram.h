@@ -107,6 +107,36 @@ Expected<Model> parse(std::string_view text, std::string_view name = "<text>",
                       const ParseOptions& options = {});
 Expected<Model> parse_file(const std::string& path, const ParseOptions& options = {});
 
+// --- operators of other libraries ---------------------------------------------------------------
+
+/// A tensor as the kernel of an operator sees it: row-major elements of the dtype.
+struct ConstTensorView {
+  const void* data = nullptr;
+  std::string dtype; // "f32"
+  std::vector<int64_t> shape;
+};
+struct TensorView {
+  void* data = nullptr;
+  std::string dtype;
+  std::vector<int64_t> shape;
+};
+
+/// An operator that models and rules declare and the program computes:
+///
+///   extern op swap_halves(x: T[N, S...]) -> T[N, S...] where N % 2 == 0
+///
+/// The declaration is its shape rule. Rules over it are verified with a random function of all
+/// elements of all operands in its place, so what is proved holds for every kernel that is a
+/// function of its operands. Every backend runs the kernel on the host.
+struct ExternOp {
+  /// As in the models that call it, or in another spelling of the same type.
+  std::string declaration;
+  /// Fills the result. Must not throw or keep the pointers; executables may call it at one time
+  /// from several threads.
+  std::function<void(const std::vector<ConstTensorView>& operands, const TensorView& result)>
+      kernel = {};
+};
+
 // --- optimiser --------------------------------------------------------------------------------
 
 /// The words are those of `tg opt`; README of compiler/driver.
@@ -123,7 +153,8 @@ struct OptimizeOptions {
   int64_t node_limit = 50'000;
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
   uint64_t seed = 1;
-  int threads = 0; // of measurements; 0 = one for each core
+  int threads = 0;                    // of measurements; 0 = one for each core
+  std::vector<ExternOp> externs = {}; // where measured costs are to run whole models
 };
 
 /// What the optimiser did. Costs are microseconds under the cost model in use.
@@ -161,6 +192,10 @@ struct CompileOptions {
   uint64_t seed = 1;           // of random weights
   /// Gives a weight by its path; without it weights are random from (seed, path).
   std::function<Tensor(const std::string& path, const std::vector<int64_t>& shape)> weights = {};
+  /// A .safetensors file that has all weights, as `tg run --weights`; f16 and bf16 are widened
+  /// where the model has f32. Of `weights` and this only one may be given.
+  std::string weights_file = {};
+  std::vector<ExternOp> externs = {}; // kernels of the `extern op`s that the model calls
 };
 
 /// A model made ready on a backend: memory placed, weights loaded.
