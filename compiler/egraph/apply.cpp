@@ -30,7 +30,17 @@ Outcome Applier::apply(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
   classes_.assign(classes.begin(), classes.end());
   if (!check(rule, roots, values)) return Outcome::Refused;
   if (closes_cycle(roots)) return Outcome::Cyclic;
-  return build(rule, roots) ? Outcome::Applied : Outcome::Known;
+  if (!build(rule, roots)) return Outcome::Known;
+  if (egraph_.recording()) note(rule, values);
+  return Outcome::Applied;
+}
+
+/// Both sides can be built again from what the rule's variables are bound to.
+void Applier::note(const CompiledRule& rule, llvm::ArrayRef<ValueId> values) {
+  llvm::SmallVector<uint32_t, 24> words;
+  for (ClassId id : classes_) words.push_back(id.index);
+  for (ValueId value : values) words.push_back(value.index);
+  egraph_.note_application(rule.id, words);
 }
 
 Outcome Applier::apply_single(const CompiledRule& rule, const uint32_t* row) {

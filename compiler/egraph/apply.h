@@ -46,6 +46,7 @@ private:
                 llvm::ArrayRef<ValueId> values);
   bool closes_cycle(llvm::ArrayRef<ENodeId> roots);
   bool build(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots);
+  void note(const CompiledRule& rule, llvm::ArrayRef<ValueId> values);
   bool build_step(const CompiledRule& rule, size_t step, llvm::ArrayRef<ENodeId> roots);
   TypeId type(PlanRef ref) const;
   ClassId resolve(PlanRef ref) const;

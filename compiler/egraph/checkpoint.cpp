@@ -26,7 +26,7 @@ template <class T> size_t bytes(const std::vector<T>& column) {
 size_t Delta::memory_bytes() const {
   return sizeof(*this) + bytes(nodes) + bytes(edge_child) + bytes(edge_next) + bytes(edge_owner) +
          bytes(classes) + bytes(leaders) + bytes(changes) + bytes(unions) + bytes(rule_seen) +
-         bytes(words) + bytes(inserts);
+         bytes(edge_born) + bytes(history) + bytes(words) + bytes(inserts);
 }
 
 Sizes EGraph::sizes() const {
@@ -35,7 +35,8 @@ Sizes EGraph::sizes() const {
           class_bound(),
           change_mark(),
           static_cast<uint32_t>(unions_.size()),
-          static_cast<uint32_t>(rule_seen_.size())};
+          static_cast<uint32_t>(rule_seen_.size()),
+          static_cast<uint32_t>(history_.size())};
 }
 
 Checkpoint EGraph::checkpoint() {
@@ -126,6 +127,8 @@ void EGraph::truncate(const Sizes& to, Delta* kept) {
   cut(changes_, size(Column::Changes), kept ? &kept->changes : nullptr);
   cut(unions_, size(Column::Unions), kept ? &kept->unions : nullptr);
   cut(rule_seen_, size(Column::Rules), kept ? &kept->rule_seen : nullptr);
+  cut(history_, size(Column::History), kept ? &kept->history : nullptr);
+  if (recording_) cut(edge_born_, size(Column::Edges), kept ? &kept->edge_born : nullptr);
 }
 
 bool EGraph::redo(const Delta& delta) {
@@ -154,6 +157,8 @@ void EGraph::append(const Delta& delta) {
   extend(changes_, delta.changes);
   extend(unions_, delta.unions);
   extend(rule_seen_, delta.rule_seen);
+  extend(history_, delta.history);
+  extend(edge_born_, delta.edge_born);
 }
 
 } // namespace tg

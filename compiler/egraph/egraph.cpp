@@ -128,6 +128,7 @@ ENodeId EGraph::new_node(ClassId home, OpKind op, AttrsId attrs, llvm::ArrayRef<
   ++counters_.live_nodes;
   for (ClassId child : children) {
     edge_child_.push_back(child);
+    if (recording_) edge_born_.push_back(child);
     edge_next_.push_back(0);
     edge_owner_.push_back(id);
     link_edge(child, static_cast<uint32_t>(edge_child_.size() - 1));
@@ -326,6 +327,18 @@ void EGraph::set_rule_seen(RuleId rule, uint32_t mark) {
   set(Field::RuleSeen, rule, rule_seen_[rule], mark);
 }
 
+void EGraph::record_history() {
+  assert(unions_.empty() && clean() && "what was merged before cannot be explained");
+  recording_ = true;
+  edge_born_ = edge_child_;
+}
+
+void EGraph::note_application(RuleId rule, llvm::ArrayRef<uint32_t> words) {
+  assert(words.size() < 1u << 16 && "the length of a row has 16 bits");
+  history_.push_back(rule | static_cast<uint32_t>(words.size()) << 16);
+  history_.insert(history_.end(), words.begin(), words.end());
+}
+
 void EGraph::reserve(size_t nodes) {
   nodes_.reserve(nodes);
   edge_child_.reserve(nodes * 3);
@@ -341,8 +354,8 @@ size_t EGraph::memory_bytes() const {
   for (const auto& list : by_op_) by_op += list.size() * sizeof(ENodeId);
   return nodes_.size() * sizeof(ENode) + edge_child_.size() * 12 +
          classes_.size() * (sizeof(EClass) + sizeof(ClassId)) + changes_.size() * sizeof(ENodeId) +
-         unions_.size() * sizeof(Union) + by_op + table_.memory_bytes() + infer_.memory_bytes() +
-         trail_.memory_bytes();
+         unions_.size() * sizeof(Union) + (edge_born_.size() + history_.size()) * 4 + by_op +
+         table_.memory_bytes() + infer_.memory_bytes() + trail_.memory_bytes();
 }
 
 EGraph EGraph::clone() const { return *this; }

@@ -73,14 +73,14 @@ struct Delta {
   uint64_t base = 0, result = 0; // EGraph::version before and after
   Counters base_counters, result_counters;
   std::vector<ENode> nodes;
-  std::vector<ClassId> edge_child;
+  std::vector<ClassId> edge_child, edge_born;
   std::vector<uint32_t> edge_next;
   std::vector<ENodeId> edge_owner;
   std::vector<EClass> classes;
   std::vector<ClassId> leaders;
   std::vector<ENodeId> changes;
   std::vector<Union> unions;
-  std::vector<uint32_t> rule_seen;
+  std::vector<uint32_t> rule_seen, history;
   std::vector<WordWrite> words;
   std::vector<HashInsert> inserts;
   size_t memory_bytes() const;
@@ -186,6 +186,20 @@ public:
   uint32_t rule_seen(RuleId rule) const { return rule < rule_seen_.size() ? rule_seen_[rule] : 0; }
   void set_rule_seen(RuleId rule, uint32_t mark);
 
+  // --- why ----------------------------------------------------------------------------------
+  /// From now on keeps what an explanation needs (explain.h): each application that changed
+  /// something, with what it bound, and the operands that nodes were made with. Part of the state:
+  /// rolled back and redone with it. Requires that nothing was merged yet.
+  void record_history();
+  bool recording() const { return recording_; }
+  /// Notes an application: the rule and what it bound. Requires recording().
+  void note_application(RuleId rule, llvm::ArrayRef<uint32_t> words);
+  /// Applications in their order, one row each: rule | length << 16, and so many words. Class and
+  /// value variables under the rule's numbering; of native rules see fuse.h.
+  llvm::ArrayRef<uint32_t> history() const { return history_; }
+  /// The class at an edge when its node was made. Requires recording().
+  ClassId born_child(uint32_t edge) const { return edge_born_[edge]; }
+
   // --- back and forth -----------------------------------------------------------------------
   /// Requires clean(). Nothing is logged while there is no checkpoint.
   Checkpoint checkpoint();
@@ -256,6 +270,10 @@ private:
   std::vector<ENodeId> changes_;
   std::vector<Union> unions_;
   std::vector<uint32_t> rule_seen_;
+  // Empty unless recording_.
+  std::vector<ClassId> edge_born_; // by edge
+  std::vector<uint32_t> history_;
+  bool recording_ = false;
   std::array<std::vector<ENodeId>, kOpCount> by_op_;
   Hashcons table_;
   std::vector<EGraphRoot> roots_;

@@ -84,8 +84,9 @@ uint32_t FusePointwise::number(ClassId leaf) {
   return static_cast<uint32_t>(found - leaves_.begin());
 }
 
-/// Appends the operand to the body: inlined if `inner` is valid and the limits hold, else a leaf.
-void FusePointwise::inline_operand(ClassId operand, ENodeId inner, FusedBody& out) {
+/// Appends the operand to the body: inlined if `inner` is valid and the limits hold (then true),
+/// else a leaf.
+bool FusePointwise::inline_operand(ClassId operand, ENodeId inner, FusedBody& out) {
   size_t code = out.code.size(), leaves = leaves_.size();
   if (inner.valid()) {
     for (FusedInstr instr : body(inner).code) {
@@ -93,11 +94,36 @@ void FusePointwise::inline_operand(ClassId operand, ENodeId inner, FusedBody& ou
       out.code.push_back(instr);
     }
     // One operand and one operator are still to come at least.
-    if (leaves_.size() <= kMaxOperands - 1 && out.op_count() < kMaxOps) return;
+    if (leaves_.size() <= kMaxOperands - 1 && out.op_count() < kMaxOps) return true;
     out.code.resize(code);
     leaves_.resize(leaves);
   }
   out.code.push_back({true, number(operand), OpKind{}});
+  return false;
+}
+
+/// Writes the left side of an application into row_.
+void FusePointwise::describe(ENodeId root, llvm::ArrayRef<ENodeId> inlined) {
+  row_.assign(1, 0);
+  auto head = [&](ENodeId id) {
+    const ENode& n = egraph_.node(id);
+    row_.append({static_cast<uint32_t>(n.op), n.attrs.index, n.arity});
+    return row_[0]++;
+  };
+  auto leaf = [&](ClassId child) { row_.push_back(2 * egraph_.find(child).index); };
+  llvm::SmallVector<uint32_t, 3> places;
+  for (ENodeId inner : inlined) {
+    places.push_back(row_[0]);
+    if (!inner.valid()) continue;
+    head(inner);
+    for (ClassId child : egraph_.children(inner)) leaf(child);
+  }
+  head(root);
+  for (size_t i = 0; i < inlined.size(); ++i)
+    if (inlined[i].valid())
+      row_.push_back(2 * places[i] + 1);
+    else
+      leaf(egraph_.children(root)[i]);
 }
 
 bool FusePointwise::add(ENodeId id, RuleId rule, bool keep_computed) {
@@ -107,8 +133,11 @@ bool FusePointwise::add(ENodeId id, RuleId rule, bool keep_computed) {
   if (egraph_.symbols().type(type).dtype != DType::F32 || egraph_.weight_only(home)) return false;
   leaves_.clear();
   FusedBody out;
-  for (ClassId operand : egraph_.children(id))
-    inline_operand(operand, largest(operand, type, keep_computed), out);
+  llvm::SmallVector<ENodeId, 3> inlined;
+  for (ClassId operand : egraph_.children(id)) {
+    ENodeId inner = largest(operand, type, keep_computed);
+    inlined.push_back(inline_operand(operand, inner, out) ? inner : ENodeId{});
+  }
   out.code.push_back({false, 0, n.op});
   out.operands = static_cast<uint32_t>(leaves_.size());
   if (out.op_count() < 2 || leaves_.size() > kMaxOperands) return false;
@@ -116,7 +145,14 @@ bool FusePointwise::add(ENodeId id, RuleId rule, bool keep_computed) {
   ValueId text = symbols.value(Value::of_string(out.text()));
   Typing typing = egraph_.type_of(OpKind::FusedMap, symbols.attrs({text}), leaves_);
   if (!typing.ok() || !(typing.type == type)) return false;
-  return egraph_.add_equal(home, OpKind::FusedMap, typing, leaves_, {rule, id});
+  if (egraph_.recording()) describe(id, inlined);
+  if (!egraph_.add_equal(home, OpKind::FusedMap, typing, leaves_, {rule, id})) return false;
+  if (egraph_.recording()) {
+    row_.push_back(typing.attrs.index);
+    for (ClassId leaf : leaves_) row_.push_back(leaf.index);
+    egraph_.note_application(rule, row_);
+  }
+  return true;
 }
 
 } // namespace tg

@@ -26,13 +26,19 @@ private:
   bool choice(ClassId id) const;
   size_t choices(ENodeId body) const;
   const FusedBody& body(ENodeId node);
-  void inline_operand(ClassId operand, ENodeId inner, FusedBody& out);
+  bool inline_operand(ClassId operand, ENodeId inner, FusedBody& out);
+  void describe(ENodeId root, llvm::ArrayRef<ENodeId> inlined);
   uint32_t number(ClassId leaf);
 
   EGraph& egraph_;
   llvm::DenseMap<uint32_t, FusedBody> bodies_; // of fused_map nodes, by the body's ValueId
   std::array<FusedBody, kOpCount> single_;     // of pointwise operators
   llvm::SmallVector<ClassId, 8> leaves_;
+  llvm::SmallVector<uint32_t, 32> row_; // of the history
 };
+
+// A row of the history: the number of nodes of the left side, then each of them, operands first and
+// the root last: operator, attributes, number of operands, and for each 2 * class or 2 * place of
+// an earlier node + 1; then the attributes of the fused_map, and the classes of its operands.
 
 } // namespace tg

@@ -17,7 +17,7 @@
 namespace tg {
 
 /// The arrays of the e-graph whose length a checkpoint notes.
-enum class Column : uint8_t { Nodes, Edges, Classes, Changes, Unions, Rules, Count };
+enum class Column : uint8_t { Nodes, Edges, Classes, Changes, Unions, Rules, History, Count };
 inline constexpr size_t kColumns = static_cast<size_t>(Column::Count);
 using Sizes = std::array<uint32_t, kColumns>;
 

@@ -116,6 +116,7 @@ bool same_state(const EGraph& a, const EGraph& b, std::string* why) {
   if (a.changes_ != b.changes_) return differ("the change log");
   if (!equal(a.unions_, b.unions_, same_union)) return differ("the merges");
   if (a.rule_seen_ != b.rule_seen_) return differ("the rules' marks");
+  if (a.history_ != b.history_ || a.edge_born_ != b.edge_born_) return differ("the history");
   if (a.by_op_ != b.by_op_) return differ("the operator index");
   if (!(a.counters_ == b.counters_)) return differ("counters");
   if (a.pending_ != b.pending_ || a.flag_queue_ != b.flag_queue_) return differ("pending work");

@@ -60,6 +60,10 @@ public:
       case 1: egraph_.merge(any_class(), any_class(), {1, {0}}); break;
       case 2: equal_node(); break;
       case 3: egraph_.set_rule_seen(static_cast<RuleId>(pick(7)), egraph_.change_mark()); break;
+      case 4:
+        if (egraph_.recording()) egraph_.note_application(2, {any_class().index, pick(9)});
+        node();
+        break;
       default: node();
       }
     }
@@ -180,6 +184,7 @@ TEST(EGraphProperty, EqualsANaiveCongruenceClosure) {
 
 TEST(EGraphProperty, RollingBackAndForwardRestoresTheGraphExactly) {
   EGraph egraph = seeded(7);
+  egraph.record_history();
   Fuzzer fuzzer(egraph, 99);
   fuzzer.change(40);
   fuzzer.settle();
