@@ -1,0 +1,218 @@
+#include "runtime/cuda/fusion.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+
+namespace tg::cuda {
+
+namespace {
+
+/// How often an element may be computed by a fused reader, at most, for each time that it would be
+/// alone: what arithmetic costs is hidden behind memory, what functions cost is not.
+constexpr double kMostRecomputedMoves = 16, kMostRecomputed = 4, kMostRecomputedFunctions = 2;
+
+bool is_move(OpKind op) {
+  return op == OpKind::Slice || op == OpKind::Reshape || op == OpKind::Transpose ||
+         op == OpKind::Identity;
+}
+
+double most_recomputed(OpKind op) {
+  const OpInfo& info = op_info(op);
+  if (info.has(Trait::Layout | Trait::View)) return kMostRecomputedMoves;
+  bool functions =
+      info.work == Work::transcendental || info.work == Work::fused || !info.has(Trait::Pointwise);
+  return functions ? kMostRecomputedFunctions : kMostRecomputed;
+}
+
+class Fuser {
+public:
+  Fuser(const Plan& plan, const StridesOf& strides, const IsLibrary& library)
+      : plan_(plan), strides_(strides), library_(library), homes_(plan.steps.size()) {}
+
+  Result<std::vector<Unit>> run() {
+    for (PlanStepId s = 0; s < plan_.steps.size(); ++s) {
+      const PlanStep& step = plan_.steps[s];
+      if (step.phase == Phase::Run && !library_(step) && !can_generate(step.op))
+        return error(Code::no_kernel, "`{0}` has no kernel on cuda", op_info(step.op).name);
+    }
+    find_readers();
+    for (PlanStepId s = static_cast<PlanStepId>(plan_.steps.size()); s-- > 0;)
+      if (plan_.steps[s].phase == Phase::Run) place(s);
+    return in_order();
+  }
+
+private:
+  void find_readers() {
+    readers_.resize(plan_.values.size());
+    for (PlanStepId s = 0; s < plan_.steps.size(); ++s)
+      for (PlanValueId operand : plan_.steps[s].operands)
+        if (operand != kNoValue && plan_.steps[s].phase == Phase::Run)
+          readers_[operand].push_back(s);
+  }
+
+  /// Groups that read this value, in order.
+  std::vector<size_t> reading_groups(PlanValueId value) const {
+    std::set<size_t> groups;
+    for (PlanStepId reader : readers_[value])
+      groups.insert(homes_[reader].begin(), homes_[reader].end());
+    return {groups.begin(), groups.end()};
+  }
+
+  void place(PlanStepId s) {
+    const PlanStep& step = plan_.steps[s];
+    if (!library_(step) && (join_all(s) || join_one(s))) return;
+    homes_[s] = {groups_.size()};
+    groups_.push_back({{s}, {step.result}});
+  }
+
+  /// The step disappears into every group that reads it.
+  bool join_all(PlanStepId s) {
+    PlanValueId value = plan_.steps[s].result;
+    std::vector<size_t> groups = reading_groups(value);
+    bool several = groups.size() > 1 && !is_move(plan_.steps[s].op);
+    if (groups.empty() || several || plan_.values[value].is_output) return false;
+    std::vector<Group> merged;
+    for (size_t g : groups) {
+      merged.push_back(with(groups_[g], s));
+      if (!acceptable(merged.back(), s)) return false;
+    }
+    for (size_t i = 0; i < groups.size(); ++i) groups_[groups[i]] = std::move(merged[i]);
+    homes_[s] = groups;
+    return true;
+  }
+
+  /// The step joins one group of several that read it, and its value is stored for the others.
+  bool join_one(PlanStepId s) {
+    PlanValueId value = plan_.steps[s].result;
+    for (size_t g : reading_groups(value)) {
+      const TensorType& domain = plan_.values[groups_[g].results[0]].type;
+      if (plan_.values[value].type.shape != domain.shape || waits_for_readers(g, value)) continue;
+      Group merged = with(groups_[g], s);
+      merged.results.push_back(value);
+      if (!acceptable(merged, s)) continue;
+      groups_[g] = std::move(merged);
+      homes_[s] = {g};
+      return true;
+    }
+    return false;
+  }
+
+  static Group with(Group group, PlanStepId s) {
+    group.steps.insert(std::lower_bound(group.steps.begin(), group.steps.end(), s), s);
+    return group;
+  }
+
+  bool acceptable(const Group& group, PlanStepId added) const {
+    if (group.steps.size() > kMaxGroupSteps) return false;
+    if (llvm::any_of(group.steps, [&](PlanStepId s) { return library_(plan_.steps[s]); }))
+      return false;
+    Kernel scratch;
+    Puller puller(plan_, group, strides_, scratch);
+    Rows rows;
+    std::string why;
+    if (!puller.analyse(rows, why)) return false;
+    // One value a row cannot be stored beside the elements of the row.
+    if (rows.reduces && rows.axes.empty() && group.results.size() > 1) return false;
+    PlanValueId value = plan_.steps[added].result;
+    auto elements = static_cast<double>(plan_.values[value].type.elements());
+    return puller.evaluations(value) <= elements * most_recomputed(plan_.steps[added].op);
+  }
+
+  /// True if group `g` needs, over other groups, what reads `value`: joining would make a circle.
+  bool waits_for_readers(size_t g, PlanValueId value) const {
+    std::vector<size_t> open = {g};
+    std::set<size_t> seen = {g};
+    while (!open.empty()) {
+      size_t group = open.back();
+      open.pop_back();
+      if (group != g && llvm::any_of(groups_[group].steps, [&](PlanStepId s) {
+            return llvm::is_contained(plan_.steps[s].operands, value);
+          }))
+        return true;
+      for (size_t before : makers(groups_[group]))
+        if (seen.insert(before).second) open.push_back(before);
+    }
+    return false;
+  }
+
+  /// Groups that make what this one reads.
+  std::vector<size_t> makers(const Group& group) const {
+    std::vector<size_t> found;
+    for (PlanValueId operand : operands_of(plan_, group)) {
+      PlanStepId s = plan_.values[operand].defined_by;
+      if (s == kNever || plan_.steps[s].phase == Phase::Load) continue;
+      for (size_t home : homes_[s])
+        if (llvm::is_contained(groups_[home].results, operand)) found.push_back(home);
+    }
+    return found;
+  }
+
+  bool is_view(const Group& group) const {
+    const PlanStep& step = plan_.steps[group.steps[0]];
+    if (group.steps.size() > 1 || !op_info(step.op).has(Trait::View)) return false;
+    PlanValueId from = step.operands[0];
+    return strides_(from) == contiguous_strides(plan_.values[from].type.shape) &&
+           strides_(step.result) == contiguous_strides(plan_.values[step.result].type.shape);
+  }
+
+  Unit unit(const Group& group) const {
+    if (library_(plan_.steps[group.steps[0]])) return {Unit::Kind::Library, group};
+    return {is_view(group) ? Unit::Kind::View : Unit::Kind::Generated, group};
+  }
+
+  /// Depth first over what each group reads; among the free ones the plan's order.
+  Result<std::vector<Unit>> in_order() const {
+    std::vector<size_t> order(groups_.size());
+    for (size_t g = 0; g < order.size(); ++g) order[g] = g;
+    llvm::sort(order, [&](size_t a, size_t b) {
+      return groups_[a].steps.back() < groups_[b].steps.back();
+    });
+    std::vector<Unit> units;
+    enum class State : uint8_t { New, Opened, Done };
+    std::vector<State> state(groups_.size(), State::New);
+    for (size_t first : order) {
+      std::vector<size_t> open = {first};
+      while (!open.empty()) {
+        size_t g = open.back();
+        if (state[g] == State::New) {
+          state[g] = State::Opened;
+          for (size_t before : makers(groups_[g]))
+            if (state[before] == State::New) open.push_back(before);
+          continue;
+        }
+        open.pop_back();
+        if (state[g] == State::Opened) units.push_back(unit(groups_[g]));
+        state[g] = State::Done;
+      }
+    }
+    return units;
+  }
+
+  const Plan& plan_;
+  const StridesOf& strides_;
+  const IsLibrary& library_;
+  std::vector<std::vector<PlanStepId>> readers_; // of values, in order
+  std::vector<std::vector<size_t>> homes_;       // the groups of each step
+  std::vector<Group> groups_;
+};
+
+} // namespace
+
+std::vector<PlanValueId> operands_of(const Plan& plan, const Group& group) {
+  std::vector<PlanValueId> found;
+  std::set<PlanValueId> made, seen;
+  for (PlanStepId s : group.steps) made.insert(plan.steps[s].result);
+  for (PlanStepId s : group.steps)
+    for (PlanValueId operand : plan.steps[s].operands)
+      if (operand != kNoValue && !made.count(operand) && seen.insert(operand).second)
+        found.push_back(operand);
+  return found;
+}
+
+Result<std::vector<Unit>> fuse(const Plan& plan, const StridesOf& strides,
+                               const IsLibrary& library) {
+  return Fuser(plan, strides, library).run();
+}
+
+} // namespace tg::cuda

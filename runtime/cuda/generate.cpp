@@ -1,0 +1,236 @@
+#include "runtime/cuda/generate.h"
+
+#include "runtime/cuda/phases.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace tg::cuda {
+
+int64_t Kernel::full_blocks() const {
+  int64_t per_block = schedule == Schedule::Rows ? rows_per_block() : tunables.threads;
+  return (iterations + per_block - 1) / per_block;
+}
+
+namespace {
+
+/// A row shorter than this is one thread's.
+constexpr int64_t kCooperativeRow = 32;
+constexpr int kWarp = 32, kMostThreads = 1024;
+/// Values that a thread keeps in registers across passes over a row.
+constexpr int kMostKept = 64;
+/// Offsets and iterations below this fit 32 bits with room for sums.
+constexpr int64_t kNarrow = int64_t{1} << 30;
+
+/// Reduces what no other element's row begins with: neighbours belong to neighbouring threads.
+bool sums_apart(OpKind op) {
+  return op == OpKind::Matmul || op == OpKind::Conv2d || op == OpKind::MaxPool2d ||
+         op == OpKind::AvgPool2d || op == OpKind::Cumsum;
+}
+
+class Generator {
+public:
+  Generator(const Plan& plan, const Group& group, const StridesOf& strides)
+      : plan_(plan), group_(group), strides_(strides), domain_(plan.values[group.results[0]].type) {
+  }
+
+  bool analyse(std::string& why) {
+    Kernel scratch;
+    Puller puller(plan_, group_, strides_, scratch);
+    if (!puller.analyse(rows_, why)) return false;
+    for (PlanStepId step : group_.steps) plain_ |= sums_apart(plan_.steps[step].op);
+    return true;
+  }
+
+  std::unique_ptr<Kernel> best(const Tunables* fixed) {
+    Schedule schedule = choose_schedule();
+    if (fixed) return build(schedule, fixed->vector, fixed);
+    std::unique_ptr<Kernel> best;
+    double least = std::numeric_limits<double>::infinity();
+    for (int vector = widest(schedule); vector >= 1; vector /= 2) {
+      auto kernel = build(schedule, vector, nullptr);
+      if (double cost = work(*kernel); cost < least) {
+        least = cost;
+        best = std::move(kernel);
+      }
+    }
+    return best;
+  }
+
+private:
+  int64_t size(uint32_t axis) const { return domain_.shape[axis]; }
+
+  /// Axes from the one with the largest stride to that with the smallest.
+  llvm::SmallVector<uint32_t, 5> physical_order(bool outer_only) const {
+    llvm::SmallVector<uint32_t, 5> axes;
+    for (uint32_t axis = 0; axis < domain_.shape.size(); ++axis)
+      if (!outer_only || !llvm::is_contained(rows_.axes, axis)) axes.push_back(axis);
+    Shape strides = strides_(group_.results[0]);
+    std::stable_sort(axes.begin(), axes.end(),
+                     [&](uint32_t a, uint32_t b) { return strides[a] > strides[b]; });
+    return axes;
+  }
+
+  Schedule choose_schedule() {
+    if (!rows_.reduces) return Schedule::Map;
+    if (plain_ || rows_.length < kCooperativeRow) return Schedule::Serial;
+    auto kernel = build(Schedule::Rows, 1, nullptr);
+    int64_t near = 0, far = 0;
+    for (const Stage& stage : kernel->stages)
+      for (ExprId id : reachable(*kernel, stage.values, {}))
+        if (const Expr& e = kernel->exprs[id]; e.kind == Expr::Kind::Load && (e.variables & 2))
+          (contiguous(*kernel, e.index) ? near : far) += 1;
+    return near >= far ? Schedule::Rows : Schedule::Serial;
+  }
+
+  /// Neighbours in the row are neighbours in memory.
+  static bool contiguous(const Kernel& kernel, IndexId index) {
+    for (const IndexTerm& term : kernel.indices.form(index).terms) {
+      const IndexAtom& atom = kernel.indices.atom(term.atom);
+      if (atom.kind == IndexAtom::Kind::Variable && atom.of == 1) return term.factor == 1;
+      if (atom.kind == IndexAtom::Kind::Remainder && term.factor == 1) return true;
+    }
+    return false;
+  }
+
+  int widest(Schedule schedule) const {
+    if (schedule == Schedule::Serial) return 1;
+    int64_t count = schedule == Schedule::Map ? domain_.elements() : rows_.length;
+    int vector = static_cast<int>(16 / std::max<int64_t>(2, dtype_size(domain_.dtype)));
+    while (count % vector != 0) vector /= 2;
+    return vector;
+  }
+
+  std::unique_ptr<Kernel> build(Schedule schedule, int vector, const Tunables* fixed) {
+    auto kernel = std::make_unique<Kernel>();
+    kernel->schedule = schedule;
+    kernel->tunables.vector = vector;
+    Puller puller(plan_, group_, strides_, *kernel);
+    auto lanes = schedule == Schedule::Map ? map_lanes(*kernel) : row_lanes(*kernel, puller);
+    for (uint32_t r = 0; r < group_.results.size(); ++r) {
+      Store store{r, schedule != Schedule::Map && rows_.axes.empty(), {}, {}};
+      for (llvm::ArrayRef<IndexId> index : lanes) {
+        store.indices.push_back(kernel->indices.offset(index, strides_(group_.results[r])));
+        store.values.push_back(puller.pull(group_.results[r], index, kAlways));
+        if (store.per_row) break;
+      }
+      kernel->stores.push_back(std::move(store));
+    }
+    choose_threads(*kernel, fixed);
+    int64_t largest = domain_.elements();
+    for (const KernelParameter& p : kernel->parameters)
+      largest = std::max(largest, plan_.values[p.value].type.elements());
+    kernel->wide_indices = largest >= kNarrow || kernel->iterations * kernel->row >= kNarrow;
+    return kernel;
+  }
+
+  using Lanes = std::vector<llvm::SmallVector<IndexId, 5>>;
+
+  /// The domain's indices of the elements that one iteration makes.
+  Lanes map_lanes(Kernel& kernel) {
+    int vector = kernel.tunables.vector;
+    kernel.iterations = domain_.elements() / vector;
+    IndexId first = kernel.indices.scale(kernel.indices.variable(0, kernel.iterations), vector);
+    auto order = physical_order(false);
+    Lanes lanes;
+    for (int lane = 0; lane < vector; ++lane)
+      lanes.push_back(place(kernel, order, kernel.indices.shift(first, lane),
+                            llvm::SmallVector<IndexId, 5>(domain_.shape.size())));
+    return lanes;
+  }
+
+  Lanes row_lanes(Kernel& kernel, Puller& puller) {
+    int vector = kernel.tunables.vector;
+    auto order = physical_order(true);
+    kernel.iterations = 1;
+    for (uint32_t axis : order) kernel.iterations *= size(axis);
+    kernel.row = rows_.length / vector;
+    auto outer = place(kernel, order, kernel.indices.variable(0, kernel.iterations),
+                       llvm::SmallVector<IndexId, 5>(domain_.shape.size()));
+    IndexId first = kernel.indices.scale(kernel.indices.variable(1, kernel.row), vector);
+    llvm::SmallVector<IndexId, 8> positions;
+    Lanes lanes;
+    for (int lane = 0; lane < vector; ++lane) {
+      positions.push_back(kernel.indices.shift(first, lane));
+      lanes.push_back(place(kernel, rows_.axes, positions.back(), outer));
+    }
+    puller.set_inner(positions, rows_.length);
+    return lanes;
+  }
+
+  llvm::SmallVector<IndexId, 5> place(Kernel& kernel, llvm::ArrayRef<uint32_t> axes,
+                                      IndexId position, llvm::SmallVector<IndexId, 5> index) {
+    Shape sizes;
+    for (uint32_t axis : axes) sizes.push_back(size(axis));
+    auto split = kernel.indices.split(position, sizes);
+    for (size_t i = 0; i < axes.size(); ++i) index[axes[i]] = split[i];
+    return index;
+  }
+
+  static void choose_threads(Kernel& kernel, const Tunables* fixed) {
+    Tunables& t = kernel.tunables;
+    t.threads = kernel.schedule == Schedule::Map ? 256 : 128;
+    if (kernel.schedule == Schedule::Rows) {
+      auto quarter = static_cast<uint64_t>((kernel.row + 3) / 4);
+      t.row_threads =
+          static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(quarter), kWarp, kMostThreads));
+    }
+    if (fixed) {
+      t.threads = fixed->threads;
+      t.row_threads = kernel.schedule == Schedule::Rows ? fixed->row_threads : 1;
+    }
+    if (kernel.schedule != Schedule::Rows) return;
+    if (t.row_threads > kWarp) t.threads = t.row_threads; // a block's barrier is all its threads'
+    t.threads = std::max(t.threads, t.row_threads);
+    auto steps = (kernel.row + t.row_threads - 1) / t.row_threads;
+    auto values = static_cast<int64_t>(plan_phases(kernel).kept.size());
+    t.kept = steps * std::max<int64_t>(values, 1) <= kMostKept ? static_cast<int>(steps) : 0;
+  }
+
+  /// Memory instructions and divisions for each element, roughly: what differs between widths.
+  static double work(Kernel& kernel) {
+    std::set<ExprId> all;
+    for (const Phase& pass : plan_phases(kernel).passes)
+      for (ExprId id : reachable(kernel, roots_of(kernel, pass), {})) all.insert(id);
+    std::map<ExprId, Pack> packed = find_packs(kernel, all);
+    std::set<uint32_t> divisions;
+    double cost = 0;
+    for (ExprId id : all) {
+      const Expr& expr = kernel.exprs[id];
+      if (expr.kind != Expr::Kind::Load) continue;
+      auto it = packed.find(id);
+      cost += it == packed.end() ? 1 : it->second.leader == id ? 1 : 0;
+      for (const IndexTerm& term : kernel.indices.form(expr.index).terms)
+        if (IndexAtom::Kind kind = kernel.indices.atom(term.atom).kind;
+            kind == IndexAtom::Kind::Quotient || kind == IndexAtom::Kind::Remainder)
+          divisions.insert(term.atom);
+    }
+    for (const Store& store : kernel.stores) {
+      int width = pack_width(kernel.parameters[store.parameter].dtype, kernel.tunables.vector);
+      cost += packs(kernel, store, 0, width) ? static_cast<double>(store.indices.size()) / width
+                                             : static_cast<double>(store.indices.size());
+    }
+    return (cost + static_cast<double>(divisions.size())) / kernel.tunables.vector;
+  }
+
+  const Plan& plan_;
+  const Group& group_;
+  const StridesOf& strides_;
+  const TensorType& domain_;
+  Rows rows_;
+  bool plain_ = false;
+};
+
+} // namespace
+
+std::unique_ptr<Kernel> generate(const Plan& plan, const Group& group, const StridesOf& strides,
+                                 std::string& why, const Tunables* fixed) {
+  Generator generator(plan, group, strides);
+  if (!generator.analyse(why)) return nullptr;
+  return generator.best(fixed);
+}
+
+} // namespace tg::cuda

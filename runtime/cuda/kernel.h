@@ -1,0 +1,77 @@
+// A kernel before it is text: loops, reductions, stores, and the numbers that were chosen for it.
+// One of three schedules:
+//
+//   Map     one loop; each iteration makes `vector` neighbouring elements of every result
+//   Rows    a row of elements is shared by `row_threads` threads of a block: they reduce it stage
+//   by
+//           stage, keep what later stages read in registers, and store elements or one result
+//   Serial  one thread does a whole row: where a row is short, or its elements lie apart in memory
+//           while those of neighbouring rows lie together
+//
+// Loop variable 0 is the iteration (Map) or row; 1 is the position in the row, in steps of
+// `vector`.
+#pragma once
+
+#include "runtime/cuda/expression.h"
+#include "runtime/plan.h"
+
+#include <memory>
+#include <string>
+
+namespace tg::cuda {
+
+struct KernelParameter {
+  PlanValueId value = kNoValue;
+  DType dtype{};
+  bool written = false;
+};
+
+enum class ReduceOp : uint8_t { Sum, Max, Min };
+
+struct Stage {
+  ReduceOp op{};
+  Scalar scalar{};
+  llvm::SmallVector<ExprId, 8> values; // one for each lane: `vector` of them
+};
+
+struct Store {
+  uint32_t parameter = 0;
+  bool per_row = false;                  // once a row, else for each element
+  llvm::SmallVector<IndexId, 8> indices; // one for each lane; one if per_row
+  llvm::SmallVector<ExprId, 8> values;
+};
+
+enum class Schedule : uint8_t { Map, Rows, Serial };
+
+/// What may be tuned: any values that divide as they must give the same results.
+struct Tunables {
+  int threads = 256;   // of a block
+  int vector = 1;      // elements that a thread handles side by side
+  int row_threads = 1; // Rows: threads that share a row; a power of two, at least a warp
+  /// Rows: elements of a row that a thread keeps in registers, in steps of `vector`; 0: the row is
+  /// too long, and every stage reads it again.
+  int kept = 0;
+};
+
+struct Kernel {
+  Schedule schedule{};
+  Tunables tunables;
+  int64_t iterations = 1;                  // of variable 0: elements / vector, or rows
+  int64_t row = 1;                         // of variable 1: elements of a row / vector
+  std::vector<KernelParameter> parameters; // results first
+  std::vector<Stage> stages;
+  std::vector<Store> stores;
+  IndexPool indices;
+  ExprPool exprs{indices};
+  bool wide_indices = false; // offsets beyond 2^31
+
+  Kernel() = default;
+  Kernel(const Kernel&) = delete; // exprs refers to indices
+  Kernel& operator=(const Kernel&) = delete;
+
+  int rows_per_block() const { return tunables.threads / tunables.row_threads; }
+  /// Blocks that give every thread work once.
+  int64_t full_blocks() const;
+};
+
+} // namespace tg::cuda

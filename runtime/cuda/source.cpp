@@ -1,0 +1,394 @@
+#include "runtime/cuda/source.h"
+
+#include "runtime/cuda/phases.h"
+#include "runtime/cuda/source_prelude.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cmath>
+#include <limits>
+
+namespace tg::cuda {
+
+namespace {
+
+const char* scalar_name(Scalar scalar) { return scalar == Scalar::Float ? "float" : "long long"; }
+
+std::string literal(Scalar scalar, double value) {
+  if (scalar == Scalar::Integer) {
+    if (value <= -9.2e18) return "(-9223372036854775807LL - 1)";
+    return std::to_string(static_cast<int64_t>(value)) + "LL";
+  }
+  if (std::isnan(value)) return "TG_NAN";
+  if (std::isinf(value)) return value > 0 ? "TG_INFINITY" : "(-TG_INFINITY)";
+  char text[48];
+  std::snprintf(text, sizeof text, "%.9g", static_cast<double>(static_cast<float>(value)));
+  std::string result = text;
+  if (result.find_first_of(".e") == std::string::npos) result += ".0";
+  result += "f";
+  return value < 0 ? "(" + result + ")" : result;
+}
+
+const char* reduce_name(ReduceOp op) {
+  switch (op) {
+  case ReduceOp::Sum: return "add";
+  case ReduceOp::Max: return "maximum";
+  case ReduceOp::Min: return "minimum";
+  }
+  return "";
+}
+
+std::string identity(const Stage& stage) {
+  double infinity = std::numeric_limits<double>::infinity();
+  if (stage.op == ReduceOp::Sum) return literal(stage.scalar, 0);
+  if (stage.scalar == Scalar::Float)
+    return literal(stage.scalar, stage.op == ReduceOp::Max ? -infinity : infinity);
+  return stage.op == ReduceOp::Max ? literal(stage.scalar, -1e19) : "9223372036854775807LL";
+}
+
+/// Writes what a pass computes, once each; names are those of expressions, so they need no table.
+class PassWriter {
+public:
+  PassWriter(Kernel& kernel, const std::set<ExprId>& kept, std::string indent,
+             llvm::raw_ostream& out)
+      : kernel_(kernel), kept_(kept), indent_(std::move(indent)), out_(out) {}
+
+  /// `available`: what earlier passes have put into registers.
+  void compute(llvm::ArrayRef<ExprId> roots, const std::set<ExprId>& available) {
+    std::set<ExprId> needed = reachable(kernel_, roots, available);
+    std::set<ExprId> loads;
+    for (ExprId id : needed)
+      if (!available.count(id)) loads.insert(id);
+    packs_ = find_packs(kernel_, loads);
+    for (ExprId id : needed) {
+      if (available.count(id))
+        line() << "const " << scalar_name(kernel_.exprs[id].scalar) << " t" << id << " = TG_AT(k"
+               << id << ")[step];\n";
+      else
+        define(id);
+    }
+  }
+
+  std::string value(ExprId id) {
+    const Expr& expr = kernel_.exprs[id];
+    switch (expr.kind) {
+    case Expr::Kind::Number: return literal(expr.scalar, expr.number);
+    case Expr::Kind::Stage: return llvm::formatv(stage_format_, expr.parameter);
+    default: return "t" + std::to_string(id);
+    }
+  }
+
+  std::string index(IndexId id) {
+    const IndexForm& form = kernel_.indices.form(id);
+    std::string text;
+    for (const IndexTerm& term : form.terms) {
+      if (!text.empty())
+        text += term.factor < 0 ? " - " : " + ";
+      else if (term.factor < 0)
+        text += "-";
+      text += atom(term.atom);
+      if (std::abs(term.factor) != 1) text += " * " + std::to_string(std::abs(term.factor));
+    }
+    if (text.empty()) return std::to_string(form.constant);
+    if (form.constant > 0) text += " + " + std::to_string(form.constant);
+    if (form.constant < 0) text += " - " + std::to_string(-form.constant);
+    return text;
+  }
+
+  void store(const Store& s) {
+    const KernelParameter& p = kernel_.parameters[s.parameter];
+    int width = pack_width(p.dtype, kernel_.tunables.vector);
+    for (size_t lane = 0; lane < s.values.size();) {
+      int w = width;
+      while (w > 1 && !packs(kernel_, s, lane, w)) w /= 2;
+      std::string to = llvm::formatv("p{0} + {1}", s.parameter, index(s.indices[lane]));
+      if (w == 1) {
+        line() << "tg_store(" << to << ", " << value(s.values[lane]) << ");\n";
+      } else {
+        std::string values;
+        for (int i = 0; i < w; ++i) values += (i ? ", " : "") + value(s.values[lane + i]);
+        line() << "tg_store_pack(" << to << ", " << values << ");\n";
+      }
+      lane += w;
+    }
+  }
+
+  /// How the result of a reduction is written; {0} is its number.
+  void stages_as(const char* format) { stage_format_ = format; }
+  llvm::raw_ostream& line() { return out_ << indent_; }
+
+private:
+  std::string atom(uint32_t id) {
+    const IndexAtom a = kernel_.indices.atom(id);
+    switch (a.kind) {
+    case IndexAtom::Kind::Variable: return "v" + std::to_string(a.of);
+    case IndexAtom::Kind::Loaded: return "(tg_index)" + value(a.of);
+    default: break;
+    }
+    std::string name = "q" + std::to_string(id);
+    if (!atoms_.insert(id).second) return name;
+    std::string inner = index(a.of); // may write lines of its own
+    line() << "const tg_index " << name << " = (" << inner << ")"
+           << (a.kind == IndexAtom::Kind::Quotient ? " / " : " % ") << a.by << ";\n";
+    return name;
+  }
+
+  std::string condition(ConditionId id) {
+    std::string name = "c" + std::to_string(id), text;
+    if (!conditions_.insert(id).second) return name;
+    for (const ConditionTerm& term : kernel_.exprs.terms(id)) {
+      std::string what = term.of_value ? value(term.id) : "(" + index(term.id) + ")";
+      int64_t low = INT64_MIN, high = INT64_MAX;
+      if (!term.of_value)
+        low = kernel_.indices.form(term.id).low, high = kernel_.indices.form(term.id).high;
+      auto add = [&](const char* sign, int64_t bound) {
+        text += (text.empty() ? "" : " && ") + what + sign + std::to_string(bound);
+      };
+      if (low < term.low) add(" >= ", term.low);
+      if (high > term.high) add(" <= ", term.high);
+    }
+    line() << "const bool " << name << " = " << text << ";\n";
+    return name;
+  }
+
+  void define(ExprId id) {
+    const Expr& expr = kernel_.exprs[id];
+    if (expr.kind == Expr::Kind::Number || expr.kind == Expr::Kind::Stage) return;
+    std::string text = right_side(id, expr);
+    line() << "const " << scalar_name(expr.scalar) << " t" << id << " = " << text << ";\n";
+    if (kept_.count(id)) line() << "TG_AT(k" << id << ")[step] = t" << id << ";\n";
+  }
+
+  std::string right_side(ExprId id, const Expr& expr) {
+    switch (expr.kind) {
+    case Expr::Kind::Index: return "(long long)(" + index(expr.index) + ")";
+    case Expr::Kind::Load: return load(id, expr);
+    case Expr::Kind::Apply: {
+      std::string text = "tg_" + std::string(op_info(expr.op).name) + "(";
+      for (size_t i = 0; i < expr.args.size(); ++i) text += (i ? ", " : "") + value(expr.args[i]);
+      return text + ")";
+    }
+    case Expr::Kind::Choose: {
+      std::string c = condition(expr.condition);
+      return c + " ? " + value(expr.args[0]) + " : " + value(expr.args[1]);
+    }
+    case Expr::Kind::Convert:
+      return "tg_cast_" + dtype_name(expr.dtype).str() + "(" + value(expr.args[0]) + ")";
+    default: return "";
+    }
+  }
+
+  std::string load(ExprId id, const Expr& expr) {
+    auto it = packs_.find(id);
+    if (it == packs_.end()) {
+      std::string guard = expr.condition == kAlways ? "" : condition(expr.condition) + " ? ";
+      std::string read = llvm::formatv("tg_load(p{0} + {1})", expr.parameter, index(expr.index));
+      return guard + read + (guard.empty() ? "" : " : 0");
+    }
+    const Pack& pack = it->second;
+    if (loaded_.insert(pack.leader).second) {
+      const Expr& first = kernel_.exprs[pack.leader];
+      std::string always = first.condition == kAlways ? "true" : condition(first.condition);
+      std::string from = llvm::formatv("p{0} + {1}", first.parameter, index(first.index));
+      line() << "const auto l" << pack.leader << " = tg_load_pack<" << pack.width << ">(" << from
+             << ", " << always << ");\n";
+    }
+    return llvm::formatv("tg_lane(l{0}, {1})", pack.leader, pack.position);
+  }
+
+  Kernel& kernel_;
+  const std::set<ExprId>& kept_;
+  std::string indent_;
+  llvm::raw_ostream& out_;
+  const char* stage_format_ = "s{0}";
+  std::map<ExprId, Pack> packs_;
+  std::set<uint32_t> atoms_;
+  std::set<ConditionId> conditions_;
+  std::set<ExprId> loaded_;
+};
+
+/// The loops around the passes.
+class BodyWriter {
+public:
+  explicit BodyWriter(Kernel& kernel) : kernel_(kernel), out_(text_) {}
+
+  std::string write() {
+    out_ << "  typedef " << (kernel_.wide_indices ? "long long" : "int") << " tg_index;\n";
+    switch (kernel_.schedule) {
+    case Schedule::Map: map(); break;
+    case Schedule::Rows: rows(); break;
+    case Schedule::Serial: serial(); break;
+    }
+    return out_.str();
+  }
+
+private:
+  void store_all(PassWriter& pass, bool per_row) {
+    for (const Store& store : kernel_.stores)
+      if (store.per_row == per_row) pass.store(store);
+  }
+
+  void grid_loop() {
+    out_ << llvm::formatv("  TG_THREADS_BEGIN\n"
+                          "  for (tg_index v0 = (tg_index)TG_BLOCK * {0} + TG_THREAD; v0 < {1}; "
+                          "v0 += (tg_index)TG_BLOCKS * {0}) {{\n",
+                          kernel_.tunables.threads, kernel_.iterations);
+  }
+
+  void map() {
+    grid_loop();
+    PassWriter pass(kernel_, none_, "    ", out_);
+    pass.compute(roots_of(kernel_, {{}, true}), {});
+    store_all(pass, false);
+    out_ << "  }\n  TG_THREADS_END\n";
+  }
+
+  void serial() {
+    Phases phases = plan_phases(kernel_);
+    grid_loop();
+    for (const Phase& phase : phases.passes) {
+      bool once = phase.stores && kernel_.stores[0].per_row;
+      for (uint32_t s : phase.stages)
+        out_ << "    " << scalar_name(kernel_.stages[s].scalar) << " s" << s << " = "
+             << identity(kernel_.stages[s]) << ";\n";
+      out_ << (once ? "    {\n"
+                    : llvm::formatv("    for (tg_index v1 = 0; v1 < {0}; ++v1) {{\n", kernel_.row)
+                          .str());
+      PassWriter pass(kernel_, none_, "      ", out_);
+      pass.compute(roots_of(kernel_, phase), {});
+      accumulate(pass, phase);
+      if (phase.stores) store_all(pass, once);
+      out_ << "    }\n";
+    }
+    out_ << "  }\n  TG_THREADS_END\n";
+  }
+
+  void accumulate(PassWriter& pass, const Phase& phase) {
+    for (uint32_t s : phase.stages)
+      for (ExprId value : kernel_.stages[s].values)
+        pass.line() << "s" << s << " = tg_" << reduce_name(kernel_.stages[s].op) << "(s" << s
+                    << ", " << pass.value(value) << ");\n";
+  }
+
+  void rows() {
+    const Tunables& t = kernel_.tunables;
+    Phases phases = plan_phases(kernel_);
+    const std::set<ExprId>& kept = t.kept > 0 ? phases.kept : none_;
+    out_ << llvm::formatv("  for (tg_index first = (tg_index)TG_BLOCK * {0}; first < {1}; "
+                          "first += (tg_index)TG_BLOCKS * {0}) {{\n",
+                          kernel_.rows_per_block(), kernel_.iterations);
+    for (size_t s = 0; s < kernel_.stages.size(); ++s)
+      out_ << "    TG_VARIABLE(" << scalar_name(kernel_.stages[s].scalar) << ", s" << s << ");\n";
+    for (ExprId id : kept)
+      out_ << "    TG_ARRAY(" << scalar_name(kernel_.exprs[id].scalar) << ", k" << id << ", "
+           << t.kept << ");\n";
+    std::set<ExprId> computed;
+    for (const Phase& phase : phases.passes) {
+      row_pass(phase, kept, computed);
+      for (uint32_t s : phase.stages)
+        out_ << "    TG_REDUCE(" << reduce_name(kernel_.stages[s].op) << ", s" << s << ", "
+             << t.row_threads << ");\n";
+    }
+    out_ << "  }\n";
+  }
+
+  void row_pass(const Phase& phase, const std::set<ExprId>& kept, std::set<ExprId>& computed) {
+    const Tunables& t = kernel_.tunables;
+    bool once = phase.stores && kernel_.stores[0].per_row;
+    out_ << "    TG_THREADS_BEGIN\n";
+    out_ << llvm::formatv("    const tg_index v0 = first + TG_THREAD / {0};\n", t.row_threads);
+    for (uint32_t s : phase.stages)
+      out_ << "    " << scalar_name(kernel_.stages[s].scalar) << " part" << s << " = "
+           << identity(kernel_.stages[s]) << ";\n";
+    out_ << llvm::formatv("    if (v0 < {0}) {{\n", kernel_.iterations);
+    if (once)
+      out_ << llvm::formatv("      if (TG_THREAD % {0} == 0) {{\n", t.row_threads);
+    else if (t.kept > 0)
+      out_ << llvm::formatv("      TG_UNROLL for (int step = 0; step < {0}; ++step) {{\n"
+                            "        const tg_index v1 = step * {1} + TG_THREAD % {1};\n"
+                            "        if (v1 >= {2}) continue;\n",
+                            t.kept, t.row_threads, kernel_.row);
+    else
+      out_ << llvm::formatv("      for (tg_index v1 = TG_THREAD % {0}; v1 < {1}; v1 += {0}) {{\n",
+                            t.row_threads, kernel_.row);
+    PassWriter pass(kernel_, kept, "        ", out_);
+    pass.stages_as("TG_AT(s{0})");
+    auto roots = roots_of(kernel_, phase);
+    std::set<ExprId> available;
+    for (ExprId id : kept)
+      if (computed.count(id)) available.insert(id);
+    pass.compute(roots, available);
+    for (ExprId id : reachable(kernel_, roots, available)) computed.insert(id);
+    for (uint32_t s : phase.stages)
+      for (ExprId value : kernel_.stages[s].values)
+        pass.line() << "part" << s << " = tg_" << reduce_name(kernel_.stages[s].op) << "(part" << s
+                    << ", " << pass.value(value) << ");\n";
+    if (phase.stores) store_all(pass, once);
+    out_ << "      }\n    }\n";
+    for (uint32_t s : phase.stages) out_ << "    TG_AT(s" << s << ") = part" << s << ";\n";
+    out_ << "    TG_THREADS_END\n";
+  }
+
+  Kernel& kernel_;
+  std::set<ExprId> none_;
+  std::string text_;
+  llvm::raw_string_ostream out_;
+};
+
+/// FNV-1a, 64 bits: the same on every machine.
+uint64_t hash(llvm::StringRef text) {
+  uint64_t h = 1469598103934665603u;
+  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return h;
+}
+
+llvm::StringRef storage_name(DType dtype) {
+  return dtype == DType::Bool ? "boolean" : dtype_name(dtype);
+}
+
+} // namespace
+
+KernelSource kernel_source(Kernel& kernel) {
+  KernelSource source;
+  source.threads = kernel.tunables.threads;
+  for (const KernelParameter& p : kernel.parameters)
+    source.parameters += (source.parameters.empty() ? "" : ", ") +
+                         (p.written ? std::string() : "const ") + "tg_" +
+                         storage_name(p.dtype).str() + "*";
+  source.body = BodyWriter(kernel).write();
+  uint64_t digest =
+      hash(source.parameters + "|" + std::to_string(source.threads) + "|" + source.body);
+  source.name = "tg_" + llvm::utohexstr(digest, true);
+  return source;
+}
+
+std::string function_text(const KernelSource& source, Target target) {
+  llvm::SmallVector<llvm::StringRef, 16> types;
+  llvm::StringRef(source.parameters).split(types, ", ");
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  if (target == Target::Cuda) {
+    out << "extern \"C\" __global__ void __launch_bounds__(" << source.threads << ") "
+        << source.name << "(";
+    for (size_t i = 0; i < types.size(); ++i)
+      out << (i ? ", " : "") << types[i] << " __restrict__ p" << i;
+    out << ") {\n" << source.body << "}\n";
+    return out.str();
+  }
+  out << "extern \"C\" void " << source.name << "(void** parameters, int TG_BLOCKS) {\n"
+      << "  enum { TG_THREADS = " << source.threads << " };\n";
+  for (size_t i = 0; i < types.size(); ++i)
+    out << "  " << types[i] << " p" << i << " = (" << types[i] << ")parameters[" << i << "];\n";
+  out << "  for (int TG_BLOCK = 0; TG_BLOCK < TG_BLOCKS; ++TG_BLOCK) {\n"
+      << source.body << "  }\n}\n";
+  return out.str();
+}
+
+std::string prelude_text(Target target) {
+  return std::string(target == Target::Cuda ? kCudaPrelude : kCppPrelude) + kCommonPrelude;
+}
+
+} // namespace tg::cuda

@@ -1,0 +1,218 @@
+// What generated kernels use, as text. kCudaPrelude and kCppPrelude define the macros around the
+// body and the conversions of half types (without headers: PTX on the device); kCommonPrelude the
+// rest. Pointwise operators are functions tg_NAME over float and long long, with the meaning of
+// semantics.h.
+#pragma once
+
+namespace tg::cuda {
+
+inline constexpr const char* kCudaPrelude = R"(
+#define TG_FUNCTION static __device__ __forceinline__
+#define TG_BLOCK ((int)blockIdx.x)
+#define TG_BLOCKS ((int)gridDim.x)
+#define TG_THREAD ((int)threadIdx.x)
+#define TG_THREADS_BEGIN {
+#define TG_THREADS_END }
+#define TG_VARIABLE(type, name) type name
+#define TG_ARRAY(type, name, count) type name[count]
+#define TG_AT(name) name
+#define TG_UNROLL _Pragma("unroll")
+#define TG_INFINITY __int_as_float(0x7f800000)
+#define TG_NAN __int_as_float(0x7fffffff)
+#define TG_REDUCE(op, name, width) name = tg_row<tg_row_##op, width>(name)
+
+TG_FUNCTION unsigned tg_bits(float x) { return __float_as_uint(x); }
+TG_FUNCTION float tg_float(unsigned x) { return __uint_as_float(x); }
+TG_FUNCTION float tg_half_value(unsigned short bits) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+  return x;
+}
+TG_FUNCTION unsigned short tg_half_bits(float x) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+)";
+
+inline constexpr const char* kCppPrelude = R"(
+#include <cmath>
+#include <cstring>
+#include <limits>
+#define TG_FUNCTION static inline
+#define TG_THREADS_BEGIN for (int TG_THREAD = 0; TG_THREAD < TG_THREADS; ++TG_THREAD) {
+#define TG_THREADS_END }
+#define TG_VARIABLE(type, name) type name[TG_THREADS]
+#define TG_ARRAY(type, name, count) type name[TG_THREADS][count]
+#define TG_AT(name) name[TG_THREAD]
+#define TG_UNROLL
+#define TG_INFINITY std::numeric_limits<float>::infinity()
+#define TG_NAN std::numeric_limits<float>::quiet_NaN()
+#define TG_REDUCE(op, name, width)                                          \
+  for (int row = 0; row < TG_THREADS; row += width) {                       \
+    auto all = name[row];                                                   \
+    for (int i = 1; i < width; ++i) all = tg_##op(all, name[row + i]);      \
+    for (int i = 0; i < width; ++i) name[row + i] = all;                    \
+  }
+
+TG_FUNCTION unsigned tg_bits(float x) { unsigned u; std::memcpy(&u, &x, 4); return u; }
+TG_FUNCTION float tg_float(unsigned u) { float x; std::memcpy(&x, &u, 4); return x; }
+TG_FUNCTION float tg_half_value(unsigned short bits) {
+  _Float16 h;
+  std::memcpy(&h, &bits, 2);
+  return (float)h;
+}
+TG_FUNCTION unsigned short tg_half_bits(float x) {
+  _Float16 h = (_Float16)x;
+  unsigned short bits;
+  std::memcpy(&bits, &h, 2);
+  return bits;
+}
+)";
+
+inline constexpr const char* kCommonPrelude = R"(
+typedef float tg_f32;
+typedef int tg_i32;
+typedef long long tg_i64;
+typedef unsigned char tg_boolean;
+struct tg_f16 { unsigned short bits; };
+struct tg_bf16 { unsigned short bits; };
+typedef unsigned long long tg_unsigned;
+
+TG_FUNCTION float tg_bf16_value(unsigned short bits) { return tg_float((unsigned)bits << 16); }
+TG_FUNCTION unsigned short tg_bf16_bits(float x) {
+  unsigned u = tg_bits(x);
+  if (x != x) return (unsigned short)((u >> 16) | 64);
+  return (unsigned short)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
+}
+
+TG_FUNCTION float tg_value(float x) { return x; }
+TG_FUNCTION float tg_value(tg_f16 x) { return tg_half_value(x.bits); }
+TG_FUNCTION float tg_value(tg_bf16 x) { return tg_bf16_value(x.bits); }
+TG_FUNCTION long long tg_value(int x) { return x; }
+TG_FUNCTION long long tg_value(long long x) { return x; }
+TG_FUNCTION long long tg_value(unsigned char x) { return x; }
+template <class V> TG_FUNCTION void tg_put(float& to, V x) { to = (float)x; }
+template <class V> TG_FUNCTION void tg_put(tg_f16& to, V x) { to.bits = tg_half_bits((float)x); }
+template <class V> TG_FUNCTION void tg_put(tg_bf16& to, V x) { to.bits = tg_bf16_bits((float)x); }
+template <class V> TG_FUNCTION void tg_put(int& to, V x) { to = (int)(long long)x; }
+template <class V> TG_FUNCTION void tg_put(long long& to, V x) { to = (long long)x; }
+template <class V> TG_FUNCTION void tg_put(unsigned char& to, V x) { to = x != 0; }
+
+template <class T, int N> struct alignas(sizeof(T) * N) tg_pack { T v[N]; };
+template <class T> TG_FUNCTION auto tg_load(const T* from) { return tg_value(*from); }
+template <int N, class T> TG_FUNCTION tg_pack<T, N> tg_load_pack(const T* from, bool on) {
+  tg_pack<T, N> pack = {};
+  if (on) pack = *(const tg_pack<T, N>*)from;
+  return pack;
+}
+template <class P> TG_FUNCTION auto tg_lane(const P& pack, int lane) { return tg_value(pack.v[lane]); }
+template <class T, class V> TG_FUNCTION void tg_store(T* to, V x) { tg_put(*to, x); }
+template <class T, class... V> TG_FUNCTION void tg_store_pack(T* to, V... x) {
+  tg_pack<T, (int)sizeof...(V)> pack;
+  int lane = 0;
+  (tg_put(pack.v[lane++], x), ...);
+  *(tg_pack<T, (int)sizeof...(V)>*)to = pack;
+}
+
+TG_FUNCTION float tg_add(float x, float y) { return x + y; }
+TG_FUNCTION float tg_sub(float x, float y) { return x - y; }
+TG_FUNCTION float tg_mul(float x, float y) { return x * y; }
+TG_FUNCTION float tg_div(float x, float y) { return x / y; }
+TG_FUNCTION float tg_maximum(float x, float y) { return x != x || x > y ? x : y; }
+TG_FUNCTION float tg_minimum(float x, float y) { return x != x || x < y ? x : y; }
+TG_FUNCTION float tg_pow(float x, float y) { return powf(x, y); }
+TG_FUNCTION float tg_mod(float x, float y) { return x - floorf(x / y) * y; }
+TG_FUNCTION long long tg_less(float x, float y) { return x < y; }
+TG_FUNCTION long long tg_less_equal(float x, float y) { return x <= y; }
+TG_FUNCTION long long tg_greater(float x, float y) { return x > y; }
+TG_FUNCTION long long tg_greater_equal(float x, float y) { return x >= y; }
+TG_FUNCTION long long tg_equal(float x, float y) { return x == y; }
+TG_FUNCTION long long tg_not_equal(float x, float y) { return x != y; }
+TG_FUNCTION float tg_select(long long c, float x, float y) { return c ? x : y; }
+TG_FUNCTION float tg_neg(float x) { return -x; }
+TG_FUNCTION float tg_relu(float x) { return tg_maximum(x, 0.0f); }
+TG_FUNCTION float tg_relu6(float x) { return tg_minimum(tg_maximum(x, 0.0f), 6.0f); }
+TG_FUNCTION float tg_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+TG_FUNCTION float tg_tanh(float x) { return tanhf(x); }
+TG_FUNCTION float tg_gelu(float x) { return 0.5f * x * erfcf(-0.707106781f * x); }
+TG_FUNCTION float tg_exp(float x) { return expf(x); }
+TG_FUNCTION float tg_sqrt(float x) { return sqrtf(x); }
+TG_FUNCTION float tg_rsqrt(float x) { return 1.0f / sqrtf(x); }
+TG_FUNCTION float tg_erf(float x) { return erff(x); }
+TG_FUNCTION float tg_abs(float x) { return fabsf(x); }
+TG_FUNCTION float tg_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x != x ? x : 0.0f; }
+TG_FUNCTION float tg_floor(float x) { return floorf(x); }
+TG_FUNCTION float tg_log(float x) { return logf(x); }
+TG_FUNCTION float tg_sin(float x) { return sinf(x); }
+TG_FUNCTION float tg_cos(float x) { return cosf(x); }
+
+TG_FUNCTION long long tg_add(long long x, long long y) { return (long long)((tg_unsigned)x + (tg_unsigned)y); }
+TG_FUNCTION long long tg_sub(long long x, long long y) { return (long long)((tg_unsigned)x - (tg_unsigned)y); }
+TG_FUNCTION long long tg_mul(long long x, long long y) { return (long long)((tg_unsigned)x * (tg_unsigned)y); }
+TG_FUNCTION long long tg_neg(long long x) { return (long long)(0 - (tg_unsigned)x); }
+TG_FUNCTION long long tg_div(long long x, long long y) {
+  if (y == 0) return 0;
+  if (y == -1) return tg_neg(x);
+  return x / y - (x % y != 0 && (x < 0) != (y < 0));
+}
+TG_FUNCTION long long tg_mod(long long x, long long y) { return y == 0 ? 0 : tg_sub(x, tg_mul(tg_div(x, y), y)); }
+TG_FUNCTION long long tg_maximum(long long x, long long y) { return x > y ? x : y; }
+TG_FUNCTION long long tg_minimum(long long x, long long y) { return x < y ? x : y; }
+TG_FUNCTION long long tg_less(long long x, long long y) { return x < y; }
+TG_FUNCTION long long tg_less_equal(long long x, long long y) { return x <= y; }
+TG_FUNCTION long long tg_greater(long long x, long long y) { return x > y; }
+TG_FUNCTION long long tg_greater_equal(long long x, long long y) { return x >= y; }
+TG_FUNCTION long long tg_equal(long long x, long long y) { return x == y; }
+TG_FUNCTION long long tg_not_equal(long long x, long long y) { return x != y; }
+TG_FUNCTION long long tg_logical_and(long long x, long long y) { return x && y; }
+TG_FUNCTION long long tg_logical_or(long long x, long long y) { return x || y; }
+TG_FUNCTION long long tg_logical_not(long long x) { return !x; }
+TG_FUNCTION long long tg_select(long long c, long long x, long long y) { return c ? x : y; }
+TG_FUNCTION long long tg_relu(long long x) { return x > 0 ? x : 0; }
+TG_FUNCTION long long tg_relu6(long long x) { return x < 0 ? 0 : x > 6 ? 6 : x; }
+TG_FUNCTION long long tg_abs(long long x) { return x < 0 ? tg_neg(x) : x; }
+TG_FUNCTION long long tg_sign(long long x) { return (x > 0) - (x < 0); }
+TG_FUNCTION long long tg_floor(long long x) { return x; }
+
+TG_FUNCTION float tg_cast_f32(float x) { return x; }
+TG_FUNCTION float tg_cast_f16(float x) { return tg_half_value(tg_half_bits(x)); }
+TG_FUNCTION float tg_cast_bf16(float x) { return tg_bf16_value(tg_bf16_bits(x)); }
+TG_FUNCTION long long tg_cast_bool(float x) { return x != 0.0f; }
+TG_FUNCTION long long tg_cast_i32(float x) {
+  return x != x ? 0 : x >= 2147483648.0f ? 2147483647 : x <= -2147483648.0f ? -2147483648LL : (long long)x;
+}
+TG_FUNCTION long long tg_cast_i64(float x) {
+  const long long most = 9223372036854775807LL;
+  return x != x ? 0 : x >= 9223372036854775808.0f ? most : x <= -9223372036854775808.0f ? -most - 1 : (long long)x;
+}
+TG_FUNCTION float tg_cast_f32(long long x) { return (float)x; }
+TG_FUNCTION float tg_cast_f16(long long x) { return tg_cast_f16((float)x); }
+TG_FUNCTION float tg_cast_bf16(long long x) { return tg_cast_bf16((float)x); }
+TG_FUNCTION long long tg_cast_bool(long long x) { return x != 0; }
+TG_FUNCTION long long tg_cast_i32(long long x) { return (int)x; }
+TG_FUNCTION long long tg_cast_i64(long long x) { return x; }
+#ifdef __CUDACC_RTC__
+struct tg_row_add { template <class T> TG_FUNCTION T of(T x, T y) { return tg_add(x, y); } };
+struct tg_row_maximum { template <class T> TG_FUNCTION T of(T x, T y) { return tg_maximum(x, y); } };
+struct tg_row_minimum { template <class T> TG_FUNCTION T of(T x, T y) { return tg_minimum(x, y); } };
+// Over the `width` neighbouring threads of a row, the result in each: shuffles within a warp, and
+// for a row of several warps, which then has the block to itself, once more through shared memory.
+template <class F, int width, class T> TG_FUNCTION T tg_row(T x) {
+#pragma unroll
+  for (int apart = 16; apart > 0; apart /= 2) x = F::of(x, __shfl_xor_sync(0xffffffffu, x, apart));
+  if (width > 32) {
+    __shared__ T parts[32];
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = parts[threadIdx.x % (width / 32)];
+#pragma unroll
+    for (int apart = width / 64; apart > 0; apart /= 2) x = F::of(x, __shfl_xor_sync(0xffffffffu, x, apart));
+  }
+  return x;
+}
+#endif
+)";
+
+} // namespace tg::cuda

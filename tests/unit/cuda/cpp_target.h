@@ -1,0 +1,201 @@
+// Executes generated kernels on the processor: their C++ form, compiled by the system's compiler
+// and loaded. A plan is run unit by unit over host memory that was filled with NaN, what a library
+// would run by `ref`, and compared with the whole plan on `ref`.
+#pragma once
+
+#include "runtime/cuda/fusion.h"
+#include "runtime/cuda/generate.h"
+#include "runtime/cuda/source.h"
+#include "runtime/execute.h"
+#include "runtime/random.h"
+#include "runtime/ref/backend.h"
+#include "runtime/ref/kernels.h"
+
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/Path.h>
+
+#include <gtest/gtest.h>
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+namespace tg::test {
+
+class CppLibrary {
+public:
+  using Function = void (*)(void** parameters, int blocks);
+
+  /// Compiles what is not yet there, all at once.
+  void compile(llvm::ArrayRef<cuda::KernelSource> sources) {
+    llvm::SmallString<128> folder;
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-kernels", folder));
+    std::string base = (folder + "/kernels").str();
+    {
+      std::ofstream out(base + ".cpp");
+      out << cuda::prelude_text(cuda::Target::Cpp);
+      for (const cuda::KernelSource& source : sources)
+        if (known_.insert(source.name).second)
+          out << cuda::function_text(source, cuda::Target::Cpp);
+    }
+    std::string command = std::string(TG_CXX) + " -std=c++17 -O1 -w -shared -fPIC -o " + base +
+                          ".so " + base + ".cpp";
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+    handles_.push_back(dlopen((base + ".so").c_str(), RTLD_NOW | RTLD_LOCAL));
+    ASSERT_NE(handles_.back(), nullptr) << dlerror();
+    llvm::sys::fs::remove_directories(folder);
+  }
+  ~CppLibrary() {
+    for (void* handle : handles_) dlclose(handle);
+  }
+
+  Function find(const std::string& name) const {
+    for (void* handle : handles_)
+      if (void* function = dlsym(handle, name.c_str())) return reinterpret_cast<Function>(function);
+    return nullptr;
+  }
+  size_t size() const { return known_.size(); }
+
+private:
+  std::vector<void*> handles_;
+  std::set<std::string> known_;
+};
+
+/// A plan with its units, kernels and sources.
+struct Generated {
+  Plan plan;
+  std::vector<cuda::Unit> units;
+  std::vector<std::unique_ptr<cuda::Kernel>> kernels; // null but for generated units
+  std::vector<cuda::KernelSource> sources;
+};
+
+inline Generated generate_all(Plan plan, const cuda::IsLibrary& library) {
+  Generated g;
+  g.plan = std::move(plan);
+  cuda::StridesOf strides = cuda::plain_strides(g.plan);
+  auto units = cuda::fuse(g.plan, strides, library);
+  EXPECT_TRUE(units.ok()) << (units.ok() ? "" : units.error().message);
+  if (!units) return g;
+  g.units = std::move(*units);
+  for (const cuda::Unit& unit : g.units) {
+    g.kernels.emplace_back();
+    g.sources.emplace_back();
+    if (unit.kind != cuda::Unit::Kind::Generated) continue;
+    std::string why;
+    g.kernels.back() = cuda::generate(g.plan, unit.group, strides, why);
+    EXPECT_NE(g.kernels.back(), nullptr) << why;
+    if (g.kernels.back()) g.sources.back() = cuda::kernel_source(*g.kernels.back());
+  }
+  return g;
+}
+
+inline std::vector<cuda::KernelSource> sources_of(const Generated& g) {
+  std::vector<cuda::KernelSource> sources;
+  for (const cuda::KernelSource& source : g.sources)
+    if (!source.name.empty()) sources.push_back(source);
+  return sources;
+}
+
+/// The memory of every value of a plan, as a run leaves it.
+class HostRun {
+public:
+  HostRun(const Generated& g, const CppLibrary& library) : g_(g), library_(library) {}
+
+  std::vector<Tensor> outputs(uint64_t seed) {
+    leaves(seed);
+    for (const PlanStep& step : g_.plan.steps)
+      if (step.phase == Phase::Load) by_ref(step);
+    for (size_t u = 0; u < g_.units.size(); ++u) run(u);
+    std::vector<Tensor> outputs;
+    for (const PlanOutput& output : g_.plan.outputs) {
+      auto tensor = Tensor::zeros(g_.plan.values[output.value].type);
+      std::memcpy(tensor->data(), memory(output.value), static_cast<size_t>(tensor->bytes()));
+      outputs.push_back(std::move(*tensor));
+    }
+    return outputs;
+  }
+
+private:
+  std::byte* memory(PlanValueId id) {
+    AlignedBuffer& buffer = memory_[id];
+    if (!buffer) {
+      int64_t bytes = std::max<int64_t>(g_.plan.values[id].type.bytes(), 1);
+      buffer = allocate_aligned(bytes);
+      std::memset(buffer.get(), 0xff, static_cast<size_t>(bytes));
+    }
+    return buffer.get();
+  }
+
+  void leaves(uint64_t seed) {
+    auto inputs = random_inputs(g_.plan, seed);
+    ASSERT_TRUE(inputs.ok());
+    for (size_t i = 0; i < inputs->size(); ++i)
+      std::memcpy(memory(g_.plan.inputs[i]), (*inputs)[i].data(),
+                  static_cast<size_t>((*inputs)[i].bytes()));
+    for (PlanValueId id = 0; id < g_.plan.values.size(); ++id) {
+      const PlanValue& v = g_.plan.values[id];
+      if (v.kind != PlanValue::Kind::Weight && v.kind != PlanValue::Kind::Constant) continue;
+      auto tensor = materialise(v, {});
+      ASSERT_TRUE(tensor.ok());
+      std::memcpy(memory(id), tensor->data(), static_cast<size_t>(tensor->bytes()));
+    }
+  }
+
+  void by_ref(const PlanStep& step) {
+    RefStep kernel(g_.plan, step);
+    AlignedBuffer workspace = allocate_aligned(kernel.workspace_bytes());
+    std::vector<const std::byte*> operands;
+    for (PlanValueId id : step.operands) operands.push_back(id == kNoValue ? nullptr : memory(id));
+    kernel.bind(operands, memory(step.result), workspace.get());
+    kernel.run();
+  }
+
+  void run(size_t u) {
+    const cuda::Unit& unit = g_.units[u];
+    if (unit.kind != cuda::Unit::Kind::Generated) {
+      by_ref(g_.plan.steps[unit.group.steps[0]]);
+      return;
+    }
+    const cuda::Kernel& kernel = *g_.kernels[u];
+    std::vector<void*> parameters;
+    for (const cuda::KernelParameter& p : kernel.parameters) parameters.push_back(memory(p.value));
+    CppLibrary::Function function = library_.find(g_.sources[u].name);
+    ASSERT_NE(function, nullptr) << g_.sources[u].name;
+    // Fewer blocks than rows: the loop over the grid has to do its part.
+    auto blocks = static_cast<int>(std::min<int64_t>(kernel.full_blocks(), 3));
+    function(parameters.data(), blocks);
+  }
+
+  const Generated& g_;
+  const CppLibrary& library_;
+  std::map<PlanValueId, AlignedBuffer> memory_;
+};
+
+inline std::vector<Tensor> by_ref(const Plan& plan, uint64_t seed) {
+  auto executable = make_ref_backend()->compile(plan, {});
+  EXPECT_TRUE(executable.ok());
+  auto inputs = random_inputs(plan, seed);
+  auto outputs = (*executable)->run(*inputs);
+  EXPECT_TRUE(outputs.ok());
+  return std::move(*outputs);
+}
+
+inline std::string texts(const Generated& g) {
+  std::string all;
+  for (const cuda::KernelSource& source : g.sources)
+    if (!source.name.empty()) all += cuda::function_text(source, cuda::Target::Cpp);
+  return all;
+}
+
+/// The largest difference over the outputs.
+inline double difference(const Generated& g, const CppLibrary& library) {
+  auto want = by_ref(g.plan, 7), got = HostRun(g, library).outputs(7);
+  double largest = 0;
+  for (size_t i = 0; i < want.size(); ++i)
+    largest = std::max(largest, max_rel_diff(got[i], want[i]));
+  return largest;
+}
+
+} // namespace tg::test
