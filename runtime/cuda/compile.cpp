@@ -1,0 +1,192 @@
+#include "runtime/cuda/compile.h"
+
+#include "runtime/cuda/libraries.h"
+#include "runtime/data_file.h"
+
+#include <llvm/ADT/SmallString.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/Path.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cstdlib>
+
+namespace tg::cuda {
+
+namespace {
+
+struct NvrtcProgram;
+
+/// Names and values are those of nvrtc.h.
+#define TG_NVRTC(F)                                                                                \
+  F(version, "nvrtcVersion", (int*, int*))                                                         \
+  F(create, "nvrtcCreateProgram",                                                                  \
+    (NvrtcProgram**, const char*, const char*, int, const char* const*, const char* const*))       \
+  F(destroy, "nvrtcDestroyProgram", (NvrtcProgram**))                                              \
+  F(compile, "nvrtcCompileProgram", (NvrtcProgram*, int, const char* const*))                      \
+  F(log_size, "nvrtcGetProgramLogSize", (NvrtcProgram*, size_t*))                                  \
+  F(log, "nvrtcGetProgramLog", (NvrtcProgram*, char*))                                             \
+  F(ptx_size, "nvrtcGetPTXSize", (NvrtcProgram*, size_t*))                                         \
+  F(ptx, "nvrtcGetPTX", (NvrtcProgram*, char*))                                                    \
+  F(cubin_size, "nvrtcGetCUBINSize", (NvrtcProgram*, size_t*))                                     \
+  F(cubin, "nvrtcGetCUBIN", (NvrtcProgram*, char*))
+
+struct NvrtcApi {
+#define TG_NVRTC_MEMBER(name, symbol, parameters) int(*name) parameters = nullptr;
+  TG_NVRTC(TG_NVRTC_MEMBER)
+#undef TG_NVRTC_MEMBER
+};
+
+class Nvrtc final : public KernelCompiler {
+public:
+  explicit Nvrtc(std::unique_ptr<SharedLibrary> file) : file_(std::move(file)) {}
+
+  Result<void> load() {
+#define TG_NVRTC_LOAD(name, symbol, parameters)                                                    \
+  if (!file_->find(api_.name, symbol))                                                             \
+    return error(Code::no_backend, "NVRTC is too old: it has no {0}", symbol);
+    TG_NVRTC(TG_NVRTC_LOAD)
+#undef TG_NVRTC_LOAD
+    if (api_.version(&major_, &minor_) != 0)
+      return error(Code::no_backend, "NVRTC does not give its version");
+    return {};
+  }
+
+  std::string version() const override {
+    return "NVRTC " + std::to_string(major_) + "." + std::to_string(minor_);
+  }
+
+  Result<Cubin> compile(const std::string& source, const std::string& architecture) override {
+    return build(source, architecture, api_.cubin_size, api_.cubin);
+  }
+
+  Result<std::string> assembly(const std::string& source,
+                               const std::string& architecture) override {
+    return build(source, architecture, api_.ptx_size, api_.ptx);
+  }
+
+private:
+  using Size = int (*)(NvrtcProgram*, size_t*);
+  using Bytes = int (*)(NvrtcProgram*, char*);
+
+  static std::string bytes(NvrtcProgram* program, Size size, Bytes get) {
+    size_t count = 0;
+    if (size(program, &count) != 0) return "";
+    std::string text(count, '\0');
+    return get(program, text.data()) == 0 ? text : "";
+  }
+
+  Result<std::string> build(const std::string& source, const std::string& architecture, Size size,
+                            Bytes get) {
+    NvrtcProgram* program = nullptr;
+    if (int status = api_.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr))
+      return error(Code::device, "NVRTC takes no program (error {0})", status);
+    std::string arch = "--gpu-architecture=" + architecture;
+    // No fused multiply-add is forbidden, no fast function allowed: errors stay those of f32.
+    const char* options[] = {arch.c_str(), "--std=c++17", "-default-device"};
+    int status = api_.compile(program, 3, options);
+    std::string result = status == 0 ? bytes(program, size, get) : "";
+    std::string log = status == 0 ? "" : bytes(program, api_.log_size, api_.log);
+    api_.destroy(&program);
+    if (!result.empty()) return result;
+    return error(Code::device, "NVRTC cannot compile a kernel for {0} (error {1})", architecture,
+                 status)
+        .note(llvm::StringRef(log).take_front(2000).rtrim('\0').str());
+  }
+
+  std::unique_ptr<SharedLibrary> file_;
+  NvrtcApi api_;
+  int major_ = 0, minor_ = 0;
+};
+
+uint64_t hash(llvm::StringRef text, uint64_t h) {
+  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return h;
+}
+
+constexpr llvm::StringLiteral kMagic = "TGCUBIN1";
+
+} // namespace
+
+Result<std::unique_ptr<KernelCompiler>> open_nvrtc() {
+  TG_TRY(std::unique_ptr<SharedLibrary> file, SharedLibrary::open(Library::Nvrtc));
+  auto nvrtc = std::make_unique<Nvrtc>(std::move(file));
+  TG_CHECK(nvrtc->load());
+  return std::unique_ptr<KernelCompiler>(std::move(nvrtc));
+}
+
+std::string default_kernel_cache() {
+  llvm::SmallString<128> path;
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  if (cache && cache[0] == '/') { // the standard has relative ones ignored
+    path = cache;
+  } else if (home && home[0] == '/') {
+    path = home;
+    llvm::sys::path::append(path, ".cache");
+  } else {
+    return "";
+  }
+  llvm::sys::path::append(path, "tangram", "kernels");
+  return path.str().str();
+}
+
+CubinCache::CubinCache(std::string folder, KernelCompiler& compiler)
+    : folder_(std::move(folder)), compiler_(compiler) {
+  if (folder_.empty()) return;
+  if (std::error_code error = llvm::sys::fs::create_directories(folder_)) {
+    notes_.push_back("no kernels are kept: cannot make " + folder_ + ": " + error.message());
+    folder_.clear();
+  }
+}
+
+std::string CubinCache::path_of(const std::string& key) const {
+  uint64_t first = hash(key, 1469598103934665603u), second = hash(key, first ^ 0x9e3779b97f4a7c15u);
+  return folder_ + "/" + llvm::utohexstr(first, true, 16) + llvm::utohexstr(second, true, 16) +
+         ".cubin";
+}
+
+Result<Cubin> CubinCache::get(const std::string& source, const std::string& architecture) {
+  std::string key = architecture + "\n" + compiler_.version() + "\n" + source;
+  std::string path = folder_.empty() ? "" : path_of(key);
+  Cubin cubin;
+  if (!path.empty() && read(path, key, cubin)) {
+    ++hits_;
+    return cubin;
+  }
+  TG_TRY(cubin, compiler_.compile(source, architecture));
+  ++compiled_;
+  if (!path.empty()) write(path, key, cubin);
+  return cubin;
+}
+
+/// magic, bytes of the key, of the code, hash of both, key, code.
+bool CubinCache::read(const std::string& path, const std::string& key, Cubin& cubin) {
+  if (!llvm::sys::fs::exists(path)) return false;
+  auto file = read_data_file(path);
+  llvm::StringRef bytes = file ? (*file)->getBuffer() : llvm::StringRef();
+  constexpr size_t kHeader = 32;
+  bool fits = bytes.size() >= kHeader && bytes.startswith(kMagic) &&
+              read_little_endian(bytes, 8, 8) == key.size() &&
+              read_little_endian(bytes, 16, 8) == bytes.size() - kHeader - key.size() &&
+              read_little_endian(bytes, 24, 8) == hash(bytes.drop_front(kHeader), kHeader) &&
+              bytes.substr(kHeader, key.size()) == key;
+  if (fits) cubin = bytes.drop_front(kHeader + key.size()).str();
+  if (!fits) notes_.push_back("the kernel cache entry " + path + " was damaged and is made anew");
+  return fits;
+}
+
+void CubinCache::write(const std::string& path, const std::string& key, const Cubin& cubin) {
+  std::string header = kMagic.str(), content = key + cubin;
+  append_little_endian(header, key.size(), 8);
+  append_little_endian(header, cubin.size(), 8);
+  append_little_endian(header, hash(content, header.size() + 8), 8);
+  auto written = write_data_file(path, [&](llvm::raw_ostream& out) -> Result<void> {
+    out << header << content;
+    return {};
+  });
+  if (!written) notes_.push_back("a kernel could not be kept: " + written.error().message);
+}
+
+} // namespace tg::cuda

@@ -1,0 +1,73 @@
+// Kernels from text to machine code: NVRTC behind a small interface, a cache on disk before it, and
+// what a compiled kernel uses, read from the file's own sections, so that it is known without a
+// GPU.
+//
+// The cache is a folder of files, one a kernel, named by a hash of the whole key (architecture,
+// compiler version, options, source). A file holds its key and a checksum: whatever does not match
+// is compiled again and replaced. Files appear whole or not at all, so processes may share it.
+#pragma once
+
+#include "lang/core/result.h"
+
+#include <llvm/ADT/StringMap.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tg::cuda {
+
+using Cubin = std::string; // bytes of an ELF file
+
+class KernelCompiler {
+public:
+  virtual ~KernelCompiler() = default;
+  /// Part of the cache's key: "NVRTC 13.0".
+  virtual std::string version() const = 0;
+  /// Machine code for an architecture ("sm_90"). Errors: `device` with the compiler's log.
+  virtual Result<Cubin> compile(const std::string& source, const std::string& architecture) = 0;
+  /// The assembly that the machine code is made of, for tests and people.
+  virtual Result<std::string> assembly(const std::string& source,
+                                       const std::string& architecture) = 0;
+};
+
+/// Loads NVRTC. Errors: `no_backend`.
+Result<std::unique_ptr<KernelCompiler>> open_nvrtc();
+
+/// $XDG_CACHE_HOME/tangram/kernels or ~/.cache/tangram/kernels; "" if there is no home.
+std::string default_kernel_cache();
+
+class CubinCache {
+public:
+  /// "" keeps nothing. A folder that cannot be made is noted, and nothing is kept.
+  CubinCache(std::string folder, KernelCompiler& compiler);
+
+  /// From the cache or the compiler. Errors: those of the compiler.
+  Result<Cubin> get(const std::string& source, const std::string& architecture);
+
+  size_t hits() const { return hits_; }
+  size_t compiled() const { return compiled_; }
+  /// "the kernel cache entry ... was damaged and made anew".
+  const std::vector<std::string>& notes() const { return notes_; }
+
+private:
+  std::string path_of(const std::string& key) const;
+  bool read(const std::string& path, const std::string& key, Cubin& cubin);
+  void write(const std::string& path, const std::string& key, const Cubin& cubin);
+
+  std::string folder_;
+  KernelCompiler& compiler_;
+  size_t hits_ = 0, compiled_ = 0;
+  std::vector<std::string> notes_;
+};
+
+/// What one kernel of a cubin uses, for each thread and block.
+struct KernelUse {
+  int registers = 0;    // of a thread
+  int shared_bytes = 0; // of a block
+  int stack_bytes = 0;  // of a thread, in memory: spilled registers and local arrays
+};
+/// Errors: `device` if the bytes are no cubin or hold no such kernel.
+Result<KernelUse> kernel_use(const Cubin& cubin, llvm::StringRef kernel);
+
+} // namespace tg::cuda

@@ -1,0 +1,179 @@
+#include "runtime/cuda/libraries.h"
+
+#include "runtime/cuda/driver_api.h"
+
+#include <llvm/ADT/SmallString.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/Path.h>
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace tg::cuda {
+
+namespace {
+
+constexpr llvm::StringRef kDriverFiles[] = {"libcuda.so.1", "libcuda.so"};
+constexpr llvm::StringRef kNvrtcFiles[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
+                                           "libnvrtc.so"};
+constexpr llvm::StringRef kCublasLtFiles[] = {"libcublasLt.so.13", "libcublasLt.so.12",
+                                              "libcublasLt.so.11", "libcublasLt.so"};
+constexpr llvm::StringRef kCudnnFiles[] = {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"};
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+LibraryPlaces places_here() {
+  std::string cuda = environment("CUDA_HOME");
+  if (cuda.empty()) cuda = environment("CUDA_PATH");
+  return {cuda, environment("VIRTUAL_ENV"), environment("HOME")};
+}
+
+/// Subfolders in alphabetical order; a folder that is not there has none.
+std::vector<std::string> subfolders(const std::string& folder, llvm::StringRef prefix = "") {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator it(folder, error), end; it != end && !error;
+       it.increment(error))
+    if (llvm::sys::path::filename(it->path()).startswith(prefix)) found.push_back(it->path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// The wheels' libraries: PREFIX/lib/python3.N/site-packages/nvidia/PACKAGE/lib.
+void add_wheels(const std::string& prefix, std::vector<std::string>& folders) {
+  if (prefix.empty()) return;
+  for (const std::string& python : subfolders(prefix + "/lib", "python3"))
+    for (const char* packages : {"/site-packages/nvidia", "/dist-packages/nvidia"})
+      for (const std::string& package : subfolders(python + packages))
+        folders.push_back(package + "/lib");
+}
+
+/// Versions with which kernels were run. None yet: NVRTC 13.0 has compiled, nothing has executed.
+bool tested(Library library, llvm::StringRef version) {
+  return library == Library::Nvrtc && version == "13.0";
+}
+
+int64_t library_version(Library library, const SharedLibrary& file) {
+  int number = 0;
+  switch (library) {
+  case Library::Driver: {
+    CUresult (*version)(int*) = nullptr;
+    return file.find(version, "cuDriverGetVersion") && version(&number) == 0 ? number : 0;
+  }
+  case Library::Nvrtc: {
+    int (*version)(int*, int*) = nullptr;
+    int minor = 0;
+    if (!file.find(version, "nvrtcVersion") || version(&number, &minor) != 0) return 0;
+    return number * 1000 + minor * 10;
+  }
+  case Library::CublasLt:
+  case Library::Cudnn: {
+    size_t (*version)() = nullptr;
+    const char* name = library == Library::Cudnn ? "cudnnGetVersion" : "cublasLtGetVersion";
+    return file.find(version, name) ? static_cast<int64_t>(version()) : 0;
+  }
+  }
+  return 0;
+}
+
+} // namespace
+
+llvm::StringRef library_name(Library library) {
+  constexpr llvm::StringRef kNames[] = {"NVIDIA driver", "NVRTC", "cuBLASLt", "cuDNN"};
+  return kNames[static_cast<size_t>(library)];
+}
+
+llvm::ArrayRef<llvm::StringRef> library_files(Library library) {
+  switch (library) {
+  case Library::Driver: return kDriverFiles;
+  case Library::Nvrtc: return kNvrtcFiles;
+  case Library::CublasLt: return kCublasLtFiles;
+  case Library::Cudnn: return kCudnnFiles;
+  }
+  return {};
+}
+
+std::vector<std::string> library_folders(const LibraryPlaces& places) {
+  std::vector<std::string> folders;
+  for (const std::string& root : {places.cuda_home, std::string("/usr/local/cuda")})
+    if (!root.empty())
+      for (const char* lib : {"/lib64", "/lib"}) folders.push_back(root + lib);
+  add_wheels(places.virtual_env, folders);
+  add_wheels(places.home.empty() ? "" : places.home + "/.local", folders);
+  add_wheels("/usr/local", folders);
+  add_wheels("/usr", folders);
+  return folders;
+}
+
+Result<std::unique_ptr<SharedLibrary>> SharedLibrary::open(Library library) {
+  std::vector<std::string> folders = {""};
+  for (std::string& folder : library_folders(places_here())) folders.push_back(std::move(folder));
+  std::string reason;
+  for (llvm::StringRef file : library_files(library))
+    for (const std::string& folder : folders) {
+      std::string path = folder.empty() ? file.str() : folder + "/" + file.str();
+      if (!folder.empty() && !llvm::sys::fs::exists(path)) continue;
+      if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL))
+        return std::unique_ptr<SharedLibrary>(new SharedLibrary(handle, path));
+      // The first real reason: that a file is there and does not load.
+      const char* why = dlerror();
+      if (why && reason.empty() && !llvm::StringRef(why).contains("No such file")) reason = why;
+    }
+  if (!reason.empty())
+    return error(Code::no_backend, "{0} does not load: {1}", library_name(library), reason);
+  return error(Code::no_backend, "{0} is not found ({1})", library_name(library),
+               library_files(library)[0]);
+}
+
+SharedLibrary::~SharedLibrary() { dlclose(handle_); }
+
+void* SharedLibrary::symbol(const char* name) const { return dlsym(handle_, name); }
+
+std::string version_text(Library library, int64_t n) {
+  auto text = [](int64_t a, int64_t b, int64_t c) {
+    std::string result = std::to_string(a) + "." + std::to_string(b);
+    return c > 0 ? result + "." + std::to_string(c) : result;
+  };
+  switch (library) {
+  case Library::Driver:
+  case Library::Nvrtc: return text(n / 1000, n % 1000 / 10, 0);
+  case Library::CublasLt: // 110605 up to 11, 120100 and 130001 since
+    return text(n / 10000, n % 10000 / 100, n % 100);
+  case Library::Cudnn:
+    return n >= 10000 ? text(n / 10000, n % 10000 / 100, n % 100)
+                      : text(n / 1000, n % 1000 / 100, n % 100);
+  }
+  return "";
+}
+
+Installation find_installation() {
+  Installation installation;
+  for (Library library : {Library::Driver, Library::Nvrtc, Library::CublasLt, Library::Cudnn}) {
+    FoundLibrary found{library, "", "", false};
+    auto file = SharedLibrary::open(library);
+    if (!file) {
+      found.problem = file.error().message;
+    } else if (int64_t number = library_version(library, **file)) {
+      found.version = version_text(library, number);
+      found.untested = !tested(library, found.version);
+    } else {
+      found.problem = (library_name(library) + " does not give its version").str();
+    }
+    installation.libraries.push_back(std::move(found));
+  }
+  auto gpus = list_gpus();
+  if (gpus)
+    installation.gpus = std::move(*gpus);
+  else
+    installation.problem = gpus.error().message;
+  if (installation.problem.empty() && !installation.libraries[1].problem.empty())
+    installation.problem = installation.libraries[1].problem + ", which compiles kernels";
+  return installation;
+}
+
+} // namespace tg::cuda

@@ -1,0 +1,82 @@
+// NVIDIA's libraries, loaded when first used: the driver, NVRTC, cuBLASLt and cuDNN. Nothing of
+// them is needed to build or to start the program, so one binary runs where they are and where they
+// are not. What is missing is a sentence for the user, never a failure of the program.
+//
+// Looked for in this order: where the system looks (LD_LIBRARY_PATH among it), CUDA_HOME and
+// CUDA_PATH, /usr/local/cuda, and the folders of Python's wheels (nvidia/*/lib) below VIRTUAL_ENV,
+// ~/.local and the system's Python.
+#pragma once
+
+#include "lang/core/result.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tg::cuda {
+
+enum class Library : uint8_t { Driver, Nvrtc, CublasLt, Cudnn };
+llvm::StringRef library_name(Library library); // "NVIDIA driver", "NVRTC", "cuBLASLt", "cuDNN"
+
+/// An open library; closed with the object.
+class SharedLibrary {
+public:
+  /// Errors: `no_backend` with the names that were tried, or the loader's reason.
+  static Result<std::unique_ptr<SharedLibrary>> open(Library library);
+  ~SharedLibrary();
+  SharedLibrary(const SharedLibrary&) = delete;
+  SharedLibrary& operator=(const SharedLibrary&) = delete;
+
+  /// Fills a pointer to function. False if there is no such symbol (an older version).
+  template <class F> bool find(F*& function, const char* name) const {
+    function = reinterpret_cast<F*>(symbol(name));
+    return function != nullptr;
+  }
+  const std::string& path() const { return path_; }
+
+private:
+  SharedLibrary(void* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
+  void* symbol(const char* name) const;
+
+  void* handle_;
+  std::string path_;
+};
+
+/// File names of a library, the newest version first.
+llvm::ArrayRef<llvm::StringRef> library_files(Library library);
+/// Folders to look in beside the system's own, from these values of the environment.
+struct LibraryPlaces {
+  std::string cuda_home, virtual_env, home;
+};
+std::vector<std::string> library_folders(const LibraryPlaces& places);
+
+struct FoundLibrary {
+  Library library{};
+  std::string version; // "13.0"; empty where it was not found
+  std::string problem; // why not; empty where it was found
+  /// Of a version with which nothing was run yet.
+  bool untested = false;
+};
+
+struct Gpu {
+  std::string name;
+  int major = 0, minor = 0; // compute capability
+  int multiprocessors = 0;
+  int64_t memory_bytes = 0;
+};
+
+struct Installation {
+  std::vector<FoundLibrary> libraries; // in the order of Library
+  std::vector<Gpu> gpus;
+  /// Why no GPU can be used; empty where one can.
+  std::string problem;
+};
+
+/// Loads each library, asks for its version and lets go of it again.
+Installation find_installation();
+
+/// "13.0.1" of the numbers that the libraries give: 13010 (driver, NVRTC), 130001 (cuBLASLt),
+/// 91300 (cuDNN 9), 8907 (cuDNN 8).
+std::string version_text(Library library, int64_t number);
+
+} // namespace tg::cuda
