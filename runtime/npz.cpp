@@ -168,6 +168,7 @@ private:
 
   static bool check_apart(const std::vector<Member>& members) {
     std::vector<std::pair<uint64_t, uint64_t>> places;
+    places.reserve(members.size());
     for (const Member& m : members) places.emplace_back(m.header, m.data + m.compressed);
     std::sort(places.begin(), places.end());
     for (size_t i = 1; i < places.size(); ++i)

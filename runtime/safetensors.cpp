@@ -114,7 +114,7 @@ private:
   Result<void> read_entry(Entry& entry) {
     const DTypeRow* dtype = nullptr;
     std::optional<llvm::SmallVector<uint64_t, 5>> shape, place;
-    TG_CHECK(members([&](std::string name) -> Result<void> {
+    TG_CHECK(members([&](const std::string& name) -> Result<void> {
       if (name == "dtype" && !dtype) {
         TG_TRY(entry.dtype, string());
         dtype = find_dtype(entry.dtype);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility> // of simd_impl.inc, which may include nothing itself
 
 namespace tg::cpu {
 
