@@ -142,6 +142,11 @@ bool keyword_as_name(Stuck& s) {
   bool wanted = s.expected.has(S::S_NAME) && !s.expected.has(S::S_FN);
   if (!word || !wanted || s.at.kind == T::NAME || s.at.kind == T::IF || starts_statement(s.at.kind))
     return false;
+  if (s.at.kind == T::WHERE && (&s.at + 1)->kind == T::LPAREN) { // NumPy's, PyTorch's
+    s.report(Code::syntax, s.at, "`where` states what a function asks of its parameters").help =
+        "`select(mask, a, b)` chooses element by element";
+    return true;
+  }
   s.report(Code::syntax, s.at,
            ("`" + s.text() + "` is a word of the language and names nothing else").str())
       .help = "choose another name";

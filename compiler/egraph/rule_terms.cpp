@@ -378,6 +378,22 @@ std::optional<ExprIndex> RuleCompiler::rank_of(TermId id) {
     if (!a || !b) return std::nullopt;
     return op_expr(Kind::Max, {*a, *b});
   }
+  case ShapeRule::reduce:
+  case ShapeRule::argmax: { // with keepdims; without, it would depend on how many axes go
+    const TermAttr& keep = term.attrs[1];
+    bool kept = keep.kind == TermAttr::Kind::Literal && keep.literal.number != 0;
+    return kept ? rank_of(term.operands[0]) : std::nullopt;
+  }
+  case ShapeRule::select: {
+    std::optional<ExprIndex> most;
+    for (TermId operand :
+         llvm::SmallVector<TermId, 3>(term.operands.begin(), term.operands.end())) {
+      std::optional<ExprIndex> rank = rank_of(operand);
+      if (!rank) return std::nullopt;
+      most = most ? op_expr(Kind::Max, {*most, *rank}) : *rank;
+    }
+    return most;
+  }
   case ShapeRule::winograd_weight: return literal_expr(Value::of_int(3));
   case ShapeRule::conv2d:
   case ShapeRule::winograd_conv2d:

@@ -181,6 +181,7 @@ private:
   bool input_names_bound(Frame& frame);
   Val model_input(Frame& frame, ast::TypeRef ref, const std::string& name);
   void model_outputs(Frame& frame, const Val& val);
+  bool model_output(Frame& frame, const Val& val, const std::string& name);
   const std::string& call_segment(const Frame& frame, ast::ExprId call);
   std::string round_suffix(const Frame& frame) const;
 

@@ -349,12 +349,23 @@ void Evaluator::model_outputs(Frame& frame, const Val& val) {
   }
   llvm::ArrayRef<Val> all = several ? llvm::ArrayRef<Val>(val.items) : llvm::ArrayRef<Val>(val);
   for (size_t i = 0; i < all.size(); ++i) {
-    NodeId node;
-    if (!tensor(frame, all[i], value_span(frame), node)) return;
     std::string name = several ? "output" + std::to_string(i) : "output";
     if (i < results.size() && results[i].name.present()) name = results[i].name.text.str();
-    graph_.add_output(std::move(name), node);
+    if (!model_output(frame, all[i], name)) return;
   }
+}
+
+/// The outputs that a value stands for: as with inputs, a tuple is one for each part, numbered.
+bool Evaluator::model_output(Frame& frame, const Val& val, const std::string& name) {
+  if (!val.is(Val::Kind::Tuple)) {
+    NodeId node;
+    if (!tensor(frame, val, value_span(frame), node)) return false;
+    graph_.add_output(name, node);
+    return true;
+  }
+  for (size_t i = 0; i < val.items.size(); ++i) // no deeper than kMaxListDepth
+    if (!model_output(frame, val.items[i], name + "_" + std::to_string(i))) return false;
+  return true;
 }
 
 bool Evaluator::model(FnRef fn, const ModelSettings& settings, ModelValue* value) {
