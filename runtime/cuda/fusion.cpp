@@ -10,19 +10,23 @@ namespace {
 
 /// How often an element may be computed by a fused reader, at most, for each time that it would be
 /// alone: what arithmetic costs is hidden behind memory, what functions cost is not.
-constexpr double kMostRecomputedMoves = 16, kMostRecomputed = 4, kMostRecomputedFunctions = 2;
+constexpr double kMostRecomputed = 4, kMostRecomputedFunctions = 2;
 
 bool is_move(OpKind op) {
   return op == OpKind::Slice || op == OpKind::Reshape || op == OpKind::Transpose ||
          op == OpKind::Identity;
 }
 
-double most_recomputed(OpKind op) {
+/// Whether a kernel over `domain` elements may compute an operator's `elements` so many times.
+/// Moves are free there, and a pointwise operator may run once for each element of a domain that is
+/// passed over anyway (a gate that is broadcast over an image).
+bool worth_recomputing(OpKind op, double times, double elements, double domain) {
   const OpInfo& info = op_info(op);
-  if (info.has(Trait::Layout | Trait::View)) return kMostRecomputedMoves;
+  if (info.has(Trait::Layout | Trait::View)) return true;
   bool functions =
       info.work == Work::transcendental || info.work == Work::fused || !info.has(Trait::Pointwise);
-  return functions ? kMostRecomputedFunctions : kMostRecomputed;
+  double most = elements * (functions ? kMostRecomputedFunctions : kMostRecomputed);
+  return times <= (info.has(Trait::Pointwise | Trait::Fused) ? std::max(most, domain) : most);
 }
 
 class Fuser {
@@ -115,8 +119,11 @@ private:
     // One value a row cannot be stored beside the elements of the row.
     if (rows.reduces && rows.axes.empty() && group.results.size() > 1) return false;
     PlanValueId value = plan_.steps[added].result;
-    auto elements = static_cast<double>(plan_.values[value].type.elements());
-    return puller.evaluations(value) <= elements * most_recomputed(plan_.steps[added].op);
+    auto elements = [&](PlanValueId id) {
+      return static_cast<double>(plan_.values[id].type.elements());
+    };
+    return worth_recomputing(plan_.steps[added].op, puller.evaluations(value), elements(value),
+                             elements(group.results[0]));
   }
 
   /// True if group `g` needs, over other groups, what reads `value`: joining would make a circle.

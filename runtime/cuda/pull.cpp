@@ -63,16 +63,15 @@ bool Puller::analyse(Rows& rows, std::string& why) {
 
 double Puller::evaluations(PlanValueId value) const {
   llvm::ArrayRef<int64_t> domain = type(group_.results[0]).shape;
-  double total = 0;
+  double rows = 1, total = 0;
+  for (uint32_t axis = 0; axis < domain.size(); ++axis)
+    if (!llvm::is_contained(rows_.axes, axis)) rows *= static_cast<double>(domain[axis]);
   std::set<std::vector<IndexId>> seen; // under several conditions an index counts once
   for (const auto& [key, expr] : done_) {
     const auto& [asked, index, condition] = key;
     if (asked != value || !seen.insert(index).second) continue;
-    uint64_t used = variables(index);
-    double count = used >> kFreshRow & 1 ? static_cast<double>(rows_.length) : 1;
-    for (uint32_t axis = 0; axis < domain.size(); ++axis)
-      if (used >> axis & 1) count *= static_cast<double>(domain[axis]);
-    total += count;
+    bool in_row = (variables(index) & inner_variables_) != 0;
+    total += in_row ? rows * static_cast<double>(rows_.length) : rows;
   }
   return total;
 }

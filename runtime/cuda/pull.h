@@ -55,7 +55,8 @@ public:
   /// For the second: the position in the row, for each lane.
   void set_inner(llvm::ArrayRef<IndexId> positions, int64_t length);
   ExprId pull(PlanValueId value, Index index, ConditionId condition);
-  /// After analyse(): how often elements of this value are computed, once for each distinct index.
+  /// After analyse(): how often elements of this value are computed, over all rows: whatever an
+  /// iteration needs it computes, also what its neighbour has computed.
   double evaluations(PlanValueId value) const;
   bool failed() const { return !why_.empty(); }
   const std::string& why() const { return why_; }

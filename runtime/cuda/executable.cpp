@@ -1,0 +1,367 @@
+#include "runtime/cuda/executable.h"
+
+#include "runtime/arena.h"
+#include "runtime/execute.h"
+#include "runtime/ref/kernels.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tg::cuda {
+
+namespace {
+
+/// Blocks beyond this many for each multiprocessor wait anyway; the loop over the grid does it.
+constexpr int64_t kBlocksPerMultiprocessor = 32;
+/// Device addresses keep vector accesses and sectors aligned.
+constexpr int64_t kDeviceAlignment = 256;
+
+int64_t device_bytes(const TensorType& type) {
+  return (std::max<int64_t>(type.bytes(), 1) + kDeviceAlignment - 1) & ~(kDeviceAlignment - 1);
+}
+
+/// No library runs steps yet.
+bool by_library(const PlanStep&) { return false; }
+
+const char* schedule_name(Schedule schedule) {
+  switch (schedule) {
+  case Schedule::Map: return "map";
+  case Schedule::Rows: return "rows";
+  case Schedule::Serial: return "serial";
+  }
+  return "";
+}
+
+/// Results of the load phase, computed on the host and dropped when nothing at load reads them.
+class HostLoad {
+public:
+  HostLoad(const Plan& plan, const CompileOptions& options) : plan_(plan), options_(options) {}
+
+  Result<const std::byte*> value(PlanValueId id) {
+    auto it = memory_.find(id);
+    if (it != memory_.end()) return static_cast<const std::byte*>(it->second.data());
+    TG_TRY(Tensor tensor, materialise(plan_.values[id], options_));
+    return static_cast<const std::byte*>((memory_[id] = std::move(tensor)).data());
+  }
+
+  Result<void> run(const PlanStep& step) {
+    RefStep kernel(plan_, step, options_.externs.get());
+    AlignedBuffer workspace = allocate_aligned(kernel.workspace_bytes());
+    TG_TRY(Tensor result, Tensor::zeros(plan_.values[step.result].type));
+    std::vector<const std::byte*> operands;
+    for (PlanValueId id : step.operands) {
+      const std::byte* operand = nullptr;
+      if (id != kNoValue) {
+        TG_TRY(operand, value(id));
+      }
+      operands.push_back(operand);
+    }
+    kernel.bind(operands, result.data(), workspace.get());
+    kernel.run();
+    memory_[step.result] = std::move(result);
+    return {};
+  }
+
+  void drop(PlanValueId id) { memory_.erase(id); }
+
+private:
+  const Plan& plan_;
+  const CompileOptions& options_;
+  std::map<PlanValueId, Tensor> memory_;
+};
+
+} // namespace
+
+Result<std::unique_ptr<CudaExecutable>> CudaExecutable::make(const Plan& plan,
+                                                             const CompileOptions& options,
+                                                             std::unique_ptr<GpuDevice> device,
+                                                             CubinCache& cache) {
+  std::unique_ptr<CudaExecutable> executable(new CudaExecutable(plan, std::move(device)));
+  TG_CHECK(executable->load(options, cache));
+  return executable;
+}
+
+Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cache) {
+  TG_CHECK(check_externs(plan_, options));
+  plain_io_ = options.io_layout == IoLayout::Plain;
+  TG_CHECK(choose_kernels(cache));
+  place_values();
+  TG_CHECK(reserve(options));
+  TG_TRY(stream_, device_->make_stream());
+  TG_CHECK(make_ports());
+  TG_CHECK(load_weights(options));
+  for (Launch& launch : launches_)
+    for (PlanValueId value : launch.values) launch.parameters.push_back(addresses_[root_[value]]);
+  return capture();
+}
+
+Result<void> CudaExecutable::choose_kernels(CubinCache& cache) {
+  StridesOf strides = plain_strides(plan_);
+  TG_TRY(std::vector<Unit> units, fuse(plan_, strides, by_library));
+  for (Unit& unit : units) {
+    Launch launch;
+    launch.unit = std::move(unit);
+    if (launch.unit.kind == Unit::Kind::Generated) {
+      std::string why;
+      auto kernel = generate(plan_, launch.unit.group, strides, why);
+      if (!kernel)
+        return error(Code::no_kernel, "`{0}` has no kernel on cuda: {1}",
+                     op_info(plan_.steps[launch.unit.group.steps[0]].op).name, why);
+      TG_TRY(launch.row, kernel_row(*kernel, cache, launch.function));
+      for (const KernelParameter& p : kernel->parameters) launch.values.push_back(p.value);
+    }
+    launches_.push_back(std::move(launch));
+  }
+  return {};
+}
+
+Result<uint32_t> CudaExecutable::kernel_row(Kernel& kernel, CubinCache& cache, Function& function) {
+  KernelSource source = kernel_source(kernel);
+  auto [it, fresh] = known_.try_emplace(source.name);
+  if (fresh) {
+    std::string text = prelude_text(Target::Cuda) + function_text(source, Target::Cuda);
+    TG_TRY(Cubin cubin, cache.get(text, device_->architecture()));
+    TG_TRY(it->second.second, device_->load(cubin, source.name));
+    it->second.first = static_cast<uint32_t>(table_.size());
+    KernelRow row{source.name, kernel.schedule, kernel.tunables, 1, {}, 0};
+    row.blocks =
+        std::min(kernel.full_blocks(), device_->multiprocessors() * kBlocksPerMultiprocessor);
+    if (auto use = kernel_use(cubin, source.name)) row.use = *use;
+    table_.push_back(std::move(row));
+  }
+  function = it->second.second;
+  ++table_[it->second.first].uses;
+  return it->second.first;
+}
+
+bool CudaExecutable::resident(PlanValueId value) const {
+  const PlanValue& v = plan_.values[value];
+  return v.kind == PlanValue::Kind::Weight || v.kind == PlanValue::Kind::Constant ||
+         (v.kind == PlanValue::Kind::Temporary && plan_.steps[v.defined_by].phase == Phase::Load);
+}
+
+/// Views share the memory of what they view; the rest of a run's values have lifetimes over units.
+void CudaExecutable::place_values() {
+  size_t count = plan_.values.size();
+  root_.resize(count);
+  offsets_.assign(count, -1);
+  for (PlanValueId id = 0; id < count; ++id) root_[id] = id;
+  std::vector<BufferLife> lives;
+  std::map<PlanValueId, size_t> life_of;
+  auto touch = [&](PlanValueId value, uint32_t unit) {
+    value = root_[value];
+    if (resident(value) || plan_.values[value].kind == PlanValue::Kind::Input) {
+      offsets_[value] = 0; // wanted on the device
+      return;
+    }
+    auto [it, fresh] = life_of.try_emplace(value, lives.size());
+    if (fresh) lives.push_back({device_bytes(plan_.values[value].type), unit, unit});
+    lives[it->second].last = unit;
+  };
+  for (uint32_t u = 0; u < launches_.size(); ++u) {
+    const Group& group = launches_[u].unit.group;
+    if (launches_[u].unit.kind == Unit::Kind::View) {
+      const PlanStep& step = plan_.steps[group.steps[0]];
+      root_[step.result] = root_[step.operands[0]];
+      touch(step.operands[0], u);
+      continue;
+    }
+    for (PlanValueId value : launches_[u].values) touch(value, u);
+  }
+  for (const PlanOutput& output : plan_.outputs)
+    touch(output.value, static_cast<uint32_t>(launches_.size()));
+  ArenaPlan arena = plan_arena(lives);
+  memory_.arena = arena.bytes;
+  for (const auto& [value, life] : life_of) offsets_[value] = arena.offsets[life];
+}
+
+Result<void> CudaExecutable::reserve(const CompileOptions& options) {
+  std::vector<PlanValueId> kept, fed;
+  for (PlanValueId id = 0; id < plan_.values.size(); ++id)
+    if (root_[id] == id && offsets_[id] >= 0 && resident(id)) kept.push_back(id);
+  int64_t io = 0;
+  for (PlanValueId id : plan_.inputs) {
+    fed.push_back(id);
+    io = add_bytes(io, device_bytes(plan_.values[id].type));
+  }
+  for (PlanValueId id : kept) {
+    offsets_[id] = memory_.weights;
+    memory_.weights = add_bytes(memory_.weights, device_bytes(plan_.values[id].type));
+  }
+  memory_.io = io;
+  TG_CHECK(check_memory(plan_, memory_, options.memory_limit_bytes));
+  addresses_.assign(plan_.values.size(), 0);
+  TG_TRY(Address weights, device_->allocate(memory_.weights));
+  TG_TRY(Address arena, device_->allocate(memory_.arena));
+  TG_TRY(Address inputs, device_->allocate(io));
+  for (PlanValueId id = 0; id < plan_.values.size(); ++id)
+    if (root_[id] == id && offsets_[id] >= 0 && plan_.values[id].kind != PlanValue::Kind::Input)
+      addresses_[id] = (resident(id) ? weights : arena) + static_cast<Address>(offsets_[id]);
+  for (PlanValueId id : fed) {
+    addresses_[id] = inputs;
+    inputs += static_cast<Address>(device_bytes(plan_.values[id].type));
+  }
+  return {};
+}
+
+Result<void> CudaExecutable::upload(PlanValueId value, const std::byte* from) {
+  TG_CHECK(device_->copy_in(addresses_[value], from, plan_.values[value].type.bytes(), stream_));
+  return device_->synchronise(stream_); // `from` goes away
+}
+
+Result<void> CudaExecutable::load_weights(const CompileOptions& options) {
+  HostLoad host(plan_, options);
+  auto wanted = [&](PlanValueId id) { return addresses_[id] != 0 && resident(id); };
+  for (PlanStepId s = 0; s < plan_.steps.size(); ++s) {
+    const PlanStep& step = plan_.steps[s];
+    if (step.phase != Phase::Load) continue;
+    TG_CHECK(host.run(step));
+    for (PlanValueId id : step.operands)
+      if (id != kNoValue && plan_.values[id].last_use == s && !wanted(id)) host.drop(id);
+  }
+  for (PlanValueId id = 0; id < plan_.values.size(); ++id) {
+    if (!wanted(id)) continue;
+    TG_TRY(const std::byte* from, host.value(id));
+    TG_CHECK(upload(id, from));
+    host.drop(id);
+  }
+  return {};
+}
+
+Result<void> CudaExecutable::make_ports() {
+  auto port = [&](PlanValueId value) -> Result<Port> {
+    Port made{value, nullptr, plan_.values[value].type.bytes()};
+    TG_TRY(made.pinned, device_->allocate_pinned(made.bytes));
+    std::memset(made.pinned, 0, static_cast<size_t>(made.bytes));
+    return made;
+  };
+  for (PlanValueId id : plan_.inputs) {
+    TG_TRY(Port made, port(id));
+    inputs_.push_back(made);
+  }
+  for (const PlanOutput& output : plan_.outputs) {
+    TG_TRY(Port made, port(output.value));
+    outputs_.push_back(made);
+  }
+  return {};
+}
+
+Result<void> CudaExecutable::launch(const Launch& launch) {
+  if (launch.unit.kind == Unit::Kind::View) return {};
+  const KernelRow& row = table_[launch.row];
+  return device_->launch(launch.function, row.blocks, row.tunables.threads, launch.parameters,
+                         stream_);
+}
+
+Result<void> CudaExecutable::enqueue_all(bool with_ports) {
+  if (with_ports)
+    for (const Port& port : inputs_)
+      TG_CHECK(device_->copy_in(addresses_[port.value], port.pinned, port.bytes, stream_));
+  for (const Launch& each : launches_) TG_CHECK(launch(each));
+  if (with_ports)
+    for (const Port& port : outputs_)
+      TG_CHECK(device_->copy_out(port.pinned, addresses_[root_[port.value]], port.bytes, stream_));
+  return {};
+}
+
+Result<void> CudaExecutable::capture() {
+  TG_CHECK(device_->begin_capture(stream_));
+  Result<void> enqueued = enqueue_all(plain_io_);
+  auto graph = device_->end_capture(stream_); // in any case: the stream must not stay captured
+  if (!enqueued) return enqueued;
+  if (!graph) return std::move(graph.error());
+  graph_ = *graph;
+  return {};
+}
+
+Result<void> CudaExecutable::bind_inputs(llvm::ArrayRef<Tensor> inputs) {
+  TG_CHECK(check_inputs(plan_, inputs));
+  TG_CHECK(device_->synchronise(stream_)); // no run reads them any more
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::memcpy(inputs_[i].pinned, inputs[i].data(), static_cast<size_t>(inputs_[i].bytes));
+    if (!plain_io_) TG_CHECK(upload(inputs_[i].value, inputs_[i].pinned));
+  }
+  return {};
+}
+
+Result<void> CudaExecutable::run_once() {
+  if (profiling_) return run_profiled();
+  TG_CHECK(enqueue());
+  return device_->synchronise(stream_);
+}
+
+Result<std::vector<Tensor>> CudaExecutable::outputs() const {
+  std::vector<Tensor> outputs;
+  for (const Port& port : outputs_) {
+    if (!plain_io_) {
+      TG_CHECK(device_->copy_out(port.pinned, addresses_[root_[port.value]], port.bytes, stream_));
+      TG_CHECK(device_->synchronise(stream_));
+    }
+    TG_TRY(Tensor tensor, Tensor::zeros(plan_.values[port.value].type));
+    std::memcpy(tensor.data(), port.pinned, static_cast<size_t>(port.bytes));
+    outputs.push_back(std::move(tensor));
+  }
+  return outputs;
+}
+
+void CudaExecutable::profile(bool on) {
+  profiling_ = on;
+  if (on) samples_.assign(launches_.size(), {});
+}
+
+/// Unit by unit, with an event between each two: not captured, so gaps between launches show.
+Result<void> CudaExecutable::run_profiled() {
+  while (events_.size() <= launches_.size()) {
+    TG_TRY(Event event, device_->make_event());
+    events_.push_back(event);
+  }
+  for (const Port& port : inputs_)
+    TG_CHECK(device_->copy_in(addresses_[port.value], port.pinned, port.bytes, stream_));
+  TG_CHECK(device_->record(events_[0], stream_));
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    TG_CHECK(launch(launches_[i]));
+    TG_CHECK(device_->record(events_[i + 1], stream_));
+  }
+  for (const Port& port : outputs_)
+    TG_CHECK(device_->copy_out(port.pinned, addresses_[root_[port.value]], port.bytes, stream_));
+  TG_CHECK(device_->synchronise(stream_));
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    TG_TRY(double time, device_->microseconds(events_[i], events_[i + 1]));
+    samples_[i].push_back(launches_[i].unit.kind == Unit::Kind::View ? 0 : time);
+  }
+  return {};
+}
+
+std::vector<StepInfo> CudaExecutable::steps() const {
+  std::vector<StepInfo> infos;
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    const Launch& each = launches_[i];
+    StepInfo info;
+    info.step = each.unit.group.steps.back();
+    for (PlanStepId s : each.unit.group.steps) {
+      info.name += (info.name.empty() ? "" : "+") + std::string(op_info(plan_.steps[s].op).name);
+      info.flops += step_work(plan_, plan_.steps[s]).flops;
+    }
+    info.result = plan_.values[each.unit.group.results[0]].type.text();
+    info.implementation = "view";
+    if (each.unit.kind == Unit::Kind::Generated) {
+      const KernelRow& row = table_[each.row];
+      info.implementation = llvm::formatv("cuda:{0}:v{1}:t{2}", schedule_name(row.schedule),
+                                          row.tunables.vector, row.tunables.threads);
+      for (PlanValueId value : each.values)
+        info.bytes += static_cast<double>(plan_.values[value].type.bytes());
+    }
+    if (i < samples_.size() && !samples_[i].empty()) {
+      std::vector<double> sorted = samples_[i];
+      std::nth_element(sorted.begin(), sorted.begin() + sorted.size() / 2, sorted.end());
+      info.measured_us = sorted[sorted.size() / 2];
+    }
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+} // namespace tg::cuda

@@ -1,0 +1,176 @@
+// The device behind the driver API.
+#include "runtime/cuda/device.h"
+
+#include "runtime/cuda/driver_api.h"
+
+#include <llvm/ADT/SmallVector.h>
+
+#include <algorithm>
+
+namespace tg::cuda {
+
+namespace {
+
+constexpr CUresult kOutOfMemory = 2;
+
+class DriverDevice final : public GpuDevice {
+public:
+  explicit DriverDevice(std::unique_ptr<DriverApi> api) : api_(std::move(api)) {}
+
+  Result<void> open() {
+    char name[256] = {};
+    int driver = 0, major = 0, minor = 0;
+    TG_CHECK(check(api_->DeviceGet(&device_, 0), "the first GPU"));
+    TG_CHECK(check(api_->DeviceGetName(name, sizeof name - 1, device_), "a GPU's name"));
+    TG_CHECK(check(api_->DriverGetVersion(&driver), "the driver's version"));
+    TG_CHECK(attribute(major, kAttributeMajor));
+    TG_CHECK(attribute(minor, kAttributeMinor));
+    TG_CHECK(attribute(multiprocessors_, kAttributeMultiprocessors));
+    TG_CHECK(check(api_->DevicePrimaryCtxRetain(&context_, device_), "a context"));
+    TG_CHECK(check(api_->CtxSetCurrent(context_), "a context"));
+    architecture_ = "sm_" + std::to_string(major) + std::to_string(minor);
+    description_ = std::string(name) + ", driver " + version_text(Library::Driver, driver);
+    return {};
+  }
+
+  ~DriverDevice() override {
+    if (!context_) return;
+    api_->CtxSetCurrent(context_);
+    for (CUstream stream : streams_) api_->StreamSynchronize(stream);
+    for (CUgraphExec graph : graphs_) api_->GraphExecDestroy(graph);
+    for (CUmodule module : modules_) api_->ModuleUnload(module);
+    for (CUevent event : events_) api_->EventDestroy(event);
+    for (CUstream stream : streams_) api_->StreamDestroy(stream);
+    for (void* memory : pinned_) api_->MemFreeHost(memory);
+    for (CUdeviceptr memory : memory_) api_->MemFree(memory);
+    api_->DevicePrimaryCtxRelease(device_);
+  }
+
+  std::string description() const override { return description_; }
+  std::string architecture() const override { return architecture_; }
+  int multiprocessors() const override { return multiprocessors_; }
+
+  Result<Address> allocate(int64_t bytes) override {
+    CUdeviceptr memory = 0;
+    TG_CHECK(check(api_->MemAlloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1))),
+                   "device memory"));
+    memory_.push_back(memory);
+    return Address(memory);
+  }
+
+  Result<std::byte*> allocate_pinned(int64_t bytes) override {
+    void* memory = nullptr;
+    TG_CHECK(check(api_->MemHostAlloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)), 0),
+                   "pinned memory"));
+    pinned_.push_back(memory);
+    return static_cast<std::byte*>(memory);
+  }
+
+  Result<Stream> make_stream() override {
+    CUstream stream = nullptr;
+    TG_CHECK(check(api_->StreamCreate(&stream, kStreamNonBlocking), "a stream"));
+    streams_.push_back(stream);
+    return static_cast<Stream>(streams_.size() - 1);
+  }
+
+  Result<Event> make_event() override {
+    CUevent event = nullptr;
+    TG_CHECK(check(api_->EventCreate(&event, 0), "an event"));
+    events_.push_back(event);
+    return static_cast<Event>(events_.size() - 1);
+  }
+
+  Result<Function> load(const Cubin& cubin, const std::string& kernel) override {
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    TG_CHECK(check(api_->ModuleLoadData(&module, cubin.data()), "a compiled kernel"));
+    modules_.push_back(module);
+    TG_CHECK(check(api_->ModuleGetFunction(&function, module, kernel.c_str()), "a kernel"));
+    functions_.push_back(function);
+    return static_cast<Function>(functions_.size() - 1);
+  }
+
+  Result<void> copy_in(Address to, const std::byte* from, int64_t bytes, Stream stream) override {
+    return check(api_->MemcpyHtoDAsync(to, from, static_cast<size_t>(bytes), streams_[stream]),
+                 "a copy");
+  }
+  Result<void> copy_out(std::byte* to, Address from, int64_t bytes, Stream stream) override {
+    return check(api_->MemcpyDtoHAsync(to, from, static_cast<size_t>(bytes), streams_[stream]),
+                 "a copy");
+  }
+
+  Result<void> launch(Function function, int64_t blocks, int threads,
+                      llvm::ArrayRef<Address> parameters, Stream stream) override {
+    llvm::SmallVector<void*, 16> pointers;
+    for (const Address& parameter : parameters)
+      pointers.push_back(const_cast<Address*>(&parameter));
+    return check(api_->LaunchKernel(functions_[function], static_cast<unsigned>(blocks), 1, 1,
+                                    static_cast<unsigned>(threads), 1, 1, 0, streams_[stream],
+                                    pointers.data(), nullptr),
+                 "a launch");
+  }
+
+  Result<void> record(Event event, Stream stream) override {
+    return check(api_->EventRecord(events_[event], streams_[stream]), "an event");
+  }
+
+  Result<void> begin_capture(Stream stream) override {
+    return check(api_->StreamBeginCapture(streams_[stream], kCaptureThreadLocal), "a capture");
+  }
+  Result<Graph> end_capture(Stream stream) override {
+    CUgraph graph = nullptr;
+    CUgraphExec executable = nullptr;
+    TG_CHECK(check(api_->StreamEndCapture(streams_[stream], &graph), "a capture"));
+    Result<void> made = check(api_->GraphInstantiate(&executable, graph, 0), "a graph");
+    api_->GraphDestroy(graph);
+    if (!made) return std::move(made.error());
+    graphs_.push_back(executable);
+    return static_cast<Graph>(graphs_.size() - 1);
+  }
+  Result<void> replay(Graph graph, Stream stream) override {
+    return check(api_->GraphLaunch(graphs_[graph], streams_[stream]), "a run");
+  }
+
+  Result<void> synchronise(Stream stream) override {
+    return check(api_->StreamSynchronize(streams_[stream]), "a run");
+  }
+  Result<double> microseconds(Event from, Event to) override {
+    float milliseconds = 0;
+    TG_CHECK(check(api_->EventElapsedTime(&milliseconds, events_[from], events_[to]), "a time"));
+    return static_cast<double>(milliseconds) * 1e3;
+  }
+
+private:
+  Result<void> check(CUresult result, const char* what) const {
+    if (result == 0) return {};
+    Code code = result == kOutOfMemory ? Code::memory_limit : Code::device;
+    return error(code, "the GPU gave no {0}: {1}", what, api_->message(result));
+  }
+  Result<void> attribute(int& value, int which) {
+    return check(api_->DeviceGetAttribute(&value, which, device_), "attribute");
+  }
+
+  std::unique_ptr<DriverApi> api_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  std::string description_, architecture_;
+  int multiprocessors_ = 1;
+  std::vector<CUdeviceptr> memory_;
+  std::vector<void*> pinned_;
+  std::vector<CUstream> streams_;
+  std::vector<CUevent> events_;
+  std::vector<CUmodule> modules_;
+  std::vector<CUfunction> functions_;
+  std::vector<CUgraphExec> graphs_;
+};
+
+} // namespace
+
+Result<std::unique_ptr<GpuDevice>> open_gpu() {
+  TG_TRY(std::unique_ptr<DriverApi> api, DriverApi::open());
+  auto device = std::make_unique<DriverDevice>(std::move(api));
+  TG_CHECK(device->open());
+  return std::unique_ptr<GpuDevice>(std::move(device));
+}
+
+} // namespace tg::cuda

@@ -1,0 +1,203 @@
+// The executable on a GPU that records: whole networks against `ref`, what a run does and does not
+// do, memory that is given back whatever fails.
+#include "runtime/cuda/executable.h"
+
+#include "compiler/emit/plan_from_graph.h"
+#include "tests/property/backends/random_graph.h"
+#include "tests/unit/cuda/fake_gpu.h"
+#include "tests/unit/runtime/plan_writer.h"
+
+namespace tg::test {
+namespace {
+
+bool none(const PlanStep&) { return false; }
+
+bool has_winograd(const Plan& plan) {
+  return llvm::any_of(plan.steps, [](const PlanStep& step) {
+    return step.phase == Phase::Run && !cuda::can_generate(step.op);
+  });
+}
+
+struct Fixture : testing::Test {
+  CppLibrary library;
+  FakeGpuLog log;
+  SourceCompiler compiler;
+  cuda::CubinCache cache{"", compiler};
+
+  std::unique_ptr<cuda::CudaExecutable> make(const Plan& plan, const CompileOptions& options = {}) {
+    auto made =
+        cuda::CudaExecutable::make(plan, options, std::make_unique<FakeGpu>(library, log), cache);
+    EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
+    return made ? std::move(*made) : nullptr;
+  }
+
+  /// Two layers with a residual between: weights, a product, rows, maps, a view.
+  static Plan network() {
+    PlanWriter w;
+    PlanValueId x = w.input("x", {6, 32});
+    PlanValueId scale = w.load(OpKind::Exp, {}, {w.weight("scale", {32})});
+    PlanValueId first = w.run(OpKind::Matmul, {Value::of_enum("none")},
+                              {x, w.weight("w", {32, 32}), w.weight("b", {32}), kNoValue});
+    PlanValueId sum = w.run(OpKind::Add, {}, {first, x});
+    PlanValueId norm =
+        w.run(OpKind::LayerNorm, {Value::of_float(1e-5)}, {sum, scale, w.weight("c", {32})});
+    PlanValueId flat = w.run(OpKind::Reshape, {Value::of_ints({192})}, {norm});
+    PlanValueId second = w.run(OpKind::Matmul, {Value::of_enum("relu")},
+                               {norm, w.weight("v", {32, 32}), kNoValue, kNoValue});
+    w.output("y", second);
+    w.output("flat", flat);
+    return w.finish();
+  }
+  void prepare(const Plan& plan) { library.compile(sources_of(generate_all(plan, none))); }
+};
+
+TEST_F(Fixture, NetworksAgreeWithRef) {
+  std::vector<Plan> plans;
+  std::vector<cuda::KernelSource> sources;
+  for (uint64_t seed = 100; seed < 130; ++seed) {
+    Plan plan = plan_from_graph(RandomGraph(seed, 12).graph);
+    if (has_winograd(plan)) continue;
+    for (auto& source : sources_of(generate_all(plan, none))) sources.push_back(source);
+    plans.push_back(std::move(plan));
+  }
+  ASSERT_GE(plans.size(), 10u);
+  library.compile(sources);
+  for (const Plan& plan : plans)
+    for (IoLayout layout : {IoLayout::Plain, IoLayout::Native}) {
+      CompileOptions options;
+      options.io_layout = layout;
+      auto executable = make(plan, options);
+      ASSERT_TRUE(executable);
+      auto want = by_ref(plan, 7);
+      for (int run = 0; run < 2; ++run) { // the second finds what the first left behind
+        auto got = executable->run(*random_inputs(plan, 7));
+        ASSERT_TRUE(got.ok());
+        for (size_t i = 0; i < want.size(); ++i)
+          EXPECT_LE(max_rel_diff((*got)[i], want[i]), 1e-4) << dump(plan);
+      }
+    }
+}
+
+TEST_F(Fixture, ARunIsOneReplay) {
+  Plan plan = network();
+  prepare(plan);
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  ASSERT_TRUE(executable->bind_inputs(*random_inputs(plan, 1)).ok());
+  for (int i = 0; i < 2; ++i) {
+    log.calls.clear();
+    ASSERT_TRUE(executable->run_once().ok());
+    EXPECT_EQ(log.calls, (std::vector<std::string>{"replay", "synchronise"}));
+  }
+  log.calls.clear();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(executable->enqueue().ok());
+  EXPECT_EQ(log.calls, (std::vector<std::string>{"replay", "replay", "replay"}));
+}
+
+TEST_F(Fixture, FusesAndNamesWhatItRuns) {
+  Plan plan = network();
+  prepare(plan);
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  std::string names;
+  for (const StepInfo& step : executable->steps()) {
+    names += step.name + " ";
+    EXPECT_NE(step.implementation, "");
+  }
+  EXPECT_EQ(names, "matmul add+layer_norm reshape matmul ");
+  EXPECT_EQ(executable->steps()[1].implementation, "cuda:rows:v4:t128");
+  EXPECT_EQ(executable->kernels().size(), 3u);
+  for (const cuda::KernelRow& row : executable->kernels()) {
+    EXPECT_EQ(row.uses, 1);
+    EXPECT_GT(row.blocks, 0);
+  }
+}
+
+TEST_F(Fixture, EqualKernelsAreCompiledOnce) {
+  PlanWriter w;
+  PlanValueId x = w.input("x", {64, 64});
+  for (int i = 0; i < 4; ++i) {
+    Value act = Value::of_enum("none");
+    x = w.run(OpKind::Matmul, {act},
+              {x, w.weight(("w" + std::to_string(i)).c_str(), {64, 64}), kNoValue, kNoValue});
+    x = w.run(OpKind::Softmax, {Value::of_int(1)}, {x});
+  }
+  w.output("y", x);
+  Plan plan = w.finish();
+  prepare(plan);
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  EXPECT_EQ(log.count("load"), 2u);
+  EXPECT_EQ(executable->kernels()[0].uses, 4);
+}
+
+TEST_F(Fixture, MemoryIsReusedAndAccountedFor) {
+  PlanWriter w;
+  PlanValueId x = w.input("x", {64, 64});
+  for (int i = 0; i < 6; ++i)
+    x = w.run(OpKind::Matmul, {Value::of_enum("none")},
+              {x, w.weight(("w" + std::to_string(i)).c_str(), {64, 64}), kNoValue, kNoValue});
+  w.output("y", x);
+  Plan plan = w.finish();
+  prepare(plan);
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  int64_t matrix = 64 * 64 * 4;
+  EXPECT_EQ(executable->memory().weights, 6 * matrix);
+  EXPECT_EQ(executable->memory().arena, 2 * matrix);
+  EXPECT_EQ(executable->memory().io, matrix);
+}
+
+TEST_F(Fixture, ProfilesEachUnit) {
+  Plan plan = network();
+  prepare(plan);
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  executable->profile(true);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(executable->run_once().ok());
+  auto steps = executable->steps();
+  EXPECT_EQ(steps[0].measured_us, 1);
+  EXPECT_EQ(steps[2].measured_us, 0) << "a view costs nothing";
+}
+
+TEST_F(Fixture, WhateverFailsNothingIsLeftBehind) {
+  Plan plan = network();
+  prepare(plan);
+  ASSERT_TRUE(make(plan));
+  size_t calls = log.calls.size();
+  EXPECT_EQ(log.live_allocations, 0u);
+  for (size_t fails_after = 0; fails_after < calls; ++fails_after) {
+    log.calls.clear();
+    log.fails_after = fails_after;
+    auto made =
+        cuda::CudaExecutable::make(plan, {}, std::make_unique<FakeGpu>(library, log), cache);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.error().message, "the GPU is lost");
+    EXPECT_EQ(log.live_allocations, 0u);
+  }
+}
+
+TEST_F(Fixture, AGpuThatIsLostInARunIsAnError) {
+  Plan plan = network();
+  prepare(plan);
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  log.fails_after = log.calls.size() + 1;
+  EXPECT_FALSE(executable->run_once().ok());
+  EXPECT_FALSE(executable->run_once().ok());
+}
+
+TEST_F(Fixture, MemoryLimitComesBeforeAllocation) {
+  Plan plan = network();
+  prepare(plan);
+  CompileOptions options;
+  options.memory_limit_bytes = 1000;
+  auto made =
+      cuda::CudaExecutable::make(plan, options, std::make_unique<FakeGpu>(library, log), cache);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, Code::memory_limit);
+  EXPECT_EQ(log.count("allocate"), 0u);
+}
+
+} // namespace
+} // namespace tg::test

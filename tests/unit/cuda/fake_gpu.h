@@ -1,0 +1,148 @@
+// A GPU that records: its memory is host memory, its kernels are the C++ forms, looked up by name
+// when they are "compiled", and every call is written down. While a stream is captured nothing
+// runs; a replay runs what was recorded, in order. Device memory is filled with NaN when it is
+// allocated, and may be filled so again before each replay.
+#pragma once
+
+#include "runtime/cuda/device.h"
+#include "tests/unit/cuda/cpp_target.h"
+
+#include <functional>
+
+namespace tg::test {
+
+/// The "machine code" is the source: the device finds the kernel by its name.
+class SourceCompiler final : public cuda::KernelCompiler {
+public:
+  std::string version() const override { return "none"; }
+  Result<cuda::Cubin> compile(const std::string& source, const std::string&) override {
+    return source;
+  }
+  Result<std::string> assembly(const std::string& source, const std::string&) override {
+    return source;
+  }
+};
+
+/// What tests look at; outlives the device.
+struct FakeGpuLog {
+  std::vector<std::string> calls; // "allocate", "launch", "replay", ...
+  size_t live_allocations = 0;
+  /// Calls after this many fail, as those of a lost GPU.
+  size_t fails_after = SIZE_MAX;
+  size_t count(const std::string& call) const {
+    return static_cast<size_t>(std::count(calls.begin(), calls.end(), call));
+  }
+};
+
+class FakeGpu final : public cuda::GpuDevice {
+public:
+  FakeGpu(const CppLibrary& library, FakeGpuLog& log) : library_(library), log_(log) {}
+  ~FakeGpu() override { log_.live_allocations -= memory_.size() + pinned_.size(); }
+
+  std::string description() const override { return "fake"; }
+  std::string architecture() const override { return "sm_90"; }
+  int multiprocessors() const override { return 2; }
+
+  Result<cuda::Address> allocate(int64_t bytes) override {
+    TG_CHECK(note("allocate"));
+    memory_.push_back(allocate_aligned(bytes + 256));
+    std::memset(memory_.back().get(), 0xff, static_cast<size_t>(bytes));
+    ++log_.live_allocations;
+    return reinterpret_cast<cuda::Address>(memory_.back().get());
+  }
+  Result<std::byte*> allocate_pinned(int64_t bytes) override {
+    TG_CHECK(note("allocate_pinned"));
+    pinned_.push_back(allocate_aligned(bytes));
+    ++log_.live_allocations;
+    return pinned_.back().get();
+  }
+  Result<cuda::Stream> make_stream() override {
+    TG_CHECK(note("stream"));
+    return cuda::Stream(0);
+  }
+  Result<cuda::Event> make_event() override {
+    TG_CHECK(note("event"));
+    return cuda::Event(events_++);
+  }
+  Result<cuda::Function> load(const cuda::Cubin& cubin, const std::string& kernel) override {
+    TG_CHECK(note("load"));
+    EXPECT_NE(cubin.find("void __launch_bounds__"), std::string::npos);
+    functions_.push_back(library_.find(kernel));
+    EXPECT_NE(functions_.back(), nullptr) << kernel;
+    return static_cast<cuda::Function>(functions_.size() - 1);
+  }
+
+  Result<void> copy_in(cuda::Address to, const std::byte* from, int64_t bytes,
+                       cuda::Stream) override {
+    return enqueue("copy_in", [=] {
+      std::memcpy(reinterpret_cast<void*>(to), from, static_cast<size_t>(bytes));
+    });
+  }
+  Result<void> copy_out(std::byte* to, cuda::Address from, int64_t bytes, cuda::Stream) override {
+    return enqueue("copy_out", [=] {
+      std::memcpy(to, reinterpret_cast<const void*>(from), static_cast<size_t>(bytes));
+    });
+  }
+  Result<void> launch(cuda::Function function, int64_t blocks, int threads,
+                      llvm::ArrayRef<cuda::Address> parameters, cuda::Stream) override {
+    EXPECT_GT(blocks, 0);
+    EXPECT_GT(threads, 0);
+    for (cuda::Address parameter : parameters) EXPECT_NE(parameter, 0u);
+    std::vector<cuda::Address> held(parameters.begin(), parameters.end());
+    return enqueue("launch", [this, held, function, blocks]() mutable {
+      functions_[function](reinterpret_cast<void**>(held.data()), static_cast<int>(blocks));
+    });
+  }
+  Result<void> record(cuda::Event, cuda::Stream) override {
+    return enqueue("record", [] {});
+  }
+
+  Result<void> begin_capture(cuda::Stream) override {
+    TG_CHECK(note("begin_capture"));
+    capturing_ = true;
+    recorded_.emplace_back();
+    return {};
+  }
+  Result<cuda::Graph> end_capture(cuda::Stream) override {
+    capturing_ = false;
+    TG_CHECK(note("end_capture"));
+    return static_cast<cuda::Graph>(recorded_.size() - 1);
+  }
+  Result<void> replay(cuda::Graph graph, cuda::Stream) override {
+    TG_CHECK(note("replay"));
+    for (auto& command : recorded_[graph]) command();
+    return {};
+  }
+  Result<void> synchronise(cuda::Stream) override {
+    EXPECT_FALSE(capturing_) << "a captured stream cannot be waited for";
+    return note("synchronise");
+  }
+  Result<double> microseconds(cuda::Event from, cuda::Event to) override {
+    return 1.0 * (to - from);
+  }
+
+private:
+  Result<void> note(const char* call) {
+    if (log_.calls.size() >= log_.fails_after) return error(Code::device, "the GPU is lost");
+    log_.calls.push_back(call);
+    return {};
+  }
+  Result<void> enqueue(const char* call, std::function<void()> command) {
+    TG_CHECK(note(call));
+    if (capturing_)
+      recorded_.back().push_back(std::move(command));
+    else
+      command();
+    return {};
+  }
+
+  const CppLibrary& library_;
+  FakeGpuLog& log_;
+  std::vector<AlignedBuffer> memory_, pinned_;
+  std::vector<CppLibrary::Function> functions_;
+  std::vector<std::vector<std::function<void()>>> recorded_;
+  cuda::Event events_ = 0;
+  bool capturing_ = false;
+};
+
+} // namespace tg::test
