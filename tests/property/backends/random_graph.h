@@ -11,9 +11,7 @@ namespace tg::test {
 
 class RandomGraph {
 public:
-  /// `writable`: in the language, whose `iota` is a literal.
-  RandomGraph(uint64_t seed, int operators, bool writable = false)
-      : random_(seed, "network"), writable_(writable) {
+  RandomGraph(uint64_t seed, int operators) : random_(seed, "network") {
     for (Shape shape : {Shape{1, 4, 9, 8}, Shape{2, 6, 5, 5}, Shape{6, 10}, Shape{3, 4, 10}})
       nodes_.push_back(graph.input("x" + std::to_string(nodes_.size()), f32(shape)));
     exact_ = nodes_;
@@ -216,10 +214,7 @@ private:
 
   NodeId first_numbers(int64_t count) {
     TensorType type{DType::I64, {count}};
-    if (!writable_) return add(OpKind::Iota, {}, {Value::of_type(type)});
-    std::vector<double> values;
-    for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i));
-    return graph.constant(std::move(values), type);
+    return add(OpKind::Iota, {}, {Value::of_type(type)});
   }
 
   void index(NodeId x) {
@@ -302,7 +297,6 @@ private:
   std::string name() { return "y" + std::to_string(graph.outputs().size()); }
 
   RandomStream random_;
-  bool writable_;
   uint64_t draws_ = 0;
   int attempts_ = 0;
   std::vector<NodeId> nodes_; // of f32

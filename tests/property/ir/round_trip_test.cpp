@@ -9,7 +9,7 @@ namespace {
 class RoundTrip : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(RoundTrip, RandomGraphsComeBack) {
-  Graph graph = std::move(test::RandomGraph(GetParam(), 60, true).graph);
+  Graph graph = std::move(test::RandomGraph(GetParam(), 60).graph);
   std::string text = to_text(graph);
   test::Built first(text);
   ASSERT_TRUE(first.graph) << first.rendered() << text;
