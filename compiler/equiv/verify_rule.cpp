@@ -90,8 +90,9 @@ std::optional<Sides> build(const Rule& rule, const std::shared_ptr<Symbols>& sym
 std::string as_models(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
                       const RuleInstance& instance, llvm::ArrayRef<std::string> doc) {
   std::string text;
+  Graph sides[] = {Graph(symbols, "left"), Graph(symbols, "right")};
   for (bool left : {true, false}) {
-    Graph graph(symbols, left ? "left" : "right");
+    Graph& graph = sides[left ? 0 : 1];
     std::vector<NodeId> nodes;
     // Both have all inputs, in one order.
     for (uint32_t v = 0; v < rule.class_vars; ++v)
@@ -104,6 +105,7 @@ std::string as_models(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
                        build_term(graph, rule, instance, roots[i], nodes));
     TextOptions options;
     if (left) options.doc = llvm::join(doc, "\n");
+    if (!left) options.before = &sides[0];
     text += (left ? "" : "\n") + to_text(graph, options);
   }
   return text;

@@ -158,13 +158,23 @@ private:
 
   /// Each once, in the order of their use.
   void declare_externs() {
-    for (uint32_t i = 0; i < graph_.size(); ++i) {
-      if (!needed_[i] || graph_.node({i}).op != OpKind::Extern) continue;
-      const std::string& name = graph_.attr({i}, 0).text;
-      if (!externs_.insert(name).second) continue;
+    llvm::StringSet<> known;
+    if (options_.before)
+      for_externs(*options_.before, options_.before->reachable(),
+                  [&](const std::string& name, const std::string&) { known.insert(name); });
+    for_externs(graph_, needed_, [&](const std::string& name, const std::string& signature) {
+      if (!externs_.insert(name).second) return;
       taken_.insert(name);
-      text_ += ExternSignature::parse(graph_.attr({i}, 1).text)->declaration(name) + "\n\n";
-    }
+      if (!known.contains(name))
+        text_ += ExternSignature::parse(signature)->declaration(name) + "\n\n";
+    });
+  }
+
+  template <class Visit>
+  static void for_externs(const Graph& graph, const std::vector<bool>& needed, Visit visit) {
+    for (uint32_t i = 0; i < graph.size(); ++i)
+      if (needed[i] && graph.node({i}).op == OpKind::Extern)
+        visit(graph.attr({i}, 0).text, graph.attr({i}, 1).text);
   }
 
   void results() {

@@ -11,6 +11,8 @@ struct TextOptions {
   std::string doc;
   /// An operator that is used once is written inside its user's line while that stays this short.
   size_t width = 90;
+  /// Whose `extern op`s the file has declared already: a model that stands before this one.
+  const Graph* before = nullptr;
 };
 
 /// One model, named as the graph, in the canonical layout. Each node that more than one other uses
