@@ -41,7 +41,8 @@ private:
     const Node& node = from_.node(id);
     bool leaf = op_info(node.op).has(Trait::Leaf);
     // A run's floats; what a leaf, or weights alone, give stays what it is.
-    bool narrow = !leaf && !node.weight_only && node.op != OpKind::WinogradConv2d;
+    bool kept = node.op == OpKind::WinogradConv2d || node.op == OpKind::Extern; // types as declared
+    bool narrow = !leaf && !node.weight_only && !kept;
     llvm::SmallVector<NodeId, 4> operands;
     for (NodeId operand : from_.operands(id)) {
       NodeId made = made_[operand.index];

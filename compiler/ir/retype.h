@@ -9,7 +9,8 @@ namespace tg {
 /// The graph with each f32 value that a run computes in `dtype` instead. Inputs and outputs keep
 /// their types, names and order; casts stand at them. What depends on weights alone is computed in
 /// f32 and rounded once, where it is used. Minimal filtering (winograd_conv2d), whose transforms
-/// lose too many digits, stays in f32. Errors: `bad_attribute` where an operator refuses the dtype.
+/// lose too many digits, and operators of other libraries stay in f32. Errors: `bad_attribute`
+/// where an operator refuses the dtype.
 Result<Graph> retype(const Graph& graph, DType dtype);
 
 } // namespace tg
