@@ -103,7 +103,7 @@ std::vector<llvm::StringRef> callable_names(const Module& module) {
   llvm::sort(names); // the map's own order is that of hashes
   for (const BuiltinInfo& builtin : kBuiltins) names.push_back(builtin.name);
   for (const OpInfo& op : all_ops())
-    if (!op.has(Trait::Leaf)) names.push_back(ref(op.name));
+    if (!op.has(Trait::Leaf) && op.kind != OpKind::Extern) names.push_back(ref(op.name));
   return names;
 }
 

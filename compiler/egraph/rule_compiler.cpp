@@ -47,7 +47,7 @@ constexpr size_t kMaxSize = 10'000; // terms, expressions
 std::vector<llvm::StringRef> operator_names() {
   std::vector<llvm::StringRef> names;
   for (const OpInfo& info : all_ops())
-    if (!info.has(Trait::Leaf)) names.push_back(ref(info.name));
+    if (!info.has(Trait::Leaf) && info.kind != OpKind::Extern) names.push_back(ref(info.name));
   return names;
 }
 
