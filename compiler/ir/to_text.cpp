@@ -211,6 +211,7 @@ private:
   void let(NodeId id, std::string text) {
     // Input names aside, a name is the operator and a number: conv2d_1, relu_1.
     std::string op(op_info(graph_.node(id).op).name);
+    if (graph_.node(id).op == OpKind::Extern) op = graph_.attr(id, 0).text;
     std::string& name = names_[id.index];
     do name = op + "_" + std::to_string(++numbers_[op]);
     while (!free(name));
