@@ -26,8 +26,10 @@ constexpr double kLeastGain = 1e-9;
 /// A graph, and what can be done to it at once.
 class Moves {
 public:
-  Moves(const Graph& graph, llvm::ArrayRef<Rule> rules, const ExplorerOptions& options)
-      : graph_(graph), egraph_(EGraph::from_graph(graph)), explorer_(egraph_, rules, options) {
+  Moves(const Graph& graph, llvm::ArrayRef<Rule> rules, const LocalOptions& options)
+      : graph_(graph), egraph_(EGraph::from_graph(graph)),
+        explorer_(egraph_, rules, options.explore) {
+    if (options.explain) egraph_.record_history();
     explorer_.settle();
     explorer_.find_new(0, matches_);
     source_.resize(egraph_.class_bound());
@@ -38,6 +40,11 @@ public:
   size_t size() const { return matches_.size(); }
   const Match& match(size_t i) const { return matches_[i]; }
   size_t nodes() const { return egraph_.node_count(); }
+  /// Of the last move made; nothing unless asked for.
+  std::shared_ptr<MoveMade> made(const Graph& after, std::shared_ptr<MoveMade> earlier) const {
+    if (!egraph_.recording()) return nullptr;
+    return std::make_shared<MoveMade>(MoveMade{graph_, after, history_, std::move(earlier)});
+  }
 
   /// The graph after one move; nothing if the rule does not apply there.
   std::optional<Graph> make(size_t i) {
@@ -47,6 +54,7 @@ public:
     if (explorer_.apply(matches_[i]) == Outcome::Applied) {
       explorer_.settle();
       out = rebuilt(nodes);
+      if (out && egraph_.recording()) history_ = history_of(egraph_);
     }
     egraph_.rollback(before);
     egraph_.release(before);
@@ -104,6 +112,7 @@ private:
   Explorer explorer_;
   std::vector<Match> matches_;
   std::vector<ENodeId> source_; // by class: the graph's own node
+  History history_;
 };
 
 uint64_t hash_of(const Graph& graph) {
@@ -134,13 +143,14 @@ public:
 
 private:
   static LocalReport start(const Graph& source) {
-    return {StopReason::Iterations, 0, 1, 0, 0, source, 0, 0, {}, {}};
+    return {StopReason::Iterations, 0, 1, 0, 0, source, 0, 0, {}, {}, nullptr};
   }
 
   struct Entry {
     Graph graph;
     double cost = 0;
     Path path;
+    std::shared_ptr<MoveMade> last;
   };
 
   std::optional<Graph> make(Moves& moves, size_t i) {
@@ -155,11 +165,13 @@ private:
     return made;
   }
 
-  void see(const Graph& graph, double cost, const Path& path) {
+  void see(const Graph& graph, double cost, const Path& path,
+           const std::shared_ptr<MoveMade>& last) {
     if (!(cost < report_.best_cost * (1 - kLeastGain))) return;
     report_.best_cost = cost;
     report_.best = graph;
     report_.rules_applied.assign(path.begin(), path.end());
+    report_.last_move = last;
     if (options_.trace)
       options_.trace->points.push_back({elapsed(), cost, report_.moves, report_.most_nodes, ""});
   }
@@ -193,8 +205,8 @@ private:
 
 LocalReport Local::anneal() {
   size_t budget = options_.budget ? options_.budget : 4'000;
-  Entry now{report_.best, report_.best_cost, {}};
-  auto moves = std::make_unique<Moves>(now.graph, rules_, options_.explore);
+  Entry now{report_.best, report_.best_cost, {}, nullptr};
+  auto moves = std::make_unique<Moves>(now.graph, rules_, options_);
   double cooling = std::log(options_.end_temperature / options_.start_temperature);
   for (size_t i = 0; i < budget && !limited(); ++i) {
     if (options_.trace) options_.trace->columns = static_cast<uint32_t>(i * 40 / budget);
@@ -212,11 +224,12 @@ LocalReport Local::anneal() {
     if (!(cost < now.cost) && luck >= std::exp((now.cost - cost) / temperature)) continue;
     Path path = std::move(now.path);
     ++path[moves->match(pick).rule];
+    auto last = moves->made(*made, now.last);
     moves.reset(); // it refers to the graph
-    now = {std::move(*made), cost, std::move(path)};
+    now = {std::move(*made), cost, std::move(path), std::move(last)};
     ++report_.graphs;
-    see(now.graph, cost, now.path);
-    moves = std::make_unique<Moves>(now.graph, rules_, options_.explore);
+    see(now.graph, cost, now.path, now.last);
+    moves = std::make_unique<Moves>(now.graph, rules_, options_);
   }
   return finish();
 }
@@ -224,7 +237,7 @@ LocalReport Local::anneal() {
 LocalReport Local::taso() {
   size_t budget = options_.budget ? options_.budget : 300;
   std::multimap<double, Entry> queue;
-  queue.emplace(report_.best_cost, Entry{report_.best, report_.best_cost, {}});
+  queue.emplace(report_.best_cost, Entry{report_.best, report_.best_cost, {}, nullptr});
   for (size_t i = 0; i < budget; ++i) {
     if (options_.trace) options_.trace->columns = static_cast<uint32_t>(i * 40 / budget);
     if (limited()) return finish();
@@ -241,7 +254,7 @@ LocalReport Local::taso() {
 /// Makes all moves of a graph; those that are new and cheap enough join the queue.
 void Local::expand(const Entry& entry, std::multimap<double, Entry>& queue) {
   if (entry.cost > options_.alpha * report_.best_cost) return;
-  Moves moves(entry.graph, rules_, options_.explore);
+  Moves moves(entry.graph, rules_, options_);
   for (size_t i = 0; i < moves.size() && !limited(); ++i) {
     std::optional<Graph> made = make(moves, i);
     if (!made || !seen_.insert(hash_of(*made)).second) continue;
@@ -250,8 +263,9 @@ void Local::expand(const Entry& entry, std::multimap<double, Entry>& queue) {
     if (!(cost < options_.alpha * report_.best_cost)) continue;
     Path path = entry.path;
     ++path[moves.match(i).rule];
-    see(*made, cost, path);
-    queue.emplace(cost, Entry{std::move(*made), cost, std::move(path)});
+    auto last = moves.made(*made, entry.last);
+    see(*made, cost, path, last);
+    queue.emplace(cost, Entry{std::move(*made), cost, std::move(path), std::move(last)});
     if (queue.size() > options_.most_queued) queue.erase(std::prev(queue.end()));
   }
 }

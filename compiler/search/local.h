@@ -9,6 +9,7 @@
 //            cost; of the cheapest all moves are made; those below alpha times the best are queued
 #pragma once
 
+#include "compiler/egraph/explain.h"
 #include "compiler/search/mcts.h"
 
 namespace tg {
@@ -24,6 +25,20 @@ struct LocalOptions {
   uint64_t seed = 1;
   const std::atomic<bool>* cancel = nullptr;
   SearchTrace* trace = nullptr;
+  bool explain = false; // with LocalReport::last_move
+};
+
+/// A move of a local search, on the way to a graph; for explanations.
+struct MoveMade {
+  Graph before, after;
+  History history; // of the e-graph in which it was made
+  std::shared_ptr<MoveMade> earlier;
+
+  /// Lets go of those before one by one: there may be very many.
+  ~MoveMade() {
+    for (std::shared_ptr<MoveMade> next = std::move(earlier); next && next.use_count() == 1;)
+      next = std::move(next->earlier);
+  }
 };
 
 struct LocalReport {
@@ -35,6 +50,7 @@ struct LocalReport {
   size_t most_nodes = 0;
   std::vector<RuleStats> rules;                         // by RuleId
   std::vector<std::pair<RuleId, size_t>> rules_applied; // on the way to the best, in any order
+  std::shared_ptr<MoveMade> last_move;                  // to the best, where asked for
 };
 
 LocalReport search_anneal(const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
