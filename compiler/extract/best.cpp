@@ -2,6 +2,8 @@
 
 #include "compiler/extract/answer.h"
 #include "compiler/extract/branch_cut.h"
+#include "compiler/extract/components.h"
+#include "compiler/extract/exact_search.h"
 #include "compiler/extract/greedy_dag.h"
 #include "compiler/extract/parts.h"
 #include "compiler/extract/reduce.h"
@@ -60,56 +62,96 @@ public:
     GreedyResult greedy = greedy_trees(problem_);
     for (ClassIx root : problem_.roots())
       if (!greedy.choice[root].valid()) return no_solution(problem_, greedy);
-    offer(extract_greedy(problem_), "greedy");
-    if (left() > 0)
-      if (auto dag = greedy_dag(problem_, {kShareOfGreedy * left()}))
-        offer(std::move(dag->choice), "greedy-dag");
+    offer(greedy.choice, "greedy");
     if (options_.start) offer(*options_.start, "start");
+    if (left() > 0) share_greedily();
     if (left() > 0) {
       ReducedProblem reduced = reduce(problem_, greedy);
       open_parts(reduced);
-      each_part(1, [&](OpenPart& part, double seconds) { search_locally(part, seconds); });
-      each_part(kShareOfTree, [&](OpenPart& part, double seconds) { grow_tree(part, seconds); });
-      each_part(1, [&](OpenPart& part, double seconds) { ask_cbc(part, seconds); });
+      each_part([&](OpenPart& part, double seconds) { search_locally(part, seconds); });
+      each_part([&](OpenPart& part, double seconds) {
+        grow_tree(part,
+                  (mostly_cyclic(part.problem()) ? kShareOfCyclicTree : kShareOfTree) * seconds);
+      });
+      each_part([&](OpenPart& part, double seconds) { ask_cbc(part, seconds); });
+      // CBC gives up early where its bound is poor.
+      each_part([&](OpenPart& part, double seconds) { grow_tree(part, seconds); });
       Choice together = put_together(reduced.problem); // and algorithm_
       offer(reduced.expand(problem_, together), algorithm_);
     }
-    if (!best_) return no_solution(problem_, greedy);
     return finish();
   }
 
 private:
   // Of the time that is left when it is their turn.
-  static constexpr double kShareOfGreedy = 0.2, kShareOfLocal = 0.15, kShareOfTree = 0.75;
+  static constexpr double kShareOfGreedy = 0.2, kShareOfLocal = 0.15, kShareOfExact = 0.3;
+  // CBC does not know what is founded, but has more kinds of cuts.
+  static constexpr double kShareOfTree = 0.25, kShareOfCyclicTree = 0.9;
 
-  double left() const { return options_.time_limit_s - watch_.seconds(); }
+  double left() const {
+    return asked_to_stop_ ? 0 : options_.time_limit_s - reserved_s_ - watch_.seconds();
+  }
 
   void offer(std::optional<Choice> choice, const char* algorithm) {
     if (!choice) return;
     CheckedChoice figures = check_choice(problem_, *choice);
     if (!figures.ok() || (best_ && figures.dag_cost >= best_->dag_cost)) return;
     best_ = checked_answer(problem_, std::move(*choice), algorithm);
+    asked_to_stop();
+  }
+
+  /// Tells whoever wants to know where things stand; true if the work is to end.
+  bool asked_to_stop() {
+    constexpr double kEvery = 0.1; // seconds, where nothing has changed
+    if (!options_.stop || asked_to_stop_) return asked_to_stop_;
+    double cost = 0, bound = 0;
+    for (const OpenPart& part : parts_) {
+      cost += part.cost;
+      bound += part.bound;
+    }
+    if (parts_.empty()) bound = best_->lower_bound;
+    if (parts_.empty() || cost > best_->dag_cost) cost = best_->dag_cost;
+    bool changed = cost != told_.dag_cost || bound != told_.lower_bound;
+    if (!changed && watch_.seconds() - told_.seconds < kEvery) return false;
+    told_ = {watch_.seconds(), cost, std::min(cost, bound)};
+    return asked_to_stop_ = options_.stop(told_);
+  }
+
+  void share_greedily() {
+    GreedyDagLimits limits;
+    limits.seconds = kShareOfGreedy * left();
+    limits.stop = [this] { return asked_to_stop(); };
+    if (auto dag = greedy_dag(problem_, limits)) offer(std::move(dag->choice), "greedy-dag");
   }
 
   void open_parts(const ReducedProblem& reduced) {
     Choice known(reduced.problem.class_count()); // the best so far, as far as it is in the rest
     for (uint32_t n = 0; n < reduced.origin.size(); ++n)
-      if (best_ && best_->choice[problem_.class_of(reduced.origin[n])] == reduced.origin[n])
+      if (best_->choice[problem_.class_of(reduced.origin[n])] == reduced.origin[n])
         known.node[reduced.problem.class_of({n}).index] = {n};
+    std::vector<OpenPart> parts; // told of when all are there
     for (Part& part : take_apart(reduced.problem, 0)) {
-      OpenPart& open = parts_.emplace_back();
+      OpenPart& open = parts.emplace_back();
       open.part = std::move(part);
       const ExtractionProblem& problem = open.problem();
       open.raise(sum_of_rewards(problem));
       open.offer(extract_greedy(problem), "greedy");
+      if (problem.node_count() == problem.class_count() && open.best) {
+        open.prove();
+        continue;
+      }
       open.offer(extract_greedy_near(problem, open.part.project(reduced.problem, known)),
                  best_->algorithm == "start" ? "start" : "greedy-dag");
-      if (problem.node_count() == problem.class_count() && open.best) open.prove();
     }
+    parts_ = std::move(parts);
+    // What is done after the last part takes as long as what was done before the first.
+    reserved_s_ = std::min(kMostReserved * options_.time_limit_s, kReserved * watch_.seconds());
   }
 
+  static constexpr double kLeastShare = 1e-4; // seconds
+
   /// Open parts, small ones first, each with its share of the time that is left by its size.
-  template <class Work> void each_part(double share, Work work) {
+  template <class Work> void each_part(Work work) {
     std::vector<uint32_t> order;
     double nodes = 0;
     for (uint32_t i = 0; i < parts_.size(); ++i) {
@@ -120,41 +162,62 @@ private:
     llvm::stable_sort(order, [&](uint32_t a, uint32_t b) {
       return parts_[a].problem().node_count() < parts_[b].problem().node_count();
     });
-    double until = watch_.seconds() + share * left();
     for (uint32_t i : order) {
       double size = static_cast<double>(parts_[i].problem().node_count());
-      double seconds = (until - watch_.seconds()) * size / nodes;
+      double seconds = left() * size / nodes;
       nodes -= size;
-      if (seconds > 0) work(parts_[i], seconds);
+      if (seconds <= kLeastShare || asked_to_stop()) return;
+      work(parts_[i], seconds);
     }
   }
 
   void search_locally(OpenPart& part, double seconds) {
     const ExtractionProblem& problem = part.problem();
     Choice choice = *part.best;
-    if (improve_by_sharing(problem, choice, kShareOfLocal * seconds))
+    auto stop = [&] { return asked_to_stop(); };
+    if (improve_by_sharing(problem, choice, kShareOfLocal * seconds, stop))
       part.offer(std::move(choice), "sharing");
-    if (problem.node_count() > kSmall) return;
-    auto take = [&](const Choice& found, double) { part.offer(found, "branch-and-cut"); };
+    auto take = [&](const Choice& found, double) { part.offer(found, "exact-search"); };
     auto raise = [&](double bound) { part.raise(bound); };
-    BranchCutResult result =
-        branch_and_cut(problem, part.cost, {std::min(seconds, 1.0), kSmallTree}, {take, raise});
-    if (result.proven) part.prove();
+    double exact_s = kShareOfExact * seconds;
+    if (exact_search(problem, part.cost, {exact_s}, {take, raise, stop}).proven)
+      return part.prove();
+    if (problem.node_count() > kSmall) return;
+    auto take_tree = [&](const Choice& found, double) { part.offer(found, "branch-and-cut"); };
+    BranchCutLimits limits{std::min(seconds, 1.0), kSmallTree};
+    if (branch_and_cut(problem, part.cost, limits, {take_tree, raise, stop}).proven) part.prove();
   }
 
   void grow_tree(OpenPart& part, double seconds) {
     const ExtractionProblem& problem = part.problem();
-    MipResult result = solve_problem(problem, part.cost, {seconds, options_.memory_limit_bytes});
-    if (!result.solution.empty()) part.offer(choice_of(problem, result.solution), "branch-and-cut");
-    part.raise(result.bound);
+    std::vector<double> seen;
+    auto take = [&](const MipResult& known) {
+      part.raise(known.bound);
+      if (known.solution == seen) return;
+      seen = known.solution;
+      part.offer(choice_of(problem, seen), "branch-and-cut");
+    };
+    auto stop = [&](const MipResult& known) { return take(known), asked_to_stop(); };
+    MipResult result =
+        solve_problem(problem, part.cost, {seconds, options_.memory_limit_bytes, stop});
+    take(result);
     if (result.status == MipStatus::Optimal) part.prove();
     if (result.status == MipStatus::Failed) stopped_ = result.why;
+  }
+
+  static bool mostly_cyclic(const ExtractionProblem& problem) {
+    constexpr double kMostly = 0.2;
+    std::vector<int32_t> component = cyclic_components(problem);
+    auto on_cycles = llvm::count_if(component, [](int32_t c) { return c >= 0; });
+    return static_cast<double>(on_cycles) > kMostly * static_cast<double>(component.size());
   }
 
   void ask_cbc(OpenPart& part, double seconds) {
     IlpOptions options = options_;
     options.time_limit_s = seconds;
     options.start = part.best;
+    options.local_search = false; // it has been tried
+    options.stop = [&](const ExtractionProgress&) { return asked_to_stop(); };
     Result<Extraction> answer = extract_by_ilp(part.problem(), options);
     if (!answer) return;
     part.raise(answer->lower_bound);
@@ -182,20 +245,27 @@ private:
     if (best_->optimal) best_->lower_bound = best_->dag_cost;
     best_->seconds = watch_.seconds();
     if (!best_->optimal)
-      best_->note =
-          llvm::formatv("best: {0}; the answer is by {1}",
-                        stopped_.empty() ? "the time limit" : stopped_.c_str(), best_->algorithm);
+      best_->note = llvm::formatv("best: {0}; the answer is by {1}", why_open(), best_->algorithm);
     return std::move(*best_);
+  }
+
+  llvm::StringRef why_open() const {
+    if (asked_to_stop_) return "it was asked to stop";
+    return stopped_.empty() ? llvm::StringRef("the time limit") : llvm::StringRef(stopped_);
   }
 
   static constexpr size_t kSmall = 300;      // nodes: not worth a process
   static constexpr int64_t kSmallTree = 200; // nodes of the tree in this process
+  static constexpr double kReserved = 0.3, kMostReserved = 0.2;
 
   const ExtractionProblem& problem_;
   const IlpOptions& options_;
   Stopwatch watch_;
   std::optional<Extraction> best_;
   std::vector<OpenPart> parts_;
+  ExtractionProgress told_; // what whoever asked knows
+  bool asked_to_stop_ = false;
+  double reserved_s_ = 0; // for what is left to do at the end
   double bound_ = -kInfiniteCost;
   const char* algorithm_ = "greedy";
   std::string stopped_;

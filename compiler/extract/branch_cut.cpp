@@ -72,20 +72,32 @@ private:
 class BranchCut {
 public:
   BranchCut(const ExtractionProblem& problem, double cutoff, double unit,
-            const BranchCutLimits& limits, const BranchCutEvents& events, Clock::time_point start)
-      : problem_(problem), limits_(limits), events_(events), start_(start), cutoff_(cutoff),
-        unit_(unit), cutter_(problem), model_(ModelBuilder(problem).build()), lp_(model_) {}
+            const BranchCutLimits& limits, const BranchCutEvents& events, Clock::time_point start,
+            int restarts = 0)
+      : problem_(problem), limits_(limits), events_(events), start_(start), restarts_(restarts),
+        cutoff_(cutoff), unit_(unit), cutter_(problem), model_(ModelBuilder(problem).build()),
+        lp_(model_) {}
 
   BranchCutResult run() {
     Outcome root = solve_root();
+    if (root == Outcome::Open) root = search();
     if (root == Outcome::Restart) return restart();
-    if (root == Outcome::Open) search();
     if (root == Outcome::Stopped) result_.proven = false;
     return result_;
   }
 
 private:
   enum class Outcome { Closed, Open, Restart, Stopped };
+  /// A relaxation that has been solved.
+  struct Relaxation {
+    double objective = 0;
+    std::vector<double> solution, reduced_costs; // by column
+    void take(const LinearProgram& lp) {
+      objective = lp.objective();
+      solution.assign(lp.solution().begin(), lp.solution().end());
+      reduced_costs.assign(lp.reduced_costs().begin(), lp.reduced_costs().end());
+    }
+  };
   struct Change {
     uint32_t column;
     bool one;
@@ -102,15 +114,11 @@ private:
   double left() const {
     return limits_.seconds - std::chrono::duration<double>(Clock::now() - start_).count();
   }
-  bool late() const { return left() <= 0; }
+  bool late() const { return left() <= 0 || (events_.stop && events_.stop()); }
   size_t y(ClassIx cls) const { return problem_.node_count() + cls.index; }
 
   /// What a choice must cost less than to be of interest.
-  double threshold() const {
-    double slack = unit_ > 0 ? unit_ - 1e-6 * std::max(unit_, 1e-6 * std::abs(cutoff_))
-                             : 1e-9 * std::max(1.0, std::abs(cutoff_));
-    return cutoff_ - slack;
-  }
+  double threshold() const { return below_cutoff(cutoff_, unit_); }
 
   void raise_bound(double bound) {
     bound = std::min(bound, cutoff_);
@@ -141,7 +149,9 @@ private:
       if (bound >= threshold()) return closed();
       if (round % 4 == 0) round_off();
       if (bound >= threshold()) return closed();
+      root_.take(lp_);
       fix_by_reduced_cost();
+      if (worth_a_restart()) return Outcome::Restart;
       bool gained = bound - last > kLeastGain * std::max(cutoff_ - bound, 1e-9);
       idle = gained ? 0 : idle + 1;
       if (gained) last = bound;
@@ -150,12 +160,18 @@ private:
     }
     round_off();
     if (result_.bound >= threshold()) return closed();
-    constexpr double kWorthARestart = 0.1;
+    return Outcome::Open;
+  }
+
+  /// Enough nodes are fixed at 0 that reductions (reduce.h, prune.h) will find more. Restarts are
+  /// nested, so only so many.
+  bool worth_a_restart() const {
+    constexpr double kShare = 0.03;
+    constexpr int kMostRestarts = 12;
+    if (restarts_ == kMostRestarts) return false;
     size_t usable = 0;
     for (uint32_t n = 0; n < problem_.node_count(); ++n) usable += problem_.usable({n});
-    if (static_cast<double>(fixed_) > kWorthARestart * static_cast<double>(usable))
-      return Outcome::Restart;
-    return Outcome::Open;
+    return static_cast<double>(fixed_) / static_cast<double>(usable) > kShare;
   }
 
   /// Rows for cycles that the solution violates.
@@ -217,10 +233,11 @@ private:
     lp_.delete_rows(rows);
   }
 
-  /// Columns that cannot be 1, or 0, in a choice below the cutoff.
+  /// Columns that cannot be 1, or 0, in a choice below the cutoff, as the root's relaxation says.
   void fix_by_reduced_cost() {
-    double gap = threshold() - lp_.objective();
-    llvm::ArrayRef<double> cost = lp_.reduced_costs(), x = lp_.solution();
+    fixed_for_ = cutoff_;
+    double gap = threshold() - root_.objective;
+    llvm::ArrayRef<double> cost = root_.reduced_costs, x = root_.solution;
     for (uint32_t j = 0; j < model_.columns(); ++j) {
       if (model_.lower[j] == model_.upper[j]) continue;
       if (x[j] < kIntegral && cost[j] > gap) {
@@ -259,8 +276,9 @@ private:
     ReducedProblem reduced = reduce(rest, greedy);
     auto take = [&](const Choice& choice, double) { offer(reduced.expand(rest, choice)); };
     auto raise = [&](double bound) { raise_bound(bound); };
-    BranchCutResult inner =
-        BranchCut(reduced.problem, cutoff_, unit_, limits_, {take, raise}, start_).run();
+    BranchCutResult inner = BranchCut(reduced.problem, cutoff_, unit_, limits_,
+                                      {take, raise, events_.stop}, start_, restarts_ + 1)
+                                .run();
     inner.bound = std::max(inner.bound, result_.bound);
     return inner;
   }
@@ -301,7 +319,7 @@ private:
   // --- the tree
   // -----------------------------------------------------------------------------------
 
-  void search() {
+  Outcome search() {
     std::priority_queue<Open> open;
     open.push({result_.bound, 0, {}});
     std::optional<Open> next;
@@ -314,10 +332,12 @@ private:
       double least = open.empty() ? next->bound : std::min(next->bound, open.top().bound);
       raise_bound(least);
       if (least >= threshold()) break;
-      if (late() || result_.nodes >= limits_.nodes) return;
+      if (late() || result_.nodes >= limits_.nodes) return Outcome::Open;
       next = visit(std::move(*next), open);
+      if (cutoff_ < fixed_for_) fix_by_reduced_cost();
+      if (worth_a_restart()) return Outcome::Restart;
     }
-    closed();
+    return closed();
   }
 
   /// Bounds of the root, then those of the path.
@@ -393,10 +413,13 @@ private:
   const BranchCutLimits& limits_;
   const BranchCutEvents& events_;
   Clock::time_point start_;
+  int restarts_; // that led here
   double cutoff_, unit_;
   CycleCutter cutter_;
   MipModel model_; // bounds of the root, as they are fixed
   LinearProgram lp_;
+  Relaxation root_;
+  double fixed_for_ = kInfiniteCost; // the cutoff when columns were last fixed
   size_t base_rows_ = 0, fixed_ = 0;
   int64_t created_ = 0;
   bool limits_stopped_ = false;
@@ -419,6 +442,12 @@ double cost_unit(const ExtractionProblem& problem) {
     if (whole) return static_cast<double>(divisor) * step;
   }
   return 0;
+}
+
+double below_cutoff(double cutoff, double unit) {
+  double slack = unit > 0 ? unit - 1e-6 * std::max(unit, 1e-6 * std::abs(cutoff))
+                          : 1e-9 * std::max(1.0, std::abs(cutoff));
+  return cutoff - slack;
 }
 
 BranchCutResult branch_and_cut(const ExtractionProblem& problem, double cutoff,

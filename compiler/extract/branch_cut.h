@@ -29,6 +29,8 @@ struct BranchCutEvents {
   llvm::function_ref<void(const Choice&, double)> choice;
   /// No choice costs less than this; grows.
   llvm::function_ref<void(double)> bound;
+  /// Asked now and then: true ends the work, as the time limit does. May be empty.
+  llvm::function_ref<bool()> stop = {};
 };
 
 struct BranchCutResult {
@@ -47,5 +49,7 @@ BranchCutResult branch_and_cut(const ExtractionProblem& problem, double cutoff,
 /// The largest g such that all costs are whole multiples of it: then two choices differ in cost by
 /// at least g or not at all. 0 if there is none worth having.
 double cost_unit(const ExtractionProblem& problem);
+/// The most that a choice of interest may cost: the cutoff less that unit, or less a little.
+double below_cutoff(double cutoff, double unit);
 
 } // namespace tg

@@ -3,7 +3,7 @@
 // hardest to derive. Then a maximum flow (shortest augmenting paths) for each class that is used.
 #include "compiler/extract/cycle_cuts.h"
 
-#include "compiler/extract/reduce.h"
+#include "compiler/extract/components.h"
 
 #include <algorithm>
 #include <cassert>

@@ -6,51 +6,31 @@
 // would have reached that cost only after its child had: no class could have been first.
 #include "compiler/extract/greedy.h"
 
+#include "compiler/extract/worklist.h"
+
 #include <algorithm>
 #include <cassert>
-#include <deque>
 
 namespace tg {
 
 namespace {
 
-class Worklist {
+class Trees {
 public:
-  Worklist(const ExtractionProblem& problem, llvm::ArrayRef<double> costs)
-      : problem_(problem), costs_(costs), queued_(problem.node_count()),
-        missing_(problem.node_count()) {
+  Trees(const ExtractionProblem& problem, llvm::ArrayRef<double> costs)
+      : problem_(problem), costs_(costs), worklist_(problem, NodeWorklist::Order::FirstCome) {
     result_.choice = Choice(problem.class_count());
     result_.tree_cost.assign(problem.class_count(), kInfiniteCost);
   }
 
   GreedyResult run() {
-    count_missing();
-    while (!queue_.empty()) {
-      NodeIx node = queue_.front();
-      queue_.pop_front();
-      queued_[node.index] = false;
-      update(node);
-    }
+    while (!worklist_.empty()) update(worklist_.pop());
     return std::move(result_);
   }
 
 private:
   double own_cost(NodeIx node) const {
     return std::max(0.0, costs_.empty() ? problem_.cost(node) : costs_[node.index]);
-  }
-
-  /// Distinct children without a cost, by node; leaves start the work.
-  void count_missing() {
-    for (uint32_t c = 0; c < problem_.class_count(); ++c)
-      for (NodeIx node : problem_.users({c})) ++missing_[node.index];
-    for (uint32_t n = 0; n < problem_.node_count(); ++n)
-      if (missing_[n] == 0) push({n});
-  }
-
-  void push(NodeIx node) {
-    if (queued_[node.index] || !problem_.usable(node)) return;
-    queued_[node.index] = true;
-    queue_.push_back(node);
   }
 
   void update(NodeIx node) {
@@ -63,18 +43,13 @@ private:
     bool first = best == kInfiniteCost;
     best = cost;
     result_.choice.node[cls.index] = node;
-    for (NodeIx user : problem_.users(cls)) {
-      if (first) --missing_[user.index];
-      if (missing_[user.index] == 0) push(user);
-    }
+    worklist_.update_users(cls, first);
   }
 
   const ExtractionProblem& problem_;
   llvm::ArrayRef<double> costs_;
+  NodeWorklist worklist_;
   GreedyResult result_;
-  std::deque<NodeIx> queue_;
-  std::vector<bool> queued_;
-  std::vector<uint32_t> missing_;
 };
 
 /// The greedy choice from the roots, whatever it stores.
@@ -101,7 +76,7 @@ std::vector<double> with_bytes_priced(const ExtractionProblem& problem,
 
 GreedyResult greedy_trees(const ExtractionProblem& problem, llvm::ArrayRef<double> costs) {
   assert(costs.empty() || costs.size() == problem.node_count());
-  return Worklist(problem, costs).run();
+  return Trees(problem, costs).run();
 }
 
 std::optional<Choice> extract_greedy(const ExtractionProblem& problem) {

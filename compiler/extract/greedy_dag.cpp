@@ -6,13 +6,14 @@
 // that are small for what was chosen repairs it.
 #include "compiler/extract/greedy_dag.h"
 
+#include "compiler/extract/components.h"
 #include "compiler/extract/dag_sets.h"
 #include "compiler/extract/greedy.h"
+#include "compiler/extract/worklist.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <deque>
 
 namespace tg {
 
@@ -24,82 +25,42 @@ public:
       : problem_(problem), limits_(limits), trees_(greedy_trees(problem)), place_(number_classes()),
         sets_(problem.class_count()), set_(problem.class_count(), DagSets::kEmpty),
         cost_(problem.class_count(), kInfiniteCost), choice_(problem.class_count()),
-        missing_(problem.node_count()), updates_(problem.class_count()),
-        queued_(problem.node_count()) {}
+        updates_(problem.class_count()), worklist_(problem, NodeWorklist::Order::ChildrenFirst) {}
 
   std::optional<GreedyDagResult> run() {
     for (ClassIx root : problem_.roots())
       if (!trees_.choice[root].valid()) return std::nullopt;
-    start();
-    for (size_t steps = 0; !queue_.empty(); ++steps) {
+    for (size_t steps = 0; !worklist_.empty(); ++steps) {
       if (steps % 256 == 0 && over_a_limit()) break;
-      NodeIx node = queue_.front();
-      queue_.pop_front();
-      queued_[node.index] = false;
-      update(node);
+      update(worklist_.pop());
     }
     return finish();
   }
 
 private:
-  /// Finishing order of a depth-first walk over all nodes of all classes.
   std::vector<ClassIx> number_classes() const {
-    struct Frame {
-      uint32_t cls, node = 0, child = 0;
-    };
     std::vector<ClassIx> place(problem_.class_count());
-    std::vector<bool> seen(problem_.class_count());
-    std::vector<Frame> stack;
     uint32_t next = 0;
-    for (uint32_t c = 0; c < problem_.class_count(); ++c) {
-      if (!seen[c]) stack.push_back({c});
-      seen[c] = true;
-      while (!stack.empty()) {
-        Frame& frame = stack.back();
-        auto nodes = problem_.nodes({frame.cls});
-        if (frame.node == nodes.size()) {
-          place[frame.cls] = {next++};
-          stack.pop_back();
-        } else if (frame.child == problem_.children(nodes[frame.node]).size()) {
-          ++frame.node;
-          frame.child = 0;
-        } else {
-          uint32_t child = problem_.children(nodes[frame.node])[frame.child++].index;
-          if (!seen[child]) stack.push_back({child});
-          seen[child] = true;
-        }
-      }
-    }
+    for (ClassIx cls : children_first(problem_)) place[cls.index] = {next++};
     return place;
-  }
-
-  void start() {
-    for (uint32_t c = 0; c < problem_.class_count(); ++c)
-      for (NodeIx node : problem_.users({c})) ++missing_[node.index];
-    for (uint32_t n = 0; n < problem_.node_count(); ++n)
-      if (missing_[n] == 0) push({n});
-  }
-
-  void push(NodeIx node) {
-    if (queued_[node.index] || !problem_.usable(node)) return;
-    queued_[node.index] = true;
-    queue_.push_back(node);
   }
 
   bool over_a_limit() {
     if (sets_.bytes() > limits_.memory_bytes) stopped_ = "the limit on memory";
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started_;
     if (taken.count() > limits_.seconds) stopped_ = "the time limit";
+    if (limits_.stop && limits_.stop()) stopped_ = "it was asked to stop";
     return !stopped_.empty();
   }
 
   void update(NodeIx node) {
     ClassIx cls = problem_.class_of(node);
+    double& best = cost_[cls.index];
+    if (!worth_a_union(node, best)) return;
     DagSets::Mark mark = sets_.mark();
     DagSets::Set needed = DagSets::kEmpty;
     for (ClassIx child : problem_.children(node)) needed = sets_.unite(needed, set_[child.index]);
     double cost = problem_.cost(node) + sets_.cost(needed);
-    double& best = cost_[cls.index];
     if (!gains(cost, best) || sets_.contains(needed, place_[cls.index]) ||
         updates_[cls.index] == kMostUpdates)
       return sets_.release(mark);
@@ -109,10 +70,16 @@ private:
     sets_.set_cost(place_[cls.index], problem_.cost(node));
     set_[cls.index] = sets_.insert(needed, place_[cls.index]);
     ++updates_[cls.index];
-    for (NodeIx user : problem_.users(cls)) {
-      if (first) --missing_[user.index];
-      if (missing_[user.index] == 0) push(user);
-    }
+    worklist_.update_users(cls, first);
+  }
+
+  /// A union costs at least what its dearest part does; not where there are rewards.
+  bool worth_a_union(NodeIx node, double best) const {
+    if (problem_.has_rewards()) return true;
+    double least = 0;
+    for (ClassIx child : problem_.children(node))
+      least = std::max(least, sets_.cost(set_[child.index]));
+    return gains(problem_.cost(node) + least, best);
   }
 
   /// Sums in another order are no gain.
@@ -150,10 +117,8 @@ private:
   std::vector<DagSets::Set> set_; // by class: what its choice needs, itself included
   std::vector<double> cost_;      // of that set, when it was made
   Choice choice_;
-  std::vector<uint32_t> missing_; // by node: distinct children without a set
-  std::vector<uint16_t> updates_;
-  std::vector<bool> queued_;
-  std::deque<NodeIx> queue_;
+  std::vector<uint16_t> updates_; // by class
+  NodeWorklist worklist_;
   std::string stopped_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

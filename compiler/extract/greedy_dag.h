@@ -6,6 +6,7 @@
 
 #include "compiler/extract/problem.h"
 
+#include <functional>
 #include <optional>
 
 namespace tg {
@@ -13,6 +14,7 @@ namespace tg {
 struct GreedyDagLimits {
   double seconds = 1e9;
   size_t memory_bytes = size_t{448} << 20; // of the sets; growing needs as much again
+  std::function<bool()> stop = {};         // asked now and then: true is as the time limit
 };
 
 struct GreedyDagResult {

@@ -90,8 +90,10 @@ void forbid_cycle(const ExtractionProblem& problem, llvm::ArrayRef<ClassIx> cycl
 /// The best choice for one problem within a time, and what is certain about it.
 class Solver {
 public:
-  Solver(const ExtractionProblem& problem, const IlpOptions& options, double seconds)
-      : problem_(problem), options_(options), seconds_(seconds) {}
+  /// `stop`: as in MipLimits.
+  Solver(const ExtractionProblem& problem, const IlpOptions& options, double seconds,
+         std::function<bool(const MipResult&)> stop)
+      : problem_(problem), options_(options), seconds_(seconds), stop_(std::move(stop)) {}
 
   void run() {
     bound = sum_of_rewards(problem_);
@@ -100,7 +102,7 @@ public:
       bound = cost;
       return;
     }
-    if (Choice shared = best.value_or(Choice()); best) {
+    if (Choice shared = best.value_or(Choice()); best && options_.local_search) {
       constexpr double kShareOfTime = 0.4;
       if (improve_by_sharing(problem_, shared, kShareOfTime * seconds_))
         offer(std::move(shared), "sharing");
@@ -139,7 +141,7 @@ private:
       double left = seconds_ - watch_.seconds();
       if (left <= 0) return stop("the time limit");
       set_start(model);
-      MipResult result = solve_mip(model, {left, options_.memory_limit_bytes});
+      MipResult result = solve_mip(model, {left, options_.memory_limit_bytes, stop_});
       bound = std::max(bound, result.bound);
       if (!result.relaxation.empty()) round_off(result.relaxation);
       if (result.solution.empty()) return stop(result.why);
@@ -186,6 +188,7 @@ private:
   const ExtractionProblem& problem_;
   const IlpOptions& options_;
   double seconds_;
+  std::function<bool(const MipResult&)> stop_;
   Stopwatch watch_;
 };
 
@@ -226,7 +229,8 @@ private:
     for (Part& part : take_apart(problem, kSmall)) {
       double share = static_cast<double>(part.problem.node_count()) / static_cast<double>(left);
       left -= part.problem.node_count();
-      Solver solver(part.problem, options_, share * (options_.time_limit_s - watch_.seconds()));
+      Solver solver(part.problem, options_, share * (options_.time_limit_s - watch_.seconds()),
+                    asked_to_stop());
       solver.run();
       bound_ += solver.bound;
       if (!solver.stopped.empty()) stopped_ = solver.stopped;
@@ -241,6 +245,15 @@ private:
     }
     if (!complete) return std::nullopt;
     return whole;
+  }
+
+  /// What is known of a part says nothing of the whole.
+  std::function<bool(const MipResult&)> asked_to_stop() const {
+    if (!options_.stop) return {};
+    return [this](const MipResult&) {
+      return options_.stop({watch_.seconds(), best_ ? best_->dag_cost : kInfiniteCost,
+                            best_ ? best_->lower_bound : -kInfiniteCost});
+    };
   }
 
   void finish() {

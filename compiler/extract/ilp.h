@@ -17,6 +17,7 @@
 
 #include "lang/core/result.h"
 
+#include <functional>
 #include <optional>
 
 namespace tg {
@@ -31,6 +32,13 @@ enum class IlpCycles : uint8_t {
   Int,
 };
 
+/// Where an extraction stands.
+struct ExtractionProgress {
+  double seconds = 0;
+  double dag_cost = 0;    // of the best choice so far
+  double lower_bound = 0; // no choice costs less
+};
+
 struct IlpOptions {
   IlpCycles cycles = IlpCycles::None;
   double time_limit_s = 60;
@@ -40,6 +48,11 @@ struct IlpOptions {
   int max_rounds = 50;
   /// A sound choice that is known, beside greedy's: the answer is not worse than it.
   std::optional<Choice> start = {};
+  /// Try moves (sharing.h) before the program.
+  bool local_search = true;
+  /// Called by `best` whenever cost or bound have changed, and like `ilp` some ten times a second;
+  /// true ends the work, and the best choice so far is the answer. May be empty.
+  std::function<bool(const ExtractionProgress&)> stop = {};
 };
 
 /// What an extraction came to. The choice is complete and acyclic, and trimmed to what the roots

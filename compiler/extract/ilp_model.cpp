@@ -3,8 +3,8 @@
 //
 // Ordering (Real, Int): t(p) >= t(c) + step wherever p's chosen node needs c, for p and c in one
 // strongly connected component; elsewhere no cycle can close.
+#include "compiler/extract/components.h"
 #include "compiler/extract/ilp.h"
-#include "compiler/extract/reduce.h"
 
 #include <llvm/ADT/MapVector.h>
 

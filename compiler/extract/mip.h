@@ -5,6 +5,7 @@
 #include <llvm/ADT/ArrayRef.h>
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -68,6 +69,9 @@ struct MipLimits {
   double seconds = 60;
   /// Address space of the solver; 0: no limit.
   uint64_t memory_bytes = uint64_t{4} << 30;
+  /// Called with what is known so far whenever something has come, and some ten times a second;
+  /// true ends the work, as the time limit does. May be empty.
+  std::function<bool(const MipResult&)> stop = {};
 };
 
 } // namespace tg

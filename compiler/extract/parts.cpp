@@ -1,6 +1,6 @@
 #include "compiler/extract/parts.h"
 
-#include "compiler/extract/reduce.h"
+#include "compiler/extract/components.h"
 
 namespace tg {
 

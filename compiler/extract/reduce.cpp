@@ -1,15 +1,18 @@
 // The reductions work on a mutable copy (one child list a node), in the order of reduce.h; then the
-// rest is numbered anew. Each step keeps at least one optimal solution:
+// rest is numbered anew, pruned (prune.h) and reduced again, until nothing more goes. Each step
+// keeps at least one optimal solution:
 //   dominated: replacing the node by the better one needs no new class, so no new cycle and no
 //   cost; contracted: the class is chosen exactly when its one user is, with its one node.
 #include "compiler/extract/reduce.h"
+
+#include "compiler/extract/components.h"
+#include "compiler/extract/prune.h"
 
 #include <llvm/ADT/BitVector.h>
 #include <llvm/ADT/SmallVector.h>
 
 #include <algorithm>
 #include <cassert>
-#include <numeric>
 
 namespace tg {
 
@@ -19,8 +22,10 @@ using ClassList = llvm::SmallVector<uint32_t, 4>; // sorted, each once
 
 class Reduction {
 public:
-  Reduction(const ExtractionProblem& problem, const GreedyResult& greedy)
-      : from_(problem), greedy_(greedy), nodes_(problem.node_count()),
+  /// `pruned`: nodes that are not taken, by node.
+  Reduction(const ExtractionProblem& problem, const GreedyResult& greedy,
+            const std::vector<bool>& pruned)
+      : from_(problem), greedy_(greedy), pruned_(pruned), nodes_(problem.node_count()),
         classes_(problem.class_count()), bytes_matter_(problem.byte_limit() != kInfiniteCost) {}
 
   ReducedProblem run() {
@@ -76,7 +81,7 @@ private:
   void take_nodes() {
     for (uint32_t n = 0; n < nodes_.size(); ++n) {
       uint32_t cls = from_.class_of({n}).index;
-      if (!from_.usable({n}) || classes_[cls].settled) continue;
+      if (!from_.usable({n}) || pruned_[n] || classes_[cls].settled) continue;
       if (only_stored(cls) && !(greedy_.choice.node[cls] == NodeIx{n})) continue;
       bool extractable = true;
       ClassList& children = nodes_[n].children;
@@ -146,7 +151,7 @@ private:
   /// others outside of their strongly connected component. True if there are any but the roots.
   bool force_classes() {
     std::vector<uint32_t> order = users_last();
-    if (order.size() > kMostForForcing) return false;
+    if (order.size() > kMostForLandmarks) return false;
     std::vector<bool> forced = needed_by_all(order);
     std::vector<int32_t> component = components();
     bool any = false;
@@ -319,11 +324,9 @@ private:
     out.origin.push_back({n});
   }
 
-  /// Bits of needed_by_all: 50 MB.
-  static constexpr size_t kMostForForcing = 20'000;
-
   const ExtractionProblem& from_;
   const GreedyResult& greedy_;
+  const std::vector<bool>& pruned_;
   std::vector<NodeState> nodes_;
   std::vector<ClassState> classes_;
   bool bytes_matter_;
@@ -332,7 +335,18 @@ private:
 } // namespace
 
 ReducedProblem reduce(const ExtractionProblem& problem, const GreedyResult& greedy) {
-  return Reduction(problem, greedy).run();
+  std::vector<bool> pruned(problem.node_count());
+  while (true) {
+    ReducedProblem reduced = Reduction(problem, greedy, pruned).run();
+    std::vector<bool> superfluous = superfluous_nodes(reduced.problem);
+    bool again = false;
+    for (uint32_t n = 0; n < superfluous.size(); ++n) {
+      if (!superfluous[n]) continue;
+      again = true;
+      pruned[reduced.origin[n].index] = true;
+    }
+    if (!again) return reduced;
+  }
 }
 
 Choice ReducedProblem::expand(const ExtractionProblem& original, const Choice& reduced) const {
@@ -344,102 +358,6 @@ Choice ReducedProblem::expand(const ExtractionProblem& original, const Choice& r
   }
   if (check_choice(original, choice).ok()) trim(original, choice);
   return choice;
-}
-
-namespace {
-
-/// Tarjan's algorithm over classes; an edge goes to every child of every usable node.
-class Components {
-public:
-  explicit Components(const ExtractionProblem& problem)
-      : problem_(problem), order_(problem.class_count(), kNew), low_(problem.class_count()),
-        on_stack_(problem.class_count()), component_(problem.class_count(), -1) {}
-
-  std::vector<int32_t> run() {
-    for (uint32_t c = 0; c < problem_.class_count(); ++c) {
-      if (order_[c] == kNew) open(c);
-      while (!frames_.empty()) step();
-    }
-    return std::move(component_);
-  }
-
-private:
-  static constexpr uint32_t kNew = UINT32_MAX;
-  struct Frame {
-    uint32_t cls, node = 0, child = 0;
-  };
-
-  void open(uint32_t c) {
-    order_[c] = low_[c] = next_++;
-    stack_.push_back(c);
-    on_stack_[c] = true;
-    frames_.push_back({c});
-  }
-
-  void step() {
-    Frame& frame = frames_.back();
-    llvm::ArrayRef<NodeIx> nodes = problem_.nodes({frame.cls});
-    if (frame.node == nodes.size()) return close(frame.cls);
-    NodeIx node = nodes[frame.node];
-    if (!problem_.usable(node) || frame.child == problem_.children(node).size()) {
-      ++frame.node;
-      frame.child = 0;
-      return;
-    }
-    uint32_t cls = frame.cls, child = problem_.children(node)[frame.child++].index;
-    if (order_[child] == kNew) return open(child);
-    if (on_stack_[child]) low_[cls] = std::min(low_[cls], order_[child]);
-  }
-
-  void close(uint32_t c) {
-    frames_.pop_back();
-    if (!frames_.empty()) low_[frames_.back().cls] = std::min(low_[frames_.back().cls], low_[c]);
-    if (low_[c] != order_[c]) return;
-    bool cyclic = stack_.back() != c; // self-loops are not usable
-    for (bool more = true; more;) {
-      uint32_t member = stack_.back();
-      stack_.pop_back();
-      on_stack_[member] = false;
-      if (cyclic) component_[member] = components_;
-      more = member != c;
-    }
-    components_ += cyclic;
-  }
-
-  const ExtractionProblem& problem_;
-  std::vector<uint32_t> order_, low_;
-  std::vector<bool> on_stack_;
-  std::vector<int32_t> component_;
-  std::vector<uint32_t> stack_;
-  std::vector<Frame> frames_;
-  uint32_t next_ = 0;
-  int32_t components_ = 0;
-};
-
-} // namespace
-
-std::vector<uint32_t> independent_parts(const ExtractionProblem& problem) {
-  std::vector<uint32_t> leader(problem.class_count());
-  std::iota(leader.begin(), leader.end(), 0);
-  auto find = [&](uint32_t c) {
-    while (leader[c] != c) c = leader[c] = leader[leader[c]];
-    return c;
-  };
-  for (uint32_t n = 0; n < problem.node_count(); ++n)
-    for (ClassIx child : problem.children({n}))
-      leader[find(child.index)] = find(problem.class_of({n}).index);
-  std::vector<uint32_t> number(leader.size(), UINT32_MAX), part(leader.size());
-  uint32_t parts = 0;
-  for (uint32_t c = 0; c < leader.size(); ++c) {
-    uint32_t& known = number[find(c)];
-    if (known == UINT32_MAX) known = parts++;
-    part[c] = known;
-  }
-  return part;
-}
-
-std::vector<int32_t> cyclic_components(const ExtractionProblem& problem) {
-  return Components(problem).run();
 }
 
 } // namespace tg

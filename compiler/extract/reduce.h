@@ -6,7 +6,8 @@
 //   - a node whose children include another's, at no lower cost, is dominated and goes;
 //   - what the roots do not reach goes;
 //   - a class that every solution uses is a root, and is no child of anyone: it is there anyway;
-//   - a class with one node, needed by one node, is contracted into it.
+//   - a class with one node, needed by one node, is contracted into it;
+//   - nodes go that some best choice does without (prune.h), and all begins anew.
 // What is left falls into parts that have nothing to do with each other: each can be solved alone.
 // Stored bytes are respected where the problem bounds them.
 #pragma once
@@ -32,12 +33,5 @@ struct ReducedProblem {
 
 /// `greedy` is the problem's own (it says what can be extracted). All roots must be extractable.
 ReducedProblem reduce(const ExtractionProblem& problem, const GreedyResult& greedy);
-
-/// Classes of a sealed problem in parts that share no class: by class, numbered from 0.
-std::vector<uint32_t> independent_parts(const ExtractionProblem& problem);
-
-/// Strongly connected components over all usable nodes; by class, numbered from 0, and -1 for
-/// classes on no cycle. Tarjan (1972), without recursion.
-std::vector<int32_t> cyclic_components(const ExtractionProblem& problem);
 
 } // namespace tg

@@ -12,9 +12,11 @@ namespace {
 
 class SharingSearch {
 public:
-  SharingSearch(const ExtractionProblem& problem, Choice& choice, double seconds)
-      : problem_(problem), best_(choice), cost_(check_choice(problem, choice).dag_cost),
-        costs_(problem.node_count()), paid_(problem.class_count()),
+  SharingSearch(const ExtractionProblem& problem, Choice& choice, double seconds,
+                llvm::function_ref<bool()> stop)
+      : problem_(problem), best_(choice), stop_(stop),
+        cost_(check_choice(problem, choice).dag_cost), costs_(problem.node_count()),
+        paid_(problem.class_count()),
         deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(seconds))) {
     for (uint32_t n = 0; n < costs_.size(); ++n) costs_[n] = problem.cost({n});
@@ -36,7 +38,7 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  bool late() const { return Clock::now() > deadline_; }
+  bool late() const { return Clock::now() > deadline_ || (stop_ && stop_()); }
 
   /// Classes that cost something and that nodes of two classes or more could share.
   std::vector<ClassIx> shareable() const {
@@ -80,6 +82,7 @@ private:
 
   const ExtractionProblem& problem_;
   Choice& best_;
+  llvm::function_ref<bool()> stop_;
   double cost_;
   std::vector<double> costs_; // by node, with classes that are paid for
   std::vector<bool> paid_;    // by class
@@ -88,8 +91,9 @@ private:
 
 } // namespace
 
-bool improve_by_sharing(const ExtractionProblem& problem, Choice& choice, double seconds) {
-  return SharingSearch(problem, choice, seconds).run();
+bool improve_by_sharing(const ExtractionProblem& problem, Choice& choice, double seconds,
+                        llvm::function_ref<bool()> stop) {
+  return SharingSearch(problem, choice, seconds, stop).run();
 }
 
 } // namespace tg

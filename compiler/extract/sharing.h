@@ -7,10 +7,13 @@
 
 #include "compiler/extract/problem.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 namespace tg {
 
 /// Improves a sound choice until no move helps or the time is over. Moves are tried in the order of
-/// classes. True if the choice has become cheaper.
-bool improve_by_sharing(const ExtractionProblem& problem, Choice& choice, double seconds);
+/// classes. True if the choice has become cheaper. `stop`, asked before each move, ends the work.
+bool improve_by_sharing(const ExtractionProblem& problem, Choice& choice, double seconds,
+                        llvm::function_ref<bool()> stop = {});
 
 } // namespace tg

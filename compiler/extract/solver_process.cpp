@@ -102,6 +102,9 @@ public:
 
   bool late() const { return late_; }
 
+  /// Asked while waiting: true is as if the deadline had passed.
+  std::function<bool()> stop;
+
   /// How the child ended, for people. Gives it a moment, since it may be on its way out.
   std::string end() {
     close(std::exchange(fd_, -1));
@@ -141,15 +144,15 @@ private:
 
   bool wait(short events, Clock::time_point deadline) {
     using std::chrono::milliseconds;
+    constexpr int64_t kSlice = 100; // milliseconds, then whoever asked is asked
     while (true) {
       auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
       pollfd entry{fd_, events, 0};
-      int ready =
-          left <= 0 ? 0 : poll(&entry, 1, static_cast<int>(std::min<int64_t>(left, 1 << 30)));
+      int ready = left <= 0 ? 0 : poll(&entry, 1, static_cast<int>(std::min(left, kSlice)));
       if (ready < 0 && errno == EINTR) continue;
       if (ready > 0) return true;
-      late_ = true;
-      return false;
+      late_ = left <= 0 || (stop && stop());
+      if (late_) return false;
     }
   }
 
@@ -167,12 +170,17 @@ public:
       : search_(to_search(problem, cutoff)), columns_(problem.node_count()), limits_(limits) {}
 
   MipResult run() {
+    if (limits_.stop) process_.stop = [this] { return limits_.stop(result_); };
     if (!process_.start()) return failed(llvm::formatv("no solver: {0}", strerror(errno)));
     if (!hello()) return failed(process_.late() ? "the solver does not start" : process_.end());
     deadline_ = after(limits_.seconds + kGraceSeconds);
     if (send_model())
-      while (receive()) {
-      }
+      while (receive())
+        if (limits_.stop && limits_.stop(result_)) {
+          result_.status = MipStatus::Stopped;
+          result_.why = "it was asked to stop";
+          break;
+        }
     return std::move(result_);
   }
 

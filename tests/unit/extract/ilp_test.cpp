@@ -2,6 +2,7 @@
 // read with care. The optimum itself is tested against brute force (tests/property/extract).
 #include "compiler/extract/greedy.h"
 #include "compiler/extract/ilp.h"
+#include "compiler/extract/components.h"
 #include "compiler/extract/reduce.h"
 #include "compiler/extract/sharing.h"
 #include "compiler/extract/solver_child.h"
