@@ -7,6 +7,7 @@
 #include "compiler/driver/cli/search_files.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/cost_model.h"
+#include "compiler/driver/json_files.h"
 #include "compiler/egraph/rule_from_ast.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -202,10 +203,9 @@ const Cell* Paper::find(llvm::StringRef model, llvm::StringRef approach, uint64_
 Result<void> Paper::read_cells() {
   auto file = llvm::MemoryBuffer::getFile(file_, /*IsText=*/true);
   if (!file) return {};
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse((*file)->getBuffer());
-  std::string why = value ? "" : llvm::toString(value.takeError());
-  const llvm::json::Object* all = value ? value->getAsObject() : nullptr;
-  if (!all) return error(Code::bad_data_file, "`{0}` is no file of cells {1}", file_, why);
+  TG_TRY(llvm::json::Value value, parse_json((*file)->getBuffer(), file_));
+  const llvm::json::Object* all = value.getAsObject();
+  if (!all) return error(Code::bad_data_file, "`{0}` is no file of cells", file_);
   for (const auto& [setting, list] : *all) {
     if (llvm::StringRef(setting) != setting_) {
       other_.emplace(llvm::StringRef(setting).str(), list);
@@ -217,11 +217,14 @@ Result<void> Paper::read_cells() {
       const llvm::json::Object* c = entry.getAsObject();
       if (!c) return error(Code::bad_data_file, "`{0}` is no file of cells", file_);
       auto number = [&](const char* name) { return c->getNumber(name).getValueOr(0); };
-      cells_.push_back(
-          {c->getString("model").getValueOr("").str(), c->getString("approach").getValueOr("").str(),
-           static_cast<uint64_t>(number("seed")), number("source_us"), number("cost_us"),
-           number("seconds"), number("memory_mb"), static_cast<size_t>(number("nodes")),
-           c->getString("stopped_by").getValueOr("").str(), c->getBoolean("capped").getValueOr(false)});
+      cells_.push_back({c->getString("model").getValueOr("").str(),
+                        c->getString("approach").getValueOr("").str(),
+                        static_cast<uint64_t>(c->getInteger("seed").getValueOr(0)),
+                        number("source_us"), number("cost_us"), number("seconds"),
+                        number("memory_mb"),
+                        static_cast<size_t>(c->getInteger("nodes").getValueOr(0)),
+                        c->getString("stopped_by").getValueOr("").str(),
+                        c->getBoolean("capped").getValueOr(false)});
     }
   }
   return {};

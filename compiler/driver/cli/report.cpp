@@ -2,6 +2,7 @@
 // into the page as it is; all drawing is done there (report_page.cpp).
 #include "compiler/driver/cli/report_page.h"
 #include "compiler/driver/cli/session.h"
+#include "compiler/driver/json_files.h"
 
 #include <llvm/Support/MemoryBuffer.h>
 
@@ -13,15 +14,9 @@ Result<std::string> read_trace(llvm::StringRef path) {
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!file)
     return error(Code::cannot_read, "cannot read `{0}`: {1}", path, file.getError().message());
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse((*file)->getBuffer());
-  if (!value)
-    return error(Code::bad_data_file, "`{0}` is not JSON: {1}", path,
-                 llvm::toString(value.takeError()));
-  const llvm::json::Object* object = value->getAsObject();
-  if (!object || object->getInteger("tangram_trace").getValueOr(0) != 1 || !object->getObject("report"))
-    return error(Code::bad_data_file, "`{0}` is not a trace of `tg opt --trace`", path);
+  TG_TRY(llvm::json::Value value, parse_trace((*file)->getBuffer(), path));
   std::string text;
-  llvm::raw_string_ostream(text) << *value; // parsed and written anew: nothing else gets through
+  llvm::raw_string_ostream(text) << value; // parsed and written anew: nothing else gets through
   return text;
 }
 

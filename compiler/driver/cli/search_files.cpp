@@ -1,6 +1,7 @@
 #include "compiler/driver/cli/search_files.h"
 
 #include "compiler/driver/cli/pipeline.h"
+#include "compiler/driver/json_files.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/Hashing.h>
@@ -145,10 +146,6 @@ void write_steps(llvm::json::OStream& json, const SearchTrace& trace) {
   });
 }
 
-Diagnostic bad_priors(llvm::StringRef path, llvm::StringRef why) {
-  return error(Code::bad_data_file, "`{0}` is no file of priors: {1}", path, why);
-}
-
 } // namespace
 
 Result<void> write_trace(Session& session, const SearchTrace& trace, const Graph& source,
@@ -178,25 +175,7 @@ Result<PriorTable> read_priors(llvm::StringRef path) {
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!file)
     return error(Code::cannot_read, "cannot read `{0}`: {1}", path, file.getError().message());
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse((*file)->getBuffer());
-  if (!value) return bad_priors(path, llvm::toString(value.takeError()));
-  const llvm::json::Object* object = value->getAsObject();
-  if (!object) return bad_priors(path, "it holds no object");
-  PriorTable table;
-  for (const auto& [name, entry] : *object) {
-    const llvm::json::Object* record = entry.getAsObject();
-    auto number = [&](const char* field) {
-      auto found = record ? record->getNumber(field) : llvm::Optional<double>();
-      return found && *found >= 0 ? *found : -1;
-    };
-    RuleRecord read{number("tried"), number("paid"), number("gain")};
-    if (read.tried < 0 || read.paid < 0 || read.gain < 0 || read.paid > read.tried)
-      return bad_priors(
-          path, llvm::formatv("`{0}` needs tried >= paid >= 0 and gain >= 0", llvm::StringRef(name))
-                    .str());
-    table[llvm::StringRef(name).str()] = read;
-  }
-  return table;
+  return parse_priors((*file)->getBuffer(), path);
 }
 
 Result<void> write_priors(Session& session, const PriorTable& table, llvm::StringRef path) {

@@ -1,0 +1,25 @@
+// JSON that comes from outside: what earlier searches learned, and traces of searches. Text to
+// values; who opens files is elsewhere, so that fuzzers and tests come in without any.
+#pragma once
+
+#include "compiler/search/policy.h"
+
+#include "lang/core/result.h"
+
+#include <llvm/Support/JSON.h>
+
+namespace tg {
+
+/// Deeper files are refused: the reader recurses over them.
+inline constexpr int kMaxJsonDepth = 100;
+
+/// `path` is for messages. Errors: `bad_data_file`: no JSON, or nested beyond kMaxJsonDepth.
+Result<llvm::json::Value> parse_json(llvm::StringRef text, llvm::StringRef path);
+
+/// `{"rule": {"tried": 12, "paid": 3, "gain": 0.1}, ...}`. Errors: `bad_data_file`.
+Result<PriorTable> parse_priors(llvm::StringRef text, llvm::StringRef path);
+
+/// A trace of `tg opt --trace`, once it is certain that it is one. Errors: `bad_data_file`.
+Result<llvm::json::Value> parse_trace(llvm::StringRef text, llvm::StringRef path);
+
+} // namespace tg
