@@ -1,0 +1,332 @@
+// Every function of stdlib/ on the reference backend against the plain loops of reference.h, over
+// weights and inputs of the test's own making. A function without a case fails the last test.
+#include "lang/parse.h"
+#include "tests/property/stdlib/layers.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace tg::test {
+namespace {
+
+constexpr double kTolerance = 1e-5;
+
+struct Case {
+  const char* name;
+  const char* functions; // that the program calls, "nn.conv activation.silu"
+  const char* program;
+  std::function<std::vector<Array>(const Ran&)> expected;
+};
+
+// --- the cases -----------------------------------------------------------------------------------
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"Activations",
+       "activation.silu activation.gelu_tanh activation.leaky_relu "
+       "activation.hard_sigmoid activation.hard_swish activation.softplus",
+       "use std.activation\n"
+       "model m(x: f32[5, 7]) {\n"
+       "  let y = x * 3\n"
+       "  (silu(y), gelu_tanh(y), leaky_relu(y), leaky_relu(y, 0.2), hard_sigmoid(y), "
+       "hard_swish(y),\n"
+       "    softplus(y), softplus(y * 100))\n}\n",
+       [](const Ran& r) {
+         Array y = r.x().map([](double v) { return 3 * v; });
+         auto leaky = [](double slope) { return [=](double v) { return v > 0 ? v : slope * v; }; };
+         return std::vector<Array>{
+             y.map(silu), y.map(gelu_tanh), y.map(leaky(0.01)), y.map(leaky(0.2)),
+             y.map(hard_sigmoid), y.map([](double v) { return v * hard_sigmoid(v); }),
+             y.map([](double v) { return std::log1p(std::exp(v)); }),
+             // exp would overflow: beyond 40 the two are equal to the last bit of a float.
+             y.map(
+                 [](double v) { return 100 * v > 40 ? 100 * v : std::log1p(std::exp(100 * v)); })};
+       }},
+      {"Linear", "nn.linear nn.dense",
+       "use std.nn\n"
+       "model m(x: f32[3, 5], y: f32[2, 3, 5]) {\n"
+       "  (linear(x, 4) as a, linear(x, 4, bias = false) as b, dense(y, 6) as c,\n"
+       "    dense(y, 6, bias = false) as d)\n}\n",
+       [](const Ran& r) {
+         return std::vector<Array>{
+             affine(r.x(), r.w("a.w"), &r.w("a.b")), affine(r.x(), r.w("b.w")),
+             affine(r.x("y"), r.w("c.w"), &r.w("c.b")), affine(r.x("y"), r.w("d.w"))};
+       }},
+      {"Convolutions", "nn.conv nn.depthwise_conv",
+       "use std.nn\n"
+       "model m(x: f32[2, 4, 7, 6]) {\n"
+       "  (\n"
+       "    conv(x, 3) as a,\n"
+       "    conv(x, 6, kernel = 3, stride = 2, pad = same, groups = 2, bias = true) as b,\n"
+       "    conv(x, 2, kernel = [2, 3], stride = [1, 2], pad = [1, 0, 2, 1], act = relu) as c,\n"
+       "    conv(x, 2, kernel = 3, pad = [2, 1], act = tanh) as d,\n"
+       "    depthwise_conv(x) as e,\n"
+       "    depthwise_conv(x, 2, stride = 2, pad = valid) as f,\n"
+       "  )\n}\n",
+       [](const Ran& r) {
+         Array b = conv(r.x(), r.w("b.w"), Window{3, 3, 2, 2}.same(r.x()), &r.w("b.b"));
+         Array c = conv(r.x(), r.w("c.w"), {.stride_w = 2, .top = 1, .bottom = 2, .right = 1});
+         Array d = conv(r.x(), r.w("d.w"), {.top = 2, .left = 1, .bottom = 2, .right = 1});
+         Array e = conv(r.x(), r.w("e.w"), Window{3, 3}.same(r.x()));
+         Array f = conv(r.x(), r.w("f.w"), {.stride_h = 2, .stride_w = 2});
+         return std::vector<Array>{conv(r.x(), r.w("a.w"), {}),
+                                   b,
+                                   c.map(relu),
+                                   d.map([](double v) { return std::tanh(v); }),
+                                   e,
+                                   f};
+       }},
+      {"Pools", "nn.max_pool nn.avg_pool nn.global_avg_pool",
+       "use std.nn\n"
+       "model m(x: f32[2, 3, 7, 6]) {\n"
+       "  (\n"
+       "    max_pool(x, 2),\n"
+       "    max_pool(x, [3, 2], stride = [2, 1], pad = same),\n"
+       "    avg_pool(x, 3, stride = 2, pad = 1),\n"
+       "    avg_pool(x, 3, stride = 2, pad = 1, count_padding = true),\n"
+       "    avg_pool(x, 3, stride = 1, pad = same),\n"
+       "    global_avg_pool(x),\n"
+       "  )\n}\n",
+       [](const Ran& r) {
+         Window padded{3, 3, 2, 2, 1, 1, 1, 1};
+         return std::vector<Array>{max_pool(r.x(), {2, 2, 2, 2}),
+                                   max_pool(r.x(), Window{3, 2, 2, 1}.same(r.x())),
+                                   avg_pool(r.x(), padded, false),
+                                   avg_pool(r.x(), padded, true),
+                                   avg_pool(r.x(), Window{3, 3}.same(r.x()), false),
+                                   channel_means(r.x())};
+       }},
+      {"Norms", "nn.batchnorm nn.conv_bn nn.layernorm norm.rms_norm norm.group_norm",
+       "use std.nn\n"
+       "use std.norm: group_norm, rms_norm\n"
+       "model m(x: f32[2, 6, 5, 4], y: f32[2, 3, 8]) {\n"
+       "  (\n"
+       "    batchnorm(x) as a,\n"
+       "    batchnorm(x, eps = 0.1) as b,\n"
+       "    conv_bn(x, 4, kernel = 3, stride = 2, pad = same, groups = 2) as c,\n"
+       "    layernorm(y) as d,\n"
+       "    layernorm(y, eps = 0.1) as e,\n"
+       "    rms_norm(y) as f,\n"
+       "    group_norm(x, 3) as g,\n"
+       "    group_norm(x, 6, eps = 0.1) as h,\n"
+       "  )\n}\n",
+       [](const Ran& r) {
+         Part top{r, "c"};
+         Array c = conv(r.x(), r.w("c.conv.w"), Window{3, 3, 2, 2}.same(r.x()));
+         return std::vector<Array>{batch_normed({r, "a"}, r.x()),
+                                   batch_normed({r, "b"}, r.x(), 0.1),
+                                   batch_normed(top / "bn", c),
+                                   normed({r, "d"}, r.x("y"), 1e-5),
+                                   normed({r, "e"}, r.x("y"), 0.1),
+                                   rms_norm(r.x("y"), r.w("f.scale"), 1e-6),
+                                   group_norm(r.x(), 3, r.w("g.scale"), r.w("g.shift"), 1e-5),
+                                   group_norm(r.x(), 6, r.w("h.scale"), r.w("h.shift"), 0.1)};
+       }},
+      {"Embeddings", "embedding.embedding embedding.learned_positions",
+       "use std.embedding\n"
+       "model m(x: f32[2, 3, 4], ids: i32[2, 3]) {\n"
+       "  (embedding(ids, 7, 4) as a, learned_positions(x, 5) as b)\n}\n",
+       [](const Ran& r) {
+         Array a = Array::zeros({2, 3, 4}), b = r.x();
+         for (int64_t n = 0; n < 2; ++n)
+           for (int64_t s = 0; s < 3; ++s)
+             for (int64_t d = 0; d < 4; ++d) {
+               a(n, s, d) = r.w("a.table")(static_cast<int64_t>(r.x("ids")(n, s)), d);
+               b(n, s, d) += r.w("b.table")(s, d);
+             }
+         return std::vector<Array>{a, b};
+       }},
+      {"Positions",
+       "embedding.sinusoids embedding.sinusoidal_positions embedding.angles "
+       "embedding.rotary",
+       "use std.embedding\n"
+       "model m(x: f32[2, 5, 6], y: f32[1, 2, 5, 4]) {\n"
+       "  (sinusoids(5, 6), sinusoidal_positions(x, base = 100.0), angles(5, 3, 10.0), "
+       "rotary(y))\n}\n",
+       [](const Ran& r) {
+         Array table = Array::zeros({5, 6}), added = r.x(), angles = Array::zeros({5, 3});
+         for (int64_t s = 0; s < 5; ++s)
+           for (int64_t d = 0; d < 6; ++d) {
+             table(s, d) = sinusoid(s, d, 6, 10000);
+             for (int64_t n = 0; n < 2; ++n) added(n, s, d) += sinusoid(s, d, 6, 100);
+             if (d < 3)
+               angles(s, d) = static_cast<double>(s) / std::pow(10, static_cast<double>(d) / 3);
+           }
+         Array turned = r.x("y"); // [1, heads, S, D], each head a sequence of its own
+         turned.shape = {2, 5, 4};
+         turned = rotary(turned, 1, 10000);
+         turned.shape = {1, 2, 5, 4};
+         return std::vector<Array>{table, added, angles, turned};
+       }},
+      {"Heads", "attention.split_heads attention.join_heads attention.causal_mask",
+       "use std.attention\n"
+       "model m(x: f32[2, 3, 8], y: f32[2, 4, 3, 2]) {\n"
+       "  (split_heads(x, 4), join_heads(y), cast(causal_mask(3), f32), cast(causal_mask(2, 5), "
+       "f32))\n}\n",
+       [](const Ran& r) {
+         Array split = Array::zeros({2, 4, 3, 2}), joined = Array::zeros({2, 3, 8});
+         for (int64_t n = 0; n < 2; ++n)
+           for (int64_t h = 0; h < 4; ++h)
+             for (int64_t s = 0; s < 3; ++s)
+               for (int64_t i = 0; i < 2; ++i) {
+                 split(n, h, s, i) = r.x()(n, s, 2 * h + i);
+                 joined(n, s, 2 * h + i) = r.x("y")(n, h, s, i);
+               }
+         return std::vector<Array>{split,
+                                   joined,
+                                   {{3, 3}, {1, 0, 0, 1, 1, 0, 1, 1, 1}},
+                                   {{2, 5}, {1, 1, 1, 1, 0, 1, 1, 1, 1, 1}}};
+       }},
+      {"Attention",
+       "attention.self_attention attention.grouped_attention attention.cross_attention",
+       "use std.attention\n"
+       "model m(x: f32[2, 5, 8], memory: f32[2, 3, 6]) {\n"
+       "  (\n"
+       "    self_attention(x, 2) as a,\n"
+       "    self_attention(x, 4, causal = true, bias = false, rotary_base = 100.0) as b,\n"
+       "    grouped_attention(x, 4, 2) as c,\n"
+       "    grouped_attention(x, 4, 1, causal = false, bias = true, rotary_base = 0.0) as d,\n"
+       "    cross_attention(x, memory, 2) as e,\n"
+       "    cross_attention(x, memory, 4, bias = false) as f,\n"
+       "  )\n}\n",
+       [](const Ran& r) {
+         auto cross = [&](const Part& p, int64_t heads, bool bias) {
+           Array q = dense(p / "q", r.x(), bias), k = dense(p / "k", r.x("memory"), bias);
+           Array v = dense(p / "v", r.x("memory"), bias);
+           return dense(p / "o", attend(q, k, v, heads, heads, false), bias);
+         };
+         return std::vector<Array>{attention({r, "a.attention"}, r.x(), 2, 2, false, true, 0),
+                                   attention({r, "b.attention"}, r.x(), 4, 4, true, false, 100),
+                                   attention({r, "c"}, r.x(), 4, 2, true, false, 10000),
+                                   attention({r, "d"}, r.x(), 4, 1, false, true, 0),
+                                   cross({r, "e"}, 2, true),
+                                   cross({r, "f"}, 4, false)};
+       }},
+      {"Blocks",
+       "block.feed_forward block.swiglu block.pre_norm_layer block.post_norm_layer "
+       "block.llama_layer",
+       "use std.block\n"
+       "model m(x: f32[2, 3, 8]) {\n"
+       "  (\n"
+       "    feed_forward(x, 6) as a,\n"
+       "    feed_forward(x, 6, approximate = true) as b,\n"
+       "    swiglu(x, 6) as c,\n"
+       "    pre_norm_layer(x, 2, 6, causal = true, approximate = true) as d,\n"
+       "    post_norm_layer(x, 2, 6) as e,\n"
+       "    llama_layer(x, 4, 2, 6) as f,\n"
+       "  )\n}\n",
+       [](const Ran& r) {
+         Part d{r, "d"}, e{r, "e"}, f{r, "f"};
+         Array pre = r.x().plus(attention(d / "attention" / "attention",
+                                          normed(d / "norm1", r.x(), 1e-5), 2, 2, true, true, 0));
+         pre = pre.plus(feed_forward(d / "mlp", normed(d / "norm2", pre, 1e-5), true));
+         Array post = normed(
+             e / "norm1",
+             r.x().plus(attention(e / "attention" / "attention", r.x(), 2, 2, false, true, 0)),
+             1e-12);
+         post = normed(e / "norm2", post.plus(feed_forward(e / "mlp", post, false)), 1e-12);
+         Array llama =
+             r.x().plus(attention(f / "attention", rms_norm(r.x(), r.w("f.norm1.scale"), 1e-6), 4,
+                                  2, true, false, 10000));
+         llama = llama.plus(swiglu(f / "mlp", rms_norm(llama, r.w("f.norm2.scale"), 1e-6)));
+         return std::vector<Array>{feed_forward({r, "a"}, r.x(), false),
+                                   feed_forward({r, "b"}, r.x(), true),
+                                   swiglu({r, "c"}, r.x()),
+                                   pre,
+                                   post,
+                                   llama};
+       }},
+      {"SqueezeAndExcite", "block.squeeze_excite",
+       "use std.block\n"
+       "model m(x: f32[2, 6, 5, 4]) { squeeze_excite(x, 2) as a }\n",
+       [](const Ran& r) {
+         auto matrix = [&](const std::string& path) { // of a 1 x 1 kernel
+           const Array& w = r.w(path);
+           Array m = Array::zeros({w.dim(1), w.dim(0)});
+           for (int64_t o = 0; o < w.dim(0); ++o)
+             for (int64_t i = 0; i < w.dim(1); ++i) m(i, o) = w(o, i, 0, 0);
+           return m;
+         };
+         Array s = affine(channel_means(r.x()), matrix("a.squeeze.w"), &r.w("a.squeeze.b"));
+         Array gate = affine(s.map(relu), matrix("a.excite.w"), &r.w("a.excite.b")).map(sigmoid);
+         return std::vector<Array>{
+             image(2, 6, 5, 4, [&](int64_t n, int64_t c, int64_t h, int64_t w) {
+               return r.x()(n, c, h, w) * gate(n, c);
+             })};
+       }},
+      {"Recurrent",
+       "recurrent.lstm_step recurrent.lstm_cell recurrent.gru_step recurrent.gru_cell "
+       "recurrent.nas_cell recurrent.nas_gate",
+       "use std.recurrent\n"
+       "model m(x: f32[2, 3], h: f32[2, 4], c: f32[2, 4], wx: f32[3, 16], wh: f32[4, 16], b: "
+       "f32[16],\n"
+       "    ux: f32[3, 12], uh: f32[4, 12], bx: f32[12], bh: f32[12]) {\n"
+       "  let (h1, c1) = lstm_step(x, h, c, wx, wh, b)\n"
+       "  let (h2, c2) = lstm_cell(x, h, c) as lstm\n"
+       "  (h1, c1, h2, c2, gru_step(x, h, ux, uh, bx, bh), gru_cell(x, h) as gru, nas_cell(x, h) "
+       "as nas,\n"
+       "    nas_gate(x, h) as gate)\n}\n",
+       [](const Ran& r) {
+         std::vector<Array> out = lstm(r.x(), r.x("h"), r.x("c"), r.x("wx"), r.x("wh"), r.x("b"));
+         for (Array& state :
+              lstm(r.x(), r.x("h"), r.x("c"), r.w("lstm.wx"), r.w("lstm.wh"), r.w("lstm.b")))
+           out.push_back(std::move(state));
+         out.push_back(gru(r.x(), r.x("h"), r.x("ux"), r.x("uh"), r.x("bx"), r.x("bh")));
+         out.push_back(
+             gru(r.x(), r.x("h"), r.w("gru.wx"), r.w("gru.wh"), r.w("gru.bx"), r.w("gru.bh")));
+         out.push_back(nas({r, "nas"}, r.x(), r.x("h")));
+         out.push_back(affine(r.x(), r.w("gate.wx")).plus(affine(r.x("h"), r.w("gate.wh"))));
+         return out;
+       }},
+  };
+  return all;
+}
+
+class Stdlib : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Stdlib, ComputesWhatItsDefinitionSays) {
+  std::optional<Ran> ran = run(GetParam().program);
+  ASSERT_TRUE(ran);
+  std::vector<Array> expected = GetParam().expected(*ran);
+  ASSERT_EQ(ran->outputs.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_LE(difference(ran->outputs[i], expected[i]), kTolerance) << "output " << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, Stdlib, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(StdlibComparison, SeesOneWrongElement) {
+  Array a = Array::zeros({2, 3}), b = a;
+  a.data = b.data = {1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(difference(a, b), 0);
+  a.data[4] += 1e-3;
+  EXPECT_GT(difference(a, b), kTolerance);
+  a.data[4] = NAN;
+  EXPECT_EQ(difference(a, b), INFINITY);
+  b.shape = {3, 2};
+  EXPECT_EQ(difference(b, a), INFINITY);
+}
+
+TEST(StdlibComparison, CoversEveryFunctionOfTheLibrary) {
+  std::set<std::string> covered, declared;
+  for (const Case& c : cases()) {
+    llvm::SmallVector<llvm::StringRef, 8> names;
+    llvm::StringRef(c.functions).split(names, ' ', -1, /*KeepEmpty=*/false);
+    for (llvm::StringRef name : names) covered.insert(name.str());
+  }
+  SourceManager sources;
+  for (const std::string& path : library().list("stdlib")) {
+    DiagnosticSink sink;
+    Ast ast = parse(sources, sources.add(path, *library().read(path)), sink);
+    std::string module = llvm::StringRef(path).rsplit('/').second.split('.').first.str();
+    for (ast::DeclId id : ast.decls())
+      if (ast[id].kind == ast::DeclKind::Fn)
+        declared.insert(module + "." + ast[id].name.text.str());
+  }
+  EXPECT_EQ(covered, declared);
+}
+
+} // namespace
+} // namespace tg::test
