@@ -150,19 +150,19 @@ ExprId AstBuilder::boolean(Span at, bool value) {
 
 ExprId AstBuilder::bad(Span at) { return make(node(ExprKind::Error, at)); }
 
-ExprId AstBuilder::list(Span at, Exprs items) {
+ExprId AstBuilder::list(Span at, const Exprs& items) {
   ast::Expr e = node(ExprKind::List, at);
   e.items = keep(items);
   return make(e);
 }
 
-ExprId AstBuilder::tuple(Span at, Exprs items) {
+ExprId AstBuilder::tuple(Span at, const Exprs& items) {
   ast::Expr e = node(ExprKind::Tuple, at);
   e.items = keep(items);
   return make(e);
 }
 
-ExprId AstBuilder::call(Span at, Span callee, std::vector<ast::Arg> args) {
+ExprId AstBuilder::call(Span at, Span callee, const std::vector<ast::Arg>& args) {
   check_args(args);
   ast::Expr e = node(ExprKind::Call, at);
   e.callee = name(callee);
@@ -224,7 +224,7 @@ ExprId AstBuilder::range(Span at, Span op_at, ExprId first, ExprId last) {
   return make(e);
 }
 
-ExprId AstBuilder::index(Span at, ExprId value, std::vector<ast::Slice> slices) {
+ExprId AstBuilder::index(Span at, ExprId value, const std::vector<ast::Slice>& slices) {
   ast::Expr e = node(ExprKind::Index, at);
   e.a = value;
   e.slices = keep(slices);
@@ -262,14 +262,14 @@ ast::TypeRef AstBuilder::type(Span at, Span type_name) {
   return {static_cast<uint32_t>(tree_.types_.size() - 1)};
 }
 
-ast::TypeRef AstBuilder::type(Span at, Span type_name, Exprs dims) {
+ast::TypeRef AstBuilder::type(Span at, Span type_name, const Exprs& dims) {
   ast::TypeRef id = type(at, type_name);
   tree_.types_[id.index].bracketed = true;
   tree_.types_[id.index].dims = keep(dims);
   return id;
 }
 
-ast::TypeRef AstBuilder::tuple_type(Span at, std::vector<ast::TypeRef> parts) {
+ast::TypeRef AstBuilder::tuple_type(Span at, const std::vector<ast::TypeRef>& parts) {
   ast::Type t;
   t.kind = ast::TypeKind::Tuple;
   t.parts = keep(parts);
@@ -285,7 +285,7 @@ ast::StmtId AstBuilder::make(ast::Stmt s) {
   return {static_cast<uint32_t>(tree_.stmts_.size() - 1)};
 }
 
-ast::StmtId AstBuilder::let(Span at, ast::StmtKind kind, Targets targets, ExprId value) {
+ast::StmtId AstBuilder::let(Span at, ast::StmtKind kind, const Targets& targets, ExprId value) {
   ast::Stmt s;
   s.kind = kind;
   s.span = at;
@@ -305,7 +305,7 @@ ast::StmtId AstBuilder::assign(Span at, ExprId target, Span equals, ExprId value
     fits = fits && tree_[item].kind == ExprKind::Name;
     targets.names.push_back({tree_[item].text, tree_[item].span});
   }
-  if (fits) return let(at, ast::StmtKind::Assign, std::move(targets), value);
+  if (fits) return let(at, ast::StmtKind::Assign, targets, value);
   if (left.kind != ExprKind::Error) {
     Diagnostic& d =
         errors_.add(Code::syntax, left.span.begin, left.span.end, "this cannot be assigned to");
@@ -318,7 +318,8 @@ ast::StmtId AstBuilder::assign(Span at, ExprId target, Span equals, ExprId value
   return make(s);
 }
 
-ast::StmtId AstBuilder::param(Span at, Span param_name, ast::TypeRef type, WeightOptions options) {
+ast::StmtId AstBuilder::param(Span at, Span param_name, ast::TypeRef type,
+                              const WeightOptions& options) {
   ast::Stmt s;
   s.kind = ast::StmtKind::Param;
   s.span = at;
@@ -330,7 +331,7 @@ ast::StmtId AstBuilder::param(Span at, Span param_name, ast::TypeRef type, Weigh
   return make(s);
 }
 
-ast::StmtId AstBuilder::loop(Span at, Targets targets, ExprId range, ast::BlockId body) {
+ast::StmtId AstBuilder::loop(Span at, const Targets& targets, ExprId range, ast::BlockId body) {
   ast::Stmt s;
   s.kind = ast::StmtKind::For;
   s.span = at;
@@ -349,7 +350,7 @@ ast::StmtId AstBuilder::expression(Span at, ExprId value) {
   return make(s);
 }
 
-ast::BlockId AstBuilder::block(Span at, std::vector<ast::StmtId> stmts) {
+ast::BlockId AstBuilder::block(Span at, const std::vector<ast::StmtId>& stmts) {
   uint32_t deepest = 0;
   for (ast::StmtId id : stmts) {
     const ast::Stmt& s = tree_[id];
@@ -363,7 +364,7 @@ ast::BlockId AstBuilder::block(Span at, std::vector<ast::StmtId> stmts) {
 
 // --- declarations --------------------------------------------------------------------------------
 
-ast::DeclId AstBuilder::use(Span at, Span path, std::vector<ast::Name> imports) {
+ast::DeclId AstBuilder::use(Span at, Span path, const std::vector<ast::Name>& imports) {
   ast::Decl d;
   d.kind = ast::DeclKind::Use;
   d.span = at;
@@ -403,8 +404,8 @@ bool AstBuilder::read_path(Span at, ast::Decl& use) {
 }
 
 ast::DeclId AstBuilder::function(ast::DeclKind kind, Span at, Span fn_name,
-                                 std::vector<ast::Param> params, ResultTypes results, Exprs where,
-                                 ast::BlockId body) {
+                                 const std::vector<ast::Param>& params, const ResultTypes& results,
+                                 const Exprs& where, ast::BlockId body) {
   ast::Decl d;
   d.kind = kind;
   d.span = at;
@@ -419,17 +420,18 @@ ast::DeclId AstBuilder::function(ast::DeclKind kind, Span at, Span fn_name,
   return {static_cast<uint32_t>(tree_.decl_nodes_.size() - 1)};
 }
 
-ast::DeclId AstBuilder::op(Span at, Span call_at, Span op_name, std::vector<ast::Param> params,
-                           ResultTypes results, Exprs where, ExprId value) {
-  ast::DeclId id =
-      function(ast::DeclKind::Op, at, op_name, params, std::move(results), std::move(where), {});
+ast::DeclId AstBuilder::op(Span at, Span call_at, Span op_name,
+                           const std::vector<ast::Param>& params, const ResultTypes& results,
+                           const Exprs& where, ExprId value) {
+  ast::DeclId id = function(ast::DeclKind::Op, at, op_name, params, results, where, {});
   ast::Decl& d = tree_.decl_nodes_[id.index];
   d.value = value;
   d.external = !value.valid();
   std::vector<ast::Arg> args;
+  args.reserve(params.size());
   for (const ast::Param& param : params)
     args.push_back({ast::ArgKind::Positional, {}, name_expr(param.name.span), param.name.span});
-  Exprs left{call(call_at, op_name, std::move(args))};
+  Exprs left{call(call_at, op_name, args)};
   d.lhs = keep(left);
   if (value) d.rhs = keep(Exprs{value});
   d.two_way = true;
@@ -451,8 +453,8 @@ bool AstBuilder::found_within(Span at) const {
   });
 }
 
-ast::DeclId AstBuilder::rule(Span at, Span rule_name, std::vector<ast::Param> params,
-                             ast::Name numerics, std::vector<RuleItem> items) {
+ast::DeclId AstBuilder::rule(Span at, Span rule_name, const std::vector<ast::Param>& params,
+                             ast::Name numerics, const std::vector<RuleItem>& items) {
   ast::Decl d;
   d.kind = ast::DeclKind::Rule;
   d.span = at;

@@ -52,14 +52,14 @@ public:
   ast::ExprId string(Span at);
   ast::ExprId boolean(Span at, bool value);
   ast::ExprId bad(Span at);
-  ast::ExprId list(Span at, Exprs items);
-  ast::ExprId tuple(Span at, Exprs items);
-  ast::ExprId call(Span at, Span callee, std::vector<ast::Arg> args);
+  ast::ExprId list(Span at, const Exprs& items);
+  ast::ExprId tuple(Span at, const Exprs& items);
+  ast::ExprId call(Span at, Span callee, const std::vector<ast::Arg>& args);
   ast::ExprId named_call(Span at, ast::ExprId call, Span alias);
   ast::ExprId unary(Span at, ast::Op op, Span op_at, ast::ExprId operand);
   ast::ExprId binary(Span at, ast::Op op, Span op_at, ast::ExprId left, ast::ExprId right);
   ast::ExprId range(Span at, Span op_at, ast::ExprId first, ast::ExprId last);
-  ast::ExprId index(Span at, ast::ExprId value, std::vector<ast::Slice> slices);
+  ast::ExprId index(Span at, ast::ExprId value, const std::vector<ast::Slice>& slices);
   ast::ExprId conditional(Span at, ast::ExprId condition, ast::BlockId then_block,
                           ast::BlockId else_block);
   /// `S...` in a type or a list.
@@ -68,25 +68,26 @@ public:
   ast::BlockId block_of(ast::ExprId value);
 
   ast::TypeRef type(Span at, Span name);
-  ast::TypeRef type(Span at, Span name, Exprs dims);
-  ast::TypeRef tuple_type(Span at, std::vector<ast::TypeRef> parts);
+  ast::TypeRef type(Span at, Span name, const Exprs& dims);
+  ast::TypeRef tuple_type(Span at, const std::vector<ast::TypeRef>& parts);
 
-  ast::StmtId let(Span at, ast::StmtKind kind, Targets targets, ast::ExprId value);
+  ast::StmtId let(Span at, ast::StmtKind kind, const Targets& targets, ast::ExprId value);
   ast::StmtId assign(Span at, ast::ExprId target, Span equals, ast::ExprId value);
-  ast::StmtId param(Span at, Span name, ast::TypeRef type, WeightOptions options);
-  ast::StmtId loop(Span at, Targets targets, ast::ExprId range, ast::BlockId body);
+  ast::StmtId param(Span at, Span name, ast::TypeRef type, const WeightOptions& options);
+  ast::StmtId loop(Span at, const Targets& targets, ast::ExprId range, ast::BlockId body);
   ast::StmtId expression(Span at, ast::ExprId value);
-  ast::BlockId block(Span at, std::vector<ast::StmtId> stmts);
+  ast::BlockId block(Span at, const std::vector<ast::StmtId>& stmts);
 
-  ast::DeclId use(Span at, Span path, std::vector<ast::Name> imports);
-  ast::DeclId function(ast::DeclKind kind, Span at, Span name, std::vector<ast::Param> params,
-                       ResultTypes results, Exprs where, ast::BlockId body);
+  ast::DeclId use(Span at, Span path, const std::vector<ast::Name>& imports);
+  ast::DeclId function(ast::DeclKind kind, Span at, Span name,
+                       const std::vector<ast::Param>& params, const ResultTypes& results,
+                       const Exprs& where, ast::BlockId body);
   /// `call`: from its name to the end of its parameters. `value` is absent for `extern op`.
-  ast::DeclId op(Span at, Span call, Span name, std::vector<ast::Param> params, ResultTypes results,
-                 Exprs where, ast::ExprId value);
+  ast::DeclId op(Span at, Span call, Span name, const std::vector<ast::Param>& params,
+                 const ResultTypes& results, const Exprs& where, ast::ExprId value);
   ast::DeclId ruleset(Span at, Span name);
-  ast::DeclId rule(Span at, Span name, std::vector<ast::Param> params, ast::Name numerics,
-                   std::vector<RuleItem> items);
+  ast::DeclId rule(Span at, Span name, const std::vector<ast::Param>& params, ast::Name numerics,
+                   const std::vector<RuleItem>& items);
   /// Adds it to the file, unless it could not be read.
   void add(ast::DeclId decl) {
     if (decl) tree_.decls_.push_back(decl);
