@@ -2,8 +2,10 @@
 // prices are measured.
 #include "compiler/driver/optimize.h"
 
+#include "compiler/driver/explanation.h"
 #include "compiler/driver/state_price.h"
 
+#include "compiler/egraph/explain.h"
 #include "compiler/ir/graph_equal.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -234,8 +236,7 @@ void explore(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, Pr
 /// Searches in one e-graph are one step from source to result.
 void note_steps(SearchTrace* trace, const OptimizeReport& report) {
   if (!trace) return;
-  if (trace->points.empty())
-    trace->points = {{0, report.cost_before_us, 0, 0, "source"}};
+  if (trace->points.empty()) trace->points = {{0, report.cost_before_us, 0, 0, "source"}};
   trace->points.push_back({report.explore_s + report.extract_s, report.cost_after_us,
                            report.simulations, report.egraph_nodes, "result"});
   if (!trace->steps.empty() || report.rules_applied.empty()) return;
@@ -248,7 +249,23 @@ void note_steps(SearchTrace* trace, const OptimizeReport& report) {
 struct Candidate {
   Graph graph;
   double cost_us = 0;
+  std::optional<Derivation> chain = {};
+  std::string unexplained = {};
+
+  void tell(Result<Derivation> found) {
+    if (found)
+      chain = std::move(*found);
+    else
+      unexplained = found.error().message;
+  }
 };
+
+Candidate explained(Candidate candidate, const EGraph& egraph, llvm::ArrayRef<Rule> rules,
+                    const Graph& source) {
+  if (egraph.recording())
+    candidate.tell(explain(history_of(egraph), rules, source, candidate.graph));
+  return candidate;
+}
 
 /// One e-graph, grown and then extracted from.
 Result<Candidate> optimize_in_one(const Graph& source, llvm::ArrayRef<Rule> rules,
@@ -256,19 +273,21 @@ Result<Candidate> optimize_in_one(const Graph& source, llvm::ArrayRef<Rule> rule
                                   FinalistRunner* finalists, CostModel* second_opinion,
                                   OptimizeReport& report) {
   EGraph egraph = EGraph::from_graph(source);
+  if (options.explain) egraph.record_history();
   explore(egraph, source, rules, prices, options, report);
   if (options.search == Search::Pact24 && !options.final_ilp) {
     PublishedCost found = published_cost(options.reward, egraph, prices);
     Graph graph = graph_of(egraph, source, found.nodes);
     report.extract = options.reward == Reward::Greedy ? "greedy" : "greedy-shared";
-    return Candidate{graph, report.cost_after_us = price_graph(graph, prices)};
+    double cost = report.cost_after_us = price_graph(graph, prices);
+    return explained({std::move(graph), cost}, egraph, rules, source);
   }
   TG_TRY(ExtractedGraph extracted, extract(egraph, source, prices, options.extract));
   if (finalists && second_opinion)
     if (auto other = other_finalist(egraph, source, prices, *second_opinion, options))
       prefer_faster(extracted, std::move(*other), *second_opinion, *finalists, report);
   note_extraction(extracted, rules, report);
-  return Candidate{std::move(extracted.graph), extracted.cost_us};
+  return explained({std::move(extracted.graph), extracted.cost_us}, egraph, rules, source);
 }
 
 PortfolioOptions portfolio_options(const OptimizeOptions& options) {
@@ -287,6 +306,20 @@ PortfolioOptions portfolio_options(const OptimizeOptions& options) {
   return out;
 }
 
+/// Move by move from the source to the best.
+Result<Derivation> explain_moves(const Graph& source, const MoveMade* last,
+                                 llvm::ArrayRef<Rule> rules) {
+  std::vector<const MoveMade*> moves;
+  for (; last; last = last->earlier.get()) moves.push_back(last);
+  Derivation chain = derivation_of(source);
+  for (const MoveMade* move : llvm::reverse(moves)) {
+    TG_TRY(Derivation next, explain(move->history, rules, move->before, move->after));
+    append(chain, next);
+  }
+  cut_loops(chain);
+  return chain;
+}
+
 /// The searches without an e-graph that grows.
 Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
                            const OptimizeOptions& options, OptimizeReport& report) {
@@ -297,6 +330,7 @@ Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, Pric
   local.seed = options.explore.seed;
   local.cancel = options.explore.cancel;
   local.trace = options.trace;
+  local.explain = options.explain;
   LocalReport found = options.search == Search::Taso ? search_taso(source, rules, prices, local)
                                                      : search_anneal(source, rules, prices, local);
   note_activity(found.rules, rules, report);
@@ -312,7 +346,9 @@ Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, Pric
   report.cost_after_us = found.best_cost;
   report.stopped_by =
       found.stop == StopReason::Iterations ? "budget" : stop_reason_text(found.stop).str();
-  return {std::move(found.best), found.best_cost};
+  Candidate candidate{std::move(found.best), found.best_cost};
+  if (options.explain) candidate.tell(explain_moves(source, found.last_move.get(), rules));
+  return candidate;
 }
 
 /// The search that we ship.
@@ -389,6 +425,12 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
                          : Optimized{std::move(extracted.graph), std::move(report)};
   if (finalists && changed && !worse)
     result = judge_by_clock(source, std::move(result), *finalists);
+  if (options.explain) {
+    bool is_source = !changed || worse || result.report.source_returned;
+    result.chain = is_source ? derivation_of(source) : std::move(extracted.chain);
+    result.unexplained = is_source ? "" : extracted.unexplained;
+    if (result.chain) result.report.rules_applied = count_rules(*result.chain, rules);
+  }
   llvm::append_range(result.report.notes, costs.notes());
   result.report.total_s = seconds_since(start);
   result.report.peak_memory_mb = peak_memory_mb();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/driver/timing.h"
+#include "compiler/egraph/derivation.h"
 #include "compiler/extract/extract.h"
 #include "compiler/search/local.h"
 #include "compiler/search/pact24.h"
@@ -35,6 +36,8 @@ struct OptimizeOptions {
   Reward reward = Reward::GreedyShared;
   bool final_ilp = true;
   SearchTrace* trace = nullptr;
+  /// With the chain of rewrites from the source to the result.
+  bool explain = false;
   /// Extractor, its limits, bound on weights.
   ExtractOptions extract;
 };
@@ -86,6 +89,9 @@ struct OptimizeReport {
 struct Optimized {
   Graph graph;
   OptimizeReport report;
+  /// Where asked for: how the result follows from the source; no steps where it is the source.
+  std::optional<Derivation> chain = {};
+  std::string unexplained = {}; // why there is none: a fault
 };
 
 /// Builds and times whole graphs: the compiler's door to a device.

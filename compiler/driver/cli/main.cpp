@@ -23,6 +23,7 @@ constexpr Subcommand kSubcommands[] = {
     {"check", tg::cli::run_check},
     {"fmt", tg::cli::run_fmt},
     {"opt", tg::cli::run_opt},
+    {"explain", tg::cli::run_explain},
     {"run", tg::cli::run_run},
     {"weights", tg::cli::run_weights},
     {"bench demo", tg::cli::run_bench_demo},
@@ -52,7 +53,8 @@ void bound_spinning(char** argv) {
 }
 
 bool runs_networks(llvm::StringRef command) {
-  return command == "run" || command == "opt" || command == "bench demo" || command == "repl";
+  return command == "run" || command == "opt" || command == "explain" || command == "bench demo" ||
+         command == "repl";
 }
 
 } // namespace

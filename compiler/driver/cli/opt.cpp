@@ -126,8 +126,10 @@ int run_opt(Session& session) {
   const Options& o = session.options;
   std::optional<Graph> source = load(session);
   if (!source) return session.fail();
-  std::optional<Optimized> result = optimize_model(session, *source);
+  std::vector<Rule> rules;
+  std::optional<Optimized> result = optimize_model(session, *source, {}, &rules);
   if (!result) return session.fail();
+  if (!verify_result(session, *source, *result, rules)) return session.fail();
   // With `-o -` the model takes standard output, and the report makes room.
   bool model_to_stdout = o.out_file == "-";
   if (!o.out_file.empty())

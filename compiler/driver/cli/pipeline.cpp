@@ -6,6 +6,7 @@
 #include "compiler/driver/cli/table.h"
 
 #include "compiler/driver/cost_model.h"
+#include "compiler/driver/explanation.h"
 #include "compiler/driver/measured_cost.h"
 #include "compiler/driver/weights.h"
 #include "compiler/egraph/rule_from_ast.h"
@@ -81,6 +82,7 @@ void set_tree_options(const Options& o, OptimizeOptions& options) {
 
 OptimizeOptions optimize_options(const Options& o) {
   OptimizeOptions options;
+  options.explain = o.verify || o.command == "explain" || !o.trace.empty();
   options.search = llvm::StringSwitch<Search>(o.search)
                        .Case("none", Search::None)
                        .Case("random", Search::Random)
@@ -199,7 +201,7 @@ TrustOptions trust_options(Session& session) {
 }
 
 std::optional<Optimized> optimize_model(Session& session, const Graph& source,
-                                        llvm::ArrayRef<Rule> declared) {
+                                        llvm::ArrayRef<Rule> declared, std::vector<Rule>* used) {
   const Options& o = session.options;
   std::optional<std::vector<Rule>> rules =
       load_rules(session.sources, library(), o.rules, session.sink);
@@ -215,7 +217,23 @@ std::optional<Optimized> optimize_model(Session& session, const Graph& source,
     session.sink.report(result.error());
     return std::nullopt;
   }
+  if (used) *used = std::move(*rules);
   return std::move(*result);
+}
+
+bool verify_result(Session& session, const Graph& source, const Optimized& result,
+                   llvm::ArrayRef<Rule> rules) {
+  const Options& o = session.options;
+  if (!o.verify) return true;
+  EquivalenceOptions options;
+  options.seed = o.seed;
+  options.threads = static_cast<int>(
+      o.threads > 0 ? o.threads : std::max(1u, std::thread::hardware_concurrency()));
+  if (auto confirmed = confirm_chain(result, rules, source); !confirmed)
+    session.sink.report(std::move(confirmed.error()));
+  else if (auto equal = verify_optimized(source, result, rules, options); !equal)
+    session.sink.report(std::move(equal.error()));
+  return !session.sink.failed();
 }
 
 void write_number(llvm::json::OStream& json, llvm::StringRef name, double value) {

@@ -12,9 +12,14 @@ namespace tg::cli {
 
 // Each leaves what went wrong in the session's sink and then returns nullopt.
 std::optional<Graph> load(Session& session);
-/// `declared`: rules beside those that the options select.
+/// `declared`: rules beside those that the options select. `used`: receives all of them, which the
+/// chain of the result numbers.
 std::optional<Optimized> optimize_model(Session& session, const Graph& source,
-                                        llvm::ArrayRef<Rule> declared = {});
+                                        llvm::ArrayRef<Rule> declared = {},
+                                        std::vector<Rule>* used = nullptr);
+/// With --verify: the chain replayed and the result held against its source, exactly.
+bool verify_result(Session& session, const Graph& source, const Optimized& result,
+                   llvm::ArrayRef<Rule> rules);
 /// Runs and prints as `tg run` does; `graph` is `source`, perhaps optimised. False after an error.
 bool run_graph(Session& session, const Graph& source, const Graph& graph);
 /// The cost model that the options name.
@@ -28,6 +33,9 @@ TrustOptions trust_options(Session& session);
 
 /// A JSON number; null for what JSON cannot say (infinity, NaN).
 void write_number(llvm::json::OStream& json, llvm::StringRef name, double value);
+/// A chain of rewrites: [{rule, file, line, backwards, before, after, where}].
+void write_chain(llvm::json::OStream& json, llvm::StringRef name, const Derivation& chain,
+                 llvm::ArrayRef<Rule> rules);
 /// The fields of `tg opt --json`.
 void write_report(llvm::json::OStream& json, const OptimizeReport& report);
 /// What `tg opt` prints; `verbose` adds what every rule did while exploring.

@@ -91,6 +91,11 @@ function chain(){
  const s=section("chain","From source to result"),t=el("table",{},el("tr",{},el("th",{},"where"),el("th",{},"cost there"),el("th",{},"rules whose work is in it")));
  for(const p of T.steps)t.append(el("tr",{},el("td",{},p.where),el("td",{class:"n"},us(p.before_us)+" → "+us(p.after_us)),el("td",{},Object.entries(p.rules).map(([n,c])=>n+" ×"+c).join(", "))));
  s.append(T.steps.length?el("div",{class:"box"},t):el("p",{class:"dim"},"the result is the source"));
+ if(!T.chain||!T.chain.length)return;
+ const b=el("div",{class:"box"});
+ T.chain.forEach((p,i)=>{const d=el("details",{},el("summary",{},`${i+1}. ${p.rule}${p.backwards?", backwards":""}`,el("span",{class:"dim"},p.where?"  "+p.where:"")));
+  d.append(el("pre",{},p.before),el("pre",{},p.after));b.append(d)});
+ s.append(el("h2",{},`Step by step: ${T.chain.length} rewrites`),b);
 }
 function graphs(){
  for(const[id,title,G]of[["source","Source graph",T.source],["result","Result graph",T.result]]){

@@ -160,6 +160,7 @@ Result<void> write_trace(Session& session, const SearchTrace& trace, const Graph
     write_applications(json, trace, rules);
     write_tree(json, trace, rules);
     write_steps(json, trace);
+    if (result.chain) write_chain(json, "chain", *result.chain, rules);
     json.attributeBegin("source");
     write_graph(json, source, result.graph);
     json.attributeEnd();

@@ -50,6 +50,7 @@ Result<void> write_text_file(Session& session, llvm::StringRef path, llvm::Strin
 int run_check(Session& session);
 int run_fmt(Session& session);
 int run_opt(Session& session);
+int run_explain(Session& session);
 int run_run(Session& session);
 int run_weights(Session& session);
 int run_extract(Session& session);

@@ -1,0 +1,162 @@
+#include "compiler/driver/explanation.h"
+
+#include "compiler/egraph/rule_sides.h"
+#include "compiler/equiv/replay.h"
+#include "compiler/ir/to_text.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tg {
+namespace {
+
+std::string variable_name(const Rule& rule, size_t variable) {
+  if (variable < rule.class_var_names.size() && !rule.class_var_names[variable].empty())
+    return rule.class_var_names[variable];
+  return "x" + std::to_string(variable + 1);
+}
+
+/// Which class variables the sides that a step exchanges have; all of them for native rules.
+std::vector<bool> used_variables(const DerivationStep& step, const Rule& rule) {
+  std::vector<bool> used(step.classes.size(), rule.native != Native::No);
+  if (rule.native != Native::No) return used;
+  std::vector<TermId> todo;
+  for (const Exchange& exchange : step.exchanges)
+    todo.insert(todo.end(), {rule.lhs[exchange.side], rule.rhs[exchange.side]});
+  std::vector<bool> seen(rule.terms.size());
+  while (!todo.empty()) {
+    TermId id = todo.back();
+    todo.pop_back();
+    if (seen[id]) continue;
+    seen[id] = true;
+    if (rule.terms[id].kind == Term::Kind::ClassVar) used[rule.terms[id].variable] = true;
+    llvm::append_range(todo, rule.terms[id].operands);
+  }
+  return used;
+}
+
+/// What a variable stands for, as a leaf of the fragment.
+NodeId leaf_for(Graph& graph, const Derivation& chain, NodeId bound, const std::string& name) {
+  const TensorType& type = chain.terms.type(bound);
+  if (type.is_none()) return graph.none();
+  if (chain.terms.node(bound).op == OpKind::Constant)
+    return graph.add(OpKind::Constant, chain.terms.attrs(bound), {});
+  return chain.terms.node(bound).weight_only ? graph.weight(name, type) : graph.input(name, type);
+}
+
+std::string indented(llvm::StringRef text) {
+  std::string out;
+  llvm::SmallVector<llvm::StringRef, 16> lines;
+  text.rtrim().split(lines, '\n');
+  for (llvm::StringRef line : lines) out += ("  " + line + "\n").str();
+  return out;
+}
+
+/// The first step whose sides are two functions; nothing if there is none.
+std::optional<size_t> wrong_step(const Derivation& chain, llvm::ArrayRef<Rule> rules,
+                                 const EquivalenceOptions& options) {
+  std::map<std::string, bool> known; // equal steps are looked at once
+  for (size_t i = 0; i < chain.steps.size(); ++i) {
+    const DerivationStep& step = chain.steps[i];
+    Graph before = step_fragment(chain, step, rules[step.rule], true);
+    Graph after = step_fragment(chain, step, rules[step.rule], false);
+    auto [entry, fresh] = known.try_emplace(to_text(before) + to_text(after), false);
+    if (fresh) {
+      Result<Equivalence> same = check_equivalence(before, after, options);
+      entry->second = same && !same->equal;
+    }
+    if (entry->second) return i;
+  }
+  return std::nullopt;
+}
+
+std::string place_text(const Rule& rule) {
+  return rule.built_in ? " of " + rule.set
+                       : " (" + rule.file + ":" + std::to_string(rule.line) + ")";
+}
+
+} // namespace
+
+Graph step_fragment(const Derivation& chain, const DerivationStep& step, const Rule& rule,
+                    bool before) {
+  Graph graph(chain.terms.shared_symbols(), before ? "before" : "after");
+  std::vector<bool> used = used_variables(step, rule);
+  std::vector<NodeId> leaves(step.classes.size());
+  for (size_t v = 0; v < leaves.size(); ++v)
+    if (used[v] && step.classes[v].valid())
+      leaves[v] = leaf_for(graph, chain, step.classes[v], variable_name(rule, v));
+  std::vector<NodeId> built;
+  Translation into(chain.terms, graph);
+  for (size_t v = 0; v < leaves.size(); ++v)
+    if (leaves[v].valid()) into.set(step.classes[v], leaves[v]);
+  for (const Exchange& exchange : step.exchanges) {
+    std::string name = step.exchanges.size() == 1 ? "y" : "y" + std::to_string(exchange.side + 1);
+    bool left = before == step.forward;
+    NodeId root = rule.native != Native::No
+                      ? into(before ? exchange.from : exchange.to)
+                      : build_side(graph, rule, (left ? rule.lhs : rule.rhs)[exchange.side],
+                                   {leaves, step.values}, built);
+    graph.add_output(name, root);
+  }
+  return graph;
+}
+
+std::string step_leaves(const Derivation& chain, const DerivationStep& step, const Rule& rule) {
+  std::string text;
+  std::vector<bool> used = used_variables(step, rule);
+  for (size_t v = 0; v < step.classes.size(); ++v) {
+    if (!used[v] || !step.classes[v].valid()) continue;
+    OpKind op = chain.terms.node(step.classes[v]).op;
+    if (op != OpKind::Input && op != OpKind::Weight) continue;
+    text += (text.empty() ? "" : ", ") + variable_name(rule, v) + " = " +
+            chain.terms.attr(step.classes[v], 0).text;
+  }
+  return text;
+}
+
+std::vector<RuleCount> count_rules(const Derivation& chain, llvm::ArrayRef<Rule> rules) {
+  std::map<std::string, size_t> counts;
+  for (const DerivationStep& step : chain.steps) ++counts[rules[step.rule].name];
+  std::vector<RuleCount> out;
+  for (const auto& [name, count] : counts) out.push_back({name, count});
+  llvm::stable_sort(out, [](const auto& a, const auto& b) { return a.count > b.count; });
+  return out;
+}
+
+Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rules,
+                           const Graph& source) {
+  if (!optimized.chain)
+    return error(Code::internal, "the result cannot be explained: {0}", optimized.unexplained);
+  std::string fault = replay(*optimized.chain, rules, source, optimized.graph);
+  if (fault.empty()) return {};
+  return error(Code::internal, "the explanation of `{0}` does not hold: {1}", source.name(), fault);
+}
+
+Result<Equivalence> verify_optimized(const Graph& source, const Optimized& optimized,
+                                     llvm::ArrayRef<Rule> rules,
+                                     const EquivalenceOptions& options) {
+  TG_TRY(Equivalence result, check_equivalence(source, optimized.graph, options));
+  if (result.equal) return result;
+  Diagnostic fault =
+      error(Code::optimiser_differs, "the optimised `{0}` is not equal to its source: output `{1}`",
+            source.name(), result.counterexample->output);
+  const Derivation& chain = *optimized.chain;
+  std::optional<size_t> wrong = wrong_step(chain, rules, options);
+  if (!wrong) {
+    fault.help = "no step of the explanation is wrong by itself: this is an internal fault";
+    return fault;
+  }
+  const DerivationStep& step = chain.steps[*wrong];
+  const Rule& rule = rules[step.rule];
+  fault.notes.push_back(llvm::formatv(
+      "step {0} of {1} is wrong, by the rule `{2}`{3}{4}\n{5}  becomes\n{6}", *wrong + 1,
+      chain.steps.size(), rule.name, place_text(rule), step.forward ? "" : ", used backwards",
+      indented(to_text(step_fragment(chain, step, rule, true))),
+      indented(to_text(step_fragment(chain, step, rule, false)))));
+  fault.help = "`tg rules verify` shows a counterexample of the rule";
+  return fault;
+}
+
+} // namespace tg
