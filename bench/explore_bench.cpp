@@ -3,7 +3,10 @@
 // Insertion with types, matching, rebuilding and the cycle filter are inside the clock; building
 // the first e-graph and compiling rules are not.
 //
-//   explore_bench [--runs N] [--json FILE]
+//   explore_bench [--runs N] [--json FILE] [--explain yes]
+//
+// --explain: each run twice, without and with the record that explanations need (the goal: at most
+// 30% slower), in turns; the figures of a row are those without.
 //
 // nodes/s: live e-nodes at the end over wall time, median of the runs (20 unless said). matches/s:
 // rows that the matcher and the joiner gave. On a machine that is busy with other things, cpu ms is
@@ -78,9 +81,10 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-Sample explore(const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit) {
+Sample explore(const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit, bool record) {
   size_t before = resident_bytes();
   EGraph egraph = EGraph::from_graph(graph);
+  if (record) egraph.record_history();
   SaturateOptions options;
   options.node_limit = limit;
   options.iterations = 60;
@@ -100,13 +104,13 @@ Sample explore(const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit) {
 }
 
 /// One run in a process of its own, so that memory is that run's and runs do not warm each other.
-Sample explore_alone(const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit) {
+Sample explore_alone(const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit, bool record) {
   int ends[2];
   Sample sample;
   if (pipe(ends) != 0) return sample;
   pid_t child = fork();
   if (child == 0) {
-    sample = explore(graph, rules, limit);
+    sample = explore(graph, rules, limit, record);
     _exit(write(ends[1], &sample, sizeof sample) == sizeof sample ? 0 : 1);
   }
   close(ends[1]);
@@ -127,16 +131,25 @@ struct Row {
   size_t limit;
   Sample median;
   double fastest, slowest;
+  std::optional<Sample> recorded; // median with the record on
 };
 
-Row measure(const std::string& model, const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit,
-            int runs) {
-  std::vector<Sample> samples;
-  for (int i = 0; i < runs; ++i) samples.push_back(explore_alone(graph, rules, limit));
+Sample median_of(std::vector<Sample>& samples) {
   std::sort(samples.begin(), samples.end(),
             [](const Sample& a, const Sample& b) { return a.seconds < b.seconds; });
-  return {model, limit, samples[samples.size() / 2], samples.front().seconds,
-          samples.back().seconds};
+  return samples[samples.size() / 2];
+}
+
+Row measure(const std::string& model, const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit,
+            int runs, bool explain) {
+  std::vector<Sample> samples, recorded;
+  for (int i = 0; i < runs; ++i) {
+    samples.push_back(explore_alone(graph, rules, limit, false));
+    if (explain) recorded.push_back(explore_alone(graph, rules, limit, true));
+  }
+  Row row{model, limit, median_of(samples), samples.front().seconds, samples.back().seconds, {}};
+  if (explain) row.recorded = median_of(recorded);
+  return row;
 }
 
 void print(llvm::raw_ostream& out, const Row& row) {
@@ -152,6 +165,12 @@ void print(llvm::raw_ostream& out, const Row& row) {
       "         share of the time: searching %.0f%%, applying %.0f%%, rebuilding and "
       "breaking cycles %.0f%%\n",
       100 * s.search_s / s.seconds, 100 * s.apply_s / s.seconds, 100 * s.settle_s / s.seconds);
+  if (row.recorded)
+    out << llvm::format("         with the record for explanations: %.2f ms, %.2f times as long; "
+                        "cpu %.2f ms, %.2f times; tables %.1f bytes/node\n",
+                        row.recorded->seconds * 1e3, row.recorded->seconds / s.seconds,
+                        row.recorded->cpu_seconds * 1e3, row.recorded->cpu_seconds / s.cpu_seconds,
+                        static_cast<double>(row.recorded->table_bytes) / n);
 }
 
 void print_json(llvm::raw_ostream& out, llvm::ArrayRef<Row> rows, int runs) {
@@ -166,10 +185,10 @@ void print_json(llvm::raw_ostream& out, llvm::ArrayRef<Row> rows, int runs) {
                         row.fastest, row.slowest, s.cpu_seconds,
                         static_cast<double>(s.nodes) / s.seconds,
                         static_cast<double>(s.matches) / s.seconds)
-        << llvm::format(
-               "\"table_bytes\": %zu, \"resident_bytes\": %zu, \"stopped_by\": \"%s\"}%s\n",
-               s.table_bytes, s.resident_bytes, static_cast<const char*>(s.stop),
-               &row == &rows.back() ? "" : ",");
+        << llvm::format("\"recorded_s\": %.6f, \"table_bytes\": %zu, \"resident_bytes\": %zu, "
+                        "\"stopped_by\": \"%s\"}%s\n",
+                        row.recorded ? row.recorded->seconds : 0.0, s.table_bytes, s.resident_bytes,
+                        static_cast<const char*>(s.stop), &row == &rows.back() ? "" : ",");
   }
   out << "]\n";
 }
@@ -179,10 +198,12 @@ void print_json(llvm::raw_ostream& out, llvm::ArrayRef<Row> rows, int runs) {
 int main(int argc, char** argv) {
   int runs = 20;
   std::string json;
+  bool explain = false;
   for (int i = 1; i + 1 < argc; i += 2) {
     llvm::StringRef option = argv[i];
     if (option == "--runs") runs = std::max(1, std::atoi(argv[i + 1]));
     if (option == "--json") json = argv[i + 1];
+    if (option == "--explain") explain = llvm::StringRef(argv[i + 1]) == "yes";
   }
   SourceManager sources;
   DiagnosticSink sink;
@@ -200,7 +221,7 @@ int main(int argc, char** argv) {
     auto symbols = std::make_shared<Symbols>();
     Graph graph = *load(instantiate(program, model, {}, symbols, sink), sink, sources);
     for (size_t limit : {2'000, 50'000}) {
-      rows.push_back(measure(model, graph, rules, limit, runs));
+      rows.push_back(measure(model, graph, rules, limit, runs, explain));
       print(llvm::outs(), rows.back());
       llvm::outs().flush();
     }
