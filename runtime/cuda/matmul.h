@@ -1,0 +1,120 @@
+// Matrix products through cuBLASLt: act(x @ y + bias + residual) as one call, with the library's
+// heuristics for candidates; which of them is taken is measured by the executable. cuBLASLt counts
+// in columns: a row-major product x @ y is its y' @ x', so the operands change places and the bias,
+// along n, runs along its rows.
+//
+// What it does not do stays with generated kernels: other activations than relu (its gelu is the
+// approximation by tanh, ours is exact), integers, batches that broadcast on some axes only.
+// f32 is multiplied in f32, never tf32.
+#pragma once
+
+#include "runtime/cuda/libraries.h"
+#include "runtime/plan.h"
+
+#include <functional>
+#include <optional>
+
+namespace tg::cuda {
+
+/// x[batch, m, k] @ y[batch, k, n]; a batch stride of 0 broadcasts.
+struct MatmulProblem {
+  DType dtype{};
+  int64_t m = 0, n = 0, k = 0, batch = 1;
+  int64_t x_stride = 0, y_stride = 0; // elements from matrix to matrix
+  bool bias = false, residual = false, relu = false;
+  auto operator<=>(const MatmulProblem&) const = default;
+};
+/// nullopt where cuBLASLt does not take the step.
+std::optional<MatmulProblem> matmul_problem(const Plan& plan, const PlanStep& step);
+
+// Names and values are those of cublasLt.h, whose binary interface holds from 11 to 13.
+struct LtAlgorithm {
+  uint64_t data[8] = {};
+};
+struct LtHeuristic {
+  LtAlgorithm algorithm;
+  size_t workspace_bytes = 0;
+  int state = 0; // 0: usable
+  float waves = 0;
+  int reserved[4] = {};
+};
+
+/// The functions used; tests fill in their own. `self` of each is the handle or an object of it.
+struct LtApi {
+  int (*create)(void** handle) = nullptr;
+  int (*destroy)(void* handle) = nullptr;
+  int (*desc_create)(void** desc, int compute, int scale_type) = nullptr;
+  int (*desc_destroy)(void* desc) = nullptr;
+  int (*desc_set)(void* desc, int attribute, const void* value, size_t bytes) = nullptr;
+  int (*layout_create)(void** layout, int type, uint64_t rows, uint64_t columns,
+                       int64_t leading) = nullptr;
+  int (*layout_destroy)(void* layout) = nullptr;
+  int (*layout_set)(void* layout, int attribute, const void* value, size_t bytes) = nullptr;
+  int (*preference_create)(void** preference) = nullptr;
+  int (*preference_destroy)(void* preference) = nullptr;
+  int (*preference_set)(void* preference, int attribute, const void* value, size_t bytes) = nullptr;
+  int (*heuristic)(void* handle, void* desc, void* a, void* b, void* c, void* d, void* preference,
+                   int wanted, LtHeuristic* found, int* count) = nullptr;
+  int (*matmul)(void* handle, void* desc, const void* alpha, const void* a, void* a_layout,
+                const void* b, void* b_layout, const void* beta, const void* c, void* c_layout,
+                void* d, void* d_layout, const LtAlgorithm* algorithm, void* workspace,
+                size_t workspace_bytes, void* stream) = nullptr;
+};
+
+inline constexpr int kLtBatchCount = 5, kLtBatchStride = 6; // of a layout
+inline constexpr int kLtEpilogue = 7, kLtBiasPointer = 8;   // of a product
+inline constexpr int kLtEpilogueNone = 1, kLtEpilogueRelu = 2, kLtEpilogueBias = 4;
+inline constexpr int kLtMaxWorkspace = 1; // of a preference
+inline constexpr int kLtCompute32F = 68, kLtReal32F = 0, kLtReal16F = 2, kLtReal16BF = 14;
+
+/// Addresses of the operands; 0 where there is none.
+struct MatmulAddresses {
+  uint64_t x = 0, y = 0, bias = 0, residual = 0, result = 0, workspace = 0;
+};
+
+/// An owned object of the library.
+using LtObject = std::unique_ptr<void, std::function<void(void*)>>;
+
+/// One product, ready to be called.
+class MatmulPlan {
+public:
+  size_t candidates() const { return found_.size(); }
+  int64_t workspace_bytes(size_t candidate) const {
+    return static_cast<int64_t>(found_[candidate].workspace_bytes);
+  }
+  /// Errors: `device`.
+  Result<void> run(size_t candidate, const MatmulAddresses& at, void* stream) const;
+
+private:
+  friend class BlasLt;
+  const LtApi* api_ = nullptr;
+  void* handle_ = nullptr;
+  MatmulProblem problem_;
+  LtObject desc_, x_, y_, result_;
+  std::vector<LtHeuristic> found_;
+};
+
+class BlasLt {
+public:
+  /// Loads the library. Errors: `no_backend`.
+  static Result<std::unique_ptr<BlasLt>> open();
+  /// Over functions given, which outlive it.
+  static Result<std::unique_ptr<BlasLt>> over(const LtApi& api);
+  ~BlasLt();
+
+  /// Errors: `no_kernel` where the library has no algorithm; `device`.
+  Result<std::unique_ptr<MatmulPlan>> plan(const MatmulProblem& problem,
+                                           int64_t workspace_limit) const;
+
+private:
+  BlasLt() = default;
+  Result<LtObject> layout(DType dtype, int64_t rows, int64_t columns, int64_t batch,
+                          int64_t stride) const;
+  Result<void> find_algorithms(MatmulPlan& plan, int64_t workspace_limit) const;
+
+  std::unique_ptr<SharedLibrary> file_;
+  LtApi api_;
+  void* handle_ = nullptr;
+};
+
+} // namespace tg::cuda
