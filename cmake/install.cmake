@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 set(TG_ARCHIVES)
 foreach(target tangram tg_search tg_extract tg_equiv tg_egraph tg_emit tg_ir tg_lang
-               tg_runtime_onednn tg_runtime_ref tg_runtime tg_plan tg_core)
+               tg_runtime_onednn tg_runtime_cuda tg_runtime_ref tg_runtime tg_plan tg_core)
   if(TARGET ${target})
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "STATIC_LIBRARY")

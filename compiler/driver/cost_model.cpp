@@ -39,7 +39,7 @@ Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& optio
     return std::unique_ptr<CostModel>(std::move(table));
   }
   return error(Code::usage, "no cost model `{0}`", options.spec)
-      .suggest("there are analytic[:PROFILE], measured[:cpu] and file:TABLE");
+      .suggest("there are analytic[:PROFILE], measured[:cpu|:cuda] and file:TABLE");
 }
 
 } // namespace tg

@@ -7,6 +7,9 @@
 #include <llvm/Support/Host.h>
 #include <llvm/Support/MemoryBuffer.h>
 
+#ifdef TG_HAVE_CUDA
+#include "runtime/cuda/libraries.h"
+#endif
 #ifdef TG_HAVE_ONEDNN
 #include <oneapi/dnnl/dnnl.h>
 #endif
@@ -73,6 +76,30 @@ std::vector<Device> devices() {
        {{"oneDNN", llvm::formatv("{0}.{1}.{2}", version->major, version->minor, version->patch)}}});
 #endif
   return found;
+}
+
+DeviceReport report_devices() {
+  DeviceReport report{devices(), {}};
+#ifdef TG_HAVE_CUDA
+  cuda::Installation installation = cuda::find_installation();
+  std::vector<std::pair<std::string, std::string>> versions;
+  for (const cuda::FoundLibrary& library : installation.libraries)
+    if (!library.version.empty())
+      versions.emplace_back(cuda::library_name(library.library),
+                            library.version + (library.untested ? " (untested)" : ""));
+  for (const cuda::Gpu& gpu : installation.gpus) {
+    if (!installation.problem.empty()) break;
+    std::string name =
+        llvm::formatv("{0}, sm_{1}{2}, {3} multiprocessors, {4} MiB", gpu.name, gpu.major,
+                      gpu.minor, gpu.multiprocessors, gpu.memory_bytes >> 20);
+    report.usable.push_back({"cuda", name, versions});
+  }
+  if (!installation.problem.empty())
+    report.missing.push_back({"cuda", installation.problem, versions});
+#else
+  report.missing.push_back({"cuda", "this build has no cuda backend (TG_CUDA was off)", {}});
+#endif
+  return report;
 }
 
 } // namespace tg

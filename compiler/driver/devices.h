@@ -17,6 +17,20 @@ struct Device {
 
 std::vector<Device> devices();
 
+/// A backend that this build has and this machine cannot use.
+struct MissingDevice {
+  std::string backend; // "cuda"
+  std::string reason;  // "NVIDIA driver is not found (libcuda.so.1)"
+  std::vector<std::pair<std::string, std::string>> library_versions; // of what was found
+};
+
+/// What can run here, and what cannot and why. Loads NVIDIA's libraries to ask for their versions.
+struct DeviceReport {
+  std::vector<Device> usable;
+  std::vector<MissingDevice> missing;
+};
+DeviceReport report_devices();
+
 /// The processor as its maker names it, or its architecture where that cannot be read.
 std::string processor_name();
 

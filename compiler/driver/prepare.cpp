@@ -6,6 +6,9 @@
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"
 
+#ifdef TG_HAVE_CUDA
+#include "runtime/cuda/backend.h"
+#endif
 #ifdef TG_HAVE_ONEDNN
 #include "runtime/onednn/backend.h"
 #endif
@@ -13,13 +16,17 @@
 namespace tg {
 
 Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name) {
+  std::string known = "ref";
   if (name == "ref") return make_ref_backend();
 #ifdef TG_HAVE_ONEDNN
   if (name == "cpu") return make_cpu_backend();
-  return error(Code::no_backend, "no backend `{0}` in this build, which has ref and cpu", name);
-#else
-  return error(Code::no_backend, "no backend `{0}` in this build, which has ref alone", name);
+  known += ", cpu";
 #endif
+#ifdef TG_HAVE_CUDA
+  if (name == "cuda") return make_cuda_backend();
+  known += ", cuda";
+#endif
+  return error(Code::no_backend, "no backend `{0}` in this build, which has {1}", name, known);
 }
 
 int64_t memory_limit_bytes(int64_t limit_mb) {
