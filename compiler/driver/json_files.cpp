@@ -25,7 +25,7 @@ int64_t json_depth(llvm::StringRef text) {
 }
 
 Diagnostic bad_priors(llvm::StringRef path, llvm::StringRef why) {
-  return error(Code::bad_data_file, "`{0}` is no file of priors: {1}", path, why);
+  return error(Code::bad_priors_file, "`{0}` is no file of priors: {1}", path, why);
 }
 
 /// A number that counts something, or -1.
@@ -37,19 +37,16 @@ double count_of(const llvm::json::Object* record, llvm::StringRef field) {
 
 } // namespace
 
-Result<llvm::json::Value> parse_json(llvm::StringRef text, llvm::StringRef path) {
+Result<llvm::json::Value> parse_json(llvm::StringRef text, llvm::StringRef path, Code code) {
   if (json_depth(text) > kMaxJsonDepth)
-    return error(Code::bad_data_file, "`{0}` nests its brackets deeper than {1}", path,
-                 kMaxJsonDepth);
+    return error(code, "`{0}` nests its brackets deeper than {1}", path, kMaxJsonDepth);
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
-  if (!value)
-    return error(Code::bad_data_file, "`{0}` is not JSON: {1}", path,
-                 llvm::toString(value.takeError()));
+  if (!value) return error(code, "`{0}` is not JSON: {1}", path, llvm::toString(value.takeError()));
   return std::move(*value);
 }
 
 Result<PriorTable> parse_priors(llvm::StringRef text, llvm::StringRef path) {
-  TG_TRY(llvm::json::Value value, parse_json(text, path));
+  TG_TRY(llvm::json::Value value, parse_json(text, path, Code::bad_priors_file));
   const llvm::json::Object* object = value.getAsObject();
   if (!object) return bad_priors(path, "it holds no object");
   PriorTable table;
@@ -66,11 +63,11 @@ Result<PriorTable> parse_priors(llvm::StringRef text, llvm::StringRef path) {
 }
 
 Result<llvm::json::Value> parse_trace(llvm::StringRef text, llvm::StringRef path) {
-  TG_TRY(llvm::json::Value value, parse_json(text, path));
+  TG_TRY(llvm::json::Value value, parse_json(text, path, Code::bad_trace_file));
   const llvm::json::Object* object = value.getAsObject();
   if (!object || object->getInteger("tangram_trace").getValueOr(0) != 1 ||
       !object->getObject("report"))
-    return error(Code::bad_data_file, "`{0}` is not a trace of `tg opt --trace`", path);
+    return error(Code::bad_trace_file, "`{0}` is not a trace of `tg opt --trace`", path);
   return value;
 }
 

@@ -13,13 +13,13 @@ namespace tg {
 /// Deeper files are refused: the reader recurses over them.
 inline constexpr int kMaxJsonDepth = 100;
 
-/// `path` is for messages. Errors: `bad_data_file`: no JSON, or nested beyond kMaxJsonDepth.
-Result<llvm::json::Value> parse_json(llvm::StringRef text, llvm::StringRef path);
+/// `path` is for messages. Errors: `code`: no JSON, or nested beyond kMaxJsonDepth.
+Result<llvm::json::Value> parse_json(llvm::StringRef text, llvm::StringRef path, Code code);
 
-/// `{"rule": {"tried": 12, "paid": 3, "gain": 0.1}, ...}`. Errors: `bad_data_file`.
+/// `{"rule": {"tried": 12, "paid": 3, "gain": 0.1}, ...}`. Errors: `bad_priors_file`.
 Result<PriorTable> parse_priors(llvm::StringRef text, llvm::StringRef path);
 
-/// A trace of `tg opt --trace`, once it is certain that it is one. Errors: `bad_data_file`.
+/// A trace of `tg opt --trace`, once it is certain that it is one. Errors: `bad_trace_file`.
 Result<llvm::json::Value> parse_trace(llvm::StringRef text, llvm::StringRef path);
 
 } // namespace tg

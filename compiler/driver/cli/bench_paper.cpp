@@ -203,19 +203,19 @@ const Cell* Paper::find(llvm::StringRef model, llvm::StringRef approach, uint64_
 Result<void> Paper::read_cells() {
   auto file = llvm::MemoryBuffer::getFile(file_, /*IsText=*/true);
   if (!file) return {};
-  TG_TRY(llvm::json::Value value, parse_json((*file)->getBuffer(), file_));
+  TG_TRY(llvm::json::Value value, parse_json((*file)->getBuffer(), file_, Code::bad_cells_file));
   const llvm::json::Object* all = value.getAsObject();
-  if (!all) return error(Code::bad_data_file, "`{0}` is no file of cells", file_);
+  if (!all) return error(Code::bad_cells_file, "`{0}` is no file of cells", file_);
   for (const auto& [setting, list] : *all) {
     if (llvm::StringRef(setting) != setting_) {
       other_.emplace(llvm::StringRef(setting).str(), list);
       continue;
     }
     const llvm::json::Array* cells = list.getAsArray();
-    if (!cells) return error(Code::bad_data_file, "`{0}` is no file of cells", file_);
+    if (!cells) return error(Code::bad_cells_file, "`{0}` is no file of cells", file_);
     for (const llvm::json::Value& entry : *cells) {
       const llvm::json::Object* c = entry.getAsObject();
-      if (!c) return error(Code::bad_data_file, "`{0}` is no file of cells", file_);
+      if (!c) return error(Code::bad_cells_file, "`{0}` is no file of cells", file_);
       auto number = [&](const char* name) { return c->getNumber(name).getValueOr(0); };
       cells_.push_back({c->getString("model").getValueOr("").str(),
                         c->getString("approach").getValueOr("").str(),
