@@ -8,12 +8,15 @@ namespace tg {
 
 namespace semantics {
 
-/// Tiles that are transformed together, so that sums run along them.
-inline constexpr int64_t kTileBlock = 32;
+/// Tiles that are transformed together, so that sums run along them, and outputs that are summed
+/// together.
+struct TileBlock {
+  int64_t tiles = 32, outputs = kSumRows;
+};
 
-/// Transformed inputs of a block, and products of kSumRows outputs.
-inline int64_t winograd_scratch(llvm::ArrayRef<int64_t> u) {
-  return u[0] * (u[2] + kSumRows) * kTileBlock;
+/// Transformed inputs of a block, and products of its outputs. u is [products, outputs, inputs].
+inline int64_t winograd_scratch(llvm::ArrayRef<int64_t> u, TileBlock block = {}) {
+  return u[0] * (u[2] + block.outputs) * block.tiles;
 }
 
 /// The integer as a scalar; Math::integer is asked for none below 0.
@@ -72,15 +75,15 @@ public:
   using W = WideOf<T>;
 
   WinogradImage(const Winograd& f, const Sliding& rows, const Sliding& columns, int64_t inputs,
-                llvm::MutableArrayRef<W> scratch)
-      : f_(f), rows_(rows), columns_(columns), inputs_(inputs),
+                TileBlock block, llvm::MutableArrayRef<W> scratch)
+      : f_(f), rows_(rows), columns_(columns), inputs_(inputs), block_(block),
         across_((columns.out + f.results - 1) / f.results), to_inputs_(f.inputs, f.tile, f.tile),
         to_results_(f.outputs, f.results, f.tile), inputs_at_(scratch.data()),
-        sums_(inputs_at_ + f.products() * inputs * kTileBlock) {}
+        sums_(inputs_at_ + f.products() * inputs * block.tiles) {}
 
   int64_t tiles() const { return (rows_.out + f_.results - 1) / f_.results * across_; }
 
-  /// Transforms tiles first to first + count (at most kTileBlock) of all input channels.
+  /// Transforms tiles first to first + count (at most a block) of all input channels.
   void read(const T* x, int64_t first, int64_t count) {
     for (int64_t c = 0; c < inputs_; ++c)
       for (int64_t t = 0; t < count; ++t) {
@@ -88,22 +91,18 @@ public:
         gather(x + c * rows_.size * columns_.size, first + t, in);
         to_inputs_.apply(in, out);
         for (int64_t p = 0; p < f_.products(); ++p)
-          inputs_at_[(p * inputs_ + c) * kTileBlock + t] = out[p];
+          inputs_at_[(p * inputs_ + c) * block_.tiles + t] = out[p];
       }
   }
 
-  /// Products of these tiles with `rows` (at most kSumRows) outputs; u is at the first of them, and
-  /// its products lie `pitch` apart.
-  void multiply(const T* u, int64_t pitch, int64_t rows, int64_t count) {
-    std::fill_n(sums_, f_.products() * kSumRows * kTileBlock, W{});
+  /// Products of these tiles with `rows` (at most a block) outputs; u is at the first of them, and
+  /// its products lie `pitch` apart. sum(u, rows, inputs, x, count, block.tiles, sums) adds up one
+  /// product of all.
+  template <class Sum>
+  void multiply(const T* u, int64_t pitch, int64_t rows, int64_t count, Sum sum) {
     for (int64_t p = 0; p < f_.products(); ++p)
-      for (int64_t c = 0; c < inputs_; ++c) {
-        std::array<W, kSumRows> scale{};
-        for (int64_t r = 0; r < rows; ++r)
-          scale[r] = static_cast<W>(u[p * pitch + r * inputs_ + c]);
-        accumulate(sums_ + p * kSumRows * kTileBlock, kTileBlock, scale.data(), rows,
-                   inputs_at_ + (p * inputs_ + c) * kTileBlock, 1, count);
-      }
+      sum(u + p * pitch, rows, inputs_, inputs_at_ + p * inputs_ * block_.tiles, count,
+          block_.tiles, sums_ + p * block_.outputs * block_.tiles);
   }
 
   /// Calls f(sum, offset in the plane) for each result of output row r that these tiles hold.
@@ -111,7 +110,7 @@ public:
     for (int64_t t = 0; t < count; ++t) {
       W in[Winograd::kMaxTile * Winograd::kMaxTile], out[Winograd::kMaxTile * Winograd::kMaxTile];
       for (int64_t p = 0; p < f_.products(); ++p)
-        in[p] = sums_[(p * kSumRows + r) * kTileBlock + t];
+        in[p] = sums_[(p * block_.outputs + r) * block_.tiles + t];
       to_results_.apply(in, out);
       int64_t y0 = top(first + t), x0 = left(first + t);
       for (int64_t y = y0; y < std::min(y0 + f_.results, rows_.out); ++y)
@@ -136,36 +135,59 @@ private:
 
   const Winograd& f_;
   Sliding rows_, columns_;
-  int64_t inputs_, across_;
+  int64_t inputs_;
+  TileBlock block_;
+  int64_t across_;
   Transform<W> to_inputs_, to_results_;
   W *inputs_at_, *sums_;
 };
 
-template <class T>
-void winograd_conv2d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
-                     llvm::MutableArrayRef<WideOf<T>> scratch) {
+/// sums[r][t] = sum over inputs c of u[r][c] * x[c][t], for up to kSumRows outputs; rows of x and
+/// sums lie `pitch` apart.
+template <class T, class W>
+void tile_products(const T* u, int64_t rows, int64_t inputs, const W* x, int64_t count,
+                   int64_t pitch, W* sums) {
+  std::fill_n(sums, rows * pitch, W{});
+  for (int64_t c = 0; c < inputs; ++c) {
+    std::array<W, kSumRows> scale{};
+    for (int64_t r = 0; r < rows; ++r) scale[r] = static_cast<W>(u[r * inputs + c]);
+    accumulate(sums, pitch, scale.data(), rows, x + c * pitch, 1, count);
+  }
+}
+
+/// The operator in blocks, whose products `sum` adds up as tile_products does.
+template <class T, class Sum>
+void winograd_conv2d_in(TileBlock block, Sum sum, AttrValues attrs,
+                        llvm::ArrayRef<ConstView<T>> operands, View<T> result,
+                        llvm::MutableArrayRef<WideOf<T>> scratch) {
   using W = WideOf<T>;
   llvm::ArrayRef<int64_t> x = operands[0].shape, u = operands[1].shape, out = result.shape;
   Epilogue<T> epilogue(operands, *attrs[1]);
   int64_t inputs = u[2], groups = x[1] / inputs, per_group = out[1] / groups;
   int64_t plane = out[2] * out[3];
   WinogradImage<T> image(winograd_of_products(u[0]), sliding(x[2], 3, 1, 1, *attrs[0], 0),
-                         sliding(x[3], 3, 1, 1, *attrs[0], 1), inputs, scratch);
+                         sliding(x[3], 3, 1, 1, *attrs[0], 1), inputs, block, scratch);
   for (int64_t i = 0; i < out[0] * groups; ++i) // of an image, one behind the other
-    for (int64_t first = 0; first < image.tiles(); first += kTileBlock) {
-      int64_t count = std::min(kTileBlock, image.tiles() - first), group = i % groups;
+    for (int64_t first = 0; first < image.tiles(); first += block.tiles) {
+      int64_t count = std::min(block.tiles, image.tiles() - first), group = i % groups;
       image.read(operands[0].data + i * inputs * x[2] * x[3], first, count);
-      for (int64_t o = group * per_group; o < (group + 1) * per_group; o += kSumRows) {
-        int64_t rows = std::min(kSumRows, (group + 1) * per_group - o);
-        image.multiply(operands[1].data + o * inputs, u[1] * inputs, rows, count);
+      for (int64_t o = group * per_group; o < (group + 1) * per_group; o += block.outputs) {
+        int64_t rows = std::min(block.outputs, (group + 1) * per_group - o);
+        image.multiply(operands[1].data + o * inputs, u[1] * inputs, rows, count, sum);
         for (int64_t r = 0; r < rows; ++r) {
           int64_t base = (i / groups * out[1] + o + r) * plane;
-          image.write(r, first, count, [&](W sum, int64_t at) {
-            result.data[base + at] = epilogue(sum, o + r, base + at);
+          image.write(r, first, count, [&](W value, int64_t at) {
+            result.data[base + at] = epilogue(value, o + r, base + at);
           });
         }
       }
     }
+}
+
+template <class T>
+void winograd_conv2d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
+                     llvm::MutableArrayRef<WideOf<T>> scratch) {
+  winograd_conv2d_in<T>(TileBlock{}, tile_products<T, WideOf<T>>, attrs, operands, result, scratch);
 }
 
 } // namespace semantics
