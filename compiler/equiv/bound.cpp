@@ -1,8 +1,7 @@
 #include "compiler/equiv/bound.h"
 
+#include "compiler/equiv/degree.h"
 #include "compiler/equiv/field.h"
-#include "lang/core/fused_body.h"
-#include "lang/core/semantics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,28 +9,6 @@
 namespace tg {
 
 namespace {
-
-/// Upper bounds of the degrees of a numerator and a denominator. As floating-point numbers: deep
-/// quotients may leave every integer, and then the bound is useless but not wrong.
-struct Degree {
-  double above = 0, below = 0;
-  double total() const { return above + below; }
-};
-
-constexpr Degree kConstant{0, 0}, kVariable{1, 0};
-
-Degree plus(Degree a, Degree b) {
-  return {std::max(a.above + b.below, b.above + a.below), a.below + b.below};
-}
-Degree times(Degree a, Degree b) { return {a.above + b.above, a.below + b.below}; }
-Degree over(Degree a, Degree b) { return {a.above + b.below, a.below + b.above}; }
-/// A sum of so many terms of this degree, with unrelated denominators.
-Degree sum(Degree term, double count) {
-  return {term.above + (count - 1) * term.below, count * term.below};
-}
-Degree larger(Degree a, Degree b) {
-  return {std::max(a.above, b.above), std::max(a.below, b.below)};
-}
 
 class Bounds {
 public:
@@ -50,7 +27,9 @@ public:
       bound.output_degree = std::max(bound.output_degree, 2 * degrees_[id.index].total());
     bound.queries = queries_;
     bound.query_degree = 2 * query_degree_; // of the difference of two
-    double miss = queries_ * (queries_ - 1) / 2 * bound.query_degree + bound.output_degree;
+    // One query more than these: of 0, the member of maxima that all relus share.
+    double pairs = (queries_ + 1) * queries_ / 2;
+    double miss = pairs * bound.query_degree + bound.output_degree;
     double chance = std::max(miss, 1.0) / static_cast<double>(kFieldPrime) + same_place_;
     bound.log2_miss = std::min(0.0, std::log2(chance));
     return bound;
@@ -70,94 +49,53 @@ private:
   Degree query(Degree degree, double count) {
     queries_ += count;
     query_degree_ = std::max(query_degree_, degree.total());
-    return kVariable;
+    return Degree::variable();
   }
 
-  Degree activated(Degree x, const Value& act, double count) {
-    return parse_act(act.text).value_or(Act::None) == Act::None ? x : query(x, count);
+  /// What an element was made of, `count` times: its queries are put down here.
+  Degree counted(Degree x, double count) {
+    queries_ += x.queries * count;
+    query_degree_ = std::max(query_degree_, x.query_degree);
+    return {x.above, x.below};
   }
 
   /// act(sum of `count` products + bias + residual).
   Degree product(NodeId id, double count, const Value& act) {
-    Degree x = sum(times(of(id, 0), of(id, 1)), count);
+    Degree x = sum_of(of(id, 0) * of(id, 1), count);
     for (size_t operand : {2, 3})
-      if (!graph_.type(graph_.operands(id)[operand]).is_none()) x = plus(x, of(id, operand));
-    return activated(x, act, elements(id));
+      if (!graph_.type(graph_.operands(id)[operand]).is_none()) x += of(id, operand);
+    std::optional<OpKind> op = act_op(parse_act(act.text).value_or(Act::None));
+    return op ? counted(pointwise<Degree>(*op, &x), elements(id)) : x;
   }
 
-  /// A pointwise operator at each of `count` elements.
-  Degree pointwise(OpKind op, Degree a, Degree b, double count) {
-    switch (op) {
-    case OpKind::Add:
-    case OpKind::Sub: return plus(a, b);
-    case OpKind::Mul: return times(a, b);
-    case OpKind::Div: return over(a, b);
-    case OpKind::Identity:
-    case OpKind::Neg: return a;
-    case OpKind::Maximum: return query(larger(a, b), 3 * count); // two members, one maximum
-    case OpKind::Minimum: return query(larger(a, b), 3 * count);
-    case OpKind::Pow:
-    case OpKind::Mod:
-    case OpKind::Less:
-    case OpKind::LessEqual:
-    case OpKind::Greater:
-    case OpKind::GreaterEqual:
-    case OpKind::Equal:
-    case OpKind::NotEqual: return query(larger(a, b), 3 * count);
-    case OpKind::LogicalNot: return a;
-    case OpKind::LogicalAnd: return times(a, b);
-    case OpKind::LogicalOr: return plus(plus(a, b), times(a, b));
-    case OpKind::Relu:
-    case OpKind::Abs: return query(a, 3 * count);
-    case OpKind::Relu6:
-    case OpKind::Clip: // a maximum, and a minimum of that
-      query(a, 3 * count);
-      return query(kVariable, 3 * count);
-    case OpKind::Rsqrt: return over(kConstant, query(a, count));
-    case OpKind::Tanh:
-    case OpKind::Erf: return query(a, 2 * count); // x stands for -x as well
-    default: return query(a, count);
-    }
-  }
-
-  /// c * x + (1 - c) * y.
-  static Degree select(Degree condition, Degree x, Degree y) {
-    return plus(times(condition, x), times(condition, y));
-  }
-
-  Degree fused(NodeId id) {
-    std::optional<FusedBody> body = parse_fused_body(graph_.attr(id, 0).text);
-    llvm::SmallVector<Degree, 8> stack;
-    for (const FusedInstr& instr : body->code) {
-      if (instr.is_operand) {
-        stack.push_back(of(id, instr.operand));
-        continue;
-      }
-      Degree second = stack.back();
-      if (op_info(instr.op).operand_count == 2) stack.pop_back();
-      if (instr.op == OpKind::Select) {
-        Degree third = second;
-        stack.pop_back();
-        second = stack.pop_back_val();
-        stack.back() = select(stack.back(), second, third);
-        continue;
-      }
-      stack.back() = pointwise(instr.op, stack.back(), second, elements(id));
-    }
-    return stack.back();
+  /// An operator element by element: what its definition says of one element.
+  Degree one_element(NodeId id) {
+    llvm::SmallVector<Degree, 8> values;
+    for (size_t i = 0; i < graph_.operands(id).size(); ++i) values.push_back(of(id, i));
+    llvm::SmallVector<ConstView<Degree>, 8> operands;
+    for (Degree& value : values) operands.push_back({&value, {}});
+    llvm::SmallVector<const Value*, 4> attrs;
+    for (size_t slot = 0; slot < graph_.attrs(id).size(); ++slot)
+      attrs.push_back(&graph_.attr(id, slot));
+    OpKind op = graph_.node(id).op;
+    llvm::SmallVector<llvm::ArrayRef<int64_t>, 8> shapes(values.size());
+    std::vector<Degree> scratch(static_cast<size_t>(scratch_elements(op, attrs, shapes, {})));
+    Degree result;
+    evaluate_op<Degree>(op, attrs, operands, {&result, {}}, scratch);
+    return counted(result, elements(id));
   }
 
   /// (x - mean) / root * scale + shift, the root of a variance of this degree.
   Degree normalised(Degree x, Degree mean, Degree variance, Degree scale, Degree shift,
                     double roots) {
     query(variance, roots);
-    return plus(times(times(plus(x, mean), kVariable), scale), shift);
+    return (x - mean) * Degree::variable() * scale + shift;
   }
 
   Degree layer_norm(NodeId id) {
     double count = static_cast<double>(graph_.type(id).shape.back());
-    Degree x = of(id, 0), mean = sum(x, count), distance = plus(x, mean);
-    return normalised(x, mean, sum(times(distance, distance), count), of(id, 1), of(id, 2),
+    Degree x = of(id, 0), mean = sum_of(x, count), distance = x - mean;
+    return normalised(x, mean, sum_of(distance * distance, count), of(id, 1), of(id, 2),
                       elements(id) / count);
   }
 
@@ -175,7 +113,7 @@ private:
   }
 
   Degree all_operands(NodeId id) const {
-    Degree x = kConstant;
+    Degree x = Degree::constant();
     for (size_t i = 0; i < graph_.operands(id).size(); ++i) x = larger(x, of(id, i));
     return x;
   }
@@ -186,87 +124,47 @@ private:
     return count;
   }
 
-  // No default: a new operator says here of what degree it is.
+  // Of operators element by element, and of moves, the definition and the table know it; a new one
+  // that is neither says here of what degree it is.
   // NOLINTNEXTLINE(readability-function-size): a flat switch, one row an operator.
   Degree degree(NodeId id) {
     OpKind op = graph_.node(id).op;
-    size_t operands = graph_.operands(id).size();
+    const OpInfo& info = op_info(op);
+    if (info.has(Trait::Pointwise | Trait::Fused)) return one_element(id);
+    if (info.has(Trait::Layout)) return all_operands(id);
     switch (op) {
     case OpKind::None:
     case OpKind::Constant:
-    case OpKind::Split: return kConstant;
+    case OpKind::Split: return Degree::constant();
     case OpKind::Input:
-    case OpKind::Weight: return kVariable;
+    case OpKind::Weight: return Degree::variable();
     case OpKind::Matmul:
       return product(id, static_cast<double>(graph_.type(graph_.operands(id)[0]).shape.back()),
                      graph_.attr(id, 0));
     case OpKind::Conv2d: return product(id, taps(id), graph_.attr(id, 3));
-    case OpKind::WinogradWeight: return sum(of(id, 0), 9);
+    case OpKind::WinogradWeight: return sum_of(of(id, 0), 9);
     case OpKind::WinogradConv2d: { // u[products, O, I] and tiles of as many inputs
       const TensorType& u = graph_.type(graph_.operands(id)[1]);
       return product(id, static_cast<double>(u[2] * u[0] * u[0]), graph_.attr(id, 1));
     }
     case OpKind::MaxPool2d: return query(of(id, 0), elements(id) * (window(id) + 1));
-    case OpKind::AvgPool2d: return sum(of(id, 0), window(id));
+    case OpKind::AvgPool2d: return sum_of(of(id, 0), window(id));
     case OpKind::Softmax: return query(of(id, 0), 3 * elements(id));
     case OpKind::BatchNorm:
       return normalised(of(id, 0), of(id, 3), of(id, 4), of(id, 1), of(id, 2),
                         elements(graph_.operands(id)[4]));
     case OpKind::LayerNorm: return layer_norm(id);
     case OpKind::ReduceSum:
-    case OpKind::ReduceMean: return sum(of(id, 0), reads(id));
+    case OpKind::ReduceMean: return sum_of(of(id, 0), reads(id));
     case OpKind::ReduceMax: return query(of(id, 0), elements(id) * (reads(id) + 1));
-    case OpKind::Concat:
-    case OpKind::Slice:
-    case OpKind::Reshape:
-    case OpKind::Transpose:
-    case OpKind::Pad:
-    case OpKind::Enlarge:
-    case OpKind::MergeGconv: return all_operands(id);
-    case OpKind::FusedMap: return fused(id);
-    case OpKind::Extern: // all elements are hashed into one number, of which each result is a function
+    case OpKind::Extern: // all elements become one number, of which each result is a function
       return query(all_operands(id), elements(id) + operand_elements(id));
-    case OpKind::Add:
-    case OpKind::Sub:
-    case OpKind::Mul:
-    case OpKind::Div:
-    case OpKind::Maximum:
-    case OpKind::Identity:
-    case OpKind::Neg:
-    case OpKind::Relu:
-    case OpKind::Sigmoid:
-    case OpKind::Tanh:
-    case OpKind::Gelu:
-    case OpKind::Exp:
-    case OpKind::Sqrt:
-    case OpKind::Erf:
-    case OpKind::Minimum:
-    case OpKind::Pow:
-    case OpKind::Mod:
-    case OpKind::Less:
-    case OpKind::LessEqual:
-    case OpKind::Greater:
-    case OpKind::GreaterEqual:
-    case OpKind::Equal:
-    case OpKind::NotEqual:
-    case OpKind::LogicalAnd:
-    case OpKind::LogicalOr:
-    case OpKind::LogicalNot:
-    case OpKind::Relu6:
-    case OpKind::Abs:
-    case OpKind::Sign:
-    case OpKind::Floor:
-    case OpKind::Log:
-    case OpKind::Sin:
-    case OpKind::Cos:
-    case OpKind::Rsqrt:
-    case OpKind::Clip: return pointwise(op, of(id, 0), of(id, operands - 1), elements(id));
-    case OpKind::Select: return select(of(id, 0), of(id, 1), of(id, 2));
-    case OpKind::Cast:
-      return is_float(graph_.type(id).dtype) ? of(id, 0) : query(of(id, 0), elements(id));
+    case OpKind::Clip:
+    case OpKind::Cast: return one_element(id);
     case OpKind::Cumsum: {
       const TensorType& x = graph_.type(id);
-      return sum(of(id, 0), static_cast<double>(x[static_cast<size_t>(graph_.attr(id, 0).number)]));
+      return sum_of(of(id, 0),
+                    static_cast<double>(x[static_cast<size_t>(graph_.attr(id, 0).number)]));
     }
     case OpKind::Argmax:
       choose(elements(id), reads(id));
@@ -276,10 +174,12 @@ private:
       choose(elements(graph_.operands(id)[1]),
              static_cast<double>(graph_.type(
                  graph_.operands(id)[0])[static_cast<size_t>(graph_.attr(id, 0).number)]));
-      return larger(of(id, 0), kVariable);
-    case OpKind::Iota: return kConstant;
+      return larger(of(id, 0), Degree::variable());
+    case OpKind::Iota: return Degree::constant();
+    default: break;
     }
-    return kConstant;
+    assert(false && "no degree of an operator that is neither pointwise nor a move");
+    return Degree::constant();
   }
 
   const Graph& graph_;
