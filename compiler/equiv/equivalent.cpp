@@ -2,6 +2,7 @@
 
 #include "compiler/equiv/field.h"
 #include "compiler/equiv/minimise.h"
+#include "compiler/equiv/part.h"
 #include "compiler/ir/evaluation.h"
 #include "lang/core/random.h"
 
@@ -104,6 +105,9 @@ Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& op
   result.field_difference = joined.names[pairs.outputs[differing]];
   result.counterexample = find_counterexample(joined, options);
   result.equal = !result.counterexample;
+  if (!result.equal && options.minimise)
+    result.part = find_part(joined, pairs.outputs[differing],
+                            field_leaves(options.seed, result.points - 1), options);
   return result;
 }
 

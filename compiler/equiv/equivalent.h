@@ -56,6 +56,12 @@ struct Equivalence {
   /// Of a `Float64` verdict or a refutation: the first output at which the field differed.
   std::string field_difference;
   std::optional<Counterexample> counterexample; // present exactly if not equal
+  /// Where large models part, shown by small ones (part.h).
+  struct Part {
+    std::string models; // a .tg file: `left` and `right`
+    Counterexample counterexample;
+  };
+  std::optional<Part> part; // if asked to minimise, and if something smaller was found
 };
 
 llvm::StringRef method_name(Equivalence::Method method); // "identical", "prime field", "float64"

@@ -23,19 +23,6 @@ struct Difference {
   double a = 0, b = 0;
 };
 
-/// Floating-point operations of one evaluation of both sides.
-double flops(const Graph& graph) {
-  double total = 0;
-  for (uint32_t i = 0; i < graph.size(); ++i) {
-    llvm::SmallVector<TypeId, 4> operands;
-    for (NodeId operand : graph.operands({i})) operands.push_back(graph.node(operand).type);
-    const Node& node = graph.node({i});
-    total += op_work(graph.symbols(), node.op, node.attrs, operands, node.type).flops;
-    total += static_cast<double>(graph.type({i}).elements());
-  }
-  return total;
-}
-
 /// A row-major position as an index along each axis.
 Shape unravel(int64_t position, const TensorType& type) {
   Shape index(type.shape.size());
@@ -56,7 +43,7 @@ public:
     for (uint32_t i = 0; i < joined.graph.size(); ++i)
       if (needed[i] && is_variable({i})) leaves_.push_back({i});
     values_.resize(leaves_.size());
-    double budget = kBudgetFlops / std::max(flops(joined.graph), 1.0);
+    double budget = kBudgetFlops / std::max(evaluation_flops(joined.graph), 1.0);
     budget_ = static_cast<size_t>(std::clamp(budget, 4.0, double{kMaxEvaluations}));
   }
 
@@ -169,6 +156,18 @@ private:
 };
 
 } // namespace
+
+double evaluation_flops(const Graph& graph) {
+  double total = 0;
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    llvm::SmallVector<TypeId, 4> operands;
+    for (NodeId operand : graph.operands({i})) operands.push_back(graph.node(operand).type);
+    const Node& node = graph.node({i});
+    total += op_work(graph.symbols(), node.op, node.attrs, operands, node.type).flops;
+    total += static_cast<double>(graph.type({i}).elements());
+  }
+  return total;
+}
 
 std::optional<Counterexample> find_counterexample(const Joined& joined,
                                                   const EquivalenceOptions& options) {

@@ -11,4 +11,7 @@ namespace tg {
 std::optional<Counterexample> find_counterexample(const Joined& joined,
                                                   const EquivalenceOptions& options);
 
+/// Floating-point operations of one evaluation of all nodes; an element of a result counts as one.
+double evaluation_flops(const Graph& graph);
+
 } // namespace tg

@@ -16,6 +16,8 @@ public:
   using Values = std::vector<T>;
   /// The contents of an input or weight: as many values as its type has elements.
   using Leaves = std::function<Values(const Graph&, NodeId)>;
+  /// Sees the values of every operator that is computed, once, operands first.
+  using Observer = std::function<void(NodeId, llvm::ArrayRef<T>)>;
 
   Evaluation(const Graph& graph, llvm::ArrayRef<NodeId> wanted)
       : graph_(graph), wanted_(wanted.begin(), wanted.end()), values_(graph.size()),
@@ -26,6 +28,8 @@ public:
       for (NodeId operand : graph.operands({i})) ++uses_[operand.index];
     }
   }
+
+  void observe(Observer observer) { observer_ = std::move(observer); }
 
   /// Values of the wanted nodes, in order. Errors: `not_constant` names the first leaf for which
   /// `leaves` gives the wrong number of values.
@@ -94,6 +98,7 @@ private:
     if (op == OpKind::Extern) // which does not know the dtype of its result
       for (T& x : result)
         x = static_cast<T>(Math<WideOf<T>>::of_dtype(type.dtype, static_cast<WideOf<T>>(x)));
+    if (observer_) observer_(id, result);
     for (NodeId operand : graph_.operands(id))
       if (--uses_[operand.index] == 0) values_[operand.index] = {};
     return {};
@@ -104,6 +109,7 @@ private:
   std::vector<Values> values_;
   std::vector<uint32_t> uses_; // by needed nodes that are still to come, and by the caller
   std::vector<WideOf<T>> scratch_;
+  Observer observer_;
 };
 
 } // namespace tg

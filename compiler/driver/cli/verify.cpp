@@ -97,6 +97,13 @@ void write_equivalence(llvm::json::OStream& json, const Equivalence& result) {
     write_counterexample(json, *result.counterexample);
   else
     json.attribute("counterexample", nullptr);
+  if (result.part)
+    json.attributeObject("part", [&] {
+      json.attribute("models", result.part->models);
+      write_counterexample(json, result.part->counterexample);
+    });
+  else
+    json.attribute("part", nullptr);
 }
 
 void print_bound(llvm::raw_ostream& out, const Equivalence& result) {
@@ -122,8 +129,8 @@ void print_equal(llvm::raw_ostream& out, const Equivalence& result) {
   }
 }
 
-void print_different(llvm::raw_ostream& out, const Counterexample& example) {
-  out << "different: output `" << example.output << "` at " << index_text(example.index) << ": "
+void print_difference(llvm::raw_ostream& out, const Counterexample& example) {
+  out << "output `" << example.output << "` at " << index_text(example.index) << ": "
       << number_text(example.a) << " and " << number_text(example.b) << "\n";
   if (example.complete)
     out << "  where all inputs and weights are zero but for\n";
@@ -132,6 +139,14 @@ void print_different(llvm::raw_ostream& out, const Counterexample& example) {
   for (const WitnessElement& element : example.elements)
     out << "    " << element.leaf << index_text(element.index) << " = "
         << number_text(element.value) << "\n";
+}
+
+void print_part(llvm::raw_ostream& out, const Equivalence::Part& part) {
+  out << "the models part here, at the smallest shapes found:\n";
+  llvm::SmallVector<llvm::StringRef, 0> lines;
+  llvm::StringRef(part.models).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef line : lines) out << "  " << line << "\n";
+  print_difference(out, part.counterexample);
 }
 
 } // namespace
@@ -160,7 +175,9 @@ int run_verify(Session& session) {
   } else if (!o.quiet && result->equal) {
     print_equal(session.out, *result);
   } else if (!o.quiet) {
-    print_different(session.out, *result->counterexample);
+    session.out << "different: ";
+    print_difference(session.out, *result->counterexample);
+    if (result->part) print_part(session.out, *result->part);
   }
   return result->equal ? 0 : 1;
 }
