@@ -3,7 +3,8 @@
 <name>.out beside it:
 
     # run: tg check %s        one line a command, run in order; %s is the file, %t a scratch folder;
-                              `tg repl < %s` reads standard input from a file
+                              `tg repl < %s` reads standard input from a file; `! tg ...` is one
+                              that must fail although more commands follow
     # exit: 2                 the exit code expected of the last command, if it is not the default
     # needs: cpu              run only where `tg devices` lists this backend
     # make: f.tg line 5000    %t/f.tg, too large or too odd to be kept: a line of so many characters,
@@ -106,6 +107,8 @@ def run_one(tg, path, backends):
             make_file(scratch, what)
         for command in test["run"]:
             words = [w.replace("%s", file).replace("%t", scratch) for w in shlex.split(command)]
+            fails = words[0] == "!"
+            words = words[fails:]
             if words[0] != "tg":
                 return None, f"not a tg command: {command}"
             source = os.devnull
@@ -123,7 +126,7 @@ def run_one(tg, path, backends):
                 return None, f"`{command}` took over {TIMEOUT_S} s"
             code = done.returncode
             output += redact(done.stdout.decode("utf-8", "replace").replace(scratch, "%t"))
-            if code != 0 and command is not test["run"][-1]:
+            if command is not test["run"][-1] and (code < 0 or (code != 0) != fails):
                 return output, f"`{command}` exited with {code}, and more commands follow"
     if code < 0:
         return output, f"`{command}` was killed by signal {-code}"

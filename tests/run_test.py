@@ -28,6 +28,9 @@ CASES = {
     "exit_as_said": ("error", "# run: tg fail 3\n# exit: 3\n", "oops\n", True),
     "exit_differs": ("error", "# run: tg fail 2\n# exit: 3\n", "oops\n", False),
     "early_failure": ("error", "# run: tg fail\n# run: tg fail\n", "oops\noops\n", False),
+    "early_failure_as_said": ("error", "# run: ! tg fail\n# run: tg fail\n", "oops\noops\n", True),
+    "early_success": ("error", "# run: ! tg say a\n# run: tg fail\n", "a\noops\n", False),
+    "early_crash": ("error", "# run: ! tg crash\n# run: tg fail\n", "oops\n", False),
     "crash_is_no_error": ("error", "# run: tg crash\n", "", False),
     "skipped": ("cli", "# run: tg fail\n# needs: gpu\n", "", True),
 }
