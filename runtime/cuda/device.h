@@ -11,6 +11,7 @@
 #include <llvm/ADT/ArrayRef.h>
 
 #include <cstdint>
+#include <functional>
 
 namespace tg::cuda {
 
@@ -42,6 +43,8 @@ public:
   virtual Result<void> copy_out(std::byte* to, Address from, int64_t bytes, Stream) = 0;
   virtual Result<void> launch(Function function, int64_t blocks, int threads,
                               llvm::ArrayRef<Address> parameters, Stream) = 0;
+  /// Calls a library, which puts its work on the stream that it is given (a CUstream).
+  virtual Result<void> run_library(std::function<Result<void>(void* stream)> call, Stream) = 0;
   virtual Result<void> record(Event event, Stream) = 0;
 
   virtual Result<void> begin_capture(Stream) = 0;

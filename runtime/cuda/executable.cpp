@@ -23,9 +23,6 @@ int64_t device_bytes(const TensorType& type) {
   return (std::max<int64_t>(type.bytes(), 1) + kDeviceAlignment - 1) & ~(kDeviceAlignment - 1);
 }
 
-/// No library runs steps yet.
-bool by_library(const PlanStep&) { return false; }
-
 const char* schedule_name(Schedule schedule) {
   switch (schedule) {
   case Schedule::Map: return "map";
@@ -78,8 +75,10 @@ private:
 Result<std::unique_ptr<CudaExecutable>> CudaExecutable::make(const Plan& plan,
                                                              const CompileOptions& options,
                                                              std::unique_ptr<GpuDevice> device,
-                                                             CubinCache& cache) {
-  std::unique_ptr<CudaExecutable> executable(new CudaExecutable(plan, std::move(device)));
+                                                             CubinCache& cache,
+                                                             std::shared_ptr<const BlasLt> blas) {
+  std::unique_ptr<CudaExecutable> executable(
+      new CudaExecutable(plan, std::move(device), std::move(blas)));
   TG_CHECK(executable->load(options, cache));
   return executable;
 }
@@ -95,12 +94,14 @@ Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cac
   TG_CHECK(load_weights(options));
   for (Launch& launch : launches_)
     for (PlanValueId value : launch.values) launch.parameters.push_back(addresses_[root_[value]]);
+  TG_CHECK(choose_algorithms());
   return capture();
 }
 
 Result<void> CudaExecutable::choose_kernels(CubinCache& cache) {
   StridesOf strides = plain_strides(plan_);
-  TG_TRY(std::vector<Unit> units, fuse(plan_, strides, by_library));
+  TG_TRY(std::vector<Unit> units,
+         fuse(plan_, strides, [&](const PlanStep& s) { return product_of(s) != nullptr; }));
   for (Unit& unit : units) {
     Launch launch;
     launch.unit = std::move(unit);
@@ -112,6 +113,13 @@ Result<void> CudaExecutable::choose_kernels(CubinCache& cache) {
                      op_info(plan_.steps[launch.unit.group.steps[0]].op).name, why);
       TG_TRY(launch.row, kernel_row(*kernel, cache, launch.function));
       for (const KernelParameter& p : kernel->parameters) launch.values.push_back(p.value);
+    }
+    if (launch.unit.kind == Unit::Kind::Library) {
+      const PlanStep& step = plan_.steps[launch.unit.group.steps[0]];
+      launch.problem = product_of(step);
+      for (PlanValueId id : step.operands)
+        if (id != kNoValue) launch.values.push_back(id);
+      launch.values.push_back(step.result);
     }
     launches_.push_back(std::move(launch));
   }
@@ -197,6 +205,7 @@ Result<void> CudaExecutable::reserve(const CompileOptions& options) {
   TG_TRY(Address weights, device_->allocate(memory_.weights));
   TG_TRY(Address arena, device_->allocate(memory_.arena));
   TG_TRY(Address inputs, device_->allocate(io));
+  TG_TRY(workspace_, device_->allocate(memory_.workspace));
   for (PlanValueId id = 0; id < plan_.values.size(); ++id)
     if (root_[id] == id && offsets_[id] >= 0 && plan_.values[id].kind != PlanValue::Kind::Input)
       addresses_[id] = (resident(id) ? weights : arena) + static_cast<Address>(offsets_[id]);
@@ -251,6 +260,7 @@ Result<void> CudaExecutable::make_ports() {
 
 Result<void> CudaExecutable::launch(const Launch& launch) {
   if (launch.unit.kind == Unit::Kind::View) return {};
+  if (launch.problem) return run_product(launch, products_.at(*launch.problem).candidate);
   const KernelRow& row = table_[launch.row];
   return device_->launch(launch.function, row.blocks, row.tunables.threads, launch.parameters,
                          stream_);
@@ -347,13 +357,19 @@ std::vector<StepInfo> CudaExecutable::steps() const {
     }
     info.result = plan_.values[each.unit.group.results[0]].type.text();
     info.implementation = "view";
+    if (each.problem) {
+      const Product& product = products_.at(*each.problem);
+      info.implementation =
+          llvm::formatv("cublaslt:{0} of {1}", product.candidate + 1, product.plan->candidates());
+      info.workspace_bytes = product.plan->workspace_bytes(product.candidate);
+    }
     if (each.unit.kind == Unit::Kind::Generated) {
       const KernelRow& row = table_[each.row];
       info.implementation = llvm::formatv("cuda:{0}:v{1}:t{2}", schedule_name(row.schedule),
                                           row.tunables.vector, row.tunables.threads);
-      for (PlanValueId value : each.values)
-        info.bytes += static_cast<double>(plan_.values[value].type.bytes());
     }
+    for (PlanValueId value : each.values)
+      info.bytes += static_cast<double>(plan_.values[value].type.bytes());
     if (i < samples_.size() && !samples_[i].empty()) {
       std::vector<double> sorted = samples_[i];
       std::nth_element(sorted.begin(), sorted.begin() + sorted.size() / 2, sorted.end());

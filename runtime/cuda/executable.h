@@ -10,6 +10,7 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/fusion.h"
 #include "runtime/cuda/generate.h"
+#include "runtime/cuda/matmul.h"
 #include "runtime/cuda/source.h"
 
 namespace tg::cuda {
@@ -26,11 +27,10 @@ struct KernelRow {
 
 class CudaExecutable final : public Executable {
 public:
-  /// The plan must outlive the executable's making, not the executable.
-  static Result<std::unique_ptr<CudaExecutable>> make(const Plan& plan,
-                                                      const CompileOptions& options,
-                                                      std::unique_ptr<GpuDevice> device,
-                                                      CubinCache& cache);
+  /// `blas` runs products where it can; without it they are generated.
+  static Result<std::unique_ptr<CudaExecutable>>
+  make(const Plan& plan, const CompileOptions& options, std::unique_ptr<GpuDevice> device,
+       CubinCache& cache, std::shared_ptr<const BlasLt> blas = nullptr);
 
   Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) override;
   Result<void> run_once() override;
@@ -50,6 +50,12 @@ private:
     uint32_t row = 0;                         // of the kernel table
     llvm::SmallVector<PlanValueId, 8> values; // of the parameters
     llvm::SmallVector<Address, 8> parameters;
+    const MatmulProblem* problem = nullptr; // of a product by cuBLASLt
+  };
+  /// A product's plan, null where the library has none, and the candidate that was fastest.
+  struct Product {
+    std::unique_ptr<MatmulPlan> plan;
+    size_t candidate = 0;
   };
   struct Port { // an input or output
     PlanValueId value = kNoValue;
@@ -57,12 +63,18 @@ private:
     int64_t bytes = 0;
   };
 
-  CudaExecutable(const Plan& plan, std::unique_ptr<GpuDevice> device)
-      : plan_(plan), device_(std::move(device)) {}
+  CudaExecutable(const Plan& plan, std::unique_ptr<GpuDevice> device,
+                 std::shared_ptr<const BlasLt> blas)
+      : plan_(plan), device_(std::move(device)), blas_(std::move(blas)) {}
 
   Result<void> load(const CompileOptions& options, CubinCache& cache);
   Result<void> choose_kernels(CubinCache& cache);
   Result<uint32_t> kernel_row(Kernel& kernel, CubinCache& cache, Function& function);
+  const MatmulProblem* product_of(const PlanStep& step);
+  MatmulAddresses product_addresses(const Launch& launch) const;
+  Result<void> run_product(const Launch& launch, size_t candidate);
+  Result<double> time_product(const Launch& launch, size_t candidate);
+  Result<void> choose_algorithms();
   void place_values();
   Result<void> reserve(const CompileOptions& options);
   Result<void> load_weights(const CompileOptions& options);
@@ -79,8 +91,11 @@ private:
   std::vector<Launch> launches_;
   std::vector<KernelRow> table_;
   llvm::StringMap<std::pair<uint32_t, Function>> known_; // kernels by name
-  std::vector<PlanValueId> root_;                        // of each value: whose memory it is
-  std::vector<int64_t> offsets_; // of each value, in the arena or among what is resident
+  std::shared_ptr<const BlasLt> blas_;                   // outlives the plans that it made
+  std::map<MatmulProblem, Product> products_;
+  Address workspace_ = 0;
+  std::vector<PlanValueId> root_; // of each value: whose memory it is
+  std::vector<int64_t> offsets_;  // of each value, in the arena or among what is resident
   std::vector<Address> addresses_;
   std::vector<Port> inputs_, outputs_;
   Stream stream_ = 0;

@@ -110,6 +110,10 @@ public:
                  "a launch");
   }
 
+  Result<void> run_library(std::function<Result<void>(void*)> call, Stream stream) override {
+    return call(streams_[stream]);
+  }
+
   Result<void> record(Event event, Stream stream) override {
     return check(api_->EventRecord(events_[event], streams_[stream]), "an event");
   }

@@ -6,7 +6,6 @@
 
 #include <llvm/ADT/STLExtras.h>
 
-
 namespace tg::cuda {
 
 namespace {

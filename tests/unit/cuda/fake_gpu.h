@@ -93,6 +93,11 @@ public:
       functions_[function](reinterpret_cast<void**>(held.data()), static_cast<int>(blocks));
     });
   }
+  Result<void> run_library(std::function<Result<void>(void*)> call, cuda::Stream) override {
+    if (capturing_) return enqueue("library", [call] { EXPECT_TRUE(call(nullptr).ok()); });
+    TG_CHECK(note("library"));
+    return call(nullptr);
+  }
   Result<void> record(cuda::Event, cuda::Stream) override {
     return enqueue("record", [] {});
   }

@@ -1,0 +1,108 @@
+// cuBLASLt as its documentation describes it, over host memory: objects that keep what is set, a
+// product computed from the layouts alone. The second of its algorithms works, the first refuses.
+#pragma once
+
+#include "runtime/cuda/matmul.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace tg::test {
+
+struct FakeLt {
+  struct Desc {
+    int32_t epilogue = 1;
+    const float* bias = nullptr;
+  };
+  struct Layout {
+    uint64_t rows, columns;
+    int64_t leading;
+    int32_t batch = 1;
+    int64_t stride = 0;
+  };
+
+  static int create(void** handle) { return *handle = new int(7), 0; }
+  static int destroy(void* handle) { return delete static_cast<int*>(handle), 0; }
+  static int desc_create(void** desc, int compute, int scale) {
+    EXPECT_EQ(compute, 68) << "f32 is not rounded to tf32";
+    EXPECT_EQ(scale, 0);
+    return *desc = new Desc, 0;
+  }
+  static int desc_destroy(void* desc) { return delete static_cast<Desc*>(desc), 0; }
+  static int desc_set(void* desc, int attribute, const void* value, size_t bytes) {
+    auto* d = static_cast<Desc*>(desc);
+    if (attribute == 7 && bytes == 4) return std::memcpy(&d->epilogue, value, bytes), 0;
+    if (attribute == 8 && bytes == 8) return std::memcpy(&d->bias, value, bytes), 0;
+    return 7;
+  }
+  static int layout_create(void** layout, int type, uint64_t rows, uint64_t columns,
+                           int64_t leading) {
+    EXPECT_EQ(type, 0);
+    return *layout = new Layout{rows, columns, leading}, 0;
+  }
+  static int layout_destroy(void* layout) { return delete static_cast<Layout*>(layout), 0; }
+  static int layout_set(void* layout, int attribute, const void* value, size_t bytes) {
+    auto* l = static_cast<Layout*>(layout);
+    if (attribute == 5 && bytes == 4) return std::memcpy(&l->batch, value, bytes), 0;
+    if (attribute == 6 && bytes == 8) return std::memcpy(&l->stride, value, bytes), 0;
+    return 7;
+  }
+  static int preference_create(void** preference) { return *preference = new uint64_t(0), 0; }
+  static int preference_destroy(void* preference) {
+    return delete static_cast<uint64_t*>(preference), 0;
+  }
+  static int preference_set(void* preference, int attribute, const void* value, size_t bytes) {
+    EXPECT_EQ(attribute, 1);
+    return std::memcpy(preference, value, bytes), 0;
+  }
+  static int heuristic(void*, void*, void* a, void*, void*, void*, void* preference, int wanted,
+                       cuda::LtHeuristic* found, int* count) {
+    *count = 0;
+    if (static_cast<Layout*>(a)->rows == 13) return 15; // CUBLAS_STATUS_NOT_SUPPORTED
+    EXPECT_GE(wanted, 2);
+    for (uint64_t i = 0; i < 2; ++i) {
+      found[i].algorithm.data[0] = i;
+      found[i].workspace_bytes =
+          std::min<uint64_t>(256 * (i + 1), *static_cast<uint64_t*>(preference));
+    }
+    return *count = 2, 0;
+  }
+  static int matmul(void*, void* desc, const void* alpha, const void* a, void* a_layout,
+                    const void* b, void* b_layout, const void* beta, const void* c, void*, void* d,
+                    void* d_layout, const cuda::LtAlgorithm* algorithm, void* workspace,
+                    size_t workspace_bytes, void*) {
+    if (algorithm->data[0] == 0) return 13; // CUBLAS_STATUS_EXECUTION_FAILED
+    EXPECT_EQ(*static_cast<const float*>(alpha), 1);
+    std::memset(workspace, 0xff, workspace_bytes);
+    const auto &A = *static_cast<Layout*>(a_layout), &B = *static_cast<Layout*>(b_layout),
+               &D = *static_cast<Layout*>(d_layout);
+    EXPECT_TRUE(A.rows == D.rows && B.columns == D.columns && A.columns == B.rows);
+    EXPECT_TRUE(A.batch == D.batch && B.batch == D.batch);
+    const auto& how = *static_cast<Desc*>(desc);
+    for (int64_t i = 0; i < D.batch; ++i)
+      for (uint64_t column = 0; column < D.columns; ++column)
+        for (uint64_t row = 0; row < D.rows; ++row) {
+          double sum = 0;
+          for (uint64_t k = 0; k < A.columns; ++k)
+            sum += static_cast<double>(
+                       static_cast<const float*>(a)[i * A.stride + row + k * A.leading]) *
+                   static_cast<const float*>(b)[i * B.stride + k + column * B.leading];
+          uint64_t at = i * D.stride + row + column * D.leading;
+          float scale = *static_cast<const float*>(beta);
+          if (scale != 0) sum += scale * static_cast<const float*>(c)[at];
+          if (how.epilogue & 4) sum += how.bias[row];
+          if (how.epilogue & 2) sum = std::max(sum, 0.0);
+          static_cast<float*>(d)[at] = static_cast<float>(sum);
+        }
+    return 0;
+  }
+
+  static cuda::LtApi api() {
+    return {create,         destroy,        desc_create, desc_destroy,      desc_set,
+            layout_create,  layout_destroy, layout_set,  preference_create, preference_destroy,
+            preference_set, heuristic,      matmul};
+  }
+};
+
+} // namespace tg::test
