@@ -71,10 +71,12 @@ struct Generated {
   std::vector<cuda::KernelSource> sources;
 };
 
-inline Generated generate_all(Plan plan, const cuda::IsLibrary& library) {
+/// `make_strides`: how values lie, plainly unless given.
+inline Generated generate_all(Plan plan, const cuda::IsLibrary& library,
+                              cuda::StridesOf (*make_strides)(const Plan&) = cuda::plain_strides) {
   Generated g;
   g.plan = std::move(plan);
-  cuda::StridesOf strides = cuda::plain_strides(g.plan);
+  cuda::StridesOf strides = make_strides(g.plan);
   auto units = cuda::fuse(g.plan, strides, library);
   EXPECT_TRUE(units.ok()) << (units.ok() ? "" : units.error().message);
   if (!units) return g;

@@ -30,5 +30,41 @@ TEST(Generate, RandomNetworksAgreeWithRef) {
         << dump(networks[i].plan) << texts(networks[i]);
 }
 
+/// Channels last, for images that only generated kernels see.
+cuda::StridesOf channels_last(const Plan& plan) {
+  return [&plan](PlanValueId id) {
+    const PlanValue& v = plan.values[id];
+    Shape plain = contiguous_strides(v.type.shape);
+    bool inside = v.kind == PlanValue::Kind::Temporary && !v.is_output && !v.pinned &&
+                  plan.steps[v.defined_by].phase == Phase::Run;
+    if (!inside || v.type.shape.size() != 4) return plain;
+    int64_t channels = v.type.shape[1], width = v.type.shape[3];
+    return Shape{plain[0], 1, width * channels, channels};
+  };
+}
+
+TEST(Generate, LayoutsOfValuesAreTheirOwn) {
+  std::vector<Generated> networks;
+  std::vector<cuda::KernelSource> sources;
+  int moved = 0;
+  auto libraries = [](const PlanStep& step) { return !cuda::can_generate(step.op); };
+  for (uint64_t seed = 200; seed < 240; ++seed) {
+    Plan plan = plan_from_graph(RandomGraph(seed, 12).graph);
+    if (llvm::any_of(plan.steps, winograd)) continue; // ours by ref alone, which knows one layout
+    networks.push_back(generate_all(std::move(plan), libraries, channels_last));
+    const Plan& made = networks.back().plan;
+    for (const cuda::Unit& unit : networks.back().units)
+      for (PlanValueId id : unit.group.results)
+        moved += channels_last(made)(id) != contiguous_strides(made.values[id].type.shape);
+    for (const cuda::KernelSource& source : sources_of(networks.back())) sources.push_back(source);
+  }
+  ASSERT_GE(networks.size(), 10u);
+  ASSERT_GE(moved, 20);
+  CppLibrary library;
+  library.compile(sources);
+  for (const Generated& network : networks)
+    EXPECT_LE(difference(network, library), 1e-4) << dump(network.plan) << texts(network);
+}
+
 } // namespace
 } // namespace tg::test
