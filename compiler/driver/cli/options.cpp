@@ -86,8 +86,8 @@ std::optional<std::string> check_cost(StringRef cost) {
     return llvm::formatv("--cost measures on cpu and cuda, not on `{0}`", detail);
   }
   if (kind == "file" && !detail.empty()) return std::nullopt;
-  return llvm::formatv("--cost takes analytic[:PROFILE], measured[:cpu|:cuda] or file:TABLE, not `{0}`",
-                       cost);
+  return llvm::formatv(
+      "--cost takes analytic[:PROFILE], measured[:cpu|:cuda] or file:TABLE, not `{0}`", cost);
 }
 
 /// `NAME=VALUE` into its halves.
@@ -149,7 +149,7 @@ void add_search_options(CLI::App& app, Options& o) {
   app.add_option("--search", o.search, "none, saturate, mcts, anneal, taso, random")
       ->capture_default_str();
   app.add_option("--extract", o.extract, kExtractors)->capture_default_str();
-  app.add_option("--cost", o.cost, "analytic[:PROFILE], measured[:cpu], file:TABLE")
+  app.add_option("--cost", o.cost, "analytic[:PROFILE], measured[:cpu|:cuda], file:TABLE")
       ->capture_default_str();
   app.add_option("--cost-db", o.cost_db, "database of measured costs");
   app.add_option("--save-costs", o.save_costs, "write the prices used as a table for file:TABLE");
@@ -264,7 +264,7 @@ void add_run(CLI::App& tg, Options& o, Raw& raw) {
   CLI::App& app = *tg.add_subcommand("run", "run a model with random or given inputs");
   add_files(app, o, "a model");
   add_model_options(app, o, raw);
-  app.add_option("--backend", o.backend, "ref, cpu")->capture_default_str();
+  app.add_option("--backend", o.backend, "ref, cpu, cuda")->capture_default_str();
   app.add_option("--dtype", raw.dtype, "what a run computes in: f32, f16, bf16")
       ->capture_default_str();
   app.add_option("--runs", o.runs, "timed runs; default: as many as fit half a second, at least 5")
