@@ -9,6 +9,7 @@
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
+#include <charconv>
 #include <cmath>
 
 namespace tg {
@@ -48,6 +49,15 @@ Field field_of(llvm::StringRef key) {
   return Field::Other;
 }
 
+/// The nearest double of what the grammar of JSON takes for a number; infinite if it is too large.
+/// rapidjson's own conversion reads beyond its tables where many digits meet a small exponent.
+double number_of(llvm::StringRef text) {
+  double number = 0;
+  if (std::from_chars(text.begin(), text.end(), number).ec == std::errc()) return number;
+  if (text.getAsDouble(number)) return INFINITY;
+  return number; // out of range: zero or infinite
+}
+
 struct Handler {
   IdTable nodes, classes;
   std::vector<RawNode> rows; // in the order of the file
@@ -62,13 +72,15 @@ struct Handler {
     rows.back().subsumed = flag;
     return true;
   }
-  bool Int(int number) { return Double(number); }
-  bool Uint(unsigned number) { return Double(number); }
-  bool Int64(int64_t number) { return Double(static_cast<double>(number)); }
-  bool Uint64(uint64_t number) { return Double(static_cast<double>(number)); }
-  bool RawNumber(const char*, rapidjson::SizeType, bool) { return value("a number"); }
-  bool Double(double number) {
+  // Numbers come as text (kParseNumbersAsStringsFlag), so that these are never called.
+  bool Int(int) { return value("a number"); }
+  bool Uint(unsigned) { return value("a number"); }
+  bool Int64(int64_t) { return value("a number"); }
+  bool Uint64(uint64_t) { return value("a number"); }
+  bool Double(double) { return value("a number"); }
+  bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
     if (place_ != Place::InNode || field_ != Field::Cost) return value("a number");
+    double number = number_of({text, length});
     if (!std::isfinite(number)) return fail(in_node("the cost is not a finite number"));
     rows.back().cost = number;
     return true;
@@ -309,7 +321,8 @@ Result<SerializedEGraph> parse_egraph_json(llvm::StringRef text, llvm::StringRef
   Handler handler;
   rapidjson::MemoryStream stream(text.data(), text.size());
   rapidjson::Reader reader;
-  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag |
+  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag |
+                              rapidjson::kParseNumbersAsStringsFlag |
                               rapidjson::kParseValidateEncodingFlag;
   rapidjson::ParseResult parsed = reader.Parse<kFlags>(stream, handler);
   if (!parsed) {

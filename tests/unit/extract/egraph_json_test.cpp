@@ -81,6 +81,28 @@ TEST(EGraphJson, RefusesNumbersThatAreNone) {
   }
 }
 
+TEST(EGraphJson, TakesAnyNumberToItsNearestDouble) {
+  const std::pair<std::string, double> kNumbers[] = {
+      {"0.1", 0.1},
+      {"10000", 10000},
+      {"18446744073709551615", 18446744073709551616.0},
+      {"4.9406564584124654e-324", 4.9406564584124654e-324},
+      {"1.7976931348623157e308", 1.7976931348623157e308},
+      {"1e-400", 0},
+      // More digits than any double has, and an exponent below all: once a fault of the library.
+      {std::string(100, '5') + ".5e-100", 5.5555555555555555e-1},
+      {"55555." + std::string(120, '5') + "e-360", 0},
+  };
+  for (const auto& [text, value] : kNumbers) {
+    std::string file = R"({"nodes": {"a": {"op": "x", "eclass": "0", "cost": )" + text + "}}}";
+    Result<SerializedEGraph> egraph = parse_egraph_json(file, "f");
+    ASSERT_TRUE(egraph) << text << ": " << egraph.error().message;
+    EXPECT_EQ(egraph->problem.cost({0}), value) << text;
+    // Fields that the form does not know are read over.
+    EXPECT_EQ(fault_of(R"({"nodes": {}, "note": )" + text + "}"), "") << text;
+  }
+}
+
 TEST(EGraphJson, BoundsItsDepth) {
   std::string brackets(1'000'000, '[');
   EXPECT_NE(fault_of(brackets), "");
