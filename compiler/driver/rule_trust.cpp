@@ -1,5 +1,6 @@
 #include "compiler/driver/rule_trust.h"
 
+#include "compiler/equiv/proof.h"
 #include "runtime/cost_db.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -19,23 +20,26 @@ namespace tg {
 
 namespace {
 
-constexpr llvm::StringLiteral kHeader = "tangram verified rules 1";
+constexpr llvm::StringLiteral kHeader = "tangram verified rules 2";
 
 /// Fingerprint to the rest of its line: cases, in the field, combinations, log2 of the error,
-/// observed class.
+/// observed class, proof, what stood against it.
 using Memory = std::map<std::string, RuleVerdict>;
 
 std::optional<RuleVerdict> parse_verdict(llvm::StringRef text) {
-  llvm::SmallVector<llvm::StringRef, 6> fields;
-  text.split(fields, ' ');
+  llvm::SmallVector<llvm::StringRef, 8> fields;
+  text.split(fields, ' ', /*MaxSplit=*/6);
   RuleVerdict verdict;
-  unsigned observed = 0;
-  if (fields.size() != 5 || fields[0].getAsInteger(10, verdict.cases) ||
+  unsigned observed = 0, proof = 0;
+  if (fields.size() != 7 || fields[0].getAsInteger(10, verdict.cases) ||
       fields[1].getAsInteger(10, verdict.in_field) ||
       fields[2].getAsInteger(10, verdict.combinations) ||
       fields[3].getAsDouble(verdict.log2_error) || fields[4].getAsInteger(10, observed) ||
-      observed > static_cast<unsigned>(Numerics::Risky))
+      observed > static_cast<unsigned>(Numerics::Risky) || fields[5].getAsInteger(10, proof) ||
+      proof > static_cast<unsigned>(RuleVerdict::Proof::NotProved))
     return std::nullopt;
+  verdict.proof = static_cast<RuleVerdict::Proof>(proof);
+  verdict.unproved = fields[6].str();
   verdict.observed = static_cast<Numerics>(observed);
   return verdict;
 }
@@ -65,8 +69,9 @@ void write_memory(llvm::StringRef path, const Memory& memory) {
   llvm::raw_fd_ostream file(handle, /*shouldClose=*/true);
   file << kHeader << "\n";
   for (const auto& [print, v] : memory)
-    file << llvm::formatv("{0} {1} {2} {3} {4:f2} {5}\n", print, v.cases, v.in_field,
-                          v.combinations, v.log2_error, static_cast<unsigned>(v.observed));
+    file << llvm::formatv("{0} {1} {2} {3} {4:f2} {5} {6} {7}\n", print, v.cases, v.in_field,
+                          v.combinations, v.log2_error, static_cast<unsigned>(v.observed),
+                          static_cast<unsigned>(v.proof), v.unproved);
   file.close();
   if (file.has_error()) {
     file.clear_error();
@@ -76,7 +81,18 @@ void write_memory(llvm::StringRef path, const Memory& memory) {
   }
 }
 
-/// Verifies `rules[which]`, each thread taking the next; verdicts land in their places.
+/// What was not known of a rule: whether it holds, and with `proofs` whether for all sizes. Only
+/// what holds at its instances may be proved, so that a proof is never the only witness.
+void judge(const Rule& rule, const TrustOptions& options, RuleVerdict& verdict) {
+  if (verdict.cases < options.check.instances) verdict = verify_rule(rule, options.check);
+  bool open = verdict.proof == RuleVerdict::Proof::NotTried;
+  if (!options.proofs || !open || verdict.status != RuleVerdict::Status::Tested) return;
+  Proof proof = prove_rule(rule);
+  verdict.proof = proof.proved ? RuleVerdict::Proof::Proved : RuleVerdict::Proof::NotProved;
+  verdict.unproved = proof.why;
+}
+
+/// Judges `rules[which]`, each thread taking the next; verdicts land in their places.
 void verify_on_threads(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which,
                        const TrustOptions& options, std::vector<RuleVerdict>& verdicts) {
   std::atomic<size_t> next = 0;
@@ -84,7 +100,7 @@ void verify_on_threads(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which,
   std::mutex reporting;
   auto work = [&] {
     for (size_t at; (at = next++) < which.size();) {
-      verdicts[which[at]] = verify_rule(rules[which[at]], options.check);
+      judge(rules[which[at]], options, verdicts[which[at]]);
       std::lock_guard lock(reporting);
       if (++done; options.progress) options.progress(done, which.size());
     }
@@ -117,9 +133,9 @@ std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOpt
   for (size_t i = 0; i < rules.size(); ++i) {
     prints.push_back(rule_fingerprint(rules[i]));
     auto known = memory.find(prints[i]);
-    if (known != memory.end() && known->second.cases >= options.check.instances)
-      verdicts[i] = known->second;
-    else
+    bool enough = known != memory.end() && known->second.cases >= options.check.instances;
+    if (enough) verdicts[i] = known->second;
+    if (!enough || (options.proofs && verdicts[i].proof == RuleVerdict::Proof::NotTried))
       open.push_back(i);
   }
   verify_on_threads(rules, open, options, verdicts);

@@ -15,6 +15,7 @@ namespace tg {
 
 struct TrustOptions {
   RuleCheckOptions check = {};
+  bool proofs = false;    // also try to prove those that hold, for all sizes
   int threads = 0;        // 0: one for each core
   std::string cache = {}; // "" = nothing is remembered
   /// Called after each rule that had to be verified, from one thread at a time.

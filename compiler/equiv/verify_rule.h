@@ -37,6 +37,10 @@ struct RuleVerdict {
   double log2_error = 0;
   /// What float64 showed of the rounding: the least class that fits.
   Numerics observed = Numerics::Exact;
+  /// What a proof for all sizes came to (proof.h), if one was asked for.
+  enum class Proof : uint8_t { NotTried, Proved, NotProved };
+  Proof proof = Proof::NotTried;
+  std::string unproved; // NotProved: what stood against it
   std::string why;            // Refuted, Empty: for a person
   std::string counterexample; // Refuted: a .tg file with the models `left` and `right`
 };

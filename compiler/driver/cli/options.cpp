@@ -317,6 +317,7 @@ void add_rules(CLI::App& tg, Options& o) {
   verify.add_option("--instances", o.instances, "of each rule")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->capture_default_str();
+  verify.add_flag("--proof", o.proof, "also try to prove each for all sizes (needs Z3)");
   verify.add_option("--rule-cache", o.rule_cache, "file that remembers which rules were verified");
   verify.add_option("--output", o.output, "write counterexamples into this folder, as .tg");
   verify.add_option("--seed", o.seed, "of the instances")->capture_default_str();

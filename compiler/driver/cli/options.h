@@ -25,6 +25,7 @@ struct Options {
   std::string rule_cache;                               // "" = in the user's cache folder
   int64_t instances = 200;                              // of `rules verify`, for each rule
   std::string weights;                                  // --weights: "" = random from the seed
+  bool proof = false;                                   // of `rules verify`: for all sizes, too
 
   // How to optimise.
   std::string search = "saturate"; // none | saturate | mcts | anneal | taso | random

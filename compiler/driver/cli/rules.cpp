@@ -5,6 +5,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/egraph/rule_text.h"
+#include "compiler/equiv/proof.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -16,8 +17,18 @@
 namespace tg::cli {
 namespace {
 
+bool proved(const RuleVerdict& verdict) {
+  return verdict.status == RuleVerdict::Status::Tested &&
+         verdict.proof == RuleVerdict::Proof::Proved;
+}
+
+llvm::StringRef shown_status(const RuleVerdict& verdict) {
+  return proved(verdict) ? "proved" : status_name(verdict.status);
+}
+
 void write_verdict(llvm::json::OStream& json, const RuleVerdict& verdict) {
-  json.attribute("status", status_name(verdict.status));
+  json.attribute("status", shown_status(verdict));
+  if (verdict.proof == RuleVerdict::Proof::NotProved) json.attribute("unproved", verdict.unproved);
   json.attribute("cases", static_cast<int64_t>(verdict.cases));
   json.attribute("in_field", static_cast<int64_t>(verdict.in_field));
   if (verdict.in_field > 0 && verdict.in_field == verdict.cases)
@@ -92,6 +103,7 @@ std::optional<std::vector<Rule>> selected(Session& session) {
 std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
   if (rule.native != Native::No) return "built in, see its property tests";
   std::string text = count_text(verdict.cases) + " cases";
+  if (proved(verdict)) return "for all sizes, and " + text;
   if (verdict.in_field < verdict.cases)
     return text + ", " + count_text(verdict.cases - verdict.in_field) + " of them in float64 alone";
   if (verdict.log2_error <= kSameGraph) return text + ", the same graph each time";
@@ -112,20 +124,23 @@ void print_failure(llvm::raw_ostream& out, const Rule& rule, const RuleVerdict& 
 void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
                     llvm::ArrayRef<RuleVerdict> verdicts) {
   llvm::raw_ostream& out = session.out;
-  size_t count[3] = {}, cases = 0;
+  size_t count[3] = {}, cases = 0, proofs = 0;
   Table table({{"rule"}, {"status"}, {"evidence"}, {"numerics"}, {"seen"}});
   for (size_t i = 0; i < rules.size(); ++i) {
     const RuleVerdict& verdict = verdicts[i];
     ++count[static_cast<size_t>(verdict.status)];
     cases += verdict.cases;
-    table.add({rules[i].name, status_name(verdict.status).str(), evidence(rules[i], verdict),
+    proofs += proved(verdict);
+    table.add({rules[i].name, shown_status(verdict).str(), evidence(rules[i], verdict),
                numerics_name(rules[i].numerics).str(), numerics_name(verdict.observed).str()});
     if (verdict.status != RuleVerdict::Status::Tested) print_failure(out, rules[i], verdict);
   }
   if (session.options.verbose) table.print(out, session.color);
-  out << count_text(rules.size()) << " rules: " << count_text(count[0]) << " tested in "
-      << count_text(cases) << " cases, " << count_text(count[1]) << " refuted, "
-      << count_text(count[2]) << " without instances\n";
+  out << count_text(rules.size()) << " rules: ";
+  if (session.options.proof) out << count_text(proofs) << " proved, ";
+  out << count_text(count[0] - proofs * session.options.proof) << " tested in " << count_text(cases)
+      << " cases, " << count_text(count[1]) << " refuted, " << count_text(count[2])
+      << " without instances\n";
 }
 
 /// One file for each counterexample, named after its rule.
@@ -151,12 +166,16 @@ Result<void> write_counterexamples(Session& session, llvm::ArrayRef<Rule> rules,
 
 int run_rules_verify(Session& session) {
   const Options& o = session.options;
+  if (o.proof && !can_prove())
+    return session.fail(
+        error(Code::usage, "`--proof` needs Z3, which this program was built without"));
   std::optional<std::vector<Rule>> rules = selected(session);
   if (!rules) return session.fail();
   session.print_warnings();
   TrustOptions options = trust_options(session);
   options.check.instances = static_cast<size_t>(o.instances);
   options.check.seed = o.seed;
+  options.proofs = o.proof;
   std::vector<RuleVerdict> verdicts = verify_rules(*rules, options);
   if (auto written = write_counterexamples(session, *rules, verdicts); !written)
     return session.fail(written.error());

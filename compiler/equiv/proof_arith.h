@@ -1,0 +1,119 @@
+// Integers of a proof: polynomials over symbols (sizes, indices, attributes) and what is known of
+// them. Z3 answers whether a fact follows from the known ones.
+//
+// Products of symbols are single unknowns to the solver (with the sign that their factors give
+// them), so that every question is linear: it ends soon, and what follows of the abstraction
+// follows of the integers. Questions are counted against a budget and each has a resource limit, so
+// that an answer does not depend on the machine. What is not shown to follow counts as not
+// following.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tg::proof {
+
+using Sym = uint32_t;
+
+/// A polynomial with integer coefficients: products of symbols, sorted, the empty one the constant.
+/// No zero coefficients, so that equal polynomials are equal lists.
+class Poly {
+public:
+  Poly(int64_t n = 0) { // NOLINT(google-explicit-constructor): numbers are polynomials
+    if (n) terms_.push_back({{}, n});
+  }
+  static Poly of(Sym s) {
+    Poly p;
+    p.terms_.push_back({{s}, 1});
+    return p;
+  }
+  Poly operator+(const Poly& other) const { return plus(other, 1); }
+  Poly operator-(const Poly& other) const { return plus(other, -1); }
+  Poly operator*(const Poly& other) const;
+  bool operator==(const Poly& other) const { return terms_ == other.terms_; }
+  bool operator<(const Poly& other) const { return terms_ < other.terms_; }
+
+  using Term = std::pair<std::vector<Sym>, int64_t>; // symbols sorted, repeated for powers
+  llvm::ArrayRef<Term> terms() const& { return terms_; }
+  void terms() && = delete;
+  std::optional<int64_t> constant() const;
+  bool has(Sym s) const;
+  /// The polynomial with `s` replaced.
+  Poly replaced(Sym s, const Poly& by) const;
+  /// The coefficient of `s` where it occurs alone and in no product; 0 else.
+  int64_t lone_coefficient(Sym s) const;
+
+private:
+  Poly plus(const Poly& other, int64_t factor) const;
+  std::vector<Term> terms_;
+};
+
+struct Fact {
+  enum class Kind : uint8_t { Ge, Eq, Ne }; // to 0
+  Kind kind{};
+  Poly p;
+  bool operator==(const Fact&) const = default;
+};
+inline Fact at_least(const Poly& a, const Poly& b) { return {Fact::Kind::Ge, a - b}; }
+inline Fact less(const Poly& a, const Poly& b) { return {Fact::Kind::Ge, b - a - 1}; }
+inline Fact equal(const Poly& a, const Poly& b) { return {Fact::Kind::Eq, a - b}; }
+Fact negated(const Fact& fact);
+
+/// Whether the program was built with a solver; without one nothing follows but what is plain.
+bool have_solver();
+
+class Solver;
+std::shared_ptr<Solver> make_solver();
+
+class Arith {
+public:
+  /// A solver may serve many, one after the other.
+  Arith(std::shared_ptr<Solver> solver, size_t budget);
+  ~Arith();
+
+  /// A new unknown, of at least so much where that is known.
+  Sym fresh(std::optional<int64_t> least = std::nullopt);
+  Poly fresh_poly(std::optional<int64_t> least) { return Poly::of(fresh(least)); }
+
+  void assume(const Fact& fact);
+  /// In force until popped; the context of a sum's body or of a guard.
+  void push(const Fact& fact) { context_.push_back(fact); }
+  void pop(size_t count = 1) { context_.resize(context_.size() - count); }
+  size_t mark() const { return context_.size(); }
+  void restore(size_t mark) { context_.resize(mark); }
+  /// From now on the symbol stands for this.
+  void define(Sym symbol, const Poly& value);
+
+  bool follows(const Fact& fact);
+  bool follows_equal(const Poly& a, const Poly& b) { return follows(equal(a, b)); }
+  /// False only if the facts contradict each other.
+  bool consistent();
+  /// With what is known of symbols put in: equalities that name a symbol alone.
+  Poly normal(const Poly& p) const;
+  bool exhausted() const { return asked_ >= budget_; }
+  size_t asked() const { return asked_; }
+
+private:
+  using Model = std::map<Sym, int64_t>;
+  bool plainly_follows(const Fact& fact) const;
+  bool ask(const Fact* negated_goal);
+  std::vector<Fact> everything(const Fact* goal) const;
+  bool satisfied(const Model& model, llvm::ArrayRef<Fact> facts) const;
+
+  std::vector<std::optional<int64_t>> least_;
+  std::vector<Fact> facts_;   // normal
+  std::vector<Fact> context_; // as given
+  std::map<Sym, Poly> known_; // right sides are normal
+  /// Assignments that satisfied some question: most that do not follow are seen from these.
+  std::vector<Model> models_;
+  size_t budget_, asked_ = 0;
+  std::shared_ptr<Solver> solver_;
+};
+
+} // namespace tg::proof

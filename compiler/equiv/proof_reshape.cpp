@@ -1,0 +1,106 @@
+// Reshape by factors: an axis that is taken apart or joined keeps its elements in row-major order,
+// so that an index into the whole is a number of mixed radix of the indices into its parts. Which
+// parts an index has is remembered; that of a result or of a sum that has none is given some: each
+// number below a product has just one form.
+#include "compiler/equiv/proof_case.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace tg::proof {
+
+/// An index into an axis of size radices[0] * radices[1] * .., taken apart: row-major.
+std::vector<Poly> Case::parts(const Poly& index, const std::vector<Poly>& radices) {
+  Poly whole = arith_.normal(index);
+  if (whole.constant() == 0) return std::vector<Poly>(radices.size(), Poly(0));
+  for (const Mix& mix : mixes_) {
+    bool same = mix.radices.size() == radices.size() && is(mix.whole, whole);
+    for (size_t i = 0; same && i < radices.size(); ++i) same = is(mix.radices[i], radices[i]);
+    if (same) return mix.parts;
+  }
+  if (whole.terms().size() != 1 || whole.terms()[0].first.size() != 1 ||
+      whole.terms()[0].second != 1)
+    return beyond("an index that does not come apart"), std::vector<Poly>(radices.size());
+  Sym symbol = whole.terms()[0].first[0];
+  Scope* scope = nullptr;
+  for (Scope& s : scopes_)
+    if (llvm::any_of(s.symbols, [&](const auto& entry) { return entry.first == symbol; }))
+      scope = &s;
+  if (has_bound(whole) && !scope)
+    return beyond("a sum that is closed"), std::vector<Poly>(radices.size());
+  Mix mix{0, {}, radices};
+  std::vector<std::pair<Sym, Poly>> symbols;
+  for (const Poly& radix : radices) {
+    Poly part = 0;
+    if (!is(radix, 1)) {
+      Sym s = scope ? arith_.fresh() : arith_.fresh(0);
+      part = Poly::of(s);
+      if (scope) {
+        bound_.resize(s + 1);
+        bound_[s] = true;
+        symbols.push_back({s, radix});
+        arith_.push(at_least(part, 0));
+        arith_.push(less(part, radix));
+      } else {
+        arith_.assume(less(part, radix));
+      }
+    }
+    mix.parts.push_back(part);
+    mix.whole = mix.whole * radix + part;
+  }
+  arith_.define(symbol, mix.whole);
+  if (scope) {
+    llvm::erase_if(scope->symbols, [&](const auto& entry) { return entry.first == symbol; });
+    scope->symbols.insert(scope->symbols.end(), symbols.begin(), symbols.end());
+  }
+  mixes_.push_back(mix);
+  return mix.parts;
+}
+
+/// Axes of one side are grouped against an axis of the other with as many elements.
+Value Case::reshape(TermId id, const Index& index) {
+  TermId x = rule_.terms[id].operands[0];
+  const std::vector<Poly> from = type(x).dims, to = type(id).dims;
+  Index inner;
+  size_t j = 0;
+  while ((inner.size() < from.size() || j < to.size()) && !halted()) {
+    size_t i = inner.size();
+    if (i < from.size() && j < to.size() && is(from[i], to[j])) {
+      inner.push_back(index[j++]);
+    } else if (i < from.size() && is(from[i], 1)) {
+      inner.push_back(0);
+    } else if (j < to.size() && is(to[j], 1)) {
+      ++j;
+    } else if (i == from.size() || j == to.size()) {
+      beyond("a reshape that does not go by factors");
+    } else {
+      Poly product = 1, whole = 0;
+      Mix mix{0, {}, {}};
+      size_t end = j;
+      for (; end < to.size() && !is(product, from[i]); ++end) {
+        mix.parts.push_back(index[end]);
+        mix.radices.push_back(to[end]);
+        product = product * to[end];
+        whole = whole * to[end] + index[end];
+      }
+      if (is(product, from[i])) { // axes joined
+        mix.whole = whole;
+        mixes_.push_back(mix);
+        inner.push_back(whole);
+        j = end;
+        continue;
+      }
+      std::vector<Poly> radices;
+      product = 1;
+      for (end = i; end < from.size() && !is(product, to[j]); ++end) {
+        radices.push_back(from[end]);
+        product = product * from[end];
+      }
+      if (!is(product, to[j])) return beyond("a reshape that does not go by factors"), Value();
+      for (const Poly& part : parts(index[j], radices)) inner.push_back(part);
+      ++j;
+    }
+  }
+  return halted() ? Value() : at(x, inner);
+}
+
+} // namespace tg::proof
