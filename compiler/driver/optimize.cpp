@@ -294,6 +294,7 @@ PortfolioOptions portfolio_options(const OptimizeOptions& options) {
   PortfolioOptions out = options.portfolio;
   out.saturate = options.explore;
   out.extract = options.extract;
+  out.explain = options.explain;
   MctsOptions& mcts = out.mcts;
   mcts.explore.node_limit = options.explore.node_limit;
   mcts.explore.numerics = options.explore.numerics;
@@ -377,7 +378,8 @@ Candidate optimize_by_portfolio(const Graph& source, llvm::ArrayRef<Rule> rules,
   if (found.slices_used_up > 0)
     report.notes.push_back(
         llvm::formatv("{0} extractions ended by the clock", found.slices_used_up));
-  return {std::move(found.graph), found.cost_us};
+  return {std::move(found.graph), found.cost_us, std::move(found.chain),
+          std::move(found.unexplained)};
 }
 
 } // namespace

@@ -335,8 +335,8 @@ void TreeSearch::see(double cost) {
   report_.best_cost = cost;
   since_gain_ = 0;
   std::vector<ENodeId> nodes = incumbent_.used_nodes();
-  report_.best.emplace(
-      Found{graph_of(egraph_, source_, nodes), cost, rules_behind(egraph_, nodes)});
+  report_.best.emplace(Found{graph_of(egraph_, source_, nodes), cost, rules_behind(egraph_, nodes),
+                             told_by(egraph_)});
   note("");
 }
 
@@ -582,6 +582,10 @@ void TreeSearch::note_tree(int32_t chosen) {
 MctsReport search_mcts(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
                        PriceCache& prices, const MctsOptions& options, Policy& policy) {
   return TreeSearch(egraph, source, rules, prices, options, policy).run();
+}
+
+std::shared_ptr<const History> told_by(const EGraph& egraph) {
+  return egraph.recording() ? std::make_shared<const History>(history_of(egraph)) : nullptr;
 }
 
 std::vector<std::pair<RuleId, size_t>> rules_behind(const EGraph& egraph,

@@ -15,6 +15,7 @@
 // A state is worth what its incumbent costs (incumbent.h); the best graph is kept at any moment.
 #pragma once
 
+#include "compiler/egraph/explain.h"
 #include "compiler/search/explorer.h"
 #include "compiler/search/policy.h"
 #include "compiler/search/trace.h"
@@ -47,6 +48,8 @@ struct Found {
   Graph graph;
   double cost_us = 0;
   std::vector<std::pair<RuleId, size_t>> rules; // by rule
+  /// Of the e-graph in the state where it was found; nothing if that keeps none.
+  std::shared_ptr<const History> history;
 };
 
 struct MctsReport {
@@ -65,6 +68,9 @@ struct MctsReport {
 /// Leaves the e-graph in the state that the decisions led to. `source`: what it was made from.
 MctsReport search_mcts(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
                        PriceCache& prices, const MctsOptions& options, Policy& policy);
+
+/// What an e-graph has recorded, if it does.
+std::shared_ptr<const History> told_by(const EGraph& egraph);
 
 /// Rules that made chosen nodes, and at how many places each. Merges are not looked at.
 std::vector<std::pair<RuleId, size_t>> rules_behind(const EGraph& egraph,

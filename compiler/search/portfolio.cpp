@@ -2,6 +2,7 @@
 
 #include "compiler/search/incumbent.h"
 #include "compiler/search/published_costs.h"
+#include "compiler/search/stretch_chain.h"
 
 #include <algorithm>
 #include <chrono>
@@ -59,6 +60,8 @@ struct Finding {
   size_t slices_used_up = 0;
   bool complete = false; // nothing else can be found by these rules
   SearchTrace trace;
+  std::optional<Derivation> chain; // where asked for: from what was given to `graph`
+  std::string unexplained;
 };
 
 /// Searches one graph, with symbols of its own.
@@ -71,6 +74,7 @@ public:
         options_(options), deadline_(deadline), plain_(plain) {
     out_.rules.resize(rules.size());
     out_.records.resize(rules.size());
+    if (options.explain) out_.chain = derivation_of(graph_);
     if (options.use_priors)
       policy_ = std::make_unique<StatisticsPolicy>(priors);
     else
@@ -119,6 +123,7 @@ private:
   bool saturate_once(SaturateOptions options, bool extract_anyway) {
     options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
     EGraph egraph = EGraph::from_graph(line());
+    start_telling(egraph);
     SaturateReport report = saturate(egraph, rules_, options);
     for (size_t i = 0; i < report.rules.size(); ++i) {
       out_.rules[i].matches += report.rules[i].matches;
@@ -141,6 +146,7 @@ private:
     options.trace = options_.mcts.trace ? &out_.trace : nullptr;
     Graph start = line();
     EGraph egraph = EGraph::from_graph(start);
+    start_telling(egraph);
     MctsReport report = search_mcts(egraph, start, rules_, prices_, options, *policy_);
     out_.simulations += report.simulations;
     out_.memory_bytes = std::max(out_.memory_bytes, report.memory_bytes);
@@ -154,7 +160,8 @@ private:
       out_.records[i].gain += report.records[i].gain;
     }
     count(egraph);
-    if (report.best) take(std::move(report.best->graph), report.best->rules);
+    if (report.best)
+      take(std::move(report.best->graph), report.best->rules, report.best->history.get());
     extract_from(egraph);
   }
 
@@ -180,19 +187,42 @@ private:
     for (const RuleUse& use : found->rules_used) used.push_back({use.rule, use.count});
     double bound = found->lower_bound_us;
     bool optimal = found->optimal;
-    if (take(std::move(found->graph), used) || optimal) out_.bound_us = bound;
+    std::shared_ptr<const History> history = told_by(egraph);
+    if (take(std::move(found->graph), used, history.get()) || optimal) out_.bound_us = bound;
     return optimal;
   }
 
   /// If it is better than what there was.
-  bool take(Graph graph, llvm::ArrayRef<std::pair<RuleId, size_t>> used) {
+  bool take(Graph graph, llvm::ArrayRef<std::pair<RuleId, size_t>> used, const History* history) {
     double cost = price_graph(graph, prices_);
     if (!(cost < out_.cost_us * (1 - kLeastGain))) return false;
+    if (history) tell(graph, *history);
     out_.cost_us = line_us_ = cost;
     out_.graph.emplace(std::move(graph));
     for (auto [rule, count] : used)
       if (rule < rules_.size()) out_.applied[rules_[rule].name] += count;
     return true;
+  }
+
+  /// What the next e-graph finds is told from here on.
+  void start_telling(EGraph& egraph) {
+    if (!options_.explain) return;
+    egraph.record_history();
+    start_.emplace(line());
+    to_start_ = out_.chain;
+  }
+
+  void tell(const Graph& graph, const History& history) {
+    out_.chain.reset();
+    if (!to_start_) return;
+    Result<Derivation> next = explain(history, rules_, *start_, graph);
+    if (!next) {
+      out_.unexplained = next.error().message;
+      return;
+    }
+    out_.chain = to_start_;
+    append(*out_.chain, *next);
+    cut_loops(*out_.chain);
   }
 
   Graph graph_;
@@ -203,6 +233,9 @@ private:
   bool plain_;
   double line_us_ = 0;
   std::unique_ptr<Policy> policy_;
+  // Of explanations: the graph that the present e-graph was made from, and the chain to it.
+  std::optional<Graph> start_;
+  std::optional<Derivation> to_start_;
   Finding out_;
 };
 
@@ -213,6 +246,7 @@ public:
       : source_(source), rules_(rules), costs_(costs), options_(options),
         prices_(source.symbols(), costs_), report_{source} {
     report_.rules.resize(rules.size());
+    if (options.explain) report_.chain = derivation_of(source);
     deadline_ = start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
                              std::min(options.mcts.time_limit_s, 1e8)));
   }
@@ -242,6 +276,9 @@ private:
   std::vector<Finding> work(llvm::ArrayRef<Task> tasks);
   void account(const Finding& finding, const Task& task, size_t times);
   bool take(Graph graph, const std::string& where);
+  void tell_on(const Finding& finding);
+  void tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
+               llvm::ArrayRef<const Finding*> findings);
   bool stopped();
   void tell(const std::string& where);
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
@@ -299,6 +336,8 @@ void Portfolio::keep_better(Finding& plain) {
                      {plain.applied.begin(), plain.applied.end()},
                      plain.before_us,
                      plain.cost_us}};
+  if (report_.chain) report_.chain = derivation_of(source_);
+  tell_on(plain);
   take(transfer(*plain.graph, source_.shared_symbols()), "whole network, saturation");
   report_.bound_us = plain.bound_us;
 }
@@ -311,6 +350,7 @@ bool Portfolio::whole() {
   bool better =
       finding.graph && take(transfer(*finding.graph, source_.shared_symbols()), task.where);
   if (better) report_.bound_us = finding.bound_us;
+  if (better) tell_on(finding);
   account(finding, task, better ? 1 : 0);
   return better;
 }
@@ -367,6 +407,7 @@ bool Portfolio::sweep(int number) {
   report_.distinct_stretches += tasks.size();
   std::vector<Finding> found = work(tasks);
   std::vector<Replacement> replacements(s.stretches.size());
+  std::vector<const Finding*> findings(s.stretches.size());
   std::vector<size_t> times(tasks.size());
   for (size_t i = 0; i < s.stretches.size(); ++i) {
     int64_t at = number_of[s.task_of[i]];
@@ -376,10 +417,13 @@ bool Portfolio::sweep(int number) {
       continue;
     }
     replacements[i] = {&s.places[i], &*found[at].graph};
+    findings[i] = &found[at];
     ++times[at];
   }
-  bool better = take(put_in(report_.graph, s.operators, s.stretches, replacements),
+  Graph before = report_.graph;
+  bool better = take(put_in(before, s.operators, s.stretches, replacements),
                      "sweep " + std::to_string(number + 1));
+  if (better) tell_on(before, replacements, findings);
   for (size_t t = 0; t < tasks.size(); ++t) account(found[t], tasks[t], better ? times[t] : 0);
   return better;
 }
@@ -462,6 +506,35 @@ bool Portfolio::take(Graph graph, const std::string& where) {
   }
   tell(where);
   return better;
+}
+
+/// What was found for the whole goes on from where the chain is.
+void Portfolio::tell_on(const Finding& finding) {
+  if (!report_.chain) return;
+  if (finding.chain) {
+    append(*report_.chain, *finding.chain);
+    cut_loops(*report_.chain);
+    return;
+  }
+  report_.chain.reset();
+  report_.unexplained = finding.unexplained;
+}
+
+/// The same of stretches of a network.
+void Portfolio::tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
+                        llvm::ArrayRef<const Finding*> findings) {
+  if (!report_.chain) return;
+  std::vector<StretchChain> chains;
+  for (size_t i = 0; i < findings.size(); ++i) {
+    if (!findings[i]) continue;
+    if (!findings[i]->chain) {
+      report_.chain.reset();
+      report_.unexplained = findings[i]->unexplained;
+      return;
+    }
+    chains.push_back({replacements[i].place, &*findings[i]->chain});
+  }
+  append_stretches(*report_.chain, before, chains);
 }
 
 void Portfolio::tell(const std::string& where) {

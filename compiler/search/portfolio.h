@@ -43,6 +43,7 @@ struct PortfolioOptions {
   int threads = 1;
   int sweeps = 6, rounds = 3; // at most: passes over the network; e-graphs one after the other
   double slice_s = 1;         // of the solver, for one e-graph
+  bool explain = false;       // with PortfolioReport::chain
   const PriorStore* priors = nullptr;
   std::function<void(const SearchProgress&)> progress;
   // What can be turned off; more in mcts.
@@ -65,6 +66,9 @@ struct PortfolioReport {
   std::vector<RuleStats> rules = {};
   std::vector<std::pair<std::string, size_t>> rules_applied = {}; // by name; all steps together
   PriorTable learned = {};
+  /// Where asked for: how the graph follows from the source; or why that cannot be told, a fault.
+  std::optional<Derivation> chain = {};
+  std::string unexplained = {};
 };
 
 /// Never costs more than the source.

@@ -6,6 +6,7 @@
 #include "compiler/equiv/replay.h"
 #include "compiler/extract/extract.h"
 #include "compiler/search/explorer.h"
+#include "compiler/search/portfolio.h"
 #include "tests/property/rules/library.h"
 
 #include <gtest/gtest.h>
@@ -140,6 +141,41 @@ TEST(Explain, ChainsOfRandomWalksAreConfirmed) {
     }
   }
   EXPECT_GT(steps, 300u); // else the walks led nowhere
+}
+
+const char* const kLayers =
+    "fn layer(x: f32[N, D]) -> f32[N, D] {\n  param w: f32[D, D]\n  param b: f32[D]\n"
+    "  relu(relu(x @ w + b)) + x\n}\n"
+    "model m(x: f32[4, 8]) {\n  var y = x\n  for i in 0..5 { y = layer(y) }\n  y\n}\n";
+
+/// Fewer operators are better.
+class CountCost final : public CostModel {
+public:
+  std::string name() const override { return "count"; }
+  double price(const Symbols&, const OpInstance&) override { return 1; }
+};
+
+TEST(Explain, SearchesOfStretchesAreToldOfTheWhole) {
+  std::optional<Graph> source = model_of(kLayers);
+  std::vector<Rule> rules = rules_of("fuse,algebra");
+  ASSERT_TRUE(source && !rules.empty());
+  for (bool whole : {false, true}) {
+    CountCost costs;
+    PortfolioOptions options;
+    options.explain = true;
+    options.use_saturation = whole;
+    options.use_stretches = !whole;
+    options.rounds = whole ? 2 : 1;
+    options.threads = 2;
+    options.stretches = {2, 5, 3};
+    options.mcts.explore.node_limit = options.saturate.node_limit = whole ? 45 : 80;
+    options.mcts.budget = 16;
+    PortfolioReport report = search_portfolio(*source, rules, costs, options);
+    ASSERT_TRUE(report.changed);
+    ASSERT_TRUE(report.chain) << report.unexplained;
+    EXPECT_GE(report.chain->steps.size(), 10u); // of each layer
+    EXPECT_EQ(replay(*report.chain, rules, *source, report.graph), "");
+  }
 }
 
 /// A chain that was right, and what the checker says of it after a change.
