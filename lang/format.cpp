@@ -454,7 +454,7 @@ std::vector<size_t> Formatter::paddings(ArrayRef<ast::StmtId> stmts) const {
     size_t equals = text_.find('=', target.span.end);
     size_t start = text_.rfind('\n', s.span.begin) + 1; // npos + 1 == 0
     line.column = equals - start + 1;
-    line.width = target.span.end - s.span.begin;
+    line.width = StringRef("let ").size() + target.text.size(); // `var` is as long
     line.padded = equals > target.span.end + 1;
     return line;
   };

@@ -113,6 +113,8 @@ TEST(Format, AlignedLinesStayAligned) {
   EXPECT_EQ(body("let s     = 1\nlet left  = 2\nlet right = 3\nlet a = 4\nlet bcd = 5"),
             "let s     = 1\nlet left  = 2\nlet right = 3\nlet a = 4\nlet bcd = 5");
   EXPECT_EQ(body("let s      = 1\nlet left   = 2"), "let s    = 1\nlet left = 2");
+  // Blanks behind the word are not part of what is printed.
+  EXPECT_EQ(body("let  s    = 1\nlet left  = 2"), "let s    = 1\nlet left = 2");
 }
 
 TEST(Format, CommentsStay) {
