@@ -191,15 +191,18 @@ private:
 
   bool late() {
     constexpr int64_t kEvery = 16; // looks at the clock
-    constexpr double kHopeless = 0.5;
-    constexpr int64_t kPatience = 500;
     stopped_ |= result_.nodes >= limits_.nodes;
     if (stopped_ || result_.nodes % kEvery != 0) return stopped_;
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_;
     stopped_ = taken.count() > limits_.seconds || (events_.stop && events_.stop());
-    if (!frames_.empty() && result_.nodes > kPatience)
-      stopped_ |= frames_.front().bound < kHopeless * cutoff_;
+    stopped_ |= hopeless();
     return stopped_;
+  }
+
+  /// The nearer the first bound is to the cutoff, the more patience there is.
+  bool hopeless() const {
+    double share = frames_.empty() ? 1 : frames_.front().bound / cutoff_;
+    return (share < 0.5 && result_.nodes > 500) || (share < 0.65 && result_.nodes > 2'000);
   }
 
   /// A new state. The bound where there is nothing to decide or nothing of interest; else a frame.
