@@ -9,7 +9,8 @@
     # needs: cpu              run only where `tg devices` lists this backend
     # make: f.tg line 5000    %t/f.tg, too large or too odd to be kept: a line of so many characters,
                               `bytes N` of rubbish, `nest N` brackets, `chain N` additions,
-                              `calls N` within each other, `empty`, `folder`
+                              `calls N` within each other, `lets N` in a row, `functions N`
+                              each of which calls the one before, `empty`, `folder`
 
 `.out` holds standard output and standard error of all commands, in the order they were written. Exit
 codes are 0, but for golden/error/, where the last command must fail. Commands run inside tests/, with
@@ -89,6 +90,10 @@ def make_file(folder, what):
                    "nest": lambda: b"model m(x: f32[1]) {\n  " + b"(" * count + b"x" + b")" * count + b"\n}\n",
                    "chain": lambda: b"model m(x: f32[1]) {\n  x" + b" + x" * count + b"\n}\n",
                    "calls": lambda: b"model m(x: f32[1]) {\n  " + b"relu(" * count + b"x" + b")" * count + b"\n}\n",
+                   "lets": lambda: b"model m(x: f32[1]) {\n  var y = x\n" + b"  y = tanh(y)\n" * count + b"  y\n}\n",
+                   "functions": lambda: b"fn f0(x: f32[1]) { relu(x) }\n\n"
+                                        + b"".join(b"fn f%d(x: f32[1]) { f%d(x) }\n\n" % (i, i - 1) for i in range(1, count + 1))
+                                        + b"model m(x: f32[1]) { f%d(x) }\n" % count,
                    "empty": lambda: b""}[kind]()
         path.write_bytes(content)
 
