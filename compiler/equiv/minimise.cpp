@@ -14,8 +14,9 @@ namespace {
 double tolerance(const Graph& graph) { return graph.op_count() > 50 ? 1e-7 : 1e-9; }
 
 constexpr double kBudgetFlops = 1e10; // of all evaluations while making it small
-constexpr size_t kMaxEvaluations = 2000;
-constexpr size_t kShown = 24; // elements of a counterexample
+constexpr double kMaxEvaluations = 2000;
+constexpr double kLeastEvaluations = 20; // fewer make nothing small
+constexpr size_t kShown = 24;            // elements of a counterexample
 
 struct Difference {
   size_t output = 0;
@@ -44,7 +45,8 @@ public:
       if (needed[i] && is_variable({i})) leaves_.push_back({i});
     values_.resize(leaves_.size());
     double budget = kBudgetFlops / std::max(evaluation_flops(joined.graph), 1.0);
-    budget_ = static_cast<size_t>(std::clamp(budget, 4.0, double{kMaxEvaluations}));
+    if (budget >= kLeastEvaluations)
+      budget_ = static_cast<size_t>(std::min(budget, kMaxEvaluations));
   }
 
   /// Fills the leaves; whether the sides differ then.
@@ -55,6 +57,7 @@ public:
   }
 
   void minimise() {
+    if (budget_ == 0) return;
     for (size_t i = 0; i < leaves_.size(); ++i) try_zero(i, 0, values_[i].size());
     for (size_t i = 0; i < leaves_.size(); ++i)
       for (size_t step = values_[i].size(); step > 1;) {

@@ -14,8 +14,13 @@ struct Change {
   int64_t from = 0, to = 0;
   NodeId leaf; // invalid: all leaves and all shapes among attributes
   size_t axis = 0;
+  /// Sizes that are products of this one change with it: a width with its heads.
+  bool multiples = false;
 
-  int64_t size(int64_t old) const { return old == from ? to : old; }
+  int64_t size(int64_t old) const {
+    if (multiples && old % from == 0) return old / from * to;
+    return old == from ? to : old;
+  }
 };
 
 /// The pair built anew under a change. Reshapes keep as much of their shape as fits.
@@ -130,13 +135,16 @@ private:
   bool by_size() {
     std::set<int64_t, std::greater<>> sizes;
     for_each_axis([&](NodeId, size_t, int64_t size) { sizes.insert(size); });
-    return llvm::any_of(sizes, [&](int64_t size) { return replace({size, 0, {}, 0}); });
+    for (bool multiples : {false, true})
+      for (int64_t size : sizes)
+        if (replace({size, 0, {}, 0, multiples})) return true;
+    return false;
   }
 
   bool by_axis() {
     std::vector<Change> changes;
     for_each_axis([&](NodeId leaf, size_t axis, int64_t size) {
-      changes.push_back({size, 0, leaf, axis});
+      changes.push_back({size, 0, leaf, axis, false});
     });
     return llvm::any_of(changes, [&](const Change& change) { return replace(change); });
   }

@@ -129,9 +129,11 @@ void print_equal(llvm::raw_ostream& out, const Equivalence& result) {
   }
 }
 
-void print_difference(llvm::raw_ostream& out, const Counterexample& example) {
+/// With the inputs that show it, if `inputs`.
+void print_difference(llvm::raw_ostream& out, const Counterexample& example, bool inputs) {
   out << "output `" << example.output << "` at " << index_text(example.index) << ": "
       << number_text(example.a) << " and " << number_text(example.b) << "\n";
+  if (!inputs) return;
   if (example.complete)
     out << "  where all inputs and weights are zero but for\n";
   else
@@ -146,7 +148,7 @@ void print_part(llvm::raw_ostream& out, const Equivalence::Part& part) {
   llvm::SmallVector<llvm::StringRef, 0> lines;
   llvm::StringRef(part.models).split(lines, '\n', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef line : lines) out << "  " << line << "\n";
-  print_difference(out, part.counterexample);
+  print_difference(out, part.counterexample, /*inputs=*/true);
 }
 
 } // namespace
@@ -176,7 +178,9 @@ int run_verify(Session& session) {
     print_equal(session.out, *result);
   } else if (!o.quiet) {
     session.out << "different: ";
-    print_difference(session.out, *result->counterexample);
+    // Thousands of numbers say nothing where a small part says it all.
+    bool inputs = result->counterexample->complete || !result->part;
+    print_difference(session.out, *result->counterexample, inputs);
     if (result->part) print_part(session.out, *result->part);
   }
   return result->equal ? 0 : 1;

@@ -78,5 +78,22 @@ TEST(Narrow, ShrinksEveryShapeThatCanBe) {
   EXPECT_LE(asked, 100u);
 }
 
+/// A width is heads times head size: no size can shrink without its multiples.
+TEST(Narrow, ShrinksProductsOfSizesTogether) {
+  Joined pair{Graph(std::make_shared<Symbols>(), "pair"), {}, {}, {"y"}};
+  Graph& graph = pair.graph;
+  NodeId x = graph.input("x", f32({5, 12})), v = graph.input("v", f32({5, 3, 4}));
+  ValueId shape = graph.symbols().value(Value::of_ints({5, 3, 4}));
+  NodeId y = graph.add(OpKind::Reshape, {shape}, {x});
+  pair.a = {graph.add(OpKind::Add, {}, {y, v})};
+  pair.b = {graph.add(OpKind::Sub, {}, {y, v})};
+  auto full_rank = [](const Joined& tried) {
+    return tried.graph.type(tried.graph.inputs()[1]).elements() ==
+           tried.graph.type(tried.graph.inputs()[0]).elements();
+  };
+  Joined small = shrink(std::move(pair), full_rank, 100);
+  for (NodeId input : small.graph.inputs()) EXPECT_EQ(small.graph.type(input).elements(), 1);
+}
+
 } // namespace
 } // namespace tg
