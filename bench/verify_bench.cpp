@@ -1,0 +1,96 @@
+// What exact verification of whole networks takes: each network against its optimised form
+// (saturation, ILP, analytic prices: what `tg opt` does by default), in a process of its own.
+//
+//   verify_bench [--threads N] [MODEL.tg...]     default: ResNet-50, BERT and NASRNN; one a core
+//
+// Inside the clock: joining, the bound, all points in the field. Outside: reading and optimising.
+// Memory is the peak of the process, optimiser included.
+#include "compiler/driver/model.h"
+#include "compiler/driver/optimize.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/equiv/equivalent.h"
+#include "compiler/extract/analytic.h"
+
+#include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace tg;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Reads, optimises and verifies one network; the process's exit code.
+int verify_network(const std::string& path, int threads) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  std::optional<Graph> source = load_model(sources, path, {}, sink);
+  std::optional<std::vector<Rule>> rules = load_rules(sources, library(), {}, sink);
+  Result<std::unique_ptr<CostModel>> costs = make_analytic_cost("cpu");
+  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
+  if (!source || !rules || !costs) return 1;
+  OptimizeOptions how;
+  how.extract.extractor = Extractor::Ilp;
+  Result<Optimized> optimized = optimize(*source, *rules, **costs, how, nullptr);
+  if (!optimized) return 1;
+
+  EquivalenceOptions options;
+  options.threads = threads;
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  Clock::time_point start = Clock::now();
+  Result<Equivalence> result = check_equivalence(*source, optimized->graph, options);
+  double wall = seconds_since(start);
+  getrusage(RUSAGE_SELF, &after);
+  if (!result || !result->equal) return 1;
+  auto cpu = [](const rusage& usage) {
+    return static_cast<double>(usage.ru_utime.tv_sec) +
+           1e-6 * static_cast<double>(usage.ru_utime.tv_usec);
+  };
+  llvm::outs() << llvm::formatv("{0,-14} {1,6} {2,6} {3,8} {4,10:f1} {5,10:f2} {6,10:f2} {7,10}\n",
+                                source->name(), source->op_count(), optimized->graph.op_count(),
+                                result->points, result->log2_error, wall, cpu(after) - cpu(before),
+                                after.ru_maxrss / 1024);
+  llvm::outs().flush();
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::string> models;
+  for (int i = 1; i < argc; ++i) {
+    if (llvm::StringRef(argv[i]) == "--threads" && i + 1 < argc)
+      threads = std::atoi(argv[++i]);
+    else
+      models.push_back(argv[i]);
+  }
+  if (models.empty())
+    for (const char* name : {"resnet50", "bert", "nasrnn"})
+      models.push_back(std::string(TG_SOURCE_DIR "/examples/paper/") + name + ".tg");
+  llvm::outs() << llvm::formatv(
+      "\n{0} threads\n{1,-14} {2,6} {3,6} {4,8} {5,10} {6,10} {7,10} {8,10}\n", threads, "network",
+      "ops", "after", "points", "log2 bound", "wall s", "cpu s", "peak MiB");
+  llvm::outs().flush();
+  int failed = 0;
+  for (const std::string& path : models) {
+    pid_t child = fork();
+    if (child == 0) _exit(verify_network(path, threads));
+    int status = 0;
+    waitpid(child, &status, 0);
+    failed += status != 0;
+  }
+  return failed ? 1 : 0;
+}
