@@ -1,6 +1,6 @@
 #include "runtime/npy.h"
 
-#include "lang/core/random.h"
+#include "tests/unit/runtime/damage.h"
 
 #include <gtest/gtest.h>
 
@@ -97,17 +97,7 @@ TEST(Npy, NoDamageDoesMoreThanGiveAnError) {
   ASSERT_TRUE(parse_npy(good, "t.npy"));
   size_t read = 0;
   for (uint64_t round = 0; round < 20'000; ++round) {
-    RandomStream random(round, "npy");
-    std::string bytes = good;
-    for (uint64_t i = 0; i <= random.bits(0) % 4 && !bytes.empty(); ++i) {
-      size_t place = random.bits(4 * i + 1) % bytes.size();
-      switch (random.bits(4 * i + 2) % 4) {
-      case 0: bytes[place] = static_cast<char>(random.bits(4 * i + 3)); break;
-      case 1: bytes.erase(place, 1 + random.bits(4 * i + 3) % 8); break;
-      case 2: bytes.insert(place, 1, "(){}',:0123456789"[random.bits(4 * i + 3) % 17]); break;
-      default: bytes.resize(place + 1);
-      }
-    }
+    std::string bytes = test::damaged(good, round, "(){}',:0123456789");
     Result<Tensor> tensor = parse_npy(bytes, "t.npy");
     read += tensor.ok();
     if (tensor) {

@@ -1,6 +1,6 @@
 #include "runtime/npz.h"
 
-#include "lang/core/random.h"
+#include "tests/unit/runtime/damage.h"
 
 #include <gtest/gtest.h>
 #include <llvm/ADT/StringExtras.h>
@@ -106,18 +106,7 @@ TEST(Npz, NoDamageDoesMoreThanGiveAnError) {
   size_t read = 0;
   for (const std::string& good : {format_npz(two_tensors()), compressed()}) {
     for (uint64_t round = 0; round < 20'000; ++round) {
-      RandomStream random(round, "npz");
-      std::string bytes = good;
-      for (uint64_t i = 0; i <= random.bits(0) % 3 && !bytes.empty(); ++i) {
-        size_t place = random.bits(4 * i + 1) % bytes.size();
-        switch (random.bits(4 * i + 2) % 3) {
-        case 0: bytes[place] = static_cast<char>(random.bits(4 * i + 3)); break;
-        case 1:
-          bytes[place] = static_cast<char>(bytes[place] ^ 1 << random.bits(4 * i + 3) % 8);
-          break;
-        default: bytes.erase(place, 1 + random.bits(4 * i + 3) % 8);
-        }
-      }
+      std::string bytes = test::damaged(good, round, "PK.npy");
       read += parse_npz(bytes, "t.npz").ok();
     }
   }
