@@ -1,7 +1,8 @@
 // The examples of the documents are programs: each ```tg block is read, its functions, models and
-// rules are checked, and models that stand alone are instantiated. A block that shows a piece of a
-// file only is fenced without `tg`.
+// rules are checked, and models that stand alone are instantiated and run on the reference backend.
+// A block that shows a piece of a file only is fenced without `tg`.
 #include "compiler/driver/model.h"
+#include "compiler/driver/prepare.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "lang/parse.h"
 
@@ -9,10 +10,34 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace tg {
 namespace {
 
-/// What checking a block says, or "".
+/// What a model of a block does not do when it is run: anything, or give finite values. "" for one
+/// whose sizes come from outside, or that calls operators of other libraries.
+std::string run(const Program& program, FnRef model) {
+  DiagnosticSink sink;
+  std::optional<Graph> graph =
+      build_graph(program, {program.decl(model).name.text.str(), {}}, sink);
+  if (!graph) return "";
+  for (uint32_t i = 0; i < graph->size(); ++i)
+    if (graph->node({i}).op == OpKind::Extern) return "";
+  PrepareOptions options;
+  options.backend = "ref";
+  Result<Prepared> prepared = prepare_with_inputs(*graph, options);
+  if (!prepared) return prepared.error().message;
+  if (Result<void> ran = prepared->executable->run_once(); !ran) return ran.error().message;
+  Result<std::vector<Tensor>> outputs = prepared->executable->outputs();
+  if (!outputs) return outputs.error().message;
+  for (const Tensor& output : *outputs)
+    for (double value : output.doubles())
+      if (!std::isfinite(value)) return graph->name() + " gives values that are not finite";
+  return "";
+}
+
+/// What checking and running a block says, or "".
 std::string faults(const std::string& name, llvm::StringRef text) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -22,6 +47,8 @@ std::string faults(const std::string& name, llvm::StringRef text) {
   std::string out;
   llvm::raw_string_ostream stream(out);
   for (const Diagnostic& d : sink.all()) render(d, sources, stream);
+  if (!sink.failed())
+    for (FnRef model : program.models()) stream << run(program, model);
   return stream.str();
 }
 
