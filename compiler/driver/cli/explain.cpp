@@ -73,18 +73,17 @@ void print_steps(llvm::raw_ostream& out, llvm::ArrayRef<ShownStep> steps) {
   }
 }
 
-void print_chain(Session& session, const OptimizeReport& report, llvm::ArrayRef<ShownStep> steps) {
+void print_head(Session& session, const OptimizeReport& report, size_t steps) {
   llvm::raw_ostream& out = session.out;
   out << report.model << ": ";
-  if (steps.empty()) {
+  if (steps == 0) {
     out << "the result is the source\n";
   } else {
     out << duration_text(report.cost_before_us) << " to " << duration_text(report.cost_after_us)
-        << " (" << report.cost_model << "), in " << steps.size()
-        << (steps.size() == 1 ? " step" : " steps") << ", confirmed on terms\n";
+        << " (" << report.cost_model << "), in " << steps << (steps == 1 ? " step" : " steps")
+        << ", confirmed on terms\n";
   }
   for (const std::string& note : report.notes) out << "note: " << note << "\n";
-  print_steps(out, steps);
 }
 
 } // namespace
@@ -105,6 +104,10 @@ void write_chain(llvm::json::OStream& json, llvm::StringRef name, const Derivati
   });
 }
 
+void print_chain(llvm::raw_ostream& out, const Derivation& chain, llvm::ArrayRef<Rule> rules) {
+  print_steps(out, shown(chain, rules));
+}
+
 int run_explain(Session& session) {
   if (!session.cancel) session.cancel = watch_interrupt();
   const Options& o = session.options;
@@ -117,10 +120,12 @@ int run_explain(Session& session) {
     return session.fail(confirmed.error());
   if (!verify_result(session, *source, *result, rules)) return session.fail();
   session.print_warnings();
-  if (o.json)
+  if (o.json) {
     write_json(session, *result, rules);
-  else if (!o.quiet)
-    print_chain(session, result->report, shown(*result->chain, rules));
+  } else if (!o.quiet) {
+    print_head(session, result->report, result->chain->steps.size());
+    print_chain(session.out, *result->chain, rules);
+  }
   return 0;
 }
 

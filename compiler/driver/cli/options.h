@@ -21,6 +21,7 @@ struct Options {
   std::vector<std::string> rules;                       // --rules: files or rule (set) names
   std::string numerics = "reassociate";                 // exact | reassociate | all
   bool trust_rules = false;                             // use rules that are not verified
+  bool explain = false;                                 // leave a chain of rewrites
   bool verify = false;                                  // hold the result against its source
   std::string rule_cache;                               // "" = in the user's cache folder
   int64_t instances = 200;                              // of `rules verify`, for each rule

@@ -82,7 +82,7 @@ void set_tree_options(const Options& o, OptimizeOptions& options) {
 
 OptimizeOptions optimize_options(const Options& o) {
   OptimizeOptions options;
-  options.explain = o.verify || o.command == "explain" || !o.trace.empty();
+  options.explain = o.explain || o.verify || o.command == "explain" || !o.trace.empty();
   options.search = llvm::StringSwitch<Search>(o.search)
                        .Case("none", Search::None)
                        .Case("random", Search::Random)

@@ -36,6 +36,8 @@ void write_number(llvm::json::OStream& json, llvm::StringRef name, double value)
 /// A chain of rewrites: [{rule, file, line, backwards, before, after, where}].
 void write_chain(llvm::json::OStream& json, llvm::StringRef name, const Derivation& chain,
                  llvm::ArrayRef<Rule> rules);
+/// The same for people, as `tg explain` prints it.
+void print_chain(llvm::raw_ostream& out, const Derivation& chain, llvm::ArrayRef<Rule> rules);
 /// The fields of `tg opt --json`.
 void write_report(llvm::json::OStream& json, const OptimizeReport& report);
 /// What `tg opt` prints; `verbose` adds what every rule did while exploring.

@@ -101,6 +101,7 @@ private:
   struct Best {
     Graph source;
     Optimized found;
+    std::vector<Rule> rules; // that its chain numbers
   };
   std::optional<Best> best_; // of the last `:opt`
 };

@@ -4,8 +4,8 @@
 
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/cost_model.h"
+#include "compiler/driver/explanation.h"
 #include "compiler/egraph/rule_from_ast.h"
-#include "compiler/egraph/rule_text.h"
 #include "compiler/ir/to_text.h"
 #include "lang/format.h"
 #include "lang/parse.h"
@@ -76,7 +76,7 @@ llvm::ArrayRef<Repl::Command> Repl::commands() {
       {"opt", "[MODEL|EXPR]", "optimise; Ctrl-C stops and keeps the best so far", &Repl::optimise},
       {"cost", "[MODEL|EXPR|best]", "what its operators cost", &Repl::cost},
       {"run", "[MODEL|EXPR|best]", "run it on random or given inputs", &Repl::run},
-      {"explain", "", "the rules behind the last `:opt`", &Repl::explain},
+      {"explain", "", "how the last `:opt` got there, step by step", &Repl::explain},
       {"show", "[MODEL|EXPR|best]", "this session as a file; a graph as one", &Repl::show},
       {"set", "[NAME=VALUE]", "options of `tg run`, parameters of models", &Repl::set},
       {"save", "[best] FILE", "write the session, or the best graph, as .tg", &Repl::save},
@@ -258,15 +258,17 @@ void Repl::switch_rule(llvm::StringRef name, bool on) {
 // --- optimising and running ---------------------------------------------------------------------
 
 void Repl::optimise(llvm::StringRef argument) {
+  options_.explain = true;
   Session session = begin();
   session.cancel = &interrupted;
   auto found = target(session, argument);
   if (!found) return;
-  std::optional<Optimized> result = optimize_model(session, found->graph, found->rules);
+  std::vector<Rule> rules;
+  std::optional<Optimized> result = optimize_model(session, found->graph, found->rules, &rules);
   if (!result) return fail(session);
   session.print_warnings();
   print_report(out_, result->report, color_, options_.verbose);
-  best_ = Best{std::move(found->graph), std::move(*result)};
+  best_ = Best{std::move(found->graph), std::move(*result), std::move(rules)};
 }
 
 void Repl::cost(llvm::StringRef argument) {
@@ -290,21 +292,10 @@ void Repl::run(llvm::StringRef argument) {
 void Repl::explain(llvm::StringRef) {
   if (!best_)
     return fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
-  Session session = begin();
-  Program program = read(session, notebook_);
-  std::vector<Rule> all = declared_rules(session, program);
-  if (auto library_rules = load_rule_library(session.sources, library(), session.sink))
-    llvm::append_range(all, *library_rules);
-  const OptimizeReport& report = best_->found.report;
-  if (report.rules_applied.empty()) out_ << "no rule was applied\n";
-  for (const RuleCount& used : report.rules_applied) {
-    auto rule = llvm::find_if(all, [&](const Rule& r) { return r.name == used.rule; });
-    out_ << used.count << " x "
-         << (rule == all.end()
-                 ? used.rule
-                 : rule_text(*rule) + "  # " + rule->file + ":" + std::to_string(rule->line))
-         << "\n";
-  }
+  if (auto confirmed = confirm_chain(best_->found, best_->rules, best_->source); !confirmed)
+    return fail(std::move(confirmed.error()));
+  if (best_->found.chain->steps.empty()) out_ << "no rule was applied\n";
+  print_chain(out_, *best_->found.chain, best_->rules);
 }
 
 // --- settings -----------------------------------------------------------------------------------
