@@ -109,7 +109,8 @@ private:
 
   double taps(NodeId id) const {
     const TensorType& w = graph_.type(graph_.operands(id)[1]);
-    return static_cast<double>(w.elements() / w[0]);
+    int64_t of_one_output = w.elements() / w[0];
+    return static_cast<double>(of_one_output);
   }
 
   Degree all_operands(NodeId id) const {
