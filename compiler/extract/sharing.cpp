@@ -33,7 +33,7 @@ public:
       }
       improved |= again;
     }
-    return improved;
+    return change_nodes() || improved;
   }
 
 private:
@@ -66,18 +66,51 @@ private:
 
   bool flip(ClassIx cls) {
     set_paid(cls, !paid_[cls.index]);
-    if (std::optional<Choice> choice = extract_greedy(problem_, costs_)) {
-      CheckedChoice figures = check_choice(problem_, *choice);
-      constexpr double kLeastGain = 1e-12; // relative: sums in another order are no gain
-      if (figures.dag_cost < cost_ - kLeastGain * std::abs(cost_) &&
-          figures.stored_bytes <= problem_.byte_limit()) {
-        cost_ = figures.dag_cost;
-        best_ = std::move(*choice);
-        return true;
-      }
-    }
+    if (take(extract_greedy(problem_, costs_))) return true;
     set_paid(cls, !paid_[cls.index]);
     return false;
+  }
+
+  /// Tries every other node of every class of the choice: what is chosen is nearly free, so greedy
+  /// repairs around it; until none helps.
+  bool change_nodes() {
+    bool improved = false;
+    for (bool again = true; again && !late();) {
+      again = false;
+      for (uint32_t c = 0; c < problem_.class_count(); ++c)
+        for (NodeIx other : problem_.nodes({c})) {
+          NodeIx now = best_[{c}];
+          if (!now.valid() || now == other || !problem_.usable(other)) continue;
+          if (late()) return improved;
+          again |= change_to(other);
+        }
+      improved |= again;
+    }
+    return improved;
+  }
+
+  bool change_to(NodeIx node) {
+    constexpr double kChosen = 1e-3; // it still costs something: no needless nodes
+    for (uint32_t n = 0; n < costs_.size(); ++n) {
+      bool chosen = best_[problem_.class_of({n})] == NodeIx{n};
+      costs_[n] = problem_.cost({n}) * (chosen ? kChosen : 1);
+    }
+    for (NodeIx n : problem_.nodes(problem_.class_of(node))) costs_[n.index] = kInfiniteCost;
+    costs_[node.index] = 0;
+    return take(extract_greedy(problem_, costs_));
+  }
+
+  /// True if the choice is better than the best, and is that now.
+  bool take(std::optional<Choice> choice) {
+    if (!choice) return false;
+    constexpr double kLeastGain = 1e-12; // relative: sums in another order are no gain
+    CheckedChoice figures = check_choice(problem_, *choice);
+    if (!figures.ok() || !(figures.dag_cost < cost_ - kLeastGain * std::abs(cost_)) ||
+        figures.stored_bytes > problem_.byte_limit())
+      return false;
+    cost_ = figures.dag_cost;
+    best_ = std::move(*choice);
+    return true;
   }
 
   const ExtractionProblem& problem_;

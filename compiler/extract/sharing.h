@@ -2,7 +2,8 @@
 // when several share it (one joined matmul instead of four). A move declares a class paid for and
 // lets greedy choose anew; it is kept if the true cost of what comes out is lower. It is the "add"
 // and "drop" heuristic of facility location (Kuehn and Hamburger 1963) with greedy as the
-// assignment.
+// assignment. Then, from the best choice, other nodes of its classes, repaired by greedy with what
+// is chosen nearly free.
 #pragma once
 
 #include "compiler/extract/problem.h"
