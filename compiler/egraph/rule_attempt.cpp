@@ -163,11 +163,11 @@ bool RuleAttempt::make_op(TermId id, const Shape* want) {
 }
 
 bool RuleAttempt::make_with_rank(TermId id, const Shape* want, int64_t least) {
-  if (!want && !is_op(id) && !known(id)) {
-    Shape s = hinted_shape(rule_.terms[id].variable, least);
-    return make(id, s);
-  }
-  return make(id, want) && static_cast<int64_t>(shape(id).size()) >= least;
+  bool any = !want && !is_op(id) && !known(id);
+  if (any ? !make(id, hinted_shape(rule_.terms[id].variable, least)) : !make(id, want))
+    return false;
+  // Conditions of a rule may ask for a rank that the operator does not have.
+  return static_cast<int64_t>(shape(id).size()) >= least;
 }
 
 } // namespace tg
