@@ -1,6 +1,7 @@
 // `tg extract`: extraction alone, on an e-graph in the egraph-serialize JSON form. What it writes
 // lets anyone recompute the cost: for each class that the roots reach, the node chosen.
 #include "compiler/driver/cli/pipeline.h"
+#include "compiler/driver/cli/search_files.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/extract/egraph_json.h"
@@ -116,8 +117,12 @@ int run_extract(Session& session) {
   Result<SerializedEGraph> egraph = read_egraph_json(o.files.front());
   double read_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!egraph) return session.fail(egraph.error());
+  IlpOptions options = options_of(o);
+  // Ctrl-C ends the search, and the best choice so far is the answer.
+  if (!session.cancel) session.cancel = watch_interrupt();
+  options.stop = [cancel = session.cancel](const ExtractionProgress&) { return cancel->load(); };
   Result<Extraction> answer =
-      run_extractor(egraph->problem, *extractor_by_name(o.extract), options_of(o));
+      run_extractor(egraph->problem, *extractor_by_name(o.extract), options);
   if (!answer) return session.fail(name_roots(*egraph, answer.error()));
   if (o.check)
     if (auto checked = check_answer(*egraph, *answer); !checked)
