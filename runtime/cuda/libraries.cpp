@@ -118,7 +118,9 @@ Result<std::unique_ptr<SharedLibrary>> SharedLibrary::open(Library library) {
     for (const std::string& folder : folders) {
       std::string path = folder.empty() ? file.str() : folder + "/" + file.str();
       if (!folder.empty() && !llvm::sys::fs::exists(path)) continue;
-      if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL))
+      // Never unloaded before the end: these libraries keep state behind, which then stays
+      // reachable.
+      if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE))
         return std::unique_ptr<SharedLibrary>(new SharedLibrary(handle, path));
       // The first real reason: that a file is there and does not load.
       const char* why = dlerror();

@@ -18,7 +18,7 @@ namespace tg::cuda {
 enum class Library : uint8_t { Driver, Nvrtc, CublasLt, Cudnn };
 llvm::StringRef library_name(Library library); // "NVIDIA driver", "NVRTC", "cuBLASLt", "cuDNN"
 
-/// An open library; closed with the object.
+/// An open library. It stays in memory when the object goes, until the program ends.
 class SharedLibrary {
 public:
   /// Errors: `no_backend` with the names that were tried, or the loader's reason.
