@@ -73,6 +73,7 @@ public:
   bool overflowed() const { return overflowed_; }
 
 private:
+  static constexpr int kMaxDepth = 12; // of functions within functions
   struct Pairing;
   Value applied(Factor head, std::vector<Value> args);
   const Fact* loose_guard(llvm::ArrayRef<Value> args) const;
