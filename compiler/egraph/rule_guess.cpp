@@ -67,6 +67,13 @@ Shape RuleAttempt::narrower(Shape shape) {
 
 Shape RuleAttempt::regrouped(llvm::ArrayRef<int64_t> shape) {
   Shape result;
+  if (chance(15)) { // the same axes in another order: a reshape that is no transpose
+    result.assign(shape.begin(), shape.end());
+    for (size_t i = result.size(); i > 1; --i)
+      std::swap(result[i - 1],
+                result[static_cast<size_t>(between(0, static_cast<int64_t>(i) - 1))]);
+    return result;
+  }
   for (int64_t dim : shape) {
     int64_t part = chance(40) ? divisor(dim) : 1;
     bool join = !result.empty() && chance(30);

@@ -14,8 +14,10 @@ bool RuleAttempt::make_broadcast(TermId id, const Shape* want) {
     std::swap(ka, kb);
   } // a goes first
   if (!make(a, ka ? nullptr : want)) return false;
-  const Shape& first = shape(a);
+  if (known(b)) return finish(id, {}); // made of what a has bound: of the shape that it has
+  const Shape first = shape(a);
   Shape second = want ? *want : first;
+  if (first == second && is_op(b) && chance(25)) second = narrower(first);
   if (want && first == *want && !is_op(b) && chance(50)) second = narrower(first);
   if (!want && !is_op(b) && chance(40)) second = narrower(first);
   if (!want && !is_op(b) && chance(15)) second.insert(second.begin(), size());
