@@ -1,12 +1,11 @@
 #include "compiler/search/portfolio.h"
 
-#include "compiler/search/incumbent.h"
-#include "compiler/search/published_costs.h"
+#include "compiler/search/searcher.h"
 #include "compiler/search/stretch_chain.h"
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
+#include <set>
 #include <thread>
 
 namespace tg {
@@ -46,199 +45,6 @@ private:
   const PriorTable& table_;
 };
 
-using NamedCounts = std::map<std::string, size_t>;
-
-/// What a search in one or a few e-graphs, one after the other, came to.
-struct Finding {
-  std::optional<Graph> graph; // better than what was given
-  double before_us = 0, cost_us = 0, bound_us = 0;
-  NamedCounts applied;
-  std::vector<RuleStats> rules;
-  std::vector<RuleRecord> records;
-  size_t simulations = 0, egraphs = 0, most_nodes = 0, most_classes = 0, memory_bytes = 0;
-  double extract_s = 0;
-  size_t slices_used_up = 0;
-  bool complete = false; // nothing else can be found by these rules
-  SearchTrace trace;
-  std::optional<Derivation> chain; // where asked for: from what was given to `graph`
-  std::string unexplained;
-};
-
-/// Searches one graph, with symbols of its own.
-class Searcher {
-public:
-  Searcher(Graph graph, llvm::ArrayRef<Rule> rules, CostModel& costs,
-           const PortfolioOptions& options, const PriorStore* priors, Clock::time_point deadline,
-           bool plain)
-      : graph_(std::move(graph)), rules_(rules), prices_(graph_.symbols(), costs),
-        options_(options), deadline_(deadline), plain_(plain) {
-    out_.rules.resize(rules.size());
-    out_.records.resize(rules.size());
-    if (options.explain) out_.chain = derivation_of(graph_);
-    if (options.use_priors)
-      policy_ = std::make_unique<StatisticsPolicy>(priors);
-    else
-      policy_ = std::make_unique<RandomPolicy>();
-  }
-
-  Finding run() {
-    out_.before_us = out_.cost_us = line_us_ = price_graph(graph_, prices_);
-    if (plain_) {
-      bool ended = saturate_once(options_.saturate, true);
-      out_.complete = ended && saturate_once(exhaustive(), false);
-      return std::move(out_);
-    }
-    int rounds = options_.use_restarts ? options_.rounds : 1;
-    for (int round = 0; round < rounds && left() > 0; ++round) {
-      double before = line_us_;
-      if (options_.use_saturation && saturate_once(exhaustive(), false)) {
-        out_.complete = round == 0;
-        break;
-      }
-      if (options_.use_tree)
-        search_tree(round);
-      else
-        saturate_once(exhaustive(), true);
-      if (!(line_us_ < before * (1 - kLeastGain))) break;
-    }
-    return std::move(out_);
-  }
-
-private:
-  /// What the next e-graph starts from.
-  const Graph& line() const { return out_.graph ? *out_.graph : graph_; }
-  double left() const { return std::chrono::duration<double>(deadline_ - Clock::now()).count(); }
-
-  /// All rules in all iterations: where it ends by itself, nothing else can be found.
-  SaturateOptions exhaustive() const {
-    SaturateOptions saturate = options_.saturate;
-    saturate.compatible = false;
-    saturate.multi_node_limit = 0;
-    saturate.iterations = saturate.multi_iterations = 30;
-    return saturate;
-  }
-
-  /// True if the e-graph holds all that the rules can say. One that does not is extracted from
-  /// only if asked.
-  bool saturate_once(SaturateOptions options, bool extract_anyway) {
-    options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
-    EGraph egraph = EGraph::from_graph(line());
-    start_telling(egraph);
-    SaturateReport report = saturate(egraph, rules_, options);
-    for (size_t i = 0; i < report.rules.size(); ++i) {
-      out_.rules[i].matches += report.rules[i].matches;
-      out_.rules[i].applied += report.rules[i].applied;
-      out_.rules[i].cyclic += report.rules[i].cyclic;
-      out_.trace.apply(static_cast<RuleId>(i), report.rules[i].applied);
-    }
-    ++out_.trace.columns;
-    out_.memory_bytes = std::max(out_.memory_bytes, report.memory_bytes);
-    count(egraph);
-    bool ended = report.stop == StopReason::Saturated && report.filtered == 0;
-    if (ended || extract_anyway) return extract_from(egraph) && ended;
-    return false;
-  }
-
-  void search_tree(int round) {
-    MctsOptions options = options_.mcts;
-    options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
-    options.seed += static_cast<uint64_t>(round);
-    options.trace = options_.mcts.trace ? &out_.trace : nullptr;
-    Graph start = line();
-    EGraph egraph = EGraph::from_graph(start);
-    start_telling(egraph);
-    MctsReport report = search_mcts(egraph, start, rules_, prices_, options, *policy_);
-    out_.simulations += report.simulations;
-    out_.memory_bytes = std::max(out_.memory_bytes, report.memory_bytes);
-    out_.most_nodes = std::max(out_.most_nodes, report.most_nodes);
-    for (size_t i = 0; i < report.rules.size(); ++i) {
-      out_.rules[i].matches += report.rules[i].matches;
-      out_.rules[i].applied += report.rules[i].applied;
-      out_.rules[i].cyclic += report.rules[i].cyclic;
-      out_.records[i].tried += report.records[i].tried;
-      out_.records[i].paid += report.records[i].paid;
-      out_.records[i].gain += report.records[i].gain;
-    }
-    count(egraph);
-    if (report.best)
-      take(std::move(report.best->graph), report.best->rules, report.best->history.get());
-    extract_from(egraph);
-  }
-
-  void count(const EGraph& egraph) {
-    ++out_.egraphs;
-    out_.most_nodes = std::max(out_.most_nodes, egraph.node_count());
-    out_.most_classes = std::max(out_.most_classes, egraph.class_count());
-  }
-
-  /// True if what was extracted is the best of the e-graph, by proof.
-  bool extract_from(const EGraph& egraph) {
-    ExtractOptions options = options_.extract;
-    double slice = std::min({options.ilp.time_limit_s, options_.slice_s, left()});
-    if (slice <= 0) return false;
-    options.ilp.time_limit_s = slice;
-    Clock::time_point start = Clock::now();
-    Result<ExtractedGraph> found = extract(egraph, line(), prices_, options);
-    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    out_.extract_s += seconds;
-    if (!found) return false; // there is what was given
-    if (!found->optimal && seconds >= slice) ++out_.slices_used_up;
-    std::vector<std::pair<RuleId, size_t>> used;
-    for (const RuleUse& use : found->rules_used) used.push_back({use.rule, use.count});
-    double bound = found->lower_bound_us;
-    bool optimal = found->optimal;
-    std::shared_ptr<const History> history = told_by(egraph);
-    if (take(std::move(found->graph), used, history.get()) || optimal) out_.bound_us = bound;
-    return optimal;
-  }
-
-  /// If it is better than what there was.
-  bool take(Graph graph, llvm::ArrayRef<std::pair<RuleId, size_t>> used, const History* history) {
-    double cost = price_graph(graph, prices_);
-    if (!(cost < out_.cost_us * (1 - kLeastGain))) return false;
-    if (history) tell(graph, *history);
-    out_.cost_us = line_us_ = cost;
-    out_.graph.emplace(std::move(graph));
-    for (auto [rule, count] : used)
-      if (rule < rules_.size()) out_.applied[rules_[rule].name] += count;
-    return true;
-  }
-
-  /// What the next e-graph finds is told from here on.
-  void start_telling(EGraph& egraph) {
-    if (!options_.explain) return;
-    egraph.record_history();
-    start_.emplace(line());
-    to_start_ = out_.chain;
-  }
-
-  void tell(const Graph& graph, const History& history) {
-    out_.chain.reset();
-    if (!to_start_) return;
-    Result<Derivation> next = explain(history, rules_, *start_, graph);
-    if (!next) {
-      out_.unexplained = next.error().message;
-      return;
-    }
-    out_.chain = to_start_;
-    append(*out_.chain, *next);
-    cut_loops(*out_.chain);
-  }
-
-  Graph graph_;
-  llvm::ArrayRef<Rule> rules_;
-  PriceCache prices_;
-  const PortfolioOptions& options_;
-  Clock::time_point deadline_;
-  bool plain_;
-  double line_us_ = 0;
-  std::unique_ptr<Policy> policy_;
-  // Of explanations: the graph that the present e-graph was made from, and the chain to it.
-  std::optional<Graph> start_;
-  std::optional<Derivation> to_start_;
-  Finding out_;
-};
-
 class Portfolio {
 public:
   Portfolio(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
@@ -254,27 +60,23 @@ public:
   PortfolioReport run();
 
 private:
-  struct Task {
-    const Graph* graph = nullptr; // over the source's symbols
-    bool plain = false;
-    std::string where;
-  };
   struct Sweep {
     std::vector<NodeId> operators;
     std::vector<Stretch> stretches;
     std::vector<CutOut> places;
     std::vector<uint32_t> task_of; // by stretch
-    std::vector<Task> tasks;
+    std::vector<SearchTask> tasks;
   };
 
-  bool sweep(int number);
+  bool sweep(int number, bool thorough);
   Sweep plan_sweep(int number) const;
   std::string place_text(const Sweep& s, uint32_t task) const;
   Finding saturate_source();
-  void keep_better(Finding& plain);
+  void keep_better(const Finding& other, const std::string& where);
+  void focus(const Finding& plain);
   bool whole();
-  std::vector<Finding> work(llvm::ArrayRef<Task> tasks);
-  void account(const Finding& finding, const Task& task, size_t times);
+  std::vector<Finding> work(llvm::ArrayRef<SearchTask> tasks, llvm::ArrayRef<Rule> rules);
+  void account(const Finding& finding, const SearchTask& task, size_t times);
   bool take(Graph graph, const std::string& where);
   void tell_on(const Finding& finding);
   void tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
@@ -290,7 +92,9 @@ private:
   PriceCache prices_;
   PortfolioReport report_;
   NamedCounts applied_;
-  std::map<std::vector<uint32_t>, bool> settled_; // keys of stretches that gave nothing
+  bool out_of_memory_ = false;
+  /// Keys of stretches that gave nothing: to tree search, to thorough saturation.
+  std::set<std::vector<uint32_t>> settled_[2];
   Clock::time_point start_ = Clock::now(), deadline_;
 };
 
@@ -300,15 +104,20 @@ PortfolioReport Portfolio::run() {
   std::optional<Finding> plain;
   if (options_.use_saturation) plain = saturate_source();
   if (!(plain && plain->complete)) {
-    int without_gain = 0;
+    bool thorough = false;
+    int without_gain = 0; // of the thorough: one with these cuts, one with others
     for (int i = 0; i < options_.sweeps && options_.use_stretches && !stopped(); ++i) {
-      without_gain = sweep(i) ? 0 : without_gain + 1;
-      if (without_gain >= 2) break; // one with these cuts, one with others
+      bool gained = sweep(i, thorough);
+      without_gain = gained || !thorough ? 0 : without_gain + 1;
+      if (without_gain >= 2) break;
+      thorough |= !gained && options_.use_thorough;
+      if (!gained && !thorough) break;
     }
     for (int i = 0; i < options_.rounds && !stopped(); ++i)
       if (!whole() || !options_.use_restarts) break;
   }
-  if (plain) keep_better(*plain);
+  if (options_.use_focus && plain && !plain->complete && !stopped()) focus(*plain);
+  if (plain) keep_better(*plain, "whole network, saturation");
   stopped();
   report_.changed = report_.cost_us < report_.source_us;
   for (auto& [name, count] : applied_) report_.rules_applied.push_back({name, count});
@@ -319,34 +128,59 @@ PortfolioReport Portfolio::run() {
 /// Plain saturation, whose best is not where the search goes on: its e-graph, cut off by the node
 /// limit, leads to forms that are dead ends. It is held against the search's in the end.
 Finding Portfolio::saturate_source() {
-  Task task{&source_, true, "whole network, saturation"};
-  Finding finding = std::move(work(task).front());
+  SearchTask task{&source_, SearchTask::Kind::Plain, "whole network, saturation"};
+  Finding finding = std::move(work(task, rules_).front());
   account(finding, task, 0);
   return finding;
 }
 
-void Portfolio::keep_better(Finding& plain) {
-  if (!plain.graph || plain.cost_us >= report_.cost_us * (1 - kLeastGain)) {
-    if (plain.complete) report_.bound_us = plain.bound_us;
+/// What was found for the whole, from the source on, if it is better.
+void Portfolio::keep_better(const Finding& other, const std::string& where) {
+  if (!other.graph || other.cost_us >= report_.cost_us * (1 - kLeastGain)) {
+    if (other.complete) report_.bound_us = other.bound_us;
     return;
   }
-  applied_ = plain.applied;
+  applied_ = other.applied;
   if (SearchTrace* trace = options_.mcts.trace)
-    trace->steps = {{"whole network, saturation",
-                     {plain.applied.begin(), plain.applied.end()},
-                     plain.before_us,
-                     plain.cost_us}};
+    trace->steps = {
+        {where, {other.applied.begin(), other.applied.end()}, other.before_us, other.cost_us}};
   if (report_.chain) report_.chain = derivation_of(source_);
-  tell_on(plain);
-  take(transfer(*plain.graph, source_.shared_symbols()), "whole network, saturation");
-  report_.bound_us = plain.bound_us;
+  tell_on(other);
+  take(transfer(*other.graph, source_.shared_symbols()), where);
+  report_.bound_us = other.bound_us;
+}
+
+/// The rules that paid, alone, on the source: with few rules one e-graph reaches deeper, and what
+/// the searches found one after the other and in different places comes together.
+void Portfolio::focus(const Finding& plain) {
+  std::vector<Rule> few;
+  std::vector<RuleId> number;
+  for (size_t i = 0; i < rules_.size(); ++i)
+    if (applied_.count(rules_[i].name) || plain.applied.count(rules_[i].name))
+      few.push_back(rules_[i]), number.push_back(static_cast<RuleId>(i));
+  if (few.empty()) return;
+  SearchTask task{&source_, SearchTask::Kind::Search, "whole network, rules that paid"};
+  Finding found = std::move(work(task, few).front());
+  std::vector<RuleStats> rules(rules_.size());
+  for (size_t i = 0; i < few.size(); ++i) rules[number[i]] = found.rules[i];
+  found.rules = std::move(rules);
+  found.records.clear(); // what was learned of few rules alone is no measure of them
+  found.complete = false;
+  for (SearchTrace::Application& a : found.trace.applications) a.rule = number[a.rule];
+  for (SearchTrace::TreeNode& node : found.trace.tree)
+    if (node.rule < few.size()) node.rule = number[node.rule];
+  if (found.chain)
+    for (DerivationStep& step : found.chain->steps)
+      if (step.rule < few.size()) step.rule = number[step.rule];
+  account(found, task, 0);
+  keep_better(found, task.where);
 }
 
 /// The best network in one e-graph. True if that gained something.
 bool Portfolio::whole() {
   Graph graph = report_.graph;
-  Task task{&graph, false, "whole network"};
-  Finding finding = std::move(work(task).front());
+  SearchTask task{&graph, SearchTask::Kind::Search, "whole network"};
+  Finding finding = std::move(work(task, rules_).front());
   bool better =
       finding.graph && take(transfer(*finding.graph, source_.shared_symbols()), task.where);
   if (better) report_.bound_us = finding.bound_us;
@@ -376,7 +210,8 @@ Portfolio::Sweep Portfolio::plan_sweep(int number) const {
   }
   for (size_t i = 0; i < out.stretches.size(); ++i)
     if (out.task_of[i] == out.tasks.size())
-      out.tasks.push_back({&out.places[i].graph, false, place_text(out, out.task_of[i])});
+      out.tasks.push_back(
+          {&out.places[i].graph, SearchTask::Kind::Search, place_text(out, out.task_of[i])});
   return out;
 }
 
@@ -389,23 +224,25 @@ std::string Portfolio::place_text(const Sweep& s, uint32_t task) const {
   return text;
 }
 
-bool Portfolio::sweep(int number) {
+/// Thorough: what tree search has nothing more to say of is saturated and extracted from.
+bool Portfolio::sweep(int number, bool thorough) {
   Sweep s = plan_sweep(number);
   // A short network is one stretch, which is the whole.
   if (s.stretches.size() < 2) return false;
   report_.stretches += s.stretches.size();
   // What gave nothing before gives nothing again.
   std::vector<uint32_t> fresh;
-  std::vector<Task> tasks;
+  std::vector<SearchTask> tasks;
   std::vector<int64_t> number_of(s.tasks.size(), -1);
   for (uint32_t t = 0; t < s.tasks.size(); ++t) {
     size_t first = static_cast<size_t>(llvm::find(s.task_of, t) - s.task_of.begin());
-    if (options_.use_repeats && settled_.count(s.places[first].key)) continue;
+    if (options_.use_repeats && settled_[thorough].count(s.places[first].key)) continue;
     number_of[t] = static_cast<int64_t>(tasks.size());
     tasks.push_back(s.tasks[t]);
+    if (thorough) tasks.back().kind = SearchTask::Kind::Thorough;
   }
   report_.distinct_stretches += tasks.size();
-  std::vector<Finding> found = work(tasks);
+  std::vector<Finding> found = work(tasks, rules_);
   std::vector<Replacement> replacements(s.stretches.size());
   std::vector<const Finding*> findings(s.stretches.size());
   std::vector<size_t> times(tasks.size());
@@ -413,7 +250,7 @@ bool Portfolio::sweep(int number) {
     int64_t at = number_of[s.task_of[i]];
     if (at < 0) continue;
     if (!found[at].graph) {
-      settled_[s.places[i].key] = true;
+      settled_[thorough].insert(s.places[i].key);
       continue;
     }
     replacements[i] = {&s.places[i], &*found[at].graph};
@@ -431,7 +268,7 @@ bool Portfolio::sweep(int number) {
 // --- work ---------------------------------------------------------------------------------------
 
 /// All tasks, on as many threads as there are; the order of the findings is that of the tasks.
-std::vector<Finding> Portfolio::work(llvm::ArrayRef<Task> tasks) {
+std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks, llvm::ArrayRef<Rule> rules) {
   std::vector<Finding> findings(tasks.size());
   PriorTable learned = report_.learned; // of the searches before
   if (options_.priors)
@@ -440,17 +277,18 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<Task> tasks) {
       sum.tried += record.tried, sum.paid += record.paid, sum.gain += record.gain;
     }
   TableStore store(learned);
-  std::vector<Graph> graphs; // symbols are not shared between threads
-  for (const Task& task : tasks)
-    graphs.push_back(transfer(*task.graph, std::make_shared<Symbols>()));
+  std::vector<OwnTask> own; // symbols are not shared between threads
+  for (const SearchTask& task : tasks) own.push_back(own_task(task));
+  // Not by the number of tasks: what a search may hold must not depend on what else is to do.
+  size_t threads_wanted = static_cast<size_t>(std::max(options_.threads, 1));
+  size_t memory_limit_mb = std::max<size_t>(options_.mcts.memory_limit_mb / threads_wanted, 1);
   std::atomic<size_t> next = 0;
   auto loop = [&] {
     for (size_t i; (i = next++) < tasks.size();)
-      findings[i] = Searcher(std::move(graphs[i]), rules_, costs_, options_, &store, deadline_,
-                             tasks[i].plain)
-                        .run();
+      findings[i] = run_search(std::move(own[i]), rules, costs_, options_, &store, deadline_,
+                               memory_limit_mb);
   };
-  size_t count = std::min<size_t>(static_cast<size_t>(std::max(options_.threads, 1)), tasks.size());
+  size_t count = std::min(threads_wanted, tasks.size());
   std::vector<std::thread> threads;
   for (size_t i = 1; i < count; ++i) threads.emplace_back(loop);
   loop();
@@ -459,7 +297,7 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<Task> tasks) {
 }
 
 /// Adds a finding that was put in at so many places.
-void Portfolio::account(const Finding& finding, const Task& task, size_t times) {
+void Portfolio::account(const Finding& finding, const SearchTask& task, size_t times) {
   report_.simulations += finding.simulations;
   report_.egraphs += finding.egraphs;
   report_.most_nodes = std::max(report_.most_nodes, finding.most_nodes);
@@ -467,6 +305,7 @@ void Portfolio::account(const Finding& finding, const Task& task, size_t times) 
   report_.memory_bytes = std::max(report_.memory_bytes, finding.memory_bytes);
   report_.extract_s += finding.extract_s;
   report_.slices_used_up += finding.slices_used_up;
+  out_of_memory_ |= finding.out_of_memory;
   for (size_t i = 0; i < finding.rules.size(); ++i) {
     report_.rules[i].matches += finding.rules[i].matches;
     report_.rules[i].applied += finding.rules[i].applied;
@@ -562,6 +401,8 @@ bool Portfolio::stopped() {
     report_.stop = StopReason::Cancelled;
   else if (Clock::now() >= deadline_)
     report_.stop = StopReason::Time;
+  else if (out_of_memory_)
+    report_.stop = StopReason::Memory;
   else
     return false;
   return true;

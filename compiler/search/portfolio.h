@@ -2,8 +2,11 @@
 //
 //   sweep      the network is cut into stretches (stretches.h); equal ones are searched once, in
 //              parallel, each in an e-graph of its own; what was found goes into all of them and
-//              the whole is priced. The next sweep cuts elsewhere, so that it sees across.
+//              the whole is priced. The next sweep cuts elsewhere, so that it sees across. When
+//              nothing is gained any more, sweeps are thorough: each stretch is saturated as far
+//              as its e-graph may grow, and extracted from by ILP.
 //   whole      the best network so far in one e-graph, for what no stretch shows.
+//   focus      the source again in one e-graph, with the rules that paid alone.
 //   an e-graph is grown by saturation first, which is all there is to find where it ends; else by
 //              tree search (mcts.h); what it holds is extracted, and the best graph starts the next
 //              e-graph (restart), until nothing is gained: so the nodes that no good graph uses are
@@ -41,14 +44,14 @@ struct PortfolioOptions {
   ExtractOptions extract;   // of each e-graph; the solver's time is cut into slices
   StretchOptions stretches;
   int threads = 1;
-  int sweeps = 6, rounds = 3; // at most: passes over the network; e-graphs one after the other
+  int sweeps = 9, rounds = 3; // at most: passes over the network; e-graphs one after the other
   double slice_s = 1;         // of the solver, for one e-graph
   bool explain = false;       // with PortfolioReport::chain
   const PriorStore* priors = nullptr;
   std::function<void(const SearchProgress&)> progress;
   // What can be turned off; more in mcts.
   bool use_priors = true, use_stretches = true, use_repeats = true, use_restarts = true;
-  bool use_saturation = true, use_tree = true;
+  bool use_saturation = true, use_tree = true, use_thorough = true, use_focus = true;
 };
 
 struct PortfolioReport {

@@ -23,8 +23,9 @@ constexpr StringRef kCommands[] = {"help",    "report", "check",   "fmt",    "op
 
 constexpr const char* kExtractors = "greedy, greedy-shared, greedy-dag, ilp, lp, best";
 
-constexpr StringRef kParts[] = {"widening",  "firing",  "normalising", "transpositions", "priors",
-                                "stretches", "repeats", "restarts",    "saturation",     "tree"};
+constexpr StringRef kParts[] = {"widening",   "firing",    "normalising", "transpositions",
+                                "priors",     "stretches", "repeats",     "restarts",
+                                "saturation", "tree",      "thorough",    "focus"};
 constexpr StringRef kProfiles[] = {"cpu", "t4", "a100", "h200"};
 
 /// One option that takes one of a few words: those that work, and those that are promised.
@@ -187,7 +188,7 @@ void add_search_options(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_option("--without", o.without,
                  "mcts: leave out widening, firing, normalising, transpositions, priors, "
-                 "stretches, repeats, restarts, saturation, tree")
+                 "stretches, repeats, restarts, saturation, tree, thorough, focus")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--priors", o.priors,

@@ -54,6 +54,8 @@ void leave_out(const Options& o, PortfolioOptions& portfolio) {
   portfolio.use_stretches = !out("stretches");
   portfolio.use_repeats = !out("repeats");
   portfolio.use_restarts = !out("restarts");
+  portfolio.use_thorough = !out("thorough");
+  portfolio.use_focus = !out("focus");
   portfolio.use_saturation = !out("saturation");
   portfolio.use_tree = !out("tree");
 }

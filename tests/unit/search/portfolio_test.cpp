@@ -90,11 +90,11 @@ TEST(Portfolio, WithoutAnyOfItsPartsTheResultIsNeverWorse) {
   Graph graph = test::layers(4);
   UnitCost model;
   std::vector<Rule> rules = rules_of(kRules);
-  for (int part = 0; part < 9; ++part) {
+  for (int part = 0; part < 11; ++part) {
     PortfolioOptions o = small();
-    bool* parts[] = {&o.use_priors,   &o.use_stretches,  &o.use_repeats,
-                     &o.use_restarts, &o.use_saturation, &o.mcts.widen,
-                     &o.mcts.firing,  &o.mcts.normalise, &o.mcts.transpose};
+    bool* parts[] = {&o.use_priors,     &o.use_stretches, &o.use_repeats, &o.use_restarts,
+                     &o.use_saturation, &o.mcts.widen,    &o.mcts.firing, &o.mcts.normalise,
+                     &o.mcts.transpose, &o.use_thorough,  &o.use_focus};
     *parts[part] = false;
     PortfolioReport report = search_portfolio(graph, rules, model, o);
     EXPECT_LE(report.cost_us, report.source_us) << part;
