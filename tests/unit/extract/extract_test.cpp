@@ -1,6 +1,7 @@
 // From e-graph to graph: what is free at load, what the growth of weights may be, names, ties, and
 // which rules get the credit.
 #include "compiler/extract/extract.h"
+#include "compiler/extract/fused.h"
 
 #include <gtest/gtest.h>
 
@@ -121,6 +122,45 @@ TEST_F(Extracting, PrefersWorkAtLoad) {
   EXPECT_EQ(out.rules_used, (std::vector<RuleUse>{{kRule, 1}})) << "two nodes, one application";
   for (const std::string& key : model.asked)
     EXPECT_TRUE(llvm::StringRef(key).startswith("matmul(f32")) << key << ": load work has no price";
+}
+
+TEST_F(Extracting, AFusedOperatorIsThePatternThatTheBackendRunsAsOne) {
+  // relu(x @ w + b), the sum an output as well or not: once with the node that the fusing rules
+  // add, once as the rules find it with the kernel's price on the pattern.
+  NodeId x = source.input("x", f32({4, 8})), w = source.weight("w", f32({8, 8}));
+  NodeId b = source.weight("b", f32({8}));
+  NodeId product = matmul(x, w), sum = op(OpKind::Add, {product, b});
+  NodeId y = op(OpKind::Relu, {sum});
+  source.add_output("y", y);
+  for (bool sum_is_output : {false, true}) {
+    if (sum_is_output) source.add_output("sum", sum);
+    for (double kernel : {1.0, 5.0, 9.0}) {
+      model.prices = {{"matmul", kernel}, {"add", 3}, {"relu", 2}};
+      EGraph apart = EGraph::from_graph(source), fused = EGraph::from_graph(source);
+      ClassId none = fused.add(OpKind::None, {}, {});
+      ClassId one = add(fused, OpKind::Matmul,
+                        {in(fused, source, x), in(fused, source, w), in(fused, source, b), none},
+                        {Value::of_enum("relu")});
+      fused.merge(in(fused, source, y), one, {kRule, {}});
+      fused.rebuild();
+      PriceCache prices(*symbols, model);
+      EGraphProblem problem = make_problem(apart, prices, 4);
+      FusedPattern pattern{{}, kernel};
+      for (NodeId part : {y, sum, product})
+        for (uint32_t n = 0; n < problem.node.size(); ++n)
+          if (problem.cls[problem.problem.class_of({n}).index] == in(apart, source, part))
+            pattern.nodes.push_back({n});
+      ASSERT_EQ(fault_of(problem.problem, pattern), "");
+      FusedProblem as_pattern = with_patterns(problem.problem, {pattern});
+      Result<Extraction> found = run_extractor(as_pattern.problem, Extractor::Best);
+      ASSERT_TRUE(found.ok());
+      Result<ExtractedGraph> as_operator = run(fused, {.extractor = Extractor::Best});
+      ASSERT_TRUE(as_operator.ok());
+      EXPECT_NEAR(as_operator->cost_us, found->dag_cost, 1e-3) << kernel << sum_is_output;
+      EXPECT_NEAR(found->dag_cost, sum_is_output ? kernel + 3 + std::min(2.0, kernel) : kernel,
+                  1e-3);
+    }
+  }
 }
 
 TEST_F(Extracting, BoundsTheGrowthOfWeights) {
