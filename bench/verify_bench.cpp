@@ -31,6 +31,11 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+int failed(const std::string& path, const std::string& why) {
+  llvm::errs() << path << ": " << why << "\n";
+  return 1;
+}
+
 /// Reads, optimises and verifies one network; the process's exit code.
 int verify_network(const std::string& path, int threads) {
   SourceManager sources;
@@ -39,11 +44,11 @@ int verify_network(const std::string& path, int threads) {
   std::optional<std::vector<Rule>> rules = load_rules(sources, library(), {}, sink);
   Result<std::unique_ptr<CostModel>> costs = make_analytic_cost("cpu");
   for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
-  if (!source || !rules || !costs) return 1;
+  if (!source || !rules || !costs) return failed(path, "cannot be read");
   OptimizeOptions how;
   how.extract.extractor = Extractor::Ilp;
   Result<Optimized> optimized = optimize(*source, *rules, **costs, how, nullptr);
-  if (!optimized) return 1;
+  if (!optimized) return failed(path, optimized.error().message);
 
   EquivalenceOptions options;
   options.threads = threads;
@@ -53,7 +58,8 @@ int verify_network(const std::string& path, int threads) {
   Result<Equivalence> result = check_equivalence(*source, optimized->graph, options);
   double wall = seconds_since(start);
   getrusage(RUSAGE_SELF, &after);
-  if (!result || !result->equal) return 1;
+  if (!result) return failed(path, result.error().message);
+  if (!result->equal) return failed(path, "the optimised form differs");
   auto cpu = [](const rusage& usage) {
     return static_cast<double>(usage.ru_utime.tv_sec) +
            1e-6 * static_cast<double>(usage.ru_utime.tv_usec);
@@ -84,13 +90,14 @@ int main(int argc, char** argv) {
       "\n{0} threads\n{1,-14} {2,6} {3,6} {4,8} {5,10} {6,10} {7,10} {8,10}\n", threads, "network",
       "ops", "after", "points", "log2 bound", "wall s", "cpu s", "peak MiB");
   llvm::outs().flush();
-  int failed = 0;
+  int failures = 0;
   for (const std::string& path : models) {
     pid_t child = fork();
     if (child == 0) _exit(verify_network(path, threads));
     int status = 0;
     waitpid(child, &status, 0);
-    failed += status != 0;
+    if (!WIFEXITED(status)) failed(path, "ended by a signal");
+    failures += status != 0;
   }
-  return failed ? 1 : 0;
+  return failures ? 1 : 0;
 }
