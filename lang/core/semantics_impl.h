@@ -24,8 +24,8 @@ void evaluate_fused(const FusedBody& body, llvm::ArrayRef<ConstView<T>> operands
 }
 
 // No default: the compiler names the operator that has a row in ops.def and no meaning here.
-// NOLINTNEXTLINE(readability-function-size): a flat switch, one row an operator.
 template <class T>
+// NOLINTNEXTLINE(readability-function-size): a flat switch, one row an operator.
 void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
                  llvm::MutableArrayRef<WideOf<T>> scratch) {
   using W = WideOf<T>;
