@@ -1,12 +1,10 @@
 // From two large models that differ to a small pair of models that does.
 //
-// 1. Where they part. All nodes are evaluated at one point of the field. From a pair of outputs
-// that
-//    differ we follow equal operators down to the last pair of operands that differ and of which
-//    neither occurs on the other side; what both sides of that pair compute alike becomes an input.
-//    At the values that these inputs had in the models, the pair differs.
-// 2. Smaller shapes. One size after the other is replaced, in all leaves and shapes where it
-// occurs,
+// 1. Where they part. All nodes are evaluated at one point of the field. From outputs that differ
+//    we follow equal operators down to the last pair of operands that differ and of which neither
+//    occurs on the other side; what both sides of that pair compute alike becomes an input. At the
+//    values that these inputs had in the models, the pair differs.
+// 2. Smaller shapes. One size after the other is replaced, in all leaves and shapes where it is,
 //    then one axis of one leaf, by 1, 2, ...; a change stays if both sides are well typed, have one
 //    type, and still differ (delta debugging, Zeller and Hildebrandt 2002).
 //

@@ -1,4 +1,4 @@
-// Arguments and types. Binding goes in the order that language.md gives: compile-time arguments;
+// Arguments and types. Binding goes in the order of the README: compile-time arguments;
 // tensors, whose types bind the names of dimensions, shapes and dtypes (literals last, as they take
 // the dtype that others bind); defaults; then what is only checked: computed dimensions, where
 // clauses.

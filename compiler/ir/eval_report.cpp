@@ -1,6 +1,6 @@
 // What a reader is told when instantiation fails: the operands with their types and where they come
-// from, the chain of calls, and a suggestion where one is plain (language.md, "What a mistake must
-// look like").
+// from, the chain of calls, and a suggestion where one is plain (lang/core/diagnostic.h has the
+// form).
 #include "compiler/ir/eval.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -9,8 +9,8 @@
 //   only what can fire              actions come from matches that are there and not yet applied;
 //                                   kinds of matches that were refused once are not drawn again
 //   priors                          a policy (policy.h) weighs the actions
-//   rewards normalised              gain of the best state of a simulation over the most ever
-//   gained transpositions                  states reached by other orders share their statistics
+//   rewards normalised              gain of the best state of a simulation over the most so far
+//   transpositions                  states reached by other orders share their statistics
 //
 // A state is worth what its incumbent costs (incumbent.h); the best graph is kept at any moment.
 #pragma once

@@ -1,6 +1,6 @@
 // The command line, through CLI11. This is the one file that is compiled with exceptions: CLI11
-// reports by throwing, and nothing thrown leaves parse_command_line. Words that cli.md reserves for
-// later versions are known here and refused by name, never misread.
+// reports by throwing, and nothing thrown leaves parse_command_line. Words that are promised for
+// later versions are listed here and refused by name, never misread.
 #include "compiler/driver/cli/options.h"
 
 #include "lang/core/diagnostic.h"

@@ -17,7 +17,7 @@
 namespace tg::cli {
 namespace {
 
-/// Outputs of the reference backend and of this one differ by more than this: an error (cli.md).
+/// Outputs of the reference backend and of this one differ by more than this: E0706.
 constexpr double kTolerance = 1e-4;
 /// The same for runs in f16 or bf16, whose numbers have three digits.
 constexpr double kHalfTolerance = 0.1;

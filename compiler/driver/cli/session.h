@@ -1,5 +1,5 @@
 // What every subcommand shares: the options, the sources read so far, where to print, and how a
-// failure becomes diagnostics and an exit code (cli.md: 0 done, 1 wrong input, 2 wrong usage, 3 a
+// failure becomes diagnostics and an exit code (0 done, 1 wrong input, 2 wrong usage, 3 a
 // limit left no answer, 70 an internal fault).
 #pragma once
 
@@ -37,7 +37,7 @@ struct Session {
 /// The exit code that an error of this code ends the program with.
 int exit_code(Code code);
 
-/// The `errors` of cli.md: [{code, file, line, column, message}]; places are null where there is
+/// `errors`: [{code, file, line, column, message, notes, help}]; places are null where there is
 /// none.
 void write_errors(llvm::json::OStream& json, const DiagnosticSink& sink,
                   const SourceManager& sources);
