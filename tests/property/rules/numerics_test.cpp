@@ -1,0 +1,108 @@
+// Every rule of the library keeps the class of numerics that it states,
+// computed in f32, f16 and bf16 beside float64: an `exact` rule gives the same
+// elements on both sides, up to the sign of zero; the right side of a rule that
+// `reassociates` errs within what roundings of the left side's terms explain.
+// bench/rule_errors_bench lists the errors themselves.
+#include "compiler/driver/rule_error_bound.h"
+#include "lang/parse.h"
+#include "tests/property/rules/library.h"
+
+#include <gtest/gtest.h>
+
+namespace tg {
+
+namespace {
+
+constexpr size_t kInstances = 16;
+
+/// What a rule showed in all dtypes together.
+struct Seen {
+  size_t instances = 0;
+  bool same_bits = true, bounded = true, known = true;
+  double worst = 0; // error of the right side, in what its roundings may cost on the left
+  std::string where;
+};
+
+Seen look(const Rule& rule, bool mixed = true) {
+  Seen seen;
+  RuleErrorOptions options;
+  options.instances = kInstances;
+  options.mixed = mixed;
+  seen.instances = for_each_error_case(rule, options, [&](const RuleErrorCase& at) {
+    bool same = at.same_bits();
+    seen.same_bits &= same;
+    if (rule.numerics == Numerics::Exact) {
+      if (!same && seen.where.empty()) seen.where = dtype_name(at.dtype).str() + dump(at.graph);
+      return;
+    }
+    // Beside large numbers the small ones are below f16's normal range: that is not rounding.
+    if (at.mixed && at.dtype == DType::F16) return;
+    std::optional<double> error = right_error_in_bounds(at);
+    seen.known &= error.has_value();
+    if (!error) return;
+    seen.worst = std::max(seen.worst, *error / static_cast<double>(right_roundings(at)));
+    if (*error <= static_cast<double>(right_roundings(at))) return;
+    if (seen.bounded) seen.where = dtype_name(at.dtype).str() + dump(at.graph);
+    seen.bounded = false;
+  });
+  return seen;
+}
+
+bool minimal_filtering(const Rule& rule) { return rule.set == "winograd"; }
+
+TEST(RuleNumerics, EveryRuleKeepsItsClass) {
+  for (const Rule& rule : test::library()) {
+    if (rule.native != Native::No) continue;
+    Seen seen = look(rule, !minimal_filtering(rule));
+    EXPECT_GT(seen.instances, 0u) << rule.name;
+    if (rule.numerics == Numerics::Exact) {
+      EXPECT_TRUE(seen.same_bits) << rule_text(rule) << seen.where;
+    } else if (rule.numerics == Numerics::Reassociates) {
+      EXPECT_TRUE(seen.known) << rule_text(rule) << "has an operator without a bound";
+      EXPECT_TRUE(seen.bounded) << rule_text(rule) << seen.worst << " in " << seen.where;
+    }
+  }
+}
+
+Rule rule_from(llvm::StringRef text) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  FileId file = sources.add("wrong.tg", text.str() + "\n");
+  std::vector<Rule> rules = rules_from_ast(parse(sources, file, sink), sources, sink);
+  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
+  return rules.empty() ? Rule() : rules[0];
+}
+
+/// What rules/winograd.tg says of itself: a result errs by the largest numbers of its tile. On
+/// numbers of like size (above) the bound holds; on others it does not.
+TEST(RuleNumerics, MinimalFilteringErrsByTheLargestOfATile) {
+  size_t beyond = 0;
+  for (const Rule& rule : test::library())
+    if (minimal_filtering(rule)) beyond += !look(rule).bounded;
+  EXPECT_GT(beyond, 0u);
+}
+
+/// Equal in float64, bit for bit: what differs is how often the dtype rounds.
+TEST(RuleNumerics, RoundingLessOftenIsNotExact) {
+  for (const char* text : {"rule r(x, w) exact { gelu(x @ w) => matmul(x, w, act = gelu) }",
+                           "rule r(x, w, b) exact { matmul(x, w) + b => matmul(x, w, bias = b) "
+                           "where rank(b) == 1, dim(b, 0) == dim(w, -1) }"}) {
+    Seen seen = look(rule_from(text));
+    EXPECT_GT(seen.instances, 0u) << text;
+    EXPECT_FALSE(seen.same_bits) << text;
+  }
+}
+
+/// True, and within rounding in float64, but through terms that are much larger
+/// than the result.
+TEST(RuleNumerics, LargerTermsAreNotAReassociation) {
+  for (const char* text : {"rule r(x, y) reassociates { x + y => (x + 1000) + (y - 1000) }",
+                           "rule r(x, y) reassociates { x * y => (x + 64) * y - y * 64 }"}) {
+    Seen seen = look(rule_from(text));
+    EXPECT_GT(seen.instances, 0u) << text;
+    EXPECT_FALSE(seen.bounded) << text << seen.worst;
+  }
+}
+
+} // namespace
+} // namespace tg
