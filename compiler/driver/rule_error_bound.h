@@ -18,16 +18,15 @@ namespace tg {
 /// from float64 where every leaf and every result that is not merely moved is
 /// rounded once. nullopt if the left side has an operator for which no bound is
 /// known.
-std::optional<NodeValues> left_error_bound(const RuleErrorCase &rule_case,
-                                           size_t result);
+std::optional<NodeValues> left_error_bound(const RuleErrorCase& rule_case, size_t result);
 
 /// The largest error of an element of the right side in units of that bound; 0
 /// where both are 0. Results of which an element is not finite are left out.
 /// nullopt as above.
-std::optional<double> right_error_in_bounds(const RuleErrorCase &rule_case);
+std::optional<double> right_error_in_bounds(const RuleErrorCase& rule_case);
 
 /// How often a number on its way through the right side may be rounded: once as
 /// a leaf, and once by each operator that is not a mere move.
-size_t right_roundings(const RuleErrorCase &rule_case);
+size_t right_roundings(const RuleErrorCase& rule_case);
 
 } // namespace tg
