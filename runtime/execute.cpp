@@ -20,7 +20,8 @@ Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options
     auto count = static_cast<int64_t>(value.constant.size() + value.exact.size());
     narrow(value.type.dtype, value.constant.data(), tensor.data(),
            static_cast<int64_t>(value.constant.size()));
-    std::memcpy(tensor.data(), value.exact.data(), value.exact.size() * sizeof(int64_t)); // of i64
+    if (!value.exact.empty()) // of i64
+      std::memcpy(tensor.data(), value.exact.data(), value.exact.size() * sizeof(int64_t));
     // One number stands for all.
     std::byte* first = tensor.data();
     int64_t size = dtype_size(value.type.dtype);
