@@ -62,22 +62,22 @@ void EGraph::release(Checkpoint c) {
   while (trail_.depth() > c.depth) trail_.pop();
 }
 
-uint32_t& EGraph::word(Field field, uint32_t index) {
-  switch (field) {
-  case Field::NodeState: return nodes_[index].state;
-  case Field::NodeStamp: return nodes_[index].stamp;
-  case Field::NodeNext: return nodes_[index].next;
-  case Field::NodePrev: return nodes_[index].prev;
-  case Field::EdgeChild: return edge_child_[index].index;
-  case Field::EdgeNext: return edge_next_[index];
-  case Field::ClassLeader: return leaders_[index].index;
-  case Field::ClassFirstNode: return classes_[index].first_node;
-  case Field::ClassNodeCount: return classes_[index].node_count;
-  case Field::ClassFirstEdge: return classes_[index].first_edge;
-  case Field::ClassEdgeCount: return classes_[index].edge_count;
-  case Field::ClassFlags: return classes_[index].flags;
-  case Field::RuleSeen:
-  case Field::Count: break;
+uint32_t& EGraph::word(Word which, uint32_t index) {
+  switch (which) {
+  case Word::NodeState: return nodes_[index].state;
+  case Word::NodeStamp: return nodes_[index].stamp;
+  case Word::NodeNext: return nodes_[index].next;
+  case Word::NodePrev: return nodes_[index].prev;
+  case Word::EdgeChild: return edge_child_[index].index;
+  case Word::EdgeNext: return edge_next_[index];
+  case Word::ClassLeader: return leaders_[index].index;
+  case Word::ClassFirstNode: return classes_[index].first_node;
+  case Word::ClassNodeCount: return classes_[index].node_count;
+  case Word::ClassFirstEdge: return classes_[index].first_edge;
+  case Word::ClassEdgeCount: return classes_[index].edge_count;
+  case Word::ClassFlags: return classes_[index].flags;
+  case Word::RuleSeen:
+  case Word::Count: break;
   }
   return rule_seen_[index];
 }
@@ -91,8 +91,8 @@ void EGraph::undo(Checkpoint to, Delta* kept) {
   for (size_t i = words.size(); i-- > frame.words;) {
     WordWrite& w = words[i];
     // Of an element that a later checkpoint knew, but this one does not: it goes with its tail.
-    if (w.index >= frame.sizes[static_cast<size_t>(column_of(w.field))]) continue;
-    std::swap(word(w.field, w.index), w.value);
+    if (w.index >= frame.sizes[static_cast<size_t>(column_of(w.which))]) continue;
+    std::swap(word(w.which, w.index), w.value);
   }
   for (size_t i = inserts.size(); i-- > frame.inserts;)
     table_.erase(inserts[i].hash, inserts[i].node);
@@ -101,7 +101,7 @@ void EGraph::undo(Checkpoint to, Delta* kept) {
     kept->base_counters = frame.counters, kept->result_counters = counters_;
     kept->words.reserve(words.size() - frame.words);
     for (size_t i = frame.words; i < words.size(); ++i)
-      if (words[i].index < frame.sizes[static_cast<size_t>(column_of(words[i].field))])
+      if (words[i].index < frame.sizes[static_cast<size_t>(column_of(words[i].which))])
         kept->words.push_back(words[i]);
     kept->inserts.assign(inserts.begin() + static_cast<std::ptrdiff_t>(frame.inserts),
                          inserts.end());
@@ -134,8 +134,8 @@ void EGraph::truncate(const Sizes& to, Delta* kept) {
 bool EGraph::redo(const Delta& delta) {
   if (version_ != delta.base || !clean()) return false;
   for (const WordWrite& w : delta.words) {
-    uint32_t& slot = word(w.field, w.index);
-    trail_.log(w.field, w.index, slot);
+    uint32_t& slot = word(w.which, w.index);
+    trail_.log(w.which, w.index, slot);
     slot = w.value;
   }
   append(delta);

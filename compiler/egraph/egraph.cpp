@@ -146,36 +146,36 @@ void EGraph::link_member(ClassId home, ENodeId node) {
   ENode& n = nodes_[node.index];
   if (c.node_count == 0) {
     n.next = n.prev = node.index;
-    set(Field::ClassFirstNode, home.index, c.first_node, node.index);
+    set(Word::ClassFirstNode, home.index, c.first_node, node.index);
   } else {
     ENode& first = nodes_[c.first_node];
     n.next = c.first_node;
     n.prev = first.prev;
-    set(Field::NodeNext, first.prev, nodes_[first.prev].next, node.index);
-    set(Field::NodePrev, c.first_node, first.prev, node.index);
+    set(Word::NodeNext, first.prev, nodes_[first.prev].next, node.index);
+    set(Word::NodePrev, c.first_node, first.prev, node.index);
   }
-  set(Field::ClassNodeCount, home.index, c.node_count, c.node_count + 1);
+  set(Word::ClassNodeCount, home.index, c.node_count, c.node_count + 1);
 }
 
 void EGraph::unlink_member(ClassId home, ENodeId node) {
   EClass& c = classes_[home.index];
   const ENode& n = nodes_[node.index];
-  set(Field::NodeNext, n.prev, nodes_[n.prev].next, n.next);
-  set(Field::NodePrev, n.next, nodes_[n.next].prev, n.prev);
-  if (c.first_node == node.index) set(Field::ClassFirstNode, home.index, c.first_node, n.next);
-  set(Field::ClassNodeCount, home.index, c.node_count, c.node_count - 1);
+  set(Word::NodeNext, n.prev, nodes_[n.prev].next, n.next);
+  set(Word::NodePrev, n.next, nodes_[n.next].prev, n.prev);
+  if (c.first_node == node.index) set(Word::ClassFirstNode, home.index, c.first_node, n.next);
+  set(Word::ClassNodeCount, home.index, c.node_count, c.node_count - 1);
 }
 
 void EGraph::link_edge(ClassId child, uint32_t edge) {
   EClass& c = classes_[child.index];
   if (c.edge_count == 0) {
     edge_next_[edge] = edge;
-    set(Field::ClassFirstEdge, child.index, c.first_edge, edge);
+    set(Word::ClassFirstEdge, child.index, c.first_edge, edge);
   } else {
     edge_next_[edge] = edge_next_[c.first_edge];
-    set(Field::EdgeNext, c.first_edge, edge_next_[c.first_edge], edge);
+    set(Word::EdgeNext, c.first_edge, edge_next_[c.first_edge], edge);
   }
-  set(Field::ClassEdgeCount, child.index, c.edge_count, c.edge_count + 1);
+  set(Word::ClassEdgeCount, child.index, c.edge_count, c.edge_count + 1);
 }
 
 /// Joins the rings of two classes: four words for members, two for edges.
@@ -183,25 +183,25 @@ void EGraph::splice(ClassId kept, ClassId absorbed) {
   EClass& k = classes_[kept.index];
   EClass& a = classes_[absorbed.index];
   uint32_t k_last = nodes_[k.first_node].prev, a_last = nodes_[a.first_node].prev;
-  set(Field::NodeNext, k_last, nodes_[k_last].next, a.first_node);
-  set(Field::NodePrev, a.first_node, nodes_[a.first_node].prev, k_last);
-  set(Field::NodeNext, a_last, nodes_[a_last].next, k.first_node);
-  set(Field::NodePrev, k.first_node, nodes_[k.first_node].prev, a_last);
-  set(Field::ClassNodeCount, kept.index, k.node_count, k.node_count + a.node_count);
+  set(Word::NodeNext, k_last, nodes_[k_last].next, a.first_node);
+  set(Word::NodePrev, a.first_node, nodes_[a.first_node].prev, k_last);
+  set(Word::NodeNext, a_last, nodes_[a_last].next, k.first_node);
+  set(Word::NodePrev, k.first_node, nodes_[k.first_node].prev, a_last);
+  set(Word::ClassNodeCount, kept.index, k.node_count, k.node_count + a.node_count);
   if (a.edge_count == 0) return;
   if (k.edge_count == 0) {
-    set(Field::ClassFirstEdge, kept.index, k.first_edge, a.first_edge);
+    set(Word::ClassFirstEdge, kept.index, k.first_edge, a.first_edge);
   } else {
     uint32_t k_next = edge_next_[k.first_edge], a_next = edge_next_[a.first_edge];
-    set(Field::EdgeNext, k.first_edge, edge_next_[k.first_edge], a_next);
-    set(Field::EdgeNext, a.first_edge, edge_next_[a.first_edge], k_next);
+    set(Word::EdgeNext, k.first_edge, edge_next_[k.first_edge], a_next);
+    set(Word::EdgeNext, a.first_edge, edge_next_[a.first_edge], k_next);
   }
-  set(Field::ClassEdgeCount, kept.index, k.edge_count, k.edge_count + a.edge_count);
+  set(Word::ClassEdgeCount, kept.index, k.edge_count, k.edge_count + a.edge_count);
 }
 
 void EGraph::touch(ENodeId node) {
   ENode& n = nodes_[node.index];
-  set(Field::NodeStamp, node.index, n.stamp, change_mark());
+  set(Word::NodeStamp, node.index, n.stamp, change_mark());
   changes_.push_back(node);
 }
 
@@ -219,12 +219,12 @@ bool EGraph::merge(ClassId a, ClassId b, Origin why) {
   for (ENodeId member : nodes(b)) touch(member);
   for_users(b, [&](ENodeId user) { pending_.push_back(user); });
   splice(a, b);
-  set(Field::ClassLeader, b.index, leaders_[b.index].index, a.index);
+  set(Word::ClassLeader, b.index, leaders_[b.index].index, a.index);
   unions_.push_back({a, b, why});
   --counters_.live_classes;
   if (kept_flags != absorbed_flags) {
     EClass& kept = classes_[a.index];
-    set(Field::ClassFlags, a.index, kept.flags, kept_flags | absorbed_flags);
+    set(Word::ClassFlags, a.index, kept.flags, kept_flags | absorbed_flags);
     flag_queue_.push_back(a);
   }
   return true;
@@ -247,7 +247,7 @@ void EGraph::repair(ENodeId id) {
   for (uint32_t edge = n.first; edge < n.first + n.arity; ++edge) {
     ClassId leader = find(edge_child_[edge]);
     if (leader == edge_child_[edge]) continue;
-    set(Field::EdgeChild, edge, edge_child_[edge].index, leader.index);
+    set(Word::EdgeChild, edge, edge_child_[edge].index, leader.index);
     renamed = true;
   }
   if (!renamed) return;
@@ -271,7 +271,7 @@ void EGraph::kill(ENodeId node) {
   ENode& n = nodes_[node.index];
   unlink_member(class_of(node), node);
   if (n.state & ENode::Filtered) --counters_.filtered_nodes;
-  set(Field::NodeState, node.index, n.state, n.state | ENode::Dead);
+  set(Word::NodeState, node.index, n.state, n.state | ENode::Dead);
   --counters_.live_nodes;
 }
 
@@ -279,7 +279,7 @@ void EGraph::filter(ENodeId node) {
   ENode& n = nodes_[node.index];
   if (n.state & (ENode::Filtered | ENode::Dead)) return;
   mutated();
-  set(Field::NodeState, node.index, n.state, n.state | ENode::Filtered);
+  set(Word::NodeState, node.index, n.state, n.state | ENode::Filtered);
   ++counters_.filtered_nodes;
 }
 
@@ -302,7 +302,7 @@ uint32_t EGraph::flags_of(ENodeId id) const {
 void EGraph::raise_flags(ClassId id, uint32_t flags) {
   EClass& c = classes_[id.index];
   if ((c.flags | flags) == c.flags) return;
-  set(Field::ClassFlags, id.index, c.flags, c.flags | flags);
+  set(Word::ClassFlags, id.index, c.flags, c.flags | flags);
   if (c.edge_count != 0) flag_queue_.push_back(id);
 }
 
@@ -324,7 +324,7 @@ void EGraph::set_rule_seen(RuleId rule, uint32_t mark) {
   if (rule >= rule_seen_.size()) rule_seen_.resize(rule + 1u, 0);
   if (rule_seen_[rule] == mark) return;
   mutated();
-  set(Field::RuleSeen, rule, rule_seen_[rule], mark);
+  set(Word::RuleSeen, rule, rule_seen_[rule], mark);
 }
 
 void EGraph::record_history() {

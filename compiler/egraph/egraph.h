@@ -247,13 +247,13 @@ private:
   void kill(ENodeId node);
 
   Sizes sizes() const;
-  uint32_t& word(Field field, uint32_t index);
+  uint32_t& word(Word which, uint32_t index);
   void truncate(const Sizes& to, Delta* kept);
   void undo(Checkpoint to, Delta* kept);
   void append(const Delta& delta);
 
-  void set(Field field, uint32_t index, uint32_t& slot, uint32_t value) {
-    trail_.log(field, index, slot);
+  void set(Word which, uint32_t index, uint32_t& slot, uint32_t value) {
+    trail_.log(which, index, slot);
     slot = value;
   }
   void mutated() { version_ = ++last_version_; }

@@ -22,7 +22,7 @@ inline constexpr size_t kColumns = static_cast<size_t>(Column::Count);
 using Sizes = std::array<uint32_t, kColumns>;
 
 /// Words that are overwritten.
-enum class Field : uint8_t {
+enum class Word : uint8_t {
   NodeState,
   NodeStamp,
   NodeNext,
@@ -38,17 +38,17 @@ enum class Field : uint8_t {
   RuleSeen,
   Count
 };
-inline constexpr size_t kFields = static_cast<size_t>(Field::Count);
+inline constexpr size_t kWords = static_cast<size_t>(Word::Count);
 
-constexpr Column column_of(Field field) {
-  if (field <= Field::NodePrev) return Column::Nodes;
-  if (field <= Field::EdgeNext) return Column::Edges;
-  if (field <= Field::ClassFlags) return Column::Classes;
+constexpr Column column_of(Word which) {
+  if (which <= Word::NodePrev) return Column::Nodes;
+  if (which <= Word::EdgeNext) return Column::Edges;
+  if (which <= Word::ClassFlags) return Column::Classes;
   return Column::Rules;
 }
 
 struct WordWrite {
-  Field field;
+  Word which;
   uint32_t index;
   uint32_t value; // before undo: the value to go back to; after it: the one to return to
 };
@@ -79,8 +79,8 @@ public:
   /// Elements below this are older than the latest checkpoint.
   uint32_t limit(Column column) const { return limits_[static_cast<size_t>(column)]; }
 
-  void log(Field field, uint32_t index, uint32_t old_value) {
-    if (index < limit(column_of(field))) words_.push_back({field, index, old_value});
+  void log(Word which, uint32_t index, uint32_t old_value) {
+    if (index < limit(column_of(which))) words_.push_back({which, index, old_value});
   }
   void log_insert(uint32_t hash, uint32_t node) {
     if (active()) inserts_.push_back({hash, node});
