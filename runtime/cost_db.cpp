@@ -2,12 +2,12 @@
 // (corrupt, not a database) sets the file aside; anything else ends the use of the file.
 #include "runtime/cost_db.h"
 
-#include <llvm/ADT/SmallString.h>
+#include "runtime/cache_path.h"
+
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/Path.h>
 
-#include <cstdlib>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/file.h>
@@ -91,21 +91,7 @@ std::optional<int64_t> query_number(sqlite3* db, const char* sql, int& code) {
 
 } // namespace
 
-std::string default_cost_db_path() {
-  llvm::SmallString<128> path;
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  if (cache && cache[0] == '/') { // the standard has relative ones ignored
-    path = cache;
-  } else if (home && home[0] == '/') {
-    path = home;
-    llvm::sys::path::append(path, ".cache");
-  } else {
-    return "";
-  }
-  llvm::sys::path::append(path, "tangram", "costs.db");
-  return path.str().str();
-}
+std::string default_cost_db_path() { return cache_path("costs.db"); }
 
 std::unique_ptr<CostDb> CostDb::open(llvm::StringRef path, const CostEnvironment& environment) {
   std::unique_ptr<CostDb> db(new CostDb(environment));

@@ -1,8 +1,9 @@
 #include "compiler/driver/rule_trust.h"
 
 #include "compiler/equiv/proof.h"
-#include "runtime/cost_db.h"
+#include "runtime/cache_path.h"
 
+#include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Support/FileSystem.h>
@@ -117,13 +118,7 @@ void verify_on_threads(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which,
 
 } // namespace
 
-std::string default_rule_cache() {
-  std::string costs = default_cost_db_path();
-  if (costs.empty()) return "";
-  llvm::SmallString<128> path(llvm::sys::path::parent_path(costs));
-  llvm::sys::path::append(path, "rules.verified");
-  return path.str().str();
-}
+std::string default_rule_cache() { return cache_path("rules.verified"); }
 
 std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOptions& options) {
   Memory memory = read_memory(options.cache);

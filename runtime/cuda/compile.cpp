@@ -1,16 +1,13 @@
 #include "runtime/cuda/compile.h"
 
+#include "runtime/cache_path.h"
 #include "runtime/cuda/libraries.h"
 #include "runtime/data_file.h"
 
-#include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
-#include <llvm/Support/Path.h>
 #include <llvm/Support/raw_ostream.h>
-
-#include <cstdlib>
 
 namespace tg::cuda {
 
@@ -116,21 +113,7 @@ Result<std::unique_ptr<KernelCompiler>> open_nvrtc() {
   return std::unique_ptr<KernelCompiler>(std::move(nvrtc));
 }
 
-std::string default_kernel_cache() {
-  llvm::SmallString<128> path;
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  if (cache && cache[0] == '/') { // the standard has relative ones ignored
-    path = cache;
-  } else if (home && home[0] == '/') {
-    path = home;
-    llvm::sys::path::append(path, ".cache");
-  } else {
-    return "";
-  }
-  llvm::sys::path::append(path, "tangram", "kernels");
-  return path.str().str();
-}
+std::string default_kernel_cache() { return cache_path("kernels"); }
 
 CubinCache::CubinCache(std::string folder, KernelCompiler& compiler)
     : folder_(std::move(folder)), compiler_(compiler) {
