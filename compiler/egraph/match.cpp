@@ -18,7 +18,7 @@ void Frontier::close_level() {
 }
 
 void Frontier::compute(const EGraph& egraph, uint32_t since, uint32_t depth,
-                       const std::bitset<kOpCount>& inner) {
+                       const std::bitset<kOpCount>& inner, llvm::ArrayRef<ENodeId> gone) {
   for (auto& list : by_op_) list.clear();
   level_ends_.clear();
   next_level_.clear();
@@ -31,6 +31,7 @@ void Frontier::compute(const EGraph& egraph, uint32_t since, uint32_t depth,
     if (egraph.stamp(node) != since + i || !egraph.alive(node)) continue;
     mark(egraph, node);
   }
+  for (ENodeId node : gone) mark(egraph, node);
   close_level();
   for (uint32_t distance = 1; distance <= depth; ++distance) {
     for (ENodeId node : level_) {

@@ -15,10 +15,12 @@ namespace tg {
 /// Nodes near a change, by operator and by distance.
 class Frontier {
 public:
-  /// `inner`: operators through which a change can matter to a pattern above it.
+  /// `inner`: operators through which a change can matter to a pattern above it. `gone`: nodes that
+  /// died or were filtered, and count as changes too.
   void compute(const EGraph& egraph, uint32_t since, uint32_t depth,
-               const std::bitset<kOpCount>& inner);
-  /// Live nodes with the operator that changed, or have a change at most `depth` levels below.
+               const std::bitset<kOpCount>& inner, llvm::ArrayRef<ENodeId> gone = {});
+  /// Live nodes, and gone ones, with the operator that changed, or have a change at most `depth`
+  /// levels below.
   llvm::ArrayRef<ENodeId> roots(OpKind op, uint32_t depth) const;
   size_t memory_bytes() const;
 

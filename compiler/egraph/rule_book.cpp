@@ -81,6 +81,7 @@ bool is_symmetric(const CompiledRule& rule) {
 
 RuleBook::RuleBook(Symbols& symbols, llvm::ArrayRef<Rule> rules) {
   assert(rules.size() < kCongruence && "rules are numbered with 16 bits");
+  rules_.reserve(rules.size());
   for (size_t i = 0; i < rules.size(); ++i) {
     CompiledRule compiled;
     compiled.id = static_cast<RuleId>(i);

@@ -120,6 +120,7 @@ private:
   void report_unknown(llvm::StringRef entry) {
     std::vector<llvm::StringRef> names;
     std::vector<std::string> modules = loader_.list("rules");
+    names.reserve(modules.size());
     for (const std::string& file : modules) names.push_back(path::stem(file));
     for (const Rule& rule : known()) {
       names.push_back(rule.declared);
@@ -143,6 +144,7 @@ private:
     if (!text) {
       std::vector<std::string> all = loader_.list("rules");
       std::vector<llvm::StringRef> stems;
+      stems.reserve(all.size());
       for (const std::string& file : all) stems.push_back(path::stem(file));
       Diagnostic d = error(Code::unknown_module, used, "there is no rule file `{0}`", name);
       llvm::StringRef near = near_miss(path::stem(name), stems);

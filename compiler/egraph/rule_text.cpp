@@ -107,7 +107,7 @@ public:
   }
 
 private:
-  static std::string parenthesised(std::string text, int strength, int outer) {
+  static std::string parenthesised(const std::string& text, int strength, int outer) {
     return strength < outer ? "(" + text + ")" : text;
   }
 

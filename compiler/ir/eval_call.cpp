@@ -35,24 +35,24 @@ public:
   }
 
   std::vector<ast::ExprId> in_order() {
-    llvm::sort(calls, [&](ast::ExprId a, ast::ExprId b) {
+    llvm::sort(calls_, [&](ast::ExprId a, ast::ExprId b) {
       return ast_[a].callee.span.begin < ast_[b].callee.span.begin;
     });
-    return std::move(calls);
+    return std::move(calls_);
   }
 
 private:
   void expression(ast::ExprId id) { // as deep as the tree, which the parser bounds
     if (!id) return;
     const ast::Expr& e = ast_[id];
-    if (e.kind == ExprKind::Call) calls.push_back(id);
+    if (e.kind == ExprKind::Call) calls_.push_back(id);
     for_each_child(ast_, id, [this](ast::ExprId child) { expression(child); });
     block(e.then_block);
     block(e.else_block);
   }
 
   const Ast& ast_;
-  std::vector<ast::ExprId> calls;
+  std::vector<ast::ExprId> calls_;
 };
 
 } // namespace

@@ -313,8 +313,14 @@ void Evaluator::destructure(Frame& frame, const ast::Stmt& s, Val value) {
                                   describe(value)));
     }
   }
+  bool poison = value.poison();
+  std::vector<Val> parts;
+  if (takes_apart)
+    parts = std::move(value.items);
+  else
+    parts.push_back(std::move(value));
   for (size_t i = 0; i < targets.size(); ++i) {
-    Val part = value.poison() ? Val{} : takes_apart ? std::move(value.items[i]) : std::move(value);
+    Val part = poison ? Val{} : std::move(parts[i]);
     if (s.kind == StmtKind::Assign)
       assign(frame, targets[i], std::move(part));
     else

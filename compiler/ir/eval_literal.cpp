@@ -117,10 +117,12 @@ bool Evaluator::literal(Frame& frame, const Val& val, Span span, NodeId& out, DT
   bool exact = dtype == DType::I64 && llvm::all_of(elements, is_int);
   if (exact) {
     std::vector<int64_t> whole;
+    whole.reserve(elements.size());
     for (const Val* v : elements) whole.push_back(v->value.number);
     return out = graph_.whole_constant(whole, {dtype, shape}), true;
   }
   std::vector<double> values;
+  values.reserve(elements.size());
   for (const Val* v : elements) {
     if (is_bool(*v) != (dtype == DType::Bool)) {
       report(frame,

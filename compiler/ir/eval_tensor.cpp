@@ -8,7 +8,6 @@
 
 namespace tg::eval {
 
-using ast::ExprKind;
 using ast::Op;
 
 namespace {

@@ -205,10 +205,10 @@ private:
     if (once || scalar)
       pending_[id.index] = std::move(text);
     else
-      let(id, std::move(text));
+      let(id, text);
   }
 
-  void let(NodeId id, std::string text) {
+  void let(NodeId id, llvm::StringRef text) {
     // Input names aside, a name is the operator and a number: conv2d_1, relu_1.
     std::string op(op_info(graph_.node(id).op).name);
     if (graph_.node(id).op == OpKind::Extern) op = graph_.attr(id, 0).text;
@@ -216,7 +216,7 @@ private:
     do name = op + "_" + std::to_string(++numbers_[op]);
     while (!free(name));
     taken_.insert(name);
-    text_ += "  let " + name + " = " + text + "\n";
+    text_ += "  let " + name + " = " + text.str() + "\n";
   }
 
   void declare_weight(NodeId id) {
