@@ -10,6 +10,83 @@ namespace tg {
 
 namespace {
 
+/// How the degree of an operator's result follows from those of its operands.
+enum class Growth : uint8_t {
+  Unknown,    // of no operator: a row is missing below
+  Definition, // element by element: what the definition says of one element
+  Move,       // the largest of the operands
+  Constant,
+  Variable,
+  Matmul,
+  Conv2d,
+  WinogradWeight,
+  WinogradConv2d,
+  MaxPool2d,
+  AvgPool2d,
+  Softmax,
+  BatchNorm,
+  LayerNorm,
+  Sum,
+  Max,
+  Extern,
+  Cumsum,
+  Argmax,
+  Gather,
+};
+
+/// Of operators that the table does not say it of.
+constexpr Growth structured_growth(OpKind op) {
+  switch (op) {
+  case OpKind::None:
+  case OpKind::Constant:
+  case OpKind::Iota:
+  case OpKind::Split: return Growth::Constant; // split: sugar, in no graph
+  case OpKind::Input:
+  case OpKind::Weight: return Growth::Variable;
+  case OpKind::Matmul: return Growth::Matmul;
+  case OpKind::Conv2d: return Growth::Conv2d;
+  case OpKind::WinogradWeight: return Growth::WinogradWeight;
+  case OpKind::WinogradConv2d: return Growth::WinogradConv2d;
+  case OpKind::MaxPool2d: return Growth::MaxPool2d;
+  case OpKind::AvgPool2d: return Growth::AvgPool2d;
+  case OpKind::Softmax: return Growth::Softmax;
+  case OpKind::BatchNorm: return Growth::BatchNorm;
+  case OpKind::LayerNorm: return Growth::LayerNorm;
+  case OpKind::ReduceSum:
+  case OpKind::ReduceMean: return Growth::Sum;
+  case OpKind::ReduceMax: return Growth::Max;
+  case OpKind::Extern: return Growth::Extern;
+  case OpKind::Clip:
+  case OpKind::Cast: return Growth::Definition;
+  case OpKind::Cumsum: return Growth::Cumsum;
+  case OpKind::Argmax: return Growth::Argmax;
+  case OpKind::Gather: return Growth::Gather;
+  default: return Growth::Unknown;
+  }
+}
+
+constexpr Growth growth_of(OpKind op, uint32_t traits) {
+  if (traits & (Trait::Pointwise | Trait::Fused)) return Growth::Definition;
+  if (traits & Trait::Layout) return Growth::Move;
+  return structured_growth(op);
+}
+
+constexpr Growth kGrowth[] = {
+#define TG_OP(kind, name, operands, attributes, shape, traits, work, doc)                          \
+  growth_of(OpKind::kind, traits),
+#include "lang/core/ops.def"
+};
+
+constexpr bool every_operator_has_one() {
+  for (Growth growth : kGrowth)
+    if (growth == Growth::Unknown) return false;
+  return std::size(kGrowth) == kOpCount;
+}
+static_assert(
+    every_operator_has_one(),
+    "an operator that is neither element by element nor a move needs its degree: a row in "
+    "structured_growth()");
+
 class Bounds {
 public:
   explicit Bounds(const Graph& graph) : graph_(graph), degrees_(graph.size()) {}
@@ -125,62 +202,51 @@ private:
     return count;
   }
 
-  // Of operators element by element, and of moves, the definition and the table know it; a new one
-  // that is neither says here of what degree it is.
-  // NOLINTNEXTLINE(readability-function-size): a flat switch, one row an operator.
+  // NOLINTNEXTLINE(readability-function-size): a flat switch, one row a kind of growth.
   Degree degree(NodeId id) {
-    OpKind op = graph_.node(id).op;
-    const OpInfo& info = op_info(op);
-    if (info.has(Trait::Pointwise | Trait::Fused)) return one_element(id);
-    if (info.has(Trait::Layout)) return all_operands(id);
-    switch (op) {
-    case OpKind::None:
-    case OpKind::Constant:
-    case OpKind::Split: return Degree::constant();
-    case OpKind::Input:
-    case OpKind::Weight: return Degree::variable();
-    case OpKind::Matmul:
+    switch (kGrowth[static_cast<size_t>(graph_.node(id).op)]) {
+    case Growth::Unknown: break;
+    case Growth::Definition: return one_element(id);
+    case Growth::Move: return all_operands(id);
+    case Growth::Constant: return Degree::constant();
+    case Growth::Variable: return Degree::variable();
+    case Growth::Matmul:
       return product(id, static_cast<double>(graph_.type(graph_.operands(id)[0]).shape.back()),
                      graph_.attr(id, 0));
-    case OpKind::Conv2d: return product(id, taps(id), graph_.attr(id, 3));
-    case OpKind::WinogradWeight: return sum_of(of(id, 0), 9);
-    case OpKind::WinogradConv2d: { // u[products, O, I] and tiles of as many inputs
+    case Growth::Conv2d: return product(id, taps(id), graph_.attr(id, 3));
+    case Growth::WinogradWeight: return sum_of(of(id, 0), 9);
+    case Growth::WinogradConv2d: { // u[products, O, I] and tiles of as many inputs
       const TensorType& u = graph_.type(graph_.operands(id)[1]);
       return product(id, static_cast<double>(u[2] * u[0] * u[0]), graph_.attr(id, 1));
     }
-    case OpKind::MaxPool2d: return query(of(id, 0), elements(id) * (window(id) + 1));
-    case OpKind::AvgPool2d: return sum_of(of(id, 0), window(id));
-    case OpKind::Softmax: return query(of(id, 0), 3 * elements(id));
-    case OpKind::BatchNorm:
+    case Growth::MaxPool2d: return query(of(id, 0), elements(id) * (window(id) + 1));
+    case Growth::AvgPool2d: return sum_of(of(id, 0), window(id));
+    case Growth::Softmax: return query(of(id, 0), 3 * elements(id));
+    case Growth::BatchNorm:
       return normalised(of(id, 0), of(id, 3), of(id, 4), of(id, 1), of(id, 2),
                         elements(graph_.operands(id)[4]));
-    case OpKind::LayerNorm: return layer_norm(id);
-    case OpKind::ReduceSum:
-    case OpKind::ReduceMean: return sum_of(of(id, 0), reads(id));
-    case OpKind::ReduceMax: return query(of(id, 0), elements(id) * (reads(id) + 1));
-    case OpKind::Extern: // all elements become one number, of which each result is a function
+    case Growth::LayerNorm: return layer_norm(id);
+    case Growth::Sum: return sum_of(of(id, 0), reads(id));
+    case Growth::Max: return query(of(id, 0), elements(id) * (reads(id) + 1));
+    case Growth::Extern: // all elements become one number, of which each result is a function
       return query(all_operands(id), elements(id) + operand_elements(id));
-    case OpKind::Clip:
-    case OpKind::Cast: return one_element(id);
-    case OpKind::Cumsum: {
-      const TensorType& x = graph_.type(id);
-      return sum_of(of(id, 0),
-                    static_cast<double>(x[static_cast<size_t>(graph_.attr(id, 0).number)]));
-    }
-    case OpKind::Argmax:
+    case Growth::Cumsum: return sum_of(of(id, 0), static_cast<double>(along(id, id)));
+    case Growth::Argmax:
       choose(elements(id), reads(id));
       return query(of(id, 0), elements(graph_.operands(id)[0]));
-    case OpKind::Gather: // which element is read is a function of the index
+    case Growth::Gather: // which element is read is a function of the index
       query(of(id, 1), elements(graph_.operands(id)[1]));
       choose(elements(graph_.operands(id)[1]),
-             static_cast<double>(graph_.type(
-                 graph_.operands(id)[0])[static_cast<size_t>(graph_.attr(id, 0).number)]));
+             static_cast<double>(along(id, graph_.operands(id)[0])));
       return larger(of(id, 0), Degree::variable());
-    case OpKind::Iota: return Degree::constant();
-    default: break;
     }
-    assert(false && "no degree of an operator that is neither pointwise nor a move");
+    assert(false && "every operator has a growth");
     return Degree::constant();
+  }
+
+  /// The size of a tensor along the axis that is the operator's first attribute.
+  int64_t along(NodeId id, NodeId of) const {
+    return graph_.type(of)[static_cast<size_t>(graph_.attr(id, 0).number)];
   }
 
   const Graph& graph_;

@@ -14,12 +14,13 @@ constexpr const char* kTooMany = "too many cases";
 
 Proof prove_with(const Rule& rule, std::optional<size_t> named,
                  const std::shared_ptr<proof::Solver>& solver, const ProofOptions& options) {
+  proof::Ranks ranks = proof::known_ranks(rule);
   proof::Choices choices;
   Proof proof;
   size_t tried = 0, questions = options.total;
   do {
     if (++tried > options.cases) return proof.why = kTooMany, proof;
-    Case one(rule, choices, named, solver, std::min(options.questions, questions));
+    Case one(rule, ranks, choices, named, solver, std::min(options.questions, questions));
     Case::Outcome outcome = one.run();
     questions -= std::min(questions, one.questions());
     if (outcome == Case::Outcome::Impossible) continue;
@@ -51,7 +52,7 @@ Proof prove_rule(const Rule& rule, const ProofOptions& options) {
   Proof packed = prove_with(rule, products ? 2 : 0, solver, options);
   if (packed.proved) return packed;
   Proof ranked = prove_with(rule, std::nullopt, solver, options);
-  if (!ranked.proved && ranked.why == kTooMany) ranked.why = packed.why; // says more
+  if (!ranked.proved && ranked.why == kTooMany) ranked.why += "; at once: " + packed.why;
   return ranked;
 }
 

@@ -1,8 +1,11 @@
 #include "compiler/equiv/proof_arith.h"
 
+#include <llvm/ADT/Hashing.h>
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
+#include <numeric>
+#include <unordered_map>
 
 #ifdef TG_HAVE_Z3
 #include <z3.h>
@@ -10,87 +13,16 @@
 
 namespace tg::proof {
 
-Poly Poly::plus(const Poly& other, int64_t factor) const {
-  Poly sum;
-  auto a = terms_.begin(), b = other.terms_.begin();
-  while (a != terms_.end() || b != other.terms_.end()) {
-    if (b == other.terms_.end() || (a != terms_.end() && a->first < b->first)) {
-      sum.terms_.push_back(*a++);
-    } else if (a == terms_.end() || b->first < a->first) {
-      sum.terms_.push_back({b->first, factor * b->second});
-      ++b;
-    } else {
-      int64_t n = a->second + factor * b->second;
-      if (n) sum.terms_.push_back({a->first, n});
-      ++a, ++b;
-    }
-  }
-  return sum;
-}
-
-Poly Poly::operator*(const Poly& other) const {
-  Poly sum;
-  for (const auto& [a, n] : terms_)
-    for (const auto& [b, m] : other.terms_) {
-      Poly product;
-      product.terms_.push_back({a, n * m});
-      std::vector<Sym>& both = product.terms_[0].first;
-      both.insert(both.end(), b.begin(), b.end());
-      llvm::sort(both);
-      sum = sum + product;
-    }
-  return sum;
-}
-
-std::optional<int64_t> Poly::constant() const {
-  if (terms_.empty()) return 0;
-  if (terms_.size() == 1 && terms_[0].first.empty()) return terms_[0].second;
-  return std::nullopt;
-}
-
-bool Poly::has(Sym s) const {
-  return llvm::any_of(terms_, [s](const auto& term) { return llvm::is_contained(term.first, s); });
-}
-
-Poly Poly::replaced(Sym s, const Poly& by) const {
-  Poly result;
-  for (const auto& [symbols, n] : terms_) {
-    Poly term = n;
-    for (Sym other : symbols) term = term * (other == s ? by : Poly::of(other));
-    result = result + term;
-  }
-  return result;
-}
-
-int64_t Poly::lone_coefficient(Sym s) const {
-  int64_t found = 0;
-  for (const auto& [symbols, n] : terms_) {
-    if (!llvm::is_contained(symbols, s)) continue;
-    if (symbols.size() > 1) return 0;
-    found = n;
-  }
-  return found;
-}
-
-Fact negated(const Fact& fact) {
-  switch (fact.kind) {
-  case Fact::Kind::Ge: return {Fact::Kind::Ge, Poly(-1) - fact.p};
-  case Fact::Kind::Eq: return {Fact::Kind::Ne, fact.p};
-  case Fact::Kind::Ne: return {Fact::Kind::Eq, fact.p};
-  }
-  return fact;
-}
-
 #ifdef TG_HAVE_Z3
 
 bool have_solver() { return true; }
 
 /// One question at a time, from scratch: they are small.
-class Solver {
+class Z3 {
 public:
   static constexpr const char* kResources = "200000"; // Z3's own unit of work, for one question
 
-  Solver() {
+  Z3() {
     Z3_config config = Z3_mk_config();
     Z3_set_param_value(config, "rlimit", kResources);
     context = Z3_mk_context(config);
@@ -100,12 +32,12 @@ public:
     solver = Z3_mk_simple_solver(context);
     Z3_solver_inc_ref(context, solver);
   }
-  ~Solver() {
+  ~Z3() {
     Z3_solver_dec_ref(context, solver);
     Z3_del_context(context);
   }
-  Solver(const Solver&) = delete;
-  Solver& operator=(const Solver&) = delete;
+  Z3(const Z3&) = delete;
+  Z3& operator=(const Z3&) = delete;
 
   Z3_ast number(int64_t n) { return Z3_mk_int64(context, n, integers); }
 
@@ -166,12 +98,52 @@ public:
 
 bool have_solver() { return false; }
 
-class Solver {
+class Z3 {
 public:
   bool contradictory(llvm::ArrayRef<Fact>, std::map<Sym, int64_t>&) { return false; }
 };
 
 #endif
+
+namespace {
+
+struct HashFacts {
+  size_t operator()(const std::vector<Fact>& facts) const {
+    llvm::hash_code hash = facts.size();
+    for (const Fact& fact : facts) {
+      hash = llvm::hash_combine(hash, fact.kind);
+      for (const auto& [symbols, n] : fact.p.terms())
+        hash =
+            llvm::hash_combine(hash, n, llvm::hash_combine_range(symbols.begin(), symbols.end()));
+    }
+    return hash;
+  }
+};
+
+} // namespace
+
+/// Remembers its answers: the cases of a rule begin alike, and ask the same again.
+class Solver {
+public:
+  struct Answer {
+    bool contradictory = false;
+    std::map<Sym, int64_t> model; // of some symbols; empty where none was found
+  };
+  /// nullptr if it was not asked before.
+  const Answer* known(const std::vector<Fact>& facts) const {
+    auto at = answers_.find(facts);
+    return at == answers_.end() ? nullptr : &at->second;
+  }
+  const Answer& ask(const std::vector<Fact>& facts) {
+    Answer answer;
+    answer.contradictory = z3_.contradictory(facts, answer.model);
+    return answers_.emplace(facts, std::move(answer)).first->second;
+  }
+
+private:
+  Z3 z3_;
+  std::unordered_map<std::vector<Fact>, Answer, HashFacts> answers_;
+};
 
 std::shared_ptr<Solver> make_solver() { return std::make_shared<Solver>(); }
 
@@ -191,19 +163,60 @@ Poly Arith::normal(const Poly& p) const {
   return result;
 }
 
+/// Without the symbols of at least 1 that are in all of its products, and a common divisor: n * C
+/// == C says that n == 1, and so it is with what is above 0, or not 0.
+Poly Arith::cancelled(Poly p) const {
+  int64_t divisor = 0;
+  for (const auto& term : p.terms()) divisor = std::gcd(divisor, term.second);
+  if (divisor > 1) p = p.over(divisor);
+  for (Sym s = 0; s < least_.size() && !p.terms().empty(); ++s) {
+    if (least_[s].value_or(0) < 1) continue;
+    while (llvm::all_of(p.terms(), [s](const auto& t) { return llvm::is_contained(t.first, s); }))
+      p = p.divided(s);
+  }
+  return p;
+}
+
 /// An equality with a symbol that stands alone with coefficient 1 or -1 names that symbol; of
-/// several the latest, so that what is derived gives way to what it is derived from.
+/// several the latest, so that what is derived gives way to what it is derived from. A product of
+/// sizes that is 1 is one of ones.
 void Arith::assume(const Fact& fact) {
-  Poly p = normal(fact.p);
-  facts_.push_back({fact.kind, p});
-  if (fact.kind != Fact::Kind::Eq) return;
-  std::optional<Sym> symbol;
-  for (const auto& [symbols, n] : p.terms())
-    if (symbols.size() == 1 && (n == 1 || n == -1) && p.lone_coefficient(symbols[0]) == n)
-      symbol = std::max(symbol.value_or(0), symbols[0]);
-  if (!symbol) return;
-  Poly rest = p - Poly(p.lone_coefficient(*symbol)) * Poly::of(*symbol);
-  define(*symbol, rest * Poly(-p.lone_coefficient(*symbol)));
+  std::vector<Fact> open = {fact};
+  while (!open.empty()) {
+    Fact next{open.back().kind, cancelled(normal(open.back().p))};
+    open.pop_back();
+    facts_.push_back(next);
+    if (next.kind != Fact::Kind::Eq) continue;
+    std::optional<Sym> symbol;
+    for (const auto& [symbols, n] : next.p.terms())
+      if (symbols.size() == 1 && (n == 1 || n == -1) && next.p.lone_coefficient(symbols[0]) == n)
+        symbol = std::max(symbol.value_or(0), symbols[0]);
+    if (symbol) {
+      Poly rest = next.p - Poly(next.p.lone_coefficient(*symbol)) * Poly::of(*symbol);
+      define(*symbol, rest * Poly(-next.p.lone_coefficient(*symbol)));
+      take_equalities(open); // some may now name another
+    } else if (std::vector<Sym> ones = factors_of_one(next.p); !ones.empty()) {
+      for (Sym s : ones) open.push_back({Fact::Kind::Eq, Poly::of(s) - 1});
+    }
+  }
+}
+
+/// The symbols of p == 0 that says of a product of sizes that it is 1; none of another.
+std::vector<Sym> Arith::factors_of_one(const Poly& p) const {
+  if (p.terms().size() != 2 || !p.terms()[0].first.empty()) return {};
+  if (p.terms()[0].second != -p.terms()[1].second) return {};
+  std::vector<Sym> symbols = p.terms()[1].first;
+  bool sizes = llvm::all_of(symbols, [&](Sym s) { return least_[s].value_or(0) >= 1; });
+  return sizes ? symbols : std::vector<Sym>();
+}
+
+/// Moves the equalities that are not in lowest terms to the list.
+void Arith::take_equalities(std::vector<Fact>& open) {
+  llvm::erase_if(facts_, [&](const Fact& fact) {
+    bool changes = fact.kind == Fact::Kind::Eq && !(cancelled(fact.p) == fact.p);
+    if (changes) open.push_back(fact);
+    return changes;
+  });
 }
 
 void Arith::define(Sym symbol, const Poly& value) {
@@ -237,7 +250,7 @@ bool Arith::plainly_follows(const Fact& fact) const {
 }
 
 bool Arith::follows(const Fact& fact) {
-  Fact goal{fact.kind, normal(fact.p)};
+  Fact goal{fact.kind, cancelled(normal(fact.p))};
   if (plainly_follows(goal)) return true;
   if (goal.p.constant()) { // it does not hold: unless nothing does
     return false;
@@ -253,6 +266,7 @@ std::vector<Fact> Arith::everything(const Fact* goal) const {
   std::vector<Fact> all = facts_;
   for (const Fact& fact : context_) all.push_back({fact.kind, normal(fact.p)});
   if (goal) all.push_back(*goal);
+  add_products(all);
   std::map<std::vector<Sym>, bool> seen;
   for (const Fact& fact : all)
     for (const auto& term : fact.p.terms())
@@ -269,6 +283,38 @@ std::vector<Fact> Arith::everything(const Fact* goal) const {
     all.push_back(at_least(product, least));
   }
   return all;
+}
+
+/// What linear arithmetic does not see of a product: i < n gives i * s <= n * s - s where s is not
+/// negative. Of the products that occur, and bounds of an index by a size.
+void Arith::add_products(std::vector<Fact>& facts) const {
+  constexpr size_t kMost = 32;
+  std::vector<std::vector<Sym>> products;
+  for (const Fact& fact : facts)
+    for (const auto& term : fact.p.terms())
+      if (term.first.size() > 1 && !llvm::is_contained(products, term.first))
+        products.push_back(term.first);
+  if (products.empty()) return;
+  std::vector<Fact> more;
+  for (const Fact& fact : facts) {
+    llvm::ArrayRef<Poly::Term> terms = fact.p.terms();
+    bool bound = fact.kind == Fact::Kind::Ge && terms.size() <= 3 &&
+                 llvm::all_of(terms, [](const auto& term) { return term.first.size() <= 1; });
+    if (!bound) continue;
+    for (const Poly::Term& term : terms) {
+      if (term.first.empty() || term.second != -1) continue;
+      for (std::vector<Sym> factors : products) {
+        auto at = llvm::find(factors, term.first[0]);
+        if (at == factors.end()) continue;
+        factors.erase(at);
+        bool positive = llvm::all_of(factors, [&](Sym s) { return least_[s].value_or(-1) >= 0; });
+        Poly product = fact.p;
+        for (Sym s : factors) product = product * Poly::of(s);
+        if (positive && more.size() < kMost) more.push_back({Fact::Kind::Ge, product});
+      }
+    }
+  }
+  facts.insert(facts.end(), more.begin(), more.end());
 }
 
 /// Symbols that the model does not name have small values of their own.
@@ -300,11 +346,12 @@ bool Arith::ask(const Fact* goal) {
   if (models_.empty()) models_.emplace_back();
   for (size_t i = models_.size(); i-- > 0;)
     if (satisfied(models_[i], all)) return false;
-  ++asked_;
-  Model model;
-  if (solver_->contradictory(all, model)) return true;
+  const Solver::Answer* answer = solver_->known(all);
+  ++(answer ? looked_up_ : asked_);
+  if (!answer) answer = &solver_->ask(all);
+  if (answer->contradictory) return true;
   if (models_.size() == kModels) models_.erase(models_.begin());
-  models_.push_back(std::move(model));
+  models_.push_back(answer->model);
   return false;
 }
 

@@ -46,6 +46,10 @@ public:
   bool has(Sym s) const;
   /// The polynomial with `s` replaced.
   Poly replaced(Sym s, const Poly& by) const;
+  /// Over a symbol that is in every product.
+  Poly divided(Sym s) const;
+  /// Over a number that divides all coefficients.
+  Poly over(int64_t n) const;
   /// The coefficient of `s` where it occurs alone and in no product; 0 else.
   int64_t lone_coefficient(Sym s) const;
 
@@ -96,12 +100,17 @@ public:
   bool consistent();
   /// With what is known of symbols put in: equalities that name a symbol alone.
   Poly normal(const Poly& p) const;
-  bool exhausted() const { return asked_ >= budget_; }
+  /// What was asked before, by another case, costs a tenth.
+  bool exhausted() const { return asked_ + looked_up_ / 10 >= budget_; }
   size_t asked() const { return asked_; }
 
 private:
   using Model = std::map<Sym, int64_t>;
   bool plainly_follows(const Fact& fact) const;
+  Poly cancelled(Poly p) const;
+  std::vector<Sym> factors_of_one(const Poly& p) const;
+  void take_equalities(std::vector<Fact>& open);
+  void add_products(std::vector<Fact>& facts) const;
   bool ask(const Fact* negated_goal);
   std::vector<Fact> everything(const Fact* goal) const;
   bool satisfied(const Model& model, llvm::ArrayRef<Fact> facts) const;
@@ -112,7 +121,7 @@ private:
   std::map<Sym, Poly> known_; // right sides are normal
   /// Assignments that satisfied some question: most that do not follow are seen from these.
   std::vector<Model> models_;
-  size_t budget_, asked_ = 0;
+  size_t budget_, asked_ = 0, looked_up_ = 0;
   std::shared_ptr<Solver> solver_;
 };
 

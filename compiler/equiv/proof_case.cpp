@@ -13,12 +13,12 @@ static_assert(kMaxRank == 8);
 
 } // namespace
 
-Case::Case(const Rule& rule, Choices& choices, std::optional<size_t> named,
+Case::Case(const Rule& rule, const Ranks& ranks, Choices& choices, std::optional<size_t> named,
            std::shared_ptr<Solver> solver, size_t budget)
-    : rule_(rule), choices_(choices), named_(named), arith_(std::move(solver), budget),
-      sums_(arith_), variables_(rule.class_vars), types_(rule.terms.size()),
-      values_(rule.value_vars), attributes_(rule.terms.size()), assumed_(rule.conditions.size()),
-      may_be_absent_(rule.class_vars) {
+    : rule_(rule), ranks_(ranks), choices_(choices), named_(named),
+      arith_(std::move(solver), budget), sums_(arith_), variables_(rule.class_vars),
+      types_(rule.terms.size()), values_(rule.value_vars), attributes_(rule.terms.size()),
+      assumed_(rule.conditions.size()), may_be_absent_(rule.class_vars) {
   for (const Term& term : rule.terms) {
     if (term.kind != Term::Kind::Op || op_info(term.op).variadic()) continue;
     for (size_t i = 0; i < term.operands.size(); ++i)
@@ -31,6 +31,7 @@ Case::Case(const Rule& rule, Choices& choices, std::optional<size_t> named,
 /// Types, then values. All that a case may take for granted is assumed before values are compared:
 /// the engine applies a rule only where both sides are typed, alike, and conditions hold.
 Case::Outcome Case::run() {
+  type_plain();
   for (TermId root : rule_.lhs) type(root);
   try_conditions();
   for (size_t i = 0; i < rule_.rhs.size() && !halted(); ++i) {
@@ -49,6 +50,12 @@ Case::Outcome Case::run() {
 }
 
 // --- choices ---------------------------------------------------------------------------------
+
+void Case::beyond(OpKind op) {
+  const OpInfo& info = op_info(op);
+  beyond("the operator " + std::string(info.name) +
+         (info.has(Trait::Rational) ? ", of which proofs know nothing" : ", no sum of products"));
+}
 
 bool Case::has_bound(const Poly& p) const {
   Poly known = arith_.normal(p);
@@ -81,16 +88,14 @@ Tensor Case::fresh_tensor(size_t rank) {
   return type;
 }
 
-/// What a condition says outright: rank(x) == 4.
-std::optional<int64_t> Case::stated_rank(uint32_t v) {
-  for (ExprIndex condition : rule_.conditions) {
-    const ValueExpr& e = rule_.exprs[condition];
-    if (e.kind != Kind::Eq) continue;
-    const ValueExpr &a = rule_.exprs[e.operands[0]], &b = rule_.exprs[e.operands[1]];
-    if (a.kind == Kind::Rank && a.variable == v && b.kind == Kind::Literal) return b.literal.number;
-    if (b.kind == Kind::Rank && b.variable == v && a.kind == Kind::Literal) return a.literal.number;
+/// Sides are typed together, in whatever order: a case is what both admit. Attributes are bound by
+/// the left side alone, whose slots say what they may be.
+void Case::type_plain() {
+  for (const Ranks::Plain& plain : ranks_.plain) {
+    if (halted()) return;
+    if (llvm::all_of(plain.values, [&](uint32_t v) { return values_[v].has_value(); }))
+      type(plain.term);
   }
-  return std::nullopt;
 }
 
 /// shape(x) == shape(y), rank(x) == rank(y), where the other is known.
@@ -116,9 +121,8 @@ const Tensor& Case::variable(uint32_t v) {
   Tensor type;
   if (like_another(v, type)) {
     bind(v, std::move(type));
-  } else if (std::optional<int64_t> rank = stated_rank(v);
-             rank && *rank >= 0 && *rank <= kMaxRank) {
-    bind(v, fresh_tensor(static_cast<size_t>(*rank)));
+  } else if (std::optional<size_t> rank = ranks_.variables[v]) {
+    bind(v, fresh_tensor(*rank));
   } else {
     size_t ranks = named_ ? *named_ + 1 : kRanks;
     size_t choice = choices_.choose(ranks + may_be_absent_[v]);
@@ -193,9 +197,15 @@ bool Case::assume_condition(ExprIndex at, bool truth) {
   default: return false;
   }
   std::optional<Attr> a = evaluate(sub(0)), b = evaluate(sub(1));
-  if (!a || !b || a->kind != b->kind) return false;
+  if (!a || !b) return false;
   bool equality = e.kind == Kind::Eq || e.kind == Kind::Ne;
   bool same = (e.kind == Kind::Eq) == truth;
+  // A member of an enumeration (pad = valid) is no list.
+  auto mixed = [](const Attr& x, const Attr& y) {
+    return x.kind == Attr::Kind::Text && y.kind == Attr::Kind::Ints;
+  };
+  if (equality && same && (mixed(*a, *b) || mixed(*b, *a))) return stop(Outcome::Impossible), true;
+  if (a->kind != b->kind) return false;
   if (a->kind == Attr::Kind::Text && equality) {
     if ((a->text == b->text) != same) stop(Outcome::Impossible);
     return true;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "compiler/egraph/rule.h"
+#include "compiler/equiv/proof_ranks.h"
 #include "compiler/equiv/proof_sums.h"
 
 namespace tg::proof {
@@ -69,7 +70,7 @@ public:
   enum class Outcome : uint8_t { Proved, Impossible, Unproved, Beyond };
 
   /// `named`: how many axes of tensors of any rank have names; nullopt: ranks are cases.
-  Case(const Rule& rule, Choices& choices, std::optional<size_t> named,
+  Case(const Rule& rule, const Ranks& ranks, Choices& choices, std::optional<size_t> named,
        std::shared_ptr<Solver> solver, size_t budget);
   Outcome run();
   const std::string& why() const { return why_; }
@@ -85,16 +86,17 @@ private:
     }
   }
   void beyond(std::string why) { stop(Outcome::Beyond, std::move(why)); }
+  void beyond(OpKind op);
   bool decide(const Fact& fact);
   void must(const Fact& fact);
   void must_equal(const Poly& a, const Poly& b) { must(proof::equal(a, b)); }
   bool is(const Poly& a, const Poly& b) { return arith_.follows_equal(a, b); }
   bool has_bound(const Poly& p) const;
   const Tensor& variable(uint32_t v);
-  std::optional<int64_t> stated_rank(uint32_t v);
   bool like_another(uint32_t v, Tensor& type);
   void bind(uint32_t v, Tensor type);
   Tensor fresh_tensor(size_t rank);
+  void type_plain();
   void try_conditions();
   bool assume_condition(ExprIndex at, bool truth);
   bool bound_all(ExprIndex at) const;
@@ -103,6 +105,7 @@ private:
   std::optional<Attr> literal(const tg::Value& value) const;
   const Attr& value_variable(uint32_t v, const AttrInfo& info, const Tensor& first);
   std::optional<Attr> some_axes(OpKind op, const Tensor& type);
+  Attr some_shape(TermId reshape, uint32_t v);
   Attr fresh_attr(const AttrInfo& info, const Tensor& first);
   Attr attribute(TermId id, size_t slot);
 
@@ -144,6 +147,7 @@ private:
   Value matmul(TermId id, const Index& index);
   Value conv(TermId id, const Index& index);
   Value pool(TermId id, const Index& index);
+  Value clip(TermId id, const Index& index);
   Value concat(TermId id, const Index& index);
   Value pad(TermId id, const Index& index);
   Value enlarge(TermId id, const Index& index);
@@ -176,6 +180,7 @@ private:
   };
 
   const Rule& rule_;
+  const Ranks& ranks_;
   Choices& choices_;
   std::optional<size_t> named_;
   Arith arith_;

@@ -80,7 +80,8 @@ std::optional<Attr> Case::evaluate(ExprIndex at) {
     return Attr::of(tensor().dims);
   case Kind::Dim: {
     std::optional<Attr> which = evaluate(e.operands[0]);
-    if (!which || which->kind != Attr::Kind::Int || tensor().none) return std::nullopt;
+    if (!which || which->kind != Attr::Kind::Int) return std::nullopt;
+    if (tensor().none) return stop(Outcome::Impossible), std::nullopt; // it has none
     std::optional<size_t> named = axis(which->n, tensor());
     if (!named) return std::nullopt;
     return Attr::of(tensor().dims[*named]);
@@ -96,6 +97,8 @@ std::optional<Attr> Case::evaluate(ExprIndex at) {
   }
   case Kind::Index: {
     std::optional<Attr> list = evaluate(e.operands[0]), i = evaluate(e.operands[1]);
+    if (list && list->kind == Attr::Kind::Text) // pad = same has no first number
+      return stop(Outcome::Impossible), std::nullopt;
     if (!list || !i || list->kind != Attr::Kind::Ints || i->kind != Attr::Kind::Int)
       return std::nullopt;
     std::optional<int64_t> n = arith_.normal(i->n).constant();
@@ -208,6 +211,16 @@ std::optional<Attr> Case::some_axes(OpKind op, const Tensor& type) {
   return Attr::of(std::move(chosen));
 }
 
+/// Any shape, of the rank that the rule's text says, or of any.
+Attr Case::some_shape(TermId reshape, uint32_t v) {
+  std::optional<size_t> rank = ranks_.terms[reshape];
+  if (!rank) rank = ranks_.lengths[v];
+  if (!rank) rank = choices_.choose(kMaxRank + 1);
+  std::vector<Poly> ns;
+  for (size_t i = 0; i < *rank; ++i) ns.push_back(arith_.fresh_poly(1));
+  return Attr::of(std::move(ns));
+}
+
 const Attr& Case::value_variable(uint32_t v, const AttrInfo& info, const Tensor& first) {
   if (values_[v]) return *values_[v];
   // What a condition says it is.
@@ -244,6 +257,7 @@ Attr Case::attribute(TermId id, size_t slot) {
   bool open = a.kind == TermAttr::Kind::Variable && !values_[a.variable];
   if (open && info.kind == AttrKind::axes)
     values_[a.variable] = some_axes(term.op, type(term.operands[0]));
+  if (open && term.op == OpKind::Reshape) values_[a.variable] = some_shape(id, a.variable);
   if (a.kind == TermAttr::Kind::Variable)
     attr =
         value_variable(a.variable, info, term.operands.empty() ? Tensor() : type(term.operands[0]));

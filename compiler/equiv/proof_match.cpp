@@ -27,6 +27,12 @@ bool mentions(const Value& value, Sym symbol) {
   return false;
 }
 
+/// Of a guard over a number.
+bool holds(const Fact& guard) {
+  int64_t n = guard.p.constant().value_or(-1);
+  return guard.kind == Fact::Kind::Ge ? n >= 0 : (n == 0) == (guard.kind == Fact::Kind::Eq);
+}
+
 } // namespace
 
 /// How two products are matched: factors of b for those of a, symbols of b in terms of a's.
@@ -56,6 +62,27 @@ bool Sums::equal(const Value& a, const Value& b) {
     }
   --depth_;
   return !overflowed_ && sum.products.empty();
+}
+
+/// A symbol of which the guards admit one value alone is that value.
+void Sums::drop_fixed(Product& product) {
+  for (Fact& g : product.guards) g.p = arith_.normal(g.p);
+  for (size_t i = product.bound.size(); i-- > 0;) {
+    Sym s = product.bound[i];
+    std::optional<Poly> value;
+    for (const Fact& g : product.guards) {
+      int64_t n = g.p.lone_coefficient(s);
+      if (g.kind == Fact::Kind::Ne || (n != 1 && n != -1)) continue;
+      Fact opposite{Fact::Kind::Ge, Poly(0) - g.p};
+      if (g.kind == Fact::Kind::Ge && !llvm::is_contained(product.guards, opposite)) continue;
+      value = (g.p - Poly(n) * Poly::of(s)) * Poly(-n);
+      break;
+    }
+    if (!value) continue;
+    product = replaced(product, s, *value);
+    product.bound.erase(product.bound.begin() + static_cast<std::ptrdiff_t>(i));
+    llvm::erase_if(product.guards, [](const Fact& g) { return g.p.constant() && holds(g); });
+  }
 }
 
 /// A sum over symbols that no factor depends on is a product with its size, against which the
@@ -88,8 +115,36 @@ void Sums::drop_idle(Product& product) {
   }
 }
 
-/// Adds a product to one that is alike, or keeps it.
+/// A symbol that the guards keep within 0 and 1, if there is one: a sum of two terms (the groups of
+/// two convolutions that became one).
+std::optional<Sym> Sums::small_range(const Product& product) const {
+  for (Sym s : product.bound) {
+    Poly p = Poly::of(s);
+    if (llvm::is_contained(product.guards, at_least(p, 0)) &&
+        llvm::is_contained(product.guards, at_least(1, p)))
+      return s;
+  }
+  return std::nullopt;
+}
+
+/// Adds a product to one that is alike, or keeps it; a sum of two terms as two.
 void Sums::collect(Value& sum, Product product) {
+  std::vector<Product> open = {std::move(product)};
+  while (!open.empty() && !overflowed_) {
+    Product next = std::move(open.back());
+    open.pop_back();
+    drop_fixed(next);
+    std::optional<Sym> s = small_range(next);
+    if (!s) {
+      collect_one(sum, std::move(next));
+      continue;
+    }
+    next.bound.erase(llvm::find(next.bound, *s));
+    for (int64_t n : {1, 0}) open.push_back(replaced(next, *s, n));
+  }
+}
+
+void Sums::collect_one(Value& sum, Product product) {
   drop_idle(product);
   for (const Fact& guard : product.guards)
     if (arith_.normal(guard.p).constant() && arith_.follows(negated(guard))) return;

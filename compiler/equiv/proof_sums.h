@@ -79,6 +79,9 @@ private:
   const Fact* loose_guard(llvm::ArrayRef<Value> args) const;
   Value restricted(const Value& a, const Fact& guard);
   void collect(Value& sum, Product product);
+  void collect_one(Value& sum, Product product);
+  std::optional<Sym> small_range(const Product& product) const;
+  void drop_fixed(Product& product);
   void drop_idle(Product& product);
   bool alike(const Product& a, const Product& b);
   bool pair(Pairing& pairing, size_t next);

@@ -66,6 +66,8 @@ void Case::fill(TermId id, const Tensor& wanted) {
 }
 
 Poly Case::broadcast(const Poly& a, const Poly& b) {
+  if (is(b, 1)) return a; // whatever a is
+  if (is(a, 1)) return b;
   if (decide(proof::equal(a, b))) return a;
   if (decide(proof::equal(a, 1))) return b;
   if (decide(proof::equal(b, 1))) return a;
@@ -119,6 +121,7 @@ Tensor Case::type_of(TermId id) {
     return none;
   }
   case ShapeRule::same:
+  case ShapeRule::clip:
   case ShapeRule::softmax: {
     Tensor x = type(term.operands[0]);
     if (x.none) stop(Outcome::Impossible);
@@ -188,7 +191,7 @@ Tensor Case::type_of_rest(TermId id) {
     for (size_t i = 1; i < 5; ++i) fill(term.operands[i], channels);
     return x;
   }
-  default: beyond("the operator " + std::string(op_info(term.op).name)); return {};
+  default: beyond(term.op); return {};
   }
 }
 

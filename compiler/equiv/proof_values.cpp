@@ -88,6 +88,7 @@ Value Case::at(TermId id, const Index& index) {
   case OpKind::Matmul: return matmul(id, index);
   case OpKind::Conv2d: return conv(id, index);
   case OpKind::AvgPool2d: return pool(id, index);
+  case OpKind::Clip: return clip(id, index);
   case OpKind::Concat: return concat(id, index);
   case OpKind::Pad: return pad(id, index);
   case OpKind::Enlarge: return enlarge(id, index);
@@ -114,7 +115,7 @@ Value Case::at_rest(TermId id, const Index& index) {
     for (size_t i = 0; i < perm.size() && !halted(); ++i) inner[perm[i]] = index[i];
     return at(term.operands[0], inner);
   }
-  beyond("the operator " + std::string(op_info(term.op).name));
+  beyond(term.op);
   return {};
 }
 
@@ -129,6 +130,8 @@ Value pointwise(Sums& sums, OpKind op, std::vector<Value> args) {
   case OpKind::Div: return Sums::multiply(args[0], sums.inverse(args[1]));
   case OpKind::Relu: return sums.maximum(args[0], {});
   case OpKind::Maximum: return sums.maximum(args[0], args[1]);
+  case OpKind::Relu6:
+    return sums.call("minimum", {sums.maximum(args[0], {}), Sums::number(Ratio{6})}, true);
   case OpKind::Rsqrt: return sums.inverse(sums.call("sqrt", std::move(args), false));
   case OpKind::Sigmoid: {
     Value exp = sums.call("exp", {Sums::negate(args[0])}, false);
@@ -136,6 +139,14 @@ Value pointwise(Sums& sums, OpKind op, std::vector<Value> args) {
   }
   default: return sums.call(std::string(info.name), std::move(args), info.has(Trait::Commutes));
   }
+}
+
+/// As relu6 is: min(max(x, low), high).
+Value Case::clip(TermId id, const Index& index) {
+  Value x = at(rule_.terms[id].operands[0], index);
+  if (halted()) return {};
+  Value above = sums_.maximum(x, attribute(id, 0).number);
+  return sums_.call("minimum", {std::move(above), attribute(id, 1).number}, true);
 }
 
 Value Case::activated(const Attr& act, Value value) {
@@ -212,8 +223,11 @@ Value Case::conv(TermId id, const Index& index) {
   Index from = {index[0], one_group ? c : group * ws[1] + c,
                 index[2] * stride.ns[0] + i * dilation.ns[0] - conv_window(id, 0).before,
                 index[3] * stride.ns[1] + j * dilation.ns[1] - conv_window(id, 1).before};
+  Attr pad = attribute(id, 1);
+  bool unpadded = pad.kind == Attr::Kind::Text && pad.text == "valid";
   std::vector<Fact> inside;
   for (size_t axis : {2, 3}) {
+    if (unpadded) break; // every window lies inside
     inside.push_back(at_least(from[axis], 0));
     inside.push_back(less(from[axis], xs[axis]));
   }

@@ -5,10 +5,15 @@
 //   - broadcasting, which a tensor's own shape decides, is not written where it comes last. It
 //     passes a permutation if it drops no axes (equal ranks); else the rule is not proved this way.
 // Shapes are names, equal where the rule says so; different names say nothing.
+//
+// Other operators may stand above, alike on both sides: what has the same attributes and operands
+// that are equal, in shape and elements, is equal, whatever the operator.
 #include "compiler/equiv/proof_case.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
+
+#include <set>
 
 namespace tg::proof {
 
@@ -29,14 +34,59 @@ public:
   bool run() {
     for (ExprIndex condition : rule_.conditions) read(rule_.exprs[condition]);
     for (size_t i = 0; i < rule_.lhs.size() && why_.empty(); ++i) {
-      Value left = at(rule_.lhs[i], {}), right = at(rule_.rhs[i], {});
-      if (why_.empty() && !sums_.equal(left, right)) why_ = "the normal forms differ";
+      // The engine sees to it that both sides are of one type.
+      if (!congruent(rule_.lhs[i], rule_.rhs[i], /*typed_alike=*/true) && why_.empty())
+        why_ = "the normal forms differ";
     }
     return why_.empty() && !sums_.overflowed();
   }
   const std::string& why() const { return why_; }
 
 private:
+  // --- terms that are alike --------------------------------------------------------------------
+
+  /// Equal element by element, or of one operator over operands of which this holds. What stood
+  /// against it is in why_.
+  bool congruent(TermId left, TermId right, bool typed_alike) {
+    struct Pair {
+      TermId left, right;
+      bool typed_alike;
+    };
+    std::vector<Pair> open = {{left, right, typed_alike}};
+    while (!open.empty()) {
+      Pair pair = open.back();
+      open.pop_back();
+      if (same_elements(pair.left, pair.right, pair.typed_alike)) continue;
+      const Term &a = rule_.terms[pair.left], &b = rule_.terms[pair.right];
+      if (a.kind != Term::Kind::Op || b.kind != Term::Kind::Op || !same_head(a, b)) return false;
+      why_.clear();
+      for (size_t i = 0; i < a.operands.size(); ++i)
+        open.push_back({a.operands[i], b.operands[i], false});
+    }
+    return true;
+  }
+
+  bool same_elements(TermId left, TermId right, bool typed_alike) {
+    const Term &a = rule_.terms[left], &b = rule_.terms[right];
+    if (left == right) return true;
+    if (a.kind == Term::Kind::ClassVar && b.kind == a.kind) return a.variable == b.variable;
+    if (a.kind == Term::Kind::Op && b.kind == a.kind && a.operands.empty()) return same_head(a, b);
+    if (!typed_alike && (shape(left) != shape(right) || !why_.empty())) return false;
+    Value x = at(left, {}), y = at(right, {});
+    return why_.empty() && sums_.equal(x, y);
+  }
+
+  bool same_head(const Term& a, const Term& b) const {
+    if (a.op != b.op || a.operands.size() != b.operands.size()) return false;
+    for (size_t slot = 0; slot < a.attrs.size(); ++slot) {
+      const TermAttr &x = a.attrs[slot], &y = b.attrs[slot];
+      if (x.kind != y.kind || x.kind == TermAttr::Kind::Computed) return false;
+      bool variable = x.kind == TermAttr::Kind::Variable;
+      if (variable ? x.variable != y.variable : !(x.literal == y.literal)) return false;
+    }
+    return true;
+  }
+
   // --- names of shapes and ranks ---------------------------------------------------------------
 
   std::string find(std::string name) const {
@@ -106,10 +156,20 @@ private:
     return result;
   }
 
+  /// Of whatever order: broadcasting is that of a set of shapes.
   std::string broadcast(const std::string& a, const std::string& b) {
-    std::string name = "B(" + std::min(a, b) + "," + std::max(a, b) + ")";
+    std::set<std::string> members;
+    for (const std::string& side : {a, b}) {
+      auto made = broadcasts_.find(side);
+      if (made == broadcasts_.end())
+        members.insert(side);
+      else
+        members.insert(made->second.begin(), made->second.end());
+    }
+    std::string name = "B(" + llvm::join(members, ",") + ")";
     if (same_rank(a, b)) same_.try_emplace(rank_of(name), find(rank_of(a)));
-    return find(name);
+    broadcasts_.emplace(name, std::move(members));
+    return name;
   }
 
   // --- paths -----------------------------------------------------------------------------------
@@ -211,6 +271,7 @@ private:
   Sums sums_;
   std::string why_;
   std::map<std::string, std::string> same_;
+  std::map<std::string, std::set<std::string>> broadcasts_; // by name
 };
 
 } // namespace

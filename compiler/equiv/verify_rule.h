@@ -40,7 +40,7 @@ struct RuleVerdict {
   /// What a proof for all sizes came to (proof.h), if one was asked for.
   enum class Proof : uint8_t { NotTried, Proved, NotProved };
   Proof proof = Proof::NotTried;
-  std::string unproved; // NotProved: what stood against it
+  std::string unproved;       // NotProved: what stood against it
   std::string why;            // Refuted, Empty: for a person
   std::string counterexample; // Refuted: a .tg file with the models `left` and `right`
 };

@@ -1,0 +1,97 @@
+// Polynomials over symbols, kept as sorted lists of products without zero coefficients.
+#include "compiler/equiv/proof_arith.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace tg::proof {
+
+Poly Poly::plus(const Poly& other, int64_t factor) const {
+  Poly sum;
+  auto a = terms_.begin(), b = other.terms_.begin();
+  while (a != terms_.end() || b != other.terms_.end()) {
+    if (b == other.terms_.end() || (a != terms_.end() && a->first < b->first)) {
+      sum.terms_.push_back(*a++);
+    } else if (a == terms_.end() || b->first < a->first) {
+      sum.terms_.push_back({b->first, factor * b->second});
+      ++b;
+    } else {
+      int64_t n = a->second + factor * b->second;
+      if (n) sum.terms_.push_back({a->first, n});
+      ++a, ++b;
+    }
+  }
+  return sum;
+}
+
+Poly Poly::operator*(const Poly& other) const {
+  Poly sum;
+  for (const auto& [a, n] : terms_)
+    for (const auto& [b, m] : other.terms_) {
+      Poly product;
+      product.terms_.push_back({a, n * m});
+      std::vector<Sym>& both = product.terms_[0].first;
+      both.insert(both.end(), b.begin(), b.end());
+      llvm::sort(both);
+      sum = sum + product;
+    }
+  return sum;
+}
+
+std::optional<int64_t> Poly::constant() const {
+  if (terms_.empty()) return 0;
+  if (terms_.size() == 1 && terms_[0].first.empty()) return terms_[0].second;
+  return std::nullopt;
+}
+
+bool Poly::has(Sym s) const {
+  return llvm::any_of(terms_, [s](const auto& term) { return llvm::is_contained(term.first, s); });
+}
+
+Poly Poly::replaced(Sym s, const Poly& by) const {
+  Poly result;
+  for (const auto& [symbols, n] : terms_) {
+    Poly term = n;
+    for (Sym other : symbols) term = term * (other == s ? by : Poly::of(other));
+    result = result + term;
+  }
+  return result;
+}
+
+Poly Poly::divided(Sym s) const {
+  Poly result;
+  for (const auto& [symbols, n] : terms_) {
+    Poly term;
+    term.terms_.push_back({symbols, n});
+    std::vector<Sym>& rest = term.terms_[0].first;
+    rest.erase(llvm::find(rest, s));
+    result = result + term;
+  }
+  return result;
+}
+
+Poly Poly::over(int64_t n) const {
+  Poly result = *this;
+  for (Term& term : result.terms_) term.second /= n;
+  return result;
+}
+
+int64_t Poly::lone_coefficient(Sym s) const {
+  int64_t found = 0;
+  for (const auto& [symbols, n] : terms_) {
+    if (!llvm::is_contained(symbols, s)) continue;
+    if (symbols.size() > 1) return 0;
+    found = n;
+  }
+  return found;
+}
+
+Fact negated(const Fact& fact) {
+  switch (fact.kind) {
+  case Fact::Kind::Ge: return {Fact::Kind::Ge, Poly(-1) - fact.p};
+  case Fact::Kind::Eq: return {Fact::Kind::Ne, fact.p};
+  case Fact::Kind::Ne: return {Fact::Kind::Eq, fact.p};
+  }
+  return fact;
+}
+
+} // namespace tg::proof
