@@ -7,6 +7,7 @@
 // StepInfo::implementation ("ref:softmax"), and tests reject it where something better exists.
 #pragma once
 
+#include "lang/core/kernel_pattern.h"
 #include "runtime/extern_kernels.h"
 #include "runtime/plan.h"
 #include "runtime/tensor.h"
@@ -39,6 +40,8 @@ struct CompileOptions {
   /// Empty: random weights from (seed, path), random.h.
   WeightSource weights = {};
   IoLayout io_layout = IoLayout::Plain;
+  /// f32 products and convolutions may round their operands to tf32 (cuda).
+  bool allow_tf32 = false;
   /// Of the operators that the program declares; null where there are none. The executable keeps
   /// it.
   std::shared_ptr<const ExternKernels> externs = {};
@@ -83,12 +86,16 @@ public:
   /// The run steps in the order in which they run; views are listed, at no cost.
   virtual std::vector<StepInfo> steps() const = 0;
   virtual MemoryUse memory() const = 0;
+  /// Time of a whole run on the device alone, from the runs profiled; 0 where that is not known.
+  virtual double device_us() const { return 0; }
   /// Times each step of the runs that follow; switching it on forgets earlier times. Off at first.
   virtual void profile(bool on) = 0;
 
   /// bind_inputs, run_once, outputs.
   Result<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs);
 };
+
+class StepTimer; // measure.h
 
 class Backend {
 public:
@@ -100,11 +107,16 @@ public:
   virtual std::string description() const = 0;
   /// Has a kernel of its own for this step (a compiled plan may still fall back to ref for others).
   virtual bool supports(const Plan& plan, const PlanStep& step) const = 0;
+  /// What it does in one kernel beyond single operators: a graph gains by naming it as one, and
+  /// extraction prices it as one.
+  virtual llvm::ArrayRef<KernelPattern> patterns() const { return {}; }
   /// Chooses kernels and layouts, places buffers, loads weights and runs the load phase.
   /// Errors: `memory_limit` (before anything large is allocated), `no_kernel`, `device`, and those
   /// of the weight source.
   virtual Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                                       const CompileOptions& options) const = 0;
+  /// How this backend times single steps; null where the way of measure.h serves.
+  virtual const StepTimer* step_timer() const { return nullptr; }
 };
 
 } // namespace tg

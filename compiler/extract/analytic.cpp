@@ -119,9 +119,10 @@ double AnalyticCost::price(const Symbols& symbols, const OpInstance& instance) {
   return device_.launch_us + std::max(compute, traffic);
 }
 
-Result<std::unique_ptr<CostModel>> make_analytic_cost(llvm::StringRef profile) {
+Result<std::unique_ptr<CostModel>> make_analytic_cost(llvm::StringRef profile,
+                                                      llvm::ArrayRef<KernelPattern> patterns) {
   const DeviceProfile* row = find_device_profile(profile.empty() ? "cpu" : profile);
-  if (row) return std::unique_ptr<CostModel>(std::make_unique<AnalyticCost>(*row));
+  if (row) return std::unique_ptr<CostModel>(std::make_unique<AnalyticCost>(*row, patterns));
   std::vector<llvm::StringRef> names;
   for (const DeviceProfile& each : kProfiles) names.push_back(each.name);
   Diagnostic d = error(Code::usage, "there is no device profile `{0}`", profile);

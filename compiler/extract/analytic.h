@@ -30,16 +30,21 @@ const DeviceProfile* find_device_profile(llvm::StringRef name);
 
 class AnalyticCost : public CostModel {
 public:
-  explicit AnalyticCost(const DeviceProfile& device) : device_(device) {}
+  /// `patterns`: what the backend of that device does in one kernel.
+  explicit AnalyticCost(const DeviceProfile& device, llvm::ArrayRef<KernelPattern> patterns = {})
+      : device_(device), patterns_(patterns) {}
   std::string name() const override { return "analytic:" + device_.name.str(); }
   double price(const Symbols& symbols, const OpInstance& instance) override;
+  llvm::ArrayRef<KernelPattern> patterns() const override { return patterns_; }
 
 private:
   const DeviceProfile& device_;
+  llvm::ArrayRef<KernelPattern> patterns_;
 };
 
 /// `profile` "" means cpu. Errors: `usage` names the profiles that exist.
-Result<std::unique_ptr<CostModel>> make_analytic_cost(llvm::StringRef profile);
+Result<std::unique_ptr<CostModel>> make_analytic_cost(llvm::StringRef profile,
+                                                      llvm::ArrayRef<KernelPattern> patterns = {});
 
 /// True if the result is the operand under another shape or offset, on any backend: no work at all.
 bool is_view(const Symbols& symbols, const OpInstance& instance);

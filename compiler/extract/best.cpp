@@ -1,5 +1,6 @@
 #include "compiler/extract/best.h"
 
+#include "compiler/extract/annealing.h"
 #include "compiler/extract/answer.h"
 #include "compiler/extract/branch_cut.h"
 #include "compiler/extract/components.h"
@@ -69,6 +70,7 @@ public:
       ReducedProblem reduced = reduce(problem_, greedy);
       open_parts(reduced);
       each_part([&](OpenPart& part, double seconds) { search_locally(part, seconds); });
+      each_part([&](OpenPart& part, double seconds) { anneal(part, seconds); });
       each_part([&](OpenPart& part, double seconds) {
         grow_tree(part,
                   (mostly_cyclic(part.problem()) ? kShareOfCyclicTree : kShareOfTree) * seconds);
@@ -84,7 +86,8 @@ public:
 
 private:
   // Of the time that is left when it is their turn.
-  static constexpr double kShareOfGreedy = 0.2, kShareOfLocal = 0.15, kShareOfExact = 0.3;
+  static constexpr double kShareOfGreedy = 0.2, kShareOfLocal = 0.1, kShareOfExact = 0.3,
+                          kShareOfAnnealing = 0.3;
   // CBC does not know what is founded, but has more kinds of cuts.
   static constexpr double kShareOfTree = 0.25, kShareOfCyclicTree = 0.9;
 
@@ -186,6 +189,16 @@ private:
     auto take_tree = [&](const Choice& found, double) { part.offer(found, "branch-and-cut"); };
     BranchCutLimits limits{std::min(seconds, 1.0), kSmallTree};
     if (branch_and_cut(problem, part.cost, limits, {take_tree, raise, stop}).proven) part.prove();
+  }
+
+  /// For what neither greedy's moves nor an exact search has settled.
+  void anneal(OpenPart& part, double seconds) {
+    constexpr uint64_t kMovesForEachNode = 4'000;
+    AnnealLimits limits{kShareOfAnnealing * seconds,
+                        kMovesForEachNode * part.problem().node_count(), options_.seed};
+    Choice choice = *part.best;
+    if (improve_by_annealing(part.problem(), choice, limits, [&] { return asked_to_stop(); }))
+      part.offer(std::move(choice), "annealing");
   }
 
   void grow_tree(OpenPart& part, double seconds) {

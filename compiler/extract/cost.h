@@ -2,6 +2,7 @@
 // analytic model, a measured one (runtime/measure), or a fixed table.
 #pragma once
 
+#include "lang/core/kernel_pattern.h"
 #include "lang/core/op.h"
 #include "lang/core/result.h"
 
@@ -35,6 +36,9 @@ public:
   /// Says which prices will be asked for next, so that a model that measures can take them
   /// together.
   virtual void prepare(const Symbols&, llvm::ArrayRef<OpInstance>) {}
+  /// What the device behind the prices does in one kernel (a backend's answer, runtime/backend.h);
+  /// empty: nothing but single operators.
+  virtual llvm::ArrayRef<KernelPattern> patterns() const { return {}; }
   /// What a person should know about the prices so far.
   virtual std::vector<std::string> notes() const { return {}; }
 };
@@ -51,6 +55,7 @@ public:
   double price(const OpInstance& instance);
   /// Passes on to the model those that were not asked before.
   void prepare(llvm::ArrayRef<OpInstance> instances);
+  llvm::ArrayRef<KernelPattern> patterns() const { return model_.patterns(); }
   /// Distinct instances seen.
   size_t size() const { return size_; }
 

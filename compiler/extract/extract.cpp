@@ -3,6 +3,7 @@
 // equals the source's own nodes win.
 #include "compiler/extract/extract.h"
 
+#include "compiler/extract/fused.h"
 #include "compiler/extract/greedy.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -175,36 +176,115 @@ private:
   EGraphProblem out_;
 };
 
+/// Prices what the device does in one kernel; of equal prices e-nodes win, which rules account for.
+void add_kernels(const EGraph& egraph, PriceCache& prices, EGraphProblem& problem) {
+  constexpr double kKernelTie = 3 * kRunOperatorTie;
+  llvm::DenseMap<uint32_t, NodeIx> number; // e-node to node of the problem
+  llvm::DenseSet<uint32_t> load;           // canonical classes
+  for (uint32_t n = 0; n < problem.node.size(); ++n) {
+    number[problem.node[n].index] = {n};
+    if (problem.problem.load({n})) load.insert(egraph.class_of(problem.node[n]).index);
+  }
+  std::vector<KernelMatch> matches = match_kernels(egraph, problem.cls, prices.patterns());
+  llvm::erase_if(matches, [&](const KernelMatch& match) {
+    return llvm::any_of(match.nodes, [&](ENodeId node) {
+      auto at = number.find(node.index);
+      return at == number.end() || problem.problem.load(at->second);
+    });
+  });
+  std::deque<TypeList> types;
+  std::vector<OpInstance> instances;
+  for (const KernelMatch& match : matches) {
+    OpInstance instance{match.op, match.attrs, {}, egraph.type(egraph.class_of(match.nodes[0])), 0};
+    TypeList& list = types.emplace_back();
+    for (size_t i = 0; i < match.operands.size(); ++i)
+      add_operand(instance, list, operand_type(egraph, match, i),
+                  load.contains(egraph.find(match.operands[i]).index));
+    instance.operands = list;
+    instances.push_back(instance);
+  }
+  prices.prepare(instances);
+  std::vector<FusedPattern> patterns;
+  for (size_t i = 0; i < matches.size(); ++i) {
+    double price = prices.price(instances[i]);
+    FusedPattern pattern{{}, price + kKernelTie};
+    for (ENodeId node : matches[i].nodes) pattern.nodes.push_back(number[node.index]);
+    if (!fault_of(problem.problem, pattern).empty()) continue;
+    patterns.push_back(std::move(pattern));
+    problem.price.push_back(price);
+    problem.kernels.push_back(std::move(matches[i]));
+  }
+  problem.problem = with_patterns(problem.problem, std::move(patterns)).problem;
+}
+
 /// Adds the chosen nodes, operands first, to a graph with the source's inputs.
 class Rebuilder {
 public:
   Rebuilder(const EGraph& egraph, const Graph& source, const EGraphProblem& problem)
       : egraph_(egraph), source_(source), problem_(problem),
-        graph_(egraph.shared_symbols(), source.name()) {}
+        graph_(egraph.shared_symbols(), source.name()) {
+    for (uint32_t c = 0; c < problem.cls.size(); ++c) number_[problem.cls[c].index] = c;
+  }
 
-  Graph run(const Choice& choice) {
+  /// `plain`: operators one by one where a kernel was chosen.
+  Graph run(const Choice& choice, bool plain = false) {
     for (NodeId input : source_.inputs()) graph_.add(OpKind::Input, source_.attrs(input), {});
-    std::vector<NodeId> built(problem_.problem.class_count());
+    built_.resize(problem_.cls.size());
     for (ClassIx cls : check_choice(problem_.problem, choice).order) {
-      ENodeId node = problem_.node[choice[cls].index];
-      llvm::SmallVector<NodeId, 5> operands;
-      for (ClassIx child : problem_.problem.children(choice[cls]))
-        operands.push_back(built[child.index]);
-      const ENode& row = egraph_.node(node);
-      built[cls.index] = graph_.add(row.op, egraph_.symbols().attrs(row.attrs), operands);
-      assert(built[cls.index].valid() && "an ill-typed node never enters the e-graph");
+      const KernelMatch* kernel = problem_.kernel(choice[cls]);
+      built_[cls.index] = !kernel ? build(problem_.node[choice[cls].index], Inner())
+                          : plain ? build_apart(*kernel)
+                                  : build(*kernel);
+      assert(built_[cls.index].valid() && "an ill-typed node never enters the e-graph");
     }
     auto roots = problem_.problem.roots();
     for (size_t i = 0; i < roots.size(); ++i)
-      graph_.add_output(egraph_.roots()[i].name, built[roots[i].index]);
+      graph_.add_output(egraph_.roots()[i].name, built_[roots[i].index]);
     return std::move(graph_);
   }
 
 private:
+  using Inner = llvm::SmallDenseMap<uint32_t, NodeId, 4>; // by canonical class
+
+  NodeId operand(ClassId cls, const Inner& inner) const {
+    cls = egraph_.find(cls);
+    auto own = inner.find(cls.index);
+    return own != inner.end() ? own->second : built_[number_.lookup(cls.index)];
+  }
+
+  NodeId build(ENodeId node, const Inner& inner) {
+    llvm::SmallVector<NodeId, 5> operands;
+    for (ClassId child : egraph_.children(node)) operands.push_back(operand(child, inner));
+    const ENode& row = egraph_.node(node);
+    return graph_.add(row.op, egraph_.symbols().attrs(row.attrs), operands);
+  }
+
+  NodeId build(const KernelMatch& kernel) {
+    llvm::SmallVector<NodeId, 5> operands;
+    for (ClassId cls : kernel.operands) operands.push_back(operand(cls, Inner()));
+    if (!kernel.bias_shape.empty()) {
+      NodeId& bias = operands[static_cast<size_t>(bias_operand(kernel))];
+      ValueId shape = egraph_.shared_symbols()->value(Value::of_ints(kernel.bias_shape));
+      bias = graph_.add(OpKind::Reshape, {shape}, {bias});
+    }
+    return graph_.add(kernel.op, egraph_.symbols().attrs(kernel.attrs), operands);
+  }
+
+  /// From the head up; what is inside is no one else's.
+  NodeId build_apart(const KernelMatch& kernel) {
+    Inner inner;
+    NodeId last;
+    for (ENodeId node : llvm::reverse(kernel.nodes))
+      inner[egraph_.class_of(node).index] = last = build(node, inner);
+    return last;
+  }
+
   const EGraph& egraph_;
   const Graph& source_;
   const EGraphProblem& problem_;
   Graph graph_;
+  llvm::DenseMap<uint32_t, uint32_t> number_; // class of the problem, by canonical class
+  std::vector<NodeId> built_;
 };
 
 /// Distinct pairs of rule and place of the match: one for an application, however many of its nodes
@@ -218,11 +298,14 @@ std::vector<RuleUse> rules_used(const EGraph& egraph, const EGraphProblem& probl
   for (size_t cls = 0; cls < choice.node.size(); ++cls) {
     NodeIx chosen = choice.node[cls];
     if (!chosen.valid()) continue;
-    ENodeId id = problem.node[chosen.index];
-    chosen_of[problem.cls[cls].index] = id;
-    const ENode& node = egraph.node(id);
-    if (node.rule != kSourceRule && seen.insert({node.rule, node.origin.index}).second)
-      ++counts[node.rule];
+    const KernelMatch* kernel = problem.kernel(chosen);
+    auto nodes = kernel ? llvm::makeArrayRef(kernel->nodes.begin(), kernel->nodes.end())
+                        : llvm::makeArrayRef(problem.node[chosen.index]);
+    chosen_of[problem.cls[cls].index] = nodes.front();
+    for (ENodeId id : nodes)
+      if (const ENode& node = egraph.node(id);
+          node.rule != kSourceRule && seen.insert({node.rule, node.origin.index}).second)
+        ++counts[node.rule];
   }
   for (const Union& merged : egraph.unions()) {
     auto [rule, origin] = merged.why;
@@ -250,9 +333,12 @@ Diagnostic name_output(const EGraph& egraph, const EGraphProblem& problem, Diagn
 
 } // namespace
 
-EGraphProblem make_problem(const EGraph& egraph, PriceCache& prices, double max_weight_growth) {
+EGraphProblem make_problem(const EGraph& egraph, PriceCache& prices, double max_weight_growth,
+                           bool kernels) {
   assert(egraph.clean() && "rebuild before extraction");
-  return ProblemBuilder(egraph, prices).build(max_weight_growth);
+  EGraphProblem problem = ProblemBuilder(egraph, prices).build(max_weight_growth);
+  if (kernels && !prices.patterns().empty()) add_kernels(egraph, prices, problem);
+  return problem;
 }
 
 std::optional<Choice> source_choice(const EGraph& egraph, const Graph& source,
@@ -288,13 +374,15 @@ std::optional<Choice> source_choice(const EGraph& egraph, const Graph& source,
 Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceCache& prices,
                                const ExtractOptions& options) {
   auto start = std::chrono::steady_clock::now();
-  EGraphProblem problem = make_problem(egraph, prices, options.max_weight_growth);
+  EGraphProblem problem = make_problem(egraph, prices, options.max_weight_growth, options.kernels);
   IlpOptions ilp = options.ilp;
   if (options.extractor == Extractor::Ilp || options.extractor == Extractor::Best)
     ilp.start = source_choice(egraph, source, problem);
   Result<Extraction> found = run_extractor(problem.problem, options.extractor, ilp);
   if (!found) return name_output(egraph, problem, std::move(found.error()));
   ExtractedGraph out{Rebuilder(egraph, source, problem).run(found->choice)};
+  if (llvm::any_of(found->choice.node, [&](NodeIx n) { return n.valid() && problem.kernel(n); }))
+    out.plain = Rebuilder(egraph, source, problem).run(found->choice, true);
   for (NodeIx node : found->choice.node)
     if (node.valid()) out.cost_us += problem.price[node.index];
   out.lower_bound_us = std::min(found->lower_bound, out.cost_us);

@@ -14,6 +14,7 @@
 #include "compiler/egraph/egraph.h"
 #include "compiler/extract/cost.h"
 #include "compiler/extract/extractors.h"
+#include "compiler/extract/kernel_match.h"
 
 namespace tg {
 
@@ -22,6 +23,8 @@ struct ExtractOptions {
   IlpOptions ilp = {};
   /// Most bytes of weights that run time needs, over those of the source graph.
   double max_weight_growth = 4;
+  /// Weigh what the device does in one kernel (CostModel::patterns) as nodes of their own.
+  bool kernels = false;
 };
 
 /// How often a rule's work is part of a result: applications that made a chosen node.
@@ -33,6 +36,9 @@ struct RuleUse {
 
 struct ExtractedGraph {
   Graph graph;
+  /// Where kernels were chosen: the same with the operators that these stand for, one by one, as
+  /// the e-graph has them. `graph` follows from it by fusing alone.
+  std::optional<Graph> plain = {};
   double cost_us = 0;
   /// No graph of this e-graph costs less, up to the terms that break ties. 0: nothing is known.
   double lower_bound_us = 0;
@@ -56,12 +62,20 @@ double price_graph(const Graph& graph, PriceCache& prices);
 
 /// The e-graph as an extraction problem, and what its numbers stand for.
 struct EGraphProblem {
-  ExtractionProblem problem; // costs with ties, in microseconds
-  std::vector<ENodeId> node; // by node of the problem
-  std::vector<double> price; // by node, without ties
-  std::vector<ClassId> cls;  // by class of the problem, canonical
+  ExtractionProblem problem;        // costs with ties, in microseconds
+  std::vector<ENodeId> node;        // by node of the problem, up to those of kernels
+  std::vector<KernelMatch> kernels; // of the nodes after these
+  std::vector<double> price;        // by node, without ties
+  std::vector<ClassId> cls;         // by class of the problem, canonical
+
+  /// The kernel that a node stands for; null where it is an e-node.
+  const KernelMatch* kernel(NodeIx n) const {
+    return n.index < node.size() ? nullptr : &kernels[n.index - node.size()];
+  }
 };
-EGraphProblem make_problem(const EGraph& egraph, PriceCache& prices, double max_weight_growth);
+/// `kernels`: with nodes for what the cost model's device does in one kernel.
+EGraphProblem make_problem(const EGraph& egraph, PriceCache& prices, double max_weight_growth,
+                           bool kernels = false);
 
 /// The choice that is the source graph itself; nullopt if a node of it has been filtered.
 std::optional<Choice> source_choice(const EGraph& egraph, const Graph& source,

@@ -69,8 +69,8 @@ struct Extraction {
   double lower_bound = 0;
   bool optimal = false;
   double seconds = 0;
-  /// What found the choice: "greedy", "greedy-dag", "ilp", "sharing" (local search), "exact-search",
-  /// "branch-and-cut", "rounding" (of the relaxation), "start".
+  /// What found the choice: "greedy", "greedy-dag", "ilp", "sharing" (local search),
+  /// "exact-search", "branch-and-cut", "rounding" (of the relaxation), "start".
   std::string algorithm;
   /// For people, where something did not go as asked: "ilp: the time limit; greedy is the answer".
   std::string note;

@@ -16,7 +16,8 @@ public:
   Rounding(const ExtractionProblem& problem, llvm::ArrayRef<double> x) : problem_(problem), x_(x) {}
 
   /// The best of both kinds; fewer tries where the time is over.
-  std::optional<Choice> run(uint64_t seed, int tries, const Stopwatch& watch, double seconds) {
+  std::optional<Choice> run(uint64_t seed, int tries, double seconds) {
+    Stopwatch watch;
     deterministic();
     std::mt19937_64 random(seed);
     for (int i = 0; i < tries && watch.seconds() < seconds; ++i) offer(draw(random));
@@ -83,7 +84,19 @@ private:
   double cost_ = kInfiniteCost;
 };
 
+std::function<bool(const MipResult&)> asked_to_stop(const IlpOptions& options) {
+  if (!options.stop) return {};
+  return [&options, watch = Stopwatch()](const MipResult& known) {
+    return options.stop({watch.seconds(), kInfiniteCost, known.bound});
+  };
+}
+
 } // namespace
+
+std::optional<Choice> round_relaxation(const ExtractionProblem& problem, llvm::ArrayRef<double> x,
+                                       uint64_t seed, int tries, double seconds) {
+  return Rounding(problem, x).run(seed, tries, seconds);
+}
 
 Result<Extraction> extract_by_lp(const ExtractionProblem& problem, const IlpOptions& options) {
   constexpr int kTries = 32;
@@ -94,12 +107,17 @@ Result<Extraction> extract_by_lp(const ExtractionProblem& problem, const IlpOpti
   ReducedProblem reduced = reduce(problem, greedy);
   MipModel model = make_ilp(reduced.problem, options.cycles);
   model.integer.assign(model.integer.size(), 0);
-  MipResult solved = solve_mip(model, {options.time_limit_s, options.memory_limit_bytes});
+  // Rounding and what comes after take about as long as what was before.
+  double seconds = options.time_limit_s - 2 * watch.seconds();
+  MipResult solved;
+  solved.why = "the time limit";
+  if (seconds > 0)
+    solved = solve_mip(model, {seconds, options.memory_limit_bytes, asked_to_stop(options)});
   std::string algorithm = "greedy";
   std::optional<Choice> choice;
   if (!solved.relaxation.empty()) {
-    choice = Rounding(reduced.problem, solved.relaxation)
-                 .run(options.seed, kTries, watch, options.time_limit_s);
+    choice = round_relaxation(reduced.problem, solved.relaxation, options.seed, kTries,
+                              options.time_limit_s - watch.seconds());
     if (choice) choice = reduced.expand(problem, *choice);
     algorithm = "rounding";
   }

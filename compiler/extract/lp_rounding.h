@@ -12,6 +12,12 @@
 
 namespace tg {
 
+/// The best choice that both roundings of the relaxation's solution `x` (by node) come to: the
+/// deterministic one, then `tries` random ones of this seed, fewer where the seconds are over.
+/// nullopt if a root cannot be extracted, or no rounding keeps to the byte limit.
+std::optional<Choice> round_relaxation(const ExtractionProblem& problem, llvm::ArrayRef<double> x,
+                                       uint64_t seed, int tries, double seconds = 1e9);
+
 /// `options.cycles` gives the relaxation TENSAT's ordering variables; `options.seed` is that of the
 /// rounding. Errors: `no_solution`.
 Result<Extraction> extract_by_lp(const ExtractionProblem& problem, const IlpOptions& options = {});

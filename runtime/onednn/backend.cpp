@@ -1,6 +1,7 @@
 #include "runtime/onednn/backend.h"
 
 #include "runtime/onednn/executable.h"
+#include "runtime/onednn/patterns.h"
 #include "runtime/onednn/simd.h"
 
 #include <dnnl_version.h>
@@ -58,6 +59,7 @@ public:
   bool supports(const Plan& plan, const PlanStep& step) const override {
     return plan.values[step.result].type.dtype == DType::F32;
   }
+  llvm::ArrayRef<KernelPattern> patterns() const override { return cpu_patterns(); }
   Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                               const CompileOptions& options) const override {
     return cpu::CpuExecutable::make(plan, options);
