@@ -2,6 +2,8 @@
 
 #include "compiler/extract/extract.h"
 
+#include "compiler/search/limits.h"
+#include "compiler/search/place_text.h"
 #include "compiler/search/published_costs.h"
 
 #include <llvm/ADT/DenseSet.h>
@@ -40,6 +42,9 @@ public:
   size_t size() const { return matches_.size(); }
   const Match& match(size_t i) const { return matches_[i]; }
   size_t nodes() const { return egraph_.node_count(); }
+  bool full() const { return explorer_.full(); }
+  std::string place(size_t i) const { return place_text(egraph_, {matches_[i].words.front()}); }
+  size_t memory_bytes() const { return egraph_.memory_bytes() + explorer_.memory_bytes(); }
   /// Of the last move made; nothing unless asked for.
   std::shared_ptr<MoveMade> made(const Graph& after, std::shared_ptr<MoveMade> earlier) const {
     if (!egraph_.recording()) return nullptr;
@@ -127,6 +132,9 @@ uint64_t hash_of(const Graph& graph) {
   return static_cast<uint64_t>(hash) >> 2;
 }
 
+/// About: a node, its operands, its entry in the index of equal nodes.
+size_t bytes_of(const Graph& graph) { return graph.size() * (sizeof(Node) + 80); }
+
 /// What both searches share: limits, the best so far, figures.
 class Local {
 public:
@@ -143,7 +151,7 @@ public:
 
 private:
   static LocalReport start(const Graph& source) {
-    return {StopReason::Iterations, 0, 1, 0, 0, source, 0, 0, {}, {}, nullptr};
+    return {StopReason::Iterations, 0, 1, 0, 0, source, 0, 0, 0, {}, {}, nullptr};
   }
 
   struct Entry {
@@ -161,7 +169,8 @@ private:
     ++stats.applied;
     ++report_.moves;
     report_.most_nodes = std::max(report_.most_nodes, moves.nodes());
-    if (options_.trace) options_.trace->apply(moves.match(i).rule, 1);
+    hold(moves);
+    if (options_.trace) options_.trace->apply(moves.match(i).rule, 1, moves.place(i));
     return made;
   }
 
@@ -177,13 +186,17 @@ private:
   }
 
   bool limited() {
-    if (options_.cancel && options_.cancel->load(std::memory_order_relaxed))
-      report_.stop = StopReason::Cancelled;
-    else if (elapsed() >= options_.time_limit_s)
-      report_.stop = StopReason::Time;
-    else
-      return false;
-    return true;
+    std::optional<StopReason> reason =
+        limit_reached({options_.cancel, options_.time_limit_s, options_.memory_limit_mb}, elapsed(),
+                      report_.memory_bytes);
+    if (reason) report_.stop = *reason;
+    return reason.has_value();
+  }
+
+  /// What is held now: the graph that is looked at, the best, and those that wait.
+  void hold(const Moves& moves) {
+    report_.memory_bytes = std::max(report_.memory_bytes,
+                                    moves.memory_bytes() + bytes_of(report_.best) + queued_bytes_);
   }
 
   LocalReport finish() {
@@ -200,6 +213,7 @@ private:
   LocalReport report_;
   std::mt19937_64 rng_;
   llvm::DenseSet<uint64_t> seen_;
+  size_t queued_bytes_ = 0;
   Clock::time_point start_ = Clock::now();
 };
 
@@ -207,11 +221,12 @@ LocalReport Local::anneal() {
   size_t budget = options_.budget ? options_.budget : 4'000;
   Entry now{report_.best, report_.best_cost, {}, nullptr};
   auto moves = std::make_unique<Moves>(now.graph, rules_, options_);
+  hold(*moves);
   double cooling = std::log(options_.end_temperature / options_.start_temperature);
   for (size_t i = 0; i < budget && !limited(); ++i) {
     if (options_.trace) options_.trace->columns = static_cast<uint32_t>(i * 40 / budget);
-    if (moves->size() == 0) {
-      report_.stop = StopReason::Saturated;
+    if (moves->size() == 0 || moves->full()) {
+      report_.stop = moves->full() ? StopReason::Nodes : StopReason::Saturated;
       break;
     }
     size_t pick = rng_() % moves->size();
@@ -227,6 +242,7 @@ LocalReport Local::anneal() {
     auto last = moves->made(*made, now.last);
     moves.reset(); // it refers to the graph
     now = {std::move(*made), cost, std::move(path), std::move(last)};
+    queued_bytes_ = bytes_of(now.graph);
     ++report_.graphs;
     see(now.graph, cost, now.path, now.last);
     moves = std::make_unique<Moves>(now.graph, rules_, options_);
@@ -242,10 +258,11 @@ LocalReport Local::taso() {
     if (options_.trace) options_.trace->columns = static_cast<uint32_t>(i * 40 / budget);
     if (limited()) return finish();
     if (queue.empty()) {
-      report_.stop = StopReason::Saturated;
+      if (report_.stop != StopReason::Nodes) report_.stop = StopReason::Saturated;
       break;
     }
     auto first = queue.extract(queue.begin());
+    queued_bytes_ -= std::min(queued_bytes_, bytes_of(first.mapped().graph));
     expand(first.mapped(), queue);
   }
   return finish();
@@ -255,6 +272,9 @@ LocalReport Local::taso() {
 void Local::expand(const Entry& entry, std::multimap<double, Entry>& queue) {
   if (entry.cost > options_.alpha * report_.best_cost) return;
   Moves moves(entry.graph, rules_, options_);
+  hold(moves);
+  if (moves.full()) report_.stop = StopReason::Nodes; // of this graph nothing is made
+  if (moves.full()) return;
   for (size_t i = 0; i < moves.size() && !limited(); ++i) {
     std::optional<Graph> made = make(moves, i);
     if (!made || !seen_.insert(hash_of(*made)).second) continue;
@@ -265,8 +285,11 @@ void Local::expand(const Entry& entry, std::multimap<double, Entry>& queue) {
     ++path[moves.match(i).rule];
     auto last = moves.made(*made, entry.last);
     see(*made, cost, path, last);
+    queued_bytes_ += bytes_of(*made);
     queue.emplace(cost, Entry{std::move(*made), cost, std::move(path), std::move(last)});
-    if (queue.size() > options_.most_queued) queue.erase(std::prev(queue.end()));
+    if (queue.size() <= options_.most_queued) continue;
+    queued_bytes_ -= bytes_of(std::prev(queue.end())->second.graph);
+    queue.erase(std::prev(queue.end()));
   }
 }
 

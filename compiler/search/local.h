@@ -21,7 +21,7 @@ struct LocalOptions {
   size_t most_queued = 2'000;                                // taso; the dearest go
   ExplorerOptions explore; // node_limit bounds the source's e-graph and what a move adds
   double time_limit_s = 60;
-  size_t memory_limit_mb = 4096;
+  size_t memory_limit_mb = 4096; // of the e-graph of one graph, and of the graphs that wait
   uint64_t seed = 1;
   const std::atomic<bool>* cancel = nullptr;
   SearchTrace* trace = nullptr;
@@ -47,7 +47,7 @@ struct LocalReport {
   double start_cost = 0, best_cost = 0;
   Graph best; // the source if nothing was better
   double seconds = 0;
-  size_t most_nodes = 0;
+  size_t most_nodes = 0, memory_bytes = 0;
   std::vector<RuleStats> rules;                         // by RuleId
   std::vector<std::pair<RuleId, size_t>> rules_applied; // on the way to the best, in any order
   std::shared_ptr<MoveMade> last_move;                  // to the best, where asked for

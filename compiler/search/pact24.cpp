@@ -1,5 +1,7 @@
 #include "compiler/search/pact24.h"
 
+#include "compiler/search/limits.h"
+
 #include <algorithm>
 #include <cassert>
 #include <chrono>
@@ -29,6 +31,10 @@ struct TreeNode {
   uint32_t visits = 0;
   size_t applied = 0;
 };
+
+size_t bytes_of(const TreeNode& node) {
+  return sizeof(node) + node.edges.capacity() * sizeof(Edge) + node.change.memory_bytes();
+}
 
 class Search {
 public:
@@ -76,6 +82,7 @@ private:
   Checkpoint root_;
   uint32_t root_mark_ = 0;
   size_t without_effect_ = 0; // decisions in a row
+  size_t tree_bytes_ = 0;     // about
   Pact24Report report_;
   Clock::time_point start_ = Clock::now();
 };
@@ -172,9 +179,7 @@ int32_t Search::best_by_bound(const TreeNode& node) const {
   for (size_t i = 0; i < node.edges.size(); ++i) {
     const Edge& e = node.edges[i];
     if (e.saturated || e.visits == 0 || e.child < 0) continue;
-    double bound =
-        e.returns / e.visits +
-        options_.exploration * std::sqrt(2 * std::log(static_cast<double>(node.visits)) / e.visits);
+    double bound = ucb1(e.returns / e.visits, e.visits, node.visits, options_.exploration);
     if (best < 0 || bound > most) best = static_cast<int32_t>(i), most = bound;
   }
   return best;
@@ -196,6 +201,7 @@ int32_t Search::expand(int32_t at) {
   made.applied = done.applied;
   price_.forget(egraph_.changes_since(mark));
   made.change = egraph_.take_back(before);
+  tree_bytes_ += bytes_of(made);
   [[maybe_unused]] bool again = egraph_.redo(made.change);
   assert(again);
   explorer_.moved();
@@ -261,6 +267,7 @@ void Search::commit(int32_t action) {
   if (options_.reuse_tree) return keep_subtree(child);
   double cost = tree_[child].cost;
   tree_.clear();
+  tree_bytes_ = 0;
   tree_.push_back(new_node(cost));
 }
 
@@ -277,6 +284,8 @@ void Search::keep_subtree(int32_t root) {
     }
   }
   tree_ = std::move(kept);
+  tree_bytes_ = 0;
+  for (const TreeNode& node : tree_) tree_bytes_ += bytes_of(node);
 }
 
 // --- steps --------------------------------------------------------------------------------------
@@ -289,8 +298,8 @@ Explorer::Step Search::step(size_t action) {
   stats.applied += done.applied;
   stats.cyclic += done.cyclic;
   ++report_.steps;
-  report_.memory_bytes =
-      std::max(report_.memory_bytes, egraph_.memory_bytes() + explorer_.memory_bytes());
+  report_.memory_bytes = std::max(report_.memory_bytes,
+                                  egraph_.memory_bytes() + explorer_.memory_bytes() + tree_bytes_);
   return done;
 }
 
@@ -309,13 +318,11 @@ void Search::go_back(Checkpoint to) {
 }
 
 bool Search::limited() {
-  if (options_.cancel && options_.cancel->load(std::memory_order_relaxed))
-    report_.stop = StopReason::Cancelled;
-  else if (elapsed() >= options_.time_limit_s)
-    report_.stop = StopReason::Time;
-  else
-    return false;
-  return true;
+  std::optional<StopReason> reason =
+      limit_reached({options_.cancel, options_.time_limit_s, options_.memory_limit_mb}, elapsed(),
+                    report_.memory_bytes);
+  if (reason) report_.stop = *reason;
+  return reason.has_value();
 }
 
 /// Breadth first, up to what can be looked at.
@@ -340,6 +347,10 @@ void Search::note_tree() {
 }
 
 } // namespace
+
+double ucb1(double mean, uint32_t visits, uint32_t parent_visits, double c) {
+  return mean + c * std::sqrt(2 * std::log(static_cast<double>(parent_visits)) / visits);
+}
 
 Pact24Report search_pact24(EGraph& egraph, llvm::ArrayRef<Rule> rules, const Pact24Options& options,
                            StatePrice& price) {

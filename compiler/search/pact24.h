@@ -29,6 +29,7 @@ struct Pact24Options {
   int max_decisions = 200;
   ExplorerOptions explore; // node_limit 2,000
   double time_limit_s = 600;
+  size_t memory_limit_mb = 4096; // of e-graph, tree and the search's tables
   uint64_t seed = 1;
   const std::atomic<bool>* cancel = nullptr;
   SearchTrace* trace = nullptr;
@@ -53,6 +54,10 @@ public:
   virtual double price(const EGraph& egraph) = 0;
   virtual void forget(llvm::ArrayRef<ENodeId> changed) = 0;
 };
+
+/// How much an action promises (UCB1, as the program computes it): what it gave on average, and
+/// what is not known of it yet. Both counts at least 1.
+double ucb1(double mean, uint32_t visits, uint32_t parent_visits, double c);
 
 /// Leaves the e-graph in the state that the decisions led to.
 Pact24Report search_pact24(EGraph& egraph, llvm::ArrayRef<Rule> rules, const Pact24Options& options,

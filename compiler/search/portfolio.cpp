@@ -1,10 +1,12 @@
 #include "compiler/search/portfolio.h"
 
+#include "compiler/search/limits.h"
 #include "compiler/search/searcher.h"
+#include "compiler/search/shared_cost.h"
 #include "compiler/search/stretch_chain.h"
+#include "compiler/search/sweep.h"
 
 #include <algorithm>
-#include <mutex>
 #include <set>
 #include <thread>
 
@@ -15,26 +17,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kLeastGain = 1e-9; // relative
-
-/// Several searches ask one cost model.
-class SharedCost final : public CostModel {
-public:
-  explicit SharedCost(CostModel& model) : model_(model) {}
-  std::string name() const override { return model_.name(); }
-  double price(const Symbols& symbols, const OpInstance& instance) override {
-    std::lock_guard lock(mutex_);
-    return model_.price(symbols, instance);
-  }
-  void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
-    std::lock_guard lock(mutex_);
-    model_.prepare(symbols, instances);
-  }
-  std::vector<std::string> notes() const override { return model_.notes(); }
-
-private:
-  CostModel& model_;
-  std::mutex mutex_;
-};
+constexpr size_t kFirstStageNodes = 2'000, kStageGrowth = 5;
+constexpr int kSweepsBeforeLonger = 2; // thorough ones in a row that gained nothing
 
 class TableStore final : public PriorStore {
 public:
@@ -60,17 +44,8 @@ public:
   PortfolioReport run();
 
 private:
-  struct Sweep {
-    std::vector<NodeId> operators;
-    std::vector<Stretch> stretches;
-    std::vector<CutOut> places;
-    std::vector<uint32_t> task_of; // by stretch
-    std::vector<SearchTask> tasks;
-  };
-
-  bool sweep(int number, bool thorough);
-  Sweep plan_sweep(int number) const;
-  std::string place_text(const Sweep& s, uint32_t task) const;
+  bool sweep(int number, bool thorough, bool longer);
+  void sweeps_and_whole();
   Finding saturate_source();
   void keep_better(const Finding& other, const std::string& where);
   void focus(const Finding& plain);
@@ -78,6 +53,7 @@ private:
   std::vector<Finding> work(llvm::ArrayRef<SearchTask> tasks, llvm::ArrayRef<Rule> rules);
   void account(const Finding& finding, const SearchTask& task, size_t times);
   bool take(Graph graph, const std::string& where);
+  void keep_finalist(const Graph& graph, double cost_us);
   void tell_on(const Finding& finding);
   void tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
                llvm::ArrayRef<const Finding*> findings);
@@ -88,7 +64,7 @@ private:
   const Graph& source_;
   llvm::ArrayRef<Rule> rules_;
   SharedCost costs_;
-  const PortfolioOptions& options_;
+  PortfolioOptions options_; // its node limit is that of the stage
   PriceCache prices_;
   PortfolioReport report_;
   NamedCounts applied_;
@@ -103,26 +79,36 @@ PortfolioReport Portfolio::run() {
   tell("source");
   std::optional<Finding> plain;
   if (options_.use_saturation) plain = saturate_source();
-  if (!(plain && plain->complete)) {
-    bool thorough = false;
-    int without_gain = 0; // of the thorough: one with these cuts, one with others
-    for (int i = 0; i < options_.sweeps && options_.use_stretches && !stopped(); ++i) {
-      bool gained = sweep(i, thorough);
-      without_gain = gained || !thorough ? 0 : without_gain + 1;
-      if (without_gain >= 2) break;
-      thorough |= !gained && options_.use_thorough;
-      if (!gained && !thorough) break;
-    }
-    for (int i = 0; i < options_.rounds && !stopped(); ++i)
-      if (!whole() || !options_.use_restarts) break;
+  size_t last = options_.mcts.explore.node_limit, limit = std::min(last, kFirstStageNodes);
+  while (!(plain && plain->complete)) {
+    options_.mcts.explore.node_limit = limit;
+    sweeps_and_whole();
+    if (options_.use_focus && plain && !stopped()) focus(*plain);
+    if (limit == last || stopped()) break;
+    limit = std::min(last, limit * kStageGrowth);
+    for (auto& keys : settled_) keys.clear(); // larger e-graphs may show more
   }
-  if (options_.use_focus && plain && !plain->complete && !stopped()) focus(*plain);
   if (plain) keep_better(*plain, "whole network, saturation");
   stopped();
   report_.changed = report_.cost_us < report_.source_us;
   for (auto& [name, count] : applied_) report_.rules_applied.push_back({name, count});
   report_.seconds = elapsed();
   return std::move(report_);
+}
+
+/// One stage: e-graphs of one node limit, until they show nothing more.
+void Portfolio::sweeps_and_whole() {
+  bool thorough = false;
+  int without_gain = 0; // of the thorough: with these cuts, with others, with longer stretches
+  for (int i = 0; i < options_.sweeps && options_.use_stretches && !stopped(); ++i) {
+    bool gained = sweep(i, thorough, without_gain == kSweepsBeforeLonger);
+    without_gain = gained || !thorough ? 0 : without_gain + 1;
+    if (without_gain > kSweepsBeforeLonger) break;
+    thorough |= !gained && options_.use_thorough;
+    if (!gained && !thorough) break;
+  }
+  for (int i = 0; i < options_.rounds && !stopped(); ++i)
+    if (!whole() || !options_.use_restarts) break;
 }
 
 /// Plain saturation, whose best is not where the search goes on: its e-graph, cut off by the node
@@ -134,9 +120,12 @@ Finding Portfolio::saturate_source() {
   return finding;
 }
 
-/// What was found for the whole, from the source on, if it is better.
+/// What was found for the whole, from the source on, if it is better, or as good and simpler.
 void Portfolio::keep_better(const Finding& other, const std::string& where) {
-  if (!other.graph || other.cost_us >= report_.cost_us * (1 - kLeastGain)) {
+  auto simpler = [&] {
+    return other.cost_us <= report_.cost_us && other.graph->op_count() < report_.graph.op_count();
+  };
+  if (!other.graph || (!(other.cost_us < report_.cost_us * (1 - kLeastGain)) && !simpler())) {
     if (other.complete) report_.bound_us = other.bound_us;
     return;
   }
@@ -146,8 +135,10 @@ void Portfolio::keep_better(const Finding& other, const std::string& where) {
         {where, {other.applied.begin(), other.applied.end()}, other.before_us, other.cost_us}};
   if (report_.chain) report_.chain = derivation_of(source_);
   tell_on(other);
-  take(transfer(*other.graph, source_.shared_symbols()), where);
+  report_.graph = transfer(*other.graph, source_.shared_symbols());
+  report_.cost_us = price_graph(report_.graph, prices_);
   report_.bound_us = other.bound_us;
+  tell(where);
 }
 
 /// The rules that paid, alone, on the source: with few rules one e-graph reaches deeper, and what
@@ -191,47 +182,16 @@ bool Portfolio::whole() {
 
 // --- stretches ----------------------------------------------------------------------------------
 
-Portfolio::Sweep Portfolio::plan_sweep(int number) const {
-  Sweep out;
-  StretchOptions options = options_.stretches;
-  // Other cuts: half a stretch on, then longer and shorter stretches.
-  if (number % 2 == 1) options.first_most = options.most / 2;
-  if (number % 4 >= 2) options.most = options.most * 2 / 3;
-  options.first_most = std::min(options.first_most, options.most);
-  out.operators = run_operators(report_.graph);
-  out.stretches = cut_stretches(report_.graph, options);
-  std::map<std::vector<uint32_t>, uint32_t> known;
-  for (Stretch stretch : out.stretches) {
-    out.places.push_back(cut_out(report_.graph, out.operators, stretch));
-    uint32_t fresh = static_cast<uint32_t>(known.size());
-    std::vector<uint32_t> key = out.places.back().key;
-    if (!options_.use_repeats) key.insert(key.begin(), static_cast<uint32_t>(out.places.size()));
-    out.task_of.push_back(known.try_emplace(std::move(key), fresh).first->second);
-  }
-  for (size_t i = 0; i < out.stretches.size(); ++i)
-    if (out.task_of[i] == out.tasks.size())
-      out.tasks.push_back(
-          {&out.places[i].graph, SearchTask::Kind::Search, place_text(out, out.task_of[i])});
-  return out;
-}
-
-std::string Portfolio::place_text(const Sweep& s, uint32_t task) const {
-  size_t times = 0, first = s.stretches.size();
-  for (size_t i = 0; i < s.task_of.size(); ++i)
-    if (s.task_of[i] == task) ++times, first = std::min(first, i);
-  std::string text = "operators " + std::to_string(s.stretches[first].first) + " to " +
-                     std::to_string(s.stretches[first].last);
-  return text;
-}
-
-/// Thorough: what tree search has nothing more to say of is saturated and extracted from.
-bool Portfolio::sweep(int number, bool thorough) {
-  Sweep s = plan_sweep(number);
+/// Thorough: what tree search has nothing more to say of is saturated and extracted from. Longer:
+/// the stretches are, which shows what lies across all other cuts.
+bool Portfolio::sweep(int number, bool thorough, bool longer) {
+  StretchOptions cuts = options_.stretches;
+  if (longer) cuts.most = cuts.first_most = cuts.most * 3 / 2;
+  Sweep s = plan_sweep(report_.graph, cuts, longer ? 0 : number, options_.use_repeats);
   // A short network is one stretch, which is the whole.
   if (s.stretches.size() < 2) return false;
   report_.stretches += s.stretches.size();
   // What gave nothing before gives nothing again.
-  std::vector<uint32_t> fresh;
   std::vector<SearchTask> tasks;
   std::vector<int64_t> number_of(s.tasks.size(), -1);
   for (uint32_t t = 0; t < s.tasks.size(); ++t) {
@@ -281,7 +241,8 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks, llvm::Arr
   for (const SearchTask& task : tasks) own.push_back(own_task(task));
   // Not by the number of tasks: what a search may hold must not depend on what else is to do.
   size_t threads_wanted = static_cast<size_t>(std::max(options_.threads, 1));
-  size_t memory_limit_mb = std::max<size_t>(options_.mcts.memory_limit_mb / threads_wanted, 1);
+  size_t memory_limit_mb = options_.mcts.memory_limit_mb / threads_wanted;
+  if (options_.mcts.memory_limit_mb > 0) memory_limit_mb = std::max<size_t>(memory_limit_mb, 1);
   std::atomic<size_t> next = 0;
   auto loop = [&] {
     for (size_t i; (i = next++) < tasks.size();)
@@ -294,6 +255,31 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks, llvm::Arr
   loop();
   for (std::thread& thread : threads) thread.join();
   return findings;
+}
+
+/// What a search left behind joins the trace of the whole; places are told with their stretch.
+void append_trace(const Finding& finding, const SearchTask& task, size_t times,
+                  SearchTrace& trace) {
+  auto in_whole = [&](const std::string& where) {
+    return where.empty() ? task.where : task.where + ": " + where;
+  };
+  int32_t first = static_cast<int32_t>(trace.tree.size());
+  if (trace.tree.size() < SearchTrace::kMostTreeNodes)
+    for (SearchTrace::TreeNode node : finding.trace.tree) {
+      if (node.parent >= 0) node.parent += first;
+      node.where = node.parent < 0 ? task.where : node.where;
+      trace.tree.push_back(std::move(node));
+    }
+  for (const SearchTrace::Application& a : finding.trace.applications)
+    trace.applications.push_back({a.column + trace.columns, a.rule, a.applied, in_whole(a.where)});
+  trace.columns += std::max(finding.trace.columns, 1u);
+  if (times == 0) return;
+  SearchTrace::Step step{task.where,
+                         {finding.applied.begin(), finding.applied.end()},
+                         finding.before_us,
+                         finding.cost_us};
+  if (times > 1) step.where += ", and " + std::to_string(times - 1) + " more like it";
+  trace.steps.push_back(std::move(step));
 }
 
 /// Adds a finding that was put in at so many places.
@@ -314,24 +300,7 @@ void Portfolio::account(const Finding& finding, const SearchTask& task, size_t t
   add_records(rules_, finding.records, report_.learned);
   if (times > 0)
     for (auto& [name, count] : finding.applied) applied_[name] += count * times;
-  SearchTrace* trace = options_.mcts.trace;
-  if (!trace) return;
-  int32_t first = static_cast<int32_t>(trace->tree.size());
-  if (trace->tree.size() < SearchTrace::kMostTreeNodes)
-    for (SearchTrace::TreeNode node : finding.trace.tree) {
-      if (node.parent >= 0) node.parent += first;
-      trace->tree.push_back(node);
-    }
-  for (SearchTrace::Application a : finding.trace.applications)
-    trace->applications.push_back({a.column + trace->columns, a.rule, a.applied});
-  trace->columns += std::max(finding.trace.columns, 1u);
-  if (times == 0) return;
-  SearchTrace::Step step{task.where,
-                         {finding.applied.begin(), finding.applied.end()},
-                         finding.before_us,
-                         finding.cost_us};
-  if (times > 1) step.where += ", and " + std::to_string(times - 1) + " more like it";
-  trace->steps.push_back(std::move(step));
+  if (SearchTrace* trace = options_.mcts.trace) append_trace(finding, task, times, *trace);
 }
 
 /// The network, if it costs less than the best so far.
@@ -339,12 +308,21 @@ bool Portfolio::take(Graph graph, const std::string& where) {
   double cost = price_graph(graph, prices_);
   bool better = cost < report_.cost_us * (1 - kLeastGain);
   if (better) {
+    keep_finalist(report_.graph, report_.cost_us);
     report_.graph = std::move(graph);
     report_.cost_us = cost;
     report_.bound_us = 0;
   }
   tell(where);
   return better;
+}
+
+/// The best so far, which is about to be replaced.
+void Portfolio::keep_finalist(const Graph& graph, double cost_us) {
+  if (options_.finalists == 0 || !(cost_us < report_.source_us)) return;
+  std::vector<PortfolioFinalist>& kept = report_.finalists;
+  kept.insert(kept.begin(), {graph, cost_us, {applied_.begin(), applied_.end()}, report_.chain});
+  if (kept.size() > options_.finalists) kept.pop_back();
 }
 
 /// What was found for the whole goes on from where the chain is.
@@ -397,15 +375,12 @@ void Portfolio::tell(const std::string& where) {
 }
 
 bool Portfolio::stopped() {
-  if (options_.mcts.cancel && options_.mcts.cancel->load(std::memory_order_relaxed))
-    report_.stop = StopReason::Cancelled;
-  else if (Clock::now() >= deadline_)
-    report_.stop = StopReason::Time;
-  else if (out_of_memory_)
-    report_.stop = StopReason::Memory;
-  else
-    return false;
-  return true;
+  // Memory is watched by the searches; a whole network and a report of it are little beside them.
+  std::optional<StopReason> reason =
+      limit_reached({options_.mcts.cancel, options_.mcts.time_limit_s, 1}, elapsed(), 0);
+  if (!reason && out_of_memory_) reason = StopReason::Memory;
+  if (reason) report_.stop = *reason;
+  return reason.has_value();
 }
 
 } // namespace

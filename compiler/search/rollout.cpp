@@ -1,6 +1,7 @@
 #include "compiler/search/rollout.h"
 
 #include "compiler/egraph/apply.h"
+#include "compiler/search/limits.h"
 
 #include <algorithm>
 #include <cassert>
@@ -36,6 +37,11 @@ private:
   Outcome apply_row(const CompiledRule& rule, size_t row);
   void settle();
   uint32_t draw(size_t bound) { return static_cast<uint32_t>(rng_() % bound); }
+  size_t memory_bytes() const {
+    return egraph_.memory_bytes() + matcher_.memory_bytes() + joiner_.memory_bytes() +
+           cycles_.memory_bytes() + applier_.memory_bytes() + rows_.memory_bytes() +
+           joint_.rows.memory_bytes() + best_.memory_bytes();
+  }
   template <class T> void shuffle(std::vector<T>& items, size_t count);
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
@@ -63,8 +69,10 @@ RolloutReport Rollouts::run() {
   report_.start_cost = report_.best_cost = cost_(egraph_);
   root_ = egraph_.checkpoint();
   while (report_.rollouts < options_.rollouts) {
-    if (elapsed() >= options_.time_limit_s) {
-      report_.stop = StopReason::Time;
+    if (auto reason =
+            limit_reached({options_.cancel, options_.time_limit_s, options_.memory_limit_mb},
+                          elapsed(), memory_bytes())) {
+      report_.stop = *reason;
       break;
     }
     roll();

@@ -14,6 +14,8 @@ struct RolloutOptions {
   size_t node_limit = 10'000; // a rollout ends there
   size_t step_matches = 64;   // of the rule drawn, at most so many matches, drawn too
   double time_limit_s = 60;
+  size_t memory_limit_mb = 4096; // of e-graph and tables
+  const std::atomic<bool>* cancel = nullptr;
   uint64_t seed = 1;
   CycleFilter cycle_filter = CycleFilter::Efficient;
   Numerics numerics = Numerics::Risky; // rules of a class above this are left out

@@ -1,6 +1,7 @@
 #include "compiler/search/saturate.h"
 
 #include "compiler/egraph/apply.h"
+#include "compiler/egraph/match_tally.h"
 #include "compiler/egraph/multi_match.h"
 
 #include <algorithm>
@@ -34,8 +35,9 @@ class Saturation {
 public:
   Saturation(EGraph& egraph, llvm::ArrayRef<Rule> rules, const SaturateOptions& options)
       : egraph_(egraph), options_(options), book_(egraph.symbols(), rules), matcher_(egraph, book_),
-        joiner_(egraph, book_), cycles_(egraph), applier_(egraph, &cycles_, options.cycle_filter),
-        rows_(book_.patterns().size()), partial_(rows_.size()), resume_(rows_.size()),
+        tally_(egraph, book_), joiner_(egraph, book_), cycles_(egraph),
+        applier_(egraph, &cycles_, options.cycle_filter), rows_(book_.patterns().size()),
+        totals_(rows_.size()), partial_(rows_.size()), resume_(rows_.size()),
         backoff_(rules.size()) {
     report_.rules.resize(rules.size());
     report_.seed = options.seed;
@@ -52,9 +54,12 @@ private:
   bool run_single(int iteration);
   bool enabled(const CompiledRule& rule) const;
   uint32_t oldest_mark(bool multi) const;
-  bool search_single(int iteration, std::vector<Turn>& turns);
+  bool search_single(std::vector<Turn>& turns);
   bool search_pattern(uint32_t index, Rows& rows);
-  bool banned(const CompiledRule& rule, int iteration, size_t matches);
+  void search_compatible(int iteration, std::vector<Turn>& turns);
+  void tally_pattern(uint32_t index, size_t limit);
+  bool banned(const CompiledRule& rule, int iteration);
+  void ban(const CompiledRule& rule, int iteration);
   bool finish(std::vector<Turn>& turns, uint32_t mark, bool complete);
   bool take_turns(std::vector<Turn>& turns);
   bool apply_single(Turn& turn);
@@ -79,11 +84,14 @@ private:
   const SaturateOptions& options_;
   RuleBook book_;
   Matcher matcher_;
+  MatchTally tally_; // of the compatible mode
   Joiner joiner_;
   Cycles cycles_;
   Applier applier_;
-  // By pattern, of this iteration: its matches, whether there are more, and where to go on.
+  // By pattern, of this iteration: matches to apply, how many it has (compatible mode), whether
+  // there are more, and where to go on.
   std::vector<std::optional<Rows>> rows_;
+  std::vector<size_t> totals_;
   std::vector<bool> partial_;
   std::vector<size_t> resume_;
   Rows pointwise_;
@@ -178,14 +186,18 @@ bool Saturation::run_multi() {
 bool Saturation::run_single(int iteration) {
   std::vector<Turn> turns;
   uint32_t mark = egraph_.change_mark();
-  bool complete = search_single(iteration, turns);
-  return finish(turns, mark, complete);
-}
-
-bool Saturation::search_single(int iteration, std::vector<Turn>& turns) {
   for (auto& rows : rows_) rows.reset();
   pointwise_.clear();
   any_left_ = false;
+  bool complete = true;
+  if (options_.compatible)
+    search_compatible(iteration, turns);
+  else
+    complete = search_single(turns);
+  return finish(turns, mark, complete);
+}
+
+bool Saturation::search_single(std::vector<Turn>& turns) {
   matcher_.look_since(oldest_mark(false));
   for (const CompiledRule& rule : book_.rules()) {
     if (rule.multi() || !enabled(rule)) continue;
@@ -203,7 +215,6 @@ bool Saturation::search_single(int iteration, std::vector<Turn>& turns) {
       turn.rows = &*rows;
       turn.partial = partial_[rule.sources[0].pattern];
     }
-    if (options_.compatible && banned(rule, iteration, turn.rows->size())) continue;
     report_.rules[rule.id].matches += turn.rows->size();
     turns.push_back(std::move(turn));
   }
@@ -214,7 +225,7 @@ bool Saturation::search_single(int iteration, std::vector<Turn>& turns) {
 /// next iterations. False if stopped.
 bool Saturation::search_pattern(uint32_t index, Rows& rows) {
   const Pattern& pattern = book_.patterns()[index];
-  size_t limit = options_.compatible ? SIZE_MAX : std::max<size_t>(options_.node_limit, 1);
+  size_t limit = std::max<size_t>(options_.node_limit, 1);
   Matcher::End end =
       matcher_.search(pattern, limit, resume_[index], rows, [&] { return stop_now(); });
   partial_[index] = end == Matcher::End::Limit;
@@ -222,17 +233,59 @@ bool Saturation::search_pattern(uint32_t index, Rows& rows) {
   return end != Matcher::End::Stopped;
 }
 
-bool Saturation::banned(const CompiledRule& rule, int iteration, size_t matches) {
-  Backoff& backoff = backoff_[rule.id];
-  bool ban = iteration < backoff.until;
-  if (!ban && matches > Backoff::kMatchLimit << backoff.times) {
-    backoff.until = iteration + (Backoff::kBanLength << backoff.times);
-    ++backoff.times;
-    ++report_.rules[rule.id].bans;
-    ban = true;
+/// All matches count, but only those are applied that are new since the rule was last applied: of
+/// the others the e-graph holds what they say. (Rules that share a pattern have the same matches,
+/// hence the same bans; a pattern that was banned is searched for afresh.)
+void Saturation::search_compatible(int iteration, std::vector<Turn>& turns) {
+  tally_.look();
+  for (const CompiledRule& rule : book_.rules()) {
+    if (rule.multi() || !enabled(rule) || banned(rule, iteration)) continue;
+    size_t matches = 0, limit = Backoff::kMatchLimit << backoff_[rule.id].times;
+    const Rows* rows = &pointwise_;
+    if (rule.native()) {
+      if (pointwise_.words.empty()) {
+        matcher_.look_since(0);
+        matcher_.search_pointwise(pointwise_);
+      }
+      matches = pointwise_.size();
+    } else {
+      uint32_t pattern = rule.sources[0].pattern;
+      tally_pattern(pattern, limit);
+      rows = &*rows_[pattern];
+      matches = totals_[pattern];
+    }
+    if (matches > limit) {
+      ban(rule, iteration);
+      continue;
+    }
+    report_.rules[rule.id].matches += matches;
+    if (rows->size() == 0) continue;
+    Turn& turn = turns.emplace_back();
+    turn.rule = &rule;
+    turn.rows = rows;
   }
-  any_left_ |= ban;
-  return ban;
+}
+
+/// Once for each pattern and iteration.
+void Saturation::tally_pattern(uint32_t index, size_t limit) {
+  if (rows_[index]) return;
+  // The vanilla cycle filter may let a match pass later that it refused before.
+  bool afresh = options_.cycle_filter == CycleFilter::Vanilla;
+  totals_[index] = tally_.search(index, limit, afresh, rows_[index].emplace());
+}
+
+bool Saturation::banned(const CompiledRule& rule, int iteration) {
+  bool yes = iteration < backoff_[rule.id].until;
+  any_left_ |= yes;
+  return yes;
+}
+
+void Saturation::ban(const CompiledRule& rule, int iteration) {
+  Backoff& backoff = backoff_[rule.id];
+  backoff.until = iteration + (Backoff::kBanLength << backoff.times);
+  ++backoff.times;
+  ++report_.rules[rule.id].bans;
+  any_left_ = true;
 }
 
 /// Applies what was found, if all was; then rebuilds. Only rules that had all their turns count as
@@ -305,9 +358,9 @@ void Saturation::count(const Turn& turn, Outcome outcome) {
 // --- limits ----------------------------------------------------------------------------------
 
 size_t Saturation::memory_bytes() const {
-  size_t bytes = egraph_.memory_bytes() + matcher_.memory_bytes() + joiner_.memory_bytes() +
-                 cycles_.memory_bytes() + applier_.memory_bytes() + waiting_bytes_ +
-                 pointwise_.memory_bytes();
+  size_t bytes = egraph_.memory_bytes() + matcher_.memory_bytes() + tally_.memory_bytes() +
+                 joiner_.memory_bytes() + cycles_.memory_bytes() + applier_.memory_bytes() +
+                 waiting_bytes_ + pointwise_.memory_bytes();
   for (const auto& rows : rows_)
     if (rows) bytes += rows->memory_bytes();
   return bytes;

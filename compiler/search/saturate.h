@@ -6,9 +6,10 @@
 // starve the later ones. Work is proportional to change: a rule looks only at what changed since it
 // last ran.
 //
-// The compatible mode is egg 0.9's: all matches searched afresh, each rule applied to all its
-// matches in order, rules that match too often banned for some iterations (backoff), limits looked
-// at between iterations only.
+// The compatible mode is egg 0.9's schedule: each rule applied to all its matches in order, rules
+// that match too often banned for some iterations (backoff), limits looked at between iterations
+// only. Where egg searches afresh, it searches again only near what changed, and knows the number
+// of all matches all the same (match_tally.h).
 #pragma once
 
 #include "compiler/egraph/cycle.h"

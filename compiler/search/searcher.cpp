@@ -38,7 +38,11 @@ public:
     }
     if (task_.kind == SearchTask::Kind::Plain) {
       bool ended = saturate_once(options_.saturate, true);
-      out_.complete = ended && saturate_once(exhaustive(), false);
+      // Whether there is more costs at most twice as much to see.
+      SaturateOptions all = exhaustive();
+      all.node_limit =
+          std::min(options_.saturate.node_limit, std::max(all.node_limit, 2 * out_.most_nodes));
+      out_.complete = ended && saturate_once(all, false);
       return std::move(out_);
     }
     int rounds = options_.use_restarts ? options_.rounds : 1;
@@ -66,6 +70,7 @@ private:
   SaturateOptions exhaustive() const {
     SaturateOptions saturate = options_.saturate;
     saturate.compatible = false;
+    saturate.node_limit = options_.mcts.explore.node_limit;
     saturate.multi_node_limit = 0;
     saturate.iterations = saturate.multi_iterations = 30;
     return saturate;
@@ -156,7 +161,9 @@ private:
   /// If it is better than what there was.
   bool take(Graph graph, llvm::ArrayRef<std::pair<RuleId, size_t>> used, const History* history) {
     double cost = price_graph(graph, prices_);
-    if (!(cost < out_.cost_us * (1 - kLeastGain))) return false;
+    bool simpler = task_.kind == SearchTask::Kind::Plain && cost <= out_.cost_us &&
+                   graph.op_count() < line().op_count();
+    if (!(cost < out_.cost_us * (1 - kLeastGain)) && !simpler) return false;
     if (history) tell(graph, *history);
     out_.cost_us = line_us_ = cost;
     out_.graph.emplace(std::move(graph));

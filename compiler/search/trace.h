@@ -22,6 +22,7 @@ struct SearchTrace {
     uint32_t column = 0;
     RuleId rule{};
     uint32_t applied = 0;
+    std::string where = {}; // the place, where it was one or a kind of them (place_text.h)
   };
   struct TreeNode {
     int32_t parent = -1; // in `tree`; -1: a root
@@ -32,6 +33,7 @@ struct SearchTrace {
     double cost_us = 0;
     size_t nodes = 0; // of the e-graph
     bool chosen = false;
+    std::string where = {}; // as of applications
   };
   /// A part of the way from source to result: what was done in one e-graph.
   struct Step {
@@ -48,8 +50,9 @@ struct SearchTrace {
 
   static constexpr size_t kMostTreeNodes = 4'000; // more, nobody can look at
 
-  void apply(RuleId rule, size_t applied) {
-    if (applied > 0) applications.push_back({columns, rule, static_cast<uint32_t>(applied)});
+  void apply(RuleId rule, size_t applied, std::string where = "") {
+    if (applied > 0)
+      applications.push_back({columns, rule, static_cast<uint32_t>(applied), std::move(where)});
   }
 };
 

@@ -1,0 +1,26 @@
+// What ends a search from outside: somebody's wish, the clock, memory. Every strategy asks the same
+// question in the same order; nodes and budgets it counts itself.
+#pragma once
+
+#include "compiler/search/saturate.h"
+
+#include <optional>
+
+namespace tg {
+
+struct OutsideLimits {
+  const std::atomic<bool>* cancel = nullptr;
+  double time_limit_s = 60;
+  size_t memory_limit_mb = 4096;
+};
+
+/// `bytes`: what the search holds, or has held at most.
+inline std::optional<StopReason> limit_reached(const OutsideLimits& limits, double seconds,
+                                               size_t bytes) {
+  if (limits.cancel && limits.cancel->load(std::memory_order_relaxed)) return StopReason::Cancelled;
+  if (seconds >= limits.time_limit_s) return StopReason::Time;
+  if (bytes >= limits.memory_limit_mb << 20) return StopReason::Memory;
+  return std::nullopt;
+}
+
+} // namespace tg

@@ -1,0 +1,178 @@
+// Every strategy stops where it is told to, with a result that is sound and never worse than what
+// it was given.
+#include "compiler/ir/graph_equal.h"
+#include "compiler/search/local.h"
+#include "compiler/search/pact24.h"
+#include "compiler/search/portfolio.h"
+#include "compiler/search/published_costs.h"
+#include "compiler/search/rollout.h"
+#include "tests/unit/search/search_fixture.h"
+
+namespace tg {
+namespace {
+
+using test::rules_of;
+using test::UnitCost;
+
+constexpr llvm::StringLiteral kRules = R"(
+rule commutes(x, y) { x + y => y + x }
+rule associates(x, y, z) { (x + y) + z => x + (y + z) }
+rule doubles(x) { x + x => x * 2.0 }
+rule residual(a, b, r) { a @ b + r => matmul(a, b, residual = r) }
+)";
+
+struct Limits {
+  size_t nodes = 400, memory_mb = 1'000;
+  double seconds = 100;
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+struct Outcome {
+  StopReason stop{};
+  double before = 0, after = 0;
+  size_t nodes = 0; // the most that one e-graph held
+  std::string fault;
+};
+
+/// By greedy: what a grown e-graph is worth.
+Outcome judged(StopReason stop, const EGraph& egraph, const Graph& source, PriceCache& prices) {
+  ExtractOptions greedy;
+  greedy.extractor = Extractor::Greedy;
+  Result<ExtractedGraph> found = extract(egraph, source, prices, greedy);
+  if (!found) return {stop, 0, 0, egraph.node_count(), found.error().message};
+  return {stop, price_graph(source, prices), found->cost_us, egraph.node_count(),
+          verify(egraph) + verify(found->graph)};
+}
+
+Outcome run_saturate(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+                     const Limits& l) {
+  EGraph egraph = EGraph::from_graph(graph);
+  SaturateOptions options;
+  options.node_limit = l.nodes, options.memory_limit_mb = l.memory_mb;
+  options.time_limit_s = l.seconds, options.cancel = l.cancel;
+  return judged(saturate(egraph, rules, options).stop, egraph, graph, prices);
+}
+
+Outcome run_random(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+                   const Limits& l) {
+  EGraph egraph = EGraph::from_graph(graph);
+  RolloutOptions options;
+  options.rollouts = 20, options.depth = 4;
+  options.node_limit = l.nodes, options.memory_limit_mb = l.memory_mb;
+  options.time_limit_s = l.seconds, options.cancel = l.cancel;
+  ExtractOptions greedy;
+  greedy.extractor = Extractor::Greedy;
+  RolloutReport report = search_rollouts(egraph, rules, options, [&](const EGraph& state) {
+    return extract(state, graph, prices, greedy)->cost_us;
+  });
+  return judged(report.stop, egraph, graph, prices);
+}
+
+class Shared final : public StatePrice {
+public:
+  Shared(const EGraph& egraph, PriceCache& prices) : prices_(egraph, prices) {}
+  double price(const EGraph& egraph) override { return shared_greedy(egraph, prices_).cost_us; }
+  void forget(llvm::ArrayRef<ENodeId> changed) override { prices_.forget(changed); }
+
+private:
+  NodePrices prices_;
+};
+
+Outcome run_pact24(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+                   const Limits& l) {
+  EGraph egraph = EGraph::from_graph(graph);
+  Shared price(egraph, prices);
+  Pact24Options options;
+  options.budget = 8, options.depth = 3, options.max_decisions = 20;
+  options.explore.node_limit = l.nodes, options.memory_limit_mb = l.memory_mb;
+  options.time_limit_s = l.seconds, options.cancel = l.cancel;
+  return judged(search_pact24(egraph, rules, options, price).stop, egraph, graph, prices);
+}
+
+Outcome run_mcts(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+                 const Limits& l) {
+  UnitCost model;
+  PortfolioOptions options;
+  options.mcts.budget = 8, options.stretches = {2, 6, 6};
+  options.mcts.explore.node_limit = options.saturate.node_limit = l.nodes;
+  options.mcts.memory_limit_mb = options.saturate.memory_limit_mb = l.memory_mb;
+  options.mcts.time_limit_s = options.saturate.time_limit_s = l.seconds;
+  options.mcts.cancel = options.saturate.cancel = l.cancel;
+  PortfolioReport report = search_portfolio(graph, rules, model, options);
+  return {report.stop, report.source_us, price_graph(report.graph, prices), report.most_nodes,
+          verify(report.graph)};
+}
+
+Outcome run_local(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+                  const Limits& l, bool taso) {
+  LocalOptions options;
+  options.budget = taso ? 20 : 60;
+  options.explore.node_limit = l.nodes, options.memory_limit_mb = l.memory_mb;
+  options.time_limit_s = l.seconds, options.cancel = l.cancel;
+  LocalReport report = taso ? search_taso(graph, rules, prices, options)
+                            : search_anneal(graph, rules, prices, options);
+  return {report.stop, report.start_cost, price_graph(report.best, prices), report.most_nodes,
+          verify(report.best)};
+}
+
+struct Strategy {
+  const char* name;
+  Outcome (*run)(const Graph&, llvm::ArrayRef<Rule>, PriceCache&, const Limits&);
+};
+
+const Strategy kStrategies[] = {
+    {"saturate", run_saturate},
+    {"random", run_random},
+    {"mcts", run_mcts},
+    {"pact24", run_pact24},
+    {"anneal", [](const Graph& g, llvm::ArrayRef<Rule> r, PriceCache& p,
+                  const Limits& l) { return run_local(g, r, p, l, false); }},
+    {"taso", [](const Graph& g, llvm::ArrayRef<Rule> r, PriceCache& p,
+                const Limits& l) { return run_local(g, r, p, l, true); }},
+};
+
+class StopsAt : public testing::TestWithParam<Strategy> {
+protected:
+  Outcome run(const Limits& limits) {
+    Graph graph = test::layers(5);
+    PriceCache prices(graph.symbols(), model_);
+    Outcome out = GetParam().run(graph, rules_, prices, limits);
+    EXPECT_EQ(out.fault, "");
+    EXPECT_LE(out.after, out.before);
+    return out;
+  }
+
+  UnitCost model_;
+  std::vector<Rule> rules_ = rules_of(kRules);
+};
+
+TEST_P(StopsAt, TheMemoryLimit) { EXPECT_EQ(run({.memory_mb = 0}).stop, StopReason::Memory); }
+
+TEST_P(StopsAt, TheTimeLimit) { EXPECT_EQ(run({.seconds = 0}).stop, StopReason::Time); }
+
+TEST_P(StopsAt, AnInterrupt) {
+  std::atomic<bool> cancel = true;
+  EXPECT_EQ(run({.cancel = &cancel}).stop, StopReason::Cancelled);
+}
+
+TEST_P(StopsAt, TheNodeLimit) {
+  EGraph source = EGraph::from_graph(test::layers(5));
+  // Counted before each application: what one application adds may be beyond.
+  constexpr size_t kOneApplication = 8;
+  size_t limit = source.node_count() + 12;
+  EXPECT_LE(run({.nodes = limit}).nodes, limit + kOneApplication);
+  EXPECT_LE(run({.nodes = 1}).nodes, source.node_count() + kOneApplication);
+}
+
+TEST_P(StopsAt, NothingInTheWayItFindsSomething) {
+  Outcome out = run({});
+  EXPECT_LT(out.after, out.before);
+  EXPECT_NE(out.stop, StopReason::Time);
+  EXPECT_NE(out.stop, StopReason::Memory);
+}
+
+INSTANTIATE_TEST_SUITE_P(Search, StopsAt, testing::ValuesIn(kStrategies),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+} // namespace
+} // namespace tg

@@ -1,0 +1,143 @@
+// What single parts of the portfolio are there for, and that its results repeat.
+#include "compiler/ir/graph_equal.h"
+#include "compiler/search/portfolio.h"
+#include "tests/unit/search/search_fixture.h"
+
+namespace tg {
+namespace {
+
+using test::rules_of;
+using test::UnitCost;
+
+/// A way of four steps of which only the last pays, among rules that fill any e-graph.
+constexpr llvm::StringLiteral kLongWay = R"(
+rule commutes(x, y) { x + y => y + x }
+rule associates(x, y, z) { (x + y) + z => x + (y + z) }
+rule first(x) { relu(x) => tanh(x) }
+rule second(x) { tanh(x) => sigmoid(x) }
+rule third(x) { sigmoid(x) => exp(x) }
+rule fourth(x) { exp(x) => abs(x) }
+)";
+
+/// A sum of many relus: no e-graph here holds all its orders.
+Graph sums(int count) {
+  test::Builder b;
+  NodeId sum = b.x("x", {4, 8});
+  for (int i = 0; i < count; ++i)
+    sum = b.op(OpKind::Add, {sum, b.op(OpKind::Relu, {b.x("y" + std::to_string(i), {4, 8})})});
+  b.output(sum);
+  return std::move(b.graph);
+}
+
+PortfolioOptions hurried() {
+  PortfolioOptions options;
+  options.stretches = {4, 14, 14};
+  options.mcts.explore.node_limit = options.saturate.node_limit = 300;
+  options.mcts.budget = 1, options.mcts.depth = 1, options.mcts.patience = 1;
+  options.saturate.iterations = 1;
+  options.extract.extractor = Extractor::GreedyDag; // no solver, no clock
+  options.use_focus = false;
+  return options;
+}
+
+TEST(Portfolio, ThoroughSweepsFindLongWaysOfWhichOnlyTheEndPays) {
+  Graph graph = sums(8);
+  UnitCost model;
+  model.cost = {{OpKind::Abs, 0.1}};
+  std::vector<Rule> rules = rules_of(kLongWay);
+  PortfolioOptions options = hurried();
+  PortfolioReport thorough = search_portfolio(graph, rules, model, options);
+  options.use_thorough = false;
+  PortfolioReport without = search_portfolio(graph, rules, model, options);
+  EXPECT_EQ(verify(thorough.graph), "");
+  EXPECT_LT(thorough.cost_us, without.cost_us);
+}
+
+TEST(Portfolio, LongerStretchesShowWhatLiesAcrossAllOtherCuts) {
+  test::Builder b;
+  NodeId x = b.x("x", {4, 8});
+  for (int i = 0; i < 12; ++i) x = b.op(OpKind::Tanh, {x});
+  b.output(x);
+  UnitCost model;
+  std::vector<Rule> six =
+      rules_of("rule six(x) { tanh(tanh(tanh(tanh(tanh(tanh(x)))))) => relu(x) }");
+  PortfolioOptions options = hurried();
+  options.stretches = {2, 4, 4}; // six are in none of them, but in stretches of half as much again
+  options.use_saturation = false, options.rounds = 0; // sweeps alone
+  PortfolioReport report = search_portfolio(b.graph, six, model, options);
+  EXPECT_EQ(report.cost_us, 2);
+  EXPECT_EQ(verify(report.graph), "");
+  options.use_thorough = false;
+  EXPECT_EQ(search_portfolio(b.graph, six, model, options).cost_us, 12);
+}
+
+TEST(Portfolio, TheFocusSearchesTheSourceWithTheRulesThatPaidAlone) {
+  Graph graph = sums(7);
+  UnitCost model;
+  model.cost = {{OpKind::Abs, 0.1}};
+  std::vector<Rule> rules = rules_of(kLongWay);
+  for (bool focus : {true, false}) {
+    PortfolioOptions options = hurried();
+    SearchTrace trace;
+    options.mcts.trace = &trace;
+    options.use_focus = focus;
+    options.extract.extractor = Extractor::Ilp;
+    options.slice_s = 0.2;
+    PortfolioReport report = search_portfolio(graph, rules, model, options);
+    EXPECT_LT(report.cost_us, report.source_us);
+    bool seen = llvm::any_of(trace.applications, [](const SearchTrace::Application& a) {
+      return llvm::StringRef(a.where).startswith("whole network, rules that paid");
+    });
+    EXPECT_EQ(seen, focus);
+    // Rules keep their numbers although few of them took part.
+    for (const SearchTrace::Application& a : trace.applications) EXPECT_LT(a.rule, rules.size());
+  }
+}
+
+TEST(Mcts, TracesNamePlaces) {
+  Graph graph = test::layers(3);
+  EGraph egraph = EGraph::from_graph(graph);
+  UnitCost model;
+  PriceCache prices(egraph.symbols(), model);
+  std::vector<Rule> rules = rules_of(kLongWay);
+  RandomPolicy policy;
+  SearchTrace trace;
+  MctsOptions options;
+  options.trace = &trace;
+  options.explore.node_limit = 200;
+  search_mcts(egraph, graph, rules, prices, options, policy);
+  std::set<std::string> places;
+  for (const SearchTrace::TreeNode& node : trace.tree)
+    if (node.rule != kSourceRule) places.insert(node.where);
+  EXPECT_TRUE(places.count("")) << "rules everywhere";
+  EXPECT_TRUE(places.count("relu f32[8, 16] of w1")) << "one place";
+}
+
+/// Whatever stops it but the clock: options and seed alone decide.
+TEST(Portfolio, BudgetsAndNodeLimitsGiveTheSameOnAnyNumberOfThreads) {
+  Graph graph = sums(10);
+  UnitCost model;
+  model.cost = {{OpKind::Abs, 0.1}};
+  std::vector<Rule> rules = rules_of(kLongWay);
+  for (size_t nodes : {60, 150, 400})
+    for (uint64_t seed : {1, 7}) {
+      PortfolioOptions options = hurried();
+      options.mcts.budget = 6, options.mcts.depth = 3;
+      options.mcts.explore.node_limit = options.saturate.node_limit = nodes;
+      options.mcts.seed = seed;
+      options.use_focus = true;
+      PortfolioReport one = search_portfolio(graph, rules, model, options);
+      PortfolioReport again = search_portfolio(graph, rules, model, options);
+      options.threads = 2;
+      PortfolioReport two = search_portfolio(graph, rules, model, options);
+      for (const PortfolioReport* other : {&again, &two}) {
+        EXPECT_EQ(difference(one.graph, other->graph), "") << nodes << " nodes, seed " << seed;
+        EXPECT_EQ(one.cost_us, other->cost_us);
+        EXPECT_EQ(one.simulations, other->simulations);
+        EXPECT_EQ(one.rules_applied, other->rules_applied);
+      }
+    }
+}
+
+} // namespace
+} // namespace tg
