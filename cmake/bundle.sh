@@ -18,6 +18,7 @@ top="$scratch/tangram-$version"
 mkdir -p "$top/bin" "$top/libexec" "$top/lib" "$top/bench"
 cp "$build/tg" "$top/libexec/tg"
 strip "$top/libexec/tg" 2>/dev/null || true
+program=$(stat -c %s "$top/libexec/tg")
 ldd "$build/tg" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p' | while read -r library; do
   case "$(basename "$library")" in
     libc.so.*|libm.so.*|libdl.so.*|libpthread.so.*|librt.so.*|ld-linux*|libcuda*|libnv*|libcu*) ;;
@@ -32,8 +33,14 @@ LAUNCH
 chmod +x "$top/bin/tg"
 cp -R "$root/stdlib" "$root/rules" "$root/examples" "$top/"
 cp -R "$root/bench/gpu" "$root/bench/peers" "$root/bench/README.md" "$top/bench/"
+mkdir -p "$top/bench/gpu/oracle" # pairs weights with PyTorch's, for peers.py
+cp "$root/tests/oracle/compare_torch.py" "$top/bench/gpu/oracle/"
 cp "$root/LICENSE" "$root/NOTICE" "$root/README.md" "$top/"
 find "$top" -name __pycache__ -prune -exec rm -rf {} +
 tar -C "$scratch" --sort=name --owner=0 --group=0 -czf "$out.part" "tangram-$version"
 mv "$out.part" "$out"
-echo "$out: $(du -k "$out" | cut -f1) KiB"
+echo "$out: $(du -k "$out" | cut -f1) KiB, the program in it $((program / 1024)) KiB"
+if [ "$program" -gt $((64 * 1024 * 1024)) ]; then
+  echo "bundle: the program is over 64 MiB" >&2
+  exit 1
+fi

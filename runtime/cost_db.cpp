@@ -37,8 +37,18 @@ CREATE TABLE cost (
   PRIMARY KEY (environment, instance)) WITHOUT ROWID;
 )sql";
 
+/// How sure a time is, beside it: files of before this table have none.
+constexpr const char* kSpread =
+    "CREATE TABLE IF NOT EXISTS spread (environment INTEGER NOT NULL, instance TEXT NOT NULL, "
+    "low REAL NOT NULL, high REAL NOT NULL, runs INTEGER NOT NULL, "
+    "PRIMARY KEY (environment, instance)) WITHOUT ROWID";
+
 constexpr const char* kFind =
-    "SELECT microseconds FROM cost WHERE environment = ?1 AND instance = ?2";
+    "SELECT microseconds, implementation, low, high, runs FROM cost LEFT JOIN spread USING "
+    "(environment, instance) WHERE environment = ?1 AND instance = ?2";
+constexpr const char* kStoreSpread =
+    "INSERT INTO spread VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE SET low = excluded.low, "
+    "high = excluded.high, runs = excluded.runs";
 constexpr const char* kStore =
     "INSERT INTO cost VALUES (?1, ?2, ?3, ?4, strftime('%Y-%m-%dT%H:%M:%SZ', 'now')) "
     "ON CONFLICT DO UPDATE SET microseconds = excluded.microseconds, "
@@ -109,9 +119,10 @@ CostDb::~CostDb() { close(); }
 void CostDb::close() {
   sqlite3_finalize(find_);
   sqlite3_finalize(store_);
+  sqlite3_finalize(store_spread_);
   sqlite3_close(db_);
   db_ = nullptr;
-  find_ = store_ = nullptr;
+  find_ = store_ = store_spread_ = nullptr;
 }
 
 std::string CostDb::error_text() const {
@@ -201,7 +212,9 @@ CostDb::Opened CostDb::prepare_schema() {
 }
 
 bool CostDb::prepare_statements() {
-  return sqlite3_prepare_v2(db_, kFind, -1, &find_, nullptr) == SQLITE_OK &&
+  return execute(kSpread) &&
+         sqlite3_prepare_v2(db_, kStoreSpread, -1, &store_spread_, nullptr) == SQLITE_OK &&
+         sqlite3_prepare_v2(db_, kFind, -1, &find_, nullptr) == SQLITE_OK &&
          sqlite3_prepare_v2(db_, kStore, -1, &store_, nullptr) == SQLITE_OK;
 }
 
@@ -245,23 +258,37 @@ bool CostDb::execute(const char* sql) {
 }
 
 std::optional<double> CostDb::find(llvm::StringRef instance) {
+  std::optional<CostRow> row = find_row(instance);
+  return row ? std::optional<double>(row->microseconds) : std::nullopt;
+}
+
+std::optional<CostRow> CostDb::find_row(llvm::StringRef instance) {
   if (auto known = known_.find(instance); known != known_.end()) return known->second;
   if (!db_) return std::nullopt;
   sqlite3_bind_int64(find_, 1, environment_id_);
   bind_text(find_, 2, instance);
   int code = sqlite3_step(find_);
-  std::optional<double> microseconds;
-  if (code == SQLITE_ROW) microseconds = sqlite3_column_double(find_, 0);
+  std::optional<CostRow> row;
+  if (code == SQLITE_ROW) {
+    const unsigned char* text = sqlite3_column_text(find_, 1);
+    auto bytes = static_cast<size_t>(sqlite3_column_bytes(find_, 1));
+    row = CostRow{instance.str(),
+                  sqlite3_column_double(find_, 0),
+                  text ? std::string(reinterpret_cast<const char*>(text), bytes) : "",
+                  sqlite3_column_double(find_, 2), // 0 where there is none
+                  sqlite3_column_double(find_, 3),
+                  sqlite3_column_int(find_, 4)};
+  }
   sqlite3_reset(find_);
   if (code != SQLITE_ROW && code != SQLITE_DONE) give_up("cannot read");
   // A cache may hold anything; a price may not.
-  if (!microseconds || !(*microseconds >= 0)) return std::nullopt;
-  known_[instance] = *microseconds;
-  return microseconds;
+  if (!row || !(row->microseconds >= 0)) return std::nullopt;
+  known_[instance] = *row;
+  return row;
 }
 
 void CostDb::store(llvm::ArrayRef<CostRow> rows) {
-  for (const CostRow& row : rows) known_[row.instance] = row.microseconds;
+  for (const CostRow& row : rows) known_[row.instance] = row;
   if (!db_ || rows.empty() || write(rows)) return;
   give_up("cannot write");
 }
@@ -275,9 +302,21 @@ bool CostDb::write(llvm::ArrayRef<CostRow> rows) {
     bind_text(store_, 4, row.implementation);
     int code = sqlite3_step(store_);
     sqlite3_reset(store_);
-    if (code != SQLITE_DONE) return false;
+    if (code != SQLITE_DONE || !write_spread(row)) return false;
   }
   return execute("COMMIT");
+}
+
+bool CostDb::write_spread(const CostRow& row) {
+  if (row.runs == 0) return true;
+  sqlite3_bind_int64(store_spread_, 1, environment_id_);
+  bind_text(store_spread_, 2, row.instance);
+  sqlite3_bind_double(store_spread_, 3, row.low_us);
+  sqlite3_bind_double(store_spread_, 4, row.high_us);
+  sqlite3_bind_int(store_spread_, 5, row.runs);
+  int code = sqlite3_step(store_spread_);
+  sqlite3_reset(store_spread_);
+  return code == SQLITE_DONE;
 }
 
 } // namespace tg

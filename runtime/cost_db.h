@@ -35,6 +35,9 @@ struct CostRow {
   std::string instance; // instance_key
   double microseconds = 0;
   std::string implementation; // for people
+  /// In which the median lies with 95% confidence, and of how many runs; 0 where that is not known.
+  double low_us = 0, high_us = 0;
+  int runs = 0;
 };
 
 /// $XDG_CACHE_HOME/tangram/costs.db or ~/.cache/tangram/costs.db; "" if there is no home.
@@ -50,6 +53,8 @@ public:
 
   /// Microseconds, if they are known for this environment.
   std::optional<double> find(llvm::StringRef instance);
+  /// The whole row, likewise.
+  std::optional<CostRow> find_row(llvm::StringRef instance);
   /// Keeps rows, in one transaction; later ones replace earlier ones of the same key.
   void store(llvm::ArrayRef<CostRow> rows);
 
@@ -71,6 +76,7 @@ private:
   bool find_environment();
   bool set_aside();
   bool write(llvm::ArrayRef<CostRow> rows);
+  bool write_spread(const CostRow& row);
   bool execute(const char* sql);
   /// Goes on in memory. `what` is what could not be done.
   void give_up(llvm::StringRef what);
@@ -79,11 +85,12 @@ private:
 
   CostEnvironment environment_;
   std::string path_;
-  llvm::StringMap<double> known_; // all that was found or stored; lives on without a file
+  llvm::StringMap<CostRow> known_; // all that was found or stored; lives on without a file
   std::vector<std::string> notes_;
   sqlite3* db_ = nullptr;
   sqlite3_stmt* find_ = nullptr;
   sqlite3_stmt* store_ = nullptr;
+  sqlite3_stmt* store_spread_ = nullptr;
   int64_t environment_id_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "runtime/measure.h"
 
+#include "runtime/convert.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
@@ -50,15 +52,6 @@ public:
 private:
   Plan& plan_;
 };
-
-/// Contents that no kernel is slow on: not denormal, not all equal, positive (a variance is).
-Result<Tensor> plain_numbers(const TensorType& type) {
-  TG_TRY(Tensor tensor, Tensor::zeros(type));
-  llvm::MutableArrayRef<float> numbers = tensor.floats();
-  for (size_t i = 0; i < numbers.size(); ++i)
-    numbers[i] = 0.25f + static_cast<float>(i % 61) * 0.0078125f;
-  return tensor;
-}
 
 using Clock = std::chrono::steady_clock;
 
@@ -203,8 +196,19 @@ MeasurePlan make_measure_plan(const StepSpec& spec, int64_t wash_bytes) {
   return out;
 }
 
+Result<Tensor> plain_numbers(const TensorType& type) {
+  TG_TRY(Tensor tensor, Tensor::zeros(type));
+  if (!is_float(type.dtype)) return tensor;
+  std::vector<double> numbers(static_cast<size_t>(type.elements()));
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = 0.25 + static_cast<double>(i % 61) * 0.0078125;
+  narrow(type.dtype, numbers.data(), tensor.data(), type.elements());
+  return tensor;
+}
+
 std::vector<Result<StepTime>> measure_steps(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
                                             const MeasureOptions& options) {
+  if (const StepTimer* timer = backend.step_timer()) return timer->time(steps, options);
   std::vector<Result<StepTime>> times;
   while (!steps.empty()) {
     llvm::ArrayRef<StepSpec> now = steps.take_front(kTogether);
@@ -224,7 +228,8 @@ int64_t wash_bytes_for(int64_t network_bytes) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)));
 }
 
-std::string measure_conditions(const MeasureOptions& options) {
+std::string measure_conditions(const Backend& backend, const MeasureOptions& options) {
+  if (const StepTimer* timer = backend.step_timer()) return timer->conditions(options);
   return llvm::formatv("native, washed {0} MiB", options.wash_bytes >> 20);
 }
 

@@ -31,6 +31,13 @@ struct StepSpec {
   int in_place = -1;
 };
 
+/// What of a step's operands lies in a cache that outlives a run of the step (a GPU's L2).
+enum class CacheState : uint8_t {
+  AsNetwork, // as in a network that touches `network_bytes`
+  Hot,       // everything, if it fits
+  Cold,      // nothing
+};
+
 struct MeasureOptions {
   int threads = 1;
   /// Bytes that the network touches between two runs of a step. 0: nothing is washed.
@@ -40,13 +47,34 @@ struct MeasureOptions {
   /// Time for one instance, after which no round is begun but the second; slow ones get fewer runs.
   double seconds = 0.2;
   int64_t memory_limit_bytes = 0; // 0: none
+  // Of backends with a StepTimer.
+  CacheState cache = CacheState::AsNetwork;
+  int64_t network_bytes = 0;
+  bool allow_tf32 = false;
 };
 
 struct StepTime {
   double microseconds = 0;
+  /// In which the median lies with 95% confidence; both 0 where that is not known.
+  double low_us = 0, high_us = 0;
   std::string implementation; // of the step itself
   int runs = 0;
 };
+
+/// A backend's own way of timing steps.
+class StepTimer {
+public:
+  virtual ~StepTimer() = default;
+  /// As measure_steps.
+  virtual std::vector<Result<StepTime>> time(llvm::ArrayRef<StepSpec> steps,
+                                             const MeasureOptions& options) const = 0;
+  /// As measure_conditions.
+  virtual std::string conditions(const MeasureOptions& options) const = 0;
+};
+
+/// Contents that no kernel is slow on: not denormal, not all equal, positive (a variance is);
+/// zeros of integers, which index anything.
+Result<Tensor> plain_numbers(const TensorType& type);
 
 /// Times of the steps, in their order. Errors, for each: what compile and run_once give;
 /// `memory_limit` for one that is too large.
@@ -65,6 +93,6 @@ MeasurePlan make_measure_plan(const StepSpec& spec, int64_t wash_bytes);
 int64_t wash_bytes_for(int64_t network_bytes);
 
 /// The part of a cost key that says how a step was timed: "native, washed 16 MiB".
-std::string measure_conditions(const MeasureOptions& options);
+std::string measure_conditions(const Backend& backend, const MeasureOptions& options);
 
 } // namespace tg

@@ -29,9 +29,12 @@ public:
   virtual std::string description() const = 0;
   virtual std::string architecture() const = 0; // "sm_90"
   virtual int multiprocessors() const = 0;
+  virtual int64_t l2_bytes() const = 0;
 
   /// Aligned to 256 bytes.
   virtual Result<Address> allocate(int64_t bytes) = 0;
+  /// Gives back early what allocate() gave; nothing may be using it.
+  virtual Result<void> release(Address memory) = 0;
   /// Host memory that copies need not stage; not zeroed.
   virtual Result<std::byte*> allocate_pinned(int64_t bytes) = 0;
   virtual Result<Stream> make_stream() = 0;
@@ -41,6 +44,7 @@ public:
   // In order on a stream; while a stream is captured they are recorded, not run.
   virtual Result<void> copy_in(Address to, const std::byte* from, int64_t bytes, Stream) = 0;
   virtual Result<void> copy_out(std::byte* to, Address from, int64_t bytes, Stream) = 0;
+  virtual Result<void> fill(Address at, uint8_t byte, int64_t bytes, Stream) = 0;
   virtual Result<void> launch(Function function, int64_t blocks, int threads,
                               llvm::ArrayRef<Address> parameters, Stream) = 0;
   /// Calls a library, which puts its work on the stream that it is given (a CUstream).

@@ -19,19 +19,6 @@ constexpr int64_t kBlocksPerMultiprocessor = 32;
 /// Device addresses keep vector accesses and sectors aligned.
 constexpr int64_t kDeviceAlignment = 256;
 
-int64_t device_bytes(const TensorType& type) {
-  return (std::max<int64_t>(type.bytes(), 1) + kDeviceAlignment - 1) & ~(kDeviceAlignment - 1);
-}
-
-const char* schedule_name(Schedule schedule) {
-  switch (schedule) {
-  case Schedule::Map: return "map";
-  case Schedule::Rows: return "rows";
-  case Schedule::Serial: return "serial";
-  }
-  return "";
-}
-
 /// Results of the load phase, computed on the host and dropped when nothing at load reads them.
 class HostLoad {
 public:
@@ -72,13 +59,17 @@ private:
 
 } // namespace
 
+int64_t device_bytes(const TensorType& type) {
+  return (std::max<int64_t>(type.bytes(), 1) + kDeviceAlignment - 1) & ~(kDeviceAlignment - 1);
+}
+
 Result<std::unique_ptr<CudaExecutable>> CudaExecutable::make(const Plan& plan,
                                                              const CompileOptions& options,
                                                              std::unique_ptr<GpuDevice> device,
                                                              CubinCache& cache,
-                                                             std::shared_ptr<const BlasLt> blas) {
+                                                             ExecutableLibraries libraries) {
   std::unique_ptr<CudaExecutable> executable(
-      new CudaExecutable(plan, std::move(device), std::move(blas)));
+      new CudaExecutable(plan, std::move(device), std::move(libraries)));
   TG_CHECK(executable->load(options, cache));
   return executable;
 }
@@ -86,22 +77,26 @@ Result<std::unique_ptr<CudaExecutable>> CudaExecutable::make(const Plan& plan,
 Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cache) {
   TG_CHECK(check_externs(plan_, options));
   plain_io_ = options.io_layout == IoLayout::Plain;
+  TG_TRY(stream_, device_->make_stream());
+  prepare_convolutions(options, cache);
+  lower(options);
   TG_CHECK(choose_kernels(cache));
   place_values();
   TG_CHECK(reserve(options));
-  TG_TRY(stream_, device_->make_stream());
   TG_CHECK(make_ports());
   TG_CHECK(load_weights(options));
   for (Launch& launch : launches_)
     for (PlanValueId value : launch.values) launch.parameters.push_back(addresses_[root_[value]]);
   TG_CHECK(choose_algorithms());
+  TG_CHECK(warm_dnn());
   return capture();
 }
 
 Result<void> CudaExecutable::choose_kernels(CubinCache& cache) {
-  StridesOf strides = plain_strides(plan_);
-  TG_TRY(std::vector<Unit> units,
-         fuse(plan_, strides, [&](const PlanStep& s) { return product_of(s) != nullptr; }));
+  StridesOf strides = strides_of(plan_, channels_last_);
+  TG_TRY(std::vector<Unit> units, fuse(plan_, strides, [&](const PlanStep& s) {
+           return problem_of(s).has_value() || call_of(s) != nullptr;
+         }));
   for (Unit& unit : units) {
     Launch launch;
     launch.unit = std::move(unit);
@@ -116,7 +111,8 @@ Result<void> CudaExecutable::choose_kernels(CubinCache& cache) {
     }
     if (launch.unit.kind == Unit::Kind::Library) {
       const PlanStep& step = plan_.steps[launch.unit.group.steps[0]];
-      launch.problem = product_of(step);
+      launch.problem = problem_of(step);
+      launch.dnn = call_of(step);
       for (PlanValueId id : step.operands)
         if (id != kNoValue) launch.values.push_back(id);
       launch.values.push_back(step.result);
@@ -128,16 +124,16 @@ Result<void> CudaExecutable::choose_kernels(CubinCache& cache) {
 
 Result<uint32_t> CudaExecutable::kernel_row(Kernel& kernel, CubinCache& cache, Function& function) {
   KernelSource source = kernel_source(kernel);
-  auto [it, fresh] = known_.try_emplace(source.name);
-  if (fresh) {
+  auto it = known_.find(source.name);
+  if (it == known_.end()) {
     std::string text = prelude_text(Target::Cuda) + function_text(source, Target::Cuda);
     TG_TRY(Cubin cubin, cache.get(text, device_->architecture()));
-    TG_TRY(it->second.second, device_->load(cubin, source.name));
-    it->second.first = static_cast<uint32_t>(table_.size());
+    TG_TRY(Function loaded, device_->load(cubin, source.name));
     KernelRow row{source.name, kernel.schedule, kernel.tunables, 1, {}, 0};
     row.blocks =
         std::min(kernel.full_blocks(), device_->multiprocessors() * kBlocksPerMultiprocessor);
     if (auto use = kernel_use(cubin, source.name)) row.use = *use;
+    it = known_.try_emplace(source.name, static_cast<uint32_t>(table_.size()), loaded).first;
     table_.push_back(std::move(row));
   }
   function = it->second.second;
@@ -200,12 +196,19 @@ Result<void> CudaExecutable::reserve(const CompileOptions& options) {
     memory_.weights = add_bytes(memory_.weights, device_bytes(plan_.values[id].type));
   }
   memory_.io = io;
+  if (int64_t zeros = zero_bytes())
+    memory_.workspace =
+        add_bytes((memory_.workspace + kDeviceAlignment - 1) & -kDeviceAlignment, zeros);
   TG_CHECK(check_memory(plan_, memory_, options.memory_limit_bytes));
   addresses_.assign(plan_.values.size(), 0);
   TG_TRY(Address weights, device_->allocate(memory_.weights));
   TG_TRY(Address arena, device_->allocate(memory_.arena));
   TG_TRY(Address inputs, device_->allocate(io));
   TG_TRY(workspace_, device_->allocate(memory_.workspace));
+  if (int64_t zeros = zero_bytes()) {
+    zeros_ = workspace_ + static_cast<Address>(memory_.workspace - zeros);
+    TG_CHECK(device_->fill(zeros_, 0, zeros, stream_));
+  }
   for (PlanValueId id = 0; id < plan_.values.size(); ++id)
     if (root_[id] == id && offsets_[id] >= 0 && plan_.values[id].kind != PlanValue::Kind::Input)
       addresses_[id] = (resident(id) ? weights : arena) + static_cast<Address>(offsets_[id]);
@@ -217,6 +220,8 @@ Result<void> CudaExecutable::reserve(const CompileOptions& options) {
 }
 
 Result<void> CudaExecutable::upload(PlanValueId value, const std::byte* from) {
+  std::vector<std::byte> moved = laid_out(value, from);
+  if (!moved.empty()) from = moved.data();
   TG_CHECK(device_->copy_in(addresses_[value], from, plan_.values[value].type.bytes(), stream_));
   return device_->synchronise(stream_); // `from` goes away
 }
@@ -260,21 +265,29 @@ Result<void> CudaExecutable::make_ports() {
 
 Result<void> CudaExecutable::launch(const Launch& launch) {
   if (launch.unit.kind == Unit::Kind::View) return {};
+  if (launch.dnn) return run_dnn(*launch.dnn);
   if (launch.problem) return run_product(launch, products_.at(*launch.problem).candidate);
   const KernelRow& row = table_[launch.row];
   return device_->launch(launch.function, row.blocks, row.tunables.threads, launch.parameters,
                          stream_);
 }
 
-Result<void> CudaExecutable::enqueue_all(bool with_ports) {
-  if (with_ports)
-    for (const Port& port : inputs_)
-      TG_CHECK(device_->copy_in(addresses_[port.value], port.pinned, port.bytes, stream_));
-  for (const Launch& each : launches_) TG_CHECK(launch(each));
-  if (with_ports)
-    for (const Port& port : outputs_)
-      TG_CHECK(device_->copy_out(port.pinned, addresses_[root_[port.value]], port.bytes, stream_));
+Result<void> CudaExecutable::enqueue_inputs() {
+  for (const Port& port : inputs_)
+    TG_CHECK(device_->copy_in(addresses_[port.value], port.pinned, port.bytes, stream_));
   return {};
+}
+
+Result<void> CudaExecutable::enqueue_outputs() {
+  for (const Port& port : outputs_)
+    TG_CHECK(device_->copy_out(port.pinned, addresses_[root_[port.value]], port.bytes, stream_));
+  return {};
+}
+
+Result<void> CudaExecutable::enqueue_all(bool with_ports) {
+  if (with_ports) TG_CHECK(enqueue_inputs());
+  for (const Launch& each : launches_) TG_CHECK(launch(each));
+  return with_ports ? enqueue_outputs() : Result<void>();
 }
 
 Result<void> CudaExecutable::capture() {
@@ -298,7 +311,7 @@ Result<void> CudaExecutable::bind_inputs(llvm::ArrayRef<Tensor> inputs) {
 }
 
 Result<void> CudaExecutable::run_once() {
-  if (profiling_) return run_profiled();
+  if (profile_.on && !profile_.measured) TG_CHECK(measure_profile());
   TG_CHECK(enqueue());
   return device_->synchronise(stream_);
 }
@@ -315,69 +328,6 @@ Result<std::vector<Tensor>> CudaExecutable::outputs() const {
     outputs.push_back(std::move(tensor));
   }
   return outputs;
-}
-
-void CudaExecutable::profile(bool on) {
-  profiling_ = on;
-  if (on) samples_.assign(launches_.size(), {});
-}
-
-/// Unit by unit, with an event between each two: not captured, so gaps between launches show.
-Result<void> CudaExecutable::run_profiled() {
-  while (events_.size() <= launches_.size()) {
-    TG_TRY(Event event, device_->make_event());
-    events_.push_back(event);
-  }
-  for (const Port& port : inputs_)
-    TG_CHECK(device_->copy_in(addresses_[port.value], port.pinned, port.bytes, stream_));
-  TG_CHECK(device_->record(events_[0], stream_));
-  for (size_t i = 0; i < launches_.size(); ++i) {
-    TG_CHECK(launch(launches_[i]));
-    TG_CHECK(device_->record(events_[i + 1], stream_));
-  }
-  for (const Port& port : outputs_)
-    TG_CHECK(device_->copy_out(port.pinned, addresses_[root_[port.value]], port.bytes, stream_));
-  TG_CHECK(device_->synchronise(stream_));
-  for (size_t i = 0; i < launches_.size(); ++i) {
-    TG_TRY(double time, device_->microseconds(events_[i], events_[i + 1]));
-    samples_[i].push_back(launches_[i].unit.kind == Unit::Kind::View ? 0 : time);
-  }
-  return {};
-}
-
-std::vector<StepInfo> CudaExecutable::steps() const {
-  std::vector<StepInfo> infos;
-  for (size_t i = 0; i < launches_.size(); ++i) {
-    const Launch& each = launches_[i];
-    StepInfo info;
-    info.step = each.unit.group.steps.back();
-    for (PlanStepId s : each.unit.group.steps) {
-      info.name += (info.name.empty() ? "" : "+") + std::string(op_info(plan_.steps[s].op).name);
-      info.flops += step_work(plan_, plan_.steps[s]).flops;
-    }
-    info.result = plan_.values[each.unit.group.results[0]].type.text();
-    info.implementation = "view";
-    if (each.problem) {
-      const Product& product = products_.at(*each.problem);
-      info.implementation =
-          llvm::formatv("cublaslt:{0} of {1}", product.candidate + 1, product.plan->candidates());
-      info.workspace_bytes = product.plan->workspace_bytes(product.candidate);
-    }
-    if (each.unit.kind == Unit::Kind::Generated) {
-      const KernelRow& row = table_[each.row];
-      info.implementation = llvm::formatv("cuda:{0}:v{1}:t{2}", schedule_name(row.schedule),
-                                          row.tunables.vector, row.tunables.threads);
-    }
-    for (PlanValueId value : each.values)
-      info.bytes += static_cast<double>(plan_.values[value].type.bytes());
-    if (i < samples_.size() && !samples_[i].empty()) {
-      std::vector<double> sorted = samples_[i];
-      std::nth_element(sorted.begin(), sorted.begin() + sorted.size() / 2, sorted.end());
-      info.measured_us = sorted[sorted.size() / 2];
-    }
-    infos.push_back(std::move(info));
-  }
-  return infos;
 }
 
 } // namespace tg::cuda

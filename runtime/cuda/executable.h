@@ -7,13 +7,19 @@
 #pragma once
 
 #include "runtime/backend.h"
+#include "runtime/cuda/cudnn_steps.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/fusion.h"
 #include "runtime/cuda/generate.h"
-#include "runtime/cuda/matmul.h"
+#include "runtime/cuda/graph_time.h"
+#include "runtime/cuda/lower_products.h"
+#include "runtime/cuda/plan_db.h"
 #include "runtime/cuda/source.h"
 
 namespace tg::cuda {
+
+/// What a value takes on the device, so that the next one is aligned.
+int64_t device_bytes(const TensorType& type);
 
 /// One row of the kernel table: a generated kernel, what may be tuned of it, and what it uses.
 struct KernelRow {
@@ -25,12 +31,20 @@ struct KernelRow {
   int uses = 0; // units that launch it
 };
 
+/// Libraries that run steps, and the plans kept for them. Null: what is not there is generated, or
+/// measured at each load.
+struct ExecutableLibraries {
+  std::shared_ptr<const BlasLt> blas = {};
+  std::shared_ptr<PlanDb> blas_plans = {};
+  std::shared_ptr<const Cudnn> dnn = {};
+  std::shared_ptr<PlanDb> dnn_plans = {};
+};
+
 class CudaExecutable final : public Executable {
 public:
-  /// `blas` runs products where it can; without it they are generated.
   static Result<std::unique_ptr<CudaExecutable>>
   make(const Plan& plan, const CompileOptions& options, std::unique_ptr<GpuDevice> device,
-       CubinCache& cache, std::shared_ptr<const BlasLt> blas = nullptr);
+       CubinCache& cache, ExecutableLibraries libraries = {});
 
   Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) override;
   Result<void> run_once() override;
@@ -38,10 +52,13 @@ public:
   std::vector<StepInfo> steps() const override;
   MemoryUse memory() const override { return memory_; }
   void profile(bool on) override;
+  double device_us() const override { return profile_.whole_us; }
 
   /// Begins a run and does not wait for it; runs follow each other on this instance's stream.
   Result<void> enqueue() { return device_->replay(graph_, stream_); }
   const std::vector<KernelRow>& kernels() const { return table_; }
+  /// Of all kernels of a run, without inputs and outputs. Errors: the device's.
+  Result<GraphTime> time_graph(const GraphTiming& how);
 
 private:
   struct Launch {
@@ -50,7 +67,8 @@ private:
     uint32_t row = 0;                         // of the kernel table
     llvm::SmallVector<PlanValueId, 8> values; // of the parameters
     llvm::SmallVector<Address, 8> parameters;
-    const MatmulProblem* problem = nullptr; // of a product by cuBLASLt
+    std::optional<MatmulProblem> problem; // of a product by cuBLASLt
+    const DnnCall* dnn = nullptr;         // of a step by cuDNN
   };
   /// A product's plan, null where the library has none, and the candidate that was fastest.
   struct Product {
@@ -63,37 +81,62 @@ private:
     int64_t bytes = 0;
   };
 
-  CudaExecutable(const Plan& plan, std::unique_ptr<GpuDevice> device,
-                 std::shared_ptr<const BlasLt> blas)
-      : plan_(plan), device_(std::move(device)), blas_(std::move(blas)) {}
+  CudaExecutable(const Plan& plan, std::unique_ptr<GpuDevice> device, ExecutableLibraries libraries)
+      : plan_(plan), device_(std::move(device)), libraries_(std::move(libraries)) {}
 
   Result<void> load(const CompileOptions& options, CubinCache& cache);
   Result<void> choose_kernels(CubinCache& cache);
   Result<uint32_t> kernel_row(Kernel& kernel, CubinCache& cache, Function& function);
-  const MatmulProblem* product_of(const PlanStep& step);
+  void lower(const CompileOptions& options);
+  void prepare_convolutions(const CompileOptions& options, CubinCache& cache);
+  Result<double> time_generated(DnnTuner& tuner, CubinCache& cache, const Plan& plan,
+                                const Group& group, const StridesOf& strides);
+  const DnnCall* call_of(const PlanStep& step) const {
+    auto it = dnn_calls_.find(step.result);
+    return it == dnn_calls_.end() ? nullptr : &it->second;
+  }
+  int64_t zero_bytes() const;
+  Result<void> run_dnn(const DnnCall& call);
+  Result<void> warm_dnn();
+  std::vector<std::byte> laid_out(PlanValueId value, const std::byte* from) const;
+  bool can_multiply(const MatmulProblem& problem);
+  const std::optional<MatmulProblem>& problem_of(const PlanStep& step) const {
+    return problems_[static_cast<size_t>(&step - plan_.steps.data())];
+  }
   MatmulAddresses product_addresses(const Launch& launch) const;
   Result<void> run_product(const Launch& launch, size_t candidate);
   Result<double> time_product(const Launch& launch, size_t candidate);
   Result<void> choose_algorithms();
+  Result<void> choose_algorithm(const Launch& launch);
+  bool known_algorithm(const MatmulProblem& problem, Product& product);
   void place_values();
   Result<void> reserve(const CompileOptions& options);
   Result<void> load_weights(const CompileOptions& options);
   Result<void> upload(PlanValueId value, const std::byte* from);
   Result<void> make_ports();
   Result<void> capture();
+  Result<void> enqueue_inputs();
+  Result<void> enqueue_outputs();
   Result<void> enqueue_all(bool with_ports);
   Result<void> launch(const Launch& launch);
-  Result<void> run_profiled();
+  Result<void> measure_profile();
+  StepInfo step_info(size_t launch) const;
+  StepInfo port_info(const char* name, llvm::ArrayRef<Port> ports, double microseconds) const;
   bool resident(PlanValueId value) const;
 
-  const Plan plan_;
+  Plan plan_;                                          // as it is run: lower_products.h
+  std::vector<PlanStepId> origin_;                     // of its steps: which they were
+  std::vector<std::optional<MatmulProblem>> problems_; // of its steps: products of cuBLASLt
   std::unique_ptr<GpuDevice> device_;
   std::vector<Launch> launches_;
   std::vector<KernelRow> table_;
   llvm::StringMap<std::pair<uint32_t, Function>> known_; // kernels by name
-  std::shared_ptr<const BlasLt> blas_;                   // outlives the plans that it made
+  ExecutableLibraries libraries_;                        // outlive the plans that they made
   std::map<MatmulProblem, Product> products_;
-  Address workspace_ = 0;
+  std::vector<bool> channels_last_;               // of each value; of those beyond it false
+  std::map<PlanValueId, DnnCall> dnn_calls_;      // by the step's result
+  std::map<PlanValueId, std::string> not_by_dnn_; // why a step is not cuDNN's
+  Address workspace_ = 0, zeros_ = 0;
   std::vector<PlanValueId> root_; // of each value: whose memory it is
   std::vector<int64_t> offsets_;  // of each value, in the arena or among what is resident
   std::vector<Address> addresses_;
@@ -103,9 +146,14 @@ private:
   bool plain_io_ = true;
   MemoryUse memory_;
 
-  bool profiling_ = false;
-  std::vector<Event> events_;
-  std::vector<std::vector<double>> samples_; // of each launch, microseconds
+  /// Microseconds; measured by the first run after profiling was switched on.
+  struct Profile {
+    bool on = false, measured = false;
+    std::vector<double> launches;
+    double inputs = 0, outputs = 0;
+    double whole_us = 0;
+  };
+  Profile profile_;
 };
 
 } // namespace tg::cuda

@@ -1,5 +1,7 @@
 #include "runtime/cuda/fusion.h"
 
+#include "runtime/cuda/layout.h"
+
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
@@ -159,8 +161,8 @@ private:
     const PlanStep& step = plan_.steps[group.steps[0]];
     if (group.steps.size() > 1 || !op_info(step.op).has(Trait::View)) return false;
     PlanValueId from = step.operands[0];
-    return strides_(from) == contiguous_strides(plan_.values[from].type.shape) &&
-           strides_(step.result) == contiguous_strides(plan_.values[step.result].type.shape);
+    return lies_plainly(plan_.values[from].type.shape, strides_(from)) &&
+           lies_plainly(plan_.values[step.result].type.shape, strides_(step.result));
   }
 
   Unit unit(const Group& group) const {

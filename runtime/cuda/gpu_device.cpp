@@ -26,6 +26,7 @@ public:
     TG_CHECK(attribute(major, kAttributeMajor));
     TG_CHECK(attribute(minor, kAttributeMinor));
     TG_CHECK(attribute(multiprocessors_, kAttributeMultiprocessors));
+    TG_CHECK(attribute(l2_bytes_, kAttributeL2Bytes));
     TG_CHECK(check(api_->DevicePrimaryCtxRetain(&context_, device_), "a context"));
     TG_CHECK(check(api_->CtxSetCurrent(context_), "a context"));
     architecture_ = "sm_" + std::to_string(major) + std::to_string(minor);
@@ -49,6 +50,7 @@ public:
   std::string description() const override { return description_; }
   std::string architecture() const override { return architecture_; }
   int multiprocessors() const override { return multiprocessors_; }
+  int64_t l2_bytes() const override { return l2_bytes_; }
 
   Result<Address> allocate(int64_t bytes) override {
     CUdeviceptr memory = 0;
@@ -56,6 +58,11 @@ public:
                    "device memory"));
     memory_.push_back(memory);
     return Address(memory);
+  }
+
+  Result<void> release(Address memory) override {
+    std::erase(memory_, memory);
+    return check(api_->MemFree(memory), "memory back");
   }
 
   Result<std::byte*> allocate_pinned(int64_t bytes) override {
@@ -99,6 +106,11 @@ public:
                  "a copy");
   }
 
+  Result<void> fill(Address at, uint8_t byte, int64_t bytes, Stream stream) override {
+    return check(api_->MemsetD8Async(at, byte, static_cast<size_t>(bytes), streams_[stream]),
+                 "a fill");
+  }
+
   Result<void> launch(Function function, int64_t blocks, int threads,
                       llvm::ArrayRef<Address> parameters, Stream stream) override {
     llvm::SmallVector<void*, 16> pointers;
@@ -132,10 +144,12 @@ public:
     return static_cast<Graph>(graphs_.size() - 1);
   }
   Result<void> replay(Graph graph, Stream stream) override {
+    TG_CHECK(check(api_->CtxSetCurrent(context_), "a context")); // of this thread
     return check(api_->GraphLaunch(graphs_[graph], streams_[stream]), "a run");
   }
 
   Result<void> synchronise(Stream stream) override {
+    TG_CHECK(check(api_->CtxSetCurrent(context_), "a context"));
     return check(api_->StreamSynchronize(streams_[stream]), "a run");
   }
   Result<double> microseconds(Event from, Event to) override {
@@ -158,7 +172,7 @@ private:
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   std::string description_, architecture_;
-  int multiprocessors_ = 1;
+  int multiprocessors_ = 1, l2_bytes_ = 0;
   std::vector<CUdeviceptr> memory_;
   std::vector<void*> pinned_;
   std::vector<CUstream> streams_;

@@ -3,9 +3,11 @@
 // in columns: a row-major product x @ y is its y' @ x', so the operands change places and the bias,
 // along n, runs along its rows.
 //
-// What it does not do stays with generated kernels: other activations than relu (its gelu is the
-// approximation by tanh, ours is exact), integers, batches that broadcast on some axes only.
-// f32 is multiplied in f32, never tf32.
+// Operands may be transposed and strided, and so may be the result: transposes around a product are
+// read and written through (lower_products.h). What the library does not do is cut off there (its
+// gelu is the approximation by tanh, ours is exact) or stays with generated kernels: integers,
+// batches that broadcast on some axes only. f32 is multiplied in f32; in tf32 where that is
+// allowed.
 #pragma once
 
 #include "runtime/cuda/libraries.h"
@@ -16,16 +18,34 @@
 
 namespace tg::cuda {
 
-/// x[batch, m, k] @ y[batch, k, n]; a batch stride of 0 broadcasts.
+/// How the matrices of a batch lie, in elements: (r, c) of matrix b at b * stride + r * leading +
+/// c, or at b * stride + c * leading + r. A stride of 0 broadcasts.
+struct MatrixLayout {
+  int64_t leading = 0, stride = 0;
+  bool transposed = false;
+  auto operator<=>(const MatrixLayout&) const = default;
+};
+
+/// x[batch, m, k] @ y[batch, k, n].
 struct MatmulProblem {
   DType dtype{};
   int64_t m = 0, n = 0, k = 0, batch = 1;
-  int64_t x_stride = 0, y_stride = 0; // elements from matrix to matrix
-  bool bias = false, residual = false, relu = false;
+  MatrixLayout x, y, result; // the result is not transposed
+  bool bias = false, residual = false, relu = false, tf32 = false;
   auto operator<=>(const MatmulProblem&) const = default;
 };
+/// "matmul f32 128x768x3072 bias relu", with batch and layouts where they are not plain: the key
+/// under which plans are kept.
+std::string text(const MatmulProblem& problem);
+
+/// Strides of the operands and of the result; of plain ones where they are empty.
+struct MatmulStrides {
+  Shape x, y, result;
+};
 /// nullopt where cuBLASLt does not take the step.
-std::optional<MatmulProblem> matmul_problem(const Plan& plan, const PlanStep& step);
+std::optional<MatmulProblem> matmul_problem(const Plan& plan, const PlanStep& step,
+                                            const MatmulStrides& strides = {},
+                                            bool allow_tf32 = false);
 
 // Names and values are those of cublasLt.h, whose binary interface holds from 11 to 13.
 struct LtAlgorithm {
@@ -62,10 +82,12 @@ struct LtApi {
 };
 
 inline constexpr int kLtBatchCount = 5, kLtBatchStride = 6; // of a layout
-inline constexpr int kLtEpilogue = 7, kLtBiasPointer = 8;   // of a product
+inline constexpr int kLtTransposeA = 3, kLtTransposeB = 4;  // of a product
+inline constexpr int kLtEpilogue = 7, kLtBiasPointer = 8;
 inline constexpr int kLtEpilogueNone = 1, kLtEpilogueRelu = 2, kLtEpilogueBias = 4;
 inline constexpr int kLtMaxWorkspace = 1; // of a preference
-inline constexpr int kLtCompute32F = 68, kLtReal32F = 0, kLtReal16F = 2, kLtReal16BF = 14;
+inline constexpr int kLtCompute32F = 68, kLtComputeTf32 = 77;
+inline constexpr int kLtReal32F = 0, kLtReal16F = 2, kLtReal16BF = 14;
 
 /// Addresses of the operands; 0 where there is none.
 struct MatmulAddresses {
@@ -82,6 +104,10 @@ public:
   int64_t workspace_bytes(size_t candidate) const {
     return static_cast<int64_t>(found_[candidate].workspace_bytes);
   }
+  /// The candidate's algorithm in words that a later process understands.
+  std::string name(size_t candidate) const;
+  /// The candidate of that name; nullopt where the library offers it no more.
+  std::optional<size_t> find(llvm::StringRef name) const;
   /// Errors: `device`.
   Result<void> run(size_t candidate, const MatmulAddresses& at, void* stream) const;
 
@@ -98,6 +124,8 @@ class BlasLt {
 public:
   /// Loads the library. Errors: `no_backend`.
   static Result<std::unique_ptr<BlasLt>> open();
+  /// "cuBLASLt 13.0.1".
+  std::string version() const { return version_; }
   /// Over functions given, which outlive it.
   static Result<std::unique_ptr<BlasLt>> over(const LtApi& api);
   ~BlasLt();
@@ -109,12 +137,14 @@ public:
 private:
   BlasLt() = default;
   Result<LtObject> layout(DType dtype, int64_t rows, int64_t columns, int64_t batch,
-                          int64_t stride) const;
+                          const MatrixLayout& how) const;
+  Result<void> describe(void* desc, const MatmulProblem& problem) const;
   Result<void> find_algorithms(MatmulPlan& plan, int64_t workspace_limit) const;
 
   std::unique_ptr<SharedLibrary> file_;
   LtApi api_;
   void* handle_ = nullptr;
+  std::string version_ = "cuBLASLt";
 };
 
 } // namespace tg::cuda

@@ -12,21 +12,35 @@ namespace {
 
 /// Scratch memory that one product may ask for; all share one block.
 constexpr int64_t kMostWorkspace = int64_t{32} << 20;
-/// Runs over which a candidate is timed, and rounds of which the best counts.
-constexpr int kTimedRuns = 10, kTimedRounds = 3;
+/// Replays over which a candidate is timed: differences below their spread do not matter.
+constexpr int kTimedSamples = 5;
 
 } // namespace
 
-const MatmulProblem* CudaExecutable::product_of(const PlanStep& step) {
-  std::optional<MatmulProblem> problem = matmul_problem(plan_, step);
-  if (!blas_ || !problem) return nullptr;
-  auto [it, fresh] = products_.try_emplace(*problem);
-  if (fresh) // what the library refuses stays generated
-    if (auto plan = blas_->plan(*problem, kMostWorkspace)) it->second.plan = std::move(*plan);
-  if (!it->second.plan) return nullptr;
-  for (size_t c = 0; c < it->second.plan->candidates(); ++c)
-    memory_.workspace = std::max(memory_.workspace, it->second.plan->workspace_bytes(c));
-  return &it->first;
+/// Asks the library once for each distinct problem; what it refuses stays generated.
+bool CudaExecutable::can_multiply(const MatmulProblem& problem) {
+  auto [it, fresh] = products_.try_emplace(problem);
+  if (fresh)
+    if (auto plan = libraries_.blas->plan(problem, kMostWorkspace))
+      it->second.plan = std::move(*plan);
+  return it->second.plan != nullptr;
+}
+
+void CudaExecutable::lower(const CompileOptions& options) {
+  CanMultiply can = [this](const MatmulProblem& problem) {
+    return libraries_.blas && can_multiply(problem);
+  };
+  LoweredPlan lowered = lower_products(plan_, can, options.allow_tf32);
+  plan_ = std::move(lowered.plan);
+  origin_ = compose(origin_, lowered.origin);
+  problems_ = std::move(lowered.problems);
+  std::set<MatmulProblem> used;
+  for (const auto& problem : problems_)
+    if (problem) used.insert(*problem);
+  std::erase_if(products_, [&](const auto& product) { return !used.count(product.first); });
+  for (const auto& [problem, product] : products_)
+    for (size_t c = 0; c < product.plan->candidates(); ++c)
+      memory_.workspace = std::max(memory_.workspace, product.plan->workspace_bytes(c));
 }
 
 MatmulAddresses CudaExecutable::product_addresses(const Launch& launch) const {
@@ -43,41 +57,51 @@ Result<void> CudaExecutable::run_product(const Launch& launch, size_t candidate)
                               stream_);
 }
 
-/// Microseconds of one run; the first warms up and is not counted.
+/// Microseconds of one run, as it will run.
 Result<double> CudaExecutable::time_product(const Launch& launch, size_t candidate) {
-  while (events_.size() < 2) {
-    TG_TRY(Event event, device_->make_event());
-    events_.push_back(event);
-  }
-  TG_CHECK(run_product(launch, candidate));
+  GraphTiming how;
+  how.samples = how.most_samples = kTimedSamples;
+  TG_TRY(GraphTime time,
+         GraphTimer(*device_, stream_).time([&] { return run_product(launch, candidate); }, how));
+  return time.microseconds;
+}
+
+/// The algorithm that an earlier process found fastest, if the library still has it.
+bool CudaExecutable::known_algorithm(const MatmulProblem& problem, Product& product) {
+  if (!libraries_.blas_plans) return false;
+  std::optional<PlanEntry> entry = libraries_.blas_plans->find(text(problem));
+  if (!entry) return false;
+  std::optional<size_t> candidate = product.plan->find(entry->plan);
+  if (candidate)
+    product.candidate = *candidate;
+  else
+    libraries_.blas_plans->reject(text(problem), "the library does not offer it any more");
+  return candidate.has_value();
+}
+
+Result<void> CudaExecutable::choose_algorithm(const Launch& launch) {
+  Product& product = products_.at(*launch.problem);
+  size_t candidates = product.plan->candidates();
+  if (candidates == 1 || known_algorithm(*launch.problem, product)) return {};
   double least = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < kTimedRounds; ++round) {
-    TG_CHECK(device_->record(events_[0], stream_));
-    for (int i = 0; i < kTimedRuns; ++i) TG_CHECK(run_product(launch, candidate));
-    TG_CHECK(device_->record(events_[1], stream_));
-    TG_CHECK(device_->synchronise(stream_));
-    TG_TRY(double time, device_->microseconds(events_[0], events_[1]));
-    least = std::min(least, time / kTimedRuns);
+  for (size_t c = 0; c < candidates; ++c) {
+    auto time = time_product(launch, c);
+    if (!time && c + 1 == candidates && std::isinf(least)) return std::move(time.error());
+    if (!time || *time >= least) continue; // the library may refuse what it has proposed
+    least = *time;
+    product.candidate = c;
   }
-  return least;
+  if (libraries_.blas_plans)
+    libraries_.blas_plans->store(text(*launch.problem),
+                                 {product.plan->name(product.candidate), least});
+  return {};
 }
 
 /// Once for each distinct product, on the operands of the first that has it.
 Result<void> CudaExecutable::choose_algorithms() {
   std::set<MatmulProblem> done;
-  for (const Launch& launch : launches_) {
-    if (!launch.problem || !done.insert(*launch.problem).second) continue;
-    Product& product = products_.at(*launch.problem);
-    size_t candidates = product.plan->candidates();
-    double least = std::numeric_limits<double>::infinity();
-    for (size_t c = 0; candidates > 1 && c < candidates; ++c) {
-      auto time = time_product(launch, c);
-      if (!time && c + 1 == candidates && std::isinf(least)) return std::move(time.error());
-      if (!time || *time >= least) continue; // the library may refuse what it has proposed
-      least = *time;
-      product.candidate = c;
-    }
-  }
+  for (const Launch& launch : launches_)
+    if (launch.problem && done.insert(*launch.problem).second) TG_CHECK(choose_algorithm(launch));
   return {};
 }
 

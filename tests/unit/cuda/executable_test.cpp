@@ -3,6 +3,7 @@
 #include "runtime/cuda/executable.h"
 
 #include "compiler/emit/plan_from_graph.h"
+#include "runtime/cuda/conv_lowering.h"
 #include "tests/property/backends/random_graph.h"
 #include "tests/unit/cuda/fake_gpu.h"
 #include "tests/unit/runtime/plan_writer.h"
@@ -56,8 +57,9 @@ TEST_F(Fixture, NetworksAgreeWithRef) {
   std::vector<cuda::KernelSource> sources;
   for (uint64_t seed = 100; seed < 130; ++seed) {
     Plan plan = plan_from_graph(RandomGraph(seed, 12).graph);
-    if (has_winograd(plan)) continue;
-    for (auto& source : sources_of(generate_all(plan, none))) sources.push_back(source);
+    Plan lowered = cuda::lower_winograd(plan).plan;
+    if (has_winograd(lowered)) continue; // given transformed
+    for (auto& source : sources_of(generate_all(lowered, none))) sources.push_back(source);
     plans.push_back(std::move(plan));
   }
   ASSERT_GE(plans.size(), 10u);
@@ -148,16 +150,32 @@ TEST_F(Fixture, MemoryIsReusedAndAccountedFor) {
   EXPECT_EQ(executable->memory().io, matrix);
 }
 
-TEST_F(Fixture, ProfilesEachUnit) {
+TEST_F(Fixture, ProfilesEachUnitAndTheWhole) {
   Plan plan = network();
   prepare(plan);
   auto executable = make(plan);
   ASSERT_TRUE(executable);
+  log.takes = [](const std::string& call) {
+    return call == "launch" ? 3.0 : call == "copy_in" || call == "copy_out" ? 2.0 : 0.0;
+  };
   executable->profile(true);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(executable->run_once().ok());
   auto steps = executable->steps();
-  EXPECT_EQ(steps[0].measured_us, 1);
-  EXPECT_EQ(steps[2].measured_us, 0) << "a view costs nothing";
+  ASSERT_EQ(steps.size(), 6u) << "inputs and outputs are parts of the whole";
+  EXPECT_EQ(steps[0].name, "inputs");
+  EXPECT_DOUBLE_EQ(steps[0].measured_us, 2);
+  EXPECT_DOUBLE_EQ(steps[1].measured_us, 3);
+  EXPECT_EQ(steps[3].measured_us, 0) << "a view costs nothing";
+  EXPECT_DOUBLE_EQ(steps[5].measured_us, 4) << "two outputs";
+  double sum = 0;
+  for (const StepInfo& step : steps) sum += step.measured_us;
+  EXPECT_NEAR(executable->device_us(), sum, 1e-9);
+  log.calls.clear();
+  ASSERT_TRUE(executable->run_once().ok());
+  EXPECT_EQ(log.calls, (std::vector<std::string>{"replay", "synchronise"}));
+  executable->profile(false);
+  EXPECT_EQ(executable->device_us(), 0);
+  EXPECT_EQ(executable->steps()[0].measured_us, 0);
 }
 
 TEST_F(Fixture, WhateverFailsNothingIsLeftBehind) {

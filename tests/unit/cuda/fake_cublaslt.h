@@ -12,7 +12,7 @@ namespace tg::test {
 
 struct FakeLt {
   struct Desc {
-    int32_t epilogue = 1;
+    int32_t epilogue = 1, transpose_a = 0, transpose_b = 0;
     const float* bias = nullptr;
   };
   struct Layout {
@@ -22,16 +22,25 @@ struct FakeLt {
     int64_t stride = 0;
   };
 
+  /// Of the products described so far.
+  static std::vector<int>& computes() {
+    static std::vector<int> seen;
+    return seen;
+  }
+
   static int create(void** handle) { return *handle = new int(7), 0; }
   static int destroy(void* handle) { return delete static_cast<int*>(handle), 0; }
   static int desc_create(void** desc, int compute, int scale) {
-    EXPECT_EQ(compute, 68) << "f32 is not rounded to tf32";
+    EXPECT_TRUE(compute == 68 || compute == 77);
+    computes().push_back(compute);
     EXPECT_EQ(scale, 0);
     return *desc = new Desc, 0;
   }
   static int desc_destroy(void* desc) { return delete static_cast<Desc*>(desc), 0; }
   static int desc_set(void* desc, int attribute, const void* value, size_t bytes) {
     auto* d = static_cast<Desc*>(desc);
+    if (attribute == 3 && bytes == 4) return std::memcpy(&d->transpose_a, value, bytes), 0;
+    if (attribute == 4 && bytes == 4) return std::memcpy(&d->transpose_b, value, bytes), 0;
     if (attribute == 7 && bytes == 4) return std::memcpy(&d->epilogue, value, bytes), 0;
     if (attribute == 8 && bytes == 8) return std::memcpy(&d->bias, value, bytes), 0;
     return 7;
@@ -77,17 +86,24 @@ struct FakeLt {
     std::memset(workspace, 0xff, workspace_bytes);
     const auto &A = *static_cast<Layout*>(a_layout), &B = *static_cast<Layout*>(b_layout),
                &D = *static_cast<Layout*>(d_layout);
-    EXPECT_TRUE(A.rows == D.rows && B.columns == D.columns && A.columns == B.rows);
-    EXPECT_TRUE(A.batch == D.batch && B.batch == D.batch);
     const auto& how = *static_cast<Desc*>(desc);
+    uint64_t inner = how.transpose_a ? A.rows : A.columns;
+    EXPECT_EQ(how.transpose_a ? A.columns : A.rows, D.rows);
+    EXPECT_EQ(how.transpose_b ? B.rows : B.columns, D.columns);
+    EXPECT_EQ(how.transpose_b ? B.columns : B.rows, inner);
+    EXPECT_TRUE(A.batch == D.batch && B.batch == D.batch);
+    auto element = [](const void* at, const Layout& l, int64_t matrix, bool transposed,
+                      uint64_t row, uint64_t column) -> double {
+      if (transposed) std::swap(row, column);
+      return static_cast<const float*>(at)[matrix * l.stride + row + column * l.leading];
+    };
     for (int64_t i = 0; i < D.batch; ++i)
       for (uint64_t column = 0; column < D.columns; ++column)
         for (uint64_t row = 0; row < D.rows; ++row) {
           double sum = 0;
-          for (uint64_t k = 0; k < A.columns; ++k)
-            sum += static_cast<double>(
-                       static_cast<const float*>(a)[i * A.stride + row + k * A.leading]) *
-                   static_cast<const float*>(b)[i * B.stride + k + column * B.leading];
+          for (uint64_t k = 0; k < inner; ++k)
+            sum += element(a, A, i, how.transpose_a, row, k) *
+                   element(b, B, i, how.transpose_b, k, column);
           uint64_t at = i * D.stride + row + column * D.leading;
           float scale = *static_cast<const float*>(beta);
           if (scale != 0) sum += scale * static_cast<const float*>(c)[at];

@@ -1,7 +1,8 @@
 // A GPU that records: its memory is host memory, its kernels are the C++ forms, looked up by name
 // when they are "compiled", and every call is written down. While a stream is captured nothing
 // runs; a replay runs what was recorded, in order. Device memory is filled with NaN when it is
-// allocated, and may be filled so again before each replay.
+// allocated, and may be filled so again before each replay. Its clock goes on by what the log says
+// that a command takes, so that measurements can be tested.
 #pragma once
 
 #include "runtime/cuda/device.h"
@@ -27,8 +28,15 @@ public:
 struct FakeGpuLog {
   std::vector<std::string> calls; // "allocate", "launch", "replay", ...
   size_t live_allocations = 0;
+  /// Kernels that nobody has compiled do nothing: those that are only timed.
+  bool stand_ins = false;
   /// Calls after this many fail, as those of a lost GPU.
   size_t fails_after = SIZE_MAX;
+  /// Microseconds of a command, by name ("launch", "library", "fill", "copy_in", ...): 1, 0 for an
+  /// event.
+  std::function<double(const std::string& call)> takes = [](const std::string& call) {
+    return call == "record" ? 0.0 : 1.0;
+  };
   size_t count(const std::string& call) const {
     return static_cast<size_t>(std::count(calls.begin(), calls.end(), call));
   }
@@ -42,6 +50,7 @@ public:
   std::string description() const override { return "fake"; }
   std::string architecture() const override { return "sm_90"; }
   int multiprocessors() const override { return 2; }
+  int64_t l2_bytes() const override { return 1 << 16; }
 
   Result<cuda::Address> allocate(int64_t bytes) override {
     TG_CHECK(note("allocate"));
@@ -49,6 +58,13 @@ public:
     std::memset(memory_.back().get(), 0xff, static_cast<size_t>(bytes));
     ++log_.live_allocations;
     return reinterpret_cast<cuda::Address>(memory_.back().get());
+  }
+  Result<void> release(cuda::Address memory) override {
+    TG_CHECK(note("release"));
+    log_.live_allocations -= std::erase_if(memory_, [&](const AlignedBuffer& buffer) {
+      return reinterpret_cast<cuda::Address>(buffer.get()) == memory;
+    });
+    return {};
   }
   Result<std::byte*> allocate_pinned(int64_t bytes) override {
     TG_CHECK(note("allocate_pinned"));
@@ -62,12 +78,14 @@ public:
   }
   Result<cuda::Event> make_event() override {
     TG_CHECK(note("event"));
-    return cuda::Event(events_++);
+    times_.push_back(0);
+    return static_cast<cuda::Event>(times_.size() - 1);
   }
   Result<cuda::Function> load(const cuda::Cubin& cubin, const std::string& kernel) override {
     TG_CHECK(note("load"));
     EXPECT_NE(cubin.find("void __launch_bounds__"), std::string::npos);
     functions_.push_back(library_.find(kernel));
+    if (!functions_.back() && log_.stand_ins) functions_.back() = [](void**, int) {};
     EXPECT_NE(functions_.back(), nullptr) << kernel;
     return static_cast<cuda::Function>(functions_.size() - 1);
   }
@@ -83,6 +101,11 @@ public:
       std::memcpy(to, reinterpret_cast<const void*>(from), static_cast<size_t>(bytes));
     });
   }
+  Result<void> fill(cuda::Address at, uint8_t byte, int64_t bytes, cuda::Stream) override {
+    return enqueue("fill", [=] {
+      std::memset(reinterpret_cast<void*>(at), byte, static_cast<size_t>(bytes));
+    });
+  }
   Result<void> launch(cuda::Function function, int64_t blocks, int threads,
                       llvm::ArrayRef<cuda::Address> parameters, cuda::Stream) override {
     EXPECT_GT(blocks, 0);
@@ -93,13 +116,16 @@ public:
       functions_[function](reinterpret_cast<void**>(held.data()), static_cast<int>(blocks));
     });
   }
+  /// As a library does: it refuses when it is called, captured or not.
   Result<void> run_library(std::function<Result<void>(void*)> call, cuda::Stream) override {
+    if (capturing_) TG_CHECK(call(nullptr));
     if (capturing_) return enqueue("library", [call] { EXPECT_TRUE(call(nullptr).ok()); });
     TG_CHECK(note("library"));
+    now_ += log_.takes("library");
     return call(nullptr);
   }
-  Result<void> record(cuda::Event, cuda::Stream) override {
-    return enqueue("record", [] {});
+  Result<void> record(cuda::Event event, cuda::Stream) override {
+    return enqueue("record", [this, event] { times_[event] = now_; });
   }
 
   Result<void> begin_capture(cuda::Stream) override {
@@ -123,7 +149,7 @@ public:
     return note("synchronise");
   }
   Result<double> microseconds(cuda::Event from, cuda::Event to) override {
-    return 1.0 * (to - from);
+    return times_[to] - times_[from];
   }
 
 private:
@@ -134,10 +160,14 @@ private:
   }
   Result<void> enqueue(const char* call, std::function<void()> command) {
     TG_CHECK(note(call));
-    if (capturing_)
-      recorded_.back().push_back(std::move(command));
-    else
+    auto timed = [this, name = std::string(call), command = std::move(command)]() mutable {
       command();
+      now_ += log_.takes(name);
+    };
+    if (capturing_)
+      recorded_.back().push_back(std::move(timed));
+    else
+      timed();
     return {};
   }
 
@@ -146,7 +176,8 @@ private:
   std::vector<AlignedBuffer> memory_, pinned_;
   std::vector<CppLibrary::Function> functions_;
   std::vector<std::vector<std::function<void()>>> recorded_;
-  cuda::Event events_ = 0;
+  std::vector<double> times_; // of events
+  double now_ = 0;            // microseconds
   bool capturing_ = false;
 };
 

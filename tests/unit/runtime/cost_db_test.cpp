@@ -59,6 +59,18 @@ TEST_F(CostDbTest, RowsComeBackInTheNextProcess) {
   EXPECT_EQ(db->find("it's \"odd\""), 2.5);
 }
 
+TEST_F(CostDbTest, KeepsHowSureATimeIs) {
+  open()->store({{"sure", 2, "kernel", 1.9, 2.1, 15}, {"unsure", 3, "kernel"}});
+  auto db = open();
+  auto sure = db->find_row("sure"), unsure = db->find_row("unsure");
+  ASSERT_TRUE(sure && unsure);
+  EXPECT_EQ(sure->implementation, "kernel");
+  EXPECT_EQ(sure->low_us, 1.9);
+  EXPECT_EQ(sure->high_us, 2.1);
+  EXPECT_EQ(sure->runs, 15);
+  EXPECT_EQ(unsure->runs, 0);
+}
+
 TEST_F(CostDbTest, EnvironmentsAreApart) {
   open(1)->store({{"x", 1, ""}});
   EXPECT_EQ(open(2)->find("x"), std::nullopt);

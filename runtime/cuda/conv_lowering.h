@@ -1,0 +1,21 @@
+// Convolutions as this backend runs them, rewritten on the plan:
+//
+//   winograd_conv2d   becomes the convolution that it was made from: the library has transforms of
+//                     its own, and takes them where they pay
+//   activations       that cuDNN has no fast engine for are cut off, and fuse into the next
+//                     generated kernel
+#pragma once
+
+#include "runtime/cuda/plan_edit.h"
+
+#include <functional>
+
+namespace tg::cuda {
+
+/// Every winograd_conv2d whose weight is winograd_weight(w) becomes conv2d with w.
+EditedPlan lower_winograd(const Plan& plan);
+
+/// `cut` says of each convolution with an activation whether it becomes two steps.
+EditedPlan cut_activations(const Plan& plan, const std::function<bool(const PlanStep&)>& cut);
+
+} // namespace tg::cuda

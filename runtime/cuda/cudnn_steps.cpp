@@ -1,0 +1,137 @@
+#include "runtime/cuda/cudnn_steps.h"
+
+#include "runtime/cuda/attention.h"
+#include "runtime/cuda/conv_lowering.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace tg::cuda {
+
+namespace {
+
+/// What is clear. A generated kernel fuses with its neighbours, which a library call does not, so
+/// where it passes over memory once (pools, norms) the library has to be clearly faster; where it
+/// is a plain loop over terms (convolutions) the loop has to be.
+constexpr double kClearlyFaster = 0.9;
+/// Terms of a sum up to which a plain loop may keep up with the library.
+constexpr int64_t kFewTerms = 64;
+
+/// Steps that generated kernels do in one pass over memory as well.
+bool has_rival(const Plan& plan, const PlanStep& step) {
+  if (step.op != OpKind::Conv2d) return !is_attention(step);
+  const Shape& w = plan.values[step.operands[1]].type.shape;
+  return w[1] * w[2] * w[3] <= kFewTerms;
+}
+
+StridesOf all_images(const Plan& plan, bool channels_last) {
+  return [&plan, channels_last](PlanValueId id) {
+    const Shape& shape = plan.values[id].type.shape;
+    return channels_last && shape.size() == 4 ? channels_last_strides(shape)
+                                              : contiguous_strides(shape);
+  };
+}
+
+/// One step that only moves its operand.
+Plan copy_plan(const TensorType& type) {
+  Plan plan;
+  plan.values.resize(2);
+  for (PlanValue& value : plan.values) value.type = type;
+  plan.values[0].kind = PlanValue::Kind::Input;
+  plan.values[1].kind = PlanValue::Kind::Temporary;
+  plan.values[1].defined_by = 0;
+  plan.values[0].last_use = 0;
+  plan.values[1].is_output = plan.values[1].pinned = true;
+  PlanStep step;
+  step.op = OpKind::Identity;
+  step.operands = {0};
+  step.result = 1;
+  plan.steps = {step};
+  plan.inputs = {0};
+  plan.outputs = {{"y", 1}};
+  return plan;
+}
+
+} // namespace
+
+std::optional<double> DnnSteps::price(const Plan& plan, const PlanStep& step, bool channels_last) {
+  auto problem = dnn_problem(plan, step, all_images(plan, channels_last));
+  if (!problem) return std::nullopt;
+  const DnnChoice& choice = tuner_.best(problem->graph);
+  if (!choice.plan) return std::nullopt;
+  return choice.microseconds;
+}
+
+double DnnSteps::conversion(const TensorType& type) {
+  auto [it, fresh] = conversions_.try_emplace(type.text());
+  if (!fresh) return it->second;
+  Plan plan = copy_plan(type);
+  Group group{{0}, {1}};
+  auto time = generated_(plan, group, [&](PlanValueId id) {
+    return id == 1 ? channels_last_strides(type.shape) : contiguous_strides(type.shape);
+  });
+  // Without a measurement only layouts that the library lacks are a reason to convert.
+  return it->second = time ? *time : 1e6;
+}
+
+/// The library's best for the whole, against its best without the activation and one more pass.
+bool DnnSteps::worth_cutting(const Plan& plan, const PlanStep& step) {
+  Act act = parse_act(step.attrs[3].text).value_or(Act::None);
+  if (act == Act::None || act == Act::Relu) return false;
+  PlanStep bare = step;
+  bare.attrs[3] = Value::of_enum("none");
+  double whole = std::numeric_limits<double>::infinity(), cut = whole;
+  for (bool last : {false, true}) {
+    whole = std::min(whole, price(plan, step, last).value_or(whole));
+    cut = std::min(cut, price(plan, bare, last).value_or(cut));
+  }
+  if (cut == std::numeric_limits<double>::infinity()) return false;
+  return cut + conversion(plan.values[step.result].type) < whole;
+}
+
+LaidOutPlan DnnSteps::prepare(const Plan& plan) {
+  EditedPlan fused = fuse_attention(plan, [&](const Plan& from, const PlanStep& step) {
+    return tuner_.best(attention_problem(from, step).graph).plan != nullptr;
+  });
+  EditedPlan cut = cut_activations(
+      fused.plan, [&](const PlanStep& step) { return worth_cutting(fused.plan, step); });
+  cut.origin = compose(fused.origin, cut.origin);
+  LayoutPrices prices{
+      [&](const PlanStep& step, bool last) { return price(cut.plan, step, last); },
+      [&](const TensorType& type) { return conversion(type); },
+  };
+  LaidOutPlan laid = lay_out(cut.plan, choose_layouts(cut.plan, prices));
+  laid.edited.origin = compose(cut.origin, laid.edited.origin);
+  return laid;
+}
+
+std::optional<double> DnnSteps::rival(const Plan& plan, const PlanStep& step,
+                                      const StridesOf& strides, double library) {
+  auto s = static_cast<PlanStepId>(&step - plan.steps.data());
+  auto time = generated_(plan, Group{{s}, {step.result}}, strides);
+  if (!time) return std::nullopt;
+  bool wins = step.op == OpKind::Conv2d ? *time < library * kClearlyFaster
+                                        : *time * kClearlyFaster <= library;
+  return wins ? std::optional(*time) : std::nullopt;
+}
+
+std::optional<DnnCall> DnnSteps::call(const Plan& plan, const PlanStep& step,
+                                      const StridesOf& strides, std::string& why) {
+  auto problem = dnn_problem(plan, step, strides);
+  if (!problem) return std::nullopt;
+  const DnnChoice& choice = tuner_.best(problem->graph);
+  if (!choice.plan) {
+    why = choice.why;
+    return std::nullopt;
+  }
+  if (has_rival(plan, step))
+    if (auto time = rival(plan, step, strides, choice.microseconds)) {
+      why = llvm::formatv("{0:f1} us, cuDNN {1:f1} us", *time, choice.microseconds);
+      return std::nullopt;
+    }
+  return DnnCall{problem->graph.text(), choice.plan, std::move(problem->values)};
+}
+
+} // namespace tg::cuda

@@ -1,0 +1,49 @@
+// What an executable has cuDNN do, decided before anything else is placed: the plan rewritten for
+// it (activations cut off, layouts chosen, conversions put in), and for each step that the library
+// is to run its plan. Measured prices decide: of layouts by region, of library against generated
+// kernel where the latter may win (pooling, norms, depthwise convolutions).
+#pragma once
+
+#include "runtime/cuda/cudnn_problem.h"
+#include "runtime/cuda/cudnn_tune.h"
+#include "runtime/cuda/layout.h"
+
+namespace tg::cuda {
+
+/// A step that the library runs.
+struct DnnCall {
+  std::string text; // of its graph
+  std::shared_ptr<const DnnPlan> plan;
+  std::vector<PlanValueId> values; // of the graph's tensors: DnnProblem
+};
+
+/// Microseconds of a generated kernel for these steps alone; an error where there is none.
+using TimeGenerated =
+    std::function<Result<double>(const Plan& plan, const Group& group, const StridesOf& strides)>;
+
+class DnnSteps {
+public:
+  DnnSteps(DnnTuner& tuner, TimeGenerated generated)
+      : tuner_(tuner), generated_(std::move(generated)) {}
+
+  /// The plan that is to be run.
+  LaidOutPlan prepare(const Plan& plan);
+  /// Whether and how the library runs a step, which lies as `strides` say; `why` it does not, where
+  /// it was asked.
+  std::optional<DnnCall> call(const Plan& plan, const PlanStep& step, const StridesOf& strides,
+                              std::string& why);
+
+private:
+  std::optional<double> price(const Plan& plan, const PlanStep& step, bool channels_last);
+  bool worth_cutting(const Plan& plan, const PlanStep& step);
+  double conversion(const TensorType& type);
+  /// Microseconds of the generated kernel where it is preferred to the library's.
+  std::optional<double> rival(const Plan& plan, const PlanStep& step, const StridesOf& strides,
+                              double library);
+
+  DnnTuner& tuner_;
+  TimeGenerated generated_;
+  std::map<std::string, double> conversions_; // by type
+};
+
+} // namespace tg::cuda

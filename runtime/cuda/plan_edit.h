@@ -1,0 +1,40 @@
+// A plan rewritten step by step. Steps are emitted in order, old ones or new; finish() leaves out
+// what nothing reads any more, steps and values, and renews lifetimes, so that the plan's
+// invariants hold again.
+#pragma once
+
+#include "runtime/plan.h"
+
+namespace tg::cuda {
+
+struct EditedPlan {
+  Plan plan;
+  std::vector<PlanStepId> origin;  // of each step: which it was; kNever for a new one
+  std::vector<PlanValueId> values; // of each value: its number while the plan was edited
+};
+
+class PlanEdit {
+public:
+  explicit PlanEdit(const Plan& plan);
+
+  /// A temporary of this type, which the step that is emitted with it will define. Its number is
+  /// the next after those of the plan and of earlier ones.
+  PlanValueId value(const TensorType& type);
+  void emit(PlanStep step, PlanStepId origin);
+  /// Outputs may be given another value before finish().
+  std::vector<PlanOutput>& outputs() { return edited_.plan.outputs; }
+  EditedPlan finish();
+
+private:
+  void drop_unread();
+  void drop_undefined();
+  void renew_lifetimes();
+
+  EditedPlan edited_;
+};
+
+/// Composes origins: `second` was made from the plan that `first` belongs to.
+std::vector<PlanStepId> compose(llvm::ArrayRef<PlanStepId> first,
+                                llvm::ArrayRef<PlanStepId> second);
+
+} // namespace tg::cuda

@@ -1,0 +1,122 @@
+// What a run consists of and how long each part takes, as it runs: every distinct unit in a
+// captured graph of its own, and the whole, so that the sum can be held against it. Nothing is put
+// between the units of a run: gaps that no run has would show.
+#include "runtime/cuda/executable.h"
+
+#include "runtime/execute.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+namespace tg::cuda {
+
+namespace {
+
+const char* schedule_name(Schedule schedule) {
+  switch (schedule) {
+  case Schedule::Map: return "map";
+  case Schedule::Rows: return "rows";
+  case Schedule::Serial: return "serial";
+  }
+  return "";
+}
+
+} // namespace
+
+void CudaExecutable::profile(bool on) {
+  profile_ = {};
+  profile_.on = on;
+}
+
+Result<GraphTime> CudaExecutable::time_graph(const GraphTiming& how) {
+  return GraphTimer(*device_, stream_).time([this] { return enqueue_all(false); }, how);
+}
+
+Result<void> CudaExecutable::measure_profile() {
+  profile_.measured = true;
+  profile_.launches.assign(launches_.size(), 0);
+  GraphTimer timer(*device_, stream_);
+  // Equal kernels and products have equal shapes: one of them is timed.
+  std::map<std::pair<int64_t, std::string>, double> known;
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    const Launch& each = launches_[i];
+    if (each.unit.kind == Unit::Kind::View) continue;
+    auto [it, fresh] =
+        known.try_emplace(each.dnn       ? std::pair(int64_t{-2}, each.dnn->text)
+                          : each.problem ? std::pair(int64_t{-1}, text(*each.problem))
+                                         : std::pair(int64_t{each.row}, std::string()));
+    if (fresh) {
+      TG_TRY(GraphTime time, timer.time([&] { return launch(each); }, {}));
+      it->second = time.microseconds;
+    }
+    profile_.launches[i] = it->second;
+  }
+  TG_TRY(GraphTime whole, timer.time([this] { return enqueue_all(plain_io_); }, {}));
+  profile_.whole_us = whole.microseconds;
+  if (!plain_io_) return {};
+  TG_TRY(GraphTime in, timer.time([this] { return enqueue_inputs(); }, {}));
+  TG_TRY(GraphTime out, timer.time([this] { return enqueue_outputs(); }, {}));
+  profile_.inputs = in.microseconds;
+  profile_.outputs = out.microseconds;
+  return {};
+}
+
+StepInfo CudaExecutable::step_info(size_t i) const {
+  const Launch& each = launches_[i];
+  StepInfo info;
+  info.step = origin_[each.unit.group.steps.back()];
+  for (PlanStepId s : each.unit.group.steps) {
+    const PlanStep& step = plan_.steps[s];
+    info.name += info.name.empty() ? "" : "+";
+    info.name +=
+        step.op == OpKind::Extern ? step.attrs[0].text : std::string(op_info(step.op).name);
+    info.flops += step_work(plan_, plan_.steps[s]).flops;
+  }
+  info.result = plan_.values[each.unit.group.results[0]].type.text();
+  info.implementation = "view";
+  if (each.problem) {
+    const Product& product = products_.at(*each.problem);
+    info.implementation =
+        llvm::formatv("cublaslt:{0} of {1}", product.candidate + 1, product.plan->candidates());
+    info.workspace_bytes = product.plan->workspace_bytes(product.candidate);
+  }
+  if (each.dnn) {
+    PlanValueId result = each.unit.group.results[0];
+    bool last = result < channels_last_.size() && channels_last_[result];
+    info.implementation = "cudnn:" + each.dnn->plan->engine() + (last ? ":nhwc" : ":nchw");
+    info.workspace_bytes = each.dnn->plan->workspace_bytes();
+  }
+  if (each.unit.kind == Unit::Kind::Generated) {
+    const KernelRow& row = table_[each.row];
+    info.implementation = llvm::formatv("cuda:{0}:v{1}:t{2}", schedule_name(row.schedule),
+                                        row.tunables.vector, row.tunables.threads);
+    for (PlanStepId s : each.unit.group.steps)
+      if (auto it = not_by_dnn_.find(plan_.steps[s].result); it != not_by_dnn_.end())
+        info.implementation += " (" + it->second + ")";
+  }
+  for (PlanValueId value : each.values)
+    info.bytes += static_cast<double>(plan_.values[value].type.bytes());
+  if (i < profile_.launches.size()) info.measured_us = profile_.launches[i];
+  return info;
+}
+
+StepInfo CudaExecutable::port_info(const char* name, llvm::ArrayRef<Port> ports,
+                                   double microseconds) const {
+  StepInfo info;
+  info.name = name;
+  info.implementation = "pinned";
+  for (const Port& port : ports) info.bytes += static_cast<double>(port.bytes);
+  info.measured_us = microseconds;
+  return info;
+}
+
+/// While profiling, copies of inputs and outputs are listed, too: they are part of the whole.
+std::vector<StepInfo> CudaExecutable::steps() const {
+  std::vector<StepInfo> infos;
+  bool ports = profile_.measured && plain_io_;
+  if (ports) infos.push_back(port_info("inputs", inputs_, profile_.inputs));
+  for (size_t i = 0; i < launches_.size(); ++i) infos.push_back(step_info(i));
+  if (ports) infos.push_back(port_info("outputs", outputs_, profile_.outputs));
+  return infos;
+}
+
+} // namespace tg::cuda

@@ -1,0 +1,236 @@
+// Networks with convolutions on a GPU and a cuDNN that record: layouts, conversions and weights
+// against `ref`, what a run does and does not do, plans kept, and the way without the library.
+#include "runtime/cuda/conv_lowering.h"
+#include "runtime/cuda/executable.h"
+
+#include "tests/unit/cuda/fake_cudnn.h"
+#include "tests/unit/cuda/fake_gpu.h"
+#include "tests/unit/runtime/plan_writer.h"
+
+namespace tg::test {
+namespace {
+
+std::vector<Value> conv_attrs(const char* act, int64_t stride = 1, const char* pad = "same") {
+  return {Value::of_ints({stride, stride}), Value::of_enum(pad), Value::of_ints({1, 1}),
+          Value::of_enum(act)};
+}
+
+/// A residual block with a pool and a classifier behind.
+Plan network() {
+  PlanWriter w;
+  PlanValueId x = w.input("x", {2, 3, 8, 8});
+  x = w.run(OpKind::Conv2d, conv_attrs("relu", 2),
+            {x, w.weight("w0", {8, 3, 3, 3}), w.weight("b0", {8}), kNoValue});
+  PlanValueId y = w.run(OpKind::Conv2d, conv_attrs("relu"),
+                        {x, w.weight("w1", {8, 8, 3, 3}), kNoValue, kNoValue});
+  y = w.run(OpKind::Sigmoid, {}, {y});
+  y = w.run(OpKind::Conv2d, conv_attrs("none"),
+            {y, w.weight("w2", {8, 8, 3, 3}), w.weight("b2", {8}), x});
+  w.output("image", y);
+  y = w.run(OpKind::MaxPool2d,
+            {Value::of_ints({2, 2}), Value::of_ints({2, 2}), Value::of_enum("valid")}, {y});
+  y = w.run(OpKind::Reshape, {Value::of_ints({2, 32})}, {y});
+  y = w.run(OpKind::Matmul, {Value::of_enum("none")},
+            {y, w.weight("v", {32, 5}), kNoValue, kNoValue});
+  w.output("y", y);
+  return w.finish();
+}
+
+std::vector<bool>* table = nullptr;
+cuda::StridesOf by_table(const Plan& plan) { return cuda::strides_of(plan, *table); }
+bool convolves(const PlanStep& step) { return step.op == OpKind::Conv2d; }
+bool convolves_or_pools(const PlanStep& step) {
+  return convolves(step) || step.op == OpKind::MaxPool2d;
+}
+
+struct CudnnExecutable : testing::Test {
+  static inline CppLibrary library; // what one test has compiled serves the next
+  static inline bool prepared[2] = {};
+  FakeGpuLog log;
+  SourceCompiler compiler;
+  cuda::CubinCache cache{"", compiler};
+  cuda::ExecutableLibraries libraries;
+
+  void SetUp() override {
+    FakeCudnn::reset();
+    log.stand_ins = true;
+    log.takes = [](const std::string& call) {
+      return call == "record" ? 0.0 : call == "launch" ? 2000.0 : 1000.0;
+    };
+    libraries.dnn = std::move(*cuda::Cudnn::over(FakeCudnn::api()));
+    libraries.dnn_plans = cuda::PlanDb::open("", {"fake", "none", "fake"});
+  }
+
+  std::unique_ptr<cuda::CudaExecutable> make(const Plan& plan) {
+    auto made = cuda::CudaExecutable::make(plan, {}, std::make_unique<FakeGpu>(library, log), cache,
+                                           libraries);
+    EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
+    return made ? std::move(*made) : nullptr;
+  }
+
+  /// Compiles the kernels of a network whose convolutions are the library's, and its pools where
+  /// they need not turn their image.
+  void prepare(const Plan& plan, bool channels_last) {
+    if (std::exchange(prepared[channels_last], true)) return; // all tests have one network
+    cuda::LayoutPrices prices{[=](const PlanStep&, bool last) {
+                                return last == channels_last ? std::optional(1.0) : std::nullopt;
+                              },
+                              [](const TensorType&) { return 1.0; }};
+    auto lowered = cuda::lower_winograd(plan).plan;
+    auto laid = cuda::lay_out(lowered, cuda::choose_layouts(lowered, prices));
+    table = &laid.channels_last;
+    library.compile(sources_of(
+        generate_all(laid.edited.plan, channels_last ? convolves : convolves_or_pools, by_table)));
+  }
+
+  static std::string implementations(const cuda::CudaExecutable& executable) {
+    std::string all;
+    for (const StepInfo& step : executable.steps())
+      all += step.name + "=" + step.implementation.substr(0, step.implementation.find(":v")) + "\n";
+    return all;
+  }
+
+  void expect_like_ref(cuda::CudaExecutable& executable, const Plan& plan) {
+    auto want = by_ref(plan, 7);
+    for (int run = 0; run < 2; ++run) {
+      auto got = executable.run(*random_inputs(plan, 7));
+      ASSERT_TRUE(got.ok());
+      for (size_t i = 0; i < want.size(); ++i)
+        EXPECT_LE(max_rel_diff((*got)[i], want[i]), 1e-5) << i;
+    }
+  }
+};
+
+TEST_F(CudnnExecutable, RunsConvolutionsChannelsFirst) {
+  Plan plan = network();
+  prepare(plan, false);
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  EXPECT_EQ(implementations(*executable), "conv2d=cudnn:engine 2:nchw\n"
+                                          "conv2d=cudnn:engine 2:nchw\n"
+                                          "sigmoid=cuda:map\n"
+                                          "conv2d=cudnn:engine 2:nchw\n"
+                                          "max_pool2d=cudnn:engine 2:nchw\n"
+                                          "reshape+matmul=cuda:serial\n");
+  expect_like_ref(*executable, plan);
+}
+
+TEST_F(CudnnExecutable, RunsConvolutionsChannelsLastWithConversionsAtTheEdges) {
+  Plan plan = network();
+  FakeCudnn::only_last = true;
+  prepare(plan, true);
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  std::string names = implementations(*executable);
+  EXPECT_EQ(names, "identity=cuda:map\n"
+                   "conv2d=cudnn:engine 2:nhwc\n"
+                   "conv2d=cudnn:engine 2:nhwc\n"
+                   "sigmoid=cuda:map\n"
+                   "conv2d=cudnn:engine 2:nhwc\n"
+                   "max_pool2d=cuda:serial\n"
+                   "reshape+matmul=cuda:serial\n"
+                   "identity=cuda:map\n")
+      << names;
+  expect_like_ref(*executable, plan);
+}
+
+TEST_F(CudnnExecutable, ARunIsOneReplay) {
+  Plan plan = network();
+  prepare(plan, false);
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  EXPECT_GT(executable->memory().workspace, 2048);
+  EXPECT_GE(log.count("release"), 1u) << "scratch memory is given back";
+  ASSERT_TRUE(executable->bind_inputs(*random_inputs(plan, 1)).ok());
+  log.calls.clear();
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(executable->run_once().ok());
+  EXPECT_EQ(log.calls,
+            (std::vector<std::string>{"replay", "synchronise", "replay", "synchronise"}));
+}
+
+TEST_F(CudnnExecutable, PlansAreMeasuredOnceAndKept) {
+  Plan plan = network();
+  prepare(plan, false);
+  ASSERT_TRUE(make(plan));
+  int made = FakeCudnn::plans;
+  EXPECT_GT(made, 0);
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  EXPECT_EQ(FakeCudnn::plans, made) << "all come from the database";
+  EXPECT_GT(libraries.dnn_plans->hits(), 0u);
+  EXPECT_TRUE(libraries.dnn_plans->notes().size() <= 1);
+  expect_like_ref(*executable, plan);
+
+  FakeCudnn::graphs.clear(); // what the texts speak of is gone, as after an update
+  auto again = make(plan);
+  ASSERT_TRUE(again);
+  EXPECT_GT(FakeCudnn::plans, made);
+  EXPECT_NE(libraries.dnn_plans->notes().back().find("is not used"), std::string::npos);
+}
+
+TEST_F(CudnnExecutable, FallsBackToGeneratedKernelsAndSaysSo) {
+  Plan plan = network();
+  FakeCudnn::refuses = true;
+  library.compile(sources_of(generate_all(plan, [](const PlanStep&) { return false; })));
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  EXPECT_EQ(executable->steps()[0].name, "conv2d");
+  EXPECT_NE(executable->steps()[0].implementation.find(" (cuDNN has no engine: "),
+            std::string::npos)
+      << executable->steps()[0].implementation;
+  expect_like_ref(*executable, plan);
+}
+
+TEST_F(CudnnExecutable, GeneratedKernelsKeepWhatTheyDoFaster) {
+  Plan plan = network();
+  prepare(plan, false);
+  log.takes = [](const std::string& call) {
+    return call == "record" ? 0.0 : call == "launch" ? 500.0 : 1000.0;
+  };
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  EXPECT_EQ(executable->steps()[4].name, "max_pool2d");
+  EXPECT_NE(executable->steps()[4].implementation.find("(500.0 us, cuDNN 1000.0 us)"),
+            std::string::npos)
+      << executable->steps()[4].implementation;
+  EXPECT_EQ(executable->steps()[1].implementation, "cudnn:engine 2:nchw") << "no rival";
+}
+
+TEST_F(CudnnExecutable, WinogradConvolutionsAreConvolutions) {
+  PlanWriter w;
+  PlanValueId x = w.input("x", {1, 4, 8, 8});
+  PlanValueId u = w.load(OpKind::WinogradWeight, {Value::of_int(2)}, {w.weight("w", {4, 4, 3, 3})});
+  w.output("y", w.run(OpKind::WinogradConv2d, {Value::of_ints({1, 1}), Value::of_enum("relu")},
+                      {x, u, kNoValue, kNoValue}));
+  Plan plan = w.finish();
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  EXPECT_EQ(implementations(*executable), "conv2d=cudnn:engine 2:nchw\n");
+  auto got = executable->run(*random_inputs(plan, 7));
+  ASSERT_TRUE(got.ok());
+  EXPECT_LE(max_rel_diff((*got)[0], by_ref(plan, 7)[0]), 1e-4);
+}
+
+TEST_F(CudnnExecutable, WhateverFailsNothingIsLeftBehind) {
+  PlanWriter w;
+  PlanValueId x = w.input("x", {1, 2, 4, 4});
+  w.output("y", w.run(OpKind::Conv2d, conv_attrs("relu"),
+                      {x, w.weight("w", {2, 2, 3, 3}), kNoValue, kNoValue}));
+  Plan plan = w.finish();
+  libraries.dnn_plans = nullptr;
+  ASSERT_TRUE(make(plan));
+  size_t calls = log.calls.size();
+  for (size_t fails_after = 0; fails_after < calls; fails_after += 1 + calls / 12) {
+    log.calls.clear();
+    log.fails_after = fails_after;
+    auto made = cuda::CudaExecutable::make(plan, {}, std::make_unique<FakeGpu>(library, log), cache,
+                                           libraries);
+    EXPECT_FALSE(made.ok());
+    EXPECT_EQ(log.live_allocations, 0u);
+  }
+  libraries.dnn = nullptr;
+  EXPECT_EQ(FakeCudnn::live, 0);
+}
+
+} // namespace
+} // namespace tg::test

@@ -1,0 +1,170 @@
+// Measuring on a fake clock: copies, flushes, medians and their intervals; and operators timed as
+// the cost model asks for them.
+#include "runtime/cuda/graph_time.h"
+
+#include "runtime/cuda/step_timer.h"
+#include "tests/unit/cuda/fake_gpu.h"
+
+#include <random>
+
+namespace tg::test {
+namespace {
+
+struct GraphTimeTest : testing::Test {
+  CppLibrary library;
+  FakeGpuLog log;
+  FakeGpu gpu{library, log};
+
+  Result<cuda::GraphTime> time(const cuda::GraphTiming& how = {}) {
+    auto address = gpu.allocate(64);
+    std::vector<std::byte> bytes(64);
+    return cuda::GraphTimer(gpu, 0).time([&] { return gpu.copy_in(*address, bytes.data(), 64, 0); },
+                                         how);
+  }
+};
+
+TEST_F(GraphTimeTest, IsTheTimeOfOneCopyWithoutTheGraphs) {
+  log.takes = [](const std::string& call) { return call == "copy_in" ? 2.5 : 0.0; };
+  auto found = time();
+  ASSERT_TRUE(found.ok());
+  EXPECT_DOUBLE_EQ(found->microseconds, 2.5);
+  EXPECT_EQ(found->runs, 15);
+  EXPECT_EQ(log.count("begin_capture"), 2u) << "a few copies, then as many as take long enough";
+  EXPECT_GE(log.count("copy_in"), 200u);
+}
+
+TEST_F(GraphTimeTest, SlowWorkIsNotCopied) {
+  log.takes = [](const std::string& call) { return call == "copy_in" ? 9000.0 : 0.0; };
+  ASSERT_TRUE(time().ok());
+  EXPECT_EQ(log.count("copy_in"), 4u + 1);
+}
+
+TEST_F(GraphTimeTest, NoiseWidensTheIntervalAndAsksForMore) {
+  auto noise = std::make_shared<std::mt19937>(1);
+  log.takes = [noise](const std::string& call) {
+    if (call != "copy_in") return 0.0;
+    return 2.0 + ((*noise)() % 1000) * 1e-3; // 2 to 3
+  };
+  // One copy a replay, so that copies do not average the noise out.
+  cuda::GraphTiming how;
+  how.cold = true;
+  auto found = time(how);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->runs, how.most_samples);
+  EXPECT_LT(found->low, found->microseconds);
+  EXPECT_GT(found->high, found->microseconds);
+  EXPECT_NEAR(found->microseconds, 2.5, 0.2);
+}
+
+TEST_F(GraphTimeTest, ColdFlushesTheCacheAndDoesNotCountThat) {
+  log.takes = [](const std::string& call) {
+    return call == "fill" ? 30.0 : call == "copy_in" ? 2.5 : 0.0;
+  };
+  cuda::GraphTiming how;
+  how.cold = true;
+  auto found = time(how);
+  ASSERT_TRUE(found.ok());
+  EXPECT_DOUBLE_EQ(found->microseconds, 2.5);
+  EXPECT_EQ(log.count("fill"), 2u) << "before the work, and alone";
+}
+
+TEST_F(GraphTimeTest, AFailureLeavesNoStreamCaptured) {
+  auto found = cuda::GraphTimer(gpu, 0).time(
+      [] { return Result<void>(error(Code::device, "refused")); }, {});
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().message, "refused");
+  EXPECT_EQ(log.count("begin_capture"), log.count("end_capture"));
+}
+
+TEST(MedianWithInterval, IsDistributionFree) {
+  std::vector<double> samples;
+  for (int i = 100; i > 0; --i) samples.push_back(i);
+  cuda::GraphTime found = cuda::median_with_interval(samples);
+  EXPECT_DOUBLE_EQ(found.microseconds, 50.5);
+  EXPECT_DOUBLE_EQ(found.low, 41); // the 40th below: Conover's table for n = 100
+  EXPECT_DOUBLE_EQ(found.high, 60);
+  EXPECT_DOUBLE_EQ(cuda::median_with_interval({3}).low, 3);
+}
+
+StepSpec product() {
+  StepSpec spec;
+  spec.op = OpKind::Matmul;
+  spec.attrs = {Value::of_enum("none")};
+  spec.operands = {f32({8, 16}), f32({16, 4}), TensorType{}, TensorType{}};
+  spec.result = f32({8, 4});
+  spec.weight_operands = 0b10;
+  return spec;
+}
+
+TEST(CopiesOfStep, AreSoundAndShareNothing) {
+  Plan plan = cuda::copies_of_step(product(), 3);
+  EXPECT_EQ(verify(plan), "");
+  std::set<PlanValueId> seen;
+  for (const PlanStep& step : plan.steps)
+    for (PlanValueId id : {step.operands[0], step.operands[1], step.result})
+      EXPECT_TRUE(seen.insert(id).second);
+  EXPECT_EQ(plan.values[plan.steps[1].operands[1]].kind, PlanValue::Kind::Weight);
+}
+
+struct StepTimerTest : testing::Test {
+  CppLibrary library;
+  FakeGpuLog log;
+  SourceCompiler compiler;
+  cuda::CubinCache cache{"", compiler};
+  cuda::GraphStepTimer timer{[this](const Plan& plan, const CompileOptions& options) {
+                               return cuda::CudaExecutable::make(
+                                   plan, options, std::make_unique<FakeGpu>(library, log), cache);
+                             },
+                             /*l2_bytes=*/1 << 16};
+
+  void SetUp() override {
+    library.compile(sources_of(
+        generate_all(cuda::copies_of_step(product(), 1), [](const PlanStep&) { return false; })));
+    log.takes = [](const std::string& call) {
+      return call == "launch" ? 7.0 : call == "fill" ? 30.0 : 0.0;
+    };
+  }
+};
+
+TEST_F(StepTimerTest, TimesOneStepHotOrCold) {
+  for (CacheState cache : {CacheState::Hot, CacheState::Cold}) {
+    MeasureOptions options;
+    options.cache = cache;
+    auto times = timer.time({product()}, options);
+    ASSERT_TRUE(times[0].ok()) << times[0].error().message;
+    EXPECT_NEAR(times[0]->microseconds, 7, 1e-9);
+    EXPECT_EQ(times[0]->runs, 15);
+    EXPECT_EQ(times[0]->low_us, times[0]->high_us) << "this clock has no noise";
+    EXPECT_NE(times[0]->implementation.find("cuda:"), std::string::npos);
+    EXPECT_EQ(log.live_allocations, 0u);
+  }
+  EXPECT_EQ(log.count("fill"), 2u);
+}
+
+TEST_F(StepTimerTest, ANetworkBeyondTheCacheFindsItsOperandsCold) {
+  MeasureOptions options;
+  options.network_bytes = 1 << 10;
+  EXPECT_EQ(timer.conditions(options), "captured graph, hot");
+  options.network_bytes = 1 << 20;
+  EXPECT_EQ(timer.conditions(options), "captured graph, cold");
+  options.cache = CacheState::Hot;
+  options.allow_tf32 = true;
+  EXPECT_EQ(timer.conditions(options), "captured graph, hot, tf32");
+}
+
+TEST_F(StepTimerTest, ErrorsAreOfTheStepAlone) {
+  StepSpec large = product();
+  large.operands[0] = f32({1 << 20, 16});
+  large.result = f32({1 << 20, 4});
+  library.compile(sources_of(
+      generate_all(cuda::copies_of_step(large, 1), [](const PlanStep&) { return false; })));
+  MeasureOptions options;
+  options.memory_limit_bytes = 1 << 16;
+  auto times = timer.time({large, product()}, options);
+  ASSERT_FALSE(times[0].ok());
+  EXPECT_EQ(times[0].error().code, Code::memory_limit);
+  EXPECT_TRUE(times[1].ok());
+}
+
+} // namespace
+} // namespace tg::test

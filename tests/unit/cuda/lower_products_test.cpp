@@ -1,0 +1,183 @@
+// What moves into a product and what is cut off it: the plan that comes out, and on a fake library
+// the same results as `ref`.
+#include "runtime/cuda/lower_products.h"
+
+#include "runtime/cuda/executable.h"
+#include "tests/unit/cuda/fake_cublaslt.h"
+#include "tests/unit/cuda/fake_gpu.h"
+#include "tests/unit/runtime/plan_writer.h"
+
+namespace tg::test {
+namespace {
+
+bool any(const cuda::MatmulProblem&) { return true; }
+
+PlanValueId matmul(PlanWriter& w, PlanValueId x, PlanValueId y, const char* act = "none",
+                   PlanValueId bias = kNoValue, PlanValueId residual = kNoValue) {
+  return w.run(OpKind::Matmul, {Value::of_enum(act)}, {x, y, bias, residual});
+}
+PlanValueId transpose(PlanWriter& w, PlanValueId x, std::vector<int64_t> axes) {
+  return w.run(OpKind::Transpose, {Value::of_ints(std::move(axes))}, {x});
+}
+
+/// One head of attention after the other, as networks write it: batch 1, heads beside each other.
+Plan attention() {
+  PlanWriter w;
+  PlanValueId q = w.input("q", {1, 6, 4, 8}), k = w.input("k", {1, 6, 4, 8}),
+              v = w.input("v", {1, 6, 4, 8});
+  PlanValueId scores = matmul(w, transpose(w, q, {0, 2, 1, 3}), transpose(w, k, {0, 2, 3, 1}));
+  PlanValueId weights = w.run(OpKind::Softmax, {Value::of_int(3)}, {scores});
+  PlanValueId heads = matmul(w, weights, transpose(w, v, {0, 2, 1, 3}));
+  w.output("y", w.run(OpKind::Relu, {}, {transpose(w, heads, {0, 2, 1, 3})}));
+  return w.finish();
+}
+
+std::string names(const Plan& plan) {
+  std::string all;
+  for (const PlanStep& step : plan.steps) all += std::string(op_info(step.op).name) + " ";
+  return all;
+}
+
+struct LowerProducts : testing::Test {
+  CppLibrary library;
+  FakeGpuLog log;
+  SourceCompiler compiler;
+  cuda::CubinCache cache{"", compiler};
+  cuda::ExecutableLibraries libraries{std::move(*cuda::BlasLt::over(FakeLt::api())), nullptr};
+
+  /// Kernels for what the fake library leaves.
+  void prepare(const Plan& plan) {
+    cuda::LoweredPlan lowered = cuda::lower_products(plan, any);
+    library.compile(sources_of(generate_all(
+        lowered.plan, [](const PlanStep& step) { return step.op == OpKind::Matmul; })));
+  }
+  std::unique_ptr<cuda::CudaExecutable> make(const Plan& plan, const CompileOptions& options = {}) {
+    auto made = cuda::CudaExecutable::make(plan, options, std::make_unique<FakeGpu>(library, log),
+                                           cache, libraries);
+    EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
+    return made ? std::move(*made) : nullptr;
+  }
+  void expect_as_ref(const Plan& plan) {
+    prepare(plan);
+    auto executable = make(plan);
+    ASSERT_TRUE(executable);
+    auto got = executable->run(*random_inputs(plan, 7));
+    ASSERT_TRUE(got.ok());
+    auto want = by_ref(plan, 7);
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_LE(max_rel_diff((*got)[i], want[i]), 1e-5) << dump(plan);
+  }
+};
+
+TEST_F(LowerProducts, ActivationsThatTheLibraryLacksAreCutOff) {
+  for (const char* act : {"gelu", "tanh", "sigmoid", "relu6"}) {
+    PlanWriter w;
+    PlanValueId x = w.input("x", {6, 8});
+    PlanValueId y = matmul(w, x, w.weight("w", {8, 8}), act, w.weight("b", {8}), x);
+    w.output("y", w.run(OpKind::Add, {}, {y, x}));
+    Plan plan = w.finish();
+    cuda::LoweredPlan lowered = cuda::lower_products(plan, any);
+    EXPECT_EQ(names(lowered.plan), std::string("matmul ") + act + " add ");
+    EXPECT_EQ(verify(lowered.plan), "");
+    EXPECT_EQ(lowered.origin, (std::vector<PlanStepId>{0, 0, 1}));
+    ASSERT_TRUE(lowered.problems[0]);
+    EXPECT_TRUE(lowered.problems[0]->bias && lowered.problems[0]->residual);
+    prepare(plan);
+    auto executable = make(plan);
+    ASSERT_TRUE(executable);
+    ASSERT_EQ(executable->steps().size(), 2u) << "the activation is fused with what follows";
+    EXPECT_EQ(executable->steps()[1].name, std::string(act) + "+add");
+    expect_as_ref(plan);
+  }
+}
+
+TEST_F(LowerProducts, ReluStaysInTheProduct) {
+  PlanWriter w;
+  w.output("y", matmul(w, w.input("x", {6, 8}), w.weight("w", {8, 8}), "relu"));
+  cuda::LoweredPlan lowered = cuda::lower_products(w.finish(), any);
+  EXPECT_EQ(names(lowered.plan), "matmul ");
+  EXPECT_TRUE(lowered.problems[0]->relu);
+}
+
+TEST_F(LowerProducts, TransposesAreReadAndWrittenThrough) {
+  Plan plan = attention();
+  cuda::LoweredPlan lowered = cuda::lower_products(plan, any);
+  EXPECT_EQ(names(lowered.plan), "matmul softmax matmul relu ");
+  ASSERT_TRUE(lowered.problems[0] && lowered.problems[2]);
+  EXPECT_EQ(cuda::text(*lowered.problems[0]), "matmul f32 6x8x6 batch 4 x:32+8 y':32+8 z:6+36");
+  EXPECT_EQ(cuda::text(*lowered.problems[2]), "matmul f32 6x6x8 batch 4 x:6+36 y:32+8 z:32+8");
+  expect_as_ref(plan);
+}
+
+TEST_F(LowerProducts, ATransposeThatOthersReadIsKeptForThem) {
+  PlanWriter w;
+  PlanValueId x = w.input("x", {6, 8});
+  PlanValueId turned = transpose(w, x, {1, 0});
+  w.output("y", matmul(w, turned, w.input("z", {6, 4})));
+  w.output("turned", w.run(OpKind::Relu, {}, {turned}));
+  Plan plan = w.finish();
+  cuda::LoweredPlan lowered = cuda::lower_products(plan, any);
+  EXPECT_EQ(names(lowered.plan), "transpose matmul relu ");
+  EXPECT_TRUE(lowered.problems[1]->x.transposed);
+  expect_as_ref(plan);
+}
+
+TEST_F(LowerProducts, WhatIsWrittenThroughIsNotReadThroughAgain) {
+  PlanWriter w;
+  PlanValueId made = matmul(w, w.input("x", {2, 6, 8}), w.input("y", {2, 8, 4}));
+  PlanValueId turned = transpose(w, made, {1, 0, 2});
+  w.output("z", matmul(w, turned, w.input("w", {6, 4, 3})));
+  Plan plan = w.finish();
+  EXPECT_EQ(names(cuda::lower_products(plan, any).plan), "matmul matmul ");
+  expect_as_ref(plan);
+}
+
+TEST_F(LowerProducts, RefusalsLeaveThePlanAsItWas) {
+  Plan plan = attention();
+  cuda::LoweredPlan lowered =
+      cuda::lower_products(plan, [](const cuda::MatmulProblem&) { return false; });
+  EXPECT_EQ(dump(lowered.plan), dump(plan));
+  // Strided forms refused, plain ones taken.
+  lowered = cuda::lower_products(plan, [](const cuda::MatmulProblem& p) {
+    return !p.x.transposed && !p.y.transposed && p.y.leading == p.n && p.result.leading == p.n &&
+           p.x.leading == p.k;
+  });
+  EXPECT_EQ(dump(lowered.plan), dump(plan));
+  EXPECT_TRUE(lowered.problems[2]);
+}
+
+TEST_F(LowerProducts, Tf32OnlyWhereItIsAllowed) {
+  PlanWriter w;
+  w.output("y", matmul(w, w.input("x", {6, 8}), w.weight("w", {8, 8})));
+  Plan plan = w.finish();
+  FakeLt::computes().clear();
+  ASSERT_TRUE(make(plan));
+  CompileOptions options;
+  options.allow_tf32 = true;
+  ASSERT_TRUE(make(plan, options));
+  EXPECT_EQ(FakeLt::computes(), (std::vector<int>{68, 77}));
+}
+
+TEST_F(LowerProducts, AKeptPlanIsNotMeasuredAgain) {
+  PlanWriter w;
+  w.output("y", matmul(w, w.input("x", {6, 8}), w.weight("w", {8, 8})));
+  Plan plan = w.finish();
+  libraries.blas_plans = cuda::PlanDb::open("", {"GPU", "driver", "cuBLASLt"});
+  auto first = make(plan);
+  EXPECT_GT(log.count("record"), 0u);
+  log.calls.clear();
+  auto second = make(plan);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(log.count("record"), 0u);
+  EXPECT_EQ(second->steps()[0].implementation, "cublaslt:2 of 2");
+  // One that the library offers no more is measured anew, with a note.
+  libraries.blas_plans->store("matmul f32 6x8x8", {"17.0.0.0.0.0.0.0", 1});
+  ASSERT_TRUE(make(plan));
+  EXPECT_GT(log.count("record"), 0u);
+  EXPECT_EQ(libraries.blas_plans->notes().back(), "the plan kept for `matmul f32 6x8x8` is not "
+                                                  "used: the library does not offer it any more");
+  EXPECT_NE(libraries.blas_plans->find("matmul f32 6x8x8")->plan, "17.0.0.0.0.0.0.0");
+}
+
+} // namespace
+} // namespace tg::test
