@@ -7,11 +7,30 @@
 #include "compiler/extract/analytic.h"
 #include "compiler/extract/cost_table.h"
 
+#ifdef TG_HAVE_CUDA
+#include "runtime/cuda/patterns.h"
+#endif
+#ifdef TG_HAVE_ONEDNN
+#include "runtime/onednn/patterns.h"
+#endif
+
 namespace tg {
 
 bool is_measured(llvm::StringRef spec) { return spec.split(':').first == "measured"; }
 
 namespace {
+
+/// What the backend behind a device profile does in one kernel.
+llvm::ArrayRef<KernelPattern> patterns_of([[maybe_unused]] llvm::StringRef profile) {
+  bool cpu = profile.empty() || profile == "cpu";
+#ifdef TG_HAVE_ONEDNN
+  if (cpu) return cpu_patterns();
+#endif
+#ifdef TG_HAVE_CUDA
+  if (!cpu) return cuda::cuda_patterns();
+#endif
+  return {};
+}
 
 Result<std::unique_ptr<CostModel>>
 make_measured(llvm::StringRef backend_name, const CostModelOptions& options, const Graph& graph) {
@@ -22,6 +41,8 @@ make_measured(llvm::StringRef backend_name, const CostModelOptions& options, con
   measured.threads = options.threads > 0 ? options.threads : available_cores();
   measured.network_bytes = network_bytes(graph);
   measured.memory_limit_bytes = options.memory_limit_bytes;
+  measured.cache = options.cache;
+  measured.allow_tf32 = options.allow_tf32;
   measured.progress = options.progress;
   return std::unique_ptr<CostModel>(
       std::make_unique<MeasuredCost>(std::move(backend), std::move(measured)));
@@ -32,7 +53,7 @@ make_measured(llvm::StringRef backend_name, const CostModelOptions& options, con
 Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& options,
                                                    const Graph& graph) {
   auto [kind, detail] = llvm::StringRef(options.spec).split(':');
-  if (kind == "analytic") return make_analytic_cost(detail);
+  if (kind == "analytic") return make_analytic_cost(detail, patterns_of(detail));
   if (kind == "measured") return make_measured(detail, options, graph);
   if (kind == "file" && !detail.empty()) {
     TG_TRY(std::unique_ptr<TableCost> table, make_table_cost(detail));

@@ -4,6 +4,7 @@
 
 #include "compiler/extract/cost.h"
 #include "compiler/ir/graph.h"
+#include "runtime/measure.h"
 
 #include <functional>
 #include <memory>
@@ -12,9 +13,11 @@ namespace tg {
 
 struct CostModelOptions {
   std::string spec = "analytic";
-  std::string cost_db;            // of measured costs; "" = the user's cache folder
-  int threads = 0;                // of measurements; 0 = one for each core
-  int64_t memory_limit_bytes = 0; // of measurements; 0: none
+  std::string cost_db;                      // of measured costs; "" = the user's cache folder
+  int threads = 0;                          // of measurements; 0 = one for each core
+  int64_t memory_limit_bytes = 0;           // of measurements; 0: none
+  CacheState cache = CacheState::AsNetwork; // of measurements
+  bool allow_tf32 = false;                  // of measurements
   /// Called while operators are timed: how many are done, of how many.
   std::function<void(size_t done, size_t total)> progress;
 };

@@ -21,7 +21,7 @@ CostEnvironment environment_of(const Backend& backend, const MeasureOptions& mea
   environment.instruction_set = library.empty() ? "" : instruction_set.str();
   if (!library.empty()) environment.library = library.str();
   environment.library = backend.name() + ": " + environment.library;
-  environment.layout = measure_conditions(measure);
+  environment.layout = measure_conditions(backend, measure);
   environment.dtype = "f32"; // the only one that runs; instance keys spell dtypes, too
   environment.threads = measure.threads;
   return environment;
@@ -75,7 +75,11 @@ MeasuredCost::MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions
     : backend_(std::move(backend)), options_(std::move(options)) {
   measure_.threads = options_.threads;
   measure_.memory_limit_bytes = options_.memory_limit_bytes;
-  measure_.wash_bytes = wash_bytes_for(options_.network_bytes);
+  measure_.cache = options_.cache;
+  measure_.network_bytes = options_.network_bytes;
+  measure_.allow_tf32 = options_.allow_tf32;
+  if (options_.cache != CacheState::Hot)
+    measure_.wash_bytes = wash_bytes_for(options_.network_bytes);
   std::string path = options_.cost_db.empty() ? default_cost_db_path() : options_.cost_db;
   database_ = CostDb::open(path, environment_of(*backend_, measure_));
 }
@@ -111,7 +115,8 @@ void MeasuredCost::prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> in
     for (size_t i = 0; i < times.size(); ++i) {
       const std::string& key = keys[done + i];
       if (times[i]) {
-        rows.push_back({key, times[i]->microseconds, times[i]->implementation});
+        rows.push_back({key, times[i]->microseconds, times[i]->implementation, times[i]->low_us,
+                        times[i]->high_us, times[i]->runs});
         continue;
       }
       first_failures_.push_back(key);

@@ -20,6 +20,8 @@ struct MeasuredCostOptions {
   /// Bytes that one run of the network touches (network_bytes). It decides how cold weights are.
   int64_t network_bytes = 0;
   int64_t memory_limit_bytes = 0; // 0: none
+  CacheState cache = CacheState::AsNetwork;
+  bool allow_tf32 = false;
   /// Called while instances are timed, if set: how many are done, of how many.
   std::function<void(size_t done, size_t total)> progress;
 };
@@ -36,6 +38,7 @@ public:
   /// place for what each program may register anew: it has the price of the bytes that it moves.
   double price(const Symbols& symbols, const OpInstance& instance) override;
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
+  llvm::ArrayRef<KernelPattern> patterns() const override { return backend_->patterns(); }
   std::vector<std::string> notes() const override;
 
   /// Instances that were timed in this process, and how long that took.

@@ -36,11 +36,23 @@ struct OptimizeOptions {
   Reward reward = Reward::GreedyShared;
   bool final_ilp = true;
   SearchTrace* trace = nullptr;
+  /// Graphs that are measured whole, the best by price among them, where a FinalistRunner is given.
+  size_t finalists = 8;
   /// With the chain of rewrites from the source to the result.
   bool explain = false;
   /// Extractor, its limits, bound on weights.
   ExtractOptions extract;
+  /// Of Saturate and Random: extraction weighs what the device does in one kernel as one
+  /// (ExtractOptions::kernels), where the rules in use lead there. Off where a published search is
+  /// to be as published.
+  bool kernels = false;
 };
+
+/// The limits of a search and of its extractions; a negative time and no nodes stand for what suits
+/// it (options.search): tree searches have e-graphs of 2,000 nodes, as published, but what Mcts
+/// saturates first, like Saturate's, has 50,000; Mcts ends after 10 s in all, the others have 60 s
+/// to explore and 60 s to extract.
+void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit);
 
 struct RuleCount {
   std::string rule;
@@ -83,6 +95,7 @@ struct OptimizeReport {
   std::optional<Comparison> comparison;
   bool source_returned = false; // because of that comparison
   double finalists_s = 0;       // that it took
+  size_t finalists = 1;         // distinct graphs that were measured whole, beside the source
   bool changed = false;         // what was found is another graph than the source
 };
 
@@ -100,6 +113,14 @@ public:
   virtual ~FinalistRunner() = default;
   /// Whole runs of both, in turns (timing.h). Errors: those of the backend.
   virtual Result<Comparison> compare(const Graph& first, const Graph& second) = 0;
+  /// Builds each, holds its outputs against those of the source, and times some whole runs: medians
+  /// in microseconds, infinite for what does not run or differs. Empty: not done here.
+  /// Errors: those of the source.
+  virtual Result<std::vector<double>> screen(const Graph& source,
+                                             llvm::ArrayRef<const Graph*> graphs) {
+    (void)source, (void)graphs;
+    return std::vector<double>();
+  }
 };
 
 /// `finalists` may be null, or fail: then the prices alone decide. With finalists, a

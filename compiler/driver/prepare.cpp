@@ -6,6 +6,8 @@
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"
 
+#include <limits>
+
 #ifdef TG_HAVE_CUDA
 #include "runtime/cuda/backend.h"
 #endif
@@ -52,6 +54,7 @@ Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options) {
   compile.seed = options.seed;
   compile.weights = options.weights;
   compile.externs = options.externs;
+  compile.allow_tf32 = options.allow_tf32;
   TG_TRY(prepared.executable, prepared.backend->compile(prepared.plan, compile));
   return prepared;
 }
@@ -67,6 +70,36 @@ Result<Comparison> BackendFinalists::compare(const Graph& first, const Graph& se
   TG_TRY(Prepared one, prepare_with_inputs(first, options_));
   TG_TRY(Prepared two, prepare_with_inputs(second, options_));
   return time_in_turns(*one.executable, *two.executable, timing_);
+}
+
+/// Infinite where the outputs are not those expected.
+Result<double> BackendFinalists::screen_one(const Graph& graph,
+                                            llvm::ArrayRef<Tensor> expected) const {
+  constexpr double kSeconds = 0.2;
+  TG_TRY(Prepared prepared, prepare_with_inputs(graph, options_));
+  TG_CHECK(prepared.executable->run_once());
+  TG_TRY(std::vector<Tensor> outputs, prepared.executable->outputs());
+  for (size_t i = 0; i < expected.size(); ++i)
+    if (!(max_rel_diff(outputs[i], expected[i]) <= kFinalistTolerance))
+      return std::numeric_limits<double>::infinity();
+  TG_TRY(Timing timing, time_runs(*prepared.executable, {.min_runs = 5, .seconds = kSeconds}));
+  return timing.median_us;
+}
+
+Result<std::vector<double>> BackendFinalists::screen(const Graph& source,
+                                                     llvm::ArrayRef<const Graph*> graphs) {
+  std::vector<Tensor> expected;
+  {
+    TG_TRY(Prepared prepared, prepare_with_inputs(source, options_));
+    TG_CHECK(prepared.executable->run_once());
+    TG_TRY(expected, prepared.executable->outputs());
+  }
+  std::vector<double> times;
+  for (const Graph* graph : graphs) {
+    Result<double> time = screen_one(*graph, expected);
+    times.push_back(time ? *time : std::numeric_limits<double>::infinity());
+  }
+  return times;
 }
 
 } // namespace tg

@@ -12,6 +12,7 @@ struct PrepareOptions {
   int threads = 0;                // 0: one for each core
   int64_t memory_limit_bytes = 0; // 0: 80% of the machine's memory
   uint64_t seed = 1;
+  bool allow_tf32 = false; // cuda
   WeightSource weights;
   std::shared_ptr<const ExternKernels> externs = {}; // of `extern op`s; null: none
 };
@@ -35,6 +36,10 @@ Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options);
 /// The same, with random inputs from the seed bound.
 Result<Prepared> prepare_with_inputs(const Graph& graph, const PrepareOptions& options);
 
+/// Outputs of a finalist may differ from the source's by so much (max_rel_diff): sums in another
+/// order, and minimal filtering.
+inline constexpr double kFinalistTolerance = 1e-3;
+
 /// Compares graphs on a backend, in turns, on equal random weights and inputs.
 class BackendFinalists : public FinalistRunner {
 public:
@@ -43,8 +48,12 @@ public:
                                                                             .patience_seconds = 8})
       : options_(std::move(options)), timing_(timing) {}
   Result<Comparison> compare(const Graph& first, const Graph& second) override;
+  Result<std::vector<double>> screen(const Graph& source,
+                                     llvm::ArrayRef<const Graph*> graphs) override;
 
 private:
+  Result<double> screen_one(const Graph& graph, llvm::ArrayRef<Tensor> expected) const;
+
   PrepareOptions options_;
   TimingOptions timing_;
 };

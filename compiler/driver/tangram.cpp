@@ -18,6 +18,7 @@
 #include <llvm/ADT/StringSwitch.h>
 
 #include <cstring>
+#include <thread>
 
 namespace tangram {
 
@@ -111,8 +112,11 @@ tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
                                                        {"reassociate", tg::Numerics::Reassociates},
                                                        {"all", tg::Numerics::Risky}}));
   int64_t memory = tg::memory_limit_bytes(o.memory_limit_mb);
-  options.explore.time_limit_s = options.extract.ilp.time_limit_s = o.time_limit_s;
-  options.explore.node_limit = static_cast<size_t>(std::max<int64_t>(o.node_limit, 1));
+  options.kernels = true;
+  tg::set_limits(options, o.time_limit_s, o.node_limit);
+  // What is measured must not be disturbed.
+  int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options.portfolio.threads = tg::is_measured(o.cost) ? 1 : o.threads > 0 ? o.threads : cores;
   options.explore.memory_limit_mb = static_cast<size_t>(memory >> 20);
   options.extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory);
   options.explore.seed = o.seed;

@@ -131,33 +131,35 @@ std::string table_json(llvm::ArrayRef<Row> rows) {
   std::string text;
   llvm::raw_string_ostream out(text);
   llvm::json::OStream json(out, 2);
-  json.array([&] {
-    for (const Row& row : rows)
-      json.object([&] {
-        const OptimizeReport& r = row.report;
-        json.attribute("model", r.model);
-        json.attribute("ops_before", static_cast<int64_t>(r.nodes_before));
-        json.attribute("ops_after", static_cast<int64_t>(r.nodes_after));
-        write_number(json, "cost_before_us", r.cost_before_us);
-        write_number(json, "cost_after_us", r.cost_after_us);
-        write_number(json, "median_before_us", row.before_us());
-        write_number(json, "median_after_us", row.after_us());
-        write_number(json, "speedup", row.speedup());
-        write_number(json, "max_rel_diff", row.max_rel_diff);
-        write_number(json, "optimise_s", row.optimise_s);
-        json.attributeObject("rules_applied", [&] {
-          for (const RuleCount& rule : r.rules_applied)
-            json.attribute(rule.rule, static_cast<int64_t>(rule.count));
+  json.object([&] {
+    json.attributeArray("models", [&] {
+      for (const Row& row : rows)
+        json.object([&] {
+          const OptimizeReport& r = row.report;
+          json.attribute("model", r.model);
+          json.attribute("ops_before", static_cast<int64_t>(r.nodes_before));
+          json.attribute("ops_after", static_cast<int64_t>(r.nodes_after));
+          write_number(json, "cost_before_us", r.cost_before_us);
+          write_number(json, "cost_after_us", r.cost_after_us);
+          write_number(json, "median_before_us", row.before_us());
+          write_number(json, "median_after_us", row.after_us());
+          write_number(json, "speedup", row.speedup());
+          write_number(json, "max_rel_diff", row.max_rel_diff);
+          write_number(json, "optimise_s", row.optimise_s);
+          json.attributeObject("rules_applied", [&] {
+            for (const RuleCount& rule : r.rules_applied)
+              json.attribute(rule.rule, static_cast<int64_t>(rule.count));
+          });
+          json.attribute("source_returned", r.source_returned);
+          write_number(json, "p10_before_us", row.runs.first.p10_us);
+          write_number(json, "p90_before_us", row.runs.first.p90_us);
+          write_number(json, "p10_after_us", row.runs.second.p10_us);
+          write_number(json, "p90_after_us", row.runs.second.p90_us);
+          json.attributeArray("notes", [&] {
+            for (const std::string& note : r.notes) json.value(note);
+          });
         });
-        json.attribute("source_returned", r.source_returned);
-        write_number(json, "p10_before_us", row.runs.first.p10_us);
-        write_number(json, "p90_before_us", row.runs.first.p90_us);
-        write_number(json, "p10_after_us", row.runs.second.p10_us);
-        write_number(json, "p90_after_us", row.runs.second.p90_us);
-        json.attributeArray("notes", [&] {
-          for (const std::string& note : r.notes) json.value(note);
-        });
-      });
+    });
   });
   out << "\n";
   return out.str();

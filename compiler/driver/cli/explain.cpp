@@ -109,22 +109,19 @@ void print_chain(llvm::raw_ostream& out, const Derivation& chain, llvm::ArrayRef
 }
 
 int run_explain(Session& session) {
-  if (!session.cancel) session.cancel = watch_interrupt();
   const Options& o = session.options;
-  std::optional<Graph> source = load(session);
-  if (!source) return session.fail();
-  std::vector<Rule> rules;
-  std::optional<Optimized> result = optimize_model(session, *source, {}, &rules);
-  if (!result) return session.fail();
-  if (auto confirmed = confirm_chain(*result, rules, *source); !confirmed)
+  std::optional<OptimizedModel> optimized = load_and_optimize(session);
+  if (!optimized) return session.fail();
+  auto& [source, result, rules] = *optimized;
+  if (auto confirmed = confirm_chain(result, rules, source); !confirmed)
     return session.fail(confirmed.error());
-  if (!verify_result(session, *source, *result, rules)) return session.fail();
+  if (!verify_result(session, source, result, rules)) return session.fail();
   session.print_warnings();
   if (o.json) {
-    write_json(session, *result, rules);
+    write_json(session, result, rules);
   } else if (!o.quiet) {
-    print_head(session, result->report, result->chain->steps.size());
-    print_chain(session.out, *result->chain, rules);
+    print_head(session, result.report, result.chain->steps.size());
+    print_chain(session.out, *result.chain, rules);
   }
   return 0;
 }

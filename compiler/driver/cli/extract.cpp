@@ -20,7 +20,7 @@ namespace {
 
 IlpOptions options_of(const Options& o) {
   IlpOptions options;
-  options.time_limit_s = o.time_limit_s;
+  if (o.time_limit_s >= 0) options.time_limit_s = o.time_limit_s;
   options.memory_limit_bytes = static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb));
   options.seed = o.seed;
   options.cycles = llvm::StringSwitch<IlpCycles>(o.ilp_cycles)

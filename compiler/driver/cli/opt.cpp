@@ -75,6 +75,7 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
     write_number(json, "median_after_us", report.comparison->second.median_us);
     write_number(json, "speedup", report.source_returned ? 1.0 : report.comparison->ratio);
     json.attribute("source_returned", report.source_returned);
+    json.attribute("finalists", static_cast<int64_t>(report.finalists));
   }
   json.attributeArray("notes", [&] {
     for (const std::string& note : report.notes) json.value(note);
@@ -122,26 +123,23 @@ Result<void> write_model(Session& session, const Graph& source, const Graph& opt
 } // namespace
 
 int run_opt(Session& session) {
-  if (!session.cancel) session.cancel = watch_interrupt();
   const Options& o = session.options;
-  std::optional<Graph> source = load(session);
-  if (!source) return session.fail();
-  std::vector<Rule> rules;
-  std::optional<Optimized> result = optimize_model(session, *source, {}, &rules);
-  if (!result) return session.fail();
-  if (!verify_result(session, *source, *result, rules)) return session.fail();
+  std::optional<OptimizedModel> optimized = load_and_optimize(session);
+  if (!optimized) return session.fail();
+  auto& [source, result, rules] = *optimized;
+  if (!verify_result(session, source, result, rules)) return session.fail();
   // With `-o -` the model takes standard output, and the report makes room.
   bool model_to_stdout = o.out_file == "-";
   if (!o.out_file.empty())
-    if (auto written = write_model(session, *source, result->graph); !written)
+    if (auto written = write_model(session, source, result.graph); !written)
       return session.fail(written.error());
   session.print_warnings();
   if (o.json) {
     llvm::json::OStream json(session.out, 2);
-    json.object([&] { write_report(json, result->report); });
+    json.object([&] { write_report(json, result.report); });
     session.out << "\n";
   } else if (!o.quiet) {
-    print_report(model_to_stdout ? session.err : session.out, result->report, session.color,
+    print_report(model_to_stdout ? session.err : session.out, result.report, session.color,
                  o.verbose);
   }
   return 0;

@@ -1,6 +1,5 @@
 // The command line, through CLI11. This is the one file that is compiled with exceptions: CLI11
-// reports by throwing, and nothing thrown leaves parse_command_line. Words that are promised for
-// later versions are listed here and refused by name, never misread.
+// reports by throwing, and nothing thrown leaves parse_command_line.
 #include "compiler/driver/cli/options.h"
 
 #include "lang/core/diagnostic.h"
@@ -28,26 +27,25 @@ constexpr StringRef kParts[] = {"widening",   "firing",    "normalising", "trans
                                 "saturation", "tree",      "thorough",    "focus"};
 constexpr StringRef kProfiles[] = {"cpu", "t4", "a100", "h200"};
 
-/// One option that takes one of a few words: those that work, and those that are promised.
+/// One option that takes one of a few words.
 struct Choice {
   StringRef flag;
   std::string Options::*value;
-  std::vector<StringRef> now, later;
+  std::vector<StringRef> words;
 };
 
 const std::vector<Choice>& choices() {
   static const std::vector<Choice> table = {
-      {"--search", &Options::search, {"none", "saturate", "mcts", "anneal", "taso", "random"}, {}},
+      {"--search", &Options::search, {"none", "saturate", "mcts", "anneal", "taso", "random"}},
       {"--extract",
        &Options::extract,
-       {"greedy", "greedy-shared", "greedy-dag", "ilp", "lp", "best"},
-       {}},
-      {"--backend", &Options::backend, {"ref", "cpu", "cuda"}, {}},
-      {"--numerics", &Options::numerics, {"exact", "reassociate", "all"}, {}},
-      {"--mcts-profile", &Options::mcts_profile, {"tangram", "pact24"}, {}},
-      {"--reward", &Options::reward, {"greedy", "greedy-shared", "ilp"}, {}},
-      {"--cycle-filter", &Options::cycle_filter, {"efficient", "vanilla", "none"}, {}},
-      {"--ilp-cycles", &Options::ilp_cycles, {"none", "real", "int"}, {}},
+       {"greedy", "greedy-shared", "greedy-dag", "ilp", "lp", "best"}},
+      {"--backend", &Options::backend, {"ref", "cpu", "cuda"}},
+      {"--numerics", &Options::numerics, {"exact", "reassociate", "all"}},
+      {"--mcts-profile", &Options::mcts_profile, {"tangram", "pact24"}},
+      {"--reward", &Options::reward, {"greedy", "greedy-shared", "ilp"}},
+      {"--cycle-filter", &Options::cycle_filter, {"efficient", "vanilla", "none"}},
+      {"--ilp-cycles", &Options::ilp_cycles, {"none", "real", "int"}},
   };
   return table;
 }
@@ -68,11 +66,8 @@ Parsed failed(std::string message,
 }
 
 std::optional<std::string> check_choice(const Choice& choice, StringRef word) {
-  if (llvm::is_contained(choice.now, word)) return std::nullopt;
-  if (llvm::is_contained(choice.later, word))
-    return llvm::formatv("`{0} {1}` is not available yet; this version has {2}", choice.flag, word,
-                         listed(choice.now));
-  return llvm::formatv("{0} takes one of {1}, not `{2}`", choice.flag, listed(choice.now), word);
+  if (llvm::is_contained(choice.words, word)) return std::nullopt;
+  return llvm::formatv("{0} takes one of {1}, not `{2}`", choice.flag, listed(choice.words), word);
 }
 
 std::optional<std::string> check_cost(StringRef cost) {
@@ -153,6 +148,16 @@ void add_search_options(CLI::App& app, Options& o) {
   app.add_option("--cost", o.cost, "analytic[:PROFILE], measured[:cpu|:cuda], file:TABLE")
       ->capture_default_str();
   app.add_option("--cost-db", o.cost_db, "database of measured costs");
+  app.add_option(
+         "--cost-cache", o.cost_cache,
+         "operators are measured with operands in the cache (hot) or not (cold); default: as "
+         "a network of this size finds them")
+      ->check(CLI::IsMember({"hot", "cold"}));
+  app.add_option("--finalists", o.finalists,
+                 "measured costs: graphs that are built and run whole; 1: the cheapest alone")
+      ->check(CLI::Range(int64_t{1}, int64_t{64}))
+      ->capture_default_str();
+  app.add_flag("--allow-tf32", o.allow_tf32, "cuda: f32 products in tf32, with ten bits");
   app.add_option("--save-costs", o.save_costs, "write the prices used as a table for file:TABLE");
   app.add_option("--max-weight-growth", o.max_weight_growth,
                  "most bytes of weights at run time, over those of the source")
@@ -195,12 +200,13 @@ void add_search_options(CLI::App& app, Options& o) {
                  "mcts: what earlier searches learned of rules, from this file");
   app.add_option("--save-priors", o.save_priors, "mcts: write what this search learned");
   app.add_option("--trace", o.trace, "write what the search did, as JSON, for `tg report`");
-  app.add_option("--time-limit", o.time_limit_s, "seconds for exploration and extraction each")
-      ->check(CLI::Range(0.0, 1e9))
-      ->capture_default_str();
-  app.add_option("--node-limit", o.node_limit, "e-nodes")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
-      ->capture_default_str();
+  app.add_option("--time-limit", o.time_limit_s,
+                 "seconds: of mcts in all (10), else for exploration and extraction each (60)")
+      ->check(CLI::Range(0.0, 1e9));
+  app.add_option("--node-limit", o.node_limit,
+                 "e-nodes of an e-graph; default: 2000 of tree searches (what mcts saturates first "
+                 "50000), else 50000")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
 }
 
 void add_limits(CLI::App& app, Options& o) {
@@ -268,6 +274,10 @@ void add_run(CLI::App& tg, Options& o, Raw& raw) {
   app.add_option("--backend", o.backend, "ref, cpu, cuda")->capture_default_str();
   app.add_option("--dtype", raw.dtype, "what a run computes in: f32, f16, bf16")
       ->capture_default_str();
+  app.add_option("--streams", o.streams,
+                 "cuda: copies of the model that run side by side, each on a stream")
+      ->check(CLI::Range(int64_t{1}, int64_t{64}))
+      ->capture_default_str();
   app.add_option("--runs", o.runs, "timed runs; default: as many as fit half a second, at least 5")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
   add_weights_option(app, o);
@@ -287,9 +297,8 @@ void add_extract(CLI::App& tg, Options& o) {
   app.add_option("--extract", o.extract, kExtractors)->default_str("best");
   app.add_option("--ilp-cycles", o.ilp_cycles, "cycle constraints in the ILP: none, real, int")
       ->capture_default_str();
-  app.add_option("--time-limit", o.time_limit_s, "seconds")
-      ->check(CLI::Range(0.0, 1e9))
-      ->capture_default_str();
+  app.add_option("--time-limit", o.time_limit_s, "seconds; default 60")
+      ->check(CLI::Range(0.0, 1e9));
   app.add_option("--memory-limit", o.memory_limit_mb, "MiB; default: 80% of the machine's memory")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   app.add_option("--seed", o.seed, "of everything random")->capture_default_str();
@@ -368,6 +377,12 @@ void add_bench_paper(CLI::App& bench, Options& o) {
   CLI::App& paper = *bench.add_subcommand("paper", "the table of the published tree search");
   paper.add_option("NETWORK", o.files, "networks of examples/paper; default: all of them");
   paper.add_option("--output", o.output, "cells done, read and written; default paper_cells.json");
+  paper
+      .add_option("--approach", o.approaches,
+                  "tensat, greedy+greedy, greedy+ilp, shared+shared, shared+ilp, ilp+ilp, tangram, "
+                  "anneal, taso; default: all of them")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   paper.add_option("--seeds", o.seeds, "runs of each cell that draws at random")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1000}))
       ->capture_default_str();
@@ -439,6 +454,11 @@ std::optional<std::string> second_look(Options& o, const Raw& raw) {
   for (const Choice& choice : choices())
     if (auto problem = check_choice(choice, o.*choice.value)) return problem;
   if (auto problem = check_cost(o.cost)) return problem;
+  bool on_cuda = o.cost == "measured:cuda" || (o.command == "run" && o.backend == "cuda");
+  if (o.allow_tf32 && !on_cuda)
+    return "--allow-tf32 is of cuda: it needs --backend cuda or --cost measured:cuda";
+  if (o.streams > 1 && o.backend != "cuda")
+    return "--streams is of cuda: it needs --backend cuda (the cpu has --threads)";
   if (auto problem = split_pairs(raw.set, "--set", o.set)) return problem;
   if (auto problem = split_inputs(raw.inputs, o.inputs)) return problem;
   for (StringRef word : o.without)

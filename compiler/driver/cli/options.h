@@ -29,15 +29,17 @@ struct Options {
   bool proof = false;                                   // of `rules verify`: for all sizes, too
 
   // How to optimise.
-  std::string search = "saturate"; // none | saturate | mcts | anneal | taso | random
-  std::string extract = "ilp";     // greedy | ilp
-  std::string cost = "analytic";   // analytic[:PROFILE] | measured[:cpu] | file:TABLE
-  std::string cost_db;             // "" = the user's cache folder
-  std::string save_costs;          // --save-costs: the prices used, as a table for file:TABLE
+  std::string search = "mcts";   // none | saturate | mcts | anneal | taso | random
+  std::string extract = "ilp";   // greedy | ilp
+  std::string cost = "analytic"; // analytic[:PROFILE] | measured[:cpu] | file:TABLE
+  std::string cost_cache;        // of measured costs: "" as the network finds it | hot | cold
+  std::string cost_db;           // "" = the user's cache folder
+  std::string save_costs;        // --save-costs: the prices used, as a table for file:TABLE
   double max_weight_growth = 4;
   int64_t iterations = 15, multi_iterations = 1;
   int64_t budget = 0, depth = 0; // of --search mcts, random; 0 = their defaults
   uint64_t seeds = 5;            // of `bench paper`
+  std::vector<std::string> approaches; // of `bench paper`; none = all
   double total_limit_s = 1'800;  // of `bench paper`
   double alpha = 1.05;           // of --search taso
   double exploration = -1;       // of --search mcts; negative = the profile's
@@ -48,8 +50,8 @@ struct Options {
   std::string priors, save_priors, trace; // files; "" = none
   std::string cycle_filter = "efficient", ilp_cycles = "none";
   bool backoff = false;
-  double time_limit_s = 60;
-  int64_t node_limit = 50'000;
+  double time_limit_s = -1;    // negative = the command's, or the search's own
+  int64_t node_limit = 0;      // 0 = the search's own
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's memory
   uint64_t seed = 1;
 
@@ -57,6 +59,9 @@ struct Options {
   std::string backend = "cpu"; // ref | cpu
   DType dtype = DType::F32;    // what a run computes in
   int64_t threads = 0;         // 0 = one for each core
+  bool allow_tf32 = false;     // of cuda
+  int64_t streams = 1;         // of cuda: copies of the program that run side by side
+  int64_t finalists = 8;       // graphs that are measured whole
   int64_t runs = 0;            // 0 = as many as give a steady median
   bool optimize = false;       // --opt
   bool check = false;          // `run --check`: against ref; `fmt --check`: only look

@@ -31,6 +31,7 @@ PrepareOptions prepare_options(const Options& o) {
   options.threads = static_cast<int>(o.threads);
   options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
   options.seed = o.seed;
+  options.allow_tf32 = o.allow_tf32;
   return options;
 }
 
@@ -90,16 +91,14 @@ OptimizeOptions optimize_options(const Options& o) {
                        .Case("random", Search::Random)
                        .Case("anneal", Search::Anneal)
                        .Case("taso", Search::Taso)
-                       .Case("mcts", o.mcts_profile == "pact24" ? Search::Pact24 : Search::Mcts)
-                       .Default(Search::Saturate);
+                       .Case("saturate", Search::Saturate)
+                       .Default(o.mcts_profile == "pact24" ? Search::Pact24 : Search::Mcts);
   if (o.budget > 0) options.budget = static_cast<size_t>(o.budget);
   if (o.depth > 0) options.depth = static_cast<size_t>(o.depth);
   set_tree_options(o, options);
   SaturateOptions& explore = options.explore;
   explore.iterations = static_cast<int>(o.iterations);
   explore.multi_iterations = static_cast<int>(o.multi_iterations);
-  explore.node_limit = static_cast<size_t>(o.node_limit);
-  explore.time_limit_s = o.time_limit_s;
   explore.memory_limit_mb = static_cast<size_t>(memory_limit_bytes(o.memory_limit_mb) >> 20);
   explore.cycle_filter = llvm::StringSwitch<CycleFilter>(o.cycle_filter)
                              .Case("vanilla", CycleFilter::Vanilla)
@@ -114,12 +113,12 @@ OptimizeOptions optimize_options(const Options& o) {
   ExtractOptions& extract = options.extract;
   extract.extractor = *extractor_by_name(o.extract);
   extract.max_weight_growth = o.max_weight_growth;
-  extract.ilp.time_limit_s = o.time_limit_s;
   extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb));
   extract.ilp.cycles = llvm::StringSwitch<IlpCycles>(o.ilp_cycles)
                            .Case("real", IlpCycles::Real)
                            .Case("int", IlpCycles::Int)
                            .Default(IlpCycles::None);
+  set_limits(options, o.time_limit_s, o.node_limit);
   return options;
 }
 
@@ -155,11 +154,14 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   TG_TRY(std::unique_ptr<CostModel> costs, cost_model(session, source));
   RecordingCost recorder(*costs);
   TG_TRY(PrepareOptions run, prepare_options(o, source));
-  run.backend = "cpu";
+  run.backend = o.cost == "measured:cuda" ? "cuda" : "cpu";
   BackendFinalists finalists(run);
-  TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost("cpu"));
+  TG_TRY(std::unique_ptr<CostModel> analytic,
+         make_analytic_cost(run.backend == "cuda" ? "h200" : "cpu"));
   OptimizeOptions options = optimize_options(o);
   options.explore.cancel = session.cancel;
+  options.kernels = true;
+  options.finalists = static_cast<size_t>(o.finalists);
   std::optional<FilePriors> priors;
   if (!o.priors.empty()) {
     TG_TRY(PriorTable table, read_priors(o.priors));
@@ -187,6 +189,10 @@ Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& sou
   CostModelOptions options;
   options.spec = o.cost;
   options.cost_db = o.cost_db;
+  options.cache = o.cost_cache == "hot"    ? CacheState::Hot
+                  : o.cost_cache == "cold" ? CacheState::Cold
+                                           : CacheState::AsNetwork;
+  options.allow_tf32 = o.allow_tf32;
   options.threads = static_cast<int>(o.threads);
   options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
   options.progress = progress_line(session, "timing operators");
@@ -221,6 +227,16 @@ std::optional<Optimized> optimize_model(Session& session, const Graph& source,
   }
   if (used) *used = std::move(*rules);
   return std::move(*result);
+}
+
+std::optional<OptimizedModel> load_and_optimize(Session& session) {
+  if (!session.cancel) session.cancel = watch_interrupt();
+  std::optional<Graph> source = load(session);
+  if (!source) return std::nullopt;
+  std::vector<Rule> rules;
+  std::optional<Optimized> result = optimize_model(session, *source, {}, &rules);
+  if (!result) return std::nullopt;
+  return OptimizedModel{std::move(*source), std::move(*result), std::move(rules)};
 }
 
 bool verify_result(Session& session, const Graph& source, const Optimized& result,

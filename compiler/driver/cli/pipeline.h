@@ -17,6 +17,14 @@ std::optional<Graph> load(Session& session);
 std::optional<Optimized> optimize_model(Session& session, const Graph& source,
                                         llvm::ArrayRef<Rule> declared = {},
                                         std::vector<Rule>* used = nullptr);
+/// A model loaded and optimised as the options say, with the rules that its chain numbers.
+struct OptimizedModel {
+  Graph source;
+  Optimized result;
+  std::vector<Rule> rules;
+};
+/// Ctrl-C stops the search, which keeps the best so far.
+std::optional<OptimizedModel> load_and_optimize(Session& session);
 /// With --verify: the chain replayed and the result held against its source, exactly.
 bool verify_result(Session& session, const Graph& source, const Optimized& result,
                    llvm::ArrayRef<Rule> rules);

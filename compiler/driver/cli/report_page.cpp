@@ -65,9 +65,9 @@ function heat(){
  if(!A.length){s.append(el("p",{class:"dim"},"no rule was applied"));return}
  const n=Math.max(T.columns,1),cols=Math.min(n,60),l=230,cw=Math.max(8,Math.min(24,600/cols)),rh=15,w=l+cols*cw+60,h=A.length*rh+24;
  const max=Math.max(...A.flatMap(a=>a.cells.map(c=>c[1])),1),g=sv("svg",{viewBox:`0 0 ${w} ${h}`,width:w});
- A.forEach((a,r)=>{const sum=new Array(cols).fill(0);a.cells.forEach(c=>sum[Math.min(cols-1,Math.floor(c[0]*cols/n))]+=c[1]);
+ A.forEach((a,r)=>{const sum=new Array(cols).fill(0),at=sum.map(()=>new Set());a.cells.forEach(c=>{const i=Math.min(cols-1,Math.floor(c[0]*cols/n));sum[i]+=c[1];(c[2]||[]).forEach(p=>at[i].add(p))});
   g.append(sv("text",{x:l-6,y:r*rh+12,"text-anchor":"end"},a.rule.length>36?a.rule.slice(0,35)+"…":a.rule));
-  sum.forEach((v,c)=>{const f=v?0.15+0.85*Math.log(1+v)/Math.log(1+max):0;g.append(tip(sv("rect",{x:l+c*cw,y:r*rh+1,width:cw-1,height:rh-2,fill:v?`rgba(36,87,197,${Math.min(1,f)})`:"#f0f1f4"}),a.rule+": "+v))});
+  sum.forEach((v,c)=>{const f=v?0.15+0.85*Math.log(1+v)/Math.log(1+max):0;g.append(tip(sv("rect",{x:l+c*cw,y:r*rh+1,width:cw-1,height:rh-2,fill:v?`rgba(36,87,197,${Math.min(1,f)})`:"#f0f1f4"}),a.rule+": "+v+[...at[c]].slice(0,12).map(p=>"\n"+p).join("")))});
   g.append(sv("text",{x:l+cols*cw+6,y:r*rh+12},a.sum))});
  g.append(sv("text",{x:l,y:h-6},"first to last of "+n+" steps"));
  s.append(el("div",{class:"box"},g));
@@ -76,14 +76,14 @@ function tree(){
  const N=T.tree,s=section("tree","Search tree");
  if(!N.length){s.append(el("p",{class:"dim"},"this search had no tree"));return}
  const roots=N.map((n,i)=>i).filter(i=>N[i].parent<0),pick=el("select"),box=el("div",{class:"box"});
- roots.forEach((r,i)=>pick.append(el("option",{value:i},`decision ${i+1}, ${N[r].visits} visits`)));
+ roots.forEach((r,i)=>pick.append(el("option",{value:i},`decision ${i+1}, ${N[r].visits} visits${N[r].where?": "+N[r].where:""}`)));
  const draw=r=>{const kids=new Map();N.forEach((n,i)=>{if(n.parent>=0){if(!kids.has(n.parent))kids.set(n.parent,[]);kids.get(n.parent).push(i)}});
   const list=[],todo=[[r,0]];while(todo.length&&list.length<400){const[i,d]=todo.pop();list.push([i,d]);(kids.get(i)||[]).sort((a,b)=>N[a].visits-N[b].visits).forEach(k=>todo.push([k,d+1]))}
   const rh=18,w=900,h=list.length*rh+10,g=sv("svg",{viewBox:`0 0 ${w} ${h}`,width:w}),row=new Map(),mv=Math.max(...list.map(x=>N[x[0]].visits),1);
   list.forEach(([i,d],y)=>{row.set(i,[d,y]);const n=N[i],x=14+d*22,cy=y*rh+12,p=row.get(n.parent);
    if(p)g.append(sv("path",{d:`M${14+p[0]*22} ${p[1]*rh+12}V${cy}H${x}`,fill:"none",stroke:"#c9ced8"}));
    g.append(tip(sv("circle",{cx:x,cy,r:3+5*Math.sqrt(n.visits/mv),fill:n.chosen?"#c2410c":"#2457c5"}),`${n.visits} visits, mean reward ${n.value==null?"?":n.value.toPrecision(3)}, ${n.nodes} e-nodes`));
-   g.append(sv("text",{x:x+12,y:cy+4},`${n.rule||"root"}${n.places>1?" ×"+n.places:""}  ${us(n.cost_us)}`))});
+   g.append(sv("text",{x:x+12,y:cy+4},`${n.rule||"root"}${n.places>1?" ×"+n.places:""}${n.where?(n.rule?" at ":" of ")+n.where:""}  ${us(n.cost_us)}`))});
   box.replaceChildren(g)};
  pick.onchange=()=>draw(roots[+pick.value]);s.append(pick,box);draw(roots[0]);
 }

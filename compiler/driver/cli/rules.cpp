@@ -31,6 +31,7 @@ void write_verdict(llvm::json::OStream& json, const RuleVerdict& verdict) {
   if (verdict.proof == RuleVerdict::Proof::NotProved) json.attribute("unproved", verdict.unproved);
   json.attribute("cases", static_cast<int64_t>(verdict.cases));
   json.attribute("in_field", static_cast<int64_t>(verdict.in_field));
+  json.attribute("combinations", static_cast<int64_t>(verdict.combinations));
   if (verdict.in_field > 0 && verdict.in_field == verdict.cases)
     json.attribute("error_bound", std::exp2(verdict.log2_error));
   else
@@ -41,6 +42,33 @@ void write_verdict(llvm::json::OStream& json, const RuleVerdict& verdict) {
     json.attribute("counterexample", nullptr);
   else
     json.attribute("counterexample", verdict.counterexample);
+}
+
+struct Counts {
+  size_t proved = 0, tested = 0, refuted = 0, empty = 0, cases = 0;
+};
+
+Counts count(llvm::ArrayRef<RuleVerdict> verdicts) {
+  Counts counts;
+  for (const RuleVerdict& verdict : verdicts) {
+    counts.cases += verdict.cases;
+    switch (verdict.status) {
+    case RuleVerdict::Status::Tested: ++(proved(verdict) ? counts.proved : counts.tested); break;
+    case RuleVerdict::Status::Refuted: ++counts.refuted; break;
+    case RuleVerdict::Status::Empty: ++counts.empty; break;
+    }
+  }
+  return counts;
+}
+
+void write_counts(llvm::json::OStream& json, const Counts& counts) {
+  json.attributeObject("counts", [&] {
+    json.attribute("proved", static_cast<int64_t>(counts.proved));
+    json.attribute("tested", static_cast<int64_t>(counts.tested));
+    json.attribute("refuted", static_cast<int64_t>(counts.refuted));
+    json.attribute("empty", static_cast<int64_t>(counts.empty));
+    json.attribute("cases", static_cast<int64_t>(counts.cases));
+  });
 }
 
 /// `verdicts` is as long as `rules`, or empty.
@@ -105,10 +133,12 @@ std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
   std::string text = count_text(verdict.cases) + " cases";
   if (proved(verdict)) return "for all sizes, and " + text;
   if (verdict.in_field < verdict.cases)
-    return text + ", " + count_text(verdict.cases - verdict.in_field) + " of them in float64 alone";
-  if (verdict.log2_error <= kSameGraph) return text + ", the same graph each time";
-  if (verdict.log2_error < 0)
+    text += ", " + count_text(verdict.cases - verdict.in_field) + " of them in float64 alone";
+  else if (verdict.log2_error <= kSameGraph)
+    text += ", the same graph each time";
+  else if (verdict.log2_error < 0)
     text += ", error bound 2^" + std::to_string(static_cast<int>(std::ceil(verdict.log2_error)));
+  if (verdict.proof == RuleVerdict::Proof::NotProved) text += "; not proved: " + verdict.unproved;
   return text;
 }
 
@@ -124,22 +154,21 @@ void print_failure(llvm::raw_ostream& out, const Rule& rule, const RuleVerdict& 
 void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
                     llvm::ArrayRef<RuleVerdict> verdicts) {
   llvm::raw_ostream& out = session.out;
-  size_t count[3] = {}, cases = 0, proofs = 0;
   Table table({{"rule"}, {"status"}, {"evidence"}, {"numerics"}, {"seen"}});
   for (size_t i = 0; i < rules.size(); ++i) {
     const RuleVerdict& verdict = verdicts[i];
-    ++count[static_cast<size_t>(verdict.status)];
-    cases += verdict.cases;
-    proofs += proved(verdict);
     table.add({rules[i].name, shown_status(verdict).str(), evidence(rules[i], verdict),
                numerics_name(rules[i].numerics).str(), numerics_name(verdict.observed).str()});
     if (verdict.status != RuleVerdict::Status::Tested) print_failure(out, rules[i], verdict);
   }
   if (session.options.verbose) table.print(out, session.color);
+  Counts counts = count(verdicts);
+  // Proofs that an earlier run remembered count only where they are asked for.
+  if (!session.options.proof) counts.tested += counts.proved;
   out << count_text(rules.size()) << " rules: ";
-  if (session.options.proof) out << count_text(proofs) << " proved, ";
-  out << count_text(count[0] - proofs * session.options.proof) << " tested in " << count_text(cases)
-      << " cases, " << count_text(count[1]) << " refuted, " << count_text(count[2])
+  if (session.options.proof) out << count_text(counts.proved) << " proved, ";
+  out << count_text(counts.tested) << " tested in " << count_text(counts.cases) << " cases, "
+      << count_text(counts.refuted) << " refuted, " << count_text(counts.empty)
       << " without instances\n";
 }
 
@@ -181,7 +210,10 @@ int run_rules_verify(Session& session) {
     return session.fail(written.error());
   if (o.json) {
     llvm::json::OStream json(session.out, 2);
-    json.object([&] { write_rules(json, *rules, verdicts); });
+    json.object([&] {
+      write_counts(json, count(verdicts));
+      write_rules(json, *rules, verdicts);
+    });
     session.out << "\n";
   } else if (!o.quiet) {
     print_verdicts(session, *rules, verdicts);

@@ -3,6 +3,7 @@
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/prepare.h"
+#include "compiler/driver/side_by_side.h"
 #include "compiler/ir/retype.h"
 #include "runtime/npy.h"
 #include "runtime/npz.h"
@@ -34,13 +35,19 @@ struct Output {
 struct RunReport {
   std::string model, backend, device;
   int threads = 1;
-  Timing timing;
+  Timing timing; // of rounds, where several instances run side by side
+  size_t streams = 1;
   double sum_of_ops_us = 0;
+  double device_us = 0; // of a whole run on the device alone; 0 where that is not known
   MemoryUse memory;
   std::vector<StepInfo> steps;
   std::vector<Output> outputs;
   std::optional<OptimizeReport> optimized;
 };
+
+double throughput(const RunReport& report) {
+  return static_cast<double>(report.streams) * 1e6 / report.timing.median_us;
+}
 
 /// Which input has the name. Errors: `bad_input_value` for a name that the model does not have.
 Result<size_t> find_input(const Plan& plan, llvm::StringRef name) {
@@ -84,6 +91,21 @@ Result<double> profile_steps(Executable& executable, const TimingOptions& timing
   return sum;
 }
 
+/// Instances beside `first`, each with weights and memory of its own, all on the same inputs.
+Result<Timing> time_streams(const Options& o, const PrepareOptions& options, const Graph& graph,
+                            llvm::ArrayRef<Tensor> inputs, Executable& first,
+                            const TimingOptions& timing) {
+  std::vector<Prepared> others;
+  std::vector<Executable*> instances = {&first};
+  for (int64_t i = 1; i < o.streams; ++i) {
+    TG_TRY(Prepared other, prepare(graph, options));
+    TG_CHECK(other.executable->bind_inputs(inputs));
+    others.push_back(std::move(other));
+    instances.push_back(others.back().executable.get());
+  }
+  return time_side_by_side(instances, timing);
+}
+
 /// `inputs` gets what the model ran on.
 Result<RunReport> run_on_backend(const Options& o, const PrepareOptions& options,
                                  const Graph& graph, std::vector<Tensor>& inputs) {
@@ -100,11 +122,17 @@ Result<RunReport> run_on_backend(const Options& o, const PrepareOptions& options
   timing.runs = static_cast<size_t>(o.runs);
   // The reference backend is for its results; once is enough unless asked for more.
   if (o.backend == "ref" && o.runs == 0) timing = {.runs = 1, .warmup = 0};
-  TG_TRY(report.timing, time_runs(executable, timing));
+  if (o.streams > 1) {
+    report.streams = static_cast<size_t>(o.streams);
+    TG_TRY(report.timing, time_streams(o, options, graph, inputs, executable, timing));
+  } else {
+    TG_TRY(report.timing, time_runs(executable, timing));
+  }
   if (o.verbose || o.json) {
     TG_TRY(report.sum_of_ops_us, profile_steps(executable, timing));
   }
   report.steps = executable.steps();
+  report.device_us = executable.device_us();
   report.memory = executable.memory();
   TG_TRY(std::vector<Tensor> tensors, executable.outputs());
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -187,7 +215,13 @@ void print_run(Session& session, const RunReport& report) {
       << duration_text(report.timing.p10_us) << ", p90 " << duration_text(report.timing.p90_us)
       << ") of " << report.timing.runs << (report.timing.runs == 1 ? " run" : " runs") << "; "
       << bytes_text(static_cast<double>(report.memory.total())) << " of memory\n";
+  if (report.streams > 1)
+    out << "  " << report.streams
+        << " side by side: " << llvm::formatv("{0:f1}", throughput(report)) << " runs a second\n";
   if (!session.options.verbose) return;
+  if (report.device_us > 0)
+    out << "  on the device " << duration_text(report.device_us) << ", the steps add up to "
+        << llvm::formatv("{0:f1}%", 100 * report.sum_of_ops_us / report.device_us) << " of it\n";
   out << "  device " << report.device << "; sum of the steps "
       << duration_text(report.sum_of_ops_us) << "\n\n";
   print_steps(out, report, session.color);
@@ -237,6 +271,12 @@ void print_run_json(Session& session, const RunReport& report) {
     write_number(json, "p10_us", report.timing.p10_us);
     write_number(json, "p90_us", report.timing.p90_us);
     write_number(json, "sum_of_ops_us", report.sum_of_ops_us);
+    if (report.device_us > 0) {
+      write_number(json, "device_us", report.device_us);
+      write_number(json, "sum_error", report.sum_of_ops_us / report.device_us - 1);
+    }
+    json.attribute("streams", static_cast<int64_t>(report.streams));
+    write_number(json, "runs_per_s", throughput(report));
     write_number(json, "memory_mb", static_cast<double>(report.memory.total()) / (1 << 20));
     write_outputs_json(json, report);
     if (session.options.verbose) write_steps_json(json, report);

@@ -92,11 +92,26 @@ void write_points(llvm::json::OStream& json, const SearchTrace& trace) {
   });
 }
 
-/// The heat map, with rules numbered by first use, columns and rules summed up.
+/// What a rule did in one column: how often, and where, so far as that is told.
+struct HeatCell {
+  int64_t count = 0;
+  std::vector<std::string> places;
+};
+
+constexpr size_t kMostPlaces = 8; // of a cell: more, nobody reads
+
+/// The heat map, with rules numbered by first use, columns and rules summed up:
+/// [column, count, [place, ...]].
 void write_applications(llvm::json::OStream& json, const SearchTrace& trace,
                         llvm::ArrayRef<Rule> rules) {
-  std::map<RuleId, std::map<uint32_t, int64_t>> cells;
-  for (const SearchTrace::Application& a : trace.applications) cells[a.rule][a.column] += a.applied;
+  std::map<RuleId, std::map<uint32_t, HeatCell>> cells;
+  for (const SearchTrace::Application& a : trace.applications) {
+    HeatCell& cell = cells[a.rule][a.column];
+    cell.count += a.applied;
+    if (!a.where.empty() && cell.places.size() < kMostPlaces &&
+        !llvm::is_contained(cell.places, a.where))
+      cell.places.push_back(a.where);
+  }
   json.attribute("columns", static_cast<int64_t>(trace.columns) + 1);
   json.attributeArray("applications", [&] {
     for (const auto& [rule, columns] : cells) {
@@ -104,10 +119,13 @@ void write_applications(llvm::json::OStream& json, const SearchTrace& trace,
       json.object([&] {
         json.attribute("rule", rules[rule].name);
         json.attributeArray("cells", [&] {
-          for (auto [column, count] : columns)
-            json.array([&, column = column, count = count] {
+          for (const auto& [column, cell] : columns)
+            json.array([&, column = column, &cell = cell] {
               json.value(static_cast<int64_t>(column));
-              json.value(count);
+              json.value(cell.count);
+              json.array([&] {
+                for (const std::string& place : cell.places) json.value(place);
+              });
             });
         });
       });
@@ -122,6 +140,7 @@ void write_tree(llvm::json::OStream& json, const SearchTrace& trace, llvm::Array
         json.attribute("parent", node.parent);
         json.attribute("rule", node.rule < rules.size() ? rules[node.rule].name : "");
         json.attribute("places", static_cast<int64_t>(node.places));
+        json.attribute("where", node.where);
         json.attribute("visits", static_cast<int64_t>(node.visits));
         write_number(json, "value", node.value);
         write_number(json, "cost_us", node.cost_us);

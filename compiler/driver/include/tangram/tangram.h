@@ -141,7 +141,7 @@ struct ExternOp {
 
 /// The words are those of `tg opt`; README of compiler/driver.
 struct OptimizeOptions {
-  std::string search = "saturate";      // none, saturate, mcts, anneal, taso, random
+  std::string search = "mcts";          // none, saturate, mcts, anneal, taso, random
   std::string extract = "ilp";          // greedy[-shared|-dag], ilp, lp, best
   std::string cost = "analytic";        // analytic[:PROFILE], measured[:cpu], file:TABLE
   std::string cost_db = {};             // "" = the user's cache folder
@@ -149,11 +149,12 @@ struct OptimizeOptions {
   std::string rule_text = {};           // `rule` declarations, beside those
   bool trust_rules = false;             // use rules that are not built in without verifying them
   std::string numerics = "reassociate"; // exact, reassociate, all
-  double time_limit_s = 60;             // of exploration and of extraction, each
-  int64_t node_limit = 50'000;
+  /// Of mcts in all; of others for exploration and extraction, each. Negative: 10 and 60.
+  double time_limit_s = -1;
+  int64_t node_limit = 0;      // of an e-graph; 0 = the search's own, as `tg opt` has it
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
   uint64_t seed = 1;
-  int threads = 0;                    // of measurements; 0 = one for each core
+  int threads = 0;                    // of the search, of measurements; 0 = one for each core
   std::vector<ExternOp> externs = {}; // where measured costs are to run whole models
 };
 

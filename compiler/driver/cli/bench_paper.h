@@ -1,0 +1,75 @@
+// What the parts of `tg bench paper` share: the networks and approaches of the published table,
+// the cells that are done, the file that keeps them, and the tables made of them.
+#pragma once
+
+#include "compiler/driver/cli/session.h"
+#include "compiler/driver/optimize.h"
+
+#include <map>
+
+namespace tg::cli {
+
+struct PaperNetwork {
+  llvm::StringRef name;
+  int multi; // iterations of multi-pattern rules of TENSAT, as published for this network
+};
+/// In the order of the published table.
+llvm::ArrayRef<PaperNetwork> paper_networks();
+
+struct PaperApproach {
+  llvm::StringRef name, text; // on the command line and in files; in the table
+  Search search;
+  Reward reward = Reward::GreedyShared;
+  bool final_ilp = true;
+  bool seeded = true; // the seed matters
+};
+/// TENSAT, the five published combinations, the shipped search, the two baselines.
+llvm::ArrayRef<PaperApproach> paper_approaches();
+
+struct PaperCell {
+  std::string model, approach;
+  uint64_t seed = 0;
+  double source_us = 0, cost_us = 0, seconds = 0;
+  double memory_mb = 0; // of the e-graphs and the search, without prices, rules and program
+  size_t nodes = 0;
+  std::string stopped_by;
+  bool capped = false; // the time limit ended it
+
+  double speedup_pct() const { return (source_us / cost_us - 1) * 100; }
+};
+
+/// What cells depend on beside network, approach and seed, the program included: two programs
+/// never share cells. "program 0.1.0 5f3a9c; cost analytic:a100; rules taso; ..."
+std::string paper_setting(const Options& options);
+
+/// The cells of one setting. Those of other settings in the same file are kept as they are.
+class PaperCells {
+public:
+  PaperCells(std::string setting, std::string path)
+      : setting_(std::move(setting)), path_(std::move(path)) {}
+
+  const std::string& setting() const { return setting_; }
+  llvm::ArrayRef<PaperCell> all() const { return cells_; }
+  const PaperCell* find(llvm::StringRef model, llvm::StringRef approach, uint64_t seed) const;
+  void add(PaperCell cell) { cells_.push_back(std::move(cell)); }
+
+  /// A missing file is an empty one. Errors: `bad_cells_file`.
+  Result<void> read();
+  /// The whole file anew, through a temporary name. Errors: `cannot_write`.
+  Result<void> write(Session& session) const;
+  /// The elements of an array.
+  void write_json(llvm::json::OStream& json) const;
+
+private:
+  Diagnostic bad() const;
+
+  std::string setting_, path_;
+  std::vector<PaperCell> cells_;
+  std::map<std::string, llvm::json::Value> other_; // by setting
+};
+
+/// The published table's columns for every network and approach that has cells, the published
+/// figures beside, and the geometric mean of the seconds of each approach.
+void print_paper_table(Session& session, const PaperCells& cells);
+
+} // namespace tg::cli

@@ -1,0 +1,110 @@
+// The file of cells of `tg bench paper`: one JSON object, settings to arrays of cells. It is
+// written anew after every cell, so that a run may be interrupted at any moment.
+#include "compiler/driver/cli/bench_paper.h"
+#include "compiler/driver/cli/pipeline.h"
+#include "compiler/driver/json_files.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/xxhash.h>
+
+namespace tg::cli {
+namespace {
+
+/// The version, and a hash of the executable: any change of search, rules or prices is another
+/// program. Where the executable cannot be read, the version alone.
+std::string program_name() {
+  auto self = llvm::MemoryBuffer::getFile("/proc/self/exe", /*IsText=*/false,
+                                          /*RequiresNullTerminator=*/false);
+  std::string name = TG_VERSION;
+  if (self) name += " " + llvm::utohexstr(llvm::xxHash64((*self)->getBuffer()), /*LowerCase=*/true);
+  return name;
+}
+
+PaperCell cell_of(const llvm::json::Object& c) {
+  auto number = [&](const char* name) { return c.getNumber(name).getValueOr(0); };
+  auto text = [&](const char* name) { return c.getString(name).getValueOr("").str(); };
+  PaperCell cell;
+  cell.model = text("model"), cell.approach = text("approach");
+  cell.seed = static_cast<uint64_t>(c.getInteger("seed").getValueOr(0));
+  cell.source_us = number("source_us"), cell.cost_us = number("cost_us");
+  cell.seconds = number("seconds"), cell.memory_mb = number("memory_mb");
+  cell.nodes = static_cast<size_t>(c.getInteger("nodes").getValueOr(0));
+  cell.stopped_by = text("stopped_by");
+  cell.capped = c.getBoolean("capped").getValueOr(false);
+  return cell;
+}
+
+} // namespace
+
+std::string paper_setting(const Options& o) {
+  return llvm::formatv(
+      "program {0}; cost {1}; rules {2}; nodes {3}; budget {4}; depth {5}; numerics {6}; "
+      "seconds {7}",
+      program_name(), o.cost, o.rules.empty() ? "default" : llvm::join(o.rules, ","), o.node_limit,
+      o.budget > 0 ? o.budget : 128, o.depth > 0 ? o.depth : 10, o.numerics, o.time_limit_s);
+}
+
+const PaperCell* PaperCells::find(llvm::StringRef model, llvm::StringRef approach,
+                                  uint64_t seed) const {
+  for (const PaperCell& cell : cells_)
+    if (cell.model == model && cell.approach == approach && cell.seed == seed) return &cell;
+  return nullptr;
+}
+
+Diagnostic PaperCells::bad() const {
+  return error(Code::bad_cells_file, "`{0}` is no file of cells", path_);
+}
+
+Result<void> PaperCells::read() {
+  auto file = llvm::MemoryBuffer::getFile(path_, /*IsText=*/true);
+  if (!file) return {};
+  TG_TRY(llvm::json::Value value, parse_json((*file)->getBuffer(), path_, Code::bad_cells_file));
+  const llvm::json::Object* settings = value.getAsObject();
+  if (!settings) return bad();
+  for (const auto& [setting, list] : *settings) {
+    if (llvm::StringRef(setting) != setting_) {
+      other_.emplace(llvm::StringRef(setting).str(), list);
+      continue;
+    }
+    const llvm::json::Array* cells = list.getAsArray();
+    if (!cells) return bad();
+    for (const llvm::json::Value& entry : *cells) {
+      const llvm::json::Object* cell = entry.getAsObject();
+      if (!cell) return bad();
+      cells_.push_back(cell_of(*cell));
+    }
+  }
+  return {};
+}
+
+void PaperCells::write_json(llvm::json::OStream& json) const {
+  for (const PaperCell& cell : cells_)
+    json.object([&] {
+      json.attribute("model", cell.model);
+      json.attribute("approach", cell.approach);
+      json.attribute("seed", static_cast<int64_t>(cell.seed));
+      write_number(json, "source_us", cell.source_us);
+      write_number(json, "cost_us", cell.cost_us);
+      write_number(json, "speedup_pct", cell.speedup_pct());
+      write_number(json, "seconds", cell.seconds);
+      write_number(json, "memory_mb", cell.memory_mb);
+      json.attribute("nodes", static_cast<int64_t>(cell.nodes));
+      json.attribute("stopped_by", cell.stopped_by);
+      json.attribute("capped", cell.capped);
+    });
+}
+
+Result<void> PaperCells::write(Session& session) const {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  llvm::json::OStream json(out, 1);
+  json.object([&] {
+    for (const auto& [setting, list] : other_) json.attribute(setting, list);
+    json.attributeArray(setting_, [&] { write_json(json); });
+  });
+  out << "\n";
+  return write_text_file(session, path_, out.str());
+}
+
+} // namespace tg::cli

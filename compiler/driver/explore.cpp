@@ -1,0 +1,105 @@
+#include "compiler/driver/explore.h"
+
+#include "compiler/driver/state_price.h"
+
+#include <algorithm>
+
+namespace tg {
+
+void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
+                   OptimizeReport& report) {
+  for (size_t i = 0; i < stats.size() && i < rules.size(); ++i)
+    if (stats[i].matches > 0)
+      report.activity.push_back(
+          {rules[i].name, rules[i].declared, stats[i].matches, stats[i].applied});
+}
+
+namespace {
+
+void note_exploration(const SaturateReport& explored, llvm::ArrayRef<Rule> rules,
+                      OptimizeReport& report) {
+  note_activity(explored.rules, rules, report);
+  report.egraph_nodes = explored.nodes;
+  report.egraph_classes = explored.classes;
+  report.explore_s = explored.seconds;
+  report.stopped_by = stop_reason_text(explored.stop).str();
+}
+
+/// Random rollouts; what a state is worth is its greedy extraction.
+void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
+                      PriceCache& prices, const OptimizeOptions& options, OptimizeReport& report) {
+  RolloutOptions rollout;
+  rollout.rollouts = static_cast<int>(options.budget);
+  rollout.depth = static_cast<int>(options.depth);
+  rollout.node_limit = options.explore.node_limit;
+  rollout.time_limit_s = options.explore.time_limit_s;
+  rollout.memory_limit_mb = options.explore.memory_limit_mb;
+  rollout.cancel = options.explore.cancel;
+  rollout.seed = options.explore.seed;
+  rollout.cycle_filter = options.explore.cycle_filter;
+  rollout.numerics = options.explore.numerics;
+  ExtractOptions greedy = options.extract;
+  greedy.extractor = Extractor::Greedy;
+  RolloutReport explored = search_rollouts(egraph, rules, rollout, [&](const EGraph& state) {
+    Result<ExtractedGraph> extracted = extract(state, source, prices, greedy);
+    return extracted ? extracted->cost_us : kInfiniteCost;
+  });
+  note_activity(explored.rules, rules, report);
+  report.egraph_nodes = explored.nodes;
+  report.egraph_classes = explored.classes;
+  report.explore_s = explored.seconds;
+  report.stopped_by =
+      explored.stop == StopReason::Iterations ? "budget" : stop_reason_text(explored.stop).str();
+}
+
+/// The published tree search; what a state is worth is as its options say.
+void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
+                          PriceCache& prices, const OptimizeOptions& options,
+                          OptimizeReport& report) {
+  Pact24Options pact = options.pact24;
+  pact.explore.node_limit = options.explore.node_limit;
+  pact.explore.cycle_filter = options.explore.cycle_filter;
+  pact.explore.numerics = options.explore.numerics;
+  pact.explore.match_limit = std::max<size_t>(options.explore.node_limit, 1);
+  pact.time_limit_s = options.explore.time_limit_s;
+  pact.memory_limit_mb = options.explore.memory_limit_mb;
+  pact.seed = options.explore.seed;
+  pact.cancel = options.explore.cancel;
+  pact.trace = options.trace;
+  std::unique_ptr<StatePrice> price =
+      make_state_price(options.reward, egraph, source, prices, options.extract);
+  Pact24Report explored = search_pact24(egraph, rules, pact, *price);
+  note_activity(explored.rules, rules, report);
+  report.egraph_nodes = explored.nodes;
+  report.egraph_classes = explored.classes;
+  report.explore_s = explored.seconds;
+  report.simulations = explored.simulations;
+  report.decisions = static_cast<size_t>(explored.decisions);
+  report.search_memory_mb = static_cast<double>(explored.memory_bytes) / (1 << 20);
+  report.stopped_by =
+      explored.stop == StopReason::Iterations ? "decisions" : stop_reason_text(explored.stop).str();
+}
+
+} // namespace
+
+void explore(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+             const OptimizeOptions& options, OptimizeReport& report) {
+  switch (options.search) {
+  case Search::Random: return explore_randomly(egraph, source, rules, prices, options, report);
+  case Search::Pact24: return explore_as_published(egraph, source, rules, prices, options, report);
+  case Search::None:
+    report.egraph_nodes = egraph.node_count();
+    report.egraph_classes = egraph.class_count();
+    report.stopped_by = "no search";
+    return;
+  default: {
+    SaturateReport explored = saturate(egraph, rules, options.explore);
+    if (options.trace)
+      for (size_t i = 0; i < explored.rules.size(); ++i)
+        options.trace->apply(static_cast<RuleId>(i), explored.rules[i].applied);
+    return note_exploration(explored, rules, report);
+  }
+  }
+}
+
+} // namespace tg

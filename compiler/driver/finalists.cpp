@@ -1,0 +1,78 @@
+#include "compiler/driver/finalists.h"
+
+#include "compiler/ir/graph_equal.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The cheapest first; no two alike, none as dear as the source.
+std::vector<Candidate> distinct(Candidate best, std::vector<Candidate> others, size_t most,
+                                double source_us) {
+  llvm::stable_sort(others,
+                    [](const Candidate& a, const Candidate& b) { return a.cost_us < b.cost_us; });
+  std::vector<Candidate> chosen;
+  chosen.push_back(std::move(best));
+  for (Candidate& other : others) {
+    if (chosen.size() >= most) break;
+    bool known = llvm::any_of(
+        chosen, [&](const Candidate& one) { return difference(one.graph, other.graph).empty(); });
+    if (!known && !costs_more(other.cost_us, source_us)) chosen.push_back(std::move(other));
+  }
+  return chosen;
+}
+
+/// The place of the fastest. The first is preferred unless another is faster beyond the noise.
+size_t fastest(const Graph& source, llvm::ArrayRef<Candidate> chosen, FinalistRunner& runner,
+               OptimizeReport& report) {
+  std::vector<const Graph*> graphs;
+  for (const Candidate& one : chosen) graphs.push_back(&one.graph);
+  Result<std::vector<double>> times = runner.screen(source, graphs);
+  if (!times || times->empty()) return 0;
+  auto least = static_cast<size_t>(std::min_element(times->begin(), times->end()) - times->begin());
+  if (least == 0 || !std::isfinite((*times)[least])) return 0;
+  if (!std::isfinite((*times)[0])) {
+    report.notes.push_back(llvm::formatv("the cheapest of {0} finalists does not run as the source "
+                                         "does; the fastest of the others goes on",
+                                         chosen.size()));
+    return least;
+  }
+  Result<Comparison> compared = runner.compare(chosen[0].graph, chosen[least].graph);
+  if (!compared || !compared->second_faster()) return 0;
+  report.notes.push_back(
+      llvm::formatv("of {0} finalists measured whole, one that prices put {1:f1} "
+                    "us above the cheapest runs faster, by {2:f2}x",
+                    chosen.size(), chosen[least].cost_us - chosen[0].cost_us, compared->ratio));
+  return least;
+}
+
+} // namespace
+
+Candidate choose_finalist(const Graph& source, Candidate best, std::vector<Candidate> others,
+                          FinalistRunner& runner, size_t most, OptimizeReport& report) {
+  std::vector<Candidate> chosen =
+      distinct(std::move(best), std::move(others), most, report.cost_before_us);
+  report.finalists = chosen.size();
+  if (chosen.size() < 2) return std::move(chosen[0]);
+  Clock::time_point start = Clock::now();
+  size_t winner = fastest(source, chosen, runner, report);
+  report.finalists_s += std::chrono::duration<double>(Clock::now() - start).count();
+  if (winner > 0) {
+    report.cost_after_us = chosen[winner].cost_us;
+    report.lower_bound_us.reset(); // a bound on the cheapest
+    report.optimal = false;
+    report.rules_applied = chosen[winner].rules;
+  }
+  return std::move(chosen[winner]);
+}
+
+} // namespace tg

@@ -1,0 +1,82 @@
+// One thread for each instance and two barriers a round: nobody begins before all are ready, and a
+// round ends with the last.
+#include "compiler/driver/side_by_side.h"
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+namespace tg {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class Rounds {
+public:
+  explicit Rounds(llvm::ArrayRef<Executable*> instances)
+      : instances_(instances), gate_(static_cast<ptrdiff_t>(instances.size()) + 1),
+        failures_(instances.size()) {
+    for (size_t i = 0; i < instances.size(); ++i) threads_.emplace_back([this, i] { work(i); });
+  }
+  ~Rounds() {
+    done_ = true;
+    gate_.arrive_and_wait();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  /// Microseconds of one round.
+  Result<double> run() {
+    gate_.arrive_and_wait();
+    Clock::time_point start = Clock::now();
+    gate_.arrive_and_wait();
+    double us = seconds_since(start) * 1e6;
+    for (std::optional<Diagnostic>& failure : failures_)
+      if (failure) return std::move(*failure);
+    return us;
+  }
+
+private:
+  void work(size_t i) {
+    for (;;) {
+      gate_.arrive_and_wait();
+      if (done_) return;
+      if (Result<void> ran = instances_[i]->run_once(); !ran) failures_[i] = ran.error();
+      gate_.arrive_and_wait();
+    }
+  }
+
+  llvm::ArrayRef<Executable*> instances_;
+  std::barrier<> gate_;
+  std::vector<std::optional<Diagnostic>> failures_; // of each instance; read between rounds
+  std::atomic<bool> done_ = false;
+  std::vector<std::thread> threads_;
+};
+
+} // namespace
+
+Result<Timing> time_side_by_side(llvm::ArrayRef<Executable*> instances,
+                                 const TimingOptions& options) {
+  Rounds rounds(instances);
+  for (size_t i = 0; i < options.warmup; ++i) TG_CHECK(rounds.run());
+  std::vector<double> samples;
+  Clock::time_point start = Clock::now();
+  auto more = [&] {
+    if (options.runs != 0) return samples.size() < options.runs;
+    if (samples.size() < options.min_runs) return true;
+    return samples.size() < options.max_runs && seconds_since(start) < options.seconds;
+  };
+  while (more()) {
+    TG_TRY(double us, rounds.run());
+    samples.push_back(us);
+  }
+  return summarise_times(std::move(samples));
+}
+
+} // namespace tg
