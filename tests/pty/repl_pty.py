@@ -4,7 +4,8 @@ prompt and in a search, Ctrl-D. Runs `tg repl` on a pseudo-terminal and reads wh
 
     repl_pty.py PATH_TO_TG
 
-Waits for output, never for a time: how fast the machine is decides nothing.
+Waits for output, never for a time (but before Ctrl-C, which must find a search at work): how fast the
+machine is decides nothing.
 """
 import os
 import pty
@@ -38,11 +39,15 @@ class Terminal:
 
     def wait(self, text):
         """Reads until `text` is seen; what was read before it and with it is forgotten."""
-        deadline = time.monotonic() + PATIENCE_S
+        if not self.arrived(text, time.monotonic() + PATIENCE_S):
+            self.fail(f"`{text}` never came")
+
+    def arrived(self, text, deadline):
+        """Whether `text` is seen by then; what was read before it and with it is then forgotten."""
         while text not in self.seen:
             ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
             if not ready:
-                self.fail(f"`{text}` never came")
+                return False
             try:
                 read = os.read(self.fd, 65536)
             except OSError:
@@ -50,11 +55,20 @@ class Terminal:
             if not read:
                 self.fail(f"the program ended before `{text}` came")
             self.seen += ESCAPES.sub(b"", read).decode("utf-8", "replace").replace("\r", "")
-        before, _, self.seen = self.seen.partition(text)
-        return before
+        _, _, self.seen = self.seen.partition(text)
+        return True
 
     def send(self, keys):
         os.write(self.fd, keys.encode())
+
+    def interrupt(self, text):
+        """Ctrl-C once what runs (the line editor, too) has had time to begin, once more where it came
+        too early (a third would end the program), until `text` comes."""
+        for pause in (1, PATIENCE_S / 2):
+            if self.arrived(text, time.monotonic() + pause):
+                return
+            self.send("\x03")
+        self.wait(text)
 
     def say(self, line, answer):
         """A line and something of the answer, then the next prompt."""
@@ -63,18 +77,26 @@ class Terminal:
             self.wait(answer)
         self.wait("tg> ")
 
-    def end(self):
-        """The exit code, once the program is gone."""
+    def end(self, keys):
+        """Types `keys`, which end the session, and answers with its exit code. The prompt is drawn just
+        before the line editor takes the terminal over, and a Ctrl-D that falls in between is lost: so
+        they are typed each second until the program is gone."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             try:
-                if not os.read(self.fd, 65536):
-                    break
-            except OSError:
+                self.send(keys)
+                while select.select([self.fd], [], [], 1)[0]:
+                    if not os.read(self.fd, 65536):
+                        raise OSError
+            except OSError:  # nobody has the terminal open any more
                 break
-        _, status = os.waitpid(self.pid, 0)
-        os.close(self.fd)
-        return os.waitstatus_to_exitcode(status)
+        while time.monotonic() < deadline:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                os.close(self.fd)
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.01)
+        self.fail(f"{keys!r} did not end the program")
 
     def fail(self, why):
         os.kill(self.pid, signal.SIGKILL)
@@ -105,13 +127,12 @@ def first_session(tg, state):
     # Ctrl-C drops what was typed, also of several rows, and leaves the session.
     t.send("let z = (1 +\n")
     t.wait("... ")
-    t.send("2\x03")
-    t.wait("^C\n")
+    t.send("2")
+    t.interrupt("^C\n")
     t.wait("tg> ")
     t.say("z", "error[E0201]")
     t.say("y", "f32[4, 8]\n")
-    t.send("\x04")
-    if (code := t.end()) != 0:
+    if (code := t.end("\x04")) != 0:
         sys.exit(f"repl_pty: Ctrl-D left with exit code {code}")
 
 
@@ -129,14 +150,11 @@ def second_session(tg, state):
         t.say(":set " + setting, "")
     t.send(":opt tanh(fire(x, 64)) @ transpose(fire(x, 64)) * fire(fire(x, 32), 64)\n")
     t.wait("\n")
-    time.sleep(1)  # into the search
-    t.send("\x03")
-    t.wait("stopped by: interrupted")
+    t.interrupt("stopped by: interrupted")
     t.wait("tg> ")
     t.say(":show best", "model it(")
     t.say("x", "f32[1, 8]\n")
-    t.send(":quit\n")
-    if (code := t.end()) != 0:
+    if (code := t.end(":quit\n")) != 0:
         sys.exit(f"repl_pty: :quit left with exit code {code}")
 
 
