@@ -3,6 +3,9 @@
 //
 //   extract_scale_bench [--seconds S] [--most N] [--extractors A,B] [--json FILE]
 //
+// FILE is written after every row, and rows that it has, of the same limit, are not measured again:
+// an interrupted run goes on where it stopped.
+//
 // The e-graph is a long network of blocks, as saturation leaves it: layers of a few classes, each
 // with some three alternatives over classes of the last few layers, residual uses of older ones,
 // and here and there a class that is dear alone and cheap when shared. Seeded, the same on every
@@ -12,6 +15,7 @@
 
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/JSON.h>
+#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <cstdlib>
@@ -90,6 +94,60 @@ Row measure(Extractor extractor, size_t nodes, double limit) {
   return row;
 }
 
+/// The rows measured so far, in a file or nowhere.
+class Rows {
+public:
+  Rows(std::string file, double limit) : file_(std::move(file)), limit_(limit) {
+    auto text = llvm::MemoryBuffer::getFile(file_);
+    if (file_.empty() || !text) return;
+    llvm::Expected<llvm::json::Value> value = llvm::json::parse((*text)->getBuffer());
+    if (!value)
+      llvm::consumeError(value.takeError());
+    else if (const llvm::json::Array* rows = value->getAsArray())
+      for (const llvm::json::Value& row : *rows)
+        if (row.getAsObject() && row.getAsObject()->getNumber("limit") == limit)
+          rows_.push_back(row);
+  }
+
+  std::optional<Row> find(llvm::StringRef extractor, size_t nodes) const {
+    for (const llvm::json::Value& value : rows_) {
+      const llvm::json::Object& row = *value.getAsObject();
+      auto number = [&](const char* key) { return row.getNumber(key).getValueOr(0); };
+      if (row.getString("extractor") == extractor && number("nodes") == double(nodes))
+        return Row{number("seconds"), number("cpu_seconds"), number("cost"), number("mib")};
+    }
+    return std::nullopt;
+  }
+
+  void add(llvm::StringRef extractor, size_t nodes, const Row& row) {
+    rows_.push_back(llvm::json::Object{{"extractor", extractor},
+                                       {"nodes", static_cast<int64_t>(nodes)},
+                                       {"limit", limit_},
+                                       {"seconds", row.seconds},
+                                       {"cpu_seconds", row.cpu},
+                                       {"cost", row.cost},
+                                       {"mib", row.mib}});
+    if (file_.empty()) return;
+    std::error_code failed;
+    llvm::raw_fd_ostream out(file_, failed);
+    if (!failed) out << llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Array(rows_)));
+  }
+
+private:
+  std::string file_;
+  double limit_;
+  llvm::json::Array rows_;
+};
+
+void print(llvm::StringRef extractor, size_t nodes, const Row& row) {
+  if (row.seconds < 0)
+    llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10}\n", extractor, nodes, "-");
+  else
+    llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10:f3} {3,10:f3} {4,14:f0} {5,9:f0}\n",
+                                  extractor, nodes, row.seconds, row.cpu, row.cost, row.mib);
+  llvm::outs().flush();
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -104,37 +162,20 @@ int main(int argc, char** argv) {
     if (arg == "--json") json_file = argv[i + 1];
     if (arg == "--extractors") only = "," + std::string(argv[i + 1]) + ",";
   }
-  std::error_code failed;
-  llvm::raw_fd_ostream file(json_file.empty() ? "/dev/null" : json_file, failed);
-  llvm::json::OStream json(file, 1);
-  json.arrayBegin();
+  Rows rows(json_file, limit);
   llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10} {3,10} {4,14} {5,9}\n", "extractor", "nodes",
                                 "seconds", "cpu", "cost", "MiB");
   for (Extractor extractor : all_extractors()) {
-    std::string name = "," + extractor_name(extractor).str() + ",";
-    if (!only.empty() && only.find(name) == std::string::npos) continue;
+    llvm::StringRef name = extractor_name(extractor);
+    if (!only.empty() && only.find("," + name.str() + ",") == std::string::npos) continue;
     bool over = false;
     for (size_t nodes = 1'000; nodes <= most; nodes *= 10) {
-      Row row = over ? Row() : measure(extractor, nodes, limit);
+      std::optional<Row> known = rows.find(name, nodes);
+      Row row = known ? *known : over ? Row() : measure(extractor, nodes, limit);
+      if (!known) rows.add(name, nodes, row);
       over |= row.seconds < 0 || row.seconds > kFarOver * limit;
-      if (row.seconds < 0)
-        llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10}\n", extractor_name(extractor), nodes,
-                                      "-");
-      else
-        llvm::outs() << llvm::formatv("{0,-14} {1,10} {2,10:f3} {3,10:f3} {4,14:f0} {5,9:f0}\n",
-                                      extractor_name(extractor), nodes, row.seconds, row.cpu,
-                                      row.cost, row.mib);
-      llvm::outs().flush();
-      json.object([&] {
-        json.attribute("extractor", extractor_name(extractor));
-        json.attribute("nodes", static_cast<int64_t>(nodes));
-        json.attribute("seconds", row.seconds);
-        json.attribute("cpu_seconds", row.cpu);
-        json.attribute("cost", row.cost);
-        json.attribute("mib", row.mib);
-      });
+      print(name, nodes, row);
     }
   }
-  json.arrayEnd();
   return 0;
 }

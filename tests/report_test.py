@@ -17,7 +17,10 @@ MODEL = Path(__file__).resolve().parent.parent / "examples" / "residual.tg"
 PARTS = ["cost", "heat", "tree", "chain", "source", "result"]
 PROBE = """<script>document.title = [document.body.dataset.ready,
 document.documentElement.scrollWidth <= window.innerWidth,
-document.querySelectorAll("svg").length, document.querySelectorAll(".graph div").length].join(" ")</script>"""
+document.querySelectorAll("svg").length, document.querySelectorAll(".graph div").length,
+["source", "result"].map(id => document.getElementById(id).getBoundingClientRect().top).every((y, i, all) => y == all[0]),
+[...document.querySelectorAll(".graph .changed")].filter(e => getComputedStyle(e).backgroundColor !=
+getComputedStyle(e.parentElement).backgroundColor).length].join(" ")</script>"""
 
 
 def run(*command, timeout=300):
@@ -34,9 +37,11 @@ def in_browser(browser, page, width):
               "--virtual-time-budget=5000", "--dump-dom", probed.as_uri())
     for part in PARTS:
         assert f'<section id="{part}"' in dom, f"width {width}: no part {part}"
-    ready, fits, drawings, lines = re.search(r"<title>(.*?)</title>", dom).group(1).split()
+    ready, fits, drawings, lines, beside, coloured = re.search(r"<title>(.*?)</title>", dom).group(1).split()
     assert ready == "yes", f"width {width}: the script did not end"
     assert fits == "true", f"width {width}: the page is wider than the window"
+    assert beside == "true", f"width {width}: source and result are not side by side"
+    assert int(coloured) > 0, f"width {width}: what changed is not coloured"
     assert int(drawings) >= 3 and int(lines) > 4, f"width {width}: {drawings} drawings, {lines} lines"
 
 
@@ -54,6 +59,10 @@ def main():
         data = re.search(r'<script type="application/json" id="trace">(.*?)</script>', text, re.S).group(1)
         assert json.loads(data)["tangram_trace"] == 1
         assert json.loads(data) == json.loads(trace.read_text())
+        told = json.loads(data)
+        places = [node["where"] for node in told["tree"] if node["rule"]]
+        places += [place for rule in told["applications"] for cell in rule["cells"] for place in cell[2]]
+        assert any(re.search(r"\bf32\[.*\] of \w", place) for place in places), "no action names its place"
         browser = shutil.which("chromium") or shutil.which("chromium-browser")
         if not browser:
             print("no chromium here: the page was not drawn")

@@ -1,17 +1,31 @@
 #!/usr/bin/env python3
-"""Tangram on a GPU: correctness first, then latencies of source and optimised graphs.
+"""Tangram on a GPU beside PyTorch and JAX: correctness first, then latencies, in one table.
 
-    bench/gpu/run.py [--tg build/tg] [--backend cuda] [--cost measured:cuda] [--batch 1,16]
-                     [--dtype f32,f16] [--json bench/results/gpu.json] [MODEL...]
+    bench/gpu/run.py [PART...] [--tg build/tg] [--backend cuda] [--cost measured:cuda]
+                     [--batch 1,16] [--dtype f32,tf32,f16] [--networks resnet50,...]
+                     [--peers eager,graph,compile,max-autotune,jax] [--json FILE] [--again]
 
-Cells are written one by one and a second call goes on where the first stopped, so a machine that is
+Parts, in the order in which they are worth having (default: all but sanitize):
+
+    correct    every example model on the backend against `ref`: f32 within 1e-4, f16 and bf16 within
+               the bounds of `tg run --check`
+    latency    the networks, source and optimised graph, each checked against `ref` before it is timed
+    peers      the same networks from the same weights in PyTorch and JAX (peers.py), whose outputs
+               must agree, too
+    load       building a program anew (kernels compiled, algorithms measured: an empty cache folder)
+               and again from the caches
+    sanitize   three models under compute-sanitizer's memcheck
+
+Cells are written one by one and a later call goes on where the last one stopped, so a machine that is
 there for minutes is enough; `--again` measures those anew that failed. No cell runs longer than
---limit seconds. A cell is `tg run --json`: the outputs are held against the reference backend
-(`--check`) before anything is timed, and a network that differs is not timed.
+--limit seconds. Latencies are those of whole runs with inputs from and outputs to pinned memory,
+median with the 10th and 90th percentile.
 """
 import argparse
 import json
+import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +33,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+HERE = Path(__file__).resolve().parent
 NETWORKS = {
     "resnet50": "examples/resnet50.tg",
     "bert_base": "examples/bert_base.tg",
@@ -27,21 +42,31 @@ NETWORKS = {
     "squeezenet": "examples/squeezenet.tg",
     "nasrnn": "examples/paper/nasrnn.tg",
 }
+FIXED_BATCH = {"nasrnn"}  # of 1
+SANITIZED = ("examples/squeezenet.tg", "examples/paper/bert.tg", "examples/lstm.tg")
+PARTS = ("correct", "latency", "peers", "load", "sanitize")
+
+
+# --- commands -----------------------------------------------------------------------------------
 
 
 def first_line(text):
     return next((line for line in text.splitlines() if line.strip()), "")
 
 
-def call(command, limit):
+def call(command, limit, **environment):
     """The JSON of a command, or what went wrong."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True,
+                              timeout=limit, env={**os.environ, **environment})
     except subprocess.TimeoutExpired:
-        return {"error": f"longer than {limit} s"}
+        return {"error": f"longer than {limit:.0f} s"}
     if done.returncode != 0:
         return {"error": first_line(done.stderr) or f"exit {done.returncode}"}
-    return json.loads(done.stdout)
+    try:
+        return json.loads(done.stdout)
+    except json.JSONDecodeError:
+        return {"error": first_line(done.stdout) or "no output"}
 
 
 def write(path, table):
@@ -57,63 +82,229 @@ def environment(tg):
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
                             capture_output=True, text=True)
     return {"commit": commit.stdout.strip(), "date": time.strftime("%Y-%m-%d"),
-            "devices": call([tg, "devices", "--json"], 120)}
+            "load": os.getloadavg()[0], "devices": call([tg, "devices", "--json"], 120)}
+
+
+# --- cells --------------------------------------------------------------------------------------
+
+
+def dtype_options(dtype):
+    return ["--dtype", "f32", "--allow-tf32"] if dtype == "tf32" else ["--dtype", dtype]
+
+
+def batch_options(batch):
+    return [] if batch == "1" else ["--set", f"N={batch}"]
 
 
 def cells(options):
-    """In the order in which they are worth having: batch 1 before 16, f32 before the halves."""
-    for batch in options.batch.split(","):
-        for dtype in options.dtype.split(","):
-            for network in options.networks:
-                for graph in ("source", "optimised"):
-                    yield batch, dtype, network, graph
+    """Name to a function that measures, in the order in which cells are worth having."""
+    latencies = [(b, d, n) for b in options.batch for d in options.dtype for n in options.networks
+                 if b == "1" or n not in FIXED_BATCH]
+    if "correct" in options.parts:
+        for file in sorted((ROOT / "examples").glob("**/*.tg")):
+            for dtype in ("f32", "f16", "bf16"):
+                name = file.relative_to(ROOT).with_suffix("")
+                yield f"correct/{dtype}/{name}", lambda f=file, d=dtype: correct(options, f, d)
+    for b, d, n in latencies:
+        if "latency" in options.parts:
+            for graph in ("source", "optimised"):
+                yield (f"latency/{b}/{d}/{n}/tangram {graph}",
+                       lambda b=b, d=d, n=n, g=graph: latency(options, b, d, n, g))
+        if "peers" in options.parts:
+            for peer in options.peers:
+                yield (f"latency/{b}/{d}/{n}/{peer}",
+                       lambda b=b, d=d, n=n, p=peer: by_peer(options, b, d, n, p))
+    if "load" in options.parts:
+        for n in options.networks:
+            yield f"load/{n}", lambda n=n: load(options, n)
+    if "sanitize" in options.parts:
+        for file in SANITIZED:
+            yield f"sanitize/{file}", lambda f=file: sanitize(options, f)
 
 
-def measure(options, batch, dtype, network, graph):
-    command = [options.tg, "run", str(ROOT / NETWORKS[network]), "--backend", options.backend,
-               "--dtype", dtype, "--json", "--check", "--seed", "1"]
-    if batch != "1":
-        command += ["--set", f"N={batch}"]
-    if graph == "optimised":
-        command += ["--opt", "--cost", options.cost]
-    found = call(command, options.limit)
+def run_command(options, file, dtype, *more):
+    return [options.tg, "run", ROOT / file, "--backend", options.backend, *dtype_options(dtype),
+            "--json", "--seed", "1", *more]
+
+
+def correct(options, file, dtype):
+    found = call(run_command(options, file, dtype, "--check", "--runs", "1"), options.limit)
     if "error" in found:
         return found
-    return {key: found[key] for key in ("median_us", "p10_us", "p90_us", "runs", "sum_of_ops_us")
-            if key in found}
+    return {"max_rel_diff": max(output["max_rel_diff"] for output in found["outputs"])}
 
 
-def show(table):
-    print(f"{'batch':>5} {'dtype':5} {'network':12} {'source us':>10} {'optimised us':>12} {'gain':>6}")
-    for name, source in sorted(table["cells"].items()):
-        batch, dtype, network, graph = name.split("/")
-        if graph != "source":
-            continue
-        best = table["cells"].get(f"{batch}/{dtype}/{network}/optimised", {})
-        a, b = source.get("median_us"), best.get("median_us")
-        columns = [f"{x:.1f}" if x else "-" for x in (a, b)]
-        gain = f"{a / b:.2f}" if a and b else "-"
-        print(f"{batch:>5} {dtype:5} {network:12} {columns[0]:>10} {columns[1]:>12} {gain:>6}")
-    for name, cell in sorted(table["cells"].items()):
-        if "error" in cell:
-            print(f"  {name}: {cell['error']}")
+def latency(options, batch, dtype, network, graph):
+    more = [*batch_options(batch), "--check"]
+    if graph == "optimised":
+        more += ["--opt", "--cost", options.cost]
+    found = call(run_command(options, NETWORKS[network], dtype, *more), options.limit)
+    if "error" in found:
+        return found
+    wanted = ("median_us", "p10_us", "p90_us", "runs", "device_us", "sum_of_ops_us", "sum_error")
+    cell = {key: found[key] for key in wanted if key in found}
+    if "opt" in found:
+        cell["predicted_us"] = found["opt"]["cost_after_us"]
+        cell["source_returned"] = found["opt"].get("source_returned", False)
+    return cell
 
 
-def main():
+def by_peer(options, batch, dtype, network, peer):
+    command = [options.python, HERE / "peers.py", network, "--peer", peer, "--batch", batch,
+               "--dtype", dtype, "--tg", options.tg, "--device", options.peer_device]
+    if dtype != "f32":
+        command.append("--channels-last")
+    return call(command, options.limit)
+
+
+def load(options, network):
+    """Seconds of a whole process; `weights_s` of them make random weights on the host."""
+    times = {}
+    with tempfile.TemporaryDirectory() as cache:
+        for state in ("cold", "warm"):
+            start = time.perf_counter()
+            found = call(run_command(options, NETWORKS[network], "f32", "--runs", "1"),
+                         options.limit, XDG_CACHE_HOME=cache)
+            if "error" in found:
+                return found
+            times[f"{state}_s"] = time.perf_counter() - start
+    with tempfile.TemporaryDirectory() as scratch:
+        start = time.perf_counter()
+        host = call([options.tg, "weights", ROOT / NETWORKS[network], "--seed", "1", "-o",
+                     Path(scratch, "w.safetensors"), "--json"], options.limit)
+        times["weights_s"] = None if "error" in host else time.perf_counter() - start
+    return times
+
+
+def sanitize(options, file):
+    tool = shutil.which("compute-sanitizer")
+    if not tool:
+        return {"skipped": "compute-sanitizer is not installed"}
+    done = subprocess.run([tool, "--error-exitcode", "99", options.tg, "run", ROOT / file,
+                           "--backend", options.backend, "--runs", "1", "--quiet"],
+                          capture_output=True, text=True, timeout=options.limit, check=False)
+    summary = [line for line in done.stdout.splitlines() if "ERROR SUMMARY" in line]
+    if done.returncode == 0:
+        return {"summary": summary[-1].strip("= ") if summary else "clean"}
+    return {"error": summary[-1].strip("= ") if summary else first_line(done.stderr or done.stdout)}
+
+
+# --- the table ----------------------------------------------------------------------------------
+
+
+def microseconds(cell):
+    if not cell:
+        return "-"
+    if "median_us" not in cell:
+        return "skipped" if "skipped" in cell else "failed"
+    spread = (cell["p90_us"] - cell["p10_us"]) / cell["median_us"] if "p90_us" in cell else 0
+    return f"{cell['median_us']:.1f} ±{50 * spread:.0f}%"
+
+
+def geometric_mean(values):
+    return math.exp(sum(math.log(v) for v in values) / len(values)) if values else None
+
+
+def latency_rows(table, options):
+    """(batch, dtype, network) and the cells of each runtime."""
+    rows = {}
+    for name, cell in table["cells"].items():
+        part, *rest = name.split("/")
+        if part == "latency":
+            rows.setdefault(tuple(rest[:3]), {})[rest[3]] = cell
+    order = {name: i for i, name in enumerate(NETWORKS)}
+    return sorted(rows.items(), key=lambda row: (row[0][1], int(row[0][0]), order[row[0][2]]))
+
+
+def show(table, options, out=sys.stdout):
+    runtimes = ["tangram source", "tangram optimised", *options.peers]
+    print("| batch | dtype | network | " + " | ".join(runtimes) + " | gain | best peer |", file=out)
+    print("|---|---|---|" + "---|" * (len(runtimes) + 2), file=out)
+    ratios = {}
+    for (batch, dtype, network), cell in latency_rows(table, options):
+        columns = [microseconds(cell.get(runtime)) for runtime in runtimes]
+        time_of = lambda runtime: cell.get(runtime, {}).get("median_us")
+        source, ours = time_of("tangram source"), time_of("tangram optimised")
+        peers = [time_of(p) for p in options.peers if time_of(p)]
+        gain = f"{source / ours:.2f}x" if source and ours else "-"
+        best = f"{min(peers) / ours:.2f}x" if peers and ours else "-"
+        if peers and ours:
+            ratios.setdefault((batch, dtype), []).append(min(peers) / ours)
+        print(f"| {batch} | {dtype} | {network} | " + " | ".join(columns) + f" | {gain} | {best} |",
+              file=out)
+    print("\nMicroseconds of whole runs: median, and half of the range from the 10th to the 90th "
+          "percentile.", file=out)
+    for (batch, dtype), values in sorted(ratios.items()):
+        print(f"Against the best peer, batch {batch}, {dtype}: geometric mean "
+              f"{geometric_mean(values):.2f}x, least {min(values):.2f}x.", file=out)
+    show_rest(table, out)
+
+
+def show_rest(table, out):
+    cells = table["cells"]
+    sums = {n: c["sum_error"] for n, c in cells.items() if "sum_error" in c}
+    if sums:
+        worst = max(sums, key=lambda name: abs(sums[name]))
+        print(f"Sum of operators against the replayed graph: at most {100 * abs(sums[worst]):.1f}% "
+              f"({worst}).", file=out)
+    right = [n for n in cells if n.startswith("correct/")]
+    if right:
+        good = sum("error" not in cells[n] for n in right)
+        print(f"Correct against ref: {good} of {len(right)}.", file=out)
+    for name, cell in sorted(cells.items()):
+        if name.startswith("load/") and "cold_s" in cell:
+            print(f"{name[5:]}: built in {cell['cold_s']:.1f} s cold, {cell['warm_s']:.1f} s warm.",
+                  file=out)
+        if name.startswith("sanitize/") and "summary" in cell:
+            print(f"{name[9:]}: {cell['summary']}.", file=out)
+    for name, cell in sorted(cells.items()):
+        for kind in ("error", "skipped"):
+            if kind in cell:
+                print(f"  {name}: {kind}: {cell[kind]}", file=out)
+
+
+def write_page(table, options, path):
+    text = table["environment"]
+    names = "; ".join(d["name"] for d in text["devices"].get("devices", [])
+                      if d["backend"] == options.backend)
+    with open(path, "w") as out:
+        print(f"# Tangram on a GPU\n\n{names}. Commit {text['commit']}, {text['date']}, load "
+              f"average {text['load']:.1f}.\n", file=out)
+        show(table, options, out)
+
+
+def parse(arguments):
     parser = argparse.ArgumentParser(description="Tangram on a GPU, cell by cell")
-    parser.add_argument("networks", nargs="*", default=list(NETWORKS))
+    listed = lambda text: text.split(",")
+    parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--tg", default=str(ROOT / "build/tg"))
     parser.add_argument("--backend", default="cuda")
     parser.add_argument("--cost", default="measured:cuda")
-    parser.add_argument("--batch", default="1,16")
-    parser.add_argument("--dtype", default="f32,f16")
+    parser.add_argument("--batch", type=listed, default=["1", "16"])
+    parser.add_argument("--dtype", type=listed, default=["f32", "tf32", "f16"])
+    parser.add_argument("--networks", type=listed, default=list(NETWORKS))
+    parser.add_argument("--peers", type=listed,
+                        default=["eager", "graph", "compile", "max-autotune", "jax"])
+    parser.add_argument("--peer-device", default="cuda")
+    parser.add_argument("--python", default=sys.executable, help="that has PyTorch")
     parser.add_argument("--limit", type=float, default=540)
+    parser.add_argument("--total-limit", type=float, default=math.inf,
+                        help="seconds; cells beyond are left for the next run")
     parser.add_argument("--json", default=str(ROOT / "bench/results/gpu.json"))
     parser.add_argument("--again", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    for part in options.parts:
+        if part not in PARTS:
+            parser.error(f"no part {part}; there are {', '.join(PARTS)}")
     for network in options.networks:
         if network not in NETWORKS:
             parser.error(f"no network {network}; there are {', '.join(NETWORKS)}")
+    options.parts = options.parts or [part for part in PARTS if part != "sanitize"]
+    return options
+
+
+def main():
+    options = parse(None)
     path = Path(options.json)
     table = json.loads(path.read_text()) if path.exists() else {"cells": {}}
     table["environment"] = environment(options.tg)
@@ -123,14 +314,19 @@ def main():
                    for m in table["environment"]["devices"].get("missing", [])}
         print(f"not measured: {missing.get(options.backend, 'no such backend here')}")
         return 0
-    for key in cells(options):
-        name = "/".join(key)
+    start = time.monotonic()
+    for name, measure in cells(options):
         known = table["cells"].get(name)
         if known and not (options.again and "error" in known):
             continue
-        table["cells"][name] = measure(options, *key)
+        if time.monotonic() - start > options.total_limit:
+            print("stopped by --total-limit; the same command goes on")
+            break
+        print(name, file=sys.stderr, flush=True)
+        table["cells"][name] = measure()
         write(path, table)
-    show(table)
+    write_page(table, options, path.with_suffix(".md"))
+    show(table, options)
     return 0
 
 

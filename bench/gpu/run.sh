@@ -1,5 +1,6 @@
 #!/bin/sh
-# The first cells worth having on a GPU machine: batch 1, f32 and f16, six networks, source and
-# optimised. Goes on where it stopped. Arguments are those of run.py.
+# The first cells worth having on a GPU machine: correctness, then batch 1, f16 and f32, six networks,
+# source and optimised, beside the peers. Each call ends within ten minutes and goes on where the last
+# one stopped. Arguments are those of run.py.
 cd "$(dirname "$0")/../.." || exit 1
-exec python3 bench/gpu/run.py --batch 1 --dtype f32,f16 "$@"
+exec python3 bench/gpu/run.py --batch 1 --dtype f16,f32 --limit 270 --total-limit 270 "$@"

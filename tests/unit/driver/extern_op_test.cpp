@@ -111,7 +111,7 @@ TEST(ExternOps, BadDeclarationsAreSaid) {
 TEST(ExternOps, RulesOverThemAreAppliedAndTheResultRuns) {
   auto model = parse(kModel);
   ASSERT_TRUE(model);
-  OptimizeOptions options{.extract = "greedy", .rule_text = kRules};
+  OptimizeOptions options{.search = "saturate", .extract = "greedy", .rule_text = kRules};
   auto refused = optimize(*model, options);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().diagnostics[0].code, "E0306");

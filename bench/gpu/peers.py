@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+"""One network in PyTorch or JAX, with Tangram's weights, timed as `tg run` is timed.
+
+    bench/gpu/peers.py NETWORK [--peer eager|graph|compile|max-autotune|jax] [--batch 1]
+                       [--dtype f32|tf32|f16|bf16] [--device cuda|cpu] [--tg build/tg]
+
+Prints one JSON object: `median_us p10_us p90_us runs max_rel_diff build_s versions`, or
+`{"skipped": why}` where the peer is not installed.
+
+The module is torchvision's or transformers' (tests/oracle/compare_torch.py, which pairs weights), for
+nasrnn one of our own. Its random weights are written as safetensors and `tg run --weights --backend
+ref` runs on the same inputs: the peer's outputs must agree within the bound of its dtype before
+anything is timed. What is timed is what `tg run` times: inputs from pinned memory to the device, the
+network, outputs to pinned memory, and the wait for them.
+
+    eager         torch.inference_mode, operator by operator
+    graph         the same, captured once in a CUDA graph and replayed (cuda alone)
+    compile       torch.compile, default mode
+    max-autotune  torch.compile(mode="max-autotune"), which captures CUDA graphs, too
+    jax           the exported graph, operator by operator, under jax.jit (jax_from_torch.py)
+
+Wants `pip install torch torchvision transformers safetensors numpy`, and jax for that peer.
+"""
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+for folder in (ROOT / "tests" / "oracle", HERE / "oracle"):
+    sys.path.insert(0, str(folder))
+
+try:
+    import numpy as np
+    import torch
+    import compare_torch as oracle
+except ImportError as missing:
+    print(json.dumps({"skipped": f"{missing.name} is not installed"}))
+    sys.exit(0)
+
+PEERS = ("eager", "graph", "compile", "max-autotune", "jax")
+#: Largest difference of an output from f32, over its largest value.
+BOUNDS = {"f32": 1e-4, "tf32": 1e-2, "f16": 2e-2, "bf16": 1e-1}
+DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+
+
+# --- networks -----------------------------------------------------------------------------------
+
+
+class Network:
+    """A module over positional inputs that gives a tuple, and how our file calls both."""
+
+    def __init__(self, file, module, inputs, outputs, weights=None, order=None, settings=()):
+        self.file = ROOT / "examples" / file
+        self.module, self.inputs, self.outputs = module.eval(), inputs, outputs
+        # What compare_torch pairs with our weights: the module without our wrapper.
+        self.weights = oracle.Case(weights or module, inputs, None, order, settings)
+
+
+class Probabilities(torch.nn.Module):
+    def __init__(self, body):
+        super().__init__()
+        self.body = body
+
+    def forward(self, image):
+        return (torch.softmax(self.body(image), -1),)
+
+
+def vision(name, torchvision_name, order=None):
+    def build(batch):
+        import torchvision
+        body = getattr(torchvision.models, torchvision_name)(weights=None)
+        oracle.randomise(body)
+        image = torch.randn(batch, 3, 224, 224)
+        with torch.no_grad():
+            oracle.tame(body, image)
+        return Network(f"{name}.tg", Probabilities(body), {"image": image}, ["probabilities"], body,
+                       order, ["--set", f"N={batch}"])
+    return build
+
+
+class Bert(torch.nn.Module):
+    def __init__(self, body):
+        super().__init__()
+        self.body = body
+
+    def forward(self, ids, types, mask):
+        out = self.body(ids, attention_mask=mask, token_type_ids=types)
+        return out.last_hidden_state, out.pooler_output
+
+
+def bert_base(batch):
+    from transformers import BertConfig, BertModel
+    body = BertModel(BertConfig())  # scaled_dot_product_attention, the fastest it has
+    oracle.randomise(body)
+    inputs = {"ids": torch.randint(0, 30522, (batch, 128)),
+              "types": (torch.arange(128) >= 60).long().repeat(batch, 1),
+              "mask": (torch.arange(128) < 100).float().repeat(batch, 1)}
+    return Network("bert_base.tg", Bert(body), inputs, ["tokens", "pooled"], body,
+                   settings=["--set", f"N={batch}"])
+
+
+class NasRnn(torch.nn.Module):
+    """examples/paper/nasrnn.tg: five steps, fresh weights in each."""
+
+    def __init__(self, width=512, steps=5):
+        super().__init__()
+        draw = lambda scale, *shape: torch.nn.Parameter(torch.randn(*shape) * scale)
+        self.start = draw(1.0, 1, width)
+        self.w = torch.nn.ParameterList(
+            [draw(0.05, width, width) for _ in range(steps * 16)])
+
+    def forward(self, x0, x1, x2, x3, x4):
+        relu, sigmoid, tanh = torch.relu, torch.sigmoid, torch.tanh
+        h = self.start
+        for step, x in enumerate((x0, x1, x2, x3, x4)):
+            first = 16 * step
+            u = [x @ self.w[first + 2 * i] + h @ self.w[first + 2 * i + 1] for i in range(8)]
+            a = relu(u[0]) + sigmoid(u[1])
+            b = sigmoid(u[2]) + tanh(u[3])
+            c = sigmoid(u[4]) * tanh(u[5])
+            d = sigmoid(u[6]) * relu(u[7])
+            h = tanh(tanh(sigmoid(b) + tanh(c)) * tanh(tanh(a) * tanh(d)))
+        return (h,)
+
+
+def nasrnn(batch):
+    if batch != 1:
+        raise SystemExit(json.dumps({"skipped": "nasrnn is a network of batch 1"}))
+    inputs = {f"x{i}": torch.randn(1, 512) for i in range(5)}
+    return Network("paper/nasrnn.tg", NasRnn(), inputs, ["state"])
+
+
+NETWORKS = {
+    "resnet50": vision("resnet50", "resnet50"),
+    "bert_base": bert_base,
+    "vit_base": vision("vit_base", "vit_b_16", oracle.class_token_later),
+    "mobilenetv2": vision("mobilenetv2", "mobilenet_v2"),
+    "squeezenet": vision("squeezenet", "squeezenet1_1"),
+    "nasrnn": nasrnn,
+}
+
+
+# --- agreement ----------------------------------------------------------------------------------
+
+
+def by_tangram(tg, network, folder):
+    """Outputs of `ref`, from the network's own weights and inputs."""
+    weights, inputs, outputs = (Path(folder, f) for f in ("w.safetensors", "in.npz", "out.npz"))
+    oracle.write_weights(tg, network.file, network.weights, weights)
+    np.savez(inputs, **{k: v.numpy() for k, v in network.inputs.items()})
+    oracle.tool(tg, "run", network.file, *network.weights.settings, "--backend", "ref", "--runs", 1,
+                "--weights", weights, "--input", inputs, "--output", outputs, "--quiet")
+    found = np.load(outputs)
+    return [found[name] for name in network.outputs]
+
+
+def worst_difference(outputs, expected):
+    return max(oracle.difference(a.float().cpu().numpy() if torch.is_tensor(a) else a, b)
+               for a, b in zip(outputs, expected))
+
+
+# --- peers --------------------------------------------------------------------------------------
+
+
+class Runner:
+    """step() is one run as `tg run` times it; outputs() are what the last one gave."""
+
+    def __init__(self, network, options):
+        self.device = torch.device(options.device)
+        dtype = DTYPES[options.dtype]
+        narrow = lambda x: x.to(dtype) if x.is_floating_point() else x
+        self.module = network.module.to(self.device, dtype)
+        if options.channels_last and network.outputs == ["probabilities"]:
+            self.module = self.module.to(memory_format=torch.channels_last)
+        pin = self.device.type == "cuda"
+        self.host = [narrow(x).pin_memory() if pin else narrow(x) for x in network.inputs.values()]
+        self.inputs = [x.to(self.device) for x in self.host]
+        self.call = self.module
+        self.replay = None
+        self.made = None
+
+    def compile(self, mode):
+        self.call = torch.compile(self.module, mode=mode, fullgraph=False)
+
+    def capture(self):
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                self.call(*self.inputs)
+        torch.cuda.current_stream().wait_stream(stream)
+        self.replay = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.replay):
+            self.made = self.call(*self.inputs)
+
+    def step(self):
+        for to, source in zip(self.inputs, self.host):
+            to.copy_(source, non_blocking=True)
+        if self.replay:
+            self.replay.replay()
+        else:
+            self.made = self.call(*self.inputs)
+        self.out = [x.to("cpu", non_blocking=True) for x in self.made]
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    def outputs(self):
+        return [x.clone() for x in self.out]
+
+
+def torch_runner(network, options):
+    torch.backends.cuda.matmul.allow_tf32 = options.dtype == "tf32"
+    torch.backends.cudnn.allow_tf32 = options.dtype == "tf32"
+    torch.backends.cudnn.benchmark = True  # algorithms by measurement, as ours
+    runner = Runner(network, options)
+    if options.peer in ("compile", "max-autotune"):
+        runner.compile("default" if options.peer == "compile" else "max-autotune")
+    if options.peer == "graph":
+        runner.capture()
+    return runner
+
+
+def jax_runner(network, options):
+    try:
+        import jax_from_torch
+    except ImportError as missing:
+        raise SystemExit(json.dumps({"skipped": f"{missing.name} is not installed"}))
+    return jax_from_torch.Runner(network, DTYPES[options.dtype], options.dtype == "tf32",
+                                 options.device)
+
+
+def measure(step, seconds, least=20, most=2000):
+    """Microseconds of runs, after a warming tenth of the time."""
+    end = time.perf_counter() + seconds / 10
+    step()
+    while time.perf_counter() < end:
+        step()
+    samples, end = [], time.perf_counter() + seconds
+    while len(samples) < least or (len(samples) < most and time.perf_counter() < end):
+        start = time.perf_counter()
+        step()
+        samples.append((time.perf_counter() - start) * 1e6)
+    deciles = statistics.quantiles(samples, n=10)
+    return {"median_us": statistics.median(samples), "p10_us": deciles[0], "p90_us": deciles[-1],
+            "runs": len(samples)}
+
+
+def versions(options):
+    found = {"torch": torch.__version__}
+    if options.peer == "jax":
+        import jax
+        found["jax"] = jax.__version__
+    if options.device == "cuda":
+        found |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda,
+                  "cudnn": str(torch.backends.cudnn.version())}
+    return found
+
+
+def run(options):
+    if options.device == "cuda" and not torch.cuda.is_available():
+        return {"skipped": "PyTorch sees no GPU"}
+    if options.peer == "graph" and options.device != "cuda":
+        return {"skipped": "CUDA graphs need a GPU"}
+    torch.manual_seed(1)
+    network = NETWORKS[options.network](options.batch)
+    with tempfile.TemporaryDirectory() as folder, torch.inference_mode():
+        expected = by_tangram(options.tg, network, folder)
+        start = time.perf_counter()
+        runner = (jax_runner if options.peer == "jax" else torch_runner)(network, options)
+        runner.step()
+        build_s = time.perf_counter() - start
+        worst = worst_difference(runner.outputs(), expected)
+        if not worst <= BOUNDS[options.dtype]:
+            return {"error": f"outputs differ by {worst:.1e}, over {BOUNDS[options.dtype]:.0e}"}
+        found = measure(runner.step, options.seconds)
+    return found | {"max_rel_diff": worst, "build_s": build_s, "versions": versions(options)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description="one network in PyTorch or JAX")
+    parser.add_argument("network", choices=NETWORKS)
+    parser.add_argument("--peer", choices=PEERS, default="eager")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--dtype", choices=BOUNDS, default="f32")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--channels-last", action="store_true",
+                        help="images in NHWC (PyTorch's choice on tensor cores)")
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--tg", default=str(ROOT / "build" / "tg"))
+    print(json.dumps(run(parser.parse_args())))
+
+
+if __name__ == "__main__":
+    main()

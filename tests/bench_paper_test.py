@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""`tg bench paper` goes on where it stopped: cells that a file has are not computed again, a cell
+that is missing is, cells of other settings stay, and what a limit left is counted.
+
+    bench_paper_test.py TG
+"""
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent  # `tg bench paper` reads examples/ from here
+TG = ""
+NETWORKS = ["resnet50", "vgg19"]
+
+
+def bench(file, *options):
+    command = [TG, "bench", "paper", *NETWORKS, "--approach", "tensat,greedy+ilp", "--seeds", "2",
+               "--rules", "taso", "--threads", "1", "--output", str(file), "--json", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.returncode, json.loads(done.stdout or "{}"), done.stderr
+
+
+def names(cells):
+    return sorted((c["model"], c["approach"], c["seed"]) for c in cells)
+
+
+# TENSAT draws nothing at random, so it has one run, whatever the number of seeds.
+ALL = sorted((n, a, s) for n in NETWORKS for a, s in
+             [("tensat", 1), ("greedy+ilp", 1), ("greedy+ilp", 2)])
+
+
+class Resume(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="tg-paper-")
+        self.file = Path(self.folder.name, "cells.json")
+        self.addCleanup(self.folder.cleanup)
+
+    def fill(self, *options):
+        code, result, errors = bench(self.file, *options)
+        self.assertEqual(code, 0, errors)
+        return result
+
+    def test_cells_are_computed_once(self):
+        first = self.fill()
+        self.assertEqual(first["cells_computed"], len(ALL))
+        self.assertEqual(first["cells_left"], 0)
+        self.assertEqual(names(first["cells"]), ALL)
+        second = self.fill()
+        self.assertEqual(second["cells_computed"], 0)
+        self.assertEqual(second["cells"], first["cells"])
+
+    def test_a_missing_cell_alone_is_computed(self):
+        first = self.fill()
+        kept = json.loads(self.file.read_text())
+        gone = kept[first["setting"]].pop(2)
+        self.file.write_text(json.dumps(kept))
+        second = self.fill()
+        self.assertEqual(second["cells_computed"], 1)
+        self.assertEqual(names(second["cells"]), ALL)
+        again = [c for c in second["cells"] if names([c]) == names([gone])]
+        self.assertEqual(again[0]["cost_us"], gone["cost_us"], "the same seed, the same result")
+
+    def test_another_program_or_setting_is_apart(self):
+        first = self.fill()
+        self.assertRegex(first["setting"], r"^program [0-9.]+ [0-9a-f]+; cost analytic:a100; rules taso; ")
+        kept = json.loads(self.file.read_text())
+        kept = {"program 0.0.0 0; " + first["setting"].split("; ", 1)[1]: kept[first["setting"]]}
+        self.file.write_text(json.dumps(kept))
+        self.assertEqual(self.fill()["cells_computed"], len(ALL))
+        self.assertEqual(self.fill("--cost", "analytic:t4")["cells_computed"], len(ALL))
+        self.assertEqual(len(json.loads(self.file.read_text())), 3)
+
+    def test_limits_leave_and_mark_cells(self):
+        none = self.fill("--total-limit", "0")
+        self.assertEqual((none["cells_computed"], none["cells_left"]), (0, len(ALL)))
+        capped = self.fill("--time-limit", "0")
+        self.assertTrue(all(c["capped"] for c in capped["cells"]))
+        self.assertFalse(any(c["capped"] for c in self.fill()["cells"]))
+
+    def test_unknown_names_are_refused(self):
+        self.assertEqual(bench(self.file, "--approach", "nothing")[0], 2)
+
+
+if __name__ == "__main__":
+    TG = sys.argv.pop(1)
+    unittest.main()

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Ctrl-C in `tg extract`: the best choice so far is written, the exit code is that of an answer, and
+what is written says what it costs. Its cost is added up here anew, from the file alone.
+
+    interrupt_test.py TG
+"""
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+CLASSES, ALTERNATIVES, WIDTH = 700, 3, 4
+
+
+def network():
+    """Layers of alternatives over the layers below: nobody proves an optimum of this one in time."""
+    draw = random.Random(1)
+    nodes = {}
+    for cls in range(CLASSES):
+        for alternative in range(ALTERNATIVES):
+            children = []
+            for _ in range(0 if cls < WIDTH else draw.randint(1, 2)):
+                children.append(f"{cls - 1 - draw.randrange(WIDTH)}.0")
+            nodes[f"{cls}.{alternative}"] = {"op": "f", "eclass": str(cls), "children": children,
+                                             "cost": draw.choice([40, *range(20)])}
+    return {"nodes": nodes, "root_eclasses": [str(CLASSES - 1), str(CLASSES - 2)]}
+
+
+def dag_cost(egraph, choices):
+    """Of the choice, or None where it is incomplete or has a cycle."""
+    nodes, state, cost = egraph["nodes"], {}, 0
+    open_classes = [(root, False) for root in egraph["root_eclasses"]]
+    while open_classes:
+        cls, done = open_classes.pop()
+        if done:
+            state[cls] = "done"
+            continue
+        if state.get(cls) == "done":
+            continue
+        if state.get(cls) == "open" or cls not in choices or nodes[choices[cls]]["eclass"] != cls:
+            return None
+        state[cls] = "open"
+        cost += nodes[choices[cls]]["cost"]
+        open_classes.append((cls, True))
+        children = {nodes[child]["eclass"] for child in nodes[choices[cls]]["children"]}
+        if any(state.get(child) == "open" for child in children):
+            return None
+        open_classes += [(child, False) for child in children if state.get(child) != "done"]
+    return cost if len(state) == len(choices) else None
+
+
+def catches_interrupt(pid):
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+    caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
+    return int(caught, 16) >> (signal.SIGINT - 1) & 1
+
+
+def interrupted(tg, path, extractor):
+    """Output and exit code of an extraction that is interrupted while it searches."""
+    running = subprocess.Popen([tg, "extract", path, "--extract", extractor, "--time-limit", "500",
+                                "--check", "--json"], stdout=subprocess.PIPE, text=True)
+    while running.poll() is None and not catches_interrupt(running.pid):
+        time.sleep(0.01)
+    time.sleep(1)  # somewhere in the middle
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate(timeout=120)
+    return out, running.returncode
+
+
+def problems(tg, folder):
+    egraph = network()
+    path = Path(folder) / "network.json"
+    path.write_text(json.dumps(egraph))
+    for extractor in ("best", "ilp"):
+        out, code = interrupted(tg, str(path), extractor)
+        if code != 0:
+            yield f"{extractor}: exit code {code}"
+            continue
+        answer = json.loads(out)
+        cost = dag_cost(egraph, answer["choices"])
+        if cost != answer["dag_cost"]:
+            yield f"{extractor}: the choice costs {cost}, not {answer['dag_cost']}"
+        if not answer["lower_bound"] <= answer["dag_cost"]:
+            yield f"{extractor}: the bound {answer['lower_bound']} lies above the cost"
+        if answer["optimal"] or not answer["note"]:
+            yield f"{extractor}: it does not say that it was ended early: {answer['note']!r}"
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        found = list(problems(sys.argv[1], folder))
+    for problem in found:
+        print(problem)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""`tg opt` with every strategy, on a network of which none is ever done: Ctrl-C, the time limit, the memory limit
+and the node limit each leave a valid model that never costs more than the source.
+
+    search_limits_test.py TG
+"""
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+# Sums in all orders, layer after layer: e-graphs grow until something stops them.
+LAYERS, TERMS = 6, 12
+STRATEGIES = {
+    "saturate": ["--search", "saturate", "--iterations", "1000"],
+    "mcts": ["--search", "mcts", "--budget", "100000"],
+    "pact24": ["--search", "mcts", "--mcts-profile", "pact24", "--budget", "100000"],
+    "anneal": ["--search", "anneal", "--budget", "100000000"],
+    "taso": ["--search", "taso", "--budget", "100000000"],
+    "random": ["--search", "random", "--budget", "100000000"],
+}
+COMMON = ["--json", "--extract", "greedy", "--threads", "1", "--rules", "explore,algebra,fuse"]
+
+
+def network():
+    lines = ["model sums(x: f32[8, 16]) -> f32[8, 16] {", "  var h = x"]
+    for layer in range(LAYERS):
+        terms = [f"h @ weight_{layer}_{i}" for i in range(TERMS)]
+        lines += [f"  param weight_{layer}_{i}: f32[16, 16]" for i in range(TERMS)]
+        lines.append(f"  h = relu({' + '.join(terms)})")
+    return "\n".join(lines + ["  h", "}"]) + "\n"
+
+
+def catches_interrupt(pid):
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
+    return int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1 == 1
+
+
+def optimise(tg, model, out, options, interrupt=False):
+    """The report, after the model written has been read again."""
+    command = [tg, "opt", model, "-o", out, *COMMON, *options]
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if interrupt:
+        while process.poll() is None and not catches_interrupt(process.pid):
+            time.sleep(0.01)
+        time.sleep(0.3)  # into the search
+        process.send_signal(signal.SIGINT)
+    text, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, f"{options}: exit code {process.returncode}: {errors}"
+    report = json.loads(text)
+    assert report["cost_after_us"] <= report["cost_before_us"], f"{options}: worse than the source"
+    checked = subprocess.run([str(tg), "check", str(out)], capture_output=True, text=True, timeout=60)
+    assert checked.returncode == 0, f"{options}: what was written is not valid: {checked.stderr}"
+    return report
+
+
+def main():
+    tg = Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        model, out = Path(folder) / "sums.tg", Path(folder) / "out.tg"
+        model.write_text(network())
+        for name, strategy in STRATEGIES.items():
+            endless = [*strategy, "--node-limit", "2000000", "--time-limit", "1000"]
+            stopped = {
+                "interrupted": optimise(tg, model, out, endless, interrupt=True),
+                "time limit": optimise(tg, model, out, [*strategy, "--node-limit", "2000000", "--time-limit", "0.3"]),
+            }
+            # Those two hold one small graph, one small e-graph; tests/unit/search/limits_test.cpp has them.
+            if name not in ("anneal", "random"):
+                stopped["memory limit"] = optimise(tg, model, out, [*endless, "--memory-limit", "1"])
+            for reason, report in stopped.items():
+                assert report["stopped_by"] == reason, f"{name}: stopped by {report['stopped_by']}, not the {reason}"
+            small = optimise(tg, model, out, [*strategy, "--node-limit", "300", "--time-limit", "0.5"])
+            assert small["egraph_nodes"] <= 330, f"{name}: {small['egraph_nodes']} e-nodes"
+            print(f"{name}: stopped by Ctrl-C, time, memory and nodes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+// An extraction can be followed and ended like a search: cost and bound as they come, and Ctrl-C.
+#include "compiler/driver/model.h"
+#include "compiler/driver/optimize.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/extract/analytic.h"
+
+#include <gtest/gtest.h>
+
+namespace tg {
+namespace {
+
+constexpr const char* kModel = "model m(x: f32[8, 64]) -> (y: f32[8, 32]) {\n"
+                               "  param a: f32[64, 64]\n  param b: f32[64, 32]\n"
+                               "  tanh(relu(x @ a) @ b)\n}\n";
+
+class Following : public testing::Test {
+protected:
+  SourceManager sources;
+  DiagnosticSink sink;
+  OptimizeOptions options;
+
+  void SetUp() override {
+    options.search = Search::Saturate;
+    options.extract.extractor = Extractor::Best;
+  }
+  Result<Optimized> run() {
+    std::optional<Graph> source = load_model(sources, sources.add("test.tg", kModel), {}, sink);
+    auto rules = load_rules(sources, library(), {}, sink);
+    EXPECT_TRUE(source && rules);
+    AnalyticCost costs(*find_device_profile("cpu"));
+    return optimize(*source, *rules, costs, options, nullptr);
+  }
+};
+
+TEST_F(Following, CostsFallAndBoundsRise) {
+  std::vector<SearchProgress> told;
+  options.portfolio.progress = [&](const SearchProgress& now) { told.push_back(now); };
+  Result<Optimized> result = run();
+  ASSERT_TRUE(result.ok());
+  ASSERT_FALSE(told.empty());
+  for (size_t i = 0; i < told.size(); ++i) {
+    EXPECT_EQ(told[i].where, "extraction");
+    EXPECT_LE(told[i].bound_us, told[i].best_us * (1 + 1e-6));
+    if (i == 0) continue;
+    EXPECT_LE(told[i].best_us, told[i - 1].best_us);
+    EXPECT_GE(told[i].bound_us, told[i - 1].bound_us);
+  }
+  EXPECT_GE(told.back().best_us, result->report.cost_after_us - 1e-2) << "ties are priced, too";
+}
+
+TEST_F(Following, AnEndedSearchHasAnAnswer) {
+  std::atomic<bool> cancel = true;
+  options.explore.cancel = &cancel;
+  Result<Optimized> result = run();
+  ASSERT_TRUE(result.ok());
+  EXPECT_LE(result->report.cost_after_us, result->report.cost_before_us);
+}
+
+TEST_F(Following, AnExtractionThatIsEndedHasAnAnswer) {
+  std::atomic<bool> cancel = false;
+  options.explore.cancel = &cancel;
+  options.portfolio.progress = [&](const SearchProgress&) { cancel = true; };
+  Result<Optimized> result = run();
+  ASSERT_TRUE(result.ok());
+  EXPECT_LE(result->report.cost_after_us, result->report.cost_before_us);
+}
+
+} // namespace
+} // namespace tg

@@ -1,0 +1,130 @@
+// The choice among the best few graphs by whole runs, with runs that are made up; and screening on
+// a real backend.
+#include "compiler/driver/finalists.h"
+
+#include "compiler/driver/model.h"
+#include "compiler/driver/prepare.h"
+#include "compiler/driver/side_by_side.h"
+#include "compiler/ir/graph_equal.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+namespace tg {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// Times by the number of operators of a graph.
+class MadeUpRuns : public FinalistRunner {
+public:
+  std::map<size_t, double> times;
+  std::vector<size_t> screened;
+  int compared = 0;
+  bool noisy = false;
+
+  Result<Comparison> compare(const Graph& first, const Graph& second) override {
+    ++compared;
+    double a = times[first.op_count()], b = times[second.op_count()];
+    if (noisy) return compare_times({a, b, a}, {b, a, b});
+    return compare_times({a, a, a}, {b, b, b});
+  }
+  Result<std::vector<double>> screen(const Graph&, llvm::ArrayRef<const Graph*> graphs) override {
+    std::vector<double> found;
+    for (const Graph* graph : graphs) {
+      screened.push_back(graph->op_count());
+      found.push_back(times[graph->op_count()]);
+    }
+    return found;
+  }
+};
+
+struct Finalists : testing::Test {
+  SourceManager sources;
+  DiagnosticSink sink;
+  MadeUpRuns runs;
+  OptimizeReport report;
+
+  /// A chain of so many operators.
+  Graph chain(int operators) {
+    std::string text = "model m(x: f32[4, 4]) -> (y: f32[4, 4]) {\n  var y = x\n";
+    for (int i = 0; i < operators; ++i) text += i % 2 ? "  y = exp(y)\n" : "  y = tanh(y)\n";
+    FileId file = sources.add("test.tg", text + "  y\n}\n");
+    std::optional<Graph> graph = load_model(sources, file, {}, sink);
+    EXPECT_TRUE(graph);
+    return *graph;
+  }
+  Candidate candidate(int operators, double cost) { return {chain(operators), cost}; }
+  size_t choose(size_t most) {
+    report.cost_before_us = 100;
+    std::vector<Candidate> others;
+    others.push_back(candidate(3, 30));
+    others.push_back(candidate(2, 20));
+    others.push_back(candidate(1, 10));  // the best again
+    others.push_back(candidate(5, 500)); // dearer than the source
+    Candidate chosen =
+        choose_finalist(chain(6), candidate(1, 10), std::move(others), runs, most, report);
+    return chosen.graph.op_count();
+  }
+};
+
+TEST_F(Finalists, TheFastestIsTakenThoughPricesSayOtherwise) {
+  runs.times = {{1, 50}, {2, 60}, {3, 40}};
+  EXPECT_EQ(choose(8), 3u);
+  EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 2, 3})) << "distinct, the cheapest first";
+  EXPECT_EQ(report.finalists, 3u);
+  EXPECT_EQ(report.cost_after_us, 30);
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_EQ(report.notes[0], "of 3 finalists measured whole, one that prices put 20.0 us above the "
+                             "cheapest runs faster, by 1.25x");
+}
+
+TEST_F(Finalists, TheCheapestStaysWithinTheNoise) {
+  runs.times = {{1, 50}, {2, 60}, {3, 49}};
+  runs.noisy = true;
+  EXPECT_EQ(choose(8), 1u);
+  EXPECT_EQ(runs.compared, 1);
+  EXPECT_TRUE(report.notes.empty());
+}
+
+TEST_F(Finalists, AsManyAsAskedForAreMeasured) {
+  runs.times = {{1, 50}, {2, 60}, {3, 40}};
+  EXPECT_EQ(choose(2), 1u);
+  EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 2}));
+}
+
+TEST_F(Finalists, WhatDoesNotRunOrDiffersIsNot) {
+  runs.times = {{1, kNever}, {2, 60}, {3, kNever}};
+  EXPECT_EQ(choose(8), 2u);
+  runs.times = {{1, kNever}, {2, kNever}, {3, kNever}};
+  EXPECT_EQ(choose(8), 1u) << "then the price decides, and the source is still to be beaten";
+}
+
+TEST_F(Finalists, ScreeningHoldsOutputsAgainstTheSource) {
+  PrepareOptions options;
+  options.backend = "ref";
+  BackendFinalists finalists(options);
+  Graph source = chain(2), same = chain(2), other = chain(3);
+  auto times = finalists.screen(source, {&same, &other});
+  ASSERT_TRUE(times.ok());
+  EXPECT_TRUE(std::isfinite((*times)[0]) && (*times)[0] > 0);
+  EXPECT_EQ((*times)[1], kNever);
+}
+
+TEST_F(Finalists, InstancesRunSideBySide) {
+  PrepareOptions options;
+  options.backend = "ref";
+  auto one = prepare_with_inputs(chain(2), options), two = prepare_with_inputs(chain(2), options);
+  ASSERT_TRUE(one.ok() && two.ok());
+  std::vector<Executable*> instances = {one->executable.get(), two->executable.get()};
+  auto timing = time_side_by_side(instances, {.runs = 4, .warmup = 1});
+  ASSERT_TRUE(timing.ok());
+  EXPECT_EQ(timing->runs, 4u);
+  auto a = one->executable->outputs(), b = two->executable->outputs();
+  EXPECT_EQ(max_rel_diff((*a)[0], (*b)[0]), 0);
+}
+
+} // namespace
+} // namespace tg

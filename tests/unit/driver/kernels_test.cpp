@@ -1,0 +1,95 @@
+// What a backend does in one kernel, from its answer to the graph that comes of it: used where the
+// rules lead there, explained, and equal to the source.
+#include "compiler/driver/explanation.h"
+#include "compiler/driver/kernel_chain.h"
+#include "compiler/driver/model.h"
+#include "compiler/driver/optimize.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/extract/analytic.h"
+#include "compiler/ir/graph_equal.h"
+
+#include <gtest/gtest.h>
+
+namespace tg {
+namespace {
+
+constexpr const char* kBlock = "model m(x: f32[8, 64], r: f32[8, 32]) -> (y: f32[8, 32]) {\n"
+                               "  param w: f32[64, 32]\n  param b: f32[32]\n"
+                               "  gelu(x @ w + b + r)\n}\n";
+
+// As the backends cpu and cuda say it; a build may have neither.
+constexpr Act kActs[] = {Act::Relu, Act::Gelu}, kRelu[] = {Act::Relu};
+constexpr KernelPattern kCpu[] = {{OpKind::Matmul, true, true, kActs}};
+constexpr KernelPattern kCuda[] = {{OpKind::Matmul, true, true, kRelu}};
+
+class Kernels : public testing::Test {
+protected:
+  SourceManager sources;
+  DiagnosticSink sink;
+
+  Graph load(const char* text) {
+    std::optional<Graph> graph = load_model(sources, sources.add("test.tg", text), {}, sink);
+    EXPECT_TRUE(graph);
+    return *graph;
+  }
+  std::vector<Rule> rules() {
+    auto loaded = load_rules(sources, library(), {}, sink);
+    EXPECT_TRUE(loaded);
+    return *loaded;
+  }
+  /// No exploration: what is gained is gained by kernels.
+  Optimized run(const Graph& source, llvm::ArrayRef<Rule> rules,
+                llvm::ArrayRef<KernelPattern> patterns, Numerics numerics = Numerics::Risky,
+                Search search = Search::Saturate) {
+    AnalyticCost costs(*find_device_profile("cpu"), patterns);
+    OptimizeOptions options;
+    options.search = search;
+    options.explore.iterations = 0;
+    options.kernels = true;
+    options.explain = true;
+    options.explore.numerics = numerics;
+    options.extract.extractor = Extractor::Best;
+    Result<Optimized> result = optimize(source, rules, costs, options, nullptr);
+    EXPECT_TRUE(result.ok());
+    return std::move(*result);
+  }
+};
+
+TEST_F(Kernels, AreUsedExplainedAndEqual) {
+  Graph source = load(kBlock);
+  std::vector<Rule> all = rules();
+  Optimized result = run(source, all, kCpu);
+  EXPECT_EQ(result.report.nodes_before, 4u);
+  EXPECT_EQ(result.report.nodes_after, 1u);
+  EXPECT_LT(result.report.cost_after_us, result.report.cost_before_us);
+  EXPECT_EQ(result.unexplained, "");
+  ASSERT_TRUE(result.chain);
+  EXPECT_EQ(result.chain->steps.size(), 3u) << "bias, residual, activation";
+  EXPECT_TRUE(confirm_chain(result, all, source).ok());
+  EXPECT_TRUE(verify_optimized(source, result, all, {}).ok());
+}
+
+TEST_F(Kernels, AreThoseOfTheBackend) {
+  Graph source = load(kBlock);
+  std::vector<Rule> all = rules();
+  EXPECT_EQ(run(source, all, {}).report.nodes_after, 4u);
+  EXPECT_EQ(run(source, all, kCuda).report.nodes_after, 2u) << "gelu is a kernel of its own there";
+}
+
+TEST_F(Kernels, AreForSearchesThatAreNotPublishedOnes) {
+  Graph source = load(kBlock);
+  std::vector<Rule> all = rules();
+  Optimized none = run(source, all, kCpu, Numerics::Risky, Search::None);
+  EXPECT_EQ(difference(source, none.graph), "");
+}
+
+TEST_F(Kernels, AreNotUsedWhereNoRuleLeadsThere) {
+  Graph source = load(kBlock);
+  EXPECT_EQ(difference(source, run(source, {}, kCpu).graph), "");
+  std::vector<Rule> all = rules();
+  Optimized exact = run(source, all, kCpu, Numerics::Exact);
+  EXPECT_EQ(difference(source, exact.graph), "") << "the rules of fusion reassociate";
+}
+
+} // namespace
+} // namespace tg
