@@ -1,106 +1,68 @@
 #!/usr/bin/env python3
-"""What the cuda backend says and leaves behind when something is wrong, on machines without a GPU: a
-driver that computes nothing, built here and found before any other, fails as it is told. Behind it are
-the program's own device, executable and caches, and NVRTC where it is installed.
+"""What the cuda backend says and leaves behind when something is wrong, on machines without a GPU:
+stubs of the driver and of the libraries (cuda_stubs.py), found before any other, fail as they are
+told or are missing. Behind them are the program's own device, executable and caches, and NVRTC where
+it is installed.
 
     cuda_faults_test.py TG
 """
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-MODEL = """model m(x: f32[8, 8]) -> (y: f32[8, 8]) {
+import cuda_stubs
+
+PRODUCT = """model m(x: f32[8, 8]) -> (y: f32[8, 8]) {
   param w: f32[8, 8]
   softmax(exp(x) @ w, axis = 1)
 }
 """
-#: Symbols as driver_api.h lists them; those that make or end something are counted.
-MAKES = {"cuDevicePrimaryCtxRetain": "cuDevicePrimaryCtxRelease_v2", "cuMemAlloc_v2": "cuMemFree_v2",
-         "cuMemHostAlloc": "cuMemFreeHost", "cuStreamCreate": "cuStreamDestroy_v2",
-         "cuEventCreate": "cuEventDestroy_v2", "cuModuleLoadData": "cuModuleUnload",
-         "cuGraphInstantiateWithFlags": "cuGraphExecDestroy", "cuStreamEndCapture": "cuGraphDestroy"}
-SPECIAL = {
-    "cuDriverGetVersion": "int* v", "cuGetErrorName": "int r, const char** s",
-    "cuGetErrorString": "int r, const char** s", "cuDeviceGetCount": "int* n",
-    "cuDeviceGet": "int* d, int", "cuDeviceGetName": "char* s, int n, int",
-    "cuDeviceGetAttribute": "int* v, int which, int", "cuDeviceTotalMem_v2": "size_t* n, int",
-    "cuDevicePrimaryCtxRetain": "void** p, int", "cuMemAlloc_v2": "void** p, size_t n",
-    "cuMemHostAlloc": "void** p, size_t n, unsigned", "cuStreamCreate": "void** p, unsigned",
-    "cuEventCreate": "void** p, unsigned", "cuModuleLoadData": "void** p, const void*",
-    "cuGraphInstantiateWithFlags": "void** p, void*, unsigned long long",
-    "cuStreamEndCapture": "void*, void** p", "cuModuleGetFunction": "void** p, void*, const char*",
-    "cuEventElapsedTime": "float* ms, void*, void*",
+CONVOLUTION = """model m(x: f32[1, 4, 8, 8]) -> (y: f32[1, 4, 8, 8]) {
+  param w: f32[4, 4, 3, 3]
+  relu(conv2d(x, w, stride = [1, 1], pad = same))
 }
-BODIES = {
-    "cuDriverGetVersion": "*v = 13000;",
-    "cuGetErrorName": '*s = r == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";',
-    "cuGetErrorString": '*s = r == 2 ? "out of memory" : "told to fail";',
-    "cuDeviceGetCount": "*n = 1;", "cuDeviceGet": "*d = 0;",
-    "cuDeviceGetName": 'snprintf(s, n, "Stub GPU");',
-    "cuDeviceGetAttribute": "*v = which == 75 ? 9 : which == 76 ? 0 : which == 16 ? 4 : 1 << 20;",
-    "cuDeviceTotalMem_v2": "*n = 1 << 30;", "cuModuleGetFunction": "static int f; *p = &f;",
-    "cuEventElapsedTime": "*ms = 1;", "cuMemAlloc_v2": "*p = aligned_alloc(256, (n + 255) / 256 * 256);",
-    "cuMemHostAlloc": "*p = aligned_alloc(256, (n + 255) / 256 * 256);",
-}
-
-
-def driver_source(without=""):
-    header = (ROOT / "runtime/cuda/driver_api.h").read_text()
-    symbols = re.findall(r'F\(\w+,\s*"(cu\w+)"', header)
-    assert len(symbols) > 30, "driver_api.h lists symbols in another form"
-    ends = {end: make for make, end in MAKES.items()}
-    lines = ["#include <cstdio>", "#include <cstdlib>", "#include <cstring>", "static long live;",
-             'struct AtEnd { ~AtEnd() { if (FILE* f = fopen(getenv("STUB_LOG"), "w")) '
-             '{ fprintf(f, "%ld", live); fclose(f); } } } at_end;',
-             "static int fault(const char* name) { const char* told = getenv(\"STUB_FAULT\");"
-             " size_t n = strlen(name);"
-             " return told && !strncmp(told, name, n) && told[n] == ':' ? atoi(told + n + 1) : 0; }"]
-    for symbol in symbols:
-        if symbol == without:
-            continue
-        body = BODIES.get(symbol, "static int made; *p = &made;" if symbol in MAKES else "")
-        count = "++live;" if symbol in MAKES else "--live;" if symbol in ends else ""
-        lines.append(f'extern "C" int {symbol}({SPECIAL.get(symbol, "...")}) {{ '
-                     f'if (int e = fault("{symbol}")) return e; {body} {count} return 0; }}')
-    # NVRTC asks for this one and does not look whether it is there.
-    lines.append('extern "C" int cuGetExportTable(void** p, void*) { *p = 0; return 500; }')
-    return "\n".join(lines)
+"""
 
 
 class Machine:
     def __init__(self, tg, folder):
         self.tg, self.folder = str(Path(tg).resolve()), Path(folder)
-        self.model = self.folder / "m.tg"
-        self.model.write_text(MODEL)
+        for name, text in (("product", PRODUCT), ("convolution", CONVOLUTION)):
+            (self.folder / f"{name}.tg").write_text(text)
         self.cache = self.folder / "cache"
+        self.whole = cuda_stubs.build(self.folder / "whole", driver=cuda_stubs.driver(),
+                                      cublaslt=cuda_stubs.cublaslt(), cudnn=cuda_stubs.cudnn(),
+                                      hidden=cuda_stubs.hidden_libraries())
+        self.has_nvrtc = True
 
-    def build(self, without=""):
-        lib = self.folder / f"lib{without}"
-        lib.mkdir()
-        (lib / "stub.cpp").write_text(driver_source(without))
-        subprocess.run(["c++", "-w", "-shared", "-fPIC", "-o", lib / "libcuda.so.1", lib / "stub.cpp"],
-                       check=True)
-        return lib
-
-    def run(self, lib, fault="", *more, command="run"):
+    def run(self, *more, fault="", hide="", lib=None, model="product", command="run", cache=None):
+        """Exit code, all that was printed, and how many of the driver's objects are left."""
         log = self.folder / "live"
         log.unlink(missing_ok=True)
         # The stub counts what is alive. A sanitizer would report what a lost GPU cannot be told to
-        # free, and what cuBLASLt keeps.
-        sanitizer = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))
-        environment = {**os.environ, "LD_LIBRARY_PATH": str(lib), "STUB_FAULT": fault,
-                       "STUB_LOG": str(log), "XDG_CACHE_HOME": str(self.cache),
-                       "ASAN_OPTIONS": sanitizer}
-        arguments = [self.model, "--backend", "cuda", "--runs", "1"] if command == "run" else []
+        # free, and what cuBLASLt keeps; and it wants to be loaded before what hides libraries.
+        sanitizer = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0",
+                                           "verify_asan_link_order=0"]))
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(lib or self.whole), "STUB_FAULT": fault,
+                       "STUB_LOG": str(log), "XDG_CACHE_HOME": str(cache or self.cache),
+                       "ASAN_OPTIONS": sanitizer, "STUB_HIDE": hide}
+        if hide:
+            environment["LD_PRELOAD"] = str(self.whole / cuda_stubs.FILES["hidden"])
+        file = self.folder / f"{model}.tg"
+        arguments = [file, "--backend", "cuda", "--runs", "1"] if command == "run" else []
         done = subprocess.run([self.tg, command, *map(str, arguments), *more], capture_output=True,
                               text=True, env=environment, timeout=300)
         live = int(log.read_text()) if log.exists() else None
         return done.returncode, done.stdout + done.stderr, live
+
+    def missing(self, **how):
+        """Why `tg devices` cannot use the GPU; "" where it can."""
+        code, text, _ = self.run("--json", command="devices", **how)
+        assert code == 0, text
+        return {m["backend"]: m["reason"] for m in json.loads(text)["missing"]}.get("cuda", "")
 
 
 #: What is told to fail, with which code; the exit code, the diagnostic, and words of the message.
@@ -117,50 +79,135 @@ FAULTS = [
 ]
 
 
-def problems(machine):
-    lib = machine.build()
-    code, text, live = machine.run(lib)
-    if "NVRTC" in text and code != 0:
-        print("cuda_faults: NVRTC is not installed: faults of the driver alone")
-        faults = [fault for fault in FAULTS if fault[0].startswith("cuInit")]
-    else:
-        faults = FAULTS
-        if code != 0 or live != 0:
-            yield f"a driver that works: exit {code}, {live} objects left: {text}"
+def works(what, outcome, words=""):
+    code, text, live = outcome
+    if code != 0 or live != 0:
+        yield f"{what}: exit {code}, {live} objects left: {text}"
+    if words not in text:
+        yield f"{what}: `{words}` is not in: {text}"
+
+
+def told_faults(machine):
+    faults = FAULTS if machine.has_nvrtc else [f for f in FAULTS if f[0].startswith("cuInit")]
     for told, expected, diagnostic, words in faults:
-        code, text, live = machine.run(lib, told)
+        code, text, live = machine.run(fault=told)
         if code == 0 or (expected is not None and code != expected):
             yield f"{told}: exit {code}, not {expected}: {text}"
         if diagnostic not in text or words not in text:
             yield f"{told}: `{diagnostic}` and `{words}` are not in: {text}"
         if live not in (0, None):
             yield f"{told}: {live} objects are left behind"
-    old = machine.build("cuGraphInstantiateWithFlags")
-    code, text, _ = machine.run(old)
+    reason = machine.missing(fault="cuInit:304")
+    if "permission" not in reason and "does not start" not in reason:
+        yield f"tg devices gives no reason: {reason}"
+
+
+def missing_libraries(machine):
+    """The driver and NVRTC must be there; without the others a run goes on."""
+    for hide, words in (("libcuda.so", "NVIDIA driver is not found (libcuda.so.1)"),
+                        ("libnvrtc", "NVRTC is not found (libnvrtc.so.13)")):
+        code, text, live = machine.run(hide=hide)
+        if code != 1 or "E0702" not in text or words not in text or live not in (0, None):
+            yield f"without {hide}: exit {code}, {live} objects left: {text}"
+        if words not in machine.missing(hide=hide):
+            yield f"tg devices without {hide}: {machine.missing(hide=hide)}"
+    if machine.has_nvrtc:
+        yield from works("without cuBLASLt", machine.run("--verbose", hide="libcublasLt"), "cuda:")
+        yield from works("without cuDNN", machine.run("--verbose", hide="libcudnn",
+                                                      model="convolution"), "cuda:")
+        yield from works("without both", machine.run(hide="libcudnn,libcublasLt",
+                                                     model="convolution"))
+
+
+def old_libraries(machine):
+    old = cuda_stubs.build(machine.folder / "old",
+                           driver=cuda_stubs.driver("cuGraphInstantiateWithFlags"))
+    code, text, _ = machine.run(lib=old)
     if code != 1 or "too old" not in text:
         yield f"a driver without a function: exit {code}: {text}"
-    yield from damaged_cache(machine, lib)
-    code, text, _ = machine.run(lib, "cuInit:304", "--json", command="devices")
-    missing = {m["backend"]: m["reason"] for m in json.loads(text)["missing"]}
-    if "permission" not in missing.get("cuda", "") and "does not start" not in missing.get("cuda", ""):
-        yield f"tg devices gives no reason: {text}"
+    if machine.has_nvrtc:
+        older = cuda_stubs.build(machine.folder / "older", driver=cuda_stubs.driver(),
+                                 cudnn=cuda_stubs.cudnn("cudnnBackendExecute"))
+        yield from works("a cuDNN without a function",
+                         machine.run("--verbose", lib=older, model="convolution"), "cuda:")
 
 
-def damaged_cache(machine, lib):
-    kernels = sorted((machine.cache / "tangram" / "kernels").glob("*"))
+def refused_operation(machine):
+    yield from works("cuDNN has no engine", machine.run("--verbose", model="convolution"),
+                     "(cuDNN has no engine: cuDNN's Heuristics cannot be finished: STUB_NOT_SUPP")
+
+
+def damaged_kernels(machine):
+    cache = machine.folder / "kernels"
+    runs = [lambda m=model: machine.run(model=m, cache=cache) for model in ("product", "convolution")]
+    for run in runs:
+        yield from works("a new kernel cache", run())
+    kernels = sorted((cache / "tangram" / "kernels").glob("*"))
+    if not kernels:
+        yield "no kernels are kept"
     for kernel in kernels:
         kernel.write_bytes(b"damaged" * 20)
-    code, text, live = machine.run(lib)
-    if kernels and (code != 0 or live != 0):
-        yield f"a damaged kernel cache: exit {code}, {live} objects left: {text}"
+    for run in runs:
+        yield from works("a damaged kernel cache", run())
     if any(kernel.read_bytes().startswith(b"damaged") for kernel in kernels if kernel.exists()):
         yield "a damaged kernel was not made anew"
+
+
+def damaged_plans(machine):
+    """The algorithm that was chosen is kept; a file that is none is set aside and begun anew."""
+    plans = machine.cache / "tangram" / "costs.db"
+    if not plans.exists() or b"cuBLASLt" not in every_byte(plans):
+        yield "the choice among the library's algorithms is not kept"
+        return
+    for file in plans.parent.glob("costs.db*"):
+        file.unlink()
+    plans.write_bytes(b"damaged" * 2000)
+    yield from works("a damaged plan database", machine.run())
+    if not list(plans.parent.glob("costs.db.damaged-*")):
+        yield "a damaged plan database is not set aside"
+    if b"cuBLASLt" not in every_byte(plans):
+        yield "a damaged plan database is not begun anew"
+
+
+def every_byte(database):
+    """With what is still in its log."""
+    return b"".join(file.read_bytes() for file in database.parent.glob(database.name + "*"))
+
+
+def nowhere_to_keep(machine):
+    """Where nothing can be written, also by root: a file where the folder should be, a folder where
+    the database should be."""
+    taken = machine.folder / "taken"
+    taken.write_text("")
+    yield from works("no cache folder", machine.run(cache=taken))
+    if taken.read_text() != "":
+        yield "a file that stood where the cache should be was written"
+    folder = machine.folder / "folder"
+    (folder / "tangram" / "costs.db").mkdir(parents=True)
+    yield from works("no plan database", machine.run(cache=folder))
+
+
+def problems(machine):
+    code, text, live = machine.run()
+    if "NVRTC" in text and code != 0:
+        print("cuda_faults: NVRTC is not installed: faults before it alone")
+        machine.has_nvrtc = False
+    elif code != 0 or live != 0:
+        yield f"a driver that works: exit {code}, {live} objects left: {text}"
+    yield from told_faults(machine)
+    yield from missing_libraries(machine)
+    yield from old_libraries(machine)
+    if machine.has_nvrtc:
+        yield from refused_operation(machine)
+        yield from damaged_kernels(machine)
+        yield from damaged_plans(machine)
+        yield from nowhere_to_keep(machine)
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         found = list(problems(Machine(sys.argv[1], folder)))
-    print("\n".join(found) or "cuda_faults: a clear error each, nothing left behind")
+    print("\n".join(found) or "cuda_faults: a clear error or a fallback each, nothing left behind")
     return 1 if found else 0
 
 
