@@ -3,9 +3,10 @@
 
     bench/gpu/run.py [PART...] [--tg build/tg] [--backend cuda] [--cost measured:cuda]
                      [--batch 1,16] [--dtype f32,tf32,f16] [--networks resnet50,...]
-                     [--peers eager,graph,compile,max-autotune,jax] [--json FILE] [--again]
+                     [--peers eager,graph,compile,max-autotune,jax] [--models mlp,paper/bert,...]
+                     [--json FILE] [--again]
 
-Parts, in the order in which they are worth having (default: all but sanitize):
+Parts, in the order in which they are worth having (default: all):
 
     correct    every example model on the backend against `ref`: f32 within 1e-4, f16 and bf16 within
                the bounds of `tg run --check`
@@ -14,12 +15,15 @@ Parts, in the order in which they are worth having (default: all but sanitize):
                must agree, too
     load       building a program anew (kernels compiled, algorithms measured: an empty cache folder)
                and again from the caches
+    steps      by what each step of a network is run: the library's engine and layout, our kernels, and
+               why a step is not the library's
     sanitize   three models under compute-sanitizer's memcheck
 
 Cells are written one by one and a later call goes on where the last one stopped, so a machine that is
-there for minutes is enough; `--again` measures those anew that failed. No cell runs longer than
---limit seconds. Latencies are those of whole runs with inputs from and outputs to pinned memory,
-median with the 10th and 90th percentile.
+there for minutes is enough; `--again` measures those anew that failed. A call measures at least one
+cell, begins none after --total-limit seconds, and no cell takes longer than --limit seconds. A file
+holds cells of one commit on one machine. Latencies are those of whole runs with inputs from and
+outputs to pinned memory, median with the 10th and 90th percentile.
 """
 import argparse
 import json
@@ -30,6 +34,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -44,7 +49,7 @@ NETWORKS = {
 }
 FIXED_BATCH = {"nasrnn"}  # of 1
 SANITIZED = ("examples/squeezenet.tg", "examples/paper/bert.tg", "examples/lstm.tg")
-PARTS = ("correct", "latency", "peers", "load", "sanitize")
+PARTS = ("correct", "latency", "peers", "load", "steps", "sanitize")
 
 
 # --- commands -----------------------------------------------------------------------------------
@@ -54,13 +59,30 @@ def first_line(text):
     return next((line for line in text.splitlines() if line.strip()), "")
 
 
-def call(command, limit, **environment):
+class Clock:
+    """What is left of a cell's time; all its commands share it."""
+
+    def __init__(self, limit):
+        self.limit, self.end = limit, time.monotonic() + limit
+
+    def run(self, command, **environment):
+        """The finished command, or None if time ran out; then it is killed."""
+        try:
+            return subprocess.run([str(c) for c in command], capture_output=True, text=True,
+                                  timeout=max(self.end - time.monotonic(), 0.1),
+                                  env={**os.environ, **environment})
+        except subprocess.TimeoutExpired:
+            return None
+
+    def too_long(self):
+        return {"error": f"longer than {self.limit:.0f} s"}
+
+
+def call(clock, command, **environment):
     """The JSON of a command, or what went wrong."""
-    try:
-        done = subprocess.run([str(c) for c in command], capture_output=True, text=True,
-                              timeout=limit, env={**os.environ, **environment})
-    except subprocess.TimeoutExpired:
-        return {"error": f"longer than {limit:.0f} s"}
+    done = clock.run(command, **environment)
+    if done is None:
+        return clock.too_long()
     if done.returncode != 0:
         return {"error": first_line(done.stderr) or f"exit {done.returncode}"}
     try:
@@ -82,7 +104,14 @@ def environment(tg):
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
                             capture_output=True, text=True)
     return {"commit": commit.stdout.strip(), "date": time.strftime("%Y-%m-%d"),
-            "load": os.getloadavg()[0], "devices": call([tg, "devices", "--json"], 120)}
+            "load": os.getloadavg()[0], "devices": call(Clock(120), [tg, "devices", "--json"])}
+
+
+def other_place(table, now):
+    """Whether the cells of a table were measured by another program or on another machine."""
+    then = table.get("environment")
+    return bool(table["cells"]) and then is not None and any(
+        then.get(key) != now[key] for key in ("commit", "devices"))
 
 
 # --- cells --------------------------------------------------------------------------------------
@@ -97,29 +126,34 @@ def batch_options(batch):
 
 
 def cells(options):
-    """Name to a function that measures, in the order in which cells are worth having."""
+    """Name to a function that measures, given a clock, in the order in which cells are worth having."""
     latencies = [(b, d, n) for b in options.batch for d in options.dtype for n in options.networks
                  if b == "1" or n not in FIXED_BATCH]
     if "correct" in options.parts:
-        for file in sorted((ROOT / "examples").glob("**/*.tg")):
+        for name in options.models:
             for dtype in ("f32", "f16", "bf16"):
-                name = file.relative_to(ROOT).with_suffix("")
-                yield f"correct/{dtype}/{name}", lambda f=file, d=dtype: correct(options, f, d)
-    for b, d, n in latencies:
+                yield f"correct/{dtype}/{name}", partial(correct, options, name, dtype)
+    for batch, dtype, network in latencies:
+        cell = f"latency/{batch}/{dtype}/{network}"
         if "latency" in options.parts:
             for graph in ("source", "optimised"):
-                yield (f"latency/{b}/{d}/{n}/tangram {graph}",
-                       lambda b=b, d=d, n=n, g=graph: latency(options, b, d, n, g))
+                yield (f"{cell}/tangram {graph}",
+                       partial(latency, options, batch, dtype, network, graph))
         if "peers" in options.parts:
             for peer in options.peers:
-                yield (f"latency/{b}/{d}/{n}/{peer}",
-                       lambda b=b, d=d, n=n, p=peer: by_peer(options, b, d, n, p))
-    if "load" in options.parts:
-        for n in options.networks:
-            yield f"load/{n}", lambda n=n: load(options, n)
+                yield f"{cell}/{peer}", partial(by_peer, options, batch, dtype, network, peer)
+    for part, measure in (("load", load), ("steps", steps)):
+        if part in options.parts:
+            for network in options.networks:
+                yield f"{part}/{network}", partial(measure, options, network)
     if "sanitize" in options.parts:
         for file in SANITIZED:
-            yield f"sanitize/{file}", lambda f=file: sanitize(options, f)
+            yield f"sanitize/{file}", partial(sanitize, options, file)
+
+
+def all_models():
+    examples = ROOT / "examples"
+    return [str(file.relative_to(examples).with_suffix("")) for file in sorted(examples.glob("**/*.tg"))]
 
 
 def run_command(options, file, dtype, *more):
@@ -127,18 +161,20 @@ def run_command(options, file, dtype, *more):
             "--json", "--seed", "1", *more]
 
 
-def correct(options, file, dtype):
-    found = call(run_command(options, file, dtype, "--check", "--runs", "1"), options.limit)
+def correct(options, name, dtype, clock):
+    found = call(clock, run_command(options, f"examples/{name}.tg", dtype, "--check", "--runs", "1"))
     if "error" in found:
         return found
     return {"max_rel_diff": max(output["max_rel_diff"] for output in found["outputs"])}
 
 
-def latency(options, batch, dtype, network, graph):
+def latency(options, batch, dtype, network, graph, clock):
     more = [*batch_options(batch), "--check"]
     if graph == "optimised":
         more += ["--opt", "--cost", options.cost]
-    found = call(run_command(options, NETWORKS[network], dtype, *more), options.limit)
+        if options.search_seconds is not None:
+            more += ["--time-limit", options.search_seconds]
+    found = call(clock, run_command(options, NETWORKS[network], dtype, *more))
     if "error" in found:
         return found
     wanted = ("median_us", "p10_us", "p90_us", "runs", "device_us", "sum_of_ops_us", "sum_error")
@@ -149,40 +185,56 @@ def latency(options, batch, dtype, network, graph):
     return cell
 
 
-def by_peer(options, batch, dtype, network, peer):
+def by_peer(options, batch, dtype, network, peer, clock):
     command = [options.python, HERE / "peers.py", network, "--peer", peer, "--batch", batch,
                "--dtype", dtype, "--tg", options.tg, "--device", options.peer_device]
     if dtype != "f32":
         command.append("--channels-last")
-    return call(command, options.limit)
+    return call(clock, command)
 
 
-def load(options, network):
+def load(options, network, clock):
     """Seconds of a whole process; `weights_s` of them make random weights on the host."""
     times = {}
     with tempfile.TemporaryDirectory() as cache:
         for state in ("cold", "warm"):
             start = time.perf_counter()
-            found = call(run_command(options, NETWORKS[network], "f32", "--runs", "1"),
-                         options.limit, XDG_CACHE_HOME=cache)
+            found = call(clock, run_command(options, NETWORKS[network], "f32", "--runs", "1"),
+                         XDG_CACHE_HOME=cache)
             if "error" in found:
                 return found
             times[f"{state}_s"] = time.perf_counter() - start
     with tempfile.TemporaryDirectory() as scratch:
         start = time.perf_counter()
-        host = call([options.tg, "weights", ROOT / NETWORKS[network], "--seed", "1", "-o",
-                     Path(scratch, "w.safetensors"), "--json"], options.limit)
+        host = call(clock, [options.tg, "weights", ROOT / NETWORKS[network], "--seed", "1", "-o",
+                            Path(scratch, "w.safetensors"), "--json"])
         times["weights_s"] = None if "error" in host else time.perf_counter() - start
     return times
 
 
-def sanitize(options, file):
+def steps(options, network, clock):
+    """Of each dtype: what runs how many steps, and the reasons why not the library."""
+    cell = {}
+    for dtype in options.dtype:
+        found = call(clock, run_command(options, NETWORKS[network], dtype, "--verbose", "--runs", "1"))
+        if "error" in found:
+            return found
+        counts = {}
+        for step in found["steps"]:
+            how = f"{step['name']}: {step['implementation']}"
+            counts[how] = counts.get(how, 0) + 1
+        cell[dtype] = counts
+    return cell
+
+
+def sanitize(options, file, clock):
     tool = shutil.which("compute-sanitizer")
     if not tool:
         return {"skipped": "compute-sanitizer is not installed"}
-    done = subprocess.run([tool, "--error-exitcode", "99", options.tg, "run", ROOT / file,
-                           "--backend", options.backend, "--runs", "1", "--quiet"],
-                          capture_output=True, text=True, timeout=options.limit, check=False)
+    done = clock.run([tool, "--error-exitcode", "99", options.tg, "run", ROOT / file, "--backend",
+                      options.backend, "--runs", "1", "--quiet"])
+    if done is None:
+        return clock.too_long()
     summary = [line for line in done.stdout.splitlines() if "ERROR SUMMARY" in line]
     if done.returncode == 0:
         return {"summary": summary[-1].strip("= ") if summary else "clean"}
@@ -240,6 +292,15 @@ def show(table, options, out=sys.stdout):
     show_rest(table, out)
 
 
+def by_whom(counts):
+    """{"conv2d: cudnn:engine 2:nchw": 52, ...} as "cudnn 52, cuda 20"."""
+    sums = {}
+    for how, count in counts.items():
+        who = how.split(": ", 1)[1].split(":")[0]
+        sums[who] = sums.get(who, 0) + count
+    return ", ".join(f"{who} {count}" for who, count in sorted(sums.items(), key=lambda s: -s[1]))
+
+
 def show_rest(table, out):
     cells = table["cells"]
     sums = {n: c["sum_error"] for n, c in cells.items() if "sum_error" in c}
@@ -255,6 +316,9 @@ def show_rest(table, out):
         if name.startswith("load/") and "cold_s" in cell:
             print(f"{name[5:]}: built in {cell['cold_s']:.1f} s cold, {cell['warm_s']:.1f} s warm.",
                   file=out)
+        for dtype, counts in sorted(cell.items()) if name.startswith("steps/") else ():
+            if isinstance(counts, dict):
+                print(f"{name[6:]}, {dtype}: steps by {by_whom(counts)}.", file=out)
         if name.startswith("sanitize/") and "summary" in cell:
             print(f"{name[9:]}: {cell['summary']}.", file=out)
     for name, cell in sorted(cells.items()):
@@ -280,12 +344,14 @@ def parse(arguments):
     parser.add_argument("--tg", default=str(ROOT / "build/tg"))
     parser.add_argument("--backend", default="cuda")
     parser.add_argument("--cost", default="measured:cuda")
+    parser.add_argument("--search-seconds", type=float, help="default: that of tg opt")
     parser.add_argument("--batch", type=listed, default=["1", "16"])
     parser.add_argument("--dtype", type=listed, default=["f32", "tf32", "f16"])
     parser.add_argument("--networks", type=listed, default=list(NETWORKS))
     parser.add_argument("--peers", type=listed,
                         default=["eager", "graph", "compile", "max-autotune", "jax"])
     parser.add_argument("--peer-device", default="cuda")
+    parser.add_argument("--models", type=listed, default=all_models(), help="of the part correct")
     parser.add_argument("--python", default=sys.executable, help="that has PyTorch")
     parser.add_argument("--limit", type=float, default=540)
     parser.add_argument("--total-limit", type=float, default=math.inf,
@@ -299,32 +365,42 @@ def parse(arguments):
     for network in options.networks:
         if network not in NETWORKS:
             parser.error(f"no network {network}; there are {', '.join(NETWORKS)}")
-    options.parts = options.parts or [part for part in PARTS if part != "sanitize"]
+    options.parts = options.parts or list(PARTS)
     return options
+
+
+def measure_cells(options, table, path):
+    """Until all are there or the time is up."""
+    end, measured = time.monotonic() + options.total_limit, 0
+    for name, measure in cells(options):
+        known = table["cells"].get(name)
+        if known and not (options.again and "error" in known):
+            continue
+        if measured and time.monotonic() > end:
+            print("stopped by --total-limit; the same command goes on")
+            return
+        print(name, file=sys.stderr, flush=True)
+        table["cells"][name] = measure(clock=Clock(options.limit))
+        measured += 1
+        write(path, table)
 
 
 def main():
     options = parse(None)
     path = Path(options.json)
     table = json.loads(path.read_text()) if path.exists() else {"cells": {}}
-    table["environment"] = environment(options.tg)
-    usable = {device["backend"] for device in table["environment"]["devices"].get("devices", [])}
+    now = environment(options.tg)
+    usable = {device["backend"] for device in now["devices"].get("devices", [])}
     if options.backend not in usable:
-        missing = {m["backend"]: m["reason"]
-                   for m in table["environment"]["devices"].get("missing", [])}
+        missing = {m["backend"]: m["reason"] for m in now["devices"].get("missing", [])}
         print(f"not measured: {missing.get(options.backend, 'no such backend here')}")
         return 0
-    start = time.monotonic()
-    for name, measure in cells(options):
-        known = table["cells"].get(name)
-        if known and not (options.again and "error" in known):
-            continue
-        if time.monotonic() - start > options.total_limit:
-            print("stopped by --total-limit; the same command goes on")
-            break
-        print(name, file=sys.stderr, flush=True)
-        table["cells"][name] = measure()
-        write(path, table)
+    if other_place(table, now):
+        print(f"{path} holds cells of commit {table['environment']['commit']}, or of another machine: "
+              "give another --json, or remove it", file=sys.stderr)
+        return 1
+    table["environment"] = now
+    measure_cells(options, table, path)
     write_page(table, options, path.with_suffix(".md"))
     show(table, options)
     return 0

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""bench/gpu/run.py without a GPU: every part on the cpu backend, cell by cell, with a peer and a
+compute-sanitizer that are made up; what a machine without a driver gets; and that a backend which
+computes nothing (cuda_stubs.py) is found out.
+
+    gpu_bench_test.py TG
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import cuda_stubs
+
+ROOT = Path(__file__).resolve().parent.parent
+PEER = """#!/bin/sh
+# peers.py NETWORK --peer PEER ...
+[ "$4" = graph ] && echo '{"skipped": "CUDA graphs need a GPU"}' && exit
+[ "$4" = compile ] && echo 'no module' >&2 && exit 1
+echo '{"median_us": 1e9, "p10_us": 0.9e9, "p90_us": 1.1e9, "runs": 5}'
+"""
+SANITIZER = """#!/bin/sh
+# --error-exitcode 99 TG run FILE ...
+case "$5" in
+  *lstm.tg) echo '========= ERROR SUMMARY: 2 errors'; exit 99 ;;
+  *) echo '========= ERROR SUMMARY: 0 errors' ;;
+esac
+"""
+
+
+class Bench:
+    def __init__(self, tg, folder):
+        self.tg, self.folder = str(Path(tg).resolve()), Path(folder)
+        self.tools = self.folder / "tools"
+        self.tools.mkdir()
+        for name, text in (("python", PEER), ("compute-sanitizer", SANITIZER)):
+            (self.tools / name).write_text(text)
+            (self.tools / name).chmod(0o755)
+
+    def run(self, *arguments, table, **environment):
+        """Exit code, output, and the cells of the table."""
+        path = self.folder / table
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "bench/gpu/run.py"), *arguments, "--tg", self.tg, "--json",
+             str(path), "--python", str(self.tools / "python")], capture_output=True, text=True,
+            timeout=600, env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"),
+                              "PATH": f"{self.tools}:{os.environ['PATH']}", **environment})
+        cells = json.loads(path.read_text())["cells"] if path.exists() else {}
+        return done.returncode, done.stdout + done.stderr, cells
+
+    def stubs(self, name, **libraries):
+        folder = cuda_stubs.build(self.folder / name, hidden=cuda_stubs.hidden_libraries(),
+                                  **libraries)
+        return {"LD_LIBRARY_PATH": str(folder), "STUB_LOG": str(self.folder / "live"),
+                "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}, folder
+
+
+ON_CPU = ("--backend", "cpu", "--cost", "analytic", "--networks", "nasrnn", "--batch", "1,16",
+          "--dtype", "f32", "--peers", "eager,graph,compile", "--peer-device", "cpu", "--models",
+          "hello,mlp", "--search-seconds", "0.2")
+
+
+def every_part(bench):
+    """One cell a call; a cell that is there is not measured again."""
+    wanted = {"correct/f32/hello", "correct/f16/hello", "correct/bf16/hello", "correct/f32/mlp",
+              "correct/f16/mlp", "correct/bf16/mlp", "latency/1/f32/nasrnn/tangram source",
+              "latency/1/f32/nasrnn/tangram optimised", "latency/1/f32/nasrnn/eager",
+              "latency/1/f32/nasrnn/graph", "latency/1/f32/nasrnn/compile", "load/nasrnn",
+              "steps/nasrnn", "sanitize/examples/squeezenet.tg", "sanitize/examples/paper/bert.tg",
+              "sanitize/examples/lstm.tg"}
+    before = {}
+    for count in range(1, 3):
+        code, text, cells = bench.run(*ON_CPU, "--total-limit", "0", table="cpu.json")
+        if code != 0 or len(cells) != count or "the same command goes on" not in text:
+            yield f"call {count} of one cell each: exit {code}, {sorted(cells)}: {text}"
+            return
+        if any(cells[name] != cell for name, cell in before.items()):
+            yield f"a cell was measured again: {before}, then {cells}"
+        before = cells
+    code, text, cells = bench.run(*ON_CPU, table="cpu.json")
+    if code != 0 or set(cells) != wanted or "goes on" in text:
+        yield f"all cells: exit {code}, {sorted(set(cells) ^ wanted)}: {text}"
+        return
+    yield from judge(bench, cells, text)
+    code, text, again = bench.run(*ON_CPU, "--again", table="cpu.json")
+    changed = {name for name in cells if "error" in cells[name]}
+    if code != 0 or changed != {line for line in text.splitlines() if line in wanted}:
+        yield f"--again measures {changed} and no more: {text}"
+
+
+def judge(bench, cells, text):
+    failed = {name for name, cell in cells.items() if "error" in cell}
+    if failed != {"latency/1/f32/nasrnn/compile", "sanitize/examples/lstm.tg"}:
+        yield f"cells that failed: { {name: cells[name] for name in failed} }"
+    ours, source = (cells[f"latency/1/f32/nasrnn/tangram {g}"] for g in ("optimised", "source"))
+    if not (0 < ours["p10_us"] <= ours["median_us"] <= ours["p90_us"] and source["median_us"] > 0):
+        yield f"times that are none: {ours} {source}"
+    if not cells["load/nasrnn"]["cold_s"] > 0 or not cells["steps/nasrnn"]["f32"]:
+        yield f"load or steps: {cells['load/nasrnn']} {cells['steps/nasrnn']}"
+    row = next((line for line in text.splitlines() if line.startswith("| 1 | f32 | nasrnn |")), "")
+    if f"{1e9 / ours['median_us']:.2f}x" not in row or "skipped" not in row or "failed" not in row:
+        yield f"the row of the table: {row}"
+    for words in ("Correct against ref: 6 of 6.", "ERROR SUMMARY: 0 errors",
+                  "error: ERROR SUMMARY: 2 errors", "skipped: CUDA graphs need a GPU",
+                  "error: no module", "nasrnn, f32: steps by"):
+        if words not in text:
+            yield f"`{words}` is not in: {text}"
+    page = (bench.folder / "cpu.md").read_text()
+    if row not in page:
+        yield f"the page has another table: {page}"
+
+
+def another_machine(bench):
+    path = bench.folder / "cpu.json"
+    table = json.loads(path.read_text())
+    table["environment"]["commit"] = "0000000"
+    path.write_text(json.dumps(table))
+    code, text, cells = bench.run(*ON_CPU, table="cpu.json")
+    if code != 1 or "commit 0000000" not in text or cells != table["cells"]:
+        yield f"cells of another commit are mixed with these: exit {code}: {text}"
+
+
+def too_slow(bench):
+    code, text, cells = bench.run("correct", "--backend", "cpu", "--models", "paper/vit_huge",
+                                  "--limit", "0.2", "--total-limit", "0", table="slow.json")
+    if code != 0 or cells["correct/f32/paper/vit_huge"] != {"error": "longer than 0 s"}:
+        yield f"a cell beyond its limit: exit {code}, {cells}: {text}"
+
+
+def no_driver(bench):
+    environment, folder = bench.stubs("none")
+    code, text, cells = bench.run("correct", table="none.json", STUB_HIDE="libcuda",
+                                  LD_PRELOAD=str(folder / cuda_stubs.FILES["hidden"]), **environment)
+    if code != 0 or cells or "not measured: NVIDIA driver is not found" not in text:
+        yield f"without a driver: exit {code}, {cells}: {text}"
+
+
+def computes_nothing(bench):
+    """No cell may pass for correct, or have a time, that was not computed."""
+    environment, _ = bench.stubs("stub", driver=cuda_stubs.driver(), cublaslt=cuda_stubs.cublaslt(),
+                                 cudnn=cuda_stubs.cudnn())
+    code, text, cells = bench.run("correct", "latency", "--models", "hello", "--networks", "nasrnn",
+                                  "--batch", "1", "--dtype", "f32", "--cost", "analytic",
+                                  "--search-seconds", "0.2", table="stub.json", **environment)
+    if "NVRTC" in text and "not measured" in text:
+        print("gpu_bench: NVRTC is not installed: no device that computes nothing")
+        return
+    if code != 0 or len(cells) != 5 or any("error" not in cell for cell in cells.values()):
+        yield f"a device that computes nothing passes: exit {code}, {cells}: {text}"
+    if "E0706" not in text and "differs" not in text:
+        yield f"no cell says that outputs differ: {text}"
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(sys.argv[1], folder)
+        found = [problem for part in (every_part, another_machine, too_slow, no_driver,
+                                      computes_nothing) for problem in part(bench)]
+    print("\n".join(found) or "gpu_bench: every part measured, resumed, and errors told")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
