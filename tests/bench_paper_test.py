@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`tg bench paper` goes on where it stopped: cells that a file has are not computed again, a cell
-that is missing is, cells of other settings stay, and what a limit left is counted.
+that is missing is, cells of other settings stay, and what a limit left is counted. A run does
+the dear cells last and tells its plan.
 
     bench_paper_test.py TG
 """
@@ -79,6 +80,30 @@ class Resume(unittest.TestCase):
         capped = self.fill("--time-limit", "0")
         self.assertTrue(all(c["capped"] for c in capped["cells"]))
         self.assertFalse(any(c["capped"] for c in self.fill()["cells"]))
+
+    def test_the_dear_cells_come_last_and_have_a_limit_of_their_own(self):
+        approaches = ("--approach", "ilp+ilp,greedy+greedy,tensat", "--ilp-limit", "0")
+        result = self.fill(*approaches)
+        by_ilp = [c["approach"] == "ilp+ilp" for c in result["cells"]]
+        self.assertEqual(by_ilp, sorted(by_ilp), "all others first")
+        self.assertEqual([c["capped"] for c in result["cells"]], by_ilp)
+        seeds = [c["seed"] for c in result["cells"] if c["approach"] != "ilp+ilp"]
+        self.assertEqual(seeds, sorted(seeds), "seed after seed")
+        # Under another limit they are other cells.
+        self.assertNotEqual(self.fill(*approaches[:2])["setting"], result["setting"])
+
+    def test_the_plan_is_told(self):
+        command = [TG, "bench", "paper", "vgg19", "--approach", "tensat,ilp+ilp", "--seeds", "2", "--rules",
+                   "taso", "--total-limit", "0", "--output", str(self.file)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        self.assertEqual(done.stderr, "3 cells to compute, 0 known: 2 with rewards from integer programs, at most "
+                         "30 s each, 1 others, at most 600 s each; at most 0 s in this run\n")
+        self.assertIn("3 cells are left; the same command goes on with them\n", done.stdout)
+
+    def test_every_cell_has_its_processor_time(self):
+        result = self.fill()
+        self.assertTrue(all(c["processor_s"] > 0 for c in result["cells"]))
+        self.assertGreaterEqual(result["processor_s"], sum(c["processor_s"] for c in result["cells"]))
 
     def test_unknown_names_are_refused(self):
         self.assertEqual(bench(self.file, "--approach", "nothing")[0], 2)

@@ -2,7 +2,9 @@
 // TENSAT, by the five published combinations of rewards and extraction, by the search that we ship
 // and by the two baselines, over some seeds, beside the published figures. Cells are written to a
 // file as they are done and not computed again; a cell that reaches its time limit is marked, and
-// cells that do not fit into the time of the whole run are left for the next.
+// cells that do not fit into the time of the whole run are left for the next. The plan
+// (bench_paper_plan.cpp) has the dear cells last, and goes seed after seed: what is left are
+// further runs of cells that have some, not holes in the table.
 #include "compiler/driver/cli/bench_paper.h"
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/search_files.h"
@@ -10,9 +12,12 @@
 #include "compiler/egraph/rule_from_ast.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
 #include <chrono>
+
+#include <sys/resource.h>
 
 namespace tg::cli {
 namespace {
@@ -41,6 +46,18 @@ constexpr PaperApproach kApproaches[] = {
     {"taso", "TASO's search", Search::Taso, Reward::GreedyShared, true, false},
 };
 
+/// Of this process and of those it has waited for: solvers run in processes of their own.
+double processor_seconds() {
+  double seconds = 0;
+  for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage used{};
+    getrusage(who, &used);
+    for (timeval t : {used.ru_utime, used.ru_stime})
+      seconds += static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  }
+  return seconds;
+}
+
 class Paper {
 public:
   explicit Paper(Session& session)
@@ -54,38 +71,35 @@ public:
     std::optional<std::vector<Rule>> rules =
         load_rules(session_.sources, library(), session_.options.rules, session_.sink);
     if (!rules) return session_.fail();
-    for (const PaperNetwork& network : kNetworks)
-      if (wanted(network) && !run_network(network, *rules)) return session_.fail();
+    plan_ = plan_paper(session_.options, cells_);
+    if (!plan_.jobs.empty()) say() << plan_.text() << "\n";
+    for (size_t i = 0; i < plan_.jobs.size(); ++i)
+      if (!run_job(i, *rules)) return session_.fail();
     print();
     return 0;
   }
 
 private:
   Result<void> check_names() const;
-  bool wanted(const PaperNetwork& network) const {
-    const auto& names = session_.options.files;
-    return names.empty() || llvm::is_contained(names, network.name);
-  }
-  bool wanted(const PaperApproach& approach) const {
-    const auto& names = session_.options.approaches;
-    return names.empty() || llvm::is_contained(names, approach.name);
-  }
   bool cancelled() const { return session_.cancel && session_.cancel->load(); }
-  double left_s() const {
-    double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
-    return session_.options.total_limit_s - elapsed;
+  double elapsed_s() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double left_s() const { return session_.options.total_limit_s - elapsed_s(); }
+  /// Where the run is told of as it goes.
+  llvm::raw_ostream& say() const {
+    const Options& o = session_.options;
+    return o.quiet || o.json ? llvm::nulls() : session_.err;
   }
 
-  bool run_network(const PaperNetwork& network, llvm::ArrayRef<Rule> rules);
-  Result<PaperCell> compute(const PaperNetwork& network, const PaperApproach& approach,
-                            uint64_t seed, double limit_s, const Graph& source,
+  /// False after an error; it is in the sink.
+  bool run_job(size_t at, llvm::ArrayRef<Rule> rules);
+  Result<PaperCell> compute(const PaperJob& job, double limit_s, const Graph& source,
                             llvm::ArrayRef<Rule> rules);
-  OptimizeOptions options_for(const PaperNetwork& network, const PaperApproach& approach,
-                              uint64_t seed, double limit_s) const;
+  OptimizeOptions options_for(const PaperJob& job, double limit_s) const;
   void print();
 
   Session& session_;
   PaperCells cells_;
+  PaperPlan plan_;
   size_t made_ = 0, left_ = 0; // cells of this run; cells that did not fit
   Clock::time_point start_ = Clock::now();
 };
@@ -103,74 +117,73 @@ Result<void> Paper::check_names() const {
   return {};
 }
 
-bool Paper::run_network(const PaperNetwork& network, llvm::ArrayRef<Rule> rules) {
-  const Options& o = session_.options;
-  std::optional<Graph> source;
-  for (const PaperApproach& approach : kApproaches)
-    for (uint64_t seed = 1; seed <= (approach.seeded ? o.seeds : 1); ++seed) {
-      if (!wanted(approach) || cells_.find(network.name, approach.name, seed)) continue;
-      if (left_s() <= 0 || cancelled()) {
-        ++left_;
-        continue;
-      }
-      if (!source)
-        source = load_model(session_.sources, ("examples/paper/" + network.name + ".tg").str(), {},
-                            session_.sink);
-      if (!source) return false;
-      if (!o.quiet && !o.json)
-        session_.err << network.name << ", " << approach.text << ", seed " << seed << "\n";
-      double limit_s = std::min(o.time_limit_s, left_s());
-      Result<PaperCell> cell = compute(network, approach, seed, limit_s, *source, rules);
-      // A cell that was cut short by anything but its own limit is none.
-      if (cancelled() || (cell && cell->capped && limit_s < o.time_limit_s)) {
-        ++left_;
-        continue;
-      }
-      if (cell) cells_.add(std::move(*cell)), ++made_;
-      if (auto written = cell ? cells_.write(session_) : Result<void>(std::move(cell.error()));
-          !written) {
-        session_.sink.report(std::move(written.error()));
-        return false;
-      }
-    }
-  return true;
+bool Paper::run_job(size_t at, llvm::ArrayRef<Rule> rules) {
+  const PaperJob& job = plan_.jobs[at];
+  if (left_s() <= 0 || cancelled()) {
+    ++left_;
+    return true;
+  }
+  // Read anew for each cell: searches name new types and values in the symbols of their source, and
+  // a cell must not depend on those before it.
+  std::string path = ("examples/paper/" + job.network->name + ".tg").str();
+  std::optional<Graph> source = load_model(session_.sources, path, {}, session_.sink);
+  if (!source) return false;
+  say() << llvm::formatv("{0} of {1}, {2:f0} s: {3}, {4}, seed {5}\n", at + 1, plan_.jobs.size(),
+                         elapsed_s(), job.network->name, job.approach->text, job.seed);
+  double limit_s = std::min(job.limit_s, left_s());
+  Result<PaperCell> cell = compute(job, limit_s, *source, rules);
+  // A cell that was cut short by anything but its own limit is none.
+  if (cancelled() || (cell && cell->capped && limit_s < job.limit_s)) {
+    ++left_;
+    return true;
+  }
+  if (cell) cells_.add(std::move(*cell)), ++made_;
+  auto written = cell ? cells_.write(session_) : Result<void>(std::move(cell.error()));
+  if (!written) session_.sink.report(std::move(written.error()));
+  return static_cast<bool>(written);
 }
 
 /// Half of the time is the search's, a quarter that of one integer program: what a search has begun
 /// when its time is over, and the extraction after it, then end within the limit.
-OptimizeOptions Paper::options_for(const PaperNetwork& network, const PaperApproach& approach,
-                                   uint64_t seed, double limit_s) const {
+OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s) const {
   const Options& o = session_.options;
+  const PaperApproach& approach = *job.approach;
   OptimizeOptions options = optimize_options(o);
   options.search = approach.search;
   options.reward = approach.reward;
   options.final_ilp = approach.final_ilp;
-  options.explore.seed = seed;
+  options.explore.seed = job.seed;
   options.explore.time_limit_s = limit_s / 2;
   options.extract.ilp.time_limit_s = limit_s / 4;
   options.explore.cancel = session_.cancel;
   options.extract.extractor = Extractor::Ilp;
+  if (is_measured(o.cost)) options.portfolio.threads = 1; // what is measured must not be disturbed
   if (approach.search == Search::Saturate) { // as its scripts have it
     options.explore.iterations = 10'000;
-    options.explore.multi_iterations = network.multi;
+    options.explore.multi_iterations = job.network->multi;
     options.explore.multi_node_limit = 2'000;
     options.explore.compatible = true;
   }
   return options;
 }
 
-Result<PaperCell> Paper::compute(const PaperNetwork& network, const PaperApproach& approach,
-                                 uint64_t seed, double limit_s, const Graph& source,
+Result<PaperCell> Paper::compute(const PaperJob& job, double limit_s, const Graph& source,
                                  llvm::ArrayRef<Rule> rules) {
+  double processor_s = processor_seconds();
   TG_TRY(std::unique_ptr<CostModel> costs, cost_model(session_, source));
-  OptimizeOptions options = options_for(network, approach, seed, limit_s);
+  OptimizeOptions options = options_for(job, limit_s);
   TG_TRY(Optimized found, optimize(source, rules, *costs, options, nullptr));
   const OptimizeReport& r = found.report;
-  PaperCell cell{
-      network.name.str(), approach.name.str(), seed,           r.cost_before_us, r.cost_after_us,
-      r.total_s,          r.search_memory_mb,  r.egraph_nodes, r.stopped_by,     false};
+  PaperCell cell;
+  cell.model = job.network->name.str(), cell.approach = job.approach->name.str();
+  cell.seed = job.seed;
+  cell.source_us = r.cost_before_us, cell.cost_us = r.cost_after_us;
+  cell.seconds = r.total_s, cell.processor_s = processor_seconds() - processor_s;
+  cell.memory_mb = r.search_memory_mb;
+  cell.nodes = r.egraph_nodes;
+  cell.stopped_by = r.stopped_by;
   // The shipped search extracts many times, each time for a slice of its limit.
-  cell.capped = r.stopped_by == "time limit" || (approach.search != Search::Mcts &&
+  cell.capped = r.stopped_by == "time limit" || (job.approach->search != Search::Mcts &&
                                                  r.extract_s >= options.extract.ilp.time_limit_s);
   return cell;
 }
@@ -183,6 +196,8 @@ void Paper::print() {
       json.attribute("setting", cells_.setting());
       json.attribute("cells_computed", static_cast<int64_t>(made_));
       json.attribute("cells_left", static_cast<int64_t>(left_));
+      write_number(json, "elapsed_s", elapsed_s());
+      write_number(json, "processor_s", processor_seconds());
       json.attributeArray("cells", [&] { cells_.write_json(json); });
     });
     session_.out << "\n";
@@ -190,6 +205,8 @@ void Paper::print() {
   }
   if (o.quiet) return;
   print_paper_table(session_, cells_);
+  session_.out << llvm::formatv("this run: {0} cells in {1:f0} s, {2:f0} s of processor time\n",
+                                made_, elapsed_s(), processor_seconds());
   if (left_ > 0) session_.out << left_ << " cells are left; the same command goes on with them\n";
 }
 

@@ -30,6 +30,8 @@ struct PaperCell {
   std::string model, approach;
   uint64_t seed = 0;
   double source_us = 0, cost_us = 0, seconds = 0;
+  /// User and system, the solver's processes included: what a loaded machine does not add to.
+  double processor_s = 0;
   double memory_mb = 0; // of the e-graphs and the search, without prices, rules and program
   size_t nodes = 0;
   std::string stopped_by;
@@ -67,6 +69,29 @@ private:
   std::vector<PaperCell> cells_;
   std::map<std::string, llvm::json::Value> other_; // by setting
 };
+
+/// One cell to compute, and the time that it may take.
+struct PaperJob {
+  const PaperNetwork* network;
+  const PaperApproach* approach;
+  uint64_t seed = 1;
+  double limit_s = 0;
+};
+
+/// What a run has to do.
+struct PaperPlan {
+  /// Seed after seed, and those with rewards from integer programs after all others.
+  std::vector<PaperJob> jobs;
+  size_t known = 0;  // cells that are asked for and done already
+  size_t by_ilp = 0; // of jobs: those with rewards from integer programs
+  double limit_s = 0, ilp_limit_s = 0, total_limit_s = 0;
+
+  /// For people, in a line.
+  std::string text() const;
+};
+
+/// The cells that the options ask for, but for those that are done.
+PaperPlan plan_paper(const Options& options, const PaperCells& cells);
 
 /// The published table's columns for every network and approach that has cells, the published
 /// figures beside, and the geometric mean of the seconds of each approach.

@@ -8,6 +8,8 @@
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/xxhash.h>
 
+#include <algorithm>
+
 namespace tg::cli {
 namespace {
 
@@ -28,7 +30,8 @@ PaperCell cell_of(const llvm::json::Object& c) {
   cell.model = text("model"), cell.approach = text("approach");
   cell.seed = static_cast<uint64_t>(c.getInteger("seed").getValueOr(0));
   cell.source_us = number("source_us"), cell.cost_us = number("cost_us");
-  cell.seconds = number("seconds"), cell.memory_mb = number("memory_mb");
+  cell.seconds = number("seconds"), cell.processor_s = number("processor_s");
+  cell.memory_mb = number("memory_mb");
   cell.nodes = static_cast<size_t>(c.getInteger("nodes").getValueOr(0));
   cell.stopped_by = text("stopped_by");
   cell.capped = c.getBoolean("capped").getValueOr(false);
@@ -40,9 +43,10 @@ PaperCell cell_of(const llvm::json::Object& c) {
 std::string paper_setting(const Options& o) {
   return llvm::formatv(
       "program {0}; cost {1}; rules {2}; nodes {3}; budget {4}; depth {5}; numerics {6}; "
-      "seconds {7}",
+      "seconds {7}; ilp_seconds {8}",
       program_name(), o.cost, o.rules.empty() ? "default" : llvm::join(o.rules, ","), o.node_limit,
-      o.budget > 0 ? o.budget : 128, o.depth > 0 ? o.depth : 10, o.numerics, o.time_limit_s);
+      o.budget > 0 ? o.budget : 128, o.depth > 0 ? o.depth : 10, o.numerics, o.time_limit_s,
+      std::min(o.ilp_limit_s, o.time_limit_s));
 }
 
 const PaperCell* PaperCells::find(llvm::StringRef model, llvm::StringRef approach,
@@ -88,6 +92,7 @@ void PaperCells::write_json(llvm::json::OStream& json) const {
       write_number(json, "cost_us", cell.cost_us);
       write_number(json, "speedup_pct", cell.speedup_pct());
       write_number(json, "seconds", cell.seconds);
+      write_number(json, "processor_s", cell.processor_s);
       write_number(json, "memory_mb", cell.memory_mb);
       json.attribute("nodes", static_cast<int64_t>(cell.nodes));
       json.attribute("stopped_by", cell.stopped_by);

@@ -404,6 +404,11 @@ void add_bench_paper(CLI::App& bench, Options& o) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
   paper.add_option("--time-limit", o.time_limit_s, "seconds for a cell; default 600")
       ->check(CLI::Range(0.0, 1e9));
+  paper
+      .add_option("--ilp-limit", o.ilp_limit_s,
+                  "seconds for a cell with rewards from integer programs (ilp+ilp)")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
   add_limits(paper, o);
   add_output_options(paper, o);
   paper.preparse_callback([&o](size_t) { set_paper_defaults(o); });

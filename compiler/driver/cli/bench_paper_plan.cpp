@@ -1,0 +1,59 @@
+// Which cells a run of `tg bench paper` computes, in which order, and how long each may take. A
+// search whose rewards are integer programs solves hundreds of them for a decision: on most
+// networks it would take any time, as it did in the published table (20 minutes on bert, 46 on
+// nasrnn). So its cells have a limit of their own, below that of the others.
+#include "compiler/driver/cli/bench_paper.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+
+namespace tg::cli {
+namespace {
+
+bool rewards_by_ilp(const PaperApproach& approach) {
+  return approach.search == Search::Pact24 && approach.reward == Reward::Ilp;
+}
+
+bool asked_for(llvm::ArrayRef<std::string> names, llvm::StringRef name) {
+  return names.empty() || llvm::is_contained(names, name);
+}
+
+} // namespace
+
+PaperPlan plan_paper(const Options& options, const PaperCells& cells) {
+  PaperPlan plan;
+  plan.limit_s = options.time_limit_s;
+  plan.ilp_limit_s = std::min(options.ilp_limit_s, options.time_limit_s);
+  plan.total_limit_s = options.total_limit_s;
+  for (const PaperNetwork& network : paper_networks())
+    for (const PaperApproach& approach : paper_approaches()) {
+      if (!asked_for(options.files, network.name) || !asked_for(options.approaches, approach.name))
+        continue;
+      for (uint64_t seed = 1; seed <= (approach.seeded ? options.seeds : 1); ++seed) {
+        if (cells.find(network.name, approach.name, seed)) {
+          ++plan.known;
+          continue;
+        }
+        bool by_ilp = rewards_by_ilp(approach);
+        plan.by_ilp += by_ilp;
+        plan.jobs.push_back({&network, &approach, seed, by_ilp ? plan.ilp_limit_s : plan.limit_s});
+      }
+    }
+  llvm::stable_sort(plan.jobs, [](const PaperJob& a, const PaperJob& b) {
+    return std::pair(rewards_by_ilp(*a.approach), a.seed) <
+           std::pair(rewards_by_ilp(*b.approach), b.seed);
+  });
+  return plan;
+}
+
+std::string PaperPlan::text() const {
+  return llvm::formatv(
+      "{0} cells to compute, {1} known: {2} with rewards from integer programs, at "
+      "most {3:f0} s each, {4} others, at most {5:f0} s each; at most {6:f0} s in "
+      "this run",
+      jobs.size(), known, by_ilp, ilp_limit_s, jobs.size() - by_ilp, limit_s, total_limit_s);
+}
+
+} // namespace tg::cli
