@@ -10,22 +10,28 @@
     beyond       50,000 e-nodes and 10 s beside 2,000, with the gap to the extraction bound
     exploration  TENSAT's schedule alone, in egg's compatible mode, beside TENSAT on egg
     determinism  the same seed with 1 and 2 threads: the same graph, to the letter
+    examples     every example by the default search and by saturation alone
 
 One process at a time. Every run is kept in a file (`--state`, by program and command), so the
 benchmark may be interrupted and goes on; the tables (results/search_SECTION.{md,json}) are made from
 that file alone. `--baselines` takes the cells of approaches other than the shipped one from any
 program: those searches do not change, and the table names the programs. Costs do not depend on the
-load of the machine but where a clock cut a run, which is marked; seconds do.
+load of the machine but where a clock cut a run, which is marked; seconds do, processor seconds hardly.
+Measured prices are taken before the cells of a network are computed, and then every approach sees
+the same ones. On a machine that others use `--clock processor` has programs of one thread take
+processor time for the time of day (processor_clock.c): limits, seconds and measured prices.
 """
 import argparse
 import hashlib
 import json
 import os
 import re
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import run as bench_run
@@ -72,11 +78,17 @@ class Bench:
         self.tg = str(Path(options.tg).resolve())
         self.program = hashlib.sha256(Path(self.tg).read_bytes()).hexdigest()[:12]
         self.state = Path(options.state)
+        self.environment = dict(os.environ)
+        if options.clock == "processor":
+            self.state /= "processor_clock"  # what one clock ended says nothing of the other
         self.state.mkdir(parents=True, exist_ok=True)
+        if options.clock == "processor":
+            self.environment["LD_PRELOAD"] = self.processor_clock()
         self.cells_file = self.state / "cells.json"
         self.runs_file = self.state / "runs.json"
+        self.costs_file = Path(options.cost_db or self.state / "costs.db")
         self.runs = json.loads(self.runs_file.read_text()) if self.runs_file.exists() else {}
-        self.setting = {"program": self.program, **bench_run.setting()}
+        self.setting = {"program": self.program, **bench_run.setting(), "clock": options.clock}
         if options.commit:
             self.setting["commit"] = options.commit
         self.computed = 0  # runs and cells that were not known
@@ -94,13 +106,22 @@ class Bench:
 
     def call(self, *arguments):
         """(standard output, peak resident MiB of the process, the solver's not counted)."""
-        child = subprocess.Popen([self.tg, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen([self.tg, *arguments], cwd=ROOT, env=self.environment,
+                                 stdout=subprocess.PIPE, text=True)
         out = child.stdout.read()
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode != 0:
             sys.exit(f"search_bench: tg {' '.join(arguments)}: exit {child.returncode}")
         return out, usage.ru_maxrss / 1024
+
+    def processor_clock(self):
+        """The path of the library, built if it is not there."""
+        library = (self.state / "processor_clock.so").resolve()
+        if not library.exists():
+            subprocess.run([os.environ.get("CC", "cc"), "-O2", "-shared", "-fPIC", "-o", library,
+                            ROOT / "bench/processor_clock.c", "-ldl"], check=True)
+        return str(library)
 
     def say(self, what):
         self.computed += 1
@@ -129,21 +150,47 @@ class Bench:
 
     # --- quality --------------------------------------------------------------------------------
 
-    def paper(self, network, approach, cost, rules):
-        """The cells of one network by one approach, through `tg bench paper`; and its peak memory."""
+    def paper_command(self, network, approach, cost, rules, seeds, cells_file):
         o = self.options
-        rules_option = [] if rules == "all" else ["--rules", rules]
-        seeds = o.seeds if approach == "tangram" else o.baseline_seeds
         arguments = ["bench", "paper", network, "--approach", approach, "--seeds", str(seeds),
                      "--threads", "1", "--cost", cost, "--time-limit", str(o.time_limit),
-                     "--total-limit", "1e9", *rules_option, "--output", str(self.cells_file), "--json"]
+                     "--ilp-limit", str(o.ilp_limit), "--total-limit", "1e9", "--output", str(cells_file),
+                     "--json", *([] if rules == "all" else ["--rules", rules])]
         if cost.startswith("measured"):
-            arguments += ["--cost-db", str(self.state / "costs.db")]
-        out, peak = self.call(*arguments)
+            arguments += ["--cost-db", str(self.costs_file)]
+        return arguments
+
+    def prices_known(self):
+        if not self.costs_file.exists():
+            return 0
+        with closing(sqlite3.connect(self.costs_file)) as db:
+            return db.execute("SELECT count(*) FROM cost").fetchone()[0]
+
+    def time_operators(self, network, cost, rules):
+        """Runs the shipped search, which asks for most, and throws its cell away, until no price is new:
+        its cells are then not cut short by timing."""
+        key = f"prices {network} {cost} {rules}"
+        known = self.runs.get(key, [])
+        while len(known) < 3 and (not known or known[-1]["new"]):
+            before = self.prices_known()
+            self.say(f"{network} {cost} {rules}: prices")
+            with tempfile.TemporaryDirectory() as scratch:
+                self.call(*self.paper_command(network, "tangram", cost, rules, 1,
+                                              Path(scratch, "cells.json")))
+            known.append({"new": self.prices_known() - before, "load": os.getloadavg()[0]})
+            self.runs[key] = known
+            self.save()
+
+    def paper(self, network, approach, cost, rules):
+        """The cells of one network by one approach, through `tg bench paper`; and its peak memory."""
+        seeds = self.options.seeds if approach == "tangram" else self.options.baseline_seeds
+        before = self.prices_known()
+        out, peak = self.call(*self.paper_command(network, approach, cost, rules, seeds, self.cells_file))
         report = json.loads(out)
         if report["cells_computed"]:
             self.say(f"{network} {approach} {cost} {rules}")
             key = f"{report['setting']} {network} {approach}"
+            self.runs["new prices " + key] = self.prices_known() - before
             self.runs["peak " + key] = max(peak, self.runs.get("peak " + key, 0))
             self.save()
 
@@ -159,6 +206,8 @@ class Bench:
                     done = {c["approach"] for name, cells in self.cells().items()
                             if tables.matches(name, cost, rules) for c in cells
                             if c["model"] == network}
+                    if cost.startswith("measured") and not o.tables_only:
+                        self.time_operators(network, cost, rules)
                     for approach in o.approaches:
                         known = o.baselines and approach != "tangram" and approach in done
                         if not known and not o.tables_only:
@@ -249,7 +298,17 @@ class Bench:
                     "stopped_by": report["stopped_by"], "clocked": clocked(report)}
 
 
-SECTIONS = ["quality", "ablations", "beyond", "exploration", "determinism"]
+    def examples(self):
+        """The default search and saturation alone, each for as long as the default takes at most."""
+        rows = {}
+        for file in self.options.examples or sorted((ROOT / "examples").rglob("*.tg")):
+            name = str(Path(file).resolve().relative_to(ROOT / "examples").with_suffix(""))
+            rows[name] = {search: self.opt(f"../{name}", "--search", search, "--cost", "analytic:cpu",
+                                           "--threads", "1", "--time-limit", "10")[0] for search in ("mcts", "saturate")}
+        return tables.examples(self, rows)
+
+
+SECTIONS = ["quality", "ablations", "beyond", "exploration", "determinism", "examples"]
 
 
 def parse():
@@ -270,6 +329,10 @@ def parse():
     p.add_argument("--beyond-seeds", default=3, type=int)
     p.add_argument("--repeat", default=20, type=int, help="runs of one exploration")
     p.add_argument("--time-limit", default=600, type=float, help="seconds of one cell of quality")
+    p.add_argument("--ilp-limit", default=60, type=float, help="of one with rewards from integer programs")
+    p.add_argument("--cost-db", type=Path, help="of measured prices; default: in the folder of what is done")
+    p.add_argument("--clock", choices=["wall", "processor"], default="wall")
+    p.add_argument("--examples", type=lambda t: t.split(","), help="files; default: all of examples/")
     p.add_argument("--baselines", action="store_true", help="take those of any program")
     p.add_argument("--tables-only", action="store_true", help="quality: compute nothing, show what is kept")
     p.add_argument("--quick", action="store_true", help="two small networks, once: does it work?")
@@ -279,6 +342,7 @@ def parse():
     if o.quick:
         o.networks, o.approaches, o.costs = ["resnet50", "vgg19"], ["tensat", "tangram"], ["analytic:a100"]
         o.parts, o.repeat = ["tree", "stretches"], 2
+        o.examples = [ROOT / "examples/hello.tg", ROOT / "examples/paper/vgg19.tg"]
         o.seeds = o.baseline_seeds = o.ablation_seeds = o.beyond_seeds = 2
     return o
 
@@ -313,7 +377,7 @@ def main():
     options = parse()
     good = run_quickly(options) if options.quick else run(options)[1]
     if not good:
-        sys.exit("search_bench: the same seed gave different results")
+        sys.exit("search_bench: not all is as it must be; the tables have it in bold")
 
 
 if __name__ == "__main__":

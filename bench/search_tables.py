@@ -44,6 +44,9 @@ def head(title, bench, *notes):
     lines = [f"# {title}", "",
              f"{s['machine']}; program {s['program']}, commit {s['commit']}; {s['date']}; load average at the start "
              f"{s['load_average']}.", ""]
+    if s.get("clock") == "processor":
+        lines += ["Clock: processor time (`--clock processor`), of limits, of seconds and of measured prices: other work "
+                  "kept the machine busy.", ""]
     return lines + [line for note in notes for line in (note, "")]
 
 
@@ -88,6 +91,7 @@ class Row:
         self.program = parts_of(self.setting).get("program", "unknown") if cells else ""
         self.speedups = [c["speedup_pct"] for c in cells]
         self.seconds = [c["seconds"] for c in cells]
+        self.processor = [c["processor_s"] for c in cells if c.get("processor_s")]
         self.capped = sum(c["capped"] for c in cells)
         self.search_mb = max((c["memory_mb"] for c in cells), default=0)
         self.peak_mb = bench.runs.get(f"peak {self.setting} {model} {approach}")
@@ -104,6 +108,19 @@ class Row:
                                      deviation(self.speedups) >= 0.005 else "") + ("*" if self.capped else "")
 
 
+def price_note(bench, cost, rules):
+    """How the prices of these cells came about."""
+    rounds = [r for key, runs in bench.runs.items() if key.startswith("prices ") and
+              key.endswith(f" {cost} {rules}") for r in runs]
+    later = sum(n for key, n in bench.runs.items() if key.startswith("new prices ") and
+                matches(key.removeprefix("new prices ").rsplit(" ", 2)[0], cost, rules))
+    loads = [r["load"] for r in rounds]
+    return ["One database of prices for all cells, each operator timed once: " +
+            (f"{sum(r['new'] for r in rounds)} before the cells were computed, at a load of {min(loads):.0f} to "
+             f"{max(loads):.0f} (a price taken under load is noisy, but the same for every approach), and {later} "
+             "when a cell first asked for them." if rounds else "when a search first asked for it."), ""]
+
+
 def one_quality(bench, cost, rules, record):
     settings = {n: c for n, c in bench.cells().items() if matches(n, cost, rules)}
     o = bench.options
@@ -116,7 +133,8 @@ def one_quality(bench, cost, rules, record):
                 programs.setdefault(row.program, set()).add(a)
                 record.append({"cost": cost, "rules": rules, "model": model, "approach": a,
                                "speedups_pct": [round(v, 4) for v in row.speedups],
-                               "seconds": [round(v, 4) for v in row.seconds], "capped": row.capped,
+                               "seconds": [round(v, 4) for v in row.seconds],
+                               "processor_s": [round(v, 4) for v in row.processor], "capped": row.capped,
                                "search_mb": row.search_mb, "peak_mb": row.peak_mb, "program": row.program})
         shipped = rows.get("tangram")
         if not shipped:
@@ -128,6 +146,7 @@ def one_quality(bench, cost, rules, record):
         worst_sd = max(worst_sd, deviation(shipped.speedups))
         lines.append([model, ("" if good else "**worse** ") + shipped.text(), len(shipped.speedups),
                       f"{statistics.fmean(shipped.seconds):.2f}", f"{max(shipped.seconds):.2f}",
+                      f"{statistics.fmean(shipped.processor):.2f}" if shipped.processor else "",
                       f"{shipped.peak_mb:.0f}" if shipped.peak_mb else "",
                       *(rows[a].text() if rows[a] else "" for a in others)])
     if not lines:
@@ -136,16 +155,16 @@ def one_quality(bench, cost, rules, record):
              r["approach"] in ("greedy+greedy", "ilp+ilp")]
     text = [f"## {cost}, {'all built-in rules' if rules == 'all' else 'TASO’s 139 rules, the verified forms'}", ""]
     if cost.startswith("measured"):
-        text += ["One database of prices for all cells, each operator timed once, on the machine and at the load of the "
-                 "programs below, when a search first asked for it: its seconds are within those of that search, and a "
-                 "limit may have cut it for that.", ""]
-    text += markdown(["network", "shipped", "seeds", "s", "worst s", "MiB", *others], lines)
+        text += price_note(bench, cost, rules)
+    text += markdown(["network", "shipped", "seeds", "s", "worst s", "processor s", "MiB", *others], lines)
     means = [statistics.fmean(r.seconds) for r in ours]
     peaks = [r.peak_mb for r in ours if r.peak_mb]
+    used = [statistics.fmean(r.processor) for r in ours if r.processor]
     text += [f"- At least as good as TENSAT + ILP and the five published combinations: {at_least} of {len(lines)}; "
              f"largest standard deviation {worst_sd:.2f} points.",
              f"- Seconds of the shipped search: geometric mean {geometric(means):.2f}, worst run "
              f"{max(max(r.seconds) for r in ours):.2f}" +
+             (f"; of processor seconds {geometric(used):.2f}, largest mean {max(used):.2f}" if used else "") +
              (f"; peak memory of the process at most {max(peaks):.0f} MiB." if peaks else "."),
              f"- Seeds of the seeded baselines: {min(seeds, default=0)} to {max(seeds, default=0)}."]
     for program, approaches in sorted(programs.items()):
@@ -308,3 +327,26 @@ def determinism(bench, rows):
     return "\n".join(text), {
         "good": all(shown(runs) != "**no**" for runs in rows.values()),
         "runs": [{"model": n, "rules": r, "runs": runs} for (n, r), runs in rows.items()]}
+
+
+def examples(bench, rows):
+    def shown(found):
+        mcts, saturate = found["mcts"], found["saturate"]
+        if mcts["cost_after_us"] <= saturate["cost_after_us"] * (1 + 1e-9):
+            return "yes"
+        return "by the clock" if mcts["stopped_by"] == "time limit" or mcts["clocked"] else "**no**"
+    lines = [[name, f"{r['mcts']['cost_before_us']:.2f}",
+              *(f"{r[s]['cost_after_us']:.2f}" for s in ("mcts", "saturate")), shown(r),
+              *(r[s]["stopped_by"] + ", proved best" * bool(r[s]["optimal"]) for s in ("mcts", "saturate")),
+              *(f"{r[s]['total_s']:.1f}" for s in ("mcts", "saturate"))] for name, r in rows.items()]
+    answers = [shown(r) for r in rows.values()]
+    lower = sum(r["mcts"]["cost_after_us"] < r["saturate"]["cost_after_us"] * (1 - 1e-9) for r in rows.values())
+    text = head("The default search and saturation alone", bench,
+                "Predicted cost in microseconds of every example (analytic:cpu, all rules): `--search mcts`, the default, and "
+                "`--search saturate`, each with `--time-limit 10` and its own limit of e-nodes. The default is at least as "
+                f"good on {answers.count('yes')} of {len(rows)}, better on {lower}. `by the clock`: worse, and cut by a limit "
+                "of time, which it reaches sooner on a loaded machine.")
+    text += markdown(["example", "source", "mcts", "saturate", "at least as good", "mcts stopped by", "saturate stopped by",
+                      "mcts s", "saturate s"], lines)
+    return "\n".join(text), {"good": "**no**" not in answers,
+                             "runs": [{"example": n, **r} for n, r in rows.items()]}
