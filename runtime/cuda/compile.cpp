@@ -30,9 +30,7 @@ struct NvrtcProgram;
   F(cubin, "nvrtcGetCUBIN", (NvrtcProgram*, char*))
 
 struct NvrtcApi {
-#define TG_NVRTC_MEMBER(name, symbol, parameters) int(*name) parameters = nullptr;
-  TG_NVRTC(TG_NVRTC_MEMBER)
-#undef TG_NVRTC_MEMBER
+  TG_NVRTC(TG_LIBRARY_MEMBER)
 };
 
 class Nvrtc final : public KernelCompiler {
@@ -40,11 +38,11 @@ public:
   explicit Nvrtc(std::unique_ptr<SharedLibrary> file) : file_(std::move(file)) {}
 
   Result<void> load() {
-#define TG_NVRTC_LOAD(name, symbol, parameters)                                                    \
-  if (!file_->find(api_.name, symbol))                                                             \
-    return error(Code::no_backend, "NVRTC is too old: it has no {0}", symbol);
-    TG_NVRTC(TG_NVRTC_LOAD)
-#undef TG_NVRTC_LOAD
+    const SharedLibrary& file = *file_;
+    NvrtcApi& api = api_;
+    const char* missing = nullptr;
+    TG_NVRTC(TG_LIBRARY_LOAD)
+    if (missing) return error(Code::no_backend, "NVRTC is too old: it has no {0}", missing);
     if (api_.version(&major_, &minor_) != 0)
       return error(Code::no_backend, "NVRTC does not give its version");
     return {};

@@ -33,17 +33,12 @@ llvm::StringRef dnn_name(DnnAttr attr) {
 
 Result<DnnApi> dnn_api(const SharedLibrary& file) {
   DnnApi api;
-  bool complete = file.find(api.version, "cudnnGetVersion") &&
-                  file.find(api.create, "cudnnCreate") && file.find(api.destroy, "cudnnDestroy") &&
-                  file.find(api.set_stream, "cudnnSetStream") &&
-                  file.find(api.descriptor_create, "cudnnBackendCreateDescriptor") &&
-                  file.find(api.descriptor_destroy, "cudnnBackendDestroyDescriptor") &&
-                  file.find(api.finalize, "cudnnBackendFinalize") &&
-                  file.find(api.set, "cudnnBackendSetAttribute") &&
-                  file.find(api.get, "cudnnBackendGetAttribute") &&
-                  file.find(api.execute, "cudnnBackendExecute") &&
-                  file.find(api.error_text, "cudnnGetErrorString");
-  if (!complete) return error(Code::no_backend, "cuDNN lacks a function: an older version?");
+  const char* missing = nullptr;
+  TG_CUDNN(TG_LIBRARY_LOAD)
+  if (!missing && !file.find(api.version, "cudnnGetVersion")) missing = "cudnnGetVersion";
+  if (!missing && !file.find(api.error_text, "cudnnGetErrorString"))
+    missing = "cudnnGetErrorString";
+  if (missing) return error(Code::no_backend, "cuDNN has no {0}: an older version?", missing);
   file.find(api.last_error, "cudnnGetLastErrorString");
   return api;
 }

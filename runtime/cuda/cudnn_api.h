@@ -37,6 +37,7 @@ enum class DnnType : int {
   NumericalNote = 11,
   PointwiseMode = 14,
   Descriptor = 15,
+  ReductionMode = 18,
   BehaviourNote = 19,
   ResampleMode = 21,
   PaddingMode = 22,
@@ -74,19 +75,23 @@ struct DnnFraction {
   int64_t numerator = 0, denominator = 1;
 };
 
+/// Those that return a status; all are needed.
+#define TG_CUDNN(F)                                                                                \
+  F(create, "cudnnCreate", (void** handle))                                                        \
+  F(destroy, "cudnnDestroy", (void* handle))                                                       \
+  F(set_stream, "cudnnSetStream", (void* handle, void* stream))                                    \
+  F(descriptor_create, "cudnnBackendCreateDescriptor", (int kind, void** descriptor))              \
+  F(descriptor_destroy, "cudnnBackendDestroyDescriptor", (void* descriptor))                       \
+  F(finalize, "cudnnBackendFinalize", (void* descriptor))                                          \
+  F(set, "cudnnBackendSetAttribute",                                                               \
+    (void* descriptor, int attribute, int type, int64_t count, const void* values))                \
+  F(get, "cudnnBackendGetAttribute",                                                               \
+    (void* descriptor, int attribute, int type, int64_t wanted, int64_t* count, void* values))     \
+  F(execute, "cudnnBackendExecute", (void* handle, void* plan, void* pack))
+
 struct DnnApi {
   size_t (*version)() = nullptr;
-  int (*create)(void** handle) = nullptr;
-  int (*destroy)(void* handle) = nullptr;
-  int (*set_stream)(void* handle, void* stream) = nullptr;
-  int (*descriptor_create)(int kind, void** descriptor) = nullptr;
-  int (*descriptor_destroy)(void* descriptor) = nullptr;
-  int (*finalize)(void* descriptor) = nullptr;
-  int (*set)(void* descriptor, int attribute, int type, int64_t count,
-             const void* values) = nullptr;
-  int (*get)(void* descriptor, int attribute, int type, int64_t wanted, int64_t* count,
-             void* values) = nullptr;
-  int (*execute)(void* handle, void* plan, void* pack) = nullptr;
+  TG_CUDNN(TG_LIBRARY_MEMBER)
   const char* (*error_text)(int status) = nullptr;
   /// The reason of the last failure; 8.9 has none.
   void (*last_error)(char* text, size_t size) = nullptr;

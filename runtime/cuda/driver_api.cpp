@@ -22,17 +22,18 @@ std::string advice(CUresult result) {
 } // namespace
 
 Result<std::unique_ptr<DriverApi>> DriverApi::open() {
-  auto api = std::make_unique<DriverApi>();
-  TG_TRY(api->file, SharedLibrary::open(Library::Driver));
-#define TG_CUDA_LOAD(name, symbol, parameters)                                                     \
-  if (!api->file->find(api->name, symbol))                                                         \
-    return error(Code::no_backend, "the NVIDIA driver is too old: it has no {0}", symbol);
-  TG_CUDA_DRIVER(TG_CUDA_LOAD)
-#undef TG_CUDA_LOAD
-  if (CUresult result = api->Init(0))
-    return error(Code::no_backend, "the NVIDIA driver does not start: {0}", api->message(result))
+  auto driver = std::make_unique<DriverApi>();
+  TG_TRY(driver->file, SharedLibrary::open(Library::Driver));
+  const SharedLibrary& file = *driver->file;
+  DriverApi& api = *driver;
+  const char* missing = nullptr;
+  TG_CUDA_DRIVER(TG_LIBRARY_LOAD)
+  if (missing)
+    return error(Code::no_backend, "the NVIDIA driver is too old: it has no {0}", missing);
+  if (CUresult result = api.Init(0))
+    return error(Code::no_backend, "the NVIDIA driver does not start: {0}", api.message(result))
         .suggest(advice(result));
-  return api;
+  return driver;
 }
 
 std::string DriverApi::message(CUresult result) const {

@@ -79,9 +79,7 @@ inline constexpr int kCaptureThreadLocal = 1;
 /// The functions of the driver, all of them there.
 struct DriverApi {
   std::unique_ptr<SharedLibrary> file;
-#define TG_CUDA_MEMBER(name, symbol, parameters) CUresult(*name) parameters = nullptr;
-  TG_CUDA_DRIVER(TG_CUDA_MEMBER)
-#undef TG_CUDA_MEMBER
+  TG_CUDA_DRIVER(TG_LIBRARY_MEMBER)
 
   /// Loads the driver and initialises it. Errors: `no_backend` with what is missing, and what to do
   /// about it where that is known.

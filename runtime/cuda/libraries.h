@@ -18,6 +18,13 @@ namespace tg::cuda {
 enum class Library : uint8_t { Driver, Nvrtc, CublasLt, Cudnn };
 llvm::StringRef library_name(Library library); // "NVIDIA driver", "NVRTC", "cuBLASLt", "cuDNN"
 
+/// A library's functions are listed once, as F(member, "symbol", (parameters)); all return int. The
+/// list makes the members of a struct, and their loading from `file` into `api`, after which
+/// `missing` (a const char*) names the first function that is not there.
+#define TG_LIBRARY_MEMBER(name, symbol, parameters) int(*name) parameters = nullptr;
+#define TG_LIBRARY_LOAD(name, symbol, parameters)                                                  \
+  if (!missing && !file.find(api.name, symbol)) missing = symbol;
+
 /// An open library. It stays in memory when the object goes, until the program ends.
 class SharedLibrary {
 public:

@@ -83,8 +83,9 @@ std::string text(const MatmulProblem& p) {
   layout("x", p.x, p.k);
   layout("y", p.y, p.n);
   layout("z", p.result, p.n);
-  for (auto [on, word] : {std::pair{p.bias, " bias"}, std::pair{p.residual, " residual"},
-                          std::pair{p.relu, " relu"}, std::pair{p.tf32, " tf32"}})
+  for (auto [on, word] :
+       {std::pair{p.bias, " bias"}, std::pair{p.residual, " residual"}, std::pair{p.relu, " relu"},
+        std::pair{p.gelu, " gelu_tanh"}, std::pair{p.tf32, " tf32"}})
     if (on) out += word;
   return out;
 }
@@ -126,20 +127,9 @@ Result<std::unique_ptr<BlasLt>> BlasLt::open() {
   TG_TRY(blas->file_, SharedLibrary::open(Library::CublasLt));
   LtApi& api = blas->api_;
   const SharedLibrary& file = *blas->file_;
-  bool complete = file.find(api.create, "cublasLtCreate") &&
-                  file.find(api.destroy, "cublasLtDestroy") &&
-                  file.find(api.desc_create, "cublasLtMatmulDescCreate") &&
-                  file.find(api.desc_destroy, "cublasLtMatmulDescDestroy") &&
-                  file.find(api.desc_set, "cublasLtMatmulDescSetAttribute") &&
-                  file.find(api.layout_create, "cublasLtMatrixLayoutCreate") &&
-                  file.find(api.layout_destroy, "cublasLtMatrixLayoutDestroy") &&
-                  file.find(api.layout_set, "cublasLtMatrixLayoutSetAttribute") &&
-                  file.find(api.preference_create, "cublasLtMatmulPreferenceCreate") &&
-                  file.find(api.preference_destroy, "cublasLtMatmulPreferenceDestroy") &&
-                  file.find(api.preference_set, "cublasLtMatmulPreferenceSetAttribute") &&
-                  file.find(api.heuristic, "cublasLtMatmulAlgoGetHeuristic") &&
-                  file.find(api.matmul, "cublasLtMatmul");
-  if (!complete) return error(Code::no_backend, "cuBLASLt lacks a function: an older version?");
+  const char* missing = nullptr;
+  TG_CUBLASLT(TG_LIBRARY_LOAD)
+  if (missing) return error(Code::no_backend, "cuBLASLt has no {0}: an older version?", missing);
   size_t (*version)() = nullptr;
   if (file.find(version, "cublasLtGetVersion"))
     blas->version_ += " " + version_text(Library::CublasLt, static_cast<int64_t>(version()));
@@ -176,7 +166,8 @@ Result<LtObject> BlasLt::layout(DType dtype, int64_t rows, int64_t columns, int6
 }
 
 Result<void> BlasLt::describe(void* desc, const MatmulProblem& p) const {
-  int32_t epilogue = (p.relu ? kLtEpilogueRelu : 0) | (p.bias ? kLtEpilogueBias : 0);
+  int32_t epilogue = (p.relu ? kLtEpilogueRelu : 0) | (p.gelu ? kLtEpilogueGelu : 0) |
+                     (p.bias ? kLtEpilogueBias : 0);
   if (epilogue == 0) epilogue = kLtEpilogueNone;
   TG_CHECK(check(api_.desc_set(desc, kLtEpilogue, &epilogue, sizeof epilogue), "epilogue"));
   int32_t a = p.y.transposed, b = p.x.transposed; // CUBLAS_OP_N is 0, CUBLAS_OP_T 1

@@ -5,9 +5,9 @@
 //
 // Operands may be transposed and strided, and so may be the result: transposes around a product are
 // read and written through (lower_products.h). What the library does not do is cut off there (its
-// gelu is the approximation by tanh, ours is exact) or stays with generated kernels: integers,
-// batches that broadcast on some axes only. f32 is multiplied in f32; in tf32 where that is
-// allowed.
+// gelu is the approximation by tanh, the operator is exact) or stays with generated kernels:
+// integers, batches that broadcast on some axes only. f32 is multiplied in f32; in tf32 where that
+// is allowed.
 #pragma once
 
 #include "runtime/cuda/libraries.h"
@@ -32,6 +32,7 @@ struct MatmulProblem {
   int64_t m = 0, n = 0, k = 0, batch = 1;
   MatrixLayout x, y, result; // the result is not transposed
   bool bias = false, residual = false, relu = false, tf32 = false;
+  bool gelu = false; // by tanh, after bias and residual
   auto operator<=>(const MatmulProblem&) const = default;
 };
 /// "matmul f32 128x768x3072 bias relu", with batch and layouts where they are not plain: the key
@@ -59,32 +60,40 @@ struct LtHeuristic {
   int reserved[4] = {};
 };
 
-/// The functions used; tests fill in their own. `self` of each is the handle or an object of it.
+/// The functions used; tests fill in their own.
+#define TG_CUBLASLT(F)                                                                             \
+  F(create, "cublasLtCreate", (void** handle))                                                     \
+  F(destroy, "cublasLtDestroy", (void* handle))                                                    \
+  F(desc_create, "cublasLtMatmulDescCreate", (void** desc, int compute, int scale))                \
+  F(desc_destroy, "cublasLtMatmulDescDestroy", (void* desc))                                       \
+  F(desc_set, "cublasLtMatmulDescSetAttribute",                                                    \
+    (void* desc, int attribute, const void* value, size_t bytes))                                  \
+  F(layout_create, "cublasLtMatrixLayoutCreate",                                                   \
+    (void** layout, int type, uint64_t rows, uint64_t columns, int64_t leading))                   \
+  F(layout_destroy, "cublasLtMatrixLayoutDestroy", (void* layout))                                 \
+  F(layout_set, "cublasLtMatrixLayoutSetAttribute",                                                \
+    (void* layout, int attribute, const void* value, size_t bytes))                                \
+  F(preference_create, "cublasLtMatmulPreferenceCreate", (void** preference))                      \
+  F(preference_destroy, "cublasLtMatmulPreferenceDestroy", (void* preference))                     \
+  F(preference_set, "cublasLtMatmulPreferenceSetAttribute",                                        \
+    (void* preference, int attribute, const void* value, size_t bytes))                            \
+  F(heuristic, "cublasLtMatmulAlgoGetHeuristic",                                                   \
+    (void* handle, void* desc, void* a, void* b, void* c, void* d, void* preference, int wanted,   \
+     LtHeuristic* found, int* count))                                                              \
+  F(matmul, "cublasLtMatmul",                                                                      \
+    (void* handle, void* desc, const void* alpha, const void* a, void* a_layout, const void* b,    \
+     void* b_layout, const void* beta, const void* c, void* c_layout, void* d, void* d_layout,     \
+     const LtAlgorithm* algorithm, void* workspace, size_t workspace_bytes, void* stream))
+
 struct LtApi {
-  int (*create)(void** handle) = nullptr;
-  int (*destroy)(void* handle) = nullptr;
-  int (*desc_create)(void** desc, int compute, int scale_type) = nullptr;
-  int (*desc_destroy)(void* desc) = nullptr;
-  int (*desc_set)(void* desc, int attribute, const void* value, size_t bytes) = nullptr;
-  int (*layout_create)(void** layout, int type, uint64_t rows, uint64_t columns,
-                       int64_t leading) = nullptr;
-  int (*layout_destroy)(void* layout) = nullptr;
-  int (*layout_set)(void* layout, int attribute, const void* value, size_t bytes) = nullptr;
-  int (*preference_create)(void** preference) = nullptr;
-  int (*preference_destroy)(void* preference) = nullptr;
-  int (*preference_set)(void* preference, int attribute, const void* value, size_t bytes) = nullptr;
-  int (*heuristic)(void* handle, void* desc, void* a, void* b, void* c, void* d, void* preference,
-                   int wanted, LtHeuristic* found, int* count) = nullptr;
-  int (*matmul)(void* handle, void* desc, const void* alpha, const void* a, void* a_layout,
-                const void* b, void* b_layout, const void* beta, const void* c, void* c_layout,
-                void* d, void* d_layout, const LtAlgorithm* algorithm, void* workspace,
-                size_t workspace_bytes, void* stream) = nullptr;
+  TG_CUBLASLT(TG_LIBRARY_MEMBER)
 };
 
 inline constexpr int kLtBatchCount = 5, kLtBatchStride = 6; // of a layout
 inline constexpr int kLtTransposeA = 3, kLtTransposeB = 4;  // of a product
 inline constexpr int kLtEpilogue = 7, kLtBiasPointer = 8;
-inline constexpr int kLtEpilogueNone = 1, kLtEpilogueRelu = 2, kLtEpilogueBias = 4;
+inline constexpr int kLtEpilogueNone = 1, kLtEpilogueRelu = 2, kLtEpilogueBias = 4,
+                     kLtEpilogueGelu = 32;
 inline constexpr int kLtMaxWorkspace = 1; // of a preference
 inline constexpr int kLtCompute32F = 68, kLtComputeTf32 = 77;
 inline constexpr int kLtReal32F = 0, kLtReal16F = 2, kLtReal16BF = 14;
