@@ -1,6 +1,7 @@
 #include "runtime/cuda/lower_products.h"
 
 #include "lang/core/op.h"
+#include "runtime/cuda/gelu.h"
 
 #include <algorithm>
 
@@ -74,7 +75,7 @@ private:
     std::optional<PlanValueId> y =
         read_through(step, step.operands[1], strides, strides.y, problem);
     if (!problem) return std::nullopt;
-    if (!cut) write_through(step, strides, *problem);
+    if (!cut && !take_gelu(step, *problem)) write_through(step, strides, *problem);
     if (x) replace_operand(s, step, 0, *x);
     if (y) replace_operand(s, step, 1, *y);
     return Product{std::move(step), *problem, cut};
@@ -101,6 +102,19 @@ private:
     }
     own.clear();
     return std::nullopt;
+  }
+
+  /// The product takes over the result of the gelu that alone reads its own.
+  bool take_gelu(PlanStep& step, MatmulProblem& problem) {
+    if (problem.dtype == DType::F32 || problem.relu) return false;
+    MatmulProblem whole = problem;
+    whole.gelu = true;
+    std::optional<FunctionSteps> gelu = find_gelu_tanh(plan_, step.result, readers_);
+    if (!gelu || !can_(whole)) return false;
+    problem = whole;
+    step.result = gelu->result;
+    for (PlanStepId s : gelu->steps) gone_[s] = true;
+    return true;
   }
 
   /// The product takes over the result of the transpose that alone reads its own.

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 namespace tg::test {
@@ -109,6 +110,8 @@ struct FakeLt {
           if (scale != 0) sum += scale * static_cast<const float*>(c)[at];
           if (how.epilogue & 4) sum += how.bias[row];
           if (how.epilogue & 2) sum = std::max(sum, 0.0);
+          if (how.epilogue & 32)
+            sum = 0.5 * sum * (1 + std::tanh(0.7978845608 * (sum + 0.044715 * sum * sum * sum)));
           static_cast<float*>(d)[at] = static_cast<float>(sum);
         }
     return 0;

@@ -179,5 +179,66 @@ TEST_F(LowerProducts, AKeptPlanIsNotMeasuredAgain) {
   EXPECT_NE(libraries.blas_plans->find("matmul f32 6x8x8")->plan, "17.0.0.0.0.0.0.0");
 }
 
+/// x @ w + b and what follows it; `cube` is the coefficient of the third power.
+Plan with_gelu(DType dtype, double cube, bool as_map, bool read_too = false) {
+  PlanWriter w;
+  PlanValueId up =
+      matmul(w, w.input("x", {6, 8}), w.weight("w", {8, 12}), "none", w.weight("b", {12}));
+  auto number = [&](double value) { return w.constant({}, {value}); };
+  auto step = [&](OpKind op, PlanValueId a, PlanValueId b) { return w.run(op, {}, {a, b}); };
+  PlanValueId y = kNoValue;
+  if (as_map) {
+    const char* body = "mul(mul($1, $0), add($2, tanh(mul($3, add($0, mul($4, mul($0, mul($0, "
+                       "$0))))))))";
+    y = w.run(OpKind::FusedMap, {Value::of_string(body)},
+              {up, number(0.5), number(1), number(0.7978845608028654), number(cube)});
+  } else {
+    PlanValueId third =
+        step(OpKind::Mul, number(cube), step(OpKind::Mul, step(OpKind::Mul, up, up), up));
+    PlanValueId inner = step(OpKind::Mul, number(0.7978845608028654), step(OpKind::Add, up, third));
+    PlanValueId outer = step(OpKind::Add, number(1), w.run(OpKind::Tanh, {}, {inner}));
+    y = step(OpKind::Mul, step(OpKind::Mul, number(0.5), up), outer);
+  }
+  if (read_too) w.output("up", up);
+  w.output("y", w.run(OpKind::Exp, {}, {y}));
+  Plan plan = w.finish();
+  for (PlanValue& value : plan.values) value.type.dtype = dtype;
+  return plan;
+}
+
+TEST_F(LowerProducts, GeluByTanhJoinsTheProductInHalfTypes) {
+  for (bool as_map : {false, true}) {
+    for (DType dtype : {DType::F16, DType::BF16}) {
+      cuda::LoweredPlan lowered = cuda::lower_products(with_gelu(dtype, 0.044715, as_map), any);
+      EXPECT_EQ(names(lowered.plan), "matmul exp ");
+      ASSERT_TRUE(lowered.problems[0]);
+      EXPECT_EQ(text(*lowered.problems[0]).substr(11),
+                dtype == DType::F16 ? "6x8x12 bias gelu_tanh" : " 6x8x12 bias gelu_tanh");
+    }
+    auto kept = [&](const Plan& plan, const cuda::CanMultiply& can = any) {
+      return names(cuda::lower_products(plan, can).plan) == names(plan);
+    };
+    EXPECT_TRUE(kept(with_gelu(DType::F32, 0.044715, as_map))) << "how near is their tanh?";
+    EXPECT_TRUE(kept(with_gelu(DType::F16, 0.05, as_map))) << "another function";
+    EXPECT_TRUE(kept(with_gelu(DType::F16, 0.044715, as_map, true))) << "the product is wanted";
+    EXPECT_TRUE(kept(with_gelu(DType::F16, 0.044715, as_map),
+                     [](const cuda::MatmulProblem& p) { return !p.gelu; }));
+  }
+}
+
+TEST_F(LowerProducts, GeluOfTheLibraryIsTheOneByTanh) {
+  Plan plan = with_gelu(DType::F32, 0.044715, false);
+  auto problem = cuda::matmul_problem(plan, plan.steps[0]);
+  ASSERT_TRUE(problem);
+  problem->gelu = true;
+  auto product = libraries.blas->plan(*problem, 1 << 20);
+  ASSERT_TRUE(product.ok());
+  std::vector<float> x(48, 0.5f), y(96, 0.25f), bias(12, 0.125f), z(72), workspace(1 << 10);
+  auto at = [](std::vector<float>& v) { return reinterpret_cast<uint64_t>(v.data()); };
+  ASSERT_TRUE((*product)->run(1, {at(x), at(y), at(bias), 0, at(z), at(workspace)}, nullptr).ok());
+  EXPECT_NEAR(z[0], 0.5 * 1.125 * (1 + std::tanh(0.7978845608 * (1.125 + 0.044715 * 1.423828125))),
+              1e-6);
+}
+
 } // namespace
 } // namespace tg::test
