@@ -11,7 +11,12 @@ namespace {
 constexpr llvm::StringLiteral kName = "attention";
 /// Attributes: the extern's name and signature, the scale, then dims and strides of each tensor.
 enum Slot : size_t { kScale = 2, kTensors = 3 };
-enum Role : size_t { kQ, kK, kV, kO, kRoles };
+enum Role : size_t { kQ, kK, kV, kO, kRoles, kMask = kRoles };
+/// Operands after q, k and v; kNoValue where there is none, and until the plan is written.
+enum Operand : size_t { kFactor = 3, kAdded = 4 };
+/// What a condition replaces scores by, at most, so that nothing of them is left.
+constexpr double kHides = -1e4;
+constexpr double kLargestHalf = 65504;
 
 Shape sizes(const Value& value) { return {value.ints.begin(), value.ints.end()}; }
 
@@ -27,6 +32,18 @@ Shape permuted(llvm::ArrayRef<int64_t> values, llvm::ArrayRef<int64_t> axes) {
   return result;
 }
 
+/// What is added to the scores, or a condition under which they are seen.
+struct Mask {
+  PlanValueId value = kNoValue;
+  std::optional<double> otherwise; // of a condition: what stands where it does not hold
+};
+
+struct Found {
+  PlanStep step;
+  double scale = 1;
+  Mask mask;
+};
+
 class Finder {
 public:
   explicit Finder(const Plan& plan) : plan_(plan), readers_(plan.values.size()) {
@@ -35,22 +52,29 @@ public:
         if (id != kNoValue) readers_[id].push_back(s);
   }
 
-  /// The step that stands for everything that ends in the product `s`.
-  std::optional<PlanStep> at(PlanStepId s) const {
+  /// The attention that ends in the product `s`.
+  std::optional<Found> at(PlanStepId s) const {
     const PlanStep& context = plan_.steps[s];
     if (!plain_product(context)) return std::nullopt;
     const PlanStep* softmax = sole_maker(context.operands[0]);
     if (!softmax || softmax->op != OpKind::Softmax || softmax->attrs[0].number != 3)
       return std::nullopt;
-    const PlanStep* scores = sole_maker(softmax->operands[0]);
-    double scale = 1;
-    if (scores && !scaled(scores, scale)) return std::nullopt;
-    if (!scores || !plain_product(*scores)) return std::nullopt;
+    Found found;
+    const PlanStep* scores = product_below(softmax->operands[0], found);
+    if (!scores) return std::nullopt;
     std::array<Seen, kRoles> seen = {see(scores->operands[0]), see(scores->operands[1]),
                                      see(context.operands[1]), result_of(context.result)};
     std::swap(seen[kK].dims[2], seen[kK].dims[3]); // its product reads it turned
     std::swap(seen[kK].strides[2], seen[kK].strides[3]);
-    return agree(seen) ? std::optional(step(context, seen, scale)) : std::nullopt;
+    if (!agree(seen)) return std::nullopt;
+    found.step = step(context, seen, found);
+    return found;
+  }
+  /// The same, by the softmax.
+  std::optional<Found> around(const PlanStep& softmax) const {
+    const std::vector<PlanStepId>& readers = readers_[softmax.result];
+    std::optional<Found> found = readers.size() == 1 ? at(readers[0]) : std::nullopt;
+    return found && plan_.steps[readers[0]].operands[0] == softmax.result ? found : std::nullopt;
   }
 
 private:
@@ -80,19 +104,43 @@ private:
     return equal ? std::optional(v.constant[0]) : std::nullopt;
   }
 
-  /// Steps over a multiplication or division by a number; false if it is by something else.
-  bool scaled(const PlanStep*& scores, double& scale) const {
-    if (scores->op != OpKind::Mul && scores->op != OpKind::Div) return true;
-    std::optional<double> by = number(scores->operands[1]);
-    PlanValueId from = scores->operands[0];
-    if (!by && scores->op == OpKind::Mul) {
-      by = number(from);
-      from = scores->operands[1];
+  /// The product of queries and keys below scale and mask; null where it is none.
+  const PlanStep* product_below(PlanValueId scores, Found& found) const {
+    const PlanStep* step = sole_maker(scores);
+    if (step && step->op == OpKind::Select) {
+      std::optional<double> otherwise = number(step->operands[2]);
+      if (!otherwise || *otherwise > kHides) return nullptr;
+      found.mask = {step->operands[0], otherwise};
+      return scaled_product(step->operands[1], scores, found);
     }
-    if (!by || *by == 0) return false;
-    scale = scores->op == OpKind::Mul ? *by : 1 / *by;
-    scores = sole_maker(from);
-    return true;
+    if (!step || step->op != OpKind::Add) return scaled_product(scores, scores, found);
+    for (size_t i : {0u, 1u})
+      if (const PlanStep* product = scaled_product(step->operands[i], scores, found)) {
+        found.mask = {step->operands[1 - i], std::nullopt};
+        return product;
+      }
+    return nullptr;
+  }
+
+  /// Below a multiplication or division by a number. A mask must not have made it larger.
+  const PlanStep* scaled_product(PlanValueId value, PlanValueId like, Found& found) const {
+    if (type(value) != type(like)) return nullptr;
+    const PlanStep* scores = sole_maker(value);
+    double scale = 1;
+    if (scores && (scores->op == OpKind::Mul || scores->op == OpKind::Div)) {
+      std::optional<double> by = number(scores->operands[1]);
+      PlanValueId from = scores->operands[0];
+      if (!by && scores->op == OpKind::Mul) {
+        by = number(from);
+        from = scores->operands[1];
+      }
+      if (!by || *by == 0) return nullptr;
+      scale = scores->op == OpKind::Mul ? *by : 1 / *by;
+      scores = sole_maker(from);
+    }
+    if (!scores || !plain_product(*scores)) return nullptr;
+    found.scale = scale;
+    return scores;
   }
 
   /// Through one transpose of a run.
@@ -143,17 +191,24 @@ private:
     return q[3] == k[3] && k[2] == v[2];
   }
 
-  static PlanStep step(const PlanStep& context, const std::array<Seen, kRoles>& seen,
-                       double scale) {
+  PlanStep step(const PlanStep& context, const std::array<Seen, kRoles>& seen,
+                const Found& found) const {
     PlanStep step;
     step.op = OpKind::Extern;
     step.phase = context.phase;
-    step.attrs = {Value::of_string(kName), Value::of_string(""), Value::of_float(scale)};
-    for (const Seen& each : seen) {
-      step.attrs.push_back(Value::of_ints(each.dims));
-      step.attrs.push_back(Value::of_ints(each.strides));
+    step.attrs = {Value::of_string(kName), Value::of_string(""), Value::of_float(found.scale)};
+    auto lies = [&](const Shape& dims, const Shape& strides) {
+      step.attrs.push_back(Value::of_ints(dims));
+      step.attrs.push_back(Value::of_ints(strides));
+    };
+    for (const Seen& each : seen) lies(each.dims, each.strides);
+    if (found.mask.value != kNoValue) {
+      const Shape& own = type(found.mask.value).shape;
+      Shape dims(4 - own.size(), 1);
+      dims.append(own);
+      lies(dims, contiguous_strides(dims));
     }
-    step.operands = {seen[kQ].value, seen[kK].value, seen[kV].value};
+    step.operands = {seen[kQ].value, seen[kK].value, seen[kV].value, kNoValue, found.mask.value};
     step.result = seen[kO].value;
     return step;
   }
@@ -162,48 +217,192 @@ private:
   std::vector<std::vector<PlanStepId>> readers_;
 };
 
+/// Puts attention in, and before it what it reads beside queries, keys and values. What is known at
+/// load goes before the first step of a run.
+class Fusion {
+public:
+  explicit Fusion(const Plan& plan) : plan_(plan), edit_(plan) {}
+
+  void add(PlanStepId s, Found found) {
+    if (found.scale != 1)
+      found.step.operands[kFactor] = edit_.constant({DType::F32, {}}, found.scale);
+    if (found.mask.value != kNoValue)
+      found.step.operands[kAdded] = added(found.mask, plan_.values[found.step.result].type.dtype);
+    before_[s] = std::exchange(pending_, {});
+    written_.insert(found.step.result);
+    attentions_.emplace(s, std::move(found.step));
+  }
+
+  EditedPlan finish() {
+    bool loaded = false;
+    for (PlanStepId s = 0; s < plan_.steps.size(); ++s) {
+      if (plan_.steps[s].phase == Phase::Run && !std::exchange(loaded, true))
+        for (PlanStep& step : at_load_) edit_.emit(std::move(step), kNever);
+      auto found = attentions_.find(s);
+      if (found != attentions_.end()) {
+        for (PlanStep& step : before_[s]) edit_.emit(std::move(step), kNever);
+        edit_.emit(std::move(found->second), s);
+      } else if (!written_.count(plan_.steps[s].result)) { // not by attention in its place
+        edit_.emit(plan_.steps[s], s);
+      }
+    }
+    return edit_.finish();
+  }
+
+private:
+  bool known_at_load(PlanValueId id) const {
+    const PlanValue& v = plan_.values[id];
+    return v.kind == PlanValue::Kind::Weight || v.kind == PlanValue::Kind::Constant ||
+           (v.kind == PlanValue::Kind::Temporary && plan_.steps[v.defined_by].phase == Phase::Load);
+  }
+
+  /// What the library adds. Of f16 no infinities, which a row could consist of: the largest number
+  /// hides as well.
+  PlanValueId added(const Mask& mask, DType dtype) {
+    if (!mask.otherwise && dtype != DType::F16) return mask.value;
+    auto [it, fresh] = added_.try_emplace({mask.value, mask.otherwise.value_or(0)}, kNoValue);
+    if (!fresh) return it->second;
+    PlanStep step;
+    if (mask.otherwise) {
+      double hides =
+          dtype == DType::F16 ? std::max(*mask.otherwise, -kLargestHalf) : *mask.otherwise;
+      step.op = OpKind::Select;
+      step.operands = {mask.value, edit_.constant({dtype, {}}, 0),
+                       edit_.constant({dtype, {}}, hides)};
+    } else {
+      step.op = OpKind::Clip;
+      step.attrs = {Value::of_float(-kLargestHalf), Value::of_float(kLargestHalf)};
+      step.operands = {mask.value};
+    }
+    step.result = it->second = edit_.value({dtype, plan_.values[mask.value].type.shape});
+    bool load = known_at_load(mask.value);
+    step.phase = load ? Phase::Load : Phase::Run;
+    (load ? at_load_ : pending_).push_back(std::move(step));
+    return it->second;
+  }
+
+  const Plan& plan_;
+  PlanEdit edit_;
+  std::map<PlanStepId, PlanStep> attentions_; // by the step that they end in
+  std::set<PlanValueId> written_;
+  std::vector<PlanStep> at_load_, pending_;
+  std::map<PlanStepId, std::vector<PlanStep>> before_;
+  std::map<std::pair<PlanValueId, double>, PlanValueId> added_; // by mask and what hides
+};
+
+bool masked(const PlanStep& step) { return step.attrs.size() > kTensors + 2 * kRoles; }
+
+/// Where the next tensor of a problem lies, and whose it is.
+DnnTensorId lay(DnnProblem& problem, const PlanStep& step, size_t role, DType dtype,
+                PlanValueId value) {
+  problem.values.push_back(value);
+  return problem.graph.tensor(dtype, sizes(step.attrs[kTensors + 2 * role]),
+                              sizes(step.attrs[kTensors + 2 * role + 1]));
+}
+
+/// As one operation.
+DnnProblem whole(const Plan& plan, const PlanStep& step) {
+  DnnProblem problem;
+  DType dtype = plan.values[step.result].type.dtype;
+  DnnOp op;
+  op.kind = DnnOp::Kind::Attention;
+  for (size_t role : {kQ, kK, kV})
+    op.operands.push_back(lay(problem, step, role, dtype, step.operands[role]));
+  op.result = lay(problem, step, kO, dtype, step.result);
+  op.operands.push_back(problem.graph.number(static_cast<float>(step.attrs[kScale].real), 4));
+  problem.values.push_back(kNoValue);
+  problem.graph.ops.push_back(std::move(op));
+  return problem;
+}
+
+/// Put together, as the library's engines know it: products around scale, mask and softmax, sums in
+/// f32, weights rounded to the operands' type. The scale lies in memory: a number given with each
+/// call is taken for that of a dropout.
+class Composition {
+public:
+  Composition(const Plan& plan, const PlanStep& step)
+      : step_(step), dtype_(plan.values[step.result].type.dtype) {}
+
+  DnnProblem write() {
+    DnnTensorId q = lay(problem_, step_, kQ, dtype_, step_.operands[kQ]),
+                k = lay(problem_, step_, kK, dtype_, step_.operands[kK]),
+                v = lay(problem_, step_, kV, dtype_, step_.operands[kV]),
+                o = lay(problem_, step_, kO, dtype_, step_.result);
+    DnnTensor& keys = problem_.graph.tensors[k]; // turned
+    std::swap(keys.dims[2], keys.dims[3]);
+    std::swap(keys.strides[2], keys.strides[3]);
+    scores_ = problem_.graph.tensors[q].dims;
+    scores_[3] = keys.dims[3];
+    DnnTensorId scores = inner(scores_);
+    problem_.graph.matmul(q, k, scores);
+    if (step_.attrs[kScale].real != 1) {
+      problem_.values.push_back(step_.operands[kFactor]);
+      scores = then(DnnPointwise::Mul, scores,
+                    problem_.graph.tensor(DType::F32, {1, 1, 1, 1}, {1, 1, 1, 1}));
+    }
+    if (masked(step_))
+      scores = then(DnnPointwise::Add, scores,
+                    lay(problem_, step_, kMask, dtype_, step_.operands[kAdded]));
+    problem_.graph.matmul(softmax(scores), v, o);
+    return std::move(problem_);
+  }
+
+private:
+  DnnTensorId inner(const Shape& dims, DType dtype = DType::F32) {
+    problem_.values.push_back(kNoValue);
+    return problem_.graph.inner(dims, dtype);
+  }
+  DnnTensorId then(DnnPointwise mode, DnnTensorId x, DnnTensorId y, DType dtype = DType::F32) {
+    DnnTensorId result = inner(scores_, dtype);
+    problem_.graph.pointwise(mode, x, y, result);
+    return result;
+  }
+  DnnTensorId row(DnnReduce mode, DnnTensorId x) {
+    Shape dims = scores_;
+    dims[3] = 1;
+    DnnTensorId result = inner(dims);
+    problem_.graph.reduce(mode, x, result);
+    return result;
+  }
+  DnnTensorId softmax(DnnTensorId x) {
+    DnnTensorId most = row(DnnReduce::Max, x);
+    DnnTensorId e = then(DnnPointwise::Exp, then(DnnPointwise::Sub, x, most), kNoTensor);
+    return then(DnnPointwise::Div, e, row(DnnReduce::Sum, e), dtype_);
+  }
+
+  const PlanStep& step_;
+  DType dtype_;
+  Shape scores_;
+  DnnProblem problem_;
+};
+
 } // namespace
 
 bool is_attention(const PlanStep& step) {
-  return step.op == OpKind::Extern && step.attrs.size() == kTensors + 2 * kRoles &&
+  return step.op == OpKind::Extern && step.attrs.size() >= kTensors + 2 * kRoles &&
          step.attrs[0].text == kName;
 }
 
 EditedPlan fuse_attention(const Plan& plan,
                           const std::function<bool(const Plan&, const PlanStep&)>& takes) {
   Finder finder(plan);
-  PlanEdit edit(plan);
-  std::vector<bool> written(plan.values.size()); // by an attention, in place of its transpose
-  for (PlanStepId s = 0; s < plan.steps.size(); ++s) {
-    std::optional<PlanStep> whole = finder.at(s);
-    if (whole && takes(plan, *whole)) {
-      written[whole->result] = true;
-      edit.emit(std::move(*whole), s);
-    } else if (!written[plan.steps[s].result]) {
-      edit.emit(plan.steps[s], s);
-    }
-  }
-  return edit.finish();
+  Fusion fusion(plan);
+  for (PlanStepId s = 0; s < plan.steps.size(); ++s)
+    if (auto found = finder.at(s); found && takes(plan, found->step))
+      fusion.add(s, std::move(*found));
+  return fusion.finish();
 }
 
-DnnProblem attention_problem(const Plan& plan, const PlanStep& step) {
-  DnnProblem problem;
-  DType dtype = plan.values[step.result].type.dtype;
-  DnnOp op;
-  op.kind = DnnOp::Kind::Attention;
-  for (size_t role = 0; role < kRoles; ++role) {
-    DnnTensorId id = problem.graph.tensor(dtype, sizes(step.attrs[kTensors + 2 * role]),
-                                          sizes(step.attrs[kTensors + 2 * role + 1]));
-    problem.values.push_back(role == kO ? step.result : step.operands[role]);
-    if (role == kO)
-      op.result = id;
-    else
-      op.operands.push_back(id);
-  }
-  op.operands.push_back(problem.graph.number(static_cast<float>(step.attrs[kScale].real), 4));
-  problem.values.push_back(kNoValue);
-  problem.graph.ops.push_back(std::move(op));
-  return problem;
+std::vector<DnnProblem> attention_problems(const Plan& plan, const PlanStep& step) {
+  std::vector<DnnProblem> problems;
+  if (!masked(step)) problems.push_back(whole(plan, step));
+  problems.push_back(Composition(plan, step).write());
+  return problems;
+}
+
+std::vector<DnnProblem> attention_around(const Plan& plan, const PlanStep& softmax) {
+  auto found = Finder(plan).around(softmax);
+  return found ? attention_problems(plan, found->step) : std::vector<DnnProblem>();
 }
 
 } // namespace tg::cuda

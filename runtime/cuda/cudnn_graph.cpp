@@ -41,6 +41,8 @@ public:
     case DnnOp::Kind::Resample: return resample(op);
     case DnnOp::Kind::LayerNorm: return layer_norm(op);
     case DnnOp::Kind::Attention: return attention(op);
+    case DnnOp::Kind::Matmul: return matmul(op);
+    case DnnOp::Kind::Reduce: return reduce(op);
     }
     return {};
   }
@@ -135,6 +137,26 @@ private:
     return {};
   }
 
+  Result<void> matmul(const DnnOp& op) {
+    DnnDescriptor how(api_, DnnKind::Matmul);
+    how.set_enum(DnnAttr::MatmulCompute, kDnnFloat);
+    DnnDescriptor node(api_, DnnKind::OpMatmul);
+    node.set(DnnAttr::OpMatmulA, tensor(op.operands[0]));
+    node.set(DnnAttr::OpMatmulB, tensor(op.operands[1]));
+    node.set(DnnAttr::OpMatmulC, tensor(op.result));
+    return finish(std::move(how), std::move(node), DnnAttr::OpMatmulHow);
+  }
+
+  Result<void> reduce(const DnnOp& op) {
+    DnnDescriptor how(api_, DnnKind::Reduction);
+    how.set_enum(DnnAttr::ReductionMode, op.mode);
+    how.set_enum(DnnAttr::ReductionCompute, kDnnFloat);
+    DnnDescriptor node(api_, DnnKind::OpReduction);
+    node.set(DnnAttr::OpReductionX, tensor(op.operands[0]));
+    node.set(DnnAttr::OpReductionY, tensor(op.result));
+    return finish(std::move(how), std::move(node), DnnAttr::OpReductionHow);
+  }
+
   const DnnApi& api_;
   DnnBuilt& built_;
 };
@@ -143,6 +165,9 @@ llvm::StringRef mode_name(const DnnOp& op) {
   if (op.kind == DnnOp::Kind::Convolution) return "conv";
   if (op.kind == DnnOp::Kind::LayerNorm) return "layer_norm";
   if (op.kind == DnnOp::Kind::Attention) return "attention";
+  if (op.kind == DnnOp::Kind::Matmul) return "matmul";
+  if (op.kind == DnnOp::Kind::Reduce)
+    return op.mode == static_cast<int>(DnnReduce::Max) ? "reduce_max" : "reduce_sum";
   if (op.kind == DnnOp::Kind::Resample) {
     if (op.mode == static_cast<int>(DnnWindow::Max)) return "max_pool";
     return op.mode == static_cast<int>(DnnWindow::AverageWithPadding) ? "avg_pool_padded"
@@ -150,6 +175,10 @@ llvm::StringRef mode_name(const DnnOp& op) {
   }
   switch (static_cast<DnnPointwise>(op.mode)) {
   case DnnPointwise::Add: return "add";
+  case DnnPointwise::Mul: return "mul";
+  case DnnPointwise::Div: return "div";
+  case DnnPointwise::Sub: return "sub";
+  case DnnPointwise::Exp: return "exp";
   case DnnPointwise::Relu: return "relu";
   case DnnPointwise::Tanh: return "tanh";
   case DnnPointwise::Sigmoid: return "sigmoid";
@@ -198,6 +227,14 @@ void DnnGraph::pointwise(DnnPointwise mode, DnnTensorId x, DnnTensorId y, DnnTen
   DnnOp op{DnnOp::Kind::Pointwise, static_cast<int>(mode), {x}, result, {}, {}, {}, {}, {}, {}};
   if (y != kNoTensor) op.operands.push_back(y);
   ops.push_back(std::move(op));
+}
+
+void DnnGraph::matmul(DnnTensorId a, DnnTensorId b, DnnTensorId result) {
+  ops.push_back({DnnOp::Kind::Matmul, 0, {a, b}, result, {}, {}, {}, {}, {}, {}});
+}
+
+void DnnGraph::reduce(DnnReduce mode, DnnTensorId x, DnnTensorId result) {
+  ops.push_back({DnnOp::Kind::Reduce, static_cast<int>(mode), {x}, result, {}, {}, {}, {}, {}, {}});
 }
 
 std::string DnnGraph::text() const {

@@ -30,18 +30,31 @@ inline constexpr DnnTensorId kNoTensor = UINT32_MAX;
 /// numbers.
 enum class DnnPointwise : int {
   Add = 0,
+  Mul = 1,
+  Div = 6,
+  Sub = 9,
+  Exp = 13,
   Relu = 100,
   Tanh = 101,
   Sigmoid = 102,
   Gelu = 104,
 };
+enum class DnnReduce : int { Sum = 0, Max = 3 };
 enum class DnnWindow : int { AverageWithPadding = 2, Max = 3, AverageWithoutPadding = 4 };
 
 struct DnnOp {
-  enum class Kind : uint8_t { Convolution, Pointwise, Resample, LayerNorm, Attention };
+  enum class Kind : uint8_t {
+    Convolution,
+    Pointwise,
+    Resample,
+    LayerNorm,
+    Attention,
+    Matmul,
+    Reduce, // along the axes of extent 1 of the result
+  };
   Kind kind{};
-  int mode = 0; // DnnPointwise or DnnWindow
-  /// Convolution x, w; pointwise x, b; layer norm x, scale, bias, eps;
+  int mode = 0; // DnnPointwise, DnnWindow or DnnReduce
+  /// Convolution x, w; pointwise x, b; matmul a, b; reduction x; layer norm x, scale, bias, eps;
   /// attention q, k, v, scale.
   llvm::SmallVector<DnnTensorId, 4> operands;
   DnnTensorId result = kNoTensor;
@@ -61,6 +74,8 @@ struct DnnGraph {
   DnnTensorId inner_like(DnnTensorId other); // with the strides of another
   DnnTensorId number(float value, size_t rank);
   void pointwise(DnnPointwise mode, DnnTensorId x, DnnTensorId y, DnnTensorId result);
+  void matmul(DnnTensorId a, DnnTensorId b, DnnTensorId result);
+  void reduce(DnnReduce mode, DnnTensorId x, DnnTensorId result);
 
   /// One line, the same for equal graphs: "conv(t0, t1) ...; t0 f16[1, 64, 56,
   /// 56]@...".

@@ -1,7 +1,5 @@
 #include "runtime/cuda/cudnn_problem.h"
 
-#include "runtime/cuda/attention.h"
-
 #include "lang/core/shape_rules.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -155,7 +153,6 @@ std::optional<DnnProblem> dnn_problem(const Plan& plan, const PlanStep& step,
                                       const StridesOf& strides) {
   DType dtype = plan.values[step.result].type.dtype;
   if (!is_float(dtype)) return std::nullopt;
-  if (is_attention(step)) return attention_problem(plan, step);
   for (PlanValueId id : step.operands)
     if (id != kNoValue && plan.values[id].type.dtype != dtype) return std::nullopt;
   Writer writer(plan, step, strides);

@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/attention.h"
 #include "runtime/cuda/conv_lowering.h"
+#include "runtime/cuda/expand_maps.h"
 
 #include <llvm/Support/FormatVariadic.h>
 
@@ -91,10 +92,37 @@ bool DnnSteps::worth_cutting(const Plan& plan, const PlanStep& step) {
   return cut + conversion(plan.values[step.result].type) < whole;
 }
 
-LaidOutPlan DnnSteps::prepare(const Plan& plan) {
-  EditedPlan fused = fuse_attention(plan, [&](const Plan& from, const PlanStep& step) {
-    return tuner_.best(attention_problem(from, step).graph).plan != nullptr;
+/// The fastest of several ways to ask for one thing; null where the library takes none, and then
+/// `why` it does not.
+const DnnChoice* DnnSteps::fastest(std::vector<DnnProblem>& ways, size_t& which, std::string& why) {
+  const DnnChoice* best = nullptr;
+  for (size_t i = 0; i < ways.size(); ++i) {
+    const DnnChoice& choice = tuner_.best(ways[i].graph);
+    if (!choice.plan && why.empty()) why = choice.why;
+    if (!choice.plan || (best && best->microseconds <= choice.microseconds)) continue;
+    best = &choice;
+    which = i;
+  }
+  return best;
+}
+
+/// Attention as one step where the library takes it. Where there is none the plan is as it was.
+EditedPlan DnnSteps::with_attention(const Plan& plan) {
+  EditedPlan open = expand_maps_before_softmax(plan);
+  bool any = false;
+  EditedPlan fused = fuse_attention(open.plan, [&](const Plan& from, const PlanStep& step) {
+    any = true;
+    std::vector<DnnProblem> ways = attention_problems(from, step);
+    size_t which = 0;
+    std::string why;
+    return fastest(ways, which, why) != nullptr;
   });
+  fused.origin = compose(open.origin, fused.origin);
+  return any ? std::move(fused) : expand_maps(plan, [](const PlanStep&) { return false; });
+}
+
+LaidOutPlan DnnSteps::prepare(const Plan& plan) {
+  EditedPlan fused = with_attention(plan);
   EditedPlan cut = cut_activations(
       fused.plan, [&](const PlanStep& step) { return worth_cutting(fused.plan, step); });
   cut.origin = compose(fused.origin, cut.origin);
@@ -117,21 +145,33 @@ std::optional<double> DnnSteps::rival(const Plan& plan, const PlanStep& step,
   return wins ? std::optional(*time) : std::nullopt;
 }
 
+std::vector<DnnProblem> DnnSteps::ways(const Plan& plan, const PlanStep& step,
+                                       const StridesOf& strides) {
+  if (is_attention(step)) return attention_problems(plan, step);
+  std::vector<DnnProblem> ways;
+  if (auto problem = dnn_problem(plan, step, strides)) ways.push_back(std::move(*problem));
+  return ways;
+}
+
 std::optional<DnnCall> DnnSteps::call(const Plan& plan, const PlanStep& step,
                                       const StridesOf& strides, std::string& why) {
-  auto problem = dnn_problem(plan, step, strides);
-  if (!problem) return std::nullopt;
-  const DnnChoice& choice = tuner_.best(problem->graph);
-  if (!choice.plan) {
-    why = choice.why;
+  size_t which = 0;
+  if (step.op == OpKind::Softmax) { // attention that prepare() has left as it is
+    std::vector<DnnProblem> attention = attention_around(plan, step);
+    if (!attention.empty()) (void)fastest(attention, which, why);
+    if (!why.empty()) why = "attention: " + why;
     return std::nullopt;
   }
+  std::vector<DnnProblem> ways = this->ways(plan, step, strides);
+  const DnnChoice* choice = fastest(ways, which, why);
+  if (!choice) return std::nullopt;
+  why.clear();
   if (has_rival(plan, step))
-    if (auto time = rival(plan, step, strides, choice.microseconds)) {
-      why = llvm::formatv("{0:f1} us, cuDNN {1:f1} us", *time, choice.microseconds);
+    if (auto time = rival(plan, step, strides, choice->microseconds)) {
+      why = llvm::formatv("{0:f1} us, cuDNN {1:f1} us", *time, choice->microseconds);
       return std::nullopt;
     }
-  return DnnCall{problem->graph.text(), choice.plan, std::move(problem->values)};
+  return DnnCall{ways[which].graph.text(), choice->plan, std::move(ways[which].values)};
 }
 
 } // namespace tg::cuda

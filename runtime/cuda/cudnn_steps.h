@@ -34,6 +34,10 @@ public:
                               std::string& why);
 
 private:
+  const DnnChoice* fastest(std::vector<DnnProblem>& ways, size_t& which, std::string& why);
+  static std::vector<DnnProblem> ways(const Plan& plan, const PlanStep& step,
+                                      const StridesOf& strides);
+  EditedPlan with_attention(const Plan& plan);
   std::optional<double> price(const Plan& plan, const PlanStep& step, bool channels_last);
   bool worth_cutting(const Plan& plan, const PlanStep& step);
   double conversion(const TensorType& type);

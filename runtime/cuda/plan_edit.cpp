@@ -18,6 +18,13 @@ PlanValueId PlanEdit::value(const TensorType& type) {
   return static_cast<PlanValueId>(edited_.plan.values.size() - 1);
 }
 
+PlanValueId PlanEdit::constant(const TensorType& type, double number) {
+  PlanValueId id = value(type);
+  edited_.plan.values[id].kind = PlanValue::Kind::Constant;
+  edited_.plan.values[id].constant = {number};
+  return id;
+}
+
 void PlanEdit::emit(PlanStep step, PlanStepId origin) {
   edited_.plan.steps.push_back(std::move(step));
   edited_.origin.push_back(origin);

@@ -20,7 +20,11 @@ public:
   /// A temporary of this type, which the step that is emitted with it will define. Its number is
   /// the next after those of the plan and of earlier ones.
   PlanValueId value(const TensorType& type);
+  /// Every element of it.
+  PlanValueId constant(const TensorType& type, double number);
   void emit(PlanStep step, PlanStepId origin);
+  /// As far as it is written.
+  const Plan& plan() const { return edited_.plan; }
   /// Outputs may be given another value before finish().
   std::vector<PlanOutput>& outputs() { return edited_.plan.outputs; }
   EditedPlan finish();

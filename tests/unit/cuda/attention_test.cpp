@@ -2,6 +2,7 @@
 #include "runtime/cuda/attention.h"
 
 #include "runtime/cuda/executable.h"
+#include "runtime/cuda/expand_maps.h"
 #include "tests/unit/cuda/fake_cudnn.h"
 #include "tests/unit/cuda/fake_gpu.h"
 #include "tests/unit/runtime/plan_writer.h"
@@ -11,7 +12,10 @@ namespace {
 
 Value plain() { return Value::of_enum("none"); }
 
+enum class Hidden { None, ByRow, ByPlace, ByCondition, BySum, InMap };
+
 struct Spelling {
+  Hidden hidden = Hidden::None;
   bool scaled = true, divided = false, twice_turned = false, scores_read = false, joined = true;
   int64_t axis = 3;
 };
@@ -19,6 +23,10 @@ struct Spelling {
 /// Two images' worth of three heads over places, split off and joined as the standard library does.
 Plan attention(const Spelling& how = {}) {
   PlanWriter w;
+  PlanValueId seen = kNoValue, low = w.constant({}, {-1e9});
+  if (how.hidden == Hidden::ByCondition || how.hidden == Hidden::InMap)
+    seen = w.load(OpKind::GreaterEqual, {},
+                  {w.constant({5, 1}, {2, 3, 4, 5, 6}), w.constant({7}, {0, 1, 2, 3, 4, 5, 6})});
   Value split = Value::of_ints({0, 2, 1, 3});
   auto heads = [&](const char* name, int64_t places) {
     PlanValueId x = w.input(name, {2, places, 24});
@@ -34,7 +42,18 @@ Plan attention(const Spelling& how = {}) {
   PlanValueId scores = w.run(OpKind::Matmul, {plain()}, {q, keys, kNoValue, kNoValue});
   if (how.scores_read) w.output("scores", scores);
   PlanValueId factor = w.constant({}, {how.divided ? 4 : 0.25});
-  if (how.scaled) scores = w.run(how.divided ? OpKind::Div : OpKind::Mul, {}, {scores, factor});
+  if (how.hidden == Hidden::InMap)
+    scores = w.run(OpKind::FusedMap, {Value::of_string("select($0, mul($1, $2), $3)")},
+                   {seen, scores, factor, low});
+  else if (how.scaled)
+    scores = w.run(how.divided ? OpKind::Div : OpKind::Mul, {}, {scores, factor});
+  if (how.hidden == Hidden::ByCondition) scores = w.run(OpKind::Select, {}, {seen, scores, low});
+  if (how.hidden == Hidden::ByRow)
+    scores = w.run(OpKind::Add, {}, {scores, w.input("mask", {2, 1, 1, 7})});
+  if (how.hidden == Hidden::ByPlace)
+    scores = w.run(OpKind::Add, {}, {w.weight("bias", {3, 5, 7}), scores});
+  if (how.hidden == Hidden::BySum) // larger than the scores
+    scores = w.run(OpKind::Add, {}, {scores, w.input("mask", {2, 3, 5, 7})});
   PlanValueId weights = w.run(OpKind::Softmax, {Value::of_int(how.axis)}, {scores});
   PlanValueId y = w.run(OpKind::Matmul, {plain()}, {weights, v, kNoValue, kNoValue});
   if (how.joined)
@@ -47,7 +66,8 @@ Plan attention(const Spelling& how = {}) {
 bool always(const Plan&, const PlanStep&) { return true; }
 int found(const Plan& plan) {
   int count = 0;
-  for (const PlanStep& step : cuda::fuse_attention(plan, always).plan.steps)
+  Plan open = cuda::expand_maps_before_softmax(plan).plan;
+  for (const PlanStep& step : cuda::fuse_attention(open, always).plan.steps)
     count += cuda::is_attention(step);
   return count;
 }
@@ -60,6 +80,11 @@ TEST(Attention, IsFoundAsModelsSpellIt) {
   EXPECT_EQ(found(attention({.joined = false})), 1);
   EXPECT_EQ(found(attention({.scores_read = true})), 0) << "somebody wants the scores";
   EXPECT_EQ(found(attention({.axis = 2})), 0);
+  for (Hidden hidden :
+       {Hidden::ByRow, Hidden::ByPlace, Hidden::ByCondition, Hidden::BySum, Hidden::InMap}) {
+    EXPECT_EQ(found(attention({.hidden = hidden})), 1);
+    EXPECT_EQ(found(attention({.hidden = hidden, .scores_read = true})), 0);
+  }
   auto kept = cuda::fuse_attention(attention(), [](const Plan&, const PlanStep&) { return false; });
   EXPECT_EQ(kept.plan.steps.size(), attention().steps.size());
 }
@@ -69,7 +94,7 @@ TEST(Attention, ReadsAndWritesThroughTransposes) {
   EXPECT_EQ(fused.plan.steps.size(), 5u) << "three reshapes, the attention, a reshape";
   for (const PlanStep& step : fused.plan.steps)
     if (cuda::is_attention(step)) {
-      EXPECT_EQ(cuda::attention_problem(fused.plan, step).graph.text(),
+      EXPECT_EQ(cuda::attention_problems(fused.plan, step)[0].graph.text(),
                 "t3 = attention(t0, t1, t2, t4); t0: f32[2, 3, 5, 8] strides 120x8x24x1; "
                 "t1: f32[2, 3, 7, 8] strides 168x8x24x1; "
                 "t2: f32[2, 3, 7, 8] strides 168x8x24x1; "
@@ -78,28 +103,90 @@ TEST(Attention, ReadsAndWritesThroughTransposes) {
     }
 }
 
-TEST(Attention, AgreesWithRef) {
-  FakeCudnn::reset();
+/// A condition is what is added to the scores; at load, if it is known there, and once for all.
+TEST(Attention, MasksAreAdded) {
+  for (Hidden hidden : {Hidden::ByCondition, Hidden::InMap}) {
+    Plan open = cuda::expand_maps_before_softmax(attention({.hidden = hidden})).plan;
+    Plan plan = cuda::fuse_attention(open, always).plan;
+    EXPECT_EQ(verify(plan), "");
+    EXPECT_EQ(plan.steps[0].op, OpKind::GreaterEqual);
+    EXPECT_EQ(plan.steps[1].op, OpKind::Select);
+    EXPECT_EQ(plan.steps[1].phase, Phase::Load);
+    EXPECT_EQ(plan.values[plan.steps[1].result].type.text(), "f32[5, 7]");
+  }
+  Plan half = attention({.hidden = Hidden::ByRow});
+  for (PlanValue& value : half.values) value.type.dtype = DType::F16;
+  Plan plan = cuda::fuse_attention(half, always).plan;
+  EXPECT_EQ(llvm::count_if(plan.steps, [](const PlanStep& s) { return s.op == OpKind::Clip; }), 1)
+      << "no infinities";
+}
+
+TEST(Attention, IsPutTogetherWhereItHasAMask) {
+  Plan plan = cuda::fuse_attention(attention({.hidden = Hidden::ByRow}), always).plan;
+  for (const PlanStep& step : plan.steps) {
+    if (!cuda::is_attention(step)) continue;
+    auto problems = cuda::attention_problems(plan, step);
+    ASSERT_EQ(problems.size(), 1u);
+    std::string text = problems[0].graph.text();
+    EXPECT_EQ(text.substr(0, text.find("; t0:")),
+              "t4 = matmul(t0, t1); t6 = mul(t4, t5); t8 = add(t6, t7); t9 = reduce_max(t8); "
+              "t10 = sub(t8, t9); t11 = exp(t10); t12 = reduce_sum(t11); t13 = div(t11, t12); "
+              "t3 = matmul(t13, t2)");
+    EXPECT_NE(text.find("t1: f32[2, 3, 8, 7] strides 168x8x1x24"), std::string::npos);
+    EXPECT_NE(text.find("t7: f32[2, 1, 1, 7] strides 7x7x7x1"), std::string::npos);
+    EXPECT_NE(text.find("t13: f32[2, 3, 5, 7] strides 105x35x7x1 inner"), std::string::npos);
+  }
+}
+
+struct OnFakes : testing::Test {
+  CppLibrary library;
+  FakeGpuLog log;
+  SourceCompiler compiler;
+  cuda::CubinCache cache{"", compiler};
   cuda::ExecutableLibraries libraries;
-  libraries.dnn = std::move(*cuda::Cudnn::over(FakeCudnn::api()));
-  for (const Spelling& how : {Spelling{}, Spelling{.divided = true, .twice_turned = true},
-                              Spelling{.scaled = false}, Spelling{.joined = false}}) {
-    Plan plan = attention(how);
-    CppLibrary library;
-    FakeGpuLog log;
+  void SetUp() override {
+    FakeCudnn::reset();
+    libraries.dnn = std::move(*cuda::Cudnn::over(FakeCudnn::api()));
     log.takes = [](const std::string& call) { return call == "record" ? 0.0 : 1000.0; };
-    SourceCompiler compiler;
-    cuda::CubinCache cache{"", compiler};
+  }
+  /// "op=implementation" of what runs; agrees with `ref`.
+  std::string run(const Plan& plan) {
     auto made = cuda::CudaExecutable::make(plan, {}, std::make_unique<FakeGpu>(library, log), cache,
                                            libraries);
-    ASSERT_TRUE(made.ok()) << made.error().message;
+    EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
+    if (!made) return "";
     std::string names;
     for (const StepInfo& step : (*made)->steps())
       if (step.implementation != "view") names += step.name + "=" + step.implementation + " ";
-    EXPECT_EQ(names, "attention=cudnn:engine 2:nchw ");
     auto got = (*made)->run(*random_inputs(plan, 7));
-    ASSERT_TRUE(got.ok());
+    EXPECT_TRUE(got.ok());
+    if (!got) return "";
     EXPECT_LE(max_rel_diff((*got)[0], by_ref(plan, 7)[0]), 1e-5);
+    return names;
+  }
+};
+
+TEST_F(OnFakes, AttentionAgreesWithRef) {
+  for (const Spelling& how :
+       {Spelling{}, Spelling{.divided = true, .twice_turned = true}, Spelling{.scaled = false},
+        Spelling{.joined = false}, Spelling{.hidden = Hidden::ByRow},
+        Spelling{.hidden = Hidden::ByPlace},
+        Spelling{.hidden = Hidden::ByCondition, .divided = true},
+        Spelling{.hidden = Hidden::BySum, .scaled = false},
+        Spelling{.hidden = Hidden::InMap, .joined = false}})
+    EXPECT_EQ(run(attention(how)), "attention=cudnn:engine 2:nchw ");
+}
+
+TEST_F(OnFakes, AttentionThatTheLibraryRefusesIsProductsAndOneSoftmax) {
+  FakeCudnn::refuses = true;
+  for (Hidden hidden : {Hidden::None, Hidden::ByCondition, Hidden::InMap}) {
+    Plan plan = attention({.hidden = hidden, .joined = false});
+    Plan open = cuda::expand_maps_before_softmax(plan).plan;
+    library.compile(sources_of(generate_all(open, [](const PlanStep&) { return false; })));
+    std::string names = run(plan);
+    EXPECT_NE(names.find("(attention: cuDNN has no engine: "), std::string::npos) << names;
+    EXPECT_EQ(names.find("attention="), std::string::npos) << names;
+    EXPECT_EQ(llvm::StringRef(names).count("softmax"), 1u) << names;
   }
 }
 

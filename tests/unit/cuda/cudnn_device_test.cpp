@@ -3,9 +3,17 @@
 // left under the limits, and whether plans come back from text. Nothing is run.
 #include "runtime/cuda/cudnn_problem.h"
 
+#include "runtime/cuda/attention.h"
 #include "runtime/cuda/cudnn_plan.h"
+#include "tests/unit/cuda/content_driver.h"
 #include "tests/unit/cuda/described_gpu.h"
 #include "tests/unit/runtime/plan_writer.h"
+
+#include <llvm/Support/FileSystem.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
 
 namespace tg::test {
 namespace {
@@ -83,6 +91,88 @@ TEST_F(CudnnDevice, RefusesWhatIsNoPlan) {
   auto problem = cuda::dnn_problem(plan, plan.steps[0], cuda::plain_strides(plan));
   for (const char* text : {"", "{}", "not json", R"({"engineId": 0})"})
     EXPECT_FALSE(dnn->restore(problem->graph, text).ok());
+}
+
+/// Attention in f16 over heads that lie beside each other: without a mask, under one for all
+/// queries of an image, and under one for each query (as causal ones are).
+std::vector<std::pair<const char*, Plan>> attentions() {
+  std::vector<std::pair<const char*, Plan>> all;
+  for (const char* masked : {"no", "row", "causal"}) {
+    PlanWriter w;
+    PlanValueId seen = kNoValue, low = w.constant({}, {-1e9});
+    if (llvm::StringRef(masked) == "causal") {
+      std::vector<double> places(50);
+      std::iota(places.begin(), places.end(), 0);
+      seen =
+          w.load(OpKind::GreaterEqual, {}, {w.constant({50, 1}, places), w.constant({50}, places)});
+    }
+    auto turned = [&](const char* name, std::vector<int64_t> axes) {
+      return w.run(OpKind::Transpose, {Value::of_ints(std::move(axes))},
+                   {w.input(name, {1, 50, 4, 64})});
+    };
+    auto product = [&](PlanValueId x, PlanValueId y) {
+      return w.run(OpKind::Matmul, {Value::of_enum("none")}, {x, y, kNoValue, kNoValue});
+    };
+    PlanValueId scores = product(turned("q", {0, 2, 1, 3}), turned("k", {0, 2, 3, 1}));
+    scores = w.run(OpKind::Mul, {}, {scores, w.constant({}, {0.125})});
+    if (seen != kNoValue) scores = w.run(OpKind::Select, {}, {seen, scores, low});
+    if (llvm::StringRef(masked) == "row")
+      scores = w.run(OpKind::Add, {}, {scores, w.input("mask", {1, 1, 1, 50})});
+    PlanValueId weights = w.run(OpKind::Softmax, {Value::of_int(3)}, {scores});
+    w.output("y", product(weights, turned("v", {0, 2, 1, 3})));
+    Plan plan = w.finish();
+    for (PlanValue& value : plan.values)
+      if (value.type.dtype == DType::F32) value.type.dtype = DType::F16;
+    all.emplace_back(masked, std::move(plan));
+  }
+  return all;
+}
+
+/// Within the process that the next test begins, under a driver that takes everything.
+TEST_F(CudnnDevice, DISABLED_PlansAttentionUnderADriver) {
+  auto always = [](const Plan&, const PlanStep&) { return true; };
+  size_t asked = 0;
+  for (const auto& [masked, plan] : attentions()) {
+    Plan fused = cuda::fuse_attention(plan, always).plan;
+    for (const PlanStep& step : fused.steps) {
+      if (!cuda::is_attention(step)) continue;
+      for (const cuda::DnnProblem& problem : cuda::attention_problems(fused, step)) {
+        ++asked;
+        auto plans = dnn->plans(problem.graph, {int64_t{1} << 26, false, 1});
+        EXPECT_TRUE(plans.ok()) << masked << " mask: " << problem.graph.text() << "\n"
+                                << plans.error().message;
+      }
+    }
+  }
+  EXPECT_EQ(asked, 4u) << "without a mask in two ways";
+}
+
+/// Engines of attention compile their kernels and load them: a driver has to be there. This one has
+/// every function that a driver has, all of them content, so the library goes the whole way but for
+/// running.
+TEST(CudnnPlans, AttentionWithAndWithoutMask) {
+  if (!cuda::Cudnn::open_for(kH200)) GTEST_SKIP() << "no cuDNN, or one too old";
+  llvm::SmallString<128> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-driver", folder));
+  std::ofstream((folder + "/driver.cpp").str()) << kContentDriver;
+  std::ofstream((folder + "/others.cpp").str()) << kContentOthers;
+  std::string make =
+      "cd " + folder.str().str() +
+      " && stub=$(ls /usr/local/cuda*/lib*/stubs/"
+      "libcuda.so /usr/lib/*/stubs/libcuda.so 2>/dev/null | head -1) && "
+      "test -n \"$stub\" && nm -D --defined-only $stub | "
+      "sed -n 's/.* T \\(cu[A-Za-z0-9_]*\\)$/\\1/p' | sort -u | "
+      "sed 's/.*/OTHER(&)/' > others.inc && " TG_CXX
+      " -w -shared -fPIC -Wl,-soname,libcuda.so.1 -o libcuda.so.1 driver.cpp others.cpp -ldl";
+  bool made = std::system(make.c_str()) == 0;
+  std::string run = "LD_LIBRARY_PATH=" + folder.str().str() + ":$LD_LIBRARY_PATH " +
+                    llvm::sys::fs::getMainExecutable(nullptr, nullptr) +
+                    " --gtest_also_run_disabled_tests "
+                    "--gtest_filter=CudnnDevice.DISABLED_PlansAttentionUnderADriver";
+  int status = made ? std::system(run.c_str()) : 0;
+  llvm::sys::fs::remove_directories(folder);
+  if (!made) GTEST_SKIP() << "no stub of the driver in the toolkit, which lists its functions";
+  EXPECT_EQ(status, 0);
 }
 
 } // namespace

@@ -231,6 +231,8 @@ private:
       case Kind::OpResample: resample(*op, memory); break;
       case Kind::OpNormForward: layer_norm(*op, memory); break;
       case Kind::OpAttention: attention(*op, memory); break;
+      case Kind::OpMatmul: matmul(*op, memory); break;
+      case Kind::OpReduction: reduce(*op, memory); break;
       default: return 3000;
       }
     }

@@ -142,6 +142,10 @@ struct FakeDnnOps {
       double v = x.at(at);
       switch (mode) {
       case cuda::DnnPointwise::Add: v += b.at(at); break;
+      case cuda::DnnPointwise::Mul: v *= b.at(at); break;
+      case cuda::DnnPointwise::Div: v /= b.at(at); break;
+      case cuda::DnnPointwise::Sub: v -= b.at(at); break;
+      case cuda::DnnPointwise::Exp: v = std::exp(v); break;
       case cuda::DnnPointwise::Relu: v = std::min(std::max(v, 0.0), upper); break;
       case cuda::DnnPointwise::Tanh: v = std::tanh(v); break;
       case cuda::DnnPointwise::Sigmoid: v = 1 / (1 + std::exp(-v)); break;
@@ -190,6 +194,31 @@ struct FakeDnnOps {
       y.at(at) = static_cast<float>((x.at(at) - mean) / std::sqrt(var + eps.at({0, 0, 0, 0})) *
                                         scale.at({0, at[1], 0, 0}) +
                                     bias.at({0, at[1], 0, 0}));
+    });
+  }
+
+  static void matmul(const Descriptor& op, Memory& memory) {
+    View a = memory.view(op.ref(Attr::OpMatmulA)), b = memory.view(op.ref(Attr::OpMatmulB)),
+         c = memory.view(op.ref(Attr::OpMatmulC));
+    EXPECT_EQ(a.dims[3], b.dims[2]);
+    c.each([&](const Index& at) {
+      double sum = 0;
+      for (int64_t k = 0; k < a.dims[3]; ++k)
+        sum += static_cast<double>(a.at({at[0], at[1], at[2], k})) * b.at({at[0], at[1], k, at[3]});
+      c.at(at) = static_cast<float>(sum);
+    });
+  }
+
+  static void reduce(const Descriptor& op, Memory& memory) {
+    View x = memory.view(op.ref(Attr::OpReductionX)), y = memory.view(op.ref(Attr::OpReductionY));
+    auto mode =
+        static_cast<cuda::DnnReduce>(op.ref(Attr::OpReductionHow)->one<int>(Attr::ReductionMode));
+    bool most = mode == cuda::DnnReduce::Max;
+    y.each(
+        [&](const Index& at) { y.at(at) = most ? -std::numeric_limits<float>::infinity() : 0.0f; });
+    x.each([&](const Index& at) { // an axis of extent 1 in y is read as 0
+      float &to = y.at(at), value = x.at(at);
+      to = most ? std::max(to, value) : to + value;
     });
   }
 
