@@ -31,6 +31,8 @@ bool worth_recomputing(OpKind op, double times, double elements, double domain) 
   return times <= (info.has(Trait::Pointwise | Trait::Fused) ? std::max(most, domain) : most);
 }
 
+bool sums_products(OpKind op) { return op == OpKind::Matmul || op == OpKind::Conv2d; }
+
 class Fuser {
 public:
   Fuser(const Plan& plan, const StridesOf& strides, const IsLibrary& library)
@@ -112,6 +114,10 @@ private:
   bool acceptable(const Group& group, PlanStepId added) const {
     if (group.steps.size() > kMaxGroupSteps) return false;
     if (llvm::any_of(group.steps, [&](PlanStepId s) { return library_(plan_.steps[s]); }))
+      return false;
+    // Two sums of products in one kernel would be plain loops.
+    if (llvm::count_if(group.steps,
+                       [&](PlanStepId s) { return sums_products(plan_.steps[s].op); }) > 1)
       return false;
     Kernel scratch;
     Puller puller(plan_, group, strides_, scratch);

@@ -11,6 +11,7 @@
 namespace tg::cuda {
 
 int64_t Kernel::full_blocks() const {
+  if (schedule == Schedule::Tiles) return iterations * tiles_down() * tiles_across();
   int64_t per_block = schedule == Schedule::Rows ? rows_per_block() : tunables.threads;
   return (iterations + per_block - 1) / per_block;
 }
@@ -24,6 +25,16 @@ constexpr int kWarp = 32, kMostThreads = 1024;
 constexpr int kMostKept = 64;
 /// Offsets and iterations below this fit 32 bits with room for sums.
 constexpr int64_t kNarrow = int64_t{1} << 30;
+
+/// Tiles of results: the largest, and the smallest along each side; how many of them keep a large
+/// GPU busy, so that smaller ones are taken where there would be fewer.
+constexpr int kLargestTile = 64, kSmallestTile = 16, kTileDepth = 16;
+constexpr int64_t kEnoughTiles = 128;
+/// Threads of a block, at least, by which results are shared out.
+constexpr int kLeastTileThreads = 64;
+/// Where a factor's elements are used fewer times than this, or sums are shorter, tiles gain
+/// nothing.
+constexpr int64_t kLeastSide = 8, kLeastTerms = 16;
 
 /// Reduces what no other element's row begins with: neighbours belong to neighbouring threads.
 bool sums_apart(OpKind op) {
@@ -42,10 +53,13 @@ public:
     Puller puller(plan_, group_, strides_, scratch);
     if (!puller.analyse(rows_, why)) return false;
     for (PlanStepId step : group_.steps) plain_ |= sums_apart(plan_.steps[step].op);
+    tiles_ = rows_.reduces && find_sides(scratch);
     return true;
   }
 
   std::unique_ptr<Kernel> best(const Tunables* fixed) {
+    if (tiles_)
+      if (auto kernel = build_tiles(fixed)) return kernel;
     Schedule schedule = choose_schedule();
     if (fixed) return build(schedule, fixed->vector, fixed);
     std::unique_ptr<Kernel> best;
@@ -72,6 +86,90 @@ private:
     std::stable_sort(axes.begin(), axes.end(),
                      [&](uint32_t a, uint32_t b) { return strides[a] > strides[b]; });
     return axes;
+  }
+
+  /// Which axes of the domain are rows, columns and batches of tiles: columns are those of the
+  /// factor that knows the innermost axis, rows those of the other alone.
+  bool find_sides(const Kernel& analysed) {
+    bool one_sum = analysed.stages.size() == 1 && analysed.stages[0].op == ReduceOp::Sum &&
+                   analysed.stages[0].scalar == Scalar::Float && rows_.axes.empty();
+    if (!one_sum || rows_.length < kLeastTerms) return false;
+    const Expr& product = analysed.exprs[analysed.stages[0].values[0]];
+    if (product.kind != Expr::Kind::Apply || product.op != OpKind::Mul) return false;
+    auto order = physical_order(false);
+    while (order.size() > 1 && size(order.back()) == 1) order.pop_back();
+    if (order.empty()) return false;
+    uint64_t right = analysed.exprs[product.args[0]].variables,
+             left = analysed.exprs[product.args[1]].variables;
+    if (!(right >> order.back() & 1)) std::swap(left, right);
+    int64_t rows = 1, columns = 1;
+    for (uint32_t axis : physical_order(false)) {
+      bool of_left = left >> axis & 1, of_right = right >> axis & 1;
+      sides_[of_left ? (of_right ? kBatch : kRows) : kColumns].push_back(axis);
+      (of_left ? rows : columns) *= of_left && of_right ? 1 : size(axis);
+    }
+    bool known = (right >> order.back() & 1) && !(left >> order.back() & 1);
+    return known && rows >= kLeastSide && columns >= kLeastSide;
+  }
+
+  int64_t extent(llvm::ArrayRef<uint32_t> axes) const {
+    int64_t count = 1;
+    for (uint32_t axis : axes) count *= size(axis);
+    return count;
+  }
+
+  /// Null where the factors mix rows and columns after all.
+  std::unique_ptr<Kernel> build_tiles(const Tunables* fixed) {
+    auto kernel = std::make_unique<Kernel>();
+    kernel->schedule = Schedule::Tiles;
+    kernel->iterations = extent(sides_[kBatch]);
+    kernel->rows = extent(sides_[kRows]);
+    kernel->columns = extent(sides_[kColumns]);
+    kernel->row = rows_.length;
+    choose_tiles(*kernel, fixed);
+    Puller puller(plan_, group_, strides_, *kernel);
+    IndexPool& pool = kernel->indices;
+    llvm::SmallVector<IndexId, 5> index(domain_.shape.size());
+    index = place(*kernel, sides_[kBatch], pool.variable(0, kernel->iterations), index);
+    index = place(*kernel, sides_[kRows], pool.variable(2, kernel->rows), index);
+    index = place(*kernel, sides_[kColumns], pool.variable(3, kernel->columns), index);
+    puller.set_inner({pool.variable(1, kernel->row)}, kernel->row);
+    for (uint32_t r = 0; r < group_.results.size(); ++r)
+      kernel->stores.push_back({r,
+                                true,
+                                {pool.offset(index, strides_(group_.results[r]))},
+                                {puller.pull(group_.results[r], index, kAlways)}});
+    const Expr& product = kernel->exprs[kernel->stages[0].values[0]];
+    kernel->left = product.args[0];
+    kernel->right = product.args[1];
+    auto knows = [&](ExprId id, int variable) {
+      return kernel->exprs[id].variables >> variable & 1;
+    };
+    if (knows(kernel->left, 3)) std::swap(kernel->left, kernel->right);
+    if (knows(kernel->left, 3) || knows(kernel->right, 2)) return nullptr;
+    note_width(*kernel);
+    return kernel;
+  }
+
+  /// Smaller tiles until there are enough, then as few results a thread as make enough threads.
+  static void choose_tiles(Kernel& kernel, const Tunables* fixed) {
+    Tunables& t = kernel.tunables;
+    t.depth = kTileDepth;
+    t.tile_rows = t.tile_columns = kLargestTile;
+    auto shrink = [](int& tile, int64_t extent) {
+      while (tile > kSmallestTile && tile / 2 >= extent) tile /= 2;
+    };
+    shrink(t.tile_rows, kernel.rows);
+    shrink(t.tile_columns, kernel.columns);
+    while (kernel.full_blocks() < kEnoughTiles &&
+           std::max(t.tile_rows, t.tile_columns) > kSmallestTile)
+      (t.tile_rows >= t.tile_columns ? t.tile_rows : t.tile_columns) /= 2;
+    t.own_rows = t.own_columns = 4;
+    if (fixed) t = *fixed;
+    while (!fixed &&
+           t.tile_rows * t.tile_columns / (t.own_rows * t.own_columns) < kLeastTileThreads)
+      (t.own_rows >= t.own_columns ? t.own_rows : t.own_columns) /= 2;
+    t.threads = t.tile_rows / t.own_rows * (t.tile_columns / t.own_columns);
   }
 
   Schedule choose_schedule() {
@@ -120,11 +218,15 @@ private:
       kernel->stores.push_back(std::move(store));
     }
     choose_threads(*kernel, fixed);
-    int64_t largest = domain_.elements();
-    for (const KernelParameter& p : kernel->parameters)
-      largest = std::max(largest, plan_.values[p.value].type.elements());
-    kernel->wide_indices = largest >= kNarrow || kernel->iterations * kernel->row >= kNarrow;
+    note_width(*kernel);
     return kernel;
+  }
+
+  void note_width(Kernel& kernel) const {
+    int64_t largest = domain_.elements();
+    for (const KernelParameter& p : kernel.parameters)
+      largest = std::max(largest, plan_.values[p.value].type.elements());
+    kernel.wide_indices = largest >= kNarrow || kernel.iterations * kernel.row >= kNarrow;
   }
 
   using Lanes = std::vector<llvm::SmallVector<IndexId, 5>>;
@@ -221,7 +323,9 @@ private:
   const StridesOf& strides_;
   const TensorType& domain_;
   Rows rows_;
-  bool plain_ = false;
+  bool plain_ = false, tiles_ = false;
+  enum Side : size_t { kBatch, kRows, kColumns };
+  llvm::SmallVector<uint32_t, 5> sides_[3]; // axes of the domain, in physical order
 };
 
 } // namespace

@@ -1,5 +1,5 @@
 // A kernel before it is text: loops, reductions, stores, and the numbers that were chosen for it.
-// One of three schedules:
+// One of four schedules:
 //
 //   Map     one loop; each iteration makes `vector` neighbouring elements of every result
 //   Rows    a row of elements is shared by `row_threads` threads of a block: they reduce it stage
@@ -7,9 +7,14 @@
 //           stage, keep what later stages read in registers, and store elements or one result
 //   Serial  one thread does a whole row: where a row is short, or its elements lie apart in memory
 //           while those of neighbouring rows lie together
+//   Tiles   one sum of products for each result, of which one factor knows its row and the other
+//   its
+//           column (a matrix product, a convolution): a block makes a tile of results, brings the
+//           factors' elements through shared memory, some terms at a time, and each thread sums a
+//           part of the tile in registers
 //
-// Loop variable 0 is the iteration (Map) or row; 1 is the position in the row, in steps of
-// `vector`.
+// Loop variable 0 is the iteration (Map), row, or batch (Tiles); 1 is the position in the row, in
+// steps of `vector`; 2 and 3 are row and column of a result (Tiles).
 #pragma once
 
 #include "runtime/cuda/expression.h"
@@ -41,7 +46,7 @@ struct Store {
   llvm::SmallVector<ExprId, 8> values;
 };
 
-enum class Schedule : uint8_t { Map, Rows, Serial };
+enum class Schedule : uint8_t { Map, Rows, Serial, Tiles };
 
 /// What may be tuned: any values that divide as they must give the same results.
 struct Tunables {
@@ -51,6 +56,9 @@ struct Tunables {
   /// Rows: elements of a row that a thread keeps in registers, in steps of `vector`; 0: the row is
   /// too long, and every stage reads it again.
   int kept = 0;
+  /// Tiles: results of a block; terms that are in shared memory at a time; results of a thread,
+  /// which divide the tile's.
+  int tile_rows = 0, tile_columns = 0, depth = 0, own_rows = 0, own_columns = 0;
 };
 
 struct Kernel {
@@ -58,6 +66,8 @@ struct Kernel {
   Tunables tunables;
   int64_t iterations = 1;                  // of variable 0: elements / vector, or rows
   int64_t row = 1;                         // of variable 1: elements of a row / vector
+  int64_t rows = 1, columns = 1;           // Tiles: of variables 2 and 3
+  ExprId left = 0, right = 0;              // Tiles: the factors, of row and of column
   std::vector<KernelParameter> parameters; // results first
   std::vector<Stage> stages;
   std::vector<Store> stores;
@@ -69,6 +79,10 @@ struct Kernel {
   Kernel(const Kernel&) = delete; // exprs refers to indices
   Kernel& operator=(const Kernel&) = delete;
 
+  int64_t tiles_down() const { return (rows + tunables.tile_rows - 1) / tunables.tile_rows; }
+  int64_t tiles_across() const {
+    return (columns + tunables.tile_columns - 1) / tunables.tile_columns;
+  }
   int rows_per_block() const { return tunables.threads / tunables.row_threads; }
   /// Blocks that give every thread work once.
   int64_t full_blocks() const;

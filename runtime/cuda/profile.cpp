@@ -16,6 +16,7 @@ const char* schedule_name(Schedule schedule) {
   case Schedule::Map: return "map";
   case Schedule::Rows: return "rows";
   case Schedule::Serial: return "serial";
+  case Schedule::Tiles: return "tiles";
   }
   return "";
 }

@@ -221,6 +221,7 @@ public:
     case Schedule::Map: map(); break;
     case Schedule::Rows: rows(); break;
     case Schedule::Serial: serial(); break;
+    case Schedule::Tiles: tiles(); break;
     }
     return out_.str();
   }
@@ -264,6 +265,112 @@ private:
       out_ << "    }\n";
     }
     out_ << "  }\n  TG_THREADS_END\n";
+  }
+
+  void tiles() {
+    const Tunables& t = kernel_.tunables;
+    out_ << llvm::formatv("  TG_SHARED(float, left, {0});\n  TG_SHARED(float, right, {1});\n",
+                          t.depth * (t.tile_rows + 1), t.depth * (t.tile_columns + 1));
+    out_ << llvm::formatv("  for (tg_index tile = TG_BLOCK; tile < {0}; tile += TG_BLOCKS) {{\n"
+                          "    const tg_index v0 = tile / {1}, first2 = tile / {2} % {3} * {4}, "
+                          "first3 = tile % {2} * "
+                          "{5};\n"
+                          "    TG_ARRAY(float, sum, {6});\n"
+                          "    TG_THREADS_BEGIN\n"
+                          "    TG_UNROLL for (int i = 0; i < {6}; ++i) TG_AT(sum)[i] = 0.0f;\n"
+                          "    TG_THREADS_END\n"
+                          "    for (tg_index first1 = 0; first1 < {7}; first1 += {8}) {{\n"
+                          "      TG_THREADS_BEGIN\n",
+                          kernel_.full_blocks(), kernel_.tiles_down() * kernel_.tiles_across(),
+                          kernel_.tiles_across(), kernel_.tiles_down(), t.tile_rows, t.tile_columns,
+                          t.own_rows * t.own_columns, kernel_.row, t.depth);
+    bring("left", kernel_.left, 2, kernel_.rows, t.tile_rows);
+    bring("right", kernel_.right, 3, kernel_.columns, t.tile_columns);
+    out_ << "      TG_THREADS_END\n      TG_BARRIER;\n      TG_THREADS_BEGIN\n";
+    sum_terms();
+    out_ << "      TG_THREADS_END\n      TG_BARRIER;\n    }\n";
+    store_tile();
+    out_ << "  }\n";
+  }
+
+  /// Threads of a tile lie in rows of this many.
+  int threads_across() const {
+    return kernel_.tunables.tile_columns / kernel_.tunables.own_columns;
+  }
+
+  /// A factor's elements into shared memory, terms apart by a tile and one, so that neither way of
+  /// reading meets one bank. Neighbouring threads read neighbours in memory.
+  void bring(const char* to, ExprId factor, int variable, int64_t extent, int tile) {
+    int depth = kernel_.tunables.depth;
+    bool along = steps_by_one(factor, variable);
+    out_ << llvm::formatv(
+        "      TG_UNROLL for (int i = TG_THREAD; i < {0}; i += {1}) {{\n"
+        "        const int term = i {2}, place = i {3};\n"
+        "        const tg_index v1 = first1 + term, v{4} = first{4} + place;\n"
+        "        float value = 0.0f;\n"
+        "        if (v1 < {5} && v{4} < {6}) {{\n",
+        depth * tile, kernel_.tunables.threads,
+        along ? llvm::formatv("/ {0}", tile).str() : llvm::formatv("% {0}", depth).str(),
+        along ? llvm::formatv("% {0}", tile).str() : llvm::formatv("/ {0}", depth).str(), variable,
+        kernel_.row, extent);
+    PassWriter pass(kernel_, none_, "          ", out_);
+    pass.compute({factor}, {});
+    pass.line() << "value = " << pass.value(factor) << ";\n";
+    out_ << llvm::formatv("        }\n        {0}[term * {1} + place] = value;\n      }\n", to,
+                          tile + 1);
+  }
+
+  /// Whether some element that the factor reads has its neighbour at the next value of `variable`.
+  bool steps_by_one(ExprId factor, int variable) const {
+    for (ExprId id : reachable(kernel_, {factor}, {})) {
+      const Expr& expr = kernel_.exprs[id];
+      if (expr.kind != Expr::Kind::Load) continue;
+      for (const IndexTerm& term : kernel_.indices.form(expr.index).terms) {
+        IndexId of = kernel_.indices.atom(term.atom).of;
+        IndexAtom::Kind kind = kernel_.indices.atom(term.atom).kind;
+        if (term.factor != 1) continue;
+        if (kind == IndexAtom::Kind::Variable && of == static_cast<IndexId>(variable)) return true;
+        if (kind == IndexAtom::Kind::Remainder &&
+            (kernel_.indices.form(of).variables >> variable & 1))
+          return true;
+      }
+    }
+    return false;
+  }
+
+  void sum_terms() {
+    const Tunables& t = kernel_.tunables;
+    out_ << llvm::formatv("      const int down = TG_THREAD / {0}, across = TG_THREAD % {0};\n"
+                          "      TG_UNROLL for (int term = 0; term < {1}; ++term) {{\n"
+                          "        float a[{2}], b[{3}];\n"
+                          "        TG_UNROLL for (int i = 0; i < {2}; ++i) a[i] = left[term * {4} "
+                          "+ down + i * {5}];\n"
+                          "        TG_UNROLL for (int j = 0; j < {3}; ++j) b[j] = right[term * {6} "
+                          "+ across + j * {0}];\n"
+                          "        TG_UNROLL for (int i = 0; i < {2}; ++i)\n"
+                          "          TG_UNROLL for (int j = 0; j < {3}; ++j) TG_AT(sum)[i * {3} + "
+                          "j] += a[i] * b[j];\n"
+                          "      }\n",
+                          threads_across(), t.depth, t.own_rows, t.own_columns, t.tile_rows + 1,
+                          t.tile_rows / t.own_rows, t.tile_columns + 1);
+  }
+
+  void store_tile() {
+    const Tunables& t = kernel_.tunables;
+    out_ << llvm::formatv(
+        "    TG_THREADS_BEGIN\n"
+        "    const int down = TG_THREAD / {0}, across = TG_THREAD % {0};\n"
+        "    TG_UNROLL for (int i = 0; i < {1}; ++i)\n"
+        "      TG_UNROLL for (int j = 0; j < {2}; ++j) {{\n"
+        "        const tg_index v2 = first2 + down + i * {3}, v3 = first3 + across + j * {0};\n"
+        "        if (v2 >= {4} || v3 >= {5}) continue;\n"
+        "        const float s0 = TG_AT(sum)[i * {2} + j];\n",
+        threads_across(), t.own_rows, t.own_columns, t.tile_rows / t.own_rows, kernel_.rows,
+        kernel_.columns);
+    PassWriter pass(kernel_, none_, "        ", out_);
+    pass.compute(roots_of(kernel_, {{}, true}), {});
+    store_all(pass, true);
+    out_ << "      }\n    TG_THREADS_END\n";
   }
 
   void accumulate(PassWriter& pass, const Phase& phase) {

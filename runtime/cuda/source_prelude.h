@@ -16,6 +16,8 @@ inline constexpr const char* kCudaPrelude = R"(
 #define TG_VARIABLE(type, name) type name
 #define TG_ARRAY(type, name, count) type name[count]
 #define TG_AT(name) name
+#define TG_SHARED(type, name, count) __shared__ type name[count]
+#define TG_BARRIER __syncthreads()
 #define TG_UNROLL _Pragma("unroll")
 #define TG_INFINITY __int_as_float(0x7f800000)
 #define TG_NAN __int_as_float(0x7fffffff)
@@ -45,6 +47,8 @@ inline constexpr const char* kCppPrelude = R"(
 #define TG_VARIABLE(type, name) type name[TG_THREADS]
 #define TG_ARRAY(type, name, count) type name[TG_THREADS][count]
 #define TG_AT(name) name[TG_THREAD]
+#define TG_SHARED(type, name, count) type name[count]
+#define TG_BARRIER
 #define TG_UNROLL
 #define TG_INFINITY std::numeric_limits<float>::infinity()
 #define TG_NAN std::numeric_limits<float>::quiet_NaN()
