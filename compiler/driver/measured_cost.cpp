@@ -8,6 +8,10 @@
 
 #include <chrono>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace tg {
 
 namespace {
@@ -31,6 +35,14 @@ CostEnvironment environment_of(const Backend& backend, const MeasureOptions& mea
 double extern_price(const Symbols& symbols, const OpInstance& instance) {
   OpWork work = op_work(symbols, instance.op, instance.attrs, instance.operands, instance.result);
   return 1 + work.bytes / 1e4;
+}
+
+/// Operands come and go in all sizes, between small things that stay: what is freed serves few
+/// others, and thousands of timings would hold gigabytes.
+void return_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 } // namespace
@@ -123,6 +135,7 @@ void MeasuredCost::prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> in
       failures_[key] = times[i].error().message;
     }
     database_->store(rows);
+    return_freed_memory();
     if (options_.progress) options_.progress(done + portion.size(), specs.size());
   }
   timed_ += specs.size();

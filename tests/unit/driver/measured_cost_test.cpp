@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/Process.h>
 
 namespace tg {
 namespace {
@@ -71,6 +73,33 @@ TEST_F(MeasuredCostTest, WhatCannotBeTimedHasNoPriceAndIsReported) {
   ASSERT_EQ(costs.notes().size(), 2u) << "the database, and the operators";
   EXPECT_NE(costs.notes()[1].find("3 operator instances cannot be timed"), std::string::npos)
       << costs.notes()[1];
+}
+
+/// MiB of this process that are in memory.
+int64_t resident_mb() {
+  auto text = llvm::MemoryBuffer::getFileAsStream("/proc/self/statm");
+  int64_t pages = 0;
+  if (!text || (*text)->getBuffer().split(' ').second.split(' ').first.getAsInteger(10, pages))
+    return 0;
+  return pages * static_cast<int64_t>(llvm::sys::Process::getPageSizeEstimate()) >> 20;
+}
+
+TEST_F(MeasuredCostTest, TimingKeepsNoMemory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers' allocators keep what is freed";
+#endif
+  // Operands of all sizes: what is freed in between serves few others.
+  Graph wide(std::make_shared<Symbols>(), "wide");
+  for (int64_t i = 1; i <= 12; ++i) {
+    NodeId input = wide.input("x" + std::to_string(i), f32({i * 5 % 12 + 1, 1 << 17}));
+    wide.add_output("y" + std::to_string(i), wide.add(OpKind::Relu, {}, {input}));
+  }
+  MeasuredCost costs = model();
+  PriceCache prices(wide.symbols(), costs);
+  int64_t before = resident_mb();
+  EXPECT_GT(price_graph(wide, prices), 0);
+  EXPECT_EQ(costs.timed(), 12u);
+  EXPECT_LT(resident_mb() - before, 8);
 }
 
 TEST_F(MeasuredCostTest, StepsTakeTheirBufferAsPlansDo) {
