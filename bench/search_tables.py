@@ -210,16 +210,16 @@ def engine_gain(bench, record):
             *markdown(["network", *approaches], lines)]
 
 
-def quality(bench):
+def quality(bench, title, costs):
     record, text = [], head(
-        "What the search finds", bench,
+        title, bench,
         "Speed-up of the predicted cost in percent, mean ± standard deviation over seeds (deviations below 0.005 "
         "left out). 2,000 e-nodes, budget 128, depth 10, one thread. `*`: a clock cut at least one run of the cell, so "
         "that it may be better on a quieter machine. Every rule is one of the verified set; the published figures of "
         "NASNet-A may rest on rules that are wrong for grouped convolutions.",
         "`tensat`: its schedule and ILP; `a+b`: the published tree search with rewards from `a` and extraction by `b`; "
         "`anneal` and `taso`: local search without an e-graph and TASO's backtracking, the baselines.")
-    for cost in bench.options.costs:
+    for cost in costs:
         for rules in bench.options.rule_sets:
             text += one_quality(bench, cost, rules, record)
     text += engine_gain(bench, record)
