@@ -25,6 +25,7 @@ public:
         deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(limits.seconds))) {
     take_over(start);
+    over_ = late(); // what is taken over may be greedy's half only
     find_candidates();
     best_ = node_;
     go_back_to_best();
@@ -59,13 +60,14 @@ private:
     if (moves_ >= limits_.moves) over_ = true;
     if (over_ || moves_ < ask_at_) return over_;
     ask_at_ = moves_ + kAsk;
-    return over_ = Clock::now() > deadline_ || (stop_ && stop_());
+    return over_ = late();
   }
+  bool late() const { return Clock::now() > deadline_ || (stop_ && stop_()); }
 
   /// Greedy's nodes where the start has none: reached classes need only reached ones, so no cycle
   /// can be made of both.
   void take_over(const Choice& start) {
-    node_ = greedy_trees(problem_).choice;
+    node_ = greedy_trees(problem_, {}, [this] { return late(); }).choice;
     for (uint32_t c = 0; c < node_.node.size(); ++c)
       if (start[{c}].valid()) node_.node[c] = start[{c}];
   }

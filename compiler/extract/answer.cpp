@@ -2,6 +2,14 @@
 
 namespace tg {
 
+bool StopQuestion::operator()(double dag_cost, double lower_bound) {
+  constexpr double kEvery = 0.1; // seconds
+  double now = watch_.seconds();
+  if (stopped_ || !options_.stop || now < next_) return stopped_;
+  next_ = now + kEvery;
+  return stopped_ = options_.stop({now, dag_cost, lower_bound});
+}
+
 Diagnostic no_solution(const ExtractionProblem& problem, const GreedyResult& greedy) {
   for (ClassIx root : problem.roots())
     if (!greedy.choice[root].valid())

@@ -19,6 +19,19 @@ private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+/// IlpOptions::stop, asked at once and then some ten times a second, however often this is called.
+class StopQuestion {
+public:
+  explicit StopQuestion(const IlpOptions& options) : options_(options) {}
+  bool operator()(double dag_cost = kInfiniteCost, double lower_bound = -kInfiniteCost);
+
+private:
+  const IlpOptions& options_;
+  Stopwatch watch_;
+  double next_ = 0; // seconds
+  bool stopped_ = false;
+};
+
 /// Why there is no answer; `greedy` is the problem's own.
 Diagnostic no_solution(const ExtractionProblem& problem, const GreedyResult& greedy);
 

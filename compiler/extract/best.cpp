@@ -65,21 +65,12 @@ public:
       if (!greedy.choice[root].valid()) return no_solution(problem_, greedy);
     offer(greedy.choice, "greedy");
     if (options_.start) offer(*options_.start, "start");
-    if (left() > 0) share_greedily();
-    if (left() > 0) {
-      ReducedProblem reduced = reduce(problem_, greedy);
-      open_parts(reduced);
-      each_part([&](OpenPart& part, double seconds) { search_locally(part, seconds); });
-      each_part([&](OpenPart& part, double seconds) { anneal(part, seconds); });
-      each_part([&](OpenPart& part, double seconds) {
-        grow_tree(part,
-                  (mostly_cyclic(part.problem()) ? kShareOfCyclicTree : kShareOfTree) * seconds);
-      });
-      each_part([&](OpenPart& part, double seconds) { ask_cbc(part, seconds); });
-      // CBC gives up early where its bound is poor.
-      each_part([&](OpenPart& part, double seconds) { grow_tree(part, seconds); });
-      Choice together = put_together(reduced.problem); // and algorithm_
-      offer(reduced.expand(problem_, together), algorithm_);
+    if (!over()) share_greedily(greedy);
+    std::optional<ReducedProblem> reduced = reduce(problem_, greedy, [this] { return over(); });
+    if (reduced && open_parts(*reduced)) {
+      work_on_parts();
+      Choice together = put_together(reduced->problem); // and algorithm_
+      offer(reduced->expand(problem_, together), algorithm_);
     }
     return finish();
   }
@@ -91,9 +82,22 @@ private:
   // CBC does not know what is founded, but has more kinds of cuts.
   static constexpr double kShareOfTree = 0.25, kShareOfCyclicTree = 0.9;
 
+  void work_on_parts() {
+    each_part([&](OpenPart& part, double seconds) { search_locally(part, seconds); });
+    each_part([&](OpenPart& part, double seconds) { anneal(part, seconds); });
+    each_part([&](OpenPart& part, double seconds) {
+      grow_tree(part,
+                (mostly_cyclic(part.problem()) ? kShareOfCyclicTree : kShareOfTree) * seconds);
+    });
+    each_part([&](OpenPart& part, double seconds) { ask_cbc(part, seconds); });
+    // CBC gives up early where its bound is poor.
+    each_part([&](OpenPart& part, double seconds) { grow_tree(part, seconds); });
+  }
+
   double left() const {
     return asked_to_stop_ ? 0 : options_.time_limit_s - reserved_s_ - watch_.seconds();
   }
+  bool over() { return asked_to_stop() || left() <= 0; }
 
   void offer(std::optional<Choice> choice, const char* algorithm) {
     if (!choice) return;
@@ -107,48 +111,55 @@ private:
   bool asked_to_stop() {
     constexpr double kEvery = 0.1; // seconds, where nothing has changed
     if (!options_.stop || asked_to_stop_) return asked_to_stop_;
-    double cost = 0, bound = 0;
-    for (const OpenPart& part : parts_) {
-      cost += part.cost;
-      bound += part.bound;
+    double cost = best_->dag_cost, bound = best_->lower_bound;
+    if (summed_up_) {
+      cost = std::min(cost, others_cost_ + (part_ ? part_->cost : 0));
+      bound = others_bound_ + (part_ ? part_->bound : 0);
     }
-    if (parts_.empty()) bound = best_->lower_bound;
-    if (parts_.empty() || cost > best_->dag_cost) cost = best_->dag_cost;
+    cost = std::min(cost, told_.dag_cost);
+    bound = std::max(std::min(cost, bound), told_.lower_bound);
     bool changed = cost != told_.dag_cost || bound != told_.lower_bound;
     if (!changed && watch_.seconds() - told_.seconds < kEvery) return false;
-    told_ = {watch_.seconds(), cost, std::min(cost, bound)};
+    told_ = {watch_.seconds(), cost, bound};
     return asked_to_stop_ = options_.stop(told_);
   }
 
-  void share_greedily() {
+  void share_greedily(const GreedyResult& trees) {
     GreedyDagLimits limits;
+    limits.trees = &trees;
     limits.seconds = kShareOfGreedy * left();
     limits.stop = [this] { return asked_to_stop(); };
     if (auto dag = greedy_dag(problem_, limits)) offer(std::move(dag->choice), "greedy-dag");
   }
 
-  void open_parts(const ReducedProblem& reduced) {
+  /// False if the time was over before all were open.
+  bool open_parts(const ReducedProblem& reduced) {
     Choice known(reduced.problem.class_count()); // the best so far, as far as it is in the rest
     for (uint32_t n = 0; n < reduced.origin.size(); ++n)
       if (best_->choice[problem_.class_of(reduced.origin[n])] == reduced.origin[n])
         known.node[reduced.problem.class_of({n}).index] = {n};
-    std::vector<OpenPart> parts; // told of when all are there
     for (Part& part : take_apart(reduced.problem, 0)) {
-      OpenPart& open = parts.emplace_back();
+      if (over()) return false;
+      OpenPart& open = parts_.emplace_back();
       open.part = std::move(part);
       const ExtractionProblem& problem = open.problem();
       open.raise(sum_of_rewards(problem));
-      open.offer(extract_greedy(problem), "greedy");
+      auto stop = [this] { return over(); };
+      open.offer(extract_greedy(problem, stop), "greedy");
       if (problem.node_count() == problem.class_count() && open.best) {
         open.prove();
         continue;
       }
-      open.offer(extract_greedy_near(problem, open.part.project(reduced.problem, known)),
-                 best_->algorithm == "start" ? "start" : "greedy-dag");
+      const char* by = best_->algorithm == "start" ? "start" : "greedy-dag";
+      Choice projected = open.part.project(reduced.problem, known);
+      if (check_choice(problem, projected).ok())
+        open.offer(std::move(projected), by);
+      else
+        open.offer(extract_greedy_near(problem, projected, stop), by);
     }
-    parts_ = std::move(parts);
     // What is done after the last part takes as long as what was done before the first.
     reserved_s_ = std::min(kMostReserved * options_.time_limit_s, kReserved * watch_.seconds());
+    return true;
   }
 
   static constexpr double kLeastShare = 1e-4; // seconds
@@ -165,12 +176,37 @@ private:
     llvm::stable_sort(order, [&](uint32_t a, uint32_t b) {
       return parts_[a].problem().node_count() < parts_[b].problem().node_count();
     });
+    sum_up();
     for (uint32_t i : order) {
       double size = static_cast<double>(parts_[i].problem().node_count());
       double seconds = left() * size / nodes;
       nodes -= size;
-      if (seconds <= kLeastShare || asked_to_stop()) return;
+      if (seconds <= kLeastShare || asked_to_stop()) break;
+      look_at(&parts_[i]);
       work(parts_[i], seconds);
+    }
+    look_at(nullptr);
+  }
+
+  /// Of all parts but the one that is worked on: with hundred thousands of them, asking whether to
+  /// stop must not add them up each time.
+  void look_at(const OpenPart* part) {
+    if (part_) {
+      others_cost_ += part_->cost;
+      others_bound_ += part_->bound;
+    }
+    part_ = part;
+    if (!part_) return;
+    others_cost_ -= part_->cost;
+    others_bound_ -= part_->bound;
+  }
+
+  void sum_up() {
+    others_cost_ = others_bound_ = 0;
+    summed_up_ = true;
+    for (const OpenPart& part : parts_) {
+      others_cost_ += part.cost;
+      others_bound_ += part.bound;
     }
   }
 
@@ -225,7 +261,10 @@ private:
     return static_cast<double>(on_cycles) > kMostly * static_cast<double>(component.size());
   }
 
+  /// Not where its first relaxation would take all the time.
   void ask_cbc(OpenPart& part, double seconds) {
+    constexpr double kSecondsForNode = 1e-4;
+    if (seconds < kSecondsForNode * static_cast<double>(part.problem().node_count())) return;
     IlpOptions options = options_;
     options.time_limit_s = seconds;
     options.start = part.best;
@@ -276,7 +315,10 @@ private:
   Stopwatch watch_;
   std::optional<Extraction> best_;
   std::vector<OpenPart> parts_;
-  ExtractionProgress told_; // what whoever asked knows
+  const OpenPart* part_ = nullptr; // that is worked on
+  double others_cost_ = 0, others_bound_ = 0;
+  bool summed_up_ = false;
+  ExtractionProgress told_{0, kInfiniteCost, -kInfiniteCost}; // what whoever asked knows
   bool asked_to_stop_ = false;
   double reserved_s_ = 0; // for what is left to do at the end
   double bound_ = -kInfiniteCost;

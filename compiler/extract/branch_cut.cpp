@@ -273,10 +273,11 @@ private:
     GreedyResult greedy = greedy_trees(rest);
     for (ClassIx root : rest.roots())
       if (!greedy.choice[root].valid()) return closed(), result_; // nothing below the cutoff
-    ReducedProblem reduced = reduce(rest, greedy);
-    auto take = [&](const Choice& choice, double) { offer(reduced.expand(rest, choice)); };
+    std::optional<ReducedProblem> reduced = reduce(rest, greedy, [this] { return late(); });
+    if (!reduced) return result_;
+    auto take = [&](const Choice& choice, double) { offer(reduced->expand(rest, choice)); };
     auto raise = [&](double bound) { raise_bound(bound); };
-    BranchCutResult inner = BranchCut(reduced.problem, cutoff_, unit_, limits_,
+    BranchCutResult inner = BranchCut(reduced->problem, cutoff_, unit_, limits_,
                                       {take, raise, events_.stop}, start_, restarts_ + 1)
                                 .run();
     inner.bound = std::max(inner.bound, result_.bound);

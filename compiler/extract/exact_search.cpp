@@ -190,9 +190,8 @@ private:
   double threshold() const { return below_cutoff(cutoff_, unit_); }
 
   bool late() {
-    constexpr int64_t kEvery = 16; // looks at the clock
     stopped_ |= result_.nodes >= limits_.nodes;
-    if (stopped_ || result_.nodes % kEvery != 0) return stopped_;
+    if (stopped_) return true;
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_;
     stopped_ = taken.count() > limits_.seconds || (events_.stop && events_.stop());
     stopped_ |= hopeless();

@@ -55,7 +55,9 @@ Result<Extraction> answer_of(const ExtractionProblem& problem, std::optional<Fou
 Result<Extraction> extract_by_greedy_shared(const ExtractionProblem& problem,
                                             const IlpOptions& options) {
   Stopwatch watch;
-  std::optional<GreedySharedResult> found = greedy_shared(problem, options.time_limit_s);
+  StopQuestion stop(options);
+  std::optional<GreedySharedResult> found =
+      greedy_shared(problem, options.time_limit_s, [&] { return stop(); });
   std::string note = found ? found->note : "";
   Result<Extraction> out = answer_of(problem, std::move(found), "greedy-shared", watch);
   if (out) out->note = note;
@@ -67,6 +69,7 @@ Result<Extraction> extract_by_greedy_dag(const ExtractionProblem& problem,
   Stopwatch watch;
   GreedyDagLimits limits;
   limits.seconds = options.time_limit_s;
+  limits.stop = [stop = StopQuestion(options)]() mutable { return stop(); };
   std::optional<GreedyDagResult> found = greedy_dag(problem, limits);
   std::string stopped = found ? found->stopped : "";
   Result<Extraction> out = answer_of(problem, std::move(found), "greedy-dag", watch);

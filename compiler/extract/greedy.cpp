@@ -6,6 +6,7 @@
 // would have reached that cost only after its child had: no class could have been first.
 #include "compiler/extract/greedy.h"
 
+#include "compiler/extract/poll.h"
 #include "compiler/extract/worklist.h"
 
 #include <algorithm>
@@ -23,8 +24,8 @@ public:
     result_.tree_cost.assign(problem.class_count(), kInfiniteCost);
   }
 
-  GreedyResult run() {
-    while (!worklist_.empty()) update(worklist_.pop());
+  GreedyResult run(Poll& poll) {
+    while (!worklist_.empty() && !poll.after(8)) update(worklist_.pop());
     return std::move(result_);
   }
 
@@ -53,8 +54,11 @@ private:
 };
 
 /// The greedy choice from the roots, whatever it stores.
-std::optional<Choice> choose(const ExtractionProblem& problem, llvm::ArrayRef<double> costs) {
-  GreedyResult greedy = greedy_trees(problem, costs);
+std::optional<Choice> choose(const ExtractionProblem& problem, llvm::ArrayRef<double> costs,
+                             llvm::function_ref<bool()> stop) {
+  Poll poll(stop);
+  GreedyResult greedy = Trees(problem, costs).run(poll);
+  if (poll.stopped()) return std::nullopt;
   for (ClassIx root : problem.roots())
     if (!greedy.choice[root].valid()) return std::nullopt;
   trim(problem, greedy.choice);
@@ -74,37 +78,42 @@ std::vector<double> with_bytes_priced(const ExtractionProblem& problem,
 
 } // namespace
 
-GreedyResult greedy_trees(const ExtractionProblem& problem, llvm::ArrayRef<double> costs) {
+GreedyResult greedy_trees(const ExtractionProblem& problem, llvm::ArrayRef<double> costs,
+                          llvm::function_ref<bool()> stop) {
   assert(costs.empty() || costs.size() == problem.node_count());
-  return Trees(problem, costs).run();
-}
-
-std::optional<Choice> extract_greedy(const ExtractionProblem& problem) {
-  std::vector<double> costs(problem.node_count());
-  for (uint32_t n = 0; n < costs.size(); ++n) costs[n] = problem.cost({n});
-  return extract_greedy(problem, costs);
+  Poll poll(stop);
+  return Trees(problem, costs).run(poll);
 }
 
 std::optional<Choice> extract_greedy(const ExtractionProblem& problem,
-                                     llvm::ArrayRef<double> costs) {
-  std::optional<Choice> choice = choose(problem, costs);
+                                     llvm::function_ref<bool()> stop) {
+  std::vector<double> costs(problem.node_count());
+  for (uint32_t n = 0; n < costs.size(); ++n) costs[n] = problem.cost({n});
+  return extract_greedy(problem, costs, stop);
+}
+
+std::optional<Choice> extract_greedy(const ExtractionProblem& problem, llvm::ArrayRef<double> costs,
+                                     llvm::function_ref<bool()> stop) {
+  std::optional<Choice> choice = choose(problem, costs, stop);
   if (!choice || problem.byte_limit() == kInfiniteCost) return choice;
   // From a price that hardly matters to one beside which nothing else does.
   constexpr double kFirstPrice = 1e-9, kLastPrice = 1e6;
   for (double price = kFirstPrice; price < kLastPrice; price *= 4) {
     if (check_choice(problem, *choice).stored_bytes <= problem.byte_limit()) return choice;
-    choice = choose(problem, with_bytes_priced(problem, costs, price));
+    choice = choose(problem, with_bytes_priced(problem, costs, price), stop);
+    if (!choice) return std::nullopt;
   }
   return std::nullopt;
 }
 
-std::optional<Choice> extract_greedy_near(const ExtractionProblem& problem, const Choice& wanted) {
+std::optional<Choice> extract_greedy_near(const ExtractionProblem& problem, const Choice& wanted,
+                                          llvm::function_ref<bool()> stop) {
   constexpr double kWanted = 1e-3; // it still costs something: no needless nodes
   std::vector<double> costs(problem.node_count());
   for (uint32_t n = 0; n < costs.size(); ++n)
     costs[n] = std::max(0.0, problem.cost({n})) *
                (wanted[problem.class_of({n})] == NodeIx{n} ? kWanted : 1);
-  return extract_greedy(problem, costs);
+  return extract_greedy(problem, costs, stop);
 }
 
 std::vector<ClassIx> roots_without_solution(const ExtractionProblem& problem) {

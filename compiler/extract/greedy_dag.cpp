@@ -22,15 +22,17 @@ namespace {
 class DagWorklist {
 public:
   DagWorklist(const ExtractionProblem& problem, const GreedyDagLimits& limits)
-      : problem_(problem), limits_(limits), trees_(greedy_trees(problem)), place_(number_classes()),
+      : problem_(problem), limits_(limits),
+        trees_(limits.trees ? *limits.trees : greedy_trees(problem)), place_(number_classes()),
         sets_(problem.class_count()), set_(problem.class_count(), DagSets::kEmpty),
         cost_(problem.class_count(), kInfiniteCost), choice_(problem.class_count()),
         updates_(problem.class_count()), worklist_(problem, NodeWorklist::Order::ChildrenFirst) {}
 
   std::optional<GreedyDagResult> run() {
+    over_a_limit(); // numbering a million classes takes a while
     for (ClassIx root : problem_.roots())
       if (!trees_.choice[root].valid()) return std::nullopt;
-    for (size_t steps = 0; !worklist_.empty(); ++steps) {
+    for (size_t steps = 0; !worklist_.empty() && stopped_.empty(); ++steps) {
       if (steps % 256 == 0 && over_a_limit()) break;
       update(worklist_.pop());
     }

@@ -4,7 +4,7 @@
 // a worklist over sets that share their storage (dag_sets.h).
 #pragma once
 
-#include "compiler/extract/problem.h"
+#include "compiler/extract/greedy.h"
 
 #include <functional>
 #include <optional>
@@ -15,6 +15,7 @@ struct GreedyDagLimits {
   double seconds = 1e9;
   size_t memory_bytes = size_t{448} << 20; // of the sets; growing needs as much again
   std::function<bool()> stop = {};         // asked now and then: true is as the time limit
+  const GreedyResult* trees = nullptr;     // the problem's own, where it is known
 };
 
 struct GreedyDagResult {

@@ -15,10 +15,10 @@ namespace {
 
 class SharedCosts {
 public:
-  SharedCosts(const ExtractionProblem& problem, double seconds)
-      : problem_(problem), seconds_(seconds), cost_(problem.class_count(), kInfiniteCost),
-        history_(problem.class_count()), choice_(problem.class_count()),
-        dirty_(problem.node_count(), true) {}
+  SharedCosts(const ExtractionProblem& problem, double seconds, llvm::function_ref<bool()> stop)
+      : problem_(problem), seconds_(seconds), stop_(stop),
+        cost_(problem.class_count(), kInfiniteCost), history_(problem.class_count()),
+        choice_(problem.class_count()), dirty_(problem.node_count(), true) {}
 
   std::optional<GreedySharedResult> run() {
     for (bool changed = true; changed && note_.empty();) {
@@ -46,6 +46,7 @@ private:
     choice_.node[cls.index] = node;
     for (NodeIx user : problem_.users(cls)) dirty_[user.index] = true;
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started_;
+    if (stop_ && stop_()) note_ = "greedy-shared: it was asked to stop; greedy completes";
     if (taken.count() > seconds_) note_ = "greedy-shared: the time limit; greedy completes";
     if (entries_ > kMostEntries) note_ = "greedy-shared: the limit on memory; greedy completes";
     return true;
@@ -104,6 +105,7 @@ private:
 
   const ExtractionProblem& problem_;
   double seconds_;
+  llvm::function_ref<bool()> stop_;
   size_t entries_ = 0;
   std::vector<double> cost_;     // by class
   std::vector<History> history_; // by class
@@ -115,8 +117,9 @@ private:
 
 } // namespace
 
-std::optional<GreedySharedResult> greedy_shared(const ExtractionProblem& problem, double seconds) {
-  return SharedCosts(problem, seconds).run();
+std::optional<GreedySharedResult> greedy_shared(const ExtractionProblem& problem, double seconds,
+                                                llvm::function_ref<bool()> stop) {
+  return SharedCosts(problem, seconds, stop).run();
 }
 
 } // namespace tg

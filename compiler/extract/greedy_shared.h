@@ -14,6 +14,8 @@
 
 #include "compiler/extract/problem.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <optional>
 
 namespace tg {
@@ -24,7 +26,9 @@ struct GreedySharedResult {
   std::string note;         // where the choice had to be repaired, or work ended early
 };
 
-/// nullopt if a root cannot be extracted. Negative costs count as 0.
-std::optional<GreedySharedResult> greedy_shared(const ExtractionProblem& problem, double seconds);
+/// nullopt if a root cannot be extracted. Negative costs count as 0. `stop`, asked often, ends the
+/// work as the time limit does.
+std::optional<GreedySharedResult> greedy_shared(const ExtractionProblem& problem, double seconds,
+                                                llvm::function_ref<bool()> stop = {});
 
 } // namespace tg

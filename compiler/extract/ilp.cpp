@@ -90,10 +90,9 @@ void forbid_cycle(const ExtractionProblem& problem, llvm::ArrayRef<ClassIx> cycl
 /// The best choice for one problem within a time, and what is certain about it.
 class Solver {
 public:
-  /// `stop`: as in MipLimits.
   Solver(const ExtractionProblem& problem, const IlpOptions& options, double seconds,
-         std::function<bool(const MipResult&)> stop)
-      : problem_(problem), options_(options), seconds_(seconds), stop_(std::move(stop)) {}
+         llvm::function_ref<bool()> asked_to_stop)
+      : problem_(problem), options_(options), seconds_(seconds), asked_to_stop_(asked_to_stop) {}
 
   void run() {
     bound = sum_of_rewards(problem_);
@@ -104,7 +103,7 @@ public:
     }
     if (Choice shared = best.value_or(Choice()); best && options_.local_search) {
       constexpr double kShareOfTime = 0.4;
-      if (improve_by_sharing(problem_, shared, kShareOfTime * seconds_))
+      if (improve_by_sharing(problem_, shared, kShareOfTime * seconds_, asked_to_stop_))
         offer(std::move(shared), "sharing");
     }
     search();
@@ -141,7 +140,8 @@ private:
       double left = seconds_ - watch_.seconds();
       if (left <= 0) return stop("the time limit");
       set_start(model);
-      MipResult result = solve_mip(model, {left, options_.memory_limit_bytes, stop_});
+      auto stop_mip = [this](const MipResult&) { return asked_to_stop_(); };
+      MipResult result = solve_mip(model, {left, options_.memory_limit_bytes, stop_mip});
       bound = std::max(bound, result.bound);
       if (!result.relaxation.empty()) round_off(result.relaxation);
       if (result.solution.empty()) return stop(result.why);
@@ -170,7 +170,7 @@ private:
     std::vector<double> costs(problem_.node_count());
     for (uint32_t n = 0; n < costs.size(); ++n)
       costs[n] = problem_.cost({n}) * std::max(kFloor, 1 - std::clamp(x[n], 0.0, 1.0));
-    if (std::optional<Choice> choice = extract_greedy(problem_, costs))
+    if (std::optional<Choice> choice = extract_greedy(problem_, costs, asked_to_stop_))
       offer(std::move(*choice), "rounding");
   }
 
@@ -188,7 +188,7 @@ private:
   const ExtractionProblem& problem_;
   const IlpOptions& options_;
   double seconds_;
-  std::function<bool(const MipResult&)> stop_;
+  llvm::function_ref<bool()> asked_to_stop_;
   Stopwatch watch_;
 };
 
@@ -201,17 +201,34 @@ public:
     GreedyResult greedy = greedy_trees(problem_);
     for (ClassIx root : problem_.roots())
       if (!greedy.choice[root].valid()) return no_solution(problem_, greedy);
-    if (std::optional<Choice> start = extract_greedy(problem_)) offer(*start, "greedy");
+    if (std::optional<Choice> start = greedy_choice(greedy)) offer(*start, "greedy");
     if (options_.start) offer(*options_.start, "start");
-    ReducedProblem reduced = reduce(problem_, greedy);
-    if (std::optional<Choice> choice = solve_parts(reduced.problem))
-      offer(reduced.expand(problem_, *choice), algorithm_.c_str());
+    if (auto reduced = reduce(problem_, greedy, [this] { return over(); })) {
+      if (std::optional<Choice> choice = solve_parts(reduced->problem))
+        offer(reduced->expand(problem_, *choice), algorithm_.c_str());
+    } else {
+      bound_ = sum_of_rewards(problem_);
+      stopped_ = "the time limit";
+    }
     if (!best_) return no_solution(problem_, greedy);
     finish();
     return std::move(*best_);
   }
 
 private:
+  bool over() { return watch_.seconds() >= options_.time_limit_s || asked_to_stop(); }
+
+  /// What is known of a part says nothing of the whole.
+  bool asked_to_stop() { return best_ ? stop_(best_->dag_cost, best_->lower_bound) : stop_(); }
+
+  /// Greedy's trees once more only where bytes have to be priced.
+  std::optional<Choice> greedy_choice(const GreedyResult& greedy) const {
+    if (problem_.byte_limit() != kInfiniteCost) return extract_greedy(problem_);
+    Choice choice = greedy.choice;
+    trim(problem_, choice);
+    return choice;
+  }
+
   void offer(const Choice& choice, const char* algorithm) {
     CheckedChoice figures = check_choice(problem_, choice);
     if (!figures.ok() || figures.stored_bytes > problem_.byte_limit()) return;
@@ -226,11 +243,12 @@ private:
     size_t left = problem.node_count();
     algorithm_ = "greedy";
     constexpr size_t kSmall = 300; // nodes; each solver costs a process
+    auto stop = [this] { return asked_to_stop(); };
     for (Part& part : take_apart(problem, kSmall)) {
       double share = static_cast<double>(part.problem.node_count()) / static_cast<double>(left);
       left -= part.problem.node_count();
       Solver solver(part.problem, options_, share * (options_.time_limit_s - watch_.seconds()),
-                    asked_to_stop());
+                    stop);
       solver.run();
       bound_ += solver.bound;
       if (!solver.stopped.empty()) stopped_ = solver.stopped;
@@ -245,15 +263,6 @@ private:
     }
     if (!complete) return std::nullopt;
     return whole;
-  }
-
-  /// What is known of a part says nothing of the whole.
-  std::function<bool(const MipResult&)> asked_to_stop() const {
-    if (!options_.stop) return {};
-    return [this](const MipResult&) {
-      return options_.stop({watch_.seconds(), best_ ? best_->dag_cost : kInfiniteCost,
-                            best_ ? best_->lower_bound : -kInfiniteCost});
-    };
   }
 
   void finish() {
@@ -273,6 +282,7 @@ private:
   const ExtractionProblem& problem_;
   const IlpOptions& options_;
   Stopwatch watch_;
+  StopQuestion stop_{options_};
   std::optional<Extraction> best_;
   double bound_ = 0;
   std::string stopped_, algorithm_;

@@ -85,10 +85,21 @@ private:
 };
 
 std::function<bool(const MipResult&)> asked_to_stop(const IlpOptions& options) {
-  if (!options.stop) return {};
-  return [&options, watch = Stopwatch()](const MipResult& known) {
-    return options.stop({watch.seconds(), kInfiniteCost, known.bound});
+  return [stop = StopQuestion(options)](const MipResult& known) mutable {
+    return stop(kInfiniteCost, known.bound);
   };
+}
+
+MipResult relax(const ExtractionProblem& problem, const IlpOptions& options,
+                llvm::function_ref<double()> left,
+                const std::function<bool(const MipResult&)>& stop) {
+  MipModel model = make_ilp(problem, options.cycles);
+  model.integer.assign(model.integer.size(), 0);
+  if (double seconds = left(); seconds > 0)
+    return solve_mip(model, {seconds, options.memory_limit_bytes, stop});
+  MipResult late;
+  late.why = "the time limit";
+  return late;
 }
 
 } // namespace
@@ -104,21 +115,19 @@ Result<Extraction> extract_by_lp(const ExtractionProblem& problem, const IlpOpti
   GreedyResult greedy = greedy_trees(problem);
   for (ClassIx root : problem.roots())
     if (!greedy.choice[root].valid()) return no_solution(problem, greedy);
-  ReducedProblem reduced = reduce(problem, greedy);
-  MipModel model = make_ilp(reduced.problem, options.cycles);
-  model.integer.assign(model.integer.size(), 0);
+  auto stop = asked_to_stop(options);
   // Rounding and what comes after take about as long as what was before.
-  double seconds = options.time_limit_s - 2 * watch.seconds();
+  auto left = [&] { return options.time_limit_s - 2 * watch.seconds(); };
+  auto reduced = reduce(problem, greedy, [&] { return left() <= 0 || stop({}); });
   MipResult solved;
   solved.why = "the time limit";
-  if (seconds > 0)
-    solved = solve_mip(model, {seconds, options.memory_limit_bytes, asked_to_stop(options)});
+  if (reduced) solved = relax(reduced->problem, options, left, stop);
   std::string algorithm = "greedy";
   std::optional<Choice> choice;
   if (!solved.relaxation.empty()) {
-    choice = round_relaxation(reduced.problem, solved.relaxation, options.seed, kTries,
+    choice = round_relaxation(reduced->problem, solved.relaxation, options.seed, kTries,
                               options.time_limit_s - watch.seconds());
-    if (choice) choice = reduced.expand(problem, *choice);
+    if (choice) choice = reduced->expand(problem, *choice);
     algorithm = "rounding";
   }
   if (!choice) choice = extract_greedy(problem);

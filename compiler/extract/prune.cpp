@@ -13,7 +13,13 @@
 namespace tg {
 
 std::vector<llvm::BitVector> landmarks(const ExtractionProblem& problem) {
+  Poll never({});
+  return landmarks(problem, never);
+}
+
+std::vector<llvm::BitVector> landmarks(const ExtractionProblem& problem, Poll& poll) {
   auto size = static_cast<unsigned>(problem.class_count());
+  uint64_t words = 1 + size / 64;
   std::vector<llvm::BitVector> needs(size, llvm::BitVector(size, true));
   std::vector<ClassIx> order = children_first(problem);
   std::vector<bool> dirty(size, true);
@@ -23,6 +29,7 @@ std::vector<llvm::BitVector> landmarks(const ExtractionProblem& problem) {
     for (ClassIx cls : order) {
       if (!dirty[cls.index]) continue;
       dirty[cls.index] = false;
+      if (poll.after(words * (4 + problem.nodes(cls).size()))) return needs;
       all.set();
       for (NodeIx n : problem.nodes(cls)) {
         if (!problem.usable(n)) continue;
@@ -44,11 +51,11 @@ namespace {
 
 class Pruning {
 public:
-  explicit Pruning(const ExtractionProblem& problem)
-      : problem_(problem), needs_(landmarks(problem)), greedy_(greedy_trees(problem)),
-        root_(problem.class_count()), least_(problem.class_count(), kInfiniteCost),
-        own_(problem.class_count()), marked_(problem.node_count()),
-        needed_(static_cast<unsigned>(problem.class_count())) {
+  Pruning(const ExtractionProblem& problem, Poll& poll)
+      : problem_(problem), poll_(poll), needs_(landmarks(problem, poll)),
+        greedy_(greedy_trees(problem)), root_(problem.class_count()),
+        least_(problem.class_count(), kInfiniteCost), own_(problem.class_count()),
+        marked_(problem.node_count()), needed_(static_cast<unsigned>(problem.class_count())) {
     for (ClassIx root : problem.roots()) root_[root.index] = true;
     for (uint32_t n = 0; n < problem.node_count(); ++n) {
       double& least = least_[problem.class_of({n}).index];
@@ -57,11 +64,14 @@ public:
     for (ClassIx cls : children_first(problem)) set_own(cls);
   }
 
+  /// Sound wherever it ends, given the landmarks.
   std::vector<bool> run() {
+    if (poll_.now()) return std::move(marked_);
     mark_dear();
     for (uint32_t c = 0; c < problem_.class_count(); ++c)
       for (NodeIx n : problem_.nodes({c})) {
         if (marked_[n.index]) continue;
+        if (poll_.after(problem_.class_count() / 64)) return std::move(marked_);
         find_needed(n);
         marked_[n.index] = !problem_.usable(n) || needed_.test(c) || replaceable(n);
       }
@@ -108,6 +118,7 @@ private:
     for (uint32_t n = 0; n < problem_.node_count(); ++n) {
       uint32_t c = problem_.class_of({n}).index;
       if (!problem_.usable({n})) continue;
+      if (poll_.after(problem_.class_count() / 64)) return;
       find_needed({n});
       needed_.reset(forced);
       double bound = floor[part[c]] + problem_.cost({n}) - (forced.test(c) ? least_[c] : 0);
@@ -140,6 +151,7 @@ private:
   }
 
   const ExtractionProblem& problem_;
+  Poll& poll_;
   std::vector<llvm::BitVector> needs_;
   GreedyResult greedy_;
   std::vector<bool> root_;
@@ -151,11 +163,16 @@ private:
 
 } // namespace
 
-std::vector<bool> superfluous_nodes(const ExtractionProblem& problem) {
+std::vector<bool> superfluous_nodes(const ExtractionProblem& problem, Poll& poll) {
   if (problem.class_count() > kMostForLandmarks || problem.has_rewards() ||
       problem.byte_limit() != kInfiniteCost)
     return std::vector<bool>(problem.node_count());
-  return Pruning(problem).run();
+  return Pruning(problem, poll).run();
+}
+
+std::vector<bool> superfluous_nodes(const ExtractionProblem& problem) {
+  Poll never({});
+  return superfluous_nodes(problem, never);
 }
 
 } // namespace tg

@@ -8,6 +8,7 @@
 //     what the first costs together with what only it uses, the first is in no best choice.
 #pragma once
 
+#include "compiler/extract/poll.h"
 #include "compiler/extract/problem.h"
 
 #include <llvm/ADT/BitVector.h>
@@ -19,11 +20,15 @@ inline constexpr size_t kMostForLandmarks = 20'000;
 
 /// By class, the classes that are in each of its derivations, itself included: the greatest sets
 /// with needs(c) = {c} + intersection over nodes n of c of the union over children d of n of
-/// needs(d). Classes that cannot be derived need everything.
+/// needs(d). Classes that cannot be derived need everything. Where `poll` ends it, the sets are too
+/// large.
+std::vector<llvm::BitVector> landmarks(const ExtractionProblem& problem, Poll& poll);
 std::vector<llvm::BitVector> landmarks(const ExtractionProblem& problem);
 
 /// By node: some best choice uses none of those marked. For sealed problems without rewards and
-/// without a byte limit, whose roots can be extracted; marks nothing beyond kMostForLandmarks.
+/// without a byte limit, whose roots can be extracted; marks nothing beyond kMostForLandmarks, and
+/// not all where `poll` ends it.
+std::vector<bool> superfluous_nodes(const ExtractionProblem& problem, Poll& poll);
 std::vector<bool> superfluous_nodes(const ExtractionProblem& problem);
 
 } // namespace tg

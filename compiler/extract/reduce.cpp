@@ -6,6 +6,7 @@
 #include "compiler/extract/reduce.h"
 
 #include "compiler/extract/components.h"
+#include "compiler/extract/poll.h"
 #include "compiler/extract/prune.h"
 
 #include <llvm/ADT/BitVector.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace tg {
 
@@ -24,11 +26,12 @@ class Reduction {
 public:
   /// `pruned`: nodes that are not taken, by node.
   Reduction(const ExtractionProblem& problem, const GreedyResult& greedy,
-            const std::vector<bool>& pruned)
-      : from_(problem), greedy_(greedy), pruned_(pruned), nodes_(problem.node_count()),
+            const std::vector<bool>& pruned, Poll& poll)
+      : from_(problem), greedy_(greedy), pruned_(pruned), poll_(poll), nodes_(problem.node_count()),
         classes_(problem.class_count()), bytes_matter_(problem.byte_limit() != kInfiniteCost) {}
 
-  ReducedProblem run() {
+  /// nullopt if it was stopped: then each step ends where it is.
+  std::optional<ReducedProblem> run() {
     settle_free_classes();
     take_nodes();
     drop_dominated();
@@ -38,7 +41,10 @@ public:
       mark_reachable();
     }
     contract_chains();
-    return build();
+    if (poll_.now()) return std::nullopt;
+    ReducedProblem out = build();
+    if (poll_.now()) return std::nullopt;
+    return out;
   }
 
 private:
@@ -79,7 +85,7 @@ private:
   }
 
   void take_nodes() {
-    for (uint32_t n = 0; n < nodes_.size(); ++n) {
+    for (uint32_t n = 0; n < nodes_.size() && !poll_.after(8); ++n) {
       uint32_t cls = from_.class_of({n}).index;
       if (!from_.usable({n}) || pruned_[n] || classes_[cls].settled) continue;
       if (only_stored(cls) && !(greedy_.choice.node[cls] == NodeIx{n})) continue;
@@ -113,6 +119,7 @@ private:
     if (from_.has_rewards()) return;      // what needs more may earn more
     for (ClassState& cls : classes_) {
       if (cls.nodes.size() > kMostCompared) continue;
+      if (poll_.after(1 + cls.nodes.size() * cls.nodes.size())) return;
       llvm::erase_if(cls.nodes, [&](uint32_t b) {
         nodes_[b].alive = llvm::none_of(
             cls.nodes, [&](uint32_t a) { return a != b && nodes_[a].alive && dominates(a, b); });
@@ -135,7 +142,7 @@ private:
     };
     for (uint32_t c = 0; c < classes_.size(); ++c)
       if (classes_[c].root) reach(c);
-    while (!stack.empty()) {
+    while (!stack.empty() && !poll_.after(8)) {
       uint32_t cls = stack.back();
       stack.pop_back();
       for (uint32_t n : classes_[cls].nodes) {
@@ -150,101 +157,48 @@ private:
   /// Makes roots of the classes that every solution uses, and takes them out of the children of
   /// others outside of their strongly connected component. True if there are any but the roots.
   bool force_classes() {
-    std::vector<uint32_t> order = users_last();
-    if (order.size() > kMostForLandmarks) return false;
-    std::vector<bool> forced = needed_by_all(order);
-    std::vector<int32_t> component = components();
+    std::vector<uint32_t> members; // reachable classes
+    for (uint32_t c = 0; c < classes_.size(); ++c)
+      if (classes_[c].reachable) members.push_back(c);
+    if (poll_.now() || members.size() > kMostForLandmarks) return false;
+    ExtractionProblem rest = without_costs(members);
+    std::vector<llvm::BitVector> needs = landmarks(rest, poll_);
+    if (poll_.now()) return false;
     bool any = false;
-    for (uint32_t c : order) {
-      any |= forced[c] && !classes_[c].root;
-      classes_[c].root |= forced[c];
+    for (ClassIx root : rest.roots())
+      for (unsigned needed : needs[root.index].set_bits())
+        any |= !std::exchange(classes_[members[needed]].root, true);
+    drop_root_children(rest, members);
+    return any;
+  }
+
+  /// What is left, its classes numbered as in `members`.
+  ExtractionProblem without_costs(const std::vector<uint32_t>& members) const {
+    std::vector<ClassIx> number(classes_.size());
+    ExtractionProblem rest;
+    for (uint32_t c : members) number[c] = rest.add_class();
+    llvm::SmallVector<ClassIx, 8> children;
+    for (uint32_t c : members) {
+      for (uint32_t n : classes_[c].nodes) {
+        children.clear();
+        for (uint32_t child : nodes_[n].children) children.push_back(number[child]);
+        rest.add_node(number[c], 0, children);
+      }
+      if (classes_[c].root) rest.add_root(number[c]);
+    }
+    rest.seal();
+    return rest;
+  }
+
+  void drop_root_children(const ExtractionProblem& rest, const std::vector<uint32_t>& members) {
+    std::vector<int32_t> of_rest = cyclic_components(rest), component(classes_.size(), -1);
+    for (uint32_t i = 0; i < members.size(); ++i) component[members[i]] = of_rest[i];
+    for (uint32_t c : members)
       for (uint32_t n : classes_[c].nodes)
         llvm::erase_if(nodes_[n].children, [&](uint32_t child) {
           bool may_close_a_cycle = component[c] >= 0 && component[c] == component[child];
           return classes_[child].root && !may_close_a_cycle && !stores(child);
         });
-    }
-    return any;
-  }
-
-  /// Reachable classes, children before their users where there is no cycle.
-  std::vector<uint32_t> users_last() const {
-    struct Frame {
-      uint32_t cls;
-      size_t node = 0, child = 0;
-    };
-    std::vector<bool> seen(classes_.size());
-    std::vector<uint32_t> order;
-    std::vector<Frame> stack;
-    auto open = [&](uint32_t cls) {
-      if (seen[cls]) return;
-      seen[cls] = true;
-      stack.push_back({cls});
-    };
-    for (uint32_t c = 0; c < classes_.size(); ++c) {
-      if (classes_[c].root && classes_[c].reachable) open(c);
-      while (!stack.empty()) {
-        Frame& frame = stack.back();
-        const auto& nodes = classes_[frame.cls].nodes;
-        if (frame.node == nodes.size()) {
-          order.push_back(frame.cls);
-          stack.pop_back();
-        } else if (frame.child == nodes_[nodes[frame.node]].children.size()) {
-          ++frame.node;
-          frame.child = 0;
-        } else {
-          open(nodes_[nodes[frame.node]].children[frame.child++]);
-        }
-      }
-    }
-    return order;
-  }
-
-  /// Which classes are in every derivation of the roots: those in the sets
-  ///   needs(c) = {c} + intersection over nodes n of c of the union over children d of n of
-  ///   needs(d),
-  /// the greatest that fit, found by iterating down from "everything". Bit sets: hence the limit.
-  std::vector<bool> needed_by_all(const std::vector<uint32_t>& order) const {
-    std::vector<uint32_t> place(classes_.size());
-    for (uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
-    auto size = static_cast<unsigned>(order.size());
-    std::vector<llvm::BitVector> needs(size, llvm::BitVector(size, true));
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (uint32_t i = 0; i < size; ++i) {
-        llvm::BitVector all(size, true), one(size);
-        for (uint32_t n : classes_[order[i]].nodes) {
-          one.reset();
-          for (uint32_t child : nodes_[n].children) one |= needs[place[child]];
-          all &= one;
-        }
-        all.set(i);
-        changed |= all != needs[i];
-        needs[i] = std::move(all);
-      }
-    }
-    std::vector<bool> forced(classes_.size());
-    for (uint32_t i = 0; i < size; ++i)
-      if (classes_[order[i]].root)
-        for (unsigned bit : needs[i].set_bits()) forced[order[bit]] = true;
-    return forced;
-  }
-
-  /// Strongly connected components of what is left, by class of the original.
-  std::vector<int32_t> components() const {
-    ExtractionProblem rest;
-    for (size_t c = 0; c < classes_.size(); ++c) rest.add_class();
-    llvm::SmallVector<ClassIx, 8> children;
-    for (uint32_t c = 0; c < classes_.size(); ++c) {
-      if (!classes_[c].reachable) continue;
-      for (uint32_t n : classes_[c].nodes) {
-        children.clear();
-        for (uint32_t child : nodes_[n].children) children.push_back({child});
-        rest.add_node({c}, 0, children);
-      }
-    }
-    rest.seal();
-    return cyclic_components(rest);
   }
 
   bool contractible(uint32_t cls) const {
@@ -262,7 +216,7 @@ private:
     }
     std::vector<uint32_t> work;
     for (uint32_t c = static_cast<uint32_t>(classes_.size()); c-- > 0;) work.push_back(c);
-    while (!work.empty()) {
+    while (!work.empty() && !poll_.after(8)) {
       uint32_t cls = work.back();
       work.pop_back();
       if (contractible(cls)) contract(cls, user, work);
@@ -305,7 +259,7 @@ private:
       out.class_in_reduced[c] = out.problem.add_class();
       out.problem.set_stored_bytes(out.class_in_reduced[c], from_.stored_bytes({c}));
     }
-    for (uint32_t c = 0; c < classes_.size(); ++c)
+    for (uint32_t c = 0; c < classes_.size() && !poll_.after(8); ++c)
       if (out.class_in_reduced[c].valid())
         for (uint32_t n : classes_[c].nodes) add_node(out, c, n);
     for (uint32_t c = 0; c < classes_.size(); ++c)
@@ -327,6 +281,7 @@ private:
   const ExtractionProblem& from_;
   const GreedyResult& greedy_;
   const std::vector<bool>& pruned_;
+  Poll& poll_;
   std::vector<NodeState> nodes_;
   std::vector<ClassState> classes_;
   bool bytes_matter_;
@@ -334,16 +289,20 @@ private:
 
 } // namespace
 
-ReducedProblem reduce(const ExtractionProblem& problem, const GreedyResult& greedy) {
+std::optional<ReducedProblem> reduce(const ExtractionProblem& problem, const GreedyResult& greedy,
+                                     llvm::function_ref<bool()> stop) {
+  Poll poll(stop);
   std::vector<bool> pruned(problem.node_count());
   while (true) {
-    ReducedProblem reduced = Reduction(problem, greedy, pruned).run();
-    std::vector<bool> superfluous = superfluous_nodes(reduced.problem);
+    std::optional<ReducedProblem> reduced = Reduction(problem, greedy, pruned, poll).run();
+    if (!reduced) return std::nullopt;
+    std::vector<bool> superfluous = superfluous_nodes(reduced->problem, poll);
+    if (poll.now()) return std::nullopt;
     bool again = false;
     for (uint32_t n = 0; n < superfluous.size(); ++n) {
       if (!superfluous[n]) continue;
       again = true;
-      pruned[reduced.origin[n].index] = true;
+      pruned[reduced->origin[n].index] = true;
     }
     if (!again) return reduced;
   }

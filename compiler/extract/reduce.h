@@ -15,6 +15,10 @@
 #include "compiler/extract/greedy.h"
 #include "compiler/extract/problem.h"
 
+#include <llvm/ADT/STLExtras.h>
+
+#include <optional>
+
 namespace tg {
 
 struct ReducedProblem {
@@ -32,6 +36,8 @@ struct ReducedProblem {
 };
 
 /// `greedy` is the problem's own (it says what can be extracted). All roots must be extractable.
-ReducedProblem reduce(const ExtractionProblem& problem, const GreedyResult& greedy);
+/// nullopt where `stop`, asked now and then, said so: never if it is empty.
+std::optional<ReducedProblem> reduce(const ExtractionProblem& problem, const GreedyResult& greedy,
+                                     llvm::function_ref<bool()> stop = {});
 
 } // namespace tg

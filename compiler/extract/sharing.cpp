@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 namespace tg {
@@ -25,10 +26,10 @@ public:
   bool run() {
     std::vector<ClassIx> candidates = shareable();
     bool improved = false;
-    for (bool again = true; again && !late();) {
+    for (bool again = true; again && !late_();) {
       again = false;
       for (ClassIx cls : candidates) {
-        if (late()) break;
+        if (late_()) break;
         again |= flip(cls);
       }
       improved |= again;
@@ -38,7 +39,6 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  bool late() const { return Clock::now() > deadline_ || (stop_ && stop_()); }
 
   /// Classes that cost something and that nodes of two classes or more could share.
   std::vector<ClassIx> shareable() const {
@@ -66,7 +66,7 @@ private:
 
   bool flip(ClassIx cls) {
     set_paid(cls, !paid_[cls.index]);
-    if (take(extract_greedy(problem_, costs_))) return true;
+    if (take(extract_greedy(problem_, costs_, late_))) return true;
     set_paid(cls, !paid_[cls.index]);
     return false;
   }
@@ -75,13 +75,13 @@ private:
   /// repairs around it; until none helps.
   bool change_nodes() {
     bool improved = false;
-    for (bool again = true; again && !late();) {
+    for (bool again = true; again && !late_();) {
       again = false;
       for (uint32_t c = 0; c < problem_.class_count(); ++c)
         for (NodeIx other : problem_.nodes({c})) {
           NodeIx now = best_[{c}];
           if (!now.valid() || now == other || !problem_.usable(other)) continue;
-          if (late()) return improved;
+          if (late_()) return improved;
           again |= change_to(other);
         }
       improved |= again;
@@ -97,7 +97,7 @@ private:
     }
     for (NodeIx n : problem_.nodes(problem_.class_of(node))) costs_[n.index] = kInfiniteCost;
     costs_[node.index] = 0;
-    return take(extract_greedy(problem_, costs_));
+    return take(extract_greedy(problem_, costs_, late_));
   }
 
   /// True if the choice is better than the best, and is that now.
@@ -120,6 +120,8 @@ private:
   std::vector<double> costs_; // by node, with classes that are paid for
   std::vector<bool> paid_;    // by class
   Clock::time_point deadline_;
+  /// To be asked now and then.
+  std::function<bool()> late_ = [this] { return Clock::now() > deadline_ || (stop_ && stop_()); };
 };
 
 } // namespace

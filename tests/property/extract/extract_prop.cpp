@@ -56,7 +56,7 @@ TEST(Reduce, KeepsTheOptimum) {
     GreedyResult greedy = greedy_trees(problem);
     if (llvm::any_of(problem.roots(), [&](ClassIx r) { return !greedy.choice[r].valid(); }))
       continue;
-    ReducedProblem reduced = reduce(problem, greedy);
+    ReducedProblem reduced = *reduce(problem, greedy);
     before += problem.node_count();
     after += reduced.problem.node_count();
     std::optional<double> optimum = brute_force(problem), small = brute_force(reduced.problem);
@@ -74,7 +74,7 @@ TEST(Reduce, ExpandsChoicesToSoundOnesOfTheSameCost) {
     GreedyResult greedy = greedy_trees(problem);
     if (llvm::any_of(problem.roots(), [&](ClassIx r) { return !greedy.choice[r].valid(); }))
       continue;
-    ReducedProblem reduced = reduce(problem, greedy);
+    ReducedProblem reduced = *reduce(problem, greedy);
     std::optional<Choice> small = extract_greedy(reduced.problem);
     ASSERT_TRUE(small) << i;
     CheckedChoice checked = check_choice(problem, reduced.expand(problem, *small));

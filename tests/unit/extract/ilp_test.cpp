@@ -137,7 +137,7 @@ TEST(Reduce, AClassThatEveryDerivationNeedsIsARoot) {
   p.add_node(y, 4, {});
   p.add_root(root);
   p.seal();
-  ReducedProblem reduced = reduce(p, greedy_trees(p));
+  ReducedProblem reduced = *reduce(p, greedy_trees(p));
   EXPECT_TRUE(llvm::is_contained(reduced.problem.roots(), reduced.class_in_reduced[x.index]));
   EXPECT_FALSE(llvm::is_contained(reduced.problem.roots(), reduced.class_in_reduced[y.index]));
 }
