@@ -9,7 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "hello.tg"
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "examples" / "hello.tg"
 
 
 def run(*command):
@@ -33,6 +34,12 @@ def problems(tg):
     if code != 0 or not all(any(line.startswith(name) for line in text.splitlines())
                             for name in (*usable, *missing)):
         yield f"tg devices names each backend at the start of a line: {text}"
+    readme = (ROOT / "README.md").read_text()
+    for version in report["untested"]:
+        if version not in text or version not in readme:
+            yield f"{version} is untested: `tg devices` and README.md say so, not: {text}"
+    if not report["untested"] and "(TG_CUDA was off)" not in missing.get("cuda", ""):
+        yield "no version is untested?"
     code, _, err = run(tg, "run", str(EXAMPLE), "--backend", "cuda")
     if "cuda" in usable and code != 0:
         yield f"a run on cuda fails: {err}"

@@ -79,8 +79,9 @@ std::vector<Device> devices() {
 }
 
 DeviceReport report_devices() {
-  DeviceReport report{devices(), {}};
+  DeviceReport report{devices(), {}, {}};
 #ifdef TG_HAVE_CUDA
+  report.untested = {"CUDA 11.8", "CUDA 12", "cuDNN 8.9"};
   cuda::Installation installation = cuda::find_installation();
   std::vector<std::pair<std::string, std::string>> versions;
   for (const cuda::FoundLibrary& library : installation.libraries)

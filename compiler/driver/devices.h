@@ -28,6 +28,8 @@ struct MissingDevice {
 struct DeviceReport {
   std::vector<Device> usable;
   std::vector<MissingDevice> missing;
+  /// Versions of libraries that this build is written for and that nobody has tried.
+  std::vector<std::string> untested;
 };
 DeviceReport report_devices();
 

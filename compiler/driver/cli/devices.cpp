@@ -2,6 +2,8 @@
 #include "compiler/driver/devices.h"
 #include "compiler/driver/cli/session.h"
 
+#include <llvm/ADT/StringExtras.h>
+
 namespace tg::cli {
 
 namespace {
@@ -37,6 +39,8 @@ int run_devices(Session& session) {
     for (const MissingDevice& missing : report.missing)
       print_line(out, missing.backend, "cannot be used: " + missing.reason,
                  missing.library_versions);
+    if (!report.untested.empty())
+      out << "\nwritten for, and untested: " << llvm::join(report.untested, ", ") << "\n";
     return 0;
   }
   llvm::json::OStream json(out, 2);
@@ -48,6 +52,9 @@ int run_devices(Session& session) {
     json.attributeArray("missing", [&] {
       for (const MissingDevice& missing : report.missing)
         print_json(json, missing.backend, "reason", missing.reason, missing.library_versions);
+    });
+    json.attributeArray("untested", [&] {
+      for (const std::string& version : report.untested) json.value(version);
     });
   });
   out << "\n";
