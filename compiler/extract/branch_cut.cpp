@@ -3,6 +3,7 @@
 #include "compiler/extract/branch_cut.h"
 
 #include "compiler/extract/cycle_cuts.h"
+#include "compiler/extract/funnel_cuts.h"
 #include "compiler/extract/greedy.h"
 #include "compiler/extract/local_bounds.h"
 #include "compiler/extract/lp.h"
@@ -75,8 +76,8 @@ public:
             const BranchCutLimits& limits, const BranchCutEvents& events, Clock::time_point start,
             int restarts = 0)
       : problem_(problem), limits_(limits), events_(events), start_(start), restarts_(restarts),
-        cutoff_(cutoff), unit_(unit), cutter_(problem), model_(ModelBuilder(problem).build()),
-        lp_(model_) {}
+        cutoff_(cutoff), unit_(unit), cutter_(problem), funnels_(problem),
+        model_(ModelBuilder(problem).build()), lp_(model_) {}
 
   BranchCutResult run() {
     Outcome root = solve_root();
@@ -156,7 +157,7 @@ private:
       idle = gained ? 0 : idle + 1;
       if (gained) last = bound;
       drop_slack_rows();
-      if (cut(100) + (bounds.empty() ? 0 : add_local_bounds(bounds)) == 0) break;
+      if (cut(100) + cut_funnels(100) + (bounds.empty() ? 0 : add_local_bounds(bounds)) == 0) break;
     }
     round_off();
     if (result_.bound >= threshold()) return closed();
@@ -177,9 +178,16 @@ private:
   /// Rows for cycles that the solution violates.
   size_t cut(size_t most) {
     if (!cutter_.needed()) return 0;
-    std::vector<CycleCut> cuts =
-        cutter_.separate(lp_.solution().take_front(problem_.node_count()), most);
-    for (const CycleCut& cut : cuts) {
+    return add(cutter_.separate(lp_.solution().take_front(problem_.node_count()), most));
+  }
+
+  /// Rows for what all alternatives come down to.
+  size_t cut_funnels(size_t most) {
+    return add(funnels_.separate(lp_.solution().take_front(problem_.node_count()), most));
+  }
+
+  size_t add(llvm::ArrayRef<FoundedCut> cuts) {
+    for (const FoundedCut& cut : cuts) {
       llvm::SmallVector<MipModel::Entry, 16> row{{static_cast<int32_t>(y(cut.target)), -1}};
       for (NodeIx n : cut.support) row.push_back({static_cast<int32_t>(n.index), 1});
       lp_.add_row(row, 0, kNoBound);
@@ -417,6 +425,7 @@ private:
   int restarts_; // that led here
   double cutoff_, unit_;
   CycleCutter cutter_;
+  FunnelCutter funnels_;
   MipModel model_; // bounds of the root, as they are fixed
   LinearProgram lp_;
   Relaxation root_;

@@ -1,8 +1,9 @@
 // Branch and cut on the DAG cost, with what is special about extraction: variables for classes, so
 // that branching decides whether a class is there at all; cuts that understand cycles
-// (cycle_cuts.h) at every node; rows from local bounds (local_bounds.h); rounding by greedy, whose
-// choices are acyclic by construction; columns fixed by their reduced costs, and what is left
-// reduced again and started anew.
+// (cycle_cuts.h) at every node, and at the root what alternatives come down to (funnel_cuts.h);
+// rows from local bounds (local_bounds.h); rounding by greedy, whose choices are acyclic by
+// construction; columns fixed by their reduced costs, and what is left reduced again and started
+// anew.
 //
 //   minimise  sum cost(n) x(n)             y(c) = sum over nodes n of c of x(n) <= 1
 //   root c:                                y(c) = 1

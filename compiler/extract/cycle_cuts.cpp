@@ -26,7 +26,7 @@ public:
       for (NodeIx n : problem_.nodes(classes_[i])) used_[i] += x_[n.index];
   }
 
-  void separate(std::vector<CycleCut>& cuts, size_t most) {
+  void separate(std::vector<FoundedCut>& cuts, size_t most) {
     set_levels();
     build();
     std::vector<uint32_t> targets;
@@ -127,7 +127,7 @@ private:
   }
 
   /// S: what can still reach the target in the residual network, the smallest of the minimum cuts.
-  void take_cut(uint32_t target, std::vector<bool>& covered, std::vector<CycleCut>& cuts) {
+  void take_cut(uint32_t target, std::vector<bool>& covered, std::vector<FoundedCut>& cuts) {
     std::vector<bool> in(classes_.size() + 1);
     std::vector<uint32_t> queue = {target};
     in[target] = true;
@@ -139,7 +139,7 @@ private:
         in[from] = true;
         queue.push_back(from);
       }
-    CycleCut cut{classes_[target], {}};
+    FoundedCut cut{classes_[target], {}};
     for (uint32_t i : queue) {
       covered[i] = true;
       for (NodeIx n : problem_.nodes(classes_[i]))
@@ -174,8 +174,8 @@ CycleCutter::CycleCutter(const ExtractionProblem& problem)
   }
 }
 
-std::vector<CycleCut> CycleCutter::separate(llvm::ArrayRef<double> x, size_t most) const {
-  std::vector<CycleCut> cuts;
+std::vector<FoundedCut> CycleCutter::separate(llvm::ArrayRef<double> x, size_t most) const {
+  std::vector<FoundedCut> cuts;
   for (size_t i = 0; i < components_.size() && cuts.size() < most; ++i)
     ComponentFlow(*this, i, x).separate(cuts, most);
   return cuts;

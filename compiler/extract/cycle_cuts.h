@@ -18,7 +18,7 @@
 
 namespace tg {
 
-struct CycleCut {
+struct FoundedCut {
   ClassIx target;
   std::vector<NodeIx> support; // y(target) <= sum of x over these
 };
@@ -28,7 +28,7 @@ public:
   explicit CycleCutter(const ExtractionProblem& problem);
   bool needed() const { return !components_.empty(); }
   /// Cuts that x (by node) violates, at most about `most`.
-  std::vector<CycleCut> separate(llvm::ArrayRef<double> x, size_t most) const;
+  std::vector<FoundedCut> separate(llvm::ArrayRef<double> x, size_t most) const;
 
 private:
   struct Component {

@@ -88,7 +88,7 @@ TEST(CycleCuts, CutOffWhatSupportsItself) {
   ExtractionProblem p = two_in_a_circle();
   CycleCutter cutter(p);
   std::vector<double> circle = {1, 0, 1, 0, 1}, sound = {1, 1, 0, 0, 1};
-  std::vector<CycleCut> cuts = cutter.separate(circle, 10);
+  std::vector<FoundedCut> cuts = cutter.separate(circle, 10);
   ASSERT_EQ(cuts.size(), 1u);
   EXPECT_EQ(cuts[0].support, (std::vector<NodeIx>{{1}, {3}})) << "one of the two alone";
   EXPECT_TRUE(cutter.separate(sound, 10).empty());
