@@ -2,6 +2,8 @@
 """Draws what extract_scale_bench measured: seconds over nodes, both logarithmic, as an SVG.
 
     bench/plot_scale.py SCALE.json PLOT.svg
+
+SCALE.json is what the program writes, or bench/results/extract_scale_bench.json of `./dev bench`.
 """
 import json
 import math
@@ -15,7 +17,10 @@ COLOURS = {"greedy": "#1b9e77", "greedy-shared": "#d95f02", "greedy-dag": "#7570
 def main():
     source, target = sys.argv[1:3]
     with open(source, encoding="utf-8") as text:
-        rows = [r for r in json.load(text) if r["seconds"] >= 0]
+        rows = json.load(text)
+    if isinstance(rows, dict):
+        rows = rows["measured"]
+    rows = [r for r in rows if r["seconds"] >= 0]
     floor = 1e-4
     x_of = lambda nodes: LEFT + (math.log10(nodes) - 3) / 3 * (WIDTH - LEFT - 120)
     y_of = lambda s: HEIGHT - BOTTOM - (math.log10(max(s, floor)) + 4) / 6 * (HEIGHT - BOTTOM - 20)
