@@ -53,6 +53,8 @@ struct StepInfo {
   std::string name;           // "conv2d", "reorder"; for people
   std::string result;         // type of the result
   std::string implementation; // "ref", "brgconv:avx512_core", "fused_map:avx512", "view"
+  /// What a kernel of our own takes of the device: "12 x 128 threads, 40 registers, 512 B shared".
+  std::string uses = {};
   double flops = 0;
   double bytes = 0; // read and written at least once, in the layouts chosen
   int64_t workspace_bytes = 0;
@@ -115,6 +117,8 @@ public:
   /// of the weight source.
   virtual Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                                       const CompileOptions& options) const = 0;
+  /// What a person should know of what it keeps across runs: "the plan kept for ... is not used".
+  virtual std::vector<std::string> notes() const { return {}; }
   /// How this backend times single steps; null where the way of measure.h serves.
   virtual const StepTimer* step_timer() const { return nullptr; }
 };

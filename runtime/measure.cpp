@@ -1,4 +1,4 @@
-#include "runtime/measure.h"
+#include "runtime/measure_plan.h"
 
 #include "runtime/convert.h"
 
@@ -12,46 +12,6 @@
 namespace tg {
 
 namespace {
-
-/// Appends values and steps of a measuring plan; keeps Plan's invariants.
-class PlanBuilder {
-public:
-  explicit PlanBuilder(Plan& plan) : plan_(plan) {}
-
-  PlanValueId value(PlanValue::Kind kind, const TensorType& type, std::string name) {
-    PlanValue v;
-    v.kind = kind;
-    v.type = type;
-    v.name = std::move(name);
-    plan_.values.push_back(std::move(v));
-    auto id = static_cast<PlanValueId>(plan_.values.size() - 1);
-    if (kind == PlanValue::Kind::Input) plan_.inputs.push_back(id);
-    return id;
-  }
-
-  PlanValueId step(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands,
-                   const TensorType& type) {
-    auto s = static_cast<PlanStepId>(plan_.steps.size());
-    PlanStep step;
-    step.op = op;
-    step.attrs = std::move(attrs);
-    step.operands = std::move(operands);
-    step.result = value(PlanValue::Kind::Temporary, type, "");
-    plan_.values[step.result].defined_by = s;
-    for (PlanValueId operand : step.operands)
-      if (operand != kNoValue) plan_.values[operand].last_use = s;
-    plan_.steps.push_back(std::move(step));
-    return plan_.steps.back().result;
-  }
-
-  /// A value as a neighbour leaves it: the result of an elementwise step over an input.
-  PlanValueId made(const TensorType& type, std::string name) {
-    return step(OpKind::Relu, {}, {value(PlanValue::Kind::Input, type, std::move(name))}, type);
-  }
-
-private:
-  Plan& plan_;
-};
 
 using Clock = std::chrono::steady_clock;
 
@@ -161,38 +121,29 @@ size_t copies_of(const StepSpec& spec) {
   return bytes <= 256 << 10 ? 8 : bytes <= 16 << 20 ? 3 : 1;
 }
 
-/// One copy of the step; the value of its result.
-PlanValueId add_copy(PlanBuilder& build, Plan& plan, const StepSpec& spec) {
-  std::vector<PlanValueId> operands;
-  for (size_t i = 0; i < spec.operands.size(); ++i) {
-    const TensorType& type = spec.operands[i];
-    std::string name = llvm::formatv("operand{0}.{1}", i, plan.steps.size());
-    bool weight = i < 32 && (spec.weight_operands >> i & 1);
-    operands.push_back(type.is_none() ? kNoValue
-                       : weight       ? build.value(PlanValue::Kind::Weight, type, name)
-                                      : build.made(type, name));
-  }
-  PlanValueId result = build.step(spec.op, spec.attrs, operands, spec.result);
-  if (spec.in_place >= 0) plan.steps.back().in_place = operands[static_cast<size_t>(spec.in_place)];
-  return result;
+/// A value as a neighbour leaves it: the result of an elementwise step over an input.
+PlanValueId made(MeasurePlanBuilder& build, const TensorType& type, std::string name) {
+  PlanValueId input = build.value(PlanValue::Kind::Input, type, std::move(name));
+  return build.step(OpKind::Relu, {}, {input}, type);
 }
 
 } // namespace
 
 MeasurePlan make_measure_plan(const StepSpec& spec, int64_t wash_bytes) {
   MeasurePlan out;
-  out.plan.model = "measure";
-  PlanBuilder build(out.plan);
+  MeasurePlanBuilder build(out.plan);
+  auto operand = [&](const TensorType& type, std::string name) {
+    return made(build, type, std::move(name));
+  };
   // Read once and written once.
   int64_t elements = wash_bytes / 2 / dtype_size(DType::F32);
-  if (elements > 0) build.made(f32({elements}), "wash");
+  if (elements > 0) operand(f32({elements}), "wash");
   PlanValueId result = kNoValue;
   for (size_t i = copies_of(spec); i > 0; --i) {
-    result = add_copy(build, out.plan, spec);
+    result = build.copy(spec, operand);
     out.copies.push_back(out.plan.values[result].defined_by);
   }
-  out.plan.values[result].is_output = out.plan.values[result].pinned = true;
-  out.plan.outputs.push_back({"result", result});
+  build.output("result", result);
   return out;
 }
 

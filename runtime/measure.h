@@ -61,6 +61,14 @@ struct StepTime {
   int runs = 0;
 };
 
+/// A whole run by what is launched at once: steps that a backend fuses when it loads a plan are one
+/// group, with one price.
+struct PlanPrice {
+  double microseconds = 0; // the sum
+  size_t groups = 0;
+  size_t timed = 0; // distinct ones that were not known
+};
+
 /// A backend's own way of timing steps.
 class StepTimer {
 public:
@@ -68,6 +76,9 @@ public:
   /// As measure_steps.
   virtual std::vector<Result<StepTime>> time(llvm::ArrayRef<StepSpec> steps,
                                              const MeasureOptions& options) const = 0;
+  /// As it would be loaded, without weights. Distinct groups are timed as steps are, and kept.
+  /// Errors: those of compile.
+  virtual Result<PlanPrice> price(const Plan& plan, const MeasureOptions& options) const = 0;
   /// As measure_conditions.
   virtual std::string conditions(const MeasureOptions& options) const = 0;
 };

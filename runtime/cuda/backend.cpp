@@ -12,15 +12,27 @@ namespace tg {
 
 namespace {
 
+/// What is kept for this GPU and a library of this version.
+std::unique_ptr<cuda::PlanDb> open_plans(const std::string& path, const cuda::GpuDevice& device,
+                                         const std::string& library) {
+  auto [gpu, driver] = llvm::StringRef(device.description()).split(", ");
+  return cuda::PlanDb::open(path,
+                            {gpu.str() + ", " + device.architecture(), driver.str(), library});
+}
+
 class CudaBackend final : public Backend {
 public:
   CudaBackend(std::unique_ptr<cuda::GpuDevice> device,
               std::unique_ptr<cuda::KernelCompiler> compiler, cuda::ExecutableLibraries libraries,
-              std::string description)
+              std::string description, std::string plan_db)
       : device_(std::move(device)), compiler_(std::move(compiler)),
         libraries_(std::move(libraries)), description_(std::move(description)),
+        plan_db_(std::move(plan_db)),
         timer_(
             [this](const Plan& plan, const CompileOptions& options) { return make(plan, options); },
+            [this](const Plan& plan, const CompileOptions& options, const cuda::GraphTiming& how) {
+              return price(plan, options, how);
+            },
             device_->l2_bytes()) {}
 
   std::string name() const override { return "cuda"; }
@@ -35,14 +47,33 @@ public:
     return std::unique_ptr<Executable>(std::move(executable));
   }
   const StepTimer* step_timer() const override { return &timer_; }
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes;
+    for (const cuda::PlanDb* plans :
+         {libraries_.blas_plans.get(), libraries_.dnn_plans.get(), prices_.get()})
+      if (plans)
+        for (std::string& note : plans->notes())
+          if (!llvm::is_contained(notes, note)) notes.push_back(std::move(note)); // of one file
+    return notes;
+  }
 
 private:
   Result<std::unique_ptr<cuda::CudaExecutable>> make(const Plan& plan,
                                                      const CompileOptions& options) const {
     TG_TRY(std::unique_ptr<cuda::GpuDevice> device, cuda::open_gpu());
-    if (llvm::any_of(plan.steps, wants_dnn)) std::call_once(dnn_asked_, [this] { open_dnn(); });
+    ask_dnn(plan);
     cuda::CubinCache cache(cuda::default_kernel_cache(), *compiler_);
     return cuda::CudaExecutable::make(plan, options, std::move(device), cache, libraries_);
+  }
+
+  Result<PlanPrice> price(const Plan& plan, const CompileOptions& options,
+                          const cuda::GraphTiming& how) const {
+    TG_TRY(std::unique_ptr<cuda::GpuDevice> device, cuda::open_gpu());
+    ask_dnn(plan);
+    if (!prices_) prices_ = open_plans(plan_db_, *device_, "units: " + description_);
+    cuda::CubinCache cache(cuda::default_kernel_cache(), *compiler_);
+    return cuda::CudaExecutable::price(plan, options, std::move(device), cache, libraries_,
+                                       *prices_, how);
   }
 
   static bool wants_dnn(const PlanStep& step) {
@@ -51,13 +82,13 @@ private:
            step.op == OpKind::LayerNorm || step.op == OpKind::Softmax;
   }
   /// By the first plan that it can help: its making takes a while. Without it all is generated.
+  void ask_dnn(const Plan& plan) const {
+    if (llvm::any_of(plan.steps, wants_dnn)) std::call_once(dnn_asked_, [this] { open_dnn(); });
+  }
   void open_dnn() const {
     auto dnn = cuda::Cudnn::open();
     if (!dnn) return;
-    auto [gpu, driver] = llvm::StringRef(device_->description()).split(", ");
-    libraries_.dnn_plans =
-        cuda::PlanDb::open(default_cost_db_path(), {gpu.str() + ", " + device_->architecture(),
-                                                    driver.str(), (*dnn)->description()});
+    libraries_.dnn_plans = open_plans(plan_db_, *device_, (*dnn)->description());
     libraries_.dnn = std::move(*dnn);
   }
 
@@ -66,28 +97,28 @@ private:
   std::unique_ptr<cuda::KernelCompiler> compiler_;
   mutable cuda::ExecutableLibraries libraries_; // cuDNN comes later
   mutable std::once_flag dnn_asked_;
-  std::string description_;
+  std::string description_, plan_db_;
+  mutable std::unique_ptr<cuda::PlanDb> prices_; // of units, from the first that is asked
   cuda::GraphStepTimer timer_;
 };
 
 } // namespace
 
-Result<std::unique_ptr<Backend>> make_cuda_backend() {
+Result<std::unique_ptr<Backend>> make_cuda_backend(const std::string& plan_db) {
   TG_TRY(std::unique_ptr<cuda::GpuDevice> device, cuda::open_gpu());
   TG_TRY(std::unique_ptr<cuda::KernelCompiler> compiler, cuda::open_nvrtc());
   std::string description = device->description() + ", " + compiler->version();
+  std::string path = plan_db.empty() ? default_cost_db_path() : plan_db;
   cuda::ExecutableLibraries libraries;
   if (auto blas = cuda::BlasLt::open()) {
     description += ", " + (*blas)->version();
-    auto [gpu, driver] = llvm::StringRef(device->description()).split(", ");
-    libraries.blas_plans =
-        cuda::PlanDb::open(default_cost_db_path(), {gpu.str() + ", " + device->architecture(),
-                                                    driver.str(), (*blas)->version()});
+    libraries.blas_plans = open_plans(path, *device, (*blas)->version());
     libraries.blas = std::move(*blas);
   }
   if (std::string dnn = cuda::cudnn_version(); !dnn.empty()) description += ", " + dnn;
-  return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(
-      std::move(device), std::move(compiler), std::move(libraries), std::move(description)));
+  return std::unique_ptr<Backend>(
+      std::make_unique<CudaBackend>(std::move(device), std::move(compiler), std::move(libraries),
+                                    std::move(description), std::move(path)));
 }
 
 } // namespace tg

@@ -18,6 +18,8 @@ namespace {
 constexpr int64_t kBlocksPerMultiprocessor = 32;
 /// Device addresses keep vector accesses and sectors aligned.
 constexpr int64_t kDeviceAlignment = 256;
+/// Of this byte all the float types have small positive numbers: 0.01, of f16 1.06.
+constexpr uint8_t kPlainByte = 0x3c;
 
 /// Results of the load phase, computed on the host and dropped when nothing at load reads them.
 class HostLoad {
@@ -74,7 +76,8 @@ Result<std::unique_ptr<CudaExecutable>> CudaExecutable::make(const Plan& plan,
   return executable;
 }
 
-Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cache) {
+/// Everything but contents.
+Result<void> CudaExecutable::prepare(const CompileOptions& options, CubinCache& cache) {
   TG_CHECK(check_externs(plan_, options));
   plain_io_ = options.io_layout == IoLayout::Plain;
   TG_TRY(stream_, device_->make_stream());
@@ -82,14 +85,39 @@ Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cac
   lower(options);
   TG_CHECK(choose_kernels(cache));
   place_values();
-  TG_CHECK(reserve(options));
-  TG_CHECK(make_ports());
-  TG_CHECK(load_weights(options));
+  return reserve(options);
+}
+
+/// Contents are there: whatever is timed now is timed on them.
+Result<void> CudaExecutable::bind_addresses() {
   for (Launch& launch : launches_)
     for (PlanValueId value : launch.values) launch.parameters.push_back(addresses_[root_[value]]);
   TG_CHECK(choose_algorithms());
-  TG_CHECK(warm_dnn());
+  return warm_dnn();
+}
+
+Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cache) {
+  TG_CHECK(prepare(options, cache));
+  TG_CHECK(make_ports());
+  TG_CHECK(load_weights(options));
+  TG_CHECK(bind_addresses());
   return capture();
+}
+
+Result<PlanPrice> CudaExecutable::price(const Plan& plan, const CompileOptions& options,
+                                        std::unique_ptr<GpuDevice> device, CubinCache& cache,
+                                        ExecutableLibraries libraries, PlanDb& known,
+                                        const GraphTiming& how) {
+  CudaExecutable executable(plan, std::move(device), std::move(libraries));
+  TG_CHECK(executable.prepare(options, cache));
+  for (PlanValueId id = 0; id < executable.addresses_.size(); ++id)
+    if (executable.addresses_[id] && executable.root_[id] == id)
+      TG_CHECK(executable.device_->fill(executable.addresses_[id], kPlainByte,
+                                        executable.plan_.values[id].type.bytes(),
+                                        executable.stream_));
+  TG_CHECK(executable.bind_addresses());
+  std::string conditions = how.cold ? "cold " : "hot ";
+  return executable.price_units(known, conditions + (options.allow_tf32 ? "tf32 " : ""), how);
 }
 
 Result<void> CudaExecutable::choose_kernels(CubinCache& cache) {
@@ -120,6 +148,12 @@ Result<void> CudaExecutable::choose_kernels(CubinCache& cache) {
     launches_.push_back(std::move(launch));
   }
   return {};
+}
+
+std::vector<Unit> CudaExecutable::units() const {
+  std::vector<Unit> units;
+  for (const Launch& launch : launches_) units.push_back(launch.unit);
+  return units;
 }
 
 Result<uint32_t> CudaExecutable::kernel_row(Kernel& kernel, CubinCache& cache, Function& function) {

@@ -15,6 +15,7 @@
 #include "runtime/cuda/lower_products.h"
 #include "runtime/cuda/plan_db.h"
 #include "runtime/cuda/source.h"
+#include "runtime/measure.h"
 
 namespace tg::cuda {
 
@@ -46,6 +47,14 @@ public:
   make(const Plan& plan, const CompileOptions& options, std::unique_ptr<GpuDevice> device,
        CubinCache& cache, ExecutableLibraries libraries = {});
 
+  /// What a run of the plan costs, by its units, without its weights and unread: each distinct one
+  /// timed as it runs, but for those whose price is among `known`, where the others go. Errors: as
+  /// make().
+  static Result<PlanPrice> price(const Plan& plan, const CompileOptions& options,
+                                 std::unique_ptr<GpuDevice> device, CubinCache& cache,
+                                 ExecutableLibraries libraries, PlanDb& known,
+                                 const GraphTiming& how);
+
   Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) override;
   Result<void> run_once() override;
   Result<std::vector<Tensor>> outputs() const override;
@@ -57,6 +66,10 @@ public:
   /// Begins a run and does not wait for it; runs follow each other on this instance's stream.
   Result<void> enqueue() { return device_->replay(graph_, stream_); }
   const std::vector<KernelRow>& kernels() const { return table_; }
+  /// As it is run: rewritten for the libraries, how its values lie, what is launched.
+  const Plan& plan() const { return plan_; }
+  StridesOf strides() const { return strides_of(plan_, channels_last_); }
+  std::vector<Unit> units() const;
   /// Of all kernels of a run, without inputs and outputs. Errors: the device's.
   Result<GraphTime> time_graph(const GraphTiming& how);
 
@@ -85,6 +98,11 @@ private:
       : plan_(plan), device_(std::move(device)), libraries_(std::move(libraries)) {}
 
   Result<void> load(const CompileOptions& options, CubinCache& cache);
+  Result<void> prepare(const CompileOptions& options, CubinCache& cache);
+  Result<void> bind_addresses();
+  std::string unit_key(const Launch& launch) const;
+  Result<PlanPrice> price_units(PlanDb& known, const std::string& conditions,
+                                const GraphTiming& how);
   Result<void> choose_kernels(CubinCache& cache);
   Result<uint32_t> kernel_row(Kernel& kernel, CubinCache& cache, Function& function);
   void lower(const CompileOptions& options);

@@ -21,6 +21,29 @@ const char* schedule_name(Schedule schedule) {
   return "";
 }
 
+/// "cuda:map:v4:t256", "cuda:rows:v4:t128:r32:k2", "cuda:tiles:64x64x16:4x4": what may be tuned.
+std::string tunables_text(const KernelRow& row) {
+  const Tunables& t = row.tunables;
+  if (row.schedule == Schedule::Tiles)
+    return llvm::formatv("cuda:tiles:{0}x{1}x{2}:{3}x{4}", t.tile_rows, t.tile_columns, t.depth,
+                         t.own_rows, t.own_columns);
+  std::string text =
+      llvm::formatv("cuda:{0}:v{1}:t{2}", schedule_name(row.schedule), t.vector, t.threads);
+  if (row.schedule == Schedule::Rows) text += llvm::formatv(":r{0}:k{1}", t.row_threads, t.kept);
+  return text;
+}
+
+std::string use_text(const KernelRow& row) {
+  std::string text = llvm::formatv("{0} x {1} threads", row.blocks, row.tunables.threads);
+  auto add = [&](int count, const char* what) {
+    if (count > 0) text += llvm::formatv(", {0} {1}", count, what);
+  };
+  add(row.use.registers, "registers");
+  add(row.use.shared_bytes, "B shared");
+  add(row.use.stack_bytes, "B stack");
+  return text;
+}
+
 } // namespace
 
 void CudaExecutable::profile(bool on) {
@@ -32,19 +55,41 @@ Result<GraphTime> CudaExecutable::time_graph(const GraphTiming& how) {
   return GraphTimer(*device_, stream_).time([this] { return enqueue_all(false); }, how);
 }
 
+/// What is launched, with its shapes: a library's operation, or the kernel's name.
+std::string CudaExecutable::unit_key(const Launch& launch) const {
+  if (launch.dnn) return launch.dnn->text;
+  return launch.problem ? text(*launch.problem) : table_[launch.row].name;
+}
+
+Result<PlanPrice> CudaExecutable::price_units(PlanDb& known, const std::string& conditions,
+                                              const GraphTiming& how) {
+  PlanPrice price;
+  GraphTimer timer(*device_, stream_);
+  for (const Launch& each : launches_) {
+    if (each.unit.kind == Unit::Kind::View) continue;
+    ++price.groups;
+    std::string key = conditions + unit_key(each);
+    std::optional<PlanEntry> entry = known.find(key);
+    if (!entry) {
+      TG_TRY(GraphTime time, timer.time([&] { return launch(each); }, how));
+      entry = PlanEntry{"", time.microseconds};
+      known.store(key, *entry);
+      ++price.timed;
+    }
+    price.microseconds += entry->microseconds;
+  }
+  return price;
+}
+
 Result<void> CudaExecutable::measure_profile() {
   profile_.measured = true;
   profile_.launches.assign(launches_.size(), 0);
   GraphTimer timer(*device_, stream_);
-  // Equal kernels and products have equal shapes: one of them is timed.
-  std::map<std::pair<int64_t, std::string>, double> known;
+  std::map<std::string, double> known; // equal units have equal shapes: one of them is timed
   for (size_t i = 0; i < launches_.size(); ++i) {
     const Launch& each = launches_[i];
     if (each.unit.kind == Unit::Kind::View) continue;
-    auto [it, fresh] =
-        known.try_emplace(each.dnn       ? std::pair(int64_t{-2}, each.dnn->text)
-                          : each.problem ? std::pair(int64_t{-1}, text(*each.problem))
-                                         : std::pair(int64_t{each.row}, std::string()));
+    auto [it, fresh] = known.try_emplace(unit_key(each));
     if (fresh) {
       TG_TRY(GraphTime time, timer.time([&] { return launch(each); }, {}));
       it->second = time.microseconds;
@@ -88,8 +133,8 @@ StepInfo CudaExecutable::step_info(size_t i) const {
   }
   if (each.unit.kind == Unit::Kind::Generated) {
     const KernelRow& row = table_[each.row];
-    info.implementation = llvm::formatv("cuda:{0}:v{1}:t{2}", schedule_name(row.schedule),
-                                        row.tunables.vector, row.tunables.threads);
+    info.implementation = tunables_text(row);
+    info.uses = use_text(row);
     for (PlanStepId s : each.unit.group.steps)
       if (auto it = not_by_dnn_.find(plan_.steps[s].result); it != not_by_dnn_.end())
         info.implementation += " (" + it->second + ")";

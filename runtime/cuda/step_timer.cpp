@@ -1,5 +1,7 @@
 #include "runtime/cuda/step_timer.h"
 
+#include "runtime/measure_plan.h"
+
 #include <algorithm>
 
 namespace tg::cuda {
@@ -17,45 +19,18 @@ int64_t bytes_of(const StepSpec& step) {
   return std::max<int64_t>(bytes, 1);
 }
 
-PlanValueId add_value(Plan& plan, PlanValue::Kind kind, const TensorType& type, std::string name) {
-  PlanValue value;
-  value.kind = kind;
-  value.type = type;
-  value.name = std::move(name);
-  plan.values.push_back(std::move(value));
-  auto id = static_cast<PlanValueId>(plan.values.size() - 1);
-  if (kind == PlanValue::Kind::Input) plan.inputs.push_back(id);
-  return id;
-}
-
-void add_copy(Plan& plan, const StepSpec& spec) {
-  auto s = static_cast<PlanStepId>(plan.steps.size());
-  PlanStep step;
-  step.op = spec.op;
-  step.attrs = spec.attrs;
-  for (size_t i = 0; i < spec.operands.size(); ++i) {
-    const TensorType& type = spec.operands[i];
-    bool weight = i < 32 && (spec.weight_operands >> i & 1);
-    std::string name = "operand" + std::to_string(i) + "." + std::to_string(s);
-    auto kind = weight ? PlanValue::Kind::Weight : PlanValue::Kind::Input;
-    step.operands.push_back(type.is_none() ? kNoValue
-                                           : add_value(plan, kind, type, std::move(name)));
-    if (!type.is_none()) plan.values[step.operands.back()].last_use = s;
-  }
-  step.result = add_value(plan, PlanValue::Kind::Temporary, spec.result, "");
-  PlanValue& result = plan.values[step.result];
-  result.defined_by = s;
-  result.is_output = result.pinned = true;
-  plan.outputs.push_back({"result" + std::to_string(s), step.result});
-  plan.steps.push_back(std::move(step));
-}
-
 } // namespace
 
 Plan copies_of_step(const StepSpec& step, int copies) {
+  StepSpec apart = step;
+  apart.in_place = -1; // on a device nothing is overwritten
   Plan plan;
-  plan.model = "measure";
-  for (int i = 0; i < copies; ++i) add_copy(plan, step);
+  MeasurePlanBuilder build(plan);
+  for (int i = 0; i < copies; ++i)
+    build.output("result" + std::to_string(i),
+                 build.copy(apart, [&](const TensorType& type, std::string name) {
+                   return build.value(PlanValue::Kind::Input, type, std::move(name));
+                 }));
   return plan;
 }
 
@@ -97,6 +72,15 @@ Result<StepTime> GraphStepTimer::time_one(const StepSpec& step,
   found.runs = time.runs;
   found.implementation = executable->steps().back().implementation;
   return found;
+}
+
+Result<PlanPrice> GraphStepTimer::price(const Plan& plan, const MeasureOptions& options) const {
+  CompileOptions compile;
+  compile.memory_limit_bytes = options.memory_limit_bytes;
+  compile.allow_tf32 = options.allow_tf32;
+  GraphTiming how;
+  how.cold = cold(options);
+  return price_(plan, compile, how);
 }
 
 std::vector<Result<StepTime>> GraphStepTimer::time(llvm::ArrayRef<StepSpec> steps,

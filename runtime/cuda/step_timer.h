@@ -13,11 +13,14 @@ class GraphStepTimer final : public StepTimer {
 public:
   using Compile = std::function<Result<std::unique_ptr<CudaExecutable>>(const Plan& plan,
                                                                         const CompileOptions&)>;
-  GraphStepTimer(Compile compile, int64_t l2_bytes)
-      : compile_(std::move(compile)), l2_bytes_(l2_bytes) {}
+  using Price =
+      std::function<Result<PlanPrice>(const Plan& plan, const CompileOptions&, const GraphTiming&)>;
+  GraphStepTimer(Compile compile, Price price, int64_t l2_bytes)
+      : compile_(std::move(compile)), price_(std::move(price)), l2_bytes_(l2_bytes) {}
 
   std::vector<Result<StepTime>> time(llvm::ArrayRef<StepSpec> steps,
                                      const MeasureOptions& options) const override;
+  Result<PlanPrice> price(const Plan& plan, const MeasureOptions& options) const override;
   /// "captured graph, hot"
   std::string conditions(const MeasureOptions& options) const override;
 
@@ -26,6 +29,7 @@ private:
   Result<StepTime> time_one(const StepSpec& step, const MeasureOptions& options) const;
 
   Compile compile_;
+  Price price_;
   int64_t l2_bytes_;
 };
 

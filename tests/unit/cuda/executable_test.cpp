@@ -107,7 +107,9 @@ TEST_F(Fixture, FusesAndNamesWhatItRuns) {
     EXPECT_NE(step.implementation, "");
   }
   EXPECT_EQ(names, "matmul add+layer_norm reshape matmul ");
-  EXPECT_EQ(executable->steps()[1].implementation, "cuda:rows:v4:t128");
+  EXPECT_EQ(executable->steps()[1].implementation, "cuda:rows:v4:t128:r32:k1");
+  EXPECT_EQ(executable->steps()[1].uses, "2 x 128 threads") << "six rows, four of them a block";
+  EXPECT_EQ(executable->steps()[2].uses, "") << "a view";
   EXPECT_EQ(executable->kernels().size(), 3u);
   for (const cuda::KernelRow& row : executable->kernels()) {
     EXPECT_EQ(row.uses, 1);
@@ -176,6 +178,44 @@ TEST_F(Fixture, ProfilesEachUnitAndTheWhole) {
   executable->profile(false);
   EXPECT_EQ(executable->device_us(), 0);
   EXPECT_EQ(executable->steps()[0].measured_us, 0);
+}
+
+/// Without weights; what is known is not timed again, and what another plan shares is known.
+TEST_F(Fixture, APlanIsPricedByItsUnits) {
+  Plan plan = network();
+  prepare(plan);
+  log.takes = [](const std::string& call) {
+    return call == "launch" ? 3.0 : call == "fill" ? 30.0 : 0.0;
+  };
+  auto known = cuda::PlanDb::open("", {"fake", "none", "units"});
+  auto price = [&](const Plan& of, bool cold = false) {
+    CompileOptions options;
+    options.weights = [](const PlanValue&) -> Result<Tensor> {
+      return error(Code::device, "weights are not asked for");
+    };
+    cuda::GraphTiming how;
+    how.cold = cold;
+    auto priced = cuda::CudaExecutable::price(of, options, std::make_unique<FakeGpu>(library, log),
+                                              cache, {}, *known, how);
+    EXPECT_TRUE(priced.ok()) << (priced.ok() ? "" : priced.error().message);
+    return priced ? *priced : PlanPrice{};
+  };
+  PlanPrice first = price(plan);
+  EXPECT_EQ(first.groups, 3u) << "two products, a sum with its norm; a view is none";
+  EXPECT_EQ(first.timed, 3u);
+  EXPECT_NEAR(first.microseconds, 9, 1e-9);
+  EXPECT_EQ(log.count("allocate_pinned"), 0u);
+  EXPECT_EQ(log.count("replay") > 0, true);
+  EXPECT_EQ(price(plan).timed, 0u);
+  EXPECT_EQ(price(plan, /*cold=*/true).timed, 3u) << "other conditions";
+  PlanWriter w; // of the same sum and norm
+  PlanValueId sum = w.run(OpKind::Add, {}, {w.input("a", {6, 32}), w.input("b", {6, 32})});
+  w.output("y", w.run(OpKind::LayerNorm, {Value::of_float(1e-5)},
+                      {sum, w.weight("scale", {32}), w.weight("c", {32})}));
+  PlanPrice shared = price(w.finish());
+  EXPECT_EQ(shared.groups, 1u);
+  EXPECT_EQ(shared.timed, 0u);
+  EXPECT_EQ(log.live_allocations, 0u);
 }
 
 TEST_F(Fixture, WhateverFailsNothingIsLeftBehind) {

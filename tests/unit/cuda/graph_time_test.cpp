@@ -111,11 +111,17 @@ struct StepTimerTest : testing::Test {
   FakeGpuLog log;
   SourceCompiler compiler;
   cuda::CubinCache cache{"", compiler};
-  cuda::GraphStepTimer timer{[this](const Plan& plan, const CompileOptions& options) {
-                               return cuda::CudaExecutable::make(
-                                   plan, options, std::make_unique<FakeGpu>(library, log), cache);
-                             },
-                             /*l2_bytes=*/1 << 16};
+  std::unique_ptr<cuda::PlanDb> known = cuda::PlanDb::open("", {"fake", "none", "units"});
+  cuda::GraphStepTimer timer{
+      [this](const Plan& plan, const CompileOptions& options) {
+        return cuda::CudaExecutable::make(plan, options, std::make_unique<FakeGpu>(library, log),
+                                          cache);
+      },
+      [this](const Plan& plan, const CompileOptions& options, const cuda::GraphTiming& how) {
+        return cuda::CudaExecutable::price(plan, options, std::make_unique<FakeGpu>(library, log),
+                                           cache, {}, *known, how);
+      },
+      /*l2_bytes=*/1 << 16};
 
   void SetUp() override {
     library.compile(sources_of(
@@ -139,6 +145,19 @@ TEST_F(StepTimerTest, TimesOneStepHotOrCold) {
     EXPECT_EQ(log.live_allocations, 0u);
   }
   EXPECT_EQ(log.count("fill"), 2u);
+}
+
+TEST_F(StepTimerTest, PricesPlansUnderTheSameConditions) {
+  Plan plan = cuda::copies_of_step(product(), 2);
+  for (CacheState cache : {CacheState::Hot, CacheState::Cold}) {
+    MeasureOptions options;
+    options.cache = cache;
+    auto price = timer.price(plan, options);
+    ASSERT_TRUE(price.ok()) << price.error().message;
+    EXPECT_EQ(price->groups, 2u);
+    EXPECT_EQ(price->timed, 1u) << "equal ones once";
+    EXPECT_NEAR(price->microseconds, 14, 1e-9);
+  }
 }
 
 TEST_F(StepTimerTest, ANetworkBeyondTheCacheFindsItsOperandsCold) {
