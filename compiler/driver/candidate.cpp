@@ -310,6 +310,25 @@ other_search(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judg
       std::move(found.rules_applied));
 }
 
+/// What the device does in one kernel and the search has not come to.
+void add_kernels(Candidate& candidate, llvm::ArrayRef<Rule> rules, const Judges& judges,
+                 const OptimizeOptions& options, OptimizeReport& report) {
+  if (!options.kernels) return;
+  std::optional<WithKernels> with =
+      use_kernels(candidate.graph, rules, judges.prices, options.explore.numerics);
+  if (!with) return;
+  SearchTrace::Step step{"kernels of the device", {}, candidate.cost_us, with->cost_us};
+  for (const RuleCount& fusing : count_rules(with->chain, rules)) {
+    add_count(report, fusing);
+    step.rules.push_back({fusing.rule, fusing.count});
+  }
+  if (options.trace) options.trace->steps.push_back(std::move(step));
+  candidate.graph = std::move(with->graph);
+  report.cost_after_us = candidate.cost_us = with->cost_us;
+  report.lower_bound_us.reset(); // of an e-graph without it
+  if (candidate.chain) append(*candidate.chain, with->chain);
+}
+
 /// The search that we ship. Errors: `no_solution` where neither source nor anything found has a
 /// finite cost.
 Result<Candidate> optimize_by_portfolio(const Graph& source, llvm::ArrayRef<Rule> rules,
@@ -329,6 +348,7 @@ Result<Candidate> optimize_by_portfolio(const Graph& source, llvm::ArrayRef<Rule
     for (PortfolioFinalist& other : found.finalists)
       judges.others->push_back({std::move(other.graph), other.cost_us, std::move(other.chain), "",
                                 rule_counts(other.rules_applied)});
+  add_kernels(candidate, rules, judges, options, report);
   if (!has_second_opinion(judges)) return candidate;
   auto other = other_search(source, rules, judges, options);
   if (!other || !other_is_faster(candidate.graph, other->first.graph, judges, report))
@@ -336,6 +356,7 @@ Result<Candidate> optimize_by_portfolio(const Graph& source, llvm::ArrayRef<Rule
   note_rules(other->second, report);
   report.cost_after_us = other->first.cost_us;
   report.lower_bound_us.reset(); // a bound on the other's way
+  add_kernels(other->first, rules, judges, options, report);
   return std::move(other->first);
 }
 

@@ -1,8 +1,9 @@
-// The rules of that kind alone saturate a small e-graph in a few rounds, one
-// for each operator that goes into a kernel; its history has the chain.
+// The rules of that kind alone saturate a small e-graph in a few rounds, one for each operator that
+// goes into a kernel; its history has the chain.
 #include "compiler/driver/kernel_chain.h"
 
 #include "compiler/egraph/explain.h"
+#include "compiler/extract/extract.h"
 #include "compiler/search/saturate.h"
 
 namespace tg {
@@ -38,6 +39,24 @@ Result<Derivation> explain_kernels(const Graph& plain, const Graph& fused,
   TG_TRY(Derivation chain, explain(history_of(egraph), fusing, plain, fused));
   for (DerivationStep& step : chain.steps) step.rule = number[step.rule];
   return chain;
+}
+
+std::optional<WithKernels> use_kernels(const Graph& graph, llvm::ArrayRef<Rule> rules,
+                                       PriceCache& prices, Numerics numerics) {
+  constexpr double kLeastGain = 1e-9; // relative
+  constexpr double kSeconds = 1;      // a class is one operator, or one of a few kernels
+  if (prices.patterns().empty()) return std::nullopt;
+  ExtractOptions options;
+  options.extractor = Extractor::Best;
+  options.ilp.time_limit_s = kSeconds;
+  options.kernels = true;
+  Result<ExtractedGraph> found = extract(EGraph::from_graph(graph), graph, prices, options);
+  if (!found || !found->plain) return std::nullopt;
+  double cost = price_graph(found->graph, prices);
+  if (!(cost < price_graph(graph, prices) * (1 - kLeastGain))) return std::nullopt;
+  Result<Derivation> chain = explain_kernels(graph, found->graph, rules, numerics);
+  if (!chain) return std::nullopt;
+  return WithKernels{std::move(found->graph), cost, std::move(*chain)};
 }
 
 } // namespace tg

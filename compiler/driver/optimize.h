@@ -43,8 +43,8 @@ struct OptimizeOptions {
   /// Extractor, its limits, bound on weights.
   ExtractOptions extract;
   /// Of Saturate and Random: extraction weighs what the device does in one kernel as one
-  /// (ExtractOptions::kernels), where the rules in use lead there. Off where a published search is
-  /// to be as published.
+  /// (ExtractOptions::kernels), where the rules in use lead there; of Mcts: what it found takes the
+  /// kernels that it has not come to. Off where a published search is to be as published.
   bool kernels = false;
 };
 

@@ -45,6 +45,7 @@ protected:
     OptimizeOptions options;
     options.search = search;
     options.explore.iterations = 0;
+    options.explore.node_limit = options.portfolio.mcts.explore.node_limit = 1;
     options.kernels = true;
     options.explain = true;
     options.explore.numerics = numerics;
@@ -74,6 +75,23 @@ TEST_F(Kernels, AreThoseOfTheBackend) {
   std::vector<Rule> all = rules();
   EXPECT_EQ(run(source, all, {}).report.nodes_after, 4u);
   EXPECT_EQ(run(source, all, kCuda).report.nodes_after, 2u) << "gelu is a kernel of its own there";
+}
+
+TEST_F(Kernels, AreTakenByASearchThatDidNotComeToThem) {
+  Graph source = load(kBlock);
+  std::vector<Rule> all = rules();
+  // E-graphs of a node end before a rule has fired.
+  Optimized result = run(source, all, kCpu, Numerics::Risky, Search::Mcts);
+  EXPECT_EQ(result.report.nodes_after, 1u);
+  EXPECT_LT(result.report.cost_after_us, result.report.cost_before_us);
+  ASSERT_TRUE(result.chain) << result.unexplained;
+  EXPECT_EQ(result.chain->steps.size(), 3u) << "bias, residual, activation";
+  EXPECT_FALSE(result.report.rules_applied.empty());
+  EXPECT_TRUE(confirm_chain(result, all, source).ok());
+  EXPECT_TRUE(verify_optimized(source, result, all, {}).ok());
+  EXPECT_EQ(run(source, all, {}, Numerics::Risky, Search::Mcts).report.nodes_after, 4u);
+  Optimized exact = run(source, all, kCpu, Numerics::Exact, Search::Mcts);
+  EXPECT_EQ(difference(source, exact.graph), "") << "the rules of fusion reassociate";
 }
 
 TEST_F(Kernels, AreForSearchesThatAreNotPublishedOnes) {
