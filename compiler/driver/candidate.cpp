@@ -263,7 +263,8 @@ PortfolioOptions portfolio_options(const OptimizeOptions& options) {
   out.saturate = options.explore;
   out.extract = options.extract;
   out.explain = options.explain;
-  out.finalists = options.finalists > 1 ? options.finalists - 1 : 0;
+  // More than are measured: which are is for choose_finalist() to say.
+  out.finalists = options.finalists > 1 ? 4 * options.finalists : 0;
   MctsOptions& mcts = out.mcts;
   mcts.explore.numerics = options.explore.numerics;
   mcts.explore.cycle_filter = CycleFilter::Efficient; // the incumbent needs it

@@ -35,7 +35,7 @@ llvm::ArrayRef<KernelPattern> patterns_of([[maybe_unused]] llvm::StringRef profi
 Result<std::unique_ptr<CostModel>>
 make_measured(llvm::StringRef backend_name, const CostModelOptions& options, const Graph& graph) {
   TG_TRY(std::unique_ptr<Backend> backend,
-         make_backend(backend_name.empty() ? "cpu" : backend_name));
+         make_backend(backend_name.empty() ? "cpu" : backend_name, options.cost_db));
   MeasuredCostOptions measured;
   measured.cost_db = options.cost_db;
   measured.threads = options.threads > 0 ? options.threads : available_cores();

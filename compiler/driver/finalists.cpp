@@ -16,19 +16,41 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// The cheapest first; no two alike, none as dear as the source.
-std::vector<Candidate> distinct(Candidate best, std::vector<Candidate> others, size_t most,
-                                double source_us) {
+std::vector<Candidate> distinct(Candidate best, std::vector<Candidate> others, double source_us) {
   llvm::stable_sort(others,
                     [](const Candidate& a, const Candidate& b) { return a.cost_us < b.cost_us; });
   std::vector<Candidate> chosen;
   chosen.push_back(std::move(best));
   for (Candidate& other : others) {
-    if (chosen.size() >= most) break;
     bool known = llvm::any_of(
         chosen, [&](const Candidate& one) { return difference(one.graph, other.graph).empty(); });
     if (!known && !costs_more(other.cost_us, source_us)) chosen.push_back(std::move(other));
   }
   return chosen;
+}
+
+/// The first and the best of the others, at most so many: by what the device launches at once,
+/// where it says, since what it fuses when it loads a graph the operators' prices do not show.
+void keep_best(std::vector<Candidate>& chosen, size_t most, FinalistRunner& runner,
+               OptimizeReport& report) {
+  if (chosen.size() <= most) return;
+  std::vector<const Graph*> graphs;
+  for (const Candidate& one : chosen) graphs.push_back(&one.graph);
+  std::vector<double> prices = runner.price(graphs);
+  std::vector<size_t> order(chosen.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  if (!prices.empty())
+    std::stable_sort(order.begin() + 1, order.end(),
+                     [&](size_t a, size_t b) { return prices[a] < prices[b]; });
+  order.resize(most);
+  std::vector<Candidate> kept;
+  for (size_t i : order) kept.push_back(std::move(chosen[i]));
+  if (!prices.empty())
+    report.notes.push_back(
+        llvm::formatv("of {0} candidates the {1} cheapest are measured whole, by "
+                      "prices of what is launched at once",
+                      chosen.size(), most));
+  chosen = std::move(kept);
 }
 
 /// The place of the fastest. The first is preferred unless another is faster beyond the noise.
@@ -60,7 +82,8 @@ size_t fastest(const Graph& source, llvm::ArrayRef<Candidate> chosen, FinalistRu
 Candidate choose_finalist(const Graph& source, Candidate best, std::vector<Candidate> others,
                           FinalistRunner& runner, size_t most, OptimizeReport& report) {
   std::vector<Candidate> chosen =
-      distinct(std::move(best), std::move(others), most, report.cost_before_us);
+      distinct(std::move(best), std::move(others), report.cost_before_us);
+  keep_best(chosen, std::max<size_t>(most, 1), runner, report);
   report.finalists = chosen.size();
   if (chosen.size() < 2) return std::move(chosen[0]);
   Clock::time_point start = Clock::now();

@@ -121,6 +121,12 @@ public:
     (void)source, (void)graphs;
     return std::vector<double>();
   }
+  /// What each costs by what the device launches at once, in microseconds, infinite for what it
+  /// does not take. Empty where it launches operators: then their prices are all there is to know.
+  virtual std::vector<double> price(llvm::ArrayRef<const Graph*> graphs) {
+    (void)graphs;
+    return {};
+  }
 };
 
 /// `finalists` may be null, or fail: then the prices alone decide. With finalists, a

@@ -2,6 +2,7 @@
 #include "compiler/driver/prepare.h"
 
 #include "compiler/driver/devices.h"
+#include "compiler/driver/measured_cost.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"
@@ -17,7 +18,8 @@
 
 namespace tg {
 
-Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name) {
+Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name,
+                                              [[maybe_unused]] const std::string& cost_db) {
   std::string known = "ref";
   if (name == "ref") return make_ref_backend();
 #ifdef TG_HAVE_ONEDNN
@@ -25,7 +27,7 @@ Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name) {
   known += ", cpu";
 #endif
 #ifdef TG_HAVE_CUDA
-  if (name == "cuda") return make_cuda_backend();
+  if (name == "cuda") return make_cuda_backend(cost_db);
   known += ", cuda";
 #endif
   return error(Code::no_backend, "no backend `{0}` in this build, which has {1}", name, known);
@@ -37,7 +39,7 @@ int64_t memory_limit_bytes(int64_t limit_mb) {
 
 Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options) {
   Prepared prepared;
-  TG_TRY(prepared.backend, make_backend(options.backend));
+  TG_TRY(prepared.backend, make_backend(options.backend, options.cost_db));
   prepared.plan = plan_from_graph(graph);
 #ifdef TG_VERIFY
   if (std::string fault = verify(prepared.plan); !fault.empty())
@@ -100,6 +102,22 @@ Result<std::vector<double>> BackendFinalists::screen(const Graph& source,
     times.push_back(time ? *time : std::numeric_limits<double>::infinity());
   }
   return times;
+}
+
+std::vector<double> BackendFinalists::price(llvm::ArrayRef<const Graph*> graphs) {
+  Result<std::unique_ptr<Backend>> backend = make_backend(options_.backend, options_.cost_db);
+  const StepTimer* timer = backend ? (*backend)->step_timer() : nullptr;
+  if (!timer) return {};
+  std::vector<double> prices;
+  for (const Graph* graph : graphs) {
+    MeasureOptions measure;
+    measure.memory_limit_bytes = options_.memory_limit_bytes;
+    measure.network_bytes = network_bytes(*graph);
+    measure.allow_tf32 = options_.allow_tf32;
+    Result<PlanPrice> price = timer->price(plan_from_graph(*graph), measure);
+    prices.push_back(price ? price->microseconds : std::numeric_limits<double>::infinity());
+  }
+  return prices;
 }
 
 } // namespace tg

@@ -13,12 +13,14 @@ struct PrepareOptions {
   int64_t memory_limit_bytes = 0; // 0: 80% of the machine's memory
   uint64_t seed = 1;
   bool allow_tf32 = false; // cuda
+  std::string cost_db;     // of plans measured at load (cuda); "" = the user's cache folder
   WeightSource weights;
   std::shared_ptr<const ExternKernels> externs = {}; // of `extern op`s; null: none
 };
 
-/// `ref`, `cpu`. Errors: `no_backend` names those of this build.
-Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name);
+/// `ref`, `cpu`, `cuda`. Errors: `no_backend` names those of this build.
+Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name,
+                                              const std::string& cost_db = "");
 
 /// The bytes that a limit given in MiB means; 0 MiB: 80% of the machine's memory.
 int64_t memory_limit_bytes(int64_t limit_mb);
@@ -50,6 +52,8 @@ public:
   Result<Comparison> compare(const Graph& first, const Graph& second) override;
   Result<std::vector<double>> screen(const Graph& source,
                                      llvm::ArrayRef<const Graph*> graphs) override;
+  /// Of backends that time groups (measure.h).
+  std::vector<double> price(llvm::ArrayRef<const Graph*> graphs) override;
 
 private:
   Result<double> screen_one(const Graph& graph, llvm::ArrayRef<Tensor> expected) const;

@@ -194,6 +194,7 @@ tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<t
   tg::PrepareOptions run;
   run.threads = o.threads;
   run.seed = o.seed;
+  run.cost_db = o.cost_db;
   run.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
   run.externs = std::move(externs);
   tg::BackendFinalists finalists(run);

@@ -32,6 +32,7 @@ PrepareOptions prepare_options(const Options& o) {
   options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
   options.seed = o.seed;
   options.allow_tf32 = o.allow_tf32;
+  options.cost_db = o.cost_db;
   return options;
 }
 

@@ -41,6 +41,7 @@ struct RunReport {
   double device_us = 0; // of a whole run on the device alone; 0 where that is not known
   MemoryUse memory;
   std::vector<StepInfo> steps;
+  std::vector<std::string> notes; // of the backend
   std::vector<Output> outputs;
   std::optional<OptimizeReport> optimized;
 };
@@ -132,6 +133,7 @@ Result<RunReport> run_on_backend(const Options& o, const PrepareOptions& options
     TG_TRY(report.sum_of_ops_us, profile_steps(executable, timing));
   }
   report.steps = executable.steps();
+  report.notes = prepared.backend->notes();
   report.device_us = executable.device_us();
   report.memory = executable.memory();
   TG_TRY(std::vector<Tensor> tensors, executable.outputs());
@@ -195,9 +197,17 @@ void print_outputs(llvm::raw_ostream& out, const RunReport& report, bool color,
 }
 
 void print_steps(llvm::raw_ostream& out, const RunReport& report, bool color) {
-  Table table({{"step"}, {"result"}, {"implementation"}, {"time", Align::Right}});
-  for (const StepInfo& step : report.steps)
-    table.add({step.name, step.result, step.implementation, duration_text(step.measured_us)});
+  bool uses = llvm::any_of(report.steps, [](const StepInfo& step) { return !step.uses.empty(); });
+  std::vector<Table::Column> columns = {
+      {"step"}, {"result"}, {"implementation"}, {"time", Align::Right}};
+  if (uses) columns.push_back({"uses"});
+  Table table(columns);
+  for (const StepInfo& step : report.steps) {
+    std::vector<std::string> cells = {step.name, step.result, step.implementation,
+                                      duration_text(step.measured_us)};
+    if (uses) cells.push_back(step.uses);
+    table.add(cells);
+  }
   table.print(out, color, 2);
 }
 
@@ -225,6 +235,7 @@ void print_run(Session& session, const RunReport& report) {
   out << "  device " << report.device << "; sum of the steps "
       << duration_text(report.sum_of_ops_us) << "\n\n";
   print_steps(out, report, session.color);
+  for (const std::string& note : report.notes) out << "\n  " << note << "\n";
 }
 
 void write_outputs_json(llvm::json::OStream& json, const RunReport& report) {
@@ -252,6 +263,7 @@ void write_steps_json(llvm::json::OStream& json, const RunReport& report) {
         json.attribute("name", step.name);
         json.attribute("result", step.result);
         json.attribute("implementation", step.implementation);
+        if (!step.uses.empty()) json.attribute("uses", step.uses);
         write_number(json, "us", step.measured_us);
         write_number(json, "flops", step.flops);
         write_number(json, "bytes", step.bytes);

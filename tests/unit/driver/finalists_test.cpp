@@ -24,7 +24,14 @@ public:
   std::vector<size_t> screened;
   int compared = 0;
   bool noisy = false;
+  std::map<size_t, double> groups; // prices of groups; none: the device launches operators
 
+  std::vector<double> price(llvm::ArrayRef<const Graph*> graphs) override {
+    std::vector<double> found;
+    for (const Graph* graph : graphs)
+      if (!groups.empty()) found.push_back(groups[graph->op_count()]);
+    return found;
+  }
   Result<Comparison> compare(const Graph& first, const Graph& second) override {
     ++compared;
     double a = times[first.op_count()], b = times[second.op_count()];
@@ -93,6 +100,19 @@ TEST_F(Finalists, AsManyAsAskedForAreMeasured) {
   runs.times = {{1, 50}, {2, 60}, {3, 40}};
   EXPECT_EQ(choose(2), 1u);
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 2}));
+}
+
+/// Operators that become one kernel when they are loaded are dearer apart.
+TEST_F(Finalists, WhichAreMeasuredIsByPricesOfWhatIsLaunched) {
+  runs.times = {{1, 50}, {2, 60}, {3, 40}};
+  runs.groups = {{1, 9}, {2, 8}, {3, 5}};
+  EXPECT_EQ(choose(2), 3u);
+  EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 3})) << "the cheapest by operators in any case";
+  EXPECT_EQ(report.notes[0], "of 3 candidates the 2 cheapest are measured whole, by prices of what "
+                             "is launched at once");
+  runs.screened.clear();
+  choose(8);
+  EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 2, 3})) << "all of them";
 }
 
 TEST_F(Finalists, WhatDoesNotRunOrDiffersIsNot) {
