@@ -136,6 +136,41 @@ INSTANTIATE_TEST_SUITE_P(All, Extractors,
                            return name;
                          });
 
+/// Too large for brute force, where all cuts and reductions come into play: what one program proves
+/// the other must not contradict, whoever's time is over first.
+TEST(Best, AgreesWithIlpOnBoundsAndIsNotWorseThanGreedy) {
+  std::mt19937_64 random(13);
+  auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
+  int proven = 0;
+  for (int i = 0; i < 24; ++i) {
+    ExtractionProblem problem;
+    uint32_t classes = 40 + below(80), width = 2 + below(8);
+    for (uint32_t c = 0; c < classes; ++c) problem.add_class();
+    for (uint32_t n = 0; n < 3 * classes; ++n) {
+      uint32_t cls = n / 3;
+      std::vector<ClassIx> children;
+      for (uint32_t k = below(4); k > 0 && cls >= width; --k)
+        children.push_back({cls - 1 - below(width)});
+      if (i % 2 == 1 && n % 3 > 0 && below(6) == 0) children.push_back({below(classes)});
+      bool reward = i % 4 == 3 && below(10) == 0;
+      problem.add_node({cls}, reward ? -3.0 : below(16) == 0 ? 50 : below(20), children);
+    }
+    for (uint32_t k = 0; k < 3; ++k) problem.add_root({classes - 1 - k});
+    problem.seal();
+    auto dag = run_extractor(problem, Extractor::GreedyDag);
+    auto best = run_extractor(problem, Extractor::Best, {.time_limit_s = 2});
+    auto ilp = run_extractor(problem, Extractor::Ilp, {.time_limit_s = 0.5});
+    ASSERT_TRUE(dag && best && ilp) << i;
+    expect_sound(problem, *best);
+    double tolerance = 1e-6 * std::max(1.0, std::abs(best->dag_cost));
+    EXPECT_LE(best->dag_cost, dag->dag_cost + tolerance) << i;
+    EXPECT_LE(best->lower_bound, ilp->dag_cost + tolerance) << i;
+    EXPECT_LE(ilp->lower_bound, best->dag_cost + tolerance) << i;
+    proven += best->optimal;
+  }
+  EXPECT_GT(proven, 0);
+}
+
 TEST(BranchCut, FindsTheOptimumOfUnreducedProblems) {
   std::mt19937_64 random(12);
   for (int i = 0; i < 1'000; ++i) {
