@@ -1,4 +1,5 @@
-// Rolling an e-graph back and forward: the methods of EGraph over its trail (trail.h).
+// Rolling an e-graph back and forward, and a replica of it along: the methods of EGraph over its
+// trail (trail.h).
 #include "compiler/egraph/egraph.h"
 
 #include <cassert>
@@ -7,6 +8,9 @@
 namespace tg {
 
 namespace {
+
+/// A replica's own changes have versions that its original never gives out.
+constexpr uint64_t kFirstReplicaVersion = uint64_t{1} << 63;
 
 template <class T> void cut(std::vector<T>& column, uint32_t size, std::vector<T>* kept) {
   if (kept) kept->assign(column.begin() + size, column.end());
@@ -132,17 +136,23 @@ void EGraph::truncate(const Sizes& to, Delta* kept) {
 }
 
 bool EGraph::redo(const Delta& delta) {
-  if (version_ != delta.base || !clean()) return false;
+  if (!continues(delta)) return false;
+  replay(delta);
+  append_history(delta);
+  for (const HashInsert& entry : delta.inserts) insert_hash(entry.hash, {entry.node});
+  return true;
+}
+
+/// All of a change but history and hash table.
+void EGraph::replay(const Delta& delta) {
   for (const WordWrite& w : delta.words) {
     uint32_t& slot = word(w.which, w.index);
     trail_.log(w.which, w.index, slot);
     slot = w.value;
   }
   append(delta);
-  for (const HashInsert& entry : delta.inserts) insert_hash(entry.hash, {entry.node});
   counters_ = delta.result_counters;
   version_ = delta.result;
-  return true;
 }
 
 void EGraph::append(const Delta& delta) {
@@ -157,8 +167,44 @@ void EGraph::append(const Delta& delta) {
   extend(changes_, delta.changes);
   extend(unions_, delta.unions);
   extend(rule_seen_, delta.rule_seen);
+}
+
+void EGraph::append_history(const Delta& delta) {
   extend(history_, delta.history);
   extend(edge_born_, delta.edge_born);
+}
+
+// --- replicas ------------------------------------------------------------------------------------
+
+EGraph EGraph::replica(std::shared_ptr<Symbols> symbols, SymbolMap& to) const {
+  assert(clean() && "replicas are made of rebuilt e-graphs");
+  EGraph copy = *this;
+  copy.symbols_ = std::move(symbols);
+  copy.infer_ = InferMemo(*copy.symbols_);
+  copy.trail_ = {};
+  copy.history_.clear(), copy.edge_born_.clear();
+  copy.recording_ = false;
+  copy.last_version_ |= kFirstReplicaVersion;
+  copy.table_ = {};
+  for (ENode& node : copy.nodes_) node.attrs = to(node.attrs);
+  for (EClass& cls : copy.classes_) cls.type = to(cls.type);
+  // Hashes are of numbers of symbols. Entries under old names are for rollbacks beyond this state.
+  for (uint32_t i = 0; i < copy.node_bound(); ++i)
+    if (copy.alive({i})) copy.insert_hash(copy.hash_of(copy.nodes_[i]), {i});
+  return copy;
+}
+
+bool EGraph::feed(const Delta& delta, SymbolMap& from) {
+  if (!continues(delta)) return false;
+  uint32_t nodes = node_bound(), classes = class_bound();
+  replay(delta);
+  for (uint32_t i = nodes; i < node_bound(); ++i) nodes_[i].attrs = from(nodes_[i].attrs);
+  for (uint32_t i = classes; i < class_bound(); ++i) classes_[i].type = from(classes_[i].type);
+  // A node that was renamed within the change is entered as it is after it: nobody can ask for the
+  // names between, since a rollback takes back the change as a whole.
+  for (const HashInsert& entry : delta.inserts)
+    if (alive({entry.node})) insert_hash(hash_of(nodes_[entry.node]), {entry.node});
+  return true;
 }
 
 } // namespace tg

@@ -19,6 +19,7 @@
 
 #include "compiler/egraph/hashcons.h"
 #include "compiler/egraph/infer_memo.h"
+#include "compiler/egraph/symbol_map.h"
 #include "compiler/egraph/trail.h"
 #include "compiler/ir/graph.h"
 
@@ -220,6 +221,15 @@ public:
   /// Copy for tests; the search uses checkpoints.
   EGraph clone() const;
 
+  // --- replicas -----------------------------------------------------------------------------
+  /// This state for another thread, over symbols of its own: nodes and classes have the same
+  /// numbers. Keeps no history and no checkpoints. Requires clean(). `to`: from this table to that.
+  EGraph replica(std::shared_ptr<Symbols> symbols, SymbolMap& to) const;
+  /// Does a change that was taken back from the e-graph of which this is a replica, as redo() does
+  /// there: the words as they were written, nothing is searched. False, and nothing happens, unless
+  /// this is the state that it came from.
+  [[nodiscard]] bool feed(const Delta& delta, SymbolMap& from);
+
 private:
   friend std::string verify(const EGraph&);
   friend bool same_state(const EGraph&, const EGraph&, std::string*);
@@ -250,7 +260,10 @@ private:
   uint32_t& word(Word which, uint32_t index);
   void truncate(const Sizes& to, Delta* kept);
   void undo(Checkpoint to, Delta* kept);
+  bool continues(const Delta& delta) const { return version_ == delta.base && clean(); }
+  void replay(const Delta& delta);
   void append(const Delta& delta);
+  void append_history(const Delta& delta);
 
   void set(Word which, uint32_t index, uint32_t& slot, uint32_t value) {
     trail_.log(which, index, slot);
