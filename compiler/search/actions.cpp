@@ -37,20 +37,22 @@ size_t draw_by_weight(llvm::ArrayRef<double> weights, std::mt19937_64& rng) {
 
 void ActionPool::clear() {
   pool_.clear();
+  of_tree_ = 0;
   spent_.clear();
   rolled_.clear();
+  refused_.clear();
 }
 
 void ActionPool::add(llvm::ArrayRef<Match> found) {
   for (const Match& match : found) pool_.push_back(&match);
+  of_tree_ = static_cast<uint32_t>(pool_.size());
   spent_.resize(pool_.size());
 }
 
 void ActionPool::add_open(std::vector<Match> found) {
   rolled_.push_back(std::move(found));
   for (const Match& match : rolled_.back()) {
-    if (!refused_.contains(match.group))
-      open_[match.rule].push_back(static_cast<uint32_t>(pool_.size()));
+    if (!refused(match.group)) open_[match.rule].push_back(static_cast<uint32_t>(pool_.size()));
     pool_.push_back(&match);
   }
   spent_.resize(pool_.size());
@@ -61,7 +63,7 @@ void ActionPool::add_open(std::vector<Match> found) {
 void ActionPool::collect() {
   for (auto& list : open_) list.clear();
   for (uint32_t i = 0; i < pool_.size(); ++i)
-    if (!spent_[i] && !refused_.contains(pool_[i]->group)) open_[pool_[i]->rule].push_back(i);
+    if (!spent_[i] && !refused(pool_[i]->group)) open_[pool_[i]->rule].push_back(i);
 }
 
 void ActionPool::forget_spent(RuleId rule) {
@@ -82,7 +84,7 @@ ActionFeatures ActionPool::features(RuleId rule, Grain grain, size_t places) con
 }
 
 /// Draws the order of their turns, heavier ones sooner (Efraimidis and Spirakis 2006).
-std::vector<Action> ActionPool::list(const StateFeatures& state, Policy& policy,
+std::vector<Action> ActionPool::list(const StateFeatures& state, const Policy& policy,
                                      std::mt19937_64& rng) const {
   std::vector<Action> actions;
   for (RuleId rule = 0; rule < open_.size(); ++rule)
@@ -121,7 +123,7 @@ void ActionPool::offer(RuleId rule, std::mt19937_64& rng, std::vector<Action>& a
         {rule, Grain::Match, {open[open.size() <= kMostSingles ? i : rng() % open.size()]}});
 }
 
-bool ActionPool::draw(const StateFeatures& state, Policy& policy, std::mt19937_64& rng,
+bool ActionPool::draw(const StateFeatures& state, const Policy& policy, std::mt19937_64& rng,
                       Action& action) const {
   std::vector<ActionFeatures> all;
   for (RuleId rule = 0; rule < open_.size(); ++rule)

@@ -23,7 +23,7 @@ uint64_t mix(uint64_t hash, uint64_t word) {
 Explorer::Explorer(EGraph& egraph, llvm::ArrayRef<Rule> rules, const ExplorerOptions& options)
     : egraph_(egraph), options_(options), book_(egraph.symbols(), rules), matcher_(egraph, book_),
       joiner_(egraph, book_), cycles_(egraph), applier_(egraph, &cycles_, options.cycle_filter),
-      by_id_(rules.size()) {
+      symbol_hash_(egraph.symbols()), by_id_(rules.size()) {
   for (const CompiledRule& rule : book_.rules()) {
     by_id_[rule.id] = &rule;
     if (rule.rule->numerics <= options.numerics) enabled_.push_back(&rule);
@@ -96,19 +96,20 @@ void Explorer::widen(const CompiledRule& rule, const uint32_t* row, Match& match
   for (uint32_t variable : rule.sources[0].value_map) match.words[1 + classes + variable] = *row++;
 }
 
-uint64_t Explorer::group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> words) const {
+uint64_t Explorer::group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> words) {
   uint64_t hash = mix(0, rule.id);
   size_t roots = rule.native() ? 1 : rule.sources.size();
   for (uint32_t root : words.take_front(roots)) {
-    hash = mix(hash, egraph_.type(egraph_.class_of({root})).index);
+    hash = mix(hash, symbol_hash_(egraph_.type(egraph_.class_of({root}))));
     if (rule.native()) hash = mix(hash, static_cast<uint64_t>(egraph_.node({root}).op));
   }
   if (rule.native()) return hash;
   for (uint32_t cls : words.slice(roots, rule.rule->class_vars)) {
     if (cls == UINT32_MAX) continue;
-    hash = mix(hash, egraph_.type({cls}).index * 2 + egraph_.weight_only({cls}));
+    hash = mix(hash, symbol_hash_(egraph_.type({cls})) * 2 + egraph_.weight_only({cls}));
   }
-  for (uint32_t value : words.take_back(rule.rule->value_vars)) hash = mix(hash, value);
+  for (uint32_t value : words.take_back(rule.rule->value_vars))
+    if (value != UINT32_MAX) hash = mix(hash, symbol_hash_(ValueId{value}));
   return hash;
 }
 
@@ -162,7 +163,7 @@ Explorer::Step Explorer::apply_everywhere(const CompiledRule& rule) {
   return step;
 }
 
-Outcome Explorer::apply(const Match& match) {
+Outcome Explorer::apply(const Match& match, SymbolMap* from) {
   const CompiledRule& rule = *by_id_[match.rule];
   refresh_order();
   llvm::ArrayRef<uint32_t> words = match.words;
@@ -177,6 +178,10 @@ Outcome Explorer::apply(const Match& match) {
   joint.values = rule.rule->value_vars;
   joint.rows.width = joint.roots + joint.classes + joint.values;
   joint.rows.words.assign(words.begin(), words.end());
+  if (from)
+    for (uint32_t& value :
+         llvm::makeMutableArrayRef(joint.rows.words.data(), words.size()).take_back(joint.values))
+      if (value != UINT32_MAX) value = (*from)(ValueId{value}).index;
   return applier_.apply_joint(rule, joint, 0);
 }
 

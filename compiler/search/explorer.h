@@ -16,7 +16,7 @@ namespace tg {
 /// One place where one rule can be applied.
 struct Match {
   RuleId rule{};
-  uint64_t group = 0;                    // equal for what looks equal
+  uint64_t group = 0;                    // equal for what looks equal, over any symbols
   llvm::SmallVector<uint32_t, 12> words; // a row: roots, classes, values in the rule's numbering
 };
 
@@ -57,8 +57,10 @@ public:
   // --- a match ----------------------------------------------------------------------------------
   /// Appends the matches of all rules that something changed since the mark is part of.
   void find_new(uint32_t since, std::vector<Match>& out);
-  /// Applies a match as it stands, which may be one of an earlier state. Does not settle.
-  Outcome apply(const Match& match);
+  /// Applies a match as it stands, which may be one of an earlier state; or one that was found in
+  /// the original of which this e-graph is a replica: then `from` says what its values are here.
+  /// Does not settle.
+  Outcome apply(const Match& match, SymbolMap* from = nullptr);
 
   size_t memory_bytes() const;
 
@@ -66,7 +68,7 @@ private:
   size_t find(const CompiledRule& rule, uint32_t since);
   Outcome apply_row(const CompiledRule& rule, size_t row);
   void append(const CompiledRule& rule, std::vector<Match>& out);
-  uint64_t group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> joint) const;
+  uint64_t group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> joint);
   /// A row of the rule's only source, in the form of joint rows.
   void widen(const CompiledRule& rule, const uint32_t* row, Match& match) const;
   void refresh_order();
@@ -78,6 +80,7 @@ private:
   Joiner joiner_;
   Cycles cycles_;
   Applier applier_;
+  SymbolHash symbol_hash_;
   std::vector<const CompiledRule*> enabled_, by_id_;
   Rows rows_;
   JointRows joint_;

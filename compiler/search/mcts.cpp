@@ -1,9 +1,8 @@
 #include "compiler/search/mcts.h"
 
-#include "compiler/search/incumbent.h"
+#include "compiler/search/helpers.h"
 #include "compiler/search/limits.h"
 #include "compiler/search/published_costs.h"
-#include "compiler/search/search_tree.h"
 
 #include <llvm/ADT/DenseSet.h>
 
@@ -23,13 +22,16 @@ using Clock = std::chrono::steady_clock;
 /// Relative: less is rounding.
 constexpr double kLeastGain = 1e-9;
 
+BoardOptions board_options(const MctsOptions& o) {
+  return {o.explore, {o.widen, o.firing}, o.depth};
+}
+
 class TreeSearch {
 public:
   TreeSearch(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
              const MctsOptions& options, Policy& policy)
-      : egraph_(egraph), source_(source), options_(options), policy_(policy),
-        explorer_(egraph, rules, options.explore), incumbent_(egraph, prices),
-        tree_(options.transpose), pool_(explorer_, rules.size(), {options.widen, options.firing}),
+      : egraph_(egraph), source_(source), rules_(rules), options_(options), policy_(policy),
+        board_(egraph, rules, prices, board_options(options), refused_), tree_(options.transpose),
         rng_(options.seed) {
     report_.rules.resize(rules.size());
     report_.records.resize(rules.size());
@@ -40,38 +42,41 @@ public:
 private:
   void start();
   bool decide();
-  void simulate();
-  void enter(int32_t at);
-  bool expand(int32_t at);
-  void grow(int32_t parent, uint32_t number, size_t applied, Checkpoint before, uint32_t mark);
+  void play(size_t count);
+  void play_apart(llvm::MutableArrayRef<Simulation> simulations);
+  void descend(Simulation& simulation);
+  void enter(int32_t at, Simulation& simulation);
+  bool expand(Simulation& simulation);
+  void grow(Simulation& simulation, uint32_t number, size_t applied, Checkpoint before,
+            uint32_t mark);
   size_t allowed(const SearchTree::Node& node) const;
   int32_t select(const SearchTree::Node& node) const;
-  void roll_out(uint32_t depth);
-  size_t act(const Action& action, uint32_t depth);
-  void back_up();
+  void go_to(const Simulation& simulation);
+  void roll_out(Simulation& simulation);
+  void learn(const Simulation& simulation);
+  void back_up(const Simulation& simulation);
   void commit(int32_t child);
   void see(double cost);
   void go_back();
   bool limited();
+  std::optional<StopReason> limit() const;
   void note(const char* where);
-  StateFeatures state(uint32_t depth) const;
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   EGraph& egraph_;
   const Graph& source_;
+  llvm::ArrayRef<Rule> rules_;
   const MctsOptions& options_;
   Policy& policy_;
-  Explorer explorer_;
-  Incumbent incumbent_;
+  ActionPool::Groups refused_; // groups of matches, for good
+  Board board_;
   SearchTree tree_;
-  ActionPool pool_;
-  // Of the simulation under way.
-  std::vector<int32_t> path_;
-  double least_ = 0; // cost
+  std::optional<Helpers> helpers_; // made when they are first needed
 
   Checkpoint root_;
   uint32_t root_mark_ = 0;
   size_t since_gain_ = 0; // simulations
+  bool gained_ = false;   // in this batch
   double most_gain_ = 0;
   std::mt19937_64 rng_;
   MctsReport report_;
@@ -88,7 +93,7 @@ MctsReport TreeSearch::run() {
     double before = report_.best_cost;
     if (!decide()) break;
     without_gain = report_.best_cost < before * (1 - kLeastGain) ? 0 : without_gain + 1;
-    if (explorer_.full()) {
+    if (board_.explorer.full()) {
       report_.stop = StopReason::Nodes;
       break;
     }
@@ -105,12 +110,12 @@ MctsReport TreeSearch::run() {
 }
 
 void TreeSearch::start() {
-  explorer_.settle();
-  incumbent_.prices().announce();
-  report_.start_cost = report_.best_cost = incumbent_.update();
+  board_.explorer.settle();
+  board_.incumbent.prices().announce();
+  report_.start_cost = report_.best_cost = board_.source_cost = board_.incumbent.update();
   SearchTree::Node& root = tree_.add();
-  root.incumbent = incumbent_.save();
-  explorer_.find_new(0, root.found);
+  root.incumbent = board_.incumbent.save();
+  board_.explorer.find_new(0, root.found);
   root.stats = tree_.stats_of(egraph_);
   note("start");
 }
@@ -120,9 +125,13 @@ bool TreeSearch::decide() {
   root_ = egraph_.checkpoint();
   root_mark_ = egraph_.change_mark();
   since_gain_ = 0;
-  for (int i = 0; i < options_.budget && !limited(); ++i) {
-    simulate();
-    if (++since_gain_ > static_cast<size_t>(options_.simulation_patience)) break;
+  size_t batch = static_cast<size_t>(std::max(options_.batch, 1));
+  for (size_t left = static_cast<size_t>(std::max(options_.budget, 0)); left > 0 && !limited();) {
+    size_t count = std::min(batch, left);
+    left -= count;
+    play(count);
+    since_gain_ = (gained_ ? 0 : since_gain_) + count;
+    if (since_gain_ >= static_cast<size_t>(options_.simulation_patience)) break;
   }
   int32_t child = tree_.best_child();
   if (options_.trace) tree_.note(child, *options_.trace);
@@ -135,46 +144,123 @@ bool TreeSearch::decide() {
   return true;
 }
 
-void TreeSearch::simulate() {
-  path_.clear();
-  pool_.clear();
-  least_ = kInfiniteCost;
-  enter(0);
+// --- a batch ------------------------------------------------------------------------------------
+
+/// Leaves first, then what lies beyond them; policy and refusals stay as they are until the end.
+void TreeSearch::play(size_t count) {
+  gained_ = false;
+  std::vector<Simulation> simulations(count);
+  bool apart = options_.threads > 1 && options_.costs && count > 1;
+  for (Simulation& simulation : simulations) {
+    simulation.seed = options_.seed * 0x9E3779B97F4A7C15ull + report_.simulations +
+                      static_cast<size_t>(&simulation - simulations.data());
+    descend(simulation);
+    if (count == 1) roll_out(simulation);
+    go_back();
+  }
+  if (apart)
+    play_apart(simulations);
+  else if (count > 1)
+    for (Simulation& simulation : simulations) {
+      go_to(simulation);
+      roll_out(simulation);
+      go_back();
+    }
+  for (const Simulation& simulation : simulations) {
+    learn(simulation);
+    back_up(simulation);
+  }
+  report_.simulations += count;
+}
+
+/// On helpers; what was better than anything before is played again here, to be kept.
+void TreeSearch::play_apart(llvm::MutableArrayRef<Simulation> simulations) {
+  if (!helpers_)
+    helpers_.emplace(options_.threads, egraph_, rules_, *options_.costs, board_options(options_),
+                     refused_, board_.source_cost);
+  std::vector<Simulation> descents(simulations.begin(), simulations.end());
+  helpers_->play(tree_, simulations, policy_, [this] { return limit().has_value(); });
+  report_.memory_bytes =
+      std::max(report_.memory_bytes,
+               board_.memory_bytes() + tree_.memory_bytes() + helpers_->memory_bytes());
+  for (size_t i = 0; i < simulations.size(); ++i) {
+    if (!(simulations[i].least < report_.best_cost * (1 - kLeastGain))) continue;
+    [[maybe_unused]] double least = simulations[i].least;
+    simulations[i] = std::move(descents[i]);
+    go_to(simulations[i]);
+    roll_out(simulations[i]);
+    go_back();
+    assert((simulations[i].least == least || limit()) && "boards make no difference");
+  }
+}
+
+/// From the root to a leaf, which is new where something can be added.
+void TreeSearch::descend(Simulation& simulation) {
+  board_.pool.clear();
+  enter(0, simulation);
   for (;;) {
-    int32_t at = path_.back();
-    SearchTree::Node& node = tree_[at];
-    if (explorer_.full()) break;
+    SearchTree::Node& node = tree_[simulation.path.back()];
+    if (board_.explorer.full()) break;
     if (!node.listed) {
-      pool_.collect();
-      node.actions = pool_.list(state(node.depth), policy_, rng_);
+      board_.pool.collect();
+      node.actions = board_.pool.list(board_.state(node.depth), policy_, rng_);
       node.listed = true;
     }
-    if (node.edges.size() < allowed(node) && expand(at)) break;
+    if (node.edges.size() < allowed(node) && expand(simulation)) break;
     int32_t child = select(node);
     if (child < 0) break;
     egraph_.checkpoint();
     [[maybe_unused]] bool done = egraph_.redo(tree_[child].change);
     assert(done && "the e-graph is in the state of the parent");
-    explorer_.moved();
-    enter(child);
-    incumbent_.restore(tree_[child].incumbent);
+    board_.explorer.moved();
+    enter(child, simulation);
+    board_.incumbent.restore(tree_[child].incumbent);
   }
-  roll_out(tree_[path_.back()].depth);
-  back_up();
-  go_back();
-  ++report_.simulations;
+  simulation.refused = board_.pool.refused_here();
+  for (int32_t at : simulation.path) tree_.visit(at);
 }
 
 /// The node is on the path now: its matches join the pool.
-void TreeSearch::enter(int32_t at) {
-  SearchTree::Node& node = tree_[at];
-  path_.push_back(at);
-  pool_.add(node.found);
-  for (uint32_t number : node.spent) pool_.spend(number);
-  least_ = std::min(least_, node.incumbent.cost);
+void TreeSearch::enter(int32_t at, Simulation& simulation) {
+  const SearchTree::Node& node = tree_[at];
+  simulation.path.push_back(at);
+  board_.pool.add(node.found);
+  for (uint32_t number : node.spent) board_.pool.spend(number);
+  simulation.least = std::min(simulation.least, node.incumbent.cost);
 }
 
-// --- actions ------------------------------------------------------------------------------------
+/// Down a path that is known, from the root.
+void TreeSearch::go_to(const Simulation& simulation) {
+  board_.pool.clear();
+  for (int32_t at : simulation.path) {
+    const SearchTree::Node& node = tree_[at];
+    [[maybe_unused]] bool done = at == 0 || egraph_.redo(node.change);
+    assert(done && "the e-graph is in the state of the parent");
+    board_.pool.add(node.found);
+    for (uint32_t number : node.spent) board_.pool.spend(number);
+  }
+  for (uint32_t number : simulation.spent) board_.pool.spend(number);
+  for (uint64_t group : simulation.refused) board_.pool.refuse(group);
+  board_.explorer.moved();
+  board_.incumbent.restore(tree_[simulation.path.back()].incumbent);
+}
+
+void TreeSearch::roll_out(Simulation& simulation) {
+  board_.roll_out(
+      tree_[simulation.path.back()].depth, policy_, simulation, [this](double cost) { see(cost); },
+      [this] { return limited(); });
+}
+
+void TreeSearch::go_back() {
+  board_.incumbent.prices().forget(egraph_.changes_since(root_mark_));
+  report_.memory_bytes =
+      std::max(report_.memory_bytes, board_.memory_bytes() + tree_.memory_bytes());
+  egraph_.rollback(root_);
+  board_.explorer.moved();
+  board_.incumbent.restore(tree_.root().incumbent);
+}
+
+// --- leaves -------------------------------------------------------------------------------------
 
 size_t TreeSearch::allowed(const SearchTree::Node& node) const {
   if (node.next_action >= node.actions.size()) return 0;
@@ -182,90 +268,48 @@ size_t TreeSearch::allowed(const SearchTree::Node& node) const {
   return 2 + static_cast<size_t>(1.5 * std::sqrt(tree_.stats(node).visits));
 }
 
-StateFeatures TreeSearch::state(uint32_t depth) const {
-  return {egraph_.node_count(), egraph_.class_count(), options_.explore.node_limit,
-          incumbent_.cost(),    report_.start_cost,    depth};
-}
-
-/// Applies the matches and prices the state. How many changed something.
-size_t TreeSearch::act(const Action& action, uint32_t depth) {
-  RuleStats& stats = report_.rules[action.rule];
-  double before = incumbent_.cost();
-  size_t applied = 0;
-  for (uint32_t number : action.matches) {
-    if (explorer_.full()) break;
-    pool_.spend(number);
-    Outcome outcome = explorer_.apply(pool_.match(number));
-    if (outcome == Outcome::Refused) pool_.refuse(number);
-    applied += outcome == Outcome::Applied;
-    stats.cyclic += outcome == Outcome::Cyclic;
-  }
-  stats.matches += action.matches.size();
-  stats.applied += applied;
-  explorer_.settle();
-  if (applied == 0) return 0;
-  ++report_.steps;
-  double after = incumbent_.update(), gain = std::max(1 - after / before, 0.0);
-  policy_.learn(state(depth), pool_.features(action.rule, action.grain, applied), gain);
-  RuleRecord& record = report_.records[action.rule];
-  record.tried += 1, record.paid += gain > kLeastGain, record.gain += gain;
-  see(after);
-  report_.most_nodes = std::max(report_.most_nodes, egraph_.node_count());
-  return applied;
-}
-
-/// A state's cost; if it is the best so far its graph is kept.
-void TreeSearch::see(double cost) {
-  least_ = std::min(least_, cost);
-  if (!(cost < report_.best_cost * (1 - kLeastGain))) return;
-  report_.best_cost = cost;
-  since_gain_ = 0;
-  std::vector<ENodeId> nodes = incumbent_.used_nodes();
-  report_.best.emplace(Found{graph_of(egraph_, source_, nodes), cost, rules_behind(egraph_, nodes),
-                             told_by(egraph_)});
-  note("");
-}
-
-// --- down and up --------------------------------------------------------------------------------
-
 /// The next action that changes something becomes a new node, which is entered. False if none does.
-bool TreeSearch::expand(int32_t at) {
-  SearchTree::Node& node = tree_[at];
+bool TreeSearch::expand(Simulation& simulation) {
+  SearchTree::Node& node = tree_[simulation.path.back()];
   while (node.next_action < node.actions.size()) {
     uint32_t number = static_cast<uint32_t>(node.next_action++);
     Checkpoint before = egraph_.checkpoint();
     uint32_t mark = egraph_.change_mark();
-    size_t applied = act(node.actions[number], node.depth);
+    size_t applied = board_.act(node.actions[number], node.depth, simulation);
     if (applied > 0) {
-      grow(at, number, applied, before, mark);
+      see(board_.incumbent.cost());
+      grow(simulation, number, applied, before, mark);
       return true;
     }
     egraph_.rollback(before);
     egraph_.release(before);
-    explorer_.moved();
+    board_.explorer.moved();
+    const std::vector<uint32_t>& tried = node.actions[number].matches;
+    simulation.spent.insert(simulation.spent.end(), tried.begin(), tried.end());
   }
   return false;
 }
 
 /// The state that an action has just led to becomes a node of the tree.
-void TreeSearch::grow(int32_t parent, uint32_t number, size_t applied, Checkpoint before,
+void TreeSearch::grow(Simulation& simulation, uint32_t number, size_t applied, Checkpoint before,
                       uint32_t mark) {
+  int32_t parent = simulation.path.back();
   SearchTree::Node &node = tree_[parent], &made = tree_.add();
   const Action& action = node.actions[number];
   made.parent = parent, made.depth = node.depth + 1;
   made.rule = action.rule, made.places = static_cast<uint32_t>(applied);
-  if (options_.trace) made.where = pool_.place_text(action);
+  if (options_.trace) made.where = board_.pool.place_text(action);
   made.spent = action.matches;
-  made.incumbent = incumbent_.save();
-  explorer_.find_new(mark, made.found);
+  made.incumbent = board_.incumbent.save();
+  board_.explorer.find_new(mark, made.found);
   made.stats = tree_.stats_of(egraph_);
   made.change = egraph_.take_back(before);
   [[maybe_unused]] bool again = egraph_.redo(made.change);
   assert(again && "taken back just now");
-  explorer_.moved();
+  board_.explorer.moved();
   tree_.weigh(made);
   node.edges.push_back({number, tree_.last()});
-  enter(tree_.last());
+  enter(tree_.last(), simulation);
 }
 
 /// The child to go on with; -1 if there is none.
@@ -276,41 +320,39 @@ int32_t TreeSearch::select(const SearchTree::Node& node) const {
   return tree_.highest_bound(node, report_.start_cost / 1000, 2);
 }
 
-void TreeSearch::roll_out(uint32_t depth) {
-  pool_.collect();
-  for (int i = 0; i < options_.depth && !explorer_.full() && !limited(); ++i) {
-    Action action;
-    if (!pool_.draw(state(depth), policy_, rng_, action)) {
-      if (options_.firing) break;
-      continue;
-    }
-    uint32_t mark = egraph_.change_mark();
-    size_t applied = act(action, depth++);
-    pool_.forget_spent(action.rule);
-    if (applied == 0) {
-      if (options_.firing) --i; // nothing happened: the pool is smaller, so this ends
-      continue;
-    }
-    std::vector<Match> found;
-    explorer_.find_new(mark, found);
-    pool_.add_open(std::move(found));
+// --- what comes of it ---------------------------------------------------------------------------
+
+/// A state's cost; if it is the best so far its graph is kept.
+void TreeSearch::see(double cost) {
+  if (!(cost < report_.best_cost * (1 - kLeastGain))) return;
+  report_.best_cost = cost;
+  gained_ = true;
+  std::vector<ENodeId> nodes = board_.incumbent.used_nodes();
+  report_.best.emplace(Found{graph_of(egraph_, source_, nodes), cost, rules_behind(egraph_, nodes),
+                             told_by(egraph_)});
+  note("");
+}
+
+void TreeSearch::learn(const Simulation& simulation) {
+  refused_.insert(simulation.refused.begin(), simulation.refused.end());
+  for (const Deed& deed : simulation.deeds) {
+    RuleStats& stats = report_.rules[deed.action.rule_number];
+    stats.matches += deed.matches;
+    stats.applied += deed.applied;
+    stats.cyclic += deed.cyclic;
+    if (deed.applied == 0) continue;
+    ++report_.steps;
+    policy_.learn(deed.state, deed.action, deed.gain);
+    RuleRecord& record = report_.records[deed.action.rule_number];
+    record.tried += 1, record.paid += deed.gain > kLeastGain, record.gain += deed.gain;
+    report_.most_nodes = std::max(report_.most_nodes, deed.state.nodes);
   }
 }
 
-void TreeSearch::back_up() {
-  double gain = std::max(1 - least_ / report_.start_cost, 0.0);
+void TreeSearch::back_up(const Simulation& simulation) {
+  double gain = std::max(1 - simulation.least / report_.start_cost, 0.0);
   most_gain_ = std::max(most_gain_, gain);
-  for (int32_t at : path_) tree_.count(at, gain, least_);
-}
-
-void TreeSearch::go_back() {
-  incumbent_.prices().forget(egraph_.changes_since(root_mark_));
-  report_.memory_bytes =
-      std::max(report_.memory_bytes, egraph_.memory_bytes() + explorer_.memory_bytes() +
-                                         incumbent_.memory_bytes() + tree_.memory_bytes());
-  egraph_.rollback(root_);
-  explorer_.moved();
-  incumbent_.restore(tree_.root().incumbent);
+  for (int32_t at : simulation.path) tree_.credit(at, gain, simulation.least);
 }
 
 // --- decisions ----------------------------------------------------------------------------------
@@ -321,8 +363,9 @@ void TreeSearch::commit(int32_t child) {
     options_.trace->apply(node.rule, node.places, node.where), ++options_.trace->columns;
   [[maybe_unused]] bool done = egraph_.redo(node.change);
   assert(done);
+  if (helpers_) helpers_->follow(node.change);
   egraph_.release(root_);
-  explorer_.settle();
+  board_.explorer.settle();
   SearchTree::Node& root = tree_.root();
   // The pool goes on where it was: places in it are numbers in this order.
   std::vector<Match> found = std::move(root.found);
@@ -330,17 +373,21 @@ void TreeSearch::commit(int32_t child) {
                std::make_move_iterator(node.found.end()));
   node.found = std::move(found);
   node.spent.insert(node.spent.end(), root.spent.begin(), root.spent.end());
-  incumbent_.restore(node.incumbent);
-  incumbent_.update();
+  board_.incumbent.restore(node.incumbent);
+  board_.incumbent.update();
   tree_.reroot(child, options_.reuse_tree);
 }
 
 bool TreeSearch::limited() {
-  std::optional<StopReason> reason =
-      limit_reached({options_.cancel, options_.time_limit_s, options_.memory_limit_mb}, elapsed(),
-                    report_.memory_bytes);
+  std::optional<StopReason> reason = limit();
   if (reason) report_.stop = *reason;
   return reason.has_value();
+}
+
+/// Asked by helpers too, while nothing else happens.
+std::optional<StopReason> TreeSearch::limit() const {
+  return limit_reached({options_.cancel, options_.time_limit_s, options_.memory_limit_mb},
+                       elapsed(), report_.memory_bytes);
 }
 
 void TreeSearch::note(const char* where) {

@@ -12,6 +12,11 @@
 //   rewards normalised              gain of the best state of a simulation over the most so far
 //   transpositions                  states reached by other orders share their statistics
 //
+// Simulations come in batches of a fixed size: first the leaves of all are chosen and added to the
+// tree, with virtual loss; then all are played on from there, on as many threads as there are
+// (helpers.h); then what they saw is counted and learned, in their order. So the number of threads
+// changes nothing but the time.
+//
 // A state is worth what its incumbent costs (incumbent.h); the best graph is kept at any moment.
 #pragma once
 
@@ -33,6 +38,10 @@ struct MctsOptions {
   bool reuse_tree = true;
   /// Decisions without a gain after which the search ends; simulations, in a decision.
   int patience = 2, simulation_patience = 48;
+  int batch = 8; // simulations that are chosen before the first of them counts
+  /// More than one needs `costs`, which they ask at once.
+  int threads = 1;
+  CostModel* costs = nullptr;
   ExplorerOptions explore;
   size_t memory_limit_mb = 4096;
   double time_limit_s = 60;

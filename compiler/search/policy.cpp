@@ -14,7 +14,7 @@ constexpr double kLeastWeight = 0.02; // no rule is given up for good
 } // namespace
 
 void RandomPolicy::weigh(const StateFeatures&, llvm::ArrayRef<ActionFeatures>,
-                         llvm::MutableArrayRef<double> weights) {
+                         llvm::MutableArrayRef<double> weights) const {
   std::fill(weights.begin(), weights.end(), 1);
 }
 
@@ -25,7 +25,7 @@ const RuleRecord* StatisticsPolicy::prior(const Rule& rule) const {
 }
 
 void StatisticsPolicy::weigh(const StateFeatures&, llvm::ArrayRef<ActionFeatures> actions,
-                             llvm::MutableArrayRef<double> weights) {
+                             llvm::MutableArrayRef<double> weights) const {
   for (size_t i = 0; i < actions.size(); ++i) {
     const ActionFeatures& action = actions[i];
     double tried = kImaginary, paid = kImaginaryPaid;

@@ -4,7 +4,8 @@
 // policy can take the seat: two are here, one that knows nothing and one that keeps statistics.
 //
 // A policy must be deterministic: same calls, same answers. Searches that work in parallel have one
-// each (`fresh`).
+// each (`fresh`); within a search several threads may ask for weights at once, and none while it
+// learns.
 #pragma once
 
 #include "compiler/egraph/rule.h"
@@ -46,7 +47,7 @@ public:
   virtual std::string name() const = 0;
   /// Weights > 0, by action; they need not sum up to anything.
   virtual void weigh(const StateFeatures& state, llvm::ArrayRef<ActionFeatures> actions,
-                     llvm::MutableArrayRef<double> weights) = 0;
+                     llvm::MutableArrayRef<double> weights) const = 0;
   /// The action was taken, and the cost of the state after it relative to before is 1 - gain.
   virtual void learn(const StateFeatures& state, const ActionFeatures& action, double gain) = 0;
   /// One of the same kind and start, for a search of its own.
@@ -58,7 +59,7 @@ class RandomPolicy final : public Policy {
 public:
   std::string name() const override { return "random"; }
   void weigh(const StateFeatures&, llvm::ArrayRef<ActionFeatures>,
-             llvm::MutableArrayRef<double> weights) override;
+             llvm::MutableArrayRef<double> weights) const override;
   void learn(const StateFeatures&, const ActionFeatures&, double) override {}
   std::unique_ptr<Policy> fresh() const override { return std::make_unique<RandomPolicy>(); }
 };
@@ -81,7 +82,7 @@ public:
   explicit StatisticsPolicy(const PriorStore* store = nullptr) : store_(store) {}
   std::string name() const override { return "statistics"; }
   void weigh(const StateFeatures& state, llvm::ArrayRef<ActionFeatures> actions,
-             llvm::MutableArrayRef<double> weights) override;
+             llvm::MutableArrayRef<double> weights) const override;
   void learn(const StateFeatures& state, const ActionFeatures& action, double gain) override;
   std::unique_ptr<Policy> fresh() const override {
     return std::make_unique<StatisticsPolicy>(store_);

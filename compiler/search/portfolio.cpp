@@ -243,13 +243,15 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks, llvm::Arr
   size_t threads_wanted = static_cast<size_t>(std::max(options_.threads, 1));
   size_t memory_limit_mb = options_.mcts.memory_limit_mb / threads_wanted;
   if (options_.mcts.memory_limit_mb > 0) memory_limit_mb = std::max<size_t>(memory_limit_mb, 1);
+  size_t count = std::min(threads_wanted, tasks.size());
+  // Threads for which there is no task help within the searches.
+  int threads_each = count > 0 ? static_cast<int>(threads_wanted / count) : 1;
   std::atomic<size_t> next = 0;
   auto loop = [&] {
     for (size_t i; (i = next++) < tasks.size();)
       findings[i] = run_search(std::move(own[i]), rules, costs_, options_, &store, deadline_,
-                               memory_limit_mb);
+                               memory_limit_mb, threads_each);
   };
-  size_t count = std::min(threads_wanted, tasks.size());
   std::vector<std::thread> threads;
   for (size_t i = 1; i < count; ++i) threads.emplace_back(loop);
   loop();

@@ -29,10 +29,9 @@ uint32_t SearchTree::stats_of(const EGraph& state) {
   return fresh;
 }
 
-void SearchTree::count(int32_t at, double gain, double least) {
+void SearchTree::credit(int32_t at, double gain, double least) {
   Node& node = (*this)[at];
   node.best = std::min(node.best, least);
-  ++stats_[node.stats].visits;
   stats_[node.stats].total += gain;
 }
 

@@ -62,8 +62,11 @@ public:
   /// Statistics for a state: new ones, or those that the state has already.
   uint32_t stats_of(const EGraph& state);
   size_t transpositions() const { return transpositions_; }
-  /// A simulation through the node ended in a gain, and saw this least cost.
-  void count(int32_t at, double gain, double least);
+  /// A simulation goes through the node. Until it is credited it counts as one without a gain, so
+  /// that those beside it go elsewhere (virtual loss).
+  void visit(int32_t at) { ++stats_[(*this)[at].stats].visits; }
+  /// It ended in a gain, and saw this least cost.
+  void credit(int32_t at, double gain, double least);
 
   /// The child with the highest bound on its gain, `scale` times the mean gain and `c` times the
   /// width; -1 if there is none.

@@ -18,9 +18,10 @@ class Searcher {
 public:
   Searcher(OwnTask task, llvm::ArrayRef<Rule> rules, CostModel& costs,
            const PortfolioOptions& options, const PriorStore* priors, Clock::time_point deadline,
-           size_t memory_limit_mb)
-      : task_(std::move(task)), rules_(rules), prices_(task_.graph.symbols(), costs),
-        options_(options), deadline_(deadline), memory_limit_mb_(memory_limit_mb) {
+           size_t memory_limit_mb, int threads)
+      : task_(std::move(task)), rules_(rules), costs_(costs), prices_(task_.graph.symbols(), costs),
+        options_(options), deadline_(deadline), memory_limit_mb_(memory_limit_mb),
+        threads_(threads) {
     out_.rules.resize(rules.size());
     out_.records.resize(rules.size());
     if (options.explain) out_.chain = derivation_of(task_.graph);
@@ -108,6 +109,8 @@ private:
     options.widen &= round > 0;
     options.trace = options_.mcts.trace ? &out_.trace : nullptr;
     options.memory_limit_mb = memory_limit_mb_;
+    options.threads = threads_;
+    options.costs = &costs_;
     Graph start = line();
     EGraph egraph = EGraph::from_graph(start);
     if (options_.explain) egraph.record_history();
@@ -194,10 +197,12 @@ private:
 
   OwnTask task_;
   llvm::ArrayRef<Rule> rules_;
+  CostModel& costs_;
   PriceCache prices_;
   const PortfolioOptions& options_;
   Clock::time_point deadline_;
   size_t memory_limit_mb_;
+  int threads_;
   double line_us_ = 0;
   std::unique_ptr<Policy> policy_;
   // Of explanations: the graph that the present e-graph was made from, and the chain to it.
@@ -215,8 +220,11 @@ OwnTask own_task(const SearchTask& task) {
 
 Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, CostModel& costs,
                    const PortfolioOptions& options, const PriorStore* priors,
-                   std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb) {
-  return Searcher(std::move(task), rules, costs, options, priors, deadline, memory_limit_mb).run();
+                   std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb,
+                   int threads) {
+  return Searcher(std::move(task), rules, costs, options, priors, deadline, memory_limit_mb,
+                  threads)
+      .run();
 }
 
 } // namespace tg

@@ -78,7 +78,7 @@ public:
   explicit OneRule(uint32_t rule) : rule_(rule) {}
   std::string name() const override { return "one rule"; }
   void weigh(const StateFeatures& state, llvm::ArrayRef<ActionFeatures> actions,
-             llvm::MutableArrayRef<double> out) override {
+             llvm::MutableArrayRef<double> out) const override {
     ++asked;
     sound &= state.nodes > 0 && state.cost_us > 0 && state.source_cost_us >= state.cost_us;
     for (size_t i = 0; i < actions.size(); ++i) {
@@ -92,8 +92,8 @@ public:
   }
   std::unique_ptr<Policy> fresh() const override { return std::make_unique<OneRule>(rule_); }
 
-  size_t asked = 0;
-  bool sound = true;
+  mutable size_t asked = 0; // by one thread, here
+  mutable bool sound = true;
   std::map<uint32_t, size_t> told;
 
 private:

@@ -74,6 +74,24 @@ TEST(Portfolio, FindsTheSameWithOneThreadAndTwo) {
   EXPECT_EQ(verify(one.graph), "");
 }
 
+/// One search has all threads.
+TEST(Portfolio, FindsTheSameInOneStretch) {
+  Graph graph = test::layers(4);
+  UnitCost model;
+  std::vector<Rule> rules = rules_of(kRules);
+  PortfolioOptions options = small();
+  options.use_stretches = false;
+  PortfolioReport one = search_portfolio(graph, rules, model, options);
+  EXPECT_GT(one.simulations, 0u);
+  for (int threads : {2, 4}) {
+    options.threads = threads;
+    PortfolioReport several = search_portfolio(graph, rules, model, options);
+    EXPECT_EQ(one.cost_us, several.cost_us);
+    EXPECT_EQ(difference(one.graph, several.graph), "");
+    EXPECT_EQ(one.simulations, several.simulations);
+  }
+}
+
 TEST(Portfolio, StoppedAtOnceItReturnsTheSource) {
   Graph graph = test::layers(3);
   UnitCost model;

@@ -100,5 +100,32 @@ TEST(Threads, ShareOneModel) {
   for (const Outcome& outcome : together) expect_same(alone, outcome);
 }
 
+/// A network of one stretch: threads help within its one search, on replicas of its e-graph.
+TEST(Threads, HelpInOneSearch) {
+  auto model = parse(R"(
+model sum(x: f32[8], y: f32[8]) {
+  ((tanh(x) + y) + (relu(x) + tanh(y))) + ((x + relu(y)) + (sigmoid(x) + sigmoid(y)))
+}
+)");
+  ASSERT_TRUE(model) << model.error().text();
+  OptimizeOptions options;
+  options.extract = "greedy-dag"; // no clock in it
+  options.rule_text = "rule sum_commutes(a, b) { a + b => b + a }\n"
+                      "rule sum_associates(a, b, c) { (a + b) + c => a + (b + c) }\n";
+  options.trust_rules = true;
+  options.node_limit = 300;
+  options.time_limit_s = 600;
+  std::string texts[3];
+  int number = 0;
+  for (int threads : {1, 2, 4}) {
+    options.threads = threads;
+    auto fast = optimize(*model, options);
+    ASSERT_TRUE(fast) << fast.error().text();
+    texts[number++] = fast->model.text();
+  }
+  EXPECT_EQ(texts[0], texts[1]);
+  EXPECT_EQ(texts[0], texts[2]);
+}
+
 } // namespace
 } // namespace tangram
