@@ -5,6 +5,7 @@
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tg {
 namespace {
@@ -32,7 +33,7 @@ Diagnostic bad_priors(llvm::StringRef path, llvm::StringRef why) {
 double count_of(const llvm::json::Object* record, llvm::StringRef field) {
   llvm::Optional<double> found;
   if (record) found = record->getNumber(field);
-  return found && *found >= 0 ? *found : -1;
+  return found && *found >= 0 && std::isfinite(*found) ? *found : -1;
 }
 
 } // namespace

@@ -29,7 +29,13 @@ TEST(JsonFiles, PriorsThatCannotBeAreRefused) {
   for (const char* text :
        {"", "[]", "{", R"({"r": 1})", R"({"r": {"tried": 1, "paid": 2, "gain": 0}})",
         R"({"r": {"tried": 1, "paid": 0}})", R"({"r": {"tried": -1, "paid": -1, "gain": 0}})",
-        R"({"r": {"tried": 1, "paid": 0, "gain": 0}} {})"}) {
+        R"({"r": {"tried": 1, "paid": 0, "gain": 0}} {})",
+        // Numbers as text; numbers that are none; another file of Tangram's; a version that there
+        // never was.
+        R"({"r": {"tried": "1", "paid": 0, "gain": 0}})",
+        R"({"r": {"tried": 1e999, "paid": 1e999, "gain": 0}})",
+        R"({"r": {"tried": 1, "paid": 1, "gain": 1e999}})", R"({"tangram_trace": 1, "report": {}})",
+        R"({"version": 2, "r": {"tried": 1, "paid": 0, "gain": 0}})"}) {
     Result<PriorTable> table = parse_priors(text, "p.json");
     EXPECT_FALSE(table) << text;
     EXPECT_NE(message(table).find("`p.json`"), std::string::npos) << text;
