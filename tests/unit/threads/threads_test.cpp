@@ -103,7 +103,7 @@ TEST(Threads, ShareOneModel) {
 /// A network of one stretch: threads help within its one search, on replicas of its e-graph.
 TEST(Threads, HelpInOneSearch) {
   auto model = parse(R"(
-model sum(x: f32[8], y: f32[8]) {
+model total(x: f32[8], y: f32[8]) {
   ((tanh(x) + y) + (relu(x) + tanh(y))) + ((x + relu(y)) + (sigmoid(x) + sigmoid(y)))
 }
 )");
