@@ -97,7 +97,7 @@ class Resume(unittest.TestCase):
                    "taso", "--total-limit", "0", "--output", str(self.file)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         self.assertEqual(done.stderr, "3 cells to compute, 0 known: 2 with rewards from integer programs, at most "
-                         "30 s each, 1 others, at most 600 s each; at most 0 s in this run\n")
+                         "40 s each, 1 others, at most 600 s each; at most 0 s in this run\n")
         self.assertIn("3 cells are left; the same command goes on with them\n", done.stdout)
 
     def test_every_cell_has_its_processor_time(self):

@@ -41,7 +41,7 @@ struct Options {
   uint64_t seeds = 5;            // of `bench paper`
   std::vector<std::string> approaches; // of `bench paper`; none = all
   double total_limit_s = 1'800;  // of `bench paper`
-  double ilp_limit_s = 30;       // of its cells with rewards from integer programs
+  double ilp_limit_s = 40;       // of its cells with rewards from integer programs
   double alpha = 1.05;           // of --search taso
   double exploration = -1;       // of --search mcts; negative = the profile's
   bool reuse_tree = false;
