@@ -159,6 +159,7 @@ private:
     std::vector<Degree> scratch(static_cast<size_t>(scratch_elements(op, attrs, shapes, {})));
     Degree result;
     evaluate_op<Degree>(op, attrs, operands, {&result, {}}, scratch);
+    if (op == OpKind::Div && is_integer(graph_.type(id).dtype)) result = Degree::query(result, 1);
     return counted(result, elements(id));
   }
 

@@ -132,6 +132,10 @@ Field Math<Field>::cast(DType to, Field x) {
   return random_function(mix(key_of("cast") + static_cast<uint64_t>(to)), x.value());
 }
 
+Field Math<Field>::whole_quotient(Field quotient) {
+  return random_function(key_of("whole quotient"), quotient.value());
+}
+
 int64_t Math<Field>::argmax(llvm::ArrayRef<Field> values) {
   uint64_t hash = key_of("argmax");
   for (Field x : values) hash = mix(hash ^ x.value());

@@ -100,6 +100,8 @@ template <> struct Math<Field> {
   };
   /// A truth value or an integer is as random as anything else.
   static Field of_dtype(DType, Field x) { return x; }
+  /// What is rounded is a function of the quotient.
+  static Field whole_quotient(Field quotient);
 };
 
 extern template void evaluate_op<Field>(OpKind, AttrValues, llvm::ArrayRef<ConstView<Field>>,

@@ -28,31 +28,35 @@ double mixed_at(const RandomStream& stream, uint64_t i) {
   }
 }
 
-/// The smallest axis that the integers of this leaf index, through moves; 5 if they index none.
-int64_t index_limit(const Graph& graph, NodeId leaf) {
+/// The smallest axis that the integers of this leaf index, through moves; nothing if they index
+/// none.
+std::optional<int64_t> index_limit(const Graph& graph, NodeId leaf) {
   std::vector<bool> from(graph.size());
   from[leaf.index] = true;
-  int64_t limit = INT64_MAX;
+  std::optional<int64_t> limit;
   for (uint32_t i = leaf.index + 1; i < graph.size(); ++i) {
     llvm::ArrayRef<NodeId> operands = graph.operands({i});
     OpKind op = graph.node({i}).op;
-    if (op == OpKind::Gather && from[operands[1].index])
-      limit =
-          std::min(limit, graph.type(operands[0])[static_cast<size_t>(graph.attr({i}, 0).number)]);
-    else if (op_info(op).has(Trait::Layout))
+    if (op == OpKind::Gather && from[operands[1].index]) {
+      int64_t size = graph.type(operands[0])[static_cast<size_t>(graph.attr({i}, 0).number)];
+      limit = std::min(limit.value_or(size), size);
+    } else if (op_info(op).has(Trait::Layout)) {
       from[i] = llvm::any_of(operands, [&](NodeId id) { return from[id.index]; });
+    }
   }
-  return limit == INT64_MAX ? 5 : limit;
+  return limit;
 }
 
-/// Integers are drawn in range, truth values are 0 or 1.
-NodeValues whole_numbers(uint64_t seed, const Graph& graph, NodeId id) {
+/// Indices are drawn in range, other integers small and of both signs; truth values are 0 or 1.
+NodeValues whole_numbers(Probe probe, uint64_t seed, const Graph& graph, NodeId id) {
+  seed += static_cast<uint64_t>(probe) << 32; // others for each probe
   RandomStream stream(seed, graph.attr(id, 0).text);
-  uint64_t limit =
-      graph.type(id).dtype == DType::Bool ? 2 : static_cast<uint64_t>(index_limit(graph, id));
   NodeValues values(static_cast<size_t>(graph.type(id).elements()));
+  std::optional<int64_t> limit = index_limit(graph, id);
+  if (graph.type(id).dtype == DType::Bool) limit = 2;
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<double>(stream.bits(i) % limit);
+    values[i] = limit ? static_cast<double>(stream.bits(i) % static_cast<uint64_t>(*limit))
+                      : static_cast<double>(stream.bits(i) % 9) - 4;
   return values;
 }
 
@@ -72,7 +76,7 @@ LeafSource probe_leaves(Probe probe, uint64_t seed) {
   LeafSource uniform =
       random_leaves(seed, [=](llvm::StringRef) { return probe == Probe::Positive; });
   return [probe, seed, uniform](const Graph& graph, NodeId id) {
-    if (!is_float(graph.type(id).dtype)) return whole_numbers(seed, graph, id);
+    if (!is_float(graph.type(id).dtype)) return whole_numbers(probe, seed, graph, id);
     if (probe == Probe::Plain || probe == Probe::Positive) return uniform(graph, id);
     RandomStream stream(seed, graph.attr(id, 0).text);
     NodeValues values(static_cast<size_t>(graph.type(id).elements()));

@@ -95,9 +95,14 @@ private:
     Values& result = values_[id.index];
     result.resize(static_cast<size_t>(type.elements()));
     evaluate_op<T>(op, attrs, operands, {result.data(), type.shape}, scratch_);
-    if (op == OpKind::Extern) // which does not know the dtype of its result
-      for (T& x : result)
-        x = static_cast<T>(Math<WideOf<T>>::of_dtype(type.dtype, static_cast<WideOf<T>>(x)));
+    // Which do not know the dtype of their results.
+    bool divides = op == OpKind::Div && is_integer(type.dtype);
+    if (op == OpKind::Extern || divides)
+      for (T& x : result) {
+        auto wide = static_cast<WideOf<T>>(x);
+        x = static_cast<T>(divides ? Math<WideOf<T>>::whole_quotient(wide)
+                                   : Math<WideOf<T>>::of_dtype(type.dtype, wide));
+      }
     if (observer_) observer_(id, result);
     for (NodeId operand : graph_.operands(id))
       if (--uses_[operand.index] == 0) values_[operand.index] = {};

@@ -184,6 +184,10 @@ double Math<double>::of_dtype(DType dtype, double x) {
   return is_integer(dtype) ? std::floor(4 * std::abs(x)) : x;
 }
 
+double Math<double>::whole_quotient(double quotient) {
+  return std::isfinite(quotient) ? std::floor(quotient) : 0;
+}
+
 Math<Integer>::External::External(llvm::StringRef name, llvm::StringRef signature)
     : key_(key_of_external(name, signature)) {}
 void Math<Integer>::External::shape(llvm::ArrayRef<int64_t> sizes) { add_shape(key_, sizes); }

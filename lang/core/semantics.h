@@ -44,7 +44,8 @@
 //   the
 //              result is stored: sums keep at least the precision of f32.
 //   i32, i64   wrap around (two's complement); a sum in i32 is that in i64, cut. Division and mod
-//              round down; x / 0 and x mod 0 are 0.
+//              round down; x / 0 and x mod 0 are 0. No fused_map divides integers: its operands are
+//              of one scalar, which may be that of other operands.
 //   bool       is 0 or 1. Comparisons with NaN are false but for not_equal.
 //   cast       to floats rounds to nearest even; to integers cuts the fraction off, a value beyond
 //              the range becomes its end and NaN 0 (between integers it wraps); to bool is x != 0.
@@ -147,6 +148,9 @@ template <> struct Math<double> {
   };
   /// A value of `External` as one of this dtype.
   static double of_dtype(DType dtype, double x);
+  /// The quotient x / y as it is of integers: rounded down, and 0 for y = 0. For graphs that are
+  /// evaluated over a scalar that is not theirs.
+  static double whole_quotient(double quotient);
 };
 
 template <> struct Math<Integer> {
@@ -173,6 +177,7 @@ template <> struct Math<Integer> {
     uint64_t key_;
   };
   static Integer of_dtype(DType dtype, Integer x);
+  static Integer whole_quotient(Integer quotient) { return quotient; }
 };
 
 /// The result of a pointwise operator at one element: the definition that pointwise operators,

@@ -512,6 +512,8 @@ DType body_dtype(const Inference& in, const FusedBody& body) {
         return in.fail("dtypes differ: {0} and {1}", dtype_name(dtype), dtype_name(arg)), DType{};
     if (!dtype_fits(op, dtype))
       return in.fail("{0} does not take {1}", ref(op.name), dtype_name(dtype)), DType{};
+    if (instr.op == OpKind::Div && is_integer(dtype))
+      return in.fail("a fused_map does not divide integers"), DType{};
     stack.truncate(stack.size() - op.operand_count);
     stack.push_back(op.shape == ShapeRule::compare ? DType::Bool : dtype);
   }

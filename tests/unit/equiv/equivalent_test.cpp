@@ -51,6 +51,30 @@ TEST(Equivalent, TheSameGraphIsIdentical) {
   EXPECT_EQ(result.method, Equivalence::Method::Identical);
 }
 
+/// n / c * c of f32 or i64.
+Graph there_and_back(DType dtype) {
+  Graph graph(std::make_shared<Symbols>(), "m");
+  NodeId n = graph.input("n", {dtype, {3, 5}}), c = graph.weight("c", {dtype, {3, 5}});
+  graph.add_output("out", graph.add(OpKind::Mul, {}, {graph.add(OpKind::Div, {}, {n, c}), c}));
+  return graph;
+}
+
+Graph plain(DType dtype) {
+  Graph graph(std::make_shared<Symbols>(), "m");
+  NodeId n = graph.input("n", {dtype, {3, 5}});
+  graph.weight("c", {dtype, {3, 5}});
+  graph.add_output("out", n);
+  return graph;
+}
+
+TEST(Equivalent, IntegersAreRoundedDownWhenTheyAreDivided) {
+  for (DType dtype : {DType::F32, DType::I32, DType::I64}) {
+    Result<Equivalence> result = check_equivalence(there_and_back(dtype), plain(dtype), {});
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->equal, dtype == DType::F32) << dtype_name(dtype).str();
+  }
+}
+
 TEST(Equivalent, RationalIdentitiesHoldInTheField) {
   Model a, b;
   a.out(a.matmul(a.matmul(a.x, a.w), a.w));
