@@ -34,6 +34,7 @@ struct ValueExpr {
     IsWeight,   // variable: the class depends on weights and constants only
     IsNone,     // variable: the operand is absent
     IsConstant, // variable: the class contains a constant leaf
+    IsFloat,    // variable: f32, f16 or bf16
     SameType,   // variable, variable2: two classes have the same type
     // over operands:
     Add,

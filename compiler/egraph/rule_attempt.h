@@ -16,9 +16,6 @@
 
 namespace tg {
 
-/// The dtype of each class variable of a rule, as its operators ask it; f32 where none does.
-std::vector<DType> dtypes_of_variables(const Rule& rule);
-
 class RuleAttempt {
 public:
   /// All outlive the attempt; what it finds goes to `instance`, why it fails to `why`.

@@ -1,6 +1,5 @@
 // Operands of operators whose operands are not all numbers of one dtype (conditions, indices), of
-// positions and limits, and of operators that the program declares; and the dtypes that these ask
-// of a rule's variables.
+// positions and limits, and of operators that the program declares.
 #include "compiler/egraph/rule_attempt.h"
 
 #include "lang/core/extern_signature.h"
@@ -9,88 +8,6 @@
 #include <algorithm>
 
 namespace tg {
-
-namespace {
-
-/// What an operator says of the dtypes of its operands and its result: fixed ones, and places that
-/// are alike. Place 0 is the result, place i + 1 operand i.
-struct DTypeFacts {
-  llvm::SmallVector<std::pair<size_t, DType>, 4> fixed;
-  llvm::SmallVector<size_t, 4> alike;
-};
-
-DTypeFacts facts_of(const Term& term) {
-  DTypeFacts facts;
-  size_t count = term.operands.size();
-  const OpInfo& info = op_info(term.op);
-  auto literal = [&](size_t slot) -> const Value* {
-    const TermAttr& attr = term.attrs[slot];
-    return attr.kind == TermAttr::Kind::Literal ? &attr.literal : nullptr;
-  };
-  for (size_t i = 1; i <= count; ++i) facts.alike.push_back(i);
-  switch (info.shape) {
-  case ShapeRule::select: facts = {{{1, DType::Bool}}, {0, 2, 3}}; break;
-  case ShapeRule::gather: facts = {{{2, DType::I64}}, {0, 1}}; break;
-  case ShapeRule::compare: facts.fixed = {{0, DType::Bool}}; break;
-  case ShapeRule::argmax: facts.fixed = {{0, DType::I64}}; break;
-  case ShapeRule::cast:
-    if (const Value* to = literal(0))
-      facts.fixed = {{0, parse_dtype(to->text).value_or(DType::None)}};
-    break;
-  case ShapeRule::fused_map: facts = {}; break; // bodies mix; numbers unless something else says so
-  case ShapeRule::extern_op: {
-    facts = {};
-    std::optional<ExternSignature> signature = ExternSignature::parse(literal(1)->text);
-    for (size_t i = 0; signature && i <= count; ++i)
-      if (DType dtype = signature->dtype_of(i); dtype != DType::None)
-        facts.fixed.push_back({i == count ? 0 : i + 1, dtype});
-    break;
-  }
-  case ShapeRule::leaf: // a constant of a pattern, or of a type that is computed
-    if (const Value* type = literal(1)) facts.fixed = {{0, type->as_type().dtype}};
-    break;
-  case ShapeRule::iota: break;
-  default: facts.alike.push_back(0);
-  }
-  if (info.has(Trait::Logical)) facts.fixed.push_back({0, DType::Bool});
-  return facts;
-}
-
-} // namespace
-
-/// Facts go from term to term until nothing changes; each round settles a term or is the last.
-std::vector<DType> dtypes_of_variables(const Rule& rule) {
-  std::vector<DType> terms(rule.terms.size()), variables(rule.class_vars);
-  bool changed = true;
-  auto settle = [&](TermId id, DType dtype) {
-    const Term& term = rule.terms[id];
-    DType& known = term.kind == Term::Kind::ClassVar ? variables[term.variable] : terms[id];
-    if (known != DType::None || dtype == DType::None) return;
-    known = dtype;
-    changed = true;
-  };
-  auto of = [&](TermId id) {
-    const Term& term = rule.terms[id];
-    return term.kind == Term::Kind::ClassVar ? variables[term.variable] : terms[id];
-  };
-  while (changed) {
-    changed = false;
-    for (TermId id = 0; id < rule.terms.size(); ++id) {
-      const Term& term = rule.terms[id];
-      if (term.kind != Term::Kind::Op || term.op == OpKind::None) continue;
-      auto at = [&](size_t place) { return place == 0 ? id : term.operands[place - 1]; };
-      DTypeFacts facts = facts_of(term);
-      for (auto [place, dtype] : facts.fixed) settle(at(place), dtype);
-      DType common = DType::None;
-      for (size_t place : facts.alike)
-        if (common == DType::None) common = of(at(place));
-      for (size_t place : facts.alike) settle(at(place), common);
-    }
-  }
-  for (DType& dtype : variables)
-    if (dtype == DType::None) dtype = DType::F32;
-  return variables;
-}
 
 bool RuleAttempt::make_select(TermId id, const Shape* want) {
   llvm::ArrayRef<TermId> operands = rule_.terms[id].operands;

@@ -185,6 +185,7 @@ public:
     case Kind::IsWeight:
     case Kind::IsNone:
     case Kind::IsConstant:
+    case Kind::IsFloat:
     case Kind::SameType:
     case Kind::TypeLike: return about_class(e);
     case Kind::And:
@@ -230,6 +231,7 @@ private:
     }
     const TensorType& t = type(e.variable);
     if (t.is_none()) return std::nullopt; // the absent operand has no shape
+    if (e.kind == Kind::IsFloat) return of_bool(is_float(t.dtype));
     if (e.kind == Kind::Rank) return of_int(t.rank());
     if (e.kind == Kind::ShapeOf) return of_ints(t.shape);
     MaybeItem operand = run(e.operands[0]);

@@ -37,7 +37,9 @@ Shape RuleAttempt::image() {
     return shape;
   }
   int64_t channels = chance(20) ? between(1, 7) : 2 * between(1, 3);
-  return {between(1, 2), channels, between(2, 7), between(2, 7)};
+  auto side = [&] { return chance(10) ? 1 : between(2, 7); };
+  int64_t count = between(1, 2), height = side();
+  return {count, channels, height, side()};
 }
 
 std::optional<Shape> RuleAttempt::bound_shape() {

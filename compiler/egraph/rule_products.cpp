@@ -60,7 +60,7 @@ bool RuleAttempt::make_kernel(TermId w, Shape kernel, int64_t channels, const Sh
   int64_t groups = chance(50) ? 1 : divisor(channels);
   bool fits = kernel[1] > 0 && channels % kernel[1] == 0 && kernel[0] % (channels / kernel[1]) == 0;
   if (fits && chance(70)) return make(w, kernel); // like one that is there already
-  if (!want) kernel[0] = groups * between(1, 3);
+  if (!want) kernel[0] = groups * between(1, 4);
   kernel[1] = channels / groups;
   return make(w, kernel);
 }
@@ -78,7 +78,7 @@ bool RuleAttempt::make_conv2d(TermId id, const Shape* want) {
   if (kx && !kw && !make_kernel(w, kernel, (*kx)[1], want)) return false;
   // Only now, for conditions tell attributes from kernels.
   Value stride = attr_or(term, 0, any_pair(3)), pad = attr_or(term, 1, any_pad());
-  Value dilation = attr_or(term, 2, chance(75) ? Value::of_ints({1, 1}) : any_pair(2));
+  Value dilation = attr_or(term, 2, chance(75) ? Value::of_ints({1, 1}) : any_pair(3));
   if (!pairs({stride, dilation})) return false;
   if (!kx) {
     Shape s = image();
@@ -135,7 +135,7 @@ bool RuleAttempt::make_winograd_conv2d(TermId id, const Shape* want) {
 bool RuleAttempt::make_pool(TermId id, const Shape* want) {
   const Term& term = rule_.terms[id];
   if (want && want->size() != 4) return false;
-  Value kernel = attr_or(term, 0, any_pair(3)), stride = attr_or(term, 1, any_pair(2));
+  Value kernel = attr_or(term, 0, any_pair(3)), stride = attr_or(term, 1, any_pair(3));
   Value pad = attr_or(term, 2, any_pad());
   if (!pairs({kernel, stride})) return false;
   if (!known(term.operands[0])) {

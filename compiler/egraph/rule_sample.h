@@ -8,6 +8,7 @@
 // `infer` alone, so that an instance is right however it was guessed.
 #pragma once
 
+#include "compiler/egraph/rule_dtypes.h"
 #include "compiler/egraph/rule_instance.h"
 
 #include <optional>
@@ -16,10 +17,14 @@
 
 namespace tg {
 
+/// Of tensors whose dtype the rule leaves open: f32, or now and then any.
+enum class SampledDTypes : uint8_t { Usual, Any };
+
 class RuleSampler {
 public:
   /// Both outlive the sampler. `rule` is not native.
-  RuleSampler(Symbols& symbols, const Rule& rule, uint64_t seed);
+  RuleSampler(Symbols& symbols, const Rule& rule, uint64_t seed,
+              SampledDTypes sampled = SampledDTypes::Usual);
 
   /// Values that value variables are forced to take.
   using Forced = std::vector<std::pair<uint32_t, Value>>;
@@ -36,8 +41,9 @@ private:
 
   Symbols& symbols_;
   const Rule& rule_;
-  std::vector<DType> dtypes_; // of class variables
-  std::mt19937_64 rng_;
+  RuleDTypes dtypes_;
+  SampledDTypes sampled_;
+  std::mt19937_64 rng_, dtype_rng_;
   std::string why_;
 };
 

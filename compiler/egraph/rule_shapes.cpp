@@ -15,6 +15,8 @@ bool RuleAttempt::make_broadcast(TermId id, const Shape* want) {
   } // a goes first
   if (!make(a, ka ? nullptr : want)) return false;
   if (known(b)) return finish(id, {}); // made of what a has bound: of the shape that it has
+  // Beside one number, as constants are, anything may stand.
+  if (!want && shape(a).empty() && chance(80)) return make(b, nullptr) && finish(id, {});
   const Shape first = shape(a);
   Shape second = want ? *want : first;
   if (first == second && is_op(b) && chance(25)) second = narrower(first);
@@ -194,7 +196,8 @@ bool RuleAttempt::make_pad(TermId id, const Shape* want) {
       if ((s[i] -= b.ints[i] + a.ints[i]) < 1) return false;
     if (!make(x, s)) return false;
   }
-  return finish(id, {b, a, attr_or(term, 2, Value::of_float(static_cast<double>(size())))});
+  double value = chance(40) ? 0 : static_cast<double>(size());
+  return finish(id, {b, a, attr_or(term, 2, Value::of_float(value))});
 }
 
 bool RuleAttempt::make_enlarge(TermId id, const Shape* want) {

@@ -38,6 +38,7 @@ Form form_of(Kind kind) {
   case Kind::IsWeight: return {"weight", 0};
   case Kind::IsNone: return {"none", 0};
   case Kind::IsConstant: return {"constant", 0};
+  case Kind::IsFloat: return {"float", 0};
   case Kind::SameType: return {"same_type", 0};
   case Kind::Min: return {"min", 0};
   case Kind::Max: return {"max", 0};

@@ -36,17 +36,12 @@ struct Function {
   size_t tensors, values; // arguments: so many tensors, then so many values
 };
 constexpr Function kFunctions[] = {
-    {"rank", Kind::Rank, 1, 0},
-    {"dim", Kind::Dim, 1, 1},
-    {"shape", Kind::ShapeOf, 1, 0},
-    {"weight", Kind::IsWeight, 1, 0},
-    {"none", Kind::IsNone, 1, 0},
-    {"constant", Kind::IsConstant, 1, 0},
-    {"same_type", Kind::SameType, 2, 0},
-    {"min", Kind::Min, 0, 2},
-    {"max", Kind::Max, 0, 2},
-    {"sqrt", Kind::Sqrt, 0, 1},
-    {"len", Kind::Len, 0, 1},
+    {"rank", Kind::Rank, 1, 0},       {"dim", Kind::Dim, 1, 1},
+    {"shape", Kind::ShapeOf, 1, 0},   {"weight", Kind::IsWeight, 1, 0},
+    {"none", Kind::IsNone, 1, 0},     {"constant", Kind::IsConstant, 1, 0},
+    {"float", Kind::IsFloat, 1, 0},   {"same_type", Kind::SameType, 2, 0},
+    {"min", Kind::Min, 0, 2},         {"max", Kind::Max, 0, 2},
+    {"sqrt", Kind::Sqrt, 0, 1},       {"len", Kind::Len, 0, 1},
     {"compose", Kind::Permute, 0, 2},
 };
 

@@ -10,9 +10,12 @@
 #include "compiler/egraph/rule.h"
 #include "compiler/equiv/equivalent.h"
 
+#include <functional>
 #include <string>
 
 namespace tg {
+
+struct RuleInstance;
 
 /// Stands for the logarithm of no error at all: both sides are one graph.
 inline constexpr double kSameGraph = -1000;
@@ -49,6 +52,10 @@ llvm::StringRef status_name(RuleVerdict::Status status); // "tested", "refuted",
 
 /// Deterministic. Native rules are tested by their own property tests, and passed here.
 RuleVerdict verify_rule(const Rule& rule, const RuleCheckOptions& options = {});
+
+/// Shows the instances that verify_rule would compare, and compares none.
+using InstanceVisitor = std::function<void(Symbols&, const RuleInstance&)>;
+void visit_instances(const Rule& rule, const RuleCheckOptions& options, InstanceVisitor visitor);
 
 /// What a verdict depends on beside the options: the rule's text, its class of numerics, and the
 /// operator table.
