@@ -18,7 +18,7 @@ namespace tg {
 bool can_prove();
 
 struct ProofOptions {
-  size_t cases = 1000;     // more are not looked at
+  size_t cases = 2000;     // more are not looked at
   size_t questions = 4000; // to the solver, for one case
   size_t total = 10000;    // for all of them
 };

@@ -163,8 +163,9 @@ Poly Arith::normal(const Poly& p) const {
   return result;
 }
 
-/// Without the symbols of at least 1 that are in all of its products, and a common divisor: n * C
-/// == C says that n == 1, and so it is with what is above 0, or not 0.
+/// Without a common divisor, the symbols of at least 1 that are in all of its products, and sums
+/// that such a symbol stands for: n * C == C says that n == 1, and so it is with what is above 0,
+/// or not 0.
 Poly Arith::cancelled(Poly p) const {
   int64_t divisor = 0;
   for (const auto& term : p.terms()) divisor = std::gcd(divisor, term.second);
@@ -173,6 +174,14 @@ Poly Arith::cancelled(Poly p) const {
     if (least_[s].value_or(0) < 1) continue;
     while (llvm::all_of(p.terms(), [s](const auto& t) { return llvm::is_contained(t.first, s); }))
       p = p.divided(s);
+  }
+  for (const auto& [s, sum] : known_) {
+    if (least_[s].value_or(0) < 1 || sum.terms().size() < 2) continue;
+    while (p.terms().size() >= sum.terms().size()) {
+      std::optional<Poly> less = p.quotient(sum);
+      if (!less) break;
+      p = std::move(*less);
+    }
   }
   return p;
 }
@@ -255,17 +264,16 @@ bool Arith::follows(const Fact& fact) {
   if (goal.p.constant()) { // it does not hold: unless nothing does
     return false;
   }
-  Fact opposite = negated(goal);
-  return ask(&opposite);
+  return ask(negated(goal));
 }
 
-bool Arith::consistent() { return !ask(nullptr); }
+bool Arith::consistent() { return !ask({}); }
 
-/// What is known, the goal, and the bounds of what occurs there.
-std::vector<Fact> Arith::everything(const Fact* goal) const {
+/// What is known, what is given, and the bounds of what occurs there.
+std::vector<Fact> Arith::everything(llvm::ArrayRef<Fact> more) const {
   std::vector<Fact> all = facts_;
   for (const Fact& fact : context_) all.push_back({fact.kind, normal(fact.p)});
-  if (goal) all.push_back(*goal);
+  all.insert(all.end(), more.begin(), more.end());
   add_products(all);
   std::map<std::vector<Sym>, bool> seen;
   for (const Fact& fact : all)
@@ -286,7 +294,7 @@ std::vector<Fact> Arith::everything(const Fact* goal) const {
 }
 
 /// What linear arithmetic does not see of a product: i < n gives i * s <= n * s - s where s is not
-/// negative. Of the products that occur, and bounds of an index by a size.
+/// negative, and 0 <= i gives 0 <= i * s. Of the products that occur, and bounds of an index.
 void Arith::add_products(std::vector<Fact>& facts) const {
   constexpr size_t kMost = 32;
   std::vector<std::vector<Sym>> products;
@@ -302,7 +310,9 @@ void Arith::add_products(std::vector<Fact>& facts) const {
                  llvm::all_of(terms, [](const auto& term) { return term.first.size() <= 1; });
     if (!bound) continue;
     for (const Poly::Term& term : terms) {
-      if (term.first.empty() || term.second != -1) continue;
+      if (term.first.empty()) continue;
+      bool from_below = term.second == 1 && !least_[term.first[0]];
+      if (term.second != -1 && !from_below) continue;
       for (std::vector<Sym> factors : products) {
         auto at = llvm::find(factors, term.first[0]);
         if (at == factors.end()) continue;
@@ -338,20 +348,69 @@ bool Arith::satisfied(const Model& model, llvm::ArrayRef<Fact> facts) const {
   return true;
 }
 
-/// Whether the facts, and the one given, contradict each other.
-bool Arith::ask(const Fact* goal) {
+/// Open: linear arithmetic finds no contradiction, and values that it found are none of integers.
+Arith::Answer Arith::judge(const std::vector<Fact>& facts) {
   constexpr size_t kModels = 16;
-  if (exhausted()) return false;
-  std::vector<Fact> all = everything(goal);
+  if (exhausted()) return Answer::Satisfiable;
   if (models_.empty()) models_.emplace_back();
   for (size_t i = models_.size(); i-- > 0;)
-    if (satisfied(models_[i], all)) return false;
-  const Solver::Answer* answer = solver_->known(all);
+    if (satisfied(models_[i], facts)) return Answer::Satisfiable;
+  const Solver::Answer* answer = solver_->known(facts);
   ++(answer ? looked_up_ : asked_);
-  if (!answer) answer = &solver_->ask(all);
-  if (answer->contradictory) return true;
+  if (!answer) answer = &solver_->ask(facts);
+  if (answer->contradictory) return Answer::Contradictory;
   if (models_.size() == kModels) models_.erase(models_.begin());
   models_.push_back(answer->model);
+  return satisfied(answer->model, facts) ? Answer::Satisfiable : Answer::Open;
+}
+
+/// Comparisons s >= t that would tell of products s * m and t * m, of an index s and anything t.
+std::vector<Fact> Arith::splits(llvm::ArrayRef<Fact> facts) const {
+  constexpr size_t kMost = 4;
+  std::vector<std::vector<Sym>> products;
+  for (const Fact& fact : facts)
+    for (const auto& term : fact.p.terms())
+      if (!term.first.empty() && !llvm::is_contained(products, term.first))
+        products.push_back(term.first);
+  std::vector<Fact> found;
+  for (const std::vector<Sym>& product : products)
+    for (Sym s : product) {
+      if (product.size() < 2 || least_[s]) continue;
+      std::vector<Sym> others = product;
+      others.erase(llvm::find(others, s));
+      for (const std::vector<Sym>& other : products) {
+        if (other == product || other.size() > product.size() ||
+            !std::includes(other.begin(), other.end(), others.begin(), others.end()))
+          continue;
+        Poly t = 1;
+        std::vector<Sym> rest;
+        std::set_difference(other.begin(), other.end(), others.begin(), others.end(),
+                            std::back_inserter(rest));
+        for (Sym symbol : rest) t = t * Poly::of(symbol);
+        Fact split = at_least(Poly::of(s), t);
+        if (!llvm::is_contained(found, split)) found.push_back(split);
+        if (found.size() == kMost) return found;
+      }
+    }
+  return found;
+}
+
+/// Whether what is known and what is given contradict each other. Products are single unknowns to
+/// the solver; where it found values that no integers have, the two sides of a comparison tell it
+/// more.
+bool Arith::ask(llvm::ArrayRef<Fact> more) {
+  if (exhausted()) return false;
+  std::vector<Fact> all = everything(more);
+  Answer answer = judge(all);
+  if (answer != Answer::Open) return answer == Answer::Contradictory;
+  for (const Fact& split : splits(all)) {
+    auto refuted = [&](const Fact& side) {
+      std::vector<Fact> with(more.begin(), more.end());
+      with.push_back(side);
+      return judge(everything(with)) == Answer::Contradictory;
+    };
+    if (refuted(split) && refuted(negated(split))) return true;
+  }
   return false;
 }
 

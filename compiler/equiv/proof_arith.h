@@ -50,6 +50,8 @@ public:
   Poly divided(Sym s) const;
   /// Over a number that divides all coefficients.
   Poly over(int64_t n) const;
+  /// Over a polynomial, where that leaves no rest.
+  std::optional<Poly> quotient(const Poly& divisor) const;
   /// The coefficient of `s` where it occurs alone and in no product; 0 else.
   int64_t lone_coefficient(Sym s) const;
 
@@ -111,8 +113,11 @@ private:
   std::vector<Sym> factors_of_one(const Poly& p) const;
   void take_equalities(std::vector<Fact>& open);
   void add_products(std::vector<Fact>& facts) const;
-  bool ask(const Fact* negated_goal);
-  std::vector<Fact> everything(const Fact* goal) const;
+  enum class Answer : uint8_t { Contradictory, Satisfiable, Open };
+  bool ask(llvm::ArrayRef<Fact> more);
+  Answer judge(const std::vector<Fact>& facts);
+  std::vector<Fact> splits(llvm::ArrayRef<Fact> facts) const;
+  std::vector<Fact> everything(llvm::ArrayRef<Fact> more) const;
   bool satisfied(const Model& model, llvm::ArrayRef<Fact> facts) const;
 
   std::vector<std::optional<int64_t>> least_;

@@ -15,7 +15,7 @@ static_assert(kMaxRank == 8);
 
 Case::Case(const Rule& rule, const Ranks& ranks, Choices& choices, std::optional<size_t> named,
            std::shared_ptr<Solver> solver, size_t budget)
-    : rule_(rule), ranks_(ranks), choices_(choices), named_(named),
+    : rule_(rule), dtypes_(rule), ranks_(ranks), choices_(choices), named_(named),
       arith_(std::move(solver), budget), sums_(arith_), variables_(rule.class_vars),
       types_(rule.terms.size()), values_(rule.value_vars), attributes_(rule.terms.size()),
       assumed_(rule.conditions.size()), may_be_absent_(rule.class_vars) {
@@ -109,8 +109,10 @@ bool Case::like_another(uint32_t v, Tensor& type) {
     if ((a.variable != v && b.variable != v) || other == v || !variables_[other]) continue;
     type = *variables_[other];
     if (type.none || (type.packed && a.kind == Kind::ShapeOf)) return false;
-    if (a.kind == Kind::Rank)
+    if (a.kind == Kind::Rank) {
       for (Poly& dim : type.dims) dim = arith_.fresh_poly(1);
+      if (type.packed) type.count = arith_.fresh_poly(1);
+    }
     return true;
   }
   return false;
@@ -131,7 +133,10 @@ const Tensor& Case::variable(uint32_t v) {
     } else {
       type = fresh_tensor(choice);
       type.packed = named_ && choice == *named_;
-      if (type.packed) type.extra = arith_.fresh_poly(0);
+      if (type.packed) {
+        type.extra = arith_.fresh_poly(0);
+        type.count = arith_.fresh_poly(1);
+      }
     }
     bind(v, std::move(type));
   }

@@ -11,7 +11,7 @@
 // broadcast as a whole, in each operator alike.
 #pragma once
 
-#include "compiler/egraph/rule.h"
+#include "compiler/egraph/rule_dtypes.h"
 #include "compiler/equiv/proof_ranks.h"
 #include "compiler/equiv/proof_sums.h"
 
@@ -40,6 +40,8 @@ struct Tensor {
   bool none = false;
   bool packed = false;
   Poly extra = 0; // packed: how many axes come before the named ones
+  /// Packed: how many elements the axes before the named ones have, where that has a name.
+  std::optional<Poly> count = {};
   std::vector<Poly> dims;
   Poly rank() const { return Poly(static_cast<int64_t>(dims.size())) + extra; }
 };
@@ -58,8 +60,9 @@ struct Attr {
   static Attr member(std::string text) { return {Kind::Text, 0, {}, std::move(text), false, {}}; }
 };
 
-/// Of one element of each operand: what is rational as it is, the rest as arbitrary functions.
-Value pointwise(Sums& sums, OpKind op, std::vector<Value> args);
+/// Of one element of each operand: what is rational as it is, the rest as arbitrary functions; so
+/// is a division that may be of integers.
+Value pointwise(Sums& sums, OpKind op, std::vector<Value> args, bool integers = false);
 
 /// A rule of operators that go element by element, reshape and transpose, for tensors of any rank:
 /// whole indices are mapped, nothing looks into them (proof_whole.cpp). `why`: what it fails on.
@@ -162,6 +165,10 @@ private:
   Poly open_sum(const Poly& size);
   Value close_sum(Value body);
   std::vector<Poly> parts(const Poly& index, const std::vector<Poly>& radices);
+  std::optional<std::vector<Poly>> known_parts(const Poly& whole, const std::vector<Poly>& radices);
+  std::vector<Poly> fresh_parts(const Poly& whole, const std::vector<Poly>& radices);
+  std::vector<Poly> regrouped(llvm::ArrayRef<Poly> from, llvm::ArrayRef<Poly> to,
+                              llvm::ArrayRef<Poly> index);
   void compare(size_t result);
 
   struct Groups {
@@ -180,6 +187,7 @@ private:
   };
 
   const Rule& rule_;
+  RuleDTypes dtypes_;
   const Ranks& ranks_;
   Choices& choices_;
   std::optional<size_t> named_;

@@ -33,6 +33,32 @@ bool holds(const Fact& guard) {
   return guard.kind == Fact::Kind::Ge ? n >= 0 : (n == 0) == (guard.kind == Fact::Kind::Eq);
 }
 
+/// A symbol in products that the guards keep at an end of its range, and that end: the group of a
+/// result, where it can be but the first or the last.
+std::optional<std::pair<Sym, Poly>> kept_at_an_end(Arith& arith, const Product& product) {
+  for (Sym s : product.bound) {
+    std::optional<Poly> last; // of 0 <= s <= last
+    bool multiplied = false;
+    for (const Fact& g : product.guards) {
+      int64_t n = g.p.lone_coefficient(s);
+      multiplied |= n == 0 && g.p.has(s);
+      if (g.kind == Fact::Kind::Ge && n == -1 && !last) last = g.p + Poly::of(s);
+    }
+    if (!multiplied || !last || !llvm::is_contained(product.guards, at_least(Poly::of(s), 0)) ||
+        llvm::any_of(product.bound, [&](Sym other) { return last->has(other); }))
+      continue;
+    for (const Fact& guard : product.guards) arith.push(guard);
+    std::optional<Poly> end;
+    if (arith.follows(at_least(0, Poly::of(s))))
+      end = 0;
+    else if (arith.follows(at_least(Poly::of(s), *last)))
+      end = last;
+    arith.pop(product.guards.size());
+    if (end) return std::pair(s, *end);
+  }
+  return std::nullopt;
+}
+
 } // namespace
 
 /// How two products are matched: factors of b for those of a, symbols of b in terms of a's.
@@ -134,6 +160,10 @@ void Sums::collect(Value& sum, Product product) {
     Product next = std::move(open.back());
     open.pop_back();
     drop_fixed(next);
+    while (auto kept = kept_at_an_end(arith_, next)) {
+      next.bound.erase(llvm::find(next.bound, kept->first));
+      next = replaced(next, kept->first, kept->second);
+    }
     std::optional<Sym> s = small_range(next);
     if (!s) {
       collect_one(sum, std::move(next));
@@ -209,10 +239,12 @@ bool Sums::unify(Pairing& pairing, const Factor& a, const Factor& b) {
       if (open.empty()) {
         if (!arith_.follows_equal(a.index[axis], rest)) return false;
       } else if (open.size() == 1) {
-        int64_t n = rest.lone_coefficient(open[0]);
-        if (n != 1 && n != -1) break;
-        Poly others = rest - Poly(n) * Poly::of(open[0]);
-        pairing.images.emplace(open[0], arith_.normal((a.index[axis] - others) * Poly(n)));
+        // rest = factor * symbol + others
+        Poly others = rest.replaced(open[0], 0), factor = rest.replaced(open[0], 1) - others;
+        if (!(factor * Poly::of(open[0]) + others == rest)) break;
+        std::optional<Poly> image = arith_.normal(a.index[axis] - others).quotient(factor);
+        if (!image) break;
+        pairing.images.emplace(open[0], arith_.normal(*image));
       }
     }
   }
@@ -221,6 +253,8 @@ bool Sums::unify(Pairing& pairing, const Factor& a, const Factor& b) {
 
 /// Bound symbols that no index has told of are tried against those of a that are left.
 bool Sums::complete(Pairing& pairing) {
+  for (size_t i = 0; i < pairing.partner.size(); ++i) // by now others may have been told of
+    if (!unify(pairing, pairing.a.factors[i], pairing.b.factors[pairing.partner[i]])) return false;
   std::vector<Sym> open, left;
   for (Sym s : pairing.b.bound)
     if (pairing.open(s)) open.push_back(s);

@@ -3,7 +3,19 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
+
 namespace tg::proof {
+
+namespace {
+
+/// By powers, of smaller symbols first: an order that multiplying by a product keeps.
+bool above(const std::vector<Sym>& a, const std::vector<Sym>& b) {
+  auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return x != a.end() && (y == b.end() || *x < *y);
+}
+
+} // namespace
 
 Poly Poly::plus(const Poly& other, int64_t factor) const {
   Poly sum;
@@ -72,6 +84,30 @@ Poly Poly::divided(Sym s) const {
 Poly Poly::over(int64_t n) const {
   Poly result = *this;
   for (Term& term : result.terms_) term.second /= n;
+  return result;
+}
+
+/// Long division: leading terms become smaller, or there is a rest.
+std::optional<Poly> Poly::quotient(const Poly& divisor) const {
+  auto leading = [](const Poly& p) {
+    return *std::max_element(p.terms_.begin(), p.terms_.end(),
+                             [](const Term& a, const Term& b) { return above(b.first, a.first); });
+  };
+  if (divisor.terms_.empty()) return std::nullopt;
+  const Term by = leading(divisor);
+  Poly rest = *this, result;
+  while (!rest.terms_.empty()) {
+    Term top = leading(rest);
+    if (top.second % by.second != 0 ||
+        !std::includes(top.first.begin(), top.first.end(), by.first.begin(), by.first.end()))
+      return std::nullopt;
+    Poly part;
+    part.terms_.push_back({{}, top.second / by.second});
+    std::set_difference(top.first.begin(), top.first.end(), by.first.begin(), by.first.end(),
+                        std::back_inserter(part.terms_[0].first));
+    result = result + part;
+    rest = rest - part * divisor;
+  }
   return result;
 }
 

@@ -8,18 +8,37 @@
 
 namespace tg::proof {
 
+/// The parts of an index that is one whose parts are known, or lies so many times the product of
+/// all radices but the first behind one: all parts but the first are the same. Of the first radix
+/// nothing depends, for indices are in range.
+std::optional<std::vector<Poly>> Case::known_parts(const Poly& whole,
+                                                   const std::vector<Poly>& radices) {
+  Poly below = 1;
+  for (size_t i = 1; i < radices.size(); ++i) below = below * radices[i];
+  for (const Mix& mix : mixes_) {
+    bool same = mix.radices.size() == radices.size();
+    for (size_t i = 1; same && i < radices.size(); ++i) same = is(mix.radices[i], radices[i]);
+    if (!same) continue;
+    std::optional<Poly> shift = arith_.normal(whole - mix.whole).quotient(arith_.normal(below));
+    if (!shift && !is(mix.whole, whole)) continue;
+    std::vector<Poly> parts = mix.parts;
+    if (shift) parts[0] = arith_.normal(parts[0] + *shift);
+    return parts;
+  }
+  return std::nullopt;
+}
+
 /// An index into an axis of size radices[0] * radices[1] * .., taken apart: row-major.
 std::vector<Poly> Case::parts(const Poly& index, const std::vector<Poly>& radices) {
   Poly whole = arith_.normal(index);
   if (whole.constant() == 0) return std::vector<Poly>(radices.size(), Poly(0));
-  for (const Mix& mix : mixes_) {
-    bool same = mix.radices.size() == radices.size() && is(mix.whole, whole);
-    for (size_t i = 0; same && i < radices.size(); ++i) same = is(mix.radices[i], radices[i]);
-    if (same) return mix.parts;
-  }
-  if (whole.terms().size() != 1 || whole.terms()[0].first.size() != 1 ||
-      whole.terms()[0].second != 1)
+  if (radices.size() == 1) return {whole};
+  if (std::optional<std::vector<Poly>> known = known_parts(whole, radices)) return *known;
+  bool plain = whole.terms().size() == 1 && whole.terms()[0].first.size() == 1 &&
+               whole.terms()[0].second == 1;
+  if (!plain && has_bound(whole))
     return beyond("an index that does not come apart"), std::vector<Poly>(radices.size());
+  if (!plain) return fresh_parts(whole, radices);
   Sym symbol = whole.terms()[0].first[0];
   Scope* scope = nullptr;
   for (Scope& s : scopes_)
@@ -56,7 +75,33 @@ std::vector<Poly> Case::parts(const Poly& index, const std::vector<Poly>& radice
   return mix.parts;
 }
 
-/// Axes of one side are grouped against an axis of the other with as many elements.
+/// Of a number that is more than a symbol, and of no sum.
+std::vector<Poly> Case::fresh_parts(const Poly& whole, const std::vector<Poly>& radices) {
+  Mix mix{whole, {}, radices};
+  Poly form = 0;
+  for (const Poly& radix : radices) {
+    Poly part = is(radix, 1) ? Poly(0) : arith_.fresh_poly(0);
+    if (!is(radix, 1)) arith_.assume(less(part, radix));
+    mix.parts.push_back(part);
+    form = form * radix + part;
+  }
+  arith_.assume(proof::equal(whole, form));
+  mixes_.push_back(mix);
+  return mix.parts;
+}
+
+/// The index into axes `begin` to `end` of one side that are as many elements as the axes of the
+/// other at which the index is given.
+std::vector<Poly> Case::regrouped(llvm::ArrayRef<Poly> from, llvm::ArrayRef<Poly> to,
+                                  llvm::ArrayRef<Poly> index) {
+  Mix mix{0, index.vec(), to.vec()};
+  for (size_t i = 0; i < to.size(); ++i) mix.whole = mix.whole * to[i] + index[i];
+  mixes_.push_back(mix);
+  return parts(mix.whole, from.vec());
+}
+
+/// Axes of one side are grouped against an axis of the other with as many elements. Where that is
+/// not to be, all that lies before the last axes that both have is one number.
 Value Case::reshape(TermId id, const Index& index) {
   TermId x = rule_.terms[id].operands[0];
   const std::vector<Poly> from = type(x).dims, to = type(id).dims;
@@ -73,6 +118,11 @@ Value Case::reshape(TermId id, const Index& index) {
     } else if (i == from.size() || j == to.size()) {
       beyond("a reshape that does not go by factors");
     } else {
+      size_t last = 0; // axes that both end with
+      auto ends_alike = [&] {
+        return last < from.size() - i && last < to.size() - j &&
+               is(from[from.size() - 1 - last], to[to.size() - 1 - last]);
+      };
       Poly product = 1, whole = 0;
       Mix mix{0, {}, {}};
       size_t end = j;
@@ -95,9 +145,19 @@ Value Case::reshape(TermId id, const Index& index) {
         radices.push_back(from[end]);
         product = product * from[end];
       }
-      if (!is(product, to[j])) return beyond("a reshape that does not go by factors"), Value();
-      for (const Poly& part : parts(index[j], radices)) inner.push_back(part);
-      ++j;
+      if (is(product, to[j])) {
+        for (const Poly& part : parts(index[j], radices)) inner.push_back(part);
+        ++j;
+        continue;
+      }
+      while (ends_alike()) ++last;
+      size_t stop = to.size() - last;
+      std::vector<Poly> regrouped_index =
+          regrouped(llvm::makeArrayRef(from).slice(i).drop_back(last),
+                    llvm::makeArrayRef(to).slice(j).drop_back(last),
+                    llvm::makeArrayRef(index).slice(j, stop - j));
+      inner.insert(inner.end(), regrouped_index.begin(), regrouped_index.end());
+      j = stop;
     }
   }
   return halted() ? Value() : at(x, inner);

@@ -83,6 +83,7 @@ Tensor Case::broadcast(const Tensor& a, const Tensor& b) {
   for (size_t i = 0; i < less.dims.size(); ++i)
     result.dims[before + i] = broadcast(more.dims[before + i], less.dims[i]);
   result.packed = a.packed || b.packed;
+  result.count.reset();
   if (a.packed && b.packed && !is(a.extra, b.extra)) {
     result.extra = arith_.fresh_poly(0); // the larger
     must(at_least(result.extra, a.extra));
@@ -231,7 +232,7 @@ Tensor Case::conv_type(TermId id) {
   const Term& term = rule_.terms[id];
   Tensor x = with_rank(term.operands[0], 4), w = with_rank(term.operands[1], 4);
   if (halted()) return {};
-  decide(proof::equal(x.dims[1], w.dims[1])); // one group, or more
+  if (!decide(proof::equal(x.dims[1], w.dims[1]))) groups(x.dims[1], w.dims[1], w.dims[0]);
   Tensor result;
   result.dims = {x.dims[0], w.dims[0], conv_window(id, 0).out, conv_window(id, 1).out};
   Tensor bias;
@@ -312,10 +313,10 @@ Tensor Case::slice_type(TermId id) {
 
 Tensor Case::reshape_type(TermId id) {
   Tensor x = type(rule_.terms[id].operands[0]), result;
-  if (x.packed) beyond("a reshape of a tensor of any rank");
+  if (x.packed && !x.count) beyond("a reshape of a tensor of any rank");
   Attr shape = attribute(id, 0);
   if (halted()) return {};
-  Poly elements = 1, known = 1;
+  Poly elements = x.packed ? *x.count : Poly(1), known = 1;
   for (const Poly& dim : x.dims) elements = elements * dim;
   std::optional<size_t> open;
   for (size_t i = 0; i < shape.ns.size(); ++i) {
@@ -331,6 +332,8 @@ Tensor Case::reshape_type(TermId id) {
     known = known * result.dims[*open];
   }
   must_equal(known, elements);
+  // Axes without a name are none to a reshape only where they are of one element.
+  if (!halted() && x.packed && !is(*x.count, 1)) beyond("a reshape of a tensor of any rank");
   return result;
 }
 

@@ -81,7 +81,8 @@ Value Case::at(TermId id, const Index& index) {
   if (info.has(Trait::Pointwise)) {
     std::vector<Value> args;
     for (TermId operand : term.operands) args.push_back(at(operand, operand_index(operand, index)));
-    return halted() ? Value() : pointwise(sums_, term.op, std::move(args));
+    if (halted()) return {};
+    return pointwise(sums_, term.op, std::move(args), dtypes_.may_be_integer(id));
   }
   switch (term.op) {
   case OpKind::Constant: return attribute(id, 0).number;
@@ -119,7 +120,7 @@ Value Case::at_rest(TermId id, const Index& index) {
   return {};
 }
 
-Value pointwise(Sums& sums, OpKind op, std::vector<Value> args) {
+Value pointwise(Sums& sums, OpKind op, std::vector<Value> args, bool integers) {
   const OpInfo& info = op_info(op);
   switch (op) {
   case OpKind::Identity: return args[0];
@@ -127,7 +128,9 @@ Value pointwise(Sums& sums, OpKind op, std::vector<Value> args) {
   case OpKind::Sub: return Sums::add(args[0], Sums::negate(args[1]));
   case OpKind::Neg: return Sums::negate(args[0]);
   case OpKind::Mul: return Sums::multiply(args[0], args[1]);
-  case OpKind::Div: return Sums::multiply(args[0], sums.inverse(args[1]));
+  case OpKind::Div:
+    if (integers) break; // rounded down
+    return Sums::multiply(args[0], sums.inverse(args[1]));
   case OpKind::Relu: return sums.maximum(args[0], {});
   case OpKind::Maximum: return sums.maximum(args[0], args[1]);
   case OpKind::Relu6:
@@ -137,8 +140,9 @@ Value pointwise(Sums& sums, OpKind op, std::vector<Value> args) {
     Value exp = sums.call("exp", {Sums::negate(args[0])}, false);
     return sums.inverse(Sums::add(Sums::number(Ratio{1}), exp));
   }
-  default: return sums.call(std::string(info.name), std::move(args), info.has(Trait::Commutes));
+  default: break;
   }
+  return sums.call(std::string(info.name), std::move(args), info.has(Trait::Commutes));
 }
 
 /// As relu6 is: min(max(x, low), high).

@@ -29,7 +29,7 @@ struct Step {
 
 class Whole {
 public:
-  Whole(const Rule& rule, Arith& arith) : rule_(rule), sums_(arith) {}
+  Whole(const Rule& rule, Arith& arith) : rule_(rule), dtypes_(rule), sums_(arith) {}
 
   bool run() {
     for (ExprIndex condition : rule_.conditions) read(rule_.exprs[condition]);
@@ -254,7 +254,7 @@ private:
       args.push_back(at(operand, path, dropped || (apart && !same_rank(its, own)), broad || apart));
     }
     if (!why_.empty()) return {};
-    return pointwise(sums_, term.op, std::move(args));
+    return pointwise(sums_, term.op, std::move(args), dtypes_.may_be_integer(id));
   }
 
   Value constant(const Term& term) {
@@ -268,6 +268,7 @@ private:
   }
 
   const Rule& rule_;
+  RuleDTypes dtypes_;
   Sums sums_;
   std::string why_;
   std::map<std::string, std::string> same_;

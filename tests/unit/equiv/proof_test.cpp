@@ -71,6 +71,26 @@ const char* const kTrue[] = {
     R"(rule r(x, y, z) { max_pool2d(x * (y + z), 2) => max_pool2d(z * x + y * x, 2) })",
     R"(rule r(x) { reduce_mean(x, axes = [1, 2]) => reduce_mean(reduce_mean(x, axes = [2]), axes = [1])
        where rank(x) == 3 })",
+    // groups of two convolutions in one, as many each or not
+    R"(rule r(x, y, a, b) {
+       concat([conv2d(x, a, bias = none, residual = none, ..),
+               conv2d(y, b, bias = none, residual = none, ..)], axis = 1)
+         => conv2d(concat([x, y], axis = 1), concat([a, b], axis = 0), ..)
+       where dim(a, 0) * dim(y, 1) == dim(b, 0) * dim(x, 1) })",
+    // axes that go by no factors, before one that stays
+    R"(rule r(x, s, b) { reshape(x, s) * b => reshape(x * b, s)
+       where rank(b) == 1, rank(x) == 3, len(s) == 3, s[2] == dim(x, 2), dim(b, 0) == dim(x, 2) })",
+    // pieces of a concat that lie one behind the other
+    R"(rule r(x, y, s) {
+       reshape(concat([x, y], axis = 0), s)
+         => concat([reshape(x, [-1]), reshape(y, [-1])], axis = 0)
+       where rank(x) == 3, len(s) == 1 })",
+    // all axes but the last are of one element, however many there are
+    R"(rule r(x, w, b) { x @ w + b => matmul(x, w, bias = reshape(b, [dim(w, -1)]))
+       where rank(b) > 1, rank(b) <= rank(x), dim(b, -1) == dim(w, -1) })",
+    // of floats a quotient is a product, of integers a function
+    "rule r(x, y, z) { x / y * z => x * z / y where float(x) }",
+    "rule r(x, y) { (x + x) / y => (2 * x) / y }",
 };
 
 TEST(Proof, TrueRulesOfTheFragmentAreProved) {
@@ -137,6 +157,27 @@ const char* const kWrong[] = {
     "rule r(x) { avg_pool2d(x, kernel = 2, pad = same, count_padding = true) => avg_pool2d(x, "
     "kernel "
     "= 2, pad = same, count_padding = false) }",
+    // as many results each, of unlike groups
+    R"(rule r(x, y, a, b) {
+       concat([conv2d(x, a, pad = same), conv2d(y, b, pad = same)], axis = 1)
+         => conv2d(concat([x, y], axis = 1), concat([a, b], axis = 0), pad = same)
+       where dim(a, 0) == dim(b, 0) })",
+    // the inputs of two groups the other way round
+    R"(rule r(x, y, a, b) {
+       concat([conv2d(x, a, pad = same), conv2d(y, b, pad = same)], axis = 1)
+         => conv2d(concat([y, x], axis = 1), concat([a, b], axis = 0), pad = same)
+       where shape(x) == shape(y), shape(a) == shape(b) })",
+    // what is before the last axis lies in another order
+    R"(rule r(x, s) { reshape(transpose(x, [1, 0, 2]), s) => reshape(x, s)
+       where len(s) == 3, s[2] == dim(x, 2) })",
+    // other axes than the first lie between each other's elements
+    R"(rule r(x, y, s) {
+       reshape(concat([x, y], axis = 1), s)
+         => concat([reshape(x, [-1]), reshape(y, [-1])], axis = 0)
+       where rank(x) == 3, len(s) == 1 })",
+    // integers are rounded down
+    "rule r(x, y, z) { x / y * z => x * z / y }",
+    "rule r(x, y) { x / y => x * (1 / y) }",
     "rule r(x) { softmax(x, axis = 0) => softmax(x, axis = 1) where rank(x) == 2, dim(x, 0) "
     "== "
     "dim(x, 1) }",
@@ -188,6 +229,50 @@ TEST(Arith, FollowsWhatLinearArithmeticSays) {
   EXPECT_TRUE(arith.consistent());
   arith.assume(less(n, 3));
   EXPECT_FALSE(arith.consistent());
+}
+
+TEST(Poly, IsDividedWhereNoRestIsLeft) {
+  Poly a = Poly::of(0), b = Poly::of(1), c = Poly::of(2);
+  EXPECT_EQ((a * b + c * b).quotient(b), a + c);
+  EXPECT_EQ(((a + b) * (c - a * b + 2)).quotient(a + b), c - a * b + 2);
+  EXPECT_EQ(((a + b) * (a - b)).quotient(a - b), a + b);
+  EXPECT_EQ((a * Poly(6)).quotient(Poly(3)), a * Poly(2));
+  EXPECT_EQ(Poly(0).quotient(a), Poly(0));
+  EXPECT_EQ((a * b + c).quotient(b), std::nullopt);
+  EXPECT_EQ((a * a + b * b).quotient(a + b), std::nullopt);
+  EXPECT_EQ(a.quotient(Poly(2)), std::nullopt);
+  EXPECT_EQ(a.quotient(0), std::nullopt);
+}
+
+/// Products of indices are unknowns of their own; comparisons tell of them.
+TEST(Arith, LooksAtBothSidesOfAComparison) {
+  if (!have_solver()) GTEST_SKIP() << "built without Z3";
+  Arith arith(make_solver(), 1000);
+  Poly n = arith.fresh_poly(1), p = arith.fresh_poly(1), q = arith.fresh_poly(1);
+  Poly g = arith.fresh_poly(std::nullopt), o = arith.fresh_poly(0), c = arith.fresh_poly(0);
+  arith.push(at_least(g, 0));
+  arith.push(at_least(o, g * p)); // o lies in group g, and in the first n
+  arith.push(less(o, n * p));
+  arith.push(less(c, q));
+  EXPECT_TRUE(arith.consistent());
+  EXPECT_FALSE(arith.follows(less(g * q + c, n)));
+  EXPECT_TRUE(arith.follows(less(g * q + c, n * q)));
+  EXPECT_TRUE(arith.follows(at_least(g * q, 0)));
+  arith.push(at_least(g * q + c, n * q));
+  EXPECT_FALSE(arith.consistent());
+}
+
+/// A product with a sum of sizes is equal to another only if the other factors are.
+TEST(Arith, CancelsSums) {
+  if (!have_solver()) GTEST_SKIP() << "built without Z3";
+  Arith arith(make_solver(), 1000);
+  Poly a = arith.fresh_poly(1), b = arith.fresh_poly(1), p = arith.fresh_poly(1);
+  Poly sum = arith.fresh_poly(1), q = arith.fresh_poly(1), r = arith.fresh_poly(std::nullopt);
+  arith.assume(equal(sum, a + b));
+  arith.assume(equal(a * p + b * p, sum * q));
+  EXPECT_TRUE(arith.follows_equal(p, q));
+  arith.assume(equal(a * r, b * r)); // of a - b nothing is known
+  EXPECT_FALSE(arith.follows_equal(r, 0));
 }
 
 TEST(Sums, MatchUpToNamesOfBoundSymbols) {
