@@ -6,6 +6,7 @@
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/egraph/rule_text.h"
 #include "compiler/equiv/proof.h"
+#include "compiler/equiv/rule_form.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -71,9 +72,25 @@ void write_counts(llvm::json::OStream& json, const Counts& counts) {
   });
 }
 
+/// What another declaration says too: `same_as` where both say the same, `part_of` where the other
+/// says more.
+void write_repetition(llvm::json::OStream& json, const Rule& rule,
+                      llvm::ArrayRef<Repetition> repetitions) {
+  const Repetition* found =
+      llvm::find_if(repetitions, [&](const Repetition& r) { return r.declared == rule.declared; });
+  for (bool whole : {true, false}) {
+    const char* name = whole ? "same_as" : "part_of";
+    if (found != repetitions.end() && found->whole == whole)
+      json.attribute(name, found->of);
+    else
+      json.attribute(name, nullptr);
+  }
+}
+
 /// `verdicts` is as long as `rules`, or empty.
 void write_rules(llvm::json::OStream& json, llvm::ArrayRef<Rule> rules,
                  llvm::ArrayRef<RuleVerdict> verdicts) {
+  std::vector<Repetition> repeated = repetitions(rules);
   json.attributeArray("rules", [&] {
     for (size_t i = 0; i < rules.size(); ++i)
       json.object([&] {
@@ -86,11 +103,20 @@ void write_rules(llvm::json::OStream& json, llvm::ArrayRef<Rule> rules,
         json.attribute("kind", rule_kind(rule));
         json.attribute("numerics", numerics_name(rule.numerics));
         json.attribute("text", rule_text(rule));
+        write_repetition(json, rule, repeated);
         if (!verdicts.empty()) return write_verdict(json, verdicts[i]);
         for (const char* none : {"status", "cases", "error_bound", "counterexample"})
           json.attribute(none, nullptr);
       });
   });
+}
+
+/// "taso_118 is taso_092 under other names".
+void print_repetitions(llvm::raw_ostream& out, llvm::ArrayRef<Rule> rules) {
+  std::vector<Repetition> repeated = repetitions(rules);
+  if (!repeated.empty()) out << "\n";
+  for (const Repetition& r : repeated)
+    out << r.declared << " is " << (r.whole ? "" : "part of ") << r.of << " under other names\n";
 }
 
 } // namespace
@@ -114,6 +140,7 @@ void print_rules(Session& session, llvm::ArrayRef<Rule> rules) {
   }
   table.print(out, session.color);
   out << "\n" << declarations << " declarations, " << rules.size() << " rules\n";
+  print_repetitions(out, rules);
 }
 
 namespace {
