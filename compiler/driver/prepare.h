@@ -12,8 +12,8 @@ struct PrepareOptions {
   int threads = 0;                // 0: one for each core
   int64_t memory_limit_bytes = 0; // 0: 80% of the machine's memory
   uint64_t seed = 1;
-  bool allow_tf32 = false; // cuda
-  std::string cost_db;     // of plans measured at load (cuda); "" = the user's cache folder
+  bool allow_tf32 = false;  // cuda
+  std::string cost_db = {}; // of plans measured at load (cuda); "" = the user's cache folder
   WeightSource weights;
   std::shared_ptr<const ExternKernels> externs = {}; // of `extern op`s; null: none
 };
