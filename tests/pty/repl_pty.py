@@ -78,16 +78,13 @@ class Terminal:
         self.wait("tg> ")
 
     def end(self, keys):
-        """Types `keys`, which end the session, and answers with its exit code. The prompt is drawn just
-        before the line editor takes the terminal over, and a Ctrl-D that falls in between is lost: so
-        they are typed each second until the program is gone."""
+        """Types `keys`, which end the session, and answers with its exit code."""
+        self.send(keys)
         deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline:
+        while (left := deadline - time.monotonic()) > 0:
             try:
-                self.send(keys)
-                while select.select([self.fd], [], [], 1)[0]:
-                    if not os.read(self.fd, 65536):
-                        raise OSError
+                if select.select([self.fd], [], [], left)[0] and not os.read(self.fd, 65536):
+                    break
             except OSError:  # nobody has the terminal open any more
                 break
         while time.monotonic() < deadline:
@@ -136,6 +133,15 @@ def first_session(tg, state):
         sys.exit(f"repl_pty: Ctrl-D left with exit code {code}")
 
 
+def keys_at_once(tg, state):
+    """What is typed the moment the prompt stands there is a key of the line editor: a Ctrl-D ends."""
+    for _ in range(20):
+        t = Terminal(tg, state)
+        t.wait("tg> ")
+        if (code := t.end("\x04")) != 0:
+            sys.exit(f"repl_pty: Ctrl-D left with exit code {code}")
+
+
 def second_session(tg, state):
     """History of the first; Ctrl-C stops a search and keeps what it found."""
     t = Terminal(tg, state, "golden/repl/blocks.tg")
@@ -163,6 +169,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tg-pty-") as state:
         first_session(tg, state)
         second_session(tg, state)
+        keys_at_once(tg, state)
         if not Path(state, "tangram", "history").exists():
             sys.exit("repl_pty: no history was kept")
     print("repl_pty: editing, history, completion, several rows, Ctrl-C")
