@@ -1,128 +1,231 @@
-// Every fused group of every example model: its kernel, executed on the processor, against `ref`
-// over the same steps (weights as the model has them, all else random), and compiled for a GPU
-// where NVRTC is installed. Groups with one source are one. Products and convolutions are the
-// libraries'.
-#include "compiler/driver/model.h"
-#include "compiler/emit/plan_from_graph.h"
-#include "runtime/cuda/compile.h"
+// Every example network, as it is written and optimised, made ready for a GPU that records and for
+// libraries that take everything: steps rewritten, layouts chosen, memory placed, the run captured.
+// Then every distinct kernel of these runs: executed on the processor against `ref` over the same
+// steps (weights as the model has them, all else random), and compiled for a GPU where NVRTC is
+// installed. Products and convolutions are the libraries'.
+#include "runtime/cuda/executable.h"
+
+#include "tests/property/cuda/networks.h"
+#include "tests/property/cuda/recording_gpu.h"
 #include "tests/unit/cuda/cpp_target.h"
+#include "tests/unit/cuda/fake_cublaslt.h"
+#include "tests/unit/cuda/fake_cudnn.h"
 
 namespace tg::test {
 namespace {
 
-bool library(const PlanStep& step) {
-  return step.op == OpKind::Matmul || step.op == OpKind::Conv2d ||
-         step.op == OpKind::WinogradConv2d || !cuda::can_generate(step.op);
-}
-
-std::vector<std::string> example_files() {
-  std::vector<std::string> files;
-  for (const char* folder : {"/examples", "/examples/paper"}) {
-    std::error_code error;
-    for (llvm::sys::fs::directory_iterator it(std::string(TG_SOURCE_DIR) + folder, error), end;
-         it != end && !error; it.increment(error))
-      if (llvm::sys::path::extension(it->path()) == ".tg") files.push_back(it->path());
-  }
-  llvm::sort(files);
-  return files;
-}
-
-/// The steps of a group as a plan of its own: what the group reads are inputs. `own` is the group
-/// in that plan.
-Plan plan_of_group(const Plan& plan, const cuda::Group& group, cuda::Group& own) {
-  Plan small;
-  small.model = "group";
-  std::map<PlanValueId, PlanValueId> id_of;
-  for (PlanValueId operand : cuda::operands_of(plan, group)) {
-    PlanValue value = plan.values[operand];
-    auto id = static_cast<PlanValueId>(small.values.size());
-    value.is_output = value.pinned = false;
-    value.defined_by = kNever;
-    if (value.kind != PlanValue::Kind::Constant && value.kind != PlanValue::Kind::Weight) {
-      value.kind = PlanValue::Kind::Input;
-      value.name = "x" + std::to_string(id);
-      small.inputs.push_back(id);
-    }
-    id_of[operand] = id;
-    small.values.push_back(std::move(value));
-  }
-  for (PlanStepId s : group.steps) {
-    PlanStep step = plan.steps[s];
-    for (PlanValueId& operand : step.operands)
-      if (operand != kNoValue) {
-        operand = id_of.at(operand);
-        small.values[operand].last_use = static_cast<PlanStepId>(small.steps.size());
-      }
-    PlanValue value = plan.values[step.result];
-    value.defined_by = static_cast<PlanStepId>(small.steps.size());
-    value.last_use = kNever;
-    value.is_output = value.pinned = llvm::is_contained(group.results, step.result);
-    id_of[step.result] = static_cast<PlanValueId>(small.values.size());
-    step.result = static_cast<PlanValueId>(small.values.size());
-    step.in_place = kNoValue;
-    small.values.push_back(std::move(value));
-    small.steps.push_back(std::move(step));
-  }
-  for (PlanStepId s = 0; s < small.steps.size(); ++s) own.steps.push_back(s);
-  for (PlanValueId result : group.results) {
-    own.results.push_back(id_of.at(result));
-    small.outputs.push_back({"y" + std::to_string(small.outputs.size()), id_of.at(result)});
-  }
-  return small;
-}
-
-/// All kernels of the examples, each source once, with the plan of one group that has it.
+/// A kernel, with the plan of one group that has it.
 struct Example {
-  std::string file;
+  std::string network;
   Generated group;
 };
 
-std::vector<Example> examples() {
-  std::vector<Example> found;
-  std::set<std::string> seen;
-  for (const std::string& file : example_files()) {
-    SourceManager sources;
-    DiagnosticSink sink;
-    std::optional<Graph> graph = load_model(sources, file, {}, sink);
-    if (!graph) continue; // several models: their tests name them
-    Plan plan = plan_from_graph(*graph);
-    Generated all = generate_all(plan, library);
-    for (size_t u = 0; u < all.units.size(); ++u) {
-      if (all.sources[u].name.empty() || !seen.insert(all.sources[u].name).second) continue;
-      found.push_back({llvm::sys::path::filename(file).str(), {}});
-      Generated& alone = found.back().group;
-      cuda::Group own;
-      alone.plan = plan_of_group(plan, all.units[u].group, own);
-      alone.units = {{cuda::Unit::Kind::Generated, own}};
+Example example_of(const std::string& network, const cuda::CudaExecutable& executable,
+                   const cuda::Group& group) {
+  Example example{network, {}};
+  Generated& alone = example.group;
+  cuda::Group own;
+  std::vector<PlanValueId> from;
+  alone.plan = plan_of_group(executable.plan(), group, own, from);
+  std::vector<Shape> strides;
+  cuda::StridesOf of_whole = executable.strides();
+  for (PlanValueId id : from) strides.push_back(of_whole(id));
+  alone.strides = [strides](PlanValueId id) { return strides[id]; };
+  alone.units = {{cuda::Unit::Kind::Generated, own}};
+  std::string why;
+  alone.kernels.push_back(cuda::generate(alone.plan, own, alone.strides, why));
+  EXPECT_NE(alone.kernels[0], nullptr) << why;
+  alone.sources.push_back(cuda::kernel_source(*alone.kernels[0]));
+  return example;
+}
+
+/// Which value's elements lie where, as a run goes on.
+class Contents {
+public:
+  void write(PlanValueId value, cuda::Address at, int64_t bytes) {
+    cuda::Address end = at + static_cast<cuda::Address>(bytes);
+    std::erase_if(ranges_, [&](const Range& r) { return r.begin < end && at < r.end; });
+    ranges_.push_back({at, end, value});
+  }
+  bool has(PlanValueId value) const {
+    return llvm::any_of(ranges_, [&](const Range& r) { return r.value == value; });
+  }
+
+private:
+  struct Range {
+    cuda::Address begin, end;
+    PlanValueId value;
+  };
+  std::vector<Range> ranges_;
+};
+
+/// One network on the recording GPU: what its captured run is made of, and whether every value is
+/// still there when it is read.
+class Recorded {
+public:
+  Recorded(const Network& network, bool channels_last, RecordingCompiler& compiler) {
+    FakeCudnn::reset();
+    FakeCudnn::only_last = channels_last;
+    cuda::CubinCache cache("", compiler);
+    cuda::ExecutableLibraries libraries;
+    libraries.blas = std::move(*cuda::BlasLt::over(FakeLt::api()));
+    libraries.dnn = std::move(*cuda::Cudnn::over(FakeCudnn::api()));
+    CompileOptions options;
+    options.weights = [](const PlanValue& value) { return Tensor::zeros(value.type); };
+    auto made = cuda::CudaExecutable::make(
+        network.plan, options, std::make_unique<RecordingGpu>(record_), cache, libraries);
+    EXPECT_TRUE(made.ok()) << network.name << ": " << (made.ok() ? "" : made.error().message);
+    if (made) executable_ = std::move(*made);
+  }
+  explicit operator bool() const { return executable_ != nullptr; }
+  const cuda::CudaExecutable& executable() const { return *executable_; }
+
+  /// Nothing but copies, launches and calls is captured, and a run is a replay.
+  void expect_one_replay(const Plan& source) {
+    size_t generated = 0, by_library = 0;
+    for (const cuda::Unit& unit : executable_->units()) {
+      generated += unit.kind == cuda::Unit::Kind::Generated;
+      by_library += unit.kind == cuda::Unit::Kind::Library;
+    }
+    std::map<std::string, size_t> wanted = {{"copy_in", source.inputs.size()},
+                                            {"copy_out", source.outputs.size()},
+                                            {"launch", generated},
+                                            {"library", by_library}};
+    std::erase_if(wanted, [](const auto& call) { return call.second == 0; });
+    EXPECT_EQ(record_.captured, wanted);
+    record_.calls.clear();
+    EXPECT_TRUE(executable_->run_once().ok());
+    EXPECT_EQ(record_.calls, (std::map<std::string, size_t>{{"replay", 1}, {"synchronise", 1}}));
+  }
+
+  /// Follows the captured run over the addresses of its launches: the arena gives memory away only
+  /// after its last reader, and no kernel writes over what it reads. `see` gets each generated
+  /// unit's kernel.
+  template <class See> void follow(const See& see) {
+    const Plan& plan = executable_->plan();
+    find_addresses(see);
+    Contents contents;
+    auto write = [&](PlanValueId value) {
+      if (auto it = address_.find(root_[value]); it != address_.end())
+        contents.write(root_[value], it->second, plan.values[root_[value]].type.bytes());
+    };
+    for (PlanValueId id = 0; id < plan.values.size(); ++id) {
+      PlanStepId made = plan.values[id].defined_by;
+      if (made == kNever || plan.steps[made].phase == Phase::Load) write(id);
+    }
+    auto expect = [&](PlanValueId value, const char* reader) {
+      bool known = address_.count(root_[value]) > 0;
+      EXPECT_TRUE(!known || contents.has(root_[value]))
+          << "value " << value << " is gone for " << reader;
+    };
+    for (const cuda::Unit& unit : executable_->units()) {
+      if (unit.kind == cuda::Unit::Kind::View) continue;
+      auto operands = cuda::operands_of(plan, unit.group);
+      for (PlanValueId operand : operands) expect(operand, "a unit");
+      for (PlanValueId result : results_of(unit)) write(result);
+      if (unit.kind == cuda::Unit::Kind::Generated)
+        for (PlanValueId operand : operands) expect(operand, "the rest of its unit");
+    }
+    for (const PlanOutput& output : plan.outputs) expect(output.value, "an output");
+  }
+
+  size_t live_after() {
+    executable_.reset();
+    return record_.live;
+  }
+
+private:
+  std::vector<PlanValueId> results_of(const cuda::Unit& unit) const {
+    if (unit.kind == cuda::Unit::Kind::Library)
+      return {executable_->plan().steps[unit.group.steps[0]].result};
+    return {unit.group.results.begin(), unit.group.results.end()};
+  }
+
+  /// Of the values that generated kernels read and write; views share their operand's.
+  template <class See> void find_addresses(const See& see) {
+    const Plan& plan = executable_->plan();
+    cuda::StridesOf strides = executable_->strides();
+    for (PlanValueId id = 0; id < plan.values.size(); ++id) root_.push_back(id);
+    size_t launch = 0;
+    for (const cuda::Unit& unit : executable_->units()) {
+      const PlanStep& step = plan.steps[unit.group.steps[0]];
+      if (unit.kind == cuda::Unit::Kind::View) root_[step.result] = root_[step.operands[0]];
+      if (unit.kind != cuda::Unit::Kind::Generated) continue;
       std::string why;
-      alone.kernels.push_back(
-          cuda::generate(alone.plan, own, cuda::plain_strides(alone.plan), why));
-      EXPECT_NE(alone.kernels[0], nullptr) << why;
-      alone.sources.push_back(cuda::kernel_source(*alone.kernels[0]));
-      EXPECT_EQ(alone.sources[0].name, all.sources[u].name) << "the plan around it shows";
+      auto kernel = cuda::generate(plan, unit.group, strides, why);
+      ASSERT_NE(kernel, nullptr) << why;
+      ASSERT_LT(launch, record_.launches.size());
+      const GpuRecord::Launch& made = record_.launches[launch++];
+      cuda::KernelSource source = cuda::kernel_source(*kernel);
+      EXPECT_EQ(made.kernel, source.name);
+      ASSERT_EQ(made.parameters.size(), kernel->parameters.size());
+      for (size_t i = 0; i < made.parameters.size(); ++i) {
+        PlanValueId value = root_[kernel->parameters[i].value];
+        EXPECT_EQ(address_.try_emplace(value, made.parameters[i]).first->second,
+                  made.parameters[i]);
+      }
+      see(unit.group, source);
     }
   }
-  return found;
+
+  GpuRecord record_;
+  std::unique_ptr<cuda::CudaExecutable> executable_;
+  std::vector<PlanValueId> root_; // of each value: whose memory it is
+  std::map<PlanValueId, cuda::Address> address_;
+};
+
+bool has_images(const Plan& plan) {
+  return llvm::any_of(plan.steps, [](const PlanStep& s) { return s.op == OpKind::Conv2d; });
 }
 
 class Examples : public testing::Test {
 protected:
-  static void SetUpTestSuite() { all_ = new std::vector<Example>(examples()); }
+  struct All {
+    size_t changed = 0;
+    std::vector<Network> networks = example_networks(changed);
+    RecordingCompiler compiler;
+    std::vector<Example> kernels; // each source once
+  };
+  static void SetUpTestSuite() {
+    all_ = new All;
+    std::set<std::string> seen;
+    for (const Network& network : all_->networks)
+      for (bool channels_last : {false, true}) {
+        if (channels_last && !has_images(network.plan)) continue;
+        SCOPED_TRACE(network.name + (channels_last ? ", channels last" : ""));
+        record(network, channels_last, seen);
+      }
+  }
+  static void record(const Network& network, bool channels_last, std::set<std::string>& seen) {
+    Recorded recorded(network, channels_last, all_->compiler);
+    ASSERT_TRUE(recorded);
+    recorded.expect_one_replay(network.plan);
+    recorded.follow([&](const cuda::Group& group, const cuda::KernelSource& source) {
+      EXPECT_TRUE(all_->compiler.functions.count(source.name));
+      if (!seen.insert(source.name).second) return;
+      all_->kernels.push_back(example_of(network.name, recorded.executable(), group));
+      EXPECT_EQ(all_->kernels.back().group.sources[0].name, source.name)
+          << "the plan around it shows";
+    });
+    EXPECT_EQ(recorded.live_after(), 0u);
+  }
   static void TearDownTestSuite() { delete all_; }
-  static std::vector<Example>* all_;
+  static All* all_;
 };
-std::vector<Example>* Examples::all_ = nullptr;
+Examples::All* Examples::all_ = nullptr;
 
 TEST_F(Examples, GroupsAgreeWithRef) {
-  ASSERT_GE(all_->size(), 200u);
+  EXPECT_GE(all_->networks.size(), 50u);
+  EXPECT_GE(all_->changed, 25u);
+  ASSERT_GE(all_->kernels.size(), 300u);
   std::vector<cuda::KernelSource> sources;
-  for (const Example& example : *all_) sources.push_back(example.group.sources[0]);
+  for (const Example& example : all_->kernels) sources.push_back(example.group.sources[0]);
   CppLibrary library;
   library.compile(sources);
-  for (const Example& example : *all_) {
+  for (const Example& example : all_->kernels) {
     ASSERT_EQ(verify(example.group.plan), "");
     EXPECT_LE(difference(example.group, library), 1e-4)
-        << example.file << "\n"
+        << example.network << "\n"
         << dump(example.group.plan) << texts(example.group);
   }
 }
@@ -131,15 +234,15 @@ TEST_F(Examples, KernelsCompileForHopper) {
   auto compiler = cuda::open_nvrtc();
   if (!compiler) GTEST_SKIP() << compiler.error().message;
   std::string text = cuda::prelude_text(cuda::Target::Cuda);
-  for (const Example& example : *all_)
-    text += cuda::function_text(example.group.sources[0], cuda::Target::Cuda);
+  for (const auto& [name, function] : all_->compiler.functions) text += function;
   // Older ones, which take as long again, with `./dev test --full`.
   std::vector<std::string> architectures = {"sm_90"};
   if (std::getenv("TANGRAM_FULL_TESTS")) architectures = {"sm_75", "sm_80", "sm_90"};
   for (const std::string& architecture : architectures) {
     auto cubin = (*compiler)->compile(text, architecture);
     ASSERT_TRUE(cubin.ok()) << cubin.error().message << cubin.error().notes[0];
-    for (const Example& example : *all_) {
+    // What is only timed beside a library may keep a few bytes on the stack (tiles).
+    for (const Example& example : all_->kernels) {
       auto use = cuda::kernel_use(*cubin, example.group.sources[0].name);
       ASSERT_TRUE(use.ok()) << use.error().message;
       EXPECT_EQ(use->stack_bytes, 0) << architecture << " " << texts(example.group);

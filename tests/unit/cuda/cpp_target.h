@@ -69,6 +69,8 @@ struct Generated {
   std::vector<cuda::Unit> units;
   std::vector<std::unique_ptr<cuda::Kernel>> kernels; // null but for generated units
   std::vector<cuda::KernelSource> sources;
+  /// How values lie in a HostRun; plainly where it is empty. Steps by `ref` want them plainly.
+  cuda::StridesOf strides = {};
 };
 
 /// `make_strides`: how values lie, plainly unless given.
@@ -113,7 +115,9 @@ public:
     std::vector<Tensor> outputs;
     for (const PlanOutput& output : g_.plan.outputs) {
       auto tensor = Tensor::zeros(g_.plan.values[output.value].type);
-      std::memcpy(tensor->data(), memory(output.value), static_cast<size_t>(tensor->bytes()));
+      each_element(output.value, [&](size_t plain, size_t lies, size_t bytes) {
+        std::memcpy(tensor->data() + plain, memory(output.value) + lies, bytes);
+      });
       outputs.push_back(std::move(*tensor));
     }
     return outputs;
@@ -133,15 +137,35 @@ private:
   void leaves(uint64_t seed) {
     auto inputs = random_inputs(g_.plan, seed);
     ASSERT_TRUE(inputs.ok());
-    for (size_t i = 0; i < inputs->size(); ++i)
-      std::memcpy(memory(g_.plan.inputs[i]), (*inputs)[i].data(),
-                  static_cast<size_t>((*inputs)[i].bytes()));
+    for (size_t i = 0; i < inputs->size(); ++i) put(g_.plan.inputs[i], (*inputs)[i]);
     for (PlanValueId id = 0; id < g_.plan.values.size(); ++id) {
       const PlanValue& v = g_.plan.values[id];
       if (v.kind != PlanValue::Kind::Weight && v.kind != PlanValue::Kind::Constant) continue;
       auto tensor = materialise(v, {});
       ASSERT_TRUE(tensor.ok());
-      std::memcpy(memory(id), tensor->data(), static_cast<size_t>(tensor->bytes()));
+      put(id, *tensor);
+    }
+  }
+
+  void put(PlanValueId id, const Tensor& tensor) {
+    each_element(id, [&](size_t plain, size_t lies, size_t bytes) {
+      std::memcpy(memory(id) + lies, tensor.data() + plain, bytes);
+    });
+  }
+
+  /// move(offset in row-major order, offset as the value lies, bytes).
+  template <class Move> void each_element(PlanValueId id, const Move& move) const {
+    const TensorType& type = g_.plan.values[id].type;
+    Shape strides = g_.strides ? g_.strides(id) : contiguous_strides(type.shape);
+    if (strides == contiguous_strides(type.shape))
+      return move(0, 0, static_cast<size_t>(type.bytes()));
+    Shape at(type.shape.size(), 0);
+    auto size = static_cast<size_t>(dtype_size(type.dtype));
+    for (size_t plain = 0; plain < static_cast<size_t>(type.bytes()); plain += size) {
+      int64_t lies = 0;
+      for (size_t axis = 0; axis < at.size(); ++axis) lies += at[axis] * strides[axis];
+      move(plain, static_cast<size_t>(lies) * size, size);
+      for (size_t axis = at.size(); axis-- > 0 && ++at[axis] == type.shape[axis];) at[axis] = 0;
     }
   }
 

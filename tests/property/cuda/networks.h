@@ -1,0 +1,144 @@
+// The networks of examples/ as plans, as they are written and as rewriting makes them; and parts of
+// a plan as plans of their own.
+#pragma once
+
+#include "compiler/driver/model.h"
+#include "compiler/driver/optimize.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/emit/plan_from_graph.h"
+#include "compiler/extract/analytic.h"
+#include "runtime/cuda/conv_lowering.h"
+#include "runtime/cuda/fusion.h"
+#include "runtime/cuda/patterns.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/Path.h>
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace tg::test {
+
+struct Network {
+  std::string name; // "paper/bert.tg, optimised"
+  Plan plan;
+};
+
+inline std::vector<std::string> example_files() {
+  std::vector<std::string> files;
+  for (const char* folder : {"/examples", "/examples/paper"}) {
+    std::error_code error;
+    for (llvm::sys::fs::directory_iterator it(std::string(TG_SOURCE_DIR) + folder, error), end;
+         it != end && !error; it.increment(error))
+      if (llvm::sys::path::extension(it->path()) == ".tg") files.push_back(it->path());
+  }
+  llvm::sort(files);
+  return files;
+}
+
+/// What the load phase computes stands as weights: it is the host's, by `ref`, and would take most
+/// of the time here. Winograd's kernels are told apart by it, so they go first.
+inline Plan without_load_phase(const Plan& whole) {
+  Plan plan = cuda::lower_winograd(whole).plan;
+  for (const PlanStep& step : plan.steps)
+    if (step.phase == Phase::Load) {
+      PlanValue& value = plan.values[step.result];
+      value.kind = PlanValue::Kind::Weight;
+      value.name = "loaded." + std::to_string(step.result);
+    }
+  cuda::PlanEdit edit(plan);
+  for (PlanStepId s = 0; s < plan.steps.size(); ++s)
+    if (plan.steps[s].phase == Phase::Run) edit.emit(plan.steps[s], s);
+  return edit.finish().plan;
+}
+
+/// Stopped by iterations and nodes alone, so that every run makes the same graph: enough for rules
+/// to fire in every part of a network, far from all that a search finds.
+inline OptimizeOptions small_search() {
+  OptimizeOptions options;
+  options.search = Search::Saturate;
+  options.explore.iterations = 3;
+  options.explore.multi_iterations = 1;
+  options.explore.node_limit = 3000;
+  options.explore.time_limit_s = 600;
+  options.extract.extractor = Extractor::GreedyDag;
+  options.kernels = true;
+  return options;
+}
+
+/// Every example, source and optimised; `changed` counts those that rewriting changed.
+inline std::vector<Network> example_networks(size_t& changed) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  std::optional<std::vector<Rule>> rules = load_rules(sources, library(), {}, sink);
+  EXPECT_TRUE(rules);
+  std::vector<Network> networks;
+  changed = 0;
+  for (const std::string& file : example_files()) {
+    DiagnosticSink own;
+    std::optional<Graph> graph = load_model(sources, file, {}, own);
+    if (!graph) continue; // several models: their tests name them
+    llvm::StringRef name =
+        llvm::StringRef(file).substr(std::string(TG_SOURCE_DIR "/examples/").size());
+    networks.push_back({name.str(), without_load_phase(plan_from_graph(*graph))});
+    AnalyticCost costs(*find_device_profile("h200"), cuda::cuda_patterns());
+    Result<Optimized> optimised = optimize(*graph, *rules, costs, small_search(), nullptr);
+    EXPECT_TRUE(optimised.ok()) << file;
+    if (!optimised || !optimised->report.changed) continue;
+    ++changed;
+    networks.push_back(
+        {name.str() + ", optimised", without_load_phase(plan_from_graph(optimised->graph))});
+  }
+  return networks;
+}
+
+/// The steps of a group as a plan of its own: what the group reads are inputs. `own` is the group
+/// in that plan; `from` gets, for each of its values, the value that it was.
+inline Plan plan_of_group(const Plan& plan, const cuda::Group& group, cuda::Group& own,
+                          std::vector<PlanValueId>& from) {
+  Plan small;
+  small.model = "group";
+  std::map<PlanValueId, PlanValueId> id_of;
+  auto add = [&](PlanValueId id, PlanValue value) {
+    id_of[id] = static_cast<PlanValueId>(small.values.size());
+    small.values.push_back(std::move(value));
+    from.push_back(id);
+  };
+  for (PlanValueId operand : cuda::operands_of(plan, group)) {
+    PlanValue value = plan.values[operand];
+    value.is_output = value.pinned = false;
+    value.defined_by = kNever;
+    if (value.kind != PlanValue::Kind::Constant && value.kind != PlanValue::Kind::Weight) {
+      value.kind = PlanValue::Kind::Input;
+      value.name = "x" + std::to_string(small.values.size());
+      small.inputs.push_back(static_cast<PlanValueId>(small.values.size()));
+    }
+    add(operand, std::move(value));
+  }
+  for (PlanStepId s : group.steps) {
+    PlanStep step = plan.steps[s];
+    for (PlanValueId& operand : step.operands)
+      if (operand != kNoValue) {
+        operand = id_of.at(operand);
+        small.values[operand].last_use = static_cast<PlanStepId>(small.steps.size());
+      }
+    PlanValue value = plan.values[step.result];
+    value.defined_by = static_cast<PlanStepId>(small.steps.size());
+    value.last_use = kNever;
+    value.is_output = value.pinned = llvm::is_contained(group.results, step.result);
+    add(step.result, std::move(value));
+    step.result = id_of.at(step.result);
+    step.in_place = kNoValue;
+    small.steps.push_back(std::move(step));
+  }
+  for (PlanStepId s = 0; s < small.steps.size(); ++s) own.steps.push_back(s);
+  for (PlanValueId result : group.results) {
+    own.results.push_back(id_of.at(result));
+    small.outputs.push_back({"y" + std::to_string(small.outputs.size()), id_of.at(result)});
+  }
+  return small;
+}
+
+} // namespace tg::test
