@@ -11,15 +11,9 @@
 namespace tg {
 namespace {
 
+using test::kSumRules;
 using test::rules_of;
 using test::UnitCost;
-
-constexpr llvm::StringLiteral kRules = R"(
-rule commutes(x, y) { x + y => y + x }
-rule associates(x, y, z) { (x + y) + z => x + (y + z) }
-rule doubles(x) { x + x => x * 2.0 }
-rule residual(a, b, r) { a @ b + r => matmul(a, b, residual = r) }
-)";
 
 struct Limits {
   size_t nodes = 400, memory_mb = 1'000;
@@ -143,7 +137,7 @@ protected:
   }
 
   UnitCost model_;
-  std::vector<Rule> rules_ = rules_of(kRules);
+  std::vector<Rule> rules_ = rules_of(kSumRules);
 };
 
 TEST_P(StopsAt, TheMemoryLimit) { EXPECT_EQ(run({.memory_mb = 0}).stop, StopReason::Memory); }

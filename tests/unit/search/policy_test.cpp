@@ -7,15 +7,9 @@
 namespace tg {
 namespace {
 
+using test::kSumRules;
 using test::rules_of;
 using test::UnitCost;
-
-constexpr llvm::StringLiteral kRules = R"(
-rule commutes(x, y) { x + y => y + x }
-rule associates(x, y, z) { (x + y) + z => x + (y + z) }
-rule doubles(x) { x + x => x * 2.0 }
-rule residual(a, b, r) { a @ b + r => matmul(a, b, residual = r) }
-)";
 
 ActionFeatures action(const std::vector<Rule>& rules, uint32_t number) {
   ActionFeatures out;
@@ -31,7 +25,7 @@ std::vector<double> weights(Policy& policy, llvm::ArrayRef<ActionFeatures> actio
 }
 
 TEST(Policy, RandomKnowsNothingAndLearnsNothing) {
-  std::vector<Rule> rules = rules_of(kRules);
+  std::vector<Rule> rules = rules_of(kSumRules);
   RandomPolicy policy;
   std::vector<ActionFeatures> actions = {action(rules, 0), action(rules, 2)};
   policy.learn({}, actions[0], 0.5);
@@ -39,7 +33,7 @@ TEST(Policy, RandomKnowsNothingAndLearnsNothing) {
 }
 
 TEST(Policy, StatisticsLearnWhichRulesPay) {
-  std::vector<Rule> rules = rules_of(kRules);
+  std::vector<Rule> rules = rules_of(kSumRules);
   StatisticsPolicy policy;
   std::vector<ActionFeatures> actions = {action(rules, 0), action(rules, 3)};
   EXPECT_EQ(weights(policy, actions)[0], weights(policy, actions)[1]);
@@ -62,7 +56,7 @@ public:
 };
 
 TEST(Policy, PriorsCountAsMuchAsTwentyActions) {
-  std::vector<Rule> rules = rules_of(kRules);
+  std::vector<Rule> rules = rules_of(kSumRules);
   Table store;
   store.table[rules[0].declared] = {1e6, 1e6, 1e5}; // always paid
   StatisticsPolicy policy(&store);
@@ -103,7 +97,7 @@ private:
 MctsReport search(Policy& policy) {
   Graph graph = test::layers(3);
   EGraph egraph = EGraph::from_graph(graph);
-  std::vector<Rule> rules = rules_of(kRules);
+  std::vector<Rule> rules = rules_of(kSumRules);
   UnitCost model;
   PriceCache prices(egraph.symbols(), model);
   MctsOptions options;
@@ -124,7 +118,7 @@ TEST(Policy, EitherUserLeadsTheSearchToAGain) {
 }
 
 TEST(Policy, AStrangerDecidesWhatIsTriedAndIsToldWhatItGained) {
-  std::vector<Rule> rules = rules_of(kRules);
+  std::vector<Rule> rules = rules_of(kSumRules);
   auto wanted = llvm::find_if(rules, [](const Rule& r) { return r.name == "residual"; });
   uint32_t number = static_cast<uint32_t>(wanted - rules.begin());
   OneRule policy(number);

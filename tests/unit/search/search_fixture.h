@@ -8,6 +8,14 @@
 
 namespace tg::test {
 
+/// Sums in any order, and a residual that goes into its product.
+inline constexpr llvm::StringLiteral kSumRules = R"(
+rule commutes(x, y) { x + y => y + x }
+rule associates(x, y, z) { (x + y) + z => x + (y + z) }
+rule doubles(x) { x + x => x * 2.0 }
+rule residual(a, b, r) { a @ b + r => matmul(a, b, residual = r) }
+)";
+
 /// A price for each operator; 1 for those not named.
 class UnitCost final : public CostModel {
 public:
