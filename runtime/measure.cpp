@@ -6,8 +6,10 @@
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
+#include <cstring>
 
 namespace tg {
 
@@ -19,13 +21,14 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// One step, compiled and warm, with its times so far.
+/// Some steps in one plan, compiled and warm, with their times so far.
 class Probe {
 public:
-  static Result<Probe> make(const Backend& backend, const StepSpec& spec,
+  static Result<Probe> make(const Backend& backend, llvm::ArrayRef<StepSpec> specs,
                             const MeasureOptions& options) {
     Probe probe;
-    probe.plan_ = make_measure_plan(spec, options.wash_bytes);
+    probe.plan_ = make_measure_plan(specs, options.wash_bytes);
+    probe.times_.resize(specs.size());
     CompileOptions compile;
     compile.threads = options.threads;
     compile.memory_limit_bytes = options.memory_limit_bytes;
@@ -36,43 +39,58 @@ public:
     TG_CHECK(probe.executable_->run_once());
     Clock::time_point start = Clock::now();
     TG_CHECK(probe.executable_->run_once());
-    double runs = options.seconds / options.rounds / std::max(seconds_since(start), 1e-9);
-    probe.runs_ = std::clamp(runs, 1.0, static_cast<double>(std::max(1, options.runs)));
+    probe.seconds_ = options.seconds * static_cast<double>(specs.size());
+    double runs = probe.seconds_ / options.rounds / std::max(seconds_since(start), 1e-9);
+    probe.runs_ = static_cast<int>(std::clamp(runs, 1.0, std::max(1.0, 1.0 * options.runs)));
     return probe;
   }
 
-  /// One round: its figure joins the least so far. Nothing happens once the time is spent.
-  Result<void> round(double seconds) {
+  /// All rounds: of each step the least figure counts.
+  Result<void> run(int rounds) {
     constexpr int kLeastRounds = 2;
-    if (spent_ > seconds && time_.runs >= kLeastRounds * static_cast<int>(runs_)) return {};
     Clock::time_point start = Clock::now();
-    executable_->profile(true);
-    for (int i = 0; i < static_cast<int>(runs_); ++i) TG_CHECK(executable_->run_once());
-    double figure = figure_of(executable_->steps());
-    time_.microseconds = time_.runs == 0 ? figure : std::min(time_.microseconds, figure);
-    time_.runs += static_cast<int>(runs_);
-    spent_ += seconds_since(start);
+    for (int round = 0; round < rounds; ++round) {
+      if (round >= kLeastRounds && seconds_since(start) > seconds_) break;
+      executable_->profile(true);
+      for (int i = 0; i < runs_; ++i) TG_CHECK(executable_->run_once());
+      note(executable_->steps());
+    }
     return {};
   }
 
-  const StepTime& time() const { return time_; }
+  llvm::ArrayRef<StepTime> times() const { return times_; }
 
 private:
+  /// What a round says. Copies of one step stand together, and what the backend puts in stands
+  /// before the step that needs it.
+  void note(llvm::ArrayRef<StepInfo> steps) {
+    for (auto [copies, time] : llvm::zip(plan_.copies, times_)) {
+      size_t own = 0;
+      for (size_t i = 0; i < steps.size(); ++i)
+        if (steps[i].step <= copies.back()) own = i + 1; // kNever is above all
+      double figure = figure_of(steps.take_front(own), copies, time);
+      steps = steps.drop_front(own);
+      time.microseconds = time.runs == 0 ? figure : std::min(time.microseconds, figure);
+      time.runs += runs_;
+    }
+  }
+
   /// Median over the copies that count, with a copy's share of what the backend put in.
-  double figure_of(llvm::ArrayRef<StepInfo> steps) {
+  static double figure_of(llvm::ArrayRef<StepInfo> steps, llvm::ArrayRef<PlanStepId> copies,
+                          StepTime& time) {
     double reorders = 0;
     std::vector<double> medians;
     for (const StepInfo& info : steps) {
       if (info.step == kNever) reorders += info.measured_us;
-      if (!llvm::is_contained(plan_.copies, info.step)) continue;
-      time_.implementation = info.implementation;
-      bool warms = plan_.copies.size() > 1 && info.step == plan_.copies.front();
+      if (!llvm::is_contained(copies, info.step)) continue;
+      time.implementation = info.implementation;
+      bool warms = copies.size() > 1 && info.step == copies.front();
       if (!warms) medians.push_back(info.measured_us);
     }
     if (medians.empty()) return 0;
     auto middle = medians.begin() + static_cast<ptrdiff_t>(medians.size() / 2);
     std::nth_element(medians.begin(), middle, medians.end());
-    return *middle + reorders / static_cast<double>(plan_.copies.size());
+    return *middle + reorders / static_cast<double>(copies.size());
   }
 
   Result<void> bind() {
@@ -86,39 +104,55 @@ private:
 
   MeasurePlan plan_;
   std::unique_ptr<Executable> executable_;
-  double runs_ = 1;  // in a round
-  double spent_ = 0; // seconds of rounds
-  StepTime time_;
+  int runs_ = 1;       // in a round
+  double seconds_ = 0; // for all rounds
+  std::vector<StepTime> times_;
 };
 
-/// Probes that are alive together: neighbours in time, so that a slow spell of the machine meets
-/// several instances in one round rather than one in all its rounds.
-constexpr size_t kTogether = 4;
-
-void measure_together(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
-                      const MeasureOptions& options, std::vector<Result<StepTime>>& times) {
-  std::vector<Result<Probe>> probes;
-  for (const StepSpec& spec : steps) probes.push_back(Probe::make(backend, spec, options));
-  for (int round = 0; round < options.rounds; ++round) {
-    for (Result<Probe>& probe : probes) {
-      if (!probe) continue;
-      if (Result<void> done = probe->round(options.seconds); !done) probe = std::move(done.error());
-    }
-  }
-  for (Result<Probe>& probe : probes)
-    times.push_back(probe ? Result<StepTime>(probe->time())
-                          : Result<StepTime>(std::move(probe.error())));
-}
-
-} // namespace
-
-namespace {
-
-size_t copies_of(const StepSpec& spec) {
+int64_t bytes_of(const StepSpec& spec) {
   int64_t bytes = spec.result.bytes();
   for (const TensorType& type : spec.operands)
     if (!type.is_none()) bytes += type.bytes();
+  return bytes;
+}
+
+size_t copies_of(const StepSpec& spec) {
+  int64_t bytes = bytes_of(spec);
   return bytes <= 256 << 10 ? 8 : bytes <= 16 << 20 ? 3 : 1;
+}
+
+/// How many of the next steps share a plan: enough to make little of its wash, and no more memory
+/// than a large one takes alone.
+size_t together(llvm::ArrayRef<StepSpec> steps) {
+  constexpr size_t kMost = 16;
+  constexpr int64_t kMostBytes = 64 << 20;
+  int64_t bytes = 0;
+  size_t count = 0;
+  while (count < std::min(kMost, steps.size())) {
+    bytes += bytes_of(steps[count]) * static_cast<int64_t>(copies_of(steps[count]));
+    if (count > 0 && bytes > kMostBytes) break;
+    ++count;
+  }
+  return count;
+}
+
+Result<std::vector<StepTime>> time_together(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
+                                            const MeasureOptions& options) {
+  TG_TRY(Probe probe, Probe::make(backend, steps, options));
+  TG_CHECK(probe.run(options.rounds));
+  return probe.times().vec();
+}
+
+/// Where they cannot be timed in one plan, each is timed alone: the others are not to suffer.
+void measure_together(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
+                      const MeasureOptions& options, std::vector<Result<StepTime>>& times) {
+  Result<std::vector<StepTime>> done = time_together(backend, steps, options);
+  if (done)
+    times.insert(times.end(), done->begin(), done->end());
+  else if (steps.size() == 1)
+    times.push_back(std::move(done.error()));
+  else
+    for (const StepSpec& spec : steps) measure_together(backend, spec, options, times);
 }
 
 /// A value as a neighbour leaves it: the result of an elementwise step over an input.
@@ -129,7 +163,7 @@ PlanValueId made(MeasurePlanBuilder& build, const TensorType& type, std::string 
 
 } // namespace
 
-MeasurePlan make_measure_plan(const StepSpec& spec, int64_t wash_bytes) {
+MeasurePlan make_measure_plan(llvm::ArrayRef<StepSpec> specs, int64_t wash_bytes) {
   MeasurePlan out;
   MeasurePlanBuilder build(out.plan);
   auto operand = [&](const TensorType& type, std::string name) {
@@ -139,9 +173,12 @@ MeasurePlan make_measure_plan(const StepSpec& spec, int64_t wash_bytes) {
   int64_t elements = wash_bytes / 2 / dtype_size(DType::F32);
   if (elements > 0) operand(f32({elements}), "wash");
   PlanValueId result = kNoValue;
-  for (size_t i = copies_of(spec); i > 0; --i) {
-    result = build.copy(spec, operand);
-    out.copies.push_back(out.plan.values[result].defined_by);
+  for (const StepSpec& spec : specs) {
+    out.copies.emplace_back();
+    for (size_t i = copies_of(spec); i > 0; --i) {
+      result = build.copy(spec, operand);
+      out.copies.back().push_back(out.plan.values[result].defined_by);
+    }
   }
   build.output("result", result);
   return out;
@@ -150,10 +187,17 @@ MeasurePlan make_measure_plan(const StepSpec& spec, int64_t wash_bytes) {
 Result<Tensor> plain_numbers(const TensorType& type) {
   TG_TRY(Tensor tensor, Tensor::zeros(type));
   if (!is_float(type.dtype)) return tensor;
-  std::vector<double> numbers(static_cast<size_t>(type.elements()));
+  // One period in full, then copies of what is there.
+  constexpr int64_t kPeriod = 61;
+  std::array<double, kPeriod> numbers;
   for (size_t i = 0; i < numbers.size(); ++i)
-    numbers[i] = 0.25 + static_cast<double>(i % 61) * 0.0078125;
-  narrow(type.dtype, numbers.data(), tensor.data(), type.elements());
+    numbers[i] = 0.25 + static_cast<double>(i) * 0.0078125;
+  std::byte* data = tensor.data();
+  int64_t size = dtype_size(type.dtype), end = type.elements() * size;
+  int64_t filled = std::min(kPeriod * size, end);
+  narrow(type.dtype, numbers.data(), data, filled / size);
+  for (; filled < end; filled = std::min(2 * filled, end))
+    std::memcpy(data + filled, data, static_cast<size_t>(std::min(filled, end - filled)));
   return tensor;
 }
 
@@ -162,7 +206,7 @@ std::vector<Result<StepTime>> measure_steps(const Backend& backend, llvm::ArrayR
   if (const StepTimer* timer = backend.step_timer()) return timer->time(steps, options);
   std::vector<Result<StepTime>> times;
   while (!steps.empty()) {
-    llvm::ArrayRef<StepSpec> now = steps.take_front(kTogether);
+    llvm::ArrayRef<StepSpec> now = steps.take_front(together(steps));
     measure_together(backend, now, options, times);
     steps = steps.drop_front(now.size());
   }

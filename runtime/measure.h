@@ -11,8 +11,12 @@
 //             warms code and results' buffers, as the rest of a network does, and is not counted;
 //             a step on so much data that code does not matter has no further copies.
 //
-// Noise on a shared machine only ever adds: instances are timed in turns, several rounds each, and
-// the least of the rounds' medians counts.
+// Several steps share a plan and its wash, which else takes longer than what it is there for: 16
+// MiB are read and written in the time of a hundred small steps. A step's weights then lie behind
+// the wash and the other steps' data, as before.
+//
+// Noise on a shared machine only ever adds: all are timed in several rounds, and the least of the
+// rounds' medians counts.
 #pragma once
 
 #include "runtime/backend.h"
@@ -44,8 +48,9 @@ struct MeasureOptions {
   int64_t wash_bytes = 0;
   int rounds = 5;
   int runs = 3; // in a round
-  /// Time for one instance, after which no round is begun but the second; slow ones get fewer runs.
-  double seconds = 0.2;
+  /// For each instance; when it is spent no round is begun but the second. Slow ones get fewer
+  /// runs.
+  double seconds = 0.04;
   int64_t memory_limit_bytes = 0; // 0: none
   // Of backends with a StepTimer.
   CacheState cache = CacheState::AsNetwork;
@@ -92,12 +97,12 @@ Result<Tensor> plain_numbers(const TensorType& type);
 std::vector<Result<StepTime>> measure_steps(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
                                             const MeasureOptions& options);
 
-/// The plan that times a step, and which of its steps that is: all copies.
+/// The plan that times some steps, and which of its steps are copies of each.
 struct MeasurePlan {
   Plan plan;
-  std::vector<PlanStepId> copies;
+  std::vector<std::vector<PlanStepId>> copies;
 };
-MeasurePlan make_measure_plan(const StepSpec& spec, int64_t wash_bytes);
+MeasurePlan make_measure_plan(llvm::ArrayRef<StepSpec> specs, int64_t wash_bytes);
 
 /// Bytes to wash for a network that touches so many in one run: rounded to a power of two, so that
 /// measurements serve networks of about one size, and at most 16 MiB.

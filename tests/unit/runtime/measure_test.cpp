@@ -1,4 +1,5 @@
 // Measuring plans are sound and say what they must; times come from the steps that they should.
+#include "runtime/convert.h"
 #include "runtime/measure.h"
 #include "runtime/ref/backend.h"
 
@@ -24,22 +25,120 @@ StepSpec conv(int in_place) {
 TEST(MeasurePlan, IsSound) {
   for (int64_t wash : {int64_t{0}, int64_t{1} << 20}) {
     for (int in_place : {-1, 3}) {
-      MeasurePlan measure = make_measure_plan(conv(in_place), wash);
+      MeasurePlan measure = make_measure_plan({conv(in_place), conv(in_place)}, wash);
       EXPECT_EQ(verify(measure.plan), "") << dump(measure.plan);
-      ASSERT_GT(measure.copies.size(), 1u);
+      ASSERT_EQ(measure.copies.size(), 2u);
       std::set<PlanValueId> weights;
-      for (PlanStepId id : measure.copies) {
-        const PlanStep& timed = measure.plan.steps[id];
-        EXPECT_EQ(timed.op, OpKind::Conv2d);
-        EXPECT_EQ(timed.operands[2], kNoValue);
-        EXPECT_EQ(timed.in_place, in_place < 0 ? kNoValue : timed.operands[3]);
-        EXPECT_EQ(measure.plan.values[timed.operands[0]].kind, PlanValue::Kind::Temporary);
-        EXPECT_EQ(measure.plan.values[timed.operands[1]].kind, PlanValue::Kind::Weight);
-        weights.insert(timed.operands[1]);
+      size_t copies = 0;
+      for (const std::vector<PlanStepId>& of_one : measure.copies) {
+        ASSERT_GT(of_one.size(), 1u);
+        copies += of_one.size();
+        for (PlanStepId id : of_one) {
+          const PlanStep& timed = measure.plan.steps[id];
+          EXPECT_EQ(timed.op, OpKind::Conv2d);
+          EXPECT_EQ(timed.operands[2], kNoValue);
+          EXPECT_EQ(timed.in_place, in_place < 0 ? kNoValue : timed.operands[3]);
+          EXPECT_EQ(measure.plan.values[timed.operands[0]].kind, PlanValue::Kind::Temporary);
+          EXPECT_EQ(measure.plan.values[timed.operands[1]].kind, PlanValue::Kind::Weight);
+          weights.insert(timed.operands[1]);
+        }
       }
-      EXPECT_EQ(weights.size(), measure.copies.size()) << "cold weights: no two copies share them";
-      EXPECT_EQ(measure.plan.steps.size(), (wash > 0) + 3 * measure.copies.size());
+      EXPECT_EQ(weights.size(), copies) << "cold weights: no two copies share them";
+      EXPECT_EQ(measure.plan.steps.size(), (wash > 0) + 3 * copies);
     }
+  }
+}
+
+/// A plan whose every step takes as many microseconds as its number, after something of the
+/// backend's own that takes 1000; views are listed at no cost.
+class NumberedSteps final : public Executable {
+public:
+  explicit NumberedSteps(const Plan& plan) {
+    for (PlanStepId i = 0; i < plan.steps.size(); ++i) {
+      OpKind op = plan.steps[i].op;
+      bool view = op_info(op).has(Trait::View);
+      StepInfo own, step;
+      own.measured_us = 1000;
+      step.step = i;
+      step.measured_us = view ? 0 : i;
+      step.implementation = view ? "view" : op == OpKind::Conv2d ? "conv" : "other";
+      if (!view) infos_.push_back(own);
+      infos_.push_back(step);
+    }
+  }
+  Result<void> bind_inputs(llvm::ArrayRef<Tensor>) override { return {}; }
+  Result<void> run_once() override { return {}; }
+  Result<std::vector<Tensor>> outputs() const override { return std::vector<Tensor>{}; }
+  std::vector<StepInfo> steps() const override { return infos_; }
+  MemoryUse memory() const override { return {}; }
+  void profile(bool) override {}
+
+private:
+  std::vector<StepInfo> infos_;
+};
+
+/// Refuses plans with steps of more than 1 MiB, and counts the plans.
+class NumberedBackend final : public Backend {
+public:
+  std::string name() const override { return "numbered"; }
+  std::string description() const override { return "numbered"; }
+  bool supports(const Plan&, const PlanStep&) const override { return true; }
+  Result<std::unique_ptr<Executable>> compile(const Plan& plan,
+                                              const CompileOptions&) const override {
+    ++plans;
+    for (const PlanValue& value : plan.values)
+      if (value.type.bytes() > 1 << 20) return error(Code::memory_limit, "large");
+    return std::unique_ptr<Executable>(std::make_unique<NumberedSteps>(plan));
+  }
+  mutable int plans = 0;
+};
+
+StepSpec view_of(const TensorType& from, const TensorType& to) {
+  StepSpec spec;
+  spec.op = OpKind::Reshape;
+  spec.attrs = {Value::of_ints(to.shape)};
+  spec.operands = {from};
+  spec.result = to;
+  return spec;
+}
+
+TEST(MeasureSteps, GivesEachStepOfAPlanItsOwn) {
+  NumberedBackend backend;
+  std::vector<StepSpec> specs{conv(-1), view_of(f32({4, 4}), f32({16})), conv(3)};
+  auto times = measure_steps(backend, specs, {.wash_bytes = 0, .rounds = 2, .runs = 3});
+  EXPECT_EQ(backend.plans, 1);
+  ASSERT_EQ(times.size(), 3u);
+  for (auto& time : times) ASSERT_TRUE(time);
+  // Eight copies, each after the makers of two operands: steps 2, 5, .. 23. The first warms, so
+  // that the middle one is the fifth, 14; each of 24 steps has something put in before it.
+  EXPECT_EQ(times[0]->microseconds, 14 + 24 * 1000 / 8.0);
+  EXPECT_EQ(times[0]->implementation, "conv");
+  EXPECT_EQ(times[1]->microseconds, 0 + 8 * 1000 / 8.0); // before the makers of operands
+  EXPECT_EQ(times[1]->implementation, "view");
+  EXPECT_EQ(times[2]->microseconds, (24 + 16) + 14 + 24 * 1000 / 8.0);
+  EXPECT_EQ(times[2]->runs, 6);
+}
+
+TEST(MeasureSteps, ThatCannotBeTimedTogetherAreTimedAlone) {
+  NumberedBackend backend;
+  StepSpec large = conv(-1);
+  large.operands[0] = large.operands[3] = large.result = f32({1, 4, 512, 512});
+  auto times = measure_steps(backend, {conv(-1), large, conv(-1)}, {.rounds = 1, .runs = 1});
+  EXPECT_EQ(backend.plans, 1 + 3);
+  EXPECT_TRUE(times[0]);
+  ASSERT_FALSE(times[1]);
+  EXPECT_EQ(times[1].error().code, Code::memory_limit);
+  EXPECT_TRUE(times[2]);
+}
+
+TEST(PlainNumbers, RepeatAfterSixtyOne) {
+  for (DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    Tensor tensor = *plain_numbers(TensorType{dtype, {1000}});
+    std::vector<double> numbers(1000);
+    widen(dtype, tensor.data(), numbers.data(), 1000);
+    for (size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(numbers[i], numbers[i % 61]) << i;
+    EXPECT_EQ(numbers[0], 0.25);
+    EXPECT_NEAR(numbers[60], 0.25 + 60 * 0.0078125, 0.004);
   }
 }
 
