@@ -38,6 +38,7 @@ public:
   /// place for what each program may register anew: it has the price of the bytes that it moves.
   double price(const Symbols& symbols, const OpInstance& instance) override;
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
+  bool wants_notice() const override { return true; }
   llvm::ArrayRef<KernelPattern> patterns() const override { return backend_->patterns(); }
   std::vector<std::string> notes() const override;
 

@@ -36,6 +36,8 @@ public:
   /// Says which prices will be asked for next, so that a model that measures can take them
   /// together.
   virtual void prepare(const Symbols&, llvm::ArrayRef<OpInstance>) {}
+  /// Whether it is worth while to say what will be asked: prices are measured.
+  virtual bool wants_notice() const { return false; }
   /// What the device behind the prices does in one kernel (a backend's answer, runtime/backend.h);
   /// empty: nothing but single operators.
   virtual llvm::ArrayRef<KernelPattern> patterns() const { return {}; }
@@ -55,6 +57,7 @@ public:
   double price(const OpInstance& instance);
   /// Passes on to the model those that were not asked before.
   void prepare(llvm::ArrayRef<OpInstance> instances);
+  bool wants_notice() const { return model_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const { return model_.patterns(); }
   /// Distinct instances seen.
   size_t size() const { return size_; }

@@ -55,6 +55,7 @@ public:
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
     inner_.prepare(symbols, instances);
   }
+  bool wants_notice() const override { return inner_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }
   std::vector<std::string> notes() const override { return inner_.notes(); }
   const CostTable& table() const { return table_; }

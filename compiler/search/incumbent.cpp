@@ -17,6 +17,7 @@ constexpr int kRounds = 4;
 } // namespace
 
 double Incumbent::update() {
+  prices_.announce();
   classes_ = &order_.compute(egraph_);
   rows_.resize(egraph_.class_bound());
   carry_over();

@@ -111,7 +111,6 @@ MctsReport TreeSearch::run() {
 
 void TreeSearch::start() {
   board_.explorer.settle();
-  board_.incumbent.prices().announce();
   report_.start_cost = report_.best_cost = board_.source_cost = board_.incumbent.update();
   SearchTree::Node& root = tree_.add();
   root.incumbent = board_.incumbent.save();

@@ -33,10 +33,11 @@ double NodePrices::ask(ENodeId node) {
 }
 
 void NodePrices::announce() {
+  if (!prices_.wants_notice()) return;
   std::deque<TypeList> types;
   std::vector<OpInstance> instances;
   for (uint32_t n = 0; n < egraph_.node_bound(); ++n)
-    if (usable(egraph_, {n}) && has_price(egraph_, {n}))
+    if (usable(egraph_, {n}) && !knows({n}) && has_price(egraph_, {n}))
       instances.push_back(instance_of(egraph_, {n}, types.emplace_back()));
   prices_.prepare(instances);
 }

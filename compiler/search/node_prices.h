@@ -22,7 +22,11 @@ public:
     if (entry.stamp != egraph_.stamp(node)) entry = {egraph_.stamp(node), ask(node)};
     return entry.price;
   }
-  /// Says to the cost model which prices will be asked for, so that it can measure them together.
+  bool knows(ENodeId node) const {
+    return node.index < known_.size() && known_[node.index].stamp == egraph_.stamp(node);
+  }
+  /// Says to a cost model that measures which prices will be asked for, so that it can take them
+  /// together: of all nodes that may be used and are new.
   void announce();
   void forget(llvm::ArrayRef<ENodeId> changed) {
     for (ENodeId node : changed)

@@ -48,6 +48,7 @@ public:
       : egraph_(egraph), prices_(prices), shared_(shared), rows_(egraph.class_bound()) {}
 
   PublishedCost run() {
+    prices_.announce();
     const std::vector<ClassId>& order = order_.compute(egraph_);
     for (ClassId cls : order) value(cls);
     PublishedCost out;

@@ -19,6 +19,7 @@ public:
     std::lock_guard lock(mutex_);
     model_.prepare(symbols, instances);
   }
+  bool wants_notice() const override { return model_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return model_.patterns(); }
   std::vector<std::string> notes() const override { return model_.notes(); }
 

@@ -6,6 +6,7 @@
 #include "tests/unit/search/search_fixture.h"
 
 #include <random>
+#include <set>
 
 namespace tg {
 namespace {
@@ -37,6 +38,44 @@ TEST(Incumbent, OpensAClassThatSeveralUsersPayForTogether) {
   ASSERT_GT(explorer.apply_everywhere(explorer.rule(0)).applied, 0u);
   double after = incumbent.update();
   EXPECT_NEAR(before - after, 20 - 10 - 2, 0.01);
+}
+
+/// Prices that are measured: what is asked without notice is noted.
+class NoticedCost final : public CostModel {
+public:
+  std::string name() const override { return "noticed"; }
+  double price(const Symbols& symbols, const OpInstance& instance) override {
+    if (!noticed_.count(instance_key(symbols, instance))) ++surprises;
+    return 1;
+  }
+  void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
+    for (const OpInstance& instance : instances) noticed_.insert(instance_key(symbols, instance));
+    largest = std::max(largest, instances.size());
+  }
+  bool wants_notice() const override { return true; }
+  size_t surprises = 0, largest = 0;
+
+private:
+  std::set<std::string> noticed_;
+};
+
+TEST(Incumbent, SaysWhichPricesItWillAskFor) {
+  EGraph egraph = EGraph::from_graph(test::shared_products(3));
+  NoticedCost model;
+  PriceCache prices(egraph.symbols(), model);
+  std::vector<Rule> rules = rules_of(kJoin);
+  Explorer explorer(egraph, rules, {});
+  explorer.settle();
+  Incumbent incumbent(egraph, prices);
+  incumbent.update();
+  size_t before = prices.size();
+  EXPECT_EQ(model.largest, before);
+  ASSERT_GT(explorer.apply_everywhere(explorer.rule(0)).applied, 0u);
+  incumbent.update();
+  EXPECT_GT(prices.size(), before);
+  NodePrices own(egraph, prices);
+  default_greedy(egraph, own);
+  EXPECT_EQ(model.surprises, 0u);
 }
 
 /// After any steps, forward and back, the incumbent is sound, costs what its graph costs, and is
