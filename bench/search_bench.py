@@ -79,6 +79,8 @@ class Bench:
         self.tg = str(Path(options.tg).resolve())
         self.program = hashlib.sha256(Path(self.tg).read_bytes()).hexdigest()[:12]
         self.state = Path(options.state)
+        if options.threads != 1:
+            self.state /= f"threads_{options.threads}"  # cells do not name it: only their seconds differ
         self.environment = dict(os.environ)
         if options.clock == "processor":
             self.state /= "processor_clock"  # what one clock ended says nothing of the other
@@ -154,7 +156,7 @@ class Bench:
     def paper_command(self, network, approach, cost, rules, seeds, cells_file):
         o = self.options
         arguments = ["bench", "paper", network, "--approach", approach, "--seeds", str(seeds),
-                     "--threads", "1", "--cost", cost, "--time-limit", str(o.time_limit),
+                     "--threads", str(o.threads), "--cost", cost, "--time-limit", str(o.time_limit),
                      "--ilp-limit", str(o.ilp_limit), "--total-limit", "1e9", "--output", str(cells_file),
                      "--json", *([] if rules == "all" else ["--rules", rules])]
         if cost.startswith("measured"):
@@ -339,6 +341,7 @@ def parse():
     p.add_argument("--ablation-seeds", default=3, type=int)
     p.add_argument("--beyond-seeds", default=3, type=int)
     p.add_argument("--repeat", default=20, type=int, help="runs of one exploration")
+    p.add_argument("--threads", default=1, type=int, help="of one search of quality; the costs are the same for any")
     p.add_argument("--time-limit", default=600, type=float, help="seconds of one cell of quality")
     p.add_argument("--ilp-limit", default=60, type=float, help="of one with rewards from integer programs")
     p.add_argument("--cost-db", type=Path, help="of measured prices; default: in the folder of what is done")
