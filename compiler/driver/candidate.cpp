@@ -236,6 +236,16 @@ Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, Pric
   local.cancel = options.explore.cancel;
   local.trace = options.trace;
   local.explain = options.explain;
+  if (options.portfolio.progress)
+    options.portfolio.progress({0,
+                                local.time_limit_s,
+                                report.cost_before_us,
+                                report.cost_before_us,
+                                0,
+                                0,
+                                0,
+                                "graph after graph",
+                                {}});
   LocalReport found = options.search == Search::Taso ? search_taso(source, rules, prices, local)
                                                      : search_anneal(source, rules, prices, local);
   note_activity(found.rules, rules, report);

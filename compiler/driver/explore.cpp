@@ -1,6 +1,7 @@
 #include "compiler/driver/explore.h"
 
 #include "compiler/driver/state_price.h"
+#include "compiler/extract/answer.h"
 
 #include <algorithm>
 
@@ -25,9 +26,53 @@ void note_exploration(const SaturateReport& explored, llvm::ArrayRef<Rule> rules
   report.stopped_by = stop_reason_text(explored.stop).str();
 }
 
+/// Tells whoever watches what states are worth, as a search prices them.
+class Told {
+public:
+  Told(const OptimizeOptions& options, const OptimizeReport& report)
+      : progress_(options.portfolio.progress) {
+    now_.time_limit_s = options.explore.time_limit_s;
+    now_.source_us = now_.best_us = report.cost_before_us;
+    now_.where = "exploring";
+  }
+
+  /// `cost_us`: of what was just looked at; infinite for nothing.
+  void tell(const EGraph& egraph, double cost_us) {
+    if (!progress_) return;
+    now_.seconds = watch_.seconds();
+    now_.nodes = egraph.node_count();
+    if (cost_us != kInfiniteCost) ++now_.simulations;
+    now_.best_us = std::min(now_.best_us, cost_us);
+    progress_(now_);
+  }
+
+private:
+  const std::function<void(const SearchProgress&)>& progress_;
+  SearchProgress now_;
+  Stopwatch watch_;
+};
+
+/// The prices of another, told.
+class ToldPrice final : public StatePrice {
+public:
+  ToldPrice(std::unique_ptr<StatePrice> price, Told& told)
+      : price_(std::move(price)), told_(told) {}
+  double price(const EGraph& egraph) override {
+    double cost_us = price_->price(egraph);
+    told_.tell(egraph, cost_us);
+    return cost_us;
+  }
+  void forget(llvm::ArrayRef<ENodeId> changed) override { price_->forget(changed); }
+
+private:
+  std::unique_ptr<StatePrice> price_;
+  Told& told_;
+};
+
 /// Random rollouts; what a state is worth is its greedy extraction.
 void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
-                      PriceCache& prices, const OptimizeOptions& options, OptimizeReport& report) {
+                      PriceCache& prices, const OptimizeOptions& options, OptimizeReport& report,
+                      Told& told) {
   RolloutOptions rollout;
   rollout.rollouts = static_cast<int>(options.budget);
   rollout.depth = static_cast<int>(options.depth);
@@ -42,7 +87,9 @@ void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> 
   greedy.extractor = Extractor::Greedy;
   RolloutReport explored = search_rollouts(egraph, rules, rollout, [&](const EGraph& state) {
     Result<ExtractedGraph> extracted = extract(state, source, prices, greedy);
-    return extracted ? extracted->cost_us : kInfiniteCost;
+    double cost_us = extracted ? extracted->cost_us : kInfiniteCost;
+    told.tell(state, cost_us);
+    return cost_us;
   });
   note_activity(explored.rules, rules, report);
   report.egraph_nodes = explored.nodes;
@@ -55,7 +102,7 @@ void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> 
 /// The published tree search; what a state is worth is as its options say.
 void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
                           PriceCache& prices, const OptimizeOptions& options,
-                          OptimizeReport& report) {
+                          OptimizeReport& report, Told& told) {
   Pact24Options pact = options.pact24;
   pact.explore.node_limit = options.explore.node_limit;
   pact.explore.cycle_filter = options.explore.cycle_filter;
@@ -66,9 +113,8 @@ void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
   pact.seed = options.explore.seed;
   pact.cancel = options.explore.cancel;
   pact.trace = options.trace;
-  std::unique_ptr<StatePrice> price =
-      make_state_price(options.reward, egraph, source, prices, options.extract);
-  Pact24Report explored = search_pact24(egraph, rules, pact, *price);
+  ToldPrice price(make_state_price(options.reward, egraph, source, prices, options.extract), told);
+  Pact24Report explored = search_pact24(egraph, rules, pact, price);
   note_activity(explored.rules, rules, report);
   report.egraph_nodes = explored.nodes;
   report.egraph_classes = explored.classes;
@@ -84,9 +130,13 @@ void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
 
 void explore(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
              const OptimizeOptions& options, OptimizeReport& report) {
+  Told told(options, report);
+  told.tell(egraph, kInfiniteCost);
   switch (options.search) {
-  case Search::Random: return explore_randomly(egraph, source, rules, prices, options, report);
-  case Search::Pact24: return explore_as_published(egraph, source, rules, prices, options, report);
+  case Search::Random:
+    return explore_randomly(egraph, source, rules, prices, options, report, told);
+  case Search::Pact24:
+    return explore_as_published(egraph, source, rules, prices, options, report, told);
   case Search::None:
     report.egraph_nodes = egraph.node_count();
     report.egraph_classes = egraph.class_count();

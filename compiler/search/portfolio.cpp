@@ -7,6 +7,7 @@
 #include "compiler/search/sweep.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -59,6 +60,9 @@ private:
                llvm::ArrayRef<const Finding*> findings);
   bool stopped();
   void tell(const std::string& where);
+  void begin(std::string phase);
+  void show(const std::string& where, size_t nodes, size_t simulations);
+  double best_us() const { return std::min(report_.cost_us, plain_us_); }
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   const Graph& source_;
@@ -69,6 +73,8 @@ private:
   PortfolioReport report_;
   NamedCounts applied_;
   bool out_of_memory_ = false;
+  std::string phase_;               // that is told
+  double plain_us_ = kInfiniteCost; // by plain saturation, held back until the end
   /// Keys of stretches that gave nothing: to tree search, to thorough saturation.
   std::set<std::vector<uint32_t>> settled_[2];
   Clock::time_point start_ = Clock::now(), deadline_;
@@ -115,8 +121,10 @@ void Portfolio::sweeps_and_whole() {
 /// limit, leads to forms that are dead ends. It is held against the search's in the end.
 Finding Portfolio::saturate_source() {
   SearchTask task{&source_, SearchTask::Kind::Plain, "whole network, saturation"};
+  begin(task.where);
   Finding finding = std::move(work(task, rules_).front());
   account(finding, task, 0);
+  plain_us_ = finding.cost_us;
   return finding;
 }
 
@@ -151,6 +159,7 @@ void Portfolio::focus(const Finding& plain) {
       few.push_back(rules_[i]), number.push_back(static_cast<RuleId>(i));
   if (few.empty()) return;
   SearchTask task{&source_, SearchTask::Kind::Search, "whole network, rules that paid"};
+  begin(task.where);
   Finding found = std::move(work(task, few).front());
   std::vector<RuleStats> rules(rules_.size());
   for (size_t i = 0; i < few.size(); ++i) rules[number[i]] = found.rules[i];
@@ -171,6 +180,7 @@ void Portfolio::focus(const Finding& plain) {
 bool Portfolio::whole() {
   Graph graph = report_.graph;
   SearchTask task{&graph, SearchTask::Kind::Search, "whole network"};
+  begin(task.where);
   Finding finding = std::move(work(task, rules_).front());
   bool better =
       finding.graph && take(transfer(*finding.graph, source_.shared_symbols()), task.where);
@@ -202,6 +212,7 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
     if (thorough) tasks.back().kind = SearchTask::Kind::Thorough;
   }
   report_.distinct_stretches += tasks.size();
+  begin("sweep " + std::to_string(number + 1));
   std::vector<Finding> found = work(tasks, rules_);
   std::vector<Replacement> replacements(s.stretches.size());
   std::vector<const Finding*> findings(s.stretches.size());
@@ -218,8 +229,7 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
     ++times[at];
   }
   Graph before = report_.graph;
-  bool better = take(put_in(before, s.operators, s.stretches, replacements),
-                     "sweep " + std::to_string(number + 1));
+  bool better = take(put_in(before, s.operators, s.stretches, replacements), phase_);
   if (better) tell_on(before, replacements, findings);
   for (size_t t = 0; t < tasks.size(); ++t) account(found[t], tasks[t], better ? times[t] : 0);
   return better;
@@ -247,10 +257,20 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks, llvm::Arr
   // Threads for which there is no task help within the searches.
   int threads_each = count > 0 ? static_cast<int>(threads_wanted / count) : 1;
   std::atomic<size_t> next = 0;
+  std::mutex telling;
+  size_t done = 0, nodes = report_.most_nodes, simulations = report_.simulations;
+  auto show_done = [&](const Finding& finding) {
+    std::lock_guard lock(telling);
+    nodes = std::max(nodes, finding.most_nodes), simulations += finding.simulations;
+    std::string of = std::to_string(++done) + " of " + std::to_string(tasks.size());
+    show(tasks.size() > 1 ? phase_ + ", " + of : phase_, nodes, simulations);
+  };
   auto loop = [&] {
-    for (size_t i; (i = next++) < tasks.size();)
+    for (size_t i; (i = next++) < tasks.size();) {
       findings[i] = run_search(std::move(own[i]), rules, costs_, options_, &store, deadline_,
                                memory_limit_mb, threads_each);
+      show_done(findings[i]);
+    }
   };
   std::vector<std::thread> threads;
   for (size_t i = 1; i < count; ++i) threads.emplace_back(loop);
@@ -359,16 +379,25 @@ void Portfolio::tell_on(const Graph& before, llvm::ArrayRef<Replacement> replace
 void Portfolio::tell(const std::string& where) {
   if (options_.mcts.trace)
     options_.mcts.trace->points.push_back(
-        {elapsed(), report_.cost_us, report_.simulations, report_.most_nodes, where});
+        {elapsed(), best_us(), report_.simulations, report_.most_nodes, where});
+  show(where, report_.most_nodes, report_.simulations);
+}
+
+void Portfolio::begin(std::string phase) {
+  phase_ = std::move(phase);
+  show(phase_, report_.most_nodes, report_.simulations);
+}
+
+void Portfolio::show(const std::string& where, size_t nodes, size_t simulations) {
   if (!options_.progress) return;
   SearchProgress p;
   p.seconds = elapsed();
   p.time_limit_s = options_.mcts.time_limit_s;
   p.source_us = report_.source_us;
-  p.best_us = report_.cost_us;
+  p.best_us = best_us();
   p.bound_us = report_.bound_us;
-  p.nodes = report_.most_nodes;
-  p.simulations = report_.simulations;
+  p.nodes = nodes;
+  p.simulations = simulations;
   p.where = where;
   for (auto& [name, count] : applied_) p.rules.push_back({name, count});
   std::stable_sort(p.rules.begin(), p.rules.end(),

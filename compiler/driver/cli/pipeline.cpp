@@ -2,8 +2,8 @@
 // and nowhere else.
 #include "compiler/driver/cli/pipeline.h"
 
+#include "compiler/driver/cli/live_line.h"
 #include "compiler/driver/cli/search_files.h"
-#include "compiler/driver/cli/table.h"
 
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/explanation.h"
@@ -135,21 +135,6 @@ std::function<void(size_t, size_t)> progress_line(Session& session, const char* 
   };
 }
 
-/// The live view of a search: one line on a terminal, nothing elsewhere.
-std::function<void(const SearchProgress&)> search_line(Session& session) {
-  if (session.options.quiet || session.options.json || !session.color) return {};
-  return [&err = session.err](const SearchProgress& p) {
-    err << "\r\x1b[K" << p.where << ": " << duration_text(p.source_us) << " to "
-        << duration_text(p.best_us);
-    if (p.bound_us > 0) err << " (at least " << duration_text(p.bound_us) << ")";
-    err << ", " << p.nodes << " e-nodes, " << p.simulations << " simulations";
-    for (size_t i = 0; i < std::min<size_t>(p.rules.size(), 2); ++i)
-      err << ", " << p.rules[i].first << " x" << p.rules[i].second;
-    err << ", " << static_cast<int>(std::max(p.time_limit_s - p.seconds, 0.0)) << " s left";
-    err.flush();
-  };
-}
-
 Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::ArrayRef<Rule> rules) {
   const Options& o = session.options;
   TG_TRY(std::unique_ptr<CostModel> costs, cost_model(session, source));
@@ -172,11 +157,15 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   SearchTrace trace;
   if (!o.trace.empty()) options.trace = &trace;
   // What is measured must not be disturbed.
-  if (is_measured(o.cost)) options.portfolio.threads = 1;
-  options.portfolio.progress = search_line(session);
-  TG_TRY(Optimized result, optimize(source, rules, recorder, options,
-                                    is_measured(o.cost) ? &finalists : nullptr, analytic.get()));
-  if (options.portfolio.progress) session.err << "\r\x1b[K";
+  bool measured = is_measured(o.cost);
+  if (measured) options.portfolio.threads = 1;
+  auto optimized = [&] { // operators that are timed have a line of their own
+    LiveLine line(session, options.explore.time_limit_s, !measured);
+    options.portfolio.progress = line.teller();
+    return optimize(source, rules, recorder, options, measured ? &finalists : nullptr,
+                    analytic.get());
+  };
+  TG_TRY(Optimized result, optimized());
   if (!o.save_costs.empty()) TG_CHECK(save_cost_table(recorder.table(), o.save_costs));
   if (!o.save_priors.empty()) TG_CHECK(write_priors(session, result.report.learned, o.save_priors));
   if (!o.trace.empty()) TG_CHECK(write_trace(session, trace, source, result, rules));

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The line that a search is watched by, on a terminal of 80 and of 30 columns: every strategy says what the network
+costs so far, how much time is left and what it has looked at; no line is as wide as the terminal; none is left behind.
+Where there is no terminal, and with --quiet, there is no line. No test here decides on a time.
+
+    live_view_test.py TG
+"""
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+import termios
+from pathlib import Path
+
+from search_limits_test import STRATEGIES, network
+
+LIMITS = ["--extract", "greedy", "--threads", "2", "--rules", "explore,algebra,fuse", "--time-limit", "1"]
+LINE = re.compile(r"\r\x1b\[K([^\r\n]*)")
+
+
+def on_terminal(command, columns):
+    """All that a person would see."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="xterm")
+        os.environ.pop("NO_COLOR", None)
+        # The size is set before the program can ask for it.
+        termios.tcsetwinsize(0, (24, columns))
+        os.execv(command[0], command)
+    seen = b""
+    while True:
+        try:
+            read = os.read(fd, 65536)
+        except OSError:
+            break
+        if not read:
+            break
+        seen += read
+    _, status = os.waitpid(pid, 0)
+    text = seen.decode()
+    assert os.waitstatus_to_exitcode(status) == 0, text
+    return text
+
+
+def watch(tg, model, name, options):
+    wide = on_terminal([tg, "opt", model, *options, *LIMITS], 80)
+    lines = LINE.findall(wide)
+    told = [line for line in lines if re.match(r"\S+ [um]?s to \S+ [um]?s, (at least \S+ [um]?s, )?\d+ s left[,;] ", line)]
+    assert told, f"{name}: nothing was told: {lines}"
+    if name not in ("anneal", "taso"):  # those have no e-graph that grows
+        assert any("e-nodes" in line for line in told), f"{name}: {told}"
+    assert all(len(line) < 80 for line in lines), f"{name}: too wide: {max(lines, key=len)}"
+    assert lines[-1] == "sums", f"{name}: the report begins after `{lines[-1]}`"
+    narrow = LINE.findall(on_terminal([tg, "opt", model, *options, *LIMITS], 30))
+    assert any(len(line) == 29 for line in narrow) and all(len(line) < 30 for line in narrow), f"{name}: {narrow}"
+    print(f"{name}: {len(lines)} lines")
+
+
+def main():
+    tg = str(Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        model = str(Path(folder, "sums.tg"))
+        Path(model).write_text(network())
+        for name, options in STRATEGIES.items():
+            watch(tg, model, name, options)
+        search = [tg, "opt", model, *STRATEGIES["anneal"], *LIMITS]
+        assert "\x1b" not in on_terminal([*search, "--quiet"], 80)
+        piped = subprocess.run(search, capture_output=True, text=True, timeout=300, check=True)
+        assert piped.stderr == "" and "\x1b" not in piped.stdout
+
+
+if __name__ == "__main__":
+    main()
