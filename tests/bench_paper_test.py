@@ -6,6 +6,7 @@ the dear cells last and tells its plan.
     bench_paper_test.py TG
 """
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -104,6 +105,20 @@ class Resume(unittest.TestCase):
         result = self.fill()
         self.assertTrue(all(c["processor_s"] > 0 for c in result["cells"]))
         self.assertGreaterEqual(result["processor_s"], sum(c["processor_s"] for c in result["cells"]))
+
+    def test_savings_are_what_was_published(self):
+        """Of the original's time, so that our column and the published one mean the same."""
+        for cell in self.fill()["cells"]:
+            self.assertAlmostEqual(cell["saved_pct"], 100 * (1 - cell["cost_us"] / cell["source_us"]))
+        command = [TG, "bench", "paper", "vgg19", "--approach", "tensat", "--rules", "taso", "--threads", "1",
+                   "--seeds", "2", "--output", str(self.file)]
+        table = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertEqual(table[0].count(" saved %"), 2)
+        row = next(line for line in table if line.startswith("vgg19") and "TENSAT" in line)
+        means = [float(mean) for mean in re.findall(r"(-?[\d.]+) ± ", row)]
+        original, optimised, saved, _, _, their_original, their_optimised, their_saved, _ = means
+        self.assertAlmostEqual(saved, 100 * (1 - optimised / original), delta=1)
+        self.assertAlmostEqual(their_saved, 100 * (1 - their_optimised / their_original), delta=1)
 
     def test_unknown_names_are_refused(self):
         self.assertEqual(bench(self.file, "--approach", "nothing")[0], 2)

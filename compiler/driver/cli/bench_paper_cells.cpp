@@ -91,6 +91,7 @@ void PaperCells::write_json(llvm::json::OStream& json) const {
       write_number(json, "source_us", cell.source_us);
       write_number(json, "cost_us", cell.cost_us);
       write_number(json, "speedup_pct", cell.speedup_pct());
+      write_number(json, "saved_pct", cell.saved_pct());
       write_number(json, "seconds", cell.seconds);
       write_number(json, "processor_s", cell.processor_s);
       write_number(json, "memory_mb", cell.memory_mb);

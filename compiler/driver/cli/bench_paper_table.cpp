@@ -14,7 +14,7 @@ struct Published {
   llvm::StringRef model, approach;
   int multi; // 0: none
   double original_ms, original_sd, optimised_ms, optimised_sd;
-  double speedup_pct, speedup_sd, seconds, seconds_sd;
+  double saved_pct, saved_sd, seconds, seconds_sd;
 };
 
 constexpr Published kPublished[] = {
@@ -40,7 +40,7 @@ std::string with_deviation(Summary s, double unit = 1) {
 
 /// The cells of one network by one approach.
 struct Row {
-  std::vector<double> speedups, seconds, processor, costs;
+  std::vector<double> saved, seconds, processor, costs;
   double source_us = 0;
   size_t capped = 0;
 
@@ -48,7 +48,7 @@ struct Row {
     for (const PaperCell& cell : cells.all()) {
       if (cell.model != model || cell.approach != approach) continue;
       source_us = cell.source_us;
-      speedups.push_back(cell.speedup_pct());
+      saved.push_back(cell.saved_pct());
       seconds.push_back(cell.seconds);
       processor.push_back(cell.processor_s);
       costs.push_back(cell.cost_us);
@@ -76,11 +76,10 @@ void add_row(Table& table, const PaperNetwork& network, const PaperApproach& app
   table.add({network.name.str(), approach.text.str(),
              approach.search == Search::Saturate ? std::to_string(network.multi) : "",
              std::to_string(row.costs.size()), with_deviation({row.source_us / 1e3, 0}),
-             with_deviation(summary(row.costs), 1e-3), with_deviation(summary(row.speedups)),
+             with_deviation(summary(row.costs), 1e-3), with_deviation(summary(row.saved)),
              with_deviation(summary(row.seconds)), with_deviation(summary(row.processor)),
              published(p.original_ms, p.original_sd), published(p.optimised_ms, p.optimised_sd),
-             published(p.speedup_pct, p.speedup_sd), published(p.seconds, p.seconds_sd),
-             row.mark()});
+             published(p.saved_pct, p.saved_sd), published(p.seconds, p.seconds_sd), row.mark()});
 }
 
 } // namespace
@@ -92,12 +91,12 @@ void print_paper_table(Session& session, const PaperCells& cells) {
                {"runs", Align::Right},
                {"original ms", Align::Right},
                {"optimised ms", Align::Right},
-               {"speed-up %", Align::Right},
+               {"saved %", Align::Right},
                {"seconds", Align::Right},
                {"processor s", Align::Right},
                {"published: original ms", Align::Right},
                {"optimised ms", Align::Right},
-               {"speed-up %", Align::Right},
+               {"saved %", Align::Right},
                {"seconds", Align::Right},
                {""}});
   std::map<std::string, std::pair<double, size_t>> log_seconds; // by approach
@@ -110,11 +109,11 @@ void print_paper_table(Session& session, const PaperCells& cells) {
       add_row(table, network, approach, row);
     }
   table.print(session.out, session.color);
-  session.out
-      << "\n"
-      << cells.setting() << "\n"
-      << "deviations of one run are 0; capped: a limit ended the cell, and with more time it "
-         "may be better\n";
+  session.out << "\n"
+              << cells.setting() << "\n"
+              << "saved: of the original's time, as published; deviations of one run are 0; "
+                 "capped: a limit ended the cell, and with more time it "
+                 "may be better\n";
   for (const auto& [approach, sum] : log_seconds)
     session.out << "geometric mean of seconds, " << approach << ": "
                 << llvm::formatv("{0:f3}", std::exp(sum.first / static_cast<double>(sum.second)))
