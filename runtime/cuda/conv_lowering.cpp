@@ -53,4 +53,10 @@ EditedPlan cut_activations(const Plan& plan, const std::function<bool(const Plan
   return edit.finish();
 }
 
+bool has_few_terms(const Plan& plan, const PlanStep& convolution) {
+  constexpr int64_t kFewTerms = 64;
+  const Shape& w = plan.values[convolution.operands[1]].type.shape;
+  return w[1] * w[2] * w[3] <= kFewTerms;
+}
+
 } // namespace tg::cuda

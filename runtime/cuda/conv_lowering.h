@@ -18,4 +18,8 @@ EditedPlan lower_winograd(const Plan& plan);
 /// `cut` says of each convolution with an activation whether it becomes two steps.
 EditedPlan cut_activations(const Plan& plan, const std::function<bool(const PlanStep&)>& cut);
 
+/// Whether a plain loop over the terms of a convolution's sums may keep up with the library:
+/// depthwise ones and their like.
+bool has_few_terms(const Plan& plan, const PlanStep& convolution);
+
 } // namespace tg::cuda

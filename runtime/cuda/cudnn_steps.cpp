@@ -17,14 +17,10 @@ namespace {
 /// where it passes over memory once (pools, norms) the library has to be clearly faster; where it
 /// is a plain loop over terms (convolutions) the loop has to be.
 constexpr double kClearlyFaster = 0.9;
-/// Terms of a sum up to which a plain loop may keep up with the library.
-constexpr int64_t kFewTerms = 64;
 
 /// Steps that generated kernels do in one pass over memory as well.
 bool has_rival(const Plan& plan, const PlanStep& step) {
-  if (step.op != OpKind::Conv2d) return !is_attention(step);
-  const Shape& w = plan.values[step.operands[1]].type.shape;
-  return w[1] * w[2] * w[3] <= kFewTerms;
+  return step.op == OpKind::Conv2d ? has_few_terms(plan, step) : !is_attention(step);
 }
 
 StridesOf all_images(const Plan& plan, bool channels_last) {
