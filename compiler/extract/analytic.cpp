@@ -1,5 +1,5 @@
 // Device table, efficiencies by kind of operator, and the roofline over them. All figures are data;
-// the formula is price().
+// the formula is together().
 #include "compiler/extract/analytic.h"
 
 #include "lang/core/shape_rules.h"
@@ -103,20 +103,27 @@ bool is_view(const Symbols& symbols, const OpInstance& instance) {
   return std::all_of(x.shape.begin(), x.shape.begin() + axis, [](int64_t d) { return d == 1; });
 }
 
-double AnalyticCost::price(const Symbols& symbols, const OpInstance& instance) {
-  if (op_info(instance.op).has(Trait::Leaf) || is_view(symbols, instance)) return 0;
+Roofline AnalyticCost::roofline(const Symbols& symbols, const OpInstance& instance) const {
   OpWork work = op_work(symbols, instance.op, instance.attrs, instance.operands, instance.result);
   Efficiency share = efficiency(instance.op);
   bool half = dtype_size(symbols.type(instance.result).dtype) == 2;
   double peak = half ? device_.half_gflops : device_.f32_gflops;
-  double bandwidth = work.bytes <= device_.cache_mb * 1e6 ? device_.cache_gbs : device_.memory_gbs;
-  // 1 GFLOP/s is 1,000 operations a microsecond; 1 GB/s 1,000 bytes.
   double flops = instance.op == OpKind::WinogradConv2d
                      ? winograd_flops(symbols, instance)
                      : work.flops / (share.flops * group_efficiency(symbols, instance));
-  double compute = flops / (peak * 1e3);
-  double traffic = work.bytes / (bandwidth * 1e3 * share.bytes);
-  return device_.launch_us + std::max(compute, traffic);
+  // 1 GFLOP/s is 1,000 operations a microsecond; 1 GB/s 1,000 bytes.
+  return {flops / (peak * 1e3), work.bytes, share.bytes};
+}
+
+double AnalyticCost::together(const Roofline& work) const {
+  double bandwidth = work.bytes <= device_.cache_mb * 1e6 ? device_.cache_gbs : device_.memory_gbs;
+  double traffic = work.bytes / (bandwidth * 1e3 * work.byte_share);
+  return device_.launch_us + std::max(work.compute_us, traffic);
+}
+
+double AnalyticCost::price(const Symbols& symbols, const OpInstance& instance) {
+  if (op_info(instance.op).has(Trait::Leaf) || is_view(symbols, instance)) return 0;
+  return together(roofline(symbols, instance));
 }
 
 Result<std::unique_ptr<CostModel>> make_analytic_cost(llvm::StringRef profile,

@@ -28,6 +28,13 @@ llvm::ArrayRef<DeviceProfile> device_profiles();
 /// nullptr if there is none of that name.
 const DeviceProfile* find_device_profile(llvm::StringRef name);
 
+/// What of operators' prices is shared where they run as one.
+struct Roofline {
+  double compute_us = 0;
+  double bytes = 0;
+  double byte_share = 1; // of the bandwidth, that is reached
+};
+
 class AnalyticCost : public CostModel {
 public:
   /// `patterns`: what the backend of that device does in one kernel.
@@ -36,6 +43,11 @@ public:
   std::string name() const override { return "analytic:" + device_.name.str(); }
   double price(const Symbols& symbols, const OpInstance& instance) override;
   llvm::ArrayRef<KernelPattern> patterns() const override { return patterns_; }
+
+  /// Of one operator: price() is together() of it.
+  Roofline roofline(const Symbols& symbols, const OpInstance& instance) const;
+  /// Microseconds of what is launched at once.
+  double together(const Roofline& work) const;
 
 private:
   const DeviceProfile& device_;

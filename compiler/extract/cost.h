@@ -14,6 +14,8 @@
 
 namespace tg {
 
+class GroupPricer; // group_price.h
+
 /// One operator with its types and attributes: all that a price may depend on.
 struct OpInstance {
   OpKind op{};
@@ -41,6 +43,9 @@ public:
   /// What the device behind the prices does in one kernel (a backend's answer, runtime/backend.h);
   /// empty: nothing but single operators.
   virtual llvm::ArrayRef<KernelPattern> patterns() const { return {}; }
+  /// Prices of whole graphs by what the device launches at once; null where it launches operators,
+  /// and their prices are all there is to know.
+  virtual GroupPricer* groups() { return nullptr; }
   /// What a person should know about the prices so far.
   virtual std::vector<std::string> notes() const { return {}; }
 };

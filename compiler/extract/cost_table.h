@@ -57,6 +57,7 @@ public:
   }
   bool wants_notice() const override { return inner_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }
+  GroupPricer* groups() override { return inner_.groups(); }
   std::vector<std::string> notes() const override { return inner_.notes(); }
   const CostTable& table() const { return table_; }
 

@@ -371,6 +371,20 @@ std::optional<Choice> source_choice(const EGraph& egraph, const Graph& source,
   return choice;
 }
 
+ExtractedGraph graph_of_choice(const EGraph& egraph, const Graph& source,
+                               const EGraphProblem& problem, const Choice& choice) {
+  ExtractedGraph out{Rebuilder(egraph, source, problem).run(choice)};
+  if (llvm::any_of(choice.node, [&](NodeIx n) { return n.valid() && problem.kernel(n); }))
+    out.plain = Rebuilder(egraph, source, problem).run(choice, true);
+  for (NodeIx node : choice.node)
+    if (node.valid()) out.cost_us += problem.price[node.index];
+  out.weight_bytes = check_choice(problem.problem, choice).stored_bytes;
+  out.problem_classes = problem.problem.class_count();
+  out.problem_nodes = problem.problem.node_count();
+  out.rules_used = rules_used(egraph, problem, choice);
+  return out;
+}
+
 Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceCache& prices,
                                const ExtractOptions& options) {
   auto start = std::chrono::steady_clock::now();
@@ -380,19 +394,11 @@ Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceC
     ilp.start = source_choice(egraph, source, problem);
   Result<Extraction> found = run_extractor(problem.problem, options.extractor, ilp);
   if (!found) return name_output(egraph, problem, std::move(found.error()));
-  ExtractedGraph out{Rebuilder(egraph, source, problem).run(found->choice)};
-  if (llvm::any_of(found->choice.node, [&](NodeIx n) { return n.valid() && problem.kernel(n); }))
-    out.plain = Rebuilder(egraph, source, problem).run(found->choice, true);
-  for (NodeIx node : found->choice.node)
-    if (node.valid()) out.cost_us += problem.price[node.index];
+  ExtractedGraph out = graph_of_choice(egraph, source, problem, found->choice);
   out.lower_bound_us = std::min(found->lower_bound, out.cost_us);
   out.optimal = found->optimal;
-  out.weight_bytes = check_choice(problem.problem, found->choice).stored_bytes;
   out.algorithm = found->algorithm;
   out.note = found->note;
-  out.problem_classes = problem.problem.class_count();
-  out.problem_nodes = problem.problem.node_count();
-  out.rules_used = rules_used(egraph, problem, found->choice);
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return out;
 }

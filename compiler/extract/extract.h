@@ -77,8 +77,13 @@ struct EGraphProblem {
 EGraphProblem make_problem(const EGraph& egraph, PriceCache& prices, double max_weight_growth,
                            bool kernels = false);
 
-/// The choice that is the source graph itself; nullopt if a node of it has been filtered.
+/// The choice that is a graph which the e-graph holds, the source or another; nullopt if a node of
+/// it is not there, or has been filtered.
 std::optional<Choice> source_choice(const EGraph& egraph, const Graph& source,
                                     const EGraphProblem& problem);
+
+/// What a choice stands for, with its price, its weights and its rules. Requires a sound choice.
+ExtractedGraph graph_of_choice(const EGraph& egraph, const Graph& source,
+                               const EGraphProblem& problem, const Choice& choice);
 
 } // namespace tg
