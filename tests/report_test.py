@@ -64,8 +64,14 @@ def in_browser(browser, page, width):
 
 
 def report(tg, folder, model, options):
-    """The trace and the page of a search."""
+    """The trace and the page of a search that begins with what the same search learned."""
     trace, page = folder / f"{model.stem}.json", folder / f"{model.stem}.html"
+    if "mcts" in options:
+        priors = folder / "priors.json"
+        run(tg, "opt", model, *options, "--save-priors", priors, "--quiet")
+        options = [*options, "--priors", priors]
+        told = json.loads(run(tg, "opt", model, *options, "--json"))
+        assert told["priors"] == str(priors), "priors are input, and the report says which"
     run(tg, "opt", model, *options, "--trace", trace, "--quiet")
     run(tg, "report", trace, "-o", page)
     return trace, page

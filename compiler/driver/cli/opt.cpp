@@ -136,7 +136,10 @@ int run_opt(Session& session) {
   session.print_warnings();
   if (o.json) {
     llvm::json::OStream json(session.out, 2);
-    json.object([&] { write_report(json, result.report); });
+    json.object([&] {
+      write_report(json, result.report);
+      json.attribute("priors", o.priors); // input, as the model, rules and seed are
+    });
     session.out << "\n";
   } else if (!o.quiet) {
     print_report(model_to_stdout ? session.err : session.out, result.report, session.color,

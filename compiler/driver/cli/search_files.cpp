@@ -174,7 +174,10 @@ Result<void> write_trace(Session& session, const SearchTrace& trace, const Graph
   llvm::json::OStream json(out);
   json.object([&] {
     json.attribute("tangram_trace", 1);
-    json.attributeObject("report", [&] { write_report(json, result.report); });
+    json.attributeObject("report", [&] {
+      write_report(json, result.report);
+      json.attribute("priors", session.options.priors);
+    });
     write_points(json, trace);
     write_applications(json, trace, rules);
     write_tree(json, trace, rules);
