@@ -75,18 +75,18 @@ function cost(){
 function heat(){
  const s=section("heat","Rules over time","half"),A=T.applications.map(a=>({...a,sum:a.cells.reduce((t,c)=>t+c[1],0)})).sort((a,b)=>b.sum-a.sum).slice(0,60);
  if(!A.length){s.append(el("p",{class:"dim"},"no rule was applied"));return}
- const n=Math.max(T.columns,1),l=210,room=Math.max(inner(s)-l-50,160),cols=Math.min(n,Math.floor(room/8)),cw=Math.min(24,room/cols),rh=15,w=l+cols*cw+50,h=A.length*rh+24;
+ const n=Math.max(T.columns,1),l=210,room=Math.max(inner(s)-l-50,160),cols=Math.min(n,Math.floor(room/8)),cw=Math.min(24,room/cols),rh=15,w=l+Math.max(cols*cw+50,150),h=A.length*rh+24;
  const max=Math.max(...A.flatMap(a=>a.cells.map(c=>c[1])),1),g=sv("svg",{viewBox:`0 0 ${w} ${h}`,width:w});
  A.forEach((a,r)=>{const sum=new Array(cols).fill(0),at=sum.map(()=>new Set());a.cells.forEach(c=>{const i=Math.min(cols-1,Math.floor(c[0]*cols/n));sum[i]+=c[1];(c[2]||[]).forEach(p=>at[i].add(p))});
   g.append(sv("text",{x:l-6,y:r*rh+12,"text-anchor":"end"},a.rule.length>32?a.rule.slice(0,31)+"…":a.rule));
   sum.forEach((v,c)=>{const f=v?0.15+0.85*Math.log(1+v)/Math.log(1+max):0;g.append(tip(sv("rect",{x:l+c*cw,y:r*rh+1,width:cw-1,height:rh-2,fill:v?`rgba(36,87,197,${Math.min(1,f)})`:"#f0f1f4"}),a.rule+": "+v+[...at[c]].slice(0,12).map(p=>"\n"+p).join("")))});
   g.append(sv("text",{x:l+cols*cw+6,y:r*rh+12},a.sum))});
- g.append(sv("text",{x:l,y:h-6},"first to last of "+n+" steps"));
+ g.append(sv("text",{x:l,y:h-6},n>1?"first to last of "+n+" steps":"in one step"));
  s.append(el("div",{class:"box"},g));
 }
 function tree(){
  const N=T.tree,s=section("tree","Search tree","half");
- if(!N.length){s.append(el("p",{class:"dim"},"this search had no tree"));return}
+ if(!N.length){s.style.alignSelf="start";s.append(el("p",{class:"dim"},"this search had no tree"));return}
  const roots=N.map((n,i)=>i).filter(i=>N[i].parent<0),pick=el("select"),box=el("div",{class:"box"});
  roots.forEach((r,i)=>pick.append(el("option",{value:i},`decision ${i+1}, ${N[r].visits} visits${N[r].where?": "+N[r].where:""}`)));
  const draw=r=>{const kids=new Map();N.forEach((n,i)=>{if(n.parent>=0){if(!kids.has(n.parent))kids.set(n.parent,[]);kids.get(n.parent).push(i)}});
