@@ -54,6 +54,9 @@ struct PortfolioOptions {
   double slice_s = 1;         // of the solver, for one e-graph
   bool explain = false;       // with PortfolioReport::chain
   const PriorStore* priors = nullptr;
+  /// Takes the seat in every tree search, as `fresh()` says; null: statistics, or, without
+  /// `use_priors`, random.
+  const Policy* policy = nullptr;
   std::function<void(const SearchProgress&)> progress;
   // What can be turned off; more in mcts.
   bool use_priors = true, use_stretches = true, use_repeats = true, use_restarts = true;

@@ -25,7 +25,9 @@ public:
     out_.rules.resize(rules.size());
     out_.records.resize(rules.size());
     if (options.explain) out_.chain = derivation_of(task_.graph);
-    if (options.use_priors)
+    if (options.policy)
+      policy_ = options.policy->fresh();
+    else if (options.use_priors)
       policy_ = std::make_unique<StatisticsPolicy>(priors);
     else
       policy_ = std::make_unique<RandomPolicy>();

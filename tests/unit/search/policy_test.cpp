@@ -1,7 +1,7 @@
 // The open seat, by its two users and by a stranger.
 #include "compiler/search/policy.h"
 
-#include "compiler/search/mcts.h"
+#include "compiler/search/portfolio.h"
 #include "tests/unit/search/search_fixture.h"
 
 namespace tg {
@@ -128,6 +128,42 @@ TEST(Policy, AStrangerDecidesWhatIsTriedAndIsToldWhatItGained) {
   EXPECT_GT(policy.told[number], 0u);
   EXPECT_EQ(report.records[number].tried, policy.told[number]);
   EXPECT_GT(report.records[number].tried, report.records[0].tried / 2);
+}
+
+/// Counts the copies that are asked.
+class Counted final : public Policy {
+public:
+  explicit Counted(std::atomic<size_t>& seats) : seats_(seats) {}
+  std::string name() const override { return "counted"; }
+  void weigh(const StateFeatures&, llvm::ArrayRef<ActionFeatures>,
+             llvm::MutableArrayRef<double> weights) const override {
+    std::fill(weights.begin(), weights.end(), 1);
+  }
+  void learn(const StateFeatures&, const ActionFeatures&, double) override {}
+  std::unique_ptr<Policy> fresh() const override {
+    ++seats_;
+    return std::make_unique<Counted>(seats_);
+  }
+
+private:
+  std::atomic<size_t>& seats_;
+};
+
+TEST(Policy, AStrangerTakesTheSeatInEverySearchOfThePortfolio) {
+  Graph graph = test::layers(6);
+  std::vector<Rule> rules = rules_of(kSumRules);
+  UnitCost model;
+  std::atomic<size_t> seats = 0;
+  Counted policy(seats);
+  PortfolioOptions options;
+  options.stretches = {2, 4, 4};
+  options.mcts.explore.node_limit = options.saturate.node_limit = 60;
+  options.mcts.budget = 8;
+  options.threads = 2;
+  options.policy = &policy;
+  PortfolioReport report = search_portfolio(graph, rules, model, options);
+  EXPECT_LT(report.cost_us, report.source_us);
+  EXPECT_GT(seats, 2u);
 }
 
 } // namespace
