@@ -1,3 +1,5 @@
+// The shipped search as a whole: stretches and equal ones, the same result whatever the number of
+// threads, never worse without any of its parts; beside it the published costs and the baselines.
 #include "compiler/search/portfolio.h"
 
 #include "compiler/ir/graph_equal.h"

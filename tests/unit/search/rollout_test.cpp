@@ -1,3 +1,4 @@
+// Random rollouts leave the e-graph in the best state that they saw.
 #include "compiler/search/rollout.h"
 
 #include "tests/unit/egraph/rule_fixture.h"
