@@ -121,16 +121,20 @@ size_t copies_of(const StepSpec& spec) {
   return bytes <= 256 << 10 ? 8 : bytes <= 16 << 20 ? 3 : 1;
 }
 
-/// How many of the next steps share a plan: enough to make little of its wash, and no more memory
-/// than a large one takes alone.
-size_t together(llvm::ArrayRef<StepSpec> steps) {
+/// What its copies touch.
+int64_t plan_bytes(const StepSpec& spec) {
+  return bytes_of(spec) * static_cast<int64_t>(copies_of(spec));
+}
+
+/// How many of the next steps share a plan: enough to make little of its wash, and so few that they
+/// touch no more than that would.
+size_t together(llvm::ArrayRef<StepSpec> steps, int64_t wash_bytes) {
   constexpr size_t kMost = 16;
-  constexpr int64_t kMostBytes = 64 << 20;
   int64_t bytes = 0;
   size_t count = 0;
   while (count < std::min(kMost, steps.size())) {
-    bytes += bytes_of(steps[count]) * static_cast<int64_t>(copies_of(steps[count]));
-    if (count > 0 && bytes > kMostBytes) break;
+    bytes += plan_bytes(steps[count]);
+    if (count > 0 && bytes > wash_bytes) break;
     ++count;
   }
   return count;
@@ -169,8 +173,14 @@ MeasurePlan make_measure_plan(llvm::ArrayRef<StepSpec> specs, int64_t wash_bytes
   auto operand = [&](const TensorType& type, std::string name) {
     return made(build, type, std::move(name));
   };
+  // Each step is washed by the others, too: by what is not the largest.
+  int64_t all = 0, largest = 0;
+  for (const StepSpec& spec : specs) {
+    all += plan_bytes(spec);
+    largest = std::max(largest, plan_bytes(spec));
+  }
   // Read once and written once.
-  int64_t elements = wash_bytes / 2 / dtype_size(DType::F32);
+  int64_t elements = (wash_bytes - (all - largest)) / 2 / dtype_size(DType::F32);
   if (elements > 0) operand(f32({elements}), "wash");
   PlanValueId result = kNoValue;
   for (const StepSpec& spec : specs) {
@@ -206,7 +216,7 @@ std::vector<Result<StepTime>> measure_steps(const Backend& backend, llvm::ArrayR
   if (const StepTimer* timer = backend.step_timer()) return timer->time(steps, options);
   std::vector<Result<StepTime>> times;
   while (!steps.empty()) {
-    llvm::ArrayRef<StepSpec> now = steps.take_front(together(steps));
+    llvm::ArrayRef<StepSpec> now = steps.take_front(together(steps, options.wash_bytes));
     measure_together(backend, now, options, times);
     steps = steps.drop_front(now.size());
   }
@@ -214,11 +224,12 @@ std::vector<Result<StepTime>> measure_steps(const Backend& backend, llvm::ArrayR
 }
 
 int64_t wash_bytes_for(int64_t network_bytes) {
-  // Enough to empty the private caches, not the shared one: that adapts, and of weights that stream
-  // through in a circle keeps a part. With 64 MiB nasrnn's products come out dearer by half than
-  // they are in the network, with 16 MiB they agree (bench/measure_bench). What the system says of
-  // the last level's size is no guide: on one virtual machine 32 MiB by one way, 256 by another.
-  constexpr int64_t kLeast = 1 << 20, kMost = 16 << 20;
+  // Enough to empty the last cache, too, of what a step reads in every run. Networks that are
+  // nothing but weights show it: nasrnn's products come from a cache of 32 MiB, at a third of their
+  // time in the network, behind 16 MiB, and cost what they do there behind 64
+  // (bench/measure_bench); others cost the same behind either. What the system says of the last
+  // level's size is no guide: on one virtual machine 32 MiB by one way, 256 by another.
+  constexpr int64_t kLeast = 1 << 20, kMost = 64 << 20;
   int64_t bytes = std::clamp(network_bytes, kLeast, kMost);
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)));
 }

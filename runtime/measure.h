@@ -3,17 +3,15 @@
 // the first-level cache, its threads would be asleep or already spinning, its operands in the
 // user's layout. So each step is timed within a small plan:
 //
-//   wash      an elementwise step over as many bytes as the rest of the network would touch:
-//   weights
-//             come from where they would come from, and the threads are awake;
+//   wash      an elementwise step over as many bytes as the rest of the network would touch, so
+//             that weights come from where they would come from, and the threads are awake;
 //   copies    of the step, each with weights of its own and with operands that an elementwise step
 //             has just made, in the backend's layout, as a neighbour would leave them. The first
 //             warms code and results' buffers, as the rest of a network does, and is not counted;
 //             a step on so much data that code does not matter has no further copies.
 //
-// Several steps share a plan and its wash, which else takes longer than what it is there for: 16
-// MiB are read and written in the time of a hundred small steps. A step's weights then lie behind
-// the wash and the other steps' data, as before.
+// Several steps share a plan and its wash: to read and write 64 MiB takes as long as a thousand
+// small steps. What a step finds in the caches is the same alone and among others.
 //
 // Noise on a shared machine only ever adds: all are timed in several rounds, and the least of the
 // rounds' medians counts.
@@ -50,7 +48,7 @@ struct MeasureOptions {
   int runs = 3; // in a round
   /// For each instance; when it is spent no round is begun but the second. Slow ones get fewer
   /// runs.
-  double seconds = 0.04;
+  double seconds = 0.06;
   int64_t memory_limit_bytes = 0; // 0: none
   // Of backends with a StepTimer.
   CacheState cache = CacheState::AsNetwork;
@@ -105,10 +103,10 @@ struct MeasurePlan {
 MeasurePlan make_measure_plan(llvm::ArrayRef<StepSpec> specs, int64_t wash_bytes);
 
 /// Bytes to wash for a network that touches so many in one run: rounded to a power of two, so that
-/// measurements serve networks of about one size, and at most 16 MiB.
+/// measurements serve networks of about one size, and at most 64 MiB.
 int64_t wash_bytes_for(int64_t network_bytes);
 
-/// The part of a cost key that says how a step was timed: "native, washed 16 MiB".
+/// The part of a cost key that says how a step was timed: "native, washed 64 MiB".
 std::string measure_conditions(const Backend& backend, const MeasureOptions& options);
 
 } // namespace tg

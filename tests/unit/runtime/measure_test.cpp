@@ -77,7 +77,7 @@ private:
   std::vector<StepInfo> infos_;
 };
 
-/// Refuses plans with steps of more than 1 MiB, and counts the plans.
+/// Refuses plans with images of more than 1 MiB, and counts the plans.
 class NumberedBackend final : public Backend {
 public:
   std::string name() const override { return "numbered"; }
@@ -87,7 +87,8 @@ public:
                                               const CompileOptions&) const override {
     ++plans;
     for (const PlanValue& value : plan.values)
-      if (value.type.bytes() > 1 << 20) return error(Code::memory_limit, "large");
+      if (value.type.rank() == 4 && value.type.bytes() > 1 << 20)
+        return error(Code::memory_limit, "large");
     return std::unique_ptr<Executable>(std::make_unique<NumberedSteps>(plan));
   }
   mutable int plans = 0;
@@ -105,17 +106,18 @@ StepSpec view_of(const TensorType& from, const TensorType& to) {
 TEST(MeasureSteps, GivesEachStepOfAPlanItsOwn) {
   NumberedBackend backend;
   std::vector<StepSpec> specs{conv(-1), view_of(f32({4, 4}), f32({16})), conv(3)};
-  auto times = measure_steps(backend, specs, {.wash_bytes = 0, .rounds = 2, .runs = 3});
+  auto times = measure_steps(backend, specs, {.wash_bytes = 60 << 10, .rounds = 2, .runs = 3});
   EXPECT_EQ(backend.plans, 1);
   ASSERT_EQ(times.size(), 3u);
   for (auto& time : times) ASSERT_TRUE(time);
-  // Eight copies, each after the makers of two operands: steps 2, 5, .. 23. The first warms, so
-  // that the middle one is the fifth, 14; each of 24 steps has something put in before it.
-  EXPECT_EQ(times[0]->microseconds, 14 + 24 * 1000 / 8.0);
+  // The wash, then eight copies, each after the makers of two operands: steps 3, 6, .. 24. The
+  // first warms, so that the middle one is the fifth; each of 25 steps has something put in before
+  // it.
+  EXPECT_EQ(times[0]->microseconds, 15 + 25 * 1000 / 8.0);
   EXPECT_EQ(times[0]->implementation, "conv");
   EXPECT_EQ(times[1]->microseconds, 0 + 8 * 1000 / 8.0); // before the makers of operands
   EXPECT_EQ(times[1]->implementation, "view");
-  EXPECT_EQ(times[2]->microseconds, (24 + 16) + 14 + 24 * 1000 / 8.0);
+  EXPECT_EQ(times[2]->microseconds, (25 + 16) + 14 + 24 * 1000 / 8.0);
   EXPECT_EQ(times[2]->runs, 6);
 }
 
@@ -123,12 +125,31 @@ TEST(MeasureSteps, ThatCannotBeTimedTogetherAreTimedAlone) {
   NumberedBackend backend;
   StepSpec large = conv(-1);
   large.operands[0] = large.operands[3] = large.result = f32({1, 4, 512, 512});
-  auto times = measure_steps(backend, {conv(-1), large, conv(-1)}, {.rounds = 1, .runs = 1});
+  auto times = measure_steps(backend, {conv(-1), large, conv(-1)},
+                             {.wash_bytes = 64 << 20, .rounds = 1, .runs = 1});
   EXPECT_EQ(backend.plans, 1 + 3);
   EXPECT_TRUE(times[0]);
   ASSERT_FALSE(times[1]);
   EXPECT_EQ(times[1].error().code, Code::memory_limit);
   EXPECT_TRUE(times[2]);
+}
+
+TEST(MeasureSteps, ThatTouchMoreThanTheWashAreTimedAlone) {
+  NumberedBackend backend;
+  auto times = measure_steps(backend, {conv(-1), conv(-1), conv(-1), conv(-1)},
+                             {.wash_bytes = 60 << 10, .rounds = 1, .runs = 1});
+  EXPECT_EQ(backend.plans, 2); // 29 KiB each
+  EXPECT_EQ(times.size(), 4u);
+}
+
+TEST(MeasurePlan, IsWashedByTheOtherSteps) {
+  auto wash_of = [](llvm::ArrayRef<StepSpec> specs) {
+    MeasurePlan measure = make_measure_plan(specs, 1 << 20);
+    return 2 * measure.plan.values[measure.plan.steps[0].result].type.bytes();
+  };
+  int64_t copies = 8 * (3 * 1024 + 4 * 4 * 9 * 4);
+  EXPECT_EQ(wash_of(conv(-1)), 1 << 20);
+  EXPECT_EQ(wash_of({conv(-1), conv(-1), conv(-1)}), (1 << 20) - 2 * copies);
 }
 
 TEST(PlainNumbers, RepeatAfterSixtyOne) {
@@ -167,7 +188,7 @@ TEST(WashBytes, ArePowersOfTwoWithinBounds) {
   EXPECT_EQ(wash_bytes_for(0), 1 << 20);
   EXPECT_EQ(wash_bytes_for(3 << 20), 2 << 20);
   EXPECT_EQ(wash_bytes_for(8 << 20), 8 << 20);
-  EXPECT_EQ(wash_bytes_for(INT64_MAX), 16 << 20);
+  EXPECT_EQ(wash_bytes_for(INT64_MAX), 64 << 20);
 }
 
 } // namespace
