@@ -14,9 +14,11 @@
     examples     every example by the default search and by saturation alone
 
 One process at a time. Every run is kept in a file (`--state`, by program and command), so the
-benchmark may be interrupted and goes on; the tables (results/search_SECTION.{md,json}) are made from
-that file alone. `--baselines` takes the cells of approaches other than the shipped one from any
-program: those searches do not change, and the table names the programs. Costs do not depend on the
+benchmark may be interrupted and goes on. The tables of quality and measured also take what they held
+before (results/search_SECTION.json), where nothing newer is known: whole networks under measured
+prices, since those of two machines cannot be compared. `--baselines` takes the cells of approaches
+other than the shipped one from any program and from the table: those searches do not change, and the
+table names the programs. Costs do not depend on the
 load of the machine but where a clock cut a run, which is marked; seconds do, processor seconds hardly.
 Measured prices are taken before the cells of a network are computed, and then every approach sees
 the same ones. On a machine that others use `--clock processor` has programs of one thread take
@@ -95,7 +97,7 @@ class Bench:
         if options.commit:
             self.setting["commit"] = options.commit
         self.computed = 0  # runs and cells that were not known
-        self.paper_program, self.programs = "", {}
+        self.paper_program, self.programs, self.kept = "", {}, {}
 
     def know_program(self):
         """The name by which `tg bench paper` keeps cells, and where each program's were measured."""
@@ -198,17 +200,29 @@ class Bench:
             self.save()
 
     def cells(self):
-        return json.loads(self.cells_file.read_text()) if self.cells_file.exists() else {}
+        own = json.loads(self.cells_file.read_text()) if self.cells_file.exists() else {}
+        return tables.with_kept(own, self.kept)
+
+    def keep(self, section):
+        """What the table of the section held before."""
+        file = self.options.results / f"search_{section}.json"
+        if not file.exists():
+            return
+        record = json.loads(file.read_text(encoding="utf-8"))
+        self.kept, peaks = tables.kept_cells(record)
+        self.runs = {**peaks, **self.runs}
+        self.programs = {**record.get("programs", {}), **self.programs}
 
     def quality(self):
-        return self.by_prices("What the search finds", self.options.costs)
+        return self.by_prices("quality", "What the search finds", self.options.costs)
 
     def measured(self):
-        return self.by_prices("What the search finds by measured prices", ["measured:cpu"])
+        return self.by_prices("measured", "What the search finds by measured prices", ["measured:cpu"])
 
-    def by_prices(self, title, costs):
+    def by_prices(self, section, title, costs):
         o = self.options
         self.know_program()
+        self.keep(section)
         for cost in costs:
             for rules in o.rule_sets:
                 for network in o.networks:

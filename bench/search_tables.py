@@ -77,6 +77,36 @@ def matches(setting, cost, rules):
         (p["nodes"], p["budget"], p["depth"]) == ("2000", "128", "10")
 
 
+def kept_cells(record):
+    """The cells that a table's record stands for, by setting, and their peaks of memory."""
+    cells, peaks = {}, {}
+    for row in record["cells"]:
+        setting = (f"program {row['program']}; cost {row['cost']}; "
+                   f"rules {'default' if row['rules'] == 'all' else row['rules']}; nodes 2000; budget 128; depth 10")
+        used = row.get("processor_s") or [None] * len(row["seconds"])
+        cells.setdefault(setting, []).extend(
+            {"model": row["model"], "approach": row["approach"], "speedup_pct": speedup_pct, "seconds": seconds,
+             "processor_s": processor_s, "capped": i < row["capped"], "memory_mb": row["search_mb"]}
+            for i, (speedup_pct, seconds, processor_s) in enumerate(zip(row["speedups_pct"], row["seconds"], used)))
+        if row["peak_mb"]:
+            peaks[f"peak {setting} {row['model']} {row['approach']}"] = row["peak_mb"]
+    return cells, peaks
+
+
+def with_kept(own, kept):
+    """Both; but of a network that was computed under measured prices no older cell, which was under others."""
+    def measured(setting, cell):
+        p = parts_of(setting)
+        return (p["cost"], p["rules"], cell["model"]) if p["cost"].startswith("measured") else None
+    anew = {measured(setting, cell) for setting, cells in own.items() for cell in cells} - {None}
+    out = dict(own)
+    for setting, cells in kept.items():
+        cells = [c for c in cells if measured(setting, c) not in anew]
+        if cells:
+            out[setting] = out.get(setting) or cells
+    return out
+
+
 class Row:
     """One network by one approach: the cells of this program, else of the one that has most."""
 
@@ -169,8 +199,8 @@ def one_quality(bench, cost, rules, record):
              f"- Seeds of the seeded baselines: {min(seeds, default=0)} to {max(seeds, default=0)}."]
     for program, approaches in sorted(programs.items()):
         known = bench.programs.get(program, {})
-        text.append(f"- Program {program} ({known.get('commit', 'commit unknown')}, {known.get('date', '')}, load "
-                    f"{known.get('load_average', 'unknown')}): {', '.join(a for a in o.approaches if a in approaches)}.")
+        text.append(f"- Program {program} ({known.get('commit', 'commit unknown')}, {known.get('date', '')}, "
+                    f"{known.get('machine', 'machine unknown')}, load {known.get('load_average', 'unknown')}): {', '.join(a for a in o.approaches if a in approaches)}.")
     return text + [""]
 
 
@@ -223,7 +253,8 @@ def quality(bench, title, costs):
         for rules in bench.options.rule_sets:
             text += one_quality(bench, cost, rules, record)
     text += engine_gain(bench, record)
-    return "\n".join(text), {"cells": record}
+    programs = {row["program"]: bench.programs.get(row["program"], {}) for row in record}
+    return "\n".join(text), {"programs": programs, "cells": record}
 
 
 # --- the others ---------------------------------------------------------------------------------
