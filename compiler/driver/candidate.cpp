@@ -9,11 +9,11 @@
 #include "compiler/egraph/explain.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/search/published_costs.h"
+#include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 namespace tg {
@@ -26,8 +26,6 @@ void Candidate::tell(Result<Derivation> found) {
 }
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::vector<RuleCount> named_counts(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef<Rule> rules) {
   std::vector<RuleCount> counts;
@@ -77,9 +75,9 @@ void note_rules(llvm::ArrayRef<std::pair<std::string, size_t>> counts, OptimizeR
 bool other_is_faster(const Graph& first, const Graph& other, const Judges& judges,
                      OptimizeReport& report) {
   if (difference(first, other).empty()) return false;
-  Clock::time_point start = Clock::now();
+  Stopwatch watch;
   Result<Comparison> compared = judges.finalists->compare(first, other);
-  report.finalists_s += std::chrono::duration<double>(Clock::now() - start).count();
+  report.finalists_s += watch.seconds();
   if (!compared || !compared->second_faster()) return false;
   report.notes.push_back(llvm::formatv("of two finalists the one that {0} prices chose runs "
                                        "faster, by {1:f2}x",

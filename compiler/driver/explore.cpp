@@ -1,7 +1,7 @@
 #include "compiler/driver/explore.h"
 
 #include "compiler/driver/state_price.h"
-#include "compiler/extract/answer.h"
+#include "lang/core/stopwatch.h"
 
 #include <algorithm>
 

@@ -1,19 +1,17 @@
 #include "compiler/driver/finalists.h"
 
 #include "compiler/ir/graph_equal.h"
+#include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 namespace tg {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// The cheapest first; no two alike, none as dear as the source.
 std::vector<Candidate> distinct(Candidate best, std::vector<Candidate> others, double source_us) {
@@ -86,9 +84,9 @@ Candidate choose_finalist(const Graph& source, Candidate best, std::vector<Candi
   keep_best(chosen, std::max<size_t>(most, 1), runner, report);
   report.finalists = chosen.size();
   if (chosen.size() < 2) return std::move(chosen[0]);
-  Clock::time_point start = Clock::now();
+  Stopwatch watch;
   size_t winner = fastest(source, chosen, runner, report);
-  report.finalists_s += std::chrono::duration<double>(Clock::now() - start).count();
+  report.finalists_s += watch.seconds();
   if (winner > 0) {
     report.cost_after_us = chosen[winner].cost_us;
     report.lower_bound_us.reset(); // a bound on the cheapest

@@ -7,22 +7,16 @@
 #include "compiler/driver/finalists.h"
 
 #include "compiler/ir/graph_equal.h"
+#include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include <sys/resource.h>
 
 namespace tg {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// The most memory that this process has held so far.
 double peak_memory_mb() {
@@ -70,9 +64,9 @@ Optimized keep_source(const Graph& source, OptimizeReport report, std::string wh
 
 /// Runs both. The new graph has to be faster beyond the noise.
 Optimized judge_by_clock(const Graph& source, Optimized optimized, FinalistRunner& finalists) {
-  Clock::time_point start = Clock::now();
+  Stopwatch watch;
   Result<Comparison> compared = finalists.compare(source, optimized.graph);
-  optimized.report.finalists_s += seconds_since(start);
+  optimized.report.finalists_s += watch.seconds();
   if (!compared) {
     // Too large to run here, perhaps; what operators cost is known all the same.
     optimized.report.notes.push_back("whole runs were not possible, the prices decide: " +
@@ -121,7 +115,7 @@ void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limi
 Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                            const OptimizeOptions& options, FinalistRunner* finalists,
                            CostModel* second_opinion) {
-  Clock::time_point start = Clock::now();
+  Stopwatch watch;
   OptimizeReport report;
   report.model = source.name();
   report.search = search_name(options.search);
@@ -167,7 +161,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
     if (result.chain) result.report.rules_applied = count_rules(*result.chain, rules);
   }
   llvm::append_range(result.report.notes, costs.notes());
-  result.report.total_s = seconds_since(start);
+  result.report.total_s = watch.seconds();
   result.report.peak_memory_mb = peak_memory_mb();
   return result;
 }

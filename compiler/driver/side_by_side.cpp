@@ -1,22 +1,16 @@
 // One thread for each instance and two barriers a round: nobody begins before all are ready, and a
 // round ends with the last.
 #include "compiler/driver/side_by_side.h"
+#include "lang/core/stopwatch.h"
 
 #include <atomic>
 #include <barrier>
-#include <chrono>
 #include <optional>
 #include <thread>
 
 namespace tg {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 class Rounds {
 public:
@@ -34,9 +28,9 @@ public:
   /// Microseconds of one round.
   Result<double> run() {
     gate_.arrive_and_wait();
-    Clock::time_point start = Clock::now();
+    Stopwatch watch;
     gate_.arrive_and_wait();
-    double us = seconds_since(start) * 1e6;
+    double us = watch.seconds() * 1e6;
     for (std::optional<Diagnostic>& failure : failures_)
       if (failure) return std::move(*failure);
     return us;
@@ -66,11 +60,11 @@ Result<Timing> time_side_by_side(llvm::ArrayRef<Executable*> instances,
   Rounds rounds(instances);
   for (size_t i = 0; i < options.warmup; ++i) TG_CHECK(rounds.run());
   std::vector<double> samples;
-  Clock::time_point start = Clock::now();
+  Stopwatch watch;
   auto more = [&] {
     if (options.runs != 0) return samples.size() < options.runs;
     if (samples.size() < options.min_runs) return true;
-    return samples.size() < options.max_runs && seconds_since(start) < options.seconds;
+    return samples.size() < options.max_runs && watch.seconds() < options.seconds;
   };
   while (more()) {
     TG_TRY(double us, rounds.run());

@@ -1,19 +1,13 @@
 // Order statistics over samples; the loops that take them.
 #include "compiler/driver/timing.h"
+#include "lang/core/stopwatch.h"
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <cmath>
 
 namespace tg {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Of sorted samples; `share` in [0, 1].
 double percentile(llvm::ArrayRef<double> sorted, double share) {
@@ -25,16 +19,16 @@ double percentile(llvm::ArrayRef<double> sorted, double share) {
 }
 
 Result<double> timed_run(Executable& executable) {
-  Clock::time_point start = Clock::now();
+  Stopwatch watch;
   TG_CHECK(executable.run_once());
-  return seconds_since(start) * 1e6;
+  return watch.seconds() * 1e6;
 }
 
 /// Whether to take another sample after `done` of them.
-bool go_on(const TimingOptions& options, size_t done, Clock::time_point start) {
+bool go_on(const TimingOptions& options, size_t done, const Stopwatch& watch) {
   if (options.runs != 0) return done < options.runs;
   if (done < options.min_runs) return true;
-  return done < options.max_runs && seconds_since(start) < options.seconds;
+  return done < options.max_runs && watch.seconds() < options.seconds;
 }
 
 } // namespace
@@ -68,7 +62,7 @@ Comparison compare_times(llvm::ArrayRef<double> first, llvm::ArrayRef<double> se
 Result<Timing> time_runs(Executable& executable, const TimingOptions& options) {
   for (size_t i = 0; i < options.warmup; ++i) TG_CHECK(executable.run_once());
   std::vector<double> samples;
-  for (Clock::time_point start = Clock::now(); go_on(options, samples.size(), start);) {
+  for (Stopwatch watch; go_on(options, samples.size(), watch);) {
     TG_TRY(double us, timed_run(executable));
     samples.push_back(us);
   }
@@ -91,16 +85,15 @@ Result<Comparison> time_in_turns(Executable& first, Executable& second,
     }
     return {};
   };
-  Clock::time_point start = Clock::now();
-  while (go_on(options, samples[0].size(), start)) TG_CHECK(pair());
+  Stopwatch watch;
+  while (go_on(options, samples[0].size(), watch)) TG_CHECK(pair());
   auto undecided = [&] {
     Comparison c = compare_times(samples[0], samples[1], kRunsPerPair);
     return !c.second_faster() && !c.second_slower();
   };
-  while (options.runs == 0 && seconds_since(start) < options.patience_seconds && undecided()) {
+  while (options.runs == 0 && watch.seconds() < options.patience_seconds && undecided()) {
     size_t goal = 2 * samples[0].size();
-    while (samples[0].size() < goal && seconds_since(start) < options.patience_seconds)
-      TG_CHECK(pair());
+    while (samples[0].size() < goal && watch.seconds() < options.patience_seconds) TG_CHECK(pair());
   }
   return compare_times(samples[0], samples[1], kRunsPerPair);
 }

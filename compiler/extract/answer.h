@@ -1,23 +1,12 @@
 // What all extractors do at the end: the checker's figures beside a choice, the error where there
-// is none, and the clock.
+// is none, and whether to go on.
 #pragma once
 
 #include "compiler/extract/greedy.h"
 #include "compiler/extract/ilp.h"
-
-#include <chrono>
+#include "lang/core/stopwatch.h"
 
 namespace tg {
-
-class Stopwatch {
-public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
-private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 /// IlpOptions::stop, asked at once and then some ten times a second, however often this is called.
 class StopQuestion {

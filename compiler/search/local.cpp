@@ -5,12 +5,12 @@
 #include "compiler/search/limits.h"
 #include "compiler/search/place_text.h"
 #include "compiler/search/published_costs.h"
+#include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/Hashing.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <random>
@@ -20,7 +20,6 @@ namespace tg {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Path = std::map<RuleId, size_t>; // rules on the way to a graph
 
 constexpr double kLeastGain = 1e-9;
@@ -205,7 +204,7 @@ private:
   }
 
   void expand(const Entry& entry, std::multimap<double, Entry>& queue);
-  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double elapsed() const { return watch_.seconds(); }
 
   llvm::ArrayRef<Rule> rules_;
   PriceCache& prices_;
@@ -214,7 +213,7 @@ private:
   std::mt19937_64 rng_;
   llvm::DenseSet<uint64_t> seen_;
   size_t queued_bytes_ = 0;
-  Clock::time_point start_ = Clock::now();
+  Stopwatch watch_;
 };
 
 LocalReport Local::anneal() {

@@ -3,12 +3,12 @@
 #include "compiler/search/helpers.h"
 #include "compiler/search/limits.h"
 #include "compiler/search/published_costs.h"
+#include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/DenseSet.h>
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <random>
@@ -16,8 +16,6 @@
 namespace tg {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Relative: less is rounding.
 constexpr double kLeastGain = 1e-9;
@@ -61,7 +59,7 @@ private:
   bool limited();
   std::optional<StopReason> limit() const;
   void note(const char* where);
-  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double elapsed() const { return watch_.seconds(); }
 
   EGraph& egraph_;
   const Graph& source_;
@@ -80,7 +78,7 @@ private:
   double most_gain_ = 0;
   std::mt19937_64 rng_;
   MctsReport report_;
-  Clock::time_point start_ = Clock::now();
+  Stopwatch watch_;
 };
 
 // --- the whole ----------------------------------------------------------------------------------

@@ -1,18 +1,16 @@
 #include "compiler/search/pact24.h"
 
 #include "compiler/search/limits.h"
+#include "lang/core/stopwatch.h"
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <cmath>
 #include <random>
 
 namespace tg {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// An action at a tree node.
 struct Edge {
@@ -66,7 +64,7 @@ private:
   void go_back(Checkpoint to);
   bool limited();
   void note_tree();
-  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double elapsed() const { return watch_.seconds(); }
   double draw() { return std::uniform_real_distribution<double>(0, 1)(rng_); }
 
   EGraph& egraph_;
@@ -84,7 +82,7 @@ private:
   size_t without_effect_ = 0; // decisions in a row
   size_t tree_bytes_ = 0;     // about
   Pact24Report report_;
-  Clock::time_point start_ = Clock::now();
+  Stopwatch watch_;
 };
 
 Pact24Report Search::run() {

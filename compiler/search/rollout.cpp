@@ -2,17 +2,15 @@
 
 #include "compiler/egraph/apply.h"
 #include "compiler/search/limits.h"
+#include "lang/core/stopwatch.h"
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <random>
 
 namespace tg {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 class Rollouts {
 public:
@@ -43,7 +41,7 @@ private:
            joint_.rows.memory_bytes() + best_.memory_bytes();
   }
   template <class T> void shuffle(std::vector<T>& items, size_t count);
-  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double elapsed() const { return watch_.seconds(); }
 
   EGraph& egraph_;
   const RolloutOptions& options_;
@@ -60,7 +58,7 @@ private:
   RolloutReport report_;
   Checkpoint root_;
   Delta best_;
-  Clock::time_point start_ = Clock::now();
+  Stopwatch watch_;
 };
 
 RolloutReport Rollouts::run() {

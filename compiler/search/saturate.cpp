@@ -3,16 +3,14 @@
 #include "compiler/egraph/apply.h"
 #include "compiler/egraph/match_tally.h"
 #include "compiler/egraph/multi_match.h"
+#include "lang/core/stopwatch.h"
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 
 namespace tg {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Matches of one rule that wait for their turn.
 struct Turn {
@@ -78,7 +76,7 @@ private:
     seconds += now - phase_start_;
     phase_start_ = now;
   }
-  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double elapsed() const { return watch_.seconds(); }
 
   EGraph& egraph_;
   const SaturateOptions& options_;
@@ -97,7 +95,7 @@ private:
   Rows pointwise_;
   std::vector<Backoff> backoff_;
   SaturateReport report_;
-  Clock::time_point start_ = Clock::now();
+  Stopwatch watch_;
   size_t waiting_bytes_ = 0; // of joins of three and more that wait
   double phase_start_ = 0;
   size_t multi_nodes_ = 0; // made by multi-pattern rules so far

@@ -10,19 +10,17 @@
 #include "compiler/driver/cli/search_files.h"
 #include "compiler/driver/cost_model.h"
 #include "compiler/egraph/rule_from_ast.h"
+#include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include <sys/resource.h>
 
 namespace tg::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr PaperNetwork kNetworks[] = {
     {"bert", 1},        {"inceptionv3", 2},
@@ -82,7 +80,7 @@ public:
 private:
   Result<void> check_names() const;
   bool cancelled() const { return session_.cancel && session_.cancel->load(); }
-  double elapsed_s() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double elapsed_s() const { return watch_.seconds(); }
   double left_s() const { return session_.options.total_limit_s - elapsed_s(); }
   /// Where the run is told of as it goes.
   llvm::raw_ostream& say() const {
@@ -101,7 +99,7 @@ private:
   PaperCells cells_;
   PaperPlan plan_;
   size_t made_ = 0, left_ = 0; // cells of this run; cells that did not fit
-  Clock::time_point start_ = Clock::now();
+  Stopwatch watch_;
 };
 
 Result<void> Paper::check_names() const {
@@ -158,7 +156,8 @@ OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s) const {
   options.explore.cancel = session_.cancel;
   options.extract.extractor = Extractor::Ilp;
   if (is_measured(o.cost)) options.portfolio.threads = 1; // what is measured must not be disturbed
-  if (approach.search == Search::Saturate) { // as its scripts have it
+  if (approach.search == Search::Saturate) {
+    // As its scripts have it.
     options.explore.iterations = 10'000;
     options.explore.multi_iterations = job.network->multi;
     options.explore.multi_node_limit = 2'000;

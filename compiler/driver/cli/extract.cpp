@@ -7,13 +7,12 @@
 #include "compiler/extract/egraph_json.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/greedy.h"
+#include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/StringSwitch.h>
 #include <llvm/Support/Format.h>
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/Path.h>
-
-#include <chrono>
 
 namespace tg::cli {
 namespace {
@@ -113,9 +112,9 @@ Result<void> check_answer(const SerializedEGraph& egraph, const Extraction& answ
 
 int run_extract(Session& session) {
   const Options& o = session.options;
-  auto start = std::chrono::steady_clock::now();
+  Stopwatch watch;
   Result<SerializedEGraph> egraph = read_egraph_json(o.files.front());
-  double read_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  double read_s = watch.seconds();
   if (!egraph) return session.fail(egraph.error());
   IlpOptions options = options_of(o);
   // Ctrl-C ends the search, and the best choice so far is the answer.
