@@ -7,6 +7,7 @@
 #include <llvm/Support/Path.h>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -30,7 +31,13 @@ std::string environment(const char* name) {
 LibraryPlaces places_here() {
   std::string cuda = environment("CUDA_HOME");
   if (cuda.empty()) cuda = environment("CUDA_PATH");
-  return {cuda, environment("VIRTUAL_ENV"), environment("HOME")};
+  return {cuda,
+          environment("VIRTUAL_ENV"),
+          environment("HOME"),
+          environment("CONDA_PREFIX"),
+          environment("PYTHONPATH"),
+          environment("PATH"),
+          environment("LD_LIBRARY_PATH")};
 }
 
 /// Subfolders in alphabetical order; a folder that is not there has none.
@@ -44,13 +51,53 @@ std::vector<std::string> subfolders(const std::string& folder, llvm::StringRef p
   return found;
 }
 
-/// The wheels' libraries: PREFIX/lib/python3.N/site-packages/nvidia/PACKAGE/lib.
+/// The wheels' libraries in a folder of packages: PACKAGES/nvidia/PACKAGE/lib.
+void add_packages(const std::string& packages, std::vector<std::string>& folders) {
+  for (const std::string& package : subfolders(packages + "/nvidia"))
+    folders.push_back(package + "/lib");
+}
+
+/// Those of an installation: PREFIX/lib/python3.N/site-packages.
 void add_wheels(const std::string& prefix, std::vector<std::string>& folders) {
   if (prefix.empty()) return;
   for (const std::string& python : subfolders(prefix + "/lib", "python3"))
-    for (const char* packages : {"/site-packages/nvidia", "/dist-packages/nvidia"})
-      for (const std::string& package : subfolders(python + packages))
-        folders.push_back(package + "/lib");
+    for (const char* packages : {"/site-packages", "/dist-packages"})
+      add_packages(python + packages, folders);
+}
+
+llvm::SmallVector<llvm::StringRef, 8> split_path(llvm::StringRef path) {
+  llvm::SmallVector<llvm::StringRef, 8> folders;
+  path.split(folders, ':', -1, /*KeepEmpty=*/false);
+  return folders;
+}
+
+/// Prefixes of the Python that PATH finds first. A link stands in the environment that it belongs
+/// to, or leads to one; its way goes through folders that are none.
+std::vector<std::string> python_prefixes(llvm::StringRef path) {
+  constexpr int kMostLinks = 8;
+  std::vector<std::string> prefixes;
+  for (llvm::StringRef folder : split_path(path)) {
+    llvm::SmallString<128> program(folder);
+    llvm::sys::path::append(program, "python3");
+    if (!llvm::sys::fs::exists(program)) continue;
+    for (int links = 0; links < kMostLinks; ++links) {
+      llvm::StringRef bin = llvm::sys::path::parent_path(program);
+      prefixes.push_back(llvm::sys::path::parent_path(bin).str());
+      char target[4096];
+      ssize_t length = readlink(program.c_str(), target, sizeof target);
+      if (length < 0) break;
+      llvm::StringRef next(target, static_cast<size_t>(length));
+      if (llvm::sys::path::is_absolute(next)) {
+        program = next;
+      } else {
+        llvm::sys::path::remove_filename(program);
+        llvm::sys::path::append(program, next);
+      }
+      llvm::sys::path::remove_dots(program, /*remove_dot_dot=*/true);
+    }
+    break;
+  }
+  return prefixes;
 }
 
 /// Versions with which kernels were run. None yet: NVRTC 13.0 has compiled, nothing has executed.
@@ -103,29 +150,52 @@ std::vector<std::string> library_folders(const LibraryPlaces& places) {
   for (const std::string& root : {places.cuda_home, std::string("/usr/local/cuda")})
     if (!root.empty())
       for (const char* lib : {"/lib64", "/lib"}) folders.push_back(root + lib);
-  add_wheels(places.virtual_env, folders);
+  if (!places.conda_prefix.empty()) folders.push_back(places.conda_prefix + "/lib");
+  for (llvm::StringRef packages : split_path(places.python_path))
+    add_packages(packages.str(), folders);
+  for (const std::string& prefix : {places.virtual_env, places.conda_prefix})
+    add_wheels(prefix, folders);
+  for (const std::string& prefix : python_prefixes(places.path)) add_wheels(prefix, folders);
   add_wheels(places.home.empty() ? "" : places.home + "/.local", folders);
   add_wheels("/usr/local", folders);
   add_wheels("/usr", folders);
   return folders;
 }
 
+std::vector<std::string> library_candidates(Library library, const LibraryPlaces& places) {
+  std::vector<std::string> candidates;
+  auto add = [&](llvm::StringRef folder, llvm::StringRef file) {
+    std::string path = (folder + "/" + file).str();
+    if (llvm::sys::fs::exists(path)) candidates.push_back(std::move(path));
+  };
+  // Where somebody says that it is, in whatever version. Not the driver: folders of stubs to link
+  // with are named in the same variables.
+  if (library != Library::Driver) {
+    for (llvm::StringRef folder : split_path(places.library_path))
+      for (llvm::StringRef file : library_files(library)) add(folder, file);
+    for (const char* lib : {"/lib64", "/lib"})
+      for (llvm::StringRef file : library_files(library))
+        if (!places.cuda_home.empty()) add(places.cuda_home + lib, file);
+  }
+  std::vector<std::string> folders = library_folders(places);
+  for (llvm::StringRef file : library_files(library)) {
+    candidates.push_back(file.str()); // where the system looks
+    for (const std::string& folder : folders) add(folder, file);
+  }
+  return candidates;
+}
+
 Result<std::unique_ptr<SharedLibrary>> SharedLibrary::open(Library library) {
-  std::vector<std::string> folders = {""};
-  for (std::string& folder : library_folders(places_here())) folders.push_back(std::move(folder));
   std::string reason;
-  for (llvm::StringRef file : library_files(library))
-    for (const std::string& folder : folders) {
-      std::string path = folder.empty() ? file.str() : folder + "/" + file.str();
-      if (!folder.empty() && !llvm::sys::fs::exists(path)) continue;
-      // Never unloaded before the end: these libraries keep state behind, which then stays
-      // reachable.
-      if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE))
-        return std::unique_ptr<SharedLibrary>(new SharedLibrary(handle, path));
-      // The first real reason: that a file is there and does not load.
-      const char* why = dlerror();
-      if (why && reason.empty() && !llvm::StringRef(why).contains("No such file")) reason = why;
-    }
+  for (const std::string& path : library_candidates(library, places_here())) {
+    // Never unloaded before the end: these libraries keep state behind, which then stays
+    // reachable.
+    if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE))
+      return std::unique_ptr<SharedLibrary>(new SharedLibrary(handle, path));
+    // The first real reason: that a file is there and does not load.
+    const char* why = dlerror();
+    if (why && reason.empty() && !llvm::StringRef(why).contains("No such file")) reason = why;
+  }
   if (!reason.empty())
     return error(Code::no_backend, "{0} does not load: {1}", library_name(library), reason);
   return error(Code::no_backend, "{0} is not found ({1})", library_name(library),

@@ -2,9 +2,10 @@
 // them is needed to build or to start the program, so one binary runs where they are and where they
 // are not. What is missing is a sentence for the user, never a failure of the program.
 //
-// Looked for in this order: where the system looks (LD_LIBRARY_PATH among it), CUDA_HOME and
-// CUDA_PATH, /usr/local/cuda, and the folders of Python's wheels (nvidia/*/lib) below VIRTUAL_ENV,
-// ~/.local and the system's Python.
+// Looked for first where LD_LIBRARY_PATH and CUDA_HOME (or CUDA_PATH) say, in whatever version;
+// else the newest of what is where the system looks, in /usr/local/cuda, in CONDA_PREFIX, and in
+// the folders of Python's wheels (nvidia/*/lib): on PYTHONPATH, below VIRTUAL_ENV, CONDA_PREFIX,
+// the Python that PATH finds, ~/.local and the system's.
 #pragma once
 
 #include "lang/core/result.h"
@@ -53,9 +54,11 @@ private:
 llvm::ArrayRef<llvm::StringRef> library_files(Library library);
 /// Folders to look in beside the system's own, from these values of the environment.
 struct LibraryPlaces {
-  std::string cuda_home, virtual_env, home;
+  std::string cuda_home, virtual_env, home, conda_prefix, python_path, path, library_path;
 };
 std::vector<std::string> library_folders(const LibraryPlaces& places);
+/// What to try, best first: files that are there, and names that the system looks up.
+std::vector<std::string> library_candidates(Library library, const LibraryPlaces& places);
 
 struct FoundLibrary {
   Library library{};

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 namespace tg::cuda {
 namespace {
 
@@ -21,15 +23,81 @@ TEST(Libraries, VersionsReadAsTheirMakersWriteThem) {
   EXPECT_EQ(version_text(Library::Cudnn, 8907), "8.9.7");
 }
 
-TEST(Libraries, AreLookedForInWheels) {
+/// A folder that goes with its test; make() makes one below it.
+struct Scratch {
+  Scratch() { EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-libraries", root)); }
+  ~Scratch() { llvm::sys::fs::remove_directories(root); }
+  std::string path(const char* below) const { return (root + "/" + below).str(); }
+  std::string make(const char* below) const {
+    EXPECT_FALSE(llvm::sys::fs::create_directories(path(below)));
+    return path(below);
+  }
   llvm::SmallString<128> root;
-  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-venv", root));
-  std::string lib = (root + "/lib/python3.12/site-packages/nvidia/cudnn/lib").str();
-  ASSERT_FALSE(llvm::sys::fs::create_directories(lib));
-  std::vector<std::string> folders = library_folders({"/opt/cuda", root.str().str(), ""});
+};
+
+TEST(Libraries, AreLookedForInWheels) {
+  Scratch scratch;
+  std::string cudnn = scratch.make("venv/lib/python3.12/site-packages/nvidia/cudnn/lib"),
+              conda = scratch.make("conda/lib/python3.11/site-packages/nvidia/cublas/lib"),
+              target = scratch.make("target/nvidia/cuda_nvrtc/lib");
+  LibraryPlaces places;
+  places.cuda_home = "/opt/cuda";
+  places.virtual_env = scratch.path("venv");
+  places.conda_prefix = scratch.path("conda");
+  places.python_path = "/nowhere:" + scratch.path("target");
+  std::vector<std::string> folders = library_folders(places);
   EXPECT_EQ(folders[0], "/opt/cuda/lib64");
-  EXPECT_TRUE(llvm::is_contained(folders, lib));
-  llvm::sys::fs::remove_directories(root);
+  for (const std::string& wanted : {cudnn, conda, target, scratch.path("conda/lib")})
+    EXPECT_TRUE(llvm::is_contained(folders, wanted)) << wanted;
+}
+
+/// An environment that is on PATH without being activated, its python3 a link to the system's; and
+/// one that PATH reaches through links.
+TEST(Libraries, AreLookedForAroundThePythonOfPath) {
+  Scratch scratch;
+  std::string lib = scratch.make("env/lib/python3.12/site-packages/nvidia/cu13/lib");
+  scratch.make("env/bin");
+  scratch.make("links");
+  scratch.make("system");
+  { std::ofstream(scratch.path("system/python3.12")) << ""; }
+  auto link = [&](const char* to, const char* from) {
+    EXPECT_FALSE(llvm::sys::fs::create_link(to, scratch.path(from)));
+  };
+  link("../../system/python3.12", "env/bin/python3");
+  link("../env/bin/python3", "links/python3");
+  for (const char* folder : {"env/bin", "links"}) {
+    LibraryPlaces places;
+    places.path = "/nowhere:" + scratch.path(folder) + ":/usr/bin";
+    EXPECT_TRUE(llvm::is_contained(library_folders(places), lib)) << folder;
+  }
+  link("python3", "system/python3"); // a circle ends
+  LibraryPlaces circle;
+  circle.path = scratch.path("system");
+  EXPECT_FALSE(llvm::is_contained(library_folders(circle), lib));
+}
+
+/// What a variable names is taken in whatever version it is there; the driver is the system's.
+TEST(Libraries, WhatVariablesNameComesFirst) {
+  Scratch scratch;
+  for (const char* folder : {"old", "venv/lib/python3.12/site-packages/nvidia/cu13/lib"})
+    scratch.make(folder);
+  auto file = [&](const char* name) {
+    std::ofstream(scratch.path(name)) << "";
+    return scratch.path(name);
+  };
+  file("old/libcuda.so"); // to link with
+  std::string old = file("old/libnvrtc.so.12"),
+              wheel = file("venv/lib/python3.12/site-packages/nvidia/cu13/lib/libnvrtc.so.13");
+  LibraryPlaces places;
+  places.virtual_env = scratch.path("venv");
+  std::vector<std::string> newest = library_candidates(Library::Nvrtc, places);
+  EXPECT_EQ(newest[0], "libnvrtc.so.13");
+  EXPECT_TRUE(llvm::is_contained(newest, wheel));
+  places.library_path = scratch.path("old");
+  std::vector<std::string> named = library_candidates(Library::Nvrtc, places);
+  EXPECT_EQ(named[0], old);
+  EXPECT_EQ(named[1], "libnvrtc.so.13");
+  EXPECT_EQ(library_candidates(Library::Driver, places)[0], "libcuda.so.1");
 }
 
 TEST(Libraries, WhatIsMissingHasAReason) {
