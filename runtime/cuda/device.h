@@ -54,6 +54,8 @@ public:
   virtual Result<void> begin_capture(Stream) = 0;
   virtual Result<Graph> end_capture(Stream) = 0;
   virtual Result<void> replay(Graph graph, Stream) = 0;
+  /// Gives back early what end_capture() gave; it is not replayed any more.
+  virtual Result<void> release_graph(Graph graph) = 0;
 
   virtual Result<void> synchronise(Stream) = 0;
   /// Between two events that have passed.

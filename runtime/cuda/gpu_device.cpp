@@ -3,15 +3,20 @@
 
 #include "runtime/cuda/driver_api.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallVector.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tg::cuda {
 
 namespace {
 
 constexpr CUresult kOutOfMemory = 2;
+/// Machine code that this driver or GPU cannot run: invalid image, none for the GPU, invalid or
+/// unsupported intermediate code.
+constexpr CUresult kForeignCode[] = {200, 209, 218, 222};
 
 class DriverDevice final : public GpuDevice {
 public:
@@ -38,7 +43,8 @@ public:
     if (!context_) return;
     api_->CtxSetCurrent(context_);
     for (CUstream stream : streams_) api_->StreamSynchronize(stream);
-    for (CUgraphExec graph : graphs_) api_->GraphExecDestroy(graph);
+    for (CUgraphExec graph : graphs_)
+      if (graph) api_->GraphExecDestroy(graph);
     for (CUmodule module : modules_) api_->ModuleUnload(module);
     for (CUevent event : events_) api_->EventDestroy(event);
     for (CUstream stream : streams_) api_->StreamDestroy(stream);
@@ -90,7 +96,14 @@ public:
   Result<Function> load(const Cubin& cubin, const std::string& kernel) override {
     CUmodule module = nullptr;
     CUfunction function = nullptr;
-    TG_CHECK(check(api_->ModuleLoadData(&module, cubin.data()), "a compiled kernel"));
+    if (CUresult result = api_->ModuleLoadData(&module, cubin.data())) {
+      Diagnostic refused = std::move(check(result, "a compiled kernel").error());
+      if (!llvm::is_contained(kForeignCode, result)) return refused;
+      return std::move(refused).suggest(
+          "the driver may be older than NVRTC, which compiled it: "
+          "`tg devices` shows the versions of both, LD_LIBRARY_PATH or "
+          "CUDA_HOME may name another");
+    }
     modules_.push_back(module);
     TG_CHECK(check(api_->ModuleGetFunction(&function, module, kernel.c_str()), "a kernel"));
     functions_.push_back(function);
@@ -147,6 +160,9 @@ public:
     TG_CHECK(check(api_->CtxSetCurrent(context_), "a context")); // of this thread
     return check(api_->GraphLaunch(graphs_[graph], streams_[stream]), "a run");
   }
+  Result<void> release_graph(Graph graph) override {
+    return check(api_->GraphExecDestroy(std::exchange(graphs_[graph], nullptr)), "graph back");
+  }
 
   Result<void> synchronise(Stream stream) override {
     TG_CHECK(check(api_->CtxSetCurrent(context_), "a context"));
@@ -179,7 +195,7 @@ private:
   std::vector<CUevent> events_;
   std::vector<CUmodule> modules_;
   std::vector<CUfunction> functions_;
-  std::vector<CUgraphExec> graphs_;
+  std::vector<CUgraphExec> graphs_; // null: given back
 };
 
 } // namespace

@@ -36,15 +36,17 @@ Result<void> GraphTimer::prepare(bool cold) {
   return {};
 }
 
-Result<Graph> GraphTimer::capture(const std::function<Result<void>()>& enqueue, int copies,
-                                  bool wash) {
+Result<GraphTimer::OwnGraph> GraphTimer::capture(const std::function<Result<void>()>& enqueue,
+                                                 int copies, bool wash) {
   TG_CHECK(device_.begin_capture(stream_));
   Result<void> enqueued;
   if (wash) enqueued = device_.fill(wash_, 0x3f, wash_bytes_, stream_);
   for (int i = 0; enqueued && i < copies; ++i) enqueued = enqueue();
   auto graph = device_.end_capture(stream_); // in any case: the stream must not stay captured
+  if (!graph) return std::move(enqueued ? graph.error() : enqueued.error());
+  OwnGraph own(device_, *graph);
   if (!enqueued) return std::move(enqueued.error());
-  return graph;
+  return own;
 }
 
 /// Microseconds of one replay that follows another.
@@ -59,10 +61,10 @@ Result<double> GraphTimer::sample(Graph graph) {
 
 Result<int> GraphTimer::copies_for(const std::function<Result<void>()>& enqueue) {
   constexpr int kFew = 4;
-  TG_TRY(Graph graph, capture(enqueue, kFew, false));
-  TG_TRY(double warming, sample(graph));
+  TG_TRY(OwnGraph graph, capture(enqueue, kFew, false));
+  TG_TRY(double warming, sample(*graph));
   (void)warming;
-  TG_TRY(double few, sample(graph));
+  TG_TRY(double few, sample(*graph));
   double copies = std::ceil(kReplayMicroseconds * kFew / std::max(few, 1e-3));
   return static_cast<int>(std::clamp(copies, 1.0, static_cast<double>(kMostCopies)));
 }
@@ -74,20 +76,20 @@ Result<GraphTime> GraphTimer::time(const std::function<Result<void>()>& enqueue,
   if (!how.cold) {
     TG_TRY(copies, copies_for(enqueue));
   }
-  TG_TRY(Graph graph, capture(enqueue, copies, how.cold));
-  Graph empty = 0;
+  TG_TRY(OwnGraph graph, capture(enqueue, copies, how.cold));
+  OwnGraph empty;
   if (how.cold) {
     TG_TRY(empty, capture(enqueue, 0, true));
   }
-  TG_TRY(double warming, sample(graph));
+  TG_TRY(double warming, sample(*graph));
   (void)warming;
   std::vector<double> samples;
   GraphTime found;
   do {
-    TG_TRY(double with, sample(graph));
+    TG_TRY(double with, sample(*graph));
     double without = 0;
     if (how.cold) {
-      TG_TRY(without, sample(empty));
+      TG_TRY(without, sample(*empty));
     }
     samples.push_back(std::max(with - without, 0.0) / copies);
     found = median_with_interval(samples);

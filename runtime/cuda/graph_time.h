@@ -7,6 +7,8 @@
 
 #include "runtime/cuda/device.h"
 
+#include <utility>
+
 namespace tg::cuda {
 
 struct GraphTiming {
@@ -36,7 +38,28 @@ public:
   Result<GraphTime> time(const std::function<Result<void>()>& enqueue, const GraphTiming& how);
 
 private:
-  Result<Graph> capture(const std::function<Result<void>()>& enqueue, int copies, bool wash);
+  /// Given back when it goes: a load that measures makes hundreds.
+  class OwnGraph {
+  public:
+    OwnGraph() = default;
+    OwnGraph(GpuDevice& device, Graph graph) : device_(&device), graph_(graph) {}
+    OwnGraph(OwnGraph&& other) noexcept { *this = std::move(other); }
+    OwnGraph& operator=(OwnGraph&& other) noexcept {
+      std::swap(device_, other.device_);
+      std::swap(graph_, other.graph_);
+      return *this;
+    }
+    ~OwnGraph() {
+      if (device_) (void)device_->release_graph(graph_);
+    }
+    Graph operator*() const { return graph_; }
+
+  private:
+    GpuDevice* device_ = nullptr;
+    Graph graph_ = 0;
+  };
+
+  Result<OwnGraph> capture(const std::function<Result<void>()>& enqueue, int copies, bool wash);
   Result<double> sample(Graph graph);
   Result<int> copies_for(const std::function<Result<void>()>& enqueue);
   Result<void> prepare(bool cold);

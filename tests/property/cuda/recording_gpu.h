@@ -127,8 +127,14 @@ public:
     graphs_.push_back(microseconds);
     return static_cast<cuda::Graph>(graphs_.size() - 1);
   }
+  Result<void> release_graph(cuda::Graph graph) override {
+    note("release_graph");
+    graphs_[graph] = -1;
+    return {};
+  }
   Result<void> replay(cuda::Graph graph, cuda::Stream) override {
     note("replay");
+    EXPECT_GE(graphs_[graph], 0) << "given back";
     now_ += graphs_[graph];
     return {};
   }
@@ -169,7 +175,7 @@ private:
   cuda::Address next_ = 1 << 20;
   std::vector<AlignedBuffer> pinned_;
   std::vector<std::string> kernels_;
-  std::vector<double> graphs_; // microseconds
+  std::vector<double> graphs_; // microseconds; -1: given back
   std::vector<double> times_;  // of events
   double now_ = 0;
   bool capturing_ = false;

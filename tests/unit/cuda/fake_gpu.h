@@ -9,6 +9,7 @@
 #include "tests/unit/cuda/cpp_target.h"
 
 #include <functional>
+#include <set>
 
 namespace tg::test {
 
@@ -27,7 +28,7 @@ public:
 /// What tests look at; outlives the device.
 struct FakeGpuLog {
   std::vector<std::string> calls; // "allocate", "launch", "replay", ...
-  size_t live_allocations = 0;
+  size_t live_allocations = 0, live_graphs = 0;
   /// Kernels that nobody has compiled do nothing: those that are only timed.
   bool stand_ins = false;
   /// Calls after this many fail, as those of a lost GPU.
@@ -137,10 +138,17 @@ public:
   Result<cuda::Graph> end_capture(cuda::Stream) override {
     capturing_ = false;
     TG_CHECK(note("end_capture"));
+    ++log_.live_graphs;
     return static_cast<cuda::Graph>(recorded_.size() - 1);
+  }
+  Result<void> release_graph(cuda::Graph graph) override {
+    released_.insert(graph);
+    --log_.live_graphs;
+    return note("release_graph");
   }
   Result<void> replay(cuda::Graph graph, cuda::Stream) override {
     TG_CHECK(note("replay"));
+    EXPECT_FALSE(released_.count(graph));
     for (auto& command : recorded_[graph]) command();
     return {};
   }
@@ -176,6 +184,7 @@ private:
   std::vector<AlignedBuffer> memory_, pinned_;
   std::vector<CppLibrary::Function> functions_;
   std::vector<std::vector<std::function<void()>>> recorded_;
+  std::set<cuda::Graph> released_;
   std::vector<double> times_; // of events
   double now_ = 0;            // microseconds
   bool capturing_ = false;

@@ -31,6 +31,7 @@ TEST_F(GraphTimeTest, IsTheTimeOfOneCopyWithoutTheGraphs) {
   EXPECT_EQ(found->runs, 15);
   EXPECT_EQ(log.count("begin_capture"), 2u) << "a few copies, then as many as take long enough";
   EXPECT_GE(log.count("copy_in"), 200u);
+  EXPECT_EQ(log.live_graphs, 0u) << "a load measures hundreds of them";
 }
 
 TEST_F(GraphTimeTest, SlowWorkIsNotCopied) {
@@ -66,6 +67,7 @@ TEST_F(GraphTimeTest, ColdFlushesTheCacheAndDoesNotCountThat) {
   ASSERT_TRUE(found.ok());
   EXPECT_DOUBLE_EQ(found->microseconds, 2.5);
   EXPECT_EQ(log.count("fill"), 2u) << "before the work, and alone";
+  EXPECT_EQ(log.live_graphs, 0u);
 }
 
 TEST_F(GraphTimeTest, AFailureLeavesNoStreamCaptured) {
@@ -74,6 +76,7 @@ TEST_F(GraphTimeTest, AFailureLeavesNoStreamCaptured) {
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().message, "refused");
   EXPECT_EQ(log.count("begin_capture"), log.count("end_capture"));
+  EXPECT_EQ(log.live_graphs, 0u);
 }
 
 TEST(MedianWithInterval, IsDistributionFree) {
