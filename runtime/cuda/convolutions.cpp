@@ -87,14 +87,6 @@ Result<void> CudaExecutable::run_dnn(const DnnCall& call) {
                               stream_);
 }
 
-/// Once outside of the capture: a plan loads its kernels when it first runs.
-Result<void> CudaExecutable::warm_dnn() {
-  std::set<const DnnPlan*> warm;
-  for (const auto& [result, call] : dnn_calls_)
-    if (warm.insert(call.plan.get()).second) TG_CHECK(run_dnn(call));
-  return {};
-}
-
 /// The elements of a value as it lies on the device; empty where it lies plainly.
 std::vector<std::byte> CudaExecutable::laid_out(PlanValueId value, const std::byte* from) const {
   std::vector<std::byte> moved;

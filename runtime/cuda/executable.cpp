@@ -88,12 +88,24 @@ Result<void> CudaExecutable::prepare(const CompileOptions& options, CubinCache& 
   return reserve(options);
 }
 
+/// Once outside of any capture: libraries load their kernels when these first run.
+Result<void> CudaExecutable::warm_libraries() {
+  std::set<const void*> warm;
+  for (const Launch& each : launches_) {
+    const void* plan = nullptr;
+    if (each.dnn) plan = each.dnn->plan.get();
+    if (each.problem) plan = products_.at(*each.problem).plan.get();
+    if (plan && warm.insert(plan).second) TG_CHECK(launch(each));
+  }
+  return {};
+}
+
 /// Contents are there: whatever is timed now is timed on them.
 Result<void> CudaExecutable::bind_addresses() {
   for (Launch& launch : launches_)
     for (PlanValueId value : launch.values) launch.parameters.push_back(addresses_[root_[value]]);
   TG_CHECK(choose_algorithms());
-  return warm_dnn();
+  return warm_libraries();
 }
 
 Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cache) {

@@ -115,13 +115,13 @@ private:
   }
   int64_t zero_bytes() const;
   Result<void> run_dnn(const DnnCall& call);
-  Result<void> warm_dnn();
   std::vector<std::byte> laid_out(PlanValueId value, const std::byte* from) const;
   bool can_multiply(const MatmulProblem& problem);
   const std::optional<MatmulProblem>& problem_of(const PlanStep& step) const {
     return problems_[static_cast<size_t>(&step - plan_.steps.data())];
   }
   MatmulAddresses product_addresses(const Launch& launch) const;
+  Result<void> warm_libraries();
   Result<void> run_product(const Launch& launch, size_t candidate);
   Result<double> time_product(const Launch& launch, size_t candidate);
   Result<void> choose_algorithms();

@@ -59,6 +59,7 @@ Result<void> CudaExecutable::run_product(const Launch& launch, size_t candidate)
 
 /// Microseconds of one run, as it will run.
 Result<double> CudaExecutable::time_product(const Launch& launch, size_t candidate) {
+  TG_CHECK(run_product(launch, candidate)); // loads its kernel, which a capture must not
   GraphTiming how;
   how.samples = how.most_samples = kTimedSamples;
   TG_TRY(GraphTime time,
