@@ -200,6 +200,9 @@ Result<void> BlasLt::find_algorithms(MatmulPlan& plan, int64_t workspace_limit) 
   LtObject preference(raw, [destroy = api_.preference_destroy](void* p) { destroy(p); });
   auto limit = static_cast<uint64_t>(workspace_limit);
   TG_CHECK(check(api_.preference_set(raw, kLtMaxWorkspace, &limit, sizeof limit), "preference"));
+  uint32_t reductions = kLtReduceInComputeType;
+  TG_CHECK(check(api_.preference_set(raw, kLtReductionSchemes, &reductions, sizeof reductions),
+                 "preference"));
   std::vector<LtHeuristic> found(kMostCandidates);
   int count = 0;
   int status =

@@ -94,7 +94,10 @@ inline constexpr int kLtTransposeA = 3, kLtTransposeB = 4;  // of a product
 inline constexpr int kLtEpilogue = 7, kLtBiasPointer = 8;
 inline constexpr int kLtEpilogueNone = 1, kLtEpilogueRelu = 2, kLtEpilogueBias = 4,
                      kLtEpilogueGelu = 32;
-inline constexpr int kLtMaxWorkspace = 1; // of a preference
+inline constexpr int kLtMaxWorkspace = 1, kLtReductionSchemes = 3; // of a preference
+/// Partial sums meet in the type in which they are computed, in the workspace: of f16 and bf16,
+/// too, nothing is rounded before its sum is whole.
+inline constexpr uint32_t kLtReduceInComputeType = 2;
 inline constexpr int kLtCompute32F = 68, kLtComputeTf32 = 77;
 inline constexpr int kLtReal32F = 0, kLtReal16F = 2, kLtReal16BF = 14;
 

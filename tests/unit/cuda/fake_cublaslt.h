@@ -48,7 +48,7 @@ struct FakeLt {
   }
   static int layout_create(void** layout, int type, uint64_t rows, uint64_t columns,
                            int64_t leading) {
-    EXPECT_EQ(type, 0);
+    EXPECT_TRUE(type == 0 || type == 2 || type == 14) << "f32, f16, bf16";
     return *layout = new Layout{rows, columns, leading}, 0;
   }
   static int layout_destroy(void* layout) { return delete static_cast<Layout*>(layout), 0; }
@@ -63,6 +63,11 @@ struct FakeLt {
     return delete static_cast<uint64_t*>(preference), 0;
   }
   static int preference_set(void* preference, int attribute, const void* value, size_t bytes) {
+    uint32_t schemes = 0;
+    if (attribute == 3 && bytes == 4) { // CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE alone
+      std::memcpy(&schemes, value, bytes);
+      return schemes == 2 ? 0 : 7;
+    }
     EXPECT_EQ(attribute, 1);
     return std::memcpy(preference, value, bytes), 0;
   }
