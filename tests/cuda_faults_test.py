@@ -73,7 +73,7 @@ FAULTS = [
     ("cuDevicePrimaryCtxRetain:2", 3, "E0701", "out of memory"),
     ("cuMemAlloc_v2:2", 3, "E0701", "the GPU gave no device memory: out of memory"),
     ("cuMemHostAlloc:2", 3, "E0701", "pinned memory"),
-    ("cuModuleLoadData:209", None, "E07", "a compiled kernel"),
+    ("cuModuleLoadData:209", None, "E07", "the driver may be older than NVRTC"),
     ("cuGraphLaunch:719", None, "E07", "told to fail"),
     ("cuStreamSynchronize:700", None, "E07", "told to fail"),
 ]
@@ -112,9 +112,14 @@ def missing_libraries(machine):
         if words not in machine.missing(hide=hide):
             yield f"tg devices without {hide}: {machine.missing(hide=hide)}"
     if machine.has_nvrtc:
-        yield from works("without cuBLASLt", machine.run("--verbose", hide="libcublasLt"), "cuda:")
+        yield from works("without cuBLASLt", machine.run("--verbose", hide="libcublasLt"),
+                         "products run on generated kernels: cuBLASLt is not found")
         yield from works("without cuDNN", machine.run("--verbose", hide="libcudnn",
-                                                      model="convolution"), "cuda:")
+                                                      model="convolution"),
+                         "convolutions run on generated kernels: cuDNN is not found")
+        yield from works("without cuDNN, in JSON", machine.run("--json", hide="libcudnn",
+                                                               model="convolution"),
+                         '"convolutions run on generated kernels: cuDNN is not found')
         yield from works("without both", machine.run(hide="libcudnn,libcublasLt",
                                                      model="convolution"))
 
@@ -129,7 +134,8 @@ def old_libraries(machine):
         older = cuda_stubs.build(machine.folder / "older", driver=cuda_stubs.driver(),
                                  cudnn=cuda_stubs.cudnn("cudnnBackendExecute"))
         yield from works("a cuDNN without a function",
-                         machine.run("--verbose", lib=older, model="convolution"), "cuda:")
+                         machine.run("--verbose", lib=older, model="convolution"),
+                         "cuDNN has no cudnnBackendExecute: an older version?")
 
 
 def refused_operation(machine):
@@ -139,7 +145,8 @@ def refused_operation(machine):
 
 def damaged_kernels(machine):
     cache = machine.folder / "kernels"
-    runs = [lambda m=model: machine.run(model=m, cache=cache) for model in ("product", "convolution")]
+    runs = [lambda m=model: machine.run("--verbose", model=m, cache=cache)
+            for model in ("product", "convolution")]
     for run in runs:
         yield from works("a new kernel cache", run())
     kernels = sorted((cache / "tangram" / "kernels").glob("*"))
@@ -148,7 +155,7 @@ def damaged_kernels(machine):
     for kernel in kernels:
         kernel.write_bytes(b"damaged" * 20)
     for run in runs:
-        yield from works("a damaged kernel cache", run())
+        yield from works("a damaged kernel cache", run(), "was damaged and is made anew")
     if any(kernel.read_bytes().startswith(b"damaged") for kernel in kernels if kernel.exists()):
         yield "a damaged kernel was not made anew"
 

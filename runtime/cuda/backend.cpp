@@ -24,10 +24,10 @@ class CudaBackend final : public Backend {
 public:
   CudaBackend(std::unique_ptr<cuda::GpuDevice> device,
               std::unique_ptr<cuda::KernelCompiler> compiler, cuda::ExecutableLibraries libraries,
-              std::string description, std::string plan_db)
+              std::string description, std::string plan_db, std::vector<std::string> notes)
       : device_(std::move(device)), compiler_(std::move(compiler)),
         libraries_(std::move(libraries)), description_(std::move(description)),
-        plan_db_(std::move(plan_db)),
+        plan_db_(std::move(plan_db)), notes_(std::move(notes)),
         timer_(
             [this](const Plan& plan, const CompileOptions& options) { return make(plan, options); },
             [this](const Plan& plan, const CompileOptions& options, const cuda::GraphTiming& how) {
@@ -48,7 +48,8 @@ public:
   }
   const StepTimer* step_timer() const override { return &timer_; }
   std::vector<std::string> notes() const override {
-    std::vector<std::string> notes;
+    std::lock_guard hold(notes_lock_);
+    std::vector<std::string> notes = notes_;
     for (const cuda::PlanDb* plans :
          {libraries_.blas_plans.get(), libraries_.dnn_plans.get(), prices_.get()})
       if (plans)
@@ -63,7 +64,9 @@ private:
     TG_TRY(std::unique_ptr<cuda::GpuDevice> device, cuda::open_gpu());
     ask_dnn(plan);
     cuda::CubinCache cache(cuda::default_kernel_cache(), *compiler_);
-    return cuda::CudaExecutable::make(plan, options, std::move(device), cache, libraries_);
+    auto made = cuda::CudaExecutable::make(plan, options, std::move(device), cache, libraries_);
+    keep_notes(cache.notes());
+    return made;
   }
 
   Result<PlanPrice> price(const Plan& plan, const CompileOptions& options,
@@ -72,8 +75,16 @@ private:
     ask_dnn(plan);
     if (!prices_) prices_ = open_plans(plan_db_, *device_, "units: " + description_);
     cuda::CubinCache cache(cuda::default_kernel_cache(), *compiler_);
-    return cuda::CudaExecutable::price(plan, options, std::move(device), cache, libraries_,
-                                       *prices_, how);
+    auto price = cuda::CudaExecutable::price(plan, options, std::move(device), cache, libraries_,
+                                             *prices_, how);
+    keep_notes(cache.notes());
+    return price;
+  }
+
+  void keep_notes(llvm::ArrayRef<std::string> notes) const {
+    std::lock_guard hold(notes_lock_);
+    for (const std::string& note : notes)
+      if (!llvm::is_contained(notes_, note)) notes_.push_back(note);
   }
 
   static bool wants_dnn(const PlanStep& step) {
@@ -87,7 +98,7 @@ private:
   }
   void open_dnn() const {
     auto dnn = cuda::Cudnn::open();
-    if (!dnn) return;
+    if (!dnn) return keep_notes({"convolutions run on generated kernels: " + dnn.error().message});
     libraries_.dnn_plans = open_plans(plan_db_, *device_, (*dnn)->description());
     libraries_.dnn = std::move(*dnn);
   }
@@ -99,6 +110,8 @@ private:
   mutable std::once_flag dnn_asked_;
   std::string description_, plan_db_;
   mutable std::unique_ptr<cuda::PlanDb> prices_; // of units, from the first that is asked
+  mutable std::mutex notes_lock_;
+  mutable std::vector<std::string> notes_; // each once
   cuda::GraphStepTimer timer_;
 };
 
@@ -110,7 +123,10 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const std::string& plan_db) {
   std::string description = device->description() + ", " + compiler->version();
   std::string path = plan_db.empty() ? default_cost_db_path() : plan_db;
   cuda::ExecutableLibraries libraries;
-  if (auto blas = cuda::BlasLt::open()) {
+  std::vector<std::string> notes;
+  auto blas = cuda::BlasLt::open();
+  if (!blas) notes.push_back("products run on generated kernels: " + blas.error().message);
+  if (blas) {
     description += ", " + (*blas)->version();
     libraries.blas_plans = open_plans(path, *device, (*blas)->version());
     libraries.blas = std::move(*blas);
@@ -118,7 +134,7 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const std::string& plan_db) {
   if (std::string dnn = cuda::cudnn_version(); !dnn.empty()) description += ", " + dnn;
   return std::unique_ptr<Backend>(
       std::make_unique<CudaBackend>(std::move(device), std::move(compiler), std::move(libraries),
-                                    std::move(description), std::move(path)));
+                                    std::move(description), std::move(path), std::move(notes)));
 }
 
 } // namespace tg

@@ -292,6 +292,10 @@ void print_run_json(Session& session, const RunReport& report) {
     write_number(json, "memory_mb", static_cast<double>(report.memory.total()) / (1 << 20));
     write_outputs_json(json, report);
     if (session.options.verbose) write_steps_json(json, report);
+    if (!report.notes.empty())
+      json.attributeArray("notes", [&] {
+        for (const std::string& note : report.notes) json.value(note);
+      });
     if (report.optimized)
       json.attributeObject("opt", [&] { write_report(json, *report.optimized); });
   });
