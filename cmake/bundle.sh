@@ -36,6 +36,7 @@ cp -R "$root/bench/gpu" "$root/bench/peers" "$root/bench/README.md" "$top/bench/
 mkdir -p "$top/bench/gpu/oracle" # pairs weights with PyTorch's, for peers.py
 cp "$root/tests/oracle/compare_torch.py" "$top/bench/gpu/oracle/"
 cp "$root/LICENSE" "$root/NOTICE" "$root/README.md" "$top/"
+git -C "$root" rev-parse --short HEAD >"$top/COMMIT" 2>/dev/null || rm "$top/COMMIT" # for results
 find "$top" -name __pycache__ -prune -exec rm -rf {} +
 tar -C "$scratch" --sort=name --owner=0 --group=0 -czf "$out.part" "tangram-$version"
 mv "$out.part" "$out"

@@ -4,6 +4,7 @@ the GPU benchmarks, of this build, in a scratch folder, without the build's own 
 
     bundle_test.py BUILD_DIR
 """
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +22,19 @@ def run(*command, **environment):
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300,
                           env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **environment})
     return done.returncode, done.stdout + done.stderr
+
+
+def gpu_bench(top, scratch):
+    """The benchmarks find the archive's own program, and say of which commit it is."""
+    table = Path(scratch, "gpu.json")
+    code, text = run(sys.executable, top / "bench" / "gpu" / "run.py", "correct", "--backend", "ref",
+                     "--models", "hello", "--json", table)
+    if code != 0 or "Correct against ref: 3 of 3." not in text:
+        yield f"bench/gpu/run.py in the archive: exit {code}: {text}"
+        return
+    commit = (top / "COMMIT").read_text().strip() if (top / "COMMIT").exists() else ""
+    if json.loads(table.read_text())["environment"]["commit"] != commit:
+        yield f"the results are not of commit {commit}: {table.read_text()}"
 
 
 def problems(build, scratch):
@@ -43,6 +57,7 @@ def problems(build, scratch):
         code, text = run(program, "run", top / "examples" / "hello.tg", "--backend", "ref")
         if code != 0:
             yield f"{program}: exit {code}: {text}"
+    yield from gpu_bench(top, scratch)
     code, text = run(tg, "devices")
     if code != 0 or "cuda" not in text:
         yield f"tg devices: exit {code}: {text}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tangram on a GPU beside PyTorch and JAX: correctness first, then latencies, in one table.
 
-    bench/gpu/run.py [PART...] [--tg build/tg] [--backend cuda] [--cost measured:cuda]
+    bench/gpu/run.py [PART...] [--tg PROGRAM] [--backend cuda] [--cost measured:cuda]
                      [--batch 1,16] [--dtype f32,tf32,f16] [--networks resnet50,...]
                      [--peers eager,graph,compile,max-autotune,jax] [--models mlp,paper/bert,...]
                      [--json FILE] [--again]
@@ -100,11 +100,19 @@ def write(path, table):
     os.replace(scratch.name, path)
 
 
+def this_commit():
+    """Of an unpacked archive (cmake/bundle.sh) or of a repository; "" where neither is here."""
+    if (ROOT / "COMMIT").exists():
+        return (ROOT / "COMMIT").read_text().strip()
+    if not shutil.which("git"):
+        return ""
+    return subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
+                          capture_output=True, text=True).stdout.strip()
+
+
 def environment(tg):
-    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
-                            capture_output=True, text=True)
-    return {"commit": commit.stdout.strip(), "date": time.strftime("%Y-%m-%d"),
-            "load": os.getloadavg()[0], "devices": call(Clock(120), [tg, "devices", "--json"])}
+    return {"commit": this_commit(), "date": time.strftime("%Y-%m-%d"), "load": os.getloadavg()[0],
+            "devices": call(Clock(120), [tg, "devices", "--json"])}
 
 
 def other_place(table, now):
@@ -149,6 +157,13 @@ def cells(options):
     if "sanitize" in options.parts:
         for file in SANITIZED:
             yield f"sanitize/{file}", partial(sanitize, options, file)
+
+
+def built_program():
+    """Of a repository, the newest, or of an unpacked archive; None where there is none."""
+    places = [ROOT / folder / "tg" for folder in ("build", "build-release", "bin")]
+    built = [tg for tg in places if tg.exists()]
+    return str(max(built, key=lambda tg: tg.stat().st_mtime)) if built else None
 
 
 def all_models():
@@ -341,7 +356,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(description="Tangram on a GPU, cell by cell")
     listed = lambda text: text.split(",")
     parser.add_argument("parts", nargs="*", metavar="PART")
-    parser.add_argument("--tg", default=str(ROOT / "build/tg"))
+    parser.add_argument("--tg", default=built_program())
     parser.add_argument("--backend", default="cuda")
     parser.add_argument("--cost", default="measured:cuda")
     parser.add_argument("--search-seconds", type=float, help="default: that of tg opt")
@@ -359,6 +374,8 @@ def parse(arguments):
     parser.add_argument("--json", default=str(ROOT / "bench/results/gpu.json"))
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args(arguments)
+    if not options.tg or not shutil.which(options.tg):
+        parser.error(f"no program {options.tg}" if options.tg else "no tg is built: ./dev build")
     for part in options.parts:
         if part not in PARTS:
             parser.error(f"no part {part}; there are {', '.join(PARTS)}")
