@@ -295,13 +295,25 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
   report.distinct_stretches = found.distinct_stretches;
   report.search_memory_mb = static_cast<double>(found.memory_bytes) / (1 << 20);
   report.cost_after_us = found.cost_us;
-  if (found.bound_us > 0) report.lower_bound_us = std::min(found.bound_us, found.cost_us);
+  report.bounds = found.bounds;
+  if (!found.bounds.empty()) {
+    const GraphBound& bound = found.bounds.front();
+    report.lower_bound_us = std::min(bound.lower_us, found.cost_us);
+    report.optimal = bound.optimal();
+  }
   report.learned = std::move(found.learned);
   report.stopped_by =
       found.stop == StopReason::Saturated ? "no more gain" : stop_reason_text(found.stop).str();
   if (found.slices_used_up > 0)
     report.notes.push_back(
         llvm::formatv("{0} extractions ended by the clock", found.slices_used_up));
+}
+
+/// Another graph than theirs is the result.
+void forget_bounds(OptimizeReport& report) {
+  report.lower_bound_us.reset();
+  report.bounds.clear();
+  report.optimal = false;
 }
 
 /// What the same search finds by the second opinion's prices, priced by those in use; with the
@@ -334,7 +346,7 @@ void add_kernels(Candidate& candidate, llvm::ArrayRef<Rule> rules, const Judges&
   if (options.trace) options.trace->steps.push_back(std::move(step));
   candidate.graph = std::move(with->graph);
   report.cost_after_us = candidate.cost_us = with->cost_us;
-  report.lower_bound_us.reset(); // of an e-graph without it
+  forget_bounds(report); // of e-graphs without it
   if (candidate.chain) append(*candidate.chain, with->chain);
 }
 
@@ -364,7 +376,7 @@ Result<Candidate> optimize_by_portfolio(const Graph& source, llvm::ArrayRef<Rule
     return candidate;
   note_rules(other->second, report);
   report.cost_after_us = other->first.cost_us;
-  report.lower_bound_us.reset(); // a bound on the other's way
+  forget_bounds(report); // on the other's way
   add_kernels(other->first, rules, judges, options, report);
   return std::move(other->first);
 }

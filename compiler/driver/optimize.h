@@ -72,6 +72,9 @@ struct OptimizeReport {
   size_t nodes_before = 0, nodes_after = 0, load_nodes_after = 0;
   double cost_before_us = 0, cost_after_us = 0;
   std::optional<double> lower_bound_us; // of the extraction, where it gives one
+  /// Of Mcts, where that is known: which e-graphs bound the result (search/bounds.h); the
+  /// first is what lower_bound_us is of.
+  std::vector<GraphBound> bounds;
   size_t egraph_nodes = 0, egraph_classes = 0;
   double explore_s = 0, extract_s = 0, total_s = 0;
   double peak_memory_mb = 0;
@@ -89,7 +92,8 @@ struct OptimizeReport {
   /// What a person should know: a solver that failed, a source returned because it was faster, ...
   std::vector<std::string> notes;
 
-  /// Whether the extractor proved that no graph of the e-graph costs less.
+  /// Whether the extractor proved that no graph of the e-graph costs less; of Mcts, of the first of
+  /// `bounds`.
   bool optimal = false;
   /// With measured costs: whole runs of the source and of what was found, in turns.
   std::optional<Comparison> comparison;

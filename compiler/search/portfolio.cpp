@@ -18,7 +18,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kLeastGain = 1e-9; // relative
-constexpr size_t kFirstStageNodes = 2'000, kStageGrowth = 5;
+constexpr size_t kStageGrowth = 5;
+// At the end, where e-graphs may be large: a share of the time, and seconds at most.
+constexpr double kReservedForBounds = 0.15, kMostReservedS = 10;
 constexpr int kSweepsBeforeLonger = 2; // thorough ones in a row that gained nothing
 
 class TableStore final : public PriorStore {
@@ -38,8 +40,7 @@ public:
         prices_(source.symbols(), costs_), report_{source} {
     report_.rules.resize(rules.size());
     if (options.explain) report_.chain = derivation_of(source);
-    deadline_ = start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                             std::min(options.mcts.time_limit_s, 1e8)));
+    reserve(0);
   }
 
   PortfolioReport run();
@@ -50,7 +51,8 @@ private:
   Finding saturate_source();
   void keep_better(const Finding& other, const std::string& where);
   void focus(const Finding& plain);
-  bool whole();
+  bool whole(SearchTask::Kind kind);
+  void bound_result();
   std::vector<Finding> work(llvm::ArrayRef<SearchTask> tasks, llvm::ArrayRef<Rule> rules);
   void account(const Finding& finding, const SearchTask& task, size_t times);
   bool take(Graph graph, const std::string& where);
@@ -58,6 +60,13 @@ private:
   void tell_on(const Finding& finding);
   void tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
                llvm::ArrayRef<const Finding*> findings);
+  /// Of the time that was given, for the end.
+  void reserve(double seconds) {
+    reserved_s_ = seconds;
+    double limit_s = std::min(options_.mcts.time_limit_s, 1e8) - seconds;
+    deadline_ = start_ +
+                std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
+  }
   bool stopped();
   void tell(const std::string& where);
   void begin(std::string phase);
@@ -77,6 +86,8 @@ private:
   double plain_us_ = kInfiniteCost; // by plain saturation, held back until the end
   /// Keys of stretches that gave nothing: to tree search, to thorough saturation.
   std::set<std::vector<uint32_t>> settled_[2];
+  std::vector<GraphBound> bounds_; // of e-graphs of the whole network
+  double reserved_s_ = 0;          // at the end, for bounds
   Clock::time_point start_ = Clock::now(), deadline_;
 };
 
@@ -86,7 +97,10 @@ PortfolioReport Portfolio::run() {
   std::optional<Finding> plain;
   if (options_.use_saturation) plain = saturate_source();
   size_t last = options_.mcts.explore.node_limit, limit = std::min(last, kFirstStageNodes);
-  while (!(plain && plain->complete)) {
+  if (last > kFirstStageNodes)
+    reserve(std::min(kReservedForBounds * options_.mcts.time_limit_s, kMostReservedS));
+  bool complete = plain && plain->complete;
+  while (!complete) {
     options_.mcts.explore.node_limit = limit;
     sweeps_and_whole();
     if (options_.use_focus && plain && !stopped()) focus(*plain);
@@ -95,6 +109,10 @@ PortfolioReport Portfolio::run() {
     for (auto& keys : settled_) keys.clear(); // larger e-graphs may show more
   }
   if (plain) keep_better(*plain, "whole network, saturation");
+  options_.mcts.explore.node_limit = last;
+  reserve(0);
+  if (!complete) bound_result();
+  report_.bounds = bounds_on(report_.cost_us, bounds_);
   stopped();
   report_.changed = report_.cost_us < report_.source_us;
   for (auto& [name, count] : applied_) report_.rules_applied.push_back({name, count});
@@ -114,7 +132,7 @@ void Portfolio::sweeps_and_whole() {
     if (!gained && !thorough) break;
   }
   for (int i = 0; i < options_.rounds && !stopped(); ++i)
-    if (!whole() || !options_.use_restarts) break;
+    if (!whole(SearchTask::Kind::Search) || !options_.use_restarts) break;
 }
 
 /// Plain saturation, whose best is not where the search goes on: its e-graph, cut off by the node
@@ -124,6 +142,7 @@ Finding Portfolio::saturate_source() {
   begin(task.where);
   Finding finding = std::move(work(task, rules_).front());
   account(finding, task, 0);
+  llvm::append_range(bounds_, finding.bounds);
   plain_us_ = finding.cost_us;
   return finding;
 }
@@ -133,10 +152,7 @@ void Portfolio::keep_better(const Finding& other, const std::string& where) {
   auto simpler = [&] {
     return other.cost_us <= report_.cost_us && other.graph->op_count() < report_.graph.op_count();
   };
-  if (!other.graph || (!(other.cost_us < report_.cost_us * (1 - kLeastGain)) && !simpler())) {
-    if (other.complete) report_.bound_us = other.bound_us;
-    return;
-  }
+  if (!other.graph || (!(other.cost_us < report_.cost_us * (1 - kLeastGain)) && !simpler())) return;
   applied_ = other.applied;
   if (SearchTrace* trace = options_.mcts.trace)
     trace->steps = {
@@ -145,7 +161,6 @@ void Portfolio::keep_better(const Finding& other, const std::string& where) {
   tell_on(other);
   report_.graph = transfer(*other.graph, source_.shared_symbols());
   report_.cost_us = price_graph(report_.graph, prices_);
-  report_.bound_us = other.bound_us;
   tell(where);
 }
 
@@ -177,17 +192,28 @@ void Portfolio::focus(const Finding& plain) {
 }
 
 /// The best network in one e-graph. True if that gained something.
-bool Portfolio::whole() {
+bool Portfolio::whole(SearchTask::Kind kind) {
   Graph graph = report_.graph;
-  SearchTask task{&graph, SearchTask::Kind::Search, "whole network"};
+  SearchTask task{&graph, kind, "whole network"};
   begin(task.where);
   Finding finding = std::move(work(task, rules_).front());
   bool better =
       finding.graph && take(transfer(*finding.graph, source_.shared_symbols()), task.where);
-  if (better) report_.bound_us = finding.bound_us;
+  llvm::append_range(bounds_, finding.bounds);
   if (better) tell_on(finding);
   account(finding, task, better ? 1 : 0);
   return better;
+}
+
+/// What an extraction certifies of e-graphs that hold the result, and what is cheaper in them.
+/// Where e-graphs are to be small, only if no other has.
+void Portfolio::bound_result() {
+  report_.bounds = bounds_on(report_.cost_us, bounds_);
+  bool large = options_.mcts.explore.node_limit > kFirstStageNodes;
+  Extractor extractor = options_.extract.extractor;
+  bool certifies = extractor == Extractor::Ilp || extractor == Extractor::Best;
+  while (options_.use_saturation && (large || (certifies && report_.bounds.empty())) && !stopped())
+    if (!whole(SearchTask::Kind::Deeper)) break;
 }
 
 // --- stretches ----------------------------------------------------------------------------------
@@ -333,7 +359,6 @@ bool Portfolio::take(Graph graph, const std::string& where) {
     keep_finalist(report_.graph, report_.cost_us);
     report_.graph = std::move(graph);
     report_.cost_us = cost;
-    report_.bound_us = 0;
   }
   tell(where);
   return better;
@@ -380,6 +405,7 @@ void Portfolio::tell(const std::string& where) {
   if (options_.mcts.trace)
     options_.mcts.trace->points.push_back(
         {elapsed(), best_us(), report_.simulations, report_.most_nodes, where});
+  report_.bounds = bounds_on(best_us(), bounds_);
   show(where, report_.most_nodes, report_.simulations);
 }
 
@@ -395,7 +421,7 @@ void Portfolio::show(const std::string& where, size_t nodes, size_t simulations)
   p.time_limit_s = options_.mcts.time_limit_s;
   p.source_us = report_.source_us;
   p.best_us = best_us();
-  p.bound_us = report_.bound_us;
+  p.bound_us = report_.bounds.empty() ? 0 : report_.bounds.front().lower_us;
   p.nodes = nodes;
   p.simulations = simulations;
   p.where = where;
@@ -407,8 +433,9 @@ void Portfolio::show(const std::string& where, size_t nodes, size_t simulations)
 
 bool Portfolio::stopped() {
   // Memory is watched by the searches; a whole network and a report of it are little beside them.
+  double time_limit_s = options_.mcts.time_limit_s - reserved_s_;
   std::optional<StopReason> reason =
-      limit_reached({options_.mcts.cancel, options_.mcts.time_limit_s, 1}, elapsed(), 0);
+      limit_reached({options_.mcts.cancel, time_limit_s, 1}, elapsed(), 0);
   if (!reason && out_of_memory_) reason = StopReason::Memory;
   if (reason) report_.stop = *reason;
   return reason.has_value();

@@ -12,6 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kLeastGain = 1e-9; // relative
+constexpr double kDeeperSlices = 4;
 
 /// Searches one graph, with symbols of its own.
 class Searcher {
@@ -35,23 +36,21 @@ public:
 
   Finding run() {
     out_.before_us = out_.cost_us = line_us_ = price_graph(task_.graph, prices_);
-    if (task_.kind == SearchTask::Kind::Thorough) {
-      out_.complete = saturate_once(exhaustive(), true);
-      return std::move(out_);
+    switch (task_.kind) {
+    case SearchTask::Kind::Thorough: saturate_once(exhaustive(), true); break;
+    case SearchTask::Kind::Plain: out_.complete = saturate_source(); break;
+    case SearchTask::Kind::Deeper: go_deeper(1, options_.mcts.explore.node_limit, true); break;
+    case SearchTask::Kind::Search: search(); break;
     }
-    if (task_.kind == SearchTask::Kind::Plain) {
-      bool ended = saturate_once(options_.saturate, true);
-      // Whether there is more costs at most twice as much to see.
-      SaturateOptions all = exhaustive();
-      all.node_limit =
-          std::min(options_.saturate.node_limit, std::max(all.node_limit, 2 * out_.most_nodes));
-      out_.complete = ended && saturate_once(all, false);
-      return std::move(out_);
-    }
+    return std::move(out_);
+  }
+
+private:
+  void search() {
     int rounds = options_.use_restarts ? options_.rounds : 1;
     for (int round = 0; round < rounds && left() > 0 && !out_.out_of_memory; ++round) {
       double before = line_us_;
-      if (options_.use_saturation && saturate_once(exhaustive(), false)) {
+      if (options_.use_saturation && saturate_once(exhaustive(), false).complete) {
         out_.complete = round == 0;
         break;
       }
@@ -61,12 +60,40 @@ public:
         saturate_once(exhaustive(), true);
       if (!(line_us_ < before * (1 - kLeastGain))) break;
     }
-    return std::move(out_);
   }
 
-private:
-  /// What the next e-graph starts from.
-  const Graph& line() const { return out_.graph ? *out_.graph : task_.graph; }
+  /// On the schedule of the options; where that ends by itself, as far beyond as may be seen. Where
+  /// e-graphs are small that is a look whether there is more, which costs at most twice as much.
+  /// True if nothing else can be found.
+  bool saturate_source() {
+    Saturated source = saturate_once(options_.saturate, true);
+    size_t limit = options_.mcts.explore.node_limit;
+    if (source.proved && !source.complete && limit > kFirstStageNodes)
+      return go_deeper(options_.saturate.multi_iterations + 1, limit, false);
+    if (source.complete || !source.proved || source.filtered) return source.complete;
+    SaturateOptions all = exhaustive();
+    all.node_limit = std::min(options_.saturate.node_limit, std::max(limit, 2 * out_.most_nodes));
+    return saturate_once(all, false).complete;
+  }
+
+  /// Rules with several patterns multiply: a second iteration of them may be all that there is, or
+  /// more than fits. So each e-graph has one more, up to the first that is cut off; that is
+  /// extracted from only if asked. True if nothing else can be found.
+  bool go_deeper(int first, size_t node_limit, bool extract_anyway) {
+    anew_ = true;
+    SaturateOptions options = exhaustive();
+    options.node_limit = node_limit;
+    Saturated last = {.proved = true};
+    for (int i = first; i <= options.iterations && left() > 0; ++i) {
+      options.multi_iterations = i;
+      last = saturate_once(options, extract_anyway);
+      if (!last.proved || last.complete) break;
+    }
+    return last.complete;
+  }
+
+  /// What the next e-graph is made from.
+  const Graph& line() const { return out_.graph && !anew_ ? *out_.graph : task_.graph; }
   double left() const { return std::chrono::duration<double>(deadline_ - Clock::now()).count(); }
 
   /// All rules in all iterations: where it ends by itself, nothing else can be found.
@@ -79,9 +106,15 @@ private:
     return saturate;
   }
 
-  /// True if the e-graph holds all that the rules can say. One that does not is extracted from
-  /// only if asked.
-  bool saturate_once(SaturateOptions options, bool extract_anyway) {
+  struct Saturated {
+    bool proved = false;   // it ended by itself, and the best in it is known
+    bool complete = false; // and there is nothing else that any rule could say
+    bool filtered = false; // what would close cycles was left out
+  };
+
+  /// An e-graph that does not end by itself is extracted from only if asked; one that to the tree
+  /// search is not complete, since nodes that would close cycles were left out, is none that ended.
+  Saturated saturate_once(SaturateOptions options, bool extract_anyway) {
     options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
     options.memory_limit_mb = memory_limit_mb_;
     EGraph egraph = EGraph::from_graph(line());
@@ -98,9 +131,13 @@ private:
     ++out_.trace.columns;
     out_.memory_bytes = std::max(out_.memory_bytes, report.memory_bytes);
     count(egraph);
-    bool ended = report.stop == StopReason::Saturated && report.filtered == 0;
-    if (ended || extract_anyway) return extract_from(egraph) && ended;
-    return false;
+    bool ended = report.stop == StopReason::Saturated, unfiltered = report.filtered == 0;
+    if (task_.kind == SearchTask::Kind::Search) ended &= unfiltered;
+    if (!ended && !extract_anyway) return {};
+    bool proved = extract_from(egraph, ended, options.multi_iterations) && ended;
+    // If the last iteration had all rules, nothing is left to any.
+    bool all = unfiltered && report.iterations <= options.multi_iterations;
+    return {proved, proved && all, !unfiltered};
   }
 
   void search_tree(int round) {
@@ -133,7 +170,7 @@ private:
     count(egraph);
     if (report.best)
       take(std::move(report.best->graph), report.best->rules, report.best->history.get());
-    extract_from(egraph);
+    extract_from(egraph, false, 0);
   }
 
   void count(const EGraph& egraph) {
@@ -142,24 +179,39 @@ private:
     out_.most_classes = std::max(out_.most_classes, egraph.class_count());
   }
 
-  /// True if what was extracted is the best of the e-graph, by proof.
-  bool extract_from(const EGraph& egraph) {
+  /// True if what was extracted is the best of the e-graph, by proof. What is told of it: whether
+  /// it ended by itself, and with how many iterations of rules with several patterns.
+  bool extract_from(const EGraph& egraph, bool saturated, int multi_iterations) {
     ExtractOptions options = options_.extract;
-    double slice = std::min({options.ilp.time_limit_s, options_.slice_s, left()});
+    double slice = options_.slice_s;
+    if (task_.kind == SearchTask::Kind::Deeper)
+      slice = std::max(slice, std::min(kDeeperSlices * slice, left() / 2));
+    slice = std::min({options.ilp.time_limit_s, slice, left()});
     if (slice <= 0) return false;
     options.ilp.time_limit_s = slice;
     Clock::time_point start = Clock::now();
     Result<ExtractedGraph> found = extract(egraph, line(), prices_, options);
+    bool storable = found.ok();
+    // What was given may store more weights than what is extracted may: then there is a bound.
+    if (!storable && task_.kind == SearchTask::Kind::Deeper) {
+      options.max_weight_growth = kInfiniteCost;
+      found = extract(egraph, line(), prices_, options);
+    }
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     out_.extract_s += seconds;
     if (!found) return false; // there is what was given
     if (!found->optimal && seconds >= slice) ++out_.slices_used_up;
     std::vector<std::pair<RuleId, size_t>> used;
     for (const RuleUse& use : found->rules_used) used.push_back({use.rule, use.count});
-    double bound = found->lower_bound_us;
+    bool of_source = task_.kind == SearchTask::Kind::Plain && (anew_ || !out_.graph);
+    if (found->lower_bound_us > 0)
+      out_.bounds.push_back({found->lower_bound_us, storable ? found->cost_us : out_.cost_us,
+                             egraph.node_count(), egraph.filtered_count(), of_source, saturated,
+                             multi_iterations});
     bool optimal = found->optimal;
+    if (!storable) return optimal;
     std::shared_ptr<const History> history = told_by(egraph);
-    if (take(std::move(found->graph), used, history.get()) || optimal) out_.bound_us = bound;
+    take(std::move(found->graph), used, history.get());
     return optimal;
   }
 
@@ -167,11 +219,12 @@ private:
   bool take(Graph graph, llvm::ArrayRef<std::pair<RuleId, size_t>> used, const History* history) {
     double cost = price_graph(graph, prices_);
     bool simpler = task_.kind == SearchTask::Kind::Plain && cost <= out_.cost_us &&
-                   graph.op_count() < line().op_count();
+                   graph.op_count() < (out_.graph ? *out_.graph : task_.graph).op_count();
     if (!(cost < out_.cost_us * (1 - kLeastGain)) && !simpler) return false;
     if (history) tell(graph, *history);
     out_.cost_us = line_us_ = cost;
     out_.graph.emplace(std::move(graph));
+    if (anew_) out_.applied.clear();
     for (auto [rule, count] : used)
       if (rule < rules_.size()) out_.applied[rules_[rule].name] += count;
     return true;
@@ -181,7 +234,7 @@ private:
   void start_telling() {
     if (!options_.explain) return;
     start_.emplace(line());
-    to_start_ = out_.chain;
+    to_start_ = anew_ ? derivation_of(task_.graph) : out_.chain;
   }
 
   void tell(const Graph& graph, const History& history) {
@@ -206,6 +259,7 @@ private:
   size_t memory_limit_mb_;
   int threads_;
   double line_us_ = 0;
+  bool anew_ = false; // all e-graphs are made from what was given: each holds the one before
   std::unique_ptr<Policy> policy_;
   // Of explanations: the graph that the present e-graph was made from, and the chain to it.
   std::optional<Graph> start_;

@@ -16,14 +16,16 @@ struct SearchTask {
   const Graph* graph = nullptr;
   /// Search: until nothing is gained. Plain: saturation alone, on the schedule of the options.
   /// Thorough: saturation alone, all rules in all iterations, extracted from wherever it ends.
-  enum class Kind : uint8_t { Search, Plain, Thorough } kind = Kind::Search;
+  /// Deeper: saturation alone, rules with several patterns in one iteration more each time.
+  enum class Kind : uint8_t { Search, Plain, Thorough, Deeper } kind = Kind::Search;
   std::string where;
 };
 
 /// What a search in one or a few e-graphs came to.
 struct Finding {
   std::optional<Graph> graph; // better than what was given
-  double before_us = 0, cost_us = 0, bound_us = 0;
+  double before_us = 0, cost_us = 0;
+  std::vector<GraphBound> bounds; // of the e-graphs that were extracted from
   NamedCounts applied;
   std::vector<RuleStats> rules;    // by RuleId
   std::vector<RuleRecord> records; // by RuleId

@@ -5,6 +5,7 @@
 #include "compiler/driver/weights.h"
 #include "compiler/ir/to_text.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tg::cli {
@@ -40,6 +41,21 @@ void print_activity(llvm::raw_ostream& out, const OptimizeReport& report, bool c
   table.print(out, color, 2);
 }
 
+void write_bounds(llvm::json::OStream& json, const OptimizeReport& report) {
+  json.attributeArray("bounds", [&] {
+    for (const GraphBound& bound : report.bounds)
+      json.object([&] {
+        write_number(json, "lower_bound_us", std::min(bound.lower_us, report.cost_after_us));
+        json.attribute("optimal", bound.optimal());
+        json.attribute("egraph_nodes", static_cast<int64_t>(bound.nodes));
+        json.attribute("filtered", static_cast<int64_t>(bound.filtered));
+        json.attribute("of_source", bound.of_source);
+        json.attribute("saturated", bound.saturated);
+        json.attribute("multi_iterations", bound.multi_iterations);
+      });
+  });
+}
+
 } // namespace
 
 void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
@@ -54,6 +70,7 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   write_number(json, "cost_before_us", report.cost_before_us);
   write_number(json, "cost_after_us", report.cost_after_us);
   write_number(json, "lower_bound_us", report.lower_bound_us.value_or(std::nan("")));
+  if (report.lower_bound_us && !report.bounds.empty()) write_bounds(json, report);
   json.attribute("optimal", report.optimal);
   json.attribute("egraph_nodes", static_cast<int64_t>(report.egraph_nodes));
   json.attribute("egraph_classes", static_cast<int64_t>(report.egraph_classes));

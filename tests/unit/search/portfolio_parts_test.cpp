@@ -53,6 +53,59 @@ TEST(Portfolio, ThoroughSweepsFindLongWaysOfWhichOnlyTheEndPays) {
   EXPECT_LT(thorough.cost_us, without.cost_us);
 }
 
+/// Two products of the same operand as one.
+constexpr llvm::StringLiteral kJoins = R"(
+rule join(x, a, b) {
+  x @ a, x @ b => split(x @ concat([a, b], axis = -1), axis = -1, sizes = [dim(a, -1), dim(b, -1)])
+  where rank(a) == rank(b)
+}
+)";
+
+/// Of three products the first iteration joins two, whatever two; the second joins what it made.
+TEST(Portfolio, GoesOnWithRulesOfSeveralPatternsWhereSaturationEnds) {
+  Graph graph = test::shared_products(3);
+  UnitCost model;
+  model.cost = {{OpKind::Matmul, 10}, {OpKind::Split, 0.1}};
+  std::vector<Rule> rules = rules_of(kJoins);
+  PortfolioOptions options;
+  options.saturate.multi_iterations = 1;
+  options.mcts.explore.node_limit = 5'000;
+  options.use_stretches = options.use_focus = false, options.rounds = 0; // saturation alone
+  options.explain = true;
+  PortfolioReport report = search_portfolio(graph, rules, model, options);
+  size_t products = 0;
+  for (uint32_t i = 0; i < report.graph.size(); ++i)
+    products += report.graph.reachable()[i] && report.graph.node({i}).op == OpKind::Matmul;
+  EXPECT_EQ(products, 1u);
+  EXPECT_EQ(verify(report.graph), "");
+  EXPECT_TRUE(report.chain) << report.unexplained;
+  ASSERT_FALSE(report.bounds.empty());
+  EXPECT_TRUE(report.bounds.front().optimal());
+  EXPECT_TRUE(report.bounds.front().saturated);
+  EXPECT_GE(report.bounds.front().multi_iterations, 2);
+}
+
+/// Whether or not its e-graphs end by themselves, are small or may be large.
+TEST(Portfolio, TheResultHasABound) {
+  UnitCost model;
+  model.cost = {{OpKind::Abs, 0.1}};
+  std::vector<Rule> rules = rules_of(kLongWay);
+  for (int count : {1, 8})
+    for (size_t limit : {300, 3000}) {
+      PortfolioOptions options = hurried();
+      options.extract.extractor = Extractor::Ilp;
+      options.mcts.explore.node_limit = options.saturate.node_limit = limit;
+      PortfolioReport report = search_portfolio(sums(count), rules, model, options);
+      ASSERT_FALSE(report.bounds.empty()) << count << " " << limit;
+      for (const GraphBound& bound : report.bounds) {
+        EXPECT_GT(bound.lower_us, 0);
+        EXPECT_LE(bound.lower_us, report.cost_us * (1 + 1e-9));
+        EXPECT_NEAR(bound.best_us, report.cost_us, 1e-9);
+        EXPECT_GT(bound.nodes, 0u);
+      }
+    }
+}
+
 TEST(Portfolio, LongerStretchesShowWhatLiesAcrossAllOtherCuts) {
   test::Builder b;
   NodeId x = b.x("x", {4, 8});
