@@ -17,13 +17,14 @@ from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SEARCHED = ["--search", "mcts", "--without", "saturation", "--node-limit", "200", "--budget", "16"]
-LARGE = ["--search", "saturate", "--rules", "fuse", "--iterations", "1", "--extract", "greedy"]
+LARGE = ["--search", "anneal", "--rules", "fuse", "--budget", "200", "--time-limit", "600"]
 PARTS = ["cost", "heat", "tree", "chain", "source", "result"]
 PROBE = """<script>{
 const all = selector => [...document.querySelectorAll(selector)];
 const rows = graph => { const rows = {}; all(`#${graph} .drawing rect`).forEach(r => (rows[r.y.baseVal.value] ??= []).push(r.getBBox())); return Object.values(rows); };
 const apart = row => row.sort((a, b) => a.x - b.x).every((r, i) => i == 0 || row[i - 1].x + row[i - 1].width < r.x);
 const within = text => text.getComputedTextLength() < text.previousSibling.width.baseVal.value;
+const kept = new Set(all(".drawing .node:not(.changed) rect").map(r => getComputedStyle(r).fill));
 const map = document.querySelector("#heat .box");
 document.title = JSON.stringify({
   "the script ended": document.body.dataset.ready == "yes",
@@ -35,8 +36,8 @@ document.title = JSON.stringify({
   "every operator is drawn and listed": all(".drawing .node").length == all(".graph div").length && all(".graph div").length > 4,
   "no operator is drawn over another": ["source", "result"].every(graph => rows(graph).every(apart)),
   "names are within their boxes": all(".drawing .node text").every(within),
-  "what changed is coloured in the drawing": all(".drawing .changed").length > 0 && all(".drawing .changed rect").every(
-    r => getComputedStyle(r).fill != getComputedStyle(document.querySelector(".drawing .node:not(.changed) rect")).fill),
+  "what changed is coloured in the drawing": all(".drawing .changed").length > 0 &&
+    all(".drawing .changed rect").every(r => !kept.has(getComputedStyle(r).fill)),
   "and in the list": all(".graph .changed").length == all(".drawing .changed").length &&
     all(".graph .changed").every(e => getComputedStyle(e).backgroundColor != getComputedStyle(e.parentElement).backgroundColor),
 });

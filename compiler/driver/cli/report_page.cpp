@@ -18,7 +18,7 @@ constexpr llvm::StringLiteral kHead = R"html(<!doctype html>
 <title>Tangram: report of a search</title>
 <style>
 :root{--ink:#1d2330;--dim:#68707f;--line:#dde1e8;--back:#f6f7f9;--card:#fff;--mark:#c2410c;--blue:#2457c5}
-*{box-sizing:border-box}
+*{box-sizing:border-box}html{overflow-y:scroll}
 body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
 main{max-width:2400px;margin:0 auto;padding:20px;display:grid;gap:16px;grid-template-columns:repeat(12,minmax(0,1fr))}
 header,section{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:14px 18px;grid-column:span 12;min-width:0}
