@@ -359,6 +359,7 @@ bool Portfolio::take(Graph graph, const std::string& where) {
     keep_finalist(report_.graph, report_.cost_us);
     report_.graph = std::move(graph);
     report_.cost_us = cost;
+    report_.bounds.clear(); // of the one before
   }
   tell(where);
   return better;
@@ -405,7 +406,6 @@ void Portfolio::tell(const std::string& where) {
   if (options_.mcts.trace)
     options_.mcts.trace->points.push_back(
         {elapsed(), best_us(), report_.simulations, report_.most_nodes, where});
-  report_.bounds = bounds_on(best_us(), bounds_);
   show(where, report_.most_nodes, report_.simulations);
 }
 

@@ -189,6 +189,8 @@ private:
     slice = std::min({options.ilp.time_limit_s, slice, left()});
     if (slice <= 0) return false;
     options.ilp.time_limit_s = slice;
+    if (const std::atomic<bool>* cancel = options_.mcts.cancel)
+      options.ilp.stop = [cancel](const ExtractionProgress&) { return cancel->load(); };
     Clock::time_point start = Clock::now();
     Result<ExtractedGraph> found = extract(egraph, line(), prices_, options);
     bool storable = found.ok();
