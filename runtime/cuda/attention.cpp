@@ -1,5 +1,7 @@
 #include "runtime/cuda/attention.h"
 
+#include "runtime/cuda/attention_step.h"
+
 #include <llvm/ADT/STLExtras.h>
 
 #include <array>
@@ -8,19 +10,11 @@ namespace tg::cuda {
 
 namespace {
 
-constexpr llvm::StringLiteral kName = "attention";
-/// Attributes: the extern's name and signature, the scale, then dims and strides of each tensor.
-enum Slot : size_t { kScale = 2, kTensors = 3 };
-enum Role : size_t { kQ, kK, kV, kO, kRoles, kMask = kRoles };
-/// Operands after q, k and v; kNoValue where there is none, and until the plan is written.
-enum Operand : size_t { kFactor = 3, kAdded = 4 };
 /// What a condition replaces scores by, at most, so that nothing of them is left.
 constexpr double kHides = -1e4;
 constexpr double kLargestHalf = 65504;
 
-Shape sizes(const Value& value) { return {value.ints.begin(), value.ints.end()}; }
-
-/// A tensor of four axes as it lies in a value.
+/// A tensor as it lies in a value.
 struct Seen {
   PlanValueId value = kNoValue;
   Shape dims, strides;
@@ -57,15 +51,19 @@ public:
     const PlanStep& context = plan_.steps[s];
     if (!plain_product(context)) return std::nullopt;
     const PlanStep* softmax = sole_maker(context.operands[0]);
-    if (!softmax || softmax->op != OpKind::Softmax || softmax->attrs[0].number != 3)
+    size_t rank = type(context.result).shape.size(), width = rank - 1, places = rank - 2;
+    if (!softmax || softmax->op != OpKind::Softmax ||
+        softmax->attrs[0].number != static_cast<int64_t>(width))
       return std::nullopt;
     Found found;
     const PlanStep* scores = product_below(softmax->operands[0], found);
     if (!scores) return std::nullopt;
     std::array<Seen, kRoles> seen = {see(scores->operands[0]), see(scores->operands[1]),
                                      see(context.operands[1]), result_of(context.result)};
-    std::swap(seen[kK].dims[2], seen[kK].dims[3]); // its product reads it turned
-    std::swap(seen[kK].strides[2], seen[kK].strides[3]);
+    std::swap(seen[kK].dims[places], seen[kK].dims[width]); // its product reads it turned
+    std::swap(seen[kK].strides[places], seen[kK].strides[width]);
+    if (rank == 5 && (!one_for_all(found.mask) || !llvm::all_of(seen, merge_groups)))
+      return std::nullopt;
     if (!agree(seen)) return std::nullopt;
     found.step = step(context, seen, found);
     return found;
@@ -83,8 +81,33 @@ private:
   bool plain_product(const PlanStep& step) const {
     return step.op == OpKind::Matmul && step.phase == Phase::Run &&
            parse_act(step.attrs[0].text) == Act::None && step.operands[2] == kNoValue &&
-           step.operands[3] == kNoValue && type(step.operands[0]).shape.size() == 4 &&
-           type(step.operands[1]).shape.size() == 4 && is_float(type(step.result).dtype);
+           step.operands[3] == kNoValue && is_float(type(step.result).dtype) &&
+           has_heads(step.operands[0]) && has_heads(step.operands[1]) &&
+           type(step.operands[0]).shape.size() == type(step.operands[1]).shape.size();
+  }
+  /// [batch, heads, places, width], or heads in groups that share their keys and values: [batch,
+  /// groups, heads of one, places, width].
+  bool has_heads(PlanValueId id) const {
+    size_t rank = type(id).shape.size();
+    return rank == 4 || rank == 5;
+  }
+
+  /// Heads of all groups as one axis; false where no one stride says it.
+  static bool merge_groups(Seen& seen) {
+    bool one = seen.dims[2] == 1;
+    if (!one && seen.dims[1] != 1 && seen.strides[1] != seen.dims[2] * seen.strides[2])
+      return false;
+    if (!one) seen.strides[1] = seen.strides[2];
+    seen.dims[1] *= seen.dims[2];
+    seen.dims.erase(seen.dims.begin() + 2);
+    seen.strides.erase(seen.strides.begin() + 2);
+    return true;
+  }
+  /// Of places alone.
+  bool one_for_all(const Mask& mask) const {
+    if (mask.value == kNoValue) return true;
+    llvm::ArrayRef<int64_t> shape = type(mask.value).shape;
+    return shape.size() < 2 || llvm::all_of(shape.drop_back(2), [](int64_t n) { return n == 1; });
   }
 
   const PlanStep* maker(PlanValueId id) const {
@@ -183,12 +206,13 @@ private:
     return plain;
   }
 
-  /// Batches and heads are the same everywhere, and the width lies innermost.
+  /// Batches are the same everywhere, heads too or shared evenly, and the width lies innermost.
   static bool agree(const std::array<Seen, kRoles>& seen) {
     const Shape &q = seen[kQ].dims, &k = seen[kK].dims, &v = seen[kV].dims;
     for (const Seen& each : seen)
-      if (each.dims[0] != q[0] || each.dims[1] != q[1] || each.strides[3] != 1) return false;
-    return q[3] == k[3] && k[2] == v[2];
+      if (each.dims[0] != q[0] || each.strides[3] != 1) return false;
+    bool heads = seen[kO].dims[1] == q[1] && k[1] == v[1] && q[1] % k[1] == 0;
+    return heads && q[3] == k[3] && k[2] == v[2];
   }
 
   PlanStep step(const PlanStep& context, const std::array<Seen, kRoles>& seen,
@@ -196,16 +220,19 @@ private:
     PlanStep step;
     step.op = OpKind::Extern;
     step.phase = context.phase;
-    step.attrs = {Value::of_string(kName), Value::of_string(""), Value::of_float(found.scale)};
+    step.attrs = {Value::of_string(kAttentionName), Value::of_string(""),
+                  Value::of_float(found.scale)};
     auto lies = [&](const Shape& dims, const Shape& strides) {
       step.attrs.push_back(Value::of_ints(dims));
       step.attrs.push_back(Value::of_ints(strides));
     };
     for (const Seen& each : seen) lies(each.dims, each.strides);
-    if (found.mask.value != kNoValue) {
-      const Shape& own = type(found.mask.value).shape;
+    const Mask& mask = found.mask;
+    if (mask.value != kNoValue) {
+      llvm::ArrayRef<int64_t> own = type(mask.value).shape;
+      own = own.take_back(4); // of five the first is 1
       Shape dims(4 - own.size(), 1);
-      dims.append(own);
+      dims.append(own.begin(), own.end());
       lies(dims, contiguous_strides(dims));
     }
     step.operands = {seen[kQ].value, seen[kK].value, seen[kV].value, kNoValue, found.mask.value};
@@ -290,97 +317,11 @@ private:
   std::map<std::pair<PlanValueId, double>, PlanValueId> added_; // by mask and what hides
 };
 
-bool masked(const PlanStep& step) { return step.attrs.size() > kTensors + 2 * kRoles; }
-
-/// Where the next tensor of a problem lies, and whose it is.
-DnnTensorId lay(DnnProblem& problem, const PlanStep& step, size_t role, DType dtype,
-                PlanValueId value) {
-  problem.values.push_back(value);
-  return problem.graph.tensor(dtype, sizes(step.attrs[kTensors + 2 * role]),
-                              sizes(step.attrs[kTensors + 2 * role + 1]));
-}
-
-/// As one operation.
-DnnProblem whole(const Plan& plan, const PlanStep& step) {
-  DnnProblem problem;
-  DType dtype = plan.values[step.result].type.dtype;
-  DnnOp op;
-  op.kind = DnnOp::Kind::Attention;
-  for (size_t role : {kQ, kK, kV})
-    op.operands.push_back(lay(problem, step, role, dtype, step.operands[role]));
-  op.result = lay(problem, step, kO, dtype, step.result);
-  op.operands.push_back(problem.graph.number(static_cast<float>(step.attrs[kScale].real), 4));
-  problem.values.push_back(kNoValue);
-  problem.graph.ops.push_back(std::move(op));
-  return problem;
-}
-
-/// Put together, as the library's engines know it: products around scale, mask and softmax, sums in
-/// f32, weights rounded to the operands' type. The scale lies in memory: a number given with each
-/// call is taken for that of a dropout.
-class Composition {
-public:
-  Composition(const Plan& plan, const PlanStep& step)
-      : step_(step), dtype_(plan.values[step.result].type.dtype) {}
-
-  DnnProblem write() {
-    DnnTensorId q = lay(problem_, step_, kQ, dtype_, step_.operands[kQ]),
-                k = lay(problem_, step_, kK, dtype_, step_.operands[kK]),
-                v = lay(problem_, step_, kV, dtype_, step_.operands[kV]),
-                o = lay(problem_, step_, kO, dtype_, step_.result);
-    DnnTensor& keys = problem_.graph.tensors[k]; // turned
-    std::swap(keys.dims[2], keys.dims[3]);
-    std::swap(keys.strides[2], keys.strides[3]);
-    scores_ = problem_.graph.tensors[q].dims;
-    scores_[3] = keys.dims[3];
-    DnnTensorId scores = inner(scores_);
-    problem_.graph.matmul(q, k, scores);
-    if (step_.attrs[kScale].real != 1) {
-      problem_.values.push_back(step_.operands[kFactor]);
-      scores = then(DnnPointwise::Mul, scores,
-                    problem_.graph.tensor(DType::F32, {1, 1, 1, 1}, {1, 1, 1, 1}));
-    }
-    if (masked(step_))
-      scores = then(DnnPointwise::Add, scores,
-                    lay(problem_, step_, kMask, dtype_, step_.operands[kAdded]));
-    problem_.graph.matmul(softmax(scores), v, o);
-    return std::move(problem_);
-  }
-
-private:
-  DnnTensorId inner(const Shape& dims, DType dtype = DType::F32) {
-    problem_.values.push_back(kNoValue);
-    return problem_.graph.inner(dims, dtype);
-  }
-  DnnTensorId then(DnnPointwise mode, DnnTensorId x, DnnTensorId y, DType dtype = DType::F32) {
-    DnnTensorId result = inner(scores_, dtype);
-    problem_.graph.pointwise(mode, x, y, result);
-    return result;
-  }
-  DnnTensorId row(DnnReduce mode, DnnTensorId x) {
-    Shape dims = scores_;
-    dims[3] = 1;
-    DnnTensorId result = inner(dims);
-    problem_.graph.reduce(mode, x, result);
-    return result;
-  }
-  DnnTensorId softmax(DnnTensorId x) {
-    DnnTensorId most = row(DnnReduce::Max, x);
-    DnnTensorId e = then(DnnPointwise::Exp, then(DnnPointwise::Sub, x, most), kNoTensor);
-    return then(DnnPointwise::Div, e, row(DnnReduce::Sum, e), dtype_);
-  }
-
-  const PlanStep& step_;
-  DType dtype_;
-  Shape scores_;
-  DnnProblem problem_;
-};
-
 } // namespace
 
 bool is_attention(const PlanStep& step) {
   return step.op == OpKind::Extern && step.attrs.size() >= kTensors + 2 * kRoles &&
-         step.attrs[0].text == kName;
+         step.attrs[0].text == kAttentionName;
 }
 
 EditedPlan fuse_attention(const Plan& plan,
@@ -391,13 +332,6 @@ EditedPlan fuse_attention(const Plan& plan,
     if (auto found = finder.at(s); found && takes(plan, found->step))
       fusion.add(s, std::move(*found));
   return fusion.finish();
-}
-
-std::vector<DnnProblem> attention_problems(const Plan& plan, const PlanStep& step) {
-  std::vector<DnnProblem> problems;
-  if (!masked(step)) problems.push_back(whole(plan, step));
-  problems.push_back(Composition(plan, step).write());
-  return problems;
 }
 
 std::vector<DnnProblem> attention_around(const Plan& plan, const PlanStep& softmax) {

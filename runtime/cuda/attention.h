@@ -1,5 +1,6 @@
 // Attention as one operation: softmax(q @ k' * scale, masked) @ v over [batch, heads, places,
 // width], as a plan spells it, becomes one step that cuDNN runs without storing the scores.
+// Heads may share keys and values in groups, as an axis of their own says.
 // Operands are read through the transposes that split heads off, and the result is written through
 // the one that joins them, since the library takes any strides with the width innermost. A mask is
 // added to the scaled scores, or hides by a condition: select(mask, scores, -1e9). The library is

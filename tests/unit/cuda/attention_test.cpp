@@ -12,7 +12,7 @@ namespace {
 
 Value plain() { return Value::of_enum("none"); }
 
-enum class Hidden { None, ByRow, ByPlace, ByCondition, BySum, InMap };
+enum class Hidden { None, ByRow, ByPlace, ByCondition, BySum, InMap, Causal, CausalSum };
 
 struct Spelling {
   Hidden hidden = Hidden::None;
@@ -24,6 +24,13 @@ struct Spelling {
 Plan attention(const Spelling& how = {}) {
   PlanWriter w;
   PlanValueId seen = kNoValue, low = w.constant({}, {-1e9});
+  bool causal = how.hidden == Hidden::Causal || how.hidden == Hidden::CausalSum;
+  int64_t rows = causal ? 7 : 5;
+  std::vector<double> places = {0, 1, 2, 3, 4, 5, 6};
+  if (causal)
+    seen = w.load(OpKind::GreaterEqual, {}, {w.constant({7, 1}, places), w.constant({7}, places)});
+  if (how.hidden == Hidden::CausalSum)
+    seen = w.load(OpKind::Select, {}, {seen, w.constant({}, {0}), low});
   if (how.hidden == Hidden::ByCondition || how.hidden == Hidden::InMap)
     seen = w.load(OpKind::GreaterEqual, {},
                   {w.constant({5, 1}, {2, 3, 4, 5, 6}), w.constant({7}, {0, 1, 2, 3, 4, 5, 6})});
@@ -32,7 +39,7 @@ Plan attention(const Spelling& how = {}) {
     PlanValueId x = w.input(name, {2, places, 24});
     return w.run(OpKind::Reshape, {Value::of_ints({2, places, 3, 8})}, {x});
   };
-  PlanValueId q = w.run(OpKind::Transpose, {split}, {heads("q", 5)}), keys;
+  PlanValueId q = w.run(OpKind::Transpose, {split}, {heads("q", rows)}), keys;
   if (how.twice_turned)
     keys = w.run(OpKind::Transpose, {Value::of_ints({0, 1, 3, 2})},
                  {w.run(OpKind::Transpose, {split}, {heads("k", 7)})});
@@ -47,7 +54,9 @@ Plan attention(const Spelling& how = {}) {
                    {seen, scores, factor, low});
   else if (how.scaled)
     scores = w.run(how.divided ? OpKind::Div : OpKind::Mul, {}, {scores, factor});
-  if (how.hidden == Hidden::ByCondition) scores = w.run(OpKind::Select, {}, {seen, scores, low});
+  if (how.hidden == Hidden::CausalSum) scores = w.run(OpKind::Add, {}, {scores, seen});
+  if (how.hidden == Hidden::ByCondition || how.hidden == Hidden::Causal)
+    scores = w.run(OpKind::Select, {}, {seen, scores, low});
   if (how.hidden == Hidden::ByRow)
     scores = w.run(OpKind::Add, {}, {scores, w.input("mask", {2, 1, 1, 7})});
   if (how.hidden == Hidden::ByPlace)
@@ -57,9 +66,33 @@ Plan attention(const Spelling& how = {}) {
   PlanValueId weights = w.run(OpKind::Softmax, {Value::of_int(how.axis)}, {scores});
   PlanValueId y = w.run(OpKind::Matmul, {plain()}, {weights, v, kNoValue, kNoValue});
   if (how.joined)
-    y = w.run(OpKind::Reshape, {Value::of_ints({2, 5, 24})},
+    y = w.run(OpKind::Reshape, {Value::of_ints({2, rows, 24})},
               {w.run(OpKind::Transpose, {split}, {y})});
   w.output("y", y);
+  return w.finish();
+}
+
+/// Six heads, of which three each share keys and values, as the standard library spells it.
+Plan in_groups(bool causal) {
+  PlanWriter w;
+  std::vector<double> places = {0, 1, 2, 3, 4, 5, 6};
+  PlanValueId seen = kNoValue;
+  if (causal)
+    seen = w.load(OpKind::GreaterEqual, {}, {w.constant({7, 1}, places), w.constant({7}, places)});
+  auto heads = [&](const char* name, std::vector<int64_t> split, std::vector<int64_t> turn) {
+    PlanValueId x = w.input(name, {2, 7, split[2] * split[3] * 8});
+    PlanValueId apart = w.run(OpKind::Reshape, {Value::of_ints(split)}, {x});
+    return w.run(OpKind::Transpose, {Value::of_ints(turn)}, {apart});
+  };
+  PlanValueId q = heads("q", {2, 7, 2, 3, 8}, {0, 2, 3, 1, 4}),
+              k = heads("k", {2, 7, 2, 1, 8}, {0, 2, 3, 4, 1}),
+              v = heads("v", {2, 7, 2, 1, 8}, {0, 2, 3, 1, 4});
+  PlanValueId scores = w.run(OpKind::Matmul, {plain()}, {q, k, kNoValue, kNoValue});
+  scores = w.run(OpKind::Mul, {}, {scores, w.constant({}, {0.25})});
+  if (causal) scores = w.run(OpKind::Select, {}, {seen, scores, w.constant({}, {-1e9})});
+  PlanValueId weights = w.run(OpKind::Softmax, {Value::of_int(4)}, {scores});
+  PlanValueId y = w.run(OpKind::Matmul, {plain()}, {weights, v, kNoValue, kNoValue});
+  w.output("y", w.run(OpKind::Reshape, {Value::of_ints({2, 6, 7, 8})}, {y}));
   return w.finish();
 }
 
@@ -138,6 +171,21 @@ TEST(Attention, IsPutTogetherWhereItHasAMask) {
   }
 }
 
+TEST(Attention, HeadsMayShareKeysAndValues) {
+  for (bool causal : {false, true}) {
+    Plan plan = cuda::fuse_attention(in_groups(causal), always).plan;
+    ASSERT_EQ(llvm::count_if(plan.steps, cuda::is_attention), 1);
+    for (const PlanStep& step : plan.steps) {
+      if (!cuda::is_attention(step)) continue;
+      auto problems = cuda::attention_problems(plan, step);
+      EXPECT_EQ(problems.size(), causal ? 1u : 2u);
+      std::string text = problems[0].graph.text();
+      EXPECT_NE(text.find("t0: f32[2, 6, 7, 8] strides 336x8x48x1"), std::string::npos) << text;
+      EXPECT_NE(text.find("t2: f32[2, 2, 7, 8] strides 112x8x16x1"), std::string::npos) << text;
+    }
+  }
+}
+
 struct OnFakes : testing::Test {
   CppLibrary library;
   FakeGpuLog log;
@@ -173,8 +221,11 @@ TEST_F(OnFakes, AttentionAgreesWithRef) {
         Spelling{.hidden = Hidden::ByPlace},
         Spelling{.hidden = Hidden::ByCondition, .divided = true},
         Spelling{.hidden = Hidden::BySum, .scaled = false},
-        Spelling{.hidden = Hidden::InMap, .joined = false}})
+        Spelling{.hidden = Hidden::InMap, .joined = false}, Spelling{.hidden = Hidden::Causal},
+        Spelling{.hidden = Hidden::CausalSum, .joined = false}})
     EXPECT_EQ(run(attention(how)), "attention=cudnn:engine 2:nchw ");
+  for (bool causal : {false, true})
+    EXPECT_EQ(run(in_groups(causal)), "attention=cudnn:engine 2:nchw ");
 }
 
 TEST_F(OnFakes, AttentionThatTheLibraryRefusesIsProductsAndOneSoftmax) {

@@ -201,10 +201,12 @@ struct FakeDnnOps {
     View a = memory.view(op.ref(Attr::OpMatmulA)), b = memory.view(op.ref(Attr::OpMatmulB)),
          c = memory.view(op.ref(Attr::OpMatmulC));
     EXPECT_EQ(a.dims[3], b.dims[2]);
+    int64_t sharing = c.dims[1] / b.dims[1]; // heads that have one b
     c.each([&](const Index& at) {
       double sum = 0;
       for (int64_t k = 0; k < a.dims[3]; ++k)
-        sum += static_cast<double>(a.at({at[0], at[1], at[2], k})) * b.at({at[0], at[1], k, at[3]});
+        sum += static_cast<double>(a.at({at[0], at[1], at[2], k})) *
+               b.at({at[0], at[1] / sharing, k, at[3]});
       c.at(at) = static_cast<float>(sum);
     });
   }
@@ -226,21 +228,23 @@ struct FakeDnnOps {
     View q = memory.view(op.ref(Attr::OpAttentionQ)), k = memory.view(op.ref(Attr::OpAttentionK)),
          v = memory.view(op.ref(Attr::OpAttentionV)), o = memory.view(op.ref(Attr::OpAttentionO)),
          scale = memory.view(op.ref(Attr::OpAttentionScale));
-    int64_t keys = k.dims[2];
+    int64_t keys = k.dims[2], sharing = q.dims[1] / k.dims[1];
     o.each([&](const Index& at) {
+      int64_t shared = at[1] / sharing;
       std::vector<double> scores(static_cast<size_t>(keys));
       double most = -std::numeric_limits<double>::infinity(), total = 0, sum = 0;
       for (int64_t key = 0; key < keys; ++key) {
         double dot = 0;
         for (int64_t d = 0; d < q.dims[3]; ++d)
-          dot += static_cast<double>(q.at({at[0], at[1], at[2], d})) * k.at({at[0], at[1], key, d});
+          dot +=
+              static_cast<double>(q.at({at[0], at[1], at[2], d})) * k.at({at[0], shared, key, d});
         scores[static_cast<size_t>(key)] = dot * scale.at({0, 0, 0, 0});
         most = std::max(most, scores[static_cast<size_t>(key)]);
       }
       for (int64_t key = 0; key < keys; ++key) {
         double weight = std::exp(scores[static_cast<size_t>(key)] - most);
         total += weight;
-        sum += weight * v.at({at[0], at[1], key, at[3]});
+        sum += weight * v.at({at[0], shared, key, at[3]});
       }
       o.at(at) = static_cast<float>(sum / total);
     });
