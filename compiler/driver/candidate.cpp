@@ -3,6 +3,7 @@
 
 #include "compiler/driver/explanation.h"
 #include "compiler/driver/explore.h"
+#include "compiler/driver/group_refinement.h"
 #include "compiler/driver/kernel_chain.h"
 #include "compiler/driver/state_price.h"
 
@@ -196,6 +197,8 @@ Result<Candidate> optimize_in_one(const Graph& source, llvm::ArrayRef<Rule> rule
       kernels.reset();
     }
   if (judges.others) extract_others(egraph, source, rules, judges, options);
+  if (judges.groups && !kernels)
+    refine_extracted(egraph, source, judges, options, extracted, report);
   note_extraction(extracted, rules, report);
   if (!kernels)
     return explained({std::move(extracted.graph), extracted.cost_us}, egraph, rules, source);

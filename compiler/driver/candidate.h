@@ -27,6 +27,8 @@ struct Judges {
   CostModel* second_opinion = nullptr;
   /// Receives what else was found, where it may be measured.
   std::vector<Candidate>* others = nullptr;
+  /// Prices of groups that the candidate is refined by; null: it is not.
+  GroupPricer* groups = nullptr;
 };
 
 /// Searches as the options say, and notes what happened. Errors: `no_solution`.

@@ -1,10 +1,10 @@
 // Takes the spec apart; the models themselves are in compiler/extract and measured_cost.h.
 #include "compiler/driver/cost_model.h"
 
+#include "compiler/driver/analytic_groups.h"
 #include "compiler/driver/devices.h"
 #include "compiler/driver/measured_cost.h"
 #include "compiler/driver/prepare.h"
-#include "compiler/extract/analytic.h"
 #include "compiler/extract/cost_table.h"
 
 #ifdef TG_HAVE_CUDA
@@ -32,6 +32,24 @@ llvm::ArrayRef<KernelPattern> patterns_of([[maybe_unused]] llvm::StringRef profi
   return {};
 }
 
+/// Of a device whose backend fuses when it loads a graph.
+class GroupedAnalyticCost final : public AnalyticCost {
+public:
+  GroupedAnalyticCost(const DeviceProfile& device, llvm::ArrayRef<KernelPattern> patterns)
+      : AnalyticCost(device, patterns), groups_(make_analytic_groups(*this)) {}
+  GroupPricer* groups() override { return groups_.get(); }
+
+private:
+  std::unique_ptr<GroupPricer> groups_;
+};
+
+Result<std::unique_ptr<CostModel>> make_analytic(llvm::StringRef profile) {
+  const DeviceProfile* device = find_device_profile(profile);
+  if (!device || profile == "cpu") return make_analytic_cost(profile, patterns_of(profile));
+  return std::unique_ptr<CostModel>(
+      std::make_unique<GroupedAnalyticCost>(*device, patterns_of(profile)));
+}
+
 Result<std::unique_ptr<CostModel>>
 make_measured(llvm::StringRef backend_name, const CostModelOptions& options, const Graph& graph) {
   TG_TRY(std::unique_ptr<Backend> backend,
@@ -53,7 +71,7 @@ make_measured(llvm::StringRef backend_name, const CostModelOptions& options, con
 Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& options,
                                                    const Graph& graph) {
   auto [kind, detail] = llvm::StringRef(options.spec).split(':');
-  if (kind == "analytic") return make_analytic_cost(detail, patterns_of(detail));
+  if (kind == "analytic") return make_analytic(detail);
   if (kind == "measured") return make_measured(detail, options, graph);
   if (kind == "file" && !detail.empty()) {
     TG_TRY(std::unique_ptr<TableCost> table, make_table_cost(detail));

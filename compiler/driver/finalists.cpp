@@ -29,17 +29,19 @@ std::vector<Candidate> distinct(Candidate best, std::vector<Candidate> others, d
 
 /// The first and the best of the others, at most so many: by what the device launches at once,
 /// where it says, since what it fuses when it loads a graph the operators' prices do not show.
-void keep_best(std::vector<Candidate>& chosen, size_t most, FinalistRunner& runner,
+void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
                OptimizeReport& report) {
   if (chosen.size() <= most) return;
   std::vector<const Graph*> graphs;
   for (const Candidate& one : chosen) graphs.push_back(&one.graph);
-  std::vector<double> prices = runner.price(graphs);
+  std::vector<GroupPrice> prices;
+  if (groups) prices = groups->price(graphs);
   std::vector<size_t> order(chosen.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   if (!prices.empty())
-    std::stable_sort(order.begin() + 1, order.end(),
-                     [&](size_t a, size_t b) { return prices[a] < prices[b]; });
+    std::stable_sort(order.begin() + 1, order.end(), [&](size_t a, size_t b) {
+      return prices[a].microseconds < prices[b].microseconds;
+    });
   order.resize(most);
   std::vector<Candidate> kept;
   for (size_t i : order) kept.push_back(std::move(chosen[i]));
@@ -78,10 +80,11 @@ size_t fastest(const Graph& source, llvm::ArrayRef<Candidate> chosen, FinalistRu
 } // namespace
 
 Candidate choose_finalist(const Graph& source, Candidate best, std::vector<Candidate> others,
-                          FinalistRunner& runner, size_t most, OptimizeReport& report) {
+                          FinalistRunner& runner, GroupPricer* groups, size_t most,
+                          OptimizeReport& report) {
   std::vector<Candidate> chosen =
       distinct(std::move(best), std::move(others), report.cost_before_us);
-  keep_best(chosen, std::max<size_t>(most, 1), runner, report);
+  keep_best(chosen, std::max<size_t>(most, 1), groups, report);
   report.finalists = chosen.size();
   if (chosen.size() < 2) return std::move(chosen[0]);
   Stopwatch watch;

@@ -8,8 +8,10 @@
 namespace tg {
 
 /// `best` by price, or one of `others` that runs faster beyond the noise. At most `most` distinct
-/// graphs are measured, those that cost less than the source. Where that fails, the price decides.
+/// graphs are measured, those that cost less than the source; of more the cheapest by `groups`,
+/// where there are prices of groups (null: none). Where that fails, the price decides.
 Candidate choose_finalist(const Graph& source, Candidate best, std::vector<Candidate> others,
-                          FinalistRunner& runner, size_t most, OptimizeReport& report);
+                          FinalistRunner& runner, GroupPricer* groups, size_t most,
+                          OptimizeReport& report);
 
 } // namespace tg

@@ -2,6 +2,7 @@
 
 #include "compiler/driver/devices.h"
 #include "compiler/emit/order.h"
+#include "compiler/emit/plan_from_graph.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -94,6 +95,16 @@ MeasuredCost::MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions
     measure_.wash_bytes = wash_bytes_for(options_.network_bytes);
   std::string path = options_.cost_db.empty() ? default_cost_db_path() : options_.cost_db;
   database_ = CostDb::open(path, environment_of(*backend_, measure_));
+  if (const StepTimer* timer = backend_->step_timer()) groups_.emplace(*timer, measure_);
+}
+
+std::vector<GroupPrice> MeasuredGroups::price(llvm::ArrayRef<const Graph*> graphs) {
+  std::vector<GroupPrice> prices;
+  for (const Graph* graph : graphs) {
+    Result<PlanPrice> price = timer_.price(plan_from_graph(*graph), measure_);
+    prices.push_back(price ? GroupPrice{price->microseconds, price->groups} : GroupPrice());
+  }
+  return prices;
 }
 
 double MeasuredCost::price(const Symbols& symbols, const OpInstance& instance) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/extract/cost.h"
+#include "compiler/extract/group_price.h"
 #include "compiler/ir/graph.h"
 #include "runtime/backend.h"
 #include "runtime/cost_db.h"
@@ -29,6 +30,19 @@ struct MeasuredCostOptions {
 /// Weights and results of a graph: what one run reads or writes, each once.
 int64_t network_bytes(const Graph& graph);
 
+/// Prices of groups by a backend that times them; each distinct one is timed once and kept.
+class MeasuredGroups final : public GroupPricer {
+public:
+  /// The timer must outlive it.
+  MeasuredGroups(const StepTimer& timer, MeasureOptions measure)
+      : timer_(timer), measure_(measure) {}
+  std::vector<GroupPrice> price(llvm::ArrayRef<const Graph*> graphs) override;
+
+private:
+  const StepTimer& timer_;
+  MeasureOptions measure_;
+};
+
 class MeasuredCost : public CostModel {
 public:
   MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions options);
@@ -40,6 +54,8 @@ public:
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   bool wants_notice() const override { return true; }
   llvm::ArrayRef<KernelPattern> patterns() const override { return backend_->patterns(); }
+  /// Of backends with a StepTimer, under the conditions of single operators.
+  GroupPricer* groups() override { return groups_ ? &*groups_ : nullptr; }
   std::vector<std::string> notes() const override;
 
   /// Instances that were timed in this process, and how long that took.
@@ -52,6 +68,7 @@ private:
   MeasuredCostOptions options_;
   MeasureOptions measure_;
   std::unique_ptr<CostDb> database_;
+  std::optional<MeasuredGroups> groups_;
   llvm::StringMap<std::string> failures_;   // instances that cannot be timed, and why
   std::vector<std::string> first_failures_; // in the order in which they were met
   size_t timed_ = 0;

@@ -5,6 +5,7 @@
 #include "compiler/driver/candidate.h"
 #include "compiler/driver/explanation.h"
 #include "compiler/driver/finalists.h"
+#include "compiler/driver/group_refinement.h"
 
 #include "compiler/ir/graph_equal.h"
 #include "lang/core/stopwatch.h"
@@ -52,12 +53,19 @@ size_t run_op_count(const Graph& graph) {
   return count;
 }
 
+/// What the result costs by groups; whether that is more than the source does.
+bool worse_by_groups(const Graph& result, GroupPricer& groups, OptimizeReport& report) {
+  report.groups->after = groups.price({&result}).front();
+  return costs_more(report.groups->after.microseconds, report.groups->before.microseconds);
+}
+
 /// The source is the answer; why, for a person.
 Optimized keep_source(const Graph& source, OptimizeReport report, std::string why) {
   report.cost_after_us = report.cost_before_us;
   report.nodes_after = report.nodes_before;
   report.load_nodes_after = source.op_count() - report.nodes_before;
   report.rules_applied.clear();
+  if (report.groups) report.groups->after = report.groups->before;
   if (!why.empty()) report.notes.push_back(std::move(why));
   return {source, std::move(report)};
 }
@@ -104,6 +112,7 @@ void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limi
   bool shipped = options.search == Search::Mcts;
   if (time_limit_s < 0) time_limit_s = shipped ? kMctsTimeLimitS : kTimeLimitS;
   options.explore.time_limit_s = options.extract.ilp.time_limit_s = time_limit_s;
+  options.refine.time_limit_s = std::min(options.refine.time_limit_s, time_limit_s);
   auto nodes = [&](size_t otherwise) {
     return node_limit > 0 ? static_cast<size_t>(node_limit) : otherwise;
   };
@@ -129,14 +138,15 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   report.cost_before_us = price_graph(source, prices);
 
   std::vector<Candidate> others;
-  bool several = finalists && options.finalists > 1;
-  TG_TRY(Candidate extracted,
-         find_candidate(source, rules,
-                        {costs, prices, finalists, second_opinion, several ? &others : nullptr},
-                        options, report));
-  if (several)
+  GroupPricer* groups = options.groups ? costs.groups() : nullptr;
+  if (groups && !note_groups(source, *groups, report)) groups = nullptr;
+  bool several = (finalists || groups) && options.finalists > 1;
+  Judges judges{costs, prices, finalists, second_opinion, several ? &others : nullptr, groups};
+  TG_TRY(Candidate extracted, find_candidate(source, rules, judges, options, report));
+  if (groups) refine_candidate(source, rules, judges, options, extracted, report);
+  if (several && finalists)
     extracted = choose_finalist(source, std::move(extracted), std::move(others), *finalists,
-                                options.finalists, report);
+                                costs.groups(), options.finalists, report);
   note_steps(options.trace, report);
 #ifdef TG_VERIFY
   if (std::string fault = verify(extracted.graph); !fault.empty())
@@ -148,6 +158,8 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
 
   bool changed = report.changed = !difference(source, extracted.graph).empty();
   bool worse = changed && costs_more(extracted.cost_us, report.cost_before_us);
+  // Where whole runs are possible, they decide.
+  if (groups && worse_by_groups(extracted.graph, *groups, report)) worse |= changed && !finalists;
   Optimized result = !changed || worse
                          ? keep_source(source, std::move(report),
                                        worse ? "nothing found costs less than the source" : "")

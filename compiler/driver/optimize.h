@@ -7,6 +7,7 @@
 #include "compiler/driver/timing.h"
 #include "compiler/egraph/derivation.h"
 #include "compiler/extract/extract.h"
+#include "compiler/extract/group_refine.h"
 #include "compiler/search/local.h"
 #include "compiler/search/pact24.h"
 #include "compiler/search/portfolio.h"
@@ -46,6 +47,9 @@ struct OptimizeOptions {
   /// (ExtractOptions::kernels), where the rules in use lead there; of Mcts: what it found takes the
   /// kernels that it has not come to. Off where a published search is to be as published.
   bool kernels = false;
+  /// What was found goes on by prices of groups, where the cost model has them (CostModel::groups).
+  bool groups = false;
+  RefineOptions refine; // of that: how many graphs are priced, for how long
 };
 
 /// The limits of a search and of its extractions; a negative time and no nodes stand for what suits
@@ -63,6 +67,16 @@ struct RuleCount {
 struct RuleActivity {
   std::string rule, declared;
   size_t matches = 0, applied = 0;
+};
+
+/// Costs by what the device launches at once.
+struct GroupReport {
+  GroupPrice before;               // the source
+  std::optional<GroupPrice> found; // what operators' prices chose
+  GroupPrice after;                // the result
+  size_t priced = 0, moves = 0;    // graphs asked for while refining; what was changed
+  bool ended = false;              // by the clock, or the user
+  double seconds = 0;
 };
 
 struct OptimizeReport {
@@ -89,6 +103,8 @@ struct OptimizeReport {
   size_t simulations = 0, decisions = 0, egraphs = 1, stretches = 0, distinct_stretches = 0;
   double search_memory_mb = 0; // of e-graphs and the search's tables, where it is known
   PriorTable learned;          // what the search saw of its rules
+  /// Where asked for and known.
+  std::optional<GroupReport> groups;
   /// What a person should know: a solver that failed, a source returned because it was faster, ...
   std::vector<std::string> notes;
 
@@ -124,12 +140,6 @@ public:
                                              llvm::ArrayRef<const Graph*> graphs) {
     (void)source, (void)graphs;
     return std::vector<double>();
-  }
-  /// What each costs by what the device launches at once, in microseconds, infinite for what it
-  /// does not take. Empty where it launches operators: then their prices are all there is to know.
-  virtual std::vector<double> price(llvm::ArrayRef<const Graph*> graphs) {
-    (void)graphs;
-    return {};
   }
 };
 

@@ -2,7 +2,6 @@
 #include "compiler/driver/prepare.h"
 
 #include "compiler/driver/devices.h"
-#include "compiler/driver/measured_cost.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"
@@ -102,22 +101,6 @@ Result<std::vector<double>> BackendFinalists::screen(const Graph& source,
     times.push_back(time ? *time : std::numeric_limits<double>::infinity());
   }
   return times;
-}
-
-std::vector<double> BackendFinalists::price(llvm::ArrayRef<const Graph*> graphs) {
-  Result<std::unique_ptr<Backend>> backend = make_backend(options_.backend, options_.cost_db);
-  const StepTimer* timer = backend ? (*backend)->step_timer() : nullptr;
-  if (!timer) return {};
-  std::vector<double> prices;
-  for (const Graph* graph : graphs) {
-    MeasureOptions measure;
-    measure.memory_limit_bytes = options_.memory_limit_bytes;
-    measure.network_bytes = network_bytes(*graph);
-    measure.allow_tf32 = options_.allow_tf32;
-    Result<PlanPrice> price = timer->price(plan_from_graph(*graph), measure);
-    prices.push_back(price ? price->microseconds : std::numeric_limits<double>::infinity());
-  }
-  return prices;
 }
 
 } // namespace tg

@@ -52,8 +52,6 @@ public:
   Result<Comparison> compare(const Graph& first, const Graph& second) override;
   Result<std::vector<double>> screen(const Graph& source,
                                      llvm::ArrayRef<const Graph*> graphs) override;
-  /// Of backends that time groups (measure.h).
-  std::vector<double> price(llvm::ArrayRef<const Graph*> graphs) override;
 
 private:
   Result<double> screen_one(const Graph& graph, llvm::ArrayRef<Tensor> expected) const;

@@ -191,6 +191,7 @@ tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<t
   cost.threads = o.threads;
   cost.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
   TG_TRY(std::unique_ptr<tg::CostModel> costs, tg::make_cost_model(cost, graph));
+  options.groups = tg::is_measured(o.cost);
   tg::PrepareOptions run;
   run.threads = o.threads;
   run.seed = o.seed;

@@ -29,7 +29,9 @@ public:
       : egraph_(egraph), source_(source), problem_(problem), groups_(groups), options_(options),
         here_(make_trial(std::move(start), {})) {}
 
-  std::optional<RefinedGraph> run() {
+  /// `start`: of which the choice is, but for what is settled at load.
+  std::optional<RefinedGraph> run(const Graph& start) {
+    here_.graph.graph = start;
     price({&here_, 1});
     if (!std::isfinite(here_.price.microseconds)) return std::nullopt;
     RefinedGraph out{here_.graph, here_.price, here_.price};
@@ -193,7 +195,7 @@ std::optional<RefinedGraph> refine_by_groups(const EGraph& egraph, const Graph& 
   EGraphProblem problem = make_problem(egraph, prices, options.max_weight_growth);
   std::optional<Choice> choice = source_choice(egraph, start, problem);
   if (!choice) return std::nullopt;
-  return Refiner(egraph, source, problem, std::move(*choice), groups, options).run();
+  return Refiner(egraph, source, problem, std::move(*choice), groups, options).run(start);
 }
 
 } // namespace tg

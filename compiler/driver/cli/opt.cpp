@@ -5,6 +5,8 @@
 #include "compiler/driver/weights.h"
 #include "compiler/ir/to_text.h"
 
+#include <llvm/Support/FormatVariadic.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -24,6 +26,13 @@ void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool colo
   table.add({"operators", count_text(report.nodes_before), count_text(report.nodes_after), "", ""});
   table.add({"cost", duration_text(report.cost_before_us), duration_text(report.cost_after_us),
              ratio_text(report.cost_before_us / report.cost_after_us), report.cost_model});
+  if (const auto& groups = report.groups) {
+    double before = groups->before.microseconds, after = groups->after.microseconds;
+    std::string launches =
+        llvm::formatv("{0} launches to {1}", groups->before.groups, groups->after.groups);
+    table.add({"by groups", duration_text(before), duration_text(after), ratio_text(before / after),
+               launches});
+  }
   if (report.load_nodes_after > 0)
     table.add(
         {"at load", "", count_text(report.load_nodes_after), "", "computed once, from weights"});
@@ -34,11 +43,32 @@ void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool colo
   table.print(out, color, 2);
 }
 
+void print_refinement(llvm::raw_ostream& out, const GroupReport& groups) {
+  out << "  refined    by groups, in " << duration_text(groups.seconds * 1e6) << "; "
+      << count_text(groups.priced) << " graphs priced, " << count_text(groups.moves) << " changes";
+  if (groups.ended) out << ", ended by the clock";
+  if (groups.found) out << "; before it " << duration_text(groups.found->microseconds);
+  out << "\n";
+}
+
 void print_activity(llvm::raw_ostream& out, const OptimizeReport& report, bool color) {
   Table table({{"rule while exploring"}, {"matched", Align::Right}, {"changed", Align::Right}});
   for (const RuleActivity& rule : report.activity)
     table.add({rule.rule, count_text(rule.matches), "x" + std::to_string(rule.applied)});
   table.print(out, color, 2);
+}
+
+void write_groups(llvm::json::OStream& json, const GroupReport& groups) {
+  write_number(json, "group_cost_before_us", groups.before.microseconds);
+  write_number(json, "group_cost_found_us",
+               groups.found ? groups.found->microseconds : std::nan(""));
+  write_number(json, "group_cost_after_us", groups.after.microseconds);
+  json.attribute("groups_before", static_cast<int64_t>(groups.before.groups));
+  json.attribute("groups_after", static_cast<int64_t>(groups.after.groups));
+  json.attribute("groups_priced", static_cast<int64_t>(groups.priced));
+  json.attribute("groups_moves", static_cast<int64_t>(groups.moves));
+  json.attribute("groups_ended", groups.ended);
+  write_number(json, "groups_s", groups.seconds);
 }
 
 void write_bounds(llvm::json::OStream& json, const OptimizeReport& report) {
@@ -87,6 +117,7 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   json.attribute("distinct_stretches", static_cast<int64_t>(report.distinct_stretches));
   write_number(json, "search_memory_mb", report.search_memory_mb);
   write_rules_applied(json, report);
+  if (report.groups) write_groups(json, *report.groups);
   if (report.comparison) {
     write_number(json, "median_before_us", report.comparison->first.median_us);
     write_number(json, "median_after_us", report.comparison->second.median_us);
@@ -109,7 +140,9 @@ void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool col
   out << "  extracted  " << report.extract << ", in " << duration_text(report.extract_s * 1e6);
   if (report.lower_bound_us)
     out << "; no graph here costs less than " << duration_text(*report.lower_bound_us);
-  out << "\n  total      in " << duration_text(report.total_s * 1e6) << ", "
+  out << "\n";
+  if (verbose && report.groups) print_refinement(out, *report.groups);
+  out << "  total      in " << duration_text(report.total_s * 1e6) << ", "
       << bytes_text(report.peak_memory_mb * 1024 * 1024) << " peak, seed " << report.seed << "\n";
   for (const std::string& note : report.notes) out << "  note       " << note << "\n";
   if (!report.rules_applied.empty()) {

@@ -70,6 +70,10 @@ void add_search_options(CLI::App& app, Options& o) {
          "operators are measured with operands in the cache (hot) or not (cold); default: as "
          "a network of this size finds them")
       ->check(CLI::IsMember({"hot", "cold"}));
+  app.add_option("--groups", o.groups,
+                 "refine by prices of what the device fuses into one launch (cuda; analytic:t4, "
+                 "a100, h200): auto (where costs are measured), on, off")
+      ->capture_default_str();
   app.add_option("--finalists", o.finalists,
                  "measured costs: graphs that are built and run whole; 1: the cheapest alone")
       ->check(CLI::Range(int64_t{1}, int64_t{64}))

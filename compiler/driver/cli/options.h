@@ -33,6 +33,7 @@ struct Options {
   std::string extract = "ilp";   // greedy | ilp
   std::string cost = "analytic"; // analytic[:PROFILE] | measured[:cpu] | file:TABLE
   std::string cost_cache;        // of measured costs: "" as the network finds it | hot | cold
+  std::string groups = "auto";   // auto: where costs are measured | on | off
   std::string cost_db;           // "" = the user's cache folder
   std::string save_costs;        // --save-costs: the prices used, as a table for file:TABLE
   double max_weight_growth = 4;

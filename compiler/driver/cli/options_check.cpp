@@ -27,6 +27,7 @@ const std::vector<Choice>& choices() {
       {"--extract",
        &Options::extract,
        {"greedy", "greedy-shared", "greedy-dag", "ilp", "lp", "best"}},
+      {"--groups", &Options::groups, {"auto", "on", "off"}},
       {"--backend", &Options::backend, {"ref", "cpu", "cuda"}},
       {"--numerics", &Options::numerics, {"exact", "reassociate", "all"}},
       {"--mcts-profile", &Options::mcts_profile, {"tangram", "pact24"}},

@@ -147,6 +147,7 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   OptimizeOptions options = optimize_options(o);
   options.explore.cancel = session.cancel;
   options.kernels = true;
+  options.groups = o.groups == "on" || (o.groups == "auto" && is_measured(o.cost));
   options.finalists = static_cast<size_t>(o.finalists);
   std::optional<FilePriors> priors;
   if (!o.priors.empty()) {
@@ -166,6 +167,8 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
                     analytic.get());
   };
   TG_TRY(Optimized result, optimized());
+  if (o.groups == "on" && !recorder.groups())
+    result.report.notes.push_back("these costs have no prices of groups: --groups does nothing");
   if (!o.save_costs.empty()) TG_CHECK(save_cost_table(recorder.table(), o.save_costs));
   if (!o.save_priors.empty()) TG_CHECK(write_priors(session, result.report.learned, o.save_priors));
   if (!o.trace.empty()) TG_CHECK(write_trace(session, trace, source, result, rules));

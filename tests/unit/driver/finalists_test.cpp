@@ -24,14 +24,7 @@ public:
   std::vector<size_t> screened;
   int compared = 0;
   bool noisy = false;
-  std::map<size_t, double> groups; // prices of groups; none: the device launches operators
 
-  std::vector<double> price(llvm::ArrayRef<const Graph*> graphs) override {
-    std::vector<double> found;
-    for (const Graph* graph : graphs)
-      if (!groups.empty()) found.push_back(groups[graph->op_count()]);
-    return found;
-  }
   Result<Comparison> compare(const Graph& first, const Graph& second) override {
     ++compared;
     double a = times[first.op_count()], b = times[second.op_count()];
@@ -48,10 +41,22 @@ public:
   }
 };
 
+class MadeUpGroups : public GroupPricer {
+public:
+  std::map<size_t, double> prices;
+
+  std::vector<GroupPrice> price(llvm::ArrayRef<const Graph*> graphs) override {
+    std::vector<GroupPrice> found;
+    for (const Graph* graph : graphs) found.push_back({prices[graph->op_count()], 1});
+    return found;
+  }
+};
+
 struct Finalists : testing::Test {
   SourceManager sources;
   DiagnosticSink sink;
   MadeUpRuns runs;
+  MadeUpGroups groups; // no prices: the device launches operators
   OptimizeReport report;
 
   /// A chain of so many operators.
@@ -71,8 +76,8 @@ struct Finalists : testing::Test {
     others.push_back(candidate(2, 20));
     others.push_back(candidate(1, 10));  // the best again
     others.push_back(candidate(5, 500)); // dearer than the source
-    Candidate chosen =
-        choose_finalist(chain(6), candidate(1, 10), std::move(others), runs, most, report);
+    Candidate chosen = choose_finalist(chain(6), candidate(1, 10), std::move(others), runs,
+                                       groups.prices.empty() ? nullptr : &groups, most, report);
     return chosen.graph.op_count();
   }
 };
@@ -105,7 +110,7 @@ TEST_F(Finalists, AsManyAsAskedForAreMeasured) {
 /// Operators that become one kernel when they are loaded are dearer apart.
 TEST_F(Finalists, WhichAreMeasuredIsByPricesOfWhatIsLaunched) {
   runs.times = {{1, 50}, {2, 60}, {3, 40}};
-  runs.groups = {{1, 9}, {2, 8}, {3, 5}};
+  groups.prices = {{1, 9}, {2, 8}, {3, 5}};
   EXPECT_EQ(choose(2), 3u);
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 3})) << "the cheapest by operators in any case";
   EXPECT_EQ(report.notes[0], "of 3 candidates the 2 cheapest are measured whole, by prices of what "

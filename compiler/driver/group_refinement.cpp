@@ -1,0 +1,193 @@
+#include "compiler/driver/group_refinement.h"
+
+#include "compiler/egraph/explain.h"
+#include "compiler/extract/group_refine.h"
+#include "compiler/ir/graph_equal.h"
+#include "compiler/search/saturate.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// E-graphs grown one after the other, at most.
+constexpr int kRounds = 3;
+/// Far enough to see two rules that meet; what a search has found is not searched for again.
+constexpr int kIterations = 2;
+constexpr size_t kLeastNodes = 2'000, kNodesForEach = 8;
+
+/// How many graphs may have been priced, and how long that may have taken, when a start is done.
+struct Share {
+  size_t priced = 0;
+  double seconds = 0;
+};
+
+Share share_of(const OptimizeOptions& options, double part) {
+  return {static_cast<size_t>(static_cast<double>(options.refine.most_priced) * part),
+          options.refine.time_limit_s * part};
+}
+
+/// nullopt if nothing is left to refine with, or nothing was better.
+std::optional<RefinedGraph> refine(const EGraph& egraph, const Graph& source, const Graph& start,
+                                   const Judges& judges, const OptimizeOptions& options,
+                                   const Share& share, OptimizeReport& report) {
+  Clock::time_point begin = Clock::now();
+  GroupReport& groups = *report.groups;
+  if (groups.priced + 2 > share.priced || groups.seconds >= share.seconds) return std::nullopt;
+  RefineOptions left = options.refine;
+  left.most_priced = share.priced - groups.priced;
+  left.time_limit_s = share.seconds - groups.seconds;
+  left.most_cost_us = report.cost_before_us;
+  left.max_weight_growth = options.extract.max_weight_growth;
+  left.cancel = options.explore.cancel;
+  std::optional<RefinedGraph> refined =
+      refine_by_groups(egraph, source, start, judges.prices, *judges.groups, left);
+  groups.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+  if (!refined) return std::nullopt;
+  groups.priced += refined->priced;
+  groups.ended |= refined->ended;
+  if (refined->moves == 0) return std::nullopt;
+  return refined;
+}
+
+void add_rules(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef<Rule> rules, Candidate& candidate) {
+  for (const RuleUse& use : uses) {
+    if (use.rule >= rules.size()) continue;
+    const std::string& name = rules[use.rule].name;
+    auto known =
+        llvm::find_if(candidate.rules, [&](const RuleCount& row) { return row.rule == name; });
+    if (known == candidate.rules.end())
+      candidate.rules.push_back({name, use.count});
+    else
+      known->count += use.count;
+  }
+}
+
+/// An e-graph of the graph and what rules make of it; `ended` by the clock, or the user.
+EGraph neighbourhood(const Graph& graph, llvm::ArrayRef<Rule> rules, const OptimizeOptions& options,
+                     double seconds, bool& ended) {
+  EGraph egraph = EGraph::from_graph(graph);
+  if (options.explain) egraph.record_history();
+  SaturateOptions grow;
+  grow.iterations = kIterations;
+  grow.node_limit = std::max(kLeastNodes, kNodesForEach * egraph.node_count());
+  grow.multi_node_limit = grow.node_limit / 4;
+  grow.time_limit_s = seconds;
+  grow.memory_limit_mb = options.explore.memory_limit_mb;
+  grow.numerics = options.explore.numerics;
+  grow.cancel = options.explore.cancel;
+  StopReason stop = saturate(egraph, rules, grow).stop;
+  ended |= stop == StopReason::Time || stop == StopReason::Cancelled;
+  return egraph;
+}
+
+/// One neighbourhood; false if it has nothing better.
+bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judges,
+                 const OptimizeOptions& options, const Share& share, Candidate& candidate,
+                 OptimizeReport& report) {
+  Clock::time_point begin = Clock::now();
+  GroupReport& groups = *report.groups;
+  double left = share.seconds - groups.seconds;
+  if (left <= 0) return false;
+  EGraph egraph = neighbourhood(candidate.graph, rules, options, left / 2, groups.ended);
+  groups.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+  auto refined = refine(egraph, source, candidate.graph, judges, options, share, report);
+  if (!refined) return false;
+  if (candidate.chain) {
+    auto next = explain(history_of(egraph), rules, candidate.graph, refined->result.graph);
+    if (!next) return false; // a result that cannot be explained is not used
+    append(*candidate.chain, *next);
+    cut_loops(*candidate.chain);
+  }
+  add_rules(refined->result.rules_used, rules, candidate);
+  candidate.graph = std::move(refined->result.graph);
+  candidate.cost_us = refined->result.cost_us;
+  groups.moves += refined->moves;
+  return true;
+}
+
+/// Neighbourhood after neighbourhood; what it costs by groups in the end.
+double refine_on(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judges,
+                 const OptimizeOptions& options, const Share& share, Candidate& candidate,
+                 OptimizeReport& report) {
+  for (int round = 0; round < kRounds; ++round)
+    if (!refine_once(source, rules, judges, options, share, candidate, report)) break;
+  return judges.groups->price({&candidate.graph}).front().microseconds;
+}
+
+/// The candidate changes places with the cheapest of the others by groups; true if it did.
+bool start_from_cheapest(const Judges& judges, Candidate& candidate, OptimizeReport& report) {
+  std::vector<Candidate>& others = *judges.others;
+  std::vector<const Graph*> graphs = {&candidate.graph};
+  for (const Candidate& other : others) graphs.push_back(&other.graph);
+  std::vector<GroupPrice> prices = judges.groups->price(graphs);
+  report.groups->priced += prices.size();
+  size_t best = 0;
+  for (size_t i = 1; i < prices.size(); ++i)
+    if (costs_more(prices[best].microseconds, prices[i].microseconds) &&
+        !costs_more(others[i - 1].cost_us, report.cost_before_us))
+      best = i;
+  if (best > 0) std::swap(candidate, others[best - 1]);
+  return best > 0;
+}
+
+} // namespace
+
+bool note_groups(const Graph& source, GroupPricer& groups, OptimizeReport& report) {
+  GroupPrice price = groups.price({&source}).front();
+  if (!std::isfinite(price.microseconds)) return false;
+  report.groups = GroupReport{};
+  report.groups->before = price;
+  return true;
+}
+
+void refine_extracted(const EGraph& egraph, const Graph& source, const Judges& judges,
+                      const OptimizeOptions& options, ExtractedGraph& extracted,
+                      OptimizeReport& report) {
+  report.groups->found = judges.groups->price({&extracted.graph}).front();
+  auto refined =
+      refine(egraph, source, extracted.graph, judges, options, share_of(options, 0.5), report);
+  if (!refined) return;
+  report.groups->moves += refined->moves;
+  extracted.graph = std::move(refined->result.graph);
+  extracted.cost_us = refined->result.cost_us;
+  extracted.rules_used = std::move(refined->result.rules_used);
+  extracted.lower_bound_us = 0;
+  extracted.optimal = false;
+}
+
+void refine_candidate(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judges,
+                      const OptimizeOptions& options, Candidate& candidate,
+                      OptimizeReport& report) {
+  if (!report.groups->found)
+    report.groups->found = judges.groups->price({&candidate.graph}).front();
+  candidate.rules = report.rules_applied;
+  bool other =
+      judges.others && !judges.others->empty() && start_from_cheapest(judges, candidate, report);
+  Candidate unrefined = candidate;
+  bool from_source = difference(source, candidate.graph).empty();
+  double least = refine_on(source, rules, judges, options,
+                           share_of(options, from_source ? 1 : 0.75), candidate, report);
+  if (!from_source) { // what operators' prices led away from
+    Candidate own{source, report.cost_before_us};
+    if (options.explain) own.chain = derivation_of(source);
+    double found = refine_on(source, rules, judges, options, share_of(options, 1), own, report);
+    if (costs_more(least, found)) candidate = std::move(own);
+  }
+  if (!other && difference(unrefined.graph, candidate.graph).empty()) return;
+  if (judges.others) judges.others->push_back(std::move(unrefined));
+  report.rules_applied = candidate.rules;
+  report.cost_after_us = candidate.cost_us;
+  report.lower_bound_us.reset(); // of what operators' prices chose
+  report.bounds.clear();
+  report.optimal = false;
+}
+
+} // namespace tg

@@ -1,0 +1,260 @@
+// Prices of groups from the device's profile to the result: what a group costs, what `optimize`
+// makes of it, and that nothing gets worse, whatever the prices are.
+#include "compiler/driver/group_refinement.h"
+
+#include "compiler/driver/analytic_groups.h"
+#include "compiler/driver/cost_model.h"
+#include "compiler/driver/explanation.h"
+#include "compiler/driver/measured_cost.h"
+#include "compiler/driver/model.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/ir/graph_equal.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+namespace tg {
+namespace {
+
+/// Two heads that share an input, and a chain that can be ordered in several ways.
+constexpr const char* kBlock =
+    "model m(x: f32[16, 64], r: f32[64, 16]) -> (y: f32[16, 32], z: f32[64, 16]) {\n"
+    "  param u: f32[64, 32]\n  param v: f32[64, 32]\n"
+    "  let a = tanh(x @ u)\n  let b = exp(x @ v)\n"
+    "  (a * b, transpose(relu(transpose(tanh(r)))))\n}\n";
+
+class GroupRefinement : public testing::Test {
+protected:
+  SourceManager sources;
+  DiagnosticSink sink;
+
+  Graph load(const std::string& text) {
+    std::optional<Graph> graph = load_model(sources, sources.add("test.tg", text), {}, sink);
+    EXPECT_TRUE(graph);
+    return *graph;
+  }
+  std::vector<Rule> rules() {
+    auto loaded = load_rules(sources, library(), {}, sink);
+    EXPECT_TRUE(loaded);
+    return *loaded;
+  }
+  static OptimizeOptions options(Search search) {
+    OptimizeOptions options;
+    options.search = search;
+    options.explore.iterations = 4;
+    options.explore.node_limit = 800;
+    options.portfolio.mcts.explore.node_limit = 300;
+    options.portfolio.mcts.budget = 4;
+    options.portfolio.sweeps = 2;
+    options.local.budget = 40;
+    options.explore.numerics = Numerics::Reassociates;
+    options.extract.extractor = Extractor::GreedyDag;
+    options.kernels = options.groups = options.explain = true;
+    options.refine.most_priced = 60;
+    return options;
+  }
+  static Optimized run(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
+                       const OptimizeOptions& options) {
+    Result<Optimized> result = optimize(source, rules, costs, options, nullptr);
+    EXPECT_TRUE(result.ok());
+    return std::move(*result);
+  }
+  std::unique_ptr<CostModel> costs_of(const char* spec, const Graph& source) {
+    auto costs = make_cost_model({.spec = spec, .cost_db = {}, .progress = {}}, source);
+    EXPECT_TRUE(costs.ok());
+    return std::move(*costs);
+  }
+};
+
+/// Operators as on an a100, groups as a test says.
+class MadeUp final : public CostModel, GroupPricer {
+public:
+  std::function<double(const Graph&)> of;
+  size_t asked = 0;
+
+  explicit MadeUp(std::function<double(const Graph&)> price) : of(std::move(price)) {}
+  std::string name() const override { return "made up"; }
+  double price(const Symbols& symbols, const OpInstance& instance) override {
+    return operators_.price(symbols, instance);
+  }
+  GroupPricer* groups() override { return this; }
+  std::vector<GroupPrice> price(llvm::ArrayRef<const Graph*> graphs) override {
+    std::vector<GroupPrice> prices;
+    for (const Graph* graph : graphs) prices.push_back({of(*graph), graph->op_count()});
+    asked += graphs.size();
+    return prices;
+  }
+
+private:
+  AnalyticCost operators_{*find_device_profile("a100")};
+};
+
+TEST_F(GroupRefinement, AGroupOfOneOperatorCostsWhatTheOperatorDoes) {
+  for (const char* text :
+       {"model m(x: f32[64, 96]) -> (y: f32[64, 96]) { tanh(x) }\n",
+        "model m(x: f32[64, 96]) -> (y: f32[96, 64]) { transpose(x) }\n",
+        "model m(x: f32[64, 96], w: f32[96, 32]) -> (y: f32[64, 32]) { x @ w }\n",
+        "model m(x: f32[2048, 4096]) -> (y: f32[2048, 4096]) { softmax(x, axis = 1) }\n",
+        "model m(x: f32[1, 32, 14, 14], w: f32[8, 32, 3, 3]) -> (y: f32[1, 8, 14, 14]) {\n"
+        "  conv2d(x, w, pad = same)\n}\n"}) {
+    Graph graph = load(text);
+    auto costs = costs_of("analytic:a100", graph);
+    if (!costs->groups()) GTEST_SKIP() << "no backend that fuses is built in";
+    GroupPrice price = costs->groups()->price({&graph}).front();
+    EXPECT_EQ(price.groups, 1u) << text;
+    PriceCache prices(graph.symbols(), *costs);
+    EXPECT_DOUBLE_EQ(price.microseconds, price_graph(graph, prices)) << text;
+  }
+}
+
+TEST_F(GroupRefinement, AGroupPaysForOneLaunchAndForWhatItReadsAndWrites) {
+  Graph graph = load("model m(x: f32[4096, 4096], b: f32[4096]) -> (y: f32[4096, 4096]) {\n"
+                     "  relu(x + b)\n}\n");
+  auto costs = costs_of("analytic:a100", graph);
+  if (!costs->groups()) GTEST_SKIP() << "no backend that fuses is built in";
+  GroupPrice price = costs->groups()->price({&graph}).front();
+  EXPECT_EQ(price.groups, 1u);
+  const DeviceProfile& a100 = *find_device_profile("a100");
+  double bytes = 4.0 * (2 * 4096 * 4096 + 4096);
+  EXPECT_NEAR(price.microseconds, a100.launch_us + bytes / (a100.memory_gbs * 1e3 * 0.85), 1e-6);
+  // Of a slice only the piece is read.
+  Graph piece = load("model m(x: f32[4096, 4096]) -> (y: f32[64, 4096]) {\n"
+                     "  exp(slice(x, axis = 0, start = 8, stop = 72))\n}\n");
+  GroupPrice small = costs->groups()->price({&piece}).front();
+  EXPECT_EQ(small.groups, 1u);
+  EXPECT_LT(small.microseconds, a100.launch_us + 2);
+}
+
+TEST_F(GroupRefinement, CostsWithoutGroupsChangeNothing) {
+  Graph source = load(kBlock);
+  std::vector<Rule> all = rules();
+  for (const char* spec : {"analytic:cpu", "analytic:a100"}) {
+    OptimizeOptions with = options(Search::Saturate), without = with;
+    without.groups = false;
+    auto costs = costs_of(spec, source);
+    Optimized plain = run(source, all, *costs, without);
+    EXPECT_FALSE(plain.report.groups);
+    if (costs->groups()) continue;
+    Optimized asked = run(source, all, *costs, with);
+    EXPECT_FALSE(asked.report.groups);
+    EXPECT_EQ(difference(asked.graph, plain.graph), "");
+    EXPECT_EQ(asked.report.cost_after_us, plain.report.cost_after_us);
+  }
+}
+
+TEST_F(GroupRefinement, NeverDearerAndAlwaysTheSameFunction) {
+  Graph source = load(kBlock);
+  std::vector<Rule> all = rules();
+  for (Search search : {Search::None, Search::Saturate, Search::Mcts, Search::Anneal}) {
+    auto costs = costs_of("analytic:a100", source);
+    if (!costs->groups()) GTEST_SKIP() << "no backend that fuses is built in";
+    Optimized result = run(source, all, *costs, options(search));
+    ASSERT_TRUE(result.report.groups);
+    const GroupReport& groups = *result.report.groups;
+    ASSERT_TRUE(groups.found);
+    EXPECT_LE(groups.after.microseconds, groups.found->microseconds * (1 + 1e-9));
+    EXPECT_LE(groups.after.microseconds, groups.before.microseconds * (1 + 1e-9));
+    EXPECT_LE(result.report.cost_after_us, result.report.cost_before_us * (1 + 1e-9));
+    EXPECT_EQ(costs->groups()->price({&result.graph}).front().microseconds,
+              groups.after.microseconds);
+    ASSERT_TRUE(result.chain) << result.unexplained;
+    EXPECT_TRUE(confirm_chain(result, all, source).ok());
+    EXPECT_TRUE(verify_optimized(source, result, all, {}).ok());
+  }
+}
+
+/// The device likes what operators' prices do not: as many operators as there can be.
+TEST_F(GroupRefinement, WhatIsCheapByGroupsIsTaken) {
+  Graph source = load(kBlock);
+  std::vector<Rule> all = rules();
+  MadeUp costs([](const Graph& graph) { return 100 - static_cast<double>(graph.op_count()); });
+  for (Search search : {Search::Saturate, Search::Mcts}) {
+    OptimizeOptions how = options(search);
+    Optimized refined = run(source, all, costs, how);
+    EXPECT_LT(refined.report.groups->after.microseconds,
+              refined.report.groups->found->microseconds);
+    bool from_others = search == Search::Mcts; // that the search was at
+    EXPECT_TRUE(from_others || refined.report.groups->moves > 0);
+    EXPECT_FALSE(refined.report.optimal);
+    EXPECT_EQ(refined.report.groups->after.groups, refined.graph.op_count());
+    ASSERT_TRUE(refined.chain) << refined.unexplained;
+    EXPECT_TRUE(confirm_chain(refined, all, source).ok());
+    how.groups = false;
+    EXPECT_LT(run(source, all, costs, how).graph.op_count(), refined.graph.op_count());
+  }
+}
+
+TEST_F(GroupRefinement, WhatIsDearerByGroupsThanTheSourceIsNotTaken) {
+  Graph source = load(kBlock);
+  std::vector<Rule> all = rules();
+  MadeUp costs([&](const Graph& graph) { return difference(graph, source).empty() ? 1 : 2; });
+  OptimizeOptions how = options(Search::Saturate);
+  Optimized kept = run(source, all, costs, how);
+  EXPECT_EQ(difference(kept.graph, source), "");
+  EXPECT_EQ(kept.report.groups->after.microseconds, 1);
+  EXPECT_EQ(kept.report.cost_after_us, kept.report.cost_before_us);
+  ASSERT_TRUE(kept.chain);
+  EXPECT_TRUE(kept.chain->steps.empty());
+}
+
+TEST_F(GroupRefinement, ADeviceThatDoesNotTakeTheSourceIsNotAsked) {
+  Graph source = load(kBlock);
+  std::vector<Rule> all = rules();
+  MadeUp costs([](const Graph&) { return std::numeric_limits<double>::infinity(); });
+  OptimizeOptions how = options(Search::Saturate);
+  Optimized result = run(source, all, costs, how);
+  EXPECT_EQ(costs.asked, 1u);
+  EXPECT_FALSE(result.report.groups);
+  how.groups = false;
+  EXPECT_EQ(difference(result.graph, run(source, all, costs, how).graph), "");
+}
+
+TEST_F(GroupRefinement, TheSameInputsGiveTheSameResult) {
+  Graph source = load(kBlock);
+  std::vector<Rule> all = rules();
+  auto costs = costs_of("analytic:h200", source);
+  if (!costs->groups()) GTEST_SKIP() << "no backend that fuses is built in";
+  Optimized first = run(source, all, *costs, options(Search::Saturate));
+  Optimized second = run(source, all, *costs, options(Search::Saturate));
+  EXPECT_EQ(difference(first.graph, second.graph), "");
+  EXPECT_EQ(first.report.groups->priced, second.report.groups->priced);
+}
+
+/// A backend's timer, as measured costs ask it.
+class MadeUpTimer final : public StepTimer {
+public:
+  mutable std::vector<MeasureOptions> asked;
+  std::vector<Result<StepTime>> time(llvm::ArrayRef<StepSpec>,
+                                     const MeasureOptions&) const override {
+    return {};
+  }
+  Result<PlanPrice> price(const Plan& plan, const MeasureOptions& options) const override {
+    asked.push_back(options);
+    if (plan.steps.size() > 1) return error(Code::no_kernel, "too many");
+    return PlanPrice{7, plan.steps.size(), 1};
+  }
+  std::string conditions(const MeasureOptions&) const override { return "made up"; }
+};
+
+TEST_F(GroupRefinement, MeasuredGroupsAreTheTimers) {
+  MadeUpTimer timer;
+  MeasureOptions how;
+  how.cache = CacheState::Cold;
+  how.network_bytes = 5;
+  MeasuredGroups groups(timer, how);
+  Graph one = load("model m(x: f32[8]) -> (y: f32[8]) { tanh(x) }\n");
+  Graph two = load("model m(x: f32[8]) -> (y: f32[8]) { exp(tanh(x)) }\n");
+  auto prices = groups.price({&one, &two});
+  ASSERT_EQ(prices.size(), 2u);
+  EXPECT_EQ(prices[0].microseconds, 7);
+  EXPECT_EQ(prices[0].groups, 1u);
+  EXPECT_TRUE(std::isinf(prices[1].microseconds)) << "a graph that is refused has no price";
+  ASSERT_EQ(timer.asked.size(), 2u);
+  EXPECT_EQ(timer.asked[0].cache, CacheState::Cold);
+  EXPECT_EQ(timer.asked[0].network_bytes, 5);
+}
+
+} // namespace
+} // namespace tg
