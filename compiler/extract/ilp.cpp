@@ -10,6 +10,7 @@
 #include "compiler/extract/sharing.h"
 #include "compiler/extract/solver_process.h"
 
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
@@ -87,6 +88,18 @@ void forbid_cycle(const ExtractionProblem& problem, llvm::ArrayRef<ClassIx> cycl
   model.add_row(row, -kNoBound, static_cast<double>(cycle.size()) - 1);
 }
 
+/// What every choice costs at least, known before any relaxation: some node of each root.
+double least_cost(const ExtractionProblem& problem) {
+  double sum = sum_of_rewards(problem);
+  llvm::SmallDenseSet<uint32_t, 16> seen;
+  for (ClassIx root : problem.roots()) {
+    double least = kInfiniteCost;
+    for (NodeIx node : problem.nodes(root)) least = std::min(least, problem.cost(node));
+    if (least > 0 && least < kInfiniteCost && seen.insert(root.index).second) sum += least;
+  }
+  return sum;
+}
+
 /// The best choice for one problem within a time, and what is certain about it.
 class Solver {
 public:
@@ -95,7 +108,7 @@ public:
       : problem_(problem), options_(options), seconds_(seconds), asked_to_stop_(asked_to_stop) {}
 
   void run() {
-    bound = sum_of_rewards(problem_);
+    bound = least_cost(problem_);
     if (std::optional<Choice> start = extract_greedy(problem_)) offer(std::move(*start), "greedy");
     if (best && settled()) {
       bound = cost;
@@ -207,7 +220,7 @@ public:
       if (std::optional<Choice> choice = solve_parts(reduced->problem))
         offer(reduced->expand(problem_, *choice), algorithm_.c_str());
     } else {
-      bound_ = sum_of_rewards(problem_);
+      bound_ = least_cost(problem_);
       stopped_ = "the time limit";
     }
     if (!best_) return no_solution(problem_, greedy);

@@ -64,8 +64,8 @@ struct Extraction {
   /// What the algorithm itself thinks that the choice costs: greedy counts trees, others estimate
   /// what is shared. The DAG cost where it has no opinion of its own.
   double reported_cost = 0;
-  /// Certified: no choice costs less. Where nothing better is known, the sum of all rewards: 0 if
-  /// no cost is negative.
+  /// Certified: no choice costs less. Where nothing better is known, the sum of all rewards (0 if
+  /// no cost is negative); by `ilp`, with the cheapest node of each root.
   double lower_bound = 0;
   bool optimal = false;
   double seconds = 0;
