@@ -2,6 +2,7 @@
 // and changes neither tree nor graph; a graph's text reads back as the same graph; and what the
 // optimiser makes of them computes the same values on the reference backend. Fixed seeds; a failure
 // prints the program.
+#include "compiler/driver/cost_model.h"
 #include "compiler/driver/model.h"
 #include "compiler/driver/optimize.h"
 #include "compiler/driver/prepare.h"
@@ -109,6 +110,36 @@ TEST_P(Programs, KeepTheirValuesWhenOptimised) {
   auto result = optimize(*program.graph, *rules, **costs, options_for(GetParam()), nullptr);
   ASSERT_TRUE(result.ok()) << result.error().message << text;
   EXPECT_LE(result->report.cost_after_us, result->report.cost_before_us * (1 + 1e-9));
+  std::vector<Tensor> expected = values_of(*program.graph), got = values_of(result->graph);
+  ASSERT_EQ(expected.size(), got.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_LE(difference_of(got[i], expected[i]), 1e-4) << "output " << i << " of\n"
+                                                        << text << "\nbecame\n"
+                                                        << to_text(result->graph);
+}
+
+TEST_P(Programs, AreNeverDearerByGroupsAndKeepTheirValuesWhenRefined) {
+  std::string text = test::RandomProgram(GetParam()).text();
+  Read program(text);
+  ASSERT_TRUE(program.graph) << program.errors() << text;
+  auto rules = load_rules(program.sources, library(), {}, program.sink);
+  ASSERT_TRUE(rules);
+  auto costs =
+      make_cost_model({.spec = "analytic:a100", .cost_db = {}, .progress = {}}, *program.graph);
+  ASSERT_TRUE(costs.ok());
+  if (!(*costs)->groups()) GTEST_SKIP() << "no backend that fuses is built in";
+  OptimizeOptions options = options_for(GetParam());
+  options.groups = true;
+  options.refine.most_priced = 40;
+  auto result = optimize(*program.graph, *rules, **costs, options, nullptr);
+  ASSERT_TRUE(result.ok()) << result.error().message << text;
+  ASSERT_TRUE(result->report.groups) << text;
+  const GroupReport& groups = *result->report.groups;
+  EXPECT_LE(groups.after.microseconds, groups.before.microseconds * (1 + 1e-9)) << text;
+  // What was found may be dearer than the source by operators, and then is nothing.
+  bool kept = difference(*program.graph, result->graph).empty();
+  EXPECT_TRUE(kept || groups.after.microseconds <= groups.found->microseconds * (1 + 1e-9)) << text;
+  EXPECT_LE(result->report.cost_after_us, result->report.cost_before_us * (1 + 1e-9)) << text;
   std::vector<Tensor> expected = values_of(*program.graph), got = values_of(result->graph);
   ASSERT_EQ(expected.size(), got.size());
   for (size_t i = 0; i < got.size(); ++i)
