@@ -3,6 +3,7 @@
 
 # maybe-uninitialized: false positives inside LLVM 14's FormatProviders.h under g++ 12.
 set(TG_WARNINGS -Wall -Wextra -Wpedantic -Werror -Wno-maybe-uninitialized)
+set(TG_OUR_DIALECT -fno-exceptions -fno-rtti) # of libraries and programs; tests need what GoogleTest needs
 
 function(tg_find_llvm)
   find_program(LLVM_CONFIG NAMES llvm-config llvm-config-14 llvm-config-15 llvm-config-16 REQUIRED)
@@ -19,10 +20,13 @@ function(tg_find_llvm)
                         ${LLVM_libdir}/libLLVMDemangle.a ZLIB::ZLIB tinfo dl pthread)
 endfunction()
 
-# tg_library(NAME DIR folder [ONLY file ... | BUT file ...] DEPS ...): a static library of folder/*.cpp,
-# or of the named files of it alone, or of all but these.
+# tg_library(NAME DIR folder [ONLY file ... | BUT file ...] [PCH owner] DEPS ...): a static library of
+# folder/*.cpp, or of the named files of it alone, or of all but these.
 function(tg_library name)
-  cmake_parse_arguments(ARG "" "DIR" "ONLY;BUT;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "DIR;PCH" "ONLY;BUT;DEPS" ${ARGN})
+  if(NOT ARG_PCH)
+    set(ARG_PCH tg_pch)
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${ARG_DIR}/*.cpp)
   if(ARG_ONLY)
     list(TRANSFORM ARG_ONLY PREPEND ${CMAKE_SOURCE_DIR}/${ARG_DIR}/ OUTPUT_VARIABLE sources)
@@ -32,7 +36,8 @@ function(tg_library name)
   endforeach()
   if(sources)
     add_library(${name} STATIC ${sources})
-    target_compile_options(${name} PRIVATE ${TG_WARNINGS} -fno-exceptions -fno-rtti)
+    target_compile_options(${name} PRIVATE ${TG_WARNINGS} ${TG_OUR_DIALECT})
+    tg_precompile(${name} ${ARG_PCH})
     set(scope PUBLIC)
   else()
     add_library(${name} INTERFACE)
@@ -109,7 +114,8 @@ function(tg_program name)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_compile_options(${name} PRIVATE ${TG_WARNINGS} -fno-exceptions -fno-rtti)
+  target_compile_options(${name} PRIVATE ${TG_WARNINGS} ${TG_OUR_DIALECT})
+  tg_precompile(${name} tg_pch)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   tg_link(${name} PRIVATE ${ARG_DEPS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})

@@ -36,6 +36,19 @@ def includes(build):
     return found
 
 
+def commands(build):
+    """The compile commands without precompiled headers, also written to BUILD/lint/commands/: clang
+    reads none of g++'s, and a file has to include what it uses."""
+    entries = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
+    for entry in entries:
+        entry["command"] = re.sub(r' -Winvalid-pch| -include "?[^"]*?cmake_pch\.hxx"?', "",
+                                  entry["command"])
+    folder = build / "lint" / "commands"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
+    return entries
+
+
 def digest(paths, more):
     total = hashlib.sha256(more.encode())
     for path in sorted(paths):
@@ -50,7 +63,7 @@ def jobs(build, selected):
                              check=True).stdout
     rules = (ROOT / ".clang-tidy").read_text(encoding="utf-8")
     headers = includes(build)
-    for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+    for entry in commands(build):
         file = Path(entry["file"])
         if ROOT not in file.parents or not any(
                 file == s or s in file.parents for s in selected):
@@ -71,7 +84,7 @@ def look(build, file, key):
     stamp = build / "lint" / key
     if stamp.exists():
         return ""
-    done = subprocess.run(["clang-tidy", "--quiet", "-p", str(build), str(file)],
+    done = subprocess.run(["clang-tidy", "--quiet", "-p", str(build / "lint" / "commands"), str(file)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode == 0:
         stamp.touch()
@@ -90,7 +103,8 @@ def main():
     stamps.mkdir(exist_ok=True)
     if options.all:
         for stamp in stamps.iterdir():
-            stamp.unlink()
+            if stamp.is_file():
+                stamp.unlink()
     selected = [(ROOT / f).resolve() for f in options.files]
     work = list(jobs(build, selected))
     fresh = sum(not (stamps / key).exists() for _, key in work)
