@@ -160,12 +160,26 @@ private:
 
   /// What the source's weights take, times the factor. No bound where nothing could exceed it.
   void bound_bytes(double factor) {
-    double source = 0, all = 0;
-    for (OpKind leaf : {OpKind::Weight, OpKind::Constant})
-      for (ENodeId node : egraph_.with_op(leaf))
-        if (egraph_.node(node).rule == kSourceRule) source += bytes(egraph_.node(node).home);
+    double source = source_bytes(), all = 0;
     for (uint32_t c = 0; c < out_.cls.size(); ++c) all += out_.problem.stored_bytes({c});
     if (all > factor * source) out_.problem.set_byte_limit(factor * source);
+  }
+
+  /// Of its weights, or of what its runs need of load if that is more: a source that has been
+  /// optimised before may join and pad weights itself, and is never refused.
+  double source_bytes() const {
+    double leaves = 0, stored = 0;
+    llvm::DenseSet<uint32_t> seen;
+    for (uint32_t n = 0; n < egraph_.node_bound(); ++n) {
+      if (egraph_.node({n}).rule != kSourceRule) continue;
+      OpKind op = egraph_.node({n}).op;
+      if (op == OpKind::Weight || op == OpKind::Constant) leaves += bytes(egraph_.node({n}).home);
+      if (egraph_.weight_only_node({n})) continue;
+      for (ClassId child : egraph_.children({n}))
+        if (egraph_.weight_only(child) && seen.insert(egraph_.find(child).index).second)
+          stored += bytes(child);
+    }
+    return std::max(leaves, stored);
   }
 
   const EGraph& egraph_;

@@ -186,6 +186,17 @@ TEST_F(Extracting, BoundsTheGrowthOfWeights) {
   EXPECT_EQ(bounded.weight_bytes, 128);
 }
 
+TEST_F(Extracting, DoesNotRefuseASourceForItsOwnGrowthOfWeights) {
+  NodeId x = source.input("x", f32({4, 8})), w = source.weight("w", f32({8, 4}));
+  NodeId wide = op(OpKind::Pad, {w},
+                   {Value::of_ints({0, 0}), Value::of_ints({0, 60}), Value::of_float(0)});
+  source.add_output("y", matmul(x, wide));
+  EGraph egraph = EGraph::from_graph(source);
+  ExtractedGraph same = both(egraph, {.max_weight_growth = 4});
+  EXPECT_EQ(same.cost_us, 1);
+  EXPECT_EQ(same.weight_bytes, 16 * 128);
+}
+
 TEST_F(Extracting, FilteredNodesAreNotUsed) {
   NodeId x = source.input("x", f32({8}));
   NodeId y = op(OpKind::Tanh, {x});
