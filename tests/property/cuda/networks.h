@@ -1,5 +1,5 @@
-// The networks of examples/ as plans, as they are written and as rewriting makes them; and parts of
-// a plan as plans of their own.
+// The networks of examples/ as plans, as they are written and as rewriting makes them, in f32 and
+// in narrower types; and parts of a plan as plans of their own.
 #pragma once
 
 #include "compiler/driver/model.h"
@@ -7,6 +7,7 @@
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/extract/analytic.h"
+#include "compiler/ir/retype.h"
 #include "runtime/cuda/conv_lowering.h"
 #include "runtime/cuda/fusion.h"
 #include "runtime/cuda/patterns.h"
@@ -17,14 +18,19 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 
 namespace tg::test {
 
 struct Network {
-  std::string name; // "paper/bert.tg, optimised"
+  std::string name; // "paper/bert.tg, optimised, f16"
   Plan plan;
+  DType dtype = DType::F32;
 };
+
+/// `./dev test --full`.
+inline bool is_full_test() { return std::getenv("TANGRAM_FULL_TESTS") != nullptr; }
 
 inline std::vector<std::string> example_files() {
   std::vector<std::string> files;
@@ -45,6 +51,13 @@ inline Plan without_load_phase(const Plan& whole) {
   for (const PlanStep& step : plan.steps)
     if (step.phase == Phase::Load) {
       PlanValue& value = plan.values[step.result];
+      const PlanValue& from = plan.values[step.operands.empty() ? step.result : step.operands[0]];
+      if (step.op == OpKind::Cast && from.kind == PlanValue::Kind::Weight) {
+        TensorType type = value.type; // a weight as it is, rounded: variances stay positive
+        value = from;
+        value.type = type;
+        continue;
+      }
       value.kind = PlanValue::Kind::Weight;
       value.name = "loaded." + std::to_string(step.result);
     }
@@ -68,6 +81,23 @@ inline OptimizeOptions small_search() {
   return options;
 }
 
+inline constexpr llvm::StringRef kFewInHalves[] = {"mobilenetv2.tg", "paper/bert.tg", "lstm.tg"};
+
+/// The network in f32, and as `tg run --dtype` makes it narrower: in the full test in both types,
+/// else a few of each kind in f16.
+inline void add_in_dtypes(std::vector<Network>& networks, const std::string& name,
+                          const Graph& graph) {
+  networks.push_back({name, without_load_phase(plan_from_graph(graph))});
+  for (DType dtype : {DType::F16, DType::BF16}) {
+    bool few = llvm::is_contained(kFewInHalves, name);
+    if (!is_full_test() && (!few || dtype != DType::F16)) continue;
+    Result<Graph> narrow = retype(graph, dtype);
+    if (!narrow) continue; // an operator that refuses the dtype
+    networks.push_back({name + ", " + dtype_name(dtype).str(),
+                        without_load_phase(plan_from_graph(*narrow)), dtype});
+  }
+}
+
 /// Every example, source and optimised; `changed` counts those that rewriting changed.
 inline std::vector<Network> example_networks(size_t& changed) {
   SourceManager sources;
@@ -82,14 +112,13 @@ inline std::vector<Network> example_networks(size_t& changed) {
     if (!graph) continue; // several models: their tests name them
     llvm::StringRef name =
         llvm::StringRef(file).substr(std::string(TG_SOURCE_DIR "/examples/").size());
-    networks.push_back({name.str(), without_load_phase(plan_from_graph(*graph))});
+    add_in_dtypes(networks, name.str(), *graph);
     AnalyticCost costs(*find_device_profile("h200"), cuda::cuda_patterns());
     Result<Optimized> optimised = optimize(*graph, *rules, costs, small_search(), nullptr);
     EXPECT_TRUE(optimised.ok()) << file;
     if (!optimised || !optimised->report.changed) continue;
     ++changed;
-    networks.push_back(
-        {name.str() + ", optimised", without_load_phase(plan_from_graph(optimised->graph))});
+    add_in_dtypes(networks, name.str() + ", optimised", optimised->graph);
   }
   return networks;
 }
