@@ -141,7 +141,7 @@ TEST(Tiles, KeepTheDeviceBusy) {
 
 TEST(Tiles, CompileForGpus) {
   auto compiler = cuda::open_nvrtc();
-  if (!compiler) GTEST_SKIP() << compiler.error().message;
+  if (!compiler) GTEST_SKIP() << compiler.error().message; // NVRTC is not installed
   std::string text = cuda::prelude_text(cuda::Target::Cuda);
   std::set<std::string> names;
   for (Plan& plan : networks())
