@@ -154,7 +154,8 @@ def price_note(bench, cost, rules):
 def one_quality(bench, cost, rules, record):
     settings = {n: c for n, c in bench.cells().items() if matches(n, cost, rules)}
     o = bench.options
-    others = [a for a in o.approaches if a != "tangram"]
+    known = {c["approach"] for cells in settings.values() for c in cells}
+    others = [a for a in o.approaches if a != "tangram" and a in known]
     lines, ours, at_least, worst_sd, programs = [], [], 0, 0.0, {}
     for model in o.networks:
         rows = {a: Row(bench, settings, model, a) for a in o.approaches}
