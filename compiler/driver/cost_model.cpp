@@ -18,6 +18,14 @@ namespace tg {
 
 bool is_measured(llvm::StringRef spec) { return spec.split(':').first == "measured"; }
 
+std::string backend_of_costs(llvm::StringRef spec) {
+  return is_measured(spec) && spec.split(':').second == "cuda" ? "cuda" : "cpu";
+}
+
+std::string profile_of_backend(llvm::StringRef backend) {
+  return backend == "cuda" ? "h200" : "cpu";
+}
+
 namespace {
 
 /// What the backend behind a device profile does in one kernel.

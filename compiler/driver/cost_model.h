@@ -29,5 +29,9 @@ Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& optio
 
 /// Whether the spec asks for measured costs.
 bool is_measured(llvm::StringRef spec);
+/// The backend that such prices are of, and that runs finalists: "cuda", or "cpu" for all others.
+std::string backend_of_costs(llvm::StringRef spec);
+/// The device profile that looks at its operators without timing them.
+std::string profile_of_backend(llvm::StringRef backend);
 
 } // namespace tg

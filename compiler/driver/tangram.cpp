@@ -193,13 +193,15 @@ tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<t
   TG_TRY(std::unique_ptr<tg::CostModel> costs, tg::make_cost_model(cost, graph));
   options.groups = tg::is_measured(o.cost);
   tg::PrepareOptions run;
+  run.backend = tg::backend_of_costs(o.cost);
   run.threads = o.threads;
   run.seed = o.seed;
   run.cost_db = o.cost_db;
   run.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
   run.externs = std::move(externs);
   tg::BackendFinalists finalists(run);
-  TG_TRY(std::unique_ptr<tg::CostModel> analytic, tg::make_analytic_cost("cpu"));
+  TG_TRY(std::unique_ptr<tg::CostModel> analytic,
+         tg::make_analytic_cost(tg::profile_of_backend(run.backend)));
   return tg::optimize(graph, rules, *costs, options, tg::is_measured(o.cost) ? &finalists : nullptr,
                       analytic.get());
 }

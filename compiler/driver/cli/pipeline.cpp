@@ -140,10 +140,9 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   TG_TRY(std::unique_ptr<CostModel> costs, cost_model(session, source));
   RecordingCost recorder(*costs);
   TG_TRY(PrepareOptions run, prepare_options(o, source));
-  run.backend = o.cost == "measured:cuda" ? "cuda" : "cpu";
+  run.backend = backend_of_costs(o.cost);
   BackendFinalists finalists(run);
-  TG_TRY(std::unique_ptr<CostModel> analytic,
-         make_analytic_cost(run.backend == "cuda" ? "h200" : "cpu"));
+  TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost(profile_of_backend(run.backend)));
   OptimizeOptions options = optimize_options(o);
   options.explore.cancel = session.cancel;
   options.kernels = true;

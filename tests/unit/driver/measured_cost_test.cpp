@@ -1,6 +1,8 @@
 // The measured cost model over the reference backend: what is timed once is not timed again, by
 // this process or the next.
+#include "compiler/driver/cost_model.h"
 #include "compiler/driver/measured_cost.h"
+#include "compiler/extract/analytic.h"
 #include "compiler/extract/extract.h"
 #include "runtime/ref/backend.h"
 
@@ -123,6 +125,14 @@ TEST(NetworkBytes, CountWeightsAndResultsOnce) {
   NodeId y = graph.add(OpKind::Add, {}, {x, w});
   graph.add_output("y", graph.add(OpKind::Mul, {}, {y, y}));
   EXPECT_EQ(network_bytes(graph), 4 * 8 * (1 + 1 + 1 + 1)); // x, the weight, sum, product
+}
+
+TEST(CostSpec, NamesTheBackendThatRunsWholeGraphs) {
+  EXPECT_EQ(backend_of_costs("measured:cuda"), "cuda");
+  for (const char* spec : {"measured", "measured:cpu", "analytic:a100", "file:cuda"})
+    EXPECT_EQ(backend_of_costs(spec), "cpu") << spec;
+  for (const char* backend : {"cuda", "cpu"})
+    EXPECT_TRUE(make_analytic_cost(profile_of_backend(backend)).ok()) << backend;
 }
 
 } // namespace

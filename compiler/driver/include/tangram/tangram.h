@@ -143,7 +143,7 @@ struct ExternOp {
 struct OptimizeOptions {
   std::string search = "mcts";          // none, saturate, mcts, anneal, taso, random
   std::string extract = "ilp";          // greedy[-shared|-dag], ilp, lp, best
-  std::string cost = "analytic";        // analytic[:PROFILE], measured[:cpu], file:TABLE
+  std::string cost = "analytic";        // analytic[:PROFILE], measured[:cpu|cuda], file:TABLE
   std::string cost_db = {};             // "" = the user's cache folder
   std::vector<std::string> rules = {};  // files, rule sets or rules; empty = all built in
   std::string rule_text = {};           // `rule` declarations, beside those
@@ -187,7 +187,7 @@ struct Tensor {
 };
 
 struct CompileOptions {
-  std::string backend = "cpu"; // ref, cpu
+  std::string backend = "cpu"; // ref, cpu, cuda
   int threads = 0;             // 0 = one for each core
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
   uint64_t seed = 1;           // of random weights
