@@ -114,19 +114,19 @@ private:
     families_ = find_moves(egraph_, problem_, here_.choice, marginal_,
                            kFamiliesForEach * options_.most_priced);
     seen_.insert(hash_of(here_.choice));
-    todo_.clear();
+    proposals_.clear();
     for (size_t f = 0; f < families_.size(); ++f)
-      todo_.push_back({f, families_[f].size() > 1 ? kAll : 0, false});
-    while (!todo_.empty() && !spent()) try_batch();
+      proposals_.push_back({f, families_[f].size() > 1 ? kAll : 0, false});
+    while (!proposals_.empty() && !spent()) try_batch();
     return moves_ > before;
   }
 
   void try_batch() {
     std::vector<Trial> trials;
     size_t most = std::min(options_.batch, options_.most_priced - priced_);
-    while (!todo_.empty() && trials.size() < std::max<size_t>(most, 1)) {
-      Proposal proposal = todo_.front();
-      todo_.pop_front();
+    while (!proposals_.empty() && trials.size() < std::max<size_t>(most, 1)) {
+      Proposal proposal = proposals_.front();
+      proposals_.pop_front();
       if (auto trial = try_move(proposal))
         trials.push_back(std::move(*trial));
       else
@@ -166,10 +166,10 @@ private:
   /// Of a family that does not gain as a whole the first is tried alone; where that gains, the
   /// others are, one by one.
   void next_after(const Proposal& proposal, bool gained) {
-    if (proposal.member == kAll && !gained) todo_.push_back({proposal.family, 0, true});
+    if (proposal.member == kAll && !gained) proposals_.push_back({proposal.family, 0, true});
     if (!proposal.stands_for_all || !gained) return;
     for (size_t m = families_[proposal.family].size(); --m > 0;)
-      todo_.push_front({proposal.family, m, false});
+      proposals_.push_front({proposal.family, m, false});
   }
 
   const EGraph& egraph_;
@@ -181,7 +181,7 @@ private:
   Trial here_;
   GreedyResult marginal_{Choice(0), {}}; // around here_
   std::vector<MoveFamily> families_;     // of this sweep
-  std::deque<Proposal> todo_;
+  std::deque<Proposal> proposals_;
   llvm::DenseSet<uint64_t> seen_; // choices, by hash
   size_t priced_ = 0, moves_ = 0;
   bool ended_ = false;
