@@ -6,11 +6,8 @@
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/explanation.h"
 #include "compiler/driver/measured_cost.h"
-#include "compiler/driver/model.h"
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/ir/graph_equal.h"
-
-#include <gtest/gtest.h>
+#include "tests/unit/driver/loading.h"
 
 #include <cmath>
 #include <functional>
@@ -25,21 +22,8 @@ constexpr const char* kBlock =
     "  let a = tanh(x @ u)\n  let b = exp(x @ v)\n"
     "  (a * b, transpose(relu(transpose(tanh(r)))))\n}\n";
 
-class GroupRefinement : public testing::Test {
+class GroupRefinement : public test::Loading {
 protected:
-  SourceManager sources;
-  DiagnosticSink sink;
-
-  Graph load(const std::string& text) {
-    std::optional<Graph> graph = load_model(sources, sources.add("test.tg", text), {}, sink);
-    EXPECT_TRUE(graph);
-    return *graph;
-  }
-  std::vector<Rule> rules() {
-    auto loaded = load_rules(sources, library(), {}, sink);
-    EXPECT_TRUE(loaded);
-    return *loaded;
-  }
   static OptimizeOptions options(Search search) {
     OptimizeOptions options;
     options.search = search;
@@ -91,7 +75,17 @@ private:
   AnalyticCost operators_{*find_device_profile("a100")};
 };
 
-TEST_F(GroupRefinement, AGroupOfOneOperatorCostsWhatTheOperatorDoes) {
+/// What a device would launch at once is the answer of its backend.
+class AnalyticGroups : public GroupRefinement {
+protected:
+  void SetUp() override {
+#ifndef TG_HAVE_CUDA
+    GTEST_SKIP() << "built without cuda, the backend that fuses";
+#endif
+  }
+};
+
+TEST_F(AnalyticGroups, AGroupOfOneOperatorCostsWhatTheOperatorDoes) {
   for (const char* text :
        {"model m(x: f32[64, 96]) -> (y: f32[64, 96]) { tanh(x) }\n",
         "model m(x: f32[64, 96]) -> (y: f32[96, 64]) { transpose(x) }\n",
@@ -101,7 +95,7 @@ TEST_F(GroupRefinement, AGroupOfOneOperatorCostsWhatTheOperatorDoes) {
         "  conv2d(x, w, pad = same)\n}\n"}) {
     Graph graph = load(text);
     auto costs = costs_of("analytic:a100", graph);
-    if (!costs->groups()) GTEST_SKIP() << "no backend that fuses is built in";
+    ASSERT_TRUE(costs->groups());
     GroupPrice price = costs->groups()->price({&graph}).front();
     EXPECT_EQ(price.groups, 1u) << text;
     PriceCache prices(graph.symbols(), *costs);
@@ -109,11 +103,11 @@ TEST_F(GroupRefinement, AGroupOfOneOperatorCostsWhatTheOperatorDoes) {
   }
 }
 
-TEST_F(GroupRefinement, AGroupPaysForOneLaunchAndForWhatItReadsAndWrites) {
+TEST_F(AnalyticGroups, AGroupPaysForOneLaunchAndForWhatItReadsAndWrites) {
   Graph graph = load("model m(x: f32[4096, 4096], b: f32[4096]) -> (y: f32[4096, 4096]) {\n"
                      "  relu(x + b)\n}\n");
   auto costs = costs_of("analytic:a100", graph);
-  if (!costs->groups()) GTEST_SKIP() << "no backend that fuses is built in";
+  ASSERT_TRUE(costs->groups());
   GroupPrice price = costs->groups()->price({&graph}).front();
   EXPECT_EQ(price.groups, 1u);
   const DeviceProfile& a100 = *find_device_profile("a100");
@@ -144,12 +138,12 @@ TEST_F(GroupRefinement, CostsWithoutGroupsChangeNothing) {
   }
 }
 
-TEST_F(GroupRefinement, NeverDearerAndAlwaysTheSameFunction) {
+TEST_F(AnalyticGroups, NeverDearerAndAlwaysTheSameFunction) {
   Graph source = load(kBlock);
   std::vector<Rule> all = rules();
   for (Search search : {Search::None, Search::Saturate, Search::Mcts, Search::Anneal}) {
     auto costs = costs_of("analytic:a100", source);
-    if (!costs->groups()) GTEST_SKIP() << "no backend that fuses is built in";
+    ASSERT_TRUE(costs->groups());
     Optimized result = run(source, all, *costs, options(search));
     ASSERT_TRUE(result.report.groups);
     const GroupReport& groups = *result.report.groups;
@@ -211,11 +205,11 @@ TEST_F(GroupRefinement, ADeviceThatDoesNotTakeTheSourceIsNotAsked) {
   EXPECT_EQ(difference(result.graph, run(source, all, costs, how).graph), "");
 }
 
-TEST_F(GroupRefinement, TheSameInputsGiveTheSameResult) {
+TEST_F(AnalyticGroups, TheSameInputsGiveTheSameResult) {
   Graph source = load(kBlock);
   std::vector<Rule> all = rules();
   auto costs = costs_of("analytic:h200", source);
-  if (!costs->groups()) GTEST_SKIP() << "no backend that fuses is built in";
+  ASSERT_TRUE(costs->groups());
   Optimized first = run(source, all, *costs, options(Search::Saturate));
   Optimized second = run(source, all, *costs, options(Search::Saturate));
   EXPECT_EQ(difference(first.graph, second.graph), "");

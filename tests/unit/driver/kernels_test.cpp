@@ -2,13 +2,10 @@
 // rules lead there, explained, and equal to the source.
 #include "compiler/driver/explanation.h"
 #include "compiler/driver/kernel_chain.h"
-#include "compiler/driver/model.h"
 #include "compiler/driver/optimize.h"
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/graph_equal.h"
-
-#include <gtest/gtest.h>
+#include "tests/unit/driver/loading.h"
 
 namespace tg {
 namespace {
@@ -22,21 +19,8 @@ constexpr Act kActs[] = {Act::Relu, Act::Gelu}, kRelu[] = {Act::Relu};
 constexpr KernelPattern kCpu[] = {{OpKind::Matmul, true, true, kActs}};
 constexpr KernelPattern kCuda[] = {{OpKind::Matmul, true, true, kRelu}};
 
-class Kernels : public testing::Test {
+class Kernels : public test::Loading {
 protected:
-  SourceManager sources;
-  DiagnosticSink sink;
-
-  Graph load(const char* text) {
-    std::optional<Graph> graph = load_model(sources, sources.add("test.tg", text), {}, sink);
-    EXPECT_TRUE(graph);
-    return *graph;
-  }
-  std::vector<Rule> rules() {
-    auto loaded = load_rules(sources, library(), {}, sink);
-    EXPECT_TRUE(loaded);
-    return *loaded;
-  }
   /// No exploration: what is gained is gained by kernels.
   Optimized run(const Graph& source, llvm::ArrayRef<Rule> rules,
                 llvm::ArrayRef<KernelPattern> patterns, Numerics numerics = Numerics::Risky,
