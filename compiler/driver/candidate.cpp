@@ -237,16 +237,13 @@ Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, Pric
   local.cancel = options.explore.cancel;
   local.trace = options.trace;
   local.explain = options.explain;
-  if (options.portfolio.progress)
-    options.portfolio.progress({0,
-                                local.time_limit_s,
-                                report.cost_before_us,
-                                report.cost_before_us,
-                                0,
-                                0,
-                                0,
-                                "graph after graph",
-                                {}});
+  if (options.portfolio.progress) {
+    SearchProgress now;
+    now.time_limit_s = local.time_limit_s;
+    now.source_us = now.best_us = report.cost_before_us;
+    now.where = "graph after graph";
+    options.portfolio.progress(now);
+  }
   LocalReport found = options.search == Search::Taso ? search_taso(source, rules, prices, local)
                                                      : search_anneal(source, rules, prices, local);
   note_activity(found.rules, rules, report);
@@ -312,13 +309,6 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
         llvm::formatv("{0} extractions ended by the clock", found.slices_used_up));
 }
 
-/// Another graph than theirs is the result.
-void forget_bounds(OptimizeReport& report) {
-  report.lower_bound_us.reset();
-  report.bounds.clear();
-  report.optimal = false;
-}
-
 /// What the same search finds by the second opinion's prices, priced by those in use; with the
 /// rules in it. nullopt if that is dearer than the source.
 std::optional<std::pair<Candidate, std::vector<std::pair<std::string, size_t>>>>
@@ -349,7 +339,7 @@ void add_kernels(Candidate& candidate, llvm::ArrayRef<Rule> rules, const Judges&
   if (options.trace) options.trace->steps.push_back(std::move(step));
   candidate.graph = std::move(with->graph);
   report.cost_after_us = candidate.cost_us = with->cost_us;
-  forget_bounds(report); // of e-graphs without it
+  report.forget_bounds(); // of e-graphs without it
   if (candidate.chain) append(*candidate.chain, with->chain);
 }
 
@@ -379,7 +369,7 @@ Result<Candidate> optimize_by_portfolio(const Graph& source, llvm::ArrayRef<Rule
     return candidate;
   note_rules(other->second, report);
   report.cost_after_us = other->first.cost_us;
-  forget_bounds(report); // on the other's way
+  report.forget_bounds(); // on the other's way
   add_kernels(other->first, rules, judges, options, report);
   return std::move(other->first);
 }

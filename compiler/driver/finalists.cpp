@@ -92,9 +92,7 @@ Candidate choose_finalist(const Graph& source, Candidate best, std::vector<Candi
   report.finalists_s += watch.seconds();
   if (winner > 0) {
     report.cost_after_us = chosen[winner].cost_us;
-    report.lower_bound_us.reset(); // a bound on the cheapest
-    report.bounds.clear();
-    report.optimal = false;
+    report.forget_bounds(); // on the cheapest
     report.rules_applied = chosen[winner].rules;
   }
   return std::move(chosen[winner]);

@@ -185,9 +185,7 @@ void refine_candidate(const Graph& source, llvm::ArrayRef<Rule> rules, const Jud
   if (judges.others) judges.others->push_back(std::move(unrefined));
   report.rules_applied = candidate.rules;
   report.cost_after_us = candidate.cost_us;
-  report.lower_bound_us.reset(); // of what operators' prices chose
-  report.bounds.clear();
-  report.optimal = false;
+  report.forget_bounds(); // on what operators' prices chose
 }
 
 } // namespace tg

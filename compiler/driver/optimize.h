@@ -117,6 +117,13 @@ struct OptimizeReport {
   double finalists_s = 0;       // that it took
   size_t finalists = 1;         // distinct graphs that were measured whole, beside the source
   bool changed = false;         // what was found is another graph than the source
+
+  /// Another graph than that which they are of is the result.
+  void forget_bounds() {
+    lower_bound_us.reset();
+    bounds.clear();
+    optimal = false;
+  }
 };
 
 struct Optimized {
