@@ -35,6 +35,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -173,17 +174,18 @@ class Bench:
             return db.execute("SELECT count(*) FROM cost").fetchone()[0]
 
     def time_operators(self, network, cost, rules):
-        """Runs the shipped search, which asks for most, and throws its cell away, until no price is new:
-        its cells are then not cut short by timing."""
+        """Runs the shipped search, which asks for most, with every seed, and throws its cells away, until
+        no price is new: the cells that are kept then hold no timing."""
         key = f"prices {network} {cost} {rules}"
         known = self.runs.get(key, [])
         while len(known) < 3 and (not known or known[-1]["new"]):
-            before = self.prices_known()
+            before, start = self.prices_known(), time.monotonic()
             self.say(f"{network} {cost} {rules}: prices")
             with tempfile.TemporaryDirectory() as scratch:
-                self.call(*self.paper_command(network, "tangram", cost, rules, 1,
+                self.call(*self.paper_command(network, "tangram", cost, rules, self.options.seeds,
                                               Path(scratch, "cells.json")))
-            known.append({"new": self.prices_known() - before, "load": os.getloadavg()[0]})
+            known.append({"new": self.prices_known() - before, "seconds": time.monotonic() - start,
+                          "load": os.getloadavg()[0]})
             self.runs[key] = known
             self.save()
 
