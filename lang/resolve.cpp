@@ -37,8 +37,6 @@ constexpr BuiltinInfo kBuiltins[] = {
     {"prod", Builtin::Constant, ""},
 };
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 /// The kind of compile-time parameter that a word of the language names.
 ParamKind::Base kind_of_word(llvm::StringRef word) {
   using Base = ParamKind::Base;
@@ -66,10 +64,10 @@ void builtin_slots(const BuiltinInfo& builtin, Signature& out) {
 void op_slots(const OpInfo& op, Signature& out) {
   out.variadic = op.variadic();
   for (const OperandInfo& operand : op.operands())
-    out.slots.push_back({ref(operand.name), !operand.optional, true});
+    out.slots.push_back({operand.name, !operand.optional, true});
   for (const AttrInfo& attr : op.attrs())
     // `transpose(x)` swaps the last two axes.
-    out.slots.push_back({ref(attr.name), attr.required && op.kind != OpKind::Transpose, false});
+    out.slots.push_back({attr.name, attr.required && op.kind != OpKind::Transpose, false});
 }
 
 } // namespace
@@ -103,7 +101,7 @@ std::vector<llvm::StringRef> callable_names(const Module& module) {
   llvm::sort(names); // the map's own order is that of hashes
   for (const BuiltinInfo& builtin : kBuiltins) names.push_back(builtin.name);
   for (const OpInfo& op : all_ops())
-    if (!op.has(Trait::Leaf) && op.kind != OpKind::Extern) names.push_back(ref(op.name));
+    if (!op.has(Trait::Leaf) && op.kind != OpKind::Extern) names.push_back(op.name);
   return names;
 }
 

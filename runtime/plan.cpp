@@ -165,8 +165,6 @@ private:
   std::string what_;
 };
 
-llvm::StringRef op_name(OpKind op) { return {op_info(op).name.data(), op_info(op).name.size()}; }
-
 std::string value_text(PlanValueId id) {
   return id == kNoValue ? "none" : llvm::formatv("%{0}", id).str();
 }
@@ -196,15 +194,13 @@ void dump_step(const Plan& plan, PlanStepId s, llvm::raw_ostream& out) {
   const PlanStep& step = plan.steps[s];
   const OpInfo& info = op_info(step.op);
   out << (step.phase == Phase::Load ? "load " : "run ") << value_text(step.result) << " = "
-      << op_name(step.op) << '(';
+      << info.name << '(';
   for (size_t i = 0; i < step.operands.size(); ++i)
     out << (i ? ", " : "") << value_text(step.operands[i]);
   out << ')';
-  for (size_t i = 0; i < step.attrs.size(); ++i) {
-    std::string_view name = info.attrs()[i].name;
-    out << (i ? ", " : " {") << llvm::StringRef(name.data(), name.size()) << " = "
-        << step.attrs[i].text_form() << (i + 1 == step.attrs.size() ? "}" : "");
-  }
+  for (size_t i = 0; i < step.attrs.size(); ++i)
+    out << (i ? ", " : " {") << info.attrs()[i].name << " = " << step.attrs[i].text_form()
+        << (i + 1 == step.attrs.size() ? "}" : "");
   out << " : " << plan.values[step.result].type.text();
   if (step.in_place != kNoValue) out << " in place of " << value_text(step.in_place);
   if (plan.streams > 1) out << " on stream " << step.stream;

@@ -8,8 +8,6 @@ namespace tg {
 
 namespace {
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 bool is_activation(OpKind op) {
   for (Act act : {Act::Relu, Act::Tanh, Act::Sigmoid, Act::Gelu, Act::Relu6})
     if (act_op(act) == op) return true;
@@ -47,7 +45,7 @@ constexpr size_t kMaxSize = 10'000; // terms, expressions
 std::vector<llvm::StringRef> operator_names() {
   std::vector<llvm::StringRef> names;
   for (const OpInfo& info : all_ops())
-    if (!info.has(Trait::Leaf) && info.kind != OpKind::Extern) names.push_back(ref(info.name));
+    if (!info.has(Trait::Leaf) && info.kind != OpKind::Extern) names.push_back(info.name);
   return names;
 }
 
@@ -332,8 +330,8 @@ std::optional<RuleCompiler::Call> RuleCompiler::read_call(ast::ExprId id) {
   size_t needed = 0;
   for (const OperandInfo& operand : info.operands()) needed += !operand.optional;
   if (call.operands.size() < needed)
-    return fail(error(Code::missing_argument, e.span, "`{0}` needs its operand `{1}`",
-                      ref(info.name), ref(info.operands()[call.operands.size()].name)));
+    return fail(error(Code::missing_argument, e.span, "`{0}` needs its operand `{1}`", info.name,
+                      info.operands()[call.operands.size()].name));
   return call;
 }
 
@@ -341,8 +339,7 @@ std::optional<RuleCompiler::Call> RuleCompiler::read_call(ast::ExprId id) {
 bool RuleCompiler::read_variadic(Call& call, const ast::Arg& arg) {
   const ast::Expr& list = tree_[arg.value];
   if (list.kind != ast::ExprKind::List || list.items.empty()) {
-    fail(error(Code::wrong_kind, arg.span, "`{0}` takes a list of operands",
-               ref(op_info(call.op).name))
+    fail(error(Code::wrong_kind, arg.span, "`{0}` takes a list of operands", op_info(call.op).name)
              .suggest("write them as [a, b]"));
     return false;
   }
@@ -370,7 +367,7 @@ bool RuleCompiler::read_positional(Call& call, size_t position, const ast::Arg& 
     return true;
   }
   fail(error(Code::too_many_arguments, arg.span, "`{0}` takes {1} operand{2} and {3} attribute{4}",
-             ref(info.name), required, required == 1 ? "" : "s", info.attr_count,
+             info.name, required, required == 1 ? "" : "s", info.attr_count,
              info.attr_count == 1 ? "" : "s"));
   return false;
 }
@@ -391,12 +388,12 @@ bool RuleCompiler::read_named(Call& call, const ast::Arg& arg) {
     fail(error(Code::duplicate_name, arg.span, "`{0}` is given twice", name));
     return false;
   }
-  Diagnostic d = error(Code::unknown_argument, arg.name.span, "`{0}` has no attribute `{1}`",
-                       ref(info.name), name);
+  Diagnostic d =
+      error(Code::unknown_argument, arg.name.span, "`{0}` has no attribute `{1}`", info.name, name);
   std::vector<llvm::StringRef> known;
-  for (const AttrInfo& attr : info.attrs()) known.push_back(ref(attr.name));
+  for (const AttrInfo& attr : info.attrs()) known.push_back(attr.name);
   for (const OperandInfo& operand : info.operands())
-    if (operand.optional) known.push_back(ref(operand.name));
+    if (operand.optional) known.push_back(operand.name);
   llvm::StringRef near = near_miss(name, known);
   if (!near.empty()) d.help = llvm::formatv("did you mean `{0}`?", near).str();
   fail(std::move(d));

@@ -13,8 +13,6 @@ namespace tg {
 
 namespace {
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 /// Multiset of the operators below the roots that compute something, activations unfolded.
 std::vector<OpKind> computing_ops(const Rule& rule, llvm::ArrayRef<TermId> roots) {
   std::vector<OpKind> ops;
@@ -186,7 +184,7 @@ private:
     std::string name = decl_.name.text.str();
     if (reversed) name += "-rev";
     for (size_t i = 0; i < choice.size(); ++i)
-      name += (i == 0 ? "[" : ", ") + ref(op_info(choice[i].second).name).str();
+      name += (i == 0 ? "[" : ", ") + std::string(op_info(choice[i].second).name);
     return choice.empty() ? name : name + "]";
   }
 

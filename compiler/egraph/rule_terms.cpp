@@ -9,8 +9,6 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 TermAttr literal_attr(Value value) {
   TermAttr attr;
   attr.kind = TermAttr::Kind::Literal;
@@ -175,7 +173,7 @@ TermId RuleCompiler::rest_operand(OpKind op, size_t index) {
   auto [at, fresh] = rest_.try_emplace(key, 0);
   if (fresh)
     at->second =
-        new_class((ref(op_info(op).name) + "." + ref(op_info(op).operands()[index].name)).str());
+        new_class(llvm::formatv("{0}.{1}", op_info(op).name, op_info(op).operands()[index].name));
   return class_term(at->second);
 }
 
@@ -187,14 +185,13 @@ std::optional<TermAttr> RuleCompiler::left_attr(const Call& call, size_t slot,
     auto key = std::make_pair(static_cast<uint32_t>(call.op), static_cast<uint32_t>(slot));
     auto [at, fresh] = rest_.try_emplace(key, 0);
     if (fresh)
-      at->second = new_value((ref(op_info(call.op).name) + "." + ref(info.name)).str(), info.kind);
+      at->second = new_value(llvm::formatv("{0}.{1}", op_info(call.op).name, info.name), info.kind);
     return variable_attr(at->second);
   }
   if (!given.valid()) {
     if (info.required)
       return fail(error(Code::missing_argument, tree_[call.expr].span,
-                        "`{0}` needs its attribute `{1}`", ref(op_info(call.op).name),
-                        ref(info.name)));
+                        "`{0}` needs its attribute `{1}`", op_info(call.op).name, info.name));
     return left_literal(call, slot, default_value(info), operands);
   }
   const ast::Expr& e = tree_[given];
@@ -211,7 +208,7 @@ std::optional<TermAttr> RuleCompiler::left_attr(const Call& call, size_t slot,
   if (!has_variables(*at)) {
     std::optional<Value> v = folded(*at);
     if (v) return left_literal(call, slot, *v, operands);
-    return fail(error(Code::bad_attribute, e.span, "`{0}` has no value here", ref(info.name)));
+    return fail(error(Code::bad_attribute, e.span, "`{0}` has no value here", info.name));
   }
   return equal_to(*at, info);
 }
@@ -228,7 +225,7 @@ bool RuleCompiler::names_unbound(ast::ExprId list) {
 
 /// `stride = [a, b]`: the slot is a fresh variable, a and b its items.
 std::optional<TermAttr> RuleCompiler::left_list(ast::ExprId list, const AttrInfo& info) {
-  uint32_t whole = new_value(ref(info.name).str(), info.kind);
+  uint32_t whole = new_value(std::string(info.name), info.kind);
   llvm::ArrayRef<ast::ExprId> items = tree_[tree_[list].items];
   for (size_t i = 0; i < items.size(); ++i) {
     ExprIndex item = op_expr(
@@ -254,7 +251,7 @@ std::optional<TermAttr> RuleCompiler::left_list(ast::ExprId list, const AttrInfo
 
 /// A slot that must equal something computed: a fresh variable and a condition.
 TermAttr RuleCompiler::equal_to(ExprIndex expr, const AttrInfo& info) {
-  uint32_t variable = new_value(ref(info.name).str(), info.kind);
+  uint32_t variable = new_value(std::string(info.name), info.kind);
   rule_.conditions.push_back(op_expr(Kind::Eq, {variable_expr(variable), expr}));
   return variable_attr(variable);
 }
@@ -267,14 +264,14 @@ std::optional<TermAttr> RuleCompiler::left_literal(const Call& call, size_t slot
   Span span = tree_[call.attrs[slot].valid() ? call.attrs[slot] : call.expr].span;
   std::optional<Value> v = normal_form(info.kind, given);
   if (!v)
-    return fail(error(Code::bad_attribute, span, "`{0}` of `{1}` cannot be {2}", ref(info.name),
-                      ref(op_info(call.op).name), given.text_form()));
+    return fail(error(Code::bad_attribute, span, "`{0}` of `{1}` cannot be {2}", info.name,
+                      op_info(call.op).name, given.text_form()));
   bool axes = info.kind == AttrKind::axis || info.kind == AttrKind::axes;
   if (axes && is_reduction(call.op)) llvm::sort(v->ints);
   if (!any_negative(*v)) return literal_attr(std::move(*v));
   if (!axes) // -1 of a reshape, a slice from the end: graphs hold neither
     return fail(error(Code::bad_attribute, span,
-                      "`{0}` = {1} matches nothing: write what it comes to", ref(info.name),
+                      "`{0}` = {1} matches nothing: write what it comes to", info.name,
                       v->text_form()));
   std::optional<ExprIndex> rank = rank_of(operands[0]);
   if (!rank)
@@ -520,7 +517,7 @@ std::optional<TermId> RuleCompiler::right_call(const Call& call) {
   if (call.rest && !has_rest(call.op))
     return fail(error(Code::rule_pattern, tree_[call.expr].span,
                       "`..` has nothing to carry over: the other side has no `{0}(.., ..)`",
-                      ref(info.name)));
+                      info.name));
   if (!info.variadic())
     for (size_t i = term.operands.size(); i < info.operand_count; ++i) {
       auto key =
@@ -556,15 +553,14 @@ std::optional<TermAttr> RuleCompiler::right_attr(const Call& call, size_t slot) 
     if (carried != rest_.end()) return variable_attr(carried->second);
     if (!info.required) return literal_attr(default_value(info));
     return fail(error(Code::missing_argument, tree_[call.expr].span,
-                      "`{0}` needs its attribute `{1}`", ref(op_info(call.op).name),
-                      ref(info.name)));
+                      "`{0}` needs its attribute `{1}`", op_info(call.op).name, info.name));
   }
   std::optional<ExprIndex> at = value(given, info.kind);
   if (!at) return std::nullopt;
   if (std::optional<Value> v = folded(*at)) {
     if (std::optional<Value> normal = normal_form(info.kind, *v)) return literal_attr(*normal);
     return fail(error(Code::bad_attribute, tree_[given].span, "`{0}` of `{1}` cannot be {2}",
-                      ref(info.name), ref(op_info(call.op).name), v->text_form()));
+                      info.name, op_info(call.op).name, v->text_form()));
   }
   return computed(*at);
 }

@@ -8,8 +8,6 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 /// How an expression of several operands is written.
 struct Form {
   llvm::StringLiteral text;
@@ -85,7 +83,7 @@ public:
     if (t.op == OpKind::Constant) return constant(t);
     const OpInfo& info = op_info(t.op);
     if (t.op == OpKind::Extern) return t.attrs[0].literal.text + "(" + side(t.operands) + ")";
-    std::string text = ref(info.name).str() + "(";
+    std::string text = std::string(info.name) + "(";
     llvm::StringRef separator = info.variadic() ? "[" : "";
     for (size_t i = 0; i < t.operands.size(); ++i) {
       bool optional = !info.variadic() && info.operands()[i].optional;
@@ -93,7 +91,7 @@ public:
           rule_.terms[t.operands[i]].kind == Term::Kind::Op)
         continue;
       text += separator;
-      if (optional) text += ref(info.operands()[i].name).str() + " = ";
+      if (optional) text += std::string(info.operands()[i].name) + " = ";
       text += term(t.operands[i]);
       separator = ", ";
     }
@@ -144,7 +142,7 @@ private:
       const TermAttr& a = t.attrs[slot];
       if (!row.required && a.kind == TermAttr::Kind::Literal && a.literal == default_value(row))
         continue;
-      text += ", " + ref(row.name).str() + " = " + attr(a);
+      text += ", " + std::string(row.name) + " = " + attr(a);
     }
     return text;
   }

@@ -276,10 +276,10 @@ constexpr llvm::StringLiteral kVersion = "3";
 void add_table(Fingerprint& print) {
   print.add(kVersion);
   for (const OpInfo& op : all_ops()) {
-    print.add({op.name.data(), op.name.size()});
-    print.add({op.doc.data(), op.doc.size()});
+    print.add(op.name);
+    print.add(op.doc);
     print.add_numbers(op.traits, op.shape, op.operand_count);
-    for (const AttrInfo& attr : op.attrs()) print.add({attr.name.data(), attr.name.size()});
+    for (const AttrInfo& attr : op.attrs()) print.add(attr.name);
   }
 }
 

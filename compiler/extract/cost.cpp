@@ -8,12 +8,6 @@
 
 namespace tg {
 
-namespace {
-
-void append(std::string& text, std::string_view piece) { text.append(piece); }
-
-} // namespace
-
 std::string instance_key(const Symbols& symbols, const OpInstance& instance) {
   const OpInfo& info = op_info(instance.op);
   std::string key(info.name);
@@ -28,7 +22,7 @@ std::string instance_key(const Symbols& symbols, const OpInstance& instance) {
   llvm::ArrayRef<ValueId> attrs = symbols.attrs(instance.attrs);
   for (size_t slot = 0; slot < attrs.size(); ++slot) {
     key += slot == 0 ? " {" : ", ";
-    append(key, info.attrs()[slot].name);
+    key += info.attrs()[slot].name;
     key += " = ";
     key += symbols.value(attrs[slot]).text_form();
   }

@@ -12,8 +12,6 @@ namespace tg::eval {
 
 namespace {
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 bool is_int(const Val& val) { return val.is(Val::Kind::Const) && val.value.is(Value::Kind::Int); }
 
 bool is_operand(const Val& val) { return val.is(Val::Kind::Tensor) || val.absent(); }
@@ -215,7 +213,7 @@ Val Evaluator::split(Frame& frame, ast::ExprId id, const ast::Expr& e, llvm::Arr
 Val Evaluator::call_op(Frame& frame, ast::ExprId id, const ast::Expr& e, OpKind op) {
   const OpInfo& info = op_info(op);
   std::vector<Val> given;
-  bool poison = false, numbers = is_const_function(ref(info.name)) && !e.args.empty();
+  bool poison = false, numbers = is_const_function(info.name) && !e.args.empty();
   for (const ast::Arg& arg : frame.ast[e.args]) {
     given.push_back(expression(frame, arg.value));
     poison |= given.back().poison();
@@ -232,7 +230,7 @@ Val Evaluator::call_op(Frame& frame, ast::ExprId id, const ast::Expr& e, OpKind 
     if (!info.operands()[i].optional && args.operands[i].val.is(Val::Kind::Unit))
       return report(frame,
                     error(Code::missing_argument, e.callee.span, "`{0}` needs the operand `{1}`",
-                          e.callee.text, ref(info.operands()[i].name)));
+                          e.callee.text, info.operands()[i].name));
   if (info.variadic() && args.operands.empty())
     return report(frame, error(Code::missing_argument, e.callee.span,
                                "`{0}` needs one operand or more", e.callee.text));
@@ -249,7 +247,7 @@ Val Evaluator::call_op(Frame& frame, ast::ExprId id, const ast::Expr& e, OpKind 
 bool Evaluator::settle(Frame& frame, const OpInfo& info, OpArgs& args,
                        llvm::SmallVectorImpl<Operand>& out) {
   auto own = [&](size_t i) {
-    return info.variadic() ? std::nullopt : own_dtype(ref(info.operands()[i].name));
+    return info.variadic() ? std::nullopt : own_dtype(info.operands()[i].name);
   };
   llvm::SmallVector<const Val*, 6> meeting;
   for (size_t i = 0; i < args.operands.size(); ++i)
@@ -333,7 +331,7 @@ bool Evaluator::set_attribute(Frame& frame, const OpInfo& info, size_t slot, con
                               const Val& val, OpArgs& out) {
   const AttrInfo& attr = info.attrs()[slot];
   if (out.attrs[slot]) {
-    report(frame, error(Code::duplicate_name, arg.span, "`{0}` is given twice", ref(attr.name)));
+    report(frame, error(Code::duplicate_name, arg.span, "`{0}` is given twice", attr.name));
     return false;
   }
   auto ints = as_ints(val);
@@ -348,8 +346,8 @@ bool Evaluator::set_attribute(Frame& frame, const OpInfo& info, size_t slot, con
     out.attrs[slot] = val.value;
   if (out.attrs[slot]) return true;
   Code code = val.is(Val::Kind::Tensor) ? Code::not_constant : Code::bad_attribute;
-  report(frame, error(code, arg.span, "`{0}` of `{1}` is a compile-time value, got {2}",
-                      ref(attr.name), ref(info.name), describe(val)));
+  report(frame, error(code, arg.span, "`{0}` of `{1}` is a compile-time value, got {2}", attr.name,
+                      info.name, describe(val)));
   return false;
 }
 
@@ -371,7 +369,7 @@ bool Evaluator::finish_attributes(Frame& frame, const ast::Expr& e, const OpInfo
       continue;
     }
     report(frame, error(Code::missing_argument, e.callee.span, "`{0}` needs the argument `{1}`",
-                        e.callee.text, ref(attr.name)));
+                        e.callee.text, attr.name));
     return false;
   }
   return true;

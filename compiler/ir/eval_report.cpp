@@ -10,8 +10,6 @@ namespace tg::eval {
 
 namespace {
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 constexpr size_t kMaxWritten = 32; // characters of an operand's text in a note
 constexpr size_t kMaxChain = 8;    // calls shown of a long chain
 
@@ -37,7 +35,7 @@ std::string op_message(OpKind op, llvm::ArrayRef<std::string> types) {
     default: break;
     }
   }
-  return llvm::formatv("cannot apply `{0}` to {1}", ref(op_info(op).name), type_list(types));
+  return llvm::formatv("cannot apply `{0}` to {1}", op_info(op).name, type_list(types));
 }
 
 /// The attribute that a message of `infer` is about: it opens with its name in backticks.
@@ -227,7 +225,7 @@ std::string Evaluator::swap_help(const Frame& frame, ast::ExprId site, OpKind op
   std::string a = written(frame, operands[0].expr), b = written(frame, operands[1].expr);
   bool call = frame.ast[site].kind == ast::ExprKind::Call;
   return llvm::formatv("the operands fit the other way round: {0}",
-                       call ? ref(info.name).str() + "(" + b + ", " + a + ")"
+                       call ? std::string(info.name) + "(" + b + ", " + a + ")"
                             : b + " " + ast::spelling(frame.ast[site].op).str() + " " + a);
 }
 
@@ -245,7 +243,7 @@ Val Evaluator::report_op(Frame& frame, ast::ExprId site, OpKind op,
   Diagnostic d = error(code_of(info, why), e.span, "{0}", op_message(op, types));
   if (d.code == Code::bad_attribute) {
     std::string_view name = info.attrs()[static_cast<size_t>(attribute_of(info, why))].name;
-    if (const ast::Arg* arg = frame.ast.find_arg(e.args, ref(name))) d.span = arg->span;
+    if (const ast::Arg* arg = frame.ast.find_arg(e.args, name)) d.span = arg->span;
   }
   if (op == OpKind::Matmul && present.size() == 2)
     d.help = transpose_help(type(present[0].node), type(present[1].node),

@@ -126,7 +126,7 @@ std::string dump(const Graph& graph) {
   llvm::raw_string_ostream out(text);
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const OpInfo& info = op_info(graph.node({i}).op);
-    out << '%' << i << " = " << llvm::StringRef(info.name.data(), info.name.size()) << '(';
+    out << '%' << i << " = " << info.name << '(';
     llvm::StringRef separator = "";
     for (NodeId operand : graph.operands({i})) {
       out << separator << '%' << operand.index;
@@ -135,9 +135,7 @@ std::string dump(const Graph& graph) {
     out << ')';
     separator = " {";
     for (size_t slot = 0; slot < graph.attrs({i}).size(); ++slot) {
-      std::string_view name = info.attrs()[slot].name;
-      out << separator << llvm::StringRef(name.data(), name.size()) << " = "
-          << graph.attr({i}, slot).text_form();
+      out << separator << info.attrs()[slot].name << " = " << graph.attr({i}, slot).text_form();
       separator = ", ";
     }
     if (!graph.attrs({i}).empty()) out << '}';

@@ -9,8 +9,7 @@ namespace tg {
 namespace {
 
 std::string node_text(const Graph& graph, NodeId id) {
-  std::string_view name = op_info(graph.node(id).op).name;
-  std::string text(name);
+  std::string text(op_info(graph.node(id).op).name);
   for (size_t i = 0; i < graph.attrs(id).size(); ++i)
     text += (i ? ", " : " {") + graph.attr(id, i).text_form();
   if (!graph.attrs(id).empty()) text += "}";

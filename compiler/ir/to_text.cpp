@@ -19,8 +19,6 @@ namespace tg {
 
 namespace {
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 /// Words that the grammar keeps; an operand or output of that name gets a `_` behind it.
 bool reserved(llvm::StringRef name) {
   static constexpr llvm::StringLiteral kWords[] = {
@@ -291,7 +289,7 @@ private:
     if (info.kind == OpKind::Extern) return extern_text(id);
     if (info.kind == OpKind::Iota) return iota_text(id);
     // sqrt of a number is a number in the language; here it is an operator.
-    bool folds = is_const_function(ref(info.name)) &&
+    bool folds = is_const_function(info.name) &&
                  llvm::all_of(operands, [&](NodeId x) { return is_number(x); });
     std::string text(info.name);
     text += info.variadic() ? "([" : "(";
@@ -301,7 +299,7 @@ private:
       bool absent = graph_.node(operands[i]).op == OpKind::None;
       skipped |= absent && !info.variadic();
       if (absent && !info.variadic()) continue;
-      if (skipped) separator += ref(info.operands()[i].name).str() + " = ";
+      if (skipped) separator += std::string(info.operands()[i].name) + " = ";
       bool literal = folds && graph_.type(operands[i]).dtype == DType::F32;
       bool mixed = graph_.node(operands[i]).op == OpKind::Constant && is_mixed(info, operands);
       text += separator;
@@ -351,7 +349,7 @@ private:
       if (!attr.required && is_default(id, attr, value)) continue;
       bool pair =
           attr.kind == AttrKind::pair && value.ints.size() == 2 && value.ints[0] == value.ints[1];
-      text += ", " + ref(attr.name).str() + " = " +
+      text += ", " + std::string(attr.name) + " = " +
               (pair ? std::to_string(value.ints[0]) : value.text_form());
     }
     return text;

@@ -83,8 +83,6 @@ static_assert(std::size(kOps) == kOpCount);
 
 constexpr llvm::StringLiteral kActNames[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 } // namespace
 
 bool dtype_fits(const OpInfo& op, DType dtype) {
@@ -100,19 +98,19 @@ llvm::ArrayRef<OpInfo> all_ops() { return kOps; }
 
 std::optional<OpKind> find_op(llvm::StringRef name) {
   for (const OpInfo& info : kOps)
-    if (ref(info.name) == name) return info.kind;
+    if (llvm::StringRef(info.name) == name) return info.kind;
   return std::nullopt;
 }
 
 int OpInfo::attr_slot(llvm::StringRef wanted) const {
   for (size_t i = 0; i < attr_count; ++i)
-    if (ref(attr_rows[i].name) == wanted) return static_cast<int>(i);
+    if (llvm::StringRef(attr_rows[i].name) == wanted) return static_cast<int>(i);
   return -1;
 }
 
 int OpInfo::operand_index(llvm::StringRef wanted) const {
   for (size_t i = 0; i < operand_count; ++i)
-    if (ref(operand_rows[i].name) == wanted) return static_cast<int>(i);
+    if (llvm::StringRef(operand_rows[i].name) == wanted) return static_cast<int>(i);
   return -1;
 }
 
@@ -147,7 +145,7 @@ llvm::ArrayRef<llvm::StringRef> enum_members(AttrKind kind) {
 }
 
 Value default_value(const AttrInfo& attr) {
-  llvm::StringRef text = ref(attr.default_text);
+  llvm::StringRef text = attr.default_text;
   int64_t number = 0;
   switch (attr.kind) {
   case AttrKind::integer:

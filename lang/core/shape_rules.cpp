@@ -17,8 +17,6 @@ namespace tg {
 
 namespace {
 
-llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
-
 struct Inference {
   Symbols& symbols;
   const OpInfo& info;
@@ -44,7 +42,7 @@ std::string list(llvm::ArrayRef<int64_t> ints) { return Value::of_ints(ints).tex
 bool expect(const Inference& in, const AttrInfo& attr, const Value& v, Value::Kind kind,
             const char* what) {
   if (v.is(kind)) return true;
-  return in.fail("`{0}` must be {1}, got {2}", ref(attr.name), what, v.text_form());
+  return in.fail("`{0}` must be {1}, got {2}", attr.name, what, v.text_form());
 }
 
 bool in_range(const Inference& in, const AttrInfo& attr, llvm::ArrayRef<int64_t> ints,
@@ -52,7 +50,7 @@ bool in_range(const Inference& in, const AttrInfo& attr, llvm::ArrayRef<int64_t>
   constexpr int64_t kHigh = int64_t{1} << 40;
   for (int64_t n : ints)
     if (n < low || n > kHigh)
-      return in.fail("`{0}` must be at least {1}, got {2}", ref(attr.name), low, n);
+      return in.fail("`{0}` must be at least {1}, got {2}", attr.name, low, n);
   return true;
 }
 
@@ -60,8 +58,7 @@ bool normalise_pair(Inference& in, const AttrInfo& attr, size_t slot) {
   Value v = in.attr(slot);
   if (v.is(Value::Kind::Int)) v = Value::of_ints({v.number, v.number});
   if (!v.is(Value::Kind::Ints) || v.ints.size() != 2)
-    return in.fail("`{0}` must be an int or [height, width], got {1}", ref(attr.name),
-                   v.text_form());
+    return in.fail("`{0}` must be an int or [height, width], got {1}", attr.name, v.text_form());
   in.set(slot, v);
   return in_range(in, attr, v.ints, 1);
 }
@@ -70,14 +67,14 @@ bool normalise_pad(Inference& in, const AttrInfo& attr, size_t slot) {
   Value v = in.attr(slot);
   if (v.is(Value::Kind::Enum)) {
     if (v.text == "same" || v.text == "valid") return true;
-    return in.fail("`{0}` must be same, valid or a number, got {1}", ref(attr.name), v.text);
+    return in.fail("`{0}` must be same, valid or a number, got {1}", attr.name, v.text);
   }
   if (v.is(Value::Kind::Int)) v = Value::of_ints({v.number, v.number});
   if (v.is(Value::Kind::Ints) && v.ints.size() == 2)
     v = Value::of_ints({v.ints[0], v.ints[1], v.ints[0], v.ints[1]});
   if (!v.is(Value::Kind::Ints) || v.ints.size() != 4)
     return in.fail("`{0}` must be same, valid, n, [h, w] or [top, left, bottom, right], got {1}",
-                   ref(attr.name), v.text_form());
+                   attr.name, v.text_form());
   if (!in_range(in, attr, v.ints, 0)) return false;
   bool none = llvm::all_of(v.ints, [](int64_t n) { return n == 0; });
   in.set(slot, none ? Value::of_enum("valid") : v);
@@ -87,7 +84,7 @@ bool normalise_pad(Inference& in, const AttrInfo& attr, size_t slot) {
 bool normalise_axis(const Inference& in, const AttrInfo& attr, int64_t& axis) {
   int64_t rank = in.operands.empty() ? 0 : in.type(0).rank();
   if (axis < -rank || axis >= rank)
-    return in.fail("`{0}` = {1} is out of range for {2}", ref(attr.name), axis, in.type(0).text());
+    return in.fail("`{0}` = {1} is out of range for {2}", attr.name, axis, in.type(0).text());
   if (axis < 0) axis += rank;
   return true;
 }
@@ -110,11 +107,11 @@ bool normalise_attr(Inference& in, size_t slot) {
   case AttrKind::pad: return normalise_pad(in, attr, slot);
   case AttrKind::act:
     if (v.is(Value::Kind::Enum) && parse_act(v.text)) return true;
-    return in.fail("`{0}` must be none, relu, tanh, sigmoid, gelu or relu6, got {1}",
-                   ref(attr.name), v.text_form());
+    return in.fail("`{0}` must be none, relu, tanh, sigmoid, gelu or relu6, got {1}", attr.name,
+                   v.text_form());
   case AttrKind::dtype:
     if (v.is(Value::Kind::Enum) && parse_dtype(v.text)) return true;
-    return in.fail("`{0}` must be f32, f16, bf16, i32, i64 or bool, got {1}", ref(attr.name),
+    return in.fail("`{0}` must be f32, f16, bf16, i32, i64 or bool, got {1}", attr.name,
                    v.text_form());
   case AttrKind::axis:
     if (!expect(in, attr, v, Value::Kind::Int, "an axis") || !normalise_axis(in, attr, v.number))
@@ -206,7 +203,7 @@ bool cast(Inference& in) {
 bool act_fits(const Inference& in, size_t slot) {
   std::optional<OpKind> op = act_op(parse_act(in.attr(slot).text).value_or(Act::None));
   if (!op || dtype_fits(op_info(*op), in.result.dtype)) return true;
-  return in.fail("{0} takes floats, got {1}", ref(op_info(*op).name), in.result.text());
+  return in.fail("{0} takes floats, got {1}", op_info(*op).name, in.result.text());
 }
 
 /// Bias and residual of products: operands 2 and 3.
@@ -294,8 +291,7 @@ bool winograd_conv2d(Inference& in) {
 
 bool pool2d(Inference& in) {
   const TensorType& x = in.type(0);
-  if (x.rank() != 4)
-    return in.fail("{0} needs x[N, C, H, W], got {1}", ref(in.info.name), x.text());
+  if (x.rank() != 4) return in.fail("{0} needs x[N, C, H, W], got {1}", in.info.name, x.text());
   llvm::ArrayRef<int64_t> kernel = in.attr(0).ints;
   const Value& pad = in.attr(2);
   if (pad.is(Value::Kind::Ints))
@@ -312,7 +308,7 @@ bool batch_norm(Inference& in) {
   if (x.rank() < 2) return in.fail("batch_norm needs x[N, C, ..], got {0}", x.text());
   for (size_t i = 1; i < 5; ++i)
     if (in.type(i).rank() != 1 || in.type(i)[0] != x[1])
-      return in.fail("`{0}` must be {1}, got {2}", ref(in.info.operands()[i].name),
+      return in.fail("`{0}` must be {1}, got {2}", in.info.operands()[i].name,
                      TensorType{x.dtype, Shape{x[1]}}.text(), in.type(i).text());
   in.result = x;
   return true;
@@ -323,7 +319,7 @@ bool layer_norm(Inference& in) {
   if (x.rank() < 1) return in.fail("layer_norm needs an axis, got {0}", x.text());
   for (size_t i = 1; i < 3; ++i)
     if (in.type(i).rank() != 1 || in.type(i)[0] != x.shape.back())
-      return in.fail("`{0}` must be {1}, got {2}", ref(in.info.operands()[i].name),
+      return in.fail("`{0}` must be {1}, got {2}", in.info.operands()[i].name,
                      TensorType{x.dtype, Shape{x.shape.back()}}.text(), in.type(i).text());
   in.result = x;
   return true;
@@ -511,7 +507,7 @@ DType body_dtype(const Inference& in, const FusedBody& body) {
       if (arg != dtype)
         return in.fail("dtypes differ: {0} and {1}", dtype_name(dtype), dtype_name(arg)), DType{};
     if (!dtype_fits(op, dtype))
-      return in.fail("{0} does not take {1}", ref(op.name), dtype_name(dtype)), DType{};
+      return in.fail("{0} does not take {1}", op.name, dtype_name(dtype)), DType{};
     if (instr.op == OpKind::Div && is_integer(dtype))
       return in.fail("a fused_map does not divide integers"), DType{};
     stack.truncate(stack.size() - op.operand_count);
@@ -598,7 +594,7 @@ const char* dtypes_taken(const OpInfo& op) {
 bool check_operands(const Inference& in) {
   size_t want = in.info.operand_count, got = in.operands.size();
   if (in.info.variadic() ? got == 0 : got != want)
-    return in.fail("{0} takes {1} operands, got {2}", ref(in.info.name), want, got);
+    return in.fail("{0} takes {1} operands, got {2}", in.info.name, want, got);
   ShapeRule rule = in.info.shape;
   bool mixed = rule == ShapeRule::select || rule == ShapeRule::gather ||
                rule == ShapeRule::fused_map || rule == ShapeRule::extern_op;
@@ -607,7 +603,7 @@ bool check_operands(const Inference& in) {
     const TensorType& type = in.type(i);
     bool optional = !in.info.variadic() && in.info.operands()[i].optional;
     if (type.is_none()) {
-      if (!optional) return in.fail("operand {0} of {1} is missing", i + 1, ref(in.info.name));
+      if (!optional) return in.fail("operand {0} of {1} is missing", i + 1, in.info.name);
       continue;
     }
     if (mixed) continue;
@@ -615,8 +611,7 @@ bool check_operands(const Inference& in) {
     if (type.dtype != dtype)
       return in.fail("dtypes differ: {0} and {1}", dtype_name(dtype), dtype_name(type.dtype));
     if (!dtype_fits(in.info, dtype))
-      return in.fail("{0} takes {1}, got {2}", ref(in.info.name), dtypes_taken(in.info),
-                     type.text());
+      return in.fail("{0} takes {1}, got {2}", in.info.name, dtypes_taken(in.info), type.text());
   }
   return true;
 }
@@ -642,7 +637,7 @@ bool infer(Symbols& symbols, OpKind op, llvm::SmallVectorImpl<ValueId>& attrs,
   Inference in{symbols, op_info(op), attrs, operands, why, {}};
   if (!check_operands(in)) return false;
   if (attrs.size() != in.info.attr_count)
-    return in.fail("{0} has {1} attributes, got {2}", ref(in.info.name), in.info.attr_count,
+    return in.fail("{0} has {1} attributes, got {2}", in.info.name, in.info.attr_count,
                    attrs.size());
   for (size_t slot = 0; slot < attrs.size(); ++slot)
     if (!normalise_attr(in, slot)) return false;

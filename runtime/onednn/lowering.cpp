@@ -416,8 +416,7 @@ Shape Lowering::preferred_strides(PlanValueId value) const {
 Op Lowering::describe(const PlanStep& step) const {
   Op op;
   op.step = static_cast<PlanStepId>(&step - plan.steps.data());
-  std::string_view name = op_info(step.op).name;
-  op.name = std::string(name);
+  op.name = op_info(step.op).name;
   op.result = type(step.result).text();
   OpWork work = step_work(plan, step);
   op.flops = work.flops;

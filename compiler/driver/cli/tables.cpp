@@ -20,11 +20,9 @@ constexpr DiagnosticRow kDiagnostics[] = {
 #include "lang/core/diagnostics.def"
 };
 
-std::string text_of(std::string_view text) { return std::string(text); }
-
 /// `x`, `bias?`, `xs...`
 std::string operand_text(const OperandInfo& operand) {
-  return text_of(operand.name) + (operand.optional ? "?" : operand.variadic ? "..." : "");
+  return std::string(operand.name) + (operand.optional ? "?" : operand.variadic ? "..." : "");
 }
 
 llvm::StringRef kind_text(AttrKind kind) {
@@ -47,12 +45,12 @@ llvm::StringRef kind_text(AttrKind kind) {
 }
 
 std::string attr_text(const AttrInfo& attr) {
-  std::string text = text_of(attr.name) + ": " + kind_text(attr.kind).str();
-  return attr.required ? text : text + " = " + text_of(attr.default_text);
+  std::string text = std::string(attr.name) + ": " + kind_text(attr.kind).str();
+  return attr.required ? text : text + " = " + std::string(attr.default_text);
 }
 
 /// A cell of a Markdown table.
-std::string cell(std::string text) {
+std::string cell(llvm::StringRef text) {
   std::string escaped;
   for (char c : text) {
     if (c == '|') escaped += '\\';
@@ -70,8 +68,8 @@ void print_operators(llvm::raw_ostream& out) {
     std::vector<std::string> operands, attrs;
     for (const OperandInfo& operand : op.operands()) operands.push_back(operand_text(operand));
     for (const AttrInfo& attr : op.attrs()) attrs.push_back("`" + attr_text(attr) + "`");
-    out << "| `" << text_of(op.name) << "` | " << llvm::join(operands, ", ") << " | "
-        << cell(llvm::join(attrs, ", ")) << " | " << cell(text_of(op.doc)) << " |\n";
+    out << "| `" << op.name << "` | " << llvm::join(operands, ", ") << " | "
+        << cell(llvm::join(attrs, ", ")) << " | " << cell(op.doc) << " |\n";
   }
 }
 
@@ -94,14 +92,14 @@ void print_operators_json(llvm::raw_ostream& out) {
     json.attributeArray("operators", [&] {
       for (const OpInfo& op : all_ops())
         json.object([&] {
-          json.attribute("name", text_of(op.name));
+          json.attribute("name", llvm::StringRef(op.name));
           json.attributeArray("operands", [&] {
             for (const OperandInfo& operand : op.operands()) json.value(operand_text(operand));
           });
           json.attributeArray("attributes", [&] {
             for (const AttrInfo& attr : op.attrs()) json.value(attr_text(attr));
           });
-          json.attribute("doc", text_of(op.doc));
+          json.attribute("doc", llvm::StringRef(op.doc));
         });
     });
   });
