@@ -1,5 +1,5 @@
-// See extern_signature.h. The reader is a scanner over words and signs with Dijkstra's
-// shunting-yard for expressions.
+// See extern_signature.h. The reader goes over words and signs once, one of them ahead, with
+// Dijkstra's shunting-yard for expressions.
 #include "lang/core/extern_signature.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -7,6 +7,8 @@
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSwitch.h>
 #include <llvm/Support/FormatVariadic.h>
+
+#include <utility>
 
 namespace tg {
 
@@ -59,7 +61,7 @@ bool apply(llvm::StringRef op, int64_t a, int64_t b, int64_t& out) {
 
 class ExternSignatureReader {
 public:
-  explicit ExternSignatureReader(llvm::StringRef text) : text_(text) {}
+  explicit ExternSignatureReader(llvm::StringRef text) : rest_(text) { token_ = scan(); }
 
   std::optional<ExternSignature> run() {
     ExternSignature out;
@@ -74,40 +76,46 @@ public:
         if (!expr(out.where_.emplace_back())) return std::nullopt;
       while (take(","));
     }
-    if (!peek().empty() || !out.well_bound()) return std::nullopt;
+    if (!token_.empty() || !out.well_bound()) return std::nullopt;
     return out;
   }
 
 private:
-  /// The next word, number or sign; "" at the end.
-  llvm::StringRef peek() {
-    text_ = text_.ltrim();
-    if (text_.empty()) return "";
-    auto word = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-    if (word(text_[0])) return text_.take_while(word);
-    for (llvm::StringRef sign : {"...", "->", "//", "==", "!=", "<=", ">="})
-      if (text_.startswith(sign)) return text_.take_front(sign.size());
-    return text_.take_front(1);
+  /// The word, number or sign that comes next; "" at the end.
+  llvm::StringRef scan() {
+    rest_ = rest_.ltrim();
+    llvm::StringRef token = rest_.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (token.empty()) token = rest_.take_front(sign_length());
+    rest_ = rest_.drop_front(token.size());
+    return token;
   }
 
-  bool take(llvm::StringRef token) {
-    if (peek() != token) return false;
-    text_ = text_.drop_front(token.size());
-    return true;
+  size_t sign_length() const {
+    for (llvm::StringRef sign : {"...", "->", "//", "==", "!=", "<=", ">="})
+      if (rest_.startswith(sign)) return sign.size();
+    return 1;
   }
 
   llvm::StringRef next() {
-    llvm::StringRef token = peek();
-    text_ = text_.drop_front(token.size());
-    return token;
+    end_ = token_.end();
+    return std::exchange(token_, scan());
   }
+
+  bool take(llvm::StringRef token) {
+    if (token_ != token) return false;
+    next();
+    return true;
+  }
+
+  /// What was read from there on.
+  std::string text_since(const char* start) const { return {start, end_}; }
 
   static bool is_name(llvm::StringRef token) {
     return !token.empty() && (llvm::isAlpha(token[0]) || token[0] == '_') && strength(token) == 0;
   }
 
   bool type(ExternSignature::Type& out) {
-    const char* start = text_.ltrim().data();
+    const char* start = token_.data();
     llvm::StringRef name = next();
     if (!is_name(name)) return false;
     out.dtype = name.str();
@@ -117,7 +125,7 @@ private:
         if (!dim(out.dims.emplace_back())) return false;
       }
     }
-    out.text = std::string(start, text_.data());
+    out.text = text_since(start);
     return true;
   }
 
@@ -132,7 +140,7 @@ private:
 
   /// Operators wait on `open` until what comes behind binds less; operands go out at once.
   bool expr(ExternSignature::Expr& out) {
-    const char* start = text_.ltrim().data();
+    const char* start = token_.data();
     llvm::SmallVector<llvm::StringRef, 8> open;
     auto emit = [&](llvm::StringRef op) {
       out.postfix.push_back({ExternSignature::Item::Kind::Operator, 0, op.str()});
@@ -143,7 +151,7 @@ private:
     };
     bool operand = true; // one is expected next
     for (size_t depth = 0;;) {
-      llvm::StringRef token = peek();
+      llvm::StringRef token = token_;
       if (operand) {
         int64_t number = 0;
         if (token == "(")
@@ -167,13 +175,15 @@ private:
         operand = true;
       } else {
         unwind(1);
-        out.text = llvm::StringRef(start, static_cast<size_t>(text_.data() - start)).rtrim().str();
+        out.text = text_since(start);
         return depth == 0;
       }
     }
   }
 
-  llvm::StringRef text_;
+  llvm::StringRef rest_;      // behind token_
+  llvm::StringRef token_;     // the next; "" at the end
+  const char* end_ = nullptr; // of what was taken last
 };
 
 std::optional<ExternSignature> ExternSignature::parse(llvm::StringRef text) {

@@ -21,7 +21,8 @@ namespace tg {
 
 class ExternSignature {
 public:
-  /// nullopt if the text is malformed, or `problem` would find something.
+  /// nullopt if the text is malformed, a type has two parts of unknown length, or something uses a
+  /// name that no operand binds.
   static std::optional<ExternSignature> parse(llvm::StringRef text);
 
   size_t operand_count() const { return operands_.size(); }

@@ -72,6 +72,14 @@ TEST(ExternSignature, PrintsADeclaration) {
             "extern op fft(x0: T[N, S...], x1: f32[N]) -> T[2 * N, S...] where N > 1, N < 9");
 }
 
+TEST(ExternSignature, KeepsTheTextOfItsParts) {
+  auto read =
+      ExternSignature::parse(" ( T[ N , S... ] , f32 ) ->T[ N+1 ,S...] where N>1 , N != 4 ");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->declaration("fft"),
+            "extern op fft(x0: T[ N , S... ], x1: f32) -> T[ N+1 ,S...] where N>1, N != 4");
+}
+
 TEST(ExternSignature, ExamplesFit) {
   auto read = ExternSignature::parse("(T[N, S...], i64[N], f32[2 * N]) -> T[N, S...]");
   ASSERT_TRUE(read);
