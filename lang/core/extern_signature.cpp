@@ -198,7 +198,7 @@ bool ExternSignature::well_bound() const {
     dtypes[type.dtype] = true;
     for (const Dim& dim : type.dims) {
       if (dim.kind == Dim::Kind::Spread) shapes[dim.name] = true;
-      if (dim.kind == Dim::Kind::Value && dim.value.bare()) sizes[dim.value.postfix[0].text] = true;
+      if (dim.binds()) sizes[dim.bound_name()] = true;
     }
   }
   auto known = [&](const Expr& e) {
@@ -258,28 +258,21 @@ public:
   }
 
   /// As far as ranks agree; contradictions are left to `run`.
-  void note(const ExternSignature::Type& type, llvm::ArrayRef<int64_t> shape) {
-    size_t written = type.dims.size();
-    bool spread = llvm::any_of(type.dims, [](auto& d) { return d.kind == Dim::Kind::Spread; });
-    if (spread ? shape.size() + 1 < written : shape.size() != written) return;
-    for (size_t i = 0; i < written; ++i) {
-      const Dim& dim = type.dims[i];
-      size_t axis = axis_of(type, i, shape.size());
-      if (dim.kind == Dim::Kind::Spread) {
-        llvm::ArrayRef<int64_t> part = shape.slice(axis, shape.size() + 1 - written);
-        shapes_.try_emplace(dim.name, Shape(part.begin(), part.end()));
-      } else if (dim.kind == Dim::Kind::Value && dim.value.bare()) {
-        sizes_.try_emplace(dim.value.postfix[0].text, shape[axis]);
-      }
-    }
+  void note(const Type& type, llvm::ArrayRef<int64_t> shape) {
+    if (!ranks_agree(type, shape)) return;
+    for_each_dim(type, shape, [&](const Dim& dim, llvm::ArrayRef<int64_t> sizes) {
+      if (dim.kind == Dim::Kind::Spread)
+        shapes_.try_emplace(dim.name, Shape(sizes.begin(), sizes.end()));
+      else if (dim.binds())
+        sizes_.try_emplace(dim.bound_name(), sizes[0]);
+      return true;
+    });
   }
 
   /// A type with these names, others drawn.
-  TensorType draw(const ExternSignature::Type& type, llvm::function_ref<int64_t()> size) {
+  TensorType draw(const Type& type, llvm::function_ref<int64_t()> size) {
     for (const Dim& dim : type.dims) {
-      if (dim.kind == Dim::Kind::Value && dim.value.bare() &&
-          !sizes_.count(dim.value.postfix[0].text))
-        sizes_[dim.value.postfix[0].text] = size();
+      if (dim.binds() && !sizes_.count(dim.bound_name())) sizes_[dim.bound_name()] = size();
       if (dim.kind != Dim::Kind::Spread || shapes_.count(dim.name)) continue;
       Shape& shape = shapes_[dim.name];
       for (int64_t rank = size() % 3; rank > 0; --rank) shape.push_back(size());
@@ -307,48 +300,47 @@ private:
     return fail(llvm::formatv("an operand declared {0} is {1}", want.text, got.text()));
   }
 
-  /// The axis that the dimension at place i stands for, of so many; spreads are asked for length.
-  static size_t axis_of(const Type& want, size_t place, size_t rank) {
-    for (size_t i = 0; i < place; ++i)
-      if (want.dims[i].kind == Dim::Kind::Spread) return rank - (want.dims.size() - place);
-    return place;
+  static bool ranks_agree(const Type& type, llvm::ArrayRef<int64_t> shape) {
+    size_t written = type.dims.size();
+    return type.has_spread() ? shape.size() + 1 >= written : shape.size() == written;
+  }
+
+  /// visit(dimension, the sizes that it stands for), in order until it is false; where ranks agree.
+  template <class Visit>
+  static bool for_each_dim(const Type& type, llvm::ArrayRef<int64_t> shape, Visit visit) {
+    size_t spread = shape.size() + 1 - type.dims.size();
+    return llvm::all_of(type.dims, [&](const Dim& dim) {
+      llvm::ArrayRef<int64_t> rest = shape;
+      size_t length = dim.kind == Dim::Kind::Spread ? spread : 1;
+      shape = rest.drop_front(length);
+      return visit(dim, rest.take_front(length));
+    });
   }
 
   bool bind(const Type& want, const TensorType& got) {
     std::optional<DType> fixed = parse_dtype(want.dtype);
     auto [dtype, fresh] = dtypes_.try_emplace(want.dtype, fixed.value_or(got.dtype));
-    if (dtype->second != got.dtype) return mismatch(want, got);
-    size_t rank = got.shape.size(), written = want.dims.size();
-    bool spread = llvm::any_of(want.dims, [](auto& d) { return d.kind == Dim::Kind::Spread; });
-    if (spread ? rank + 1 < written : rank != written) return mismatch(want, got);
-    for (size_t i = 0; i < written; ++i) {
-      const Dim& dim = want.dims[i];
-      size_t axis = axis_of(want, i, rank);
+    if (dtype->second != got.dtype || !ranks_agree(want, got.shape)) return mismatch(want, got);
+    return for_each_dim(want, got.shape, [&](const Dim& dim, llvm::ArrayRef<int64_t> sizes) {
       if (dim.kind == Dim::Kind::Spread) {
-        llvm::ArrayRef<int64_t> part =
-            llvm::makeArrayRef(got.shape).slice(axis, rank + 1 - written);
-        auto [at, first] = shapes_.try_emplace(dim.name, Shape(part.begin(), part.end()));
-        if (!first && llvm::makeArrayRef(at->second) != part) return mismatch(want, got);
-      } else if (dim.kind == Dim::Kind::Value && dim.value.bare()) {
-        const std::string& name = dim.value.postfix[0].text;
-        auto [at, first] = sizes_.try_emplace(name, got.shape[axis]);
-        if (at->second != got.shape[axis])
-          return fail(llvm::formatv("`{0}` is {1} and {2}", name, at->second, got.shape[axis]));
+        auto [at, first] = shapes_.try_emplace(dim.name, Shape(sizes.begin(), sizes.end()));
+        return llvm::makeArrayRef(at->second) == sizes || mismatch(want, got);
       }
-    }
-    return true;
+      if (!dim.binds()) return true;
+      auto [at, first] = sizes_.try_emplace(dim.bound_name(), sizes[0]);
+      return at->second == sizes[0] ||
+             fail(llvm::formatv("`{0}` is {1} and {2}", dim.bound_name(), at->second, sizes[0]));
+    });
   }
 
   bool check_computed(const Type& want, const TensorType& got) {
-    for (size_t i = 0; i < want.dims.size(); ++i) {
-      const Dim& dim = want.dims[i];
-      if (dim.kind != Dim::Kind::Value || dim.value.bare()) continue;
-      int64_t size = 0, have = got.shape[axis_of(want, i, got.shape.size())];
+    return for_each_dim(want, got.shape, [&](const Dim& dim, llvm::ArrayRef<int64_t> sizes) {
+      if (dim.kind != Dim::Kind::Value || dim.binds()) return true;
+      int64_t size = 0;
       if (!value(dim.value, size)) return no_value(dim.value);
-      if (size != have)
-        return fail(llvm::formatv("`{0}` is {1}, the operand has {2}", dim.value.text, size, have));
-    }
-    return true;
+      return size == sizes[0] || fail(llvm::formatv("`{0}` is {1}, the operand has {2}",
+                                                    dim.value.text, size, sizes[0]));
+    });
   }
 
   bool make(const Type& want, TensorType& result) {

@@ -61,11 +61,17 @@ private:
     Kind kind = Kind::Value;
     Expr value;       // Value
     std::string name; // Spread
+    /// A size that is a name, which the first operand that has it binds.
+    bool binds() const { return kind == Kind::Value && value.bare(); }
+    const std::string& bound_name() const { return value.postfix[0].text; }
   };
   struct Type {
     std::string dtype; // "f32", or a variable
     std::vector<Dim> dims;
     std::string text;
+    bool has_spread() const {
+      return llvm::any_of(dims, [](const Dim& d) { return d.kind == Dim::Kind::Spread; });
+    }
   };
 
   bool well_bound() const;
