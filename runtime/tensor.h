@@ -37,8 +37,9 @@ public:
   Tensor() = default;
   Tensor(const Tensor& other);
   Tensor& operator=(const Tensor& other);
-  Tensor(Tensor&&) = default;
-  Tensor& operator=(Tensor&&) = default;
+  // A shape's move is not declared so; a growing vector would copy tensors then.
+  Tensor(Tensor&&) noexcept = default;
+  Tensor& operator=(Tensor&&) noexcept = default;
 
   /// Zeros. Errors: memory_limit where the system refuses the memory.
   static Result<Tensor> zeros(const TensorType& type);

@@ -3,9 +3,6 @@
 #include "runtime/arena.h"
 
 #include <omp.h>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
 #include <algorithm>
 #include <cstring>
@@ -14,39 +11,42 @@ namespace tg::cpu {
 
 namespace {
 
-/// Zeroed. Large ones ask for huge pages: weights are streamed through once a run, and with small
-/// pages a virtual machine spends a tenth of that on address translation.
 Result<AlignedBuffer> block(int64_t bytes) {
-  constexpr size_t kHugePage = size_t{2} << 20;
-  AlignedBuffer buffer;
-  if (static_cast<size_t>(bytes) < kHugePage) {
-    buffer = allocate_aligned(bytes);
-  } else {
-    size_t size = (static_cast<size_t>(bytes) + kHugePage - 1) / kHugePage * kHugePage;
-    buffer.reset(static_cast<std::byte*>(std::aligned_alloc(kHugePage, size)));
-#if defined(__linux__)
-    if (buffer) (void)madvise(buffer.get(), size, MADV_HUGEPAGE); // a wish, not a need
-#endif
-    if (buffer) std::memset(buffer.get(), 0, size);
-  }
+  AlignedBuffer buffer = allocate_aligned(bytes);
   if (!buffer) return error(Code::memory_limit, "the system has no {0} bytes", bytes);
   return buffer;
 }
 
-/// Between two layouts of one shape, element by element; for what is not timed.
+template <typename T> void copy_strided(std::byte* to, const std::byte* from, const Loop& loop) {
+  T* out = reinterpret_cast<T*>(to);
+  const T* in = reinterpret_cast<const T*>(from);
+  for (int64_t i = 0; i < loop.extent; ++i) out[i * loop.strides[0]] = in[i * loop.strides[1]];
+}
+
+/// Between two layouts of one shape: an odometer over the outer loops, one strided copy each.
 void copy_elements(std::byte* to, const Place& to_place, const std::byte* from,
                    const Place& from_place) {
   int64_t size = dtype_size(to_place.dtype);
-  auto nest = loops({&to_place, &from_place});
-  for (int64_t i = 0, count = to_place.elements(); i < count; ++i) {
-    int64_t rest = i, to_offset = 0, from_offset = 0;
-    for (size_t k = nest.size(); k-- > 0;) {
-      int64_t at = rest % nest[k].extent;
-      rest /= nest[k].extent;
-      to_offset += at * nest[k].strides[0];
-      from_offset += at * nest[k].strides[1];
+  auto copy = size == 8   ? copy_strided<uint64_t>
+              : size == 4 ? copy_strided<uint32_t>
+              : size == 2 ? copy_strided<uint16_t>
+                          : copy_strided<uint8_t>;
+  auto outer = loops({&to_place, &from_place});
+  Loop inner = outer.pop_back_val();
+  llvm::SmallVector<int64_t, 4> at(outer.size(), 0);
+  while (true) {
+    copy(to, from, inner);
+    size_t k = outer.size();
+    for (; k > 0; --k) {
+      const Loop& loop = outer[k - 1];
+      bool more = ++at[k - 1] < loop.extent;
+      int64_t steps = more ? 1 : 1 - loop.extent; // on, or back to the first
+      to += steps * loop.strides[0] * size;
+      from += steps * loop.strides[1] * size;
+      if (more) break;
+      at[k - 1] = 0;
     }
-    std::memcpy(to + to_offset * size, from + from_offset * size, static_cast<size_t>(size));
+    if (k == 0) return;
   }
 }
 

@@ -11,6 +11,14 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+TEST(Tensor, AVectorThatGrowsMovesTensors) {
+  std::vector<Tensor> tensors;
+  tensors.push_back(*Tensor::zeros(f32({64})));
+  const std::byte* data = tensors.front().data();
+  tensors.reserve(tensors.capacity() + 1);
+  EXPECT_EQ(tensors.front().data(), data);
+}
+
 TEST(Tensor, IsAlignedAndCopiesDeeply) {
   Tensor a = Tensor::of_floats({2, 2}, {1, 2, 3, 4});
   EXPECT_EQ(reinterpret_cast<uintptr_t>(a.data()) % kAlignment, 0u);
