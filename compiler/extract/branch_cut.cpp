@@ -339,14 +339,15 @@ private:
         apply(next->path);
       }
       double least = open.empty() ? next->bound : std::min(next->bound, open.top().bound);
-      raise_bound(least);
+      raise_bound(std::min(least, given_up_));
       if (least >= threshold()) break;
       if (late() || result_.nodes >= limits_.nodes) return Outcome::Open;
       next = visit(std::move(*next), open);
       if (cutoff_ < fixed_for_) fix_by_reduced_cost();
       if (worth_a_restart()) return Outcome::Restart;
     }
-    return closed();
+    raise_bound(given_up_);
+    return given_up_ < threshold() ? Outcome::Stopped : closed();
   }
 
   /// Bounds of the root, then those of the path.
@@ -363,12 +364,15 @@ private:
   std::optional<Open> visit(Open node, std::priority_queue<Open>& open) {
     constexpr int kMostRounds = 3;
     ++result_.nodes;
+    int64_t iterations = limits_.iterations_of_node;
     for (int round = 0;; ++round) {
-      LinearProgram::Status status = lp_.solve(left());
+      LinearProgram::Status status = lp_.solve(left(), iterations);
+      iterations -= lp_.iterations();
       if (status == LinearProgram::Status::Infeasible) return std::nullopt;
-      if (status == LinearProgram::Status::Stopped) { // late, or lost: it stays open
-        open.push(std::move(node));
-        return stop();
+      if (status == LinearProgram::Status::Stopped) {
+        // Late, or lost: put back among the open ones it would be the next again, and lost again.
+        given_up_ = std::min(given_up_, node.bound);
+        return std::nullopt;
       }
       node.bound = std::max(node.bound, lp_.objective());
       if (node.bound >= threshold()) return std::nullopt;
@@ -382,8 +386,6 @@ private:
     drop_slack_rows();
     return branch(std::move(node), open);
   }
-
-  std::optional<Open> stop() { return limits_stopped_ = true, std::nullopt; }
 
   /// On a class if one is half there, else on a node; the more it decides, the better.
   std::optional<Open> branch(Open node, std::priority_queue<Open>& open) {
@@ -432,7 +434,7 @@ private:
   double fixed_for_ = kInfiniteCost; // the cutoff when columns were last fixed
   size_t base_rows_ = 0, fixed_ = 0;
   int64_t created_ = 0;
-  bool limits_stopped_ = false;
+  double given_up_ = kInfiniteCost; // the least bound of nodes that the solver gave up
   BranchCutResult result_;
 };
 
@@ -455,9 +457,11 @@ double cost_unit(const ExtractionProblem& problem) {
 }
 
 double below_cutoff(double cutoff, double unit) {
-  double slack = unit > 0 ? unit - 1e-6 * std::max(unit, 1e-6 * std::abs(cutoff))
-                          : 1e-9 * std::max(1.0, std::abs(cutoff));
-  return cutoff - slack;
+  if (unit <= 0) return cutoff - 1e-9 * std::max(1.0, std::abs(cutoff));
+  if (std::isinf(cutoff)) return cutoff;
+  constexpr double kRounding = 1e-6;                         // of multiples
+  double next = std::ceil(cutoff / unit - kRounding) * unit; // the cutoff itself, where it is one
+  return next - unit + kRounding * std::max(unit, 1e-6 * std::abs(cutoff));
 }
 
 BranchCutResult branch_and_cut(const ExtractionProblem& problem, double cutoff,

@@ -23,6 +23,8 @@ namespace tg {
 struct BranchCutLimits {
   double seconds = 60;
   int64_t nodes = INT64_MAX; // of the tree
+  /// Of the simplex, in the relaxations of one node of the tree; one that takes more is set aside.
+  int64_t iterations_of_node = INT64_MAX;
 };
 
 struct BranchCutEvents {
@@ -50,7 +52,8 @@ BranchCutResult branch_and_cut(const ExtractionProblem& problem, double cutoff,
 /// The largest g such that all costs are whole multiples of it: then two choices differ in cost by
 /// at least g or not at all. 0 if there is none worth having.
 double cost_unit(const ExtractionProblem& problem);
-/// The most that a choice of interest may cost: the cutoff less that unit, or less a little.
+/// The most that a choice of interest may cost: the largest multiple of that unit below the cutoff,
+/// or a little less than the cutoff.
 double below_cutoff(double cutoff, double unit);
 
 } // namespace tg

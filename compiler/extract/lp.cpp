@@ -5,6 +5,7 @@
 #include <coin/Clp_C_Interface.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 
 namespace tg {
@@ -45,11 +46,12 @@ LinearProgram::LinearProgram(const MipModel& model) : solver_(std::make_unique<S
 
 LinearProgram::~LinearProgram() = default;
 
-LinearProgram::Status LinearProgram::solve(double seconds) {
+LinearProgram::Status LinearProgram::solve(double seconds, int64_t iterations) {
   solver_->flush();
   Clp_Simplex* clp = solver_->clp;
-  if (seconds <= 0) return Status::Stopped;
+  if (seconds <= 0 || iterations <= 0) return Status::Stopped;
   Clp_setMaximumSeconds(clp, seconds);
+  Clp_setMaximumIterations(clp, static_cast<int>(std::min<int64_t>(iterations, INT_MAX)));
   // The first time CLP chooses its way itself, presolve included; then the dual simplex goes on.
   solver_->solved ? Clp_dual(clp, 0) : Clp_initialDualSolve(clp);
   solver_->solved = true;
@@ -57,6 +59,8 @@ LinearProgram::Status LinearProgram::solve(double seconds) {
   if (Clp_isProvenPrimalInfeasible(clp)) return Status::Infeasible;
   return Status::Stopped;
 }
+
+int64_t LinearProgram::iterations() const { return Clp_numberIterations(solver_->clp); }
 
 double LinearProgram::objective() const { return Clp_objectiveValue(solver_->clp); }
 

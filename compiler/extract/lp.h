@@ -5,6 +5,7 @@
 
 #include "compiler/extract/mip.h"
 
+#include <cstdint>
 #include <memory>
 
 namespace tg {
@@ -18,8 +19,11 @@ public:
   ~LinearProgram();
   LinearProgram(LinearProgram&&) = default;
 
-  /// Stopped: by the time limit, or because the numbers went wrong; then the rest means nothing.
-  Status solve(double seconds);
+  /// `iterations`: of the simplex, at most. Stopped: by a limit, or because the numbers went wrong;
+  /// then the rest means nothing.
+  Status solve(double seconds, int64_t iterations = INT64_MAX);
+  /// Of the last solve().
+  int64_t iterations() const;
   double objective() const;
   llvm::ArrayRef<double> solution() const;      // by column
   llvm::ArrayRef<double> reduced_costs() const; // by column

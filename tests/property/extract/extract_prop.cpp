@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+
 namespace tg {
 namespace {
 
@@ -190,6 +192,71 @@ TEST(BranchCut, FindsTheOptimumOfUnreducedProblems) {
     EXPECT_NEAR(best, *brute_force(problem), 1e-6) << i;
     EXPECT_LE(bound, best + 1e-6) << i;
   }
+}
+
+TEST(BranchCut, FindsWhatCostsLessThanAnyCutoff) {
+  std::mt19937_64 random(12);
+  for (int i = 0; i < 300; ++i) {
+    ExtractionProblem problem = random_problem(random, {.classes = 6, .nodes = 14});
+    std::optional<double> optimum = brute_force(problem);
+    if (!optimum) continue;
+    for (double above : {0.5, 1.0, 7.0}) { // no sum of costs, where these have a unit
+      double best = kInfiniteCost;
+      BranchCutResult result =
+          branch_and_cut(problem, *optimum + above, {},
+                         {[&](const Choice&, double cost) { best = cost; }, [](double) {}});
+      EXPECT_TRUE(result.proven) << i;
+      EXPECT_NEAR(best, *optimum, 1e-6) << i;
+    }
+  }
+}
+
+/// Every edge needs one of its ends: a vertex cover. With odd circles the relaxation takes half of
+/// everything, which leaves the rest to the tree.
+ExtractionProblem cover_of(uint32_t vertices, llvm::ArrayRef<std::pair<uint32_t, uint32_t>> edges) {
+  ExtractionProblem problem;
+  for (uint32_t v = 0; v < vertices; ++v) problem.add_node(problem.add_class(), 1, {});
+  for (auto [a, b] : edges) {
+    ClassIx edge = problem.add_class();
+    problem.add_node(edge, 0, {{a}});
+    problem.add_node(edge, 0, {{b}});
+    problem.add_root(edge);
+  }
+  problem.seal();
+  return problem;
+}
+
+TEST(BranchCut, SetsAsideWhatTheSolverGivesUpAndGoesOn) {
+  constexpr uint32_t kVertices = 15;
+  std::mt19937_64 random(12);
+  size_t open = 0;
+  for (int i = 0; i < 40; ++i) {
+    std::vector<std::pair<uint32_t, uint32_t>> edges;
+    for (uint32_t a = 0; a < kVertices; ++a)
+      for (uint32_t b = a + 1; b < kVertices; ++b)
+        if (random() % 2 == 0) edges.push_back({a, b});
+    double optimum = kVertices;
+    for (uint32_t in = 0; in < 1u << kVertices; ++in)
+      if (llvm::all_of(edges, [&](auto e) { return in >> e.first & 1 || in >> e.second & 1; }))
+        optimum = std::min(optimum, 1.0 * std::popcount(in));
+    BranchCutLimits limits;
+    limits.nodes = 10'000;
+    bool patient = i % 4 == 3;
+    if (!patient) limits.iterations_of_node = i / 4;
+    double best = kVertices + 1, bound = -kInfiniteCost;
+    BranchCutResult result = branch_and_cut(
+        cover_of(kVertices, edges), best, limits,
+        {[&](const Choice&, double cost) { best = cost; }, [&](double b) { bound = b; }});
+    EXPECT_LT(result.nodes, 2'000) << i << ": the same node again and again";
+    EXPECT_LE(bound, optimum + 1e-6) << i;
+    EXPECT_GE(best, optimum - 1e-6) << i;
+    EXPECT_TRUE(result.proven || !patient) << i;
+    if (result.proven) {
+      EXPECT_NEAR(best, optimum, 1e-6) << i;
+    }
+    open += !result.proven;
+  }
+  EXPECT_GT(open, 15u);
 }
 
 TEST(LocalBounds, LieBelowTheOptimumOfEveryClass) {
