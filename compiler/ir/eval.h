@@ -261,12 +261,12 @@ private:
     Span span;
     std::string chain; // how it came about: "in layer(), called from m at line 8"
   };
-  llvm::StringMap<Declared> weights_;                             // by path
+  llvm::StringMap<Declared> weights_; // by path
   struct Extern {
     std::string signature;
     Span span; // of its declaration
   };
-  llvm::StringMap<Extern> externs_; // by name; one type each
+  llvm::StringMap<Extern> externs_;                               // by name; one type each
   std::map<std::pair<uint32_t, uint32_t>, std::string> segments_; // (module, call): path segment
   std::set<std::pair<uint32_t, uint32_t>> segmented_;             // (module, function) done
 };

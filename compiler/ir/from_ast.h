@@ -27,8 +27,8 @@ inline constexpr size_t kMaxGraphNodes = 2'000'000;
 /// from outside only is checked by name). True if no error was reported.
 bool check(const Program& program, DiagnosticSink& sink);
 
-/// What the body of a model comes to, in the words of messages: the type of a tensor, a compile-time
-/// value itself, lists and tuples of them.
+/// What the body of a model comes to, in the words of messages: the type of a tensor, a
+/// compile-time value itself, lists and tuples of them.
 struct ModelValue {
   std::string text;
   bool constant = false; // a compile-time value

@@ -95,11 +95,11 @@ enum class AttrKind : uint8_t {
   string,  // text in quotes
   type,    // a tensor type
   act,     // none | relu | tanh | sigmoid | gelu | relu6
-  pad,  // same | valid | n | [h, w] | [top, left, bottom, right]; normal form: same, valid or four
-        // ints
-  pair, // n | [h, w]; normal form: two ints
-  axis, // int; normal form: counted from the front
-  axes, // list of axes; normal form: counted from the front
+  pad,   // same | valid | n | [h, w] | [top, left, bottom, right]; normal form: same, valid or four
+         // ints
+  pair,  // n | [h, w]; normal form: two ints
+  axis,  // int; normal form: counted from the front
+  axes,  // list of axes; normal form: counted from the front
   dtype, // f32 | f16 | bf16 | i32 | i64 | bool
 };
 

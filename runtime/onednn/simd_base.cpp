@@ -9,6 +9,6 @@
 #include "runtime/onednn/simd_impl.inc"
 
 namespace tg::cpu {
-const SimdTable kSimdBase = {"base", apply, fill, scale,   from_bf16,
-                               to_bf16,  sum,   max,  softmax, layer_norm};
+const SimdTable kSimdBase = {"base",  apply, fill, scale,   from_bf16,
+                             to_bf16, sum,   max,  softmax, layer_norm};
 }

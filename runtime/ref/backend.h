@@ -6,8 +6,8 @@
 
 namespace tg {
 
-/// Supports every step, of every dtype. Layouts are row-major; reshapes are views; in_place is honoured.
-/// Runs on one thread whatever the options say: the definition should not depend on them.
+/// Supports every step, of every dtype. Layouts are row-major; reshapes are views; in_place is
+/// honoured. Runs on one thread whatever the options say: the definition should not depend on them.
 std::unique_ptr<Backend> make_ref_backend();
 
 } // namespace tg

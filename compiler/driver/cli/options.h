@@ -38,13 +38,13 @@ struct Options {
   std::string save_costs;        // --save-costs: the prices used, as a table for file:TABLE
   double max_weight_growth = 4;
   int64_t iterations = 15, multi_iterations = 1;
-  int64_t budget = 0, depth = 0; // of --search mcts, random; 0 = their defaults
-  uint64_t seeds = 5;            // of `bench paper`
+  int64_t budget = 0, depth = 0;       // of --search mcts, random; 0 = their defaults
+  uint64_t seeds = 5;                  // of `bench paper`
   std::vector<std::string> approaches; // of `bench paper`; none = all
-  double total_limit_s = 1'800;  // of `bench paper`
-  double ilp_limit_s = 40;       // of its cells with rewards from integer programs
-  double alpha = 1.05;           // of --search taso
-  double exploration = -1;       // of --search mcts; negative = the profile's
+  double total_limit_s = 1'800;        // of `bench paper`
+  double ilp_limit_s = 40;             // of its cells with rewards from integer programs
+  double alpha = 1.05;                 // of --search taso
+  double exploration = -1;             // of --search mcts; negative = the profile's
   bool reuse_tree = false;
   std::string mcts_profile = "tangram";   // tangram | pact24
   std::string reward = "greedy-shared";   // of pact24: greedy | greedy-shared | ilp

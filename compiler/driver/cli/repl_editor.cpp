@@ -99,8 +99,8 @@ public:
     prompt_ = prompt.str();
     interrupted_ = false;
     int count = 0;
-    // The terminal's own line editing ends before the prompt is drawn: what it held of a Ctrl-D typed
-    // in between would arrive as a letter.
+    // The terminal's own line editing ends before the prompt is drawn: what it held of a Ctrl-D
+    // typed in between would arrive as a letter.
     el_set(edit_, EL_PREP_TERM, 1);
     const char* text = el_gets(edit_, &count);
     if (interrupted_) return Got::Interrupt;

@@ -11,7 +11,8 @@ namespace tg::cli {
 Result<void> write_trace(Session& session, const SearchTrace& trace, const Graph& source,
                          const Optimized& result, llvm::ArrayRef<Rule> rules);
 
-/// `{"rule": {"tried": 12, "paid": 3, "gain": 0.1}, ...}`. Errors: `cannot_read`, `bad_priors_file`.
+/// `{"rule": {"tried": 12, "paid": 3, "gain": 0.1}, ...}`. Errors: `cannot_read`,
+/// `bad_priors_file`.
 Result<PriorTable> read_priors(llvm::StringRef path);
 Result<void> write_priors(Session& session, const PriorTable& table, llvm::StringRef path);
 

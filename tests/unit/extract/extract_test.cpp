@@ -188,8 +188,8 @@ TEST_F(Extracting, BoundsTheGrowthOfWeights) {
 
 TEST_F(Extracting, DoesNotRefuseASourceForItsOwnGrowthOfWeights) {
   NodeId x = source.input("x", f32({4, 8})), w = source.weight("w", f32({8, 4}));
-  NodeId wide = op(OpKind::Pad, {w},
-                   {Value::of_ints({0, 0}), Value::of_ints({0, 60}), Value::of_float(0)});
+  NodeId wide =
+      op(OpKind::Pad, {w}, {Value::of_ints({0, 0}), Value::of_ints({0, 60}), Value::of_float(0)});
   source.add_output("y", matmul(x, wide));
   EGraph egraph = EGraph::from_graph(source);
   ExtractedGraph same = both(egraph, {.max_weight_growth = 4});

@@ -108,8 +108,7 @@ private:
     command.workspace = allocate_aligned(command.kernel.workspace_bytes());
     auto bytes = [&](PlanValueId id) { return reinterpret_cast<std::byte*>(address_.at(id)); };
     std::vector<const std::byte*> operands;
-    for (PlanValueId id : step.operands)
-      operands.push_back(id == kNoValue ? nullptr : bytes(id));
+    for (PlanValueId id : step.operands) operands.push_back(id == kNoValue ? nullptr : bytes(id));
     command.kernel.bind(operands, bytes(step.result), command.workspace.get());
   }
 

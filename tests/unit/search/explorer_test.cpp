@@ -1,4 +1,5 @@
-// States of an e-graph are recognised whatever the order of what led there; places are told in words.
+// States of an e-graph are recognised whatever the order of what led there; places are told in
+// words.
 #include "compiler/search/explorer.h"
 
 #include "compiler/search/place_text.h"

@@ -1,5 +1,5 @@
-// The incumbent against its meaning: it costs what its graph costs, through any walk forward and back,
-// and finds what greedy prices do not see.
+// The incumbent against its meaning: it costs what its graph costs, through any walk forward and
+// back, and finds what greedy prices do not see.
 #include "compiler/search/incumbent.h"
 
 #include "compiler/extract/extract.h"
