@@ -119,6 +119,9 @@ public:
                                                       const CompileOptions& options) const = 0;
   /// What a person should know of what it keeps across runs: "the plan kept for ... is not used".
   virtual std::vector<std::string> notes() const { return {}; }
+  /// Whether the operator only names elements of its operand anew, in whatever layout they are:
+  /// then nothing is run for it, and there is nothing to time.
+  virtual bool is_view(OpKind /*op*/, const TensorType& /*result*/) const { return false; }
   /// How this backend times single steps; null where the way of measure.h serves.
   virtual const StepTimer* step_timer() const { return nullptr; }
 };

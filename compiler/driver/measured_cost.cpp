@@ -107,9 +107,14 @@ std::vector<GroupPrice> MeasuredGroups::price(llvm::ArrayRef<const Graph*> graph
   return prices;
 }
 
+bool MeasuredCost::costs_nothing(const Symbols& symbols, const OpInstance& instance) const {
+  return op_info(instance.op).has(Trait::Leaf) ||
+         backend_->is_view(instance.op, symbols.type(instance.result));
+}
+
 double MeasuredCost::price(const Symbols& symbols, const OpInstance& instance) {
-  if (op_info(instance.op).has(Trait::Leaf)) return 0;
   if (instance.op == OpKind::Extern) return extern_price(symbols, instance);
+  if (costs_nothing(symbols, instance)) return 0;
   prepare(symbols, instance);
   std::string key = instance_key(symbols, instance);
   std::optional<double> known = database_->find(key);
@@ -120,10 +125,9 @@ void MeasuredCost::prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> in
   std::vector<std::string> keys;
   std::vector<StepSpec> specs;
   for (const OpInstance& instance : instances) {
+    if (instance.op == OpKind::Extern || costs_nothing(symbols, instance)) continue;
     std::string key = instance_key(symbols, instance);
-    if (op_info(instance.op).has(Trait::Leaf) || instance.op == OpKind::Extern ||
-        failures_.count(key) || database_->find(key))
-      continue;
+    if (failures_.count(key) || database_->find(key)) continue;
     keys.push_back(std::move(key));
     specs.push_back(step_spec(symbols, instance));
   }

@@ -64,6 +64,8 @@ public:
   const CostDb& database() const { return *database_; }
 
 private:
+  bool costs_nothing(const Symbols& symbols, const OpInstance& instance) const;
+
   std::unique_ptr<Backend> backend_;
   MeasuredCostOptions options_;
   MeasureOptions measure_;

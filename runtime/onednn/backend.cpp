@@ -60,6 +60,9 @@ public:
     return plan.values[step.result].type.dtype == DType::F32;
   }
   llvm::ArrayRef<KernelPattern> patterns() const override { return cpu_patterns(); }
+  bool is_view(OpKind op, const TensorType& result) const override {
+    return result.dtype == DType::F32 && cpu::is_always_view(op);
+  }
   Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                               const CompileOptions& options) const override {
     return cpu::CpuExecutable::make(plan, options);

@@ -149,6 +149,8 @@ Result<void> lower_layer_norm(Lowering& l, const PlanStep& step);
 Result<void> lower_reduce(Lowering& l, const PlanStep& step);
 Result<void> lower_concat(Lowering& l, const PlanStep& step);
 Result<void> lower_view(Lowering& l, const PlanStep& step); // slice, reshape, transpose, identity
+/// Those of lower_view that strides express in any layout: all but reshape.
+bool is_always_view(OpKind op);
 Result<void> lower_pad(Lowering& l, const PlanStep& step);
 Result<void> lower_enlarge(Lowering& l, const PlanStep& step);
 Result<void> lower_merge_gconv(Lowering& l, const PlanStep& step);

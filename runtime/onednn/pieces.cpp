@@ -4,6 +4,10 @@
 
 namespace tg::cpu {
 
+bool is_always_view(OpKind op) {
+  return op == OpKind::Slice || op == OpKind::Transpose || op == OpKind::Identity;
+}
+
 Result<void> lower_view(Lowering& l, const PlanStep& step) {
   const Place x = l.place(step.operands[0]);
   switch (step.op) {

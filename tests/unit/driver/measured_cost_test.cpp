@@ -27,13 +27,14 @@ protected:
   }
   void TearDown() override { (void)llvm::sys::fs::remove_directories(folder_); }
 
-  MeasuredCost model(int threads = 1) const {
+  MeasuredCostOptions options(int threads = 1) const {
     MeasuredCostOptions options;
     options.cost_db = folder_.str().str() + "/costs.db";
     options.threads = threads;
     options.network_bytes = network_bytes(graph);
-    return {make_ref_backend(), options};
+    return options;
   }
+  MeasuredCost model(int threads = 1) const { return {make_ref_backend(), options(threads)}; }
 
   Graph graph{std::make_shared<Symbols>(), "m"};
   NodeId x, product;
@@ -63,6 +64,34 @@ TEST_F(MeasuredCostTest, WhatWasTimedIsNotTimedAgain) {
   PriceCache other_prices(graph.symbols(), other);
   price_graph(graph, other_prices);
   EXPECT_EQ(other.timed(), 3u) << "another number of threads is another machine";
+}
+
+/// The reference backend, were a transpose a view there.
+class TransposesInPlace final : public Backend {
+public:
+  std::string name() const override { return "ref"; }
+  std::string description() const override { return ref_->description(); }
+  bool supports(const Plan& plan, const PlanStep& step) const override {
+    return ref_->supports(plan, step);
+  }
+  Result<std::unique_ptr<Executable>> compile(const Plan& plan,
+                                              const CompileOptions& options) const override {
+    return ref_->compile(plan, options);
+  }
+  bool is_view(OpKind op, const TensorType&) const override { return op == OpKind::Transpose; }
+
+private:
+  std::unique_ptr<Backend> ref_ = make_ref_backend();
+};
+
+TEST_F(MeasuredCostTest, ViewsAreNotTimedAndCostNothing) {
+  MeasuredCost costs(std::make_unique<TransposesInPlace>(), options());
+  PriceCache prices(graph.symbols(), costs);
+  double without = price_graph(graph, prices);
+  ValueId exchanged = graph.symbols().value(Value::of_ints({1, 0}));
+  graph.add_output("t", graph.add(OpKind::Transpose, {exchanged}, {product}));
+  EXPECT_EQ(price_graph(graph, prices), without);
+  EXPECT_EQ(costs.timed(), 3u) << "the product, tanh and the sum";
 }
 
 TEST_F(MeasuredCostTest, WhatCannotBeTimedHasNoPriceAndIsReported) {
