@@ -231,23 +231,30 @@ TEST(CpuBackend, WhatWeightsDecideIsDoneAtLoad) {
   EXPECT_EQ(c.steps.size(), 1u) << implementations(c);
 }
 
-// Costs are not measured of what is a view: no operator that is said to be one may run anything,
-// whatever layout its operand came in.
+/// A convolution, an operator on its result (or none), relu.
+Comparison between_neighbours(OpKind op, std::vector<Value> attrs) {
+  Builder b;
+  NodeId x = conv(b, b.input("x", {1, 16, 14, 14}), "w", 32, 3, 1);
+  if (op != OpKind::None) x = b.op(op, {x}, std::move(attrs));
+  b.output(b.op(OpKind::Relu, {x}));
+  return compare(b.graph);
+}
+
+// Costs are not measured of what is a view: no operator that is said to be one may run anything, or
+// make its neighbours reorder.
 TEST(CpuBackend, WhatIsCalledAViewRunsNothing) {
   std::unique_ptr<Backend> cpu = make_cpu_backend();
-  for (OpKind op : {OpKind::Slice, OpKind::Transpose, OpKind::Identity}) {
+  size_t reorders = count(between_neighbours(OpKind::None, {}), "reorder");
+  std::pair<OpKind, std::vector<Value>> views[] = {
+      {OpKind::Identity, {}},
+      {OpKind::Transpose, {Value::of_ints({0, 2, 3, 1})}},
+      {OpKind::Slice, {Value::of_int(1), Value::of_int(3), Value::of_int(30)}}};
+  for (auto& [op, attrs] : views) {
     EXPECT_TRUE(cpu->is_view(op, f32({1})));
     EXPECT_FALSE(cpu->is_view(op, {DType::BF16, {1}})) << "it is computed in f32";
-    Builder b;
-    NodeId x = conv(b, b.input("x", {1, 16, 14, 14}), "w", 32, 3, 1);
-    std::vector<Value> attrs;
-    if (op == OpKind::Transpose) attrs = {Value::of_ints({0, 2, 3, 1})};
-    if (op == OpKind::Slice) attrs = {Value::of_int(1), Value::of_int(3), Value::of_int(30)};
-    NodeId view = b.op(op, {x}, attrs);
-    b.output(b.op(OpKind::Relu, {view}));
-    Comparison c = compare(b.graph);
+    Comparison c = between_neighbours(op, attrs);
     EXPECT_EQ(kernel_of(c, std::string(op_info(op).name)), "view") << implementations(c);
-    EXPECT_EQ(count(c, "reorder"), 0u) << implementations(c);
+    EXPECT_LE(count(c, "reorder"), reorders) << implementations(c);
   }
   for (OpKind op : {OpKind::Reshape, OpKind::Concat, OpKind::Relu})
     EXPECT_FALSE(cpu->is_view(op, f32({1})));
