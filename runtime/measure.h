@@ -69,7 +69,7 @@ struct StepTime {
 struct PlanPrice {
   double microseconds = 0; // the sum
   size_t groups = 0;
-  size_t timed = 0; // distinct ones that were not known
+  size_t timed = 0; // distinct ones that were known neither before nor from a plan priced with it
 };
 
 /// A backend's own way of timing steps.
@@ -79,9 +79,10 @@ public:
   /// As measure_steps.
   virtual std::vector<Result<StepTime>> time(llvm::ArrayRef<StepSpec> steps,
                                              const MeasureOptions& options) const = 0;
-  /// As it would be loaded, without weights. Distinct groups are timed as steps are, and kept.
-  /// Errors: those of compile.
-  virtual Result<PlanPrice> price(const Plan& plan, const MeasureOptions& options) const = 0;
+  /// Of each, in their order: as it would be loaded, without weights. Distinct groups of all plans
+  /// are timed together, as steps are, and kept. Errors, for each: those of compile.
+  virtual std::vector<Result<PlanPrice>> price(llvm::ArrayRef<const Plan*> plans,
+                                               const MeasureOptions& options) const = 0;
   /// As measure_conditions.
   virtual std::string conditions(const MeasureOptions& options) const = 0;
 };

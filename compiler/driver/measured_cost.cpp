@@ -99,11 +99,13 @@ MeasuredCost::MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions
 }
 
 std::vector<GroupPrice> MeasuredGroups::price(llvm::ArrayRef<const Graph*> graphs) {
+  std::vector<Plan> plans;
+  for (const Graph* graph : graphs) plans.push_back(plan_from_graph(*graph));
+  std::vector<const Plan*> asked;
+  for (const Plan& plan : plans) asked.push_back(&plan);
   std::vector<GroupPrice> prices;
-  for (const Graph* graph : graphs) {
-    Result<PlanPrice> price = timer_.price(plan_from_graph(*graph), measure_);
+  for (const Result<PlanPrice>& price : timer_.price(asked, measure_))
     prices.push_back(price ? GroupPrice{price->microseconds, price->groups} : GroupPrice());
-  }
   return prices;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/cuda/backend.h"
 
 #include "runtime/cuda/patterns.h"
+#include "runtime/cuda/pricing.h"
 #include "runtime/cuda/step_timer.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -30,9 +31,8 @@ public:
         plan_db_(std::move(plan_db)), notes_(std::move(notes)),
         timer_(
             [this](const Plan& plan, const CompileOptions& options) { return make(plan, options); },
-            [this](const Plan& plan, const CompileOptions& options, const cuda::GraphTiming& how) {
-              return price(plan, options, how);
-            },
+            [this](llvm::ArrayRef<const Plan*> plans, const CompileOptions& options,
+                   const cuda::GraphTiming& how) { return price(plans, options, how); },
             device_->l2_bytes()) {}
 
   std::string name() const override { return "cuda"; }
@@ -69,16 +69,18 @@ private:
     return made;
   }
 
-  Result<PlanPrice> price(const Plan& plan, const CompileOptions& options,
-                          const cuda::GraphTiming& how) const {
-    TG_TRY(std::unique_ptr<cuda::GpuDevice> device, cuda::open_gpu());
-    ask_dnn(plan);
+  std::vector<Result<PlanPrice>> price(llvm::ArrayRef<const Plan*> plans,
+                                       const CompileOptions& options,
+                                       const cuda::GraphTiming& how) const {
+    auto device = cuda::open_gpu();
+    if (!device) return std::vector<Result<PlanPrice>>(plans.size(), device.error());
+    for (const Plan* plan : plans) ask_dnn(*plan);
     if (!prices_) prices_ = open_plans(plan_db_, *device_, "units: " + description_);
     cuda::CubinCache cache(cuda::default_kernel_cache(), *compiler_);
-    auto price = cuda::CudaExecutable::price(plan, options, std::move(device), cache, libraries_,
-                                             *prices_, how);
+    auto prices =
+        cuda::price_plans(plans, options, std::move(*device), cache, libraries_, *prices_, how);
     keep_notes(cache.notes());
-    return price;
+    return prices;
   }
 
   void keep_notes(llvm::ArrayRef<std::string> notes) const {

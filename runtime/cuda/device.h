@@ -49,6 +49,7 @@ public:
                               llvm::ArrayRef<Address> parameters, Stream) = 0;
   /// Calls a library, which puts its work on the stream that it is given (a CUstream).
   virtual Result<void> run_library(std::function<Result<void>(void* stream)> call, Stream) = 0;
+  /// Captured, it is part of the graph: every replay records it anew.
   virtual Result<void> record(Event event, Stream) = 0;
 
   virtual Result<void> begin_capture(Stream) = 0;

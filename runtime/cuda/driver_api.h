@@ -33,6 +33,7 @@ inline constexpr int kAttributeL2Bytes = 38;
 inline constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr int kCaptureThreadLocal = 1;
+inline constexpr unsigned kRecordExternal = 1; // a node of the graph that is captured
 
 // return type, name without cu, symbol, parameters
 #define TG_CUDA_DRIVER(F)                                                                          \
@@ -68,6 +69,7 @@ inline constexpr int kCaptureThreadLocal = 1;
   F(EventCreate, "cuEventCreate", (CUevent*, unsigned))                                            \
   F(EventDestroy, "cuEventDestroy_v2", (CUevent))                                                  \
   F(EventRecord, "cuEventRecord", (CUevent, CUstream))                                             \
+  F(EventRecordWithFlags, "cuEventRecordWithFlags", (CUevent, CUstream, unsigned))                 \
   F(EventElapsedTime, "cuEventElapsedTime", (float*, CUevent, CUevent))                            \
   F(ModuleLoadData, "cuModuleLoadData", (CUmodule*, const void*))                                  \
   F(ModuleUnload, "cuModuleUnload", (CUmodule))                                                    \

@@ -18,8 +18,6 @@ namespace {
 constexpr int64_t kBlocksPerMultiprocessor = 32;
 /// Device addresses keep vector accesses and sectors aligned.
 constexpr int64_t kDeviceAlignment = 256;
-/// Of this byte all the float types have small positive numbers: 0.01, of f16 1.06.
-constexpr uint8_t kPlainByte = 0x3c;
 
 /// Results of the load phase, computed on the host and dropped when nothing at load reads them.
 class HostLoad {
@@ -67,7 +65,7 @@ int64_t device_bytes(const TensorType& type) {
 
 Result<std::unique_ptr<CudaExecutable>> CudaExecutable::make(const Plan& plan,
                                                              const CompileOptions& options,
-                                                             std::unique_ptr<GpuDevice> device,
+                                                             std::shared_ptr<GpuDevice> device,
                                                              CubinCache& cache,
                                                              ExecutableLibraries libraries) {
   std::unique_ptr<CudaExecutable> executable(
@@ -76,16 +74,15 @@ Result<std::unique_ptr<CudaExecutable>> CudaExecutable::make(const Plan& plan,
   return executable;
 }
 
-/// Everything but contents.
+/// Everything but memory.
 Result<void> CudaExecutable::prepare(const CompileOptions& options, CubinCache& cache) {
   TG_CHECK(check_externs(plan_, options));
   plain_io_ = options.io_layout == IoLayout::Plain;
-  TG_TRY(stream_, device_->make_stream());
   prepare_convolutions(options, cache);
   lower(options);
   TG_CHECK(choose_kernels(cache));
   place_values();
-  return reserve(options);
+  return add_up_memory(options);
 }
 
 /// Once outside of any capture: libraries load their kernels when these first run.
@@ -109,27 +106,13 @@ Result<void> CudaExecutable::bind_addresses() {
 }
 
 Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cache) {
+  TG_TRY(stream_, device_->make_stream());
   TG_CHECK(prepare(options, cache));
+  TG_CHECK(reserve());
   TG_CHECK(make_ports());
   TG_CHECK(load_weights(options));
   TG_CHECK(bind_addresses());
   return capture();
-}
-
-Result<PlanPrice> CudaExecutable::price(const Plan& plan, const CompileOptions& options,
-                                        std::unique_ptr<GpuDevice> device, CubinCache& cache,
-                                        ExecutableLibraries libraries, PlanDb& known,
-                                        const GraphTiming& how) {
-  CudaExecutable executable(plan, std::move(device), std::move(libraries));
-  TG_CHECK(executable.prepare(options, cache));
-  for (PlanValueId id = 0; id < executable.addresses_.size(); ++id)
-    if (executable.addresses_[id] && executable.root_[id] == id)
-      TG_CHECK(executable.device_->fill(executable.addresses_[id], kPlainByte,
-                                        executable.plan_.values[id].type.bytes(),
-                                        executable.stream_));
-  TG_CHECK(executable.bind_addresses());
-  std::string conditions = how.cold ? "cold " : "hot ";
-  return executable.price_units(known, conditions + (options.allow_tf32 ? "tf32 " : ""), how);
 }
 
 Result<void> CudaExecutable::choose_kernels(CubinCache& cache) {
@@ -228,37 +211,39 @@ void CudaExecutable::place_values() {
   for (const auto& [value, life] : life_of) offsets_[value] = arena.offsets[life];
 }
 
-Result<void> CudaExecutable::reserve(const CompileOptions& options) {
-  std::vector<PlanValueId> kept, fed;
-  for (PlanValueId id = 0; id < plan_.values.size(); ++id)
-    if (root_[id] == id && offsets_[id] >= 0 && resident(id)) kept.push_back(id);
-  int64_t io = 0;
-  for (PlanValueId id : plan_.inputs) {
-    fed.push_back(id);
-    io = add_bytes(io, device_bytes(plan_.values[id].type));
-  }
-  for (PlanValueId id : kept) {
+/// Where what stays lies among its kind, and whether all fits.
+Result<void> CudaExecutable::add_up_memory(const CompileOptions& options) {
+  for (PlanValueId id = 0; id < plan_.values.size(); ++id) {
+    if (root_[id] != id || offsets_[id] < 0 || !resident(id)) continue;
     offsets_[id] = memory_.weights;
     memory_.weights = add_bytes(memory_.weights, device_bytes(plan_.values[id].type));
   }
-  memory_.io = io;
+  for (PlanValueId id : plan_.inputs)
+    memory_.io = add_bytes(memory_.io, device_bytes(plan_.values[id].type));
   if (int64_t zeros = zero_bytes())
     memory_.workspace =
         add_bytes((memory_.workspace + kDeviceAlignment - 1) & -kDeviceAlignment, zeros);
-  TG_CHECK(check_memory(plan_, memory_, options.memory_limit_bytes));
   addresses_.assign(plan_.values.size(), 0);
+  return check_memory(plan_, memory_, options.memory_limit_bytes);
+}
+
+Result<void> CudaExecutable::reserve_workspace() {
+  TG_TRY(workspace_, device_->allocate(memory_.workspace));
+  int64_t zeros = zero_bytes();
+  if (zeros == 0) return {};
+  zeros_ = workspace_ + static_cast<Address>(memory_.workspace - zeros);
+  return device_->fill(zeros_, 0, zeros, stream_);
+}
+
+Result<void> CudaExecutable::reserve() {
   TG_TRY(Address weights, device_->allocate(memory_.weights));
   TG_TRY(Address arena, device_->allocate(memory_.arena));
-  TG_TRY(Address inputs, device_->allocate(io));
-  TG_TRY(workspace_, device_->allocate(memory_.workspace));
-  if (int64_t zeros = zero_bytes()) {
-    zeros_ = workspace_ + static_cast<Address>(memory_.workspace - zeros);
-    TG_CHECK(device_->fill(zeros_, 0, zeros, stream_));
-  }
+  TG_TRY(Address inputs, device_->allocate(memory_.io));
+  TG_CHECK(reserve_workspace());
   for (PlanValueId id = 0; id < plan_.values.size(); ++id)
     if (root_[id] == id && offsets_[id] >= 0 && plan_.values[id].kind != PlanValue::Kind::Input)
       addresses_[id] = (resident(id) ? weights : arena) + static_cast<Address>(offsets_[id]);
-  for (PlanValueId id : fed) {
+  for (PlanValueId id : plan_.inputs) {
     addresses_[id] = inputs;
     inputs += static_cast<Address>(device_bytes(plan_.values[id].type));
   }

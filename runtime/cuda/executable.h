@@ -17,6 +17,9 @@
 #include "runtime/cuda/source.h"
 #include "runtime/measure.h"
 
+#include <map>
+#include <set>
+
 namespace tg::cuda {
 
 /// What a value takes on the device, so that the next one is aligned.
@@ -44,16 +47,8 @@ struct ExecutableLibraries {
 class CudaExecutable final : public Executable {
 public:
   static Result<std::unique_ptr<CudaExecutable>>
-  make(const Plan& plan, const CompileOptions& options, std::unique_ptr<GpuDevice> device,
+  make(const Plan& plan, const CompileOptions& options, std::shared_ptr<GpuDevice> device,
        CubinCache& cache, ExecutableLibraries libraries = {});
-
-  /// What a run of the plan costs, by its units, without its weights and unread: each distinct one
-  /// timed as it runs, but for those whose price is among `known`, where the others go. Errors: as
-  /// make().
-  static Result<PlanPrice> price(const Plan& plan, const CompileOptions& options,
-                                 std::unique_ptr<GpuDevice> device, CubinCache& cache,
-                                 ExecutableLibraries libraries, PlanDb& known,
-                                 const GraphTiming& how);
 
   Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) override;
   Result<void> run_once() override;
@@ -94,15 +89,18 @@ private:
     int64_t bytes = 0;
   };
 
-  CudaExecutable(const Plan& plan, std::unique_ptr<GpuDevice> device, ExecutableLibraries libraries)
+  friend class PlanPricer; // pricing.h
+
+  CudaExecutable(const Plan& plan, std::shared_ptr<GpuDevice> device, ExecutableLibraries libraries)
       : plan_(plan), device_(std::move(device)), libraries_(std::move(libraries)) {}
 
   Result<void> load(const CompileOptions& options, CubinCache& cache);
   Result<void> prepare(const CompileOptions& options, CubinCache& cache);
   Result<void> bind_addresses();
   std::string unit_key(const Launch& launch) const;
-  Result<PlanPrice> price_units(PlanDb& known, const std::string& conditions,
-                                const GraphTiming& how);
+  int64_t scratch_bytes(const Launch& launch) const;
+  void lend(Launch& launch, Address scratch);
+  Result<void> fill_scratch(const Launch& launch, Address scratch, uint8_t byte);
   Result<void> choose_kernels(CubinCache& cache);
   Result<uint32_t> kernel_row(Kernel& kernel, CubinCache& cache, Function& function);
   void lower(const CompileOptions& options);
@@ -126,9 +124,12 @@ private:
   Result<double> time_product(const Launch& launch, size_t candidate);
   Result<void> choose_algorithms();
   Result<void> choose_algorithm(const Launch& launch);
+  Result<void> choose_algorithm_of(const Launch& launch);
   bool known_algorithm(const MatmulProblem& problem, Product& product);
   void place_values();
-  Result<void> reserve(const CompileOptions& options);
+  Result<void> add_up_memory(const CompileOptions& options);
+  Result<void> reserve();
+  Result<void> reserve_workspace();
   Result<void> load_weights(const CompileOptions& options);
   Result<void> upload(PlanValueId value, const std::byte* from);
   Result<void> make_ports();
@@ -145,12 +146,13 @@ private:
   Plan plan_;                                          // as it is run: lower_products.h
   std::vector<PlanStepId> origin_;                     // of its steps: which they were
   std::vector<std::optional<MatmulProblem>> problems_; // of its steps: products of cuBLASLt
-  std::unique_ptr<GpuDevice> device_;
+  std::shared_ptr<GpuDevice> device_;
   std::vector<Launch> launches_;
   std::vector<KernelRow> table_;
   llvm::StringMap<std::pair<uint32_t, Function>> known_; // kernels by name
   ExecutableLibraries libraries_;                        // outlive the plans that they made
   std::map<MatmulProblem, Product> products_;
+  std::set<MatmulProblem> chosen_;                // of these, the candidate
   std::vector<bool> channels_last_;               // of each value; of those beyond it false
   std::map<PlanValueId, DnnCall> dnn_calls_;      // by the step's result
   std::map<PlanValueId, std::string> not_by_dnn_; // why a step is not cuDNN's

@@ -7,6 +7,7 @@
 #include <llvm/ADT/SmallVector.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace tg::cuda {
@@ -140,15 +141,21 @@ public:
   }
 
   Result<void> record(Event event, Stream stream) override {
+    if (captured_ == stream)
+      return check(api_->EventRecordWithFlags(events_[event], streams_[stream], kRecordExternal),
+                   "an event");
     return check(api_->EventRecord(events_[event], streams_[stream]), "an event");
   }
 
   Result<void> begin_capture(Stream stream) override {
-    return check(api_->StreamBeginCapture(streams_[stream], kCaptureThreadLocal), "a capture");
+    TG_CHECK(check(api_->StreamBeginCapture(streams_[stream], kCaptureThreadLocal), "a capture"));
+    captured_ = stream;
+    return {};
   }
   Result<Graph> end_capture(Stream stream) override {
     CUgraph graph = nullptr;
     CUgraphExec executable = nullptr;
+    captured_.reset();
     TG_CHECK(check(api_->StreamEndCapture(streams_[stream], &graph), "a capture"));
     Result<void> made = check(api_->GraphInstantiate(&executable, graph, 0), "a graph");
     api_->GraphDestroy(graph);
@@ -196,6 +203,7 @@ private:
   std::vector<CUmodule> modules_;
   std::vector<CUfunction> functions_;
   std::vector<CUgraphExec> graphs_; // null: given back
+  std::optional<Stream> captured_;
 };
 
 } // namespace

@@ -3,6 +3,9 @@
 // that no gap is counted; copies are as many as rise above the resolution of events. Cold times
 // are differences: a graph that first writes over the second-level cache, against one that does
 // nothing else.
+//
+// Several pieces of work share a graph, and a flush, where events within it stand between them.
+// What an event itself takes is known from two with nothing between.
 #pragma once
 
 #include "runtime/cuda/device.h"
@@ -29,6 +32,14 @@ struct GraphTime {
 /// Statistics, section 3.2). Requires one sample.
 GraphTime median_with_interval(std::vector<double> samples);
 
+/// One of several pieces of work that are timed together.
+struct GraphWork {
+  /// Puts a copy on the stream. Those that are to find a cold cache have numbers, from 0 on, and
+  /// share no memory, neither with each other nor with other work; hot ones are all copy 0.
+  std::function<Result<void>(int copy)> enqueue;
+  int cold_copies = 1;
+};
+
 class GraphTimer {
 public:
   GraphTimer(GpuDevice& device, Stream stream) : device_(device), stream_(stream) {}
@@ -36,6 +47,10 @@ public:
   /// `enqueue` puts one copy of the work on the stream; what it does must bear repetition.
   /// Errors: the device's, and those of `enqueue`.
   Result<GraphTime> time(const std::function<Result<void>()>& enqueue, const GraphTiming& how);
+  /// Of each, in their order: all in one graph, until the median of each is sure. Errors: as
+  /// time(); one piece that fails fails all.
+  Result<std::vector<GraphTime>> time_together(llvm::ArrayRef<GraphWork> works,
+                                               const GraphTiming& how);
 
 private:
   /// Given back when it goes: a load that measures makes hundreds.
@@ -59,8 +74,12 @@ private:
     Graph graph_ = 0;
   };
 
+  Result<OwnGraph> capture(const std::function<Result<void>()>& enqueue);
   Result<OwnGraph> capture(const std::function<Result<void>()>& enqueue, int copies, bool wash);
+  Result<OwnGraph> capture(llvm::ArrayRef<GraphWork> works, llvm::ArrayRef<int> copies, bool cold);
   Result<double> sample(Graph graph);
+  Result<std::vector<double>> sample(Graph graph, size_t works);
+  Result<std::vector<int>> copies_for(llvm::ArrayRef<GraphWork> works, bool cold);
   Result<int> copies_for(const std::function<Result<void>()>& enqueue);
   Result<void> prepare(bool cold);
 
@@ -68,6 +87,7 @@ private:
   Stream stream_;
   bool prepared_ = false;
   Event from_ = 0, to_ = 0;
+  std::vector<Event> marks_; // within a graph, two around nothing and around each piece of work
   Address wash_ = 0;
   int64_t wash_bytes_ = 0;
 };

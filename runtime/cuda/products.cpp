@@ -99,10 +99,13 @@ Result<void> CudaExecutable::choose_algorithm(const Launch& launch) {
 }
 
 /// Once for each distinct product, on the operands of the first that has it.
+Result<void> CudaExecutable::choose_algorithm_of(const Launch& launch) {
+  bool fresh = launch.problem && chosen_.insert(*launch.problem).second;
+  return fresh ? choose_algorithm(launch) : Result<void>();
+}
+
 Result<void> CudaExecutable::choose_algorithms() {
-  std::set<MatmulProblem> done;
-  for (const Launch& launch : launches_)
-    if (launch.problem && done.insert(*launch.problem).second) TG_CHECK(choose_algorithm(launch));
+  for (const Launch& launch : launches_) TG_CHECK(choose_algorithm_of(launch));
   return {};
 }
 

@@ -61,24 +61,40 @@ std::string CudaExecutable::unit_key(const Launch& launch) const {
   return launch.problem ? text(*launch.problem) : table_[launch.row].name;
 }
 
-Result<PlanPrice> CudaExecutable::price_units(PlanDb& known, const std::string& conditions,
-                                              const GraphTiming& how) {
-  PlanPrice price;
-  GraphTimer timer(*device_, stream_);
-  for (const Launch& each : launches_) {
-    if (each.unit.kind == Unit::Kind::View) continue;
-    ++price.groups;
-    std::string key = conditions + unit_key(each);
-    std::optional<PlanEntry> entry = known.find(key);
-    if (!entry) {
-      TG_TRY(GraphTime time, timer.time([&] { return launch(each); }, how));
-      entry = PlanEntry{"", time.microseconds};
-      known.store(key, *entry);
-      ++price.timed;
+/// Of all that one unit touches, each once.
+int64_t CudaExecutable::scratch_bytes(const Launch& launch) const {
+  std::set<PlanValueId> seen;
+  int64_t bytes = 0;
+  for (PlanValueId value : launch.values)
+    if (seen.insert(root_[value]).second)
+      bytes = add_bytes(bytes, device_bytes(plan_.values[root_[value]].type));
+  return bytes;
+}
+
+/// The unit runs on that memory from now on.
+void CudaExecutable::lend(Launch& launch, Address scratch) {
+  std::set<PlanValueId> seen;
+  launch.parameters.clear();
+  for (PlanValueId value : launch.values) {
+    PlanValueId root = root_[value];
+    if (seen.insert(root).second) {
+      addresses_[root] = scratch;
+      scratch += static_cast<Address>(device_bytes(plan_.values[root].type));
     }
-    price.microseconds += entry->microseconds;
+    launch.parameters.push_back(addresses_[root]);
   }
-  return price;
+}
+
+/// Integers become 0, which indexes anything.
+Result<void> CudaExecutable::fill_scratch(const Launch& launch, Address scratch, uint8_t byte) {
+  std::set<PlanValueId> seen;
+  for (PlanValueId value : launch.values) {
+    const TensorType& type = plan_.values[root_[value]].type;
+    if (!seen.insert(root_[value]).second) continue;
+    TG_CHECK(device_->fill(scratch, is_float(type.dtype) ? byte : 0, type.bytes(), stream_));
+    scratch += static_cast<Address>(device_bytes(type));
+  }
+  return {};
 }
 
 Result<void> CudaExecutable::measure_profile() {

@@ -74,13 +74,14 @@ Result<StepTime> GraphStepTimer::time_one(const StepSpec& step,
   return found;
 }
 
-Result<PlanPrice> GraphStepTimer::price(const Plan& plan, const MeasureOptions& options) const {
+std::vector<Result<PlanPrice>> GraphStepTimer::price(llvm::ArrayRef<const Plan*> plans,
+                                                     const MeasureOptions& options) const {
   CompileOptions compile;
   compile.memory_limit_bytes = options.memory_limit_bytes;
   compile.allow_tf32 = options.allow_tf32;
   GraphTiming how;
   how.cold = cold(options);
-  return price_(plan, compile, how);
+  return price_(plans, compile, how);
 }
 
 std::vector<Result<StepTime>> GraphStepTimer::time(llvm::ArrayRef<StepSpec> steps,

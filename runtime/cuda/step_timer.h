@@ -13,14 +13,15 @@ class GraphStepTimer final : public StepTimer {
 public:
   using Compile = std::function<Result<std::unique_ptr<CudaExecutable>>(const Plan& plan,
                                                                         const CompileOptions&)>;
-  using Price =
-      std::function<Result<PlanPrice>(const Plan& plan, const CompileOptions&, const GraphTiming&)>;
+  using Price = std::function<std::vector<Result<PlanPrice>>(
+      llvm::ArrayRef<const Plan*> plans, const CompileOptions&, const GraphTiming&)>;
   GraphStepTimer(Compile compile, Price price, int64_t l2_bytes)
       : compile_(std::move(compile)), price_(std::move(price)), l2_bytes_(l2_bytes) {}
 
   std::vector<Result<StepTime>> time(llvm::ArrayRef<StepSpec> steps,
                                      const MeasureOptions& options) const override;
-  Result<PlanPrice> price(const Plan& plan, const MeasureOptions& options) const override;
+  std::vector<Result<PlanPrice>> price(llvm::ArrayRef<const Plan*> plans,
+                                       const MeasureOptions& options) const override;
   /// "captured graph, hot"
   std::string conditions(const MeasureOptions& options) const override;
 

@@ -44,6 +44,8 @@ struct GpuRecord {
   std::map<std::string, size_t> captured;
   std::vector<Launch> launches;
   size_t live = 0; // allocations
+  /// Microseconds of a kernel, by its parameters; where it is empty all commands take the same.
+  std::function<double(llvm::ArrayRef<cuda::Address>)> launch_us;
 };
 
 class RecordingGpu final : public cuda::GpuDevice {
@@ -102,14 +104,17 @@ public:
     EXPECT_TRUE(threads > 0 && threads <= 1024) << threads;
     for (cuda::Address parameter : parameters) EXPECT_TRUE(holds(parameter, 1));
     if (capturing_) record_.launches.push_back({kernels_[function], parameters.vec()});
-    return enqueue("launch", 0, 0);
+    return enqueue("launch", 0, 0,
+                   record_.launch_us ? record_.launch_us(parameters) : kMicroseconds);
   }
   Result<void> run_library(std::function<Result<void>(void*)>, cuda::Stream) override {
     return enqueue("library", 0, 0);
   }
   Result<void> record(cuda::Event event, cuda::Stream) override {
-    EXPECT_FALSE(capturing_);
-    times_[event] = now_;
+    if (capturing_)
+      marks_.push_back({event, captured_us_});
+    else
+      times_[event] = now_;
     return {};
   }
 
@@ -117,25 +122,25 @@ public:
     EXPECT_FALSE(std::exchange(capturing_, true));
     record_.captured.clear();
     record_.launches.clear();
+    marks_.clear();
+    captured_us_ = 0;
     return {};
   }
   Result<cuda::Graph> end_capture(cuda::Stream) override {
     EXPECT_TRUE(std::exchange(capturing_, false));
-    double microseconds = 0;
-    for (const auto& [call, count] : record_.captured)
-      microseconds += static_cast<double>(count) * kMicroseconds;
-    graphs_.push_back(microseconds);
+    graphs_.push_back({captured_us_, std::move(marks_)});
     return static_cast<cuda::Graph>(graphs_.size() - 1);
   }
   Result<void> release_graph(cuda::Graph graph) override {
     note("release_graph");
-    graphs_[graph] = -1;
+    graphs_[graph].microseconds = -1;
     return {};
   }
   Result<void> replay(cuda::Graph graph, cuda::Stream) override {
     note("replay");
-    EXPECT_GE(graphs_[graph], 0) << "given back";
-    now_ += graphs_[graph];
+    EXPECT_GE(graphs_[graph].microseconds, 0) << "given back";
+    for (const Mark& mark : graphs_[graph].marks) times_[mark.event] = now_ + mark.at;
+    now_ += graphs_[graph].microseconds;
     return {};
   }
   Result<void> synchronise(cuda::Stream) override {
@@ -150,8 +155,17 @@ public:
 private:
   /// Between allocations, so that what runs over the end of one is in none.
   static constexpr cuda::Address kGap = 4096;
-  /// Of every command: long beside the resolution of events, so that few copies are captured.
+  /// Of every other command: long beside the resolution of events, so that few copies are captured.
   static constexpr double kMicroseconds = 1000;
+
+  struct Mark { // an event within a graph, microseconds after its start
+    cuda::Event event;
+    double at;
+  };
+  struct OwnGraph {
+    double microseconds; // -1: given back
+    std::vector<Mark> marks;
+  };
 
   bool holds(cuda::Address at, int64_t bytes) const {
     auto after = memory_.upper_bound(at);
@@ -160,13 +174,12 @@ private:
     return at + static_cast<cuda::Address>(bytes) <= begin + static_cast<cuda::Address>(size);
   }
   void note(const char* call) { ++record_.calls[call]; }
-  Result<void> enqueue(const char* call, cuda::Address at, int64_t bytes) {
+  Result<void> enqueue(const char* call, cuda::Address at, int64_t bytes,
+                       double microseconds = kMicroseconds) {
     EXPECT_TRUE(bytes == 0 || holds(at, bytes)) << call;
     note(call);
-    if (capturing_)
-      ++record_.captured[call];
-    else
-      now_ += kMicroseconds;
+    if (capturing_) ++record_.captured[call];
+    (capturing_ ? captured_us_ : now_) += microseconds;
     return {};
   }
 
@@ -175,8 +188,11 @@ private:
   cuda::Address next_ = 1 << 20;
   std::vector<AlignedBuffer> pinned_;
   std::vector<std::string> kernels_;
-  std::vector<double> graphs_; // microseconds; -1: given back
-  std::vector<double> times_;  // of events
+  std::vector<OwnGraph> graphs_;
+  // Of the graph that is captured.
+  std::vector<Mark> marks_;
+  double captured_us_ = 0;
+  std::vector<double> times_; // of events
   double now_ = 0;
   bool capturing_ = false;
 };

@@ -1,6 +1,7 @@
 // The executable on a GPU that records: whole networks against `ref`, what a run does and does not
 // do, memory that is given back whatever fails.
 #include "runtime/cuda/executable.h"
+#include "runtime/cuda/pricing.h"
 
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/cuda/conv_lowering.h"
@@ -195,8 +196,8 @@ TEST_F(Fixture, APlanIsPricedByItsUnits) {
     };
     cuda::GraphTiming how;
     how.cold = cold;
-    auto priced = cuda::CudaExecutable::price(of, options, std::make_unique<FakeGpu>(library, log),
-                                              cache, {}, *known, how);
+    auto priced = cuda::price_plans({&of}, options, std::make_shared<FakeGpu>(library, log), cache,
+                                    {}, *known, how)[0];
     EXPECT_TRUE(priced.ok()) << (priced.ok() ? "" : priced.error().message);
     return priced ? *priced : PlanPrice{};
   };

@@ -2,6 +2,7 @@
 // the cost model asks for them.
 #include "runtime/cuda/graph_time.h"
 
+#include "runtime/cuda/pricing.h"
 #include "runtime/cuda/step_timer.h"
 #include "tests/unit/cuda/fake_gpu.h"
 
@@ -70,6 +71,53 @@ TEST_F(GraphTimeTest, ColdFlushesTheCacheAndDoesNotCountThat) {
   EXPECT_EQ(log.live_graphs, 0u);
 }
 
+TEST_F(GraphTimeTest, SeveralPiecesShareAGraphAndTheirTimesAreThoseOfEachAlone) {
+  auto address = gpu.allocate(64);
+  std::vector<std::byte> bytes(64);
+  auto in = [&](int) { return gpu.copy_in(*address, bytes.data(), 64, 0); };
+  auto out = [&](int) { return gpu.copy_out(bytes.data(), *address, 64, 0); };
+  log.takes = [](const std::string& call) {
+    std::map<std::string, double> takes = {
+        {"copy_in", 2.5}, {"copy_out", 40}, {"fill", 30}, {"record", 1.5}};
+    return takes[call];
+  };
+  for (bool cold : {false, true}) {
+    log.calls.clear();
+    cuda::GraphTiming how;
+    how.cold = cold;
+    cuda::GraphTimer timer(gpu, 0);
+    auto found = timer.time_together({{in, 8}, {out, 2}}, how);
+    ASSERT_TRUE(found.ok());
+    EXPECT_DOUBLE_EQ((*found)[0].microseconds, 2.5) << "without what events take";
+    EXPECT_DOUBLE_EQ((*found)[1].microseconds, 40);
+    EXPECT_EQ((*found)[0].runs, 15);
+    EXPECT_EQ(log.count("begin_capture"), cold ? 1u : 2u);
+    EXPECT_EQ(log.count("fill"), cold ? 1u : 0u) << "one flush for all";
+    EXPECT_EQ(log.count("copy_in"), cold ? 8u : 1 + 4 + 1 + 200u);
+    EXPECT_EQ(log.count("replay"), cold ? 16u : 18u);
+    EXPECT_EQ(log.live_graphs, 0u);
+  }
+}
+
+TEST_F(GraphTimeTest, NoiseOfOnePieceAsksForMoreOfAll) {
+  auto noise = std::make_shared<std::mt19937>(1);
+  log.takes = [noise](const std::string& call) {
+    return call == "copy_in" ? 2.0 + ((*noise)() % 1000) * 1e-3 : call == "copy_out" ? 40 : 0.0;
+  };
+  auto address = gpu.allocate(64);
+  std::vector<std::byte> bytes(64);
+  cuda::GraphTiming how;
+  how.cold = true;
+  auto found = cuda::GraphTimer(gpu, 0).time_together(
+      {{[&](int) { return gpu.copy_in(*address, bytes.data(), 64, 0); }, 1},
+       {[&](int) { return gpu.copy_out(bytes.data(), *address, 64, 0); }, 1}},
+      how);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ((*found)[0].runs, how.most_samples);
+  EXPECT_NEAR((*found)[0].microseconds, 2.5, 0.2);
+  EXPECT_DOUBLE_EQ((*found)[1].microseconds, 40);
+}
+
 TEST_F(GraphTimeTest, AFailureLeavesNoStreamCaptured) {
   auto found = cuda::GraphTimer(gpu, 0).time(
       [] { return Result<void>(error(Code::device, "refused")); }, {});
@@ -115,16 +163,17 @@ struct StepTimerTest : testing::Test {
   SourceCompiler compiler;
   cuda::CubinCache cache{"", compiler};
   std::unique_ptr<cuda::PlanDb> known = cuda::PlanDb::open("", {"fake", "none", "units"});
-  cuda::GraphStepTimer timer{
-      [this](const Plan& plan, const CompileOptions& options) {
-        return cuda::CudaExecutable::make(plan, options, std::make_unique<FakeGpu>(library, log),
-                                          cache);
-      },
-      [this](const Plan& plan, const CompileOptions& options, const cuda::GraphTiming& how) {
-        return cuda::CudaExecutable::price(plan, options, std::make_unique<FakeGpu>(library, log),
-                                           cache, {}, *known, how);
-      },
-      /*l2_bytes=*/1 << 16};
+  cuda::GraphStepTimer timer{[this](const Plan& plan, const CompileOptions& options) {
+                               return cuda::CudaExecutable::make(
+                                   plan, options, std::make_unique<FakeGpu>(library, log), cache);
+                             },
+                             [this](llvm::ArrayRef<const Plan*> plans,
+                                    const CompileOptions& options, const cuda::GraphTiming& how) {
+                               return cuda::price_plans(plans, options,
+                                                        std::make_shared<FakeGpu>(library, log),
+                                                        cache, {}, *known, how);
+                             },
+                             /*l2_bytes=*/1 << 16};
 
   void SetUp() override {
     library.compile(sources_of(
@@ -155,12 +204,71 @@ TEST_F(StepTimerTest, PricesPlansUnderTheSameConditions) {
   for (CacheState cache : {CacheState::Hot, CacheState::Cold}) {
     MeasureOptions options;
     options.cache = cache;
-    auto price = timer.price(plan, options);
+    auto price = timer.price({&plan}, options)[0];
     ASSERT_TRUE(price.ok()) << price.error().message;
     EXPECT_EQ(price->groups, 2u);
     EXPECT_EQ(price->timed, 1u) << "equal ones once";
     EXPECT_NEAR(price->microseconds, 14, 1e-9);
   }
+}
+
+/// So many rows times a small matrix.
+Plan product_of(int64_t rows) {
+  StepSpec spec = product();
+  spec.operands[0] = f32({rows, 16});
+  spec.result = f32({rows, 4});
+  return cuda::copies_of_step(spec, 1);
+}
+
+TEST_F(StepTimerTest, GroupsOfSeveralPlansAreTimedTogether) {
+  Plan a = product_of(8), b = product_of(16), c = product_of(24);
+  std::vector<const Plan*> plans = {&a, &b, &c, &a};
+  log.stand_ins = true;
+  library.compile({});
+  log.takes = [](const std::string& call) {
+    return call == "launch" ? 7.0 : call == "fill" ? 30.0 : call == "record" ? 0.5 : 0.0;
+  };
+  for (CacheState state : {CacheState::Hot, CacheState::Cold}) {
+    MeasureOptions options;
+    options.cache = state;
+    known = cuda::PlanDb::open("", {"fake", "none", "units"});
+    std::vector<double> alone;
+    log.calls.clear();
+    for (const Plan* plan : plans) alone.push_back(timer.price({plan}, options)[0]->microseconds);
+    size_t captures_alone = log.count("begin_capture"), replays_alone = log.count("replay");
+    known = cuda::PlanDb::open("", {"fake", "none", "units"});
+    log.calls.clear();
+    auto together = timer.price(plans, options);
+    size_t of_batch = state == CacheState::Cold ? 1 : 2;
+    EXPECT_EQ(log.count("begin_capture"), of_batch);
+    EXPECT_EQ(captures_alone, 3 * of_batch);
+    EXPECT_EQ(3 * log.count("replay"), replays_alone);
+    size_t timed = 0;
+    for (size_t i = 0; i < plans.size(); ++i) {
+      ASSERT_TRUE(together[i].ok()) << together[i].error().message;
+      EXPECT_NEAR(together[i]->microseconds, alone[i], 1e-9);
+      EXPECT_NEAR(together[i]->microseconds, 7, 1e-9);
+      timed += together[i]->timed;
+    }
+    EXPECT_EQ(timed, 3u) << "the fourth is the first";
+    EXPECT_EQ(log.live_allocations, 0u);
+    EXPECT_EQ(log.live_graphs, 0u);
+  }
+}
+
+TEST_F(StepTimerTest, APlanThatHasNoPriceLeavesTheOthersTheirs) {
+  Plan small = product_of(8), large = product_of(1 << 20);
+  log.stand_ins = true;
+  library.compile({});
+  MeasureOptions options;
+  options.memory_limit_bytes = 1 << 20;
+  auto prices = timer.price({&large, &small}, options);
+  ASSERT_FALSE(prices[0].ok());
+  EXPECT_EQ(prices[0].error().code, Code::memory_limit);
+  ASSERT_TRUE(prices[1].ok());
+  EXPECT_EQ(prices[1]->timed, 1u);
+  log.fails_after = 0;
+  for (const auto& price : timer.price({&small, &large}, options)) EXPECT_FALSE(price.ok());
 }
 
 TEST_F(StepTimerTest, ANetworkBeyondTheCacheFindsItsOperandsCold) {

@@ -1,0 +1,180 @@
+#include "runtime/cuda/pricing.h"
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
+
+#include <algorithm>
+
+namespace tg::cuda {
+
+namespace {
+
+/// Copies of a unit that finds its operands cold: together they touch about so much, and are at
+/// most so many.
+constexpr int64_t kColdBytes = int64_t{64} << 20;
+constexpr int64_t kMostColdCopies = 16;
+/// What is timed together: so many units, on so much memory.
+constexpr size_t kMostTogether = 16;
+constexpr int64_t kMostBytes = int64_t{512} << 20;
+/// Of this byte all the float types have small positive numbers: 0.01, of f16 1.06.
+constexpr uint8_t kPlainByte = 0x3c;
+
+} // namespace
+
+/// A friend of CudaExecutable: its plans are prepared, and never loaded.
+class PlanPricer {
+public:
+  PlanPricer(const CompileOptions& options, std::shared_ptr<GpuDevice> device, CubinCache& cache,
+             PlanDb& known, const GraphTiming& how)
+      : options_(options), device_(std::move(device)), cache_(cache), known_(known), how_(how),
+        conditions_(std::string(how.cold ? "cold " : "hot ") +
+                    (options.allow_tf32 ? "tf32 " : "")) {}
+
+  std::vector<Result<PlanPrice>> price(llvm::ArrayRef<const Plan*> plans,
+                                       const ExecutableLibraries& libraries) {
+    auto stream = device_->make_stream();
+    if (!stream) return std::vector<Result<PlanPrice>>(plans.size(), stream.error());
+    timer_.emplace(*device_, *stream);
+    std::vector<Result<std::unique_ptr<CudaExecutable>>> executables;
+    for (const Plan* plan : plans) executables.push_back(prepare(*plan, libraries, *stream));
+    for (auto& executable : executables)
+      if (executable) collect(**executable);
+    time_all();
+    std::vector<Result<PlanPrice>> prices;
+    for (auto& executable : executables) {
+      if (executable)
+        prices.push_back(sum(**executable));
+      else
+        prices.push_back(std::move(executable.error()));
+    }
+    return prices;
+  }
+
+private:
+  using Launch = CudaExecutable::Launch;
+  struct Unit {
+    CudaExecutable* plan;
+    Launch* launch;
+    std::string key;
+    int64_t bytes; // of one copy
+    int copies;
+    int64_t all_bytes() const { return bytes * copies; }
+  };
+
+  Result<std::unique_ptr<CudaExecutable>>
+  prepare(const Plan& plan, const ExecutableLibraries& libraries, Stream stream) {
+    std::unique_ptr<CudaExecutable> executable(new CudaExecutable(plan, device_, libraries));
+    executable->stream_ = stream;
+    TG_CHECK(executable->prepare(options_, cache_));
+    TG_CHECK(executable->reserve_workspace());
+    return executable;
+  }
+
+  /// What is not known yet, each once.
+  void collect(CudaExecutable& plan) {
+    for (Launch& launch : plan.launches_) {
+      if (launch.unit.kind == tg::cuda::Unit::Kind::View) continue;
+      std::string key = conditions_ + plan.unit_key(launch);
+      if (known_.find(key) || !seen_.insert(key).second) continue;
+      int64_t bytes = plan.scratch_bytes(launch);
+      int64_t copies = how_.cold ? std::clamp(kColdBytes / bytes, int64_t{1}, kMostColdCopies) : 1;
+      timed_by_[&plan] += 1;
+      units_.push_back({&plan, &launch, std::move(key), bytes, static_cast<int>(copies)});
+    }
+  }
+
+  void time_all() {
+    int64_t limit = options_.memory_limit_bytes;
+    int64_t most = limit > 0 ? std::min(limit, kMostBytes) : kMostBytes;
+    llvm::ArrayRef<Unit> left = units_;
+    while (!left.empty()) {
+      size_t count = 1;
+      int64_t bytes = left[0].all_bytes();
+      while (count < std::min(kMostTogether, left.size()) &&
+             (bytes = add_bytes(bytes, left[count].all_bytes())) <= most)
+        ++count;
+      time(left.take_front(count));
+      left = left.drop_front(count);
+    }
+  }
+
+  /// Where they cannot be timed together each is timed alone: the others are not to suffer.
+  void time(llvm::ArrayRef<Unit> units) {
+    Result<std::vector<GraphTime>> times = time_together(units);
+    for (size_t i = 0; i < units.size(); ++i) {
+      if (times)
+        known_.store(units[i].key, {"", (*times)[i].microseconds});
+      else if (units.size() > 1)
+        time(units[i]);
+      else
+        failures_.try_emplace(units[i].key, std::move(times.error()));
+    }
+  }
+
+  Result<std::vector<GraphTime>> time_together(llvm::ArrayRef<Unit> units) {
+    int64_t bytes = 0;
+    for (const Unit& unit : units) bytes = add_bytes(bytes, unit.all_bytes());
+    TG_TRY(Address scratch, device_->allocate(bytes));
+    auto times = time_on(units, scratch);
+    TG_CHECK(device_->release(scratch));
+    return times;
+  }
+
+  Result<std::vector<GraphTime>> time_on(llvm::ArrayRef<Unit> units, Address scratch) {
+    std::vector<GraphWork> works;
+    for (const Unit& unit : units) {
+      for (int copy = 0; copy < unit.copies; ++copy)
+        TG_CHECK(unit.plan->fill_scratch(*unit.launch, at(unit, scratch, copy), kPlainByte));
+      unit.plan->lend(*unit.launch, scratch);
+      TG_CHECK(unit.plan->choose_algorithm_of(*unit.launch));
+      TG_CHECK(unit.plan->launch(*unit.launch)); // loads what it needs, which a capture must not
+      works.push_back({[&unit, scratch](int copy) {
+                         unit.plan->lend(*unit.launch, at(unit, scratch, copy));
+                         return unit.plan->launch(*unit.launch);
+                       },
+                       unit.copies});
+      scratch += static_cast<Address>(unit.all_bytes());
+    }
+    return timer_->time_together(works, how_);
+  }
+
+  static Address at(const Unit& unit, Address scratch, int copy) {
+    return scratch + static_cast<Address>(unit.bytes * copy);
+  }
+
+  Result<PlanPrice> sum(const CudaExecutable& plan) {
+    PlanPrice price;
+    price.timed = timed_by_[&plan];
+    for (const Launch& launch : plan.launches_) {
+      if (launch.unit.kind == tg::cuda::Unit::Kind::View) continue;
+      ++price.groups;
+      std::string key = conditions_ + plan.unit_key(launch);
+      auto failed = failures_.find(key);
+      if (failed != failures_.end()) return failed->second;
+      price.microseconds += known_.find(key)->microseconds;
+    }
+    return price;
+  }
+
+  const CompileOptions& options_;
+  std::shared_ptr<GpuDevice> device_;
+  CubinCache& cache_;
+  PlanDb& known_;
+  const GraphTiming& how_;
+  std::string conditions_;
+  std::optional<GraphTimer> timer_;
+  std::vector<Unit> units_;
+  llvm::StringSet<> seen_;
+  std::map<const CudaExecutable*, size_t> timed_by_;
+  llvm::StringMap<Diagnostic> failures_;
+};
+
+std::vector<Result<PlanPrice>> price_plans(llvm::ArrayRef<const Plan*> plans,
+                                           const CompileOptions& options,
+                                           std::shared_ptr<GpuDevice> device, CubinCache& cache,
+                                           const ExecutableLibraries& libraries, PlanDb& known,
+                                           const GraphTiming& how) {
+  return PlanPricer(options, std::move(device), cache, known, how).price(plans, libraries);
+}
+
+} // namespace tg::cuda
