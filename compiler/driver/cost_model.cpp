@@ -64,7 +64,7 @@ make_measured(llvm::StringRef backend_name, const CostModelOptions& options, con
          make_backend(backend_name.empty() ? "cpu" : backend_name, options.cost_db));
   MeasuredCostOptions measured;
   measured.cost_db = options.cost_db;
-  measured.threads = options.threads > 0 ? options.threads : available_cores();
+  measured.threads = thread_count(options.threads);
   measured.network_bytes = network_bytes(graph);
   measured.memory_limit_bytes = options.memory_limit_bytes;
   measured.cache = options.cache;

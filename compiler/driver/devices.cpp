@@ -54,6 +54,8 @@ int available_cores() {
   return std::max(1, CPU_COUNT(&set));
 }
 
+int thread_count(int64_t asked) { return asked > 0 ? static_cast<int>(asked) : available_cores(); }
+
 int64_t physical_memory_bytes() {
   int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
   int64_t bytes = pages > 0 && page > 0 ? pages * page : int64_t{1} << 32;

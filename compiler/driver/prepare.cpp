@@ -45,9 +45,7 @@ Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options) {
     return error(Code::internal, "the plan of `{0}` is not well formed: {1}", graph.name(), fault);
 #endif
   // The reference backend runs on one thread whatever it is told.
-  prepared.threads = options.backend == "ref" ? 1
-                     : options.threads > 0    ? options.threads
-                                              : available_cores();
+  prepared.threads = options.backend == "ref" ? 1 : thread_count(options.threads);
   CompileOptions compile;
   compile.threads = prepared.threads;
   compile.memory_limit_bytes =

@@ -2,6 +2,7 @@
 // which inputs.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
+#include "compiler/driver/devices.h"
 #include "compiler/equiv/equivalent.h"
 #include "lang/parse.h"
 
@@ -9,7 +10,6 @@
 #include <llvm/Support/FileSystem.h>
 
 #include <cmath>
-#include <thread>
 
 namespace tg::cli {
 namespace {
@@ -166,8 +166,7 @@ int run_verify(Session& session) {
   session.print_warnings();
   EquivalenceOptions options;
   options.seed = o.seed;
-  options.threads = o.threads ? static_cast<int>(o.threads)
-                              : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options.threads = thread_count(o.threads);
   Result<Equivalence> result = check_equivalence(*graphs[0], *graphs[1], options);
   if (!result) return session.fail(result.error());
   if (o.json) {
