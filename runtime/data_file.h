@@ -1,4 +1,4 @@
-// Files of tensors as bytes: read whole (mapped where the system can), written whole or not at all.
+// Files as bytes: read whole (mapped where the system can), written whole or not at all.
 #pragma once
 
 #include "lang/core/result.h"

@@ -1,9 +1,10 @@
 #include "compiler/driver/rule_trust.h"
 
+#include "compiler/driver/devices.h"
 #include "compiler/equiv/proof.h"
 #include "runtime/cache_path.h"
+#include "runtime/data_file.h"
 
-#include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Support/FileSystem.h>
@@ -64,22 +65,14 @@ Memory read_memory(llvm::StringRef path) {
 void write_memory(llvm::StringRef path, const Memory& memory) {
   if (path.empty()) return;
   llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
-  llvm::SmallString<128> scratch;
-  int handle = -1;
-  if (llvm::sys::fs::createUniqueFile(path + ".%%%%%%", handle, scratch)) return;
-  llvm::raw_fd_ostream file(handle, /*shouldClose=*/true);
-  file << kHeader << "\n";
-  for (const auto& [print, v] : memory)
-    file << llvm::formatv("{0} {1} {2} {3} {4:f2} {5} {6} {7}\n", print, v.cases, v.in_field,
-                          v.combinations, v.log2_error, static_cast<unsigned>(v.observed),
-                          static_cast<unsigned>(v.proof), v.unproved);
-  file.close();
-  if (file.has_error()) {
-    file.clear_error();
-    llvm::sys::fs::remove(scratch);
-  } else if (llvm::sys::fs::rename(scratch, path)) {
-    llvm::sys::fs::remove(scratch);
-  }
+  (void)write_data_file(path, [&](llvm::raw_ostream& file) -> Result<void> {
+    file << kHeader << "\n";
+    for (const auto& [print, v] : memory)
+      file << llvm::formatv("{0} {1} {2} {3} {4:f2} {5} {6} {7}\n", print, v.cases, v.in_field,
+                            v.combinations, v.log2_error, static_cast<unsigned>(v.observed),
+                            static_cast<unsigned>(v.proof), v.unproved);
+    return {};
+  });
 }
 
 /// What was not known of a rule: whether it holds, and with `proofs` whether for all sizes. Only
@@ -106,9 +99,7 @@ void verify_on_threads(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which,
       if (++done; options.progress) options.progress(done, which.size());
     }
   };
-  int threads = options.threads
-                    ? options.threads
-                    : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  int threads = thread_count(options.threads);
   std::vector<std::thread> helpers;
   for (int i = 1; i < threads && static_cast<size_t>(i) < which.size(); ++i)
     helpers.emplace_back(work);

@@ -1,7 +1,7 @@
-// Diagnostics to text, JSON and an exit code; files written whole or not at all.
+// Diagnostics to text, JSON and an exit code; text to files.
 #include "compiler/driver/cli/session.h"
 
-#include <llvm/Support/FileSystem.h>
+#include "runtime/data_file.h"
 
 namespace tg::cli {
 
@@ -76,27 +76,10 @@ Result<void> write_text_file(Session& session, llvm::StringRef path, llvm::Strin
     session.out << text;
     return {};
   }
-  auto failure = [&](const std::string& why) {
-    return error(Code::cannot_write, "cannot write `{0}`: {1}", path, why);
-  };
-  llvm::SmallString<128> scratch;
-  int handle = -1;
-  if (std::error_code code = llvm::sys::fs::createUniqueFile(path + ".%%%%%%", handle, scratch))
-    return failure(code.message());
-  llvm::raw_fd_ostream file(handle, /*shouldClose=*/true);
-  file << text;
-  file.close();
-  if (file.has_error()) {
-    std::string why = file.error().message();
-    file.clear_error();
-    llvm::sys::fs::remove(scratch);
-    return failure(why);
-  }
-  if (std::error_code code = llvm::sys::fs::rename(scratch, path)) {
-    llvm::sys::fs::remove(scratch);
-    return failure(code.message());
-  }
-  return {};
+  return write_data_file(path, [&](llvm::raw_ostream& out) -> Result<void> {
+    out << text;
+    return {};
+  });
 }
 
 } // namespace tg::cli

@@ -42,7 +42,7 @@ int exit_code(Code code);
 void write_errors(llvm::json::OStream& json, const DiagnosticSink& sink,
                   const SourceManager& sources);
 
-/// Writes `text` to a temporary name beside `path` and renames it; `-` is standard output.
+/// The file is written whole or not at all (data_file.h); `-` is standard output.
 /// Errors: `cannot_write`.
 Result<void> write_text_file(Session& session, llvm::StringRef path, llvm::StringRef text);
 
