@@ -4,6 +4,7 @@
 #include "tangram/tangram.h"
 
 #include "compiler/driver/cost_model.h"
+#include "compiler/driver/devices.h"
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/driver/rule_trust.h"
@@ -13,12 +14,12 @@
 #include "compiler/ir/to_text.h"
 #include "lang/external.h"
 #include "lang/parse.h"
+#include "runtime/convert.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 
 #include <cstring>
-#include <thread>
 
 namespace tangram {
 
@@ -115,8 +116,7 @@ tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
   options.kernels = true;
   tg::set_limits(options, o.time_limit_s, o.node_limit);
   // What is measured must not be disturbed.
-  int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  options.portfolio.threads = tg::is_measured(o.cost) ? 1 : o.threads > 0 ? o.threads : cores;
+  options.portfolio.threads = tg::is_measured(o.cost) ? 1 : tg::thread_count(o.threads);
   options.explore.memory_limit_mb = static_cast<size_t>(memory >> 20);
   options.extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory);
   options.explore.seed = o.seed;
@@ -217,18 +217,23 @@ bool shape_fits(const std::vector<int64_t>& shape, size_t elements) {
   return elements == 1;
 }
 
-tg::Result<tg::Tensor> to_tensor(const Tensor& tensor, llvm::StringRef what) {
+tg::Result<tg::Tensor> to_tensor(const Tensor& tensor, tg::DType dtype, llvm::StringRef what) {
   if (!shape_fits(tensor.shape, tensor.data.size()))
     return tg::error(tg::Code::bad_input_value, "{0} has {1} elements, which its shape does not",
                      what, tensor.data.size());
-  TG_TRY(tg::Tensor copy, tg::Tensor::zeros(tg::f32(llvm::ArrayRef<int64_t>(tensor.shape))));
-  llvm::copy(tensor.data, copy.floats().begin());
+  tg::TensorType type{dtype, tg::Shape(tensor.shape.begin(), tensor.shape.end())};
+  TG_TRY(tg::Tensor copy, tg::Tensor::zeros(type));
+  tg::convert(tg::DType::F32, reinterpret_cast<const std::byte*>(tensor.data.data()), dtype,
+              copy.data(), type.elements());
   return copy;
 }
 
 Tensor to_public(const tg::Tensor& tensor) {
-  llvm::ArrayRef<float> data = tensor.floats();
-  return {shape_of(tensor.type()), {data.begin(), data.end()}};
+  const tg::TensorType& type = tensor.type();
+  Tensor copy{shape_of(type), std::vector<float>(static_cast<size_t>(type.elements()))};
+  tg::convert(type.dtype, tensor.data(), tg::DType::F32,
+              reinterpret_cast<std::byte*>(copy.data.data()), type.elements());
+  return copy;
 }
 
 tg::Result<tg::WeightSource> weight_source(const tg::Graph& graph, const CompileOptions& options) {
@@ -238,7 +243,7 @@ tg::Result<tg::WeightSource> weight_source(const tg::Graph& graph, const Compile
   if (!options.weights) return tg::WeightSource();
   return tg::WeightSource(
       [give = options.weights](const tg::PlanValue& value) -> tg::Result<tg::Tensor> {
-        return to_tensor(give(value.name, shape_of(value.type)), value.name);
+        return to_tensor(give(value.name, shape_of(value.type)), value.type.dtype, value.name);
       });
 }
 
@@ -350,9 +355,12 @@ Expected<Program> compile(const Model& model, const CompileOptions& options) {
 }
 
 Expected<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
+  const tg::Plan& plan = impl_->prepared.plan;
   std::vector<tg::Tensor> bound;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    tg::Result<tg::Tensor> tensor = to_tensor(inputs[i], "input " + std::to_string(i));
+    bool known = i < plan.inputs.size(); // else the executable says how many there are
+    tg::DType dtype = known ? plan.values[plan.inputs[i]].type.dtype : tg::DType::F32;
+    tg::Result<tg::Tensor> tensor = to_tensor(inputs[i], dtype, "input " + std::to_string(i));
     if (!tensor) return to_error(tensor.error());
     bound.push_back(std::move(*tensor));
   }

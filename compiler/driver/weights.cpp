@@ -281,8 +281,7 @@ Result<void> save_folded_weights(const Folded& folded, const PrepareOptions& opt
   with_folded.weights = [&](const PlanValue& value) -> Result<Tensor> {
     auto found = computed.find(value.name);
     if (found != computed.end()) return std::move(found->second);
-    PlanValue plain = value;
-    return materialise(plain, compile_options(options));
+    return materialise(value, compile_options(options));
   };
   return save_weights(folded.graph, with_folded, path);
 }

@@ -80,6 +80,27 @@ TEST(Api, ParametersAreSet) {
   EXPECT_FALSE(parse(text, "m.tg", {.model = "other"}));
 }
 
+TEST(Api, TensorsOfOtherDTypesAreConverted) {
+  Model model = parsed(R"(
+model m(table: f32[3, 2], at: i64[2], mask: bool[2])
+  -> (rows: f32[2, 2], largest: i64[2], masked: bool[2], half: f16[2]) {
+  param w: f16[2]
+  let rows = gather(table, at)
+  (rows, argmax(rows, 1), mask, w)
+}
+)");
+  CompileOptions options{.backend = "ref"};
+  options.weights = [](const std::string&, const std::vector<int64_t>& shape) {
+    return Tensor{shape, {0.5f, 65519.0f}};
+  };
+  auto outputs = run(model, {{{3, 2}, {1, 2, 3, 4, 6, 5}}, {{2}, {2, 1}}, {{2}, {0, 7}}}, options);
+  ASSERT_EQ(outputs.size(), 4u);
+  EXPECT_EQ(outputs[0].data, (std::vector<float>{6, 5, 3, 4}));
+  EXPECT_EQ(outputs[1].data, (std::vector<float>{0, 1}));
+  EXPECT_EQ(outputs[2].data, (std::vector<float>{0, 1}));
+  EXPECT_EQ(outputs[3].data, (std::vector<float>{0.5f, 65504.0f}));
+}
+
 TEST(Api, OptimisedModelsComputeTheSame) {
   Model source = parsed(kTwins);
   for (const char* extract : {"greedy", "ilp"}) {

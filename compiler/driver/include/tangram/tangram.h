@@ -180,7 +180,8 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options 
 
 // --- running ----------------------------------------------------------------------------------
 
-/// f32, row-major; as many elements as the shape says.
+/// f32, row-major; as many elements as the shape says. Inputs, weights and outputs of another dtype
+/// are converted from it and to it, as the operator `cast` does: an i64 beyond 2^24 is rounded.
 struct Tensor {
   std::vector<int64_t> shape;
   std::vector<float> data;
