@@ -43,6 +43,24 @@ void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool colo
   table.print(out, color, 2);
 }
 
+void print_exploration(llvm::raw_ostream& out, const OptimizeReport& report) {
+  bool extracts = report.extract != "none"; // else it went from graph to graph
+  out << "  explored   ";
+  if (extracts)
+    out << count_text(report.egraph_nodes) << " e-nodes in " << count_text(report.egraph_classes)
+        << " classes";
+  else
+    out << count_text(report.egraphs) << " graphs in " << count_text(report.simulations)
+        << " moves";
+  out << " with " << count_text(report.rules) << " rules, in "
+      << duration_text(report.explore_s * 1e6) << "; stopped by: " << report.stopped_by << "\n";
+  if (!extracts) return;
+  out << "  extracted  " << report.extract << ", in " << duration_text(report.extract_s * 1e6);
+  if (report.lower_bound_us)
+    out << "; no graph here costs less than " << duration_text(*report.lower_bound_us);
+  out << "\n";
+}
+
 void print_refinement(llvm::raw_ostream& out, const GroupReport& groups) {
   out << "  refined    by groups, in " << duration_text(groups.seconds * 1e6) << "; "
       << count_text(groups.priced) << " graphs priced, " << count_text(groups.moves) << " changes";
@@ -133,14 +151,8 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
 void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool color, bool verbose) {
   out << report.model << "\n\n";
   print_costs(out, report, color);
-  out << "\n  explored   " << count_text(report.egraph_nodes) << " e-nodes in "
-      << count_text(report.egraph_classes) << " classes with " << count_text(report.rules)
-      << " rules, in " << duration_text(report.explore_s * 1e6)
-      << "; stopped by: " << report.stopped_by << "\n";
-  out << "  extracted  " << report.extract << ", in " << duration_text(report.extract_s * 1e6);
-  if (report.lower_bound_us)
-    out << "; no graph here costs less than " << duration_text(*report.lower_bound_us);
   out << "\n";
+  print_exploration(out, report);
   if (verbose && report.groups) print_refinement(out, *report.groups);
   out << "  total      in " << duration_text(report.total_s * 1e6) << ", "
       << bytes_text(report.peak_memory_mb * 1024 * 1024) << " peak, seed " << report.seed << "\n";

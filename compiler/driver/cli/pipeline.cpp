@@ -6,6 +6,7 @@
 #include "compiler/driver/cli/search_files.h"
 
 #include "compiler/driver/cost_model.h"
+#include "compiler/driver/devices.h"
 #include "compiler/driver/explanation.h"
 #include "compiler/driver/measured_cost.h"
 #include "compiler/driver/weights.h"
@@ -16,7 +17,6 @@
 #include <llvm/ADT/StringSwitch.h>
 
 #include <cmath>
-#include <thread>
 
 namespace tg::cli {
 
@@ -72,8 +72,7 @@ void set_tree_options(const Options& o, OptimizeOptions& options) {
   pact.reuse_tree = o.reuse_tree;
   if (o.budget > 0) options.local.budget = static_cast<size_t>(o.budget);
   options.local.alpha = o.alpha;
-  portfolio.threads = static_cast<int>(
-      o.threads > 0 ? o.threads : std::max(1u, std::thread::hardware_concurrency()));
+  portfolio.threads = thread_count(o.threads);
   leave_out(o, portfolio);
   options.reward = llvm::StringSwitch<Reward>(o.reward)
                        .Case("greedy", Reward::Greedy)
@@ -231,18 +230,41 @@ std::optional<OptimizedModel> load_and_optimize(Session& session) {
   return OptimizedModel{std::move(*source), std::move(*result), std::move(rules)};
 }
 
-bool verify_result(Session& session, const Graph& source, const Optimized& result,
+namespace {
+
+/// What --verify found, where it found no fault.
+std::string verified_text(const Equivalence& equivalence, size_t steps) {
+  std::string chain =
+      llvm::formatv("; {0} step{1} held against the rules", steps, steps == 1 ? "" : "s");
+  switch (equivalence.method) {
+  case Equivalence::Method::Identical: return "verified: the result is its source, node for node";
+  case Equivalence::Method::Field:
+    return llvm::formatv(
+        "verified: equal to its source at {0} points of a prime field, error bound "
+        "2^{1:f1}{2}",
+        equivalence.points, equivalence.log2_error, chain);
+  case Equivalence::Method::Float64: break;
+  }
+  return llvm::formatv("verified in float64 alone: taken for arbitrary functions, relu, exp and "
+                       "their like make `{0}` differ{1}",
+                       equivalence.field_difference, chain);
+}
+
+} // namespace
+
+bool verify_result(Session& session, const Graph& source, Optimized& result,
                    llvm::ArrayRef<Rule> rules) {
   const Options& o = session.options;
   if (!o.verify) return true;
   EquivalenceOptions options;
   options.seed = o.seed;
-  options.threads = static_cast<int>(
-      o.threads > 0 ? o.threads : std::max(1u, std::thread::hardware_concurrency()));
+  options.threads = thread_count(o.threads);
   if (auto confirmed = confirm_chain(result, rules, source); !confirmed)
     session.sink.report(std::move(confirmed.error()));
   else if (auto equal = verify_optimized(source, result, rules, options); !equal)
     session.sink.report(std::move(equal.error()));
+  else
+    result.report.notes.push_back(verified_text(*equal, result.chain->steps.size()));
   return !session.sink.failed();
 }
 

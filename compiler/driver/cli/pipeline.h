@@ -25,8 +25,9 @@ struct OptimizedModel {
 };
 /// Ctrl-C stops the search, which keeps the best so far.
 std::optional<OptimizedModel> load_and_optimize(Session& session);
-/// With --verify: the chain replayed and the result held against its source, exactly.
-bool verify_result(Session& session, const Graph& source, const Optimized& result,
+/// With --verify: the chain replayed and the result held against its source, exactly; a note of the
+/// report says with what outcome. False if either fails.
+bool verify_result(Session& session, const Graph& source, Optimized& result,
                    llvm::ArrayRef<Rule> rules);
 /// Runs and prints as `tg run` does; `graph` is `source`, perhaps optimised. False after an error.
 bool run_graph(Session& session, const Graph& source, const Graph& graph);
