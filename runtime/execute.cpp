@@ -14,6 +14,12 @@ Result<std::vector<Tensor>> Executable::run(llvm::ArrayRef<Tensor> inputs) {
   return outputs();
 }
 
+Result<AlignedBuffer> allocate(int64_t bytes) {
+  AlignedBuffer buffer = allocate_aligned(bytes);
+  if (!buffer) return error(Code::memory_limit, "the system has no {0} bytes", bytes);
+  return buffer;
+}
+
 Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options) {
   if (value.kind == PlanValue::Kind::Constant) {
     TG_TRY(Tensor tensor, Tensor::zeros(value.type));

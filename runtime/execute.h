@@ -23,6 +23,9 @@ Result<void> check_externs(const Plan& plan, const CompileOptions& options);
 /// A sum that does not fit saturates at INT64_MAX.
 MemoryUse resident_bytes(const Plan& plan);
 
+/// Zeroed memory. Errors: `memory_limit` where the system refuses it.
+Result<AlignedBuffer> allocate(int64_t bytes);
+
 /// op_work of a step.
 OpWork step_work(const Plan& plan, const PlanStep& step);
 

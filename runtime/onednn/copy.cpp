@@ -135,16 +135,22 @@ bool is_transposition(llvm::ArrayRef<Loop> nest) {
   return nest.back().strides[0] == 1 && nest.back().strides[1] != 1;
 }
 
-Result<void> set_reorder(Op& op, const Place& src, const Place& dst, llvm::ArrayRef<Loop> nest,
-                         dnnl_engine_t engine) {
+Result<void> set_transposition(Op& op, const Place& src, const Place& dst,
+                               llvm::ArrayRef<Loop> nest, dnnl_engine_t engine) {
   Shape extents, to, from;
   for (const Loop& loop : nest) {
     extents.push_back(loop.extent);
     to.push_back(loop.strides[0]);
     from.push_back(loop.strides[1]);
   }
-  dnnl_memory_desc_t from_md = memory_desc(extents, from, src.dtype);
-  dnnl_memory_desc_t to_md = memory_desc(extents, to, dst.dtype);
+  return set_reorder(op, src, memory_desc(extents, from, src.dtype), dst,
+                     memory_desc(extents, to, dst.dtype), engine);
+}
+
+} // namespace
+
+Result<void> set_reorder(Op& op, const Place& from, const dnnl_memory_desc_t& from_md,
+                         const Place& to, const dnnl_memory_desc_t& to_md, dnnl_engine_t engine) {
   TG_TRY(AttrHandle attr, make_attr({}));
   ThreadScope scope(op.threads);
   dnnl_primitive_desc_t pd = nullptr;
@@ -154,13 +160,12 @@ Result<void> set_reorder(Op& op, const Place& src, const Place& dst, llvm::Array
     return device_error(s, "describing a reorder");
   PrimitiveDescHandle handle(pd);
   op.implementation = implementation(handle);
+  op.buffers = {from.buffer, to.buffer};
   TG_TRY(op.kernel, make_primitive_kernel(
-                        handle, engine, {{DNNL_ARG_FROM, from_md, src}, {DNNL_ARG_TO, to_md, dst}},
+                        handle, engine, {{DNNL_ARG_FROM, from_md, from}, {DNNL_ARG_TO, to_md, to}},
                         op.scratch_bytes));
   return {};
 }
-
-} // namespace
 
 Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int threads,
                              dnnl_engine_t engine) {
@@ -168,7 +173,7 @@ Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int thr
   op.buffers = {src.buffer, dst.buffer};
   auto nest = loops({&dst, &src});
   bool generated = src.dtype == DType::F32 || src.dtype == DType::BF16;
-  if (generated && is_transposition(nest)) return set_reorder(op, src, dst, nest, engine);
+  if (generated && is_transposition(nest)) return set_transposition(op, src, dst, nest, engine);
   op.implementation =
       nest.back().strides[1] == 1 || nest.back().extent == 1 ? "copy:rows" : "copy:elements";
   op.kernel = std::make_unique<StridedCopy>(src, dst, threads);

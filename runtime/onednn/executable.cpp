@@ -11,12 +11,6 @@ namespace tg::cpu {
 
 namespace {
 
-Result<AlignedBuffer> block(int64_t bytes) {
-  AlignedBuffer buffer = allocate_aligned(bytes);
-  if (!buffer) return error(Code::memory_limit, "the system has no {0} bytes", bytes);
-  return buffer;
-}
-
 template <typename T> void copy_strided(std::byte* to, const std::byte* from, const Loop& loop) {
   T* out = reinterpret_cast<T*>(to);
   const T* in = reinterpret_cast<const T*>(from);
@@ -90,8 +84,8 @@ Result<void> CpuExecutable::load(const CompileOptions& options) {
   offsets_.assign(l.buffers.size(), 0);
   addresses_.assign(l.buffers.size(), nullptr);
   TG_CHECK(reserve(l));
-  TG_TRY(scratch_, block(std::max(l.load.scratch_bytes(), l.run_program.scratch_bytes())));
-  TG_TRY(packed_, block(packed_bytes_));
+  TG_TRY(scratch_, allocate(std::max(l.load.scratch_bytes(), l.run_program.scratch_bytes())));
+  TG_TRY(packed_, allocate(packed_bytes_));
   TG_CHECK(run_load_program(l));
   TG_CHECK(place_run_buffers(l));
   for (Op& op : l.run_program.ops)
@@ -152,7 +146,7 @@ Result<void> CpuExecutable::ensure(const Lowering& l, BufferId b) {
     return {};
   }
   if (buffer.kind != Buffer::Kind::Weight) {
-    TG_TRY(owned_[b], block(buffer.bytes));
+    TG_TRY(owned_[b], allocate(buffer.bytes));
     addresses_[b] = owned_[b].get();
     return {};
   }
@@ -186,7 +180,7 @@ Result<void> CpuExecutable::run_load_program(Lowering& l) {
 }
 
 Result<void> CpuExecutable::place_run_buffers(const Lowering& l) {
-  TG_TRY(arena_, block(memory_.arena));
+  TG_TRY(arena_, allocate(memory_.arena));
   for (BufferId b = 0; b < l.buffers.size(); ++b) {
     if (!lasting_[b]) continue;
     if (in_arena(l.buffers[b]))

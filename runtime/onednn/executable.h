@@ -50,7 +50,8 @@ private:
   std::vector<std::byte*> addresses_;
   std::vector<bool> lasting_;
 
-  // Results of the load program that runs read lie side by side in one block: see block().
+  // Results of the load program that runs read lie side by side in `packed_`: one large block gets
+  // huge pages (allocate_aligned), small ones would not.
   AlignedBuffer arena_, scratch_, packed_;
   int64_t packed_bytes_ = 0;
   Program program_;

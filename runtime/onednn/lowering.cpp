@@ -82,9 +82,6 @@ static_assert(kRules.covers_all(), "the cpu backend implements every row of ops.
 
 bool moves(OpKind op) { return op == OpKind::Identity || op_info(op).has(Trait::Layout); }
 
-/// Whether our kernels can read and write values of this dtype as floats: exactly, that is.
-bool floats_hold(DType dtype) { return is_float(dtype) || dtype == DType::Bool; }
-
 /// Products of bf16 by vdpbf16ps, or by conversion of blocks where the processor lacks it; before
 /// AVX-512 oneDNN has plain loops only.
 bool has_bf16_products() {
@@ -334,7 +331,7 @@ std::optional<Place> Lowering::take_over(const PlanStep& step, llvm::ArrayRef<in
                                          bool pointwise) {
   if (step.in_place == kNoValue || slots_[step.result].concat != kNever) return std::nullopt;
   const Place place = places[step.in_place];
-  auto index = static_cast<PlanStepId>(&step - plan.steps.data());
+  PlanStepId index = id(step);
   const Buffer& buffer = buffers[place.buffer];
   if (buffer.kind != Buffer::Kind::Arena && buffer.kind != Buffer::Kind::Load) return std::nullopt;
   if (!(place.shape == type(step.result).shape) || !is_dense(place)) return std::nullopt;
@@ -415,7 +412,7 @@ Shape Lowering::preferred_strides(PlanValueId value) const {
 
 Op Lowering::describe(const PlanStep& step) const {
   Op op;
-  op.step = static_cast<PlanStepId>(&step - plan.steps.data());
+  op.step = id(step);
   op.name = op_info(step.op).name;
   op.result = type(step.result).text();
   OpWork work = step_work(plan, step);
@@ -448,20 +445,8 @@ Result<void> Lowering::add_reorder(const Place& from, const dnnl_memory_desc_t& 
   op.name = name.str();
   op.bytes =
       static_cast<double>(dnnl_memory_desc_get_size(&from_md) + dnnl_memory_desc_get_size(&to_md));
-  op.threads = phase == Phase::Load ? options.threads : threads_for(op.bytes / 30e3);
-  ThreadScope scope(op.threads);
-  TG_TRY(AttrHandle attr, make_attr({}));
-  dnnl_primitive_desc_t pd = nullptr;
-  if (dnnl_status_t s =
-          dnnl_reorder_primitive_desc_create(&pd, &from_md, engine, &to_md, engine, attr.get());
-      s != dnnl_success)
-    return device_error(s, "describing a reorder");
-  PrimitiveDescHandle handle(pd);
-  op.implementation = implementation(handle);
-  op.buffers = {from.buffer, to.buffer};
-  TG_TRY(op.kernel, make_primitive_kernel(
-                        handle, engine, {{DNNL_ARG_FROM, from_md, from}, {DNNL_ARG_TO, to_md, to}},
-                        op.scratch_bytes));
+  op.threads = phase == Phase::Load ? options.threads : threads_for(copy_us(op.bytes));
+  TG_CHECK(set_reorder(op, from, from_md, to, to_md, engine));
   add_op(phase, std::move(op));
   return {};
 }
@@ -488,7 +473,7 @@ Result<void> Lowering::add_copy(const Place& src, const Place& dst, Phase phase,
   op.name = name.str();
   op.result = TensorType{dst.dtype, dst.shape}.text();
   op.bytes = 2.0 * static_cast<double>(dst.elements() * dtype_size(dst.dtype));
-  int threads = phase == Phase::Load ? options.threads : threads_for(op.bytes / 30e3);
+  int threads = phase == Phase::Load ? options.threads : threads_for(copy_us(op.bytes));
   TG_CHECK(set_copy_kernel(op, src, dst, threads, engine));
   add_op(phase, std::move(op));
   return {};

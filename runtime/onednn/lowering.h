@@ -20,6 +20,10 @@
 
 namespace tg::cpu {
 
+class Lowering;
+/// The rule of an operator. Operands that are absent are kNoValue.
+using LowerFn = Result<void> (*)(Lowering&, const PlanStep&);
+
 class Lowering {
 public:
   Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine);
@@ -40,6 +44,9 @@ public:
 
   const Place& place(PlanValueId value) const { return places[value]; }
   const TensorType& type(PlanValueId value) const { return plan.values[value].type; }
+  PlanStepId id(const PlanStep& step) const {
+    return static_cast<PlanStepId>(&step - plan.steps.data());
+  }
   /// The value with these strides: where it lies, or a copy that a reorder makes (once).
   Result<Place> operand_as(PlanValueId value, llvm::ArrayRef<int64_t> strides);
   Result<Place> operand_plain(PlanValueId value);
@@ -77,7 +84,7 @@ public:
 
   /// Runs a step whose floats are not all f32 by a rule for f32: operands are converted to f32
   /// before, the result behind. What is known at load is converted there.
-  Result<void> widened(const PlanStep& step, Result<void> (*rule)(Lowering&, const PlanStep&));
+  Result<void> widened(const PlanStep& step, LowerFn rule);
 
   /// An op that copies src to dst (of the same shape, other strides).
   Result<void> add_copy(const Place& src, const Place& dst, Phase phase, PlanStepId step,
@@ -135,9 +142,6 @@ const Value& attr(const PlanStep& step, llvm::StringRef name);
 /// An operand, by the name that ops.def gives it; kNoValue where it is absent.
 PlanValueId operand(const PlanStep& step, llvm::StringRef name);
 
-/// The rule of an operator. Operands that are absent are kNoValue.
-using LowerFn = Result<void> (*)(Lowering&, const PlanStep&);
-
 Result<void> lower_matmul(Lowering& l, const PlanStep& step);
 Result<void> lower_conv2d(Lowering& l, const PlanStep& step);
 Result<void> lower_winograd_conv2d(Lowering& l, const PlanStep& step);
@@ -168,6 +172,16 @@ Shape dense_like(const Place& p);
 /// An op that converts between dtypes that floats hold; both places have one shape (pointwise.cpp).
 void add_conversion(Lowering& l, const Place& from, const Place& to, Phase phase);
 
+/// Whether our kernels can read and write values of this dtype as floats: exactly, that is.
+inline bool floats_hold(DType dtype) { return is_float(dtype) || dtype == DType::Bool; }
+
+/// Microseconds on one thread to copy or fill so many bytes, at 30 GB/s: for threads_for().
+inline double copy_us(double bytes) { return bytes / 30e3; }
+
+/// Sets kernel, implementation, buffers and scratch of an op that oneDNN's reorder does, on
+/// `op.threads` (copy.cpp).
+Result<void> set_reorder(Op& op, const Place& from, const dnnl_memory_desc_t& from_md,
+                         const Place& to, const dnnl_memory_desc_t& to_md, dnnl_engine_t engine);
 /// Sets kernel, implementation, buffers, threads and scratch of an op that copies or fills
 /// (copy.cpp).
 Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int threads,

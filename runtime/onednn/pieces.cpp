@@ -42,14 +42,13 @@ Result<void> lower_concat(Lowering& l, const PlanStep& step) {
   }
   int64_t start = 0;
   bool copied = false;
-  auto id = static_cast<PlanStepId>(&step - l.plan.steps.data());
   for (PlanValueId piece : step.operands) {
     int64_t size = l.type(piece).shape[static_cast<size_t>(axis)];
     Place cut = slice(whole, axis, start, start + size);
     start += size;
     const Place from = l.place(piece);
     if (from.buffer == cut.buffer && from.offset == cut.offset) continue; // written in place
-    TG_CHECK(l.add_copy(from, cut, step.phase, id, "concat"));
+    TG_CHECK(l.add_copy(from, cut, step.phase, l.id(step), "concat"));
     copied = true;
   }
   if (copied) return {};
@@ -69,13 +68,9 @@ Place filled_result(Lowering& l, const PlanStep& step, llvm::ArrayRef<int64_t> s
   Op op = l.describe(step);
   op.bytes = static_cast<double>(l.type(step.result).bytes());
   op.flops = 0;
-  set_fill_kernel(op, whole, value, l.threads_for(op.bytes / 30e3));
+  set_fill_kernel(op, whole, value, l.threads_for(copy_us(op.bytes)));
   l.add_op(step.phase, std::move(op));
   return whole;
-}
-
-PlanStepId step_id(const Lowering& l, const PlanStep& step) {
-  return static_cast<PlanStepId>(&step - l.plan.steps.data());
 }
 
 } // namespace
@@ -89,7 +84,7 @@ Result<void> lower_pad(Lowering& l, const PlanStep& step) {
     int64_t before = attr(step, "before").ints[i];
     inside = slice(inside, static_cast<int64_t>(i), before, before + x.shape[i]);
   }
-  return l.add_copy(x, inside, step.phase, step_id(l, step), "pad");
+  return l.add_copy(x, inside, step.phase, l.id(step), "pad");
 }
 
 Result<void> lower_enlarge(Lowering& l, const PlanStep& step) {
@@ -100,7 +95,7 @@ Result<void> lower_enlarge(Lowering& l, const PlanStep& step) {
     int64_t before = (shape[i] - w.shape[i]) / 2;
     inside = slice(inside, static_cast<int64_t>(i), before, before + w.shape[i]);
   }
-  return l.add_copy(w, inside, step.phase, step_id(l, step), "enlarge");
+  return l.add_copy(w, inside, step.phase, l.id(step), "enlarge");
 }
 
 Result<void> lower_merge_gconv(Lowering& l, const PlanStep& step) {
@@ -112,7 +107,7 @@ Result<void> lower_merge_gconv(Lowering& l, const PlanStep& step) {
     int64_t first = (g % count) * inputs;
     Place from = slice(w, 0, g * rows, (g + 1) * rows);
     Place to = slice(slice(whole, 0, g * rows, (g + 1) * rows), 1, first, first + inputs);
-    TG_CHECK(l.add_copy(from, to, step.phase, step_id(l, step), "merge_gconv"));
+    TG_CHECK(l.add_copy(from, to, step.phase, l.id(step), "merge_gconv"));
   }
   return {};
 }

@@ -460,8 +460,7 @@ Result<void> lower_clip(Lowering& l, const PlanStep& step) {
 Result<void> lower_cast(Lowering& l, const PlanStep& step) {
   DType from = l.type(step.operands[0]).dtype, to = l.type(step.result).dtype;
   bool narrow_bool = to == DType::Bool && from != DType::Bool; // a NaN is true, there, too
-  auto held = [](DType d) { return is_float(d) || d == DType::Bool; };
-  if (!held(from) || !held(to) || narrow_bool) return lower_reference(l, step);
+  if (!floats_hold(from) || !floats_hold(to) || narrow_bool) return lower_reference(l, step);
   return lower_map(l, step, copy_program());
 }
 

@@ -114,7 +114,7 @@ public:
     TG_CHECK(reserve(options, at_load, load_arena.bytes, run_arena.bytes));
     TG_CHECK(fill_leaves(options));
     TG_CHECK(run_load_phase(at_load, load_arena));
-    TG_TRY(arena_, block(run_arena.bytes));
+    TG_TRY(arena_, allocate(run_arena.bytes));
     place(at_run, run_arena, arena_.get(), Phase::Run);
     prepare(at_run, Phase::Run, steps_, workspace_.get());
     drop_unneeded();
@@ -176,12 +176,6 @@ private:
     std::optional<RefStep> kernel; // none for a view
   };
 
-  static Result<AlignedBuffer> block(int64_t bytes) {
-    AlignedBuffer buffer = allocate_aligned(bytes);
-    if (!buffer) return error(Code::memory_limit, "the system has no {0} bytes", bytes);
-    return buffer;
-  }
-
   /// Everything that will be held at once, checked before any of it is allocated.
   Result<void> reserve(const CompileOptions& options, const Storage& at_load, int64_t load_bytes,
                        int64_t run_bytes) {
@@ -194,7 +188,7 @@ private:
     memory_.arena = std::max(load_bytes, run_bytes);
     TG_CHECK(check_memory(*plan_, memory_, options.memory_limit_bytes));
     memory_.arena = run_bytes;
-    TG_TRY(workspace_, block(memory_.workspace));
+    TG_TRY(workspace_, allocate(memory_.workspace));
     return {};
   }
 
@@ -217,7 +211,7 @@ private:
   }
 
   Result<void> run_load_phase(const Storage& storage, const ArenaPlan& arena) {
-    TG_TRY(AlignedBuffer temporaries, block(arena.bytes));
+    TG_TRY(AlignedBuffer temporaries, allocate(arena.bytes));
     for (PlanValueId id = 0; id < plan_->values.size(); ++id) {
       if (!outlives_load(storage, id)) continue;
       TG_TRY(held_[id], Tensor::zeros(plan_->values[id].type));
