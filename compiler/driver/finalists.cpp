@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace tg {
 
@@ -27,23 +28,27 @@ std::vector<Candidate> distinct(Candidate best, std::vector<Candidate> others, d
   return chosen;
 }
 
+std::vector<const Graph*> graphs_of(llvm::ArrayRef<Candidate> candidates) {
+  auto graphs = llvm::map_range(candidates, [](const Candidate& one) { return &one.graph; });
+  return {graphs.begin(), graphs.end()};
+}
+
 /// The first and the best of the others, at most so many: by what the device launches at once,
 /// where it says, since what it fuses when it loads a graph the operators' prices do not show.
 void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
                OptimizeReport& report) {
   if (chosen.size() <= most) return;
-  std::vector<const Graph*> graphs;
-  for (const Candidate& one : chosen) graphs.push_back(&one.graph);
   std::vector<GroupPrice> prices;
-  if (groups) prices = groups->price(graphs);
+  if (groups) prices = groups->price(graphs_of(chosen));
   std::vector<size_t> order(chosen.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::iota(order.begin(), order.end(), size_t{0});
   if (!prices.empty())
     std::stable_sort(order.begin() + 1, order.end(), [&](size_t a, size_t b) {
       return prices[a].microseconds < prices[b].microseconds;
     });
   order.resize(most);
   std::vector<Candidate> kept;
+  kept.reserve(most);
   for (size_t i : order) kept.push_back(std::move(chosen[i]));
   if (!prices.empty())
     report.notes.push_back(
@@ -56,9 +61,7 @@ void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
 /// The place of the fastest. The first is preferred unless another is faster beyond the noise.
 size_t fastest(const Graph& source, llvm::ArrayRef<Candidate> chosen, FinalistRunner& runner,
                OptimizeReport& report) {
-  std::vector<const Graph*> graphs;
-  for (const Candidate& one : chosen) graphs.push_back(&one.graph);
-  Result<std::vector<double>> times = runner.screen(source, graphs);
+  Result<std::vector<double>> times = runner.screen(source, graphs_of(chosen));
   if (!times || times->empty()) return 0;
   auto least = static_cast<size_t>(std::min_element(times->begin(), times->end()) - times->begin());
   if (least == 0 || !std::isfinite((*times)[least])) return 0;

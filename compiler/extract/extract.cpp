@@ -330,6 +330,7 @@ std::vector<RuleUse> rules_used(const EGraph& egraph, const EGraphProblem& probl
     if (seen.insert({rule, origin.index}).second) ++counts[rule];
   }
   std::vector<RuleUse> uses;
+  uses.reserve(counts.size());
   for (auto [rule, count] : counts) uses.push_back({rule, count});
   return uses;
 }

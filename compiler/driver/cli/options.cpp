@@ -51,7 +51,7 @@ void add_weights_option(CLI::App& app, Options& o) {
   app.add_option("--weights", o.weights, "F.safetensors; default: random from the seed");
 }
 
-void add_search_options(CLI::App& app, Options& o) {
+void add_rule_options(CLI::App& app, Options& o) {
   app.add_option("--rules", o.rules, "rule files, rule sets or rules; default: all built in")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -59,9 +59,9 @@ void add_search_options(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_flag("--trust-rules", o.trust_rules, "use rules of files without verifying them");
   app.add_option("--rule-cache", o.rule_cache, "file that remembers which rules were verified");
-  app.add_option("--search", o.search, "none, saturate, mcts, anneal, taso, random")
-      ->capture_default_str();
-  app.add_option("--extract", o.extract, kExtractors)->capture_default_str();
+}
+
+void add_cost_options(CLI::App& app, Options& o) {
   app.add_option("--cost", o.cost, "analytic[:PROFILE], measured[:cpu|:cuda], file:TABLE")
       ->capture_default_str();
   app.add_option("--cost-db", o.cost_db, "database of measured costs");
@@ -84,6 +84,14 @@ void add_search_options(CLI::App& app, Options& o) {
                  "most bytes of weights at run time, over those of the source")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
+}
+
+void add_search_options(CLI::App& app, Options& o) {
+  add_rule_options(app, o);
+  app.add_option("--search", o.search, "none, saturate, mcts, anneal, taso, random")
+      ->capture_default_str();
+  app.add_option("--extract", o.extract, kExtractors)->capture_default_str();
+  add_cost_options(app, o);
   app.add_option("--iterations", o.iterations, "saturate: iterations")
       ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
       ->capture_default_str();
