@@ -8,6 +8,8 @@
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <algorithm>
+
 namespace tg::cuda {
 
 namespace {
@@ -258,6 +260,17 @@ llvm::StringRef storage_name(DType dtype) {
   return dtype == DType::Bool ? "boolean" : dtype_name(dtype);
 }
 
+/// Of `__launch_bounds__`.
+std::string bounds_text(const KernelSource& source) {
+  std::string text = std::to_string(source.threads);
+  if (source.blocks_at_once > 0) text += ", " + std::to_string(source.blocks_at_once);
+  return text;
+}
+
+/// A thread of a tile keeps its results and factors in registers. Left to itself, the compiler aims
+/// at more threads than those leave room for and spills; with so many it has 128 registers each.
+constexpr int kTileThreadsAtOnce = 512;
+
 } // namespace
 
 KernelSource kernel_source(Kernel& kernel) {
@@ -268,8 +281,9 @@ KernelSource kernel_source(Kernel& kernel) {
                          (p.written ? std::string() : "const ") + "tg_" +
                          storage_name(p.dtype).str() + "*";
   source.body = BodyWriter(kernel).write();
-  uint64_t digest =
-      hash(source.parameters + "|" + std::to_string(source.threads) + "|" + source.body);
+  if (kernel.schedule == Schedule::Tiles)
+    source.blocks_at_once = std::max(1, kTileThreadsAtOnce / source.threads);
+  uint64_t digest = hash(source.parameters + "|" + bounds_text(source) + "|" + source.body);
   source.name = "tg_" + llvm::utohexstr(digest, /*LowerCase=*/true, /*Width=*/16);
   return source;
 }
@@ -280,7 +294,7 @@ std::string function_text(const KernelSource& source, Target target) {
   std::string text;
   llvm::raw_string_ostream out(text);
   if (target == Target::Cuda) {
-    out << "extern \"C\" __global__ void __launch_bounds__(" << source.threads << ") "
+    out << "extern \"C\" __global__ void __launch_bounds__(" << bounds_text(source) << ") "
         << source.name << "(";
     for (size_t i = 0; i < types.size(); ++i)
       out << (i ? ", " : "") << types[i] << " __restrict__ p" << i;

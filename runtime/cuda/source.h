@@ -19,6 +19,9 @@ struct KernelSource {
   std::string parameters; // dtypes of the parameters, e.g. "f32*, const f32*"
   std::string body;
   int threads = 1;
+  /// Blocks that a multiprocessor must be able to hold: it has so many registers, and no more, for
+  /// them. 0: as many as the compiler likes.
+  int blocks_at_once = 0;
 };
 
 KernelSource kernel_source(Kernel& kernel);

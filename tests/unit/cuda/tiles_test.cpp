@@ -139,6 +139,24 @@ TEST(Tiles, KeepTheDeviceBusy) {
       << "few results, long sums";
 }
 
+/// So that ptxas does not spill (the whole of examples: property_cuda).
+TEST(Tiles, BoundTheRegistersOfAThread) {
+  for (Plan& plan : networks()) {
+    Generated g = generate_all(std::move(plan), none);
+    for (size_t i = 0; i < g.kernels.size(); ++i) {
+      if (!g.kernels[i]) continue;
+      const cuda::KernelSource& source = g.sources[i];
+      bool tiles = g.kernels[i]->schedule == cuda::Schedule::Tiles;
+      EXPECT_EQ(source.blocks_at_once, tiles ? 512 / source.threads : 0);
+      std::string bounds = std::to_string(source.threads);
+      if (tiles) bounds += ", " + std::to_string(512 / source.threads);
+      EXPECT_NE(cuda::function_text(source, cuda::Target::Cuda)
+                    .find("__launch_bounds__(" + bounds + ") " + source.name),
+                std::string::npos);
+    }
+  }
+}
+
 TEST(Tiles, CompileForGpus) {
   auto compiler = cuda::open_nvrtc();
   if (!compiler) GTEST_SKIP() << compiler.error().message; // NVRTC is not installed
