@@ -1,13 +1,25 @@
 // Prices of groups without a device: a roofline over what the backend of a device profile would
 // launch (runtime/cuda/grouping.h). A group takes one launch and the longer of its operators'
 // arithmetic and of its traffic, which is what it reads and writes outside of itself, each value
-// once. A group of one operator has that operator's price.
+// once. A group of one operator has that operator's price. Attention that the library takes as one
+// operation moves queries, keys, values and results, and no scores. Layouts are chosen as the
+// backend chooses them, by the roofline: turning an image is a transpose, and a convolution in a
+// half type that lies channels first costs what the library turns around it.
 #pragma once
 
 #include "compiler/extract/analytic.h"
 #include "compiler/extract/group_price.h"
 
+#ifdef TG_HAVE_CUDA
+#include "runtime/cuda/grouping.h"
+#endif
+
 namespace tg {
+
+#ifdef TG_HAVE_CUDA
+/// By which layouts are chosen. `costs` must outlive them.
+cuda::AssumedPrices assumed_prices(const AnalyticCost& costs);
+#endif
 
 /// `costs` must outlive it. Null in builds without the backend that does the grouping.
 std::unique_ptr<GroupPricer> make_analytic_groups(const AnalyticCost& costs);

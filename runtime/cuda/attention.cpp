@@ -120,7 +120,10 @@ private:
     return readers_[id].size() == 1 && !plan_.values[id].is_output ? maker(id) : nullptr;
   }
 
+  /// As written, or rounded to a narrower type at load, as where a whole model is made narrower.
   std::optional<double> number(PlanValueId id) const {
+    PlanStepId made = plan_.values[id].defined_by;
+    if (made != kNever && plan_.steps[made].op == OpKind::Cast) id = plan_.steps[made].operands[0];
     const PlanValue& v = plan_.values[id];
     if (v.kind != PlanValue::Kind::Constant || v.constant.empty()) return std::nullopt;
     bool equal = llvm::all_of(v.constant, [&](double x) { return x == v.constant[0]; });
@@ -322,6 +325,12 @@ private:
 bool is_attention(const PlanStep& step) {
   return step.op == OpKind::Extern && step.attrs.size() >= kTensors + 2 * kRoles &&
          step.attrs[0].text == kAttentionName;
+}
+
+AttentionSizes sizes_of_attention(const PlanStep& step) {
+  llvm::ArrayRef<int64_t> q = step.attrs[kTensors + 2 * kQ].ints;
+  llvm::ArrayRef<int64_t> k = step.attrs[kTensors + 2 * kK].ints;
+  return {q[0], q[1], q[2], k[2], q[3]};
 }
 
 EditedPlan fuse_attention(const Plan& plan,

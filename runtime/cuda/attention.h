@@ -19,6 +19,12 @@ namespace tg::cuda {
 /// Is it such a step?
 bool is_attention(const PlanStep& step);
 
+struct AttentionSizes {
+  int64_t batch = 0, heads = 0, queries = 0, keys = 0, width = 0;
+};
+/// Heads as queries have them. `step` must be such a step.
+AttentionSizes sizes_of_attention(const PlanStep& step);
+
 /// `takes` says whether the library runs such a step; what it does not stays as it is.
 EditedPlan fuse_attention(const Plan& plan,
                           const std::function<bool(const Plan&, const PlanStep&)>& takes);

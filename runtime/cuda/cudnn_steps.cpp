@@ -23,14 +23,6 @@ bool has_rival(const Plan& plan, const PlanStep& step) {
   return step.op == OpKind::Conv2d ? has_few_terms(plan, step) : !is_attention(step);
 }
 
-StridesOf all_images(const Plan& plan, bool channels_last) {
-  return [&plan, channels_last](PlanValueId id) {
-    const Shape& shape = plan.values[id].type.shape;
-    return channels_last && shape.size() == 4 ? channels_last_strides(shape)
-                                              : contiguous_strides(shape);
-  };
-}
-
 /// One step that only moves its operand.
 Plan copy_plan(const TensorType& type) {
   Plan plan;
@@ -51,7 +43,41 @@ Plan copy_plan(const TensorType& type) {
   return plan;
 }
 
+/// Where there is none the plan is as it was.
+EditedPlan with_attention(const Plan& plan, const DnnAnswers& answers) {
+  EditedPlan open = expand_maps_before_softmax(plan);
+  bool any = false;
+  EditedPlan fused = fuse_attention(open.plan, [&](const Plan& from, const PlanStep& step) {
+    any = true;
+    return answers.takes_attention(from, step);
+  });
+  fused.origin = compose(open.origin, fused.origin);
+  return any ? std::move(fused) : expand_maps(plan, [](const PlanStep&) { return false; });
+}
+
 } // namespace
+
+StridesOf all_images(const Plan& plan, bool channels_last) {
+  return [&plan, channels_last](PlanValueId id) {
+    const Shape& shape = plan.values[id].type.shape;
+    return channels_last && shape.size() == 4 ? channels_last_strides(shape)
+                                              : contiguous_strides(shape);
+  };
+}
+
+LaidOutPlan rewrite_for_dnn(const Plan& plan, const DnnAnswers& answers) {
+  EditedPlan fused = with_attention(plan, answers);
+  EditedPlan cut = cut_activations(
+      fused.plan, [&](const PlanStep& step) { return answers.cuts_activation(fused.plan, step); });
+  cut.origin = compose(fused.origin, cut.origin);
+  LayoutPrices prices{
+      [&](const PlanStep& step, bool last) { return answers.convolution(cut.plan, step, last); },
+      answers.conversion,
+  };
+  LaidOutPlan laid = lay_out(cut.plan, choose_layouts(cut.plan, prices));
+  laid.edited.origin = compose(cut.origin, laid.edited.origin);
+  return laid;
+}
 
 std::optional<double> DnnSteps::price(const Plan& plan, const PlanStep& step, bool channels_last) {
   auto problem = dnn_problem(plan, step, all_images(plan, channels_last));
@@ -102,33 +128,18 @@ const DnnChoice* DnnSteps::fastest(std::vector<DnnProblem>& ways, size_t& which,
   return best;
 }
 
-/// Attention as one step where the library takes it. Where there is none the plan is as it was.
-EditedPlan DnnSteps::with_attention(const Plan& plan) {
-  EditedPlan open = expand_maps_before_softmax(plan);
-  bool any = false;
-  EditedPlan fused = fuse_attention(open.plan, [&](const Plan& from, const PlanStep& step) {
-    any = true;
-    std::vector<DnnProblem> ways = attention_problems(from, step);
-    size_t which = 0;
-    std::string why;
-    return fastest(ways, which, why) != nullptr;
-  });
-  fused.origin = compose(open.origin, fused.origin);
-  return any ? std::move(fused) : expand_maps(plan, [](const PlanStep&) { return false; });
-}
-
 LaidOutPlan DnnSteps::prepare(const Plan& plan) {
-  EditedPlan fused = with_attention(plan);
-  EditedPlan cut = cut_activations(
-      fused.plan, [&](const PlanStep& step) { return worth_cutting(fused.plan, step); });
-  cut.origin = compose(fused.origin, cut.origin);
-  LayoutPrices prices{
-      [&](const PlanStep& step, bool last) { return price(cut.plan, step, last); },
-      [&](const TensorType& type) { return conversion(type); },
-  };
-  LaidOutPlan laid = lay_out(cut.plan, choose_layouts(cut.plan, prices));
-  laid.edited.origin = compose(cut.origin, laid.edited.origin);
-  return laid;
+  return rewrite_for_dnn(
+      plan,
+      {[this](const Plan& from, const PlanStep& step) {
+         std::vector<DnnProblem> ways = attention_problems(from, step);
+         size_t which = 0;
+         std::string why;
+         return fastest(ways, which, why) != nullptr;
+       },
+       [this](const Plan& of, const PlanStep& step) { return worth_cutting(of, step); },
+       [this](const Plan& of, const PlanStep& step, bool last) { return price(of, step, last); },
+       [this](const TensorType& type) { return conversion(type); }});
 }
 
 std::optional<double> DnnSteps::rival(const Plan& plan, const PlanStep& step,

@@ -10,6 +10,24 @@
 
 namespace tg::cuda {
 
+/// What a plan is rewritten by. Prices in microseconds.
+struct DnnAnswers {
+  /// Whether the library runs such a step (attention.h).
+  std::function<bool(const Plan&, const PlanStep&)> takes_attention;
+  /// Whether a convolution's activation is better done by another kernel.
+  std::function<bool(const Plan&, const PlanStep&)> cuts_activation;
+  /// Of a convolution with all its images in one layout; nullopt: the library lacks it.
+  std::function<std::optional<double>(const Plan&, const PlanStep&, bool channels_last)>
+      convolution;
+  /// Of turning an image.
+  std::function<double(const TensorType&)> conversion;
+};
+/// Attention as one step, activations cut off, layouts by region.
+LaidOutPlan rewrite_for_dnn(const Plan& plan, const DnnAnswers& answers);
+
+/// All images of a plan in one layout.
+StridesOf all_images(const Plan& plan, bool channels_last);
+
 /// A step that the library runs.
 struct DnnCall {
   std::string text; // of its graph
@@ -37,7 +55,6 @@ private:
   const DnnChoice* fastest(std::vector<DnnProblem>& ways, size_t& which, std::string& why);
   static std::vector<DnnProblem> ways(const Plan& plan, const PlanStep& step,
                                       const StridesOf& strides);
-  EditedPlan with_attention(const Plan& plan);
   std::optional<double> price(const Plan& plan, const PlanStep& step, bool channels_last);
   bool worth_cutting(const Plan& plan, const PlanStep& step);
   double conversion(const TensorType& type);

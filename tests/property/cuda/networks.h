@@ -58,6 +58,11 @@ inline Plan without_load_phase(const Plan& whole) {
         value.type = type;
         continue;
       }
+      if (step.op == OpKind::Cast && from.kind == PlanValue::Kind::Constant) { // a number as it is
+        value.kind = PlanValue::Kind::Constant;
+        value.constant = from.constant;
+        continue;
+      }
       value.kind = PlanValue::Kind::Weight;
       value.name = "loaded." + std::to_string(step.result);
     }

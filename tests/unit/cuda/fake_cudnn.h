@@ -23,13 +23,14 @@ public:
   static inline int plans = 0;          // made by engines, not from text
   static inline bool refuses = false;   // every graph
   static inline bool only_last = false; // takes images with channels last alone
+  static inline bool strict = false;    // no attention in f32
   /// Copies of finished graphs: a plan outlives what it was made of.
   static inline std::deque<Descriptor> pool;
   static inline std::vector<const Descriptor*> graphs;
 
   static void reset() {
     live = plans = 0;
-    refuses = only_last = false;
+    refuses = only_last = strict = false;
     graphs.clear();
     pool.clear();
   }
@@ -148,6 +149,14 @@ private:
     return done[&d] = &pool.back();
   }
 
+  static bool is_attention_in_f32(const Descriptor& graph) {
+    bool multiplies = false;
+    for (const Descriptor* op : graph.all<const Descriptor*>(Attr::GraphOps))
+      multiplies |= op->kind == Kind::OpAttention || op->kind == Kind::OpMatmul;
+    constexpr int kF32 = 0;
+    return multiplies && tensors(graph).begin()->second->one<int>(Attr::TensorDataType) == kF32;
+  }
+
   static bool all_last(const Descriptor& graph) {
     for (const auto& [id, tensor] : tensors(graph)) {
       auto dims = tensor->all<int64_t>(Attr::TensorDims);
@@ -160,6 +169,7 @@ private:
     Descriptor& d = *of(raw);
     d.finished = true;
     if (d.kind == Kind::Heuristics) {
+      if (strict && is_attention_in_f32(*d.ref(Attr::HeuristicsGraph))) return 3000;
       if (refuses || (only_last && !all_last(*d.ref(Attr::HeuristicsGraph)))) return 3000;
       std::map<const Descriptor*, const Descriptor*> done;
       d.graph = graphs.size();

@@ -121,6 +121,52 @@ TEST_F(AnalyticGroups, AGroupPaysForOneLaunchAndForWhatItReadsAndWrites) {
   EXPECT_LT(small.microseconds, a100.launch_us + 2);
 }
 
+std::string attention_text(const std::string& dtype, bool masked) {
+  std::string type = dtype + "[1, 8, 2048, 64]";
+  std::string text =
+      "model m(q: " + type + ", k: " + type + ", v: " + type + ") -> (y: " + type + ") {\n";
+  if (masked) text += "  param b: " + dtype + "[2048, 2048]\n";
+  return text + "  softmax(q @ transpose(k) * 0.125" + (masked ? " + b" : "") + ") @ v\n}\n";
+}
+
+TEST_F(AnalyticGroups, AttentionIsOneOperationWhoseScoresAreNotStored) {
+  const DeviceProfile& a100 = *find_device_profile("a100");
+  auto price_of = [&](const std::string& text) {
+    Graph graph = load(text.c_str());
+    auto costs = costs_of("analytic:a100", graph);
+    return costs->groups()->price({&graph}).front();
+  };
+  GroupPrice one = price_of(attention_text("f16", false));
+  EXPECT_EQ(one.groups, 1u);
+  // Of both products: they are what takes time, once the scores are not stored.
+  double flops = 2 * 2.0 * 8 * 2048 * 2048 * 64, bytes = 2.0 * 4 * 8 * 2048 * 64;
+  EXPECT_GT(one.microseconds, a100.launch_us + flops / (a100.half_gflops * 1e3 * 0.75));
+  EXPECT_LT(bytes / (a100.cache_gbs * 1e3 * 0.8), flops / (a100.half_gflops * 1e3));
+  GroupPrice with_mask = price_of(attention_text("f16", true));
+  EXPECT_EQ(with_mask.groups, 1u);
+  EXPECT_GE(with_mask.microseconds, one.microseconds);
+  // In strict f32 the library refuses: two products and a kernel between, through memory.
+  GroupPrice apart = price_of(attention_text("f32", false));
+  EXPECT_EQ(apart.groups, 3u);
+}
+
+TEST_F(AnalyticGroups, ConvolutionsInHalfTypesLieChannelsLastAndPayForTheWayThere) {
+  auto price_of = [&](const char* dtype, int depth) {
+    std::string x = std::string(dtype) + "[8, 64, 56, 56]",
+                w = std::string(dtype) + "[64, 64, 3, 3]";
+    std::string text =
+        "model m(x: " + x + ") -> (y: " + x + ") {\n  param w: " + w + "\n  var a = x\n";
+    for (int i = 0; i < depth; ++i) text += "  a = conv2d(a, w, pad = same)\n";
+    Graph graph = load((text + "  a\n}\n").c_str());
+    auto costs = costs_of("analytic:a100", graph);
+    return costs->groups()->price({&graph}).front();
+  };
+  EXPECT_EQ(price_of("f32", 4).groups, 4u) << "nothing is turned";
+  EXPECT_EQ(price_of("f16", 4).groups, 4u + 2) << "there and back";
+  double of_one = price_of("f16", 5).microseconds - price_of("f16", 4).microseconds;
+  EXPECT_LT(of_one, price_of("f16", 1).microseconds) << "what lies between is turned but once";
+}
+
 TEST_F(GroupRefinement, CostsWithoutGroupsChangeNothing) {
   Graph source = load(kBlock);
   std::vector<Rule> all = rules();

@@ -1,0 +1,132 @@
+// The groups that analytic prices are made of are those that the backend makes, where the device
+// answers as is assumed: every example network, as it is written and optimised, in f32 and f16, on
+// a GPU whose clock goes by the roofline and on libraries that refuse what is assumed to be
+// refused.
+#include "compiler/driver/analytic_groups.h"
+#include "runtime/cuda/attention.h"
+#include "runtime/cuda/executable.h"
+#include "tests/property/cuda/networks.h"
+#include "tests/property/cuda/recording_gpu.h"
+#include "tests/unit/cuda/fake_cublaslt.h"
+#include "tests/unit/cuda/fake_cudnn.h"
+
+namespace tg::test {
+namespace {
+
+/// What a unit is and what it is made of; "|last" where its results lie channels last.
+std::vector<std::string> texts_of(const Plan& plan, llvm::ArrayRef<cuda::Unit> units,
+                                  const cuda::StridesOf& strides) {
+  std::vector<std::string> texts;
+  for (const cuda::Unit& unit : units) {
+    if (unit.kind == cuda::Unit::Kind::View) continue;
+    std::string text = unit.kind == cuda::Unit::Kind::Library ? "library" : "generated";
+    for (PlanStepId s : unit.group.steps) {
+      const PlanStep& step = plan.steps[s];
+      const TensorType& type = plan.values[step.result].type;
+      text += " " + std::string(cuda::is_attention(step) ? "attention" : op_info(step.op).name) +
+              ":" + type.text();
+      if (!cuda::lies_plainly(type.shape, strides(step.result))) text += "|last";
+    }
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+/// The executable's answers, measured on a clock that goes by the assumed prices.
+class Measured {
+public:
+  Measured(const Network& network, const cuda::AssumedPrices& prices, RecordingCompiler& compiler)
+      : plans_(cuda::PlanDb::open("", {"recording", "none", "none"})) {
+    FakeCudnn::reset();
+    FakeCudnn::strict = true;
+    FakeCudnn::graphs.push_back(nullptr); // what plans of the database name; never run
+    Plan plan = cuda::lower_winograd(network.plan).plan;
+    for (const PlanStep& step : plan.steps)
+      if (step.op == OpKind::Conv2d) know(plan, step, prices);
+    // Two parameters: an image that is turned, or a pool; else a convolution of few terms.
+    record_.launch_us = [&](llvm::ArrayRef<cuda::Address> parameters) {
+      if (parameters.size() != 2) return 0.0;
+      auto elements =
+          static_cast<int64_t>(parameters[1] - parameters[0]) / dtype_size(network.dtype);
+      return prices.conversion({network.dtype, {1, 1, 1, elements}});
+    };
+    cuda::CubinCache cache("", compiler);
+    cuda::ExecutableLibraries libraries;
+    libraries.blas = std::move(*cuda::BlasLt::over(FakeLt::api()));
+    libraries.dnn = std::move(*cuda::Cudnn::over(FakeCudnn::api()));
+    libraries.dnn_plans = plans_;
+    CompileOptions options;
+    options.weights = [](const PlanValue& value) { return Tensor::zeros(value.type); };
+    auto made = cuda::CudaExecutable::make(
+        network.plan, options, std::make_shared<RecordingGpu>(record_), cache, libraries);
+    EXPECT_TRUE(made.ok()) << network.name << ": " << (made.ok() ? "" : made.error().message);
+    if (made) executable_ = std::move(*made);
+  }
+  const cuda::CudaExecutable& executable() const { return *executable_; }
+
+private:
+  /// The library's prices in both layouts; activations but relu are dear.
+  void know(const Plan& plan, const PlanStep& step, const cuda::AssumedPrices& prices) {
+    constexpr double kDear = 1e9;
+    Act act = parse_act(step.attrs[3].text).value_or(Act::None);
+    PlanStep bare = step;
+    bare.attrs[3] = Value::of_enum("none");
+    for (bool last : {false, true}) {
+      auto store = [&](const PlanStep& of, double microseconds) {
+        if (auto problem = cuda::dnn_problem(plan, of, cuda::all_images(plan, last)))
+          plans_->store(problem->graph.text(), {"engine 2 0", microseconds});
+      };
+      bool cut = act != Act::None && act != Act::Relu;
+      store(step, cut ? kDear : prices.convolution(plan, step, last));
+      if (cut) store(bare, prices.convolution(plan, bare, last));
+    }
+  }
+
+  GpuRecord record_;
+  std::shared_ptr<cuda::PlanDb> plans_;
+  std::unique_ptr<cuda::CudaExecutable> executable_;
+};
+
+/// Those with attention: without a mask, with one that is known at load, with one that is not, and
+/// with heads that share their keys and values.
+void add_attentions_in_halves(std::vector<Network>& networks) {
+  for (const char* name : {"vit_base.tg", "bert_base.tg", "gpt2.tg", "llama_block.tg"}) {
+    SourceManager sources;
+    DiagnosticSink sink;
+    std::string file = std::string(TG_SOURCE_DIR) + "/examples/" + name;
+    std::optional<Graph> graph = load_model(sources, file, {}, sink);
+    ASSERT_TRUE(graph) << name;
+    Result<Graph> narrow = retype(*graph, DType::F16);
+    ASSERT_TRUE(narrow.ok()) << name;
+    networks.push_back(
+        {std::string(name) + ", f16", without_load_phase(plan_from_graph(*narrow)), DType::F16});
+  }
+}
+
+TEST(AnalyticGroupsOfExamples, AreThoseOfTheBackend) {
+  size_t changed = 0, attentions = 0, conversions = 0;
+  std::vector<Network> networks = example_networks(changed);
+  add_attentions_in_halves(networks);
+  AnalyticCost costs(*find_device_profile("h200"), cuda::cuda_patterns());
+  cuda::AssumedPrices prices = assumed_prices(costs);
+  RecordingCompiler compiler;
+  for (const Network& network : networks) {
+    auto assumed = cuda::group_plan(network.plan, prices);
+    ASSERT_TRUE(assumed.ok()) << network.name;
+    Measured measured(network, prices, compiler);
+    const cuda::CudaExecutable& executable = measured.executable();
+    std::vector<std::string> predicted = texts_of(
+        assumed->plan, assumed->units, cuda::strides_of(assumed->plan, assumed->channels_last));
+    EXPECT_EQ(predicted, texts_of(executable.plan(), executable.units(), executable.strides()))
+        << network.name;
+    for (const std::string& text : predicted) {
+      attentions += llvm::StringRef(text).contains("attention");
+      conversions += llvm::StringRef(text).contains("identity");
+    }
+  }
+  EXPECT_GE(attentions, 25u);
+  EXPECT_GT(conversions, 0u);
+}
+
+} // namespace
+} // namespace tg::test
