@@ -38,7 +38,8 @@ class Machine:
                                       hidden=cuda_stubs.hidden_libraries())
         self.has_nvrtc = True
 
-    def run(self, *more, fault="", hide="", lib=None, model="product", command="run", cache=None):
+    def run(self, *more, fault="", hide="", lib=None, model="product", command="run", cache=None,
+            compute="", modules=""):
         """Exit code, all that was printed, and how many of the driver's objects are left."""
         log = self.folder / "live"
         log.unlink(missing_ok=True)
@@ -48,7 +49,8 @@ class Machine:
                                            "verify_asan_link_order=0"]))
         environment = {**os.environ, "LD_LIBRARY_PATH": str(lib or self.whole), "STUB_FAULT": fault,
                        "STUB_LOG": str(log), "XDG_CACHE_HOME": str(cache or self.cache),
-                       "ASAN_OPTIONS": sanitizer, "STUB_HIDE": hide}
+                       "ASAN_OPTIONS": sanitizer, "STUB_HIDE": hide, "STUB_COMPUTE": compute,
+                       "STUB_MODULES": str(modules)}
         if hide:
             environment["LD_PRELOAD"] = str(self.whole / cuda_stubs.FILES["hidden"])
         file = self.folder / f"{model}.tg"
@@ -138,6 +140,40 @@ def old_libraries(machine):
                          "cuDNN has no cudnnBackendExecute: an older version?")
 
 
+def newer_gpu(machine):
+    """A GPU that NVRTC does not know yet gets PTX, also from the cache, and says so."""
+    cache, modules = machine.folder / "ptx", machine.folder / "modules"
+    for kept in ("", ", kept"):
+        modules.unlink(missing_ok=True)
+        outcome = machine.run("--verbose", compute="999", cache=cache, modules=modules)
+        for words in ("the driver compiles kernels from PTX for compute_", "does not know sm_999",
+                      "40 registers"):
+            yield from works(f"a newer GPU{kept}", outcome, words)
+        loaded = modules.read_text() if modules.exists() else ""
+        if ".target sm_" not in loaded or "ELF" in loaded:
+            yield f"a newer GPU{kept} gets no PTX: {loaded[:500]}"
+    modules.unlink(missing_ok=True)
+    yield from works("a known GPU", machine.run("--verbose", cache=cache, modules=modules))
+    if ".target" in modules.read_text():
+        yield "a known GPU gets PTX"
+    code, text, live = machine.run(compute="999", fault="cuModuleLoadData:221")
+    if code == 0 or "libnvidia-ptxjitcompiler" not in text or live != 0:
+        yield f"a driver that cannot compile PTX: exit {code}, {live} objects left: {text}"
+    code, text, _ = machine.run(command="devices", compute="999")
+    if "sm_999" not in text or "(newer than NVRTC)" not in text or "compute_" not in text:
+        yield f"tg devices with a newer GPU: exit {code}: {text}"
+
+
+def older_gpu(machine):
+    """One that NVRTC has left behind."""
+    words = "makes no code for sm_35, only for sm_"
+    code, text, live = machine.run(compute="35")
+    if code != 1 or "E0702" not in text or words not in text or live != 0:
+        yield f"an older GPU: exit {code}, {live} objects left: {text}"
+    if words not in machine.missing(compute="35"):
+        yield f"tg devices with an older GPU: {machine.missing(compute='35')}"
+
+
 def refused_operation(machine):
     yield from works("cuDNN has no engine", machine.run("--verbose", model="convolution"),
                      "(cuDNN has no engine: cuDNN's Heuristics cannot be finished: STUB_NOT_SUPP")
@@ -205,6 +241,8 @@ def problems(machine):
     yield from missing_libraries(machine)
     yield from old_libraries(machine)
     if machine.has_nvrtc:
+        yield from newer_gpu(machine)
+        yield from older_gpu(machine)
         yield from refused_operation(machine)
         yield from damaged_kernels(machine)
         yield from damaged_plans(machine)

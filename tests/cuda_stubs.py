@@ -4,6 +4,8 @@ that runtime/cuda asks for, found before any other, failing as they are told.
     STUB_FAULT=cuMemAlloc_v2:2   this function of the driver returns this code
     STUB_LOG=FILE                the driver's objects that were not given back at the end, a number
     STUB_HIDE=libnvrtc,libcudnn  with hidden_libraries(): files of these names are not there
+    STUB_COMPUTE=120             the GPU's compute capability, else 90
+    STUB_MODULES=FILE            gets the kernels that are loaded: PTX as it is, of machine code "ELF"
 """
 import re
 import subprocess
@@ -23,10 +25,10 @@ PARAMETERS = {
     "cuDeviceGetAttribute": "int* v, int which, int", "cuDeviceTotalMem_v2": "size_t* n, int",
     "cuDevicePrimaryCtxRetain": "void** p, int", "cuMemAlloc_v2": "void** p, size_t n",
     "cuMemHostAlloc": "void** p, size_t n, unsigned", "cuStreamCreate": "void** p, unsigned",
-    "cuEventCreate": "void** p, unsigned", "cuModuleLoadData": "void** p, const void*",
+    "cuEventCreate": "void** p, unsigned", "cuModuleLoadData": "void** p, const void* code",
     "cuGraphInstantiateWithFlags": "void** p, void*, unsigned long long",
     "cuStreamEndCapture": "void*, void** p", "cuModuleGetFunction": "void** p, void*, const char*",
-    "cuEventElapsedTime": "float* ms, void*, void*",
+    "cuEventElapsedTime": "float* ms, void*, void*", "cuFuncGetAttribute": "int* v, int which, void*",
 }
 BODIES = {
     "cuDriverGetVersion": "*v = 13000;",
@@ -34,10 +36,16 @@ BODIES = {
     "cuGetErrorString": '*s = r == 2 ? "out of memory" : "told to fail";',
     "cuDeviceGetCount": "*n = 1;", "cuDeviceGet": "*d = 0;",
     "cuDeviceGetName": 'snprintf(s, n, "Stub GPU");',
-    "cuDeviceGetAttribute": "*v = which == 75 ? 9 : which == 76 ? 0 : which == 16 ? 4 : 1 << 20;",
+    "cuDeviceGetAttribute":
+        'const char* told = getenv("STUB_COMPUTE"); int compute = told && *told ? atoi(told) : 90;'
+        "*v = which == 75 ? compute / 10 : which == 76 ? compute % 10 : which == 16 ? 4 : 1 << 20;",
     "cuDeviceTotalMem_v2": "*n = 1 << 30;", "cuModuleGetFunction": "static int f; *p = &f;",
     "cuEventElapsedTime": "*ms = 1;", "cuMemAlloc_v2": "*p = calloc(1, n + 256);",
-    "cuMemHostAlloc": "*p = calloc(1, n + 256);",
+    "cuMemHostAlloc": "*p = calloc(1, n + 256);", "cuFuncGetAttribute": "*v = which == 4 ? 40 : 0;",
+    "cuModuleLoadData":
+        'static int made; *p = &made; const char* log = getenv("STUB_MODULES");'
+        'if (FILE* f = log && *log ? fopen(log, "a") : 0) { fputs(memcmp(code, "\\177ELF", 4) ?'
+        ' (const char*)code : "ELF", f); fclose(f); }',
 }
 
 

@@ -93,8 +93,10 @@ DeviceReport report_devices() {
   for (const cuda::Gpu& gpu : installation.gpus) {
     if (!installation.problem.empty()) break;
     std::string name =
-        llvm::formatv("{0}, sm_{1}{2}, {3} multiprocessors, {4} MiB", gpu.name, gpu.major,
-                      gpu.minor, gpu.multiprocessors, gpu.memory_bytes >> 20);
+        llvm::formatv("{0}, {1}, {2} multiprocessors, {3} MiB", gpu.name, gpu.architecture(),
+                      gpu.multiprocessors, gpu.memory_bytes >> 20);
+    if (llvm::StringRef(gpu.target).startswith("compute_"))
+      name += ", kernels by the driver from PTX for " + gpu.target + " (newer than NVRTC)";
     report.usable.push_back({"cuda", name, versions});
   }
   if (!installation.problem.empty())

@@ -126,6 +126,10 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const std::string& plan_db) {
   std::string path = plan_db.empty() ? default_cost_db_path() : plan_db;
   cuda::ExecutableLibraries libraries;
   std::vector<std::string> notes;
+  TG_TRY(std::string target, cuda::compile_target(*compiler, device->architecture()));
+  if (cuda::is_ptx(target))
+    notes.push_back("the driver compiles kernels from PTX for " + target + ": " +
+                    compiler->version() + " does not know " + device->architecture());
   auto blas = cuda::BlasLt::open();
   if (!blas) notes.push_back("products run on generated kernels: " + blas.error().message);
   if (blas) {

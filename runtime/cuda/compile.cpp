@@ -4,6 +4,7 @@
 #include "runtime/cuda/libraries.h"
 #include "runtime/data_file.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -18,6 +19,8 @@ struct NvrtcProgram;
 /// Names and values are those of nvrtc.h.
 #define TG_NVRTC(F)                                                                                \
   F(version, "nvrtcVersion", (int*, int*))                                                         \
+  F(capability_count, "nvrtcGetNumSupportedArchs", (int*))                                         \
+  F(capabilities, "nvrtcGetSupportedArchs", (int*))                                                \
   F(create, "nvrtcCreateProgram",                                                                  \
     (NvrtcProgram**, const char*, const char*, int, const char* const*, const char* const*))       \
   F(destroy, "nvrtcDestroyProgram", (NvrtcProgram**))                                              \
@@ -45,6 +48,13 @@ public:
     if (missing) return error(Code::no_backend, "NVRTC is too old: it has no {0}", missing);
     if (api_.version(&major_, &minor_) != 0)
       return error(Code::no_backend, "NVRTC does not give its version");
+    int count = 0;
+    if (api_.capability_count(&count) != 0 || count < 1)
+      return error(Code::no_backend, "NVRTC does not say which GPUs it knows");
+    capabilities_.resize(static_cast<size_t>(count));
+    if (api_.capabilities(capabilities_.data()) != 0)
+      return error(Code::no_backend, "NVRTC does not say which GPUs it knows");
+    llvm::sort(capabilities_);
     return {};
   }
 
@@ -52,8 +62,11 @@ public:
     return "NVRTC " + std::to_string(major_) + "." + std::to_string(minor_);
   }
 
-  Result<Cubin> compile(const std::string& source, const std::string& architecture) override {
-    return build(source, architecture, api_.cubin_size, api_.cubin);
+  llvm::ArrayRef<int> capabilities() const override { return capabilities_; }
+
+  Result<Cubin> compile(const std::string& source, const std::string& target) override {
+    if (is_ptx(target)) return build(source, target, api_.ptx_size, api_.ptx);
+    return build(source, target, api_.cubin_size, api_.cubin);
   }
 
   Result<std::string> assembly(const std::string& source,
@@ -93,6 +106,7 @@ private:
   std::unique_ptr<SharedLibrary> file_;
   NvrtcApi api_;
   int major_ = 0, minor_ = 0;
+  std::vector<int> capabilities_;
 };
 
 uint64_t hash(llvm::StringRef text, uint64_t h) {
@@ -109,6 +123,23 @@ Result<std::unique_ptr<KernelCompiler>> open_nvrtc() {
   auto nvrtc = std::make_unique<Nvrtc>(std::move(file));
   TG_CHECK(nvrtc->load());
   return std::unique_ptr<KernelCompiler>(std::move(nvrtc));
+}
+
+Result<std::string> compile_target(const KernelCompiler& compiler,
+                                   const std::string& architecture) {
+  int wanted = 0;
+  llvm::StringRef digits = architecture;
+  if (!digits.consume_front("sm_") || digits.getAsInteger(10, wanted))
+    return error(Code::device, "`{0}` is no architecture of a GPU", architecture);
+  llvm::ArrayRef<int> known = compiler.capabilities();
+  // One past the newest that is not beyond the GPU.
+  const int* after = llvm::upper_bound(known, wanted);
+  if (after == known.begin())
+    return error(Code::no_backend, "{0} makes no code for {1}, only for sm_{2} and newer",
+                 compiler.version(), architecture, known.front())
+        .suggest("an NVRTC of an older CUDA, named by LD_LIBRARY_PATH or CUDA_HOME, may");
+  int newest = *std::prev(after);
+  return newest == wanted ? architecture : "compute_" + std::to_string(newest);
 }
 
 std::string default_kernel_cache() { return cache_path("kernels"); }
@@ -129,14 +160,15 @@ std::string CubinCache::path_of(const std::string& key) const {
 }
 
 Result<Cubin> CubinCache::get(const std::string& source, const std::string& architecture) {
-  std::string key = architecture + "\n" + compiler_.version() + "\n" + source;
+  TG_TRY(std::string target, compile_target(compiler_, architecture));
+  std::string key = target + "\n" + compiler_.version() + "\n" + source;
   std::string path = folder_.empty() ? "" : path_of(key);
   Cubin cubin;
   if (!path.empty() && read(path, key, cubin)) {
     ++hits_;
     return cubin;
   }
-  TG_TRY(cubin, compiler_.compile(source, architecture));
+  TG_TRY(cubin, compiler_.compile(source, target));
   ++compiled_;
   if (!path.empty()) write(path, key, cubin);
   return cubin;

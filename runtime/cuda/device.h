@@ -40,6 +40,8 @@ public:
   virtual Result<Stream> make_stream() = 0;
   virtual Result<Event> make_event() = 0;
   virtual Result<Function> load(const Cubin& cubin, const std::string& kernel) = 0;
+  /// As the driver says: of PTX nothing else can.
+  virtual Result<KernelUse> use(Function function) = 0;
 
   // In order on a stream; while a stream is captured they are recorded, not run.
   virtual Result<void> copy_in(Address to, const std::byte* from, int64_t bytes, Stream) = 0;

@@ -31,6 +31,7 @@ using CUgraphExec = CUgraphExec_st*;
 inline constexpr int kAttributeMultiprocessors = 16;
 inline constexpr int kAttributeL2Bytes = 38;
 inline constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
+inline constexpr int kFunctionSharedBytes = 1, kFunctionLocalBytes = 3, kFunctionRegisters = 4;
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr int kCaptureThreadLocal = 1;
 inline constexpr unsigned kRecordExternal = 1; // a node of the graph that is captured
@@ -74,6 +75,7 @@ inline constexpr unsigned kRecordExternal = 1; // a node of the graph that is ca
   F(ModuleLoadData, "cuModuleLoadData", (CUmodule*, const void*))                                  \
   F(ModuleUnload, "cuModuleUnload", (CUmodule))                                                    \
   F(ModuleGetFunction, "cuModuleGetFunction", (CUfunction*, CUmodule, const char*))                \
+  F(FuncGetAttribute, "cuFuncGetAttribute", (int*, int, CUfunction))                               \
   F(LaunchKernel, "cuLaunchKernel",                                                                \
     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,   \
      void**, void**))

@@ -161,7 +161,9 @@ Result<uint32_t> CudaExecutable::kernel_row(Kernel& kernel, CubinCache& cache, F
     KernelRow row{source.name, kernel.schedule, kernel.tunables, 1, {}, 0};
     row.blocks =
         std::min(kernel.full_blocks(), device_->multiprocessors() * kBlocksPerMultiprocessor);
-    if (auto use = kernel_use(cubin, source.name)) row.use = *use;
+    auto use = kernel_use(cubin, source.name);
+    if (!use) use = device_->use(loaded);
+    if (use) row.use = *use;
     it = known_.try_emplace(source.name, static_cast<uint32_t>(table_.size()), loaded).first;
     table_.push_back(std::move(row));
   }

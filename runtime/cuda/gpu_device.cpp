@@ -18,6 +18,8 @@ constexpr CUresult kOutOfMemory = 2;
 /// Machine code that this driver or GPU cannot run: invalid image, none for the GPU, invalid or
 /// unsupported intermediate code.
 constexpr CUresult kForeignCode[] = {200, 209, 218, 222};
+/// PTX that the driver does not compile: it finds no compiler, or may not use it.
+constexpr CUresult kNoPtxCompiler[] = {221, 223};
 
 class DriverDevice final : public GpuDevice {
 public:
@@ -99,6 +101,11 @@ public:
     CUfunction function = nullptr;
     if (CUresult result = api_->ModuleLoadData(&module, cubin.data())) {
       Diagnostic refused = std::move(check(result, "a compiled kernel").error());
+      if (llvm::is_contained(kNoPtxCompiler, result))
+        return std::move(refused).suggest(
+            "NVRTC does not know this GPU, and the driver's own compiler "
+            "(libnvidia-ptxjitcompiler) is missing or switched off (CUDA_DISABLE_PTX_JIT): a newer "
+            "NVRTC wants neither");
       if (!llvm::is_contained(kForeignCode, result)) return refused;
       return std::move(refused).suggest(
           "the driver may be older than NVRTC, which compiled it: "
@@ -109,6 +116,17 @@ public:
     TG_CHECK(check(api_->ModuleGetFunction(&function, module, kernel.c_str()), "a kernel"));
     functions_.push_back(function);
     return static_cast<Function>(functions_.size() - 1);
+  }
+
+  Result<KernelUse> use(Function function) override {
+    KernelUse use;
+    std::pair<int, int*> wanted[] = {{kFunctionRegisters, &use.registers},
+                                     {kFunctionSharedBytes, &use.shared_bytes},
+                                     {kFunctionLocalBytes, &use.stack_bytes}};
+    for (auto [which, value] : wanted)
+      TG_CHECK(check(api_->FuncGetAttribute(value, which, functions_[function]),
+                     "attribute of a kernel"));
+    return use;
   }
 
   Result<void> copy_in(Address to, const std::byte* from, int64_t bytes, Stream stream) override {

@@ -1,5 +1,6 @@
 #include "runtime/cuda/libraries.h"
 
+#include "runtime/cuda/compile.h"
 #include "runtime/cuda/driver_api.h"
 
 #include <llvm/ADT/SmallString.h>
@@ -103,6 +104,20 @@ std::vector<std::string> python_prefixes(llvm::StringRef path) {
 /// Versions with which kernels were run. None yet: NVRTC 13.0 has compiled, nothing has executed.
 bool tested(Library library, llvm::StringRef version) {
   return library == Library::Nvrtc && version == "13.0";
+}
+
+/// The first GPU is the one that is used: without code for it, there is none.
+void find_targets(Installation& installation) {
+  auto compiler = open_nvrtc();
+  if (!compiler) {
+    installation.problem = compiler.error().message;
+    return;
+  }
+  for (Gpu& gpu : installation.gpus) {
+    auto target = compile_target(**compiler, gpu.architecture());
+    if (target) gpu.target = *target;
+    if (!target && &gpu == &installation.gpus[0]) installation.problem = target.error().message;
+  }
 }
 
 int64_t library_version(Library library, const SharedLibrary& file) {
@@ -245,6 +260,7 @@ Installation find_installation() {
     installation.problem = gpus.error().message;
   if (installation.problem.empty() && !installation.libraries[1].problem.empty())
     installation.problem = installation.libraries[1].problem + ", which compiles kernels";
+  if (installation.problem.empty()) find_targets(installation);
   return installation;
 }
 

@@ -73,6 +73,11 @@ struct Gpu {
   int major = 0, minor = 0; // compute capability
   int multiprocessors = 0;
   int64_t memory_bytes = 0;
+  /// What kernels are compiled to for it (compile.h); empty where there is no NVRTC.
+  std::string target;
+
+  /// "sm_90".
+  std::string architecture() const { return "sm_" + std::to_string(major) + std::to_string(minor); }
 };
 
 struct Installation {

@@ -20,6 +20,10 @@ public:
   std::map<std::string, std::string> functions; // by the kernel's name
 
   std::string version() const override { return "none"; }
+  llvm::ArrayRef<int> capabilities() const override {
+    static constexpr int kKnown[] = {90};
+    return kKnown;
+  }
   Result<cuda::Cubin> compile(const std::string& source, const std::string&) override {
     static const std::string kPrelude = cuda::prelude_text(cuda::Target::Cuda);
     EXPECT_EQ(source.compare(0, kPrelude.size(), kPrelude), 0);
@@ -88,6 +92,7 @@ public:
     kernels_.push_back(kernel);
     return static_cast<cuda::Function>(kernels_.size() - 1);
   }
+  Result<cuda::KernelUse> use(cuda::Function) override { return cuda::KernelUse{}; }
 
   Result<void> copy_in(cuda::Address to, const std::byte*, int64_t bytes, cuda::Stream) override {
     return enqueue("copy_in", to, bytes);

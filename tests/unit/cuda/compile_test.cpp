@@ -13,15 +13,17 @@ namespace {
 class FakeCompiler final : public cuda::KernelCompiler {
 public:
   std::string version() const override { return version_; }
-  Result<cuda::Cubin> compile(const std::string& source, const std::string& arch) override {
+  llvm::ArrayRef<int> capabilities() const override { return knows; }
+  Result<cuda::Cubin> compile(const std::string& source, const std::string& target) override {
     ++compiled;
-    return "code of " + source + " for " + arch;
+    return "code of " + source + " for " + target;
   }
   Result<std::string> assembly(const std::string&, const std::string&) override {
     return std::string();
   }
   int compiled = 0;
   std::string version_ = "fake 1";
+  std::vector<int> knows = {75, 80, 90};
 };
 
 struct Folder {
@@ -51,6 +53,36 @@ TEST(CubinCache, CompilesOnceForEachSourceArchitectureAndCompiler) {
   compiler.version_ = "fake 2";
   EXPECT_TRUE(cuda::CubinCache(folder.path.str().str(), compiler).get("k", "sm_90").ok());
   EXPECT_EQ(compiler.compiled, 3);
+}
+
+TEST(CompileTarget, IsMachineCodeOfTheGpuOrTheNewestPtxBeforeIt) {
+  FakeCompiler compiler;
+  EXPECT_EQ(*cuda::compile_target(compiler, "sm_75"), "sm_75");
+  EXPECT_EQ(*cuda::compile_target(compiler, "sm_90"), "sm_90");
+  EXPECT_EQ(*cuda::compile_target(compiler, "sm_86"), "compute_80");
+  EXPECT_EQ(*cuda::compile_target(compiler, "sm_121"), "compute_90") << "by number, not by text";
+  auto older = cuda::compile_target(compiler, "sm_61");
+  ASSERT_FALSE(older.ok());
+  EXPECT_EQ(older.error().message, "fake 1 makes no code for sm_61, only for sm_75 and newer");
+  EXPECT_EQ(older.error().code, Code::no_backend);
+  EXPECT_FALSE(cuda::compile_target(compiler, "gfx90a").ok());
+}
+
+TEST(CubinCache, KeepsPtxApartFromMachineCode) {
+  Folder folder;
+  FakeCompiler compiler;
+  auto get = [&](const char* arch) {
+    return *cuda::CubinCache(folder.path.str().str(), compiler).get("k", arch);
+  };
+  EXPECT_EQ(get("sm_90"), "code of k for sm_90");
+  EXPECT_EQ(get("sm_120"), "code of k for compute_90");
+  EXPECT_EQ(get("sm_121"), "code of k for compute_90");
+  EXPECT_EQ(compiler.compiled, 2) << "the same PTX for both newer ones";
+  compiler.version_ = "fake 2";
+  compiler.knows.push_back(120);
+  EXPECT_EQ(get("sm_120"), "code of k for sm_120") << "a newer NVRTC knows the GPU";
+  EXPECT_EQ(get("sm_90"), "code of k for sm_90");
+  EXPECT_FALSE(cuda::CubinCache("", compiler).get("k", "sm_61").ok());
 }
 
 TEST(CubinCache, MakesADamagedEntryAnew) {
@@ -154,6 +186,22 @@ TEST_F(Nvrtc, RowsAndMapsMoveSixteenBytesAtATime) {
     ASSERT_TRUE(use.ok());
     EXPECT_EQ(use->stack_bytes, 0) << "the row is kept in registers\n" << source.body;
   }
+}
+
+TEST_F(Nvrtc, MakesPtxForGpusThatItDoesNotKnow) {
+  llvm::ArrayRef<int> known = compiler->capabilities();
+  ASSERT_FALSE(known.empty());
+  EXPECT_TRUE(llvm::is_sorted(known));
+  EXPECT_TRUE(llvm::is_contained(known, 90));
+  int newest = known.back();
+  auto target = cuda::compile_target(*compiler, "sm_" + std::to_string(newest + 1));
+  ASSERT_TRUE(target.ok());
+  EXPECT_EQ(*target, "compute_" + std::to_string(newest));
+  auto ptx = compiler->compile("extern \"C\" __global__ void k() {}", *target);
+  ASSERT_TRUE(ptx.ok()) << ptx.error().message;
+  EXPECT_NE(ptx->find(".target sm_" + std::to_string(newest)), std::string::npos) << *ptx;
+  EXPECT_EQ(ptx->back(), '\0') << "the driver reads to the end of the text";
+  EXPECT_FALSE(cuda::kernel_use(*ptx, "k").ok());
 }
 
 TEST_F(Nvrtc, SaysWhatItDoesNotUnderstand) {

@@ -109,13 +109,24 @@ TEST_F(Fixture, FusesAndNamesWhatItRuns) {
   }
   EXPECT_EQ(names, "matmul add+layer_norm reshape matmul ");
   EXPECT_EQ(executable->steps()[1].implementation, "cuda:rows:v4:t128:r32:k1");
-  EXPECT_EQ(executable->steps()[1].uses, "2 x 128 threads") << "six rows, four of them a block";
+  EXPECT_EQ(executable->steps()[1].uses, "2 x 128 threads, 40 registers")
+      << "six rows, four of them a block";
   EXPECT_EQ(executable->steps()[2].uses, "") << "a view";
   EXPECT_EQ(executable->kernels().size(), 3u);
   for (const cuda::KernelRow& row : executable->kernels()) {
     EXPECT_EQ(row.uses, 1);
     EXPECT_GT(row.blocks, 0);
   }
+}
+
+/// "Machine code" that is a text has no registers that could be read from it.
+TEST_F(Fixture, WhatPtxUsesIsAskedOfTheDriver) {
+  Plan plan = network();
+  prepare(plan);
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  EXPECT_EQ(log.count("use"), executable->kernels().size());
+  for (const cuda::KernelRow& row : executable->kernels()) EXPECT_EQ(row.use.registers, 40);
 }
 
 TEST_F(Fixture, EqualKernelsAreCompiledOnce) {

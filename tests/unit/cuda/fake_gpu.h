@@ -17,12 +17,14 @@ namespace tg::test {
 class SourceCompiler final : public cuda::KernelCompiler {
 public:
   std::string version() const override { return "none"; }
+  llvm::ArrayRef<int> capabilities() const override { return knows; }
   Result<cuda::Cubin> compile(const std::string& source, const std::string&) override {
     return source;
   }
   Result<std::string> assembly(const std::string& source, const std::string&) override {
     return source;
   }
+  std::vector<int> knows = {75, 80, 90};
 };
 
 /// What tests look at; outlives the device.
@@ -89,6 +91,10 @@ public:
     if (!functions_.back() && log_.stand_ins) functions_.back() = [](void**, int) {};
     EXPECT_NE(functions_.back(), nullptr) << kernel;
     return static_cast<cuda::Function>(functions_.size() - 1);
+  }
+  Result<cuda::KernelUse> use(cuda::Function) override {
+    TG_CHECK(note("use"));
+    return cuda::KernelUse{40, 0, 0};
   }
 
   Result<void> copy_in(cuda::Address to, const std::byte* from, int64_t bytes,
