@@ -10,16 +10,14 @@
 #include "compiler/extract/analytic.h"
 #include "compiler/extract/group_price.h"
 
-#ifdef TG_HAVE_CUDA
-#include "runtime/cuda/grouping.h"
-#endif
-
 namespace tg {
 
-#ifdef TG_HAVE_CUDA
-/// By which layouts are chosen. `costs` must outlive them.
+namespace cuda {
+struct AssumedPrices; // runtime/cuda/grouping.h
+}
+
+/// By which layouts are chosen; in builds with the backend `cuda`. `costs` must outlive them.
 cuda::AssumedPrices assumed_prices(const AnalyticCost& costs);
-#endif
 
 /// `costs` must outlive it. Null in builds without the backend that does the grouping.
 std::unique_ptr<GroupPricer> make_analytic_groups(const AnalyticCost& costs);

@@ -5,6 +5,7 @@
 #include "compiler/driver/analytic_groups.h"
 #include "runtime/cuda/attention.h"
 #include "runtime/cuda/executable.h"
+#include "runtime/cuda/grouping.h"
 #include "tests/property/cuda/networks.h"
 #include "tests/property/cuda/recording_gpu.h"
 #include "tests/unit/cuda/fake_cublaslt.h"
