@@ -8,12 +8,8 @@
 //
 // Inside the clock: CubinCache::get() of each kernel, with an empty folder and then with the full
 // one. A kernel of several networks is compiled once, and counts for each of them.
-#include "runtime/cuda/executable.h"
-
 #include "tests/property/cuda/networks.h"
-#include "tests/property/cuda/recording_gpu.h"
-#include "tests/unit/cuda/fake_cublaslt.h"
-#include "tests/unit/cuda/fake_cudnn.h"
+#include "tests/property/cuda/recorded_run.h"
 
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/JSON.h>
@@ -48,16 +44,8 @@ Result<Row> kernels_of(const test::Network& network, std::map<std::string, std::
   test::FakeCudnn::reset();
   test::GpuRecord record;
   test::RecordingCompiler compiler;
-  cuda::CubinCache cache("", compiler);
-  cuda::ExecutableLibraries libraries;
-  TG_TRY(libraries.blas, cuda::BlasLt::over(test::FakeLt::api()));
-  TG_TRY(libraries.dnn, cuda::Cudnn::over(test::FakeCudnn::api()));
-  CompileOptions options;
-  options.weights = [](const PlanValue& value) { return Tensor::zeros(value.type); };
   TG_TRY(std::unique_ptr<cuda::CudaExecutable> executable,
-         cuda::CudaExecutable::make(network.plan, options,
-                                    std::make_unique<test::RecordingGpu>(record), cache,
-                                    libraries));
+         test::make_recorded(network.plan, test::fake_libraries(), record, compiler));
   Row row{network.name, {}, 0};
   for (const cuda::KernelRow& kernel : executable->kernels()) row.only_timed += kernel.uses == 0;
   for (const auto& [name, function] : compiler.functions) {

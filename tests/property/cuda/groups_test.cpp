@@ -4,12 +4,9 @@
 // refused.
 #include "compiler/driver/analytic_groups.h"
 #include "runtime/cuda/attention.h"
-#include "runtime/cuda/executable.h"
 #include "runtime/cuda/grouping.h"
 #include "tests/property/cuda/networks.h"
-#include "tests/property/cuda/recording_gpu.h"
-#include "tests/unit/cuda/fake_cublaslt.h"
-#include "tests/unit/cuda/fake_cudnn.h"
+#include "tests/property/cuda/recorded_run.h"
 
 namespace tg::test {
 namespace {
@@ -51,15 +48,9 @@ public:
           static_cast<int64_t>(parameters[1] - parameters[0]) / dtype_size(network.dtype);
       return prices.conversion({network.dtype, {1, 1, 1, elements}});
     };
-    cuda::CubinCache cache("", compiler);
-    cuda::ExecutableLibraries libraries;
-    libraries.blas = std::move(*cuda::BlasLt::over(FakeLt::api()));
-    libraries.dnn = std::move(*cuda::Cudnn::over(FakeCudnn::api()));
+    cuda::ExecutableLibraries libraries = fake_libraries();
     libraries.dnn_plans = plans_;
-    CompileOptions options;
-    options.weights = [](const PlanValue& value) { return Tensor::zeros(value.type); };
-    auto made = cuda::CudaExecutable::make(
-        network.plan, options, std::make_shared<RecordingGpu>(record_), cache, libraries);
+    auto made = make_recorded(network.plan, libraries, record_, compiler);
     EXPECT_TRUE(made.ok()) << network.name << ": " << (made.ok() ? "" : made.error().message);
     if (made) executable_ = std::move(*made);
   }

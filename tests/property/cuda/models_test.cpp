@@ -4,13 +4,9 @@
 // steps (weights as the model has them, all else random). Products and convolutions are the
 // libraries'. Where NVRTC is installed, every kernel is compiled for GPUs: those of the runs, those
 // that are only timed beside a library, and those of runs without any library.
-#include "runtime/cuda/executable.h"
-
 #include "tests/property/cuda/networks.h"
-#include "tests/property/cuda/recording_gpu.h"
+#include "tests/property/cuda/recorded_run.h"
 #include "tests/unit/cuda/cpp_target.h"
-#include "tests/unit/cuda/fake_cublaslt.h"
-#include "tests/unit/cuda/fake_cudnn.h"
 
 namespace tg::test {
 namespace {
@@ -73,16 +69,9 @@ public:
   Recorded(const Network& network, With with, RecordingCompiler& compiler) {
     FakeCudnn::reset();
     FakeCudnn::only_last = with == With::LibrariesInChannelsLast;
-    cuda::CubinCache cache("", compiler);
     cuda::ExecutableLibraries libraries;
-    if (with != With::Nothing) {
-      libraries.blas = std::move(*cuda::BlasLt::over(FakeLt::api()));
-      libraries.dnn = std::move(*cuda::Cudnn::over(FakeCudnn::api()));
-    }
-    CompileOptions options;
-    options.weights = [](const PlanValue& value) { return Tensor::zeros(value.type); };
-    auto made = cuda::CudaExecutable::make(
-        network.plan, options, std::make_unique<RecordingGpu>(record_), cache, libraries);
+    if (with != With::Nothing) libraries = fake_libraries();
+    auto made = make_recorded(network.plan, libraries, record_, compiler);
     EXPECT_TRUE(made.ok()) << network.name << ": " << (made.ok() ? "" : made.error().message);
     if (made) executable_ = std::move(*made);
   }
