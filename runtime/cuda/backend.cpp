@@ -1,7 +1,6 @@
 #include "runtime/cuda/backend.h"
 
 #include "runtime/cuda/patterns.h"
-#include "runtime/cuda/pricing.h"
 #include "runtime/cuda/step_timer.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -29,11 +28,10 @@ public:
       : device_(std::move(device)), compiler_(std::move(compiler)),
         libraries_(std::move(libraries)), description_(std::move(description)),
         plan_db_(std::move(plan_db)), notes_(std::move(notes)),
-        timer_(
-            [this](const Plan& plan, const CompileOptions& options) { return make(plan, options); },
-            [this](llvm::ArrayRef<const Plan*> plans, const CompileOptions& options,
-                   const cuda::GraphTiming& how) { return price(plans, options, how); },
-            device_->l2_bytes()) {}
+        timer_([this](llvm::ArrayRef<const Plan*> plans, const CompileOptions& options,
+                      const cuda::GraphTiming& how,
+                      cuda::KnownUnits known) { return time(plans, options, how, known); },
+               device_->l2_bytes()) {}
 
   std::string name() const override { return "cuda"; }
   std::string description() const override { return description_; }
@@ -43,7 +41,12 @@ public:
   llvm::ArrayRef<KernelPattern> patterns() const override { return cuda::cuda_patterns(); }
   Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                               const CompileOptions& options) const override {
-    TG_TRY(std::unique_ptr<cuda::CudaExecutable> executable, make(plan, options));
+    TG_TRY(std::unique_ptr<cuda::GpuDevice> device, cuda::open_gpu());
+    ask_dnn(plan);
+    cuda::CubinCache cache(cuda::default_kernel_cache(), *compiler_);
+    auto made = cuda::CudaExecutable::make(plan, options, std::move(device), cache, libraries_);
+    keep_notes(cache.notes());
+    TG_TRY(std::unique_ptr<cuda::CudaExecutable> executable, std::move(made));
     return std::unique_ptr<Executable>(std::move(executable));
   }
   const StepTimer* step_timer() const override { return &timer_; }
@@ -59,28 +62,20 @@ public:
   }
 
 private:
-  Result<std::unique_ptr<cuda::CudaExecutable>> make(const Plan& plan,
-                                                     const CompileOptions& options) const {
-    TG_TRY(std::unique_ptr<cuda::GpuDevice> device, cuda::open_gpu());
-    ask_dnn(plan);
-    cuda::CubinCache cache(cuda::default_kernel_cache(), *compiler_);
-    auto made = cuda::CudaExecutable::make(plan, options, std::move(device), cache, libraries_);
-    keep_notes(cache.notes());
-    return made;
-  }
-
-  std::vector<Result<PlanPrice>> price(llvm::ArrayRef<const Plan*> plans,
-                                       const CompileOptions& options,
-                                       const cuda::GraphTiming& how) const {
+  std::vector<Result<cuda::PlanTime>> time(llvm::ArrayRef<const Plan*> plans,
+                                           const CompileOptions& options,
+                                           const cuda::GraphTiming& how,
+                                           cuda::KnownUnits known) const {
     auto device = cuda::open_gpu();
-    if (!device) return std::vector<Result<PlanPrice>>(plans.size(), device.error());
+    if (!device) return std::vector<Result<cuda::PlanTime>>(plans.size(), device.error());
     for (const Plan* plan : plans) ask_dnn(*plan);
-    if (!prices_) prices_ = open_plans(plan_db_, *device_, "units: " + description_);
+    bool use = known == cuda::KnownUnits::Use;
+    if (use && !prices_) prices_ = open_plans(plan_db_, *device_, "units: " + description_);
     cuda::CubinCache cache(cuda::default_kernel_cache(), *compiler_);
-    auto prices =
-        cuda::price_plans(plans, options, std::move(*device), cache, libraries_, *prices_, how);
+    auto times = cuda::time_plans(plans, options, std::move(*device), cache, libraries_,
+                                  use ? prices_.get() : nullptr, how);
     keep_notes(cache.notes());
-    return prices;
+    return times;
   }
 
   void keep_notes(llvm::ArrayRef<std::string> notes) const {

@@ -65,8 +65,6 @@ public:
   const Plan& plan() const { return plan_; }
   StridesOf strides() const { return strides_of(plan_, channels_last_); }
   std::vector<Unit> units() const;
-  /// Of all kernels of a run, without inputs and outputs. Errors: the device's.
-  Result<GraphTime> time_graph(const GraphTiming& how);
 
 private:
   struct Launch {
@@ -89,7 +87,7 @@ private:
     int64_t bytes = 0;
   };
 
-  friend class PlanPricer; // pricing.h
+  friend class UnitTimer; // pricing.cpp
 
   CudaExecutable(const Plan& plan, std::shared_ptr<GpuDevice> device, ExecutableLibraries libraries)
       : plan_(plan), device_(std::move(device)), libraries_(std::move(libraries)) {}

@@ -22,32 +22,32 @@ constexpr uint8_t kPlainByte = 0x3c;
 } // namespace
 
 /// A friend of CudaExecutable: its plans are prepared, and never loaded.
-class PlanPricer {
+class UnitTimer {
 public:
-  PlanPricer(const CompileOptions& options, std::shared_ptr<GpuDevice> device, CubinCache& cache,
-             PlanDb& known, const GraphTiming& how)
+  UnitTimer(const CompileOptions& options, std::shared_ptr<GpuDevice> device, CubinCache& cache,
+            PlanDb* known, const GraphTiming& how)
       : options_(options), device_(std::move(device)), cache_(cache), known_(known), how_(how),
         conditions_(std::string(how.cold ? "cold " : "hot ") +
                     (options.allow_tf32 ? "tf32 " : "")) {}
 
-  std::vector<Result<PlanPrice>> price(llvm::ArrayRef<const Plan*> plans,
-                                       const ExecutableLibraries& libraries) {
+  std::vector<Result<PlanTime>> time(llvm::ArrayRef<const Plan*> plans,
+                                     const ExecutableLibraries& libraries) {
     auto stream = device_->make_stream();
-    if (!stream) return std::vector<Result<PlanPrice>>(plans.size(), stream.error());
+    if (!stream) return std::vector<Result<PlanTime>>(plans.size(), stream.error());
     timer_.emplace(*device_, *stream);
     std::vector<Result<std::unique_ptr<CudaExecutable>>> executables;
     for (const Plan* plan : plans) executables.push_back(prepare(*plan, libraries, *stream));
     for (auto& executable : executables)
       if (executable) collect(**executable);
     time_all();
-    std::vector<Result<PlanPrice>> prices;
+    std::vector<Result<PlanTime>> times;
     for (auto& executable : executables) {
       if (executable)
-        prices.push_back(sum(**executable));
+        times.push_back(sum(**executable));
       else
-        prices.push_back(std::move(executable.error()));
+        times.push_back(std::move(executable.error()));
     }
-    return prices;
+    return times;
   }
 
 private:
@@ -75,7 +75,7 @@ private:
     for (Launch& launch : plan.launches_) {
       if (launch.unit.kind == tg::cuda::Unit::Kind::View) continue;
       std::string key = conditions_ + plan.unit_key(launch);
-      if (known_.find(key) || !seen_.insert(key).second) continue;
+      if (known_price(key) || !seen_.insert(key).second) continue;
       int64_t bytes = plan.scratch_bytes(launch);
       int64_t copies = how_.cold ? std::clamp(kColdBytes / bytes, int64_t{1}, kMostColdCopies) : 1;
       timed_by_[&plan] += 1;
@@ -103,12 +103,24 @@ private:
     Result<std::vector<GraphTime>> times = time_together(units);
     for (size_t i = 0; i < units.size(); ++i) {
       if (times)
-        known_.store(units[i].key, {"", (*times)[i].microseconds});
+        keep(units[i], (*times)[i]);
       else if (units.size() > 1)
         time(units[i]);
       else
-        failures_.try_emplace(units[i].key, std::move(times.error()));
+        times_.try_emplace(units[i].key, std::move(times.error()));
     }
+  }
+
+  void keep(const Unit& unit, const GraphTime& time) {
+    auto launch = static_cast<size_t>(unit.launch - unit.plan->launches_.data());
+    times_.try_emplace(unit.key, StepTime{time.microseconds, time.low, time.high,
+                                          unit.plan->step_info(launch).implementation, time.runs});
+    if (known_) known_->store(unit.key, {"", time.microseconds});
+  }
+
+  std::optional<double> known_price(const std::string& key) const {
+    std::optional<PlanEntry> entry = known_ ? known_->find(key) : std::nullopt;
+    return entry ? std::optional(entry->microseconds) : std::nullopt;
   }
 
   Result<std::vector<GraphTime>> time_together(llvm::ArrayRef<Unit> units) {
@@ -142,39 +154,54 @@ private:
     return scratch + static_cast<Address>(unit.bytes * copy);
   }
 
-  Result<PlanPrice> sum(const CudaExecutable& plan) {
-    PlanPrice price;
-    price.timed = timed_by_[&plan];
+  Result<PlanTime> sum(const CudaExecutable& plan) {
+    PlanTime time;
+    time.timed = timed_by_[&plan];
     for (const Launch& launch : plan.launches_) {
       if (launch.unit.kind == tg::cuda::Unit::Kind::View) continue;
-      ++price.groups;
       std::string key = conditions_ + plan.unit_key(launch);
-      auto failed = failures_.find(key);
-      if (failed != failures_.end()) return failed->second;
-      price.microseconds += known_.find(key)->microseconds;
+      auto timed = times_.find(key);
+      if (timed == times_.end())
+        add({*known_price(key), 0, 0, "", 0}, time);
+      else if (timed->second)
+        add(*timed->second, time);
+      else
+        return timed->second.error();
     }
-    return price;
+    if (time.groups == 0) time.sum.implementation = "view";
+    return time;
+  }
+
+  static void add(const StepTime& unit, PlanTime& time) {
+    StepTime& sum = time.sum;
+    sum.microseconds += unit.microseconds;
+    sum.low_us += unit.low_us;
+    sum.high_us += unit.high_us;
+    sum.runs = time.groups == 0 ? unit.runs : std::min(sum.runs, unit.runs);
+    if (time.groups > 0) sum.implementation += " + ";
+    sum.implementation += unit.implementation;
+    ++time.groups;
   }
 
   const CompileOptions& options_;
   std::shared_ptr<GpuDevice> device_;
   CubinCache& cache_;
-  PlanDb& known_;
+  PlanDb* known_;
   const GraphTiming& how_;
   std::string conditions_;
   std::optional<GraphTimer> timer_;
   std::vector<Unit> units_;
   llvm::StringSet<> seen_;
   std::map<const CudaExecutable*, size_t> timed_by_;
-  llvm::StringMap<Diagnostic> failures_;
+  llvm::StringMap<Result<StepTime>> times_; // of units, by key
 };
 
-std::vector<Result<PlanPrice>> price_plans(llvm::ArrayRef<const Plan*> plans,
-                                           const CompileOptions& options,
-                                           std::shared_ptr<GpuDevice> device, CubinCache& cache,
-                                           const ExecutableLibraries& libraries, PlanDb& known,
-                                           const GraphTiming& how) {
-  return PlanPricer(options, std::move(device), cache, known, how).price(plans, libraries);
+std::vector<Result<PlanTime>> time_plans(llvm::ArrayRef<const Plan*> plans,
+                                         const CompileOptions& options,
+                                         std::shared_ptr<GpuDevice> device, CubinCache& cache,
+                                         const ExecutableLibraries& libraries, PlanDb* known,
+                                         const GraphTiming& how) {
+  return UnitTimer(options, std::move(device), cache, known, how).time(plans, libraries);
 }
 
 } // namespace tg::cuda

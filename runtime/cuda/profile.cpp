@@ -51,10 +51,6 @@ void CudaExecutable::profile(bool on) {
   profile_.on = on;
 }
 
-Result<GraphTime> CudaExecutable::time_graph(const GraphTiming& how) {
-  return GraphTimer(*device_, stream_).time([this] { return enqueue_all(false); }, how);
-}
-
 /// What is launched, with its shapes: a library's operation, or the kernel's name.
 std::string CudaExecutable::unit_key(const Launch& launch) const {
   if (launch.dnn) return launch.dnn->text;

@@ -2,35 +2,16 @@
 
 #include "runtime/measure_plan.h"
 
-#include <algorithm>
-
 namespace tg::cuda {
 
-namespace {
-
-/// Copies of a cold step together touch about so much, and are at most so many.
-constexpr int64_t kColdBytes = int64_t{256} << 20;
-constexpr int64_t kMostColdCopies = 32;
-
-int64_t bytes_of(const StepSpec& step) {
-  int64_t bytes = step.result.bytes();
-  for (const TensorType& type : step.operands)
-    if (!type.is_none()) bytes = add_bytes(bytes, type.bytes());
-  return std::max<int64_t>(bytes, 1);
-}
-
-} // namespace
-
-Plan copies_of_step(const StepSpec& step, int copies) {
+Plan plan_of_step(const StepSpec& step) {
   StepSpec apart = step;
   apart.in_place = -1; // on a device nothing is overwritten
   Plan plan;
   MeasurePlanBuilder build(plan);
-  for (int i = 0; i < copies; ++i)
-    build.output("result" + std::to_string(i),
-                 build.copy(apart, [&](const TensorType& type, std::string name) {
-                   return build.value(PlanValue::Kind::Input, type, std::move(name));
-                 }));
+  build.output("result", build.copy(apart, [&](const TensorType& type, std::string name) {
+    return build.value(PlanValue::Kind::Input, type, std::move(name));
+  }));
   return plan;
 }
 
@@ -44,50 +25,42 @@ std::string GraphStepTimer::conditions(const MeasureOptions& options) const {
   return options.allow_tf32 ? text + ", tf32" : text;
 }
 
-Result<StepTime> GraphStepTimer::time_one(const StepSpec& step,
-                                          const MeasureOptions& options) const {
-  GraphTiming how;
-  how.cold = cold(options);
-  int64_t copies =
-      how.cold ? std::clamp(kColdBytes / bytes_of(step), int64_t{1}, kMostColdCopies) : 1;
+std::vector<Result<PlanTime>> GraphStepTimer::time_plans(llvm::ArrayRef<const Plan*> plans,
+                                                         const MeasureOptions& options,
+                                                         KnownUnits known) const {
   CompileOptions compile;
   compile.memory_limit_bytes = options.memory_limit_bytes;
-  compile.io_layout = IoLayout::Native;
   compile.allow_tf32 = options.allow_tf32;
-  compile.weights = [](const PlanValue& value) { return plain_numbers(value.type); };
-  Plan plan = copies_of_step(step, static_cast<int>(copies));
-  TG_TRY(std::unique_ptr<CudaExecutable> executable, compile_(plan, compile));
-  std::vector<Tensor> inputs;
-  for (PlanValueId input : plan.inputs) {
-    TG_TRY(Tensor numbers, plain_numbers(plan.values[input].type));
-    inputs.push_back(std::move(numbers));
-  }
-  TG_CHECK(executable->bind_inputs(inputs));
-  TG_TRY(GraphTime time, executable->time_graph(how));
-  auto each = static_cast<double>(copies);
-  StepTime found;
-  found.microseconds = time.microseconds / each;
-  found.low_us = time.low / each;
-  found.high_us = time.high / each;
-  found.runs = time.runs;
-  found.implementation = executable->steps().back().implementation;
-  return found;
+  GraphTiming how;
+  how.cold = cold(options);
+  return time_(plans, compile, how, known);
 }
 
 std::vector<Result<PlanPrice>> GraphStepTimer::price(llvm::ArrayRef<const Plan*> plans,
                                                      const MeasureOptions& options) const {
-  CompileOptions compile;
-  compile.memory_limit_bytes = options.memory_limit_bytes;
-  compile.allow_tf32 = options.allow_tf32;
-  GraphTiming how;
-  how.cold = cold(options);
-  return price_(plans, compile, how);
+  std::vector<Result<PlanPrice>> prices;
+  for (const Result<PlanTime>& time : time_plans(plans, options, KnownUnits::Use)) {
+    if (time)
+      prices.push_back(PlanPrice{time->sum.microseconds, time->groups, time->timed});
+    else
+      prices.push_back(time.error());
+  }
+  return prices;
 }
 
 std::vector<Result<StepTime>> GraphStepTimer::time(llvm::ArrayRef<StepSpec> steps,
                                                    const MeasureOptions& options) const {
+  std::vector<Plan> alone;
+  for (const StepSpec& step : steps) alone.push_back(plan_of_step(step));
+  std::vector<const Plan*> plans;
+  for (const Plan& plan : alone) plans.push_back(&plan);
   std::vector<Result<StepTime>> times;
-  for (const StepSpec& step : steps) times.push_back(time_one(step, options));
+  for (Result<PlanTime>& time : time_plans(plans, options, KnownUnits::Ignore)) {
+    if (time)
+      times.push_back(std::move(time->sum));
+    else
+      times.push_back(std::move(time.error()));
+  }
   return times;
 }
 

@@ -2,8 +2,9 @@
 // the cost model asks for them.
 #include "runtime/cuda/graph_time.h"
 
-#include "runtime/cuda/pricing.h"
 #include "runtime/cuda/step_timer.h"
+#include "runtime/measure_plan.h"
+#include "tests/unit/cuda/fake_cublaslt.h"
 #include "tests/unit/cuda/fake_gpu.h"
 
 #include <random>
@@ -147,14 +148,15 @@ StepSpec product() {
   return spec;
 }
 
-TEST(CopiesOfStep, AreSoundAndShareNothing) {
-  Plan plan = cuda::copies_of_step(product(), 3);
+TEST(PlanOfStep, IsSound) {
+  StepSpec in_place = product();
+  in_place.in_place = 0;
+  Plan plan = cuda::plan_of_step(in_place);
   EXPECT_EQ(verify(plan), "");
-  std::set<PlanValueId> seen;
-  for (const PlanStep& step : plan.steps)
-    for (PlanValueId id : {step.operands[0], step.operands[1], step.result})
-      EXPECT_TRUE(seen.insert(id).second);
-  EXPECT_EQ(plan.values[plan.steps[1].operands[1]].kind, PlanValue::Kind::Weight);
+  ASSERT_EQ(plan.steps.size(), 1u);
+  EXPECT_EQ(plan.steps[0].in_place, kNoValue) << "a copy would find its operand gone";
+  EXPECT_EQ(plan.values[plan.steps[0].operands[0]].kind, PlanValue::Kind::Input);
+  EXPECT_EQ(plan.values[plan.steps[0].operands[1]].kind, PlanValue::Kind::Weight);
 }
 
 struct StepTimerTest : testing::Test {
@@ -163,21 +165,19 @@ struct StepTimerTest : testing::Test {
   SourceCompiler compiler;
   cuda::CubinCache cache{"", compiler};
   std::unique_ptr<cuda::PlanDb> known = cuda::PlanDb::open("", {"fake", "none", "units"});
-  cuda::GraphStepTimer timer{[this](const Plan& plan, const CompileOptions& options) {
-                               return cuda::CudaExecutable::make(
-                                   plan, options, std::make_unique<FakeGpu>(library, log), cache);
-                             },
-                             [this](llvm::ArrayRef<const Plan*> plans,
-                                    const CompileOptions& options, const cuda::GraphTiming& how) {
-                               return cuda::price_plans(plans, options,
-                                                        std::make_shared<FakeGpu>(library, log),
-                                                        cache, {}, *known, how);
-                             },
-                             /*l2_bytes=*/1 << 16};
+  std::shared_ptr<const cuda::BlasLt> blas; // null: products are generated
+  cuda::GraphStepTimer timer{
+      [this](llvm::ArrayRef<const Plan*> plans, const CompileOptions& options,
+             const cuda::GraphTiming& how, cuda::KnownUnits use) {
+        bool all = use == cuda::KnownUnits::Ignore;
+        return cuda::time_plans(plans, options, std::make_shared<FakeGpu>(library, log), cache,
+                                {blas}, all ? nullptr : known.get(), how);
+      },
+      /*l2_bytes=*/1 << 16};
 
   void SetUp() override {
     library.compile(sources_of(
-        generate_all(cuda::copies_of_step(product(), 1), [](const PlanStep&) { return false; })));
+        generate_all(cuda::plan_of_step(product()), [](const PlanStep&) { return false; })));
     log.takes = [](const std::string& call) {
       return call == "launch" ? 7.0 : call == "fill" ? 30.0 : 0.0;
     };
@@ -196,11 +196,21 @@ TEST_F(StepTimerTest, TimesOneStepHotOrCold) {
     EXPECT_NE(times[0]->implementation.find("cuda:"), std::string::npos);
     EXPECT_EQ(log.live_allocations, 0u);
   }
-  EXPECT_EQ(log.count("fill"), 2u);
+}
+
+/// Equal ones, side by side.
+Plan two_products() {
+  Plan plan;
+  MeasurePlanBuilder build(plan);
+  for (const char* name : {"one", "other"})
+    build.output(name, build.copy(product(), [&](const TensorType& type, std::string operand) {
+      return build.value(PlanValue::Kind::Input, type, std::move(operand));
+    }));
+  return plan;
 }
 
 TEST_F(StepTimerTest, PricesPlansUnderTheSameConditions) {
-  Plan plan = cuda::copies_of_step(product(), 2);
+  Plan plan = two_products();
   for (CacheState cache : {CacheState::Hot, CacheState::Cold}) {
     MeasureOptions options;
     options.cache = cache;
@@ -213,15 +223,17 @@ TEST_F(StepTimerTest, PricesPlansUnderTheSameConditions) {
 }
 
 /// So many rows times a small matrix.
-Plan product_of(int64_t rows) {
+StepSpec product_of(int64_t rows, int64_t columns = 4) {
   StepSpec spec = product();
   spec.operands[0] = f32({rows, 16});
-  spec.result = f32({rows, 4});
-  return cuda::copies_of_step(spec, 1);
+  spec.operands[1] = f32({16, columns});
+  spec.result = f32({rows, columns});
+  return spec;
 }
+Plan plan_of_product(int64_t rows) { return cuda::plan_of_step(product_of(rows)); }
 
 TEST_F(StepTimerTest, GroupsOfSeveralPlansAreTimedTogether) {
-  Plan a = product_of(8), b = product_of(16), c = product_of(24);
+  Plan a = plan_of_product(8), b = plan_of_product(16), c = plan_of_product(24);
   std::vector<const Plan*> plans = {&a, &b, &c, &a};
   log.stand_ins = true;
   library.compile({});
@@ -257,7 +269,7 @@ TEST_F(StepTimerTest, GroupsOfSeveralPlansAreTimedTogether) {
 }
 
 TEST_F(StepTimerTest, APlanThatHasNoPriceLeavesTheOthersTheirs) {
-  Plan small = product_of(8), large = product_of(1 << 20);
+  Plan small = plan_of_product(8), large = plan_of_product(1 << 20);
   log.stand_ins = true;
   library.compile({});
   MeasureOptions options;
@@ -269,6 +281,90 @@ TEST_F(StepTimerTest, APlanThatHasNoPriceLeavesTheOthersTheirs) {
   EXPECT_EQ(prices[1]->timed, 1u);
   log.fails_after = 0;
   for (const auto& price : timer.price({&small, &large}, options)) EXPECT_FALSE(price.ok());
+}
+
+/// Of the library 20 us, of every kernel 7.
+struct OperatorTimesTest : StepTimerTest {
+  void SetUp() override {
+    blas = std::move(*cuda::BlasLt::over(FakeLt::api()));
+    log.stand_ins = true;
+    library.compile({});
+    log.takes = [](const std::string& call) {
+      std::map<std::string, double> takes = {
+          {"library", 20}, {"launch", 7}, {"fill", 30}, {"record", 0.5}};
+      return takes[call];
+    };
+  }
+  static StepSpec gelu() {
+    StepSpec spec = product_of(8);
+    spec.attrs = {Value::of_enum("gelu")};
+    return spec;
+  }
+  static StepSpec relu() {
+    StepSpec spec;
+    spec.op = OpKind::Relu;
+    spec.operands = {f32({64})};
+    spec.result = f32({64});
+    return spec;
+  }
+};
+
+TEST_F(OperatorTimesTest, SeveralShareAGraphAndComeBackInTheirOrder) {
+  std::vector<StepSpec> steps = {gelu(), relu(), product_of(8), relu(), product_of(16)};
+  std::vector<double> wanted = {27, 7, 20, 7, 20};
+  for (CacheState state : {CacheState::Hot, CacheState::Cold}) {
+    MeasureOptions options;
+    options.cache = state;
+    // Algorithms of products are timed in graphs of their own, two for each of two candidates; the
+    // first of these refuses before it is captured.
+    log.calls.clear();
+    auto times = timer.time(steps, options);
+    bool cold = state == CacheState::Cold;
+    size_t of_algorithms = 2 * 2;
+    EXPECT_EQ(log.count("begin_capture"), of_algorithms + (cold ? 1 : 2));
+    EXPECT_EQ(log.count("stream"), 1u) << "one device";
+    ASSERT_EQ(times.size(), steps.size());
+    for (size_t i = 0; i < steps.size(); ++i) {
+      ASSERT_TRUE(times[i].ok()) << times[i].error().message;
+      EXPECT_NEAR(times[i]->microseconds, wanted[i], 1e-9) << i;
+      EXPECT_EQ(times[i]->runs, 15);
+      EXPECT_EQ(times[i]->low_us, times[i]->high_us) << "this clock has no noise";
+      EXPECT_EQ(times[i]->implementation, timer.time(steps[i], options)[0]->implementation);
+    }
+    EXPECT_EQ(times[2]->implementation, "cublaslt:2 of 2");
+    EXPECT_EQ(times[0]->implementation.find("cublaslt:2 of 2 + cuda:map"), 0u);
+    EXPECT_EQ(log.live_allocations, 0u);
+    EXPECT_EQ(log.live_graphs, 0u);
+  }
+}
+
+TEST_F(OperatorTimesTest, OneThatFailsDoesNotTakeTheOthersAlong) {
+  std::vector<StepSpec> steps = {product_of(8), product_of(8, /*columns=*/17), relu()};
+  auto times = timer.time(steps, {});
+  ASSERT_TRUE(times[0].ok() && times[2].ok());
+  EXPECT_NEAR(times[0]->microseconds, 20, 1e-9);
+  EXPECT_NEAR(times[2]->microseconds, 7, 1e-9);
+  ASSERT_FALSE(times[1].ok());
+  EXPECT_EQ(times[1].error().code, Code::device);
+  EXPECT_EQ(log.live_allocations, 0u);
+  EXPECT_EQ(log.live_graphs, 0u);
+}
+
+TEST_F(OperatorTimesTest, AreMeasuredWhenAskedThoughGroupsKnowThem) {
+  Plan plan = cuda::plan_of_step(relu());
+  ASSERT_TRUE(timer.price({&plan}, {})[0].ok());
+  log.takes = [](const std::string& call) { return call == "launch" ? 9.0 : 0.0; };
+  EXPECT_NEAR(timer.time(relu(), {})[0]->microseconds, 9, 1e-9);
+  EXPECT_NEAR(timer.price({&plan}, {})[0]->microseconds, 7, 1e-9) << "a price stays";
+}
+
+TEST_F(OperatorTimesTest, ALostGpuIsAnErrorOfEach) {
+  for (size_t calls : {0, 5, 20}) {
+    log.calls.clear();
+    log.fails_after = calls;
+    for (const auto& time : timer.time({relu(), product_of(8)}, {})) EXPECT_FALSE(time.ok());
+    EXPECT_EQ(log.live_allocations, 0u);
+  }
 }
 
 TEST_F(StepTimerTest, ANetworkBeyondTheCacheFindsItsOperandsCold) {
@@ -286,8 +382,8 @@ TEST_F(StepTimerTest, ErrorsAreOfTheStepAlone) {
   StepSpec large = product();
   large.operands[0] = f32({1 << 20, 16});
   large.result = f32({1 << 20, 4});
-  library.compile(sources_of(
-      generate_all(cuda::copies_of_step(large, 1), [](const PlanStep&) { return false; })));
+  library.compile(
+      sources_of(generate_all(cuda::plan_of_step(large), [](const PlanStep&) { return false; })));
   MeasureOptions options;
   options.memory_limit_bytes = 1 << 16;
   auto times = timer.time({large, product()}, options);
