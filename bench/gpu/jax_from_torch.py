@@ -75,6 +75,10 @@ def _view(x, shape):
     return x.reshape([int(n) for n in shape])
 
 
+def _index(x, indices):
+    return x[tuple(slice(None) if i is None else i for i in indices)]  # None would be a new axis
+
+
 def _split(x, sizes, dim=0):
     if isinstance(sizes, int):
         return jnp.split(x, range(sizes, x.shape[dim], sizes), dim)
@@ -113,11 +117,12 @@ TABLE = {
     "add": lambda a, b, alpha=1: a + b * alpha, "sub": lambda a, b, alpha=1: a - b * alpha,
     "rsub": lambda a, b, alpha=1: b - a * alpha, "mul": operator.mul, "div": operator.truediv,
     "eq": lambda a, b: a == b, "where": jnp.where, "logical_not": jnp.logical_not,
-    "bitwise_not": jnp.bitwise_not, "any": lambda x, axis=None, keepdim=False: x.any(axis, keepdims=keepdim),
+    "bitwise_not": jnp.bitwise_not, "bitwise_and": jnp.bitwise_and,
+    "any": lambda x, axis=None, keepdim=False: x.any(axis, keepdims=keepdim),
     "ne": lambda a, b: a != b, "ge": lambda a, b: a >= b, "gt": lambda a, b: a > b,
     "permute": jnp.transpose, "transpose": jnp.swapaxes, "t": jnp.transpose,
-    "view": _view, "_unsafe_view": _view, "reshape": _view, "slice": _slice, "split": _split,
-    "split_with_sizes": _split, "full": _full,
+    "view": _view, "_unsafe_view": _view, "reshape": _view, "slice": _slice, "index": _index,
+    "split": _split, "split_with_sizes": _split, "full": _full,
     "full_like": lambda x, value, **_: jnp.full_like(x, value),
     "select": lambda x, dim, i: jnp.take(x, i, dim),
     "expand": lambda x, shape, **_: jnp.broadcast_to(
@@ -129,6 +134,7 @@ TABLE = {
     "_to_copy": lambda x, dtype=None, **_: x.astype(_dtype(dtype)) if dtype else x,
     "arange": lambda *range_, dtype=None, **_: jnp.arange(*range_, dtype=dtype and _dtype(dtype)),
     "scalar_tensor": lambda x, dtype=None, **_: jnp.asarray(x, dtype and _dtype(dtype)),
+    "_assert_tensor_metadata": lambda *_, **__: None,  # of types that the export has fixed
 }
 
 
