@@ -48,9 +48,7 @@ Result<Address> Scratch::get(int64_t bytes, DType dtype, Stream stream) {
     numbers[i] = static_cast<float>(i * 40503 % 65521) / 32768 - 1;
   TG_TRY(Tensor typed, Tensor::zeros({dtype, {kPatternElements}}));
   convert(DType::F32, pattern.data(), dtype, typed.data(), kPatternElements);
-  for (int64_t at = 0; at < bytes_; at += typed.bytes())
-    TG_CHECK(device_.copy_in(memory_ + static_cast<Address>(at), typed.data(),
-                             std::min(typed.bytes(), bytes_ - at), stream));
+  TG_CHECK(fill_with(device_, memory_, bytes_, typed, stream));
   TG_CHECK(device_.synchronise(stream)); // the pattern goes away
   dtype_ = dtype;
   return memory_;

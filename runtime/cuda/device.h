@@ -7,6 +7,7 @@
 #pragma once
 
 #include "runtime/cuda/compile.h"
+#include "runtime/tensor.h"
 
 #include <llvm/ADT/ArrayRef.h>
 
@@ -64,6 +65,11 @@ public:
   /// Between two events that have passed.
   virtual Result<double> microseconds(Event from, Event to) = 0;
 };
+
+/// Copies what the tensor holds over the memory, over and over. The tensor must live until the
+/// stream has been waited for.
+Result<void> fill_with(GpuDevice& device, Address at, int64_t bytes, const Tensor& pattern,
+                       Stream stream);
 
 /// The first GPU. Errors: `no_backend`.
 Result<std::unique_ptr<GpuDevice>> open_gpu();

@@ -44,6 +44,9 @@ struct ExecutableLibraries {
   std::shared_ptr<PlanDb> dnn_plans = {};
 };
 
+/// What memory of a type is filled with, over and over.
+using PatternOf = std::function<Result<const Tensor*>(DType)>;
+
 class CudaExecutable final : public Executable {
 public:
   static Result<std::unique_ptr<CudaExecutable>>
@@ -98,7 +101,7 @@ private:
   std::string unit_key(const Launch& launch) const;
   int64_t scratch_bytes(const Launch& launch) const;
   void lend(Launch& launch, Address scratch);
-  Result<void> fill_scratch(const Launch& launch, Address scratch, uint8_t byte);
+  Result<void> fill_scratch(const Launch& launch, Address scratch, const PatternOf& pattern);
   Result<void> choose_kernels(CubinCache& cache);
   Result<uint32_t> kernel_row(Kernel& kernel, CubinCache& cache, Function& function);
   void lower(const CompileOptions& options);

@@ -226,6 +226,14 @@ private:
 
 } // namespace
 
+Result<void> fill_with(GpuDevice& device, Address at, int64_t bytes, const Tensor& pattern,
+                       Stream stream) {
+  for (int64_t done = 0; done < bytes; done += pattern.bytes())
+    TG_CHECK(device.copy_in(at + static_cast<Address>(done), pattern.data(),
+                            std::min(pattern.bytes(), bytes - done), stream));
+  return {};
+}
+
 Result<std::unique_ptr<GpuDevice>> open_gpu() {
   TG_TRY(std::unique_ptr<DriverApi> api, DriverApi::open());
   auto device = std::make_unique<DriverDevice>(std::move(api));

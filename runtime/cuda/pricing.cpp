@@ -16,8 +16,8 @@ constexpr int64_t kMostColdCopies = 16;
 /// What is timed together: so many units, on so much memory.
 constexpr size_t kMostTogether = 16;
 constexpr int64_t kMostBytes = int64_t{512} << 20;
-/// Of this byte all the float types have small positive numbers: 0.01, of f16 1.06.
-constexpr uint8_t kPlainByte = 0x3c;
+/// Numbers of a type that scratch memory is filled with, over and over.
+constexpr int64_t kPatternElements = 1 << 16;
 
 } // namespace
 
@@ -70,6 +70,11 @@ private:
     return executable;
   }
 
+  int64_t within_limit(int64_t bytes) const {
+    int64_t limit = options_.memory_limit_bytes;
+    return limit > 0 ? std::min(limit, bytes) : bytes;
+  }
+
   /// What is not known yet, each once.
   void collect(CudaExecutable& plan) {
     for (Launch& launch : plan.launches_) {
@@ -77,15 +82,15 @@ private:
       std::string key = conditions_ + plan.unit_key(launch);
       if (known_price(key) || !seen_.insert(key).second) continue;
       int64_t bytes = plan.scratch_bytes(launch);
-      int64_t copies = how_.cold ? std::clamp(kColdBytes / bytes, int64_t{1}, kMostColdCopies) : 1;
+      int64_t room = within_limit(kColdBytes);
+      int64_t copies = how_.cold ? std::clamp(room / bytes, int64_t{1}, kMostColdCopies) : 1;
       timed_by_[&plan] += 1;
       units_.push_back({&plan, &launch, std::move(key), bytes, static_cast<int>(copies)});
     }
   }
 
   void time_all() {
-    int64_t limit = options_.memory_limit_bytes;
-    int64_t most = limit > 0 ? std::min(limit, kMostBytes) : kMostBytes;
+    int64_t most = within_limit(kMostBytes);
     llvm::ArrayRef<Unit> left = units_;
     while (!left.empty()) {
       size_t count = 1;
@@ -136,7 +141,7 @@ private:
     std::vector<GraphWork> works;
     for (const Unit& unit : units) {
       for (int copy = 0; copy < unit.copies; ++copy)
-        TG_CHECK(unit.plan->fill_scratch(*unit.launch, at(unit, scratch, copy), kPlainByte));
+        TG_CHECK(unit.plan->fill_scratch(*unit.launch, at(unit, scratch, copy), pattern_));
       unit.plan->lend(*unit.launch, scratch);
       TG_CHECK(unit.plan->choose_algorithm_of(*unit.launch));
       TG_CHECK(unit.plan->launch(*unit.launch)); // loads what it needs, which a capture must not
@@ -194,6 +199,15 @@ private:
   llvm::StringSet<> seen_;
   std::map<const CudaExecutable*, size_t> timed_by_;
   llvm::StringMap<Result<StepTime>> times_; // of units, by key
+  std::map<DType, Tensor> patterns_;
+  PatternOf pattern_ = [this](DType dtype) -> Result<const Tensor*> {
+    auto it = patterns_.find(dtype);
+    if (it == patterns_.end()) {
+      TG_TRY(Tensor made, plain_numbers({dtype, {kPatternElements}}));
+      it = patterns_.emplace(dtype, std::move(made)).first;
+    }
+    return &it->second;
+  };
 };
 
 std::vector<Result<PlanTime>> time_plans(llvm::ArrayRef<const Plan*> plans,

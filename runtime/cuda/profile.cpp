@@ -81,13 +81,14 @@ void CudaExecutable::lend(Launch& launch, Address scratch) {
   }
 }
 
-/// Integers become 0, which indexes anything.
-Result<void> CudaExecutable::fill_scratch(const Launch& launch, Address scratch, uint8_t byte) {
+Result<void> CudaExecutable::fill_scratch(const Launch& launch, Address scratch,
+                                          const PatternOf& pattern) {
   std::set<PlanValueId> seen;
   for (PlanValueId value : launch.values) {
     const TensorType& type = plan_.values[root_[value]].type;
     if (!seen.insert(root_[value]).second) continue;
-    TG_CHECK(device_->fill(scratch, is_float(type.dtype) ? byte : 0, type.bytes(), stream_));
+    TG_TRY(const Tensor* numbers, pattern(type.dtype));
+    TG_CHECK(fill_with(*device_, scratch, type.bytes(), *numbers, stream_));
     scratch += static_cast<Address>(device_bytes(type));
   }
   return {};

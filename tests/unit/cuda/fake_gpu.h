@@ -33,6 +33,8 @@ struct FakeGpuLog {
   size_t live_allocations = 0, live_graphs = 0;
   /// Kernels that nobody has compiled do nothing: those that are only timed.
   bool stand_ins = false;
+  /// Sees what every kernel is given, when it runs.
+  std::function<void(llvm::ArrayRef<cuda::Address> parameters)> on_launch;
   /// Calls after this many fail, as those of a lost GPU.
   size_t fails_after = SIZE_MAX;
   /// Microseconds of a command, by name ("launch", "library", "fill", "copy_in", ...): 1, 0 for an
@@ -120,6 +122,7 @@ public:
     for (cuda::Address parameter : parameters) EXPECT_NE(parameter, 0u);
     std::vector<cuda::Address> held(parameters.begin(), parameters.end());
     return enqueue("launch", [this, held, function, blocks]() mutable {
+      if (log_.on_launch) log_.on_launch(held);
       functions_[function](reinterpret_cast<void**>(held.data()), static_cast<int>(blocks));
     });
   }

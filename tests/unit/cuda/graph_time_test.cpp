@@ -322,6 +322,7 @@ TEST_F(OperatorTimesTest, SeveralShareAGraphAndComeBackInTheirOrder) {
     bool cold = state == CacheState::Cold;
     size_t of_algorithms = 2 * 2;
     EXPECT_EQ(log.count("begin_capture"), of_algorithms + (cold ? 1 : 2));
+    EXPECT_EQ(log.count("fill"), cold ? 1u : 0u) << "one flush for all";
     EXPECT_EQ(log.count("stream"), 1u) << "one device";
     ASSERT_EQ(times.size(), steps.size());
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -336,6 +337,38 @@ TEST_F(OperatorTimesTest, SeveralShareAGraphAndComeBackInTheirOrder) {
     EXPECT_EQ(log.live_allocations, 0u);
     EXPECT_EQ(log.live_graphs, 0u);
   }
+}
+
+TEST_F(OperatorTimesTest, ColdCopiesAreAsManyAsFitIntoTheLimit) {
+  MeasureOptions options;
+  options.cache = CacheState::Cold;
+  for (int64_t limit : {0, 8 * 512}) { // of relu's two values
+    options.memory_limit_bytes = limit;
+    log.calls.clear();
+    ASSERT_TRUE(timer.time(relu(), options)[0].ok());
+    EXPECT_EQ(log.count("launch"), 1u + (limit == 0 ? 16 : 8)) << "one to load it";
+  }
+}
+
+TEST_F(OperatorTimesTest, OperandsArePlainNumbersAndIndicesZeros) {
+  StepSpec gather;
+  gather.op = OpKind::Gather;
+  gather.attrs = {Value::of_int(0)};
+  gather.operands = {f32({64}), {DType::I64, {8}}};
+  gather.result = f32({8});
+  Result<Tensor> numbers = plain_numbers(gather.operands[0]);
+  ASSERT_TRUE(numbers.ok());
+  size_t seen = 0;
+  log.on_launch = [&](llvm::ArrayRef<cuda::Address> parameters) {
+    ++seen;
+    ASSERT_EQ(parameters.size(), 3u); // results, then operands as they are first read
+    const auto* x = reinterpret_cast<const float*>(parameters[2]);
+    EXPECT_EQ(numbers->floats(), llvm::ArrayRef(x, 64));
+    const auto* index = reinterpret_cast<const int64_t*>(parameters[1]);
+    EXPECT_EQ(std::count(index, index + 8, 0), 8);
+  };
+  ASSERT_TRUE(timer.time(gather, {})[0].ok());
+  EXPECT_GT(seen, 0u);
 }
 
 TEST_F(OperatorTimesTest, OneThatFailsDoesNotTakeTheOthersAlong) {
