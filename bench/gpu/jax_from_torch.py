@@ -173,9 +173,10 @@ class Runner:
         jax.config.update("jax_default_matmul_precision", "tensorfloat32" if tf32 else "highest")
         self.device = jax.devices("gpu" if device == "cuda" else "cpu")[0]
         narrow = lambda x: x.to(dtype) if x.is_floating_point() else x
-        module = network.module.cpu().to(dtype)
-        self.host = [narrow(x).cpu() for x in network.inputs.values()]
-        with torch.no_grad(), torch.inference_mode(False):
+        # What is made in inference mode, parameters of another dtype too, cannot be exported.
+        with torch.inference_mode(False), torch.no_grad():
+            module = network.module.cpu().to(dtype)
+            self.host = [narrow(x).cpu() for x in network.inputs.values()]
             exported = torch.export.export(module, tuple(x.clone() for x in self.host))
             exported = exported.run_decompositions()
         signature = exported.graph_signature
