@@ -79,8 +79,7 @@ private:
   std::unique_ptr<cuda::CudaExecutable> executable_;
 };
 
-/// Those with attention: without a mask, with one that is known at load, with one that is not, and
-/// with heads that share their keys and values.
+/// Those with attention: without a mask, with one that is known at load, and with one that is not.
 void add_attentions_in_halves(std::vector<Network>& networks) {
   for (const char* name : {"vit_base.tg", "bert_base.tg", "gpt2.tg", "llama_block.tg"}) {
     SourceManager sources;
@@ -95,6 +94,54 @@ void add_attentions_in_halves(std::vector<Network>& networks) {
   }
 }
 
+/// Heads that share their keys and values in groups, as the standard library spells them, as they
+/// are written and as rewriting makes them.
+std::vector<Network> grouped_attentions() {
+  SourceManager sources;
+  DiagnosticSink sink;
+  std::optional<std::vector<Rule>> rules = load_rules(sources, library(), {}, sink);
+  EXPECT_TRUE(rules);
+  AnalyticCost costs(*find_device_profile("h200"), cuda::cuda_patterns());
+  std::vector<Network> networks;
+  for (const char* options : {"causal = false, rotary_base = 0.0", "rotary_base = 0.0",
+                              "causal = true", "causal = false, bias = true"}) {
+    std::string text = "use std.attention: grouped_attention\n"
+                       "model grouped(x: f32[2, 64, 256]) -> (y: f32[2, 64, 256]) {\n"
+                       "  grouped_attention(x, 8, 2, " +
+                       std::string(options) + ") as a\n}\n";
+    std::optional<Graph> graph = load_model(sources, sources.add("grouped.tg", text), {}, sink);
+    EXPECT_TRUE(graph) << text;
+    if (!graph) continue;
+    Result<Optimized> optimised = optimize(*graph, *rules, costs, small_search(), nullptr);
+    EXPECT_TRUE(optimised.ok());
+    for (const Graph* each : {&*graph, &optimised->graph})
+      for (DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+        Result<Graph> typed = retype(*each, dtype);
+        EXPECT_TRUE(typed.ok());
+        networks.push_back({std::string(options) + (each == &*graph ? "" : ", optimised") + ", " +
+                                dtype_name(dtype).str(),
+                            without_load_phase(plan_from_graph(*typed)), dtype});
+      }
+  }
+  return networks;
+}
+
+/// Of the backend's groups; their texts, so that what they are can be counted.
+std::vector<std::string> expect_same_groups(const Network& network,
+                                            const cuda::AssumedPrices& prices,
+                                            RecordingCompiler& compiler) {
+  auto assumed = cuda::group_plan(network.plan, prices);
+  EXPECT_TRUE(assumed.ok()) << network.name;
+  if (!assumed) return {};
+  Measured measured(network, prices, compiler);
+  const cuda::CudaExecutable& executable = measured.executable();
+  std::vector<std::string> predicted = texts_of(
+      assumed->plan, assumed->units, cuda::strides_of(assumed->plan, assumed->channels_last));
+  EXPECT_EQ(predicted, texts_of(executable.plan(), executable.units(), executable.strides()))
+      << network.name;
+  return predicted;
+}
+
 TEST(AnalyticGroupsOfExamples, AreThoseOfTheBackend) {
   size_t changed = 0, attentions = 0, conversions = 0;
   std::vector<Network> networks = example_networks(changed);
@@ -102,22 +149,26 @@ TEST(AnalyticGroupsOfExamples, AreThoseOfTheBackend) {
   AnalyticCost costs(*find_device_profile("h200"), cuda::cuda_patterns());
   cuda::AssumedPrices prices = assumed_prices(costs);
   RecordingCompiler compiler;
-  for (const Network& network : networks) {
-    auto assumed = cuda::group_plan(network.plan, prices);
-    ASSERT_TRUE(assumed.ok()) << network.name;
-    Measured measured(network, prices, compiler);
-    const cuda::CudaExecutable& executable = measured.executable();
-    std::vector<std::string> predicted = texts_of(
-        assumed->plan, assumed->units, cuda::strides_of(assumed->plan, assumed->channels_last));
-    EXPECT_EQ(predicted, texts_of(executable.plan(), executable.units(), executable.strides()))
-        << network.name;
-    for (const std::string& text : predicted) {
+  for (const Network& network : networks)
+    for (const std::string& text : expect_same_groups(network, prices, compiler)) {
       attentions += llvm::StringRef(text).contains("attention");
       conversions += llvm::StringRef(text).contains("identity");
     }
-  }
   EXPECT_GE(attentions, 25u);
   EXPECT_GT(conversions, 0u);
+}
+
+TEST(AnalyticGroups, OfAttentionWithSharedHeadsAreThoseOfTheBackend) {
+  AnalyticCost costs(*find_device_profile("h200"), cuda::cuda_patterns());
+  cuda::AssumedPrices prices = assumed_prices(costs);
+  RecordingCompiler compiler;
+  for (const Network& network : grouped_attentions()) {
+    std::vector<std::string> groups = expect_same_groups(network, prices, compiler);
+    auto attentions = llvm::count_if(groups, [](const std::string& text) {
+      return llvm::StringRef(text).startswith("library attention");
+    });
+    EXPECT_EQ(attentions, network.dtype == DType::F32 ? 0 : 1) << network.name;
+  }
 }
 
 } // namespace
