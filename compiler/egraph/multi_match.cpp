@@ -43,29 +43,35 @@ JointRows JointCursor::form() const {
   return out;
 }
 
+/// What the left row may be joined with.
+const RowIndex::Chains& JointCursor::chains() const {
+  return only_fresh_ && !left_fresh_ ? index_->fresh : index_->all;
+}
+
 void JointCursor::load_left() {
+  left_fresh_ = first_ ? first_->fresh[row_] : left_.rows.fresh[row_];
+  loaded_ = true;
+  link_ = 0;
+  if (chains().heads.empty()) return;
   if (first_) {
     current_.assign(left_.rows.width, kUnbound);
     place(rule_->sources[0], (*first_)[row_], left_, 0, current_.data());
-    left_fresh_ = first_->fresh[row_];
   } else {
     llvm::ArrayRef<uint32_t> row = left_.row(row_);
     current_.assign(row.begin(), row.end());
-    left_fresh_ = left_.rows.fresh[row_];
   }
-  link_ = index_->heads[hash_of(current_.data(), left_key_) & index_->mask];
-  loaded_ = true;
+  link_ = chains().heads[hash_of(current_.data(), left_key_) & index_->mask];
 }
 
 bool JointCursor::fill(size_t count, JointRows& out, StopCheck stop) {
   size_t rows = first_ ? first_->size() : left_.rows.size(), work = 0;
   while (row_ < rows && out.rows.size() < count) {
     if (!loaded_) load_left();
+    const std::vector<uint32_t>& next = chains().next;
     while (link_ != 0 && out.rows.size() < count) {
       uint32_t other = link_ - 1;
-      link_ = index_->next[other];
+      link_ = next[other];
       if ((++work & 1023) == 0 && stop()) return false;
-      if (only_fresh_ && !left_fresh_ && !right_->fresh[other]) continue;
       if (fits(other)) emit(other, out);
     }
     if (link_ != 0) break;
@@ -150,23 +156,39 @@ JointCursor Joiner::cursor(const CompiledRule& rule, size_t source) {
   return out;
 }
 
+namespace {
+
+/// Chains in the order of rows.
+RowIndex::Chains chain(const Rows& rows, const RowIndex& index, bool fresh_only) {
+  RowIndex::Chains out;
+  uint32_t count = static_cast<uint32_t>(rows.size());
+  for (uint32_t row = count; row-- > 0;) {
+    if (fresh_only && !rows.fresh[row]) continue;
+    if (out.heads.empty()) out.heads.assign(index.mask + 1, 0), out.next.assign(count, 0);
+    uint32_t& head = out.heads[hash_of(rows[row], index.key) & index.mask];
+    out.next[row] = head;
+    head = row + 1;
+  }
+  return out;
+}
+
+size_t bytes_of(const RowIndex::Chains& chains) {
+  return (chains.heads.capacity() + chains.next.capacity()) * sizeof(uint32_t);
+}
+
+} // namespace
+
 const RowIndex& Joiner::index(uint32_t pattern, llvm::ArrayRef<uint32_t> key) {
   for (const RowIndex& known : indexes_)
     if (known.pattern == pattern && llvm::makeArrayRef(known.key) == key) return known;
   RowIndex& index = indexes_.emplace_back();
   const Rows& rows = *found_[pattern];
   uint32_t count = static_cast<uint32_t>(rows.size());
-  uint32_t capacity = std::bit_ceil(count + count / 2 + 1);
   index.pattern = pattern;
   index.key.assign(key.begin(), key.end());
-  index.mask = capacity - 1;
-  index.heads.assign(capacity, 0);
-  index.next.assign(count, 0);
-  for (uint32_t row = count; row-- > 0;) { // chains in the order of rows
-    uint32_t& head = index.heads[hash_of(rows[row], key) & index.mask];
-    index.next[row] = head;
-    head = row + 1;
-  }
+  index.mask = std::bit_ceil(count + count / 2 + 1) - 1;
+  index.all = chain(rows, index, false);
+  index.fresh = chain(rows, index, true);
   return index;
 }
 
@@ -179,8 +201,7 @@ size_t Joiner::memory_bytes() const {
   size_t bytes = 0;
   for (const auto& rows : found_)
     if (rows) bytes += rows->memory_bytes();
-  for (const RowIndex& index : indexes_)
-    bytes += (index.heads.capacity() + index.next.capacity()) * sizeof(uint32_t);
+  for (const RowIndex& index : indexes_) bytes += bytes_of(index.all) + bytes_of(index.fresh);
   return bytes;
 }
 

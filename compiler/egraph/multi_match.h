@@ -19,11 +19,15 @@ struct JointRows {
   llvm::ArrayRef<uint32_t> row(size_t i) const { return {rows[i], rows.width}; }
 };
 
-/// Chained hash index over rows, on the words at `key`.
+/// Chained hash index over rows, on the words at `key`; and one over fresh rows alone, for what has
+/// to meet one of these.
 struct RowIndex {
+  struct Chains {
+    std::vector<uint32_t> heads, next; // row + 1; 0 ends. None where no row is chained
+  };
   uint32_t pattern = 0;
   llvm::SmallVector<uint32_t, 8> key;
-  std::vector<uint32_t> heads, next; // row + 1; 0 ends
+  Chains all, fresh;
   uint32_t mask = 0;
 };
 
@@ -39,6 +43,7 @@ public:
 
 private:
   friend class Joiner;
+  const RowIndex::Chains& chains() const;
   void load_left();
   bool fits(uint32_t other) const;
   void emit(uint32_t other, JointRows& out) const;

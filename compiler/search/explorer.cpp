@@ -63,24 +63,44 @@ size_t Explorer::find(const CompiledRule& rule, uint32_t since) {
   return rows_.size();
 }
 
+/// Whether the pattern has a match in the frontier that the matcher looks at.
+bool Explorer::occurs(uint32_t pattern) {
+  int8_t& known = occurs_[pattern];
+  if (known < 0) {
+    size_t start = 0;
+    rows_.clear();
+    matcher_.search(book_.patterns()[pattern], 1, start, rows_, kNever);
+    known = rows_.size() > 0;
+  }
+  return known == 1;
+}
+
+void Explorer::look_since(uint32_t since) {
+  matcher_.look_since(since);
+  occurs_.assign(book_.patterns().size(), -1);
+}
+
 void Explorer::find_new(uint32_t since, std::vector<Match>& out) {
   joiner_.clear();
-  matcher_.look_since(since);
-  for (const CompiledRule* rule : enabled_)
+  look_since(since);
+  auto fresh = [&](const PatternUse& use) { return occurs(use.pattern); };
+  for (const CompiledRule* rule : enabled_) {
+    // A joint match is new if one of its parts is.
+    if (rule->multi() && llvm::none_of(rule->sources, fresh)) continue;
     if (find(*rule, since) > 0) append(*rule, out);
+  }
 }
 
 void Explorer::append(const CompiledRule& rule, std::vector<Match>& out) {
   size_t count = rule.multi() ? joint_.rows.size() : rows_.size();
   for (size_t i = 0; i < count; ++i) {
-    Match match;
+    Match& match = out.emplace_back();
     match.rule = rule.id;
     if (rule.multi())
       match.words.assign(joint_.row(i).begin(), joint_.row(i).end());
     else
       widen(rule, rows_[i], match);
     match.group = group_of(rule, match.words);
-    out.push_back(std::move(match));
   }
 }
 
@@ -96,39 +116,32 @@ void Explorer::widen(const CompiledRule& rule, const uint32_t* row, Match& match
   for (uint32_t variable : rule.sources[0].value_map) match.words[1 + classes + variable] = *row++;
 }
 
+/// A sum of products, which do not wait for each other: there are thousands of matches in a step,
+/// and what is summed are hashes already.
 uint64_t Explorer::group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> words) {
-  uint64_t hash = mix(0, rule.id);
+  uint64_t sum = 0, factor = 0x9E3779B97F4A7C15ull;
+  auto add = [&](uint64_t word) { sum += word * factor, factor += 0xD6E8FEB86659FD92ull; };
+  add(rule.id);
   size_t roots = rule.native() ? 1 : rule.sources.size();
-  for (uint32_t root : words.take_front(roots)) {
-    hash = mix(hash, symbol_hash_(egraph_.type(egraph_.class_of({root}))));
-    if (rule.native()) hash = mix(hash, static_cast<uint64_t>(egraph_.node({root}).op));
+  for (uint32_t root : words.take_front(roots))
+    add(symbol_hash_(egraph_.type(egraph_.class_of({root}))));
+  if (rule.native()) {
+    add(static_cast<uint64_t>(egraph_.node({words.front()}).op));
+    return mix(0, sum);
   }
-  if (rule.native()) return hash;
-  for (uint32_t cls : words.slice(roots, rule.rule->class_vars)) {
-    if (cls == UINT32_MAX) continue;
-    hash = mix(hash, symbol_hash_(egraph_.type({cls})) * 2 + egraph_.weight_only({cls}));
-  }
+  for (uint32_t cls : words.slice(roots, rule.rule->class_vars))
+    add(cls == UINT32_MAX ? 0 : symbol_hash_(egraph_.type({cls})) + egraph_.weight_only({cls}));
   for (uint32_t value : words.take_back(rule.rule->value_vars))
-    if (value != UINT32_MAX) hash = mix(hash, symbol_hash_(ValueId{value}));
-  return hash;
+    add(value == UINT32_MAX ? 0 : symbol_hash_(ValueId{value}));
+  return mix(0, sum);
 }
 
 std::vector<bool> Explorer::occurring() {
-  matcher_.look_since(0);
-  std::vector<int8_t> known(book_.patterns().size(), -1);
-  auto occurs = [&](uint32_t pattern) {
-    if (known[pattern] < 0) {
-      size_t start = 0;
-      rows_.clear();
-      matcher_.search(book_.patterns()[pattern], 1, start, rows_, kNever);
-      known[pattern] = rows_.size() > 0;
-    }
-    return known[pattern] == 1;
-  };
+  look_since(0);
   std::vector<bool> out;
   for (const CompiledRule* rule : enabled_)
     out.push_back(
-        llvm::all_of(rule->sources, [&](const PatternUse& u) { return occurs(u.pattern); }));
+        llvm::all_of(rule->sources, [&](const PatternUse& use) { return occurs(use.pattern); }));
   return out;
 }
 

@@ -66,6 +66,8 @@ public:
 
 private:
   size_t find(const CompiledRule& rule, uint32_t since);
+  void look_since(uint32_t since);
+  bool occurs(uint32_t pattern);
   Outcome apply_row(const CompiledRule& rule, size_t row);
   void append(const CompiledRule& rule, std::vector<Match>& out);
   uint64_t group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> joint);
@@ -82,6 +84,7 @@ private:
   Applier applier_;
   SymbolHash symbol_hash_;
   std::vector<const CompiledRule*> enabled_, by_id_;
+  std::vector<int8_t> occurs_; // by pattern, in what is looked at; -1: not known yet
   Rows rows_;
   JointRows joint_;
   bool order_is_old_ = false;
