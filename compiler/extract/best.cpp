@@ -296,6 +296,7 @@ private:
     best_->optimal = best_->dag_cost - best_->lower_bound <= tolerance;
     if (best_->optimal) best_->lower_bound = best_->dag_cost;
     best_->seconds = watch_.seconds();
+    best_->out_of_time = !best_->optimal && why_open() == kTimeLimit;
     if (!best_->optimal)
       best_->note = llvm::formatv("best: {0}; the answer is by {1}", why_open(), best_->algorithm);
     return std::move(*best_);
@@ -303,7 +304,7 @@ private:
 
   llvm::StringRef why_open() const {
     if (asked_to_stop_) return "it was asked to stop";
-    return stopped_.empty() ? llvm::StringRef("the time limit") : llvm::StringRef(stopped_);
+    return stopped_.empty() ? llvm::StringRef(kTimeLimit) : llvm::StringRef(stopped_);
   }
 
   static constexpr size_t kSmall = 300;      // nodes: not worth a process

@@ -75,9 +75,9 @@ public:
   BranchCut(const ExtractionProblem& problem, double cutoff, double unit,
             const BranchCutLimits& limits, const BranchCutEvents& events, Clock::time_point start,
             int restarts = 0)
-      : problem_(problem), limits_(limits), events_(events), start_(start), restarts_(restarts),
-        cutoff_(cutoff), unit_(unit), cutter_(problem), funnels_(problem),
-        model_(ModelBuilder(problem).build()), lp_(model_) {}
+      : problem_(problem), limits_(limits), iterations_left_(limits.iterations), events_(events),
+        start_(start), restarts_(restarts), cutoff_(cutoff), unit_(unit), cutter_(problem),
+        funnels_(problem), model_(ModelBuilder(problem).build()), lp_(model_) {}
 
   BranchCutResult run() {
     Outcome root = solve_root();
@@ -115,7 +115,14 @@ private:
   double left() const {
     return limits_.seconds - std::chrono::duration<double>(Clock::now() - start_).count();
   }
-  bool late() const { return left() <= 0 || (events_.stop && events_.stop()); }
+  bool late() const {
+    return left() <= 0 || iterations_left_ <= 0 || (events_.stop && events_.stop());
+  }
+  LinearProgram::Status solve(int64_t iterations) {
+    LinearProgram::Status status = lp_.solve(left(), std::min(iterations, iterations_left_));
+    iterations_left_ -= lp_.iterations();
+    return status;
+  }
   size_t y(ClassIx cls) const { return problem_.node_count() + cls.index; }
 
   /// What a choice must cost less than to be of interest.
@@ -142,7 +149,7 @@ private:
     base_rows_ = lp_.rows();
     double last = -kInfiniteCost;
     for (int round = 0, idle = 0; round < kMostRounds && idle < kMostIdle; ++round) {
-      LinearProgram::Status status = lp_.solve(left());
+      LinearProgram::Status status = solve(INT64_MAX);
       if (status == LinearProgram::Status::Infeasible) return closed();
       if (status == LinearProgram::Status::Stopped) return Outcome::Stopped;
       double bound = lp_.objective();
@@ -285,7 +292,9 @@ private:
     if (!reduced) return result_;
     auto take = [&](const Choice& choice, double) { offer(reduced->expand(rest, choice)); };
     auto raise = [&](double bound) { raise_bound(bound); };
-    BranchCutResult inner = BranchCut(reduced->problem, cutoff_, unit_, limits_,
+    BranchCutLimits limits = limits_;
+    limits.iterations = iterations_left_;
+    BranchCutResult inner = BranchCut(reduced->problem, cutoff_, unit_, limits,
                                       {take, raise, events_.stop}, start_, restarts_ + 1)
                                 .run();
     inner.bound = std::max(inner.bound, result_.bound);
@@ -366,7 +375,7 @@ private:
     ++result_.nodes;
     int64_t iterations = limits_.iterations_of_node;
     for (int round = 0;; ++round) {
-      LinearProgram::Status status = lp_.solve(left(), iterations);
+      LinearProgram::Status status = solve(iterations);
       iterations -= lp_.iterations();
       if (status == LinearProgram::Status::Infeasible) return std::nullopt;
       if (status == LinearProgram::Status::Stopped) {
@@ -422,6 +431,7 @@ private:
 
   const ExtractionProblem& problem_;
   const BranchCutLimits& limits_;
+  int64_t iterations_left_; // of the simplex
   const BranchCutEvents& events_;
   Clock::time_point start_;
   int restarts_; // that led here

@@ -25,6 +25,7 @@ struct BranchCutLimits {
   int64_t nodes = INT64_MAX; // of the tree
   /// Of the simplex, in the relaxations of one node of the tree; one that takes more is set aside.
   int64_t iterations_of_node = INT64_MAX;
+  int64_t iterations = INT64_MAX; // of the simplex, in all
 };
 
 struct BranchCutEvents {

@@ -5,6 +5,9 @@
 // unless asked for, no ordering variables: where the e-graph has cycles, the cycles that a solution
 // has are forbidden and it is solved again.
 //
+// Where asked for, small programs are first left to our own branch and cut (nodes_proved_here); CBC
+// gets what that cannot prove.
+//
 //   minimise  sum cost(n) x(n)              x(n) in {0, 1}: node n is chosen
 //   root c (reduce.h makes roots of all classes that are certainly used):
 //                                           sum over n in c of x(n)  = 1
@@ -48,6 +51,9 @@ struct IlpOptions {
   int max_rounds = 50;
   /// A sound choice that is known, beside greedy's: the answer is not worse than it.
   std::optional<Choice> start = {};
+  /// Independent parts of at most so many nodes are first left to branch_cut.h and exact_search.h in
+  /// this process, with a fixed amount of work.
+  size_t nodes_proved_here = 0;
   /// Try moves (sharing.h) before the program.
   bool local_search = true;
   /// Called by `best` whenever cost or bound have changed, and like `ilp` some ten times a second;
@@ -68,6 +74,7 @@ struct Extraction {
   /// no cost is negative); by `ilp`, with the cheapest node of each root.
   double lower_bound = 0;
   bool optimal = false;
+  bool out_of_time = false; // the clock ended it before a proof
   double seconds = 0;
   /// What found the choice: "greedy", "greedy-dag", "ilp", "sharing" (local search),
   /// "exact-search", "branch-and-cut", "rounding" (of the relaxation), "start".

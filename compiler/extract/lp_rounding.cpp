@@ -98,7 +98,7 @@ MipResult relax(const ExtractionProblem& problem, const IlpOptions& options,
   if (double seconds = left(); seconds > 0)
     return solve_mip(model, {seconds, options.memory_limit_bytes, stop});
   MipResult late;
-  late.why = "the time limit";
+  late.why = kTimeLimit;
   return late;
 }
 
@@ -120,7 +120,7 @@ Result<Extraction> extract_by_lp(const ExtractionProblem& problem, const IlpOpti
   auto left = [&] { return options.time_limit_s - 2 * watch.seconds(); };
   auto reduced = reduce(problem, greedy, [&] { return left() <= 0 || stop({}); });
   MipResult solved;
-  solved.why = "the time limit";
+  solved.why = kTimeLimit;
   if (reduced) solved = relax(reduced->problem, options, left, stop);
   std::string algorithm = "greedy";
   std::optional<Choice> choice;

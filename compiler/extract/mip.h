@@ -54,6 +54,9 @@ enum class MipStatus : uint8_t {
   Failed,     // no verdict: the solver did not start, crashed or gave up
 };
 
+/// Why a proof is missing, where the clock was the reason.
+inline constexpr const char* kTimeLimit = "the time limit";
+
 struct MipResult {
   MipStatus status = MipStatus::Failed;
   std::string why; // of Stopped and Failed, for people

@@ -235,7 +235,7 @@ private:
     case SolverMessage::Kind::Solution: return take_columns(header, result_.solution);
     case SolverMessage::Kind::Done:
       if (!take(header, &result_.status, sizeof result_.status)) return interrupted();
-      if (result_.status == MipStatus::Stopped) result_.why = "the time limit";
+      if (result_.status == MipStatus::Stopped) result_.why = kTimeLimit;
       return false;
     default: return interrupted();
     }
@@ -255,7 +255,7 @@ private:
   /// The conversation broke off: what has come so far stays.
   bool interrupted() {
     result_.status = process_.late() ? MipStatus::Stopped : MipStatus::Failed;
-    result_.why = process_.late() ? "the time limit" : process_.end();
+    result_.why = process_.late() ? kTimeLimit : process_.end();
     return false;
   }
 

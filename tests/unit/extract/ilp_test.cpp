@@ -46,6 +46,7 @@ TEST(Ilp, ATimeLimitLeavesAnAnswerAndABound) {
   EXPECT_TRUE(check_choice(problem, answer->choice).ok());
   EXPECT_LE(answer->dag_cost, greedy->dag_cost);
   EXPECT_FALSE(answer->optimal);
+  EXPECT_TRUE(answer->out_of_time);
   EXPECT_GT(answer->lower_bound, 100) << "the relaxation's bound outlives the solver";
   EXPECT_LT(answer->lower_bound, answer->dag_cost);
   EXPECT_EQ(answer->note, "ilp: the time limit; the answer is by " + answer->algorithm);
@@ -67,9 +68,33 @@ TEST(Ilp, ASolverWithoutMemoryCostsOnlyTheProof) {
   ASSERT_TRUE(answer);
   EXPECT_TRUE(check_choice(problem, answer->choice).ok());
   EXPECT_FALSE(answer->optimal);
+  EXPECT_FALSE(answer->out_of_time);
   EXPECT_NE(answer->note.find("the solver was ended by signal"), std::string::npos) << answer->note;
 }
 #endif
+
+/// Without memory the solver proves nothing.
+TEST(Ilp, ProvesWhatIsSmallWithoutASolver) {
+  ExtractionProblem problem = cover(30, 100);
+  auto by_solver = extract_by_ilp(problem);
+  auto answer = extract_by_ilp(problem, {.memory_limit_bytes = 1, .nodes_proved_here = 1000});
+  ASSERT_TRUE(by_solver && answer);
+  EXPECT_TRUE(answer->optimal) << answer->note;
+  EXPECT_EQ(answer->dag_cost, by_solver->dag_cost);
+  EXPECT_EQ(answer->lower_bound, answer->dag_cost);
+  EXPECT_EQ(answer->note, "");
+}
+
+TEST(Ilp, WhatIsHardIsLeftToTheSolver) {
+  ExtractionProblem problem = cover(300, 4000);
+  auto answer = extract_by_ilp(problem, {.time_limit_s = 2, .nodes_proved_here = 10'000});
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE(check_choice(problem, answer->choice).ok());
+  EXPECT_FALSE(answer->optimal);
+  EXPECT_GT(answer->lower_bound, 100);
+  EXPECT_LT(answer->lower_bound, answer->dag_cost);
+  EXPECT_TRUE(answer->out_of_time) << "all of the time was used: " << answer->note;
+}
 
 TEST(SolverProcess, SolvesASmallProgram) {
   MipModel model; // least x + y where 2x + 3y >= 4, whole numbers up to 5
