@@ -73,7 +73,7 @@ PortfolioOptions options_of(const Settings& s, int threads, int batch, uint64_t 
 }
 
 /// One tree search over the network in one e-graph, at all grains.
-Outcome run_tree(const Graph& graph, llvm::ArrayRef<Rule> rules, CostModel& costs,
+Outcome run_tree(const Graph& graph, llvm::ArrayRef<Rule> rules, SharedCost& costs,
                  const PortfolioOptions& options) {
   MctsOptions mcts = options.mcts;
   mcts.threads = options.threads;

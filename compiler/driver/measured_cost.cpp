@@ -114,6 +114,21 @@ bool MeasuredCost::costs_nothing(const Symbols& symbols, const OpInstance& insta
          backend_->is_view(instance.op, symbols.type(instance.result));
 }
 
+/// The key of an instance that has no price yet; nothing where none is needed.
+std::optional<std::string> MeasuredCost::key_to_time(const Symbols& symbols,
+                                                     const OpInstance& instance) const {
+  if (instance.op == OpKind::Extern || costs_nothing(symbols, instance)) return std::nullopt;
+  std::string key = instance_key(symbols, instance);
+  if (failures_.count(key) || database_->find(key)) return std::nullopt;
+  return key;
+}
+
+bool MeasuredCost::known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) {
+  return llvm::none_of(instances, [&](const OpInstance& instance) {
+    return key_to_time(symbols, instance).has_value();
+  });
+}
+
 double MeasuredCost::price(const Symbols& symbols, const OpInstance& instance) {
   if (instance.op == OpKind::Extern) return extern_price(symbols, instance);
   if (costs_nothing(symbols, instance)) return 0;
@@ -127,12 +142,12 @@ void MeasuredCost::prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> in
   std::vector<std::string> keys;
   std::vector<StepSpec> specs;
   for (const OpInstance& instance : instances) {
-    if (instance.op == OpKind::Extern || costs_nothing(symbols, instance)) continue;
-    std::string key = instance_key(symbols, instance);
-    if (failures_.count(key) || database_->find(key)) continue;
-    keys.push_back(std::move(key));
+    std::optional<std::string> key = key_to_time(symbols, instance);
+    if (!key) continue;
+    keys.push_back(std::move(*key));
     specs.push_back(step_spec(symbols, instance));
   }
+  if (specs.empty()) return;
   auto start = std::chrono::steady_clock::now();
   // In portions, so that what was timed is kept if the program is stopped.
   constexpr size_t kPortion = 16;

@@ -52,6 +52,7 @@ public:
   /// place for what each program may register anew: it has the price of the bytes that it moves.
   double price(const Symbols& symbols, const OpInstance& instance) override;
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
+  bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   bool wants_notice() const override { return true; }
   llvm::ArrayRef<KernelPattern> patterns() const override { return backend_->patterns(); }
   /// Of backends with a StepTimer, under the conditions of single operators.
@@ -65,6 +66,7 @@ public:
 
 private:
   bool costs_nothing(const Symbols& symbols, const OpInstance& instance) const;
+  std::optional<std::string> key_to_time(const Symbols& symbols, const OpInstance& instance) const;
 
   std::unique_ptr<Backend> backend_;
   MeasuredCostOptions options_;

@@ -70,7 +70,7 @@ void PriceCache::prepare(llvm::ArrayRef<OpInstance> instances) {
     seen[hash].push_back(std::move(key));
     fresh.push_back(instance);
   }
-  if (!fresh.empty()) model_.prepare(symbols_, fresh);
+  model_.prepare(symbols_, fresh);
 }
 
 } // namespace tg

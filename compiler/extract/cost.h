@@ -36,8 +36,10 @@ public:
   /// instance has the same price as long as the model lives. Weight-only operators are not asked.
   virtual double price(const Symbols& symbols, const OpInstance& instance) = 0;
   /// Says which prices will be asked for next, so that a model that measures can take them
-  /// together.
+  /// together. There may be none: the moment is one at which others may measure.
   virtual void prepare(const Symbols&, llvm::ArrayRef<OpInstance>) {}
+  /// Whether all of these can be told without measuring.
+  virtual bool known(const Symbols&, llvm::ArrayRef<OpInstance>) { return true; }
   /// Whether it is worth while to say what will be asked: prices are measured.
   virtual bool wants_notice() const { return false; }
   /// What the device behind the prices does in one kernel (a backend's answer, runtime/backend.h);

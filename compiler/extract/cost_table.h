@@ -55,6 +55,9 @@ public:
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
     inner_.prepare(symbols, instances);
   }
+  bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
+    return inner_.known(symbols, instances);
+  }
   bool wants_notice() const override { return inner_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }
   GroupPricer* groups() override { return inner_.groups(); }

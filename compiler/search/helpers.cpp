@@ -8,7 +8,7 @@ namespace tg {
 
 class Helpers::Helper {
 public:
-  Helper(const EGraph& original, llvm::ArrayRef<Rule> rules, CostModel& costs,
+  Helper(const EGraph& original, llvm::ArrayRef<Rule> rules, SharedCost& costs,
          const BoardOptions& options, const ActionPool::Groups& refused, double source_cost)
       : map_(original.symbols(), *symbols_), egraph_(original.replica(symbols_, map_)),
         prices_(*symbols_, costs), board_(egraph_, rules, prices_, options, refused, &map_) {
@@ -71,9 +71,9 @@ private:
   size_t most_bytes_ = 0;
 };
 
-Helpers::Helpers(int threads, const EGraph& original, llvm::ArrayRef<Rule> rules, CostModel& costs,
-                 const BoardOptions& options, const ActionPool::Groups& refused,
-                 double source_cost) {
+Helpers::Helpers(int threads, const EGraph& original, llvm::ArrayRef<Rule> rules, SharedCost& costs,
+                 const BoardOptions& options, const ActionPool::Groups& refused, double source_cost)
+    : costs_(costs) {
   for (int i = 0; i < threads; ++i)
     helpers_.push_back(
         std::make_unique<Helper>(original, rules, costs, options, refused, source_cost));
@@ -90,8 +90,12 @@ void Helpers::play(const SearchTree& tree, llvm::MutableArrayRef<Simulation> sim
   };
   std::vector<std::thread> threads;
   for (size_t i = 1; i < helpers_.size(); ++i)
-    threads.emplace_back([&loop, &helper = *helpers_[i]] { loop(helper); });
+    threads.emplace_back([this, &loop, &helper = *helpers_[i]] {
+      SharedCost::AtWork at_work(costs_);
+      loop(helper);
+    });
   loop(*helpers_.front());
+  SharedCost::AtRest at_rest(costs_);
   for (std::thread& thread : threads) thread.join();
 }
 

@@ -8,6 +8,7 @@
 
 #include "compiler/search/board.h"
 #include "compiler/search/search_tree.h"
+#include "compiler/search/shared_cost.h"
 
 #include <memory>
 
@@ -16,7 +17,7 @@ namespace tg {
 class Helpers {
 public:
   /// In the state of `original`, which must be rebuilt. `costs` is asked by all threads at once.
-  Helpers(int threads, const EGraph& original, llvm::ArrayRef<Rule> rules, CostModel& costs,
+  Helpers(int threads, const EGraph& original, llvm::ArrayRef<Rule> rules, SharedCost& costs,
           const BoardOptions& options, const ActionPool::Groups& refused, double source_cost);
   ~Helpers();
 
@@ -29,6 +30,7 @@ public:
 
 private:
   class Helper;
+  SharedCost& costs_;
   std::vector<std::unique_ptr<Helper>> helpers_;
 };
 

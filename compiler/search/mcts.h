@@ -23,9 +23,8 @@
 #include "compiler/egraph/explain.h"
 #include "compiler/search/explorer.h"
 #include "compiler/search/policy.h"
+#include "compiler/search/shared_cost.h"
 #include "compiler/search/trace.h"
-
-#include "compiler/extract/cost.h"
 
 #include <optional>
 
@@ -41,7 +40,7 @@ struct MctsOptions {
   int batch = 8; // simulations that are chosen before the first of them counts
   /// More than one needs `costs`, which they ask at once.
   int threads = 1;
-  CostModel* costs = nullptr;
+  SharedCost* costs = nullptr;
   ExplorerOptions explore;
   size_t memory_limit_mb = 4096;
   double time_limit_s = 60;

@@ -92,6 +92,7 @@ private:
 };
 
 PortfolioReport Portfolio::run() {
+  SharedCost::AtWork at_work(costs_);
   report_.source_us = report_.cost_us = price_graph(source_, prices_);
   tell("source");
   std::optional<Finding> plain;
@@ -299,8 +300,13 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks, llvm::Arr
     }
   };
   std::vector<std::thread> threads;
-  for (size_t i = 1; i < count; ++i) threads.emplace_back(loop);
+  for (size_t i = 1; i < count; ++i)
+    threads.emplace_back([&] {
+      SharedCost::AtWork at_work(costs_);
+      loop();
+    });
   loop();
+  SharedCost::AtRest at_rest(costs_);
   for (std::thread& thread : threads) thread.join();
   return findings;
 }

@@ -17,7 +17,7 @@ constexpr double kDeeperSlices = 4;
 /// Searches one graph, with symbols of its own.
 class Searcher {
 public:
-  Searcher(OwnTask task, llvm::ArrayRef<Rule> rules, CostModel& costs,
+  Searcher(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
            const PortfolioOptions& options, const PriorStore* priors, Clock::time_point deadline,
            size_t memory_limit_mb, int threads)
       : task_(std::move(task)), rules_(rules), costs_(costs), prices_(task_.graph.symbols(), costs),
@@ -202,7 +202,7 @@ private:
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     out_.extract_s += seconds;
     if (!found) return false; // there is what was given
-    if (!found->optimal && seconds >= slice) ++out_.slices_used_up;
+    out_.slices_used_up += found->out_of_time;
     std::vector<std::pair<RuleId, size_t>> used;
     for (const RuleUse& use : found->rules_used) used.push_back({use.rule, use.count});
     bool of_source = task_.kind == SearchTask::Kind::Plain && (anew_ || !out_.graph);
@@ -254,7 +254,7 @@ private:
 
   OwnTask task_;
   llvm::ArrayRef<Rule> rules_;
-  CostModel& costs_;
+  SharedCost& costs_;
   PriceCache prices_;
   const PortfolioOptions& options_;
   Clock::time_point deadline_;
@@ -276,7 +276,7 @@ OwnTask own_task(const SearchTask& task) {
   return {transfer(*task.graph, symbols), task.kind};
 }
 
-Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, CostModel& costs,
+Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
                    const PortfolioOptions& options, const PriorStore* priors,
                    std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb,
                    int threads) {

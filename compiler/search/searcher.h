@@ -48,7 +48,7 @@ OwnTask own_task(const SearchTask& task);
 
 /// Searches until nothing is gained, at most `options.rounds` e-graphs. `memory_limit_mb`: of this
 /// search alone; `threads`: that it may use, which then ask `costs` at once.
-Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, CostModel& costs,
+Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
                    const PortfolioOptions& options, const PriorStore* priors,
                    std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb,
                    int threads);

@@ -1,31 +1,72 @@
-// A cost model for several threads: one question at a time.
+// A cost model for several threads: one question at a time. What it has to measure it measures
+// alone: the threads at work stand still meanwhile, each at its next question, since what they do
+// would be measured, too.
 #pragma once
 
 #include "compiler/extract/cost.h"
 
+#include <llvm/ADT/STLFunctionalExtras.h>
+
+#include <atomic>
+#include <condition_variable>
 #include <mutex>
+#include <set>
+#include <thread>
 
 namespace tg {
 
 class SharedCost final : public CostModel {
 public:
+  /// As long as it lives, the thread that made it computes: who measures waits for its next
+  /// question.
+  class AtWork {
+  public:
+    explicit AtWork(SharedCost& costs) : costs_(costs) { costs_.begin_work(); }
+    ~AtWork() { costs_.end_work(); }
+    AtWork(const AtWork&) = delete;
+    AtWork& operator=(const AtWork&) = delete;
+
+  private:
+    SharedCost& costs_;
+  };
+  /// As long as it lives, the thread that made it waits for others, which may measure.
+  class AtRest {
+  public:
+    explicit AtRest(SharedCost& costs) : costs_(costs), worked_(costs_.end_work()) {}
+    ~AtRest() {
+      if (worked_) costs_.begin_work();
+    }
+    AtRest(const AtRest&) = delete;
+    AtRest& operator=(const AtRest&) = delete;
+
+  private:
+    SharedCost& costs_;
+    bool worked_;
+  };
+
   explicit SharedCost(CostModel& model) : model_(model) {}
   std::string name() const override { return model_.name(); }
-  double price(const Symbols& symbols, const OpInstance& instance) override {
-    std::lock_guard lock(mutex_);
-    return model_.price(symbols, instance);
-  }
-  void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
-    std::lock_guard lock(mutex_);
-    model_.prepare(symbols, instances);
-  }
+  double price(const Symbols& symbols, const OpInstance& instance) override;
+  void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
+  bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   bool wants_notice() const override { return model_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return model_.patterns(); }
   std::vector<std::string> notes() const override { return model_.notes(); }
 
 private:
+  void begin_work();
+  bool end_work();
+  void let_measure();
+  void alone(llvm::function_ref<void()> measure);
+
   CostModel& model_;
-  std::mutex mutex_;
+  std::mutex asking_; // held for a question
+
+  std::mutex mutex_; // of what follows
+  std::condition_variable changed_;
+  std::set<std::thread::id> working_;
+  bool measuring_ = false;
+  std::atomic<int> waiting_ = 0; // to measure, or measuring
 };
 
 } // namespace tg

@@ -155,7 +155,6 @@ OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s) const {
   options.extract.ilp.time_limit_s = limit_s / 4;
   options.explore.cancel = session_.cancel;
   options.extract.extractor = Extractor::Ilp;
-  if (is_measured(o.cost)) options.portfolio.threads = 1; // what is measured must not be disturbed
   if (approach.search == Search::Saturate) {
     // As its scripts have it.
     options.explore.iterations = 10'000;

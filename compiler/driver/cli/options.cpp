@@ -86,6 +86,11 @@ void add_cost_options(CLI::App& app, Options& o) {
       ->capture_default_str();
 }
 
+void add_search_threads(CLI::App& app, Options& o) {
+  app.add_option("--search-threads", o.search_threads, "of mcts; default: --threads")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+}
+
 void add_search_options(CLI::App& app, Options& o) {
   add_rule_options(app, o);
   app.add_option("--search", o.search, "none, saturate, mcts, anneal, taso, random")
@@ -108,6 +113,7 @@ void add_search_options(CLI::App& app, Options& o) {
                  "mcts: simulations for a decision (128); anneal: moves (4000); "
                  "taso: graphs (300); random: rollouts (64)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
+  add_search_threads(app, o);
   app.add_option("--depth", o.depth, "random steps of a simulation (mcts 10, random 16)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
   app.add_option("--exploration", o.exploration, "mcts: the constant of the upper bound")
@@ -339,6 +345,7 @@ void add_bench_paper(CLI::App& bench, Options& o) {
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   add_limits(paper, o);
+  add_search_threads(paper, o);
   add_output_options(paper, o);
   paper.preparse_callback([&o](size_t) { set_paper_defaults(o); });
 }

@@ -39,6 +39,7 @@ struct Options {
   double max_weight_growth = 4;
   int64_t iterations = 15, multi_iterations = 1;
   int64_t budget = 0, depth = 0;       // of --search mcts, random; 0 = their defaults
+  int64_t search_threads = 0;          // of --search mcts; 0 = threads
   uint64_t seeds = 5;                  // of `bench paper`
   std::vector<std::string> approaches; // of `bench paper`; none = all
   double total_limit_s = 1'800;        // of `bench paper`

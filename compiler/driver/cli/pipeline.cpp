@@ -72,7 +72,7 @@ void set_tree_options(const Options& o, OptimizeOptions& options) {
   pact.reuse_tree = o.reuse_tree;
   if (o.budget > 0) options.local.budget = static_cast<size_t>(o.budget);
   options.local.alpha = o.alpha;
-  portfolio.threads = thread_count(o.threads);
+  portfolio.threads = thread_count(o.search_threads > 0 ? o.search_threads : o.threads);
   leave_out(o, portfolio);
   options.reward = llvm::StringSwitch<Reward>(o.reward)
                        .Case("greedy", Reward::Greedy)
@@ -155,9 +155,7 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   }
   SearchTrace trace;
   if (!o.trace.empty()) options.trace = &trace;
-  // What is measured must not be disturbed.
   bool measured = is_measured(o.cost);
-  if (measured) options.portfolio.threads = 1;
   auto optimized = [&] { // operators that are timed have a line of their own
     LiveLine line(session, options.explore.time_limit_s, !measured);
     options.portfolio.progress = line.teller();

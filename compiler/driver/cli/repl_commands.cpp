@@ -101,11 +101,11 @@ llvm::ArrayRef<Repl::Setting> Repl::known_settings() {
       {"save-priors"},   {"reuse-tree", true},
       {"time-limit"},    {"node-limit"},
       {"memory-limit"},  {"seed"},
-      {"threads"},       {"backend"},
-      {"dtype"},         {"runs"},
-      {"weights"},       {"input"},
-      {"output"},        {"check", true},
-      {"verbose", true},
+      {"threads"},       {"search-threads"},
+      {"backend"},       {"dtype"},
+      {"runs"},          {"weights"},
+      {"input"},         {"output"},
+      {"check", true},   {"verbose", true},
   };
   return table;
 }
