@@ -52,7 +52,7 @@ void ActionPool::add(llvm::ArrayRef<Match> found) {
 void ActionPool::add_open(std::vector<Match> found) {
   rolled_.push_back(std::move(found));
   for (const Match& match : rolled_.back()) {
-    if (!refused(match.group)) open_[match.rule].push_back(static_cast<uint32_t>(pool_.size()));
+    open_[match.rule].push_back(static_cast<uint32_t>(pool_.size()));
     pool_.push_back(&match);
   }
   spent_.resize(pool_.size());

@@ -41,13 +41,17 @@ public:
   void clear();
   /// The matches join the pool; they have to stay where they are.
   void add(llvm::ArrayRef<Match> found);
-  /// The same for matches that belong to no node, in a rollout: open at once, and kept here.
+  /// The same for matches that belong to no node, in a rollout, and are not refused: open at once,
+  /// and kept here.
   void add_open(std::vector<Match> found);
   const Match& match(uint32_t number) const { return *pool_[number]; }
   /// Whether the match belongs to a node.
   bool of_tree(uint32_t number) const { return number < of_tree_; }
   void spend(uint32_t number) { spent_[number] = true; }
   void refuse(uint64_t group) { refused_.insert(group); }
+  bool refused(uint64_t group) const {
+    return refused_before_.contains(group) || refused_.contains(group);
+  }
   /// In this simulation.
   std::vector<uint64_t> refused_here() const { return {refused_.begin(), refused_.end()}; }
 
@@ -69,9 +73,6 @@ public:
 
 private:
   void offer(RuleId rule, std::mt19937_64& rng, std::vector<Action>& actions) const;
-  bool refused(uint64_t group) const {
-    return refused_before_.contains(group) || refused_.contains(group);
-  }
 
   const Explorer& explorer_;
   ActionOptions options_;

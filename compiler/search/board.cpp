@@ -51,7 +51,7 @@ void Board::roll_out(uint32_t depth, const Policy& policy, Simulation& simulatio
     }
     see(incumbent.cost());
     std::vector<Match> found;
-    explorer.find_new(mark, found);
+    explorer.find_new(mark, found, [this](uint64_t group) { return !pool.refused(group); });
     pool.add_open(std::move(found));
   }
   simulation.refused = pool.refused_here();

@@ -80,40 +80,41 @@ void Explorer::look_since(uint32_t since) {
   occurs_.assign(book_.patterns().size(), -1);
 }
 
-void Explorer::find_new(uint32_t since, std::vector<Match>& out) {
+void Explorer::find_new(uint32_t since, std::vector<Match>& out,
+                        llvm::function_ref<bool(uint64_t)> wanted) {
   joiner_.clear();
   look_since(since);
   auto fresh = [&](const PatternUse& use) { return occurs(use.pattern); };
   for (const CompiledRule* rule : enabled_) {
     // A joint match is new if one of its parts is.
     if (rule->multi() && llvm::none_of(rule->sources, fresh)) continue;
-    if (find(*rule, since) > 0) append(*rule, out);
+    if (find(*rule, since) > 0) append(*rule, out, wanted);
   }
 }
 
-void Explorer::append(const CompiledRule& rule, std::vector<Match>& out) {
+void Explorer::append(const CompiledRule& rule, std::vector<Match>& out,
+                      llvm::function_ref<bool(uint64_t)> wanted) {
   size_t count = rule.multi() ? joint_.rows.size() : rows_.size();
+  llvm::SmallVector<uint32_t, 12> wide;
   for (size_t i = 0; i < count; ++i) {
-    Match& match = out.emplace_back();
-    match.rule = rule.id;
-    if (rule.multi())
-      match.words.assign(joint_.row(i).begin(), joint_.row(i).end());
-    else
-      widen(rule, rows_[i], match);
-    match.group = group_of(rule, match.words);
+    if (!rule.multi()) widen(rule, rows_[i], wide);
+    llvm::ArrayRef<uint32_t> words = rule.multi() ? joint_.row(i) : llvm::makeArrayRef(wide);
+    uint64_t group = group_of(rule, words);
+    if (wanted(group)) out.push_back({rule.id, group, {words.begin(), words.end()}});
   }
 }
 
-void Explorer::widen(const CompiledRule& rule, const uint32_t* row, Match& match) const {
+void Explorer::widen(const CompiledRule& rule, const uint32_t* row,
+                     llvm::SmallVectorImpl<uint32_t>& words) const {
   if (rule.native()) {
-    match.words.assign(1, *row);
+    words.assign(1, *row);
     return;
   }
   uint32_t classes = rule.rule->class_vars;
-  match.words.assign(1 + classes + rule.rule->value_vars, UINT32_MAX);
-  match.words[0] = *row++;
-  for (uint32_t variable : rule.sources[0].class_map) match.words[1 + variable] = *row++;
-  for (uint32_t variable : rule.sources[0].value_map) match.words[1 + classes + variable] = *row++;
+  words.assign(1 + classes + rule.rule->value_vars, UINT32_MAX);
+  words[0] = *row++;
+  for (uint32_t variable : rule.sources[0].class_map) words[1 + variable] = *row++;
+  for (uint32_t variable : rule.sources[0].value_map) words[1 + classes + variable] = *row++;
 }
 
 /// A sum of products, which do not wait for each other: there are thousands of matches in a step,

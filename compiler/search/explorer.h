@@ -20,6 +20,8 @@ struct Match {
   llvm::SmallVector<uint32_t, 12> words; // a row: roots, classes, values in the rule's numbering
 };
 
+inline bool every_group(uint64_t) { return true; }
+
 struct ExplorerOptions {
   size_t node_limit = 2'000;
   /// Most matches of one rule that one search returns.
@@ -55,8 +57,9 @@ public:
   std::vector<bool> occurring();
 
   // --- a match ----------------------------------------------------------------------------------
-  /// Appends the matches of all rules that something changed since the mark is part of.
-  void find_new(uint32_t since, std::vector<Match>& out);
+  /// Appends the matches of all rules that something changed since the mark is part of; without
+  /// those of groups that are not wanted.
+  void find_new(uint32_t since, std::vector<Match>& out, llvm::function_ref<bool(uint64_t)> wanted);
   /// Applies a match as it stands, which may be one of an earlier state; or one that was found in
   /// the original of which this e-graph is a replica: then `from` says what its values are here.
   /// Does not settle.
@@ -69,10 +72,12 @@ private:
   void look_since(uint32_t since);
   bool occurs(uint32_t pattern);
   Outcome apply_row(const CompiledRule& rule, size_t row);
-  void append(const CompiledRule& rule, std::vector<Match>& out);
+  void append(const CompiledRule& rule, std::vector<Match>& out,
+              llvm::function_ref<bool(uint64_t)> wanted);
   uint64_t group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> joint);
   /// A row of the rule's only source, in the form of joint rows.
-  void widen(const CompiledRule& rule, const uint32_t* row, Match& match) const;
+  void widen(const CompiledRule& rule, const uint32_t* row,
+             llvm::SmallVectorImpl<uint32_t>& words) const;
   void refresh_order();
 
   EGraph& egraph_;
