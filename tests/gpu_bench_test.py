@@ -15,6 +15,10 @@ from pathlib import Path
 import cuda_stubs
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench" / "gpu"))
+
+import run as gpu_run
+
 PEER = """#!/bin/sh
 # peers.py NETWORK --peer PEER ...
 [ "$4" = graph ] && echo '{"skipped": "CUDA graphs need a GPU"}' && exit
@@ -112,6 +116,15 @@ def judge(bench, cells, text):
         yield f"the page has another table: {page}"
 
 
+def order(bench):
+    """What a machine that is there for minutes is for comes first."""
+    names = [name for name, _ in gpu_run.cells(gpu_run.parse(["latency", "--tg", bench.tg]))]
+    first = [f"latency/1/{dtype}/{network}/tangram {graph}" for dtype in ("f16", "f32")
+             for network in gpu_run.NETWORKS for graph in ("source", "optimised")]
+    if names[:len(first)] != first or len(names) != 6 * 2 * 3 + 5 * 2 * 3:
+        yield f"cells in another order: {names}"
+
+
 def another_machine(bench):
     path = bench.folder / "cpu.json"
     table = json.loads(path.read_text())
@@ -156,7 +169,7 @@ def computes_nothing(bench):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(sys.argv[1], folder)
-        found = [problem for part in (every_part, another_machine, too_slow, no_driver,
+        found = [problem for part in (order, every_part, another_machine, too_slow, no_driver,
                                       computes_nothing) for problem in part(bench)]
     print("\n".join(found) or "gpu_bench: every part measured, resumed, and errors told")
     return 1 if found else 0

@@ -2,7 +2,7 @@
 """Tangram on a GPU beside PyTorch and JAX: correctness first, then latencies, in one table.
 
     bench/gpu/run.py [PART...] [--tg PROGRAM] [--backend cuda] [--cost measured:cuda]
-                     [--batch 1,16] [--dtype f32,tf32,f16] [--networks resnet50,...]
+                     [--batch 1,16] [--dtype f16,f32,tf32] [--networks resnet50,...]
                      [--peers eager,graph,compile,max-autotune,jax] [--models mlp,paper/bert,...]
                      [--json FILE] [--again]
 
@@ -361,7 +361,7 @@ def parse(arguments):
     parser.add_argument("--cost", default="measured:cuda")
     parser.add_argument("--search-seconds", type=float, help="default: that of tg opt")
     parser.add_argument("--batch", type=listed, default=["1", "16"])
-    parser.add_argument("--dtype", type=listed, default=["f32", "tf32", "f16"])
+    parser.add_argument("--dtype", type=listed, default=["f16", "f32", "tf32"])
     parser.add_argument("--networks", type=listed, default=list(NETWORKS))
     parser.add_argument("--peers", type=listed,
                         default=["eager", "graph", "compile", "max-autotune", "jax"])
