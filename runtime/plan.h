@@ -21,9 +21,6 @@ inline constexpr PlanValueId kNoValue = UINT32_MAX; // an absent operand
 using PlanStepId = uint32_t;
 inline constexpr PlanStepId kNever = UINT32_MAX;
 
-/// Where a value lives. The cpu has Host only; a device backend copies inputs and outputs across.
-enum class MemorySpace : uint8_t { Host, Device, Pinned };
-
 struct PlanValue {
   enum class Kind : uint8_t { Input, Weight, Constant, Temporary };
   Kind kind{};
@@ -32,7 +29,6 @@ struct PlanValue {
   std::string init;             // of weights: how to fill them when no file gives them
   std::vector<double> constant; // one element, or all; or, of i64 that no double holds,
   std::vector<int64_t> exact;   // these instead
-  MemorySpace space = MemorySpace::Host;
   /// Step that defines it (Temporary) and the last that reads it; kNever if none. Outputs and
   /// results that run steps need from load steps live for ever: `pinned`.
   PlanStepId defined_by = kNever;
@@ -57,8 +53,6 @@ struct PlanStep {
   uint32_t stream = 0;
   /// Events to wait for before, and to record after, the step; empty on one stream.
   std::vector<uint32_t> waits, signals;
-  /// Scratch bytes that the backend asked for; set when it compiles the plan.
-  int64_t workspace_bytes = 0;
 };
 
 struct PlanOutput {
@@ -73,8 +67,6 @@ struct Plan {
   std::vector<PlanValueId> inputs;
   std::vector<PlanOutput> outputs;
   uint32_t streams = 1, events = 0;
-  /// The run steps may be captured and replayed as one (no host work in between).
-  bool capturable = true;
 };
 
 /// Empty if the invariants hold, else what is wrong.

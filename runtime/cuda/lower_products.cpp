@@ -163,7 +163,6 @@ private:
     PlanValue middle;
     middle.kind = PlanValue::Kind::Temporary;
     middle.type = plan_.values[act.result].type;
-    middle.space = plan_.values[act.result].space;
     out_.plan.values.push_back(std::move(middle));
     product.step.result = static_cast<PlanValueId>(out_.plan.values.size() - 1);
     product.step.signals.clear();

@@ -13,7 +13,6 @@ PlanValueId PlanEdit::value(const TensorType& type) {
   PlanValue value;
   value.kind = PlanValue::Kind::Temporary;
   value.type = type;
-  value.space = MemorySpace::Device;
   edited_.plan.values.push_back(std::move(value));
   return static_cast<PlanValueId>(edited_.plan.values.size() - 1);
 }
