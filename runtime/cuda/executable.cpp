@@ -33,7 +33,6 @@ public:
 
   Result<void> run(const PlanStep& step) {
     RefStep kernel(plan_, step, options_.externs.get());
-    AlignedBuffer workspace = allocate_aligned(kernel.workspace_bytes());
     TG_TRY(Tensor result, Tensor::zeros(plan_.values[step.result].type));
     std::vector<const std::byte*> operands;
     for (PlanValueId id : step.operands) {
@@ -43,8 +42,7 @@ public:
       }
       operands.push_back(operand);
     }
-    kernel.bind(operands, result.data(), workspace.get());
-    kernel.run();
+    TG_CHECK(kernel.run_alone(operands, result.data()));
     memory_[step.result] = std::move(result);
     return {};
   }

@@ -38,7 +38,8 @@ public:
           static_cast<float>(kReach * (2 * static_cast<double>(i) / (kPoints - 1) - 1));
   }
 
-  /// False if the step reads something else, or its kind has no value at a point.
+  /// False if the step reads something else, or its kind has no value at a point, or there is no
+  /// memory to try it.
   bool run(const PlanStep& step) {
     Plan small;
     PlanStep own = step;
@@ -55,11 +56,7 @@ public:
     Tensor& result = point(step.result);
     own.result = add(small);
     small.steps = {own};
-    RefStep kernel(small, small.steps[0]);
-    AlignedBuffer workspace = allocate_aligned(kernel.workspace_bytes());
-    kernel.bind(operands, result.data(), workspace.get());
-    kernel.run();
-    return true;
+    return RefStep(small, small.steps[0]).run_alone(operands, result.data()).ok();
   }
 
   bool is_gelu(PlanValueId from, PlanValueId to) {

@@ -2,6 +2,7 @@
 
 #include "lang/core/semantics_impl.h"
 #include "runtime/convert.h"
+#include "runtime/execute.h"
 
 #include <new>
 
@@ -39,6 +40,13 @@ void RefStep::bind(llvm::ArrayRef<const std::byte*> operands, std::byte* result,
   for (size_t i = 0; i < operands_.size(); ++i) operands_[i].data = operands[i];
   result_ = result;
   workspace_ = workspace;
+}
+
+Result<void> RefStep::run_alone(llvm::ArrayRef<const std::byte*> operands, std::byte* result) {
+  TG_TRY(AlignedBuffer workspace, allocate(workspace_bytes_));
+  bind(operands, result, workspace.get());
+  run();
+  return {};
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 // is a plan step made ready to run; other backends use it for what they have no kernel for.
 #pragma once
 
+#include "lang/core/result.h"
 #include "lang/core/semantics.h"
 #include "runtime/extern_kernels.h"
 #include "runtime/plan.h"
@@ -24,6 +25,8 @@ public:
   void bind(llvm::ArrayRef<const std::byte*> operands, std::byte* result, std::byte* workspace);
   /// Allocates nothing for operators of up to eight operands.
   void run() const;
+  /// bind() and run() with a workspace of its own. Errors: `memory_limit` where there is none.
+  Result<void> run_alone(llvm::ArrayRef<const std::byte*> operands, std::byte* result);
 
 private:
   struct Operand {

@@ -1,6 +1,7 @@
 #include "runtime/convert.h"
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"
+#include "runtime/ref/kernels.h"
 #include "tests/unit/runtime/plan_writer.h"
 
 #include <cstdlib>
@@ -183,6 +184,28 @@ TEST(RefBackend, RefusesWrongInputs) {
   executable = compile(plan);
   EXPECT_EQ(executable->run({vector({1, 2})}).error().message,
             "the input `x` must be f16[2], got f32[2]");
+}
+
+TEST(RefStep, RunsAloneOnAWorkspaceOfItsOwn) {
+  PlanWriter p;
+  PlanValueId x = p.input("x", {2});
+  p.output("y", p.run(OpKind::Softmax, {Value::of_int(0)}, {x}));
+  Plan plan = p.finish();
+  Tensor in = vector({1, 1}), out = vector({0, 0});
+  ASSERT_TRUE(RefStep(plan, plan.steps[0]).run_alone({in.data()}, out.data()).ok());
+  EXPECT_EQ(out.floats()[0], 0.5f);
+}
+
+/// Half types are widened, here to more than an address space; nothing is read before.
+TEST(RefStep, AWorkspaceThatThereIsNotIsAnError) {
+  PlanWriter p;
+  PlanValueId column = p.input("x", {1 << 24, 1}), row = p.input("y", {1 << 24});
+  p.output("z", p.run(OpKind::Add, {}, {column, row}));
+  Plan plan = p.finish();
+  for (PlanValue& value : plan.values) value.type.dtype = DType::F16;
+  Result<void> run = RefStep(plan, plan.steps[0]).run_alone({nullptr, nullptr}, nullptr);
+  ASSERT_FALSE(run.ok());
+  EXPECT_EQ(run.error().code, Code::memory_limit);
 }
 
 TEST(RefBackend, RunsEveryDtype) {
