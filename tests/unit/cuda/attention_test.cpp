@@ -230,7 +230,7 @@ TEST_F(OnFakes, AttentionAgreesWithRef) {
 
 TEST_F(OnFakes, AttentionThatTheLibraryRefusesIsProductsAndOneSoftmax) {
   FakeCudnn::refuses = true;
-  for (Hidden hidden : {Hidden::None, Hidden::ByCondition, Hidden::InMap}) {
+  for (Hidden hidden : {Hidden::None, Hidden::ByCondition, Hidden::InMap, Hidden::Causal}) {
     Plan plan = attention({.hidden = hidden, .joined = false});
     Plan open = cuda::expand_maps_before_softmax(plan).plan;
     library.compile(sources_of(generate_all(open, [](const PlanStep&) { return false; })));
