@@ -160,7 +160,8 @@ class Bench:
     def paper_command(self, network, approach, cost, rules, seeds, cells_file):
         o = self.options
         arguments = ["bench", "paper", network, "--approach", approach, "--seeds", str(seeds),
-                     "--threads", str(o.threads), "--cost", cost, "--time-limit", str(o.time_limit),
+                     "--threads", "1", "--search-threads", str(o.threads),  # operators are priced on one
+                     "--cost", cost, "--time-limit", str(o.time_limit),
                      "--ilp-limit", str(o.ilp_limit), "--total-limit", "1e9", "--output", str(cells_file),
                      "--json", *([] if rules == "all" else ["--rules", rules])]
         if cost.startswith("measured"):

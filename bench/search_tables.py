@@ -245,7 +245,7 @@ def quality(bench, title, costs):
     record, text = [], head(
         title, bench,
         "Speed-up of the predicted cost in percent, mean ± standard deviation over seeds (deviations below 0.005 "
-        f"left out). 2,000 e-nodes, budget 128, depth 10, threads: {bench.options.threads}. `*`: a clock cut at least "
+        f"left out). 2,000 e-nodes, budget 128, depth 10, threads of a search: {bench.options.threads}. `*`: a clock cut at least "
         "one run of the cell, so that it may be better on a quieter machine. Every rule is one of the verified set; the published figures of "
         "NASNet-A may rest on rules that are wrong for grouped convolutions.",
         "`tensat`: its schedule and ILP; `a+b`: the published tree search with rewards from `a` and extraction by `b`; "

@@ -126,7 +126,7 @@ Settings parse_arguments(int argc, char** argv) {
 
 /// All settings on one network. False if threads made a difference.
 bool measure(const std::string& model, const Graph& graph, llvm::ArrayRef<Rule> rules,
-             CostModel& costs, const Settings& s) {
+             SharedCost& costs, const Settings& s) {
   bool same = true;
   for (const std::string& what : s.what)
     for (int batch : s.batches)
