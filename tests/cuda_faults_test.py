@@ -54,9 +54,9 @@ class Machine:
         if hide:
             environment["LD_PRELOAD"] = str(self.whole / cuda_stubs.FILES["hidden"])
         file = self.folder / f"{model}.tg"
-        arguments = [file, "--backend", "cuda", "--runs", "1"] if command == "run" else []
-        done = subprocess.run([self.tg, command, *map(str, arguments), *more], capture_output=True,
-                              text=True, env=environment, timeout=300)
+        arguments = {"run": [file, "--backend", "cuda", "--runs", "1"], "opt": [file], "devices": []}
+        done = subprocess.run([self.tg, command, *map(str, arguments[command]), *more],
+                              capture_output=True, text=True, env=environment, timeout=300)
         live = int(log.read_text()) if log.exists() else None
         return done.returncode, done.stdout + done.stderr, live
 
@@ -102,6 +102,21 @@ def told_faults(machine):
     reason = machine.missing(fault="cuInit:304")
     if "permission" not in reason and "does not start" not in reason:
         yield f"tg devices gives no reason: {reason}"
+
+
+def told_faults_of_a_search(machine):
+    """Prices are measured: where none can be, the error says why."""
+    cache = machine.folder / "prices"
+    for told, words in (("cuMemAlloc_v2:2", "out of memory"), ("cuGraphLaunch:719", "told to fail"),
+                        ("cuStreamSynchronize:700", "told to fail")):
+        code, text, live = machine.run("--cost", "measured:cuda", fault=told, command="opt",
+                                       cache=cache)
+        if code != 3 or "E0601" not in text or "cannot be timed" not in text or words not in text:
+            yield f"a search with {told}: exit {code}: {text}"
+        if live != 0:
+            yield f"a search with {told}: {live} objects are left behind"
+    yield from works("a search", machine.run("--cost", "measured:cuda", command="opt", cache=cache),
+                     "measured:cuda")
 
 
 def missing_libraries(machine):
@@ -241,6 +256,7 @@ def problems(machine):
     yield from missing_libraries(machine)
     yield from old_libraries(machine)
     if machine.has_nvrtc:
+        yield from told_faults_of_a_search(machine)
         yield from newer_gpu(machine)
         yield from older_gpu(machine)
         yield from refused_operation(machine)

@@ -106,6 +106,12 @@ void note_steps(SearchTrace* trace, const OptimizeReport& report) {
   trace->steps.push_back(std::move(step));
 }
 
+/// Why there are no prices, as of a GPU that was lost, is why there is no result.
+Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
+  for (std::string& note : costs.notes()) failure.note(std::move(note));
+  return failure;
+}
+
 } // namespace
 
 void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit) {
@@ -142,7 +148,9 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   if (groups && !note_groups(source, *groups, report)) groups = nullptr;
   bool several = (finalists || groups) && options.finalists > 1;
   Judges judges{costs, prices, finalists, second_opinion, several ? &others : nullptr, groups};
-  TG_TRY(Candidate extracted, find_candidate(source, rules, judges, options, report));
+  Result<Candidate> found = find_candidate(source, rules, judges, options, report);
+  if (!found) return with_notes(std::move(found.error()), costs);
+  Candidate extracted = std::move(*found);
   if (groups) refine_candidate(source, rules, judges, options, extracted, report);
   if (several && finalists)
     extracted = choose_finalist(source, std::move(extracted), std::move(others), *finalists,

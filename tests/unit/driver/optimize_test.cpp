@@ -97,6 +97,26 @@ public:
   }
 };
 
+/// As of a device that was lost before anything was timed.
+class NoCost : public CostModel {
+public:
+  std::string name() const override { return "none"; }
+  double price(const Symbols&, const OpInstance&) override {
+    return std::numeric_limits<double>::infinity();
+  }
+  std::vector<std::string> notes() const override { return {"the device is lost"}; }
+};
+
+TEST_F(Optimize, WithoutPricesTheErrorSaysWhyThereAreNone) {
+  Graph source = load(kFusable);
+  auto rules = load_rules(sources, library(), {}, sink);
+  NoCost none;
+  auto result = optimize(source, *rules, none, {}, nullptr);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, Code::no_solution);
+  EXPECT_EQ(result.error().notes, std::vector<std::string>{"the device is lost"});
+}
+
 TEST_F(Optimize, ASecondOpinionWinsWhereItRunsFaster) {
   Graph source = load(kFusable);
   auto rules = load_rules(sources, library(), {}, sink);
