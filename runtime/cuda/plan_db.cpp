@@ -18,11 +18,12 @@ std::optional<PlanEntry> PlanDb::find(llvm::StringRef operation) {
   std::optional<CostRow> row = rows_->find_row(operation);
   if (!row) return std::nullopt;
   ++hits_;
-  return PlanEntry{row->implementation, row->microseconds};
+  return PlanEntry{row->implementation, row->microseconds, row->low_us, row->high_us, row->runs};
 }
 
 void PlanDb::store(llvm::StringRef operation, const PlanEntry& entry) {
-  rows_->store(CostRow{operation.str(), entry.microseconds, entry.plan});
+  rows_->store(CostRow{operation.str(), entry.microseconds, entry.plan, entry.low_us, entry.high_us,
+                       entry.runs});
 }
 
 void PlanDb::reject(llvm::StringRef operation, llvm::StringRef why) {

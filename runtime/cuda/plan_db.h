@@ -5,7 +5,8 @@
 //
 // An entry is text of the library's own making, and only a proposal: whoever reads it looks for the
 // algorithm that it names among those that the library offers today, and measures where it finds
-// none. Prices of what is launched at once (executable.h) are kept in the same way, without a plan.
+// none. Prices of what is launched at once (executable.h) are kept in the same way; their plan is
+// for people.
 #pragma once
 
 #include "runtime/cost_db.h"
@@ -22,6 +23,9 @@ struct PlanEnvironment {
 struct PlanEntry {
   std::string plan; // in the words of whoever stored it
   double microseconds = 0;
+  /// In which the median lies with 95% confidence, and of how many runs; 0 where that is not known.
+  double low_us = 0, high_us = 0;
+  int runs = 0;
 };
 
 class PlanDb {

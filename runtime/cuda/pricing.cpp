@@ -80,7 +80,7 @@ private:
     for (Launch& launch : plan.launches_) {
       if (launch.unit.kind == tg::cuda::Unit::Kind::View) continue;
       std::string key = conditions_ + plan.unit_key(launch);
-      if (known_price(key) || !seen_.insert(key).second) continue;
+      if (known(key) || !seen_.insert(key).second) continue;
       int64_t bytes = plan.scratch_bytes(launch);
       int64_t room = within_limit(kColdBytes);
       int64_t copies = how_.cold ? std::clamp(room / bytes, int64_t{1}, kMostColdCopies) : 1;
@@ -118,14 +118,18 @@ private:
 
   void keep(const Unit& unit, const GraphTime& time) {
     auto launch = static_cast<size_t>(unit.launch - unit.plan->launches_.data());
-    times_.try_emplace(unit.key, StepTime{time.microseconds, time.low, time.high,
-                                          unit.plan->step_info(launch).implementation, time.runs});
-    if (known_) known_->store(unit.key, {"", time.microseconds});
+    StepTime found{time.microseconds, time.low, time.high,
+                   unit.plan->step_info(launch).implementation, time.runs};
+    if (known_)
+      known_->store(unit.key, {found.implementation, found.microseconds, found.low_us,
+                               found.high_us, found.runs});
+    times_.try_emplace(unit.key, std::move(found));
   }
 
-  std::optional<double> known_price(const std::string& key) const {
+  std::optional<StepTime> known(const std::string& key) const {
     std::optional<PlanEntry> entry = known_ ? known_->find(key) : std::nullopt;
-    return entry ? std::optional(entry->microseconds) : std::nullopt;
+    if (!entry) return std::nullopt;
+    return StepTime{entry->microseconds, entry->low_us, entry->high_us, entry->plan, entry->runs};
   }
 
   Result<std::vector<GraphTime>> time_together(llvm::ArrayRef<Unit> units) {
@@ -167,7 +171,7 @@ private:
       std::string key = conditions_ + plan.unit_key(launch);
       auto timed = times_.find(key);
       if (timed == times_.end())
-        add({*known_price(key), 0, 0, "", 0}, time);
+        add(*known(key), time);
       else if (timed->second)
         add(*timed->second, time);
       else

@@ -9,8 +9,8 @@
 
 namespace tg::cuda {
 
-/// The sum over what a plan launches. Its interval is as wide as theirs together; a unit that was
-/// known before adds its price alone, and no runs.
+/// The sum over what a plan launches. Its interval is as wide as theirs together; its runs are the
+/// fewest of any.
 struct PlanTime {
   StepTime sum;
   size_t groups = 0;

@@ -218,7 +218,12 @@ TEST_F(Fixture, APlanIsPricedByItsUnits) {
   EXPECT_NEAR(first.sum.microseconds, 9, 1e-9);
   EXPECT_EQ(log.count("allocate_pinned"), 0u);
   EXPECT_EQ(log.count("replay") > 0, true);
-  EXPECT_EQ(price(plan).timed, 0u);
+  cuda::PlanTime again = price(plan);
+  EXPECT_EQ(again.timed, 0u);
+  EXPECT_EQ(again.sum.runs, 15) << "known with their confidence";
+  EXPECT_EQ(again.sum.low_us, first.sum.low_us);
+  EXPECT_EQ(again.sum.high_us, first.sum.high_us);
+  EXPECT_EQ(again.sum.implementation, first.sum.implementation);
   EXPECT_EQ(price(plan, /*cold=*/true).timed, 3u) << "other conditions";
   PlanWriter w; // of the same sum and norm
   PlanValueId sum = w.run(OpKind::Add, {}, {w.input("a", {6, 32}), w.input("b", {6, 32})});

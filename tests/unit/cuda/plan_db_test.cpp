@@ -25,12 +25,15 @@ struct PlanDbTest : testing::Test {
 };
 
 TEST_F(PlanDbTest, OutlivesTheProcess) {
-  PlanDb::open(path, kHere)->store("matmul 5x7x3", {"algorithm 4", 2.5});
+  PlanDb::open(path, kHere)->store("matmul 5x7x3", {"algorithm 4", 2.5, 2.25, 3, 17});
   auto db = PlanDb::open(path, kHere);
   auto found = db->find("matmul 5x7x3");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->plan, "algorithm 4");
   EXPECT_EQ(found->microseconds, 2.5);
+  EXPECT_EQ(found->low_us, 2.25);
+  EXPECT_EQ(found->high_us, 3);
+  EXPECT_EQ(found->runs, 17);
   EXPECT_FALSE(db->find("matmul 5x7x4"));
   EXPECT_EQ(db->hits(), 1u);
 }
