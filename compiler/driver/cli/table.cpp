@@ -66,7 +66,9 @@ std::string bytes_text(double bytes) {
   return three_digits(bytes / (1024 * 1024)) + " MiB";
 }
 
-std::string ratio_text(double ratio) { return llvm::formatv("{0:f2}x", ratio); }
+std::string ratio_text(double ratio) {
+  return llvm::formatv("{0:f2}x", std::isnan(ratio) ? 1 : ratio); // of nothing to nothing
+}
 
 std::string count_text(uint64_t count) {
   std::string digits = std::to_string(count), text;
