@@ -53,6 +53,7 @@ std::vector<Result<StepTime>> GraphStepTimer::time(llvm::ArrayRef<StepSpec> step
   std::vector<Plan> alone;
   for (const StepSpec& step : steps) alone.push_back(plan_of_step(step));
   std::vector<const Plan*> plans;
+  plans.reserve(alone.size());
   for (const Plan& plan : alone) plans.push_back(&plan);
   std::vector<Result<StepTime>> times;
   for (Result<PlanTime>& time : time_plans(plans, options, KnownUnits::Ignore)) {
