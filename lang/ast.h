@@ -304,8 +304,6 @@ public:
 
   size_t expr_count() const { return exprs_.size(); }
   size_t stmt_count() const { return stmts_.size(); }
-  size_t type_count() const { return types_.size(); }
-  size_t block_count() const { return blocks_.size(); }
 
   /// The argument of that name, or null.
   const ast::Arg* find_arg(ast::List<ast::Arg> args, llvm::StringRef name) const;

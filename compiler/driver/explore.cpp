@@ -27,9 +27,9 @@ void note_exploration(const SaturateReport& explored, llvm::ArrayRef<Rule> rules
 }
 
 /// Tells whoever watches what states are worth, as a search prices them.
-class Told {
+class ProgressTeller {
 public:
-  Told(const OptimizeOptions& options, const OptimizeReport& report)
+  ProgressTeller(const OptimizeOptions& options, const OptimizeReport& report)
       : progress_(options.portfolio.progress) {
     now_.time_limit_s = options.explore.time_limit_s;
     now_.source_us = now_.best_us = report.cost_before_us;
@@ -52,27 +52,27 @@ private:
   Stopwatch watch_;
 };
 
-/// The prices of another, told.
-class ToldPrice final : public StatePrice {
+/// The prices of another, which whoever watches is told of.
+class WatchedPrice final : public StatePrice {
 public:
-  ToldPrice(std::unique_ptr<StatePrice> price, Told& told)
-      : price_(std::move(price)), told_(told) {}
+  WatchedPrice(std::unique_ptr<StatePrice> price, ProgressTeller& teller)
+      : price_(std::move(price)), teller_(teller) {}
   double price(const EGraph& egraph) override {
     double cost_us = price_->price(egraph);
-    told_.tell(egraph, cost_us);
+    teller_.tell(egraph, cost_us);
     return cost_us;
   }
   void forget(llvm::ArrayRef<ENodeId> changed) override { price_->forget(changed); }
 
 private:
   std::unique_ptr<StatePrice> price_;
-  Told& told_;
+  ProgressTeller& teller_;
 };
 
 /// Random rollouts; what a state is worth is its greedy extraction.
 void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
                       PriceCache& prices, const OptimizeOptions& options, OptimizeReport& report,
-                      Told& told) {
+                      ProgressTeller& teller) {
   RolloutOptions rollout;
   rollout.rollouts = static_cast<int>(options.budget);
   rollout.depth = static_cast<int>(options.depth);
@@ -88,7 +88,7 @@ void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> 
   RolloutReport explored = search_rollouts(egraph, rules, rollout, [&](const EGraph& state) {
     Result<ExtractedGraph> extracted = extract(state, source, prices, greedy);
     double cost_us = extracted ? extracted->cost_us : kInfiniteCost;
-    told.tell(state, cost_us);
+    teller.tell(state, cost_us);
     return cost_us;
   });
   note_activity(explored.rules, rules, report);
@@ -102,7 +102,7 @@ void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> 
 /// The published tree search; what a state is worth is as its options say.
 void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
                           PriceCache& prices, const OptimizeOptions& options,
-                          OptimizeReport& report, Told& told) {
+                          OptimizeReport& report, ProgressTeller& teller) {
   Pact24Options pact = options.pact24;
   pact.explore.node_limit = options.explore.node_limit;
   pact.explore.cycle_filter = options.explore.cycle_filter;
@@ -113,7 +113,8 @@ void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
   pact.seed = options.explore.seed;
   pact.cancel = options.explore.cancel;
   pact.trace = options.trace;
-  ToldPrice price(make_state_price(options.reward, egraph, source, prices, options.extract), told);
+  WatchedPrice price(make_state_price(options.reward, egraph, source, prices, options.extract),
+                     teller);
   Pact24Report explored = search_pact24(egraph, rules, pact, price);
   note_activity(explored.rules, rules, report);
   report.egraph_nodes = explored.nodes;
@@ -130,13 +131,13 @@ void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
 
 void explore(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
              const OptimizeOptions& options, OptimizeReport& report) {
-  Told told(options, report);
-  told.tell(egraph, kInfiniteCost);
+  ProgressTeller teller(options, report);
+  teller.tell(egraph, kInfiniteCost);
   switch (options.search) {
   case Search::Random:
-    return explore_randomly(egraph, source, rules, prices, options, report, told);
+    return explore_randomly(egraph, source, rules, prices, options, report, teller);
   case Search::Pact24:
-    return explore_as_published(egraph, source, rules, prices, options, report, told);
+    return explore_as_published(egraph, source, rules, prices, options, report, teller);
   case Search::None:
     report.egraph_nodes = egraph.node_count();
     report.egraph_classes = egraph.class_count();

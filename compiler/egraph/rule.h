@@ -129,10 +129,4 @@ struct Rule {
   bool multi() const { return lhs.size() > 1; }
 };
 
-/// Numbers match Rule's variables; invalid until bound.
-struct Bindings {
-  llvm::SmallVector<uint32_t, 8> classes; // e-class ids
-  llvm::SmallVector<ValueId, 8> values;
-};
-
 } // namespace tg

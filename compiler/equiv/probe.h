@@ -13,7 +13,6 @@ enum class Probe : uint8_t {
   Integers, // -2 … 2: zeros and ties
   Mixed,    // zeros, ties, tiny and large (up to 30) numbers of both signs
 };
-inline constexpr Probe kProbes[] = {Probe::Plain, Probe::Positive, Probe::Integers, Probe::Mixed};
 
 llvm::StringRef probe_name(Probe probe); // "small integers"
 LeafSource probe_leaves(Probe probe, uint64_t seed);

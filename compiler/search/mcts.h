@@ -63,7 +63,7 @@ struct Found {
 struct MctsReport {
   StopReason stop = StopReason::Saturated;
   int decisions = 0;
-  size_t simulations = 0, steps = 0, tree_nodes = 0, transpositions = 0;
+  size_t simulations = 0, steps = 0, transpositions = 0;
   double start_cost = 0, best_cost = 0;
   std::optional<Found> best; // nothing if no state was better than the first
   double seconds = 0;
