@@ -1,7 +1,8 @@
 """NVIDIA's libraries as stubs that compute nothing, for machines without a GPU: built from the names
 that runtime/cuda asks for, found before any other, failing as they are told.
 
-    STUB_FAULT=cuMemAlloc_v2:2   this function of the driver returns this code
+    STUB_FAULT=cuMemAlloc_v2:2   this function of the driver returns this code; with :20 after it,
+                                 from its 20th call on
     STUB_LOG=FILE                the driver's objects that were not given back at the end, a number
     STUB_HIDE=libnvrtc,libcudnn  with hidden_libraries(): files of these names are not there
     STUB_COMPUTE=120             the GPU's compute capability, else 90
@@ -65,7 +66,9 @@ def driver(without=""):
              '{ fprintf(f, "%ld", live); fclose(f); } } } at_end;',
              "static int fault(const char* name) { const char* told = getenv(\"STUB_FAULT\");"
              " size_t n = strlen(name);"
-             " return told && !strncmp(told, name, n) && told[n] == ':' ? atoi(told + n + 1) : 0; }"]
+             " if (!told || strncmp(told, name, n) || told[n] != ':') return 0;"
+             " static int calls; const char* from = strchr(told + n + 1, ':');"
+             " return ++calls < (from ? atoi(from + 1) : 1) ? 0 : atoi(told + n + 1); }"]
     for symbol in names("cu"):
         if symbol == without:
             continue
