@@ -187,9 +187,10 @@ double TableCost::price(const Symbols& symbols, const OpInstance& instance) {
 
 std::vector<std::string> TableCost::notes() const {
   if (missing_.empty()) return {};
-  return {llvm::formatv("the cost table has no price for {0} operator instance{1}, which are not "
-                        "used; the first is {2}",
-                        missing_.size(), missing_.size() == 1 ? "" : "s", missing_.front())};
+  bool one = missing_.size() == 1;
+  return {llvm::formatv("the cost table has no price for {0} operator instance{1}, which {2} not "
+                        "used; the first is {3}",
+                        missing_.size(), one ? "" : "s", one ? "is" : "are", missing_.front())};
 }
 
 Result<std::unique_ptr<TableCost>> make_table_cost(llvm::StringRef path) {
