@@ -20,8 +20,6 @@ struct Match {
   llvm::SmallVector<uint32_t, 12> words; // a row: roots, classes, values in the rule's numbering
 };
 
-inline bool every_group(uint64_t) { return true; }
-
 struct ExplorerOptions {
   size_t node_limit = 2'000;
   /// Most matches of one rule that one search returns.
@@ -57,9 +55,11 @@ public:
   std::vector<bool> occurring();
 
   // --- a match ----------------------------------------------------------------------------------
-  /// Appends the matches of all rules that something changed since the mark is part of; without
-  /// those of groups that are not wanted.
-  void find_new(uint32_t since, std::vector<Match>& out, llvm::function_ref<bool(uint64_t)> wanted);
+  /// Appends the matches of all rules that something changed since the mark is part of, of all
+  /// groups or of those that are wanted.
+  void find_new(
+      uint32_t since, std::vector<Match>& out,
+      llvm::function_ref<bool(uint64_t)> wanted = [](uint64_t) { return true; });
   /// Applies a match as it stands, which may be one of an earlier state; or one that was found in
   /// the original of which this e-graph is a replica: then `from` says what its values are here.
   /// Does not settle.

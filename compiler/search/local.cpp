@@ -32,7 +32,7 @@ public:
         explorer_(egraph_, rules, options.explore) {
     if (options.explain) egraph_.record_history();
     explorer_.settle();
-    explorer_.find_new(0, matches_, every_group);
+    explorer_.find_new(0, matches_);
     source_.resize(egraph_.class_bound());
     for (uint32_t n = 0; n < egraph_.node_bound(); ++n)
       if (usable(egraph_, {n})) source_[egraph_.class_of({n}).index] = {n};

@@ -112,7 +112,7 @@ void TreeSearch::start() {
   report_.start_cost = report_.best_cost = board_.source_cost = board_.incumbent.update();
   SearchTree::Node& root = tree_.add();
   root.incumbent = board_.incumbent.save();
-  board_.explorer.find_new(0, root.found, every_group);
+  board_.explorer.find_new(0, root.found);
   root.stats = tree_.stats_of(egraph_);
   note("start");
 }
@@ -298,7 +298,7 @@ void TreeSearch::grow(Simulation& simulation, uint32_t number, size_t applied, C
   if (options_.trace) made.where = board_.pool.place_text(action);
   made.spent = action.matches;
   made.incumbent = board_.incumbent.save();
-  board_.explorer.find_new(mark, made.found, every_group);
+  board_.explorer.find_new(mark, made.found);
   made.stats = tree_.stats_of(egraph_);
   made.change = egraph_.take_back(before);
   [[maybe_unused]] bool again = egraph_.redo(made.change);

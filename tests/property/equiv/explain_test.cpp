@@ -84,7 +84,7 @@ public:
   /// Some of the matches that are there.
   void apply(int count) {
     std::vector<Match> matches;
-    explorer_.find_new(0, matches, every_group);
+    explorer_.find_new(0, matches);
     for (int i = 0; i < count && !matches.empty() && !explorer_.full(); ++i)
       explorer_.apply(matches[rng_() % matches.size()]);
     explorer_.settle();

@@ -37,7 +37,7 @@ TEST(Fingerprint, DoesNotDependOnTheOrderOfPlaces) {
     Explorer explorer(egraph, rules, {});
     explorer.settle();
     std::vector<Match> found;
-    explorer.find_new(0, found, every_group);
+    explorer.find_new(0, found);
     EXPECT_GT(found.size(), 4u);
     if (backwards) std::reverse(found.begin(), found.end());
     for (const Match& match : found) {
