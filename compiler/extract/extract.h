@@ -43,7 +43,7 @@ struct ExtractedGraph {
   /// No graph of this e-graph costs less, up to the terms that break ties. 0: nothing is known.
   double lower_bound_us = 0;
   bool optimal = false;
-  bool out_of_time = false; // the clock ended it before a proof
+  bool out_of_time = false;              // the clock ended it before a proof
   double weight_bytes = 0;               // that run time needs
   std::string algorithm = {}, note = {}; // of Extraction
   double seconds = 0;                    // pricing and building included

@@ -51,8 +51,8 @@ struct IlpOptions {
   int max_rounds = 50;
   /// A sound choice that is known, beside greedy's: the answer is not worse than it.
   std::optional<Choice> start = {};
-  /// Independent parts of at most so many nodes are first left to branch_cut.h and exact_search.h in
-  /// this process, with a fixed amount of work.
+  /// Independent parts of at most so many nodes are first left to branch_cut.h and exact_search.h
+  /// in this process, with a fixed amount of work.
   size_t nodes_proved_here = 0;
   /// Try moves (sharing.h) before the program.
   bool local_search = true;

@@ -2,13 +2,14 @@
 // while it grows, priced by its distinct nodes (shared work once), and kept up from state to state
 // instead of extracted anew.
 //
-// The choice is that of the state before, improved by three kinds of moves until none helps: a class
-// takes another of its nodes; a class that nobody uses is opened, and all classes that could use it
-// and gain by it change over together (one joined matmul instead of four); or a class is closed, and
-// all its users make do without it (a chain of products with weights). What a move is worth
-// is found by making it, with reference counts: classes that nobody uses any more are given up, and
-// classes that come into use take the node of least marginal cost, where what is used already is
-// free. It is the local search of extract/sharing.h on a data structure that pays for changes only.
+// The choice is that of the state before, improved by three kinds of moves until none helps: a
+// class takes another of its nodes; a class that nobody uses is opened, and all classes that could
+// use it and gain by it change over together (one joined matmul instead of four); or a class is
+// closed, and all its users make do without it (a chain of products with weights). What a move is
+// worth is found by making it, with reference counts: classes that nobody uses any more are given
+// up, and classes that come into use take the node of least marginal cost, where what is used
+// already is free. It is the local search of extract/sharing.h on a data structure that pays for
+// changes only.
 //
 // The e-graph must be rebuilt and free of cycles: then every choice is, and no move needs a check.
 #pragma once

@@ -12,9 +12,9 @@
 //              again with five times as many, from the best so far: large e-graphs take long and
 //              alone find less (nasrnn in 10 s: 240 us by 50,000 nodes from the start).
 //   bounds     in the end the best network is saturated with one more iteration of rules with
-//   several
-//              patterns at a time, as far as nodes and time go: what an extraction certifies of
-//              these e-graphs is the bound that the report has. What is cheaper in them is taken.
+//              several patterns at a time, as far as nodes and time go: what an extraction
+//              certifies of these e-graphs is the bound that the report has. What is cheaper in
+//              them is taken.
 //   an e-graph is grown by saturation first, which is all there is to find where it ends; else by
 //              tree search (mcts.h); what it holds is extracted, and the best graph starts the next
 //              e-graph (restart), until nothing is gained: so the nodes that no good graph uses are
