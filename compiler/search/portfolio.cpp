@@ -1,5 +1,6 @@
 #include "compiler/search/portfolio.h"
 
+#include "compiler/egraph/rule_equal.h"
 #include "compiler/search/limits.h"
 #include "compiler/search/searcher.h"
 #include "compiler/search/shared_cost.h"
@@ -32,12 +33,25 @@ private:
   const PriorTable& table_;
 };
 
+/// Some of the rules that were given, to be searched with alone.
+struct RuleSelection {
+  std::vector<Rule> rules;
+  std::vector<RuleId> number; // of each, among all that were given
+  void add(const Rule& rule, RuleId of) { rules.push_back(rule), number.push_back(of); }
+};
+
+RuleSelection select_distinct(llvm::ArrayRef<Rule> rules) {
+  RuleSelection selection;
+  for (RuleId id : distinct_rules(rules)) selection.add(rules[id], id);
+  return selection;
+}
+
 class Portfolio {
 public:
   Portfolio(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
             const PortfolioOptions& options)
-      : source_(source), rules_(rules), costs_(costs), options_(options),
-        prices_(source.symbols(), costs_), report_{source} {
+      : source_(source), rules_(rules), distinct_(select_distinct(rules)), costs_(costs),
+        options_(options), prices_(source.symbols(), costs_), report_{source} {
     report_.rules.resize(rules.size());
     if (options.explain) report_.chain = derivation_of(source);
     reserve(0);
@@ -53,7 +67,7 @@ private:
   void focus(const Finding& plain);
   bool whole(SearchTask::Kind kind);
   void bound_result();
-  std::vector<Finding> work(llvm::ArrayRef<SearchTask> tasks, llvm::ArrayRef<Rule> rules);
+  std::vector<Finding> work(llvm::ArrayRef<SearchTask> tasks, const RuleSelection& selection);
   void account(const Finding& finding, const SearchTask& task, size_t times);
   bool take(Graph graph, const std::string& where);
   void keep_finalist(const Graph& graph, double cost_us);
@@ -76,6 +90,7 @@ private:
 
   const Graph& source_;
   llvm::ArrayRef<Rule> rules_;
+  RuleSelection distinct_; // two that say the same would only share one's turns
   SharedCost costs_;
   PortfolioOptions options_; // its node limit is that of the stage
   PriceCache prices_;
@@ -141,7 +156,7 @@ void Portfolio::sweeps_and_whole() {
 Finding Portfolio::saturate_source() {
   SearchTask task{&source_, SearchTask::Kind::Plain, "whole network, saturation"};
   begin(task.where);
-  Finding finding = std::move(work(task, rules_).front());
+  Finding finding = std::move(work(task, distinct_).front());
   account(finding, task, 0);
   llvm::append_range(bounds_, finding.bounds);
   plain_us_ = finding.cost_us;
@@ -168,26 +183,18 @@ void Portfolio::keep_better(const Finding& other, const std::string& where) {
 /// The rules that paid, alone, on the source: with few rules one e-graph reaches deeper, and what
 /// the searches found one after the other and in different places comes together.
 void Portfolio::focus(const Finding& plain) {
-  std::vector<Rule> few;
-  std::vector<RuleId> number;
-  for (size_t i = 0; i < rules_.size(); ++i)
-    if (applied_.count(rules_[i].name) || plain.applied.count(rules_[i].name))
-      few.push_back(rules_[i]), number.push_back(static_cast<RuleId>(i));
-  if (few.empty()) return;
+  RuleSelection few;
+  for (size_t i = 0; i < distinct_.rules.size(); ++i) {
+    const Rule& rule = distinct_.rules[i];
+    if (applied_.count(rule.name) || plain.applied.count(rule.name))
+      few.add(rule, distinct_.number[i]);
+  }
+  if (few.rules.empty()) return;
   SearchTask task{&source_, SearchTask::Kind::Search, "whole network, rules that paid"};
   begin(task.where);
   Finding found = std::move(work(task, few).front());
-  std::vector<RuleStats> rules(rules_.size());
-  for (size_t i = 0; i < few.size(); ++i) rules[number[i]] = found.rules[i];
-  found.rules = std::move(rules);
   found.records.clear(); // what was learned of few rules alone is no measure of them
   found.complete = false;
-  for (SearchTrace::Application& a : found.trace.applications) a.rule = number[a.rule];
-  for (SearchTrace::TreeNode& node : found.trace.tree)
-    if (node.rule < few.size()) node.rule = number[node.rule];
-  if (found.chain)
-    for (DerivationStep& step : found.chain->steps)
-      if (step.rule < few.size()) step.rule = number[step.rule];
   account(found, task, 0);
   keep_better(found, task.where);
 }
@@ -197,7 +204,7 @@ bool Portfolio::whole(SearchTask::Kind kind) {
   Graph graph = report_.graph;
   SearchTask task{&graph, kind, "whole network"};
   begin(task.where);
-  Finding finding = std::move(work(task, rules_).front());
+  Finding finding = std::move(work(task, distinct_).front());
   bool better =
       finding.graph && take(transfer(*finding.graph, source_.shared_symbols()), task.where);
   llvm::append_range(bounds_, finding.bounds);
@@ -240,7 +247,7 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
   }
   report_.distinct_stretches += tasks.size();
   begin("sweep " + std::to_string(number + 1));
-  std::vector<Finding> found = work(tasks, rules_);
+  std::vector<Finding> found = work(tasks, distinct_);
   std::vector<Replacement> replacements(s.stretches.size());
   std::vector<const Finding*> findings(s.stretches.size());
   std::vector<size_t> times(tasks.size());
@@ -264,8 +271,26 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
 
 // --- work ---------------------------------------------------------------------------------------
 
+/// A search with a selection tells of rules by their places in it.
+void renumber(Finding& finding, const RuleSelection& selection, size_t all) {
+  llvm::ArrayRef<RuleId> number = selection.number;
+  std::vector<RuleStats> rules(all);
+  for (size_t i = 0; i < finding.rules.size(); ++i) rules[number[i]] = finding.rules[i];
+  finding.rules = std::move(rules);
+  std::vector<RuleRecord> records(all);
+  for (size_t i = 0; i < finding.records.size(); ++i) records[number[i]] = finding.records[i];
+  finding.records = std::move(records);
+  for (SearchTrace::Application& a : finding.trace.applications) a.rule = number[a.rule];
+  for (SearchTrace::TreeNode& node : finding.trace.tree)
+    if (node.rule < number.size()) node.rule = number[node.rule];
+  if (finding.chain)
+    for (DerivationStep& step : finding.chain->steps)
+      if (step.rule < number.size()) step.rule = number[step.rule];
+}
+
 /// All tasks, on as many threads as there are; the order of the findings is that of the tasks.
-std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks, llvm::ArrayRef<Rule> rules) {
+std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
+                                     const RuleSelection& selection) {
   std::vector<Finding> findings(tasks.size());
   PriorTable learned = report_.learned; // of the searches before
   if (options_.priors)
@@ -294,8 +319,9 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks, llvm::Arr
   };
   auto loop = [&] {
     for (size_t i; (i = next++) < tasks.size();) {
-      findings[i] = run_search(std::move(own[i]), rules, costs_, options_, &store, deadline_,
-                               memory_limit_mb, threads_each);
+      findings[i] = run_search(std::move(own[i]), selection.rules, costs_, options_, &store,
+                               deadline_, memory_limit_mb, threads_each);
+      renumber(findings[i], selection, rules_.size());
       show_done(findings[i]);
     }
   };
