@@ -56,6 +56,10 @@ private:
   void commit(int32_t child);
   void see(double cost);
   void go_back();
+  /// Whether the best costs less than the start, by more than this share of it.
+  bool ahead_by(double share) const;
+  /// Simulations without a gain after which the next decision is due.
+  size_t patience_now() const;
   bool limited();
   std::optional<StopReason> limit() const;
   void note(const char* where);
@@ -95,7 +99,7 @@ MctsReport TreeSearch::run() {
       report_.stop = StopReason::Nodes;
       break;
     }
-    if (without_gain >= options_.patience) {
+    if (without_gain >= (ahead_by(0) ? options_.patience : 1)) {
       report_.stop = StopReason::Iterations;
       break;
     }
@@ -117,6 +121,18 @@ void TreeSearch::start() {
   note("start");
 }
 
+bool TreeSearch::ahead_by(double share) const {
+  return report_.best_cost < report_.start_cost * (1 - std::max(share, kLeastGain));
+}
+
+size_t TreeSearch::patience_now() const {
+  bool promising =
+      report_.decisions < options_.promising_decisions && ahead_by(options_.promising_gain);
+  int patience = options_.simulation_patience;
+  return static_cast<size_t>(promising ? std::max(patience, options_.promising_patience)
+                                       : patience);
+}
+
 /// Simulations from the root, then one action for good. False if there is nothing to do.
 bool TreeSearch::decide() {
   root_ = egraph_.checkpoint();
@@ -128,7 +144,7 @@ bool TreeSearch::decide() {
     left -= count;
     play(count);
     since_gain_ = (gained_ ? 0 : since_gain_) + count;
-    if (since_gain_ >= static_cast<size_t>(options_.simulation_patience)) break;
+    if (since_gain_ >= patience_now()) break;
   }
   int32_t child = tree_.best_child();
   if (options_.trace) tree_.note(child, *options_.trace);

@@ -35,8 +35,13 @@ struct MctsOptions {
   int depth = 10;   // random steps of a simulation
   double exploration = 0.5;
   bool reuse_tree = true;
-  /// Decisions without a gain after which the search ends; simulations, in a decision.
+  /// Decisions without a gain after which the search ends (the first, where nothing was ever
+  /// gained); simulations, in a decision.
   int patience = 2, simulation_patience = 48;
+  /// The first decisions bind all that follow: once this share of the cost is gained, they wait for
+  /// more simulations. Without, seeds came to different ends (nasrnn by TASO's rules).
+  double promising_gain = 0.05;
+  int promising_decisions = 3, promising_patience = 96;
   int batch = 8; // simulations that are chosen before the first of them counts
   /// More than one needs `costs`, which they ask at once.
   int threads = 1;

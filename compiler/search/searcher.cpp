@@ -146,6 +146,7 @@ private:
     options.seed += static_cast<uint64_t>(round);
     // Rules everywhere first, which all seeds agree on; places one by one around what that found.
     options.widen &= round > 0;
+    if (round > 0) options.promising_decisions = 0;
     options.trace = options_.mcts.trace ? &out_.trace : nullptr;
     options.memory_limit_mb = memory_limit_mb_;
     options.threads = threads_;

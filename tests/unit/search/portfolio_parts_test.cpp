@@ -147,6 +147,69 @@ TEST(Portfolio, TheFocusSearchesTheSourceWithTheRulesThatPaidAlone) {
   }
 }
 
+/// They would only share the turns of the first; what is told of the others keeps its numbers.
+TEST(Portfolio, RulesThatRepeatOthersAreLeftOut) {
+  Graph graph = sums(8);
+  UnitCost model;
+  model.cost = {{OpKind::Abs, 0.1}};
+  std::vector<Rule> rules = rules_of(kLongWay), repeated = rules;
+  Rule again = rules[2];
+  again.name = "again";
+  repeated.insert(repeated.begin() + 3, again);
+  PortfolioOptions options = hurried();
+  options.explain = true;
+  PortfolioReport one = search_portfolio(graph, rules, model, options);
+  PortfolioReport other = search_portfolio(graph, repeated, model, options);
+  EXPECT_EQ(difference(one.graph, other.graph), "");
+  EXPECT_EQ(one.simulations, other.simulations);
+  EXPECT_EQ(one.rules_applied, other.rules_applied);
+  ASSERT_EQ(other.rules.size(), repeated.size());
+  EXPECT_EQ(other.rules[3].matches, 0u);
+  EXPECT_GT(other.rules[6].applied, 0u) << "the last one, which pays";
+  ASSERT_TRUE(one.chain && other.chain);
+  ASSERT_EQ(one.chain->steps.size(), other.chain->steps.size());
+  for (auto [a, b] : llvm::zip(one.chain->steps, other.chain->steps))
+    EXPECT_EQ(rules[a.rule].name, repeated[b.rule].name);
+}
+
+MctsReport search_shared_products(MctsOptions options) {
+  Graph graph = test::shared_products(6);
+  EGraph egraph = EGraph::from_graph(graph);
+  UnitCost model;
+  model.cost = {{OpKind::Matmul, 5}};
+  PriceCache prices(egraph.symbols(), model);
+  StatisticsPolicy policy;
+  options.explore.node_limit = 300;
+  return search_mcts(egraph, graph, rules_of(kJoins), prices, options, policy);
+}
+
+TEST(Mcts, WhatPromisesMuchGetsMoreSimulationsInItsFirstDecisions) {
+  MctsOptions options;
+  options.budget = 64, options.simulation_patience = 8, options.promising_patience = 64;
+  MctsReport promising = search_shared_products(options);
+  ASSERT_LT(promising.best_cost, promising.start_cost * (1 - options.promising_gain));
+  options.promising_gain = 1;
+  MctsReport never = search_shared_products(options);
+  EXPECT_GT(promising.simulations, never.simulations);
+  EXPECT_LE(promising.best_cost, never.best_cost);
+  options.promising_gain = 0, options.promising_decisions = 0;
+  EXPECT_EQ(search_shared_products(options).simulations, never.simulations);
+}
+
+TEST(Mcts, EndsAfterOneDecisionWhereNothingWasEverGained) {
+  Graph graph = sums(6);
+  EGraph egraph = EGraph::from_graph(graph);
+  UnitCost model;
+  PriceCache prices(egraph.symbols(), model);
+  RandomPolicy policy;
+  MctsOptions options;
+  options.explore.node_limit = 1000, options.patience = 5;
+  MctsReport report = search_mcts(egraph, graph, rules_of(kLongWay), prices, options, policy);
+  EXPECT_EQ(report.best_cost, report.start_cost);
+  EXPECT_EQ(report.stop, StopReason::Iterations);
+  EXPECT_EQ(report.decisions, 1);
+}
+
 TEST(Mcts, TracesNamePlaces) {
   Graph graph = test::layers(3);
   EGraph egraph = EGraph::from_graph(graph);
