@@ -15,7 +15,8 @@ namespace {
 /// What is kept for this GPU and a library of this version.
 std::unique_ptr<cuda::PlanDb> open_plans(const std::string& path, const cuda::GpuDevice& device,
                                          const std::string& library) {
-  auto [gpu, driver] = llvm::StringRef(device.description()).split(", ");
+  std::string description = device.description();
+  auto [gpu, driver] = llvm::StringRef(description).split(", ");
   return cuda::PlanDb::open(path,
                             {gpu.str() + ", " + device.architecture(), driver.str(), library});
 }
