@@ -177,7 +177,7 @@ class Bench:
     def time_operators(self, network, cost, rules):
         """Runs the shipped search, which asks for most, with every seed, and throws its cells away, until
         no price is new: the cells that are kept then hold no timing."""
-        key = f"prices {network} {cost} {rules}"
+        key = f"prices {network} {cost} {rules} {self.paper_program}"  # another asks for others
         known = self.runs.get(key, [])
         while len(known) < 3 and (not known or known[-1]["new"]):
             before, start = self.prices_known(), time.monotonic()

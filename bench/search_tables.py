@@ -141,7 +141,7 @@ class Row:
 def price_note(bench, cost, rules):
     """How the prices of these cells came about."""
     rounds = [r for key, runs in bench.runs.items() if key.startswith("prices ") and
-              key.endswith(f" {cost} {rules}") for r in runs]
+              f" {cost} {rules} " in f"{key} " for r in runs]
     later = sum(n for key, n in bench.runs.items() if key.startswith("new prices ") and
                 matches(key.removeprefix("new prices ").rsplit(" ", 2)[0], cost, rules))
     loads = [r["load"] for r in rounds]
