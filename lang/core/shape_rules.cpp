@@ -1,6 +1,6 @@
 // One function per ShapeRule. Each gets attributes in normal form and types that are not all absent
 // by mistake (arity and optional operands are checked before), and says what is wrong through
-// Inference::fail, which costs nothing when nobody asked.
+// Inference::fail, which costs nothing where nobody asks.
 #include "lang/core/shape_rules.h"
 
 #include "lang/core/extern_signature.h"
@@ -17,6 +17,20 @@ namespace tg {
 
 namespace {
 
+/// What a message shows of an argument; all else as it is.
+template <class T> decltype(auto) shown(T&& x) {
+  using Plain = std::decay_t<T>;
+  if constexpr (std::is_same_v<Plain, TensorType>)
+    return x.text();
+  else if constexpr (std::is_same_v<Plain, Value>)
+    return x.text_form();
+  else if constexpr (std::is_base_of_v<llvm::SmallVectorImpl<int64_t>, Plain> ||
+                     std::is_same_v<Plain, llvm::ArrayRef<int64_t>>)
+    return Value::of_ints(x).text_form();
+  else
+    return std::forward<T>(x);
+}
+
 struct Inference {
   Symbols& symbols;
   const OpInfo& info;
@@ -29,20 +43,20 @@ struct Inference {
   const Value& attr(size_t slot) const { return symbols.value(attrs[slot]); }
   void set(size_t slot, const Value& value) { attrs[slot] = symbols.value(value); }
 
+  /// Types, values and lists of ints are given as such: most failures are of matches, which nobody
+  /// reads of.
   template <class... Args> bool fail(const char* format, Args&&... args) const {
-    if (why) *why = llvm::formatv(format, std::forward<Args>(args)...).str();
+    if (why) *why = llvm::formatv(format, shown(std::forward<Args>(args))...).str();
     return false;
   }
 };
-
-std::string list(llvm::ArrayRef<int64_t> ints) { return Value::of_ints(ints).text_form(); }
 
 // --- attributes -----------------------------------------------------------------------------
 
 bool expect(const Inference& in, const AttrInfo& attr, const Value& v, Value::Kind kind,
             const char* what) {
   if (v.is(kind)) return true;
-  return in.fail("`{0}` must be {1}, got {2}", attr.name, what, v.text_form());
+  return in.fail("`{0}` must be {1}, got {2}", attr.name, what, v);
 }
 
 bool in_range(const Inference& in, const AttrInfo& attr, llvm::ArrayRef<int64_t> ints,
@@ -58,7 +72,7 @@ bool normalise_pair(Inference& in, const AttrInfo& attr, size_t slot) {
   Value v = in.attr(slot);
   if (v.is(Value::Kind::Int)) v = Value::of_ints({v.number, v.number});
   if (!v.is(Value::Kind::Ints) || v.ints.size() != 2)
-    return in.fail("`{0}` must be an int or [height, width], got {1}", attr.name, v.text_form());
+    return in.fail("`{0}` must be an int or [height, width], got {1}", attr.name, v);
   in.set(slot, v);
   return in_range(in, attr, v.ints, 1);
 }
@@ -74,7 +88,7 @@ bool normalise_pad(Inference& in, const AttrInfo& attr, size_t slot) {
     v = Value::of_ints({v.ints[0], v.ints[1], v.ints[0], v.ints[1]});
   if (!v.is(Value::Kind::Ints) || v.ints.size() != 4)
     return in.fail("`{0}` must be same, valid, n, [h, w] or [top, left, bottom, right], got {1}",
-                   attr.name, v.text_form());
+                   attr.name, v);
   if (!in_range(in, attr, v.ints, 0)) return false;
   bool none = llvm::all_of(v.ints, [](int64_t n) { return n == 0; });
   in.set(slot, none ? Value::of_enum("valid") : v);
@@ -84,7 +98,7 @@ bool normalise_pad(Inference& in, const AttrInfo& attr, size_t slot) {
 bool normalise_axis(const Inference& in, const AttrInfo& attr, int64_t& axis) {
   int64_t rank = in.operands.empty() ? 0 : in.type(0).rank();
   if (axis < -rank || axis >= rank)
-    return in.fail("`{0}` = {1} is out of range for {2}", attr.name, axis, in.type(0).text());
+    return in.fail("`{0}` = {1} is out of range for {2}", attr.name, axis, in.type(0));
   if (axis < 0) axis += rank;
   return true;
 }
@@ -107,12 +121,10 @@ bool normalise_attr(Inference& in, size_t slot) {
   case AttrKind::pad: return normalise_pad(in, attr, slot);
   case AttrKind::act:
     if (v.is(Value::Kind::Enum) && parse_act(v.text)) return true;
-    return in.fail("`{0}` must be none, relu, tanh, sigmoid, gelu or relu6, got {1}", attr.name,
-                   v.text_form());
+    return in.fail("`{0}` must be none, relu, tanh, sigmoid, gelu or relu6, got {1}", attr.name, v);
   case AttrKind::dtype:
     if (v.is(Value::Kind::Enum) && parse_dtype(v.text)) return true;
-    return in.fail("`{0}` must be f32, f16, bf16, i32, i64 or bool, got {1}", attr.name,
-                   v.text_form());
+    return in.fail("`{0}` must be f32, f16, bf16, i32, i64 or bool, got {1}", attr.name, v);
   case AttrKind::axis:
     if (!expect(in, attr, v, Value::Kind::Int, "an axis") || !normalise_axis(in, attr, v.number))
       return false;
@@ -145,21 +157,20 @@ bool leaf(Inference& in) {
   // Integers where a double does not hold them all (Graph::whole_constant).
   size_t count = in.attr(0).ints.size() + in.attr(0).reals.size();
   if (count != 1 && static_cast<int64_t>(count) != in.result.elements())
-    return in.fail("{0} values for {1}", count, in.result.text());
+    return in.fail("{0} values for {1}", count, in.result);
   if (in.attr(0).is(Value::Kind::Ints) && in.result.dtype != DType::I64)
-    return in.fail("integers that only i64 holds, for {0}", in.result.text());
+    return in.fail("integers that only i64 holds, for {0}", in.result);
   llvm::ArrayRef<double> values = in.attr(0).reals;
   for (double x : values)
     if (!literal_fits(x, in.result.dtype))
-      return in.fail("{0} is no {1}", Value::of_float(x).text_form(), dtype_name(in.result.dtype));
+      return in.fail("{0} is no {1}", Value::of_float(x), dtype_name(in.result.dtype));
   return true;
 }
 
 bool broadcast(Inference& in) {
   in.result.dtype = in.type(0).dtype;
   if (broadcast_shapes(in.type(0).shape, in.type(1).shape, in.result.shape)) return true;
-  return in.fail("shapes {0} and {1} do not broadcast", list(in.type(0).shape),
-                 list(in.type(1).shape));
+  return in.fail("shapes {0} and {1} do not broadcast", in.type(0).shape, in.type(1).shape);
 }
 
 bool compare(Inference& in) {
@@ -171,26 +182,25 @@ bool compare(Inference& in) {
 bool select(Inference& in) {
   const TensorType &condition = in.type(0), &x = in.type(1), &y = in.type(2);
   if (condition.dtype != DType::Bool)
-    return in.fail("the condition of select must be bool, got {0}", condition.text());
+    return in.fail("the condition of select must be bool, got {0}", condition);
   if (x.dtype != y.dtype)
     return in.fail("dtypes differ: {0} and {1}", dtype_name(x.dtype), dtype_name(y.dtype));
   Shape shape;
   in.result.dtype = x.dtype;
   if (!broadcast_shapes(x.shape, y.shape, shape))
-    return in.fail("shapes {0} and {1} do not broadcast", list(x.shape), list(y.shape));
+    return in.fail("shapes {0} and {1} do not broadcast", x.shape, y.shape);
   if (broadcast_shapes(condition.shape, shape, in.result.shape)) return true;
-  return in.fail("shapes {0} and {1} do not broadcast", list(condition.shape), list(shape));
+  return in.fail("shapes {0} and {1} do not broadcast", condition.shape, shape);
 }
 
 bool clip(Inference& in) {
   in.result = in.type(0);
   double low = in.attr(0).real, high = in.attr(1).real;
   if (!(low <= high)) // of NaN, too
-    return in.fail("`low` = {0} is above `high` = {1}", in.attr(0).text_form(),
-                   in.attr(1).text_form());
+    return in.fail("`low` = {0} is above `high` = {1}", in.attr(0), in.attr(1));
   if (literal_fits(low, in.result.dtype) && literal_fits(high, in.result.dtype)) return true;
-  return in.fail("the limits {0} and {1} are no {2}", in.attr(0).text_form(),
-                 in.attr(1).text_form(), dtype_name(in.result.dtype));
+  return in.fail("the limits {0} and {1} are no {2}", in.attr(0), in.attr(1),
+                 dtype_name(in.result.dtype));
 }
 
 bool cast(Inference& in) {
@@ -203,7 +213,7 @@ bool cast(Inference& in) {
 bool act_fits(const Inference& in, size_t slot) {
   std::optional<OpKind> op = act_op(parse_act(in.attr(slot).text).value_or(Act::None));
   if (!op || dtype_fits(op_info(*op), in.result.dtype)) return true;
-  return in.fail("{0} takes floats, got {1}", op_info(*op).name, in.result.text());
+  return in.fail("{0} takes floats, got {1}", op_info(*op).name, in.result);
 }
 
 /// Bias and residual of products: operands 2 and 3.
@@ -211,17 +221,17 @@ bool epilogue(const Inference& in, int64_t channels) {
   if (!act_fits(in, in.info.attr_count - 1)) return false;
   const TensorType &bias = in.type(2), &residual = in.type(3);
   if (!bias.is_none() && !(bias.rank() == 1 && bias[0] == channels))
-    return in.fail("the bias must be {0}, got {1}",
-                   TensorType{in.result.dtype, Shape{channels}}.text(), bias.text());
+    return in.fail("the bias must be {0}, got {1}", TensorType{in.result.dtype, Shape{channels}},
+                   bias);
   if (!residual.is_none() && !(residual == in.result))
-    return in.fail("the residual must be {0}, got {1}", in.result.text(), residual.text());
+    return in.fail("the residual must be {0}, got {1}", in.result, residual);
   return true;
 }
 
 bool matmul(Inference& in) {
   const TensorType &x = in.type(0), &y = in.type(1);
   if (x.rank() < 2 || y.rank() < 2)
-    return in.fail("matmul needs two dimensions or more, got {0} and {1}", x.text(), y.text());
+    return in.fail("matmul needs two dimensions or more, got {0} and {1}", x, y);
   int64_t m = x.shape[x.rank() - 2], k = x.shape.back(), l = y.shape[y.rank() - 2],
           n = y.shape.back();
   if (k != l) return in.fail("inner dimensions differ: {0} and {1}", k, l);
@@ -229,7 +239,7 @@ bool matmul(Inference& in) {
   llvm::ArrayRef<int64_t> batch_y = llvm::ArrayRef<int64_t>(y.shape).drop_back(2);
   in.result.dtype = x.dtype;
   if (!broadcast_shapes(batch_x, batch_y, in.result.shape))
-    return in.fail("batch dimensions {0} and {1} do not broadcast", list(batch_x), list(batch_y));
+    return in.fail("batch dimensions {0} and {1} do not broadcast", batch_x, batch_y);
   in.result.shape.append({m, n});
   return epilogue(in, n);
 }
@@ -239,9 +249,7 @@ bool spatial(Inference& in, llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64
   const TensorType& x = in.type(0);
   for (int i = 0; i < 2; ++i) {
     std::optional<Window> w = window(x[2 + i], kernel[i], stride[i], dilation[i], pad, i);
-    if (!w)
-      return in.fail("a window of {0} does not fit {1} (pad = {2})", list(kernel), x.text(),
-                     pad.text_form());
+    if (!w) return in.fail("a window of {0} does not fit {1} (pad = {2})", kernel, x, pad);
     in.result.shape.push_back(w->out);
   }
   return true;
@@ -250,8 +258,8 @@ bool spatial(Inference& in, llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64
 bool conv2d(Inference& in) {
   const TensorType &x = in.type(0), &w = in.type(1);
   if (x.rank() != 4 || w.rank() != 4)
-    return in.fail("conv2d needs x[N, C, H, W] and w[O, C / groups, kh, kw], got {0} and {1}",
-                   x.text(), w.text());
+    return in.fail("conv2d needs x[N, C, H, W] and w[O, C / groups, kh, kw], got {0} and {1}", x,
+                   w);
   if (x[1] % w[1] != 0)
     return in.fail("{0} input channels are no multiple of the kernel's {1}", x[1], w[1]);
   int64_t groups = x[1] / w[1];
@@ -267,7 +275,7 @@ bool winograd_weight(Inference& in) {
   int64_t tile = in.attr(0).number;
   if (tile != 2 && tile != 4) return in.fail("`tile` must be 2 or 4, got {0}", tile);
   if (w.rank() != 4 || w[2] != Winograd::kKernel || w[3] != Winograd::kKernel)
-    return in.fail("winograd_weight needs w[O, I, 3, 3], got {0}", w.text());
+    return in.fail("winograd_weight needs w[O, I, 3, 3], got {0}", w);
   in.result = {w.dtype, Shape{winograd_of_results(tile).products(), w[0], w[1]}};
   return true;
 }
@@ -278,7 +286,7 @@ bool winograd_conv2d(Inference& in) {
   if (x.rank() != 4 || u.rank() != 3 || (u[0] != 16 && u[0] != 36))
     return in.fail("winograd_conv2d needs x[N, C, H, W] and u[16 or 36, O, C / groups], got {0} "
                    "and {1}",
-                   x.text(), u.text());
+                   x, u);
   if (x[1] % u[2] != 0)
     return in.fail("{0} input channels are no multiple of the kernel's {1}", x[1], u[2]);
   int64_t groups = x[1] / u[2];
@@ -291,36 +299,35 @@ bool winograd_conv2d(Inference& in) {
 
 bool pool2d(Inference& in) {
   const TensorType& x = in.type(0);
-  if (x.rank() != 4) return in.fail("{0} needs x[N, C, H, W], got {1}", in.info.name, x.text());
+  if (x.rank() != 4) return in.fail("{0} needs x[N, C, H, W], got {1}", in.info.name, x);
   llvm::ArrayRef<int64_t> kernel = in.attr(0).ints;
   const Value& pad = in.attr(2);
   if (pad.is(Value::Kind::Ints))
     for (int i = 0; i < 4; ++i)
       if (pad.ints[i] >= kernel[i % 2])
-        return in.fail("padding {0} is not smaller than the window {1}", list(pad.ints),
-                       list(kernel));
+        return in.fail("padding {0} is not smaller than the window {1}", pad.ints, kernel);
   in.result = {x.dtype, Shape{x[0], x[1]}};
   return spatial(in, kernel, in.attr(1).ints, pad, {1, 1});
 }
 
 bool batch_norm(Inference& in) {
   const TensorType& x = in.type(0);
-  if (x.rank() < 2) return in.fail("batch_norm needs x[N, C, ..], got {0}", x.text());
+  if (x.rank() < 2) return in.fail("batch_norm needs x[N, C, ..], got {0}", x);
   for (size_t i = 1; i < 5; ++i)
     if (in.type(i).rank() != 1 || in.type(i)[0] != x[1])
       return in.fail("`{0}` must be {1}, got {2}", in.info.operands()[i].name,
-                     TensorType{x.dtype, Shape{x[1]}}.text(), in.type(i).text());
+                     TensorType{x.dtype, Shape{x[1]}}, in.type(i));
   in.result = x;
   return true;
 }
 
 bool layer_norm(Inference& in) {
   const TensorType& x = in.type(0);
-  if (x.rank() < 1) return in.fail("layer_norm needs an axis, got {0}", x.text());
+  if (x.rank() < 1) return in.fail("layer_norm needs an axis, got {0}", x);
   for (size_t i = 1; i < 3; ++i)
     if (in.type(i).rank() != 1 || in.type(i)[0] != x.shape.back())
       return in.fail("`{0}` must be {1}, got {2}", in.info.operands()[i].name,
-                     TensorType{x.dtype, Shape{x.shape.back()}}.text(), in.type(i).text());
+                     TensorType{x.dtype, Shape{x.shape.back()}}, in.type(i));
   in.result = x;
   return true;
 }
@@ -331,7 +338,7 @@ bool reduce(Inference& in) {
   llvm::sort(axes.ints);
   if (axes.ints.empty()) return in.fail("no axis to reduce");
   if (std::adjacent_find(axes.ints.begin(), axes.ints.end()) != axes.ints.end())
-    return in.fail("an axis occurs twice in {0}", axes.text_form());
+    return in.fail("an axis occurs twice in {0}", axes);
   in.set(0, axes);
   bool keep = in.attr(1).number != 0;
   in.result.dtype = x.dtype;
@@ -356,8 +363,7 @@ bool argmax(Inference& in) {
 
 bool gather(Inference& in) {
   const TensorType &x = in.type(0), &indices = in.type(1);
-  if (!is_integer(indices.dtype))
-    return in.fail("indices must be i32 or i64, got {0}", indices.text());
+  if (!is_integer(indices.dtype)) return in.fail("indices must be i32 or i64, got {0}", indices);
   size_t axis = static_cast<size_t>(in.attr(0).number);
   llvm::ArrayRef<int64_t> shape = x.shape;
   in.result = {x.dtype, Shape(shape.begin(), shape.begin() + axis)};
@@ -370,9 +376,9 @@ bool iota(Inference& in) {
   in.result = in.attr(0).as_type();
   int64_t axis = in.attr(1).number;
   if (!dtype_fits(in.info, in.result.dtype))
-    return in.fail("iota takes numbers, got {0}", in.result.text());
+    return in.fail("iota takes numbers, got {0}", in.result);
   if (axis < -in.result.rank() || axis >= in.result.rank())
-    return in.fail("`axis` = {0} is out of range for {1}", axis, in.result.text());
+    return in.fail("`axis` = {0} is out of range for {1}", axis, in.result);
   if (axis < 0) in.set(1, Value::of_int(axis + in.result.rank()));
   return true;
 }
@@ -384,8 +390,7 @@ bool concat(Inference& in) {
     const TensorType& x = in.type(i);
     bool fits = x.rank() == in.result.rank();
     for (int64_t d = 0; fits && d < x.rank(); ++d) fits = d == axis || x[d] == in.result[d];
-    if (!fits)
-      return in.fail("{0} and {1} differ outside of axis {2}", in.type(0).text(), x.text(), axis);
+    if (!fits) return in.fail("{0} and {1} differ outside of axis {2}", in.type(0), x, axis);
     in.result.shape[axis] += x[axis];
   }
   return true;
@@ -399,7 +404,7 @@ bool slice(Inference& in) {
   if (stop < 0) stop += size;
   if (start < 0 || start >= stop || stop > size)
     return in.fail("{0}:{1} is no piece of axis {2} of {3}", in.attr(1).number, in.attr(2).number,
-                   axis, in.type(0).text());
+                   axis, in.type(0));
   in.set(1, Value::of_int(start));
   in.set(2, Value::of_int(stop));
   in.result.shape[axis] = stop - start;
@@ -415,7 +420,7 @@ bool reshape(Inference& in) {
     if (dim == -1 && unknown < 0) {
       unknown = static_cast<int64_t>(i);
     } else if (dim < 1 || dim > kMaxElements / known) {
-      return in.fail("{0} is no shape", shape.text_form());
+      return in.fail("{0} is no shape", shape);
     } else {
       known *= dim;
     }
@@ -424,8 +429,7 @@ bool reshape(Inference& in) {
   in.result = {x.dtype, Shape(shape.ints.begin(), shape.ints.end())};
   if (unknown >= 0 ? known * shape.ints[unknown] != x.elements() || shape.ints[unknown] < 1
                    : known != x.elements())
-    return in.fail("{0} has {1} elements, which do not fill {2}", x.text(), x.elements(),
-                   in.attr(0).text_form());
+    return in.fail("{0} has {1} elements, which do not fill {2}", x, x.elements(), in.attr(0));
   in.set(0, shape);
   return true;
 }
@@ -436,8 +440,7 @@ bool transpose(Inference& in) {
   llvm::SmallBitVector seen(static_cast<unsigned>(x.rank()));
   for (int64_t axis : perm.ints) seen.set(static_cast<unsigned>(axis));
   if (static_cast<int64_t>(perm.ints.size()) != x.rank() || !seen.all())
-    return in.fail("{0} is no permutation of the {1} axes of {2}", perm.text_form(), x.rank(),
-                   x.text());
+    return in.fail("{0} is no permutation of the {1} axes of {2}", perm, x.rank(), x);
   in.result.dtype = x.dtype;
   for (int64_t axis : perm.ints) in.result.shape.push_back(x[axis]);
   return true;
@@ -452,18 +455,16 @@ bool pad(Inference& in) {
   for (size_t i = 0; i < rank; ++i) {
     if (std::min(before.ints[i], after.ints[i]) < 0 ||
         std::max(before.ints[i], after.ints[i]) > kMaxElements)
-      return in.fail("padding must not be negative, got {0} and {1}", before.text_form(),
-                     after.text_form());
+      return in.fail("padding must not be negative, got {0} and {1}", before, after);
     in.result.shape[i] += before.ints[i] + after.ints[i];
   }
   if (literal_fits(in.attr(2).real, in.result.dtype)) return true;
-  return in.fail("{0} is no {1}", in.attr(2).text_form(), dtype_name(in.result.dtype));
+  return in.fail("{0} is no {1}", in.attr(2), dtype_name(in.result.dtype));
 }
 
 bool enlarge(Inference& in) {
   in.result = in.type(0);
-  if (in.result.rank() != 4)
-    return in.fail("enlarge needs w[O, I, kh, kw], got {0}", in.result.text());
+  if (in.result.rank() != 4) return in.fail("enlarge needs w[O, I, kh, kw], got {0}", in.result);
   for (int i = 0; i < 2; ++i) {
     int64_t from = in.result[2 + i], to = in.attr(0).ints[i];
     if (to < from || (to - from) % 2 != 0)
@@ -479,9 +480,9 @@ bool merge_gconv(Inference& in) {
   in.result = in.type(0);
   int64_t count = in.attr(0).number, groups = in.attr(1).number;
   if (in.result.rank() != 4)
-    return in.fail("merge_gconv needs w[O, I, kh, kw], got {0}", in.result.text());
+    return in.fail("merge_gconv needs w[O, I, kh, kw], got {0}", in.result);
   if (count < 1 || groups < 1 || groups % count != 0 || in.result[0] % groups != 0)
-    return in.fail("{0} groups of {1} cannot be merged by {2}", groups, in.result.text(), count);
+    return in.fail("{0} groups of {1} cannot be merged by {2}", groups, in.result, count);
   if (count > kMaxElements / in.result.elements()) return in.fail("the merged kernel is too large");
   in.result.shape[1] *= count;
   return true;
@@ -518,7 +519,7 @@ DType body_dtype(const Inference& in, const FusedBody& body) {
 
 bool fused_map(Inference& in) {
   std::optional<FusedBody> body = parse_fused_body(in.attr(0).text);
-  if (!body) return in.fail("{0} is no body of a fused_map", in.attr(0).text_form());
+  if (!body) return in.fail("{0} is no body of a fused_map", in.attr(0));
   llvm::SmallBitVector used(static_cast<unsigned>(in.operands.size()));
   for (const FusedInstr& instr : body->code) {
     if (!instr.is_operand) continue;
@@ -533,7 +534,7 @@ bool fused_map(Inference& in) {
   for (size_t i = 1; i < in.operands.size(); ++i) {
     Shape shape = in.result.shape;
     if (!broadcast_shapes(shape, in.type(i).shape, in.result.shape))
-      return in.fail("shapes {0} and {1} do not broadcast", list(shape), list(in.type(i).shape));
+      return in.fail("shapes {0} and {1} do not broadcast", shape, in.type(i).shape);
   }
   return true;
 }
@@ -611,7 +612,7 @@ bool check_operands(const Inference& in) {
     if (type.dtype != dtype)
       return in.fail("dtypes differ: {0} and {1}", dtype_name(dtype), dtype_name(type.dtype));
     if (!dtype_fits(in.info, dtype))
-      return in.fail("{0} takes {1}, got {2}", in.info.name, dtypes_taken(in.info), type.text());
+      return in.fail("{0} takes {1}, got {2}", in.info.name, dtypes_taken(in.info), type);
   }
   return true;
 }
@@ -622,9 +623,8 @@ bool check_size(const Inference& in) {
     return in.fail("a rank of {0} is over the limit of {1}", in.result.rank(), kMaxRank);
   int64_t elements = 1;
   for (int64_t dim : in.result.shape) {
-    if (dim < 1) return in.fail("a dimension of {0} is not positive", list(in.result.shape));
-    if (dim > kMaxElements / elements)
-      return in.fail("{0} has too many elements", list(in.result.shape));
+    if (dim < 1) return in.fail("a dimension of {0} is not positive", in.result.shape);
+    if (dim > kMaxElements / elements) return in.fail("{0} has too many elements", in.result.shape);
     elements *= dim;
   }
   return true;
