@@ -8,8 +8,8 @@ namespace {
 
 using test::rules_of;
 
-constexpr llvm::StringLiteral kRule =
-    "rule one(x, y, z) { (x @ y) + (x @ z) => x @ (y + z) where rank(x) == 2, shape(y) == shape(z) }";
+constexpr llvm::StringLiteral kRule = "rule one(x, y, z) { (x @ y) + (x @ z) => x @ (y + z) where "
+                                      "rank(x) == 2, shape(y) == shape(z) }";
 
 /// Whether the text, one rule, says what kRule says.
 bool says_it(llvm::StringRef text) {
@@ -46,11 +46,11 @@ TEST(SameRule, AllElseDoes) {
 }
 
 TEST(SameRule, AttributesAreCompared) {
-  std::vector<Rule> rules = rules_of(
-      "rule a(x, axis) { softmax(x, axis = axis) => exp(softmax(x, axis = axis)) }\n"
-      "rule b(y, k) { softmax(y, axis = k) => exp(softmax(y, axis = k)) }\n"
-      "rule c(y) { softmax(y, axis = 1) => exp(softmax(y, axis = 1)) }\n"
-      "rule d(y) { softmax(y, axis = 0) => exp(softmax(y, axis = 0)) }\n");
+  std::vector<Rule> rules =
+      rules_of("rule a(x, axis) { softmax(x, axis = axis) => exp(softmax(x, axis = axis)) }\n"
+               "rule b(y, k) { softmax(y, axis = k) => exp(softmax(y, axis = k)) }\n"
+               "rule c(y) { softmax(y, axis = 1) => exp(softmax(y, axis = 1)) }\n"
+               "rule d(y) { softmax(y, axis = 0) => exp(softmax(y, axis = 0)) }\n");
   ASSERT_EQ(rules.size(), 4u);
   EXPECT_TRUE(same_rule(rules[0], rules[1]));
   EXPECT_FALSE(same_rule(rules[1], rules[2]));
