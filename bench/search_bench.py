@@ -8,8 +8,8 @@
                  the published search on our e-graph beside its published seconds
     measured     the same by prices measured on this machine
     ablations    the shipped search without each of its parts, at the same limits of work
-    beyond       50,000 e-nodes and 10 s beside 2,000, under analytic and measured prices and two rule
-                 sets, with the gap to the extraction bound, and the e-graph in which nothing is cheaper
+    beyond       50,000 e-nodes and 10 s beside 2,000, under analytic prices and two rule sets, with
+                 the gap to the extraction bound, and the e-graph in which nothing is cheaper
     exploration  TENSAT's schedule alone, in egg's compatible mode, beside TENSAT on egg
     determinism  the same seed with 1 and 2 threads: the same graph, to the letter
     examples     every example by the default search and by saturation alone
@@ -254,8 +254,8 @@ class Bench:
 
     # --- the others -----------------------------------------------------------------------------
 
-    def shipped(self, network, *arguments, seed=1, nodes=2000, threads=1, seconds=600, cost="analytic:a100"):
-        return self.opt(network, "--search", "mcts", "--cost", cost, "--node-limit",
+    def shipped(self, network, *arguments, seed=1, nodes=2000, threads=1, seconds=600):
+        return self.opt(network, "--search", "mcts", "--cost", "analytic:a100", "--node-limit",
                         str(nodes), "--time-limit", str(seconds), "--threads", str(threads),
                         "--seed", str(seed), *arguments)[0]
 
@@ -270,21 +270,16 @@ class Bench:
         return tables.ablations(self, rows)
 
     def beyond(self):
-        """By prices and rule set: runs by network and limit. By measured prices of one seed; no network is
-        run whole."""
+        """By rule set: runs by network and limit."""
         o = self.options
         networks = [n for n in BINDING if n in o.networks] or o.networks[:1]
         settings = {}
-        for cost in o.beyond_costs:
-            measured = cost.startswith("measured")
-            seeds = range(1, 1 + (1 if measured else o.beyond_seeds))
-            prices = ["--cost-db", str(self.costs_file), "--finalists", "1"] if measured else []
-            for rules in o.rule_sets:
-                which = [*([] if rules == "all" else ["--rules", rules]), *prices]
-                settings[cost, rules] = {
-                    (network, nodes): [self.shipped(network, *which, nodes=nodes, seed=s, seconds=10, cost=cost)
-                                       for s in seeds]
-                    for network in networks for nodes in (2000, 50000)}
+        for rules in o.rule_sets:
+            which = [] if rules == "all" else ["--rules", rules]
+            settings[rules] = {
+                (network, nodes): [self.shipped(network, *which, nodes=nodes, seed=s, seconds=10)
+                                   for s in range(1, o.beyond_seeds + 1)]
+                for network in networks for nodes in (2000, 50000)}
         return tables.beyond(self, settings)
 
     def exploration(self):
@@ -375,7 +370,6 @@ def parse():
     p.add_argument("--baseline-seeds", default=5, type=int)
     p.add_argument("--ablation-seeds", default=3, type=int)
     p.add_argument("--beyond-seeds", default=3, type=int)
-    p.add_argument("--beyond-costs", default="analytic:a100,measured:cpu", type=lambda t: t.split(","))
     p.add_argument("--repeat", default=20, type=int, help="runs of one exploration")
     p.add_argument("--threads", default=1, type=int, help="of one search of quality; the costs are the same for any")
     p.add_argument("--time-limit", default=600, type=float, help="seconds of one cell of quality")
@@ -391,7 +385,6 @@ def parse():
         p.error(f"no section {', '.join(sorted(unknown))}")
     if o.quick:
         o.networks, o.approaches, o.costs = ["resnet50", "vgg19"], ["tensat", "tangram"], ["analytic:a100"]
-        o.beyond_costs = o.costs
         o.sections = o.sections or [s for s in SECTIONS if s != "measured"]  # timing operators takes minutes
         o.parts, o.repeat = ["tree", "stretches"], 2
         o.examples = [ROOT / "examples/hello.tg", ROOT / "examples/paper/vgg19.tg"]
