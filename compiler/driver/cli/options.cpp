@@ -75,8 +75,9 @@ void add_cost_options(CLI::App& app, Options& o) {
                  "a100, h200): auto (where costs are measured), on, off")
       ->capture_default_str();
   app.add_option("--finalists", o.finalists,
-                 "measured costs: graphs that are built and run whole; 1: the cheapest alone")
-      ->check(CLI::Range(int64_t{1}, int64_t{64}))
+                 "measured costs: graphs that are built and run whole; 1: the cheapest alone; 0: "
+                 "none, prices decide")
+      ->check(CLI::Range(int64_t{0}, int64_t{64}))
       ->capture_default_str();
   app.add_flag("--allow-tf32", o.allow_tf32, "cuda: f32 products in tf32, with ten bits");
   app.add_option("--save-costs", o.save_costs, "write the prices used as a table for file:TABLE");

@@ -64,7 +64,7 @@ struct Options {
   int64_t threads = 0;         // 0 = one for each core
   bool allow_tf32 = false;     // of cuda
   int64_t streams = 1;         // of cuda: copies of the program that run side by side
-  int64_t finalists = 8;       // graphs that are measured whole
+  int64_t finalists = 8;       // graphs that are measured whole; 0: prices alone decide
   int64_t runs = 0;            // 0 = as many as give a steady median
   bool optimize = false;       // --opt
   bool check = false;          // `run --check`: against ref; `fmt --check`: only look

@@ -156,10 +156,11 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   SearchTrace trace;
   if (!o.trace.empty()) options.trace = &trace;
   bool measured = is_measured(o.cost);
+  bool run_whole = measured && o.finalists > 0;
   auto optimized = [&] { // operators that are timed have a line of their own
     LiveLine line(session, options.explore.time_limit_s, !measured);
     options.portfolio.progress = line.teller();
-    return optimize(source, rules, recorder, options, measured ? &finalists : nullptr,
+    return optimize(source, rules, recorder, options, run_whole ? &finalists : nullptr,
                     analytic.get());
   };
   TG_TRY(Optimized result, optimized());

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""`tg opt --cost measured:cpu --finalists K`: whole graphs are run but for 0, where prices alone decide.
+
+    finalists_test.py TG
+"""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+MODEL = """model twice(x: f32[256, 512]) -> f32[256, 512] {
+  relu(relu(transpose(transpose(x, [1, 0]), [1, 0])))
+}
+"""
+
+
+def report_of(tg, folder, finalists):
+    model = folder / "twice.tg"
+    model.write_text(MODEL)
+    command = [tg, "opt", model, "--cost", "measured:cpu", "--cost-db", folder / "prices.db", "--finalists",
+               str(finalists), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"--finalists {finalists}: exit code {done.returncode}: {done.stderr}"
+    return json.loads(done.stdout)
+
+
+def main():
+    tg = Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
+        alone, whole = (report_of(tg, Path(scratch), k) for k in (0, 2))
+    assert "median_before_us" in whole, f"2 finalists: no whole graph was run: {whole}"
+    assert "median_before_us" not in alone, f"no finalists: whole graphs were run: {alone}"
+    assert alone["nodes_after"] == 1 < alone["nodes_before"], f"no finalists: nothing was found: {alone}"
+    assert alone["cost_after_us"] <= alone["cost_before_us"], f"no finalists: dearer than the source: {alone}"
+
+
+if __name__ == "__main__":
+    main()
