@@ -331,12 +331,12 @@ def beyond(bench, settings):
                 "iterations, and whether it ended by itself or was cut off. `gap`: percent of the cost over the bound "
                 "that the extraction certifies in the largest e-graph, of `e-nodes`, that has one.")
     record = []
-    for rules, rows in settings.items():
-        text += [setting_title("analytic:a100", rules), ""]
+    for (cost, rules), rows in settings.items():
+        text += [setting_title(cost, rules), ""]
         text += markdown(["network", "source", "2,000", "50,000", "lower by", "proved in", "gap", "e-nodes", "s", "MiB",
                           "stopped by"], beyond_lines(rows))
         text.append("")
-        record += [{"rules": rules, "model": n, "node_limit": k, "runs": r} for (n, k), r in rows.items()]
+        record += [{"cost": cost, "rules": rules, "model": n, "node_limit": k, "runs": r} for (n, k), r in rows.items()]
     return "\n".join(text), {"runs": record}
 
 
