@@ -2,8 +2,8 @@
 
 #include "compiler/driver/devices.h"
 #include "compiler/equiv/proof.h"
+#include "lang/core/data_file.h"
 #include "runtime/cache_path.h"
-#include "runtime/data_file.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>

@@ -3,7 +3,8 @@
 // twice, numbers that overflow).
 #include "compiler/extract/cost_table.h"
 
-#include <llvm/ADT/SmallString.h>
+#include "lang/core/data_file.h"
+
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -145,15 +146,7 @@ Result<CostTable> load_cost_table(llvm::StringRef path) {
 }
 
 Result<void> save_cost_table(const CostTable& table, llvm::StringRef path) {
-  auto cannot = [&](std::error_code why) {
-    return error(Code::cannot_write, "cannot write the cost table `{0}`: {1}", path, why.message());
-  };
-  llvm::SmallString<128> beside;
-  int fd = -1;
-  if (auto why = llvm::sys::fs::createUniqueFile(path + ".%%%%%%.tmp", fd, beside))
-    return cannot(why);
-  {
-    llvm::raw_fd_ostream out(fd, /*shouldClose=*/true);
+  return write_data_file(path, [&](llvm::raw_ostream& out) -> Result<void> {
     out << "{ \"tangram_costs\": " << kVersion << ", \"source\": " << quoted(table.source)
         << ",\n  \"microseconds\": {";
     llvm::StringRef separator = "\n";
@@ -162,18 +155,8 @@ Result<void> save_cost_table(const CostTable& table, llvm::StringRef path) {
       separator = ",\n";
     }
     out << "\n  } }\n";
-    out.flush();
-    if (std::error_code why = out.error()) {
-      out.clear_error();
-      (void)llvm::sys::fs::remove(beside);
-      return cannot(why);
-    }
-  }
-  if (auto why = llvm::sys::fs::rename(beside, path)) {
-    (void)llvm::sys::fs::remove(beside);
-    return cannot(why);
-  }
-  return {};
+    return {};
+  });
 }
 
 double TableCost::price(const Symbols& symbols, const OpInstance& instance) {

@@ -1,8 +1,8 @@
 #include "runtime/cuda/compile.h"
 
+#include "lang/core/data_file.h"
 #include "runtime/cache_path.h"
 #include "runtime/cuda/libraries.h"
-#include "runtime/data_file.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

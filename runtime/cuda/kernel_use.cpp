@@ -4,7 +4,7 @@
 // `.nv.shared.NAME`.
 #include "runtime/cuda/compile.h"
 
-#include "runtime/data_file.h"
+#include "lang/core/data_file.h"
 
 namespace tg::cuda {
 

@@ -14,9 +14,14 @@ namespace tg {
 Result<std::unique_ptr<llvm::MemoryBuffer>> read_data_file(llvm::StringRef path);
 
 /// What `write` puts into the stream, under a temporary name beside `path` that is renamed at the
-/// end; if `write` fails, `path` is as it was. Errors: `cannot_write`, and those of `write`.
+/// end; if `write` fails, `path` is as it was. A device or a pipe is written to as it stands.
+/// Errors: `cannot_write`, and those of `write`.
 Result<void> write_data_file(llvm::StringRef path,
                              llvm::function_ref<Result<void>(llvm::raw_ostream&)> write);
+
+/// Whether write_data_file() could begin: what takes long asks before, not after. Errors:
+/// `cannot_write`.
+Result<void> check_writable(llvm::StringRef path);
 
 /// Little-endian unsigned of `size` bytes, 8 at most; there must be so many at `at`.
 uint64_t read_little_endian(llvm::StringRef bytes, size_t at, size_t size);
