@@ -54,7 +54,7 @@ void bound_spinning(char** argv) {
 
 bool runs_networks(llvm::StringRef command) {
   return command == "run" || command == "opt" || command == "explain" || command == "bench demo" ||
-         command == "repl";
+         command == "bench paper" || command == "repl";
 }
 
 } // namespace
@@ -73,7 +73,8 @@ int main(int argc, char** argv) {
   if (found == std::end(kSubcommands))
     return session.fail(
         tg::error(tg::Code::internal, "no function runs `tg {0}`", parsed.options.command));
-  int code = found->run(session);
+  auto writable = tg::cli::check_outputs(parsed.options);
+  int code = writable ? found->run(session) : session.fail(std::move(writable.error()));
   llvm::outs().flush();
   // A full disk or a closed pipe must not pass as success.
   if (llvm::outs().has_error()) {

@@ -1,7 +1,7 @@
 // Diagnostics to text, JSON and an exit code; text to files.
 #include "compiler/driver/cli/session.h"
 
-#include "runtime/data_file.h"
+#include "lang/core/data_file.h"
 
 namespace tg::cli {
 
@@ -80,6 +80,15 @@ Result<void> write_text_file(Session& session, llvm::StringRef path, llvm::Strin
     out << text;
     return {};
   });
+}
+
+Result<void> check_outputs(const Options& o) {
+  std::vector<std::string> paths = {o.out_file, o.weights_out, o.trace, o.save_priors,
+                                    o.save_costs};
+  if (llvm::StringRef(o.command).startswith("bench")) paths.push_back(o.output); // else a folder
+  for (const std::string& path : paths)
+    if (!path.empty() && path != "-") TG_CHECK(check_writable(path));
+  return {};
 }
 
 } // namespace tg::cli

@@ -45,6 +45,9 @@ void write_errors(llvm::json::OStream& json, const DiagnosticSink& sink,
 /// The file is written whole or not at all (data_file.h); `-` is standard output.
 /// Errors: `cannot_write`.
 Result<void> write_text_file(Session& session, llvm::StringRef path, llvm::StringRef text);
+/// Whether the files that the options name can be written: asked before a search, since what it has
+/// found would be lost. Errors: `cannot_write`.
+Result<void> check_outputs(const Options& options);
 
 // One function, and one file, for each subcommand. They return the exit code.
 int run_check(Session& session);
