@@ -126,7 +126,7 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   write_number(json, "extract_s", report.extract_s);
   write_number(json, "total_s", report.total_s);
   write_number(json, "peak_memory_mb", report.peak_memory_mb);
-  json.attribute("seed", static_cast<int64_t>(report.seed));
+  json.attribute("seed", report.seed);
   json.attribute("stopped_by", report.stopped_by);
   json.attribute("simulations", static_cast<int64_t>(report.simulations));
   json.attribute("decisions", static_cast<int64_t>(report.decisions));

@@ -145,10 +145,20 @@ void add_search_options(CLI::App& app, Options& o) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
 }
 
+void add_seed(CLI::App& app, Options& o, const char* what) {
+  // CLI11 wraps what is negative or too large.
+  auto whole = [](const std::string& text) -> std::string {
+    uint64_t seed = 0;
+    if (!StringRef(text).getAsInteger(10, seed)) return "";
+    return llvm::formatv("`{0}` is no whole number from 0 to {1}", text, UINT64_MAX);
+  };
+  app.add_option("--seed", o.seed, what)->check(whole, "")->capture_default_str();
+}
+
 void add_limits(CLI::App& app, Options& o) {
   app.add_option("--memory-limit", o.memory_limit_mb, "MiB; default: 80% of the machine's memory")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
-  app.add_option("--seed", o.seed, "of everything random")->capture_default_str();
+  add_seed(app, o, "of everything random");
   app.add_option("--threads", o.threads, "default: one for each core")
       ->check(CLI::Range(int64_t{1}, int64_t{1024}));
 }
@@ -237,7 +247,7 @@ void add_extract(CLI::App& tg, Options& o) {
       ->check(CLI::Range(0.0, 1e9));
   app.add_option("--memory-limit", o.memory_limit_mb, "MiB; default: 80% of the machine's memory")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
-  app.add_option("--seed", o.seed, "of everything random")->capture_default_str();
+  add_seed(app, o, "of everything random");
   app.add_flag("--check", o.check, "hold the answer against the independent checker");
   add_output_options(app, o);
 }
@@ -246,7 +256,7 @@ void add_weights(CLI::App& tg, Options& o, Raw& raw) {
   CLI::App& app = *tg.add_subcommand("weights", "list, compare and initialise weights");
   add_files(app, o, "a model, and the .safetensors file to compare it with");
   add_model_options(app, o, raw);
-  app.add_option("--seed", o.seed, "of random weights")->capture_default_str();
+  add_seed(app, o, "of random weights");
   app.add_option("-o", o.out_file,
                  "write all weights here, as .safetensors: random where FILE has none");
   add_output_options(app, o);
@@ -266,7 +276,7 @@ void add_rules(CLI::App& tg, Options& o) {
   verify.add_flag("--proof", o.proof, "also try to prove each for all sizes (needs Z3)");
   verify.add_option("--rule-cache", o.rule_cache, "file that remembers which rules were verified");
   verify.add_option("--output", o.output, "write counterexamples into this folder, as .tg");
-  verify.add_option("--seed", o.seed, "of the instances")->capture_default_str();
+  add_seed(verify, o, "of the instances");
   verify.add_option("--threads", o.threads, "default: one for each core")
       ->check(CLI::Range(int64_t{1}, int64_t{1024}));
   add_output_options(verify, o);
@@ -276,7 +286,7 @@ void add_verify(CLI::App& tg, Options& o, Raw& raw) {
   CLI::App& app = *tg.add_subcommand("verify", "check that two models compute the same");
   add_files(app, o, "two files, or FILE:MODEL; one file stands for the two models in it");
   add_model_options(app, o, raw);
-  app.add_option("--seed", o.seed, "of the points")->capture_default_str();
+  add_seed(app, o, "of the points");
   app.add_option("--threads", o.threads, "default: one for each core")
       ->check(CLI::Range(int64_t{1}, int64_t{1024}));
   add_output_options(app, o);

@@ -4,6 +4,8 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
+#include <cmath>
+
 namespace tg::cli {
 namespace {
 
@@ -85,6 +87,35 @@ std::optional<std::string> split_inputs(const std::vector<std::string>& texts,
   return std::nullopt;
 }
 
+/// Options that the search in use would not look at: what was asked for must not be missing unsaid.
+std::optional<std::string> check_search(const Options& o) {
+  bool mcts = o.search == "mcts", published = mcts && o.mcts_profile == "pact24";
+  auto of = [&](StringRef flag, StringRef search) {
+    return llvm::formatv("{0} is of {1}", flag, search).str();
+  };
+  if (o.reuse_tree && !published) return of("--reuse-tree", "--search mcts --mcts-profile pact24");
+  if (mcts && !published) {
+    if (!o.priors.empty() && llvm::is_contained(o.without, "priors"))
+      return "--priors gives what `--without priors` leaves out";
+    return std::nullopt;
+  }
+  StringRef shipped = "--search mcts (profile tangram)";
+  if (!o.priors.empty()) return of("--priors", shipped);
+  if (!o.save_priors.empty()) return of("--save-priors", shipped);
+  if (!o.without.empty()) return of("--without", shipped);
+  return std::nullopt;
+}
+
+/// Not a number passes the ranges of the command line.
+std::optional<std::string> check_numbers(const Options& o) {
+  for (auto [flag, value] :
+       {std::pair{"--time-limit", o.time_limit_s}, std::pair{"--ilp-limit", o.ilp_limit_s},
+        std::pair{"--total-limit", o.total_limit_s}, std::pair{"--exploration", o.exploration},
+        std::pair{"--alpha", o.alpha}, std::pair{"--max-weight-growth", o.max_weight_growth}})
+    if (std::isnan(value)) return llvm::formatv("{0} takes a number, not `nan`", flag).str();
+  return std::nullopt;
+}
+
 } // namespace
 
 std::optional<std::string> second_look(Options& o, const Raw& raw) {
@@ -100,6 +131,8 @@ std::optional<std::string> second_look(Options& o, const Raw& raw) {
     return "--allow-tf32 is of cuda: it needs --backend cuda or --cost measured:cuda";
   if (o.streams > 1 && o.backend != "cuda")
     return "--streams is of cuda: it needs --backend cuda (the cpu has --threads)";
+  if (auto problem = check_search(o)) return problem;
+  if (auto problem = check_numbers(o)) return problem;
   if (auto problem = split_pairs(raw.set, "--set", o.set)) return problem;
   if (auto problem = split_inputs(raw.inputs, o.inputs)) return problem;
   for (StringRef word : o.without)
