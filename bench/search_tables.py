@@ -266,6 +266,13 @@ def quality(bench, title, costs):
 
 # --- the others ---------------------------------------------------------------------------------
 
+WITHOUT_ROW = (
+    "Improvements without a row of their own: pruning e-graphs of what no good graph uses is the restart from the best "
+    "graph (`restarts`); threads change seconds and no result; priors from earlier searches (`--priors FILE`) are an input, "
+    "which no run here has (`priors`: what a search learns of rules on the way); e-graphs of more nodes are in "
+    "`search_beyond.md`; the bound at the end and the patience of decisions have no switch.")
+
+
 def ablations(bench, rows):
     o = bench.options
     mean = {key: statistics.fmean(map(speedup, runs)) for key, runs in rows.items()}
@@ -280,10 +287,11 @@ def ablations(bench, rows):
     text = head("The parts of the search, each left out", bench,
                 "Speed-up of the predicted cost in percent (analytic:a100, all rules), mean of "
                 f"{o.ablation_seeds} seed{'s' * (o.ablation_seeds > 1)}. "
-                "Equal work: 2,000 e-nodes an e-graph, 128 simulations a decision at most, no clock (600 s: "
+                "Equal limits of work: nodes and simulations a decision (2,000 e-nodes an e-graph, 128 at most); what was "
+                "used stands beside. No clock (600 s: "
                 f"{cut} of {len(every)} runs reached them; in {clocked} the solver used up its slice of time in some "
                 "e-graph). `difference`: points against all parts, mean of the networks; `simulations`: "
-                "mean of those made; `s`: geometric mean.")
+                "mean of those made; `s`: geometric mean.", WITHOUT_ROW)
     text += markdown(["", *o.networks, "difference", "simulations", "s"], lines)
     record = [{"without": part, "model": n, "speedups_pct": [round(speedup(r), 4) for r in runs],
                "simulations": [r["simulations"] for r in runs], "seconds": [r["total_s"] for r in runs],
