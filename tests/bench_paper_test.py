@@ -93,6 +93,13 @@ class Resume(unittest.TestCase):
         # Under another limit they are other cells.
         self.assertNotEqual(self.fill(*approaches[:2])["setting"], result["setting"])
 
+    def test_seeds_begin_with_the_one_that_is_given(self):
+        first = self.fill("--seed", "77")
+        self.assertEqual(names(first["cells"]), sorted((n, a, s) for n in NETWORKS for a, s in [
+            ("tensat", 1), ("greedy+ilp", 77), ("greedy+ilp", 78)]))
+        # 77 is known, and so is what draws nothing.
+        self.assertEqual(self.fill("--seed", "76")["cells_computed"], len(NETWORKS))
+
     def test_the_plan_is_told(self):
         command = [TG, "bench", "paper", "vgg19", "--approach", "tensat,ilp+ilp", "--seeds", "2", "--rules",
                    "taso", "--total-limit", "0", "--output", str(self.file)]

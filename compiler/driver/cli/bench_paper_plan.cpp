@@ -31,7 +31,8 @@ PaperPlan plan_paper(const Options& options, const PaperCells& cells) {
     for (const PaperApproach& approach : paper_approaches()) {
       if (!asked_for(options.files, network.name) || !asked_for(options.approaches, approach.name))
         continue;
-      for (uint64_t seed = 1; seed <= (approach.seeded ? options.seeds : 1); ++seed) {
+      for (uint64_t i = 0; i < (approach.seeded ? options.seeds : 1); ++i) {
+        uint64_t seed = approach.seeded ? options.seed + i : 1;
         if (cells.find(network.name, approach.name, seed)) {
           ++plan.known;
           continue;

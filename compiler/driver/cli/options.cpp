@@ -329,7 +329,8 @@ void add_bench_paper(CLI::App& bench, Options& o) {
                   "anneal, taso; default: all of them")
       ->delimiter(',')
       ->allow_extra_args(false);
-  paper.add_option("--seeds", o.seeds, "runs of each cell that draws at random")
+  paper.add_option("--seeds", o.seeds,
+                   "runs of each cell that draws at random, by seeds from --seed on")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1000}))
       ->capture_default_str();
   paper
