@@ -80,7 +80,16 @@ class Resume(unittest.TestCase):
         self.assertEqual((none["cells_computed"], none["cells_left"]), (0, len(ALL)))
         capped = self.fill("--time-limit", "0")
         self.assertTrue(all(c["capped"] for c in capped["cells"]))
-        self.assertFalse(any(c["capped"] for c in self.fill()["cells"]))
+        self.assertEqual({c["limit_s"] for c in capped["cells"]}, {0})
+        anew = self.fill()
+        self.assertEqual((anew["setting"], anew["cells_computed"]), (capped["setting"], len(ALL)))
+        self.assertEqual(names(anew["cells"]), ALL, "in place of the capped")
+        self.assertFalse(any(c["capped"] for c in anew["cells"]))
+
+    def test_what_no_limit_ended_holds_under_any(self):
+        first = self.fill()
+        self.assertEqual(self.fill("--time-limit", "0")["cells"], first["cells"])
+        self.assertEqual(self.fill("--time-limit", "9000")["cells_computed"], 0)
 
     def test_the_dear_cells_come_last_and_have_a_limit_of_their_own(self):
         approaches = ("--approach", "ilp+ilp,greedy+greedy,tensat", "--ilp-limit", "0")
@@ -90,8 +99,8 @@ class Resume(unittest.TestCase):
         self.assertEqual([c["capped"] for c in result["cells"]], by_ilp)
         seeds = [c["seed"] for c in result["cells"] if c["approach"] != "ilp+ilp"]
         self.assertEqual(seeds, sorted(seeds), "seed after seed")
-        # Under another limit they are other cells.
-        self.assertNotEqual(self.fill(*approaches[:2])["setting"], result["setting"])
+        # With more time these alone are computed anew.
+        self.assertEqual(self.fill(*approaches[:2])["cells_computed"], sum(by_ilp))
 
     def test_seeds_begin_with_the_one_that_is_given(self):
         first = self.fill("--seed", "77")

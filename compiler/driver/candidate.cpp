@@ -45,6 +45,7 @@ void note_extraction(const ExtractedGraph& extracted, llvm::ArrayRef<Rule> rules
   report.cost_after_us = extracted.cost_us;
   if (extracted.lower_bound_us > 0) report.lower_bound_us = extracted.lower_bound_us;
   report.optimal = extracted.optimal;
+  report.cut_extractions += extracted.out_of_time;
   report.rules_applied = named_counts(extracted.rules_used, rules);
   if (!extracted.note.empty()) report.notes.push_back(extracted.note);
 }
@@ -304,6 +305,7 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
   report.learned = std::move(found.learned);
   report.stopped_by =
       found.stop == StopReason::Saturated ? "no more gain" : stop_reason_text(found.stop).str();
+  report.cut_extractions = found.slices_used_up;
   if (found.slices_used_up > 0)
     report.notes.push_back(
         llvm::formatv("{0} extractions ended by the clock", found.slices_used_up));

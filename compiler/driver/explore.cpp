@@ -3,6 +3,8 @@
 #include "compiler/driver/state_price.h"
 #include "lang/core/stopwatch.h"
 
+#include <llvm/Support/FormatVariadic.h>
+
 #include <algorithm>
 
 namespace tg {
@@ -63,6 +65,7 @@ public:
     return cost_us;
   }
   void forget(llvm::ArrayRef<ENodeId> changed) override { price_->forget(changed); }
+  size_t cut_short() const override { return price_->cut_short(); }
 
 private:
   std::unique_ptr<StatePrice> price_;
@@ -123,6 +126,10 @@ void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
   report.simulations = explored.simulations;
   report.decisions = static_cast<size_t>(explored.decisions);
   report.search_memory_mb = static_cast<double>(explored.memory_bytes) / (1 << 20);
+  report.cut_extractions = price.cut_short();
+  if (report.cut_extractions > 0)
+    report.notes.push_back(
+        llvm::formatv("{0} extractions ended by the clock", report.cut_extractions));
   report.stopped_by =
       explored.stop == StopReason::Iterations ? "decisions" : stop_reason_text(explored.stop).str();
 }

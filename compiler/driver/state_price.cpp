@@ -28,15 +28,18 @@ public:
     auto [entry, is_new] = known_.try_emplace(fingerprint(egraph) >> 2, kInfiniteCost);
     if (!is_new) return entry->second;
     Result<ExtractedGraph> extracted = extract(egraph, source_, prices_, options_);
+    cut_short_ += extracted && extracted->out_of_time;
     return entry->second = extracted ? extracted->cost_us : kInfiniteCost;
   }
   void forget(llvm::ArrayRef<ENodeId>) override {}
+  size_t cut_short() const override { return cut_short_; }
 
 private:
   const Graph& source_;
   PriceCache& prices_;
   ExtractOptions options_;
   llvm::DenseMap<uint64_t, double> known_; // by fingerprint
+  size_t cut_short_ = 0;
 };
 
 } // namespace

@@ -53,6 +53,8 @@ public:
   virtual ~StatePrice() = default;
   virtual double price(const EGraph& egraph) = 0;
   virtual void forget(llvm::ArrayRef<ENodeId> changed) = 0;
+  /// Prices that the clock ended: more time might have found lower ones.
+  virtual size_t cut_short() const { return 0; }
 };
 
 /// How much an action promises (UCB1, as the program computes it): what it gave on average, and

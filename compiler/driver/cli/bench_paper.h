@@ -22,6 +22,8 @@ struct PaperApproach {
   Reward reward = Reward::GreedyShared;
   bool final_ilp = true;
   bool seeded = true; // the seed matters
+
+  bool rewards_by_ilp() const { return search == Search::Pact24 && reward == Reward::Ilp; }
 };
 /// TENSAT, the five published combinations, the shipped search, the two baselines.
 llvm::ArrayRef<PaperApproach> paper_approaches();
@@ -35,7 +37,11 @@ struct PaperCell {
   double memory_mb = 0; // of the e-graphs and the search, without prices, rules and program
   size_t nodes = 0;
   std::string stopped_by;
+  double limit_s = 0;  // that it had
   bool capped = false; // the time limit ended it
+
+  /// What no limit ended is what any larger limit gives, too; so is what it gave, under a smaller.
+  bool holds_under(double limit) const { return !capped || limit_s >= limit; }
 
   double speedup_pct() const { return (source_us / cost_us - 1) * 100; }
   /// What the published table calls the speed-up.
@@ -55,7 +61,8 @@ public:
   const std::string& setting() const { return setting_; }
   llvm::ArrayRef<PaperCell> all() const { return cells_; }
   const PaperCell* find(llvm::StringRef model, llvm::StringRef approach, uint64_t seed) const;
-  void add(PaperCell cell) { cells_.push_back(std::move(cell)); }
+  /// In place of the one of that network, approach and seed.
+  void add(PaperCell cell);
 
   /// A missing file is an empty one. Errors: `bad_cells_file`.
   Result<void> read();

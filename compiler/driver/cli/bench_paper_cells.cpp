@@ -42,11 +42,9 @@ PaperCell cell_of(const llvm::json::Object& c) {
 
 std::string paper_setting(const Options& o) {
   return llvm::formatv(
-      "program {0}; cost {1}; rules {2}; nodes {3}; budget {4}; depth {5}; numerics {6}; "
-      "seconds {7}; ilp_seconds {8}",
+      "program {0}; cost {1}; rules {2}; nodes {3}; budget {4}; depth {5}; numerics {6}",
       program_name(), o.cost, o.rules.empty() ? "default" : llvm::join(o.rules, ","), o.node_limit,
-      o.budget > 0 ? o.budget : 128, o.depth > 0 ? o.depth : 10, o.numerics, o.time_limit_s,
-      std::min(o.ilp_limit_s, o.time_limit_s));
+      o.budget > 0 ? o.budget : 128, o.depth > 0 ? o.depth : 10, o.numerics);
 }
 
 const PaperCell* PaperCells::find(llvm::StringRef model, llvm::StringRef approach,
@@ -54,6 +52,16 @@ const PaperCell* PaperCells::find(llvm::StringRef model, llvm::StringRef approac
   for (const PaperCell& cell : cells_)
     if (cell.model == model && cell.approach == approach && cell.seed == seed) return &cell;
   return nullptr;
+}
+
+void PaperCells::add(PaperCell cell) {
+  auto same = llvm::find_if(cells_, [&](const PaperCell& c) {
+    return c.model == cell.model && c.approach == cell.approach && c.seed == cell.seed;
+  });
+  if (same == cells_.end())
+    cells_.push_back(std::move(cell));
+  else
+    *same = std::move(cell);
 }
 
 Diagnostic PaperCells::bad() const {
@@ -97,6 +105,7 @@ void PaperCells::write_json(llvm::json::OStream& json) const {
       write_number(json, "memory_mb", cell.memory_mb);
       json.attribute("nodes", static_cast<int64_t>(cell.nodes));
       json.attribute("stopped_by", cell.stopped_by);
+      write_number(json, "limit_s", cell.limit_s);
       json.attribute("capped", cell.capped);
     });
 }

@@ -12,10 +12,6 @@
 namespace tg::cli {
 namespace {
 
-bool rewards_by_ilp(const PaperApproach& approach) {
-  return approach.search == Search::Pact24 && approach.reward == Reward::Ilp;
-}
-
 bool asked_for(llvm::ArrayRef<std::string> names, llvm::StringRef name) {
   return names.empty() || llvm::is_contained(names, name);
 }
@@ -33,18 +29,20 @@ PaperPlan plan_paper(const Options& options, const PaperCells& cells) {
         continue;
       for (uint64_t i = 0; i < (approach.seeded ? options.seeds : 1); ++i) {
         uint64_t seed = approach.seeded ? options.seed + i : 1;
-        if (cells.find(network.name, approach.name, seed)) {
+        bool by_ilp = approach.rewards_by_ilp();
+        double limit_s = by_ilp ? plan.ilp_limit_s : plan.limit_s;
+        const PaperCell* cell = cells.find(network.name, approach.name, seed);
+        if (cell && cell->holds_under(limit_s)) {
           ++plan.known;
           continue;
         }
-        bool by_ilp = rewards_by_ilp(approach);
         plan.by_ilp += by_ilp;
-        plan.jobs.push_back({&network, &approach, seed, by_ilp ? plan.ilp_limit_s : plan.limit_s});
+        plan.jobs.push_back({&network, &approach, seed, limit_s});
       }
     }
   llvm::stable_sort(plan.jobs, [](const PaperJob& a, const PaperJob& b) {
-    return std::pair(rewards_by_ilp(*a.approach), a.seed) <
-           std::pair(rewards_by_ilp(*b.approach), b.seed);
+    return std::pair(a.approach->rewards_by_ilp(), a.seed) <
+           std::pair(b.approach->rewards_by_ilp(), b.seed);
   });
   return plan;
 }

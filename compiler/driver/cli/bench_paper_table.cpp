@@ -5,6 +5,7 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tg::cli {
@@ -43,6 +44,7 @@ struct Row {
   std::vector<double> saved, seconds, processor, costs;
   double source_us = 0;
   size_t capped = 0;
+  double limit_s = 0; // the largest of the capped
 
   Row(const PaperCells& cells, llvm::StringRef model, llvm::StringRef approach) {
     for (const PaperCell& cell : cells.all()) {
@@ -53,12 +55,13 @@ struct Row {
       processor.push_back(cell.processor_s);
       costs.push_back(cell.cost_us);
       capped += cell.capped;
+      if (cell.capped) limit_s = std::max(limit_s, cell.limit_s);
     }
   }
   bool empty() const { return costs.empty(); }
   std::string mark() const {
     if (capped == 0) return "";
-    return llvm::formatv("capped {0} of {1}", capped, costs.size());
+    return llvm::formatv("capped {0} of {1} at {2:f0} s", capped, costs.size(), limit_s);
   }
 };
 

@@ -349,11 +349,16 @@ void add_bench_paper(CLI::App& bench, Options& o) {
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
   paper.add_option("--node-limit", o.node_limit, "e-nodes; default 2000")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
-  paper.add_option("--time-limit", o.time_limit_s, "seconds for a cell; default 600")
+  paper
+      .add_option("--time-limit", o.time_limit_s,
+                  "seconds for a cell, default 600: three quarters for the search (half, where its "
+                  "rewards are integer programs), a quarter for one integer program. A cell that "
+                  "its limit ended is computed anew under a larger one")
       ->check(CLI::Range(0.0, 1e9));
   paper
       .add_option("--ilp-limit", o.ilp_limit_s,
-                  "seconds for a cell with rewards from integer programs (ilp+ilp)")
+                  "the same for a cell with rewards from integer programs (ilp+ilp), but at most "
+                  "--time-limit")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   add_limits(paper, o);
