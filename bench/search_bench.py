@@ -84,7 +84,7 @@ class Bench:
         self.program = hashlib.sha256(Path(self.tg).read_bytes()).hexdigest()[:12]
         self.state = Path(options.state)
         if options.threads != 1:
-            self.state /= f"threads_{options.threads}"  # cells do not name it: only their seconds differ
+            self.state /= f"threads_{options.threads}"  # cells of older programs do not name it
         self.environment = dict(os.environ)
         if options.clock == "processor":
             self.state /= "processor_clock"  # what one clock ended says nothing of the other

@@ -67,14 +67,14 @@ def json_lines(record):
 # --- quality ------------------------------------------------------------------------------------
 
 def parts_of(setting):
-    return dict(part.split(" ", 1) for part in setting.split("; "))
+    return dict(part.partition(" ")[::2] for part in setting.split("; "))  # paths may hold anything
 
 
 def matches(setting, cost, rules):
     """Whether cells under this setting are of the published limits, and of these prices and rules."""
     p = parts_of(setting)
     return (p["cost"], p["rules"]) == (cost, "default" if rules == "all" else rules) and \
-        (p["nodes"], p["budget"], p["depth"]) == ("2000", "128", "10")
+        (p["nodes"], p["budget"], p["depth"]) == ("2000", "128", "10") and "memory_limit" not in p
 
 
 def kept_cells(record):

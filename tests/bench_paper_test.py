@@ -14,6 +14,8 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent  # `tg bench paper` reads examples/ from here
+sys.path.insert(0, str(ROOT / "bench"))
+import search_tables  # the folder is known only now
 TG = ""
 NETWORKS = ["resnet50", "vgg19"]
 
@@ -45,6 +47,9 @@ class Resume(unittest.TestCase):
         self.assertEqual(code, 0, errors)
         return result
 
+    def setting(self, *options):
+        return self.fill("--total-limit", "0", *options)["setting"]
+
     def test_cells_are_computed_once(self):
         first = self.fill()
         self.assertEqual(first["cells_computed"], len(ALL))
@@ -74,6 +79,30 @@ class Resume(unittest.TestCase):
         self.assertEqual(self.fill()["cells_computed"], len(ALL))
         self.assertEqual(self.fill("--cost", "analytic:t4")["cells_computed"], len(ALL))
         self.assertEqual(len(json.loads(self.file.read_text())), 3)
+
+    def test_files_and_limits_that_decide_are_part_of_the_setting(self):
+        plain = self.setting()
+        table, rules, used = (Path(self.folder.name, name) for name in ("prices.txt", "mine.tg", "used.tg"))
+        rule = "rule {name}(x) reassociates {{ neg({op}(x)) => {op}(neg(x)) }}\n"
+        settings = [plain, self.setting("--memory-limit", "2000"), self.setting("--search-threads", "2")]
+        for text in ("relu 1\n", "relu 2\n"):
+            table.write_text(text)
+            settings.append(self.setting("--cost", f"file:{table}"))
+        for own, theirs in (("tanh", "relu"), ("sigmoid", "relu"), ("tanh", "sigmoid")):
+            used.write_text(rule.format(name="used", op=theirs))
+            rules.write_text("use ./used\n" + rule.format(name="mine", op=own))
+            settings.append(self.setting("--rules", str(rules)))
+        for database in ("a.db", "b.db"):
+            settings.append(self.setting("--cost", "measured:cpu", "--cost-db", database))
+        self.assertEqual(len(set(settings)), len(settings), settings)
+        # As in files that are kept; and what is as always says nothing.
+        self.assertRegex(plain, r"; nodes 2000; budget 128; depth 10; numerics reassociate$")
+        self.assertEqual(self.setting("--search-threads", "1", "--cost-db", "a.db"), plain)
+        for setting in settings:
+            parts = search_tables.parts_of(setting)
+            if parts["cost"] in ("analytic:a100", "measured:cpu"):
+                self.assertEqual(search_tables.matches(setting, parts["cost"], "taso"),
+                                 parts["rules"] == "taso" and "memory_limit" not in parts)
 
     def test_limits_leave_and_mark_cells(self):
         none = self.fill("--total-limit", "0")

@@ -58,27 +58,22 @@ double processor_seconds() {
 
 class Paper {
 public:
-  explicit Paper(Session& session)
-      : session_(session),
-        cells_(paper_setting(session.options),
+  Paper(Session& session, std::string setting, std::vector<Rule> rules)
+      : session_(session), rules_(std::move(rules)),
+        cells_(std::move(setting),
                session.options.output.empty() ? "paper_cells.json" : session.options.output) {}
 
   int run() {
-    if (auto known = check_names(); !known) return session_.fail(std::move(known.error()));
     if (auto read = cells_.read(); !read) return session_.fail(std::move(read.error()));
-    std::optional<std::vector<Rule>> rules =
-        load_rules(session_.sources, library(), session_.options.rules, session_.sink);
-    if (!rules) return session_.fail();
     plan_ = plan_paper(session_.options, cells_);
     if (!plan_.jobs.empty()) say() << plan_.text() << "\n";
     for (size_t i = 0; i < plan_.jobs.size(); ++i)
-      if (!run_job(i, *rules)) return session_.fail();
+      if (!run_job(i)) return session_.fail();
     print();
     return 0;
   }
 
 private:
-  Result<void> check_names() const;
   bool cancelled() const { return session_.cancel && session_.cancel->load(); }
   double elapsed_s() const { return watch_.seconds(); }
   double left_s() const { return session_.options.total_limit_s - elapsed_s(); }
@@ -89,33 +84,33 @@ private:
   }
 
   /// False after an error; it is in the sink.
-  bool run_job(size_t at, llvm::ArrayRef<Rule> rules);
-  Result<PaperCell> compute(const PaperJob& job, double limit_s, const Graph& source,
-                            llvm::ArrayRef<Rule> rules);
+  bool run_job(size_t at);
+  Result<PaperCell> compute(const PaperJob& job, double limit_s, const Graph& source);
   OptimizeOptions options_for(const PaperJob& job, double limit_s) const;
   void print();
 
   Session& session_;
+  std::vector<Rule> rules_;
   PaperCells cells_;
   PaperPlan plan_;
   size_t made_ = 0, left_ = 0; // cells of this run; cells that did not fit
   Stopwatch watch_;
 };
 
-Result<void> Paper::check_names() const {
+Result<void> check_names(const Options& options) {
   auto unknown = [](const char* what, llvm::StringRef name) {
     return error(Code::usage, "no {0} `{1}` in the published table", what, name);
   };
-  for (const std::string& name : session_.options.files)
+  for (const std::string& name : options.files)
     if (llvm::none_of(kNetworks, [&](const PaperNetwork& n) { return n.name == name; }))
       return unknown("network", name);
-  for (const std::string& name : session_.options.approaches)
+  for (const std::string& name : options.approaches)
     if (llvm::none_of(kApproaches, [&](const PaperApproach& a) { return a.name == name; }))
       return unknown("approach", name);
   return {};
 }
 
-bool Paper::run_job(size_t at, llvm::ArrayRef<Rule> rules) {
+bool Paper::run_job(size_t at) {
   const PaperJob& job = plan_.jobs[at];
   if (left_s() <= 0 || cancelled()) {
     ++left_;
@@ -129,7 +124,7 @@ bool Paper::run_job(size_t at, llvm::ArrayRef<Rule> rules) {
   say() << llvm::formatv("{0} of {1}, {2:f0} s: {3}, {4}, seed {5}\n", at + 1, plan_.jobs.size(),
                          elapsed_s(), job.network->name, job.approach->text, job.seed);
   double limit_s = std::min(job.limit_s, left_s());
-  Result<PaperCell> cell = compute(job, limit_s, *source, rules);
+  Result<PaperCell> cell = compute(job, limit_s, *source);
   // A cell that was cut short by anything but its own limit is none.
   if (cancelled() || (cell && cell->capped && limit_s < job.limit_s)) {
     ++left_;
@@ -166,12 +161,11 @@ OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s) const {
   return options;
 }
 
-Result<PaperCell> Paper::compute(const PaperJob& job, double limit_s, const Graph& source,
-                                 llvm::ArrayRef<Rule> rules) {
+Result<PaperCell> Paper::compute(const PaperJob& job, double limit_s, const Graph& source) {
   double processor_s = processor_seconds();
   TG_TRY(std::unique_ptr<CostModel> costs, cost_model(session_, source));
   TG_TRY(Optimized found,
-         optimize(source, rules, *costs, options_for(job, limit_s), nullptr));
+         optimize(source, rules_, *costs, options_for(job, limit_s), nullptr));
   const OptimizeReport& r = found.report;
   PaperCell cell;
   cell.model = job.network->name.str(), cell.approach = job.approach->name.str();
@@ -217,7 +211,14 @@ llvm::ArrayRef<PaperApproach> paper_approaches() { return kApproaches; }
 
 int run_bench_paper(Session& session) {
   session.cancel = watch_interrupt();
-  return Paper(session).run();
+  if (auto known = check_names(session.options); !known)
+    return session.fail(std::move(known.error()));
+  std::optional<std::vector<Rule>> rules =
+      load_rules(session.sources, library(), session.options.rules, session.sink);
+  if (!rules) return session.fail();
+  Result<std::string> setting = paper_setting(session.options, *rules);
+  if (!setting) return session.fail(std::move(setting.error()));
+  return Paper(session, std::move(*setting), std::move(*rules)).run();
 }
 
 } // namespace tg::cli

@@ -48,9 +48,11 @@ struct PaperCell {
   double saved_pct() const { return (1 - cost_us / source_us) * 100; }
 };
 
-/// What cells depend on beside network, approach and seed, the program included: two programs
-/// never share cells. "program 0.1.0 5f3a9c; cost analytic:a100; rules taso; ..."
-std::string paper_setting(const Options& options);
+/// What cells depend on beside network, approach, seed and limit of time, the program included: two
+/// programs never share cells. "program 0.1.0 5f3a9c; cost analytic:a100; rules taso; ..."; then,
+/// where that is not as always, hashes of the table of costs and of the rules that do not come with
+/// the program, the database of measured prices, threads, a limit of memory. Errors: `cannot_read`.
+Result<std::string> paper_setting(const Options& options, llvm::ArrayRef<Rule> rules);
 
 /// The cells of one setting. Those of other settings in the same file are kept as they are.
 class PaperCells {

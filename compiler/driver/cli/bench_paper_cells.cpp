@@ -2,9 +2,13 @@
 // written anew after every cell, so that a run may be interrupted at any moment.
 #include "compiler/driver/cli/bench_paper.h"
 #include "compiler/driver/cli/pipeline.h"
+#include "compiler/driver/cost_model.h"
+#include "compiler/driver/devices.h"
 #include "compiler/driver/json_files.h"
 
+#include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/xxhash.h>
 
@@ -13,14 +17,47 @@
 namespace tg::cli {
 namespace {
 
+std::string hash_text(llvm::StringRef bytes) {
+  return llvm::utohexstr(llvm::xxHash64(bytes), /*LowerCase=*/true);
+}
+
 /// The version, and a hash of the executable: any change of search, rules or prices is another
 /// program. Where the executable cannot be read, the version alone.
 std::string program_name() {
   auto self = llvm::MemoryBuffer::getFile("/proc/self/exe", /*IsText=*/false,
                                           /*RequiresNullTerminator=*/false);
-  std::string name = TG_VERSION;
-  if (self) name += " " + llvm::utohexstr(llvm::xxHash64((*self)->getBuffer()), /*LowerCase=*/true);
-  return name;
+  return self ? TG_VERSION " " + hash_text((*self)->getBuffer()) : TG_VERSION;
+}
+
+/// The table of --cost file:TABLE; nothing where there is none.
+Result<std::string> cost_table_part(llvm::StringRef cost) {
+  if (!cost.consume_front("file:")) return std::string();
+  auto table =
+      llvm::MemoryBuffer::getFile(cost, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!table)
+    return error(Code::cannot_read, "cannot read the cost table `{0}`: {1}", cost,
+                 table.getError().message());
+  return "; cost_table " + hash_text((*table)->getBuffer());
+}
+
+/// What the rules of files say; nothing where all are the program's own.
+std::string rule_files_part(llvm::ArrayRef<Rule> rules) {
+  std::string prints;
+  for (const Rule& rule : rules)
+    if (!comes_with_program(rule)) prints += rule_fingerprint(rule) + "\n";
+  return prints.empty() ? "" : "; rule_files " + hash_text(prints);
+}
+
+/// Where operators are timed: by how many threads, and the database that keeps their prices.
+std::string measured_part(const Options& o) {
+  if (!is_measured(o.cost)) return "";
+  std::string part;
+  if (int threads = thread_count(o.threads); threads != 1)
+    part = llvm::formatv("; threads {0}", threads);
+  if (o.cost_db.empty()) return part;
+  llvm::SmallString<128> path(o.cost_db);
+  llvm::sys::fs::make_absolute(path);
+  return part + "; cost_db " + path.str().str();
 }
 
 PaperCell cell_of(const llvm::json::Object& c) {
@@ -40,11 +77,17 @@ PaperCell cell_of(const llvm::json::Object& c) {
 
 } // namespace
 
-std::string paper_setting(const Options& o) {
-  return llvm::formatv(
+Result<std::string> paper_setting(const Options& o, llvm::ArrayRef<Rule> rules) {
+  TG_TRY(std::string table, cost_table_part(o.cost));
+  std::string setting = llvm::formatv(
       "program {0}; cost {1}; rules {2}; nodes {3}; budget {4}; depth {5}; numerics {6}",
       program_name(), o.cost, o.rules.empty() ? "default" : llvm::join(o.rules, ","), o.node_limit,
       o.budget > 0 ? o.budget : 128, o.depth > 0 ? o.depth : 10, o.numerics);
+  setting += table + rule_files_part(rules);
+  if (o.memory_limit_mb > 0) setting += llvm::formatv("; memory_limit {0}", o.memory_limit_mb);
+  int threads = thread_count(o.search_threads > 0 ? o.search_threads : o.threads);
+  if (threads != 1) setting += llvm::formatv("; search_threads {0}", threads);
+  return setting + measured_part(o);
 }
 
 const PaperCell* PaperCells::find(llvm::StringRef model, llvm::StringRef approach,
