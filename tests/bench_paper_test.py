@@ -70,6 +70,55 @@ class Resume(unittest.TestCase):
         again = [c for c in second["cells"] if names([c]) == names([gone])]
         self.assertEqual(again[0]["cost_us"], gone["cost_us"], "the same seed, the same result")
 
+    def refused(self, *options):
+        """What is said of a file, which stays as it is."""
+        before = self.file.read_bytes() if self.file.is_file() else None
+        command = [TG, "bench", "paper", "vgg19", "--approach", "tensat", "--rules", "taso", "--threads", "1",
+                   "--output", str(self.file), *options]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn(str(self.file), done.stderr)
+        if before is not None:
+            self.assertEqual(self.file.read_bytes(), before)
+        return done.stderr
+
+    def test_damaged_cells_are_refused(self):
+        first = self.fill()
+        for field, values in {
+                "model": ["", "alexnet", 1], "approach": ["best", None], "seed": [1.5, "1"],
+                "source_us": [0, -1, "1"], "cost_us": [0, -2.5, None, []], "seconds": [-1, "1"],
+                "processor_s": [-1], "memory_mb": [None], "nodes": [-1], "stopped_by": [1],
+                "limit_s": [-1, "600"], "capped": [0, "no"]}.items():
+            damaged = [{**first["cells"][1], field: value} for value in values]
+            lacking = {name: value for name, value in first["cells"][1].items() if name != field}
+            for cell in [*damaged, lacking]:
+                self.file.write_text(json.dumps({first["setting"]: [first["cells"][0], cell]}))
+                with self.subTest(cell=cell):
+                    self.assertRegex(self.refused(), rf"E0510.*: cell 2 under `program .*`: `{field}` must be ")
+        for cells, why in ((3, "holds no array"), ([3], "cell 1 under .* it is no object"),
+                           (first["cells"][:1] * 2, "cell 2 under .* another of resnet50 by tensat with seed 1")):
+            self.file.write_text(json.dumps({first["setting"]: cells}))
+            self.assertRegex(self.refused(), "E0510.*" + why)
+
+    def test_what_cannot_be_read_is_refused(self):
+        self.file.mkdir()
+        self.assertRegex(self.refused(), "E0501.*cannot read .*irectory")
+        self.file.rmdir()
+        self.file.symlink_to(self.file)  # as a file without permission, which does not stop root
+        self.assertIn("E0501", self.refused())
+
+    def test_networks_without_prices_make_no_cells(self):
+        table = Path(self.folder.name, "prices.json")
+        subprocess.run([TG, "opt", "examples/paper/resnet50.tg", "--search", "none", "--cost", "analytic:a100",
+                        "--save-costs", str(table), "--quiet"], cwd=ROOT, check=True)
+        costs = json.loads(table.read_text())
+        for prices in ({}, dict.fromkeys(costs["microseconds"], 0)):
+            table.write_text(json.dumps({**costs, "microseconds": prices}))
+            code, _, errors = bench(self.file, "--cost", f"file:{table}")
+            self.assertEqual(code, 3)
+            self.assertIn("E0601", errors)
+            self.assertFalse(self.file.exists())
+
     def test_another_program_or_setting_is_apart(self):
         first = self.fill()
         self.assertRegex(first["setting"], r"^program [0-9.]+ [0-9a-f]+; cost analytic:a100; rules taso; ")

@@ -16,6 +16,7 @@
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include <sys/resource.h>
 
@@ -167,6 +168,10 @@ Result<PaperCell> Paper::compute(const PaperJob& job, double limit_s, const Grap
   TG_TRY(Optimized found,
          optimize(source, rules_, *costs, options_for(job, limit_s), nullptr));
   const OptimizeReport& r = found.report;
+  if (!std::isfinite(r.cost_before_us) || !(r.cost_after_us > 0))
+    return error(Code::no_solution, "`{0}` costs {1} us by `{2}`, its best {3} us: no speed-up",
+                 job.network->name, r.cost_before_us, session_.options.cost, r.cost_after_us)
+        .suggest("cells need prices of all operators");
   PaperCell cell;
   cell.model = job.network->name.str(), cell.approach = job.approach->name.str();
   cell.seed = job.seed;

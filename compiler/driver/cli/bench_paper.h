@@ -66,7 +66,7 @@ public:
   /// In place of the one of that network, approach and seed.
   void add(PaperCell cell);
 
-  /// A missing file is an empty one. Errors: `bad_cells_file`.
+  /// A missing file is an empty one. Errors: `cannot_read`, `bad_cells_file`.
   Result<void> read();
   /// The whole file anew, through a temporary name. Errors: `cannot_write`.
   Result<void> write(Session& session) const;
@@ -74,7 +74,8 @@ public:
   void write_json(llvm::json::OStream& json) const;
 
 private:
-  Diagnostic bad() const;
+  Diagnostic bad(std::string why) const;
+  Result<void> take(const llvm::json::Array& list);
 
   std::string setting_, path_;
   std::vector<PaperCell> cells_;

@@ -6,6 +6,7 @@
 #include "compiler/driver/devices.h"
 #include "compiler/driver/json_files.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
@@ -13,6 +14,7 @@
 #include <llvm/Support/xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tg::cli {
 namespace {
@@ -60,20 +62,58 @@ std::string measured_part(const Options& o) {
   return part + "; cost_db " + path.str().str();
 }
 
-PaperCell cell_of(const llvm::json::Object& c) {
-  auto number = [&](const char* name) { return c.getNumber(name).getValueOr(0); };
-  auto text = [&](const char* name) { return c.getString(name).getValueOr("").str(); };
-  PaperCell cell;
-  cell.model = text("model"), cell.approach = text("approach");
-  cell.seed = static_cast<uint64_t>(c.getInteger("seed").getValueOr(0));
-  cell.source_us = number("source_us"), cell.cost_us = number("cost_us");
-  cell.seconds = number("seconds"), cell.processor_s = number("processor_s");
-  cell.memory_mb = number("memory_mb");
-  cell.nodes = static_cast<size_t>(c.getInteger("nodes").getValueOr(0));
-  cell.stopped_by = text("stopped_by");
-  cell.capped = c.getBoolean("capped").getValueOr(false);
-  return cell;
-}
+/// Takes the fields of a cell; the first that is not as it must be is told.
+class CellReader {
+public:
+  explicit CellReader(const llvm::json::Object& cell) : cell_(cell) {}
+
+  PaperCell read() {
+    PaperCell cell;
+    cell.model = name("model", paper_networks()),
+    cell.approach = name("approach", paper_approaches());
+    cell.seed = static_cast<uint64_t>(integer("seed"));
+    cell.source_us = cost("source_us"), cell.cost_us = cost("cost_us");
+    cell.seconds = amount("seconds"), cell.processor_s = amount("processor_s");
+    cell.memory_mb = amount("memory_mb");
+    cell.nodes = static_cast<size_t>(amount("nodes"));
+    cell.stopped_by = taken(cell_.getString("stopped_by"), "stopped_by", "a text").str();
+    cell.limit_s = amount("limit_s");
+    cell.capped = taken(cell_.getBoolean("capped"), "capped", "true or false");
+    return cell;
+  }
+  const std::string& fault() const { return fault_; } // "" for none
+
+private:
+  void expect(bool good, llvm::StringRef field, llvm::StringRef what) {
+    if (!good && fault_.empty()) fault_ = llvm::formatv("`{0}` must be {1}", field, what);
+  }
+  template <class T> T taken(llvm::Optional<T> value, llvm::StringRef field, llvm::StringRef what) {
+    expect(value.hasValue(), field, what);
+    return value.getValueOr(T());
+  }
+  int64_t integer(llvm::StringRef field) {
+    return taken(cell_.getInteger(field), field, "an integer");
+  }
+  double amount(llvm::StringRef field) {
+    double value = taken(cell_.getNumber(field), field, "a number");
+    expect(std::isfinite(value) && value >= 0, field, "a number that is not negative");
+    return value;
+  }
+  double cost(llvm::StringRef field) {
+    double value = taken(cell_.getNumber(field), field, "a number");
+    expect(std::isfinite(value) && value > 0, field, "a positive number");
+    return value;
+  }
+  template <class T> std::string name(llvm::StringRef field, llvm::ArrayRef<T> known) {
+    llvm::StringRef value = taken(cell_.getString(field), field, "a text");
+    expect(llvm::any_of(known, [&](const T& row) { return row.name == value; }), field,
+           "a name of the published table");
+    return value.str();
+  }
+
+  const llvm::json::Object& cell_;
+  std::string fault_;
+};
 
 } // namespace
 
@@ -107,28 +147,46 @@ void PaperCells::add(PaperCell cell) {
     *same = std::move(cell);
 }
 
-Diagnostic PaperCells::bad() const {
-  return error(Code::bad_cells_file, "`{0}` is no file of cells", path_);
+Diagnostic PaperCells::bad(std::string why) const {
+  return error(Code::bad_cells_file, "`{0}` is no file of cells: {1}", path_, why)
+      .suggest("move it away, or name another with --output; nothing was written");
+}
+
+Result<void> PaperCells::take(const llvm::json::Array& list) {
+  for (const llvm::json::Value& entry : list) {
+    auto faulty = [&](llvm::StringRef why) {
+      return bad(llvm::formatv("cell {0} under `{1}`: {2}", cells_.size() + 1, setting_, why));
+    };
+    const llvm::json::Object* object = entry.getAsObject();
+    if (!object) return faulty("it is no object");
+    CellReader reader(*object);
+    PaperCell cell = reader.read();
+    if (!reader.fault().empty()) return faulty(reader.fault());
+    if (find(cell.model, cell.approach, cell.seed))
+      return faulty(llvm::formatv("there is another of {0} by {1} with seed {2}", cell.model,
+                                  cell.approach, cell.seed)
+                        .str());
+    cells_.push_back(std::move(cell));
+  }
+  return {};
 }
 
 Result<void> PaperCells::read() {
   auto file = llvm::MemoryBuffer::getFile(path_, /*IsText=*/true);
-  if (!file) return {};
+  if (file.getError() == std::errc::no_such_file_or_directory) return {};
+  if (!file)
+    return error(Code::cannot_read, "cannot read `{0}`: {1}", path_, file.getError().message());
   TG_TRY(llvm::json::Value value, parse_json((*file)->getBuffer(), path_, Code::bad_cells_file));
   const llvm::json::Object* settings = value.getAsObject();
-  if (!settings) return bad();
+  if (!settings) return bad("it holds no object");
   for (const auto& [setting, list] : *settings) {
     if (llvm::StringRef(setting) != setting_) {
       other_.emplace(llvm::StringRef(setting).str(), list);
       continue;
     }
     const llvm::json::Array* cells = list.getAsArray();
-    if (!cells) return bad();
-    for (const llvm::json::Value& entry : *cells) {
-      const llvm::json::Object* cell = entry.getAsObject();
-      if (!cell) return bad();
-      cells_.push_back(cell_of(*cell));
-    }
+    if (!cells) return bad(llvm::formatv("`{0}` holds no array", setting_));
+    TG_CHECK(take(*cells));
   }
   return {};
 }
