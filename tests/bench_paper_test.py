@@ -214,6 +214,14 @@ class Resume(unittest.TestCase):
         self.assertAlmostEqual(saved, 100 * (1 - optimised / original), delta=1)
         self.assertAlmostEqual(their_saved, 100 * (1 - their_optimised / their_original), delta=1)
 
+    def test_elsewhere_it_says_where_to_start(self):
+        command = [TG, "bench", "paper", "vgg19", "--approach", "tensat"]
+        done = subprocess.run(command, cwd=self.folder.name, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("E0501", done.stderr)
+        self.assertIn("start `tg bench paper` in the root of the repository", done.stderr)
+        self.assertEqual(list(Path(self.folder.name).iterdir()), [])
+
     def test_unknown_names_are_refused(self):
         self.assertEqual(bench(self.file, "--approach", "nothing")[0], 2)
 

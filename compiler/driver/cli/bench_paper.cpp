@@ -13,6 +13,7 @@
 #include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
@@ -22,6 +23,8 @@
 
 namespace tg::cli {
 namespace {
+
+constexpr llvm::StringLiteral kExamples = "examples/paper";
 
 constexpr PaperNetwork kNetworks[] = {
     {"bert", 1},        {"inceptionv3", 2},
@@ -67,6 +70,7 @@ public:
   int run() {
     if (auto read = cells_.read(); !read) return session_.fail(std::move(read.error()));
     plan_ = plan_paper(session_.options, cells_);
+    if (auto there = check_examples(); !there) return session_.fail(std::move(there.error()));
     if (!plan_.jobs.empty()) say() << plan_.text() << "\n";
     for (size_t i = 0; i < plan_.jobs.size(); ++i)
       if (!run_job(i)) return session_.fail();
@@ -75,6 +79,7 @@ public:
   }
 
 private:
+  Result<void> check_examples() const;
   bool cancelled() const { return session_.cancel && session_.cancel->load(); }
   double elapsed_s() const { return watch_.seconds(); }
   double left_s() const { return session_.options.total_limit_s - elapsed_s(); }
@@ -111,6 +116,14 @@ Result<void> check_names(const Options& options) {
   return {};
 }
 
+/// Models are named from the folder that the program is started in.
+Result<void> Paper::check_examples() const {
+  if (plan_.jobs.empty() || llvm::sys::fs::is_directory(kExamples)) return {};
+  return error(Code::cannot_read, "there is no folder `{0}` here, where the networks are",
+               kExamples)
+      .suggest("start `tg bench paper` in the root of the repository, where `examples` lies");
+}
+
 bool Paper::run_job(size_t at) {
   const PaperJob& job = plan_.jobs[at];
   if (left_s() <= 0 || cancelled()) {
@@ -119,7 +132,7 @@ bool Paper::run_job(size_t at) {
   }
   // Read anew for each cell: searches name new types and values in the symbols of their source, and
   // a cell must not depend on those before it.
-  std::string path = ("examples/paper/" + job.network->name + ".tg").str();
+  std::string path = (kExamples + "/" + job.network->name + ".tg").str();
   std::optional<Graph> source = load_model(session_.sources, path, {}, session_.sink);
   if (!source) return false;
   say() << llvm::formatv("{0} of {1}, {2:f0} s: {3}, {4}, seed {5}\n", at + 1, plan_.jobs.size(),
@@ -165,8 +178,7 @@ OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s) const {
 Result<PaperCell> Paper::compute(const PaperJob& job, double limit_s, const Graph& source) {
   double processor_s = processor_seconds();
   TG_TRY(std::unique_ptr<CostModel> costs, cost_model(session_, source));
-  TG_TRY(Optimized found,
-         optimize(source, rules_, *costs, options_for(job, limit_s), nullptr));
+  TG_TRY(Optimized found, optimize(source, rules_, *costs, options_for(job, limit_s), nullptr));
   const OptimizeReport& r = found.report;
   if (!std::isfinite(r.cost_before_us) || !(r.cost_after_us > 0))
     return error(Code::no_solution, "`{0}` costs {1} us by `{2}`, its best {3} us: no speed-up",

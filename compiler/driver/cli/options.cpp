@@ -156,7 +156,10 @@ void add_seed(CLI::App& app, Options& o, const char* what) {
 }
 
 void add_limits(CLI::App& app, Options& o) {
-  app.add_option("--memory-limit", o.memory_limit_mb, "MiB; default: 80% of the machine's memory")
+  app.add_option(
+         "--memory-limit", o.memory_limit_mb,
+         "MiB, of e-graphs and the search's tables, of the solver, and of what a model needs "
+         "to run, each; default: 80% of the machine's memory")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   add_seed(app, o, "of everything random");
   app.add_option("--threads", o.threads, "default: one for each core")
@@ -329,8 +332,9 @@ void add_bench_paper(CLI::App& bench, Options& o) {
                   "anneal, taso; default: all of them")
       ->delimiter(',')
       ->allow_extra_args(false);
-  paper.add_option("--seeds", o.seeds,
-                   "runs of each cell that draws at random, by seeds from --seed on")
+  paper
+      .add_option("--seeds", o.seeds,
+                  "runs of each cell that draws at random, by seeds from --seed on")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1000}))
       ->capture_default_str();
   paper
