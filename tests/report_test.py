@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The page of `tg report`, in a browser: it needs no network, draws all its parts, of a small network and
 of a large one, nothing on top of anything else, and neither a laptop's width nor a wide one makes it scroll
-sideways. Without a headless Chromium (Debian: chromium) only the page
+sideways. A trace that is damaged makes no page. Without a headless Chromium (Debian: chromium) only the page
 itself is looked at, and the test says so.
 
     report_test.py build/tg
@@ -78,6 +78,17 @@ def report(tg, folder, model, options):
     return trace, page
 
 
+def damage_is_refused(tg, folder, trace):
+    whole = json.loads(trace.read_text())
+    bad = folder / "bad.json"
+    for key in ["report", "points", "columns", "applications", "tree", "steps", "source", "result"]:
+        for text in (json.dumps({k: v for k, v in whole.items() if k != key}), json.dumps({**whole, key: "str"})):
+            bad.write_text(text)
+            done = subprocess.run([str(tg), "report", str(bad), "-o", str(folder / "bad.html")], capture_output=True, text=True, timeout=60)
+            assert done.returncode != 0 and str(bad) in done.stderr and f"trace.{key}" in done.stderr, f"{key}: {done}"
+    assert not (folder / "bad.html").exists()
+
+
 def main():
     tg = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as folder:
@@ -93,6 +104,7 @@ def main():
         places = [node["where"] for node in told["tree"] if node["rule"]]
         places += [place for rule in told["applications"] for cell in rule["cells"] for place in cell[2]]
         assert any(re.search(r"\bf32\[.*\] of \w", place) for place in places), "no action names its place"
+        damage_is_refused(tg, Path(folder), trace)
         browser = shutil.which("chromium") or shutil.which("chromium-browser")
         if not browser:
             print("no chromium here: the page was not drawn")

@@ -2,6 +2,8 @@
 // before it sees the text: nothing recurses on the input.
 #include "compiler/driver/json_files.h"
 
+#include "compiler/driver/trace_check.h"
+
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
@@ -65,10 +67,7 @@ Result<PriorTable> parse_priors(llvm::StringRef text, llvm::StringRef path) {
 
 Result<llvm::json::Value> parse_trace(llvm::StringRef text, llvm::StringRef path) {
   TG_TRY(llvm::json::Value value, parse_json(text, path, Code::bad_trace_file));
-  const llvm::json::Object* object = value.getAsObject();
-  if (!object || object->getInteger("tangram_trace").getValueOr(0) != 1 ||
-      !object->getObject("report"))
-    return error(Code::bad_trace_file, "`{0}` is not a trace of `tg opt --trace`", path);
+  TG_CHECK(check_trace(value, path));
   return value;
 }
 

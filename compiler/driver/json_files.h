@@ -19,7 +19,8 @@ Result<llvm::json::Value> parse_json(llvm::StringRef text, llvm::StringRef path,
 /// `{"rule": {"tried": 12, "paid": 3, "gain": 0.1}, ...}`. Errors: `bad_priors_file`.
 Result<PriorTable> parse_priors(llvm::StringRef text, llvm::StringRef path);
 
-/// A trace of `tg opt --trace`, once it is certain that it is one. Errors: `bad_trace_file`.
+/// A trace of `tg opt --trace`, with all that is read of one (trace_check.h). Errors:
+/// `bad_trace_file`.
 Result<llvm::json::Value> parse_trace(llvm::StringRef text, llvm::StringRef path);
 
 } // namespace tg

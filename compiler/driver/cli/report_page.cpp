@@ -57,7 +57,7 @@ function head(){
  fact("search",R.search);fact("extraction",R.extract);fact("costs",R.cost_model);fact("rules",R.rules);
  fact("e-nodes",R.egraph_nodes);fact("simulations",R.simulations??0);fact("time",R.total_s==null?"?":R.total_s.toPrecision(3)+" s");
  fact("at least",R.lower_bound_us==null?"not known":us(R.lower_bound_us));fact("seed",R.seed);fact("stopped by",R.stopped_by);
- page.append(el("header",{},el("h1",{},R.model||"model"),el("p",{class:"big"},us(R.cost_before_us)+" → "+us(R.cost_after_us)+"  ("+(R.cost_before_us/R.cost_after_us).toFixed(3)+"×)"),f));
+ page.append(el("header",{},el("h1",{},R.model||"model"),el("p",{class:"big"},us(R.cost_before_us)+" → "+us(R.cost_after_us)+(R.cost_after_us>0?"  ("+(R.cost_before_us/R.cost_after_us).toFixed(3)+"×)":"")),f));
 }
 function cost(){
  const s=section("cost","Cost over time","half"),P=T.points.filter(p=>p.cost_us!=null);

@@ -42,8 +42,53 @@ TEST(JsonFiles, PriorsThatCannotBeAreRefused) {
   }
 }
 
+/// All that a trace must have, and one of each of its parts.
+const std::string kTrace = R"({"tangram_trace": 1, "report": {
+  "model": "m", "search": "mcts", "extract": "ilp", "cost_model": "c", "stopped_by": "s",
+  "rules": 3, "egraph_nodes": 5, "simulations": 0, "seed": 1, "cost_before_us": 2.5,
+  "cost_after_us": 1, "total_s": null, "lower_bound_us": null},
+ "points": [{"s": 0.5, "cost_us": null, "where": ""}],
+ "columns": 1, "applications": [{"rule": "r", "cells": [[0, 2, ["here"]]]}],
+ "tree": [{"parent": -1, "rule": "", "places": 0, "where": "", "visits": 1, "value": 0,
+           "cost_us": 1, "nodes": 4, "chosen": true}],
+ "steps": [{"where": "w", "before_us": 2, "after_us": 1, "rules": {"r": 1}}],
+ "chain": [{"rule": "r", "where": "", "before": "x", "after": "y", "backwards": false}],
+ "source": [{"op": "relu", "type": "f32[2]", "attrs": "", "changed": true, "operands": []},
+            {"op": "tanh", "type": "f32[2]", "attrs": "", "changed": true, "operands": [0]}],
+ "result": []})";
+
+TEST(JsonFiles, DamagedTracesSayWhere) {
+  struct Damage {
+    const char *from, *to, *told;
+  };
+  for (Damage damage : {
+           Damage{R"("model": "m", )", "", "trace.report.model"},
+           {R"("cost_before_us": 2.5)", R"("cost_before_us": null)", "trace.report.cost_before_us"},
+           {R"("cost_before_us": 2.5)", R"("cost_before_us": 1e999)", "cost_before_us"},
+           {R"([{"s": 0.5, "cost_us": null, "where": ""}])", R"("str")", "trace.points"},
+           {R"("s": 0.5)", R"("s": "0.5")", "trace.points[0].s"},
+           {R"("columns": 1, )", "", "trace.columns"},
+           {R"([[0, 2, ["here"]]])", R"([[1, 2, ["here"]]])", "applications[0].cells[0][0]"},
+           {R"([[0, 2, ["here"]]])", R"([[0, 2]])", "trace.applications[0].cells[0]"},
+           {R"(["here"])", "[7]", "trace.applications[0].cells[0][2]"},
+           {R"("parent": -1)", R"("parent": 0)", "trace.tree[0].parent"},
+           {R"("chosen": true)", R"("chosen": 1)", "trace.tree[0].chosen"},
+           {R"("rules": {"r": 1})", R"("rules": ["r"])", "trace.steps[0].rules"},
+           {R"("before": "x", )", "", "trace.chain[0].before"},
+           {R"("operands": [0])", R"("operands": [1])", "trace.source[1].operands[0]"},
+           {R"("operands": [0])", R"("operands": [0.5])", "trace.source[1].operands[0]"},
+           {R"("result": [])", R"("result": {})", "trace.result"},
+       }) {
+    std::string text = kTrace;
+    text.replace(text.find(damage.from), std::string(damage.from).size(), damage.to);
+    std::string told = message(parse_trace(text, "t.json"));
+    EXPECT_NE(told.find("`t.json`"), std::string::npos) << told;
+    EXPECT_NE(told.find(damage.told), std::string::npos) << damage.to << ": " << told;
+  }
+}
+
 TEST(JsonFiles, OnlyTracesAreTraces) {
-  EXPECT_TRUE(parse_trace(R"({"tangram_trace": 1, "report": {}})", "t"));
+  EXPECT_TRUE(parse_trace(kTrace, "t")) << message(parse_trace(kTrace, "t"));
   EXPECT_FALSE(parse_trace(R"({"tangram_trace": 2, "report": {}})", "t"));
   EXPECT_FALSE(parse_trace(R"({"tangram_trace": 1, "report": []})", "t"));
   EXPECT_FALSE(parse_trace("[1]", "t"));
@@ -76,7 +121,7 @@ TEST(JsonFiles, BracketsInStringsDoNotNest) {
 TEST(JsonFiles, SurviveDamage) {
   const std::string seeds[] = {
       R"({"fuse": {"tried": 12, "paid": 3, "gain": 0.25}, "join": {"tried": 1, "paid": 0, "gain": 0}})",
-      R"({"tangram_trace": 1, "report": {"cost": 1.5e-3}, "tree": [[0, "a\"\u00e9"], null, true]})"};
+      kTrace};
   size_t read = 0;
   for (uint64_t round = 0; round < 20'000; ++round) {
     std::string text = test::damaged(seeds[round % 2], round, "{}[]\",:-0e9\\");
