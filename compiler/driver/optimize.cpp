@@ -178,7 +178,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
     bool is_source = !changed || worse || result.report.source_returned;
     result.chain = is_source ? derivation_of(source) : std::move(extracted.chain);
     result.unexplained = is_source ? "" : extracted.unexplained;
-    if (result.chain) result.report.rules_applied = count_rules(*result.chain, rules);
+    if (result.chain) result.report.chain_steps = count_rules(*result.chain, rules);
   }
   llvm::append_range(result.report.notes, costs.notes());
   result.report.total_s = watch.seconds();

@@ -96,6 +96,8 @@ struct OptimizeReport {
   std::string stopped_by;
   /// Rules that made nodes of the result, most often used first, then by name.
   std::vector<RuleCount> rules_applied;
+  /// Where a chain was asked for: its steps by rule, those included of which nothing is left.
+  std::vector<RuleCount> chain_steps;
   /// Rules that matched, in their order.
   std::vector<RuleActivity> activity;
   /// Of tree searches: simulations, decisions, e-graphs; of Mcts also the parts of the network that

@@ -13,9 +13,10 @@
 namespace tg::cli {
 namespace {
 
-void write_rules_applied(llvm::json::OStream& json, const OptimizeReport& report) {
-  json.attributeObject("rules_applied", [&] {
-    for (const RuleCount& rule : report.rules_applied)
+void write_counts(llvm::json::OStream& json, llvm::StringRef name,
+                  llvm::ArrayRef<RuleCount> counts) {
+  json.attributeObject(name, [&] {
+    for (const RuleCount& rule : counts)
       json.attribute(rule.rule, static_cast<int64_t>(rule.count));
   });
 }
@@ -134,7 +135,8 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   json.attribute("stretches", static_cast<int64_t>(report.stretches));
   json.attribute("distinct_stretches", static_cast<int64_t>(report.distinct_stretches));
   write_number(json, "search_memory_mb", report.search_memory_mb);
-  write_rules_applied(json, report);
+  write_counts(json, "rules_applied", report.rules_applied);
+  if (!report.chain_steps.empty()) write_counts(json, "chain_steps", report.chain_steps);
   if (report.groups) write_groups(json, *report.groups);
   if (report.comparison) {
     write_number(json, "median_before_us", report.comparison->first.median_us);

@@ -73,7 +73,7 @@ function cost(){
  s.append(g);
 }
 function heat(){
- const s=section("heat","Rules over time","half"),A=T.applications.map(a=>({...a,sum:a.cells.reduce((t,c)=>t+c[1],0)})).sort((a,b)=>b.sum-a.sum).slice(0,60);
+ const s=section("heat","Rules over time: changes made while searching, used in the result or not","half"),A=T.applications.map(a=>({...a,sum:a.cells.reduce((t,c)=>t+c[1],0)})).sort((a,b)=>b.sum-a.sum).slice(0,60);
  if(!A.length){s.append(el("p",{class:"dim"},"no rule was applied"));return}
  const n=Math.max(T.columns,1),l=210,room=Math.max(inner(s)-l-50,160),cols=Math.min(n,Math.floor(room/8)),cw=Math.min(24,room/cols),rh=15,w=l+Math.max(cols*cw+50,150),h=A.length*rh+24;
  const max=Math.max(...A.flatMap(a=>a.cells.map(c=>c[1])),1),g=sv("svg",{viewBox:`0 0 ${w} ${h}`,width:w});
@@ -103,14 +103,14 @@ function tree(){
  pick.onchange=()=>draw(roots[+pick.value]);s.append(pick,box);draw(roots[0]);
 }
 function chain(){
- const s=section("chain","From source to result","half"),t=el("table",{},el("tr",{},el("th",{},"where"),el("th",{},"cost there"),el("th",{},"rules whose work is in it")));
+ const s=section("chain","From source to result","half"),t=el("table",{},el("tr",{},el("th",{},"where"),el("th",{},"cost there"),el("th",{},"rules whose work is in it, and at how many places")));
  for(const p of T.steps)t.append(el("tr",{},el("td",{},p.where),el("td",{class:"n"},us(p.before_us)+" → "+us(p.after_us)),el("td",{},Object.entries(p.rules).map(([n,c])=>n+" ×"+c).join(", "))));
  s.append(T.steps.length?el("div",{class:"box"},t):el("p",{class:"dim"},"the result is the source"));
  if(!T.chain||!T.chain.length)return;
  const b=el("div",{class:"box"});
  T.chain.forEach((p,i)=>{const d=el("details",{},el("summary",{},`${i+1}. ${p.rule}${p.backwards?", backwards":""}`,el("span",{class:"dim"},p.where?"  "+p.where:"")));
   d.append(el("pre",{},p.before),el("pre",{},p.after));b.append(d)});
- s.append(el("h2",{},`Step by step: ${T.chain.length} rewrites`),b);
+ s.append(el("h2",{},`Step by step: ${T.chain.length} rewrites, each at one place`),b);
 }
 // --- graphs ---
 const boxWidth=108,boxHeight=20,across=boxWidth+10,down=42,mostDrawn=2500;
