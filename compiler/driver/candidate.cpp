@@ -238,13 +238,7 @@ Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, Pric
   local.cancel = options.explore.cancel;
   local.trace = options.trace;
   local.explain = options.explain;
-  if (options.portfolio.progress) {
-    SearchProgress now;
-    now.time_limit_s = local.time_limit_s;
-    now.source_us = now.best_us = report.cost_before_us;
-    now.where = "graph after graph";
-    options.portfolio.progress(now);
-  }
+  local.progress = options.portfolio.progress;
   LocalReport found = options.search == Search::Taso ? search_taso(source, rules, prices, local)
                                                      : search_anneal(source, rules, prices, local);
   note_activity(found.rules, rules, report);

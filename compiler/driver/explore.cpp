@@ -49,7 +49,7 @@ public:
   }
 
 private:
-  const std::function<void(const SearchProgress&)>& progress_;
+  const TellProgress& progress_;
   SearchProgress now_;
   Stopwatch watch_;
 };

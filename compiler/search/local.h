@@ -11,6 +11,7 @@
 
 #include "compiler/egraph/explain.h"
 #include "compiler/search/mcts.h"
+#include "compiler/search/progress.h"
 
 namespace tg {
 
@@ -25,7 +26,8 @@ struct LocalOptions {
   uint64_t seed = 1;
   const std::atomic<bool>* cancel = nullptr;
   SearchTrace* trace = nullptr;
-  bool explain = false; // with LocalReport::last_move
+  TellProgress progress; // whenever the best falls, and now and then
+  bool explain = false;  // with LocalReport::last_move
 };
 
 /// A move of a local search, on the way to a graph; for explanations.

@@ -34,22 +34,13 @@
 #include "compiler/extract/extract.h"
 #include "compiler/search/bounds.h"
 #include "compiler/search/mcts.h"
+#include "compiler/search/progress.h"
 #include "compiler/search/stretches.h"
-
-#include <functional>
 
 namespace tg {
 
 /// E-graphs have so many nodes before larger ones follow, where these are allowed.
 inline constexpr size_t kFirstStageNodes = 2'000;
-
-struct SearchProgress {
-  double seconds = 0, time_limit_s = 0;
-  double source_us = 0, best_us = 0, bound_us = 0; // bound 0: none yet
-  size_t nodes = 0, simulations = 0;
-  std::string where;
-  std::vector<std::pair<std::string, size_t>> rules; // that paid, most often first
-};
 
 struct PortfolioOptions {
   /// Networks to keep beside the best: prices err, and whole runs may prefer another.
@@ -66,7 +57,7 @@ struct PortfolioOptions {
   /// Takes the seat in every tree search, as `fresh()` says; null: statistics, or, without
   /// `use_priors`, random.
   const Policy* policy = nullptr;
-  std::function<void(const SearchProgress&)> progress;
+  TellProgress progress;
   // What can be turned off; more in mcts.
   bool use_priors = true, use_stretches = true, use_repeats = true, use_restarts = true;
   bool use_saturation = true, use_tree = true, use_thorough = true, use_focus = true;

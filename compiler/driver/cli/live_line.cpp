@@ -59,7 +59,7 @@ LiveLine::~LiveLine() {
   err_->flush();
 }
 
-std::function<void(const SearchProgress&)> LiveLine::teller() {
+TellProgress LiveLine::teller() {
   if (!err_) return {};
   return [this](const SearchProgress& progress) { show(progress); };
 }

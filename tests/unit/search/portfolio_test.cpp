@@ -169,6 +169,26 @@ TEST(PublishedCost, CountsOneOverlapOnlyAndTreesInFull) {
   EXPECT_EQ(shared_greedy(egraph, prices).cost_us, 4);
 }
 
+TEST(Local, TellsTheBestAsItFalls) {
+  Graph graph = test::layers(2);
+  UnitCost model;
+  std::vector<Rule> rules = rules_of(kRules);
+  PriceCache prices(graph.symbols(), model);
+  std::vector<SearchProgress> told;
+  LocalOptions options;
+  options.budget = 60;
+  options.progress = [&](const SearchProgress& progress) { told.push_back(progress); };
+  for (auto search : {search_anneal, search_taso}) {
+    told.clear();
+    LocalReport report = search(graph, rules, prices, options);
+    ASSERT_GT(told.size(), 1u);
+    EXPECT_EQ(told.front().best_us, report.start_cost);
+    EXPECT_EQ(told.back().best_us, report.best_cost);
+    EXPECT_FALSE(told.back().rules.empty());
+    EXPECT_GT(told.back().simulations, 0u);
+  }
+}
+
 TEST(Local, BaselinesNeverReturnAnythingWorse) {
   Graph graph = test::layers(2);
   UnitCost model;
