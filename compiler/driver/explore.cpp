@@ -1,6 +1,7 @@
 #include "compiler/driver/explore.h"
 
 #include "compiler/driver/state_price.h"
+#include "compiler/search/published_costs.h"
 #include "lang/core/stopwatch.h"
 
 #include <llvm/Support/FormatVariadic.h>
@@ -28,7 +29,7 @@ void note_exploration(const SaturateReport& explored, llvm::ArrayRef<Rule> rules
   report.stopped_by = stop_reason_text(explored.stop).str();
 }
 
-/// Tells whoever watches what states are worth, as a search prices them.
+/// Tells whoever watches how an e-graph grows, and what the best graph of it costs.
 class ProgressTeller {
 public:
   ProgressTeller(const OptimizeOptions& options, const OptimizeReport& report)
@@ -38,15 +39,20 @@ public:
     now_.where = "exploring";
   }
 
-  /// `cost_us`: of what was just looked at; infinite for nothing.
-  void tell(const EGraph& egraph, double cost_us) {
+  bool heard() const { return static_cast<bool>(progress_); }
+  void grown(size_t nodes) {
     if (!progress_) return;
     now_.seconds = watch_.seconds();
-    now_.nodes = egraph.node_count();
-    if (cost_us != kInfiniteCost) ++now_.simulations;
-    now_.best_us = std::min(now_.best_us, cost_us);
+    now_.nodes = nodes;
     progress_(now_);
   }
+  /// A state was looked at.
+  void tried(const EGraph& egraph) {
+    ++now_.simulations;
+    grown(egraph.node_count());
+  }
+  /// A graph was: what it costs. Told with what comes next.
+  void found(double cost_us) { now_.best_us = std::min(now_.best_us, cost_us); }
 
 private:
   const TellProgress& progress_;
@@ -54,15 +60,15 @@ private:
   Stopwatch watch_;
 };
 
-/// The prices of another, which whoever watches is told of.
+/// The prices of another, which whoever watches is told of: that, not what they are, since rewards
+/// are no prices of graphs (search/published_costs.h).
 class WatchedPrice final : public StatePrice {
 public:
   WatchedPrice(std::unique_ptr<StatePrice> price, ProgressTeller& teller)
       : price_(std::move(price)), teller_(teller) {}
   double price(const EGraph& egraph) override {
-    double cost_us = price_->price(egraph);
-    teller_.tell(egraph, cost_us);
-    return cost_us;
+    teller_.tried(egraph);
+    return price_->price(egraph);
   }
   void forget(llvm::ArrayRef<ENodeId> changed) override { price_->forget(changed); }
   size_t cut_short() const override { return price_->cut_short(); }
@@ -86,12 +92,14 @@ void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> 
   rollout.seed = options.explore.seed;
   rollout.cycle_filter = options.explore.cycle_filter;
   rollout.numerics = options.explore.numerics;
+  rollout.trace = options.trace;
   ExtractOptions greedy = options.extract;
   greedy.extractor = Extractor::Greedy;
   RolloutReport explored = search_rollouts(egraph, rules, rollout, [&](const EGraph& state) {
     Result<ExtractedGraph> extracted = extract(state, source, prices, greedy);
     double cost_us = extracted ? extracted->cost_us : kInfiniteCost;
-    teller.tell(state, cost_us);
+    teller.found(cost_us);
+    teller.tried(state);
     return cost_us;
   });
   note_activity(explored.rules, rules, report);
@@ -100,6 +108,14 @@ void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> 
   report.explore_s = explored.seconds;
   report.stopped_by =
       explored.stop == StopReason::Iterations ? "budget" : stop_reason_text(explored.stop).str();
+}
+
+/// What the published search would answer now, as a price of a graph.
+double price_as_published(const EGraph& egraph, const Graph& source, PriceCache& prices,
+                          Reward reward) {
+  PublishedCost found = published_cost(reward, egraph, prices);
+  if (found.cost_us == kInfiniteCost) return kInfiniteCost;
+  return price_graph(graph_of(egraph, source, found.nodes), prices);
 }
 
 /// The published tree search; what a state is worth is as its options say.
@@ -118,6 +134,15 @@ void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
   pact.trace = options.trace;
   WatchedPrice price(make_state_price(options.reward, egraph, source, prices, options.extract),
                      teller);
+  double best_us = report.cost_before_us;
+  if (options.trace || teller.heard())
+    pact.decided = [&](const Pact24Report& so_far) {
+      best_us = std::min(best_us, price_as_published(egraph, source, prices, options.reward));
+      teller.found(best_us);
+      if (options.trace)
+        options.trace->points.push_back(
+            {so_far.seconds, best_us, so_far.simulations, egraph.node_count(), ""});
+    };
   Pact24Report explored = search_pact24(egraph, rules, pact, price);
   note_activity(explored.rules, rules, report);
   report.egraph_nodes = explored.nodes;
@@ -139,7 +164,7 @@ void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
 void explore(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
              const OptimizeOptions& options, OptimizeReport& report) {
   ProgressTeller teller(options, report);
-  teller.tell(egraph, kInfiniteCost);
+  teller.grown(egraph.node_count());
   switch (options.search) {
   case Search::Random:
     return explore_randomly(egraph, source, rules, prices, options, report, teller);
@@ -151,11 +176,10 @@ void explore(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, Pr
     report.stopped_by = "no search";
     return;
   default: {
-    SaturateReport explored = saturate(egraph, rules, options.explore);
-    if (options.trace)
-      for (size_t i = 0; i < explored.rules.size(); ++i)
-        options.trace->apply(static_cast<RuleId>(i), explored.rules[i].applied);
-    return note_exploration(explored, rules, report);
+    SaturateOptions saturation = options.explore;
+    saturation.trace = options.trace;
+    if (teller.heard()) saturation.progress = [&](size_t nodes) { teller.grown(nodes); };
+    return note_exploration(saturate(egraph, rules, saturation), rules, report);
   }
   }
 }

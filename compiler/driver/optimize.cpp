@@ -97,7 +97,8 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, FinalistRunne
 /// Searches in one e-graph are one step from source to result.
 void note_steps(SearchTrace* trace, const OptimizeReport& report) {
   if (!trace) return;
-  if (trace->points.empty()) trace->points = {{0, report.cost_before_us, 0, 0, "source"}};
+  if (trace->points.empty() || trace->points.front().where != "source")
+    trace->points.insert(trace->points.begin(), {0, report.cost_before_us, 0, 0, "source"});
   trace->points.push_back({report.explore_s + report.extract_s, report.cost_after_us,
                            report.simulations, report.egraph_nodes, "result"});
   if (!trace->steps.empty() || report.rules_applied.empty()) return;

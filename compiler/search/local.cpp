@@ -240,7 +240,7 @@ LocalReport Local::anneal() {
   hold(*moves);
   double cooling = std::log(options_.end_temperature / options_.start_temperature);
   for (size_t i = 0; i < budget && !limited(); ++i) {
-    if (options_.trace) options_.trace->columns = static_cast<uint32_t>(i * 40 / budget);
+    if (options_.trace) options_.trace->stand_at(i, budget);
     if (moves->size() == 0 || moves->full()) {
       report_.stop = moves->full() ? StopReason::Nodes : StopReason::Saturated;
       break;
@@ -271,7 +271,7 @@ LocalReport Local::taso() {
   std::multimap<double, Entry> queue;
   queue.emplace(report_.best_cost, Entry{report_.best, report_.best_cost, {}, nullptr});
   for (size_t i = 0; i < budget; ++i) {
-    if (options_.trace) options_.trace->columns = static_cast<uint32_t>(i * 40 / budget);
+    if (options_.trace) options_.trace->stand_at(i, budget);
     if (limited()) return finish();
     if (queue.empty()) {
       if (report_.stop != StopReason::Nodes) report_.stop = StopReason::Saturated;

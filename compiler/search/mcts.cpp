@@ -147,7 +147,7 @@ bool TreeSearch::decide() {
     if (since_gain_ >= patience_now()) break;
   }
   int32_t child = tree_.best_child();
-  if (options_.trace) tree_.note(child, *options_.trace);
+  if (options_.trace) tree_.note(child, egraph_.node_count(), *options_.trace);
   if (child < 0) {
     egraph_.release(root_);
     return false;

@@ -121,6 +121,8 @@ bool Search::decide() {
   }
   commit(action);
   ++report_.decisions;
+  report_.seconds = elapsed();
+  if (options_.decided) options_.decided(report_);
   return without_effect_ < actions();
 }
 

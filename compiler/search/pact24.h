@@ -17,8 +17,11 @@
 #include "compiler/search/trace.h"
 
 #include <atomic>
+#include <functional>
 
 namespace tg {
+
+struct Pact24Report;
 
 struct Pact24Options {
   int budget = 128; // simulations for a decision
@@ -33,6 +36,8 @@ struct Pact24Options {
   uint64_t seed = 1;
   const std::atomic<bool>* cancel = nullptr;
   SearchTrace* trace = nullptr;
+  /// Told after each decision, with the e-graph in the state that it led to.
+  std::function<void(const Pact24Report&)> decided = {};
 };
 
 struct Pact24Report {

@@ -73,6 +73,9 @@ RolloutReport Rollouts::run() {
       report_.stop = *reason;
       break;
     }
+    if (options_.trace)
+      options_.trace->stand_at(static_cast<size_t>(report_.rollouts),
+                               static_cast<size_t>(options_.rollouts));
     roll();
     ++report_.rollouts;
   }
@@ -104,6 +107,9 @@ void Rollouts::roll() {
   best_ = egraph_.take_back(root_);
   report_.best_cost = best;
   report_.best_rollout = report_.rollouts;
+  if (options_.trace)
+    options_.trace->points.push_back({elapsed(), best, static_cast<size_t>(report_.rollouts) + 1,
+                                      best_.result_counters.live_nodes, ""});
 }
 
 /// Applies the first rule, in a random order of them all, that changes something.
@@ -124,6 +130,7 @@ bool Rollouts::apply(const CompiledRule& rule) {
   uint32_t mark = egraph_.change_mark();
   size_t found = search(rule);
   RuleStats& stats = report_.rules[rule.id];
+  size_t applied_before = stats.applied;
   stats.matches += found;
   if (found == 0) return false;
   std::vector<uint32_t> order(found);
@@ -139,6 +146,7 @@ bool Rollouts::apply(const CompiledRule& rule) {
     stats.cyclic += outcome == Outcome::Cyclic;
     news |= outcome == Outcome::Applied;
   }
+  if (options_.trace) options_.trace->apply(rule.id, stats.applied - applied_before);
   // What was left out may be drawn another time.
   if (count == found && found < options_.node_limit) egraph_.set_rule_seen(rule.id, mark);
   egraph_.rebuild();

@@ -19,6 +19,7 @@ struct RolloutOptions {
   uint64_t seed = 1;
   CycleFilter cycle_filter = CycleFilter::Efficient;
   Numerics numerics = Numerics::Risky; // rules of a class above this are left out
+  SearchTrace* trace = nullptr;        // rules over time, and whenever the best falls
 };
 
 struct RolloutReport {

@@ -3,6 +3,7 @@
 #include "compiler/egraph/apply.h"
 #include "compiler/egraph/match_tally.h"
 #include "compiler/egraph/multi_match.h"
+#include "compiler/search/progress.h"
 #include "lang/core/stopwatch.h"
 
 #include <algorithm>
@@ -69,6 +70,8 @@ private:
   }
   bool over_limit();
   bool stop_now();
+  void tell();
+  void note(llvm::ArrayRef<RuleStats> before);
   size_t memory_bytes() const;
   /// Adds the time since the last call to a phase of the report.
   void phase(double& seconds) {
@@ -97,7 +100,7 @@ private:
   SaturateReport report_;
   Stopwatch watch_;
   size_t waiting_bytes_ = 0; // of joins of three and more that wait
-  double phase_start_ = 0;
+  double phase_start_ = 0, told_s_ = -kBetweenTellsS;
   size_t multi_nodes_ = 0; // made by multi-pattern rules so far
   size_t asked_ = 0;
   bool stopped_ = false;
@@ -114,7 +117,10 @@ SaturateReport Saturation::run() {
   for (int i = 0; i < options_.iterations; ++i) {
     if (over_limit()) break;
     ++report_.iterations;
-    if (!iterate(i)) break;
+    std::vector<RuleStats> before = report_.rules;
+    bool whole = iterate(i);
+    note(before);
+    if (!whole) break;
     if (!news_ && !any_left_ && i + 1 >= options_.multi_iterations) {
       report_.stop = StopReason::Saturated;
       break;
@@ -126,6 +132,14 @@ SaturateReport Saturation::run() {
   for (const RuleStats& stats : report_.rules) report_.matches += stats.matches;
   report_.seconds = elapsed();
   return report_;
+}
+
+/// A column of the trace: what an iteration has done.
+void Saturation::note(llvm::ArrayRef<RuleStats> before) {
+  if (!options_.trace) return;
+  for (size_t r = 0; r < before.size(); ++r)
+    options_.trace->apply(static_cast<RuleId>(r), report_.rules[r].applied - before[r].applied);
+  ++options_.trace->columns;
 }
 
 /// False if a limit stopped it; the e-graph is rebuilt and filtered in any case.
@@ -364,7 +378,15 @@ size_t Saturation::memory_bytes() const {
   return bytes;
 }
 
+/// Asked whenever limits are, which is often enough.
+void Saturation::tell() {
+  if (!options_.progress || elapsed() - told_s_ < kBetweenTellsS) return;
+  told_s_ = elapsed();
+  options_.progress(egraph_.node_count());
+}
+
 bool Saturation::over_limit() {
+  tell();
   if (egraph_.node_count() >= options_.node_limit)
     report_.stop = StopReason::Nodes;
   else if (elapsed() >= options_.time_limit_s)

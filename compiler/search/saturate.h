@@ -14,8 +14,10 @@
 
 #include "compiler/egraph/cycle.h"
 #include "compiler/egraph/rule.h"
+#include "compiler/search/trace.h"
 
 #include <atomic>
+#include <functional>
 
 namespace tg {
 
@@ -34,6 +36,8 @@ struct SaturateOptions {
   bool compatible = false;
   /// Set from elsewhere (a signal, another thread): stop as at a time limit.
   const std::atomic<bool>* cancel = nullptr;
+  std::function<void(size_t nodes)> progress = {}; // now and then, for whoever follows
+  SearchTrace* trace = nullptr;                    // gets a column for each iteration
 };
 
 enum class StopReason : uint8_t { Saturated, Iterations, Nodes, Time, Memory, Cancelled };

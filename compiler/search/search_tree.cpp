@@ -83,7 +83,7 @@ void SearchTree::reroot(int32_t at, bool keep) {
   for (const Node& node : nodes_) weigh(node);
 }
 
-void SearchTree::note(int32_t chosen, SearchTrace& trace) const {
+void SearchTree::note(int32_t chosen, size_t nodes, SearchTrace& trace) const {
   std::vector<SearchTrace::TreeNode>& out = trace.tree;
   struct Item {
     int32_t node, number;
@@ -92,7 +92,7 @@ void SearchTree::note(int32_t chosen, SearchTrace& trace) const {
   auto add = [&](int32_t at, int32_t parent) {
     const Node& node = (*this)[at];
     out.push_back({parent, node.rule, node.places, stats(node).visits, stats(node).mean(),
-                   node.incumbent.cost, node.change.result_counters.live_nodes,
+                   node.incumbent.cost, at == 0 ? nodes : node.change.result_counters.live_nodes,
                    at == 0 || at == chosen, node.where});
     todo.push_back({at, static_cast<int32_t>(out.size()) - 1});
   };

@@ -75,8 +75,8 @@ public:
   int32_t best_child() const;
   /// The node becomes the root. What is below it stays, or, unless `keep`, the node alone.
   void reroot(int32_t at, bool keep);
-  /// Breadth first, up to what can be looked at.
-  void note(int32_t chosen, SearchTrace& trace) const;
+  /// Breadth first, up to what can be looked at. `nodes`: of the e-graph at the root.
+  void note(int32_t chosen, size_t nodes, SearchTrace& trace) const;
 
 private:
   static size_t bytes_of(const Node& node);

@@ -48,7 +48,20 @@ struct SearchTrace {
   std::vector<Step> steps;
   uint32_t columns = 0;
 
+  static constexpr size_t kMostSearchColumns = 40;
   static constexpr size_t kMostTreeNodes = 4'000; // more, nobody can look at
+
+  /// Searches of very many steps have few columns.
+  void stand_at(size_t step, size_t steps) {
+    columns = static_cast<uint32_t>(step * kMostSearchColumns / steps);
+  }
+
+  /// The column under way counts once it holds something.
+  uint32_t column_count() const {
+    for (const Application& a : applications)
+      if (a.column >= columns) return columns + 1;
+    return columns;
+  }
 
   void apply(RuleId rule, size_t applied, std::string where = "") {
     if (applied > 0)

@@ -112,7 +112,7 @@ void write_applications(llvm::json::OStream& json, const SearchTrace& trace,
         !llvm::is_contained(cell.places, a.where))
       cell.places.push_back(a.where);
   }
-  json.attribute("columns", static_cast<int64_t>(trace.columns) + 1);
+  json.attribute("columns", static_cast<int64_t>(trace.column_count()));
   json.attributeArray("applications", [&] {
     for (const auto& [rule, columns] : cells) {
       if (rule >= rules.size()) continue;
