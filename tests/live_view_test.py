@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The line that a search is watched by, on a terminal of 80 and of 30 columns: every strategy says what the network
-costs so far, how much time is left and what it has looked at; no line is as wide as the terminal; none is left behind.
+costs so far, in the end what the result does, how much time is left and what it has looked at; no line is as wide as
+the terminal; none is left behind.
 Where there is no terminal, and with --quiet, there is no line. No test here decides on a time.
 
     live_view_test.py TG
@@ -47,8 +48,11 @@ def on_terminal(command, columns):
 def watch(tg, model, name, options):
     wide = on_terminal([tg, "opt", model, *options, *LIMITS], 80)
     lines = LINE.findall(wide)
-    told = [line for line in lines if re.match(r"\S+ [um]?s to \S+ [um]?s, (at least \S+ [um]?s, )?\d+ s left[,;] ", line)]
+    told = [line for line in lines if re.match(r"\S+ [um]?s to \S+ [um]?s, (at least \S+ [um]?s here, )?\d+ s left[,;] ", line)]
     assert told, f"{name}: nothing was told: {lines}"
+    before, after = re.search(r"^  cost +(\S+ [um]?s) +(\S+ [um]?s) ", wide, re.M).groups()
+    assert before != after, f"{name}: found nothing that could have been told"
+    assert told[-1].startswith(f"{before} to {after}, "), f"{name}: {before} to {after} became {told[-1]}"
     if name not in ("anneal", "taso"):  # those have no e-graph that grows
         assert any("e-nodes" in line for line in told), f"{name}: {told}"
     assert all(len(line) < 80 for line in lines), f"{name}: too wide: {max(lines, key=len)}"
@@ -58,6 +62,14 @@ def watch(tg, model, name, options):
     print(f"{name}: {len(lines)} lines")
 
 
+def bound_is_shown(tg):
+    """As soon as one is known, not in the end alone."""
+    model = str(Path(__file__).parents[1] / "examples" / "residual.tg")
+    lines = LINE.findall(on_terminal([tg, "opt", model, "--cost", "analytic:a100", "--node-limit", "100"], 160))
+    bounded = [line for line in lines if re.search(r", at least \S+ [um]?s here, ", line)]
+    assert len({re.sub(".*; (sweep|whole)", r"\1", line) for line in bounded}) > 1, f"no bound: {lines}"
+
+
 def main():
     tg = str(Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as folder:
@@ -65,6 +77,7 @@ def main():
         Path(model).write_text(network())
         for name, options in STRATEGIES.items():
             watch(tg, model, name, options)
+        bound_is_shown(tg)
         search = [tg, "opt", model, *STRATEGIES["anneal"], *LIMITS]
         assert "\x1b" not in on_terminal([*search, "--quiet"], 80)
         piped = subprocess.run(search, capture_output=True, text=True, timeout=300, check=True)

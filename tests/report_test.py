@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The page of `tg report`, in a browser: it needs no network, draws all its parts, of a small network and
 of a large one, nothing on top of anything else, and neither a laptop's width nor a wide one makes it scroll
-sideways. A trace that is damaged makes no page. Without a headless Chromium (Debian: chromium) only the page
+sideways. What a trace says is what the report says, of every strategy; a trace that is damaged makes no page. Without
+a headless Chromium (Debian: chromium) only the page
 itself is looked at, and the test says so.
 
     report_test.py build/tg
@@ -18,6 +19,15 @@ from pathlib import Path
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SEARCHED = ["--search", "mcts", "--without", "saturation", "--node-limit", "200", "--budget", "16"]
 LARGE = ["--search", "anneal", "--rules", "fuse", "--budget", "200", "--time-limit", "600"]
+FEW = ["--without", "saturation", "--node-limit", "200", "--budget", "16"]
+STRATEGIES = {
+    "mcts": FEW,
+    "pact24": ["--search", "mcts", "--mcts-profile", "pact24", "--budget", "4", "--node-limit", "200"],
+    "saturate": ["--search", "saturate"],
+    "random": ["--search", "random", "--budget", "8", "--node-limit", "200"],
+    "anneal": ["--search", "anneal", "--budget", "100"],
+    "taso": ["--search", "taso", "--budget", "10"],
+}
 PARTS = ["cost", "heat", "tree", "chain", "source", "result"]
 PROBE = """<script>{
 const all = selector => [...document.querySelectorAll(selector)];
@@ -78,6 +88,29 @@ def report(tg, folder, model, options):
     return trace, page
 
 
+def facts_hold(tg, folder, name, options):
+    """Of one strategy: figures and trace agree, and being watched changes none of them."""
+    trace = folder / f"{name}.json"
+    command = [tg, "opt", EXAMPLES / "residual.tg", "--cost", "analytic:a100", *options]
+    alone = json.loads(run(*command, "--json"))
+    run(*command, "--trace", trace, "--quiet")
+    told = json.loads(trace.read_text())
+    report, points = told["report"], told["points"]
+    assert report["rules_applied"] == alone["rules_applied"], f"{name}: {alone['rules_applied']} became {report}"
+    assert sum(report["chain_steps"].values()) == len(told["chain"]), name
+    assert points[0]["cost_us"] == report["cost_before_us"], f"{name}: the curve begins with {points[0]}"
+    assert points[-1]["cost_us"] == min(p["cost_us"] for p in points) == report["cost_after_us"], f"{name}: {points}"
+    assert len(points) > (3 if name in ("mcts", "pact24") else 1), f"{name}: {points}"
+    assert told["applications"], f"{name}: no rule was applied"
+    assert all(cell[0] < told["columns"] for rule in told["applications"] for cell in rule["cells"]), name
+    assert told["columns"] > 1, f"{name}: one column"
+    roots = [node for node in told["tree"] if node["parent"] < 0]
+    assert all(root["nodes"] > 0 for root in roots), f"{name}: a tree without e-nodes"
+    if roots:
+        assert 0 < report["decisions"] <= len(roots), f"{name}: {report['decisions']} decisions"
+        assert points[-1]["simulations"] == report["simulations"], f"{name}: {points[-1]}"
+
+
 def damage_is_refused(tg, folder, trace):
     whole = json.loads(trace.read_text())
     bad = folder / "bad.json"
@@ -105,6 +138,8 @@ def main():
         places += [place for rule in told["applications"] for cell in rule["cells"] for place in cell[2]]
         assert any(re.search(r"\bf32\[.*\] of \w", place) for place in places), "no action names its place"
         damage_is_refused(tg, Path(folder), trace)
+        for name, options in STRATEGIES.items():
+            facts_hold(tg, Path(folder), name, options)
         browser = shutil.which("chromium") or shutil.which("chromium-browser")
         if not browser:
             print("no chromium here: the page was not drawn")

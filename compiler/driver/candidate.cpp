@@ -138,6 +138,20 @@ ExtractOptions followed(const OptimizeOptions& options, const OptimizeReport& re
   return out;
 }
 
+/// Whoever follows the search is told what came of it. `bound_us` 0: there is none.
+void tell_extracted(double cost_us, double bound_us, const OptimizeOptions& options,
+                    const OptimizeReport& report) {
+  if (!options.portfolio.progress) return;
+  SearchProgress now{report.explore_s + report.extract_s,
+                     options.extract.ilp.time_limit_s,
+                     report.cost_before_us,
+                     cost_us,
+                     std::min(bound_us, cost_us),
+                     report.egraph_nodes};
+  now.where = "extraction";
+  options.portfolio.progress(now);
+}
+
 /// Extracts with what the device does in one kernel, as far as the rules in use lead there; then
 /// `kernels` says how. Errors: `no_solution`.
 Result<ExtractedGraph> extract_kernels(const EGraph& egraph, const Graph& source,
@@ -186,6 +200,7 @@ Result<Candidate> optimize_in_one(const Graph& source, llvm::ArrayRef<Rule> rule
     Graph graph = graph_of(egraph, source, found.nodes);
     report.extract = options.reward == Reward::Greedy ? "greedy" : "greedy-shared";
     double cost = report.cost_after_us = price_graph(graph, prices);
+    tell_extracted(cost, 0, options, report);
     return explained({std::move(graph), cost}, egraph, rules, source);
   }
   std::optional<Derivation> kernels;
@@ -201,6 +216,7 @@ Result<Candidate> optimize_in_one(const Graph& source, llvm::ArrayRef<Rule> rule
   if (judges.groups && !kernels)
     refine_extracted(egraph, source, judges, options, extracted, report);
   note_extraction(extracted, rules, report);
+  tell_extracted(extracted.cost_us, extracted.lower_bound_us, options, report);
   if (!kernels)
     return explained({std::move(extracted.graph), extracted.cost_us}, egraph, rules, source);
   for (const RuleCount& fusing : count_rules(*kernels, rules)) add_count(report, fusing);
@@ -284,6 +300,7 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
   report.egraph_classes = found.most_classes;
   report.extract_s = found.extract_s;
   report.explore_s = std::max(found.seconds - found.extract_s, 0.0);
+  report.decisions = found.decisions;
   report.simulations = found.simulations;
   report.egraphs = found.egraphs;
   report.stretches = found.stretches;

@@ -2,6 +2,7 @@
 
 #include "compiler/search/helpers.h"
 #include "compiler/search/limits.h"
+#include "compiler/search/progress.h"
 #include "compiler/search/published_costs.h"
 #include "lang/core/stopwatch.h"
 
@@ -63,6 +64,7 @@ private:
   bool limited();
   std::optional<StopReason> limit() const;
   void note(const char* where);
+  void tell();
   double elapsed() const { return watch_.seconds(); }
 
   EGraph& egraph_;
@@ -80,6 +82,7 @@ private:
   size_t since_gain_ = 0; // simulations
   bool gained_ = false;   // in this batch
   double most_gain_ = 0;
+  double told_s_ = -kBetweenTellsS;
   std::mt19937_64 rng_;
   MctsReport report_;
   Stopwatch watch_;
@@ -184,6 +187,7 @@ void TreeSearch::play(size_t count) {
     back_up(simulation);
   }
   report_.simulations += count;
+  tell();
 }
 
 /// On helpers; what was better than anything before is played again here, to be kept.
@@ -401,6 +405,12 @@ bool TreeSearch::limited() {
 std::optional<StopReason> TreeSearch::limit() const {
   return limit_reached({options_.cancel, options_.time_limit_s, options_.memory_limit_mb},
                        elapsed(), report_.memory_bytes);
+}
+
+void TreeSearch::tell() {
+  if (!options_.progress || elapsed() - told_s_ < kBetweenTellsS) return;
+  told_s_ = elapsed();
+  options_.progress(report_);
 }
 
 void TreeSearch::note(const char* where) {

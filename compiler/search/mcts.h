@@ -26,9 +26,12 @@
 #include "compiler/search/shared_cost.h"
 #include "compiler/search/trace.h"
 
+#include <functional>
 #include <optional>
 
 namespace tg {
+
+struct MctsReport;
 
 struct MctsOptions {
   int budget = 128; // simulations for a decision
@@ -52,6 +55,8 @@ struct MctsOptions {
   uint64_t seed = 1;
   const std::atomic<bool>* cancel = nullptr;
   SearchTrace* trace = nullptr;
+  /// Told between batches, now and then, of what is known so far: counts and the best.
+  std::function<void(const MctsReport&)> progress = {};
   // What can be turned off.
   bool widen = true, firing = true, normalise = true, transpose = true;
 };

@@ -46,6 +46,15 @@ RuleSelection select_distinct(llvm::ArrayRef<Rule> rules) {
   return selection;
 }
 
+/// Searches side by side, as they go on; threads take turns at it.
+struct UnderWay {
+  std::mutex turn;
+  std::vector<SearchSoFar> searches; // by task
+  size_t done = 0;
+  bool whole = true;      // they search the network; else stretches of it
+  bool of_source = false; // from the source on, whatever the best is
+};
+
 class Portfolio {
 public:
   Portfolio(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
@@ -62,14 +71,15 @@ public:
 private:
   bool sweep(int number, bool thorough, bool longer);
   void sweeps_and_whole();
-  Finding saturate_source();
+  void saturate_source();
   void keep_better(const Finding& other, const std::string& where);
-  void focus(const Finding& plain);
+  void focus();
   bool whole(SearchTask::Kind kind);
   void bound_result();
   std::vector<Finding> work(llvm::ArrayRef<SearchTask> tasks, const RuleSelection& selection);
+  PriorTable known_of_rules() const;
   void account(const Finding& finding, const SearchTask& task, size_t times);
-  bool take(Graph graph, const std::string& where);
+  bool take(Graph graph);
   void keep_finalist(const Graph& graph, double cost_us);
   void tell_on(const Finding& finding);
   void tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
@@ -84,8 +94,11 @@ private:
   bool stopped();
   void tell(const std::string& where);
   void begin(std::string phase);
-  void show(const std::string& where, size_t nodes, size_t simulations);
-  double best_us() const { return std::min(report_.cost_us, plain_us_); }
+  void add(const UnderWay& under_way, SearchProgress& progress, NamedCounts& rules) const;
+  void show(const std::string& where, const UnderWay* under_way = nullptr);
+  /// Where that is more than the best of the search itself.
+  bool plain_is_best() const { return plain_ && plain_->cost_us < report_.cost_us; }
+  double best_us() const { return plain_is_best() ? plain_->cost_us : report_.cost_us; }
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   const Graph& source_;
@@ -97,8 +110,8 @@ private:
   PortfolioReport report_;
   NamedCounts applied_;
   bool out_of_memory_ = false;
-  std::string phase_;               // that is told
-  double plain_us_ = kInfiniteCost; // by plain saturation, held back until the end
+  std::string phase_;            // that is told
+  std::optional<Finding> plain_; // by plain saturation, held back until the end
   /// Keys of stretches that gave nothing: to tree search, to thorough saturation.
   std::set<std::vector<uint32_t>> settled_[2];
   std::vector<GraphBound> bounds_; // of e-graphs of the whole network
@@ -110,25 +123,25 @@ PortfolioReport Portfolio::run() {
   SharedCost::AtWork at_work(costs_);
   report_.source_us = report_.cost_us = price_graph(source_, prices_);
   tell("source");
-  std::optional<Finding> plain;
-  if (options_.use_saturation) plain = saturate_source();
+  if (options_.use_saturation) saturate_source();
   size_t last = options_.mcts.explore.node_limit, limit = std::min(last, kFirstStageNodes);
   if (last > kFirstStageNodes)
     reserve(std::min(kReservedForBounds * options_.mcts.time_limit_s, kMostReservedS));
-  bool complete = plain && plain->complete;
+  bool complete = plain_ && plain_->complete;
   while (!complete) {
     options_.mcts.explore.node_limit = limit;
     sweeps_and_whole();
-    if (options_.use_focus && plain && !stopped()) focus(*plain);
+    if (options_.use_focus && plain_ && !stopped()) focus();
     if (limit == last || stopped()) break;
     limit = std::min(last, limit * kStageGrowth);
     for (auto& keys : settled_) keys.clear(); // larger e-graphs may show more
   }
-  if (plain) keep_better(*plain, "whole network, saturation");
+  if (plain_) keep_better(*plain_, "whole network, saturation");
   options_.mcts.explore.node_limit = last;
   reserve(0);
   if (!complete) bound_result();
   report_.bounds = bounds_on(report_.cost_us, bounds_);
+  show(phase_);
   stopped();
   report_.changed = report_.cost_us < report_.source_us;
   for (auto& [name, count] : applied_) report_.rules_applied.push_back({name, count});
@@ -153,14 +166,13 @@ void Portfolio::sweeps_and_whole() {
 
 /// Plain saturation, whose best is not where the search goes on: its e-graph, cut off by the node
 /// limit, leads to forms that are dead ends. It is held against the search's in the end.
-Finding Portfolio::saturate_source() {
+void Portfolio::saturate_source() {
   SearchTask task{&source_, SearchTask::Kind::Plain, "whole network, saturation"};
   begin(task.where);
-  Finding finding = std::move(work(task, distinct_).front());
-  account(finding, task, 0);
-  llvm::append_range(bounds_, finding.bounds);
-  plain_us_ = finding.cost_us;
-  return finding;
+  plain_ = std::move(work(task, distinct_).front());
+  account(*plain_, task, 0);
+  llvm::append_range(bounds_, plain_->bounds);
+  tell(task.where);
 }
 
 /// What was found for the whole, from the source on, if it is better, or as good and simpler.
@@ -182,11 +194,11 @@ void Portfolio::keep_better(const Finding& other, const std::string& where) {
 
 /// The rules that paid, alone, on the source: with few rules one e-graph reaches deeper, and what
 /// the searches found one after the other and in different places comes together.
-void Portfolio::focus(const Finding& plain) {
+void Portfolio::focus() {
   RuleSelection few;
   for (size_t i = 0; i < distinct_.rules.size(); ++i) {
     const Rule& rule = distinct_.rules[i];
-    if (applied_.count(rule.name) || plain.applied.count(rule.name))
+    if (applied_.count(rule.name) || plain_->applied.count(rule.name))
       few.add(rule, distinct_.number[i]);
   }
   if (few.rules.empty()) return;
@@ -205,11 +217,11 @@ bool Portfolio::whole(SearchTask::Kind kind) {
   SearchTask task{&graph, kind, "whole network"};
   begin(task.where);
   Finding finding = std::move(work(task, distinct_).front());
-  bool better =
-      finding.graph && take(transfer(*finding.graph, source_.shared_symbols()), task.where);
+  bool better = finding.graph && take(transfer(*finding.graph, source_.shared_symbols()));
   llvm::append_range(bounds_, finding.bounds);
   if (better) tell_on(finding);
   account(finding, task, better ? 1 : 0);
+  tell(task.where);
   return better;
 }
 
@@ -263,9 +275,10 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
     ++times[at];
   }
   Graph before = report_.graph;
-  bool better = take(put_in(before, s.operators, s.stretches, replacements), phase_);
+  bool better = take(put_in(before, s.operators, s.stretches, replacements));
   if (better) tell_on(before, replacements, findings);
   for (size_t t = 0; t < tasks.size(); ++t) account(found[t], tasks[t], better ? times[t] : 0);
+  tell(phase_);
   return better;
 }
 
@@ -288,16 +301,22 @@ void renumber(Finding& finding, const RuleSelection& selection, size_t all) {
       if (step.rule < number.size()) step.rule = number[step.rule];
 }
 
+/// By the searches before, and what was given.
+PriorTable Portfolio::known_of_rules() const {
+  PriorTable known = report_.learned;
+  if (options_.priors)
+    for (const auto& [name, record] : options_.priors->priors()) {
+      RuleRecord& sum = known[name];
+      sum.tried += record.tried, sum.paid += record.paid, sum.gain += record.gain;
+    }
+  return known;
+}
+
 /// All tasks, on as many threads as there are; the order of the findings is that of the tasks.
 std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
                                      const RuleSelection& selection) {
   std::vector<Finding> findings(tasks.size());
-  PriorTable learned = report_.learned; // of the searches before
-  if (options_.priors)
-    for (const auto& [name, record] : options_.priors->priors()) {
-      RuleRecord& sum = learned[name];
-      sum.tried += record.tried, sum.paid += record.paid, sum.gain += record.gain;
-    }
+  PriorTable learned = known_of_rules();
   TableStore store(learned);
   std::vector<OwnTask> own; // symbols are not shared between threads
   for (const SearchTask& task : tasks) own.push_back(own_task(task));
@@ -309,20 +328,27 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
   // Threads for which there is no task help within the searches.
   int threads_each = count > 0 ? static_cast<int>(threads_wanted / count) : 1;
   std::atomic<size_t> next = 0;
-  std::mutex telling;
-  size_t done = 0, nodes = report_.most_nodes, simulations = report_.simulations;
-  auto show_done = [&](const Finding& finding) {
-    std::lock_guard lock(telling);
-    nodes = std::max(nodes, finding.most_nodes), simulations += finding.simulations;
-    std::string of = std::to_string(++done) + " of " + std::to_string(tasks.size());
-    show(tasks.size() > 1 ? phase_ + ", " + of : phase_, nodes, simulations);
+  UnderWay under_way;
+  under_way.searches.resize(tasks.size());
+  under_way.whole = count == 0 || tasks.front().whole;
+  under_way.of_source = count > 0 && tasks.front().graph == &source_;
+  auto follow = [&](size_t i, const SearchSoFar& so_far, size_t done) {
+    std::lock_guard lock(under_way.turn);
+    under_way.searches[i] = so_far, under_way.done += done;
+    std::string of = std::to_string(under_way.done) + " of " + std::to_string(tasks.size());
+    show(tasks.size() > 1 ? phase_ + ", " + of : phase_, &under_way);
+  };
+  auto follower = [&](size_t i) -> FollowSearch {
+    if (!options_.progress) return {};
+    return [&follow, i](const SearchSoFar& so_far) { follow(i, so_far, 0); };
   };
   auto loop = [&] {
     for (size_t i; (i = next++) < tasks.size();) {
       findings[i] = run_search(std::move(own[i]), selection.rules, costs_, options_, &store,
-                               deadline_, memory_limit_mb, threads_each);
+                               deadline_, memory_limit_mb, threads_each, follower(i));
       renumber(findings[i], selection, rules_.size());
-      show_done(findings[i]);
+      const Finding& f = findings[i];
+      follow(i, {f.most_nodes, f.simulations, f.cost_us, f.applied}, 1);
     }
   };
   std::vector<std::thread> threads;
@@ -364,6 +390,7 @@ void append_trace(const Finding& finding, const SearchTask& task, size_t times,
 
 /// Adds a finding that was put in at so many places.
 void Portfolio::account(const Finding& finding, const SearchTask& task, size_t times) {
+  report_.decisions += finding.decisions;
   report_.simulations += finding.simulations;
   report_.egraphs += finding.egraphs;
   report_.most_nodes = std::max(report_.most_nodes, finding.most_nodes);
@@ -384,7 +411,7 @@ void Portfolio::account(const Finding& finding, const SearchTask& task, size_t t
 }
 
 /// The network, if it costs less than the best so far.
-bool Portfolio::take(Graph graph, const std::string& where) {
+bool Portfolio::take(Graph graph) {
   double cost = price_graph(graph, prices_);
   bool better = cost < report_.cost_us * (1 - kLeastGain);
   if (better) {
@@ -393,7 +420,6 @@ bool Portfolio::take(Graph graph, const std::string& where) {
     report_.cost_us = cost;
     report_.bounds.clear(); // of the one before
   }
-  tell(where);
   return better;
 }
 
@@ -438,26 +464,44 @@ void Portfolio::tell(const std::string& where) {
   if (options_.mcts.trace)
     options_.mcts.trace->points.push_back(
         {elapsed(), best_us(), report_.simulations, report_.most_nodes, where});
-  show(where, report_.most_nodes, report_.simulations);
+  show(where);
 }
 
 void Portfolio::begin(std::string phase) {
   phase_ = std::move(phase);
-  show(phase_, report_.most_nodes, report_.simulations);
+  show(phase_);
 }
 
-void Portfolio::show(const std::string& where, size_t nodes, size_t simulations) {
+/// What searches have come to so far, which is not accounted for yet. Of a stretch only the rules
+/// are told: what it gains for the network is known once it is put in.
+void Portfolio::add(const UnderWay& under_way, SearchProgress& progress, NamedCounts& rules) const {
+  for (const SearchSoFar& search : under_way.searches) {
+    progress.nodes = std::max(progress.nodes, search.nodes);
+    progress.simulations += search.simulations;
+    if (under_way.whole) {
+      if (!(search.cost_us < progress.best_us)) continue;
+      progress.best_us = search.cost_us;
+      rules = under_way.of_source ? NamedCounts() : applied_;
+    }
+    for (const auto& [name, count] : search.applied) rules[name] += count;
+  }
+}
+
+void Portfolio::show(const std::string& where, const UnderWay* under_way) {
   if (!options_.progress) return;
   SearchProgress p;
   p.seconds = elapsed();
   p.time_limit_s = options_.mcts.time_limit_s;
   p.source_us = report_.source_us;
   p.best_us = best_us();
-  p.bound_us = report_.bounds.empty() ? 0 : report_.bounds.front().lower_us;
-  p.nodes = nodes;
-  p.simulations = simulations;
+  p.nodes = report_.most_nodes;
+  p.simulations = report_.simulations;
   p.where = where;
-  for (auto& [name, count] : applied_) p.rules.push_back({name, count});
+  NamedCounts rules = plain_is_best() ? plain_->applied : applied_;
+  if (under_way) add(*under_way, p, rules);
+  std::vector<GraphBound> bounds = bounds_on(p.best_us, bounds_);
+  if (!bounds.empty()) p.bound_us = std::min(bounds.front().lower_us, p.best_us);
+  for (auto& [name, count] : rules) p.rules.push_back({name, count});
   std::stable_sort(p.rules.begin(), p.rules.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   options_.progress(p);

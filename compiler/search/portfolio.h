@@ -77,7 +77,7 @@ struct PortfolioReport {
   std::vector<GraphBound> bounds = {}; // of the result (bounds_on)
   StopReason stop = StopReason::Saturated;
   bool changed = false;
-  size_t simulations = 0, egraphs = 0, stretches = 0, distinct_stretches = 0;
+  size_t decisions = 0, simulations = 0, egraphs = 0, stretches = 0, distinct_stretches = 0;
   size_t most_nodes = 0, most_classes = 0, memory_bytes = 0;
   double seconds = 0, extract_s = 0;
   size_t slices_used_up = 0; // extractions that the clock ended

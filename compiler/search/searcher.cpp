@@ -19,10 +19,10 @@ class Searcher {
 public:
   Searcher(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
            const PortfolioOptions& options, const PriorStore* priors, Clock::time_point deadline,
-           size_t memory_limit_mb, int threads)
+           size_t memory_limit_mb, int threads, FollowSearch follow)
       : task_(std::move(task)), rules_(rules), costs_(costs), prices_(task_.graph.symbols(), costs),
         options_(options), deadline_(deadline), memory_limit_mb_(memory_limit_mb),
-        threads_(threads) {
+        threads_(threads), follow_(std::move(follow)) {
     out_.rules.resize(rules.size());
     out_.records.resize(rules.size());
     if (options.explain) out_.chain = derivation_of(task_.graph);
@@ -120,6 +120,7 @@ private:
     EGraph egraph = EGraph::from_graph(line());
     if (options_.explain) egraph.record_history();
     start_telling();
+    if (follow_) options.progress = [this](size_t nodes) { show(nodes); };
     SaturateReport report = saturate(egraph, rules_, options);
     out_.out_of_memory |= report.stop == StopReason::Memory;
     for (size_t i = 0; i < report.rules.size(); ++i) {
@@ -155,8 +156,11 @@ private:
     EGraph egraph = EGraph::from_graph(start);
     if (options_.explain) egraph.record_history();
     start_telling();
+    if (follow_)
+      options.progress = [this](const MctsReport& so_far) { show(so_far.most_nodes, &so_far); };
     MctsReport report = search_mcts(egraph, start, rules_, prices_, options, *policy_);
     out_.out_of_memory |= report.stop == StopReason::Memory;
+    out_.decisions += static_cast<size_t>(report.decisions);
     out_.simulations += report.simulations;
     out_.memory_bytes = std::max(out_.memory_bytes, report.memory_bytes);
     out_.most_nodes = std::max(out_.most_nodes, report.most_nodes);
@@ -172,6 +176,17 @@ private:
     if (report.best)
       take(std::move(report.best->graph), report.best->rules, report.best->history.get());
     extract_from(egraph, false, 0);
+  }
+
+  /// To whoever follows: the e-graph that is being grown, by tree search or else by saturation.
+  void show(size_t nodes, const MctsReport* tree = nullptr) {
+    SearchSoFar now{std::max(out_.most_nodes, nodes), out_.simulations, out_.cost_us, out_.applied};
+    if (tree) now.simulations += tree->simulations;
+    if (tree && tree->best && tree->best->cost_us < now.cost_us) {
+      now.cost_us = tree->best->cost_us;
+      for (auto [rule, count] : tree->best->rules) now.applied[rules_[rule].name] += count;
+    }
+    follow_(now);
   }
 
   void count(const EGraph& egraph) {
@@ -261,6 +276,7 @@ private:
   Clock::time_point deadline_;
   size_t memory_limit_mb_;
   int threads_;
+  FollowSearch follow_;
   double line_us_ = 0;
   bool anew_ = false; // all e-graphs are made from what was given: each holds the one before
   std::unique_ptr<Policy> policy_;
@@ -280,9 +296,9 @@ OwnTask own_task(const SearchTask& task) {
 Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
                    const PortfolioOptions& options, const PriorStore* priors,
                    std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb,
-                   int threads) {
+                   int threads, FollowSearch follow) {
   return Searcher(std::move(task), rules, costs, options, priors, deadline, memory_limit_mb,
-                  threads)
+                  threads, std::move(follow))
       .run();
 }
 

@@ -19,6 +19,7 @@ struct SearchTask {
   /// Deeper: saturation alone, rules with several patterns in one iteration more each time.
   enum class Kind : uint8_t { Search, Plain, Thorough, Deeper } kind = Kind::Search;
   std::string where;
+  bool whole = true; // the network; else a stretch of it
 };
 
 /// What a search in one or a few e-graphs came to.
@@ -29,7 +30,8 @@ struct Finding {
   NamedCounts applied;
   std::vector<RuleStats> rules;    // by RuleId
   std::vector<RuleRecord> records; // by RuleId
-  size_t simulations = 0, egraphs = 0, most_nodes = 0, most_classes = 0, memory_bytes = 0;
+  size_t decisions = 0, simulations = 0, egraphs = 0, most_nodes = 0, most_classes = 0,
+         memory_bytes = 0;
   double extract_s = 0;
   size_t slices_used_up = 0;
   bool complete = false;      // nothing else can be found by these rules
@@ -46,11 +48,20 @@ struct OwnTask {
 };
 OwnTask own_task(const SearchTask& task);
 
+/// What a search has come to so far: in the e-graph that it grows, and in those before.
+struct SearchSoFar {
+  size_t nodes = 0, simulations = 0;
+  double cost_us = kInfiniteCost;
+  NamedCounts applied = {};
+};
+using FollowSearch = std::function<void(const SearchSoFar&)>;
+
 /// Searches until nothing is gained, at most `options.rounds` e-graphs. `memory_limit_mb`: of this
-/// search alone; `threads`: that it may use, which then ask `costs` at once.
+/// search alone; `threads`: that it may use, which then ask `costs` at once; `follow`: is told now
+/// and then, by the calling thread; may be empty.
 Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
                    const PortfolioOptions& options, const PriorStore* priors,
                    std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb,
-                   int threads);
+                   int threads, FollowSearch follow);
 
 } // namespace tg

@@ -34,8 +34,9 @@ Sweep plan_sweep(const Graph& graph, StretchOptions options, int number, bool re
   }
   for (size_t i = 0; i < out.stretches.size(); ++i)
     if (out.task_of[i] == out.tasks.size()) // the first of its kind
-      out.tasks.push_back(
-          {&out.places[i].graph, SearchTask::Kind::Search, operators_text(out.stretches[i])});
+      out.tasks.push_back({&out.places[i].graph, SearchTask::Kind::Search,
+                           operators_text(out.stretches[i]),
+                           /*whole=*/false});
   return out;
 }
 

@@ -28,7 +28,7 @@ std::string progress_text(const SearchProgress& p, double gone_s) {
   // What matters most comes first: a narrow terminal cuts the rest.
   if (p.source_us > 0)
     out << duration_text(p.source_us) << " to " << duration_text(p.best_us) << ", ";
-  if (p.bound_us > 0) out << "at least " << duration_text(p.bound_us) << ", ";
+  if (p.bound_us > 0) out << "at least " << duration_text(p.bound_us) << " here, ";
   out << static_cast<int64_t>(std::max(p.time_limit_s - p.seconds - gone_s, 0.0)) << " s left";
   if (p.nodes > 0) out << ", " << count_text(p.nodes) << " e-nodes";
   if (p.simulations > 0) out << ", " << count_text(p.simulations) << " tried";

@@ -229,6 +229,39 @@ TEST(Mcts, TracesNamePlaces) {
   EXPECT_TRUE(places.count("relu f32[8, 16] of w1")) << "one place";
 }
 
+TEST(Portfolio, TellsOfSearchesThatGoOnAndOfTheBound) {
+  Graph graph = sums(10);
+  UnitCost model;
+  model.cost = {{OpKind::Abs, 0.1}};
+  std::vector<Rule> rules = rules_of(kLongWay);
+  for (int threads : {1, 2}) {
+    std::vector<SearchProgress> told;
+    PortfolioOptions options = hurried();
+    options.mcts.budget = 16;
+    options.saturate.multi_iterations = 1, options.saturate.iterations = 30;
+    options.extract.extractor = Extractor::Best;
+    options.threads = threads;
+    options.progress = [&](const SearchProgress& progress) { told.push_back(progress); };
+    PortfolioReport report = search_portfolio(graph, rules, model, options);
+    auto within = [&](size_t i) {
+      return told[i].where == told[i - 1].where && told[i].simulations > told[i - 1].simulations;
+    };
+    size_t grown = 0, bounded = 0;
+    for (size_t i = 1; i < told.size(); ++i) {
+      grown += within(i), bounded += told[i].bound_us > 0;
+      EXPECT_LE(told[i].bound_us, told[i].best_us);
+      EXPECT_LE(told[i].best_us, told[i - 1].best_us);
+    }
+    EXPECT_GT(grown, 0u);
+    EXPECT_GT(bounded, 1u) << "not in the end alone";
+    EXPECT_EQ(told.back().best_us, report.cost_us);
+    EXPECT_EQ(told.back().nodes, report.most_nodes);
+    EXPECT_EQ(told.back().simulations, report.simulations);
+    ASSERT_FALSE(report.bounds.empty());
+    EXPECT_EQ(told.back().bound_us, std::min(report.bounds.front().lower_us, report.cost_us));
+  }
+}
+
 /// Whatever stops it but the clock: options and seed alone decide.
 TEST(Portfolio, BudgetsAndNodeLimitsGiveTheSameOnAnyNumberOfThreads) {
   Graph graph = sums(10);
