@@ -92,6 +92,11 @@ private:
                 std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
   }
   bool stopped();
+  /// No rule had room for anything.
+  bool full_at_once() const {
+    return report_.most_nodes >= options_.mcts.explore.node_limit &&
+           llvm::all_of(report_.rules, [](const RuleStats& rule) { return rule.applied == 0; });
+  }
   void tell(const std::string& where);
   void begin(std::string phase);
   void add(const UnderWay& under_way, SearchProgress& progress, NamedCounts& rules) const;
@@ -142,7 +147,7 @@ PortfolioReport Portfolio::run() {
   if (!complete) bound_result();
   report_.bounds = bounds_on(report_.cost_us, bounds_);
   show(phase_);
-  stopped();
+  if (!stopped() && full_at_once()) report_.stop = StopReason::Nodes;
   report_.changed = report_.cost_us < report_.source_us;
   for (auto& [name, count] : applied_) report_.rules_applied.push_back({name, count});
   report_.seconds = elapsed();

@@ -262,6 +262,18 @@ TEST(Portfolio, TellsOfSearchesThatGoOnAndOfTheBound) {
   }
 }
 
+TEST(Portfolio, WithoutRoomForAnyRuleTheNodeLimitStoppedIt) {
+  Graph graph = sums(10);
+  UnitCost model;
+  std::vector<Rule> rules = rules_of(kLongWay);
+  PortfolioOptions options = hurried();
+  for (size_t nodes : {1, 300}) {
+    options.mcts.explore.node_limit = options.saturate.node_limit = nodes;
+    PortfolioReport report = search_portfolio(graph, rules, model, options);
+    EXPECT_EQ(report.stop, nodes == 1 ? StopReason::Nodes : StopReason::Saturated);
+  }
+}
+
 /// Whatever stops it but the clock: options and seed alone decide.
 TEST(Portfolio, BudgetsAndNodeLimitsGiveTheSameOnAnyNumberOfThreads) {
   Graph graph = sums(10);
