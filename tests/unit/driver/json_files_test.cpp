@@ -43,7 +43,7 @@ TEST(JsonFiles, PriorsThatCannotBeAreRefused) {
 }
 
 /// All that a trace must have, and one of each of its parts.
-const std::string kTrace = R"({"tangram_trace": 1, "report": {
+constexpr const char* kTrace = R"({"tangram_trace": 1, "report": {
   "model": "m", "search": "mcts", "extract": "ilp", "cost_model": "c", "stopped_by": "s",
   "rules": 3, "egraph_nodes": 5, "simulations": 0, "seed": 1, "cost_before_us": 2.5,
   "cost_after_us": 1, "total_s": null, "lower_bound_us": null},
