@@ -1,13 +1,26 @@
 #include "compiler/ir/retype.h"
 
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+#include <cmath>
+
 namespace tg {
 
 namespace {
 
+/// The largest finite number of a narrow float.
+double largest(DType dtype) { return dtype == DType::F16 ? 65504.0 : 0x1.FEp127; }
+
+double saturated(double x, double most) {
+  return std::isfinite(x) ? std::clamp(x, -most, most) : x;
+}
+
 class Retyping {
 public:
   Retyping(const Graph& from, DType dtype)
-      : from_(from), dtype_(dtype), to_(from.shared_symbols(), from.name()), made_(from.size()) {}
+      : from_(from), dtype_(dtype), to_(from.shared_symbols(), from.name()), made_(from.size()),
+        literal_(from.size()) {}
 
   Result<Graph> run() {
     std::vector<bool> needed = from_.reachable();
@@ -37,7 +50,54 @@ private:
     return add(OpKind::Cast, {name}, {id});
   }
 
+  /// Only finite literals are below, and no weight.
+  bool is_literal(NodeId id) const {
+    const Node& node = from_.node(id);
+    if (node.op == OpKind::Constant)
+      return llvm::all_of(from_.attr(id, 0).reals, [](double x) { return std::isfinite(x); });
+    if (op_info(node.op).has(Trait::Leaf)) return node.op == OpKind::None;
+    return llvm::all_of(from_.operands(id), [&](NodeId o) { return literal_[o.index]; });
+  }
+
+  /// What `literal` gives in the narrow dtype must be finite, too: a mask's 1e9 that became
+  /// infinite would make NaN of the zeros that it is multiplied by.
+  Result<NodeId> narrowed_literal(NodeId literal) {
+    double most = largest(dtype_);
+    Symbols& symbols = to_.symbols();
+    if (from_.node(literal).op != OpKind::Constant)
+      return add(OpKind::Clip,
+                 {symbols.value(Value::of_float(-most)), symbols.value(Value::of_float(most))},
+                 {made_[literal.index]});
+    std::vector<double> values = from_.attr(literal, 0).reals;
+    for (double& x : values) x = saturated(x, most);
+    return to_.constant(std::move(values), from_.type(literal));
+  }
+
+  /// The operand, of f32, as its reader wants it.
+  Result<NodeId> as_read(NodeId operand, bool narrow) {
+    NodeId made = made_[operand.index];
+    if (!narrow) return as(made, DType::F32);
+    if (literal_[operand.index]) {
+      TG_TRY(made, narrowed_literal(operand));
+    }
+    return as(made, dtype_);
+  }
+
+  llvm::SmallVector<ValueId, 4> retyped_attrs(NodeId id) {
+    llvm::SmallVector<ValueId, 4> attrs(from_.attrs(id).begin(), from_.attrs(id).end());
+    if (from_.type(id).dtype != DType::F32) return attrs;
+    Symbols& symbols = to_.symbols();
+    OpKind op = from_.node(id).op;
+    if (op == OpKind::Cast) attrs[0] = symbols.value(Value::of_enum(dtype_name(dtype_)));
+    if (op == OpKind::Pad) {
+      double value = saturated(from_.attr(id, 2).real, largest(dtype_));
+      attrs[2] = symbols.value(Value::of_float(value));
+    }
+    return attrs;
+  }
+
   Result<void> copy(NodeId id) {
+    literal_[id.index] = is_literal(id);
     const Node& node = from_.node(id);
     bool leaf = op_info(node.op).has(Trait::Leaf);
     // A run's floats; what a leaf, or weights alone, give stays what it is.
@@ -46,15 +106,13 @@ private:
     llvm::SmallVector<NodeId, 4> operands;
     for (NodeId operand : from_.operands(id)) {
       NodeId made = made_[operand.index];
-      bool is_f32 = from_.type(operand).dtype == DType::F32;
-      if (!leaf && is_f32) {
-        TG_TRY(made, as(made, narrow ? dtype_ : DType::F32));
+      if (from_.type(operand).dtype == DType::F32) {
+        TG_TRY(made, as_read(operand, narrow));
       }
       operands.push_back(made);
     }
     llvm::SmallVector<ValueId, 4> attrs(from_.attrs(id).begin(), from_.attrs(id).end());
-    if (node.op == OpKind::Cast && narrow && from_.type(id).dtype == DType::F32)
-      attrs[0] = to_.symbols().value(Value::of_enum(dtype_name(dtype_)));
+    if (narrow) attrs = retyped_attrs(id);
     TG_TRY(made_[id.index], add(node.op, attrs, operands));
     return {};
   }
@@ -63,6 +121,7 @@ private:
   DType dtype_;
   Graph to_;
   std::vector<NodeId> made_;
+  std::vector<bool> literal_; // is_literal, of what was copied
 };
 
 } // namespace
