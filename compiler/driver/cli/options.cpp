@@ -233,7 +233,9 @@ void add_run(CLI::App& tg, Options& o, Raw& raw) {
   app.add_option("--input", raw.inputs, "NAME=F.npy, or F.npz for several")
       ->allow_extra_args(false);
   app.add_option("--output", o.output, "write the outputs into this folder, as .npy, or this .npz");
-  app.add_flag("--check", o.check, "compare the outputs with the reference backend");
+  app.add_flag(
+      "--check", o.check,
+      "compare the outputs with those of ref in f32: within 1e-4; f16 2e-2, bf16 1e-1, tf32 1e-2");
   app.add_flag("--opt", o.optimize, "optimise first");
   add_search_options(app, o);
   add_limits(app, o);

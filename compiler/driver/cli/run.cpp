@@ -5,6 +5,7 @@
 #include "compiler/driver/prepare.h"
 #include "compiler/driver/side_by_side.h"
 #include "compiler/ir/retype.h"
+#include "runtime/bounds.h"
 #include "runtime/npy.h"
 #include "runtime/npz.h"
 #include "runtime/random.h"
@@ -17,13 +18,6 @@
 
 namespace tg::cli {
 namespace {
-
-/// Outputs of the reference backend and of this one differ by more than this: E0706.
-constexpr double kTolerance = 1e-4;
-/// The same for runs in f16 or bf16, whose numbers have three digits.
-constexpr double kHalfTolerance = 0.1;
-
-double tolerance(DType dtype) { return dtype == DType::F32 ? kTolerance : kHalfTolerance; }
 
 struct Output {
   std::string name;
@@ -305,16 +299,18 @@ void print_run_json(Session& session, const RunReport& report) {
 /// What is wrong with the outputs: not finite (a warning, or an error with --check), or not what
 /// the reference backend says.
 void judge_outputs(Session& session, const RunReport& report) {
+  bool tf32 = session.options.allow_tf32 && session.options.backend == "cuda";
+  double bound = difference_bound(session.options.dtype, tf32);
   for (const Output& output : report.outputs) {
     if (!output.summary.finite) {
       Diagnostic d = error(Code::not_finite, "the output `{0}` holds NaN or infinity", output.name);
       if (!session.options.check) d.severity = Severity::Warning;
       session.sink.report(std::move(d));
-    } else if (output.max_rel_diff && !(*output.max_rel_diff <= tolerance(session.options.dtype))) {
+    } else if (output.max_rel_diff && !(*output.max_rel_diff <= bound)) {
       session.sink.report(error(Code::outputs_differ,
                                 "the output `{0}` differs from the reference by {1}, over {2}",
                                 output.name, difference_text(*output.max_rel_diff),
-                                difference_text(tolerance(session.options.dtype))));
+                                difference_text(bound)));
     }
   }
 }
