@@ -196,6 +196,18 @@ def older_gpu(machine):
         yield f"tg devices with an older GPU: {machine.missing(compute='35')}"
 
 
+def narrow_search(machine):
+    """With --dtype it is f16 whose prices are measured and kept, of operators and of whole graphs."""
+    cache = machine.folder / "narrow"
+    for how in ((), ("--groups", "on")):
+        yield from works("a search for f16",
+                         machine.run("--cost", "measured:cuda", "--dtype", "f16", *how, command="opt",
+                                     cache=cache), "measured:cuda, f16")
+    kept = every_byte(cache / "tangram" / "costs.db")
+    if b"matmul(f16[8, 8]" not in kept or b"matmul(f32[8, 8]" in kept:
+        yield "a search for f16 does not keep prices of f16, or keeps others"
+
+
 def refused_operation(machine):
     yield from works("cuDNN has no engine", machine.run("--verbose", model="convolution"),
                      "(cuDNN has no engine: cuDNN's Heuristics cannot be finished: STUB_NOT_SUPP")
@@ -264,6 +276,7 @@ def problems(machine):
     yield from old_libraries(machine)
     if machine.has_nvrtc:
         yield from told_faults_of_a_search(machine)
+        yield from narrow_search(machine)
         yield from newer_gpu(machine)
         yield from older_gpu(machine)
         yield from refused_operation(machine)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`tg opt --cost measured:cpu --finalists K`: whole graphs are run but for 0, where prices alone decide.
+With `--dtype` prices are those of the type that runs.
 
     finalists_test.py TG
 """
@@ -15,11 +16,11 @@ MODEL = """model twice(x: f32[256, 512]) -> f32[256, 512] {
 """
 
 
-def report_of(tg, folder, finalists):
+def report_of(tg, folder, finalists, *more):
     model = folder / "twice.tg"
     model.write_text(MODEL)
     command = [tg, "opt", model, "--cost", "measured:cpu", "--cost-db", folder / "prices.db", "--finalists",
-               str(finalists), "--json"]
+               str(finalists), "--json", *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"--finalists {finalists}: exit code {done.returncode}: {done.stderr}"
     return json.loads(done.stdout)
@@ -29,7 +30,12 @@ def main():
     tg = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
         alone, whole = (report_of(tg, Path(scratch), k) for k in (0, 2))
+    with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
+        narrow = report_of(tg, Path(scratch), 2, "--dtype", "bf16")
+        prices = b"".join(file.read_bytes() for file in Path(scratch).glob("prices.db*"))
     assert "median_before_us" in whole, f"2 finalists: no whole graph was run: {whole}"
+    assert "median_before_us" in narrow, f"bf16: no whole graph was run: {narrow}"
+    assert b"relu(bf16[256, 512])" in prices and b"relu(f32" not in prices, "bf16: prices are of another type"
     assert "median_before_us" not in alone, f"no finalists: whole graphs were run: {alone}"
     assert alone["nodes_after"] == 1 < alone["nodes_before"], f"no finalists: nothing was found: {alone}"
     assert alone["cost_after_us"] <= alone["cost_before_us"], f"no finalists: dearer than the source: {alone}"

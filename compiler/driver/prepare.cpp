@@ -3,9 +3,12 @@
 
 #include "compiler/driver/devices.h"
 #include "compiler/emit/plan_from_graph.h"
+#include "compiler/ir/retype.h"
+#include "runtime/bounds.h"
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"
 
+#include <algorithm>
 #include <limits>
 
 #ifdef TG_HAVE_CUDA
@@ -39,7 +42,8 @@ int64_t memory_limit_bytes(int64_t limit_mb) {
 Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options) {
   Prepared prepared;
   TG_TRY(prepared.backend, make_backend(options.backend, options.cost_db));
-  prepared.plan = plan_from_graph(graph);
+  TG_TRY(Graph typed, retype(graph, options.dtype));
+  prepared.plan = plan_from_graph(typed);
 #ifdef TG_VERIFY
   if (std::string fault = verify(prepared.plan); !fault.empty())
     return error(Code::internal, "the plan of `{0}` is not well formed: {1}", graph.name(), fault);
@@ -71,6 +75,11 @@ Result<Comparison> BackendFinalists::compare(const Graph& first, const Graph& se
   return time_in_turns(*one.executable, *two.executable, timing_);
 }
 
+double BackendFinalists::bound() const {
+  constexpr double kFiltering = 1e-3; // what minimal filtering loses in f32
+  return std::max(kFiltering, difference_bound(options_.dtype, options_.allow_tf32));
+}
+
 /// Infinite where the outputs are not those expected.
 Result<double> BackendFinalists::screen_one(const Graph& graph,
                                             llvm::ArrayRef<Tensor> expected) const {
@@ -79,7 +88,7 @@ Result<double> BackendFinalists::screen_one(const Graph& graph,
   TG_CHECK(prepared.executable->run_once());
   TG_TRY(std::vector<Tensor> outputs, prepared.executable->outputs());
   for (size_t i = 0; i < expected.size(); ++i)
-    if (!(max_rel_diff(outputs[i], expected[i]) <= kFinalistTolerance))
+    if (!(max_rel_diff(outputs[i], expected[i]) <= bound()))
       return std::numeric_limits<double>::infinity();
   TG_TRY(Timing timing, time_runs(*prepared.executable, {.min_runs = 5, .seconds = kSeconds}));
   return timing.median_us;

@@ -13,6 +13,7 @@ struct PrepareOptions {
   int64_t memory_limit_bytes = 0; // 0: 80% of the machine's memory
   uint64_t seed = 1;
   bool allow_tf32 = false;  // cuda
+  DType dtype = DType::F32; // that a run computes in: graphs are retyped
   std::string cost_db = {}; // of plans measured at load (cuda); "" = the user's cache folder
   WeightSource weights;
   std::shared_ptr<const ExternKernels> externs = {}; // of `extern op`s; null: none
@@ -32,17 +33,14 @@ struct Prepared {
   int threads = 1;
 };
 
-/// Errors: `no_backend`, `memory_limit`, `no_kernel`, `device`, and those of the weight source.
+/// Errors: `no_backend`, `memory_limit`, `no_kernel`, `device`, those of the weight source and
+/// of retype().
 Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options);
 
 /// The same, with random inputs from the seed bound.
 Result<Prepared> prepare_with_inputs(const Graph& graph, const PrepareOptions& options);
 
-/// Outputs of a finalist may differ from the source's by so much (max_rel_diff): sums in another
-/// order, and minimal filtering.
-inline constexpr double kFinalistTolerance = 1e-3;
-
-/// Compares graphs on a backend, in turns, on equal random weights and inputs.
+/// Compares graphs on a backend, in turns, on equal random weights and inputs, in options.dtype.
 class BackendFinalists : public FinalistRunner {
 public:
   explicit BackendFinalists(PrepareOptions options, TimingOptions timing = {.min_runs = 15,
@@ -52,6 +50,9 @@ public:
   Result<Comparison> compare(const Graph& first, const Graph& second) override;
   Result<std::vector<double>> screen(const Graph& source,
                                      llvm::ArrayRef<const Graph*> graphs) override;
+
+  /// By how much a finalist's outputs may differ from the source's (max_rel_diff).
+  double bound() const;
 
 private:
   Result<double> screen_one(const Graph& graph, llvm::ArrayRef<Tensor> expected) const;

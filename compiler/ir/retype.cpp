@@ -101,8 +101,7 @@ private:
     const Node& node = from_.node(id);
     bool leaf = op_info(node.op).has(Trait::Leaf);
     // A run's floats; what a leaf, or weights alone, give stays what it is.
-    bool kept = node.op == OpKind::WinogradConv2d || node.op == OpKind::Extern; // types as declared
-    bool narrow = !leaf && !node.weight_only && !kept;
+    bool narrow = !leaf && !node.weight_only && !stays_wide(node.op);
     llvm::SmallVector<NodeId, 4> operands;
     for (NodeId operand : from_.operands(id)) {
       NodeId made = made_[operand.index];
@@ -126,6 +125,13 @@ private:
 
 } // namespace
 
-Result<Graph> retype(const Graph& graph, DType dtype) { return Retyping(graph, dtype).run(); }
+bool stays_wide(OpKind op) {
+  return op == OpKind::WinogradConv2d || op == OpKind::Extern; // its types are as declared
+}
+
+Result<Graph> retype(const Graph& graph, DType dtype) {
+  if (dtype == DType::F32) return graph;
+  return Retyping(graph, dtype).run();
+}
 
 } // namespace tg

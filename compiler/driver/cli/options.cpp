@@ -190,10 +190,18 @@ void add_verify_option(CLI::App& app, Options& o) {
                "hold the result against its source, exactly, and every step against its rule");
 }
 
+void add_dtype_option(CLI::App& app, Raw& raw) {
+  app.add_option("--dtype", raw.dtype,
+                 "what a run computes in: f32, f16, bf16; a search prices that, and weights are "
+                 "folded in f32")
+      ->capture_default_str();
+}
+
 void add_opt(CLI::App& tg, Options& o, Raw& raw) {
   CLI::App& app = *tg.add_subcommand("opt", "optimise a model");
   add_files(app, o, "a model");
   add_model_options(app, o, raw);
+  add_dtype_option(app, raw);
   add_search_options(app, o);
   add_limits(app, o);
   app.add_option("-o", o.out_file, "write the optimised model here; - for standard output");
@@ -209,6 +217,7 @@ void add_explain(CLI::App& tg, Options& o, Raw& raw) {
   CLI::App& app = *tg.add_subcommand("explain", "how the optimised model follows from its source");
   add_files(app, o, "a model");
   add_model_options(app, o, raw);
+  add_dtype_option(app, raw);
   add_search_options(app, o);
   add_limits(app, o);
   add_weights_option(app, o);
@@ -221,8 +230,7 @@ void add_run(CLI::App& tg, Options& o, Raw& raw) {
   add_files(app, o, "a model");
   add_model_options(app, o, raw);
   app.add_option("--backend", o.backend, "ref, cpu, cuda")->capture_default_str();
-  app.add_option("--dtype", raw.dtype, "what a run computes in: f32, f16, bf16")
-      ->capture_default_str();
+  add_dtype_option(app, raw);
   app.add_option("--streams", o.streams,
                  "cuda: copies of the model that run side by side, each on a stream")
       ->check(CLI::Range(int64_t{1}, int64_t{64}))

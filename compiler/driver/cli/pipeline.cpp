@@ -13,6 +13,7 @@
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/extract/cost_table.h"
+#include "compiler/ir/retype.h"
 
 #include <llvm/ADT/StringSwitch.h>
 
@@ -136,12 +137,17 @@ std::function<void(size_t, size_t)> progress_line(Session& session, const char* 
 
 Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::ArrayRef<Rule> rules) {
   const Options& o = session.options;
-  TG_TRY(std::unique_ptr<CostModel> costs, cost_model(session, source));
+  TG_TRY(Graph as_run, retype(source, o.dtype));
+  TG_TRY(std::unique_ptr<CostModel> costs, cost_model(session, as_run));
   RecordingCost recorder(*costs);
+  std::optional<RetypedCost> narrow, narrow_analytic;
+  CostModel& prices = in_dtype(o.dtype, recorder, narrow);
   TG_TRY(PrepareOptions run, prepare_options(o, source));
   run.backend = backend_of_costs(o.cost);
+  run.dtype = o.dtype;
   BackendFinalists finalists(run);
   TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost(profile_of_backend(run.backend)));
+  CostModel& second_opinion = in_dtype(o.dtype, *analytic, narrow_analytic);
   OptimizeOptions options = optimize_options(o);
   options.explore.cancel = session.cancel;
   options.kernels = true;
@@ -160,8 +166,8 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   auto optimized = [&] { // operators that are timed have a line of their own
     LiveLine line(session, options.explore.time_limit_s, !measured);
     options.portfolio.progress = line.teller();
-    return optimize(source, rules, recorder, options, run_whole ? &finalists : nullptr,
-                    analytic.get());
+    return optimize(source, rules, prices, options, run_whole ? &finalists : nullptr,
+                    &second_opinion);
   };
   TG_TRY(Optimized result, optimized());
   if (o.groups == "on" && !recorder.groups())
@@ -173,6 +179,10 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
 }
 
 } // namespace
+
+CostModel& in_dtype(DType dtype, CostModel& costs, std::optional<RetypedCost>& narrow) {
+  return dtype == DType::F32 ? costs : narrow.emplace(costs, dtype);
+}
 
 Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& source) {
   const Options& o = session.options;

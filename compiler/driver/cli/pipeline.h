@@ -6,6 +6,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/driver/optimize.h"
 #include "compiler/driver/prepare.h"
+#include "compiler/driver/retyped_cost.h"
 #include "compiler/driver/rule_trust.h"
 
 namespace tg::cli {
@@ -31,8 +32,10 @@ bool verify_result(Session& session, const Graph& source, Optimized& result,
                    llvm::ArrayRef<Rule> rules);
 /// Runs and prints as `tg run` does; `graph` is `source`, perhaps optimised. False after an error.
 bool run_graph(Session& session, const Graph& source, const Graph& graph);
-/// The cost model that the options name.
+/// The cost model that the options name, of a graph in the types in which it runs.
 Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& source);
+/// Its prices of what --dtype makes of operators and graphs; `narrow` holds what is made for that.
+CostModel& in_dtype(DType dtype, CostModel& costs, std::optional<RetypedCost>& narrow);
 
 PrepareOptions prepare_options(const Options& options);
 /// The same with --weights opened and compared with what the model needs.

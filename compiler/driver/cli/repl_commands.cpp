@@ -277,7 +277,9 @@ void Repl::cost(llvm::StringRef argument) {
   if (!found) return;
   Result<std::unique_ptr<CostModel>> model = cost_model(session, found->graph);
   if (!model) return fail(std::move(model.error()));
-  print_shares(out_, shares_of(found->graph, **model), (*model)->name(), color_);
+  std::optional<RetypedCost> narrow;
+  CostModel& costs = in_dtype(options_.dtype, **model, narrow);
+  print_shares(out_, shares_of(found->graph, costs), costs.name(), color_);
 }
 
 void Repl::run(llvm::StringRef argument) {

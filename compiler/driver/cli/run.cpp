@@ -4,7 +4,6 @@
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/driver/side_by_side.h"
-#include "compiler/ir/retype.h"
 #include "runtime/bounds.h"
 #include "runtime/npy.h"
 #include "runtime/npz.h"
@@ -307,10 +306,9 @@ void judge_outputs(Session& session, const RunReport& report) {
       if (!session.options.check) d.severity = Severity::Warning;
       session.sink.report(std::move(d));
     } else if (output.max_rel_diff && !(*output.max_rel_diff <= bound)) {
-      session.sink.report(error(Code::outputs_differ,
-                                "the output `{0}` differs from the reference by {1}, over {2}",
-                                output.name, difference_text(*output.max_rel_diff),
-                                difference_text(bound)));
+      session.sink.report(error(
+          Code::outputs_differ, "the output `{0}` differs from the reference by {1}, over {2}",
+          output.name, difference_text(*output.max_rel_diff), difference_text(bound)));
     }
   }
 }
@@ -318,13 +316,11 @@ void judge_outputs(Session& session, const RunReport& report) {
 Result<RunReport> run_model(Session& session, const Graph& source, const Graph& graph) {
   const Options& o = session.options;
   TG_TRY(PrepareOptions options, prepare_options(o, source));
+  options.dtype = o.dtype;
   std::vector<Tensor> inputs;
-  std::optional<Graph> narrow;
-  if (o.dtype != DType::F32) {
-    TG_TRY(narrow, retype(graph, o.dtype));
-  }
-  TG_TRY(RunReport report, run_on_backend(o, options, narrow ? *narrow : graph, inputs));
-  if (narrow && !o.check) TG_CHECK(compare(options, graph, inputs, report));
+  TG_TRY(RunReport report, run_on_backend(o, options, graph, inputs));
+  options.dtype = DType::F32;
+  if (o.dtype != DType::F32 && !o.check) TG_CHECK(compare(options, graph, inputs, report));
   options.backend = "ref";
   if (o.check) TG_CHECK(compare(options, source, inputs, report));
   if (!o.output.empty()) TG_CHECK(write_outputs(o, report));
