@@ -211,6 +211,10 @@ def narrow_search(machine):
 def refused_operation(machine):
     yield from works("cuDNN has no engine", machine.run("--verbose", model="convolution"),
                      "(cuDNN has no engine: cuDNN's Heuristics cannot be finished: STUB_NOT_SUPP")
+    yield from works("layouts", machine.run("--verbose", model="convolution"),
+                     "0 layout conversions")
+    yield from works("layouts, in JSON", machine.run("--json", model="convolution"),
+                     '"0 layout conversions"')
 
 
 def damaged_kernels(machine):

@@ -5,6 +5,7 @@
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringRef.h>
+#include <llvm/Support/FormatVariadic.h>
 
 #include <mutex>
 
@@ -48,6 +49,8 @@ public:
     auto made = cuda::CudaExecutable::make(plan, options, std::move(device), cache, libraries_);
     keep_notes(cache.notes());
     TG_TRY(std::unique_ptr<cuda::CudaExecutable> executable, std::move(made));
+    if (std::optional<int> turned = executable->layout_conversions())
+      keep_notes(llvm::formatv("{0} layout conversion{1}", *turned, *turned == 1 ? "" : "s").str());
     return std::unique_ptr<Executable>(std::move(executable));
   }
   const StepTimer* step_timer() const override { return &timer_; }

@@ -56,6 +56,7 @@ void CudaExecutable::prepare_convolutions(const CompileOptions& options, CubinCa
   plan_ = std::move(laid.edited.plan);
   origin_ = compose(origin_, laid.edited.origin);
   channels_last_ = std::move(laid.channels_last);
+  layout_conversions_ = laid.conversions;
   StridesOf strides = strides_of(plan_, channels_last_);
   for (const PlanStep& step : plan_.steps) {
     if (step.phase != Phase::Run) continue;

@@ -60,6 +60,8 @@ public:
   MemoryUse memory() const override { return memory_; }
   void profile(bool on) override;
   double device_us() const override { return profile_.whole_us; }
+  /// Steps of a run that turn images into the other layout; nothing where cuDNN chose none.
+  std::optional<int> layout_conversions() const { return layout_conversions_; }
 
   /// Begins a run and does not wait for it; runs follow each other on this instance's stream.
   Result<void> enqueue() { return device_->replay(graph_, stream_); }
@@ -153,8 +155,9 @@ private:
   llvm::StringMap<std::pair<uint32_t, Function>> known_; // kernels by name
   ExecutableLibraries libraries_;                        // outlive the plans that they made
   std::map<MatmulProblem, Product> products_;
-  std::set<MatmulProblem> chosen_;                // of these, the candidate
-  std::vector<bool> channels_last_;               // of each value; of those beyond it false
+  std::set<MatmulProblem> chosen_;  // of these, the candidate
+  std::vector<bool> channels_last_; // of each value; of those beyond it false
+  std::optional<int> layout_conversions_;
   std::map<PlanValueId, DnnCall> dnn_calls_;      // by the step's result
   std::map<PlanValueId, std::string> not_by_dnn_; // why a step is not cuDNN's
   Address workspace_ = 0, zeros_ = 0;

@@ -112,6 +112,7 @@ TEST_F(CudnnExecutable, RunsConvolutionsChannelsFirst) {
                                           "conv2d=cudnn:engine 2:nchw\n"
                                           "max_pool2d=cudnn:engine 2:nchw\n"
                                           "reshape+matmul=cuda:serial\n");
+  EXPECT_EQ(executable->layout_conversions(), 0);
   expect_like_ref(*executable, plan);
 }
 
@@ -131,6 +132,7 @@ TEST_F(CudnnExecutable, RunsConvolutionsChannelsLastWithConversionsAtTheEdges) {
                    "reshape+matmul=cuda:serial\n"
                    "identity=cuda:map\n")
       << names;
+  EXPECT_EQ(executable->layout_conversions(), 2);
   expect_like_ref(*executable, plan);
 }
 
