@@ -118,11 +118,22 @@ def judge(bench, cells, text):
 
 def order(bench):
     """What a machine that is there for minutes is for comes first."""
-    names = [name for name, _ in gpu_run.cells(gpu_run.parse(["latency", "--tg", bench.tg]))]
-    first = [f"latency/1/{dtype}/{network}/tangram {graph}" for dtype in ("f16", "f32")
-             for network in gpu_run.NETWORKS for graph in ("source", "optimised")]
-    if names[:len(first)] != first or len(names) != 6 * 2 * 3 + 5 * 2 * 3:
+    names = [name for name, _ in gpu_run.cells(gpu_run.parse(["--tg", bench.tg]))]
+    correct = [f"correct/{dtype}/{model}" for model in (
+        "bert_base", "mobilenetv2", "paper/nasrnn", "resnet50", "squeezenet", "vit_base")
+        for dtype in ("f16", "f32")]
+    runtimes = ("tangram source", "tangram optimised", "eager", "graph", "compile", "max-autotune",
+                "jax")
+    latencies = [f"latency/1/{dtype}/{network}/{runtime}" for dtype in ("f16", "f32")
+                 for network in gpu_run.NETWORKS for runtime in runtimes]
+    rest = [f"{part}/{network}" for part in ("load", "steps") for network in gpu_run.NETWORKS]
+    first = correct + latencies + rest
+    if names[:len(first)] != first:
         yield f"cells in another order: {names}"
+    rows = 3 * 6 + 3 * 5  # dtypes and networks of batch 1, and of 16, which nasrnn lacks
+    count = 3 * len(gpu_run.all_models()) + rows * len(runtimes) + len(rest) + 3
+    if len(names) != count or not names[-1].startswith("latency/16/tf32/"):
+        yield f"cells are missing, or others last: {names}"
 
 
 def another_machine(bench):
@@ -136,10 +147,16 @@ def another_machine(bench):
 
 
 def too_slow(bench):
-    code, text, cells = bench.run("correct", "--backend", "cpu", "--models", "paper/vit_huge",
-                                  "--limit", "0.2", "--total-limit", "0", table="slow.json")
-    if code != 0 or cells["correct/f32/paper/vit_huge"] != {"error": "longer than 0 s"}:
-        yield f"a cell beyond its limit: exit {code}, {cells}: {text}"
+    """Time that ran out may have gone into what is kept: the cell has two more tries."""
+    for call in (1, 2, 3, 4):
+        code, text, cells = bench.run("correct", "--backend", "cpu", "--models", "paper/vit_huge",
+                                      "--limit", "0.2", "--total-limit", "0", table="slow.json")
+        late = {"error": "longer than 0 s", "tries": min(call, 3)}
+        if code != 0 or cells["correct/f16/paper/vit_huge"] != late:
+            yield f"call {call} of a cell beyond its limit: exit {code}, {cells}: {text}"
+        measured = "correct/f16/paper/vit_huge" in text.splitlines()
+        if measured != (call <= 3):
+            yield f"call {call} of a cell beyond its limit, measured: {measured}: {text}"
 
 
 def no_driver(bench):
