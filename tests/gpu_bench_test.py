@@ -23,7 +23,8 @@ PEER = """#!/bin/sh
 # peers.py NETWORK --peer PEER ...
 [ "$4" = graph ] && echo '{"skipped": "CUDA graphs need a GPU"}' && exit
 [ "$4" = compile ] && echo 'no module' >&2 && exit 1
-echo '{"median_us": 1e9, "p10_us": 0.9e9, "p90_us": 1.1e9, "runs": 5}'
+echo '{"median_us": 1e9, "p10_us": 0.9e9, "p90_us": 1.1e9, "runs": 5, \
+"versions": {"torch": "9.8"}}'
 """
 SANITIZER = """#!/bin/sh
 # --error-exitcode 99 TG run FILE ...
@@ -123,7 +124,7 @@ def order(bench):
         "bert_base", "mobilenetv2", "paper/nasrnn", "resnet50", "squeezenet", "vit_base")
         for dtype in ("f16", "f32")]
     runtimes = ("tangram source", "tangram optimised", "eager", "graph", "compile", "max-autotune",
-                "jax")
+                "frozen", "jax")
     latencies = [f"latency/1/{dtype}/{network}/{runtime}" for dtype in ("f16", "f32")
                  for network in gpu_run.NETWORKS for runtime in runtimes]
     rest = [f"{part}/{network}" for part in ("load", "steps") for network in gpu_run.NETWORKS]

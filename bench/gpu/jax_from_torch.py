@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 from jax import lax
+from jax.sharding import SingleDeviceSharding
 
 _DTYPES = {torch.float32: jnp.float32, torch.float16: jnp.float16, torch.bfloat16: jnp.bfloat16,
            torch.int64: jnp.int32, torch.int32: jnp.int32, torch.bool: jnp.bool_}
@@ -166,35 +167,44 @@ def _array(tensor):
     return jnp.asarray(tensor.numpy())
 
 
+def _export(module, inputs, dtype):
+    """What is made in inference mode, parameters of another dtype too, cannot be exported."""
+    narrow = lambda x: x.to(dtype) if x.is_floating_point() else x
+    with torch.inference_mode(False), torch.no_grad():
+        narrowed = tuple(narrow(x).clone() for x in inputs)
+        return torch.export.export(module.cpu().to(dtype), narrowed).run_decompositions()
+
+
 class Runner:
-    """As peers.Runner."""
+    """As peers.Runner: inputs come from pinned memory and outputs go there. JAX gives outputs new
+    memory in each step, from a pool of its own: none that is there can be written again."""
 
     def __init__(self, network, dtype, tf32, device):
         jax.config.update("jax_default_matmul_precision", "tensorfloat32" if tf32 else "highest")
-        self.device = jax.devices("gpu" if device == "cuda" else "cpu")[0]
-        narrow = lambda x: x.to(dtype) if x.is_floating_point() else x
-        # What is made in inference mode, parameters of another dtype too, cannot be exported.
-        with torch.inference_mode(False), torch.no_grad():
-            module = network.module.cpu().to(dtype)
-            self.host = [narrow(x).cpu() for x in network.inputs.values()]
-            exported = torch.export.export(module, tuple(x.clone() for x in self.host))
-            exported = exported.run_decompositions()
+        at = jax.devices("gpu" if device == "cuda" else "cpu")[0]
+        self.device = SingleDeviceSharding(at)
+        self.pinned = SingleDeviceSharding(at, memory_kind="pinned_host")
+        inputs = list(network.inputs.values())
+        exported = _export(network.module, inputs, dtype)
         signature = exported.graph_signature
         held = {**exported.state_dict, **exported.constants}
         owners = {**signature.inputs_to_parameters, **signature.inputs_to_buffers,
                   **getattr(signature, "inputs_to_lifted_tensor_constants", {})}
         weights = {name: jax.device_put(_array(held[owner]), self.device)
                    for name, owner in owners.items()}
-        self.names = signature.user_inputs
-        self.host = [np.asarray(_array(x)) for x in self.host]
-        whole = lambda weights, inputs: _evaluate(
-            exported.graph, {**weights, **dict(zip(self.names, inputs))})
+        names = signature.user_inputs
+        self.host = [jax.device_put(_array(x), self.pinned) for x in inputs]
+
+        def whole(weights, inputs):
+            narrow = {name: x.astype(_dtype(dtype)) if x.dtype == jnp.float32 else x
+                      for name, x in zip(names, inputs)}
+            return [x.astype(jnp.float32) for x in _evaluate(exported.graph, {**weights, **narrow})]
+
         self.call = partial(jax.jit(whole), weights)
 
     def step(self):
-        inputs = [jax.device_put(x, self.device) for x in self.host]
-        made = self.call(inputs)
-        self.out = [np.asarray(x) for x in made]  # waits
+        made = self.call(jax.device_put(self.host, self.device))
+        self.out = jax.block_until_ready(jax.device_put(made, self.pinned))
 
     def outputs(self):
-        return [torch.from_numpy(x.astype(np.float32)) for x in self.out]
+        return [torch.from_numpy(np.array(x)) for x in self.out]

@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
 """One network in PyTorch or JAX, with Tangram's weights, timed as `tg run` is timed.
 
-    bench/gpu/peers.py NETWORK [--peer eager|graph|compile|max-autotune|jax] [--batch 1]
+    bench/gpu/peers.py NETWORK [--peer eager|graph|compile|max-autotune|frozen|jax] [--batch 1]
                        [--dtype f32|tf32|f16|bf16] [--device cuda|cpu] [--tg build/tg]
 
 Prints one JSON object: `median_us p10_us p90_us runs max_rel_diff build_s versions`, or
 `{"skipped": why}` where the peer is not installed.
 
 The module is torchvision's or transformers' (tests/oracle/compare_torch.py, which pairs weights), for
-nasrnn one of our own. Its random weights are written as safetensors and `tg run --weights --backend
-ref` runs on the same inputs: the peer's outputs must agree within the bound of its dtype before
-anything is timed. What `ref` gives is kept in the cache folder, for other peers and dtypes. What is
-timed is what `tg run` times: inputs from pinned memory to the device, the network, outputs to pinned
-memory, and the wait for them.
+nasrnn one of our own; `versions` says of which version. Its random weights are written as
+safetensors and `tg run --weights --backend ref` runs on the same inputs: the peer's outputs must
+agree within the bound of its dtype before anything is timed, and after it, when graphs are recorded.
+What `ref` gives is kept in the cache folder, for other peers and dtypes. What is timed is what
+`tg run` times: inputs from pinned memory to the device, the network, outputs to pinned memory, and
+the wait for them. Inputs and outputs are f32 in every dtype, as `tg run --dtype` has them: the
+network narrows and widens on the device.
 
     eager         torch.inference_mode, operator by operator
     graph         the same, captured once in a CUDA graph and replayed (cuda alone)
     compile       torch.compile, default mode
     max-autotune  torch.compile(mode="max-autotune"), which captures CUDA graphs, too
+    frozen        the same with weights as constants: batch norms are folded into convolutions
     jax           the exported graph, operator by operator, under jax.jit (jax_from_torch.py)
 
 Wants `pip install torch torchvision transformers safetensors numpy`, and jax for that peer.
@@ -45,7 +48,7 @@ except ImportError as missing:
     print(json.dumps({"skipped": f"{missing.name} is not installed"}))
     sys.exit(0)
 
-PEERS = ("eager", "graph", "compile", "max-autotune", "jax")
+PEERS = ("eager", "graph", "compile", "max-autotune", "frozen", "jax")
 #: Largest difference of an output from f32, over its largest value: those of runtime/bounds.h.
 BOUNDS = {"f32": 1e-4, "tf32": 1e-2, "f16": 2e-2, "bf16": 1e-1}
 DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
@@ -188,28 +191,48 @@ def worst_difference(outputs, expected):
 # --- peers --------------------------------------------------------------------------------------
 
 
+class InDtype(torch.nn.Module):
+    """A network that computes in another type than that of its inputs and outputs, which is f32 for
+    the caller, as in `tg run --dtype`: what narrows and widens is part of what is timed."""
+
+    def __init__(self, body, dtype, channels_last):
+        super().__init__()
+        memory = torch.channels_last if channels_last else torch.preserve_format
+        self.body = body.to(dtype=dtype, memory_format=memory)
+        self.dtype, self.memory = dtype, memory
+
+    def narrow(self, x):
+        if not x.is_floating_point():
+            return x
+        return x.to(self.dtype, memory_format=self.memory if x.dim() == 4 else torch.preserve_format)
+
+    def forward(self, *inputs):
+        return tuple(x.float() for x in self.body(*map(self.narrow, inputs)))
+
+
 class Runner:
     """step() is one run as `tg run` times it; outputs() are what the last one gave."""
 
     def __init__(self, network, options):
         self.device = torch.device(options.device)
-        dtype = DTYPES[options.dtype]
-        narrow = lambda x: x.to(dtype) if x.is_floating_point() else x
-        self.module = network.module.to(self.device, dtype)
-        if options.channels_last and network.outputs == ["probabilities"]:
-            self.module = self.module.to(memory_format=torch.channels_last)
-        pin = self.device.type == "cuda"
-        self.host = [narrow(x).pin_memory() if pin else narrow(x) for x in network.inputs.values()]
+        images = options.channels_last and network.outputs == ["probabilities"]
+        self.module = InDtype(network.module.to(self.device), DTYPES[options.dtype], images)
+        self.host = [self.pinned(x) for x in network.inputs.values()]
         self.inputs = [x.to(self.device) for x in self.host]
         self.call = self.module
         self.replay = None
         self.made = None
+        self.out = None
+
+    def pinned(self, tensor):
+        return tensor.pin_memory() if self.device.type == "cuda" else tensor
 
     def compile(self, mode):
         self.call = torch.compile(self.module, mode=mode, fullgraph=False)
 
     def capture(self):
         stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(3):
                 self.call(*self.inputs)
@@ -225,7 +248,10 @@ class Runner:
             self.replay.replay()
         else:
             self.made = self.call(*self.inputs)
-        self.out = [x.to("cpu", non_blocking=True) for x in self.made]
+        if self.out is None:
+            self.out = [self.pinned(torch.empty(x.shape, dtype=x.dtype)) for x in self.made]
+        for to, source in zip(self.out, self.made):
+            to.copy_(source, non_blocking=True)
         if self.device.type == "cuda":
             torch.cuda.synchronize()
 
@@ -238,7 +264,10 @@ def torch_runner(network, options):
     torch.backends.cudnn.allow_tf32 = options.dtype == "tf32"
     torch.backends.cudnn.benchmark = True  # algorithms by measurement, as ours
     runner = Runner(network, options)
-    if options.peer in ("compile", "max-autotune"):
+    if options.peer == "frozen":
+        from torch._inductor import config
+        config.freezing = True  # else no batch norm is folded into its convolution
+    if options.peer in ("compile", "max-autotune", "frozen"):
         runner.compile("default" if options.peer == "compile" else "max-autotune")
     if options.peer == "graph":
         runner.capture()
@@ -270,8 +299,11 @@ def measure(step, seconds, least=20, most=2000):
             "runs": len(samples)}
 
 
-def versions(options):
+def versions(network, options):
+    library = "torchvision" if network.outputs == ["probabilities"] else "transformers"
     found = {"torch": torch.__version__}
+    if library in sys.modules:
+        found[library] = sys.modules[library].__version__
     if options.peer == "jax":
         import jax
         found["jax"] = jax.__version__
@@ -289,16 +321,19 @@ def run(options):
     torch.manual_seed(1)
     network = NETWORKS[options.network](options.batch)
     expected = by_tangram(options.tg, network)
-    with torch.inference_mode():
+    # Parameters made in inference mode are not frozen.
+    with torch.no_grad() if options.peer == "frozen" else torch.inference_mode():
         start = time.perf_counter()
         runner = (jax_runner if options.peer == "jax" else torch_runner)(network, options)
         runner.step()
         build_s = time.perf_counter() - start
         worst = worst_difference(runner.outputs(), expected)
-        if not worst <= BOUNDS[options.dtype]:
-            return {"error": f"outputs differ by {worst:.1e}, over {BOUNDS[options.dtype]:.0e}"}
-        found = measure(runner.step, options.seconds)
-    return found | {"max_rel_diff": worst, "build_s": build_s, "versions": versions(options)}
+        if worst <= BOUNDS[options.dtype]:
+            found = measure(runner.step, options.seconds)
+            worst = worst_difference(runner.outputs(), expected)  # graphs are recorded by now
+    if not worst <= BOUNDS[options.dtype]:
+        return {"error": f"outputs differ by {worst:.1e}, over {BOUNDS[options.dtype]:.0e}"}
+    return found | {"max_rel_diff": worst, "build_s": build_s, "versions": versions(network, options)}
 
 
 def main():

@@ -3,8 +3,8 @@
 
     bench/gpu/run.py [PART...] [--tg PROGRAM] [--backend cuda] [--cost measured:cuda]
                      [--batch 1,16] [--dtype f16,f32,tf32] [--networks resnet50,...]
-                     [--peers eager,graph,compile,max-autotune,jax] [--models mlp,paper/bert,...]
-                     [--json FILE] [--again]
+                     [--peers eager,graph,compile,max-autotune,frozen,jax]
+                     [--models mlp,paper/bert,...] [--json FILE] [--again]
 
 Parts (default: all); first come the networks, their correctness and latencies of batch 1 in f16 and
 f32, then `load` and `steps`, then all else:
@@ -328,6 +328,8 @@ def show(table, options, out=sys.stdout):
     for (batch, dtype), values in sorted(ratios.items()):
         print(f"Against the best peer, batch {batch}, {dtype}: geometric mean "
               f"{geometric_mean(values):.2f}x, least {min(values):.2f}x.", file=out)
+    if versions := peer_versions(table):
+        print(f"Peers: {versions}.", file=out)
     show_rest(table, out)
 
 
@@ -366,6 +368,13 @@ def show_rest(table, out):
                 print(f"  {name}: {kind}: {cell[kind]}", file=out)
 
 
+def peer_versions(table):
+    """"torch 2.9, transformers 4.57" of all cells."""
+    found = {f"{name} {version}" for cell in table["cells"].values()
+             for name, version in cell.get("versions", {}).items() if name != "gpu"}
+    return ", ".join(sorted(found))
+
+
 def write_page(table, options, path):
     text = table["environment"]
     names = "; ".join(d["name"] for d in text["devices"].get("devices", [])
@@ -388,7 +397,7 @@ def parse(arguments):
     parser.add_argument("--dtype", type=listed, default=["f16", "f32", "tf32"])
     parser.add_argument("--networks", type=listed, default=list(NETWORKS))
     parser.add_argument("--peers", type=listed,
-                        default=["eager", "graph", "compile", "max-autotune", "jax"])
+                        default=["eager", "graph", "compile", "max-autotune", "frozen", "jax"])
     parser.add_argument("--peer-device", default="cuda")
     parser.add_argument("--models", type=listed, default=all_models(), help="of the part correct")
     parser.add_argument("--python", default=sys.executable, help="that has PyTorch")
