@@ -13,6 +13,7 @@
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>
 
+#include <chrono>
 #include <cmath>
 
 namespace tg::cli {
@@ -28,7 +29,8 @@ struct Output {
 struct RunReport {
   std::string model, backend, device;
   int threads = 1;
-  Timing timing; // of rounds, where several instances run side by side
+  double build_s = 0; // from the graph to what can run, weights given
+  Timing timing;      // of rounds, where several instances run side by side
   size_t streams = 1;
   double sum_of_ops_us = 0;
   double device_us = 0; // of a whole run on the device alone; 0 where that is not known
@@ -100,14 +102,34 @@ Result<Timing> time_streams(const Options& o, const PrepareOptions& options, con
   return time_side_by_side(instances, timing);
 }
 
+/// `seconds` gets how long it took, but for reading or drawing weights.
+Result<Prepared> prepare_timed(const Graph& graph, PrepareOptions options, double& seconds) {
+  using Clock = std::chrono::steady_clock;
+  auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  double of_weights = 0;
+  options.weights = [&, given = options.weights, seed = options.seed](const PlanValue& value) {
+    Clock::time_point start = Clock::now();
+    Result<Tensor> made =
+        given ? given(value) : random_weight(value.name, value.type, value.init, seed);
+    of_weights += since(start);
+    return made;
+  };
+  Clock::time_point start = Clock::now();
+  TG_TRY(Prepared prepared, prepare(graph, options));
+  seconds = since(start) - of_weights;
+  return prepared;
+}
+
 /// `inputs` gets what the model ran on.
 Result<RunReport> run_on_backend(const Options& o, const PrepareOptions& options,
                                  const Graph& graph, std::vector<Tensor>& inputs) {
-  TG_TRY(Prepared prepared, prepare(graph, options));
+  RunReport report;
+  TG_TRY(Prepared prepared, prepare_timed(graph, options, report.build_s));
   TG_TRY(inputs, read_inputs(o, prepared.plan));
   Executable& executable = *prepared.executable;
   TG_CHECK(executable.bind_inputs(inputs));
-  RunReport report;
   report.model = graph.name();
   report.backend = prepared.backend->name();
   report.device = prepared.backend->description();
@@ -271,6 +293,7 @@ void print_run_json(Session& session, const RunReport& report) {
     json.attribute("backend", report.backend);
     json.attribute("device", report.device);
     json.attribute("threads", report.threads);
+    write_number(json, "build_s", report.build_s);
     json.attribute("runs", static_cast<int64_t>(report.timing.runs));
     write_number(json, "median_us", report.timing.median_us);
     write_number(json, "p10_us", report.timing.p10_us);
