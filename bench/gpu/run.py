@@ -222,6 +222,8 @@ def latency(options, batch, dtype, network, graph, clock):
     if "opt" in found:
         cell["predicted_us"] = found["opt"]["cost_after_us"]
         cell["source_returned"] = found["opt"].get("source_returned", False)
+        if "device_us" in found and dtype != "f16":  # the search prices f32
+            cell["predicted_error"] = found["opt"]["cost_after_us"] / found["device_us"] - 1
     return cell
 
 
@@ -339,11 +341,12 @@ def by_whom(counts):
 
 def show_rest(table, out):
     cells = table["cells"]
-    sums = {n: c["sum_error"] for n, c in cells.items() if "sum_error" in c}
-    if sums:
-        worst = max(sums, key=lambda name: abs(sums[name]))
-        print(f"Sum of operators against the replayed graph: at most {100 * abs(sums[worst]):.1f}% "
-              f"({worst}).", file=out)
+    for key, what in (("sum_error", "Sum of operators"), ("predicted_error", "Price of the search")):
+        off = {name: cell[key] for name, cell in cells.items() if key in cell}
+        if off:
+            worst = max(off, key=lambda name: abs(off[name]))
+            print(f"{what} against the replayed graph: at most {100 * abs(off[worst]):.1f}% ({worst}).",
+                  file=out)
     right = [n for n in cells if n.startswith("correct/")]
     if right:
         good = sum("error" not in cells[n] for n in right)

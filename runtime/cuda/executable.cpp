@@ -55,6 +55,19 @@ private:
   std::map<PlanValueId, Tensor> memory_;
 };
 
+/// As the search counts what a network touches (measured_cost.h), which decides how cold its prices
+/// are.
+int64_t run_bytes(const Plan& plan) {
+  int64_t bytes = 0;
+  for (const PlanValue& value : plan.values) {
+    bool made = value.kind == PlanValue::Kind::Temporary;
+    const PlanStep* step = made ? &plan.steps[value.defined_by] : nullptr;
+    if (step && (step->phase == Phase::Load || op_info(step->op).has(Trait::View))) continue;
+    bytes = add_bytes(bytes, value.type.bytes());
+  }
+  return bytes;
+}
+
 } // namespace
 
 int64_t device_bytes(const TensorType& type) {
@@ -95,15 +108,22 @@ Result<void> CudaExecutable::warm_libraries() {
   return {};
 }
 
+void CudaExecutable::set_parameters() {
+  for (Launch& launch : launches_) {
+    launch.parameters.clear();
+    for (PlanValueId value : launch.values) launch.parameters.push_back(addresses_[root_[value]]);
+  }
+}
+
 /// Contents are there: whatever is timed now is timed on them.
 Result<void> CudaExecutable::bind_addresses() {
-  for (Launch& launch : launches_)
-    for (PlanValueId value : launch.values) launch.parameters.push_back(addresses_[root_[value]]);
+  set_parameters();
   TG_CHECK(choose_algorithms());
   return warm_libraries();
 }
 
 Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cache) {
+  run_bytes_ = run_bytes(plan_);
   TG_TRY(stream_, device_->make_stream());
   TG_CHECK(prepare(options, cache));
   TG_CHECK(reserve());

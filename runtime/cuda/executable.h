@@ -100,6 +100,7 @@ private:
   Result<void> load(const CompileOptions& options, CubinCache& cache);
   Result<void> prepare(const CompileOptions& options, CubinCache& cache);
   Result<void> bind_addresses();
+  void set_parameters();
   std::string unit_key(const Launch& launch) const;
   int64_t scratch_bytes(const Launch& launch) const;
   void lend(Launch& launch, Address scratch);
@@ -169,6 +170,7 @@ private:
   Graph graph_ = 0;
   bool plain_io_ = true;
   MemoryUse memory_;
+  int64_t run_bytes_ = 0; // that one run touches, of the plan as it was given
 
   /// Microseconds; measured by the first run after profiling was switched on.
   struct Profile {

@@ -24,19 +24,19 @@ constexpr int64_t kPatternElements = 1 << 16;
 /// A friend of CudaExecutable: its plans are prepared, and never loaded.
 class UnitTimer {
 public:
-  UnitTimer(const CompileOptions& options, std::shared_ptr<GpuDevice> device, CubinCache& cache,
-            PlanDb* known, const GraphTiming& how)
-      : options_(options), device_(std::move(device)), cache_(cache), known_(known), how_(how),
+  UnitTimer(const CompileOptions& options, std::shared_ptr<GpuDevice> device, PlanDb* known,
+            const GraphTiming& how)
+      : options_(options), device_(std::move(device)), known_(known), how_(how),
         conditions_(std::string(how.cold ? "cold " : "hot ") +
                     (options.allow_tf32 ? "tf32 " : "")) {}
 
   std::vector<Result<PlanTime>> time(llvm::ArrayRef<const Plan*> plans,
-                                     const ExecutableLibraries& libraries) {
+                                     const ExecutableLibraries& libraries, CubinCache& cache) {
     auto stream = device_->make_stream();
     if (!stream) return std::vector<Result<PlanTime>>(plans.size(), stream.error());
     timer_.emplace(*device_, *stream);
     std::vector<Result<std::unique_ptr<CudaExecutable>>> executables;
-    for (const Plan* plan : plans) executables.push_back(prepare(*plan, libraries, *stream));
+    for (const Plan* plan : plans) executables.push_back(prepare(*plan, libraries, cache, *stream));
     for (auto& executable : executables)
       if (executable) collect(**executable);
     time_all();
@@ -46,6 +46,24 @@ public:
         times.push_back(sum(**executable));
       else
         times.push_back(std::move(executable.error()));
+    }
+    return times;
+  }
+
+  /// Of each launch of an executable that is loaded, and stays as it is.
+  Result<std::vector<double>> time_launches(CudaExecutable& executable) {
+    std::vector<Address> own = executable.addresses_;
+    timer_.emplace(*device_, executable.stream_);
+    collect(executable);
+    time_all();
+    executable.addresses_ = std::move(own);
+    executable.set_parameters();
+    std::vector<double> times;
+    for (const Launch& launch : executable.launches_) {
+      times.push_back(0);
+      if (launch.unit.kind == tg::cuda::Unit::Kind::View) continue;
+      TG_TRY(StepTime time, times_.find(conditions_ + executable.unit_key(launch))->second);
+      times.back() = time.microseconds;
     }
     return times;
   }
@@ -61,11 +79,12 @@ private:
     int64_t all_bytes() const { return bytes * copies; }
   };
 
-  Result<std::unique_ptr<CudaExecutable>>
-  prepare(const Plan& plan, const ExecutableLibraries& libraries, Stream stream) {
+  Result<std::unique_ptr<CudaExecutable>> prepare(const Plan& plan,
+                                                  const ExecutableLibraries& libraries,
+                                                  CubinCache& cache, Stream stream) {
     std::unique_ptr<CudaExecutable> executable(new CudaExecutable(plan, device_, libraries));
     executable->stream_ = stream;
-    TG_CHECK(executable->prepare(options_, cache_));
+    TG_CHECK(executable->prepare(options_, cache));
     TG_CHECK(executable->reserve_workspace());
     return executable;
   }
@@ -192,11 +211,10 @@ private:
     ++time.groups;
   }
 
-  const CompileOptions& options_;
+  CompileOptions options_;
   std::shared_ptr<GpuDevice> device_;
-  CubinCache& cache_;
   PlanDb* known_;
-  const GraphTiming& how_;
+  GraphTiming how_;
   std::string conditions_;
   std::optional<GraphTimer> timer_;
   std::vector<Unit> units_;
@@ -219,7 +237,13 @@ std::vector<Result<PlanTime>> time_plans(llvm::ArrayRef<const Plan*> plans,
                                          std::shared_ptr<GpuDevice> device, CubinCache& cache,
                                          const ExecutableLibraries& libraries, PlanDb* known,
                                          const GraphTiming& how) {
-  return UnitTimer(options, std::move(device), cache, known, how).time(plans, libraries);
+  return UnitTimer(options, std::move(device), known, how).time(plans, libraries, cache);
+}
+
+Result<std::vector<double>> time_launches(CudaExecutable& executable,
+                                          std::shared_ptr<GpuDevice> device,
+                                          const GraphTiming& how) {
+  return UnitTimer({}, std::move(device), nullptr, how).time_launches(executable);
 }
 
 } // namespace tg::cuda

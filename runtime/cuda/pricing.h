@@ -26,4 +26,10 @@ std::vector<Result<PlanTime>> time_plans(llvm::ArrayRef<const Plan*> plans,
                                          const ExecutableLibraries& libraries, PlanDb* known,
                                          const GraphTiming& how);
 
+/// Microseconds of each launch of an executable that is loaded, timed as prices are, on scratch
+/// memory: what it holds stays as it is. Errors: the device's; `memory_limit`.
+Result<std::vector<double>> time_launches(CudaExecutable& executable,
+                                          std::shared_ptr<GpuDevice> device,
+                                          const GraphTiming& how);
+
 } // namespace tg::cuda

@@ -1,7 +1,7 @@
-// What a run consists of and how long each part takes, as it runs: every distinct unit in a
-// captured graph of its own, and the whole, so that the sum can be held against it. Nothing is put
+// What a run consists of and how long each part takes: every distinct unit timed as the search
+// prices it, and the whole, so that the sum of prices can be held against it. Nothing is put
 // between the units of a run: gaps that no run has would show.
-#include "runtime/cuda/executable.h"
+#include "runtime/cuda/pricing.h"
 
 #include "runtime/execute.h"
 
@@ -96,19 +96,10 @@ Result<void> CudaExecutable::fill_scratch(const Launch& launch, Address scratch,
 
 Result<void> CudaExecutable::measure_profile() {
   profile_.measured = true;
-  profile_.launches.assign(launches_.size(), 0);
+  GraphTiming how;
+  how.cold = run_bytes_ > device_->l2_bytes();
+  TG_TRY(profile_.launches, time_launches(*this, device_, how));
   GraphTimer timer(*device_, stream_);
-  std::map<std::string, double> known; // equal units have equal shapes: one of them is timed
-  for (size_t i = 0; i < launches_.size(); ++i) {
-    const Launch& each = launches_[i];
-    if (each.unit.kind == Unit::Kind::View) continue;
-    auto [it, fresh] = known.try_emplace(unit_key(each));
-    if (fresh) {
-      TG_TRY(GraphTime time, timer.time([&] { return launch(each); }, {}));
-      it->second = time.microseconds;
-    }
-    profile_.launches[i] = it->second;
-  }
   TG_TRY(GraphTime whole, timer.time([this] { return enqueue_all(plain_io_); }, {}));
   profile_.whole_us = whole.microseconds;
   if (!plain_io_) return {};

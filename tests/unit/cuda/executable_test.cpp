@@ -192,6 +192,36 @@ TEST_F(Fixture, ProfilesEachUnitAndTheWhole) {
   EXPECT_EQ(executable->steps()[0].measured_us, 0);
 }
 
+/// Where a network does not fit in the second-level cache the search prices units cold; a profile
+/// has the same conditions, and leaves what it measured as it was.
+TEST_F(Fixture, ProfilesUnitsAsTheSearchPricesThem) {
+  for (int64_t size : {16, 128}) { // the fake's cache holds 64 KiB
+    PlanWriter w;
+    PlanValueId x = w.input("x", {size, size});
+    PlanValueId y = w.run(OpKind::Matmul, {Value::of_enum("none")},
+                          {x, w.weight("w", {size, size}), kNoValue, kNoValue});
+    w.output("y", w.run(OpKind::Softmax, {Value::of_int(1)}, {y}));
+    Plan plan = w.finish();
+    prepare(plan);
+    auto executable = make(plan);
+    ASSERT_TRUE(executable);
+    bool flushed = false;
+    log.takes = [&](const std::string& call) {
+      flushed |= call == "fill";
+      return call == "launch" ? (flushed ? 5.0 : 3.0) : 0.0;
+    };
+    ASSERT_TRUE(executable->bind_inputs(*random_inputs(plan, 7)).ok());
+    size_t held = log.live_allocations;
+    executable->profile(true);
+    ASSERT_TRUE(executable->run_once().ok());
+    EXPECT_DOUBLE_EQ(executable->steps()[1].measured_us, size == 16 ? 3 : 5);
+    EXPECT_EQ(log.live_allocations, held + (size == 16 ? 0 : 1)) << "what flushes the cache";
+    auto outputs = executable->outputs();
+    ASSERT_TRUE(outputs.ok());
+    EXPECT_LE(max_rel_diff((*outputs)[0], by_ref(plan, 7)[0]), 1e-4);
+  }
+}
+
 /// Without weights; what is known is not timed again, and what another plan shares is known.
 TEST_F(Fixture, APlanIsPricedByItsUnits) {
   Plan plan = network();
