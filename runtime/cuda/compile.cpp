@@ -36,6 +36,9 @@ struct NvrtcApi {
   TG_NVRTC(TG_LIBRARY_MEMBER)
 };
 
+/// No fused multiply-add is forbidden, no fast function allowed: errors stay those of f32.
+constexpr llvm::StringLiteral kOptions[] = {"--std=c++17", "-default-device"};
+
 class Nvrtc final : public KernelCompiler {
 public:
   explicit Nvrtc(std::unique_ptr<SharedLibrary> file) : file_(std::move(file)) {}
@@ -60,6 +63,10 @@ public:
 
   std::string version() const override {
     return "NVRTC " + std::to_string(major_) + "." + std::to_string(minor_);
+  }
+
+  std::string options() const override {
+    return llvm::join(std::begin(kOptions), std::end(kOptions), " ");
   }
 
   llvm::ArrayRef<int> capabilities() const override { return capabilities_; }
@@ -91,9 +98,9 @@ private:
     if (int status = api_.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr))
       return error(Code::device, "NVRTC takes no program (error {0})", status);
     std::string arch = "--gpu-architecture=" + architecture;
-    // No fused multiply-add is forbidden, no fast function allowed: errors stay those of f32.
-    const char* options[] = {arch.c_str(), "--std=c++17", "-default-device"};
-    int status = api_.compile(program, 3, options);
+    std::vector<const char*> options = {arch.c_str()};
+    for (llvm::StringLiteral option : kOptions) options.push_back(option.data());
+    int status = api_.compile(program, static_cast<int>(options.size()), options.data());
     std::string result = status == 0 ? bytes(program, size, get) : "";
     std::string log = status == 0 ? "" : bytes(program, api_.log_size, api_.log);
     api_.destroy(&program);
@@ -161,7 +168,8 @@ std::string CubinCache::path_of(const std::string& key) const {
 
 Result<Cubin> CubinCache::get(const std::string& source, const std::string& architecture) {
   TG_TRY(std::string target, compile_target(compiler_, architecture));
-  std::string key = target + "\n" + compiler_.version() + "\n" + source;
+  std::string key =
+      target + "\n" + compiler_.version() + "\n" + compiler_.options() + "\n" + source;
   std::string path = folder_.empty() ? "" : path_of(key);
   Cubin cubin;
   if (!path.empty() && read(path, key, cubin)) {

@@ -13,6 +13,7 @@ namespace {
 class FakeCompiler final : public cuda::KernelCompiler {
 public:
   std::string version() const override { return version_; }
+  std::string options() const override { return options_; }
   llvm::ArrayRef<int> capabilities() const override { return knows; }
   Result<cuda::Cubin> compile(const std::string& source, const std::string& target) override {
     ++compiled;
@@ -22,7 +23,7 @@ public:
     return std::string();
   }
   int compiled = 0;
-  std::string version_ = "fake 1";
+  std::string version_ = "fake 1", options_ = "-plain";
   std::vector<int> knows = {75, 80, 90};
 };
 
@@ -39,7 +40,7 @@ struct Folder {
   llvm::SmallString<128> path;
 };
 
-TEST(CubinCache, CompilesOnceForEachSourceArchitectureAndCompiler) {
+TEST(CubinCache, CompilesOnceForEachSourceArchitectureCompilerAndOptions) {
   Folder folder;
   FakeCompiler compiler;
   for (int round = 0; round < 2; ++round) {
@@ -53,6 +54,9 @@ TEST(CubinCache, CompilesOnceForEachSourceArchitectureAndCompiler) {
   compiler.version_ = "fake 2";
   EXPECT_TRUE(cuda::CubinCache(folder.path.str().str(), compiler).get("k", "sm_90").ok());
   EXPECT_EQ(compiler.compiled, 3);
+  compiler.options_ = "-fast";
+  EXPECT_TRUE(cuda::CubinCache(folder.path.str().str(), compiler).get("k", "sm_90").ok());
+  EXPECT_EQ(compiler.compiled, 4);
 }
 
 TEST(CompileTarget, IsMachineCodeOfTheGpuOrTheNewestPtxBeforeIt) {
