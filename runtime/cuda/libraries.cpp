@@ -143,6 +143,27 @@ int64_t library_version(Library library, const SharedLibrary& file) {
   return 0;
 }
 
+/// Whether the number in its files' names is CUDA's.
+bool of_cuda(Library library) { return library == Library::Nvrtc || library == Library::CublasLt; }
+
+/// The major version of CUDA that the driver is for; 0 where there is none.
+int driver_cuda() {
+  auto driver = SharedLibrary::open(Library::Driver);
+  return driver ? static_cast<int>(library_version(Library::Driver, **driver) / 1000) : 0;
+}
+
+/// A driver runs older majors' libraries, and not those of newer ones: these come last.
+std::vector<llvm::StringRef> files_for(Library library, int cuda) {
+  std::vector<llvm::StringRef> files = library_files(library).vec();
+  if (cuda == 0 || !of_cuda(library)) return files;
+  std::stable_partition(files.begin(), files.end(), [&](llvm::StringRef file) {
+    int major = 0; // of a name without a number, which says nothing
+    (void)file.split(".so.").second.split('.').first.getAsInteger(10, major);
+    return major <= cuda;
+  });
+  return files;
+}
+
 } // namespace
 
 llvm::StringRef library_name(Library library) {
@@ -177,7 +198,8 @@ std::vector<std::string> library_folders(const LibraryPlaces& places) {
   return folders;
 }
 
-std::vector<std::string> library_candidates(Library library, const LibraryPlaces& places) {
+std::vector<std::string> library_candidates(Library library, const LibraryPlaces& places,
+                                            int cuda) {
   std::vector<std::string> candidates;
   auto add = [&](llvm::StringRef folder, llvm::StringRef file) {
     std::string path = (folder + "/" + file).str();
@@ -193,7 +215,7 @@ std::vector<std::string> library_candidates(Library library, const LibraryPlaces
         if (!places.cuda_home.empty()) add(places.cuda_home + lib, file);
   }
   std::vector<std::string> folders = library_folders(places);
-  for (llvm::StringRef file : library_files(library)) {
+  for (llvm::StringRef file : files_for(library, cuda)) {
     candidates.push_back(file.str()); // where the system looks
     for (const std::string& folder : folders) add(folder, file);
   }
@@ -202,7 +224,8 @@ std::vector<std::string> library_candidates(Library library, const LibraryPlaces
 
 Result<std::unique_ptr<SharedLibrary>> SharedLibrary::open(Library library) {
   std::string reason;
-  for (const std::string& path : library_candidates(library, places_here())) {
+  int cuda = of_cuda(library) ? driver_cuda() : 0;
+  for (const std::string& path : library_candidates(library, places_here(), cuda)) {
     // Never unloaded before the end: these libraries keep state behind, which then stays
     // reachable.
     if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE))

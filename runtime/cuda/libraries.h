@@ -3,9 +3,10 @@
 // are not. What is missing is a sentence for the user, never a failure of the program.
 //
 // Looked for first where LD_LIBRARY_PATH and CUDA_HOME (or CUDA_PATH) say, in whatever version;
-// else the newest of what is where the system looks, in /usr/local/cuda, in CONDA_PREFIX, and in
-// the folders of Python's wheels (nvidia/*/lib): on PYTHONPATH, below VIRTUAL_ENV, CONDA_PREFIX,
-// the Python that PATH finds, ~/.local and the system's.
+// else the newest that is not newer than the driver (then any) of what is where the system looks,
+// in /usr/local/cuda, in CONDA_PREFIX, and in the folders of Python's wheels (nvidia/*/lib): on
+// PYTHONPATH, below VIRTUAL_ENV, CONDA_PREFIX, the Python that PATH finds, ~/.local and the
+// system's.
 #pragma once
 
 #include "lang/core/result.h"
@@ -57,8 +58,10 @@ struct LibraryPlaces {
   std::string cuda_home, virtual_env, home, conda_prefix, python_path, path, library_path;
 };
 std::vector<std::string> library_folders(const LibraryPlaces& places);
-/// What to try, best first: files that are there, and names that the system looks up.
-std::vector<std::string> library_candidates(Library library, const LibraryPlaces& places);
+/// What to try, best first: files that are there, and names that the system looks up. `cuda` is the
+/// major version that the driver is for; 0: not known.
+std::vector<std::string> library_candidates(Library library, const LibraryPlaces& places,
+                                            int cuda = 0);
 
 struct FoundLibrary {
   Library library{};

@@ -100,6 +100,21 @@ TEST(Libraries, WhatVariablesNameComesFirst) {
   EXPECT_EQ(library_candidates(Library::Driver, places)[0], "libcuda.so.1");
 }
 
+/// NVRTC 13 makes code that a driver for CUDA 12 does not load.
+TEST(Libraries, ThoseNewerThanTheDriverComeLast) {
+  using Names = std::vector<std::string>;
+  auto names = [](Library library, int cuda) {
+    Names found = library_candidates(library, {}, cuda);
+    llvm::erase_if(found, [](const std::string& name) { return llvm::is_contained(name, '/'); });
+    return found;
+  };
+  EXPECT_EQ(names(Library::Nvrtc, 12),
+            (Names{"libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", "libnvrtc.so.13"}));
+  EXPECT_EQ(names(Library::CublasLt, 11)[0], "libcublasLt.so.11");
+  for (int cuda : {0, 13, 14}) EXPECT_EQ(names(Library::CublasLt, cuda)[0], "libcublasLt.so.13");
+  EXPECT_EQ(names(Library::Cudnn, 8)[0], "libcudnn.so.9") << "its numbers are its own";
+}
+
 TEST(Libraries, WhatIsMissingHasAReason) {
   Installation installation = find_installation();
   ASSERT_EQ(installation.libraries.size(), 4u);
