@@ -57,7 +57,7 @@ class Machine:
         arguments = {"run": [file, "--backend", "cuda", "--runs", "8"], "opt": [file], "devices": []}
         done = subprocess.run([self.tg, command, *map(str, arguments[command]), *more],
                               capture_output=True, text=True, env=environment, timeout=300)
-        live = int(log.read_text()) if log.exists() else None
+        live, self.contexts = map(int, log.read_text().split()) if log.exists() else (None, 0)
         return done.returncode, done.stdout + done.stderr, live
 
     def missing(self, **how):
@@ -124,6 +124,14 @@ def told_faults_of_a_search(machine):
                                  command="opt", cache=machine.folder / "lost"), "measured:cuda")
     yield from works("a search", machine.run("--cost", "measured:cuda", command="opt", cache=cache),
                      "measured:cuda")
+
+
+def one_context(machine):
+    """Libraries that stay loaded hold memory and kernels in the GPU's context: it must outlive the
+    search, though no device is open between a search and a run."""
+    yield from works("a search and a run", machine.run("--opt", "--cost", "measured:cuda"))
+    if machine.contexts != 1:
+        yield f"a search and a run make {machine.contexts} contexts"
 
 
 def missing_libraries(machine):
@@ -281,6 +289,7 @@ def problems(machine):
     if machine.has_nvrtc:
         yield from told_faults_of_a_search(machine)
         yield from narrow_search(machine)
+        yield from one_context(machine)
         yield from newer_gpu(machine)
         yield from older_gpu(machine)
         yield from refused_operation(machine)

@@ -3,7 +3,8 @@ that runtime/cuda asks for, found before any other, failing as they are told.
 
     STUB_FAULT=cuMemAlloc_v2:2   this function of the driver returns this code; with :20 after it,
                                  from its 20th call on
-    STUB_LOG=FILE                the driver's objects that were not given back at the end, a number
+    STUB_LOG=FILE                two numbers: the driver's objects that were not given back at the end,
+                                 and how often the GPU's context was made
     STUB_HIDE=libnvrtc,libcudnn  with hidden_libraries(): files of these names are not there
     STUB_COMPUTE=120             the GPU's compute capability, else 90
     STUB_MODULES=FILE            gets the kernels that are loaded: PTX as it is, of machine code "ELF"
@@ -43,6 +44,8 @@ BODIES = {
     "cuDeviceTotalMem_v2": "*n = 1 << 30;", "cuModuleGetFunction": "static int f; *p = &f;",
     "cuEventElapsedTime": "*ms = 1;", "cuMemAlloc_v2": "*p = calloc(1, n + 256);",
     "cuMemHostAlloc": "*p = calloc(1, n + 256);", "cuFuncGetAttribute": "*v = which == 4 ? 40 : 0;",
+    "cuDevicePrimaryCtxRetain": "static int made; *p = &made; contexts += holders++ == 0;",
+    "cuDevicePrimaryCtxRelease_v2": "--holders;",
     "cuModuleLoadData":
         'static int made; *p = &made; const char* log = getenv("STUB_MODULES");'
         'if (FILE* f = log && *log ? fopen(log, "a") : 0) { fputs(memcmp(code, "\\177ELF", 4) ?'
@@ -61,9 +64,9 @@ def names(prefix):
 def driver(without=""):
     """`without`: a function that this driver is too old for."""
     ends = {end: make for make, end in MAKES.items()}
-    lines = ["#include <cstdio>", "#include <cstdlib>", "#include <cstring>", "static long live;",
+    lines = ["#include <cstdio>", "#include <cstdlib>", "#include <cstring>", "static long live, holders, contexts;",
              'struct AtEnd { ~AtEnd() { if (FILE* f = fopen(getenv("STUB_LOG"), "w")) '
-             '{ fprintf(f, "%ld", live); fclose(f); } } } at_end;',
+             '{ fprintf(f, "%ld %ld", live, contexts); fclose(f); } } } at_end;',
              "static int fault(const char* name) { const char* told = getenv(\"STUB_FAULT\");"
              " size_t n = strlen(name);"
              " if (!told || strncmp(told, name, n) || told[n] != ':') return 0;"

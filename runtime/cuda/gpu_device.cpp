@@ -21,6 +21,27 @@ constexpr CUresult kForeignCode[] = {200, 209, 218, 222};
 /// PTX that the driver does not compile: it finds no compiler, or may not use it.
 constexpr CUresult kNoPtxCompiler[] = {221, 223};
 
+/// Retains the primary context until the process ends. Between a search and a run no device may be
+/// open, and what cuDNN and cuBLASLt, which stay loaded, have in the context would go with it.
+class LastingContext {
+public:
+  LastingContext(const DriverApi& api, CUdevice device)
+      : release_(api.DevicePrimaryCtxRelease), device_(device) {
+    CUcontext context = nullptr;
+    held_ = api.DevicePrimaryCtxRetain(&context, device) == 0;
+  }
+  ~LastingContext() {
+    if (held_) release_(device_); // of a driver that is never unloaded (libraries.h)
+  }
+  LastingContext(const LastingContext&) = delete;
+  LastingContext& operator=(const LastingContext&) = delete;
+
+private:
+  int (*release_)(CUdevice);
+  CUdevice device_;
+  bool held_ = false;
+};
+
 class DriverDevice final : public GpuDevice {
 public:
   explicit DriverDevice(std::unique_ptr<DriverApi> api) : api_(std::move(api)) {}
@@ -36,6 +57,7 @@ public:
     TG_CHECK(attribute(multiprocessors_, kAttributeMultiprocessors));
     TG_CHECK(attribute(l2_bytes_, kAttributeL2Bytes));
     TG_CHECK(check(api_->DevicePrimaryCtxRetain(&context_, device_), "a context"));
+    static const LastingContext lasting(*api_, device_);
     TG_CHECK(check(api_->CtxSetCurrent(context_), "a context"));
     architecture_ = "sm_" + std::to_string(major) + std::to_string(minor);
     description_ = std::string(name) + ", driver " + version_text(Library::Driver, driver);
