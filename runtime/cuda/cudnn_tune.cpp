@@ -28,6 +28,26 @@ int64_t bytes_of(const DnnTensor& tensor) {
   return aligned(last * dtype_size(tensor.dtype));
 }
 
+/// Of all that a plan of the graph touches.
+int64_t bytes_of(const DnnGraph& graph, const DnnPlan& plan) {
+  int64_t bytes = aligned(plan.workspace_bytes());
+  for (const DnnTensor& tensor : graph.tensors) bytes += bytes_of(tensor);
+  return bytes;
+}
+
+/// The graph's tensors behind each other, and the workspace.
+Result<void> run_on(GpuDevice& device, const DnnGraph& graph, const DnnPlan& plan, Address scratch,
+                    Stream stream) {
+  DnnAddresses at;
+  for (const DnnTensor& tensor : graph.tensors) {
+    int64_t own = bytes_of(tensor);
+    at.push_back(own ? scratch : 0);
+    scratch += static_cast<Address>(own);
+  }
+  return device.run_library([&plan, at, scratch](void* s) { return plan.run(at, scratch, s); },
+                            stream);
+}
+
 } // namespace
 
 Scratch::~Scratch() {
@@ -96,23 +116,23 @@ bool DnnTuner::restore(const DnnGraph& graph, const std::string& key, DnnChoice&
     plans_->reject(key, plan ? "it wants more workspace than the limit" : plan.error().message);
     return false;
   }
+  auto memory = scratch_.get(bytes_of(graph, **plan), graph.tensors[0].dtype, stream_);
+  if (memory) { // else it is believed, as where none can be measured
+    auto ran = run_on(device_, graph, **plan, *memory, stream_);
+    if (ran) ran = device_.synchronise(stream_);
+    if (!ran) {
+      plans_->reject(key, "it does not run: " + ran.error().message);
+      return false;
+    }
+  }
   choice.plan = std::move(*plan);
   choice.microseconds = entry->microseconds;
   return true;
 }
 
 Result<double> DnnTuner::time(const DnnGraph& graph, const DnnPlan& plan) {
-  int64_t bytes = aligned(plan.workspace_bytes());
-  for (const DnnTensor& tensor : graph.tensors) bytes += bytes_of(tensor);
-  return time(bytes, graph.tensors[0].dtype, [&](Address scratch, Stream stream) -> Result<void> {
-    DnnAddresses at;
-    for (const DnnTensor& tensor : graph.tensors) {
-      int64_t own = bytes_of(tensor);
-      at.push_back(own ? scratch : 0);
-      scratch += static_cast<Address>(own);
-    }
-    return device_.run_library([&plan, at, scratch](void* s) { return plan.run(at, scratch, s); },
-                               stream);
+  return time(bytes_of(graph, plan), graph.tensors[0].dtype, [&](Address scratch, Stream stream) {
+    return run_on(device_, graph, plan, scratch, stream);
   });
 }
 

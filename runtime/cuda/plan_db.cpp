@@ -16,7 +16,7 @@ std::unique_ptr<PlanDb> PlanDb::open(llvm::StringRef path, const PlanEnvironment
 
 std::optional<PlanEntry> PlanDb::find(llvm::StringRef operation) {
   std::optional<CostRow> row = rows_->find_row(operation);
-  if (!row) return std::nullopt;
+  if (!row || row->implementation.empty()) return std::nullopt;
   ++hits_;
   return PlanEntry{row->implementation, row->microseconds, row->low_us, row->high_us, row->runs};
 }
@@ -27,8 +27,9 @@ void PlanDb::store(llvm::StringRef operation, const PlanEntry& entry) {
 }
 
 void PlanDb::reject(llvm::StringRef operation, llvm::StringRef why) {
-  rejected_.push_back(
-      (llvm::Twine("the plan kept for `") + operation + "` is not used: " + why).str());
+  std::string note = (llvm::Twine("the plan for `") + operation + "` is not used: " + why).str();
+  if (!llvm::is_contained(rejected_, note)) rejected_.push_back(std::move(note));
+  store(operation, {}); // names nothing
 }
 
 std::vector<std::string> PlanDb::notes() const {

@@ -35,7 +35,7 @@ public:
 
   std::optional<PlanEntry> find(llvm::StringRef operation);
   void store(llvm::StringRef operation, const PlanEntry& entry);
-  /// An entry that names nothing there is: noted, and the next store() replaces it.
+  /// A plan that there is no more, or that does not run: noted and forgotten.
   void reject(llvm::StringRef operation, llvm::StringRef why);
 
   size_t hits() const { return hits_; }

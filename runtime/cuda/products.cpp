@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace tg::cuda {
 
@@ -15,15 +16,60 @@ constexpr int64_t kMostWorkspace = int64_t{32} << 20;
 /// Replays over which a candidate is timed: differences below their spread do not matter.
 constexpr int kTimedSamples = 5;
 
+/// Bytes of a matrix with its batch, as it lies.
+Address span(const MatmulProblem& p, const MatrixLayout& how, int64_t rows, int64_t columns) {
+  if (how.transposed) std::swap(rows, columns);
+  int64_t elements = (p.batch - 1) * how.stride + (rows - 1) * how.leading + columns;
+  return static_cast<Address>(device_bytes({p.dtype, {elements}}));
+}
+
+/// Operands, result and workspace behind each other; `at` ends where the workspace begins.
+MatmulAddresses behind_each_other(const MatmulProblem& p, Address& at) {
+  auto take = [&](Address bytes) { return std::exchange(at, at + bytes); };
+  Address result = span(p, p.result, p.m, p.n);
+  MatmulAddresses addresses;
+  addresses.x = take(span(p, p.x, p.m, p.k));
+  addresses.y = take(span(p, p.y, p.k, p.n));
+  addresses.bias = take(static_cast<Address>(device_bytes({p.dtype, {p.n}})));
+  addresses.residual = take(result);
+  addresses.result = take(result);
+  addresses.workspace = at;
+  return addresses;
+}
+
+/// The first algorithm, once, on scratch memory; where there is none to spare it is believed.
+Result<void> try_once(GpuDevice& device, Stream stream, const MatmulProblem& problem,
+                      const MatmulPlan& plan) {
+  Address bytes = 0;
+  (void)behind_each_other(problem, bytes);
+  Scratch scratch(device);
+  auto memory =
+      scratch.get(static_cast<int64_t>(bytes) + plan.workspace_bytes(0), problem.dtype, stream);
+  if (!memory && memory.error().code == Code::memory_limit) return {};
+  TG_TRY(Address at, std::move(memory));
+  MatmulAddresses addresses = behind_each_other(problem, at);
+  TG_CHECK(device.run_library([&, addresses](void* raw) { return plan.run(0, addresses, raw); },
+                              stream));
+  return device.synchronise(stream);
+}
+
 } // namespace
 
-/// Asks the library once for each distinct problem; what it refuses stays generated.
+/// Asks the library once for each distinct problem; what it refuses stays generated. A lone
+/// algorithm is not measured (choose_algorithm), so that it is tried here.
 bool CudaExecutable::can_multiply(const MatmulProblem& problem) {
   auto [it, fresh] = products_.try_emplace(problem);
-  if (fresh)
-    if (auto plan = libraries_.blas->plan(problem, kMostWorkspace))
-      it->second.plan = std::move(*plan);
-  return it->second.plan != nullptr;
+  if (!fresh) return it->second.plan != nullptr;
+  auto plan = libraries_.blas->plan(problem, kMostWorkspace);
+  if (!plan) return false;
+  if ((*plan)->candidates() == 1) {
+    auto tried = try_once(*device_, stream_, problem, **plan);
+    if (!tried && libraries_.blas_plans)
+      libraries_.blas_plans->reject(text(problem), "it does not run: " + tried.error().message);
+    if (!tried) return false;
+  }
+  it->second.plan = std::move(*plan);
+  return true;
 }
 
 void CudaExecutable::lower(const CompileOptions& options) {
@@ -83,7 +129,12 @@ bool CudaExecutable::known_algorithm(const MatmulProblem& problem, Product& prod
 Result<void> CudaExecutable::choose_algorithm(const Launch& launch) {
   Product& product = products_.at(*launch.problem);
   size_t candidates = product.plan->candidates();
-  if (candidates == 1 || known_algorithm(*launch.problem, product)) return {};
+  if (candidates == 1) return {};
+  if (known_algorithm(*launch.problem, product)) {
+    auto ran = run_product(launch, product.candidate);
+    if (ran) return {};
+    libraries_.blas_plans->reject(text(*launch.problem), "it does not run: " + ran.error().message);
+  }
   double least = std::numeric_limits<double>::infinity();
   for (size_t c = 0; c < candidates; ++c) {
     auto time = time_product(launch, c);

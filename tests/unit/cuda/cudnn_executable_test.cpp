@@ -170,6 +170,19 @@ TEST_F(CudnnExecutable, PlansAreMeasuredOnceAndKept) {
   EXPECT_NE(libraries.dnn_plans->notes().back().find("is not used"), std::string::npos);
 }
 
+TEST_F(CudnnExecutable, AKeptPlanThatDoesNotRunIsReplaced) {
+  Plan plan = network();
+  prepare(plan, false);
+  ASSERT_TRUE(make(plan));
+  FakeCudnn::broken = 2; // the engine of all that is kept
+  auto executable = make(plan);
+  ASSERT_TRUE(executable);
+  for (const StepInfo& step : executable->steps())
+    EXPECT_EQ(step.implementation.find("cudnn:engine 2"), std::string::npos);
+  EXPECT_NE(libraries.dnn_plans->notes().back().find("is not used: it does not run: cuDNN"),
+            std::string::npos);
+}
+
 TEST_F(CudnnExecutable, FallsBackToGeneratedKernelsAndSaysSo) {
   Plan plan = network();
   FakeCudnn::refuses = true;

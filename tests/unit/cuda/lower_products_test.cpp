@@ -174,9 +174,32 @@ TEST_F(LowerProducts, AKeptPlanIsNotMeasuredAgain) {
   libraries.blas_plans->store("matmul f32 6x8x8", {"17.0.0.0.0.0.0.0", 1});
   ASSERT_TRUE(make(plan));
   EXPECT_GT(log.count("record"), 0u);
-  EXPECT_EQ(libraries.blas_plans->notes().back(), "the plan kept for `matmul f32 6x8x8` is not "
-                                                  "used: the library does not offer it any more");
+  EXPECT_EQ(libraries.blas_plans->notes().back(), "the plan for `matmul f32 6x8x8` is not used: "
+                                                  "the library does not offer it any more");
   EXPECT_NE(libraries.blas_plans->find("matmul f32 6x8x8")->plan, "17.0.0.0.0.0.0.0");
+}
+
+/// The library may refuse at a run what it has proposed, and what it once did.
+TEST_F(LowerProducts, WhatIsKeptOrTheOnlyOneIsTriedBeforeItIsBelieved) {
+  libraries.blas_plans = cuda::PlanDb::open("", {"GPU", "driver", "cuBLASLt"});
+  auto plan_of = [](int64_t columns) {
+    PlanWriter w;
+    w.output("y", matmul(w, w.input("x", {6, 8}), w.weight("w", {8, columns})));
+    return w.finish();
+  };
+  libraries.blas_plans->store("matmul f32 6x8x8", {"0.0.0.0.0.0.0.0", 1}); // the fake refuses it
+  auto kept = make(plan_of(8));
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->steps()[0].implementation, "cublaslt:2 of 2") << "measured anew";
+  EXPECT_EQ(libraries.blas_plans->notes().back(), "the plan for `matmul f32 6x8x8` is not used: it "
+                                                  "does not run: cuBLASLt gave no product (status "
+                                                  "13)");
+  Plan alone = plan_of(19);
+  library.compile(sources_of(generate_all(alone, [](const PlanStep&) { return false; })));
+  expect_as_ref(alone);
+  size_t notes = libraries.blas_plans->notes().size();
+  EXPECT_EQ(make(alone)->steps()[0].implementation.substr(0, 5), "cuda:");
+  EXPECT_EQ(libraries.blas_plans->notes().size(), notes) << "said once";
 }
 
 /// x @ w + b and what follows it; `cube` is the coefficient of the third power.

@@ -59,7 +59,10 @@ TEST_F(PlanDbTest, WithoutAFolderPlansLiveInMemory) {
   db->store("matmul", {"algorithm 4", 2.5});
   EXPECT_TRUE(db->find("matmul"));
   db->reject("matmul", "there is no algorithm 4");
-  EXPECT_EQ(db->notes().back(), "the plan kept for `matmul` is not used: there is no algorithm 4");
+  EXPECT_EQ(db->notes().back(), "the plan for `matmul` is not used: there is no algorithm 4");
+  EXPECT_FALSE(db->find("matmul")) << "forgotten";
+  db->store("matmul", {"algorithm 5", 2.5});
+  EXPECT_TRUE(db->find("matmul"));
 }
 
 TEST_F(PlanDbTest, ADamagedFileIsSetAsideWithANote) {
