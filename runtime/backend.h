@@ -117,7 +117,7 @@ public:
   /// of the weight source.
   virtual Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                                       const CompileOptions& options) const = 0;
-  /// What a person should know of what it keeps across runs: "the plan kept for ... is not used".
+  /// What a person should know of what it keeps across runs: "the plan for ... is not used".
   virtual std::vector<std::string> notes() const { return {}; }
   /// Whether the operator only names elements of its operand anew, in whatever layout they are:
   /// then nothing is run for it, and there is nothing to time.

@@ -222,7 +222,7 @@ def latency(options, batch, dtype, network, graph, clock):
     if "opt" in found:
         cell["predicted_us"] = found["opt"]["cost_after_us"]
         cell["source_returned"] = found["opt"].get("source_returned", False)
-        if "device_us" in found and dtype != "f16":  # the search prices f32
+        if "device_us" in found:
             cell["predicted_error"] = found["opt"]["cost_after_us"] / found["device_us"] - 1
     return cell
 

@@ -316,10 +316,7 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
   report.learned = std::move(found.learned);
   report.stopped_by =
       found.stop == StopReason::Saturated ? "no more gain" : stop_reason_text(found.stop).str();
-  report.cut_extractions = found.slices_used_up;
-  if (found.slices_used_up > 0)
-    report.notes.push_back(
-        llvm::formatv("{0} extractions ended by the clock", found.slices_used_up));
+  note_cut_extractions(found.slices_used_up, report);
 }
 
 /// What the same search finds by the second opinion's prices, priced by those in use; with the

@@ -18,6 +18,13 @@ void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
           {rules[i].name, rules[i].declared, stats[i].matches, stats[i].applied});
 }
 
+void note_cut_extractions(size_t count, OptimizeReport& report) {
+  report.cut_extractions = count;
+  if (count > 0)
+    report.notes.push_back(
+        llvm::formatv("{0} extraction{1} ended by the clock", count, count == 1 ? "" : "s"));
+}
+
 namespace {
 
 void note_exploration(const SaturateReport& explored, llvm::ArrayRef<Rule> rules,
@@ -151,10 +158,7 @@ void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
   report.simulations = explored.simulations;
   report.decisions = static_cast<size_t>(explored.decisions);
   report.search_memory_mb = static_cast<double>(explored.memory_bytes) / (1 << 20);
-  report.cut_extractions = price.cut_short();
-  if (report.cut_extractions > 0)
-    report.notes.push_back(
-        llvm::formatv("{0} extractions ended by the clock", report.cut_extractions));
+  note_cut_extractions(price.cut_short(), report);
   report.stopped_by =
       explored.stop == StopReason::Iterations ? "decisions" : stop_reason_text(explored.stop).str();
 }

@@ -14,4 +14,7 @@ void explore(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, Pr
 void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
                    OptimizeReport& report);
 
+/// Extractions that used up their time: a quieter machine may find more.
+void note_cut_extractions(size_t count, OptimizeReport& report);
+
 } // namespace tg
