@@ -195,6 +195,11 @@ TEST_F(Fixture, ProfilesEachUnitAndTheWhole) {
 /// Where a network does not fit in the second-level cache the search prices units cold; a profile
 /// has the same conditions, and leaves what it measured as it was.
 TEST_F(Fixture, ProfilesUnitsAsTheSearchPricesThem) {
+  bool flushed = false;
+  log.takes = [&](const std::string& call) {
+    flushed |= call == "fill";
+    return call == "launch" ? (flushed ? 5.0 : 3.0) : 0.0;
+  };
   for (int64_t size : {16, 128}) { // the fake's cache holds 64 KiB
     PlanWriter w;
     PlanValueId x = w.input("x", {size, size});
@@ -205,11 +210,7 @@ TEST_F(Fixture, ProfilesUnitsAsTheSearchPricesThem) {
     prepare(plan);
     auto executable = make(plan);
     ASSERT_TRUE(executable);
-    bool flushed = false;
-    log.takes = [&](const std::string& call) {
-      flushed |= call == "fill";
-      return call == "launch" ? (flushed ? 5.0 : 3.0) : 0.0;
-    };
+    flushed = false;
     ASSERT_TRUE(executable->bind_inputs(*random_inputs(plan, 7)).ok());
     size_t held = log.live_allocations;
     executable->profile(true);
