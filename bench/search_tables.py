@@ -334,10 +334,12 @@ def beyond_lines(rows):
 
 def beyond_in_words(settings):
     """What the rows come to."""
-    rows = [(small, large) for runs in settings.values() for (network, nodes), large in runs.items() if nodes == 50000
-            for small in [runs[network, 2000]]]
-    mean = {id(runs): statistics.fmean(r["cost_after_us"] for r in runs) for row in rows for runs in row}
-    lower = [row for row in rows if mean[id(row[1])] < mean[id(row[0])] * (1 - 1e-6)]
+    rows = [(runs[network, 2000], large) for runs in settings.values() for (network, nodes), large in runs.items()
+            if nodes == 50000]
+
+    def mean(runs):
+        return statistics.fmean(r["cost_after_us"] for r in runs)
+    lower = [large for small, large in rows if mean(large) < mean(small) * (1 - 1e-6)]
 
     def proved(runs):
         best = min(runs, key=lambda r: r["cost_after_us"])
