@@ -67,6 +67,12 @@ std::vector<RetypedCost::Step> RetypedCost::steps(const Symbols& from,
   return all;
 }
 
+std::vector<OpInstance> RetypedCost::views_of(llvm::ArrayRef<Step> steps) {
+  std::vector<OpInstance> views;
+  for (const Step& step : steps) views.push_back(step.instance());
+  return views;
+}
+
 double RetypedCost::price(const Symbols& from, const OpInstance& instance) {
   double sum = 0;
   for (const Step& step : steps(from, instance)) sum += inner_.price(symbols_, step.instance());
@@ -75,16 +81,12 @@ double RetypedCost::price(const Symbols& from, const OpInstance& instance) {
 
 void RetypedCost::prepare(const Symbols& from, llvm::ArrayRef<OpInstance> instances) {
   std::vector<Step> all = steps(from, instances);
-  std::vector<OpInstance> asked;
-  for (const Step& step : all) asked.push_back(step.instance());
-  inner_.prepare(symbols_, asked);
+  inner_.prepare(symbols_, views_of(all));
 }
 
 bool RetypedCost::known(const Symbols& from, llvm::ArrayRef<OpInstance> instances) {
   std::vector<Step> all = steps(from, instances);
-  std::vector<OpInstance> asked;
-  for (const Step& step : all) asked.push_back(step.instance());
-  return inner_.known(symbols_, asked);
+  return inner_.known(symbols_, views_of(all));
 }
 
 } // namespace tg

@@ -52,6 +52,8 @@ private:
   /// What runs for the instance.
   std::vector<Step> steps(const Symbols& symbols, const OpInstance& instance);
   std::vector<Step> steps(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances);
+  /// The steps must outlive them.
+  static std::vector<OpInstance> views_of(llvm::ArrayRef<Step> steps);
 
   CostModel& inner_;
   DType dtype_;

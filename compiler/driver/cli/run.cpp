@@ -4,6 +4,7 @@
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/driver/side_by_side.h"
+#include "lang/core/stopwatch.h"
 #include "runtime/bounds.h"
 #include "runtime/npy.h"
 #include "runtime/npz.h"
@@ -13,7 +14,6 @@
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>
 
-#include <chrono>
 #include <cmath>
 
 namespace tg::cli {
@@ -104,21 +104,17 @@ Result<Timing> time_streams(const Options& o, const PrepareOptions& options, con
 
 /// `seconds` gets how long it took, but for reading or drawing weights.
 Result<Prepared> prepare_timed(const Graph& graph, PrepareOptions options, double& seconds) {
-  using Clock = std::chrono::steady_clock;
-  auto since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
   double of_weights = 0;
   options.weights = [&, given = options.weights, seed = options.seed](const PlanValue& value) {
-    Clock::time_point start = Clock::now();
+    Stopwatch watch;
     Result<Tensor> made =
         given ? given(value) : random_weight(value.name, value.type, value.init, seed);
-    of_weights += since(start);
+    of_weights += watch.seconds();
     return made;
   };
-  Clock::time_point start = Clock::now();
+  Stopwatch watch;
   TG_TRY(Prepared prepared, prepare(graph, options));
-  seconds = since(start) - of_weights;
+  seconds = watch.seconds() - of_weights;
   return prepared;
 }
 
