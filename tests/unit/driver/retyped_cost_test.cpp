@@ -2,6 +2,7 @@
 #include "compiler/driver/prepare.h"
 #include "compiler/driver/retyped_cost.h"
 #include "compiler/extract/extract.h"
+#include "tests/unit/ir/add_node.h"
 
 #include <gtest/gtest.h>
 
@@ -38,11 +39,7 @@ protected:
   Asked asked;
 
   NodeId add(OpKind op, llvm::ArrayRef<NodeId> operands, llvm::ArrayRef<Value> attrs = {}) {
-    llvm::SmallVector<ValueId, 4> ids;
-    for (const Value& value : attrs) ids.push_back(graph.symbols().value(value));
-    NodeId id = graph.add(op, ids, operands);
-    EXPECT_TRUE(id.valid());
-    return id;
+    return test::add_node(graph, op, operands, attrs);
   }
   double price(NodeId output) {
     graph.add_output("y", output);

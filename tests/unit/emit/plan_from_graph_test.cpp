@@ -1,6 +1,7 @@
 #include "compiler/emit/order.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "lang/core/random.h"
+#include "tests/unit/ir/add_node.h"
 
 #include <gtest/gtest.h>
 
@@ -10,12 +11,7 @@ namespace {
 class PlanFromGraph : public testing::Test {
 protected:
   NodeId add(OpKind op, std::vector<Value> attrs, std::vector<NodeId> operands) {
-    llvm::SmallVector<ValueId, 4> ids;
-    for (const Value& value : attrs) ids.push_back(graph.symbols().value(value));
-    std::string why;
-    NodeId id = graph.add(op, ids, operands, &why);
-    EXPECT_TRUE(id.valid()) << why;
-    return id;
+    return test::add_node(graph, op, operands, attrs);
   }
   NodeId conv(NodeId x, NodeId w, NodeId residual) {
     return add(OpKind::Conv2d,

@@ -1,5 +1,7 @@
 #include "compiler/equiv/equivalent.h"
 
+#include "tests/unit/ir/add_node.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,12 +19,7 @@ public:
     w = graph.weight("w", f32({3, 3}));
   }
   NodeId add(OpKind op, std::vector<NodeId> operands, std::vector<Value> attrs = {}) {
-    llvm::SmallVector<ValueId, 4> ids;
-    for (const Value& value : attrs) ids.push_back(graph.symbols().value(value));
-    std::string why;
-    NodeId id = graph.add(op, ids, operands, &why);
-    EXPECT_TRUE(id.valid()) << why;
-    return id;
+    return test::add_node(graph, op, operands, attrs);
   }
   NodeId matmul(NodeId a, NodeId b) {
     return add(OpKind::Matmul, {a, b, graph.none(), graph.none()}, {Value::of_enum("none")});

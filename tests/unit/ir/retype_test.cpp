@@ -2,6 +2,8 @@
 // (property/backends/halves_test.cpp).
 #include "compiler/ir/retype.h"
 
+#include "tests/unit/ir/add_node.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,11 +18,7 @@ protected:
   NodeId x = wide.input("x", f32({4}));
 
   NodeId add(OpKind op, llvm::ArrayRef<NodeId> operands, llvm::ArrayRef<Value> attrs = {}) {
-    llvm::SmallVector<ValueId, 4> ids;
-    for (const Value& value : attrs) ids.push_back(wide.symbols().value(value));
-    NodeId id = wide.add(op, ids, operands);
-    EXPECT_TRUE(id.valid());
-    return id;
+    return test::add_node(wide, op, operands, attrs);
   }
 
   /// The graph of x * factor.
