@@ -89,4 +89,8 @@ bool RetypedCost::known(const Symbols& from, llvm::ArrayRef<OpInstance> instance
   return inner_.known(symbols_, views_of(all));
 }
 
+CostModel& in_dtype(DType dtype, CostModel& costs, std::optional<RetypedCost>& narrow) {
+  return dtype == DType::F32 ? costs : narrow.emplace(costs, dtype);
+}
+
 } // namespace tg

@@ -61,4 +61,8 @@ private:
   std::optional<RetypedGroups> groups_;
 };
 
+/// `costs`, or in a narrower type its prices of what that makes of operators and graphs; `narrow`
+/// holds what is made for that. Both must outlive it.
+CostModel& in_dtype(DType dtype, CostModel& costs, std::optional<RetypedCost>& narrow);
+
 } // namespace tg

@@ -7,10 +7,12 @@
 #include "compiler/driver/devices.h"
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
+#include "compiler/driver/retyped_cost.h"
 #include "compiler/driver/rule_trust.h"
 #include "compiler/driver/weights.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
+#include "compiler/ir/retype.h"
 #include "compiler/ir/to_text.h"
 #include "lang/external.h"
 #include "lang/parse.h"
@@ -91,6 +93,15 @@ tg::Result<T> word(llvm::StringRef option, llvm::StringRef text,
     known += (known.empty() ? "" : ", ") + name.str();
   }
   return tg::error(tg::Code::usage, "`{0}` takes one of {1}, not `{2}`", option, known, text);
+}
+
+/// What a model runs in, on a backend.
+tg::Result<tg::DType> run_dtype(llvm::StringRef dtype, bool allow_tf32, llvm::StringRef backend) {
+  if (allow_tf32 && backend != "cuda")
+    return tg::error(tg::Code::usage, "`allow_tf32` is of cuda, not of `{0}`", backend);
+  return word<tg::DType>(
+      "dtype", dtype,
+      {{"f32", tg::DType::F32}, {"f16", tg::DType::F16}, {"bf16", tg::DType::BF16}});
 }
 
 tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
@@ -189,10 +200,17 @@ tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<t
   cost.cost_db = o.cost_db;
   cost.threads = o.threads;
   cost.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
-  TG_TRY(std::unique_ptr<tg::CostModel> costs, tg::make_cost_model(cost, graph));
+  cost.allow_tf32 = o.allow_tf32;
+  std::string backend = tg::backend_of_costs(o.cost);
+  TG_TRY(tg::DType dtype,
+         run_dtype(o.dtype, o.allow_tf32, tg::is_measured(o.cost) ? backend : o.cost));
+  TG_TRY(tg::Graph as_run, tg::retype(graph, dtype));
+  TG_TRY(std::unique_ptr<tg::CostModel> costs, tg::make_cost_model(cost, as_run));
   options.groups = tg::is_measured(o.cost);
   tg::PrepareOptions run;
-  run.backend = tg::backend_of_costs(o.cost);
+  run.backend = backend;
+  run.dtype = dtype;
+  run.allow_tf32 = o.allow_tf32;
   run.threads = o.threads;
   run.seed = o.seed;
   run.cost_db = o.cost_db;
@@ -201,8 +219,11 @@ tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<t
   tg::BackendFinalists finalists(run);
   TG_TRY(std::unique_ptr<tg::CostModel> analytic,
          tg::make_analytic_cost(tg::profile_of_backend(run.backend)));
-  return tg::optimize(graph, rules, *costs, options, tg::is_measured(o.cost) ? &finalists : nullptr,
-                      analytic.get());
+  std::optional<tg::RetypedCost> narrow, narrow_analytic;
+  tg::CostModel& prices = tg::in_dtype(dtype, *costs, narrow);
+  tg::CostModel& second_opinion = tg::in_dtype(dtype, *analytic, narrow_analytic);
+  return tg::optimize(graph, rules, prices, options, tg::is_measured(o.cost) ? &finalists : nullptr,
+                      &second_opinion);
 }
 
 /// Whether the shape is one that a tensor of so many elements can have. Counts down, so that no
@@ -341,6 +362,11 @@ Expected<Program> compile(const Model& model, const CompileOptions& options) {
   prepare.threads = options.threads;
   prepare.memory_limit_bytes = tg::memory_limit_bytes(options.memory_limit_mb);
   prepare.seed = options.seed;
+  prepare.cost_db = options.cost_db;
+  prepare.allow_tf32 = options.allow_tf32;
+  tg::Result<tg::DType> dtype = run_dtype(options.dtype, options.allow_tf32, options.backend);
+  if (!dtype) return to_error(dtype.error());
+  prepare.dtype = *dtype;
   SourceManager sources;
   DiagnosticSink sink;
   prepare.externs = extern_kernels(options.externs, sources, sink);

@@ -180,10 +180,6 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
 
 } // namespace
 
-CostModel& in_dtype(DType dtype, CostModel& costs, std::optional<RetypedCost>& narrow) {
-  return dtype == DType::F32 ? costs : narrow.emplace(costs, dtype);
-}
-
 Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& source) {
   const Options& o = session.options;
   CostModelOptions options;

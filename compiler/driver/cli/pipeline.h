@@ -34,8 +34,6 @@ bool verify_result(Session& session, const Graph& source, Optimized& result,
 bool run_graph(Session& session, const Graph& source, const Graph& graph);
 /// The cost model that the options name, of a graph in the types in which it runs.
 Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& source);
-/// Its prices of what --dtype makes of operators and graphs; `narrow` holds what is made for that.
-CostModel& in_dtype(DType dtype, CostModel& costs, std::optional<RetypedCost>& narrow);
 
 PrepareOptions prepare_options(const Options& options);
 /// The same with --weights opened and compared with what the model needs.

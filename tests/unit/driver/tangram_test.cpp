@@ -174,6 +174,39 @@ TEST(Api, WordsAndLimitsAreChecked) {
   EXPECT_EQ(program.error().diagnostics.at(0).code, "E0702");
 }
 
+/// Half types round: what comes out differs from f32, and by no more than their bounds.
+TEST(Api, AModelIsOptimisedForTheTypeThatItRunsIn) {
+  Model model = parsed(kTwins);
+  Tensor x = ramp({4, 8});
+  std::vector<Tensor> wide = run(model, {x});
+  for (const char* dtype : {"f16", "bf16"}) {
+    auto best = optimize(model, {.dtype = dtype});
+    ASSERT_TRUE(best) << best.error().text();
+    EXPECT_EQ(best->model.inputs()[0].dtype, "f32") << "the model keeps its types";
+    std::vector<Tensor> narrow = run(best->model, {x}, {.backend = "ref", .dtype = dtype});
+    double difference = largest_difference(wide, narrow);
+    EXPECT_GT(difference, 0) << dtype;
+    EXPECT_LE(difference, 2e-2) << dtype;
+  }
+  // Half the bytes of memory-bound operators, so lower prices of the same graph.
+  EXPECT_LT(optimize(model, {.search = "none", .dtype = "f16"})->report.cost_before_us,
+            optimize(model, {.search = "none"})->report.cost_before_us);
+}
+
+TEST(Api, TypesOfRunsAreChecked) {
+  Model model = parsed(kTwins);
+  auto message = [](const auto& failed) {
+    return failed ? std::string("no error") : failed.error().diagnostics.at(0).message;
+  };
+  EXPECT_EQ(message(compile(model, {.dtype = "i64"})),
+            "`dtype` takes one of f32, f16, bf16, not `i64`");
+  EXPECT_EQ(message(optimize(model, {.dtype = "half"})),
+            "`dtype` takes one of f32, f16, bf16, not `half`");
+  EXPECT_EQ(message(compile(model, {.allow_tf32 = true})), "`allow_tf32` is of cuda, not of `cpu`");
+  EXPECT_EQ(message(optimize(model, {.allow_tf32 = true})),
+            "`allow_tf32` is of cuda, not of `analytic`");
+}
+
 TEST(Api, AModelOverTheMemoryLimitIsRefused) {
   Model model = parsed("model m(x: f32[1024, 1024]) { relu(x) + x }");
   auto program = compile(model, {.backend = "ref", .memory_limit_mb = 1});

@@ -141,10 +141,13 @@ struct ExternOp {
 
 /// The words are those of `tg opt`; README of compiler/driver.
 struct OptimizeOptions {
-  std::string search = "mcts";          // none, saturate, mcts, anneal, taso, random
-  std::string extract = "ilp";          // greedy[-shared|-dag], ilp, lp, best
-  std::string cost = "analytic";        // analytic[:PROFILE], measured[:cpu|cuda], file:TABLE
-  std::string cost_db = {};             // "" = the user's cache folder
+  std::string search = "mcts";   // none, saturate, mcts, anneal, taso, random
+  std::string extract = "ilp";   // greedy[-shared|-dag], ilp, lp, best
+  std::string cost = "analytic"; // analytic[:PROFILE], measured[:cpu|cuda], file:TABLE
+  std::string cost_db = {};      // "" = the user's cache folder
+  /// What the result is to run in, as CompileOptions::dtype: prices and runs are those of that.
+  std::string dtype = "f32";
+  bool allow_tf32 = false;              // of measured:cuda: f32 products in tf32
   std::vector<std::string> rules = {};  // files, rule sets or rules; empty = all built in
   std::string rule_text = {};           // `rule` declarations, beside those
   bool trust_rules = false;             // use rules that are not built in without verifying them
@@ -189,8 +192,13 @@ struct Tensor {
 
 struct CompileOptions {
   std::string backend = "cpu"; // ref, cpu, cuda
+  /// f32, f16 or bf16: what f32 of the model is computed in, with sums in f32; inputs and outputs
+  /// keep their types.
+  std::string dtype = "f32";
+  bool allow_tf32 = false;     // of cuda: f32 products in tf32
   int threads = 0;             // 0 = one for each core
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
+  std::string cost_db = {};    // what cuda measures at load is kept; "" = the user's cache folder
   uint64_t seed = 1;           // of random weights
   /// Gives a weight by its path; without it weights are random from (seed, path).
   std::function<Tensor(const std::string& path, const std::vector<int64_t>& shape)> weights = {};
