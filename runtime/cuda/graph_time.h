@@ -43,6 +43,12 @@ struct GraphWork {
 class GraphTimer {
 public:
   GraphTimer(GpuDevice& device, Stream stream) : device_(device), stream_(stream) {}
+  GraphTimer(const GraphTimer&) = delete;
+  GraphTimer& operator=(const GraphTimer&) = delete;
+  /// What flushes the cache may be a hundred megabytes: a run that was profiled does not keep it.
+  ~GraphTimer() {
+    if (wash_) (void)device_.release(wash_);
+  }
 
   /// `enqueue` puts one copy of the work on the stream; what it does must bear repetition.
   /// Errors: the device's, and those of `enqueue`.
