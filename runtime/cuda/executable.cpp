@@ -5,6 +5,7 @@
 #include "runtime/ref/kernels.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/SetVector.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>

@@ -81,10 +81,10 @@ private:
     std::optional<MatmulProblem> problem; // of a product by cuBLASLt
     const DnnCall* dnn = nullptr;         // of a step by cuDNN
   };
-  /// A product's plan, null where the library has none, and the candidate that was fastest.
   struct Product {
-    std::unique_ptr<MatmulPlan> plan;
-    size_t candidate = 0;
+    std::unique_ptr<MatmulPlan> plan; // null: the library has none that runs
+    size_t candidate = 0;             // one that runs; the fastest, once that is chosen
+    bool known = false;               // the fastest, from the database
   };
   struct Port { // an input or output
     PlanValueId value = kNoValue;
@@ -119,6 +119,7 @@ private:
   Result<void> run_dnn(const DnnCall& call);
   std::vector<std::byte> laid_out(PlanValueId value, const std::byte* from) const;
   bool can_multiply(const MatmulProblem& problem);
+  bool runs(const MatmulProblem& problem, Product& product);
   const std::optional<MatmulProblem>& problem_of(const PlanStep& step) const {
     return problems_[static_cast<size_t>(&step - plan_.steps.data())];
   }
@@ -126,10 +127,10 @@ private:
   Result<void> warm_libraries();
   Result<void> run_product(const Launch& launch, size_t candidate);
   Result<double> time_product(const Launch& launch, size_t candidate);
-  Result<void> choose_algorithms();
-  Result<void> choose_algorithm(const Launch& launch);
-  Result<void> choose_algorithm_of(const Launch& launch);
-  bool known_algorithm(const MatmulProblem& problem, Product& product);
+  void choose_algorithms();
+  void choose_algorithm(const Launch& launch);
+  void choose_algorithm_of(const Launch& launch);
+  void find_known_algorithm(const MatmulProblem& problem, Product& product);
   void place_values();
   Result<void> add_up_memory(const CompileOptions& options);
   Result<void> reserve();

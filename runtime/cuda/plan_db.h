@@ -11,6 +11,8 @@
 
 #include "runtime/cost_db.h"
 
+#include <llvm/ADT/StringSet.h>
+
 namespace tg::cuda {
 
 /// What a plan is good for, beside the operation itself.
@@ -38,6 +40,10 @@ public:
   /// A plan that there is no more, or that does not run: noted and forgotten.
   void reject(llvm::StringRef operation, llvm::StringRef why);
 
+  /// Whether this process has seen that the library runs the operation, by whichever algorithm.
+  bool has_run(llvm::StringRef operation) const { return ran_.contains(operation); }
+  void note_run(llvm::StringRef operation) { ran_.insert(operation); }
+
   size_t hits() const { return hits_; }
   std::vector<std::string> notes() const;
 
@@ -46,6 +52,7 @@ private:
 
   std::unique_ptr<CostDb> rows_;
   std::vector<std::string> rejected_;
+  llvm::StringSet<> ran_;
   size_t hits_ = 0;
 };
 

@@ -37,39 +37,59 @@ MatmulAddresses behind_each_other(const MatmulProblem& p, Address& at) {
   return addresses;
 }
 
-/// The first algorithm, once, on scratch memory; where there is none to spare it is believed.
+/// One algorithm, once, on scratch memory; where there is none to spare it is believed.
 Result<void> try_once(GpuDevice& device, Stream stream, const MatmulProblem& problem,
-                      const MatmulPlan& plan) {
+                      const MatmulPlan& plan, size_t candidate) {
   Address bytes = 0;
   (void)behind_each_other(problem, bytes);
   Scratch scratch(device);
-  auto memory =
-      scratch.get(static_cast<int64_t>(bytes) + plan.workspace_bytes(0), problem.dtype, stream);
+  auto memory = scratch.get(static_cast<int64_t>(bytes) + plan.workspace_bytes(candidate),
+                            problem.dtype, stream);
   if (!memory && memory.error().code == Code::memory_limit) return {};
   TG_TRY(Address at, std::move(memory));
   MatmulAddresses addresses = behind_each_other(problem, at);
-  TG_CHECK(device.run_library([&, addresses](void* raw) { return plan.run(0, addresses, raw); },
-                              stream));
+  TG_CHECK(device.run_library(
+      [&, addresses](void* raw) { return plan.run(candidate, addresses, raw); }, stream));
   return device.synchronise(stream);
 }
 
 } // namespace
 
-/// Asks the library once for each distinct problem; what it refuses stays generated. A lone
-/// algorithm is not measured (choose_algorithm), so that it is tried here.
+/// Asks the library once for each distinct problem; what it refuses, planned or run, stays
+/// generated.
 bool CudaExecutable::can_multiply(const MatmulProblem& problem) {
   auto [it, fresh] = products_.try_emplace(problem);
   if (!fresh) return it->second.plan != nullptr;
   auto plan = libraries_.blas->plan(problem, kMostWorkspace);
   if (!plan) return false;
-  if ((*plan)->candidates() == 1) {
-    auto tried = try_once(*device_, stream_, problem, **plan);
-    if (!tried && libraries_.blas_plans)
-      libraries_.blas_plans->reject(text(problem), "it does not run: " + tried.error().message);
-    if (!tried) return false;
-  }
-  it->second.plan = std::move(*plan);
+  Product product{std::move(*plan)};
+  find_known_algorithm(problem, product);
+  if (!runs(problem, product)) return false;
+  it->second = std::move(product);
   return true;
+}
+
+/// Whether one does, the known one first: the library may refuse to run what it has proposed, or
+/// what it once ran. Tried once in a process, since a search prices the same products again and
+/// again.
+bool CudaExecutable::runs(const MatmulProblem& problem, Product& product) {
+  PlanDb* plans = libraries_.blas_plans.get();
+  if (plans && plans->has_run(text(problem))) return true;
+  auto try_candidate = [&](size_t candidate) -> Result<void> {
+    TG_CHECK(try_once(*device_, stream_, problem, *product.plan, candidate));
+    product.candidate = candidate;
+    if (plans) plans->note_run(text(problem));
+    return {};
+  };
+  Result<void> tried;
+  if (product.known && (tried = try_candidate(product.candidate))) return true;
+  if (product.known) plans->reject(text(problem), "it does not run: " + tried.error().message);
+  product.known = false;
+  for (size_t c = 0; c < product.plan->candidates(); ++c)
+    if ((tried = try_candidate(c))) return true;
+  if (plans)
+    plans->reject(text(problem), "none of the library's algorithms runs: " + tried.error().message);
+  return false;
 }
 
 void CudaExecutable::lower(const CompileOptions& options) {
@@ -114,50 +134,41 @@ Result<double> CudaExecutable::time_product(const Launch& launch, size_t candida
 }
 
 /// The algorithm that an earlier process found fastest, if the library still has it.
-bool CudaExecutable::known_algorithm(const MatmulProblem& problem, Product& product) {
-  if (!libraries_.blas_plans) return false;
+void CudaExecutable::find_known_algorithm(const MatmulProblem& problem, Product& product) {
+  if (!libraries_.blas_plans) return;
   std::optional<PlanEntry> entry = libraries_.blas_plans->find(text(problem));
-  if (!entry) return false;
+  if (!entry) return;
   std::optional<size_t> candidate = product.plan->find(entry->plan);
+  product.known = candidate.has_value();
   if (candidate)
     product.candidate = *candidate;
   else
     libraries_.blas_plans->reject(text(problem), "the library does not offer it any more");
-  return candidate.has_value();
 }
 
-Result<void> CudaExecutable::choose_algorithm(const Launch& launch) {
+/// The fastest; where none can be timed the one that has run stays.
+void CudaExecutable::choose_algorithm(const Launch& launch) {
   Product& product = products_.at(*launch.problem);
-  size_t candidates = product.plan->candidates();
-  if (candidates == 1) return {};
-  if (known_algorithm(*launch.problem, product)) {
-    auto ran = run_product(launch, product.candidate);
-    if (ran) return {};
-    libraries_.blas_plans->reject(text(*launch.problem), "it does not run: " + ran.error().message);
-  }
+  if (product.known || product.plan->candidates() == 1) return;
   double least = std::numeric_limits<double>::infinity();
-  for (size_t c = 0; c < candidates; ++c) {
+  for (size_t c = 0; c < product.plan->candidates(); ++c) {
     auto time = time_product(launch, c);
-    if (!time && c + 1 == candidates && std::isinf(least)) return std::move(time.error());
     if (!time || *time >= least) continue; // the library may refuse what it has proposed
     least = *time;
     product.candidate = c;
   }
-  if (libraries_.blas_plans)
+  if (libraries_.blas_plans && std::isfinite(least))
     libraries_.blas_plans->store(text(*launch.problem),
                                  {product.plan->name(product.candidate), least});
-  return {};
 }
 
 /// Once for each distinct product, on the operands of the first that has it.
-Result<void> CudaExecutable::choose_algorithm_of(const Launch& launch) {
-  bool fresh = launch.problem && chosen_.insert(*launch.problem).second;
-  return fresh ? choose_algorithm(launch) : Result<void>();
+void CudaExecutable::choose_algorithm_of(const Launch& launch) {
+  if (launch.problem && chosen_.insert(*launch.problem).second) choose_algorithm(launch);
 }
 
-Result<void> CudaExecutable::choose_algorithms() {
-  for (const Launch& launch : launches_) TG_CHECK(choose_algorithm_of(launch));
-  return {};
+void CudaExecutable::choose_algorithms() {
+  for (const Launch& launch : launches_) choose_algorithm_of(launch);
 }
 
 } // namespace tg::cuda

@@ -194,12 +194,34 @@ TEST_F(LowerProducts, WhatIsKeptOrTheOnlyOneIsTriedBeforeItIsBelieved) {
   EXPECT_EQ(libraries.blas_plans->notes().back(), "the plan for `matmul f32 6x8x8` is not used: it "
                                                   "does not run: cuBLASLt gave no product (status "
                                                   "13)");
-  Plan alone = plan_of(19);
-  library.compile(sources_of(generate_all(alone, [](const PlanStep&) { return false; })));
-  expect_as_ref(alone);
-  size_t notes = libraries.blas_plans->notes().size();
-  EXPECT_EQ(make(alone)->steps()[0].implementation.substr(0, 5), "cuda:");
-  EXPECT_EQ(libraries.blas_plans->notes().size(), notes) << "said once";
+  // Of 19 columns the only one is refused, of 17 both, kept or not: what is generated runs.
+  for (int64_t columns : {19, 17}) {
+    Plan refused = plan_of(columns);
+    std::string operation = "matmul f32 6x8x" + std::to_string(columns);
+    library.compile(sources_of(generate_all(refused, [](const PlanStep&) { return false; })));
+    libraries.blas_plans->store(operation, {"0.0.0.0.0.0.0.0", 1});
+    for (int load = 0; load < 2; ++load) {
+      expect_as_ref(refused);
+      EXPECT_EQ(make(refused)->steps()[0].implementation.substr(0, 5), "cuda:");
+    }
+    std::vector<std::string> notes = libraries.blas_plans->notes();
+    EXPECT_EQ(llvm::count(notes, "the plan for `" + operation +
+                                     "` is not used: none of the library's algorithms runs: "
+                                     "cuBLASLt gave no product (status 13)"),
+              1)
+        << "said once";
+  }
+}
+
+TEST_F(LowerProducts, AProductIsTriedOnceInAProcess) {
+  libraries.blas_plans = cuda::PlanDb::open("", {"GPU", "driver", "cuBLASLt"});
+  PlanWriter w;
+  w.output("y", matmul(w, w.input("x", {6, 8}), w.weight("w", {8, 8})));
+  Plan plan = w.finish();
+  ASSERT_TRUE(make(plan));
+  log.calls.clear();
+  ASSERT_TRUE(make(plan));
+  EXPECT_EQ(log.count("release"), 0u) << "no scratch memory for trials";
 }
 
 /// x @ w + b and what follows it; `cube` is the coefficient of the third power.
