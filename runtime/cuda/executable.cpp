@@ -119,7 +119,7 @@ void CudaExecutable::set_parameters() {
 /// Contents are there: whatever is timed now is timed on them.
 Result<void> CudaExecutable::bind_addresses() {
   set_parameters();
-  TG_CHECK(choose_algorithms());
+  choose_algorithms();
   return warm_libraries();
 }
 
@@ -197,12 +197,33 @@ bool CudaExecutable::resident(PlanValueId value) const {
          (v.kind == PlanValue::Kind::Temporary && plan_.steps[v.defined_by].phase == Phase::Load);
 }
 
-/// Views share the memory of what they view; the rest of a run's values have lifetimes over units.
+/// Views share the memory of what they view.
+void CudaExecutable::find_roots() {
+  root_.resize(plan_.values.size());
+  for (PlanValueId id = 0; id < root_.size(); ++id) root_[id] = id;
+  for (const Launch& launch : launches_) {
+    if (launch.unit.kind != Unit::Kind::View) continue;
+    const PlanStep& step = plan_.steps[launch.unit.group.steps[0]];
+    root_[step.result] = root_[step.operands[0]];
+  }
+}
+
+/// Several outputs that a run makes lie behind each other, so that one copy fetches them.
+std::vector<PlanValueId> CudaExecutable::outputs_together() const {
+  llvm::SmallSetVector<PlanValueId, 4> made;
+  for (const PlanOutput& output : plan_.outputs) {
+    PlanValueId value = root_[output.value];
+    if (!resident(value) && plan_.values[value].kind != PlanValue::Kind::Input) made.insert(value);
+  }
+  if (made.size() < 2) return {};
+  return {made.begin(), made.end()};
+}
+
+/// What does not stay has lifetimes over units, but for outputs that lie together.
 void CudaExecutable::place_values() {
-  size_t count = plan_.values.size();
-  root_.resize(count);
-  offsets_.assign(count, -1);
-  for (PlanValueId id = 0; id < count; ++id) root_[id] = id;
+  find_roots();
+  offsets_.assign(plan_.values.size(), -1);
+  std::vector<PlanValueId> together = outputs_together();
   std::vector<BufferLife> lives;
   std::map<PlanValueId, size_t> life_of;
   auto touch = [&](PlanValueId value, uint32_t unit) {
@@ -211,25 +232,25 @@ void CudaExecutable::place_values() {
       offsets_[value] = 0; // wanted on the device
       return;
     }
+    if (llvm::is_contained(together, value)) return;
     auto [it, fresh] = life_of.try_emplace(value, lives.size());
     if (fresh) lives.push_back({device_bytes(plan_.values[value].type), unit, unit});
     lives[it->second].last = unit;
   };
   for (uint32_t u = 0; u < launches_.size(); ++u) {
-    const Group& group = launches_[u].unit.group;
-    if (launches_[u].unit.kind == Unit::Kind::View) {
-      const PlanStep& step = plan_.steps[group.steps[0]];
-      root_[step.result] = root_[step.operands[0]];
-      touch(step.operands[0], u);
-      continue;
-    }
+    const Unit& unit = launches_[u].unit;
+    if (unit.kind == Unit::Kind::View) touch(plan_.steps[unit.group.steps[0]].operands[0], u);
     for (PlanValueId value : launches_[u].values) touch(value, u);
   }
   for (const PlanOutput& output : plan_.outputs)
     touch(output.value, static_cast<uint32_t>(launches_.size()));
   ArenaPlan arena = plan_arena(lives);
-  memory_.arena = arena.bytes;
   for (const auto& [value, life] : life_of) offsets_[value] = arena.offsets[life];
+  memory_.arena = arena.bytes;
+  for (PlanValueId value : together) {
+    offsets_[value] = memory_.arena;
+    memory_.arena = add_bytes(memory_.arena, device_bytes(plan_.values[value].type));
+  }
 }
 
 /// Where what stays lies among its kind, and whether all fits.
@@ -297,21 +318,33 @@ Result<void> CudaExecutable::load_weights(const CompileOptions& options) {
   return {};
 }
 
+/// Pinned memory for values, laid out as they lie on the device: values that lie behind each other
+/// there do so here, and are one transfer.
+Result<CudaExecutable::Ports> CudaExecutable::make_ports(llvm::ArrayRef<PlanValueId> values) {
+  Ports ports;
+  int64_t bytes = 0;
+  for (PlanValueId value : values) bytes = add_bytes(bytes, device_bytes(plan_.values[value].type));
+  TG_TRY(std::byte * pinned, device_->allocate_pinned(bytes));
+  std::memset(pinned, 0, static_cast<size_t>(bytes));
+  for (PlanValueId value : values) {
+    Address device = addresses_[root_[value]];
+    int64_t own = device_bytes(plan_.values[value].type);
+    Transfer* last = ports.transfers.empty() ? nullptr : &ports.transfers.back();
+    if (last && last->device + static_cast<Address>(last->bytes) == device)
+      last->bytes += own;
+    else
+      ports.transfers.push_back({device, pinned, own});
+    ports.each.push_back({value, pinned, plan_.values[value].type.bytes()});
+    pinned += own;
+  }
+  return ports;
+}
+
 Result<void> CudaExecutable::make_ports() {
-  auto port = [&](PlanValueId value) -> Result<Port> {
-    Port made{value, nullptr, plan_.values[value].type.bytes()};
-    TG_TRY(made.pinned, device_->allocate_pinned(made.bytes));
-    std::memset(made.pinned, 0, static_cast<size_t>(made.bytes));
-    return made;
-  };
-  for (PlanValueId id : plan_.inputs) {
-    TG_TRY(Port made, port(id));
-    inputs_.push_back(made);
-  }
-  for (const PlanOutput& output : plan_.outputs) {
-    TG_TRY(Port made, port(output.value));
-    outputs_.push_back(made);
-  }
+  std::vector<PlanValueId> results;
+  for (const PlanOutput& output : plan_.outputs) results.push_back(output.value);
+  TG_TRY(inputs_, make_ports(plan_.inputs));
+  TG_TRY(outputs_, make_ports(results));
   return {};
 }
 
@@ -325,14 +358,14 @@ Result<void> CudaExecutable::launch(const Launch& launch) {
 }
 
 Result<void> CudaExecutable::enqueue_inputs() {
-  for (const Port& port : inputs_)
-    TG_CHECK(device_->copy_in(addresses_[port.value], port.pinned, port.bytes, stream_));
+  for (const Transfer& each : inputs_.transfers)
+    TG_CHECK(device_->copy_in(each.device, each.host, each.bytes, stream_));
   return {};
 }
 
 Result<void> CudaExecutable::enqueue_outputs() {
-  for (const Port& port : outputs_)
-    TG_CHECK(device_->copy_out(port.pinned, addresses_[root_[port.value]], port.bytes, stream_));
+  for (const Transfer& each : outputs_.transfers)
+    TG_CHECK(device_->copy_out(each.host, each.device, each.bytes, stream_));
   return {};
 }
 
@@ -356,8 +389,9 @@ Result<void> CudaExecutable::bind_inputs(llvm::ArrayRef<Tensor> inputs) {
   TG_CHECK(check_inputs(plan_, inputs));
   TG_CHECK(device_->synchronise(stream_)); // no run reads them any more
   for (size_t i = 0; i < inputs.size(); ++i) {
-    std::memcpy(inputs_[i].pinned, inputs[i].data(), static_cast<size_t>(inputs_[i].bytes));
-    if (!plain_io_) TG_CHECK(upload(inputs_[i].value, inputs_[i].pinned));
+    const Port& port = inputs_.each[i];
+    std::memcpy(port.pinned, inputs[i].data(), static_cast<size_t>(port.bytes));
+    if (!plain_io_) TG_CHECK(upload(port.value, port.pinned));
   }
   return {};
 }
@@ -370,7 +404,7 @@ Result<void> CudaExecutable::run_once() {
 
 Result<std::vector<Tensor>> CudaExecutable::outputs() const {
   std::vector<Tensor> outputs;
-  for (const Port& port : outputs_) {
+  for (const Port& port : outputs_.each) {
     if (!plain_io_) {
       TG_CHECK(device_->copy_out(port.pinned, addresses_[root_[port.value]], port.bytes, stream_));
       TG_CHECK(device_->synchronise(stream_));

@@ -91,6 +91,15 @@ private:
     std::byte* pinned = nullptr;
     int64_t bytes = 0;
   };
+  struct Transfer {
+    Address device = 0;
+    std::byte* host = nullptr;
+    int64_t bytes = 0;
+  };
+  struct Ports { // all inputs, or all outputs
+    std::vector<Port> each;
+    std::vector<Transfer> transfers;
+  };
 
   friend class UnitTimer; // pricing.cpp
 
@@ -131,12 +140,15 @@ private:
   void choose_algorithm(const Launch& launch);
   void choose_algorithm_of(const Launch& launch);
   void find_known_algorithm(const MatmulProblem& problem, Product& product);
+  void find_roots();
+  std::vector<PlanValueId> outputs_together() const;
   void place_values();
   Result<void> add_up_memory(const CompileOptions& options);
   Result<void> reserve();
   Result<void> reserve_workspace();
   Result<void> load_weights(const CompileOptions& options);
   Result<void> upload(PlanValueId value, const std::byte* from);
+  Result<Ports> make_ports(llvm::ArrayRef<PlanValueId> values);
   Result<void> make_ports();
   Result<void> capture();
   Result<void> enqueue_inputs();
@@ -166,7 +178,7 @@ private:
   std::vector<PlanValueId> root_; // of each value: whose memory it is
   std::vector<int64_t> offsets_;  // of each value, in the arena or among what is resident
   std::vector<Address> addresses_;
-  std::vector<Port> inputs_, outputs_;
+  Ports inputs_, outputs_;
   Stream stream_ = 0;
   Graph graph_ = 0;
   bool plain_io_ = true;

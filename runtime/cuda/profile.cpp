@@ -163,9 +163,9 @@ StepInfo CudaExecutable::port_info(const char* name, llvm::ArrayRef<Port> ports,
 std::vector<StepInfo> CudaExecutable::steps() const {
   std::vector<StepInfo> infos;
   bool ports = profile_.measured && plain_io_;
-  if (ports) infos.push_back(port_info("inputs", inputs_, profile_.inputs));
+  if (ports) infos.push_back(port_info("inputs", inputs_.each, profile_.inputs));
   for (size_t i = 0; i < launches_.size(); ++i) infos.push_back(step_info(i));
-  if (ports) infos.push_back(port_info("outputs", outputs_, profile_.outputs));
+  if (ports) infos.push_back(port_info("outputs", outputs_.each, profile_.outputs));
   return infos;
 }
 
