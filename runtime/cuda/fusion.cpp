@@ -33,6 +33,17 @@ bool worth_recomputing(OpKind op, double times, double elements, double domain) 
 
 bool sums_products(OpKind op) { return op == OpKind::Matmul || op == OpKind::Conv2d; }
 
+/// Two sums of products in one kernel would be plain loops; those of few rows are that anyway, or
+/// share their rows among threads, and pass over their matrices at once.
+bool mix(const Plan& plan, llvm::ArrayRef<PlanStepId> steps) {
+  int sums = 0, of_few_rows = 0;
+  for (PlanStepId s : steps) {
+    sums += sums_products(plan.steps[s].op);
+    of_few_rows += is_product_of_few_rows(plan, plan.steps[s]);
+  }
+  return sums < 2 || sums == of_few_rows;
+}
+
 class Fuser {
 public:
   Fuser(const Plan& plan, const StridesOf& strides, const IsLibrary& library)
@@ -115,10 +126,7 @@ private:
     if (group.steps.size() > kMaxGroupSteps) return false;
     if (llvm::any_of(group.steps, [&](PlanStepId s) { return library_(plan_.steps[s]); }))
       return false;
-    // Two sums of products in one kernel would be plain loops.
-    if (llvm::count_if(group.steps,
-                       [&](PlanStepId s) { return sums_products(plan_.steps[s].op); }) > 1)
-      return false;
+    if (!mix(plan_, group.steps)) return false;
     Kernel scratch;
     Puller puller(plan_, group, strides_, scratch);
     Rows rows;

@@ -12,7 +12,7 @@ namespace tg::cuda {
 
 int64_t Kernel::full_blocks() const {
   if (schedule == Schedule::Tiles) return iterations * tiles_down() * tiles_across();
-  int64_t per_block = schedule == Schedule::Rows ? rows_per_block() : tunables.threads;
+  int64_t per_block = shares_rows() ? rows_per_block() : tunables.threads;
   return (iterations + per_block - 1) / per_block;
 }
 
@@ -21,20 +21,28 @@ namespace {
 /// A row shorter than this is one thread's.
 constexpr int64_t kCooperativeRow = 32;
 constexpr int kWarp = 32, kMostThreads = 1024;
+/// Threads that keep a large GPU busy; where fewer would share a row than the least, none do.
+constexpr int64_t kEnoughThreads = int64_t{1} << 18;
+constexpr int kLeastSharers = 4;
+/// Columns: rows of a block, so that a warp reads whole lines of memory; at least bytes of each
+/// place of a row, a sector; and threads that leave each the registers to have many loads at once.
+constexpr int kMostNeighbours = 32;
+constexpr int64_t kLeastNeighbourBytes = 32;
+constexpr int kMostColumnThreads = 512;
 /// Values that a thread keeps in registers across passes over a row.
 constexpr int kMostKept = 64;
 /// Offsets and iterations below this fit 32 bits with room for sums.
 constexpr int64_t kNarrow = int64_t{1} << 30;
 
-/// Tiles of results: the largest, and the smallest along each side; how many of them keep a large
-/// GPU busy, so that smaller ones are taken where there would be fewer.
+/// Blocks that keep a large GPU busy: smaller ones are taken where there would be fewer.
+constexpr int64_t kEnoughBlocks = 128;
+/// Tiles of results: the largest, and the smallest along each side.
 constexpr int kLargestTile = 64, kSmallestTile = 16, kTileDepth = 16;
-constexpr int64_t kEnoughTiles = 128;
 /// Threads of a block, at least, by which results are shared out.
 constexpr int kLeastTileThreads = 64;
 /// Where a factor's elements are used fewer times than this, or sums are shorter, tiles gain
 /// nothing.
-constexpr int64_t kLeastSide = 8, kLeastTerms = 16;
+constexpr int64_t kLeastSide = kFewRows, kLeastTerms = 16;
 
 /// Reduces what no other element's row begins with: neighbours belong to neighbouring threads.
 bool sums_apart(OpKind op) {
@@ -161,7 +169,7 @@ private:
     };
     shrink(t.tile_rows, kernel.rows);
     shrink(t.tile_columns, kernel.columns);
-    while (kernel.full_blocks() < kEnoughTiles &&
+    while (kernel.full_blocks() < kEnoughBlocks &&
            std::max(t.tile_rows, t.tile_columns) > kSmallestTile)
       (t.tile_rows >= t.tile_columns ? t.tile_rows : t.tile_columns) /= 2;
     t.own_rows = t.own_columns = 4;
@@ -172,16 +180,32 @@ private:
     t.threads = t.tile_rows / t.own_rows * (t.tile_columns / t.own_columns);
   }
 
+  /// Rows are shared where they are long and few, and where their elements lie side by side and are
+  /// not those of many others, too (as in a product of many rows).
   Schedule choose_schedule() {
     if (!rows_.reduces) return Schedule::Map;
-    if (plain_ || rows_.length < kCooperativeRow) return Schedule::Serial;
+    if (rows_.length < kCooperativeRow) return Schedule::Serial;
     auto kernel = build(Schedule::Rows, 1, nullptr);
+    bool few = sharers(kernel->iterations, kernel->row) >= kLeastSharers;
+    if (lies_along_rows(*kernel)) return few || !plain_ ? Schedule::Rows : Schedule::Serial;
+    return few ? Schedule::Columns : Schedule::Serial;
+  }
+
+  /// Threads for one row of so many, a power of two; each has two terms at least.
+  static int sharers(int64_t rows, int64_t row) {
+    int64_t most = std::clamp<int64_t>(std::min(kEnoughThreads / rows, row / 2), 1, kMostThreads);
+    return static_cast<int>(std::bit_floor(static_cast<uint64_t>(most)));
+  }
+
+  /// Whether most of what is read has its neighbour at the next place in the row.
+  bool lies_along_rows(const Kernel& kernel) const {
     int64_t near = 0, far = 0;
-    for (const Stage& stage : kernel->stages)
-      for (ExprId id : reachable(*kernel, stage.values, {}))
-        if (const Expr& e = kernel->exprs[id]; e.kind == Expr::Kind::Load && (e.variables & 2))
-          (contiguous(*kernel, e.index) ? near : far) += 1;
-    return near >= far ? Schedule::Rows : Schedule::Serial;
+    for (const Stage& stage : kernel.stages)
+      for (ExprId id : reachable(kernel, stage.values, {}))
+        if (const Expr& e = kernel.exprs[id]; e.kind == Expr::Kind::Load && (e.variables & 2))
+          (contiguous(kernel, e.index) ? near : far) +=
+              plan_.values[kernel.parameters[e.parameter].value].type.elements();
+    return near >= far;
   }
 
   /// Neighbours in the row are neighbours in memory.
@@ -189,7 +213,9 @@ private:
     for (const IndexTerm& term : kernel.indices.form(index).terms) {
       const IndexAtom& atom = kernel.indices.atom(term.atom);
       if (atom.kind == IndexAtom::Kind::Variable && atom.of == 1) return term.factor == 1;
-      if (atom.kind == IndexAtom::Kind::Remainder && term.factor == 1) return true;
+      if (atom.kind == IndexAtom::Kind::Remainder && term.factor == 1 &&
+          (kernel.indices.form(atom.of).variables & 2))
+        return true;
     }
     return false;
   }
@@ -272,9 +298,20 @@ private:
     return index;
   }
 
+  static void share_columns(Kernel& kernel) {
+    int neighbours = kMostNeighbours;
+    auto least = kLeastNeighbourBytes / dtype_size(kernel.parameters[0].dtype);
+    while (kernel.iterations / neighbours < kEnoughBlocks && neighbours > least) neighbours /= 2;
+    Tunables& t = kernel.tunables;
+    t.row_threads =
+        std::min(sharers(kernel.iterations, kernel.row), kMostColumnThreads / neighbours);
+    t.threads = neighbours * t.row_threads;
+  }
+
   static void choose_threads(Kernel& kernel, const Tunables* fixed) {
     Tunables& t = kernel.tunables;
     t.threads = kernel.schedule == Schedule::Map ? 256 : 128;
+    if (kernel.schedule == Schedule::Columns) share_columns(kernel);
     if (kernel.schedule == Schedule::Rows) {
       auto quarter = static_cast<uint64_t>((kernel.row + 3) / 4);
       t.row_threads =
@@ -282,10 +319,11 @@ private:
     }
     if (fixed) {
       t.threads = fixed->threads;
-      t.row_threads = kernel.schedule == Schedule::Rows ? fixed->row_threads : 1;
+      t.row_threads = kernel.shares_rows() ? fixed->row_threads : 1;
     }
-    if (kernel.schedule != Schedule::Rows) return;
-    if (t.row_threads > kWarp) t.threads = t.row_threads; // a block's barrier is all its threads'
+    if (!kernel.shares_rows()) return;
+    if (kernel.schedule == Schedule::Rows && t.row_threads > kWarp)
+      t.threads = t.row_threads; // a block's barrier is all its threads'
     t.threads = std::max(t.threads, t.row_threads);
     auto steps = (kernel.row + t.row_threads - 1) / t.row_threads;
     auto values = static_cast<int64_t>(plan_phases(kernel).kept.size());

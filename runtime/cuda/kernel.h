@@ -1,17 +1,17 @@
 // A kernel before it is text: loops, reductions, stores, and the numbers that were chosen for it.
-// One of four schedules:
+// One of five schedules:
 //
-//   Map     one loop; each iteration makes `vector` neighbouring elements of every result
-//   Rows    a row of elements is shared by `row_threads` threads of a block: they reduce it stage
-//   by
-//           stage, keep what later stages read in registers, and store elements or one result
-//   Serial  one thread does a whole row: where a row is short, or its elements lie apart in memory
-//           while those of neighbouring rows lie together
-//   Tiles   one sum of products for each result, of which one factor knows its row and the other
-//   its
-//           column (a matrix product, a convolution): a block makes a tile of results, brings the
-//           factors' elements through shared memory, some terms at a time, and each thread sums a
-//           part of the tile in registers
+//   Map      one loop; each iteration makes `vector` neighbouring elements of every result
+//   Rows     a row of elements is shared by `row_threads` threads of a block: they reduce it stage
+//            by stage, keep what later stages read in registers, and store elements or one result
+//   Columns  the same where elements of a row lie apart in memory, while those of neighbouring rows
+//            lie together, and there are too few rows for a thread each (a product of one row):
+//            neighbouring threads are of neighbouring rows
+//   Serial   one thread does a whole row: where a row is short, or there are many of them
+//   Tiles    one sum of products for each result, of which one factor knows its row and the other
+//            its column (a matrix product, a convolution): a block makes a tile of results, brings
+//            the factors' elements through shared memory, some terms at a time, and each thread
+//            sums a part of the tile in registers
 //
 // Loop variable 0 is the iteration (Map), row, or batch (Tiles); 1 is the position in the row, in
 // steps of `vector`; 2 and 3 are row and column of a result (Tiles).
@@ -46,15 +46,17 @@ struct Store {
   llvm::SmallVector<ExprId, 8> values;
 };
 
-enum class Schedule : uint8_t { Map, Rows, Serial, Tiles };
+enum class Schedule : uint8_t { Map, Rows, Columns, Serial, Tiles };
 
 /// What may be tuned: any values that divide as they must give the same results.
 struct Tunables {
-  int threads = 256;   // of a block
-  int vector = 1;      // elements that a thread handles side by side
-  int row_threads = 1; // Rows: threads that share a row; a power of two, at least a warp
-  /// Rows: elements of a row that a thread keeps in registers, in steps of `vector`; 0: the row is
-  /// too long, and every stage reads it again.
+  int threads = 256; // of a block
+  int vector = 1;    // elements that a thread handles side by side
+  /// Threads that share a row. Rows: a power of two, at least a warp; Columns: what divides
+  /// `threads`.
+  int row_threads = 1;
+  /// Rows, Columns: elements of a row that a thread keeps in registers, in steps of `vector`; 0:
+  /// the row is too long, and every stage reads it again.
   int kept = 0;
   /// Tiles: results of a block; terms that are in shared memory at a time; results of a thread,
   /// which divide the tile's.
@@ -83,6 +85,7 @@ struct Kernel {
   int64_t tiles_across() const {
     return (columns + tunables.tile_columns - 1) / tunables.tile_columns;
   }
+  bool shares_rows() const { return schedule == Schedule::Rows || schedule == Schedule::Columns; }
   int rows_per_block() const { return tunables.threads / tunables.row_threads; }
   /// Blocks that give every thread work once.
   int64_t full_blocks() const;

@@ -15,6 +15,7 @@ const char* schedule_name(Schedule schedule) {
   switch (schedule) {
   case Schedule::Map: return "map";
   case Schedule::Rows: return "rows";
+  case Schedule::Columns: return "columns";
   case Schedule::Serial: return "serial";
   case Schedule::Tiles: return "tiles";
   }

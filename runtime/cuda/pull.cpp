@@ -248,6 +248,11 @@ struct Rules {
   };
 };
 
+bool is_product_of_few_rows(const Plan& plan, const PlanStep& step) {
+  const TensorType& result = plan.values[step.result].type;
+  return step.op == OpKind::Matmul && result.elements() < kFewRows * result.shape.back();
+}
+
 bool can_generate(OpKind op) { return op_info(op).has(Trait::Pointwise) || Rules::kTable.has(op); }
 
 ExprId Puller::pull(PlanValueId value, Index index, ConditionId condition) {

@@ -44,6 +44,10 @@ struct Rows {
 /// True if a kernel can be generated for this operator.
 bool can_generate(OpKind op);
 
+/// A product of fewer rows reads a matrix once, and shares nothing that tiles could bring.
+inline constexpr int64_t kFewRows = 8;
+bool is_product_of_few_rows(const Plan& plan, const PlanStep& step);
+
 class Puller {
 public:
   using Index = llvm::ArrayRef<IndexId>;

@@ -23,7 +23,8 @@ public:
     out_ << "  typedef " << (kernel_.wide_indices ? "long long" : "int") << " tg_index;\n";
     switch (kernel_.schedule) {
     case Schedule::Map: map(); break;
-    case Schedule::Rows: rows(); break;
+    case Schedule::Rows:
+    case Schedule::Columns: rows(); break;
     case Schedule::Serial: serial(); break;
     case Schedule::Tiles: tiles(); break;
     }
@@ -200,31 +201,46 @@ private:
     for (const Phase& phase : phases.passes) {
       row_pass(phase, kept, computed);
       for (uint32_t s : phase.stages)
-        out_ << "    TG_REDUCE(" << reduce_name(kernel_.stages[s].op) << ", s" << s << ", "
-             << t.row_threads << ");\n";
+        out_ << "    " << (columns() ? "TG_REDUCE_APART(" : "TG_REDUCE(")
+             << reduce_name(kernel_.stages[s].op) << ", s" << s << ", "
+             << (columns() ? std::to_string(kernel_.rows_per_block()) + ", " : "") << t.row_threads
+             << ");\n";
     }
     out_ << "  }\n";
+  }
+
+  bool columns() const { return kernel_.schedule == Schedule::Columns; }
+  /// Which of the block's rows is a thread's, and which part of it.
+  std::string own_row() const {
+    if (columns()) return "TG_THREAD % " + std::to_string(kernel_.rows_per_block());
+    return "TG_THREAD / " + std::to_string(kernel_.tunables.row_threads);
+  }
+  std::string own_part() const {
+    if (columns()) return "TG_THREAD / " + std::to_string(kernel_.rows_per_block());
+    return "TG_THREAD % " + std::to_string(kernel_.tunables.row_threads);
   }
 
   void row_pass(const Phase& phase, const std::set<ExprId>& kept, std::set<ExprId>& computed) {
     const Tunables& t = kernel_.tunables;
     bool once = phase.stores && kernel_.stores[0].per_row;
     out_ << "    TG_THREADS_BEGIN\n";
-    out_ << llvm::formatv("    const tg_index v0 = first + TG_THREAD / {0};\n", t.row_threads);
+    out_ << llvm::formatv("    const tg_index v0 = first + {0};\n", own_row());
     for (uint32_t s : phase.stages)
       out_ << "    " << scalar_name(kernel_.stages[s].scalar) << " part" << s << " = "
            << identity(kernel_.stages[s]) << ";\n";
     out_ << llvm::formatv("    if (v0 < {0}) {{\n", kernel_.iterations);
     if (once)
-      out_ << llvm::formatv("      if (TG_THREAD % {0} == 0) {{\n", t.row_threads);
+      out_ << llvm::formatv("      if ({0} == 0) {{\n", own_part());
     else if (t.kept > 0)
       out_ << llvm::formatv("      TG_UNROLL for (int step = 0; step < {0}; ++step) {{\n"
-                            "        const tg_index v1 = step * {1} + TG_THREAD % {1};\n"
-                            "        if (v1 >= {2}) continue;\n",
-                            t.kept, t.row_threads, kernel_.row);
+                            "        const tg_index v1 = step * {1} + {2};\n",
+                            t.kept, t.row_threads, own_part())
+           << (kernel_.row % t.row_threads == 0
+                   ? ""
+                   : llvm::formatv("        if (v1 >= {0}) continue;\n", kernel_.row).str());
     else
-      out_ << llvm::formatv("      for (tg_index v1 = TG_THREAD % {0}; v1 < {1}; v1 += {0}) {{\n",
-                            t.row_threads, kernel_.row);
+      out_ << llvm::formatv("      for (tg_index v1 = {0}; v1 < {1}; v1 += {2}) {{\n", own_part(),
+                            kernel_.row, t.row_threads);
     PassWriter pass(kernel_, kept, "        ", out_);
     pass.stages_as("TG_AT(s{0})");
     auto roots = roots_of(kernel_, phase);

@@ -22,6 +22,7 @@ inline constexpr const char* kCudaPrelude = R"(
 #define TG_INFINITY __int_as_float(0x7f800000)
 #define TG_NAN __int_as_float(0x7fffffff)
 #define TG_REDUCE(op, name, width) name = tg_row<tg_row_##op, width>(name)
+#define TG_REDUCE_APART(op, name, apart, count) name = tg_column<tg_row_##op, apart, count>(name)
 
 TG_FUNCTION unsigned tg_bits(float x) { return __float_as_uint(x); }
 TG_FUNCTION float tg_float(unsigned x) { return __uint_as_float(x); }
@@ -57,6 +58,12 @@ inline constexpr const char* kCppPrelude = R"(
     auto all = name[row];                                                   \
     for (int i = 1; i < width; ++i) all = tg_##op(all, name[row + i]);      \
     for (int i = 0; i < width; ++i) name[row + i] = all;                    \
+  }
+#define TG_REDUCE_APART(op, name, apart, count)                             \
+  for (int row = 0; row < apart; ++row) {                                   \
+    auto all = name[row];                                                   \
+    for (int i = 1; i < count; ++i) all = tg_##op(all, name[row + i * apart]); \
+    for (int i = 0; i < count; ++i) name[row + i * apart] = all;            \
   }
 
 TG_FUNCTION unsigned tg_bits(float x) { unsigned u; std::memcpy(&u, &x, 4); return u; }
@@ -213,6 +220,40 @@ template <class F, int width, class T> TG_FUNCTION T tg_row(T x) {
     x = parts[threadIdx.x % (width / 32)];
 #pragma unroll
     for (int apart = width / 64; apart > 0; apart /= 2) x = F::of(x, __shfl_xor_sync(0xffffffffu, x, apart));
+  }
+  return x;
+}
+// Over the `count` threads of a block that lie `apart` from each other, the result in each; every
+// thread of the block is one of them. Within a warp by shuffles where threads are as even as
+// generate() makes them; lane l of every warp then sums up what warps l / apart, l / apart + groups,
+// ... have found.
+template <class F, int apart, int count, class T> TG_FUNCTION T tg_column(T x) {
+  constexpr int threads = apart * count, warps = threads / 32, groups = 32 / (apart < 32 ? apart : 32);
+  constexpr bool even = threads % 32 == 0 && 32 % apart == 0 && (count & (count - 1)) == 0;
+  if constexpr (count == 1) {
+  } else if constexpr (!even) {
+    __shared__ T parts[threads];
+    __syncthreads();
+    parts[threadIdx.x] = x;
+    __syncthreads();
+    x = parts[threadIdx.x % apart];
+    for (int i = 1; i < count; ++i) x = F::of(x, parts[threadIdx.x % apart + i * apart]);
+  } else {
+#pragma unroll
+    for (int next = apart; next < 32; next *= 2) x = F::of(x, __shfl_xor_sync(0xffffffffu, x, next));
+    if constexpr (warps > 1) {
+      __shared__ T parts[warps * apart];
+      const int lane = threadIdx.x % 32;
+      __syncthreads();
+      if (lane < apart) parts[threadIdx.x / 32 * apart + lane] = x;
+      __syncthreads();
+      x = parts[lane % (warps * apart)];
+#pragma unroll
+      for (int warp = groups; warp < warps; warp += groups) x = F::of(x, parts[warp * apart + lane]);
+#pragma unroll
+      for (int next = apart; next < 32 && next < warps * apart; next *= 2)
+        x = F::of(x, __shfl_xor_sync(0xffffffffu, x, next));
+    }
   }
   return x;
 }

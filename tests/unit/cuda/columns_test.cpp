@@ -1,0 +1,175 @@
+// Rows that threads share, though their elements lie apart or others read them, too: products of
+// few rows and what is fused with them, sums along axes that are not the innermost. Executed on the
+// processor against `ref`, and compiled for GPUs where NVRTC is installed.
+#include "runtime/cuda/compile.h"
+#include "tests/unit/cuda/cpp_target.h"
+#include "tests/unit/runtime/plan_writer.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace tg::test {
+namespace {
+
+using cuda::Schedule;
+
+bool none(const PlanStep&) { return false; }
+
+PlanValueId product(PlanWriter& w, PlanValueId x, PlanValueId y, const char* act = "none",
+                    PlanValueId bias = kNoValue) {
+  return w.run(OpKind::Matmul, {Value::of_enum(act)}, {x, y, bias, kNoValue});
+}
+
+/// With bias and activation; `turned`: the matrix lies with its columns side by side.
+Plan product_of(int64_t rows, int64_t terms, int64_t columns, bool turned = false) {
+  PlanWriter w;
+  PlanValueId matrix =
+      turned ? w.run(OpKind::Transpose, {Value::of_ints({1, 0})}, {w.input("w", {columns, terms})})
+             : w.weight("w", {terms, columns});
+  w.output("y",
+           product(w, w.input("x", {rows, terms}), matrix, "sigmoid", w.weight("b", {columns})));
+  return w.finish();
+}
+
+/// A cell of a recurrent network: products of one row, gates, one state.
+Plan cell() {
+  PlanWriter w;
+  PlanValueId x = w.input("x", {1, 96}), h = w.input("h", {1, 96});
+  auto gate = [&](const char* name, OpKind act) {
+    std::string path = name;
+    PlanValueId of_x = product(w, x, w.weight((path + ".x").c_str(), {96, 80}));
+    PlanValueId of_h = product(w, h, w.weight((path + ".h").c_str(), {96, 80}));
+    return w.run(act, {}, {w.run(OpKind::Add, {}, {of_x, of_h})});
+  };
+  PlanValueId in = w.run(OpKind::Mul, {}, {gate("i", OpKind::Sigmoid), gate("c", OpKind::Tanh)});
+  w.output("state", w.run(OpKind::Mul, {}, {gate("o", OpKind::Sigmoid), in}));
+  return w.finish();
+}
+
+Plan reduced(Shape shape, OpKind op, std::vector<Value> attrs) {
+  PlanWriter w;
+  w.output("y", w.run(op, std::move(attrs), {w.run(OpKind::Exp, {}, {w.input("x", shape)})}));
+  return w.finish();
+}
+
+struct Case {
+  Plan plan;
+  Schedule schedule;
+};
+
+std::vector<Case> cases() {
+  auto axes = [](std::vector<int64_t> of) {
+    return std::vector<Value>{Value::of_ints(Shape(of.begin(), of.end())), Value::of_bool(false)};
+  };
+  return {
+      {product_of(1, 512, 200), Schedule::Columns},
+      {product_of(3, 49, 70), Schedule::Columns}, // neither divides
+      {product_of(7, 40, 33), Schedule::Columns},
+      {product_of(1, 2000, 24), Schedule::Columns}, // too long to keep in registers
+      {product_of(2, 128, 90, /*turned=*/true), Schedule::Rows},
+      {product_of(8, 64, 64), Schedule::Tiles},
+      {product_of(1, 24, 100), Schedule::Serial}, // short
+      {cell(), Schedule::Columns},
+      {reduced({2, 49, 64}, OpKind::ReduceMean, axes({1})), Schedule::Columns},
+      {reduced({60, 5, 11}, OpKind::ReduceMax, axes({0})), Schedule::Columns},
+      {reduced({33, 70}, OpKind::Softmax, {Value::of_int(0)}), Schedule::Columns},
+      {reduced({49, 3, 40}, OpKind::Argmax, {Value::of_int(0), Value::of_bool(false)}),
+       Schedule::Columns},
+      {reduced({2, 40, 7, 7}, OpKind::ReduceSum, axes({2, 3})), Schedule::Rows},
+      {reduced({64, 300000}, OpKind::ReduceSum, axes({0})), Schedule::Serial}, // rows enough
+  };
+}
+
+Plan in_dtype(Plan plan, DType dtype) {
+  for (PlanValue& value : plan.values)
+    if (value.type.dtype == DType::F32) value.type.dtype = dtype;
+  return plan;
+}
+
+TEST(Columns, AgreeWithRef) {
+  std::vector<Generated> all;
+  for (Case& c : cases()) {
+    all.push_back(generate_all(c.plan, none));
+    ASSERT_EQ(all.back().kernels.size(), 1u) << dump(all.back().plan);
+    EXPECT_EQ(all.back().kernels[0]->schedule, c.schedule) << dump(all.back().plan);
+    if (c.schedule == Schedule::Columns)
+      all.push_back(generate_all(in_dtype(std::move(c.plan), DType::F16), none));
+  }
+  std::vector<cuda::KernelSource> sources;
+  for (const Generated& g : all)
+    for (const cuda::KernelSource& source : sources_of(g)) sources.push_back(source);
+  CppLibrary library;
+  library.compile(sources);
+  for (const Generated& g : all) {
+    double bound = g.plan.values[g.plan.inputs[0]].type.dtype == DType::F32 ? 1e-4 : 5e-3;
+    EXPECT_LE(difference(g, library), bound) << dump(g.plan) << texts(g);
+  }
+}
+
+/// Any that divide give the same results.
+TEST(Columns, WhatIsTunedMayBeAnything) {
+  std::vector<Generated> all;
+  std::vector<cuda::KernelSource> sources;
+  for (auto [threads, sharers, vector] :
+       {std::tuple{24, 3, 1}, {32, 32, 1}, {96, 1, 7}, {1024, 16, 7}, {40, 5, 1}})
+    for (Plan plan :
+         {product_of(3, 49, 70), reduced({49, 70}, OpKind::Softmax, {Value::of_int(0)})}) {
+      Generated g = generate_all(std::move(plan), none);
+      cuda::Tunables tunables;
+      tunables.threads = threads;
+      tunables.row_threads = sharers;
+      tunables.vector = vector;
+      std::string why;
+      g.kernels[0] =
+          cuda::generate(g.plan, g.units[0].group, cuda::plain_strides(g.plan), why, &tunables);
+      ASSERT_TRUE(g.kernels[0]) << why;
+      EXPECT_EQ(g.kernels[0]->rows_per_block(), threads / sharers);
+      g.sources[0] = cuda::kernel_source(*g.kernels[0]);
+      sources.push_back(g.sources[0]);
+      all.push_back(std::move(g));
+    }
+  CppLibrary library;
+  library.compile(sources);
+  for (const Generated& g : all) EXPECT_LE(difference(g, library), 1e-4) << texts(g);
+}
+
+/// Enough blocks, each of which reads whole sectors.
+TEST(Columns, KeepTheDeviceBusy) {
+  auto tunables = [](Plan plan) {
+    Generated g = generate_all(std::move(plan), none);
+    EXPECT_EQ(g.kernels[0]->schedule, Schedule::Columns);
+    const cuda::Tunables& t = g.kernels[0]->tunables;
+    return std::tuple(t.threads / t.row_threads, t.row_threads);
+  };
+  EXPECT_EQ(tunables(product_of(1, 512, 4096)), std::tuple(32, 16));
+  EXPECT_EQ(tunables(product_of(1, 512, 512)), std::tuple(8, 64)) << "32 bytes of f32";
+  EXPECT_EQ(tunables(in_dtype(product_of(1, 512, 512), DType::F16)), std::tuple(16, 32));
+  EXPECT_EQ(tunables(product_of(1, 768, 50000)), std::tuple(32, 4)) << "many rows";
+}
+
+TEST(Columns, CompileForGpus) {
+  auto compiler = cuda::open_nvrtc();
+  if (!compiler) GTEST_SKIP() << compiler.error().message; // NVRTC is not installed
+  std::string text = cuda::prelude_text(cuda::Target::Cuda);
+  std::map<std::string, Schedule> kernels;
+  for (const Case& c : cases())
+    for (DType dtype : {DType::F32, DType::F16}) {
+      Generated g = generate_all(in_dtype(c.plan, dtype), none);
+      if (kernels.emplace(g.sources[0].name, c.schedule).second)
+        text += cuda::function_text(g.sources[0], cuda::Target::Cuda);
+    }
+  for (const char* architecture : {"sm_75", "sm_80", "sm_90"}) {
+    auto cubin = (*compiler)->compile(text, architecture);
+    ASSERT_TRUE(cubin.ok()) << cubin.error().message << cubin.error().notes[0];
+    for (const auto& [name, schedule] : kernels) {
+      auto use = cuda::kernel_use(*cubin, name);
+      ASSERT_TRUE(use.ok()) << use.error().message;
+      EXPECT_EQ(use->stack_bytes, 0) << architecture << " " << name;
+      EXPECT_TRUE(schedule == Schedule::Columns || // of one warp they need none
+                  (use->shared_bytes > 0) == (schedule == Schedule::Tiles))
+          << name;
+    }
+  }
+}
+
+} // namespace
+} // namespace tg::test
