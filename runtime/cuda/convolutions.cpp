@@ -14,32 +14,9 @@ constexpr int64_t kMostWorkspace = int64_t{64} << 20;
 
 } // namespace
 
-/// A generated kernel by itself, on scratch memory.
-Result<double> CudaExecutable::time_generated(DnnTuner& tuner, CubinCache& cache, const Plan& plan,
-                                              const Group& group, const StridesOf& strides) {
-  std::string why;
-  auto kernel = generate(plan, group, strides, why);
-  if (!kernel) return error(Code::no_kernel, "{0}", why);
-  Function function = 0;
-  TG_TRY(uint32_t row, kernel_row(*kernel, cache, function));
-  --table_[row].uses; // timed, not yet used
-  int64_t bytes = 0;
-  for (const KernelParameter& p : kernel->parameters)
-    bytes += device_bytes(plan.values[p.value].type);
-  DType dtype = plan.values[group.results[0]].type.dtype;
-  return tuner.time(bytes, dtype, [&](Address scratch, Stream stream) {
-    llvm::SmallVector<Address, 8> parameters;
-    for (const KernelParameter& p : kernel->parameters) {
-      parameters.push_back(scratch);
-      scratch += static_cast<Address>(device_bytes(plan.values[p.value].type));
-    }
-    return device_->launch(function, table_[row].blocks, table_[row].tunables.threads, parameters,
-                           stream);
-  });
-}
-
 /// Winograd's convolutions become plain ones; with cuDNN, layouts are chosen and calls planned.
-void CudaExecutable::prepare_convolutions(const CompileOptions& options, CubinCache& cache) {
+void CudaExecutable::prepare_convolutions(const CompileOptions& options, CubinCache& cache,
+                                          ScratchTimer& timer) {
   EditedPlan plain = lower_winograd(plan_);
   plan_ = std::move(plain.plan);
   origin_ = std::move(plain.origin);
@@ -48,9 +25,9 @@ void CudaExecutable::prepare_convolutions(const CompileOptions& options, CubinCa
   DnnLimits limits;
   limits.workspace_bytes = limit > 0 ? std::min(kMostWorkspace, limit / 4) : kMostWorkspace;
   limits.allow_tf32 = options.allow_tf32;
-  DnnTuner tuner(*device_, stream_, *libraries_.dnn, libraries_.dnn_plans.get(), limits);
+  DnnTuner tuner(timer, *libraries_.dnn, libraries_.dnn_plans.get(), limits);
   DnnSteps steps(tuner, [&](const Plan& plan, const Group& group, const StridesOf& strides) {
-    return time_generated(tuner, cache, plan, group, strides);
+    return time_generated(timer, cache, plan, group, strides);
   });
   LaidOutPlan laid = steps.prepare(plan_);
   plan_ = std::move(laid.edited.plan);
@@ -64,7 +41,7 @@ void CudaExecutable::prepare_convolutions(const CompileOptions& options, CubinCa
     if (auto call = steps.call(plan_, step, strides, why))
       dnn_calls_[step.result] = std::move(*call);
     else if (!why.empty())
-      not_by_dnn_[step.result] = why;
+      not_by_library_[step.result] = why;
   }
   for (const auto& [result, call] : dnn_calls_)
     memory_.workspace = std::max(memory_.workspace, call.plan->workspace_bytes());

@@ -13,11 +13,6 @@ namespace tg::cuda {
 
 namespace {
 
-/// What is clear. A generated kernel fuses with its neighbours, which a library call does not, so
-/// where it passes over memory once (pools, norms) the library has to be clearly faster; where it
-/// is a plain loop over terms (convolutions) the loop has to be.
-constexpr double kClearlyFaster = 0.9;
-
 /// Steps that generated kernels do in one pass over memory as well.
 bool has_rival(const Plan& plan, const PlanStep& step) {
   return step.op == OpKind::Conv2d ? has_few_terms(plan, step) : !is_attention(step);

@@ -90,8 +90,9 @@ Result<std::unique_ptr<CudaExecutable>> CudaExecutable::make(const Plan& plan,
 Result<void> CudaExecutable::prepare(const CompileOptions& options, CubinCache& cache) {
   TG_CHECK(check_externs(plan_, options));
   plain_io_ = options.io_layout == IoLayout::Plain;
-  prepare_convolutions(options, cache);
-  lower(options);
+  ScratchTimer timer(*device_, stream_);
+  prepare_convolutions(options, cache, timer);
+  lower(options, cache, timer);
   TG_CHECK(choose_kernels(cache));
   place_values();
   return add_up_memory(options);
@@ -116,13 +117,6 @@ void CudaExecutable::set_parameters() {
   }
 }
 
-/// Contents are there: whatever is timed now is timed on them.
-Result<void> CudaExecutable::bind_addresses() {
-  set_parameters();
-  choose_algorithms();
-  return warm_libraries();
-}
-
 Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cache) {
   run_bytes_ = run_bytes(plan_);
   TG_TRY(stream_, device_->make_stream());
@@ -130,7 +124,8 @@ Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cac
   TG_CHECK(reserve());
   TG_CHECK(make_ports());
   TG_CHECK(load_weights(options));
-  TG_CHECK(bind_addresses());
+  set_parameters();
+  TG_CHECK(warm_libraries());
   return capture();
 }
 
@@ -351,7 +346,7 @@ Result<void> CudaExecutable::make_ports() {
 Result<void> CudaExecutable::launch(const Launch& launch) {
   if (launch.unit.kind == Unit::Kind::View) return {};
   if (launch.dnn) return run_dnn(*launch.dnn);
-  if (launch.problem) return run_product(launch, products_.at(*launch.problem).candidate);
+  if (launch.problem) return run_product(launch);
   const KernelRow& row = table_[launch.row];
   return device_->launch(launch.function, row.blocks, row.tunables.threads, launch.parameters,
                          stream_);

@@ -82,9 +82,10 @@ private:
     const DnnCall* dnn = nullptr;         // of a step by cuDNN
   };
   struct Product {
-    std::unique_ptr<MatmulPlan> plan; // null: the library has none that runs
-    size_t candidate = 0;             // one that runs; the fastest, once that is chosen
-    bool known = false;               // the fastest, from the database
+    std::unique_ptr<MatmulPlan> plan; // null: the step is not the library's
+    size_t candidate = 0;             // the fastest
+    double microseconds = 0;          // 0: not measured
+    std::string why_not;              // it is not the library's, though that has it
   };
   struct Port { // an input or output
     PlanValueId value = kNoValue;
@@ -108,7 +109,6 @@ private:
 
   Result<void> load(const CompileOptions& options, CubinCache& cache);
   Result<void> prepare(const CompileOptions& options, CubinCache& cache);
-  Result<void> bind_addresses();
   void set_parameters();
   std::string unit_key(const Launch& launch) const;
   int64_t scratch_bytes(const Launch& launch) const;
@@ -116,10 +116,13 @@ private:
   Result<void> fill_scratch(const Launch& launch, Address scratch, const PatternOf& pattern);
   Result<void> choose_kernels(CubinCache& cache);
   Result<uint32_t> kernel_row(Kernel& kernel, CubinCache& cache, Function& function);
-  void lower(const CompileOptions& options);
-  void prepare_convolutions(const CompileOptions& options, CubinCache& cache);
-  Result<double> time_generated(DnnTuner& tuner, CubinCache& cache, const Plan& plan,
+  void lower(const CompileOptions& options, CubinCache& cache, ScratchTimer& timer);
+  void note_rivals(bool allow_tf32);
+  void prepare_convolutions(const CompileOptions& options, CubinCache& cache, ScratchTimer& timer);
+  Result<double> time_generated(ScratchTimer& timer, CubinCache& cache, const Plan& plan,
                                 const Group& group, const StridesOf& strides);
+  std::string rival_of(const MatmulProblem& problem, double library, CubinCache& cache,
+                       ScratchTimer& timer);
   const DnnCall* call_of(const PlanStep& step) const {
     auto it = dnn_calls_.find(step.result);
     return it == dnn_calls_.end() ? nullptr : &it->second;
@@ -127,19 +130,15 @@ private:
   int64_t zero_bytes() const;
   Result<void> run_dnn(const DnnCall& call);
   std::vector<std::byte> laid_out(PlanValueId value, const std::byte* from) const;
-  bool can_multiply(const MatmulProblem& problem);
-  bool runs(const MatmulProblem& problem, Product& product);
+  bool can_multiply(const MatmulProblem& problem, CubinCache& cache, ScratchTimer& timer);
+  bool restore_algorithm(const MatmulProblem& problem, Product& product, ScratchTimer& timer);
+  bool choose_algorithm(const MatmulProblem& problem, Product& product, ScratchTimer& timer);
   const std::optional<MatmulProblem>& problem_of(const PlanStep& step) const {
     return problems_[static_cast<size_t>(&step - plan_.steps.data())];
   }
   MatmulAddresses product_addresses(const Launch& launch) const;
   Result<void> warm_libraries();
-  Result<void> run_product(const Launch& launch, size_t candidate);
-  Result<double> time_product(const Launch& launch, size_t candidate);
-  void choose_algorithms();
-  void choose_algorithm(const Launch& launch);
-  void choose_algorithm_of(const Launch& launch);
-  void find_known_algorithm(const MatmulProblem& problem, Product& product);
+  Result<void> run_product(const Launch& launch);
   void find_roots();
   std::vector<PlanValueId> outputs_together() const;
   void place_values();
@@ -169,11 +168,11 @@ private:
   llvm::StringMap<std::pair<uint32_t, Function>> known_; // kernels by name
   ExecutableLibraries libraries_;                        // outlive the plans that they made
   std::map<MatmulProblem, Product> products_;
-  std::set<MatmulProblem> chosen_;  // of these, the candidate
   std::vector<bool> channels_last_; // of each value; of those beyond it false
   std::optional<int> layout_conversions_;
-  std::map<PlanValueId, DnnCall> dnn_calls_;      // by the step's result
-  std::map<PlanValueId, std::string> not_by_dnn_; // why a step is not cuDNN's
+  std::map<PlanValueId, DnnCall> dnn_calls_; // by the step's result
+  /// By the step's result: why a step is generated that a library might run.
+  std::map<PlanValueId, std::string> not_by_library_;
   Address workspace_ = 0, zeros_ = 0;
   std::vector<PlanValueId> root_; // of each value: whose memory it is
   std::vector<int64_t> offsets_;  // of each value, in the arena or among what is resident

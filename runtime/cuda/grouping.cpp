@@ -41,7 +41,8 @@ DnnAnswers assumed_answers(AssumedPrices prices) {
 
 Result<GroupedPlan> group_plan(const Plan& plan, const AssumedPrices& prices) {
   LaidOutPlan laid = rewrite_for_dnn(lower_winograd(plan).plan, assumed_answers(prices));
-  LoweredPlan lowered = lower_products(laid.edited.plan, [](const MatmulProblem&) { return true; });
+  LoweredPlan lowered = lower_products(
+      laid.edited.plan, [](const MatmulProblem& problem) { return !has_few_rows(problem); });
   GroupedPlan grouped{std::move(lowered.plan),
                       {},
                       std::move(laid.channels_last),

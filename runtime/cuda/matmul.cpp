@@ -1,6 +1,7 @@
 #include "runtime/cuda/matmul.h"
 
 #include "lang/core/op.h"
+#include "runtime/cuda/pull.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -88,6 +89,10 @@ std::string text(const MatmulProblem& p) {
         std::pair{p.gelu, " gelu_tanh"}, std::pair{p.tf32, " tf32"}})
     if (on) out += word;
   return out;
+}
+
+bool has_few_rows(const MatmulProblem& problem) {
+  return problem.batch == 1 && problem.m < kFewRows && !problem.gelu;
 }
 
 std::optional<MatmulProblem> matmul_problem(const Plan& plan, const PlanStep& step,

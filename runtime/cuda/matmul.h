@@ -39,6 +39,9 @@ struct MatmulProblem {
 /// under which plans are kept.
 std::string text(const MatmulProblem& problem);
 
+/// Of one matrix, fewer rows than tiles share: a generated kernel reads that once, too.
+bool has_few_rows(const MatmulProblem& problem);
+
 /// Strides of the operands and of the result; of plain ones where they are empty.
 struct MatmulStrides {
   Shape x, y, result;

@@ -166,7 +166,6 @@ private:
       for (int copy = 0; copy < unit.copies; ++copy)
         TG_CHECK(unit.plan->fill_scratch(*unit.launch, at(unit, scratch, copy), pattern_));
       unit.plan->lend(*unit.launch, scratch);
-      unit.plan->choose_algorithm_of(*unit.launch);
       TG_CHECK(unit.plan->launch(*unit.launch)); // loads what it needs, which a capture must not
       works.push_back({[&unit, scratch](int copy) {
                          unit.plan->lend(*unit.launch, at(unit, scratch, copy));

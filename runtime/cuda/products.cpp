@@ -1,5 +1,4 @@
-// Products of an executable by cuBLASLt: which steps, with which of the library's algorithms, timed
-// on the operands as they lie when the plan is loaded.
+// Products of an executable by cuBLASLt: which steps, with which of the library's algorithms.
 #include "runtime/cuda/executable.h"
 
 #include <algorithm>
@@ -13,8 +12,6 @@ namespace {
 
 /// Scratch memory that one product may ask for; all share one block.
 constexpr int64_t kMostWorkspace = int64_t{32} << 20;
-/// Replays over which a candidate is timed: differences below their spread do not matter.
-constexpr int kTimedSamples = 5;
 
 /// Bytes of a matrix with its batch, as it lies.
 Address span(const MatmulProblem& p, const MatrixLayout& how, int64_t rows, int64_t columns) {
@@ -37,76 +34,127 @@ MatmulAddresses behind_each_other(const MatmulProblem& p, Address& at) {
   return addresses;
 }
 
-/// One algorithm, once, on scratch memory; where there is none to spare it is believed.
-Result<void> try_once(GpuDevice& device, Stream stream, const MatmulProblem& problem,
-                      const MatmulPlan& plan, size_t candidate) {
+/// Of all that one algorithm touches.
+int64_t bytes_of(const MatmulProblem& problem, const MatmulPlan& plan, size_t candidate) {
   Address bytes = 0;
   (void)behind_each_other(problem, bytes);
-  Scratch scratch(device);
-  auto memory = scratch.get(static_cast<int64_t>(bytes) + plan.workspace_bytes(candidate),
-                            problem.dtype, stream);
-  if (!memory && memory.error().code == Code::memory_limit) return {};
-  TG_TRY(Address at, std::move(memory));
-  MatmulAddresses addresses = behind_each_other(problem, at);
-  TG_CHECK(device.run_library(
-      [&, addresses](void* raw) { return plan.run(candidate, addresses, raw); }, stream));
-  return device.synchronise(stream);
+  return static_cast<int64_t>(bytes) + plan.workspace_bytes(candidate);
+}
+
+ScratchTimer::Work work_of(const MatmulProblem& problem, const MatmulPlan& plan, size_t candidate) {
+  return [&problem, &plan, candidate](GpuDevice& device, Address scratch, Stream stream) {
+    MatmulAddresses addresses = behind_each_other(problem, scratch);
+    return device.run_library(
+        [&plan, candidate, addresses](void* raw) { return plan.run(candidate, addresses, raw); },
+        stream);
+  };
 }
 
 } // namespace
 
 /// Asks the library once for each distinct problem; what it refuses, planned or run, stays
-/// generated.
-bool CudaExecutable::can_multiply(const MatmulProblem& problem) {
+/// generated, and so does what is no slower so.
+bool CudaExecutable::can_multiply(const MatmulProblem& problem, CubinCache& cache,
+                                  ScratchTimer& timer) {
   auto [it, fresh] = products_.try_emplace(problem);
-  if (!fresh) return it->second.plan != nullptr;
+  Product& product = it->second;
+  if (!fresh) return product.plan != nullptr;
   auto plan = libraries_.blas->plan(problem, kMostWorkspace);
   if (!plan) return false;
-  Product product{std::move(*plan)};
-  find_known_algorithm(problem, product);
-  if (!runs(problem, product)) return false;
-  it->second = std::move(product);
+  product.plan = std::move(*plan);
+  bool runs =
+      restore_algorithm(problem, product, timer) || choose_algorithm(problem, product, timer);
+  if (runs && product.microseconds > 0)
+    product.why_not = rival_of(problem, product.microseconds, cache, timer);
+  if (!runs || !product.why_not.empty()) product.plan = nullptr;
+  return product.plan != nullptr;
+}
+
+/// The algorithm that an earlier process found fastest, if the library still has it, and runs it:
+/// tried once in a process, since a search prices the same products again and again.
+bool CudaExecutable::restore_algorithm(const MatmulProblem& problem, Product& product,
+                                       ScratchTimer& timer) {
+  PlanDb* plans = libraries_.blas_plans.get();
+  std::string key = text(problem);
+  std::optional<PlanEntry> entry = plans ? plans->find(key) : std::nullopt;
+  if (!entry) return false;
+  std::optional<size_t> candidate = product.plan->find(entry->plan);
+  if (!candidate) {
+    plans->reject(key, "the library does not offer it any more");
+    return false;
+  }
+  product.candidate = *candidate;
+  product.microseconds = entry->microseconds;
+  if (plans->has_run(key)) return true;
+  auto ran = timer.run(bytes_of(problem, *product.plan, *candidate), problem.dtype,
+                       work_of(problem, *product.plan, *candidate));
+  if (!ran && ran.error().code != Code::memory_limit) { // else it is believed, as below
+    plans->reject(key, "it does not run: " + ran.error().message);
+    return false;
+  }
+  plans->note_run(key);
   return true;
 }
 
-/// Whether one does, the known one first: the library may refuse to run what it has proposed, or
-/// what it once ran. Tried once in a process, since a search prices the same products again and
-/// again.
-bool CudaExecutable::runs(const MatmulProblem& problem, Product& product) {
+/// The fastest that runs; where there is no memory to time any, the library's own first choice.
+bool CudaExecutable::choose_algorithm(const MatmulProblem& problem, Product& product,
+                                      ScratchTimer& timer) {
   PlanDb* plans = libraries_.blas_plans.get();
-  if (plans && plans->has_run(text(problem))) return true;
-  auto try_candidate = [&](size_t candidate) -> Result<void> {
-    TG_CHECK(try_once(*device_, stream_, problem, *product.plan, candidate));
-    product.candidate = candidate;
-    if (plans) plans->note_run(text(problem));
-    return {};
-  };
-  Result<void> tried;
-  if (product.known && (tried = try_candidate(product.candidate))) return true;
-  if (product.known) plans->reject(text(problem), "it does not run: " + tried.error().message);
-  product.known = false;
-  for (size_t c = 0; c < product.plan->candidates(); ++c)
-    if ((tried = try_candidate(c))) return true;
-  if (plans)
-    plans->reject(text(problem), "none of the library's algorithms runs: " + tried.error().message);
-  return false;
+  double least = std::numeric_limits<double>::infinity();
+  bool unmeasurable = false;
+  std::string why;
+  for (size_t c = 0; c < product.plan->candidates(); ++c) {
+    auto time = timer.time(bytes_of(problem, *product.plan, c), problem.dtype,
+                           work_of(problem, *product.plan, c));
+    if (!time) { // the library may refuse what it has proposed
+      why = time.error().message;
+      unmeasurable |= time.error().code == Code::memory_limit;
+    }
+    if (!time || *time >= least) continue;
+    least = product.microseconds = *time;
+    product.candidate = c;
+  }
+  if (std::isinf(least)) {
+    if (plans && !unmeasurable)
+      plans->reject(text(problem), "none of the library's algorithms runs: " + why);
+    return unmeasurable;
+  }
+  if (plans) {
+    plans->store(text(problem), {product.plan->name(product.candidate), least});
+    plans->note_run(text(problem));
+  }
+  return true;
 }
 
-void CudaExecutable::lower(const CompileOptions& options) {
-  CanMultiply can = [this](const MatmulProblem& problem) {
-    return libraries_.blas && can_multiply(problem);
+void CudaExecutable::lower(const CompileOptions& options, CubinCache& cache, ScratchTimer& timer) {
+  CanMultiply can = [&](const MatmulProblem& problem) {
+    return libraries_.blas && can_multiply(problem, cache, timer);
   };
   LoweredPlan lowered = lower_products(plan_, can, options.allow_tf32);
   plan_ = std::move(lowered.plan);
   origin_ = compose(origin_, lowered.origin);
   problems_ = std::move(lowered.problems);
+  note_rivals(options.allow_tf32);
   std::set<MatmulProblem> used;
   for (const auto& problem : problems_)
     if (problem) used.insert(*problem);
   std::erase_if(products_, [&](const auto& product) { return !used.count(product.first); });
   for (const auto& [problem, product] : products_)
-    for (size_t c = 0; c < product.plan->candidates(); ++c)
-      memory_.workspace = std::max(memory_.workspace, product.plan->workspace_bytes(c));
+    memory_.workspace =
+        std::max(memory_.workspace, product.plan->workspace_bytes(product.candidate));
+}
+
+/// Of products that are generated though the library has them: why.
+void CudaExecutable::note_rivals(bool allow_tf32) {
+  for (size_t s = 0; s < plan_.steps.size(); ++s) {
+    PlanStep step = plan_.steps[s];
+    if (problems_[s] || step.op != OpKind::Matmul) continue;
+    if (step.attrs[0].text != "relu") step.attrs[0] = Value::of_enum("none"); // else it is cut off
+    auto it = products_.end();
+    if (auto problem = matmul_problem(plan_, step, {}, allow_tf32)) it = products_.find(*problem);
+    if (it != products_.end() && !it->second.why_not.empty())
+      not_by_library_[step.result] = it->second.why_not;
+  }
 }
 
 MatmulAddresses CudaExecutable::product_addresses(const Launch& launch) const {
@@ -116,59 +164,12 @@ MatmulAddresses CudaExecutable::product_addresses(const Launch& launch) const {
           at(step.operands[3]), at(step.result),      workspace_};
 }
 
-Result<void> CudaExecutable::run_product(const Launch& launch, size_t candidate) {
-  const MatmulPlan* plan = products_.at(*launch.problem).plan.get();
-  MatmulAddresses addresses = product_addresses(launch);
-  return device_->run_library([=](void* stream) { return plan->run(candidate, addresses, stream); },
+Result<void> CudaExecutable::run_product(const Launch& launch) {
+  const Product& product = products_.at(*launch.problem);
+  return device_->run_library([plan = product.plan.get(), candidate = product.candidate,
+                               addresses = product_addresses(launch)](
+                                  void* stream) { return plan->run(candidate, addresses, stream); },
                               stream_);
-}
-
-/// Microseconds of one run, as it will run.
-Result<double> CudaExecutable::time_product(const Launch& launch, size_t candidate) {
-  TG_CHECK(run_product(launch, candidate)); // loads its kernel, which a capture must not
-  GraphTiming how;
-  how.samples = how.most_samples = kTimedSamples;
-  TG_TRY(GraphTime time,
-         GraphTimer(*device_, stream_).time([&] { return run_product(launch, candidate); }, how));
-  return time.microseconds;
-}
-
-/// The algorithm that an earlier process found fastest, if the library still has it.
-void CudaExecutable::find_known_algorithm(const MatmulProblem& problem, Product& product) {
-  if (!libraries_.blas_plans) return;
-  std::optional<PlanEntry> entry = libraries_.blas_plans->find(text(problem));
-  if (!entry) return;
-  std::optional<size_t> candidate = product.plan->find(entry->plan);
-  product.known = candidate.has_value();
-  if (candidate)
-    product.candidate = *candidate;
-  else
-    libraries_.blas_plans->reject(text(problem), "the library does not offer it any more");
-}
-
-/// The fastest; where none can be timed the one that has run stays.
-void CudaExecutable::choose_algorithm(const Launch& launch) {
-  Product& product = products_.at(*launch.problem);
-  if (product.known || product.plan->candidates() == 1) return;
-  double least = std::numeric_limits<double>::infinity();
-  for (size_t c = 0; c < product.plan->candidates(); ++c) {
-    auto time = time_product(launch, c);
-    if (!time || *time >= least) continue; // the library may refuse what it has proposed
-    least = *time;
-    product.candidate = c;
-  }
-  if (libraries_.blas_plans && std::isfinite(least))
-    libraries_.blas_plans->store(text(*launch.problem),
-                                 {product.plan->name(product.candidate), least});
-}
-
-/// Once for each distinct product, on the operands of the first that has it.
-void CudaExecutable::choose_algorithm_of(const Launch& launch) {
-  if (launch.problem && chosen_.insert(*launch.problem).second) choose_algorithm(launch);
-}
-
-void CudaExecutable::choose_algorithms() {
-  for (const Launch& launch : launches_) choose_algorithm_of(launch);
 }
 
 } // namespace tg::cuda

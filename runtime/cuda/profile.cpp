@@ -30,7 +30,8 @@ std::string tunables_text(const KernelRow& row) {
                          t.own_rows, t.own_columns);
   std::string text =
       llvm::formatv("cuda:{0}:v{1}:t{2}", schedule_name(row.schedule), t.vector, t.threads);
-  if (row.schedule == Schedule::Rows) text += llvm::formatv(":r{0}:k{1}", t.row_threads, t.kept);
+  if (row.schedule == Schedule::Rows || row.schedule == Schedule::Columns)
+    text += llvm::formatv(":r{0}:k{1}", t.row_threads, t.kept);
   return text;
 }
 
@@ -141,7 +142,7 @@ StepInfo CudaExecutable::step_info(size_t i) const {
     info.implementation = tunables_text(row);
     info.uses = use_text(row);
     for (PlanStepId s : each.unit.group.steps)
-      if (auto it = not_by_dnn_.find(plan_.steps[s].result); it != not_by_dnn_.end())
+      if (auto it = not_by_library_.find(plan_.steps[s].result); it != not_by_library_.end())
         info.implementation += " (" + it->second + ")";
   }
   for (PlanValueId value : each.values)

@@ -111,7 +111,7 @@ TEST_F(CudnnExecutable, RunsConvolutionsChannelsFirst) {
                                           "sigmoid=cuda:map\n"
                                           "conv2d=cudnn:engine 2:nchw\n"
                                           "max_pool2d=cudnn:engine 2:nchw\n"
-                                          "reshape+matmul=cuda:serial\n");
+                                          "reshape+matmul=cuda:columns\n");
   EXPECT_EQ(executable->layout_conversions(), 0);
   expect_like_ref(*executable, plan);
 }
@@ -129,7 +129,7 @@ TEST_F(CudnnExecutable, RunsConvolutionsChannelsLastWithConversionsAtTheEdges) {
                    "sigmoid=cuda:map\n"
                    "conv2d=cudnn:engine 2:nhwc\n"
                    "max_pool2d=cuda:serial\n"
-                   "reshape+matmul=cuda:serial\n"
+                   "reshape+matmul=cuda:columns\n"
                    "identity=cuda:map\n")
       << names;
   EXPECT_EQ(executable->layout_conversions(), 2);

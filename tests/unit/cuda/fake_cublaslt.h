@@ -1,7 +1,7 @@
 // cuBLASLt as its documentation describes it, over host memory: objects that keep what is set, a
 // product computed from the layouts alone. The second of its algorithms works, the first refuses.
 // It proposes none for 13 columns; those for 17 all refuse, as does the only one for 19; those for
-// 23 run as often as runs_left() says.
+// 23 refuse where refuses_23_columns() says so.
 #pragma once
 
 #include "runtime/cuda/matmul.h"
@@ -31,9 +31,9 @@ struct FakeLt {
     return seen;
   }
 
-  static int& runs_left() {
-    static int left = 0;
-    return left;
+  static bool& refuses_23_columns() {
+    static bool refuses = false;
+    return refuses;
   }
 
   static int create(void** handle) { return *handle = new int(7), 0; }
@@ -95,7 +95,7 @@ struct FakeLt {
                     void* d_layout, const cuda::LtAlgorithm* algorithm, void* workspace,
                     size_t workspace_bytes, void*) {
     uint64_t columns = static_cast<Layout*>(d_layout)->rows;
-    if (algorithm->data[0] == 0 || columns == 17 || (columns == 23 && runs_left()-- <= 0))
+    if (algorithm->data[0] == 0 || columns == 17 || (columns == 23 && refuses_23_columns()))
       return 13; // CUBLAS_STATUS_EXECUTION_FAILED
     EXPECT_EQ(*static_cast<const float*>(alpha), 1);
     std::memset(workspace, 0xff, workspace_bytes);

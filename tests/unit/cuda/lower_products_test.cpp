@@ -45,6 +45,8 @@ struct LowerProducts : testing::Test {
   cuda::CubinCache cache{"", compiler};
   cuda::ExecutableLibraries libraries{std::move(*cuda::BlasLt::over(FakeLt::api())), nullptr};
 
+  LowerProducts() { log.prefer_libraries(); }
+
   /// Kernels for what the fake library leaves.
   void prepare(const Plan& plan) {
     cuda::LoweredPlan lowered = cuda::lower_products(plan, any);

@@ -20,6 +20,7 @@ struct Matmul : testing::Test {
   std::shared_ptr<const cuda::BlasLt> blas = std::move(*cuda::BlasLt::over(FakeLt::api()));
   std::shared_ptr<cuda::PlanDb> plans;
 
+  Matmul() { log.prefer_libraries(); }
   static Plan product(Shape x, Shape y, const char* act, bool bias, bool residual) {
     PlanWriter w;
     PlanValueId left = w.input("x", x), right = w.input("y", y);
@@ -78,6 +79,35 @@ TEST_F(Matmul, LeavesToGeneratedKernelsWhatTheLibraryHasNot) {
   auto executable = make(refused);
   ASSERT_TRUE(executable);
   EXPECT_EQ(executable->steps()[0].implementation, "cuda:serial:v1:t128");
+}
+
+/// Of few rows a generated kernel reads the matrix once, too, and fuses: it has to be clearly
+/// slower.
+TEST_F(Matmul, OfFewRowsAreGeneratedUnlessTheLibraryIsFaster) {
+  Plan few = product({1, 64}, {64, 32}, "relu", true, false);
+  Plan many = product({8, 64}, {64, 32}, "relu", true, false);
+  plans = cuda::PlanDb::open("", {"GPU", "driver", "cuBLASLt"});
+  for (const Plan& plan : {few, many})
+    library.compile(sources_of(generate_all(plan, [](const PlanStep&) { return false; })));
+  for (double generated : {1.2, 1.0}) { // against 1 us
+    plans = cuda::PlanDb::open("", {"GPU", "driver", "cuBLASLt"});
+    log.takes = [generated](const std::string& call) {
+      return call == "record" ? 0.0 : call == "launch" ? generated : 1.0;
+    };
+    for (int load = 0; load < 2; ++load) {
+      log.calls.clear();
+      auto executable = make(few);
+      ASSERT_TRUE(executable);
+      EXPECT_EQ(executable->steps()[0].implementation,
+                generated > 1 ? "cublaslt:2 of 2"
+                              : "cuda:columns:v4:t64:r8:k2 (1.0 us, cuBLASLt 1.0 us)");
+      EXPECT_EQ(log.count("record") > 0, load == 0) << "then it is kept";
+      auto got = executable->run(*random_inputs(few, 7));
+      ASSERT_TRUE(got.ok());
+      EXPECT_LE(max_rel_diff((*got)[0], by_ref(few, 7)[0]), 1e-6);
+    }
+    EXPECT_EQ(make(many)->steps()[0].implementation, "cublaslt:2 of 2");
+  }
 }
 
 TEST_F(Matmul, AlgorithmsAreMeasuredOnceForEqualProducts) {

@@ -1,0 +1,62 @@
+#include "runtime/cuda/scratch.h"
+
+#include "runtime/convert.h"
+
+#include <utility>
+
+namespace tg::cuda {
+
+namespace {
+
+/// Replays over which work is timed: differences below their spread do not matter.
+constexpr int kTimedSamples = 5;
+/// Random numbers that the memory is filled with, over and over.
+constexpr int64_t kPatternElements = 1 << 16;
+
+Result<Tensor> random_pattern(DType dtype) {
+  TG_TRY(Tensor wide, Tensor::zeros({DType::F32, {kPatternElements}}));
+  auto* numbers = reinterpret_cast<float*>(wide.data());
+  for (int64_t i = 0; i < kPatternElements; ++i)
+    numbers[i] = static_cast<float>(i * 40503 % 65521) / 32768 - 1;
+  TG_TRY(Tensor typed, Tensor::zeros({dtype, {kPatternElements}}));
+  convert(DType::F32, wide.data(), dtype, typed.data(), kPatternElements);
+  return typed;
+}
+
+} // namespace
+
+ScratchTimer::~ScratchTimer() {
+  if (memory_) (void)device_.release(memory_);
+}
+
+Result<Address> ScratchTimer::get(int64_t bytes, DType dtype) {
+  if (bytes <= bytes_ && dtype == dtype_) return memory_;
+  if (bytes > bytes_) {
+    bytes_ = 0;
+    if (memory_) TG_CHECK(device_.release(std::exchange(memory_, 0)));
+    TG_TRY(memory_, device_.allocate(bytes));
+    bytes_ = bytes;
+  }
+  TG_TRY(Tensor pattern, random_pattern(dtype));
+  TG_CHECK(fill_with(device_, memory_, bytes_, pattern, stream_));
+  TG_CHECK(device_.synchronise(stream_)); // the pattern goes away
+  dtype_ = dtype;
+  return memory_;
+}
+
+Result<void> ScratchTimer::run(int64_t bytes, DType dtype, const Work& work) {
+  TG_TRY(Address scratch, get(bytes, dtype));
+  TG_CHECK(work(device_, scratch, stream_));
+  return device_.synchronise(stream_);
+}
+
+Result<double> ScratchTimer::time(int64_t bytes, DType dtype, const Work& work) {
+  TG_TRY(Address scratch, get(bytes, dtype));
+  TG_CHECK(work(device_, scratch, stream_)); // loads what it needs, which a capture must not
+  GraphTiming how;
+  how.samples = how.most_samples = kTimedSamples;
+  TG_TRY(GraphTime time, timer_.time([&] { return work(device_, scratch, stream_); }, how));
+  return time.microseconds;
+}
+
+} // namespace tg::cuda
