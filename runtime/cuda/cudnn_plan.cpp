@@ -3,14 +3,19 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
-#include <set>
+#include <algorithm>
+#include <iterator>
+#include <map>
 
 namespace tg::cuda {
 
 namespace {
 
-/// Configurations that the heuristics are asked for, of each mode.
-constexpr int64_t kMostProposed = 16;
+/// Configurations that the heuristics are asked for: more than they have. In strict f32 the first
+/// that is admitted comes behind some twenty for tensor cores.
+constexpr int64_t kMostProposed = 256;
+/// Configurations of one engine that come before those of others.
+constexpr size_t kMostOfAnEngine = 4;
 /// Plans that the library has to compile, seconds each, where it has nothing
 /// ready.
 constexpr size_t kMostCompiled = 2;
@@ -153,39 +158,62 @@ Result<std::unique_ptr<DnnPlan>> Cudnn::make(DnnDescriptor config, const DnnGrap
   return plan;
 }
 
+/// Configurations with their engines, those to be tried first before the others.
+struct Cudnn::Proposals {
+  using Config = std::pair<DnnDescriptor, std::string>;
+  std::vector<Config> ready, compiled;
+};
+
+Cudnn::Proposals Cudnn::admitted(const DnnBuilt& built, int mode, const DnnGraph& graph,
+                                 const DnnLimits& limits, std::string& why) const {
+  Proposals found;
+  auto configs = propose(built, mode);
+  if (!configs) {
+    why = configs.error().message;
+    return found;
+  }
+  std::map<std::string, size_t> of_engine;
+  std::vector<Proposals::Config> more;
+  for (DnnDescriptor& config : *configs) {
+    std::string engine;
+    if (!admits(config, graph, limits, engine))
+      why = engine + " rounds more than the run allows";
+    else if (compiles(config))
+      found.compiled.emplace_back(std::move(config), engine);
+    else
+      (++of_engine[engine] <= kMostOfAnEngine ? found.ready : more)
+          .emplace_back(std::move(config), engine);
+  }
+  std::move(more.begin(), more.end(), std::back_inserter(found.ready));
+  return found;
+}
+
 Result<std::vector<std::unique_ptr<DnnPlan>>> Cudnn::plans(const DnnGraph& graph,
                                                            const DnnLimits& limits) const {
   TG_TRY(DnnBuilt made, build(api_, handle_, graph));
   auto built = std::make_shared<const DnnBuilt>(std::move(made));
   std::vector<std::unique_ptr<DnnPlan>> plans;
-  std::vector<std::pair<DnnDescriptor, std::string>> slow;
   std::string why = "the heuristics propose nothing";
-  auto try_one = [&](DnnDescriptor config, const std::string& engine) {
-    auto plan = make(std::move(config), graph, built);
-    if (!plan || (*plan)->workspace_bytes() > limits.workspace_bytes) {
-      why = plan ? engine + " wants more workspace than the limit" : plan.error().message;
-      return;
+  auto try_all = [&](std::vector<Proposals::Config>& configs, size_t most) {
+    for (auto& [config, engine] : configs) {
+      if (plans.size() >= most) return;
+      auto plan = make(std::move(config), graph, built);
+      if (!plan || (*plan)->workspace_bytes() > limits.workspace_bytes) {
+        why = plan ? engine + " wants more workspace than the limit" : plan.error().message;
+        continue;
+      }
+      (*plan)->engine_ = engine;
+      plans.push_back(std::move(*plan));
     }
-    (*plan)->engine_ = engine;
-    plans.push_back(std::move(*plan));
   };
   for (int mode : {kDnnHeuristicsA, kDnnHeuristicsB, kDnnHeuristicsFallback}) {
-    if (mode == kDnnHeuristicsFallback && (!plans.empty() || !slow.empty())) break;
-    auto configs = propose(*built, mode);
-    if (!configs) why = configs.error().message;
-    for (size_t i = 0; configs && i < configs->size() && plans.size() < limits.candidates; ++i) {
-      std::string engine;
-      if (!admits((*configs)[i], graph, limits, engine))
-        why = engine + " rounds more than the run allows";
-      else if (compiles((*configs)[i]))
-        slow.emplace_back(std::move((*configs)[i]), engine);
-      else
-        try_one(std::move((*configs)[i]), engine);
-    }
+    Proposals found = admitted(*built, mode, graph, limits, why);
+    try_all(found.ready, limits.candidates);
+    if (found.compiled.size() > kMostCompiled)
+      found.compiled.erase(found.compiled.begin() + kMostCompiled, found.compiled.end());
+    try_all(found.compiled, std::min(limits.candidates, kMostCompiled));
+    if (!plans.empty()) return plans;
   }
-  for (size_t i = 0; i < std::min(slow.size(), kMostCompiled) && plans.size() < kMostCompiled; ++i)
-    try_one(std::move(slow[i].first), slow[i].second);
-  if (!plans.empty()) return plans;
   return error(Code::no_kernel, "cuDNN has no engine: {0}", why);
 }
 

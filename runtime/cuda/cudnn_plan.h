@@ -1,8 +1,10 @@
 // Plans of cuDNN for an operation graph: the library's heuristics propose
-// engines, those that would change numbers more than the run allows are left
-// out, the rest are made into plans until there are enough to choose from;
-// engines that compile their kernels come last. Which is taken is measured
-// (cudnn_tune.h); the text of a plan brings it back in another process.
+// configurations of engines, all of which are looked at, since those for tensor
+// cores come first; those that would change numbers more than the run allows
+// are left out, the rest are made into plans until there are enough to choose
+// from, of several engines where there are; engines that compile their kernels
+// come last. Which is taken is measured (cudnn_tune.h); the text of a plan
+// brings it back in another process.
 #pragma once
 
 #include "runtime/cuda/cudnn_graph.h"
@@ -14,7 +16,7 @@ struct DnnLimits {
   int64_t workspace_bytes = 0;
   /// f32 operands may be rounded to tf32.
   bool allow_tf32 = false;
-  size_t candidates = 6;
+  size_t candidates = 12;
   auto operator<=>(const DnnLimits&) const = default;
 };
 
@@ -74,6 +76,9 @@ private:
   bool compiles(const DnnDescriptor& config) const;
   bool admits(const DnnDescriptor& config, const DnnGraph& graph, const DnnLimits& limits,
               std::string& engine) const;
+  struct Proposals;
+  Proposals admitted(const DnnBuilt& built, int mode, const DnnGraph& graph,
+                     const DnnLimits& limits, std::string& why) const;
   Result<std::unique_ptr<DnnPlan>> make(DnnDescriptor config, const DnnGraph& graph,
                                         std::shared_ptr<const DnnBuilt> built) const;
 

@@ -86,6 +86,23 @@ TEST_F(CudnnDevice, HasEnginesForLayersOfTheExampleModels) {
       }
 }
 
+/// Its heuristics name some twenty configurations for tensor cores first, none of which strict f32
+/// admits; engines 0 and 11 are what it falls back to where nothing else is left.
+TEST_F(CudnnDevice, StrictF32HasMoreThanWhatTheLibraryFallsBackTo) {
+  for (int64_t channels : {64, 128, 256, 512}) {
+    int64_t size = 3584 / channels;
+    Plan plan = plan_of(
+        {"3x3", {1, channels, size, size}, {channels, channels, 3, 3}, 1, true, false, "relu"},
+        DType::F32);
+    auto problem = cuda::dnn_problem(plan, plan.steps.back(), cuda::plain_strides(plan));
+    auto plans = dnn->plans(problem->graph, kStrict);
+    ASSERT_TRUE(plans.ok()) << plans.error().message;
+    EXPECT_TRUE(llvm::any_of(*plans, [](const auto& found) {
+      return found->engine() != "engine 0" && found->engine() != "engine 11";
+    })) << channels;
+  }
+}
+
 TEST_F(CudnnDevice, RefusesWhatIsNoPlan) {
   Plan plan = plan_of({"3x3", {1, 64, 56, 56}, {64, 64, 3, 3}, 1, true, false, "relu"}, DType::F32);
   auto problem = cuda::dnn_problem(plan, plan.steps[0], cuda::plain_strides(plan));
