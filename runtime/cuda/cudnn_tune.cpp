@@ -52,17 +52,26 @@ const DnnChoice& DnnTuner::best(const DnnGraph& graph) {
 
 DnnChoice DnnTuner::find(const DnnGraph& graph) {
   DnnChoice choice;
-  std::string key = (limits_.allow_tf32 ? "tf32 " : "") + graph.text();
+  std::string key =
+      timer_.conditions() + std::string(limits_.allow_tf32 ? "tf32 " : "") + graph.text();
+  std::string refused = "refused within " + std::to_string(limits_.workspace_bytes) + " " + key;
   if (restore(graph, key, choice)) return choice;
+  if (auto entry = plans_ ? plans_->find(refused) : std::nullopt) {
+    choice.why = entry->plan;
+    return choice;
+  }
   auto plans = dnn_.plans(graph, limits_);
-  if (!plans) {
+  if (!plans) { // which takes the library a while to find out
     choice.why = plans.error().message;
+    if (plans_ && plans.error().code == Code::no_kernel && timer_.device_answers())
+      plans_->store(refused, {choice.why, 0});
     return choice;
   }
   double least = std::numeric_limits<double>::infinity();
   bool unmeasurable = false;
   for (std::unique_ptr<DnnPlan>& plan : *plans) {
-    auto time = timer_.time(bytes_of(graph, *plan), graph.tensors[0].dtype, work_of(graph, *plan));
+    auto time =
+        timer_.time(bytes_of(graph, *plan), graph.tensors[0].dtype, work_of(graph, *plan), least);
     if (!time) { // the library may refuse what it has proposed
       choice.why = time.error().message;
       unmeasurable |= time.error().code == Code::memory_limit;
@@ -88,7 +97,7 @@ bool DnnTuner::restore(const DnnGraph& graph, const std::string& key, DnnChoice&
   }
   auto ran = timer_.run(bytes_of(graph, **plan), graph.tensors[0].dtype, work_of(graph, **plan));
   if (!ran && ran.error().code != Code::memory_limit) { // else it is believed, as below
-    plans_->reject(key, "it does not run: " + ran.error().message);
+    if (timer_.device_answers()) plans_->reject(key, "it does not run: " + ran.error().message);
     return false;
   }
   choice.plan = std::move(*plan);

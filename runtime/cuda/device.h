@@ -22,6 +22,11 @@ using Event = uint32_t;
 using Function = uint32_t;
 using Graph = uint32_t;
 
+/// Addresses keep vector accesses and sectors aligned.
+inline constexpr int64_t kDeviceAlignment = 256;
+/// What a value takes on the device, so that the next one is aligned.
+int64_t device_bytes(const TensorType& type);
+
 class GpuDevice {
 public:
   virtual ~GpuDevice() = default;
@@ -47,6 +52,7 @@ public:
   // In order on a stream; while a stream is captured they are recorded, not run.
   virtual Result<void> copy_in(Address to, const std::byte* from, int64_t bytes, Stream) = 0;
   virtual Result<void> copy_out(std::byte* to, Address from, int64_t bytes, Stream) = 0;
+  virtual Result<void> copy(Address to, Address from, int64_t bytes, Stream) = 0;
   virtual Result<void> fill(Address at, uint8_t byte, int64_t bytes, Stream) = 0;
   virtual Result<void> launch(Function function, int64_t blocks, int threads,
                               llvm::ArrayRef<Address> parameters, Stream) = 0;

@@ -17,8 +17,6 @@ namespace {
 
 /// Blocks beyond this many for each multiprocessor wait anyway; the loop over the grid does it.
 constexpr int64_t kBlocksPerMultiprocessor = 32;
-/// Device addresses keep vector accesses and sectors aligned.
-constexpr int64_t kDeviceAlignment = 256;
 
 /// Results of the load phase, computed on the host and dropped when nothing at load reads them.
 class HostLoad {
@@ -71,10 +69,6 @@ int64_t run_bytes(const Plan& plan) {
 
 } // namespace
 
-int64_t device_bytes(const TensorType& type) {
-  return (std::max<int64_t>(type.bytes(), 1) + kDeviceAlignment - 1) & ~(kDeviceAlignment - 1);
-}
-
 Result<std::unique_ptr<CudaExecutable>> CudaExecutable::make(const Plan& plan,
                                                              const CompileOptions& options,
                                                              std::shared_ptr<GpuDevice> device,
@@ -87,10 +81,10 @@ Result<std::unique_ptr<CudaExecutable>> CudaExecutable::make(const Plan& plan,
 }
 
 /// Everything but memory.
-Result<void> CudaExecutable::prepare(const CompileOptions& options, CubinCache& cache) {
+Result<void> CudaExecutable::prepare(const CompileOptions& options, CubinCache& cache, bool cold) {
   TG_CHECK(check_externs(plan_, options));
   plain_io_ = options.io_layout == IoLayout::Plain;
-  ScratchTimer timer(*device_, stream_);
+  ScratchTimer timer(*device_, stream_, cold);
   prepare_convolutions(options, cache, timer);
   lower(options, cache, timer);
   TG_CHECK(choose_kernels(cache));
@@ -120,7 +114,7 @@ void CudaExecutable::set_parameters() {
 Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cache) {
   run_bytes_ = run_bytes(plan_);
   TG_TRY(stream_, device_->make_stream());
-  TG_CHECK(prepare(options, cache));
+  TG_CHECK(prepare(options, cache, run_bytes_ > device_->l2_bytes()));
   TG_CHECK(reserve());
   TG_CHECK(make_ports());
   TG_CHECK(load_weights(options));

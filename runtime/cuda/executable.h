@@ -22,9 +22,6 @@
 
 namespace tg::cuda {
 
-/// What a value takes on the device, so that the next one is aligned.
-int64_t device_bytes(const TensorType& type);
-
 /// One row of the kernel table: a generated kernel, what may be tuned of it, and what it uses.
 struct KernelRow {
   std::string name;
@@ -108,7 +105,8 @@ private:
       : plan_(plan), device_(std::move(device)), libraries_(std::move(libraries)) {}
 
   Result<void> load(const CompileOptions& options, CubinCache& cache);
-  Result<void> prepare(const CompileOptions& options, CubinCache& cache);
+  /// `cold`: what is chosen by measurement is for operands that come from memory.
+  Result<void> prepare(const CompileOptions& options, CubinCache& cache, bool cold);
   void set_parameters();
   std::string unit_key(const Launch& launch) const;
   int64_t scratch_bytes(const Launch& launch) const;

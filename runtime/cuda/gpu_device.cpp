@@ -160,6 +160,11 @@ public:
                  "a copy");
   }
 
+  Result<void> copy(Address to, Address from, int64_t bytes, Stream stream) override {
+    return check(api_->MemcpyDtoDAsync(to, from, static_cast<size_t>(bytes), streams_[stream]),
+                 "a copy");
+  }
+
   Result<void> fill(Address at, uint8_t byte, int64_t bytes, Stream stream) override {
     return check(api_->MemsetD8Async(at, byte, static_cast<size_t>(bytes), streams_[stream]),
                  "a fill");
@@ -248,11 +253,17 @@ private:
 
 } // namespace
 
+int64_t device_bytes(const TensorType& type) {
+  return (std::max<int64_t>(type.bytes(), 1) + kDeviceAlignment - 1) & ~(kDeviceAlignment - 1);
+}
+
 Result<void> fill_with(GpuDevice& device, Address at, int64_t bytes, const Tensor& pattern,
                        Stream stream) {
-  for (int64_t done = 0; done < bytes; done += pattern.bytes())
-    TG_CHECK(device.copy_in(at + static_cast<Address>(done), pattern.data(),
-                            std::min(pattern.bytes(), bytes - done), stream));
+  int64_t done = std::min(pattern.bytes(), bytes);
+  TG_CHECK(device.copy_in(at, pattern.data(), done, stream));
+  for (; done < bytes; done *= 2) // what is there is whole patterns
+    TG_CHECK(
+        device.copy(at + static_cast<Address>(done), at, std::min(done, bytes - done), stream));
   return {};
 }
 

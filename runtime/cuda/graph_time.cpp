@@ -131,6 +131,15 @@ Result<std::vector<int>> GraphTimer::copies_for(llvm::ArrayRef<GraphWork> works,
   return copies;
 }
 
+Result<double> GraphTimer::once(const std::function<Result<void>()>& enqueue) {
+  TG_CHECK(prepare(/*cold=*/false));
+  TG_CHECK(device_.record(from_, stream_));
+  TG_CHECK(enqueue());
+  TG_CHECK(device_.record(to_, stream_));
+  TG_CHECK(device_.synchronise(stream_));
+  return device_.microseconds(from_, to_);
+}
+
 Result<std::vector<GraphTime>> GraphTimer::time_together(llvm::ArrayRef<GraphWork> works,
                                                          const GraphTiming& how) {
   TG_CHECK(prepare(how.cold));

@@ -53,6 +53,8 @@ public:
   /// `enqueue` puts one copy of the work on the stream; what it does must bear repetition.
   /// Errors: the device's, and those of `enqueue`.
   Result<GraphTime> time(const std::function<Result<void>()>& enqueue, const GraphTiming& how);
+  /// Microseconds of one run that nothing keeps the device busy before: with what a launch takes.
+  Result<double> once(const std::function<Result<void>()>& enqueue);
   /// Of each, in their order: all in one graph, until the median of each is sure. Errors: as
   /// time(); one piece that fails fails all.
   Result<std::vector<GraphTime>> time_together(llvm::ArrayRef<GraphWork> works,

@@ -9,10 +9,6 @@ namespace tg::cuda {
 
 namespace {
 
-/// Copies of a unit that finds its operands cold: together they touch about so much, and are at
-/// most so many.
-constexpr int64_t kColdBytes = int64_t{64} << 20;
-constexpr int64_t kMostColdCopies = 16;
 /// What is timed together: so many units, on so much memory.
 constexpr size_t kMostTogether = 16;
 constexpr int64_t kMostBytes = int64_t{512} << 20;
@@ -84,7 +80,7 @@ private:
                                                   CubinCache& cache, Stream stream) {
     std::unique_ptr<CudaExecutable> executable(new CudaExecutable(plan, device_, libraries));
     executable->stream_ = stream;
-    TG_CHECK(executable->prepare(options_, cache));
+    TG_CHECK(executable->prepare(options_, cache, how_.cold));
     TG_CHECK(executable->reserve_workspace());
     return executable;
   }
@@ -101,10 +97,9 @@ private:
       std::string key = conditions_ + plan.unit_key(launch);
       if (known(key) || !seen_.insert(key).second) continue;
       int64_t bytes = plan.scratch_bytes(launch);
-      int64_t room = within_limit(kColdBytes);
-      int64_t copies = how_.cold ? std::clamp(room / bytes, int64_t{1}, kMostColdCopies) : 1;
+      int copies = how_.cold ? cold_copies(bytes, within_limit(kColdBytes)) : 1;
       timed_by_[&plan] += 1;
-      units_.push_back({&plan, &launch, std::move(key), bytes, static_cast<int>(copies)});
+      units_.push_back({&plan, &launch, std::move(key), bytes, copies});
     }
   }
 

@@ -75,7 +75,7 @@ bool CudaExecutable::can_multiply(const MatmulProblem& problem, CubinCache& cach
 bool CudaExecutable::restore_algorithm(const MatmulProblem& problem, Product& product,
                                        ScratchTimer& timer) {
   PlanDb* plans = libraries_.blas_plans.get();
-  std::string key = text(problem);
+  std::string key = timer.conditions() + text(problem);
   std::optional<PlanEntry> entry = plans ? plans->find(key) : std::nullopt;
   if (!entry) return false;
   std::optional<size_t> candidate = product.plan->find(entry->plan);
@@ -89,7 +89,7 @@ bool CudaExecutable::restore_algorithm(const MatmulProblem& problem, Product& pr
   auto ran = timer.run(bytes_of(problem, *product.plan, *candidate), problem.dtype,
                        work_of(problem, *product.plan, *candidate));
   if (!ran && ran.error().code != Code::memory_limit) { // else it is believed, as below
-    plans->reject(key, "it does not run: " + ran.error().message);
+    if (timer.device_answers()) plans->reject(key, "it does not run: " + ran.error().message);
     return false;
   }
   plans->note_run(key);
@@ -100,12 +100,13 @@ bool CudaExecutable::restore_algorithm(const MatmulProblem& problem, Product& pr
 bool CudaExecutable::choose_algorithm(const MatmulProblem& problem, Product& product,
                                       ScratchTimer& timer) {
   PlanDb* plans = libraries_.blas_plans.get();
+  std::string key = timer.conditions() + text(problem);
   double least = std::numeric_limits<double>::infinity();
   bool unmeasurable = false;
   std::string why;
   for (size_t c = 0; c < product.plan->candidates(); ++c) {
     auto time = timer.time(bytes_of(problem, *product.plan, c), problem.dtype,
-                           work_of(problem, *product.plan, c));
+                           work_of(problem, *product.plan, c), least);
     if (!time) { // the library may refuse what it has proposed
       why = time.error().message;
       unmeasurable |= time.error().code == Code::memory_limit;
@@ -115,13 +116,13 @@ bool CudaExecutable::choose_algorithm(const MatmulProblem& problem, Product& pro
     product.candidate = c;
   }
   if (std::isinf(least)) {
-    if (plans && !unmeasurable)
-      plans->reject(text(problem), "none of the library's algorithms runs: " + why);
+    if (plans && !unmeasurable && timer.device_answers())
+      plans->reject(key, "none of the library's algorithms runs: " + why);
     return unmeasurable;
   }
   if (plans) {
-    plans->store(text(problem), {product.plan->name(product.candidate), least});
-    plans->note_run(text(problem));
+    plans->store(key, {product.plan->name(product.candidate), least});
+    plans->note_run(key);
   }
   return true;
 }

@@ -69,7 +69,7 @@ Result<double> CudaExecutable::time_generated(ScratchTimer& timer, CubinCache& c
   auto kernel = generate(plan, group, strides, why);
   if (!kernel) return error(Code::no_kernel, "{0}", why);
   PlanDb* known = (libraries_.dnn_plans ? libraries_.dnn_plans : libraries_.blas_plans).get();
-  std::string key = key_of(*kernel);
+  std::string key = timer.conditions() + key_of(*kernel);
   if (std::optional<PlanEntry> entry = known ? known->find(key) : std::nullopt)
     return entry->microseconds;
   Function function = 0;

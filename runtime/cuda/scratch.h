@@ -6,6 +6,8 @@
 #include "runtime/cuda/graph_time.h"
 #include "runtime/tensor.h"
 
+#include <limits>
+
 namespace tg::cuda {
 
 /// By what factor a time has to be less to be clearly less. A generated kernel fuses with its
@@ -14,13 +16,19 @@ namespace tg::cuda {
 /// (convolutions) the loop has to be.
 inline constexpr double kClearlyFaster = 0.9;
 
+/// Copies of work that finds its operands cold, of so many bytes each: together they touch about
+/// `room`, and are at most sixteen.
+inline constexpr int64_t kColdBytes = int64_t{64} << 20;
+int cold_copies(int64_t bytes, int64_t room = kColdBytes);
+
 class ScratchTimer {
 public:
   /// Puts the work on a stream, on the memory that begins at `scratch`.
   using Work = std::function<Result<void>(GpuDevice& device, Address scratch, Stream stream)>;
 
-  ScratchTimer(GpuDevice& device, Stream stream)
-      : device_(device), stream_(stream), timer_(device, stream) {}
+  /// `cold`: as in a network that is larger than the second-level cache.
+  ScratchTimer(GpuDevice& device, Stream stream, bool cold)
+      : device_(device), stream_(stream), cold_(cold), timer_(device, stream) {}
   ScratchTimer(const ScratchTimer&) = delete;
   ScratchTimer& operator=(const ScratchTimer&) = delete;
   ~ScratchTimer();
@@ -28,8 +36,14 @@ public:
   /// Once, and waits. Errors: those of the work; `memory_limit` where so much memory is not to be
   /// had; `device`.
   Result<void> run(int64_t bytes, DType dtype, const Work& work);
-  /// Microseconds. Errors: as run().
-  Result<double> time(int64_t bytes, DType dtype, const Work& work);
+  /// Microseconds; roughly, and at once, of what takes several times as long as `best`. Errors: as
+  /// run().
+  Result<double> time(int64_t bytes, DType dtype, const Work& work,
+                      double best = std::numeric_limits<double>::infinity());
+  /// Begins the key of what was chosen by such times.
+  const char* conditions() const { return cold_ ? "cold " : ""; }
+  /// False after the GPU is lost: what failed then says nothing of the work.
+  bool device_answers() { return device_.synchronise(stream_).ok(); }
 
 private:
   /// At least so many bytes of numbers; what was there before is gone.
@@ -37,6 +51,7 @@ private:
 
   GpuDevice& device_;
   Stream stream_;
+  bool cold_;
   GraphTimer timer_;
   Address memory_ = 0;
   int64_t bytes_ = 0;

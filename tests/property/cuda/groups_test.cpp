@@ -65,8 +65,10 @@ private:
     bare.attrs[3] = Value::of_enum("none");
     for (bool last : {false, true}) {
       auto store = [&](const PlanStep& of, double microseconds) {
-        if (auto problem = cuda::dnn_problem(plan, of, cuda::all_images(plan, last)))
-          plans_->store(problem->graph.text(), {"engine 2 0", microseconds});
+        auto problem = cuda::dnn_problem(plan, of, cuda::all_images(plan, last));
+        for (const char* conditions : {"", "cold "})
+          if (problem)
+            plans_->store(conditions + problem->graph.text(), {"engine 2 0", microseconds});
       };
       bool cut = act != Act::None && act != Act::Relu;
       store(step, cut ? kDear : prices.convolution(plan, step, last));

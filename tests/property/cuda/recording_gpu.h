@@ -100,6 +100,10 @@ public:
   Result<void> copy_out(std::byte*, cuda::Address from, int64_t bytes, cuda::Stream) override {
     return enqueue("copy_out", from, bytes);
   }
+  Result<void> copy(cuda::Address to, cuda::Address from, int64_t bytes, cuda::Stream) override {
+    EXPECT_TRUE(holds(from, bytes));
+    return enqueue("copy", to, bytes);
+  }
   Result<void> fill(cuda::Address at, uint8_t, int64_t bytes, cuda::Stream) override {
     return enqueue("fill", at, bytes);
   }

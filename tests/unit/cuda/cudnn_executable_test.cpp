@@ -183,6 +183,42 @@ TEST_F(CudnnExecutable, AKeptPlanThatDoesNotRunIsReplaced) {
             std::string::npos);
 }
 
+/// What fails on a lost GPU says nothing of the plan in hand.
+TEST_F(CudnnExecutable, ALostGpuTakesNoKeptPlanAlong) {
+  Plan plan = network();
+  prepare(plan, false);
+  ASSERT_TRUE(make(plan));
+  log.calls.clear();
+  ASSERT_TRUE(make(plan));
+  size_t calls = log.calls.size(), notes = libraries.dnn_plans->notes().size();
+  int made = FakeCudnn::plans;
+  for (size_t n = 0; n < calls; ++n) {
+    log.calls.clear();
+    log.fails_after = n;
+    EXPECT_FALSE(cuda::CudaExecutable::make(plan, {}, std::make_unique<FakeGpu>(library, log),
+                                            cache, libraries)
+                     .ok());
+  }
+  EXPECT_EQ(libraries.dnn_plans->notes().size(), notes);
+  log.fails_after = SIZE_MAX;
+  FakeCudnn::plans = made;
+  ASSERT_TRUE(make(plan));
+  EXPECT_EQ(FakeCudnn::plans, made) << "all are still known";
+}
+
+/// The library takes long to find out that it has nothing.
+TEST_F(CudnnExecutable, IsNotAskedAgainForWhatItHasRefused) {
+  Plan plan = network();
+  library.compile(sources_of(generate_all(plan, [](const PlanStep&) { return false; })));
+  FakeCudnn::refuses = true;
+  std::string why = make(plan)->steps()[0].implementation;
+  FakeCudnn::refuses = false;
+  EXPECT_EQ(make(plan)->steps()[0].implementation, why);
+  EXPECT_EQ(FakeCudnn::plans, 0);
+  libraries.dnn_plans = cuda::PlanDb::open("", {"fake", "none", "another version"});
+  EXPECT_NE(make(plan)->steps()[0].implementation, why);
+}
+
 TEST_F(CudnnExecutable, FallsBackToGeneratedKernelsAndSaysSo) {
   Plan plan = network();
   FakeCudnn::refuses = true;

@@ -118,6 +118,12 @@ public:
       std::memcpy(to, reinterpret_cast<const void*>(from), static_cast<size_t>(bytes));
     });
   }
+  Result<void> copy(cuda::Address to, cuda::Address from, int64_t bytes, cuda::Stream) override {
+    return enqueue("copy", [=] {
+      std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from),
+                  static_cast<size_t>(bytes));
+    });
+  }
   Result<void> fill(cuda::Address at, uint8_t byte, int64_t bytes, cuda::Stream) override {
     return enqueue("fill", [=] {
       std::memset(reinterpret_cast<void*>(at), byte, static_cast<size_t>(bytes));
