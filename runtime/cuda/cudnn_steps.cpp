@@ -82,6 +82,22 @@ std::optional<double> DnnSteps::price(const Plan& plan, const PlanStep& step, bo
   return choice.microseconds;
 }
 
+std::optional<double> DnnSteps::generated(const Plan& plan, const PlanStep& step,
+                                          const StridesOf& strides) {
+  auto s = static_cast<PlanStepId>(&step - plan.steps.data());
+  auto time = generated_(plan, Group{{s}, {step.result}}, strides);
+  return time ? std::optional(*time) : std::nullopt;
+}
+
+/// What will run: a convolution of few terms may be generated, in whichever layout.
+std::optional<double> DnnSteps::price_in_layout(const Plan& plan, const PlanStep& step,
+                                                bool channels_last) {
+  std::optional<double> library = price(plan, step, channels_last);
+  if (!has_few_terms(plan, step)) return library;
+  std::optional<double> own = generated(plan, step, all_images(plan, channels_last));
+  return own && library ? std::min(*own, *library) : own ? own : library;
+}
+
 double DnnSteps::conversion(const TensorType& type) {
   auto [it, fresh] = conversions_.try_emplace(type.text());
   if (!fresh) return it->second;
@@ -125,26 +141,26 @@ const DnnChoice* DnnSteps::fastest(std::vector<DnnProblem>& ways, size_t& which,
 
 LaidOutPlan DnnSteps::prepare(const Plan& plan) {
   return rewrite_for_dnn(
-      plan,
-      {[this](const Plan& from, const PlanStep& step) {
-         std::vector<DnnProblem> ways = attention_problems(from, step);
-         size_t which = 0;
-         std::string why;
-         return fastest(ways, which, why) != nullptr;
-       },
-       [this](const Plan& of, const PlanStep& step) { return worth_cutting(of, step); },
-       [this](const Plan& of, const PlanStep& step, bool last) { return price(of, step, last); },
-       [this](const TensorType& type) { return conversion(type); }});
+      plan, {[this](const Plan& from, const PlanStep& step) {
+               std::vector<DnnProblem> ways = attention_problems(from, step);
+               size_t which = 0;
+               std::string why;
+               return fastest(ways, which, why) != nullptr;
+             },
+             [this](const Plan& of, const PlanStep& step) { return worth_cutting(of, step); },
+             [this](const Plan& of, const PlanStep& step, bool last) {
+               return price_in_layout(of, step, last);
+             },
+             [this](const TensorType& type) { return conversion(type); }});
 }
 
 std::optional<double> DnnSteps::rival(const Plan& plan, const PlanStep& step,
                                       const StridesOf& strides, double library) {
-  auto s = static_cast<PlanStepId>(&step - plan.steps.data());
-  auto time = generated_(plan, Group{{s}, {step.result}}, strides);
+  std::optional<double> time = generated(plan, step, strides);
   if (!time) return std::nullopt;
   bool wins = step.op == OpKind::Conv2d ? *time < library * kClearlyFaster
                                         : *time * kClearlyFaster <= library;
-  return wins ? std::optional(*time) : std::nullopt;
+  return wins ? time : std::nullopt;
 }
 
 std::vector<DnnProblem> DnnSteps::ways(const Plan& plan, const PlanStep& step,

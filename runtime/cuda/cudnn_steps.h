@@ -56,6 +56,9 @@ private:
   static std::vector<DnnProblem> ways(const Plan& plan, const PlanStep& step,
                                       const StridesOf& strides);
   std::optional<double> price(const Plan& plan, const PlanStep& step, bool channels_last);
+  std::optional<double> price_in_layout(const Plan& plan, const PlanStep& step, bool channels_last);
+  /// Microseconds of a step of the plan alone, by a generated kernel.
+  std::optional<double> generated(const Plan& plan, const PlanStep& step, const StridesOf& strides);
   bool worth_cutting(const Plan& plan, const PlanStep& step);
   double conversion(const TensorType& type);
   /// Microseconds of the generated kernel where it is preferred to the library's.

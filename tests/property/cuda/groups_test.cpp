@@ -4,9 +4,11 @@
 // refused.
 #include "compiler/driver/analytic_groups.h"
 #include "runtime/cuda/attention.h"
+#include "runtime/cuda/conv_lowering.h"
 #include "runtime/cuda/grouping.h"
 #include "tests/property/cuda/networks.h"
 #include "tests/property/cuda/recorded_run.h"
+#include "tests/unit/runtime/plan_writer.h"
 
 namespace tg::test {
 namespace {
@@ -158,6 +160,30 @@ TEST(AnalyticGroupsOfExamples, AreThoseOfTheBackend) {
     }
   EXPECT_GE(attentions, 25u);
   EXPECT_GT(conversions, 0u);
+}
+
+/// Between two products of images that are faster with channels last, a depthwise convolution that
+/// the library is slow at there: it is generated, and no image is turned for it.
+TEST(Layouts, AreOfWhatWillRun) {
+  PlanWriter w;
+  auto convolve = [&](PlanValueId x, const char* name, Shape kernel) {
+    int64_t pad = kernel[2] / 2;
+    return w.run(OpKind::Conv2d,
+                 {Value::of_ints({1, 1}), Value::of_ints({pad, pad}), Value::of_ints({1, 1}),
+                  Value::of_enum("relu")},
+                 {x, w.weight(name, kernel), kNoValue, kNoValue});
+  };
+  PlanValueId wide = convolve(w.input("x", {1, 16, 28, 28}), "expand", {96, 16, 1, 1});
+  PlanValueId deep = convolve(wide, "depthwise", {96, 1, 3, 3});
+  w.output("y", convolve(deep, "project", {16, 96, 1, 1}));
+  cuda::AssumedPrices prices{[](const Plan& plan, const PlanStep& step, bool last) {
+                               bool depthwise = cuda::has_few_terms(plan, step);
+                               return depthwise ? (last ? 60.0 : 1.0) : (last ? 4.0 : 12.0);
+                             },
+                             [](const TensorType&) { return 2.0; }};
+  RecordingCompiler compiler;
+  Measured measured({"mobile block", w.finish()}, prices, compiler);
+  EXPECT_EQ(measured.executable().layout_conversions(), 2) << "of what comes and goes";
 }
 
 TEST(AnalyticGroups, OfAttentionWithSharedHeadsAreThoseOfTheBackend) {
