@@ -92,18 +92,6 @@ Result<void> CudaExecutable::prepare(const CompileOptions& options, CubinCache& 
   return add_up_memory(options);
 }
 
-/// Once outside of any capture: libraries load their kernels when these first run.
-Result<void> CudaExecutable::warm_libraries() {
-  std::set<const void*> warm;
-  for (const Launch& each : launches_) {
-    const void* plan = nullptr;
-    if (each.dnn) plan = each.dnn->plan.get();
-    if (each.problem) plan = products_.at(*each.problem).plan.get();
-    if (plan && warm.insert(plan).second) TG_CHECK(launch(each));
-  }
-  return {};
-}
-
 void CudaExecutable::set_parameters() {
   for (Launch& launch : launches_) {
     launch.parameters.clear();
@@ -119,7 +107,8 @@ Result<void> CudaExecutable::load(const CompileOptions& options, CubinCache& cac
   TG_CHECK(make_ports());
   TG_CHECK(load_weights(options));
   set_parameters();
-  TG_CHECK(warm_libraries());
+  TG_CHECK(enqueue_all(plain_io_)); // what loads kernels when they first run must not in a capture
+  TG_CHECK(device_->synchronise(stream_));
   return capture();
 }
 
@@ -186,6 +175,11 @@ bool CudaExecutable::resident(PlanValueId value) const {
          (v.kind == PlanValue::Kind::Temporary && plan_.steps[v.defined_by].phase == Phase::Load);
 }
 
+CudaExecutable::Block CudaExecutable::block_of(PlanValueId root) const {
+  if (plan_.values[root].kind == PlanValue::Kind::Input) return Block::Inputs;
+  return resident(root) ? Block::Weights : Block::Arena;
+}
+
 /// Views share the memory of what they view.
 void CudaExecutable::find_roots() {
   root_.resize(plan_.values.size());
@@ -202,7 +196,7 @@ std::vector<PlanValueId> CudaExecutable::outputs_together() const {
   llvm::SmallSetVector<PlanValueId, 4> made;
   for (const PlanOutput& output : plan_.outputs) {
     PlanValueId value = root_[output.value];
-    if (!resident(value) && plan_.values[value].kind != PlanValue::Kind::Input) made.insert(value);
+    if (block_of(value) == Block::Arena) made.insert(value);
   }
   if (made.size() < 2) return {};
   return {made.begin(), made.end()};
@@ -217,7 +211,7 @@ void CudaExecutable::place_values() {
   std::map<PlanValueId, size_t> life_of;
   auto touch = [&](PlanValueId value, uint32_t unit) {
     value = root_[value];
-    if (resident(value) || plan_.values[value].kind == PlanValue::Kind::Input) {
+    if (block_of(value) != Block::Arena) {
       offsets_[value] = 0; // wanted on the device
       return;
     }
@@ -308,7 +302,7 @@ Result<void> CudaExecutable::load_weights(const CompileOptions& options) {
 }
 
 /// Pinned memory for values, laid out as they lie on the device: values that lie behind each other
-/// there do so here, and are one transfer.
+/// in one block there do so here, and are one transfer.
 Result<CudaExecutable::Ports> CudaExecutable::make_ports(llvm::ArrayRef<PlanValueId> values) {
   Ports ports;
   int64_t bytes = 0;
@@ -318,11 +312,12 @@ Result<CudaExecutable::Ports> CudaExecutable::make_ports(llvm::ArrayRef<PlanValu
   for (PlanValueId value : values) {
     Address device = addresses_[root_[value]];
     int64_t own = device_bytes(plan_.values[value].type);
+    Block block = block_of(root_[value]);
     Transfer* last = ports.transfers.empty() ? nullptr : &ports.transfers.back();
-    if (last && last->device + static_cast<Address>(last->bytes) == device)
+    if (last && last->block == block && last->device + static_cast<Address>(last->bytes) == device)
       last->bytes += own;
     else
-      ports.transfers.push_back({device, pinned, own});
+      ports.transfers.push_back({device, pinned, own, block});
     ports.each.push_back({value, pinned, plan_.values[value].type.bytes()});
     pinned += own;
   }

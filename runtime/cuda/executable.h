@@ -89,10 +89,12 @@ private:
     std::byte* pinned = nullptr;
     int64_t bytes = 0;
   };
+  enum class Block : uint8_t { Inputs, Weights, Arena }; // allocations
   struct Transfer {
     Address device = 0;
     std::byte* host = nullptr;
     int64_t bytes = 0;
+    Block block{};
   };
   struct Ports { // all inputs, or all outputs
     std::vector<Port> each;
@@ -135,8 +137,8 @@ private:
     return problems_[static_cast<size_t>(&step - plan_.steps.data())];
   }
   MatmulAddresses product_addresses(const Launch& launch) const;
-  Result<void> warm_libraries();
   Result<void> run_product(const Launch& launch);
+  Block block_of(PlanValueId root) const;
   void find_roots();
   std::vector<PlanValueId> outputs_together() const;
   void place_values();
