@@ -173,9 +173,9 @@ TEST(Layouts, AreOfWhatWillRun) {
                   Value::of_enum("relu")},
                  {x, w.weight(name, kernel), kNoValue, kNoValue});
   };
-  PlanValueId wide = convolve(w.input("x", {1, 16, 28, 28}), "expand", {96, 16, 1, 1});
-  PlanValueId deep = convolve(wide, "depthwise", {96, 1, 3, 3});
-  w.output("y", convolve(deep, "project", {16, 96, 1, 1}));
+  PlanValueId wide = convolve(w.input("x", {1, 256, 28, 28}), "expand", {512, 256, 1, 1});
+  PlanValueId deep = convolve(wide, "depthwise", {512, 1, 3, 3});
+  w.output("y", convolve(deep, "project", {256, 512, 1, 1}));
   cuda::AssumedPrices prices{[](const Plan& plan, const PlanStep& step, bool last) {
                                bool depthwise = cuda::has_few_terms(plan, step);
                                return depthwise ? (last ? 60.0 : 1.0) : (last ? 4.0 : 12.0);
