@@ -1,9 +1,7 @@
 // What generated kernels take, where they stand against a library's.
 #include "runtime/cuda/executable.h"
 
-#include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
-#include <llvm/Support/xxhash.h>
 
 namespace tg::cuda {
 
@@ -15,13 +13,6 @@ int64_t span_bytes(const TensorType& type, const Shape& strides) {
   for (size_t axis = 0; axis < strides.size(); ++axis)
     last += (type.shape[axis] - 1) * strides[axis];
   return device_bytes({type.dtype, {last + 1}});
-}
-
-/// Under which a kernel's time is kept: another text is another kernel.
-std::string key_of(Kernel& kernel) {
-  std::string text =
-      prelude_text(Target::Cuda) + function_text(kernel_source(kernel), Target::Cuda);
-  return "kernel " + llvm::utohexstr(llvm::xxHash64(text), /*LowerCase=*/true);
 }
 
 /// The problem as a plan of one step, and how its values lie.
@@ -69,7 +60,7 @@ Result<double> CudaExecutable::time_generated(ScratchTimer& timer, CubinCache& c
   auto kernel = generate(plan, group, strides, why);
   if (!kernel) return error(Code::no_kernel, "{0}", why);
   PlanDb* known = (libraries_.dnn_plans ? libraries_.dnn_plans : libraries_.blas_plans).get();
-  std::string key = timer.conditions() + key_of(*kernel);
+  std::string key = timer.conditions() + ("kernel " + kernel_source(*kernel).name);
   if (std::optional<PlanEntry> entry = known ? known->find(key) : std::nullopt)
     return entry->microseconds;
   Function function = 0;

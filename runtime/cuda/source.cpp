@@ -299,7 +299,9 @@ KernelSource kernel_source(Kernel& kernel) {
   source.body = BodyWriter(kernel).write();
   if (kernel.schedule == Schedule::Tiles)
     source.blocks_at_once = std::max(1, kTileThreadsAtOnce / source.threads);
-  uint64_t digest = hash(source.parameters + "|" + bounds_text(source) + "|" + source.body);
+  static const std::string functions = std::to_string(hash(prelude_text(Target::Cuda)));
+  uint64_t digest =
+      hash(functions + "|" + source.parameters + "|" + bounds_text(source) + "|" + source.body);
   source.name = "tg_" + llvm::utohexstr(digest, /*LowerCase=*/true, /*Width=*/16);
   return source;
 }

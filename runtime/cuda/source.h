@@ -5,7 +5,8 @@
 //   Cpp   a function that runs every block, and within it every thread, one after the other, pass
 //         by pass: so tests execute exactly the loops that a device would
 //
-// The text depends on the kernel alone, so equal kernels are one: the name is a hash of the body.
+// The text depends on the kernel alone, so equal kernels are one: the name is a hash of the body,
+// and of the functions that it uses, so that times kept under it are of what runs.
 #pragma once
 
 #include "runtime/cuda/kernel.h"
