@@ -69,8 +69,11 @@ class Machine:
 
 #: What is told to fail, with which code; the exit code, the diagnostic, and words of the message.
 FAULTS = [
+    ("cuInit:34", 1, "E0702", "the CUDA toolkit's stub of the driver is loaded"),
     ("cuInit:100", 1, "E0702", "is one given to this machine?"),
+    ("cuInit:101", 1, "E0702", "is one given to this machine?"),
     ("cuInit:304", 1, "E0702", "permission for /dev/nvidia"),
+    ("cuInit:800", 1, "E0702", "permission for /dev/nvidia"),
     ("cuInit:803", 1, "E0702", "kernel module differ"),
     ("cuDevicePrimaryCtxRetain:2", 3, "E0701", "out of memory"),
     ("cuMemAlloc_v2:2", 3, "E0701", "the GPU gave no device memory: out of memory"),
@@ -101,9 +104,10 @@ def told_faults(machine):
             yield f"{told}: `{diagnostic}` and `{words}` are not in: {text}"
         if live not in (0, None):
             yield f"{told}: {live} objects are left behind"
-    reason = machine.missing(fault="cuInit:304")
-    if "permission" not in reason and "does not start" not in reason:
-        yield f"tg devices gives no reason: {reason}"
+        if told.startswith("cuInit"):
+            reason = machine.missing(fault=told)
+            if "does not start" not in reason or words not in reason:
+                yield f"tg devices with {told}: `{words}` is not in: {reason}"
 
 
 def told_faults_of_a_search(machine):

@@ -4,12 +4,15 @@ namespace tg::cuda {
 
 namespace {
 
-constexpr CUresult kErrorNoDevice = 100, kErrorInvalidDevice = 101, kErrorMismatch = 803,
-                   kErrorNotPermitted = 800, kErrorOperatingSystem = 304;
+constexpr CUresult kErrorStub = 34, kErrorNoDevice = 100, kErrorInvalidDevice = 101,
+                   kErrorOperatingSystem = 304, kErrorNotPermitted = 800, kErrorMismatch = 803;
 
 /// What a user can do about a driver that does not start.
 std::string advice(CUresult result) {
   switch (result) {
+  case kErrorStub:
+    return "the CUDA toolkit's stub of the driver is loaded, which is there to link with: take its "
+           "folder out of LD_LIBRARY_PATH, and install the driver where there is none";
   case kErrorNoDevice:
   case kErrorInvalidDevice: return "the driver sees no GPU; is one given to this machine?";
   case kErrorMismatch: return "the driver's library and its kernel module differ: restart";

@@ -106,17 +106,22 @@ bool tested(Library library, llvm::StringRef version) {
   return library == Library::Nvrtc && version == "13.0";
 }
 
+/// What is wrong and, where that is known, what helps.
+std::string with_help(const Diagnostic& why) {
+  return why.help.empty() ? why.message : why.message + "; " + why.help;
+}
+
 /// The first GPU is the one that is used: without code for it, there is none.
 void find_targets(Installation& installation) {
   auto compiler = open_nvrtc();
   if (!compiler) {
-    installation.problem = compiler.error().message;
+    installation.problem = with_help(compiler.error());
     return;
   }
   for (Gpu& gpu : installation.gpus) {
     auto target = compile_target(**compiler, gpu.architecture());
     if (target) gpu.target = *target;
-    if (!target && &gpu == &installation.gpus[0]) installation.problem = target.error().message;
+    if (!target && &gpu == &installation.gpus[0]) installation.problem = with_help(target.error());
   }
 }
 
@@ -267,7 +272,7 @@ Installation find_installation() {
     FoundLibrary found{library, "", "", false};
     auto file = SharedLibrary::open(library);
     if (!file) {
-      found.problem = file.error().message;
+      found.problem = with_help(file.error());
     } else if (int64_t number = library_version(library, **file)) {
       found.version = version_text(library, number);
       found.untested = !tested(library, found.version);
@@ -280,7 +285,7 @@ Installation find_installation() {
   if (gpus)
     installation.gpus = std::move(*gpus);
   else
-    installation.problem = gpus.error().message;
+    installation.problem = with_help(gpus.error());
   if (installation.problem.empty() && !installation.libraries[1].problem.empty())
     installation.problem = installation.libraries[1].problem + ", which compiles kernels";
   if (installation.problem.empty()) find_targets(installation);
