@@ -60,11 +60,14 @@ class Machine:
         live, self.contexts = map(int, log.read_text().split()) if log.exists() else (None, 0)
         return done.returncode, done.stdout + done.stderr, live
 
-    def missing(self, **how):
-        """Why `tg devices` cannot use the GPU; "" where it can."""
+    def devices(self, **how):
         code, text, _ = self.run("--json", command="devices", **how)
         assert code == 0, text
-        return {m["backend"]: m["reason"] for m in json.loads(text)["missing"]}.get("cuda", "")
+        return json.loads(text)
+
+    def missing(self, **how):
+        """Why `tg devices` cannot use the GPU; "" where it can."""
+        return {m["backend"]: m["reason"] for m in self.devices(**how)["missing"]}.get("cuda", "")
 
 
 #: What is told to fail, with which code; the exit code, the diagnostic, and words of the message.
@@ -158,6 +161,33 @@ def missing_libraries(machine):
                          '"convolutions run on generated kernels: cuDNN is not found')
         yield from works("without both", machine.run(hide="libcudnn,libcublasLt",
                                                      model="convolution"))
+
+
+def listed_libraries(machine):
+    """`tg devices` names what is missing, where a GPU can be used and where none can, and says no
+    reason twice."""
+    for also, gpu in (("", True), (",libcuda.so", False)):
+        hide = "libcudnn,libcublasLt" + also
+        _, text, _ = machine.run(command="devices", hide=hide)
+        report = machine.devices(hide=hide)
+        usable = [d for d in report["devices"] if d["backend"] == "cuda"]
+        cuda = (usable + [d for d in report["missing"] if d["backend"] == "cuda"])[0]
+        wanted = {"cuBLASLt": "cuBLASLt is not found (libcublasLt.so.13)",
+                  "cuDNN": "cuDNN is not found (libcudnn.so.9)"}
+        if not gpu:
+            wanted["NVIDIA driver"] = "NVIDIA driver is not found (libcuda.so.1)"
+        if not machine.has_nvrtc:
+            wanted["NVRTC"] = "NVRTC is not found (libnvrtc.so.13)"
+        if bool(usable) != (gpu and machine.has_nvrtc):
+            yield f"without {hide}, cuda is usable or is not: {report}"
+        if cuda.get("library_problems") != wanted:
+            yield f"tg devices --json without {hide}: {cuda}"
+        if not all(text.count(problem) == 1 for problem in wanted.values()):
+            yield f"tg devices without {hide} names each problem once: {text}"
+        if machine.has_nvrtc and "NVRTC " not in text:
+            yield f"tg devices without {hide} names what was found: {text}"
+    if machine.has_nvrtc and any(d["library_problems"] for d in machine.devices()["devices"]):
+        yield f"tg devices finds problems where there are none: {machine.devices()}"
 
 
 def old_libraries(machine):
@@ -289,6 +319,7 @@ def problems(machine):
         yield f"a driver that works: exit {code}, {live} objects left: {text}"
     yield from told_faults(machine)
     yield from missing_libraries(machine)
+    yield from listed_libraries(machine)
     yield from old_libraries(machine)
     if machine.has_nvrtc:
         yield from told_faults_of_a_search(machine)

@@ -85,11 +85,13 @@ DeviceReport report_devices() {
 #ifdef TG_HAVE_CUDA
   report.untested = {"CUDA 11.8", "CUDA 12", "cuDNN 8.9"};
   cuda::Installation installation = cuda::find_installation();
-  std::vector<std::pair<std::string, std::string>> versions;
+  std::vector<std::pair<std::string, std::string>> versions, problems;
   for (const cuda::FoundLibrary& library : installation.libraries)
-    if (!library.version.empty())
+    if (library.problem.empty())
       versions.emplace_back(cuda::library_name(library.library),
                             library.version + (library.untested ? " (untested)" : ""));
+    else
+      problems.emplace_back(cuda::library_name(library.library), library.problem);
   for (const cuda::Gpu& gpu : installation.gpus) {
     if (!installation.problem.empty()) break;
     std::string name =
@@ -97,10 +99,10 @@ DeviceReport report_devices() {
                       gpu.multiprocessors, gpu.memory_bytes >> 20);
     if (llvm::StringRef(gpu.target).startswith("compute_"))
       name += ", kernels by the driver from PTX for " + gpu.target + " (newer than NVRTC)";
-    report.usable.push_back({"cuda", name, versions});
+    report.usable.push_back({"cuda", name, versions, problems});
   }
   if (!installation.problem.empty())
-    report.missing.push_back({"cuda", installation.problem, versions});
+    report.missing.push_back({"cuda", installation.problem, versions, problems});
 #else
   report.missing.push_back({"cuda", "this build has no cuda backend (TG_CUDA was off)", {}});
 #endif

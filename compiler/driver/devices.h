@@ -13,6 +13,8 @@ struct Device {
   std::string name;    // "Intel(R) Xeon(R) ..., avx512, 2 cores"
   /// Library and version, in the order in which a person would name them.
   std::vector<std::pair<std::string, std::string>> library_versions;
+  /// Library and why it cannot be used: "cuDNN", "cuDNN is not found (libcudnn.so.9)".
+  std::vector<std::pair<std::string, std::string>> library_problems = {};
 };
 
 std::vector<Device> devices();
@@ -22,6 +24,7 @@ struct MissingDevice {
   std::string backend; // "cuda"
   std::string reason;  // "NVIDIA driver is not found (libcuda.so.1)"
   std::vector<std::pair<std::string, std::string>> library_versions; // of what was found
+  std::vector<std::pair<std::string, std::string>> library_problems = {};
 };
 
 /// What can run here, and what cannot and why. Loads NVIDIA's libraries to ask for their versions.

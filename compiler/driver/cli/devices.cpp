@@ -2,28 +2,55 @@
 #include "compiler/driver/devices.h"
 #include "compiler/driver/cli/session.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
 namespace tg::cli {
 
 namespace {
 
-using Versions = std::vector<std::pair<std::string, std::string>>;
+using PerLibrary = std::vector<std::pair<std::string, std::string>>;
 
-void print_line(llvm::raw_ostream& out, const std::string& backend, const std::string& what,
-                const Versions& versions) {
-  out << backend << "  " << what;
-  for (const auto& [library, version] : versions) out << ", " << library << " " << version;
-  out << "\n";
+/// "oneDNN 2.6.3, ...".
+std::string listed(const PerLibrary& versions) {
+  return llvm::join(
+      llvm::map_range(versions, [](const auto& v) { return v.first + " " + v.second; }), ", ");
 }
 
-void print_json(llvm::json::OStream& json, const std::string& backend, const char* key,
-                const std::string& what, const Versions& versions) {
+/// A line each below the device's own, but for what that line says already.
+void print_problems(llvm::raw_ostream& out, const PerLibrary& problems, llvm::StringRef said = "") {
+  for (const auto& [library, problem] : problems)
+    if (!said.contains(problem)) out << "      " << problem << "\n";
+}
+
+void print(llvm::raw_ostream& out, const Device& device) {
+  out << device.backend << "  " << device.name;
+  if (!device.library_versions.empty()) out << ", " << listed(device.library_versions);
+  out << "\n";
+  print_problems(out, device.library_problems);
+}
+
+void print(llvm::raw_ostream& out, const MissingDevice& missing) {
+  out << missing.backend << "  cannot be used: " << missing.reason << "\n";
+  if (!missing.library_versions.empty())
+    out << "      found: " << listed(missing.library_versions) << "\n";
+  print_problems(out, missing.library_problems, missing.reason);
+}
+
+/// Both kinds of device; `key` is "name" or "reason".
+template <class D>
+void print_json(llvm::json::OStream& json, const D& device, const char* key,
+                const std::string& what) {
   json.object([&] {
-    json.attribute("backend", backend);
+    json.attribute("backend", device.backend);
     json.attribute(key, what);
     json.attributeObject("library_versions", [&] {
-      for (const auto& [library, version] : versions) json.attribute(library, version);
+      for (const auto& [library, version] : device.library_versions)
+        json.attribute(library, version);
+    });
+    json.attributeObject("library_problems", [&] {
+      for (const auto& [library, problem] : device.library_problems)
+        json.attribute(library, problem);
     });
   });
 }
@@ -34,11 +61,8 @@ int run_devices(Session& session) {
   llvm::raw_ostream& out = session.out;
   DeviceReport report = report_devices();
   if (!session.options.json) {
-    for (const Device& device : report.usable)
-      print_line(out, device.backend, device.name, device.library_versions);
-    for (const MissingDevice& missing : report.missing)
-      print_line(out, missing.backend, "cannot be used: " + missing.reason,
-                 missing.library_versions);
+    for (const Device& device : report.usable) print(out, device);
+    for (const MissingDevice& missing : report.missing) print(out, missing);
     if (!report.untested.empty())
       out << "\nwritten for, and untested: " << llvm::join(report.untested, ", ") << "\n";
     return 0;
@@ -46,12 +70,11 @@ int run_devices(Session& session) {
   llvm::json::OStream json(out, 2);
   json.object([&] {
     json.attributeArray("devices", [&] {
-      for (const Device& device : report.usable)
-        print_json(json, device.backend, "name", device.name, device.library_versions);
+      for (const Device& device : report.usable) print_json(json, device, "name", device.name);
     });
     json.attributeArray("missing", [&] {
       for (const MissingDevice& missing : report.missing)
-        print_json(json, missing.backend, "reason", missing.reason, missing.library_versions);
+        print_json(json, missing, "reason", missing.reason);
     });
     json.attributeArray("untested", [&] {
       for (const std::string& version : report.untested) json.value(version);
