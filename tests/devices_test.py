@@ -11,11 +11,40 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "hello.tg"
+README = " ".join((ROOT / "README.md").read_text().split())
 
 
 def run(*command):
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout, done.stderr
+
+
+def how_far_tried(report, text):
+    """Which versions of NVIDIA's libraries were run on a GPU, and which were tried no further than to
+    compile or to plan with: in words and in JSON, and so in README.md."""
+    tried = report["tried"]
+    if not tried["on_gpu"]:
+        for place, words in (("tg devices", text), ("README.md", README)):
+            if "nothing has run on a GPU yet" not in words:
+                yield f"{place} says that nothing has run on a GPU yet, not: {words}"
+    cuda = [d for d in report["devices"] + report["missing"] if d["backend"] == "cuda"][0]
+    for library, version in cuda["library_versions"].items():
+        label = version.partition(" ")[2]
+        if label not in ("", "(compiled only)", "(planned only)", "(untested)"):
+            yield f"how far {library} was tried has another name: {version}"
+        if not label and f"{library} {version}" not in tried["on_gpu"]:
+            yield f"{library} {version} is listed as if it had been run on a GPU"
+    if not tried["compiled_only"] or not tried["planned_only"]:
+        yield f"NVRTC has compiled, and cuDNN has planned: {tried}"
+    for version in sum((tried[kind] for kind in ("on_gpu", "compiled_only", "planned_only")),
+                       report["untested"]):
+        if version not in text or version not in README:
+            yield f"`tg devices` and README.md name {version}, not: {text}"
+    # What was not run on a GPU is untested, the newest versions too.
+    untested = set(report["untested"])
+    if not tried["on_gpu"] and not {"CUDA 11.8", "CUDA 12", "CUDA 13", "cuDNN 8.9",
+                                    "cuDNN 9"} <= untested:
+        yield f"nothing has run, and yet some versions are not untested: {untested}"
 
 
 def problems(tg):
@@ -34,12 +63,8 @@ def problems(tg):
     if code != 0 or not all(any(line.startswith(name) for line in text.splitlines())
                             for name in (*usable, *missing)):
         yield f"tg devices names each backend at the start of a line: {text}"
-    readme = (ROOT / "README.md").read_text()
-    for version in report["untested"]:
-        if version not in text or version not in readme:
-            yield f"{version} is untested: `tg devices` and README.md say so, not: {text}"
-    if not report["untested"] and "(TG_CUDA was off)" not in missing.get("cuda", ""):
-        yield "no version is untested?"
+    if "(TG_CUDA was off)" not in missing.get("cuda", ""):
+        yield from how_far_tried(report, text)
     code, _, err = run(tg, "run", str(EXAMPLE), "--backend", "cuda")
     if "cuda" in usable and code != 0:
         yield f"a run on cuda fails: {err}"

@@ -36,6 +36,28 @@ llvm::StringRef vector_isa() {
   return "baseline";
 }
 
+#ifdef TG_HAVE_CUDA
+llvm::StringRef label(cuda::Tried tried) {
+  switch (tried) {
+  case cuda::Tried::Not: return " (untested)";
+  case cuda::Tried::Planned: return " (planned only)";
+  case cuda::Tried::Compiled: return " (compiled only)";
+  case cuda::Tried::OnGpu: return "";
+  }
+  return "";
+}
+
+void add_tried_versions(DeviceReport& report) {
+  for (const cuda::TriedVersion& tried : cuda::tried_versions()) {
+    std::string name = (cuda::library_name(tried.library) + " " + tried.version).str();
+    if (tried.how == cuda::Tried::OnGpu) report.on_gpu.push_back(name);
+    if (tried.how == cuda::Tried::Compiled) report.compiled_only.push_back(name);
+    if (tried.how == cuda::Tried::Planned) report.planned_only.push_back(name);
+  }
+  report.untested = {"CUDA 11.8", "CUDA 12", "CUDA 13", "cuDNN 8.9", "cuDNN 9"};
+}
+#endif
+
 } // namespace
 
 std::string processor_name() {
@@ -81,15 +103,15 @@ std::vector<Device> devices() {
 }
 
 DeviceReport report_devices() {
-  DeviceReport report{devices(), {}, {}};
+  DeviceReport report{devices(), {}};
 #ifdef TG_HAVE_CUDA
-  report.untested = {"CUDA 11.8", "CUDA 12", "cuDNN 8.9"};
+  add_tried_versions(report);
   cuda::Installation installation = cuda::find_installation();
   std::vector<std::pair<std::string, std::string>> versions, problems;
   for (const cuda::FoundLibrary& library : installation.libraries)
     if (library.problem.empty())
       versions.emplace_back(cuda::library_name(library.library),
-                            library.version + (library.untested ? " (untested)" : ""));
+                            library.version + label(library.tried).str());
     else
       problems.emplace_back(cuda::library_name(library.library), library.problem);
   for (const cuda::Gpu& gpu : installation.gpus) {

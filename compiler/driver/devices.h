@@ -31,8 +31,11 @@ struct MissingDevice {
 struct DeviceReport {
   std::vector<Device> usable;
   std::vector<MissingDevice> missing;
-  /// Versions of libraries that this build is written for and that nobody has tried.
-  std::vector<std::string> untested;
+  /// Versions of NVIDIA's libraries: what was run on a GPU, and what no further than to compile
+  /// kernels or to plan operations with, without one.
+  std::vector<std::string> on_gpu = {}, compiled_only = {}, planned_only = {};
+  /// Those that this build is written for and that were not run on a GPU.
+  std::vector<std::string> untested = {};
 };
 DeviceReport report_devices();
 

@@ -101,9 +101,19 @@ std::vector<std::string> python_prefixes(llvm::StringRef path) {
   return prefixes;
 }
 
-/// Versions with which kernels were run. None yet: NVRTC 13.0 has compiled, nothing has executed.
-bool tested(Library library, llvm::StringRef version) {
-  return library == Library::Nvrtc && version == "13.0";
+/// 13.0 and 11.8 have compiled the kernels of the examples, 12.9 those of tests; 9.19 has planned
+/// the convolutions of the examples. Nothing has run on a GPU yet.
+constexpr TriedVersion kTried[] = {{Library::Nvrtc, "13.0", Tried::Compiled},
+                                   {Library::Nvrtc, "12.9", Tried::Compiled},
+                                   {Library::Nvrtc, "11.8", Tried::Compiled},
+                                   {Library::Cudnn, "9.19", Tried::Planned}};
+
+/// 9.19.1 is as 9.19.
+Tried how_tried(Library library, llvm::StringRef version) {
+  for (const TriedVersion& tried : kTried)
+    if (tried.library == library && (version + ".").str().starts_with((tried.version + ".").str()))
+      return tried.how;
+  return Tried::Not;
 }
 
 /// What is wrong and, where that is known, what helps.
@@ -185,6 +195,8 @@ llvm::ArrayRef<llvm::StringRef> library_files(Library library) {
   }
   return {};
 }
+
+llvm::ArrayRef<TriedVersion> tried_versions() { return kTried; }
 
 std::vector<std::string> library_folders(const LibraryPlaces& places) {
   std::vector<std::string> folders;
@@ -269,13 +281,13 @@ std::string version_text(Library library, int64_t n) {
 Installation find_installation() {
   Installation installation;
   for (Library library : {Library::Driver, Library::Nvrtc, Library::CublasLt, Library::Cudnn}) {
-    FoundLibrary found{library, "", "", false};
+    FoundLibrary found{library, "", "", Tried::Not};
     auto file = SharedLibrary::open(library);
     if (!file) {
       found.problem = with_help(file.error());
     } else if (int64_t number = library_version(library, **file)) {
       found.version = version_text(library, number);
-      found.untested = !tested(library, found.version);
+      found.tried = how_tried(library, found.version);
     } else {
       found.problem = (library_name(library) + " does not give its version").str();
     }

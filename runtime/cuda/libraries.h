@@ -11,6 +11,9 @@
 
 #include "lang/core/result.h"
 
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/StringRef.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,12 +66,21 @@ std::vector<std::string> library_folders(const LibraryPlaces& places);
 std::vector<std::string> library_candidates(Library library, const LibraryPlaces& places,
                                             int cuda = 0);
 
+/// How far a version was tried by those who write this program: on a GPU or, without one, to
+/// compile kernels or to plan operations with.
+enum class Tried : uint8_t { Not, Planned, Compiled, OnGpu };
+struct TriedVersion {
+  Library library;
+  llvm::StringRef version;
+  Tried how;
+};
+llvm::ArrayRef<TriedVersion> tried_versions();
+
 struct FoundLibrary {
   Library library{};
   std::string version; // "13.0"; empty where it was not found
   std::string problem; // why not; empty where it was found
-  /// Of a version with which nothing was run yet.
-  bool untested = false;
+  Tried tried = Tried::Not;
 };
 
 struct Gpu {

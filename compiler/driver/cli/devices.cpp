@@ -55,6 +55,26 @@ void print_json(llvm::json::OStream& json, const D& device, const char* key,
   });
 }
 
+void print_json(llvm::json::OStream& json, const char* key,
+                const std::vector<std::string>& versions) {
+  json.attributeArray(key, [&] {
+    for (const std::string& version : versions) json.value(version);
+  });
+}
+
+/// How far NVIDIA's libraries were tried by those who write this program.
+void print_tried(llvm::raw_ostream& out, const DeviceReport& report) {
+  auto line = [&](const char* what, const std::vector<std::string>& versions) {
+    if (!versions.empty()) out << what << llvm::join(versions, ", ") << "\n";
+  };
+  out << "\n";
+  if (report.on_gpu.empty()) out << "nothing has run on a GPU yet\n";
+  line("  run on a GPU: ", report.on_gpu);
+  line("  compiled kernels only: ", report.compiled_only);
+  line("  planned operations only: ", report.planned_only);
+  line("  written for, and untested: ", report.untested);
+}
+
 } // namespace
 
 int run_devices(Session& session) {
@@ -63,8 +83,7 @@ int run_devices(Session& session) {
   if (!session.options.json) {
     for (const Device& device : report.usable) print(out, device);
     for (const MissingDevice& missing : report.missing) print(out, missing);
-    if (!report.untested.empty())
-      out << "\nwritten for, and untested: " << llvm::join(report.untested, ", ") << "\n";
+    if (!report.untested.empty()) print_tried(out, report);
     return 0;
   }
   llvm::json::OStream json(out, 2);
@@ -76,9 +95,12 @@ int run_devices(Session& session) {
       for (const MissingDevice& missing : report.missing)
         print_json(json, missing, "reason", missing.reason);
     });
-    json.attributeArray("untested", [&] {
-      for (const std::string& version : report.untested) json.value(version);
+    json.attributeObject("tried", [&] {
+      print_json(json, "on_gpu", report.on_gpu);
+      print_json(json, "compiled_only", report.compiled_only);
+      print_json(json, "planned_only", report.planned_only);
     });
+    print_json(json, "untested", report.untested);
   });
   out << "\n";
   return 0;
