@@ -21,6 +21,21 @@ constexpr CUresult kForeignCode[] = {200, 209, 218, 222};
 /// PTX that the driver does not compile: it finds no compiler, or may not use it.
 constexpr CUresult kNoPtxCompiler[] = {221, 223};
 
+/// Goes with a message; empty where nothing is known. After some errors every call fails in the
+/// same way until the process ends: what a kernel did wrong (700, 714 to 719), one that took too
+/// long.
+const char* advice(CUresult result) {
+  constexpr CUresult kUnavailable = 46, kIllegalAddress = 700, kTimeout = 702, kStackError = 714,
+                     kLaunchFailed = 719, kUnknown = 999;
+  if (result == kIllegalAddress || result == kTimeout ||
+      (result >= kStackError && result <= kLaunchFailed))
+    return "; the GPU's context is lost: start the program anew";
+  if (result == kUnavailable) return "; another program may have the GPU to itself";
+  if (result == kUnknown)
+    return "; the driver may have lost the GPU: start the program anew, then the machine";
+  return "";
+}
+
 /// Retains the primary context until the process ends. Between a search and a run no device may be
 /// open, and what cuDNN and cuBLASLt, which stay loaded, have in the context would go with it.
 class LastingContext {
@@ -49,16 +64,17 @@ public:
   Result<void> open() {
     char name[256] = {};
     int driver = 0, major = 0, minor = 0;
-    TG_CHECK(check(api_->DeviceGet(&device_, 0), "the first GPU"));
-    TG_CHECK(check(api_->DeviceGetName(name, sizeof name - 1, device_), "a GPU's name"));
-    TG_CHECK(check(api_->DriverGetVersion(&driver), "the driver's version"));
+    TG_CHECK(check(api_->DeviceGet(&device_, 0), "opening the device"));
+    TG_CHECK(
+        check(api_->DeviceGetName(name, sizeof name - 1, device_), "reading the device's name"));
+    TG_CHECK(check(api_->DriverGetVersion(&driver), "reading the driver's version"));
     TG_CHECK(attribute(major, kAttributeMajor));
     TG_CHECK(attribute(minor, kAttributeMinor));
     TG_CHECK(attribute(multiprocessors_, kAttributeMultiprocessors));
     TG_CHECK(attribute(l2_bytes_, kAttributeL2Bytes));
-    TG_CHECK(check(api_->DevicePrimaryCtxRetain(&context_, device_), "a context"));
+    TG_CHECK(check(api_->DevicePrimaryCtxRetain(&context_, device_), "making a context"));
     static const LastingContext lasting(*api_, device_);
-    TG_CHECK(check(api_->CtxSetCurrent(context_), "a context"));
+    TG_CHECK(check(api_->CtxSetCurrent(context_), "entering the context"));
     architecture_ = "sm_" + std::to_string(major) + std::to_string(minor);
     description_ = std::string(name) + ", driver " + version_text(Library::Driver, driver);
     return {};
@@ -86,34 +102,34 @@ public:
   Result<Address> allocate(int64_t bytes) override {
     CUdeviceptr memory = 0;
     TG_CHECK(check(api_->MemAlloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1))),
-                   "device memory"));
+                   "allocating device memory"));
     memory_.push_back(memory);
     return Address(memory);
   }
 
   Result<void> release(Address memory) override {
     std::erase(memory_, memory);
-    return check(api_->MemFree(memory), "memory back");
+    return check(api_->MemFree(memory), "giving memory back");
   }
 
   Result<std::byte*> allocate_pinned(int64_t bytes) override {
     void* memory = nullptr;
     TG_CHECK(check(api_->MemHostAlloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)), 0),
-                   "pinned memory"));
+                   "allocating pinned memory"));
     pinned_.push_back(memory);
     return static_cast<std::byte*>(memory);
   }
 
   Result<Stream> make_stream() override {
     CUstream stream = nullptr;
-    TG_CHECK(check(api_->StreamCreate(&stream, kStreamNonBlocking), "a stream"));
+    TG_CHECK(check(api_->StreamCreate(&stream, kStreamNonBlocking), "making a stream"));
     streams_.push_back(stream);
     return static_cast<Stream>(streams_.size() - 1);
   }
 
   Result<Event> make_event() override {
     CUevent event = nullptr;
-    TG_CHECK(check(api_->EventCreate(&event, 0), "an event"));
+    TG_CHECK(check(api_->EventCreate(&event, 0), "making an event"));
     events_.push_back(event);
     return static_cast<Event>(events_.size() - 1);
   }
@@ -122,7 +138,7 @@ public:
     CUmodule module = nullptr;
     CUfunction function = nullptr;
     if (CUresult result = api_->ModuleLoadData(&module, cubin.data())) {
-      Diagnostic refused = std::move(check(result, "a compiled kernel").error());
+      Diagnostic refused = std::move(check(result, "loading a compiled kernel").error());
       if (llvm::is_contained(kNoPtxCompiler, result))
         return std::move(refused).suggest(
             "NVRTC does not know this GPU, and the driver's own compiler "
@@ -135,7 +151,8 @@ public:
           "CUDA_HOME may name another");
     }
     modules_.push_back(module);
-    TG_CHECK(check(api_->ModuleGetFunction(&function, module, kernel.c_str()), "a kernel"));
+    TG_CHECK(check(api_->ModuleGetFunction(&function, module, kernel.c_str()),
+                   "finding a kernel in its module"));
     functions_.push_back(function);
     return static_cast<Function>(functions_.size() - 1);
   }
@@ -147,17 +164,17 @@ public:
                                      {kFunctionLocalBytes, &use.stack_bytes}};
     for (auto [which, value] : wanted)
       TG_CHECK(check(api_->FuncGetAttribute(value, which, functions_[function]),
-                     "attribute of a kernel"));
+                     "reading what a kernel uses"));
     return use;
   }
 
   Result<void> copy_in(Address to, const std::byte* from, int64_t bytes, Stream stream) override {
     return check(api_->MemcpyHtoDAsync(to, from, static_cast<size_t>(bytes), streams_[stream]),
-                 "a copy");
+                 "a copy to the device");
   }
   Result<void> copy_out(std::byte* to, Address from, int64_t bytes, Stream stream) override {
     return check(api_->MemcpyDtoHAsync(to, from, static_cast<size_t>(bytes), streams_[stream]),
-                 "a copy");
+                 "a copy from the device");
   }
 
   Result<void> copy(Address to, Address from, int64_t bytes, Stream stream) override {
@@ -167,7 +184,7 @@ public:
 
   Result<void> fill(Address at, uint8_t byte, int64_t bytes, Stream stream) override {
     return check(api_->MemsetD8Async(at, byte, static_cast<size_t>(bytes), streams_[stream]),
-                 "a fill");
+                 "filling memory");
   }
 
   Result<void> launch(Function function, int64_t blocks, int threads,
@@ -178,7 +195,7 @@ public:
     return check(api_->LaunchKernel(functions_[function], static_cast<unsigned>(blocks), 1, 1,
                                     static_cast<unsigned>(threads), 1, 1, 0, streams_[stream],
                                     pointers.data(), nullptr),
-                 "a launch");
+                 "launching a kernel");
   }
 
   Result<void> run_library(std::function<Result<void>(void*)> call, Stream stream) override {
@@ -188,12 +205,13 @@ public:
   Result<void> record(Event event, Stream stream) override {
     if (captured_ == stream)
       return check(api_->EventRecordWithFlags(events_[event], streams_[stream], kRecordExternal),
-                   "an event");
-    return check(api_->EventRecord(events_[event], streams_[stream]), "an event");
+                   "recording an event");
+    return check(api_->EventRecord(events_[event], streams_[stream]), "recording an event");
   }
 
   Result<void> begin_capture(Stream stream) override {
-    TG_CHECK(check(api_->StreamBeginCapture(streams_[stream], kCaptureThreadLocal), "a capture"));
+    TG_CHECK(check(api_->StreamBeginCapture(streams_[stream], kCaptureThreadLocal),
+                   "beginning a capture"));
     captured_ = stream;
     return {};
   }
@@ -201,28 +219,30 @@ public:
     CUgraph graph = nullptr;
     CUgraphExec executable = nullptr;
     captured_.reset();
-    TG_CHECK(check(api_->StreamEndCapture(streams_[stream], &graph), "a capture"));
-    Result<void> made = check(api_->GraphInstantiate(&executable, graph, 0), "a graph");
+    TG_CHECK(check(api_->StreamEndCapture(streams_[stream], &graph), "ending a capture"));
+    Result<void> made = check(api_->GraphInstantiate(&executable, graph, 0), "making a graph");
     api_->GraphDestroy(graph);
     if (!made) return std::move(made.error());
     graphs_.push_back(executable);
     return static_cast<Graph>(graphs_.size() - 1);
   }
   Result<void> replay(Graph graph, Stream stream) override {
-    TG_CHECK(check(api_->CtxSetCurrent(context_), "a context")); // of this thread
-    return check(api_->GraphLaunch(graphs_[graph], streams_[stream]), "a run");
+    TG_CHECK(check(api_->CtxSetCurrent(context_), "entering the context")); // of this thread
+    return check(api_->GraphLaunch(graphs_[graph], streams_[stream]), "starting a run");
   }
   Result<void> release_graph(Graph graph) override {
-    return check(api_->GraphExecDestroy(std::exchange(graphs_[graph], nullptr)), "graph back");
+    return check(api_->GraphExecDestroy(std::exchange(graphs_[graph], nullptr)),
+                 "giving a graph back");
   }
 
   Result<void> synchronise(Stream stream) override {
-    TG_CHECK(check(api_->CtxSetCurrent(context_), "a context"));
+    TG_CHECK(check(api_->CtxSetCurrent(context_), "entering the context"));
     return check(api_->StreamSynchronize(streams_[stream]), "a run");
   }
   Result<double> microseconds(Event from, Event to) override {
     float milliseconds = 0;
-    TG_CHECK(check(api_->EventElapsedTime(&milliseconds, events_[from], events_[to]), "a time"));
+    TG_CHECK(check(api_->EventElapsedTime(&milliseconds, events_[from], events_[to]),
+                   "reading the time between events"));
     return static_cast<double>(milliseconds) * 1e3;
   }
 
@@ -230,10 +250,12 @@ private:
   Result<void> check(CUresult result, const char* what) const {
     if (result == 0) return {};
     Code code = result == kOutOfMemory ? Code::memory_limit : Code::device;
-    return error(code, "the GPU gave no {0}: {1}", what, api_->message(result));
+    return error(code, "{0} failed on the GPU: {1}{2}", what, api_->message(result),
+                 advice(result));
   }
   Result<void> attribute(int& value, int which) {
-    return check(api_->DeviceGetAttribute(&value, which, device_), "attribute");
+    return check(api_->DeviceGetAttribute(&value, which, device_),
+                 "reading an attribute of the device");
   }
 
   std::unique_ptr<DriverApi> api_;
