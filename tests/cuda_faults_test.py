@@ -248,6 +248,23 @@ def older_gpu(machine):
         yield f"tg devices with an older GPU: {machine.missing(compute='35')}"
 
 
+def side_by_side(machine):
+    """--streams: instances that run from a thread each. Eight runs of four are 32 launches at least;
+    told to fail from the 32nd on, every instance takes part."""
+    yield from works("four streams", machine.run("--streams", "4"), "4 side by side: ")
+    yield from works("four streams, in JSON", machine.run("--streams", "4", "--json"),
+                     '"streams": 4,')
+    for told, expected, words in (
+            ("cuStreamCreate:2:3", 3, "making a stream failed on the GPU: out of memory"),  # the third's
+            ("cuGraphLaunch:719:12", 1, f"starting a run failed on the GPU: {LOST}"),
+            ("cuGraphLaunch:719:32", 1, f"starting a run failed on the GPU: {LOST}"),
+            ("cuStreamSynchronize:700:32", 1, f"a run failed on the GPU: {LOST}")):
+        code, text, live = machine.run("--streams", "4", fault=told)
+        if code != expected or words not in text or live != 0:
+            yield f"four streams with {told}: exit {code}, {live} objects left: {text}"
+        yield from works(f"one stream with {told}", machine.run(fault=told))
+
+
 def narrow_search(machine):
     """With --dtype it is f16 whose prices are measured and kept, of operators and of whole graphs."""
     cache = machine.folder / "narrow"
@@ -334,6 +351,7 @@ def problems(machine):
     if machine.has_nvrtc:
         yield from told_faults_of_a_search(machine)
         yield from narrow_search(machine)
+        yield from side_by_side(machine)
         yield from one_context(machine)
         yield from newer_gpu(machine)
         yield from older_gpu(machine)

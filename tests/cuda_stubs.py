@@ -64,13 +64,14 @@ def names(prefix):
 def driver(without=""):
     """`without`: a function that this driver is too old for."""
     ends = {end: make for make, end in MAKES.items()}
-    lines = ["#include <cstdio>", "#include <cstdlib>", "#include <cstring>", "static long live, holders, contexts;",
+    lines = ["#include <cstdio>", "#include <cstdlib>", "#include <cstring>", "#include <atomic>",
+             "static std::atomic<long> live, holders, contexts;  // of all threads",
              'struct AtEnd { ~AtEnd() { if (FILE* f = fopen(getenv("STUB_LOG"), "w")) '
-             '{ fprintf(f, "%ld %ld", live, contexts); fclose(f); } } } at_end;',
+             '{ fprintf(f, "%ld %ld", live.load(), contexts.load()); fclose(f); } } } at_end;',
              "static int fault(const char* name) { const char* told = getenv(\"STUB_FAULT\");"
              " size_t n = strlen(name);"
              " if (!told || strncmp(told, name, n) || told[n] != ':') return 0;"
-             " static int calls; const char* from = strchr(told + n + 1, ':');"
+             " static std::atomic<int> calls; const char* from = strchr(told + n + 1, ':');"
              " return ++calls < (from ? atoi(from + 1) : 1) ? 0 : atoi(told + n + 1); }"]
     for symbol in names("cu"):
         if symbol == without:
