@@ -36,6 +36,7 @@ public:
   virtual std::string architecture() const = 0; // "sm_90"
   virtual int multiprocessors() const = 0;
   virtual int64_t l2_bytes() const = 0;
+  virtual int64_t memory_bytes() const = 0; // all that it has
 
   /// Aligned to 256 bytes.
   virtual Result<Address> allocate(int64_t bytes) = 0;
@@ -45,6 +46,7 @@ public:
   virtual Result<std::byte*> allocate_pinned(int64_t bytes) = 0;
   virtual Result<Stream> make_stream() = 0;
   virtual Result<Event> make_event() = 0;
+  /// Kernels of one name are one, and are loaded once (source.h).
   virtual Result<Function> load(const Cubin& cubin, const std::string& kernel) = 0;
   /// As the driver says: of PTX nothing else can.
   virtual Result<KernelUse> use(Function function) = 0;

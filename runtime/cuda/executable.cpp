@@ -249,7 +249,9 @@ Result<void> CudaExecutable::add_up_memory(const CompileOptions& options) {
     memory_.workspace =
         add_bytes((memory_.workspace + kDeviceAlignment - 1) & -kDeviceAlignment, zeros);
   addresses_.assign(plan_.values.size(), 0);
-  return check_memory(plan_, memory_, options.memory_limit_bytes);
+  int64_t limit = options.memory_limit_bytes;
+  if (limit <= 0 || limit > device_->memory_bytes()) limit = device_->memory_bytes();
+  return check_memory(plan_, memory_, limit);
 }
 
 Result<void> CudaExecutable::reserve_workspace() {

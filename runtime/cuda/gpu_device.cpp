@@ -7,6 +7,8 @@
 #include <llvm/ADT/SmallVector.h>
 
 #include <algorithm>
+#include <atomic>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -24,12 +26,15 @@ constexpr CUresult kNoPtxCompiler[] = {221, 223};
 /// Goes with a message; empty where nothing is known. After some errors every call fails in the
 /// same way until the process ends: what a kernel did wrong (700, 714 to 719), one that took too
 /// long.
+bool loses_context(CUresult result) {
+  constexpr CUresult kIllegalAddress = 700, kTimeout = 702, kStackError = 714, kLaunchFailed = 719;
+  return result == kIllegalAddress || result == kTimeout ||
+         (result >= kStackError && result <= kLaunchFailed);
+}
+
 const char* advice(CUresult result) {
-  constexpr CUresult kUnavailable = 46, kIllegalAddress = 700, kTimeout = 702, kStackError = 714,
-                     kLaunchFailed = 719, kUnknown = 999;
-  if (result == kIllegalAddress || result == kTimeout ||
-      (result >= kStackError && result <= kLaunchFailed))
-    return "; the GPU's context is lost: start the program anew";
+  constexpr CUresult kUnavailable = 46, kUnknown = 999;
+  if (loses_context(result)) return "; the GPU's context is lost: start the program anew";
   if (result == kUnavailable) return "; another program may have the GPU to itself";
   if (result == kUnknown)
     return "; the driver may have lost the GPU: start the program anew, then the machine";
@@ -57,11 +62,16 @@ private:
   bool held_ = false;
 };
 
+/// Why the context is lost, which all devices of the process share; 0 while it is not. Whoever
+/// opens one after that is told at once, rather than by each call.
+std::atomic<CUresult> context_lost_by = 0;
+
 class DriverDevice final : public GpuDevice {
 public:
   explicit DriverDevice(std::unique_ptr<DriverApi> api) : api_(std::move(api)) {}
 
   Result<void> open() {
+    TG_CHECK(check(context_lost_by, "earlier work"));
     char name[256] = {};
     int driver = 0, major = 0, minor = 0;
     TG_CHECK(check(api_->DeviceGet(&device_, 0), "opening the device"));
@@ -72,9 +82,11 @@ public:
     TG_CHECK(attribute(minor, kAttributeMinor));
     TG_CHECK(attribute(multiprocessors_, kAttributeMultiprocessors));
     TG_CHECK(attribute(l2_bytes_, kAttributeL2Bytes));
+    TG_CHECK(
+        check(api_->DeviceTotalMem(&memory_bytes_, device_), "reading the size of its memory"));
     TG_CHECK(check(api_->DevicePrimaryCtxRetain(&context_, device_), "making a context"));
     static const LastingContext lasting(*api_, device_);
-    TG_CHECK(check(api_->CtxSetCurrent(context_), "entering the context"));
+    TG_CHECK(enter());
     architecture_ = "sm_" + std::to_string(major) + std::to_string(minor);
     description_ = std::string(name) + ", driver " + version_text(Library::Driver, driver);
     return {};
@@ -98,9 +110,11 @@ public:
   std::string architecture() const override { return architecture_; }
   int multiprocessors() const override { return multiprocessors_; }
   int64_t l2_bytes() const override { return l2_bytes_; }
+  int64_t memory_bytes() const override { return static_cast<int64_t>(memory_bytes_); }
 
   Result<Address> allocate(int64_t bytes) override {
     CUdeviceptr memory = 0;
+    TG_CHECK(enter());
     TG_CHECK(check(api_->MemAlloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1))),
                    "allocating device memory"));
     memory_.push_back(memory);
@@ -129,12 +143,14 @@ public:
 
   Result<Event> make_event() override {
     CUevent event = nullptr;
+    TG_CHECK(enter());
     TG_CHECK(check(api_->EventCreate(&event, 0), "making an event"));
     events_.push_back(event);
     return static_cast<Event>(events_.size() - 1);
   }
 
   Result<Function> load(const Cubin& cubin, const std::string& kernel) override {
+    if (auto it = loaded_.find(kernel); it != loaded_.end()) return it->second;
     CUmodule module = nullptr;
     CUfunction function = nullptr;
     if (CUresult result = api_->ModuleLoadData(&module, cubin.data())) {
@@ -154,7 +170,7 @@ public:
     TG_CHECK(check(api_->ModuleGetFunction(&function, module, kernel.c_str()),
                    "finding a kernel in its module"));
     functions_.push_back(function);
-    return static_cast<Function>(functions_.size() - 1);
+    return loaded_[kernel] = static_cast<Function>(functions_.size() - 1);
   }
 
   Result<KernelUse> use(Function function) override {
@@ -227,7 +243,7 @@ public:
     return static_cast<Graph>(graphs_.size() - 1);
   }
   Result<void> replay(Graph graph, Stream stream) override {
-    TG_CHECK(check(api_->CtxSetCurrent(context_), "entering the context")); // of this thread
+    TG_CHECK(enter());
     return check(api_->GraphLaunch(graphs_[graph], streams_[stream]), "starting a run");
   }
   Result<void> release_graph(Graph graph) override {
@@ -236,7 +252,7 @@ public:
   }
 
   Result<void> synchronise(Stream stream) override {
-    TG_CHECK(check(api_->CtxSetCurrent(context_), "entering the context"));
+    TG_CHECK(enter());
     return check(api_->StreamSynchronize(streams_[stream]), "a run");
   }
   Result<double> microseconds(Event from, Event to) override {
@@ -247,8 +263,11 @@ public:
   }
 
 private:
+  /// Whichever thread calls: runs may come from another one than loads.
+  Result<void> enter() { return check(api_->CtxSetCurrent(context_), "entering the context"); }
   Result<void> check(CUresult result, const char* what) const {
     if (result == 0) return {};
+    if (loses_context(result)) context_lost_by = result;
     Code code = result == kOutOfMemory ? Code::memory_limit : Code::device;
     return error(code, "{0} failed on the GPU: {1}{2}", what, api_->message(result),
                  advice(result));
@@ -263,12 +282,14 @@ private:
   CUcontext context_ = nullptr;
   std::string description_, architecture_;
   int multiprocessors_ = 1, l2_bytes_ = 0;
+  size_t memory_bytes_ = 0;
   std::vector<CUdeviceptr> memory_;
   std::vector<void*> pinned_;
   std::vector<CUstream> streams_;
   std::vector<CUevent> events_;
   std::vector<CUmodule> modules_;
   std::vector<CUfunction> functions_;
+  std::map<std::string, Function> loaded_;
   std::vector<CUgraphExec> graphs_; // null: given back
   std::optional<Stream> captured_;
 };

@@ -61,6 +61,7 @@ public:
   std::string architecture() const override { return "sm_90"; }
   int multiprocessors() const override { return 132; }
   int64_t l2_bytes() const override { return int64_t{50} << 20; }
+  int64_t memory_bytes() const override { return int64_t{1} << 37; }
 
   Result<cuda::Address> allocate(int64_t bytes) override {
     note("allocate");

@@ -323,6 +323,22 @@ TEST_F(Fixture, AGpuThatIsLostInARunIsAnError) {
   EXPECT_FALSE(executable->run_once().ok());
 }
 
+TEST_F(Fixture, WhatDoesNotFitTheDeviceIsRefusedBeforeAllocation) {
+  Plan plan = network();
+  log.memory_bytes = 1000;
+  for (int64_t limit : {int64_t{0}, int64_t{1} << 30}) {
+    CompileOptions options;
+    options.memory_limit_bytes = limit;
+    log.stand_ins = true;
+    log.calls.clear();
+    auto made =
+        cuda::CudaExecutable::make(plan, options, std::make_unique<FakeGpu>(library, log), cache);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.error().code, Code::memory_limit);
+    EXPECT_EQ(log.count("allocate"), 0u);
+  }
+}
+
 TEST_F(Fixture, MemoryLimitComesBeforeAllocation) {
   Plan plan = network();
   prepare(plan);

@@ -35,6 +35,7 @@ struct FakeGpuLog {
   bool stand_ins = false;
   /// Sees what every kernel is given, when it runs.
   std::function<void(llvm::ArrayRef<cuda::Address> parameters)> on_launch;
+  int64_t memory_bytes = int64_t{1} << 40;
   /// Calls after this many fail, as those of a lost GPU.
   size_t fails_after = SIZE_MAX;
   /// Microseconds of a command, by name ("launch", "library", "fill", "copy_in", ...): 1, 0 for an
@@ -64,6 +65,7 @@ public:
   std::string architecture() const override { return "sm_90"; }
   int multiprocessors() const override { return 2; }
   int64_t l2_bytes() const override { return 1 << 16; }
+  int64_t memory_bytes() const override { return log_.memory_bytes; }
 
   Result<cuda::Address> allocate(int64_t bytes) override {
     TG_CHECK(note("allocate"));
