@@ -2,7 +2,7 @@
 """One network in PyTorch or JAX, with Tangram's weights, timed as `tg run` is timed.
 
     bench/gpu/peers.py NETWORK [--peer eager|graph|compile|max-autotune|frozen|jax] [--batch 1]
-                       [--dtype f32|tf32|f16|bf16] [--device cuda|cpu] [--tg build/tg]
+                       [--dtype f32|tf32|f16|bf16] [--device cuda|cpu] [--tg PROGRAM]
 
 Prints one JSON object: `median_us p10_us p90_us runs max_rel_diff build_s versions`, or
 `{"skipped": why}` where the peer is not installed.
@@ -35,8 +35,8 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-HERE = Path(__file__).resolve().parent
+from common import HERE, PEERS, ROOT, built_program, count, program, seconds
+
 for folder in (ROOT / "tests" / "oracle", HERE / "oracle"):
     sys.path.insert(0, str(folder))
 
@@ -48,7 +48,6 @@ except ImportError as missing:
     print(json.dumps({"skipped": f"{missing.name} is not installed"}))
     sys.exit(0)
 
-PEERS = ("eager", "graph", "compile", "max-autotune", "frozen", "jax")
 #: Largest difference of an output from f32, over its largest value: those of runtime/bounds.h.
 BOUNDS = {"f32": 1e-4, "tf32": 1e-2, "f16": 2e-2, "bf16": 1e-1}
 DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
@@ -340,13 +339,13 @@ def main():
     parser = argparse.ArgumentParser(description="one network in PyTorch or JAX")
     parser.add_argument("network", choices=NETWORKS)
     parser.add_argument("--peer", choices=PEERS, default="eager")
-    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--batch", type=count, default=1)
     parser.add_argument("--dtype", choices=BOUNDS, default="f32")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--channels-last", action="store_true",
                         help="images in NHWC (PyTorch's choice on tensor cores)")
-    parser.add_argument("--seconds", type=float, default=2)
-    parser.add_argument("--tg", default=str(ROOT / "build" / "tg"))
+    parser.add_argument("--seconds", type=seconds, default=2)
+    parser.add_argument("--tg", type=program, default=built_program())
     print(json.dumps(run(parser.parse_args())))
 
 

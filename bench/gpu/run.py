@@ -39,8 +39,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-HERE = Path(__file__).resolve().parent
+from common import HERE, PEERS, ROOT, built_program, count, listed, one_of, program, seconds
+
 NETWORKS = {
     "resnet50": "examples/resnet50.tg",
     "bert_base": "examples/bert_base.tg",
@@ -52,6 +52,7 @@ NETWORKS = {
 FIXED_BATCH = {"nasrnn"}  # of 1
 FIRST_DTYPES = ("f16", "f32")
 SANITIZED = ("examples/squeezenet.tg", "examples/paper/bert.tg", "examples/lstm.tg")
+DTYPES = (*FIRST_DTYPES, "tf32", "bf16")
 PARTS = ("correct", "latency", "peers", "load", "steps", "sanitize")
 WANTED_COLD_S, WANTED_WARM_S = 60, 2
 TOO_LONG = "longer than "
@@ -136,7 +137,7 @@ def dtype_options(dtype):
 
 
 def batch_options(batch):
-    return [] if batch == "1" else ["--set", f"N={batch}"]
+    return [] if batch == 1 else ["--set", f"N={batch}"]
 
 
 def correct_cells(options, models, dtypes):
@@ -172,23 +173,16 @@ def cells(options):
     """Name to a function that measures, given a clock, in the order in which cells are worth having:
     the networks whole before the long tail of other models, dtypes and batches."""
     latencies = [(b, d, n) for b in options.batch for d in options.dtype for n in options.networks
-                 if b == "1" or n not in FIXED_BATCH]
+                 if b == 1 or n not in FIXED_BATCH]
     measured = {NETWORKS[n].removeprefix("examples/").removesuffix(".tg") for n in options.networks}
     networks = [name for name in options.models if name in measured]
     return dict([  # a cell stands where it comes first
         *correct_cells(options, networks, FIRST_DTYPES),
-        *latency_cells(options, [l for l in latencies if l[0] == "1" and l[1] in FIRST_DTYPES]),
+        *latency_cells(options, [l for l in latencies if l[0] == 1 and l[1] in FIRST_DTYPES]),
         *network_cells(options),
         *correct_cells(options, options.models, (*FIRST_DTYPES, "bf16")),
         *sanitize_cells(options),
         *latency_cells(options, latencies)]).items()
-
-
-def built_program():
-    """Of a repository, the newest, or of an unpacked archive; None where there is none."""
-    places = [ROOT / folder / "tg" for folder in ("build", "build-release", "bin")]
-    built = [tg for tg in places if tg.exists()]
-    return str(max(built, key=lambda tg: tg.stat().st_mtime)) if built else None
 
 
 def all_models():
@@ -385,34 +379,26 @@ def write_page(table, options, path):
 
 def parse(arguments):
     parser = argparse.ArgumentParser(description="Tangram on a GPU, cell by cell")
-    listed = lambda text: text.split(",")
-    parser.add_argument("parts", nargs="*", metavar="PART")
-    parser.add_argument("--tg", default=built_program())
+    models = all_models()
+    parser.add_argument("parts", nargs="*", metavar="PART", type=one_of("part", PARTS))
+    parser.add_argument("--tg", type=program, default=built_program())
     parser.add_argument("--backend", default="cuda")
     parser.add_argument("--cost", default="measured:cuda")
-    parser.add_argument("--search-seconds", type=float, help="default: that of tg opt")
-    parser.add_argument("--batch", type=listed, default=["1", "16"])
-    parser.add_argument("--dtype", type=listed, default=["f16", "f32", "tf32"])
-    parser.add_argument("--networks", type=listed, default=list(NETWORKS))
-    parser.add_argument("--peers", type=listed,
-                        default=["eager", "graph", "compile", "max-autotune", "frozen", "jax"])
-    parser.add_argument("--peer-device", default="cuda")
-    parser.add_argument("--models", type=listed, default=all_models(), help="of the part correct")
-    parser.add_argument("--python", default=sys.executable, help="that has PyTorch")
-    parser.add_argument("--limit", type=float, default=540)
-    parser.add_argument("--total-limit", type=float, default=math.inf,
+    parser.add_argument("--search-seconds", type=seconds, help="default: that of tg opt")
+    parser.add_argument("--batch", type=listed(count), default=[1, 16])
+    parser.add_argument("--dtype", type=listed(one_of("dtype", DTYPES)), default=["f16", "f32", "tf32"])
+    parser.add_argument("--networks", type=listed(one_of("network", NETWORKS)), default=list(NETWORKS))
+    parser.add_argument("--peers", type=listed(one_of("peer", PEERS)), default=list(PEERS))
+    parser.add_argument("--peer-device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--models", type=listed(one_of("model", models)), default=models,
+                        help="of the part correct")
+    parser.add_argument("--python", type=program, default=sys.executable, help="that has PyTorch")
+    parser.add_argument("--limit", type=seconds, default=540)
+    parser.add_argument("--total-limit", type=partial(seconds, zero_too=True), default=math.inf,
                         help="seconds; cells beyond are left for the next run")
     parser.add_argument("--json", default=str(ROOT / "bench/results/gpu.json"))
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args(arguments)
-    if not options.tg or not shutil.which(options.tg):
-        parser.error(f"no program {options.tg}" if options.tg else "no tg is built: ./dev build")
-    for part in options.parts:
-        if part not in PARTS:
-            parser.error(f"no part {part}; there are {', '.join(PARTS)}")
-    for network in options.networks:
-        if network not in NETWORKS:
-            parser.error(f"no network {network}; there are {', '.join(NETWORKS)}")
     options.parts = options.parts or list(PARTS)
     return options
 

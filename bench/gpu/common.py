@@ -1,0 +1,56 @@
+"""What run.py and peers.py share: where the program is, the peers, and types of options, which refuse
+what cannot be meant."""
+import argparse
+import math
+import os
+import shutil
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PEERS = ("eager", "graph", "compile", "max-autotune", "frozen", "jax")
+
+
+def built_program():
+    """Of a repository, the newest, or of an unpacked archive; "" where there is none."""
+    places = [ROOT / folder / "tg" for folder in ("build", "build-release", "bin")]
+    built = [tg for tg in places if tg.exists()]
+    return str(max(built, key=lambda tg: tg.stat().st_mtime)) if built else ""
+
+
+# --- types of options ---------------------------------------------------------------------------
+
+
+def refuse(why):
+    raise argparse.ArgumentTypeError(why)
+
+
+def program(text):
+    """Where it is; links stay, by which Python knows its packages."""
+    found = shutil.which(text)
+    return os.path.abspath(found) if found else refuse(
+        f"no program {text}" if text else "none is built: ./dev build")
+
+
+def count(text):
+    return int(text) if text.isdecimal() and int(text) > 0 else refuse(f"{text} is no number from 1 on")
+
+
+def seconds(text, zero_too=False):
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if 0 < value < math.inf or (zero_too and value == 0):
+        return value
+    return refuse(f"{text} is no number of seconds")
+
+
+def one_of(what, names):
+    return lambda text: text if text in names else refuse(
+        f"no {what} {text}; there are {', '.join(names)}")
+
+
+def listed(one):
+    """Several with commas between them, each once."""
+    return lambda text: list(dict.fromkeys(map(one, text.split(","))))
