@@ -30,15 +30,15 @@ outputs to pinned memory, median with the 10th and 90th percentile.
 import argparse
 import json
 import math
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from functools import partial
 from pathlib import Path
 
+import results
+from commands import TOO_LONG, Clock, call, first_line
 from common import HERE, PEERS, ROOT, built_program, count, listed, one_of, program, seconds
 
 NETWORKS = {
@@ -55,78 +55,7 @@ SANITIZED = ("examples/squeezenet.tg", "examples/paper/bert.tg", "examples/lstm.
 DTYPES = (*FIRST_DTYPES, "tf32", "bf16")
 PARTS = ("correct", "latency", "peers", "load", "steps", "sanitize")
 WANTED_COLD_S, WANTED_WARM_S = 60, 2
-TOO_LONG = "longer than "
 TRIES = 3  # of a cell whose time ran out
-
-
-# --- commands -----------------------------------------------------------------------------------
-
-
-def first_line(text):
-    return next((line for line in text.splitlines() if line.strip()), "")
-
-
-class Clock:
-    """What is left of a cell's time; all its commands share it."""
-
-    def __init__(self, limit):
-        self.limit, self.end = limit, time.monotonic() + limit
-
-    def run(self, command, **environment):
-        """The finished command, or None if time ran out; then it is killed."""
-        try:
-            return subprocess.run([str(c) for c in command], capture_output=True, text=True,
-                                  timeout=max(self.end - time.monotonic(), 0.1),
-                                  env={**os.environ, **environment})
-        except subprocess.TimeoutExpired:
-            return None
-
-    def too_long(self):
-        return {"error": f"{TOO_LONG}{self.limit:.0f} s"}
-
-
-def call(clock, command, **environment):
-    """The JSON of a command, or what went wrong."""
-    done = clock.run(command, **environment)
-    if done is None:
-        return clock.too_long()
-    if done.returncode != 0:
-        return {"error": first_line(done.stderr) or f"exit {done.returncode}"}
-    try:
-        return json.loads(done.stdout)
-    except json.JSONDecodeError:
-        return {"error": first_line(done.stdout) or "no output"}
-
-
-def write(path, table):
-    """Whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as scratch:
-        json.dump(table, scratch, indent=1, sort_keys=True)
-        scratch.write("\n")
-    os.replace(scratch.name, path)
-
-
-def this_commit():
-    """Of an unpacked archive (cmake/bundle.sh) or of a repository; "" where neither is here."""
-    if (ROOT / "COMMIT").exists():
-        return (ROOT / "COMMIT").read_text().strip()
-    if not shutil.which("git"):
-        return ""
-    return subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
-                          capture_output=True, text=True).stdout.strip()
-
-
-def environment(tg):
-    return {"commit": this_commit(), "date": time.strftime("%Y-%m-%d"), "load": os.getloadavg()[0],
-            "devices": call(Clock(120), [tg, "devices", "--json"])}
-
-
-def other_place(table, now):
-    """Whether the cells of a table were measured by another program or on another machine."""
-    then = table.get("environment")
-    return bool(table["cells"]) and then is not None and any(
-        then.get(key) != now[key] for key in ("commit", "devices"))
 
 
 # --- cells --------------------------------------------------------------------------------------
@@ -426,20 +355,20 @@ def measure_cells(options, table, path):
             cell["tries"] = (known or {}).get("tries", 0) + 1
         table["cells"][name] = cell
         measured += 1
-        write(path, table)
+        results.write(path, table)
 
 
 def main():
     options = parse(None)
     path = Path(options.json)
     table = json.loads(path.read_text()) if path.exists() else {"cells": {}}
-    now = environment(options.tg)
+    now = results.environment(options.tg)
     usable = {device["backend"] for device in now["devices"].get("devices", [])}
     if options.backend not in usable:
         missing = {m["backend"]: m["reason"] for m in now["devices"].get("missing", [])}
         print(f"not measured: {missing.get(options.backend, 'no such backend here')}")
         return 0
-    if other_place(table, now):
+    if results.other_place(table, now):
         print(f"{path} holds cells of commit {table['environment']['commit']}, or of another machine: "
               "give another --json, or remove it", file=sys.stderr)
         return 1

@@ -1,0 +1,41 @@
+"""The file that run.py keeps cells in, and what they were measured on."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+from commands import Clock, call
+from common import ROOT
+
+
+def write(path, table):
+    """Whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as scratch:
+        json.dump(table, scratch, indent=1, sort_keys=True)
+        scratch.write("\n")
+    os.replace(scratch.name, path)
+
+
+def this_commit():
+    """Of an unpacked archive (cmake/bundle.sh) or of a repository; "" where neither is here."""
+    if (ROOT / "COMMIT").exists():
+        return (ROOT / "COMMIT").read_text().strip()
+    if not shutil.which("git"):
+        return ""
+    return subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
+                          capture_output=True, text=True).stdout.strip()
+
+
+def environment(tg):
+    return {"commit": this_commit(), "date": time.strftime("%Y-%m-%d"), "load": os.getloadavg()[0],
+            "devices": call(Clock(120), [tg, "devices", "--json"])}
+
+
+def other_place(table, now):
+    """Whether the cells of a table were measured by another program or on another machine."""
+    then = table.get("environment")
+    return bool(table["cells"]) and then is not None and any(
+        then.get(key) != now[key] for key in ("commit", "devices"))
