@@ -4,7 +4,9 @@ made up.
 
     gpu_bench_faults_test.py TG
 """
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,9 +14,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What peers.py and compare_torch.py look at while they are read.
-PACKAGES = {"torch.py": "float32 = float16 = bfloat16 = None\nclass nn: Module = object\n",
+PACKAGES = {"torch.py": "float32 = float16 = bfloat16 = None\nclass nn: Module = object\n"
+                        "def manual_seed(seed): pass\n",
             "numpy.py": "", "safetensors/__init__.py": "",
-            "safetensors/numpy.py": "def save_file(tensors, path): pass\n"}
+            "safetensors/numpy.py": "def save_file(tensors, path): pass\n",
+            **{f"{name}.py": f"raise ModuleNotFoundError(name='{name}')\n"
+               for name in ("jax", "torchvision")}}
+PEER = """#!/bin/sh
+# peers.py NETWORK --peer PEER ...
+case "$4" in
+  eager) echo compiling; echo '{"median_us": 2.0, "p10_us": 1.0, "p90_us": 3.0}' ;;
+  graph) printf 'Traceback (most recent call last):\\n  File "x"\\nRuntimeError: no memory\\n\\n' >&2; exit 1 ;;
+  jax) [ -e installed ] && echo '{"median_us": 2.0, "p10_us": 1.0, "p90_us": 3.0}' && exit
+       echo '{"skipped": "jax is not installed"}' ;;
+esac
+"""
 
 
 class Bench:
@@ -24,13 +38,26 @@ class Bench:
         for name, text in PACKAGES.items():
             (self.packages / name).parent.mkdir(parents=True, exist_ok=True)
             (self.packages / name).write_text(text)
+        (self.folder / "python").write_text(PEER)
+        (self.folder / "python").chmod(0o755)
 
-    def call(self, script, *arguments, **environment):
-        """Exit code, output and errors."""
-        done = subprocess.run([sys.executable, ROOT / "bench/gpu" / script, *arguments], text=True,
-                              capture_output=True, timeout=120, cwd=self.folder,
-                              env={**os.environ, "PYTHONPATH": str(self.packages), **environment})
+    def call(self, script, *arguments):
+        """Exit code, output and errors; of code where it is no file."""
+        first = ROOT / "bench/gpu" / script if script.endswith(".py") else "-c"
+        command = [sys.executable, first, *([script] if first == "-c" else []), *arguments]
+        done = subprocess.run(command, text=True, capture_output=True, timeout=120, cwd=self.folder,
+                              env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"),
+                                   "PYTHONPATH": f"{self.packages}:{ROOT / 'bench/gpu'}"})
         return done.returncode, done.stdout, done.stderr
+
+    def peers(self, *arguments):
+        """Exit code, all that is said, and the cells of nasrnn by the peers that are made up."""
+        code, out, errors = self.call("run.py", "peers", "--backend", "ref", "--tg", self.tg, "--python",
+                                      "./python", "--networks", "nasrnn", "--batch", "1", "--dtype",
+                                      "f32", "--peers", "eager,graph,jax", "--json", "peers.json",
+                                      *arguments)
+        cells = json.loads((self.folder / "peers.json").read_text())["cells"]
+        return code, out + errors, {name.rsplit("/", 1)[1]: cell for name, cell in cells.items()}
 
 
 REFUSED = {
@@ -57,10 +84,84 @@ def options(bench):
         yield "results of options that are refused"
 
 
+def reasons(bench):
+    """Of a failure in Python the last line; what is printed before a result is not the result."""
+    code, text, cells = bench.peers()
+    wanted = {"eager": {"median_us": 2.0, "p10_us": 1.0, "p90_us": 3.0},
+              "graph": {"error": "RuntimeError: no memory"}, "jax": {"skipped": "jax is not installed"}}
+    if code != 0 or cells != wanted:
+        yield f"peers: exit {code}: {cells}: {text}"
+
+
+def installed_later(bench):
+    """What was skipped is measured again, after all else, and does not make a call go on for ever."""
+    (bench.folder / "peers.json").unlink()
+    for call in ("eager", "graph", "jax", "jax"):
+        code, text, cells = bench.peers("--total-limit", "0")
+        if code != 0 or f"f32/nasrnn/{call}" not in text or call not in cells:
+            yield f"one cell a call, of {call}: exit {code}: {cells}: {text}"
+    if "goes on" in text:
+        yield f"cells that are skipped are waited for: {text}"
+    (bench.folder / "installed").touch()
+    code, text, cells = bench.peers()
+    if code != 0 or "median_us" not in cells["jax"] or "f32/nasrnn/eager" in text:
+        yield f"a peer that was installed later: exit {code}: {cells}: {text}"
+
+
+def packages(bench):
+    """A peer that is not there is told as JSON, where the program is found without --tg, too."""
+    top = bench.folder / "unpacked"
+    shutil.copytree(ROOT / "bench/gpu", top / "bench/gpu")
+    shutil.copytree(ROOT / "tests/oracle", top / "bench/gpu/oracle")
+    peers = (top / "bench/gpu/peers.py").as_posix()
+    code, out, errors = bench.call(peers, "nasrnn")
+    if code != 2 or "error: argument --tg: none is built" not in errors:
+        yield f"peers.py without a program: exit {code}: {out}{errors}"
+    (top / "bin").mkdir()
+    (top / "bin/tg").symlink_to(bench.tg)
+    for why, *arguments in (("nasrnn is a network of batch 1", "nasrnn", "--batch", "2"),
+                            ("torchvision is not installed", "resnet50"),
+                            ("jax is not installed", "nasrnn", "--peer", "jax"),
+                            ("CUDA graphs need a GPU", "nasrnn", "--peer", "graph")):
+        code, out, errors = bench.call(peers, *arguments, "--device", "cpu")
+        if code != 0 or out != json.dumps({"skipped": why}) + "\n" or errors:
+            yield f"peers.py {arguments}: exit {code}: {out}{errors}"
+
+
+DAMAGED_CACHE = """
+import json, pathlib, sys, types
+import peers
+made = []
+def tool(*command):
+    made.append(command)
+    pathlib.Path(command[command.index("--output") + 1]).write_text('{"y": 7}')
+peers.oracle.tool, peers.oracle.write_weights = tool, lambda *_: None
+peers.np.savez = lambda *_, **__: None
+peers.np.load = lambda path: json.loads(path.read_text())
+network = types.SimpleNamespace(
+    file=sys.argv[1], module=types.SimpleNamespace(state_dict=dict), inputs={}, outputs=["y"],
+    weights=types.SimpleNamespace(settings=[]))
+for damage in (None, "", '{"y"', '{"x": 1}'):
+    for kept in pathlib.Path(sys.argv[2]).rglob("*.npz"):
+        kept.write_text(damage)
+    print(peers.by_tangram(sys.argv[1], network), peers.by_tangram(sys.argv[1], network), len(made))
+"""
+
+
+def damaged_cache(bench):
+    """What `ref` gave is computed anew where the file is damaged, once."""
+    code, out, errors = bench.call(DAMAGED_CACHE, bench.folder / "python", bench.folder / "cache")
+    if code != 0 or out != "".join(f"[7] [7] {made}\n" for made in (1, 2, 3, 4)):
+        yield f"a damaged cache of peers.py: exit {code}: {out}{errors}"
+
+
+PARTS = (options, reasons, installed_later, packages, damaged_cache)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(sys.argv[1], folder)
-        found = [problem for part in (options,) for problem in part(bench)]
+        found = [problem for part in PARTS for problem in part(bench)]
     print("\n".join(found) or "gpu_bench_faults: each is told in a line")
     return 1 if found else 0
 

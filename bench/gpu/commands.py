@@ -7,8 +7,14 @@ import time
 TOO_LONG = "longer than "
 
 
+def last_line(text):
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "")
+
+
 def first_line(text):
-    return next((line for line in text.splitlines() if line.strip()), "")
+    """Of an error where there is one; warnings may stand before it."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return next((line for line in lines if line.startswith("error")), lines[0] if lines else "")
 
 
 class Clock:
@@ -30,14 +36,20 @@ class Clock:
         return {"error": f"{TOO_LONG}{self.limit:.0f} s"}
 
 
-def call(clock, command, **environment):
-    """The JSON of a command, or what went wrong."""
+def call(clock, command, python=False, **environment):
+    """The JSON of a command, or what went wrong. Python says that last, and libraries print before a
+    result; `tg` says it first, and its result is all that it prints."""
     done = clock.run(command, **environment)
     if done is None:
         return clock.too_long()
     if done.returncode != 0:
-        return {"error": first_line(done.stderr) or f"exit {done.returncode}"}
+        why = last_line(done.stderr) if python else first_line(done.stderr)
+        return {"error": why or f"exit {done.returncode}"}
+    printed = last_line(done.stdout) if python else done.stdout
     try:
-        return json.loads(done.stdout)
-    except json.JSONDecodeError:
-        return {"error": first_line(done.stdout) or "no output"}
+        found = json.loads(printed)
+    except ValueError:
+        found = None
+    if isinstance(found, dict):
+        return found
+    return {"error": f"no result but `{first_line(printed)}`" if printed.strip() else "no output"}

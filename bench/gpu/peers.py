@@ -44,9 +44,14 @@ try:
     import numpy as np
     import torch
     import compare_torch as oracle
-except ImportError as missing:
+except ModuleNotFoundError as missing:
     print(json.dumps({"skipped": f"{missing.name} is not installed"}))
     sys.exit(0)
+
+
+class Skipped(Exception):
+    """Why a peer cannot be had here."""
+
 
 #: Largest difference of an output from f32, over its largest value: those of runtime/bounds.h.
 BOUNDS = {"f32": 1e-4, "tf32": 1e-2, "f16": 2e-2, "bf16": 1e-1}
@@ -135,7 +140,7 @@ class NasRnn(torch.nn.Module):
 
 def nasrnn(batch):
     if batch != 1:
-        raise SystemExit(json.dumps({"skipped": "nasrnn is a network of batch 1"}))
+        raise Skipped("nasrnn is a network of batch 1")
     inputs = {f"x{i}": torch.randn(1, 512) for i in range(5)}
     return Network("paper/nasrnn.tg", NasRnn(), inputs, ["state"])
 
@@ -164,12 +169,19 @@ def digest(tg, network):
     return hashed.hexdigest()
 
 
+def read_outputs(file, network):
+    found = np.load(file)
+    return [found[name] for name in network.outputs]
+
+
 def by_tangram(tg, network):
     """Outputs of `ref`, from the network's own weights and inputs; computed once for all peers."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tangram", "peers")
     cache.mkdir(parents=True, exist_ok=True)
     kept = cache / f"{digest(tg, network)}.npz"
-    if not kept.exists():
+    try:
+        return read_outputs(kept, network)
+    except Exception:  # numpy's of a damaged file are of many kinds: it is made anew, as a missing one
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             weights, inputs, outputs = (Path(folder, f)
                                         for f in ("w.safetensors", "in.npz", "out.npz"))
@@ -178,8 +190,7 @@ def by_tangram(tg, network):
             oracle.tool(tg, "run", network.file, *network.weights.settings, "--backend", "ref",
                         "--weights", weights, "--input", inputs, "--output", outputs, "--quiet")
             os.replace(outputs, kept)
-    found = np.load(kept)
-    return [found[name] for name in network.outputs]
+    return read_outputs(kept, network)
 
 
 def worst_difference(outputs, expected):
@@ -274,10 +285,7 @@ def torch_runner(network, options):
 
 
 def jax_runner(network, options):
-    try:
-        import jax_from_torch
-    except ImportError as missing:
-        raise SystemExit(json.dumps({"skipped": f"{missing.name} is not installed"}))
+    import jax_from_torch
     return jax_from_torch.Runner(network, DTYPES[options.dtype], options.dtype == "tf32",
                                  options.device)
 
@@ -314,9 +322,11 @@ def versions(network, options):
 
 def run(options):
     if options.device == "cuda" and not torch.cuda.is_available():
-        return {"skipped": "PyTorch sees no GPU"}
+        raise Skipped("PyTorch sees no GPU")
     if options.peer == "graph" and options.device != "cuda":
-        return {"skipped": "CUDA graphs need a GPU"}
+        raise Skipped("CUDA graphs need a GPU")
+    if options.peer == "jax":
+        import jax  # or skipped, before anything takes long
     torch.manual_seed(1)
     network = NETWORKS[options.network](options.batch)
     expected = by_tangram(options.tg, network)
@@ -346,7 +356,14 @@ def main():
                         help="images in NHWC (PyTorch's choice on tensor cores)")
     parser.add_argument("--seconds", type=seconds, default=2)
     parser.add_argument("--tg", type=program, default=built_program())
-    print(json.dumps(run(parser.parse_args())))
+    options = parser.parse_args()
+    try:
+        found = run(options)
+    except Skipped as why:
+        found = {"skipped": str(why)}
+    except ModuleNotFoundError as missing:
+        found = {"skipped": f"{missing.name} is not installed"}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

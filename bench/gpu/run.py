@@ -22,10 +22,11 @@ f32, then `load` and `steps`, then all else:
 
 Cells are written one by one and a later call goes on where the last one stopped, so a machine that is
 there for minutes is enough; `--again` measures those anew that failed. A cell whose time ran out has
-a second and a third try in later calls, since it then finds caches warm. A call measures at least one
-cell, begins none after --total-limit seconds, and no cell takes longer than --limit seconds. A file
-holds cells of one commit on one machine. Latencies are those of whole runs with inputs from and
-outputs to pinned memory, median with the 10th and 90th percentile.
+a second and a third try in later calls, since it then finds caches warm; one that was skipped is
+tried in every call, after all others. A call measures at least one cell, begins none after
+--total-limit seconds, and no cell takes longer than --limit seconds. A file holds cells of one commit
+on one machine. Latencies are those of whole runs with inputs from and outputs to pinned memory, median
+with the 10th and 90th percentile.
 """
 import argparse
 import json
@@ -155,7 +156,7 @@ def by_peer(options, batch, dtype, network, peer, clock):
                "--dtype", dtype, "--tg", options.tg, "--device", options.peer_device]
     if dtype != "f32":
         command.append("--channels-last")
-    return call(clock, command)
+    return call(clock, command, python=True)
 
 
 def load(options, network, clock):
@@ -333,28 +334,31 @@ def parse(arguments):
 
 
 def wanted(cell, options):
-    """Whether a cell is to be measured, again where it is there."""
-    if not cell or "error" not in cell:
-        return not cell
+    """Whether a cell is to be measured, again where it is there: what was skipped is cheap, and may be
+    installed by now."""
+    if not cell or "skipped" in cell:
+        return True
+    if "error" not in cell:
+        return False
     return options.again or (cell["error"].startswith(TOO_LONG) and cell.get("tries", 1) < TRIES)
 
 
 def measure_cells(options, table, path):
-    """Until all are there or the time is up."""
-    end, measured = time.monotonic() + options.total_limit, 0
-    for name, measure in cells(options):
-        known = table["cells"].get(name)
-        if not wanted(known, options):
-            continue
-        if measured and time.monotonic() > end:
-            print("stopped by --total-limit; the same command goes on")
+    """Until all are there or the time is up; those that were skipped before come last."""
+    end = time.monotonic() + options.total_limit
+    known = lambda name: table["cells"].get(name, {})
+    todo = [(name, measure) for name, measure in cells(options) if wanted(known(name), options)]
+    todo.sort(key=lambda cell: "skipped" in known(cell[0]))
+    for i, (name, measure) in enumerate(todo):
+        if i and time.monotonic() > end:
+            if "skipped" not in known(name):
+                print("stopped by --total-limit; the same command goes on")
             return
         print(name, file=sys.stderr, flush=True)
         cell = measure(clock=Clock(options.limit))
         if cell.get("error", "").startswith(TOO_LONG):
-            cell["tries"] = (known or {}).get("tries", 0) + 1
+            cell["tries"] = known(name).get("tries", 0) + 1
         table["cells"][name] = cell
-        measured += 1
         results.write(path, table)
 
 

@@ -208,7 +208,8 @@ NETWORKS = {
 def tool(tg, *arguments):
     done = subprocess.run([tg, *map(str, arguments)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"tg {arguments[0]}: {done.stderr.strip()}")
+        why = next(iter(done.stderr.splitlines()), f"exit {done.returncode}")
+        raise SystemExit(f"tg {arguments[0]}: {why}")
     return done.stdout
 
 
