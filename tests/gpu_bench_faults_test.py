@@ -7,9 +7,11 @@ made up.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,9 +27,16 @@ PEER = """#!/bin/sh
 case "$4" in
   eager) echo compiling; echo '{"median_us": 2.0, "p10_us": 1.0, "p90_us": 3.0}' ;;
   graph) printf 'Traceback (most recent call last):\\n  File "x"\\nRuntimeError: no memory\\n\\n' >&2; exit 1 ;;
+  compile) trap '' TERM; sleep 1000 & echo $! >sleeper; wait ;;
   jax) [ -e installed ] && echo '{"median_us": 2.0, "p10_us": 1.0, "p90_us": 3.0}' && exit
        echo '{"skipped": "jax is not installed"}' ;;
 esac
+"""
+
+#: A program that knows its devices and never ends a run.
+ENDLESS = """#!/bin/sh
+[ "$1" = devices ] && exec {tg} "$@"
+sleep 1000 & echo $! >sleeper; wait
 """
 
 
@@ -38,17 +47,33 @@ class Bench:
         for name, text in PACKAGES.items():
             (self.packages / name).parent.mkdir(parents=True, exist_ok=True)
             (self.packages / name).write_text(text)
-        (self.folder / "python").write_text(PEER)
-        (self.folder / "python").chmod(0o755)
+        for name, text in (("python", PEER), ("endless", ENDLESS.format(tg=self.tg))):
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o755)
+        (self.folder / "tmp").mkdir()
+
+    def start(self, script, *arguments):
+        """A file of bench/gpu, or code."""
+        first = [ROOT / "bench/gpu" / script] if script.endswith(".py") else ["-c", script]
+        return subprocess.Popen([sys.executable, *first, *arguments], text=True, cwd=self.folder,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"),
+                                     "TMPDIR": str(self.folder / "tmp"),
+                                     "PYTHONPATH": f"{self.packages}:{ROOT / 'bench/gpu'}"})
 
     def call(self, script, *arguments):
-        """Exit code, output and errors; of code where it is no file."""
-        first = ROOT / "bench/gpu" / script if script.endswith(".py") else "-c"
-        command = [sys.executable, first, *([script] if first == "-c" else []), *arguments]
-        done = subprocess.run(command, text=True, capture_output=True, timeout=120, cwd=self.folder,
-                              env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"),
-                                   "PYTHONPATH": f"{self.packages}:{ROOT / 'bench/gpu'}"})
-        return done.returncode, done.stdout, done.stderr
+        """Exit code, output and errors."""
+        process = self.start(script, *arguments)
+        out, errors = process.communicate(timeout=120)
+        return process.returncode, out, errors
+
+    def left(self):
+        """The sleeper that a command started, if it lives, and temporary files."""
+        sleeper = (self.folder / "sleeper").read_text().strip()
+        (self.folder / "sleeper").unlink()
+        state = Path("/proc", sleeper, "stat")
+        living = state.exists() and state.read_text().split()[2] != "Z"
+        return [*([f"process {sleeper}"] if living else []), *os.listdir(self.folder / "tmp")]
 
     def peers(self, *arguments):
         """Exit code, all that is said, and the cells of nasrnn by the peers that are made up."""
@@ -128,8 +153,9 @@ def packages(bench):
             yield f"peers.py {arguments}: exit {code}: {out}{errors}"
 
 
-DAMAGED_CACHE = """
-import json, pathlib, sys, types
+#: peers.py with a network, numpy and `ref` that are made up.
+MADE_UP = """
+import json, pathlib, sys, time, types
 import peers
 made = []
 def tool(*command):
@@ -141,6 +167,8 @@ peers.np.load = lambda path: json.loads(path.read_text())
 network = types.SimpleNamespace(
     file=sys.argv[1], module=types.SimpleNamespace(state_dict=dict), inputs={}, outputs=["y"],
     weights=types.SimpleNamespace(settings=[]))
+"""
+DAMAGED_CACHE = MADE_UP + """
 for damage in (None, "", '{"y"', '{"x": 1}'):
     for kept in pathlib.Path(sys.argv[2]).rglob("*.npz"):
         kept.write_text(damage)
@@ -155,7 +183,56 @@ def damaged_cache(bench):
         yield f"a damaged cache of peers.py: exit {code}: {out}{errors}"
 
 
-PARTS = (options, reasons, installed_later, packages, damaged_cache)
+def out_of_time(bench):
+    """Nothing that a cell started outlives it."""
+    code, text, cells = bench.peers("--peers", "compile", "--limit", "0.5")
+    if code != 0 or cells["compile"] != {"error": "longer than 0.5 s", "tries": 1} or bench.left():
+        yield f"a cell whose time runs out: exit {code}: {cells}: {text}"
+
+
+def wait_for(there, seconds=60):
+    end = time.monotonic() + seconds
+    while not there() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def ended(bench):
+    """By Ctrl-C or another signal: so is the cell, and its files go."""
+    sleeper = bench.folder / "sleeper"
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)  # what is ignored here is by those that are started
+        process = bench.start("run.py", "load", "--backend", "ref", "--tg", "./endless", "--networks",
+                              "nasrnn", "--json", "ended.json")
+        wait_for(lambda: sleeper.exists() and sleeper.read_text().endswith("\n"))
+        process.send_signal(number)
+        out, errors = process.communicate(timeout=60)
+        left = bench.left()
+        if process.returncode != 128 + number or out or errors.strip() != "load/nasrnn" or left:
+            yield f"{number.name}: exit {process.returncode}, left {left}: {out}{errors}"
+
+
+ENDLESS_PEER = MADE_UP + """
+peers.oracle.tool = lambda *_: print("begun", flush=True) or time.sleep(1000)
+peers.NETWORKS["nasrnn"] = lambda batch: network
+sys.argv = ["peers.py", "nasrnn", "--device", "cpu", "--tg", sys.argv[1]]
+peers.main()
+"""
+
+
+def ended_peer(bench):
+    """peers.py leaves nothing in the cache folder."""
+    shutil.rmtree(bench.folder / "cache")
+    process = bench.start(ENDLESS_PEER, bench.folder / "python")
+    process.stdout.readline()
+    process.terminate()
+    errors = process.communicate(timeout=60)[1]
+    left = os.listdir(bench.folder / "cache/tangram/peers")
+    if process.returncode != 128 + signal.SIGTERM or errors or left:
+        yield f"peers.py that is ended: exit {process.returncode}, left {left}: {errors}"
+
+
+PARTS = (options, reasons, installed_later, packages, damaged_cache, out_of_time,
+         ended, ended_peer)
 
 
 def main():

@@ -156,7 +156,7 @@ def too_slow(bench):
     for call in (1, 2, 3, 4):
         code, text, cells = bench.run("correct", "--backend", "cpu", "--models", "paper/vit_huge",
                                       "--limit", "0.2", "--total-limit", "0", table="slow.json")
-        late = {"error": "longer than 0 s", "tries": min(call, 3)}
+        late = {"error": "longer than 0.2 s", "tries": min(call, 3)}
         if code != 0 or cells["correct/f16/paper/vit_huge"] != late:
             yield f"call {call} of a cell beyond its limit: exit {code}, {cells}: {text}"
         measured = "correct/f16/paper/vit_huge" in text.splitlines()

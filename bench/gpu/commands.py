@@ -1,10 +1,39 @@
-"""Commands in the time that a cell has, and what they say."""
+"""Commands in the time that a cell has, and what they say. Nothing that they start outlives them."""
 import json
 import os
+import signal
 import subprocess
+import sys
+import tempfile
 import time
+from contextlib import suppress
+from functools import partial
 
 TOO_LONG = "longer than "
+GRACE_S = 5  # for a command to remove its files
+
+
+def exit_by_signals():
+    """As `sys.exit` does, so that commands are ended and files removed."""
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+               if signal.getsignal(number) != signal.SIG_IGN]
+
+    def leave(number, _frame):
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)  # a second one would end the tidying up
+        sys.exit(128 + number)
+
+    for number in numbers:
+        signal.signal(number, leave)
+
+
+def end_group(process):
+    """The command, if it still runs, and what it started."""
+    for number, patience in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, None)):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
 
 
 def last_line(text):
@@ -24,16 +53,25 @@ class Clock:
         self.limit, self.end = limit, time.monotonic() + limit
 
     def run(self, command, **environment):
-        """The finished command, or None if time ran out; then it is killed."""
-        try:
-            return subprocess.run([str(c) for c in command], capture_output=True, text=True,
-                                  timeout=max(self.end - time.monotonic(), 0.1),
-                                  env={**os.environ, **environment})
-        except subprocess.TimeoutExpired:
-            return None
+        """The finished command, or None if time ran out. It writes to files: pipes are open until the
+        last process that it started ends."""
+        file = partial(tempfile.TemporaryFile, "w+", encoding="utf-8", errors="replace")
+        with file() as out, file() as errors:
+            process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=out,
+                                       stderr=errors, env={**os.environ, **environment},
+                                       start_new_session=True)
+            try:
+                process.wait(max(self.end - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                return None
+            finally:
+                end_group(process)
+            for written in (out, errors):
+                written.seek(0)
+            return subprocess.CompletedProcess(command, process.returncode, out.read(), errors.read())
 
     def too_long(self):
-        return {"error": f"{TOO_LONG}{self.limit:.0f} s"}
+        return {"error": f"{TOO_LONG}{self.limit:g} s"}
 
 
 def call(clock, command, python=False, **environment):

@@ -35,6 +35,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from commands import exit_by_signals
 from common import HERE, PEERS, ROOT, built_program, count, program, seconds
 
 for folder in (ROOT / "tests" / "oracle", HERE / "oracle"):
@@ -357,6 +358,7 @@ def main():
     parser.add_argument("--seconds", type=seconds, default=2)
     parser.add_argument("--tg", type=program, default=built_program())
     options = parser.parse_args()
+    exit_by_signals()  # run.py ends by one what takes too long
     try:
         found = run(options)
     except Skipped as why:

@@ -39,7 +39,7 @@ from functools import partial
 from pathlib import Path
 
 import results
-from commands import TOO_LONG, Clock, call, first_line
+from commands import TOO_LONG, Clock, call, exit_by_signals, first_line
 from common import HERE, PEERS, ROOT, built_program, count, listed, one_of, program, seconds
 
 NETWORKS = {
@@ -364,6 +364,7 @@ def measure_cells(options, table, path):
 
 def main():
     options = parse(None)
+    exit_by_signals()
     path = Path(options.json)
     table = json.loads(path.read_text()) if path.exists() else {"cells": {}}
     now = results.environment(options.tg)
