@@ -73,7 +73,7 @@ def every_part(bench):
               "correct/f16/mlp", "correct/bf16/mlp", "latency/1/f32/nasrnn/tangram source",
               "latency/1/f32/nasrnn/tangram optimised", "latency/1/f32/nasrnn/eager",
               "latency/1/f32/nasrnn/graph", "latency/1/f32/nasrnn/compile", "load/nasrnn",
-              "steps/nasrnn", "sanitize/examples/squeezenet.tg", "sanitize/examples/paper/bert.tg",
+              "steps/f32/nasrnn", "sanitize/examples/squeezenet.tg", "sanitize/examples/paper/bert.tg",
               "sanitize/examples/lstm.tg"}
     before = {}
     for count in range(1, 3):
@@ -105,8 +105,8 @@ def judge(bench, cells, text):
     load = cells["load/nasrnn"]
     if set(load) != {"cold_s", "warm_s"} or not min(load.values()) > 0:
         yield f"times of loading: {load}"
-    if not cells["steps/nasrnn"]["f32"]:
-        yield f"steps: {cells['steps/nasrnn']}"
+    if not cells["steps/f32/nasrnn"]["steps"]:
+        yield f"steps: {cells['steps/f32/nasrnn']}"
     row = next((line for line in text.splitlines() if line.startswith("| 1 | f32 | nasrnn |")), "")
     if f"{1e9 / ours['median_us']:.2f}x" not in row or "skipped" not in row or "failed" not in row:
         yield f"the row of the table: {row}"
@@ -131,7 +131,8 @@ def order(bench):
                 "frozen", "jax")
     latencies = [f"latency/1/{dtype}/{network}/{runtime}" for dtype in ("f16", "f32")
                  for network in gpu_run.NETWORKS for runtime in runtimes]
-    rest = [f"{part}/{network}" for part in ("load", "steps") for network in gpu_run.NETWORKS]
+    rest = [f"{part}/{network}" for part in ("load", "steps/f16", "steps/f32", "steps/tf32")
+            for network in gpu_run.NETWORKS]
     first = correct + latencies + rest
     if names[:len(first)] != first:
         yield f"cells in another order: {names}"

@@ -35,6 +35,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -89,9 +90,11 @@ def latency_cells(options, latencies):
 
 
 def network_cells(options):
-    for part, measure in (("load", load), ("steps", steps)):
-        for network in options.networks if part in options.parts else ():
-            yield f"{part}/{network}", partial(measure, options, network)
+    for network in options.networks if "load" in options.parts else ():
+        yield f"load/{network}", partial(load, options, network)
+    for dtype in options.dtype if "steps" in options.parts else ():
+        for network in options.networks:
+            yield f"steps/{dtype}/{network}", partial(steps, options, dtype, network)
 
 
 def sanitize_cells(options):
@@ -172,19 +175,12 @@ def load(options, network, clock):
     return times
 
 
-def steps(options, network, clock):
-    """Of each dtype: what runs how many steps, and the reasons why not the library."""
-    cell = {}
-    for dtype in options.dtype:
-        found = call(clock, run_command(options, NETWORKS[network], dtype, "--verbose", "--runs", "1"))
-        if "error" in found:
-            return found
-        counts = {}
-        for step in found["steps"]:
-            how = f"{step['name']}: {step['implementation']}"
-            counts[how] = counts.get(how, 0) + 1
-        cell[dtype] = counts
-    return cell
+def steps(options, dtype, network, clock):
+    """What runs how many steps, and the reasons why not the library."""
+    found = call(clock, run_command(options, NETWORKS[network], dtype, "--verbose", "--runs", "1"))
+    if "error" in found:
+        return found
+    return {"steps": Counter(f"{s['name']}: {s['implementation']}" for s in found["steps"])}
 
 
 def sanitize(options, file, clock):
@@ -256,11 +252,10 @@ def show(table, options, out=sys.stdout):
 
 def by_whom(counts):
     """{"conv2d: cudnn:engine 2:nchw": 52, ...} as "cudnn 52, cuda 20"."""
-    sums = {}
+    sums = Counter()
     for how, count in counts.items():
-        who = how.split(": ", 1)[1].split(":")[0]
-        sums[who] = sums.get(who, 0) + count
-    return ", ".join(f"{who} {count}" for who, count in sorted(sums.items(), key=lambda s: -s[1]))
+        sums[how.split(": ", 1)[1].split(":")[0]] += count
+    return ", ".join(f"{who} {count}" for who, count in sums.most_common())
 
 
 def show_rest(table, out):
@@ -279,9 +274,9 @@ def show_rest(table, out):
         if name.startswith("load/") and "cold_s" in cell:
             print(f"{name[5:]}: built in {cell['cold_s']:.1f} s cold, {cell['warm_s']:.1f} s warm "
                   f"(wanted: {WANTED_COLD_S} and {WANTED_WARM_S}).", file=out)
-        for dtype, counts in sorted(cell.items()) if name.startswith("steps/") else ():
-            if isinstance(counts, dict):
-                print(f"{name[6:]}, {dtype}: steps by {by_whom(counts)}.", file=out)
+        if name.startswith("steps/") and "steps" in cell:
+            _, dtype, network = name.split("/")
+            print(f"{network}, {dtype}: steps by {by_whom(cell['steps'])}.", file=out)
         if name.startswith("sanitize/") and "summary" in cell:
             print(f"{name[9:]}: {cell['summary']}.", file=out)
     for name, cell in sorted(cells.items()):
