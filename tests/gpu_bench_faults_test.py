@@ -133,6 +133,26 @@ def installed_later(bench):
         yield f"a peer that was installed later: exit {code}: {cells}: {text}"
 
 
+def other_setting(bench):
+    """Cells of another one are not added to."""
+    file = bench.folder / "peers.json"
+    whole = file.read_text()
+    shutil.copy(bench.folder / "python", bench.folder / "python2")
+    for key, *arguments in (("backend", "--backend", "cpu"), ("cost", "--cost", "analytic"),
+                            ("search_seconds", "--search-seconds", "3"),
+                            ("peer_device", "--peer-device", "cpu"), ("python", "--python", "./python2")):
+        code, text, _ = bench.peers(*arguments)
+        if code != 1 or f"peers.json: its cells are of {key} " not in text and "not measured" not in text:
+            yield f"{arguments} on cells of another {key}: exit {code}: {text}"
+        table = json.loads(whole)
+        table["environment"].pop(key, None)
+        file.write_text(json.dumps(table))
+        code, text, _ = bench.peers()
+        if code != 1 or f"peers.json: its cells are of {key} unknown" not in text:
+            yield f"cells of unknown {key}: exit {code}: {text}"
+        file.write_text(whole)
+
+
 def packages(bench):
     """A peer that is not there is told as JSON, where the program is found without --tg, too."""
     top = bench.folder / "unpacked"
@@ -231,8 +251,8 @@ def ended_peer(bench):
         yield f"peers.py that is ended: exit {process.returncode}, left {left}: {errors}"
 
 
-PARTS = (options, reasons, installed_later, packages, damaged_cache, out_of_time,
-         ended, ended_peer)
+PARTS = (options, reasons, installed_later, other_setting, packages, damaged_cache,
+         out_of_time, ended, ended_peer)
 
 
 def main():

@@ -9,6 +9,9 @@ import time
 from commands import Clock, call
 from common import ROOT
 
+OPTIONS = ("backend", "cost", "search_seconds", "peer_device", "python")
+SETTING = ("commit", *OPTIONS, "devices")  # one for all cells of a file
+
 
 def write(path, table):
     """Whole or not at all."""
@@ -29,13 +32,15 @@ def this_commit():
                           capture_output=True, text=True).stdout.strip()
 
 
-def environment(tg):
+def environment(options):
     return {"commit": this_commit(), "date": time.strftime("%Y-%m-%d"), "load": os.getloadavg()[0],
-            "devices": call(Clock(120), [tg, "devices", "--json"])}
+            "devices": call(Clock(120), [options.tg, "devices", "--json"]),
+            **{key: getattr(options, key) for key in OPTIONS}}
 
 
-def other_place(table, now):
-    """Whether the cells of a table were measured by another program or on another machine."""
-    then = table.get("environment")
-    return bool(table["cells"]) and then is not None and any(
-        then.get(key) != now[key] for key in ("commit", "devices"))
+def other_setting(table, now):
+    """What else the cells of a table were measured by, "" where it is nothing else."""
+    then = table.get("environment", {})
+    other = [key for key in SETTING if key not in then or then[key] != now[key]] if table["cells"] else []
+    return ", ".join("other devices" if key == "devices" else
+                     f"{key} {then.get(key, 'unknown')}, not {now[key]}" for key in other)

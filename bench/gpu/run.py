@@ -25,8 +25,9 @@ there for minutes is enough; `--again` measures those anew that failed. A cell w
 a second and a third try in later calls, since it then finds caches warm; one that was skipped is
 tried in every call, after all others. A call measures at least one cell, begins none after
 --total-limit seconds, and no cell takes longer than --limit seconds. A file holds cells of one commit
-on one machine. Latencies are those of whole runs with inputs from and outputs to pinned memory, median
-with the 10th and 90th percentile.
+on one machine, by one backend, model of prices, time of searches, device and Python of the peers.
+Latencies are those of whole runs with inputs from and outputs to pinned memory, median with the 10th
+and 90th percentile.
 """
 import argparse
 import json
@@ -362,15 +363,14 @@ def main():
     exit_by_signals()
     path = Path(options.json)
     table = json.loads(path.read_text()) if path.exists() else {"cells": {}}
-    now = results.environment(options.tg)
+    now = results.environment(options)
     usable = {device["backend"] for device in now["devices"].get("devices", [])}
     if options.backend not in usable:
         missing = {m["backend"]: m["reason"] for m in now["devices"].get("missing", [])}
         print(f"not measured: {missing.get(options.backend, 'no such backend here')}")
         return 0
-    if results.other_place(table, now):
-        print(f"{path} holds cells of commit {table['environment']['commit']}, or of another machine: "
-              "give another --json, or remove it", file=sys.stderr)
+    if other := results.other_setting(table, now):
+        print(f"{path}: its cells are of {other}: give another --json, or remove it", file=sys.stderr)
         return 1
     table["environment"] = now
     measure_cells(options, table, path)
