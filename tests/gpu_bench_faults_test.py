@@ -5,6 +5,7 @@ made up.
     gpu_bench_faults_test.py TG
 """
 import json
+import math
 import os
 import shutil
 import signal
@@ -26,7 +27,8 @@ PEER = """#!/bin/sh
 # peers.py NETWORK --peer PEER ...
 case "$4" in
   eager) echo compiling; echo '{"median_us": 2.0, "p10_us": 1.0, "p90_us": 3.0}' ;;
-  graph) printf 'Traceback (most recent call last):\\n  File "x"\\nRuntimeError: no memory\\n\\n' >&2; exit 1 ;;
+  graph) printf 'Traceback (most recent call last):\\n  File "x"\\nRuntimeError: no memory\\n\\n' >&2
+         exit 1 ;;
   compile) trap '' TERM; sleep 1000 & echo $! >sleeper; wait ;;
   jax) [ -e installed ] && echo '{"median_us": 2.0, "p10_us": 1.0, "p90_us": 3.0}' && exit
        echo '{"skipped": "jax is not installed"}' ;;
@@ -40,10 +42,27 @@ sleep 1000 & echo $! >sleeper; wait
 """
 
 
+def wait_for(there, seconds=60):
+    end = time.monotonic() + seconds
+    while not there() and time.monotonic() < end:
+        time.sleep(0.05)
+    return there()
+
+
+def lives(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
+
+
 class Bench:
     def __init__(self, tg, folder):
         self.tg, self.folder = str(Path(tg).resolve()), Path(folder)
         self.packages = self.folder / "packages"
+        self.measured = ("peers", "--backend", "ref", "--tg", self.tg, "--python", "./python",
+                         "--networks", "nasrnn", "--batch", "1", "--dtype", "f32", "--peers",
+                         "eager,graph,jax", "--json", "peers.json")
         for name, text in PACKAGES.items():
             (self.packages / name).parent.mkdir(parents=True, exist_ok=True)
             (self.packages / name).write_text(text)
@@ -68,19 +87,15 @@ class Bench:
         return process.returncode, out, errors
 
     def left(self):
-        """The sleeper that a command started, if it lives, and temporary files."""
-        sleeper = (self.folder / "sleeper").read_text().strip()
+        """The sleeper that a command started, if it lives on, and temporary files."""
+        sleeper = int((self.folder / "sleeper").read_text())
         (self.folder / "sleeper").unlink()
-        state = Path("/proc", sleeper, "stat")
-        living = state.exists() and state.read_text().split()[2] != "Z"
-        return [*([f"process {sleeper}"] if living else []), *os.listdir(self.folder / "tmp")]
+        dies = wait_for(lambda: not lives(sleeper), 5)
+        return [*([] if dies else [f"process {sleeper}"]), *os.listdir(self.folder / "tmp")]
 
     def peers(self, *arguments):
         """Exit code, all that is said, and the cells of nasrnn by the peers that are made up."""
-        code, out, errors = self.call("run.py", "peers", "--backend", "ref", "--tg", self.tg, "--python",
-                                      "./python", "--networks", "nasrnn", "--batch", "1", "--dtype",
-                                      "f32", "--peers", "eager,graph,jax", "--json", "peers.json",
-                                      *arguments)
+        code, out, errors = self.call("run.py", *self.measured, *arguments)
         cells = json.loads((self.folder / "peers.json").read_text())["cells"]
         return code, out + errors, {name.rsplit("/", 1)[1]: cell for name, cell in cells.items()}
 
@@ -140,9 +155,11 @@ def other_setting(bench):
     shutil.copy(bench.folder / "python", bench.folder / "python2")
     for key, *arguments in (("backend", "--backend", "cpu"), ("cost", "--cost", "analytic"),
                             ("search_seconds", "--search-seconds", "3"),
-                            ("peer_device", "--peer-device", "cpu"), ("python", "--python", "./python2")):
+                            ("peer_device", "--peer-device", "cpu"),
+                            ("python", "--python", "./python2")):
         code, text, _ = bench.peers(*arguments)
-        if code != 1 or f"peers.json: its cells are of {key} " not in text and "not measured" not in text:
+        said = f"peers.json: its cells are of {key} " in text
+        if (code != 1 or not said) and "not measured" not in text:  # by a backend that is not built
             yield f"{arguments} on cells of another {key}: exit {code}: {text}"
         table = json.loads(whole)
         table["environment"].pop(key, None)
@@ -151,6 +168,70 @@ def other_setting(bench):
         if code != 1 or f"peers.json: its cells are of {key} unknown" not in text:
             yield f"cells of unknown {key}: exit {code}: {text}"
         file.write_text(whole)
+
+
+#: What of a cell of peers.json, or of all of it, cannot be; and what is said.
+DAMAGED_CELLS = (
+    ("latency/1/f32/nasrnn/eager", [], "is no object"),
+    ("latency/1/f32/nasrnn/eager", {}, "has no median_us"),
+    *(("latency/1/f32/nasrnn/eager", {"median_us": time, "p10_us": 1, "p90_us": 1}, "median_us")
+      for time in (0, -1, math.nan, math.inf, "1", None, 10**400)),
+    *(("latency/1/f32/nasrnn/eager", {"error": "x", key: [1]}, key)
+      for key in ("error", "skipped", "tries", "versions", "sum_error", "predicted_error")),
+    ("steps/f32/nasrnn", {"steps": {"map": 1}}, "steps"),
+    ("load/nasrnn", {"cold_s": 1}, "has no warm_s"),
+    *((name, {"error": "x"}, "unknown cell") for name in (
+        "latency/1/f32/nosuch/eager", "latency/0/f32/nasrnn/eager", "latency/1/f32/nasrnn",
+        "steps/nasrnn", "nonsense")))
+DAMAGED_FILES = (b"", b"[]", b"{}", b'{"cells": {', b'{"cells": []}', b"[" * 100000, b"\xff",
+                 b'{"cells": {}, "environment": 1}')
+
+
+def damaged_file(bench):
+    """One line names the file and what is wrong with it; it stays as it is."""
+    file = bench.folder / "peers.json"
+    whole = json.loads(file.read_text())
+    tables = [(text, "") for text in DAMAGED_FILES]
+    for name, cell, why in DAMAGED_CELLS:
+        table = {**whole, "cells": {**whole["cells"], name: cell}}
+        tables.append((json.dumps(table).encode(), f"{name}: {why}"))
+    for text, why in tables:
+        file.write_bytes(text)
+        code, out, errors = bench.call("run.py", *bench.measured)
+        if code != 1 or out or not errors.startswith(f"peers.json: {why}") or errors.count("\n") != 1:
+            yield f"a table of {text[:200]} ({why}): exit {code}: {out}{errors[:1000]}"
+        if file.read_bytes() != text:
+            yield f"a table of {text[:200]} was written"
+    file.write_text(json.dumps(whole))
+
+
+def no_file(bench):
+    """What cannot be written is told before anything is measured, in one line."""
+    (bench.folder / "folder").mkdir()
+    (bench.folder / "page.md").mkdir()
+    os.mkfifo(bench.folder / "pipe")
+    for file, why in (("folder", "no regular file"), ("pipe", "no regular file"),
+                      ("python/x.json", ""), ("page.json", "")):
+        code, out, errors = bench.call("run.py", *bench.measured, "--json", file)
+        named = file if file != "page.json" else "page.md"
+        if code != 1 or out or errors.count("\n") != 1 or not errors.startswith(f"{named}: {why}"):
+            yield f"--json {file}: exit {code}: {out}{errors}"
+    code, out, errors = bench.call("run.py", *bench.measured, "--json", "x.md")
+    if code != 2 or "error: argument --json: " not in errors:
+        yield f"--json x.md: exit {code}: {out}{errors}"
+    if [name for name in os.listdir(bench.folder) if name.startswith("page.md.")]:
+        yield f"left over: {os.listdir(bench.folder)}"
+
+
+def written(bench):
+    """As any file: others may read it, and a link stays one."""
+    (bench.folder / "link.json").symlink_to("target.json")
+    code, text, _ = bench.peers("--json", "link.json")
+    modes = [(bench.folder / name).stat().st_mode & 0o777 for name in ("target.json", "link.md")]
+    mask = os.umask(0)
+    os.umask(mask)
+    if code != 0 or modes != [0o666 & ~mask] * 2 or not (bench.folder / "link.json").is_symlink():
+        yield f"a table through a link: exit {code}, modes {modes}: {text}"
 
 
 def packages(bench):
@@ -210,12 +291,6 @@ def out_of_time(bench):
         yield f"a cell whose time runs out: exit {code}: {cells}: {text}"
 
 
-def wait_for(there, seconds=60):
-    end = time.monotonic() + seconds
-    while not there() and time.monotonic() < end:
-        time.sleep(0.05)
-
-
 def ended(bench):
     """By Ctrl-C or another signal: so is the cell, and its files go."""
     sleeper = bench.folder / "sleeper"
@@ -251,8 +326,8 @@ def ended_peer(bench):
         yield f"peers.py that is ended: exit {process.returncode}, left {left}: {errors}"
 
 
-PARTS = (options, reasons, installed_later, other_setting, packages, damaged_cache,
-         out_of_time, ended, ended_peer)
+PARTS = (options, reasons, installed_later, other_setting, damaged_file,
+         no_file, written, packages, damaged_cache, out_of_time, ended, ended_peer)
 
 
 def main():

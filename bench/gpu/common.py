@@ -1,5 +1,5 @@
-"""What run.py and peers.py share: where the program is, the peers, and types of options, which refuse
-what cannot be meant."""
+"""What run.py and peers.py share: where the program is, what can be asked for, and types of options,
+which refuse what cannot be meant."""
 import argparse
 import math
 import os
@@ -8,6 +8,15 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+NETWORKS = {
+    "resnet50": "examples/resnet50.tg",
+    "bert_base": "examples/bert_base.tg",
+    "vit_base": "examples/vit_base.tg",
+    "mobilenetv2": "examples/mobilenetv2.tg",
+    "squeezenet": "examples/squeezenet.tg",
+    "nasrnn": "examples/paper/nasrnn.tg",
+}
+DTYPES = ("f16", "f32", "tf32", "bf16")
 PEERS = ("eager", "graph", "compile", "max-autotune", "frozen", "jax")
 
 
@@ -49,6 +58,10 @@ def seconds(text, zero_too=False):
 def one_of(what, names):
     return lambda text: text if text in names else refuse(
         f"no {what} {text}; there are {', '.join(names)}")
+
+
+def table_file(text):
+    return Path(text) if not text.endswith(".md") else refuse(f"{text}: the page is written there")
 
 
 def listed(one):

@@ -1,25 +1,107 @@
-"""The file that run.py keeps cells in, and what they were measured on."""
+"""The file that run.py keeps cells in: what it may hold, and what the cells were measured on."""
 import json
 import os
+import re
 import shutil
 import subprocess
-import tempfile
+import sys
 import time
 
 from commands import Clock, call
-from common import ROOT
+from common import DTYPES, NETWORKS, ROOT
 
 OPTIONS = ("backend", "cost", "search_seconds", "peer_device", "python")
 SETTING = ("commit", *OPTIONS, "devices")  # one for all cells of a file
 
+_DTYPE, _NETWORK = (f"({'|'.join(names)})" for names in (DTYPES, NETWORKS))
+NAMES = re.compile(f"correct/{_DTYPE}/.+|latency/[1-9][0-9]{{0,8}}/{_DTYPE}/{_NETWORK}/[^/]+|"
+                   f"load/{_NETWORK}|steps/{_DTYPE}/{_NETWORK}|sanitize/.+")
+#: What a cell of a part holds where nothing went wrong.
+HOLDS = {"correct": ("max_rel_diff",), "latency": ("median_us", "p10_us", "p90_us"),
+         "load": ("cold_s", "warm_s"), "steps": ("steps",), "sanitize": ("summary",)}
 
-def write(path, table):
-    """Whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as scratch:
-        json.dump(table, scratch, indent=1, sort_keys=True)
-        scratch.write("\n")
-    os.replace(scratch.name, path)
+
+def is_number(value):
+    return isinstance(value, (int, float)) and abs(value) < 1e15  # which none that is measured reaches
+
+
+def is_time(value):
+    return is_number(value) and value > 0
+
+
+def is_text(value):
+    return isinstance(value, str)
+
+
+def are_steps(value):
+    return isinstance(value, dict) and all(": " in how and is_number(n) for how, n in value.items())
+
+
+#: What the table is made of; all else may be anything.
+KINDS = {**dict.fromkeys(("median_us", "p10_us", "p90_us", "cold_s", "warm_s"), is_time),
+         **dict.fromkeys(("sum_error", "predicted_error", "tries"), is_number),
+         **dict.fromkeys(("error", "skipped", "summary"), is_text),
+         "steps": are_steps, "versions": lambda value: isinstance(value, dict)}
+
+
+def fault(name, cell):
+    """Of a cell; "" where there is none."""
+    if not NAMES.fullmatch(name):
+        return "unknown cell"
+    if not isinstance(cell, dict):
+        return "is no object"
+    for key, is_right in KINDS.items():
+        if key in cell and not is_right(cell[key]):
+            return f"{key} cannot be {cell[key]!r:.40}"
+    missing = [key for key in HOLDS[name.split("/")[0]] if key not in cell]
+    return f"has no {missing[0]}" if missing and not {"error", "skipped"} & cell.keys() else ""
+
+
+def stop(path, why):
+    sys.exit(f"{path}: {why}")
+
+
+def load(path):
+    """What the file holds, nothing where there is none."""
+    try:
+        if not path.exists():
+            return {"cells": {}}
+        if not path.is_file():
+            stop(path, "no regular file")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        stop(path, problem.strerror)
+    except (ValueError, RecursionError) as problem:
+        stop(path, f"no JSON: {problem}")
+
+
+def read(path, now):
+    """The table, or the end: none that is damaged, or of another setting, is added to."""
+    table = load(path)
+    if not isinstance(table, dict) or not isinstance(table.get("cells"), dict) or not isinstance(
+            table.get("environment", {}), dict):
+        stop(path, "no table of cells")
+    if other := other_setting(table, now):
+        stop(path, f"its cells are of {other}: give another --json, or remove it")
+    for name, cell in table["cells"].items():
+        if why := fault(name, cell):
+            stop(path, f"{name}: {why}")
+    return {**table, "environment": now}
+
+
+def write(path, text):
+    """Whole or not at all; a link stays one."""
+    try:
+        target = path.resolve()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        scratch = target.with_name(f"{target.name}.{os.getpid()}")
+        try:
+            scratch.write_text(text, encoding="utf-8")
+            os.replace(scratch, target)
+        finally:
+            scratch.unlink(missing_ok=True)
+    except OSError as problem:
+        stop(path, f"cannot be written: {problem.strerror}")
 
 
 def this_commit():
@@ -41,6 +123,7 @@ def environment(options):
 def other_setting(table, now):
     """What else the cells of a table were measured by, "" where it is nothing else."""
     then = table.get("environment", {})
-    other = [key for key in SETTING if key not in then or then[key] != now[key]] if table["cells"] else []
-    return ", ".join("other devices" if key == "devices" else
-                     f"{key} {then.get(key, 'unknown')}, not {now[key]}" for key in other)
+    differs = lambda key: key not in then or then[key] != now[key]
+    say = lambda key: ("other devices" if key == "devices" else
+                       f"{key} {then.get(key, 'unknown')}, not {now[key]}")
+    return ", ".join(say(key) for key in SETTING if differs(key)) if table["cells"] else ""

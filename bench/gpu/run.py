@@ -30,6 +30,7 @@ Latencies are those of whole runs with inputs from and outputs to pinned memory,
 and 90th percentile.
 """
 import argparse
+import io
 import json
 import math
 import shutil
@@ -38,24 +39,15 @@ import tempfile
 import time
 from collections import Counter
 from functools import partial
-from pathlib import Path
 
 import results
 from commands import TOO_LONG, Clock, call, exit_by_signals, first_line
-from common import HERE, PEERS, ROOT, built_program, count, listed, one_of, program, seconds
+from common import (DTYPES, HERE, NETWORKS, PEERS, ROOT, built_program, count, listed, one_of, program,
+                    seconds, table_file)
 
-NETWORKS = {
-    "resnet50": "examples/resnet50.tg",
-    "bert_base": "examples/bert_base.tg",
-    "vit_base": "examples/vit_base.tg",
-    "mobilenetv2": "examples/mobilenetv2.tg",
-    "squeezenet": "examples/squeezenet.tg",
-    "nasrnn": "examples/paper/nasrnn.tg",
-}
 FIXED_BATCH = {"nasrnn"}  # of 1
 FIRST_DTYPES = ("f16", "f32")
 SANITIZED = ("examples/squeezenet.tg", "examples/paper/bert.tg", "examples/lstm.tg")
-DTYPES = (*FIRST_DTYPES, "tf32", "bf16")
 PARTS = ("correct", "latency", "peers", "load", "steps", "sanitize")
 WANTED_COLD_S, WANTED_WARM_S = 60, 2
 TRIES = 3  # of a cell whose time ran out
@@ -293,14 +285,20 @@ def peer_versions(table):
     return ", ".join(sorted(found))
 
 
-def write_page(table, options, path):
+def page(table, options):
     text = table["environment"]
     names = "; ".join(d["name"] for d in text["devices"].get("devices", [])
                       if d["backend"] == options.backend)
-    with open(path, "w") as out:
-        print(f"# Tangram on a GPU\n\n{names}. Commit {text['commit']}, {text['date']}, load "
-              f"average {text['load']:.1f}.\n", file=out)
-        show(table, options, out)
+    out = io.StringIO()
+    print(f"# Tangram on a GPU\n\n{names}. Commit {text['commit']}, {text['date']}, load "
+          f"average {text['load']:.1f}.\n", file=out)
+    show(table, options, out)
+    return out.getvalue()
+
+
+def save(table, options):
+    results.write(options.json, json.dumps(table, indent=1, sort_keys=True) + "\n")
+    results.write(options.json.with_suffix(".md"), page(table, options))
 
 
 def parse(arguments):
@@ -322,7 +320,8 @@ def parse(arguments):
     parser.add_argument("--limit", type=seconds, default=540)
     parser.add_argument("--total-limit", type=partial(seconds, zero_too=True), default=math.inf,
                         help="seconds; cells beyond are left for the next run")
-    parser.add_argument("--json", default=str(ROOT / "bench/results/gpu.json"))
+    parser.add_argument("--json", type=table_file, default=str(ROOT / "bench/results/gpu.json"),
+                        help="with a page beside it, FILE.md")
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args(arguments)
     options.parts = options.parts or list(PARTS)
@@ -339,7 +338,7 @@ def wanted(cell, options):
     return options.again or (cell["error"].startswith(TOO_LONG) and cell.get("tries", 1) < TRIES)
 
 
-def measure_cells(options, table, path):
+def measure_cells(options, table):
     """Until all are there or the time is up; those that were skipped before come last."""
     end = time.monotonic() + options.total_limit
     known = lambda name: table["cells"].get(name, {})
@@ -352,29 +351,27 @@ def measure_cells(options, table, path):
             return
         print(name, file=sys.stderr, flush=True)
         cell = measure(clock=Clock(options.limit))
+        if why := results.fault(name, cell):
+            cell = {"error": why}
         if cell.get("error", "").startswith(TOO_LONG):
             cell["tries"] = known(name).get("tries", 0) + 1
         table["cells"][name] = cell
-        results.write(path, table)
+        save(table, options)
 
 
 def main():
     options = parse(None)
     exit_by_signals()
-    path = Path(options.json)
-    table = json.loads(path.read_text()) if path.exists() else {"cells": {}}
     now = results.environment(options)
     usable = {device["backend"] for device in now["devices"].get("devices", [])}
     if options.backend not in usable:
         missing = {m["backend"]: m["reason"] for m in now["devices"].get("missing", [])}
-        print(f"not measured: {missing.get(options.backend, 'no such backend here')}")
+        why = now["devices"].get("error", "no such backend here")
+        print(f"not measured: {missing.get(options.backend, why)}")
         return 0
-    if other := results.other_setting(table, now):
-        print(f"{path}: its cells are of {other}: give another --json, or remove it", file=sys.stderr)
-        return 1
-    table["environment"] = now
-    measure_cells(options, table, path)
-    write_page(table, options, path.with_suffix(".md"))
+    table = results.read(options.json, now)
+    save(table, options)  # what cannot be is told before a cell is measured
+    measure_cells(options, table)
     show(table, options)
     return 0
 
