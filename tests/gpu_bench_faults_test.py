@@ -306,6 +306,33 @@ def ended(bench):
             yield f"{number.name}: exit {process.returncode}, left {left}: {out}{errors}"
 
 
+#: run.py by a signal that comes as soon as there is a command, before it is known to whom it belongs.
+EARLY_SIGNAL = """
+import os, pathlib, signal, subprocess, sys, time
+import run
+start = subprocess.Popen
+def popen(command, **options):
+    process = start(command, **options)
+    sleeper = pathlib.Path("sleeper")
+    while "run" in command and not (sleeper.exists() and sleeper.read_text()):
+        time.sleep(0.05)
+    if "run" in command:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return process
+subprocess.Popen = popen
+sys.exit(run.main())
+"""
+
+
+def ended_early(bench):
+    process = bench.start(EARLY_SIGNAL, "load", "--backend", "ref", "--tg", "./endless", "--networks",
+                          "nasrnn", "--json", "early.json")
+    out, errors = process.communicate(timeout=60)
+    left = bench.left()
+    if process.returncode != 128 + signal.SIGTERM or left:
+        yield f"a signal while a command starts: exit {process.returncode}, left {left}: {out}{errors}"
+
+
 ENDLESS_PEER = MADE_UP + """
 peers.oracle.tool = lambda *_: print("begun", flush=True) or time.sleep(1000)
 peers.NETWORKS["nasrnn"] = lambda batch: network
@@ -326,8 +353,8 @@ def ended_peer(bench):
         yield f"peers.py that is ended: exit {process.returncode}, left {left}: {errors}"
 
 
-PARTS = (options, reasons, installed_later, other_setting, damaged_file,
-         no_file, written, packages, damaged_cache, out_of_time, ended, ended_peer)
+PARTS = (options, reasons, installed_later, other_setting, damaged_file, no_file, written, packages,
+         damaged_cache, out_of_time, ended, ended_early, ended_peer)
 
 
 def main():

@@ -6,17 +6,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 
 TOO_LONG = "longer than "
 GRACE_S = 5  # for a command to remove its files
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def exit_by_signals():
     """As `sys.exit` does, so that commands are ended and files removed."""
-    numbers = [number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-               if signal.getsignal(number) != signal.SIG_IGN]
+    numbers = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
 
     def leave(number, _frame):
         for each in numbers:
@@ -25,6 +25,15 @@ def exit_by_signals():
 
     for number in numbers:
         signal.signal(number, leave)
+
+
+@contextmanager
+def signals(how):
+    before = signal.pthread_sigmask(how, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def end_group(process):
@@ -54,14 +63,18 @@ class Clock:
 
     def run(self, command, **environment):
         """The finished command, or None if time ran out. It writes to files: pipes are open until the
-        last process that it started ends."""
+        last process that it started ends. Signals wait while it is started and ended: one that came
+        before the command is known would leave it behind."""
         file = partial(tempfile.TemporaryFile, "w+", encoding="utf-8", errors="replace")
-        with file() as out, file() as errors:
+        with file() as out, file() as errors, signals(signal.SIG_BLOCK):
             process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=out,
                                        stderr=errors, env={**os.environ, **environment},
-                                       start_new_session=True)
+                                       start_new_session=True,
+                                       preexec_fn=partial(signal.pthread_sigmask, signal.SIG_UNBLOCK,
+                                                          SIGNALS))
             try:
-                process.wait(max(self.end - time.monotonic(), 0.1))
+                with signals(signal.SIG_UNBLOCK):
+                    process.wait(max(self.end - time.monotonic(), 0.1))
             except subprocess.TimeoutExpired:
                 return None
             finally:
