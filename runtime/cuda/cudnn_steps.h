@@ -7,6 +7,7 @@
 #include "runtime/cuda/cudnn_problem.h"
 #include "runtime/cuda/cudnn_tune.h"
 #include "runtime/cuda/layout.h"
+#include "runtime/cuda/rivals.h"
 
 namespace tg::cuda {
 
@@ -34,10 +35,6 @@ struct DnnCall {
   std::shared_ptr<const DnnPlan> plan;
   std::vector<PlanValueId> values; // of the graph's tensors: DnnProblem
 };
-
-/// Microseconds of a generated kernel for these steps alone; an error where there is none.
-using TimeGenerated =
-    std::function<Result<double>(const Plan& plan, const Group& group, const StridesOf& strides)>;
 
 class DnnSteps {
 public:

@@ -13,6 +13,7 @@
 #include "runtime/cuda/generate.h"
 #include "runtime/cuda/graph_time.h"
 #include "runtime/cuda/lower_products.h"
+#include "runtime/cuda/matmul_tune.h"
 #include "runtime/cuda/plan_db.h"
 #include "runtime/cuda/source.h"
 #include "runtime/measure.h"
@@ -78,12 +79,6 @@ private:
     std::optional<MatmulProblem> problem; // of a product by cuBLASLt
     const DnnCall* dnn = nullptr;         // of a step by cuDNN
   };
-  struct Product {
-    std::unique_ptr<MatmulPlan> plan; // null: the step is not the library's
-    size_t candidate = 0;             // the fastest
-    double microseconds = 0;          // 0: not measured
-    std::string why_not;              // it is not the library's, though that has it
-  };
   struct Port { // an input or output
     PlanValueId value = kNoValue;
     std::byte* pinned = nullptr;
@@ -117,12 +112,10 @@ private:
   Result<void> choose_kernels(CubinCache& cache);
   Result<uint32_t> kernel_row(Kernel& kernel, CubinCache& cache, Function& function);
   void lower(const CompileOptions& options, CubinCache& cache, ScratchTimer& timer);
-  void note_rivals(bool allow_tf32);
+  void note_rivals(const MatmulTuner& tuner, bool allow_tf32);
   void prepare_convolutions(const CompileOptions& options, CubinCache& cache, ScratchTimer& timer);
   Result<double> time_generated(ScratchTimer& timer, CubinCache& cache, const Plan& plan,
                                 const Group& group, const StridesOf& strides);
-  std::string rival_of(const MatmulProblem& problem, double library, CubinCache& cache,
-                       ScratchTimer& timer);
   const DnnCall* call_of(const PlanStep& step) const {
     auto it = dnn_calls_.find(step.result);
     return it == dnn_calls_.end() ? nullptr : &it->second;
@@ -130,9 +123,6 @@ private:
   int64_t zero_bytes() const;
   Result<void> run_dnn(const DnnCall& call);
   std::vector<std::byte> laid_out(PlanValueId value, const std::byte* from) const;
-  bool can_multiply(const MatmulProblem& problem, CubinCache& cache, ScratchTimer& timer);
-  bool restore_algorithm(const MatmulProblem& problem, Product& product, ScratchTimer& timer);
-  bool choose_algorithm(const MatmulProblem& problem, Product& product, ScratchTimer& timer);
   const std::optional<MatmulProblem>& problem_of(const PlanStep& step) const {
     return problems_[static_cast<size_t>(&step - plan_.steps.data())];
   }
@@ -167,7 +157,7 @@ private:
   std::vector<KernelRow> table_;
   llvm::StringMap<std::pair<uint32_t, Function>> known_; // kernels by name
   ExecutableLibraries libraries_;                        // outlive the plans that they made
-  std::map<MatmulProblem, Product> products_;
+  std::map<MatmulProblem, MatmulChoice> products_;
   std::vector<bool> channels_last_; // of each value; of those beyond it false
   std::optional<int> layout_conversions_;
   std::map<PlanValueId, DnnCall> dnn_calls_; // by the step's result

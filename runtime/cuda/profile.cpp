@@ -126,7 +126,7 @@ StepInfo CudaExecutable::step_info(size_t i) const {
   info.result = plan_.values[each.unit.group.results[0]].type.text();
   info.implementation = "view";
   if (each.problem) {
-    const Product& product = products_.at(*each.problem);
+    const MatmulChoice& product = products_.at(*each.problem);
     info.implementation =
         llvm::formatv("cublaslt:{0} of {1}", product.candidate + 1, product.plan->candidates());
     info.workspace_bytes = product.plan->workspace_bytes(product.candidate);

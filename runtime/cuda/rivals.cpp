@@ -1,7 +1,5 @@
-// What generated kernels take, where they stand against a library's.
+// What generated kernels of an executable take, where they stand against a library's.
 #include "runtime/cuda/executable.h"
-
-#include <llvm/Support/FormatVariadic.h>
 
 namespace tg::cuda {
 
@@ -13,41 +11,6 @@ int64_t span_bytes(const TensorType& type, const Shape& strides) {
   for (size_t axis = 0; axis < strides.size(); ++axis)
     last += (type.shape[axis] - 1) * strides[axis];
   return device_bytes({type.dtype, {last + 1}});
-}
-
-/// The problem as a plan of one step, and how its values lie.
-struct ProductPlan {
-  Plan plan;
-  std::vector<Shape> lies; // by value
-};
-
-ProductPlan plan_of(const MatmulProblem& p) {
-  ProductPlan made;
-  PlanStep step;
-  step.op = OpKind::Matmul;
-  step.attrs = {Value::of_enum(p.relu ? "relu" : "none")};
-  auto value = [&](Shape shape, Shape strides) {
-    PlanValue v;
-    v.kind = PlanValue::Kind::Input;
-    v.type = {p.dtype, std::move(shape)};
-    made.plan.values.push_back(std::move(v));
-    made.lies.push_back(std::move(strides));
-    return static_cast<PlanValueId>(made.lies.size() - 1);
-  };
-  auto matrix = [&](int64_t rows, int64_t columns, const MatrixLayout& how) {
-    return value({rows, columns}, how.transposed ? Shape{1, how.leading} : Shape{how.leading, 1});
-  };
-  step.operands = {matrix(p.m, p.k, p.x), matrix(p.k, p.n, p.y),
-                   p.bias ? value({p.n}, {1}) : kNoValue,
-                   p.residual ? matrix(p.m, p.n, p.result) : kNoValue};
-  step.result = matrix(p.m, p.n, p.result);
-  PlanValue& result = made.plan.values[step.result];
-  result.kind = PlanValue::Kind::Temporary;
-  result.defined_by = 0;
-  result.is_output = result.pinned = true;
-  made.plan.outputs = {{"y", step.result}};
-  made.plan.steps = {std::move(step)};
-  return made;
 }
 
 } // namespace
@@ -83,17 +46,6 @@ Result<double> CudaExecutable::time_generated(ScratchTimer& timer, CubinCache& c
   }));
   if (known) known->store(key, {"generated", time});
   return time;
-}
-
-/// Why a product of few rows is not the library's; "" where it is.
-std::string CudaExecutable::rival_of(const MatmulProblem& problem, double library,
-                                     CubinCache& cache, ScratchTimer& timer) {
-  if (!has_few_rows(problem)) return "";
-  ProductPlan product = plan_of(problem);
-  auto time = time_generated(timer, cache, product.plan, Group{{0}, {product.plan.steps[0].result}},
-                             [&](PlanValueId id) { return product.lies[id]; });
-  if (!time || *time * kClearlyFaster > library) return "";
-  return llvm::formatv("{0:f1} us, cuBLASLt {1:f1} us", *time, library);
 }
 
 } // namespace tg::cuda

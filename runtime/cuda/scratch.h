@@ -10,12 +10,6 @@
 
 namespace tg::cuda {
 
-/// By what factor a time has to be less to be clearly less. A generated kernel fuses with its
-/// neighbours, which a library call does not: so where it passes over memory once (pools, norms,
-/// products of few rows) the library has to be clearly faster; where it is a plain loop over terms
-/// (convolutions) the loop has to be.
-inline constexpr double kClearlyFaster = 0.9;
-
 /// Copies of work that finds its operands cold, of so many bytes each: together they touch about
 /// `room`, and are at most sixteen.
 inline constexpr int64_t kColdBytes = int64_t{64} << 20;
