@@ -8,6 +8,8 @@
 #include "tests/property/cuda/recorded_run.h"
 #include "tests/unit/cuda/cpp_target.h"
 
+#include <iostream>
+
 namespace tg::test {
 namespace {
 
@@ -238,6 +240,8 @@ TEST_F(Examples, GroupsAgreeWithRef) {
 void expect_no_local_memory(cuda::KernelCompiler& compiler, const std::string& architecture,
                             llvm::ArrayRef<std::pair<std::string, std::string>> functions) {
   constexpr size_t kAtOnce = 200; // a program of thousands takes gigabytes
+  size_t compiled = functions.size();
+  std::string keeping; // bytes, of each that has any
   int most = llvm::StringRef(compiler.version()).startswith("NVRTC 11") ? 32 : 16;
   for (; !functions.empty();
        functions = functions.drop_front(std::min(kAtOnce, functions.size()))) {
@@ -250,8 +254,13 @@ void expect_no_local_memory(cuda::KernelCompiler& compiler, const std::string& a
       auto use = cuda::kernel_use(*cubin, name);
       ASSERT_TRUE(use.ok()) << use.error().message;
       EXPECT_LE(use->stack_bytes, most) << architecture << " " << function;
+      if (use->stack_bytes > 0) keeping += " " + std::to_string(use->stack_bytes);
     }
   }
+  // Figures of runtime/cuda/README.md.
+  std::cout << compiler.version() << ", " << architecture << ": " << compiled
+            << " kernels, bytes of local memory of those that keep any:"
+            << (keeping.empty() ? " none" : keeping) << "\n";
 }
 
 TEST_F(Examples, KernelsUseHardlyAnyLocalMemory) {
