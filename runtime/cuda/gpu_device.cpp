@@ -23,15 +23,15 @@ constexpr CUresult kForeignCode[] = {200, 209, 218, 222};
 /// PTX that the driver does not compile: it finds no compiler, or may not use it.
 constexpr CUresult kNoPtxCompiler[] = {221, 223};
 
-/// Goes with a message; empty where nothing is known. After some errors every call fails in the
-/// same way until the process ends: what a kernel did wrong (700, 714 to 719), one that took too
-/// long.
+/// After some errors every call fails in the same way until the process ends: what a kernel did
+/// wrong (700, 714 to 719), one that took too long.
 bool loses_context(CUresult result) {
   constexpr CUresult kIllegalAddress = 700, kTimeout = 702, kStackError = 714, kLaunchFailed = 719;
   return result == kIllegalAddress || result == kTimeout ||
          (result >= kStackError && result <= kLaunchFailed);
 }
 
+/// Goes with a message; empty where nothing is known.
 const char* advice(CUresult result) {
   constexpr CUresult kUnavailable = 46, kUnknown = 999;
   if (loses_context(result)) return "; the GPU's context is lost: start the program anew";
@@ -195,7 +195,7 @@ public:
 
   Result<void> copy(Address to, Address from, int64_t bytes, Stream stream) override {
     return check(api_->MemcpyDtoDAsync(to, from, static_cast<size_t>(bytes), streams_[stream]),
-                 "a copy");
+                 "a copy on the device");
   }
 
   Result<void> fill(Address at, uint8_t byte, int64_t bytes, Stream stream) override {
