@@ -132,8 +132,6 @@ private:
     Rows rows;
     std::string why;
     if (!puller.analyse(rows, why)) return false;
-    // One value a row cannot be stored beside the elements of the row.
-    if (rows.reduces && rows.axes.empty() && group.results.size() > 1) return false;
     PlanValueId value = plan_.steps[added].result;
     auto elements = [&](PlanValueId id) {
       return static_cast<double>(plan_.values[id].type.elements());

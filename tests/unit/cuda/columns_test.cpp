@@ -30,7 +30,7 @@ Plan product_of(int64_t rows, int64_t terms, int64_t columns, bool turned = fals
   return w.finish();
 }
 
-/// A cell of a recurrent network: products of one row, gates, one state.
+/// A cell of a recurrent network: products of one row, gates, two states.
 Plan cell() {
   PlanWriter w;
   PlanValueId x = w.input("x", {1, 96}), h = w.input("h", {1, 96});
@@ -41,7 +41,10 @@ Plan cell() {
     return w.run(act, {}, {w.run(OpKind::Add, {}, {of_x, of_h})});
   };
   PlanValueId in = w.run(OpKind::Mul, {}, {gate("i", OpKind::Sigmoid), gate("c", OpKind::Tanh)});
-  w.output("state", w.run(OpKind::Mul, {}, {gate("o", OpKind::Sigmoid), in}));
+  PlanValueId memory = w.run(OpKind::Add, {}, {in, w.input("c", {1, 80})});
+  w.output("memory", memory);
+  w.output("state",
+           w.run(OpKind::Mul, {}, {gate("o", OpKind::Sigmoid), w.run(OpKind::Tanh, {}, {memory})}));
   return w.finish();
 }
 
