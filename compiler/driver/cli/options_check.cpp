@@ -1,5 +1,7 @@
 #include "compiler/driver/cli/options_check.h"
 
+#include "compiler/driver/cost_model.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -129,6 +131,8 @@ std::optional<std::string> second_look(Options& o, const Raw& raw) {
   bool on_cuda = o.cost == "measured:cuda" || (o.command == "run" && o.backend == "cuda");
   if (o.allow_tf32 && !on_cuda)
     return "--allow-tf32 is of cuda: it needs --backend cuda or --cost measured:cuda";
+  if (!o.cost_cache.empty() && !is_measured(o.cost))
+    return "--cost-cache is of measured costs: it needs --cost measured:cpu or measured:cuda";
   if (o.streams > 1 && o.backend != "cuda")
     return "--streams is of cuda: it needs --backend cuda (the cpu has --threads)";
   if (auto problem = check_search(o)) return problem;
