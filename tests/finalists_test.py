@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`tg opt --cost measured:cpu --finalists K`: whole graphs are run but for 0, where prices alone decide.
-With `--dtype` prices are those of the type that runs.
+With `--dtype` prices are those of the type that runs. A graph that gives other outputs is not returned.
 
     finalists_test.py TG
 """
@@ -15,15 +15,32 @@ MODEL = """model twice(x: f32[256, 512]) -> f32[256, 512] {
 }
 """
 
+DEEP = """model deep(x: f32[512, 512]) -> f32[512, 512] {
+  sigmoid(tanh(tanh(tanh(tanh(tanh(tanh(tanh(x))))))))
+}
+"""
+WRONG = """rule drop_tanh(x) { tanh(tanh(tanh(tanh(tanh(tanh(tanh(x))))))) => relu(x) }
+"""
 
-def report_of(tg, folder, finalists, *more):
-    model = folder / "twice.tg"
-    model.write_text(MODEL)
+
+def report_of(tg, folder, finalists, *more, text=MODEL):
+    model = folder / "model.tg"
+    model.write_text(text)
     command = [tg, "opt", model, "--cost", "measured:cpu", "--cost-db", folder / "prices.db", "--finalists",
                str(finalists), "--json", *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"--finalists {finalists}: exit code {done.returncode}: {done.stderr}"
     return json.loads(done.stdout)
+
+
+def check_wrong(tg, folder):
+    """One candidate alone, several, and each search: none may be returned that no one compared."""
+    (folder / "wrong.tg").write_text(WRONG)
+    for finalists, search in ((1, "mcts"), (8, "mcts"), (8, "saturate"), (8, "taso")):
+        report = report_of(tg, folder, finalists, "--search", search, "--rules", str(folder / "wrong.tg"),
+                           "--trust-rules", text=DEEP)
+        assert report["source_returned"] and report["nodes_after"] == report["nodes_before"], report
+        assert any("gives another output" in note for note in report["notes"]), report["notes"]
 
 
 def main():
@@ -33,6 +50,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
         narrow = report_of(tg, Path(scratch), 2, "--dtype", "bf16")
         prices = b"".join(file.read_bytes() for file in Path(scratch).glob("prices.db*"))
+    with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
+        check_wrong(tg, Path(scratch))
     assert "median_before_us" in whole, f"2 finalists: no whole graph was run: {whole}"
     assert "median_before_us" in narrow, f"bf16: no whole graph was run: {narrow}"
     assert b"relu(bf16[256, 512])" in prices and b"relu(f32" not in prices, "bf16: prices are of another type"

@@ -78,12 +78,12 @@ bool other_is_faster(const Graph& first, const Graph& other, const Judges& judge
                      OptimizeReport& report) {
   if (difference(first, other).empty()) return false;
   Stopwatch watch;
-  Result<Comparison> compared = judges.finalists->compare(first, other);
+  Result<WholeRuns> runs = judges.finalists->compare(first, other);
   report.finalists_s += watch.seconds();
-  if (!compared || !compared->second_faster()) return false;
+  if (!runs || !runs->fault.empty() || !runs->times.second_faster()) return false;
   report.notes.push_back(llvm::formatv("of two finalists the one that {0} prices chose runs "
                                        "faster, by {1:f2}x",
-                                       judges.second_opinion->name(), compared->ratio));
+                                       judges.second_opinion->name(), runs->times.ratio));
   return true;
 }
 

@@ -7,7 +7,6 @@
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace tg {
@@ -58,47 +57,58 @@ void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
   chosen = std::move(kept);
 }
 
-/// The place of the fastest. The first is preferred unless another is faster beyond the noise.
-size_t fastest(const Graph& source, llvm::ArrayRef<Candidate> chosen, FinalistRunner& runner,
-               OptimizeReport& report) {
-  Result<std::vector<double>> times = runner.screen(source, graphs_of(chosen));
-  if (!times || times->empty()) return 0;
-  auto least = static_cast<size_t>(std::min_element(times->begin(), times->end()) - times->begin());
-  if (least == 0 || !std::isfinite((*times)[least])) return 0;
-  if (!std::isfinite((*times)[0])) {
-    report.notes.push_back(llvm::formatv("the cheapest of {0} finalists does not run as the source "
-                                         "does; the fastest of the others goes on",
-                                         chosen.size()));
+/// Of those without a fault the one that took least time; nullopt if there is none.
+std::optional<size_t> least_time(llvm::ArrayRef<Screened> screened) {
+  std::optional<size_t> least;
+  for (size_t i = 0; i < screened.size(); ++i)
+    if (screened[i].fault.empty() && (!least || screened[i].median_us < screened[*least].median_us))
+      least = i;
+  return least;
+}
+
+/// The place of the fastest; nullopt if none passes. The first is preferred unless another is
+/// faster beyond the noise.
+std::optional<size_t> fastest(llvm::ArrayRef<Candidate> chosen, llvm::ArrayRef<Screened> screened,
+                              FinalistRunner& runner, OptimizeReport& report) {
+  std::optional<size_t> least = least_time(screened);
+  if (!least || *least == 0) return least;
+  if (const std::string& fault = screened[0].fault; !fault.empty()) {
+    report.notes.push_back(
+        llvm::formatv("the cheapest of {0} finalists {1}; the fastest of the others goes on",
+                      chosen.size(), fault));
     return least;
   }
-  Result<Comparison> compared = runner.compare(chosen[0].graph, chosen[least].graph);
-  if (!compared || !compared->second_faster()) return 0;
+  Result<WholeRuns> runs = runner.compare(chosen[0].graph, chosen[*least].graph);
+  if (!runs || !runs->fault.empty() || !runs->times.second_faster()) return 0;
   report.notes.push_back(
       llvm::formatv("of {0} finalists measured whole, one that prices put {1:f1} "
                     "us above the cheapest runs faster, by {2:f2}x",
-                    chosen.size(), chosen[least].cost_us - chosen[0].cost_us, compared->ratio));
+                    chosen.size(), chosen[*least].cost_us - chosen[0].cost_us, runs->times.ratio));
   return least;
 }
 
 } // namespace
 
-Candidate choose_finalist(const Graph& source, Candidate best, std::vector<Candidate> others,
-                          FinalistRunner& runner, GroupPricer* groups, size_t most,
-                          OptimizeReport& report) {
+Finalist choose_finalist(const Graph& source, Candidate best, std::vector<Candidate> others,
+                         FinalistRunner& runner, GroupPricer* groups, size_t most,
+                         OptimizeReport& report) {
   std::vector<Candidate> chosen =
       distinct(std::move(best), std::move(others), report.cost_before_us);
   keep_best(chosen, std::max<size_t>(most, 1), groups, report);
   report.finalists = chosen.size();
-  if (chosen.size() < 2) return std::move(chosen[0]);
+  if (chosen.size() < 2) return {std::move(chosen[0])};
   Stopwatch watch;
-  size_t winner = fastest(source, chosen, runner, report);
+  Result<std::vector<Screened>> screened = runner.screen(source, graphs_of(chosen));
+  if (!screened || screened->empty()) return {std::move(chosen[0])};
+  std::optional<size_t> winner = fastest(chosen, *screened, runner, report);
   report.finalists_s += watch.seconds();
-  if (winner > 0) {
-    report.cost_after_us = chosen[winner].cost_us;
+  if (!winner) return {std::move(chosen[0]), std::move(screened->front().fault)};
+  if (*winner > 0) {
+    report.cost_after_us = chosen[*winner].cost_us;
     report.forget_bounds(); // on the cheapest
-    report.rules_applied = chosen[winner].rules;
+    report.rules_applied = chosen[*winner].rules;
   }
-  return std::move(chosen[winner]);
+  return {std::move(chosen[*winner])};
 }
 
 } // namespace tg

@@ -1,5 +1,5 @@
-// Search, and hold the result against the source: by price always, by the clock where prices are
-// measured.
+// Search, and hold the result against the source: by price always, by outputs and the clock where
+// prices are measured.
 #include "compiler/driver/optimize.h"
 
 #include "compiler/driver/candidate.h"
@@ -70,27 +70,35 @@ Optimized keep_source(const Graph& source, OptimizeReport report, std::string wh
   return {source, std::move(report)};
 }
 
-/// Runs both. The new graph has to be faster beyond the noise.
-Optimized judge_by_clock(const Graph& source, Optimized optimized, FinalistRunner& finalists) {
+/// Why not the new graph, as measured: a fault, or what it gained.
+std::string why_source(const OptimizeReport& report, const WholeRuns& runs) {
+  std::string graph = llvm::formatv("the new graph ({0} operators, {1:f1} us by the model)",
+                                    report.nodes_after, report.cost_after_us);
+  if (!runs.fault.empty()) return graph + " " + runs.fault + ": the source is returned";
+  return llvm::formatv("as measured, {0} is {1} ({2:f2}x): the source is returned", graph,
+                       runs.times.second_slower() ? "slower" : "not faster beyond the noise",
+                       runs.times.ratio);
+}
+
+/// Runs both. The new graph has to give the same outputs and to be faster beyond the noise; a
+/// `fault` that is known is enough.
+Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string fault,
+                         FinalistRunner& finalists) {
   Stopwatch watch;
-  Result<Comparison> compared = finalists.compare(source, optimized.graph);
+  Result<WholeRuns> runs = fault.empty() ? finalists.compare(source, optimized.graph)
+                                         : Result<WholeRuns>(WholeRuns{{}, std::move(fault)});
   optimized.report.finalists_s += watch.seconds();
-  if (!compared) {
+  if (!runs) {
     // Too large to run here, perhaps; what operators cost is known all the same.
     optimized.report.notes.push_back("whole runs were not possible, the prices decide: " +
-                                     compared.error().message);
+                                     runs.error().message);
     return optimized;
   }
-  const Comparison& comparison = *compared;
-  optimized.report.comparison = comparison;
-  if (comparison.second_faster()) return optimized;
-  optimized.report.source_returned = true;
-  std::string why = llvm::formatv(
-      "as measured, the new graph ({0} operators, {1:f1} us by the model) is {2} ({3:f2}x): the "
-      "source is returned",
-      optimized.report.nodes_after, optimized.report.cost_after_us,
-      comparison.second_slower() ? "slower" : "not faster beyond the noise", comparison.ratio);
+  if (runs->fault.empty()) optimized.report.comparison = runs->times;
+  if (runs->fault.empty() && runs->times.second_faster()) return optimized;
   OptimizeReport report = std::move(optimized.report);
+  report.source_returned = true;
+  std::string why = why_source(report, *runs);
   return keep_source(source, std::move(report), std::move(why));
 }
 
@@ -153,9 +161,13 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   if (!found) return with_notes(std::move(found.error()), costs);
   Candidate extracted = std::move(*found);
   if (groups) refine_candidate(source, rules, judges, options, extracted, report);
-  if (several && finalists)
-    extracted = choose_finalist(source, std::move(extracted), std::move(others), *finalists,
-                                costs.groups(), options.finalists, report);
+  std::string fault;
+  if (several && finalists) {
+    Finalist chosen = choose_finalist(source, std::move(extracted), std::move(others), *finalists,
+                                      costs.groups(), options.finalists, report);
+    extracted = std::move(chosen.candidate);
+    fault = std::move(chosen.fault);
+  }
   note_steps(options.trace, report);
 #ifdef TG_VERIFY
   if (std::string fault = verify(extracted.graph); !fault.empty())
@@ -174,7 +186,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
                                        worse ? "nothing found costs less than the source" : "")
                          : Optimized{std::move(extracted.graph), std::move(report)};
   if (finalists && changed && !worse)
-    result = judge_by_clock(source, std::move(result), *finalists);
+    result = judge_by_clock(source, std::move(result), std::move(fault), *finalists);
   if (options.explain) {
     bool is_source = !changed || worse || result.report.source_returned;
     result.chain = is_source ? derivation_of(source) : std::move(extracted.chain);

@@ -116,7 +116,7 @@ struct OptimizeReport {
   bool optimal = false;
   /// With measured costs: whole runs of the source and of what was found, in turns.
   std::optional<Comparison> comparison;
-  bool source_returned = false; // because of that comparison
+  bool source_returned = false; // because of that comparison, or of a fault (WholeRuns)
   double finalists_s = 0;       // that it took
   size_t finalists = 1;         // distinct graphs that were measured whole, beside the source
   bool changed = false;         // what was found is another graph than the source
@@ -137,19 +137,34 @@ struct Optimized {
   std::string unexplained = {}; // why there is none: a fault
 };
 
+/// Two graphs, run whole in turns.
+struct WholeRuns {
+  Comparison times;
+  /// Why the second cannot take the first's place: it does not run, or its outputs differ. Then
+  /// there are no times.
+  std::string fault = {};
+};
+
+/// A graph, run whole beside a source: the median in microseconds, or why it cannot take the
+/// source's place.
+struct Screened {
+  double median_us = 0;
+  std::string fault = {};
+};
+
 /// Builds and times whole graphs: the compiler's door to a device.
 class FinalistRunner {
 public:
   virtual ~FinalistRunner() = default;
-  /// Whole runs of both, in turns (timing.h). Errors: those of the backend.
-  virtual Result<Comparison> compare(const Graph& first, const Graph& second) = 0;
-  /// Builds each, holds its outputs against those of the source, and times some whole runs: medians
-  /// in microseconds, infinite for what does not run or differs. Empty: not done here.
-  /// Errors: those of the source.
-  virtual Result<std::vector<double>> screen(const Graph& source,
-                                             llvm::ArrayRef<const Graph*> graphs) {
+  /// Builds both, holds the outputs of the second against those of the first, and times them in
+  /// turns (timing.h). Errors: those of the first.
+  virtual Result<WholeRuns> compare(const Graph& first, const Graph& second) = 0;
+  /// Builds each, holds its outputs against those of the source, and times some whole runs. Empty:
+  /// not done here. Errors: those of the source.
+  virtual Result<std::vector<Screened>> screen(const Graph& source,
+                                               llvm::ArrayRef<const Graph*> graphs) {
     (void)source, (void)graphs;
-    return std::vector<double>();
+    return std::vector<Screened>();
   }
 };
 

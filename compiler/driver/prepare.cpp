@@ -8,8 +8,10 @@
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"
 
+#include <llvm/Support/FormatVariadic.h>
+
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
 #ifdef TG_HAVE_CUDA
 #include "runtime/cuda/backend.h"
@@ -69,10 +71,53 @@ Result<Prepared> prepare_with_inputs(const Graph& graph, const PrepareOptions& o
   return prepared;
 }
 
-Result<Comparison> BackendFinalists::compare(const Graph& first, const Graph& second) {
-  TG_TRY(Prepared one, prepare_with_inputs(first, options_));
-  TG_TRY(Prepared two, prepare_with_inputs(second, options_));
-  return time_in_turns(*one.executable, *two.executable, timing_);
+namespace {
+
+struct Ran {
+  Prepared prepared;
+  std::vector<Tensor> outputs;
+};
+
+/// Once, on random inputs.
+Result<Ran> run_whole(const Graph& graph, const PrepareOptions& options) {
+  TG_TRY(Prepared prepared, prepare_with_inputs(graph, options));
+  TG_CHECK(prepared.executable->run_once());
+  TG_TRY(std::vector<Tensor> outputs, prepared.executable->outputs());
+  return Ran{std::move(prepared), std::move(outputs)};
+}
+
+std::string does_not_run(const Diagnostic& why) { return "does not run: " + why.message; }
+
+/// What is wrong with outputs, of those names; nothing where they are as expected.
+std::string output_fault(const Graph& graph, llvm::ArrayRef<Tensor> outputs,
+                         llvm::ArrayRef<Tensor> expected, double bound) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    double difference = max_rel_diff(outputs[i], expected[i]);
+    if (difference <= bound) continue;
+    const std::string& name = graph.outputs()[i].name;
+    if (std::isfinite(difference))
+      return llvm::formatv("gives another output `{0}` (the largest difference is {1:f4} of the "
+                           "largest element, and may be {2})",
+                           name, difference, bound);
+    return llvm::formatv("gives an output `{0}` that cannot be compared (one is not finite, or the "
+                         "source's is all zero)",
+                         name);
+  }
+  return "";
+}
+
+} // namespace
+
+Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& second) {
+  TG_TRY(Ran one, run_whole(first, options_));
+  Result<Ran> two = run_whole(second, options_);
+  if (!two) return WholeRuns{{}, does_not_run(two.error())};
+  std::string fault = output_fault(second, two->outputs, one.outputs, bound());
+  if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
+  Result<Comparison> times =
+      time_in_turns(*one.prepared.executable, *two->prepared.executable, timing_);
+  if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
+  return WholeRuns{*times};
 }
 
 double BackendFinalists::bound() const {
@@ -80,34 +125,29 @@ double BackendFinalists::bound() const {
   return std::max(kFiltering, difference_bound(options_.dtype, options_.allow_tf32));
 }
 
-/// Infinite where the outputs are not those expected.
-Result<double> BackendFinalists::screen_one(const Graph& graph,
-                                            llvm::ArrayRef<Tensor> expected) const {
+Result<Screened> BackendFinalists::screen_one(const Graph& graph,
+                                              llvm::ArrayRef<Tensor> expected) const {
   constexpr double kSeconds = 0.2;
-  TG_TRY(Prepared prepared, prepare_with_inputs(graph, options_));
-  TG_CHECK(prepared.executable->run_once());
-  TG_TRY(std::vector<Tensor> outputs, prepared.executable->outputs());
-  for (size_t i = 0; i < expected.size(); ++i)
-    if (!(max_rel_diff(outputs[i], expected[i]) <= bound()))
-      return std::numeric_limits<double>::infinity();
-  TG_TRY(Timing timing, time_runs(*prepared.executable, {.min_runs = 5, .seconds = kSeconds}));
-  return timing.median_us;
+  TG_TRY(Ran ran, run_whole(graph, options_));
+  std::string fault = output_fault(graph, ran.outputs, expected, bound());
+  if (!fault.empty()) return Screened{0, std::move(fault)};
+  TG_TRY(Timing timing, time_runs(*ran.prepared.executable, {.min_runs = 5, .seconds = kSeconds}));
+  return Screened{timing.median_us};
 }
 
-Result<std::vector<double>> BackendFinalists::screen(const Graph& source,
-                                                     llvm::ArrayRef<const Graph*> graphs) {
+Result<std::vector<Screened>> BackendFinalists::screen(const Graph& source,
+                                                       llvm::ArrayRef<const Graph*> graphs) {
   std::vector<Tensor> expected;
   {
-    TG_TRY(Prepared prepared, prepare_with_inputs(source, options_));
-    TG_CHECK(prepared.executable->run_once());
-    TG_TRY(expected, prepared.executable->outputs());
+    TG_TRY(Ran ran, run_whole(source, options_));
+    expected = std::move(ran.outputs);
   }
-  std::vector<double> times;
+  std::vector<Screened> screened;
   for (const Graph* graph : graphs) {
-    Result<double> time = screen_one(*graph, expected);
-    times.push_back(time ? *time : std::numeric_limits<double>::infinity());
+    Result<Screened> one = screen_one(*graph, expected);
+    screened.push_back(one ? std::move(*one) : Screened{0, does_not_run(one.error())});
   }
-  return times;
+  return screened;
 }
 
 } // namespace tg

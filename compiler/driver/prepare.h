@@ -47,15 +47,15 @@ public:
                                                                             .seconds = 1.5,
                                                                             .patience_seconds = 8})
       : options_(std::move(options)), timing_(timing) {}
-  Result<Comparison> compare(const Graph& first, const Graph& second) override;
-  Result<std::vector<double>> screen(const Graph& source,
-                                     llvm::ArrayRef<const Graph*> graphs) override;
+  Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
+  Result<std::vector<Screened>> screen(const Graph& source,
+                                       llvm::ArrayRef<const Graph*> graphs) override;
 
   /// By how much a finalist's outputs may differ from the source's (max_rel_diff).
   double bound() const;
 
 private:
-  Result<double> screen_one(const Graph& graph, llvm::ArrayRef<Tensor> expected) const;
+  Result<Screened> screen_one(const Graph& graph, llvm::ArrayRef<Tensor> expected) const;
 
   PrepareOptions options_;
   TimingOptions timing_;

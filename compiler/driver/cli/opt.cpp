@@ -142,6 +142,8 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
     write_number(json, "median_before_us", report.comparison->first.median_us);
     write_number(json, "median_after_us", report.comparison->second.median_us);
     write_number(json, "speedup", report.source_returned ? 1.0 : report.comparison->ratio);
+  }
+  if (report.comparison || report.source_returned) {
     json.attribute("source_returned", report.source_returned);
     json.attribute("finalists", static_cast<int64_t>(report.finalists));
   }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Times by the number of operators of a graph.
+/// Times by the number of operators of a graph; infinite: it differs.
 class MadeUpRuns : public FinalistRunner {
 public:
   std::map<size_t, double> times;
@@ -25,17 +25,18 @@ public:
   int compared = 0;
   bool noisy = false;
 
-  Result<Comparison> compare(const Graph& first, const Graph& second) override {
+  Result<WholeRuns> compare(const Graph& first, const Graph& second) override {
     ++compared;
     double a = times[first.op_count()], b = times[second.op_count()];
-    if (noisy) return compare_times({a, b, a}, {b, a, b});
-    return compare_times({a, a, a}, {b, b, b});
+    if (noisy) return WholeRuns{compare_times({a, b, a}, {b, a, b})};
+    return WholeRuns{compare_times({a, a, a}, {b, b, b})};
   }
-  Result<std::vector<double>> screen(const Graph&, llvm::ArrayRef<const Graph*> graphs) override {
-    std::vector<double> found;
+  Result<std::vector<Screened>> screen(const Graph&, llvm::ArrayRef<const Graph*> graphs) override {
+    std::vector<Screened> found;
     for (const Graph* graph : graphs) {
       screened.push_back(graph->op_count());
-      found.push_back(times[graph->op_count()]);
+      double time = times[graph->op_count()];
+      found.push_back({time, std::isfinite(time) ? "" : "gives another output"});
     }
     return found;
   }
@@ -58,15 +59,19 @@ struct Finalists : testing::Test {
   MadeUpRuns runs;
   MadeUpGroups groups; // no prices: the device launches operators
   OptimizeReport report;
+  std::string fault; // of what was chosen
 
+  Graph load(std::string text) {
+    FileId file = sources.add("test.tg", std::move(text));
+    std::optional<Graph> graph = load_model(sources, file, {}, sink);
+    EXPECT_TRUE(graph);
+    return *graph;
+  }
   /// A chain of so many operators.
   Graph chain(int operators) {
     std::string text = "model m(x: f32[4, 4]) -> (y: f32[4, 4]) {\n  var y = x\n";
     for (int i = 0; i < operators; ++i) text += i % 2 ? "  y = exp(y)\n" : "  y = tanh(y)\n";
-    FileId file = sources.add("test.tg", text + "  y\n}\n");
-    std::optional<Graph> graph = load_model(sources, file, {}, sink);
-    EXPECT_TRUE(graph);
-    return *graph;
+    return load(text + "  y\n}\n");
   }
   Candidate candidate(int operators, double cost) { return {chain(operators), cost}; }
   size_t choose(size_t most) {
@@ -76,9 +81,10 @@ struct Finalists : testing::Test {
     others.push_back(candidate(2, 20));
     others.push_back(candidate(1, 10));  // the best again
     others.push_back(candidate(5, 500)); // dearer than the source
-    Candidate chosen = choose_finalist(chain(6), candidate(1, 10), std::move(others), runs,
-                                       groups.prices.empty() ? nullptr : &groups, most, report);
-    return chosen.graph.op_count();
+    Finalist chosen = choose_finalist(chain(6), candidate(1, 10), std::move(others), runs,
+                                      groups.prices.empty() ? nullptr : &groups, most, report);
+    fault = chosen.fault;
+    return chosen.candidate.graph.op_count();
   }
 };
 
@@ -123,8 +129,16 @@ TEST_F(Finalists, WhichAreMeasuredIsByPricesOfWhatIsLaunched) {
 TEST_F(Finalists, WhatDoesNotRunOrDiffersIsNot) {
   runs.times = {{1, kNever}, {2, 60}, {3, kNever}};
   EXPECT_EQ(choose(8), 2u);
+  EXPECT_EQ(fault, "");
+  EXPECT_EQ(report.notes[0], "the cheapest of 3 finalists gives another output; the fastest of the "
+                             "others goes on");
+}
+
+TEST_F(Finalists, NoneTakesTheSourcesPlaceWhereNonePasses) {
   runs.times = {{1, kNever}, {2, kNever}, {3, kNever}};
-  EXPECT_EQ(choose(8), 1u) << "then the price decides, and the source is still to be beaten";
+  EXPECT_EQ(choose(8), 1u);
+  EXPECT_EQ(fault, "gives another output");
+  EXPECT_EQ(runs.compared, 0);
 }
 
 TEST_F(Finalists, ScreeningHoldsOutputsAgainstTheSource) {
@@ -132,10 +146,48 @@ TEST_F(Finalists, ScreeningHoldsOutputsAgainstTheSource) {
   options.backend = "ref";
   BackendFinalists finalists(options);
   Graph source = chain(2), same = chain(2), other = chain(3);
-  auto times = finalists.screen(source, {&same, &other});
-  ASSERT_TRUE(times.ok());
-  EXPECT_TRUE(std::isfinite((*times)[0]) && (*times)[0] > 0);
-  EXPECT_EQ((*times)[1], kNever);
+  auto screened = finalists.screen(source, {&same, &other});
+  ASSERT_TRUE(screened.ok());
+  EXPECT_EQ((*screened)[0].fault, "");
+  EXPECT_GT((*screened)[0].median_us, 0);
+  EXPECT_NE((*screened)[1].fault.find("gives another output `y`"), std::string::npos);
+}
+
+TEST_F(Finalists, ComparingHoldsOutputsAgainstTheFirst) {
+  PrepareOptions options;
+  options.backend = "ref";
+  BackendFinalists finalists(options, {.runs = 2});
+  Graph source = chain(2), same = chain(2), other = chain(3);
+  auto equal = finalists.compare(source, same), different = finalists.compare(source, other);
+  ASSERT_TRUE(equal.ok() && different.ok());
+  EXPECT_EQ(equal->fault, "");
+  EXPECT_EQ(equal->times.first.runs, 2u);
+  EXPECT_EQ(different->fault.find("gives another output `y` "), 0u) << different->fault;
+}
+
+/// `relu` of what is below zero is nothing that anything can be held against.
+TEST_F(Finalists, OutputsOfTheFirstThatAreAllZeroSayNothing) {
+  PrepareOptions options;
+  options.backend = "ref";
+  Graph zero = load("model m(x: f32[4]) -> (y: f32[4]) { relu(-exp(x)) }\n");
+  Graph other = load("model m(x: f32[4]) -> (y: f32[4]) { exp(x) }\n");
+  auto runs = BackendFinalists(options).compare(zero, other);
+  ASSERT_TRUE(runs.ok());
+  EXPECT_EQ(runs->fault.find("gives an output `y` that cannot be compared"), 0u) << runs->fault;
+}
+
+TEST_F(Finalists, ComparingSaysWhichDoesNotRun) {
+  PrepareOptions options;
+  options.backend = "ref";
+  options.memory_limit_bytes = 1 << 16;
+  BackendFinalists finalists(options, {.runs = 2});
+  Graph small = chain(1);
+  Graph large = load("model m(x: f32[4, 4]) -> (y: f32[4, 4]) {\n  param a: f32[4, 40000]\n"
+                     "  param b: f32[40000, 4]\n  x @ a @ b @ x\n}\n");
+  auto runs = finalists.compare(small, large);
+  ASSERT_TRUE(runs.ok());
+  EXPECT_EQ(runs->fault.find("does not run: "), 0u) << runs->fault;
+  EXPECT_FALSE(finalists.compare(large, small).ok());
 }
 
 TEST_F(Finalists, InstancesRunSideBySide) {

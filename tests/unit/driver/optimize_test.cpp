@@ -18,10 +18,12 @@ public:
   FakeFinalists(double first_us, double second_us) : first_(first_us), second_(second_us) {}
   int asked = 0;
   bool fails = false;
-  Result<Comparison> compare(const Graph&, const Graph&) override {
+  std::string fault;
+  Result<WholeRuns> compare(const Graph&, const Graph&) override {
     ++asked;
     if (fails) return error(Code::memory_limit, "too large");
-    return compare_times({first_, first_, first_}, {second_, second_, second_});
+    if (!fault.empty()) return WholeRuns{{}, fault};
+    return WholeRuns{compare_times({first_, first_, first_}, {second_, second_, second_})};
   }
 
 private:
@@ -77,7 +79,22 @@ TEST_F(Optimize, ASlowerGraphIsNot) {
   }
 }
 
-TEST_F(Optimize, RunsThatFailLeaveThePricesToDecide) {
+TEST_F(Optimize, AGraphThatDoesNotRunOrDiffersIsNotReturned) {
+  Graph source = load(kFusable);
+  FakeFinalists finalists(100, 80);
+  finalists.fault = "does not run: too large";
+  Optimized result = run(source, &finalists);
+  EXPECT_TRUE(result.report.source_returned);
+  EXPECT_FALSE(result.report.comparison);
+  EXPECT_EQ(difference(source, result.graph), "");
+  EXPECT_EQ(result.report.cost_after_us, result.report.cost_before_us);
+  ASSERT_FALSE(result.report.notes.empty());
+  EXPECT_NE(result.report.notes[0].find("does not run: too large: the source is returned"),
+            std::string::npos)
+      << result.report.notes[0];
+}
+
+TEST_F(Optimize, ASourceThatDoesNotRunLeavesThePricesToDecide) {
   FakeFinalists finalists(1, 1);
   finalists.fails = true;
   Optimized result = run(load(kFusable), &finalists);
