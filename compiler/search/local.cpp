@@ -151,7 +151,7 @@ public:
 
 private:
   static LocalReport start(const Graph& source) {
-    return {StopReason::Iterations, 0, 1, 0, 0, source, 0, 0, 0, {}, {}, nullptr};
+    return {StopReason::Iterations, 0, 1, 0, 0, source, 0, 0, 0, {}, {}, nullptr, {}};
   }
 
   struct Entry {
@@ -178,6 +178,7 @@ private:
   void see(const Graph& graph, double cost, const Path& path,
            const std::shared_ptr<MoveMade>& last) {
     if (!(cost < report_.best_cost * (1 - kLeastGain))) return;
+    keep_finalist();
     report_.best_cost = cost;
     report_.best = graph;
     report_.rules_applied.assign(path.begin(), path.end());
@@ -185,6 +186,15 @@ private:
     if (options_.trace)
       options_.trace->points.push_back({elapsed(), cost, report_.moves, report_.most_nodes, ""});
     tell();
+  }
+
+  /// The best so far, which is about to be replaced.
+  void keep_finalist() {
+    std::vector<LocalFinalist>& kept = report_.finalists;
+    if (options_.finalists == 0 || !(report_.best_cost < report_.start_cost)) return;
+    kept.insert(kept.begin(), {std::move(report_.best), report_.best_cost,
+                               std::move(report_.rules_applied), std::move(report_.last_move)});
+    if (kept.size() > options_.finalists) kept.pop_back();
   }
 
   /// Graphs are tried, not simulations; and there is no e-graph that grows.

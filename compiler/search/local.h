@@ -28,6 +28,7 @@ struct LocalOptions {
   SearchTrace* trace = nullptr;
   TellProgress progress; // whenever the best falls, and now and then
   bool explain = false;  // with LocalReport::last_move
+  size_t finalists = 0;  // graphs to keep beside the best (LocalReport::finalists)
 };
 
 /// A move of a local search, on the way to a graph; for explanations.
@@ -43,6 +44,14 @@ struct MoveMade {
   }
 };
 
+/// A graph that was the best for a while, cheaper than the source.
+struct LocalFinalist {
+  Graph graph;
+  double cost_us = 0;
+  std::vector<std::pair<RuleId, size_t>> rules_applied; // on the way to it, in any order
+  std::shared_ptr<MoveMade> last_move;                  // to it, where asked for
+};
+
 struct LocalReport {
   StopReason stop = StopReason::Iterations; // the budget; Saturated: nothing is left to do
   size_t moves = 0, graphs = 0;             // moves made; distinct graphs seen
@@ -53,6 +62,7 @@ struct LocalReport {
   std::vector<RuleStats> rules;                         // by RuleId
   std::vector<std::pair<RuleId, size_t>> rules_applied; // on the way to the best, in any order
   std::shared_ptr<MoveMade> last_move;                  // to the best, where asked for
+  std::vector<LocalFinalist> finalists;                 // the cheapest first
 };
 
 LocalReport search_anneal(const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,

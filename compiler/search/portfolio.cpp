@@ -80,7 +80,10 @@ private:
   PriorTable known_of_rules() const;
   void account(const Finding& finding, const SearchTask& task, size_t times);
   bool take(Graph graph);
-  void keep_finalist(const Graph& graph, double cost_us);
+  void keep_finalist(PortfolioFinalist finalist);
+  void keep_best_so_far();
+  void keep_found(const Graph& graph, std::vector<std::pair<std::string, size_t>> applied,
+                  const std::optional<Derivation>& chain);
   void tell_on(const Finding& finding);
   void tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
                llvm::ArrayRef<const Finding*> findings);
@@ -176,6 +179,8 @@ void Portfolio::saturate_source() {
   begin(task.where);
   plain_ = std::move(work(task, distinct_).front());
   account(*plain_, task, 0);
+  for (const PortfolioFinalist& other : plain_->others)
+    keep_found(other.graph, other.rules_applied, other.chain);
   llvm::append_range(bounds_, plain_->bounds);
   tell(task.where);
 }
@@ -185,7 +190,10 @@ void Portfolio::keep_better(const Finding& other, const std::string& where) {
   auto simpler = [&] {
     return other.cost_us <= report_.cost_us && other.graph->op_count() < report_.graph.op_count();
   };
-  if (!other.graph || (!(other.cost_us < report_.cost_us * (1 - kLeastGain)) && !simpler())) return;
+  if (!other.graph) return;
+  if (!(other.cost_us < report_.cost_us * (1 - kLeastGain)) && !simpler())
+    return keep_found(*other.graph, {other.applied.begin(), other.applied.end()}, other.chain);
+  keep_best_so_far();
   applied_ = other.applied;
   if (SearchTrace* trace = options_.mcts.trace)
     trace->steps = {
@@ -301,9 +309,13 @@ void renumber(Finding& finding, const RuleSelection& selection, size_t all) {
   for (SearchTrace::Application& a : finding.trace.applications) a.rule = number[a.rule];
   for (SearchTrace::TreeNode& node : finding.trace.tree)
     if (node.rule < number.size()) node.rule = number[node.rule];
-  if (finding.chain)
-    for (DerivationStep& step : finding.chain->steps)
+  auto renumber_chain = [&](std::optional<Derivation>& chain) {
+    if (!chain) return;
+    for (DerivationStep& step : chain->steps)
       if (step.rule < number.size()) step.rule = number[step.rule];
+  };
+  renumber_chain(finding.chain);
+  for (PortfolioFinalist& other : finding.others) renumber_chain(other.chain);
 }
 
 /// By the searches before, and what was given.
@@ -420,7 +432,7 @@ bool Portfolio::take(Graph graph) {
   double cost = price_graph(graph, prices_);
   bool better = cost < report_.cost_us * (1 - kLeastGain);
   if (better) {
-    keep_finalist(report_.graph, report_.cost_us);
+    keep_best_so_far();
     report_.graph = std::move(graph);
     report_.cost_us = cost;
     report_.bounds.clear(); // of the one before
@@ -428,12 +440,34 @@ bool Portfolio::take(Graph graph) {
   return better;
 }
 
-/// The best so far, which is about to be replaced.
-void Portfolio::keep_finalist(const Graph& graph, double cost_us) {
-  if (options_.finalists == 0 || !(cost_us < report_.source_us)) return;
+/// In its place by cost; of equal ones the last that was found is first.
+void Portfolio::keep_finalist(PortfolioFinalist finalist) {
+  if (!(finalist.cost_us < report_.source_us)) return;
   std::vector<PortfolioFinalist>& kept = report_.finalists;
-  kept.insert(kept.begin(), {graph, cost_us, {applied_.begin(), applied_.end()}, report_.chain});
+  auto dearer = [&](const PortfolioFinalist& one) { return one.cost_us >= finalist.cost_us; };
+  kept.insert(llvm::find_if(kept, dearer), std::move(finalist));
   if (kept.size() > options_.finalists) kept.pop_back();
+}
+
+/// It is about to be replaced.
+void Portfolio::keep_best_so_far() {
+  if (options_.finalists > 0)
+    keep_finalist(
+        {report_.graph, report_.cost_us, {applied_.begin(), applied_.end()}, report_.chain});
+}
+
+/// What was found for the whole, from the source on, and is not the best.
+void Portfolio::keep_found(const Graph& graph, std::vector<std::pair<std::string, size_t>> applied,
+                           const std::optional<Derivation>& chain) {
+  if (options_.finalists == 0 || (options_.explain && !chain)) return;
+  PortfolioFinalist found{transfer(graph, source_.shared_symbols()), 0, std::move(applied)};
+  found.cost_us = price_graph(found.graph, prices_);
+  if (options_.explain) {
+    found.chain = derivation_of(source_);
+    append(*found.chain, *chain);
+    cut_loops(*found.chain);
+  }
+  keep_finalist(std::move(found));
 }
 
 /// What was found for the whole goes on from where the chain is.

@@ -63,7 +63,8 @@ struct PortfolioOptions {
   bool use_saturation = true, use_tree = true, use_thorough = true, use_focus = true;
 };
 
-/// A network that was the best for a while, or nearly: cheaper than the source.
+/// A network that was the best for a while, or what the source's own e-graph or the focus came to:
+/// cheaper than the source.
 struct PortfolioFinalist {
   Graph graph;
   double cost_us = 0;

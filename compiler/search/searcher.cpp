@@ -230,7 +230,30 @@ private:
     if (!storable) return optimal;
     std::shared_ptr<const History> history = told_by(egraph);
     take(std::move(found->graph), used, history.get());
+    if (of_source && options_.finalists > 0) extract_others(egraph, history.get());
     return optimal;
+  }
+
+  /// By extractors that take no time beside the saturation. The e-graph is of what was given.
+  void extract_others(const EGraph& egraph, const History* history) {
+    out_.others.clear();
+    for (Extractor extractor : {Extractor::GreedyDag, Extractor::GreedyShared, Extractor::Greedy}) {
+      ExtractOptions options = options_.extract;
+      options.extractor = extractor;
+      Result<ExtractedGraph> found = extract(egraph, task_.graph, prices_, options);
+      if (!found || !(found->cost_us < out_.before_us)) continue;
+      PortfolioFinalist other{std::move(found->graph), found->cost_us};
+      if (history) {
+        Result<Derivation> chain = explain(*history, rules_, task_.graph, other.graph);
+        if (!chain) continue;
+        other.chain = std::move(*chain);
+      }
+      NamedCounts counts;
+      for (const RuleUse& use : found->rules_used)
+        if (use.rule < rules_.size()) counts[rules_[use.rule].name] += use.count;
+      other.rules_applied = {counts.begin(), counts.end()};
+      out_.others.push_back(std::move(other));
+    }
   }
 
   /// If it is better than what there was.

@@ -39,6 +39,8 @@ struct Finding {
   SearchTrace trace;
   std::optional<Derivation> chain; // where asked for: from what was given to `graph`
   std::string unexplained;
+  /// Of Plain, where finalists are kept: what other extractors choose from the last e-graph.
+  std::vector<PortfolioFinalist> others;
 };
 
 /// A task as a thread can take it: over symbols that nobody else has.

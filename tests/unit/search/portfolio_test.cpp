@@ -94,6 +94,57 @@ TEST(Portfolio, FindsTheSameInOneStretch) {
   }
 }
 
+/// Dearer than the best, cheaper than the source, and no change of what is best.
+TEST(Portfolio, OthersAreHandedOver) {
+  Graph graph = test::layers(6);
+  UnitCost model;
+  std::vector<Rule> rules = rules_of(kRules);
+  PortfolioOptions options = small();
+  options.explain = true;
+  PortfolioReport alone = search_portfolio(graph, rules, model, options);
+  options.finalists = 8;
+  PortfolioReport several = search_portfolio(graph, rules, model, options);
+  EXPECT_TRUE(alone.finalists.empty());
+  EXPECT_EQ(difference(alone.graph, several.graph), "");
+  EXPECT_EQ(alone.simulations, several.simulations);
+  ASSERT_FALSE(several.finalists.empty());
+  double least = several.cost_us;
+  for (const PortfolioFinalist& other : several.finalists) {
+    EXPECT_EQ(verify(other.graph), "");
+    EXPECT_GE(other.cost_us, least);
+    EXPECT_LT(other.cost_us, several.source_us);
+    EXPECT_FALSE(other.rules_applied.empty());
+    EXPECT_TRUE(other.chain);
+    least = other.cost_us;
+  }
+}
+
+/// Where saturation ends by itself nothing else is searched. A product for two is dearer than one,
+/// so that extractors that do not see sharing do without.
+TEST(Portfolio, WhatOtherExtractorsChooseIsHandedOver) {
+  Graph graph = test::shared_products(2);
+  UnitCost model;
+  model.cost = {{OpKind::Matmul, 10}, {OpKind::Split, 0.1}, {OpKind::Maximum, 0.5}};
+  std::vector<Rule> rules = rules_of(R"(
+rule shift(x) { relu(x) => maximum(x, 0.0) }
+rule join(x, a, b) {
+  x @ a, x @ b => split(x @ concat([a, b], axis = -1), axis = -1, sizes = [dim(a, -1), dim(b, -1)])
+  where rank(a) == rank(b)
+}
+)");
+  PortfolioOptions options;
+  options.finalists = 8;
+  options.explain = true;
+  options.mcts.explore.node_limit = 5'000;
+  options.use_stretches = options.use_focus = false, options.rounds = 0;
+  PortfolioReport report = search_portfolio(graph, rules, model, options);
+  EXPECT_LT(report.cost_us, 20);
+  ASSERT_FALSE(report.finalists.empty());
+  EXPECT_GT(report.finalists.front().cost_us, 20);
+  EXPECT_EQ(report.finalists.front().rules_applied,
+            (std::vector<std::pair<std::string, size_t>>{{"shift", 1}}));
+}
+
 TEST(Portfolio, StoppedAtOnceItReturnsTheSource) {
   Graph graph = test::layers(3);
   UnitCost model;
@@ -119,6 +170,33 @@ TEST(Portfolio, WithoutAnyOfItsPartsTheResultIsNeverWorse) {
     PortfolioReport report = search_portfolio(graph, rules, model, o);
     EXPECT_LE(report.cost_us, report.source_us) << part;
     EXPECT_EQ(verify(report.graph), "") << part;
+  }
+}
+
+TEST(Local, FormerBestsAreHandedOver) {
+  Graph graph = test::layers(3);
+  UnitCost model;
+  std::vector<Rule> rules = rules_of(kRules);
+  for (auto* search : {search_taso, search_anneal}) {
+    PriceCache prices(graph.symbols(), model);
+    LocalOptions options;
+    options.budget = search == search_taso ? 30 : 400;
+    options.explain = true;
+    LocalReport alone = search(graph, rules, prices, options);
+    options.finalists = 2;
+    LocalReport several = search(graph, rules, prices, options);
+    EXPECT_TRUE(alone.finalists.empty());
+    EXPECT_EQ(difference(alone.best, several.best), "");
+    ASSERT_EQ(several.finalists.size(), 2u);
+    double least = several.best_cost;
+    for (const LocalFinalist& other : several.finalists) {
+      EXPECT_EQ(verify(other.graph), "");
+      EXPECT_GT(other.cost_us, least);
+      EXPECT_LT(other.cost_us, several.start_cost);
+      EXPECT_FALSE(other.rules_applied.empty());
+      EXPECT_TRUE(other.last_move);
+      least = other.cost_us;
+    }
   }
 }
 
