@@ -8,9 +8,7 @@
 #include "compiler/driver/state_price.h"
 
 #include "compiler/egraph/explain.h"
-#include "compiler/ir/graph_equal.h"
 #include "compiler/search/published_costs.h"
-#include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -50,11 +48,10 @@ void note_extraction(const ExtractedGraph& extracted, llvm::ArrayRef<Rule> rules
   if (!extracted.note.empty()) report.notes.push_back(extracted.note);
 }
 
-void add_count(OptimizeReport& report, const RuleCount& more) {
-  auto known = llvm::find_if(report.rules_applied,
-                             [&](const RuleCount& row) { return row.rule == more.rule; });
-  if (known == report.rules_applied.end())
-    report.rules_applied.push_back(more);
+void add_count(std::vector<RuleCount>& rules, const RuleCount& more) {
+  auto known = llvm::find_if(rules, [&](const RuleCount& row) { return row.rule == more.rule; });
+  if (known == rules.end())
+    rules.push_back(more);
   else
     known->count += more.count;
 }
@@ -67,27 +64,12 @@ std::vector<RuleCount> rule_counts(llvm::ArrayRef<std::pair<std::string, size_t>
   return out;
 }
 
-void note_rules(llvm::ArrayRef<std::pair<std::string, size_t>> counts, OptimizeReport& report) {
-  report.rules_applied = rule_counts(counts);
-}
-
 // --- finalists ----------------------------------------------------------------------------------
 
-/// Whether of two finalists the second, which the second opinion chose, runs faster.
-bool other_is_faster(const Graph& first, const Graph& other, const Judges& judges,
-                     OptimizeReport& report) {
-  if (difference(first, other).empty()) return false;
-  Stopwatch watch;
-  Result<WholeRuns> runs = judges.finalists->compare(first, other);
-  report.finalists_s += watch.seconds();
-  if (!runs || !runs->fault.empty() || !runs->times.second_faster()) return false;
-  report.notes.push_back(llvm::formatv("of two finalists the one that {0} prices chose runs "
-                                       "faster, by {1:f2}x",
-                                       judges.second_opinion->name(), runs->times.ratio));
-  return true;
-}
+/// More are kept than are measured: which are is for choose_finalist() to say.
+constexpr size_t kKeptForEach = 4;
 
-bool has_second_opinion(const Judges& judges) { return judges.finalists && judges.second_opinion; }
+bool has_second_opinion(const Judges& judges) { return judges.others && judges.second_opinion; }
 
 /// What another model's prices choose from the same e-graph, with its price under the model in use.
 /// nullopt if that is dearer than the source, or fails.
@@ -97,8 +79,6 @@ std::optional<ExtractedGraph> other_finalist(const EGraph& egraph, const Graph& 
   Result<ExtractedGraph> other = extract(egraph, source, other_prices, options.extract);
   if (!other) return std::nullopt;
   other->cost_us = price_graph(other->graph, judges.prices);
-  other->lower_bound_us = 0; // a bound under other prices
-  other->optimal = false;
   if (costs_more(other->cost_us, price_graph(source, judges.prices))) return std::nullopt;
   return std::move(*other);
 }
@@ -171,19 +151,23 @@ Result<ExtractedGraph> extract_kernels(const EGraph& egraph, const Graph& source
   return extracted;
 }
 
-/// What other extractors choose from the same e-graph.
+/// What the second opinion and other extractors choose from the same e-graph.
 void extract_others(const EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
                     const Judges& judges, const OptimizeOptions& options) {
+  auto keep = [&](ExtractedGraph found, std::string chosen_by) {
+    Candidate candidate = explained({std::move(found.graph), found.cost_us}, egraph, rules, source);
+    candidate.rules = named_counts(found.rules_used, rules);
+    candidate.chosen_by = std::move(chosen_by);
+    judges.others->push_back(std::move(candidate));
+  };
+  if (has_second_opinion(judges))
+    if (auto found = other_finalist(egraph, source, judges, options))
+      keep(std::move(*found), judges.second_opinion->name());
   for (Extractor extractor : {Extractor::Greedy, Extractor::GreedyShared, Extractor::GreedyDag}) {
     if (extractor == options.extract.extractor) continue;
     ExtractOptions other = options.extract;
     other.extractor = extractor;
-    Result<ExtractedGraph> found = extract(egraph, source, judges.prices, other);
-    if (!found) continue;
-    Candidate candidate =
-        explained({std::move(found->graph), found->cost_us}, egraph, rules, source);
-    candidate.rules = named_counts(found->rules_used, rules);
-    judges.others->push_back(std::move(candidate));
+    if (auto found = extract(egraph, source, judges.prices, other)) keep(std::move(*found), "");
   }
 }
 
@@ -206,12 +190,6 @@ Result<Candidate> optimize_in_one(const Graph& source, llvm::ArrayRef<Rule> rule
   std::optional<Derivation> kernels;
   TG_TRY(ExtractedGraph extracted, extract_kernels(egraph, source, rules, prices, options,
                                                    followed(options, report), kernels));
-  if (has_second_opinion(judges))
-    if (auto other = other_finalist(egraph, source, judges, options);
-        other && other_is_faster(extracted.graph, other->graph, judges, report)) {
-      extracted = std::move(*other);
-      kernels.reset();
-    }
   if (judges.others) extract_others(egraph, source, rules, judges, options);
   if (judges.groups && !kernels)
     refine_extracted(egraph, source, judges, options, extracted, report);
@@ -219,7 +197,8 @@ Result<Candidate> optimize_in_one(const Graph& source, llvm::ArrayRef<Rule> rule
   tell_extracted(extracted.cost_us, extracted.lower_bound_us, options, report);
   if (!kernels)
     return explained({std::move(extracted.graph), extracted.cost_us}, egraph, rules, source);
-  for (const RuleCount& fusing : count_rules(*kernels, rules)) add_count(report, fusing);
+  for (const RuleCount& fusing : count_rules(*kernels, rules))
+    add_count(report.rules_applied, fusing);
   Candidate candidate = explained({*extracted.plain, extracted.cost_us}, egraph, rules, source);
   candidate.graph = std::move(extracted.graph);
   if (candidate.chain) append(*candidate.chain, *kernels);
@@ -242,10 +221,18 @@ Result<Derivation> explain_moves(const Graph& source, const MoveMade* last,
   return chain;
 }
 
+std::vector<RuleCount> counts_on_path(llvm::ArrayRef<std::pair<RuleId, size_t>> path,
+                                      llvm::ArrayRef<Rule> rules) {
+  std::vector<std::pair<std::string, size_t>> counts;
+  for (auto [rule, count] : path) counts.push_back({rules[rule].name, count});
+  return rule_counts(counts);
+}
+
 /// The searches without an e-graph that grows.
-Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judges,
                            const OptimizeOptions& options, OptimizeReport& report) {
   LocalOptions local = options.local;
+  local.finalists = judges.others ? kKeptForEach * options.finalists : 0;
   local.explore.numerics = options.explore.numerics;
   local.explore.node_limit = options.explore.node_limit;
   local.time_limit_s = options.explore.time_limit_s;
@@ -255,12 +242,11 @@ Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, Pric
   local.trace = options.trace;
   local.explain = options.explain;
   local.progress = options.portfolio.progress;
-  LocalReport found = options.search == Search::Taso ? search_taso(source, rules, prices, local)
-                                                     : search_anneal(source, rules, prices, local);
+  LocalReport found = options.search == Search::Taso
+                          ? search_taso(source, rules, judges.prices, local)
+                          : search_anneal(source, rules, judges.prices, local);
   note_activity(found.rules, rules, report);
-  std::vector<std::pair<std::string, size_t>> counts;
-  for (auto [rule, count] : found.rules_applied) counts.push_back({rules[rule].name, count});
-  note_rules(counts, report);
+  report.rules_applied = counts_on_path(found.rules_applied, rules);
   report.extract = "none";
   report.egraph_nodes = found.most_nodes;
   report.egraphs = found.graphs;
@@ -270,20 +256,27 @@ Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, Pric
   report.cost_after_us = found.best_cost;
   report.stopped_by =
       found.stop == StopReason::Iterations ? "budget" : stop_reason_text(found.stop).str();
-  Candidate candidate{std::move(found.best), found.best_cost};
-  if (options.explain) candidate.tell(explain_moves(source, found.last_move.get(), rules));
-  return candidate;
+  auto candidate = [&](Graph graph, double cost_us, const MoveMade* last) {
+    Candidate out{std::move(graph), cost_us};
+    if (options.explain) out.tell(explain_moves(source, last, rules));
+    return out;
+  };
+  for (LocalFinalist& other : found.finalists) {
+    judges.others->push_back(
+        candidate(std::move(other.graph), other.cost_us, other.last_move.get()));
+    judges.others->back().rules = counts_on_path(other.rules_applied, rules);
+  }
+  return candidate(std::move(found.best), found.best_cost, found.last_move.get());
 }
 
 // --- the portfolio ------------------------------------------------------------------------------
 
-PortfolioOptions portfolio_options(const OptimizeOptions& options) {
+PortfolioOptions portfolio_options(const OptimizeOptions& options, size_t finalists) {
   PortfolioOptions out = options.portfolio;
   out.saturate = options.explore;
   out.extract = options.extract;
   out.explain = options.explain;
-  // More than are measured: which are is for choose_finalist() to say.
-  out.finalists = options.finalists > 1 ? 4 * options.finalists : 0;
+  out.finalists = finalists;
   MctsOptions& mcts = out.mcts;
   mcts.explore.numerics = options.explore.numerics;
   mcts.explore.cycle_filter = CycleFilter::Efficient; // the incumbent needs it
@@ -319,38 +312,31 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
   note_cut_extractions(found.slices_used_up, report);
 }
 
-/// What the same search finds by the second opinion's prices, priced by those in use; with the
-/// rules in it. nullopt if that is dearer than the source.
-std::optional<std::pair<Candidate, std::vector<std::pair<std::string, size_t>>>>
-other_search(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judges,
-             const OptimizeOptions& options) {
-  PortfolioOptions portfolio = portfolio_options(options);
+/// What the same search finds by the second opinion's prices, priced by those in use.
+Candidate other_search(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judges,
+                       const OptimizeOptions& options) {
+  PortfolioOptions portfolio = portfolio_options(options, 0);
   portfolio.mcts.trace = nullptr;
   PortfolioReport found = search_portfolio(source, rules, *judges.second_opinion, portfolio);
   double cost = price_graph(found.graph, judges.prices);
-  if (costs_more(cost, price_graph(source, judges.prices))) return std::nullopt;
-  return std::make_pair(
-      Candidate{std::move(found.graph), cost, std::move(found.chain), std::move(found.unexplained)},
-      std::move(found.rules_applied));
+  return {std::move(found.graph),           cost,
+          std::move(found.chain),           std::move(found.unexplained),
+          rule_counts(found.rules_applied), judges.second_opinion->name()};
 }
 
-/// What the device does in one kernel and the search has not come to.
-void add_kernels(Candidate& candidate, llvm::ArrayRef<Rule> rules, const Judges& judges,
-                 const OptimizeOptions& options, OptimizeReport& report) {
-  if (!options.kernels) return;
-  std::optional<WithKernels> with =
-      use_kernels(candidate.graph, rules, judges.prices, options.explore.numerics);
-  if (!with) return;
-  SearchTrace::Step step{"kernels of the device", {}, candidate.cost_us, with->cost_us};
-  for (const RuleCount& fusing : count_rules(with->chain, rules)) {
-    add_count(report, fusing);
+/// The best takes the kernels that the search has not come to, as a step of its own.
+void complete_best(Candidate& best, llvm::ArrayRef<Rule> rules, const Judges& judges,
+                   const OptimizeOptions& options, OptimizeReport& report) {
+  SearchTrace::Step step{"kernels of the device", {}, best.cost_us};
+  std::vector<RuleCount> added = add_kernels(best, rules, judges.prices, options);
+  if (added.empty()) return;
+  for (const RuleCount& fusing : added) {
+    add_count(report.rules_applied, fusing);
     step.rules.push_back({fusing.rule, fusing.count});
   }
-  if (options.trace) options.trace->steps.push_back(std::move(step));
-  candidate.graph = std::move(with->graph);
-  report.cost_after_us = candidate.cost_us = with->cost_us;
+  report.cost_after_us = step.after_us = best.cost_us;
   report.forget_bounds(); // of e-graphs without it
-  if (candidate.chain) append(*candidate.chain, with->chain);
+  if (options.trace) options.trace->steps.push_back(std::move(step));
 }
 
 /// The search that we ship. Errors: `no_solution` where neither source nor anything found has a
@@ -358,33 +344,44 @@ void add_kernels(Candidate& candidate, llvm::ArrayRef<Rule> rules, const Judges&
 Result<Candidate> optimize_by_portfolio(const Graph& source, llvm::ArrayRef<Rule> rules,
                                         const Judges& judges, const OptimizeOptions& options,
                                         OptimizeReport& report) {
-  PortfolioReport found = search_portfolio(source, rules, judges.costs, portfolio_options(options));
+  size_t finalists = judges.others ? kKeptForEach * options.finalists : 0;
+  PortfolioReport found =
+      search_portfolio(source, rules, judges.costs, portfolio_options(options, finalists));
   if (!std::isfinite(found.cost_us)) { // an extraction says which output it is
     EGraph egraph = EGraph::from_graph(source);
     TG_CHECK(extract(egraph, source, judges.prices, options.extract));
   }
   note_activity(found.rules, rules, report);
-  note_rules(found.rules_applied, report);
+  report.rules_applied = rule_counts(found.rules_applied);
   note_portfolio(found, report);
   Candidate candidate{std::move(found.graph), found.cost_us, std::move(found.chain),
                       std::move(found.unexplained)};
-  if (judges.others)
-    for (PortfolioFinalist& other : found.finalists)
-      judges.others->push_back({std::move(other.graph), other.cost_us, std::move(other.chain), "",
-                                rule_counts(other.rules_applied)});
-  add_kernels(candidate, rules, judges, options, report);
-  if (!has_second_opinion(judges)) return candidate;
-  auto other = other_search(source, rules, judges, options);
-  if (!other || !other_is_faster(candidate.graph, other->first.graph, judges, report))
-    return candidate;
-  note_rules(other->second, report);
-  report.cost_after_us = other->first.cost_us;
-  report.forget_bounds(); // on the other's way
-  add_kernels(other->first, rules, judges, options, report);
-  return std::move(other->first);
+  for (PortfolioFinalist& other : found.finalists)
+    judges.others->push_back({std::move(other.graph), other.cost_us, std::move(other.chain), "",
+                              rule_counts(other.rules_applied)});
+  complete_best(candidate, rules, judges, options, report);
+  if (has_second_opinion(judges))
+    judges.others->push_back(other_search(source, rules, judges, options));
+  return candidate;
 }
 
 } // namespace
+
+std::vector<RuleCount> add_kernels(Candidate& candidate, llvm::ArrayRef<Rule> rules,
+                                   PriceCache& prices, const OptimizeOptions& options) {
+  bool of_search = options.search == Search::Mcts || options.search == Search::Saturate ||
+                   options.search == Search::Random;
+  if (!options.kernels || !of_search) return {};
+  std::optional<WithKernels> with =
+      use_kernels(candidate.graph, rules, prices, options.explore.numerics);
+  if (!with) return {};
+  std::vector<RuleCount> added = count_rules(with->chain, rules);
+  for (const RuleCount& fusing : added) add_count(candidate.rules, fusing);
+  candidate.graph = std::move(with->graph);
+  candidate.cost_us = with->cost_us;
+  if (candidate.chain) append(*candidate.chain, with->chain);
+  return added;
+}
 
 Result<Candidate> find_candidate(const Graph& source, llvm::ArrayRef<Rule> rules,
                                  const Judges& judges, const OptimizeOptions& options,
@@ -392,7 +389,7 @@ Result<Candidate> find_candidate(const Graph& source, llvm::ArrayRef<Rule> rules
   switch (options.search) {
   case Search::Mcts: return optimize_by_portfolio(source, rules, judges, options, report);
   case Search::Anneal:
-  case Search::Taso: return optimize_locally(source, rules, judges.prices, options, report);
+  case Search::Taso: return optimize_locally(source, rules, judges, options, report);
   default: return optimize_in_one(source, rules, judges, options, report);
   }
 }

@@ -1,7 +1,7 @@
 // What a search comes to, before it is held against the source: one way for the searches that grow
-// one e-graph, one for the portfolio, one for those over graphs. Where costs are measured there are
-// two finalists, since single prices carry noise: what measured prices choose, and what a second
-// opinion does; the one that runs faster goes on.
+// one e-graph, one for the portfolio, one for those over graphs. What else was found goes to those
+// that are measured whole (finalists.h), since single prices carry noise; where costs are measured
+// what a second opinion chooses is among them.
 #pragma once
 
 #include "compiler/driver/optimize.h"
@@ -15,16 +15,17 @@ struct Candidate {
   std::optional<Derivation> chain = {};
   std::string unexplained = {};
   std::vector<RuleCount> rules = {}; // of those beside the best (finalists.h)
+  /// The name of the second opinion that chose it: it is measured in any case.
+  std::string chosen_by = {};
 
   void tell(Result<Derivation> found);
 };
 
-/// What the candidate is chosen by. `finalists` and `second_opinion` may be null.
+/// What the candidate is chosen by. `second_opinion` may be null.
 struct Judges {
   CostModel& costs;
-  PriceCache& prices; // of `costs`
-  FinalistRunner* finalists = nullptr;
-  CostModel* second_opinion = nullptr;
+  PriceCache& prices;                  // of `costs`
+  CostModel* second_opinion = nullptr; // only where whole graphs are run
   /// Receives what else was found, where it may be measured.
   std::vector<Candidate>* others = nullptr;
   /// Prices of groups that the candidate is refined by; null: it is not.
@@ -35,6 +36,12 @@ struct Judges {
 Result<Candidate> find_candidate(const Graph& source, llvm::ArrayRef<Rule> rules,
                                  const Judges& judges, const OptimizeOptions& options,
                                  OptimizeReport& report);
+
+/// What the device does in one kernel and the search has not come to, where it is one that
+/// `kernels` of the options is for; the other operators stay. The rules that led there; none:
+/// nothing gained.
+std::vector<RuleCount> add_kernels(Candidate& candidate, llvm::ArrayRef<Rule> rules,
+                                   PriceCache& prices, const OptimizeOptions& options);
 
 /// Sums in another order may differ in the last digits.
 inline bool costs_more(double cost_us, double than_us) { return cost_us > than_us * (1 + 1e-9); }

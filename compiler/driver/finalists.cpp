@@ -7,6 +7,7 @@
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace tg {
@@ -32,8 +33,9 @@ std::vector<const Graph*> graphs_of(llvm::ArrayRef<Candidate> candidates) {
   return {graphs.begin(), graphs.end()};
 }
 
-/// The first and the best of the others, at most so many: by what the device launches at once,
-/// where it says, since what it fuses when it loads a graph the operators' prices do not show.
+/// The first, what a second opinion chose and the best of the others, at most so many: by what the
+/// device launches at once, where it says, since what it fuses when it loads a graph the operators'
+/// prices do not show.
 void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
                OptimizeReport& report) {
   if (chosen.size() <= most) return;
@@ -41,10 +43,11 @@ void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
   if (groups) prices = groups->price(graphs_of(chosen));
   std::vector<size_t> order(chosen.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  if (!prices.empty())
-    std::stable_sort(order.begin() + 1, order.end(), [&](size_t a, size_t b) {
-      return prices[a].microseconds < prices[b].microseconds;
-    });
+  std::stable_sort(order.begin() + 1, order.end(), [&](size_t a, size_t b) {
+    bool first = !chosen[a].chosen_by.empty(), second = !chosen[b].chosen_by.empty();
+    if (first != second) return first;
+    return !prices.empty() && prices[a].microseconds < prices[b].microseconds;
+  });
   order.resize(most);
   std::vector<Candidate> kept;
   kept.reserve(most);
@@ -57,6 +60,24 @@ void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
   chosen = std::move(kept);
 }
 
+/// Then some of the others may be alike.
+void complete_others(std::vector<Candidate>& chosen, const FinalistOptions& options,
+                     double source_us) {
+  if (!options.complete || chosen.size() < 2) return;
+  std::vector<Candidate> others(std::make_move_iterator(chosen.begin() + 1),
+                                std::make_move_iterator(chosen.end()));
+  for (Candidate& other : others) options.complete(other);
+  chosen = distinct(std::move(chosen.front()), std::move(others), source_us);
+}
+
+std::string how_chosen(const Candidate& winner, const Candidate& cheapest) {
+  if (!winner.chosen_by.empty())
+    return llvm::formatv("the one that {0} prices chose", winner.chosen_by);
+  double above_us = winner.cost_us - cheapest.cost_us;
+  return llvm::formatv("one that prices put {0:f1} us {1} the cheapest", std::abs(above_us),
+                       above_us < 0 ? "below" : "above");
+}
+
 /// Of those without a fault the one that took least time; nullopt if there is none.
 std::optional<size_t> least_time(llvm::ArrayRef<Screened> screened) {
   std::optional<size_t> least;
@@ -67,11 +88,12 @@ std::optional<size_t> least_time(llvm::ArrayRef<Screened> screened) {
 }
 
 /// The place of the fastest; nullopt if none passes. The first is preferred unless another is
-/// faster beyond the noise.
-std::optional<size_t> fastest(llvm::ArrayRef<Candidate> chosen, llvm::ArrayRef<Screened> screened,
-                              FinalistRunner& runner, OptimizeReport& report) {
+/// faster beyond the noise; where it is the source, that is still to be seen.
+std::optional<size_t> fastest(const Graph& source, llvm::ArrayRef<Candidate> chosen,
+                              llvm::ArrayRef<Screened> screened, FinalistRunner& runner,
+                              OptimizeReport& report) {
   std::optional<size_t> least = least_time(screened);
-  if (!least || *least == 0) return least;
+  if (!least || *least == 0 || difference(source, chosen[0].graph).empty()) return least;
   if (const std::string& fault = screened[0].fault; !fault.empty()) {
     report.notes.push_back(
         llvm::formatv("the cheapest of {0} finalists {1}; the fastest of the others goes on",
@@ -81,26 +103,26 @@ std::optional<size_t> fastest(llvm::ArrayRef<Candidate> chosen, llvm::ArrayRef<S
   Result<WholeRuns> runs = runner.compare(chosen[0].graph, chosen[*least].graph);
   if (!runs || !runs->fault.empty() || !runs->times.second_faster()) return 0;
   report.notes.push_back(
-      llvm::formatv("of {0} finalists measured whole, one that prices put {1:f1} "
-                    "us above the cheapest runs faster, by {2:f2}x",
-                    chosen.size(), chosen[*least].cost_us - chosen[0].cost_us, runs->times.ratio));
+      llvm::formatv("of {0} finalists measured whole, {1} runs faster, by {2:f2}x", chosen.size(),
+                    how_chosen(chosen[*least], chosen[0]), runs->times.ratio));
   return least;
 }
 
 } // namespace
 
 Finalist choose_finalist(const Graph& source, Candidate best, std::vector<Candidate> others,
-                         FinalistRunner& runner, GroupPricer* groups, size_t most,
+                         FinalistRunner& runner, const FinalistOptions& options,
                          OptimizeReport& report) {
   std::vector<Candidate> chosen =
       distinct(std::move(best), std::move(others), report.cost_before_us);
-  keep_best(chosen, std::max<size_t>(most, 1), groups, report);
+  keep_best(chosen, std::max<size_t>(options.most, 1), options.groups, report);
+  complete_others(chosen, options, report.cost_before_us);
   report.finalists = chosen.size();
   if (chosen.size() < 2) return {std::move(chosen[0])};
   Stopwatch watch;
   Result<std::vector<Screened>> screened = runner.screen(source, graphs_of(chosen));
   if (!screened || screened->empty()) return {std::move(chosen[0])};
-  std::optional<size_t> winner = fastest(chosen, *screened, runner, report);
+  std::optional<size_t> winner = fastest(source, chosen, *screened, runner, report);
   report.finalists_s += watch.seconds();
   if (!winner) return {std::move(chosen[0]), std::move(screened->front().fault)};
   if (*winner > 0) {

@@ -156,18 +156,17 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   GroupPricer* groups = options.groups ? costs.groups() : nullptr;
   if (groups && !note_groups(source, *groups, report)) groups = nullptr;
   bool several = (finalists || groups) && options.finalists > 1;
-  Judges judges{costs, prices, finalists, second_opinion, several ? &others : nullptr, groups};
+  Judges judges{costs, prices, finalists ? second_opinion : nullptr, several ? &others : nullptr,
+                groups};
   Result<Candidate> found = find_candidate(source, rules, judges, options, report);
   if (!found) return with_notes(std::move(found.error()), costs);
-  Candidate extracted = std::move(*found);
-  if (groups) refine_candidate(source, rules, judges, options, extracted, report);
-  std::string fault;
-  if (several && finalists) {
-    Finalist chosen = choose_finalist(source, std::move(extracted), std::move(others), *finalists,
-                                      costs.groups(), options.finalists, report);
-    extracted = std::move(chosen.candidate);
-    fault = std::move(chosen.fault);
-  }
+  Finalist chosen{std::move(*found)};
+  if (groups) refine_candidate(source, rules, judges, options, chosen.candidate, report);
+  auto complete = [&](Candidate& one) { add_kernels(one, rules, prices, options); };
+  if (several && finalists)
+    chosen = choose_finalist(source, std::move(chosen.candidate), std::move(others), *finalists,
+                             {options.finalists, costs.groups(), complete}, report);
+  Candidate& extracted = chosen.candidate;
   note_steps(options.trace, report);
 #ifdef TG_VERIFY
   if (std::string fault = verify(extracted.graph); !fault.empty())
@@ -186,7 +185,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
                                        worse ? "nothing found costs less than the source" : "")
                          : Optimized{std::move(extracted.graph), std::move(report)};
   if (finalists && changed && !worse)
-    result = judge_by_clock(source, std::move(result), std::move(fault), *finalists);
+    result = judge_by_clock(source, std::move(result), std::move(chosen.fault), *finalists);
   if (options.explain) {
     bool is_source = !changed || worse || result.report.source_returned;
     result.chain = is_source ? derivation_of(source) : std::move(extracted.chain);

@@ -45,7 +45,8 @@ struct OptimizeOptions {
   ExtractOptions extract;
   /// Of Saturate and Random: extraction weighs what the device does in one kernel as one
   /// (ExtractOptions::kernels), where the rules in use lead there; of Mcts: what it found takes the
-  /// kernels that it has not come to. Off where a published search is to be as published.
+  /// kernels that it has not come to, as do the other finalists of all three. Off where a published
+  /// search is to be as published.
   bool kernels = false;
   /// What was found goes on by prices of groups, where the cost model has them (CostModel::groups).
   bool groups = false;
@@ -168,9 +169,9 @@ public:
   }
 };
 
-/// `finalists` may be null, or fail: then the prices alone decide. With finalists, a
-/// `second_opinion` (null: none) chooses from the same e-graph by its own prices, and whichever
-/// runs faster goes on. Errors: `no_solution`.
+/// `finalists` may be null, or fail on the source: then the prices alone decide. What a
+/// `second_opinion` (null: none) chooses by its own prices is one of several finalists. Errors:
+/// `no_solution`.
 Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                            const OptimizeOptions& options, FinalistRunner* finalists,
                            CostModel* second_opinion = nullptr);

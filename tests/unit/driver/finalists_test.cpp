@@ -59,7 +59,9 @@ struct Finalists : testing::Test {
   MadeUpRuns runs;
   MadeUpGroups groups; // no prices: the device launches operators
   OptimizeReport report;
-  std::string fault; // of what was chosen
+  std::string fault;          // of what was chosen
+  std::string second_opinion; // that chose the dearest
+  std::function<void(Candidate&)> complete;
 
   Graph load(std::string text) {
     FileId file = sources.add("test.tg", std::move(text));
@@ -77,12 +79,16 @@ struct Finalists : testing::Test {
   size_t choose(size_t most) {
     report.cost_before_us = 100;
     std::vector<Candidate> others;
+    others.push_back(candidate(4, 40));
+    others.back().chosen_by = second_opinion;
+    if (second_opinion.empty()) others.clear();
     others.push_back(candidate(3, 30));
     others.push_back(candidate(2, 20));
     others.push_back(candidate(1, 10));  // the best again
     others.push_back(candidate(5, 500)); // dearer than the source
-    Finalist chosen = choose_finalist(chain(6), candidate(1, 10), std::move(others), runs,
-                                      groups.prices.empty() ? nullptr : &groups, most, report);
+    FinalistOptions options{most, groups.prices.empty() ? nullptr : &groups, complete};
+    Finalist chosen =
+        choose_finalist(chain(6), candidate(1, 10), std::move(others), runs, options, report);
     fault = chosen.fault;
     return chosen.candidate.graph.op_count();
   }
@@ -111,6 +117,41 @@ TEST_F(Finalists, AsManyAsAskedForAreMeasured) {
   runs.times = {{1, 50}, {2, 60}, {3, 40}};
   EXPECT_EQ(choose(2), 1u);
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 2}));
+}
+
+TEST_F(Finalists, WhatASecondOpinionChoseIsMeasuredInAnyCase) {
+  runs.times = {{1, 50}, {2, 60}, {3, 55}, {4, 40}};
+  second_opinion = "analytic:cpu";
+  EXPECT_EQ(choose(2), 4u);
+  EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 4}));
+  EXPECT_EQ(report.notes[0],
+            "of 2 finalists measured whole, the one that analytic:cpu prices chose "
+            "runs faster, by 1.25x");
+}
+
+TEST_F(Finalists, WhereTheSourceIsTheCheapestTheFastestMeetsItOnce) {
+  runs.times = {{2, 40}, {6, 50}};
+  report.cost_before_us = 100;
+  std::vector<Candidate> others;
+  others.push_back(candidate(2, 100));
+  Finalist chosen =
+      choose_finalist(chain(6), candidate(6, 100), std::move(others), runs, {}, report);
+  EXPECT_EQ(chosen.candidate.graph.op_count(), 2u);
+  EXPECT_EQ(runs.compared, 0);
+}
+
+/// What the device does in one kernel the best has already.
+TEST_F(Finalists, TheOthersAreCompletedAndThoseAlikeAreOne) {
+  runs.times = {{1, 50}, {3, 60}, {4, 40}};
+  complete = [&](Candidate& other) {
+    if (other.graph.op_count() == 2) other = candidate(1, 10);
+    if (other.graph.op_count() == 3) other = candidate(4, 5);
+  };
+  EXPECT_EQ(choose(8), 4u);
+  EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 4})) << "the best is what it was";
+  EXPECT_EQ(report.cost_after_us, 5);
+  EXPECT_EQ(report.notes[0], "of 2 finalists measured whole, one that prices put 5.0 us below the "
+                             "cheapest runs faster, by 1.25x");
 }
 
 /// Operators that become one kernel when they are loaded are dearer apart.
@@ -146,7 +187,7 @@ TEST_F(Finalists, ScreeningHoldsOutputsAgainstTheSource) {
   options.backend = "ref";
   BackendFinalists finalists(options);
   Graph source = chain(2), same = chain(2), other = chain(3);
-  auto screened = finalists.screen(source, {&same, &other});
+  auto screened = finalists.screen(source, {&same, &other}); // `same` is not built again
   ASSERT_TRUE(screened.ok());
   EXPECT_EQ((*screened)[0].fault, "");
   EXPECT_GT((*screened)[0].median_us, 0);
