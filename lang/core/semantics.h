@@ -35,7 +35,7 @@
 //   norms      eps is added to the variance, under the root; variance is the mean of squared
 //              distances from the mean (divided by n, not n - 1), in two passes.
 //   sqrt       of a negative is NaN; of -0 is -0. Division by zero is IEEE's.
-//   mod        x - floor(x / y) * y: the rest has the sign of y, as in Python; NaN for y = 0.
+//   mod        x - floor(x / y) * y of the exact quotient: the sign is y's; NaN for y = 0.
 //   reduce_max NaN if any is NaN. reduce_mean divides by the number of elements reduced.
 //   argmax     the first of equals; a NaN counts as the largest.
 //   pad        any value; enlarge pads a window with zeros, the same number on both sides.

@@ -133,7 +133,10 @@ TG_FUNCTION float tg_div(float x, float y) { return x / y; }
 TG_FUNCTION float tg_maximum(float x, float y) { return x != x || x > y ? x : y; }
 TG_FUNCTION float tg_minimum(float x, float y) { return x != x || x < y ? x : y; }
 TG_FUNCTION float tg_pow(float x, float y) { return powf(x, y); }
-TG_FUNCTION float tg_mod(float x, float y) { return x - floorf(x / y) * y; }
+TG_FUNCTION float tg_mod(float x, float y) { // x / y may round up to a whole number
+  const float rest = fmodf(x, y);
+  return rest != 0.0f && (rest < 0.0f) != (y < 0.0f) ? rest + y : rest;
+}
 TG_FUNCTION long long tg_less(float x, float y) { return x < y; }
 TG_FUNCTION long long tg_less_equal(float x, float y) { return x <= y; }
 TG_FUNCTION long long tg_greater(float x, float y) { return x > y; }

@@ -7,6 +7,8 @@
 
 #include <llvm/ADT/StringRef.h>
 
+#include <limits>
+
 namespace tg::test {
 namespace {
 
@@ -28,6 +30,31 @@ TEST(Generate, RandomNetworksAgreeWithRef) {
     EXPECT_LE(difference(networks[i], library), 1e-4)
         << "seed " << i << "\n"
         << dump(networks[i].plan) << texts(networks[i]);
+}
+
+/// Where x / y rounds up to a whole number, below and above zero, and for an infinite y.
+TEST(Generate, RestsOfDivisionsAreExact) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<double> x, y;
+  for (double whole = 1; whole < 20; ++whole)
+    for (double part : {0.1, -0.1, 0.7, 3.0, kInfinity, -kInfinity})
+      for (double sign : {1, -1}) {
+        x.push_back(sign * whole / 10);
+        y.push_back(part);
+      }
+  auto count = static_cast<int64_t>(x.size());
+  PlanWriter w;
+  PlanValueId zero = w.run(OpKind::Mul, {}, {w.input("x", {count}), w.constant({}, {0})});
+  PlanValueId numbers = w.run(OpKind::Add, {}, {zero, w.constant({count}, x)});
+  w.output("y", w.run(OpKind::Mod, {}, {numbers, w.constant({count}, y)}));
+  Generated g = generate_all(w.finish(), [](const PlanStep&) { return false; });
+  CppLibrary library;
+  library.compile(sources_of(g));
+  auto want = by_ref(g.plan, 7), got = HostRun(g, library).outputs(7);
+  for (size_t i = 0; i < x.size(); ++i)
+    EXPECT_EQ(reinterpret_cast<const float*>(got[0].data())[i],
+              reinterpret_cast<const float*>(want[0].data())[i])
+        << x[i] << " mod " << y[i];
 }
 
 /// Channels last, for images that only generated kernels see.

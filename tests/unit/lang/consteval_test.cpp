@@ -57,6 +57,7 @@ TEST(Consteval, NothingWraps) {
 TEST(Consteval, MixedNumbersBecomeFloats) {
   EXPECT_EQ(fold(Op::Div, Value::of_int(1), Value::of_float(4)), "0.25");
   EXPECT_EQ(fold(Op::Mod, Value::of_float(-1), Value::of_int(4)), "3.0");
+  EXPECT_EQ(fold(Op::Mod, Value::of_int(1), Value::of_float(0.1)), "0.09999999999999995");
   EXPECT_EQ(fold(Op::Lt, Value::of_float(1.5), Value::of_int(2)), "true");
   EXPECT_EQ(fold(Op::Eq, Value::of_float(2), Value::of_int(2)), "true");
 }
