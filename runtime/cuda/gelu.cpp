@@ -5,7 +5,9 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -14,9 +16,13 @@ namespace tg::cuda {
 namespace {
 
 constexpr size_t kMostSteps = 12;
-/// Points from -kReach to kReach, and how near values have to be: f32 rounds each operator.
-constexpr int64_t kPoints = 97;
+/// Points from -kReach to kReach, then some beyond, in pairs of both signs: a bound there would
+/// otherwise vanish. And how near values have to be, of large ones in relation: f32 rounds each
+/// operator.
+constexpr int64_t kNearPoints = 97;
 constexpr double kReach = 6, kNear = 1e-5;
+constexpr double kFar[] = {6.5, 8, 16, 64, 1e3, 6e4, 1e9};
+constexpr int64_t kPoints = kNearPoints + 2 * std::size(kFar);
 
 double gelu_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
@@ -33,9 +39,13 @@ class Trial {
 public:
   Trial(const Plan& plan, PlanValueId from) : plan_(plan) {
     Tensor& points = point(from);
-    for (int64_t i = 0; i < kPoints; ++i)
+    for (int64_t i = 0; i < kNearPoints; ++i)
       floats(points)[i] =
-          static_cast<float>(kReach * (2 * static_cast<double>(i) / (kPoints - 1) - 1));
+          static_cast<float>(kReach * (2 * static_cast<double>(i) / (kNearPoints - 1) - 1));
+    for (int64_t i = kNearPoints; i < kPoints; ++i) {
+      int64_t far = i - kNearPoints;
+      floats(points)[i] = static_cast<float>(far % 2 == 0 ? kFar[far / 2] : -kFar[far / 2]);
+    }
   }
 
   /// False if the step reads something else, or its kind has no value at a point, or there is no
@@ -61,8 +71,10 @@ public:
 
   bool is_gelu(PlanValueId from, PlanValueId to) {
     const float *x = floats(point(from)), *y = floats(point(to));
-    for (int64_t i = 0; i < kPoints; ++i)
-      if (!(std::abs(y[i] - gelu_tanh(x[i])) <= kNear)) return false;
+    for (int64_t i = 0; i < kPoints; ++i) {
+      double want = gelu_tanh(x[i]);
+      if (!(std::abs(y[i] - want) <= kNear * std::max(1.0, std::abs(want)))) return false;
+    }
     return true;
   }
 

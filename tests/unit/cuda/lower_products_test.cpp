@@ -226,13 +226,15 @@ TEST_F(LowerProducts, AProductIsTriedOnceInAProcess) {
   EXPECT_EQ(log.count("release"), 0u) << "no scratch memory for trials";
 }
 
-/// x @ w + b and what follows it; `cube` is the coefficient of the third power.
-Plan with_gelu(DType dtype, double cube, bool as_map, bool read_too = false) {
+/// x @ w + b and what follows it; `cube` is the coefficient of the third power, `most` bounds what
+/// the function is of.
+Plan with_gelu(DType dtype, double cube, bool as_map, bool read_too = false, double most = 0) {
   PlanWriter w;
-  PlanValueId up =
+  PlanValueId sum =
       matmul(w, w.input("x", {6, 8}), w.weight("w", {8, 12}), "none", w.weight("b", {12}));
   auto number = [&](double value) { return w.constant({}, {value}); };
   auto step = [&](OpKind op, PlanValueId a, PlanValueId b) { return w.run(op, {}, {a, b}); };
+  PlanValueId up = most == 0 ? sum : step(OpKind::Minimum, sum, number(most));
   PlanValueId y = kNoValue;
   if (as_map) {
     const char* body = "mul(mul($1, $0), add($2, tanh(mul($3, add($0, mul($4, mul($0, mul($0, "
@@ -246,7 +248,7 @@ Plan with_gelu(DType dtype, double cube, bool as_map, bool read_too = false) {
     PlanValueId outer = step(OpKind::Add, number(1), w.run(OpKind::Tanh, {}, {inner}));
     y = step(OpKind::Mul, step(OpKind::Mul, number(0.5), up), outer);
   }
-  if (read_too) w.output("up", up);
+  if (read_too) w.output("up", sum);
   w.output("y", w.run(OpKind::Exp, {}, {y}));
   Plan plan = w.finish();
   for (PlanValue& value : plan.values) value.type.dtype = dtype;
@@ -268,6 +270,8 @@ TEST_F(LowerProducts, GeluByTanhJoinsTheProductInHalfTypes) {
     EXPECT_TRUE(kept(with_gelu(DType::F32, 0.044715, as_map))) << "how near is their tanh?";
     EXPECT_TRUE(kept(with_gelu(DType::F16, 0.05, as_map))) << "another function";
     EXPECT_TRUE(kept(with_gelu(DType::F16, 0.044715, as_map, true))) << "the product is wanted";
+    for (double most : {6.5, 50.0, 5e4})
+      EXPECT_TRUE(kept(with_gelu(DType::F16, 0.044715, as_map, false, most))) << most;
     EXPECT_TRUE(kept(with_gelu(DType::F16, 0.044715, as_map),
                      [](const cuda::MatmulProblem& p) { return !p.gelu; }));
   }
