@@ -79,6 +79,7 @@ FAULTS = [
     ("cuInit:101", 1, "E0702", "is one given to this machine?"),
     ("cuInit:304", 1, "E0702", "permission for /dev/nvidia"),
     ("cuInit:800", 1, "E0702", "permission for /dev/nvidia"),
+    ("cuInit:802", 1, "E0702", "fabric manager has to run"),
     ("cuInit:803", 1, "E0702", "kernel module differ"),
     ("cuDeviceGet:101", 1, "E0703", "opening the device failed on the GPU: told to fail"),
     ("cuDevicePrimaryCtxRetain:2", 3, "E0701", "making a context failed on the GPU: out of memory"),

@@ -5,7 +5,8 @@ namespace tg::cuda {
 namespace {
 
 constexpr CUresult kErrorStub = 34, kErrorNoDevice = 100, kErrorInvalidDevice = 101,
-                   kErrorOperatingSystem = 304, kErrorNotPermitted = 800, kErrorMismatch = 803;
+                   kErrorOperatingSystem = 304, kErrorNotPermitted = 800, kErrorNotReady = 802,
+                   kErrorMismatch = 803;
 
 /// What a user can do about a driver that does not start.
 std::string advice(CUresult result) {
@@ -16,6 +17,8 @@ std::string advice(CUresult result) {
   case kErrorNoDevice:
   case kErrorInvalidDevice: return "the driver sees no GPU; is one given to this machine?";
   case kErrorMismatch: return "the driver's library and its kernel module differ: restart";
+  case kErrorNotReady:
+    return "on machines whose GPUs are joined by switches their fabric manager has to run";
   case kErrorNotPermitted:
   case kErrorOperatingSystem: return "this user may need permission for /dev/nvidia*";
   default: return "";
