@@ -28,17 +28,25 @@ class CppLibrary {
 public:
   using Function = void (*)(void** parameters, int blocks);
 
+  using TextOf = std::string (*)(const cuda::KernelSource&);
+
   /// Compiles what is not yet there, all at once.
   void compile(llvm::ArrayRef<cuda::KernelSource> sources) {
+    compile(sources, cuda::prelude_text(cuda::Target::Cpp), [](const cuda::KernelSource& source) {
+      return cuda::function_text(source, cuda::Target::Cpp);
+    });
+  }
+  /// The same in another form, of the same functions.
+  void compile(llvm::ArrayRef<cuda::KernelSource> sources, const std::string& prelude,
+               TextOf text_of) {
     llvm::SmallString<128> folder;
     ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-kernels", folder));
     std::string base = (folder + "/kernels").str();
     {
       std::ofstream out(base + ".cpp");
-      out << cuda::prelude_text(cuda::Target::Cpp);
+      out << prelude;
       for (const cuda::KernelSource& source : sources)
-        if (known_.insert(source.name).second)
-          out << cuda::function_text(source, cuda::Target::Cpp);
+        if (known_.insert(source.name).second) out << text_of(source);
     }
     std::string command = std::string(TG_CXX) + " -std=c++17 -O1 -w -shared -fPIC -o " + base +
                           ".so " + base + ".cpp";

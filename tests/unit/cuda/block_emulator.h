@@ -1,0 +1,137 @@
+// Executes kernels in their form for the device, on the processor: threads of a block take turns,
+// each as far as it comes before it has to wait for its block (__syncthreads) or its warp (a
+// shuffle). Which of those that can go on goes first is an order that tests choose: where a barrier
+// is missing, some order lets a thread overwrite what another has not read yet, in every run.
+//
+// The functions have the form of those for the processor, so a HostRun calls them. Half types are
+// left out: their conversions are PTX.
+#pragma once
+
+#include "tests/unit/cuda/cpp_target.h"
+
+namespace tg::test {
+
+/// First the lowest thread, the highest, or warps and their threads in some mixed order.
+enum class TurnOrder : uint8_t { Ascending, Descending, Mixed };
+
+inline constexpr const char* kBlockEmulator = R"(
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ucontext.h>
+#include <vector>
+
+struct tg_index_of { int x; };
+tg_index_of threadIdx, blockIdx, gridDim;
+
+namespace block {
+enum Place { kReady, kAtWarp, kAtBlock, kDone };
+constexpr int kWarp = 32, kStack = 1 << 16;
+struct Thread { ucontext_t context; Place place; std::vector<char> stack; };
+std::vector<Thread> threads;
+std::vector<int> turns;
+ucontext_t scheduler;
+void (*body)(void**);
+void** parameters;
+int order = 0;
+
+void wait(Place place) {
+  Thread& self = threads[threadIdx.x];
+  self.place = place;
+  swapcontext(&self.context, &scheduler);
+}
+void start() {
+  body(parameters);
+  threads[threadIdx.x].place = kDone;
+}
+int place_of(int turn, int count) {
+  if (order == 1) return count - 1 - turn;
+  int warps = count / kWarp, lane = turn % kWarp;
+  if (order == 0 || count % kWarp != 0) return turn;
+  return (turn / kWarp * 7 + 3) % warps * kWarp + (lane * 13 + 5) % kWarp;
+}
+/// Opens a barrier at which all of these threads are.
+void open(Place place, size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i)
+    if (threads[i].place != place) return;
+  for (size_t i = begin; i < end; ++i) threads[i].place = kReady;
+}
+bool turn() {
+  for (int i : turns) {
+    if (threads[i].place != kReady) continue;
+    threadIdx.x = i;
+    swapcontext(&scheduler, &threads[i].context);
+    if (size_t warp = i / kWarp * kWarp; threads[i].place == kAtWarp && warp + kWarp <= threads.size())
+      open(kAtWarp, warp, warp + kWarp);
+    if (threads[i].place == kAtBlock) open(kAtBlock, 0, threads.size());
+    return true;
+  }
+  return false;
+}
+void run(int count) {
+  threads.resize(count);
+  turns.clear();
+  for (int i = 0; i < count; ++i) {
+    turns.push_back(place_of(i, count));
+    Thread& t = threads[i];
+    t.place = kReady;
+    t.stack.resize(kStack);
+    getcontext(&t.context);
+    t.context.uc_stack.ss_sp = t.stack.data();
+    t.context.uc_stack.ss_size = kStack;
+    t.context.uc_link = &scheduler;
+    makecontext(&t.context, start, 0);
+  }
+  while (turn()) {}
+  for (const Thread& t : threads)
+    if (t.place != kDone) { std::fputs("threads wait for each other\n", stderr); std::abort(); }
+}
+} // namespace block
+
+/// Named as every kernel is: by it tests choose the order.
+extern "C" void tg_turn_order(void**, int order) { block::order = order; }
+#define __syncthreads() block::wait(block::kAtBlock)
+template <class T> T __shfl_xor_sync(unsigned, T x, int apart) {
+  static T lanes[1024];
+  const int own = threadIdx.x;
+  lanes[own] = x;
+  block::wait(block::kAtWarp);
+  T other = lanes[own ^ apart];
+  block::wait(block::kAtWarp);
+  return other;
+}
+static float __int_as_float(int bits) { float x; std::memcpy(&x, &bits, 4); return x; }
+static float __uint_as_float(unsigned bits) { float x; std::memcpy(&x, &bits, 4); return x; }
+static unsigned __float_as_uint(float x) { unsigned bits; std::memcpy(&bits, &x, 4); return bits; }
+#define __CUDACC_RTC__
+#define __device__
+#define __forceinline__ inline
+#define __shared__ static
+#define asm(...)
+)";
+
+/// The kernel, and one function beside it that runs blocks of its threads.
+inline std::string emulated_text(const cuda::KernelSource& source) {
+  std::string text = cuda::function_text(source, cuda::Target::Cuda);
+  size_t name = text.find(source.name);
+  text = "static void device_" + text.substr(name) + "static void call_" + source.name +
+         "(void** parameters) {\n  device_" + source.name + "(";
+  llvm::SmallVector<llvm::StringRef, 16> types;
+  llvm::StringRef(source.parameters).split(types, ", ");
+  for (size_t i = 0; i < types.size(); ++i)
+    text += (i ? ", (" : "(") + types[i].str() + ")parameters[" + std::to_string(i) + "]";
+  return text + ");\n}\nextern \"C\" void " + source.name +
+         "(void** parameters, int blocks) {\n"
+         "  block::body = call_" +
+         source.name +
+         ";\n  block::parameters = parameters;\n  gridDim.x = blocks;\n"
+         "  for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) block::run(" +
+         std::to_string(source.threads) + ");\n}\n";
+}
+
+inline std::string emulated_prelude() {
+  return kBlockEmulator + cuda::prelude_text(cuda::Target::Cuda);
+}
+
+} // namespace tg::test
