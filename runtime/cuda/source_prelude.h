@@ -36,6 +36,7 @@ TG_FUNCTION unsigned short tg_half_bits(float x) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
 }
+TG_FUNCTION float tg_rsqrt(float x) { return rsqrtf(x); } // 2 ulp
 )";
 
 inline constexpr const char* kCppPrelude = R"(
@@ -79,6 +80,7 @@ TG_FUNCTION unsigned short tg_half_bits(float x) {
   std::memcpy(&bits, &h, 2);
   return bits;
 }
+TG_FUNCTION float tg_rsqrt(float x) { return 1.0f / std::sqrt(x); }
 )";
 
 inline constexpr const char* kCommonPrelude = R"(
@@ -152,7 +154,6 @@ TG_FUNCTION float tg_tanh(float x) { return tanhf(x); }
 TG_FUNCTION float tg_gelu(float x) { return 0.5f * x * erfcf(-0.707106781f * x); }
 TG_FUNCTION float tg_exp(float x) { return expf(x); }
 TG_FUNCTION float tg_sqrt(float x) { return sqrtf(x); }
-TG_FUNCTION float tg_rsqrt(float x) { return 1.0f / sqrtf(x); }
 TG_FUNCTION float tg_erf(float x) { return erff(x); }
 TG_FUNCTION float tg_abs(float x) { return fabsf(x); }
 TG_FUNCTION float tg_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x != x ? x : 0.0f; }

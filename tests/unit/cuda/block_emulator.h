@@ -104,6 +104,7 @@ template <class T> T __shfl_xor_sync(unsigned, T x, int apart) {
 static float __int_as_float(int bits) { float x; std::memcpy(&x, &bits, 4); return x; }
 static float __uint_as_float(unsigned bits) { float x; std::memcpy(&x, &bits, 4); return x; }
 static unsigned __float_as_uint(float x) { unsigned bits; std::memcpy(&bits, &x, 4); return bits; }
+static float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 #define __CUDACC_RTC__
 #define __device__
 #define __forceinline__ inline
