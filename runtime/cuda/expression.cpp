@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace tg::cuda {
 
@@ -79,8 +80,28 @@ ConditionId ExprPool::intern(std::vector<ConditionTerm> terms) {
 }
 
 ConditionId ExprPool::also(ConditionId condition, IndexId index, int64_t low, int64_t high) {
-  const IndexForm& form = indices_->form(index);
-  if (form.low >= low && form.high <= high) return condition;
+  auto down = [](int64_t a, int64_t b) { return a / b - (a % b != 0 && a < 0); };
+  for (;;) { // each round looks at a smaller form
+    const IndexForm form = indices_->form(index);
+    if (form.low >= low && form.high <= high) return condition;
+    low = std::max(low, form.low);
+    high = std::min(high, form.high);
+    if (form.terms.empty() || low > high) break; // never holds
+    int64_t common = 0;
+    for (const IndexTerm& term : form.terms) common = std::gcd(common, term.factor);
+    if (common > 1 || form.constant != 0) {
+      index = indices_->divide(indices_->shift(index, -form.constant), common);
+      low = -down(form.constant - low, common);
+      high = down(high - form.constant, common);
+      continue;
+    }
+    const IndexAtom atom = indices_->atom(form.terms[0].atom);
+    bool alone = form.terms.size() == 1 && form.terms[0].factor == 1;
+    if (!alone || atom.kind != IndexAtom::Kind::Quotient) break;
+    index = atom.of;
+    low *= atom.by;
+    high = high * atom.by + atom.by - 1;
+  }
   std::vector<ConditionTerm> terms = conditions_[condition];
   terms.push_back({false, index, low, high});
   return intern(std::move(terms));

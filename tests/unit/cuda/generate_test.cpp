@@ -57,6 +57,24 @@ TEST(Generate, RestsOfDivisionsAreExact) {
         << x[i] << " mod " << y[i];
 }
 
+/// Four elements side by side are of the same piece: what says so is one condition.
+TEST(Generate, PiecesOfAConcatAreReadInPacks) {
+  for (int64_t axis : {1, 2}) {
+    PlanWriter w;
+    PlanValueId both = w.run(OpKind::Concat, {Value::of_int(axis)},
+                             {w.input("x", {2, 8, 12}), w.input("y", {2, 8, 12})});
+    w.output("z", w.run(OpKind::Exp, {}, {both}));
+    Generated g = generate_all(w.finish(), [](const PlanStep&) { return false; });
+    ASSERT_EQ(g.units.size(), 1u);
+    std::string text = texts(g);
+    EXPECT_EQ(llvm::StringRef(text).count("tg_load_pack<4>"), 2u) << text;
+    EXPECT_EQ(llvm::StringRef(text).count("tg_load("), 0u) << text;
+    CppLibrary library;
+    library.compile(sources_of(g));
+    EXPECT_LE(difference(g, library), 1e-5) << text;
+  }
+}
+
 /// Channels last, for images that only generated kernels see.
 cuda::StridesOf channels_last(const Plan& plan) {
   return [&plan](PlanValueId id) {
