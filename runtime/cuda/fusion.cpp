@@ -14,6 +14,9 @@ namespace {
 /// alone: what arithmetic costs is hidden behind memory, what functions cost is not.
 constexpr double kMostRecomputed = 4, kMostRecomputedFunctions = 2;
 
+/// Of maps that are merged; each result is a parameter.
+constexpr size_t kMostMergedResults = 8;
+
 bool is_move(OpKind op) {
   return op == OpKind::Slice || op == OpKind::Reshape || op == OpKind::Transpose ||
          op == OpKind::Identity;
@@ -58,6 +61,8 @@ public:
     find_readers();
     for (PlanStepId s = static_cast<PlanStepId>(plan_.steps.size()); s-- > 0;)
       if (plan_.steps[s].phase == Phase::Run) place(s);
+    for (const PlanStep& step : plan_.steps)
+      if (step.phase == Phase::Run) merge(groups_making(step.operands));
     return in_order();
   }
 
@@ -80,6 +85,7 @@ private:
 
   void place(PlanStepId s) {
     const PlanStep& step = plan_.steps[s];
+    merge(reading_groups(step.result));
     if (!library_(step) && (join_all(s) || join_one(s))) return;
     homes_[s] = {groups_.size()};
     groups_.push_back({{s}, {step.result}});
@@ -113,6 +119,80 @@ private:
       groups_[g] = std::move(merged);
       homes_[s] = {g};
       return true;
+    }
+    return false;
+  }
+
+  std::vector<size_t> groups_making(llvm::ArrayRef<PlanValueId> values) const {
+    std::set<size_t> groups;
+    for (PlanValueId id : values)
+      if (id != kNoValue && plan_.values[id].defined_by != kNever) {
+        const std::vector<size_t>& homes = homes_[plan_.values[id].defined_by];
+        groups.insert(homes.begin(), homes.end());
+      }
+    return {groups.begin(), groups.end()};
+  }
+
+  /// Neighbours (readers of one value, or what one step reads) that pass over equal domains and do
+  /// not wait for each other are one launch.
+  void merge(std::vector<size_t> groups) {
+    if (groups.size() < 2) return;
+    llvm::erase_if(groups, [&](size_t g) { return !is_map(groups_[g]); });
+    for (size_t i = 0; i < groups.size(); ++i)
+      for (size_t j = i + 1; j < groups.size();)
+        if (merge(groups[i], groups[j]))
+          groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(j));
+        else
+          ++j;
+  }
+
+  bool merge(size_t g, size_t h) {
+    const Group &a = groups_[g], &b = groups_[h];
+    if (a.results.size() + b.results.size() > kMostMergedResults ||
+        plan_.values[a.results[0]].type != plan_.values[b.results[0]].type ||
+        strides_(a.results[0]) != strides_(b.results[0]))
+      return false;
+    Group both = a;
+    for (PlanStepId s : b.steps)
+      if (!llvm::is_contained(both.steps, s)) both = with(std::move(both), s);
+    both.results.insert(both.results.end(), b.results.begin(), b.results.end());
+    if (both.steps.size() > kMaxGroupSteps || waits_for(g, h) || waits_for(h, g)) return false;
+    Kernel scratch;
+    Puller puller(plan_, both, strides_, scratch);
+    Rows rows;
+    std::string why;
+    if (!puller.analyse(rows, why)) return false;
+    for (PlanStepId s : b.steps) {
+      llvm::erase_if(homes_[s], [&](size_t home) { return home == g || home == h; });
+      homes_[s].push_back(g);
+    }
+    groups_[h] = {};
+    groups_[g] = std::move(both);
+    return true;
+  }
+
+  /// A kernel whose elements do not depend on each other.
+  bool is_map(const Group& group) const {
+    return !is_view(group) && llvm::all_of(group.steps, [&](PlanStepId s) {
+      const PlanStep& step = plan_.steps[s];
+      return op_info(step.op).has(Trait::Pointwise | Trait::Layout | Trait::View | Trait::Fused) &&
+             !library_(step);
+    });
+  }
+
+  /// Over what it reads, and over what makes that. What ends before the other begins reads none of
+  /// it.
+  bool waits_for(size_t g, size_t other) const {
+    std::vector<size_t> open = {g};
+    std::set<size_t> seen = {g};
+    while (!open.empty()) {
+      size_t group = open.back();
+      open.pop_back();
+      if (groups_[group].steps.back() < groups_[other].steps.front()) continue;
+      for (size_t before : makers(groups_[group])) {
+        if (before == other) return true;
+        if (seen.insert(before).second) open.push_back(before);
+      }
     }
     return false;
   }
@@ -184,8 +264,9 @@ private:
 
   /// Depth first over what each group reads; among the free ones the plan's order.
   Result<std::vector<Unit>> in_order() const {
-    std::vector<size_t> order(groups_.size());
-    for (size_t g = 0; g < order.size(); ++g) order[g] = g;
+    std::vector<size_t> order;
+    for (size_t g = 0; g < groups_.size(); ++g)
+      if (!groups_[g].steps.empty()) order.push_back(g); // else it was merged
     llvm::sort(order, [&](size_t a, size_t b) {
       return groups_[a].steps.back() < groups_[b].steps.back();
     });
