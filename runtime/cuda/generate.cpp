@@ -21,9 +21,10 @@ namespace {
 /// A row shorter than this is one thread's.
 constexpr int64_t kCooperativeRow = 32;
 constexpr int kWarp = 32, kMostThreads = 1024;
-/// Threads that keep a large GPU busy; where fewer would share a row than the least, none do.
-constexpr int64_t kEnoughThreads = int64_t{1} << 18;
+/// Where fewer would share a row than the least, none do.
 constexpr int kLeastSharers = 4;
+/// Threads of a row, each with one step of it, while all rows are under way at once.
+constexpr uint64_t kMostRowThreads = 256;
 /// Columns: rows of a block, so that a warp reads whole lines of memory; at least bytes of each
 /// place of a row, a sector; and threads that leave each the registers to have many loads at once.
 constexpr int kMostNeighbours = 32;
@@ -308,15 +309,28 @@ private:
     t.threads = neighbours * t.row_threads;
   }
 
+  /// A quarter of a row's steps each, or one where all rows are under way at once.
+  static int threads_of_row(const Kernel& kernel) {
+    auto row = static_cast<uint64_t>(kernel.row);
+    auto many = std::clamp<uint64_t>(std::bit_ceil(row), kWarp, kMostRowThreads);
+    bool fit = kernel.iterations * static_cast<int64_t>(many) <= kEnoughThreads;
+    auto some = std::clamp<uint64_t>(std::bit_ceil((row + 3) / 4), kWarp, kMostThreads);
+    return static_cast<int>(fit ? std::max(some, many) : some);
+  }
+
+  /// Smaller blocks while there are not enough of them.
+  static void spread(Kernel& kernel, int least) {
+    while (kernel.tunables.threads > least && kernel.full_blocks() < kEnoughBlocks)
+      kernel.tunables.threads /= 2;
+  }
+
   static void choose_threads(Kernel& kernel, const Tunables* fixed) {
     Tunables& t = kernel.tunables;
     t.threads = kernel.schedule == Schedule::Map ? 256 : 128;
     if (kernel.schedule == Schedule::Columns) share_columns(kernel);
-    if (kernel.schedule == Schedule::Rows) {
-      auto quarter = static_cast<uint64_t>((kernel.row + 3) / 4);
-      t.row_threads =
-          static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(quarter), kWarp, kMostThreads));
-    }
+    if (kernel.schedule == Schedule::Rows) t.row_threads = threads_of_row(kernel);
+    if (kernel.schedule == Schedule::Rows && t.row_threads < t.threads)
+      spread(kernel, t.row_threads);
     if (fixed) {
       t.threads = fixed->threads;
       t.row_threads = kernel.shares_rows() ? fixed->row_threads : 1;

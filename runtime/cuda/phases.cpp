@@ -34,9 +34,49 @@ std::vector<uint32_t> levels(const Kernel& kernel) {
   return level;
 }
 
+/// Values that a thread keeps, at most, where it reads before it has to.
+constexpr size_t kMostEarly = 32;
+
 bool worth_keeping(const Expr& expr) {
   bool in_row = (expr.variables & 2) != 0;
   return in_row && expr.kind != Expr::Kind::Number && expr.kind != Expr::Kind::Index;
+}
+
+/// What is computed in one pass and read in a later one.
+std::set<ExprId> kept_by(const Kernel& kernel, llvm::ArrayRef<Phase> passes) {
+  std::set<ExprId> computed, kept;
+  for (const Phase& pass : passes) {
+    std::set<ExprId> earlier = computed, seen;
+    auto roots = roots_of(kernel, pass);
+    llvm::SmallVector<ExprId, 32> open(roots.begin(), roots.end());
+    while (!open.empty()) {
+      ExprId id = open.pop_back_val();
+      if (!seen.insert(id).second) continue;
+      if (earlier.count(id) && worth_keeping(kernel.exprs[id])) {
+        kept.insert(id);
+        continue;
+      }
+      computed.insert(id);
+      open.append(dependencies(kernel, id));
+    }
+  }
+  return kept;
+}
+
+/// Loads of a row's elements that no reduction decides, and that the first pass does not need.
+std::vector<ExprId> loads_ahead(const Kernel& kernel, llvm::ArrayRef<Phase> passes) {
+  std::set<ExprId> first = reachable(kernel, roots_of(kernel, passes[0]), {}), later;
+  for (const Phase& pass : passes.drop_front())
+    for (ExprId id : reachable(kernel, roots_of(kernel, pass), {})) later.insert(id);
+  std::vector<ExprId> loads;
+  for (ExprId id : later) {
+    const Expr& expr = kernel.exprs[id];
+    if (first.count(id) || expr.kind != Expr::Kind::Load || !worth_keeping(expr)) continue;
+    if (llvm::none_of(reachable(kernel, {id}, {}),
+                      [&](ExprId of) { return kernel.exprs[of].kind == Expr::Kind::Stage; }))
+      loads.push_back(id);
+  }
+  return loads;
 }
 
 } // namespace
@@ -67,7 +107,7 @@ std::set<ExprId> reachable(const Kernel& kernel, llvm::ArrayRef<ExprId> roots,
 }
 
 llvm::SmallVector<ExprId, 16> roots_of(const Kernel& kernel, const Phase& phase) {
-  llvm::SmallVector<ExprId, 16> roots;
+  llvm::SmallVector<ExprId, 16> roots(phase.early.begin(), phase.early.end());
   for (uint32_t stage : phase.stages)
     roots.append(kernel.stages[stage].values.begin(), kernel.stages[stage].values.end());
   if (phase.stores)
@@ -90,22 +130,15 @@ Phases plan_phases(const Kernel& kernel) {
     phases.passes[level[s]].stages.push_back(s);
   }
   phases.passes.push_back({{}, true});
-  std::set<ExprId> computed;
-  for (const Phase& pass : phases.passes) {
-    std::set<ExprId> earlier = computed, seen;
-    auto roots = roots_of(kernel, pass);
-    llvm::SmallVector<ExprId, 32> open(roots.begin(), roots.end());
-    while (!open.empty()) {
-      ExprId id = open.pop_back_val();
-      if (!seen.insert(id).second) continue;
-      if (earlier.count(id) && worth_keeping(kernel.exprs[id])) {
-        phases.kept.insert(id);
-        continue;
-      }
-      computed.insert(id);
-      open.append(dependencies(kernel, id));
-    }
+  int64_t threads = kernel.tunables.row_threads;
+  if (kernel.schedule == Schedule::Rows && kernel.iterations * threads <= kEnoughThreads) {
+    phases.passes[0].early = loads_ahead(kernel, phases.passes);
+    phases.kept = kept_by(kernel, phases.passes);
+    auto steps = static_cast<size_t>((kernel.row + threads - 1) / threads);
+    if (steps * phases.kept.size() <= kMostEarly) return phases;
+    phases.passes[0].early.clear();
   }
+  phases.kept = kept_by(kernel, phases.passes);
   return phases;
 }
 

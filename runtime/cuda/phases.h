@@ -9,9 +9,13 @@
 
 namespace tg::cuda {
 
+/// Threads that keep a large GPU busy. Where there are fewer, latencies count, not registers.
+inline constexpr int64_t kEnoughThreads = int64_t{1} << 18;
+
 struct Phase {
-  std::vector<uint32_t> stages; // computed in this pass
-  bool stores = false;          // the last pass
+  std::vector<uint32_t> stages;   // computed in this pass
+  bool stores = false;            // the last pass
+  std::vector<ExprId> early = {}; // loads for later passes, which need not wait for this one
 };
 
 struct Phases {

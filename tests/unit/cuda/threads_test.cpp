@@ -1,0 +1,78 @@
+// How work is shared among blocks and threads where there is little of it, as in networks at batch
+// 1. Executed on the processor against `ref`.
+#include "tests/unit/cuda/cpp_target.h"
+#include "tests/unit/runtime/plan_writer.h"
+
+namespace tg::test {
+namespace {
+
+using cuda::Schedule;
+
+bool none(const PlanStep&) { return false; }
+
+Plan layer_norm(Shape shape) {
+  PlanWriter w;
+  Shape last = {shape.back()};
+  PlanValueId x = w.input("x", std::move(shape));
+  w.output("y", w.run(OpKind::LayerNorm, {Value::of_float(1e-5)},
+                      {x, w.weight("s", last), w.weight("b", last)}));
+  return w.finish();
+}
+
+Plan applied(OpKind op, std::vector<Value> attrs, Shape shape) {
+  PlanWriter w;
+  w.output("y", w.run(op, std::move(attrs), {w.input("x", std::move(shape))}));
+  return w.finish();
+}
+
+Plan pool(Shape shape, int64_t side) {
+  return applied(OpKind::AvgPool2d,
+                 {Value::of_ints({side, side}), Value::of_ints({1, 1}), Value::of_int(0),
+                  Value::of_bool(false)},
+                 std::move(shape));
+}
+
+cuda::StridesOf channels_last(const Plan& plan) {
+  return [&plan](PlanValueId id) {
+    const Shape& shape = plan.values[id].type.shape;
+    return Shape{shape[1] * shape[2] * shape[3], 1, shape[3] * shape[1], shape[1]};
+  };
+}
+
+std::unique_ptr<cuda::Kernel>
+kernel_of(const Plan& plan, cuda::StridesOf (*strides)(const Plan&) = cuda::plain_strides) {
+  cuda::Group group{{0}, {plan.steps[0].result}};
+  std::string why;
+  auto kernel = cuda::generate(plan, group, strides(plan), why);
+  EXPECT_NE(kernel, nullptr) << why;
+  return kernel;
+}
+
+std::pair<int, int> threads_of(const Plan& plan) {
+  auto kernel = kernel_of(plan);
+  return {kernel->tunables.threads, kernel->tunables.row_threads};
+}
+
+TEST(Threads, FewRowsAreSharedByMore) {
+  EXPECT_EQ(threads_of(layer_norm({128, 768})), std::pair(256, 256)) << "one step each";
+  EXPECT_EQ(threads_of(layer_norm({1, 12, 128})), std::pair(32, 32)) << "a block for each row";
+  EXPECT_EQ(threads_of(layer_norm({8192, 768})), std::pair(64, 64)) << "rows enough";
+  EXPECT_EQ(threads_of(layer_norm({8192, 128})), std::pair(128, 32));
+  EXPECT_EQ(threads_of(layer_norm({2, 8000})), std::pair(512, 512)) << "long";
+}
+
+/// Scale and bias do not wait for mean and variance.
+TEST(Threads, WhatNoReductionDecidesIsReadFirst) {
+  for (const Shape& shape : {Shape{5, 768}, Shape{3, 100}, Shape{2, 9000}}) {
+    Generated g = generate_all(layer_norm(shape), none);
+    std::string text = texts(g);
+    size_t last_load = text.rfind("tg_load"), reduced = text.find("TG_REDUCE");
+    EXPECT_EQ(last_load < reduced, shape[1] != 9000) << text;
+    CppLibrary library;
+    library.compile(sources_of(g));
+    EXPECT_LE(difference(g, library), 1e-4) << text;
+  }
+}
+
+} // namespace
+} // namespace tg::test
