@@ -32,6 +32,8 @@ constexpr int64_t kLeastNeighbourBytes = 32;
 constexpr int kMostColumnThreads = 512;
 /// Values that a thread keeps in registers across passes over a row.
 constexpr int kMostKept = 64;
+/// Threads of a block of independent elements, at least.
+constexpr int kLeastMapThreads = 64;
 /// Offsets and iterations below this fit 32 bits with room for sums.
 constexpr int64_t kNarrow = int64_t{1} << 30;
 
@@ -329,6 +331,7 @@ private:
     t.threads = kernel.schedule == Schedule::Map ? 256 : 128;
     if (kernel.schedule == Schedule::Columns) share_columns(kernel);
     if (kernel.schedule == Schedule::Rows) t.row_threads = threads_of_row(kernel);
+    if (kernel.schedule == Schedule::Map) spread(kernel, kLeastMapThreads);
     if (kernel.schedule == Schedule::Rows && t.row_threads < t.threads)
       spread(kernel, t.row_threads);
     if (fixed) {

@@ -61,6 +61,12 @@ TEST(Threads, FewRowsAreSharedByMore) {
   EXPECT_EQ(threads_of(layer_norm({2, 8000})), std::pair(512, 512)) << "long";
 }
 
+TEST(Threads, FewElementsAreSpreadOverBlocks) {
+  EXPECT_EQ(threads_of(applied(OpKind::Exp, {}, {4096})).first, 64);
+  EXPECT_EQ(threads_of(applied(OpKind::Exp, {}, {80, 1024})).first, 128);
+  EXPECT_EQ(threads_of(applied(OpKind::Exp, {}, {1024, 1024})).first, 256);
+}
+
 /// Scale and bias do not wait for mean and variance.
 TEST(Threads, WhatNoReductionDecidesIsReadFirst) {
   for (const Shape& shape : {Shape{5, 768}, Shape{3, 100}, Shape{2, 9000}}) {
@@ -71,6 +77,18 @@ TEST(Threads, WhatNoReductionDecidesIsReadFirst) {
     CppLibrary library;
     library.compile(sources_of(g));
     EXPECT_LE(difference(g, library), 1e-4) << text;
+  }
+}
+
+/// Means over whole images, in both layouts, by many threads.
+TEST(Threads, PoolsOverWholeImagesAreShared) {
+  for (int64_t side : {7, 13}) {
+    auto plain = kernel_of(pool({1, 1280, side, side}, side));
+    EXPECT_EQ(plain->schedule, Schedule::Rows);
+    auto last = kernel_of(pool({1, 1280, side, side}, side), channels_last);
+    EXPECT_EQ(last->schedule, Schedule::Columns);
+    for (const auto* kernel : {plain.get(), last.get()})
+      EXPECT_GE(kernel->full_blocks(), 128) << kernel->tunables.threads;
   }
 }
 
