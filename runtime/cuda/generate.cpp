@@ -30,8 +30,9 @@ constexpr uint64_t kMostRowThreads = 256;
 constexpr int kMostNeighbours = 32;
 constexpr int64_t kLeastNeighbourBytes = 32;
 constexpr int kMostColumnThreads = 512;
-/// Values that a thread keeps in registers across passes over a row.
-constexpr int kMostKept = 64;
+/// Values that a thread keeps in registers across passes over a row; the largest block has 64
+/// registers a thread.
+constexpr int kMostKept = 64, kMostKeptOfLargest = 32;
 /// Threads of a block of independent elements, at least.
 constexpr int kLeastMapThreads = 64;
 /// Offsets and iterations below this fit 32 bits with room for sums.
@@ -344,7 +345,8 @@ private:
     t.threads = std::max(t.threads, t.row_threads);
     auto steps = (kernel.row + t.row_threads - 1) / t.row_threads;
     auto values = static_cast<int64_t>(plan_phases(kernel).kept.size());
-    t.kept = steps * std::max<int64_t>(values, 1) <= kMostKept ? static_cast<int>(steps) : 0;
+    int most = t.threads == kMostThreads ? kMostKeptOfLargest : kMostKept;
+    t.kept = steps * std::max<int64_t>(values, 1) <= most ? static_cast<int>(steps) : 0;
   }
 
   /// Memory instructions and divisions for each element, roughly: what differs between widths.

@@ -1,5 +1,7 @@
 // How work is shared among blocks and threads where there is little of it, as in networks at batch
-// 1. Executed on the processor against `ref`.
+// 1, and what threads keep in registers. Executed on the processor against `ref`, and compiled for
+// GPUs where NVRTC is installed.
+#include "runtime/cuda/compile.h"
 #include "tests/unit/cuda/cpp_target.h"
 #include "tests/unit/runtime/plan_writer.h"
 
@@ -89,6 +91,33 @@ TEST(Threads, PoolsOverWholeImagesAreShared) {
     EXPECT_EQ(last->schedule, Schedule::Columns);
     for (const auto* kernel : {plain.get(), last.get()})
       EXPECT_GE(kernel->full_blocks(), 128) << kernel->tunables.threads;
+  }
+}
+
+TEST(Threads, KeepWhatRegistersHold) {
+  auto compiler = cuda::open_nvrtc();
+  if (!compiler) GTEST_SKIP() << compiler.error().message; // NVRTC is not installed
+  std::string text = cuda::prelude_text(cuda::Target::Cuda);
+  std::map<std::string, std::string> names;
+  int largest = 0;
+  for (int64_t row : {4096, 8192, 16384, 32768, 65536})
+    for (const Plan& plan : {layer_norm({4, row}), layer_norm({9000, row}),
+                             applied(OpKind::Softmax, {Value::of_int(1)}, {9000, row})}) {
+      auto kernel = kernel_of(plan);
+      largest += kernel->tunables.threads == 1024 && kernel->tunables.kept > 0;
+      cuda::KernelSource source = cuda::kernel_source(*kernel);
+      if (names.emplace(source.name, dump(plan)).second)
+        text += cuda::function_text(source, cuda::Target::Cuda);
+    }
+  EXPECT_GT(largest, 0);
+  for (const char* architecture : {"sm_80", "sm_90"}) {
+    auto cubin = (*compiler)->compile(text, architecture);
+    ASSERT_TRUE(cubin.ok()) << cubin.error().message << cubin.error().notes[0];
+    for (const auto& [name, plan] : names) {
+      auto use = cuda::kernel_use(*cubin, name);
+      ASSERT_TRUE(use.ok()) << use.error().message;
+      EXPECT_EQ(use->stack_bytes, 0) << architecture << " " << plan;
+    }
   }
 }
 
