@@ -138,9 +138,9 @@ TEST_F(Fixture, FusesAndNamesWhatItRuns) {
     EXPECT_NE(step.implementation, "");
   }
   EXPECT_EQ(names, "matmul add+layer_norm reshape matmul ");
-  EXPECT_EQ(executable->steps()[1].implementation, "cuda:rows:v4:t128:r32:k1");
-  EXPECT_EQ(executable->steps()[1].uses, "2 x 128 threads, 40 registers")
-      << "six rows, four of them a block";
+  EXPECT_EQ(executable->steps()[1].implementation, "cuda:rows:v4:t32:r32:k1");
+  EXPECT_EQ(executable->steps()[1].uses, "6 x 32 threads, 40 registers")
+      << "six rows, of a block each";
   EXPECT_EQ(executable->steps()[2].uses, "") << "a view";
   EXPECT_EQ(executable->kernels().size(), 3u);
   for (const cuda::KernelRow& row : executable->kernels()) {
