@@ -312,11 +312,12 @@ private:
     t.threads = neighbours * t.row_threads;
   }
 
-  /// A quarter of a row's steps each, or one where all rows are under way at once.
+  /// A quarter of a row's steps each, or one where all rows are under way at once; a warp for two,
+  /// since a barrier takes longer than the second.
   static int threads_of_row(const Kernel& kernel) {
     auto row = static_cast<uint64_t>(kernel.row);
     auto many = std::clamp<uint64_t>(std::bit_ceil(row), kWarp, kMostRowThreads);
-    bool fit = kernel.iterations * static_cast<int64_t>(many) <= kEnoughThreads;
+    bool fit = row > 2 * kWarp && kernel.iterations * static_cast<int64_t>(many) <= kEnoughThreads;
     auto some = std::clamp<uint64_t>(std::bit_ceil((row + 3) / 4), kWarp, kMostThreads);
     return static_cast<int>(fit ? std::max(some, many) : some);
   }

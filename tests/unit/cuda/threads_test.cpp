@@ -58,6 +58,7 @@ std::pair<int, int> threads_of(const Plan& plan) {
 TEST(Threads, FewRowsAreSharedByMore) {
   EXPECT_EQ(threads_of(layer_norm({128, 768})), std::pair(256, 256)) << "one step each";
   EXPECT_EQ(threads_of(layer_norm({1, 12, 128})), std::pair(32, 32)) << "a block for each row";
+  EXPECT_EQ(threads_of(layer_norm({12, 256})), std::pair(32, 32)) << "two steps each, no barrier";
   EXPECT_EQ(threads_of(layer_norm({8192, 768})), std::pair(64, 64)) << "rows enough";
   EXPECT_EQ(threads_of(layer_norm({8192, 128})), std::pair(128, 32));
   EXPECT_EQ(threads_of(layer_norm({2, 8000})), std::pair(512, 512)) << "long";
