@@ -3,6 +3,7 @@
 #include "runtime/cuda/layout.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/STLFunctionalExtras.h>
 
 #include <algorithm>
 
@@ -180,21 +181,25 @@ private:
     });
   }
 
-  /// Over what it reads, and over what makes that. What ends before the other begins reads none of
-  /// it.
-  bool waits_for(size_t g, size_t other) const {
+  /// Whether group `g` needs, over what it reads and what makes that, one that is `wanted`. What
+  /// ends before step `first` needs none.
+  bool needs(size_t g, PlanStepId first, llvm::function_ref<bool(size_t)> wanted) const {
     std::vector<size_t> open = {g};
     std::set<size_t> seen = {g};
     while (!open.empty()) {
       size_t group = open.back();
       open.pop_back();
-      if (groups_[group].steps.back() < groups_[other].steps.front()) continue;
+      if (groups_[group].steps.back() < first) continue;
       for (size_t before : makers(groups_[group])) {
-        if (before == other) return true;
+        if (wanted(before)) return true;
         if (seen.insert(before).second) open.push_back(before);
       }
     }
     return false;
+  }
+
+  bool waits_for(size_t g, size_t other) const {
+    return needs(g, groups_[other].steps.front(), [=](size_t group) { return group == other; });
   }
 
   static Group with(Group group, PlanStepId s) {
@@ -222,19 +227,11 @@ private:
 
   /// True if group `g` needs, over other groups, what reads `value`: joining would make a circle.
   bool waits_for_readers(size_t g, PlanValueId value) const {
-    std::vector<size_t> open = {g};
-    std::set<size_t> seen = {g};
-    while (!open.empty()) {
-      size_t group = open.back();
-      open.pop_back();
-      if (group != g && llvm::any_of(groups_[group].steps, [&](PlanStepId s) {
-            return llvm::is_contained(plan_.steps[s].operands, value);
-          }))
-        return true;
-      for (size_t before : makers(groups_[group]))
-        if (seen.insert(before).second) open.push_back(before);
-    }
-    return false;
+    return needs(g, plan_.values[value].defined_by, [&](size_t group) {
+      return llvm::any_of(groups_[group].steps, [&](PlanStepId s) {
+        return llvm::is_contained(plan_.steps[s].operands, value);
+      });
+    });
   }
 
   /// Groups that make what this one reads.
