@@ -105,7 +105,7 @@ std::string output_fault(const Graph& graph, llvm::ArrayRef<Tensor> outputs,
     const std::string& name = graph.outputs()[i].name;
     if (std::isfinite(difference))
       return llvm::formatv("gives another output `{0}` (the largest difference is {1:f4} of the "
-                           "largest element, and may be {2})",
+                           "largest element, and may be {2:f4})",
                            name, difference, bound);
     return llvm::formatv("gives an output `{0}` that cannot be compared (one is not finite, or the "
                          "source's is all zero)",
