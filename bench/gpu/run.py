@@ -342,9 +342,9 @@ def measure_cells(options, table):
     """Until all are there or the time is up; those that were skipped before come last."""
     end = time.monotonic() + options.total_limit
     known = lambda name: table["cells"].get(name, {})
-    todo = [(name, measure) for name, measure in cells(options) if wanted(known(name), options)]
-    todo.sort(key=lambda cell: "skipped" in known(cell[0]))
-    for i, (name, measure) in enumerate(todo):
+    left = [(name, measure) for name, measure in cells(options) if wanted(known(name), options)]
+    left.sort(key=lambda cell: "skipped" in known(cell[0]))
+    for i, (name, measure) in enumerate(left):
         if i and time.monotonic() > end:
             if "skipped" not in known(name):
                 print("stopped by --total-limit; the same command goes on")
