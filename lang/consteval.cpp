@@ -1,6 +1,8 @@
 // See consteval.h. One function per domain (integers, reals, bools), picked by the operands' kinds.
 #include "lang/consteval.h"
 
+#include "lang/core/semantics.h"
+
 #include <llvm/ADT/StringSwitch.h>
 #include <llvm/Support/MathExtras.h>
 
@@ -88,12 +90,6 @@ bool fold_ints(Op op, int64_t a, int64_t b, Value& out, ConstError& error) {
   return out = Value::of_int(n), true;
 }
 
-/// As the operator `mod` (semantics.h): a / b may round up to a whole number.
-double rest_of(double a, double b) {
-  double rest = std::fmod(a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
 Value fold_reals(Op op, double a, double b) {
   switch (op) {
   case Op::Add: return Value::of_float(a + b);
@@ -101,7 +97,7 @@ Value fold_reals(Op op, double a, double b) {
   case Op::Mul: return Value::of_float(a * b);
   case Op::Div: return Value::of_float(a / b);
   case Op::FloorDiv: return Value::of_float(std::floor(a / b));
-  case Op::Mod: return Value::of_float(rest_of(a, b));
+  case Op::Mod: return Value::of_float(Math<double>::binary(OpKind::Mod, a, b));
   case Op::Pow: return Value::of_float(std::pow(a, b));
   default: return Value::of_bool(compare(op, a <=> b));
   }
