@@ -7,23 +7,17 @@ namespace tg::cuda {
 
 namespace {
 
-constexpr int64_t kAddressAlignment = 256;
-
-int64_t aligned(int64_t bytes) {
-  return (std::max<int64_t>(bytes, 1) + kAddressAlignment - 1) & ~(kAddressAlignment - 1);
-}
-
 /// Of a tensor's memory, as its strides span it.
 int64_t bytes_of(const DnnTensor& tensor) {
   if (tensor.is_virtual || tensor.value) return 0;
   int64_t last = 1;
   for (size_t i = 0; i < tensor.dims.size(); ++i) last += (tensor.dims[i] - 1) * tensor.strides[i];
-  return aligned(last * dtype_size(tensor.dtype));
+  return device_bytes(last * dtype_size(tensor.dtype));
 }
 
 /// Of all that a plan of the graph touches.
 int64_t bytes_of(const DnnGraph& graph, const DnnPlan& plan) {
-  int64_t bytes = aligned(plan.workspace_bytes());
+  int64_t bytes = device_bytes(plan.workspace_bytes());
   for (const DnnTensor& tensor : graph.tensors) bytes += bytes_of(tensor);
   return bytes;
 }

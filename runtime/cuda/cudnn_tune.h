@@ -1,4 +1,4 @@
-// Which of cuDNN's plans for a graph is the fastest: measured as it will run, on random operands in
+// Which of cuDNN's plans for a graph is the fastest: measured as it will run, on plain numbers in
 // scratch memory, once for each distinct graph, and kept in the plan database. An entry of the
 // database that the library does not take back is noted and measured anew. Where measuring is not
 // possible (no memory to spare) the library's own first choice is taken.

@@ -24,8 +24,9 @@ using Graph = uint32_t;
 
 /// Addresses keep vector accesses and sectors aligned.
 inline constexpr int64_t kDeviceAlignment = 256;
-/// What a value takes on the device, so that the next one is aligned.
-int64_t device_bytes(const TensorType& type);
+/// What so many bytes, or a value, take on the device, so that what comes next is aligned.
+int64_t device_bytes(int64_t bytes);
+inline int64_t device_bytes(const TensorType& type) { return device_bytes(type.bytes()); }
 
 class GpuDevice {
 public:

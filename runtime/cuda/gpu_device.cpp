@@ -296,8 +296,8 @@ private:
 
 } // namespace
 
-int64_t device_bytes(const TensorType& type) {
-  return (std::max<int64_t>(type.bytes(), 1) + kDeviceAlignment - 1) & ~(kDeviceAlignment - 1);
+int64_t device_bytes(int64_t bytes) {
+  return (std::max<int64_t>(bytes, 1) + kDeviceAlignment - 1) & ~(kDeviceAlignment - 1);
 }
 
 Result<void> fill_with(GpuDevice& device, Address at, int64_t bytes, const Tensor& pattern,

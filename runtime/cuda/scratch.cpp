@@ -1,6 +1,6 @@
 #include "runtime/cuda/scratch.h"
 
-#include "runtime/convert.h"
+#include "runtime/measure.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,21 +11,11 @@ namespace {
 
 /// Replays over which work is timed: differences below their spread do not matter.
 constexpr int kTimedSamples = 5;
-/// Random numbers that the memory is filled with, over and over.
+/// Numbers that the memory is filled with, over and over.
 constexpr int64_t kPatternElements = 1 << 16;
 /// What takes so many times as long as the best, and a launch more, is not timed in a graph.
 constexpr double kHopeless = 3, kLaunchMicroseconds = 100;
 constexpr int64_t kMostColdCopies = 16;
-
-Result<Tensor> random_pattern(DType dtype) {
-  TG_TRY(Tensor wide, Tensor::zeros({DType::F32, {kPatternElements}}));
-  auto* numbers = reinterpret_cast<float*>(wide.data());
-  for (int64_t i = 0; i < kPatternElements; ++i)
-    numbers[i] = static_cast<float>(i * 40503 % 65521) / 32768 - 1;
-  TG_TRY(Tensor typed, Tensor::zeros({dtype, {kPatternElements}}));
-  convert(DType::F32, wide.data(), dtype, typed.data(), kPatternElements);
-  return typed;
-}
 
 } // namespace
 
@@ -45,7 +35,7 @@ Result<Address> ScratchTimer::get(int64_t bytes, DType dtype) {
     TG_TRY(memory_, device_.allocate(bytes));
     bytes_ = bytes;
   }
-  TG_TRY(Tensor pattern, random_pattern(dtype));
+  TG_TRY(Tensor pattern, plain_numbers({dtype, {kPatternElements}}));
   TG_CHECK(fill_with(device_, memory_, bytes_, pattern, stream_));
   TG_CHECK(device_.synchronise(stream_)); // the pattern goes away
   dtype_ = dtype;
@@ -59,7 +49,7 @@ Result<void> ScratchTimer::run(int64_t bytes, DType dtype, const Work& work) {
 }
 
 Result<double> ScratchTimer::time(int64_t bytes, DType dtype, const Work& work, double best) {
-  bytes = device_bytes({DType::Bool, {bytes}});
+  bytes = device_bytes(bytes);
   int copies = cold_ ? cold_copies(bytes) : 1;
   TG_TRY(Address scratch, get(bytes * copies, dtype));
   auto copy = [&](int number) {

@@ -1,4 +1,4 @@
-// Times work that has no memory of its own yet: on scratch memory full of random numbers, as it
+// Times work that has no memory of its own yet: on scratch memory full of plain numbers, as it
 // will run. So libraries' algorithms and generated kernels are compared before a plan has places
 // for its values.
 #pragma once
