@@ -97,15 +97,7 @@ TEST(Columns, AgreeWithRef) {
     if (c.schedule == Schedule::Columns)
       all.push_back(generate_all(in_dtype(std::move(c.plan), DType::F16), none));
   }
-  std::vector<cuda::KernelSource> sources;
-  for (const Generated& g : all)
-    for (const cuda::KernelSource& source : sources_of(g)) sources.push_back(source);
-  CppLibrary library;
-  library.compile(sources);
-  for (const Generated& g : all) {
-    double bound = g.plan.values[g.plan.inputs[0]].type.dtype == DType::F32 ? 1e-4 : 5e-3;
-    EXPECT_LE(difference(g, library), bound) << dump(g.plan) << texts(g);
-  }
+  expect_like_ref(all, 5e-3);
 }
 
 /// Any that divide give the same results.

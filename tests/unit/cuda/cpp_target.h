@@ -232,4 +232,17 @@ inline double difference(const Generated& g, const CppLibrary& library) {
   return largest;
 }
 
+/// All of them, compiled at once: within 1e-4 in f32, within `half` in narrower types.
+inline void expect_like_ref(llvm::ArrayRef<Generated> all, double half) {
+  std::vector<cuda::KernelSource> sources;
+  for (const Generated& g : all)
+    for (const cuda::KernelSource& source : sources_of(g)) sources.push_back(source);
+  CppLibrary library;
+  library.compile(sources);
+  for (const Generated& g : all) {
+    bool wide = g.plan.values[g.plan.inputs[0]].type.dtype == DType::F32;
+    EXPECT_LE(difference(g, library), wide ? 1e-4 : half) << dump(g.plan) << texts(g);
+  }
+}
+
 } // namespace tg::test
