@@ -2,7 +2,7 @@
 
 #include "compiler/egraph/rule_sample.h"
 #include "compiler/egraph/rule_text.h"
-#include "compiler/equiv/probe.h"
+#include "compiler/equiv/rule_class.h"
 #include "compiler/ir/to_text.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -19,7 +19,6 @@ constexpr size_t kAttempts = 2000;       // for one draw
 constexpr size_t kFirstAttempts = 20000; // before a rule counts as empty
 constexpr size_t kDrawsEach = 12;        // for one instance whose right side is well typed
 constexpr size_t kFruitless = 30;        // draws in a row before a combination counts as without
-constexpr double kRounding = 1e-9;       // what reassociation may cost in float64
 
 using Forced = RuleSampler::Forced;
 
@@ -117,7 +116,7 @@ public:
   Verifier(const Rule& rule, const RuleCheckOptions& options, InstanceVisitor visitor = {})
       : rule_(rule), options_(options), visitor_(std::move(visitor)),
         symbols_(std::make_shared<Symbols>()),
-        sampler_(*symbols_, rule, options.seed, SampledDTypes::Any) {}
+        sampler_(*symbols_, rule, options.seed, SampledDTypes::Any), watch_(rule) {}
 
   RuleVerdict run() {
     std::vector<Forced> all = combinations(rule_);
@@ -180,24 +179,8 @@ private:
       double error = result.method == Equivalence::Method::Field ? result.log2_error : kSameGraph;
       verdict_.log2_error = verdict_.in_field == 1 ? error : std::max(verdict_.log2_error, error);
     }
-    if (result.method != Equivalence::Method::Identical) observe(instance, sides);
-  }
-
-  /// How the two sides round, on ordinary numbers.
-  void observe(const RuleInstance& instance, const Sides& sides) {
-    const Joined& joined = sides.joined;
-    for (Probe probe : {Probe::Plain, Probe::Positive})
-      for (size_t i = 0; i < joined.a.size(); ++i) {
-        auto values = evaluate(joined.graph, probe_leaves(probe, options_.seed + verdict_.cases),
-                               {joined.a[i], joined.b[i]});
-        assert(values && "probes fill every leaf");
-        Numerics seen = Numerics::Exact;
-        if (first_difference((*values)[0], (*values)[1], 0)) seen = Numerics::Reassociates;
-        if (first_difference((*values)[0], (*values)[1], kRounding)) seen = Numerics::Risky;
-        if (seen <= verdict_.observed) continue;
-        verdict_.observed = seen;
-        worst_ = describe(*symbols_, rule_, instance);
-      }
+    if (result.method != Equivalence::Method::Identical)
+      watch_.look(*symbols_, instance, sides.joined, options_.seed + verdict_.cases);
   }
 
   /// Keeps the smallest of many counterexamples.
@@ -225,11 +208,9 @@ private:
   }
 
   void check_class() {
-    if (verdict_.observed <= rule_.numerics) return;
-    verdict_.status = RuleVerdict::Status::Refuted;
-    verdict_.why = llvm::formatv("the rule is stated `{0}`, but in float64 it is `{1}`: at {2}",
-                                 numerics_name(rule_.numerics), numerics_name(verdict_.observed),
-                                 llvm::join(worst_, ", "));
+    verdict_.observed = watch_.observed();
+    verdict_.why = watch_.fault();
+    if (!verdict_.why.empty()) verdict_.status = RuleVerdict::Status::Refuted;
   }
 
   const Rule& rule_;
@@ -240,7 +221,7 @@ private:
   RuleVerdict verdict_;
   bool drawn_ = false;
   std::string why_;
-  std::vector<std::string> worst_;
+  ClassWatch watch_;
 };
 
 /// FNV-1a over what a rule says, field by field; the separators keep fields apart.

@@ -2,9 +2,7 @@
 // (egraph/rule_sample.h), both sides are built and compared over the prime field, and in float64
 // where that differs (equivalent.h). Every combination of the values of its enumerated attributes
 // (activations, booleans, kinds of padding) that has instances is among them.
-//
-// Its class of numerics is held against what float64 shows: an `exact` rule gives the same bits, a
-// `reassociates` rule differs by rounding alone.
+// Its class of numerics: rule_class.h.
 #pragma once
 
 #include "compiler/egraph/rule.h"
