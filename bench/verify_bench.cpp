@@ -59,7 +59,7 @@ int verify_network(const std::string& path, int threads) {
   double wall = seconds_since(start);
   getrusage(RUSAGE_SELF, &after);
   if (!result) return failed(path, result.error().message);
-  if (!result->equal) return failed(path, "the optimised form differs");
+  if (!result->equal()) return failed(path, "the optimised form differs");
   auto cpu = [](const rusage& usage) {
     return static_cast<double>(usage.ru_utime.tv_sec) +
            1e-6 * static_cast<double>(usage.ru_utime.tv_usec);

@@ -65,7 +65,7 @@ std::optional<size_t> wrong_step(const Derivation& chain, llvm::ArrayRef<Rule> r
     auto [entry, fresh] = known.try_emplace(to_text(before) + to_text(after), false);
     if (fresh) {
       Result<Equivalence> same = check_equivalence(before, after, options);
-      entry->second = same && !same->equal;
+      entry->second = same && same->different();
     }
     if (entry->second) return i;
   }
@@ -139,7 +139,7 @@ Result<Equivalence> verify_optimized(const Graph& source, const Optimized& optim
                                      llvm::ArrayRef<Rule> rules,
                                      const EquivalenceOptions& options) {
   TG_TRY(Equivalence result, check_equivalence(source, optimized.graph, options));
-  if (result.equal) return result;
+  if (!result.different()) return result;
   Diagnostic fault =
       error(Code::optimiser_differs, "the optimised `{0}` is not equal to its source: output `{1}`",
             source.name(), result.counterexample->output);

@@ -13,6 +13,7 @@
 #include "compiler/equiv/join.h"
 #include "compiler/equiv/probe.h"
 
+#include <functional>
 #include <optional>
 
 namespace tg {
@@ -23,6 +24,11 @@ struct EquivalenceOptions {
   size_t least_points = 3;
   int threads = 1; // points at a time; each holds its own values
   bool minimise = true;
+  /// Asked between operators: true ends the check, which is then undecided. May be empty; asked
+  /// from several threads.
+  std::function<bool()> stop = {};
+  /// A check that would hold more is not begun, and undecided (check_bytes).
+  uint64_t memory_limit_bytes = UINT64_MAX;
 };
 
 /// One element of an input or weight.
@@ -48,14 +54,22 @@ struct Equivalence {
     Field,     // equal at `points` random points
     Float64,   // the field differs, float64 does not: equal up to rounding, with no bound
   };
-  bool equal = false;
+  enum class Verdict : uint8_t {
+    Equal,
+    Different,
+    Undecided, // neither was shown: `undecided` says why
+  };
+  Verdict verdict = Verdict::Undecided;
+  bool equal() const { return verdict == Verdict::Equal; }
+  bool different() const { return verdict == Verdict::Different; }
+  std::string undecided; // lower case, no full stop: "stopped", "the error bound is only 2^-3.0"
   Method method = Method::Identical;
   size_t points = 0;
   PointBound per_point;
-  double log2_error = 0; // of the chance that `equal` is wrong; meaningful for Method::Field
+  double log2_error = 0; // of the chance that Verdict::Equal is wrong; meaningful for Method::Field
   /// Of a `Float64` verdict or a refutation: the first output at which the field differed.
   std::string field_difference;
-  std::optional<Counterexample> counterexample; // present exactly if not equal
+  std::optional<Counterexample> counterexample; // present exactly if different
   /// Where large models part, shown by small ones (part.h).
   struct Part {
     std::string models; // a .tg file: `left` and `right`
@@ -65,6 +79,9 @@ struct Equivalence {
 };
 
 llvm::StringRef method_name(Equivalence::Method method); // "identical", "prime field", "float64"
+
+/// What the check of a point holds at most, per thread.
+double check_bytes(const Joined& joined);
 
 /// Errors: `models_differ` (join.h).
 Result<Equivalence> check_equivalence(const Graph& a, const Graph& b,

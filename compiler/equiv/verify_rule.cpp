@@ -173,8 +173,8 @@ private:
     }
     Equivalence result = equivalence(sides.joined, false);
     ++verdict_.cases;
-    if (!result.equal) return refute(instance, sides);
-    if (result.method != Equivalence::Method::Float64) {
+    if (result.different()) return refute(instance, sides);
+    if (result.equal() && result.method != Equivalence::Method::Float64) {
       ++verdict_.in_field;
       double error = result.method == Equivalence::Method::Field ? result.log2_error : kSameGraph;
       verdict_.log2_error = verdict_.in_field == 1 ? error : std::max(verdict_.log2_error, error);
@@ -191,7 +191,8 @@ private:
       std::optional<RuleInstance> other = sampler_.draw(kAttempts, {});
       if (!other) break;
       std::optional<Sides> built = build(rule_, symbols_, *other, nullptr);
-      if (!built || built->size >= smallest || equivalence(built->joined, false).equal) continue;
+      if (!built || built->size >= smallest || !equivalence(built->joined, false).different())
+        continue;
       smallest = built->size;
       instance = *other;
     }

@@ -6,6 +6,7 @@
 #include "compiler/ir/graph.h"
 #include "lang/core/semantics.h"
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -31,11 +32,36 @@ public:
 
   void observe(Observer observer) { observer_ = std::move(observer); }
 
+  /// Asked before every operator: true ends the run, whose values are then none. May be empty.
+  void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
+  bool stopped() const { return stopped_; }
+
+  /// What a run holds at most: values that are still wanted, leaves and scratch of one operator.
+  double peak_bytes() const {
+    std::vector<uint32_t> uses = uses_;
+    double held = 0, peak = 0;
+    for (uint32_t i = 0; i < graph_.size(); ++i) {
+      if (uses[i] == 0 || is_leaf({i})) continue;
+      double leaves = 0;
+      held += elements({i});
+      for (NodeId operand : graph_.operands({i}))
+        leaves += is_leaf(operand) ? elements(operand) : 0;
+      peak = std::max(peak, held + leaves);
+      for (NodeId operand : graph_.operands({i}))
+        if (--uses[operand.index] == 0 && !is_leaf(operand)) held -= elements(operand);
+    }
+    for (NodeId id : wanted_) held += elements(id); // which are given away as copies
+    return std::max(peak, held) * sizeof(T);
+  }
+
   /// Values of the wanted nodes, in order. Errors: `not_constant` names the first leaf for which
   /// `leaves` gives the wrong number of values.
   Result<std::vector<Values>> run(const Leaves& leaves) {
     for (uint32_t i = 0; i < graph_.size(); ++i)
-      if (uses_[i] > 0 && !is_leaf({i})) TG_CHECK(compute({i}, leaves));
+      if (uses_[i] > 0 && !is_leaf({i})) {
+        if (stop_ && (stopped_ = stop_())) return std::vector<Values>();
+        TG_CHECK(compute({i}, leaves));
+      }
     std::vector<Values> results;
     for (NodeId id : wanted_) {
       if (is_leaf(id)) {
@@ -49,6 +75,10 @@ public:
   }
 
 private:
+  double elements(NodeId id) const {
+    const TensorType& type = graph_.type(id);
+    return type.is_none() ? 0 : static_cast<double>(type.elements());
+  }
   bool is_leaf(NodeId id) const { return op_info(graph_.node(id).op).has(Trait::Leaf); }
 
   Result<Values> leaf(NodeId id, const Leaves& leaves) {
@@ -115,6 +145,8 @@ private:
   std::vector<uint32_t> uses_; // by needed nodes that are still to come, and by the caller
   std::vector<WideOf<T>> scratch_;
   Observer observer_;
+  std::function<bool()> stop_;
+  bool stopped_ = false;
 };
 
 } // namespace tg

@@ -85,10 +85,12 @@ void write_counterexample(llvm::json::OStream& json, const Counterexample& examp
 }
 
 void write_equivalence(llvm::json::OStream& json, const Equivalence& result) {
-  json.attribute("equal", result.equal);
+  json.attribute("equal", result.equal());
+  if (result.verdict == Equivalence::Verdict::Undecided)
+    json.attribute("undecided", result.undecided);
   json.attribute("method", method_name(result.method));
   json.attribute("points", static_cast<int64_t>(result.points));
-  bool bounded = result.equal && result.method != Equivalence::Method::Float64;
+  bool bounded = result.equal() && result.method != Equivalence::Method::Float64;
   bool exact = result.method == Equivalence::Method::Identical;
   write_number(json, "error_bound",
                bounded ? (exact ? 0 : std::exp2(result.log2_error)) : std::nan(""));
@@ -173,8 +175,10 @@ int run_verify(Session& session) {
     llvm::json::OStream json(session.out, 2);
     json.object([&] { write_equivalence(json, *result); });
     session.out << "\n";
-  } else if (!o.quiet && result->equal) {
+  } else if (!o.quiet && result->equal()) {
     print_equal(session.out, *result);
+  } else if (!o.quiet && !result->different()) {
+    session.out << "not decided: " << result->undecided << "\n";
   } else if (!o.quiet) {
     session.out << "different: ";
     // Thousands of numbers say nothing where a small part says it all.
@@ -182,7 +186,8 @@ int run_verify(Session& session) {
     print_difference(session.out, *result->counterexample, inputs);
     if (result->part) print_part(session.out, *result->part);
   }
-  return result->equal ? 0 : 1;
+  constexpr int kNotDecided = 4;
+  return result->equal() ? 0 : result->different() ? 1 : kNotDecided;
 }
 
 } // namespace tg::cli

@@ -42,7 +42,7 @@ TEST(Counterexample, IsAFileOfTwoModelsThatDiffer) {
     ASSERT_TRUE(left && right) << verdict.counterexample;
     Result<Equivalence> result = check_equivalence(*left, *right, {});
     ASSERT_TRUE(result) << result.error().message << verdict.counterexample;
-    EXPECT_FALSE(result->equal) << verdict.counterexample;
+    EXPECT_FALSE(result->equal()) << verdict.counterexample;
   }
 }
 

@@ -29,7 +29,7 @@ size_t lines(const std::string& text) {
 TEST(Narrow, ShowsTheBlockThatIsWrongAlone) {
   Result<Equivalence> result = check_equivalence(chain(12, -1), chain(12, 5), {});
   ASSERT_TRUE(result);
-  ASSERT_FALSE(result->equal);
+  ASSERT_FALSE(result->equal());
   ASSERT_TRUE(result->part);
   const std::string& models = result->part->models;
   // relu(v @ w) and relu(v @ w @ w), at sizes of one.
@@ -52,7 +52,7 @@ TEST(Narrow, SaysNothingOfModelsThatAreSmall) {
   }
   Result<Equivalence> result = check_equivalence(graphs[0], graphs[1], {});
   ASSERT_TRUE(result);
-  EXPECT_FALSE(result->equal);
+  EXPECT_FALSE(result->equal());
   EXPECT_FALSE(result->part);
 }
 
