@@ -88,6 +88,8 @@ private:
     llvm::StringRef near = near_miss(name, names);
     if (llvm::StringRef idiom = idiom_of_name(name); !idiom.empty())
       d.help = idiom.str();
+    else if (llvm::StringRef dtype = dtype_of_other_languages(name); !dtype.empty())
+      d.help = ("write `" + dtype + "`").str();
     else if (!near.empty())
       d.help = llvm::formatv("did you mean `{0}`?", near);
     else if (assigned)
@@ -339,13 +341,13 @@ private:
     Diagnostic d = error(Code::unknown_name, e.callee.span, "unknown function `{0}`", name);
     llvm::StringRef near = near_miss(name, callable_names(module_));
     std::string library = library_module_of(*program_.loader, name);
-    llvm::StringRef idiom = idiom_of_function(name);
+    std::string idiom = idiom_of_function(name);
     if (name == "weight")
       d.help = "weights are declared: param w: f32[…] = weight(\"path\")";
     else if (!library.empty())
       d.help = llvm::formatv("it is in the library: use {0}: {1}", library, name);
     else if (!idiom.empty())
-      d.help = idiom.str();
+      d.help = idiom;
     else if (!near.empty())
       d.help = llvm::formatv("did you mean `{0}`?", near);
     sink_.report(std::move(d));
@@ -371,7 +373,7 @@ private:
       bool known = slot < given.size() &&
                    (!by_kind || (want.slots[slot].operand && want.slots[slot].required));
       if (known) given[slot] = true;
-      if (++position > given.size() && !want.variadic) return too_many(e, want, arg);
+      if (++position > given.size() && !want.variadic) return too_many(e, want, callee, arg);
     }
     // What is missing may be what was given under a wrong name.
     for (const ast::Arg& arg : ast_[e.args])
@@ -413,13 +415,32 @@ private:
       d.help = llvm::formatv("did you mean `{0}`?", near);
     else if (!names.empty())
       d.help = "it has: " + llvm::join(names, ", ");
+    else // `max(x, axis = 1)`
+      d.help = idiom_of_function(e.callee.text);
     sink_.report(std::move(d));
   }
 
-  void too_many(const ast::Expr& e, const Signature& want, const ast::Arg& arg) {
-    sink_.report(error(Code::too_many_arguments, arg.span, "`{0}` takes {1} argument{2}, not {3}",
-                       e.callee.text, want.slots.size(), want.slots.size() == 1 ? "" : "s",
-                       e.args.size()));
+  void too_many(const ast::Expr& e, const Signature& want, const Callee& callee,
+                const ast::Arg& arg) {
+    Diagnostic d =
+        error(Code::too_many_arguments, arg.span, "`{0}` takes {1} argument{2}, not {3}",
+              e.callee.text, want.slots.size(), want.slots.size() == 1 ? "" : "s", e.args.size());
+    if (callee.kind == Callee::Kind::Op) d.help = as_list(e, op_info(callee.op));
+    sink_.report(std::move(d));
+  }
+
+  /// `reshape(x, 8, 8)`: the numbers of an attribute that is a list, put into one.
+  std::string as_list(const ast::Expr& e, const OpInfo& op) const {
+    if (op.attr_count != 1 || op.variadic()) return "";
+    const AttrInfo& attr = op.attrs()[0];
+    if (attr.kind != AttrKind::ints && attr.kind != AttrKind::axes) return "";
+    std::vector<std::string> numbers;
+    for (const ast::Arg& arg : ast_[e.args].drop_front(op.operand_count)) {
+      if (arg.kind != ast::ArgKind::Positional) return "";
+      numbers.push_back(program_.sources->text(arg.span).str());
+    }
+    llvm::StringRef name(attr.name.data(), attr.name.size());
+    return llvm::formatv("`{0}` is one list: `{0} = [{1}]`", name, llvm::join(numbers, ", "));
   }
 
   void missing(const ast::Expr& e, llvm::StringRef name, const Callee& callee) {

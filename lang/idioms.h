@@ -2,13 +2,24 @@
 // answered with the word that was meant.
 #pragma once
 
+#include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/StringRef.h>
+
+#include <string>
 
 namespace tg {
 
-/// For a function or method that is unknown here (`view`, `Linear`, `cat`): what to write. Empty if
-/// nothing is known.
-llvm::StringRef idiom_of_function(llvm::StringRef name);
+/// A row of foreign_ops.def, where the columns are explained.
+struct ForeignOp {
+  llvm::StringLiteral names, module, code, text;
+  /// "`use std.nn: linear`, then `linear(x, 128)`: the input's width follows from x"
+  std::string help() const;
+};
+llvm::ArrayRef<ForeignOp> foreign_ops();
+
+/// For a function or method that is unknown here (`view`, `Linear`, `cat`): what to write, or that
+/// there is nothing like it. Empty if nothing is known of it.
+std::string idiom_of_function(llvm::StringRef name);
 
 /// For a value that is unknown here (`True`, `self`): what to write.
 llvm::StringRef idiom_of_name(llvm::StringRef name);

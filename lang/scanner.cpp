@@ -1,8 +1,11 @@
 // The messages of the scanner.
 #include "lang/scanner.h"
 
+#include "lang/core/op.h"
 #include "lang/idioms.h"
+#include "lang/resolve.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
 namespace tg {
@@ -63,15 +66,25 @@ void Scanner::unterminated() {
   token(Grammar::token::BAD);
 }
 
+/// `x.shape`, `torch.relu`, `self.w`: what is before the dot may say more than what is behind it.
 void Scanner::member() {
-  llvm::StringRef name = match().drop_front(), idiom = idiom_of_function(name);
-  if (idiom.empty() && !out.tokens.empty()) {
-    const Token& object = out.tokens.back();
-    if (object.kind == Grammar::token::NAME) // `self.w`, `torch.relu`
-      idiom = idiom_of_name(text.slice(object.begin, object.end));
-  }
-  Diagnostic& d = errors.add(Code::syntax, begin, end, "values have no members");
-  d.help = idiom.empty() ? ("call a function: `" + name + "(…)`").str() : idiom.str();
+  llvm::StringRef name = match().drop_front(), object;
+  if (!out.tokens.empty() && out.tokens.back().kind == Grammar::token::NAME)
+    object = text.slice(out.tokens.back().begin, out.tokens.back().end);
+  bool outside = !idiom_of_name(object).empty(); // `torch`, `self`: none of this program's
+  std::optional<OpKind> op = find_op(name);
+  bool known = (op && !op_info(*op).has(Trait::Leaf)) || llvm::any_of(all_builtins(), [&](auto& b) {
+                 return b.name == name && b.kind != Builtin::Constant;
+               });
+  llvm::StringRef after = text.drop_front(end);
+  bool arguments = after.startswith("(") && !after.startswith("()");
+  std::string call = "`" + name.str() + "(";
+  call += outside || object.empty() ? "…" : object.str() + (arguments ? ", …" : "");
+  call += ")`";
+  std::string help = known ? "write " + call : idiom_of_function(name);
+  if (help.empty()) help = idiom_of_name(object).str();
+  if (help.empty()) help = ("call a function: `" + name + "(…)`").str();
+  errors.add(Code::syntax, begin, end, "values have no members").help = std::move(help);
 }
 
 } // namespace tg

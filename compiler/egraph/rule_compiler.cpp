@@ -1,6 +1,7 @@
 #include "compiler/egraph/rule_compiler.h"
 
 #include "lang/core/shape_rules.h"
+#include "lang/idioms.h"
 
 #include <llvm/ADT/StringSwitch.h>
 
@@ -300,7 +301,8 @@ std::optional<RuleCompiler::Call> RuleCompiler::read_call(ast::ExprId id) {
         error(Code::unknown_name, e.callee.span, "unknown operator `{0}`", e.callee.text);
     std::vector<llvm::StringRef> names = operator_names();
     llvm::StringRef near = near_miss(e.callee.text, names);
-    if (!near.empty()) d.help = llvm::formatv("did you mean `{0}`?", near).str();
+    d.help = idiom_of_function(e.callee.text);
+    if (d.help.empty() && !near.empty()) d.help = llvm::formatv("did you mean `{0}`?", near).str();
     return fail(std::move(d));
   }
   if (!op || (op_info(*op).has(Trait::Leaf) && *op != OpKind::None))

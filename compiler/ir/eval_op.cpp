@@ -2,6 +2,7 @@
 // tensor, or `none`, also an optional operand), then the attributes in slot order; names reach
 // both. `apply` is the one place where a node is made.
 #include "compiler/ir/eval.h"
+#include "lang/idioms.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSwitch.h>
@@ -123,12 +124,7 @@ Val Evaluator::fold_constants(Frame& frame, const ast::Expr& e, llvm::ArrayRef<V
     Diagnostic d =
         error(runtime ? Code::not_constant : Code::wrong_kind, e.span,
               "`{0}` is for compile-time values, got {1}", e.callee.text, describe(args[i]));
-    if (runtime && e.callee.text == "max")
-      d.help = "on tensors: `maximum(a, b)` of two, `reduce_max(x, axes = [-1])` of one";
-    if (runtime && e.callee.text == "min")
-      d.help = "on tensors: `minimum(a, b)` of two, `-reduce_max(-x, axes = [-1])` of one";
-    if (runtime && e.callee.text == "sum") d.help = "on tensors: `reduce_sum(x, axes = [-1])`";
-    if (runtime && e.callee.text == "len") d.help = "on tensors: `dim(x, 0)`";
+    if (runtime) d.help = idiom_of_function(e.callee.text);
     return report(frame, std::move(d));
   }
   Value out;
