@@ -1,6 +1,8 @@
 // Nodes are appended to the arrays of the Ast; lists are copied behind one another into its pools.
 #include "lang/ast_builder.h"
 
+#include "lang/core/escape.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallVector.h>
 
@@ -119,26 +121,14 @@ ExprId AstBuilder::string(Span at) {
 
 std::optional<std::string> AstBuilder::unescape(Span at) {
   llvm::StringRef body = slice(at).drop_front().drop_back();
-  std::string out;
-  out.reserve(body.size());
-  for (size_t i = 0; i < body.size(); ++i) {
-    if (body[i] != '\\') {
-      out += body[i];
-      continue;
-    }
-    static constexpr llvm::StringLiteral kLetters = "nt\\\"", kMeanings = "\n\t\\\"";
-    size_t which = kLetters.find(body[++i]);
-    if (which == llvm::StringRef::npos) {
-      uint32_t begin = at.begin + static_cast<uint32_t>(i);
-      errors_
-          .add(Code::syntax, begin, begin + 2, "`\\{0}` means nothing in a string",
-               body.substr(i, 1))
-          .help = "there are \\n, \\t, \\\\ and \\\"";
-      return std::nullopt;
-    }
-    out += kMeanings[which];
-  }
-  return out;
+  size_t bad = 0;
+  std::optional<std::string> text = unescaped(body, bad);
+  if (text) return text;
+  uint32_t begin = at.begin + 1 + static_cast<uint32_t>(bad);
+  errors_
+      .add(Code::syntax, begin, begin + 2, "`{0}` means nothing in a string", body.substr(bad, 2))
+      .help = "there are \\n, \\t, \\\\, \\\" and \\x01 to \\x7f";
+  return std::nullopt;
 }
 
 ExprId AstBuilder::boolean(Span at, bool value) {

@@ -1,6 +1,7 @@
 // The messages of the scanner.
 #include "lang/scanner.h"
 
+#include "lang/core/escape.h"
 #include "lang/core/op.h"
 #include "lang/idioms.h"
 #include "lang/resolve.h"
@@ -20,7 +21,11 @@ namespace {
 std::string describe(llvm::StringRef text) {
   unsigned char first = static_cast<unsigned char>(text.front());
   if (first > 0x20 && first < 0x7F) return ("character `" + text + "`").str();
-  if (first >= 0xC2 && text.size() > 1) return ("character `" + text + "`").str();
+  CodePoint point = first_code_point(text);
+  if (point.bytes > 0 && point.visible()) return ("character `" + text + "`").str();
+  if (point.bytes > 1)
+    return "invisible character U+" +
+           llvm::utohexstr(point.value, /*LowerCase=*/false, /*Width=*/4);
   return "byte 0x" + llvm::utohexstr(first, /*LowerCase=*/false, /*Width=*/2);
 }
 

@@ -5,6 +5,8 @@
 // depend on the length of the line.
 #include "lang/core/diagnostic.h"
 
+#include "lang/core/escape.h"
+
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/Unicode.h>
@@ -102,7 +104,7 @@ Shown show(llvm::StringRef part) {
       size_t spaces = kTabStop - column % kTabStop;
       out.text.append(spaces, ' ');
       column += spaces;
-    } else if (first < 0x20 || first == 0x7F) {
+    } else if (!first_code_point(part.substr(i, length)).visible()) {
       out.text += "\uFFFD";
       column += 1;
     } else {
@@ -168,7 +170,8 @@ private:
   void heading() {
     static constexpr const char* kWords[] = {"error", "warning", "note"};
     out_ << c_.mark << kWords[static_cast<size_t>(d_.severity)] << "[" << code_text(d_.code) << "]"
-         << c_.off << c_.strong << ": " << d_.message << c_.off << "\n";
+         << c_.off << c_.strong << ": " << printable(d_.message, /*lines_stay=*/true) << c_.off
+         << "\n";
   }
 
   /// The marks of one file from `i` on; returns the index after them.
@@ -183,7 +186,8 @@ private:
     }
     LineColumn at = sources_.file(file).position(place.begin);
     indent(width_) << c_.frame << (primary ? "--> " : "::: ") << c_.off
-                   << sources_.file(file).name() << ":" << at.line << ":" << at.column << "\n";
+                   << printable(sources_.file(file).name()) << ":" << at.line << ":" << at.column
+                   << "\n";
     gutter("") << "\n";
     uint32_t previous = 0;
     while (i < marks_.size() && marks_[i].file == file) {
@@ -215,7 +219,7 @@ private:
     size_t length = std::max<size_t>(end - begin, 1);
     gutter("") << std::string(1 + shift + begin, ' ') << (mark.primary ? c_.mark : c_.second)
                << std::string(length, mark.primary ? '^' : '-');
-    if (!mark.text.empty()) out_ << " " << mark.text;
+    if (!mark.text.empty()) out_ << " " << printable(mark.text);
     out_ << c_.off << "\n";
   }
 
@@ -224,7 +228,8 @@ private:
     bool first = true;
     do {
       auto [line, rest] = text.split('\n');
-      indent(width_ + 1) << c_.frame << (first ? "=" : " ") << c_.off << " " << line << "\n";
+      indent(width_ + 1) << c_.frame << (first ? "=" : " ") << c_.off << " " << printable(line)
+                         << "\n";
       text = rest;
       first = false;
     } while (!text.empty());

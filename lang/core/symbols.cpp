@@ -1,11 +1,14 @@
 #include "lang/core/symbols.h"
 
+#include "lang/core/escape.h"
+
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace tg {
 
@@ -56,7 +59,7 @@ Value Value::of_bool(bool b) {
 }
 Value Value::of_float(double x) {
   Value v = make(Kind::Float);
-  v.real = x;
+  v.real = std::isnan(x) ? std::numeric_limits<double>::quiet_NaN() : x; // one NaN, without a sign
   return v;
 }
 Value Value::of_ints(llvm::ArrayRef<int64_t> ints) {
@@ -108,17 +111,7 @@ std::string Value::text_form() const {
     return out + "]";
   }
   case Kind::Enum: return text;
-  case Kind::String: {
-    std::string out = "\"";
-    for (char c : text) {
-      if (c == '"' || c == '\\') out += '\\';
-      if (c == '\n')
-        out += "\\n";
-      else
-        out += c;
-    }
-    return out + "\"";
-  }
+  case Kind::String: return "\"" + escaped(text) + "\"";
   case Kind::Type: return as_type().text();
   }
   return {};

@@ -3,6 +3,7 @@
 // machines.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
+#include "lang/core/escape.h"
 #include "runtime/random.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -123,7 +124,7 @@ void print_rules(llvm::raw_ostream& out, llvm::ArrayRef<Row> rows) {
       parts.push_back(rule.rule + " x" + std::to_string(rule.count));
     out << "  " << row.report.model << ": " << (parts.empty() ? "none" : llvm::join(parts, ", "))
         << "\n";
-    for (const std::string& note : row.report.notes) out << "    note: " << note << "\n";
+    for (const std::string& note : row.report.notes) out << "    note: " << printable(note) << "\n";
   }
 }
 

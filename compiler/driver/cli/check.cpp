@@ -4,6 +4,7 @@
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/model.h"
+#include "lang/core/escape.h"
 
 namespace tg::cli {
 namespace {
@@ -58,7 +59,7 @@ int run_check(Session& session) {
     std::string models = check_file(session, path);
     for (const Diagnostic& d : session.sink.all()) all.report(d);
     if (!o.quiet && !o.json && !session.sink.failed()) {
-      session.out << path << ": ok\n";
+      session.out << printable(path) << ": ok\n";
       if (o.verbose) session.out << models;
     }
     session.sink = std::move(all);

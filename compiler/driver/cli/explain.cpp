@@ -5,6 +5,7 @@
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/explanation.h"
 #include "compiler/ir/to_text.h"
+#include "lang/core/escape.h"
 
 #include <map>
 
@@ -83,7 +84,7 @@ void print_head(Session& session, const OptimizeReport& report, size_t steps) {
         << " (" << report.cost_model << "), in " << steps << (steps == 1 ? " step" : " steps")
         << ", confirmed on terms\n";
   }
-  for (const std::string& note : report.notes) out << "note: " << note << "\n";
+  for (const std::string& note : report.notes) out << "note: " << printable(note) << "\n";
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // `tg fmt`: canonical layout, in place; --check only looks. A file with errors is left alone.
 #include "compiler/driver/cli/session.h"
 
+#include "lang/core/escape.h"
 #include "lang/format.h"
 #include "lang/parse.h"
 
@@ -34,7 +35,7 @@ int run_fmt(Session& session) {
     if (!format_one(session, path)) continue;
     ++differing;
     if (!o.quiet && o.out_file.empty())
-      session.out << (o.check ? "not laid out: " : "laid out: ") << path << "\n";
+      session.out << (o.check ? "not laid out: " : "laid out: ") << printable(path) << "\n";
   }
   if (session.sink.failed()) return session.fail();
   return o.check && differing > 0 ? 1 : 0;

@@ -4,6 +4,7 @@
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/weights.h"
 #include "compiler/ir/to_text.h"
+#include "lang/core/escape.h"
 
 #include <llvm/Support/FormatVariadic.h>
 
@@ -160,7 +161,7 @@ void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool col
   if (verbose && report.groups) print_refinement(out, *report.groups);
   out << "  total      in " << duration_text(report.total_s * 1e6) << ", "
       << bytes_text(report.peak_memory_mb * 1024 * 1024) << " peak, seed " << report.seed << "\n";
-  for (const std::string& note : report.notes) out << "  note       " << note << "\n";
+  for (const std::string& note : report.notes) out << "  note       " << printable(note) << "\n";
   if (!report.rules_applied.empty()) {
     out << "\n";
     Table rules({{"rule"}, {"applied", Align::Right}});

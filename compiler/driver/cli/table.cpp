@@ -1,6 +1,8 @@
 // Column widths from the cells, then lines; figures rounded to what a person compares.
 #include "compiler/driver/cli/table.h"
 
+#include "lang/core/escape.h"
+
 #include <llvm/Support/Format.h>
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/Unicode.h>
@@ -25,6 +27,11 @@ std::string three_digits(double value) {
 }
 
 } // namespace
+
+void Table::add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = printable(cell);
+  rows_.push_back(std::move(cells));
+}
 
 void Table::print(llvm::raw_ostream& out, bool color, unsigned indent) const {
   std::vector<unsigned> widths;

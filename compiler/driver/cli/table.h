@@ -19,8 +19,8 @@ public:
     Align align = Align::Left;
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// As many cells as columns.
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// As many cells as columns. What cannot be printed is escaped.
+  void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
   /// Every line starts with `indent` blanks and ends without any.
   void print(llvm::raw_ostream& out, bool color = false, unsigned indent = 0) const;

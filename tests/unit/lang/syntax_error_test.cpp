@@ -98,7 +98,7 @@ TEST(SyntaxError, LimitsOfNumbersAndStrings) {
             "inside of it write \\\"\n"
             "3:5 E0101 expected the end of the line, found `z`\n");
   EXPECT_EQ(in_body("  \"a\\qb\""), "2:5 E0101 `\\q` means nothing in a string | there are \\n, "
-                                    "\\t, \\\\ and \\\"\n");
+                                    "\\t, \\\\, \\\" and \\x01 to \\x7f\n");
 }
 
 TEST(SyntaxError, OperatorsOfOtherLanguages) {
