@@ -81,6 +81,15 @@ Val Evaluator::apply(Frame& frame, ast::ExprId site, llvm::StringRef op,
 // --- builtins
 // ---------------------------------------------------------------------------------------
 
+/// A word of the language that is written alone (`relu` in `act = relu`) and a tensor of that name:
+/// where a word is wanted, and no tensor can stand, the word is meant.
+static Val word_meant(const Frame& frame, ast::ExprId written, Val val) {
+  const ast::Expr& e = frame.ast[written];
+  if (!val.is(Val::Kind::Tensor) || e.kind != ast::ExprKind::Name) return val;
+  std::optional<Value> word = constant_of_name(e.text);
+  return word && word->is(Value::Kind::Enum) ? Val::of(std::move(*word)) : val;
+}
+
 Val Evaluator::call_builtin(Frame& frame, ast::ExprId id, const ast::Expr& e,
                             const BuiltinInfo& builtin) {
   Callee callee{Callee::Kind::Builtin, {}, &builtin, {}};
@@ -97,8 +106,12 @@ Val Evaluator::call_builtin(Frame& frame, ast::ExprId id, const ast::Expr& e,
     for (const ast::Arg& arg : frame.ast[e.args]) good &= evaluate(&arg);
     return good ? fold_constants(frame, e, args) : Val{};
   }
-  for (const ast::Arg* arg : match_arguments(signature(program_, callee), frame.ast, e.args))
+  Signature slots = signature(program_, callee);
+  for (const ast::Arg* arg : match_arguments(slots, frame.ast, e.args)) {
     good &= evaluate(arg);
+    if (arg && slots.slots[args.size() - 1].name == "dtype")
+      args.back() = word_meant(frame, arg->value, std::move(args.back()));
+  }
   if (!good) return {};
   switch (builtin.kind) {
   case Builtin::Split: return split(frame, id, e, args, first);
@@ -324,8 +337,11 @@ bool Evaluator::place_positional(Frame& frame, const ast::Expr& e, const OpInfo&
 }
 
 bool Evaluator::set_attribute(Frame& frame, const OpInfo& info, size_t slot, const ast::Arg& arg,
-                              const Val& val, OpArgs& out) {
+                              const Val& given, OpArgs& out) {
   const AttrInfo& attr = info.attrs()[slot];
+  bool word =
+      attr.kind == AttrKind::act || attr.kind == AttrKind::pad || attr.kind == AttrKind::dtype;
+  const Val val = word ? word_meant(frame, arg.value, given) : given;
   if (out.attrs[slot]) {
     report(frame, error(Code::duplicate_name, arg.span, "`{0}` is given twice", attr.name));
     return false;

@@ -27,7 +27,14 @@ bool reserved(llvm::StringRef name) {
   return llvm::is_contained(kWords, name);
 }
 
+bool is_identifier(llvm::StringRef text) {
+  return !text.empty() && !llvm::isDigit(text[0]) &&
+         llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+/// The text itself where it is an identifier.
 std::string identifier(llvm::StringRef text, llvm::StringRef fallback) {
+  if (is_identifier(text)) return text.str();
   std::string name;
   for (char c : text) {
     bool good = llvm::isAlnum(c) || c == '_';
@@ -55,23 +62,39 @@ llvm::StringRef infix_sign(OpKind op) {
 /// `+ -` bind weaker than `* / @`; operators of one strength group from the left.
 int strength(OpKind op) { return op == OpKind::Add || op == OpKind::Sub ? 1 : 2; }
 
-/// An element as it is written: `0.5`, `3`, `true`.
-std::string number_text(double x, DType dtype) {
-  if (dtype == DType::Bool) return x != 0 ? "true" : "false";
-  if (dtype == DType::I32 || dtype == DType::I64) return std::to_string(static_cast<int64_t>(x));
-  return Value::of_float(x).text_form();
+/// As it stands in a model: `bool` alone would be a bool of compile time.
+std::string type_text(const TensorType& type) {
+  bool ambiguous = type.shape.empty() && type.dtype == DType::Bool;
+  return ambiguous ? type.text() + "[]" : type.text();
 }
+
+/// What stands for the numbers that have no digits: names, unless inputs have these.
+struct NumberWords {
+  std::string inf = "inf", nan = "nan";
+
+  std::string text(double x) const {
+    if (std::isnan(x)) return nan;
+    if (std::isinf(x)) return x < 0 ? "-" + inf : inf;
+    return Value::of_float(x).text_form();
+  }
+  /// An element as it is written: `0.5`, `3`, `true`.
+  std::string text(double x, DType dtype) const {
+    if (dtype == DType::Bool) return x != 0 ? "true" : "false";
+    if (dtype == DType::I32 || dtype == DType::I64) return std::to_string(static_cast<int64_t>(x));
+    return text(x);
+  }
+  /// The literal for an element of a constant.
+  std::string text(const Value& values, size_t i, DType dtype) const {
+    if (values.is(Value::Kind::Ints)) return std::to_string(values.ints[i]);
+    return text(values.reals[i], dtype);
+  }
+};
 
 /// Elements as nested lists under the shape; one number stands for `full`. A literal is f32 unless
 /// it says otherwise, or stands (`mixed`) among operands of other dtypes and would take theirs.
-/// The literal for an element of a constant.
-std::string element_text(const Value& values, size_t i, DType dtype) {
-  if (values.is(Value::Kind::Ints)) return std::to_string(values.ints[i]);
-  return number_text(values.reals[i], dtype);
-}
-
-std::string constant_text(const Value& values, const TensorType& type, bool mixed = false) {
-  auto number = [&](size_t i) { return element_text(values, i, type.dtype); };
+std::string constant_text(const NumberWords& words, const Value& values, const TensorType& type,
+                          bool mixed = false) {
+  auto number = [&](size_t i) { return words.text(values, i, type.dtype); };
   bool plain = type.dtype == DType::F32 && !mixed;
   std::string dtype = plain ? "" : (", " + dtype_name(type.dtype)).str();
   int64_t elements = type.elements();
@@ -141,17 +164,34 @@ private:
     llvm::StringRef(options_.doc).split(lines, '\n');
     for (llvm::StringRef line : lines)
       if (!options_.doc.empty()) text_ += ("## " + line).str() + "\n";
-    text_ += "model " + fresh(identifier(graph_.name(), "main")) + "(";
+    text_ += "model " + model_name() + "(";
     taken_.clear(); // models and values do not meet
     for (const auto& name : externs_) taken_.insert(name.getKey());
     for (NodeId input : graph_.inputs()) {
       std::string& name = names_[input.index];
-      name = fresh(identifier(graph_.attr(input, 0).text, "x"));
-      text_ += name + ": " + graph_.type(input).text() + ", ";
+      name = input_name(graph_.attr(input, 0).text);
+      text_ += name + ": " + type_text(graph_.type(input)) + ", ";
     }
+    if (taken_.contains("inf")) words_.inf = "(1e308 * 1e308)";
+    if (taken_.contains("nan")) words_.nan = "(0.0 / 0.0)";
     text_ += ") -> ";
     results();
     text_ += " {\n";
+  }
+
+  std::string model_name() {
+    std::string name = identifier(graph_.name(), "main");
+    bool word = is_constant_name(name); // which no model meets
+    return word && !find_op(name) ? name : fresh(name);
+  }
+
+  /// Inputs are what a file of tensors is matched with: whatever name the language admits stays,
+  /// also that of an operator, which values never meet. `_` may stand several times.
+  std::string input_name(llvm::StringRef name) {
+    bool stays = is_identifier(name) && !reserved(name) && !taken_.contains(name);
+    if (!stays) return fresh(identifier(name, "x"));
+    if (name != "_") taken_.insert(name);
+    return name.str();
   }
 
   /// Each once, in the order of their use.
@@ -178,7 +218,7 @@ private:
   void results() {
     llvm::ArrayRef<GraphOutput> outputs = graph_.outputs();
     if (outputs.size() == 1 && outputs[0].name == "output") {
-      text_ += graph_.type(outputs[0].node).text();
+      text_ += type_text(graph_.type(outputs[0].node));
       return;
     }
     llvm::StringSet<> seen;
@@ -186,7 +226,7 @@ private:
     for (const GraphOutput& output : outputs) {
       std::string name = identifier(output.name, "output");
       while (reserved(name) || !seen.insert(name).second) name += "_";
-      text_ += name + ": " + graph_.type(output.node).text() + ", ";
+      text_ += name + ": " + type_text(graph_.type(output.node)) + ", ";
     }
     text_ += ")";
   }
@@ -196,7 +236,7 @@ private:
     if (info.kind == OpKind::Input || info.kind == OpKind::None) return;
     if (info.kind == OpKind::Weight) return; // declared at its first use
     std::string text = info.kind == OpKind::Constant
-                           ? constant_text(graph_.attr(id, 0), graph_.type(id))
+                           ? constant_text(words_, graph_.attr(id, 0), graph_.type(id))
                            : operator_text(id, info);
     bool once = uses_[id.index] <= 1 && text.size() <= kInline;
     bool scalar = info.kind == OpKind::Constant && graph_.type(id).rank() == 0;
@@ -222,7 +262,7 @@ private:
     const std::string& init = graph_.attr(id, 2).text;
     std::string& name = names_[id.index];
     name = fresh(identifier(path, "w"));
-    text_ += "  param " + name + ": " + graph_.type(id).text() + " = weight(" +
+    text_ += "  param " + name + ": " + type_text(graph_.type(id)) + " = weight(" +
              Value::of_string(path).text_form() + (init.empty() ? "" : ", init = " + init) + ")\n";
   }
 
@@ -258,7 +298,7 @@ private:
     auto side = [&](size_t i) {
       NodeId operand = graph_.operands(id)[i];
       if (is_number(operand)) // it takes the dtype of the other side
-        return element_text(graph_.attr(operand, 0), 0, graph_.type(operand).dtype);
+        return words_.text(graph_.attr(operand, 0), 0, graph_.type(operand).dtype);
       bool nested = names_[operand.index].empty() && is_infix(operand);
       int inner = strength(graph_.node(operand).op), outer = strength(op);
       std::string text = operand_text(operand);
@@ -304,7 +344,7 @@ private:
       bool mixed = graph_.node(operands[i]).op == OpKind::Constant && is_mixed(info, operands);
       text += separator;
       if (mixed)
-        text += constant_text(graph_.attr(operands[i], 0), graph_.type(operands[i]), true);
+        text += constant_text(words_, graph_.attr(operands[i], 0), graph_.type(operands[i]), true);
       else
         text += literal ? "full([], " + operand_text(operands[i]) + ")" : operand_text(operands[i]);
       separator = ", ";
@@ -319,7 +359,7 @@ private:
     for (NodeId operand : graph_.operands(id)) {
       bool literal = graph_.node(operand).op == OpKind::Constant;
       text += separator;
-      text += literal ? constant_text(graph_.attr(operand, 0), graph_.type(operand), true)
+      text += literal ? constant_text(words_, graph_.attr(operand, 0), graph_.type(operand), true)
                       : operand_text(operand);
       separator = ", ";
     }
@@ -350,7 +390,9 @@ private:
       bool pair =
           attr.kind == AttrKind::pair && value.ints.size() == 2 && value.ints[0] == value.ints[1];
       text += ", " + std::string(attr.name) + " = " +
-              (pair ? std::to_string(value.ints[0]) : value.text_form());
+              (pair                           ? std::to_string(value.ints[0])
+               : value.is(Value::Kind::Float) ? words_.text(value.real)
+                                              : value.text_form());
     }
     return text;
   }
@@ -381,6 +423,7 @@ private:
   llvm::StringSet<> taken_;
   llvm::StringMap<uint32_t> numbers_;
   llvm::StringSet<> externs_; // declared
+  NumberWords words_;
 };
 
 } // namespace
