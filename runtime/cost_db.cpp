@@ -2,11 +2,16 @@
 // (corrupt, not a database) sets the file aside; anything else ends the use of the file.
 #include "runtime/cost_db.h"
 
+#include "lang/core/price.h"
 #include "runtime/cache_path.h"
 
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/Path.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -20,7 +25,10 @@ namespace {
 constexpr int kSchemaVersion = 1;
 /// "tgcd": says whose file it is.
 constexpr int kApplicationId = 0x74676364;
-constexpr int kBusyMilliseconds = 10'000;
+/// How long another process is waited for, at each statement and for the lock beside the file. What
+/// a process of ours does with the file takes a hundredth of that; a file that has been in use for
+/// so long is done without.
+constexpr int kBusyMilliseconds = 2'000;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE environment (
@@ -65,17 +73,28 @@ bool is_damage(int code) {
   return primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB;
 }
 
+bool is_busy(int code) {
+  int primary = code & 0xff;
+  return primary == SQLITE_BUSY || primary == SQLITE_LOCKED;
+}
+
 void bind_text(sqlite3_stmt* statement, int at, llvm::StringRef text) {
   sqlite3_bind_text(statement, at, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
 }
 
 /// Held while a file is opened or set aside, so that of two processes that find it damaged one
-/// moves it and the other finds the new one.
+/// moves it and the other finds the new one. Not held where another process keeps it.
 class OpenLock {
 public:
   explicit OpenLock(const std::string& path)
-      : fd_(::open((path + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
-    if (fd_ >= 0) flock(fd_, LOCK_EX);
+      : fd_(::open((path + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NONBLOCK, 0600)) {
+    constexpr int kStepMilliseconds = 20;
+    for (int waited = 0; fd_ >= 0 && flock(fd_, LOCK_EX | LOCK_NB) != 0;
+         waited += kStepMilliseconds) {
+      foreign_ = errno == EWOULDBLOCK && waited >= kBusyMilliseconds;
+      if (foreign_ || (errno != EWOULDBLOCK && errno != EINTR)) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(kStepMilliseconds));
+    }
   }
   ~OpenLock() {
     if (fd_ >= 0) ::close(fd_);
@@ -83,8 +102,12 @@ public:
   OpenLock(const OpenLock&) = delete;
   OpenLock& operator=(const OpenLock&) = delete;
 
+  /// Another process has had it for as long as was waited.
+  bool foreign() const { return foreign_; }
+
 private:
   int fd_;
+  bool foreign_ = false;
 };
 
 /// First column of the first row as a number.
@@ -150,6 +173,12 @@ bool CostDb::make_folder() {
 
 void CostDb::open_file() {
   OpenLock lock(path_);
+  if (lock.foreign()) {
+    notes_.push_back(llvm::formatv("another process holds the lock `{0}.lock`; measured costs are "
+                                   "kept in memory only",
+                                   path_));
+    return;
+  }
   Opened opened = try_open();
   if (opened == Opened::Damaged) {
     std::string damage = error_text();
@@ -178,6 +207,7 @@ CostDb::Opened CostDb::try_open() {
 
 CostDb::Opened CostDb::prepare_schema() {
   execute("PRAGMA journal_mode = WAL"); // where the file system has no shared memory: as it was
+  if (is_busy(sqlite3_errcode(db_))) return give_up("cannot use"), Opened::Unusable;
   execute("PRAGMA synchronous = NORMAL");
   int code = SQLITE_OK;
   sqlite3_stmt* check = nullptr;
@@ -269,21 +299,34 @@ std::optional<CostRow> CostDb::find_row(llvm::StringRef instance) {
   bind_text(find_, 2, instance);
   int code = sqlite3_step(find_);
   std::optional<CostRow> row;
-  if (code == SQLITE_ROW) {
-    const unsigned char* text = sqlite3_column_text(find_, 1);
-    auto bytes = static_cast<size_t>(sqlite3_column_bytes(find_, 1));
-    row = CostRow{instance.str(),
-                  sqlite3_column_double(find_, 0),
-                  text ? std::string(reinterpret_cast<const char*>(text), bytes) : "",
-                  sqlite3_column_double(find_, 2), // 0 where there is none
-                  sqlite3_column_double(find_, 3),
-                  sqlite3_column_int(find_, 4)};
-  }
+  if (code == SQLITE_ROW) row = row_found(instance);
   sqlite3_reset(find_);
   if (code != SQLITE_ROW && code != SQLITE_DONE) give_up("cannot read");
-  // A cache may hold anything; a price may not.
-  if (!row || !(row->microseconds >= 0)) return std::nullopt;
-  known_[instance] = *row;
+  if (row) known_[instance] = *row;
+  return row;
+}
+
+/// The row that find_ stands on; nullopt where its price is none: a cache may hold anything.
+std::optional<CostRow> CostDb::row_found(llvm::StringRef instance) {
+  int type = sqlite3_column_type(find_, 0);
+  double price = sqlite3_column_double(find_, 0);
+  if ((type != SQLITE_FLOAT && type != SQLITE_INTEGER) || !(price >= 0 && price <= kMaxPrice)) {
+    if (ignored_++ == 0)
+      notes_.push_back(
+          llvm::formatv("the cost database `{0}` has a price for {1} that is no number "
+                        "from 0 to 1e15, which is not used",
+                        path_, instance));
+    return std::nullopt;
+  }
+  const unsigned char* text = sqlite3_column_text(find_, 1);
+  auto bytes = static_cast<size_t>(sqlite3_column_bytes(find_, 1));
+  CostRow row{instance.str(), price,
+              text ? std::string(reinterpret_cast<const char*>(text), bytes) : ""};
+  double low = sqlite3_column_double(find_, 2), high = sqlite3_column_double(find_, 3);
+  if (!(low >= 0 && low <= high && high <= kMaxPrice)) return row; // none, or no interval
+  row.low_us = low;
+  row.high_us = high;
+  row.runs = sqlite3_column_int(find_, 4);
   return row;
 }
 

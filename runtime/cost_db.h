@@ -75,6 +75,7 @@ private:
   bool prepare_statements();
   bool find_environment();
   bool set_aside();
+  std::optional<CostRow> row_found(llvm::StringRef instance);
   bool write(llvm::ArrayRef<CostRow> rows);
   bool write_spread(const CostRow& row);
   bool execute(const char* sql);
@@ -87,6 +88,7 @@ private:
   std::string path_;
   llvm::StringMap<CostRow> known_; // all that was found or stored; lives on without a file
   std::vector<std::string> notes_;
+  size_t ignored_ = 0; // rows whose price is none
   sqlite3* db_ = nullptr;
   sqlite3_stmt* find_ = nullptr;
   sqlite3_stmt* store_ = nullptr;

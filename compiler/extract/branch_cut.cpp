@@ -96,7 +96,7 @@ private:
     void take(const LinearProgram& lp) {
       objective = lp.objective();
       solution.assign(lp.solution().begin(), lp.solution().end());
-      reduced_costs.assign(lp.reduced_costs().begin(), lp.reduced_costs().end());
+      reduced_costs = lp.reduced_costs();
     }
   };
   struct Change {

@@ -4,10 +4,10 @@
 #include "compiler/extract/cost_table.h"
 
 #include "lang/core/data_file.h"
+#include "lang/core/price.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
@@ -75,16 +75,26 @@ private:
     while (!rest_.empty() && rest_.front() != '"' && rest_.front() != '\n') {
       char c = rest_.front();
       rest_ = rest_.drop_front();
-      if (c == '\\') {
-        if (rest_.empty()) break;
-        c = rest_.front() == 'n' ? '\n' : rest_.front();
-        if (!llvm::StringRef("\"\\/n").contains(rest_.front()))
-          return fail("unknown escape `\\{0}`", rest_.front());
-        rest_ = rest_.drop_front();
-      }
+      if (c == '\\') TG_CHECK(read_escape(c));
       out += c;
     }
     if (!rest_.consume_front("\"")) return fail("a string that is never closed");
+    return {};
+  }
+
+  /// What follows a backslash. \u is known for ASCII alone: keys hold nothing else.
+  Result<void> read_escape(char& out) {
+    static constexpr llvm::StringLiteral kLetters = "\"\\/ntr", kMeanings = "\"\\/\n\t\r";
+    unsigned code = 0;
+    if (rest_.startswith("u00") && !rest_.substr(3, 2).getAsInteger(16, code) && code < 0x80) {
+      out = static_cast<char>(code);
+      rest_ = rest_.drop_front(5);
+      return {};
+    }
+    size_t which = rest_.empty() ? llvm::StringRef::npos : kLetters.find(rest_.front());
+    if (which == llvm::StringRef::npos) return fail("unknown escape `\\{0}`", rest_.take_front(1));
+    out = kMeanings[which];
+    rest_ = rest_.drop_front();
     return {};
   }
 
@@ -112,6 +122,9 @@ private:
     TG_CHECK(read_number(price));
     if (!std::isfinite(price) || price < 0)
       return fail("the price of `{0}` is not a finite number >= 0", key);
+    if (price > kMaxPrice)
+      return fail("the price of `{0}` is over the limit of 1e15 microseconds, which are 31 years",
+                  key);
     if (!table_.microseconds.emplace(key, price).second) return fail("`{0}` has two prices", key);
     return {};
   }
@@ -122,8 +135,17 @@ private:
   CostTable table_;
 };
 
+/// As JSON has it, and read_string takes it.
 std::string quoted(llvm::StringRef text) {
-  return Value::of_string(text).text_form(); // the same escapes as read_string
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20)
+      out += "\\u00" + llvm::utohexstr(static_cast<unsigned char>(c), true, 2);
+    else
+      out += c;
+  }
+  return out + "\"";
 }
 
 } // namespace
@@ -135,13 +157,9 @@ Result<CostTable> parse_cost_table(llvm::StringRef text, llvm::StringRef name) {
 Result<CostTable> load_cost_table(llvm::StringRef path) {
   if (llvm::sys::fs::is_directory(path))
     return error(Code::cannot_read, "`{0}` is a directory, not a cost table", path);
-  auto buffer =
-      llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return error(Code::cannot_read, "cannot read the cost table `{0}`: {1}", path,
-                 buffer.getError().message());
-  llvm::StringRef text = (*buffer)->getBuffer();
-  if (text.trim().empty()) return error(Code::empty_file, "the cost table `{0}` is empty", path);
+  TG_TRY(std::string text, read_text_file(path));
+  if (llvm::StringRef(text).trim().empty())
+    return error(Code::empty_file, "the cost table `{0}` is empty", path);
   return parse_cost_table(text, path);
 }
 

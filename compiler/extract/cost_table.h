@@ -3,7 +3,7 @@
 //
 //   { "tangram_costs": 1, "source": "measured:cpu, ...", "microseconds": { "relu(f32[8])": 1.25 } }
 //
-// Keys are instance_key() texts, each once; prices are finite and >= 0.
+// Keys are instance_key() texts, each once; prices are finite, >= 0 and at most kMaxPrice.
 #pragma once
 
 #include "compiler/extract/cost.h"

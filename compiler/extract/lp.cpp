@@ -2,6 +2,8 @@
 // matrix each time.
 #include "compiler/extract/lp.h"
 
+#include "lang/core/price.h"
+
 #include <coin/Clp_C_Interface.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@ struct LinearProgram::Solver {
   std::vector<CoinBigIndex> start = {0};
   std::vector<int> columns;
   bool solved = false;
+  double unit = 1; // of the objective that CLP sees
 
   ~Solver() { Clp_deleteModel(clp); }
 
@@ -32,12 +35,22 @@ struct LinearProgram::Solver {
   }
 };
 
+/// CLP asserts that no coefficient reaches 1e25, and this is not the solver's process: larger ones
+/// than any file may state are given in a unit, a power of two, that keeps all digits.
+static double unit_of(llvm::ArrayRef<double> objective) {
+  double largest = 0;
+  for (double cost : objective) largest = std::max(largest, std::abs(cost));
+  return largest > kMaxPrice ? std::exp2(std::ilogb(largest)) : 1;
+}
+
 LinearProgram::LinearProgram(const MipModel& model) : solver_(std::make_unique<Solver>()) {
   Clp_setLogLevel(solver_->clp, 0);
   Clp_resize(solver_->clp, 0, static_cast<int>(model.columns()));
   std::copy(model.lower.begin(), model.lower.end(), Clp_columnLower(solver_->clp));
   std::copy(model.upper.begin(), model.upper.end(), Clp_columnUpper(solver_->clp));
-  std::copy(model.objective.begin(), model.objective.end(), Clp_objective(solver_->clp));
+  solver_->unit = unit_of(model.objective);
+  std::transform(model.objective.begin(), model.objective.end(), Clp_objective(solver_->clp),
+                 [&](double cost) { return cost / solver_->unit; });
   for (size_t r = 0; r < model.rows(); ++r)
     add_row(llvm::makeArrayRef(model.entries)
                 .slice(model.row_start[r], model.row_start[r + 1] - model.row_start[r]),
@@ -62,16 +75,18 @@ LinearProgram::Status LinearProgram::solve(double seconds, int64_t iterations) {
 
 int64_t LinearProgram::iterations() const { return Clp_numberIterations(solver_->clp); }
 
-double LinearProgram::objective() const { return Clp_objectiveValue(solver_->clp); }
+double LinearProgram::objective() const { return Clp_objectiveValue(solver_->clp) * solver_->unit; }
 
 llvm::ArrayRef<double> LinearProgram::solution() const {
   return {Clp_primalColumnSolution(solver_->clp),
           static_cast<size_t>(Clp_numberColumns(solver_->clp))};
 }
 
-llvm::ArrayRef<double> LinearProgram::reduced_costs() const {
-  return {Clp_dualColumnSolution(solver_->clp),
-          static_cast<size_t>(Clp_numberColumns(solver_->clp))};
+std::vector<double> LinearProgram::reduced_costs() const {
+  const double* first = Clp_dualColumnSolution(solver_->clp);
+  std::vector<double> costs(first, first + Clp_numberColumns(solver_->clp));
+  for (double& cost : costs) cost *= solver_->unit;
+  return costs;
 }
 
 double LinearProgram::slack(size_t row) const {

@@ -25,8 +25,8 @@ public:
   /// Of the last solve().
   int64_t iterations() const;
   double objective() const;
-  llvm::ArrayRef<double> solution() const;      // by column
-  llvm::ArrayRef<double> reduced_costs() const; // by column
+  llvm::ArrayRef<double> solution() const;   // by column
+  std::vector<double> reduced_costs() const; // by column
   /// How much a row differs from its nearer bound.
   double slack(size_t row) const;
 
