@@ -2,13 +2,13 @@
 // again while it is still on the stack closes a cycle.
 #include "lang/modules.h"
 
+#include "lang/core/data_file.h"
 #include "lang/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Path.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::optional<std::string> EmbeddedLoader::read(llvm::StringRef name) const {
   if (!override_dir_.empty()) {
     llvm::SmallString<128> file(override_dir_);
     path::append(file, name);
-    if (auto buffer = llvm::MemoryBuffer::getFile(file)) return (*buffer)->getBuffer().str();
+    if (Result<std::string> text = read_text_file(file, kMaxFileBytes)) return std::move(*text);
   }
   for (const EmbeddedFile& file : files_)
     if (file.name == name) return file.text.str();

@@ -3,12 +3,12 @@
 #include "lang/parse.h"
 
 #include "lang/ast_builder.h"
+#include "lang/core/data_file.h"
 #include "lang/parser.h"
 #include "lang/token_cursor.h"
 
 #include <llvm/Support/ConvertUTF.h>
 #include <llvm/Support/FileSystem.h>
-#include <llvm/Support/MemoryBuffer.h>
 
 #include <algorithm>
 
@@ -61,17 +61,15 @@ void hand_over(std::vector<Diagnostic>& found, DiagnosticSink& sink) {
 
 Result<FileId> load_file(SourceManager& sources, llvm::StringRef path) {
   llvm::sys::fs::file_status status;
-  if (std::error_code failed = llvm::sys::fs::status(path, status))
-    return error(Code::cannot_read, "cannot read {0}: {1}", path, failed.message());
+  std::error_code failed = path == "-" ? std::error_code() : llvm::sys::fs::status(path, status);
+  if (failed) return error(Code::cannot_read, "cannot read {0}: {1}", path, failed.message());
   if (llvm::sys::fs::is_directory(status))
     return error(Code::cannot_read, "cannot read {0}: it is a directory", path)
         .suggest("name a .tg file in it");
   if (status.getSize() > kMaxFileBytes) return too_large(path, status.getSize());
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/false,
-                                                   /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return error(Code::cannot_read, "cannot read {0}: {1}", path, buffer.getError().message());
-  return load_text(sources, path.str(), (*buffer)->getBuffer().str());
+  TG_TRY(std::string text,
+         path == "-" ? read_standard_input(kMaxFileBytes) : read_text_file(path, kMaxFileBytes));
+  return load_text(sources, path.str(), std::move(text));
 }
 
 Result<FileId> load_text(SourceManager& sources, std::string name, std::string text) {

@@ -47,13 +47,15 @@ Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs) {
   if (inputs.size() != plan.inputs.size())
     return error(Code::bad_input_value, "{0} inputs where `{1}` takes {2}", inputs.size(),
                  plan.model, plan.inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const PlanValue& value = plan.values[plan.inputs[i]];
-    if (!(inputs[i].type() == value.type))
-      return error(Code::bad_input_value, "the input `{0}` must be {1}, got {2}", value.name,
-                   value.type.text(), inputs[i].type().text());
-  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    TG_CHECK(check_input(plan.values[plan.inputs[i]], inputs[i].type()));
   return {};
+}
+
+Result<void> check_input(const PlanValue& input, const TensorType& got) {
+  if (got == input.type) return {};
+  return error(Code::bad_input_value, "the input `{0}` must be {1}, got {2}", input.name,
+               input.type.text(), got.text());
 }
 
 Result<void> check_externs(const Plan& plan, const CompileOptions& options) {

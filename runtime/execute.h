@@ -15,6 +15,8 @@ Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options
 
 /// Errors: `bad_input_value` if number or types are not the plan's, naming the input.
 Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs);
+/// The same of one input, by the type of what it is given.
+Result<void> check_input(const PlanValue& input, const TensorType& got);
 
 /// Errors: `no_kernel` if an operator that the program declares has none.
 Result<void> check_externs(const Plan& plan, const CompileOptions& options);

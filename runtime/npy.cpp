@@ -116,26 +116,32 @@ private:
 
 } // namespace
 
-Result<Tensor> parse_npy(llvm::StringRef bytes, llvm::StringRef name) {
+Result<NpyHeader> parse_npy_header(llvm::StringRef start, uint64_t size, llvm::StringRef name) {
   auto bad = [&](const char* what) {
     return error(Code::bad_data_file, "`{0}` is no tensor file that can be read: {1}", name, what);
   };
-  if (bytes.empty()) return error(Code::empty_file, "`{0}` is empty", name);
-  if (!bytes.startswith(kMagic)) return bad("it does not start as an .npy file does");
-  if (bytes.size() < kMagic.size() + 4) return bad("it ends within its header");
-  auto major = static_cast<unsigned char>(bytes[kMagic.size()]);
+  if (!start.startswith(kMagic)) return bad("it does not start as an .npy file does");
+  if (start.size() < kMagic.size() + 4) return bad("it ends within its header");
+  auto major = static_cast<unsigned char>(start[kMagic.size()]);
   if (major < 1 || major > 3) return bad("its format version is unknown");
-  size_t length_size = major == 1 ? 2 : 4, start = kMagic.size() + 2 + length_size;
-  if (bytes.size() < start) return bad("it ends within its header");
-  uint64_t length = read_little_endian(bytes, kMagic.size() + 2, length_size);
-  if (length > bytes.size() - start) return bad("it ends within its header");
-  TG_TRY(TensorType type, HeaderReader(bytes.substr(start, length), name).run());
-  llvm::StringRef data = bytes.drop_front(start + length);
-  if (static_cast<int64_t>(data.size()) != type.bytes())
-    return error(Code::bad_data_file, "`{0}` holds {1} bytes of data where {2} has {3}", name,
-                 data.size(), type.text(), type.bytes());
-  TG_TRY(Tensor tensor, Tensor::zeros(type));
-  std::memcpy(tensor.data(), data.data(), data.size());
+  size_t length_size = major == 1 ? 2 : 4, head = kMagic.size() + 2 + length_size;
+  if (start.size() < head) return bad("it ends within its header");
+  uint64_t length = read_little_endian(start, kMagic.size() + 2, length_size);
+  if (length > size - head) return bad("it ends within its header");
+  if (length > start.size() - head) return bad("its header is over the limit of 64 KiB");
+  TG_TRY(TensorType type, HeaderReader(start.substr(head, length), name).run());
+  uint64_t data = size - head - length;
+  if (data != static_cast<uint64_t>(type.bytes()))
+    return error(Code::bad_data_file, "`{0}` holds {1} bytes of data where {2} has {3}", name, data,
+                 type.text(), type.bytes());
+  return NpyHeader{type, head + length};
+}
+
+Result<Tensor> parse_npy(llvm::StringRef bytes, llvm::StringRef name) {
+  if (bytes.empty()) return error(Code::empty_file, "`{0}` is empty", name);
+  TG_TRY(NpyHeader header, parse_npy_header(bytes.take_front(kMaxNpyHeader), bytes.size(), name));
+  TG_TRY(Tensor tensor, Tensor::zeros(header.type));
+  std::memcpy(tensor.data(), bytes.data() + header.data, bytes.size() - header.data);
   return tensor;
 }
 

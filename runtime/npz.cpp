@@ -55,18 +55,23 @@ public:
 
   /// The contents of a member, its checksum right.
   Result<std::string> contents(const Member& member) const {
+    TG_TRY(std::string out, start(member, member.size));
+    if (crc(out) != member.checksum) return bad("the checksum of a member is wrong");
+    return out;
+  }
+
+  /// Its first bytes, `most` or all of them.
+  Result<std::string> start(const Member& member, uint64_t most) const {
     llvm::StringRef packed = bytes_.substr(member.data, member.compressed);
-    std::string out;
     if (member.method == kStored) {
       if (member.compressed != member.size) return bad("a stored member has two sizes");
-      out = packed.str();
-    } else {
-      if (member.size > packed.size() * kMaxRatio + kMaxRatio)
-        return bad("a member claims more than its bytes can hold");
-      out.resize(member.size);
-      if (!inflate_into(packed, out)) return bad("a compressed member is damaged");
+      return packed.take_front(most).str();
     }
-    if (crc(out) != member.checksum) return bad("the checksum of a member is wrong");
+    if (member.size > packed.size() * kMaxRatio + kMaxRatio)
+      return bad("a member claims more than its bytes can hold");
+    std::string out(std::min(most, member.size), '\0');
+    if (!inflate_into(packed, out, out.size() == member.size))
+      return bad("a compressed member is damaged");
     return out;
   }
 
@@ -176,13 +181,14 @@ private:
     return true;
   }
 
-  static bool inflate_into(llvm::StringRef packed, std::string& out) {
+  /// Fills `out`; with `whole`, that must be all there is.
+  static bool inflate_into(llvm::StringRef packed, std::string& out, bool whole) {
     z_stream stream = {};
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
     constexpr size_t kStep = 1u << 30; // of the 32-bit counters
     size_t read = 0, written = 0;
     int state = Z_OK;
-    while (state == Z_OK) {
+    while (state == Z_OK && (whole || written < out.size())) {
       stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + read));
       stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);
       auto in = static_cast<uInt>(std::min(packed.size() - read, kStep));
@@ -194,6 +200,7 @@ private:
       written += room - stream.avail_out;
     }
     inflateEnd(&stream);
+    if (!whole) return (state == Z_OK || state == Z_STREAM_END) && written == out.size();
     return state == Z_STREAM_END && read == packed.size() && written == out.size();
   }
 
@@ -262,7 +269,8 @@ std::string end_records(uint64_t members, uint64_t directory, uint64_t size) {
 
 } // namespace
 
-Result<std::vector<NamedTensor>> parse_npz(llvm::StringRef bytes, llvm::StringRef name) {
+Result<std::vector<NamedTensor>> parse_npz(llvm::StringRef bytes, llvm::StringRef name,
+                                           AcceptArray accept) {
   if (bytes.empty()) return error(Code::empty_file, "`{0}` is empty", name);
   Archive archive(bytes, name);
   TG_TRY(std::vector<Member> members, archive.members());
@@ -271,16 +279,20 @@ Result<std::vector<NamedTensor>> parse_npz(llvm::StringRef bytes, llvm::StringRe
     llvm::StringRef array = member.name;
     if (!array.consume_back(".npy"))
       return error(Code::bad_data_file, "`{0}` holds `{1}`, which is no .npy file", name, array);
+    std::string member_name = (name + ":" + array).str();
+    TG_TRY(std::string start, archive.start(member, kMaxNpyHeader));
+    TG_TRY(NpyHeader header, parse_npy_header(start, member.size, member_name));
+    if (accept) TG_CHECK(accept(array, header.type));
     TG_TRY(std::string contents, archive.contents(member));
-    TG_TRY(Tensor tensor, parse_npy(contents, (name + ":" + array).str()));
+    TG_TRY(Tensor tensor, parse_npy(contents, member_name));
     tensors.push_back({array.str(), std::move(tensor)});
   }
   return tensors;
 }
 
-Result<std::vector<NamedTensor>> read_npz(llvm::StringRef path) {
+Result<std::vector<NamedTensor>> read_npz(llvm::StringRef path, AcceptArray accept) {
   TG_TRY(std::unique_ptr<llvm::MemoryBuffer> file, read_data_file(path));
-  return parse_npz(file->getBuffer(), path);
+  return parse_npz(file->getBuffer(), path, accept);
 }
 
 std::string format_npz(llvm::ArrayRef<NamedTensor> tensors) {

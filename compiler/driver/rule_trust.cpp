@@ -8,7 +8,6 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Support/FileSystem.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Path.h>
 
 #include <algorithm>
@@ -49,10 +48,10 @@ std::optional<RuleVerdict> parse_verdict(llvm::StringRef text) {
 Memory read_memory(llvm::StringRef path) {
   Memory memory;
   if (path.empty()) return memory;
-  auto file = llvm::MemoryBuffer::getFile(path);
+  Result<std::string> file = read_text_file(path);
   if (!file) return memory;
   llvm::SmallVector<llvm::StringRef, 0> lines;
-  (*file)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
+  llvm::StringRef(*file).split(lines, '\n', -1, /*KeepEmpty=*/false);
   if (lines.empty() || lines[0] != kHeader) return memory;
   for (llvm::StringRef line : llvm::makeArrayRef(lines).drop_front()) {
     auto [print, rest] = line.split(' ');

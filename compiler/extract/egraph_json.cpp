@@ -2,8 +2,9 @@
 // returns false stops the parser at once, so a file is never read further than its first fault.
 #include "compiler/extract/egraph_json.h"
 
+#include "lang/core/data_file.h"
+
 #include <llvm/Support/FormatVariadic.h>
-#include <llvm/Support/MemoryBuffer.h>
 
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
@@ -340,10 +341,10 @@ Result<SerializedEGraph> parse_egraph_json(llvm::StringRef text, llvm::StringRef
 }
 
 Result<SerializedEGraph> read_egraph_json(llvm::StringRef path) {
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!file)
-    return error(Code::cannot_read, "cannot read `{0}`: {1}", path, file.getError().message());
-  return parse_egraph_json((*file)->getBuffer(), path);
+  TG_TRY(std::unique_ptr<llvm::MemoryBuffer> file, read_data_file(path));
+  llvm::StringRef text = file->getBuffer();
+  text.consume_front("\xEF\xBB\xBF");
+  return parse_egraph_json(text, path);
 }
 
 } // namespace tg

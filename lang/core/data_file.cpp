@@ -1,21 +1,104 @@
 #include "lang/core/data_file.h"
 
+#include <llvm/ADT/ScopeExit.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
 
 namespace tg {
-
-Result<std::unique_ptr<llvm::MemoryBuffer>> read_data_file(llvm::StringRef path) {
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!file)
-    return error(Code::cannot_read, "cannot read `{0}`: {1}", path, file.getError().message());
-  if ((*file)->getBufferSize() == 0) return error(Code::empty_file, "`{0}` is empty", path);
-  return std::move(*file);
-}
 
 namespace {
 
 namespace fs = llvm::sys::fs;
+using Buffer = std::unique_ptr<llvm::MemoryBuffer>;
+
+Diagnostic cannot_read(llvm::StringRef path, std::error_code why) {
+  return error(Code::cannot_read, "cannot read `{0}`: {1}", path, why.message());
+}
+
+Diagnostic too_long(llvm::StringRef path, uint64_t most) {
+  return error(Code::input_too_long, "`{0}` has more than the {1} MiB that are read of such a file",
+               path, most >> 20);
+}
+
+/// Piece by piece, since the size is not known or not to be believed.
+Result<Buffer> read_stream(fs::file_t file, llvm::StringRef path, uint64_t most) {
+  constexpr size_t kPiece = size_t{64} << 10;
+  llvm::SmallVector<char, 0> bytes;
+  while (bytes.size() <= most) {
+    size_t before = bytes.size();
+    if (bytes.capacity() < before + kPiece) bytes.reserve(2 * before + kPiece);
+    bytes.resize_for_overwrite(before + kPiece);
+    llvm::Expected<size_t> got =
+        fs::readNativeFile(file, llvm::makeMutableArrayRef(bytes.data() + before, kPiece));
+    if (!got) return cannot_read(path, llvm::errorToErrorCode(got.takeError()));
+    bytes.truncate(before + *got);
+    if (*got > 0) continue;
+    return Buffer(std::make_unique<llvm::SmallVectorMemoryBuffer>(
+        std::move(bytes), path, /*RequiresNullTerminator=*/false));
+  }
+  return too_long(path, most);
+}
+
+/// All bytes of an open file, mapped where it is a regular one; then `most_mapped` is the limit.
+Result<Buffer> read_open_file(fs::file_t file, llvm::StringRef path, uint64_t most,
+                              uint64_t most_mapped) {
+  fs::file_status status;
+  if (std::error_code why = fs::status(file, status)) return cannot_read(path, why);
+  if (fs::is_directory(status))
+    return cannot_read(path, std::make_error_code(std::errc::is_a_directory));
+  // Files of /proc are regular ones without a size.
+  if (!fs::is_regular_file(status) || status.getSize() == 0) return read_stream(file, path, most);
+  if (status.getSize() > most_mapped) return too_long(path, most_mapped);
+  auto mapped = llvm::MemoryBuffer::getOpenFile(file, path, status.getSize(),
+                                                /*RequiresNullTerminator=*/false);
+  if (!mapped) return cannot_read(path, mapped.getError());
+  return std::move(*mapped);
+}
+
+Result<Buffer> read_bytes(llvm::StringRef path, uint64_t most, uint64_t most_mapped) {
+  llvm::Expected<fs::file_t> file = fs::openNativeFileForRead(path);
+  if (!file) return cannot_read(path, llvm::errorToErrorCode(file.takeError()));
+  auto close = llvm::make_scope_exit([&] { (void)fs::closeFile(*file); });
+  return read_open_file(*file, path, most, most_mapped);
+}
+
+std::string text_of(const llvm::MemoryBuffer& file) {
+  llvm::StringRef text = file.getBuffer();
+  text.consume_front("\xEF\xBB\xBF"); // the byte-order mark, which some editors write
+  return text.str();
+}
+
+bool is_there(llvm::StringRef path) {
+  fs::file_status status;
+  return fs::status(path, status) != std::errc::no_such_file_or_directory;
+}
+
+} // namespace
+
+Result<std::unique_ptr<llvm::MemoryBuffer>> read_data_file(llvm::StringRef path) {
+  TG_TRY(Buffer file, read_bytes(path, kMaxStreamBytes, UINT64_MAX));
+  if (file->getBufferSize() == 0) return error(Code::empty_file, "`{0}` is empty", path);
+  return file;
+}
+
+Result<std::string> read_text_file(llvm::StringRef path, uint64_t most) {
+  TG_TRY(Buffer file, read_bytes(path, most, most));
+  return text_of(*file);
+}
+
+Result<std::string> read_standard_input(uint64_t most) {
+  TG_TRY(Buffer file, read_open_file(fs::getStdinHandle(), "standard input", most, most));
+  return text_of(*file);
+}
+
+Result<std::optional<std::string>> read_text_if_there(llvm::StringRef path, uint64_t most) {
+  if (!is_there(path)) return std::optional<std::string>();
+  TG_TRY(std::string text, read_text_file(path, most));
+  return std::optional<std::string>(std::move(text));
+}
+
+namespace {
 
 Diagnostic cannot_write(llvm::StringRef path, std::error_code why) {
   return error(Code::cannot_write, "cannot write `{0}`: {1}", path, why.message());

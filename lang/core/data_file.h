@@ -7,11 +7,27 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <memory>
+#include <optional>
+#include <string>
 
 namespace tg {
 
-/// Errors: `cannot_read`, `empty_file`.
+/// The most that is read of what is no regular file, whose size nothing says beforehand: a pipe, a
+/// device, a file of /proc.
+inline constexpr uint64_t kMaxStreamBytes = uint64_t{1} << 30;
+/// The most of a file of text or JSON, whatever it is.
+inline constexpr uint64_t kMaxTextBytes = uint64_t{256} << 20;
+
+/// Errors: `cannot_read`, `empty_file`, `input_too_long`.
 Result<std::unique_ptr<llvm::MemoryBuffer>> read_data_file(llvm::StringRef path);
+
+/// Text without the byte-order mark that it may begin with; null where there is no such file.
+/// Errors: `cannot_read`, `input_too_long`.
+Result<std::optional<std::string>> read_text_if_there(llvm::StringRef path,
+                                                      uint64_t most = kMaxTextBytes);
+/// The same, and it is an error if there is none.
+Result<std::string> read_text_file(llvm::StringRef path, uint64_t most = kMaxTextBytes);
+Result<std::string> read_standard_input(uint64_t most = kMaxTextBytes);
 
 /// What `write` puts into the stream, under a temporary name beside `path` that is renamed at the
 /// end; if `write` fails, `path` is as it was. A device or a pipe is written to as it stands.

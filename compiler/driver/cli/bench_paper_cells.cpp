@@ -5,6 +5,7 @@
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/devices.h"
 #include "compiler/driver/json_files.h"
+#include "lang/core/data_file.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallString.h>
@@ -34,12 +35,8 @@ std::string program_name() {
 /// The table of --cost file:TABLE; nothing where there is none.
 Result<std::string> cost_table_part(llvm::StringRef cost) {
   if (!cost.consume_front("file:")) return std::string();
-  auto table =
-      llvm::MemoryBuffer::getFile(cost, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!table)
-    return error(Code::cannot_read, "cannot read the cost table `{0}`: {1}", cost,
-                 table.getError().message());
-  return "; cost_table " + hash_text((*table)->getBuffer());
+  TG_TRY(std::string table, read_text_file(cost));
+  return "; cost_table " + hash_text(table);
 }
 
 /// What the rules of files say; nothing where all are the program's own.
@@ -172,11 +169,9 @@ Result<void> PaperCells::take(const llvm::json::Array& list) {
 }
 
 Result<void> PaperCells::read() {
-  auto file = llvm::MemoryBuffer::getFile(path_, /*IsText=*/true);
-  if (file.getError() == std::errc::no_such_file_or_directory) return {};
-  if (!file)
-    return error(Code::cannot_read, "cannot read `{0}`: {1}", path_, file.getError().message());
-  TG_TRY(llvm::json::Value value, parse_json((*file)->getBuffer(), path_, Code::bad_cells_file));
+  TG_TRY(std::optional<std::string> file, read_text_if_there(path_));
+  if (!file) return {};
+  TG_TRY(llvm::json::Value value, parse_json(*file, path_, Code::bad_cells_file));
   const llvm::json::Object* settings = value.getAsObject();
   if (!settings) return bad("it holds no object");
   for (const auto& [setting, list] : *settings) {

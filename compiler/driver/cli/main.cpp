@@ -5,6 +5,7 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/Process.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <unistd.h>
 
@@ -60,6 +61,8 @@ bool runs_networks(llvm::StringRef command) {
 } // namespace
 
 int main(int argc, char** argv) {
+  // A file over the limit of the shell is an error of writing, which removes what was begun.
+  std::signal(SIGXFSZ, SIG_IGN);
   tg::cli::Parsed parsed = tg::cli::parse_command_line(argc, argv);
   llvm::outs() << parsed.out;
   llvm::errs() << parsed.err;

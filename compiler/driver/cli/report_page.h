@@ -1,13 +1,11 @@
-// The page of `tg report`, and that of a single drawing.
+// The page of `tg report`, before and after the trace.
 #pragma once
 
-#include "compiler/driver/cli/graph_picture.h"
+#include <llvm/ADT/StringRef.h>
 
 namespace tg::cli {
 
-/// `json` is the trace, checked; the pictures are its graphs.
-std::string report_page(llvm::StringRef json, const Picture& source, const Picture& result);
-/// A page with nothing but one drawing.
-std::string drawing_page(const Picture& picture);
+llvm::StringRef report_page_head();
+llvm::StringRef report_page_tail();
 
 } // namespace tg::cli

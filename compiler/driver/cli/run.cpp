@@ -4,8 +4,10 @@
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/driver/side_by_side.h"
+#include "lang/core/escape.h"
 #include "lang/core/stopwatch.h"
 #include "runtime/bounds.h"
+#include "runtime/execute.h"
 #include "runtime/npy.h"
 #include "runtime/npz.h"
 #include "runtime/random.h"
@@ -68,7 +70,11 @@ Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan) {
       TG_TRY(inputs[input], read_npy(path));
       continue;
     }
-    TG_TRY(std::vector<NamedTensor> arrays, read_npz(path));
+    auto wanted = [&](llvm::StringRef array, const TensorType& type) -> Result<void> {
+      TG_TRY(size_t input, find_input(plan, array));
+      return check_input(plan.values[plan.inputs[input]], type);
+    };
+    TG_TRY(std::vector<NamedTensor> arrays, read_npz(path, wanted));
     for (NamedTensor& array : arrays) {
       TG_TRY(size_t input, find_input(plan, array.name));
       inputs[input] = std::move(array.tensor);
@@ -246,7 +252,7 @@ void print_run(Session& session, const RunReport& report) {
   out << "  device " << report.device << "; sum of the steps "
       << duration_text(report.sum_of_ops_us) << "\n\n";
   print_steps(out, report, session.color);
-  for (const std::string& note : report.notes) out << "\n  " << note << "\n";
+  for (const std::string& note : report.notes) out << "\n  " << printable(note) << "\n";
 }
 
 void write_outputs_json(llvm::json::OStream& json, const RunReport& report) {

@@ -63,7 +63,7 @@ TEST(Npz, SaysWhatIsWrong) {
   };
   std::string other = good, late = good;
   other[good.size() - 1] = 1;         // a comment that is not there
-  late[good.find("b.npy") + 60] ^= 1; // in the contents
+  late[good.find("PK\x01\x02") - 1] ^= 1; // in the elements
   struct Case {
     std::string bytes;
     const char* says;
@@ -100,6 +100,19 @@ TEST(Npz, MembersThatOverlapAreRefused) {
   Result<std::vector<NamedTensor>> read = parse_npz(bytes, "t.npz");
   ASSERT_FALSE(read);
   EXPECT_NE(read.error().message.find("one name"), std::string::npos) << read.error().message;
+}
+
+TEST(Npz, ArraysAreAskedForBeforeTheyAreUnpacked) {
+  std::vector<std::string> asked;
+  auto first = [&](llvm::StringRef name, const TensorType& type) -> Result<void> {
+    asked.push_back((name + ": " + type.text()).str());
+    if (name == "b") return error(Code::bad_input_value, "not this one");
+    return {};
+  };
+  Result<std::vector<NamedTensor>> read = parse_npz(compressed(), "t.npz", first);
+  EXPECT_EQ(asked, (std::vector<std::string>{"a: f32[2, 3]", "b: i64[3]"}));
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, "not this one");
 }
 
 TEST(Npz, NoDamageDoesMoreThanGiveAnError) {
