@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The page of `tg report`, in a browser: it needs no network, draws all its parts, of a small network and
-of a large one, nothing on top of anything else, and neither a laptop's width nor a wide one makes it scroll
-sideways. What a trace says is what the report says, of every strategy; a trace that is damaged makes no page. Without
-a headless Chromium (Debian: chromium) only the page
-itself is looked at, and the test says so.
+"""The page of `tg report`, in a browser: it needs no network, draws all its parts, of a small network, of
+a large one and of one in which nothing was found, nothing on top of anything else and nothing beyond its
+drawing, on a telephone, a laptop and a wide screen, light and dark; its drawings zoom; a keyboard reaches
+all of it. What a trace says is what the report says, of every strategy; a trace that is damaged makes no
+page. Without a headless Chromium (Debian: chromium) only the page itself is looked at, and the test says so.
 
     report_test.py build/tg
 """
@@ -28,30 +28,75 @@ STRATEGIES = {
     "anneal": ["--search", "anneal", "--budget", "100"],
     "taso": ["--search", "taso", "--budget", "10"],
 }
-PARTS = ["cost", "heat", "tree", "chain", "source", "result"]
+# Width, height and colours of a window.
+WINDOWS = [(390, 844, "light"), (1280, 800, "dark"), (1920, 1080, "light")]
+ODD = """# Names that are long, and that a page could take for its own.
+model a_model_with_quite_a_long_name_that_has_to_be_wrapped_somewhere(x: f32[1, 8]) {
+  param w: f32[8, 8] = weight("a.very.long.path/of</template></script><b>layers[12]&amp;.weight")
+  x @ w
+}
+"""
 PROBE = """<script>{
 const all = selector => [...document.querySelectorAll(selector)];
-const rows = graph => { const rows = {}; all(`#${graph} .drawing rect`).forEach(r => (rows[r.y.baseVal.value] ??= []).push(r.getBBox())); return Object.values(rows); };
-const apart = row => row.sort((a, b) => a.x - b.x).every((r, i) => i == 0 || row[i - 1].x + row[i - 1].width < r.x);
-const within = text => text.getComputedTextLength() < text.previousSibling.width.baseVal.value;
-const kept = new Set(all(".drawing .node:not(.changed) rect").map(r => getComputedStyle(r).fill));
-const map = document.querySelector("#heat .box");
-document.title = JSON.stringify({
+const graph = id => document.querySelector(`#${id} .drawing svg`);
+const boxes = svg => [...svg.querySelectorAll(".node")].map(node => ({id: node.dataset.node, box: node.querySelector("rect").getBBox()}));
+const inside = (p, b) => p.x > b.x + 1 && p.x < b.x + b.width - 1 && p.y > b.y + 1 && p.y < b.y + b.height - 1;
+const overlap = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+const apart = svg => { const list = boxes(svg); return list.every((a, i) => list.slice(i + 1).every(b => !overlap(a.box, b.box))); };
+const within = (b, svg) => { const v = svg.viewBox.baseVal; return b.x >= 0 && b.y >= 0 && b.x + b.width <= v.width && b.y + b.height <= v.height; };
+const clear = svg => { const list = boxes(svg); return [...svg.querySelectorAll(".edge")].every(edge => {
+  const length = edge.getTotalLength();
+  for (let k = 1; k < 24; ++k) { const p = edge.getPointAtLength(length * k / 24);
+    if (list.some(({id, box}) => id != edge.dataset.from && id != edge.dataset.to && inside(p, box))) return false; }
+  return true; }); };
+const svgs = all(".drawing svg");
+const rgb = text => text.match(/[0-9.]+/g).map(Number);
+const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+const contrast = (a, b) => { const [x, y] = [light(rgb(a)), light(rgb(b))].sort((p, q) => q - p); return (x + .05) / (y + .05); };
+const readable = () => { const card = getComputedStyle(document.querySelector("section")).backgroundColor;
+  const ink = e => getComputedStyle(e).fill != "rgb(0, 0, 0)" && e.closest("svg") ? getComputedStyle(e).fill : getComputedStyle(e).color;
+  return all("h1, h2, dt, dd, p, button, .legend li, svg text").every(e => contrast(ink(e), e.closest(".changed") ? getComputedStyle(e.closest(".changed").querySelector("rect") ?? e).fill : card) >= 4.5); };
+const zooms = () => all(".drawing").every(box => { const svg = box.firstChild, before = +svg.getAttribute("width");
+  box.previousSibling.querySelector("[title=larger]").click(); const larger = +svg.getAttribute("width");
+  box.dispatchEvent(new KeyboardEvent("keydown", {key: "1", bubbles: true})); const own = +svg.getAttribute("width");
+  box.dispatchEvent(new KeyboardEvent("keydown", {key: "0", bubbles: true}));
+  return larger > before && Math.abs(own - svg.viewBox.baseVal.width) < 1 && +svg.getAttribute("width") <= box.clientWidth; });
+const dark = () => light(rgb(getComputedStyle(document.body).backgroundColor)) < .2;
+const button = document.querySelector(".top button");
+const forms = [dark()];
+const legible = [readable()];
+for (let i = 0; i < 3; ++i) { button.click(); forms.push(dark()); legible.push(readable()); }
+const expect = EXPECT;
+const told = {
   "the script ended": document.body.dataset.ready == "yes",
+  "all parts are there": ["cost", "heat", "tree", "chain", "source", "result"].every(id => document.querySelector(`section#${id}`)),
+  "the title names the model": document.title.startsWith(document.querySelector("h1").textContent + " - "),
   "the page is no wider than the window": document.documentElement.scrollWidth <= innerWidth,
   "the page uses the width of the window": document.querySelector("header").offsetWidth > 0.9 * innerWidth,
-  "the parts are drawn": all("svg").length >= 4,
-  "the rules over time fit": !map || map.scrollWidth <= map.clientWidth,
-  "source and result are side by side": new Set(["source", "result"].map(id => document.getElementById(id).getBoundingClientRect().top)).size == 1,
-  "every operator is drawn and listed": all(".drawing .node").length == all(".graph div").length && all(".graph div").length > 4,
-  "no operator is drawn over another": ["source", "result"].every(graph => rows(graph).every(apart)),
-  "names are within their boxes": all(".drawing .node text").every(within),
-  "what changed is coloured in the drawing": all(".drawing .changed").length > 0 &&
-    all(".drawing .changed rect").every(r => !kept.has(getComputedStyle(r).fill)),
-  "and in the list": all(".graph .changed").length == all(".drawing .changed").length &&
-    all(".graph .changed").every(e => getComputedStyle(e).backgroundColor != getComputedStyle(e.parentElement).backgroundColor),
-});
+  "the parts are drawn": svgs.length == 2 && all("#cost svg").length > 0,
+  "the rules over time fit": all("#heat .box").every(b => b.scrollWidth <= b.clientWidth),
+  "source and result are side by side where there is room": (new Set(["source", "result"].map(id => document.getElementById(id).getBoundingClientRect().top)).size == 1) == (innerWidth >= 1100),
+  "every operator is drawn and listed": all(".drawing .node").length == all(".lines div").length && all(".lines div").length >= 4,
+  "no operator is drawn over another": svgs.every(apart),
+  "nothing leaves its drawing": svgs.every(svg => [...svg.querySelectorAll(".edge, .node")].every(e => within(e.getBBox(), svg))),
+  "no edge runs through an operator": svgs.every(clear),
+  "texts are within their boxes": all(".drawing .node text").every(t => t.getComputedTextLength() < t.parentNode.querySelector("rect").width.baseVal.value),
+  "every operator says its shape": all(".drawing .node").every(n => /f32|f16|bf16|bool|i32|i64/.test(n.querySelector(".type")?.textContent ?? "")),
+  "operators say their weights": all(".drawing .weight").length > 0,
+  "what changed is coloured in the drawing and in the list": all(".lines .changed").length == all(".drawing .changed").length && (all(".lines .changed").length > 0) == expect.changed,
+  "drawings and charts have legends": ["cost", "source", "result"].every(id => document.querySelector(`#${id} .legend`)),
+  "drawings zoom by button and by key": zooms(),
+  "what scrolls can be reached by a keyboard, and is named": all(".drawing, .box").every(b => b.tabIndex == 0 && b.getAttribute("aria-label")),
+  "drawings, charts and buttons are named": all("svg[role=img]").every(s => s.getAttribute("aria-label")) && all("button, select").every(b => b.textContent.trim() || b.getAttribute("aria-label")),
+  "colours are the system's first": forms[0] == expect.dark,
+  "the switch has a light and a dark form": forms.includes(true) && forms.includes(false) && forms[3] == forms[0],
+  "texts can be read in all of them": legible.every(x => x),
+};
+parent.postMessage(JSON.stringify(told), "*");
 }</script>"""
+FRAME = """<!doctype html><title>nothing</title><body style="margin:0">
+<iframe src="{page}" style="border:0;width:{width}px;height:{height}px"></iframe>
+<script>addEventListener("message", e => document.title = e.data)</script>"""
 
 
 def run(*command, timeout=300):
@@ -61,17 +106,22 @@ def run(*command, timeout=300):
     return done.stdout
 
 
-def in_browser(browser, page, width):
-    probed = page.with_suffix(f".{width}.html")
-    probed.write_text(page.read_text() + PROBE)
-    dom = run(browser, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900",
-              "--virtual-time-budget=5000", "--dump-dom", probed.as_uri())
-    for part in PARTS:
-        assert f'<section id="{part}"' in dom, f"width {width}: no part {part}"
-    told = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom).group(1)))
-    assert len(told) > 8
-    for claim, holds in told.items():
-        assert holds, f"{page.stem}, width {width}: not so: {claim}"
+def in_browser(browser, page, window, changed=True):
+    """The page in a frame of this size: a window of its own cannot be as narrow as a telephone."""
+    width, height, colours = window
+    probed, frame = page.with_suffix(f".{width}.html"), page.with_suffix(f".{width}.frame.html")
+    expected = json.dumps({"dark": colours == "dark", "changed": changed})
+    probed.write_text(page.read_text() + PROBE.replace("EXPECT", expected))
+    frame.write_text(FRAME.format(page=probed.name, width=width, height=height))
+    dom = run(browser, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={max(width, 500)},{height}",
+              f"--blink-settings=preferredColorScheme={0 if colours == 'dark' else 1}",
+              "--virtual-time-budget=10000", "--dump-dom", frame.as_uri())
+    title = html.unescape(re.search(r"<title>(.*?)</title>", dom, re.S).group(1))
+    assert title != "nothing", f"{page.stem}, width {width}: the page ended before it was looked at"
+    told = json.loads(title)
+    assert len(told) > 20
+    wrong = [claim for claim, holds in told.items() if not holds]
+    assert not wrong, f"{page.stem}, width {width}, {colours}: not so: {wrong}"
 
 
 def report(tg, folder, model, options):
@@ -122,11 +172,36 @@ def damage_is_refused(tg, folder, trace):
     assert not (folder / "bad.html").exists()
 
 
+def file_name_by_default(tg, trace):
+    """Without -o the page lies beside the trace, and the program says where."""
+    page = trace.with_suffix(".html")
+    page.unlink(missing_ok=True)
+    assert run(tg, "report", trace) == f"wrote {page}\n"
+    assert page.exists()
+    assert run(tg, "report", trace, "--quiet") == ""
+    assert run(tg, "report", trace, "-o", "-") == page.read_text()
+
+
+def odd_names(tg, folder):
+    """A model in which nothing is found, whose names are long or could end an element of the page."""
+    model = folder / "odd.tg"
+    model.write_text(ODD)
+    trace, page = report(tg, folder, model, ["--search", "saturate"])
+    text = page.read_text()
+    assert "<b>" not in text and "</b>" not in text
+    assert text.count("</script>") == 2 and text.count("</template>") == 2
+    told = json.loads(trace.read_text())
+    assert told["source"][1]["weights"] == ["a.very.long.path/of</template></script><b>layers[12]&amp;.weight: f32[8, 8]"]
+    return page
+
+
 def main():
     tg = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as folder:
-        trace, page = report(tg, Path(folder), EXAMPLES / "residual.tg", SEARCHED)
+        folder = Path(folder)
+        trace, page = report(tg, folder, EXAMPLES / "residual.tg", SEARCHED)
         text = page.read_text()
+        assert "<title>blocks - Tangram" in text
         # The name of the SVG name space is the only address.
         links = [a for a in re.findall(r"https?://[^\"'\s)]+", text) if "www.w3.org/2000/svg" not in a]
         assert not links, f"the page speaks of {links}"
@@ -137,18 +212,21 @@ def main():
         places = [node["where"] for node in told["tree"] if node["rule"]]
         places += [place for rule in told["applications"] for cell in rule["cells"] for place in cell[2]]
         assert any(re.search(r"\bf32\[.*\] of \w", place) for place in places), "no action names its place"
-        damage_is_refused(tg, Path(folder), trace)
+        damage_is_refused(tg, folder, trace)
+        file_name_by_default(tg, trace)
+        nothing = odd_names(tg, folder)
         for name, options in STRATEGIES.items():
-            facts_hold(tg, Path(folder), name, options)
+            facts_hold(tg, folder, name, options)
         browser = shutil.which("chromium") or shutil.which("chromium-browser")
         if not browser:
             print("no chromium here: the page was not drawn")
             return
-        _, large = report(tg, Path(folder), EXAMPLES / "paper" / "nasneta.tg", LARGE)
-        for width in (1280, 2560):
-            in_browser(browser, page, width)
-            in_browser(browser, large, width)
-        print("drawn at 1280 and 2560 pixels")
+        _, large = report(tg, folder, EXAMPLES / "paper" / "nasneta.tg", LARGE)
+        for window in WINDOWS:
+            in_browser(browser, page, window)
+            in_browser(browser, nothing, window, changed=False)
+        in_browser(browser, large, WINDOWS[1])
+        print("drawn " + ", ".join(f"at {w} x {h}, {c}" for w, h, c in WINDOWS))
 
 
 if __name__ == "__main__":

@@ -156,12 +156,27 @@ bool are_steps(const Object& trace, Where where) {
   });
 }
 
+/// What a trace of an earlier version does not have: a text, or a list of texts.
+bool is_labelled(const Object& node, Where where) {
+  if (const Value* name = node.get("name"); name && !name->getAsString())
+    return fail(where.field("name"), "expected a text");
+  for (llvm::StringLiteral key : {llvm::StringLiteral("weights"), llvm::StringLiteral("outputs")}) {
+    if (!node.get(key)) continue;
+    bool texts = each(node, key, where, [](const Value& text, size_t, Where at) {
+      return text.getAsString() || fail(at, "expected a text");
+    });
+    if (!texts) return false;
+  }
+  return true;
+}
+
 /// Operands come before those that use them.
 bool is_graph(const Object& trace, llvm::StringLiteral key, Where where) {
   return each_object(trace, key, kOperator, where, [](const Object& node, size_t i, Where at) {
-    return each(node, "operands", at, [&](const Value& operand, size_t, Where here) {
-      return whole_number(operand, 0, static_cast<int64_t>(i), here);
-    });
+    return is_labelled(node, at) &&
+           each(node, "operands", at, [&](const Value& operand, size_t, Where here) {
+             return whole_number(operand, 0, static_cast<int64_t>(i), here);
+           });
   });
 }
 

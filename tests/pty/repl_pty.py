@@ -133,6 +133,71 @@ def first_session(tg, state):
         sys.exit(f"repl_pty: Ctrl-D left with exit code {code}")
 
 
+def keyword_arguments(tg, state):
+    """Tab inside of a call: names of arguments that are not given yet, the words that one takes, of
+    operators and of functions of the session, also where the call began in the row before."""
+    t = Terminal(tg, state)
+    t.wait("tg> ")
+    t.say("x: f32[4, 8]", "x: f32[4, 8]\n")
+    t.say("let y = tanh(x)", "y: f32[4, 8]\n")
+    t.send("softmax(x, ax\t")
+    t.wait("axis = ")
+    t.say("1)", "f32[4, 8]\n")
+    t.send("matmul(x, transpose(x), act = re\t")
+    t.wait("act = relu")
+    t.send("\t")
+    t.wait("relu  relu6")
+    t.send("\x15")
+    t.say("fn wide(x: f32[N, D], width: int, bias: bool = true) { x }", "fn wide(")
+    t.send("wide(\t")
+    t.wait("bias =  width =  x =")
+    t.send("y,\n")
+    t.wait("... ")
+    t.send("widt\t")
+    t.wait("width = ")
+    t.send("3, bi\t")
+    t.wait("bias = ")
+    t.send("tr\t")
+    t.wait("true ")
+    t.say(")", "f32[4, 8]\n")
+    if (code := t.end("exit\n")) != 0:
+        sys.exit(f"repl_pty: exit left with exit code {code}")
+
+
+def ways_out(tg, state):
+    """Words that end a session elsewhere end it here; one that names a value is that value."""
+    for word in ("exit", "quit", "exit()", ":exit", ":quit"):
+        t = Terminal(tg, state)
+        t.wait("tg> ")
+        if (code := t.end(word + "\n")) != 0:
+            sys.exit(f"repl_pty: {word} left with exit code {code}")
+    t = Terminal(tg, state)
+    t.wait("tg> ")
+    t.say("quit: f32[2]", "quit: f32[2]\n")
+    t.say("quit", "f32[2]\n")
+    if (code := t.end("exit\n")) != 0:
+        sys.exit(f"repl_pty: exit left with exit code {code}")
+
+
+def commands(tg, state):
+    """`:verify`, `:undo` and `:graph` as on a terminal, and that Tab knows them."""
+    t = Terminal(tg, state)
+    t.wait("tg> ")
+    t.send(":gr\t")
+    t.wait(":graph ")
+    t.send("\x15")
+    t.say("x: f32[4, 8]", "x: f32[4, 8]\n")
+    t.say("let y = relu(relu(x))", "y: f32[4, 8]\n")
+    t.say(":opt", "operators        2         1")
+    t.say(":verify", "equal")
+    t.say("let y = tanh(x)", "y: f32[4, 8]\n")
+    t.say(":graph", "tanh  f32[4, 8]")
+    t.say(":undo", "took back: let y = tanh(x)\n")
+    t.say(":graph", "relu  f32[4, 8]")
+    if (code := t.end("quit\n")) != 0:
+        sys.exit(f"repl_pty: quit left with exit code {code}")
+
+
 def keys_at_once(tg, state):
     """What is typed the moment the prompt stands there is a key of the line editor: a Ctrl-D ends."""
     for _ in range(20):
@@ -170,9 +235,12 @@ def main():
         first_session(tg, state)
         second_session(tg, state)
         keys_at_once(tg, state)
+        keyword_arguments(tg, state)
+        ways_out(tg, state)
+        commands(tg, state)
         if not Path(state, "tangram", "history").exists():
             sys.exit("repl_pty: no history was kept")
-    print("repl_pty: editing, history, completion, several rows, Ctrl-C")
+    print("repl_pty: editing, history, completion, several rows, Ctrl-C, ways out, commands")
 
 
 if __name__ == "__main__":

@@ -384,7 +384,10 @@ void add_bench_paper(CLI::App& bench, Options& o) {
 void add_report(CLI::App& tg, Options& o) {
   CLI::App& app = *tg.add_subcommand("report", "the trace of a search as a page");
   app.add_option("FILE", o.files, "a trace that `tg opt --trace` wrote")->required()->expected(1);
-  app.add_option("-o", o.out_file, "write the page here; - for standard output")->required();
+  app.add_option("-o", o.out_file,
+                 "write the page here; - for standard output; default: beside the "
+                 "trace, as .html");
+  app.add_flag("--quiet", o.quiet, "do not name the page that was written");
 }
 
 void add_help(CLI::App& tg, Options& o) {

@@ -8,6 +8,7 @@
 #include "compiler/driver/prepare.h"
 #include "compiler/driver/retyped_cost.h"
 #include "compiler/driver/rule_trust.h"
+#include "compiler/equiv/equivalent.h"
 
 namespace tg::cli {
 
@@ -32,6 +33,10 @@ bool verify_result(Session& session, const Graph& source, Optimized& result,
                    llvm::ArrayRef<Rule> rules);
 /// Runs and prints as `tg run` does; `graph` is `source`, perhaps optimised. False after an error.
 bool run_graph(Session& session, const Graph& source, const Graph& graph);
+/// `tg verify`: both compared as the options say, and what came of it, for people. Ctrl-C at the
+/// prompt leaves it undecided.
+Result<Equivalence> compare(Session& session, const Graph& a, const Graph& b);
+void print_equivalence(llvm::raw_ostream& out, const Equivalence& result);
 /// The cost model that the options name, of a graph in the types in which it runs.
 Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& source);
 

@@ -22,13 +22,32 @@ Repl::Repl(llvm::raw_ostream& out, llvm::raw_ostream& err, bool color)
 bool Repl::step(llvm::StringRef text) {
   text = text.trim();
   interrupted = false;
+  Before before{text.str(), notebook_, settings_, options_, rules_off_, best_};
   if (text.startswith(":"))
     command(text.drop_front());
+  else if (leaves(text))
+    leaving_ = true;
   else
     tell(text);
+  remember(std::move(before));
   out_.flush();
   err_.flush();
   return !leaving_;
+}
+
+/// `exit` and `quit`, as elsewhere, unless something has that name.
+bool Repl::leaves(llvm::StringRef text) const {
+  text.consume_back("()");
+  return (text == "exit" || text == "quit") && !llvm::is_contained(words(), text.str());
+}
+
+/// For `:undo`, where the line changed something; `:undo` itself is taken from what is remembered.
+void Repl::remember(Before before) {
+  bool same = notebook_ == before.notebook && settings_ == before.settings &&
+              rules_off_ == before.rules_off && best_ == before.best;
+  if (same || llvm::StringRef(before.line).split(' ').first == ":undo") return;
+  if (undo_.size() == kMostUndone) undo_.erase(undo_.begin());
+  undo_.push_back(std::move(before));
 }
 
 void Repl::command(llvm::StringRef text) {
@@ -53,7 +72,11 @@ void Repl::tell(llvm::StringRef text) {
   if (cells.front().kind == CellKind::Input && next.hides(cells.front().name))
     return fail(error(Code::duplicate_name, "`{0}` is bound by a statement", cells.front().name)
                     .suggest("give the input a name of its own"));
-  for (const Cell& cell : cells) next.add(cell);
+  std::vector<std::pair<std::string, std::string>> renamed;
+  for (Cell& cell : cells) {
+    llvm::append_range(renamed, next.add(cell));
+    if (cell.kind == CellKind::Statement) cell = next.last_statement();
+  }
   Session session = begin();
   CellKind kind = cells.front().kind;
   bool good = kind == CellKind::Use || kind == CellKind::Declaration
@@ -61,6 +84,8 @@ void Repl::tell(llvm::StringRef text) {
                   : evaluate(session, next, cells.front());
   if (!good) return fail(session);
   session.print_warnings();
+  for (const auto& [from, to] : renamed)
+    out_ << "# the former `" << from << "`, which other lines use, is `" << to << "` now\n";
   notebook_ = std::move(next);
 }
 
@@ -184,6 +209,16 @@ std::optional<std::string> Repl::pick_model(Session& session, const Program& pro
   return std::nullopt;
 }
 
+/// Of the parameters that were set, those that a model has: the others are for other models.
+ModelSettings Repl::settings_of(const Program& program, llvm::StringRef model) const {
+  Result<ModelSettings> all = read_settings({"", options_.set});
+  ModelSettings own;
+  if (!all) return own;
+  for (const auto& [name, value] : *all)
+    if (is_parameter(program, model, name)) own[name] = value;
+  return own;
+}
+
 std::optional<Repl::Target> Repl::target(Session& session, llvm::StringRef argument) {
   Program program = read(session, notebook_);
   if (argument == "best") {
@@ -199,13 +234,12 @@ std::optional<Repl::Target> Repl::target(Session& session, llvm::StringRef argum
     program = read(session, notebook_, argument);
   }
   bool own = expression || *model == Notebook::kModel;
-  Result<ModelSettings> settings = read_settings({"", options_.set});
   ModelValue value;
   std::optional<Graph> graph;
   if (!session.sink.failed())
     graph = instantiate(program, own ? Notebook::kModel.str() : *model,
-                        own ? ModelSettings() : *settings, std::make_shared<Symbols>(),
-                        session.sink, &value);
+                        own ? ModelSettings() : settings_of(program, *model),
+                        std::make_shared<Symbols>(), session.sink, &value);
   if (!graph) return fail(session), std::nullopt;
   return Target{std::move(*graph), declared_rules(session, program), std::move(value)};
 }
@@ -268,21 +302,24 @@ bool read_line(LineSource& source, std::string& text) {
 int run_repl(Session& session) {
   const Options& o = session.options;
   Repl repl(session.out, session.err, session.color);
-  std::unique_ptr<LineSource> source = make_terminal_source(
-      default_history_path(), [&repl](llvm::StringRef line) { return repl.complete(line); });
+  std::string text; // the rows of a line that is not finished yet
+  std::unique_ptr<LineSource> source =
+      make_terminal_source(default_history_path(),
+                           [&](llvm::StringRef line) { return repl.complete(text + line.str()); });
   std::optional<Interrupts> interrupts;
   bool terminal = source != nullptr;
   if (terminal) {
     interrupts.emplace(repl);
-    session.out << "tg " TG_VERSION "; `:help` lists the commands, `:quit` leaves\n";
+    session.out << "tg " TG_VERSION "; `:help` lists the commands, `exit` leaves\n";
   } else {
     source = make_plain_source();
   }
   if (!o.files.empty()) repl.load(o.files.front());
   session.out.flush();
-  for (std::string text; read_line(*source, text);) {
+  while (read_line(*source, text)) {
     presses = 0;
     if (!repl.step(text)) break;
+    text.clear();
   }
   return terminal || repl.failures() == 0 ? 0 : 1;
 }

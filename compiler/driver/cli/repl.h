@@ -1,7 +1,7 @@
 // A session at the prompt: the notebook of what was said, settings, the best graph found last, and
 // what each line does. One Session of its own for each line, so that an error leaves no trace.
-// Files: repl.cpp (lines, interrupts), repl_commands.cpp (`:commands`), repl_help.cpp (`:help`,
-// completion), repl_notebook.h (text), repl_editor.h (the terminal).
+// Files: repl.cpp (lines, interrupts), repl_commands.cpp (`:commands`), repl_help.cpp (`:help`),
+// repl_complete.cpp (Tab), repl_notebook.h (text), repl_editor.h (the terminal).
 #pragma once
 
 #include "compiler/driver/cli/pipeline.h"
@@ -22,7 +22,8 @@ public:
   void load(llvm::StringRef path);
   /// Lines that were refused.
   size_t failures() const { return failures_; }
-  std::vector<std::string> complete(llvm::StringRef line) const;
+  /// Each way to go on from the text before the cursor: whole last words.
+  std::vector<std::string> complete(llvm::StringRef text) const;
   /// Set, from a signal handler, to stop what runs.
   std::atomic<bool> interrupted = false;
 
@@ -39,8 +40,12 @@ private:
   };
   static llvm::ArrayRef<Setting> known_settings();
 
+  struct Before;
+
   // --- repl.cpp
   void tell(llvm::StringRef text);
+  bool leaves(llvm::StringRef text) const;
+  void remember(Before before);
   void command(llvm::StringRef text);
   bool declare(Session& session, const Notebook& next, llvm::ArrayRef<Cell> cells);
   bool evaluate(Session& session, const Notebook& next, const Cell& cell);
@@ -72,12 +77,18 @@ private:
   void cost(llvm::StringRef argument);
   void run(llvm::StringRef argument);
   void explain(llvm::StringRef argument);
+  void verify(llvm::StringRef argument);
+  void graph(llvm::StringRef argument);
+  void undo(llvm::StringRef argument);
   void show(llvm::StringRef argument);
   void show_session();
   void set(llvm::StringRef argument);
   void show_settings();
   bool apply_settings(std::vector<std::pair<std::string, std::string>> settings);
   bool is_parameter(llvm::StringRef name) const;
+  /// Of the model, or of any if that is "".
+  static bool is_parameter(const Program& program, llvm::StringRef model, llvm::StringRef name);
+  ModelSettings settings_of(const Program& program, llvm::StringRef model) const;
   void save(llvm::StringRef argument);
   void quit(llvm::StringRef) { leaving_ = true; }
 
@@ -89,6 +100,9 @@ private:
   bool help_library(llvm::StringRef name);
   bool help_operator(llvm::StringRef name);
   std::vector<std::string> words() const;
+
+  // --- repl_complete.cpp
+  std::vector<std::string> argument_words(llvm::StringRef line) const;
 
   llvm::raw_ostream& out_;
   llvm::raw_ostream& err_;
@@ -103,7 +117,19 @@ private:
     Optimized found;
     std::vector<Rule> rules; // that its chain numbers
   };
-  std::optional<Best> best_; // of the last `:opt`
+  std::shared_ptr<const Best> best_; // of the last `:opt`
+
+  /// What a line may change, as it was before the line.
+  struct Before {
+    std::string line;
+    Notebook notebook;
+    std::vector<std::pair<std::string, std::string>> settings;
+    Options options;
+    std::vector<std::string> rules_off;
+    std::shared_ptr<const Best> best;
+  };
+  static constexpr size_t kMostUndone = 100;
+  std::vector<Before> undo_; // the latest last
 };
 
 /// `fn fire(x: f32[N], n: int) -> f32[N]`: a declaration without its body.

@@ -1,5 +1,6 @@
 // The `:commands` of the prompt. Settings are the options of `tg run`, under their names there, and
 // are checked by the same code; a name that is a compile-time parameter of a model sets that.
+#include "compiler/driver/cli/graph_picture.h"
 #include "compiler/driver/cli/repl.h"
 
 #include "compiler/driver/cli/table.h"
@@ -13,6 +14,7 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/Format.h>
+#include <llvm/Support/Path.h>
 
 namespace tg::cli {
 namespace {
@@ -77,10 +79,16 @@ llvm::ArrayRef<Repl::Command> Repl::commands() {
       {"cost", "[MODEL|EXPR|best]", "what its operators cost", &Repl::cost},
       {"run", "[MODEL|EXPR|best]", "run it on random or given inputs", &Repl::run},
       {"explain", "", "how the last `:opt` got there, step by step", &Repl::explain},
+      {"verify", "[A, B]", "check the last `:opt` against its source, or A against B exactly",
+       &Repl::verify},
       {"show", "[MODEL|EXPR|best]", "this session as a file; a graph as one", &Repl::show},
+      {"graph", "[MODEL|EXPR|best] [FILE]",
+       "a picture of it: here, or in a .svg, .html or .dot file", &Repl::graph},
       {"set", "[NAME=VALUE]", "options of `tg run`, parameters of models", &Repl::set},
       {"save", "[best] FILE", "write the session, or the best graph, as .tg", &Repl::save},
-      {"quit", "", "leave; so does Ctrl-D", &Repl::quit},
+      {"undo", "", "take back the last line or command that changed the session", &Repl::undo},
+      {"quit", "", "leave; so do `:exit`, `exit`, `quit` and Ctrl-D", &Repl::quit},
+      {"exit", "", "leave", &Repl::quit},
   };
   return table;
 }
@@ -268,7 +276,8 @@ void Repl::optimise(llvm::StringRef argument) {
   if (!result) return fail(session);
   session.print_warnings();
   print_report(out_, result->report, color_, options_.verbose);
-  best_ = Best{std::move(found->graph), std::move(*result), std::move(rules)};
+  best_ =
+      std::make_shared<Best>(Best{std::move(found->graph), std::move(*result), std::move(rules)});
 }
 
 void Repl::cost(llvm::StringRef argument) {
@@ -300,21 +309,102 @@ void Repl::explain(llvm::StringRef) {
   print_chain(out_, *best_->found.chain, best_->rules);
 }
 
+// --- equality, pictures -------------------------------------------------------------------------
+
+namespace {
+
+/// `A, B` where the comma stands outside of brackets, else two words.
+std::pair<llvm::StringRef, llvm::StringRef> two_parts(llvm::StringRef text) {
+  int open = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    open += llvm::StringRef("([{").contains(text[i]);
+    open -= llvm::StringRef(")]}").contains(text[i]);
+    if (text[i] == ',' && open == 0)
+      return {text.take_front(i).trim(), text.drop_front(i + 1).trim()};
+  }
+  auto [a, b] = text.split(' ');
+  return {a.trim(), b.trim()};
+}
+
+} // namespace
+
+void Repl::verify(llvm::StringRef argument) {
+  Session session = begin();
+  session.cancel = &interrupted;
+  std::optional<Target> sides[2];
+  if (argument.empty() && !best_)
+    return fail(error(Code::usage, "nothing has been optimised yet")
+                    .suggest("`:opt` does; `:verify A, B` compares two models or expressions"));
+  if (!argument.empty()) {
+    auto [a, b] = two_parts(argument);
+    if (b.empty())
+      return fail(error(Code::usage, "`:verify` compares two models or expressions, not one")
+                      .suggest("`:verify A, B`; alone it takes the last `:opt`"));
+    for (llvm::StringRef part : {a, b}) {
+      std::optional<Target>& side = sides[sides[0].has_value()];
+      if (!(side = target(session, part))) return;
+      session.sources = {};
+    }
+  }
+  Result<Equivalence> result = argument.empty()
+                                   ? compare(session, best_->source, best_->found.graph)
+                                   : compare(session, sides[0]->graph, sides[1]->graph);
+  if (!result) return fail(std::move(result.error()));
+  print_equivalence(out_, *result);
+}
+
+/// The last word is a file if it ends as one (values have no members); without a file the picture
+/// is drawn here.
+void Repl::graph(llvm::StringRef argument) {
+  Session session = begin();
+  llvm::StringRef ending = llvm::sys::path::extension(argument), file;
+  bool to_file = ending.size() > 1 && llvm::all_of(ending.drop_front(), llvm::isAlpha);
+  if (to_file) {
+    file = argument.substr(argument.rfind(' ') + 1);
+    argument = argument.drop_back(file.size()).trim();
+  }
+  auto found = target(session, argument);
+  if (!found) return;
+  Picture picture = picture_of(found->graph);
+  if (!to_file) return draw_rails(out_, picture, color_);
+  Result<std::string> text = picture_file(picture, file);
+  if (!text) return fail(std::move(text.error()));
+  if (auto written = write_text_file(session, file, *text); !written)
+    return fail(std::move(written.error()));
+  out_ << "wrote " << file << "\n";
+}
+
+void Repl::undo(llvm::StringRef) {
+  if (undo_.empty()) return fail(error(Code::usage, "there is nothing to undo"));
+  Before before = std::move(undo_.back());
+  undo_.pop_back();
+  notebook_ = std::move(before.notebook);
+  settings_ = std::move(before.settings);
+  options_ = std::move(before.options);
+  rules_off_ = std::move(before.rules_off);
+  best_ = std::move(before.best);
+  out_ << "took back: " << before.line << "\n";
+}
+
 // --- settings -----------------------------------------------------------------------------------
 
-bool Repl::is_parameter(llvm::StringRef name) const {
-  Session session = begin();
-  Program program = read(session, notebook_);
+bool Repl::is_parameter(const Program& program, llvm::StringRef model, llvm::StringRef name) {
   const Ast& tree = program.modules.front().ast;
   for (FnRef fn : program.models()) {
-    const ast::Decl& model = program.decl(fn);
-    for (const ast::Param& param : tree[model.params])
+    const ast::Decl& decl = program.decl(fn);
+    if (!model.empty() && decl.name.text != model) continue;
+    for (const ast::Param& param : tree[decl.params])
       if (param.name.text == name && param.type && !param_kind(tree, tree[param.type]).run_time())
         return true;
-    for (const BoundName& bound : bound_names(tree, model))
+    for (const BoundName& bound : bound_names(tree, decl))
       if (bound.name.text == name) return true;
   }
   return false;
+}
+
+bool Repl::is_parameter(llvm::StringRef name) const {
+  Session session = begin();
+  return is_parameter(read(session, notebook_), "", name);
 }
 
 /// The settings with these put in their places, through the option parser. An empty value takes one

@@ -1,21 +1,15 @@
-// `:help` and completion: what names there are, and what is known about each.
+// `:help`: what is known about a name.
 #include "compiler/driver/cli/repl.h"
 
-#include "compiler/driver/cli/repl_editor.h"
 #include "compiler/driver/cli/table.h"
 #include "lang/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
-#include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>
 
 namespace tg::cli {
 namespace {
-
-constexpr llvm::StringLiteral kKeywords[] = {
-    "and", "as", "else", "extern", "false", "fn",      "for",  "if",  "in",  "let",  "model",
-    "not", "op", "or",   "param",  "rule",  "ruleset", "true", "use", "var", "where"};
 
 struct CodeRow {
   Code code;
@@ -32,22 +26,6 @@ void print_doc(llvm::raw_ostream& out, llvm::StringRef signature, llvm::StringRe
   llvm::SmallVector<llvm::StringRef, 0> lines;
   if (!doc.empty()) doc.split(lines, '\n');
   for (llvm::StringRef line : lines) out << "  " << line.trim() << "\n";
-}
-
-/// Files that a path being typed may go on to.
-std::vector<std::string> matching_files(llvm::StringRef typed) {
-  namespace fs = llvm::sys::fs;
-  llvm::StringRef folder = typed.take_front(typed.rfind('/') + 1);
-  std::vector<std::string> found;
-  std::error_code code;
-  for (fs::directory_iterator at(folder.empty() ? "." : folder, code), end; at != end && !code;
-       at.increment(code)) {
-    llvm::StringRef name = llvm::sys::path::filename(at->path());
-    bool is_folder = at->type() == fs::file_type::directory_file;
-    if (name.startswith(".") || (!is_folder && !name.endswith(".tg"))) continue;
-    found.push_back((folder + name + (is_folder ? "/" : "")).str());
-  }
-  return found;
 }
 
 } // namespace
@@ -173,41 +151,6 @@ bool Repl::help_operator(llvm::StringRef name) {
     return true;
   }
   return false;
-}
-
-// --- completion ---------------------------------------------------------------------------------
-
-std::vector<std::string> Repl::words() const {
-  std::vector<std::string> all(std::begin(kKeywords), std::end(kKeywords));
-  Session session = begin();
-  Program program = read(session, notebook_);
-  for (llvm::StringRef name : callable_names(program.modules.front())) all.push_back(name.str());
-  const Ast& tree = program.modules.front().ast;
-  for (ast::DeclId id : tree.decls())
-    if (tree[id].name.present()) all.push_back(tree[id].name.text.str());
-  for (const std::string& name : notebook_.bound_names()) all.push_back(name);
-  for (const std::string& file : library().list("stdlib"))
-    all.push_back("std." + llvm::sys::path::stem(file).str());
-  return all;
-}
-
-std::vector<std::string> Repl::complete(llvm::StringRef line) const {
-  llvm::StringRef word = line.drop_front(word_begin(line));
-  llvm::StringRef command = line.ltrim().split(' ').first;
-  std::vector<std::string> all;
-  if (line.ltrim() == command && command.startswith(":"))
-    for (const Command& c : commands()) all.push_back((":" + c.name).str());
-  else if (command == ":load" || command == ":save")
-    all = matching_files(word);
-  else if (command == ":set")
-    for (const Setting& setting : known_settings()) all.push_back(setting.name.str());
-  else
-    all = words();
-  llvm::erase_if(all,
-                 [&](const std::string& way) { return !llvm::StringRef(way).startswith(word); });
-  llvm::sort(all);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
 }
 
 } // namespace tg::cli

@@ -2,12 +2,15 @@
 // strings and comments never mislead.
 #include "compiler/driver/cli/repl_notebook.h"
 
+#include "compiler/driver/cli/repl_rename.h"
 #include "lang/parse.h"
 #include "lang/token_classes.h"
 #include "lang/tokens.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
+
+#include <algorithm>
 
 namespace tg::cli {
 namespace {
@@ -68,7 +71,7 @@ std::vector<Cell> read_declarations(llvm::StringRef text, bool is_use) {
   SourceManager sources;
   DiagnosticSink ignored;
   Ast tree = parse(sources, sources.add("<prompt>", text.str()), ignored);
-  Cell whole{is_use ? CellKind::Use : CellKind::Declaration, text.trim().str(), "", ""};
+  Cell whole{is_use ? CellKind::Use : CellKind::Declaration, text.trim().str(), "", "", {}};
   if (ignored.failed()) return {whole};
   std::vector<Cell> cells;
   size_t begin = 0;
@@ -76,8 +79,11 @@ std::vector<Cell> read_declarations(llvm::StringRef text, bool is_use) {
     const ast::Decl& decl = tree[id];
     bool use = decl.kind == ast::DeclKind::Use;
     std::string part = text.slice(begin, decl.span.end).trim().str();
-    cells.push_back({use ? CellKind::Use : CellKind::Declaration, part, use ? part : slot_of(decl),
-                     declared_as(decl.kind).str() + " " + decl.name.text.str()});
+    cells.push_back({use ? CellKind::Use : CellKind::Declaration,
+                     part,
+                     use ? part : slot_of(decl),
+                     declared_as(decl.kind).str() + " " + decl.name.text.str(),
+                     {}});
     begin = decl.span.end;
   }
   return cells.empty() ? std::vector<Cell>{whole} : cells;
@@ -92,7 +98,7 @@ std::string targets_of(const Ast& tree, const ast::Stmt& stmt) {
 }
 
 Cell read_statement(llvm::StringRef text) {
-  Cell cell{CellKind::Expression, text.str(), "", ""};
+  Cell cell{CellKind::Expression, text.str(), "", "", {}};
   SourceManager sources;
   DiagnosticSink ignored;
   FileId file = sources.add("<prompt>", ("model it() {\n" + text + "\n}\n").str());
@@ -104,6 +110,9 @@ Cell read_statement(llvm::StringRef text) {
   if (last.kind == ast::StmtKind::Expr) return cell;
   cell.kind = CellKind::Statement;
   if (last.kind != ast::StmtKind::For) cell.result = targets_of(tree, last);
+  if (last.kind != ast::StmtKind::For && last.kind != ast::StmtKind::Assign)
+    for (const ast::Name& name : tree[last.targets])
+      if (name.text != "_") cell.binds.push_back(name.text.str());
   return cell;
 }
 
@@ -123,32 +132,84 @@ bool is_complete(llvm::StringRef text) {
 }
 
 std::vector<Cell> read_cells(llvm::StringRef text) {
-  std::vector<Token> tokens = tokens_of(text);
-  if (tokens.empty()) return {};
-  int first = tokens[0].kind;
+  SyntaxErrors found(FileId{0});
+  std::vector<Token> tokens = scan(text, found).tokens;
+  tokens.pop_back(); // END
+  if (tokens.empty() && found.found().empty()) return {};
+  // Without what comments stand around it; but text that is no token is part of it (`x.shape`).
+  llvm::StringRef body = text.trim();
+  if (found.found().empty()) body = text.slice(tokens.front().begin, tokens.back().end);
+  int first = tokens.empty() ? 0 : tokens[0].kind;
   if (starts_declaration(first)) return read_declarations(text, first == T::USE);
-  if (tokens.size() > 2 && first == T::NAME && tokens[1].kind == T::COLON)
-    return {{CellKind::Input, text.slice(tokens[0].begin, tokens.back().end).str(),
-             text.slice(tokens[0].begin, tokens[0].end).str(),
-             text.slice(tokens[0].begin, tokens[0].end).str()}};
-  return {read_statement(text.slice(tokens.front().begin, tokens.back().end))};
+  if (tokens.size() > 2 && first == T::NAME && tokens[1].kind == T::COLON) {
+    std::string name = text.slice(tokens[0].begin, tokens[0].end).str();
+    return {{CellKind::Input, body.str(), name, name, {}}};
+  }
+  return {read_statement(body)};
 }
 
-void Notebook::add(const Cell& cell) {
+/// Statements that bind nothing but what `cell` binds anew, and that nothing reads.
+void Notebook::drop_replaced(const Cell& cell) {
+  for (size_t i = statements_.size(); i-- > 0;) {
+    llvm::ArrayRef<std::string> names = statements_[i].binds;
+    auto is_read = [&](llvm::StringRef name) {
+      auto reads = [&](const Cell& other) { return mentions(other.text, name); };
+      return reads(cell) || std::any_of(statements_.begin() + i + 1, statements_.end(), reads);
+    };
+    bool replaced = !names.empty() && llvm::all_of(names, [&](llvm::StringRef name) {
+      return llvm::is_contained(cell.binds, name) && !is_read(name);
+    });
+    if (replaced) statements_.erase(statements_.begin() + i);
+  }
+}
+
+std::string Notebook::unused_name(llvm::StringRef name, const Cell& cell) const {
+  for (int i = 1;; ++i) {
+    std::string fresh = (name + "_" + llvm::Twine(i)).str();
+    auto taken = [&](const Cell& other) {
+      return other.name == fresh || llvm::is_contained(other.binds, fresh) ||
+             mentions(other.text, fresh);
+    };
+    if (!taken(cell) && llvm::none_of(statements_, taken) && llvm::none_of(inputs_, taken))
+      return fresh;
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> Notebook::add(Cell cell) {
+  std::vector<std::pair<std::string, std::string>> renamed;
   auto replace = [&](std::vector<Cell>& cells) {
     auto old = llvm::find_if(cells, [&](const Cell& c) { return c.name == cell.name; });
     if (old == cells.end() || cell.name.empty())
-      cells.push_back(cell);
+      cells.push_back(std::move(cell));
     else
-      *old = cell;
+      *old = std::move(cell);
   };
   switch (cell.kind) {
-  case CellKind::Use: return replace(uses_);
-  case CellKind::Declaration: return replace(declarations_);
-  case CellKind::Input: return replace(inputs_);
-  case CellKind::Statement: statements_.push_back(cell); return;
-  case CellKind::Expression: return;
+  case CellKind::Use: replace(uses_); break;
+  case CellKind::Declaration: replace(declarations_); break;
+  case CellKind::Input: replace(inputs_); break;
+  case CellKind::Expression: break;
+  case CellKind::Statement:
+    drop_replaced(cell);
+    for (const std::string& name : std::vector(cell.binds))
+      if (std::string fresh = rename_bound(name, cell); !fresh.empty())
+        renamed.emplace_back(name, fresh);
+    statements_.push_back(std::move(cell));
   }
+  return renamed;
+}
+
+/// What a statement has bound to `name` gets a new name, which is returned; "" if there is none.
+std::string Notebook::rename_bound(const std::string& name, Cell& cell) {
+  auto bound =
+      llvm::find_if(statements_, [&](const Cell& c) { return llvm::is_contained(c.binds, name); });
+  if (bound == statements_.end()) return "";
+  std::string fresh = unused_name(name, cell);
+  *bound = read_statement(rename_target(bound->text, name, fresh));
+  for (auto later = bound + 1; later != statements_.end(); ++later)
+    *later = read_statement(rename_uses(later->text, name, fresh));
+  cell.text = rename_uses(cell.text, name, fresh);
+  return fresh;
 }
 
 namespace {

@@ -30,6 +30,9 @@ struct Cell {
   std::string name;
   /// Of statements: an expression for what they bound: `y`, `(a, b)`; "" where that is nothing.
   std::string result;
+  /// Of statements: the names that `let`, `var` or `param` binds.
+  std::vector<std::string> binds;
+  bool operator==(const Cell&) const = default;
 };
 
 /// Takes apart what was typed: declarations one by one, else one input, statement or expression.
@@ -45,12 +48,19 @@ public:
     path_ = std::move(path);
     loaded_ = std::move(text);
   }
-  /// Adds a cell; one of the same name gives way. Expressions leave no trace.
-  void add(const Cell& cell);
+  /// Adds a cell; one of the same name gives way. Expressions leave no trace. A statement that
+  /// binds a name anew replaces the one that bound it before; where other statements read that, it
+  /// stays under another name: those pairs are returned, old name first.
+  std::vector<std::pair<std::string, std::string>> add(Cell cell);
+
+  /// As it was added: it may read names that `add` gave to what it replaced.
+  const Cell& last_statement() const { return statements_.back(); }
 
   const std::string& path() const { return path_; } // of the loaded file; "" = none
   bool has_statements() const { return !statements_.empty() || !inputs_.empty(); }
   bool empty() const { return uses_.empty() && declarations_.empty() && !has_statements(); }
+
+  bool operator==(const Notebook&) const = default;
 
   /// Whether an input of this name would be hidden by what a statement bound.
   bool hides(llvm::StringRef name) const;
@@ -66,6 +76,10 @@ public:
   std::string name() const { return path_.empty() ? "<prompt>" : path_; }
 
 private:
+  void drop_replaced(const Cell& cell);
+  std::string rename_bound(const std::string& name, Cell& cell);
+  std::string unused_name(llvm::StringRef name, const Cell& cell) const;
+
   std::string path_, loaded_;
   std::vector<Cell> uses_, declarations_, inputs_, statements_;
 };

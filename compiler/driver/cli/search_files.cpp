@@ -1,5 +1,6 @@
 #include "compiler/driver/cli/search_files.h"
 
+#include "compiler/driver/cli/graph_picture.h"
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/json_files.h"
 #include "lang/core/data_file.h"
@@ -40,42 +41,33 @@ std::vector<uint64_t> node_hashes(const Graph& graph) {
   return hashes;
 }
 
-std::string attrs_text(const Graph& graph, NodeId node) {
-  std::string text;
-  for (ValueId value : graph.attrs(node)) {
-    if (!text.empty()) text += ", ";
-    text += graph.symbols().value(value).text_form();
-    if (text.size() > 120) return text.substr(0, 117) + "...";
-  }
-  return text;
+void write_texts(llvm::json::OStream& json, llvm::StringRef key,
+                 llvm::ArrayRef<std::string> texts) {
+  if (texts.empty()) return;
+  json.attributeArray(key, [&] {
+    for (const std::string& text : texts) json.value(text);
+  });
 }
 
-/// Nodes that the outputs need; leaves and work at load are left out, as operands too.
+/// Nodes that the outputs need, as they are drawn.
 void write_graph(llvm::json::OStream& json, const Graph& graph, const Graph& other) {
   std::vector<uint64_t> hashes = node_hashes(graph), others = node_hashes(other);
   llvm::DenseSet<uint64_t> known;
   for (uint64_t hash : others) known.insert(hash >> 2);
-  std::vector<bool> needed = graph.reachable();
-  std::vector<int64_t> number(graph.size(), -1);
-  int64_t next = 0;
   json.array([&] {
-    for (uint32_t i = 0; i < graph.size(); ++i) {
-      const Node& node = graph.node({i});
-      bool input = node.op == OpKind::Input;
-      if (!needed[i] || node.weight_only || (op_info(node.op).has(Trait::Leaf) && !input)) continue;
-      number[i] = next++;
+    for (const PictureNode& node : picture_of(graph).nodes)
       json.object([&] {
-        json.attribute("op",
-                       llvm::StringRef(op_info(node.op).name.data(), op_info(node.op).name.size()));
-        json.attribute("type", graph.type({i}).text());
-        json.attribute("attrs", attrs_text(graph, {i}));
-        json.attribute("changed", !known.contains(hashes[i] >> 2));
+        json.attribute("op", node.op);
+        if (!node.name.empty()) json.attribute("name", node.name);
+        json.attribute("type", node.type);
+        json.attribute("attrs", node.attrs);
+        json.attribute("changed", !known.contains(hashes[node.id->index] >> 2));
         json.attributeArray("operands", [&] {
-          for (NodeId operand : graph.operands({i}))
-            if (number[operand.index] >= 0) json.value(number[operand.index]);
+          for (uint32_t operand : node.operands) json.value(static_cast<int64_t>(operand));
         });
+        write_texts(json, "weights", node.weights);
+        write_texts(json, "outputs", node.outputs);
       });
-    }
   });
 }
 

@@ -155,6 +155,27 @@ void print_part(llvm::raw_ostream& out, const Equivalence::Part& part) {
 
 } // namespace
 
+Result<Equivalence> compare(Session& session, const Graph& a, const Graph& b) {
+  EquivalenceOptions options;
+  options.seed = session.options.seed;
+  options.threads = thread_count(session.options.threads);
+  if (session.cancel) options.stop = [stop = session.cancel] { return stop->load(); };
+  return check_equivalence(a, b, options);
+}
+
+void print_equivalence(llvm::raw_ostream& out, const Equivalence& result) {
+  if (result.equal()) return print_equal(out, result);
+  if (!result.different()) {
+    out << "not decided: " << result.undecided << "\n";
+    return;
+  }
+  out << "different: ";
+  // Thousands of numbers say nothing where a small part says it all.
+  bool inputs = result.counterexample->complete || !result.part;
+  print_difference(out, *result.counterexample, inputs);
+  if (result.part) print_part(out, *result.part);
+}
+
 int run_verify(Session& session) {
   const Options& o = session.options;
   auto pair = sides(session);
@@ -166,25 +187,14 @@ int run_verify(Session& session) {
     if (!graph) return session.fail();
   }
   session.print_warnings();
-  EquivalenceOptions options;
-  options.seed = o.seed;
-  options.threads = thread_count(o.threads);
-  Result<Equivalence> result = check_equivalence(*graphs[0], *graphs[1], options);
+  Result<Equivalence> result = compare(session, *graphs[0], *graphs[1]);
   if (!result) return session.fail(result.error());
   if (o.json) {
     llvm::json::OStream json(session.out, 2);
     json.object([&] { write_equivalence(json, *result); });
     session.out << "\n";
-  } else if (!o.quiet && result->equal()) {
-    print_equal(session.out, *result);
-  } else if (!o.quiet && !result->different()) {
-    session.out << "not decided: " << result->undecided << "\n";
   } else if (!o.quiet) {
-    session.out << "different: ";
-    // Thousands of numbers say nothing where a small part says it all.
-    bool inputs = result->counterexample->complete || !result->part;
-    print_difference(session.out, *result->counterexample, inputs);
-    if (result->part) print_part(session.out, *result->part);
+    print_equivalence(session.out, *result);
   }
   constexpr int kNotDecided = 4;
   return result->equal() ? 0 : result->different() ? 1 : kNotDecided;
