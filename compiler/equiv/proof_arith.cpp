@@ -194,6 +194,10 @@ void Arith::assume(const Fact& fact) {
   while (!open.empty()) {
     Fact next{open.back().kind, cancelled(normal(open.back().p))};
     open.pop_back();
+    if (!next.p.valid()) {
+      budget_ = 0;
+      continue;
+    }
     facts_.push_back(next);
     if (next.kind != Fact::Kind::Eq) continue;
     std::optional<Sym> symbol;
@@ -247,19 +251,29 @@ bool Arith::plainly_follows(const Fact& fact) const {
   if (fact.kind != Fact::Kind::Ge) return false;
   int64_t low = 0;
   for (const auto& [symbols, n] : fact.p.terms()) {
-    int64_t least = 1;
+    int64_t least = 1, part = 0;
     for (Sym s : symbols) {
       if (!least_[s] || *least_[s] < 0) return false;
       least = std::min<int64_t>(least * *least_[s], INT32_MAX);
     }
     if (n < 0 && !symbols.empty()) return false;
-    low += n * least;
+    if (__builtin_mul_overflow(n, least, &part) || __builtin_add_overflow(low, part, &low))
+      return false;
   }
   return low >= 0;
 }
 
+bool Arith::follows_always(const Fact& fact) {
+  std::vector<Fact> context = std::move(context_);
+  context_.clear();
+  bool answer = follows(fact);
+  context_ = std::move(context);
+  return answer;
+}
+
 bool Arith::follows(const Fact& fact) {
   Fact goal{fact.kind, cancelled(normal(fact.p))};
+  if (!goal.p.valid()) return budget_ = 0, false; // after an overflow nothing is proved
   if (plainly_follows(goal)) return true;
   if (goal.p.constant()) { // it does not hold: unless nothing does
     return false;
@@ -401,6 +415,8 @@ std::vector<Fact> Arith::splits(llvm::ArrayRef<Fact> facts) const {
 bool Arith::ask(llvm::ArrayRef<Fact> more) {
   if (exhausted()) return false;
   std::vector<Fact> all = everything(more);
+  if (llvm::any_of(all, [](const Fact& fact) { return !fact.p.valid(); }))
+    return budget_ = 0, false;
   Answer answer = judge(all);
   if (answer != Answer::Open) return answer == Answer::Contradictory;
   for (const Fact& split : splits(all)) {

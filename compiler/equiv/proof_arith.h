@@ -27,6 +27,7 @@ class Poly {
 public:
   Poly(int64_t n = 0) { // NOLINT(google-explicit-constructor): numbers are polynomials
     if (n) terms_.push_back({{}, n});
+    valid_ = n != INT64_MIN;
   }
   static Poly of(Sym s) {
     Poly p;
@@ -36,13 +37,17 @@ public:
   Poly operator+(const Poly& other) const { return plus(other, 1); }
   Poly operator-(const Poly& other) const { return plus(other, -1); }
   Poly operator*(const Poly& other) const;
-  bool operator==(const Poly& other) const { return terms_ == other.terms_; }
+  bool operator==(const Poly& other) const {
+    return terms_ == other.terms_ && valid_ && other.valid_;
+  }
   bool operator<(const Poly& other) const { return terms_ < other.terms_; }
 
   using Term = std::pair<std::vector<Sym>, int64_t>; // symbols sorted, repeated for powers
   llvm::ArrayRef<Term> terms() const& { return terms_; }
   void terms() && = delete;
   std::optional<int64_t> constant() const;
+  /// False after an overflow: of such a number nothing is known.
+  bool valid() const { return valid_; }
   bool has(Sym s) const;
   /// The polynomial with `s` replaced.
   Poly replaced(Sym s, const Poly& by) const;
@@ -58,6 +63,7 @@ public:
 private:
   Poly plus(const Poly& other, int64_t factor) const;
   std::vector<Term> terms_;
+  bool valid_ = true;
 };
 
 struct Fact {
@@ -97,6 +103,8 @@ public:
   void define(Sym symbol, const Poly& value);
 
   bool follows(const Fact& fact);
+  /// Of what is known alone, without what is given in a context.
+  bool follows_always(const Fact& fact);
   bool follows_equal(const Poly& a, const Poly& b) { return follows(equal(a, b)); }
   /// False only if the facts contradict each other.
   bool consistent();

@@ -37,7 +37,7 @@ Case::Outcome Case::run() {
   for (size_t i = 0; i < rule_.rhs.size() && !halted(); ++i) {
     Tensor left = type(rule_.lhs[i]), right = type(rule_.rhs[i]);
     if (halted()) break;
-    if (left.dims.size() != right.dims.size()) stop(Outcome::Impossible);
+    must_be_as_many(left, right);
     for (size_t axis = 0; axis < left.dims.size() && !halted(); ++axis)
       must_equal(left.dims[axis], right.dims[axis]);
   }
@@ -80,6 +80,15 @@ void Case::must(const Fact& fact) {
   if (halted()) return;
   if (arith_.follows(negated(fact))) return stop(Outcome::Impossible);
   arith_.assume(fact);
+}
+
+/// Two types that the engine wants alike. Axes without names may make up for those that one lacks.
+void Case::must_be_as_many(const Tensor& a, const Tensor& b) {
+  size_t m = a.dims.size(), n = b.dims.size();
+  if (m == n) return;
+  bool made_up = (a.packed && m < n) || (b.packed && n < m);
+  if (made_up) return beyond("axes with names beside axes without");
+  stop(Outcome::Impossible);
 }
 
 Tensor Case::fresh_tensor(size_t rank) {
@@ -211,6 +220,8 @@ bool Case::assume_condition(ExprIndex at, bool truth) {
   };
   if (equality && same && (mixed(*a, *b) || mixed(*b, *a))) return stop(Outcome::Impossible), true;
   if (a->kind != b->kind) return false;
+  // Whether a member that may be any is this one is open.
+  if ((a->any() || b->any()) && a->text != b->text) return false;
   if (a->kind == Attr::Kind::Text && equality) {
     if ((a->text == b->text) != same) stop(Outcome::Impossible);
     return true;

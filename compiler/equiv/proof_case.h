@@ -8,7 +8,12 @@
 //
 // Of tensors of any rank, as operands of matmul and of what goes element by element, only the last
 // two axes have names, or none where there are no products; the axes before them are `packed`: they
-// broadcast as a whole, in each operator alike.
+// broadcast as a whole, in each operator alike. A tensor with more names than these is none of
+// them.
+//
+// A model of an operator reads all of its attributes, each in the normal form of its kind, and
+// types all of its operands: one that leaves something unread ends the proof (expect_all_read), so
+// that what is not modelled is never ignored.
 #pragma once
 
 #include "compiler/egraph/rule_dtypes.h"
@@ -58,10 +63,13 @@ struct Attr {
   static Attr of(const Poly& n) { return {Kind::Int, n, {}, "", false, {}}; }
   static Attr of(std::vector<Poly> ns) { return {Kind::Ints, 0, std::move(ns), "", false, {}}; }
   static Attr member(std::string text) { return {Kind::Text, 0, {}, std::move(text), false, {}}; }
+  /// Whichever member the value variable stands for.
+  static Attr any_member(uint32_t v) { return member("any:" + std::to_string(v)); }
+  bool any() const { return kind == Kind::Text && llvm::StringRef(text).startswith("any:"); }
 };
 
 /// Of one element of each operand: what is rational as it is, the rest as arbitrary functions; so
-/// is a division that may be of integers.
+/// is a division that may be of integers. The operator has no attributes.
 Value pointwise(Sums& sums, OpKind op, std::vector<Value> args, bool integers = false);
 
 /// A rule of operators that go element by element, reshape and transpose, for tensors of any rank:
@@ -98,6 +106,7 @@ private:
   const Tensor& variable(uint32_t v);
   bool like_another(uint32_t v, Tensor& type);
   void bind(uint32_t v, Tensor type);
+  void must_be_as_many(const Tensor& a, const Tensor& b);
   Tensor fresh_tensor(size_t rank);
   void type_plain();
   void try_conditions();
@@ -110,6 +119,7 @@ private:
   std::optional<Attr> some_axes(OpKind op, const Tensor& type);
   Attr some_shape(TermId reshape, uint32_t v);
   Attr fresh_attr(const AttrInfo& info, const Tensor& first);
+  std::optional<Attr> in_normal_form(AttrKind kind, Attr attr) const;
   Attr attribute(TermId id, size_t slot);
 
   // --- proof_types.cpp: types of terms
@@ -146,6 +156,8 @@ private:
   // --- proof_values.cpp: elements
   using Index = std::vector<Poly>;
   Value at(TermId id, const Index& index);
+  Value element(TermId id, const Index& index);
+  void expect_all_read(TermId id);
   Value at_rest(TermId id, const Index& index);
   Value matmul(TermId id, const Index& index);
   Value conv(TermId id, const Index& index);
@@ -185,6 +197,8 @@ private:
     Poly whole;
     std::vector<Poly> parts, radices;
   };
+  bool covers(const Scope& scope, Sym symbol, const Poly& size);
+  bool within_always(const Poly& whole, const Poly& size);
 
   const Rule& rule_;
   RuleDTypes dtypes_;

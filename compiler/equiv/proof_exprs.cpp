@@ -73,9 +73,10 @@ std::optional<Attr> Case::evaluate(ExprIndex at) {
   case Kind::Literal: return literal(e.literal);
   case Kind::Variable: return values_[e.variable];
   case Kind::Rank:
-    if (tensor().none) return std::nullopt;
+    if (tensor().none) return stop(Outcome::Impossible), std::nullopt; // it has none
     return Attr::of(tensor().rank());
   case Kind::ShapeOf:
+    if (tensor().none) stop(Outcome::Impossible);
     if (tensor().none || tensor().packed) return std::nullopt;
     return Attr::of(tensor().dims);
   case Kind::Dim: {
@@ -169,9 +170,8 @@ Attr Case::fresh_attr(const AttrInfo& info, const Tensor& first) {
       return {};
     }
     return Attr::of(Poly(static_cast<int64_t>(choices_.choose(first.dims.size()))));
-  case AttrKind::act:
-    return Attr::member("any:" + std::string(info.name)); // replaced by the variable's name
-  case AttrKind::ints: { // one number for each axis, none negative: pad
+  case AttrKind::act: return Attr::member(""); // which one is the variable's to say
+  case AttrKind::ints: {                       // one number for each axis, none negative: pad
     if (first.packed) break;
     std::vector<Poly> ns;
     for (size_t i = 0; i < first.dims.size(); ++i) ns.push_back(arith_.fresh_poly(0));
@@ -237,13 +237,53 @@ const Attr& Case::value_variable(uint32_t v, const AttrInfo& info, const Tensor&
   }
   if (!values_[v]) {
     Attr attr = fresh_attr(info, first);
-    if (info.kind == AttrKind::act) attr.text = "any:" + rule_.value_var_names[v];
+    if (info.kind == AttrKind::act) attr = Attr::any_member(v);
     if (info.kind == AttrKind::real)
-      attr.number = Sums::of({Factor::Kind::Unknown, rule_.value_var_names[v], {}, {}, false});
+      attr.number = Sums::of({Factor::Kind::Unknown, std::to_string(v), {}, {}, false});
     values_[v] = std::move(attr);
   }
   try_conditions();
   return *values_[v];
+}
+
+/// As infer() would have it: the one form that values of the slot's kind have, so that who asks for
+/// an attribute never finds another. nullopt for what has none, and for kinds that no model reads.
+std::optional<Attr> Case::in_normal_form(AttrKind kind, Attr attr) const {
+  using Is = Attr::Kind;
+  auto repeated = [&](size_t from, size_t to) { // [h, w] for [h, w, h, w]
+    if (attr.kind == Is::Int && from == 1) attr = Attr::of(std::vector<Poly>{attr.n});
+    if (attr.kind != Is::Ints || attr.ns.size() != from) return;
+    for (size_t i = from; i < to; ++i) attr.ns.push_back(attr.ns[i - from]);
+  };
+  bool fits = false;
+  switch (kind) {
+  case AttrKind::integer:
+  case AttrKind::axis: fits = attr.kind == Is::Int; break;
+  case AttrKind::boolean: fits = attr.kind == Is::Bool; break;
+  case AttrKind::real:
+    if (attr.kind == Is::Int)
+      if (std::optional<int64_t> n = arith_.normal(attr.n).constant())
+        attr = Attr{Is::Number, 0, {}, "", false, Sums::number(Ratio{*n})};
+    [[fallthrough]];
+  case AttrKind::floats: fits = attr.kind == Is::Number; break;
+  case AttrKind::axes: repeated(1, 1); [[fallthrough]];
+  case AttrKind::ints: fits = attr.kind == Is::Ints; break;
+  case AttrKind::pair:
+    repeated(1, 2);
+    fits = attr.kind == Is::Ints && attr.ns.size() == 2;
+    break;
+  case AttrKind::pad:
+    repeated(1, 4);
+    repeated(2, 4);
+    fits = attr.kind == Is::Text ? attr.text == "same" || attr.text == "valid"
+                                 : attr.kind == Is::Ints && attr.ns.size() == 4;
+    break;
+  case AttrKind::act: fits = attr.kind == Is::Text && (attr.any() || parse_act(attr.text)); break;
+  case AttrKind::type: fits = attr.kind == Is::Shape; break;
+  case AttrKind::string:
+  case AttrKind::dtype: break;
+  }
+  return fits ? std::optional<Attr>(std::move(attr)) : std::nullopt;
 }
 
 Attr Case::attribute(TermId id, size_t slot) {
@@ -261,16 +301,13 @@ Attr Case::attribute(TermId id, size_t slot) {
   if (a.kind == TermAttr::Kind::Variable)
     attr =
         value_variable(a.variable, info, term.operands.empty() ? Tensor() : type(term.operands[0]));
+  if (attr) attr = in_normal_form(info.kind, std::move(*attr));
   if (!attr) {
     beyond("an attribute that is not understood: " + std::string(info.name));
     return {};
   }
-  // As infer() would have it.
-  if (info.kind == AttrKind::pair && attr->kind == Attr::Kind::Int)
-    attr = Attr::of({attr->n, attr->n});
-  if (info.kind == AttrKind::real && attr->kind == Attr::Kind::Int)
-    if (std::optional<int64_t> n = arith_.normal(attr->n).constant())
-      attr = Attr{Attr::Kind::Number, 0, {}, "", false, Sums::number(Ratio{*n})};
+  if (info.kind == AttrKind::pair || info.kind == AttrKind::pad) // as infer() demands
+    for (const Poly& n : attr->ns) must(at_least(n, info.kind == AttrKind::pair));
   attributes_[id].emplace(slot, *attr);
   return *attr;
 }

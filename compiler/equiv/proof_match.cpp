@@ -111,6 +111,17 @@ void Sums::drop_fixed(Product& product) {
   }
 }
 
+/// Whether the other guards say of a range that it is one.
+bool Sums::never_negative(const Poly& size, const Product& product, Sym symbol) {
+  Fact goal = at_least(size, 0);
+  size_t mark = arith_.mark();
+  for (const Fact& g : product.guards)
+    if (!g.p.has(symbol)) arith_.push(g);
+  bool answer = arith_.follows(goal);
+  arith_.restore(mark);
+  return answer;
+}
+
 /// A sum over symbols that no factor depends on is a product with its size, against which the
 /// inverse of that size cancels.
 void Sums::drop_idle(Product& product) {
@@ -128,7 +139,7 @@ void Sums::drop_idle(Product& product) {
       range &= g.kind == Fact::Kind::Ge && !size && !bound.has(s);
       size = bound;
     }
-    if (!range || !size) continue;
+    if (!range || !size || !never_negative(*size, product, s)) continue;
     llvm::erase_if(product.guards, [s](const Fact& g) { return g.p.has(s); });
     product.bound.erase(product.bound.begin() + static_cast<std::ptrdiff_t>(i));
     auto inverse = llvm::find_if(product.factors, [&](const Factor& f) {

@@ -19,15 +19,18 @@ bool above(const std::vector<Sym>& a, const std::vector<Sym>& b) {
 
 Poly Poly::plus(const Poly& other, int64_t factor) const {
   Poly sum;
+  sum.valid_ = valid_ && other.valid_;
   auto a = terms_.begin(), b = other.terms_.begin();
   while (a != terms_.end() || b != other.terms_.end()) {
     if (b == other.terms_.end() || (a != terms_.end() && a->first < b->first)) {
       sum.terms_.push_back(*a++);
     } else if (a == terms_.end() || b->first < a->first) {
-      sum.terms_.push_back({b->first, factor * b->second});
+      sum.terms_.push_back({b->first, factor * b->second}); // 1 or -1, and never of INT64_MIN
       ++b;
     } else {
-      int64_t n = a->second + factor * b->second;
+      int64_t n = 0;
+      if (__builtin_add_overflow(a->second, factor * b->second, &n) || n == INT64_MIN)
+        sum.valid_ = false, n = 1;
       if (n) sum.terms_.push_back({a->first, n});
       ++a, ++b;
     }
@@ -37,10 +40,14 @@ Poly Poly::plus(const Poly& other, int64_t factor) const {
 
 Poly Poly::operator*(const Poly& other) const {
   Poly sum;
+  sum.valid_ = valid_ && other.valid_;
   for (const auto& [a, n] : terms_)
     for (const auto& [b, m] : other.terms_) {
       Poly product;
-      product.terms_.push_back({a, n * m});
+      int64_t coefficient = 0;
+      if (__builtin_mul_overflow(n, m, &coefficient) || coefficient == INT64_MIN)
+        product.valid_ = false, coefficient = 1;
+      product.terms_.push_back({a, coefficient});
       std::vector<Sym>& both = product.terms_[0].first;
       both.insert(both.end(), b.begin(), b.end());
       llvm::sort(both);
@@ -50,6 +57,7 @@ Poly Poly::operator*(const Poly& other) const {
 }
 
 std::optional<int64_t> Poly::constant() const {
+  if (!valid_) return std::nullopt;
   if (terms_.empty()) return 0;
   if (terms_.size() == 1 && terms_[0].first.empty()) return terms_[0].second;
   return std::nullopt;
@@ -61,6 +69,7 @@ bool Poly::has(Sym s) const {
 
 Poly Poly::replaced(Sym s, const Poly& by) const {
   Poly result;
+  result.valid_ = valid_;
   for (const auto& [symbols, n] : terms_) {
     Poly term = n;
     for (Sym other : symbols) term = term * (other == s ? by : Poly::of(other));
@@ -71,6 +80,7 @@ Poly Poly::replaced(Sym s, const Poly& by) const {
 
 Poly Poly::divided(Sym s) const {
   Poly result;
+  result.valid_ = valid_;
   for (const auto& [symbols, n] : terms_) {
     Poly term;
     term.terms_.push_back({symbols, n});
@@ -93,7 +103,7 @@ std::optional<Poly> Poly::quotient(const Poly& divisor) const {
     return *std::max_element(p.terms_.begin(), p.terms_.end(),
                              [](const Term& a, const Term& b) { return above(b.first, a.first); });
   };
-  if (divisor.terms_.empty()) return std::nullopt;
+  if (divisor.terms_.empty() || !valid_ || !divisor.valid_) return std::nullopt;
   const Term by = leading(divisor);
   Poly rest = *this, result;
   while (!rest.terms_.empty()) {
@@ -107,6 +117,7 @@ std::optional<Poly> Poly::quotient(const Poly& divisor) const {
                         std::back_inserter(part.terms_[0].first));
     result = result + part;
     rest = rest - part * divisor;
+    if (!rest.valid_) return std::nullopt;
   }
   return result;
 }

@@ -46,6 +46,11 @@ std::vector<Poly> Case::parts(const Poly& index, const std::vector<Poly>& radice
       scope = &s;
   if (has_bound(whole) && !scope)
     return beyond("a sum that is closed"), std::vector<Poly>(radices.size());
+  // Its parts stand for the symbol from now on, everywhere: they have to be all that it can be.
+  Poly product = 1;
+  for (const Poly& radix : radices) product = product * radix;
+  if (scope ? !covers(*scope, symbol, product) : !within_always(whole, product))
+    return beyond("an index that is not of the whole axis"), std::vector<Poly>(radices.size());
   Mix mix{0, {}, radices};
   std::vector<std::pair<Sym, Poly>> symbols;
   for (const Poly& radix : radices) {
@@ -75,8 +80,24 @@ std::vector<Poly> Case::parts(const Poly& index, const std::vector<Poly>& radice
   return mix.parts;
 }
 
+/// Whether a sum runs over all numbers below the size, and no more.
+bool Case::covers(const Scope& scope, Sym symbol, const Poly& size) {
+  return llvm::any_of(scope.symbols, [&](const auto& entry) {
+    return entry.first == symbol && is(entry.second, size);
+  });
+}
+
+/// Whether a number lies below the size wherever it is asked for, and not under a guard alone.
+bool Case::within_always(const Poly& whole, const Poly& size) {
+  return arith_.follows_always(at_least(whole, 0)) && arith_.follows_always(less(whole, size));
+}
+
 /// Of a number that is more than a symbol, and of no sum.
 std::vector<Poly> Case::fresh_parts(const Poly& whole, const std::vector<Poly>& radices) {
+  Poly product = 1;
+  for (const Poly& radix : radices) product = product * radix;
+  if (!within_always(whole, product))
+    return beyond("an index that is not of the whole axis"), std::vector<Poly>(radices.size());
   Mix mix{whole, {}, radices};
   Poly form = 0;
   for (const Poly& radix : radices) {

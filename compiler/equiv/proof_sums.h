@@ -83,6 +83,7 @@ private:
   std::optional<Sym> small_range(const Product& product) const;
   void drop_fixed(Product& product);
   void drop_idle(Product& product);
+  bool never_negative(const Poly& size, const Product& product, Sym symbol);
   bool alike(const Product& a, const Product& b);
   bool pair(Pairing& pairing, size_t next);
   bool unify(Pairing& pairing, const Factor& a, const Factor& b);

@@ -61,8 +61,9 @@ void Case::fill(TermId id, const Tensor& wanted) {
   }
   Tensor made = type(id);
   if (halted() || made.none) return;
-  if (made.dims.size() != wanted.dims.size()) return stop(Outcome::Impossible);
-  for (size_t i = 0; i < made.dims.size(); ++i) must_equal(made.dims[i], wanted.dims[i]);
+  must_be_as_many(made, wanted);
+  for (size_t i = 0; i < made.dims.size() && !halted(); ++i)
+    must_equal(made.dims[i], wanted.dims[i]);
 }
 
 Poly Case::broadcast(const Poly& a, const Poly& b) {
@@ -78,6 +79,8 @@ Poly Case::broadcast(const Poly& a, const Poly& b) {
 Tensor Case::broadcast(const Tensor& a, const Tensor& b) {
   if (a.none || b.none) return stop(Outcome::Impossible), Tensor();
   const Tensor &more = a.dims.size() >= b.dims.size() ? a : b, &less = &more == &a ? b : a;
+  if (less.packed && !more.packed && more.dims.size() > less.dims.size())
+    return beyond("axes with names beside axes without"), Tensor();
   Tensor result = more;
   size_t before = more.dims.size() - less.dims.size();
   for (size_t i = 0; i < less.dims.size(); ++i)
@@ -107,8 +110,12 @@ std::optional<size_t> Case::axis(const Poly& p, const Tensor& type) {
 
 std::vector<size_t> Case::axes(const Attr& attr, const Tensor& type) {
   std::vector<size_t> all;
-  for (const Poly& n : attr.ns)
-    if (std::optional<size_t> place = axis(n, type)) all.push_back(*place);
+  for (const Poly& n : attr.ns) {
+    std::optional<size_t> place = axis(n, type);
+    if (place && llvm::is_contained(all, *place)) stop(Outcome::Impossible);
+    if (halted()) return {};
+    all.push_back(*place);
+  }
   return all;
 }
 
@@ -153,6 +160,7 @@ Tensor Case::type_of_rest(TermId id) {
     if (x.packed && term.attrs[0].kind == TermAttr::Kind::Literal)
       x = of_rank(term.operands[0], term.attrs[0].literal.ints.size());
     if (x.packed) beyond("a transpose of a tensor of any rank");
+    if (x.none) stop(Outcome::Impossible);
     std::vector<size_t> perm = axes(attribute(id, 0), x);
     if (perm.size() != x.dims.size()) stop(Outcome::Impossible);
     for (size_t i : perm)
@@ -162,7 +170,9 @@ Tensor Case::type_of_rest(TermId id) {
   case ShapeRule::pad: {
     Tensor x = type(term.operands[0]);
     if (x.packed) beyond("padding of a tensor of any rank");
+    if (x.none) stop(Outcome::Impossible);
     Attr before = attribute(id, 0), after = attribute(id, 1);
+    if (halted()) return {};
     if (before.ns.size() != x.dims.size() || after.ns.size() != x.dims.size())
       stop(Outcome::Impossible);
     for (size_t i = 0; i < x.dims.size() && !halted(); ++i) {
@@ -315,15 +325,23 @@ Tensor Case::reshape_type(TermId id) {
   Tensor x = type(rule_.terms[id].operands[0]), result;
   if (x.packed && !x.count) beyond("a reshape of a tensor of any rank");
   Attr shape = attribute(id, 0);
+  if (x.none) stop(Outcome::Impossible);
   if (halted()) return {};
   Poly elements = x.packed ? *x.count : Poly(1), known = 1;
   for (const Poly& dim : x.dims) elements = elements * dim;
   std::optional<size_t> open;
   for (size_t i = 0; i < shape.ns.size(); ++i) {
-    if (arith_.normal(shape.ns[i]) == Poly(-1))
+    if (arith_.normal(shape.ns[i]) == Poly(-1) && !open) {
       open = i;
-    else
-      known = known * shape.ns[i];
+      continue;
+    }
+    // A size that is computed may come to -1, too.
+    if (!arith_.follows(at_least(shape.ns[i], 1)) && decide(proof::equal(shape.ns[i], -1))) {
+      if (!arith_.consistent()) stop(Outcome::Impossible);
+      beyond("a size that may be -1");
+    }
+    must(at_least(shape.ns[i], 1));
+    known = known * shape.ns[i];
   }
   result.dims = shape.ns;
   if (open) {

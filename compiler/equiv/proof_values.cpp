@@ -7,9 +7,6 @@ namespace tg::proof {
 
 namespace {
 
-Value element(const std::string& tensor, std::vector<Poly> index) {
-  return Sums::of({Factor::Kind::Element, tensor, std::move(index), {}, false});
-}
 Value over_size(const Poly& size) {
   return Sums::of({Factor::Kind::InverseSize, "", {size}, {}, false});
 }
@@ -76,7 +73,28 @@ Value Case::at(TermId id, const Index& index) {
   if (halted()) return {};
   const Term& term = rule_.terms[id];
   if (term.kind == Term::Kind::ClassVar)
-    return element(rule_.class_var_names[term.variable], index);
+    return Sums::of({Factor::Kind::Element, std::to_string(term.variable), index, {}, false});
+  Value value = element(id, index);
+  expect_all_read(id);
+  return value;
+}
+
+/// Ends the proof at an operator of which something had no part in its type and its elements.
+void Case::expect_all_read(TermId id) {
+  const Term& term = rule_.terms[id];
+  const OpInfo& info = op_info(term.op);
+  for (size_t slot = 0; slot < term.attrs.size() && !halted(); ++slot)
+    if (!attributes_[id].count(slot))
+      beyond("the attribute " + std::string(info.attrs()[slot].name) + " of the operator " +
+             std::string(info.name) + ", of which proofs know nothing");
+  for (TermId operand : term.operands)
+    if (!halted() && !types_[operand])
+      beyond("an operand of the operator " + std::string(info.name) +
+             ", of which proofs know nothing");
+}
+
+Value Case::element(TermId id, const Index& index) {
+  const Term& term = rule_.terms[id];
   const OpInfo& info = op_info(term.op);
   if (info.has(Trait::Pointwise)) {
     std::vector<Value> args;
@@ -154,7 +172,6 @@ Value Case::clip(TermId id, const Index& index) {
 }
 
 Value Case::activated(const Attr& act, Value value) {
-  if (act.kind != Attr::Kind::Text) return beyond("an activation"), Value();
   if (std::optional<Act> known = parse_act(act.text)) {
     std::optional<OpKind> op = act_op(*known);
     return op ? pointwise(sums_, *op, {std::move(value)}) : value;
@@ -169,7 +186,8 @@ Value Case::epilogue(TermId id, Value sum, const Index& index, size_t channel_ax
     sum = Sums::add(std::move(sum), at(term.operands[2], {index[channel_axis]}));
   if (!type(term.operands[3]).none) sum = Sums::add(std::move(sum), at(term.operands[3], index));
   if (halted()) return {};
-  return activated(attribute(id, op_info(term.op).attr_count - 1), std::move(sum));
+  size_t act = static_cast<size_t>(op_info(term.op).attr_slot("act"));
+  return activated(attribute(id, act), std::move(sum));
 }
 
 Value Case::matmul(TermId id, const Index& index) {
@@ -245,8 +263,8 @@ Value Case::conv(TermId id, const Index& index) {
 Value Case::pool(TermId id, const Index& index) {
   Attr kernel = attribute(id, 0), stride = attribute(id, 1), pad = attribute(id, 2);
   bool unpadded = pad.kind == Attr::Kind::Text && pad.text == "valid";
-  if (!unpadded && !attribute(id, 3).truth)
-    return beyond("averages over windows of different sizes"), Value();
+  bool all_count = attribute(id, 3).truth; // makes no difference where nothing is padded
+  if (!unpadded && !all_count) return beyond("averages over windows of different sizes"), Value();
   TermId x = rule_.terms[id].operands[0];
   const std::vector<Poly> xs = type(x).dims;
   Poly i = open_sum(kernel.ns[0]), j = open_sum(kernel.ns[1]);

@@ -111,7 +111,7 @@ private:
       if (side.kind == Kind::ShapeOf) return tensor(side.variable);
       return side.kind == Kind::Variable ? attribute(side.variable) : "";
     };
-    if (a.kind == Kind::Rank && b.kind == Kind::Literal && b.literal.number == 0)
+    if (a.kind == Kind::Rank && b.kind == Kind::Literal && b.literal == tg::Value::of_int(0))
       join(tensor(a.variable), "scalar");
     if (a.kind == Kind::Rank && b.kind == Kind::Rank)
       join(rank_of(tensor(a.variable)), rank_of(tensor(b.variable)));
@@ -246,6 +246,7 @@ private:
         append(longer, {true, perms(term), "", ""});
       return at(term.operands[0], longer, dropped, broad);
     }
+    if (op_info(term.op).attr_count != 0) why_ = "an attribute";
     std::string own = shape(id);
     std::vector<Value> args;
     for (TermId operand : term.operands) {

@@ -253,15 +253,23 @@ private:
 };
 
 /// Of what is checked and proved, and how: raised by hand with either.
-constexpr llvm::StringLiteral kVersion = "3";
+constexpr llvm::StringLiteral kVersion = "4";
 
 void add_table(Fingerprint& print) {
   print.add(kVersion);
   for (const OpInfo& op : all_ops()) {
     print.add(op.name);
     print.add(op.doc);
-    print.add_numbers(op.traits, op.shape, op.operand_count);
-    for (const AttrInfo& attr : op.attrs()) print.add(attr.name);
+    print.add_numbers(op.traits, op.shape, op.operand_count, op.attr_count);
+    for (const OperandInfo& operand : op.operands()) {
+      print.add(operand.name);
+      print.add_numbers(operand.optional, operand.variadic);
+    }
+    for (const AttrInfo& attr : op.attrs()) {
+      print.add(attr.name);
+      print.add(attr.default_text);
+      print.add_numbers(attr.kind, attr.required);
+    }
   }
 }
 

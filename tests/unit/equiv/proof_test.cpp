@@ -1,27 +1,16 @@
 #include "compiler/equiv/proof.h"
 
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/equiv/proof_sums.h"
 #include "compiler/equiv/verify_rule.h"
-#include "lang/parse.h"
+#include "tests/unit/equiv/rule_from_text.h"
 
 #include <gtest/gtest.h>
 
 namespace tg {
 namespace {
 
-std::optional<Rule> rule_from(const std::string& text) {
-  SourceManager sources;
-  DiagnosticSink sink;
-  FileId file = sources.add("rule.tg", text + "\n");
-  std::vector<Rule> rules = rules_from_ast(parse(sources, file, sink), sources, sink);
-  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
-  if (rules.empty()) return std::nullopt;
-  return rules[0];
-}
-
 Proof proof_of(const std::string& text) {
-  std::optional<Rule> rule = rule_from(text);
+  std::optional<Rule> rule = rule_from_text(text);
   EXPECT_TRUE(rule) << text;
   return rule ? prove_rule(*rule) : Proof();
 }
@@ -186,7 +175,7 @@ const char* const kWrong[] = {
 TEST(Proof, WrongRulesAreNot) {
   if (!can_prove()) GTEST_SKIP() << "built without Z3";
   for (const char* text : kWrong) {
-    std::optional<Rule> rule = rule_from(text);
+    std::optional<Rule> rule = rule_from_text(text);
     EXPECT_TRUE(rule) << text;
     if (!rule) continue;
     EXPECT_FALSE(prove_rule(*rule).proved) << text;
@@ -200,7 +189,7 @@ TEST(Proof, ARuleWithoutCasesIsNotProved) {
   if (!can_prove()) GTEST_SKIP() << "built without Z3";
   ProofOptions none;
   none.total = 0; // no question may be asked
-  std::optional<Rule> rule = rule_from("rule r(x, y, z) { (x @ y) @ z => x @ (y @ z) }");
+  std::optional<Rule> rule = rule_from_text("rule r(x, y, z) { (x @ y) @ z => x @ (y @ z) }");
   ASSERT_TRUE(rule);
   Proof proof = prove_rule(*rule, none);
   EXPECT_FALSE(proof.proved);

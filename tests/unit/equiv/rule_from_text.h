@@ -1,0 +1,23 @@
+// One rule out of its text, for tests.
+#pragma once
+
+#include "compiler/egraph/rule_from_ast.h"
+#include "lang/parse.h"
+
+#include <optional>
+#include <string>
+
+namespace tg {
+
+/// The first form of the declaration; nullopt, with the errors printed, if it is refused.
+inline std::optional<Rule> rule_from_text(const std::string& text) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  FileId file = sources.add("rule.tg", text + "\n");
+  std::vector<Rule> rules = rules_from_ast(parse(sources, file, sink), sources, sink);
+  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
+  if (rules.empty()) return std::nullopt;
+  return rules[0];
+}
+
+} // namespace tg
