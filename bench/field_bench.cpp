@@ -1,9 +1,7 @@
-// Products of matrices over the prime field (compiler/equiv/field_product.h), by each path that
+// Products of matrices over the field (compiler/equiv/field_product.h), by each path that
 // this processor has, on one thread: m x k by k x n, as networks have them. Inside the clock:
-// taking apart, products, interpolation. `terms` counts m n k a second.
+// packing, products, reduction. `terms` counts m n k a second.
 #include "compiler/equiv/field_product.h"
-
-#include "lang/core/random.h"
 
 #include <benchmark/benchmark.h>
 
@@ -18,11 +16,10 @@ void product(benchmark::State& state) {
   int64_t m = state.range(0), n = state.range(1), k = state.range(2);
   auto path = static_cast<FieldPath>(state.range(3));
   if (!has_field_path(path)) return state.SkipWithError("not on this processor");
-  RandomStream random(1, "bench");
   std::vector<Field> a(static_cast<size_t>(m * k)), b(static_cast<size_t>(k * n));
   std::vector<Field> c(static_cast<size_t>(m * n));
-  for (size_t i = 0; i < a.size(); ++i) a[i] = Field::of_bits(random.bits(i));
-  for (size_t i = 0; i < b.size(); ++i) b[i] = Field::of_bits(random.bits(a.size() + i));
+  for (size_t i = 0; i < a.size(); ++i) a[i] = Field::random(i);
+  for (size_t i = 0; i < b.size(); ++i) b[i] = Field::random(a.size() + i);
   auto row = [&](int64_t l, int64_t first, int64_t count, Field* out) {
     std::copy_n(b.data() + l * n + first, count, out);
   };

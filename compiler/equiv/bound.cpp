@@ -1,7 +1,7 @@
 #include "compiler/equiv/bound.h"
 
-#include "compiler/equiv/degree.h"
-#include "compiler/equiv/field.h"
+#include "compiler/equiv/field_point.h"
+#include "lang/core/winograd.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,9 @@ enum class Growth : uint8_t {
   Unknown,    // of no operator: a row is missing below
   Definition, // element by element: what the definition says of one element
   Move,       // the largest of the operands
+  Pad,
   Constant,
+  Iota,
   Variable,
   Matmul,
   Conv2d,
@@ -27,6 +29,7 @@ enum class Growth : uint8_t {
   BatchNorm,
   LayerNorm,
   Sum,
+  Mean,
   Max,
   Extern,
   Cumsum,
@@ -39,7 +42,6 @@ constexpr Growth structured_growth(OpKind op) {
   switch (op) {
   case OpKind::None:
   case OpKind::Constant:
-  case OpKind::Iota:
   case OpKind::Split: return Growth::Constant; // split: sugar, in no graph
   case OpKind::Input:
   case OpKind::Weight: return Growth::Variable;
@@ -52,8 +54,9 @@ constexpr Growth structured_growth(OpKind op) {
   case OpKind::Softmax: return Growth::Softmax;
   case OpKind::BatchNorm: return Growth::BatchNorm;
   case OpKind::LayerNorm: return Growth::LayerNorm;
-  case OpKind::ReduceSum:
-  case OpKind::ReduceMean: return Growth::Sum;
+  case OpKind::Iota: return Growth::Iota;
+  case OpKind::ReduceSum: return Growth::Sum;
+  case OpKind::ReduceMean: return Growth::Mean;
   case OpKind::ReduceMax: return Growth::Max;
   case OpKind::Extern: return Growth::Extern;
   case OpKind::Clip:
@@ -66,6 +69,7 @@ constexpr Growth structured_growth(OpKind op) {
 }
 
 constexpr Growth growth_of(OpKind op, uint32_t traits) {
+  if (op == OpKind::Pad) return Growth::Pad; // a move, and a literal
   if (traits & (Trait::Pointwise | Trait::Fused)) return Growth::Definition;
   if (traits & Trait::Layout) return Growth::Move;
   return structured_growth(op);
@@ -87,6 +91,17 @@ static_assert(
     "an operator that is neither element by element nor a move needs its degree: a row in "
     "structured_growth()");
 
+/// log2 of the largest sum of magnitudes of a row of a transform.
+template <size_t columns> double row_bits(const int (&matrix)[Winograd::kMaxTile][columns]) {
+  int largest = 1;
+  for (const auto& row : matrix) {
+    int sum = 0;
+    for (int x : row) sum += std::abs(x);
+    largest = std::max(largest, sum);
+  }
+  return std::log2(largest);
+}
+
 class Bounds {
 public:
   explicit Bounds(const Graph& graph) : graph_(graph), degrees_(graph.size()) {}
@@ -98,51 +113,64 @@ public:
       if (needed[i])
         for (NodeId operand : graph_.operands({i})) needed[operand.index] = true;
     for (uint32_t i = 0; i < graph_.size(); ++i)
-      if (needed[i]) degrees_[i] = degree({i});
+      if (needed[i]) degrees_[i] = counted({i}, degree({i}));
+    Size output;
+    for (NodeId id : outputs) output = output.at_least(degrees_[id.index].total());
     PointBound bound;
-    for (NodeId id : outputs)
-      bound.output_degree = std::max(bound.output_degree, 2 * degrees_[id.index].total());
     bound.queries = queries_;
-    bound.query_degree = 2 * query_degree_; // of the difference of two
+    bound.query_degree = 2 * query_.degree; // of the difference of two
+    bound.output_degree = 2 * output.degree;
+    bound.bits = 2 * std::max(query_.bits, output.bits) + 1;
     // One query more than these: of 0, the member of maxima that all relus share.
     double pairs = (queries_ + 1) * queries_ / 2;
-    double miss = pairs * bound.query_degree + bound.output_degree;
-    double chance = std::max(miss, 1.0) / static_cast<double>(kFieldPrime) + same_place_;
-    bound.log2_miss = std::min(0.0, std::log2(chance));
+    double miss = pairs * (all_lanes({bound.query_degree, bound.bits}) + 0x1p-128) +
+                  all_lanes({bound.output_degree, bound.bits});
+    double spoilt = divided_ * kFieldLanes * one_prime(largest_divisor_);
+    if (!std::isfinite(miss) || !(spoilt < 0.5)) return bound;
+    bound.log2_miss = std::min(0.0, std::log2(miss / (1 - spoilt)));
     return bound;
   }
 
 private:
-  Degree of(NodeId id, size_t operand) const {
+  const Degree& of(NodeId id, size_t operand) const {
     return degrees_[graph_.operands(id)[operand].index];
   }
   double elements(NodeId id) const { return static_cast<double>(graph_.type(id).elements()); }
 
-  /// So many places are chosen among `size`. Two that are different may fall on one, which no
-  /// prime makes unlikely.
-  void choose(double count, double size) { same_place_ += count * (count - 1) / 2 / size; }
-
-  /// So many queries of this degree; the result is a variable.
-  Degree query(Degree degree, double count) {
+  /// So many queries of this value; the result is a variable.
+  Degree query(const Degree& x, double count) {
     queries_ += count;
-    query_degree_ = std::max(query_degree_, degree.total());
+    query_ = query_.at_least(x.total());
     return Degree::variable();
   }
 
-  /// What an element was made of, `count` times: its queries are put down here.
-  Degree counted(Degree x, double count) {
+  /// A node's value: what its elements were made of is put down here, for all of them.
+  Degree counted(NodeId id, Degree x) {
+    double count = graph_.type(id).is_none() ? 0 : elements(id);
     queries_ += x.queries * count;
-    query_degree_ = std::max(query_degree_, x.query_degree);
-    return {x.above, x.below};
+    query_ = query_.at_least(x.query);
+    divided_ += x.divided * count;
+    largest_divisor_ = largest_divisor_.at_least(x.largest_divisor);
+    x.queries = x.divided = 0;
+    x.query = x.largest_divisor = {};
+    for (DivisorUse& use : x.divisors) {
+      if (use.fresh) use.at_most = std::min(use.at_most, count);
+      use.fresh = false;
+    }
+    x.origin = scramble(id.index + 1);
+    x.elements = count;
+    return x;
   }
 
   /// act(sum of `count` products + bias + residual).
   Degree product(NodeId id, double count, const Value& act) {
-    Degree x = sum_of(of(id, 0) * of(id, 1), count);
+    return with_epilogue(id, sum_of(of(id, 0) * of(id, 1), count), act);
+  }
+  Degree with_epilogue(NodeId id, Degree x, const Value& act) {
     for (size_t operand : {2, 3})
       if (!graph_.type(graph_.operands(id)[operand]).is_none()) x += of(id, operand);
     std::optional<OpKind> op = act_op(parse_act(act.text).value_or(Act::None));
-    return op ? counted(pointwise<Degree>(*op, &x), elements(id)) : x;
+    return op ? pointwise<Degree>(*op, &x) : x;
   }
 
   /// An operator element by element: what its definition says of one element.
@@ -159,22 +187,60 @@ private:
     std::vector<Degree> scratch(static_cast<size_t>(scratch_elements(op, attrs, shapes, {})));
     Degree result;
     evaluate_op<Degree>(op, attrs, operands, {&result, {}}, scratch);
-    if (op == OpKind::Div && is_integer(graph_.type(id).dtype)) result = Degree::query(result, 1);
-    return counted(result, elements(id));
+    if (op == OpKind::Div && is_integer(graph_.type(id).dtype))
+      result = Degree::asked(Math<Degree>::kind(OpKind::Floor), result, 1);
+    return result;
   }
 
   /// (x - mean) / root * scale + shift, the root of a variance of this degree.
-  Degree normalised(Degree x, Degree mean, Degree variance, Degree scale, Degree shift,
-                    double roots) {
-    query(variance, roots);
-    return (x - mean) * Degree::variable() * scale + shift;
+  Degree normalised(const Degree& x, const Degree& mean, const Degree& variance,
+                    const Degree& scale, const Degree& shift, double roots, double eps) {
+    Degree root = query(variance + Degree::number(eps), roots);
+    return (x - mean) / root * scale + shift;
   }
+
+  Degree mean_of(const Degree& x, double count) { return sum_of(x, count) / Degree::number(count); }
 
   Degree layer_norm(NodeId id) {
     double count = static_cast<double>(graph_.type(id).shape.back());
-    Degree x = of(id, 0), mean = sum_of(x, count), distance = x - mean;
-    return normalised(x, mean, sum_of(distance * distance, count), of(id, 1), of(id, 2),
-                      elements(id) / count);
+    Degree x = of(id, 0), mean = mean_of(x, count), distance = x - mean;
+    return normalised(x, mean, mean_of(distance * distance, count), of(id, 1), of(id, 2),
+                      elements(id) / count, graph_.attr(id, 0).real);
+  }
+
+  /// A window at the border may have fewer elements: the mean is divided by one of so many numbers.
+  Degree average(NodeId id) {
+    Degree counts = Degree::number(window(id));
+    counts.origin = scramble(~static_cast<uint64_t>(window(id)));
+    counts.elements = window(id);
+    return sum_of(of(id, 0), window(id)) / counts;
+  }
+
+  Degree winograd_weight(NodeId id) {
+    const Winograd& f = winograd_of_results(graph_.attr(id, 0).number);
+    Degree x = of(id, 0);
+    x.excess.bits += 2 * row_bits(f.weights);
+    return sum_of(x, 9) / Degree::number(f.denominator * f.denominator);
+  }
+
+  /// u[products, O, I] and tiles of as many inputs, transformed before and behind.
+  Degree winograd_conv(NodeId id) {
+    const TensorType& u = graph_.type(graph_.operands(id)[1]);
+    const Winograd& f = winograd_of_products(u[0]);
+    Degree x = of(id, 0);
+    x.excess.bits += 2 * row_bits(f.inputs) + 2 * row_bits(f.outputs);
+    Degree sum = sum_of(x * of(id, 1), static_cast<double>(u[2] * u[0] * u[0]));
+    return with_epilogue(id, std::move(sum), graph_.attr(id, 1));
+  }
+
+  /// The literals of a constant: the largest magnitude, and the finest fraction, of all.
+  Degree literals(NodeId id) {
+    Degree x = Degree::constant();
+    if (graph_.attrs(id).empty()) return x; // `none`
+    for (double real : graph_.attr(id, 0).reals) x = larger(x, Degree::number(real));
+    for (int64_t whole : graph_.attr(id, 0).ints)
+      x = larger(x, Degree::number(static_cast<double>(whole)));
+    return x;
   }
 
   /// Elements of operand 0 that one element of the result reads.
@@ -192,8 +258,8 @@ private:
   }
 
   Degree all_operands(NodeId id) const {
-    Degree x = Degree::constant();
-    for (size_t i = 0; i < graph_.operands(id).size(); ++i) x = larger(x, of(id, i));
+    Degree x = of(id, 0);
+    for (size_t i = 1; i < graph_.operands(id).size(); ++i) x = larger(x, of(id, i));
     return x;
   }
 
@@ -209,37 +275,34 @@ private:
     case Growth::Unknown: break;
     case Growth::Definition: return one_element(id);
     case Growth::Move: return all_operands(id);
-    case Growth::Constant: return Degree::constant();
+    case Growth::Pad: return larger(of(id, 0), Degree::number(graph_.attr(id, 2).real));
+    case Growth::Constant: return literals(id);
+    case Growth::Iota: return Degree::number(static_cast<double>(graph_.type(id).elements()));
     case Growth::Variable: return Degree::variable();
     case Growth::Matmul:
       return product(id, static_cast<double>(graph_.type(graph_.operands(id)[0]).shape.back()),
                      graph_.attr(id, 0));
     case Growth::Conv2d: return product(id, taps(id), graph_.attr(id, 3));
-    case Growth::WinogradWeight: return sum_of(of(id, 0), 9);
-    case Growth::WinogradConv2d: { // u[products, O, I] and tiles of as many inputs
-      const TensorType& u = graph_.type(graph_.operands(id)[1]);
-      return product(id, static_cast<double>(u[2] * u[0] * u[0]), graph_.attr(id, 1));
-    }
-    case Growth::MaxPool2d: return query(of(id, 0), elements(id) * (window(id) + 1));
-    case Growth::AvgPool2d: return sum_of(of(id, 0), window(id));
+    case Growth::WinogradWeight: return winograd_weight(id);
+    case Growth::WinogradConv2d: return winograd_conv(id);
+    case Growth::MaxPool2d:
+      return larger(query(of(id, 0), elements(id) * (window(id) + 1)), of(id, 0));
+    case Growth::AvgPool2d: return average(id);
     case Growth::Softmax: return query(of(id, 0), 3 * elements(id));
     case Growth::BatchNorm:
       return normalised(of(id, 0), of(id, 3), of(id, 4), of(id, 1), of(id, 2),
-                        elements(graph_.operands(id)[4]));
+                        elements(graph_.operands(id)[4]), graph_.attr(id, 0).real);
     case Growth::LayerNorm: return layer_norm(id);
     case Growth::Sum: return sum_of(of(id, 0), reads(id));
-    case Growth::Max: return query(of(id, 0), elements(id) * (reads(id) + 1));
+    case Growth::Mean: return mean_of(of(id, 0), reads(id));
+    case Growth::Max: return larger(query(of(id, 0), elements(id) * (reads(id) + 1)), of(id, 0));
     case Growth::Extern: // all elements become one number, of which each result is a function
       return query(all_operands(id), elements(id) + operand_elements(id));
     case Growth::Cumsum: return sum_of(of(id, 0), static_cast<double>(along(id, id)));
-    case Growth::Argmax:
-      choose(elements(id), reads(id));
-      return query(of(id, 0), elements(graph_.operands(id)[0]));
-    case Growth::Gather: // which element is read is a function of the index
-      query(of(id, 1), elements(graph_.operands(id)[1]));
-      choose(elements(graph_.operands(id)[1]),
-             static_cast<double>(along(id, graph_.operands(id)[0])));
-      return larger(of(id, 0), Degree::variable());
+    case Growth::Argmax: return query(of(id, 0), elements(id));
+    case Growth::Gather: // all slices, each times a function of the index
+      return sum_of(query(of(id, 1), elements(graph_.operands(id)[1])) * of(id, 0),
+                    static_cast<double>(along(id, graph_.operands(id)[0])));
     }
     assert(false && "every operator has a growth");
     return Degree::constant();
@@ -252,11 +315,19 @@ private:
 
   const Graph& graph_;
   std::vector<Degree> degrees_;
-  double queries_ = 0, query_degree_ = 0;
-  double same_place_ = 0; // chance that two indices agree by accident
+  double queries_ = 0, divided_ = 0;
+  Size query_, largest_divisor_;
 };
 
 } // namespace
+
+double one_prime(Size size) {
+  constexpr double kMostOfOneValue = 1.001 / kSmallestPrime; // of 64 bits, scaled to a prime
+  double primes = std::exp2(kLog2Primes) * (kPrimeBits - 1);
+  return std::min(1.0, 2 * size.degree * kMostOfOneValue + size.bits / primes);
+}
+
+double all_lanes(Size size) { return std::pow(one_prime(size), kFieldLanes); }
 
 PointBound bound_of(const Graph& graph, llvm::ArrayRef<NodeId> outputs) {
   return Bounds(graph).run(outputs);

@@ -1,18 +1,22 @@
 // How likely one random point is to miss a difference, computed from the graph.
 //
 // Every value is a rational function of variables that are drawn independently: the elements of the
-// leaves, and the results of random functions at distinct queries. `degrees` bounds the degrees of
-// its numerator and denominator. A point can miss a difference in two ways: (1) the difference of
-// two outputs, a non-zero rational function, vanishes at the point: at most its degree over p
-// (Schwartz 1980, Zippel 1979); (2) two different queries of a random function meet, which then
-// gives equal results to different questions: for each pair at most the degree of their difference
-// over p. Pairs are counted over all queries of both models, shared ones once. Indices (gather,
-// argmax) are counted apart: two different ones agree with chance 1 / size of what they index.
+// leaves, and the results of random functions at distinct queries (degree.h). A point can miss a
+// difference in two ways: (1) the difference of two outputs, a non-zero rational function, vanishes
+// at the point; (2) two different queries of a random function meet, which then gives equal results
+// to different questions, for each pair of queries of either model, shared ones once.
 //
-// The root of a norm's variance occurs only as a divisor: its inverse is as random as itself, and
-// counts as a variable of its own. Sums over K terms with denominators multiply these K times.
+// Either takes a polynomial that is not zero to vanish modulo all primes of the point. Modulo one,
+// it vanishes (a) as a whole, if the prime divides all coefficients: of the primes that are drawn
+// from, a coefficient of b bits is a multiple of b / 50 at most; else (b) at the values that are
+// drawn, with chance degree / prime (Schwartz 1980, Zippel 1979), or twice that if powers below 0
+// occur. Primes and values are independent, so that the chances for all primes are multiplied.
+//
+// Points at which a divisor is zero modulo some primes only are drawn anew. That makes what is left
+// likelier by 1 / (1 - their chance).
 #pragma once
 
+#include "compiler/equiv/degree.h"
 #include "compiler/ir/graph.h"
 
 namespace tg {
@@ -21,9 +25,15 @@ struct PointBound {
   double queries = 0;       // of random functions, each member of a window or row counted
   double query_degree = 0;  // largest of a query
   double output_degree = 0; // largest of the outputs
+  double bits = 0;          // largest of a coefficient
   /// log2 of the chance that one point misses a difference; 0 if the bound says nothing.
   double log2_miss = 0;
 };
+
+/// The chance that a polynomial of this size, which is not zero, vanishes at random values modulo a
+/// random prime; and modulo all primes of a point.
+double one_prime(Size size);
+double all_lanes(Size size);
 
 PointBound bound_of(const Graph& graph, llvm::ArrayRef<NodeId> outputs);
 

@@ -1,31 +1,17 @@
 #include "compiler/equiv/equivalent.h"
 
-#include "compiler/equiv/field.h"
+#include "compiler/equiv/field_check.h"
 #include "compiler/equiv/minimise.h"
 #include "compiler/equiv/part.h"
 #include "compiler/ir/evaluation.h"
-#include "lang/core/random.h"
 
 #include <algorithm>
-#include <thread>
 
 namespace tg {
 
 namespace {
 
-using FieldValues = std::vector<Field>;
-
-/// Leaves of a point: uniform over 61 bits, from (seed, point, name, element).
-Evaluation<Field>::Leaves field_leaves(uint64_t seed, size_t point) {
-  return [seed, point](const Graph& graph, NodeId id) {
-    llvm::StringRef kind = graph.node(id).op == OpKind::Input ? "input " : "weight ";
-    std::string name = llvm::formatv("{0} {1}{2}", point, kind, graph.attr(id, 0).text);
-    RandomStream stream(seed, name);
-    FieldValues values(static_cast<size_t>(graph.type(id).elements()));
-    for (size_t i = 0; i < values.size(); ++i) values[i] = Field::of_bits(stream.bits(i) >> 3);
-    return values;
-  };
-}
+constexpr size_t kMostPoints = 16; // where more would be needed, the bound says too little
 
 /// Pairs of outputs that are not one node.
 struct Pairs {
@@ -40,31 +26,6 @@ struct Pairs {
     }
   }
 };
-
-/// The first pair that differs at this point; as many as there are if none does, or if stopped.
-size_t differing_pair(const Joined& joined, const Pairs& pairs, const EquivalenceOptions& options,
-                      size_t point) {
-  Evaluation<Field> evaluation(joined.graph, pairs.wanted);
-  evaluation.stop_when(options.stop);
-  auto values = evaluation.run(field_leaves(options.seed, point));
-  assert(values && "field_leaves fills every leaf");
-  if (evaluation.stopped()) return pairs.outputs.size();
-  for (size_t i = 0; i < pairs.outputs.size(); ++i)
-    if ((*values)[2 * i] != (*values)[2 * i + 1]) return i;
-  return pairs.outputs.size();
-}
-
-/// The differing pairs of the points first to last.
-std::vector<size_t> run_points(const Joined& joined, const Pairs& pairs,
-                               const EquivalenceOptions& options, size_t first, size_t last) {
-  std::vector<size_t> found(last - first, pairs.outputs.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < found.size(); ++i)
-    threads.emplace_back([&, i] { found[i] = differing_pair(joined, pairs, options, first + i); });
-  found[0] = differing_pair(joined, pairs, options, first);
-  for (std::thread& thread : threads) thread.join();
-  return found;
-}
 
 Equivalence undecided(Equivalence result, std::string why) {
   result.verdict = Equivalence::Verdict::Undecided;
@@ -105,30 +66,35 @@ Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& op
     return undecided(result, llvm::formatv("the check would hold {0:f0} MB, and the limit is {1}",
                                            bytes / (1 << 20), options.memory_limit_bytes >> 20));
   result.per_point = bound_of(joined.graph, pairs.wanted);
-  size_t points = points_for(result.per_point, options.log2_target, options.least_points);
   result.method = Equivalence::Method::Field;
-  size_t at_a_time = static_cast<size_t>(std::max(options.threads, 1));
-  size_t differing = pairs.outputs.size();
-  while (result.points < points && differing == pairs.outputs.size()) {
-    size_t last = std::min(points, result.points + at_a_time);
-    // What a later point of the same round found does not count: the answer is that of one thread.
-    for (size_t found : run_points(joined, pairs, options, result.points, last)) {
-      ++result.points;
-      if ((differing = found) != pairs.outputs.size()) break;
-    }
-    if (stopped(options)) return undecided(result, "stopped");
-  }
+  size_t points = std::min(points_for(result.per_point, options.log2_target, options.least_points),
+                           kMostPoints);
+  FieldCheck field(joined, pairs.wanted, options);
+  FieldCheck::Outcome outcome = FieldCheck::Outcome::Agree;
+  while (result.points < points && outcome == FieldCheck::Outcome::Agree)
+    outcome = field.run(result.points++);
   result.log2_error = result.per_point.log2_miss * static_cast<double>(result.points);
-  if (differing == pairs.outputs.size()) return result;
+  if (outcome == FieldCheck::Outcome::Stopped) return undecided(result, "stopped");
+  if (outcome == FieldCheck::Outcome::Spoilt)
+    return undecided(result, "a divisor is zero wherever the models were evaluated");
+  if (outcome == FieldCheck::Outcome::Agree)
+    return result.log2_error <= options.log2_decided
+               ? result
+               : undecided(result,
+                           llvm::formatv("they agree at {0} random point{1}, but the error "
+                                         "bound is only 2^{2:f1}",
+                                         points, points == 1 ? "" : "s", result.log2_error));
 
   result.method = Equivalence::Method::Float64;
-  result.field_difference = joined.names[pairs.outputs[differing]];
+  result.field_difference = joined.names[pairs.outputs[field.differing()]];
   result.counterexample = find_counterexample(joined, options);
   if (!result.counterexample && stopped(options)) return undecided(result, "stopped");
   if (result.counterexample) result.verdict = Equivalence::Verdict::Different;
-  if (result.different() && options.minimise)
-    result.part = find_part(joined, pairs.outputs[differing],
-                            field_leaves(options.seed, result.points - 1), options);
+  if (result.different() && options.minimise) {
+    FieldScope scope(field.point());
+    result.part =
+        find_part(joined, pairs.outputs[field.differing()], FieldCheck::leaves(), options);
+  }
   return result;
 }
 

@@ -1,9 +1,9 @@
 // Whether two models compute the same function.
 //
 // 1. Both become one graph (join.h); outputs that are one node are equal by construction.
-// 2. The others are evaluated over the prime field at random points (field.h), as many as bring the
-//    chance of a miss (bound.h) below the target, three at least. Agreement proves equality up to
-//    that chance.
+// 2. The others are evaluated modulo random primes at random points (field.h), as many as bring the
+//    chance of a miss (bound.h) below the target. Agreement proves equality up to that chance;
+//    where it is no small one, nothing is decided.
 // 3. Where the field shows a difference, float64 decides: both models at ordinary and adversarial
 //    inputs (probe.h). Values that differ there refute, and the inputs are made small (minimise.h);
 //    if none do, the models are equal as far as float64 can tell, which is said.
@@ -20,9 +20,10 @@ namespace tg {
 
 struct EquivalenceOptions {
   uint64_t seed = 1;
-  double log2_target = -40; // of the chance of a miss
-  size_t least_points = 3;
-  int threads = 1; // points at a time; each holds its own values
+  double log2_target = -40;  // of the chance of a miss
+  double log2_decided = -20; // a larger chance decides nothing
+  size_t least_points = 1;
+  int threads = 1; // that large products and leaves are shared by
   bool minimise = true;
   /// Asked between operators: true ends the check, which is then undecided. May be empty; asked
   /// from several threads.
@@ -80,7 +81,7 @@ struct Equivalence {
 
 llvm::StringRef method_name(Equivalence::Method method); // "identical", "prime field", "float64"
 
-/// What the check of a point holds at most, per thread.
+/// What the check of a point holds at most.
 double check_bytes(const Joined& joined);
 
 /// Errors: `models_differ` (join.h).

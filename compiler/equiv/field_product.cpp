@@ -1,63 +1,75 @@
 #include "compiler/equiv/field_product.h"
 
-#include "compiler/equiv/field_evaluate.h"
-
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 namespace tg {
 
 namespace {
 
-constexpr int64_t kTermsOfWide = 32; // of 2^122 each: far below 2^128
-constexpr int64_t kWideBlock = 4;    // columns that are summed together
+// Products are below 2^102; this many of them and what was folded before are below 2^114, which is
+// 2^64 times the smallest prime.
+constexpr int64_t kTermsOfWide = 2048;
+constexpr int64_t kWorthThreads = 1 << 20; // terms
 
-/// A sum of up to kTermsOfWide products and what was folded before.
-WideProduct fold(WideProduct sum) { return (sum & kFieldPrime) + (sum >> 61); }
-
-Field reduced(WideProduct sum) {
-  sum = fold(sum); // < 2^68
-  return {Field::fold(static_cast<uint64_t>(fold(sum)))};
+/// The same modulo the prime, below 2^115: its high half is.
+WideProduct fold(WideProduct sum, int lane) {
+  uint64_t high = static_cast<uint64_t>(sum >> 64) % field_point.prime[lane];
+  return static_cast<WideProduct>(high) << 64 | static_cast<uint64_t>(sum);
 }
 
-/// kWideBlock sums over k terms; b has as many elements a row.
-void wide_sums(const Field* a, const Field* b, int64_t k, Field* out) {
-  WideProduct sums[kWideBlock] = {};
+/// The sum over k terms.
+Field wide_sum(const Field* a, const Field* b, int64_t k) {
+  WideProduct sums[kFieldLanes] = {};
   for (int64_t first = 0; first < k; first += kTermsOfWide) {
     for (int64_t l = first; l < std::min(first + kTermsOfWide, k); ++l)
-      for (int64_t j = 0; j < kWideBlock; ++j)
-        sums[j] += static_cast<WideProduct>(a[l].lazy) * b[l * kWideBlock + j].lazy;
-    for (WideProduct& sum : sums) sum = fold(sum);
+      for (int lane = 0; lane < kFieldLanes; ++lane)
+        sums[lane] += static_cast<WideProduct>(a[l].lane[lane]) * b[l].lane[lane];
+    for (int lane = 0; lane < kFieldLanes; ++lane) sums[lane] = fold(sums[lane], lane);
   }
-  for (int64_t j = 0; j < kWideBlock; ++j) out[j] = reduced(sums[j]);
+  Field sum;
+  for (int lane = 0; lane < kFieldLanes; ++lane)
+    sum.lane[lane] = field_point.reduced(sums[lane], lane);
+  return sum;
 }
 
-/// Columns first to first + count of b, in panels of kWideBlock, the last filled up with zeros.
-void pack(const FieldProduct& product, int64_t first, int64_t count, std::vector<Field>& panels) {
-  Field row[kFieldColumns + kWideBlock] = {};
-  for (int64_t l = 0; l < product.k; ++l) {
-    product.b(l, first, count, row);
-    for (int64_t j = 0; j < count; j += kWideBlock)
-      std::copy_n(row + j, kWideBlock, panels.data() + j * product.k + l * kWideBlock);
-  }
+using RangeProduct = void (*)(const FieldProduct&, FieldRange);
+
+RangeProduct range_product(FieldPath path) {
+#if defined(__x86_64__)
+  if (path == FieldPath::Ifma) return multiply_ifma;
+#endif
+  return multiply_wide;
 }
 
-void multiply_wide(const FieldProduct& product) {
-  std::vector<Field> panels(static_cast<size_t>((kFieldColumns + kWideBlock) * product.k));
-  Field sums[kFieldColumns + kWideBlock];
-  for (int64_t first = 0; first < product.n; first += kFieldColumns) {
-    int64_t count = std::min(kFieldColumns, product.n - first);
-    pack(product, first, count, panels);
-    for (int64_t i = 0; i < product.m; ++i) {
-      for (int64_t j = 0; j < count; j += kWideBlock)
-        wide_sums(product.a + i * product.a_pitch, panels.data() + j * product.k, product.k,
-                  sums + j);
-      product.store(i, first, {sums, static_cast<size_t>(count)});
-    }
-  }
+std::vector<FieldRange> ranges_of(const FieldProduct& product) {
+  std::vector<FieldRange> ranges;
+  for (int64_t i = 0; i < product.m; i += kFieldRows)
+    for (int64_t j = 0; j < product.n; j += kFieldColumns)
+      ranges.push_back(
+          {i, std::min(kFieldRows, product.m - i), j, std::min(kFieldColumns, product.n - j)});
+  return ranges;
 }
 
 } // namespace
+
+/// With the columns of b one behind the other.
+void multiply_wide(const FieldProduct& product, FieldRange range) {
+  std::vector<Field> columns(static_cast<size_t>(range.columns * product.k));
+  Field row[kFieldColumns], sums[kFieldColumns];
+  for (int64_t l = 0; l < product.k; ++l) {
+    product.b(l, range.column, range.columns, row);
+    for (int64_t j = 0; j < range.columns; ++j) columns[j * product.k + l] = row[j];
+  }
+  for (int64_t i = range.row; i < range.row + range.rows; ++i) {
+    for (int64_t j = 0; j < range.columns; ++j)
+      sums[j] =
+          wide_sum(product.a + i * product.a_pitch, columns.data() + j * product.k, product.k);
+    product.store(i, range.column, {sums, static_cast<size_t>(range.columns)});
+  }
+}
 
 bool has_field_path(FieldPath path) {
   if (path == FieldPath::Wide) return true;
@@ -69,17 +81,30 @@ bool has_field_path(FieldPath path) {
 }
 
 void multiply(const FieldProduct& product, FieldPath path) {
-#if defined(__x86_64__)
-  if (path == FieldPath::Evaluate) return multiply_evaluated(product);
-#endif
-  multiply_wide(product);
+  RangeProduct one_range = range_product(path);
+  std::vector<FieldRange> ranges = ranges_of(product);
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t i; (i = next++) < ranges.size() && !field_point.asked_to_stop();)
+      one_range(product, ranges[i]);
+  };
+  size_t helpers = std::min(static_cast<size_t>(std::max(field_point.threads, 1)), ranges.size());
+  if (product.m * product.n * product.k < kWorthThreads) helpers = 1;
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < helpers; ++i)
+    threads.emplace_back([&, point = field_point] {
+      FieldScope scope(point);
+      work();
+    });
+  work();
+  for (std::thread& thread : threads) thread.join();
 }
 
-// Interpolation costs as much as a few dozen terms; rows and columns are filled up to whole tiles.
+// A tile is filled up to whole rows and columns.
 void multiply(const FieldProduct& product) {
-  static const bool can_evaluate = has_field_path(FieldPath::Evaluate);
-  bool worth = product.k >= 24 && product.m >= 4 && product.n >= 8;
-  multiply(product, can_evaluate && worth ? FieldPath::Evaluate : FieldPath::Wide);
+  static const bool can = has_field_path(FieldPath::Ifma);
+  bool worth = product.k >= 8 && product.m >= 2 && product.n >= 3;
+  multiply(product, can && worth ? FieldPath::Ifma : FieldPath::Wide);
 }
 
 } // namespace tg

@@ -1,13 +1,13 @@
 // Matrix products over the field, where the time of exact checks of whole networks goes.
 //
-// A residue of 61 bits is three limbs, a polynomial a(X) of degree 2 at X = 2^21, so that a product
-// of two is a polynomial of degree 4, which its values at five points determine. Their values at 0,
-// 1, 2, 3 and infinity have 24 bits, so that five matrices of small integers are multiplied instead
-// of one of field elements (Toom 1963, Cook 1966): each product is one multiply-and-add of 64 bits,
-// and no carry is looked at before 2^16 of them are summed. Each element of the result is then
-// interpolated, once: a combination of five sums with fixed coefficients. With AVX-512's 52-bit
-// products a core does some three elements a cycle. Elsewhere, and where a product is too small or
-// too thin to be worth it, sums are taken over 128 bits and reduced every 32 terms.
+// An element is four residues below 2^51, side by side in memory, so that a register of 512 bits
+// holds two elements. With AVX-512's 52-bit products (IFMA) a term of the four sums costs two
+// multiply-and-adds of four numbers each: one adds up the low 52 bits of the products, one the high
+// ones, and no carry is looked at before hundreds are summed. Each element of the result is then
+// reduced, once (Montgomery 1985). Elsewhere, and where a product is too small or too thin to be
+// worth it, sums are taken over 128 bits.
+//
+// Large products are cut into ranges of rows and columns, which the point's threads share.
 #pragma once
 
 #include "compiler/equiv/field.h"
@@ -21,26 +21,38 @@ struct FieldProduct {
   int64_t m = 0, n = 0, k = 0;
   const Field* a = nullptr; // row i at a + i * a_pitch
   int64_t a_pitch = 0;
-  /// Writes b[l][first] and so on, `count` elements. Rows are asked for once for every range of
-  /// columns; no more than kFieldColumns at a time.
+  /// Writes b[l][first] and so on, `count` elements, no more than kFieldColumns. Rows are asked for
+  /// once for every range of columns and of kFieldRows rows, from several threads.
   llvm::function_ref<void(int64_t l, int64_t first, int64_t count, Field* out)> b;
-  /// Takes result[i][first] and so on; each element is given once.
+  /// Takes result[i][first] and so on; each element is given once, from several threads.
   llvm::function_ref<void(int64_t i, int64_t first, llvm::ArrayRef<Field> sums)> store;
 };
 
-inline constexpr int64_t kFieldColumns = 120;
+inline constexpr int64_t kFieldColumns = 120, kFieldRows = 256;
 
 enum class FieldPath : uint8_t {
-  Wide,     // sums of 128 bits, on any processor
-  Evaluate, // five products of small integers; wants AVX-512 IFMA
+  Wide, // sums of 128 bits, on any processor
+  Ifma, // 52-bit products; wants AVX-512 IFMA
 };
 
 /// Whether this processor has what a path needs.
 bool has_field_path(FieldPath path);
 
-/// By the path that suits the processor and the sizes.
+/// By the path that suits the processor and the sizes. If the point is asked to stop, some of the
+/// results are never given.
 void multiply(const FieldProduct& product);
 /// By that path, which the processor has.
 void multiply(const FieldProduct& product, FieldPath path);
+
+/// A part of a product: rows of a and of the result, columns of b and of the result.
+struct FieldRange {
+  int64_t row = 0, rows = 0, column = 0, columns = 0;
+};
+
+/// Of the paths: products of one range.
+void multiply_wide(const FieldProduct& product, FieldRange range);
+#if defined(__x86_64__)
+void multiply_ifma(const FieldProduct& product, FieldRange range);
+#endif
 
 } // namespace tg

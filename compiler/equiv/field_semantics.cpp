@@ -119,6 +119,107 @@ void winograd_conv2d<Field>(AttrValues attrs, llvm::ArrayRef<ConstView<Field>> o
   winograd_conv2d_in<Field>(block, sum, attrs, operands, result, scratch);
 }
 
+/// A function of all elements of a row, without a place among them: nothing bounds how likely two
+/// random places are one.
+template <>
+void argmax<Field>(AttrValues attrs, const ConstView<Field>& x, View<Field> result,
+                   llvm::MutableArrayRef<Field>) {
+  size_t axis = static_cast<size_t>(attrs[0]->number);
+  int64_t size = x.shape[axis], inner = product(x.shape.drop_front(axis + 1));
+  int64_t outer = product(x.shape.take_front(axis));
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) {
+      FieldHash row(key_of_text("argmax"));
+      for (int64_t s = 0; s < size; ++s) row.add(x.data[(o * size + s) * inner + i]);
+      result.data[o * inner + i] = row.element();
+    }
+}
+
+namespace {
+
+constexpr int64_t kGatherElements = 1 << 20; // of the matrix below, at a time
+
+/// Gathers by indices that nothing is known of. The slice at such an index is the sum of all
+/// slices, each times a random function of the index and its place: what holds of all such
+/// functions holds of the one that is 1 at the index and 0 elsewhere, which is what `gather` means.
+struct Gather {
+  const ConstView<Field>&x, indices;
+  Field* result;
+  int64_t outer, size, inner;
+
+  void run(llvm::ArrayRef<int64_t> places) const {
+    int64_t at_a_time = std::max<int64_t>(1, kGatherElements / size);
+    for (; !places.empty(); places = places.drop_front(
+                                std::min<size_t>(places.size(), static_cast<size_t>(at_a_time))))
+      some(places.take_front(static_cast<size_t>(at_a_time)));
+  }
+
+private:
+  void some(llvm::ArrayRef<int64_t> places) const {
+    int64_t count = static_cast<int64_t>(places.size());
+    std::vector<Field> shares(static_cast<size_t>(count * size));
+    for (int64_t t = 0; t < count; ++t) {
+      FieldHash hash = FieldHash(key_of_text("gather")).add(indices.data[places[t]]);
+      for (int64_t s = 0; s < size; ++s)
+        shares[t * size + s] = FieldHash(hash).add(static_cast<uint64_t>(s)).element();
+    }
+    for (int64_t o = 0; inner > 1 && o < outer; ++o) by_slices(places, o, shares.data());
+    if (inner == 1) by_rows(places, shares.data());
+  }
+
+  Field* slice(int64_t o, int64_t place) const {
+    return result + (o * indices.elements() + place) * inner;
+  }
+
+  /// Each index is a row of the product.
+  void by_slices(llvm::ArrayRef<int64_t> places, int64_t o, const Field* shares) const {
+    const Field* from = x.data + o * size * inner;
+    auto row = [&](int64_t l, int64_t first, int64_t count, Field* to) {
+      std::copy_n(from + l * inner + first, count, to);
+    };
+    auto store = [&](int64_t t, int64_t first, llvm::ArrayRef<Field> sums) {
+      std::copy(sums.begin(), sums.end(), slice(o, places[static_cast<size_t>(t)]) + first);
+    };
+    multiply({static_cast<int64_t>(places.size()), inner, size, shares, size, row, store});
+  }
+
+  /// Each index is a column.
+  void by_rows(llvm::ArrayRef<int64_t> places, const Field* shares) const {
+    auto row = [&](int64_t l, int64_t first, int64_t count, Field* to) {
+      for (int64_t t = first; t < first + count; ++t) *to++ = shares[t * size + l];
+    };
+    auto store = [&](int64_t o, int64_t first, llvm::ArrayRef<Field> sums) {
+      for (size_t t = 0; t < sums.size(); ++t)
+        *slice(o, places[static_cast<size_t>(first) + t]) = sums[t];
+    };
+    multiply({outer, static_cast<int64_t>(places.size()), size, x.data, size, row, store});
+  }
+};
+
+} // namespace
+
+/// An index that is a known integer names its slice.
+template <>
+void gather<Field>(AttrValues attrs, const ConstView<Field>& x, const ConstView<Field>& indices,
+                   View<Field> result) {
+  size_t axis = static_cast<size_t>(attrs[0]->number);
+  int64_t size = x.shape[axis], inner = product(x.shape.drop_front(axis + 1));
+  int64_t outer = product(x.shape.take_front(axis)), count = indices.elements();
+  std::vector<int64_t> unknown;
+  for (int64_t i = 0; i < count; ++i) {
+    std::optional<int64_t> index = indices.data[i].small_integer();
+    if (!index) unknown.push_back(i);
+    for (int64_t o = 0; index && o < outer; ++o) {
+      Field* to = result.data + (o * count + i) * inner;
+      if (*index >= 0 && *index < size)
+        std::copy_n(x.data + (o * size + *index) * inner, inner, to);
+      else
+        std::fill_n(to, inner, Math<Field>::missing());
+    }
+  }
+  Gather{x, indices, result.data, outer, size, inner}.run(unknown);
+}
+
 } // namespace semantics
 
 template void evaluate_op<Field>(OpKind, AttrValues, llvm::ArrayRef<ConstView<Field>>, View<Field>,

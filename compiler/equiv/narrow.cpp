@@ -30,7 +30,8 @@ public:
     Evaluation<Field> evaluation(graph_, wanted);
     evaluation.observe([&](NodeId id, llvm::ArrayRef<Field> values) {
       Print print = mix(1, graph_.node(id).type.index);
-      for (Field value : values) print = mix(print, value.value());
+      for (const Field& value : values)
+        for (uint64_t lane : value.lane) print = mix(print, lane);
       prints_[id.index] = print;
     });
     auto values = evaluation.run(point);

@@ -135,7 +135,7 @@ private:
       }
     if (observer_) observer_(id, result);
     for (NodeId operand : graph_.operands(id))
-      if (--uses_[operand.index] == 0) values_[operand.index] = {};
+      if (--uses_[operand.index] == 0) values_[operand.index] = Values(); // {} would keep memory
     return {};
   }
 

@@ -246,9 +246,9 @@ std::string verified_text(const Equivalence& equivalence, size_t steps) {
   case Equivalence::Method::Identical: return "verified: the result is its source, node for node";
   case Equivalence::Method::Field:
     return llvm::formatv(
-        "verified: equal to its source at {0} points of a prime field, error bound "
+        "verified: equal to its source at {0} point{3} modulo random primes, error bound "
         "2^{1:f1}{2}",
-        equivalence.points, equivalence.log2_error, chain);
+        equivalence.points, equivalence.log2_error, chain, equivalence.points == 1 ? "" : "s");
   case Equivalence::Method::Float64: break;
   }
   return llvm::formatv("verified in float64 alone: taken for arbitrary functions, relu, exp and "
