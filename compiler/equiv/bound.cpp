@@ -118,13 +118,13 @@ public:
     for (NodeId id : outputs) output = output.at_least(degrees_[id.index].total());
     PointBound bound;
     bound.queries = queries_;
-    bound.query_degree = 2 * query_.degree; // of the difference of two
-    bound.output_degree = 2 * output.degree;
-    bound.bits = 2 * std::max(query_.bits, output.bits) + 1;
+    Size queries = difference(query_), outputs_differ = difference(output);
+    bound.query_degree = queries.degree;
+    bound.output_degree = outputs_differ.degree;
+    bound.bits = std::max(queries.bits, outputs_differ.bits);
     // One query more than these: of 0, the member of maxima that all relus share.
     double pairs = (queries_ + 1) * queries_ / 2;
-    double miss = pairs * (all_lanes({bound.query_degree, bound.bits}) + 0x1p-128) +
-                  all_lanes({bound.output_degree, bound.bits});
+    double miss = pairs * (all_lanes(queries) + 0x1p-128) + all_lanes(outputs_differ);
     double spoilt = divided_ * kFieldLanes * one_prime(largest_divisor_);
     if (!std::isfinite(miss) || !(spoilt < 0.5)) return bound;
     bound.log2_miss = std::min(0.0, std::log2(miss / (1 - spoilt)));
@@ -132,6 +132,9 @@ public:
   }
 
 private:
+  /// Of the difference of two values of this size.
+  static Size difference(Size each) { return each * 2 + Size{0, 1}; }
+
   const Degree& of(NodeId id, size_t operand) const {
     return degrees_[graph_.operands(id)[operand].index];
   }

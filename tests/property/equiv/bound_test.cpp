@@ -1,11 +1,14 @@
 // The bound of exact checks is never below the true chance: random rational functions of two
-// variables are evaluated at all values modulo small primes, and their zeros counted.
+// variables are evaluated at all values modulo small primes, and their zeros counted. And it says
+// something of every network that is in the repository.
+#include "compiler/driver/model.h"
 #include "compiler/equiv/bound.h"
 #include "compiler/equiv/field.h"
 #include "compiler/ir/evaluation.h"
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <random>
 
 namespace tg {
@@ -107,6 +110,30 @@ TEST(BoundProperty, CountsTheBitsOfLiterals) {
     bool zero = log2_product > 400;
     EXPECT_TRUE(zero || log2_product <= bits) << dump(graph);
   }
+}
+
+TEST(BoundProperty, SaysSomethingOfEveryNetwork) {
+  size_t networks = 0;
+  for (const char* folder : {"examples", "examples/paper", "tests/models"})
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::filesystem::path(TG_SOURCE_DIR) / folder)) {
+      if (entry.path().extension() != ".tg") continue;
+      SourceManager sources;
+      DiagnosticSink sink;
+      std::optional<Graph> graph = load_model(sources, entry.path().string(), {}, sink);
+      if (!graph) continue; // a file of several models
+      llvm::SmallVector<NodeId, 4> outputs;
+      for (const GraphOutput& output : graph->outputs()) outputs.push_back(output.node);
+      ++networks;
+      // Thirty-two layers of products of three, without a function between them, have degree 3^32
+      // and coefficients of as many bits: more than primes.
+      if (entry.path().stem() == "vit_huge") continue;
+      PointBound bound = bound_of(*graph, outputs);
+      EXPECT_LE(bound.log2_miss * static_cast<double>(points_for(bound, -40, 1)), -40)
+          << entry.path();
+      EXPECT_LE(points_for(bound, -40, 1), 2u) << entry.path();
+    }
+  EXPECT_GE(networks, 25u);
 }
 
 } // namespace
