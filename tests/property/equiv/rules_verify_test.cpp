@@ -120,32 +120,5 @@ TEST(Rules, WrongOnesMadeOfThemAreCaught) {
               100.0 * static_cast<double>(refuted + never) / static_cast<double>(wrong));
 }
 
-/// What instances refute is never proved: every so many mutants of all rules.
-TEST(Rules, NoWrongOneIsProved) {
-  if (!can_prove()) GTEST_SKIP() << "built without Z3";
-  constexpr size_t kEvery = 31;
-  ProofOptions quick;
-  quick.cases = 400;
-  quick.questions = 1500;
-  quick.total = 1500;
-  size_t at = 0, tried = 0;
-  for (const Rule& rule : library()) {
-    if (rule.native != Native::No || rule.set == "taso" || rule.name.find('~') != std::string::npos)
-      continue;
-    for (const Mutant& mutant : Mutator(rule).all()) {
-      if (at++ % kEvery) continue;
-      ++tried;
-      if (!prove_rule(mutant.rule, quick).proved) continue;
-      RuleCheckOptions options;
-      options.instances = kCloser;
-      options.smaller = 0;
-      EXPECT_NE(status_name(verify_rule(mutant.rule, options).status), "refuted")
-          << mutant.what << ": " << rule_text(mutant.rule);
-    }
-  }
-  std::printf("%zu mutants\n", tried);
-  EXPECT_GE(tried, 60u);
-}
-
 } // namespace
 } // namespace tg::test
