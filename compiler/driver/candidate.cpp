@@ -85,35 +85,34 @@ std::optional<ExtractedGraph> other_finalist(const EGraph& egraph, const Graph& 
 
 // --- one e-graph --------------------------------------------------------------------------------
 
+StopToken end_of_explaining(const OptimizeOptions& options) {
+  return options.stop.with_grace(kGraceOfExplanation);
+}
+
 Candidate explained(Candidate candidate, const EGraph& egraph, llvm::ArrayRef<Rule> rules,
-                    const Graph& source) {
+                    const Graph& source, const OptimizeOptions& options) {
   if (egraph.recording())
-    candidate.tell(explain(history_of(egraph), rules, source, candidate.graph));
+    candidate.tell(
+        explain(history_of(egraph), rules, source, candidate.graph, end_of_explaining(options)));
   return candidate;
 }
 
-/// Tells how an extraction goes to whoever follows the search, and ends it where the user does. A
-/// search that was ended before leaves little time to it.
+/// Tells how an extraction goes to whoever follows the search.
 ExtractOptions followed(const OptimizeOptions& options, const OptimizeReport& report) {
-  constexpr double kAfterCancel = 1; // seconds
   ExtractOptions out = options.extract;
-  const std::atomic<bool>* cancel = options.explore.cancel;
-  bool cancelled = cancel && cancel->load();
-  if (cancelled) out.ilp.time_limit_s = std::min(out.ilp.time_limit_s, kAfterCancel);
-  if (cancelled || !cancel) cancel = nullptr;
   auto tell = options.portfolio.progress;
-  if (!tell && !cancel) return out;
+  if (!tell) return out;
   SearchProgress now;
   now.time_limit_s = out.ilp.time_limit_s;
   now.source_us = now.best_us = report.cost_before_us;
   now.nodes = report.egraph_nodes;
   now.where = "extraction";
-  out.ilp.stop = [tell, cancel, now](const ExtractionProgress& progress) mutable {
+  out.ilp.stop = [tell, now](const ExtractionProgress& progress) mutable {
     now.seconds = progress.seconds;
     now.best_us = std::min(now.best_us, progress.dag_cost);
     now.bound_us = std::max(now.bound_us, progress.lower_bound);
-    if (tell) tell(now);
-    return cancel && cancel->load();
+    tell(now);
+    return false;
   };
   return out;
 }
@@ -155,7 +154,8 @@ Result<ExtractedGraph> extract_kernels(const EGraph& egraph, const Graph& source
 void extract_others(const EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
                     const Judges& judges, const OptimizeOptions& options) {
   auto keep = [&](ExtractedGraph found, std::string chosen_by) {
-    Candidate candidate = explained({std::move(found.graph), found.cost_us}, egraph, rules, source);
+    Candidate candidate =
+        explained({std::move(found.graph), found.cost_us}, egraph, rules, source, options);
     candidate.rules = named_counts(found.rules_used, rules);
     candidate.chosen_by = std::move(chosen_by);
     judges.others->push_back(std::move(candidate));
@@ -185,7 +185,7 @@ Result<Candidate> optimize_in_one(const Graph& source, llvm::ArrayRef<Rule> rule
     report.extract = options.reward == Reward::Greedy ? "greedy" : "greedy-shared";
     double cost = report.cost_after_us = price_graph(graph, prices);
     tell_extracted(cost, 0, options, report);
-    return explained({std::move(graph), cost}, egraph, rules, source);
+    return explained({std::move(graph), cost}, egraph, rules, source, options);
   }
   std::optional<Derivation> kernels;
   TG_TRY(ExtractedGraph extracted, extract_kernels(egraph, source, rules, prices, options,
@@ -196,10 +196,12 @@ Result<Candidate> optimize_in_one(const Graph& source, llvm::ArrayRef<Rule> rule
   note_extraction(extracted, rules, report);
   tell_extracted(extracted.cost_us, extracted.lower_bound_us, options, report);
   if (!kernels)
-    return explained({std::move(extracted.graph), extracted.cost_us}, egraph, rules, source);
+    return explained({std::move(extracted.graph), extracted.cost_us}, egraph, rules, source,
+                     options);
   for (const RuleCount& fusing : count_rules(*kernels, rules))
     add_count(report.rules_applied, fusing);
-  Candidate candidate = explained({*extracted.plain, extracted.cost_us}, egraph, rules, source);
+  Candidate candidate =
+      explained({*extracted.plain, extracted.cost_us}, egraph, rules, source, options);
   candidate.graph = std::move(extracted.graph);
   if (candidate.chain) append(*candidate.chain, *kernels);
   return candidate;
@@ -209,15 +211,15 @@ Result<Candidate> optimize_in_one(const Graph& source, llvm::ArrayRef<Rule> rule
 
 /// Move by move from the source to the best.
 Result<Derivation> explain_moves(const Graph& source, const MoveMade* last,
-                                 llvm::ArrayRef<Rule> rules) {
+                                 llvm::ArrayRef<Rule> rules, const StopToken& stop) {
   std::vector<const MoveMade*> moves;
   for (; last; last = last->earlier.get()) moves.push_back(last);
   Derivation chain = derivation_of(source);
   for (const MoveMade* move : llvm::reverse(moves)) {
-    TG_TRY(Derivation next, explain(move->history, rules, move->before, move->after));
+    TG_TRY(Derivation next, explain(move->history, rules, move->before, move->after, stop));
     append(chain, next);
   }
-  cut_loops(chain);
+  trim(chain);
   return chain;
 }
 
@@ -238,7 +240,7 @@ Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, cons
   local.time_limit_s = options.explore.time_limit_s;
   local.memory_limit_mb = options.explore.memory_limit_mb;
   local.seed = options.explore.seed;
-  local.cancel = options.explore.cancel;
+  local.stop = options.explore.stop;
   local.trace = options.trace;
   local.explain = options.explain;
   local.progress = options.portfolio.progress;
@@ -258,7 +260,7 @@ Candidate optimize_locally(const Graph& source, llvm::ArrayRef<Rule> rules, cons
       found.stop == StopReason::Iterations ? "budget" : stop_reason_text(found.stop).str();
   auto candidate = [&](Graph graph, double cost_us, const MoveMade* last) {
     Candidate out{std::move(graph), cost_us};
-    if (options.explain) out.tell(explain_moves(source, last, rules));
+    if (options.explain) out.tell(explain_moves(source, last, rules, end_of_explaining(options)));
     return out;
   };
   for (LocalFinalist& other : found.finalists) {
@@ -276,6 +278,7 @@ PortfolioOptions portfolio_options(const OptimizeOptions& options, size_t finali
   out.saturate = options.explore;
   out.extract = options.extract;
   out.explain = options.explain;
+  out.explaining = end_of_explaining(options);
   out.finalists = finalists;
   MctsOptions& mcts = out.mcts;
   mcts.explore.numerics = options.explore.numerics;
@@ -283,7 +286,7 @@ PortfolioOptions portfolio_options(const OptimizeOptions& options, size_t finali
   mcts.memory_limit_mb = options.explore.memory_limit_mb;
   mcts.time_limit_s = options.explore.time_limit_s;
   mcts.seed = options.explore.seed;
-  mcts.cancel = options.explore.cancel;
+  mcts.stop = options.explore.stop;
   mcts.trace = options.trace;
   return out;
 }

@@ -69,6 +69,7 @@ make_measured(llvm::StringRef backend_name, const CostModelOptions& options, con
   measured.memory_limit_bytes = options.memory_limit_bytes;
   measured.cache = options.cache;
   measured.allow_tf32 = options.allow_tf32;
+  measured.stop = options.stop;
   measured.progress = options.progress;
   return std::unique_ptr<CostModel>(
       std::make_unique<MeasuredCost>(std::move(backend), std::move(measured)));

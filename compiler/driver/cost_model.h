@@ -4,6 +4,7 @@
 
 #include "compiler/extract/cost.h"
 #include "compiler/ir/graph.h"
+#include "lang/core/stop.h"
 #include "runtime/measure.h"
 
 #include <functional>
@@ -18,6 +19,7 @@ struct CostModelOptions {
   int64_t memory_limit_bytes = 0;           // of measurements; 0: none
   CacheState cache = CacheState::AsNetwork; // of measurements
   bool allow_tf32 = false;                  // of measurements
+  StopToken stop = {}; // of measurements: what is not timed by then has no price
   /// Called while operators are timed: how many are done, of how many.
   std::function<void(size_t done, size_t total)> progress;
 };

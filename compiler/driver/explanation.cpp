@@ -127,11 +127,15 @@ std::vector<RuleCount> count_rules(const Derivation& chain, llvm::ArrayRef<Rule>
 }
 
 Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rules,
-                           const Graph& source) {
+                           const Graph& source, const StopToken& stop) {
   if (!optimized.chain)
-    return error(Code::internal, "the result cannot be explained: {0}", optimized.unexplained);
-  std::string fault = replay(*optimized.chain, rules, source, optimized.graph);
+    return error(stop.with_grace(0).asked() ? Code::limit_no_answer : Code::internal,
+                 "the result cannot be explained: {0}", optimized.unexplained);
+  std::string fault = replay(*optimized.chain, rules, source, optimized.graph, stop);
   if (fault.empty()) return {};
+  if (fault == kReplayStopped)
+    return error(Code::limit_no_answer, "the explanation was not held against the rules: {0}",
+                 fault);
   return error(Code::internal, "the explanation of `{0}` does not hold: {1}", source.name(), fault);
 }
 

@@ -19,9 +19,10 @@ std::string step_leaves(const Derivation& chain, const DerivationStep& step, con
 /// Rules and how many steps each has, most often used first, then by name.
 std::vector<RuleCount> count_rules(const Derivation& chain, llvm::ArrayRef<Rule> rules);
 
-/// Holds the result's chain against the rules' own text (equiv/replay.h). Errors: `internal`.
+/// Holds the result's chain against the rules' own text (equiv/replay.h). Errors: `internal`;
+/// `limit_no_answer` where `stop` ended this, or the search for the chain before it.
 Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rules,
-                           const Graph& source);
+                           const Graph& source, const StopToken& stop = {});
 
 /// Whether the result is the same function as its source, exactly (equiv/equivalent.h). Requires
 /// the chain. Errors: `optimiser_differs` names the first step that is wrong, its rule and both its

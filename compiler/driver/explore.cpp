@@ -95,7 +95,7 @@ void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> 
   rollout.node_limit = options.explore.node_limit;
   rollout.time_limit_s = options.explore.time_limit_s;
   rollout.memory_limit_mb = options.explore.memory_limit_mb;
-  rollout.cancel = options.explore.cancel;
+  rollout.stop = options.explore.stop;
   rollout.seed = options.explore.seed;
   rollout.cycle_filter = options.explore.cycle_filter;
   rollout.numerics = options.explore.numerics;
@@ -137,7 +137,7 @@ void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
   pact.time_limit_s = options.explore.time_limit_s;
   pact.memory_limit_mb = options.explore.memory_limit_mb;
   pact.seed = options.explore.seed;
-  pact.cancel = options.explore.cancel;
+  pact.stop = options.explore.stop;
   pact.trace = options.trace;
   WatchedPrice price(make_state_price(options.reward, egraph, source, prices, options.extract),
                      teller);

@@ -46,7 +46,7 @@ std::optional<RefinedGraph> refine(const EGraph& egraph, const Graph& source, co
   left.time_limit_s = share.seconds - groups.seconds;
   left.most_cost_us = report.cost_before_us;
   left.max_weight_growth = options.extract.max_weight_growth;
-  left.cancel = options.explore.cancel;
+  left.stop = options.explore.stop;
   std::optional<RefinedGraph> refined =
       refine_by_groups(egraph, source, start, judges.prices, *judges.groups, left);
   groups.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
@@ -82,7 +82,7 @@ EGraph neighbourhood(const Graph& graph, llvm::ArrayRef<Rule> rules, const Optim
   grow.time_limit_s = seconds;
   grow.memory_limit_mb = options.explore.memory_limit_mb;
   grow.numerics = options.explore.numerics;
-  grow.cancel = options.explore.cancel;
+  grow.stop = options.explore.stop;
   StopReason stop = saturate(egraph, rules, grow).stop;
   ended |= stop == StopReason::Time || stop == StopReason::Cancelled;
   return egraph;
@@ -101,10 +101,11 @@ bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& 
   auto refined = refine(egraph, source, candidate.graph, judges, options, share, report);
   if (!refined) return false;
   if (candidate.chain) {
-    auto next = explain(history_of(egraph), rules, candidate.graph, refined->result.graph);
+    auto next = explain(history_of(egraph), rules, candidate.graph, refined->result.graph,
+                        options.stop.with_grace(kGraceOfExplanation));
     if (!next) return false; // a result that cannot be explained is not used
     append(*candidate.chain, *next);
-    cut_loops(*candidate.chain);
+    trim(*candidate.chain);
   }
   add_rules(refined->result.rules_used, rules, candidate);
   candidate.graph = std::move(refined->result.graph);

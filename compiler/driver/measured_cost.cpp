@@ -150,8 +150,8 @@ void MeasuredCost::prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> in
   if (specs.empty()) return;
   auto start = std::chrono::steady_clock::now();
   // In portions, so that what was timed is kept if the program is stopped.
-  constexpr size_t kPortion = 16;
-  for (size_t done = 0; done < specs.size(); done += kPortion) {
+  constexpr size_t kPortion = 8;
+  for (size_t done = 0; done < specs.size() && !options_.stop.asked(); done += kPortion) {
     llvm::ArrayRef<StepSpec> portion(specs);
     portion = portion.drop_front(done).take_front(kPortion);
     auto times = measure_steps(*backend_, portion, measure_);

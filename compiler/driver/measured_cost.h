@@ -6,6 +6,7 @@
 #include "compiler/extract/cost.h"
 #include "compiler/extract/group_price.h"
 #include "compiler/ir/graph.h"
+#include "lang/core/stop.h"
 #include "runtime/backend.h"
 #include "runtime/cost_db.h"
 #include "runtime/measure.h"
@@ -23,6 +24,8 @@ struct MeasuredCostOptions {
   int64_t memory_limit_bytes = 0; // 0: none
   CacheState cache = CacheState::AsNetwork;
   bool allow_tf32 = false;
+  /// What is not timed by then has no price.
+  StopToken stop = {};
   /// Called while instances are timed, if set: how many are done, of how many.
   std::function<void(size_t done, size_t total)> progress;
 };

@@ -13,6 +13,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include <sys/resource.h>
 
@@ -115,6 +116,24 @@ void note_steps(SearchTrace* trace, const OptimizeReport& report) {
   trace->steps.push_back(std::move(step));
 }
 
+/// The end of all that runs reaches every phase, and each leaves time to those after it:
+/// exploration half of what there is to extraction by programs, a quarter to greedy ones.
+OptimizeOptions with_stop(const OptimizeOptions& given) {
+  OptimizeOptions out = given;
+  out.explore.stop = given.stop;
+  out.extract.stop = given.stop.with_grace(kGraceOfExtraction);
+  bool in_one = given.search != Search::Mcts && given.search != Search::Anneal &&
+                given.search != Search::Taso;
+  bool greedy = given.extract.extractor == Extractor::Greedy ||
+                given.extract.extractor == Extractor::GreedyShared ||
+                given.extract.extractor == Extractor::GreedyDag;
+  double left = given.search_share * given.stop.seconds_left();
+  double share = !in_one ? 1 : greedy ? 0.75 : 0.5;
+  out.explore.time_limit_s = std::min(given.explore.time_limit_s, share * left);
+  out.extract.stop = out.extract.stop.within(left);
+  return out;
+}
+
 /// Why there are no prices, as of a GPU that was lost, is why there is no result.
 Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
   for (std::string& note : costs.notes()) failure.note(std::move(note));
@@ -137,9 +156,10 @@ void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limi
 }
 
 Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
-                           const OptimizeOptions& options, FinalistRunner* finalists,
+                           const OptimizeOptions& given, FinalistRunner* finalists,
                            CostModel* second_opinion) {
   Stopwatch watch;
+  OptimizeOptions options = with_stop(given);
   OptimizeReport report;
   report.model = source.name();
   report.search = search_name(options.search);
@@ -151,6 +171,9 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   report.nodes_before = report.nodes_after = run_op_count(source);
   PriceCache prices(source.symbols(), costs);
   report.cost_before_us = price_graph(source, prices);
+  if (!std::isfinite(report.cost_before_us) && options.stop.asked())
+    return error(Code::limit_no_answer, "the operators of `{0}` were not priced in time",
+                 source.name());
 
   std::vector<Candidate> others;
   GroupPricer* groups = options.groups ? costs.groups() : nullptr;

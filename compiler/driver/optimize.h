@@ -51,12 +51,22 @@ struct OptimizeOptions {
   /// What was found goes on by prices of groups, where the cost model has them (CostModel::groups).
   bool groups = false;
   RefineOptions refine; // of that: how many graphs are priced, for how long
+  /// Of all that runs: the limits of phases (explore, extract, refine) come on top. What is found
+  /// by then is the result.
+  StopToken stop = {};
+  /// Of the time up to then: what comes after search and extraction (verification) has the others.
+  double search_share = 1;
 };
+
+/// Seconds that what has to be finished has left, once the time is over or somebody has asked for
+/// the end: each phase up to its own, so that the whole ends within a second.
+inline constexpr double kGraceOfExtraction = 0.3, kGraceOfExplanation = 0.5,
+                        kGraceOfVerification = 0.7;
 
 /// The limits of a search and of its extractions; a negative time and no nodes stand for what suits
 /// it (options.search): tree searches have e-graphs of 2,000 nodes, as published, but what Mcts
 /// saturates first, like Saturate's, has 50,000; Mcts ends after 10 s in all, the others have 60 s
-/// to explore and 60 s to extract.
+/// to explore and 60 s to extract. A time of all that runs is `options.stop`.
 void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit);
 
 struct RuleCount {

@@ -117,6 +117,7 @@ std::string output_fault(const Graph& graph, llvm::ArrayRef<Tensor> outputs,
 } // namespace
 
 Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& second) {
+  if (options_.stop.asked()) return error(Code::limit_no_answer, "the time was over");
   TG_TRY(Ran one, run_whole(first, options_));
   Result<Ran> two = run_whole(second, options_);
   if (!two) return WholeRuns{{}, does_not_run(two.error())};
@@ -146,6 +147,7 @@ Result<std::vector<Screened>> BackendFinalists::screen(const Graph& source,
   auto is_source = [&](const Graph* graph) { return difference(source, *graph).empty(); };
   std::vector<Tensor> expected;
   Screened own; // of the source, where it is one of them
+  if (options_.stop.asked()) return std::vector<Screened>();
   {
     TG_TRY(Ran ran, run_whole(source, options_));
     if (llvm::any_of(graphs, is_source)) {
@@ -155,6 +157,10 @@ Result<std::vector<Screened>> BackendFinalists::screen(const Graph& source,
   }
   std::vector<Screened> screened;
   for (const Graph* graph : graphs) {
+    if (options_.stop.asked()) {
+      screened.push_back({0, "was not run: the time was over"});
+      continue;
+    }
     Result<Screened> one = is_source(graph) ? Result<Screened>(own) : screen_one(*graph, expected);
     screened.push_back(one ? std::move(*one) : Screened{0, does_not_run(one.error())});
   }

@@ -17,6 +17,7 @@ struct PrepareOptions {
   std::string cost_db = {}; // of plans measured at load (cuda); "" = the user's cache folder
   WeightSource weights;
   std::shared_ptr<const ExternKernels> externs = {}; // of `extern op`s; null: none
+  StopToken stop = {};                               // of BackendFinalists
 };
 
 /// `ref`, `cpu`, `cuda`. Errors: `no_backend` names those of this build.
@@ -46,7 +47,9 @@ public:
   explicit BackendFinalists(PrepareOptions options, TimingOptions timing = {.min_runs = 15,
                                                                             .seconds = 1.5,
                                                                             .patience_seconds = 8})
-      : options_(std::move(options)), timing_(timing) {}
+      : options_(std::move(options)), timing_(timing) {
+    timing_.stop = options_.stop;
+  }
   Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
   Result<std::vector<Screened>> screen(const Graph& source,
                                        llvm::ArrayRef<const Graph*> graphs) override;

@@ -93,6 +93,7 @@ void verify_on_threads(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which,
   std::mutex reporting;
   auto work = [&] {
     for (size_t at; (at = next++) < which.size();) {
+      if (options.stop.asked()) return;
       judge(rules[which[at]], options, verdicts[which[at]]);
       std::lock_guard lock(reporting);
       if (++done; options.progress) options.progress(done, which.size());
@@ -127,7 +128,8 @@ std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOpt
   // Another process may have written meanwhile: what it found is kept.
   if (!open.empty()) memory = read_memory(options.cache);
   for (size_t i : open)
-    if (verdicts[i].status == RuleVerdict::Status::Tested) memory[prints[i]] = verdicts[i];
+    if (verdicts[i].status == RuleVerdict::Status::Tested && verdicts[i].cases > 0)
+      memory[prints[i]] = verdicts[i];
   if (!open.empty()) write_memory(options.cache, memory);
   return verdicts;
 }
@@ -145,6 +147,10 @@ Result<void> require_trusted(llvm::ArrayRef<Rule> rules, const TrustOptions& opt
   std::vector<RuleVerdict> verdicts = verify_rules(own, options);
   for (size_t i = 0; i < own.size(); ++i) {
     const RuleVerdict& verdict = verdicts[i];
+    if (verdict.status == RuleVerdict::Status::Tested && verdict.cases == 0)
+      return error(Code::limit_no_answer,
+                   "the time was over before the rule `{0}` of {1}:{2} was verified", own[i].name,
+                   own[i].file, own[i].line);
     if (verdict.status == RuleVerdict::Status::Tested) continue;
     bool empty = verdict.status == RuleVerdict::Status::Empty;
     Diagnostic d = error(Code::rule_refuted,

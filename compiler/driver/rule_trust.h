@@ -8,6 +8,7 @@
 
 #include "compiler/equiv/verify_rule.h"
 #include "lang/core/result.h"
+#include "lang/core/stop.h"
 
 #include <functional>
 
@@ -18,6 +19,8 @@ struct TrustOptions {
   bool proofs = false;    // also try to prove those that hold, for all sizes
   int threads = 0;        // 0: one for each core
   std::string cache = {}; // "" = nothing is remembered
+  /// Asked before each rule: the verdicts of those that are left have no cases.
+  StopToken stop = {};
   /// Called after each rule that had to be verified, from one thread at a time.
   std::function<void(size_t done, size_t total)> progress = {};
 };
@@ -29,7 +32,7 @@ std::string default_rule_cache();
 std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOptions& options);
 
 /// Verifies the rules that do not come with the program. Errors: `rule_refuted`, for the first that
-/// does not hold or never fires.
+/// does not hold or never fires; `limit_no_answer` where it was stopped.
 Result<void> require_trusted(llvm::ArrayRef<Rule> rules, const TrustOptions& options);
 
 /// Whether the rule was read from a file that is built into the program, unchanged.

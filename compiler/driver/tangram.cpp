@@ -126,6 +126,7 @@ tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
   int64_t memory = tg::memory_limit_bytes(o.memory_limit_mb);
   options.kernels = true;
   tg::set_limits(options, o.time_limit_s, o.node_limit);
+  if (o.time_limit_s >= 0) options.stop = options.stop.within(o.time_limit_s);
   options.portfolio.threads = tg::thread_count(o.threads);
   options.explore.memory_limit_mb = static_cast<size_t>(memory >> 20);
   options.extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory);

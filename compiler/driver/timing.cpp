@@ -26,6 +26,7 @@ Result<double> timed_run(Executable& executable) {
 
 /// Whether to take another sample after `done` of them.
 bool go_on(const TimingOptions& options, size_t done, const Stopwatch& watch) {
+  if (done > 0 && options.stop.asked()) return false;
   if (options.runs != 0) return done < options.runs;
   if (done < options.min_runs) return true;
   return done < options.max_runs && watch.seconds() < options.seconds;
@@ -91,9 +92,12 @@ Result<Comparison> time_in_turns(Executable& first, Executable& second,
     Comparison c = compare_times(samples[0], samples[1], kRunsPerPair);
     return !c.second_faster() && !c.second_slower();
   };
-  while (options.runs == 0 && watch.seconds() < options.patience_seconds && undecided()) {
+  while (options.runs == 0 && !options.stop.asked() && watch.seconds() < options.patience_seconds &&
+         undecided()) {
     size_t goal = 2 * samples[0].size();
-    while (samples[0].size() < goal && watch.seconds() < options.patience_seconds) TG_CHECK(pair());
+    while (samples[0].size() < goal && !options.stop.asked() &&
+           watch.seconds() < options.patience_seconds)
+      TG_CHECK(pair());
   }
   return compare_times(samples[0], samples[1], kRunsPerPair);
 }

@@ -4,6 +4,7 @@
 // both.
 #pragma once
 
+#include "lang/core/stop.h"
 #include "runtime/backend.h"
 
 #include <llvm/ADT/ArrayRef.h>
@@ -53,6 +54,7 @@ struct TimingOptions {
   /// for up to so long. Looked at only when the number of pairs has doubled, so that looking often
   /// does not decide by chance.
   double patience_seconds = 0;
+  StopToken stop = {}; // one run is enough then
 };
 
 /// Runs and times an executable on its bound inputs. Errors: the device's.

@@ -1,11 +1,15 @@
-// A chain of rewrites from one graph to another: what `tg explain` prints and what equiv/replay.h
-// checks. It knows no e-graph. All graphs of the chain lie in one hash-consed store of terms; a
-// step replaces nodes by others, each pair an instance of the rule's two sides, and what is above
-// them follows. Nodes are shared, so a step changes as many places as use what it replaces.
+// Why one graph equals another: steps, each of which says that terms are equal because of a rule.
+// What `tg explain` prints and what equiv/replay.h checks. It knows no e-graph.
+//
+// All terms lie in one hash-consed store. A step is an equation of two terms, or a few: an instance
+// of the rule's two sides; what is above and below follows by congruence. So a step has the size of
+// its rule, whatever the graph: the terms above what it changes are not made anew. (Were each step
+// the whole graph after it, a chain along n operators would need n times n terms.)
 #pragma once
 
 #include "compiler/egraph/ids.h"
 #include "compiler/ir/graph.h"
+#include "lang/core/stop.h"
 
 namespace tg {
 
@@ -22,7 +26,6 @@ struct DerivationStep {
   std::vector<NodeId> classes;
   std::vector<ValueId> values;
   llvm::SmallVector<Exchange, 2> exchanges; // several for rules with several left sides
-  std::vector<NodeId> after;                // the outputs
   /// Of the native rule FusePointwise, whose variables are the operands of the fused_map: bit i if
   /// operand i of the left side's root went into the body.
   uint32_t inlined = 0;
@@ -30,12 +33,10 @@ struct DerivationStep {
 
 struct Derivation {
   Graph terms;
-  std::vector<NodeId> start; // outputs of the first graph, in its order
+  std::vector<NodeId> start, end; // outputs of the first graph and of the last, in its order
   std::vector<DerivationStep> steps;
 
   explicit Derivation(std::shared_ptr<Symbols> symbols) : terms(std::move(symbols)) {}
-  /// Outputs before step `i`; those of the last graph for i = steps.size().
-  llvm::ArrayRef<NodeId> outputs(size_t i) const { return i == 0 ? start : steps[i - 1].after; }
 };
 
 /// Copies nodes of one graph into another, perhaps over other symbols. What a leaf becomes can be
@@ -46,6 +47,7 @@ public:
   void set(NodeId node, NodeId image) { images_[node.index] = image; }
   NodeId operator()(NodeId node);
   ValueId value(ValueId id) const;
+  DerivationStep step(const DerivationStep& step);
 
 private:
   NodeId copy(NodeId node);
@@ -61,18 +63,11 @@ Derivation derivation_of(const Graph& graph);
 /// Goes on with another chain, which starts where `whole` ends. Symbols may be others.
 void append(Derivation& whole, const Derivation& next);
 
-/// Takes out what leads back to a graph that was there before.
-void cut_loops(Derivation& chain);
+/// Takes out the steps without which the end follows from the others, and the terms that nothing
+/// speaks of. The order stays.
+void trim(Derivation& chain);
 
-/// The graph before step `i`, with the inputs and the names of `like`.
-Graph graph_at(const Derivation& chain, size_t i, const Graph& like);
-
-/// The nodes below `roots`, operands first; by number, so that it does not depend on the order of
-/// the roots.
-std::vector<NodeId> reachable_from(const Graph& graph, llvm::ArrayRef<NodeId> roots);
-
-/// `roots` with the nodes exchanged wherever they are used; what is put in stays as it is.
-std::vector<NodeId> exchanged(Graph& terms, llvm::ArrayRef<NodeId> roots,
-                              llvm::ArrayRef<Exchange> exchanges);
+/// The graph with these outputs, and the inputs and the names of `like`.
+Graph graph_of(const Derivation& chain, llvm::ArrayRef<NodeId> outputs, const Graph& like);
 
 } // namespace tg

@@ -10,17 +10,18 @@
 //   ledger   each class is named by the term that it was made with; each application then is an
 //            equation of two terms, its rule's sides (explain_ledger.h)
 //   closure  the equations and congruence, with a proof forest (term_closure.h)
-//   chain    along the forest's paths from the source's outputs to the result's, each application a
-//            step of a whole graph (explain_chain.h)
+//   proof    the equations that the result follows from, in the order of a rewriting from the
+//            source's outputs to the result's; an application's equations are one step
 //
 // As Flatt et al. (2022, "Small proofs from congruence closure") found, the forest's paths are not
-// the shortest; here shared nodes are rewritten once for all who use them, operands that a rule
-// does not look at stay as they are, and what returns to an earlier graph is cut out.
+// the shortest: so shortest ways are tried first, held against a closure of their equations alone,
+// and what is not needed is taken out.
 #pragma once
 
 #include "compiler/egraph/derivation.h"
 #include "compiler/egraph/egraph.h"
 #include "compiler/egraph/rule.h"
+#include "lang/core/stop.h"
 
 namespace tg {
 
@@ -40,10 +41,9 @@ struct History {
 History history_of(const EGraph& egraph);
 
 /// The chain from `source`, which the e-graph was made from, to `result`, which was extracted from
-/// it; both over its symbols, RuleIds as positions in `rules`. `known`: chains that were told
-/// before; where an e-graph was made of several graphs that are equal because of them, they say
-/// why. Errors: `internal` if the history does not lead there.
+/// it; both over its symbols, RuleIds as positions in `rules`. Errors: `internal` if the history
+/// does not lead there; `limit_no_answer` if it was stopped.
 Result<Derivation> explain(const History& history, llvm::ArrayRef<Rule> rules, const Graph& source,
-                           const Graph& result, llvm::ArrayRef<const Derivation*> known = {});
+                           const Graph& result, const StopToken& stop = {});
 
 } // namespace tg

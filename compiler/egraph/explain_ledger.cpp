@@ -8,7 +8,8 @@ namespace tg {
 
 namespace {
 
-constexpr int kWeightDepth = 3; // of terms put together from weight-only operands
+constexpr size_t kBetweenLooks = 256; // applications, between two looks at the clock
+constexpr int kWeightDepth = 3;       // of terms put together from weight-only operands
 
 llvm::SmallVector<ValueId, 6> attrs_of(const Symbols& symbols, AttrsId attrs) {
   llvm::ArrayRef<ValueId> values = symbols.attrs(attrs);
@@ -18,10 +19,8 @@ llvm::SmallVector<ValueId, 6> attrs_of(const Symbols& symbols, AttrsId attrs) {
 } // namespace
 
 ExplainLedger::ExplainLedger(const History& history, llvm::ArrayRef<Rule> rules,
-                             std::shared_ptr<Symbols> symbols,
-                             llvm::ArrayRef<const Derivation*> known)
-    : terms(std::move(symbols)), closure(terms), rules_(rules) {
-  for (const Derivation* chain : known) read(*chain);
+                             std::shared_ptr<Symbols> symbols, const StopToken& stop)
+    : terms(std::move(symbols)), closure(terms), rules_(rules), stop_(stop) {
   name_classes(history);
   read(history);
   closure.catch_up();
@@ -38,7 +37,8 @@ void ExplainLedger::name_classes(const History& history) {
 
 void ExplainLedger::read(const History& history) {
   llvm::ArrayRef<uint32_t> words = history.applications;
-  for (size_t at = 0; at < words.size();) {
+  for (size_t at = 0, rows = 0; at < words.size(); ++rows) {
+    if (rows % kBetweenLooks == 0 && stop_.asked()) return;
     RuleApplication a;
     a.rule = static_cast<RuleId>(words[at] & 0xffff);
     size_t length = words[at] >> 16;
@@ -47,26 +47,6 @@ void ExplainLedger::read(const History& history) {
     if (a.rule >= rules_.size()) continue;
     bool native = rule(a).native != Native::No;
     if (native ? take_native(a, row) : take_bound(a, row)) state(std::move(a));
-  }
-}
-
-/// What was applied on the way that an earlier chain tells.
-void ExplainLedger::read(const Derivation& known) {
-  Translation into(known.terms, terms);
-  for (const DerivationStep& step : known.steps) {
-    RuleApplication a;
-    a.rule = step.rule;
-    for (ValueId value : step.values) a.values.push_back(into.value(value));
-    a.inlined = step.inlined;
-    for (NodeId node : step.classes) a.classes.push_back(node.valid() ? into(node) : NodeId{});
-    if (rule(a).native == Native::No) {
-      if (build_sides(a)) state(std::move(a));
-      continue;
-    }
-    NodeId from = into(step.exchanges[0].from), to = into(step.exchanges[0].to);
-    a.left.push_back(step.forward ? from : to);
-    a.right.push_back(step.forward ? to : from);
-    state(std::move(a));
   }
 }
 
@@ -169,66 +149,6 @@ bool ExplainLedger::take_native(RuleApplication& a, llvm::ArrayRef<uint32_t> wor
   a.left.push_back(built.back());
   a.right.push_back(terms.add(OpKind::FusedMap, attrs_of(terms.symbols(), {words[at]}), a.classes));
   return a.right[0].valid();
-}
-
-TermSketch ExplainLedger::native_sketch(const RuleApplication& a, bool left) const {
-  TermSketch sketch;
-  for (uint32_t i = 0; i < a.classes.size(); ++i)
-    sketch.items.push_back({a.classes[i], static_cast<int32_t>(i), {}});
-  auto variable = [&](NodeId node) { // two that stand for one term are one
-    return static_cast<uint32_t>(llvm::find(a.classes, node) - a.classes.begin());
-  };
-  TermSketch::Item root{left ? a.left[0] : a.right[0], -1, {}};
-  llvm::ArrayRef<NodeId> operands = terms.operands(root.term);
-  for (uint32_t o = 0; o < operands.size(); ++o) {
-    if (!left || !(a.inlined >> o & 1)) {
-      root.operands.push_back(variable(operands[o]));
-      continue;
-    }
-    TermSketch::Item inner{operands[o], -1, {}};
-    for (NodeId leaf : terms.operands(operands[o])) inner.operands.push_back(variable(leaf));
-    root.operands.push_back(static_cast<uint32_t>(sketch.items.size()));
-    sketch.items.push_back(std::move(inner));
-  }
-  sketch.items.push_back(std::move(root));
-  return sketch;
-}
-
-// --- sketches ------------------------------------------------------------------------------------
-
-TermSketch ExplainLedger::sketch(const RuleApplication& a, bool left, size_t side) const {
-  if (rule(a).native != Native::No) return native_sketch(a, left);
-  return rule_sketch(a, left ? rule(a).lhs[side] : rule(a).rhs[side]);
-}
-
-TermSketch ExplainLedger::rule_sketch(const RuleApplication& a, TermId root) const {
-  const Rule& r = rule(a);
-  TermSketch sketch;
-  std::vector<uint32_t> place(r.terms.size(), UINT32_MAX);
-  std::vector<NodeId> term(r.terms.size());
-  term[root] = llvm::is_contained(r.lhs, root)
-                   ? a.left[static_cast<size_t>(llvm::find(r.lhs, root) - r.lhs.begin())]
-                   : a.right[static_cast<size_t>(llvm::find(r.rhs, root) - r.rhs.begin())];
-  llvm::SmallVector<TermId, 16> todo{root};
-  while (!todo.empty()) {
-    TermId id = todo.back();
-    const Term& t = r.terms[id];
-    size_t before = todo.size();
-    if (place[id] == UINT32_MAX && t.kind == Term::Kind::Op)
-      for (size_t i = 0; i < t.operands.size(); ++i) {
-        term[t.operands[i]] = terms.operands(term[id])[i];
-        if (place[t.operands[i]] == UINT32_MAX) todo.push_back(t.operands[i]);
-      }
-    if (todo.size() != before) continue;
-    todo.pop_back();
-    if (place[id] != UINT32_MAX) continue;
-    TermSketch::Item item{term[id], -1, {}};
-    if (t.kind == Term::Kind::ClassVar) item.variable = static_cast<int32_t>(t.variable);
-    for (TermId operand : t.operands) item.operands.push_back(place[operand]);
-    place[id] = static_cast<uint32_t>(sketch.items.size());
-    sketch.items.push_back(std::move(item));
-  }
-  return sketch;
 }
 
 } // namespace tg

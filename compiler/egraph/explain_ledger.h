@@ -11,16 +11,6 @@
 
 namespace tg {
 
-/// One side of an application: its operators as a tree over the rule's variables.
-struct TermSketch {
-  struct Item {
-    NodeId term;           // as instantiated
-    int32_t variable = -1; // or an operator over `operands`
-    llvm::SmallVector<uint32_t, 4> operands;
-  };
-  std::vector<Item> items; // operands first, the root last
-};
-
 struct RuleApplication {
   RuleId rule{};
   std::vector<NodeId> classes; // what the rule's variables stand for; of native rules the leaves
@@ -32,9 +22,9 @@ struct RuleApplication {
 
 class ExplainLedger {
 public:
-  /// `known`: as of explain().
+  /// Not all of it where `stop` says so.
   ExplainLedger(const History& history, llvm::ArrayRef<Rule> rules,
-                std::shared_ptr<Symbols> symbols, llvm::ArrayRef<const Derivation*> known);
+                std::shared_ptr<Symbols> symbols, const StopToken& stop);
   ExplainLedger(const ExplainLedger&) = delete;
 
   struct Equation {
@@ -43,7 +33,6 @@ public:
   const Rule& rule(const RuleApplication& a) const { return rules_[a.rule]; }
   const RuleApplication& application(uint32_t i) const { return applications_[i]; }
   Equation equation(uint32_t i) const { return equations_[i]; }
-  TermSketch sketch(const RuleApplication& a, bool left, size_t side) const;
 
   Graph terms;
   TermClosure closure;
@@ -51,7 +40,6 @@ public:
 private:
   void name_classes(const History& history);
   void read(const History& history);
-  void read(const Derivation& known);
   bool build_sides(RuleApplication& a);
   bool take_bound(RuleApplication& a, llvm::ArrayRef<uint32_t> words);
   bool take_native(RuleApplication& a, llvm::ArrayRef<uint32_t> words);
@@ -59,10 +47,9 @@ private:
   NodeId weight_form(NodeId term, int depth);
   NodeId constant_form(NodeId term) const;
   void state(RuleApplication a);
-  TermSketch rule_sketch(const RuleApplication& a, TermId root) const;
-  TermSketch native_sketch(const RuleApplication& a, bool left) const;
 
   llvm::ArrayRef<Rule> rules_;
+  StopToken stop_;
   std::vector<NodeId> names_; // by class
   std::vector<RuleApplication> applications_;
   std::vector<Equation> equations_;

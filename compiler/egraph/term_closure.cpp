@@ -1,8 +1,11 @@
 #include "compiler/egraph/term_closure.h"
 
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
 #include <cassert>
+#include <memory>
 
 namespace tg {
 
@@ -92,33 +95,7 @@ void TermClosure::reroot(uint32_t term) {
   }
 }
 
-/// Breadth first from b, over groups of congruent terms.
-std::optional<TermClosure::Edge> TermClosure::first_of_shortest(NodeId a, NodeId b) const {
-  assert(same(a, b));
-  // By signature; two groups of one signature would be found equal sooner than they are, no more.
-  llvm::DenseMap<uint64_t, llvm::SmallVector<uint32_t, 2>> groups;
-  auto group_of = [&](uint32_t term) {
-    return terms_.node({term}).operand_count == 0 ? uint64_t{term} << 33 | 1 : signature(term);
-  };
-  for (uint32_t member : members(a)) groups[group_of(member)].push_back(member);
-  uint64_t start = group_of(a.index);
-  llvm::DenseMap<uint64_t, bool> seen{{group_of(b.index), true}};
-  std::vector<uint64_t> queue{group_of(b.index)};
-  if (queue[0] == start) return std::nullopt;
-  for (size_t i = 0; i < queue.size(); ++i)
-    for (uint32_t term : groups[queue[i]]) {
-      auto stated = stated_.find(term);
-      if (stated == stated_.end()) continue;
-      for (const Edge& edge : stated->second) {
-        uint64_t other = group_of(edge.to.index);
-        if (other == start) return Edge{edge.why, edge.to, edge.from};
-        if (seen.try_emplace(other, true).second) queue.push_back(other);
-      }
-    }
-  assert(false && "the forest is part of it");
-  return std::nullopt;
-}
-
+/// The way from a to b through the forest.
 std::vector<TermClosure::Edge> TermClosure::path(NodeId a, NodeId b) const {
   assert(same(a, b));
   llvm::DenseMap<uint32_t, uint32_t> above; // of a: how many edges up
@@ -136,6 +113,112 @@ std::vector<TermClosure::Edge> TermClosure::path(NodeId a, NodeId b) const {
     edges.push_back({why_[at], {at}, {parent_[at]}});
   edges.insert(edges.end(), down.rbegin(), down.rend());
   return edges;
+}
+
+// --- proofs --------------------------------------------------------------------------------------
+
+/// What is still to be shown lies on a stack, what comes first on top.
+class TermClosure::Proof {
+public:
+  Proof(const TermClosure& closure, Ways ways) : closure_(closure), ways_(ways) {}
+
+  void ask(NodeId a, NodeId b) { open_.push_back({kCongruence, a, b}); }
+
+  std::vector<Edge> run(const StopToken& stop) {
+    for (size_t count = 0; !open_.empty(); ++count) {
+      if (count % kBetweenLooks == 0 && stop.asked()) return {};
+      Edge next = open_.back();
+      open_.pop_back();
+      if (next.why != kCongruence) {
+        if (told_.insert(next.why).second) edges_.push_back(next);
+      } else {
+        show(next.from, next.to);
+      }
+    }
+    return std::move(edges_);
+  }
+
+private:
+  void show(NodeId a, NodeId b) {
+    auto [low, high] = std::minmax(a.index, b.index);
+    if (a == b || !asked_.insert({low, high}).second) return;
+    bool shortest = ways_ == Ways::Shortest && work_ < kMostWork;
+    std::vector<Edge> way = shortest ? shortest_way(a, b) : closure_.path(a, b);
+    for (const Edge& edge : llvm::reverse(way)) {
+      if (edge.why != kCongruence) {
+        open_.push_back(edge);
+        continue;
+      }
+      auto left = closure_.terms_.operands(edge.from), right = closure_.terms_.operands(edge.to);
+      for (size_t i = left.size(); i-- > 0;) ask(left[i], right[i]);
+    }
+  }
+
+  /// Congruent terms of a class; two groups of one signature would be found equal sooner than they
+  /// are, no more.
+  uint64_t group_of(uint32_t term) const {
+    return closure_.terms_.node({term}).operand_count == 0 ? uint64_t{term} << 33 | 1
+                                                           : closure_.signature(term);
+  }
+  using Groups = llvm::DenseMap<uint64_t, llvm::SmallVector<uint32_t, 2>>;
+  const Groups& groups(NodeId term) {
+    std::unique_ptr<Groups>& known = groups_[closure_.leader_[term.index]];
+    if (!known) {
+      known = std::make_unique<Groups>();
+      for (uint32_t member : closure_.members(term)) (*known)[group_of(member)].push_back(member);
+    }
+    return *known;
+  }
+
+  /// Breadth first from b.
+  std::vector<Edge> shortest_way(NodeId a, NodeId b) {
+    const Groups& groups = this->groups(a);
+    uint64_t start = group_of(a.index), goal = group_of(b.index);
+    llvm::DenseMap<uint64_t, Edge> towards_b{{goal, Edge{}}}; // by group, the equation to leave by
+    std::vector<uint64_t> queue{goal};
+    for (size_t i = 0; i < queue.size() && !towards_b.count(start); ++i)
+      for (uint32_t term : groups.find(queue[i])->second) {
+        auto stated = closure_.stated_.find(term);
+        if (stated == closure_.stated_.end()) continue;
+        work_ += stated->second.size();
+        for (const Edge& edge : stated->second)
+          if (towards_b.try_emplace(group_of(edge.to.index), Edge{edge.why, edge.to, edge.from})
+                  .second)
+            queue.push_back(group_of(edge.to.index));
+      }
+    std::vector<Edge> way;
+    for (NodeId at = a;;) {
+      auto next = towards_b.find(group_of(at.index));
+      if (next == towards_b.end()) return closure_.path(a, b); // signatures of two groups are one
+      Edge edge = group_of(at.index) == goal ? Edge{kCongruence, at, b} : next->second;
+      if (!(at == edge.from) && edge.why != kCongruence)
+        way.push_back({kCongruence, at, edge.from});
+      way.push_back(edge);
+      if (edge.to == b && edge.why == kCongruence) return way;
+      at = edge.to;
+    }
+  }
+
+  static constexpr size_t kBetweenLooks = 256, kMostWork = 4'000'000;
+
+  const TermClosure& closure_;
+  Ways ways_;
+  std::vector<Edge> open_, edges_; // of `open_` those by congruence are pairs to be shown equal
+  llvm::DenseSet<std::pair<uint32_t, uint32_t>> asked_;
+  llvm::DenseSet<uint32_t> told_;
+  llvm::DenseMap<uint32_t, std::unique_ptr<Groups>> groups_; // by leader
+  size_t work_ = 0;
+};
+
+std::vector<TermClosure::Edge> TermClosure::proof(llvm::ArrayRef<NodeId> from,
+                                                  llvm::ArrayRef<NodeId> to, Ways ways,
+                                                  const StopToken& stop) const {
+  Proof proof(*this, ways);
+  for (size_t i = from.size(); i-- > 0;) {
+    assert(same(from[i], to[i]));
+    proof.ask(from[i], to[i]);
+  }
+  return proof.run(stop);
 }
 
 } // namespace tg

@@ -8,8 +8,7 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
-
-#include <optional>
+#include "lang/core/stop.h"
 
 namespace tg {
 
@@ -31,14 +30,23 @@ public:
     uint32_t why = kCongruence;
     NodeId from, to; // in the direction of the path
   };
-  /// The way from a to b through the forest. Requires same(a, b).
-  std::vector<Edge> path(NodeId a, NodeId b) const;
-  /// The first equation of a way from a to b with as few equations as possible, of all that were
-  /// stated, those included that were no news; congruent terms are taken for one. Nothing if a and
-  /// b are congruent. Requires same(a, b).
-  std::optional<Edge> first_of_shortest(NodeId a, NodeId b) const;
+  /// How a proof goes from one term to another of its class.
+  enum class Ways : uint8_t {
+    Forest,  // along the forest: always a proof
+    Shortest // by as few equations as possible, of all that were stated, those included that were
+             // no news; congruent terms are taken for one. Mostly a proof, and a shorter one; but
+             // congruences may then rest on each other, so it has to be checked.
+  };
+  /// The equations by which each term of `from` equals that of `to` in its place, each once, in an
+  /// order in which they can be used as rewrites: what is below first, where the way begins there.
+  /// Empty, too, where `stop` ended it. Requires same(from[i], to[i]).
+  std::vector<Edge> proof(llvm::ArrayRef<NodeId> from, llvm::ArrayRef<NodeId> to, Ways ways,
+                          const StopToken& stop = {}) const;
 
 private:
+  class Proof;
+  std::vector<Edge> path(NodeId a, NodeId b) const;
+
   struct Pending {
     uint32_t a, b, why;
   };

@@ -19,6 +19,10 @@ Diagnostic no_solution(const ExtractionProblem& problem, const GreedyResult& gre
   return error(Code::no_solution, "no choice stores at most {0} bytes", problem.byte_limit());
 }
 
+Diagnostic stopped_early() {
+  return error(Code::limit_no_answer, "extraction was ended before it had an answer");
+}
+
 double sum_of_rewards(const ExtractionProblem& problem) {
   double sum = 0;
   if (problem.has_rewards())

@@ -24,6 +24,9 @@ private:
 /// Why there is no answer; `greedy` is the problem's own.
 Diagnostic no_solution(const ExtractionProblem& problem, const GreedyResult& greedy);
 
+/// Likewise, where the work was ended before the first one.
+Diagnostic stopped_early();
+
 /// A bound that needs no search: all rewards taken, nothing paid.
 double sum_of_rewards(const ExtractionProblem& problem);
 

@@ -35,18 +35,21 @@ void add_operand(OpInstance& instance, TypeList& types, TypeId type, bool load) 
 
 class ProblemBuilder {
 public:
-  ProblemBuilder(const EGraph& egraph, PriceCache& prices)
-      : egraph_(egraph), prices_(prices), number_(egraph.class_bound()) {}
+  ProblemBuilder(const EGraph& egraph, PriceCache& prices, Poll& poll)
+      : egraph_(egraph), prices_(prices), poll_(poll), number_(egraph.class_bound()) {}
 
-  EGraphProblem build(double max_weight_growth) {
+  /// Nothing where it was stopped.
+  std::optional<EGraphProblem> build(double max_weight_growth) {
     reach();
-    settle_load();
-    announce_prices();
+    if (!poll_.now()) settle_load();
+    if (!poll_.now()) announce_prices();
+    if (poll_.now()) return std::nullopt;
     for (uint32_t c = 0; c < out_.cls.size(); ++c) {
       out_.problem.add_class();
       if (is_load(c)) out_.problem.set_stored_bytes({c}, bytes(out_.cls[c]));
     }
-    for (uint32_t c = 0; c < out_.cls.size(); ++c) add_nodes({c});
+    for (uint32_t c = 0; c < out_.cls.size() && !poll_.stopped(); ++c) add_nodes({c});
+    if (poll_.now()) return std::nullopt;
     for (const EGraphRoot& root : egraph_.roots())
       out_.problem.add_root(number_[egraph_.find(root.id).index]);
     bound_bytes(max_weight_growth);
@@ -78,9 +81,11 @@ private:
       out_.cls.push_back(cls);
     };
     for (const EGraphRoot& root : egraph_.roots()) take(root.id);
-    for (size_t i = 0; i < out_.cls.size(); ++i)
-      for (ENodeId node : candidates(out_.cls[i]))
+    for (size_t i = 0; i < out_.cls.size() && !poll_.stopped(); ++i)
+      for (ENodeId node : candidates(out_.cls[i])) {
+        poll_.after(kStepsForNode);
         for (ClassId child : egraph_.children(node)) take(child);
+      }
   }
 
   void settle_load() {
@@ -96,7 +101,7 @@ private:
       }
     }
     problem.seal();
-    load_ = greedy_trees(problem);
+    load_ = greedy_trees(problem, {}, [this] { return poll_.now(); });
   }
 
   llvm::SmallVector<ClassIx, 5> children(ENodeId node) const {
@@ -115,6 +120,7 @@ private:
       return;
     }
     for (ENodeId node : candidates(out_.cls[cls.index])) {
+      if (poll_.after(kStepsForNode)) return;
       double price = price_of(node);
       out_.problem.add_node(cls, price + tie_of(node), children(node));
       out_.node.push_back(node);
@@ -128,6 +134,7 @@ private:
     std::vector<OpInstance> instances;
     for (uint32_t c = 0; c < out_.cls.size(); ++c) {
       if (is_load(c)) continue;
+      if (poll_.after(kStepsForNode)) return;
       for (ENodeId node : candidates(out_.cls[c]))
         if (!op_info(egraph_.node(node).op).has(Trait::Leaf))
           instances.push_back(instance_of(node, types.emplace_back()));
@@ -182,8 +189,11 @@ private:
     return std::max(leaves, stored);
   }
 
+  static constexpr uint64_t kStepsForNode = 20; // of Poll
+
   const EGraph& egraph_;
   PriceCache& prices_;
+  Poll& poll_;
   std::vector<ClassIx> number_; // by canonical class of the e-graph
   GreedyResult load_;           // by class of the problem; its nodes are of load_nodes_
   std::vector<ENodeId> load_nodes_;
@@ -191,7 +201,7 @@ private:
 };
 
 /// Prices what the device does in one kernel; of equal prices e-nodes win, which rules account for.
-void add_kernels(const EGraph& egraph, PriceCache& prices, EGraphProblem& problem) {
+void add_kernels(const EGraph& egraph, PriceCache& prices, Poll& poll, EGraphProblem& problem) {
   constexpr double kKernelTie = 3 * kRunOperatorTie;
   llvm::DenseMap<uint32_t, NodeIx> number; // e-node to node of the problem
   llvm::DenseSet<uint32_t> load;           // canonical classes
@@ -199,7 +209,7 @@ void add_kernels(const EGraph& egraph, PriceCache& prices, EGraphProblem& proble
     number[problem.node[n].index] = {n};
     if (problem.problem.load({n})) load.insert(egraph.class_of(problem.node[n]).index);
   }
-  std::vector<KernelMatch> matches = match_kernels(egraph, problem.cls, prices.patterns());
+  std::vector<KernelMatch> matches = match_kernels(egraph, problem.cls, prices.patterns(), poll);
   llvm::erase_if(matches, [&](const KernelMatch& match) {
     return llvm::any_of(match.nodes, [&](ENodeId node) {
       auto at = number.find(node.index);
@@ -348,12 +358,26 @@ Diagnostic name_output(const EGraph& egraph, const EGraphProblem& problem, Diagn
 
 } // namespace
 
+std::optional<EGraphProblem> make_problem(const EGraph& egraph, PriceCache& prices,
+                                          double max_weight_growth, bool kernels,
+                                          const StopToken& stop) {
+  assert(egraph.clean() && "rebuild before extraction");
+  auto asked = [&] { return stop.asked(); };
+  Poll poll(asked);
+  std::optional<EGraphProblem> problem =
+      ProblemBuilder(egraph, prices, poll).build(max_weight_growth);
+  if (!problem || !kernels || prices.patterns().empty()) return problem;
+  // The choice comes after it and takes its time, too.
+  StopToken share = stop.within(stop.seconds_left() / 2);
+  auto asked_of_share = [&] { return share.asked(); };
+  Poll of_share(asked_of_share);
+  add_kernels(egraph, prices, of_share, *problem);
+  return problem;
+}
+
 EGraphProblem make_problem(const EGraph& egraph, PriceCache& prices, double max_weight_growth,
                            bool kernels) {
-  assert(egraph.clean() && "rebuild before extraction");
-  EGraphProblem problem = ProblemBuilder(egraph, prices).build(max_weight_growth);
-  if (kernels && !prices.patterns().empty()) add_kernels(egraph, prices, problem);
-  return problem;
+  return std::move(*make_problem(egraph, prices, max_weight_growth, kernels, StopToken()));
 }
 
 std::optional<Choice> source_choice(const EGraph& egraph, const Graph& source,
@@ -400,11 +424,40 @@ ExtractedGraph graph_of_choice(const EGraph& egraph, const Graph& source,
   return out;
 }
 
+namespace {
+
+/// What the extractors are asked by: whoever follows them, and the end of all that runs.
+IlpOptions bounded(const IlpOptions& options, const StopToken& stop) {
+  IlpOptions out = options;
+  if (!stop.possible()) return out;
+  out.time_limit_s = std::min(options.time_limit_s, stop.seconds_left());
+  out.stop = [follow = options.stop, stop](const ExtractionProgress& progress) {
+    bool ended = follow && follow(progress);
+    return ended || stop.asked();
+  };
+  return out;
+}
+
+/// Where there was no time to choose.
+ExtractedGraph unchanged(const Graph& source, PriceCache& prices) {
+  ExtractedGraph out{source};
+  out.cost_us = price_graph(source, prices);
+  out.out_of_time = true;
+  out.algorithm = "source";
+  out.note = "extraction was ended before it had an answer: the source is the result";
+  return out;
+}
+
+} // namespace
+
 Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceCache& prices,
                                const ExtractOptions& options) {
   auto start = std::chrono::steady_clock::now();
-  EGraphProblem problem = make_problem(egraph, prices, options.max_weight_growth, options.kernels);
-  IlpOptions ilp = options.ilp;
+  std::optional<EGraphProblem> made =
+      make_problem(egraph, prices, options.max_weight_growth, options.kernels, options.stop);
+  if (!made) return unchanged(source, prices);
+  EGraphProblem& problem = *made;
+  IlpOptions ilp = bounded(options.ilp, options.stop);
   if (options.extractor == Extractor::Ilp || options.extractor == Extractor::Best)
     ilp.start = source_choice(egraph, source, problem);
   // Of e-graphs of 2,000 nodes nearly everything is proved in milliseconds, where the solver's
@@ -412,6 +465,7 @@ Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceC
   constexpr size_t kProvedHere = 3'000;
   ilp.nodes_proved_here = kProvedHere;
   Result<Extraction> found = run_extractor(problem.problem, options.extractor, ilp);
+  if (!found && options.stop.asked()) return unchanged(source, prices);
   if (!found) return name_output(egraph, problem, std::move(found.error()));
   ExtractedGraph out = graph_of_choice(egraph, source, problem, found->choice);
   out.lower_bound_us = std::min(found->lower_bound, out.cost_us);

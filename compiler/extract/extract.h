@@ -15,6 +15,7 @@
 #include "compiler/extract/cost.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/kernel_match.h"
+#include "lang/core/stop.h"
 
 namespace tg {
 
@@ -25,6 +26,8 @@ struct ExtractOptions {
   double max_weight_growth = 4;
   /// Weigh what the device does in one kernel (CostModel::patterns) as nodes of their own.
   bool kernels = false;
+  /// Of all that runs. Where it ends the work before there is an answer, that is the source.
+  StopToken stop = {};
 };
 
 /// How often a rule's work is part of a result: applications that made a chosen node.
@@ -74,7 +77,11 @@ struct EGraphProblem {
     return n.index < node.size() ? nullptr : &kernels[n.index - node.size()];
   }
 };
-/// `kernels`: with nodes for what the cost model's device does in one kernel.
+/// `kernels`: with nodes for what the cost model's device does in one kernel; of these `stop` may
+/// leave some out. Where it ends more than that, nothing is returned.
+std::optional<EGraphProblem> make_problem(const EGraph& egraph, PriceCache& prices,
+                                          double max_weight_growth, bool kernels,
+                                          const StopToken& stop);
 EGraphProblem make_problem(const EGraph& egraph, PriceCache& prices, double max_weight_growth,
                            bool kernels = false);
 

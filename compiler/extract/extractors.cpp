@@ -82,14 +82,14 @@ Result<Extraction> extract_by_greedy_dag(const ExtractionProblem& problem,
 Result<Extraction> run_extractor(const ExtractionProblem& problem, Extractor extractor,
                                  const IlpOptions& options) {
   switch (extractor) {
-  case Extractor::Greedy: return extract_by_greedy(problem);
+  case Extractor::Greedy: return extract_by_greedy(problem, options);
   case Extractor::GreedyShared: return extract_by_greedy_shared(problem, options);
   case Extractor::GreedyDag: return extract_by_greedy_dag(problem, options);
   case Extractor::Ilp: return extract_by_ilp(problem, options);
   case Extractor::Lp: return extract_by_lp(problem, options);
   case Extractor::Best: return extract_best(problem, options);
   }
-  return extract_by_greedy(problem);
+  return extract_by_greedy(problem, options);
 }
 
 } // namespace tg

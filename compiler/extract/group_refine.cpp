@@ -60,7 +60,7 @@ private:
 
   bool spent() {
     ended_ |= watch_.seconds() > options_.time_limit_s ||
-              (options_.cancel && options_.cancel->load(std::memory_order_relaxed));
+              options_.stop.asked();
     return ended_ || priced_ >= options_.most_priced;
   }
 

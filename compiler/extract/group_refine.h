@@ -12,7 +12,7 @@
 #include "compiler/extract/extract.h"
 #include "compiler/extract/group_price.h"
 
-#include <atomic>
+#include "lang/core/stop.h"
 
 namespace tg {
 
@@ -23,7 +23,7 @@ struct RefineOptions {
   /// No graph that costs more than this by operators is taken.
   double most_cost_us = kInfiniteCost;
   double max_weight_growth = 4; // as in ExtractOptions
-  const std::atomic<bool>* cancel = nullptr;
+  StopToken stop;
 };
 
 struct RefinedGraph {

@@ -234,7 +234,7 @@ public:
       : problem_(problem), options_(options) {}
 
   Result<Extraction> run() {
-    GreedyResult greedy = greedy_trees(problem_);
+    GreedyResult greedy = greedy_trees(problem_); // takes little, and is an answer
     for (ClassIx root : problem_.roots())
       if (!greedy.choice[root].valid()) return no_solution(problem_, greedy);
     if (std::optional<Choice> start = greedy_choice(greedy)) offer(*start, "greedy");
@@ -338,9 +338,12 @@ std::optional<Extraction> solve_unbounded(const ExtractionProblem& problem,
 
 } // namespace
 
-Result<Extraction> extract_by_greedy(const ExtractionProblem& problem) {
+Result<Extraction> extract_by_greedy(const ExtractionProblem& problem, const IlpOptions& options) {
   Stopwatch watch;
-  std::optional<Choice> choice = extract_greedy(problem);
+  StopQuestion stop(options);
+  bool stopped = false;
+  std::optional<Choice> choice = extract_greedy(problem, [&] { return stopped = stop(); });
+  if (!choice && stopped) return stopped_early();
   if (!choice) return no_solution(problem, greedy_trees(problem));
   Extraction out = checked_answer(problem, std::move(*choice), "greedy");
   out.reported_cost = out.tree_cost;

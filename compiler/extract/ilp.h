@@ -83,8 +83,10 @@ struct Extraction {
   std::string note;
 };
 
-/// Errors: `no_solution` if a root cannot be extracted, or none keeps to the byte limit.
-Result<Extraction> extract_by_greedy(const ExtractionProblem& problem);
+/// Of the options it takes `stop` alone. Errors: `no_solution` if a root cannot be extracted, or
+/// none keeps to the byte limit; `limit_no_answer` where it was stopped before.
+Result<Extraction> extract_by_greedy(const ExtractionProblem& problem,
+                                     const IlpOptions& options = {});
 /// Never worse than greedy. A solver that fails costs optimality, not the answer.
 /// Errors: as extract_by_greedy.
 Result<Extraction> extract_by_ilp(const ExtractionProblem& problem, const IlpOptions& options = {});

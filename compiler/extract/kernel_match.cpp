@@ -5,17 +5,19 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
+#include <memory>
 
 namespace tg {
 
 namespace {
 
-constexpr size_t kMostMatches = 64; // of one class: sums in all orders have many
+constexpr size_t kMostMatches = 64;    // of one class: sums in all orders have many
+constexpr uint64_t kStepsForSum = 100; // of Poll, for one sum
 
 class Matcher {
 public:
-  Matcher(const EGraph& egraph, llvm::ArrayRef<KernelPattern> patterns)
-      : egraph_(egraph), patterns_(patterns) {}
+  Matcher(const EGraph& egraph, llvm::ArrayRef<KernelPattern> patterns, Poll& poll)
+      : egraph_(egraph), patterns_(patterns), poll_(poll) {}
 
   void match(ClassId cls) {
     found_ = 0;
@@ -63,7 +65,13 @@ private:
   }
 
   /// Heads without an activation in a class.
-  Matches heads_of(ClassId cls) const {
+  const Matches& heads_of(ClassId cls) {
+    std::unique_ptr<Matches>& known = heads_[egraph_.find(cls).index];
+    if (!known) known = std::make_unique<Matches>(find_heads(cls));
+    return *known;
+  }
+
+  Matches find_heads(ClassId cls) const {
     Matches out;
     for (ENodeId id : candidates(cls)) {
       const ENode& node = egraph_.node(id);
@@ -80,25 +88,28 @@ private:
   }
 
   /// Heads with one more operand, or two.
-  Matches sums_of(ClassId cls) const {
+  Matches sums_of(ClassId cls) {
     Matches out;
     for (ENodeId id : candidates(cls)) {
       if (egraph_.node(id).op != OpKind::Add) continue;
+      if (poll_.after(kStepsForSum)) break;
       ClassId sides[] = {egraph_.find(egraph_.children(id)[0]),
                          egraph_.find(egraph_.children(id)[1])};
       for (int side : {0, 1}) {
         ClassId below = sides[side], other = sides[1 - side];
         if (below == egraph_.find(cls) || !(egraph_.type(below) == egraph_.type(cls))) continue;
         for (const KernelMatch& head : heads_of(below)) add_operand(head, other, id, out);
-        for (ENodeId inner : candidates(below)) // a sum of a sum
+        for (ENodeId inner : candidates(below)) { // a sum of a sum
+          if (out.size() >= kMostMatches || poll_.after(kStepsForSum)) break;
           if (egraph_.node(inner).op == OpKind::Add) add_second(inner, below, other, id, out);
+        }
       }
       if (out.size() >= kMostMatches) break;
     }
     return out;
   }
 
-  void add_second(ENodeId inner, ClassId cls, ClassId other, ENodeId id, Matches& out) const {
+  void add_second(ENodeId inner, ClassId cls, ClassId other, ENodeId id, Matches& out) {
     Matches once;
     ClassId sides[] = {egraph_.find(egraph_.children(inner)[0]),
                        egraph_.find(egraph_.children(inner)[1])};
@@ -182,7 +193,10 @@ private:
 
   const EGraph& egraph_;
   llvm::ArrayRef<KernelPattern> patterns_;
+  Poll& poll_;
   size_t found_ = 0; // in the class at hand
+  /// By canonical class: each is asked for by all sums above it.
+  llvm::DenseMap<uint32_t, std::unique_ptr<Matches>> heads_;
 };
 
 } // namespace
@@ -199,9 +213,12 @@ TypeId operand_type(const EGraph& egraph, const KernelMatch& match, size_t i) {
 }
 
 std::vector<KernelMatch> match_kernels(const EGraph& egraph, llvm::ArrayRef<ClassId> classes,
-                                       llvm::ArrayRef<KernelPattern> patterns) {
-  Matcher matcher(egraph, patterns);
-  for (ClassId cls : classes) matcher.match(cls);
+                                       llvm::ArrayRef<KernelPattern> patterns, Poll& poll) {
+  Matcher matcher(egraph, patterns, poll);
+  for (ClassId cls : classes) {
+    if (poll.stopped()) break;
+    matcher.match(cls);
+  }
   return std::move(matcher.matches);
 }
 

@@ -9,6 +9,7 @@
 
 #include "compiler/egraph/egraph.h"
 #include "compiler/extract/cost.h"
+#include "compiler/extract/poll.h"
 
 #include "lang/core/kernel_pattern.h"
 
@@ -25,9 +26,10 @@ struct KernelMatch {
 };
 
 /// All chains whose operator exists; `classes` and what they hold in order. Filtered nodes are left
-/// out. Of one class at most `kMostMatches` are taken, the first.
+/// out. Of one class at most `kMostMatches` are taken, the first; where `poll` ends it, those so
+/// far.
 std::vector<KernelMatch> match_kernels(const EGraph& egraph, llvm::ArrayRef<ClassId> classes,
-                                       llvm::ArrayRef<KernelPattern> patterns);
+                                       llvm::ArrayRef<KernelPattern> patterns, Poll& poll);
 
 /// Position of an operand of the kernel that takes the bias; it is the one that is reshaped.
 int bias_operand(const KernelMatch& match);

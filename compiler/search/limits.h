@@ -9,7 +9,7 @@
 namespace tg {
 
 struct OutsideLimits {
-  const std::atomic<bool>* cancel = nullptr;
+  StopToken stop;
   double time_limit_s = 60;
   size_t memory_limit_mb = 4096;
 };
@@ -17,8 +17,8 @@ struct OutsideLimits {
 /// `bytes`: what the search holds, or has held at most.
 inline std::optional<StopReason> limit_reached(const OutsideLimits& limits, double seconds,
                                                size_t bytes) {
-  if (limits.cancel && limits.cancel->load(std::memory_order_relaxed)) return StopReason::Cancelled;
-  if (seconds >= limits.time_limit_s) return StopReason::Time;
+  if (limits.stop.cancelled()) return StopReason::Cancelled;
+  if (seconds >= limits.time_limit_s || limits.stop.late()) return StopReason::Time;
   if (bytes >= limits.memory_limit_mb << 20) return StopReason::Memory;
   return std::nullopt;
 }

@@ -212,7 +212,7 @@ private:
 
   bool limited() {
     std::optional<StopReason> reason =
-        limit_reached({options_.cancel, options_.time_limit_s, options_.memory_limit_mb}, elapsed(),
+        limit_reached({options_.stop, options_.time_limit_s, options_.memory_limit_mb}, elapsed(),
                       report_.memory_bytes);
     if (reason) report_.stop = *reason;
     return reason.has_value();

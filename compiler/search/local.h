@@ -24,7 +24,7 @@ struct LocalOptions {
   double time_limit_s = 60;
   size_t memory_limit_mb = 4096; // of the e-graph of one graph, and of the graphs that wait
   uint64_t seed = 1;
-  const std::atomic<bool>* cancel = nullptr;
+  StopToken stop;
   SearchTrace* trace = nullptr;
   TellProgress progress; // whenever the best falls, and now and then
   bool explain = false;  // with LocalReport::last_move

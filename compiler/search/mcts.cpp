@@ -403,7 +403,7 @@ bool TreeSearch::limited() {
 
 /// Asked by helpers too, while nothing else happens.
 std::optional<StopReason> TreeSearch::limit() const {
-  return limit_reached({options_.cancel, options_.time_limit_s, options_.memory_limit_mb},
+  return limit_reached({options_.stop, options_.time_limit_s, options_.memory_limit_mb},
                        elapsed(), report_.memory_bytes);
 }
 

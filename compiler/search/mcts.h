@@ -25,6 +25,7 @@
 #include "compiler/search/policy.h"
 #include "compiler/search/shared_cost.h"
 #include "compiler/search/trace.h"
+#include "lang/core/stop.h"
 
 #include <functional>
 #include <optional>
@@ -53,7 +54,7 @@ struct MctsOptions {
   size_t memory_limit_mb = 4096;
   double time_limit_s = 60;
   uint64_t seed = 1;
-  const std::atomic<bool>* cancel = nullptr;
+  StopToken stop;
   SearchTrace* trace = nullptr;
   /// Told between batches, now and then, of what is known so far: counts and the best.
   std::function<void(const MctsReport&)> progress = {};

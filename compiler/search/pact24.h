@@ -15,8 +15,8 @@
 
 #include "compiler/search/explorer.h"
 #include "compiler/search/trace.h"
+#include "lang/core/stop.h"
 
-#include <atomic>
 #include <functional>
 
 namespace tg {
@@ -34,7 +34,7 @@ struct Pact24Options {
   double time_limit_s = 600;
   size_t memory_limit_mb = 4096; // of e-graph, tree and the search's tables
   uint64_t seed = 1;
-  const std::atomic<bool>* cancel = nullptr;
+  StopToken stop;
   SearchTrace* trace = nullptr;
   /// Told after each decision, with the e-graph in the state that it led to.
   std::function<void(const Pact24Report&)> decided = {};

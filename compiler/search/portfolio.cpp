@@ -465,7 +465,7 @@ void Portfolio::keep_found(const Graph& graph, std::vector<std::pair<std::string
   if (options_.explain) {
     found.chain = derivation_of(source_);
     append(*found.chain, *chain);
-    cut_loops(*found.chain);
+    trim(*found.chain);
   }
   keep_finalist(std::move(found));
 }
@@ -475,7 +475,7 @@ void Portfolio::tell_on(const Finding& finding) {
   if (!report_.chain) return;
   if (finding.chain) {
     append(*report_.chain, *finding.chain);
-    cut_loops(*report_.chain);
+    trim(*report_.chain);
     return;
   }
   report_.chain.reset();
@@ -550,7 +550,7 @@ bool Portfolio::stopped() {
   // Memory is watched by the searches; a whole network and a report of it are little beside them.
   double time_limit_s = options_.mcts.time_limit_s - reserved_s_;
   std::optional<StopReason> reason =
-      limit_reached({options_.mcts.cancel, time_limit_s, 1}, elapsed(), 0);
+      limit_reached({options_.mcts.stop, time_limit_s, 1}, elapsed(), 0);
   if (!reason && out_of_memory_) reason = StopReason::Memory;
   if (reason) report_.stop = *reason;
   return reason.has_value();

@@ -53,6 +53,7 @@ struct PortfolioOptions {
   int sweeps = 9, rounds = 3; // at most: passes over the network; e-graphs one after the other
   double slice_s = 1;         // of the solver, for one e-graph
   bool explain = false;       // with PortfolioReport::chain
+  StopToken explaining = {};  // ends explanations, as mcts.stop ends the rest
   const PriorStore* priors = nullptr;
   /// Takes the seat in every tree search, as `fresh()` says; null: statistics, or, without
   /// `use_priors`, random.

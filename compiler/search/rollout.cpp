@@ -68,7 +68,7 @@ RolloutReport Rollouts::run() {
   root_ = egraph_.checkpoint();
   while (report_.rollouts < options_.rollouts) {
     if (auto reason =
-            limit_reached({options_.cancel, options_.time_limit_s, options_.memory_limit_mb},
+            limit_reached({options_.stop, options_.time_limit_s, options_.memory_limit_mb},
                           elapsed(), memory_bytes())) {
       report_.stop = *reason;
       break;

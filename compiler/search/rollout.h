@@ -15,7 +15,7 @@ struct RolloutOptions {
   size_t step_matches = 64;   // of the rule drawn, at most so many matches, drawn too
   double time_limit_s = 60;
   size_t memory_limit_mb = 4096; // of e-graph and tables
-  const std::atomic<bool>* cancel = nullptr;
+  StopToken stop;
   uint64_t seed = 1;
   CycleFilter cycle_filter = CycleFilter::Efficient;
   Numerics numerics = Numerics::Risky; // rules of a class above this are left out

@@ -3,6 +3,7 @@
 #include "compiler/egraph/apply.h"
 #include "compiler/egraph/match_tally.h"
 #include "compiler/egraph/multi_match.h"
+#include "compiler/search/limits.h"
 #include "compiler/search/progress.h"
 #include "lang/core/stopwatch.h"
 
@@ -389,12 +390,10 @@ bool Saturation::over_limit() {
   tell();
   if (egraph_.node_count() >= options_.node_limit)
     report_.stop = StopReason::Nodes;
-  else if (elapsed() >= options_.time_limit_s)
-    report_.stop = StopReason::Time;
-  else if (memory_bytes() >= options_.memory_limit_mb << 20)
-    report_.stop = StopReason::Memory;
-  else if (options_.cancel && options_.cancel->load(std::memory_order_relaxed))
-    report_.stop = StopReason::Cancelled;
+  else if (auto reason =
+               limit_reached({options_.stop, options_.time_limit_s, options_.memory_limit_mb},
+                             elapsed(), memory_bytes()))
+    report_.stop = *reason;
   else
     return false;
   return true;

@@ -15,8 +15,8 @@
 #include "compiler/egraph/cycle.h"
 #include "compiler/egraph/rule.h"
 #include "compiler/search/trace.h"
+#include "lang/core/stop.h"
 
-#include <atomic>
 #include <functional>
 
 namespace tg {
@@ -34,8 +34,7 @@ struct SaturateOptions {
   Numerics numerics = Numerics::Risky;
   uint64_t seed = 1; // noted in the report; nothing is drawn
   bool compatible = false;
-  /// Set from elsewhere (a signal, another thread): stop as at a time limit.
-  const std::atomic<bool>* cancel = nullptr;
+  StopToken stop; // of all that runs; time_limit_s is this saturation's own
   std::function<void(size_t nodes)> progress = {}; // now and then, for whoever follows
   SearchTrace* trace = nullptr;                    // gets a column for each iteration
 };

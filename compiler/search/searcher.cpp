@@ -205,8 +205,6 @@ private:
     slice = std::min({options.ilp.time_limit_s, slice, left()});
     if (slice <= 0) return false;
     options.ilp.time_limit_s = slice;
-    if (const std::atomic<bool>* cancel = options_.mcts.cancel)
-      options.ilp.stop = [cancel](const ExtractionProgress&) { return cancel->load(); };
     Clock::time_point start = Clock::now();
     Result<ExtractedGraph> found = extract(egraph, line(), prices_, options);
     bool storable = found.ok();
@@ -244,7 +242,8 @@ private:
       if (!found || !(found->cost_us < out_.before_us)) continue;
       PortfolioFinalist other{std::move(found->graph), found->cost_us};
       if (history) {
-        Result<Derivation> chain = explain(*history, rules_, task_.graph, other.graph);
+        Result<Derivation> chain =
+            explain(*history, rules_, task_.graph, other.graph, options_.explaining);
         if (!chain) continue;
         other.chain = std::move(*chain);
       }
@@ -281,14 +280,14 @@ private:
   void tell(const Graph& graph, const History& history) {
     out_.chain.reset();
     if (!to_start_) return;
-    Result<Derivation> next = explain(history, rules_, *start_, graph);
+    Result<Derivation> next = explain(history, rules_, *start_, graph, options_.explaining);
     if (!next) {
       out_.unexplained = next.error().message;
       return;
     }
     out_.chain = to_start_;
     append(*out_.chain, *next);
-    cut_loops(*out_.chain);
+    trim(*out_.chain);
   }
 
   OwnTask task_;

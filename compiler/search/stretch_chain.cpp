@@ -1,3 +1,7 @@
+// A step of a stretch says the same of the whole where the stretch's inputs are what they are
+// there: as they were before any stretch was replaced, whichever that was. What the whole ends at
+// is made once, in the end, in the graph's order: the inputs of a stretch come before its
+// operators.
 #include "compiler/search/stretch_chain.h"
 
 #include <cassert>
@@ -9,34 +13,38 @@ namespace {
 class Lift {
 public:
   Lift(Derivation& whole, const Graph& graph)
-      : whole_(whole), graph_(graph), needed_(graph.reachable()), now_(graph.size()),
-        instead_(graph.size()) {
-    evaluate();
+      : whole_(whole), graph_(graph), needed_(graph.reachable()), before_(graph.size()),
+        after_(graph.size()), made_by_(graph.size()) {
+    Translation into(graph, whole.terms);
+    for (uint32_t i = 0; i < graph.size(); ++i)
+      if (needed_[i]) before_[i] = into({i});
   }
 
-  void run(const CutOut& place, const Derivation& chain) {
-    Translation into(chain.terms, whole_.terms);
-    set_leaves(place, chain.terms, into);
-    for (const DerivationStep& step : chain.steps) {
-      DerivationStep lifted = step;
-      for (NodeId& node : lifted.classes)
-        if (node.valid()) node = into(node);
-      for (ValueId& value : lifted.values) value = into.value(value);
-      for (Exchange& exchange : lifted.exchanges)
-        exchange = {into(exchange.from), into(exchange.to), exchange.side};
-      for (size_t o = 0; o < place.outputs.size(); ++o)
-        instead_[place.outputs[o].index] = into(step.after[o]);
-      evaluate();
-      lifted.after.clear();
-      for (const GraphOutput& output : graph_.outputs())
-        lifted.after.push_back(now_[output.node.index]);
-      whole_.steps.push_back(std::move(lifted));
-    }
+  void take(const StretchChain& stretch) {
+    Translation into(stretch.chain->terms, whole_.terms);
+    set_leaves(stretch, before_, into);
+    for (const DerivationStep& step : stretch.chain->steps) whole_.steps.push_back(into.step(step));
+    for (size_t o = 0; o < stretch.place->outputs.size(); ++o)
+      made_by_[stretch.place->outputs[o].index] = {&stretch, o};
+  }
+
+  void finish() {
+    for (uint32_t i = 0; i < graph_.size(); ++i)
+      if (needed_[i]) after_[i] = made_by_[i].stretch ? end_of(made_by_[i]) : again({i});
+    for (size_t o = 0; o < whole_.end.size(); ++o)
+      whole_.end[o] = after_[graph_.outputs()[o].node.index];
   }
 
 private:
+  struct Output {
+    const StretchChain* stretch = nullptr;
+    size_t number = 0;
+  };
+
   /// The inputs of the cut-out are nodes of the whole, its weights those of the whole.
-  void set_leaves(const CutOut& place, const Graph& terms, Translation& into) {
+  void set_leaves(const StretchChain& stretch, llvm::ArrayRef<NodeId> nodes, Translation& into) {
+    const CutOut& place = *stretch.place;
+    const Graph& terms = stretch.chain->terms;
     for (uint32_t i = 0; i < terms.size(); ++i) {
       OpKind op = terms.node({i}).op;
       if (op != OpKind::Input && op != OpKind::Weight) continue;
@@ -45,29 +53,31 @@ private:
       [[maybe_unused]] bool bad = name.drop_front().getAsInteger(10, number);
       assert(!bad && "a cut-out numbers its leaves");
       if (op == OpKind::Input)
-        into.set({i}, now_[place.inputs[number - 1].index]);
+        into.set({i}, nodes[place.inputs[number - 1].index]);
       else
         into.set({i}, whole_.terms.add(op, graph_.symbols().attrs(place.weights[number]), {}));
     }
   }
 
-  /// The whole with what was found so far, node by node.
-  void evaluate() {
-    for (uint32_t i = 0; i < graph_.size(); ++i) {
-      if (!needed_[i]) continue;
-      now_[i] = instead_[i];
-      if (now_[i].valid()) continue;
-      llvm::SmallVector<NodeId, 6> operands;
-      for (NodeId operand : graph_.operands({i})) operands.push_back(now_[operand.index]);
-      now_[i] = whole_.terms.add(graph_.node({i}).op, graph_.attrs({i}), operands);
-      assert(now_[i].valid() && "equal types below, equal types above");
-    }
+  NodeId end_of(const Output& output) {
+    Translation into(output.stretch->chain->terms, whole_.terms);
+    set_leaves(*output.stretch, after_, into);
+    return into(output.stretch->chain->end[output.number]);
+  }
+
+  NodeId again(NodeId node) {
+    llvm::SmallVector<NodeId, 6> operands;
+    for (NodeId operand : graph_.operands(node)) operands.push_back(after_[operand.index]);
+    NodeId made = whole_.terms.add(graph_.node(node).op, graph_.attrs(node), operands);
+    assert(made.valid() && "equal types below, equal types above");
+    return made;
   }
 
   Derivation& whole_;
   const Graph& graph_;
   std::vector<bool> needed_;
-  std::vector<NodeId> now_, instead_; // by node of the graph, in whole_.terms
+  std::vector<NodeId> before_, after_; // by node of the graph, in whole_.terms
+  std::vector<Output> made_by_;
 };
 
 } // namespace
@@ -76,7 +86,8 @@ void append_stretches(Derivation& whole, const Graph& graph, llvm::ArrayRef<Stre
   assert(&whole.terms.symbols() == &graph.symbols());
   Lift lift(whole, graph);
   for (const StretchChain& stretch : found)
-    if (stretch.place && stretch.chain) lift.run(*stretch.place, *stretch.chain);
+    if (stretch.place && stretch.chain) lift.take(stretch);
+  lift.finish();
 }
 
 } // namespace tg

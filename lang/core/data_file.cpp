@@ -1,5 +1,7 @@
 #include "lang/core/data_file.h"
 
+#include "lang/core/temporary_file.h"
+
 #include <llvm/ADT/ScopeExit.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>
@@ -151,6 +153,7 @@ Result<void> write_data_file(llvm::StringRef path,
   llvm::SmallString<128> temporary;
   if (std::error_code why = fs::createUniqueFile(target.path + ".%%%%%%%%", descriptor, temporary))
     return cannot_write(path, why);
+  TemporaryFile in_progress(temporary);
   llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
   Result<void> written = write_stream(out, path, write);
   if (written)
@@ -169,6 +172,7 @@ Result<void> check_writable(llvm::StringRef path) {
   llvm::SmallString<128> temporary;
   if (std::error_code why = fs::createUniqueFile(target.path + ".%%%%%%%%", descriptor, temporary))
     return cannot_write(path, why);
+  TemporaryFile in_progress(temporary);
   llvm::raw_fd_ostream(descriptor, /*shouldClose=*/true).close();
   fs::remove(temporary);
   return {};

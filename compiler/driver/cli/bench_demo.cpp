@@ -74,6 +74,7 @@ Result<Row> finish_row(const Options& o, const Graph& source, Optimized optimize
 
 std::optional<Row> demonstrate(Session& session, const std::string& path) {
   const Options& o = session.options;
+  session.stop = stop_of(o); // of each model
   std::optional<Graph> source = load_model(session.sources, path, {o.model, o.set}, session.sink);
   if (!source) return std::nullopt;
   std::optional<Optimized> optimized = optimize_model(session, *source);

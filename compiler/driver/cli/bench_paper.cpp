@@ -80,7 +80,7 @@ public:
 
 private:
   Result<void> check_examples() const;
-  bool cancelled() const { return session_.cancel && session_.cancel->load(); }
+  bool cancelled() const { return session_.stop.asked(); }
   double elapsed_s() const { return watch_.seconds(); }
   double left_s() const { return session_.options.total_limit_s - elapsed_s(); }
   /// Where the run is told of as it goes.
@@ -163,7 +163,7 @@ OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s) const {
   options.explore.seed = job.seed;
   options.explore.time_limit_s = limit_s * (approach.rewards_by_ilp() ? 0.5 : 0.75);
   options.extract.ilp.time_limit_s = limit_s * 0.25;
-  options.explore.cancel = session_.cancel;
+  options.stop = session_.stop;
   options.extract.extractor = Extractor::Ilp;
   if (approach.search == Search::Saturate) {
     // As its scripts have it.
@@ -227,7 +227,7 @@ llvm::ArrayRef<PaperNetwork> paper_networks() { return kNetworks; }
 llvm::ArrayRef<PaperApproach> paper_approaches() { return kApproaches; }
 
 int run_bench_paper(Session& session) {
-  session.cancel = watch_interrupt();
+  session.interruptible = std::make_unique<Interruptible>();
   if (auto known = check_names(session.options); !known)
     return session.fail(std::move(known.error()));
   std::optional<std::vector<Rule>> rules =

@@ -114,9 +114,11 @@ int run_explain(Session& session) {
   std::optional<OptimizedModel> optimized = load_and_optimize(session);
   if (!optimized) return session.fail();
   auto& [source, result, rules] = *optimized;
-  if (auto confirmed = confirm_chain(result, rules, source); !confirmed)
+  StopToken stop = session.stop.with_grace(kGraceOfVerification);
+  if (auto confirmed = confirm_chain(result, rules, source, stop); !confirmed)
     return session.fail(confirmed.error());
-  if (!verify_result(session, source, result, rules)) return session.fail();
+  Verification verified = verify_result(session, source, result, rules);
+  if (verified == Verification::Failed) return session.fail();
   session.print_warnings();
   if (o.json) {
     write_json(session, result, rules);
@@ -124,7 +126,7 @@ int run_explain(Session& session) {
     print_head(session, result.report, result.chain->steps.size());
     print_chain(session.out, *result.chain, rules);
   }
-  return 0;
+  return verified == Verification::Undecided ? kNotDecided : 0;
 }
 
 } // namespace tg::cli

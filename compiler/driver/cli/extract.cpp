@@ -118,8 +118,8 @@ int run_extract(Session& session) {
   if (!egraph) return session.fail(egraph.error());
   IlpOptions options = options_of(o);
   // Ctrl-C ends the search, and the best choice so far is the answer.
-  if (!session.cancel) session.cancel = watch_interrupt();
-  options.stop = [cancel = session.cancel](const ExtractionProgress&) { return cancel->load(); };
+  session.interruptible = std::make_unique<Interruptible>();
+  options.stop = [stop = session.stop](const ExtractionProgress&) { return stop.cancelled(); };
   Result<Extraction> answer =
       run_extractor(egraph->problem, *extractor_by_name(o.extract), options);
   if (!answer) return session.fail(name_roots(*egraph, answer.error()));

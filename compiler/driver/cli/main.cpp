@@ -1,6 +1,7 @@
 // The program `tg`: reads the command line, hands over to the subcommand, returns its exit code.
 #include "compiler/driver/cli/help.h"
 #include "compiler/driver/cli/session.h"
+#include "compiler/driver/cli/signals.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/Process.h>
@@ -68,6 +69,7 @@ int main(int argc, char** argv) {
   llvm::errs() << parsed.err;
   if (parsed.done) return parsed.exit_code;
   if (runs_networks(parsed.options.command)) bound_spinning(argv);
+  tg::cli::install_signal_handlers();
   Session session(parsed.options, llvm::outs(), llvm::errs());
   session.color = llvm::sys::Process::StandardErrIsDisplayed() &&
                   llvm::sys::Process::StandardOutIsDisplayed() && !std::getenv("NO_COLOR");

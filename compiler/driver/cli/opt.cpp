@@ -194,7 +194,8 @@ int run_opt(Session& session) {
   std::optional<OptimizedModel> optimized = load_and_optimize(session);
   if (!optimized) return session.fail();
   auto& [source, result, rules] = *optimized;
-  if (!verify_result(session, source, result, rules)) return session.fail();
+  Verification verified = verify_result(session, source, result, rules);
+  if (verified == Verification::Failed) return session.fail();
   // With `-o -` the model takes standard output, and the report makes room.
   bool model_to_stdout = o.out_file == "-";
   if (!o.out_file.empty())
@@ -212,7 +213,7 @@ int run_opt(Session& session) {
     print_report(model_to_stdout ? session.err : session.out, result.report, session.color,
                  o.verbose);
   }
-  return 0;
+  return verified == Verification::Undecided ? kNotDecided : 0;
 }
 
 } // namespace tg::cli

@@ -137,7 +137,7 @@ void add_search_options(CLI::App& app, Options& o) {
   app.add_option("--save-priors", o.save_priors, "mcts: write what this search learned");
   app.add_option("--trace", o.trace, "write what the search did, as JSON, for `tg report`");
   app.add_option("--time-limit", o.time_limit_s,
-                 "seconds: of mcts in all (10), else for exploration and extraction each (60)")
+                 "seconds, of all; default: of mcts 10, else 60 for exploration and for extraction")
       ->check(CLI::Range(0.0, 1e9));
   app.add_option("--node-limit", o.node_limit,
                  "e-nodes of an e-graph; default: 2000 of tree searches (what mcts saturates first "
@@ -300,6 +300,8 @@ void add_verify(CLI::App& tg, Options& o, Raw& raw) {
   add_files(app, o, "two files, or FILE:MODEL; one file stands for the two models in it");
   add_model_options(app, o, raw);
   add_seed(app, o, "of the points");
+  app.add_option("--time-limit", o.time_limit_s, "seconds; then it is not decided (exit code 4)")
+      ->check(CLI::Range(0.0, 1e9));
   app.add_option("--threads", o.threads, "default: one for each core")
       ->check(CLI::Range(int64_t{1}, int64_t{1024}));
   add_output_options(app, o);

@@ -145,11 +145,13 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   TG_TRY(PrepareOptions run, prepare_options(o, source));
   run.backend = backend_of_costs(o.cost);
   run.dtype = o.dtype;
+  run.stop = session.stop;
   BackendFinalists finalists(run);
   TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost(profile_of_backend(run.backend)));
   CostModel& second_opinion = in_dtype(o.dtype, *analytic, narrow_analytic);
   OptimizeOptions options = optimize_options(o);
-  options.explore.cancel = session.cancel;
+  options.stop = session.stop;
+  options.search_share = o.verify ? 0.5 : o.command == "explain" ? 0.75 : 1;
   options.kernels = true;
   options.groups = o.groups == "on" || (o.groups == "auto" && is_measured(o.cost));
   options.finalists = static_cast<size_t>(o.finalists);
@@ -191,6 +193,7 @@ Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& sou
   options.allow_tf32 = o.allow_tf32;
   options.threads = static_cast<int>(o.threads);
   options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
+  options.stop = session.stop;
   options.progress = progress_line(session, "timing operators");
   return make_cost_model(options, source);
 }
@@ -200,6 +203,7 @@ TrustOptions trust_options(Session& session) {
   TrustOptions options;
   options.threads = static_cast<int>(o.threads);
   options.cache = o.rule_cache.empty() ? default_rule_cache() : o.rule_cache;
+  options.stop = session.stop;
   options.progress = progress_line(session, "verifying rules");
   return options;
 }
@@ -226,7 +230,7 @@ std::optional<Optimized> optimize_model(Session& session, const Graph& source,
 }
 
 std::optional<OptimizedModel> load_and_optimize(Session& session) {
-  if (!session.cancel) session.cancel = watch_interrupt();
+  session.interruptible = std::make_unique<Interruptible>();
   std::optional<Graph> source = load(session);
   if (!source) return std::nullopt;
   std::vector<Rule> rules;
@@ -258,20 +262,32 @@ std::string verified_text(const Equivalence& equivalence, size_t steps) {
 
 } // namespace
 
-bool verify_result(Session& session, const Graph& source, Optimized& result,
-                   llvm::ArrayRef<Rule> rules) {
+Verification verify_result(Session& session, const Graph& source, Optimized& result,
+                           llvm::ArrayRef<Rule> rules) {
   const Options& o = session.options;
-  if (!o.verify) return true;
+  if (!o.verify) return Verification::Passed;
+  StopToken stop = session.stop.with_grace(kGraceOfVerification);
   EquivalenceOptions options;
   options.seed = o.seed;
   options.threads = thread_count(o.threads);
-  if (auto confirmed = confirm_chain(result, rules, source); !confirmed)
+  options.stop = [stop] { return stop.asked(); };
+  options.memory_limit_bytes = static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb));
+  Result<void> confirmed = confirm_chain(result, rules, source, stop);
+  if (!confirmed && confirmed.error().code == Code::limit_no_answer) {
+    result.report.notes.push_back("not verified: " + confirmed.error().message);
+    return Verification::Undecided;
+  }
+  if (!confirmed) {
     session.sink.report(std::move(confirmed.error()));
-  else if (auto equal = verify_optimized(source, result, rules, options); !equal)
+    return Verification::Failed;
+  }
+  Result<Equivalence> equal = verify_optimized(source, result, rules, options);
+  if (!equal) {
     session.sink.report(std::move(equal.error()));
-  else
-    result.report.notes.push_back(verified_text(*equal, result.chain->steps.size()));
-  return !session.sink.failed();
+    return Verification::Failed;
+  }
+  result.report.notes.push_back(verified_text(*equal, result.chain->steps.size()));
+  return equal->equal() ? Verification::Passed : Verification::Undecided;
 }
 
 void write_number(llvm::json::OStream& json, llvm::StringRef name, double value) {

@@ -27,10 +27,12 @@ struct OptimizedModel {
 };
 /// Ctrl-C stops the search, which keeps the best so far.
 std::optional<OptimizedModel> load_and_optimize(Session& session);
+/// What --verify comes to. Undecided: a limit left no answer, and a note of the report says which.
+enum class Verification : uint8_t { Passed, Undecided, Failed };
 /// With --verify: the chain replayed and the result held against its source, exactly; a note of the
-/// report says with what outcome. False if either fails.
-bool verify_result(Session& session, const Graph& source, Optimized& result,
-                   llvm::ArrayRef<Rule> rules);
+/// report says with what outcome. Failed: the reason is in the sink.
+Verification verify_result(Session& session, const Graph& source, Optimized& result,
+                           llvm::ArrayRef<Rule> rules);
 /// Runs and prints as `tg run` does; `graph` is `source`, perhaps optimised. False after an error.
 bool run_graph(Session& session, const Graph& source, const Graph& graph);
 /// `tg verify`: both compared as the options say, and what came of it, for people. Ctrl-C at the

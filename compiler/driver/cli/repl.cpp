@@ -9,9 +9,6 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
-#include <csignal>
-#include <unistd.h>
-
 namespace tg::cli {
 
 Repl::Repl(llvm::raw_ostream& out, llvm::raw_ostream& err, bool color)
@@ -21,7 +18,6 @@ Repl::Repl(llvm::raw_ostream& out, llvm::raw_ostream& err, bool color)
 
 bool Repl::step(llvm::StringRef text) {
   text = text.trim();
-  interrupted = false;
   Before before{text.str(), notebook_, settings_, options_, rules_off_, best_};
   if (text.startswith(":"))
     command(text.drop_front());
@@ -248,37 +244,6 @@ std::optional<Repl::Target> Repl::target(Session& session, llvm::StringRef argum
 
 namespace {
 
-/// The session that Ctrl-C speaks to; a signal handler can be told in no other way.
-std::atomic<Repl*> running = nullptr;
-std::atomic<int> presses = 0;
-
-/// The first press asks what runs to stop; who presses three times wants to leave.
-void on_interrupt(int) {
-  if (Repl* repl = running.load()) repl->interrupted = true;
-  if (++presses >= 3) _exit(130);
-}
-
-/// Ctrl-C goes to the session as long as this lives.
-class Interrupts {
-public:
-  explicit Interrupts(Repl& repl) {
-    running = &repl;
-    struct sigaction action {};
-    action.sa_handler = on_interrupt;
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGINT, &action, &before_);
-  }
-  Interrupts(const Interrupts&) = delete;
-  Interrupts& operator=(const Interrupts&) = delete;
-  ~Interrupts() {
-    sigaction(SIGINT, &before_, nullptr);
-    running = nullptr;
-  }
-
-private:
-  struct sigaction before_ {};
-};
-
 /// Rows up to a finished line; an empty row ends what cannot be finished. False at the end.
 bool read_line(LineSource& source, std::string& text) {
   text.clear();
@@ -306,10 +271,8 @@ int run_repl(Session& session) {
   std::unique_ptr<LineSource> source =
       make_terminal_source(default_history_path(),
                            [&](llvm::StringRef line) { return repl.complete(text + line.str()); });
-  std::optional<Interrupts> interrupts;
   bool terminal = source != nullptr;
   if (terminal) {
-    interrupts.emplace(repl);
     session.out << "tg " TG_VERSION "; `:help` lists the commands, `exit` leaves\n";
   } else {
     source = make_plain_source();
@@ -317,7 +280,9 @@ int run_repl(Session& session) {
   if (!o.files.empty()) repl.load(o.files.front());
   session.out.flush();
   while (read_line(*source, text)) {
-    presses = 0;
+    // Who types at it has a session to lose, whatever runs.
+    std::optional<Interruptible> line;
+    if (terminal) line.emplace(Interruptible::Second::Warns);
     if (!repl.step(text)) break;
     text.clear();
   }

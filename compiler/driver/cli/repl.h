@@ -8,8 +8,6 @@
 #include "compiler/driver/cli/repl_notebook.h"
 #include "lang/resolve.h"
 
-#include <atomic>
-
 namespace tg::cli {
 
 class Repl {
@@ -24,8 +22,6 @@ public:
   size_t failures() const { return failures_; }
   /// Each way to go on from the text before the cursor: whole last words.
   std::vector<std::string> complete(llvm::StringRef text) const;
-  /// Set, from a signal handler, to stop what runs.
-  std::atomic<bool> interrupted = false;
 
 private:
   struct Command {

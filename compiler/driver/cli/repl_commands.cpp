@@ -268,7 +268,6 @@ void Repl::switch_rule(llvm::StringRef name, bool on) {
 void Repl::optimise(llvm::StringRef argument) {
   options_.explain = true;
   Session session = begin();
-  session.cancel = &interrupted;
   auto found = target(session, argument);
   if (!found) return;
   std::vector<Rule> rules;
@@ -330,7 +329,6 @@ std::pair<llvm::StringRef, llvm::StringRef> two_parts(llvm::StringRef text) {
 
 void Repl::verify(llvm::StringRef argument) {
   Session session = begin();
-  session.cancel = &interrupted;
   std::optional<Target> sides[2];
   if (argument.empty() && !best_)
     return fail(error(Code::usage, "nothing has been optimised yet")

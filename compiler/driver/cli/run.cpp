@@ -387,7 +387,9 @@ int run_run(Session& session) {
   if (!source) return session.fail();
   std::optional<Optimized> optimized;
   if (o.optimize) {
+    session.interruptible = std::make_unique<Interruptible>();
     optimized = optimize_model(session, *source);
+    session.interruptible.reset(); // the runs have nothing to lose
     if (!optimized) return session.fail();
   }
   Result<RunReport> report = run_model(session, *source, optimized ? optimized->graph : *source);

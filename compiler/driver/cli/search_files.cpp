@@ -8,16 +8,10 @@
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/Hashing.h>
 
-#include <csignal>
 #include <map>
 
 namespace tg::cli {
 namespace {
-
-/// A handler can reach nothing else.
-std::atomic<bool> interrupted = false; // NOLINT
-
-void on_interrupt(int) { interrupted = true; }
 
 /// Hashes of all nodes, whatever their numbering and symbols: operator, attributes, types, and
 /// which leaves they use. What happened to operands further up does not count, else all that
@@ -205,14 +199,6 @@ Result<void> write_priors(Session& session, const PriorTable& table, llvm::Strin
   });
   out << "\n";
   return write_text_file(session, path, out.str());
-}
-
-const std::atomic<bool>* watch_interrupt() {
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  action.sa_flags = SA_RESETHAND;
-  sigaction(SIGINT, &action, nullptr);
-  return &interrupted;
 }
 
 } // namespace tg::cli

@@ -25,7 +25,4 @@ private:
   PriorTable table_;
 };
 
-/// Set by the first Ctrl-C; the second ends the program as ever.
-const std::atomic<bool>* watch_interrupt();
-
 } // namespace tg::cli

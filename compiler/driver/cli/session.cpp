@@ -16,6 +16,12 @@ int exit_code(Code code) {
   }
 }
 
+StopToken stop_of(const Options& o) {
+  StopToken stop = interrupts();
+  bool of_cells = o.command == "bench paper"; // its limits are of each, and of all
+  return o.time_limit_s >= 0 && !of_cells ? stop.within(o.time_limit_s) : stop;
+}
+
 void write_errors(llvm::json::OStream& json, const DiagnosticSink& sink,
                   const SourceManager& sources) {
   json.attributeArray("errors", [&] {

@@ -4,26 +4,33 @@
 #pragma once
 
 #include "compiler/driver/cli/options.h"
+#include "compiler/driver/cli/signals.h"
 #include "lang/core/diagnostic.h"
 #include "lang/core/result.h"
 
 #include <llvm/Support/JSON.h>
 
-#include <atomic>
+#include <memory>
 
 namespace tg::cli {
 
+/// Of a command that begins now.
+StopToken stop_of(const Options& options);
+
 struct Session {
   Session(const Options& options, llvm::raw_ostream& out, llvm::raw_ostream& err)
-      : options(options), out(out), err(err) {}
+      : options(options), out(out), err(err), stop(stop_of(options)) {}
 
   const Options& options;
   SourceManager sources;
   DiagnosticSink sink;
   llvm::raw_ostream& out;
   llvm::raw_ostream& err;
-  /// Set from elsewhere (Ctrl-C at the prompt): a search stops and keeps the best so far.
-  const std::atomic<bool>* cancel = nullptr;
+  /// When what runs has to end, with the best so far: Ctrl-C, and the time limit of the command,
+  /// from here on.
+  StopToken stop;
+  /// From where there is something to lose.
+  std::unique_ptr<Interruptible> interruptible = {};
   bool color = false; // of `err` and `out` alike: both are terminals and NO_COLOR is not set
 
   /// Prints everything in the sink to `err`; with --json also `{"ok": false, "errors": [...]}` to
@@ -34,6 +41,8 @@ struct Session {
   void print_warnings();
 };
 
+/// The exit code where neither yes nor no was shown.
+inline constexpr int kNotDecided = 4;
 /// The exit code that an error of this code ends the program with.
 int exit_code(Code code);
 

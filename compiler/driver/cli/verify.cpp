@@ -160,7 +160,7 @@ Result<Equivalence> compare(Session& session, const Graph& a, const Graph& b) {
   EquivalenceOptions options;
   options.seed = session.options.seed;
   options.threads = thread_count(session.options.threads);
-  if (session.cancel) options.stop = [stop = session.cancel] { return stop->load(); };
+  options.stop = [stop = session.stop] { return stop.asked(); };
   return check_equivalence(a, b, options);
 }
 
@@ -197,7 +197,6 @@ int run_verify(Session& session) {
   } else if (!o.quiet) {
     print_equivalence(session.out, *result);
   }
-  constexpr int kNotDecided = 4;
   return result->equal() ? 0 : result->different() ? 1 : kNotDecided;
 }
 

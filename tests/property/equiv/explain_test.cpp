@@ -228,7 +228,7 @@ TEST_F(BrokenChains, AStepGoesTheWrongWay) {
 }
 
 TEST_F(BrokenChains, AnOutputIsAnother) {
-  std::swap(chain_->steps[0].after[0], chain_->start[0]);
+  std::swap(chain_->end[0], chain_->start[0]);
   EXPECT_NE(said(), "");
 }
 

@@ -50,21 +50,22 @@ TEST_F(Following, CostsFallAndBoundsRise) {
 }
 
 TEST_F(Following, AnEndedSearchHasAnAnswer) {
-  std::atomic<bool> cancel = true;
-  options.explore.cancel = &cancel;
+  Cancellation cancel;
+  cancel.request();
+  options.stop = StopToken(&cancel);
   Result<Optimized> result = run();
   ASSERT_TRUE(result.ok());
   EXPECT_LE(result->report.cost_after_us, result->report.cost_before_us);
 }
 
 TEST_F(Following, AnExtractionThatIsEndedHasAnAnswer) {
-  std::atomic<bool> cancel = false;
-  options.explore.cancel = &cancel;
+  Cancellation cancel;
+  options.stop = StopToken(&cancel);
   options.portfolio.progress = [&](const SearchProgress& now) {
-    if (now.where == "extraction") cancel = true;
+    if (now.where == "extraction") cancel.request();
   };
   Result<Optimized> result = run();
-  ASSERT_TRUE(cancel);
+  ASSERT_TRUE(cancel.requested());
   ASSERT_TRUE(result.ok());
   EXPECT_LE(result->report.cost_after_us, result->report.cost_before_us);
 }

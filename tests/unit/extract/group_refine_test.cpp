@@ -218,9 +218,10 @@ TEST_F(Refining, NoMoreGraphsArePricedThanAllowed) {
     EXPECT_EQ(groups.asked, refined->priced + 1) << "and the one of this test";
     EXPECT_TRUE(most > 1 || refined->moves == 0);
   }
-  std::atomic<bool> cancel = true;
+  Cancellation cancel;
+  cancel.request();
   RefineOptions options;
-  options.cancel = &cancel;
+  options.stop = StopToken(&cancel);
   auto refined = refine(egraph, source, options);
   ASSERT_TRUE(refined);
   EXPECT_TRUE(refined->ended);

@@ -18,7 +18,7 @@ using test::UnitCost;
 struct Limits {
   size_t nodes = 400, memory_mb = 1'000;
   double seconds = 100;
-  const std::atomic<bool>* cancel = nullptr;
+  const Cancellation* cancel = nullptr;
 };
 
 struct Outcome {
@@ -43,7 +43,7 @@ Outcome run_saturate(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache&
   EGraph egraph = EGraph::from_graph(graph);
   SaturateOptions options;
   options.node_limit = l.nodes, options.memory_limit_mb = l.memory_mb;
-  options.time_limit_s = l.seconds, options.cancel = l.cancel;
+  options.time_limit_s = l.seconds, options.stop = StopToken(l.cancel);
   return judged(saturate(egraph, rules, options).stop, egraph, graph, prices);
 }
 
@@ -53,7 +53,7 @@ Outcome run_random(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& p
   RolloutOptions options;
   options.rollouts = 20, options.depth = 4;
   options.node_limit = l.nodes, options.memory_limit_mb = l.memory_mb;
-  options.time_limit_s = l.seconds, options.cancel = l.cancel;
+  options.time_limit_s = l.seconds, options.stop = StopToken(l.cancel);
   ExtractOptions greedy;
   greedy.extractor = Extractor::Greedy;
   RolloutReport report = search_rollouts(egraph, rules, options, [&](const EGraph& state) {
@@ -79,7 +79,7 @@ Outcome run_pact24(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& p
   Pact24Options options;
   options.budget = 8, options.depth = 3, options.max_decisions = 20;
   options.explore.node_limit = l.nodes, options.memory_limit_mb = l.memory_mb;
-  options.time_limit_s = l.seconds, options.cancel = l.cancel;
+  options.time_limit_s = l.seconds, options.stop = StopToken(l.cancel);
   return judged(search_pact24(egraph, rules, options, price).stop, egraph, graph, prices);
 }
 
@@ -91,7 +91,7 @@ Outcome run_mcts(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& pri
   options.mcts.explore.node_limit = options.saturate.node_limit = l.nodes;
   options.mcts.memory_limit_mb = options.saturate.memory_limit_mb = l.memory_mb;
   options.mcts.time_limit_s = options.saturate.time_limit_s = l.seconds;
-  options.mcts.cancel = options.saturate.cancel = l.cancel;
+  options.mcts.stop = options.saturate.stop = StopToken(l.cancel);
   PortfolioReport report = search_portfolio(graph, rules, model, options);
   return {report.stop, report.source_us, price_graph(report.graph, prices), report.most_nodes,
           verify(report.graph)};
@@ -102,7 +102,7 @@ Outcome run_local(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& pr
   LocalOptions options;
   options.budget = taso ? 20 : 60;
   options.explore.node_limit = l.nodes, options.memory_limit_mb = l.memory_mb;
-  options.time_limit_s = l.seconds, options.cancel = l.cancel;
+  options.time_limit_s = l.seconds, options.stop = StopToken(l.cancel);
   LocalReport report = taso ? search_taso(graph, rules, prices, options)
                             : search_anneal(graph, rules, prices, options);
   return {report.stop, report.start_cost, price_graph(report.best, prices), report.most_nodes,
@@ -145,7 +145,8 @@ TEST_P(StopsAt, TheMemoryLimit) { EXPECT_EQ(run({.memory_mb = 0}).stop, StopReas
 TEST_P(StopsAt, TheTimeLimit) { EXPECT_EQ(run({.seconds = 0}).stop, StopReason::Time); }
 
 TEST_P(StopsAt, AnInterrupt) {
-  std::atomic<bool> cancel = true;
+  Cancellation cancel;
+  cancel.request();
   EXPECT_EQ(run({.cancel = &cancel}).stop, StopReason::Cancelled);
 }
 

@@ -148,9 +148,10 @@ rule join(x, a, b) {
 TEST(Portfolio, StoppedAtOnceItReturnsTheSource) {
   Graph graph = test::layers(3);
   UnitCost model;
-  std::atomic<bool> cancel = true;
+  Cancellation cancel;
+  cancel.request();
   PortfolioOptions options = small();
-  options.mcts.cancel = options.saturate.cancel = &cancel;
+  options.mcts.stop = options.saturate.stop = StopToken(&cancel);
   PortfolioReport report = search_portfolio(graph, rules_of(kRules), model, options);
   EXPECT_EQ(report.stop, StopReason::Cancelled);
   EXPECT_LE(report.cost_us, report.source_us);

@@ -152,7 +152,7 @@ struct OptimizeOptions {
   std::string rule_text = {};           // `rule` declarations, beside those
   bool trust_rules = false;             // use rules that are not built in without verifying them
   std::string numerics = "reassociate"; // exact, reassociate, all
-  /// Of mcts in all; of others for exploration and extraction, each. Negative: 10 and 60.
+  /// Of all. Negative: of mcts 10, of others 60 for exploration and 60 for extraction.
   double time_limit_s = -1;
   int64_t node_limit = 0;      // of an e-graph; 0 = the search's own, as `tg opt` has it
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
