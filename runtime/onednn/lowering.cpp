@@ -165,7 +165,8 @@ PlanValueId operand(const PlanStep& step, llvm::StringRef name) {
 
 Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine)
     : places(plan.values.size()), plan(plan), options(options), engine(engine),
-      readers_(plan.values.size()), slots_(plan.values.size(), Slot{kNever, 0}) {}
+      readers_(plan.values.size()), slots_(plan.values.size(), Slot{kNever, 0}),
+      copies_(plan.values.size()) {}
 
 Result<void> Lowering::run() {
   find_consumers();
@@ -234,8 +235,16 @@ BufferId Lowering::new_buffer(Buffer::Kind kind, int64_t bytes, PlanValueId sour
 }
 
 void Lowering::place_value(PlanValueId value, Place place) {
-  buffers[place.buffer].values.push_back(value);
+  note_readers(value, place.buffer);
   places[value] = std::move(place);
+}
+
+void Lowering::note_readers(PlanValueId id, BufferId buffer) {
+  const PlanValue& value = plan.values[id];
+  PlanStepId& until = buffers[buffer].read_until;
+  if (value.pinned || value.is_output) until = kNever;
+  for (PlanStepId step : {value.last_use, slots_[id].concat})
+    if (step != kNever) until = std::max(until, step);
 }
 
 Place Lowering::new_temporary(int64_t bytes, Phase phase) {
@@ -261,15 +270,14 @@ bool Lowering::at_load(const Place& place) const {
 Result<Place> Lowering::operand_as(PlanValueId value, llvm::ArrayRef<int64_t> strides) {
   const Place& now = places[value];
   if (same_strides(now.shape, now.strides, strides)) return now;
-  for (const Copy& copy : copies_)
-    if (copy.value == value && copy.place.dtype == now.dtype &&
-        same_strides(now.shape, copy.strides, strides))
+  for (const Copy& copy : copies_[value])
+    if (copy.place.dtype == now.dtype && same_strides(now.shape, copy.strides, strides))
       return copy.place;
   Phase phase = at_load(value) ? Phase::Load : Phase::Run;
   Place place = new_temporary(now.shape, strides, phase, now.dtype);
   TG_CHECK(add_copy(places[value], place, phase, kNever, "reorder"));
-  copies_.push_back({value, Shape(strides.begin(), strides.end()), place});
-  buffers[place.buffer].values.push_back(value); // later readers get this copy
+  copies_[value].push_back({Shape(strides.begin(), strides.end()), place});
+  note_readers(value, place.buffer); // later ones get this copy
   return place;
 }
 
@@ -337,13 +345,7 @@ std::optional<Place> Lowering::take_over(const PlanStep& step, llvm::ArrayRef<in
   if (!(place.shape == type(step.result).shape) || !is_dense(place)) return std::nullopt;
   if (place.dtype != type(step.result).dtype) return std::nullopt;
   if (!same_strides(place.shape, place.strides, strides)) return std::nullopt;
-  for (PlanValueId other : buffer.values) {
-    const PlanValue& value = plan.values[other];
-    bool read_later = value.pinned || value.is_output ||
-                      (value.last_use != kNever && value.last_use > index) ||
-                      (slots_[other].concat != kNever && slots_[other].concat > index);
-    if (read_later) return std::nullopt;
-  }
+  if (buffer.read_until > index) return std::nullopt;
   for (PlanValueId operand : step.operands)
     if (operand != kNoValue && operand != step.in_place && places[operand].buffer == place.buffer &&
         !(pointwise && places[operand] == place))
@@ -379,9 +381,10 @@ Result<void> Lowering::widened(const PlanStep& step, LowerFn rule) {
   Result<void> done = rule(*this, step);
   widening_ = false;
   for (auto& [id, place] : llvm::reverse(before)) places[id] = place; // an operand may occur twice
-  llvm::erase_if(copies_, [&](const Copy& copy) {
-    return copy.place.dtype != type(copy.value).dtype; // of what was here alone
-  });
+  for (PlanValueId id : step.operands) // copies of what was here alone
+    if (id != kNoValue)
+      llvm::erase_if(copies_[id],
+                     [&](const Copy& copy) { return copy.place.dtype != type(id).dtype; });
   if (!done) return done;
   const Place wide = places[step.result];
   if (wide.dtype == type(step.result).dtype) return {};

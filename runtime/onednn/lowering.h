@@ -112,6 +112,8 @@ public:
 private:
   BufferId new_buffer(Buffer::Kind kind, int64_t bytes, PlanValueId source = kNoValue);
   void place_value(PlanValueId value, Place place);
+  /// The value, or a copy of it, is on that buffer.
+  void note_readers(PlanValueId value, BufferId buffer);
   void place_leaves();
   void find_consumers();
   void find_concat_slots();
@@ -127,13 +129,12 @@ private:
     int64_t start;     // along the concat's axis
   };
   struct Copy {
-    PlanValueId value;
     Shape strides;
     Place place;
   };
   std::vector<llvm::SmallVector<PlanStepId, 2>> readers_; // steps, of each value
   std::vector<Slot> slots_;                               // of each value
-  std::vector<Copy> copies_;                              // looked up by value and strides
+  std::vector<llvm::SmallVector<Copy, 0>> copies_;        // by value
   bool widening_ = false; // results are f32, for `widened` to convert
 };
 

@@ -47,8 +47,9 @@ struct Buffer {
   Kind kind{};
   int64_t bytes = 0;
   PlanValueId source = kNoValue;
-  /// Values that have a place on this buffer.
-  llvm::SmallVector<PlanValueId, 2> values;
+  /// The last step that reads a value with a place on this buffer; kNever: it is read after the
+  /// run. (Not the values themselves: a chain in place puts all of them on one.)
+  PlanStepId read_until = 0;
 };
 
 struct Op {
