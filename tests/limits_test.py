@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Every command of `tg`, and every strategy of the searches, on networks that take long everywhere: a time limit, Ctrl-C
+and SIGTERM each end it soon, with a result that is valid or a message that says why there is none, the documented exit
+code, and no temporary file left. The commands are those that `tg --help` lists, so that a new one cannot be forgotten.
+
+    limits_test.py TG [NAME ...]     only the cases whose names begin so
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+LAYERS, TERMS = 40, 12
+NOT_DECIDED, NO_ANSWER = 4, 3  # exit codes: compiler/driver/README.md
+SEARCHES = {
+    "none": ["--search", "none"],
+    "saturate": ["--search", "saturate", "--iterations", "1000", "--node-limit", "2000000000"],
+    "saturate greedy": ["--search", "saturate", "--iterations", "1000", "--node-limit", "2000000000", "--extract", "greedy"],
+    "saturate best": ["--search", "saturate", "--extract", "best"],
+    "mcts": ["--search", "mcts", "--budget", "100000"],
+    "pact24": ["--search", "mcts", "--mcts-profile", "pact24", "--budget", "100000"],
+    "anneal": ["--search", "anneal", "--budget", "100000000"],
+    "taso": ["--search", "taso", "--budget", "100000000"],
+    "random": ["--search", "random", "--budget", "100000000"],
+}
+RULES = ["--rules", "explore,algebra,fuse", "--threads", "1"]
+
+
+# --- what takes long ------------------------------------------------------------------------------
+
+
+def network(name, layers=LAYERS, swap=False):
+    """Sums in all orders, layer after layer, which no rule is ever done with; wide, and a long chain after it."""
+    lines = [f"model {name}(x: f32[8, 64]) -> f32[8, 64] {{", "  var h = x"]
+    for layer in range(layers):
+        terms = [f"h @ weight_{layer}_{i}" for i in range(TERMS)]
+        if swap:
+            terms.reverse()
+        lines += [f"  param weight_{layer}_{i}: f32[64, 64]" for i in range(TERMS)]
+        lines.append(f"  h = relu({' + '.join(terms)})")
+    return "\n".join(lines + ["  for i in 0..500 { h = relu(relu(h)) + x }", "  h", "}"]) + "\n"
+
+
+def egraph_json():
+    nodes = {}
+    for cls in range(3000):
+        for alternative in range(3):
+            below = [f"{(cls * 7 + alternative * 3 + k) % cls}.0" for k in range(2)] if cls else []
+            nodes[f"{cls}.{alternative}"] = {"op": "f", "eclass": str(cls), "children": below,
+                                             "cost": (cls * 31 + alternative * 17) % 19 + 1}
+    return json.dumps({"nodes": nodes, "root_eclasses": ["2999", "2998"]})
+
+
+def make_inputs(folder):
+    (folder / "long.tg").write_text(network("long"))
+    (folder / "pair.tg").write_text(network("one") + network("two", swap=True))
+    (folder / "many.tg").write_text(network("many", layers=400))
+    (folder / "egraph.json").write_text(egraph_json())
+    (folder / "prompt.txt").write_text(f":load {folder}/long.tg\n:set time-limit 1\n:set search saturate\n"
+                                       ":set node-limit 2000000000\n:opt long\n:quit\n")
+    trace = {"tangram_trace": 1}
+    (folder / "trace.json").write_text(json.dumps(trace))
+
+
+class Case:
+    """A command line. `limited`: it ends by its time limit, of a second, and otherwise would go on. `out`: a model that
+    it writes. `keeps`: what a signal finds has a best so far, so that there is a result."""
+
+    def __init__(self, name, arguments, out=None, limited=False, keeps=False, stdin=None, codes=()):
+        self.name, self.arguments, self.out = name, arguments, out
+        self.limited, self.keeps, self.stdin = limited, keeps, stdin
+        self.codes = set(codes)
+
+
+def cases_of(folder):
+    """By command, as `tg --help` names it."""
+    model, out = str(folder / "long.tg"), str(folder / "out.tg")
+    searches = [Case(f"opt {name}", ["opt", model, "-o", out, *RULES, *options], out, True, True)
+                for name, options in SEARCHES.items()]
+    verified = [Case(f"opt --verify {name}", ["opt", model, "-o", out, "--verify", *RULES, *SEARCHES[name]], out, True, True,
+                     codes=[NOT_DECIDED]) for name in ("mcts", "saturate greedy")]
+    traced = [Case("opt --trace", ["opt", model, "-o", out, "--trace", str(folder / "t.json"), *RULES], out, True, True)]
+    explained = [Case(f"explain {name}", ["explain", model, "--quiet", *RULES, *SEARCHES[name]], None, True, True,
+                      codes=[NO_ANSWER]) for name in ("mcts", "saturate greedy", "taso")]
+    extracted = [Case(f"extract {name}", ["extract", str(folder / "egraph.json"), "--extract", name, "--quiet"], None, True, True)
+                 for name in ("best", "ilp", "lp", "greedy-dag", "greedy-shared", "greedy")]
+    return {
+        "check": [Case("check", ["check", str(folder / "many.tg")])],
+        "fmt": [Case("fmt", ["fmt", str(folder / "many.tg"), "-o", out], out)],
+        "opt": searches + verified + traced,
+        "explain": explained,
+        "run": [Case("run", ["run", model, "--runs", "100000", "--quiet"]),
+                Case("run --backend ref", ["run", model, "--backend", "ref", "--runs", "100000", "--quiet"]),
+                Case("run --opt", ["run", model, "--opt", "--runs", "1", "--quiet", *RULES, *SEARCHES["mcts"]], None, True, True)],
+        "weights": [Case("weights", ["weights", model, "-o", str(folder / "w.safetensors")])],
+        "verify": [Case("verify", ["verify", str(folder / "pair.tg")], limited=True, codes=[1, NOT_DECIDED])],
+        "extract": extracted,
+        "rules list": [Case("rules list", ["rules", "list"])],
+        "rules verify": [Case("rules verify", ["rules", "verify", "--instances", "100000", "--rule-cache",
+                                               str(folder / "rules.verified")])],
+        "report": [Case("report", ["report", str(folder / "trace.json"), "-o", str(folder / "t.html")], codes=[1])],
+        "repl": [Case("repl", ["repl"], stdin=folder / "prompt.txt")],
+        "bench demo": [Case("bench demo", ["bench", "demo", model, "--cost-db", str(folder / "costs.db")])],
+        "bench paper": [Case("bench paper", ["bench", "paper", "--output", str(folder / "cells.json")], codes=[1])],
+        "devices": [Case("devices", ["devices"])],
+        "ops": [Case("ops", ["ops"])],
+        "errors": [Case("errors", ["errors"])],
+        "help": [Case("help", ["help", "E0213"])],
+    }
+
+
+def listed_commands(tg, prefix=()):
+    """From the help, those below a command that has some instead of it."""
+    text = subprocess.run([tg, *prefix, "--help"], capture_output=True, text=True, check=True).stdout
+    part = re.split(r"(?im)^(?:sub)?commands:\s*$", text)
+    names = re.findall(r"(?m)^  ([a-z]+)\b", part[1]) if len(part) > 1 else []
+    for name in names:
+        below = [] if name == "help" else list(listed_commands(tg, (*prefix, name)))
+        yield from below or [" ".join((*prefix, name))]
+
+
+# --- running --------------------------------------------------------------------------------------
+
+
+def run(tg, case, folder, guard, extra=(), send=None, after=0.6):
+    """Exit code, seconds after the signal or from the start, and what was said. A command that does not end within
+    the guard fails."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
+    with open(case.stdin or os.devnull, "rb") as source:
+        process = subprocess.Popen([tg, *case.arguments, *extra], stdin=source, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=environment, cwd=folder)
+        start = time.monotonic()
+        if send is not None:
+            try:
+                process.wait(after)
+            except subprocess.TimeoutExpired:
+                start = time.monotonic()
+                process.send_signal(send)
+        try:
+            out, err = process.communicate(timeout=guard)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return None, guard, ""
+    return process.returncode, time.monotonic() - start, out + err
+
+
+def faults_of(tg, case, folder, code, said, allowed):
+    if code is None:
+        yield "did not end"
+        return
+    if code not in allowed:
+        yield f"exit code {code}, not one of {sorted(allowed)}: {said[-300:]}"
+    if code not in (0, -signal.SIGINT, -signal.SIGTERM) and not said.strip():
+        yield f"exit code {code} without a word"
+    written = case.out and Path(case.out).exists()
+    if case.out and code in (0, NOT_DECIDED) and not written:
+        yield "no result was written"
+    if written and subprocess.run([tg, "check", case.out], capture_output=True).returncode != 0:
+        yield "what was written is not valid"
+    left = [p.name for p in folder.iterdir() if re.search(r"\.[0-9a-f]{8}$", p.name)]
+    if left:
+        yield f"temporary files are left: {left}"
+
+
+def try_case(tg, case, folder, guard):
+    """Faults, each with how the command was ended."""
+    ways = [("SIGINT", [], signal.SIGINT), ("SIGTERM", [], signal.SIGTERM)]
+    if case.limited:
+        ways = [("a limit of 1 s", ["--time-limit", "1"], None), ("a limit of 0 s", ["--time-limit", "0"], None)] + ways
+    for way, extra, send in ways:
+        if case.out:
+            Path(case.out).unlink(missing_ok=True)
+        code, seconds, said = run(tg, case, folder, guard, extra, send)
+        allowed = {0} | case.codes
+        if send is not None and not case.keeps:
+            allowed.add(-send)
+        yield from (f"{case.name}, {way}: {fault}" for fault in faults_of(tg, case, folder, code, said, allowed))
+        print(f"{case.name}, {way}: exit code {code} after {seconds:.1f} s", flush=True)
+
+
+def calibrated_guard(tg, folder):
+    """The machine may be slow, or others' as well: what this takes says how much."""
+    start = time.monotonic()
+    small = folder / "small.tg"
+    small.write_text(network("small", layers=2))
+    subprocess.run([tg, "opt", str(small), "--search", "saturate", "--iterations", "3", "--extract", "greedy", "--quiet"],
+                   check=True, capture_output=True)
+    return 10 + 20 * (time.monotonic() - start)
+
+
+def main():
+    tg, chosen = str(Path(sys.argv[1]).resolve()), sys.argv[2:]
+    found = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_inputs(folder)
+        cases = cases_of(folder)
+        listed = list(listed_commands(tg))
+        found += [f"`tg {command}` has no case here" for command in listed if command not in cases]
+        found += [f"`tg --help` does not list `{command}`" for command in cases if command not in listed]
+        guard = calibrated_guard(tg, folder)
+        for command in cases:
+            for case in cases[command]:
+                if not chosen or any(case.name.startswith(begin) for begin in chosen):
+                    found += try_case(tg, case, folder, guard)
+    for fault in found:
+        print("FAULT:", fault)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
