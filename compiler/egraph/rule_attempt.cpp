@@ -4,20 +4,20 @@
 
 namespace tg {
 
-namespace {
-
-/// Instances stay small, so that both sides can be evaluated thousands of times.
-constexpr int64_t kMaxInstanceElements = 4096;
-
-} // namespace
-
 RuleAttempt::RuleAttempt(Symbols& symbols, const Rule& rule, llvm::ArrayRef<DType> dtypes,
                          std::mt19937_64& rng, RuleInstance& instance, std::string& why)
     : symbols_(symbols), rule_(rule), dtypes_(dtypes), rng_(rng), in_(instance), why_(why),
       types_(rule.terms.size()), class_hints_(rule.class_vars), value_hints_(rule.value_vars) {
   in_.types.assign(rule.class_vars, TypeId{});
+  in_.literals.resize(rule.class_vars);
   in_.values.assign(rule.value_vars, ValueId{});
   for (ExprIndex condition : rule.conditions) read_hints(condition, true);
+  for (const Term& term : rule.terms)
+    for (const TermAttr& attr : term.attrs) {
+      if (attr.kind != TermAttr::Kind::Literal) continue;
+      if (attr.literal.is(Value::Kind::Float)) numbers_.push_back(attr.literal.real);
+      numbers_.append(attr.literal.reals.begin(), attr.literal.reals.end());
+    }
   for (uint32_t v = 0; v < rule.class_vars; ++v) {
     bool constant = class_hints_[v].constant.value_or(chance(10));
     in_.constants.push_back(constant);
@@ -28,6 +28,9 @@ RuleAttempt::RuleAttempt(Symbols& symbols, const Rule& rule, llvm::ArrayRef<DTyp
 bool RuleAttempt::run() {
   for (TermId root : rule_.lhs)
     if (!make(root, nullptr)) return false;
+  for (uint32_t v = 0; v < rule_.class_vars; ++v)
+    if (in_.constants[v] && in_.types[v] != TypeId{} && !symbols_.type(in_.types[v]).is_none())
+      in_.literals[v] = any_literal(symbols_.type(in_.types[v]));
   return true;
 }
 
@@ -95,7 +98,22 @@ std::optional<Value> RuleAttempt::attr(const Term& term, size_t slot) {
 }
 
 Value RuleAttempt::attr_or(const Term& term, size_t slot, Value otherwise) {
-  return attr(term, slot).value_or(std::move(otherwise));
+  if (std::optional<Value> decided = attr(term, slot)) return *decided;
+  if (term.attrs[slot].kind != TermAttr::Kind::Variable) return otherwise;
+  return with_entries(term.attrs[slot].variable, std::move(otherwise));
+}
+
+Value RuleAttempt::with_entries(uint32_t variable, Value guess) {
+  if (!guess.is(Value::Kind::Ints)) return guess;
+  for (auto [position, number] : value_hints_[variable].entries) {
+    in_.values[variable] = symbols_.value(guess); // entries speak of each other
+    std::optional<int64_t> at = int_of(position), n = int_of(number);
+    in_.values[variable] = ValueId{};
+    if (at && *at < 0) *at += static_cast<int64_t>(guess.ints.size());
+    if (at && n && *at >= 0 && *at < static_cast<int64_t>(guess.ints.size()))
+      guess.ints[static_cast<size_t>(*at)] = *n;
+  }
+  return guess;
 }
 
 int64_t RuleAttempt::int_or(const Term& term, size_t slot, int64_t otherwise) {

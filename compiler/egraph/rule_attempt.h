@@ -47,6 +47,10 @@ private:
   Value any_act();
   Value any_pair(int64_t high);
   Value any_pad();
+  /// A number of any partition that a program may write, or near one of the rule's own.
+  double any_number(DType dtype = DType::F32);
+  /// The numbers of a constant: one for all elements, or many.
+  std::vector<double> any_literal(const TensorType& type);
   Shape any_kernel();
   Value any_permutation(size_t rank);
   llvm::SmallVector<int64_t, 4> some_axes(int64_t rank);
@@ -58,7 +62,8 @@ private:
 
   /// What the conditions say outright about one variable; the attempt follows it where it can.
   struct Hints {
-    llvm::SmallVector<ExprIndex, 1> equals; // of a value variable
+    llvm::SmallVector<ExprIndex, 1> equals;                        // of a value variable
+    llvm::SmallVector<std::pair<ExprIndex, ExprIndex>, 4> entries; // of a list: position, number
     llvm::SmallVector<ExprIndex, 1> ranks, shapes;
     llvm::SmallVector<std::pair<ExprIndex, ExprIndex>, 2> dims, least_dims; // axis, size
     std::optional<bool> weight, none, constant;
@@ -93,6 +98,8 @@ private:
   /// What a slot holds if that is decided: a literal, a bound variable, or what a condition says.
   std::optional<Value> attr(const Term& term, size_t slot);
   Value attr_or(const Term& term, size_t slot, Value otherwise);
+  /// A list that was guessed for a variable, with the entries that conditions give.
+  Value with_entries(uint32_t variable, Value guess);
   int64_t int_or(const Term& term, size_t slot, int64_t otherwise);
   /// Types the term from its operands and these attributes, and binds what the slots bind.
   bool finish(TermId id, llvm::ArrayRef<Value> values);
@@ -139,6 +146,7 @@ private:
   std::string& why_;
   std::vector<TypeId> types_; // of terms; invalid until made
   std::vector<Hints> class_hints_, value_hints_;
+  llvm::SmallVector<double, 8> numbers_;         // that the rule is written with
   llvm::SmallVector<Shape, 4> images_, kernels_; // of convolutions so far
 };
 

@@ -92,9 +92,10 @@ bool RuleAttempt::make_iota(TermId id, const Shape* want) {
 bool RuleAttempt::make_clip(TermId id, const Shape* want) {
   const Term& term = rule_.terms[id];
   if (!make(term.operands[0], want)) return false;
-  double first = static_cast<double>(between(-3, 3)), room = static_cast<double>(between(0, 6));
-  Value low = attr_or(term, 0, Value::of_float(first));
-  Value high = attr_or(term, 1, Value::of_float(low.real + room));
+  DType dtype = symbols_.type(types_[term.operands[0]]).dtype;
+  double first = any_number(dtype), second = any_number(dtype);
+  Value low = attr_or(term, 0, Value::of_float(std::min(first, second)));
+  Value high = attr_or(term, 1, Value::of_float(std::max({first, second, low.real})));
   return finish(id, {low, high});
 }
 

@@ -1,8 +1,10 @@
 // What an attempt guesses: sizes, shapes and attributes at random, kept to what the conditions say
 // and to what is there already.
+#include "compiler/egraph/partition.h"
 #include "compiler/egraph/rule_attempt.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace tg {
@@ -106,6 +108,34 @@ Value RuleAttempt::any_pad() {
   return Value::of_ints({between(0, 2), between(0, 2), between(0, 1), between(0, 1)});
 }
 
+double RuleAttempt::any_number(DType dtype) {
+  constexpr Partition kKinds[] = {Partition::Positive, Partition::Negative, Partition::Zero,
+                                  Partition::One,      Partition::Ties,     Partition::Tiny,
+                                  Partition::Large,    Partition::Threshold};
+  Partition kind = kKinds[between(0, std::size(kKinds) - 1)];
+  if (kind == Partition::Threshold && !numbers_.empty() && dtype != DType::Bool) {
+    constexpr double kBeside[] = {0, 0, -0.5, 0.5, -1, 1};
+    double near = numbers_[static_cast<size_t>(between(0, last(numbers_)))];
+    double x = (chance(25) ? -near : near) + kBeside[between(0, 5)];
+    return is_float(dtype) ? x : std::round(x);
+  }
+  if (!is_float(dtype)) return static_cast<double>(whole_in(kind, dtype, 0, rng_()));
+  // Few digits, so that a counterexample can be read.
+  double x = number_in(kind, dtype, rng_());
+  double parts = kind == Partition::Tiny ? 1e8 : 16;
+  double rounded = std::round(x * parts) / parts;
+  return rounded == 0 ? x : rounded;
+}
+
+std::vector<double> RuleAttempt::any_literal(const TensorType& type) {
+  constexpr int64_t kFew = 64;
+  std::vector<double> values = {any_number(type.dtype)};
+  if (type.elements() > 1 && type.elements() <= kFew && chance(25))
+    while (static_cast<int64_t>(values.size()) < type.elements())
+      values.push_back(any_number(type.dtype));
+  return values;
+}
+
 int64_t RuleAttempt::input_size(int64_t out, int64_t kernel, int64_t stride, int64_t dilation,
                                 const Value& pad, size_t axis) {
   if (pad.is(Value::Kind::Enum) && pad.text == "same")
@@ -170,6 +200,10 @@ void RuleAttempt::equality(ExprIndex side, ExprIndex other) {
   switch (e.kind) {
   case Kind::Variable: value_hints_[e.variable].equals.push_back(other); return;
   case Kind::Rank: class_hints_[e.variable].ranks.push_back(other); return;
+  case Kind::Index:
+    if (const ValueExpr& list = rule_.exprs[e.operands[0]]; list.kind == Kind::Variable)
+      value_hints_[list.variable].entries.push_back({e.operands[1], other});
+    return;
   case Kind::ShapeOf: class_hints_[e.variable].shapes.push_back(other); return;
   case Kind::Dim: class_hints_[e.variable].dims.push_back({e.operands[0], other}); return;
   default: return;

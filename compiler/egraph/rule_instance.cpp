@@ -35,6 +35,9 @@ NodeId leaf_of(Graph& graph, const Rule& rule, const RuleInstance& instance, uin
   const std::string& name = rule.class_var_names[variable];
   if (type.is_none()) return graph.none();
   bool whole = !is_float(type.dtype);
+  bool given = variable < instance.literals.size() && !instance.literals[variable].empty();
+  if (instance.constants[variable] && given)
+    return graph.constant(instance.literals[variable], type);
   if (instance.constants[variable] && type.dtype == DType::Bool)
     return graph.constant({static_cast<double>(variable % 2)}, type);
   if (instance.constants[variable])
@@ -74,6 +77,7 @@ NodeId build_term(Graph& graph, const Rule& rule, const RuleInstance& instance, 
     const Term& term = rule.terms[id];
     if (term.kind == Term::Kind::ClassVar) {
       nodes[id] = leaf_of(graph, rule, instance, term.variable);
+      if (!nodes[id].valid()) return {};
       continue;
     }
     llvm::SmallVector<ValueId, 4> attrs;
@@ -92,7 +96,10 @@ std::vector<std::string> describe(const Symbols& symbols, const Rule& rule,
   for (uint32_t v = 0; v < rule.class_vars; ++v) {
     if (instance.types[v] == TypeId{}) continue;
     std::string line = rule.class_var_names[v] + ": " + symbols.type(instance.types[v]).text();
-    if (instance.weights[v]) line += " (weight)";
+    if (instance.constants[v] && v < instance.literals.size() && !instance.literals[v].empty())
+      line += " = " + Value::of_floats(instance.literals[v]).text_form();
+    else if (instance.weights[v])
+      line += " (weight)";
     lines.push_back(std::move(line));
   }
   for (uint32_t v = 0; v < rule.value_vars; ++v)

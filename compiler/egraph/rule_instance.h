@@ -11,9 +11,14 @@
 
 namespace tg {
 
+/// Instances stay small, so that both sides can be evaluated thousands of times.
+inline constexpr int64_t kMaxInstanceElements = 4096;
+
 struct RuleInstance : ClassFacts {
   std::vector<TypeId> types; // of class variables
   std::vector<bool> weights, constants;
+  /// Of constants: one number for all elements, or one for each. Empty: a number by its place.
+  std::vector<std::vector<double>> literals;
   llvm::SmallVector<ValueId, 8> values;
 
   TypeId type(uint32_t class_var) const override { return types[class_var]; }
@@ -27,7 +32,7 @@ bool type_terms(Symbols& symbols, const Rule& rule, const RuleInstance& instance
                 std::vector<TypeId>& types, std::string* why = nullptr);
 
 /// The term under `root`, built into a graph whose leaves are the instance's class variables under
-/// their names: weights, constants (of one number), absent operands, else inputs. `nodes`, by
+/// their names: weights, constants, absent operands, else inputs. `nodes`, by
 /// TermId, may be kept from other roots. Invalid, with `why`, if a term is ill-typed.
 NodeId build_term(Graph& graph, const Rule& rule, const RuleInstance& instance, TermId root,
                   std::vector<NodeId>& nodes, std::string* why = nullptr);

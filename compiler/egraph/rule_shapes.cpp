@@ -189,14 +189,18 @@ bool RuleAttempt::make_pad(TermId id, const Shape* want) {
   }
   if (s.size() == 4 && chance(70)) // as a convolution would
     before[0] = before[1] = after[0] = after[1] = 0;
-  Value b = attr_or(term, 0, Value::of_ints(before)), a = attr_or(term, 1, Value::of_ints(after));
+  Value b = attr_or(term, 0, Value::of_ints(before));
+  if (term.attrs[0].kind == TermAttr::Kind::Variable) // what comes after may depend on it
+    in_.values[term.attrs[0].variable] = symbols_.value(b);
+  Value a = attr_or(term, 1, Value::of_ints(after));
   if (want) {
     if (b.ints.size() != s.size() || a.ints.size() != s.size()) return false;
     for (size_t i = 0; i < s.size(); ++i)
       if ((s[i] -= b.ints[i] + a.ints[i]) < 1) return false;
     if (!make(x, s)) return false;
   }
-  double value = chance(40) ? 0 : static_cast<double>(size());
+  DType dtype = symbols_.type(types_[x]).dtype;
+  double value = chance(30) ? 0 : dtype == DType::Bool ? 1 : any_number(dtype);
   return finish(id, {b, a, attr_or(term, 2, Value::of_float(value))});
 }
 
