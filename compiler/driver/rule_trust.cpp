@@ -152,7 +152,8 @@ Result<void> require_trusted(llvm::ArrayRef<Rule> rules, const TrustOptions& opt
                    "the time was over before the rule `{0}` of {1}:{2} was verified", own[i].name,
                    own[i].file, own[i].line);
     if (verdict.status == RuleVerdict::Status::Tested) continue;
-    bool empty = verdict.status == RuleVerdict::Status::Empty;
+    bool empty = verdict.status == RuleVerdict::Status::Empty ||
+                 verdict.status == RuleVerdict::Status::Untested;
     Diagnostic d = error(Code::rule_refuted,
                          empty ? "the rule `{0}` of {1}:{2} could not be verified"
                                : "the rule `{0}` of {1}:{2} does not hold",

@@ -9,6 +9,23 @@
 
 namespace tg {
 
+std::optional<int64_t> index_limit(const Graph& graph, NodeId leaf) {
+  std::vector<bool> from(graph.size());
+  from[leaf.index] = true;
+  std::optional<int64_t> limit;
+  for (uint32_t i = leaf.index + 1; i < graph.size(); ++i) {
+    llvm::ArrayRef<NodeId> operands = graph.operands({i});
+    OpKind op = graph.node({i}).op;
+    if (op == OpKind::Gather && from[operands[1].index]) {
+      int64_t size = graph.type(operands[0])[static_cast<size_t>(graph.attr({i}, 0).number)];
+      limit = std::min(limit.value_or(size), size);
+    } else if (op_info(op).has(Trait::Layout)) {
+      from[i] = llvm::any_of(operands, [&](NodeId id) { return from[id.index]; });
+    }
+  }
+  return limit;
+}
+
 namespace {
 
 double integer_at(const RandomStream& stream, uint64_t i) {
@@ -26,25 +43,6 @@ double mixed_at(const RandomStream& stream, uint64_t i) {
   case 4: return 1e-6 * u;
   default: return u;
   }
-}
-
-/// The smallest axis that the integers of this leaf index, through moves; nothing if they index
-/// none.
-std::optional<int64_t> index_limit(const Graph& graph, NodeId leaf) {
-  std::vector<bool> from(graph.size());
-  from[leaf.index] = true;
-  std::optional<int64_t> limit;
-  for (uint32_t i = leaf.index + 1; i < graph.size(); ++i) {
-    llvm::ArrayRef<NodeId> operands = graph.operands({i});
-    OpKind op = graph.node({i}).op;
-    if (op == OpKind::Gather && from[operands[1].index]) {
-      int64_t size = graph.type(operands[0])[static_cast<size_t>(graph.attr({i}, 0).number)];
-      limit = std::min(limit.value_or(size), size);
-    } else if (op_info(op).has(Trait::Layout)) {
-      from[i] = llvm::any_of(operands, [&](NodeId id) { return from[id.index]; });
-    }
-  }
-  return limit;
 }
 
 /// Indices are drawn in range, other integers small and of both signs; truth values are 0 or 1.

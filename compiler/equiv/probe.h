@@ -17,6 +17,10 @@ enum class Probe : uint8_t {
 llvm::StringRef probe_name(Probe probe); // "small integers"
 LeafSource probe_leaves(Probe probe, uint64_t seed);
 
+/// The smallest axis that the integers of this leaf index, through moves; nothing if they index
+/// none.
+std::optional<int64_t> index_limit(const Graph& graph, NodeId leaf);
+
 /// The first element at which a and b differ by more than `tolerance` of the largest finite
 /// magnitude; NaN equals NaN, an infinity itself. nullopt if they agree.
 std::optional<int64_t> first_difference(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b,

@@ -26,14 +26,18 @@ struct RuleCheckOptions {
 
 struct RuleVerdict {
   enum class Status : uint8_t {
-    Tested,  // every instance agreed
-    Refuted, // one did not
-    Empty,   // no instance was found, or the right side is never well typed: the rule never fires
+    Tested,   // every instance agreed
+    Untested, // those that were found did, but they are not of all kinds: not verified
+    Refuted,  // one did not
+    Empty,    // no instance was found, or the right side is never well typed: the rule never fires
   };
   Status status = Status::Tested;
   size_t cases = 0;        // instances compared
   size_t in_field = 0;     // of these, proved equal over the field; the others in float64 alone
   size_t combinations = 0; // of enumerated attributes that had instances
+  size_t kinds = 0, kind_pairs = 0; // of instances that were compared (egraph/rule_kinds.h)
+  /// Of the numbers that were compared, by tensor (egraph/partition.h).
+  size_t partitions = 0, partition_pairs = 0;
   /// log2 of the chance that one instance was wrongly taken for equal; the largest of all.
   double log2_error = 0;
   /// What float64 showed of the rounding: the least class that fits.
@@ -42,11 +46,11 @@ struct RuleVerdict {
   enum class Proof : uint8_t { NotTried, Proved, NotProved };
   Proof proof = Proof::NotTried;
   std::string unproved;       // NotProved: what stood against it
-  std::string why;            // Refuted, Empty: for a person
+  std::string why;            // all but Tested: for a person
   std::string counterexample; // Refuted: a .tg file with the models `left` and `right`
 };
 
-llvm::StringRef status_name(RuleVerdict::Status status); // "tested", "refuted", "empty"
+llvm::StringRef status_name(RuleVerdict::Status status); // "tested", "untested", "refuted", "empty"
 
 /// Deterministic. Native rules are tested by their own property tests, and passed here.
 RuleVerdict verify_rule(const Rule& rule, const RuleCheckOptions& options = {});

@@ -33,6 +33,10 @@ void write_verdict(llvm::json::OStream& json, const RuleVerdict& verdict) {
   json.attribute("cases", static_cast<int64_t>(verdict.cases));
   json.attribute("in_field", static_cast<int64_t>(verdict.in_field));
   json.attribute("combinations", static_cast<int64_t>(verdict.combinations));
+  json.attribute("kinds", static_cast<int64_t>(verdict.kinds));
+  json.attribute("kind_pairs", static_cast<int64_t>(verdict.kind_pairs));
+  json.attribute("partitions", static_cast<int64_t>(verdict.partitions));
+  json.attribute("partition_pairs", static_cast<int64_t>(verdict.partition_pairs));
   if (verdict.in_field > 0 && verdict.in_field == verdict.cases)
     json.attribute("error_bound", std::exp2(verdict.log2_error));
   else
@@ -46,7 +50,7 @@ void write_verdict(llvm::json::OStream& json, const RuleVerdict& verdict) {
 }
 
 struct Counts {
-  size_t proved = 0, tested = 0, refuted = 0, empty = 0, cases = 0;
+  size_t proved = 0, tested = 0, untested = 0, refuted = 0, empty = 0, cases = 0;
 };
 
 Counts count(llvm::ArrayRef<RuleVerdict> verdicts) {
@@ -55,6 +59,7 @@ Counts count(llvm::ArrayRef<RuleVerdict> verdicts) {
     counts.cases += verdict.cases;
     switch (verdict.status) {
     case RuleVerdict::Status::Tested: ++(proved(verdict) ? counts.proved : counts.tested); break;
+    case RuleVerdict::Status::Untested: ++counts.untested; break;
     case RuleVerdict::Status::Refuted: ++counts.refuted; break;
     case RuleVerdict::Status::Empty: ++counts.empty; break;
     }
@@ -66,6 +71,7 @@ void write_counts(llvm::json::OStream& json, const Counts& counts) {
   json.attributeObject("counts", [&] {
     json.attribute("proved", static_cast<int64_t>(counts.proved));
     json.attribute("tested", static_cast<int64_t>(counts.tested));
+    json.attribute("untested", static_cast<int64_t>(counts.untested));
     json.attribute("refuted", static_cast<int64_t>(counts.refuted));
     json.attribute("empty", static_cast<int64_t>(counts.empty));
     json.attribute("cases", static_cast<int64_t>(counts.cases));
@@ -196,7 +202,9 @@ void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
   if (session.options.proof) out << count_text(counts.proved) << " proved, ";
   out << count_text(counts.tested) << " tested in " << count_text(counts.cases) << " cases, "
       << count_text(counts.refuted) << " refuted, " << count_text(counts.empty)
-      << " without instances\n";
+      << " without instances";
+  if (counts.untested > 0) out << ", " << count_text(counts.untested) << " untested";
+  out << "\n";
 }
 
 /// One file for each counterexample, named after its rule.

@@ -40,7 +40,6 @@ INSTANTIATE_TEST_SUITE_P(
         "rule r(x, i) exact { relu(gather(x, i)) => gather(relu(x), i) }",
         "rule r(x, y, i, axis) exact { gather(x, i, axis) + gather(y, i, axis) => "
         "gather(x + y, i, axis) where same_type(x, y) }",
-        "rule r(x, i, j) exact { gather(gather(x, i), j) => gather(x, gather(i, j)) }",
         "rule r(t, axis, s) exact { reshape(reshape(iota(t, axis), s), s) => "
         "reshape(iota(t, axis), s) }",
         "rule r(x) exact { clip(x, 0, 6) => relu6(x) }",
@@ -65,8 +64,11 @@ INSTANTIATE_TEST_SUITE_P(
         "rule r(c, x, y) { select(c, x, y) => x where same_type(x, y), rank(c) == 0 }",
         "rule r(x) { argmax(x, axis = -1) => argmax(-x, axis = -1) }",
         "rule r(x, i) { relu(gather(x, i)) => gather(x, i) }",
-        "rule r(x, i) { gather(x, i) => gather(-x, i) }", "rule r(x) { clip(x, 0, 7) => relu6(x) }",
-        "rule r(x, d) { cast(-x, d) => cast(x, d) }", "rule r(x, a) { cumsum(x, axis = a) => x }",
+        "rule r(x, i) { gather(x, i) => gather(-x, i) }",
+        // An index j out of range gives NaN on the left, and x[0] on the right.
+        "rule r(x, i, j) exact { gather(gather(x, i), j) => gather(x, gather(i, j)) }",
+        "rule r(x) { clip(x, 0, 7) => relu6(x) }", "rule r(x, d) { cast(-x, d) => cast(x, d) }",
+        "rule r(x, a) { cumsum(x, axis = a) => x }",
         "extern op f(x: f32[N]) -> f32[N]\nrule r(x) { f(f(x)) => f(x) }",
         "extern op f(x: f32[N]) -> f32[N]\nrule r(x) { f(x * 2) => f(x) * 2 }",
         "extern op f(x: f32[N], y: f32[N]) -> f32[N]\nrule r(x, y) { f(x, y) => f(y, x) }",

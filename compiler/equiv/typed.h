@@ -1,0 +1,57 @@
+// Evaluates a graph with every tensor in its own dtype, as the reference backend does: integers
+// wrap around (i32 at 32 bits), a missing element of an integer is 0, floats are computed in double
+// and rounded to their dtype where they are stored, if that is asked for. What holds here bit for
+// bit holds on the reference backend; `ir/evaluate.h` computes all tensors in double.
+//
+// Declared operators have no kernel here: each is a function that has no property beside being one,
+// of its type alone, as in the field.
+#pragma once
+
+#include "compiler/ir/graph.h"
+#include "lang/core/semantics.h"
+
+#include <functional>
+#include <vector>
+
+namespace tg {
+
+/// The elements of one tensor: `reals` of a float dtype, `wholes` of all others.
+struct TypedValues {
+  std::vector<double> reals;
+  std::vector<Integer> wholes;
+
+  size_t size() const { return std::max(reals.size(), wholes.size()); }
+  bool whole() const { return !wholes.empty(); }
+  double at(size_t i) const { return whole() ? static_cast<double>(wholes[i].value) : reals[i]; }
+  /// The same number: NaN equals NaN, -0 equals 0.
+  bool same(const TypedValues& other, size_t i) const;
+};
+
+/// For a person: "[0.5, inf]", of many elements the first.
+std::string shown(const TypedValues& values, DType dtype);
+
+/// As many values as the leaf's type has elements, of the kind that its dtype says.
+using TypedLeaves = std::function<TypedValues(const Graph&, NodeId)>;
+
+enum class Rounding : uint8_t {
+  None,   // floats are doubles throughout
+  Stored, // to the dtype of each result
+};
+
+struct TypedRun {
+  std::vector<TypedValues> wanted; // in the order asked
+  double largest = 0;              // magnitude of a finite float that occurred, leaves included
+  bool overflowed = false;         // finite operands gave something that is not finite
+};
+
+/// `leaves` is asked once for each leaf that is needed.
+TypedRun evaluate_typed(const Graph& graph, const TypedLeaves& leaves,
+                        llvm::ArrayRef<NodeId> wanted, Rounding rounding);
+
+/// The nearest number of a float dtype, to even.
+double round_to(DType dtype, double x);
+
+/// A number as an element of an integer dtype or of bool, wrapped around.
+Integer wrap_to(DType dtype, Integer x);
+
+} // namespace tg
