@@ -3,8 +3,8 @@
 #include "compiler/egraph/rule_text.h"
 #include "compiler/equiv/proof.h"
 #include "compiler/equiv/verify_rule.h"
-#include "tests/property/equiv/mutate.h"
 #include "tests/property/rules/library.h"
+#include "tests/property/rules/mutants.h"
 
 #include <gtest/gtest.h>
 
