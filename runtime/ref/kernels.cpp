@@ -22,7 +22,14 @@ RefStep::RefStep(const Plan& plan, const PlanStep& step, const ExternKernels* ex
     integers &= !is_float(type->dtype);
     elements += type->elements();
   }
+  static const Value kNoAct = Value::of_enum("none");
   for (const Value& value : step.attrs) attrs_.push_back(&value);
+  // A sum of i32 is cut before the activation sees it, as it is where that is a step of its own.
+  int act = op_info(op_).attr_slot("act");
+  if (act >= 0 && type_.dtype == DType::I32) {
+    last_ = act_op(parse_act(attrs_[static_cast<size_t>(act)]->text).value_or(Act::None));
+    if (last_) attrs_[static_cast<size_t>(act)] = &kNoAct;
+  }
   if (op_ == OpKind::Extern) {
     if (externs) extern_ = externs->find(attrs_[0]->text, attrs_[1]->text);
     return;
@@ -82,6 +89,11 @@ template <class T> void RefStep::run_widened() const {
     next += count;
   }
   evaluate<T>(operands, {next, type_.shape}, scratch);
+  if constexpr (std::is_same_v<T, Integer>)
+    for (int64_t i = 0; last_ && i < type_.elements(); ++i) {
+      Integer cut = Math<Integer>::cast(type_.dtype, next[i]);
+      next[i] = pointwise<Integer>(*last_, &cut);
+    }
   narrow(type_.dtype, next, result_, type_.elements());
 }
 

@@ -53,6 +53,7 @@ private:
   int64_t workspace_bytes_ = 0;
   std::byte* workspace_ = nullptr;
   std::optional<FusedBody> body_; // of a fused_map
+  std::optional<OpKind> last_;    // the activation of a product of i32
   const ExternKernel* extern_ = nullptr;
 };
 
