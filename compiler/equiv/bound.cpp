@@ -176,6 +176,15 @@ private:
     return op ? pointwise<Degree>(*op, &x) : x;
   }
 
+  /// What integers have of their own: a random function beside the definition (ir/evaluation.h).
+  bool whole_function(NodeId id) const {
+    OpKind op = graph_.node(id).op;
+    if (op == OpKind::Cast)
+      return is_float(graph_.type(id).dtype) &&
+             is_integer(graph_.type(graph_.operands(id)[0]).dtype);
+    return is_integer(graph_.type(id).dtype) && (op == OpKind::Div || op == OpKind::Minimum);
+  }
+
   /// An operator element by element: what its definition says of one element.
   Degree one_element(NodeId id) {
     llvm::SmallVector<Degree, 8> values;
@@ -190,8 +199,8 @@ private:
     std::vector<Degree> scratch(static_cast<size_t>(scratch_elements(op, attrs, shapes, {})));
     Degree result;
     evaluate_op<Degree>(op, attrs, operands, {&result, {}}, scratch);
-    if (op == OpKind::Div && is_integer(graph_.type(id).dtype))
-      result = Degree::asked(Math<Degree>::kind(OpKind::Floor), result, 1);
+    if (whole_function(id)) // of both operands, and of the two
+      result = Degree::asked(Math<Degree>::kind(OpKind::Floor), result, 4);
     return result;
   }
 

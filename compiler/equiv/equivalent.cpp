@@ -1,7 +1,7 @@
 #include "compiler/equiv/equivalent.h"
 
 #include "compiler/equiv/field_check.h"
-#include "compiler/equiv/minimise.h"
+#include "compiler/equiv/float_verdict.h"
 #include "compiler/equiv/part.h"
 #include "compiler/ir/evaluation.h"
 
@@ -35,7 +35,25 @@ Equivalence undecided(Equivalence result, std::string why) {
 
 bool stopped(const EquivalenceOptions& options) { return options.stop && options.stop(); }
 
+void undecided_by_bound(Equivalence& result) {
+  result.verdict = Equivalence::Verdict::Undecided;
+  result.undecided =
+      llvm::formatv("the models agree at {0} random point{2} of the field, but a difference "
+                    "could hide there: the error bound is 2^{1:f1}, not below 2^-20",
+                    result.points, result.log2_error, result.points == 1 ? "" : "s");
+  result.help = "smaller shapes (`--set`) have fewer places for a difference to hide in";
+}
+
 } // namespace
+
+llvm::StringRef verdict_name(Equivalence::Verdict verdict) {
+  switch (verdict) {
+  case Equivalence::Verdict::Equal: return "equal";
+  case Equivalence::Verdict::Different: return "different";
+  case Equivalence::Verdict::Undecided: return "undecided";
+  }
+  return "";
+}
 
 llvm::StringRef method_name(Equivalence::Method method) {
   switch (method) {
@@ -77,19 +95,14 @@ Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& op
   if (outcome == FieldCheck::Outcome::Stopped) return undecided(result, "stopped");
   if (outcome == FieldCheck::Outcome::Spoilt)
     return undecided(result, "a divisor is zero wherever the models were evaluated");
-  if (outcome == FieldCheck::Outcome::Agree)
-    return result.log2_error <= options.log2_decided
-               ? result
-               : undecided(result,
-                           llvm::formatv("they agree at {0} random point{1}, but the error "
-                                         "bound is only 2^{2:f1}",
-                                         points, points == 1 ? "" : "s", result.log2_error));
-
-  result.method = Equivalence::Method::Float64;
+  if (outcome == FieldCheck::Outcome::Agree) {
+    confirm_in_float64(joined, options, result);
+    if (result.equal() && result.log2_error > options.log2_decided) undecided_by_bound(result);
+    return result;
+  }
   result.field_difference = joined.names[pairs.outputs[field.differing()]];
-  result.counterexample = find_counterexample(joined, options);
-  if (!result.counterexample && stopped(options)) return undecided(result, "stopped");
-  if (result.counterexample) result.verdict = Equivalence::Verdict::Different;
+  decide_in_float64(joined, options, result);
+  if (!result.different() && stopped(options)) return undecided(result, "stopped");
   if (result.different() && options.minimise) {
     FieldScope scope(field.point());
     result.part =

@@ -7,6 +7,8 @@
 // 3. Where the field shows a difference, float64 decides: both models at ordinary and adversarial
 //    inputs (probe.h). Values that differ there refute, and the inputs are made small (minimise.h);
 //    if none do, the models are equal as far as float64 can tell, which is said.
+//
+// A third answer is that it is not decided: a bound that bounds nothing, or evidence that is none.
 #pragma once
 
 #include "compiler/equiv/bound.h"
@@ -25,6 +27,11 @@ struct EquivalenceOptions {
   size_t least_points = 1;
   int threads = 1; // that large products and leaves are shared by
   bool minimise = true;
+  /// Also looks at NaN, infinities, and where sums round, which say nothing against an equality
+  /// over the reals.
+  bool caveats = false;
+  /// Where float64 alone decides: tries all that it knows, not only what costs little.
+  bool thorough = true;
   /// Asked between operators: true ends the check, which is then undecided. May be empty; asked
   /// from several threads.
   std::function<bool()> stop = {};
@@ -44,6 +51,9 @@ struct Counterexample {
   Shape index;
   double a = 0, b = 0;
   std::string probe; // what kind of inputs: "small integers", ...
+  /// The whole output on both sides, if it has a few elements.
+  Shape shape;
+  std::vector<double> whole_a, whole_b;
   /// Everything that is not zero, if `complete`; else the first elements of it.
   std::vector<WitnessElement> elements;
   bool complete = false;
@@ -63,14 +73,18 @@ struct Equivalence {
   Verdict verdict = Verdict::Undecided;
   bool equal() const { return verdict == Verdict::Equal; }
   bool different() const { return verdict == Verdict::Different; }
-  std::string undecided; // lower case, no full stop: "stopped", "the error bound is only 2^-3.0"
+  std::string undecided; // why, and what helps; lower case, no full stop
+  std::string help;
+  /// What an equality leaves out, one sentence each: "where an input is NaN, ...".
+  std::vector<std::string> caveats;
   Method method = Method::Identical;
   size_t points = 0;
   PointBound per_point;
   double log2_error = 0; // of the chance that Verdict::Equal is wrong; meaningful for Method::Field
   /// Of a `Float64` verdict or a refutation: the first output at which the field differed.
   std::string field_difference;
-  std::optional<Counterexample> counterexample; // present exactly if different
+  /// Of `Different`, always; of `Undecided`, where values parted that prove nothing.
+  std::optional<Counterexample> counterexample;
   /// Where large models part, shown by small ones (part.h).
   struct Part {
     std::string models; // a .tg file: `left` and `right`
@@ -79,7 +93,8 @@ struct Equivalence {
   std::optional<Part> part; // if asked to minimise, and if something smaller was found
 };
 
-llvm::StringRef method_name(Equivalence::Method method); // "identical", "prime field", "float64"
+llvm::StringRef verdict_name(Equivalence::Verdict verdict); // "equal", "different", "undecided"
+llvm::StringRef method_name(Equivalence::Method method);    // "identical", "prime field", "float64"
 
 /// What the check of a point holds at most.
 double check_bytes(const Joined& joined);

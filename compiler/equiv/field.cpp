@@ -163,8 +163,8 @@ Field Math<Field>::cast(DType to, const Field& x) {
   return is_float(to) ? x : random_function(key_of("cast", static_cast<uint64_t>(to)), x);
 }
 
-Field Math<Field>::whole_quotient(const Field& quotient) {
-  return random_function(key_of("whole quotient"), quotient);
+Field Math<Field>::whole_function(OpKind op, const Field& x) {
+  return random_function(key_of("of integers", static_cast<uint64_t>(op)), x);
 }
 
 Field Math<Field>::missing() { return FieldHash(key_of("missing")).element(); }

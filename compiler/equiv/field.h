@@ -157,8 +157,8 @@ template <> struct Math<Field> {
   };
   /// A truth value or an integer is as random as anything else.
   static Field of_dtype(DType, const Field& x) { return x; }
-  /// What is rounded is a function of the quotient.
-  static Field whole_quotient(const Field& quotient);
+  /// What integers have of their own, an arbitrary function of the operands (ir/evaluation.h).
+  static Field whole_function(OpKind op, const Field& x);
 };
 
 extern template void evaluate_op<Field>(OpKind, AttrValues, llvm::ArrayRef<ConstView<Field>>,

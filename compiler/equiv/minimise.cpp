@@ -9,20 +9,11 @@ namespace tg {
 
 namespace {
 
-/// A relative difference that rounding in float64 does not make. Whole networks round in many more
-/// places than one rule does.
-double tolerance(const Graph& graph) { return graph.op_count() > 50 ? 1e-7 : 1e-9; }
-
 constexpr double kBudgetFlops = 1e10; // of all evaluations while making it small
 constexpr double kMaxEvaluations = 2000;
 constexpr double kLeastEvaluations = 20; // fewer make nothing small
 constexpr size_t kShown = 24;            // elements of a counterexample
-
-struct Difference {
-  size_t output = 0;
-  int64_t index = 0;
-  double a = 0, b = 0;
-};
+constexpr size_t kWholeOutput = 16;      // elements of an output that is shown whole
 
 /// A row-major position as an index along each axis.
 Shape unravel(int64_t position, const TensorType& type) {
@@ -34,94 +25,65 @@ Shape unravel(int64_t position, const TensorType& type) {
 
 class Minimiser {
 public:
-  explicit Minimiser(const Joined& joined) : joined_(joined) {
-    for (size_t i = 0; i < joined.a.size(); ++i) {
-      if (joined.a[i] == joined.b[i]) continue;
-      wanted_.append({joined.a[i], joined.b[i]});
-      outputs_.push_back(i);
-    }
-    std::vector<bool> needed = mark(wanted_);
-    for (uint32_t i = 0; i < joined.graph.size(); ++i)
-      if (needed[i] && is_variable({i})) leaves_.push_back({i});
-    values_.resize(leaves_.size());
-    double budget = kBudgetFlops / std::max(evaluation_flops(joined.graph), 1.0);
+  Minimiser(const Trial& trial, LeafValues values, Trial::Difference difference)
+      : trial_(trial), graph_(trial.joined().graph), values_(std::move(values)),
+        difference_(difference) {
+    // Two evaluations each: that of the models, and one that says whether rounding explains it.
+    double budget = kBudgetFlops / 2 / std::max(evaluation_flops(graph_), 1.0);
     if (budget >= kLeastEvaluations)
       budget_ = static_cast<size_t>(std::min(budget, kMaxEvaluations));
-  }
-
-  /// Fills the leaves; whether the sides differ then.
-  bool start(Probe probe, uint64_t seed) {
-    LeafSource source = probe_leaves(probe, seed);
-    for (size_t i = 0; i < leaves_.size(); ++i) values_[i] = source(joined_.graph, leaves_[i]);
-    return differs();
+    rounded_ = trial_.rounding_explains(values_, difference_);
   }
 
   void minimise() {
     if (budget_ == 0) return;
-    for (size_t i = 0; i < leaves_.size(); ++i) try_zero(i, 0, values_[i].size());
-    for (size_t i = 0; i < leaves_.size(); ++i)
+    for (size_t i = 0; i < values_.size(); ++i) try_zero(i, 0, values_[i].size());
+    for (size_t i = 0; i < values_.size(); ++i)
       for (size_t step = values_[i].size(); step > 1;) {
         step = (step + 1) / 2;
         for (size_t from = 0; from < values_[i].size(); from += step)
           try_zero(i, from, std::min(from + step, values_[i].size()));
       }
-    for (size_t i = 0; i < leaves_.size(); ++i)
+    for (size_t i = 0; i < values_.size(); ++i)
       for (size_t at = 0; at < values_[i].size(); ++at) try_round(i, at);
-    differs(); // the values that are reported are those of what is left
   }
 
-  Counterexample counterexample(Probe probe) const {
+  Counterexample counterexample(std::string probe) const {
     Counterexample result;
-    result.output = joined_.names[difference_.output];
-    result.index = unravel(difference_.index, joined_.graph.type(joined_.a[difference_.output]));
+    NodeId output = trial_.joined().a[difference_.output];
+    result.output = trial_.joined().names[difference_.output];
+    result.index = unravel(difference_.index, graph_.type(output));
     result.a = difference_.a;
     result.b = difference_.b;
-    result.probe = probe_name(probe).str();
+    result.probe = std::move(probe);
+    add_whole_output(result, graph_.type(output));
     result.complete = true;
-    for (size_t i = 0; i < leaves_.size(); ++i)
+    for (size_t i = 0; i < values_.size(); ++i)
       for (size_t at = 0; at < values_[i].size(); ++at) {
         if (values_[i][at] == 0) continue;
         result.complete &= result.elements.size() < kShown;
         if (!result.complete) return result;
-        result.elements.push_back(
-            {joined_.graph.attr(leaves_[i], 0).text,
-             unravel(static_cast<int64_t>(at), joined_.graph.type(leaves_[i])), values_[i][at]});
+        NodeId leaf = trial_.leaves()[i];
+        result.elements.push_back({graph_.attr(leaf, 0).text,
+                                   unravel(static_cast<int64_t>(at), graph_.type(leaf)),
+                                   values_[i][at]});
       }
     return result;
   }
 
 private:
-  std::vector<bool> mark(llvm::ArrayRef<NodeId> from) const {
-    std::vector<bool> needed(joined_.graph.size());
-    for (NodeId id : from) needed[id.index] = true;
-    for (uint32_t i = static_cast<uint32_t>(joined_.graph.size()); i-- > 0;)
-      if (needed[i])
-        for (NodeId operand : joined_.graph.operands({i})) needed[operand.index] = true;
-    return needed;
+  void add_whole_output(Counterexample& result, const TensorType& type) const {
+    if (type.elements() < 2 || type.elements() > static_cast<int64_t>(kWholeOutput)) return;
+    result.shape = type.shape;
+    std::tie(result.whole_a, result.whole_b) = trial_.outputs(values_, difference_.output);
   }
 
-  bool is_variable(NodeId id) const {
-    OpKind op = joined_.graph.node(id).op;
-    return op == OpKind::Input || op == OpKind::Weight;
-  }
-
+  /// A difference as good as the one that is known: rounding explains it only if it did before.
   bool differs() {
-    auto source = [&](const Graph&, NodeId id) {
-      auto at = std::lower_bound(leaves_.begin(), leaves_.end(), id,
-                                 [](NodeId x, NodeId y) { return x.index < y.index; });
-      return values_[static_cast<size_t>(at - leaves_.begin())];
-    };
-    auto values = evaluate(joined_.graph, source, wanted_);
-    assert(values && "every leaf has its values");
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      const NodeValues &a = (*values)[2 * i], &b = (*values)[2 * i + 1];
-      std::optional<int64_t> at = first_difference(a, b, tolerance(joined_.graph));
-      if (!at) continue;
-      size_t index = static_cast<size_t>(*at);
-      difference_ = {outputs_[i], *at, a[index], b[index]};
-      return true;
-    }
-    return false;
+    std::optional<Trial::Difference> found = trial_.run(values_);
+    if (!found || (!rounded_ && trial_.rounding_explains(values_, *found))) return false;
+    difference_ = *found;
+    return true;
   }
 
   /// Keeps the change if the sides still differ.
@@ -143,18 +105,22 @@ private:
     });
   }
 
+  /// To the next integer away from zero, else to two digits behind the point.
   void try_round(size_t leaf, size_t at) {
     double x = values_[leaf][at];
-    if (x == std::round(x)) return;
-    attempt(leaf, [=](NodeValues& values) { values[at] = x < 0 ? -1 : 1; });
+    if (x == std::round(x) || !std::isfinite(x)) return;
+    double away = x < 0 ? std::floor(x) : std::ceil(x);
+    attempt(leaf, [=](NodeValues& values) { values[at] = away; });
+    if (values_[leaf][at] != x) return;
+    double short_text = std::round(x * 100) / 100;
+    if (short_text != x) attempt(leaf, [=](NodeValues& values) { values[at] = short_text; });
   }
 
-  const Joined& joined_;
-  llvm::SmallVector<NodeId, 4> wanted_; // a, b, a, b, ...
-  llvm::SmallVector<size_t, 4> outputs_;
-  std::vector<NodeId> leaves_; // ascending
-  std::vector<NodeValues> values_;
-  Difference difference_;
+  const Trial& trial_;
+  const Graph& graph_;
+  LeafValues values_;
+  Trial::Difference difference_;
+  bool rounded_ = false;
   size_t budget_ = 0;
 };
 
@@ -172,16 +138,11 @@ double evaluation_flops(const Graph& graph) {
   return total;
 }
 
-std::optional<Counterexample> find_counterexample(const Joined& joined,
-                                                  const EquivalenceOptions& options) {
-  // Small integers first: they make the counterexample that a person can follow.
-  for (Probe probe : {Probe::Integers, Probe::Plain, Probe::Positive, Probe::Mixed}) {
-    Minimiser minimiser(joined);
-    if (!minimiser.start(probe, options.seed)) continue;
-    if (options.minimise) minimiser.minimise();
-    return minimiser.counterexample(probe);
-  }
-  return std::nullopt;
+Counterexample counterexample_of(const Trial& trial, Attempt attempt, Trial::Difference difference,
+                                 bool minimise) {
+  Minimiser minimiser(trial, std::move(attempt.values), difference);
+  if (minimise) minimiser.minimise();
+  return minimiser.counterexample(std::move(attempt.name));
 }
 
 } // namespace tg

@@ -2,14 +2,15 @@
 // where these still show the difference.
 #pragma once
 
+#include "compiler/equiv/adversary.h"
 #include "compiler/equiv/equivalent.h"
 
 namespace tg {
 
-/// nullopt if both sides agree at every probe. Evaluates at most a few hundred times, and no more
-/// than some 10^10 operations beyond the probes themselves.
-std::optional<Counterexample> find_counterexample(const Joined& joined,
-                                                  const EquivalenceOptions& options);
+/// What `attempt` shows at `difference`; `minimise` makes it small first. Evaluates at most a few
+/// hundred times, and no more than some 10^10 operations.
+Counterexample counterexample_of(const Trial& trial, Attempt attempt, Trial::Difference difference,
+                                 bool minimise);
 
 /// Floating-point operations of one evaluation of all nodes; an element of a result counts as one.
 double evaluation_flops(const Graph& graph);

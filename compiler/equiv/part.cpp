@@ -1,5 +1,6 @@
 #include "compiler/equiv/part.h"
 
+#include "compiler/equiv/float_look.h"
 #include "compiler/equiv/minimise.h"
 #include "compiler/equiv/narrow.h"
 

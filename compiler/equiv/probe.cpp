@@ -85,8 +85,8 @@ LeafSource probe_leaves(Probe probe, uint64_t seed) {
 }
 
 std::optional<int64_t> first_difference(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b,
-                                        double tolerance) {
-  double largest = 1e-3; // what cancels to nothing leaves rounding behind
+                                        double tolerance, double least) {
+  double largest = least; // what cancels to nothing leaves rounding behind
   for (llvm::ArrayRef<double> side : {a, b})
     for (double x : side)
       if (std::isfinite(x)) largest = std::max(largest, std::abs(x));

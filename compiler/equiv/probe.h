@@ -22,8 +22,8 @@ LeafSource probe_leaves(Probe probe, uint64_t seed);
 std::optional<int64_t> index_limit(const Graph& graph, NodeId leaf);
 
 /// The first element at which a and b differ by more than `tolerance` of the largest finite
-/// magnitude; NaN equals NaN, an infinity itself. nullopt if they agree.
+/// magnitude, of `least` at least; NaN equals NaN, an infinity itself. nullopt if they agree.
 std::optional<int64_t> first_difference(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b,
-                                        double tolerance);
+                                        double tolerance, double least = 1e-3);
 
 } // namespace tg

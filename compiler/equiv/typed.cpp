@@ -3,6 +3,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace tg {
@@ -19,6 +20,37 @@ Integer to_whole(double x) {
   return Integer(static_cast<int64_t>(x));
 }
 
+/// Whether results are other numbers than the operands: what moves or chooses rounds nothing.
+bool rounds(OpKind op) {
+  if (op_info(op).has(Trait::Leaf | Trait::Layout)) return false;
+  switch (op) {
+  case OpKind::Identity:
+  case OpKind::Neg:
+  case OpKind::Abs:
+  case OpKind::Sign:
+  case OpKind::Floor:
+  case OpKind::Relu:
+  case OpKind::Relu6:
+  case OpKind::Clip:
+  case OpKind::Cast:
+  case OpKind::Select:
+  case OpKind::Maximum:
+  case OpKind::Minimum:
+  case OpKind::MaxPool2d:
+  case OpKind::ReduceMax:
+  case OpKind::Gather:
+  case OpKind::Iota: return false;
+  default: return true;
+  }
+}
+
+/// A function of the number, so that one result is one result wherever it is computed again.
+double noise(double x) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &x, sizeof bits);
+  return static_cast<double>(static_cast<int64_t>(scramble(bits))) * 0x1p-103;
+}
+
 /// One pass over the nodes that are wanted.
 class Pass {
 public:
@@ -28,12 +60,20 @@ public:
   TypedRun run(llvm::ArrayRef<NodeId> wanted) {
     std::vector<bool> needed(graph_.size());
     for (NodeId id : wanted) needed[id.index] = true;
-    for (size_t i = graph_.size(); i-- > 0;)
-      if (needed[i])
-        for (NodeId operand : graph_.operands({static_cast<uint32_t>(i)}))
-          needed[operand.index] = true;
-    for (uint32_t i = 0; i < graph_.size(); ++i)
-      if (needed[i] && !graph_.type({i}).is_none()) compute({i});
+    for (NodeId id : wanted) ++uses_[id.index]; // kept to the end
+    for (size_t i = graph_.size(); i-- > 0;) {
+      if (!needed[i]) continue;
+      for (NodeId operand : graph_.operands({static_cast<uint32_t>(i)})) {
+        needed[operand.index] = true;
+        ++uses_[operand.index];
+      }
+    }
+    for (uint32_t i = 0; i < graph_.size(); ++i) {
+      if (!needed[i] || graph_.type({i}).is_none()) continue;
+      compute({i});
+      for (NodeId operand : graph_.operands({i}))
+        if (--uses_[operand.index] == 0) values_[operand.index] = {};
+    }
     for (NodeId id : wanted) result_.wanted.push_back(values_[id.index]);
     return std::move(result_);
   }
@@ -56,6 +96,8 @@ private:
     for (Integer& x : out.wholes) x = wrap_to(dtype, x);
     if (rounding_ == Rounding::Stored)
       for (double& x : out.reals) x = round_to(dtype, x);
+    if (rounding_ == Rounding::Noisy && rounds(op))
+      for (double& x : out.reals) x *= 1 + noise(x);
     look(id, finite && !op_info(op).has(Trait::Leaf));
   }
 
@@ -101,7 +143,7 @@ private:
     }
     for (Integer x : from.wholes) {
       if (is_float(to))
-        out.reals.push_back(static_cast<double>(x.value));
+        out.reals.push_back(round_to(to, static_cast<double>(x.value)));
       else
         out.wholes.push_back(to == DType::Bool ? Integer(x.value != 0) : x);
     }
@@ -185,6 +227,7 @@ private:
   const TypedLeaves& leaves_;
   Rounding rounding_;
   std::vector<TypedValues> values_;
+  std::vector<uint32_t> uses_ = std::vector<uint32_t>(graph_.size()); // still to come
   std::vector<bool> finite_ = std::vector<bool>(graph_.size(), true);
   TypedRun result_;
 };

@@ -34,7 +34,8 @@ std::string shown(const TypedValues& values, DType dtype);
 using TypedLeaves = std::function<TypedValues(const Graph&, NodeId)>;
 
 enum class Rounding : uint8_t {
-  None,   // floats are doubles throughout
+  None,   // floats are doubles throughout; integers cast to floats are rounded to the dtype
+  Noisy,  // and wherever an operator rounds, up to 2^-40 more: what that changes, rounding made
   Stored, // to the dtype of each result
 };
 

@@ -198,6 +198,7 @@ private:
     EquivalenceOptions options;
     options.seed = options_.seed + verdict_.cases;
     options.minimise = minimise;
+    options.thorough = false; // of each of some hundred instances
     return check_equivalence(joined, options);
   }
 

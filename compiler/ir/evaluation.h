@@ -124,19 +124,47 @@ private:
     scratch_.resize(static_cast<size_t>(scratch_elements(op, attrs, shapes, type.shape)));
     Values& result = values_[id.index];
     result.resize(static_cast<size_t>(type.elements()));
-    evaluate_op<T>(op, attrs, operands, {result.data(), type.shape}, scratch_);
-    // Which do not know the dtype of their results.
-    bool divides = op == OpKind::Div && is_integer(type.dtype);
-    if (op == OpKind::Extern || divides)
-      for (T& x : result) {
-        auto wide = static_cast<WideOf<T>>(x);
-        x = static_cast<T>(divides ? Math<WideOf<T>>::whole_quotient(wide)
-                                   : Math<WideOf<T>>::of_dtype(type.dtype, wide));
-      }
+    evaluate_op<T>(whole_form(op, type.dtype), attrs, operands, {result.data(), type.shape},
+                   scratch_);
+    finish(id, result);
     if (observer_) observer_(id, result);
     for (NodeId operand : graph_.operands(id))
       if (--uses_[operand.index] == 0) values_[operand.index] = Values(); // {} would keep memory
     return {};
+  }
+
+  /// Whether the scalar takes for arbitrary functions what integers have of their own.
+  static constexpr bool kWholeFunctions = requires(WideOf<T> x) {
+    Math<WideOf<T>>::whole_function(OpKind::Div, x);
+  };
+
+  /// The operator that is evaluated for one on integers: a symmetric function for the minimum,
+  /// which is no mirrored maximum where -x wraps around; one of both operands for the quotient,
+  /// which is none of the real quotient where factors wrap around or are 0.
+  static OpKind whole_form(OpKind op, DType dtype) {
+    if (!kWholeFunctions || !is_integer(dtype)) return op;
+    if (op == OpKind::Div) return OpKind::Mod;
+    if (op == OpKind::Minimum) return OpKind::Maximum;
+    return op == OpKind::Floor ? OpKind::Identity : op;
+  }
+
+  /// What the definition, which does not know dtypes, leaves to do.
+  void finish(NodeId id, Values& result) {
+    OpKind op = graph_.node(id).op;
+    DType dtype = graph_.type(id).dtype;
+    bool divides = op == OpKind::Div && is_integer(dtype);
+    if constexpr (kWholeFunctions) {
+      bool rounds = op == OpKind::Cast && is_float(dtype) &&
+                    is_integer(graph_.type(graph_.operands(id)[0]).dtype);
+      if (divides || rounds || (op == OpKind::Minimum && is_integer(dtype)))
+        for (T& x : result) x = static_cast<T>(Math<WideOf<T>>::whole_function(op, x));
+    } else if (divides) {
+      for (T& x : result)
+        x = static_cast<T>(Math<WideOf<T>>::whole_quotient(static_cast<WideOf<T>>(x)));
+    }
+    if (op == OpKind::Extern)
+      for (T& x : result)
+        x = static_cast<T>(Math<WideOf<T>>::of_dtype(dtype, static_cast<WideOf<T>>(x)));
   }
 
   const Graph& graph_;

@@ -110,6 +110,19 @@ TEST(Equivalent, Float64DecidesBetweenFunctions) {
   EXPECT_FALSE(compare(b, c).equal());
 }
 
+TEST(Equivalent, ABoundThatBoundsNothingDecidesNothing) {
+  Model a, b;
+  a.out(a.matmul(a.matmul(a.x, a.w), a.w));
+  b.out(b.matmul(b.x, b.matmul(b.w, b.w)));
+  EquivalenceOptions options;
+  options.log2_decided = -1000;
+  Result<Equivalence> result = check_equivalence(a.graph, b.graph, options);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->verdict, Equivalence::Verdict::Undecided);
+  EXPECT_NE(result->undecided.find("error bound"), std::string::npos);
+  EXPECT_FALSE(result->counterexample);
+}
+
 TEST(Equivalent, CounterexamplesAreSmall) {
   Model a, b; // they differ where y is not zero
   a.out(a.add(OpKind::Add, {a.x, a.y}));

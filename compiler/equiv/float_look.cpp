@@ -1,0 +1,117 @@
+#include "compiler/equiv/float_look.h"
+
+#include "compiler/equiv/crossing.h"
+#include "compiler/equiv/minimise.h"
+
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+// Of all evaluations; a model of which one alone costs more than a glance is not glanced at.
+constexpr double kGlanceFlops = 2e9, kWholeFlops = 2e10;
+constexpr size_t kOrdinary = 4; // inputs that every whole look tries, whatever they cost
+
+class Look {
+public:
+  Look(const Joined& joined, const EquivalenceOptions& options, Adversary::Effort effort)
+      : options_(options), effort_(effort), trial_(joined),
+        adversary_(trial_, options.seed, effort), flops_(evaluation_flops(joined.graph)),
+        budget_(effort == Adversary::Effort::Glance ? kGlanceFlops : kWholeFlops) {}
+
+  FloatFindings run() {
+    for (size_t i = 0; i < adversary_.size() && !findings_.different && !stopped(); ++i) {
+      bool whole = effort_ != Adversary::Effort::Glance;
+      if (!affordable() && !(whole && i < kOrdinary)) break;
+      Attempt attempt = adversary_.at(i);
+      // Indices have a meaning out of range; a number too large for a double has none.
+      judge(attempt, adversary_.out_of_range(i), adversary_.extreme(i));
+    }
+    if (findings_.different) return std::move(findings_);
+    if (effort_ == Adversary::Effort::Whole) cross();
+    if (options_.caveats && !findings_.different) add_caveats();
+    return std::move(findings_);
+  }
+
+private:
+  bool affordable() { return (budget_ -= flops_) >= 0; }
+  bool stopped() const { return options_.stop && options_.stop(); }
+
+  Counterexample example(const Attempt& attempt, const Trial::Difference& difference) const {
+    return counterexample_of(trial_, attempt, difference, options_.minimise);
+  }
+
+  /// Whether the values prove that the sides differ.
+  bool judge(const Attempt& attempt, bool any_result, bool extreme) {
+    std::optional<Trial::Difference> found = trial_.run(attempt.values);
+    if (!found) return false;
+    bool finite = std::isfinite(found->a) && std::isfinite(found->b);
+    bool glance = effort_ == Adversary::Effort::Glance;
+    if (!finite && !any_result && (glance || extreme)) {
+      if (!findings_.not_finite) findings_.not_finite = example(attempt, *found);
+      return false;
+    }
+    if (!trial_.rounding_explains(attempt.values, *found)) {
+      findings_.different = example(attempt, *found);
+      return true;
+    }
+    if (!findings_.rounded && !found->tiny) findings_.rounded = example(attempt, *found);
+    return false;
+  }
+
+  /// Thresholds that no input so far was beyond.
+  void cross() {
+    Crossing crossing(trial_);
+    if (crossing.empty()) return;
+    for (size_t i = 0; i < adversary_.size(); ++i) crossing.see(adversary_.at(i).values);
+    LeafValues base = adversary_.at(1).values; // ordinary numbers
+    crossing.search(base, options_.seed, [&](const LeafValues& values) {
+      return stopped() || judge({"numbers on both sides of a threshold", values}, false, true);
+    });
+    findings_.unreached = crossing.unreached();
+  }
+
+  void add_caveats() {
+    for (size_t i = 0; i < adversary_.specials() && !findings_.special && affordable(); ++i) {
+      Attempt attempt = adversary_.special(i);
+      std::optional<Trial::Difference> found = trial_.run(attempt.values);
+      if (found && !found->tiny) findings_.special = example(attempt, *found);
+    }
+    for (size_t i = 0; i < adversary_.roundings() && !findings_.jumps && affordable(); ++i) {
+      Attempt attempt = adversary_.rounding(i);
+      std::optional<Trial::Difference> found = trial_.run(attempt.values);
+      if (found && !is_float(output_type(*found))) findings_.jumps = example(attempt, *found);
+    }
+  }
+
+  DType output_type(const Trial::Difference& difference) const {
+    const Joined& joined = trial_.joined();
+    return joined.graph.type(joined.a[difference.output]).dtype;
+  }
+
+  const EquivalenceOptions& options_;
+  Adversary::Effort effort_;
+  Trial trial_;
+  Adversary adversary_;
+  double flops_, budget_;
+  FloatFindings findings_;
+};
+
+} // namespace
+
+FloatFindings look_in_float64(const Joined& joined, const EquivalenceOptions& options,
+                              Adversary::Effort effort) {
+  bool glance = effort == Adversary::Effort::Glance;
+  if (glance && evaluation_flops(joined.graph) > kGlanceFlops) return {};
+  return Look(joined, options, effort).run();
+}
+
+std::optional<Counterexample> find_counterexample(const Joined& joined,
+                                                  const EquivalenceOptions& options) {
+  EquivalenceOptions quick = options;
+  quick.caveats = false;
+  return Look(joined, quick, Adversary::Effort::Quick).run().different;
+}
+
+} // namespace tg
