@@ -1,5 +1,6 @@
 #include "compiler/driver/weights.h"
 
+#include "compiler/driver/unfold.h"
 #include "runtime/convert.h"
 #include "runtime/execute.h"
 #include "runtime/random.h"
@@ -153,14 +154,16 @@ Result<WeightSource> open_weights(const Graph& graph, llvm::StringRef path) {
   return weights_from(std::make_shared<const Safetensors>(std::move(file)));
 }
 
-Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llvm::StringRef path) {
+Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llvm::StringRef path,
+                          Metadata metadata) {
   std::vector<NodeId> ids = needed_weights(graph);
   std::vector<SafetensorsItem> items;
   for (NodeId id : ids) items.push_back({path_of(graph, id).str(), graph.type(id)});
   CompileOptions compile = compile_options(options);
+  metadata.emplace_back("model", graph.name());
   return write_safetensors(
       path, items, [&](size_t i) { return materialise(plan_value(graph, ids[i]), compile); },
-      {{"model", graph.name()}});
+      metadata);
 }
 
 // --- folding ----------------------------------------------------------------------------------
@@ -233,7 +236,7 @@ private:
 
   /// The first weight below, with an ending that says what became of it.
   std::string fresh_path(NodeId id) {
-    while (!is_leaf(id)) {
+    while (!source_.operands(id).empty()) { // iota has none, and is no leaf
       llvm::ArrayRef<NodeId> operands = source_.operands(id);
       const auto* next = llvm::find_if(operands, [&](NodeId operand) {
         OpKind op = source_.node(operand).op;
@@ -283,7 +286,7 @@ Result<void> save_folded_weights(const Folded& folded, const PrepareOptions& opt
     if (found != computed.end()) return std::move(found->second);
     return materialise(value, compile_options(options));
   };
-  return save_weights(folded.graph, with_folded, path);
+  return save_weights(folded.graph, with_folded, path, folding_record(folded.values));
 }
 
 } // namespace tg

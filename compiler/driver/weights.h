@@ -44,8 +44,12 @@ WeightSource weights_from(std::shared_ptr<const Safetensors> file);
 /// A model's weights from a file: opened and compared. Errors: those of both.
 Result<WeightSource> open_weights(const Graph& graph, llvm::StringRef path);
 
+/// Free texts of a file of weights, by key.
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
 /// Writes all weights that the graph's outputs need, from the source or at random from the seed.
-Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llvm::StringRef path);
+Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llvm::StringRef path,
+                          Metadata metadata = {});
 
 /// A graph in which nothing is left to compute at load, and how its new weights come about.
 struct Folded {
@@ -59,7 +63,8 @@ struct Folded {
 Folded fold_weights(const Graph& graph);
 
 /// Writes the weights of folded.graph: those of the source as they are, the folded ones computed on
-/// the options' backend. Errors: those of `prepare` and of writing.
+/// the options' backend, and a record of what those were computed from (unfold.h). Errors: those of
+/// `prepare` and of writing.
 Result<void> save_folded_weights(const Folded& folded, const PrepareOptions& options,
                                  llvm::StringRef path);
 

@@ -299,6 +299,9 @@ void add_verify(CLI::App& tg, Options& o, Raw& raw) {
   CLI::App& app = *tg.add_subcommand("verify", "check that two models compute the same");
   add_files(app, o, "two files, or FILE:MODEL; one file stands for the two models in it");
   add_model_options(app, o, raw);
+  app.add_option("--weights", o.weights, "F.safetensors: weights of the first model");
+  app.add_option("--weights-b", o.weights_b,
+                 "F.safetensors: weights of the second; folded ones are traced to the first's");
   add_seed(app, o, "of the points");
   app.add_option("--time-limit", o.time_limit_s, "seconds; then it is not decided (exit code 4)")
       ->check(CLI::Range(0.0, 1e9));

@@ -72,6 +72,7 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> inputs;
   std::string output;      // --output: a folder or an .npz file; of `bench demo` the JSON file
   std::string out_file;    // -o
+  std::string weights_b;   // --weights-b: of the second model of `tg verify`
   std::string weights_out; // --weights-out: the weights of the model that -o writes, folded
 
   bool json = false, quiet = false, verbose = false;

@@ -245,7 +245,9 @@ namespace {
 std::string verified_text(const Equivalence& equivalence, size_t steps) {
   std::string chain =
       llvm::formatv("; {0} step{1} held against the rules", steps, steps == 1 ? "" : "s");
-  if (!equivalence.equal()) return "not verified: " + equivalence.undecided + chain;
+  if (!equivalence.equal())
+    return llvm::formatv("not decided whether it equals its source: {0}{1}", equivalence.undecided,
+                         chain);
   switch (equivalence.method) {
   case Equivalence::Method::Identical: return "verified: the result is its source, node for node";
   case Equivalence::Method::Field:

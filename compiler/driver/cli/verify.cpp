@@ -2,55 +2,15 @@
 // which inputs.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
+#include "compiler/driver/cli/verify_sides.h"
 #include "compiler/driver/devices.h"
-#include "compiler/equiv/equivalent.h"
-#include "lang/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/Support/FileSystem.h>
 
 #include <cmath>
 
 namespace tg::cli {
 namespace {
-
-/// One side: a file and the model in it ("" = --model, or the only one).
-struct Side {
-  std::string file, model;
-};
-
-/// `f.tg:left`; a file whose own name has a colon is taken as it is.
-Side side_of(llvm::StringRef text, const std::string& model) {
-  auto [file, name] = text.rsplit(':');
-  if (name.empty() || llvm::sys::fs::exists(text)) return {text.str(), model};
-  return {file.str(), name.str()};
-}
-
-/// The names of the models of a file, in order.
-std::vector<std::string> models_of(Session& session, const std::string& path) {
-  std::vector<std::string> names;
-  Result<FileId> file = load_file(session.sources, path);
-  if (!file) return names;
-  DiagnosticSink quiet; // what is wrong is reported when the models are built
-  Ast tree = parse(session.sources, *file, quiet);
-  for (ast::DeclId id : tree.decls())
-    if (tree[id].kind == ast::DeclKind::Model) names.push_back(tree[id].name.text.str());
-  return names;
-}
-
-/// nullopt, with the reason in the sink, if the arguments do not name two models.
-std::optional<std::pair<Side, Side>> sides(Session& session) {
-  const Options& o = session.options;
-  if (o.files.size() == 2)
-    return std::pair(side_of(o.files[0], o.model), side_of(o.files[1], o.model));
-  std::vector<std::string> names;
-  if (o.files.size() == 1) names = models_of(session, o.files[0]);
-  if (names.size() == 2) return std::pair(Side{o.files[0], names[0]}, Side{o.files[0], names[1]});
-  session.sink.report(error(Code::usage, "`tg verify` compares two models, not {0}",
-                            o.files.size() == 1 ? names.size() : o.files.size())
-                          .suggest("two files, FILE:MODEL twice, or one file with two models"));
-  return std::nullopt;
-}
 
 std::string index_text(llvm::ArrayRef<int64_t> index) {
   std::string text;
@@ -78,23 +38,50 @@ void write_counterexample(llvm::json::OStream& json, const Counterexample& examp
         json.object([&] {
           json.attribute("leaf", element.leaf);
           index(element.index);
-          json.attribute("value", element.value);
+          write_number(json, "value", element.value);
         });
     });
   });
 }
 
+void write_weight(llvm::json::OStream& json, llvm::StringRef name,
+                  const std::optional<WeightDifference>& weight) {
+  if (!weight) return json.attribute(name, nullptr);
+  json.attributeObject(name, [&] {
+    json.attribute("path", weight->path);
+    json.attributeArray("index", [&] {
+      for (int64_t i : weight->index) json.value(i);
+    });
+    write_number(json, "a", weight->a);
+    write_number(json, "b", weight->b);
+  });
+}
+
+/// What the files of weights say, where there are two or one with a record of folded weights.
+void write_weights(llvm::json::OStream& json, const VerifySides& sides) {
+  write_weight(json, "weight", sides.weight);
+  if (!sides.folding) return json.attribute("folded", nullptr);
+  json.attributeObject("folded", [&] {
+    json.attribute("weights", static_cast<int64_t>(sides.folding->weights));
+    write_number(json, "max_rel_diff", sides.folding->max_rel_diff);
+    write_weight(json, "wrong", sides.folding->wrong);
+  });
+}
+
 void write_equivalence(llvm::json::OStream& json, const Equivalence& result) {
+  json.attribute("verdict", verdict_name(result.verdict));
   json.attribute("equal", result.equal());
-  if (result.verdict == Equivalence::Verdict::Undecided)
-    json.attribute("undecided", result.undecided);
   json.attribute("method", method_name(result.method));
   json.attribute("points", static_cast<int64_t>(result.points));
-  bool bounded = result.equal() && result.method != Equivalence::Method::Float64;
+  bool bounded = !result.different() && result.method != Equivalence::Method::Float64;
   bool exact = result.method == Equivalence::Method::Identical;
   write_number(json, "error_bound",
                bounded ? (exact ? 0 : std::exp2(result.log2_error)) : std::nan(""));
   json.attribute("queries", result.per_point.queries);
+  json.attribute("undecided", result.undecided);
+  json.attributeArray("caveats", [&] {
+    for (const std::string& caveat : result.caveats) json.value(caveat);
+  });
   if (result.counterexample)
     write_counterexample(json, *result.counterexample);
   else
@@ -132,6 +119,29 @@ void print_equal(llvm::raw_ostream& out, const Equivalence& result) {
   }
 }
 
+void print_undecided(llvm::raw_ostream& out, const Equivalence& result) {
+  out << "not decided: " << result.undecided << "\n";
+  if (result.method == Equivalence::Method::Field) print_bound(out, result);
+  if (!result.help.empty()) out << "  help: " << result.help << "\n";
+}
+
+/// A tensor as a nested list: "[[1, 2], [3, 4]]".
+std::string tensor_text(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<double> values) {
+  if (shape.empty()) return number_text(values[0]);
+  std::string text;
+  size_t step = values.size() / static_cast<size_t>(shape[0]);
+  for (size_t i = 0; i < values.size(); i += step)
+    text += (i == 0 ? "[" : ", ") + tensor_text(shape.drop_front(), values.slice(i, step));
+  return text + "]";
+}
+
+void print_whole(llvm::raw_ostream& out, const Counterexample& example) {
+  if (example.whole_a.empty()) return;
+  out << "  `" << example.output << "` is " << tensor_text(example.shape, example.whole_a)
+      << "\n  and " << std::string(example.output.size(), ' ') << " "
+      << tensor_text(example.shape, example.whole_b) << "\n";
+}
+
 /// With the inputs that show it, if `inputs`.
 void print_difference(llvm::raw_ostream& out, const Counterexample& example, bool inputs) {
   out << "output `" << example.output << "` at " << index_text(example.index) << ": "
@@ -144,6 +154,7 @@ void print_difference(llvm::raw_ostream& out, const Counterexample& example, boo
   for (const WitnessElement& element : example.elements)
     out << "    " << element.leaf << index_text(element.index) << " = "
         << number_text(element.value) << "\n";
+  print_whole(out, example);
 }
 
 void print_part(llvm::raw_ostream& out, const Equivalence::Part& part) {
@@ -154,22 +165,41 @@ void print_part(llvm::raw_ostream& out, const Equivalence::Part& part) {
   print_difference(out, part.counterexample, /*inputs=*/true);
 }
 
+void print_weight(llvm::raw_ostream& out, llvm::StringRef what, const WeightDifference& weight,
+                  llvm::StringRef a, llvm::StringRef b) {
+  out << "different: the " << what << " `" << weight.path << "`";
+  if (!weight.index.empty()) out << " at " << index_text(weight.index);
+  out << ": " << number_text(weight.a) << " " << a << " and " << number_text(weight.b) << " " << b
+      << "\n";
+}
+
+int exit_code(Equivalence::Verdict verdict) {
+  switch (verdict) {
+  case Equivalence::Verdict::Equal: return 0;
+  case Equivalence::Verdict::Different: return 1;
+  case Equivalence::Verdict::Undecided: return kNotDecided;
+  }
+  return 1;
+}
+
 } // namespace
 
 Result<Equivalence> compare(Session& session, const Graph& a, const Graph& b) {
   EquivalenceOptions options;
   options.seed = session.options.seed;
   options.threads = thread_count(session.options.threads);
+  options.caveats = true;
   options.stop = [stop = session.stop] { return stop.asked(); };
   return check_equivalence(a, b, options);
 }
 
 void print_equivalence(llvm::raw_ostream& out, const Equivalence& result) {
-  if (result.equal()) return print_equal(out, result);
-  if (!result.different()) {
-    out << "not decided: " << result.undecided << "\n";
+  if (result.equal()) {
+    print_equal(out, result);
+    for (const std::string& caveat : result.caveats) out << "  note: " << caveat << "\n";
     return;
   }
+  if (!result.different()) return print_undecided(out, result);
   out << "different: ";
   // Thousands of numbers say nothing where a small part says it all.
   bool inputs = result.counterexample->complete || !result.part;
@@ -177,27 +207,43 @@ void print_equivalence(llvm::raw_ostream& out, const Equivalence& result) {
   if (result.part) print_part(out, *result.part);
 }
 
+namespace {
+
+void print_result(llvm::raw_ostream& out, const VerifySides& sides, const Equivalence& result) {
+  if (sides.weight)
+    return print_weight(out, "weight", *sides.weight, "in the file of the first model",
+                        "in that of the second");
+  if (result.different() && !result.counterexample)
+    return print_weight(out, "folded weight", *sides.folding->wrong,
+                        "from the weights of the source", "in the file");
+  print_equivalence(out, result);
+  if (sides.folding && result.equal())
+    out << llvm::formatv("  folded weights: {0}, computed again from those of the source, differ "
+                         "by {1} at most\n",
+                         sides.folding->weights, difference_text(sides.folding->max_rel_diff));
+}
+
+} // namespace
+
 int run_verify(Session& session) {
   const Options& o = session.options;
-  auto pair = sides(session);
-  if (!pair) return session.fail();
-  std::optional<Graph> graphs[2];
-  for (const Side& side : {pair->first, pair->second}) {
-    std::optional<Graph>& graph = graphs[graphs[0].has_value()];
-    graph = load_model(session.sources, side.file, {side.model, o.set}, session.sink);
-    if (!graph) return session.fail();
-  }
+  std::optional<VerifySides> sides = load_sides(session);
+  if (!sides) return session.fail();
   session.print_warnings();
-  Result<Equivalence> result = compare(session, *graphs[0], *graphs[1]);
+  Result<Equivalence> result = compare(session, sides->a.graph, sides->b.graph);
   if (!result) return session.fail(result.error());
+  judge_weights(*sides, *result);
   if (o.json) {
     llvm::json::OStream json(session.out, 2);
-    json.object([&] { write_equivalence(json, *result); });
+    json.object([&] {
+      write_equivalence(json, *result);
+      write_weights(json, *sides);
+    });
     session.out << "\n";
   } else if (!o.quiet) {
-    print_equivalence(session.out, *result);
+    print_result(session.out, *sides, *result);
   }
-  return result->equal() ? 0 : result->different() ? 1 : kNotDecided;
+  return exit_code(result->verdict);
 }
 
 } // namespace tg::cli

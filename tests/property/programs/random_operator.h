@@ -1,0 +1,132 @@
+// Any operator of the table at random, without knowing it: operands of random types that are made
+// of what it is given, attributes of their kinds, until `infer` is content. So a new row of ops.def
+// is drawn like the others.
+#pragma once
+
+#include "compiler/ir/graph.h"
+#include "lang/core/random.h"
+
+#include <functional>
+
+namespace tg::test {
+
+class RandomOperator {
+public:
+  /// A tensor of a type, made as the test likes it: a weight, an input, a constant.
+  using Operand = std::function<NodeId(Graph&, const TensorType&)>;
+
+  RandomOperator(uint64_t seed, Operand operand)
+      : random_(seed, "operator"), operand_(std::move(operand)) {}
+
+  /// Invalid if no operands were found that it takes. Sugar, and leaves, are in no graph.
+  NodeId add(Graph& graph, const OpInfo& op) {
+    for (int i = 0; i < 200'000; ++i) {
+      std::vector<TensorType> types = operand_types(op);
+      llvm::SmallVector<ValueId, 4> attrs;
+      for (const AttrInfo& attr : op.attrs())
+        attrs.push_back(graph.symbols().value(value(op, attr, types)));
+      if (NodeId id = try_add(graph, op, types, attrs); id.valid()) return id;
+    }
+    return {};
+  }
+
+private:
+  size_t below(size_t n) { return static_cast<size_t>(random_.bits(draws_++) % n); }
+  template <class T, size_t N> T one_of(const T (&list)[N]) { return list[below(N)]; }
+
+  int64_t size() {
+    constexpr int64_t kSizes[] = {1, 2, 2, 3, 3, 4, 4, 16}; // 16: winograd_conv2d of tiles of two
+    return one_of(kSizes);
+  }
+
+  Shape shape(llvm::ArrayRef<TensorType> before) {
+    Shape result;
+    if (!before.empty() && below(2)) { // related: a suffix, the same, or with its axes turned
+      llvm::ArrayRef<int64_t> first = before[below(before.size())].shape;
+      size_t dropped = below(first.size() + 1);
+      result.append(first.begin() + static_cast<std::ptrdiff_t>(dropped), first.end());
+      if (below(4) == 0 && !first.empty()) result = Shape{first[below(first.size())]};
+      return result;
+    }
+    for (size_t rank = below(5); rank > 0; --rank) result.push_back(size());
+    int64_t elements = 1;
+    for (int64_t n : result) elements *= n;
+    return elements <= 2048 ? result : Shape{2, 3};
+  }
+
+  std::vector<TensorType> operand_types(const OpInfo& op) {
+    constexpr DType kTypes[] = {DType::F32, DType::F32, DType::I32, DType::I64, DType::Bool};
+    DType dtype = one_of(kTypes);
+    std::vector<TensorType> types;
+    size_t count = op.variadic() ? 1 + below(3) : op.operand_count;
+    for (size_t i = 0; i < count; ++i) {
+      bool absent = !op.variadic() && op.operands()[i].optional && below(4);
+      TensorType type{below(5) ? dtype : one_of(kTypes), shape(types)};
+      types.push_back(absent ? TensorType{DType::None, {}} : type);
+    }
+    return types;
+  }
+
+  int64_t integer() { return static_cast<int64_t>(below(7)) - 1; }
+
+  std::vector<int64_t> integers(llvm::ArrayRef<TensorType> types) {
+    size_t rank = types.empty() ? below(4) : types[0].shape.size();
+    std::vector<int64_t> list(below(2) ? rank : 1 + below(4));
+    bool in_turn = below(2), zero = below(2); // a permutation, nothing
+    for (size_t i = 0; i < list.size(); ++i)
+      list[i] = in_turn ? static_cast<int64_t>((i + 1) % list.size()) : zero ? 0 : integer();
+    return list;
+  }
+
+  TensorType any_type() {
+    constexpr DType kTypes[] = {DType::F32, DType::I32, DType::I64};
+    return {one_of(kTypes), Shape{size(), size()}};
+  }
+
+  // NOLINTNEXTLINE(readability-function-size): a flat switch, one row a kind.
+  Value value(const OpInfo& op, const AttrInfo& attr, llvm::ArrayRef<TensorType> types) {
+    constexpr const char* kActs[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
+    constexpr const char* kDTypes[] = {"f32", "f16", "bf16", "i32", "i64", "bool"};
+    switch (attr.kind) {
+    case AttrKind::integer:
+    case AttrKind::axis: return Value::of_int(integer());
+    case AttrKind::boolean: return Value::of_bool(below(2) == 0);
+    case AttrKind::real: return Value::of_float(0.25 * static_cast<double>(integer()));
+    case AttrKind::ints:
+    case AttrKind::axes: return Value::of_ints(integers(types));
+    case AttrKind::floats: return Value::of_floats({0.5});
+    case AttrKind::type: return Value::of_type(any_type());
+    case AttrKind::act: return Value::of_enum(one_of(kActs));
+    case AttrKind::pad:
+      return below(2) ? Value::of_enum(below(2) ? "same" : "valid") : Value::of_int(integer());
+    case AttrKind::pair: return Value::of_int(1 + static_cast<int64_t>(below(4)));
+    case AttrKind::dtype: return Value::of_enum(one_of(kDTypes));
+    case AttrKind::string: break;
+    }
+    // The one text that is no name: a body over as many operands as there are.
+    return Value::of_string(!op.has(Trait::Fused) ? "name"
+                            : types.size() > 1    ? "maximum($0, $1)"
+                                                  : "neg($0)");
+  }
+
+  NodeId try_add(Graph& graph, const OpInfo& op, llvm::ArrayRef<TensorType> types,
+                 llvm::ArrayRef<ValueId> attrs) {
+    llvm::SmallVector<TypeId, 4> ids;
+    for (const TensorType& type : types) ids.push_back(graph.symbols().type(type));
+    llvm::SmallVector<ValueId, 4> normal(attrs.begin(), attrs.end());
+    TypeId result;
+    std::string why;
+    if (!infer(graph.symbols(), op.kind, normal, ids, result, &why)) return {};
+    if (graph.symbols().type(result).elements() > 20'000) return {};
+    llvm::SmallVector<NodeId, 4> operands;
+    for (const TensorType& type : types)
+      operands.push_back(type.is_none() ? graph.none() : operand_(graph, type));
+    return graph.add(op.kind, normal, operands);
+  }
+
+  RandomStream random_;
+  uint64_t draws_ = 0;
+  Operand operand_;
+};
+
+} // namespace tg::test
