@@ -160,7 +160,7 @@ llvm::SmallVector<int64_t, 4> RuleAttempt::some_axes(int64_t rank) {
   llvm::SmallVector<int64_t, 4> axes;
   for (int64_t axis = 0; axis < rank; ++axis)
     if (chance(45)) axes.push_back(axis);
-  if (axes.empty()) axes.push_back(between(0, rank - 1));
+  if (axes.empty() && rank > 0) axes.push_back(between(0, rank - 1)); // a number has none
   return axes;
 }
 
