@@ -1,5 +1,6 @@
 #include "compiler/driver/explanation.h"
 
+#include "compiler/driver/rule_trust.h"
 #include "compiler/egraph/rule_sides.h"
 #include "compiler/equiv/replay.h"
 #include "compiler/ir/to_text.h"
@@ -160,7 +161,7 @@ Result<Equivalence> verify_optimized(const Graph& source, const Optimized& optim
       chain.steps.size(), rule.name, place_text(rule), step.forward ? "" : ", used backwards",
       indented(to_text(step_fragment(chain, step, rule, true))),
       indented(to_text(step_fragment(chain, step, rule, false)))));
-  fault.help = "`tg rules verify` shows a counterexample of the rule";
+  fault.help = "`" + verify_command(rule) + "` shows a counterexample of the rule";
   return fault;
 }
 

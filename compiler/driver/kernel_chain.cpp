@@ -26,7 +26,7 @@ Result<Derivation> explain_kernels(const Graph& plain, const Graph& fused,
   std::vector<Rule> fusing;
   std::vector<RuleId> number;
   for (size_t r = 0; r < rules.size(); ++r) {
-    if (rules[r].numerics > numerics || !fuses(rules[r])) continue;
+    if (!admits(numerics, rules[r]) || !fuses(rules[r])) continue;
     fusing.push_back(rules[r]);
     number.push_back(static_cast<RuleId>(r));
   }

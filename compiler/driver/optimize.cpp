@@ -134,6 +134,18 @@ OptimizeOptions with_stop(const OptimizeOptions& given) {
   return out;
 }
 
+/// Rules of the result that take finite tensors for granted.
+void note_assumptions(llvm::ArrayRef<Rule> rules, OptimizeReport& report) {
+  std::string names;
+  for (const RuleCount& used : report.rules_applied)
+    for (const Rule& rule : rules)
+      if (rule.name == used.rule && !rule.finite.empty())
+        names += (names.empty() ? "" : ", ") + rule.name;
+  if (!names.empty())
+    report.notes.push_back(
+        "takes it for granted that no input or weight holds an infinity or NaN: " + names);
+}
+
 /// Why there are no prices, as of a GPU that was lost, is why there is no result.
 Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
   for (std::string& note : costs.notes()) failure.note(std::move(note));
@@ -167,7 +179,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   report.cost_model = costs.name();
   report.seed = options.explore.seed;
   report.rules = static_cast<size_t>(llvm::count_if(
-      rules, [&](const Rule& rule) { return rule.numerics <= options.explore.numerics; }));
+      rules, [&](const Rule& rule) { return admits(options.explore.numerics, rule); }));
   report.nodes_before = report.nodes_after = run_op_count(source);
   PriceCache prices(source.symbols(), costs);
   report.cost_before_us = price_graph(source, prices);
@@ -216,6 +228,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
     if (result.chain) result.report.chain_steps = count_rules(*result.chain, rules);
   }
   llvm::append_range(result.report.notes, costs.notes());
+  note_assumptions(rules, result.report);
   result.report.total_s = watch.seconds();
   result.report.peak_memory_mb = peak_memory_mb();
   return result;

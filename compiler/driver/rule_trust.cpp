@@ -1,6 +1,7 @@
 #include "compiler/driver/rule_trust.h"
 
 #include "compiler/driver/devices.h"
+#include "compiler/driver/in_children.h"
 #include "compiler/equiv/proof.h"
 #include "lang/core/data_file.h"
 #include "runtime/cache_path.h"
@@ -12,7 +13,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -21,28 +24,70 @@ namespace tg {
 
 namespace {
 
-constexpr llvm::StringLiteral kHeader = "tangram verified rules 2";
+constexpr llvm::StringLiteral kHeader = "tangram verified rules 3";
 
-/// Fingerprint to the rest of its line: cases, in the field, combinations, log2 of the error,
-/// observed class, proof, what stood against it.
+/// Fingerprint to the rest of its line: cases, in the field, combinations, kinds and pairs of them,
+/// partitions and pairs of them, log2 of the error, observed class, class, proof, what stood
+/// against it.
 using Memory = std::map<std::string, RuleVerdict>;
 
 std::optional<RuleVerdict> parse_verdict(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef, 8> fields;
-  text.split(fields, ' ', /*MaxSplit=*/6);
+  text.split(fields, ' ', /*MaxSplit=*/11);
   RuleVerdict verdict;
-  unsigned observed = 0, proof = 0;
-  if (fields.size() != 7 || fields[0].getAsInteger(10, verdict.cases) ||
+  unsigned observed = 0, numerics = 0, proof = 0;
+  constexpr unsigned kLast = static_cast<unsigned>(Numerics::Lossy);
+  if (fields.size() != 12 || fields[0].getAsInteger(10, verdict.cases) ||
       fields[1].getAsInteger(10, verdict.in_field) ||
       fields[2].getAsInteger(10, verdict.combinations) ||
-      fields[3].getAsDouble(verdict.log2_error) || fields[4].getAsInteger(10, observed) ||
-      observed > static_cast<unsigned>(Numerics::Risky) || fields[5].getAsInteger(10, proof) ||
+      fields[3].getAsInteger(10, verdict.kinds) || fields[4].getAsInteger(10, verdict.kind_pairs) ||
+      fields[5].getAsInteger(10, verdict.partitions) ||
+      fields[6].getAsInteger(10, verdict.partition_pairs) ||
+      fields[7].getAsDouble(verdict.log2_error) || fields[8].getAsInteger(10, observed) ||
+      observed > kLast || fields[9].getAsInteger(10, numerics) || numerics > kLast ||
+      fields[10].getAsInteger(10, proof) ||
       proof > static_cast<unsigned>(RuleVerdict::Proof::NotProved))
     return std::nullopt;
   verdict.proof = static_cast<RuleVerdict::Proof>(proof);
-  verdict.unproved = fields[6].str();
+  verdict.unproved = fields[11].str();
   verdict.observed = static_cast<Numerics>(observed);
+  verdict.numerics = static_cast<Numerics>(numerics);
   return verdict;
+}
+
+/// One line; a verdict that is not `tested` is never kept.
+std::string verdict_text(const RuleVerdict& v) {
+  return llvm::formatv("{0} {1} {2} {3} {4} {5} {6} {7:f2} {8} {9} {10} {11}", v.cases, v.in_field,
+                       v.combinations, v.kinds, v.kind_pairs, v.partitions, v.partition_pairs,
+                       v.log2_error, static_cast<unsigned>(v.observed),
+                       static_cast<unsigned>(v.numerics), static_cast<unsigned>(v.proof),
+                       v.unproved);
+}
+
+/// What a child says to its parent: the status, lengths, then three texts.
+std::string message_of(const RuleVerdict& v) {
+  std::string line = verdict_text(v);
+  return llvm::formatv("{0} {1} {2}\n", static_cast<unsigned>(v.status), line.size(), v.why.size())
+             .str() +
+         line + v.why + v.counterexample;
+}
+
+RuleVerdict verdict_of(llvm::StringRef message) {
+  auto [head, rest] = message.split('\n');
+  auto [status, sizes] = head.split(' ');
+  auto [line, why] = sizes.split(' ');
+  unsigned number = 0;
+  size_t line_size = 0, why_size = 0;
+  bool read = !status.getAsInteger(10, number) && !line.getAsInteger(10, line_size) &&
+              !why.getAsInteger(10, why_size);
+  std::optional<RuleVerdict> verdict = parse_verdict(rest.take_front(line_size));
+  assert(read && verdict && "children are this program");
+  (void)read;
+  rest = rest.drop_front(line_size);
+  verdict->status = static_cast<RuleVerdict::Status>(number);
+  verdict->why = rest.take_front(why_size).str();
+  verdict->counterexample = rest.drop_front(why_size).str();
+  return *verdict;
 }
 
 Memory read_memory(llvm::StringRef path) {
@@ -66,10 +111,7 @@ void write_memory(llvm::StringRef path, const Memory& memory) {
   llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
   (void)write_data_file(path, [&](llvm::raw_ostream& file) -> Result<void> {
     file << kHeader << "\n";
-    for (const auto& [print, v] : memory)
-      file << llvm::formatv("{0} {1} {2} {3} {4:f2} {5} {6} {7}\n", print, v.cases, v.in_field,
-                            v.combinations, v.log2_error, static_cast<unsigned>(v.observed),
-                            static_cast<unsigned>(v.proof), v.unproved);
+    for (const auto& [print, v] : memory) file << print << ' ' << verdict_text(v) << '\n';
     return {};
   });
 }
@@ -77,7 +119,7 @@ void write_memory(llvm::StringRef path, const Memory& memory) {
 /// What was not known of a rule: whether it holds, and with `proofs` whether for all sizes. Only
 /// what holds at its instances may be proved, so that a proof is never the only witness.
 void judge(const Rule& rule, const TrustOptions& options, RuleVerdict& verdict) {
-  if (verdict.cases < options.check.instances) verdict = verify_rule(rule, options.check);
+  if (verdict.cases < options.check.instances) verdict = options.verify(rule, options.check);
   bool open = verdict.proof == RuleVerdict::Proof::NotTried;
   if (!options.proofs || !open || verdict.status != RuleVerdict::Status::Tested) return;
   Proof proof = prove_rule(rule);
@@ -85,7 +127,41 @@ void judge(const Rule& rule, const TrustOptions& options, RuleVerdict& verdict) 
   verdict.unproved = proof.why;
 }
 
-/// Judges `rules[which]`, each thread taking the next; verdicts land in their places.
+/// "signal 8, Floating point exception".
+std::string death_text(const ChildAnswer& answer) {
+  if (answer.signal == 0) return "its process ended";
+  return llvm::formatv("signal {0}, {1}", answer.signal, strsignal(answer.signal));
+}
+
+/// Judges `rules[which]`; verdicts land in their places.
+void verify_in_children(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which,
+                        const TrustOptions& options, std::vector<RuleVerdict>& verdicts) {
+  size_t done = 0;
+  auto job = [&](size_t i) {
+    RuleVerdict verdict = verdicts[which[i]];
+    judge(rules[which[i]], options, verdict);
+    return message_of(verdict);
+  };
+  run_in_children(
+      which.size(), thread_count(options.threads), job,
+      [&](size_t i, ChildAnswer answer) {
+        RuleVerdict& verdict = verdicts[which[i]];
+        bool ended = answer.signal == SIGINT || answer.signal == SIGTERM;
+        if (ended) return; // by the user: without cases
+        if (answer.failed()) {
+          verdict = {};
+          verdict.status = RuleVerdict::Status::Fault;
+          verdict.why = llvm::formatv("internal fault while checking rule `{0}` ({1})",
+                                      rules[which[i]].name, death_text(answer));
+        } else {
+          verdict = verdict_of(answer.text);
+        }
+        if (++done; options.progress) options.progress(done, which.size());
+      },
+      [&] { return options.stop.asked(); });
+}
+
+/// The same, each thread taking the next.
 void verify_on_threads(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which,
                        const TrustOptions& options, std::vector<RuleVerdict>& verdicts) {
   std::atomic<size_t> next = 0;
@@ -124,7 +200,7 @@ std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOpt
     if (!enough || (options.proofs && verdicts[i].proof == RuleVerdict::Proof::NotTried))
       open.push_back(i);
   }
-  verify_on_threads(rules, open, options, verdicts);
+  (options.isolated ? verify_in_children : verify_on_threads)(rules, open, options, verdicts);
   // Another process may have written meanwhile: what it found is kept.
   if (!open.empty()) memory = read_memory(options.cache);
   for (size_t i : open)
@@ -134,32 +210,43 @@ std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOpt
   return verdicts;
 }
 
+std::string verify_command(const Rule& rule) {
+  return "tg rules verify " + (comes_with_program(rule) ? rule.declared : rule.file);
+}
+
 bool comes_with_program(const Rule& rule) {
   if (std::getenv("TANGRAM_LIBRARY")) return false; // its files come before those of the program
   return rule.built_in;
 }
 
-Result<void> require_trusted(llvm::ArrayRef<Rule> rules, const TrustOptions& options) {
+Result<void> require_trusted(llvm::MutableArrayRef<Rule> rules, const TrustOptions& options) {
   std::vector<Rule> own;
-  for (const Rule& rule : rules)
-    if (!comes_with_program(rule)) own.push_back(rule);
+  std::vector<size_t> places;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    if (comes_with_program(rules[i])) continue;
+    own.push_back(rules[i]);
+    places.push_back(i);
+  }
   if (own.empty()) return {};
   std::vector<RuleVerdict> verdicts = verify_rules(own, options);
   for (size_t i = 0; i < own.size(); ++i) {
     const RuleVerdict& verdict = verdicts[i];
+    Rule& rule = rules[places[i]];
     if (verdict.status == RuleVerdict::Status::Tested && verdict.cases == 0)
       return error(Code::limit_no_answer,
-                   "the time was over before the rule `{0}` of {1}:{2} was verified", own[i].name,
-                   own[i].file, own[i].line);
+                   "the time was over before the rule `{0}` of {1}:{2} was verified", rule.name,
+                   rule.file, rule.line);
+    if (!rule.stated) rule.numerics = std::max(rule.numerics, verdict.numerics);
     if (verdict.status == RuleVerdict::Status::Tested) continue;
-    bool empty = verdict.status == RuleVerdict::Status::Empty ||
-                 verdict.status == RuleVerdict::Status::Untested;
+    bool refuted = verdict.status == RuleVerdict::Status::Refuted;
     Diagnostic d = error(Code::rule_refuted,
-                         empty ? "the rule `{0}` of {1}:{2} could not be verified"
-                               : "the rule `{0}` of {1}:{2} does not hold",
-                         own[i].name, own[i].file, own[i].line);
+                         refuted ? "the rule `{0}` of {1}:{2} does not hold"
+                                 : "the rule `{0}` of {1}:{2} could not be verified",
+                         rule.name, rule.file, rule.line);
     d.notes.push_back(verdict.why);
-    d.help = "`tg rules verify` shows a counterexample; `--trust-rules` uses the rules as they are";
+    d.help = llvm::formatv("`{0}` shows {1}; `--trust-rules` uses the rules as they are",
+                           verify_command(rule),
+                           verdict.counterexample.empty() ? "more" : "a counterexample");
     return d;
   }
   return {};

@@ -1,4 +1,4 @@
-// Which rules may be used: verification of many rules at once, on all threads, and the memory of
+// Which rules may be used: verification of many rules at once, on all cores, and the memory of
 // what was verified before.
 //
 // A verdict is kept by the fingerprint of the rule and of the operator table (equiv/verify_rule.h),
@@ -21,6 +21,10 @@ struct TrustOptions {
   std::string cache = {}; // "" = nothing is remembered
   /// Asked before each rule: the verdicts of those that are left have no cases.
   StopToken stop = {};
+  /// In processes of their own, so that a fault in one check is that rule's alone (in_children.h).
+  bool isolated = false;
+  /// What a rule is judged by.
+  std::function<RuleVerdict(const Rule&, const RuleCheckOptions&)> verify = verify_rule;
   /// Called after each rule that had to be verified, from one thread at a time.
   std::function<void(size_t done, size_t total)> progress = {};
 };
@@ -31,9 +35,13 @@ std::string default_rule_cache();
 /// Verdicts in the order of the rules. Remembered ones count only if they are of as many cases.
 std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOptions& options);
 
-/// Verifies the rules that do not come with the program. Errors: `rule_refuted`, for the first that
-/// does not hold or never fires; `limit_no_answer` where it was stopped.
-Result<void> require_trusted(llvm::ArrayRef<Rule> rules, const TrustOptions& options);
+/// Verifies the rules that do not come with the program; one that states no class of numerics has
+/// the one that this found. Errors: `rule_refuted`, for the first that is not verified;
+/// `limit_no_answer` where it was stopped.
+Result<void> require_trusted(llvm::MutableArrayRef<Rule> rules, const TrustOptions& options);
+
+/// The command that verifies the rule: `tg rules verify mine.tg`.
+std::string verify_command(const Rule& rule);
 
 /// Whether the rule was read from a file that is built into the program, unchanged.
 bool comes_with_program(const Rule& rule);

@@ -122,7 +122,8 @@ tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
   TG_TRY(options.explore.numerics, word<tg::Numerics>("numerics", o.numerics,
                                                       {{"exact", tg::Numerics::Exact},
                                                        {"reassociate", tg::Numerics::Reassociates},
-                                                       {"all", tg::Numerics::Risky}}));
+                                                       {"all", tg::Numerics::Risky},
+                                                       {"lossy", tg::Numerics::Lossy}}));
   int64_t memory = tg::memory_limit_bytes(o.memory_limit_mb);
   options.kernels = true;
   tg::set_limits(options, o.time_limit_s, o.node_limit);

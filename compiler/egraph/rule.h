@@ -9,6 +9,7 @@
 #pragma once
 
 #include "lang/core/op.h"
+#include "lang/core/source.h"
 
 #include <string>
 #include <vector>
@@ -102,8 +103,10 @@ enum class Native : uint8_t {
   FusePointwise,
 };
 
-/// Whether a rule keeps float results bit for bit, changes the order of sums, or may lose accuracy.
-enum class Numerics : uint8_t { Exact, Reassociates, Risky };
+/// What a rule does to floats: keeps them bit for bit, rounds in other places, goes through terms
+/// that may be larger, or cuts digits off by casts. Each promises less than the one before
+/// (rules/README.md); derived_class.h says which a rule has.
+enum class Numerics : uint8_t { Exact, Reassociates, Risky, Lossy };
 
 struct Rule {
   /// Unique. One declaration may give several rules: `name`, `name-rev` (of `<=>`), `name[relu]`,
@@ -115,6 +118,8 @@ struct Rule {
   uint32_t line = 0;
   bool built_in = false; // read from the library, not from a file of the user's
   Numerics numerics = Numerics::Exact;
+  bool stated = false; // the class, in the rule's own text; else it is derived
+  Span at;             // of the name, in `file`
   Native native = Native::No;
 
   std::vector<Term> terms;
@@ -122,11 +127,19 @@ struct Rule {
   llvm::SmallVector<TermId, 2> lhs; // two or more: a multi-pattern rule
   llvm::SmallVector<TermId, 2> rhs; // as many; rhs[i] equals lhs[i]; empty for a native rule
   std::vector<ExprIndex> conditions;
+  /// Class variables of which the rule takes for granted that they hold no infinity and no NaN:
+  /// `where finite(x)`. No condition: nobody can tell before the model runs.
+  llvm::SmallVector<uint32_t, 2> finite;
 
   uint32_t class_vars = 0, value_vars = 0;
   std::vector<std::string> class_var_names, value_var_names;
 
   bool multi() const { return lhs.size() > 1; }
 };
+
+/// Whether a rule may be used where `most` is asked for. What is exact takes nothing for granted.
+inline bool admits(Numerics most, const Rule& rule) {
+  return rule.numerics <= most && (most != Numerics::Exact || rule.finite.empty());
+}
 
 } // namespace tg

@@ -159,6 +159,7 @@ private:
   std::optional<ExprIndex> value_binary(ast::ExprId expr);
   std::optional<ExprIndex> value_unary(ast::ExprId expr);
   bool condition(ast::ExprId expr);
+  bool assume_finite(const ast::Expr& call);
   ExprIndex push(ValueExpr expr);
   ExprIndex literal_expr(Value value);
   ExprIndex variable_expr(uint32_t number);

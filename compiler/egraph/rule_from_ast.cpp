@@ -1,5 +1,6 @@
 #include "compiler/egraph/rule_from_ast.h"
 
+#include "compiler/egraph/derived_class.h"
 #include "compiler/egraph/rule_check.h"
 #include "compiler/egraph/rule_compiler.h"
 #include "compiler/egraph/rule_text.h"
@@ -12,40 +13,6 @@
 namespace tg {
 
 namespace {
-
-/// Multiset of the operators below the roots that compute something, activations unfolded.
-std::vector<OpKind> computing_ops(const Rule& rule, llvm::ArrayRef<TermId> roots) {
-  std::vector<OpKind> ops;
-  std::vector<TermId> open(roots.begin(), roots.end());
-  std::vector<bool> seen(rule.terms.size()); // terms are shared: a let may be used twice
-  while (!open.empty()) {
-    TermId id = open.back();
-    const Term& term = rule.terms[id];
-    open.pop_back();
-    if (term.kind != Term::Kind::Op || seen[id]) continue;
-    seen[id] = true;
-    uint32_t skipped = Trait::Layout | Trait::Leaf | Trait::View;
-    if (!op_info(term.op).has(skipped)) ops.push_back(term.op);
-    open.insert(open.end(), term.operands.begin(), term.operands.end());
-  }
-  std::sort(ops.begin(), ops.end());
-  return ops;
-}
-
-/// What can be seen without proof: a rule that only moves elements, or moves them past at most one
-/// kind of pointwise operator, keeps every bit. Anything else may sum in another order.
-Numerics derived_numerics(const Rule& rule) {
-  std::vector<OpKind> left = computing_ops(rule, rule.lhs), right = computing_ops(rule, rule.rhs);
-  for (std::vector<OpKind>* ops : {&left, &right})
-    ops->erase(std::unique(ops->begin(), ops->end()), ops->end());
-  if (left != right || left.size() > 1) return Numerics::Reassociates;
-  if (left.empty() || op_info(left[0]).operand_count == 1) return Numerics::Exact;
-  bool one_each = true;
-  for (const auto* roots : {&rule.lhs, &rule.rhs})
-    for (TermId root : *roots) one_each &= computing_ops(rule, root).size() == 1;
-  return one_each && op_info(left[0]).has(Trait::Pointwise) ? Numerics::Exact
-                                                            : Numerics::Reassociates;
-}
 
 /// Choices of operators for one declaration.
 constexpr size_t kMaxInstances = 128;
@@ -120,11 +87,23 @@ private:
       seen.push_back(std::move(key));
       rule->name = name_of(choice, reversed);
       if (seen.size() > 1) rule->name += "~" + std::to_string(seen.size());
-      rule->numerics = stated_.value_or(derived_numerics(*rule));
+      rule->at = decl_.name.span;
       if (!check_types(*rule, reversed)) return false;
+      set_class(*rule);
       out.push_back(std::move(*rule));
     }
     return true;
+  }
+
+  /// A class that nobody stated claims nothing: it is what the operators say.
+  void set_class(Rule& rule) const {
+    rule.stated = stated_.has_value();
+    rule.numerics = stated_.value_or(Numerics::Exact);
+    if (stated_) return;
+    ClassDerivation::Derived derived = derive_class(rule);
+    rule.numerics = derived.numerics;
+    for (uint32_t variable : must_be_finite(derived, derived.numerics))
+      if (!llvm::is_contained(rule.finite, variable)) rule.finite.push_back(variable);
   }
 
   bool read_numerics() {
@@ -133,11 +112,12 @@ private:
                   .Case("exact", Numerics::Exact)
                   .Case("reassociates", Numerics::Reassociates)
                   .Case("risky", Numerics::Risky)
+                  .Case("lossy", Numerics::Lossy)
                   .Default(std::nullopt);
     if (stated_) return true;
     Diagnostic d = error(Code::unknown_name, decl_.numerics.span, "unknown class of numerics `{0}`",
                          decl_.numerics.text);
-    d.help = "it is exact, reassociates or risky";
+    d.help = "it is exact, reassociates, risky or lossy";
     sink_.report(std::move(d));
     return false;
   }
@@ -200,6 +180,7 @@ private:
     rule.name = decl_.name.text.str();
     rule.native = Native::FusePointwise;
     rule.numerics = stated_.value_or(Numerics::Exact);
+    rule.at = decl_.name.span;
     Term term;
     term.kind = Term::Kind::AnyPointwise;
     rule.terms.push_back(std::move(term));

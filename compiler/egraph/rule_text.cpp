@@ -177,6 +177,10 @@ std::string rule_text(const Rule& rule) {
     text += separator.str() + expr_text(rule, condition);
     separator = ", ";
   }
+  for (uint32_t variable : rule.finite) {
+    text += separator.str() + "finite(" + rule.class_var_names[variable] + ")";
+    separator = ", ";
+  }
   return text;
 }
 
@@ -187,6 +191,7 @@ llvm::StringRef numerics_name(Numerics numerics) {
   case Numerics::Exact: return "exact";
   case Numerics::Reassociates: return "reassociates";
   case Numerics::Risky: return "risky";
+  case Numerics::Lossy: return "lossy";
   }
   return "";
 }

@@ -18,7 +18,7 @@ std::string rule_side_text(const Rule& rule, bool left);
 /// An expression as it would be written: `dim(a, -1) + 1`.
 std::string expr_text(const Rule& rule, ExprIndex expr);
 
-/// "exact", "reassociates", "risky".
+/// "exact", "reassociates", "risky", "lossy".
 llvm::StringRef numerics_name(Numerics numerics);
 
 /// "rewrite" (one pattern), "multi" (several), "native" (built in).

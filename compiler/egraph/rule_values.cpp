@@ -107,6 +107,7 @@ bool RuleCompiler::condition(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
   if (e.kind == ast::ExprKind::Binary && e.op == ast::Op::And)
     return condition(e.a) && condition(e.b);
+  if (e.kind == ast::ExprKind::Call && e.callee.text == "finite") return assume_finite(e);
   std::optional<ExprIndex> at = value(id);
   if (!at) return false;
   if (!is_truth(rule_.exprs[*at], kind_of(*at))) {
@@ -114,6 +115,21 @@ bool RuleCompiler::condition(ast::ExprId id) {
     return false;
   }
   rule_.conditions.push_back(*at);
+  return true;
+}
+
+/// `finite(x)`: no condition but an assumption, which only `where` itself can make.
+bool RuleCompiler::assume_finite(const ast::Expr& call) {
+  llvm::ArrayRef<ast::Arg> args = tree_[call.args];
+  bool one = args.size() == 1 && args[0].kind == ast::ArgKind::Positional &&
+             tree_[args[0].value].kind == ast::ExprKind::Name;
+  if (!one) {
+    fail(error(Code::wrong_kind, call.span, "`finite` takes one tensor of the left side"));
+    return false;
+  }
+  Meaning* meaning = tensor(args[0].value);
+  if (!meaning) return false;
+  if (!llvm::is_contained(rule_.finite, meaning->number)) rule_.finite.push_back(meaning->number);
   return true;
 }
 
@@ -220,6 +236,7 @@ std::optional<ExprIndex> RuleCompiler::value_call(ast::ExprId id) {
   if (!function) {
     std::vector<llvm::StringRef> names;
     for (const Function& f : kFunctions) names.push_back(f.name);
+    names.push_back("finite");
     Diagnostic d =
         error(Code::unknown_name, e.callee.span, "unknown function `{0}`", e.callee.text);
     d.help = "rules can ask " + llvm::join(names, ", ");

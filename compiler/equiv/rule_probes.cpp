@@ -47,6 +47,8 @@ std::vector<RuleProbes::Leaf> RuleProbes::leaves_of(const Joined& sides) const {
 
 bool RuleProbes::admits(const Joined& sides, const Leaf& leaf, Partition partition) const {
   if (partition == Partition::Threshold && thresholds_.empty()) return false;
+  bool finite = partition != Partition::Infinite && partition != Partition::NotANumber;
+  if (!finite && llvm::is_contained(rule_.finite, leaf.variable)) return false;
   return has_partition(sides.graph.type(leaf.node).dtype, leaf.limit > 0, rule_.numerics,
                        partition);
 }

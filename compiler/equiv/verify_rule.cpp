@@ -4,6 +4,7 @@
 #include "compiler/egraph/rule_sample.h"
 #include "compiler/egraph/rule_text.h"
 #include "compiler/equiv/climb.h"
+#include "compiler/equiv/example_text.h"
 #include "compiler/equiv/instance_changes.h"
 #include "compiler/equiv/piecewise.h"
 #include "compiler/equiv/rule_class.h"
@@ -229,7 +230,7 @@ private:
     if (!in_field) keep_apart(instance, sides.size);
     bool tame = in_field || RuleProbes::tame(sides.joined, options_.seed);
     if (tame && result.method != Equivalence::Method::Identical)
-      watch_.look(*symbols_, instance, sides.joined, options_.seed + verdict_.cases);
+      watch_.look(symbols_, instance, sides.joined, options_.seed + verdict_.cases);
   }
 
   /// The smallest instances at which float64 alone decided.
@@ -288,9 +289,21 @@ private:
     }
     std::vector<std::string> where = describe(*symbols_, rule_, instance);
     verdict_.why = "the sides differ at " + llvm::join(where, ", ");
-    if (!probes_.refutation().empty()) verdict_.why += ": at " + probes_.refutation();
+    if (!probes_.refutation().empty())
+      verdict_.why += ": at " + probes_.refutation();
+    else
+      verdict_.why += numbers(instance);
     verdict_.counterexample =
         as_models(rule_, symbols_, instance, {"Counterexample to the rule", rule_text(rule_)});
+  }
+
+  /// Where the sides part, on a line of its own.
+  std::string numbers(const RuleInstance& instance) {
+    std::optional<Sides> built = build(rule_, symbols_, instance, nullptr);
+    if (!built) return "";
+    std::optional<Counterexample> example = equivalence(built->joined, true).counterexample;
+    std::string text = example ? example_text(built->joined.graph, *example) : "";
+    return text.empty() ? "" : "\n  " + text;
   }
 
   void none() {
@@ -314,8 +327,9 @@ private:
 
   void check_class() {
     verdict_.observed = std::max(watch_.observed(), probes_.observed());
+    verdict_.numerics = std::max(watch_.numerics(), probes_.observed());
     verdict_.why = watch_.fault();
-    if (verdict_.why.empty() && probes_.observed() > rule_.numerics)
+    if (rule_.stated && verdict_.why.empty() && probes_.observed() > rule_.numerics)
       verdict_.why = llvm::formatv("the rule is stated `{0}`, but it is `{1}`: at {2}",
                                    numerics_name(rule_.numerics), numerics_name(probes_.observed()),
                                    probes_.where());
@@ -364,7 +378,7 @@ private:
 };
 
 /// Of what is checked and proved, and how: raised by hand with either.
-constexpr llvm::StringLiteral kVersion = "6";
+constexpr llvm::StringLiteral kVersion = "7";
 
 void add_table(Fingerprint& print) {
   print.add(kVersion);
@@ -392,6 +406,7 @@ llvm::StringRef status_name(RuleVerdict::Status status) {
   case RuleVerdict::Status::Untested: return "untested";
   case RuleVerdict::Status::Refuted: return "refuted";
   case RuleVerdict::Status::Empty: return "empty";
+  case RuleVerdict::Status::Fault: return "fault";
   }
   return "";
 }
@@ -408,7 +423,7 @@ void visit_instances(const Rule& rule, const RuleCheckOptions& options, Instance
 std::string rule_fingerprint(const Rule& rule) {
   Fingerprint print;
   add_table(print);
-  print.add_numbers(rule.numerics, rule.native, rule.class_vars, rule.value_vars);
+  print.add_numbers(rule.numerics, rule.stated, rule.native, rule.class_vars, rule.value_vars);
   for (const Term& term : rule.terms) {
     print.add_numbers(term.kind, term.variable, term.op, term.attrs.size());
     for (const TermAttr& attr : term.attrs) {
@@ -425,6 +440,7 @@ std::string rule_fingerprint(const Rule& rule) {
   print.add_list(rule.lhs);
   print.add_list(rule.rhs);
   print.add_list(rule.conditions);
+  print.add_list(rule.finite);
   return print.text();
 }
 

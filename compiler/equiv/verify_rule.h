@@ -30,6 +30,7 @@ struct RuleVerdict {
     Untested, // those that were found did, but they are not of all kinds: not verified
     Refuted,  // one did not
     Empty,    // no instance was found, or the right side is never well typed: the rule never fires
+    Fault,    // the check itself failed (driver/rule_trust.h)
   };
   Status status = Status::Tested;
   size_t cases = 0;        // instances compared
@@ -42,6 +43,8 @@ struct RuleVerdict {
   double log2_error = 0;
   /// What float64 showed of the rounding: the least class that fits.
   Numerics observed = Numerics::Exact;
+  /// The class that the rule has, by its operators and by what was observed.
+  Numerics numerics = Numerics::Exact;
   /// What a proof for all sizes came to (proof.h), if one was asked for.
   enum class Proof : uint8_t { NotTried, Proved, NotProved };
   Proof proof = Proof::NotTried;
@@ -50,7 +53,8 @@ struct RuleVerdict {
   std::string counterexample; // Refuted: a .tg file with the models `left` and `right`
 };
 
-llvm::StringRef status_name(RuleVerdict::Status status); // "tested", "untested", "refuted", "empty"
+/// "tested", "untested", "refuted", "empty", "fault".
+llvm::StringRef status_name(RuleVerdict::Status status);
 
 /// Deterministic. Native rules are tested by their own property tests, and passed here.
 RuleVerdict verify_rule(const Rule& rule, const RuleCheckOptions& options = {});

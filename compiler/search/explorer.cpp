@@ -26,7 +26,7 @@ Explorer::Explorer(EGraph& egraph, llvm::ArrayRef<Rule> rules, const ExplorerOpt
       symbol_hash_(egraph.symbols()), by_id_(rules.size()) {
   for (const CompiledRule& rule : book_.rules()) {
     by_id_[rule.id] = &rule;
-    if (rule.rule->numerics <= options.numerics) enabled_.push_back(&rule);
+    if (admits(options.numerics, *rule.rule)) enabled_.push_back(&rule);
   }
 }
 

@@ -21,7 +21,7 @@ public:
         applier_(egraph, &cycles_, options.cycle_filter), rng_(options.seed) {
     report_.rules.resize(rules.size());
     for (const CompiledRule& rule : book_.rules())
-      if (rule.rule->numerics <= options.numerics) enabled_.push_back(&rule);
+      if (admits(options.numerics, *rule.rule)) enabled_.push_back(&rule);
   }
 
   RolloutReport run();

@@ -161,7 +161,7 @@ void Saturation::settle() {
 }
 
 bool Saturation::enabled(const CompiledRule& rule) const {
-  return rule.rule->numerics <= options_.numerics;
+  return admits(options_.numerics, *rule.rule);
 }
 
 /// The mark since which rules of a kind must look: patterns are shared, so one for all of them.

@@ -4,6 +4,8 @@
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/model.h"
+#include "compiler/egraph/derived_class.h"
+#include "compiler/egraph/rule_from_ast.h"
 #include "lang/core/escape.h"
 
 namespace tg::cli {
@@ -28,10 +30,38 @@ std::string description(const Graph& graph) {
   return text;
 }
 
+bool has_rules(const Program& program) {
+  if (program.modules.empty()) return false;
+  const Ast& tree = program.modules.front().ast;
+  return llvm::any_of(tree.decls(),
+                      [&](ast::DeclId id) { return tree[id].kind == ast::DeclKind::Rule; });
+}
+
+/// What `tg rules verify` finds before it draws numbers: types on sample shapes, attributes, and
+/// the class of numerics.
+void check_rules(Session& session, const std::string& path) {
+  std::optional<std::vector<Rule>> rules =
+      load_rules(session.sources, library(), {path}, session.sink);
+  if (!rules) return;
+  std::string refused;
+  for (const Rule& rule : *rules) {
+    if (rule.file != path || rule.native != Native::No || rule.declared == refused) continue;
+    std::string fault = class_fault(rule, derive_class(rule));
+    if (fault.empty()) continue;
+    Diagnostic d =
+        error(Code::rule_refuted, rule.at, "rule `{0}` states more than it keeps", rule.name);
+    d.notes.push_back(std::move(fault));
+    d.help = "state the weaker class, or none: the rule then has the class that it has";
+    session.sink.report(std::move(d));
+    refused = rule.declared;
+  }
+}
+
 /// What --verbose says of the file's models: of the one asked for, or of all.
 std::string check_file(Session& session, const std::string& path) {
   const Options& o = session.options;
   Program program = load_program(session.sources, library(), path, session.sink);
+  if (!session.sink.failed() && has_rules(program)) check_rules(session, path);
   bool chosen = !o.model.empty() || !o.set.empty();
   if (chosen && session.sink.failed()) return "";
   std::vector<std::string> models;

@@ -55,7 +55,8 @@ void add_rule_options(CLI::App& app, Options& o) {
   app.add_option("--rules", o.rules, "rule files, rule sets or rules; default: all built in")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--numerics", o.numerics, "rules that may be used: exact, reassociate, all")
+  app.add_option("--numerics", o.numerics,
+                 "rules that may be used: exact, reassociate, all, lossy (all, and casts that cut)")
       ->capture_default_str();
   app.add_flag("--trust-rules", o.trust_rules, "use rules of files without verifying them");
   app.add_option("--rule-cache", o.rule_cache, "file that remembers which rules were verified");

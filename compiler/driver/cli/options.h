@@ -19,7 +19,7 @@ struct Options {
   std::string model;                                    // --model; "" = the only one
   std::vector<std::pair<std::string, std::string>> set; // --set N=8
   std::vector<std::string> rules;                       // --rules: files or rule (set) names
-  std::string numerics = "reassociate";                 // exact | reassociate | all
+  std::string numerics = "reassociate";                 // exact | reassociate | all | lossy
   bool trust_rules = false;                             // use rules that are not verified
   bool explain = false;                                 // leave a chain of rewrites
   bool verify = false;                                  // hold the result against its source

@@ -33,7 +33,7 @@ const std::vector<Choice>& choices() {
        {"greedy", "greedy-shared", "greedy-dag", "ilp", "lp", "best"}},
       {"--groups", &Options::groups, {"auto", "on", "off"}},
       {"--backend", &Options::backend, {"ref", "cpu", "cuda"}},
-      {"--numerics", &Options::numerics, {"exact", "reassociate", "all"}},
+      {"--numerics", &Options::numerics, {"exact", "reassociate", "all", "lossy"}},
       {"--mcts-profile", &Options::mcts_profile, {"tangram", "pact24"}},
       {"--reward", &Options::reward, {"greedy", "greedy-shared", "ilp"}},
       {"--cycle-filter", &Options::cycle_filter, {"efficient", "vanilla", "none"}},

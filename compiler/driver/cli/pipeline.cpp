@@ -108,6 +108,7 @@ OptimizeOptions optimize_options(const Options& o) {
   explore.numerics = llvm::StringSwitch<Numerics>(o.numerics)
                          .Case("exact", Numerics::Exact)
                          .Case("all", Numerics::Risky)
+                         .Case("lossy", Numerics::Lossy)
                          .Default(Numerics::Reassociates);
   explore.seed = o.seed;
   explore.compatible = o.backoff;
@@ -204,6 +205,7 @@ TrustOptions trust_options(Session& session) {
   options.threads = static_cast<int>(o.threads);
   options.cache = o.rule_cache.empty() ? default_rule_cache() : o.rule_cache;
   options.stop = session.stop;
+  options.isolated = true;
   options.progress = progress_line(session, "verifying rules");
   return options;
 }

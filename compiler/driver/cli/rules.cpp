@@ -41,6 +41,7 @@ void write_verdict(llvm::json::OStream& json, const RuleVerdict& verdict) {
     json.attribute("error_bound", std::exp2(verdict.log2_error));
   else
     json.attribute("error_bound", nullptr);
+  json.attribute("verified_numerics", numerics_name(verdict.numerics));
   json.attribute("observed_numerics", numerics_name(verdict.observed));
   json.attribute("why", verdict.why);
   if (verdict.counterexample.empty())
@@ -50,7 +51,7 @@ void write_verdict(llvm::json::OStream& json, const RuleVerdict& verdict) {
 }
 
 struct Counts {
-  size_t proved = 0, tested = 0, untested = 0, refuted = 0, empty = 0, cases = 0;
+  size_t proved = 0, tested = 0, untested = 0, refuted = 0, empty = 0, faults = 0, cases = 0;
 };
 
 Counts count(llvm::ArrayRef<RuleVerdict> verdicts) {
@@ -62,6 +63,7 @@ Counts count(llvm::ArrayRef<RuleVerdict> verdicts) {
     case RuleVerdict::Status::Untested: ++counts.untested; break;
     case RuleVerdict::Status::Refuted: ++counts.refuted; break;
     case RuleVerdict::Status::Empty: ++counts.empty; break;
+    case RuleVerdict::Status::Fault: ++counts.faults; break;
     }
   }
   return counts;
@@ -74,6 +76,7 @@ void write_counts(llvm::json::OStream& json, const Counts& counts) {
     json.attribute("untested", static_cast<int64_t>(counts.untested));
     json.attribute("refuted", static_cast<int64_t>(counts.refuted));
     json.attribute("empty", static_cast<int64_t>(counts.empty));
+    json.attribute("faults", static_cast<int64_t>(counts.faults));
     json.attribute("cases", static_cast<int64_t>(counts.cases));
   });
 }
@@ -196,14 +199,14 @@ void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
   }
   if (session.options.verbose) table.print(out, session.color);
   Counts counts = count(verdicts);
-  // Proofs that an earlier run remembered count only where they are asked for.
-  if (!session.options.proof) counts.tested += counts.proved;
   out << count_text(rules.size()) << " rules: ";
-  if (session.options.proof) out << count_text(counts.proved) << " proved, ";
+  // What an earlier run proved stays proved.
+  if (session.options.proof || counts.proved > 0) out << count_text(counts.proved) << " proved, ";
   out << count_text(counts.tested) << " tested in " << count_text(counts.cases) << " cases, "
       << count_text(counts.refuted) << " refuted, " << count_text(counts.empty)
       << " without instances";
   if (counts.untested > 0) out << ", " << count_text(counts.untested) << " untested";
+  if (counts.faults > 0) out << ", " << count_text(counts.faults) << " with an internal fault";
   out << "\n";
 }
 
@@ -253,10 +256,12 @@ int run_rules_verify(Session& session) {
   } else if (!o.quiet) {
     print_verdicts(session, *rules, verdicts);
   }
-  return llvm::all_of(verdicts,
-                      [](const RuleVerdict& v) { return v.status == RuleVerdict::Status::Tested; })
-             ? 0
-             : 1;
+  auto is = [](RuleVerdict::Status status) {
+    return [=](const RuleVerdict& v) { return v.status == status; };
+  };
+  constexpr int kInternalFault = 70;
+  if (llvm::any_of(verdicts, is(RuleVerdict::Status::Fault))) return kInternalFault;
+  return llvm::all_of(verdicts, is(RuleVerdict::Status::Tested)) ? 0 : 1;
 }
 
 int run_rules_list(Session& session) {

@@ -151,7 +151,7 @@ struct OptimizeOptions {
   std::vector<std::string> rules = {};  // files, rule sets or rules; empty = all built in
   std::string rule_text = {};           // `rule` declarations, beside those
   bool trust_rules = false;             // use rules that are not built in without verifying them
-  std::string numerics = "reassociate"; // exact, reassociate, all
+  std::string numerics = "reassociate"; // exact, reassociate, all, lossy
   /// Of all. Negative: of mcts 10, of others 60 for exploration and 60 for extraction.
   double time_limit_s = -1;
   int64_t node_limit = 0;      // of an e-graph; 0 = the search's own, as `tg opt` has it

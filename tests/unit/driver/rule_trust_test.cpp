@@ -1,0 +1,96 @@
+// Rules are verified in processes of their own: a check that dies is that rule's fault alone.
+#include "compiler/driver/in_children.h"
+#include "compiler/driver/rule_trust.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "lang/parse.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include <unistd.h>
+
+namespace tg {
+namespace {
+
+TEST(RunInChildren, AnswersEveryJobAndOutlivesThoseThatDie) {
+  std::vector<ChildAnswer> answers(40);
+  auto job = [](size_t i) {
+    if (i % 10 == 3) std::raise(SIGFPE);
+    if (i == 7) _exit(0);
+    return std::string(i * 10'000, 'x') + std::to_string(i);
+  };
+  size_t done = 0;
+  run_in_children(answers.size(), 3, job, [&](size_t i, ChildAnswer answer) {
+    answers[i] = std::move(answer);
+    ++done;
+  });
+  EXPECT_EQ(done, answers.size());
+  for (size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_EQ(answers[i].failed(), i % 10 == 3 || i == 7) << i;
+    EXPECT_EQ(answers[i].signal, i % 10 == 3 ? SIGFPE : 0) << i;
+    if (!answers[i].failed()) {
+      EXPECT_EQ(answers[i].text, job(i)) << i;
+    }
+  }
+}
+
+std::vector<Rule> read(const std::string& text) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  FileId file = sources.add("rule.tg", text);
+  std::vector<Rule> rules = rules_from_ast(parse(sources, file, sink), sources, sink);
+  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
+  return rules;
+}
+
+TEST(RuleTrust, AFaultInOneCheckLeavesTheOthersTheirVerdicts) {
+  std::vector<Rule> rules = read("rule one(x) exact { relu(relu(x)) => relu(x) }\n"
+                                 "rule two(x) exact { -(-x) => x }\n"
+                                 "rule three(x, y) exact { x + y => y + x }\n"
+                                 "rule wrong(x, y) { x - y => y - x }\n");
+  ASSERT_EQ(rules.size(), 4u);
+  TrustOptions options;
+  options.isolated = true;
+  options.threads = 2;
+  options.check.instances = 20;
+  options.verify = [](const Rule& rule, const RuleCheckOptions& check) {
+    if (rule.name == "two") std::abort();
+    return verify_rule(rule, check);
+  };
+  std::vector<RuleVerdict> verdicts = verify_rules(rules, options);
+  using Status = RuleVerdict::Status;
+  EXPECT_EQ(verdicts[0].status, Status::Tested) << verdicts[0].why;
+  EXPECT_EQ(verdicts[1].status, Status::Fault);
+  EXPECT_NE(verdicts[1].why.find("`two` (signal 6"), std::string::npos) << verdicts[1].why;
+  EXPECT_EQ(verdicts[2].status, Status::Tested) << verdicts[2].why;
+  EXPECT_EQ(verdicts[3].status, Status::Refuted);
+  EXPECT_NE(verdicts[3].counterexample.find("model left"), std::string::npos);
+  options.isolated = false;
+  options.verify = verify_rule;
+  std::vector<RuleVerdict> here = verify_rules(rules, options);
+  for (size_t i : {0, 2, 3}) {
+    EXPECT_EQ(here[i].why, verdicts[i].why);
+    EXPECT_EQ(here[i].cases, verdicts[i].cases);
+    EXPECT_EQ(here[i].counterexample, verdicts[i].counterexample);
+  }
+}
+
+/// Nobody claimed a class: it is what the operators say, and what uses the rule goes by that.
+TEST(RuleTrust, ARuleWithoutAClassHasTheOneThatItsOperatorsSay) {
+  std::vector<Rule> rules =
+      read("rule means(x) { reduce_mean(reduce_mean(x, axes = [3]), axes = [2]) => "
+           "reduce_mean(x, axes = [2, 3]) }\n"
+           "rule cut(x) { cast(cast(x, f16), f32) => x }\n");
+  ASSERT_EQ(rules.size(), 2u);
+  TrustOptions options;
+  options.check.instances = 60;
+  EXPECT_TRUE(require_trusted(rules, options));
+  EXPECT_EQ(rules[0].numerics, Numerics::Reassociates);
+  EXPECT_EQ(rules[1].numerics, Numerics::Lossy);
+  EXPECT_FALSE(admits(Numerics::Risky, rules[1]));
+}
+
+} // namespace
+} // namespace tg
