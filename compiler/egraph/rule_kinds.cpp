@@ -269,8 +269,10 @@ void slice_kinds(Word& word, const Operator& o) {
 
 void reduce_kinds(Word& word, const Operator& o) {
   if (!o.attrs[0]) return;
-  llvm::ArrayRef<int64_t> axes = o.attrs[0]->ints;
   const TensorType& x = *o.operands[0];
+  llvm::SmallVector<int64_t, 4> axes; // a literal may count from the end
+  for (int64_t axis : o.attrs[0]->ints) axes.push_back(axis < 0 ? axis + x.rank() : axis);
+  if (llvm::any_of(axes, [&](int64_t axis) { return axis < 0 || axis >= x.rank(); })) return;
   word.choose(static_cast<int64_t>(axes.size()) - 1, 3);
   word.flag(static_cast<int64_t>(axes.size()) == x.rank());
   word.flag(llvm::is_contained(axes, 0));
