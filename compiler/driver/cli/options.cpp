@@ -5,6 +5,8 @@
 #include "compiler/driver/cli/options_check.h"
 #include "lang/core/diagnostic.h"
 
+#include <llvm/ADT/StringExtras.h>
+
 #include <CLI/CLI.hpp>
 
 #include <optional>
@@ -13,6 +15,7 @@
 namespace tg::cli {
 namespace {
 
+using llvm::StringLiteral;
 using llvm::StringRef;
 
 constexpr StringRef kCommands[] = {"help",    "report", "check",   "fmt",    "opt",    "run",
@@ -20,6 +23,18 @@ constexpr StringRef kCommands[] = {"help",    "report", "check",   "fmt",    "op
                                    "weights", "verify", "repl",    "explain"};
 
 constexpr const char* kExtractors = "greedy, greedy-shared, greedy-dag, ilp, lp, best";
+
+/// A number from `low` to `high`, which are whole. Help does not repeat them; the message does.
+template <class Number> CLI::Validator in_range(Number low, Number high) {
+  auto check = [low, high](const std::string& text) -> std::string {
+    Number value{};
+    if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) return "";
+    return llvm::formatv("takes a {0} from {1} to {2}, not `{3}`",
+                         std::is_integral_v<Number> ? "whole number" : "number", uint64_t(low),
+                         uint64_t(high), text);
+  };
+  return CLI::Validator([check](std::string& text) { return check(text); }, "");
+}
 
 Parsed failed(std::string message,
               std::string help = "`tg --help` lists the commands and options") {
@@ -78,19 +93,19 @@ void add_cost_options(CLI::App& app, Options& o) {
   app.add_option("--finalists", o.finalists,
                  "measured costs: graphs that are built and run whole; 1: the cheapest alone; 0: "
                  "none, prices decide")
-      ->check(CLI::Range(int64_t{0}, int64_t{64}))
+      ->check(in_range(int64_t{0}, int64_t{64}))
       ->capture_default_str();
   app.add_flag("--allow-tf32", o.allow_tf32, "cuda: f32 products in tf32, with ten bits");
   app.add_option("--save-costs", o.save_costs, "write the prices used as a table for file:TABLE");
   app.add_option("--max-weight-growth", o.max_weight_growth,
                  "most bytes of weights at run time, over those of the source")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(in_range(1.0, 1e6))
       ->capture_default_str();
 }
 
 void add_search_threads(CLI::App& app, Options& o) {
   app.add_option("--search-threads", o.search_threads, "of mcts; default: --threads")
-      ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+      ->check(in_range(int64_t{1}, int64_t{1024}));
 }
 
 void add_search_options(CLI::App& app, Options& o) {
@@ -100,11 +115,11 @@ void add_search_options(CLI::App& app, Options& o) {
   app.add_option("--extract", o.extract, kExtractors)->capture_default_str();
   add_cost_options(app, o);
   app.add_option("--iterations", o.iterations, "saturate: iterations")
-      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
+      ->check(in_range(int64_t{0}, int64_t{1'000'000}))
       ->capture_default_str();
   app.add_option("--multi-iterations", o.multi_iterations,
                  "saturate: iterations of multi-pattern rules")
-      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
+      ->check(in_range(int64_t{0}, int64_t{1'000'000}))
       ->capture_default_str();
   app.add_flag("--backoff", o.backoff, "saturate: egg's scheduler, with limits between iterations");
   app.add_option("--cycle-filter", o.cycle_filter, "efficient, vanilla, none")
@@ -114,14 +129,14 @@ void add_search_options(CLI::App& app, Options& o) {
   app.add_option("--budget", o.budget,
                  "mcts: simulations for a decision (128); anneal: moves (4000); "
                  "taso: graphs (300); random: rollouts (64)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
+      ->check(in_range(int64_t{1}, int64_t{1'000'000'000}));
   add_search_threads(app, o);
   app.add_option("--depth", o.depth, "random steps of a simulation (mcts 10, random 16)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
+      ->check(in_range(int64_t{1}, int64_t{1'000'000}));
   app.add_option("--exploration", o.exploration, "mcts: the constant of the upper bound")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(in_range(0.0, 1e9));
   app.add_option("--alpha", o.alpha, "taso: graphs up to this times the best are kept")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(in_range(1.0, 1e6))
       ->capture_default_str();
   app.add_flag("--reuse-tree", o.reuse_tree, "mcts, profile pact24: keep what is below a decision");
   app.add_option("--mcts-profile", o.mcts_profile, "mcts: tangram, or pact24 as published")
@@ -139,11 +154,11 @@ void add_search_options(CLI::App& app, Options& o) {
   app.add_option("--trace", o.trace, "write what the search did, as JSON, for `tg report`");
   app.add_option("--time-limit", o.time_limit_s,
                  "seconds, of all; default: of mcts 10, else 60 for exploration and for extraction")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(in_range(0.0, 1e9));
   app.add_option("--node-limit", o.node_limit,
                  "e-nodes of an e-graph; default: 2000 of tree searches (what mcts saturates first "
                  "50000), else 50000")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
+      ->check(in_range(int64_t{1}, int64_t{1} << 31));
 }
 
 void add_seed(CLI::App& app, Options& o, const char* what) {
@@ -151,7 +166,7 @@ void add_seed(CLI::App& app, Options& o, const char* what) {
   auto whole = [](const std::string& text) -> std::string {
     uint64_t seed = 0;
     if (!StringRef(text).getAsInteger(10, seed)) return "";
-    return llvm::formatv("`{0}` is no whole number from 0 to {1}", text, UINT64_MAX);
+    return llvm::formatv("takes a whole number from 0 to {0}, not `{1}`", UINT64_MAX, text);
   };
   app.add_option("--seed", o.seed, what)->check(whole, "")->capture_default_str();
 }
@@ -161,10 +176,10 @@ void add_limits(CLI::App& app, Options& o) {
          "--memory-limit", o.memory_limit_mb,
          "MiB, of e-graphs and the search's tables, of the solver, and of what a model needs "
          "to run, each; default: 80% of the machine's memory")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+      ->check(in_range(int64_t{1}, int64_t{1} << 40));
   add_seed(app, o, "of everything random");
   app.add_option("--threads", o.threads, "default: one for each core")
-      ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+      ->check(in_range(int64_t{1}, int64_t{1024}));
 }
 
 void add_files(CLI::App& app, Options& o, const char* what) {
@@ -234,10 +249,10 @@ void add_run(CLI::App& tg, Options& o, Raw& raw) {
   add_dtype_option(app, raw);
   app.add_option("--streams", o.streams,
                  "cuda: copies of the model that run side by side, each on a stream")
-      ->check(CLI::Range(int64_t{1}, int64_t{64}))
+      ->check(in_range(int64_t{1}, int64_t{64}))
       ->capture_default_str();
   app.add_option("--runs", o.runs, "timed runs; default: as many as fit half a second, at least 5")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
+      ->check(in_range(int64_t{1}, int64_t{1'000'000}));
   add_weights_option(app, o);
   app.add_option("--input", raw.inputs, "NAME=F.npy, or F.npz for several")
       ->allow_extra_args(false);
@@ -257,10 +272,9 @@ void add_extract(CLI::App& tg, Options& o) {
   app.add_option("--extract", o.extract, kExtractors)->default_str("best");
   app.add_option("--ilp-cycles", o.ilp_cycles, "cycle constraints in the ILP: none, real, int")
       ->capture_default_str();
-  app.add_option("--time-limit", o.time_limit_s, "seconds; default 60")
-      ->check(CLI::Range(0.0, 1e9));
+  app.add_option("--time-limit", o.time_limit_s, "seconds; default 60")->check(in_range(0.0, 1e9));
   app.add_option("--memory-limit", o.memory_limit_mb, "MiB; default: 80% of the machine's memory")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+      ->check(in_range(int64_t{1}, int64_t{1} << 40));
   add_seed(app, o, "of everything random");
   app.add_flag("--check", o.check, "hold the answer against the independent checker");
   add_output_options(app, o);
@@ -285,14 +299,14 @@ void add_rules(CLI::App& tg, Options& o) {
   CLI::App& verify = *rules.add_subcommand("verify", "check that they are true, on many instances");
   verify.add_option("FILE", o.files, "rule files, rule sets or rules; default: all built in");
   verify.add_option("--instances", o.instances, "of each rule")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->check(in_range(int64_t{1}, int64_t{1'000'000}))
       ->capture_default_str();
   verify.add_flag("--proof", o.proof, "also try to prove each for all sizes (needs Z3)");
   verify.add_option("--rule-cache", o.rule_cache, "file that remembers which rules were verified");
   verify.add_option("--output", o.output, "write counterexamples into this folder, as .tg");
   add_seed(verify, o, "of the instances");
   verify.add_option("--threads", o.threads, "default: one for each core")
-      ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+      ->check(in_range(int64_t{1}, int64_t{1024}));
   add_output_options(verify, o);
 }
 
@@ -305,9 +319,9 @@ void add_verify(CLI::App& tg, Options& o, Raw& raw) {
                  "F.safetensors: weights of the second; folded ones are traced to the first's");
   add_seed(app, o, "of the points");
   app.add_option("--time-limit", o.time_limit_s, "seconds; then it is not decided (exit code 4)")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(in_range(0.0, 1e9));
   app.add_option("--threads", o.threads, "default: one for each core")
-      ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+      ->check(in_range(int64_t{1}, int64_t{1024}));
   add_output_options(app, o);
 }
 
@@ -351,12 +365,12 @@ void add_bench_paper(CLI::App& bench, Options& o) {
   paper
       .add_option("--seeds", o.seeds,
                   "runs of each cell that draws at random, by seeds from --seed on")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1000}))
+      ->check(in_range(uint64_t{1}, uint64_t{1000}))
       ->capture_default_str();
   paper
       .add_option("--total-limit", o.total_limit_s,
                   "seconds; cells beyond are left for the next run")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(in_range(0.0, 1e9))
       ->capture_default_str();
   paper.add_option("--cost-db", o.cost_db, "database of measured costs");
   paper.add_option("--cost", o.cost, "default analytic:a100");
@@ -364,22 +378,22 @@ void add_bench_paper(CLI::App& bench, Options& o) {
       ->delimiter(',')
       ->allow_extra_args(false);
   paper.add_option("--budget", o.budget, "simulations for a decision (128)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
+      ->check(in_range(int64_t{1}, int64_t{1'000'000'000}));
   paper.add_option("--depth", o.depth, "random steps of a simulation (10)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
+      ->check(in_range(int64_t{1}, int64_t{1'000'000}));
   paper.add_option("--node-limit", o.node_limit, "e-nodes; default 2000")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
+      ->check(in_range(int64_t{1}, int64_t{1} << 31));
   paper
       .add_option("--time-limit", o.time_limit_s,
                   "seconds for a cell, default 600: three quarters for the search (half, where its "
                   "rewards are integer programs), a quarter for one integer program. A cell that "
                   "its limit ended is computed anew under a larger one")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(in_range(0.0, 1e9));
   paper
       .add_option("--ilp-limit", o.ilp_limit_s,
                   "the same for a cell with rewards from integer programs (ilp+ilp), but at most "
                   "--time-limit")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(in_range(0.0, 1e9))
       ->capture_default_str();
   add_limits(paper, o);
   add_search_threads(paper, o);
@@ -397,8 +411,11 @@ void add_report(CLI::App& tg, Options& o) {
 }
 
 void add_help(CLI::App& tg, Options& o) {
-  CLI::App& app = *tg.add_subcommand("help", "what a diagnostic means, with an example");
-  app.add_option("CODE", o.files, "E0213; default: all of them, in a line each")->expected(0, 1);
+  CLI::App& app = *tg.add_subcommand("help", "what a diagnostic, operator or function means");
+  app.add_option("NAME", o.files,
+                 "of a diagnostic (E0213), operator, library function or command; default: the "
+                 "diagnostics, in a line each")
+      ->expected(0, 1);
   app.add_flag("--json", o.json, "one JSON object on standard output, nothing else");
 }
 
@@ -411,17 +428,60 @@ void add_tables(CLI::App& tg, Options& o) {
   }
 }
 
+// --- help ---------------------------------------------------------------------------------------
+
+struct Group {
+  StringLiteral title, names;
+};
+
+/// What most people need of the commands that search: the rest is shown by --help-all.
+constexpr Group kGroups[] = {
+    {"Model", "--model --set --dtype --weights --input --backend"},
+    {"Search", "--opt --search --extract --rules --numerics --cost --time-limit --memory-limit "
+               "--threads --seed --verify"},
+    {"Output", "-o --weights-out --output --trace --runs --check --json --quiet --verbose"},
+};
+
+/// The options of a command in groups, if they are too many for a screen.
+void arrange(CLI::App& app, bool all) {
+  constexpr size_t kScreen = 24;
+  std::vector<CLI::Option*> options = app.get_options();
+  if (options.size() <= kScreen) return;
+  for (CLI::Option* option : options) {
+    if (option->get_positional() || option == app.get_help_ptr()) continue;
+    std::string name = option->get_name();
+    const auto* group = llvm::find_if(kGroups, [&](const Group& g) {
+      llvm::SmallVector<StringRef, 16> names;
+      g.names.split(names, ' ');
+      return llvm::is_contained(names, name);
+    });
+    option->group(group != std::end(kGroups) ? group->title.str() : all ? "More" : "");
+  }
+  if (!all) app.footer("`tg " + app.get_name() + " --help-all` lists all options");
+}
+
+/// `--help-all` is `--help`, of everything.
+bool widen_help(std::vector<char*>& words) {
+  static char help[] = "--help";
+  bool all = false;
+  for (char*& word : words)
+    if (StringRef(word) == "--help-all") all = true, word = help;
+  return all;
+}
+
 // --- what CLI11 cannot say ----------------------------------------------------------------------
 
 /// Misspelt commands, before CLI11 sees them.
 std::optional<Parsed> screen(llvm::ArrayRef<char*> args) {
-  if (args.empty()) return failed("no command given");
+  if (args.empty()) return failed("no command given", "`tg --help` lists the commands");
   StringRef command = args.front();
   if (!command.startswith("-") && !llvm::is_contained(kCommands, command)) {
     StringRef near = near_miss(command, kCommands);
-    return failed(llvm::formatv("no command `{0}`", command),
-                  near.empty() ? "`tg --help` lists the commands"
-                               : llvm::formatv("did you mean `{0}`?", near).str());
+    std::string help = near.empty() ? "`tg --help` lists the commands"
+                                    : llvm::formatv("did you mean `{0}`?", near).str();
+    if (command.endswith(".tg") || command.endswith(".onnx"))
+      help = llvm::formatv("a command comes first: `tg check {0}`, `tg run {0}`", command);
+    return failed(llvm::formatv("no command `{0}`", command), help);
   }
   return std::nullopt;
 }
@@ -436,19 +496,59 @@ std::string command_of(const CLI::App& app) {
   return name;
 }
 
-/// An argument that nothing expects: named, with the option that was probably meant.
-Parsed unexpected(const CLI::App& app, StringRef argument) {
+const CLI::App& deepest(const CLI::App& app) {
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return *at;
+}
+
+/// An argument that nothing expects: named, with the option that was probably meant.
+Parsed unexpected(const CLI::App& app, StringRef argument) {
   std::vector<std::string> names;
-  for (const CLI::Option* option : at->get_options())
+  for (const CLI::Option* option : deepest(app).get_options())
     if (!option->get_lnames().empty()) names.push_back("--" + option->get_lnames().front());
   std::vector<StringRef> candidates(names.begin(), names.end());
   StringRef near = near_miss(argument.split('=').first, candidates);
-  return failed(llvm::formatv("`tg {0}` does not take `{1}`", command_of(app), argument),
-                near.empty()
-                    ? llvm::formatv("`tg {0} --help` lists its options", command_of(app)).str()
-                    : llvm::formatv("did you mean `{0}`?", near).str());
+  std::string name = command_of(app), command = name.empty() ? "tg" : "tg " + name;
+  return failed(llvm::formatv("`{0}` does not take `{1}`", command, argument),
+                near.empty() ? llvm::formatv("`{0} --help` lists its options", command).str()
+                             : llvm::formatv("did you mean `{0}`?", near).str());
+}
+
+/// `tg rules`, `tg rules lst`: a command of commands, without one that it has.
+Parsed without_command(const CLI::App& app, const std::string& command) {
+  std::vector<std::string> extra = app.remaining(/*recurse=*/true), names;
+  if (!extra.empty() && StringRef(extra.front()).startswith("-"))
+    return unexpected(app, extra.front());
+  for (const CLI::App* sub : deepest(app).get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(sub->get_name());
+  std::string help = "one of: " + llvm::join(names, ", ");
+  if (&deepest(app) == &app) help = "`tg --help` lists the commands";
+  std::string message = "`" + command + "` needs a command";
+  if (!extra.empty()) message = "no command `" + command + " " + extra.front() + "`";
+  return failed(message, help);
+}
+
+/// What CLI11 says, in our words.
+Parsed misused(const CLI::App& app, const CLI::ParseError& problem) {
+  std::string what = problem.what(), name = command_of(app);
+  std::string command = name.empty() ? "tg" : "tg " + name;
+  std::string help = llvm::formatv("`{0} --help` lists its options", command);
+  auto [option, rest] = StringRef(what).split(": ");
+  if (problem.get_name() == "RequiredError") {
+    const CLI::Option* missing =
+        deepest(app).get_option_no_throw(StringRef(what).split(' ').first.str());
+    if (!missing) return without_command(app, command);
+    return failed(llvm::formatv("`{0}` needs {1}: {2}", command, missing->get_name(),
+                                missing->get_description()),
+                  help);
+  }
+  if (problem.get_name() == "ArgumentMismatch")
+    return option.startswith("-")
+               ? failed(llvm::formatv("`{0}` needs a value", option), help)
+               : failed(llvm::formatv("`{0}` takes one {1}", command, option), help);
+  return failed(rest.startswith("takes ") ? llvm::formatv("`{0}` {1}", option, rest).str() : what,
+                help);
 }
 
 } // namespace
@@ -476,8 +576,12 @@ Parsed parse_command_line(int argc, char** argv) {
   add_report(app, o);
   add_tables(app, o);
   add_help(app, o);
+  std::vector<char*> words(argv, argv + argc);
+  bool all = widen_help(words);
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
+    arrange(*command, all);
   try {
-    app.parse(argc, argv);
+    app.parse(argc, words.data());
   } catch (const CLI::Success& success) { // --help and --version
     std::ostringstream out;
     parsed.exit_code = app.exit(success, out, out);
@@ -487,7 +591,7 @@ Parsed parse_command_line(int argc, char** argv) {
   } catch (const CLI::ExtrasError&) {
     return unexpected(app, app.remaining(/*recurse=*/true).front());
   } catch (const CLI::ParseError& problem) {
-    return failed(problem.what());
+    return misused(app, problem);
   }
   o.command = command_of(app);
   if (o.command == "extract" && app.get_subcommand("extract")->count("--extract") == 0)

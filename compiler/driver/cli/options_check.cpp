@@ -6,7 +6,6 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
-#include <cmath>
 
 namespace tg::cli {
 namespace {
@@ -108,16 +107,6 @@ std::optional<std::string> check_search(const Options& o) {
   return std::nullopt;
 }
 
-/// Not a number passes the ranges of the command line.
-std::optional<std::string> check_numbers(const Options& o) {
-  for (auto [flag, value] :
-       {std::pair{"--time-limit", o.time_limit_s}, std::pair{"--ilp-limit", o.ilp_limit_s},
-        std::pair{"--total-limit", o.total_limit_s}, std::pair{"--exploration", o.exploration},
-        std::pair{"--alpha", o.alpha}, std::pair{"--max-weight-growth", o.max_weight_growth}})
-    if (std::isnan(value)) return llvm::formatv("{0} takes a number, not `nan`", flag).str();
-  return std::nullopt;
-}
-
 } // namespace
 
 std::optional<std::string> second_look(Options& o, const Raw& raw) {
@@ -136,7 +125,6 @@ std::optional<std::string> second_look(Options& o, const Raw& raw) {
   if (o.streams > 1 && o.backend != "cuda")
     return "--streams is of cuda: it needs --backend cuda (the cpu has --threads)";
   if (auto problem = check_search(o)) return problem;
-  if (auto problem = check_numbers(o)) return problem;
   if (auto problem = split_pairs(raw.set, "--set", o.set)) return problem;
   if (auto problem = split_inputs(raw.inputs, o.inputs)) return problem;
   for (StringRef word : o.without)
