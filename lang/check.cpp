@@ -159,7 +159,9 @@ private:
     llvm::StringRef known = dtype_of_other_languages(word);
     llvm::StringRef near = near_miss(word, {"int", "float", "bool", "Pad", "Act", "Pair", "DType",
                                             "list", "f32", "f16", "bf16", "i32", "i64", "ints"});
-    if (word == "Tensor" || word == "tensor" || word == "ndarray" || word == "array")
+    if (type.bracketed && (word == "float" || word == "int"))
+      d.help = word == "int" ? "a tensor of integers is i64[N, C]" : "a tensor is f32[N, C]";
+    else if (word == "Tensor" || word == "tensor" || word == "ndarray" || word == "array")
       d.help = "a tensor is written with its dtype and shape: f32[N, C]";
     else if (!known.empty())
       d.help = ("write `" + known + "`: a tensor is " + known + "[N, C]").str();
@@ -449,6 +451,7 @@ private:
     if (callee.kind == Callee::Kind::Fn)
       for (const ast::Param& p : program_.module(callee.fn).ast[program_.decl(callee.fn).params])
         if (p.name.text == name) d.labels.push_back({p.span, "declared here, without a default"});
+    if (callee.kind == Callee::Kind::Op) d.help = "it takes " + parameters_text(callee.op);
     sink_.report(std::move(d));
   }
 

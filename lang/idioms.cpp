@@ -83,4 +83,16 @@ StringRef idiom_of_argument(StringRef name) {
       .Default("");
 }
 
+std::string parameters_text(OpKind op) {
+  std::string text;
+  auto add = [&](std::string_view name, llvm::Twine more) {
+    text += ((text.empty() ? "" : ", ") + StringRef(name.data(), name.size()) + more).str();
+  };
+  for (const OperandInfo& operand : op_info(op).operands())
+    add(operand.name, operand.variadic ? "..." : operand.optional ? " = none" : "");
+  for (const AttrInfo& attr : op_info(op).attrs())
+    add(attr.name, attr.required ? "" : " = " + std::string(attr.default_text));
+  return text;
+}
+
 } // namespace tg

@@ -1,6 +1,8 @@
 // What PyTorch, NumPy and Python call things that Tangram calls otherwise: so that a first try is
-// answered with the word that was meant.
+// answered with the word that was meant, and with what it takes.
 #pragma once
+
+#include "lang/core/op.h"
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/StringRef.h>
@@ -27,5 +29,8 @@ llvm::StringRef idiom_of_name(llvm::StringRef name);
 /// For the name of an argument (`dim`, `kernel_size`): the names it may have here, parted by
 /// blanks, the likeliest first.
 llvm::StringRef idiom_of_argument(llvm::StringRef name);
+
+/// What an operator takes: `x, kernel, stride = 1, pad = valid`.
+std::string parameters_text(OpKind op);
 
 } // namespace tg

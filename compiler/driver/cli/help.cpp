@@ -1,9 +1,15 @@
-// `tg help CODE`: what a diagnostic means, with an example that gives it and one that does not.
-// Without a code, all of them in a line each.
+// `tg help NAME`: what a diagnostic means, with an example that gives it and one that does not; an
+// operator, a function of the library, a command. Without a name, all diagnostics in a line each.
 #include "compiler/driver/cli/help.h"
 
 #include "compiler/driver/cli/session.h"
+#include "compiler/driver/model.h"
 #include "lang/core/explanations.h"
+#include "lang/idioms.h"
+#include "lang/parse.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/Path.h>
 
 namespace tg::cli {
 namespace {
@@ -42,6 +48,15 @@ void print_json(llvm::raw_ostream& out, const Explanation& e) {
   out << '\n';
 }
 
+/// `tg opt --help`, for the name of a command.
+bool explain_command(llvm::raw_ostream& out, std::string name) {
+  std::string program = "tg", help = "--help";
+  char* arguments[] = {program.data(), name.data(), help.data()};
+  Parsed parsed = parse_command_line(3, arguments);
+  if (parsed.exit_code == 0) out << parsed.out;
+  return parsed.exit_code == 0;
+}
+
 int unknown(Session& session, llvm::StringRef word) {
   std::vector<std::string> codes;
   for (const Explanation& e : explanations()) {
@@ -49,13 +64,102 @@ int unknown(Session& session, llvm::StringRef word) {
     codes.push_back(e.name.str());
   }
   std::vector<llvm::StringRef> candidates(codes.begin(), codes.end());
+  for (const OpInfo& op : all_ops()) candidates.push_back(op.name);
   llvm::StringRef near = near_miss(word, candidates);
-  Diagnostic d = error(Code::usage, "there is no diagnostic `{0}`", word);
-  d.help = near.empty() ? "`tg help` lists them" : "did you mean `" + near.str() + "`?";
+  Diagnostic d = error(Code::usage,
+                       "there is no diagnostic, operator, library function or command `{0}`", word);
+  d.help = idiom_of_function(word);
+  if (d.help.empty())
+    d.help = near.empty() ? "`tg help` lists the diagnostics, `tg ops` the operators"
+                          : "did you mean `" + near.str() + "`?";
   return session.fail(std::move(d));
 }
 
 } // namespace
+
+void print_doc(llvm::raw_ostream& out, llvm::StringRef signature, llvm::StringRef doc) {
+  out << signature << "\n";
+  llvm::SmallVector<llvm::StringRef, 0> lines;
+  if (!doc.empty()) doc.split(lines, '\n');
+  for (llvm::StringRef line : lines)
+    out << (line.trim().empty() ? "" : "  ") << line.trim() << "\n";
+}
+
+std::string signature_text(const Ast& tree, const SourceManager& sources, const ast::Decl& decl) {
+  llvm::StringRef text = sources.text(decl.span);
+  if (decl.body) text = text.take_front(tree[decl.body].span.begin - decl.span.begin);
+  if (decl.kind == ast::DeclKind::Rule) text = text.take_front(text.find('{'));
+  std::string line;
+  bool comment = false;
+  for (char c : text.trim()) {
+    comment = c == '#' || (comment && c != '\n');
+    if (comment) continue;
+    bool blank = c == '\n' || c == ' ' || c == '\t' || c == '\r';
+    bool after_open = line.empty() || line.back() == ' ' || line.back() == '(';
+    if (c == ')' && llvm::StringRef(line).endswith(", ")) line.resize(line.size() - 2);
+    if (!blank)
+      line += c;
+    else if (!after_open)
+      line += ' ';
+  }
+  return llvm::StringRef(line).trim().str();
+}
+
+bool explain_library(llvm::raw_ostream& out, llvm::StringRef name) {
+  for (const std::string& file : library().list("stdlib")) {
+    std::string module = "std." + llvm::sys::path::stem(file).str();
+    SourceManager sources;
+    DiagnosticSink ignored;
+    Ast tree = parse(sources, sources.add(file, library().read(file).value_or("")), ignored);
+    if (module == name) {
+      print_doc(out, "use " + module, tree.doc());
+      for (ast::DeclId id : tree.decls())
+        if (tree[id].kind == ast::DeclKind::Fn)
+          out << "  " << signature_text(tree, sources, tree[id]) << "\n";
+      return true;
+    }
+    for (ast::DeclId id : tree.decls()) {
+      if (tree[id].kind == ast::DeclKind::Use || tree[id].name.text != name) continue;
+      print_doc(out, signature_text(tree, sources, tree[id]), tree[id].doc);
+      out << "  `use " << module << ": " << name << "` brings it here\n";
+      return true;
+    }
+  }
+  return false;
+}
+
+bool explain_operator(llvm::raw_ostream& out, llvm::StringRef name) {
+  if (std::optional<OpKind> op = find_op(name)) {
+    const OpInfo& info = op_info(*op);
+    print_doc(out, (name + "(" + parameters_text(*op) + ")").str(),
+              llvm::StringRef(info.doc.data(), info.doc.size()));
+    return true;
+  }
+  for (const BuiltinInfo& builtin : all_builtins()) {
+    if (builtin.name != name) continue;
+    llvm::SmallVector<llvm::StringRef, 4> params;
+    llvm::StringRef(builtin.params).split(params, ' ', -1, /*KeepEmpty=*/false);
+    out << name << "(" << (params.empty() ? "…" : llvm::join(params, ", "))
+        << ")\n  built into the language\n";
+    return true;
+  }
+  return false;
+}
+
+/// Of an operator, a function or a command.
+static int explain_name(Session& session, const std::string& name) {
+  std::string text;
+  llvm::raw_string_ostream words(text);
+  if (!explain_operator(words, name) && !explain_library(words, name) &&
+      !explain_command(words, name))
+    return unknown(session, name);
+  if (session.options.json)
+    session.out << llvm::formatv(
+        "{0:2}\n", llvm::json::Value(llvm::json::Object{{"name", name}, {"text", text}}));
+  else
+    session.out << text;
+  return 0;
+}
 
 int run_help(Session& session) {
   llvm::raw_ostream& out = session.out;
@@ -65,8 +169,9 @@ int run_help(Session& session) {
     out << "\n`tg help CODE` explains one; `tg --help` lists the commands\n";
     return 0;
   }
-  const Explanation* e = find_explanation(session.options.files[0]);
-  if (!e) return unknown(session, session.options.files[0]);
+  const std::string& name = session.options.files[0];
+  const Explanation* e = find_explanation(name);
+  if (!e) return explain_name(session, name);
   if (session.options.json) return print_json(out, *e), 0;
   out << code_text(e->code) << ": " << code_summary(e->code) << "\n\n";
   print_wrapped(out, e->why);

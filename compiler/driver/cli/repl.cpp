@@ -1,5 +1,6 @@
 // `tg repl`: lines to cells, cells to a notebook, and what they come to printed. See repl.h.
 #include "compiler/driver/cli/repl.h"
+#include "compiler/driver/cli/help.h"
 
 #include "compiler/driver/cli/repl_editor.h"
 #include "compiler/egraph/rule_from_ast.h"

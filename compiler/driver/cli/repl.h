@@ -93,8 +93,6 @@ private:
   bool help_command(llvm::StringRef name);
   bool help_code(llvm::StringRef name);
   bool help_declared(llvm::StringRef name);
-  bool help_library(llvm::StringRef name);
-  bool help_operator(llvm::StringRef name);
   std::vector<std::string> words() const;
 
   // --- repl_complete.cpp
@@ -127,8 +125,5 @@ private:
   static constexpr size_t kMostUndone = 100;
   std::vector<Before> undo_; // the latest last
 };
-
-/// `fn fire(x: f32[N], n: int) -> f32[N]`: a declaration without its body.
-std::string signature_text(const Ast& tree, const SourceManager& sources, const ast::Decl& decl);
 
 } // namespace tg::cli

@@ -1,4 +1,5 @@
 // `:help`: what is known about a name.
+#include "compiler/driver/cli/help.h"
 #include "compiler/driver/cli/repl.h"
 
 #include "compiler/driver/cli/table.h"
@@ -21,33 +22,7 @@ constexpr CodeRow kCodes[] = {
 #include "lang/core/diagnostics.def"
 };
 
-void print_doc(llvm::raw_ostream& out, llvm::StringRef signature, llvm::StringRef doc) {
-  out << signature << "\n";
-  llvm::SmallVector<llvm::StringRef, 0> lines;
-  if (!doc.empty()) doc.split(lines, '\n');
-  for (llvm::StringRef line : lines) out << "  " << line.trim() << "\n";
-}
-
 } // namespace
-
-std::string signature_text(const Ast& tree, const SourceManager& sources, const ast::Decl& decl) {
-  llvm::StringRef text = sources.text(decl.span);
-  if (decl.body) text = text.take_front(tree[decl.body].span.begin - decl.span.begin);
-  if (decl.kind == ast::DeclKind::Rule) text = text.take_front(text.find('{'));
-  std::string line;
-  bool comment = false;
-  for (char c : text.trim()) {
-    comment = c == '#' || (comment && c != '\n');
-    if (comment) continue;
-    bool blank = c == '\n' || c == ' ' || c == '\t' || c == '\r';
-    bool after_open = line.empty() || line.back() == ' ' || line.back() == '(';
-    if (!blank)
-      line += c;
-    else if (!after_open)
-      line += ' ';
-  }
-  return llvm::StringRef(line).trim().str();
-}
 
 void Repl::help(llvm::StringRef argument) {
   if (argument.empty()) {
@@ -60,7 +35,7 @@ void Repl::help(llvm::StringRef argument) {
     return;
   }
   if (help_command(argument) || help_code(argument) || help_declared(argument) ||
-      help_operator(argument) || help_library(argument))
+      explain_operator(out_, argument) || explain_library(out_, argument))
     return;
   std::vector<std::string> all = words();
   std::vector<llvm::StringRef> names(all.begin(), all.end());
@@ -103,53 +78,6 @@ bool Repl::help_declared(llvm::StringRef name) {
       if (&module != &program.modules.front()) out_ << "  from " << module.name << "\n";
       return true;
     }
-  return false;
-}
-
-/// Functions of the library, and its modules: `std.nn`.
-bool Repl::help_library(llvm::StringRef name) {
-  for (const std::string& file : library().list("stdlib")) {
-    std::string module = "std." + llvm::sys::path::stem(file).str();
-    SourceManager sources;
-    DiagnosticSink ignored;
-    Ast tree = parse(sources, sources.add(file, library().read(file).value_or("")), ignored);
-    if (module == name) {
-      print_doc(out_, "use " + module, tree.doc());
-      for (ast::DeclId id : tree.decls())
-        if (tree[id].kind == ast::DeclKind::Fn)
-          out_ << "  " << signature_text(tree, sources, tree[id]) << "\n";
-      return true;
-    }
-    for (ast::DeclId id : tree.decls()) {
-      if (tree[id].kind == ast::DeclKind::Use || tree[id].name.text != name) continue;
-      print_doc(out_, signature_text(tree, sources, tree[id]), tree[id].doc);
-      out_ << "  `use " << module << ": " << name << "` brings it here\n";
-      return true;
-    }
-  }
-  return false;
-}
-
-bool Repl::help_operator(llvm::StringRef name) {
-  if (std::optional<OpKind> op = find_op(name)) {
-    const OpInfo& info = op_info(*op);
-    std::vector<std::string> params;
-    for (const OperandInfo& operand : info.operands())
-      params.push_back(std::string(operand.name) + (operand.variadic   ? "..."
-                                                    : operand.optional ? " = none"
-                                                                       : ""));
-    for (const AttrInfo& attr : info.attrs())
-      params.push_back(std::string(attr.name) +
-                       (attr.required ? "" : " = " + std::string(attr.default_text)));
-    print_doc(out_, (name + "(" + llvm::join(params, ", ") + ")").str(),
-              llvm::StringRef(info.doc.data(), info.doc.size()));
-    return true;
-  }
-  for (const BuiltinInfo& builtin : all_builtins()) {
-    if (builtin.name != name) continue;
-    out_ << name << "(" << builtin.params << ")\n  built into the language\n";
-    return true;
-  }
   return false;
 }
 
