@@ -86,8 +86,7 @@ llvm::StringRef foreign_word(llvm::StringRef word) {
   return llvm::StringSwitch<llvm::StringRef>(word)
       .Cases("def", "func", "function", "fun", "proc", "a function begins with `fn`")
       .Cases("class", "module", "struct", "a network is a `model`, a part of it an `fn`")
-      .Cases("import", "from", "include", "require",
-             "modules are read with `use`: `use std.nn: conv`")
+      .Cases("import", "from", "include", "modules are read with `use`: `use std.nn: conv`")
       .Case("return", "the value of a block is its last expression: leave `return` out")
       .Cases("const", "val", "auto", "a name is bound with `let`")
       .Case("mut", "a name that is assigned again is declared with `var`")
@@ -97,6 +96,10 @@ llvm::StringRef foreign_word(llvm::StringRef word) {
       .Cases("weight", "parameter", "weights are declared with `param w: f32[...]`")
       .Cases("rewrite", "pattern", "a rewrite is a `rule name(variables) { left => right }`")
       .Cases("switch", "match", "case", "write `if ... { } else if ... { }`")
+      .Case("lambda", "functions have names: `fn f(x: f32[N]) { ... }`")
+      .Cases("assert", "require", "what a function asks of its parameters stands behind `where`")
+      .Cases("try", "with", "async", "yield", "raise", "throw",
+             "models are plain expressions: leave it out")
       .Default("");
 }
 
@@ -173,11 +176,26 @@ std::string found_words(const Stuck& s) {
   return ("`" + s.text() + "`").str();
 }
 
+/// Where one sign is taken for another, by what stands there and what could.
+llvm::StringRef advice_on_sign(const Stuck& s) {
+  bool begins = &s.at == &s.first, second = &s.at == &s.first + 1;
+  if (begins && s.text().startswith("/")) return "a comment begins with `#`";
+  if (s.expected.has(S::S_BECOMES)) return "`=>` rewrites one way, `<=>` both ways";
+  if (s.at.kind == T::LPAREN && s.expected.has(S::S_LBRACKET) && s.expected.has(S::S_COMMA))
+    return "a shape stands in square brackets: `f32[2, 4]`";
+  if (s.first.kind == T::PARAM && s.expected.has(S::S_COLON))
+    return "a weight has a type: `param w: f32[D, D]`";
+  if (second && s.at.kind == T::COLON && s.first.kind == T::NAME && s.first.depth > 0)
+    return "weights are declared by `param w: f32[D, D]`; inputs stand in the head of the model";
+  return "";
+}
+
 std::string plain_advice(const Stuck& s) {
+  if (llvm::StringRef advice = advice_on_sign(s); !advice.empty()) return advice.str();
   bool head = s.first.kind == T::FN || s.first.kind == T::MODEL;
   if (head && s.expected.has(S::S_COLON)) return "a parameter has a type: `x: f32[N, C]`, `n: int`";
   bool opens_block = s.first.kind == T::IF || s.first.kind == T::FOR || head;
-  if (s.at.kind == T::COLON && opens_block)
+  if ((s.at.kind == T::COLON && opens_block) || (head && s.expected.has(S::S_LBRACE)))
     return "a block stands in braces: `if n > 1 { … }`, `for i in 0..12 { … }`, `fn f(x: f32[N]) { "
            "… }`";
   if (s.at.kind == T::ASSIGN && s.expected.has(S::S_NAME) && &s.at != &s.first) {
