@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SEARCHED = ["--search", "mcts", "--without", "saturation", "--node-limit", "200", "--budget", "16"]
@@ -182,6 +183,22 @@ def file_name_by_default(tg, trace):
     assert run(tg, "report", trace, "-o", "-") == page.read_text()
 
 
+def pictures(tg, folder):
+    """`:graph FILE` at the prompt: files that their readers take, with all operators and edges."""
+    lines = [f":graph blocks {folder / 'g.'}{ending}" for ending in ("svg", "html", "dot")]
+    done = subprocess.run([str(tg), "repl", str(EXAMPLES / "residual.tg")], input="\n".join(lines),
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    svg = ElementTree.parse(folder / "g.svg").getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    nodes = [g for g in svg.iter(space + "g") if g.get("class", "").startswith("node")]
+    edges = [(e.get("data-from"), e.get("data-to")) for e in svg.iter(space + "path")]
+    dot = (folder / "g.dot").read_text()
+    assert len(nodes) == len(re.findall(r"n\d+ \[label", dot)) > 10
+    assert sorted(edges) == sorted(re.findall(r"n(\d+) -> n(\d+)", dot)) and len(edges) > 10
+    assert (folder / "g.html").read_text().count('class="node') == len(nodes)
+
+
 def odd_names(tg, folder):
     """A model in which nothing is found, whose names are long or could end an element of the page."""
     model = folder / "odd.tg"
@@ -215,6 +232,7 @@ def main():
         damage_is_refused(tg, folder, trace)
         file_name_by_default(tg, trace)
         nothing = odd_names(tg, folder)
+        pictures(tg, folder)
         for name, options in STRATEGIES.items():
             facts_hold(tg, folder, name, options)
         browser = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -39,7 +39,7 @@ std::string known_operand(const Graph& graph, NodeId id) {
     llvm::StringRef value = llvm::StringRef(text).trim("[]");
     return value.str();
   }
-  return std::string(op_info(node.op).name) + " at load: " + type;
+  return "at load: " + type; // computed from weights alone
 }
 
 void read_operands(const Graph& graph, NodeId id, llvm::ArrayRef<uint32_t> number,

@@ -36,6 +36,11 @@ std::string shortened(llvm::StringRef text, bool keep_end = false) {
   return keep_end ? "…" + text.drop_front(at).str() : text.take_front(at).str() + "…";
 }
 
+/// `output` is what an output without a name is called.
+std::string output_text(const std::string& name) {
+  return name == "output" ? name : "output " + name;
+}
+
 std::vector<Line> lines_of(const PictureNode& node) {
   std::vector<Line> lines;
   lines.push_back({"op", shortened(node.label())});
@@ -46,7 +51,7 @@ std::vector<Line> lines_of(const PictureNode& node) {
   if (size_t more = node.weights.size() - shown)
     lines.push_back({"weight", std::to_string(more) + " more weights"});
   for (const std::string& output : node.outputs)
-    lines.push_back({"out", shortened("output " + output)});
+    lines.push_back({"out", shortened(output_text(output))});
   return lines;
 }
 
@@ -64,7 +69,7 @@ std::string whole_text(const PictureNode& node) {
   std::string text = node.label().str() + ": " + node.type;
   if (!node.attrs.empty()) text += "\n" + node.attrs;
   for (const std::string& weight : node.weights) text += "\n" + weight;
-  for (const std::string& output : node.outputs) text += "\noutput " + output;
+  for (const std::string& output : node.outputs) text += "\n" + output_text(output);
   if (node.changed) text += "\nnot in the other graph";
   return text;
 }

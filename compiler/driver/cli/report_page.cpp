@@ -24,7 +24,7 @@ header,section{background:var(--card);border:1px solid var(--line);border-radius
 @media(min-width:1100px){.half{grid-column:span 6}}
 @media(max-width:600px){main{padding:8px;gap:8px}header,section{padding:10px 12px}}
 h1{font-size:22px;line-height:1.25;margin:0 0 4px;overflow-wrap:anywhere}h2{font-size:15px;margin:0 0 8px}h3{font-size:14px;margin:14px 0 6px}
-.top{display:flex;gap:10px;align-items:start;justify-content:space-between}.top button{white-space:nowrap}
+.top{display:flex;flex-wrap:wrap;gap:6px 10px;align-items:start;justify-content:space-between}.top h1{flex:1 1 240px}.top button{white-space:nowrap}
 .dim{color:var(--dim)}.big{font-size:24px;font-weight:600;margin:4px 0 10px}.big small{font-size:14px;font-weight:400;color:var(--dim)}
 dl{display:flex;flex-wrap:wrap;gap:8px 30px;margin:0}dt{color:var(--dim);font-size:12px}dd{margin:0;overflow-wrap:anywhere}
 .box{overflow:auto;max-height:560px}
@@ -135,9 +135,9 @@ function cost(){
     const w=Math.max(room(s),260),h=w<500?220:280,l=62,b=34,t=12,end=Math.max(...P.map(p=>p.s),1e-6);
     let lo=Math.min(...P.map(p=>p.cost_us),B??Infinity),hi=Math.max(...P.map(p=>p.cost_us));
     const flat=hi-lo<1e-9*hi;if(flat){lo=hi*.9;hi=hi*1.1||1}
-    const X=v=>l+(w-l-12)*v/end,Y=c=>t+(h-b-t)*(1-(c-lo)/(hi-lo)),g=sv("svg",{viewBox:`0 0 ${w} ${h}`,width:w,height:h,class:"chart",role:"img","aria-label":`the best cost found, from ${us(P[0].cost_us)} to ${us(Math.min(...P.map(p=>p.cost_us)))} in ${num(end)} s`});
+    const X=v=>l+(w-l-12)*v/end,Y=c=>t+(h-b-t)*(1-(c-lo)/(hi-lo)),g=sv("svg",{viewBox:`0 0 ${w} ${h}`,width:w,height:h,class:"chart",role:"img","aria-label":`the best cost found, from ${us(P[0].cost_us)} to ${us(Math.min(...P.map(p=>p.cost_us)))} in ${us(end*1e6)}`});
     for(let i=0;i<=4;i++){const c=lo+(hi-lo)*i/4;g.append(sv("line",{class:"axis",x1:l,x2:w-12,y1:Y(c),y2:Y(c)}),sv("text",{x:l-6,y:Y(c)+4,"text-anchor":"end"},us(c)))}
-    for(let i=0;i<=2;i++)g.append(sv("text",{x:X(end*i/2),y:h-b+16,"text-anchor":["start","middle","end"][i]},i?num(end*i/2)+" s":"0"));
+    for(let i=0;i<=2;i++)g.append(sv("text",{x:X(end*i/2),y:h-b+16,"text-anchor":["start","middle","end"][i]},i?us(end*i/2*1e6):"0"));
     g.append(sv("text",{class:"name",x:l+(w-l-12)/2,y:h-4,"text-anchor":"middle"},"time of the search"));
     let d="",best=Infinity;P.forEach((p,i)=>{best=Math.min(best,p.cost_us);d+=(i?"H"+X(p.s)+"V":"M"+X(p.s)+" ")+Y(best)});
     g.append(sv("path",{class:"best",d:d+"H"+X(end)}));
@@ -206,7 +206,7 @@ function graphs(){
   const boxes=[],sign=cls=>{const g=sv("g",{class:"node "+cls});g.append(sv("rect",{x:2,y:1,width:18,height:12,rx:3}));return g};
   for(const[id,title,G,other]of[["source","Source graph",T.source,"result"],["result","Result graph",T.result,"source"]]){
     const changed=G.filter(n=>n.changed).length,count=G.filter(n=>n.op!=="input").length;
-    const s=section(id,`${title}: ${count} operator${count===1?"":"s"}, ${changed||"none"} of them not in the ${other}`,"half"),list=el("div",{class:"box lines",tabindex:"0",role:"group","aria-label":title+", line by line"});
+    const s=section(id,`${title}: ${count} operator${count===1?"":"s"}, ${changed?changed+" not in the "+other:count===1?"in the "+other+" too":"all in the "+other+" too"}`,"half"),list=el("div",{class:"box lines",tabindex:"0",role:"group","aria-label":title+", line by line"});
     const made=document.getElementById("drawing-"+id);
     if(made){
       const view=zoomable(made.content.querySelector("svg"),title);
