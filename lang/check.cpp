@@ -88,7 +88,7 @@ private:
     llvm::StringRef near = near_miss(name, names);
     if (llvm::StringRef idiom = idiom_of_name(name); !idiom.empty())
       d.help = idiom.str();
-    else if (llvm::StringRef dtype = dtype_of_other_languages(name); !dtype.empty())
+    else if (llvm::StringRef dtype = idiom_of_dtype(name); !dtype.empty())
       d.help = ("write `" + dtype + "`").str();
     else if (!near.empty())
       d.help = llvm::formatv("did you mean `{0}`?", near);
@@ -156,33 +156,17 @@ private:
   void unknown_type(const ast::Type& type) {
     llvm::StringRef word = type.name.text;
     Diagnostic d = error(Code::unknown_name, type.name.span, "unknown type `{0}`", word);
-    llvm::StringRef known = dtype_of_other_languages(word);
+    std::string idiom = idiom_of_type(word);
     llvm::StringRef near = near_miss(word, {"int", "float", "bool", "Pad", "Act", "Pair", "DType",
                                             "list", "f32", "f16", "bf16", "i32", "i64", "ints"});
-    if (type.bracketed && (word == "float" || word == "int"))
-      d.help = word == "int" ? "a tensor of integers is i64[N, C]" : "a tensor is f32[N, C]";
-    else if (word == "Tensor" || word == "tensor" || word == "ndarray" || word == "array")
-      d.help = "a tensor is written with its dtype and shape: f32[N, C]";
-    else if (!known.empty())
-      d.help = ("write `" + known + "`: a tensor is " + known + "[N, C]").str();
+    if (!idiom.empty())
+      d.help = idiom;
     else if (!near.empty())
       d.help = llvm::formatv("did you mean `{0}`?", near);
     else
       d.help = "types are tensors (f32[N, C]), tuples, int, float, bool, Pad, Act, Pair, DType and "
                "list[…] of these";
     sink_.report(std::move(d));
-  }
-
-  /// What PyTorch and NumPy call the dtypes.
-  static llvm::StringRef dtype_of_other_languages(llvm::StringRef word) {
-    return llvm::StringSwitch<llvm::StringRef>(word)
-        .Cases("float32", "single", "Float", "FloatTensor", "fp32", "f32")
-        .Cases("float16", "half", "Half", "HalfTensor", "fp16", "f16")
-        .Cases("bfloat16", "BFloat16", "BFloat16Tensor", "bf16")
-        .Cases("int32", "IntTensor", "i32")
-        .Cases("int64", "long", "Long", "LongTensor", "i64")
-        .Cases("boolean", "Bool", "BoolTensor", "bool")
-        .Default("");
   }
 
   /// A type of values at run time: of a parameter, a result or a weight.
@@ -193,17 +177,15 @@ private:
     for (ast::TypeRef part : ast_[type.parts]) tensor_type(part); // as deep as brackets nest
     if (type.kind == ast::TypeKind::Tuple) return;
     bool known = parse_dtype(type.name.text) || find(type.name.text);
-    if (!known && type.bracketed && !dtype_of_other_languages(type.name.text).empty()) {
-      sink_.report(
-          error(Code::unknown_name, type.name.span, "unknown dtype `{0}`", type.name.text)
-              .suggest(("write `" + dtype_of_other_languages(type.name.text) + "`").str()));
-    } else if (!known) {
-      Diagnostic d =
-          error(Code::unknown_name, type.name.span, "unknown dtype `{0}`", type.name.text);
+    if (!known) {
       llvm::StringRef near =
           near_miss(type.name.text, {"f32", "f16", "bf16", "i32", "i64", "bool"});
-      d.help = near.empty() ? "dtypes are f32, f16, bf16, i32, i64 and bool"
-                            : llvm::formatv("did you mean `{0}`?", near).str();
+      Diagnostic d =
+          error(Code::unknown_name, type.name.span, "unknown dtype `{0}`", type.name.text);
+      d.help = idiom_of_type(type.name.text);
+      if (d.help.empty())
+        d.help = near.empty() ? "dtypes are f32, f16, bf16, i32, i64 and bool"
+                              : llvm::formatv("did you mean `{0}`?", near).str();
       sink_.report(std::move(d));
     }
     bool spread = false;

@@ -30,6 +30,17 @@ llvm::StringRef idiom_of_name(llvm::StringRef name);
 /// blanks, the likeliest first.
 llvm::StringRef idiom_of_argument(llvm::StringRef name);
 
+/// The dtype that `float32` or `LongTensor` are here: "f32"; empty for what is none, or one here.
+llvm::StringRef idiom_of_dtype(llvm::StringRef name);
+
+/// For the name of a type (`Tensor`, `float64`, `torch.float32` without its module): what to write,
+/// or that there is none. Empty if nothing is known of it.
+std::string idiom_of_type(llvm::StringRef name);
+
+/// For `"same"`, given to an attribute that takes words: that it stands without quotes. Empty for
+/// text that is none of the words.
+std::string idiom_of_quotes(llvm::StringRef name, AttrKind kind, llvm::StringRef text);
+
 /// What an operator takes: `x, kernel, stride = 1, pad = valid`.
 std::string parameters_text(OpKind op);
 

@@ -2,6 +2,7 @@
 #include "lang/resolve.h"
 
 #include "lang/consteval.h"
+#include "lang/idioms.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -196,7 +197,7 @@ std::string kind_name(const ParamKind& kind) {
 
 bool is_dtype_variable(llvm::StringRef name) {
   return !name.empty() && name.front() >= 'A' && name.front() <= 'Z' &&
-         kind_of_word(name) == ParamKind::Base::Unknown;
+         kind_of_word(name) == ParamKind::Base::Unknown && idiom_of_type(name).empty();
 }
 
 std::vector<BoundName> bound_names(const Ast& ast, const ast::Decl& fn) {
@@ -206,9 +207,13 @@ std::vector<BoundName> bound_names(const Ast& ast, const ast::Decl& fn) {
   auto add = [&](llvm::StringRef text, Span span, Kind kind) {
     if (seen.insert(text).second) names.push_back({{text, span}, kind});
   };
-  llvm::SmallVector<ast::TypeRef, 8> open; // parts of tuples in order: the last is the next
+  llvm::SmallVector<ast::TypeRef, 8> open;  // parts of tuples in order: the last is the next
+  auto binds = [&](const ast::Type& type) { // a mistake in the dtype is one, not one a dimension
+    ParamKind kind = param_kind(ast, type);
+    return kind.run_time() || (kind.base == ParamKind::Base::Unknown && type.bracketed);
+  };
   for (const ast::Param& param : llvm::reverse(ast[fn.params]))
-    if (param.type && param_kind(ast, ast[param.type]).run_time()) open.push_back(param.type);
+    if (param.type && binds(ast[param.type])) open.push_back(param.type);
   while (!open.empty()) {
     const ast::Type& type = ast[open.pop_back_val()];
     for (ast::TypeRef part : llvm::reverse(ast[type.parts])) open.push_back(part);

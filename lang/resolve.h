@@ -83,7 +83,8 @@ ParamKind param_kind(const Ast& ast, const ast::Type& type);
 /// "int", "list[list[float]]", "Pad": for messages.
 std::string kind_name(const ParamKind& kind);
 
-/// Whether a type's name is a variable for a dtype: it has a capital letter and is no kind.
+/// Whether a type's name is a variable for a dtype: it has a capital letter, is no kind
+/// and no word for types that other languages have (`Tensor`).
 bool is_dtype_variable(llvm::StringRef name);
 
 /// What the types of a function's tensor parameters bind.

@@ -34,6 +34,9 @@ const char* advice(llvm::StringRef text) {
   if (text == "'" || text == "\xE2\x80\x9C" || text == "\xE2\x80\x9D")
     return "strings stand between \"double quotes\"";
   if (text == "\\") return "inside brackets and after an operator a line goes on by itself";
+  if (text == "?") return "variables have no sign of their own: `rule r(x) { -(-x) => x }`";
+  if (text == "&") return "write `and`";
+  if (text == "|") return "write `or`";
   return "";
 }
 } // namespace
@@ -87,6 +90,7 @@ void Scanner::member() {
   call += outside || object.empty() ? "…" : object.str() + (arguments ? ", …" : "");
   call += ")`";
   std::string help = known ? "write " + call : idiom_of_function(name);
+  if (help.empty() && outside) help = idiom_of_type(name); // `torch.float32`
   if (help.empty()) help = idiom_of_name(object).str();
   if (help.empty()) help = ("call a function: `" + name + "(…)`").str();
   errors.add(Code::syntax, begin, end, "values have no members").help = std::move(help);

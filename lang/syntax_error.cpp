@@ -204,9 +204,12 @@ std::string plain_advice(const Stuck& s) {
       return ("write `" + name + " = " + name + " " + sign + " …`").str();
   }
   if (s.at.kind == T::ASSIGN && s.expected.has(S::S_EQ)) return "equality is written `==`";
+  if (s.at.kind == T::IF && s.expected.has(S::S_WHERE))
+    return "a rule's condition stands behind `where`";
   if (s.at.kind == T::IF) return "a choice is written `if c { a } else { b }`";
   if (s.at.kind == T::ASSIGN && s.first.kind == T::RULE)
     return "variables of a rule have no defaults";
+  if (s.first.kind == T::RULE) return "a rule is written `rule name(x, y) { left => right }`";
   return "";
 }
 

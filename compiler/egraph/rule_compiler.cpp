@@ -302,7 +302,9 @@ std::optional<RuleCompiler::Call> RuleCompiler::read_call(ast::ExprId id) {
     std::vector<llvm::StringRef> names = operator_names();
     llvm::StringRef near = near_miss(e.callee.text, names);
     d.help = idiom_of_function(e.callee.text);
-    if (d.help.empty() && !near.empty()) d.help = llvm::formatv("did you mean `{0}`?", near).str();
+    if (d.help.empty())
+      d.help = near.empty() ? "rules are of operators, which `tg ops` lists"
+                            : llvm::formatv("did you mean `{0}`?", near).str();
     return fail(std::move(d));
   }
   if (!op || (op_info(*op).has(Trait::Leaf) && *op != OpKind::None))
@@ -397,9 +399,31 @@ bool RuleCompiler::read_named(Call& call, const ast::Arg& arg) {
   for (const OperandInfo& operand : info.operands())
     if (operand.optional) known.push_back(operand.name);
   llvm::StringRef near = near_miss(name, known);
-  if (!near.empty()) d.help = llvm::formatv("did you mean `{0}`?", near).str();
+  llvm::SmallVector<llvm::StringRef, 2> meant;
+  idiom_of_argument(name).split(meant, ' ', -1, /*KeepEmpty=*/false);
+  const auto* idiom = llvm::find_if(meant, [&](auto m) { return llvm::is_contained(known, m); });
+  if (idiom != meant.end())
+    d.help = llvm::formatv("it is called `{0}` here", *idiom);
+  else if (!near.empty())
+    d.help = llvm::formatv("did you mean `{0}`?", near).str();
+  else
+    d.help = "it takes " + parameters_text(call.op);
   fail(std::move(d));
   return false;
+}
+
+std::nullopt_t RuleCompiler::lacks_attribute(const Call& call, const AttrInfo& attr) {
+  return fail(error(Code::missing_argument, tree_[call.expr].span,
+                    "`{0}` needs its attribute `{1}`", op_info(call.op).name, attr.name)
+                  .suggest("in a rule it takes " + parameters_text(call.op)));
+}
+
+std::nullopt_t RuleCompiler::bad_attribute(const Call& call, const AttrInfo& attr, Span span,
+                                           const Value& given) {
+  Diagnostic d = error(Code::bad_attribute, span, "`{0}` of `{1}` cannot be {2}", attr.name,
+                       op_info(call.op).name, given.text_form());
+  if (given.is(Value::Kind::String)) d.help = idiom_of_quotes(attr.name, attr.kind, given.text);
+  return fail(std::move(d));
 }
 
 } // namespace tg

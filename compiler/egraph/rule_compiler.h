@@ -106,6 +106,9 @@ private:
   std::nullopt_t fail(Diagnostic d);
   std::nullopt_t unknown(ast::ExprId name, llvm::StringRef what);
   std::optional<Call> read_call(ast::ExprId expr);
+  std::nullopt_t lacks_attribute(const Call& call, const AttrInfo& attr);
+  std::nullopt_t bad_attribute(const Call& call, const AttrInfo& attr, Span span,
+                               const Value& given);
   bool read_variadic(Call& call, const ast::Arg& arg);
   bool read_named(Call& call, const ast::Arg& arg);
   bool read_positional(Call& call, size_t position, const ast::Arg& arg);

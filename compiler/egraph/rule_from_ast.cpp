@@ -4,6 +4,7 @@
 #include "compiler/egraph/rule_check.h"
 #include "compiler/egraph/rule_compiler.h"
 #include "compiler/egraph/rule_text.h"
+#include "lang/idioms.h"
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSwitch.h>
@@ -139,8 +140,13 @@ private:
   bool unknown_kind(const ast::Type& type) {
     Diagnostic d =
         error(Code::unknown_name, type.span, "`{0}` is no kind of rule parameter", type.name.text);
-    d.help = "kinds are tensor, unary, binary, activation, pointwise, and those of attributes "
-             "(int, ints, float, bool, pair, pad, act, axis, axes); most can be left out";
+    bool tensor =
+        parse_dtype(type.name.text) || type.bracketed || !idiom_of_type(type.name.text).empty();
+    d.help =
+        tensor ? "leave it out: a variable stands for tensors of every shape; what a rule "
+                 "asks of them stands behind `where`"
+               : "kinds are tensor, unary, binary, activation, pointwise, and those of attributes "
+                 "(int, ints, float, bool, pair, pad, act, axis, axes); most can be left out";
     sink_.report(std::move(d));
     return false;
   }

@@ -189,9 +189,7 @@ std::optional<TermAttr> RuleCompiler::left_attr(const Call& call, size_t slot,
     return variable_attr(at->second);
   }
   if (!given.valid()) {
-    if (info.required)
-      return fail(error(Code::missing_argument, tree_[call.expr].span,
-                        "`{0}` needs its attribute `{1}`", op_info(call.op).name, info.name));
+    if (info.required) return lacks_attribute(call, info);
     return left_literal(call, slot, default_value(info), operands);
   }
   const ast::Expr& e = tree_[given];
@@ -263,9 +261,7 @@ std::optional<TermAttr> RuleCompiler::left_literal(const Call& call, size_t slot
   const AttrInfo& info = op_info(call.op).attrs()[slot];
   Span span = tree_[call.attrs[slot].valid() ? call.attrs[slot] : call.expr].span;
   std::optional<Value> v = normal_form(info.kind, given);
-  if (!v)
-    return fail(error(Code::bad_attribute, span, "`{0}` of `{1}` cannot be {2}", info.name,
-                      op_info(call.op).name, given.text_form()));
+  if (!v) return bad_attribute(call, info, span, given);
   bool axes = info.kind == AttrKind::axis || info.kind == AttrKind::axes;
   if (axes && is_reduction(call.op)) llvm::sort(v->ints);
   if (!any_negative(*v)) return literal_attr(std::move(*v));
@@ -552,15 +548,13 @@ std::optional<TermAttr> RuleCompiler::right_attr(const Call& call, size_t slot) 
     auto carried = call.rest ? rest_.find(key) : rest_.end();
     if (carried != rest_.end()) return variable_attr(carried->second);
     if (!info.required) return literal_attr(default_value(info));
-    return fail(error(Code::missing_argument, tree_[call.expr].span,
-                      "`{0}` needs its attribute `{1}`", op_info(call.op).name, info.name));
+    return lacks_attribute(call, info);
   }
   std::optional<ExprIndex> at = value(given, info.kind);
   if (!at) return std::nullopt;
   if (std::optional<Value> v = folded(*at)) {
     if (std::optional<Value> normal = normal_form(info.kind, *v)) return literal_attr(*normal);
-    return fail(error(Code::bad_attribute, tree_[given].span, "`{0}` of `{1}` cannot be {2}",
-                      info.name, op_info(call.op).name, v->text_form()));
+    return bad_attribute(call, info, tree_[given].span, *v);
   }
   return computed(*at);
 }

@@ -1,6 +1,7 @@
 // Expressions over values: conditions, computed attributes, what a list or a `let` names.
 #include "compiler/egraph/rule_compiler.h"
 #include "compiler/egraph/rule_eval.h"
+#include "lang/idioms.h"
 
 #include <llvm/ADT/StringExtras.h>
 
@@ -260,6 +261,13 @@ std::optional<ExprIndex> RuleCompiler::value_call(ast::ExprId id) {
       if (!meaning) return std::nullopt;
       (i == 0 ? expr.variable : expr.variable2) = meaning->number;
     } else {
+      const ast::Expr& given = tree_[args[i].value];
+      Meaning* meaning = given.kind == ast::ExprKind::Name ? find(given.text) : nullptr;
+      if (meaning && meaning->kind == Meaning::Kind::Class)
+        return fail(error(Code::wrong_kind, args[i].span,
+                          "`{0}` is for compile-time values, and `{1}` is a tensor", function->name,
+                          given.text)
+                        .suggest(idiom_of_function(function->name)));
       std::optional<ExprIndex> at = value(args[i].value);
       if (!at) return std::nullopt;
       expr.operands.push_back(*at);

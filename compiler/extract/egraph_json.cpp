@@ -333,7 +333,11 @@ Result<SerializedEGraph> parse_egraph_json(llvm::StringRef text, llvm::StringRef
       why = llvm::StringRef(why).rtrim('.').str();
       why[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(why[0])));
     }
-    return error(Code::bad_egraph_file, "{0}:{1}: {2}", name, line_at(text, parsed.Offset()), why);
+    Diagnostic d =
+        error(Code::bad_egraph_file, "{0}:{1}: {2}", name, line_at(text, parsed.Offset()), why);
+    if (!llvm::StringRef(text).ltrim().startswith("{"))
+      d.help = "this is no e-graph in JSON (egraph-serialize); `tg opt` optimises models";
+    return d;
   }
   if (!handler.has_nodes())
     return error(Code::bad_egraph_file, "{0}: the key `nodes` is missing", name);

@@ -3,6 +3,7 @@
 // the dtype that others bind); defaults; then what is only checked: computed dimensions, where
 // clauses.
 #include "compiler/ir/eval.h"
+#include "lang/idioms.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -32,6 +33,16 @@ llvm::SmallVector<int64_t, 6> axes_of(const Ast& ast, llvm::ArrayRef<ast::ExprId
     behind |= spread;
   }
   return axes;
+}
+
+/// `pad = "same"`: what to say of a word in quotes.
+std::string about_quotes(llvm::StringRef name, const ParamKind& kind, const Val& val) {
+  AttrKind words = kind.base == Base::Pad     ? AttrKind::pad
+                   : kind.base == Base::Act   ? AttrKind::act
+                   : kind.base == Base::DType ? AttrKind::dtype
+                                              : AttrKind::string;
+  bool text = val.is(Val::Kind::Const) && val.value.is(Value::Kind::String);
+  return text && kind.lists == 0 ? idiom_of_quotes(name, words, val.value.text) : "";
 }
 
 Val ints_of(llvm::ArrayRef<int64_t> ints) { return Val::of(Value::of_ints(ints)); }
@@ -80,9 +91,11 @@ bool Evaluator::bind_constant(Frame& caller, Frame& frame, const ast::Param& par
   ParamKind kind = param.type ? param_kind(frame.ast, frame.ast[param.type]) : ParamKind{};
   if (!convert(val, kind)) {
     Code code = val.is(Val::Kind::Tensor) ? Code::not_constant : Code::wrong_kind;
-    report(caller, error(code, arg.span, "`{0}` of `{1}` is of kind {2}, got {3}", param.name.text,
+    Diagnostic d = error(code, arg.span, "`{0}` of `{1}` is of kind {2}, got {3}", param.name.text,
                          frame.decl.name.text, kind_name(kind), describe(val))
-                       .at(param.span, "declared here"));
+                       .at(param.span, "declared here");
+    d.help = about_quotes(param.name.text, kind, val);
+    report(caller, std::move(d));
     return false;
   }
   frame.arguments +=
@@ -214,7 +227,8 @@ bool Evaluator::bind_defaults(Frame& frame) {
         report(frame, error(Code::wrong_kind, span, "the default of a tensor can only be `none`"));
       else
         report(frame, error(Code::wrong_kind, span, "`{0}` is of kind {1}, its default is {2}",
-                            param.name.text, kind_name(kind), describe(val)));
+                            param.name.text, kind_name(kind), describe(val))
+                          .suggest(about_quotes(param.name.text, kind, val)));
       return false;
     }
     frame.bind(param.name.text, std::move(val), Bound::Parameter, param.name.span);

@@ -59,6 +59,14 @@ bool expect(const Inference& in, const AttrInfo& attr, const Value& v, Value::Ki
   return in.fail("`{0}` must be {1}, got {2}", attr.name, what, v);
 }
 
+/// `pad = "same"`: a word in quotes.
+bool quoted_word(const Inference& in, const AttrInfo& attr, const Value& v) {
+  if (!v.is(Value::Kind::String) || !llvm::is_contained(enum_members(attr.kind), v.text))
+    return false;
+  (void)in.fail("`{0}` takes a word without quotes: write `{0} = {1}`", attr.name, v.text);
+  return true;
+}
+
 bool in_range(const Inference& in, const AttrInfo& attr, llvm::ArrayRef<int64_t> ints,
               int64_t low) {
   constexpr int64_t kHigh = int64_t{1} << 40;
@@ -106,6 +114,7 @@ bool normalise_axis(const Inference& in, const AttrInfo& attr, int64_t& axis) {
 bool normalise_attr(Inference& in, size_t slot) {
   const AttrInfo& attr = in.info.attrs()[slot];
   Value v = in.attr(slot);
+  if (quoted_word(in, attr, v)) return false;
   switch (attr.kind) {
   case AttrKind::integer: return expect(in, attr, v, Value::Kind::Int, "an int");
   case AttrKind::boolean: return expect(in, attr, v, Value::Kind::Bool, "true or false");
