@@ -17,9 +17,10 @@ namespace {
 
 constexpr double kScales[] = {1e3, 1e-3, 1e6, 1e-6, 1e10, 1e-10, 1e16, 1e20, 1e-20, 1e25, 1e30};
 constexpr Probe kOrdinary[] = {Probe::Integers, Probe::Plain, Probe::Positive, Probe::Mixed};
-constexpr size_t kMostRounds = 600;
+constexpr size_t kMostRounds = 8000;
 constexpr double kThresholdFlops = 2e8; // of all rounds beyond the first few
 constexpr size_t kFewRounds = 4;
+constexpr size_t kNear = 140; // of the pool: the neighbours of ten literals
 constexpr size_t kEndRounds = 10, kRangeRounds = 4;
 
 /// The ends of a type, powers of two that other types end at, and what overflows when it is doubled
@@ -65,12 +66,12 @@ void Adversary::plan(Kind kind, size_t rounds) {
   for (uint32_t round = 0; round < rounds; ++round) plans_.push_back({kind, round});
 }
 
-/// As many as let every leaf have every value of the pool, within the budget.
+/// As many as let every leaf alone have every value of the pool, within the budget.
 size_t Adversary::threshold_rounds() const {
   int64_t least = 1 << 20;
   for (NodeId id : trial_.leaves()) least = std::min(least, graph_.type(id).elements());
-  double wanted =
-      2.0 * static_cast<double>(pool_.size()) / static_cast<double>(std::max<int64_t>(least, 1));
+  double wanted = 2.0 * static_cast<double>(trial_.leaves().size() * pool_.size()) /
+                  static_cast<double>(std::max<int64_t>(least, 1));
   double affordable = kThresholdFlops / std::max(evaluation_flops(graph_), 1.0);
   double rounds = std::min({std::ceil(wanted), affordable, static_cast<double>(kMostRounds)});
   return std::max(static_cast<size_t>(rounds), kFewRounds);
@@ -97,7 +98,7 @@ Attempt Adversary::at(size_t i) const {
   return attempt;
 }
 
-/// In every third round all leaves are from the pool, else one of them, so that others stay tame.
+/// In every second round all leaves are from the pool, else one of them, so that others stay tame.
 NodeValues Adversary::floats(const Plan& plan, size_t leaf) const {
   if (plan.kind == Kind::Ordinary)
     return probe_leaves(kOrdinary[plan.round], seed_)(graph_, trial_.leaves()[leaf]);
@@ -108,12 +109,17 @@ NodeValues Adversary::floats(const Plan& plan, size_t leaf) const {
   size_t leaves = trial_.leaves().size();
   bool chosen = plan.round % 2 == 0 || plan.round / 2 % leaves == leaf;
   if (!chosen) return values;
-  // Two walks over the pool: its values in turn, and, for pairs, others in any order.
+  // A leaf that is alone walks over the pool, nearest thresholds first; so does the first of
+  // several, and the others have any of the pool, half of them from its front, where pairs meet.
+  bool alone = leaves == 1 || plan.round % 2 == 1;
+  size_t turn = leaves == 1 ? plan.round : plan.round / 2;
+  if (leaves > 1 && alone) turn /= leaves;
   RandomStream stream(seed_ + plan.round, graph_.attr(trial_.leaves()[leaf], 0).text);
   for (size_t i = 0; i < values.size(); ++i) {
-    size_t in_turn = plan.round / 2 * values.size() + i;
-    size_t at = leaf == 0 || plan.round % 2 ? in_turn : static_cast<size_t>(stream.bits(i) >> 8);
-    values[i] = pool_[at % pool_.size()];
+    uint64_t bits = stream.bits(i);
+    size_t among = bits % 2 ? pool_.size() : std::min(pool_.size(), kNear);
+    size_t at = alone || leaf == 0 ? turn * values.size() + i : static_cast<size_t>(bits >> 8);
+    values[i] = pool_[at % (alone || leaf == 0 ? pool_.size() : among)];
   }
   return values;
 }

@@ -1,5 +1,11 @@
 #include "compiler/equiv/thresholds.h"
 
+#include "lang/core/semantics.h"
+
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/MathExtras.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -55,19 +61,25 @@ std::vector<double> literals_of(const Graph& graph, llvm::ArrayRef<NodeId> roots
 }
 
 std::vector<double> threshold_values(llvm::ArrayRef<double> literals) {
-  std::vector<double> centres(literals.begin(), literals.end());
-  if (literals.size() <= kPaired)
-    for (double a : literals)
-      for (double b : literals) centres.insert(centres.end(), {a + b, a - b, a * b, a / b});
   std::vector<double> values;
-  for (double c : centres)
-    for (double t : {c, -c})
+  auto add = [&](double centre) {
+    for (double t : {centre, -centre})
       values.insert(values.end(),
                     {t, t * (1 - kLittle), t * (1 + kLittle), t - 1, t + 1, t / 2, t * 2});
-  values.erase(
-      std::remove_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); }),
-      values.end());
-  ascending(values);
+  };
+  for (double a : literals) add(a);
+  auto own = static_cast<std::ptrdiff_t>(values.size());
+  if (literals.size() <= kPaired)
+    for (double a : literals)
+      for (double b : literals)
+        for (double centre : {a + b, a - b, a * b, a / b}) add(centre);
+  auto mixed = [](double x) { return scramble(llvm::DoubleToBits(x)); };
+  std::sort(values.begin() + own, values.end(),
+            [&](double a, double b) { return mixed(a) < mixed(b); });
+  llvm::DenseSet<uint64_t> seen; // not of doubles, which have no number for an empty place
+  llvm::erase_if(values, [&](double x) {
+    return !std::isfinite(x) || !seen.insert(llvm::DoubleToBits(x + 0.0)).second;
+  });
   return values;
 }
 

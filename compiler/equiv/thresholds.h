@@ -14,9 +14,10 @@ namespace tg {
 /// 1 in magnitude.
 std::vector<double> literals_of(const Graph& graph, llvm::ArrayRef<NodeId> roots);
 
-/// Values for inputs: each literal, sums, differences, products and quotients of two, of both
-/// signs, and for each of these its neighbours: a little less and more, one less and more, half and
-/// twice as much. Finite, ascending, each once; empty if there are no literals.
+/// Values for inputs: each literal of both signs with its neighbours (a little less and more, one
+/// less and more, half and twice as much), then, for who has time for more, the same of sums,
+/// differences, products and quotients of two, in an order without meaning. Finite, each once;
+/// empty if there are no literals.
 std::vector<double> threshold_values(llvm::ArrayRef<double> literals);
 
 } // namespace tg

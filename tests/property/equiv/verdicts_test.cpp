@@ -217,7 +217,7 @@ bool parts_somewhere(const std::string& left, const std::string& right) {
 }
 
 TEST(Verdicts, OfRandomPairsAreTrue) {
-  size_t equal = 0, different = 0, undecided = 0;
+  size_t equal = 0, different = 0, undecided = 0, parted = 0;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     RandomPair pair(seed);
     for (const std::string& right : {pair.right, pair.moved()}) {
@@ -228,13 +228,16 @@ TEST(Verdicts, OfRandomPairsAreTrue) {
       bool parts = parts_somewhere(pair.left, right);
       equal += result->equal(), different += result->different();
       undecided += result->verdict == kUndecided;
+      parted += parts;
       EXPECT_FALSE(parts && result->equal()) << pair.left << "\n  " << right;
       EXPECT_FALSE(right == pair.right && result->different()) << pair.left << "\n  " << right;
     }
   }
   EXPECT_GT(equal, 100u);
-  EXPECT_GT(different, 80u);
-  std::printf("equal %zu, different %zu, undecided %zu\n", equal, different, undecided);
+  EXPECT_GT(parted, 40u); // the others never reach the number that was moved, or have none
+  EXPECT_GE(different, parted);
+  std::printf("equal %zu, different %zu, undecided %zu; %zu part somewhere\n", equal, different,
+              undecided, parted);
 }
 
 } // namespace
