@@ -73,16 +73,32 @@ private:
   }
 
   void add_caveats() {
-    for (size_t i = 0; i < adversary_.specials() && !findings_.special && affordable(); ++i) {
+    for (size_t i = 0; i < adversary_.specials() && affordable(); ++i) {
       Attempt attempt = adversary_.special(i);
       std::optional<Trial::Difference> found = trial_.run(attempt.values);
-      if (found && !found->tiny) findings_.special = example(attempt, *found);
+      if (!found || found->tiny) continue;
+      bool telling = finite_on_one_side(attempt.values, *found);
+      if (telling || !findings_.special) findings_.special = example(attempt, *found);
+      if (telling) break;
     }
     for (size_t i = 0; i < adversary_.roundings() && !findings_.jumps && affordable(); ++i) {
       Attempt attempt = adversary_.rounding(i);
       std::optional<Trial::Difference> found = trial_.run(attempt.values);
       if (found && !is_float(output_type(*found))) findings_.jumps = example(attempt, *found);
     }
+  }
+
+  /// Makes the difference that of an element which is finite on a side, if there is one: whether
+  /// it is an infinity or a NaN that is no number is a matter of the order of sums.
+  bool finite_on_one_side(const LeafValues& values, Trial::Difference& found) const {
+    auto [a, b] = trial_.outputs(values, found.output);
+    for (size_t i = 0; i < a.size(); ++i) {
+      bool alike = std::isfinite(a[i]) == std::isfinite(b[i]);
+      if (alike && (!std::isfinite(a[i]) || i != static_cast<size_t>(found.index))) continue;
+      found.index = static_cast<int64_t>(i), found.a = a[i], found.b = b[i];
+      return true;
+    }
+    return false;
   }
 
   DType output_type(const Trial::Difference& difference) const {

@@ -5,6 +5,8 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
+#include <cmath>
+
 namespace tg {
 
 namespace {
@@ -23,6 +25,12 @@ std::string values_text(const Counterexample& example) {
 
 std::string parts_text(const Counterexample& example) {
   return llvm::formatv("they part at {0}: {1}", example.probe, values_text(example));
+}
+
+/// Which of infinity and NaN a result is, where it is none on either side, follows from the order
+/// of sums.
+bool tells(const Counterexample& special) {
+  return std::isfinite(special.a) || std::isfinite(special.b);
 }
 
 void undecided(Equivalence& result, std::string why, std::string help) {
@@ -115,10 +123,9 @@ void decide_in_float64(const Joined& joined, const EquivalenceOptions& options,
                             at),
               "integers are decided where both sides are the same sums and products of the same "
               "quotients, comparisons and maxima");
-  } else if (found.special || found.jumps) {
-    Counterexample& example = found.special ? *found.special : *found.jumps;
-    undecided(result, parts_text(example) + "; at ordinary numbers no difference was found", "");
-    result.counterexample = std::move(example);
+  } else if (auto& doubt = found.special && tells(*found.special) ? found.special : found.jumps) {
+    undecided(result, parts_text(*doubt) + "; at ordinary numbers no difference was found", "");
+    result.counterexample = std::move(*doubt);
   } else if (options.caveats) {
     add_caveats(joined, found, result);
   }
