@@ -92,6 +92,7 @@ private:
     DType dtype = graph_.type(id).dtype;
     OpKind op = graph_.node(id).op;
     if (is_float(dtype)) return all.store(dtype, x);
+    x.reads = 0; // neither infinite nor NaN, whatever it is computed from
     if (op == OpKind::Gather && all.node(x.value).kind == Expressions::Kind::NaN) return {};
     bool quotient = op == OpKind::Div && is_integer(dtype); // rounded down
     return quotient ? all.call(static_cast<uint32_t>(OpKind::Floor), {x}, 0) : x;

@@ -205,7 +205,16 @@ Traced Expressions::nan() {
   return {intern(std::move(n)), 0};
 }
 
+/// f(select(c, x, y)) is select(c, f(x), f(y)), to the bit.
+template <class F> std::optional<Traced> Expressions::of_each_choice(Traced x, F f) {
+  const Node of = nodes_[x.value]; // nodes move as they grow
+  if (of.kind != Kind::Call || of.op != function_of(OpKind::Select)) return std::nullopt;
+  Traced one = f(Traced{of.args[1], 0}), other = f(Traced{of.args[2], 0});
+  return Traced{select({of.args[0], 0}, one, other).value, x.reads};
+}
+
 Traced Expressions::neg(Traced x) {
+  if (auto chosen = of_each_choice(x, [&](Traced y) { return neg(y); })) return *chosen;
   const Node& of = nodes_[x.value];
   if (of.kind == Kind::Neg) return {of.args[0], x.reads};
   if (x.value == 0 || of.kind == Kind::NaN) return x;
@@ -274,6 +283,25 @@ Traced Expressions::div(Traced x, Traced y) {
   return {intern(std::move(n)), reads};
 }
 
+bool Expressions::clamps(uint32_t value) const {
+  if (nodes_[value].kind != Kind::Neg) return false;
+  const Node& inner = nodes_[nodes_[value].args[0]];
+  return inner.kind == Kind::Max &&
+         llvm::any_of(inner.args, [&](uint32_t arg) { return literal_of(arg).has_value(); });
+}
+
+/// max(m, min(h, max(l, x))) is min(max(m, h), max(m, l, x)): a clip of a clip is one.
+std::optional<uint32_t> Expressions::raised(uint32_t value, double least) {
+  if (!clamps(value)) return std::nullopt;
+  const Node inner = nodes_[nodes_[value].args[0]]; // nodes move as they grow
+  if (!llvm::all_of(inner.args,
+                    [&](uint32_t arg) { return literal_of(arg).has_value() || clamps(arg); }))
+    return std::nullopt;
+  llvm::SmallVector<Traced, 8> parts;
+  for (uint32_t arg : inner.args) parts.push_back(neg(max({literal(least), neg({arg, 0})})));
+  return neg(max(parts)).value;
+}
+
 Traced Expressions::max(llvm::ArrayRef<Traced> of) {
   uint32_t reads = all_reads(of);
   Node n = made(Kind::Max);
@@ -289,6 +317,8 @@ Traced Expressions::max(llvm::ArrayRef<Traced> of) {
       else
         n.args.push_back(part);
   }
+  if (literal_part > -HUGE_VAL && n.args.size() == 1)
+    if (std::optional<uint32_t> clamped = raised(n.args[0], literal_part)) return {*clamped, reads};
   if (literal_part > -HUGE_VAL) n.args.push_back(literal(literal_part).value);
   llvm::sort(n.args);
   n.args.erase(std::unique(n.args.begin(), n.args.end()), n.args.end());
@@ -309,6 +339,9 @@ Traced Expressions::max(llvm::ArrayRef<Traced> of) {
 
 Traced Expressions::call(uint32_t function, llvm::ArrayRef<Traced> args, uint8_t held) {
   uint32_t reads = all_reads(args);
+  if (args.size() == 1)
+    if (auto chosen = of_each_choice(args[0], [&](Traced x) { return call(function, {x}, held); }))
+      return *chosen;
   if (odd(function) && nodes_[args[0].value].kind == Kind::Neg)
     return neg(call(function, {neg(args[0])}, held));
   Node n = made(Kind::Call, function);
@@ -335,6 +368,39 @@ Traced Expressions::defined(uint32_t function, Traced x, Traced meant) {
   return {intern(std::move(n)), join(x.reads, meant.reads)};
 }
 
+/// Of 1 - x the x.
+std::optional<uint32_t> Expressions::negated(uint32_t value) const {
+  const Node* n = &nodes_[value];
+  bool minus = n->kind == Kind::Neg;
+  if (minus) n = &nodes_[n->args[0]];
+  if (n->kind != Kind::Add) return std::nullopt;
+  for (size_t i : {0, 1}) {
+    std::optional<double> one = literal_of(n->args[i]);
+    const Node& x = nodes_[n->args[1 - i]];
+    if (!one || *one != (minus ? -1 : 1) || (x.kind == Kind::Neg) == minus) continue;
+    return minus ? n->args[1 - i] : x.args[0];
+  }
+  return std::nullopt;
+}
+
+/// Over the reals a mixture of which nothing is known but what decides it, so that sums and
+/// products of choices are choices among sums and products.
+Traced Expressions::select(Traced condition, Traced x, Traced y) {
+  uint32_t reads = all_reads({condition, x, y});
+  if (std::optional<uint32_t> inner = negated(condition.value)) {
+    condition.value = *inner;
+    std::swap(x, y);
+  }
+  if (x.value == y.value) return {x.value, reads};
+  const Node &one = nodes_[x.value], &other = nodes_[y.value];
+  Node n = made(Kind::Call, function_of(OpKind::Select), {condition.value, x.value, y.value});
+  uint64_t share = mixed(key_of_text("select"), nodes_[condition.value].plain) % kPrime;
+  n.plain = plus(times(share, one.plain), times(plus(1, negative(share)), other.plain));
+  n.size = std::max(one.size, other.size);
+  n.held = one.held & other.held;
+  return {intern(std::move(n)), reads};
+}
+
 Traced Expressions::sized(Traced x, Traced like) {
   Node n = made(Kind::Call, kWithin, {x.value});
   n.plain = nodes_[x.value].plain;
@@ -354,9 +420,7 @@ Traced Expressions::rounded(DType dtype, Traced x) {
     for (uint32_t arg : of.args) parts.push_back(part(arg));
     return {max(parts).value, x.reads};
   }
-  if (of.kind == Kind::Call && of.op == function_of(OpKind::Select))
-    return {Math<Traced>::select({of.args[0], 0}, part(of.args[1]), part(of.args[2])).value,
-            x.reads};
+  if (auto chosen = of_each_choice(x, [&](Traced y) { return rounded(dtype, y); })) return *chosen;
   Node n = made(Kind::Round, static_cast<uint32_t>(dtype), {x.value});
   n.plain = of.plain;
   n.size = of.size;
@@ -399,11 +463,7 @@ Traced Math<Traced>::binary(OpKind op, Traced x, Traced y) {
 }
 
 Traced Math<Traced>::select(Traced condition, Traced x, Traced y) {
-  Expressions& all = Expressions::current();
-  Traced chosen = all.call(function_of(OpKind::Select), {condition, x, y},
-                           all.node(x.value).held & all.node(y.value).held);
-  if (x.value == y.value) chosen.value = x.value;
-  return chosen;
+  return Expressions::current().select(condition, x, y);
 }
 
 int64_t Math<Traced>::index(Traced x, int64_t size) {

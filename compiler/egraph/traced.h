@@ -59,6 +59,7 @@ public:
   Traced max(llvm::ArrayRef<Traced> of);
   /// A function of which nothing is known but what its name says.
   Traced call(uint32_t function, llvm::ArrayRef<Traced> args, uint8_t held);
+  Traced select(Traced condition, Traced x, Traced y);
   /// Stored as a dtype: floats are rounded.
   Traced store(DType dtype, Traced x);
   /// Of one dtype as another: rounded, or cut by a function of which nothing is known.
@@ -84,6 +85,10 @@ private:
   uint32_t all_reads(llvm::ArrayRef<Traced> of);
   std::optional<double> literal_of(uint32_t value) const;
   Traced rounded(DType dtype, Traced x);
+  template <class F> std::optional<Traced> of_each_choice(Traced x, F f);
+  std::optional<uint32_t> negated(uint32_t value) const;
+  bool clamps(uint32_t value) const;
+  std::optional<uint32_t> raised(uint32_t value, double least);
   uint64_t share_of_row(uint32_t of, llvm::ArrayRef<uint32_t> row) const;
   std::optional<uint32_t> exponent_of(uint32_t value) const;
   std::optional<uint64_t> as_softmax(uint32_t above, uint32_t below) const;
