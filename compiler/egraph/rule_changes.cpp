@@ -48,7 +48,8 @@ RuleInstance RuleChanges::changed(const RuleInstance& from) {
 
 void RuleChanges::change(RuleInstance& instance) {
   int64_t what = between(0, 99);
-  if (what < 38 && rule_.value_vars > 0) return change_value(instance);
+  if (rule_.value_vars > 0 && (what < 38 || rule_.class_vars == 0)) return change_value(instance);
+  if (rule_.class_vars == 0) return;
   if (what < 62) return change_tensor(instance);
   if (what < 76) return rename_size(instance);
   if (what < 80) return add_axis(instance);
@@ -80,8 +81,9 @@ Value RuleChanges::other(AttrKind kind, const Value& value) {
                       : Value::of_ints({h, w, between(0, 2), between(0, 2)});
   }
   case AttrKind::pair: {
-    int64_t h = between(1, 3);
-    return Value::of_ints({h, chance(60) ? h : between(1, 3)});
+    auto step = [&] { return chance(15) ? 5 : between(1, 3); }; // 5: beyond most windows
+    int64_t h = step();
+    return Value::of_ints({h, chance(60) ? h : step()});
   }
   case AttrKind::axis: return Value::of_int(between(0, 4));
   case AttrKind::integer: return Value::of_int(std::max<int64_t>(value.number + between(-2, 2), 0));

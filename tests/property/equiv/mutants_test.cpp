@@ -193,7 +193,8 @@ TEST(Mutants, ConditionsTooFewAreSeen) {
           (padded && mutant.what.find("dilation") == std::string::npos))
         continue;
       ++found;
-      for (uint64_t seed : padded ? std::vector<uint64_t>{7, 1, 2} : std::vector<uint64_t>{7}) {
+      for (uint64_t seed :
+           padded ? std::vector<uint64_t>{7, 1, 2, 3, 4} : std::vector<uint64_t>{7}) {
         RuleCheckOptions options;
         options.smaller = 0;
         options.seed = seed;
