@@ -6,7 +6,9 @@
 #include "compiler/driver/explanation.h"
 #include "compiler/driver/finalists.h"
 #include "compiler/driver/group_refinement.h"
+#include "compiler/driver/rule_trust.h"
 
+#include "compiler/egraph/rule_text.h"
 #include "compiler/ir/graph_equal.h"
 #include "lang/core/stopwatch.h"
 
@@ -146,6 +148,24 @@ void note_assumptions(llvm::ArrayRef<Rule> rules, OptimizeReport& report) {
         "takes it for granted that no input or weight holds an infinity or NaN: " + names);
 }
 
+/// Rules of the user's own that `--numerics` leaves out, which nobody should have to find out.
+void note_left_out(llvm::ArrayRef<Rule> rules, Numerics numerics, OptimizeReport& report) {
+  std::string names;
+  Numerics least = Numerics::Reassociates; // admits what is exact where inputs are finite
+  for (const Rule& rule : rules) {
+    if (comes_with_program(rule) || admits(numerics, rule)) continue;
+    llvm::StringRef why = rule.numerics > numerics ? numerics_name(rule.numerics) : "finite(..)";
+    names += llvm::formatv("{0}{1} ({2})", names.empty() ? "" : ", ", rule.name, why);
+    least = std::max(least, rule.numerics);
+  }
+  if (names.empty()) return;
+  llvm::StringRef option = least == Numerics::Lossy   ? "lossy"
+                           : least == Numerics::Risky ? "all"
+                                                      : "reassociate";
+  report.notes.push_back(
+      llvm::formatv("rules left out, which `--numerics {0}` uses: {1}", option, names));
+}
+
 /// Why there are no prices, as of a GPU that was lost, is why there is no result.
 Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
   for (std::string& note : costs.notes()) failure.note(std::move(note));
@@ -180,6 +200,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   report.seed = options.explore.seed;
   report.rules = static_cast<size_t>(llvm::count_if(
       rules, [&](const Rule& rule) { return admits(options.explore.numerics, rule); }));
+  note_left_out(rules, options.explore.numerics, report);
   report.nodes_before = report.nodes_after = run_op_count(source);
   PriceCache prices(source.symbols(), costs);
   report.cost_before_us = price_graph(source, prices);
