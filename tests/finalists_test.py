@@ -19,7 +19,7 @@ DEEP = """model deep(x: f32[512, 512]) -> f32[512, 512] {
   sigmoid(tanh(tanh(tanh(tanh(tanh(tanh(tanh(x))))))))
 }
 """
-WRONG = """rule drop_tanh(x) { tanh(tanh(tanh(tanh(tanh(tanh(tanh(x))))))) => relu(x) }
+WRONG = """rule drop_tanh(x) exact { tanh(tanh(tanh(tanh(tanh(tanh(tanh(x))))))) => relu(x) }
 """
 
 

@@ -21,7 +21,7 @@ model twins(x: f32[4, 8]) -> (left: f32[4, 16], right: f32[4, 16]) {
 
 constexpr const char* kRule = R"(
 ## What is above zero, less what is below it.
-rule both_signs(x) { relu(x) - relu(-x) => x }
+rule both_signs(x) { relu(x) - relu(-x) => x where float(x) }
 )";
 
 int report(const tangram::Error& error) {

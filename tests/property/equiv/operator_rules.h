@@ -240,9 +240,11 @@ inline std::vector<Value> other_values(const Form& form, size_t slot, const Valu
     }
   }
   std::vector<Value> unlike;
-  bool axis = info.kind == AttrKind::axis; // negative ones are others in disguise
+  bool axis = info.kind == AttrKind::axis;  // negative ones are others in disguise
+  bool real = value.is(Value::Kind::Float); // zeros of both signs are one number
   for (Value& other : others)
-    if (!(other == value) && !llvm::is_contained(unlike, other) && !(axis && other.number < 0))
+    if (!(real ? other.real == value.real : other == value) && !llvm::is_contained(unlike, other) &&
+        !(axis && other.number < 0))
       unlike.push_back(std::move(other));
   return unlike;
 }

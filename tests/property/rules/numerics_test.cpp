@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace tg {
 
 namespace {
@@ -23,6 +25,17 @@ struct Seen {
   std::string where;
 };
 
+/// A number of the instance's own is so small that products with it leave the normal range.
+bool underflows(const RuleErrorCase& at) {
+  double least = std::sqrt(at.dtype == DType::F16 ? 0x1p-14 : 0x1p-126);
+  for (uint32_t i = 0; i < at.graph.size(); ++i) {
+    if (at.graph.node({i}).op != OpKind::Constant) continue;
+    for (double x : at.graph.attr({i}, 0).reals)
+      if (x != 0 && std::abs(x) < least) return true;
+  }
+  return false;
+}
+
 Seen look(const Rule& rule, Against against = Against::Element) {
   Seen seen;
   RuleErrorOptions options;
@@ -36,7 +49,7 @@ Seen look(const Rule& rule, Against against = Against::Element) {
       return;
     }
     // Beside large numbers the small ones are below f16's normal range: that is not rounding.
-    if (at.mixed && at.dtype == DType::F16) return;
+    if ((at.mixed && at.dtype == DType::F16) || underflows(at)) return;
     std::optional<double> error = right_error_in_bounds(at, against);
     seen.known &= error.has_value();
     if (!error) return;

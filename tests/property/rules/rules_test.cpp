@@ -120,7 +120,8 @@ INSTANTIATE_TEST_SUITE_P(Library, EveryRule, testing::ValuesIn(pattern_rules()),
 /// Rules that look right. Each must be refuted, or the test above shows nothing.
 const char* const kWrong[] = {
     "rule r(x, y) { x - y => y - x }", "rule r(x, y) { x @ y => y @ x where shape(x) == shape(y) }",
-    "rule r(x, y, s) { (x @ y) * s => (x * s) @ y where rank(s) == 1, dim(s, 0) == dim(x, -1) }",
+    "rule r(x, y, s) { (x @ y) * s => (x * s) @ y where rank(s) == 1, dim(s, 0) == dim(x, -1), "
+    "dim(y, -1) == dim(x, -1) }",
     // as published: the groups of both sides may differ
     R"(rule r(x, y, a, b) {
       concat([conv2d(x, a, bias = none, residual = none, ..),
