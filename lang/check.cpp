@@ -27,6 +27,7 @@ using ast::StmtKind;
 struct Local {
   Span span;
   bool assignable = false;
+  bool twice = false; // a second definition was reported; a third is the same mistake
 };
 
 class Checker {
@@ -61,7 +62,7 @@ private:
   void declare(const ast::Name& name, bool assignable = false) {
     if (!name.present() || name.text == "_") return;
     auto [it, fresh] = scopes_.back().try_emplace(name.text, Local{name.span, assignable});
-    if (fresh) return;
+    if (fresh || std::exchange(it->second.twice, true)) return;
     Diagnostic d = error(Code::duplicate_name, name.span, "`{0}` is defined twice", name.text)
                        .at(it->second.span, "first here");
     if (it->second.assignable)
@@ -241,7 +242,11 @@ private:
     if (local->assignable) return;
     sink_.report(error(Code::not_assignable, target.span, "`{0}` cannot be assigned", target.text)
                      .at(local->span, "declared here, not as a `var`")
-                     .suggest(llvm::formatv("declare it with `var {0} = …`", target.text)));
+                     .suggest(llvm::formatv(scopes_.front().count(target.text)
+                                                ? "a parameter keeps its value: `var {0} = {0}` "
+                                                  "makes a name that changes"
+                                                : "declare it with `var {0} = …`",
+                                            target.text)));
   }
 
   void parameter(const ast::Stmt& s) {
@@ -362,19 +367,23 @@ private:
     // What is missing may be what was given under a wrong name.
     for (const ast::Arg& arg : ast_[e.args])
       if (arg.kind == ast::ArgKind::Named && want.find(arg.name.text) < 0) return;
+    llvm::SmallVector<llvm::StringRef, 4> lacking;
     for (size_t i = 0; i < given.size(); ++i) {
       bool by_position = by_kind && !want.slots[i].operand && position > i;
       if (want.slots[i].required && !given[i] && !by_position)
-        missing(e, want.slots[i].name, callee);
+        lacking.push_back(want.slots[i].name);
     }
+    if (!lacking.empty()) missing(e, lacking, callee);
   }
 
   void named_argument(const ast::Expr& e, const Signature& want, const ast::Arg& arg,
                       llvm::SmallVectorImpl<bool>& given) {
     int slot = want.find(arg.name.text);
     if (slot >= 0 && given[slot]) {
-      sink_.report(
-          error(Code::duplicate_name, arg.name.span, "`{0}` is given twice", arg.name.text));
+      llvm::SmallVector<llvm::StringRef, 8> names;
+      for (const Signature::Slot& s : want.slots) names.push_back(s.name);
+      sink_.report(error(Code::duplicate_name, arg.name.span, "`{0}` is given twice", arg.name.text)
+                       .suggest("it takes " + llvm::join(names, ", ")));
       return;
     }
     if (slot >= 0) {
@@ -427,14 +436,25 @@ private:
     return llvm::formatv("`{0}` is one list: `{0} = [{1}]`", name, llvm::join(numbers, ", "));
   }
 
-  void missing(const ast::Expr& e, llvm::StringRef name, const Callee& callee) {
-    Diagnostic d = error(Code::missing_argument, e.callee.span, "`{0}` needs the argument `{1}`",
-                         e.callee.text, name);
+  void missing(const ast::Expr& e, llvm::ArrayRef<llvm::StringRef> names, const Callee& callee) {
+    Diagnostic d = error(Code::missing_argument, e.callee.span, "`{0}` needs the argument{1} `{2}`",
+                         e.callee.text, names.size() == 1 ? "" : "s", llvm::join(names, "`, `"));
     if (callee.kind == Callee::Kind::Fn)
       for (const ast::Param& p : program_.module(callee.fn).ast[program_.decl(callee.fn).params])
-        if (p.name.text == name) d.labels.push_back({p.span, "declared here, without a default"});
-    if (callee.kind == Callee::Kind::Op) d.help = "it takes " + parameters_text(callee.op);
+        if (llvm::is_contained(names, p.name.text))
+          d.labels.push_back({p.span, "declared here, without a default"});
+    if (callee.kind == Callee::Kind::Op)
+      d.help = "it takes " + parameters_text(callee.op) + with_weights(e.callee.text);
     sink_.report(std::move(d));
+  }
+
+  /// `batch_norm` takes its weights as operands; the library's `batchnorm` has them.
+  std::string with_weights(llvm::StringRef op) const {
+    std::string name;
+    llvm::copy_if(op, std::back_inserter(name), [](char c) { return c != '_'; });
+    std::string module = name == op ? "" : library_module_of(*program_.loader, name);
+    if (module.empty()) return "";
+    return llvm::formatv("; `use {0}: {1}` has weights of its own", module, name);
   }
 
   const Program& program_;

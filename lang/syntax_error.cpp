@@ -121,6 +121,8 @@ bool foreign(Stuck& s) {
   llvm::StringRef word = s.cursor.text(s.first);
   llvm::StringRef help = s.first.kind == T::NAME && near ? foreign_word(word) : "";
   if (help.empty()) return false;
+  if (s.first.depth == 0 && (word == "const" || word == "val" || word == "auto"))
+    help = "compile-time values are parameters: `model m(x: f32[1, D], D: int = 64)`";
   s.report(Code::syntax, s.first, ("`" + word + "` is not a word of Tangram").str()).help =
       help.str();
   return true;
@@ -185,6 +187,9 @@ llvm::StringRef advice_on_sign(const Stuck& s) {
     return "a shape stands in square brackets: `f32[2, 4]`";
   if (s.first.kind == T::PARAM && s.expected.has(S::S_COLON))
     return "a weight has a type: `param w: f32[D, D]`";
+  if (s.first.kind == T::USE && s.at.kind == T::STAR) return "`use std.nn` brings all that it has";
+  if (s.at.kind == T::COMMA && s.expected.has(S::S_NEWLINE) && s.expected.has(S::S_PLUS))
+    return "several values stand in brackets: `(a, b)`";
   if (second && s.at.kind == T::COLON && s.first.kind == T::NAME && s.first.depth > 0)
     return "weights are declared by `param w: f32[D, D]`; inputs stand in the head of the model";
   return "";

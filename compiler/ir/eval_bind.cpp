@@ -45,6 +45,14 @@ std::string about_quotes(llvm::StringRef name, const ParamKind& kind, const Val&
   return text && kind.lists == 0 ? idiom_of_quotes(name, words, val.value.text) : "";
 }
 
+/// `linear(x, 784, 256)`: the size of an input is not given, so that the last is one too many.
+std::string takes(const Frame& frame) {
+  std::vector<llvm::StringRef> names;
+  for (const ast::Param& param : frame.ast[frame.decl.params]) names.push_back(param.name.text);
+  return llvm::formatv("`{0}` takes {1}; sizes follow from the tensors", frame.decl.name.text,
+                       llvm::join(names, ", "));
+}
+
 Val ints_of(llvm::ArrayRef<int64_t> ints) { return Val::of(Value::of_ints(ints)); }
 
 /// Whether a bound value is this list of integers.
@@ -95,6 +103,9 @@ bool Evaluator::bind_constant(Frame& caller, Frame& frame, const ast::Param& par
                          frame.decl.name.text, kind_name(kind), describe(val))
                        .at(param.span, "declared here");
     d.help = about_quotes(param.name.text, kind, val);
+    bool size = val.is(Val::Kind::Const) && val.value.is(Value::Kind::Int);
+    if (size && arg.kind == ast::ArgKind::Positional && kind.base == Base::Bool)
+      d.help = takes(frame);
     report(caller, std::move(d));
     return false;
   }

@@ -8,20 +8,6 @@ namespace tg {
 
 namespace {
 
-/// Whether a model can be built from its defaults alone.
-bool closed(const Program& program, FnRef fn) {
-  const Ast& ast = program.module(fn).ast;
-  const ast::Decl& model = program.decl(fn);
-  llvm::StringMap<bool> given;
-  for (const ast::Param& param : ast[model.params]) {
-    bool tensor = param.type && param_kind(ast, ast[param.type]).run_time();
-    if (!tensor && !param.default_value) return false;
-    given[param.name.text] = !tensor;
-  }
-  return llvm::all_of(bound_names(ast, model),
-                      [&](const BoundName& bound) { return given.lookup(bound.name.text); });
-}
-
 std::optional<Graph> build(const Program& program, FnRef fn, const ModelSettings& settings,
                            std::shared_ptr<Symbols> symbols, DiagnosticSink& sink,
                            ModelValue* value = nullptr) {
@@ -49,13 +35,28 @@ bool has_errors(const Program& program, FnRef fn, const DiagnosticSink& sink) {
 
 } // namespace
 
+std::vector<std::string> open_names(const Program& program, FnRef fn) {
+  const Ast& ast = program.module(fn).ast;
+  const ast::Decl& model = program.decl(fn);
+  llvm::StringMap<bool> given;
+  std::vector<std::string> open;
+  for (const ast::Param& param : ast[model.params]) {
+    bool tensor = param.type && param_kind(ast, ast[param.type]).run_time();
+    if (!tensor && !param.default_value) open.push_back(param.name.text.str());
+    given[param.name.text] = !tensor;
+  }
+  for (const BoundName& bound : bound_names(ast, model))
+    if (!given.lookup(bound.name.text)) open.push_back(bound.name.text.str());
+  return open;
+}
+
 bool check(const Program& program, DiagnosticSink& sink) {
   size_t before = sink.errors();
   check_names(program, sink);
   // What has errors already is not looked at again, and a model that calls it goes on without it.
   bool damaged = sink.failed();
   for (FnRef fn : program.models()) {
-    if (!closed(program, fn) || (damaged && has_errors(program, fn, sink))) continue;
+    if (!open_names(program, fn).empty() || (damaged && has_errors(program, fn, sink))) continue;
     if (!damaged) {
       (void)build(program, fn, {}, std::make_shared<Symbols>(), sink);
       continue;

@@ -27,6 +27,10 @@ inline constexpr size_t kMaxGraphNodes = 2'000'000;
 /// from outside only is checked by name). True if no error was reported.
 bool check(const Program& program, DiagnosticSink& sink);
 
+/// What must be given from outside before a model is built: dimensions and compile-time parameters
+/// without a value, in the order of the text.
+std::vector<std::string> open_names(const Program& program, FnRef model);
+
 /// What the body of a model comes to, in the words of messages: the type of a tensor, a
 /// compile-time value itself, lists and tuples of them.
 struct ModelValue {

@@ -8,6 +8,8 @@
 #include "compiler/egraph/rule_from_ast.h"
 #include "lang/core/escape.h"
 
+#include <llvm/ADT/StringExtras.h>
+
 namespace tg::cli {
 namespace {
 
@@ -57,7 +59,21 @@ void check_rules(Session& session, const std::string& path) {
   }
 }
 
-/// What --verbose says of the file's models: of the one asked for, or of all.
+/// The models whose shapes hang on what nobody gave: their names are checked, and no more.
+std::string unchecked_shapes(const Program& program) {
+  std::string text;
+  for (FnRef fn : program.models()) {
+    std::vector<std::string> open = open_names(program, fn);
+    if (!open.empty())
+      text += llvm::formatv("  {0}: shapes are not checked until {1} {2} given (--set {3}=…)\n",
+                            program.decl(fn).name.text, llvm::join(open, ", "),
+                            open.size() == 1 ? "is" : "are", open.front());
+  }
+  return text;
+}
+
+/// What there is to say of the file's models beside errors: which could not be built, and with
+/// --verbose, how large the one asked for is, or all.
 std::string check_file(Session& session, const std::string& path) {
   const Options& o = session.options;
   Program program = load_program(session.sources, library(), path, session.sink);
@@ -69,13 +85,13 @@ std::string check_file(Session& session, const std::string& path) {
     models = {o.model};
   } else {
     check(program, session.sink); // what could be read, even after an error
-    if (!o.verbose || session.sink.failed()) return "";
+    if (!o.verbose || session.sink.failed()) return unchecked_shapes(program);
     for (FnRef fn : program.models()) models.push_back(program.decl(fn).name.text.str());
   }
   std::string text;
   for (const std::string& model : models)
     if (std::optional<Graph> graph = build_graph(program, {model, o.set}, session.sink))
-      text += description(*graph);
+      text += o.verbose ? description(*graph) : "";
   return text;
 }
 
@@ -89,8 +105,7 @@ int run_check(Session& session) {
     std::string models = check_file(session, path);
     for (const Diagnostic& d : session.sink.all()) all.report(d);
     if (!o.quiet && !o.json && !session.sink.failed()) {
-      session.out << printable(path) << ": ok\n";
-      if (o.verbose) session.out << models;
+      session.out << printable(path) << ": ok\n" << models;
     }
     session.sink = std::move(all);
   }
