@@ -82,7 +82,7 @@ Result<void> add_convolution(Lowering& l, const PlanStep& step, const Convolutio
                                              {DNNL_ARG_DST, wanted(pd, dnnl_query_dst_md), dst}};
   if (c.bias)
     args.push_back({DNNL_ARG_BIAS, memory_desc({c.result[1]}, dnnl_a, c.src.dtype), *c.bias});
-  return l.add_primitive(step, pd, args, c.threads);
+  return l.add_primitive(step, pd, args, c.threads, c.attr);
 }
 
 /// Where Winograd's minimal filtering (Lavin and Gray 2016) pays. Measured inside networks on

@@ -1,6 +1,7 @@
 #include "runtime/onednn/executable.h"
 
 #include "runtime/arena.h"
+#include "runtime/onednn/nan_guard.h"
 
 #include <omp.h>
 
@@ -92,6 +93,8 @@ Result<void> CpuExecutable::load(const CompileOptions& options) {
     if (op.kernel) TG_CHECK(op.kernel->bind(addresses()));
   places_ = std::move(l.places);
   program_ = std::move(l.run_program);
+  for (const Op& op : program_.ops)
+    if (op.kernel && op.kernel->may_lose_nan()) guarded_ = std::max(guarded_, op.threads);
   clock_ = StepClock(program_.ops.size());
   return {};
 }
@@ -166,8 +169,7 @@ Result<void> CpuExecutable::run_load_program(Lowering& l) {
       for (BufferId b : op.buffers) TG_CHECK(ensure(l, b));
       TG_CHECK(op.kernel->bind(addresses()));
       omp_set_num_threads(op.threads);
-      if (dnnl_status_t s = op.kernel->run(stream_.get()); s != dnnl_success)
-        return device_error(s, op.name);
+      TG_CHECK(op.kernel->run_exact(stream_.get()));
     }
     for (BufferId b : op.buffers) {
       if (lasting_[b] || life[b].last != i) continue;
@@ -205,20 +207,40 @@ Result<void> CpuExecutable::bind_inputs(llvm::ArrayRef<Tensor> inputs) {
   return {};
 }
 
+// Inputs are never written over, so a run can be done again. What other runs of it met makes no
+// difference.
 Result<void> CpuExecutable::run_once() {
   ThreadScope scope(threads_);
+  (void)take_invalid_flag(1);
+  TG_TRY(bool lost, run_program(false));
+  if (guarded_ > 0) lost |= take_invalid_flag(guarded_);
+  if (!lost) return {};
+  TG_CHECK(run_program(true));
+  (void)take_invalid_flag(guarded_);
+  return {};
+}
+
+Result<bool> CpuExecutable::run_program(bool exact) {
+  // More threads than these may end before the run does, and their flags with them: where a team is
+  // smaller than the one before, OpenMP lets the others go, unless it is of one.
+  constexpr int kThreadsThatStay = 2;
   int threads = threads_;
   clock_.start();
   for (size_t i = 0; i < program_.ops.size(); ++i) {
     Op& op = program_.ops[i];
     if (op.kernel) {
       if (op.threads != threads) omp_set_num_threads(threads = op.threads);
-      if (dnnl_status_t s = op.kernel->run(stream_.get()); s != dnnl_success)
+      bool ask = !exact && op.kernel->may_lose_nan() && threads > kThreadsThatStay;
+      if (exact) {
+        TG_CHECK(op.kernel->run_exact(stream_.get()));
+      } else if (dnnl_status_t s = op.kernel->run(stream_.get()); s != dnnl_success) {
         return device_error(s, op.name);
+      }
+      if (ask && take_invalid_flag(threads)) return true;
     }
     clock_.stop(i);
   }
-  return {};
+  return false;
 }
 
 Result<std::vector<Tensor>> CpuExecutable::outputs() const {

@@ -1,7 +1,7 @@
 // A plan lowered, placed in memory and loaded: what compile() returns.
 //
 // Invariant: after make(), every kernel of the run program is bound, and run_once() calls kernels
-// and nothing else.
+// and nothing else; where a NaN turns up, it makes those that keep it, once.
 #pragma once
 
 #include "runtime/execute.h"
@@ -26,6 +26,8 @@ private:
   explicit CpuExecutable(const Plan& plan) : plan_(std::make_unique<const Plan>(plan)) {}
 
   Result<void> load(const CompileOptions& options);
+  /// Whether a NaN may have been lost: the run ends there. Never, where it is `exact`.
+  Result<bool> run_program(bool exact);
   /// Which buffers outlive the load program, offsets in the arena, and the check against the limit.
   Result<void> reserve(const Lowering& l);
   Result<void> run_load_program(Lowering& l);
@@ -55,6 +57,7 @@ private:
   AlignedBuffer arena_, scratch_, packed_;
   int64_t packed_bytes_ = 0;
   Program program_;
+  int guarded_ = 0; // the most threads of an op that may lose a NaN (nan_guard.h); 0: there is none
   StepClock clock_;
   MemoryUse memory_;
 };

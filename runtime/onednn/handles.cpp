@@ -54,7 +54,8 @@ Result<AttrHandle> make_attr(const Attr& wanted) {
                                      wanted.act == Act::Relu6 ? 6.0f : 0.0f);
   if (s == dnnl_success) s = dnnl_primitive_attr_set_post_ops(attr, ops);
   if (s == dnnl_success)
-    s = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+    s = dnnl_primitive_attr_set_scratchpad_mode(
+        attr, wanted.library_scratch ? dnnl_scratchpad_mode_library : dnnl_scratchpad_mode_user);
   if (s != dnnl_success) return device_error(s, "setting attributes");
   return handle;
 }
@@ -73,6 +74,40 @@ Result<PrimitiveDescHandle> make_primitive_desc(const void* operation, const Att
   }
   if (all) dnnl_primitive_desc_iterator_destroy(all);
   return device_error(s, what);
+}
+
+namespace {
+
+/// A descriptor as the primitive has it, with the layouts that it chose in place of `any`.
+template <class Desc>
+Desc settled(const PrimitiveDescHandle& pd, dnnl_query_t query, bool has_bias(const Desc&)) {
+  const Desc* asked = nullptr;
+  dnnl_primitive_desc_query(pd.get(), query, 0, static_cast<void*>(&asked));
+  Desc desc = *asked;
+  desc.src_desc = wanted(pd, dnnl_query_src_md);
+  desc.weights_desc = wanted(pd, dnnl_query_weights_md);
+  desc.dst_desc = wanted(pd, dnnl_query_dst_md);
+  if (has_bias(desc)) desc.bias_desc = wanted(pd, dnnl_query_weights_md, 1);
+  return desc;
+}
+
+template <class Desc> bool has_bias(const Desc& desc) { return desc.bias_desc.ndims != 0; }
+
+} // namespace
+
+Result<PrimitiveDescHandle> without_activation(const PrimitiveDescHandle& pd, bool sum,
+                                               dnnl_engine_t engine) {
+  TG_TRY(AttrHandle attr, make_attr({sum, Act::None, true}));
+  // What was avoided for a reason is avoided here, too.
+  llvm::StringRef avoid = llvm::StringRef(implementation(pd)).startswith("brg") ? "" : "brg";
+  dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
+  dnnl_primitive_desc_query(pd.get(), dnnl_query_primitive_kind, 0, &kind);
+  if (kind == dnnl_convolution) {
+    auto desc = settled<dnnl_convolution_desc_t>(pd, dnnl_query_convolution_d, has_bias);
+    return make_primitive_desc(&desc, attr, engine, "conv2d", avoid);
+  }
+  auto desc = settled<dnnl_matmul_desc_t>(pd, dnnl_query_matmul_d, has_bias);
+  return make_primitive_desc(&desc, attr, engine, "matmul", avoid);
 }
 
 std::string implementation(const PrimitiveDescHandle& pd) {

@@ -33,6 +33,7 @@ Result<StreamHandle> make_stream(dnnl_engine_t engine);
 struct Attr {
   bool sum = false; // the result's old contents are added
   Act act = Act::None;
+  bool library_scratch = false;
 };
 Result<AttrHandle> make_attr(const Attr& attr);
 
@@ -42,6 +43,11 @@ Result<AttrHandle> make_attr(const Attr& attr);
 Result<PrimitiveDescHandle> make_primitive_desc(const void* operation, const AttrHandle& attr,
                                                 dnnl_engine_t engine, llvm::StringRef what,
                                                 llvm::StringRef avoid = {});
+
+/// The same product or convolution, on the layouts that `pd` works in, without its activation and
+/// with scratch memory of the library's own.
+Result<PrimitiveDescHandle> without_activation(const PrimitiveDescHandle& pd, bool sum,
+                                               dnnl_engine_t engine);
 
 /// "brgconv:avx512_core".
 std::string implementation(const PrimitiveDescHandle& pd);

@@ -1,6 +1,7 @@
 #include "runtime/onednn/lowering.h"
 
 #include "runtime/execute.h"
+#include "runtime/onednn/nan_guard.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -85,11 +86,8 @@ bool moves(OpKind op) { return op == OpKind::Identity || op_info(op).has(Trait::
 /// Products of bf16 by vdpbf16ps, or by conversion of blocks where the processor lacks it; before
 /// AVX-512 oneDNN has plain loops only.
 bool has_bf16_products() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-#else
-  return false;
-#endif
+  constexpr unsigned least = dnnl_cpu_isa_avx512_core; // a set of bits, as are all of these
+  return (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & least) == least;
 }
 
 /// The dtypes of a step: whether all are one, and what can hold them.
@@ -431,12 +429,16 @@ int Lowering::threads_for(double microseconds) const {
 }
 
 Result<void> Lowering::add_primitive(const PlanStep& step, const PrimitiveDescHandle& pd,
-                                     llvm::ArrayRef<PrimitiveArg> args, int threads) {
+                                     llvm::ArrayRef<PrimitiveArg> args, int threads,
+                                     const Attr& attr) {
   Op op = describe(step);
   op.implementation = implementation(pd);
   op.threads = threads;
   for (const PrimitiveArg& arg : args) op.buffers.push_back(arg.place.buffer);
   TG_TRY(op.kernel, make_primitive_kernel(pd, engine, args, op.scratch_bytes));
+  if (attr.act != Act::None) {
+    TG_TRY(op.kernel, make_guarded_kernel(std::move(op.kernel), pd, attr, args, engine, threads));
+  }
   add_op(step.phase, std::move(op));
   return {};
 }

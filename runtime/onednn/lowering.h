@@ -98,9 +98,9 @@ public:
   Result<void> unpack(const Place& packed, const dnnl_memory_desc_t& layout, const Place& place,
                       const dnnl_memory_desc_t& view, Phase phase, llvm::StringRef name);
 
-  /// An op that runs a primitive.
+  /// An op that runs a primitive, which was made with these post-ops.
   Result<void> add_primitive(const PlanStep& step, const PrimitiveDescHandle& pd,
-                             llvm::ArrayRef<PrimitiveArg> args, int threads);
+                             llvm::ArrayRef<PrimitiveArg> args, int threads, const Attr& attr = {});
 
   /// Text and work of a step, for its op.
   Op describe(const PlanStep& step) const;

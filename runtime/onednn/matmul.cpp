@@ -43,7 +43,7 @@ Result<void> add_product(Lowering& l, const PlanStep& step, const PrimitiveDescH
     TG_TRY(Place bias, l.operand_plain(operand(step, "bias")));
     args.push_back({DNNL_ARG_BIAS, p.bias, bias});
   }
-  return l.add_primitive(step, pd, args, threads);
+  return l.add_primitive(step, pd, args, threads, p.attr);
 }
 
 /// y is one matrix: [rows, k] @ [k, n].
@@ -153,7 +153,7 @@ public:
       TG_TRY(Place bias, l_.operand_plain(operand(step_, "bias")));
       args.push_back({DNNL_ARG_BIAS, p.bias, bias});
     }
-    return l_.add_primitive(step_, pd, args, threads);
+    return l_.add_primitive(step_, pd, args, threads, p.attr);
   }
 
 private:

@@ -2,7 +2,7 @@
 // is run once at load (folding and packing of weights), the other at every run.
 //
 // Invariant: an op touches exactly the buffers that it lists; kernels hold addresses only after
-// bind() and allocate nothing in run().
+// bind() and allocate nothing in run() (in run_exact() they may).
 #pragma once
 
 #include "runtime/onednn/place.h"
@@ -35,6 +35,11 @@ public:
   /// Called before run(), and again whenever addresses have changed. Errors: `device`.
   virtual Result<void> bind(const Addresses& addresses) = 0;
   virtual dnnl_status_t run(dnnl_stream_t stream) = 0;
+  /// Whether run() may take a NaN for a number; where it does, it raises the exception of invalid
+  /// operands (nan_guard.h).
+  virtual bool may_lose_nan() const { return false; }
+  /// As run(), and NaN stays NaN; slower where run() may lose it. Errors: `device`.
+  virtual Result<void> run_exact(dnnl_stream_t stream);
 };
 
 struct Buffer {

@@ -52,6 +52,16 @@ enum class Instr : uint8_t {
 };
 constexpr int arity(Instr instr) { return instr < Instr::Add ? 1 : instr < Instr::MulAdd ? 2 : 3; }
 
+/// Rows of n numbers under windows: out[i] = the largest of from[rows[k] + i] for k < count, of
+/// every window, one step from the last. `out` is none of what is read; count >= 1.
+struct MaxRows {
+  float* out;
+  const float* from;
+  const int64_t* rows;
+  int64_t count, n;
+  int64_t windows = 1, out_step = 0, from_step = 0;
+};
+
 struct SimdTable {
   const char* isa; // "avx512", "avx2", "base"
   /// out[i] = instr(a[i], b[i], c[i]) for i < n. `out` may be a, b or c. Unused operands: null.
@@ -66,6 +76,11 @@ struct SimdTable {
   /// Sums and largest of n values; sum in independent lanes, so within n * 2^-24 / lanes.
   float (*sum)(const float* a, int64_t n);
   float (*max)(const float* a, int64_t n); // n >= 1; NaN if any is NaN
+  /// NaN if any is NaN.
+  void (*max_rows)(const MaxRows& m);
+  /// The same of numbers, faster; where one is NaN, the flag of invalid operands goes up, and `out`
+  /// is to be made again.
+  void (*max_rows_of_numbers)(const MaxRows& m);
   /// Softmax of one row of n values; out may be a.
   void (*softmax)(float* out, const float* a, int64_t n);
   /// (a - mean) / sqrt(var + eps) * scale + bias of one row; out may be a.

@@ -2,6 +2,10 @@
 // processor.
 #include "runtime/onednn/simd.h"
 
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
 // The target is the compiler's default: SSE2 on x86-64, whatever it is elsewhere.
 #define TG_LANES 4
 #include "runtime/onednn/simd_vector.inc"
@@ -9,6 +13,7 @@
 #include "runtime/onednn/simd_impl.inc"
 
 namespace tg::cpu {
-const SimdTable kSimdBase = {"base",  apply, fill, scale,   from_bf16,
-                             to_bf16, sum,   max,  softmax, layer_norm};
+const SimdTable kSimdBase = {"base",  apply,     fill, scale,    from_bf16,
+                             to_bf16, sum,       max,  max_rows, max_rows_of_numbers,
+                             softmax, layer_norm};
 }

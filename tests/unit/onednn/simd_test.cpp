@@ -3,7 +3,9 @@
 #include "runtime/onednn/simd.h"
 
 #include <gtest/gtest.h>
+#include <llvm/ADT/STLExtras.h>
 
+#include <cfenv>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -108,6 +110,44 @@ TEST_P(Simd, EveryTailLengthAndNothingBehindIt) {
     ASSERT_EQ(out[static_cast<size_t>(n) - 1], 6);
     ASSERT_EQ(out[static_cast<size_t>(n)], -7);
   }
+}
+
+TEST_P(Simd, MaximaOfRowsOfEveryLength) {
+  constexpr size_t kCount = 5, kLength = 100;
+  float rows[kCount][kLength];
+  int64_t offsets[kCount];
+  for (size_t k = 0; k < kCount; ++k) {
+    offsets[k] = static_cast<int64_t>(k * kLength);
+    for (size_t i = 0; i < kLength; ++i)
+      rows[k][i] = static_cast<float>((i * 37 + k * 53) % 101) - 200;
+  }
+  for (size_t i = 3; i < kLength; i += 31) rows[i % kCount][i] = kNan;
+  for (int64_t count = 1; count <= static_cast<int64_t>(kCount); ++count)
+    for (int64_t n = 1; n < static_cast<int64_t>(kLength); ++n) {
+      std::vector<float> out(kLength, -7);
+      table().max_rows({out.data(), rows[0], offsets, count, n});
+      for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
+        float best = rows[0][i];
+        for (size_t k = 1; k < static_cast<size_t>(count); ++k)
+          if (std::isnan(rows[k][i]) || rows[k][i] > best) best = rows[k][i];
+        if (std::isnan(best))
+          ASSERT_TRUE(std::isnan(out[i])) << count << " rows of " << n << ", " << i;
+        else
+          ASSERT_EQ(out[i], best) << count << " rows of " << n << ", " << i;
+      }
+      ASSERT_EQ(out[static_cast<size_t>(n)], -7);
+      bool some = llvm::any_of(out, [](float x) { return std::isnan(x); });
+      std::feclearexcept(FE_INVALID);
+      std::vector<float> fast(kLength, -7);
+      table().max_rows_of_numbers({fast.data(), rows[0], offsets, count, n});
+      bool met = std::fetestexcept(FE_INVALID) != 0;
+      if (count > 1) { // one row is copied
+        ASSERT_EQ(met, some) << count << " rows of " << n;
+      }
+      if (!some) {
+        ASSERT_EQ(fast, out) << count << " rows of " << n;
+      }
+    }
 }
 
 TEST_P(Simd, SumsAndMaximaOfEveryLength) {
