@@ -22,6 +22,8 @@ bool Repl::step(llvm::StringRef text) {
   Before before{text.str(), notebook_, settings_, options_, rules_off_, best_};
   if (text.startswith(":"))
     command(text.drop_front());
+  else if (text == "help" && !llvm::is_contained(words(), text.str()))
+    help("");
   else if (leaves(text))
     leaving_ = true;
   else
@@ -51,6 +53,10 @@ void Repl::command(llvm::StringRef text) {
   auto [name, argument] = text.split(' ');
   llvm::ArrayRef<Command> all = commands();
   const auto* found = llvm::find_if(all, [&, name = name](auto& c) { return c.name == name; });
+  llvm::StringRef option = argument.split("--").second.split(' ').first.split('=').first;
+  if (llvm::any_of(known_settings(), [&](const Setting& s) { return s.name == option; }))
+    return fail(error(Code::usage, "`:{0}` takes no options", name)
+                    .suggest(llvm::formatv("`:set {0}=…` holds for what follows", option)));
   if (found != all.end()) return (this->*found->run)(argument.trim());
   std::vector<llvm::StringRef> names;
   for (const Command& c : all) names.push_back(c.name);
