@@ -67,7 +67,9 @@ StringRef idiom_of_name(StringRef name) {
 
 StringRef idiom_of_argument(StringRef name) {
   return Words(name)
-      .Cases("dim", "dims", "axis axes")
+      .Cases("dim", "dims", "axis axes perm")
+      .Cases("min", "lo", "min_val", "low")
+      .Cases("max", "hi", "max_val", "high")
       .Case("axis", "axes")
       .Case("axes", "axis")
       .Cases("keepdim", "keep_dims", "keepdims")
@@ -79,7 +81,7 @@ StringRef idiom_of_argument(StringRef name) {
       .Cases("input", "tensor", "a", "x")
       .Cases("other", "b", "y")
       .Cases("weight", "kernel", "w")
-      .Cases("dims_order", "order", "perm")
+      .Cases("permutation", "order", "perm")
       .Default("");
 }
 
