@@ -10,6 +10,8 @@ namespace {
 /// What an address is a multiple of: all that the executable hands out is.
 constexpr int64_t kAlignment = 16;
 
+constexpr int kPropagateNan = 1;
+
 Result<DnnDescriptor> describe(const DnnApi& api, const DnnTensor& tensor, int64_t id) {
   DnnDescriptor d(api, DnnKind::Tensor);
   d.set_enum(DnnAttr::TensorDataType, dnn_data_type(tensor.dtype));
@@ -81,6 +83,8 @@ private:
     DnnDescriptor how(api_, DnnKind::Pointwise);
     how.set_enum(DnnAttr::PointwiseMode, op.mode);
     how.set_enum(DnnAttr::PointwiseCompute, kDnnFloat);
+    if (op.mode == static_cast<int>(DnnPointwise::Relu))
+      how.set_enum(DnnAttr::PointwiseNan, kPropagateNan);
     if (op.upper) {
       how.set(DnnAttr::PointwiseLowerClip, 0.0);
       how.set(DnnAttr::PointwiseUpperClip, *op.upper);
@@ -93,7 +97,7 @@ private:
   }
 
   Result<void> resample(const DnnOp& op) {
-    constexpr int kZeroPadding = 0, kLowestPadding = 1, kPropagateNan = 1;
+    constexpr int kZeroPadding = 0, kLowestPadding = 1;
     bool most = op.mode == static_cast<int>(DnnWindow::Max);
     DnnDescriptor how(api_, DnnKind::Resample);
     how.set_enum(DnnAttr::ResampleMode, op.mode);

@@ -226,6 +226,7 @@ TEST_F(CudnnTest, AConvolutionIsOneGraphOfDescriptors) {
         Pointwise
           PointwiseMode 100
           PointwiseCompute 0
+          PointwiseNan 1
       OpPointwiseX t8
       OpPointwiseY t3
 )");

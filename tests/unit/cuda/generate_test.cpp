@@ -57,6 +57,45 @@ TEST(Generate, RestsOfDivisionsAreExact) {
         << x[i] << " mod " << y[i];
 }
 
+/// The negative ones of an input are made NaN: each kernel keeps them where the operator does.
+TEST(Generate, NaNStaysNaN) {
+  PlanWriter w;
+  PlanValueId x = w.input("x", {1, 6, 8, 8}), nan = w.run(OpKind::Log, {}, {x});
+  PlanValueId rows = w.input("rows", {24, 40}), broken = w.run(OpKind::Log, {}, {rows});
+  PlanValueId weight = w.input("w", {40, 16}), filter = w.input("f", {3, 6, 2, 2});
+  auto text = [](const char* name) { return Value::of_enum(name); };
+  Value two = Value::of_ints({2, 2}), one = Value::of_ints({1, 1});
+  for (OpKind op : {OpKind::Relu, OpKind::Relu6, OpKind::Sigmoid, OpKind::Tanh, OpKind::Gelu,
+                    OpKind::Abs, OpKind::Sign, OpKind::Floor, OpKind::Sqrt})
+    w.output(std::string(op_info(op).name).c_str(), w.run(op, {}, {nan}));
+  for (OpKind op : {OpKind::Maximum, OpKind::Minimum}) {
+    w.output(std::string(op_info(op).name).c_str(), w.run(op, {}, {nan, x}));
+    w.output(std::string(op_info(op).name).c_str(), w.run(op, {}, {x, nan}));
+  }
+  w.output("clip", w.run(OpKind::Clip, {Value::of_float(-0.5), Value::of_float(0.5)}, {nan}));
+  w.output("pool", w.run(OpKind::MaxPool2d, {two, two, text("valid")}, {nan}));
+  w.output("most", w.run(OpKind::ReduceMax, {Value::of_ints({3}), Value::of_bool(false)}, {nan}));
+  for (const char* act : {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"}) {
+    w.output(act, w.run(OpKind::Matmul, {text(act)}, {broken, weight, kNoValue, kNoValue}));
+    w.output(act, w.run(OpKind::Conv2d, {one, text("valid"), one, text(act)},
+                        {nan, filter, kNoValue, kNoValue}));
+  }
+  Generated g = generate_all(w.finish(), [](const PlanStep&) { return false; });
+  CppLibrary library;
+  library.compile(sources_of(g));
+  auto want = by_ref(g.plan, 7), got = HostRun(g, library).outputs(7);
+  for (size_t k = 0; k < want.size(); ++k) {
+    auto a = reinterpret_cast<const float*>(got[k].data()),
+         b = reinterpret_cast<const float*>(want[k].data());
+    int64_t nans = 0;
+    for (int64_t i = 0; i < want[k].type().elements(); ++i) {
+      EXPECT_EQ(std::isnan(a[i]), std::isnan(b[i])) << g.plan.outputs[k].name << ", " << i;
+      nans += std::isnan(b[i]);
+    }
+    EXPECT_GT(nans, 0) << g.plan.outputs[k].name;
+  }
+}
+
 /// Four elements side by side are of the same piece: what says so is one condition.
 TEST(Generate, PiecesOfAConcatAreReadInPacks) {
   for (int64_t axis : {1, 2}) {

@@ -201,6 +201,7 @@ TEST(CudaHeaders, AttributesOfCudnnsOperations) {
   using A = cuda::DnnAttr;
   hold({{A::PointwiseMode, CUDNN_ATTR_POINTWISE_MODE},
         {A::PointwiseCompute, CUDNN_ATTR_POINTWISE_MATH_PREC},
+        {A::PointwiseNan, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION},
         {A::PointwiseLowerClip, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP},
         {A::PointwiseUpperClip, CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP},
 
