@@ -86,7 +86,8 @@ std::optional<ExtractedGraph> other_finalist(const EGraph& egraph, const Graph& 
 // --- one e-graph --------------------------------------------------------------------------------
 
 StopToken end_of_explaining(const OptimizeOptions& options) {
-  return options.stop.with_grace(kGraceOfExplanation);
+  constexpr double kMemory = 0.6; // what is found is then trimmed, beside what it was found in
+  return options.stop.with_memory(kMemory).with_grace(kGraceOfExplanation);
 }
 
 Candidate explained(Candidate candidate, const EGraph& egraph, llvm::ArrayRef<Rule> rules,
@@ -180,8 +181,9 @@ Result<Candidate> optimize_in_one(const Graph& source, llvm::ArrayRef<Rule> rule
   if (options.explain) egraph.record_history();
   explore(egraph, source, rules, prices, options, report);
   if (options.search == Search::Pact24 && !options.final_ilp) {
-    PublishedCost found = published_cost(options.reward, egraph, prices);
-    Graph graph = graph_of(egraph, source, found.nodes);
+    PublishedCost found = published_cost(options.reward, egraph, prices, options.extract.stop);
+    bool stopped = found.cost_us == kInfiniteCost && options.extract.stop.asked();
+    Graph graph = stopped ? source : graph_of(egraph, source, found.nodes);
     report.extract = options.reward == Reward::Greedy ? "greedy" : "greedy-shared";
     double cost = report.cost_after_us = price_graph(graph, prices);
     tell_extracted(cost, 0, options, report);

@@ -130,7 +130,9 @@ std::vector<RuleCount> count_rules(const Derivation& chain, llvm::ArrayRef<Rule>
 Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rules,
                            const Graph& source, const StopToken& stop) {
   if (!optimized.chain)
-    return error(stop.with_grace(0).asked() ? Code::limit_no_answer : Code::internal,
+    return error(optimized.unexplained == kExplainStopped || stop.with_grace(0).asked()
+                     ? Code::limit_no_answer
+                     : Code::internal,
                  "the result cannot be explained: {0}", optimized.unexplained);
   std::string fault = replay(*optimized.chain, rules, source, optimized.graph, stop);
   if (fault.empty()) return {};

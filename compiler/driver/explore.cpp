@@ -119,8 +119,8 @@ void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> 
 
 /// What the published search would answer now, as a price of a graph.
 double price_as_published(const EGraph& egraph, const Graph& source, PriceCache& prices,
-                          Reward reward) {
-  PublishedCost found = published_cost(reward, egraph, prices);
+                          Reward reward, const StopToken& stop) {
+  PublishedCost found = published_cost(reward, egraph, prices, stop);
   if (found.cost_us == kInfiniteCost) return kInfiniteCost;
   return price_graph(graph_of(egraph, source, found.nodes), prices);
 }
@@ -137,14 +137,15 @@ void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
   pact.time_limit_s = options.explore.time_limit_s;
   pact.memory_limit_mb = options.explore.memory_limit_mb;
   pact.seed = options.explore.seed;
-  pact.stop = options.explore.stop;
+  pact.stop = options.explore.stop.within(options.explore.time_limit_s);
   pact.trace = options.trace;
-  WatchedPrice price(make_state_price(options.reward, egraph, source, prices, options.extract),
-                     teller);
+  WatchedPrice price(
+      make_state_price(options.reward, egraph, source, prices, options.extract, pact.stop), teller);
   double best_us = report.cost_before_us;
   if (options.trace || teller.heard())
     pact.decided = [&](const Pact24Report& so_far) {
-      best_us = std::min(best_us, price_as_published(egraph, source, prices, options.reward));
+      best_us =
+          std::min(best_us, price_as_published(egraph, source, prices, options.reward, pact.stop));
       teller.found(best_us);
       if (options.trace)
         options.trace->points.push_back(

@@ -119,13 +119,16 @@ void note_steps(SearchTrace* trace, const OptimizeReport& report) {
 }
 
 /// The end of all that runs reaches every phase, and each leaves time to those after it:
-/// exploration half of what there is to extraction by programs, a quarter to greedy ones.
+/// exploration half of what there is to extraction by programs, a quarter to greedy ones. And
+/// memory: extraction of an e-graph takes as much again and more, and vectors double as they grow.
 OptimizeOptions with_stop(const OptimizeOptions& given) {
   OptimizeOptions out = given;
-  out.explore.stop = given.stop;
-  out.extract.stop = given.stop.with_grace(kGraceOfExtraction);
   bool in_one = given.search != Search::Mcts && given.search != Search::Anneal &&
                 given.search != Search::Taso;
+  constexpr double kMemoryToExtract = 0.8;
+  double to_explore = (in_one ? 0.4 : 0.6) * (given.explain ? 0.6 : 1);
+  out.explore.stop = given.stop.with_memory(to_explore);
+  out.extract.stop = given.stop.with_memory(kMemoryToExtract).with_grace(kGraceOfExtraction);
   bool greedy = given.extract.extractor == Extractor::Greedy ||
                 given.extract.extractor == Extractor::GreedyShared ||
                 given.extract.extractor == Extractor::GreedyDag;

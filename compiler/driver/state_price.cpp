@@ -5,17 +5,18 @@ namespace {
 
 class GreedyPrice final : public StatePrice {
 public:
-  GreedyPrice(Reward reward, const EGraph& egraph, PriceCache& prices)
-      : reward_(reward), prices_(egraph, prices) {}
+  GreedyPrice(Reward reward, const EGraph& egraph, PriceCache& prices, const StopToken& stop)
+      : reward_(reward), prices_(egraph, prices), stop_(stop) {}
   double price(const EGraph& egraph) override {
-    return reward_ == Reward::Greedy ? default_greedy(egraph, prices_).cost_us
-                                     : shared_greedy(egraph, prices_).cost_us;
+    return reward_ == Reward::Greedy ? default_greedy(egraph, prices_, stop_).cost_us
+                                     : shared_greedy(egraph, prices_, stop_).cost_us;
   }
   void forget(llvm::ArrayRef<ENodeId> changed) override { prices_.forget(changed); }
 
 private:
   Reward reward_;
   NodePrices prices_;
+  StopToken stop_;
 };
 
 class IlpPrice final : public StatePrice {
@@ -46,15 +47,16 @@ private:
 
 std::unique_ptr<StatePrice> make_state_price(Reward reward, const EGraph& egraph,
                                              const Graph& source, PriceCache& prices,
-                                             const ExtractOptions& extract) {
+                                             const ExtractOptions& extract, const StopToken& stop) {
   if (reward == Reward::Ilp) return std::make_unique<IlpPrice>(source, prices, extract);
-  return std::make_unique<GreedyPrice>(reward, egraph, prices);
+  return std::make_unique<GreedyPrice>(reward, egraph, prices, stop);
 }
 
-PublishedCost published_cost(Reward reward, const EGraph& egraph, PriceCache& prices) {
+PublishedCost published_cost(Reward reward, const EGraph& egraph, PriceCache& prices,
+                             const StopToken& stop) {
   NodePrices node_prices(egraph, prices);
-  return reward == Reward::Greedy ? default_greedy(egraph, node_prices)
-                                  : shared_greedy(egraph, node_prices);
+  return reward == Reward::Greedy ? default_greedy(egraph, node_prices, stop)
+                                  : shared_greedy(egraph, node_prices, stop);
 }
 
 } // namespace tg

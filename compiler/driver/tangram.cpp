@@ -128,6 +128,8 @@ tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
   options.kernels = true;
   tg::set_limits(options, o.time_limit_s, o.node_limit);
   if (o.time_limit_s >= 0) options.stop = options.stop.within(o.time_limit_s);
+  // On top of what the caller holds.
+  options.stop = options.stop.holding(tg::resident_bytes() + static_cast<uint64_t>(memory));
   options.portfolio.threads = tg::thread_count(o.threads);
   options.explore.memory_limit_mb = static_cast<size_t>(memory >> 20);
   options.extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory);
@@ -330,6 +332,7 @@ std::optional<std::vector<tg::Rule>> selected_rules(const OptimizeOptions& optio
   if (!sink.failed() && !options.trust_rules) {
     tg::TrustOptions trust; // without its file of verdicts: a library writes nothing unasked
     trust.threads = options.threads;
+    if (options.time_limit_s >= 0) trust.stop = trust.stop.within(options.time_limit_s);
     if (auto trusted = tg::require_trusted(*rules, trust); !trusted)
       sink.report(std::move(trusted.error()));
   }

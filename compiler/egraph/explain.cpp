@@ -68,10 +68,7 @@ std::vector<DerivationStep> steps_of(const ExplainLedger& ledger, const Proof& p
   return steps;
 }
 
-Diagnostic stopped() {
-  return error(Code::limit_no_answer,
-               "the explanation of the result was ended before it was found");
-}
+Diagnostic stopped() { return error(Code::limit_no_answer, "{0}", kExplainStopped); }
 
 } // namespace
 

@@ -40,6 +40,9 @@ struct History {
 /// Requires EGraph::recording().
 History history_of(const EGraph& egraph);
 
+inline constexpr llvm::StringLiteral kExplainStopped =
+    "the explanation of the result was ended before it was found";
+
 /// The chain from `source`, which the e-graph was made from, to `result`, which was extracted from
 /// it; both over its symbols, RuleIds as positions in `rules`. Errors: `internal` if the history
 /// does not lead there; `limit_no_answer` if it was stopped.

@@ -200,6 +200,28 @@ private:
   EGraphProblem out_;
 };
 
+/// By match; `load`: canonical classes that are known at load.
+std::vector<double> prices_of(const EGraph& egraph, llvm::ArrayRef<KernelMatch> matches,
+                              const llvm::DenseSet<uint32_t>& load, PriceCache& prices) {
+  std::deque<TypeList> types;
+  std::vector<OpInstance> instances;
+  instances.reserve(matches.size());
+  for (const KernelMatch& match : matches) {
+    OpInstance instance{match.op, match.attrs, {}, egraph.type(egraph.class_of(match.nodes[0])), 0};
+    TypeList& list = types.emplace_back();
+    for (size_t i = 0; i < match.operands.size(); ++i)
+      add_operand(instance, list, operand_type(egraph, match, i),
+                  load.contains(egraph.find(match.operands[i]).index));
+    instance.operands = list;
+    instances.push_back(instance);
+  }
+  prices.prepare(instances);
+  std::vector<double> out;
+  out.reserve(instances.size());
+  for (const OpInstance& instance : instances) out.push_back(prices.price(instance));
+  return out;
+}
+
 /// Prices what the device does in one kernel; of equal prices e-nodes win, which rules account for.
 void add_kernels(const EGraph& egraph, PriceCache& prices, Poll& poll, EGraphProblem& problem) {
   constexpr double kKernelTie = 3 * kRunOperatorTie;
@@ -216,26 +238,15 @@ void add_kernels(const EGraph& egraph, PriceCache& prices, Poll& poll, EGraphPro
       return at == number.end() || problem.problem.load(at->second);
     });
   });
-  std::deque<TypeList> types;
-  std::vector<OpInstance> instances;
-  for (const KernelMatch& match : matches) {
-    OpInstance instance{match.op, match.attrs, {}, egraph.type(egraph.class_of(match.nodes[0])), 0};
-    TypeList& list = types.emplace_back();
-    for (size_t i = 0; i < match.operands.size(); ++i)
-      add_operand(instance, list, operand_type(egraph, match, i),
-                  load.contains(egraph.find(match.operands[i]).index));
-    instance.operands = list;
-    instances.push_back(instance);
-  }
-  prices.prepare(instances);
+  std::vector<double> price = prices_of(egraph, matches, load, prices);
   std::vector<FusedPattern> patterns;
+  patterns.reserve(matches.size());
   for (size_t i = 0; i < matches.size(); ++i) {
-    double price = prices.price(instances[i]);
-    FusedPattern pattern{{}, price + kKernelTie};
+    FusedPattern pattern{{}, price[i] + kKernelTie};
     for (ENodeId node : matches[i].nodes) pattern.nodes.push_back(number[node.index]);
     if (!fault_of(problem.problem, pattern).empty()) continue;
     patterns.push_back(std::move(pattern));
-    problem.price.push_back(price);
+    problem.price.push_back(price[i]);
     problem.kernels.push_back(std::move(matches[i]));
   }
   problem.problem = with_patterns(problem.problem, std::move(patterns)).problem;
@@ -367,8 +378,10 @@ std::optional<EGraphProblem> make_problem(const EGraph& egraph, PriceCache& pric
   std::optional<EGraphProblem> problem =
       ProblemBuilder(egraph, prices, poll).build(max_weight_growth);
   if (!problem || !kernels || prices.patterns().empty()) return problem;
-  // The choice comes after it and takes its time, too.
-  StopToken share = stop.within(stop.seconds_left() / 2);
+  // The choice comes after it and takes its time, too. What is found here is priced, and then
+  // copied into a problem of its own, beside the one without it.
+  constexpr double kMemoryToMatch = 0.25;
+  StopToken share = stop.within(stop.seconds_left() / 2).with_memory(kMemoryToMatch);
   auto asked_of_share = [&] { return share.asked(); };
   Poll of_share(asked_of_share);
   add_kernels(egraph, prices, of_share, *problem);
@@ -431,6 +444,8 @@ IlpOptions bounded(const IlpOptions& options, const StopToken& stop) {
   IlpOptions out = options;
   if (!stop.possible()) return out;
   out.time_limit_s = std::min(options.time_limit_s, stop.seconds_left());
+  // Of the solver's process, which comes on top of this one.
+  out.memory_limit_bytes = std::min(options.memory_limit_bytes, stop.bytes_left());
   out.stop = [follow = options.stop, stop](const ExtractionProgress& progress) {
     bool ended = follow && follow(progress);
     return ended || stop.asked();
@@ -453,11 +468,12 @@ ExtractedGraph unchanged(const Graph& source, PriceCache& prices) {
 Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceCache& prices,
                                const ExtractOptions& options) {
   auto start = std::chrono::steady_clock::now();
+  StopToken stop = options.stop.with_memory();
   std::optional<EGraphProblem> made =
-      make_problem(egraph, prices, options.max_weight_growth, options.kernels, options.stop);
+      make_problem(egraph, prices, options.max_weight_growth, options.kernels, stop);
   if (!made) return unchanged(source, prices);
   EGraphProblem& problem = *made;
-  IlpOptions ilp = bounded(options.ilp, options.stop);
+  IlpOptions ilp = bounded(options.ilp, stop);
   if (options.extractor == Extractor::Ilp || options.extractor == Extractor::Best)
     ilp.start = source_choice(egraph, source, problem);
   // Of e-graphs of 2,000 nodes nearly everything is proved in milliseconds, where the solver's
@@ -465,7 +481,7 @@ Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceC
   constexpr size_t kProvedHere = 3'000;
   ilp.nodes_proved_here = kProvedHere;
   Result<Extraction> found = run_extractor(problem.problem, options.extractor, ilp);
-  if (!found && options.stop.asked()) return unchanged(source, prices);
+  if (!found && stop.asked()) return unchanged(source, prices);
   if (!found) return name_output(egraph, problem, std::move(found.error()));
   ExtractedGraph out = graph_of_choice(egraph, source, problem, found->choice);
   out.lower_bound_us = std::min(found->lower_bound, out.cost_us);

@@ -171,7 +171,8 @@ private:
   }
 
   void search() {
-    MipModel model = make_ilp(problem_, options_.cycles);
+    MipModel model = make_ilp(problem_, options_.cycles, asked_to_stop_);
+    if (asked_to_stop_()) return stop("it was asked to stop");
     for (int round = 0; round < options_.max_rounds; ++round) {
       double left = seconds_ - watch_.seconds();
       if (left <= 0) return stop(kTimeLimit);

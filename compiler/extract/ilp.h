@@ -92,6 +92,8 @@ Result<Extraction> extract_by_greedy(const ExtractionProblem& problem,
 Result<Extraction> extract_by_ilp(const ExtractionProblem& problem, const IlpOptions& options = {});
 
 /// The integer program of a problem. Columns 0 to node_count() - 1 are the nodes.
-MipModel make_ilp(const ExtractionProblem& problem, IlpCycles cycles);
+/// There may be a row for each pair of classes: once `stop` says so it ends, and is not the whole.
+MipModel make_ilp(const ExtractionProblem& problem, IlpCycles cycles,
+                  llvm::function_ref<bool()> stop = nullptr);
 
 } // namespace tg

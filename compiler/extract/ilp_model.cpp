@@ -5,6 +5,7 @@
 // strongly connected component; elsewhere no cycle can close.
 #include "compiler/extract/components.h"
 #include "compiler/extract/ilp.h"
+#include "compiler/extract/poll.h"
 
 #include <llvm/ADT/MapVector.h>
 
@@ -14,8 +15,8 @@ namespace {
 
 class IlpBuilder {
 public:
-  explicit IlpBuilder(const ExtractionProblem& problem)
-      : problem_(problem), root_(problem.class_count()) {
+  IlpBuilder(const ExtractionProblem& problem, llvm::function_ref<bool()> stop)
+      : problem_(problem), poll_(stop), root_(problem.class_count()) {
     for (ClassIx root : problem.roots()) root_[root.index] = true;
   }
 
@@ -24,7 +25,7 @@ public:
       bool usable = problem_.usable({n});
       model_.add_column(usable ? problem_.cost({n}) : 0, 0, usable ? 1 : 0, true);
     }
-    for (uint32_t c = 0; c < problem_.class_count(); ++c) {
+    for (uint32_t c = 0; c < problem_.class_count() && !poll_.stopped(); ++c) {
       if (root_[c]) choose_one({c});
       for (const auto& [user, nodes] : users_by_class({c}))
         if (!root_[c]) need({c}, nodes);
@@ -61,13 +62,14 @@ private:
     Row row;
     add(row, problem_.nodes(cls), 1);
     add(row, users, -1);
+    poll_.after(kStepsForEntry * row.size());
     model_.add_row(row, 0, kNoBound);
   }
 
   /// With rewards, choosing more can cost less: so at most one node of a class, and none that no
   /// chosen node needs. Without cycles the second row holds for all that is not below a root.
   void only_what_is_needed() {
-    for (uint32_t c = 0; c < problem_.class_count(); ++c) {
+    for (uint32_t c = 0; c < problem_.class_count() && !poll_.stopped(); ++c) {
       if (root_[c]) continue;
       Row one, needed;
       add(one, problem_.nodes({c}), 1);
@@ -76,6 +78,7 @@ private:
         needed.assign(1, {static_cast<int32_t>(node.index), 1});
         for (NodeIx user : problem_.users({c}))
           if (problem_.usable(user)) needed.push_back({static_cast<int32_t>(user.index), -1});
+        poll_.after(kStepsForEntry * needed.size());
         model_.add_row(needed, -kNoBound, 0);
       }
     }
@@ -85,7 +88,7 @@ private:
   /// push it to 0 or 1.
   void bound_bytes() {
     Row total;
-    for (uint32_t c = 0; c < problem_.class_count(); ++c) {
+    for (uint32_t c = 0; c < problem_.class_count() && !poll_.stopped(); ++c) {
       if (problem_.stored_bytes({c}) <= 0) continue;
       int32_t stored = model_.add_column(0, 0, 1, false);
       total.push_back({stored, problem_.stored_bytes({c})});
@@ -93,6 +96,7 @@ private:
         Row row{{stored, 1}};
         for (NodeIx node : nodes)
           if (!problem_.load(node)) row.push_back({static_cast<int32_t>(node.index), -1});
+        poll_.after(kStepsForEntry * row.size());
         if (row.size() > 1) model_.add_row(row, 0, kNoBound);
       }
     }
@@ -111,7 +115,7 @@ private:
     for (uint32_t c = 0; c < component.size(); ++c)
       if (component[c] >= 0)
         position[c] = model_.add_column(0, 0, integer ? size[component[c]] - 1 : 1, integer);
-    for (uint32_t c = 0; c < component.size(); ++c) {
+    for (uint32_t c = 0; c < component.size() && !poll_.stopped(); ++c) {
       if (component[c] < 0) continue;
       double members = size[component[c]];
       double step = integer ? 1 : 1 / members;
@@ -120,20 +124,25 @@ private:
         if (component[user] != component[c]) continue;
         Row row{{position[user], 1}, {position[c], -1}};
         add(row, nodes, -slack);
+        poll_.after(kStepsForEntry * row.size());
         model_.add_row(row, step - slack, kNoBound);
       }
     }
   }
 
+  static constexpr uint64_t kStepsForEntry = 10; // of Poll
+
   const ExtractionProblem& problem_;
+  Poll poll_;
   std::vector<bool> root_; // by class
   MipModel model_;
 };
 
 } // namespace
 
-MipModel make_ilp(const ExtractionProblem& problem, IlpCycles cycles) {
-  return IlpBuilder(problem).build(cycles);
+MipModel make_ilp(const ExtractionProblem& problem, IlpCycles cycles,
+                  llvm::function_ref<bool()> stop) {
+  return IlpBuilder(problem, stop).build(cycles);
 }
 
 } // namespace tg

@@ -93,9 +93,9 @@ std::function<bool(const MipResult&)> asked_to_stop(const IlpOptions& options) {
 MipResult relax(const ExtractionProblem& problem, const IlpOptions& options,
                 llvm::function_ref<double()> left,
                 const std::function<bool(const MipResult&)>& stop) {
-  MipModel model = make_ilp(problem, options.cycles);
+  MipModel model = make_ilp(problem, options.cycles, [&] { return stop({}); });
   model.integer.assign(model.integer.size(), 0);
-  if (double seconds = left(); seconds > 0)
+  if (double seconds = left(); seconds > 0 && !stop({}))
     return solve_mip(model, {seconds, options.memory_limit_bytes, stop});
   MipResult late;
   late.why = kTimeLimit;

@@ -23,19 +23,23 @@ namespace tg {
 namespace {
 
 /// Appends arrays and single numbers to a block of bytes.
-struct Packer {
-  std::vector<char> bytes;
+void append(std::vector<char>& bytes, const void* data, size_t size) {
+  const char* begin = static_cast<const char*>(data);
+  bytes.insert(bytes.end(), begin, begin + size);
+}
 
-  template <class T> void add(const std::vector<T>& items) {
-    uint64_t count = items.size();
-    raw(&count, sizeof count);
-    raw(items.data(), count * sizeof(T));
-  }
-  void raw(const void* data, size_t size) {
-    const char* begin = static_cast<const char*>(data);
-    bytes.insert(bytes.end(), begin, begin + size);
-  }
-};
+/// Each list with its length before it. Reserved at once: programs are large.
+template <class... Items> std::vector<char> packed(const std::vector<Items>&... lists) {
+  std::vector<char> bytes;
+  bytes.reserve((... + (sizeof(uint64_t) + lists.size() * sizeof(Items))));
+  auto add = [&](const auto& list) {
+    uint64_t count = list.size();
+    append(bytes, &count, sizeof count);
+    append(bytes, list.data(), count * sizeof list[0]);
+  };
+  (add(lists), ...);
+  return bytes;
+}
 
 struct Unpacker {
   llvm::ArrayRef<char> rest;
@@ -248,14 +252,8 @@ ExtractionProblem from_search(const SearchProblem& search) {
 }
 
 std::vector<char> pack(const SearchProblem& search) {
-  Packer packer;
-  packer.add(search.node_class);
-  packer.add(search.child_start);
-  packer.add(search.children);
-  packer.add(search.roots);
-  packer.add(search.cost);
-  packer.add(search.head);
-  return std::move(packer.bytes);
+  return packed(search.node_class, search.child_start, search.children, search.roots, search.cost,
+                search.head);
 }
 
 bool unpack(llvm::ArrayRef<char> bytes, SearchProblem& search) {
@@ -274,17 +272,8 @@ double search_seconds(const MipModel& model, double bound, double seconds) {
 }
 
 std::vector<char> pack(const MipModel& model) {
-  Packer packer;
-  packer.add(model.objective);
-  packer.add(model.lower);
-  packer.add(model.upper);
-  packer.add(model.integer);
-  packer.add(model.row_lower);
-  packer.add(model.row_upper);
-  packer.add(model.row_start);
-  packer.add(model.entries);
-  packer.add(model.start);
-  return std::move(packer.bytes);
+  return packed(model.objective, model.lower, model.upper, model.integer, model.row_lower,
+                model.row_upper, model.row_start, model.entries, model.start);
 }
 
 bool unpack(llvm::ArrayRef<char> bytes, MipModel& model) {

@@ -44,14 +44,20 @@ double join(History& into, const History& from) {
 
 class Greedy {
 public:
-  Greedy(const EGraph& egraph, NodePrices& prices, bool shared)
-      : egraph_(egraph), prices_(prices), shared_(shared), rows_(egraph.class_bound()) {}
+  Greedy(const EGraph& egraph, NodePrices& prices, bool shared, const StopToken& stop)
+      : egraph_(egraph), prices_(prices), shared_(shared), stop_(stop),
+        rows_(egraph.class_bound()) {}
 
   PublishedCost run() {
     prices_.announce();
     const std::vector<ClassId>& order = order_.compute(egraph_);
-    for (ClassId cls : order) value(cls);
-    PublishedCost out;
+    PublishedCost out{kInfiniteCost, {}};
+    if (shared_) count_readers(order);
+    for (ClassId cls : order) {
+      if (stop_.asked()) return out;
+      value(cls);
+      if (shared_) forget_what_is_read(cls);
+    }
     llvm::SmallVector<ClassId, 8> roots;
     for (const EGraphRoot& root : egraph_.roots()) roots.push_back(egraph_.find(root.id));
     History history;
@@ -65,7 +71,25 @@ private:
     double cost = kInfiniteCost, load = kInfiniteCost;
     ENodeId pick;
     History history;
+    uint32_t readers = 0; // of `history`, to come
   };
+
+  template <typename Each> void each_child(ClassId cls, Each each) {
+    for (ENodeId node : egraph_.nodes(cls))
+      if (usable(egraph_, node))
+        for (ClassId child : egraph_.children(node)) each(rows_[egraph_.find(child).index]);
+  }
+
+  /// Of a chain each history holds all before it: kept to the end they would be quadratic.
+  void count_readers(const std::vector<ClassId>& order) {
+    for (ClassId cls : order) each_child(cls, [](Row& row) { ++row.readers; });
+    for (const EGraphRoot& root : egraph_.roots()) ++rows_[egraph_.find(root.id).index].readers;
+  }
+  void forget_what_is_read(ClassId cls) {
+    each_child(cls, [](Row& row) {
+      if (--row.readers == 0) History().swap(row.history);
+    });
+  }
 
   void value(ClassId cls) {
     Row& row = rows_[cls.index];
@@ -124,18 +148,19 @@ private:
   const EGraph& egraph_;
   NodePrices& prices_;
   bool shared_;
+  StopToken stop_;
   ClassOrder order_;
   std::vector<Row> rows_;
 };
 
 } // namespace
 
-PublishedCost default_greedy(const EGraph& egraph, NodePrices& prices) {
-  return Greedy(egraph, prices, false).run();
+PublishedCost default_greedy(const EGraph& egraph, NodePrices& prices, const StopToken& stop) {
+  return Greedy(egraph, prices, false, stop).run();
 }
 
-PublishedCost shared_greedy(const EGraph& egraph, NodePrices& prices) {
-  return Greedy(egraph, prices, true).run();
+PublishedCost shared_greedy(const EGraph& egraph, NodePrices& prices, const StopToken& stop) {
+  return Greedy(egraph, prices, true, stop).run();
 }
 
 Graph graph_of(const EGraph& egraph, const Graph& source, llvm::ArrayRef<ENodeId> nodes) {

@@ -7,21 +7,22 @@
 #pragma once
 
 #include "compiler/search/node_prices.h"
+#include "lang/core/stop.h"
 
 namespace tg {
 
 struct PublishedCost {
-  double cost_us = 0; // infinite if a root cannot be extracted
+  double cost_us = 0; // infinite if a root cannot be extracted, or it was stopped: no nodes then
   /// The nodes chosen, children first.
   std::vector<ENodeId> nodes;
 };
 
 /// egg's greedy cost function: a node costs itself and all its operands.
-PublishedCost default_greedy(const EGraph& egraph, NodePrices& prices);
+PublishedCost default_greedy(const EGraph& egraph, NodePrices& prices, const StopToken& stop = {});
 
 /// "Our greedy" of the paper (section 4; TensorCost in its program): every class keeps a history of
 /// classes that its cheapest node has paid for.
-PublishedCost shared_greedy(const EGraph& egraph, NodePrices& prices);
+PublishedCost shared_greedy(const EGraph& egraph, NodePrices& prices, const StopToken& stop = {});
 
 /// The graph of a choice, given children first; inputs and names as in `source`.
 Graph graph_of(const EGraph& egraph, const Graph& source, llvm::ArrayRef<ENodeId> nodes);

@@ -1,17 +1,20 @@
-// When work has to end: at somebody's wish (Ctrl-C) or at a time. One small value that each command
-// makes once and hands to all that takes long (search, extraction, explanation, verification,
-// preparation, measurements), which asks it now and then. Limits of a phase of its own come on top
-// of it; nothing else says when to stop.
+// When work has to end: at somebody's wish (Ctrl-C), at a time, or when the process holds so much
+// memory. One small value that each command makes once and hands to all that takes long (search,
+// extraction, explanation, verification, preparation, measurements), which asks it now and then.
+// Limits of a phase of its own come on top of it; nothing else says when to stop.
 //
-// Invariant: a wish is never taken back while something runs by it, so that what was asked once and
-// said yes says yes from then on.
+// Invariant: a wish is never taken back while something runs by it, and a ceiling once reached
+// stays reached, so that what was asked once and said yes says yes from then on.
 #pragma once
+
+#include "lang/core/resident.h"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <memory>
 
 namespace tg {
 
@@ -59,8 +62,21 @@ public:
     out.grace_ = duration(seconds);
     return out;
   }
+  /// Or when this process holds so many bytes; 0: no limit.
+  StopToken holding(uint64_t bytes) const {
+    StopToken out = *this;
+    out.memory_ = bytes ? std::make_shared<MemoryCeiling>(bytes) : nullptr;
+    return out;
+  }
+  /// For a phase of its own, which starts anew with what memory there is: of what is not taken yet
+  /// it gets this share, and leaves the rest to those after it and to vectors that double.
+  StopToken with_memory(double share = 1) const {
+    if (!memory_) return *this;
+    auto room = static_cast<double>(memory_->left());
+    return holding(memory_->bytes() - static_cast<uint64_t>((1 - share) * room));
+  }
 
-  bool asked() const { return cancelled() || late(); }
+  bool asked() const { return cancelled() || late() || full(); }
   /// Somebody has asked for it, and the grace is over.
   bool cancelled() const {
     if (!cancellation_ || !cancellation_->requested()) return false;
@@ -69,12 +85,19 @@ public:
   bool late() const {
     return deadline_ != Clock::time_point::max() && Clock::now() >= deadline_ + grace_;
   }
+  bool full() const { return memory_ && memory_->reached(); }
   /// False: nothing ever stops it.
-  bool possible() const { return cancellation_ || deadline_ != Clock::time_point::max(); }
+  bool possible() const {
+    return cancellation_ || memory_ || deadline_ != Clock::time_point::max();
+  }
   /// Up to the deadline, without the grace; not below 0, infinite where there is none.
   double seconds_left() const {
     if (deadline_ == Clock::time_point::max()) return std::numeric_limits<double>::infinity();
     return std::max(std::chrono::duration<double>(deadline_ - Clock::now()).count(), 0.0);
+  }
+  /// The largest number where there is no limit.
+  uint64_t bytes_left() const {
+    return memory_ ? memory_->left() : std::numeric_limits<uint64_t>::max();
   }
 
 private:
@@ -88,6 +111,7 @@ private:
   const Cancellation* cancellation_ = nullptr;
   Clock::time_point deadline_ = Clock::time_point::max();
   Clock::duration grace_ = Clock::duration::zero();
+  std::shared_ptr<MemoryCeiling> memory_;
 };
 
 } // namespace tg

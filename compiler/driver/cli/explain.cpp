@@ -114,7 +114,7 @@ int run_explain(Session& session) {
   std::optional<OptimizedModel> optimized = load_and_optimize(session);
   if (!optimized) return session.fail();
   auto& [source, result, rules] = *optimized;
-  StopToken stop = session.stop.with_grace(kGraceOfVerification);
+  StopToken stop = session.stop.with_memory().with_grace(kGraceOfVerification);
   if (auto confirmed = confirm_chain(result, rules, source, stop); !confirmed)
     return session.fail(confirmed.error());
   Verification verified = verify_result(session, source, result, rules);

@@ -119,7 +119,10 @@ int run_extract(Session& session) {
   IlpOptions options = options_of(o);
   // Ctrl-C ends the search, and the best choice so far is the answer.
   session.interruptible = std::make_unique<Interruptible>();
-  options.stop = [stop = session.stop](const ExtractionProgress&) { return stop.cancelled(); };
+  options.memory_limit_bytes = std::min(options.memory_limit_bytes, session.stop.bytes_left());
+  options.stop = [stop = session.stop](const ExtractionProgress&) {
+    return stop.cancelled() || stop.full();
+  };
   Result<Extraction> answer =
       run_extractor(egraph->problem, *extractor_by_name(o.extract), options);
   if (!answer) return session.fail(name_roots(*egraph, answer.error()));

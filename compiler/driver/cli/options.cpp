@@ -22,6 +22,8 @@ constexpr StringRef kCommands[] = {"help",    "report", "check",   "fmt",    "op
                                    "extract", "rules",  "devices", "ops",    "errors", "bench",
                                    "weights", "verify", "repl",    "explain"};
 
+constexpr const char* kMemoryLimit =
+    "MiB that the process may hold; default: 80% of the machine's memory";
 constexpr const char* kExtractors = "greedy, greedy-shared, greedy-dag, ilp, lp, best";
 
 /// A number from `low` to `high`, which are whole. Help does not repeat them; the message does.
@@ -174,8 +176,8 @@ void add_seed(CLI::App& app, Options& o, const char* what) {
 void add_limits(CLI::App& app, Options& o) {
   app.add_option(
          "--memory-limit", o.memory_limit_mb,
-         "MiB, of e-graphs and the search's tables, of the solver, and of what a model needs "
-         "to run, each; default: 80% of the machine's memory")
+         "MiB that the process may hold while it searches, with the solver's; and that a model "
+         "may need to run; default: 80% of the machine's memory")
       ->check(in_range(int64_t{1}, int64_t{1} << 40));
   add_seed(app, o, "of everything random");
   app.add_option("--threads", o.threads, "default: one for each core")
@@ -273,7 +275,7 @@ void add_extract(CLI::App& tg, Options& o) {
   app.add_option("--ilp-cycles", o.ilp_cycles, "cycle constraints in the ILP: none, real, int")
       ->capture_default_str();
   app.add_option("--time-limit", o.time_limit_s, "seconds; default 60")->check(in_range(0.0, 1e9));
-  app.add_option("--memory-limit", o.memory_limit_mb, "MiB; default: 80% of the machine's memory")
+  app.add_option("--memory-limit", o.memory_limit_mb, kMemoryLimit)
       ->check(in_range(int64_t{1}, int64_t{1} << 40));
   add_seed(app, o, "of everything random");
   app.add_flag("--check", o.check, "hold the answer against the independent checker");
@@ -305,6 +307,10 @@ void add_rules(CLI::App& tg, Options& o) {
   verify.add_option("--rule-cache", o.rule_cache, "file that remembers which rules were verified");
   verify.add_option("--output", o.output, "write counterexamples into this folder, as .tg");
   add_seed(verify, o, "of the instances");
+  verify
+      .add_option("--time-limit", o.time_limit_s,
+                  "seconds; rules that are left then are not decided (exit code 4)")
+      ->check(in_range(0.0, 1e9));
   verify.add_option("--threads", o.threads, "default: one for each core")
       ->check(in_range(int64_t{1}, int64_t{1024}));
   add_output_options(verify, o);
@@ -320,6 +326,8 @@ void add_verify(CLI::App& tg, Options& o, Raw& raw) {
   add_seed(app, o, "of the points");
   app.add_option("--time-limit", o.time_limit_s, "seconds; then it is not decided (exit code 4)")
       ->check(in_range(0.0, 1e9));
+  app.add_option("--memory-limit", o.memory_limit_mb, kMemoryLimit)
+      ->check(in_range(int64_t{1}, int64_t{1} << 40));
   app.add_option("--threads", o.threads, "default: one for each core")
       ->check(in_range(int64_t{1}, int64_t{1024}));
   add_output_options(app, o);

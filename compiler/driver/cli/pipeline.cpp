@@ -270,7 +270,7 @@ Verification verify_result(Session& session, const Graph& source, Optimized& res
                            llvm::ArrayRef<Rule> rules) {
   const Options& o = session.options;
   if (!o.verify) return Verification::Passed;
-  StopToken stop = session.stop.with_grace(kGraceOfVerification);
+  StopToken stop = session.stop.with_memory().with_grace(kGraceOfVerification);
   EquivalenceOptions options;
   options.seed = o.seed;
   options.threads = thread_count(o.threads);

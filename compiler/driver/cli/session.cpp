@@ -1,6 +1,7 @@
 // Diagnostics to text, JSON and an exit code; text to files.
 #include "compiler/driver/cli/session.h"
 
+#include "compiler/driver/prepare.h"
 #include "lang/core/data_file.h"
 
 namespace tg::cli {
@@ -17,7 +18,8 @@ int exit_code(Code code) {
 }
 
 StopToken stop_of(const Options& o) {
-  StopToken stop = interrupts();
+  StopToken stop =
+      interrupts().holding(static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb)));
   bool of_cells = o.command == "bench paper"; // its limits are of each, and of all
   return o.time_limit_s >= 0 && !of_cells ? stop.within(o.time_limit_s) : stop;
 }

@@ -189,7 +189,8 @@ Result<Equivalence> compare(Session& session, const Graph& a, const Graph& b) {
   options.seed = session.options.seed;
   options.threads = thread_count(session.options.threads);
   options.caveats = true;
-  options.stop = [stop = session.stop] { return stop.asked(); };
+  options.stop = [stop = session.stop.with_memory()] { return stop.asked(); };
+  options.memory_limit_bytes = session.stop.bytes_left();
   return check_equivalence(a, b, options);
 }
 
