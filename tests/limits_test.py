@@ -61,6 +61,7 @@ def make_inputs(folder):
     (folder / "pair.tg").write_text(network("one") + network("two", swap=True))
     (folder / "many.tg").write_text(network("many", layers=400))
     (folder / "egraph.json").write_text(egraph_json())
+    (folder / "rule.tg").write_text("rule moved(x, y, z) { (x @ y) @ z => x @ (y @ z) }\n")
     (folder / "prompt.txt").write_text(f":load {folder}/long.tg\n:set time-limit 1\n:set search saturate\n"
                                        ":set node-limit 2000000000\n:opt long\n:quit\n")
     trace = {"tangram_trace": 1}
@@ -102,7 +103,11 @@ def cases_of(folder):
         "extract": extracted,
         "rules list": [Case("rules list", ["rules", "list"])],
         "rules verify": [Case("rules verify", ["rules", "verify", "--instances", "100000", "--rule-cache",
-                                               str(folder / "rules.verified")])],
+                                               str(folder / "rules.verified")], limited=True, keeps=True,
+                              codes=[NOT_DECIDED]),
+                         Case("rules verify, one rule", ["rules", "verify", str(folder / "rule.tg"), "--instances", "1000000",
+                                                         "--rule-cache", str(folder / "rules.verified")], limited=True,
+                              keeps=True, codes=[NOT_DECIDED])],
         "report": [Case("report", ["report", str(folder / "trace.json"), "-o", str(folder / "t.html")], codes=[1])],
         "repl": [Case("repl", ["repl"], stdin=folder / "prompt.txt")],
         "bench demo": [Case("bench demo", ["bench", "demo", model, "--cost-db", str(folder / "costs.db")])],

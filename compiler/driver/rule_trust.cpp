@@ -119,12 +119,23 @@ void write_memory(llvm::StringRef path, const Memory& memory) {
 /// What was not known of a rule: whether it holds, and with `proofs` whether for all sizes. Only
 /// what holds at its instances may be proved, so that a proof is never the only witness.
 void judge(const Rule& rule, const TrustOptions& options, RuleVerdict& verdict) {
-  if (verdict.cases < options.check.instances) verdict = options.verify(rule, options.check);
+  if (verdict.cases < options.check.instances) {
+    RuleCheckOptions check = options.check;
+    check.stop = options.stop;
+    verdict = options.verify(rule, check);
+  }
   bool open = verdict.proof == RuleVerdict::Proof::NotTried;
   if (!options.proofs || !open || verdict.status != RuleVerdict::Status::Tested) return;
   Proof proof = prove_rule(rule);
   verdict.proof = proof.proved ? RuleVerdict::Proof::Proved : RuleVerdict::Proof::NotProved;
   verdict.unproved = proof.why;
+}
+
+RuleVerdict stopped() {
+  RuleVerdict verdict;
+  verdict.status = RuleVerdict::Status::Stopped;
+  verdict.why = "the check was ended before it had an answer";
+  return verdict;
 }
 
 /// "signal 8, Floating point exception".
@@ -147,7 +158,7 @@ void verify_in_children(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which
       [&](size_t i, ChildAnswer answer) {
         RuleVerdict& verdict = verdicts[which[i]];
         bool ended = answer.signal == SIGINT || answer.signal == SIGTERM;
-        if (ended) return; // by the user: without cases
+        if (ended) return; // by the user
         if (answer.failed()) {
           verdict = {};
           verdict.status = RuleVerdict::Status::Fault;
@@ -197,6 +208,7 @@ std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOpt
     auto known = memory.find(prints[i]);
     bool enough = known != memory.end() && known->second.cases >= options.check.instances;
     if (enough) verdicts[i] = known->second;
+    if (!enough) verdicts[i] = stopped(); // until there is another
     if (!enough || (options.proofs && verdicts[i].proof == RuleVerdict::Proof::NotTried))
       open.push_back(i);
   }
@@ -232,10 +244,9 @@ Result<void> require_trusted(llvm::MutableArrayRef<Rule> rules, const TrustOptio
   for (size_t i = 0; i < own.size(); ++i) {
     const RuleVerdict& verdict = verdicts[i];
     Rule& rule = rules[places[i]];
-    if (verdict.status == RuleVerdict::Status::Tested && verdict.cases == 0)
-      return error(Code::limit_no_answer,
-                   "the time was over before the rule `{0}` of {1}:{2} was verified", rule.name,
-                   rule.file, rule.line);
+    if (verdict.status == RuleVerdict::Status::Stopped)
+      return error(Code::limit_no_answer, "the rule `{0}` of {1}:{2}: {3}", rule.name, rule.file,
+                   rule.line, verdict.why);
     if (!rule.stated) rule.numerics = std::max(rule.numerics, verdict.numerics);
     if (verdict.status == RuleVerdict::Status::Tested) continue;
     bool refuted = verdict.status == RuleVerdict::Status::Refuted;

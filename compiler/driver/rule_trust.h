@@ -19,7 +19,7 @@ struct TrustOptions {
   bool proofs = false;    // also try to prove those that hold, for all sizes
   int threads = 0;        // 0: one for each core
   std::string cache = {}; // "" = nothing is remembered
-  /// Asked before each rule: the verdicts of those that are left have no cases.
+  /// Where it is asked, the verdicts of the rules that are left are `Stopped`.
   StopToken stop = {};
   /// In processes of their own, so that a fault in one check is that rule's alone (in_children.h).
   bool isolated = false;

@@ -131,6 +131,7 @@ public:
     draw_all(all, options_.instances, failed, found);
     if (verdict_.status != RuleVerdict::Status::Refuted) climb_all();
     if (verdict_.status == RuleVerdict::Status::Refuted) return std::move(verdict_);
+    if (options_.stop.asked()) return stopped();
     verdict_.combinations = static_cast<size_t>(llvm::count_if(found, [](size_t n) { return n; }));
     verdict_.kinds = changes_.kinds();
     verdict_.kind_pairs = changes_.pairs();
@@ -145,6 +146,18 @@ public:
   }
 
 private:
+  RuleVerdict stopped() const {
+    RuleVerdict out;
+    out.status = RuleVerdict::Status::Stopped;
+    out.why = "the check was ended before it had an answer";
+    return out;
+  }
+
+  /// No more is to be drawn.
+  bool over() const {
+    return verdict_.status == RuleVerdict::Status::Refuted || options_.stop.asked();
+  }
+
   /// Draws instances of all combinations of enumerated attributes, up to so many cases.
   void draw_all(llvm::ArrayRef<Forced> all, size_t cases, std::vector<size_t>& failed,
                 std::vector<size_t>& found) {
@@ -159,7 +172,7 @@ private:
         found[i] += drawn;
         failed[i] = drawn ? 0 : failed[i] + 1;
         if (!drawn && !drawn_) failed[i] = patience; // not even a left side
-        if (verdict_.status == RuleVerdict::Status::Refuted) return;
+        if (over()) return;
         open |= failed[i] < patience;
       }
       if (!open) break;
@@ -169,8 +182,7 @@ private:
   /// Makes instances of kinds that were not drawn; of each kind that is seen one, whatever the
   /// count.
   void change_all() {
-    while (verdict_.status != RuleVerdict::Status::Refuted &&
-           (verdict_.cases < options_.instances || changes_.pending())) {
+    while (!over() && (verdict_.cases < options_.instances || changes_.pending())) {
       std::optional<RuleInstance> instance = changes_.next();
       if (!instance) return;
       if (std::optional<Sides> sides = build(rule_, symbols_, *instance, &why_))
@@ -200,6 +212,7 @@ private:
     options.seed = options_.seed + verdict_.cases;
     options.minimise = minimise;
     options.thorough = false; // of each of some hundred instances
+    options.stop = [this] { return options_.stop.asked(); };
     return check_equivalence(joined, options);
   }
 
@@ -244,6 +257,7 @@ private:
   /// Looks further there, with constants as free as other tensors.
   void climb_all() {
     for (auto& [size, instance] : apart_) {
+      if (options_.stop.asked()) return;
       RuleInstance free = instance;
       free.constants.assign(free.constants.size(), false);
       std::optional<Sides> sides = build(rule_, symbols_, free, nullptr);
@@ -279,7 +293,7 @@ private:
   void refute(RuleInstance instance, const Sides& sides) {
     verdict_.status = RuleVerdict::Status::Refuted;
     int64_t smallest = sides.size;
-    for (size_t i = 0; i < options_.smaller; ++i) {
+    for (size_t i = 0; i < options_.smaller && !options_.stop.asked(); ++i) {
       std::optional<RuleInstance> other = sampler_.draw(kAttempts, {});
       if (!other) break;
       std::optional<Sides> built = build(rule_, symbols_, *other, nullptr);
@@ -407,6 +421,7 @@ llvm::StringRef status_name(RuleVerdict::Status status) {
   case RuleVerdict::Status::Refuted: return "refuted";
   case RuleVerdict::Status::Empty: return "empty";
   case RuleVerdict::Status::Fault: return "fault";
+  case RuleVerdict::Status::Stopped: return "stopped";
   }
   return "";
 }

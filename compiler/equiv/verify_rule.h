@@ -7,6 +7,7 @@
 
 #include "compiler/egraph/rule.h"
 #include "compiler/equiv/equivalent.h"
+#include "lang/core/stop.h"
 
 #include <functional>
 #include <string>
@@ -22,6 +23,7 @@ struct RuleCheckOptions {
   size_t instances = 200; // at which both sides are well typed
   size_t smaller = 400;   // further draws in search of a smaller counterexample
   uint64_t seed = 7;
+  StopToken stop = {}; // asked between instances, and within one
 };
 
 struct RuleVerdict {
@@ -31,6 +33,7 @@ struct RuleVerdict {
     Refuted,  // one did not
     Empty,    // no instance was found, or the right side is never well typed: the rule never fires
     Fault,    // the check itself failed (driver/rule_trust.h)
+    Stopped,  // it was ended before it had an answer
   };
   Status status = Status::Tested;
   size_t cases = 0;        // instances compared
@@ -53,7 +56,7 @@ struct RuleVerdict {
   std::string counterexample; // Refuted: a .tg file with the models `left` and `right`
 };
 
-/// "tested", "untested", "refuted", "empty", "fault".
+/// "tested", "untested", "refuted", "empty", "fault", "stopped".
 llvm::StringRef status_name(RuleVerdict::Status status);
 
 /// Deterministic. Native rules are tested by their own property tests, and passed here.

@@ -51,7 +51,8 @@ void write_verdict(llvm::json::OStream& json, const RuleVerdict& verdict) {
 }
 
 struct Counts {
-  size_t proved = 0, tested = 0, untested = 0, refuted = 0, empty = 0, faults = 0, cases = 0;
+  size_t proved = 0, tested = 0, untested = 0, refuted = 0, empty = 0, faults = 0, stopped = 0,
+         cases = 0;
 };
 
 Counts count(llvm::ArrayRef<RuleVerdict> verdicts) {
@@ -64,6 +65,7 @@ Counts count(llvm::ArrayRef<RuleVerdict> verdicts) {
     case RuleVerdict::Status::Refuted: ++counts.refuted; break;
     case RuleVerdict::Status::Empty: ++counts.empty; break;
     case RuleVerdict::Status::Fault: ++counts.faults; break;
+    case RuleVerdict::Status::Stopped: ++counts.stopped; break;
     }
   }
   return counts;
@@ -77,6 +79,7 @@ void write_counts(llvm::json::OStream& json, const Counts& counts) {
     json.attribute("refuted", static_cast<int64_t>(counts.refuted));
     json.attribute("empty", static_cast<int64_t>(counts.empty));
     json.attribute("faults", static_cast<int64_t>(counts.faults));
+    json.attribute("stopped", static_cast<int64_t>(counts.stopped));
     json.attribute("cases", static_cast<int64_t>(counts.cases));
   });
 }
@@ -168,6 +171,7 @@ std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
   if (rule.native != Native::No) return "built in, see its property tests";
   std::string text = count_text(verdict.cases) + " cases";
   if (proved(verdict)) return "for all sizes, and " + text;
+  if (verdict.status == RuleVerdict::Status::Stopped) return verdict.why;
   if (verdict.in_field < verdict.cases)
     text += ", " + count_text(verdict.cases - verdict.in_field) + " of them in float64 alone";
   else if (verdict.log2_error <= kSameGraph)
@@ -195,7 +199,9 @@ void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
     const RuleVerdict& verdict = verdicts[i];
     table.add({rules[i].name, shown_status(verdict).str(), evidence(rules[i], verdict),
                numerics_name(rules[i].numerics).str(), numerics_name(verdict.observed).str()});
-    if (verdict.status != RuleVerdict::Status::Tested) print_failure(out, rules[i], verdict);
+    bool judged = verdict.status != RuleVerdict::Status::Tested &&
+                  verdict.status != RuleVerdict::Status::Stopped;
+    if (judged) print_failure(out, rules[i], verdict);
   }
   if (session.options.verbose) table.print(out, session.color);
   Counts counts = count(verdicts);
@@ -207,6 +213,8 @@ void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
       << " without instances";
   if (counts.untested > 0) out << ", " << count_text(counts.untested) << " untested";
   if (counts.faults > 0) out << ", " << count_text(counts.faults) << " with an internal fault";
+  if (counts.stopped > 0)
+    out << ", " << count_text(counts.stopped) << " not checked before it ended";
   out << "\n";
 }
 
@@ -243,6 +251,8 @@ int run_rules_verify(Session& session) {
   options.check.instances = static_cast<size_t>(o.instances);
   options.check.seed = o.seed;
   options.proofs = o.proof;
+  // What has been found of the rules so far is worth something.
+  session.interruptible = std::make_unique<Interruptible>();
   std::vector<RuleVerdict> verdicts = verify_rules(*rules, options);
   if (auto written = write_counterexamples(session, *rules, verdicts); !written)
     return session.fail(written.error());
@@ -261,7 +271,11 @@ int run_rules_verify(Session& session) {
   };
   constexpr int kInternalFault = 70;
   if (llvm::any_of(verdicts, is(RuleVerdict::Status::Fault))) return kInternalFault;
-  return llvm::all_of(verdicts, is(RuleVerdict::Status::Tested)) ? 0 : 1;
+  if (llvm::all_of(verdicts, is(RuleVerdict::Status::Tested))) return 0;
+  bool open = llvm::all_of(verdicts, [](const RuleVerdict& v) {
+    return v.status == RuleVerdict::Status::Tested || v.status == RuleVerdict::Status::Stopped;
+  });
+  return open ? kNotDecided : 1;
 }
 
 int run_rules_list(Session& session) {
