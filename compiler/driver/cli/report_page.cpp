@@ -27,6 +27,7 @@ h1{font-size:22px;line-height:1.25;margin:0 0 4px;overflow-wrap:anywhere}h2{font
 .top{display:flex;flex-wrap:wrap;gap:6px 10px;align-items:start;justify-content:space-between}.top h1{flex:1 1 240px}.top button{white-space:nowrap}
 .dim{color:var(--dim)}.big{font-size:24px;font-weight:600;margin:4px 0 10px}.big small{font-size:14px;font-weight:400;color:var(--dim)}
 dl{display:flex;flex-wrap:wrap;gap:8px 30px;margin:0}dt{color:var(--dim);font-size:12px}dd{margin:0;overflow-wrap:anywhere}
+section>.chart{max-width:100%;height:auto}
 .box{overflow:auto;max-height:560px}
 @media(min-width:1100px){#chain .box{max-height:230px}#chain h3+.box{max-height:330px}}
 table{border-collapse:collapse;width:100%;font-size:13px}td,th{padding:4px 8px;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:break-word}
