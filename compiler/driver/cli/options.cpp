@@ -3,6 +3,7 @@
 #include "compiler/driver/cli/options.h"
 
 #include "compiler/driver/cli/options_check.h"
+#include "compiler/driver/cli/options_words.h"
 #include "lang/core/diagnostic.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -485,8 +486,10 @@ std::optional<Parsed> screen(llvm::ArrayRef<char*> args) {
   StringRef command = args.front();
   if (!command.startswith("-") && !llvm::is_contained(kCommands, command)) {
     StringRef near = near_miss(command, kCommands);
-    std::string help = near.empty() ? "`tg --help` lists the commands"
-                                    : llvm::formatv("did you mean `{0}`?", near).str();
+    std::string help = idiom_of_command(command).str();
+    if (help.empty())
+      help = near.empty() ? "`tg --help` lists the commands"
+                          : llvm::formatv("did you mean `{0}`?", near).str();
     if (command.endswith(".tg") || command.endswith(".onnx"))
       help = llvm::formatv("a command comes first: `tg check {0}`, `tg run {0}`", command);
     return failed(llvm::formatv("no command `{0}`", command), help);
@@ -516,7 +519,9 @@ Parsed unexpected(const CLI::App& app, StringRef argument) {
   for (const CLI::Option* option : deepest(app).get_options())
     if (!option->get_lnames().empty()) names.push_back("--" + option->get_lnames().front());
   std::vector<StringRef> candidates(names.begin(), names.end());
-  StringRef near = near_miss(argument.split('=').first, candidates);
+  StringRef word = argument.split('=').first, near = idiom_of_option(word);
+  bool known = deepest(app).get_option_no_throw(near.str()) != nullptr;
+  if (near.empty() || !known) near = near_miss(word, candidates);
   std::string name = command_of(app), command = name.empty() ? "tg" : "tg " + name;
   return failed(llvm::formatv("`{0}` does not take `{1}`", command, argument),
                 near.empty() ? llvm::formatv("`{0} --help` lists its options", command).str()
@@ -604,7 +609,8 @@ Parsed parse_command_line(int argc, char** argv) {
   o.command = command_of(app);
   if (o.command == "extract" && app.get_subcommand("extract")->count("--extract") == 0)
     o.extract = "best"; // there is nothing else to spend the time on
-  if (auto problem = second_look(o, raw)) return failed(*problem);
+  if (auto problem = second_look(o, raw))
+    return failed(*problem, llvm::formatv("`tg {0} --help` lists its options", o.command));
   return parsed;
 }
 

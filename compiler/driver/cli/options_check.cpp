@@ -6,7 +6,6 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
-
 namespace tg::cli {
 namespace {
 
