@@ -74,7 +74,7 @@ class Files(unittest.TestCase):
 class Reading(Files):
     def test_a_device_that_never_ends(self):
         for command in self.every_reader("/dev/zero"):
-            self.fails(("MiB that are read", "no rule, rule set or rule file"), *command)
+            self.fails(("MiB that are read",), *command)
 
     def test_what_is_no_file(self):
         loop = self.folder / "loop"
@@ -85,7 +85,7 @@ class Reading(Files):
         for path, says in ((loop, "Too many levels"), (folder, "s a directory"),
                            (unseen, "No such file")):
             for command in self.every_reader(path):
-                self.fails((says, "no rule, rule set or rule file"), *command)
+                self.fails((says,), *command)
 
     def test_pipes_are_read_as_files_are(self):
         path = self.folder / "pipe"

@@ -17,7 +17,8 @@ namespace path = llvm::sys::path;
 
 namespace {
 
-bool is_file(llvm::StringRef entry) { return entry.endswith(".tg"); }
+/// No name has a slash in it.
+bool is_file(llvm::StringRef entry) { return entry.endswith(".tg") || entry.contains('/'); }
 
 std::string module_file(llvm::StringRef module) {
   module.consume_front("rules.");
