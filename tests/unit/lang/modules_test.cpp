@@ -121,7 +121,8 @@ TEST(CheckNames, OperatorsTakePositionsByKind) {
           .errors(),
       "");
   EXPECT_EQ(Loaded("fn f(x: f32[N]) { matmul(x) + concat(x) + relu(x, x, x) }").errors(),
-            "E0204: `matmul` needs the argument `y`\nE0204: `concat` needs the argument `axis`\n"
+            "E0204: `matmul` needs the argument `y` | it takes x, y, bias = none, residual = none, "
+            "act = none\nE0204: `concat` needs the argument `axis` | it takes xs..., axis\n"
             "E0205: `relu` takes 1 argument, not 3\n");
 }
 
