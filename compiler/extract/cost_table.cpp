@@ -86,7 +86,8 @@ private:
   Result<void> read_escape(char& out) {
     static constexpr llvm::StringLiteral kLetters = "\"\\/ntr", kMeanings = "\"\\/\n\t\r";
     unsigned code = 0;
-    if (rest_.startswith("u00") && !rest_.substr(3, 2).getAsInteger(16, code) && code < 0x80) {
+    bool whole = rest_.startswith("u00") && rest_.size() >= 5;
+    if (whole && !rest_.substr(3, 2).getAsInteger(16, code) && code < 0x80) {
       out = static_cast<char>(code);
       rest_ = rest_.drop_front(5);
       return {};
