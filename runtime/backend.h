@@ -8,6 +8,7 @@
 #pragma once
 
 #include "lang/core/kernel_pattern.h"
+#include "lang/core/stop.h"
 #include "runtime/extern_kernels.h"
 #include "runtime/plan.h"
 #include "runtime/tensor.h"
@@ -45,6 +46,8 @@ struct CompileOptions {
   /// Of the operators that the program declares; null where there are none. The executable keeps
   /// it.
   std::shared_ptr<const ExternKernels> externs = {};
+  /// Ends loading, and runs on the host, between two steps. The executable keeps it.
+  StopToken stop = {};
 };
 
 /// One thing that a run does: a step of the plan, or a reorder that the backend put in.
@@ -80,7 +83,7 @@ public:
   /// Errors: `bad_input_value` if number or types are not the plan's.
   virtual Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) = 0;
   /// One run on the bound inputs (zeros until they are bound). Allocates nothing.
-  /// Errors: `device`.
+  /// Errors: `device`; `limit_no_answer` where it was stopped, and outputs are of no run then.
   virtual Result<void> run_once() = 0;
   /// Copies of the outputs, in the order of Plan::outputs.
   virtual Result<std::vector<Tensor>> outputs() const = 0;

@@ -9,8 +9,11 @@
 
 namespace tg {
 
+/// Errors: `limit_no_answer` once what loads or runs has to end.
+Result<void> go_on(const StopToken& stop);
+
 /// The contents of a weight or constant, from the options' source or at random.
-/// Errors: those of the source; `bad_data_file` if it gives another type.
+/// Errors: those of the source; `bad_data_file` if it gives another type; those of go_on().
 Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options);
 
 /// Errors: `bad_input_value` if number or types are not the plan's, naming the input.

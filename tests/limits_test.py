@@ -61,7 +61,7 @@ def make_inputs(folder):
     (folder / "pair.tg").write_text(network("one") + network("two", swap=True))
     (folder / "many.tg").write_text(network("many", layers=400))
     (folder / "egraph.json").write_text(egraph_json())
-    (folder / "rule.tg").write_text("rule moved(x, y, z) { (x @ y) @ z => x @ (y @ z) }\n")
+    (folder / "rule.tg").write_text("rule swapped(x, y) { x + y => y + x }\n")
     (folder / "prompt.txt").write_text(f":load {folder}/long.tg\n:set time-limit 1\n:set search saturate\n"
                                        ":set node-limit 2000000000\n:opt long\n:quit\n")
     trace = {"tangram_trace": 1}

@@ -59,6 +59,7 @@ Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options) {
   compile.memory_limit_bytes =
       options.memory_limit_bytes > 0 ? options.memory_limit_bytes : memory_limit_bytes(0);
   compile.seed = options.seed;
+  compile.stop = options.interrupt;
   compile.weights = options.weights;
   compile.externs = options.externs;
   compile.allow_tf32 = options.allow_tf32;

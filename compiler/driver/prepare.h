@@ -18,6 +18,7 @@ struct PrepareOptions {
   WeightSource weights;
   std::shared_ptr<const ExternKernels> externs = {}; // of `extern op`s; null: none
   StopToken stop = {};                               // of BackendFinalists
+  StopToken interrupt = {};                          // of loading and runs (CompileOptions::stop)
 };
 
 /// `ref`, `cpu`, `cuda`. Errors: `no_backend` names those of this build.
@@ -34,8 +35,8 @@ struct Prepared {
   int threads = 1;
 };
 
-/// Errors: `no_backend`, `memory_limit`, `no_kernel`, `device`, those of the weight source and
-/// of retype().
+/// Errors: `no_backend`, `memory_limit`, `no_kernel`, `device`, `limit_no_answer`, those of the
+/// weight source and of retype().
 Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options);
 
 /// The same, with random inputs from the seed bound.

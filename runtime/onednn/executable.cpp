@@ -75,6 +75,7 @@ Result<std::unique_ptr<Executable>> CpuExecutable::make(const Plan& plan,
 Result<void> CpuExecutable::load(const CompileOptions& options) {
   TG_CHECK(check_externs(*plan_, options));
   externs_ = options.externs;
+  stop_ = options.stop;
   threads_ = std::max(1, options.threads);
   TG_TRY(engine_, make_engine());
   TG_TRY(stream_, make_stream(engine_.get()));
@@ -165,6 +166,7 @@ Result<void> CpuExecutable::run_load_program(Lowering& l) {
   std::vector<BufferLife> life = lives(l.buffers, l.load.ops);
   for (uint32_t i = 0; i < l.load.ops.size(); ++i) {
     Op& op = l.load.ops[i];
+    TG_CHECK(go_on(stop_));
     if (op.kernel) {
       for (BufferId b : op.buffers) TG_CHECK(ensure(l, b));
       TG_CHECK(op.kernel->bind(addresses()));
@@ -228,6 +230,7 @@ Result<bool> CpuExecutable::run_program(bool exact) {
   clock_.start();
   for (size_t i = 0; i < program_.ops.size(); ++i) {
     Op& op = program_.ops[i];
+    TG_CHECK(go_on(stop_));
     if (op.kernel) {
       if (op.threads != threads) omp_set_num_threads(threads = op.threads);
       bool ask = !exact && op.kernel->may_lose_nan() && threads > kThreadsThatStay;

@@ -38,6 +38,7 @@ private:
 
   std::unique_ptr<const Plan> plan_;
   std::shared_ptr<const ExternKernels> externs_;
+  StopToken stop_;
   EngineHandle engine_;
   StreamHandle stream_;
   int threads_ = 1;

@@ -107,6 +107,7 @@ public:
   Result<void> load(const CompileOptions& options) {
     TG_CHECK(check_externs(*plan_, options));
     externs_ = options.externs;
+    stop_ = options.stop;
     StorageRequest request = storage_request(*plan_);
     Storage at_load = plan_storage(*plan_, Phase::Load, request);
     Storage at_run = plan_storage(*plan_, Phase::Run, request);
@@ -133,6 +134,7 @@ public:
   Result<void> run_once() override {
     clock_.start();
     for (size_t i = 0; i < steps_.size(); ++i) {
+      TG_CHECK(go_on(stop_));
       if (steps_[i].kernel) steps_[i].kernel->run();
       clock_.stop(i);
     }
@@ -220,8 +222,10 @@ private:
     place(storage, arena, temporaries.get(), Phase::Load);
     std::vector<Step> steps;
     prepare(storage, Phase::Load, steps, workspace_.get());
-    for (const Step& step : steps)
+    for (const Step& step : steps) {
+      TG_CHECK(go_on(stop_));
       if (step.kernel) step.kernel->run();
+    }
     return {};
   }
 
@@ -273,6 +277,7 @@ private:
 
   std::unique_ptr<const Plan> plan_; // steps_ refer into it
   std::shared_ptr<const ExternKernels> externs_;
+  StopToken stop_;
   std::vector<std::byte*> memory_of_; // of each value; in held_ or arena_
   std::vector<Tensor> held_;          // inputs, weights, constants and lasting load results
   AlignedBuffer arena_, workspace_;

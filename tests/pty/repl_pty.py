@@ -223,6 +223,27 @@ def second_session(tg, state):
     t.wait("\n")
     t.interrupt("stopped by: interrupted")
     t.wait("tg> ")
+    # Runs, on either backend, end between two steps; the next line is none the worse for it.
+    t.say("v: f32[256, 256]", "")
+    t.say(":set runs=1000000", "")
+    for backend in ("ref", "cpu"):
+        t.say(":set backend=" + backend, "")
+        t.send(":run v @ v\n")
+        t.wait("\n")
+        t.interrupt("the run was ended before it was done")
+        t.wait("tg> ")
+    t.say(":set runs=1", "")
+    t.say(":run tanh(x)", "checksum")
+    # A check has the limits of the session, and Ctrl-C.
+    t.say(":set time-limit=0", "")
+    t.say(":verify tanh(x) + 1, 1 + tanh(x)", "not decided")
+    t.say(":set time-limit=100000", "")
+    t.say(":set threads=1", "")
+    t.say("w: f32[2048, 2048]", "")
+    t.send(":verify w @ w @ w @ w @ w + 1, 1 + w @ w @ w @ w @ w\n")
+    t.wait("\n")
+    t.interrupt("not decided")
+    t.wait("tg> ")
     t.say(":show best", "model it(")
     t.say("x", "f32[1, 8]\n")
     if (code := t.end(":quit\n")) != 0:

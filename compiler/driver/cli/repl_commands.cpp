@@ -302,7 +302,9 @@ void Repl::run(llvm::StringRef argument) {
 void Repl::explain(llvm::StringRef) {
   if (!best_)
     return fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
-  if (auto confirmed = confirm_chain(best_->found, best_->rules, best_->source); !confirmed)
+  Session session = begin();
+  if (auto confirmed = confirm_chain(best_->found, best_->rules, best_->source, session.stop);
+      !confirmed)
     return fail(std::move(confirmed.error()));
   if (best_->found.chain->steps.empty()) out_ << "no rule was applied\n";
   print_chain(out_, *best_->found.chain, best_->rules);

@@ -342,6 +342,7 @@ Result<RunReport> run_model(Session& session, const Graph& source, const Graph& 
   const Options& o = session.options;
   TG_TRY(PrepareOptions options, prepare_options(o, source));
   options.dtype = o.dtype;
+  options.interrupt = interrupts();
   std::vector<Tensor> inputs;
   TG_TRY(RunReport report, run_on_backend(o, options, graph, inputs));
   options.dtype = DType::F32;

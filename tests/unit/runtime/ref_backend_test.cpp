@@ -172,6 +172,23 @@ TEST(RefBackend, RefusesWhatTheMemoryLimitForbidsBeforeItAllocates) {
   EXPECT_EQ(executable.error().message, "`test` needs 805306368 MiB and the limit is 16384 MiB");
 }
 
+TEST(RefBackend, EndsLoadingAndRunsWhenAsked) {
+  PlanWriter p;
+  p.output("y", p.run(OpKind::Relu, {}, {p.weight("w", {2})}));
+  p.output("z", p.run(OpKind::Relu, {}, {p.input("x", {2})}));
+  Plan plan = p.finish();
+  Cancellation wish;
+  CompileOptions options;
+  options.stop = StopToken(&wish);
+  Result<std::unique_ptr<Executable>> executable = make_ref_backend()->compile(plan, options);
+  ASSERT_TRUE(executable && (*executable)->run_once());
+  wish.request();
+  EXPECT_EQ((*executable)->run_once().error().code, Code::limit_no_answer);
+  EXPECT_EQ(make_ref_backend()->compile(plan, options).error().code, Code::limit_no_answer);
+  wish.forget();
+  EXPECT_TRUE((*executable)->run_once());
+}
+
 TEST(RefBackend, RefusesWrongInputs) {
   PlanWriter p;
   p.output("y", p.run(OpKind::Relu, {}, {p.input("x", {2})}));
