@@ -35,7 +35,7 @@ def cases_of(tg, folder):
     """By name: the command without its limit, and the exit codes that it may end with."""
     model, result = str(folder / "long.tg"), str(folder / "out.tg")
     base = [tg, "opt", model, "-o", result, "--json", *RULES, "--time-limit"]
-    cases = {f"opt {name}": (base + ["600" if name in GROWING else "6", *options], {0}) for name, options in SEARCHES.items()}
+    cases = {f"opt {name}": (base + ["60" if name in GROWING else "6", *options], {0}) for name, options in SEARCHES.items()}
     for name in ("saturate greedy", "mcts", "taso"):
         cases[f"opt --verify {name}"] = (base + ["12", "--verify", *SEARCHES[name]], {0, NOT_DECIDED})
     cases["explain"] = ([tg, "explain", model, *RULES, *SEARCHES["saturate greedy"], "--quiet"], {0, NO_ANSWER})
