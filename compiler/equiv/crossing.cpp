@@ -49,8 +49,8 @@ LeafValues beyond(const LeafValues& a, const LeafValues& b) {
 
 } // namespace
 
-Crossing::Crossing(const Trial& trial)
-    : trial_(trial), graph_(trial.joined().graph), flops_(evaluation_flops(graph_)),
+Crossing::Crossing(const Trial& trial, llvm::function_ref<bool()> stop)
+    : trial_(trial), stop_(stop), graph_(trial.joined().graph), flops_(evaluation_flops(graph_)),
       budget_(kBudgetFlops) {
   std::vector<bool> alone = one_sided(trial.joined());
   for (uint32_t i = 0; i < alone.size() && switches_.size() < kSwitches; ++i)
@@ -117,7 +117,10 @@ void Crossing::note(Switch& s, llvm::ArrayRef<double> distances) {
   }
 }
 
-bool Crossing::affordable() { return (budget_ -= flops_) > 0; }
+bool Crossing::affordable() {
+  if (stopped()) budget_ = 0;
+  return (budget_ -= flops_) > 0;
+}
 
 void Crossing::see(const LeafValues& values) {
   for (Switch& s : switches_)
@@ -171,6 +174,7 @@ void Crossing::search(const LeafValues& base, uint64_t seed,
   for (Switch& s : switches_)
     for (double side : {1.0, -1.0}) {
       bool seen = side > 0 ? s.above : s.below;
+      if (stopped()) return;
       if (seen && (!s.exact || s.at)) continue;
       if (climb(s, side, base, seed, visit)) return;
     }

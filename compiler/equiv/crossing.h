@@ -14,8 +14,8 @@ namespace tg {
 
 class Crossing {
 public:
-  /// Of the operators that one side alone has.
-  explicit Crossing(const Trial& trial);
+  /// Of the operators that one side alone has. No value is tried once `stop` says so.
+  explicit Crossing(const Trial& trial, llvm::function_ref<bool()> stop = nullptr);
 
   bool empty() const { return switches_.empty(); }
   /// Notes on which sides of their thresholds these values are.
@@ -42,9 +42,11 @@ private:
   double reach(const Switch& s, double side, const LeafValues& values);
   bool climb(Switch& s, double side, LeafValues at, uint64_t seed,
              llvm::function_ref<bool(const LeafValues&)> visit);
+  bool stopped() const { return stop_ && stop_(); }
   bool affordable();
 
   const Trial& trial_;
+  llvm::function_ref<bool()> stop_;
   Graph graph_; // the models', and the distances
   std::vector<Switch> switches_;
   double flops_, budget_;

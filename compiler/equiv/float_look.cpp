@@ -62,7 +62,8 @@ private:
 
   /// Thresholds that no input so far was beyond.
   void cross() {
-    Crossing crossing(trial_);
+    auto stop = [this] { return stopped(); };
+    Crossing crossing(trial_, stop);
     if (crossing.empty()) return;
     for (size_t i = 0; i < adversary_.size(); ++i) crossing.see(adversary_.at(i).values);
     LeafValues base = adversary_.at(1).values; // ordinary numbers
