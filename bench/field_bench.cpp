@@ -36,7 +36,7 @@ void product(benchmark::State& state) {
 
 void sizes(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"m", "n", "k", "path"})->Unit(benchmark::kMillisecond);
-  for (int path : {0, 1}) {
+  for (int path : {0, 1, 2}) {
     bench->Args({1024, 1024, 1024, path})->Args({64, 1024, 1024, path});
     bench->Args({64, 3136, 576, path})->Args({512, 49, 4608, path})->Args({64, 64, 64, path});
   }

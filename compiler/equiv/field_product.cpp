@@ -1,5 +1,7 @@
 #include "compiler/equiv/field_product.h"
 
+#include "compiler/equiv/field_tile.h"
+
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -35,26 +37,6 @@ Field wide_sum(const Field* a, const Field* b, int64_t k) {
   return sum;
 }
 
-using RangeProduct = void (*)(const FieldProduct&, FieldRange);
-
-RangeProduct range_product(FieldPath path) {
-#if defined(__x86_64__)
-  if (path == FieldPath::Ifma) return multiply_ifma;
-#endif
-  return multiply_wide;
-}
-
-std::vector<FieldRange> ranges_of(const FieldProduct& product) {
-  std::vector<FieldRange> ranges;
-  for (int64_t i = 0; i < product.m; i += kFieldRows)
-    for (int64_t j = 0; j < product.n; j += kFieldColumns)
-      ranges.push_back(
-          {i, std::min(kFieldRows, product.m - i), j, std::min(kFieldColumns, product.n - j)});
-  return ranges;
-}
-
-} // namespace
-
 /// With the columns of b one behind the other.
 void multiply_wide(const FieldProduct& product, FieldRange range) {
   std::vector<Field> columns(static_cast<size_t>(range.columns * product.k));
@@ -71,22 +53,51 @@ void multiply_wide(const FieldProduct& product, FieldRange range) {
   }
 }
 
-bool has_field_path(FieldPath path) {
-  if (path == FieldPath::Wide) return true;
+void multiply_range(const FieldProduct& product, FieldRange range, FieldPath path) {
+  switch (path) {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512ifma");
-#else
-  return false;
+  case FieldPath::Ifma: return multiply_tiled(product, range, add_terms_ifma);
+  case FieldPath::Avx2: return multiply_tiled(product, range, add_terms_avx2);
 #endif
+  default: return multiply_wide(product, range);
+  }
+}
+
+/// The fastest that this processor has.
+FieldPath tiled_path() {
+  for (FieldPath path : {FieldPath::Ifma, FieldPath::Avx2})
+    if (has_field_path(path)) return path;
+  return FieldPath::Wide;
+}
+
+std::vector<FieldRange> ranges_of(const FieldProduct& product) {
+  std::vector<FieldRange> ranges;
+  for (int64_t i = 0; i < product.m; i += kFieldRows)
+    for (int64_t j = 0; j < product.n; j += kFieldColumns)
+      ranges.push_back(
+          {i, std::min(kFieldRows, product.m - i), j, std::min(kFieldColumns, product.n - j)});
+  return ranges;
+}
+
+} // namespace
+
+bool has_field_path(FieldPath path) {
+  switch (path) {
+#if defined(__x86_64__)
+  case FieldPath::Ifma:
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512ifma");
+  case FieldPath::Avx2: return __builtin_cpu_supports("avx2");
+#endif
+  default: return path == FieldPath::Wide;
+  }
 }
 
 void multiply(const FieldProduct& product, FieldPath path) {
-  RangeProduct one_range = range_product(path);
   std::vector<FieldRange> ranges = ranges_of(product);
   std::atomic<size_t> next = 0;
   auto work = [&] {
     for (size_t i; (i = next++) < ranges.size() && !field_point.asked_to_stop();)
-      one_range(product, ranges[i]);
+      multiply_range(product, ranges[i], path);
   };
   size_t helpers = std::min(static_cast<size_t>(std::max(field_point.threads, 1)), ranges.size());
   if (product.m * product.n * product.k < kWorthThreads) helpers = 1;
@@ -102,9 +113,9 @@ void multiply(const FieldProduct& product, FieldPath path) {
 
 // A tile is filled up to whole rows and columns.
 void multiply(const FieldProduct& product) {
-  static const bool can = has_field_path(FieldPath::Ifma);
+  static const FieldPath tiled = tiled_path();
   bool worth = product.k >= 8 && product.m >= 2 && product.n >= 3;
-  multiply(product, can && worth ? FieldPath::Ifma : FieldPath::Wide);
+  multiply(product, worth ? tiled : FieldPath::Wide);
 }
 
 } // namespace tg

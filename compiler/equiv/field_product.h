@@ -4,8 +4,9 @@
 // holds two elements. With AVX-512's 52-bit products (IFMA) a term of the four sums costs two
 // multiply-and-adds of four numbers each: one adds up the low 52 bits of the products, one the high
 // ones, and no carry is looked at before hundreds are summed. Each element of the result is then
-// reduced, once (Montgomery 1985). Elsewhere, and where a product is too small or too thin to be
-// worth it, sums are taken over 128 bits.
+// reduced, once (Montgomery 1985). With AVX2 alone, whose products are of 32 bits, a term costs
+// four products and four sums of four numbers each. Elsewhere, and where a product is too small or
+// too thin to be worth it, sums are taken over 128 bits.
 //
 // Large products are cut into ranges of rows and columns, which the point's threads share.
 #pragma once
@@ -32,6 +33,7 @@ inline constexpr int64_t kFieldColumns = 120, kFieldRows = 256;
 
 enum class FieldPath : uint8_t {
   Wide, // sums of 128 bits, on any processor
+  Avx2, // limbs of 26 bits
   Ifma, // 52-bit products; wants AVX-512 IFMA
 };
 
@@ -48,11 +50,5 @@ void multiply(const FieldProduct& product, FieldPath path);
 struct FieldRange {
   int64_t row = 0, rows = 0, column = 0, columns = 0;
 };
-
-/// Of the paths: products of one range.
-void multiply_wide(const FieldProduct& product, FieldRange range);
-#if defined(__x86_64__)
-void multiply_ifma(const FieldProduct& product, FieldRange range);
-#endif
 
 } // namespace tg

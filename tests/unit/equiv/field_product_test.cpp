@@ -39,7 +39,7 @@ void compare(Sizes s, const std::vector<Field>& a, const std::vector<Field>& b, 
 }
 
 void compare_paths(Sizes s, const std::vector<Field>& a, const std::vector<Field>& b) {
-  for (FieldPath path : {FieldPath::Wide, FieldPath::Ifma}) {
+  for (FieldPath path : {FieldPath::Wide, FieldPath::Avx2, FieldPath::Ifma}) {
     if (!has_field_path(path)) continue;
     SCOPED_TRACE(std::to_string(s.m) + " x " + std::to_string(s.n) + " x " + std::to_string(s.k) +
                  ", path " + std::to_string(static_cast<int>(path)));
