@@ -56,6 +56,21 @@ uint64_t mixed(uint64_t key, uint64_t with) { return scramble(key ^ scramble(wit
 /// From 0.5 to 1.
 double about_one(uint64_t key) { return 0.5 + static_cast<double>(scramble(key) >> 11) * 0x1p-54; }
 
+/// Of two it is y + d * step(d), d being x - y and step(-d) being 1 - step(d), so that
+/// relu(x) - relu(-x) is x; of more, something of the set.
+uint64_t plain_maximum(std::vector<uint64_t>& of) {
+  llvm::sort(of);
+  uint64_t key = key_of_text("maximum");
+  if (of.size() == 2) {
+    uint64_t d = plus(of[0], negative(of[1]));
+    bool flip = d > kPrime / 2;
+    uint64_t step = mixed(key, flip ? negative(d) : d) % kPrime;
+    return plus(of[1], times(d, flip ? plus(1, negative(step)) : step));
+  }
+  for (uint64_t plain : of) key = mixed(key, plain);
+  return key % kPrime;
+}
+
 uint8_t bit(DType dtype) { return static_cast<uint8_t>(1u << static_cast<unsigned>(dtype)); }
 
 /// The dtypes that hold every value of this one.
@@ -330,10 +345,7 @@ Traced Expressions::max(llvm::ArrayRef<Traced> of) {
     n.size = std::max(n.size, nodes_[arg].size);
     n.held &= nodes_[arg].held;
   }
-  llvm::sort(plains);
-  uint64_t key = key_of_text("maximum");
-  for (uint64_t plain : plains) key = mixed(key, plain);
-  n.plain = key % kPrime;
+  n.plain = plain_maximum(plains);
   return {intern(std::move(n)), reads};
 }
 
