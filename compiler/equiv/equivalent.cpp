@@ -1,5 +1,6 @@
 #include "compiler/equiv/equivalent.h"
 
+#include "compiler/equiv/cuts.h"
 #include "compiler/equiv/field_check.h"
 #include "compiler/equiv/float_verdict.h"
 #include "compiler/equiv/part.h"
@@ -30,6 +31,35 @@ struct Pairs {
 Equivalence undecided(Equivalence result, std::string why) {
   result.verdict = Equivalence::Verdict::Undecided;
   result.undecided = std::move(why);
+  return result;
+}
+
+/// At how many points bounds ask the models to agree.
+size_t points_of(const PointBound& bound, const EquivalenceOptions& options) {
+  return std::min(points_for(bound, options.log2_target, options.least_points), kMostPoints);
+}
+
+/// Whether `points` agreements would leave a difference more room than is asked.
+bool says_too_little(const PointBound& bound, size_t points, const EquivalenceOptions& options) {
+  return bound.log2_miss * static_cast<double>(points) > options.log2_target;
+}
+
+/// Whether the models agree part by part, where that says more than as wholes.
+std::optional<Equivalence> check_in_parts(const Joined& joined, const EquivalenceOptions& options) {
+  std::optional<Joined> parts = cut_at_necks(joined, options);
+  if (!parts) return std::nullopt;
+  Pairs pairs(*parts);
+  Equivalence result;
+  result.per_point = bound_of(parts->graph, pairs.wanted);
+  size_t points = points_of(result.per_point, options);
+  if (says_too_little(result.per_point, points, options)) return std::nullopt;
+  FieldCheck field(*parts, pairs.wanted, options);
+  while (result.points < points)
+    if (field.run(result.points++) != FieldCheck::Outcome::Agree) return std::nullopt;
+  result.verdict = Equivalence::Verdict::Equal;
+  result.method = Equivalence::Method::Field;
+  result.log2_error = result.per_point.log2_miss * static_cast<double>(points);
+  confirm_in_float64(joined, options, result);
   return result;
 }
 
@@ -85,8 +115,10 @@ Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& op
                                            bytes / (1 << 20), options.memory_limit_bytes >> 20));
   result.per_point = bound_of(joined.graph, pairs.wanted);
   result.method = Equivalence::Method::Field;
-  size_t points = std::min(points_for(result.per_point, options.log2_target, options.least_points),
-                           kMostPoints);
+  size_t points = points_of(result.per_point, options);
+  if (says_too_little(result.per_point, points, options))
+    if (std::optional<Equivalence> parts = check_in_parts(joined, options))
+      return std::move(*parts);
   FieldCheck field(joined, pairs.wanted, options);
   FieldCheck::Outcome outcome = FieldCheck::Outcome::Agree;
   while (result.points < points && outcome == FieldCheck::Outcome::Agree)

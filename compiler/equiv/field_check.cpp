@@ -67,11 +67,16 @@ Evaluation<Field>::Leaves FieldCheck::leaves() {
   };
 }
 
+FieldPoint FieldCheck::drawn(size_t number, uint64_t attempt) const {
+  FieldPoint point = draw_point(digest_, number, attempt);
+  point.threads = options_.threads;
+  point.stop = &options_.stop;
+  return point;
+}
+
 FieldCheck::Outcome FieldCheck::run(size_t number) {
   for (uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
-    point_ = draw_point(digest_, number, attempt);
-    point_.threads = options_.threads;
-    point_.stop = &options_.stop;
+    point_ = drawn(number, attempt);
     FieldScope scope(point_);
     Evaluation<Field> evaluation(joined_.graph, pairs_);
     evaluation.stop_when(options_.stop);

@@ -20,6 +20,8 @@ public:
   };
   /// At the point of this number.
   Outcome run(size_t number);
+  /// The point of this number.
+  FieldPoint drawn(size_t number, uint64_t attempt = 0) const;
 
   /// After Differ: the first pair that does, and the point.
   size_t differing() const { return differing_; }

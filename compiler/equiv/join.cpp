@@ -65,25 +65,15 @@ Result<void> same_outputs(const Graph& a, const Graph& b) {
   return {};
 }
 
-/// Copies what the outputs of `from` need. How a weight is initialised does not matter here.
+/// Copies what the outputs of `from` need.
 std::vector<NodeId> copy(const Graph& from, Graph& to) {
   std::vector<bool> needed = from.reachable();
   std::vector<NodeId> copies(from.size());
-  Symbols& symbols = to.symbols();
   for (uint32_t i = 0; i < from.size(); ++i) {
     if (!needed[i]) continue;
-    const Node& node = from.node({i});
-    if (node.op == OpKind::Weight) {
-      copies[i] = to.weight(from.attr({i}, 0).text, from.type({i}));
-      continue;
-    }
-    llvm::SmallVector<ValueId, 4> attrs;
-    for (size_t slot = 0; slot < from.attrs({i}).size(); ++slot)
-      attrs.push_back(symbols.value(from.attr({i}, slot)));
     llvm::SmallVector<NodeId, 4> operands;
     for (NodeId operand : from.operands({i})) operands.push_back(copies[operand.index]);
-    copies[i] = to.add(node.op, attrs, operands);
-    assert(copies[i].valid() && "a node that was well typed once is so again");
+    copies[i] = copy_node(from, {i}, operands, to);
   }
   std::vector<NodeId> outputs;
   for (const GraphOutput& output : from.outputs()) outputs.push_back(copies[output.node.index]);
@@ -91,6 +81,17 @@ std::vector<NodeId> copy(const Graph& from, Graph& to) {
 }
 
 } // namespace
+
+NodeId copy_node(const Graph& from, NodeId id, llvm::ArrayRef<NodeId> operands, Graph& to) {
+  OpKind op = from.node(id).op;
+  if (op == OpKind::Weight) return to.weight(from.attr(id, 0).text, from.type(id));
+  llvm::SmallVector<ValueId, 4> attrs;
+  for (size_t slot = 0; slot < from.attrs(id).size(); ++slot)
+    attrs.push_back(to.symbols().value(from.attr(id, slot)));
+  NodeId copy = to.add(op, attrs, operands);
+  assert(copy.valid() && "a node that was well typed once is so again");
+  return copy;
+}
 
 Result<Joined> join(const Graph& a, const Graph& b) {
   Leaves in_a = leaves_of(a), in_b = leaves_of(b);
