@@ -69,6 +69,16 @@ void RuleChanges::change_value(RuleInstance& instance) {
       instance.values[w] = after;
 }
 
+/// Padding moved from one side of an axis to the other, which keeps all sizes.
+Value RuleChanges::shifted(Value pad) {
+  int64_t from = between(0, 3);
+  if (pad.ints[static_cast<size_t>(from)] > 0) {
+    --pad.ints[static_cast<size_t>(from)];
+    ++pad.ints[static_cast<size_t>((from + 2) % 4)];
+  }
+  return pad;
+}
+
 Value RuleChanges::other(AttrKind kind, const Value& value) {
   llvm::ArrayRef<llvm::StringRef> members = enum_members(kind);
   if (!members.empty() && (kind != AttrKind::pad || chance(50)))
@@ -76,6 +86,7 @@ Value RuleChanges::other(AttrKind kind, const Value& value) {
   switch (kind) {
   case AttrKind::boolean: return Value::of_bool(!value.number);
   case AttrKind::pad: {
+    if (value.ints.size() == 4 && chance(40)) return shifted(value);
     int64_t h = between(0, 2), w = chance(60) ? h : between(0, 2);
     return chance(60) ? Value::of_ints({h, w, h, w})
                       : Value::of_ints({h, w, between(0, 2), between(0, 2)});

@@ -31,6 +31,7 @@ private:
 
   void change(RuleInstance& instance);
   void change_value(RuleInstance& instance);
+  Value shifted(Value pad);
   Value other(AttrKind kind, const Value& value);
   Value other_list(Value value);
   void change_tensor(RuleInstance& instance);
