@@ -7,8 +7,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace tg {
+
+namespace {
+
+int64_t product(llvm::ArrayRef<int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+}
+
+} // namespace
 
 RuleChanges::RuleChanges(Symbols& symbols, const Rule& rule, std::mt19937_64& rng)
     : symbols_(symbols), rule_(rule), rng_(rng), kinds_(attribute_kinds(rule)) {}
@@ -36,6 +45,7 @@ RuleInstance RuleChanges::changed(const RuleInstance& from) {
   RuleInstance to = from;
   change(to);
   for (int more = 0; more < 2 && chance(30); ++more) change(to);
+  mend_shapes(to);
   for (uint32_t v = 0; v < rule_.class_vars; ++v) { // many numbers, of another shape
     auto& numbers = to.literals[v];
     bool typed = to.types[v] != TypeId{} && !symbols_.type(to.types[v]).is_none();
@@ -44,6 +54,23 @@ RuleInstance RuleChanges::changed(const RuleInstance& from) {
       numbers.resize(1);
   }
   return to;
+}
+
+/// A reshape of what has other sizes now follows them: else no change of one alone is admitted.
+void RuleChanges::mend_shapes(RuleInstance& instance) {
+  for (const Term& term : rule_.terms) {
+    if (term.op != OpKind::Reshape || term.attrs[0].kind != TermAttr::Kind::Variable) continue;
+    const Term& operand = rule_.terms[term.operands[0]];
+    const uint32_t v = term.attrs[0].variable;
+    if (operand.kind != Term::Kind::ClassVar || instance.values[v] == ValueId{}) continue;
+    const TypeId id = instance.types[operand.variable];
+    if (id == TypeId{} || symbols_.type(id).is_none()) continue;
+    const Shape& shape = symbols_.type(id).shape;
+    if (product(symbols_.value(instance.values[v]).ints) == product(shape)) continue;
+    Value list = Value::of_ints(shape);
+    for (int64_t more = between(0, 2); more > 0; --more) list = other_list(list);
+    instance.values[v] = symbols_.value(list);
+  }
 }
 
 void RuleChanges::change(RuleInstance& instance) {
@@ -156,9 +183,9 @@ void RuleChanges::change_tensor(RuleInstance& instance) {
   TensorType type = symbols_.type(instance.types[v]);
   if (type.is_none()) return;
   Shape& shape = type.shape;
-  int64_t what = shape.empty() ? 2 : between(0, 5);
+  int64_t what = shape.empty() ? 2 : between(0, 6);
   if (what < 2) {
-    shape[any_of(shape)] = any_size();
+    shape[any_of(shape)] = chance(40) ? size_of(instance) : any_size();
   } else if (what < 4) { // an axis more, often of a size that is there, or of 1
     int64_t size = !shape.empty() && chance(40) ? shape[any_of(shape)]
                    : chance(50)                 ? 1
@@ -166,8 +193,10 @@ void RuleChanges::change_tensor(RuleInstance& instance) {
     shape.insert(shape.begin() + between(0, type.rank()), size);
   } else if (what == 4) {
     shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(any_of(shape)));
-  } else {
+  } else if (what == 5) {
     std::swap(shape[any_of(shape)], shape[any_of(shape)]);
+  } else { // beside other axes of what it is combined with
+    shape.append(static_cast<size_t>(between(1, 3)), 1);
   }
   if (type.rank() <= kMaxRank && type.elements() <= kMaxInstanceElements)
     instance.types[v] = symbols_.type(type);
@@ -211,9 +240,17 @@ template <class F> void RuleChanges::each_type(RuleInstance& instance, F change)
   }
 }
 
+/// A size that some tensor has, so that sizes agree where nothing makes them, or any.
+int64_t RuleChanges::size_of(const RuleInstance& instance) {
+  const TypeId id = instance.types[any_of(instance.types)];
+  if (id == TypeId{} || symbols_.type(id).rank() == 0) return any_size();
+  const Shape& shape = symbols_.type(id).shape;
+  return shape[any_of(shape)];
+}
+
 /// One size by another, in all tensors, and in lists that are shapes.
 void RuleChanges::rename_size(RuleInstance& instance) {
-  int64_t before = any_size(), after = any_size();
+  int64_t before = size_of(instance), after = chance(40) ? size_of(instance) : any_size();
   auto rename = [&](auto& list) {
     for (int64_t& n : list)
       if (n == before) n = after;

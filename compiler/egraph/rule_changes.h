@@ -28,8 +28,10 @@ private:
     return static_cast<size_t>(between(0, static_cast<int64_t>(list.size()) - 1));
   }
   int64_t any_size() { return between(1, 6); }
+  int64_t size_of(const RuleInstance& instance);
 
   void change(RuleInstance& instance);
+  void mend_shapes(RuleInstance& instance);
   void change_value(RuleInstance& instance);
   Value shifted(Value pad);
   Value other(AttrKind kind, const Value& value);

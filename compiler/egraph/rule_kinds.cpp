@@ -187,6 +187,8 @@ void broadcast_kinds(Word& word, const Operator& o) {
     for (int64_t i = 1; i <= operand->rank(); ++i)
       stretched |= operand->shape[operand->rank() - i] != o.result->shape[o.result->rank() - i];
     word.flag(stretched);
+    for (int64_t i = 1; i <= 3; ++i) // along which axes it varies, from the last
+      word.flag(i <= operand->rank() && operand->shape[operand->rank() - i] > 1);
   }
 }
 

@@ -60,9 +60,9 @@ std::string example_text(const Graph& graph, const Counterexample& example) {
       leaves.push_back(leaf_text(graph.attr({i}, 0).text, graph.type({i}), example));
   }
   std::string place = index_text(example.index);
-  return llvm::formatv("{0}: left {1}, right {2}{3}", llvm::join(leaves, ", "),
-                       number_text(example.a), number_text(example.b),
-                       place.empty() ? "" : " at " + place);
+  std::string at = leaves.empty() ? "" : llvm::join(leaves, ", ") + ": ";
+  return llvm::formatv("{0}left {1}, right {2}{3}", at, number_text(example.a),
+                       number_text(example.b), place.empty() ? "" : " at " + place);
 }
 
 } // namespace tg

@@ -8,9 +8,10 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kCandidates = 16; // of which one is compared
+constexpr size_t kCandidates = 64; // of which one is compared
 constexpr size_t kTries = 6;       // rounds of candidates before nothing new is expected
 constexpr size_t kStarts = 32;     // instances of the left side alone to go on from
+constexpr size_t kNewest = 8;      // of those compared, which are preferred to go on from
 constexpr size_t kWalk = 16;       // candidates not compared, to go on from
 
 template <class F> void each_bit(const RuleKinds::Set& set, F visit) {
@@ -62,15 +63,22 @@ size_t InstanceChanges::new_pairs(const RuleKinds::Set& set) const {
   each_bit(set, [&](size_t kind) {
     const RuleKinds::Set& known = beside_[kind];
     for (size_t i = 0; i < set.size(); ++i)
-      count += static_cast<size_t>(std::popcount(set[i] & ~(known.empty() ? 0 : known[i])));
+      if (uint64_t fresh = set[i] & ~(known.empty() ? 0 : known[i]))
+        count += static_cast<size_t>(std::popcount(fresh));
   });
   return count;
 }
 
+size_t InstanceChanges::new_pairs(const RuleInstance& instance) {
+  return changes_.admitted(instance, types_) ? new_pairs(of_.of(instance, types_)) : 0;
+}
+
 std::optional<InstanceChanges::Candidate> InstanceChanges::candidate() {
   bool walk = !walk_.empty() && rng_() % 3 == 0;
-  const RuleInstance& from =
-      walk ? walk_[rng_() % walk_.size()].instance : compared_[rng_() % compared_.size()].instance;
+  // What was found last is what was new last.
+  size_t among = rng_() % 4 ? compared_.size() : std::min(compared_.size(), kNewest);
+  const RuleInstance& from = walk ? walk_[rng_() % walk_.size()].instance
+                                  : compared_[compared_.size() - 1 - rng_() % among].instance;
   Candidate made{changes_.changed(from), {}};
   if (!changes_.admitted(made.instance, types_)) return std::nullopt;
   made.kinds = of_.of(made.instance, types_);

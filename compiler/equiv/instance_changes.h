@@ -17,6 +17,8 @@ public:
 
   /// Notes what is compared.
   void reached(const RuleInstance& instance);
+  /// How many pairs of kinds it has that were not compared yet.
+  size_t new_pairs(const RuleInstance& instance);
   /// Of the left side alone: others may be made of it.
   void start_from(const RuleInstance& instance);
   /// nullopt if no change gave anything new.

@@ -16,7 +16,7 @@ namespace tg {
 namespace {
 
 constexpr double kRounding = 1e-9; // what reassociation may cost in float64
-constexpr size_t kDerived = 40;    // instances that are written out, which takes longer
+constexpr size_t kDerived = 20;    // instances that are written out, which takes longer
 
 /// `leaves`, with one element of one float leaf of the graph in its place: which, by `seed`. The
 /// leaves named in `finite` are left alone.

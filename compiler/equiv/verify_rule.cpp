@@ -23,10 +23,12 @@ namespace {
 
 constexpr size_t kAttempts = 2000;       // for one draw
 constexpr size_t kFirstAttempts = 20000; // before a rule counts as empty
-constexpr size_t kDrawn = 50;     // percent of instances; others are made of these by changes
+constexpr size_t kDrawn = 20;     // percent of instances; others are made of these by changes
 constexpr size_t kClimbs = 3;     // instances at which inputs are searched for further
 constexpr size_t kClimbing = 400; // evaluations at each
 constexpr size_t kDrawsEach = 12; // for one instance whose right side is well typed
+constexpr size_t kPicked = 8;     // draws of which one is compared
+constexpr size_t kPickAttempts = 200;
 constexpr size_t kFruitless = 30; // draws in a row before a combination counts as without
 constexpr size_t kHopeless = 3;   // of one of many combinations that never had any
 
@@ -201,10 +203,27 @@ private:
         changes_.start_from(*instance);
         continue;
       }
+      pick(*instance, *sides, forced);
       compare(*instance, *sides);
       return true;
     }
     return false;
+  }
+
+  /// Of some draws the one that is least like those before: most draws of an easy rule are alike.
+  void pick(RuleInstance& instance, Sides& sides, const Forced& forced) {
+    size_t most = changes_.new_pairs(instance);
+    for (size_t i = 1; i < kPicked; ++i) {
+      std::optional<RuleInstance> other = sampler_.draw(kPickAttempts, forced);
+      if (!other) return;
+      size_t count = changes_.new_pairs(*other);
+      if (count <= most) continue;
+      std::optional<Sides> made = build(rule_, symbols_, *other, &why_);
+      if (!made) continue;
+      most = count;
+      instance = std::move(*other);
+      sides = std::move(*made);
+    }
   }
 
   Equivalence equivalence(const Joined& joined, bool minimise) const {

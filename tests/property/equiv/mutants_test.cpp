@@ -185,28 +185,29 @@ TEST(Mutants, AreRefutedWithinTheDefaultInstances) {
   EXPECT_LE(100 * (total[Fate::Late] + total[Fate::Open]), wrong(total)) << missed;
 }
 
-/// The two that took 182 to 2,046 cases: a condition too few.
+/// A condition too few, which earlier took 182 to 2,046 cases, or was not seen.
 TEST(Mutants, ConditionsTooFewAreSeen) {
-  size_t found = 0;
+  constexpr size_t kSeeds = 20;
+  std::map<std::string, size_t> refuted;
   for (const Rule& rule : library()) {
     bool padded = rule.name == "enlarge_and_join_padded", bias = rule.name == "bias_of_reshape";
     if (!padded && !bias) continue;
     for (const Mutant& mutant : Mutator(rule).all()) {
-      if (mutant.what.find(padded ? "literal free on both sides: conv2d" : "condition 0 dropped") ||
-          (padded && mutant.what.find("dilation") == std::string::npos))
-        continue;
-      ++found;
-      for (uint64_t seed :
-           padded ? std::vector<uint64_t>{7, 1, 2, 3, 4} : std::vector<uint64_t>{7}) {
+      bool meant = bias ? mutant.what == "condition 0 dropped" // rank(b) == 1
+                        : mutant.what == "literal free on both sides: conv2d 4 dilation";
+      if (!meant) continue;
+      for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
         RuleCheckOptions options;
         options.smaller = 0;
         options.seed = seed;
-        EXPECT_EQ(status_name(verify_rule(mutant.rule, options).status), "refuted")
-            << rule.name << ": " << mutant.what << ", seed " << seed;
+        refuted[rule.name] +=
+            verify_rule(mutant.rule, options).status == RuleVerdict::Status::Refuted;
       }
     }
   }
-  EXPECT_GE(found, 2u);
+  EXPECT_EQ(refuted["enlarge_and_join_padded"], kSeeds);
+  // Shapes of rank 3 and more that agree in every size but one, and sizes that regroup.
+  EXPECT_GE(refuted["bias_of_reshape"], kSeeds * 3 / 4);
 }
 
 } // namespace
