@@ -47,13 +47,6 @@ struct OpenPart {
   }
 };
 
-Choice choice_of(const ExtractionProblem& problem, llvm::ArrayRef<double> x) {
-  Choice choice(problem.class_count());
-  for (uint32_t n = 0; n < x.size(); ++n)
-    if (x[n] > 0.5) choice.node[problem.class_of({n}).index] = {n};
-  return choice;
-}
-
 class Portfolio {
 public:
   Portfolio(const ExtractionProblem& problem, const IlpOptions& options)
@@ -222,9 +215,9 @@ private:
     if (exact_search(problem, part.cost, {exact_s}, {take, raise, stop}).proven)
       return part.prove();
     if (problem.node_count() > kSmall) return;
-    auto take_tree = [&](const Choice& found, double) { part.offer(found, "branch-and-cut"); };
-    BranchCutLimits limits{std::min(seconds, 1.0), kSmallTree};
-    if (branch_and_cut(problem, part.cost, limits, {take_tree, raise, stop}).proven) part.prove();
+    grow_tree(part, [&](auto stop) {
+      return solve_small_problem(problem, part.cost, {std::min(seconds, 1.0), kSmallTree}, stop);
+    });
   }
 
   /// For what neither greedy's moves nor an exact search has settled.
@@ -238,6 +231,12 @@ private:
   }
 
   void grow_tree(OpenPart& part, double seconds) {
+    grow_tree(part, [&](auto stop) {
+      return solve_problem(part.problem(), part.cost, {seconds, options_.memory_limit_bytes, stop});
+    });
+  }
+
+  template <class Solve> void grow_tree(OpenPart& part, Solve solve) {
     const ExtractionProblem& problem = part.problem();
     std::vector<double> seen;
     auto take = [&](const MipResult& known) {
@@ -247,8 +246,7 @@ private:
       part.offer(choice_of(problem, seen), "branch-and-cut");
     };
     auto stop = [&](const MipResult& known) { return take(known), asked_to_stop(); };
-    MipResult result =
-        solve_problem(problem, part.cost, {seconds, options_.memory_limit_bytes, stop});
+    MipResult result = solve(stop);
     take(result);
     if (result.status == MipStatus::Optimal) part.prove();
     if (result.status == MipStatus::Failed) stopped_ = result.why;
@@ -307,8 +305,8 @@ private:
     return stopped_.empty() ? llvm::StringRef(kTimeLimit) : llvm::StringRef(stopped_);
   }
 
-  static constexpr size_t kSmall = 300;      // nodes: not worth a process
-  static constexpr int64_t kSmallTree = 200; // nodes of the tree in this process
+  static constexpr size_t kSmall = 300;      // nodes: not worth a process of its own
+  static constexpr int64_t kSmallTree = 200; // nodes of its tree
   static constexpr double kReserved = 0.3, kMostReserved = 0.2;
 
   const ExtractionProblem& problem_;

@@ -10,8 +10,8 @@
 //   class c, and class p with nodes that need c:  y(c) >= sum over those of p of x(n)
 //   with rewards, c not a root:            y(c) <= sum over users n of c of x(n)
 //
-// CLP keeps time limits only roughly and can take any memory, so this runs in the solver's process
-// (solver_process.h); it can be called directly where that does not matter.
+// CLP keeps time limits only roughly, can take any memory, and its assertions end the process: so
+// this runs in the solver's (solver_process.h). Tests call it directly.
 #pragma once
 
 #include "compiler/extract/problem.h"

@@ -476,10 +476,10 @@ Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceC
   IlpOptions ilp = bounded(options.ilp, stop);
   if (options.extractor == Extractor::Ilp || options.extractor == Extractor::Best)
     ilp.start = source_choice(egraph, source, problem);
-  // Of e-graphs of 2,000 nodes nearly everything is proved in milliseconds, where the solver's
-  // process takes ten to start.
-  constexpr size_t kProvedHere = 3'000;
-  ilp.nodes_proved_here = kProvedHere;
+  // Of e-graphs of 2,000 nodes nearly everything is proved in milliseconds, where CBC's process
+  // takes ten to start.
+  constexpr size_t kSmall = 3'000;
+  ilp.small_nodes = kSmall;
   Result<Extraction> found = run_extractor(problem.problem, options.extractor, ilp);
   if (!found && stop.asked()) return unchanged(source, prices);
   if (!found) return name_output(egraph, problem, std::move(found.error()));

@@ -121,7 +121,7 @@ public:
       if (improve_by_sharing(problem_, shared, kShareOfTime * seconds_, asked_to_stop_))
         offer(std::move(shared), "sharing");
     }
-    if (prove_here())
+    if (prove_small())
       bound = cost;
     else
       search();
@@ -152,20 +152,28 @@ private:
     return true;
   }
 
-  /// Tries to prove the best, or what it finds to be better, without a process. Counts end it long
-  /// before the clock does: some hundredths of a second.
-  bool prove_here() {
+  /// Tries to prove the best, or what it finds to be better, without CBC. Counts end it long before
+  /// the clock does: some hundredths of a second.
+  bool prove_small() {
     constexpr int64_t kSteps = 200, kTreeNodes = 300, kIterations = 2'000;
-    if (!best || problem_.node_count() > options_.nodes_proved_here ||
+    if (!best || problem_.node_count() > options_.small_nodes ||
         problem_.byte_limit() != kInfiniteCost)
       return false;
-    auto take_tree = [&](const Choice& choice, double) { offer(choice, "branch-and-cut"); };
     auto take_exact = [&](const Choice& choice, double) { offer(choice, "exact-search"); };
     auto raise = [&](double by) { bound = std::max(bound, by); };
     auto left = [&] { return seconds_ - watch_.seconds(); };
     BranchCutLimits tree{left(), kTreeNodes, INT64_MAX, kIterations};
-    if (branch_and_cut(problem_, cost, tree, {take_tree, raise, asked_to_stop_}).proven)
-      return true;
+    std::vector<double> seen;
+    auto take = [&](const MipResult& known) {
+      raise(known.bound);
+      if (known.solution == seen) return asked_to_stop_();
+      seen = known.solution;
+      offer(choice_of(problem_, seen), "branch-and-cut");
+      return asked_to_stop_();
+    };
+    MipResult result = solve_small_problem(problem_, cost, tree, take);
+    take(result);
+    if (result.status == MipStatus::Optimal) return true;
     BranchCutLimits exact{left(), kSteps};
     return exact_search(problem_, cost, exact, {take_exact, raise, asked_to_stop_}).proven;
   }

@@ -5,7 +5,7 @@
 // unless asked for, no ordering variables: where the e-graph has cycles, the cycles that a solution
 // has are forbidden and it is solved again.
 //
-// Where asked for, small programs are first left to our own branch and cut (nodes_proved_here); CBC
+// Where asked for, small programs are first left to our own branch and cut (small_nodes); CBC
 // gets what that cannot prove.
 //
 //   minimise  sum cost(n) x(n)              x(n) in {0, 1}: node n is chosen
@@ -52,8 +52,8 @@ struct IlpOptions {
   /// A sound choice that is known, beside greedy's: the answer is not worse than it.
   std::optional<Choice> start = {};
   /// Independent parts of at most so many nodes are first left to branch_cut.h and exact_search.h
-  /// in this process, with a fixed amount of work.
-  size_t nodes_proved_here = 0;
+  /// with a fixed amount of work.
+  size_t small_nodes = 0;
   /// Try moves (sharing.h) before the program.
   bool local_search = true;
   /// Called by `best` whenever cost or bound have changed, and like `ilp` some ten times a second;

@@ -3,11 +3,10 @@
 // hand over its best solution; that it often does not listen is the parent's business.
 #include "compiler/extract/solver_child.h"
 
-#include "compiler/extract/branch_cut.h"
-
 #include <coin/Cbc_C_Interface.h>
 #include <coin/Clp_C_Interface.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -110,7 +109,11 @@ struct ColumnMatrix {
 
 void keep_within(const SolverLimits& limits) {
   // The parent kills on time; these hold even if it cannot.
-  rlimit cpu{static_cast<rlim_t>(std::ceil(limits.seconds)) + 2, RLIM_INFINITY};
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  rlimit cpu{static_cast<rlim_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                 static_cast<rlim_t>(std::ceil(std::min(limits.search.seconds, 1e8))) + 3,
+             RLIM_INFINITY};
   setrlimit(RLIMIT_CPU, &cpu);
   rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
@@ -197,7 +200,7 @@ MipStatus solve_model(int fd, llvm::ArrayRef<char> bytes, const SolverLimits& li
   Relaxed relaxed = solve_relaxation(fd, model, matrix, bound);
   if (relaxed == Relaxed::Infeasible) return MipStatus::Infeasible;
   if (relaxed == Relaxed::Optimal && all_continuous(model)) return MipStatus::Optimal;
-  return solve_integer(fd, model, matrix, search_seconds(model, bound, limits.seconds));
+  return solve_integer(fd, model, matrix, search_seconds(model, bound, limits.search.seconds));
 }
 
 /// Choices go back as columns of nodes, as a program's solution would.
@@ -216,7 +219,7 @@ MipStatus solve_problem(int fd, llvm::ArrayRef<char> bytes, const SolverLimits& 
     send_message(fd, SolverMessage::Kind::Bound, &bound, sizeof bound);
   };
   BranchCutResult result =
-      branch_and_cut(problem, search.head[1], {limits.seconds}, {send_choice, send_bound});
+      branch_and_cut(problem, search.head[1], limits.search, {send_choice, send_bound});
   return result.proven ? MipStatus::Optimal : MipStatus::Stopped;
 }
 
@@ -293,15 +296,18 @@ int solver_child_main(int fd) {
 
   SolverMessage header;
   SolverLimits limits;
-  if (!read_all(fd, &header, sizeof header) || !read_all(fd, &limits, sizeof limits)) return 1;
-  keep_within(limits);
-  if (!read_all(fd, &header, sizeof header)) return 1;
-  std::vector<char> bytes(header.bytes);
-  if (!read_all(fd, bytes.data(), bytes.size())) return 1;
-  MipStatus status = header.kind == SolverMessage::Kind::Problem ? solve_problem(fd, bytes, limits)
-                                                                 : solve_model(fd, bytes, limits);
-  if (status == MipStatus::Failed) return 1;
-  send_message(fd, SolverMessage::Kind::Done, &status, sizeof status);
+  while (read_all(fd, &header, sizeof header)) {
+    if (!read_all(fd, &limits, sizeof limits)) return 1;
+    keep_within(limits);
+    if (!read_all(fd, &header, sizeof header)) return 1;
+    std::vector<char> bytes(header.bytes);
+    if (!read_all(fd, bytes.data(), bytes.size())) return 1;
+    MipStatus status = header.kind == SolverMessage::Kind::Problem
+                           ? solve_problem(fd, bytes, limits)
+                           : solve_model(fd, bytes, limits);
+    if (status == MipStatus::Failed) return 1;
+    send_message(fd, SolverMessage::Kind::Done, &status, sizeof status);
+  }
   return 0;
 }
 

@@ -2,6 +2,7 @@
 // and answers. Used by solver_process.cpp alone.
 #pragma once
 
+#include "compiler/extract/branch_cut.h"
 #include "compiler/extract/mip.h"
 #include "compiler/extract/problem.h"
 
@@ -27,11 +28,11 @@ struct SolverMessage {
   uint64_t bytes = 0;
 };
 
-inline constexpr uint64_t kSolverProtocol = 0x54474d495030'0002; // "TGMIP", version 2
+inline constexpr uint64_t kSolverProtocol = 0x54474d495030'0003; // "TGMIP", version 3
 
 /// What the child is told beside the model.
 struct SolverLimits {
-  double seconds = 0;
+  BranchCutLimits search; // of a Model its seconds alone
   uint64_t memory_bytes = 0;
 };
 
@@ -54,7 +55,8 @@ bool unpack(llvm::ArrayRef<char> bytes, SearchProblem& search);
 std::vector<char> pack(const MipModel& model);
 bool unpack(llvm::ArrayRef<char> bytes, MipModel& model);
 
-/// Reads limits and a model from `fd`, answers on it. Returns the exit code of the child.
+/// Reads limits and a model from `fd` and answers on it, until there is no more. Returns the exit
+/// code of the child.
 int solver_child_main(int fd);
 
 } // namespace tg

@@ -54,18 +54,26 @@ public:
   SolverProcess() = default;
   SolverProcess(const SolverProcess&) = delete;
   SolverProcess& operator=(const SolverProcess&) = delete;
-  ~SolverProcess() {
-    if (fd_ >= 0) close(fd_);
-    if (pid_ > 0) {
+  ~SolverProcess() { end_now(); }
+
+  /// Whether there is one that this process started: after a fork it is the parent's.
+  bool running() const { return fd_ >= 0 && owner_ == getpid(); }
+
+  void end_now() {
+    if (fd_ >= 0) close(std::exchange(fd_, -1));
+    if (pid_ > 0 && owner_ == getpid()) {
       kill(pid_, SIGKILL);
       while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
       }
     }
+    pid_ = -1;
   }
 
   /// False with errno set where no process could be started.
   bool start() {
     int ends[2];
+    late_ = false;
+    owner_ = getpid();
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
     fd_ = ends[0];
     bool started = spawn(ends[1]);
@@ -156,7 +164,7 @@ private:
     }
   }
 
-  pid_t pid_ = -1;
+  pid_t pid_ = -1, owner_ = -1;
   int fd_ = -1;
   bool late_ = false;
 };
@@ -164,15 +172,19 @@ private:
 /// One conversation: hello, limits and model out, messages in.
 class Conversation {
 public:
-  Conversation(const MipModel& model, const MipLimits& limits)
-      : model_(&model), columns_(model.columns()), limits_(limits) {}
-  Conversation(const ExtractionProblem& problem, double cutoff, const MipLimits& limits)
-      : search_(to_search(problem, cutoff)), columns_(problem.node_count()), limits_(limits) {}
+  Conversation(const MipModel& model, SolverProcess& process, const MipLimits& limits)
+      : model_(&model), columns_(model.columns()), process_(process), limits_(limits) {}
+  Conversation(const ExtractionProblem& problem, double cutoff, SolverProcess& process,
+               const MipLimits& limits, BranchCutLimits counts = {})
+      : search_(to_search(problem, cutoff)), columns_(problem.node_count()), process_(process),
+        limits_(limits), counts_(counts) {}
 
   MipResult run() {
     if (limits_.stop) process_.stop = [this] { return limits_.stop(result_); };
-    if (!process_.start()) return failed(llvm::formatv("no solver: {0}", strerror(errno)));
-    if (!hello()) return failed(process_.late() ? "the solver does not start" : process_.end());
+    if (!process_.running()) {
+      if (!process_.start()) return failed(llvm::formatv("no solver: {0}", strerror(errno)));
+      if (!hello()) return failed(process_.late() ? "the solver does not start" : process_.end());
+    }
     deadline_ = after(limits_.seconds + kGraceSeconds);
     if (send_model())
       while (receive())
@@ -183,6 +195,9 @@ public:
         }
     return std::move(result_);
   }
+
+  /// The process has said all and waits for more.
+  bool answered() const { return answered_; }
 
 private:
   MipResult failed(std::string why) {
@@ -208,7 +223,8 @@ private:
   }
 
   bool send_model() {
-    SolverLimits limits{limits_.seconds, limits_.memory_bytes};
+    SolverLimits limits{counts_, limits_.memory_bytes};
+    limits.search.seconds = limits_.seconds;
     std::vector<char> bytes = model_ ? pack(*model_) : pack(search_);
     auto kind = model_ ? SolverMessage::Kind::Model : SolverMessage::Kind::Problem;
     bool sent = send_message(SolverMessage::Kind::Limits, &limits, sizeof limits) &&
@@ -235,6 +251,7 @@ private:
     case SolverMessage::Kind::Solution: return take_columns(header, result_.solution);
     case SolverMessage::Kind::Done:
       if (!take(header, &result_.status, sizeof result_.status)) return interrupted();
+      answered_ = true;
       if (result_.status == MipStatus::Stopped) result_.why = kTimeLimit;
       return false;
     default: return interrupted();
@@ -262,8 +279,10 @@ private:
   const MipModel* model_ = nullptr; // or
   SearchProblem search_;
   size_t columns_;
+  SolverProcess& process_;
   const MipLimits& limits_;
-  SolverProcess process_;
+  BranchCutLimits counts_;
+  bool answered_ = false;
   Clock::time_point deadline_;
   MipResult result_;
 };
@@ -271,11 +290,33 @@ private:
 } // namespace
 
 MipResult solve_mip(const MipModel& model, const MipLimits& limits) {
-  return Conversation(model, limits).run();
+  SolverProcess process;
+  return Conversation(model, process, limits).run();
 }
 
 MipResult solve_problem(const ExtractionProblem& problem, double cutoff, const MipLimits& limits) {
-  return Conversation(problem, cutoff, limits).run();
+  SolverProcess process;
+  return Conversation(problem, cutoff, process, limits).run();
+}
+
+Choice choice_of(const ExtractionProblem& problem, llvm::ArrayRef<double> solution) {
+  Choice choice(problem.class_count());
+  for (uint32_t n = 0; n < solution.size(); ++n)
+    if (solution[n] > 0.5) choice.node[problem.class_of({n}).index] = {n};
+  return choice;
+}
+
+MipResult solve_small_problem(const ExtractionProblem& problem, double cutoff,
+                              const BranchCutLimits& limits,
+                              const std::function<bool(const MipResult&)>& stop) {
+  thread_local SolverProcess process;
+  if (!process.running()) process.end_now(); // of the other side of a fork
+  MipLimits bounds{limits.seconds, /*memory_bytes=*/0, stop};
+  Conversation conversation(problem, cutoff, process, bounds, limits);
+  MipResult result = conversation.run();
+  process.stop = {};
+  if (!conversation.answered()) process.end_now();
+  return result;
 }
 
 } // namespace tg

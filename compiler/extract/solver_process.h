@@ -1,6 +1,6 @@
-// Runs CBC in a child process. CBC 2.10.8 keeps no time limit, is not safe in two threads and
-// writes to standard output; a process of its own can be killed on time, bounded in memory, and
-// muted.
+// Runs CBC and CLP in a child process. CBC 2.10.8 keeps no time limit, is not safe in two threads
+// and writes to standard output, and assertions of either end their process; one of their own can
+// be killed on time, bounded in memory, and muted, and what ends it ends no other.
 //
 // The child is this program itself, started again (/proc/self/exe) with TANGRAM_SOLVER_FD in its
 // environment: before main() runs, a constructor in solver_process.cpp sees the variable, solves
@@ -10,6 +10,7 @@
 // is killed (the relaxation, bounds) is kept.
 #pragma once
 
+#include "compiler/extract/branch_cut.h"
 #include "compiler/extract/mip.h"
 #include "compiler/extract/problem.h"
 
@@ -23,5 +24,14 @@ MipResult solve_mip(const MipModel& model, const MipLimits& limits);
 /// `solution` is by node; empty if there is none below the cutoff. Optimal: proven, the cutoff
 /// itself if there is no solution. Byte limits are not looked at.
 MipResult solve_problem(const ExtractionProblem& problem, double cutoff, const MipLimits& limits);
+
+/// The choice that such a solution stands for.
+Choice choice_of(const ExtractionProblem& problem, llvm::ArrayRef<double> solution);
+
+/// As solve_problem(), for what counts end long before the clock does, in a process that the thread
+/// keeps: only its first such problem waits for one to start. Memory is bounded by the counts.
+MipResult solve_small_problem(const ExtractionProblem& problem, double cutoff,
+                              const BranchCutLimits& limits,
+                              const std::function<bool(const MipResult&)>& stop);
 
 } // namespace tg

@@ -287,7 +287,7 @@ TEST_P(Ilp, FindsTheOptimumAndProvesIt) {
     std::optional<double> optimum = brute_force(problem);
     size_t here = i % 2 == 0 ? 0 : 1'000; // half without the solver
     Result<Extraction> answer =
-        extract_by_ilp(problem, {.cycles = GetParam(), .nodes_proved_here = here});
+        extract_by_ilp(problem, {.cycles = GetParam(), .small_nodes = here});
     ASSERT_EQ(answer.ok(), optimum.has_value()) << i;
     if (!answer) {
       EXPECT_EQ(answer.error().code, Code::no_solution);
@@ -310,7 +310,7 @@ TEST_P(Ilp, KeepsToTheByteLimit) {
     std::optional<double> optimum = brute_force(problem);
     size_t here = i % 2 == 0 ? 0 : 1'000;
     Result<Extraction> answer =
-        extract_by_ilp(problem, {.cycles = GetParam(), .nodes_proved_here = here});
+        extract_by_ilp(problem, {.cycles = GetParam(), .small_nodes = here});
     ASSERT_EQ(answer.ok(), optimum.has_value()) << i;
     if (!answer) continue;
     expect_sound(problem, *answer);

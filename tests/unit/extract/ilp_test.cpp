@@ -10,7 +10,11 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <fstream>
+#include <iterator>
 #include <random>
+#include <sys/wait.h>
 
 namespace tg {
 namespace {
@@ -77,7 +81,7 @@ TEST(Ilp, ASolverWithoutMemoryCostsOnlyTheProof) {
 TEST(Ilp, ProvesWhatIsSmallWithoutASolver) {
   ExtractionProblem problem = cover(30, 100);
   auto by_solver = extract_by_ilp(problem);
-  auto answer = extract_by_ilp(problem, {.memory_limit_bytes = 1, .nodes_proved_here = 1000});
+  auto answer = extract_by_ilp(problem, {.memory_limit_bytes = 1, .small_nodes = 1000});
   ASSERT_TRUE(by_solver && answer);
   EXPECT_TRUE(answer->optimal) << answer->note;
   EXPECT_EQ(answer->dag_cost, by_solver->dag_cost);
@@ -87,7 +91,7 @@ TEST(Ilp, ProvesWhatIsSmallWithoutASolver) {
 
 TEST(Ilp, WhatIsHardIsLeftToTheSolver) {
   ExtractionProblem problem = cover(300, 4000);
-  auto answer = extract_by_ilp(problem, {.time_limit_s = 2, .nodes_proved_here = 10'000});
+  auto answer = extract_by_ilp(problem, {.time_limit_s = 2, .small_nodes = 10'000});
   ASSERT_TRUE(answer);
   EXPECT_TRUE(check_choice(problem, answer->choice).ok());
   EXPECT_FALSE(answer->optimal);
@@ -126,6 +130,34 @@ TEST(SolverProcess, StartsFromWhatItIsGiven) {
   MipResult result = solve_mip(model, {.seconds = 20});
   EXPECT_EQ(result.status, MipStatus::Optimal) << result.why;
   EXPECT_NEAR(result.bound, 2, 1e-6);
+}
+
+/// The processes that this thread has started.
+std::vector<pid_t> children() {
+  std::ifstream list("/proc/thread-self/children");
+  return {std::istream_iterator<pid_t>(list), {}};
+}
+
+/// What ends the process that a thread keeps costs the proof of one problem, and nothing else.
+TEST(SolverProcess, ItsEndIsNotOurs) {
+  ExtractionProblem problem = cover(20, 60);
+  auto solve = [&] { return solve_small_problem(problem, 1e9, {.seconds = 20}, {}); };
+  MipResult first = solve();
+  ASSERT_EQ(first.status, MipStatus::Optimal) << first.why;
+  std::vector<pid_t> kept = children();
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(solve().bound, first.bound);
+  EXPECT_EQ(children(), kept) << "a second problem starts no second process";
+
+  kill(kept[0], SIGABRT); // as an assertion would
+  while (waitid(P_PID, static_cast<id_t>(kept[0]), nullptr, WEXITED | WNOWAIT) != 0) {
+  }
+  MipResult broken = solve();
+  EXPECT_EQ(broken.status, MipStatus::Failed);
+  EXPECT_NE(broken.why.find("signal 6"), std::string::npos) << broken.why;
+  MipResult again = solve();
+  EXPECT_EQ(again.status, MipStatus::Optimal) << again.why;
+  EXPECT_EQ(again.solution, first.solution);
 }
 
 TEST(SolverMessages, AModelSurvivesTheWire) {
