@@ -99,20 +99,26 @@ bool winograd_pays(const Convolution& c) {
   return fits && c.result[2] * c.result[3] >= 14 * 14 && c.weights_phase == Phase::Load;
 }
 
-/// Winograd's primitive; nullopt where oneDNN has none or it does not pay.
-std::optional<PrimitiveDescHandle> winograd(Lowering& l, const Convolution& c) {
-  if (!winograd_pays(c)) return std::nullopt;
-  Result<PrimitiveDescHandle> found = describe_convolution(
-      l, c, dnnl_convolution_winograd, memory_desc(c.src.shape, dnnl_format_tag_any),
-      memory_desc(c.result, dnnl_format_tag_any));
-  if (!found) return std::nullopt;
+/// In the layouts that the implementation likes best; nullopt where oneDNN has none but plain
+/// loops.
+std::optional<PrimitiveDescHandle> in_any_layout(Lowering& l, const Convolution& c,
+                                                 dnnl_alg_kind_t algorithm) {
+  Result<PrimitiveDescHandle> found =
+      describe_convolution(l, c, algorithm, memory_desc(c.src.shape, dnnl_format_tag_any),
+                           memory_desc(c.result, dnnl_format_tag_any));
+  if (!found || is_reference(*found)) return std::nullopt;
   return std::move(*found);
 }
 
-/// Reorders to the blocked layout and back around the convolution. The way back may end in the
-/// channels of a concat.
-Result<void> add_winograd(Lowering& l, const PlanStep& step, const Convolution& c,
-                          const PrimitiveDescHandle& pd) {
+/// Winograd's primitive; nullopt where oneDNN has none or it does not pay.
+std::optional<PrimitiveDescHandle> winograd(Lowering& l, const Convolution& c) {
+  return winograd_pays(c) ? in_any_layout(l, c, dnnl_convolution_winograd) : std::nullopt;
+}
+
+/// Reorders to the implementation's layouts and back around the convolution. The way back may end
+/// in the channels of a concat.
+Result<void> add_reordered(Lowering& l, const PlanStep& step, const Convolution& c,
+                           const PrimitiveDescHandle& pd) {
   dnnl_memory_desc_t src_md = wanted(pd, dnnl_query_src_md), dst_md = wanted(pd, dnnl_query_dst_md);
   dnnl_memory_desc_t result_md = memory_desc(c.dst);
   TG_TRY(Place src, l.packed(c.src, memory_desc(c.src), src_md, step.phase, "reorder"));
@@ -148,9 +154,12 @@ Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
   ThreadScope scope(c.threads);
   std::optional<PrimitiveDescHandle> fast = winograd(l, c);
   TG_TRY(c.dst, l.product_result(step, nhwc_strides(c.result), fast.has_value()));
-  if (fast) return add_winograd(l, step, c, *fast);
+  if (fast) return add_reordered(l, step, c, *fast);
   TG_TRY(PrimitiveDescHandle pd, describe_convolution(l, c, dnnl_convolution_direct,
                                                       memory_desc(c.src), memory_desc(c.dst)));
+  if (is_reference(pd)) // of one channel, say, between many
+    if (auto other = in_any_layout(l, c, dnnl_convolution_direct))
+      return add_reordered(l, step, c, *other);
   return add_convolution(l, step, c, pd, c.src, c.dst);
 }
 

@@ -4,6 +4,7 @@
 // element.
 #include "runtime/convert.h"
 #include "runtime/onednn/lowering.h"
+#include "runtime/onednn/parallel.h"
 
 #include <algorithm>
 #include <cstring>

@@ -110,6 +110,10 @@ Result<PrimitiveDescHandle> without_activation(const PrimitiveDescHandle& pd, bo
   return make_primitive_desc(&desc, attr, engine, "matmul", avoid);
 }
 
+bool is_reference(const PrimitiveDescHandle& pd) {
+  return llvm::StringRef(implementation(pd)).startswith("ref");
+}
+
 std::string implementation(const PrimitiveDescHandle& pd) {
   const char* text = "";
   dnnl_primitive_desc_query(pd.get(), dnnl_query_impl_info_str, 0, &text);

@@ -51,6 +51,9 @@ Result<PrimitiveDescHandle> without_activation(const PrimitiveDescHandle& pd, bo
 
 /// "brgconv:avx512_core".
 std::string implementation(const PrimitiveDescHandle& pd);
+/// Plain loops: a hundred to a thousand times as slow as oneDNN's other kernels, and slower than
+/// any copy that leads to one of those.
+bool is_reference(const PrimitiveDescHandle& pd);
 /// The layout that the implementation wants of an argument: dnnl_query_src_md and so on.
 dnnl_memory_desc_t wanted(const PrimitiveDescHandle& pd, dnnl_query_t what, int index = 0);
 

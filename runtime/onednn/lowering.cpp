@@ -3,6 +3,7 @@
 #include "runtime/execute.h"
 #include "runtime/onednn/nan_guard.h"
 
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>
 
 #include <omp.h>
@@ -200,13 +201,22 @@ void Lowering::find_concat_slots() {
   }
 }
 
+// Elementwise steps follow their operands, so that those behind them are asked, too.
 bool Lowering::wants_image(PlanValueId value) const {
   if (type(value).rank() != 4) return false;
-  return llvm::none_of(readers_[value], [&](PlanStepId reader) {
-    OpKind op = plan.steps[reader].op;
-    return op == OpKind::Matmul || op == OpKind::Softmax || op == OpKind::LayerNorm ||
-           op == OpKind::Transpose || op == OpKind::Reshape;
-  });
+  llvm::SmallVector<PlanValueId, 4> open = {value};
+  llvm::SmallDenseSet<PlanValueId> seen = {value};
+  while (!open.empty())
+    for (PlanStepId reader : readers_[open.pop_back_val()]) {
+      const PlanStep& step = plan.steps[reader];
+      OpKind op = step.op;
+      if (op == OpKind::Matmul || op == OpKind::Softmax || op == OpKind::LayerNorm ||
+          op == OpKind::Transpose || op == OpKind::Reshape)
+        return false;
+      bool follows = kRules[op] == lower_pointwise && type(step.result).rank() == 4;
+      if (follows && seen.insert(step.result).second) open.push_back(step.result);
+    }
+  return true;
 }
 
 void Lowering::place_leaves() {

@@ -15,7 +15,6 @@
 #include "runtime/backend.h"
 #include "runtime/kernel_table.h"
 #include "runtime/onednn/handles.h"
-#include "runtime/onednn/parallel.h"
 #include "runtime/onednn/program.h"
 
 namespace tg::cpu {

@@ -173,19 +173,27 @@ private:
     return p;
   }
 
-  /// The first form that oneDNN runs by brgemm; where it has none (before AVX-512), the first.
+  /// The first form that oneDNN runs by brgemm. Where it has none (before AVX-512), the first that
+  /// it runs by gemm, which wants rows or columns side by side: as the operands lie if they have no
+  /// gaps, else copied.
   Result<Form> choose() const {
-    for (const Form& form : kForms) {
-      Place x = l_.place(x_), y = l_.place(y_);
-      if (form.copy_operands) {
-        x.strides = contiguous_strides(x.shape);
-        y.strides = contiguous_strides(y.shape);
-      }
-      Place dst{kNoBuffer, 0, l_.type(step_.result).shape, result_strides(form), x.dtype};
-      Result<PrimitiveDescHandle> pd = describe_product(l_, describe(batched(x, y, dst)));
-      if (pd && is_brgemm(*pd)) return form;
+    for (const Form& form : kForms)
+      if (Result<PrimitiveDescHandle> pd = described(form); pd && is_brgemm(*pd)) return form;
+    bool gaps = has_gaps(l_.place(x_)) || has_gaps(l_.place(y_));
+    for (Form form : {Form{gaps, true}, Form{true, true}})
+      if (Result<PrimitiveDescHandle> pd = described(form); pd && !is_reference(*pd)) return form;
+    return Form{gaps, true};
+  }
+
+  /// What oneDNN would run the product by in this form.
+  Result<PrimitiveDescHandle> described(const Form& form) const {
+    Place x = l_.place(x_), y = l_.place(y_);
+    if (form.copy_operands) {
+      x.strides = contiguous_strides(x.shape);
+      y.strides = contiguous_strides(y.shape);
     }
-    return Form{has_gaps(l_.place(x_)) || has_gaps(l_.place(y_)), true};
+    Place dst{kNoBuffer, 0, l_.type(step_.result).shape, result_strides(form), x.dtype};
+    return describe_product(l_, describe(batched(x, y, dst)));
   }
 
   static bool has_gaps(const Place& p) { return !is_dense(p); }

@@ -10,6 +10,7 @@
 // element read and one written take 8 bytes of memory traffic, 0.1 to 0.3 ns beyond the caches. So
 // a chain costs one pass over memory instead of one per operator (README has the figures).
 #include "runtime/onednn/lowering.h"
+#include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd.h"
 
 #include "lang/core/fused_body.h"

@@ -7,6 +7,7 @@
 #include "runtime/onednn/geometry.h"
 #include "runtime/onednn/lowering.h"
 #include "runtime/onednn/nan_guard.h"
+#include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd.h"
 
 #include <algorithm>
@@ -157,7 +158,7 @@ Result<void> lower_pool2d(Lowering& l, const PlanStep& step) {
   ThreadScope scope(op.threads);
   if (kind != Pooling::Max) { // oneDNN's starts at the least finite number and passes NaN over
     Result<PrimitiveDescHandle> pd = describe_pooling(l, kind, g, src, dst);
-    if (pd && !llvm::StringRef(implementation(*pd)).startswith("ref"))
+    if (pd && !is_reference(*pd))
       return l.add_primitive(
           step, *pd, {{DNNL_ARG_SRC, memory_desc(src), src}, {DNNL_ARG_DST, memory_desc(dst), dst}},
           op.threads);

@@ -6,6 +6,7 @@
 // Cost: softmax two passes over a row in cache, 0.35 ns an element on AVX-512; layer_norm three
 // passes, 0.11 ns; a sum is one read of its operand.
 #include "runtime/onednn/lowering.h"
+#include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd.h"
 
 namespace tg::cpu {
