@@ -98,6 +98,7 @@ Tensor Case::broadcast(const Tensor& a, const Tensor& b) {
 }
 
 std::optional<size_t> Case::axis(const Poly& p, const Tensor& type) {
+  if (halted()) return std::nullopt; // what was asked for the axis, perhaps
   Poly place = arith_.normal(p);
   if (std::optional<int64_t> n = place.constant(); n && *n < 0) place = place + type.rank();
   std::optional<int64_t> n = arith_.normal(place - type.extra).constant();

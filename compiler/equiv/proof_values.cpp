@@ -288,7 +288,9 @@ Value Case::concat(TermId id, const Index& index) {
   Value result;
   for (size_t i = 0; i < term.operands.size() && !halted(); ++i) {
     TermId operand = term.operands[i];
-    Poly size = type(operand).dims[*along];
+    const Tensor& piece = type(operand);
+    if (halted()) return {};
+    Poly size = piece.dims[*along];
     Index inner = index;
     inner[*along] = index[*along] - before;
     std::vector<Fact> guards;
@@ -376,6 +378,7 @@ Value Case::softmax(TermId id, const Index& index) {
   std::optional<size_t> along = axis(attribute(id, 0).n, type(x));
   if (!along) return {};
   Value above = sums_.call("exp", {at(x, index)}, false);
+  if (halted()) return {};
   Index row = index;
   row[*along] = open_sum(type(x).dims[*along]);
   Value below = close_sum(sums_.call("exp", {at(x, row)}, false));

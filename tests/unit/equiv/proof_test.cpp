@@ -94,6 +94,8 @@ TEST(Proof, TrueRulesOfTheFragmentAreProved) {
 /// Each is true at some sizes, ranks or values, and false at others.
 const char* const kWrong[] = {
     "rule r(x, y) { x - y => y - x }",
+    "rule r(x, axes) { exp(x) / reduce_sum(exp(x), axes = axes, keepdims = true) "
+    "=> softmax(x, axis = axes[1]) where len(axes) < 3 }",
     "rule r(x, y) { relu(x + y) => relu(x) + relu(y) }",
     "rule r(x, y) { x @ y => y @ x where shape(x) == shape(y) }",
     "rule r(x, p, q) { transpose(transpose(x, p), q) => transpose(x, compose(p, q)) "
