@@ -4,7 +4,7 @@ with the bound of the answer, seconds and peak memory; beside an earlier program
 
     bench/verify_table.py --tg build/tg [--before OLD_TG] [--timeout S] [MODEL...] > bench/results/verify.md
 
-Each pair is made by `tg opt --cost analytic --seed 1` of the program that is measured, without weights, and both programs verify
+Each pair is made by `tg opt --cost analytic:cpu --seed 1` of the program that is measured, without weights, and both programs verify
 that same pair. Exits with 1 if a pair of `--tg` is not equal within 2^-40 (not for the earlier program).
 """
 import argparse
@@ -74,7 +74,7 @@ def main():
     place = setting()
     programs = [p for p in (options.before, options.tg) if p]
     print(f"# verify\n\n{place['machine']}; commit {place['commit']}; {place['date']}; load average "
-          f"{place['load_average']}.\n\n`bench/verify_table.py`: each model against what `tg opt --cost analytic "
+          f"{place['load_average']}.\n\n`bench/verify_table.py`: each model against what `tg opt --cost analytic:cpu "
           "--seed 1` makes of it; the bound of the chance of a wrong answer, seconds of the whole command, peak MiB."
           + (f" Before: {options.before.name}." if options.before else "") + "\n")
     heads = ["bound", "seconds", "MiB"]
@@ -84,7 +84,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tg-verify-") as scratch:
         for model in options.models or MODELS:
             fast = Path(scratch) / f"{model.stem}.tg"
-            code = measured([options.tg, "opt", model, "--cost", "analytic", "--seed", "1", "--quiet", "-o", fast],
+            code = measured([options.tg, "opt", model, "--cost", "analytic:cpu", "--seed", "1", "--quiet", "-o", fast],
                             options.timeout)[0]
             name = model.resolve().relative_to(ROOT) if model.resolve().is_relative_to(ROOT) else model
             if code != 0:

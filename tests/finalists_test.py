@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`tg opt --cost measured:cpu --finalists K`: whole graphs are run but for 0, where prices alone decide.
-With `--dtype` prices are those of the type that runs. A graph that gives other outputs is not returned.
+"""`tg opt --cost measured:cpu --finalists K`: whole graphs are run but for 0, where prices alone decide; the same by
+default, but not by the prices of a profile by name. With `--dtype` prices are those of the type that runs. A graph that gives other outputs is not returned.
 
     finalists_test.py TG
 """
@@ -43,6 +43,25 @@ def check_wrong(tg, folder):
         assert any("gives another output" in note for note in report["notes"]), report["notes"]
 
 
+def check_default(tg, folder):
+    """What was found meets its source, unless that is turned off, or prices are of another machine."""
+    model = folder / "model.tg"
+    model.write_text(MODEL)
+    for options, runs, note in (([], True, ""), (["--finalists", "0"], False, "no whole runs (--finalists 0)"),
+                                (["--cost", "analytic:cpu"], False, "")):
+        done = subprocess.run([tg, "opt", model, "--json", *options], capture_output=True, text=True, timeout=120)
+        report = json.loads(done.stdout)
+        assert ("median_before_us" in report) == runs, f"{options}: {report}"
+        assert any(note in said for said in report["notes"]) or not note, f"{options}: {report['notes']}"
+    wrong = folder / "wrong.tg"
+    wrong.write_text(WRONG)
+    model.write_text(DEEP)
+    done = subprocess.run([tg, "opt", model, "--json", "--rules", wrong, "--trust-rules"], capture_output=True, text=True,
+                          timeout=120)
+    report = json.loads(done.stdout)
+    assert report["source_returned"], report
+
+
 def main():
     tg = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
@@ -52,6 +71,7 @@ def main():
         prices = b"".join(file.read_bytes() for file in Path(scratch).glob("prices.db*"))
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
         check_wrong(tg, Path(scratch))
+        check_default(tg, Path(scratch))
     assert "median_before_us" in whole, f"2 finalists: no whole graph was run: {whole}"
     assert "median_before_us" in narrow, f"bf16: no whole graph was run: {narrow}"
     assert b"relu(bf16[256, 512])" in prices and b"relu(f32" not in prices, "bf16: prices are of another type"

@@ -18,6 +18,8 @@ namespace tg {
 
 bool is_measured(llvm::StringRef spec) { return spec.split(':').first == "measured"; }
 
+bool meets_source(llvm::StringRef spec) { return is_measured(spec) || spec == "analytic"; }
+
 std::string backend_of_costs(llvm::StringRef spec) {
   return is_measured(spec) && spec.split(':').second == "cuda" ? "cuda" : "cpu";
 }

@@ -31,6 +31,10 @@ Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& optio
 
 /// Whether the spec asks for measured costs.
 bool is_measured(llvm::StringRef spec);
+/// Whether what such prices choose is run whole, beside its source, before it is returned: where
+/// they are measured, and by default, when they are guesses about this machine. A profile by name
+/// (`analytic:cpu`) and a table stand for a machine that need not be here.
+bool meets_source(llvm::StringRef spec);
 /// The backend that such prices are of, and that runs finalists: "cuda", or "cpu" for all others.
 std::string backend_of_costs(llvm::StringRef spec);
 /// The device profile that looks at its operators without timing them.

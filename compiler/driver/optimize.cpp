@@ -83,10 +83,10 @@ std::string why_source(const OptimizeReport& report, const WholeRuns& runs) {
                        runs.times.ratio);
 }
 
-/// Runs both. The new graph has to give the same outputs and to be faster beyond the noise; a
-/// `fault` that is known is enough.
+/// Runs both. The new graph has to give the same outputs and to be faster beyond the noise (where
+/// it must gain), or not to be slower; a `fault` that is known is enough.
 Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string fault,
-                         FinalistRunner& finalists) {
+                         FinalistRunner& finalists, bool must_gain) {
   Stopwatch watch;
   Result<WholeRuns> runs = fault.empty() ? finalists.compare(source, optimized.graph)
                                          : Result<WholeRuns>(WholeRuns{{}, std::move(fault)});
@@ -97,8 +97,11 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
                                      runs.error().message);
     return optimized;
   }
-  if (runs->fault.empty()) optimized.report.comparison = runs->times;
-  if (runs->fault.empty() && runs->times.second_faster()) return optimized;
+  if (!runs->note.empty()) optimized.report.notes.push_back(runs->note);
+  if (runs->fault.empty()) {
+    const Comparison& times = *(optimized.report.comparison = runs->times);
+    if (must_gain ? times.second_faster() : times.ratio >= 1) return optimized;
+  }
   OptimizeReport report = std::move(optimized.report);
   report.source_returned = true;
   std::string why = why_source(report, *runs);
@@ -244,7 +247,8 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
                                        worse ? "nothing found costs less than the source" : "")
                          : Optimized{std::move(extracted.graph), std::move(report)};
   if (finalists && changed && !worse)
-    result = judge_by_clock(source, std::move(result), std::move(chosen.fault), *finalists);
+    result = judge_by_clock(source, std::move(result), std::move(chosen.fault), *finalists,
+                            options.must_gain);
   if (options.explain) {
     bool is_source = !changed || worse || result.report.source_returned;
     result.chain = is_source ? derivation_of(source) : std::move(extracted.chain);

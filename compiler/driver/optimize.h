@@ -39,6 +39,9 @@ struct OptimizeOptions {
   SearchTrace* trace = nullptr;
   /// Graphs that are measured whole, the best by price among them, where a FinalistRunner is given.
   size_t finalists = 8;
+  /// Whole runs have to show a gain beyond the noise; else it is enough that they show no loss:
+  /// what was guessed and not timed is not given up for a machine's noise.
+  bool must_gain = true;
   /// With the chain of rewrites from the source to the result.
   bool explain = false;
   /// Extractor, its limits, bound on weights.
@@ -125,7 +128,7 @@ struct OptimizeReport {
   /// Whether the extractor proved that no graph of the e-graph costs less; of Mcts, of the first of
   /// `bounds`.
   bool optimal = false;
-  /// With measured costs: whole runs of the source and of what was found, in turns.
+  /// Where whole graphs were run: the source and of what was found, in turns.
   std::optional<Comparison> comparison;
   bool source_returned = false; // because of that comparison, or of a fault (WholeRuns)
   double finalists_s = 0;       // that it took
@@ -154,6 +157,7 @@ struct WholeRuns {
   /// Why the second cannot take the first's place: it does not run, or its outputs differ. Then
   /// there are no times.
   std::string fault = {};
+  std::string note = {}; // what a person should know beside the times
 };
 
 /// A graph, run whole beside a source: the median in microseconds, or why it cannot take the

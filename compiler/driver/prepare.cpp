@@ -97,21 +97,32 @@ Result<Screened> time_briefly(Ran& ran) {
 
 std::string does_not_run(const Diagnostic& why) { return "does not run: " + why.message; }
 
-/// What is wrong with outputs, of those names; nothing where they are as expected.
+/// What is wrong with outputs, of those names; nothing where they are as expected, or where the
+/// source's own are not finite: then they say nothing.
 std::string output_fault(const Graph& graph, llvm::ArrayRef<Tensor> outputs,
                          llvm::ArrayRef<Tensor> expected, double bound) {
   for (size_t i = 0; i < expected.size(); ++i) {
     double difference = max_rel_diff(outputs[i], expected[i]);
-    if (difference <= bound) continue;
+    if (difference <= bound || !summarise(expected[i]).finite) continue;
     const std::string& name = graph.outputs()[i].name;
     if (std::isfinite(difference))
       return llvm::formatv("gives another output `{0}` (the largest difference is {1:f4} of the "
                            "largest element, and may be {2:f4})",
                            name, difference, bound);
-    return llvm::formatv("gives an output `{0}` that cannot be compared (one is not finite, or the "
+    return llvm::formatv("gives an output `{0}` that cannot be compared (it is not finite, or the "
                          "source's is all zero)",
                          name);
   }
+  return "";
+}
+
+/// Names those outputs of the source that compare with nothing; "" where there are none.
+std::string not_finite_note(const Graph& source, llvm::ArrayRef<Tensor> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!summarise(outputs[i]).finite)
+      return llvm::formatv("output `{0}` of the source is not finite on random inputs: graphs are "
+                           "judged by their time alone there",
+                           source.outputs()[i].name);
   return "";
 }
 
@@ -127,7 +138,7 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   Result<Comparison> times =
       time_in_turns(*one.prepared.executable, *two->prepared.executable, timing_);
   if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
-  return WholeRuns{*times};
+  return WholeRuns{*times, {}, not_finite_note(first, one.outputs)};
 }
 
 double BackendFinalists::bound() const {

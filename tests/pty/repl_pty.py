@@ -188,6 +188,7 @@ def commands(tg, state):
     t.send("\x15")
     t.say("x: f32[4, 8]", "x: f32[4, 8]\n")
     t.say("let y = relu(relu(x))", "y: f32[4, 8]\n")
+    t.say(":set cost=analytic:cpu", "")  # no clock decides
     t.say(":opt", "operators        2         1")
     t.say(":verify", "equal")
     t.say("let y = tanh(x)", "y: f32[4, 8]\n")
@@ -216,7 +217,7 @@ def second_session(tg, state):
     t.send("\x15")
     t.say("x: f32[1, 8]", "x: f32[1, 8]\n")
     # Without limits this would go on until the memory is full.
-    for setting in ("extract=greedy", "time-limit=100000", "node-limit=2000000000",
+    for setting in ("cost=analytic:cpu", "extract=greedy", "time-limit=100000", "node-limit=2000000000",
                     "iterations=1000000", "multi-iterations=1000000", "memory-limit=2000"):
         t.say(":set " + setting, "")
     t.send(":opt tanh(fire(x, 64)) @ transpose(fire(x, 64)) * fire(fire(x, 32), 64)\n")

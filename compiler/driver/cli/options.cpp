@@ -81,7 +81,9 @@ void add_rule_options(CLI::App& app, Options& o) {
 }
 
 void add_cost_options(CLI::App& app, Options& o) {
-  app.add_option("--cost", o.cost, "analytic[:PROFILE], measured[:cpu|:cuda], file:TABLE")
+  app.add_option("--cost", o.cost,
+                 "analytic (of this machine: what is found is run beside its source), "
+                 "analytic:PROFILE, measured[:cpu|:cuda], file:TABLE")
       ->capture_default_str();
   app.add_option("--cost-db", o.cost_db, "database of measured costs");
   app.add_option(
@@ -94,8 +96,8 @@ void add_cost_options(CLI::App& app, Options& o) {
                  "a100, h200): auto (where costs are measured), on, off")
       ->capture_default_str();
   app.add_option("--finalists", o.finalists,
-                 "measured costs: graphs that are built and run whole; 1: the cheapest alone; 0: "
-                 "none, prices decide")
+                 "graphs that are built and run whole, where prices are of this machine; 1: the "
+                 "cheapest alone; 0: none, prices decide")
       ->check(in_range(int64_t{0}, int64_t{64}))
       ->capture_default_str();
   app.add_flag("--allow-tf32", o.allow_tf32, "cuda: f32 products in tf32, with ten bits");

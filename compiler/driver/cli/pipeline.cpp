@@ -147,14 +147,19 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   run.backend = backend_of_costs(o.cost);
   run.dtype = o.dtype;
   run.stop = session.stop;
-  BackendFinalists finalists(run);
+  bool measured = is_measured(o.cost);
+  // Prices that took no time to get are not followed by minutes of runs.
+  BackendFinalists finalists =
+      measured ? BackendFinalists(run)
+               : BackendFinalists(run, {.min_runs = 5, .seconds = 1, .patience_seconds = 3});
   TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost(profile_of_backend(run.backend)));
   CostModel& second_opinion = in_dtype(o.dtype, *analytic, narrow_analytic);
   OptimizeOptions options = optimize_options(o);
   options.stop = session.stop;
   options.search_share = o.verify ? 0.5 : o.command == "explain" ? 0.75 : 1;
   options.kernels = true;
-  options.groups = o.groups == "on" || (o.groups == "auto" && is_measured(o.cost));
+  options.groups = o.groups == "on" || (o.groups == "auto" && measured);
+  options.must_gain = measured;
   options.finalists = static_cast<size_t>(o.finalists);
   std::optional<FilePriors> priors;
   if (!o.priors.empty()) {
@@ -164,8 +169,9 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   }
   SearchTrace trace;
   if (!o.trace.empty()) options.trace = &trace;
-  bool measured = is_measured(o.cost);
-  bool run_whole = measured && o.finalists > 0;
+  // An explanation tells what rewriting does, also where this machine gains nothing by it.
+  bool asked = measured || (meets_source(o.cost) && o.command != "explain");
+  bool run_whole = asked && o.finalists > 0;
   auto optimized = [&] { // operators that are timed have a line of their own
     LiveLine line(session, options.explore.time_limit_s, !measured);
     options.portfolio.progress = line.teller();
@@ -173,6 +179,8 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
                     &second_opinion);
   };
   TG_TRY(Optimized result, optimized());
+  if (asked && !run_whole && result.report.changed)
+    result.report.notes.push_back("no whole runs (--finalists 0): the prices alone decide");
   if (o.groups == "on" && !recorder.groups())
     result.report.notes.push_back("these costs have no prices of groups: --groups does nothing");
   if (!o.save_costs.empty()) TG_CHECK(save_cost_table(recorder.table(), o.save_costs));

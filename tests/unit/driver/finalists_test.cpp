@@ -236,6 +236,25 @@ TEST_F(Finalists, OutputsOfTheFirstThatAreAllZeroSayNothing) {
   EXPECT_EQ(runs->fault.find("gives an output `y` that cannot be compared"), 0u) << runs->fault;
 }
 
+/// What is not finite compares with nothing: time is all that is left, and that is said.
+TEST_F(Finalists, OutputsOfTheFirstThatAreNotFiniteLeaveTheTime) {
+  PrepareOptions options;
+  options.backend = "ref";
+  BackendFinalists finalists(options, {.runs = 2});
+  Graph nan = load("model m(x: f32[4]) -> (y: f32[4]) { log(-exp(x)) }\n");
+  Graph same = load("model m(x: f32[4]) -> (y: f32[4]) { log(-1.0 * exp(x)) }\n");
+  Graph number = chain(2);
+  auto runs = finalists.compare(nan, same);
+  ASSERT_TRUE(runs.ok());
+  EXPECT_EQ(runs->fault, "");
+  EXPECT_EQ(runs->times.first.runs, 2u);
+  EXPECT_EQ(runs->note, "output `y` of the source is not finite on random inputs: graphs are judged "
+                        "by their time alone there");
+  auto finite = finalists.compare(number, number);
+  ASSERT_TRUE(finite.ok());
+  EXPECT_EQ(finite->note, "");
+}
+
 TEST_F(Finalists, ComparingSaysWhichDoesNotRun) {
   PrepareOptions options;
   options.backend = "ref";

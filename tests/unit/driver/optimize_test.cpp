@@ -86,6 +86,21 @@ TEST_F(Optimize, ASlowerGraphIsNot) {
   }
 }
 
+/// By default prices are guesses: what the clock cannot tell from the source is kept, what it can
+/// is not.
+TEST_F(Optimize, WhatNeedNotGainMustNotLose) {
+  Graph source = load(kFusable);
+  OptimizeOptions options;
+  options.must_gain = false;
+  for (double second : {80.0, 100.0, 101.0}) {
+    FakeFinalists finalists(100, second);
+    Optimized result = run(source, &finalists, options);
+    EXPECT_EQ(finalists.asked, 1);
+    EXPECT_EQ(result.report.source_returned, second > 100) << second;
+    EXPECT_EQ(difference(source, result.graph).empty(), second > 100) << second;
+  }
+}
+
 TEST_F(Optimize, AGraphThatDoesNotRunOrDiffersIsNotReturned) {
   Graph source = load(kFusable);
   FakeFinalists finalists(100, 80);
