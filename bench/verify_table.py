@@ -4,8 +4,8 @@ with the bound of the answer, seconds and peak memory; beside an earlier program
 
     bench/verify_table.py --tg build/tg [--before OLD_TG] [--timeout S] [MODEL...] > bench/results/verify.md
 
-Each pair is made by `tg opt --cost analytic:cpu --seed 1` of the program that is measured, without weights, and both programs verify
-that same pair. Exits with 1 if a pair of `--tg` is not equal within 2^-40 (not for the earlier program).
+Each pair is made by `tg opt --cost analytic:cpu --seed 1` of the program that is measured, without weights, and both
+programs verify that same pair. Exits with 1 if a pair of `--tg` is not equal within 2^-40 (not for the earlier program).
 """
 import argparse
 import json

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`tg opt --cost measured:cpu --finalists K`: whole graphs are run but for 0, where prices alone decide; the same by
-default, but not by the prices of a profile by name. With `--dtype` prices are those of the type that runs. A graph that gives other outputs is not returned.
+default, but not by the prices of a profile by name. With `--dtype` prices are those of the type that runs. A graph that
+gives other outputs is not returned.
 
     finalists_test.py TG
 """
@@ -56,8 +57,8 @@ def check_default(tg, folder):
     wrong = folder / "wrong.tg"
     wrong.write_text(WRONG)
     model.write_text(DEEP)
-    done = subprocess.run([tg, "opt", model, "--json", "--rules", wrong, "--trust-rules"], capture_output=True, text=True,
-                          timeout=120)
+    command = [tg, "opt", model, "--json", "--rules", wrong, "--trust-rules"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     report = json.loads(done.stdout)
     assert report["source_returned"], report
 
