@@ -96,8 +96,8 @@ void add_cost_options(CLI::App& app, Options& o) {
                  "a100, h200): auto (where costs are measured), on, off")
       ->capture_default_str();
   app.add_option("--finalists", o.finalists,
-                 "graphs that are built and run whole, where prices are of this machine; 1: the "
-                 "cheapest alone; 0: none, prices decide")
+                 "graphs that are built and run whole: with measured costs so many, by default one "
+                 "at most; 0: none, prices decide")
       ->check(in_range(int64_t{0}, int64_t{64}))
       ->capture_default_str();
   app.add_flag("--allow-tf32", o.allow_tf32, "cuda: f32 products in tf32, with ten bits");

@@ -160,7 +160,9 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   options.kernels = true;
   options.groups = o.groups == "on" || (o.groups == "auto" && measured);
   options.must_gain = measured;
-  options.finalists = static_cast<size_t>(o.finalists);
+  // What was guessed in a second meets its source, and nobody waits for others to be built.
+  options.finalists =
+      static_cast<size_t>(measured ? o.finalists : std::min<int64_t>(o.finalists, 1));
   std::optional<FilePriors> priors;
   if (!o.priors.empty()) {
     TG_TRY(PriorTable table, read_priors(o.priors));
