@@ -2,22 +2,16 @@
 
 #include "compiler/egraph/partition.h"
 #include "compiler/egraph/rule_kinds.h"
+#include "lang/core/semantics_walk.h"
 
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace tg {
 
-namespace {
-
-int64_t product(llvm::ArrayRef<int64_t> sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-}
-
-} // namespace
+using semantics::product;
 
 RuleChanges::RuleChanges(Symbols& symbols, const Rule& rule, std::mt19937_64& rng)
     : symbols_(symbols), rule_(rule), rng_(rng), kinds_(attribute_kinds(rule)) {}

@@ -1,6 +1,7 @@
 #include "compiler/egraph/rule_kinds.h"
 
 #include "compiler/egraph/partition.h"
+#include "lang/core/semantics_walk.h"
 #include "lang/core/shape_rules.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -8,6 +9,8 @@
 #include <algorithm>
 
 namespace tg {
+
+using semantics::product;
 
 namespace {
 
@@ -40,12 +43,6 @@ bool prime(int64_t n) {
 
 bool all_alike(llvm::ArrayRef<int64_t> list) {
   return llvm::all_of(list, [&](int64_t n) { return n == list[0]; });
-}
-
-int64_t product(llvm::ArrayRef<int64_t> list) {
-  int64_t n = 1;
-  for (int64_t x : list) n *= x;
-  return n;
 }
 
 /// 1, odd or even.
