@@ -71,6 +71,7 @@ public:
 
   /// False with errno set where no process could be started.
   bool start() {
+    end_now(); // what is left of another, or of the other side of a fork
     int ends[2];
     late_ = false;
     owner_ = getpid();
@@ -310,7 +311,6 @@ MipResult solve_small_problem(const ExtractionProblem& problem, double cutoff,
                               const BranchCutLimits& limits,
                               const std::function<bool(const MipResult&)>& stop) {
   thread_local SolverProcess process;
-  if (!process.running()) process.end_now(); // of the other side of a fork
   MipLimits bounds{limits.seconds, /*memory_bytes=*/0, stop};
   Conversation conversation(problem, cutoff, process, bounds, limits);
   MipResult result = conversation.run();
