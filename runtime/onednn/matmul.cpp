@@ -180,9 +180,10 @@ private:
     for (const Form& form : kForms)
       if (Result<PrimitiveDescHandle> pd = described(form); pd && is_brgemm(*pd)) return form;
     bool gaps = has_gaps(l_.place(x_)) || has_gaps(l_.place(y_));
-    for (Form form : {Form{gaps, true}, Form{true, true}})
-      if (Result<PrimitiveDescHandle> pd = described(form); pd && !is_reference(*pd)) return form;
-    return Form{gaps, true};
+    Result<PrimitiveDescHandle> lying = described({gaps, true});
+    if (gaps || (lying && !is_reference(*lying))) return Form{gaps, true};
+    Result<PrimitiveDescHandle> copied = described({true, true});
+    return Form{copied && !is_reference(*copied), true};
   }
 
   /// What oneDNN would run the product by in this form.
