@@ -4,7 +4,7 @@
 #include "compiler/driver/measured_cost.h"
 #include "compiler/driver/model.h"
 #include "compiler/emit/plan_from_graph.h"
-#include "compiler/extract/cost.h"
+#include "compiler/extract/extract.h"
 #include "runtime/onednn/lowering.h"
 
 #include <gtest/gtest.h>
@@ -32,19 +32,24 @@ void plain_loops(const Plan& plan, IoLayout layout, dnnl_engine_t engine, llvm::
       found.insert((where + ": " + op.name + " " + op.result + " by " + op.implementation).str());
 }
 
-/// A node as prices see it.
-OpInstance instance_of(const Graph& graph, NodeId id, llvm::SmallVectorImpl<TypeId>& types) {
-  const Node& node = graph.node(id);
-  OpInstance instance{node.op, node.attrs, {}, node.type, 0};
-  for (NodeId operand : graph.operands(id)) {
-    const Node& from = graph.node(operand);
-    if (from.weight_only && !graph.type(operand).is_none())
-      instance.weight_operands |= uint32_t{1} << types.size();
-    types.push_back(from.type);
+/// Looks at each operator that a price is asked for, as it would be timed.
+class LooksAtEach final : public CostModel {
+public:
+  LooksAtEach(dnnl_engine_t engine, Found& found) : engine_(engine), found_(found) {}
+  std::string name() const override { return "none"; }
+  double price(const Symbols& symbols, const OpInstance& instance) override {
+    std::string key = instance_key(symbols, instance);
+    if (!seen.insert(key).second) return 0;
+    MeasurePlan alone = make_measure_plan(step_spec(symbols, instance), 0);
+    plain_loops(alone.plan, IoLayout::Native, engine_, key, found_);
+    return 0;
   }
-  instance.operands = types;
-  return instance;
-}
+  std::set<std::string> seen;
+
+private:
+  dnnl_engine_t engine_;
+  Found& found_;
+};
 
 std::vector<std::filesystem::path> networks() {
   std::vector<std::filesystem::path> files;
@@ -59,7 +64,7 @@ TEST(KernelChoice, NoPlainLoopsWhereThereIsAnythingElse) {
   Result<cpu::EngineHandle> engine = cpu::make_engine();
   ASSERT_TRUE(engine.ok());
   Found found;
-  std::set<std::string> seen; // operators that were looked at alone
+  LooksAtEach operators(engine->get(), found);
   for (const auto& file : networks()) {
     SourceManager sources;
     DiagnosticSink sink;
@@ -67,20 +72,11 @@ TEST(KernelChoice, NoPlainLoopsWhereThereIsAnythingElse) {
     if (!graph) continue; // a file of several models
     std::string name = file.stem().string();
     plain_loops(plan_from_graph(*graph), IoLayout::Plain, engine->get(), name, found);
-    std::vector<bool> needed = graph->reachable();
-    for (uint32_t i = 0; i < graph->size(); ++i) {
-      const OpInfo& info = op_info(graph->node({i}).op);
-      if (!needed[i] || info.has(Trait::Leaf) || graph->node({i}).weight_only) continue;
-      llvm::SmallVector<TypeId, 5> types;
-      OpInstance instance = instance_of(*graph, {i}, types);
-      std::string key = instance_key(graph->symbols(), instance);
-      if (!seen.insert(key).second) continue;
-      StepSpec spec = step_spec(graph->symbols(), instance);
-      plain_loops(make_measure_plan(spec, 0).plan, IoLayout::Native, engine->get(), key, found);
-    }
+    PriceCache prices(graph->symbols(), operators);
+    price_graph(*graph, prices);
   }
-  EXPECT_GT(seen.size(), 300u);
-  std::printf("%zu operators\n", seen.size());
+  EXPECT_GT(operators.seen.size(), 300u);
+  std::printf("%zu operators\n", operators.seen.size());
   for (const std::string& what : found) ADD_FAILURE() << what;
 }
 
