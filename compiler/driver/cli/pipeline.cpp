@@ -146,7 +146,8 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   TG_TRY(PrepareOptions run, prepare_options(o, source));
   run.backend = backend_of_costs(o.cost);
   run.dtype = o.dtype;
-  run.stop = session.stop;
+  // The demo's limit is of the search: what it found is run behind it, or there is nothing to show.
+  run.stop = o.command == "bench demo" ? session.stop.with_grace(60) : session.stop;
   bool measured = is_measured(o.cost);
   // Prices that took no time to get are not followed by minutes of runs.
   BackendFinalists finalists =
