@@ -1,8 +1,9 @@
-// From a graph to a program in memory: a backend by name, the plan, everything placed and loaded.
-// And the FinalistRunner that times whole graphs on a backend.
+// From a graph to a program in memory: a backend by name, the plan, everything placed and loaded;
+// and what each operator takes in its runs.
 #pragma once
 
-#include "compiler/driver/optimize.h"
+#include "compiler/driver/timing.h"
+#include "compiler/ir/graph.h"
 #include "runtime/backend.h"
 
 namespace tg {
@@ -31,6 +32,7 @@ int64_t memory_limit_bytes(int64_t limit_mb);
 struct Prepared {
   std::unique_ptr<Backend> backend;
   Plan plan;
+  std::vector<NodeId> nodes; // of each step, in retype(graph, options.dtype)
   std::unique_ptr<Executable> executable;
   int threads = 1;
 };
@@ -42,27 +44,23 @@ Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options);
 /// The same, with random inputs from the seed bound.
 Result<Prepared> prepare_with_inputs(const Graph& graph, const PrepareOptions& options);
 
-/// Compares graphs on a backend, in turns, on equal random weights and inputs, in options.dtype.
-class BackendFinalists : public FinalistRunner {
-public:
-  explicit BackendFinalists(PrepareOptions options, TimingOptions timing = {.min_runs = 15,
-                                                                            .seconds = 1.5,
-                                                                            .patience_seconds = 8})
-      : options_(std::move(options)), timing_(timing) {
-    timing_.stop = options_.stop;
-  }
-  Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
-  Result<std::vector<Screened>> screen(const Graph& source,
-                                       llvm::ArrayRef<const Graph*> graphs) override;
-
-  /// By how much a finalist's outputs may differ from the source's (max_rel_diff).
-  double bound() const;
-
-private:
-  Result<Screened> screen_one(const Graph& graph, llvm::ArrayRef<Tensor> expected) const;
-
-  PrepareOptions options_;
-  TimingOptions timing_;
+/// What an operator takes within whole runs of its graph.
+struct NodeTime {
+  NodeId node; // of retype(graph, options.dtype), which in f32 has the graph's own nodes
+  /// In place: median over the runs, with what the backend put in before it (`reorders_us` of it).
+  double microseconds = 0;
+  double reorders_us = 0;
+  std::string implementation;
 };
+
+/// Of each operator that a run computes, in the order in which they run; what the backend put in
+/// behind the last counts there. Views are listed, at no cost; of operators that the backend runs
+/// as one, one. `runs`, where it is given: the whole runs that were profiled. Errors: the device's.
+Result<std::vector<NodeTime>> time_nodes(Prepared& prepared, const TimingOptions& options,
+                                         Timing* runs = nullptr);
+
+/// The same of a graph on random inputs. Errors: also those of prepare().
+Result<std::vector<NodeTime>> time_nodes(const Graph& graph, const PrepareOptions& options,
+                                         const TimingOptions& timing);
 
 } // namespace tg

@@ -3,10 +3,10 @@
 // caller does not hold.
 #include "tangram/tangram.h"
 
+#include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/devices.h"
 #include "compiler/driver/model.h"
-#include "compiler/driver/prepare.h"
 #include "compiler/driver/retyped_cost.h"
 #include "compiler/driver/rule_trust.h"
 #include "compiler/driver/weights.h"

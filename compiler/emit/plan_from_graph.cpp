@@ -15,7 +15,7 @@ public:
     plan_.model = graph.name();
   }
 
-  Plan run() {
+  PlanOfNodes run() {
     for (NodeId id : graph_.inputs()) plan_.inputs.push_back(leaf(id));
     for (uint32_t i = 0; i < graph_.size(); ++i)
       if (needed_[i] && value_of_[i] == kNoValue && is_leaf({i})) leaf({i});
@@ -30,7 +30,7 @@ public:
     lifetimes();
     for (PlanStep& step : plan_.steps) in_place(step);
     assert(verify(plan_).empty());
-    return std::move(plan_);
+    return {std::move(plan_), std::move(node_of_)};
   }
 
 private:
@@ -113,6 +113,8 @@ private:
 
 } // namespace
 
-Plan plan_from_graph(const Graph& graph) { return PlanBuilder(graph).run(); }
+PlanOfNodes plan_of_nodes(const Graph& graph) { return PlanBuilder(graph).run(); }
+
+Plan plan_from_graph(const Graph& graph) { return plan_of_nodes(graph).plan; }
 
 } // namespace tg

@@ -18,4 +18,11 @@ namespace tg {
 /// The graph must verify(); this cannot fail.
 Plan plan_from_graph(const Graph& graph);
 
+/// A plan, and which node each of its steps computes.
+struct PlanOfNodes {
+  Plan plan;
+  std::vector<NodeId> nodes;
+};
+PlanOfNodes plan_of_nodes(const Graph& graph);
+
 } // namespace tg

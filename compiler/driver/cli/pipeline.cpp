@@ -5,6 +5,7 @@
 #include "compiler/driver/cli/live_line.h"
 #include "compiler/driver/cli/search_files.h"
 
+#include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/devices.h"
 #include "compiler/driver/explanation.h"

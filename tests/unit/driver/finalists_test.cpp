@@ -2,8 +2,8 @@
 // a real backend.
 #include "compiler/driver/finalists.h"
 
+#include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/model.h"
-#include "compiler/driver/prepare.h"
 #include "compiler/driver/side_by_side.h"
 #include "compiler/ir/graph_equal.h"
 
@@ -248,8 +248,9 @@ TEST_F(Finalists, OutputsOfTheFirstThatAreNotFiniteLeaveTheTime) {
   ASSERT_TRUE(runs.ok());
   EXPECT_EQ(runs->fault, "");
   EXPECT_EQ(runs->times.first.runs, 2u);
-  EXPECT_EQ(runs->note, "output `y` of the source is not finite on random inputs: graphs are judged "
-                        "by their time alone there");
+  EXPECT_EQ(runs->note,
+            "output `y` of the source is not finite on random inputs: graphs are judged "
+            "by their time alone there");
   auto finite = finalists.compare(number, number);
   ASSERT_TRUE(finite.ok());
   EXPECT_EQ(finite->note, "");

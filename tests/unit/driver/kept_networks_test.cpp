@@ -3,6 +3,7 @@
 // same without being optimised again. Transformers are narrow and short here; they differ from the
 // full ones in sizes alone.
 #include "compiler/driver/model.h"
+#include "compiler/driver/optimize.h"
 #include "compiler/driver/weights.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"

@@ -1,5 +1,5 @@
 // Prices of what a narrower run executes, of operators and of graphs; and finalists run so.
-#include "compiler/driver/prepare.h"
+#include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/retyped_cost.h"
 #include "compiler/extract/extract.h"
 #include "tests/unit/ir/add_node.h"

@@ -2,6 +2,7 @@
 #include "compiler/driver/weights.h"
 
 #include "compiler/driver/model.h"
+#include "compiler/driver/optimize.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/graph_equal.h"

@@ -1,0 +1,106 @@
+#include "compiler/driver/backend_finalists.h"
+
+#include "compiler/driver/devices.h"
+#include "runtime/bounds.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+Result<Screened> time_briefly(LoadedGraph& loaded) {
+  constexpr double kSeconds = 0.2;
+  TG_TRY(Timing timing,
+         time_runs(*loaded.prepared.executable, {.min_runs = 5, .seconds = kSeconds}));
+  return Screened{timing.median_us};
+}
+
+std::string does_not_run(const Diagnostic& why) { return "does not run: " + why.message; }
+
+/// What is wrong with outputs, of those names; nothing where they are as expected, or where the
+/// source's own are not finite: then they say nothing.
+std::string output_fault(const Graph& graph, llvm::ArrayRef<Tensor> outputs,
+                         llvm::ArrayRef<Tensor> expected, double bound) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    double difference = max_rel_diff(outputs[i], expected[i]);
+    if (difference <= bound || !summarise(expected[i]).finite) continue;
+    const std::string& name = graph.outputs()[i].name;
+    if (std::isfinite(difference))
+      return llvm::formatv("gives another output `{0}` (the largest difference is {1:f4} of the "
+                           "largest element, and may be {2:f4})",
+                           name, difference, bound);
+    return llvm::formatv("gives an output `{0}` that cannot be compared (it is not finite, or the "
+                         "source's is all zero)",
+                         name);
+  }
+  return "";
+}
+
+/// Names those outputs of the source that compare with nothing; "" where there are none.
+std::string not_finite_note(const Graph& source, llvm::ArrayRef<Tensor> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!summarise(outputs[i]).finite)
+      return llvm::formatv("output `{0}` of the source is not finite on random inputs: graphs are "
+                           "judged by their time alone there",
+                           source.outputs()[i].name);
+  return "";
+}
+
+} // namespace
+
+Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& second) {
+  if (options().stop.asked()) return error(Code::limit_no_answer, "the time was over");
+  TG_TRY(LoadedGraph * one, loaded_.get(first));
+  Result<LoadedGraph*> other = loaded_.get(second, one);
+  if (!other) return WholeRuns{{}, does_not_run(other.error())};
+  LoadedGraph* two = *other;
+  std::string fault = output_fault(second, two->outputs, one->outputs, bound());
+  if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
+  Result<Comparison> times =
+      time_in_turns(*one->prepared.executable, *two->prepared.executable, timing_);
+  if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
+  return WholeRuns{*times, {}, not_finite_note(first, one->outputs)};
+}
+
+double BackendFinalists::bound() const {
+  constexpr double kFiltering = 1e-3; // what minimal filtering loses in f32
+  return std::max(kFiltering, difference_bound(options().dtype, options().allow_tf32));
+}
+
+Result<Screened> BackendFinalists::screen_one(const Graph& graph, const LoadedGraph& source) {
+  TG_TRY(LoadedGraph * loaded, loaded_.get(graph, &source));
+  std::string fault = output_fault(graph, loaded->outputs, source.outputs, bound());
+  if (!fault.empty()) return Screened{0, std::move(fault)};
+  return time_briefly(*loaded);
+}
+
+Result<std::vector<Screened>> BackendFinalists::screen(const Graph& source,
+                                                       llvm::ArrayRef<const Graph*> graphs) {
+  if (options().stop.asked()) return std::vector<Screened>();
+  TG_TRY(const LoadedGraph* own, loaded_.get(source));
+  std::vector<Screened> screened;
+  for (const Graph* graph : graphs) {
+    if (options().stop.asked()) {
+      screened.push_back({0, "was not run: the time was over"});
+      continue;
+    }
+    Result<Screened> one = screen_one(*graph, *own);
+    screened.push_back(one ? std::move(*one) : Screened{0, does_not_run(one.error())});
+  }
+  return screened;
+}
+
+Result<std::vector<NodeTime>> BackendFinalists::time_source_nodes(const Graph& source,
+                                                                  Timing* runs) {
+  if (options().stop.asked()) return error(Code::limit_no_answer, "the time was over");
+  TG_TRY(LoadedGraph * loaded, loaded_.get(source));
+  TimingOptions timing = timing_;
+  timing.seconds = std::min(timing.seconds, 0.5);
+  return time_nodes(loaded->prepared, timing, runs);
+}
+
+} // namespace tg
