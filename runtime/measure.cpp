@@ -29,6 +29,7 @@ public:
     Probe probe;
     probe.plan_ = make_measure_plan(specs, options.wash_bytes);
     probe.times_.resize(specs.size());
+    probe.quiet_.resize(specs.size());
     CompileOptions compile;
     compile.threads = options.threads;
     compile.memory_limit_bytes = options.memory_limit_bytes;
@@ -46,14 +47,16 @@ public:
   }
 
   /// All rounds: of each step the least figure counts.
-  Result<void> run(int rounds) {
-    constexpr int kLeastRounds = 2;
+  Result<void> run(const MeasureOptions& options) {
     Clock::time_point start = Clock::now();
-    for (int round = 0; round < rounds; ++round) {
-      if (round >= kLeastRounds && seconds_since(start) > seconds_) break;
+    if (options.watch) (void)options.watch->quiet(); // what was before does not matter
+    for (int round = 0; goes_on(round, seconds_since(start), options.rounds); ++round) {
       executable_->profile(true);
       for (int i = 0; i < runs_; ++i) TG_CHECK(executable_->run_once());
-      note(executable_->steps());
+      bool quiet = !options.watch || options.watch->quiet();
+      note(executable_->steps(), quiet);
+      for (auto [time, quiet_figures] : llvm::zip(times_, quiet_))
+        time.settled = repeated(time.microseconds, quiet_figures, options.repeat_within);
     }
     return {};
   }
@@ -61,15 +64,32 @@ public:
   llvm::ArrayRef<StepTime> times() const { return times_; }
 
 private:
+  /// Whether there is another round: the usual ones, and as many again for what is not settled.
+  bool goes_on(int round, double spent, int rounds) const {
+    constexpr int kLeastRounds = 2;
+    if (round < rounds && (round < kLeastRounds || spent <= seconds_)) return true;
+    bool settled = llvm::all_of(times_, [](const StepTime& time) { return time.settled; });
+    return !settled && round < 2 * rounds && (round <= kLeastRounds || spent <= 2 * seconds_);
+  }
+
+  /// Whether a second undisturbed round came close to the least of all.
+  static bool repeated(double least, llvm::ArrayRef<double> quiet_figures, double within) {
+    constexpr double kClockUs = 0.3;
+    return llvm::count_if(quiet_figures, [&](double figure) {
+             return figure <= least * (1 + within) + kClockUs;
+           }) >= 2;
+  }
+
   /// What a round says. Copies of one step stand together, and what the backend puts in stands
   /// before the step that needs it.
-  void note(llvm::ArrayRef<StepInfo> steps) {
-    for (auto [copies, time] : llvm::zip(plan_.copies, times_)) {
+  void note(llvm::ArrayRef<StepInfo> steps, bool quiet) {
+    for (auto [copies, time, quiet_figures] : llvm::zip(plan_.copies, times_, quiet_)) {
       size_t own = 0;
       for (size_t i = 0; i < steps.size(); ++i)
         if (steps[i].step <= copies.back()) own = i + 1; // kNever is above all
       double figure = figure_of(steps.take_front(own), copies, time);
       steps = steps.drop_front(own);
+      if (quiet) quiet_figures.push_back(figure);
       time.microseconds = time.runs == 0 ? figure : std::min(time.microseconds, figure);
       time.runs += runs_;
     }
@@ -107,6 +127,7 @@ private:
   int runs_ = 1;       // in a round
   double seconds_ = 0; // for all rounds
   std::vector<StepTime> times_;
+  std::vector<std::vector<double>> quiet_; // of each: figures of undisturbed rounds
 };
 
 int64_t bytes_of(const StepSpec& spec) {
@@ -143,7 +164,7 @@ size_t together(llvm::ArrayRef<StepSpec> steps, int64_t wash_bytes) {
 Result<std::vector<StepTime>> time_together(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
                                             const MeasureOptions& options) {
   TG_TRY(Probe probe, Probe::make(backend, steps, options));
-  TG_CHECK(probe.run(options.rounds));
+  TG_CHECK(probe.run(options));
   return probe.times().vec();
 }
 

@@ -14,10 +14,12 @@
 // small steps. What a step finds in the caches is the same alone and among others.
 //
 // Noise on a shared machine only ever adds: all are timed in several rounds, and the least of the
-// rounds' medians counts.
+// rounds' medians counts. It is settled where it was repeated, in rounds in which nobody else
+// computed (machine_watch.h); what is not gets as many rounds again.
 #pragma once
 
 #include "runtime/backend.h"
+#include "runtime/machine_watch.h"
 
 namespace tg {
 
@@ -49,6 +51,10 @@ struct MeasureOptions {
   /// For each instance; when it is spent no round is begun but the second. Slow ones get fewer
   /// runs.
   double seconds = 0.06;
+  /// What counts as repeated: up to so much more than the least figure, and a little for the clock.
+  double repeat_within = 0.1;
+  /// Null: a round is taken for undisturbed.
+  MachineWatch* watch = nullptr;
   int64_t memory_limit_bytes = 0; // 0: none
   // Of backends with a StepTimer.
   CacheState cache = CacheState::AsNetwork;
@@ -62,6 +68,8 @@ struct StepTime {
   double low_us = 0, high_us = 0;
   std::string implementation; // of the step itself
   int runs = 0;
+  /// False: others may have added to it; it is an upper bound, to be taken again.
+  bool settled = true;
 };
 
 /// A whole run by what is launched at once: steps that a backend fuses when it loads a plan are one

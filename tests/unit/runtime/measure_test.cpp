@@ -184,6 +184,111 @@ TEST(MeasureSteps, TimesEachAndReportsWhatCannotBeTimed) {
   EXPECT_EQ(times[2].error().code, Code::memory_limit);
 }
 
+/// Steps that take as long as a script says, round by round; then as in its last round.
+class ScriptedSteps final : public Executable {
+public:
+  ScriptedSteps(const Plan& plan, std::vector<double> rounds) : rounds_(std::move(rounds)) {
+    for (PlanStepId i = 0; i < plan.steps.size(); ++i) infos_.emplace_back().step = i;
+  }
+  Result<void> bind_inputs(llvm::ArrayRef<Tensor>) override { return {}; }
+  Result<void> run_once() override { return {}; }
+  Result<std::vector<Tensor>> outputs() const override { return std::vector<Tensor>{}; }
+  std::vector<StepInfo> steps() const override { return infos_; }
+  MemoryUse memory() const override { return {}; }
+  void profile(bool) override {
+    for (StepInfo& info : infos_) info.measured_us = rounds_[round_];
+    if (round_ + 1 < rounds_.size()) ++round_;
+  }
+
+private:
+  std::vector<double> rounds_;
+  size_t round_ = 0;
+  std::vector<StepInfo> infos_;
+};
+
+class ScriptedBackend final : public Backend {
+public:
+  explicit ScriptedBackend(std::vector<double> rounds) : rounds_(std::move(rounds)) {}
+  std::string name() const override { return "scripted"; }
+  std::string description() const override { return "scripted"; }
+  bool supports(const Plan&, const PlanStep&) const override { return true; }
+  Result<std::unique_ptr<Executable>> compile(const Plan& plan,
+                                              const CompileOptions&) const override {
+    return std::unique_ptr<Executable>(std::make_unique<ScriptedSteps>(plan, rounds_));
+  }
+
+private:
+  std::vector<double> rounds_;
+};
+
+/// Answers by a script; then as at its end.
+class ScriptedWatch final : public MachineWatch {
+public:
+  explicit ScriptedWatch(std::vector<bool> rounds) : rounds_(std::move(rounds)) {}
+  bool quiet() override {
+    if (asked_++ == 0) return false; // of the time before the first round
+    return rounds_[std::min(asked_ - 2, rounds_.size() - 1)];
+  }
+
+private:
+  std::vector<bool> rounds_;
+  size_t asked_ = 0;
+};
+
+/// Of one step in rounds of one run that take so long, quiet or not; five rounds are usual.
+StepTime scripted_time(std::vector<double> rounds, std::vector<bool> quiet, double seconds = 60) {
+  ScriptedWatch watch(std::move(quiet));
+  auto times = measure_steps(ScriptedBackend(std::move(rounds)), conv(-1),
+                             {.rounds = 5, .runs = 1, .seconds = seconds, .watch = &watch});
+  EXPECT_TRUE(times.front());
+  return times.front() ? *times.front() : StepTime();
+}
+
+TEST(SettledTimes, AreLeastFiguresThatWereRepeated) {
+  StepTime time = scripted_time({130, 109, 100, 120, 125}, {true});
+  EXPECT_TRUE(time.settled);
+  EXPECT_EQ(time.microseconds, 100);
+  EXPECT_EQ(time.runs, 5);
+}
+
+TEST(SettledTimes, ComeAfterFurtherRoundsWhereTheUsualOnesDiffer) {
+  StepTime time = scripted_time({130, 115, 100, 120, 125, 140, 108, 300}, {true});
+  EXPECT_TRUE(time.settled);
+  EXPECT_EQ(time.microseconds, 100);
+  EXPECT_EQ(time.runs, 7);
+}
+
+TEST(SettledTimes, TakeTwoRoundsInWhichNobodyElseComputed) {
+  // As long as others compute every round, nothing settles, however well the rounds agree.
+  StepTime busy = scripted_time({100}, {false});
+  EXPECT_FALSE(busy.settled);
+  EXPECT_EQ(busy.microseconds, 100);
+  EXPECT_EQ(busy.runs, 10) << "as many rounds again, and no more";
+  EXPECT_FALSE(scripted_time({100}, {true, false}).settled);
+  // They end: two rounds of their own settle it.
+  StepTime later = scripted_time({200, 200, 200, 200, 200, 200, 100},
+                                 {false, false, false, false, false, false, true});
+  EXPECT_TRUE(later.settled);
+  EXPECT_EQ(later.microseconds, 100);
+  EXPECT_EQ(later.runs, 8);
+}
+
+TEST(SettledTimes, AreNoQuietFiguresAboveTheLeast) {
+  StepTime time = scripted_time({100, 200}, {false, true});
+  EXPECT_FALSE(time.settled);
+  EXPECT_EQ(time.microseconds, 100) << "what others add cannot make it less";
+}
+
+TEST(SettledTimes, AreForgivenWhatTheClockCannotTell) {
+  EXPECT_TRUE(scripted_time({1, 1.3, 1.5}, {true}).settled);
+  EXPECT_FALSE(scripted_time({1, 1.5}, {true}).settled);
+}
+
+TEST(SettledTimes, CostOneRoundMoreWhereTimeIsUp) {
+  EXPECT_EQ(scripted_time({100}, {true}, 0).runs, 2);
+  EXPECT_EQ(scripted_time({100}, {false}, 0).runs, 3);
+}
+
 TEST(WashBytes, ArePowersOfTwoWithinBounds) {
   EXPECT_EQ(wash_bytes_for(0), 1 << 20);
   EXPECT_EQ(wash_bytes_for(3 << 20), 2 << 20);

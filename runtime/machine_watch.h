@@ -1,0 +1,37 @@
+// Whether others computed while something was timed. Two signs, since each misses what the other
+// sees:
+//
+//   waiting    how long threads of this process stood in line for a core, by the system's own count
+//              (Linux): exact, but it knows neither of other virtual machines on the same cores nor
+//              of what shares a core's units, caches and clock;
+//   yardstick  a computation of some tens of microseconds on the threads that are timed, always the
+//              same: where it takes longer than at its best, everything did.
+#pragma once
+
+#include "runtime/backend.h"
+
+namespace tg {
+
+class MachineWatch {
+public:
+  virtual ~MachineWatch() = default;
+  /// Whether this process had the machine to itself since it was last asked, as far as can be told.
+  virtual bool quiet() = 0;
+};
+
+/// Both signs at one moment, the clock with them.
+struct MachineSigns {
+  double clock_us = 0;
+  double waited_us = 0;    // of all threads together, so far
+  double yardstick_us = 0; // 0: there is none
+};
+
+/// Judges by signs that `read` takes: whenever the watch is asked, and when it is made.
+std::unique_ptr<MachineWatch> watch_signs(std::function<MachineSigns()> read);
+
+/// Judges by this machine's signs. The yardstick runs on the backend, so that its threads are those
+/// that steps have; its best time is the best since this was made. Where the backend cannot run it,
+/// it is not asked. The backend may end before it.
+std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads);
+
+} // namespace tg

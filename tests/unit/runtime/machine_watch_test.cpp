@@ -1,0 +1,68 @@
+// What is taken for others' work, by scripted signs; and that this machine's signs are read.
+#include "runtime/machine_watch.h"
+#include "runtime/ref/backend.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+namespace tg {
+namespace {
+
+/// The answers of a watch that reads these signs, one for each but the first.
+std::vector<bool> answers(std::vector<MachineSigns> signs) {
+  size_t next = 0;
+  auto watch = watch_signs([&] { return signs[next++]; });
+  std::vector<bool> quiet;
+  while (next < signs.size()) quiet.push_back(watch->quiet());
+  return quiet;
+}
+
+TEST(MachineWatch, NoticesThatThreadsStoodInLine) {
+  EXPECT_EQ(answers({{0, 70, 30}, {1000, 80, 30}, {2000, 180, 30}, {3000, 220, 30}}),
+            (std::vector<bool>{true, false, true}))
+      << "what counts is the share of the time since it was last asked";
+}
+
+TEST(MachineWatch, NoticesThatTheYardstickDrifts) {
+  EXPECT_EQ(answers({{0, 0, 30}, {1, 0, 33}, {2, 0, 60}, {3, 0, 31}, {4, 0, 30}}),
+            (std::vector<bool>{true, false, false, true}))
+      << "before and after";
+  EXPECT_EQ(answers({{0, 0, 60}, {1, 0, 60}, {2, 0, 30}, {3, 0, 30}, {4, 0, 60}}),
+            (std::vector<bool>{true, false, true, false}))
+      << "its best is what it is held against";
+}
+
+TEST(MachineWatch, DoesWithoutAYardstick) {
+  EXPECT_EQ(answers({{0, 0, 0}, {1000, 0, 0}, {2000, 500, 0}}), (std::vector<bool>{true, false}));
+}
+
+bool system_counts_waiting() {
+  std::ifstream counts("/proc/self/schedstat");
+  int64_t on_a_core = 0;
+  return counts >> on_a_core && on_a_core > 0;
+}
+
+TEST(MachineWatch, ReadsThisMachine) {
+  if (!system_counts_waiting()) GTEST_SKIP() << "the system does not say how long threads wait";
+  auto watch = watch_machine(*make_ref_backend(), 1);
+  // Three for each core: load of others only makes them wait longer.
+  std::atomic<bool> ends = false;
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 3 * std::thread::hardware_concurrency(); ++i)
+    threads.emplace_back([&] {
+      while (!ends) {
+      }
+    });
+  (void)watch->quiet();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(watch->quiet());
+  ends = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+} // namespace
+} // namespace tg
