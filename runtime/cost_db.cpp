@@ -330,8 +330,12 @@ std::optional<CostRow> CostDb::row_found(llvm::StringRef instance) {
   return row;
 }
 
-void CostDb::store(llvm::ArrayRef<CostRow> rows) {
+void CostDb::remember(llvm::ArrayRef<CostRow> rows) {
   for (const CostRow& row : rows) known_[row.instance] = row;
+}
+
+void CostDb::store(llvm::ArrayRef<CostRow> rows) {
+  remember(rows);
   if (!db_ || rows.empty() || write(rows)) return;
   give_up("cannot write");
 }

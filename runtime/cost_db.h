@@ -57,6 +57,8 @@ public:
   std::optional<CostRow> find_row(llvm::StringRef instance);
   /// Keeps rows, in one transaction; later ones replace earlier ones of the same key.
   void store(llvm::ArrayRef<CostRow> rows);
+  /// Finds them as long as this lives, and no longer: prices that are not final.
+  void remember(llvm::ArrayRef<CostRow> rows);
 
   /// True while rows reach a file.
   bool persistent() const { return db_ != nullptr; }

@@ -88,6 +88,7 @@ MeasuredCost::MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions
     : backend_(std::move(backend)), options_(std::move(options)) {
   measure_.threads = options_.threads;
   measure_.memory_limit_bytes = options_.memory_limit_bytes;
+  measure_.repeat_within = options_.repeat_within;
   measure_.cache = options_.cache;
   measure_.network_bytes = options_.network_bytes;
   measure_.allow_tf32 = options_.allow_tf32;
@@ -149,29 +150,36 @@ void MeasuredCost::prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> in
   }
   if (specs.empty()) return;
   auto start = std::chrono::steady_clock::now();
+  if (!options_.watch && !backend_->step_timer())
+    options_.watch = watch_machine(*backend_, options_.threads);
+  measure_.watch = options_.watch.get();
   // In portions, so that what was timed is kept if the program is stopped.
   constexpr size_t kPortion = 8;
   for (size_t done = 0; done < specs.size() && !options_.stop.asked(); done += kPortion) {
-    llvm::ArrayRef<StepSpec> portion(specs);
-    portion = portion.drop_front(done).take_front(kPortion);
-    auto times = measure_steps(*backend_, portion, measure_);
-    std::vector<CostRow> rows;
-    for (size_t i = 0; i < times.size(); ++i) {
-      const std::string& key = keys[done + i];
-      if (times[i]) {
-        rows.push_back({key, times[i]->microseconds, times[i]->implementation, times[i]->low_us,
-                        times[i]->high_us, times[i]->runs});
-        continue;
-      }
-      first_failures_.push_back(key);
-      failures_[key] = times[i].error().message;
-    }
-    database_->store(rows);
+    size_t count = std::min(kPortion, specs.size() - done);
+    time(llvm::ArrayRef(keys).slice(done, count), llvm::ArrayRef(specs).slice(done, count));
     return_freed_memory();
-    if (options_.progress) options_.progress(done + portion.size(), specs.size());
+    if (options_.progress) options_.progress(done + count, specs.size());
   }
   timed_ += specs.size();
   timed_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void MeasuredCost::time(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<StepSpec> specs) {
+  std::vector<CostRow> settled, unsettled;
+  for (auto [key, time] : llvm::zip(keys, measure_steps(*backend_, specs, measure_))) {
+    if (time) {
+      (time->settled ? settled : unsettled)
+          .push_back({key, time->microseconds, time->implementation, time->low_us, time->high_us,
+                      time->runs});
+      continue;
+    }
+    first_failures_.push_back(key);
+    failures_[key] = time.error().message;
+  }
+  database_->store(settled);
+  database_->remember(unsettled);
+  unsettled_ += unsettled.size();
 }
 
 std::vector<std::string> MeasuredCost::notes() const {
@@ -184,6 +192,11 @@ std::vector<std::string> MeasuredCost::notes() const {
                           : llvm::formatv("{0} operator instances", first_failures_.size()).str(),
                       first_failures_.size() == 1 ? "is" : "are", first_failures_.front(),
                       failures_.lookup(first_failures_.front())));
+  // A few are not worth a word; with many the machine is busy, and the result may be, too.
+  if (10 * unsettled_ > timed_)
+    notes.push_back(llvm::formatv("{0} of {1} prices were taken while other work ran; they are not "
+                                  "kept, and a later run takes them again",
+                                  unsettled_, timed_));
   return notes;
 }
 

@@ -1,6 +1,7 @@
 // The cost model that asks the machine: each distinct operator instance is timed once on a backend
 // (runtime/measure.h) and kept in the cost database (runtime/cost_db.h), so that a second run asks
-// nothing.
+// nothing. A price that is not settled, since others computed meanwhile, holds as long as the model
+// lives and is not kept: a later run takes it again.
 #pragma once
 
 #include "compiler/extract/cost.h"
@@ -24,6 +25,10 @@ struct MeasuredCostOptions {
   int64_t memory_limit_bytes = 0; // 0: none
   CacheState cache = CacheState::AsNetwork;
   bool allow_tf32 = false;
+  /// As MeasureOptions has them, where the backend has no way of its own to time steps. No watch:
+  /// the machine is watched by a yardstick on the backend.
+  double repeat_within = MeasureOptions().repeat_within;
+  std::shared_ptr<MachineWatch> watch = {};
   /// What is not timed by then has no price.
   StopToken stop = {};
   /// Called while instances are timed, if set: how many are done, of how many.
@@ -64,12 +69,15 @@ public:
 
   /// Instances that were timed in this process, and how long that took.
   size_t timed() const { return timed_; }
+  /// Those of them whose prices are not kept.
+  size_t unsettled() const { return unsettled_; }
   double timed_seconds() const { return timed_seconds_; }
   const CostDb& database() const { return *database_; }
 
 private:
   bool costs_nothing(const Symbols& symbols, const OpInstance& instance) const;
   std::optional<std::string> key_to_time(const Symbols& symbols, const OpInstance& instance) const;
+  void time(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<StepSpec> specs);
 
   std::unique_ptr<Backend> backend_;
   MeasuredCostOptions options_;
@@ -78,7 +86,7 @@ private:
   std::optional<MeasuredGroups> groups_;
   llvm::StringMap<std::string> failures_;   // instances that cannot be timed, and why
   std::vector<std::string> first_failures_; // in the order in which they were met
-  size_t timed_ = 0;
+  size_t timed_ = 0, unsettled_ = 0;
   double timed_seconds_ = 0;
 };
 

@@ -15,6 +15,16 @@
 namespace tg {
 namespace {
 
+/// No clock decides what a test sees: the machine is as it is said to be.
+class GivenWatch final : public MachineWatch {
+public:
+  explicit GivenWatch(bool quiet) : quiet_(quiet) {}
+  bool quiet() override { return quiet_; }
+
+private:
+  bool quiet_;
+};
+
 class MeasuredCostTest : public testing::Test {
 protected:
   void SetUp() override {
@@ -32,7 +42,14 @@ protected:
     options.cost_db = folder_.str().str() + "/costs.db";
     options.threads = threads;
     options.network_bytes = network_bytes(graph);
+    options.repeat_within = std::numeric_limits<double>::infinity();
+    options.watch = std::make_shared<GivenWatch>(true);
     return options;
+  }
+  MeasuredCost disturbed_model() const {
+    MeasuredCostOptions busy = options();
+    busy.watch = std::make_shared<GivenWatch>(false);
+    return {make_ref_backend(), busy};
   }
   MeasuredCost model(int threads = 1) const { return {make_ref_backend(), options(threads)}; }
 
@@ -64,6 +81,34 @@ TEST_F(MeasuredCostTest, WhatWasTimedIsNotTimedAgain) {
   PriceCache other_prices(graph.symbols(), other);
   price_graph(graph, other_prices);
   EXPECT_EQ(other.timed(), 3u) << "another number of threads is another machine";
+}
+
+TEST_F(MeasuredCostTest, WhatWasTimedWhileOthersComputedIsTimedAgain) {
+  {
+    MeasuredCost costs = disturbed_model();
+    PriceCache prices(graph.symbols(), costs);
+    double first = price_graph(graph, prices);
+    EXPECT_EQ(costs.unsettled(), 3u);
+    PriceCache again(graph.symbols(), costs);
+    EXPECT_EQ(price_graph(graph, again), first) << "as long as the model lives";
+    EXPECT_EQ(costs.timed(), 3u);
+    ASSERT_EQ(costs.notes().size(), 1u);
+    EXPECT_NE(costs.notes()[0].find("3 of 3 prices were taken while other work ran"),
+              std::string::npos)
+        << costs.notes()[0];
+  }
+  {
+    MeasuredCost costs = model();
+    PriceCache prices(graph.symbols(), costs);
+    price_graph(graph, prices);
+    EXPECT_EQ(costs.timed(), 3u);
+    EXPECT_EQ(costs.unsettled(), 0u);
+  }
+  MeasuredCost costs = disturbed_model();
+  PriceCache prices(graph.symbols(), costs);
+  price_graph(graph, prices);
+  EXPECT_EQ(costs.timed(), 0u) << "what is settled is kept";
+  EXPECT_TRUE(costs.notes().empty());
 }
 
 /// The reference backend, were a transpose a view there.

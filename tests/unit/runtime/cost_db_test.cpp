@@ -71,6 +71,18 @@ TEST_F(CostDbTest, KeepsHowSureATimeIs) {
   EXPECT_EQ(unsure->runs, 0);
 }
 
+TEST_F(CostDbTest, WhatIsRememberedIsNotKept) {
+  {
+    auto db = open();
+    db->store({{"kept", 1, "jit"}});
+    db->remember({{"passing", 2, "jit"}});
+    EXPECT_EQ(db->find("passing"), 2);
+  }
+  auto db = open();
+  EXPECT_EQ(db->find("kept"), 1);
+  EXPECT_EQ(db->find("passing"), std::nullopt);
+}
+
 TEST_F(CostDbTest, EnvironmentsAreApart) {
   open(1)->store({{"x", 1, ""}});
   EXPECT_EQ(open(2)->find("x"), std::nullopt);
