@@ -41,7 +41,8 @@ Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options
       std::memcpy(first + i * size, first, static_cast<size_t>(size));
     return tensor;
   }
-  if (!options.weights) return random_weight(value.name, value.type, value.init, options.seed);
+  if (!options.weights)
+    return random_weight(value.name, value.type, value.init, options.seed, options.threads);
   TG_TRY(Tensor tensor, options.weights(value));
   if (!(tensor.type() == value.type))
     return error(Code::bad_data_file, "the weight `{0}` is {1} in the model and {2} in the file",

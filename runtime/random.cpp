@@ -2,6 +2,7 @@
 
 #include "lang/core/random.h"
 #include "runtime/convert.h"
+#include "runtime/normal_fill.h"
 
 #include <llvm/ADT/StringSwitch.h>
 
@@ -25,14 +26,6 @@ std::optional<std::vector<double>> arguments(llvm::StringRef text, llvm::StringR
     numbers.push_back(x);
   }
   return numbers;
-}
-
-void fill_normal(const RandomStream& stream, double scale, llvm::MutableArrayRef<float> out) {
-  for (size_t i = 0; i < out.size(); i += 2) {
-    auto [even, odd] = stream.normal_pair(i / 2);
-    out[i] = static_cast<float>(scale * even);
-    if (i + 1 < out.size()) out[i + 1] = static_cast<float>(scale * odd);
-  }
 }
 
 /// The f32 tensor in the dtype that is wanted.
@@ -70,7 +63,7 @@ int64_t fan_in(llvm::ArrayRef<int64_t> shape) {
 }
 
 Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm::StringRef init,
-                             uint64_t seed) {
+                             uint64_t seed, int threads) {
   TG_TRY(WeightInit how, parse_init(init));
   if (!is_float(type.dtype) && how.kind != WeightInit::Kind::Ones)
     return Tensor::zeros(type); // indices and masks: any other number might be out of range
@@ -87,7 +80,7 @@ Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm:
       out[i] = static_cast<float>(how.a + (how.b - how.a) * stream.uniform(i));
     break;
   case WeightInit::Kind::FanIn:
-  case WeightInit::Kind::Normal: fill_normal(stream, how.a, out); break;
+  case WeightInit::Kind::Normal: fill_normal(stream, how.a, out, threads); break;
   }
   return as_dtype(std::move(tensor), type.dtype);
 }

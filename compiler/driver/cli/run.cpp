@@ -2,6 +2,7 @@
 // and on request whether the reference backend agrees.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
+#include "compiler/driver/devices.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/driver/side_by_side.h"
 #include "lang/core/escape.h"
@@ -111,10 +112,11 @@ Result<Timing> time_streams(const Options& o, const PrepareOptions& options, con
 /// `seconds` gets how long it took, but for reading or drawing weights.
 Result<Prepared> prepare_timed(const Graph& graph, PrepareOptions options, double& seconds) {
   double of_weights = 0;
-  options.weights = [&, given = options.weights, seed = options.seed](const PlanValue& value) {
+  options.weights = [&, given = options.weights, seed = options.seed,
+                     threads = thread_count(options.threads)](const PlanValue& value) {
     Stopwatch watch;
     Result<Tensor> made =
-        given ? given(value) : random_weight(value.name, value.type, value.init, seed);
+        given ? given(value) : random_weight(value.name, value.type, value.init, seed, threads);
     of_weights += watch.seconds();
     return made;
   };
