@@ -11,6 +11,7 @@
 #include "lang/core/stop.h"
 #include "runtime/extern_kernels.h"
 #include "runtime/plan.h"
+#include "runtime/shared_weights.h"
 #include "runtime/tensor.h"
 
 #include <functional>
@@ -40,6 +41,8 @@ struct CompileOptions {
   uint64_t seed = 1;
   /// Empty: random weights from (seed, path), random.h.
   WeightSource weights = {};
+  /// Null: the executable shares its weights with no other. (The cpu backend.)
+  std::shared_ptr<SharedWeights> shared = {};
   IoLayout io_layout = IoLayout::Plain;
   /// f32 products and convolutions may round their operands to tf32 (cuda).
   bool allow_tf32 = false;

@@ -20,7 +20,9 @@ struct LoadedGraph {
 
 class LoadedGraphs {
 public:
-  explicit LoadedGraphs(PrepareOptions options) : options_(std::move(options)) {}
+  explicit LoadedGraphs(PrepareOptions options) : options_(std::move(options)) {
+    options_.shared = std::make_shared<SharedWeights>();
+  }
 
   /// The graph, loaded: there until another is asked for, and then as long as it is `in_use`.
   /// Errors: those of prepare() and of a run.

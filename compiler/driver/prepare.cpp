@@ -59,6 +59,7 @@ Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options) {
   compile.seed = options.seed;
   compile.stop = options.interrupt;
   compile.weights = options.weights;
+  compile.shared = options.shared;
   compile.externs = options.externs;
   compile.allow_tf32 = options.allow_tf32;
   TG_TRY(prepared.executable, prepared.backend->compile(prepared.plan, compile));

@@ -17,6 +17,8 @@ struct PrepareOptions {
   DType dtype = DType::F32; // that a run computes in: graphs are retyped
   std::string cost_db = {}; // of plans measured at load (cuda); "" = the user's cache folder
   WeightSource weights;
+  /// Of graphs loaded beside each other with the same options, which need not be the same graph.
+  std::shared_ptr<SharedWeights> shared = {};
   std::shared_ptr<const ExternKernels> externs = {}; // of `extern op`s; null: none
   StopToken stop = {};                               // of BackendFinalists
   StopToken interrupt = {};                          // of loading and runs (CompileOptions::stop)

@@ -150,6 +150,19 @@ Result<void> set_transposition(Op& op, const Place& src, const Place& dst,
 
 } // namespace
 
+namespace {
+
+/// Descriptors are plain structs without pointers.
+std::string reorder_recipe(const Place& from, const dnnl_memory_desc_t& from_md, const Place& to,
+                           const dnnl_memory_desc_t& to_md) {
+  std::string recipe = llvm::formatv("{0} {1} ", from.offset, to.offset);
+  for (const dnnl_memory_desc_t* md : {&from_md, &to_md})
+    recipe.append(reinterpret_cast<const char*>(md), sizeof *md);
+  return recipe;
+}
+
+} // namespace
+
 Result<void> set_reorder(Op& op, const Place& from, const dnnl_memory_desc_t& from_md,
                          const Place& to, const dnnl_memory_desc_t& to_md, dnnl_engine_t engine) {
   TG_TRY(AttrHandle attr, make_attr({}));
@@ -162,6 +175,7 @@ Result<void> set_reorder(Op& op, const Place& from, const dnnl_memory_desc_t& fr
   PrimitiveDescHandle handle(pd);
   op.implementation = implementation(handle);
   op.buffers = {from.buffer, to.buffer};
+  op.recipe = reorder_recipe(from, from_md, to, to_md);
   TG_TRY(op.kernel, make_primitive_kernel(
                         handle, engine, {{DNNL_ARG_FROM, from_md, from}, {DNNL_ARG_TO, to_md, to}},
                         op.scratch_bytes));

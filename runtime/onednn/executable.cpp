@@ -116,8 +116,9 @@ Result<void> CpuExecutable::reserve(const Lowering& l) {
   std::vector<BufferId> ids;
   memory_ = {};
   int64_t only_at_load = 0;
+  for (BufferId b = 0; b < l.buffers.size(); ++b) lasting_[b] = life[b].first != UINT32_MAX;
+  name_shared(l);
   for (BufferId b = 0; b < l.buffers.size(); ++b) {
-    lasting_[b] = life[b].first != UINT32_MAX;
     if (in_arena(l.buffers[b])) {
       if (!lasting_[b]) continue;
       temporaries.push_back(life[b]);
@@ -125,7 +126,7 @@ Result<void> CpuExecutable::reserve(const Lowering& l) {
       continue;
     }
     bool input = l.buffers[b].kind == Buffer::Kind::Input;
-    if (lasting_[b] && l.buffers[b].kind == Buffer::Kind::Load) {
+    if (lasting_[b] && l.buffers[b].kind == Buffer::Kind::Load && shared_keys_[b].empty()) {
       offsets_[b] = packed_bytes_;
       packed_bytes_ = add_bytes(packed_bytes_, align_up(l.buffers[b].bytes));
     }
@@ -142,9 +143,43 @@ Result<void> CpuExecutable::reserve(const Lowering& l) {
   return check_memory(*plan_, most, l.options.memory_limit_bytes);
 }
 
+void CpuExecutable::name_shared(const Lowering& l) {
+  constexpr int64_t kLeastBytes = 1 << 20;
+  shared_keys_.assign(l.buffers.size(), "");
+  shared_.assign(l.buffers.size(), nullptr);
+  if (!l.options.shared) return;
+  for (BufferId b = 0; b < l.buffers.size(); ++b) {
+    const Buffer& buffer = l.buffers[b];
+    if (buffer.kind != Buffer::Kind::Weight || buffer.bytes < kLeastBytes) continue;
+    const PlanValue& value = plan_->values[buffer.source];
+    if (value.kind == PlanValue::Kind::Weight)
+      shared_keys_[b] = value.name + '\n' + value.type.text() + '\n' + value.init;
+  }
+  std::vector<int> uses(l.buffers.size());
+  for (const Op& op : l.load.ops)
+    for (BufferId b : op.buffers) ++uses[b];
+  for (const Op& op : l.load.ops) {
+    if (op.recipe.empty()) continue;
+    BufferId from = op.buffers[0], to = op.buffers[1];
+    bool alone = l.buffers[to].kind == Buffer::Kind::Load && uses[to] == 1;
+    bool weight = l.buffers[from].kind == Buffer::Kind::Weight && !shared_keys_[from].empty();
+    if (alone && weight && lasting_[to] && l.buffers[to].bytes >= kLeastBytes)
+      shared_keys_[to] = shared_keys_[from] + '\n' + op.recipe;
+  }
+}
+
+bool CpuExecutable::is_made(const Lowering& l, const Op& op) {
+  if (op.recipe.empty() || shared_keys_[op.buffers[1]].empty()) return false;
+  BufferId to = op.buffers[1];
+  shared_[to] = l.options.shared->find(shared_keys_[to]);
+  addresses_[to] = shared_[to].get();
+  return shared_[to] != nullptr;
+}
+
 Result<void> CpuExecutable::ensure(const Lowering& l, BufferId b) {
   const Buffer& buffer = l.buffers[b];
   if (addresses_[b] || in_arena(buffer)) return {};
+  if (!shared_keys_[b].empty()) return ensure_shared(l, b);
   if (buffer.kind == Buffer::Kind::Load && lasting_[b]) {
     addresses_[b] = packed_.get() + offsets_[b];
     return {};
@@ -161,22 +196,41 @@ Result<void> CpuExecutable::ensure(const Lowering& l, BufferId b) {
   return {};
 }
 
+Result<void> CpuExecutable::ensure_shared(const Lowering& l, BufferId b) {
+  const Buffer& buffer = l.buffers[b];
+  shared_[b] = l.options.shared->find(shared_keys_[b]);
+  if (!shared_[b] && buffer.kind == Buffer::Kind::Weight) {
+    TG_TRY(Tensor weight, materialise(plan_->values[buffer.source], l.options));
+    auto holder = std::make_shared<Tensor>(std::move(weight));
+    shared_[b] = SharedWeights::Contents(holder, holder->data());
+    l.options.shared->add(shared_keys_[b], shared_[b]);
+  } else if (!shared_[b]) {
+    TG_TRY(AlignedBuffer memory, allocate(buffer.bytes));
+    shared_[b] = SharedWeights::Contents(memory.release(), FreeAligned());
+  }
+  addresses_[b] = shared_[b].get();
+  return {};
+}
+
 Result<void> CpuExecutable::run_load_program(Lowering& l) {
   ThreadScope scope(threads_);
   std::vector<BufferLife> life = lives(l.buffers, l.load.ops);
   for (uint32_t i = 0; i < l.load.ops.size(); ++i) {
     Op& op = l.load.ops[i];
     TG_CHECK(go_on(stop_));
-    if (op.kernel) {
+    if (op.kernel && !is_made(l, op)) {
       for (BufferId b : op.buffers) TG_CHECK(ensure(l, b));
       TG_CHECK(op.kernel->bind(addresses()));
       omp_set_num_threads(op.threads);
       TG_CHECK(op.kernel->run_exact(stream_.get()));
+      if (!op.recipe.empty() && !shared_keys_[op.buffers[1]].empty())
+        l.options.shared->add(shared_keys_[op.buffers[1]], shared_[op.buffers[1]]);
     }
     for (BufferId b : op.buffers) {
       if (lasting_[b] || life[b].last != i) continue;
       owned_[b].reset();
       tensors_[b] = {};
+      shared_[b].reset();
       addresses_[b] = nullptr;
     }
   }

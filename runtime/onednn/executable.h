@@ -31,8 +31,14 @@ private:
   /// Which buffers outlive the load program, offsets in the arena, and the check against the limit.
   Result<void> reserve(const Lowering& l);
   Result<void> run_load_program(Lowering& l);
+  /// Names what is, or may be, shared with other executables: large contents that weights alone
+  /// decide, as they came or copied once.
+  void name_shared(const Lowering& l);
+  /// Whether another executable has made what this op makes.
+  bool is_made(const Lowering& l, const Op& op);
   /// Contents, or room, for a buffer outside the arena that has none yet.
   Result<void> ensure(const Lowering& l, BufferId buffer);
+  Result<void> ensure_shared(const Lowering& l, BufferId buffer);
   Result<void> place_run_buffers(const Lowering& l);
   Addresses addresses() const { return {addresses_, scratch_.get()}; }
 
@@ -44,11 +50,13 @@ private:
   int threads_ = 1;
   std::vector<Place> places_; // of each value of the plan
 
-  // Of each buffer: its memory if it is its own (weights as they came are tensors), its offset if
-  // it lies in the arena or in `packed_`, its address (null where it is gone), and whether runs
-  // read it.
+  // Of each buffer: its memory if it is its own (weights as they came are tensors) or shared with
+  // other executables, its offset if it lies in the arena or in `packed_`, its address (null where
+  // it is gone), and whether runs read it.
   std::vector<AlignedBuffer> owned_;
   std::vector<Tensor> tensors_;
+  std::vector<std::string> shared_keys_; // "": not shared
+  std::vector<SharedWeights::Contents> shared_;
   std::vector<int64_t> offsets_;
   std::vector<std::byte*> addresses_;
   std::vector<bool> lasting_;

@@ -67,6 +67,9 @@ struct Op {
   int threads = 1;
   llvm::SmallVector<BufferId, 4> buffers;
   std::unique_ptr<Kernel> kernel; // null: a view
+  /// Of a copy from buffers[0] to buffers[1]: all that says what it makes of the contents. Empty:
+  /// not known.
+  std::string recipe = {};
 };
 
 struct Program {
