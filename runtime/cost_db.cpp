@@ -51,6 +51,10 @@ constexpr const char* kSpread =
     "low REAL NOT NULL, high REAL NOT NULL, runs INTEGER NOT NULL, "
     "PRIMARY KEY (environment, instance)) WITHOUT ROWID";
 
+/// Likewise younger than files may be.
+constexpr const char* kYardstick = "CREATE TABLE IF NOT EXISTS yardstick (environment INTEGER "
+                                   "PRIMARY KEY, microseconds REAL NOT NULL)";
+
 constexpr const char* kFind =
     "SELECT microseconds, implementation, low, high, runs FROM cost LEFT JOIN spread USING "
     "(environment, instance) WHERE environment = ?1 AND instance = ?2";
@@ -242,7 +246,7 @@ CostDb::Opened CostDb::prepare_schema() {
 }
 
 bool CostDb::prepare_statements() {
-  return execute(kSpread) &&
+  return execute(kSpread) && execute(kYardstick) &&
          sqlite3_prepare_v2(db_, kStoreSpread, -1, &store_spread_, nullptr) == SQLITE_OK &&
          sqlite3_prepare_v2(db_, kFind, -1, &find_, nullptr) == SQLITE_OK &&
          sqlite3_prepare_v2(db_, kStore, -1, &store_, nullptr) == SQLITE_OK;
@@ -328,6 +332,31 @@ std::optional<CostRow> CostDb::row_found(llvm::StringRef instance) {
   row.high_us = high;
   row.runs = sqlite3_column_int(find_, 4);
   return row;
+}
+
+double CostDb::yardstick() {
+  if (!db_) return 0;
+  constexpr const char* kSql = "SELECT microseconds FROM yardstick WHERE environment = ?1";
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(db_, kSql, -1, &statement, nullptr) != SQLITE_OK) return 0;
+  sqlite3_bind_int64(statement, 1, environment_id_);
+  double best = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_double(statement, 0) : 0;
+  sqlite3_finalize(statement);
+  return best > 0 && best <= kMaxPrice ? best : 0;
+}
+
+void CostDb::keep_yardstick(double microseconds) {
+  if (!db_) return;
+  constexpr const char* kSql = "INSERT OR REPLACE INTO yardstick VALUES (?1, ?2)";
+  sqlite3_stmt* statement = nullptr;
+  int code = sqlite3_prepare_v2(db_, kSql, -1, &statement, nullptr);
+  if (code == SQLITE_OK) {
+    sqlite3_bind_int64(statement, 1, environment_id_);
+    sqlite3_bind_double(statement, 2, microseconds);
+    code = sqlite3_step(statement);
+  }
+  sqlite3_finalize(statement);
+  if (code != SQLITE_DONE) give_up("cannot write");
 }
 
 void CostDb::remember(llvm::ArrayRef<CostRow> rows) {

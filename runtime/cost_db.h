@@ -59,6 +59,10 @@ public:
   void store(llvm::ArrayRef<CostRow> rows);
   /// Finds them as long as this lives, and no longer: prices that are not final.
   void remember(llvm::ArrayRef<CostRow> rows);
+  /// The best time of the yardstick (machine_watch.h) in this environment, in microseconds, as it
+  /// was kept; 0: it was not.
+  double yardstick();
+  void keep_yardstick(double microseconds);
 
   /// True while rows reach a file.
   bool persistent() const { return db_ != nullptr; }

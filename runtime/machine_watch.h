@@ -17,6 +17,8 @@ public:
   virtual ~MachineWatch() = default;
   /// Whether this process had the machine to itself since it was last asked, as far as can be told.
   virtual bool quiet() = 0;
+  /// The best time of the yardstick so far; 0: there is none.
+  virtual double best_us() const { return 0; }
 };
 
 /// Both signs at one moment, the clock with them.
@@ -26,12 +28,14 @@ struct MachineSigns {
   double yardstick_us = 0; // 0: there is none
 };
 
-/// Judges by signs that `read` takes: whenever the watch is asked, and when it is made.
-std::unique_ptr<MachineWatch> watch_signs(std::function<MachineSigns()> read);
+/// Judges by signs that `read` takes: whenever the watch is asked, and when it is made. `best_us`:
+/// of the yardstick, from earlier; 0: not known.
+std::unique_ptr<MachineWatch> watch_signs(std::function<MachineSigns()> read, double best_us = 0);
 
 /// Judges by this machine's signs. The yardstick runs on the backend, so that its threads are those
-/// that steps have; its best time is the best since this was made. Where the backend cannot run it,
-/// it is not asked. The backend may end before it.
-std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads);
+/// that steps have; where the backend cannot run it, it is not asked. The backend may end before
+/// the watch.
+std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads,
+                                            double best_us = 0);
 
 } // namespace tg

@@ -72,11 +72,14 @@ public:
   /// Those of them whose prices are not kept.
   size_t unsettled() const { return unsettled_; }
   double timed_seconds() const { return timed_seconds_; }
+  /// The yardstick's best time as it is kept.
+  double yardstick_us() { return database_->yardstick(); }
   const CostDb& database() const { return *database_; }
 
 private:
   bool costs_nothing(const Symbols& symbols, const OpInstance& instance) const;
   std::optional<std::string> key_to_time(const Symbols& symbols, const OpInstance& instance) const;
+  void watch();
   void time(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<StepSpec> specs);
 
   std::unique_ptr<Backend> backend_;
@@ -88,6 +91,7 @@ private:
   std::vector<std::string> first_failures_; // in the order in which they were met
   size_t timed_ = 0, unsettled_ = 0;
   double timed_seconds_ = 0;
+  double yardstick_us_ = 0; // as it is in the database
 };
 
 /// The instance as the runtime wants it; in_place as the plan builder decides it for an operand

@@ -20,6 +20,7 @@ class GivenWatch final : public MachineWatch {
 public:
   explicit GivenWatch(bool quiet) : quiet_(quiet) {}
   bool quiet() override { return quiet_; }
+  double best_us() const override { return 30; }
 
 private:
   bool quiet_;
@@ -77,6 +78,7 @@ TEST_F(MeasuredCostTest, WhatWasTimedIsNotTimedAgain) {
   PriceCache prices(graph.symbols(), again);
   EXPECT_EQ(price_graph(graph, prices), first);
   EXPECT_EQ(again.timed(), 0u);
+  EXPECT_EQ(again.yardstick_us(), 30) << "what was the yardstick's best is known, too";
   MeasuredCost other = model(2);
   PriceCache other_prices(graph.symbols(), other);
   price_graph(graph, other_prices);

@@ -83,6 +83,14 @@ TEST_F(CostDbTest, WhatIsRememberedIsNotKept) {
   EXPECT_EQ(db->find("passing"), std::nullopt);
 }
 
+TEST_F(CostDbTest, KeepsTheYardstick) {
+  EXPECT_EQ(open()->yardstick(), 0);
+  open()->keep_yardstick(30);
+  open()->keep_yardstick(31.5);
+  EXPECT_EQ(open()->yardstick(), 31.5) << "the last one counts";
+  EXPECT_EQ(open(2)->yardstick(), 0) << "each environment has its own";
+}
+
 TEST_F(CostDbTest, EnvironmentsAreApart) {
   open(1)->store({{"x", 1, ""}});
   EXPECT_EQ(open(2)->find("x"), std::nullopt);

@@ -12,9 +12,9 @@ namespace tg {
 namespace {
 
 /// The answers of a watch that reads these signs, one for each but the first.
-std::vector<bool> answers(std::vector<MachineSigns> signs) {
+std::vector<bool> answers(std::vector<MachineSigns> signs, double best_us = 0) {
   size_t next = 0;
-  auto watch = watch_signs([&] { return signs[next++]; });
+  auto watch = watch_signs([&] { return signs[next++]; }, best_us);
   std::vector<bool> quiet;
   while (next < signs.size()) quiet.push_back(watch->quiet());
   return quiet;
@@ -33,6 +33,14 @@ TEST(MachineWatch, NoticesThatTheYardstickDrifts) {
   EXPECT_EQ(answers({{0, 0, 60}, {1, 0, 60}, {2, 0, 30}, {3, 0, 30}, {4, 0, 60}}),
             (std::vector<bool>{true, false, true, false}))
       << "its best is what it is held against";
+}
+
+TEST(MachineWatch, KnowsTheYardstickFromEarlier) {
+  std::vector<MachineSigns> slow{{0, 0, 60}, {1, 0, 60}, {2, 0, 60}};
+  EXPECT_EQ(answers(slow), (std::vector<bool>{true, true}));
+  EXPECT_EQ(answers(slow, 30), (std::vector<bool>{false, false}));
+  auto watch = watch_signs([&] { return slow.front(); }, 30);
+  EXPECT_EQ(watch->best_us(), 30);
 }
 
 TEST(MachineWatch, DoesWithoutAYardstick) {
