@@ -68,8 +68,11 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
         alone, whole = (report_of(tg, Path(scratch), k) for k in (0, 2))
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
-        narrow = report_of(tg, Path(scratch), 2, "--dtype", "bf16")
-        prices = b"".join(file.read_bytes() for file in Path(scratch).glob("prices.db*"))
+        for _ in range(20):  # a price taken on a busy machine is not kept
+            narrow = report_of(tg, Path(scratch), 2, "--dtype", "bf16", "--threads", "1")
+            prices = b"".join(file.read_bytes() for file in Path(scratch).glob("prices.db*"))
+            if b"relu(" in prices:
+                break
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
         check_wrong(tg, Path(scratch))
         check_default(tg, Path(scratch))
