@@ -88,6 +88,13 @@ public:
   /// One run on the bound inputs (zeros until they are bound). Allocates nothing.
   /// Errors: `device`; `limit_no_answer` where it was stopped, and outputs are of no run then.
   virtual Result<void> run_once() = 0;
+  /// run_once(), a little slower, and which of steps(), by their places, computed on denormal
+  /// numbers, on which processors may be slow (onednn/denormals.h). None where a backend cannot
+  /// tell.
+  virtual Result<std::vector<size_t>> run_watching_denormals() {
+    if (Result<void> run = run_once(); !run) return std::move(run.error());
+    return std::vector<size_t>();
+  }
   /// Copies of the outputs, in the order of Plan::outputs.
   virtual Result<std::vector<Tensor>> outputs() const = 0;
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """`tg opt --cost measured:cpu --finalists K`: whole graphs are run but for 0, where prices alone decide; the same by
 default, but not by the prices of a profile by name. With `--dtype` prices are those of the type that runs. A graph that
-gives other outputs is not returned.
+gives other outputs is not returned. Numbers that are not finite, or denormal, are said.
 
     finalists_test.py TG
 """
 import json
+import platform
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,14 @@ MODEL = """model twice(x: f32[256, 512]) -> f32[256, 512] {
 
 DEEP = """model deep(x: f32[512, 512]) -> f32[512, 512] {
   sigmoid(tanh(tanh(tanh(tanh(tanh(tanh(tanh(x))))))))
+}
+"""
+NAN = """model nan(x: f32[256, 512]) -> f32[256, 512] {
+  relu(relu(log(-exp(x)))) + relu(relu(x))
+}
+"""
+TINY = """model tiny(x: f32[256, 512]) -> f32[256, 512] {
+  relu(relu(x * full([], 1e-40)))
 }
 """
 WRONG = """rule drop_tanh(x) exact { tanh(tanh(tanh(tanh(tanh(tanh(tanh(x))))))) => relu(x) }
@@ -63,6 +72,20 @@ def check_default(tg, folder):
     assert report["source_returned"], report
 
 
+def check_numbers(tg, folder):
+    """What random inputs or the model's constants make of a run is said, and is no fault of what was found."""
+    model = folder / "model.tg"
+    for text, said in ((NAN, "is not finite on random inputs"), (TINY, "denormal numbers turn up"), (MODEL, "")):
+        if text == TINY and platform.machine() != "x86_64":
+            continue  # the processor does not say
+        model.write_text(text)
+        done = subprocess.run([tg, "opt", model, "--json"], capture_output=True, text=True, timeout=120)
+        report = json.loads(done.stdout)
+        assert "median_before_us" in report, f"no whole graph was run, or it had a fault: {report}"
+        notes = [note for note in report["notes"] if "finite" in note or "denormal" in note]
+        assert len(notes) == (said != "") and all(said in note for note in notes), report["notes"]
+
+
 def main():
     tg = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
@@ -76,6 +99,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
         check_wrong(tg, Path(scratch))
         check_default(tg, Path(scratch))
+        check_numbers(tg, Path(scratch))
     assert "median_before_us" in whole, f"2 finalists: no whole graph was run: {whole}"
     assert "median_before_us" in narrow, f"bf16: no whole graph was run: {narrow}"
     assert b"relu(bf16[256, 512])" in prices and b"relu(f32" not in prices, "bf16: prices are of another type"

@@ -50,6 +50,20 @@ std::string not_finite_note(const Graph& source, llvm::ArrayRef<Tensor> outputs)
   return "";
 }
 
+/// Prices are taken on plain numbers.
+std::string denormals_note(const LoadedGraph& source) {
+  if (source.on_denormals.empty()) return "";
+  const StepInfo& first = source.on_denormals.front();
+  return llvm::formatv("denormal numbers turn up in runs of the source on random inputs, in {0} "
+                       "operator{1}, first in `{2}` {3}: runs may be slower than prices say",
+                       source.on_denormals.size(), source.on_denormals.size() == 1 ? "" : "s",
+                       first.name, first.result);
+}
+
+std::string join(std::string first, std::string second) {
+  return first.empty() || second.empty() ? first + second : first + "; " + second;
+}
+
 } // namespace
 
 Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& second) {
@@ -58,12 +72,14 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   Result<LoadedGraph*> other = loaded_.get(second, one);
   if (!other) return WholeRuns{{}, does_not_run(other.error())};
   LoadedGraph* two = *other;
+  TimingOptions timing = timing_;
+  timing.warmup = 1; // each has run
   std::string fault = output_fault(second, two->outputs, one->outputs, bound());
   if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
   Result<Comparison> times =
-      time_in_turns(*one->prepared.executable, *two->prepared.executable, timing_);
+      time_in_turns(*one->prepared.executable, *two->prepared.executable, timing);
   if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
-  return WholeRuns{*times, {}, not_finite_note(first, one->outputs)};
+  return WholeRuns{*times, {}, join(not_finite_note(first, one->outputs), denormals_note(*one))};
 }
 
 double BackendFinalists::bound() const {

@@ -25,9 +25,15 @@ int64_t bytes_of(const LoadedGraph& loaded) {
 
 Result<std::unique_ptr<LoadedGraph>> LoadedGraphs::load(const Graph& graph) const {
   TG_TRY(Prepared prepared, prepare_with_inputs(graph, options_));
-  TG_CHECK(prepared.executable->run_once());
+  TG_TRY(std::vector<size_t> denormals, prepared.executable->run_watching_denormals());
+  std::vector<StepInfo> on_denormals;
+  if (!denormals.empty()) {
+    std::vector<StepInfo> steps = prepared.executable->steps();
+    for (size_t i : denormals) on_denormals.push_back(std::move(steps[i]));
+  }
   TG_TRY(std::vector<Tensor> outputs, prepared.executable->outputs());
-  return std::make_unique<LoadedGraph>(LoadedGraph{graph, std::move(prepared), std::move(outputs)});
+  return std::make_unique<LoadedGraph>(
+      LoadedGraph{graph, std::move(prepared), std::move(outputs), std::move(on_denormals)});
 }
 
 void LoadedGraphs::make_room(size_t most, int64_t bytes, const LoadedGraph* in_use) {

@@ -16,6 +16,8 @@ struct LoadedGraph {
   Graph graph;
   Prepared prepared;
   std::vector<Tensor> outputs; // of one run
+  /// Steps of that run that computed on denormal numbers, where the backend can tell.
+  std::vector<StepInfo> on_denormals;
 };
 
 class LoadedGraphs {

@@ -1,6 +1,7 @@
 #include "runtime/onednn/executable.h"
 
 #include "runtime/arena.h"
+#include "runtime/onednn/denormals.h"
 #include "runtime/onednn/nan_guard.h"
 
 #include <omp.h>
@@ -263,20 +264,29 @@ Result<void> CpuExecutable::bind_inputs(llvm::ArrayRef<Tensor> inputs) {
   return {};
 }
 
+Result<void> CpuExecutable::run_once() { return run_once(nullptr); }
+
+Result<std::vector<size_t>> CpuExecutable::run_watching_denormals() {
+  std::vector<size_t> denormals;
+  TG_CHECK(run_once(&denormals));
+  return denormals;
+}
+
 // Inputs are never written over, so a run can be done again. What other runs of it met makes no
 // difference.
-Result<void> CpuExecutable::run_once() {
+Result<void> CpuExecutable::run_once(std::vector<size_t>* denormals) {
   ThreadScope scope(threads_);
   (void)take_invalid_flag(1);
-  TG_TRY(bool lost, run_program(false));
+  TG_TRY(bool lost, run_program(false, denormals));
   if (guarded_ > 0) lost |= take_invalid_flag(guarded_);
   if (!lost) return {};
-  TG_CHECK(run_program(true));
+  if (denormals) denormals->clear();
+  TG_CHECK(run_program(true, denormals));
   (void)take_invalid_flag(guarded_);
   return {};
 }
 
-Result<bool> CpuExecutable::run_program(bool exact) {
+Result<bool> CpuExecutable::run_program(bool exact, std::vector<size_t>* denormals) {
   // More threads than these may end before the run does, and their flags with them: where a team is
   // smaller than the one before, OpenMP lets the others go, unless it is of one.
   constexpr int kThreadsThatStay = 2;
@@ -288,11 +298,13 @@ Result<bool> CpuExecutable::run_program(bool exact) {
     if (op.kernel) {
       if (op.threads != threads) omp_set_num_threads(threads = op.threads);
       bool ask = !exact && op.kernel->may_lose_nan() && threads > kThreadsThatStay;
+      if (denormals) (void)take_denormal_flag(threads);
       if (exact) {
         TG_CHECK(op.kernel->run_exact(stream_.get()));
       } else if (dnnl_status_t s = op.kernel->run(stream_.get()); s != dnnl_success) {
         return device_error(s, op.name);
       }
+      if (denormals && take_denormal_flag(threads)) denormals->push_back(i);
       if (ask && take_invalid_flag(threads)) return true;
     }
     clock_.stop(i);

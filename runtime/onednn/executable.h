@@ -17,6 +17,7 @@ public:
 
   Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) override;
   Result<void> run_once() override;
+  Result<std::vector<size_t>> run_watching_denormals() override;
   Result<std::vector<Tensor>> outputs() const override;
   std::vector<StepInfo> steps() const override;
   MemoryUse memory() const override { return memory_; }
@@ -26,8 +27,10 @@ private:
   explicit CpuExecutable(const Plan& plan) : plan_(std::make_unique<const Plan>(plan)) {}
 
   Result<void> load(const CompileOptions& options);
-  /// Whether a NaN may have been lost: the run ends there. Never, where it is `exact`.
-  Result<bool> run_program(bool exact);
+  /// Whether a NaN may have been lost: the run ends there. Never, where it is `exact`. `denormals`,
+  /// where it is given, gets the ops that compute on such numbers.
+  Result<bool> run_program(bool exact, std::vector<size_t>* denormals = nullptr);
+  Result<void> run_once(std::vector<size_t>* denormals);
   /// Which buffers outlive the load program, offsets in the arena, and the check against the limit.
   Result<void> reserve(const Lowering& l);
   Result<void> run_load_program(Lowering& l);

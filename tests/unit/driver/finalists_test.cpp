@@ -256,6 +256,47 @@ TEST_F(Finalists, OutputsOfTheFirstThatAreNotFiniteLeaveTheTime) {
   EXPECT_EQ(finite->note, "");
 }
 
+/// A NaN of the model's own, and outputs of any dtype: those that are finite are compared.
+TEST_F(Finalists, ANaNInTheModelIsSaidAndOtherOutputsAreCompared) {
+  PrepareOptions options;
+  options.backend = "ref";
+  BackendFinalists finalists(options, {.runs = 2});
+  std::string head = "model m(x: f32[4, 8]) -> (y: f32[4, 8], i: i64[4], b: bool[4, 8]) {\n"
+                     "  let nan = 0.0 / 0.0\n";
+  Graph nan = load(head + "  (exp(x) * nan, argmax(x, axis = 1), x < 0.0)\n}\n");
+  Graph same = load(head + "  (nan * exp(x), argmax(x + 1.0, axis = 1), 0.0 > x)\n}\n");
+  Graph other = load(head + "  (exp(x) * nan, argmax(-x, axis = 1), x < 0.0)\n}\n");
+  Graph opposite = load(head + "  (exp(x) * nan, argmax(x, axis = 1), x >= 0.0)\n}\n");
+  auto runs = finalists.compare(nan, same);
+  ASSERT_TRUE(runs.ok());
+  EXPECT_EQ(runs->fault, "");
+  EXPECT_EQ(runs->note.find("output `y` of the source is not finite"), 0u) << runs->note;
+  auto different = finalists.compare(nan, other), negated = finalists.compare(nan, opposite);
+  ASSERT_TRUE(different.ok() && negated.ok());
+  EXPECT_EQ(different->fault.find("gives another output `i`"), 0u) << different->fault;
+  EXPECT_EQ(negated->fault.find("gives another output `b`"), 0u) << negated->fault;
+}
+
+#if defined(__SSE__)
+/// They may make runs slower than any price says.
+TEST_F(Finalists, DenormalNumbersInRunsOfTheFirstAreSaid) {
+  PrepareOptions options; // the reference computes in f64, in which these are plain
+  if (!make_backend(options.backend)) GTEST_SKIP() << "no cpu backend";
+  BackendFinalists finalists(options, {.runs = 2});
+  auto scaled = [&](const char* by) {
+    return load("model m(x: f32[64, 64]) -> (y: f32[64, 64]) {\n  tanh(exp(x) * " +
+                std::string(by) + ")\n}\n");
+  };
+  Graph tiny = scaled("full([], 1e-40)"), plain = scaled("full([], 1e-4)");
+  auto slow = finalists.compare(tiny, tiny), fast = finalists.compare(plain, plain);
+  ASSERT_TRUE(slow.ok() && fast.ok());
+  EXPECT_EQ(slow->note,
+            "denormal numbers turn up in runs of the source on random inputs, in 2 "
+            "operators, first in `mul` f32[64, 64]: runs may be slower than prices say");
+  EXPECT_EQ(fast->note, "");
+}
+#endif
+
 TEST_F(Finalists, ComparingSaysWhichDoesNotRun) {
   PrepareOptions options;
   options.backend = "ref";

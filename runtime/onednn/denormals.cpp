@@ -1,0 +1,32 @@
+#include "runtime/onednn/denormals.h"
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+namespace tg::cpu {
+
+namespace {
+
+bool take_own_flag() {
+#if defined(__SSE__)
+  constexpr unsigned kDenormalOperand = 1 << 1;
+  unsigned flags = _mm_getcsr();
+  _mm_setcsr(flags & ~kDenormalOperand);
+  return (flags & kDenormalOperand) != 0;
+#else
+  return false;
+#endif
+}
+
+} // namespace
+
+bool take_denormal_flag(int threads) {
+  if (threads <= 1) return take_own_flag();
+  bool raised = false;
+#pragma omp parallel num_threads(threads) reduction(|| : raised)
+  raised = take_own_flag() || raised;
+  return raised;
+}
+
+} // namespace tg::cpu
