@@ -60,7 +60,7 @@ std::string denormals_note(const LoadedGraph& source) {
                        first.name, first.result);
 }
 
-std::string join(std::string first, std::string second) {
+std::string join(const std::string& first, const std::string& second) {
   return first.empty() || second.empty() ? first + second : first + "; " + second;
 }
 

@@ -12,7 +12,7 @@ public:
   explicit BackendFinalists(PrepareOptions options, TimingOptions timing = {.min_runs = 15,
                                                                             .seconds = 1.5,
                                                                             .patience_seconds = 8})
-      : loaded_(std::move(options)), timing_(timing) {
+      : loaded_(std::move(options)), timing_(std::move(timing)) {
     timing_.stop = this->options().stop;
   }
   Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
