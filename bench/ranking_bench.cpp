@@ -1,0 +1,235 @@
+// How well prices rank graphs: for each network some graphs that searches come to, each run whole,
+// and of the pairs whose times differ by more than 5% the share that prices put in the right order.
+//
+//   ranking_bench --samples FILE.db [--threads N] [--graphs K] [MODEL.tg...]
+//   ranking_bench --beside A.tg B.tg [--threads N]
+//
+// Graphs: the source and what is found by the prices of the model at hand, each multiplied by a
+// random factor (a normal logarithm of deviation 0.4), seed by seed, until there are K that differ.
+// Prices compared: `analytic`; `calibrated` from the samples of FILE.db (tg calibrate --cost-db)
+// without any operator of these graphs (the network is held out); `measured`, each operator timed.
+// Times: least of rounds in which all graphs take turns. The second form runs two graphs of one
+// network in turns and prints how much faster the second is.
+#include "bench/held_out.h"
+#include "compiler/driver/backend_finalists.h"
+#include "compiler/driver/model.h"
+#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/ir/graph_equal.h"
+#include "lang/core/random.h"
+
+#include <llvm/ADT/SmallString.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cmath>
+#include <cstdlib>
+
+namespace {
+
+using namespace tg;
+
+struct Settings {
+  int threads = 2;
+  size_t graphs = 8;
+  std::string samples, database;
+};
+
+/// Another's prices, each off by a factor of its own.
+class Perturbed final : public CostModel {
+public:
+  Perturbed(CostModel& inner, uint64_t seed) : inner_(inner), seed_(seed) {}
+  std::string name() const override { return "perturbed " + inner_.name(); }
+  double price(const Symbols& symbols, const OpInstance& instance) override {
+    constexpr double kDeviation = 0.4;
+    RandomStream stream(seed_, instance_key(symbols, instance));
+    return inner_.price(symbols, instance) * std::exp(kDeviation * stream.normal_pair(0).first);
+  }
+  llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }
+
+private:
+  CostModel& inner_;
+  uint64_t seed_;
+};
+
+std::vector<Graph> candidates(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
+                              size_t most) {
+  std::vector<Graph> graphs{source};
+  for (uint64_t seed = 0; seed < 3 * most && graphs.size() < most; ++seed) {
+    Perturbed prices(costs, seed);
+    OptimizeOptions options;
+    options.search = Search::Mcts;
+    options.kernels = seed % 2 == 0;
+    set_limits(options, 0.8, -1);
+    Result<Optimized> found = optimize(source, rules, prices, options, nullptr);
+    if (!found) continue;
+    bool known = llvm::any_of(
+        graphs, [&](const Graph& one) { return difference(one, found->graph).empty(); });
+    if (!known) graphs.push_back(std::move(found->graph));
+  }
+  return graphs;
+}
+
+/// Least times of whole runs, in turns.
+Result<std::vector<double>> run_all(llvm::ArrayRef<Graph> graphs, const PrepareOptions& options) {
+  constexpr int kRounds = 7;
+  constexpr double kSeconds = 0.25;
+  std::vector<double> least(graphs.size(), INFINITY);
+  std::vector<Prepared> loaded;
+  for (const Graph& graph : graphs) {
+    TG_TRY(Prepared one, prepare_with_inputs(graph, options));
+    loaded.push_back(std::move(one));
+  }
+  for (int round = 0; round < kRounds; ++round)
+    for (size_t i = 0; i < loaded.size(); ++i) {
+      TG_TRY(Timing timing, time_runs(*loaded[i].executable, {.min_runs = 3, .seconds = kSeconds}));
+      least[i] = std::min(least[i], timing.median_us);
+    }
+  return least;
+}
+
+struct Ranked {
+  int right = 0, pairs = 0;
+  std::string text() const {
+    if (pairs == 0) return "-";
+    return llvm::formatv("{0} of {1}, {2:f0}%", right, pairs, 100.0 * right / pairs);
+  }
+};
+
+Ranked rank(llvm::ArrayRef<double> times, llvm::ArrayRef<double> prices) {
+  constexpr double kApart = 1.05;
+  Ranked out;
+  for (size_t i = 0; i < times.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      if (std::max(times[i], times[j]) < kApart * std::min(times[i], times[j])) continue;
+      ++out.pairs;
+      out.right += (times[i] < times[j]) == (prices[i] < prices[j]);
+    }
+  return out;
+}
+
+std::vector<double> price_all(llvm::ArrayRef<Graph> graphs, CostModel& costs) {
+  std::vector<double> prices;
+  for (const Graph& graph : graphs) {
+    PriceCache cache(graph.symbols(), costs);
+    prices.push_back(price_graph(graph, cache));
+  }
+  return prices;
+}
+
+Result<std::unique_ptr<MeasuredCost>> measured(const Graph& graph, const std::string& database,
+                                               int threads) {
+  TG_TRY(std::unique_ptr<Backend> backend, make_backend("cpu"));
+  MeasuredCostOptions options;
+  options.cost_db = database;
+  options.threads = threads;
+  options.network_bytes = network_bytes(graph);
+  return std::make_unique<MeasuredCost>(std::move(backend), options);
+}
+
+/// Errors: those of the backend.
+Result<void> run(const Graph& source, llvm::ArrayRef<Rule> rules, const Settings& settings,
+                 llvm::StringMap<Ranked>& all) {
+  TG_TRY(std::unique_ptr<MeasuredCost> samples,
+         measured(source, settings.samples, settings.threads));
+  HeldOut rough({}, *samples);
+  std::vector<Graph> graphs = candidates(source, rules, rough, settings.graphs);
+  PrepareOptions prepare;
+  prepare.threads = settings.threads;
+  TG_TRY(std::vector<double> times, run_all(graphs, prepare));
+  std::vector<const Graph*> own;
+  for (const Graph& graph : graphs) own.push_back(&graph);
+  HeldOut held_out(own, *samples);
+  AnalyticCost analytic(*find_device_profile("cpu"));
+  TG_TRY(std::unique_ptr<MeasuredCost> exact,
+         measured(source, settings.database, settings.threads));
+  auto [low, high] = std::minmax_element(times.begin(), times.end());
+  llvm::outs() << llvm::formatv("{0,-14} {1,2} {2,9:f1} {3,9:f1}", source.name(), graphs.size(),
+                                *low, *high);
+  for (CostModel* costs : {static_cast<CostModel*>(&analytic), static_cast<CostModel*>(&held_out),
+                           static_cast<CostModel*>(exact.get())}) {
+    Ranked ranked = rank(times, price_all(graphs, *costs));
+    Ranked& sum = all[costs->name()];
+    sum.right += ranked.right;
+    sum.pairs += ranked.pairs;
+    llvm::outs() << llvm::formatv(" | {0,-16}", ranked.text());
+  }
+  llvm::outs() << "\n";
+  llvm::outs().flush();
+  return {};
+}
+
+std::optional<Graph> load(SourceManager& sources, const std::string& path) {
+  DiagnosticSink sink;
+  std::optional<Graph> graph = load_model(sources, path, {}, sink);
+  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
+  return graph;
+}
+
+int beside(const std::string& a, const std::string& b, int threads) {
+  SourceManager sources;
+  std::optional<Graph> first = load(sources, a), second = load(sources, b);
+  if (!first || !second) return 1;
+  PrepareOptions options;
+  options.threads = threads;
+  BackendFinalists runner(options, {.min_runs = 9, .seconds = 2, .patience_seconds = 6});
+  Result<WholeRuns> runs = runner.compare(*first, *second);
+  if (!runs) {
+    render(runs.error(), sources, llvm::errs());
+    return 1;
+  }
+  if (!runs->fault.empty()) llvm::outs() << "fault: " << runs->fault << "\n";
+  const Comparison& times = runs->times;
+  llvm::outs() << llvm::formatv("{0:f3} [{1:f3}, {2:f3}] {3:f1} {4:f1}\n", times.ratio, times.low,
+                                times.high, times.first.median_us, times.second.median_us);
+  return runs->fault.empty() ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  std::vector<std::string> models;
+  bool two = false;
+  for (int i = 1; i < argc; ++i) {
+    llvm::StringRef word = argv[i];
+    if (word == "--threads" && i + 1 < argc)
+      settings.threads = std::atoi(argv[++i]);
+    else if (word == "--graphs" && i + 1 < argc)
+      settings.graphs = static_cast<size_t>(std::atoi(argv[++i]));
+    else if (word == "--samples" && i + 1 < argc)
+      settings.samples = argv[++i];
+    else if (word == "--beside")
+      two = true;
+    else
+      models.push_back(argv[i]);
+  }
+  if (two && models.size() == 2) return beside(models[0], models[1], settings.threads);
+  if (two || settings.samples.empty() || models.empty()) {
+    llvm::errs() << "ranking_bench --samples FILE.db MODEL.tg... | --beside A.tg B.tg\n";
+    return 2;
+  }
+  llvm::SmallString<128> folder;
+  if (llvm::sys::fs::createUniqueDirectory("tangram-ranking", folder)) return 1;
+  settings.database = folder.str().str() + "/costs.db";
+  SourceManager sources;
+  DiagnosticSink sink;
+  std::optional<std::vector<Rule>> rules = load_rules(sources, library(), {}, sink);
+  llvm::StringMap<Ranked> all;
+  llvm::outs() << llvm::formatv("{0,-14} {1,2} {2,9} {3,9} | {4,-16} | {5,-16} | {6,-16}\n",
+                                "network", "n", "least us", "most us", "analytic",
+                                "calibrated, held out", "measured");
+  bool ok = rules.has_value();
+  for (const std::string& model : models) {
+    std::optional<Graph> graph = load(sources, model);
+    Result<void> done = graph && rules ? run(*graph, *rules, settings, all)
+                                       : Result<void>(error(Code::no_model, "{0}", model));
+    if (!done) render(done.error(), sources, llvm::errs());
+    ok &= done.ok();
+  }
+  for (const auto& entry : all)
+    llvm::outs() << "all, " << entry.getKey() << ": " << entry.getValue().text() << "\n";
+  (void)llvm::sys::fs::remove_directories(folder);
+  return ok ? 0 : 1;
+}
