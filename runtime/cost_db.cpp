@@ -72,6 +72,11 @@ constexpr const char* kFindEnvironment =
     "SELECT id FROM environment WHERE processor = ?1 AND instruction_set = ?2 AND library = ?3 "
     "AND layout = ?4 AND dtype = ?5 AND threads = ?6";
 
+constexpr const char* kFindAlike =
+    "SELECT other.layout, instance, microseconds FROM environment AS own JOIN environment AS other "
+    "USING (processor, instruction_set, library, dtype, threads) JOIN cost ON cost.environment = "
+    "other.id WHERE own.id = ?1 ORDER BY other.layout, instance";
+
 bool is_damage(int code) {
   int primary = code & 0xff;
   return primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB;
@@ -357,6 +362,27 @@ void CostDb::keep_yardstick(double microseconds) {
   }
   sqlite3_finalize(statement);
   if (code != SQLITE_DONE) give_up("cannot write");
+}
+
+std::vector<std::pair<std::string, CostRow>> CostDb::rows_alike() {
+  std::vector<std::pair<std::string, CostRow>> rows;
+  sqlite3_stmt* statement = nullptr;
+  if (!db_ || sqlite3_prepare_v2(db_, kFindAlike, -1, &statement, nullptr) != SQLITE_OK)
+    return rows;
+  sqlite3_bind_int64(statement, 1, environment_id_);
+  auto text = [&](int column) {
+    const unsigned char* data = sqlite3_column_text(statement, column);
+    auto bytes = static_cast<size_t>(sqlite3_column_bytes(statement, column));
+    return data ? std::string(reinterpret_cast<const char*>(data), bytes) : std::string();
+  };
+  int code = SQLITE_OK;
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    double price = sqlite3_column_double(statement, 2);
+    if (price >= 0 && price <= kMaxPrice) rows.push_back({text(0), {text(1), price, ""}});
+  }
+  sqlite3_finalize(statement);
+  if (code != SQLITE_DONE) give_up("cannot read");
+  return rows;
 }
 
 void CostDb::remember(llvm::ArrayRef<CostRow> rows) {

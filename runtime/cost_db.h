@@ -55,6 +55,10 @@ public:
   std::optional<double> find(llvm::StringRef instance);
   /// The whole row, likewise.
   std::optional<CostRow> find_row(llvm::StringRef instance);
+  /// All rows of this processor, library and number of threads, however the operators lay in the
+  /// caches, with the environment's `layout`: what a model of prices learns from. In the order of
+  /// their keys.
+  std::vector<std::pair<std::string, CostRow>> rows_alike();
   /// Keeps rows, in one transaction; later ones replace earlier ones of the same key.
   void store(llvm::ArrayRef<CostRow> rows);
   /// Finds them as long as this lives, and no longer: prices that are not final.

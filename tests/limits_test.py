@@ -112,6 +112,7 @@ def cases_of(folder):
         "repl": [Case("repl", ["repl"], stdin=folder / "prompt.txt")],
         "bench demo": [Case("bench demo", ["bench", "demo", model, "--cost-db", str(folder / "costs.db")])],
         "bench paper": [Case("bench paper", ["bench", "paper", "--output", str(folder / "cells.json")], codes=[1])],
+        "calibrate": [Case("calibrate", ["calibrate", "--cost-db", str(folder / "calibrated.db")], limited=True, keeps=True)],
         "devices": [Case("devices", ["devices"])],
         "ops": [Case("ops", ["ops"])],
         "errors": [Case("errors", ["errors"])],

@@ -2,6 +2,7 @@
 #include "compiler/driver/cost_model.h"
 
 #include "compiler/driver/analytic_groups.h"
+#include "compiler/driver/calibrated_cost.h"
 #include "compiler/driver/devices.h"
 #include "compiler/driver/measured_cost.h"
 #include "compiler/driver/prepare.h"
@@ -18,10 +19,23 @@ namespace tg {
 
 bool is_measured(llvm::StringRef spec) { return spec.split(':').first == "measured"; }
 
-bool meets_source(llvm::StringRef spec) { return is_measured(spec) || spec == "analytic"; }
+bool is_calibrated(llvm::StringRef spec) { return spec.split(':').first == "calibrated"; }
+
+bool meets_source(llvm::StringRef spec) {
+  return is_measured(spec) || is_calibrated(spec) || spec == "analytic";
+}
 
 std::string backend_of_costs(llvm::StringRef spec) {
-  return is_measured(spec) && spec.split(':').second == "cuda" ? "cuda" : "cpu";
+  bool timed = is_measured(spec) || is_calibrated(spec);
+  return timed && spec.split(':').second == "cuda" ? "cuda" : "cpu";
+}
+
+std::string default_cost_spec() {
+#ifdef TG_HAVE_ONEDNN
+  return "calibrated";
+#else
+  return "analytic";
+#endif
 }
 
 std::string profile_of_backend(llvm::StringRef backend) {
@@ -60,10 +74,10 @@ Result<std::unique_ptr<CostModel>> make_analytic(llvm::StringRef profile) {
       std::make_unique<GroupedAnalyticCost>(*device, patterns_of(profile)));
 }
 
-Result<std::unique_ptr<CostModel>>
-make_measured(llvm::StringRef backend_name, const CostModelOptions& options, const Graph& graph) {
-  TG_TRY(std::unique_ptr<Backend> backend,
-         make_backend(backend_name.empty() ? "cpu" : backend_name, options.cost_db));
+Result<std::unique_ptr<MeasuredCost>> make_measured(const std::string& backend_name,
+                                                    const CostModelOptions& options,
+                                                    const Graph& graph) {
+  TG_TRY(std::unique_ptr<Backend> backend, make_backend(backend_name, options.cost_db));
   MeasuredCostOptions measured;
   measured.cost_db = options.cost_db;
   measured.threads = thread_count(options.threads);
@@ -73,8 +87,7 @@ make_measured(llvm::StringRef backend_name, const CostModelOptions& options, con
   measured.allow_tf32 = options.allow_tf32;
   measured.stop = options.stop;
   measured.progress = options.progress;
-  return std::unique_ptr<CostModel>(
-      std::make_unique<MeasuredCost>(std::move(backend), std::move(measured)));
+  return std::make_unique<MeasuredCost>(std::move(backend), std::move(measured));
 }
 
 } // namespace
@@ -83,13 +96,21 @@ Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& optio
                                                    const Graph& graph) {
   auto [kind, detail] = llvm::StringRef(options.spec).split(':');
   if (kind == "analytic") return make_analytic(detail);
-  if (kind == "measured") return make_measured(detail, options, graph);
+  if (kind == "measured" || kind == "calibrated") {
+    std::string backend = backend_of_costs(options.spec);
+    TG_TRY(std::unique_ptr<MeasuredCost> measured, make_measured(backend, options, graph));
+    if (kind == "measured") return std::unique_ptr<CostModel>(std::move(measured));
+    const DeviceProfile* device = find_device_profile(profile_of_backend(backend));
+    return std::unique_ptr<CostModel>(
+        std::make_unique<CalibratedCost>(std::move(measured), *device));
+  }
   if (kind == "file" && !detail.empty()) {
     TG_TRY(std::unique_ptr<TableCost> table, make_table_cost(detail));
     return std::unique_ptr<CostModel>(std::move(table));
   }
   return error(Code::usage, "no cost model `{0}`", options.spec)
-      .suggest("there are analytic[:PROFILE], measured[:cpu|:cuda] and file:TABLE");
+      .suggest("there are calibrated[:cpu|:cuda], analytic[:PROFILE], measured[:cpu|:cuda] and "
+               "file:TABLE");
 }
 
 } // namespace tg

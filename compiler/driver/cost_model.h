@@ -1,5 +1,5 @@
-// A cost model from its name on the command line: `analytic[:PROFILE]`, `measured[:BACKEND]`,
-// `file:TABLE`.
+// A cost model from its name on the command line: `calibrated[:BACKEND]`, `analytic[:PROFILE]`,
+// `measured[:BACKEND]`, `file:TABLE`.
 #pragma once
 
 #include "compiler/extract/cost.h"
@@ -12,8 +12,11 @@
 
 namespace tg {
 
+/// `calibrated` where this build has a backend that can be measured, else `analytic`.
+std::string default_cost_spec();
+
 struct CostModelOptions {
-  std::string spec = "analytic";
+  std::string spec = default_cost_spec();
   std::string cost_db;                      // of measured costs; "" = the user's cache folder
   int threads = 0;                          // of measurements; 0 = one for each core
   int64_t memory_limit_bytes = 0;           // of measurements; 0: none
@@ -29,8 +32,10 @@ struct CostModelOptions {
 Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& options,
                                                    const Graph& graph);
 
-/// Whether the spec asks for measured costs.
+/// Whether the spec asks for measured costs: each operator is timed before it has a price.
 bool is_measured(llvm::StringRef spec);
+/// Whether it asks for the price model of this machine.
+bool is_calibrated(llvm::StringRef spec);
 /// Whether what such prices choose is run whole, beside its source, before it is returned: where
 /// they are measured, and by default, when they are guesses about this machine. A profile by name
 /// (`analytic:cpu`) and a table stand for a machine that need not be here.

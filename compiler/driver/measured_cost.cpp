@@ -17,21 +17,6 @@ namespace tg {
 
 namespace {
 
-/// A backend describes itself as "processor, instruction set, libraries"; ref only by a phrase.
-CostEnvironment environment_of(const Backend& backend, const MeasureOptions& measure) {
-  CostEnvironment environment;
-  auto [processor, rest] = llvm::StringRef(environment.library = backend.description()).split(", ");
-  auto [instruction_set, library] = rest.split(", ");
-  environment.processor = library.empty() ? processor_name() : processor.str();
-  environment.instruction_set = library.empty() ? "" : instruction_set.str();
-  if (!library.empty()) environment.library = library.str();
-  environment.library = backend.name() + ": " + environment.library;
-  environment.layout = measure_conditions(backend, measure);
-  environment.dtype = "f32"; // the only one that runs; instance keys spell dtypes, too
-  environment.threads = measure.threads;
-  return environment;
-}
-
 /// Microseconds at ten bytes a nanosecond, and for the call.
 double extern_price(const Symbols& symbols, const OpInstance& instance) {
   OpWork work = op_work(symbols, instance.op, instance.attrs, instance.operands, instance.result);
@@ -47,6 +32,20 @@ void return_freed_memory() {
 }
 
 } // namespace
+
+// A backend describes itself as "processor, instruction set, libraries"; ref only by a phrase.
+CostEnvironment environment_of(const Backend& backend, int threads) {
+  CostEnvironment environment;
+  auto [processor, rest] = llvm::StringRef(environment.library = backend.description()).split(", ");
+  auto [instruction_set, library] = rest.split(", ");
+  environment.processor = library.empty() ? processor_name() : processor.str();
+  environment.instruction_set = library.empty() ? "" : instruction_set.str();
+  if (!library.empty()) environment.library = library.str();
+  environment.library = backend.name() + ": " + environment.library;
+  environment.dtype = "f32"; // the only one that runs; instance keys spell dtypes, too
+  environment.threads = threads;
+  return environment;
+}
 
 int64_t network_bytes(const Graph& graph) {
   int64_t bytes = 0;
@@ -95,7 +94,9 @@ MeasuredCost::MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions
   if (options_.cache != CacheState::Hot)
     measure_.wash_bytes = wash_bytes_for(options_.network_bytes);
   std::string path = options_.cost_db.empty() ? default_cost_db_path() : options_.cost_db;
-  database_ = CostDb::open(path, environment_of(*backend_, measure_));
+  CostEnvironment environment = environment_of(*backend_, measure_.threads);
+  environment.layout = measure_conditions(*backend_, measure_);
+  database_ = CostDb::open(path, environment);
   if (const StepTimer* timer = backend_->step_timer()) groups_.emplace(*timer, measure_);
 }
 
@@ -124,6 +125,15 @@ std::optional<std::string> MeasuredCost::key_to_time(const Symbols& symbols,
   return key;
 }
 
+std::optional<double> MeasuredCost::known_price(const Symbols& symbols,
+                                                const OpInstance& instance) {
+  if (instance.op == OpKind::Extern) return extern_price(symbols, instance);
+  if (costs_nothing(symbols, instance)) return 0;
+  std::string key = instance_key(symbols, instance);
+  if (failures_.count(key)) return std::numeric_limits<double>::infinity();
+  return database_->find(key);
+}
+
 bool MeasuredCost::known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) {
   return llvm::none_of(instances, [&](const OpInstance& instance) {
     return key_to_time(symbols, instance).has_value();
@@ -131,15 +141,16 @@ bool MeasuredCost::known(const Symbols& symbols, llvm::ArrayRef<OpInstance> inst
 }
 
 double MeasuredCost::price(const Symbols& symbols, const OpInstance& instance) {
-  if (instance.op == OpKind::Extern) return extern_price(symbols, instance);
-  if (costs_nothing(symbols, instance)) return 0;
   prepare(symbols, instance);
-  std::string key = instance_key(symbols, instance);
-  std::optional<double> known = database_->find(key);
-  return known ? *known : std::numeric_limits<double>::infinity();
+  return known_price(symbols, instance).value_or(std::numeric_limits<double>::infinity());
 }
 
 void MeasuredCost::prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) {
+  time(symbols, instances, options_.stop);
+}
+
+void MeasuredCost::time(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances,
+                        const StopToken& stop) {
   std::vector<std::string> keys;
   std::vector<StepSpec> specs;
   for (const OpInstance& instance : instances) {
@@ -148,14 +159,30 @@ void MeasuredCost::prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> in
     keys.push_back(std::move(*key));
     specs.push_back(step_spec(symbols, instance));
   }
+  time_all(keys, specs, stop);
+}
+
+void MeasuredCost::time_again(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances,
+                              const StopToken& stop) {
+  std::vector<std::string> keys;
+  std::vector<StepSpec> specs;
+  for (const OpInstance& instance : instances) {
+    keys.push_back(instance_key(symbols, instance));
+    specs.push_back(step_spec(symbols, instance));
+  }
+  time_all(keys, specs, stop);
+}
+
+void MeasuredCost::time_all(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<StepSpec> specs,
+                            const StopToken& stop) {
   if (specs.empty()) return;
   auto start = std::chrono::steady_clock::now();
   watch();
   // In portions, so that what was timed is kept if the program is stopped.
   constexpr size_t kPortion = 8;
-  for (size_t done = 0; done < specs.size() && !options_.stop.asked(); done += kPortion) {
+  for (size_t done = 0; done < specs.size() && !stop.asked(); done += kPortion) {
     size_t count = std::min(kPortion, specs.size() - done);
-    time(llvm::ArrayRef(keys).slice(done, count), llvm::ArrayRef(specs).slice(done, count));
+    time_portion(llvm::ArrayRef(keys).slice(done, count), llvm::ArrayRef(specs).slice(done, count));
     return_freed_memory();
     if (options_.progress) options_.progress(done + count, specs.size());
   }
@@ -174,10 +201,12 @@ void MeasuredCost::watch() {
   measure_.watch = options_.watch.get();
 }
 
-void MeasuredCost::time(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<StepSpec> specs) {
+void MeasuredCost::time_portion(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<StepSpec> specs) {
   std::vector<CostRow> settled, unsettled;
   for (auto [key, time] : llvm::zip(keys, measure_steps(*backend_, specs, measure_))) {
     if (time) {
+      std::optional<double> before = database_->find(key); // where it is timed again
+      if (before && *before <= time->microseconds) continue;
       (time->settled ? settled : unsettled)
           .push_back({key, time->microseconds, time->implementation, time->low_us, time->high_us,
                       time->runs});

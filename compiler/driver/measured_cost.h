@@ -74,13 +74,28 @@ public:
   double timed_seconds() const { return timed_seconds_; }
   /// The yardstick's best time as it is kept.
   double yardstick_us() { return database_->yardstick(); }
-  const CostDb& database() const { return *database_; }
+  CostDb& database() { return *database_; }
+  std::string backend_name() const { return backend_->name(); }
+  double washed_mib() const { return static_cast<double>(measure_.wash_bytes >> 20); }
+
+  /// The price of what needs no timing or was timed, infinite where that was not possible; nothing
+  /// where it is still to be timed.
+  std::optional<double> known_price(const Symbols& symbols, const OpInstance& instance);
+  /// prepare() until `stop` at the latest.
+  void time(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances, const StopToken& stop);
+  /// Times them once more: of both times the lesser counts, since others only ever add.
+  void time_again(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances,
+                  const StopToken& stop);
+
+  /// Nothing is run for it: there is nothing to time.
+  bool costs_nothing(const Symbols& symbols, const OpInstance& instance) const;
 
 private:
-  bool costs_nothing(const Symbols& symbols, const OpInstance& instance) const;
   std::optional<std::string> key_to_time(const Symbols& symbols, const OpInstance& instance) const;
   void watch();
-  void time(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<StepSpec> specs);
+  void time_all(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<StepSpec> specs,
+                const StopToken& stop);
+  void time_portion(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<StepSpec> specs);
 
   std::unique_ptr<Backend> backend_;
   MeasuredCostOptions options_;
@@ -93,6 +108,9 @@ private:
   double timed_seconds_ = 0;
   double yardstick_us_ = 0; // as it is in the database
 };
+
+/// What times on this backend depend on beside `layout`, which is the caller's to say.
+CostEnvironment environment_of(const Backend& backend, int threads);
 
 /// The instance as the runtime wants it; in_place as the plan builder decides it for an operand
 /// that dies.

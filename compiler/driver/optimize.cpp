@@ -7,6 +7,7 @@
 #include "compiler/driver/finalists.h"
 #include "compiler/driver/group_refinement.h"
 #include "compiler/driver/rule_trust.h"
+#include "compiler/driver/settled_search.h"
 
 #include "compiler/egraph/rule_text.h"
 #include "compiler/ir/graph_equal.h"
@@ -43,7 +44,7 @@ const char* search_name(Search search) {
 }
 
 constexpr size_t kSaturationNodes = 50'000, kTreeNodes = 2'000;
-constexpr double kTimeLimitS = 60, kMctsTimeLimitS = 10;
+constexpr double kTimeLimitS = 60, kMctsTimeLimitS = 10, kGuessedTimeLimitS = 1.2;
 
 /// Operators that the outputs need and that each run computes.
 size_t run_op_count(const Graph& graph) {
@@ -138,6 +139,8 @@ OptimizeOptions with_stop(const OptimizeOptions& given) {
   double left = given.search_share * given.stop.seconds_left();
   double share = !in_one ? 1 : greedy ? 0.75 : 0.5;
   out.explore.time_limit_s = std::min(given.explore.time_limit_s, share * left);
+  out.explore.stop = out.explore.stop.within(share * left); // prices that are timed included
+  out.settle_time_s = std::min(given.settle_time_s, 0.5 * share * left);
   out.extract.stop = out.extract.stop.within(left);
   return out;
 }
@@ -180,9 +183,10 @@ Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
 
 } // namespace
 
-void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit) {
+void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit, bool guessed) {
   bool shipped = options.search == Search::Mcts;
-  if (time_limit_s < 0) time_limit_s = shipped ? kMctsTimeLimitS : kTimeLimitS;
+  if (time_limit_s < 0)
+    time_limit_s = !shipped ? kTimeLimitS : guessed ? kGuessedTimeLimitS : kMctsTimeLimitS;
   options.explore.time_limit_s = options.extract.ilp.time_limit_s = time_limit_s;
   options.refine.time_limit_s = std::min(options.refine.time_limit_s, time_limit_s);
   auto nodes = [&](size_t otherwise) {
@@ -220,7 +224,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   bool several = (finalists || groups) && options.finalists > 1;
   Judges judges{costs, prices, finalists ? second_opinion : nullptr, several ? &others : nullptr,
                 groups};
-  Result<Candidate> found = find_candidate(source, rules, judges, options, report);
+  Result<Candidate> found = find_settled(source, rules, judges, options, report);
   if (!found) return with_notes(std::move(found.error()), costs);
   Finalist chosen{std::move(*found)};
   if (groups) refine_candidate(source, rules, judges, options, chosen.candidate, report);

@@ -54,6 +54,9 @@ struct OptimizeOptions {
   /// What was found goes on by prices of groups, where the cost model has them (CostModel::groups).
   bool groups = false;
   RefineOptions refine; // of that: how many graphs are priced, for how long
+  /// Searches begin anew with better prices (settled_search.h) up to so many seconds from the
+  /// start.
+  double settle_time_s = 4;
   /// Of all that runs: the limits of phases (explore, extract, refine) come on top. What is found
   /// by then is the result.
   StopToken stop = {};
@@ -69,8 +72,11 @@ inline constexpr double kGraceOfExtraction = 0.3, kGraceOfExplanation = 0.5,
 /// The limits of a search and of its extractions; a negative time and no nodes stand for what suits
 /// it (options.search): tree searches have e-graphs of 2,000 nodes, as published, but what Mcts
 /// saturates first, like Saturate's, has 50,000; Mcts ends after 10 s in all, the others have 60 s
-/// to explore and 60 s to extract. A time of all that runs is `options.stop`.
-void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit);
+/// to explore and 60 s to extract. Where prices are `guessed` and found out between searches, each
+/// of Mcts is short: it finds within a second what it finds at all, and proves the rest of the
+/// time. A time of all that runs is `options.stop`.
+void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit,
+                bool guessed = false);
 
 struct RuleCount {
   std::string rule;
@@ -105,6 +111,10 @@ struct OptimizeReport {
   std::vector<GraphBound> bounds;
   size_t egraph_nodes = 0, egraph_classes = 0;
   double explore_s = 0, extract_s = 0, total_s = 0;
+  /// Where prices were found out on the way (settled_search.h): how many searches there were, what
+  /// those before the last took, and the timing of operators.
+  size_t searches = 1;
+  double searched_before_s = 0, settle_s = 0;
   double peak_memory_mb = 0;
   uint64_t seed = 0;
   std::string stopped_by;

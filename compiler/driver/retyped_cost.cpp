@@ -89,6 +89,17 @@ bool RetypedCost::known(const Symbols& from, llvm::ArrayRef<OpInstance> instance
   return inner_.known(symbols_, views_of(all));
 }
 
+bool RetypedCost::settle(const Symbols& from, llvm::ArrayRef<PriceUse> uses, double graph_us,
+                         const StopToken& stop) {
+  std::deque<std::vector<Step>> kept; // that the uses refer to
+  std::vector<PriceUse> of_steps;
+  for (const PriceUse& use : uses) {
+    kept.push_back(steps(from, use.instance));
+    for (const Step& step : kept.back()) of_steps.push_back({step.instance(), use.weight});
+  }
+  return inner_.settle(symbols_, of_steps, graph_us, stop);
+}
+
 CostModel& in_dtype(DType dtype, CostModel& costs, std::optional<RetypedCost>& narrow) {
   return dtype == DType::F32 ? costs : narrow.emplace(costs, dtype);
 }

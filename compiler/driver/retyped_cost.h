@@ -33,6 +33,8 @@ public:
   double price(const Symbols& symbols, const OpInstance& instance) override;
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
+  bool settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
+              const StopToken& stop) override;
   bool wants_notice() const override { return inner_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }
   GroupPricer* groups() override { return groups_ ? &*groups_ : nullptr; }

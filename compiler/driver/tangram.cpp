@@ -3,13 +3,13 @@
 // caller does not hold.
 #include "tangram/tangram.h"
 
-#include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/devices.h"
 #include "compiler/driver/model.h"
 #include "compiler/driver/retyped_cost.h"
 #include "compiler/driver/rule_trust.h"
 #include "compiler/driver/weights.h"
+#include "compiler/driver/whole_runs.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/retype.h"
@@ -104,6 +104,11 @@ tg::Result<tg::DType> run_dtype(llvm::StringRef dtype, bool allow_tf32, llvm::St
       {{"f32", tg::DType::F32}, {"f16", tg::DType::F16}, {"bf16", tg::DType::BF16}});
 }
 
+/// Of the costs.
+std::string spec_of(const OptimizeOptions& o) {
+  return o.cost.empty() ? tg::default_cost_spec() : o.cost;
+}
+
 tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
   tg::OptimizeOptions options;
   TG_TRY(options.search, word<tg::Search>("search", o.search,
@@ -126,7 +131,7 @@ tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
                                                        {"lossy", tg::Numerics::Lossy}}));
   int64_t memory = tg::memory_limit_bytes(o.memory_limit_mb);
   options.kernels = true;
-  tg::set_limits(options, o.time_limit_s, o.node_limit);
+  tg::set_limits(options, o.time_limit_s, o.node_limit, tg::is_calibrated(spec_of(o)));
   if (o.time_limit_s >= 0) options.stop = options.stop.within(o.time_limit_s);
   // On top of what the caller holds.
   options.stop = options.stop.holding(tg::resident_bytes() + static_cast<uint64_t>(memory));
@@ -200,17 +205,17 @@ tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<t
                                         std::shared_ptr<const tg::ExternKernels> externs) {
   TG_TRY(tg::OptimizeOptions options, translate(o));
   tg::CostModelOptions cost;
-  cost.spec = o.cost;
+  cost.spec = spec_of(o);
   cost.cost_db = o.cost_db;
   cost.threads = o.threads;
   cost.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
   cost.allow_tf32 = o.allow_tf32;
-  std::string backend = tg::backend_of_costs(o.cost);
-  TG_TRY(tg::DType dtype,
-         run_dtype(o.dtype, o.allow_tf32, tg::is_measured(o.cost) ? backend : o.cost));
+  std::string backend = tg::backend_of_costs(cost.spec);
+  bool measured = tg::is_measured(cost.spec), timed = measured || tg::is_calibrated(cost.spec);
+  TG_TRY(tg::DType dtype, run_dtype(o.dtype, o.allow_tf32, timed ? backend : cost.spec));
   TG_TRY(tg::Graph as_run, tg::retype(graph, dtype));
   TG_TRY(std::unique_ptr<tg::CostModel> costs, tg::make_cost_model(cost, as_run));
-  options.groups = tg::is_measured(o.cost);
+  options.groups = timed;
   tg::PrepareOptions run;
   run.backend = backend;
   run.dtype = dtype;
@@ -220,14 +225,15 @@ tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<t
   run.cost_db = o.cost_db;
   run.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
   run.externs = std::move(externs);
-  tg::BackendFinalists finalists(run);
+  tg::WholeRunPolicy runs({cost.spec, options.finalists}, run);
+  runs.set(options);
   TG_TRY(std::unique_ptr<tg::CostModel> analytic,
          tg::make_analytic_cost(tg::profile_of_backend(run.backend)));
   std::optional<tg::RetypedCost> narrow, narrow_analytic;
   tg::CostModel& prices = tg::in_dtype(dtype, *costs, narrow);
   tg::CostModel& second_opinion = tg::in_dtype(dtype, *analytic, narrow_analytic);
-  return tg::optimize(graph, rules, prices, options, tg::is_measured(o.cost) ? &finalists : nullptr,
-                      &second_opinion);
+  return tg::optimize(graph, rules, prices, options, runs.runner(),
+                      measured ? &second_opinion : nullptr);
 }
 
 /// Whether the shape is one that a tensor of so many elements can have. Counts down, so that no

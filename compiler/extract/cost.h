@@ -5,6 +5,7 @@
 #include "lang/core/kernel_pattern.h"
 #include "lang/core/op.h"
 #include "lang/core/result.h"
+#include "lang/core/stop.h"
 
 #include <llvm/ADT/DenseMap.h>
 
@@ -27,13 +28,21 @@ struct OpInstance {
   uint32_t weight_operands = 0;
 };
 
+/// An instance, and how much of its price a decision hangs on: 2 where one graph has it twice and
+/// the other not at all.
+struct PriceUse {
+  OpInstance instance;
+  double weight = 1;
+};
+
 class CostModel {
 public:
   virtual ~CostModel() = default;
   /// "analytic:cpu", "measured:cpu", "file:costs.json": printed in reports.
   virtual std::string name() const = 0;
   /// Microseconds of one run, >= 0, infinity if no backend can run it. Deterministic: the same
-  /// instance has the same price as long as the model lives. Weight-only operators are not asked.
+  /// instance has the same price as long as the model lives and settle() does not say otherwise.
+  /// Weight-only operators are not asked.
   virtual double price(const Symbols& symbols, const OpInstance& instance) = 0;
   /// Says which prices will be asked for next, so that a model that measures can take them
   /// together. There may be none: the moment is one at which others may measure.
@@ -42,6 +51,13 @@ public:
   virtual bool known(const Symbols&, llvm::ArrayRef<OpInstance>) { return true; }
   /// Whether it is worth while to say what will be asked: prices are measured.
   virtual bool wants_notice() const { return false; }
+  /// Finds out what is not known well enough of the prices that a decision between graphs of about
+  /// `graph_us` hangs on, until `stop`. Whether prices have changed by so much that the decision
+  /// may be another: then none that was asked for before counts any more.
+  virtual bool settle(const Symbols&, llvm::ArrayRef<PriceUse>, double /*graph_us*/,
+                      const StopToken& /*stop*/) {
+    return false;
+  }
   /// What the device behind the prices does in one kernel (a backend's answer, runtime/backend.h);
   /// empty: nothing but single operators.
   virtual llvm::ArrayRef<KernelPattern> patterns() const { return {}; }
@@ -64,6 +80,11 @@ public:
   double price(const OpInstance& instance);
   /// Passes on to the model those that were not asked before.
   void prepare(llvm::ArrayRef<OpInstance> instances);
+  /// All prices, once they do not count any more (CostModel::settle).
+  void forget() {
+    entries_.clear();
+    size_ = 0;
+  }
   bool wants_notice() const { return model_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const { return model_.patterns(); }
   /// Distinct instances seen.

@@ -58,6 +58,12 @@ public:
   bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
     return inner_.known(symbols, instances);
   }
+  bool settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
+              const StopToken& stop) override {
+    bool moved = inner_.settle(symbols, uses, graph_us, stop);
+    if (moved) table_.microseconds.clear(); // all that counts is asked for again
+    return moved;
+  }
   bool wants_notice() const override { return inner_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }
   GroupPricer* groups() override { return inner_.groups(); }

@@ -493,23 +493,27 @@ Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceC
   return out;
 }
 
-double price_graph(const Graph& graph, PriceCache& prices) {
-  std::deque<TypeList> types;
-  std::vector<OpInstance> instances;
+GraphInstances instances_of(const Graph& graph) {
+  GraphInstances out;
   std::vector<bool> needed = graph.reachable();
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node({i});
     if (!needed[i] || node.weight_only || op_info(node.op).has(Trait::Leaf)) continue;
     OpInstance instance{node.op, node.attrs, {}, node.type, 0};
-    TypeList& list = types.emplace_back();
+    TypeList& list = out.types.emplace_back();
     for (NodeId operand : graph.operands({i}))
       add_operand(instance, list, graph.node(operand).type, graph.node(operand).weight_only);
     instance.operands = list;
-    instances.push_back(instance);
+    out.instances.push_back(instance);
   }
-  prices.prepare(instances);
+  return out;
+}
+
+double price_graph(const Graph& graph, PriceCache& prices) {
+  GraphInstances priced = instances_of(graph);
+  prices.prepare(priced.instances);
   double total = 0;
-  for (const OpInstance& instance : instances) total += prices.price(instance);
+  for (const OpInstance& instance : priced.instances) total += prices.price(instance);
   return total;
 }
 

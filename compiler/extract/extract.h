@@ -17,6 +17,8 @@
 #include "compiler/extract/kernel_match.h"
 #include "lang/core/stop.h"
 
+#include <deque>
+
 namespace tg {
 
 struct ExtractOptions {
@@ -59,6 +61,14 @@ struct ExtractedGraph {
 /// Errors: `no_solution` names an output without a finite-cost form.
 Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceCache& prices,
                                const ExtractOptions& options = {});
+
+/// The operators that a run of a graph computes, each as often as it does: what its price is the
+/// sum of.
+struct GraphInstances {
+  std::deque<llvm::SmallVector<TypeId, 5>> types; // that `instances` refer to
+  std::vector<OpInstance> instances;
+};
+GraphInstances instances_of(const Graph& graph);
 
 /// Price of one run of a graph as it is: all operators that the outputs need but what is known at
 /// load. Infinite if one has no price. Units: microseconds.

@@ -36,6 +36,7 @@ constexpr Subcommand kSubcommands[] = {
     {"rules verify", tg::cli::run_rules_verify},
     {"verify", tg::cli::run_verify},
     {"repl", tg::cli::run_repl},
+    {"calibrate", tg::cli::run_calibrate},
     {"devices", tg::cli::run_devices},
     {"ops", tg::cli::run_ops},
     {"errors", tg::cli::run_errors},
@@ -56,7 +57,7 @@ void bound_spinning(char** argv) {
 
 bool runs_networks(llvm::StringRef command) {
   return command == "run" || command == "opt" || command == "explain" || command == "bench demo" ||
-         command == "bench paper" || command == "repl";
+         command == "bench paper" || command == "repl" || command == "calibrate";
 }
 
 } // namespace

@@ -41,7 +41,9 @@ void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool colo
   if (const auto& runs = report.comparison)
     table.add({"whole run", duration_text(runs->first.median_us),
                duration_text(runs->second.median_us), ratio_text(runs->ratio),
-               report.source_returned ? "the source is returned" : "median, in turns"});
+               report.source_returned ? "the source is returned"
+               : runs->remembered     ? "as measured before"
+                                      : "median, in turns"});
   table.print(out, color, 2);
 }
 
@@ -60,6 +62,17 @@ void print_exploration(llvm::raw_ostream& out, const OptimizeReport& report) {
   out << "  extracted  " << report.extract << ", in " << duration_text(report.extract_s * 1e6);
   if (report.lower_bound_us)
     out << "; no graph here costs less than " << duration_text(*report.lower_bound_us);
+  out << "\n";
+}
+
+/// Where operators were timed on the way: how long that took, and the searches before the last.
+void print_settling(llvm::raw_ostream& out, const OptimizeReport& report) {
+  constexpr double kWorthALine = 0.05;
+  if (report.settle_s < kWorthALine) return;
+  out << "  timed      what decides, in " << duration_text(report.settle_s * 1e6);
+  if (report.searches > 1)
+    out << "; " << report.searches << " searches, those before the last in "
+        << duration_text(report.searched_before_s * 1e6);
   out << "\n";
 }
 
@@ -126,6 +139,10 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   json.attribute("egraph_classes", static_cast<int64_t>(report.egraph_classes));
   write_number(json, "explore_s", report.explore_s);
   write_number(json, "extract_s", report.extract_s);
+  json.attribute("searches", static_cast<int64_t>(report.searches));
+  write_number(json, "searched_before_s", report.searched_before_s);
+  write_number(json, "settle_s", report.settle_s);
+  write_number(json, "finalists_s", report.finalists_s);
   write_number(json, "total_s", report.total_s);
   write_number(json, "peak_memory_mb", report.peak_memory_mb);
   json.attribute("seed", report.seed);
@@ -136,12 +153,14 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   json.attribute("stretches", static_cast<int64_t>(report.stretches));
   json.attribute("distinct_stretches", static_cast<int64_t>(report.distinct_stretches));
   write_number(json, "search_memory_mb", report.search_memory_mb);
+  json.attribute("changed", report.changed);
   write_counts(json, "rules_applied", report.rules_applied);
   if (!report.chain_steps.empty()) write_counts(json, "chain_steps", report.chain_steps);
   if (report.groups) write_groups(json, *report.groups);
   if (report.comparison) {
     write_number(json, "median_before_us", report.comparison->first.median_us);
     write_number(json, "median_after_us", report.comparison->second.median_us);
+    json.attribute("remembered", report.comparison->remembered);
     write_number(json, "speedup", report.source_returned ? 1.0 : report.comparison->ratio);
   }
   if (report.comparison || report.source_returned) {
@@ -158,6 +177,7 @@ void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool col
   print_costs(out, report, color);
   out << "\n";
   print_exploration(out, report);
+  print_settling(out, report);
   if (verbose && report.groups) print_refinement(out, *report.groups);
   out << "  total      in " << duration_text(report.total_s * 1e6) << ", "
       << bytes_text(report.peak_memory_mb * 1024 * 1024) << " peak, seed " << report.seed << "\n";

@@ -19,9 +19,9 @@ namespace {
 using llvm::StringLiteral;
 using llvm::StringRef;
 
-constexpr StringRef kCommands[] = {"help",    "report", "check",   "fmt",    "opt",    "run",
-                                   "extract", "rules",  "devices", "ops",    "errors", "bench",
-                                   "weights", "verify", "repl",    "explain"};
+constexpr StringRef kCommands[] = {"help",    "report", "check",   "fmt",     "opt",      "run",
+                                   "extract", "rules",  "devices", "ops",     "errors",   "bench",
+                                   "weights", "verify", "repl",    "explain", "calibrate"};
 
 constexpr const char* kMemoryLimit =
     "MiB that the process may hold; default: 80% of the machine's memory";
@@ -81,9 +81,10 @@ void add_rule_options(CLI::App& app, Options& o) {
 }
 
 void add_cost_options(CLI::App& app, Options& o) {
-  app.add_option("--cost", o.cost,
-                 "analytic (of this machine: what is found is run beside its source), "
-                 "analytic:PROFILE, measured[:cpu|:cuda], file:TABLE")
+  app.add_option(
+         "--cost", o.cost,
+         "calibrated[:cpu|:cuda] (this machine's price model), analytic (what is found is run "
+         "beside its source), analytic:PROFILE, measured[:cpu|:cuda], file:TABLE")
       ->capture_default_str();
   app.add_option("--cost-db", o.cost_db, "database of measured costs");
   app.add_option(
@@ -328,6 +329,21 @@ void add_verify(CLI::App& tg, Options& o, Raw& raw) {
                  "F.safetensors: weights of the second; folded ones are traced to the first's");
   add_seed(app, o, "of the points");
   app.add_option("--time-limit", o.time_limit_s, "seconds; then it is not decided (exit code 4)")
+      ->check(in_range(0.0, 1e9));
+  app.add_option("--memory-limit", o.memory_limit_mb, kMemoryLimit)
+      ->check(in_range(int64_t{1}, int64_t{1} << 40));
+  app.add_option("--threads", o.threads, "default: one for each core")
+      ->check(in_range(int64_t{1}, int64_t{1024}));
+  add_output_options(app, o);
+}
+
+void add_calibrate(CLI::App& tg, Options& o) {
+  CLI::App& app =
+      *tg.add_subcommand("calibrate", "measure this machine once, so that prices need no waiting");
+  app.preparse_callback([&o](size_t) { o.time_limit_s = 60; });
+  app.add_option("--backend", o.backend, "cpu, cuda");
+  app.add_option("--cost-db", o.cost_db, "database of measured costs");
+  app.add_option("--time-limit", o.time_limit_s, "seconds; a later run goes on; default: 60")
       ->check(in_range(0.0, 1e9));
   app.add_option("--memory-limit", o.memory_limit_mb, kMemoryLimit)
       ->check(in_range(int64_t{1}, int64_t{1} << 40));
@@ -587,6 +603,7 @@ Parsed parse_command_line(int argc, char** argv) {
   add_rules(app, o);
   add_verify(app, o, raw);
   add_repl(app, o);
+  add_calibrate(app, o);
   add_bench(app, o);
   add_report(app, o);
   add_tables(app, o);

@@ -2,6 +2,7 @@
 // subcommands read this struct and nothing else of the command line.
 #pragma once
 
+#include "compiler/driver/cost_model.h"
 #include "lang/core/type.h"
 
 #include <cstdint>
@@ -29,13 +30,13 @@ struct Options {
   bool proof = false;                                   // of `rules verify`: for all sizes, too
 
   // How to optimise.
-  std::string search = "mcts";   // none | saturate | mcts | anneal | taso | random
-  std::string extract = "ilp";   // greedy | ilp
-  std::string cost = "analytic"; // analytic[:PROFILE] | measured[:cpu] | file:TABLE
-  std::string cost_cache;        // of measured costs: "" as the network finds it | hot | cold
-  std::string groups = "auto";   // auto: where costs are measured | on | off
-  std::string cost_db;           // "" = the user's cache folder
-  std::string save_costs;        // --save-costs: the prices used, as a table for file:TABLE
+  std::string search = "mcts";            // none | saturate | mcts | anneal | taso | random
+  std::string extract = "ilp";            // greedy | ilp
+  std::string cost = default_cost_spec(); // cost_model.h
+  std::string cost_cache;      // of measured costs: "" as the network finds it | hot | cold
+  std::string groups = "auto"; // auto: where costs are measured | on | off
+  std::string cost_db;         // "" = the user's cache folder
+  std::string save_costs;      // --save-costs: the prices used, as a table for file:TABLE
   double max_weight_growth = 4;
   int64_t iterations = 15, multi_iterations = 1;
   int64_t budget = 0, depth = 0;       // of --search mcts, random; 0 = their defaults

@@ -54,13 +54,15 @@ std::optional<std::string> check_cost(StringRef cost) {
                ? std::nullopt
                : std::optional<std::string>(llvm::formatv(
                      "no device profile `{0}`; there are cpu, t4, a100, h200", detail));
-  if (kind == "measured") {
+  if (kind == "measured" || kind == "calibrated") {
     if (detail.empty() || detail == "cpu" || detail == "cuda") return std::nullopt;
     return llvm::formatv("--cost measures on cpu and cuda, not on `{0}`", detail);
   }
   if (kind == "file" && !detail.empty()) return std::nullopt;
   return llvm::formatv(
-      "--cost takes analytic[:PROFILE], measured[:cpu|:cuda] or file:TABLE, not `{0}`", cost);
+      "--cost takes calibrated[:cpu|:cuda], analytic[:PROFILE], measured[:cpu|:cuda] or "
+      "file:TABLE, not `{0}`",
+      cost);
 }
 
 /// `NAME=VALUE` into its halves.
@@ -116,11 +118,13 @@ std::optional<std::string> second_look(Options& o, const Raw& raw) {
   for (const Choice& choice : choices())
     if (auto problem = check_choice(choice, o.*choice.value)) return problem;
   if (auto problem = check_cost(o.cost)) return problem;
-  bool on_cuda = o.cost == "measured:cuda" || (o.command == "run" && o.backend == "cuda");
+  bool timed = is_measured(o.cost) || is_calibrated(o.cost);
+  bool on_cuda =
+      (timed && backend_of_costs(o.cost) == "cuda") || (o.command == "run" && o.backend == "cuda");
   if (o.allow_tf32 && !on_cuda)
     return "--allow-tf32 is of cuda: it needs --backend cuda or --cost measured:cuda";
-  if (!o.cost_cache.empty() && !is_measured(o.cost))
-    return "--cost-cache is of measured costs: it needs --cost measured:cpu or measured:cuda";
+  if (!o.cost_cache.empty() && !timed)
+    return "--cost-cache is of costs that are timed: it needs --cost measured or calibrated";
   if (o.streams > 1 && o.backend != "cuda")
     return "--streams is of cuda: it needs --backend cuda (the cpu has --threads)";
   if (auto problem = check_search(o)) return problem;

@@ -5,12 +5,12 @@
 #include "compiler/driver/cli/live_line.h"
 #include "compiler/driver/cli/search_files.h"
 
-#include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/devices.h"
 #include "compiler/driver/explanation.h"
 #include "compiler/driver/measured_cost.h"
 #include "compiler/driver/weights.h"
+#include "compiler/driver/whole_runs.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/extract/cost_table.h"
@@ -121,13 +121,10 @@ OptimizeOptions optimize_options(const Options& o) {
                            .Case("real", IlpCycles::Real)
                            .Case("int", IlpCycles::Int)
                            .Default(IlpCycles::None);
-  set_limits(options, o.time_limit_s, o.node_limit);
+  set_limits(options, o.time_limit_s, o.node_limit, is_calibrated(o.cost));
   return options;
 }
 
-namespace {
-
-/// A line on a terminal that counts what is done, and goes away at the end.
 std::function<void(size_t, size_t)> progress_line(Session& session, const char* what) {
   if (session.options.quiet || session.options.json || !session.color) return {};
   return [&err = session.err, what](size_t done, size_t total) {
@@ -135,6 +132,16 @@ std::function<void(size_t, size_t)> progress_line(Session& session, const char* 
     if (done == total) err << "\r\x1b[K";
     err.flush();
   };
+}
+
+namespace {
+
+/// An explanation tells what rewriting does, also where this machine gains nothing by it; the demo
+/// is there to be looked at.
+WholeRunPolicy whole_runs(const Options& o, const PrepareOptions& run) {
+  bool none = o.command == "explain" && !is_measured(o.cost);
+  return {{none ? "none" : o.cost, static_cast<size_t>(o.finalists), o.command != "bench demo"},
+          run};
 }
 
 Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::ArrayRef<Rule> rules) {
@@ -147,24 +154,17 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   TG_TRY(PrepareOptions run, prepare_options(o, source));
   run.backend = backend_of_costs(o.cost);
   run.dtype = o.dtype;
-  // The demo's limit is of the search: what it found is run behind it, or there is nothing to show.
-  run.stop = o.command == "bench demo" ? session.stop.with_grace(60) : session.stop;
+  run.stop = session.stop;
   bool measured = is_measured(o.cost);
-  // Prices that took no time to get are not followed by minutes of runs.
-  BackendFinalists finalists =
-      measured ? BackendFinalists(run)
-               : BackendFinalists(run, {.min_runs = 5, .seconds = 1, .patience_seconds = 3});
+  WholeRunPolicy runs = whole_runs(o, run);
   TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost(profile_of_backend(run.backend)));
   CostModel& second_opinion = in_dtype(o.dtype, *analytic, narrow_analytic);
   OptimizeOptions options = optimize_options(o);
   options.stop = session.stop;
   options.search_share = o.verify ? 0.5 : o.command == "explain" ? 0.75 : 1;
   options.kernels = true;
-  options.groups = o.groups == "on" || (o.groups == "auto" && measured);
-  options.must_gain = measured;
-  // What was guessed in a second meets its source, and nobody waits for others to be built.
-  options.finalists =
-      static_cast<size_t>(measured ? o.finalists : std::min<int64_t>(o.finalists, 1));
+  options.groups = o.groups == "on" || (o.groups == "auto" && (measured || is_calibrated(o.cost)));
+  runs.set(options);
   std::optional<FilePriors> priors;
   if (!o.priors.empty()) {
     TG_TRY(PriorTable table, read_priors(o.priors));
@@ -173,17 +173,14 @@ Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::Arr
   }
   SearchTrace trace;
   if (!o.trace.empty()) options.trace = &trace;
-  // An explanation tells what rewriting does, also where this machine gains nothing by it.
-  bool asked = measured || (meets_source(o.cost) && o.command != "explain");
-  bool run_whole = asked && o.finalists > 0;
   auto optimized = [&] { // operators that are timed have a line of their own
     LiveLine line(session, options.explore.time_limit_s, !measured);
     options.portfolio.progress = line.teller();
-    return optimize(source, rules, prices, options, run_whole ? &finalists : nullptr,
-                    &second_opinion);
+    return optimize(source, rules, prices, options, runs.runner(),
+                    measured ? &second_opinion : nullptr);
   };
   TG_TRY(Optimized result, optimized());
-  if (asked && !run_whole && result.report.changed)
+  if (runs.turned_off() && result.report.changed)
     result.report.notes.push_back("no whole runs (--finalists 0): the prices alone decide");
   if (o.groups == "on" && !recorder.groups())
     result.report.notes.push_back("these costs have no prices of groups: --groups does nothing");

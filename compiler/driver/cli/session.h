@@ -70,6 +70,7 @@ int run_rules_list(Session& session);
 int run_rules_verify(Session& session);
 int run_verify(Session& session);
 int run_repl(Session& session);
+int run_calibrate(Session& session);
 int run_devices(Session& session);
 int run_ops(Session& session);
 int run_errors(Session& session);

@@ -1,0 +1,59 @@
+// The cost model of this machine: what was timed costs what it took, and what was not costs what
+// operators like it took (compiler/extract/price_model.h). Nothing is timed while prices are asked
+// for; settle() times what decides between graphs and is not known well enough, so that a search
+// that has ended can be taken up again with better prices. What is timed goes into the database of
+// measured costs, and each time makes all later guesses better.
+#pragma once
+
+#include "compiler/driver/measured_cost.h"
+#include "compiler/extract/price_model.h"
+
+namespace tg {
+
+/// What was touched between two runs of an operator, from the `layout` of its environment.
+double washed_mib_of(llvm::StringRef layout);
+
+class CalibratedCost final : public CostModel {
+public:
+  /// `device` stands for the backend where nothing was timed yet.
+  CalibratedCost(std::unique_ptr<MeasuredCost> measured, const DeviceProfile& device);
+
+  std::string name() const override { return "calibrated:" + measured_->backend_name(); }
+  double price(const Symbols& symbols, const OpInstance& instance) override;
+  llvm::ArrayRef<KernelPattern> patterns() const override { return measured_->patterns(); }
+  bool settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
+              const StopToken& stop) override;
+  std::vector<std::string> notes() const override;
+
+  /// Times what was not timed before, until `stop`, and learns from it. For each that could be
+  /// timed: what it had been taken for.
+  struct Timed {
+    size_t instance = 0; // of those given
+    PriceGuess guess;
+    double microseconds = 0;
+  };
+  std::vector<Timed> time(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances,
+                          const StopToken& stop);
+
+  /// What is believed of an operator that was not timed. Requires that it costs anything.
+  PriceGuess guess(const Symbols& symbols, const OpInstance& instance);
+  /// Times that the guesses are made of.
+  size_t samples() const { return model_.samples(); }
+  MeasuredCost& measured() { return *measured_; }
+
+private:
+  void time_surprises_again(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances,
+                            llvm::ArrayRef<Timed> timed, const StopToken& stop);
+  PriceFeatures features(const Symbols& symbols, const OpInstance& instance) {
+    return price_features(roofline_, symbols, instance, washed_mib_);
+  }
+  void learn_from_database();
+
+  std::unique_ptr<MeasuredCost> measured_;
+  AnalyticCost roofline_;
+  PriceModel model_;
+  double washed_mib_ = 0;
+  llvm::StringMap<PriceGuess> guesses_; // by instance; until something is timed
+};
+
+} // namespace tg

@@ -1,0 +1,35 @@
+// What `tg calibrate` times: operators as networks have them, so many of each kind as their prices
+// are hard to guess, drawn over sizes. The list is always the same: a second run goes on where the
+// first one ended.
+#pragma once
+
+#include "compiler/driver/calibrated_cost.h"
+
+namespace tg {
+
+/// Instances as keys (instance_key), those that tell most first: any beginning of the list has all
+/// kinds in their shares. None is there twice.
+std::vector<std::string> calibration_keys();
+
+struct Calibration {
+  size_t timed = 0;   // now
+  size_t samples = 0; // that the price model of this machine has learned from
+  double seconds = 0;
+  /// Of the operators timed now, guessed before they were: the median of |guess / time - 1|. Of
+  /// those in the second half, since the first guesses were made of little. nullopt: too few.
+  std::optional<double> median_error;
+  bool finished = false; // nothing is left to be timed
+  std::vector<std::string> notes = {};
+};
+
+struct CalibrationOptions {
+  MeasuredCostOptions measure; // but for network_bytes
+  StopToken stop = {};
+  std::function<void(size_t done, size_t total)> progress = {};
+};
+
+/// Times the list as it stands in networks that fit the caches and in those that do not, what is
+/// not in the database yet, until `stop`. Errors: those of the backend's making.
+Result<Calibration> calibrate(const std::string& backend, const CalibrationOptions& options);
+
+} // namespace tg

@@ -1,0 +1,39 @@
+// Comparisons of whole graphs that outlive a run: what has met its source on this machine once need
+// not meet it again, as long as graphs, backend, libraries, number of threads and types are the
+// same (the environment of runtime/cost_db.h). Remembered is only what is worth it: a comparison
+// that says which graph is faster, or that neither is by much; and only where outputs agreed and
+// there was nothing to be said about the run.
+#pragma once
+
+#include "compiler/driver/optimize.h"
+#include "runtime/backend.h"
+#include "runtime/cost_db.h"
+
+namespace tg {
+
+class RememberedFinalists final : public FinalistRunner {
+public:
+  /// `conditions`: what the runner's times depend on beside graphs and environment ("f32").
+  /// `runner` must outlive it.
+  RememberedFinalists(FinalistRunner& runner, std::unique_ptr<CostDb> database,
+                      std::string conditions)
+      : runner_(runner), database_(std::move(database)), conditions_(std::move(conditions)) {}
+
+  Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
+  Result<std::vector<Screened>> screen(const Graph& source,
+                                       llvm::ArrayRef<const Graph*> graphs) override {
+    return runner_.screen(source, graphs);
+  }
+
+private:
+  FinalistRunner& runner_;
+  std::unique_ptr<CostDb> database_;
+  std::string conditions_;
+};
+
+/// The database of measured costs at `path` ("": the user's own), where it keeps whole runs on this
+/// backend.
+std::unique_ptr<CostDb> open_whole_runs(const std::string& path, const Backend& backend,
+                                        int threads);
+
+} // namespace tg

@@ -1,0 +1,144 @@
+#include "compiler/driver/settled_search.h"
+
+#include "compiler/ir/graph_equal.h"
+#include "lang/core/stopwatch.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringMap.h>
+
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+/// Counts of equal instances over graphs of one table of symbols.
+class Uses {
+public:
+  /// A graph, `sign` times.
+  void add(const Graph& graph, double sign) {
+    graphs_.push_back(instances_of(graph));
+    for (const OpInstance& instance : graphs_.back().instances) {
+      std::string key = instance_key(graph.symbols(), instance);
+      auto [at, fresh] = place_.try_emplace(key, uses_.size());
+      if (fresh) uses_.push_back({instance, 0});
+      uses_[at->second].weight += sign;
+    }
+  }
+  /// What is not the same on both sides.
+  std::vector<PriceUse> differing() const {
+    std::vector<PriceUse> out;
+    for (PriceUse use : uses_)
+      if ((use.weight = std::abs(use.weight)) > 0) out.push_back(use);
+    return out;
+  }
+
+private:
+  std::deque<GraphInstances> graphs_; // that the uses refer to
+  std::vector<PriceUse> uses_;
+  llvm::StringMap<size_t> place_;
+};
+
+class SettledSearch {
+public:
+  SettledSearch(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judges,
+                const OptimizeOptions& options, OptimizeReport& report)
+      : source_(source), rules_(rules), judges_(judges), options_(options), report_(report) {}
+
+  Result<Candidate> run() {
+    settle_source();
+    const OptimizeReport before = report_;
+    for (size_t round = 1;; ++round) {
+      Stopwatch watch;
+      TG_TRY(Candidate found, find_candidate(source_, rules_, judges_, options_, report_));
+      found.rules = report_.rules_applied;
+      report_.searches = round;
+      bool again = round < kMostRounds && time_for(watch.seconds()) && settle(found.graph);
+      if (!again) return best_of(std::move(found));
+      earlier_.push_back(std::move(found));
+      begin_again(before);
+    }
+  }
+
+private:
+  static constexpr size_t kMostRounds = 4;
+
+  /// Whether another search like the last one is worth while waiting for.
+  bool time_for(double search_s) const {
+    return watch_.seconds() + search_s < options_.settle_time_s && !options_.explore.stop.asked();
+  }
+
+  /// The report is of the last search; what it took is of all.
+  void begin_again(const OptimizeReport& before) {
+    OptimizeReport last = std::move(report_);
+    report_ = before;
+    report_.cost_before_us = last.cost_before_us;
+    report_.settle_s = last.settle_s;
+    report_.searched_before_s = last.searched_before_s + last.explore_s + last.extract_s;
+    if (options_.trace) *options_.trace = {};
+  }
+
+  /// What nearly every rewriting replaces.
+  void settle_source() {
+    Uses uses;
+    uses.add(source_, 1);
+    (void)settle(uses);
+  }
+
+  bool settle(const Graph& found) {
+    Uses uses;
+    uses.add(source_, 1);
+    uses.add(found, -1);
+    return settle(uses);
+  }
+
+  bool settle(const Uses& uses) {
+    Stopwatch watch;
+    StopToken stop =
+        options_.explore.stop.within(std::max(options_.settle_time_s - watch_.seconds(), 0.0));
+    bool moved =
+        judges_.costs.settle(source_.symbols(), uses.differing(), report_.cost_before_us, stop);
+    if (moved) {
+      judges_.prices.forget();
+      report_.cost_before_us = price_graph(source_, judges_.prices);
+    }
+    report_.settle_s += watch.seconds();
+    return moved;
+  }
+
+  /// By the prices of now.
+  Candidate best_of(Candidate last) {
+    if (judges_.others && !earlier_.empty())
+      for (Candidate& one : *judges_.others) one.cost_us = price_graph(one.graph, judges_.prices);
+    for (Candidate& one : earlier_) {
+      one.cost_us = price_graph(one.graph, judges_.prices);
+      if (difference(one.graph, last.graph).empty()) continue;
+      if (!costs_more(one.cost_us, last.cost_us) && one.cost_us < last.cost_us) {
+        std::swap(one, last);
+        report_.cost_after_us = last.cost_us;
+        report_.rules_applied = last.rules;
+        report_.forget_bounds();
+      }
+      if (judges_.others) judges_.others->push_back(std::move(one));
+    }
+    return last;
+  }
+
+  const Graph& source_;
+  llvm::ArrayRef<Rule> rules_;
+  const Judges& judges_;
+  const OptimizeOptions& options_;
+  OptimizeReport& report_;
+  Stopwatch watch_;
+  std::vector<Candidate> earlier_;
+};
+
+} // namespace
+
+Result<Candidate> find_settled(const Graph& source, llvm::ArrayRef<Rule> rules,
+                               const Judges& judges, const OptimizeOptions& options,
+                               OptimizeReport& report) {
+  return SettledSearch(source, rules, judges, options, report).run();
+}
+
+} // namespace tg

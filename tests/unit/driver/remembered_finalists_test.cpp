@@ -1,0 +1,98 @@
+// Whole runs that are remembered: once for each pair, across processes, and only where they say
+// something.
+#include "compiler/driver/remembered_finalists.h"
+
+#include "loading.h"
+#include "runtime/ref/backend.h"
+
+#include <llvm/Support/FileSystem.h>
+
+namespace tg {
+namespace {
+
+/// Comparisons as a test says them.
+class ToldRuns final : public FinalistRunner {
+public:
+  WholeRuns runs;
+  int asked = 0;
+  Result<WholeRuns> compare(const Graph&, const Graph&) override {
+    ++asked;
+    return runs;
+  }
+};
+
+struct Remembered : test::Loading {
+  ToldRuns told;
+  Graph source = load("model m(x: f32[8]) -> (y: f32[8]) { relu(tanh(x)) }");
+  Graph result = load("model m(x: f32[8]) -> (y: f32[8]) { tanh(x) }");
+  llvm::SmallString<128> folder;
+
+  void SetUp() override {
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-runs", folder));
+  }
+  void TearDown() override { (void)llvm::sys::fs::remove_directories(folder); }
+
+  static WholeRuns faster() {
+    WholeRuns runs;
+    runs.times = compare_times({100, 100, 100, 100, 100, 100}, {80, 80, 80, 80, 80, 80});
+    return runs;
+  }
+  static WholeRuns undecided() {
+    WholeRuns runs;
+    runs.times = compare_times({100, 100, 100, 100, 100, 100}, {60, 150, 70, 140, 60, 150});
+    return runs;
+  }
+  /// As a process of its own.
+  WholeRuns ask(const char* conditions = "f32", int threads = 1) {
+    std::unique_ptr<Backend> backend = make_ref_backend();
+    RememberedFinalists runner(
+        told, open_whole_runs((folder + "/costs.db").str(), *backend, threads), conditions);
+    Result<WholeRuns> runs = runner.compare(source, result);
+    EXPECT_TRUE(runs.ok());
+    return *runs;
+  }
+};
+
+TEST_F(Remembered, WhatWasMeasuredOnceIsNotMeasuredAgain) {
+  told.runs = faster();
+  EXPECT_FALSE(ask().times.remembered);
+  WholeRuns again = ask();
+  EXPECT_EQ(told.asked, 1);
+  EXPECT_TRUE(again.times.remembered);
+  EXPECT_DOUBLE_EQ(again.times.ratio, told.runs.times.ratio);
+  EXPECT_DOUBLE_EQ(again.times.low, told.runs.times.low);
+  EXPECT_DOUBLE_EQ(again.times.high, told.runs.times.high);
+  EXPECT_TRUE(again.times.second_faster());
+  EXPECT_EQ(again.times.first.median_us, 100);
+}
+
+TEST_F(Remembered, OtherConditionsAreOtherRuns) {
+  told.runs = faster();
+  (void)ask();
+  (void)ask("f16");
+  (void)ask("f32", 2);
+  std::swap(source, result);
+  (void)ask();
+  EXPECT_EQ(told.asked, 4);
+}
+
+TEST_F(Remembered, WhatDecidesNothingIsMeasuredAgain) {
+  told.runs = undecided();
+  (void)ask();
+  EXPECT_FALSE(ask().times.remembered);
+  EXPECT_EQ(told.asked, 2);
+}
+
+TEST_F(Remembered, FaultsAndRemarksAreNotKept) {
+  told.runs = WholeRuns{{}, "gives another output"};
+  (void)ask();
+  EXPECT_EQ(ask().fault, "gives another output");
+  told.runs = faster();
+  told.runs.note = "denormal numbers turn up";
+  (void)ask();
+  EXPECT_EQ(ask().note, "denormal numbers turn up");
+  EXPECT_EQ(told.asked, 4);
+}
+
+} // namespace
+} // namespace tg
