@@ -1,4 +1,4 @@
-// `tg bench demo`: real models, optimised with costs measured on this machine, then both graphs run
+// `tg bench demo`: real models, optimised as `tg opt` does it on this machine, then both graphs run
 // in turns and held against the reference backend. A table for people, a list of objects for
 // machines.
 #include "compiler/driver/cli/pipeline.h"
@@ -16,10 +16,6 @@ namespace {
 const char* const kModels[] = {"examples/paper/squeezenet.tg", "examples/paper/nasrnn.tg",
                                "examples/paper/bert.tg", "examples/paper/resnext50.tg",
                                "examples/resnet50.tg"};
-
-/// Exploration and extraction of one model, each; what is not optimal by then is good enough to
-/// show.
-constexpr double kTimeLimitS = 10;
 
 struct Row {
   OptimizeReport report;
@@ -180,8 +176,7 @@ void judge(Session& session, llvm::ArrayRef<Row> rows) {
 
 int run_bench_demo(Session& outer) {
   Options options = outer.options;
-  options.cost = "measured:cpu";
-  options.time_limit_s = kTimeLimitS;
+  options.cost = default_cost_spec();
   if (options.files.empty()) options.files.assign(std::begin(kModels), std::end(kModels));
   Session session(options, outer.out, outer.err);
   session.color = outer.color;

@@ -363,7 +363,7 @@ void add_bench(CLI::App& tg, Options& o) {
   CLI::App& bench = *tg.add_subcommand("bench", "measurements of the whole");
   bench.require_subcommand(1);
   CLI::App& demo =
-      *bench.add_subcommand("demo", "optimise models with measured costs and run both graphs");
+      *bench.add_subcommand("demo", "optimise models as `tg opt` does and run both graphs");
   demo.add_option("FILE", o.files, "models; default: those of examples/");
   demo.add_option("--output", o.output, "also write the table here, as JSON");
   demo.add_option("--cost-db", o.cost_db, "database of measured costs");
