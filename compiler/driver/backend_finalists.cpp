@@ -2,6 +2,7 @@
 
 #include "compiler/driver/devices.h"
 #include "runtime/bounds.h"
+#include "runtime/machine_watch.h"
 
 #include <llvm/Support/FormatVariadic.h>
 
@@ -76,10 +77,15 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   timing.warmup = 1; // each has run
   std::string fault = output_fault(second, two->outputs, one->outputs, bound());
   if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
+  const Prepared& prepared = one->prepared;
+  std::unique_ptr<MachineWatch> watch; // of a GPU nobody else's work shows here
+  if (!prepared.backend->step_timer()) watch = watch_machine(*prepared.backend, prepared.threads);
   Result<Comparison> times =
-      time_in_turns(*one->prepared.executable, *two->prepared.executable, timing);
+      time_in_turns(*prepared.executable, *two->prepared.executable, timing);
   if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
-  return WholeRuns{*times, {}, join(not_finite_note(first, one->outputs), denormals_note(*one))};
+  bool disturbed = watch && !watch->quiet();
+  return WholeRuns{*times, {}, join(not_finite_note(first, one->outputs), denormals_note(*one)),
+                   disturbed};
 }
 
 double BackendFinalists::bound() const {

@@ -79,9 +79,9 @@ std::string why_source(const OptimizeReport& report, const WholeRuns& runs) {
   std::string graph = llvm::formatv("the new graph ({0} operators, {1:f1} us by the model)",
                                     report.nodes_after, report.cost_after_us);
   if (!runs.fault.empty()) return graph + " " + runs.fault + ": the source is returned";
-  return llvm::formatv("as measured, {0} is {1} ({2:f2}x): the source is returned", graph,
+  return llvm::formatv("as measured{3}, {0} is {1} ({2:f2}x): the source is returned", graph,
                        runs.times.second_slower() ? "slower" : "not faster beyond the noise",
-                       runs.times.ratio);
+                       runs.times.ratio, runs.disturbed ? " while other work ran" : "");
 }
 
 /// Runs both. The new graph has to give the same outputs and to be faster beyond the noise (where
@@ -101,7 +101,7 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
   if (!runs->note.empty()) optimized.report.notes.push_back(runs->note);
   if (runs->fault.empty()) {
     const Comparison& times = *(optimized.report.comparison = runs->times);
-    if (must_gain ? times.second_faster() : times.ratio >= 1) return optimized;
+    if (must_gain || runs->disturbed ? times.second_faster() : times.ratio >= 1) return optimized;
   }
   OptimizeReport report = std::move(optimized.report);
   report.source_returned = true;

@@ -168,6 +168,8 @@ struct WholeRuns {
   /// there are no times.
   std::string fault = {};
   std::string note = {}; // what a person should know beside the times
+  /// Others computed meanwhile: what seems faster beside them need not be so alone.
+  bool disturbed = false;
 };
 
 /// A graph, run whole beside a source: the median in microseconds, or why it cannot take the

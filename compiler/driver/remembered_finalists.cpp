@@ -30,7 +30,7 @@ bool worth_keeping(const WholeRuns& runs) {
   const Comparison& times = runs.times;
   bool decided = times.low > 1 || times.high < 1;
   bool narrow = times.high - times.low <= kNearlyEqual;
-  return runs.fault.empty() && runs.note.empty() && times.ratio > 0 && times.low > 0 &&
+  return runs.fault.empty() && runs.note.empty() && !runs.disturbed && times.ratio > 0 && times.low > 0 &&
          (decided || narrow);
 }
 

@@ -17,13 +17,14 @@ class FakeFinalists : public FinalistRunner {
 public:
   FakeFinalists(double first_us, double second_us) : first_(first_us), second_(second_us) {}
   int asked = 0;
-  bool fails = false;
+  bool fails = false, disturbed = false;
   std::string fault;
   Result<WholeRuns> compare(const Graph&, const Graph&) override {
     ++asked;
     if (fails) return error(Code::memory_limit, "too large");
     if (!fault.empty()) return WholeRuns{{}, fault};
-    return WholeRuns{compare_times({first_, first_, first_}, {second_, second_, second_})};
+    return WholeRuns{
+        compare_times({first_, first_, first_}, {second_, second_, second_}), "", "", disturbed};
   }
   Result<std::vector<Screened>> screen(const Graph& source,
                                        llvm::ArrayRef<const Graph*> graphs) override {
@@ -98,6 +99,18 @@ TEST_F(Optimize, WhatNeedNotGainMustNotLose) {
     EXPECT_EQ(finalists.asked, 1);
     EXPECT_EQ(result.report.source_returned, second > 100) << second;
     EXPECT_EQ(difference(source, result.graph).empty(), second > 100) << second;
+  }
+}
+
+TEST_F(Optimize, BesideOtherWorkAGuessHasToGain) {
+  Graph source = load(kFusable);
+  OptimizeOptions options;
+  options.must_gain = false;
+  for (double second : {80.0, 100.0}) {
+    FakeFinalists finalists(100, second);
+    finalists.disturbed = true;
+    Optimized result = run(source, &finalists, options);
+    EXPECT_EQ(result.report.source_returned, second == 100) << second;
   }
 }
 
