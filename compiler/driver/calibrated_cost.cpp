@@ -123,6 +123,7 @@ bool CalibratedCost::settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> use
   return impossible || moved_us > kSettled * graph_us;
 }
 
-std::vector<std::string> CalibratedCost::notes() const { return measured_->notes(); }
+/// That a few prices were taken beside other work says little where guesses stand beside them.
+std::vector<std::string> CalibratedCost::notes() const { return measured_->faults(); }
 
 } // namespace tg

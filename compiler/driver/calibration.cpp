@@ -221,6 +221,7 @@ Result<std::vector<double>> time_under(int64_t network_bytes, const std::string&
     done(i + instances.size());
   }
   report.samples = costs.samples();
+  report.unsettled += costs.measured().unsettled();
   report.notes = costs.notes();
   return errors;
 }

@@ -12,8 +12,9 @@ namespace tg {
 std::vector<std::string> calibration_keys();
 
 struct Calibration {
-  size_t timed = 0;   // now
-  size_t samples = 0; // that the price model of this machine has learned from
+  size_t timed = 0;     // now
+  size_t unsettled = 0; // of them: taken beside other work, and not kept
+  size_t samples = 0;   // that the price model of this machine has learned from
   double seconds = 0;
   /// Of the operators timed now, guessed before they were: the median of |guess / time - 1|. Of
   /// those in the second half, since the first guesses were made of little. nullopt: too few.

@@ -221,7 +221,7 @@ void MeasuredCost::time_portion(llvm::ArrayRef<std::string> keys, llvm::ArrayRef
   timed_ += specs.size();
 }
 
-std::vector<std::string> MeasuredCost::notes() const {
+std::vector<std::string> MeasuredCost::faults() const {
   std::vector<std::string> notes = database_->notes();
   if (!first_failures_.empty())
     notes.push_back(
@@ -231,6 +231,11 @@ std::vector<std::string> MeasuredCost::notes() const {
                           : llvm::formatv("{0} operator instances", first_failures_.size()).str(),
                       first_failures_.size() == 1 ? "is" : "are", first_failures_.front(),
                       failures_.lookup(first_failures_.front())));
+  return notes;
+}
+
+std::vector<std::string> MeasuredCost::notes() const {
+  std::vector<std::string> notes = faults();
   // A few are not worth a word; with many the machine is busy, and the result may be, too.
   if (10 * unsettled_ > timed_)
     notes.push_back(llvm::formatv("{0} of {1} prices were taken while other work ran; they are not "

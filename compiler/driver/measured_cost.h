@@ -66,6 +66,8 @@ public:
   /// Of backends with a StepTimer, under the conditions of single operators.
   GroupPricer* groups() override { return groups_ ? &*groups_ : nullptr; }
   std::vector<std::string> notes() const override;
+  /// The part of the notes that does not speak of how busy the machine was.
+  std::vector<std::string> faults() const;
 
   /// Instances that were timed in this process, and how long that took.
   size_t timed() const { return timed_; }

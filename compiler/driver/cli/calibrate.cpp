@@ -32,6 +32,10 @@ void print(llvm::raw_ostream& out, const Calibration& found) {
     out << llvm::formatv("; what it had not seen it guessed to {0:f0}% (median)",
                          100 * *found.median_error);
   out << "\n";
+  if (found.unsettled > 0)
+    out << llvm::formatv("{0} prices were taken while other work ran: they are not kept, and "
+                         "another run takes them again\n",
+                         found.unsettled);
 }
 
 } // namespace
@@ -48,6 +52,7 @@ int run_calibrate(Session& session) {
     json.object([&] {
       json.attribute("samples", static_cast<int64_t>(found->samples));
       json.attribute("timed", static_cast<int64_t>(found->timed));
+      json.attribute("unsettled", static_cast<int64_t>(found->unsettled));
       json.attribute("seconds", found->seconds);
       if (found->median_error)
         write_number(json, "median_error", *found->median_error);

@@ -1,0 +1,23 @@
+// libFuzzer target: any bytes as the key of an operator instance (a row of the cost database). What
+// is read has one text, reads back from it, and has features that are numbers.
+#include "compiler/extract/instance_text.h"
+#include "compiler/extract/price_features.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  llvm::StringRef text(reinterpret_cast<const char*>(data), size);
+  tg::Symbols symbols;
+  std::optional<tg::ReadInstance> read = tg::read_instance(symbols, text.rtrim('\n'));
+  if (!read) return 0;
+  std::string key = tg::instance_key(symbols, read->instance());
+  std::optional<tg::ReadInstance> again = tg::read_instance(symbols, key);
+  if (!again || tg::instance_key(symbols, again->instance()) != key) __builtin_trap();
+  tg::AnalyticCost roofline(*tg::find_device_profile("cpu"));
+  tg::PriceFeatures features = tg::price_features(roofline, symbols, read->instance(), 16);
+  for (double number : features.x)
+    if (!std::isfinite(number)) __builtin_trap();
+  return 0;
+}
