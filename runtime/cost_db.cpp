@@ -119,6 +119,13 @@ private:
   bool foreign_ = false;
 };
 
+/// Of the row that a statement stands on; "" where there is none.
+std::string column_text(sqlite3_stmt* statement, int column) {
+  const unsigned char* text = sqlite3_column_text(statement, column);
+  auto bytes = static_cast<size_t>(sqlite3_column_bytes(statement, column));
+  return text ? std::string(reinterpret_cast<const char*>(text), bytes) : "";
+}
+
 /// First column of the first row as a number.
 std::optional<int64_t> query_number(sqlite3* db, const char* sql, int& code) {
   sqlite3_stmt* statement = nullptr;
@@ -327,10 +334,7 @@ std::optional<CostRow> CostDb::row_found(llvm::StringRef instance) {
                         path_, instance));
     return std::nullopt;
   }
-  const unsigned char* text = sqlite3_column_text(find_, 1);
-  auto bytes = static_cast<size_t>(sqlite3_column_bytes(find_, 1));
-  CostRow row{instance.str(), price,
-              text ? std::string(reinterpret_cast<const char*>(text), bytes) : ""};
+  CostRow row{instance.str(), price, column_text(find_, 1)};
   double low = sqlite3_column_double(find_, 2), high = sqlite3_column_double(find_, 3);
   if (!(low >= 0 && low <= high && high <= kMaxPrice)) return row; // none, or no interval
   row.low_us = low;
@@ -370,15 +374,11 @@ std::vector<std::pair<std::string, CostRow>> CostDb::rows_alike() {
   if (!db_ || sqlite3_prepare_v2(db_, kFindAlike, -1, &statement, nullptr) != SQLITE_OK)
     return rows;
   sqlite3_bind_int64(statement, 1, environment_id_);
-  auto text = [&](int column) {
-    const unsigned char* data = sqlite3_column_text(statement, column);
-    auto bytes = static_cast<size_t>(sqlite3_column_bytes(statement, column));
-    return data ? std::string(reinterpret_cast<const char*>(data), bytes) : std::string();
-  };
   int code = SQLITE_OK;
   while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
     double price = sqlite3_column_double(statement, 2);
-    if (price >= 0 && price <= kMaxPrice) rows.push_back({text(0), {text(1), price, ""}});
+    if (price >= 0 && price <= kMaxPrice)
+      rows.push_back({column_text(statement, 0), {column_text(statement, 1), price, ""}});
   }
   sqlite3_finalize(statement);
   if (code != SQLITE_DONE) give_up("cannot read");

@@ -1,5 +1,7 @@
 #include "runtime/onednn/denormals.h"
 
+#include "runtime/onednn/parallel.h"
+
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
@@ -21,12 +23,6 @@ bool take_own_flag() {
 
 } // namespace
 
-bool take_denormal_flag(int threads) {
-  if (threads <= 1) return take_own_flag();
-  bool raised = false;
-#pragma omp parallel num_threads(threads) reduction(|| : raised)
-  raised = take_own_flag() || raised;
-  return raised;
-}
+bool take_denormal_flag(int threads) { return any_thread(threads, take_own_flag); }
 
 } // namespace tg::cpu

@@ -158,12 +158,6 @@ Result<std::unique_ptr<Kernel>> make_guarded_kernel(std::unique_ptr<Kernel> kern
       std::move(kernel), PrimitiveDescHandle(copy), attr, args, engine, threads));
 }
 
-bool take_invalid_flag(int threads) {
-  if (threads <= 1) return take_own_flag();
-  bool raised = false;
-#pragma omp parallel num_threads(threads) reduction(|| : raised)
-  raised = take_own_flag() || raised;
-  return raised;
-}
+bool take_invalid_flag(int threads) { return any_thread(threads, take_own_flag); }
 
 } // namespace tg::cpu

@@ -14,4 +14,13 @@ template <class Work> void parallel_for(int threads, int64_t count, const Work& 
   for (int i = 0; i < parts; ++i) work(count * i / parts, count * (i + 1) / parts, i);
 }
 
+/// Whether take() is true on one of so many threads; each asks once.
+template <class Take> bool any_thread(int threads, const Take& take) {
+  if (threads <= 1) return take();
+  bool any = false;
+#pragma omp parallel num_threads(threads) reduction(|| : any)
+  any = take() || any;
+  return any;
+}
+
 } // namespace tg::cpu
