@@ -177,15 +177,22 @@ void add_seed(CLI::App& app, Options& o, const char* what) {
   app.add_option("--seed", o.seed, what)->check(whole, "")->capture_default_str();
 }
 
-void add_limits(CLI::App& app, Options& o) {
-  app.add_option(
-         "--memory-limit", o.memory_limit_mb,
-         "MiB that the process may hold while it searches, with the solver's; and that a model "
-         "may need to run; default: 80% of the machine's memory")
-      ->check(in_range(int64_t{1}, int64_t{1} << 40));
-  add_seed(app, o, "of everything random");
+void add_threads(CLI::App& app, Options& o) {
   app.add_option("--threads", o.threads, "default: one for each core")
       ->check(in_range(int64_t{1}, int64_t{1024}));
+}
+
+void add_memory_limit(CLI::App& app, Options& o, const char* what) {
+  app.add_option("--memory-limit", o.memory_limit_mb, what)
+      ->check(in_range(int64_t{1}, int64_t{1} << 40));
+}
+
+void add_limits(CLI::App& app, Options& o) {
+  add_memory_limit(app, o,
+                   "MiB that the process may hold while it searches, with the solver's; and that a "
+                   "model may need to run; default: 80% of the machine's memory");
+  add_seed(app, o, "of everything random");
+  add_threads(app, o);
 }
 
 void add_files(CLI::App& app, Options& o, const char* what) {
@@ -279,8 +286,7 @@ void add_extract(CLI::App& tg, Options& o) {
   app.add_option("--ilp-cycles", o.ilp_cycles, "cycle constraints in the ILP: none, real, int")
       ->capture_default_str();
   app.add_option("--time-limit", o.time_limit_s, "seconds; default 60")->check(in_range(0.0, 1e9));
-  app.add_option("--memory-limit", o.memory_limit_mb, kMemoryLimit)
-      ->check(in_range(int64_t{1}, int64_t{1} << 40));
+  add_memory_limit(app, o, kMemoryLimit);
   add_seed(app, o, "of everything random");
   app.add_flag("--check", o.check, "hold the answer against the independent checker");
   add_output_options(app, o);
@@ -315,8 +321,7 @@ void add_rules(CLI::App& tg, Options& o) {
       .add_option("--time-limit", o.time_limit_s,
                   "seconds; rules that are left then are not decided (exit code 4)")
       ->check(in_range(0.0, 1e9));
-  verify.add_option("--threads", o.threads, "default: one for each core")
-      ->check(in_range(int64_t{1}, int64_t{1024}));
+  add_threads(verify, o);
   add_output_options(verify, o);
 }
 
@@ -330,10 +335,8 @@ void add_verify(CLI::App& tg, Options& o, Raw& raw) {
   add_seed(app, o, "of the points");
   app.add_option("--time-limit", o.time_limit_s, "seconds; then it is not decided (exit code 4)")
       ->check(in_range(0.0, 1e9));
-  app.add_option("--memory-limit", o.memory_limit_mb, kMemoryLimit)
-      ->check(in_range(int64_t{1}, int64_t{1} << 40));
-  app.add_option("--threads", o.threads, "default: one for each core")
-      ->check(in_range(int64_t{1}, int64_t{1024}));
+  add_memory_limit(app, o, kMemoryLimit);
+  add_threads(app, o);
   add_output_options(app, o);
 }
 
@@ -345,10 +348,8 @@ void add_calibrate(CLI::App& tg, Options& o) {
   app.add_option("--cost-db", o.cost_db, "database of measured costs");
   app.add_option("--time-limit", o.time_limit_s, "seconds; a later run goes on; default: 60")
       ->check(in_range(0.0, 1e9));
-  app.add_option("--memory-limit", o.memory_limit_mb, kMemoryLimit)
-      ->check(in_range(int64_t{1}, int64_t{1} << 40));
-  app.add_option("--threads", o.threads, "default: one for each core")
-      ->check(in_range(int64_t{1}, int64_t{1024}));
+  add_memory_limit(app, o, kMemoryLimit);
+  add_threads(app, o);
   add_output_options(app, o);
 }
 
