@@ -280,7 +280,9 @@ TEST_F(Finalists, ANaNInTheModelIsSaidAndOtherOutputsAreCompared) {
 #if defined(__SSE__)
 /// They may make runs slower than any price says.
 TEST_F(Finalists, DenormalNumbersInRunsOfTheFirstAreSaid) {
-  PrepareOptions options; // the reference computes in f64, in which these are plain
+  // Of `cpu`: the reference computes in f64, in which these numbers are plain. A build without
+  // oneDNN (TG_ONEDNN=OFF) has nothing that could be asked.
+  PrepareOptions options;
   if (!make_backend(options.backend)) GTEST_SKIP() << "no cpu backend";
   BackendFinalists finalists(options, {.runs = 2});
   auto scaled = [&](const char* by) {
