@@ -1,17 +1,19 @@
 // How well prices rank graphs: for each network some graphs that searches come to, each run whole,
 // and of the pairs whose times differ by more than 5% the share that prices put in the right order.
 //
-//   ranking_bench --samples FILE.db [--threads N] [--graphs K] [MODEL.tg...]
+//   ranking_bench [--samples FILE.db] [--threads N] [--graphs K] [MODEL.tg...]
 //   ranking_bench --beside A.tg B.tg [--threads N]
 //
 // Graphs: the source and what is found by the prices of the model at hand, each multiplied by a
 // random factor (a normal logarithm of deviation 0.4), seed by seed, until there are K that differ.
-// Prices compared: `analytic`; `calibrated` from the samples of FILE.db (tg calibrate --cost-db)
+// Prices compared: `analytic`; `calibrated` from the samples of FILE.db (tg calibrate --cost-db;
+// without it the machine is calibrated first, for a minute)
 // without any operator of these graphs (the network is held out); `measured`, each operator timed.
 // Times: least of rounds in which all graphs take turns. The second form runs two graphs of one
 // network in turns and prints how much faster the second is.
 #include "bench/held_out.h"
 #include "compiler/driver/backend_finalists.h"
+#include "compiler/driver/calibration.h"
 #include "compiler/driver/model.h"
 #include "compiler/egraph/rule_from_ast.h"
 #include "compiler/ir/graph_equal.h"
@@ -206,13 +208,24 @@ int main(int argc, char** argv) {
       models.push_back(argv[i]);
   }
   if (two && models.size() == 2) return beside(models[0], models[1], settings.threads);
-  if (two || settings.samples.empty() || models.empty()) {
-    llvm::errs() << "ranking_bench --samples FILE.db MODEL.tg... | --beside A.tg B.tg\n";
+  if (two) {
+    llvm::errs() << "--beside takes two models\n";
     return 2;
   }
+  if (models.empty())
+    for (const char* name : {"squeezenet", "mobilenetv2", "inceptionv3", "resnet50", "transformer"})
+      models.push_back(std::string(TG_SOURCE_DIR "/examples/") + name + ".tg");
   llvm::SmallString<128> folder;
   if (llvm::sys::fs::createUniqueDirectory("tangram-ranking", folder)) return 1;
   settings.database = folder.str().str() + "/costs.db";
+  if (settings.samples.empty()) {
+    settings.samples = folder.str().str() + "/samples.db";
+    CalibrationOptions calibration;
+    calibration.measure.cost_db = settings.samples;
+    calibration.measure.threads = settings.threads;
+    calibration.stop = calibration.stop.within(60);
+    if (!calibrate("cpu", calibration)) return 1;
+  }
   SourceManager sources;
   DiagnosticSink sink;
   std::optional<std::vector<Rule>> rules = load_rules(sources, library(), {}, sink);
