@@ -4,7 +4,6 @@
 
 #include "compiler/driver/calibrated_cost.h"
 #include "compiler/extract/extract.h"
-#include "compiler/extract/instance_text.h"
 
 #include <llvm/ADT/StringSet.h>
 
@@ -20,13 +19,8 @@ public:
     for (const Graph* graph : graphs)
       for (const OpInstance& instance : instances_of(*graph).instances)
         own.insert(instance_key(graph->symbols(), instance));
-    constexpr double kNoise = 0.1; // as CalibratedCost
-    for (const auto& [layout, row] : samples.database().rows_alike()) {
-      if (own.contains(row.instance)) continue;
-      if (auto read = read_instance(symbols_, row.instance))
-        model_.learn(price_features(roofline_, symbols_, read->instance(), washed_mib_of(layout)),
-                     row.microseconds, kNoise);
-    }
+    learn_times(model_, roofline_, samples.database(),
+                [&](llvm::StringRef key) { return own.contains(key); });
   }
   std::string name() const override { return "calibrated, held out"; }
   double price(const Symbols& symbols, const OpInstance& instance) override {
@@ -36,7 +30,6 @@ public:
   llvm::ArrayRef<KernelPattern> patterns() const override { return samples_.patterns(); }
 
 private:
-  Symbols symbols_;
   AnalyticCost roofline_;
   PriceModel model_;
   double washed_mib_;

@@ -80,12 +80,11 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   const Prepared& prepared = one->prepared;
   std::unique_ptr<MachineWatch> watch; // of a GPU nobody else's work shows here
   if (!prepared.backend->step_timer()) watch = watch_machine(*prepared.backend, prepared.threads);
-  Result<Comparison> times =
-      time_in_turns(*prepared.executable, *two->prepared.executable, timing);
+  Result<Comparison> times = time_in_turns(*prepared.executable, *two->prepared.executable, timing);
   if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
   bool disturbed = watch && !watch->quiet();
-  return WholeRuns{*times, {}, join(not_finite_note(first, one->outputs), denormals_note(*one)),
-                   disturbed};
+  return WholeRuns{
+      *times, {}, join(not_finite_note(first, one->outputs), denormals_note(*one)), disturbed};
 }
 
 double BackendFinalists::bound() const {

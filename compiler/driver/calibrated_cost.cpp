@@ -3,7 +3,6 @@
 #include "compiler/extract/instance_text.h"
 
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,28 +19,31 @@ constexpr double kIgnorance = 0.5, kClockUs = 1;
 /// operator.
 constexpr double kSettled = 0.01, kTrifle = 0.001;
 
-} // namespace
-
-/// "native, washed 16 MiB" (measure_conditions): 16.
+/// What was touched between two runs of an operator, from the `layout` of its environment: of
+/// "native, washed 16 MiB" (measure_conditions) 16.
 double washed_mib_of(llvm::StringRef layout) {
   double mib = 0;
   llvm::StringRef number = layout.rsplit("washed ").second.split(' ').first;
   return number.getAsDouble(mib) ? 0 : mib;
 }
 
-CalibratedCost::CalibratedCost(std::unique_ptr<MeasuredCost> measured, const DeviceProfile& device)
-    : measured_(std::move(measured)), roofline_(device), washed_mib_(measured_->washed_mib()) {
-  learn_from_database();
+} // namespace
+
+void learn_times(PriceModel& model, AnalyticCost& roofline, CostDb& database,
+                 llvm::function_ref<bool(llvm::StringRef key)> leave_out) {
+  Symbols symbols;
+  for (const auto& [layout, row] : database.rows_alike()) {
+    if (leave_out && leave_out(row.instance)) continue;
+    std::optional<OwnedInstance> read = read_instance(symbols, row.instance);
+    if (!read) continue; // of another version
+    model.learn(price_features(roofline, symbols, read->instance(), washed_mib_of(layout)),
+                row.microseconds, kNoise);
+  }
 }
 
-void CalibratedCost::learn_from_database() {
-  Symbols symbols;
-  for (const auto& [layout, row] : measured_->database().rows_alike()) {
-    std::optional<ReadInstance> read = read_instance(symbols, row.instance);
-    if (!read) continue; // of another version
-    model_.learn(price_features(roofline_, symbols, read->instance(), washed_mib_of(layout)),
-                 row.microseconds, kNoise);
-  }
+CalibratedCost::CalibratedCost(std::unique_ptr<MeasuredCost> measured, const DeviceProfile& device)
+    : measured_(std::move(measured)), roofline_(device), washed_mib_(measured_->washed_mib()) {
+  learn_times(model_, roofline_, measured_->database());
 }
 
 PriceGuess CalibratedCost::guess(const Symbols& symbols, const OpInstance& instance) {
@@ -91,8 +93,8 @@ std::vector<CalibratedCost::Timed> CalibratedCost::time(const Symbols& symbols,
   return timed;
 }
 
-bool CalibratedCost::settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
-                            const StopToken& stop) {
+double CalibratedCost::settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses,
+                              double graph_us, const StopToken& stop) {
   struct Doubt {
     const PriceUse* use;
     double risk_us;
@@ -113,14 +115,14 @@ bool CalibratedCost::settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> use
     left = std::max(left - doubt.risk_us * doubt.risk_us, 0.0);
     asked.push_back(doubt.use->instance);
   }
-  if (asked.empty() || stop.asked()) return false;
+  if (asked.empty() || stop.asked()) return 0;
   double moved_us = 0;
   for (const Timed& one : time(symbols, asked, stop))
     moved_us +=
         doubts[one.instance].use->weight * std::abs(one.microseconds - one.guess.microseconds);
   bool impossible = llvm::any_of(
       asked, [&](const OpInstance& instance) { return std::isinf(price(symbols, instance)); });
-  return impossible || moved_us > kSettled * graph_us;
+  return impossible ? std::numeric_limits<double>::infinity() : moved_us;
 }
 
 /// That a few prices were taken beside other work says little where guesses stand beside them.

@@ -10,8 +10,10 @@
 
 namespace tg {
 
-/// What was touched between two runs of an operator, from the `layout` of its environment.
-double washed_mib_of(llvm::StringRef layout);
+/// Teaches a model the times of a database that were taken on its machine, but for those of
+/// instances that `leave_out` names (by key), where it is given.
+void learn_times(PriceModel& model, AnalyticCost& roofline, CostDb& database,
+                 llvm::function_ref<bool(llvm::StringRef key)> leave_out = {});
 
 class CalibratedCost final : public CostModel {
 public:
@@ -21,8 +23,9 @@ public:
   std::string name() const override { return "calibrated:" + measured_->backend_name(); }
   double price(const Symbols& symbols, const OpInstance& instance) override;
   llvm::ArrayRef<KernelPattern> patterns() const override { return measured_->patterns(); }
-  bool settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
-              const StopToken& stop) override;
+  bool guesses() const override { return true; }
+  double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
+                const StopToken& stop) override;
   std::vector<std::string> notes() const override;
 
   /// Times what was not timed before, until `stop`, and learns from it. For each that could be
@@ -47,7 +50,6 @@ private:
   PriceFeatures features(const Symbols& symbols, const OpInstance& instance) {
     return price_features(roofline_, symbols, instance, washed_mib_);
   }
-  void learn_from_database();
 
   std::unique_ptr<MeasuredCost> measured_;
   AnalyticCost roofline_;

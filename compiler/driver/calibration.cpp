@@ -184,7 +184,7 @@ void draw_round(Drawer& draw, std::vector<std::string>& keys) {
 /// Larger ones take the time of many others, and what they tell is told by those below.
 constexpr double kMostFlops = 2e9, kMostBytes = 64 << 20;
 
-bool small_enough(Symbols& symbols, const ReadInstance& read) {
+bool small_enough(Symbols& symbols, const OwnedInstance& read) {
   OpWork work = op_work(symbols, read.op, read.attrs, read.operands, read.result);
   double weights = 0;
   for (TypeId id : read.operands) weights += static_cast<double>(symbols.type(id).bytes());
@@ -210,11 +210,11 @@ Result<std::vector<double>> time_under(int64_t network_bytes, const std::string&
   Symbols symbols;
   constexpr size_t kPortion = 8;
   for (size_t i = 0; i < keys.size() && !options.stop.asked(); i += kPortion) {
-    std::vector<ReadInstance> read;
+    std::vector<OwnedInstance> read;
     std::vector<OpInstance> instances;
     for (const std::string& key : keys.slice(i, std::min(kPortion, keys.size() - i)))
       read.push_back(*read_instance(symbols, key));
-    for (const ReadInstance& one : read) instances.push_back(one.instance());
+    for (const OwnedInstance& one : read) instances.push_back(one.instance());
     for (const CalibratedCost::Timed& one : costs.time(symbols, instances, options.stop))
       if (one.microseconds > 0)
         errors.push_back(std::abs(one.guess.microseconds / one.microseconds - 1));
@@ -238,7 +238,7 @@ std::vector<std::string> calibration_keys() {
     std::vector<std::string> round;
     draw_round(draw, round);
     for (std::string& key : round) {
-      std::optional<ReadInstance> read = read_instance(symbols, key);
+      std::optional<OwnedInstance> read = read_instance(symbols, key);
       if (!read || !small_enough(symbols, *read)) continue;
       key = instance_key(symbols, read->instance());
       if (known.insert(key).second) keys.push_back(std::move(key));

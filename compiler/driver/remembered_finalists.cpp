@@ -30,8 +30,8 @@ bool worth_keeping(const WholeRuns& runs) {
   const Comparison& times = runs.times;
   bool decided = times.low > 1 || times.high < 1;
   bool narrow = times.high - times.low <= kNearlyEqual;
-  return runs.fault.empty() && runs.note.empty() && !runs.disturbed && times.ratio > 0 && times.low > 0 &&
-         (decided || narrow);
+  return runs.fault.empty() && runs.note.empty() && !runs.disturbed && times.ratio > 0 &&
+         times.low > 0 && (decided || narrow);
 }
 
 std::optional<Comparison> comparison_of(const std::optional<CostRow>& first,

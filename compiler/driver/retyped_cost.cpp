@@ -89,8 +89,8 @@ bool RetypedCost::known(const Symbols& from, llvm::ArrayRef<OpInstance> instance
   return inner_.known(symbols_, views_of(all));
 }
 
-bool RetypedCost::settle(const Symbols& from, llvm::ArrayRef<PriceUse> uses, double graph_us,
-                         const StopToken& stop) {
+double RetypedCost::settle(const Symbols& from, llvm::ArrayRef<PriceUse> uses, double graph_us,
+                           const StopToken& stop) {
   std::deque<std::vector<Step>> kept; // that the uses refer to
   std::vector<PriceUse> of_steps;
   for (const PriceUse& use : uses) {

@@ -33,22 +33,16 @@ public:
   double price(const Symbols& symbols, const OpInstance& instance) override;
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
-  bool settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
-              const StopToken& stop) override;
+  double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
+                const StopToken& stop) override;
+  bool guesses() const override { return inner_.guesses(); }
   bool wants_notice() const override { return inner_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }
   GroupPricer* groups() override { return groups_ ? &*groups_ : nullptr; }
   std::vector<std::string> notes() const override { return inner_.notes(); }
 
 private:
-  struct Step {
-    OpKind op{};
-    AttrsId attrs;
-    llvm::SmallVector<TypeId, 5> operands;
-    TypeId result;
-    uint32_t weight_operands = 0;
-    OpInstance instance() const { return {op, attrs, operands, result, weight_operands}; }
-  };
+  using Step = OwnedInstance; // of what runs
   TypeId type(const TensorType& from, bool wide);
   Step cast(const TensorType& from, bool to_wide);
   /// What runs for the instance.

@@ -50,10 +50,11 @@ public:
     const OptimizeReport before = report_;
     for (size_t round = 1;; ++round) {
       Stopwatch watch;
+      stale_ = false;
       TG_TRY(Candidate found, find_candidate(source_, rules_, judges_, options_, report_));
       found.rules = report_.rules_applied;
       report_.searches = round;
-      bool again = round < kMostRounds && time_for(watch.seconds()) && settle(found.graph);
+      bool again = round < kMostRounds && time_for(watch.seconds()) && moved(found.graph);
       if (!again) return best_of(std::move(found));
       earlier_.push_back(std::move(found));
       begin_again(before);
@@ -62,6 +63,8 @@ public:
 
 private:
   static constexpr size_t kMostRounds = 4;
+  /// Share of a graph's cost: prices that moved by less leave what was found as it is.
+  static constexpr double kMoved = 0.01;
 
   /// Whether another search like the last one is worth while waiting for.
   bool time_for(double search_s) const {
@@ -85,35 +88,44 @@ private:
     (void)settle(uses);
   }
 
-  bool settle(const Graph& found) {
+  /// Whether what was found hangs on prices that turn out to be others.
+  bool moved(const Graph& found) {
     Uses uses;
     uses.add(source_, 1);
     uses.add(found, -1);
-    return settle(uses);
+    return settle(uses) > kMoved * report_.cost_before_us;
   }
 
-  bool settle(const Uses& uses) {
+  double settle(const Uses& uses) {
     Stopwatch watch;
     StopToken stop =
         options_.explore.stop.within(std::max(options_.settle_time_s - watch_.seconds(), 0.0));
-    bool moved =
+    double moved_us =
         judges_.costs.settle(source_.symbols(), uses.differing(), report_.cost_before_us, stop);
-    if (moved) {
+    if (moved_us > 0) {
       judges_.prices.forget();
       report_.cost_before_us = price_graph(source_, judges_.prices);
+      stale_ = true;
     }
     report_.settle_s += watch.seconds();
-    return moved;
+    return moved_us;
   }
+
+  void price_again(Candidate& one) { one.cost_us = price_graph(one.graph, judges_.prices); }
 
   /// By the prices of now.
   Candidate best_of(Candidate last) {
-    if (judges_.others && !earlier_.empty())
-      for (Candidate& one : *judges_.others) one.cost_us = price_graph(one.graph, judges_.prices);
+    if (judges_.others && (stale_ || !earlier_.empty()))
+      for (Candidate& one : *judges_.others) price_again(one);
+    if (stale_) {
+      price_again(last);
+      report_.cost_after_us = last.cost_us;
+      report_.forget_bounds(); // by the prices before
+    }
     for (Candidate& one : earlier_) {
-      one.cost_us = price_graph(one.graph, judges_.prices);
+      price_again(one);
       if (difference(one.graph, last.graph).empty()) continue;
-      if (!costs_more(one.cost_us, last.cost_us) && one.cost_us < last.cost_us) {
+      if (costs_more(last.cost_us, one.cost_us)) {
         std::swap(one, last);
         report_.cost_after_us = last.cost_us;
         report_.rules_applied = last.rules;
@@ -131,6 +143,7 @@ private:
   OptimizeReport& report_;
   Stopwatch watch_;
   std::vector<Candidate> earlier_;
+  bool stale_ = false; // prices have moved since the last search began
 };
 
 } // namespace
@@ -138,6 +151,7 @@ private:
 Result<Candidate> find_settled(const Graph& source, llvm::ArrayRef<Rule> rules,
                                const Judges& judges, const OptimizeOptions& options,
                                OptimizeReport& report) {
+  if (!judges.costs.guesses()) return find_candidate(source, rules, judges, options, report);
   return SettledSearch(source, rules, judges, options, report).run();
 }
 

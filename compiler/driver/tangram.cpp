@@ -225,7 +225,7 @@ tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<t
   run.cost_db = o.cost_db;
   run.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
   run.externs = std::move(externs);
-  tg::WholeRunPolicy runs({cost.spec, options.finalists}, run);
+  tg::WholeRunPolicy runs({.cost = cost.spec, .finalists = options.finalists}, run);
   runs.set(options);
   TG_TRY(std::unique_ptr<tg::CostModel> analytic,
          tg::make_analytic_cost(tg::profile_of_backend(run.backend)));

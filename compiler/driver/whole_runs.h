@@ -9,6 +9,7 @@ namespace tg {
 
 struct WholeRunOptions {
   std::string cost;     // the spec of the costs (cost_model.h)
+  bool wanted = true;   // false: nothing is run, and nobody misses it
   size_t finalists = 8; // 0: nothing is run
   bool remember =
       true; // comparisons that were made before are not made again, where costs are guesses

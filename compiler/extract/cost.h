@@ -28,6 +28,16 @@ struct OpInstance {
   uint32_t weight_operands = 0;
 };
 
+/// An instance that owns its list of operands.
+struct OwnedInstance {
+  OpKind op{};
+  AttrsId attrs;
+  llvm::SmallVector<TypeId, 5> operands;
+  TypeId result;
+  uint32_t weight_operands = 0;
+  OpInstance instance() const { return {op, attrs, operands, result, weight_operands}; }
+};
+
 /// An instance, and how much of its price a decision hangs on: 2 where one graph has it twice and
 /// the other not at all.
 struct PriceUse {
@@ -51,12 +61,15 @@ public:
   virtual bool known(const Symbols&, llvm::ArrayRef<OpInstance>) { return true; }
   /// Whether it is worth while to say what will be asked: prices are measured.
   virtual bool wants_notice() const { return false; }
+  /// Whether prices are guesses that settle() can make better.
+  virtual bool guesses() const { return false; }
   /// Finds out what is not known well enough of the prices that a decision between graphs of about
-  /// `graph_us` hangs on, until `stop`. Whether prices have changed by so much that the decision
-  /// may be another: then none that was asked for before counts any more.
-  virtual bool settle(const Symbols&, llvm::ArrayRef<PriceUse>, double /*graph_us*/,
-                      const StopToken& /*stop*/) {
-    return false;
+  /// `graph_us` hangs on, until `stop`. By how much prices have moved, microseconds, each by its
+  /// weight; infinite where one turned out to be impossible. If not 0, none that was asked for
+  /// before counts any more.
+  virtual double settle(const Symbols&, llvm::ArrayRef<PriceUse>, double /*graph_us*/,
+                        const StopToken& /*stop*/) {
+    return 0;
   }
   /// What the device behind the prices does in one kernel (a backend's answer, runtime/backend.h);
   /// empty: nothing but single operators.

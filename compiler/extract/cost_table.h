@@ -58,11 +58,12 @@ public:
   bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
     return inner_.known(symbols, instances);
   }
-  bool settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
-              const StopToken& stop) override {
-    bool moved = inner_.settle(symbols, uses, graph_us, stop);
-    if (moved) table_.microseconds.clear(); // all that counts is asked for again
-    return moved;
+  bool guesses() const override { return inner_.guesses(); }
+  double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
+                const StopToken& stop) override {
+    double moved_us = inner_.settle(symbols, uses, graph_us, stop);
+    if (moved_us > 0) table_.microseconds.clear(); // all that counts is asked for again
+    return moved_us;
   }
   bool wants_notice() const override { return inner_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }

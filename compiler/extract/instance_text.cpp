@@ -13,8 +13,8 @@ class KeyReader {
 public:
   KeyReader(Symbols& symbols, llvm::StringRef text) : symbols_(symbols), text_(text) {}
 
-  std::optional<ReadInstance> read() {
-    ReadInstance out;
+  std::optional<OwnedInstance> read() {
+    OwnedInstance out;
     auto [name, rest] = text_.split('(');
     std::optional<OpKind> op = find_op(name);
     text_ = rest;
@@ -31,7 +31,7 @@ public:
 
 private:
   /// As many as the operator takes, absent only where they may be.
-  bool fits(const OpInfo& info, const ReadInstance& read) const {
+  bool fits(const OpInfo& info, const OwnedInstance& read) const {
     auto absent = [&](size_t i) { return read.operands[i] == symbols_.none_type(); };
     if (!info.variadic() && read.operands.size() != info.operand_count) return false;
     for (size_t i = 0; i < read.operands.size(); ++i)
@@ -40,7 +40,7 @@ private:
   }
 
   /// Up to the closing parenthesis.
-  bool operands(ReadInstance& out) {
+  bool operands(OwnedInstance& out) {
     while (!text_.consume_front(")")) {
       if (!out.operands.empty() && !text_.consume_front(", ")) return false;
       bool weight = text_.consume_front("w ");
@@ -125,7 +125,7 @@ private:
 
 } // namespace
 
-std::optional<ReadInstance> read_instance(Symbols& symbols, llvm::StringRef key) {
+std::optional<OwnedInstance> read_instance(Symbols& symbols, llvm::StringRef key) {
   return KeyReader(symbols, key).read();
 }
 

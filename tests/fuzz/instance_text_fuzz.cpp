@@ -10,10 +10,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   llvm::StringRef text(reinterpret_cast<const char*>(data), size);
   tg::Symbols symbols;
-  std::optional<tg::ReadInstance> read = tg::read_instance(symbols, text.rtrim('\n'));
+  std::optional<tg::OwnedInstance> read = tg::read_instance(symbols, text.rtrim('\n'));
   if (!read) return 0;
   std::string key = tg::instance_key(symbols, read->instance());
-  std::optional<tg::ReadInstance> again = tg::read_instance(symbols, key);
+  std::optional<tg::OwnedInstance> again = tg::read_instance(symbols, key);
   if (!again || tg::instance_key(symbols, again->instance()) != key) __builtin_trap();
   tg::AnalyticCost roofline(*tg::find_device_profile("cpu"));
   tg::PriceFeatures features = tg::price_features(roofline, symbols, read->instance(), 16);

@@ -139,9 +139,8 @@ namespace {
 /// An explanation tells what rewriting does, also where this machine gains nothing by it; the demo
 /// is there to be looked at.
 WholeRunPolicy whole_runs(const Options& o, const PrepareOptions& run) {
-  bool none = o.command == "explain" && !is_measured(o.cost);
-  return {{none ? "none" : o.cost, static_cast<size_t>(o.finalists), o.command != "bench demo"},
-          run};
+  bool wanted = o.command != "explain" || is_measured(o.cost);
+  return {{o.cost, wanted, static_cast<size_t>(o.finalists), o.command != "bench demo"}, run};
 }
 
 Result<Optimized> optimize_with(Session& session, const Graph& source, llvm::ArrayRef<Rule> rules) {

@@ -33,7 +33,7 @@ protected:
         std::make_unique<MeasuredCost>(std::make_unique<MadeUpBackend>(timer), options),
         *find_device_profile("cpu"));
   }
-  ReadInstance read(const std::string& key) {
+  OwnedInstance read(const std::string& key) {
     auto found = read_instance(symbols, key);
     EXPECT_TRUE(found) << key;
     return *found;
@@ -47,7 +47,7 @@ private:
 };
 
 TEST_F(CalibratedCostTest, AskingForPricesTimesNothing) {
-  ReadInstance relu = read("relu(f32[1048576])");
+  OwnedInstance relu = read("relu(f32[1048576])");
   auto costs = model();
   EXPECT_GT(costs->price(symbols, relu.instance()), 0);
   EXPECT_EQ(timer.timed, 0u);
@@ -55,7 +55,7 @@ TEST_F(CalibratedCostTest, AskingForPricesTimesNothing) {
 }
 
 TEST_F(CalibratedCostTest, WhatMattersIsTimedAndKept) {
-  ReadInstance large = read("relu(f32[1048576])"), small = read("relu(f32[16])");
+  OwnedInstance large = read("relu(f32[1048576])"), small = read("relu(f32[16])");
   timer.times["relu(f32[1048576])"] = 777;
   {
     auto costs = model();
@@ -72,14 +72,14 @@ TEST_F(CalibratedCostTest, WhatMattersIsTimedAndKept) {
 
 TEST_F(CalibratedCostTest, WhatIsKnownWellEnoughIsNotTimed) {
   auto costs = model();
-  std::vector<ReadInstance> kept;
+  std::vector<OwnedInstance> kept;
   for (int64_t n : {4000, 5000, 6000, 7000, 9000, 10000, 11000, 12000})
     kept.push_back(read("relu(f32[" + std::to_string(n * 100) + "])"));
   std::vector<OpInstance> instances;
-  for (const ReadInstance& one : kept) instances.push_back(one.instance());
+  for (const OwnedInstance& one : kept) instances.push_back(one.instance());
   EXPECT_EQ(costs->time(symbols, instances, {}).size(), 8u);
   size_t before = timer.timed;
-  ReadInstance between = read("relu(f32[800000])");
+  OwnedInstance between = read("relu(f32[800000])");
   PriceUse uses[] = {{between.instance(), 1}};
   double guessed = costs->guess(symbols, between.instance()).microseconds;
   EXPECT_FALSE(costs->settle(symbols, uses, 100 * guessed, {}));
@@ -87,7 +87,7 @@ TEST_F(CalibratedCostTest, WhatIsKnownWellEnoughIsNotTimed) {
 }
 
 TEST_F(CalibratedCostTest, WhatCannotBeTimedIsNotChosen) {
-  ReadInstance large = read("relu(f32[1048576])");
+  OwnedInstance large = read("relu(f32[1048576])");
   timer.refused.insert("relu(f32[1048576])");
   auto costs = model();
   PriceUse uses[] = {{large.instance(), 1}};
@@ -97,13 +97,13 @@ TEST_F(CalibratedCostTest, WhatCannotBeTimedIsNotChosen) {
 
 TEST_F(CalibratedCostTest, ASurpriseIsTimedAgainAndTheLesserTimeCounts) {
   auto costs = model();
-  std::vector<ReadInstance> kept;
+  std::vector<OwnedInstance> kept;
   for (int64_t n = 50; n < 80; ++n)
     kept.push_back(read("relu(f32[" + std::to_string(n * 10000) + "])"));
   std::vector<OpInstance> instances;
-  for (const ReadInstance& one : kept) instances.push_back(one.instance());
+  for (const OwnedInstance& one : kept) instances.push_back(one.instance());
   (void)costs->time(symbols, instances, {});
-  ReadInstance disturbed = read("relu(f32[655000])");
+  OwnedInstance disturbed = read("relu(f32[655000])");
   std::string key = "relu(f32[655000])";
   double usual = costs->guess(symbols, disturbed.instance()).microseconds;
   timer.first_times[key] = 20 * usual; // others computed
@@ -113,7 +113,7 @@ TEST_F(CalibratedCostTest, ASurpriseIsTimedAgainAndTheLesserTimeCounts) {
 }
 
 TEST_F(CalibratedCostTest, NothingIsTimedOnceTheTimeIsOver) {
-  ReadInstance large = read("relu(f32[1048576])");
+  OwnedInstance large = read("relu(f32[1048576])");
   auto costs = model();
   PriceUse uses[] = {{large.instance(), 1}};
   EXPECT_FALSE(costs->settle(symbols, uses, 1000, StopToken().within(0)));
@@ -162,7 +162,7 @@ TEST(Calibration, KeysAreInstancesEachOnce) {
   std::set<std::string> operators;
   for (const std::string& key : keys) {
     Symbols symbols;
-    std::optional<ReadInstance> read = read_instance(symbols, key);
+    std::optional<OwnedInstance> read = read_instance(symbols, key);
     ASSERT_TRUE(read) << key;
     EXPECT_EQ(instance_key(symbols, read->instance()), key);
     EXPECT_TRUE(seen.insert(key).second) << key;

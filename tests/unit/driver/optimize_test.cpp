@@ -23,8 +23,8 @@ public:
     ++asked;
     if (fails) return error(Code::memory_limit, "too large");
     if (!fault.empty()) return WholeRuns{{}, fault};
-    return WholeRuns{
-        compare_times({first_, first_, first_}, {second_, second_, second_}), "", "", disturbed};
+    return WholeRuns{compare_times({first_, first_, first_}, {second_, second_, second_}), "", "",
+                     disturbed};
   }
   Result<std::vector<Screened>> screen(const Graph& source,
                                        llvm::ArrayRef<const Graph*> graphs) override {

@@ -25,7 +25,7 @@ const char* const kKeys[] = {
 TEST(InstanceText, RoundTrips) {
   for (llvm::StringRef key : kKeys) {
     Symbols symbols;
-    std::optional<ReadInstance> read = read_instance(symbols, key);
+    std::optional<OwnedInstance> read = read_instance(symbols, key);
     ASSERT_TRUE(read) << key.str();
     EXPECT_EQ(instance_key(symbols, read->instance()), key.str());
   }

@@ -18,7 +18,7 @@ struct PriceModelTest : testing::Test {
   PriceModel model;
 
   PriceFeatures features(const std::string& key, double washed_mib = 16) {
-    std::optional<ReadInstance> read = read_instance(symbols, key);
+    std::optional<OwnedInstance> read = read_instance(symbols, key);
     EXPECT_TRUE(read) << key;
     return price_features(roofline, symbols, read->instance(), washed_mib);
   }

@@ -141,12 +141,12 @@ struct ExternOp {
 
 /// The words are those of `tg opt`; README of compiler/driver.
 struct OptimizeOptions {
-  std::string search = "mcts";   // none, saturate, mcts, anneal, taso, random
-  std::string extract = "ilp";   // greedy[-shared|-dag], ilp, lp, best
-  /// calibrated[:cpu|cuda] (the price model of this machine, the default where it has a backend that
-  /// can be measured), analytic[:PROFILE], measured[:cpu|cuda], file:TABLE.
+  std::string search = "mcts"; // none, saturate, mcts, anneal, taso, random
+  std::string extract = "ilp"; // greedy[-shared|-dag], ilp, lp, best
+  /// calibrated[:cpu|cuda] (the price model of this machine, the default where it has a backend
+  /// that can be measured), analytic[:PROFILE], measured[:cpu|cuda], file:TABLE.
   std::string cost = {};
-  std::string cost_db = {};      // "" = the user's cache folder
+  std::string cost_db = {}; // "" = the user's cache folder
   /// What the result is to run in, as CompileOptions::dtype: prices and runs are those of that.
   std::string dtype = "f32";
   bool allow_tf32 = false;              // of measured:cuda: f32 products in tf32
@@ -178,10 +178,10 @@ struct Optimized {
   Report report;
 };
 
-/// Never worse than its input under the cost model; with costs of this machine (calibrated, measured,
-/// analytic without a profile) both are run, and the input is returned where it is the faster one.
-/// Rules that are not built in are verified first; one that does not hold is an error, with a
-/// counterexample.
+/// Never worse than its input under the cost model; with costs of this machine (calibrated,
+/// measured, analytic without a profile) both are run, and the input is returned where it is the
+/// faster one. Rules that are not built in are verified first; one that does not hold is an error,
+/// with a counterexample.
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options = {});
 
 // --- running ----------------------------------------------------------------------------------
