@@ -12,8 +12,8 @@
 // rows that the matcher and the joiner gave. On a machine that is busy with other things, cpu ms is
 // the steadier figure. bytes/node: largest resident growth of the process
 // over the run that first reached the size, over live e-nodes.
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/ir/from_ast.h"
+#include "compiler/rules/from_ast.h"
 #include "compiler/search/saturate.h"
 #include "lang/parse.h"
 

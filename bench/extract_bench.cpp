@@ -11,9 +11,9 @@
 // else of examples/.
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/model.h"
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/extract.h"
 #include "compiler/extract/reduce.h"
+#include "compiler/rules/from_ast.h"
 #include "compiler/search/saturate.h"
 
 #include <llvm/Support/FileSystem.h>

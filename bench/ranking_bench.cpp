@@ -15,8 +15,8 @@
 #include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/calibration.h"
 #include "compiler/driver/model.h"
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/ir/graph_equal.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/core/random.h"
 
 #include <llvm/ADT/SmallString.h>

@@ -15,8 +15,8 @@
 // share a line, the worst of them. Nothing is timed.
 #include "compiler/driver/rule_error_bound.h"
 
-#include "compiler/egraph/rule_from_ast.h"
-#include "compiler/egraph/rule_text.h"
+#include "compiler/rules/from_ast.h"
+#include "compiler/rules/text.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>

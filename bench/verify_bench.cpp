@@ -7,9 +7,9 @@
 // Memory is the peak of the process, optimiser included.
 #include "compiler/driver/model.h"
 #include "compiler/driver/optimize.h"
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/equiv/equivalent.h"
 #include "compiler/extract/analytic.h"
+#include "compiler/rules/from_ast.h"
 
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/raw_ostream.h>

@@ -1,9 +1,9 @@
 #include "compiler/driver/explanation.h"
 
 #include "compiler/driver/rule_trust.h"
-#include "compiler/egraph/rule_sides.h"
 #include "compiler/equiv/replay.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/rules/sides.h"
 
 #include <llvm/ADT/STLExtras.h>
 

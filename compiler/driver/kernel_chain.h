@@ -3,9 +3,9 @@
 #pragma once
 
 #include "compiler/egraph/derivation.h"
-#include "compiler/egraph/rule.h"
 #include "compiler/extract/cost.h"
 #include "compiler/ir/graph.h"
+#include "compiler/rules/rule.h"
 
 namespace tg {
 

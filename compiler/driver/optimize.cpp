@@ -9,8 +9,8 @@
 #include "compiler/driver/rule_trust.h"
 #include "compiler/driver/settled_search.h"
 
-#include "compiler/egraph/rule_text.h"
 #include "compiler/ir/graph_equal.h"
+#include "compiler/rules/text.h"
 #include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -1,8 +1,8 @@
 #include "compiler/driver/rule_error.h"
 
-#include "compiler/egraph/rule_sample.h"
 #include "compiler/equiv/probe.h"
 #include "compiler/ir/evaluation.h"
+#include "compiler/rules/sample.h"
 #include "lang/core/semantics_impl.h"
 #include "runtime/convert.h"
 

@@ -5,8 +5,8 @@
 // bench/rule_errors_bench lists what each rule adds.
 #pragma once
 
-#include "compiler/egraph/rule.h"
 #include "compiler/ir/evaluate.h"
+#include "compiler/rules/rule.h"
 
 namespace tg {
 

@@ -1,6 +1,6 @@
 #include "compiler/egraph/apply.h"
 
-#include "compiler/egraph/rule_eval.h"
+#include "compiler/rules/eval.h"
 
 namespace tg {
 

@@ -20,7 +20,7 @@
 
 #include "compiler/egraph/derivation.h"
 #include "compiler/egraph/egraph.h"
-#include "compiler/egraph/rule.h"
+#include "compiler/rules/rule.h"
 #include "lang/core/stop.h"
 
 namespace tg {

@@ -1,6 +1,6 @@
 #include "compiler/egraph/explain_ledger.h"
 
-#include "compiler/egraph/rule_sides.h"
+#include "compiler/rules/sides.h"
 
 #include <llvm/ADT/STLExtras.h>
 

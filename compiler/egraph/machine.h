@@ -7,7 +7,7 @@
 #pragma once
 
 #include "compiler/egraph/egraph.h"
-#include "compiler/egraph/pattern.h"
+#include "compiler/rules/pattern.h"
 
 namespace tg {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/egraph/machine.h"
-#include "compiler/egraph/rule_book.h"
+#include "compiler/rules/book.h"
 
 #include <llvm/ADT/STLExtras.h>
 

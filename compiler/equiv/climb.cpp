@@ -1,8 +1,8 @@
 #include "compiler/equiv/climb.h"
 
-#include "compiler/egraph/partition.h"
 #include "compiler/equiv/probe.h"
 #include "compiler/equiv/thresholds.h"
+#include "compiler/rules/partition.h"
 
 #include <cmath>
 #include <random>

@@ -1,10 +1,10 @@
 // The search for instances of a rule that are unlike those it was compared at: candidates are made
-// by changes (egraph/rule_changes.h) out of what was compared, and of many the one is next that
-// brings a kind (egraph/rule_kinds.h) that was not compared yet, or else most pairs of kinds.
+// by changes (rules/changes.h) out of what was compared, and of many the one is next that
+// brings a kind (rules/kinds.h) that was not compared yet, or else most pairs of kinds.
 #pragma once
 
-#include "compiler/egraph/rule_changes.h"
-#include "compiler/egraph/rule_kinds.h"
+#include "compiler/rules/changes.h"
+#include "compiler/rules/kinds.h"
 
 #include <deque>
 

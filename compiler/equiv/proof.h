@@ -8,7 +8,7 @@
 // is proved only if every case is; what is not proved may be true.
 #pragma once
 
-#include "compiler/egraph/rule.h"
+#include "compiler/rules/rule.h"
 
 #include <string>
 

@@ -16,9 +16,9 @@
 // that what is not modelled is never ignored.
 #pragma once
 
-#include "compiler/egraph/rule_dtypes.h"
 #include "compiler/equiv/proof_ranks.h"
 #include "compiler/equiv/proof_sums.h"
+#include "compiler/rules/dtypes.h"
 
 namespace tg::proof {
 

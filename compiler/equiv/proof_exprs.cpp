@@ -1,4 +1,4 @@
-// Expressions and attributes over symbolic sizes, after compiler/egraph/rule_eval.cpp.
+// Expressions and attributes over symbolic sizes, after compiler/rules/eval.cpp.
 #include "compiler/equiv/proof_case.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -6,7 +6,7 @@
 // for nothing may be any.
 #pragma once
 
-#include "compiler/egraph/rule.h"
+#include "compiler/rules/rule.h"
 
 #include <optional>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "compiler/equiv/replay.h"
 
-#include "compiler/egraph/rule_sides.h"
 #include "compiler/ir/graph_equal.h"
+#include "compiler/rules/sides.h"
 
 #include <llvm/ADT/Hashing.h>
 #include <llvm/ADT/STLExtras.h>

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "compiler/egraph/derivation.h"
-#include "compiler/egraph/rule.h"
+#include "compiler/rules/rule.h"
 #include "lang/core/result.h"
 #include "lang/core/stop.h"
 

@@ -1,7 +1,7 @@
 #include "compiler/equiv/rule_class.h"
 
-#include "compiler/egraph/rule_text.h"
 #include "compiler/equiv/probe.h"
+#include "compiler/rules/text.h"
 #include "lang/core/random.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -3,7 +3,7 @@
 // commutes in them; of the results of a rule that has several any order is as good.
 #pragma once
 
-#include "compiler/egraph/rule.h"
+#include "compiler/rules/rule.h"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // Both sides of a rule at an instance, compared element by element on numbers of every partition
-// (egraph/partition.h): each tensor in its own dtype, integers wrapping (typed.h). First every
+// (rules/partition.h): each tensor in its own dtype, integers wrapping (typed.h). First every
 // partition that a tensor can have and of which the rule's class says something, then pairs of
 // them.
 //
@@ -14,10 +14,10 @@
 //   that is not a float changes.
 #pragma once
 
-#include "compiler/egraph/partition.h"
-#include "compiler/egraph/rule_instance.h"
 #include "compiler/equiv/join.h"
 #include "compiler/equiv/typed.h"
+#include "compiler/rules/instance.h"
+#include "compiler/rules/partition.h"
 #include "lang/core/random.h"
 
 #include <bitset>

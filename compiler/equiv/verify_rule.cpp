@@ -1,8 +1,5 @@
 #include "compiler/equiv/verify_rule.h"
 
-#include "compiler/egraph/rule_kinds.h"
-#include "compiler/egraph/rule_sample.h"
-#include "compiler/egraph/rule_text.h"
 #include "compiler/equiv/climb.h"
 #include "compiler/equiv/example_text.h"
 #include "compiler/equiv/instance_changes.h"
@@ -10,6 +7,9 @@
 #include "compiler/equiv/rule_class.h"
 #include "compiler/equiv/rule_probes.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/rules/kinds.h"
+#include "compiler/rules/sample.h"
+#include "compiler/rules/text.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

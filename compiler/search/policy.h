@@ -8,7 +8,7 @@
 // learns.
 #pragma once
 
-#include "compiler/egraph/rule.h"
+#include "compiler/rules/rule.h"
 
 #include <llvm/ADT/ArrayRef.h>
 

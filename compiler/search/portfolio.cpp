@@ -1,6 +1,6 @@
 #include "compiler/search/portfolio.h"
 
-#include "compiler/egraph/rule_equal.h"
+#include "compiler/rules/equal.h"
 #include "compiler/search/limits.h"
 #include "compiler/search/searcher.h"
 #include "compiler/search/shared_cost.h"

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "compiler/egraph/cycle.h"
-#include "compiler/egraph/rule.h"
+#include "compiler/rules/rule.h"
 #include "compiler/search/trace.h"
 #include "lang/core/stop.h"
 

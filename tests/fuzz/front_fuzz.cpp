@@ -1,8 +1,8 @@
 // libFuzzer target: any text as a .tg file, through scanner, parser, checker, instantiation, the
 // compiler of rules and the formatter. Whatever the bytes, what comes out is diagnostics that can
 // be shown; what has no errors can be laid out, and laid out again it stays as it is.
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/ir/from_ast.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/format.h"
 #include "lang/parse.h"
 

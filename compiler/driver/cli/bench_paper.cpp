@@ -9,7 +9,7 @@
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/search_files.h"
 #include "compiler/driver/cost_model.h"
-#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -11,10 +11,10 @@
 #include "compiler/driver/measured_cost.h"
 #include "compiler/driver/weights.h"
 #include "compiler/driver/whole_runs.h"
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/extract/cost_table.h"
 #include "compiler/ir/retype.h"
+#include "compiler/rules/from_ast.h"
 
 #include <llvm/ADT/StringSwitch.h>
 

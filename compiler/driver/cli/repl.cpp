@@ -3,7 +3,7 @@
 #include "compiler/driver/cli/help.h"
 
 #include "compiler/driver/cli/repl_editor.h"
-#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/check.h"
 #include "lang/parse.h"
 

@@ -3,10 +3,10 @@
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/model.h"
-#include "compiler/egraph/rule_from_ast.h"
-#include "compiler/egraph/rule_text.h"
 #include "compiler/equiv/proof.h"
 #include "compiler/equiv/rule_form.h"
+#include "compiler/rules/from_ast.h"
+#include "compiler/rules/text.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

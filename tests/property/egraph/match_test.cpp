@@ -3,7 +3,7 @@
 #include "compiler/egraph/cycle.h"
 #include "compiler/egraph/match_tally.h"
 #include "compiler/egraph/multi_match.h"
-#include "tests/unit/egraph/rule_fixture.h"
+#include "tests/unit/egraph/egraph_fixture.h"
 
 #include <functional>
 #include <random>

@@ -1,7 +1,7 @@
 // A counterexample that the verification of a rule prints is a file that shows it.
 #include "compiler/driver/model.h"
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/equiv/verify_rule.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/parse.h"
 
 #include <gtest/gtest.h>

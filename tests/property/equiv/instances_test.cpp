@@ -2,8 +2,8 @@
 // each: another attribute, another size, an axis more, another dtype. What both sides of the rule
 // admit there (types and conditions, by `infer` alone) could have been drawn; of each kind of
 // instance that this shows to be possible, one has to be among those that are.
-#include "compiler/egraph/rule_instance.h"
 #include "compiler/equiv/verify_rule.h"
+#include "compiler/rules/instance.h"
 #include "lang/core/shape_rules.h"
 #include "tests/property/rules/library.h"
 

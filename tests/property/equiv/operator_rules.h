@@ -4,7 +4,7 @@
 // here (but text in an attribute: kTexts).
 #pragma once
 
-#include "compiler/egraph/rule_sample.h"
+#include "compiler/rules/sample.h"
 
 #include <functional>
 #include <set>

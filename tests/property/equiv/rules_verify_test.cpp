@@ -1,6 +1,6 @@
 // The rules that come with Tangram are true.
-#include "compiler/egraph/rule_text.h"
 #include "compiler/equiv/verify_rule.h"
+#include "compiler/rules/text.h"
 #include "tests/property/rules/library.h"
 
 #include <gtest/gtest.h>

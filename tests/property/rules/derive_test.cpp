@@ -5,8 +5,8 @@
 // Which of the 139 say the same, up to the names of their tensors, is computed too and held against
 // the list in rules/README.md. That each fires is for rules_fire_test.cpp.
 #include "compiler/egraph/egraph.h"
-#include "compiler/egraph/rule_sample.h"
 #include "compiler/equiv/rule_form.h"
+#include "compiler/rules/sample.h"
 #include "compiler/search/saturate.h"
 #include "tests/property/rules/library.h"
 

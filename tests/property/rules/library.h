@@ -1,8 +1,8 @@
 // The rule library as the source tree has it, for tests.
 #pragma once
 
-#include "compiler/egraph/rule_from_ast.h"
-#include "compiler/egraph/rule_text.h"
+#include "compiler/rules/from_ast.h"
+#include "compiler/rules/text.h"
 
 #include <ostream>
 

@@ -4,8 +4,8 @@
 // condition that is there for profit alone); the tests that use this list those.
 #pragma once
 
-#include "compiler/egraph/rule.h"
-#include "compiler/egraph/rule_kinds.h"
+#include "compiler/rules/kinds.h"
+#include "compiler/rules/rule.h"
 
 #include <string>
 #include <vector>

@@ -1,8 +1,8 @@
 // Every rule of the library says what is true: on random instances, drawn from the rule's own types
 // and conditions, both sides are built as graphs and evaluated in float64. A rule without instances
 // fails too, as does one whose right side is never well typed.
-#include "compiler/egraph/rule_sample.h"
 #include "compiler/ir/evaluate.h"
+#include "compiler/rules/sample.h"
 #include "lang/parse.h"
 #include "tests/property/rules/library.h"
 

@@ -3,7 +3,7 @@
 // A block that shows a piece of a file only is fenced without `tg`.
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
-#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/parse.h"
 
 #include <llvm/Support/raw_ostream.h>

@@ -1,6 +1,6 @@
 // The explanations of diagnostics: one for each code, and examples that do what they say.
 #include "compiler/driver/model.h"
-#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/core/explanations.h"
 #include "lang/parse.h"
 

@@ -1,8 +1,8 @@
 // An extraction can be followed and ended like a search: cost and bound as they come, and Ctrl-C.
 #include "compiler/driver/model.h"
 #include "compiler/driver/optimize.h"
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
+#include "compiler/rules/from_ast.h"
 
 #include <gtest/gtest.h>
 

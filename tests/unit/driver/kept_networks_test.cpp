@@ -5,9 +5,9 @@
 #include "compiler/driver/model.h"
 #include "compiler/driver/optimize.h"
 #include "compiler/driver/weights.h"
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/rules/from_ast.h"
 
 #include <gtest/gtest.h>
 

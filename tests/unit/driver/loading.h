@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/driver/model.h"
-#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/rules/from_ast.h"
 
 #include <gtest/gtest.h>
 

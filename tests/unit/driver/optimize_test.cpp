@@ -3,9 +3,9 @@
 #include "compiler/driver/optimize.h"
 
 #include "compiler/driver/model.h"
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/graph_equal.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/parse.h"
 
 #include <gtest/gtest.h>

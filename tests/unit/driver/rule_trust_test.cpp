@@ -1,7 +1,7 @@
 // Rules are verified in processes of their own: a check that dies is that rule's fault alone.
 #include "compiler/driver/in_children.h"
 #include "compiler/driver/rule_trust.h"
-#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/parse.h"
 
 #include <gtest/gtest.h>

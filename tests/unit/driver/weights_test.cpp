@@ -3,10 +3,10 @@
 
 #include "compiler/driver/model.h"
 #include "compiler/driver/optimize.h"
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/rules/from_ast.h"
 #include "runtime/random.h"
 
 #include <gtest/gtest.h>

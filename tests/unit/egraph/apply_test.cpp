@@ -1,6 +1,6 @@
 #include "compiler/egraph/apply.h"
 
-#include "rule_fixture.h"
+#include "egraph_fixture.h"
 
 #include <map>
 

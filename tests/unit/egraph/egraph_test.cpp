@@ -1,7 +1,7 @@
 #include "compiler/egraph/egraph.h"
 
 #include "compiler/egraph/cycle.h"
-#include "rule_fixture.h"
+#include "egraph_fixture.h"
 
 namespace tg {
 namespace {

@@ -1,6 +1,6 @@
 #include "compiler/egraph/fuse.h"
 
-#include "rule_fixture.h"
+#include "egraph_fixture.h"
 
 namespace tg {
 namespace {

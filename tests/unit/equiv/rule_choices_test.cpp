@@ -1,7 +1,7 @@
 // Rules over conditions, indices, positions, limits and declared operators: instances are drawn,
 // true ones hold, wrong ones are refuted with a counterexample.
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/equiv/verify_rule.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/parse.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Which rules say the same, and which dtypes their tensors may have.
-#include "compiler/egraph/rule_dtypes.h"
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/equiv/rule_form.h"
+#include "compiler/rules/dtypes.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/parse.h"
 
 #include <gtest/gtest.h>

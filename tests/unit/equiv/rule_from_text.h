@@ -1,7 +1,7 @@
 // One rule out of its text, for tests.
 #pragma once
 
-#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/parse.h"
 
 #include <optional>

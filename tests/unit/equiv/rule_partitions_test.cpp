@@ -1,7 +1,7 @@
 // Rules that are wrong only at numbers or instances that are seldom drawn: each is refuted within
 // the default instances, whatever the seed.
-#include "compiler/egraph/rule_from_ast.h"
 #include "compiler/equiv/verify_rule.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/parse.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "compiler/equiv/verify_rule.h"
 
-#include "compiler/egraph/rule_from_ast.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/parse.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Random rollouts leave the e-graph in the best state that they saw.
 #include "compiler/search/rollout.h"
 
-#include "tests/unit/egraph/rule_fixture.h"
+#include "tests/unit/egraph/egraph_fixture.h"
 
 namespace tg {
 namespace {

@@ -2,7 +2,7 @@
 // filters.
 #include "compiler/search/saturate.h"
 
-#include "tests/unit/egraph/rule_fixture.h"
+#include "tests/unit/egraph/egraph_fixture.h"
 
 namespace tg {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/extract/cost.h"
-#include "tests/unit/egraph/rule_fixture.h"
+#include "tests/unit/egraph/egraph_fixture.h"
 
 #include <map>
 

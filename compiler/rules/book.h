@@ -1,0 +1,61 @@
+// The rules of one search, compiled: left sides to patterns (each distinct one once), right sides
+// to straight-line plans.
+#pragma once
+
+#include "compiler/rules/pattern.h"
+
+#include <bitset>
+
+namespace tg {
+
+/// An operand of a right side, or a result: a class variable or an earlier step of the plan.
+struct PlanRef {
+  bool is_step = false;
+  uint32_t index = 0;
+  bool operator==(const PlanRef&) const = default;
+};
+
+/// One operator of a right side.
+struct BuildStep {
+  OpKind op{};
+  AttrsId attrs; // if valid, all are literals
+  const Term* term = nullptr;
+  llvm::SmallVector<PlanRef, 4> operands;
+};
+
+struct CompiledRule {
+  const Rule* rule = nullptr;
+  RuleId id = 0;
+  std::vector<PatternUse> sources; // empty for native rules
+  std::vector<BuildStep> plan;     // operands first; equal terms once
+  llvm::SmallVector<PlanRef, 2> results;
+  /// Two sources that are one pattern, and trading them renames only what they do not share: a pair
+  /// of matches is tried in one order, and in the other only if the conditions refuse the first.
+  bool symmetric = false;
+  bool multi() const { return sources.size() > 1; }
+  bool native() const { return rule->native != Native::No; }
+};
+
+class RuleBook {
+public:
+  /// `rules` must outlive the book; RuleId is the position there. A rule whose left side has no
+  /// operator is left out.
+  RuleBook(Symbols& symbols, llvm::ArrayRef<Rule> rules);
+
+  const std::vector<Pattern>& patterns() const { return patterns_; }
+  const std::vector<CompiledRule>& rules() const { return rules_; }
+  /// Operators that some pattern wants below its root.
+  const std::bitset<kOpCount>& inner_ops() const { return inner_ops_; }
+  uint32_t depth() const { return depth_; }
+
+private:
+  bool compile(Symbols& symbols, const Rule& rule, CompiledRule& out);
+  uint32_t intern(Pattern pattern);
+
+  std::vector<Pattern> patterns_;
+  std::vector<CompiledRule> rules_;
+  std::bitset<kOpCount> inner_ops_;
+  uint32_t depth_ = 0;
+};
+
+} // namespace tg

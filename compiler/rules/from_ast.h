@@ -1,0 +1,51 @@
+// Rules from text: the `rule` declarations of .tg files to Rules, and the library of them.
+//
+// A declaration is taken apart into one Rule for each direction (`name`, `name-rev`) and each
+// choice of its operator variables (`name[relu]`). Each is compiled (compiler.h), then
+// type-checked over sample types (check.h), so that a rule that can never apply, or whose
+// sides differ in type, is an error where it is written.
+#pragma once
+
+#include "compiler/rules/rule.h"
+#include "lang/ast.h"
+#include "lang/core/diagnostic.h"
+#include "lang/modules.h"
+#include "lang/unfold_ops.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tg {
+
+/// The rules of one file, in order; each carries file, line and rule set. What is wrong goes to the
+/// sink, once for each declaration, and leaves that declaration out. Other declarations of the file
+/// are passed over. Errors: unbound_variable, rule_arity, rule_type, rule_pattern, unknown_name,
+/// duplicate_name, the argument errors, wrong_kind, bad_attribute.
+/// `operators`: those that the file defines or uses, which its rules may name; null for its own.
+std::vector<Rule> rules_from_ast(const Ast& tree, const SourceManager& sources,
+                                 DiagnosticSink& sink, const OpScope* operators = nullptr);
+
+/// The rules that a selection names, in the order of the selection, each once. Entries, also
+/// several in one string, parted by commas:
+///   - a file: anything that ends in .tg;
+///   - a module of the library: `rules.matmul`, or `matmul` for short; `default` is
+///   rules/default.tg;
+///   - a rule set (`ruleset name`), or a single rule by its declared or full name, in the library
+///   or
+///     in a file named before;
+///   - any of the last two after a `-`: switched off, wherever it came from.
+/// A file's `use rules.x` adds that module's rules before its own; of any module that it uses, its
+/// rules see the operators (`op`, `extern op`). An empty selection is `default`.
+/// nullopt if anything is wrong; the sink says what: unknown_rule (with near misses),
+/// duplicate_name for two rules of one name, unknown_module, module_cycle, what reading and parsing
+/// report, and what rules_from_ast does.
+std::optional<std::vector<Rule>> load_rules(SourceManager& sources, const ModuleLoader& loader,
+                                            llvm::ArrayRef<std::string> selection,
+                                            DiagnosticSink& sink);
+
+/// All rules of the library (every file under rules/), for `tg rules list` and for tests.
+std::optional<std::vector<Rule>>
+load_rule_library(SourceManager& sources, const ModuleLoader& loader, DiagnosticSink& sink);
+
+} // namespace tg

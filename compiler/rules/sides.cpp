@@ -1,0 +1,99 @@
+#include "compiler/rules/sides.h"
+
+#include "lang/core/fused_body.h"
+
+namespace tg {
+
+namespace {
+
+/// One operator, over operands that are built already.
+NodeId build_op(Graph& graph, const Rule& rule, const Term& term, const NodeBinding& binding,
+                llvm::ArrayRef<NodeId> built) {
+  NodeFacts facts(graph, binding.classes);
+  RuleMatch match{rule, graph.symbols(), binding.values, facts};
+  llvm::SmallVector<ValueId, 6> attrs;
+  for (const TermAttr& attr : term.attrs) {
+    std::optional<ValueId> value = attribute(match, attr);
+    if (!value || value->index == UINT32_MAX) return {};
+    attrs.push_back(*value);
+  }
+  llvm::SmallVector<NodeId, 6> operands;
+  for (TermId operand : term.operands) operands.push_back(built[operand]);
+  return graph.add(term.op, attrs, operands);
+}
+
+/// The operators of a body over these operands.
+NodeId written_out(Graph& graph, const FusedBody& body, llvm::ArrayRef<NodeId> operands) {
+  llvm::SmallVector<NodeId, 16> stack;
+  for (const FusedInstr& instr : body.code) {
+    if (instr.is_operand) {
+      stack.push_back(operands[instr.operand]);
+      continue;
+    }
+    size_t arity = static_cast<size_t>(op_info(instr.op).operand_count);
+    llvm::SmallVector<NodeId, 3> taken(stack.end() - static_cast<std::ptrdiff_t>(arity),
+                                       stack.end());
+    stack.resize(stack.size() - arity);
+    stack.push_back(graph.add(instr.op, {}, taken));
+    if (!stack.back().valid()) return {};
+  }
+  return stack.back();
+}
+
+} // namespace
+
+bool conditions_hold(const Graph& graph, const Rule& rule, const NodeBinding& binding) {
+  NodeFacts facts(graph, binding.classes);
+  return conditions_hold({rule, graph.symbols(), binding.values, facts});
+}
+
+NodeId build_side(Graph& graph, const Rule& rule, TermId root, const NodeBinding& binding,
+                  std::vector<NodeId>& built) {
+  built.resize(rule.terms.size());
+  llvm::SmallVector<TermId, 16> todo{root};
+  while (!todo.empty()) {
+    TermId id = todo.back();
+    const Term& term = rule.terms[id];
+    size_t before = todo.size();
+    if (!built[id].valid() && term.kind == Term::Kind::Op)
+      for (TermId operand : term.operands)
+        if (!built[operand].valid()) todo.push_back(operand);
+    if (todo.size() != before) continue;
+    todo.pop_back();
+    if (built[id].valid()) continue;
+    if (term.kind == Term::Kind::ClassVar)
+      built[id] = binding.classes[term.variable];
+    else if (term.kind == Term::Kind::Op)
+      built[id] = build_op(graph, rule, term, binding, built);
+    if (!built[id].valid()) return {};
+  }
+  return built[root];
+}
+
+NodeId without_fused(Graph& graph, NodeId node, llvm::DenseMap<uint32_t, NodeId>& known) {
+  llvm::SmallVector<NodeId, 16> todo{node};
+  while (!todo.empty()) {
+    NodeId next = todo.back();
+    size_t before = todo.size();
+    if (!known.count(next.index))
+      for (NodeId operand : graph.operands(next))
+        if (!known.count(operand.index)) todo.push_back(operand);
+    if (todo.size() != before) continue;
+    todo.pop_back();
+    if (known.count(next.index)) continue;
+    llvm::SmallVector<NodeId, 8> operands;
+    for (NodeId operand : graph.operands(next)) operands.push_back(known.lookup(operand.index));
+    llvm::SmallVector<ValueId, 6> attrs(graph.attrs(next).begin(), graph.attrs(next).end());
+    NodeId plain;
+    if (graph.node(next).op != OpKind::FusedMap)
+      plain = graph.add(graph.node(next).op, attrs, operands);
+    else if (auto body = parse_fused_body(graph.symbols().value(attrs[0]).text);
+             body && body->operands <= operands.size())
+      plain = written_out(graph, *body, operands);
+    if (!plain.valid()) return {};
+    known[next.index] = plain;
+  }
+  return known.lookup(node.index);
+}
+
+} // namespace tg

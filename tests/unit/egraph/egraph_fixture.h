@@ -1,0 +1,16 @@
+// Rules, small graphs and what an e-graph holds, for tests of the e-graph and of searches.
+#pragma once
+
+#include "compiler/egraph/egraph.h"
+#include "tests/unit/rules/rule_fixture.h"
+
+namespace tg::test {
+
+/// Number of live members with an operator in the class of a root.
+inline size_t count_op(const EGraph& egraph, ClassId id, OpKind op) {
+  size_t count = 0;
+  for (ENodeId member : egraph.nodes(egraph.find(id))) count += egraph.node(member).op == op;
+  return count;
+}
+
+} // namespace tg::test
