@@ -10,8 +10,8 @@
 // to be faster.
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
-#include "compiler/driver/timing.h"
 #include "compiler/ir/retype.h"
+#include "runtime/time_runs.h"
 
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/Host.h>

@@ -16,7 +16,7 @@
 #include "bench/held_out.h"
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
-#include "compiler/driver/timing.h"
+#include "runtime/time_runs.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>

@@ -6,9 +6,9 @@
 // Inside the clock: joining, the bound, all points in the field. Outside: reading and optimising.
 // Memory is the peak of the process, optimiser included.
 #include "compiler/driver/model.h"
-#include "compiler/driver/optimize.h"
 #include "compiler/equiv/equivalent.h"
 #include "compiler/extract/analytic.h"
+#include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
 
 #include <llvm/Support/FormatVariadic.h>

@@ -27,6 +27,8 @@ public:
   virtual std::optional<std::string> read(llvm::StringRef name) const = 0;
   /// Names of all files under `folder` ("stdlib"), sorted.
   virtual std::vector<std::string> list(llvm::StringRef folder) const = 0;
+  /// Whether all files are those that the program was built with.
+  virtual bool as_built() const { return true; }
 };
 
 /// The files built into the program; where `override_dir` is given, its files come first
@@ -37,6 +39,7 @@ public:
       : files_(files), override_dir_(std::move(override_dir)) {}
   std::optional<std::string> read(llvm::StringRef name) const override;
   std::vector<std::string> list(llvm::StringRef folder) const override;
+  bool as_built() const override { return override_dir_.empty(); }
 
 private:
   llvm::ArrayRef<EmbeddedFile> files_;

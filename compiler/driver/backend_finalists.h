@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/driver/loaded_graphs.h"
-#include "compiler/driver/optimize.h"
+#include "compiler/optimizer/optimize.h"
 
 namespace tg {
 

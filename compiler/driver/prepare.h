@@ -2,9 +2,9 @@
 // and what each operator takes in its runs.
 #pragma once
 
-#include "compiler/driver/timing.h"
 #include "compiler/ir/graph.h"
 #include "runtime/backend.h"
+#include "runtime/time_runs.h"
 
 namespace tg {
 

@@ -5,7 +5,7 @@
 // there was nothing to be said about the run.
 #pragma once
 
-#include "compiler/driver/optimize.h"
+#include "compiler/optimizer/optimize.h"
 #include "runtime/backend.h"
 #include "runtime/cost_db.h"
 

@@ -3,6 +3,7 @@
 #include "compiler/driver/devices.h"
 #include "compiler/driver/in_children.h"
 #include "compiler/equiv/proof.h"
+#include "compiler/rules/text.h"
 #include "lang/core/data_file.h"
 #include "runtime/cache_path.h"
 
@@ -222,20 +223,11 @@ std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOpt
   return verdicts;
 }
 
-std::string verify_command(const Rule& rule) {
-  return "tg rules verify " + (comes_with_program(rule) ? rule.declared : rule.file);
-}
-
-bool comes_with_program(const Rule& rule) {
-  if (std::getenv("TANGRAM_LIBRARY")) return false; // its files come before those of the program
-  return rule.built_in;
-}
-
 Result<void> require_trusted(llvm::MutableArrayRef<Rule> rules, const TrustOptions& options) {
   std::vector<Rule> own;
   std::vector<size_t> places;
   for (size_t i = 0; i < rules.size(); ++i) {
-    if (comes_with_program(rules[i])) continue;
+    if (rules[i].with_program) continue;
     own.push_back(rules[i]);
     places.push_back(i);
   }

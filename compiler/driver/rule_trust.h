@@ -40,10 +40,4 @@ std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOpt
 /// `limit_no_answer` where it was stopped.
 Result<void> require_trusted(llvm::MutableArrayRef<Rule> rules, const TrustOptions& options);
 
-/// The command that verifies the rule: `tg rules verify mine.tg`.
-std::string verify_command(const Rule& rule);
-
-/// Whether the rule was read from a file that is built into the program, unchanged.
-bool comes_with_program(const Rule& rule);
-
 } // namespace tg

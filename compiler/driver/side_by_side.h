@@ -2,7 +2,7 @@
 // its own): what the device carries beside each other, as a server would run it.
 #pragma once
 
-#include "compiler/driver/timing.h"
+#include "runtime/time_runs.h"
 
 namespace tg {
 

@@ -175,7 +175,10 @@ private:
     }
     file.operators.declare(tree);
     std::vector<Rule> own = rules_from_ast(tree, sources_, sink_, &file.operators);
-    for (Rule& rule : own) rule.built_in = built_in;
+    for (Rule& rule : own) {
+      rule.built_in = built_in;
+      rule.with_program = built_in && loader_.as_built();
+    }
     std::move(own.begin(), own.end(), std::back_inserter(file.rules));
     file.open = false;
     return &file;

@@ -122,7 +122,8 @@ struct Rule {
   std::string set;      // rule set, "" if none
   std::string file;     // where it was read, with the line
   uint32_t line = 0;
-  bool built_in = false; // read from the library, not from a file of the user's
+  bool built_in = false;     // read from the library, not from a file of the user's
+  bool with_program = false; // built_in, and the library is the one that comes with the program
   Numerics numerics = Numerics::Exact;
   bool stated = false; // the class, in the rule's own text; else it is derived
   Span at;             // of the name, in `file`

@@ -201,4 +201,8 @@ llvm::StringRef rule_kind(const Rule& rule) {
   return rule.multi() ? "multi" : "rewrite";
 }
 
+std::string verify_command(const Rule& rule) {
+  return "tg rules verify " + (rule.with_program ? rule.declared : rule.file);
+}
+
 } // namespace tg

@@ -24,4 +24,7 @@ llvm::StringRef numerics_name(Numerics numerics);
 /// "rewrite" (one pattern), "multi" (several), "native" (built in).
 llvm::StringRef rule_kind(const Rule& rule);
 
+/// The command that verifies the rule: `tg rules verify mine.tg`.
+std::string verify_command(const Rule& rule);
+
 } // namespace tg

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/driver/cli/session.h"
-#include "compiler/driver/optimize.h"
+#include "compiler/optimizer/optimize.h"
 
 #include <map>
 

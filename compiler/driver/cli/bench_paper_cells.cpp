@@ -43,7 +43,7 @@ Result<std::string> cost_table_part(llvm::StringRef cost) {
 std::string rule_files_part(llvm::ArrayRef<Rule> rules) {
   std::string prints;
   for (const Rule& rule : rules)
-    if (!comes_with_program(rule)) prints += rule_fingerprint(rule) + "\n";
+    if (!rule.with_program) prints += rule_fingerprint(rule) + "\n";
   return prints.empty() ? "" : "; rule_files " + hash_text(prints);
 }
 

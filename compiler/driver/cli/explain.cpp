@@ -3,8 +3,8 @@
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/search_files.h"
 #include "compiler/driver/cli/table.h"
-#include "compiler/driver/explanation.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/optimizer/explanation.h"
 #include "lang/core/escape.h"
 
 #include <map>

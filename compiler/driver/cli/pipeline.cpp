@@ -7,13 +7,13 @@
 
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/devices.h"
-#include "compiler/driver/explanation.h"
 #include "compiler/driver/measured_cost.h"
 #include "compiler/driver/weights.h"
 #include "compiler/driver/whole_runs.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/extract/cost_table.h"
 #include "compiler/ir/retype.h"
+#include "compiler/optimizer/explanation.h"
 #include "compiler/rules/from_ast.h"
 
 #include <llvm/ADT/StringSwitch.h>

@@ -4,11 +4,11 @@
 
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/model.h"
-#include "compiler/driver/optimize.h"
 #include "compiler/driver/prepare.h"
-#include "compiler/driver/retyped_cost.h"
 #include "compiler/driver/rule_trust.h"
 #include "compiler/equiv/equivalent.h"
+#include "compiler/optimizer/optimize.h"
+#include "compiler/optimizer/retyped_cost.h"
 
 namespace tg::cli {
 

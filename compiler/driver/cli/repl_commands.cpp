@@ -5,8 +5,8 @@
 
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/cost_model.h"
-#include "compiler/driver/explanation.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/optimizer/explanation.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/format.h"
 #include "lang/parse.h"

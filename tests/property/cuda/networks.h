@@ -3,10 +3,10 @@
 #pragma once
 
 #include "compiler/driver/model.h"
-#include "compiler/driver/optimize.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/retype.h"
+#include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
 #include "runtime/cuda/conv_lowering.h"
 #include "runtime/cuda/fusion.h"

@@ -4,11 +4,11 @@
 // prints the program.
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/model.h"
-#include "compiler/driver/optimize.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/format.h"
 #include "lang/parse.h"

@@ -4,9 +4,9 @@
 // rule shows as a difference in words. With TG_UPDATE set in the environment the file is written
 // anew: read the difference before it is committed.
 #include "compiler/driver/model.h"
-#include "compiler/driver/optimize.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/optimizer/optimize.h"
 #include "lang/parse.h"
 #include "tests/property/rules/library.h"
 

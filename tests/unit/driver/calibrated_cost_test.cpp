@@ -3,9 +3,9 @@
 #include "compiler/driver/calibrated_cost.h"
 
 #include "compiler/driver/calibration.h"
-#include "compiler/driver/optimize.h"
 #include "compiler/extract/instance_text.h"
 #include "compiler/ir/graph_equal.h"
+#include "compiler/optimizer/optimize.h"
 #include "loading.h"
 #include "made_up_backend.h"
 

@@ -1,6 +1,6 @@
 // The choice among the best few graphs by whole runs, with runs that are made up; and screening on
 // a real backend.
-#include "compiler/driver/finalists.h"
+#include "compiler/optimizer/finalists.h"
 
 #include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/model.h"

@@ -2,10 +2,10 @@
 #include "compiler/driver/weights.h"
 
 #include "compiler/driver/model.h"
-#include "compiler/driver/optimize.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
 #include "runtime/random.h"
 

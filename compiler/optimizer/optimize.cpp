@@ -1,13 +1,12 @@
 // Search, and hold the result against the source: by price always, by outputs and the clock where
 // prices are measured.
-#include "compiler/driver/optimize.h"
+#include "compiler/optimizer/optimize.h"
 
-#include "compiler/driver/candidate.h"
-#include "compiler/driver/explanation.h"
-#include "compiler/driver/finalists.h"
-#include "compiler/driver/group_refinement.h"
-#include "compiler/driver/rule_trust.h"
-#include "compiler/driver/settled_search.h"
+#include "compiler/optimizer/candidate.h"
+#include "compiler/optimizer/explanation.h"
+#include "compiler/optimizer/finalists.h"
+#include "compiler/optimizer/group_refinement.h"
+#include "compiler/optimizer/settled_search.h"
 
 #include "compiler/ir/graph_equal.h"
 #include "compiler/rules/text.h"
@@ -162,7 +161,7 @@ void note_left_out(llvm::ArrayRef<Rule> rules, Numerics numerics, OptimizeReport
   std::string names;
   Numerics least = Numerics::Reassociates; // admits what is exact where inputs are finite
   for (const Rule& rule : rules) {
-    if (comes_with_program(rule) || admits(numerics, rule)) continue;
+    if (rule.with_program || admits(numerics, rule)) continue;
     llvm::StringRef why = rule.numerics > numerics ? numerics_name(rule.numerics) : "finite(..)";
     names += llvm::formatv("{0}{1} ({2})", names.empty() ? "" : ", ", rule.name, why);
     least = std::max(least, rule.numerics);

@@ -1,4 +1,4 @@
-#include "compiler/driver/group_refinement.h"
+#include "compiler/optimizer/group_refinement.h"
 
 #include "compiler/egraph/explain.h"
 #include "compiler/extract/group_refine.h"

@@ -1,9 +1,9 @@
-#include "compiler/driver/explanation.h"
+#include "compiler/optimizer/explanation.h"
 
-#include "compiler/driver/rule_trust.h"
 #include "compiler/equiv/replay.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/rules/sides.h"
+#include "compiler/rules/text.h"
 
 #include <llvm/ADT/STLExtras.h>
 

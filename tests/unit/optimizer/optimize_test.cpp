@@ -1,6 +1,6 @@
 // Do no harm: what `optimize` returns when whole runs say otherwise than prices, with runs that are
 // made up.
-#include "compiler/driver/optimize.h"
+#include "compiler/optimizer/optimize.h"
 
 #include "compiler/driver/model.h"
 #include "compiler/extract/analytic.h"

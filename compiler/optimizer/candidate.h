@@ -4,7 +4,7 @@
 // what a second opinion chooses is among them.
 #pragma once
 
-#include "compiler/driver/optimize.h"
+#include "compiler/optimizer/optimize.h"
 
 namespace tg {
 

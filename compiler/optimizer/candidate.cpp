@@ -1,11 +1,11 @@
 // Each search reports in its own words; here they become one candidate and one report.
-#include "compiler/driver/candidate.h"
+#include "compiler/optimizer/candidate.h"
 
-#include "compiler/driver/explanation.h"
-#include "compiler/driver/explore.h"
-#include "compiler/driver/group_refinement.h"
-#include "compiler/driver/kernel_chain.h"
-#include "compiler/driver/state_price.h"
+#include "compiler/optimizer/explanation.h"
+#include "compiler/optimizer/explore.h"
+#include "compiler/optimizer/group_refinement.h"
+#include "compiler/optimizer/kernel_chain.h"
+#include "compiler/optimizer/state_price.h"
 
 #include "compiler/egraph/explain.h"
 #include "compiler/search/published_costs.h"

@@ -4,7 +4,6 @@
 // one is not faster beyond the noise.
 #pragma once
 
-#include "compiler/driver/timing.h"
 #include "compiler/egraph/derivation.h"
 #include "compiler/extract/extract.h"
 #include "compiler/extract/group_refine.h"
@@ -12,6 +11,7 @@
 #include "compiler/search/pact24.h"
 #include "compiler/search/portfolio.h"
 #include "compiler/search/rollout.h"
+#include "lang/core/repeated_times.h"
 
 #include <optional>
 

@@ -1,4 +1,4 @@
-#include "compiler/driver/settled_search.h"
+#include "compiler/optimizer/settled_search.h"
 
 #include "compiler/ir/graph_equal.h"
 #include "lang/core/stopwatch.h"

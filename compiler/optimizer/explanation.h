@@ -3,8 +3,8 @@
 // differs from its source, the rule whose step made the difference.
 #pragma once
 
-#include "compiler/driver/optimize.h"
 #include "compiler/equiv/equivalent.h"
+#include "compiler/optimizer/optimize.h"
 
 namespace tg {
 

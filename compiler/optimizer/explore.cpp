@@ -1,6 +1,6 @@
-#include "compiler/driver/explore.h"
+#include "compiler/optimizer/explore.h"
 
-#include "compiler/driver/state_price.h"
+#include "compiler/optimizer/state_price.h"
 #include "compiler/search/published_costs.h"
 #include "lang/core/stopwatch.h"
 

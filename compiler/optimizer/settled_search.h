@@ -4,7 +4,7 @@
 // known it is one search.
 #pragma once
 
-#include "compiler/driver/candidate.h"
+#include "compiler/optimizer/candidate.h"
 
 namespace tg {
 

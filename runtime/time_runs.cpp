@@ -1,22 +1,9 @@
-// Order statistics over samples; the loops that take them.
-#include "compiler/driver/timing.h"
-#include "lang/core/stopwatch.h"
+#include "runtime/time_runs.h"
 
-#include <algorithm>
-#include <cassert>
-#include <cmath>
+#include "lang/core/stopwatch.h"
 
 namespace tg {
 namespace {
-
-/// Of sorted samples; `share` in [0, 1].
-double percentile(llvm::ArrayRef<double> sorted, double share) {
-  double place = share * static_cast<double>(sorted.size() - 1);
-  size_t below = static_cast<size_t>(place);
-  double rest = place - static_cast<double>(below);
-  return below + 1 < sorted.size() ? sorted[below] * (1 - rest) + sorted[below + 1] * rest
-                                   : sorted[below];
-}
 
 Result<double> timed_run(Executable& executable) {
   Stopwatch watch;
@@ -33,32 +20,6 @@ bool go_on(const TimingOptions& options, size_t done, const Stopwatch& watch) {
 }
 
 } // namespace
-
-Timing summarise_times(std::vector<double> samples) {
-  assert(!samples.empty() && "nothing was measured");
-  std::sort(samples.begin(), samples.end());
-  return {samples.size(), percentile(samples, 0.5), percentile(samples, 0.1),
-          percentile(samples, 0.9), samples.front()};
-}
-
-Comparison compare_times(llvm::ArrayRef<double> first, llvm::ArrayRef<double> second,
-                         size_t runs_per_pair) {
-  assert(first.size() == second.size() && !first.empty() && "samples come in pairs");
-  std::vector<double> ratios;
-  for (size_t i = 0; i < first.size(); i += runs_per_pair) {
-    size_t count = std::min(runs_per_pair, first.size() - i);
-    llvm::ArrayRef<double> a = first.slice(i, count), b = second.slice(i, count);
-    ratios.push_back(*std::min_element(a.begin(), a.end()) / *std::min_element(b.begin(), b.end()));
-  }
-  std::sort(ratios.begin(), ratios.end());
-  // The number of ratios below the true median is binomial(n, 1/2); its 95% interval bounds the
-  // places of the interval's ends. With few pairs the ends are the extremes.
-  double n = static_cast<double>(ratios.size());
-  auto places = static_cast<int64_t>(std::floor(n / 2 - 0.98 * std::sqrt(n)));
-  size_t low = static_cast<size_t>(std::max<int64_t>(places, 0));
-  return {summarise_times(first.vec()), summarise_times(second.vec()), percentile(ratios, 0.5),
-          ratios[low], ratios[ratios.size() - 1 - low]};
-}
 
 Result<Timing> time_runs(Executable& executable, const TimingOptions& options) {
   for (size_t i = 0; i < options.warmup; ++i) TG_CHECK(executable.run_once());

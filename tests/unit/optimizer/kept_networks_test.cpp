@@ -3,10 +3,10 @@
 // same without being optimised again. Transformers are narrow and short here; they differ from the
 // full ones in sizes alone.
 #include "compiler/driver/model.h"
-#include "compiler/driver/optimize.h"
 #include "compiler/driver/weights.h"
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
 
 #include <gtest/gtest.h>

@@ -4,11 +4,9 @@
 // both.
 #pragma once
 
-#include "lang/core/stop.h"
-#include "runtime/backend.h"
-
 #include <llvm/ADT/ArrayRef.h>
 
+#include <cstddef>
 #include <vector>
 
 namespace tg {
@@ -43,26 +41,5 @@ inline constexpr size_t kRunsPerPair = 3;
 /// a last group may be smaller.
 Comparison compare_times(llvm::ArrayRef<double> first_us, llvm::ArrayRef<double> second_us,
                          size_t runs_per_pair = 1);
-
-/// How long to measure: at least `min_runs` runs, then until `seconds` are over or `max_runs` done.
-/// `runs` other than 0 asks for exactly that many.
-struct TimingOptions {
-  size_t runs = 0;
-  size_t warmup = 2;
-  size_t min_runs = 5, max_runs = 300;
-  double seconds = 0.5;
-  /// Of time_in_turns: where the samples do not decide which program is faster, measuring goes on
-  /// for up to so long. Looked at only when the number of pairs has doubled, so that looking often
-  /// does not decide by chance.
-  double patience_seconds = 0;
-  StopToken stop = {}; // one run is enough then
-};
-
-/// Runs and times an executable on its bound inputs. Errors: the device's.
-Result<Timing> time_runs(Executable& executable, const TimingOptions& options);
-
-/// Runs two executables in turns; which goes first alternates. Errors: the device's.
-Result<Comparison> time_in_turns(Executable& first, Executable& second,
-                                 const TimingOptions& options);
 
 } // namespace tg

@@ -2,7 +2,7 @@
 // the published tree search.
 #pragma once
 
-#include "compiler/driver/optimize.h"
+#include "compiler/optimizer/optimize.h"
 
 namespace tg {
 

@@ -1,4 +1,4 @@
-#include "compiler/driver/retyped_cost.h"
+#include "compiler/optimizer/retyped_cost.h"
 
 #include "compiler/ir/retype.h"
 

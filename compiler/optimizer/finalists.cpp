@@ -1,4 +1,4 @@
-#include "compiler/driver/finalists.h"
+#include "compiler/optimizer/finalists.h"
 
 #include "compiler/ir/graph_equal.h"
 #include "lang/core/stopwatch.h"

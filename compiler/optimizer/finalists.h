@@ -3,7 +3,7 @@
 // goes on to be held against the source.
 #pragma once
 
-#include "compiler/driver/candidate.h"
+#include "compiler/optimizer/candidate.h"
 
 #include <functional>
 

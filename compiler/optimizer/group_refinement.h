@@ -4,7 +4,7 @@
 // dearer by groups than what was found, and by operators never dearer than the source.
 #pragma once
 
-#include "compiler/driver/candidate.h"
+#include "compiler/optimizer/candidate.h"
 
 namespace tg {
 

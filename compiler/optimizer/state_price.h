@@ -1,7 +1,7 @@
 // The three prices of a state that the published tree search gives rewards by.
 #pragma once
 
-#include "compiler/driver/optimize.h"
+#include "compiler/optimizer/optimize.h"
 #include "compiler/search/published_costs.h"
 
 namespace tg {

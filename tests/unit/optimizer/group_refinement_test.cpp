@@ -1,12 +1,12 @@
 // Prices of groups from the device's profile to the result: what a group costs, what `optimize`
 // makes of it, and that nothing gets worse, whatever the prices are.
-#include "compiler/driver/group_refinement.h"
+#include "compiler/optimizer/group_refinement.h"
 
 #include "compiler/driver/analytic_groups.h"
 #include "compiler/driver/cost_model.h"
-#include "compiler/driver/explanation.h"
 #include "compiler/driver/measured_cost.h"
 #include "compiler/ir/graph_equal.h"
+#include "compiler/optimizer/explanation.h"
 #include "tests/unit/driver/loading.h"
 
 #include <cmath>
