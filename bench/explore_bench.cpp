@@ -15,7 +15,7 @@
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/search/saturate.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <llvm/Support/Format.h>
 #include <llvm/Support/raw_ostream.h>

@@ -13,9 +13,9 @@
 // 1 s and 500 MB.
 #include "compiler/driver/model.h"
 #include "compiler/ir/to_text.h"
-#include "lang/check.h"
-#include "lang/parse.h"
-#include "lang/tokens.h"
+#include "lang/check/check.h"
+#include "lang/syntax/parse.h"
+#include "lang/syntax/tokens.h"
 
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Support/FormatVariadic.h>

@@ -16,7 +16,7 @@
 #include "compiler/rules/from_ast.h"
 #include "compiler/search/portfolio.h"
 #include "compiler/search/shared_cost.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/Format.h>

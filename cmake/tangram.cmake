@@ -63,23 +63,23 @@ function(tg_link name scope)
   endforeach()
 endfunction()
 
-# Flex and Bison: lang/lexer.l and lang/parser.y into generated/lang/.
+# Flex and Bison: lang/syntax/lexer.l and lang/syntax/parser.y into generated/lang/syntax/.
 function(tg_generate_parser target)
-  if(NOT EXISTS ${CMAKE_SOURCE_DIR}/lang/parser.y)
+  if(NOT EXISTS ${CMAKE_SOURCE_DIR}/lang/syntax/parser.y)
     return()
   endif()
   find_package(FLEX REQUIRED)
   find_package(BISON 3.8 REQUIRED)
-  set(out ${CMAKE_BINARY_DIR}/generated/lang)
+  set(out ${CMAKE_BINARY_DIR}/generated/lang/syntax)
   file(MAKE_DIRECTORY ${out})
   add_custom_command(OUTPUT ${out}/parser.cpp ${out}/parser.h
     COMMAND ${BISON_EXECUTABLE} -Werror -Wno-deprecated --header=${out}/parser.h -o ${out}/parser.cpp
-            ${CMAKE_SOURCE_DIR}/lang/parser.y
-    DEPENDS ${CMAKE_SOURCE_DIR}/lang/parser.y VERBATIM)
+            ${CMAKE_SOURCE_DIR}/lang/syntax/parser.y
+    DEPENDS ${CMAKE_SOURCE_DIR}/lang/syntax/parser.y VERBATIM)
   add_custom_command(OUTPUT ${out}/lexer.cpp ${out}/lexer.h
     COMMAND ${FLEX_EXECUTABLE} --header-file=${out}/lexer.h -o ${out}/lexer.cpp
-            ${CMAKE_SOURCE_DIR}/lang/lexer.l
-    DEPENDS ${CMAKE_SOURCE_DIR}/lang/lexer.l ${out}/parser.h VERBATIM)
+            ${CMAKE_SOURCE_DIR}/lang/syntax/lexer.l
+    DEPENDS ${CMAKE_SOURCE_DIR}/lang/syntax/lexer.l ${out}/parser.h VERBATIM)
   target_sources(${target} PRIVATE ${out}/parser.cpp ${out}/parser.h ${out}/lexer.cpp ${out}/lexer.h)
   # Generated code: ours to generate, not ours to format.
   set_source_files_properties(${out}/parser.cpp ${out}/lexer.cpp PROPERTIES COMPILE_OPTIONS

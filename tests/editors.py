@@ -22,15 +22,16 @@ def words_of_language():
     def read(name):
         return (ROOT / name).read_text(encoding="utf-8")
 
-    spelled = re.findall(r'^"([^"]+)"\s+\{ yyextra->token\(T::', read("lang/lexer.l"), re.M)
+    spelled = re.findall(r'^"([^"]+)"\s+\{ yyextra->token\(T::', read("lang/syntax/lexer.l"), re.M)
     words = {w for w in spelled if w.isalpha()}
-    resolve, op = read("lang/resolve.cpp"), read("lang/core/op.cpp")
+    resolve, op = read("lang/check/resolve.cpp"), read("lang/core/op.cpp")
+    table = read("lang/syntax/builtins.cpp")
     members = {name: set(re.findall(r'"(\w+)"', body)) for name, body in
                re.findall(r"StringRef k(Acts|Pads|DTypes)\[\] = \{([^}]*)\}", op)}
     rows = re.findall(r'^TG_OP\(\w+,\s*"(\w+)",(.*)$', read("lang/core/ops.def"), re.M)
     # No program calls a leaf, nor `extern`, which stands for operators of other libraries.
     operators = {name for name, rest in rows if "Trait::Leaf" not in rest} - {"extern"}
-    builtins = set(re.findall(r'^\s*\{"(\w+)", Builtin::', resolve, re.M))
+    builtins = set(re.findall(r'^\s*\{"(\w+)", Builtin::', table, re.M))
     kinds = set(re.findall(r'\.Cases?\("(\w+)"(?:, "\w+")*, Base::', resolve))
     return {
         "keyword": words - {"true", "false"},

@@ -1,7 +1,7 @@
 // Program, check, instantiate, in that order; each step runs only if the one before found nothing.
 #include "compiler/driver/model.h"
 
-#include "lang/check.h"
+#include "lang/check/check.h"
 
 #include <cstdlib>
 

@@ -14,8 +14,8 @@
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/retyped_cost.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/external.h"
-#include "lang/parse.h"
+#include "lang/check/external.h"
+#include "lang/syntax/parse.h"
 #include "runtime/convert.h"
 
 #include <llvm/ADT/StringExtras.h>

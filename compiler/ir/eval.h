@@ -12,8 +12,8 @@
 #pragma once
 
 #include "compiler/ir/from_ast.h"
-#include "lang/consteval.h"
-#include "lang/resolve.h"
+#include "lang/check/consteval.h"
+#include "lang/check/resolve.h"
 
 #include <llvm/ADT/StringMap.h>
 

@@ -3,7 +3,7 @@
 // the dtype that others bind); defaults; then what is only checked: computed dimensions, where
 // clauses.
 #include "compiler/ir/eval.h"
-#include "lang/idioms.h"
+#include "lang/syntax/idioms.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

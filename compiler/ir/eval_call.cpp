@@ -1,8 +1,8 @@
 // Calls of functions, and models: the path of the call, its arguments (eval_bind.cpp), the body,
 // and the result, which must be of the declared type.
 #include "compiler/ir/eval.h"
-#include "lang/composite.h"
-#include "lang/external.h"
+#include "lang/check/composite.h"
+#include "lang/check/external.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -2,7 +2,7 @@
 // tensor, or `none`, also an optional operand), then the attributes in slot order; names reach
 // both. `apply` is the one place where a node is made.
 #include "compiler/ir/eval.h"
-#include "lang/idioms.h"
+#include "lang/syntax/idioms.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSwitch.h>

@@ -2,7 +2,7 @@
 #include "compiler/ir/from_ast.h"
 
 #include "compiler/ir/eval.h"
-#include "lang/check.h"
+#include "lang/check/check.h"
 
 namespace tg {
 

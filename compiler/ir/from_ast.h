@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
-#include "lang/modules.h"
+#include "lang/check/modules.h"
 
 #include <map>
 #include <memory>

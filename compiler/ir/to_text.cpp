@@ -3,11 +3,11 @@
 // would be too long, is written out as a `let` just before. The formatter then lays out the lines.
 #include "compiler/ir/to_text.h"
 
-#include "lang/consteval.h"
+#include "lang/check/consteval.h"
+#include "lang/check/resolve.h"
 #include "lang/core/extern_signature.h"
-#include "lang/format.h"
-#include "lang/parse.h"
-#include "lang/resolve.h"
+#include "lang/syntax/format.h"
+#include "lang/syntax/parse.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>

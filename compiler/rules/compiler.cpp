@@ -1,7 +1,7 @@
 #include "compiler/rules/compiler.h"
 
 #include "lang/core/shape_rules.h"
-#include "lang/idioms.h"
+#include "lang/syntax/idioms.h"
 
 #include <llvm/ADT/StringSwitch.h>
 

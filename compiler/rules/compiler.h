@@ -10,8 +10,8 @@
 #pragma once
 
 #include "compiler/rules/rule.h"
-#include "lang/ast.h"
 #include "lang/core/diagnostic.h"
+#include "lang/syntax/ast.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/MapVector.h>

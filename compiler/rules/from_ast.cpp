@@ -4,7 +4,7 @@
 #include "compiler/rules/compiler.h"
 #include "compiler/rules/derived_class.h"
 #include "compiler/rules/text.h"
-#include "lang/idioms.h"
+#include "lang/syntax/idioms.h"
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSwitch.h>

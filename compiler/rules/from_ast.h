@@ -7,10 +7,10 @@
 #pragma once
 
 #include "compiler/rules/rule.h"
-#include "lang/ast.h"
+#include "lang/check/modules.h"
+#include "lang/check/unfold_ops.h"
 #include "lang/core/diagnostic.h"
-#include "lang/modules.h"
-#include "lang/unfold_ops.h"
+#include "lang/syntax/ast.h"
 
 #include <optional>
 #include <string>

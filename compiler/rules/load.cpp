@@ -1,7 +1,7 @@
 // Selections of rules, see from_ast.h. Files are read once; `use` is followed depth first, and
 // a file that is met again while it is being read closes a cycle.
 #include "compiler/rules/from_ast.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -1,7 +1,7 @@
 // Expressions over values: conditions, computed attributes, what a list or a `let` names.
 #include "compiler/rules/compiler.h"
 #include "compiler/rules/eval.h"
-#include "lang/idioms.h"
+#include "lang/syntax/idioms.h"
 
 #include <llvm/ADT/StringExtras.h>
 

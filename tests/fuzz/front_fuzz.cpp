@@ -3,8 +3,8 @@
 // be shown; what has no errors can be laid out, and laid out again it stays as it is.
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/format.h"
-#include "lang/parse.h"
+#include "lang/syntax/format.h"
+#include "lang/syntax/parse.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 #include "compiler/driver/cli/session.h"
 
 #include "lang/core/escape.h"
-#include "lang/format.h"
-#include "lang/parse.h"
+#include "lang/syntax/format.h"
+#include "lang/syntax/parse.h"
 
 namespace tg::cli {
 namespace {

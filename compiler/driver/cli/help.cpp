@@ -5,8 +5,8 @@
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/model.h"
 #include "lang/core/explanations.h"
-#include "lang/idioms.h"
-#include "lang/parse.h"
+#include "lang/syntax/idioms.h"
+#include "lang/syntax/parse.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/Path.h>

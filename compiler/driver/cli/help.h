@@ -1,7 +1,7 @@
 // What a name means, for `tg help` and the prompt's `:help`.
 #pragma once
 
-#include "lang/resolve.h"
+#include "lang/check/resolve.h"
 
 #include <llvm/Support/raw_ostream.h>
 

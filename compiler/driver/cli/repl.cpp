@@ -4,8 +4,8 @@
 
 #include "compiler/driver/cli/repl_editor.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/check.h"
-#include "lang/parse.h"
+#include "lang/check/check.h"
+#include "lang/syntax/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -6,7 +6,7 @@
 
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/repl_notebook.h"
-#include "lang/resolve.h"
+#include "lang/check/resolve.h"
 
 namespace tg::cli {
 

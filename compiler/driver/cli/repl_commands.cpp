@@ -8,8 +8,8 @@
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/explanation.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/format.h"
-#include "lang/parse.h"
+#include "lang/syntax/format.h"
+#include "lang/syntax/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -2,9 +2,9 @@
 // of a call the names of its arguments and the words that those take.
 #include "compiler/driver/cli/repl.h"
 #include "compiler/driver/cli/repl_editor.h"
-#include "lang/parse.h"
-#include "lang/token_classes.h"
-#include "lang/tokens.h"
+#include "lang/syntax/parse.h"
+#include "lang/syntax/token_classes.h"
+#include "lang/syntax/tokens.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FileSystem.h>

@@ -3,7 +3,7 @@
 #include "compiler/driver/cli/repl.h"
 
 #include "compiler/driver/cli/table.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

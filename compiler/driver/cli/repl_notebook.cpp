@@ -3,9 +3,9 @@
 #include "compiler/driver/cli/repl_notebook.h"
 
 #include "compiler/driver/cli/repl_rename.h"
-#include "lang/parse.h"
-#include "lang/token_classes.h"
-#include "lang/tokens.h"
+#include "lang/syntax/parse.h"
+#include "lang/syntax/token_classes.h"
+#include "lang/syntax/tokens.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -1,9 +1,9 @@
 // See repl_rename.h. By tokens: the statement has been read before, so that brackets match.
 #include "compiler/driver/cli/repl_rename.h"
 
-#include "lang/parse.h"
-#include "lang/token_classes.h"
-#include "lang/tokens.h"
+#include "lang/syntax/parse.h"
+#include "lang/syntax/token_classes.h"
+#include "lang/syntax/tokens.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallVector.h>

@@ -1,7 +1,7 @@
 #include "compiler/driver/cli/verify_sides.h"
 
 #include "compiler/driver/cli/pipeline.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <llvm/Support/FileSystem.h>
 

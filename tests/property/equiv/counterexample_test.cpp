@@ -2,7 +2,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/equiv/verify_rule.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
 

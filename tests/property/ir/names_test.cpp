@@ -2,9 +2,9 @@
 // admits, drawn at random: printed and read again they have the same names and types, and are the
 // same graph. What a model uses beside them (words such as `relu` in `act = relu`, dtypes, inf)
 // comes from functions, in which the model's names do not count.
+#include "lang/check/resolve.h"
 #include "lang/core/escape.h"
 #include "lang/core/random.h"
-#include "lang/resolve.h"
 #include "tests/unit/ir/ir_test.h"
 
 #include <set>

@@ -1,7 +1,7 @@
 // The .tg files of the repository, as material for property tests of the text side.
 #pragma once
 
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>

@@ -1,7 +1,7 @@
 // The formatter on every .tg file of the repository, and on files with comments strewn over them.
 #include "corpus.h"
 
-#include "lang/format.h"
+#include "lang/syntax/format.h"
 
 #include <gtest/gtest.h>
 

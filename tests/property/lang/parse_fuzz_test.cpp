@@ -2,7 +2,7 @@
 // tree; what still reads without an error, the formatter keeps as it is.
 #include "corpus.h"
 
-#include "lang/format.h"
+#include "lang/syntax/format.h"
 
 #include <gtest/gtest.h>
 

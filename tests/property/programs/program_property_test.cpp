@@ -10,8 +10,8 @@
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/format.h"
-#include "lang/parse.h"
+#include "lang/syntax/format.h"
+#include "lang/syntax/parse.h"
 #include "tests/property/programs/random_program.h"
 
 #include <gtest/gtest.h>

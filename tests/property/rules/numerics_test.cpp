@@ -4,7 +4,7 @@
 // `reassociates` errs within what roundings of the left side's terms explain.
 // bench/rule_errors_bench lists the errors themselves.
 #include "compiler/driver/rule_error_bound.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 #include "tests/property/rules/library.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 // fails too, as does one whose right side is never well typed.
 #include "compiler/ir/evaluate.h"
 #include "compiler/rules/sample.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 #include "tests/property/rules/library.h"
 
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 #include "tests/property/rules/library.h"
 
 #include <gtest/gtest.h>

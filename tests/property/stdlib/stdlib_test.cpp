@@ -1,6 +1,6 @@
 // Every function of stdlib/ on the reference backend against the plain loops of reference.h, over
 // weights and inputs of the test's own making. A function without a case fails the last test.
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 #include "tests/property/stdlib/layers.h"
 
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <llvm/Support/raw_ostream.h>
 

@@ -2,7 +2,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/core/explanations.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
 

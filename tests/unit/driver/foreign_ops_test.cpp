@@ -2,8 +2,8 @@
 // a model, and those of one tensor, element by element, give what that library computes.
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
-#include "lang/idioms.h"
-#include "lang/resolve.h"
+#include "lang/check/resolve.h"
+#include "lang/syntax/idioms.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/Format.h>

@@ -2,7 +2,7 @@
 #include "compiler/driver/in_children.h"
 #include "compiler/driver/rule_trust.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include "compiler/equiv/rule_form.h"
 #include "compiler/rules/dtypes.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/rules/from_ast.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <optional>
 #include <string>

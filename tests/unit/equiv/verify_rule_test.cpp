@@ -1,7 +1,7 @@
 #include "compiler/equiv/verify_rule.h"
 
 #include "compiler/rules/from_ast.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
 

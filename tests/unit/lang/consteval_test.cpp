@@ -1,5 +1,5 @@
 // Arithmetic at compile time: exact or an error.
-#include "lang/consteval.h"
+#include "lang/check/consteval.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // The canonical layout, construct by construct, compared as text.
-#include "lang/format.h"
+#include "lang/syntax/format.h"
 
-#include "lang/parse.h"
-#include "lang/pretty.h"
+#include "lang/syntax/parse.h"
+#include "lang/syntax/pretty.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Modules: what a file sees of others, library folders, cycles, and names checked across them.
-#include "lang/check.h"
-#include "lang/modules.h"
-#include "lang/resolve.h"
+#include "lang/check/check.h"
+#include "lang/check/modules.h"
+#include "lang/check/resolve.h"
 
 #include <gtest/gtest.h>
 #include <llvm/Support/FileSystem.h>

@@ -1,5 +1,5 @@
 // Text to tree: each construct of the language by its dump, and what the entry turns away.
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
 

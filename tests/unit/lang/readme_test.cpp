@@ -1,5 +1,5 @@
 // The examples of lang/README.md are programs: each ```tg block parses.
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
 

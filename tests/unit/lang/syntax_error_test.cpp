@@ -1,5 +1,5 @@
 // One mistake, one message: its code, its place, its words; and the statements around it are read.
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
 

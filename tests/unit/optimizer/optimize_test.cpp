@@ -6,7 +6,7 @@
 #include "compiler/extract/analytic.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
 

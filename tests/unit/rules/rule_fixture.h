@@ -3,7 +3,7 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/parse.h"
+#include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,136 @@
+// See composite.h. One walk in post-order; recursion is bounded by ast::kMaxDepth.
+#include "lang/check/composite.h"
+
+#include "lang/check/consteval.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace tg {
+
+namespace {
+
+using ast::ExprKind;
+using ast::Op;
+
+constexpr size_t kMaxInstructions = 256;
+
+class Reader {
+public:
+  Reader(const Ast& ast, const ast::Decl& op) : ast_(ast), op_(op) {}
+
+  std::optional<Composite> read() {
+    if (!op_.value || !read(op_.value) || out_.body.op_count() < 2) return std::nullopt;
+    bool tensors = llvm::any_of(out_.operands, [](auto& o) { return !o.param.empty(); });
+    if (!tensors) return std::nullopt;
+    return std::move(out_);
+  }
+
+private:
+  bool read(ast::ExprId id) {
+    if (out_.body.code.size() > kMaxInstructions) return false;
+    const ast::Expr& e = ast_[id];
+    if (std::optional<Value> number = fold(id)) return operand({{}, as_real(*number)});
+    switch (e.kind) {
+    case ExprKind::Name: return is_tensor(e.text) && operand({e.text, 0});
+    case ExprKind::Unary: return e.op == Op::Neg && read(e.a) && emit("neg", 1);
+    case ExprKind::Binary: return binary(e);
+    case ExprKind::Call: return call(e);
+    default: return false;
+    }
+  }
+
+  bool is_tensor(llvm::StringRef name) const {
+    return llvm::any_of(ast_[op_.params], [&](const ast::Param& p) {
+      return p.name.text == name && p.type && ast_[p.type].bracketed &&
+             ast_[p.type].name.text != "list";
+    });
+  }
+
+  bool binary(const ast::Expr& e) {
+    switch (e.op) {
+    case Op::Add: return read(e.a) && read(e.b) && emit("add", 2);
+    case Op::Sub: return read(e.a) && read(e.b) && emit("sub", 2);
+    case Op::Mul: return read(e.a) && read(e.b) && emit("mul", 2);
+    case Op::Div: return read(e.a) && read(e.b) && emit("div", 2);
+    case Op::Pow: return power(e);
+    default: return false;
+    }
+  }
+
+  /// As instantiation has it: small powers are products.
+  bool power(const ast::Expr& e) {
+    int64_t n = ast_[e.b].kind == ExprKind::Int ? ast_[e.b].int_value : 0;
+    if (n == 2) return read(e.a) && read(e.a) && emit("mul", 2);
+    if (n == 3) return read(e.a) && read(e.a) && emit("mul", 2) && read(e.a) && emit("mul", 2);
+    return read(e.a) && read(e.b) && emit("pow", 2);
+  }
+
+  bool call(const ast::Expr& e) {
+    llvm::ArrayRef<ast::Arg> args = ast_[e.args];
+    for (const ast::Arg& arg : args)
+      if (arg.kind != ast::ArgKind::Positional || !read(arg.value)) return false;
+    return emit(e.callee.text, args.size());
+  }
+
+  bool emit(llvm::StringRef name, size_t operands) {
+    std::optional<OpKind> kind = find_op(name);
+    if (!kind) return false;
+    const OpInfo& info = op_info(*kind);
+    bool fits =
+        info.has(Trait::Pointwise) && info.operand_count == operands && info.attr_count == 0;
+    FusedInstr instr;
+    instr.op = *kind;
+    if (fits) out_.body.code.push_back(instr);
+    return fits;
+  }
+
+  bool operand(Composite::Operand wanted) {
+    auto at = llvm::find_if(out_.operands, [&](const Composite::Operand& o) {
+      return o.param == wanted.param && o.number == wanted.number;
+    });
+    auto number = static_cast<uint32_t>(at - out_.operands.begin());
+    if (at == out_.operands.end()) out_.operands.push_back(wanted);
+    FusedInstr instr;
+    instr.is_operand = true;
+    instr.operand = number;
+    out_.body.code.push_back(instr);
+    out_.body.operands = static_cast<uint32_t>(out_.operands.size());
+    return true;
+  }
+
+  /// The number that an expression of numbers comes to.
+  std::optional<Value> fold(ast::ExprId id) const {
+    const ast::Expr& e = ast_[id];
+    Value out;
+    ConstError why;
+    llvm::SmallVector<Value, 2> values;
+    if (e.kind == ExprKind::Int) return Value::of_int(e.int_value);
+    if (e.kind == ExprKind::Float) return Value::of_float(e.float_value);
+    bool known =
+        e.kind == ExprKind::Unary || e.kind == ExprKind::Binary || e.kind == ExprKind::Call;
+    for_each_child(ast_, id, [&](ast::ExprId child) {
+      std::optional<Value> value = known ? fold(child) : std::nullopt;
+      known = value.has_value();
+      if (known) values.push_back(*value);
+    });
+    if (!known || values.empty()) return std::nullopt;
+    if (e.kind == ExprKind::Unary) known = fold_unary(e.op, values[0], out, why);
+    if (e.kind == ExprKind::Binary) known = fold_binary(e.op, values[0], values[1], out, why);
+    if (e.kind == ExprKind::Call)
+      known = is_const_function(e.callee.text) && fold_call(e.callee.text, values, out, why);
+    if (!known || !is_number(out)) return std::nullopt;
+    return out;
+  }
+
+  const Ast& ast_;
+  const ast::Decl& op_;
+  Composite out_;
+};
+
+} // namespace
+
+std::optional<Composite> pointwise_composite(const Ast& ast, const ast::Decl& op) {
+  return Reader(ast, op).read();
+}
+
+} // namespace tg

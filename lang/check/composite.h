@@ -1,0 +1,26 @@
+// Operators that a file defines, `op gelu2(x: T[S...]) -> T[S...] = 0.5 * x * …`, where the
+// definition is element by element: then a call of one is one node of a graph, a fused_map.
+#pragma once
+
+#include "lang/core/fused_body.h"
+#include "lang/syntax/ast.h"
+
+#include <optional>
+#include <vector>
+
+namespace tg {
+
+struct Composite {
+  struct Operand {
+    llvm::StringRef param; // or, where empty,
+    double number = 0;
+  };
+  FusedBody body;
+  std::vector<Operand> operands; // by the numbers in `body`
+};
+
+/// The definition over the parameters and numbers; operands are numbered by first use. nullopt
+/// where it holds anything but pointwise operators of the table over its tensors and numbers.
+std::optional<Composite> pointwise_composite(const Ast& ast, const ast::Decl& op);
+
+} // namespace tg

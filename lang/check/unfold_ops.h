@@ -1,0 +1,38 @@
+// Operators that a file defines, inside its rules. A rule is compiled over the operators of the
+// table alone, so calls of others are replaced in the tree before that, by what a graph has for
+// them: a definition that is element by element by its one fused_map, an `extern op` by its node,
+// any other definition by the definition itself. `unfold(f(x))` stands for the definition of f in
+// any case, so that a rule set can ask for a rewrite between an operator and its definition:
+//
+//   rule gelu2_is(x) { gelu2(x) <=> unfold(gelu2(x)) }
+//
+// Small powers become products, as they do in models.
+#pragma once
+
+#include "lang/core/diagnostic.h"
+#include "lang/syntax/ast.h"
+
+#include <llvm/ADT/StringMap.h>
+
+namespace tg {
+
+/// The operators that the rules of a file see, by name: its own and imported ones. Trees and scopes
+/// outlive whoever refers to them.
+struct OpScope {
+  struct Ref {
+    const Ast* tree = nullptr;
+    ast::DeclId decl;
+    const OpScope* home = nullptr; // what the definition sees
+  };
+  llvm::StringMap<Ref> ops;
+
+  /// Adds the operators that the tree declares.
+  void declare(const Ast& tree);
+};
+
+/// The tree with its rules unfolded; what cannot be is reported and left out. Texts of the result
+/// point into `tree`. Errors: rule_pattern, missing_argument, too_many_arguments, unknown_argument,
+/// and what extern_signature says.
+Ast unfold_ops(const Ast& tree, const OpScope& scope, DiagnosticSink& sink);
+
+} // namespace tg

@@ -1,0 +1,121 @@
+// Makes the nodes of an Ast for the grammar's actions and the parser: one function a construct.
+// Here are the checks that a grammar cannot say (numbers that fit, targets that can be assigned,
+// `..` at the end of a call); meaning is not looked at.
+#pragma once
+
+#include "lang/syntax/ast.h"
+#include "lang/syntax/tokens.h"
+
+#include <optional>
+
+namespace tg {
+
+/// What may stand between the parameters and the body of a function.
+struct ResultTypes {
+  std::vector<ast::ResultType> types;
+  bool parenthesised = false;
+  Span span;
+};
+
+/// `=` or the options of a `param`.
+struct WeightOptions {
+  ast::ExprId value;
+  std::vector<ast::Arg> args;
+};
+
+struct Targets {
+  std::vector<ast::Name> names;
+  bool parenthesised = false;
+};
+
+/// A line of a rule's body.
+struct RuleItem {
+  ast::StmtId let;                   // or
+  std::vector<ast::ExprId> lhs, rhs; // an equation, and
+  bool two_way = false;
+  Span arrow;
+  std::vector<ast::ExprId> where; // conditions, alone or after an equation
+};
+
+class AstBuilder {
+public:
+  AstBuilder(llvm::StringRef text, SyntaxErrors& errors)
+      : text_(text), errors_(errors), tree_(errors.file()) {}
+
+  using Exprs = std::vector<ast::ExprId>;
+
+  ast::Name name(Span at) const { return {slice(at), at}; }
+
+  ast::ExprId name_expr(Span at);
+  ast::ExprId integer(Span at);
+  ast::ExprId real(Span at);
+  ast::ExprId string(Span at);
+  ast::ExprId boolean(Span at, bool value);
+  ast::ExprId bad(Span at);
+  ast::ExprId list(Span at, const Exprs& items);
+  ast::ExprId tuple(Span at, const Exprs& items);
+  ast::ExprId call(Span at, Span callee, const std::vector<ast::Arg>& args);
+  ast::ExprId named_call(Span at, ast::ExprId call, Span alias);
+  ast::ExprId unary(Span at, ast::Op op, Span op_at, ast::ExprId operand);
+  ast::ExprId binary(Span at, ast::Op op, Span op_at, ast::ExprId left, ast::ExprId right);
+  ast::ExprId range(Span at, Span op_at, ast::ExprId first, ast::ExprId last);
+  ast::ExprId index(Span at, ast::ExprId value, const std::vector<ast::Slice>& slices);
+  ast::ExprId conditional(Span at, ast::ExprId condition, ast::BlockId then_block,
+                          ast::BlockId else_block);
+  /// `S...` in a type or a list.
+  ast::ExprId spread(Span at, Span name);
+  /// A block of one expression, for `else if`.
+  ast::BlockId block_of(ast::ExprId value);
+
+  ast::TypeRef type(Span at, Span name);
+  ast::TypeRef type(Span at, Span name, const Exprs& dims);
+  ast::TypeRef tuple_type(Span at, const std::vector<ast::TypeRef>& parts);
+
+  ast::StmtId let(Span at, ast::StmtKind kind, const Targets& targets, ast::ExprId value);
+  ast::StmtId assign(Span at, ast::ExprId target, Span equals, ast::ExprId value);
+  ast::StmtId param(Span at, Span name, ast::TypeRef type, const WeightOptions& options);
+  ast::StmtId loop(Span at, const Targets& targets, ast::ExprId range, ast::BlockId body);
+  ast::StmtId expression(Span at, ast::ExprId value);
+  ast::BlockId block(Span at, const std::vector<ast::StmtId>& stmts);
+
+  ast::DeclId use(Span at, Span path, const std::vector<ast::Name>& imports);
+  ast::DeclId function(ast::DeclKind kind, Span at, Span name,
+                       const std::vector<ast::Param>& params, const ResultTypes& results,
+                       const Exprs& where, ast::BlockId body);
+  /// `call`: from its name to the end of its parameters. `value` is absent for `extern op`.
+  ast::DeclId op(Span at, Span call, Span name, const std::vector<ast::Param>& params,
+                 const ResultTypes& results, const Exprs& where, ast::ExprId value);
+  ast::DeclId ruleset(Span at, Span name);
+  ast::DeclId rule(Span at, Span name, const std::vector<ast::Param>& params, ast::Name numerics,
+                   const std::vector<RuleItem>& items);
+  /// Adds it to the file, unless it could not be read.
+  void add(ast::DeclId decl) {
+    if (decl) tree_.decls_.push_back(decl);
+  }
+
+  /// Attaches documentation; the builder is empty afterwards.
+  Ast finish(std::vector<ast::Comment> comments);
+
+private:
+  llvm::StringRef slice(Span at) const { return text_.slice(at.begin, at.end); }
+  ast::ExprId make(ast::Expr e);
+  ast::StmtId make(ast::Stmt s);
+  ast::ExprId limit_depth(ast::Expr& e);
+  uint32_t depth(ast::BlockId block) const;
+  template <class T> ast::List<T> keep(const std::vector<T>& items);
+  std::optional<std::string> unescape(Span at);
+  bool found_within(Span at) const;
+  void check_args(const std::vector<ast::Arg>& args);
+  bool read_path(Span at, ast::Decl& use);
+  llvm::StringRef keep_text(std::string text);
+  void attach_docs();
+  std::string doc_lines(size_t first, size_t last) const;
+
+  llvm::StringRef text_;
+  SyntaxErrors& errors_;
+  Ast tree_;
+  std::vector<uint32_t> block_depths_; // of the deepest expression within, by block
+  bool depth_reported_ = false;
+};
+
+} // namespace tg

@@ -1,0 +1,36 @@
+// The functions that the language has beside operators. The scanner knows their names for its advice;
+// what they mean is told by those who evaluate.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/StringRef.h>
+
+#include <cstdint>
+
+namespace tg {
+
+/// Functions of the language that are not operators: literals, questions about tensors, and
+/// arithmetic at compile time.
+enum class Builtin : uint8_t {
+  Zeros,    // zeros([2, 3]); all literals take `dtype = i64`, else the dtype of what they meet
+  Ones,     // ones([2, 3])
+  Full,     // full([2, 3], 0.5)
+  Iota,     // iota(4): [0, 1, 2, 3]; of a shape, along an axis, it is the operator
+  Eye,      // eye(3)
+  Literal,  // tensor([[1, 2], [3, 4]], i64)
+  Dim,      // dim(x, axis): a size of a tensor
+  Rank,     // rank(x)
+  ShapeOf,  // shape(x): a list
+  DTypeOf,  // dtype(x)
+  Split,    // split(x, axis, parts = 3) or sizes = [..]: a tuple
+  Constant, // min, max, abs, len, sum, prod … (consteval.h), where no operator has the name
+};
+
+struct BuiltinInfo {
+  llvm::StringLiteral name;
+  Builtin kind;
+  llvm::StringLiteral params; // in order; `?` may be left out; "" for any number
+};
+llvm::ArrayRef<BuiltinInfo> all_builtins();
+
+} // namespace tg

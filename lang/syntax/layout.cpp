@@ -1,0 +1,347 @@
+// Line ends and brackets: one pass over the raw tokens with a stack of open brackets.
+//
+// A line end separates statements unless a round or square bracket is open or one of its neighbours
+// says that the line goes on. A bracket is closed for the writer where the text shows that it was
+// forgotten: at a line that starts with a declaration, `let`, `var`, `param` or `for`; at a line
+// that is not indented beyond the bracket's own and cannot continue it; at a `{` that belongs to
+// what is around the bracket; at a bracket that closes something further out. So a forgotten `)`
+// costs one message, and the statements behind it are read as they stand.
+#include "lang/syntax/token_classes.h"
+#include "lang/syntax/tokens.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tg {
+
+bool SyntaxErrors::any_within(uint32_t begin, uint32_t end) const {
+  auto first = std::lower_bound(places_.begin(), places_.end(), begin);
+  return first != places_.end() && *first <= end;
+}
+
+void SyntaxErrors::seal() {
+  sealed_ = true;
+  std::sort(places_.begin(), places_.end());
+}
+
+void SyntaxErrors::drop_weak(uint32_t begin, uint32_t end) {
+  auto first = llvm::lower_bound(weak_, begin), last = llvm::upper_bound(weak_, end);
+  if (first >= last) return;
+  llvm::erase_if(
+      found_, [&](const Diagnostic& d) { return std::binary_search(first, last, d.span.begin); });
+  weak_.erase(first, last);
+}
+
+uint32_t SyntaxErrors::next_weak(uint32_t begin) const {
+  auto next = llvm::lower_bound(weak_, begin);
+  return next == weak_.end() ? UINT32_MAX : *next;
+}
+
+namespace {
+
+using T = Grammar::token;
+
+int closer_of(int open) {
+  return open == T::LPAREN ? T::RPAREN : open == T::LBRACKET ? T::RBRACKET : T::RBRACE;
+}
+bool opens(int kind) { return kind == T::LPAREN || kind == T::LBRACKET || kind == T::LBRACE; }
+bool closes(int kind) { return kind == T::RPAREN || kind == T::RBRACKET || kind == T::RBRACE; }
+
+/// After these a line goes on.
+bool leaves_open(int kind) {
+  switch (kind) {
+  case T::COMMA:
+  case T::COLON:
+  case T::ASSIGN:
+  case T::ARROW:
+  case T::BECOMES:
+  case T::EQUALS:
+  case T::DOTDOT:
+  case T::WHERE:
+  case T::NOT:
+  case T::IN:
+  case T::AS: return true;
+  default: return is_binary_operator(kind);
+  }
+}
+
+/// A line that starts with one of these belongs to the one before; nothing else can be meant.
+bool joins(int kind) {
+  return kind == T::ARROW || kind == T::BECOMES || kind == T::EQUALS || kind == T::ELSE ||
+         kind == T::LBRACE;
+}
+
+/// These need something before them, so that no statement starts with one.
+bool needs_left(int kind) {
+  return is_binary_operator(kind) || kind == T::ASSIGN || kind == T::COMMA || kind == T::COLON ||
+         kind == T::DOTDOT || kind == T::AS || kind == T::IN;
+}
+
+class Layout {
+public:
+  Layout(llvm::StringRef text, SyntaxErrors& errors) : text_(text), errors_(errors) {}
+
+  std::vector<Token> run(const std::vector<Token>& raw) {
+    out_.reserve(raw.size() + raw.size() / 8);
+    for (size_t i = 0; i < raw.size(); ++i) {
+      next_kind_ = i + 1 < raw.size() ? raw[i + 1].kind : T::END;
+      place(raw[i]);
+    }
+    return std::move(out_);
+  }
+
+private:
+  struct Open {
+    int kind;
+    uint32_t begin;
+    uint32_t indent;            // of the line that it stands in
+    bool expects_block = false; // an `if` or `else` directly inside waits for its `{`
+  };
+
+  void place(const Token& t) {
+    if (t.starts_line) line_indent_ = indent_at(t.begin);
+    if (t.kind == T::END) return finish(t);
+    if (skipping_ > 0 && !skip(t)) return;
+    if (t.starts_line && !out_.empty()) start_line(t);
+    if (opens(t.kind)) return open(t);
+    if (closes(t.kind)) return close(t);
+    if (depth_ == 0 && starts_declaration(t.kind)) in_declaration_ = true;
+    if ((t.kind == T::IF || t.kind == T::ELSE) && !open_.empty()) open_.back().expects_block = true;
+    push(t);
+  }
+
+  // --- lines ---
+
+  void start_line(const Token& t) {
+    if (starts_declaration(t.kind)) {
+      close_down_to(0, t.begin);
+    } else if (in_round_or_square()) {
+      if (!starts_statement(t.kind) && !forgot_to_close(t)) return;
+      close_forgotten(T::LBRACE, t.begin);
+    }
+    end_line_before(t);
+  }
+
+  /// Two operands in a row inside a bracket: a comma or the closing bracket is missing. The
+  /// indentation tells which.
+  bool forgot_to_close(const Token& t) const {
+    if (!ends_operand(out_.back().kind) || !starts_operand(t.kind)) return false;
+    auto outermost = open_.end();
+    while (outermost != open_.begin() && (outermost - 1)->kind != T::LBRACE) --outermost;
+    return line_indent_ <= outermost->indent;
+  }
+
+  void end_line_before(const Token& t) {
+    int previous = out_.back().kind;
+    bool fresh = previous == T::NEWLINE || previous == T::DECL_END || previous == T::LBRACE;
+    bool new_thing = starts_declaration(t.kind) || starts_statement(t.kind);
+    if (fresh || t.kind == T::RBRACE || joins(t.kind) || (t.kind == T::WHERE && depth_ == 0))
+      return;
+    if (leaves_open(previous) && !new_thing) return;
+    if (depth_ > 0 && needs_left(t.kind) && ends_operand(previous)) return dangling(t);
+    end_statement();
+  }
+
+  /// The line is read as a continuation, so that nothing more is said about it.
+  void dangling(const Token& t) {
+    if (dangling_reported_) return;
+    dangling_reported_ = true;
+    llvm::StringRef word = text_.slice(t.begin, t.end);
+    Diagnostic& d = errors_.add(Code::dangling_operator, t.begin, t.end,
+                                "a line cannot start with `{0}`", word);
+    d.label = "the statement before ended with its line";
+    d.help =
+        ("put `" + word + "` at the end of the line before, or brackets around both lines").str();
+  }
+
+  void end_statement() {
+    uint32_t at = out_.back().end;
+    emit(depth_ > 0 ? T::NEWLINE : T::DECL_END, at, false);
+    dangling_reported_ = false;
+    bracket_reported_ = false;
+  }
+
+  void ensure_statement_ended() {
+    int previous = out_.back().kind;
+    if (previous != T::NEWLINE && previous != T::DECL_END && previous != T::LBRACE) end_statement();
+  }
+
+  // --- brackets ---
+
+  void open(const Token& t) {
+    if (t.kind == T::LBRACE) {
+      // A block inside of brackets belongs to an `if`; otherwise the brackets were forgotten.
+      size_t keep = open_.size();
+      while (keep > 0 && open_[keep - 1].kind != T::LBRACE && !open_[keep - 1].expects_block)
+        --keep;
+      close_down_to(keep, t.begin);
+      if (!open_.empty()) open_.back().expects_block = false;
+    }
+    if (open_.size() == ast::kMaxNesting) return begin_skip(t);
+    push(t);
+    open_.push_back({t.kind, t.begin, line_indent_});
+    if (t.kind == T::LBRACE) ++depth_;
+  }
+
+  void close(const Token& t) {
+    if (t.kind == T::RBRACE) return close_block(t);
+    if (!in_round_or_square()) return stray(t);
+    size_t match = open_.size();
+    while (match > 0 && open_[match - 1].kind != T::LBRACE &&
+           closer_of(open_[match - 1].kind) != t.kind)
+      --match;
+    bool found = match > 0 && open_[match - 1].kind != T::LBRACE;
+    if (!found) return wrong_closer(t);
+    close_down_to(match, t.begin);
+    push(t);
+    open_.pop_back();
+  }
+
+  void close_block(const Token& t) {
+    if (depth_ == 0) {
+      close_down_to(0, t.begin);
+      return stray(t);
+    }
+    close_forgotten(T::LBRACE, t.begin);
+    ensure_statement_ended();
+    open_.pop_back();
+    --depth_;
+    push(t);
+    if (depth_ == 0 && std::exchange(in_declaration_, false)) last_block_end_ = t.end;
+  }
+
+  void stray(const Token& t) {
+    if (t.kind != T::RBRACE && !first_bracket_error()) return;
+    Diagnostic& d = errors_.add(Code::syntax, t.begin, t.end, "`{0}` closes nothing",
+                                text_.slice(t.begin, t.end));
+    errors_.weaken();
+    if (t.kind != T::RBRACE || last_block_end_ == 0) return;
+    d.labels.push_back({Span{errors_.file(), last_block_end_ - 1, last_block_end_},
+                        "the declaration was closed here"});
+    // What stands between the two was cut loose by the extra brace: no mistake of its own.
+    for (size_t i = out_.size(); i-- > 0 && out_[i].begin >= last_block_end_;)
+      if (out_[i].kind != T::DECL_END) errors_.silence(out_[i].begin);
+    last_block_end_ = 0;
+  }
+
+  /// `f(x]` is a slip of the finger; `f(x])`, where the next one fits, has one too many.
+  void wrong_closer(const Token& t) {
+    Open top = open_.back();
+    if (next_kind_ == closer_of(top.kind)) return stray(t);
+    if (first_bracket_error()) {
+      llvm::StringRef wrong = text_.slice(t.begin, t.end);
+      const char* right = top.kind == T::LPAREN ? ")" : "]";
+      Diagnostic& d =
+          errors_.add(Code::syntax, t.begin, t.end, "`{0}` where `{1}` is needed", wrong, right);
+      d.labels.push_back({Span{errors_.file(), top.begin, top.begin + 1}, "this one is open"});
+      errors_.weaken();
+    }
+    emit(closer_of(top.kind), t.end, true);
+    open_.pop_back();
+  }
+
+  bool first_bracket_error() { return !std::exchange(bracket_reported_, true); }
+
+  /// Closes what is open above the innermost bracket of the kind `until`.
+  void close_forgotten(int until, uint32_t at) {
+    size_t keep = open_.size();
+    while (keep > 0 && open_[keep - 1].kind != until) --keep;
+    close_down_to(keep, at);
+  }
+
+  /// One error for all brackets that are closed here, at the innermost.
+  void close_down_to(size_t keep, uint32_t seen_at) {
+    if (open_.size() <= keep) return;
+    report_unclosed(keep, seen_at);
+    while (open_.size() > keep) {
+      Open top = open_.back();
+      if (top.kind == T::LBRACE) ensure_statement_ended();
+      open_.pop_back();
+      if (top.kind == T::LBRACE) --depth_;
+      emit(closer_of(top.kind), out_.back().end, true);
+    }
+  }
+
+  void report_unclosed(size_t keep, uint32_t seen_at) {
+    if (skipping_ > 0) return; // cut off within brackets that are too deep: said already
+    if (open_.back().kind != T::LBRACE && !first_bracket_error()) return;
+    constexpr size_t kShown = 3;
+    const Open& top = open_.back();
+    Diagnostic& d = errors_.add(Code::unterminated, top.begin, top.begin + 1,
+                                "`{0}` is never closed", text_.slice(top.begin, top.begin + 1));
+    for (size_t i = open_.size() - 1; i > keep && open_.size() - i <= kShown; --i)
+      d.labels.push_back(
+          {Span{errors_.file(), open_[i - 1].begin, open_[i - 1].begin + 1}, "nor is this one"});
+    if (seen_at < text_.size())
+      d.labels.push_back({Span{errors_.file(), seen_at, seen_at + 1}, "still open here"});
+  }
+
+  // --- too deep ---
+
+  void begin_skip(const Token& t) {
+    Diagnostic& d = errors_.add(Code::nesting_too_deep, t.begin, t.end,
+                                "brackets are nested more than {0} deep", ast::kMaxNesting);
+    d.help = "give the inner part a name with `let`, or make it a function";
+    emit(T::BAD, t.begin, true);
+    skipping_ = 1;
+  }
+
+  /// Whether `t`, met while skipping, must be placed after all.
+  bool skip(const Token& t) {
+    if (t.starts_line && (starts_declaration(t.kind))) {
+      skipping_ = 0;
+      return true;
+    }
+    if (opens(t.kind)) ++skipping_;
+    if (closes(t.kind)) --skipping_;
+    return false;
+  }
+
+  // --- output ---
+
+  void finish(const Token& t) {
+    if (!open_.empty()) close_down_to(0, t.begin);
+    if (!out_.empty() && out_.back().kind != T::DECL_END) emit(T::DECL_END, out_.back().end, false);
+    push(t);
+  }
+
+  void push(Token t) {
+    t.depth = depth_;
+    out_.push_back(t);
+  }
+  void emit(int kind, uint32_t at, bool synthetic) {
+    out_.push_back({kind, at, at, depth_, false, synthetic});
+  }
+  bool in_round_or_square() const { return !open_.empty() && open_.back().kind != T::LBRACE; }
+
+  uint32_t indent_at(uint32_t begin) const {
+    uint32_t start = begin;
+    while (start > 0 && text_[start - 1] != '\n') --start;
+    return begin - start;
+  }
+
+  llvm::StringRef text_;
+  SyntaxErrors& errors_;
+  std::vector<Token> out_;
+  std::vector<Open> open_;
+  uint32_t depth_ = 0; // of `{` in open_
+  uint32_t line_indent_ = 0;
+  bool in_declaration_ = false;
+  uint32_t last_block_end_ = 0; // of the last `}` that ended a declaration
+  uint32_t skipping_ = 0;       // brackets open in what is skipped
+  int next_kind_ = 0;
+  bool dangling_reported_ = false; // in this statement
+  // One wrong bracket often makes others of the same statement look wrong.
+  bool bracket_reported_ = false;
+};
+
+} // namespace
+
+std::vector<Token> lay_out(const std::vector<Token>& raw, llvm::StringRef text,
+                           SyntaxErrors& errors) {
+  return Layout(text, errors).run(raw);
+}
+
+} // namespace tg

@@ -1,0 +1,49 @@
+// What lay_out and the error messages ask about a token's kind.
+#pragma once
+
+#include "lang/syntax/parser.h"
+
+namespace tg {
+
+inline bool starts_declaration(int kind) {
+  using T = Grammar::token;
+  return kind == T::USE || kind == T::FN || kind == T::MODEL || kind == T::RULESET ||
+         kind == T::RULE || kind == T::OP || kind == T::EXTERN;
+}
+
+/// Words that only a statement begins with. (`if` is an expression, so it is not among them.)
+inline bool starts_statement(int kind) {
+  using T = Grammar::token;
+  return kind == T::LET || kind == T::VAR || kind == T::PARAM || kind == T::FOR;
+}
+
+inline bool is_comparison_token(int kind) {
+  return kind >= Grammar::token::EQ && kind <= Grammar::token::GE;
+}
+
+inline bool is_binary_operator(int kind) {
+  using T = Grammar::token;
+  return (kind >= T::PLUS && kind <= T::GE) || kind == T::AND || kind == T::OR;
+}
+
+inline bool starts_operand(int kind) {
+  using T = Grammar::token;
+  return kind == T::NAME || kind == T::INT || kind == T::FLOAT || kind == T::STRING ||
+         kind == T::BAD || kind == T::TRUE || kind == T::FALSE || kind == T::NOT || kind == T::IF;
+}
+
+inline bool ends_operand(int kind) {
+  using T = Grammar::token;
+  return kind == T::NAME || kind == T::INT || kind == T::FLOAT || kind == T::STRING ||
+         kind == T::BAD || kind == T::TRUE || kind == T::FALSE || kind == T::RPAREN ||
+         kind == T::RBRACKET || kind == T::RBRACE;
+}
+
+/// What begins a declaration in languages that a reader may come from.
+inline bool is_foreign_declaration(llvm::StringRef word) {
+  for (const char* known : {"def", "func", "function", "fun", "class", "struct", "import", "from"})
+    if (word == known) return true;
+  return false;
+}
+
+} // namespace tg
