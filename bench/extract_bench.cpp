@@ -12,7 +12,7 @@
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/model.h"
 #include "compiler/extract/extract.h"
-#include "compiler/extract/reduce.h"
+#include "compiler/extract/solver/reduce.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/search/saturate.h"
 

@@ -11,7 +11,7 @@
 // built-in rules. With the same seed and batch the cost must not depend on the threads; the program
 // fails if it does and no clock ended a run. --slice: seconds of the solver for one e-graph, long
 // enough to let counts decide on a busy machine.
-#include "compiler/extract/analytic.h"
+#include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/search/portfolio.h"

@@ -7,7 +7,7 @@
 // Memory is the peak of the process, optimiser included.
 #include "compiler/driver/model.h"
 #include "compiler/equiv/equivalent.h"
-#include "compiler/extract/analytic.h"
+#include "compiler/extract/cost/analytic.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
 

@@ -1,4 +1,4 @@
-# Helpers of the build: a library is all the .cpp files of one folder (not of its subfolders), so
+# Helpers of the build: a library is all the .cpp files of its folders (not of their subfolders), so
 # that adding a file needs no change here.
 
 # maybe-uninitialized: false positives inside LLVM 14's FormatProviders.h under g++ 12.
@@ -20,14 +20,15 @@ function(tg_find_llvm)
                         ${LLVM_libdir}/libLLVMDemangle.a ZLIB::ZLIB tinfo dl pthread)
 endfunction()
 
-# tg_library(NAME DIR folder [ONLY file ... | BUT file ...] [PCH owner] DEPS ...): a static library of
-# folder/*.cpp, or of the named files of it alone, or of all but these.
+# tg_library(NAME DIR folder ... [ONLY file ... | BUT file ...] [PCH owner] DEPS ...): a static library
+# of the folders' *.cpp, or of the named files of a folder alone, or of all but these.
 function(tg_library name)
-  cmake_parse_arguments(ARG "" "DIR;PCH" "ONLY;BUT;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PCH" "DIR;ONLY;BUT;DEPS" ${ARGN})
   if(NOT ARG_PCH)
     set(ARG_PCH tg_pch)
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${ARG_DIR}/*.cpp)
+  list(TRANSFORM ARG_DIR REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/\\1/*.cpp" OUTPUT_VARIABLE patterns)
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   if(ARG_ONLY)
     list(TRANSFORM ARG_ONLY PREPEND ${CMAKE_SOURCE_DIR}/${ARG_DIR}/ OUTPUT_VARIABLE sources)
   endif()

@@ -94,7 +94,7 @@ def self_test():
         "compiler/driver/j.cpp": ("runtime/onednn/engine.h", False),
         "compiler/optimizer/l.cpp": ("runtime/backend.h", True),
         "compiler/optimizer/m.cpp": ("compiler/driver/prepare.h", True),
-        "compiler/search/k.cpp": ("compiler/extract/cost.h", False),
+        "compiler/search/k.cpp": ("compiler/extract/cost/cost.h", False),
     }
     for file, (target, forbidden) in cases.items():
         with tempfile.TemporaryDirectory() as scratch:

@@ -2,7 +2,7 @@
 
 #ifdef TG_HAVE_CUDA
 #include "compiler/emit/plan_from_graph.h"
-#include "runtime/cuda/attention.h"
+#include "runtime/cuda/cudnn/attention.h"
 #include "runtime/cuda/grouping.h"
 
 #include <llvm/ADT/DenseMap.h>

@@ -7,8 +7,8 @@
 // half type that lies channels first costs what the library turns around it.
 #pragma once
 
-#include "compiler/extract/analytic.h"
-#include "compiler/extract/group_price.h"
+#include "compiler/extract/cost/analytic.h"
+#include "compiler/extract/cost/group_price.h"
 
 namespace tg {
 

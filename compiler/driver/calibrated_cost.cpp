@@ -1,6 +1,6 @@
 #include "compiler/driver/calibrated_cost.h"
 
-#include "compiler/extract/instance_text.h"
+#include "compiler/extract/cost/instance_text.h"
 
 #include <llvm/ADT/STLExtras.h>
 

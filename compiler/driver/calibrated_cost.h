@@ -1,12 +1,12 @@
 // The cost model of this machine: what was timed costs what it took, and what was not costs what
-// operators like it took (compiler/extract/price_model.h). Nothing is timed while prices are asked
-// for; settle() times what decides between graphs and is not known well enough, so that a search
-// that has ended can be taken up again with better prices. What is timed goes into the database of
-// measured costs, and each time makes all later guesses better.
+// operators like it took (compiler/extract/cost/price_model.h). Nothing is timed while prices are
+// asked for; settle() times what decides between graphs and is not known well enough, so that a
+// search that has ended can be taken up again with better prices. What is timed goes into the
+// database of measured costs, and each time makes all later guesses better.
 #pragma once
 
 #include "compiler/driver/measured_cost.h"
-#include "compiler/extract/price_model.h"
+#include "compiler/extract/cost/price_model.h"
 
 namespace tg {
 

@@ -2,7 +2,7 @@
 
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/prepare.h"
-#include "compiler/extract/instance_text.h"
+#include "compiler/extract/cost/instance_text.h"
 #include "lang/core/random.h"
 #include "lang/core/stopwatch.h"
 

@@ -6,7 +6,7 @@
 #include "compiler/driver/devices.h"
 #include "compiler/driver/measured_cost.h"
 #include "compiler/driver/prepare.h"
-#include "compiler/extract/cost_table.h"
+#include "compiler/extract/cost/cost_table.h"
 
 #ifdef TG_HAVE_CUDA
 #include "runtime/cuda/patterns.h"

@@ -2,7 +2,7 @@
 // `measured[:BACKEND]`, `file:TABLE`.
 #pragma once
 
-#include "compiler/extract/cost.h"
+#include "compiler/extract/cost/cost.h"
 #include "compiler/ir/graph.h"
 #include "lang/core/stop.h"
 #include "runtime/measure.h"

@@ -8,7 +8,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 #ifdef TG_HAVE_CUDA
-#include "runtime/cuda/libraries.h"
+#include "runtime/cuda/device/libraries.h"
 #endif
 #ifdef TG_HAVE_ONEDNN
 #include <oneapi/dnnl/dnnl.h>

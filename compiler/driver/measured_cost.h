@@ -4,8 +4,8 @@
 // lives and is not kept: a later run takes it again.
 #pragma once
 
-#include "compiler/extract/cost.h"
-#include "compiler/extract/group_price.h"
+#include "compiler/extract/cost/cost.h"
+#include "compiler/extract/cost/group_price.h"
 #include "compiler/ir/graph.h"
 #include "lang/core/stop.h"
 #include "runtime/backend.h"

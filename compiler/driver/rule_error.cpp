@@ -1,6 +1,6 @@
 #include "compiler/driver/rule_error.h"
 
-#include "compiler/equiv/probe.h"
+#include "compiler/equiv/counterexample/probe.h"
 #include "compiler/ir/evaluation.h"
 #include "compiler/rules/sample.h"
 #include "lang/core/semantics_impl.h"

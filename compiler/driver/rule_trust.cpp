@@ -2,7 +2,7 @@
 
 #include "compiler/driver/devices.h"
 #include "compiler/driver/in_children.h"
-#include "compiler/equiv/proof.h"
+#include "compiler/equiv/proof/proof.h"
 #include "compiler/rules/text.h"
 #include "lang/core/data_file.h"
 #include "runtime/cache_path.h"

@@ -9,7 +9,7 @@
 #include "compiler/driver/rule_trust.h"
 #include "compiler/driver/weights.h"
 #include "compiler/driver/whole_runs.h"
-#include "compiler/extract/analytic.h"
+#include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/retype.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/retyped_cost.h"

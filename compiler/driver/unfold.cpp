@@ -1,7 +1,7 @@
 #include "compiler/driver/unfold.h"
 
 #include "compiler/driver/model.h"
-#include "compiler/equiv/typed.h"
+#include "compiler/equiv/counterexample/typed.h"
 #include "compiler/ir/evaluate.h"
 #include "compiler/ir/to_text.h"
 #include "runtime/convert.h"

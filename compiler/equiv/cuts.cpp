@@ -1,6 +1,6 @@
 #include "compiler/equiv/cuts.h"
 
-#include "compiler/equiv/field_check.h"
+#include "compiler/equiv/field/check.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/StringExtras.h>

@@ -1,9 +1,9 @@
 #include "compiler/equiv/equivalent.h"
 
+#include "compiler/equiv/counterexample/float_verdict.h"
+#include "compiler/equiv/counterexample/part.h"
 #include "compiler/equiv/cuts.h"
-#include "compiler/equiv/field_check.h"
-#include "compiler/equiv/float_verdict.h"
-#include "compiler/equiv/part.h"
+#include "compiler/equiv/field/check.h"
 #include "compiler/ir/evaluation.h"
 
 #include <algorithm>

@@ -11,9 +11,9 @@
 // A third answer is that it is not decided: a bound that bounds nothing, or evidence that is none.
 #pragma once
 
-#include "compiler/equiv/bound.h"
+#include "compiler/equiv/counterexample/probe.h"
+#include "compiler/equiv/field/bound.h"
 #include "compiler/equiv/join.h"
-#include "compiler/equiv/probe.h"
 
 #include <functional>
 #include <optional>

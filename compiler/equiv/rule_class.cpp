@@ -1,6 +1,6 @@
 #include "compiler/equiv/rule_class.h"
 
-#include "compiler/equiv/probe.h"
+#include "compiler/equiv/counterexample/probe.h"
 #include "compiler/rules/text.h"
 #include "lang/core/random.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/extract/greedy.h"
-#include "compiler/extract/ilp.h"
+#include "compiler/extract/solver/ilp.h"
 #include "lang/core/stopwatch.h"
 
 namespace tg {

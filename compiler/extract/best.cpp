@@ -2,14 +2,14 @@
 
 #include "compiler/extract/annealing.h"
 #include "compiler/extract/answer.h"
-#include "compiler/extract/branch_cut.h"
-#include "compiler/extract/components.h"
-#include "compiler/extract/exact_search.h"
 #include "compiler/extract/greedy_dag.h"
-#include "compiler/extract/parts.h"
-#include "compiler/extract/reduce.h"
 #include "compiler/extract/sharing.h"
-#include "compiler/extract/solver_process.h"
+#include "compiler/extract/solver/branch_cut.h"
+#include "compiler/extract/solver/components.h"
+#include "compiler/extract/solver/exact_search.h"
+#include "compiler/extract/solver/parts.h"
+#include "compiler/extract/solver/process.h"
+#include "compiler/extract/solver/reduce.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

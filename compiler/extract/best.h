@@ -11,7 +11,7 @@
 // moment there is a choice: `options.stop` is told what it costs and can end the work with it.
 #pragma once
 
-#include "compiler/extract/ilp.h"
+#include "compiler/extract/solver/ilp.h"
 
 namespace tg {
 

@@ -3,7 +3,7 @@
 // equals the source's own nodes win.
 #include "compiler/extract/extract.h"
 
-#include "compiler/extract/fused.h"
+#include "compiler/extract/cost/fused.h"
 #include "compiler/extract/greedy.h"
 
 #include <llvm/ADT/DenseMap.h>

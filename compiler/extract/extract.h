@@ -12,9 +12,9 @@
 #pragma once
 
 #include "compiler/egraph/egraph.h"
-#include "compiler/extract/cost.h"
+#include "compiler/extract/cost/cost.h"
+#include "compiler/extract/cost/kernel_match.h"
 #include "compiler/extract/extractors.h"
-#include "compiler/extract/kernel_match.h"
 #include "lang/core/stop.h"
 
 #include <deque>

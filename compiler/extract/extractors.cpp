@@ -4,7 +4,7 @@
 #include "compiler/extract/best.h"
 #include "compiler/extract/greedy_dag.h"
 #include "compiler/extract/greedy_shared.h"
-#include "compiler/extract/lp_rounding.h"
+#include "compiler/extract/solver/lp_rounding.h"
 
 namespace tg {
 

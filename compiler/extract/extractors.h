@@ -9,7 +9,7 @@
 //   best           all of these within a time                  best.h
 #pragma once
 
-#include "compiler/extract/ilp.h"
+#include "compiler/extract/solver/ilp.h"
 
 namespace tg {
 

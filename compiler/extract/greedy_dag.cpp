@@ -6,9 +6,9 @@
 // that are small for what was chosen repairs it.
 #include "compiler/extract/greedy_dag.h"
 
-#include "compiler/extract/components.h"
 #include "compiler/extract/dag_sets.h"
 #include "compiler/extract/greedy.h"
+#include "compiler/extract/solver/components.h"
 #include "compiler/extract/worklist.h"
 
 #include <algorithm>

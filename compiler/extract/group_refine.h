@@ -9,8 +9,8 @@
 // have equal results.
 #pragma once
 
+#include "compiler/extract/cost/group_price.h"
 #include "compiler/extract/extract.h"
-#include "compiler/extract/group_price.h"
 
 #include "lang/core/stop.h"
 

@@ -2,7 +2,7 @@
 // one costs next to nothing however many there are.
 #include "compiler/extract/worklist.h"
 
-#include "compiler/extract/components.h"
+#include "compiler/extract/solver/components.h"
 
 namespace tg {
 

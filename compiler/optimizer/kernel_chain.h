@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/egraph/derivation.h"
-#include "compiler/extract/cost.h"
+#include "compiler/extract/cost/cost.h"
 #include "compiler/ir/graph.h"
 #include "compiler/rules/rule.h"
 

@@ -3,8 +3,8 @@
 // makes of the operator or the graph.
 #pragma once
 
-#include "compiler/extract/cost.h"
-#include "compiler/extract/group_price.h"
+#include "compiler/extract/cost/cost.h"
+#include "compiler/extract/cost/group_price.h"
 
 #include <optional>
 

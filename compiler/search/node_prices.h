@@ -5,7 +5,7 @@
 #pragma once
 
 #include "compiler/egraph/egraph.h"
-#include "compiler/extract/cost.h"
+#include "compiler/extract/cost/cost.h"
 #include "compiler/extract/problem.h"
 
 namespace tg {

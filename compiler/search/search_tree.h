@@ -7,7 +7,7 @@
 #include "compiler/search/incumbent.h"
 #include "compiler/search/trace.h"
 
-#include "compiler/extract/cost.h"
+#include "compiler/extract/cost/cost.h"
 
 #include <llvm/ADT/DenseMap.h>
 

@@ -3,7 +3,7 @@
 // would be measured, too.
 #pragma once
 
-#include "compiler/extract/cost.h"
+#include "compiler/extract/cost/cost.h"
 
 #include <llvm/ADT/STLFunctionalExtras.h>
 

@@ -1,7 +1,7 @@
 #include "runtime/cuda/backend.h"
 
 #include "runtime/cuda/patterns.h"
-#include "runtime/cuda/step_timer.h"
+#include "runtime/cuda/tuning/step_timer.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringRef.h>

@@ -7,15 +7,15 @@
 #pragma once
 
 #include "runtime/backend.h"
-#include "runtime/cuda/cudnn_steps.h"
-#include "runtime/cuda/device.h"
-#include "runtime/cuda/fusion.h"
-#include "runtime/cuda/generate.h"
-#include "runtime/cuda/graph_time.h"
-#include "runtime/cuda/lower_products.h"
-#include "runtime/cuda/matmul_tune.h"
-#include "runtime/cuda/plan_db.h"
-#include "runtime/cuda/source.h"
+#include "runtime/cuda/codegen/fusion.h"
+#include "runtime/cuda/codegen/generate.h"
+#include "runtime/cuda/codegen/source.h"
+#include "runtime/cuda/cublas/lower_products.h"
+#include "runtime/cuda/cublas/matmul_tune.h"
+#include "runtime/cuda/cudnn/steps.h"
+#include "runtime/cuda/device/device.h"
+#include "runtime/cuda/tuning/graph_time.h"
+#include "runtime/cuda/tuning/plan_db.h"
 #include "runtime/measure.h"
 
 #include <map>

@@ -1,9 +1,9 @@
 #include "runtime/cuda/grouping.h"
 
-#include "runtime/cuda/attention.h"
-#include "runtime/cuda/conv_lowering.h"
-#include "runtime/cuda/cudnn_problem.h"
-#include "runtime/cuda/lower_products.h"
+#include "runtime/cuda/cublas/lower_products.h"
+#include "runtime/cuda/cudnn/attention.h"
+#include "runtime/cuda/cudnn/conv_lowering.h"
+#include "runtime/cuda/cudnn/problem.h"
 
 namespace tg::cuda {
 

@@ -7,8 +7,8 @@
 // Prices that must be had without a GPU are made of this (driver/analytic_groups.h).
 #pragma once
 
-#include "runtime/cuda/cudnn_steps.h"
-#include "runtime/cuda/fusion.h"
+#include "runtime/cuda/codegen/fusion.h"
+#include "runtime/cuda/cudnn/steps.h"
 
 namespace tg::cuda {
 

@@ -1,6 +1,6 @@
 // libFuzzer target: any bytes as a cost table (`--cost file:TABLE`). No input does more than give
 // an error; what is read holds prices that are finite and >= 0.
-#include "compiler/extract/cost_table.h"
+#include "compiler/extract/cost/cost_table.h"
 
 #include <cmath>
 #include <cstddef>

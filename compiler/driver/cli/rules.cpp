@@ -3,7 +3,7 @@
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/model.h"
-#include "compiler/equiv/proof.h"
+#include "compiler/equiv/proof/proof.h"
 #include "compiler/equiv/rule_form.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/rules/text.h"

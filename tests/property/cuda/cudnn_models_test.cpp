@@ -3,9 +3,9 @@
 // attention is found where models have it without a mask.
 #include "compiler/driver/model.h"
 #include "compiler/emit/plan_from_graph.h"
-#include "runtime/cuda/attention.h"
-#include "runtime/cuda/cudnn_plan.h"
-#include "runtime/cuda/cudnn_problem.h"
+#include "runtime/cuda/cudnn/attention.h"
+#include "runtime/cuda/cudnn/plan.h"
+#include "runtime/cuda/cudnn/problem.h"
 #include "tests/unit/cuda/described_gpu.h"
 
 #include <llvm/ADT/STLExtras.h>

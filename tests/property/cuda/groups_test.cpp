@@ -3,8 +3,8 @@
 // a GPU whose clock goes by the roofline and on libraries that refuse what is assumed to be
 // refused.
 #include "compiler/driver/analytic_groups.h"
-#include "runtime/cuda/attention.h"
-#include "runtime/cuda/conv_lowering.h"
+#include "runtime/cuda/cudnn/attention.h"
+#include "runtime/cuda/cudnn/conv_lowering.h"
 #include "runtime/cuda/grouping.h"
 #include "tests/property/cuda/networks.h"
 #include "tests/property/cuda/recorded_run.h"

@@ -4,12 +4,12 @@
 
 #include "compiler/driver/model.h"
 #include "compiler/emit/plan_from_graph.h"
-#include "compiler/extract/analytic.h"
+#include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/retype.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
-#include "runtime/cuda/conv_lowering.h"
-#include "runtime/cuda/fusion.h"
+#include "runtime/cuda/codegen/fusion.h"
+#include "runtime/cuda/cudnn/conv_lowering.h"
 #include "runtime/cuda/patterns.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -3,8 +3,8 @@
 // take. Every address that it is given must lie in memory that it gave.
 #pragma once
 
-#include "runtime/cuda/device.h"
-#include "runtime/cuda/source.h"
+#include "runtime/cuda/codegen/source.h"
+#include "runtime/cuda/device/device.h"
 #include "runtime/tensor.h"
 
 #include <gtest/gtest.h>

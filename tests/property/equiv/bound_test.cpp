@@ -2,8 +2,8 @@
 // variables are evaluated at all values modulo small primes, and their zeros counted. And it says
 // something of every network that is in the repository.
 #include "compiler/driver/model.h"
-#include "compiler/equiv/bound.h"
-#include "compiler/equiv/field.h"
+#include "compiler/equiv/field/bound.h"
+#include "compiler/equiv/field/field.h"
 #include "compiler/ir/evaluation.h"
 
 #include <gtest/gtest.h>

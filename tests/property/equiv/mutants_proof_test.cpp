@@ -1,6 +1,6 @@
 // No wrong rule is proved: of the mutants of all shipped rules (conditions dropped, operands, axes,
 // attributes and orders changed; every set, every form), none that instances refute.
-#include "compiler/equiv/proof.h"
+#include "compiler/equiv/proof/proof.h"
 #include "compiler/equiv/verify_rule.h"
 #include "compiler/rules/text.h"
 #include "tests/property/rules/library.h"

@@ -6,7 +6,7 @@
 // The table of bench/results:
 //   TANGRAM_FULL_TESTS=1 TANGRAM_RULE_MUTANTS=bench/results/rule_mutants.md
 //     build/tests/property_equiv --gtest_filter='Mutants.*'
-#include "compiler/equiv/proof.h"
+#include "compiler/equiv/proof/proof.h"
 #include "compiler/equiv/verify_rule.h"
 #include "tests/property/rules/library.h"
 #include "tests/property/rules/mutants.h"

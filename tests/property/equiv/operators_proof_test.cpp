@@ -2,7 +2,7 @@
 // change of an attribute, of the order of operands or of an optional operand on one side is, alone,
 // within another operator, or under what proofs look through. What is no change is listed, with its
 // reason, in no_changes.txt; instances have to agree.
-#include "compiler/equiv/proof.h"
+#include "compiler/equiv/proof/proof.h"
 #include "compiler/equiv/verify_rule.h"
 #include "compiler/rules/text.h"
 #include "tests/property/equiv/operator_rules.h"

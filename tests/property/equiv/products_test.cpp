@@ -1,6 +1,6 @@
-// Products over the field are computed by other means than the definition says (field_product.h):
+// Products over the field are computed by other means than the definition says (field/product.h):
 // here they are held against it, for matrices, convolutions and minimal filtering of many shapes.
-#include "compiler/equiv/field.h"
+#include "compiler/equiv/field/field.h"
 #include "compiler/ir/graph.h"
 #include "lang/core/random.h"
 #include "lang/core/semantics_impl.h"

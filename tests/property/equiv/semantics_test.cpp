@@ -2,7 +2,7 @@
 // operator, (1) operators that are Rational alone ask for no other function, and those that are
 // Opaque do; (2) on integers, where float64 is exact, rational operators give the same in the
 // field.
-#include "compiler/equiv/field.h"
+#include "compiler/equiv/field/field.h"
 #include "compiler/ir/evaluate.h"
 #include "compiler/ir/evaluation.h"
 #include "lang/core/random.h"

@@ -2,10 +2,10 @@
 // be tried out.
 #include "brute_force.h"
 
-#include "compiler/extract/exact_search.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/greedy.h"
-#include "compiler/extract/prune.h"
+#include "compiler/extract/solver/exact_search.h"
+#include "compiler/extract/solver/prune.h"
 
 #include <gtest/gtest.h>
 

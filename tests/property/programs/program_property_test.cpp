@@ -5,7 +5,7 @@
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
-#include "compiler/extract/analytic.h"
+#include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"

@@ -4,7 +4,7 @@
 // rule shows as a difference in words. With TG_UPDATE set in the environment the file is written
 // anew: read the difference before it is committed.
 #include "compiler/driver/model.h"
-#include "compiler/extract/analytic.h"
+#include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"
 #include "lang/syntax/parse.h"

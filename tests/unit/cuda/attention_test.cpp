@@ -1,8 +1,8 @@
 // Attention found in plans and run as one operation, on a cuDNN and a GPU that record.
-#include "runtime/cuda/attention.h"
+#include "runtime/cuda/cudnn/attention.h"
 
+#include "runtime/cuda/codegen/expand_maps.h"
 #include "runtime/cuda/executable.h"
-#include "runtime/cuda/expand_maps.h"
 #include "tests/unit/cuda/fake_cudnn.h"
 #include "tests/unit/cuda/fake_gpu.h"
 #include "tests/unit/runtime/plan_writer.h"

@@ -1,7 +1,7 @@
 // Rows that threads share, though their elements lie apart or others read them, too: products of
 // few rows and what is fused with them, sums along axes that are not the innermost. Executed on the
 // processor against `ref`, and compiled for GPUs where NVRTC is installed.
-#include "runtime/cuda/compile.h"
+#include "runtime/cuda/device/compile.h"
 #include "tests/unit/cuda/cpp_target.h"
 #include "tests/unit/runtime/plan_writer.h"
 

@@ -1,8 +1,8 @@
 // NVRTC, where it is installed: kernels of random networks compile for Hopper, use 16-byte accesses
 // and no stack; and the cache of compiled kernels, with a compiler that is made up.
 #include "compiler/emit/plan_from_graph.h"
-#include "runtime/cuda/compile.h"
-#include "runtime/cuda/libraries.h"
+#include "runtime/cuda/device/compile.h"
+#include "runtime/cuda/device/libraries.h"
 #include "tests/property/backends/random_graph.h"
 #include "tests/unit/cuda/cpp_target.h"
 #include "tests/unit/runtime/plan_writer.h"

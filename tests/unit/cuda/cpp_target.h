@@ -3,9 +3,9 @@
 // would run by `ref`, and compared with the whole plan on `ref`.
 #pragma once
 
-#include "runtime/cuda/fusion.h"
-#include "runtime/cuda/generate.h"
-#include "runtime/cuda/source.h"
+#include "runtime/cuda/codegen/fusion.h"
+#include "runtime/cuda/codegen/generate.h"
+#include "runtime/cuda/codegen/source.h"
 #include "runtime/execute.h"
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"

@@ -1,10 +1,10 @@
 // The library itself, where it is installed, without a GPU: since 9.8 it plans for a device that is
 // described to it. So it can be asked whether it takes the graphs that we build, which engines are
 // left under the limits, and whether plans come back from text. Nothing is run.
-#include "runtime/cuda/cudnn_problem.h"
+#include "runtime/cuda/cudnn/problem.h"
 
-#include "runtime/cuda/attention.h"
-#include "runtime/cuda/cudnn_plan.h"
+#include "runtime/cuda/cudnn/attention.h"
+#include "runtime/cuda/cudnn/plan.h"
 #include "tests/unit/cuda/content_driver.h"
 #include "tests/unit/cuda/described_gpu.h"
 #include "tests/unit/runtime/plan_writer.h"

@@ -1,6 +1,6 @@
 // Networks with convolutions on a GPU and a cuDNN that record: layouts, conversions and weights
 // against `ref`, what a run does and does not do, plans kept, and the way without the library.
-#include "runtime/cuda/conv_lowering.h"
+#include "runtime/cuda/cudnn/conv_lowering.h"
 #include "runtime/cuda/executable.h"
 
 #include "tests/unit/cuda/fake_cudnn.h"

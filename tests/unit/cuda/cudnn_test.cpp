@@ -3,7 +3,7 @@
 // itself is, that it has engines for these graphs on an H200 that is only described to it.
 #include "tests/unit/cuda/fake_cudnn.h"
 
-#include "runtime/cuda/cudnn_problem.h"
+#include "runtime/cuda/cudnn/problem.h"
 #include "tests/unit/cuda/cpp_target.h"
 #include "tests/unit/runtime/plan_writer.h"
 

@@ -1,10 +1,10 @@
 // The executable on a GPU that records: whole networks against `ref`, what a run does and does not
 // do, memory that is given back whatever fails.
 #include "runtime/cuda/executable.h"
-#include "runtime/cuda/pricing.h"
+#include "runtime/cuda/tuning/pricing.h"
 
 #include "compiler/emit/plan_from_graph.h"
-#include "runtime/cuda/conv_lowering.h"
+#include "runtime/cuda/cudnn/conv_lowering.h"
 #include "tests/property/backends/random_graph.h"
 #include "tests/unit/cuda/fake_gpu.h"
 #include "tests/unit/runtime/plan_writer.h"

@@ -4,7 +4,7 @@
 // 23 refuse where refuses_23_columns() says so.
 #pragma once
 
-#include "runtime/cuda/matmul.h"
+#include "runtime/cuda/cublas/matmul.h"
 
 #include <gtest/gtest.h>
 

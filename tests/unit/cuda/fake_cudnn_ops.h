@@ -2,7 +2,7 @@
 // host memory and f32, through the tensors' strides, as the documentation defines them.
 #pragma once
 
-#include "runtime/cuda/cudnn_plan.h"
+#include "runtime/cuda/cudnn/plan.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 // that a command takes, so that measurements can be tested.
 #pragma once
 
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/device/device.h"
 #include "tests/unit/cuda/cpp_target.h"
 
 #include <functional>

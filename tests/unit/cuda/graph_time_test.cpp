@@ -1,8 +1,8 @@
 // Measuring on a fake clock: copies, flushes, medians and their intervals; and operators timed as
 // the cost model asks for them.
-#include "runtime/cuda/graph_time.h"
+#include "runtime/cuda/tuning/graph_time.h"
 
-#include "runtime/cuda/step_timer.h"
+#include "runtime/cuda/tuning/step_timer.h"
 #include "runtime/measure_plan.h"
 #include "tests/unit/cuda/fake_cublaslt.h"
 #include "tests/unit/cuda/fake_gpu.h"

@@ -2,9 +2,9 @@
 // against the toolkit's own headers, of whatever version is installed; left out where none is.
 #ifdef TG_CUDA_HEADERS
 
-#include "runtime/cuda/cudnn_graph.h"
-#include "runtime/cuda/driver_api.h"
-#include "runtime/cuda/matmul.h"
+#include "runtime/cuda/cublas/matmul.h"
+#include "runtime/cuda/cudnn/graph.h"
+#include "runtime/cuda/device/driver_api.h"
 
 #include <cublasLt.h>
 #include <cuda.h>

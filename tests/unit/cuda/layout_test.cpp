@@ -1,9 +1,9 @@
 // Layouts by region: the choice against every other choice, under made-up prices; the plan with
 // its conversions, executed; convolutions rewritten.
-#include "runtime/cuda/layout.h"
+#include "runtime/cuda/codegen/layout.h"
 
-#include "runtime/cuda/conv_lowering.h"
-#include "runtime/cuda/cudnn_problem.h"
+#include "runtime/cuda/cudnn/conv_lowering.h"
+#include "runtime/cuda/cudnn/problem.h"
 #include "tests/unit/cuda/cpp_target.h"
 #include "tests/unit/runtime/plan_writer.h"
 

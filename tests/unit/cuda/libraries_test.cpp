@@ -1,7 +1,7 @@
 // Where NVIDIA's libraries are looked for, how their versions read, and that a machine without them
 // gives reasons and no failure.
-#include "runtime/cuda/driver_api.h"
-#include "runtime/cuda/libraries.h"
+#include "runtime/cuda/device/driver_api.h"
+#include "runtime/cuda/device/libraries.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallString.h>

@@ -1,6 +1,6 @@
 // What moves into a product and what is cut off it: the plan that comes out, and on a fake library
 // the same results as `ref`.
-#include "runtime/cuda/lower_products.h"
+#include "runtime/cuda/cublas/lower_products.h"
 
 #include "runtime/cuda/executable.h"
 #include "tests/unit/cuda/fake_cublaslt.h"

@@ -1,6 +1,6 @@
 // Products through cuBLASLt: what is asked of the library, on a fake that follows its
 // documentation, against `ref`; and which steps stay with generated kernels.
-#include "runtime/cuda/matmul.h"
+#include "runtime/cuda/cublas/matmul.h"
 
 #include "runtime/cuda/executable.h"
 #include "tests/unit/cuda/fake_cublaslt.h"

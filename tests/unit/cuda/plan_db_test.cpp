@@ -1,5 +1,5 @@
 // Plans kept across runs: by GPU, driver and library version, beside costs in one file.
-#include "runtime/cuda/plan_db.h"
+#include "runtime/cuda/tuning/plan_db.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>

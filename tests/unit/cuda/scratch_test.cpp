@@ -1,5 +1,5 @@
 // Times of work on scratch memory: hot, cold, and of what is not worth timing.
-#include "runtime/cuda/scratch.h"
+#include "runtime/cuda/tuning/scratch.h"
 
 #include "tests/unit/cuda/fake_gpu.h"
 

@@ -1,7 +1,7 @@
 // How work is shared among blocks and threads where there is little of it, as in networks at batch
 // 1, and what threads keep in registers. Executed on the processor against `ref`, and compiled for
 // GPUs where NVRTC is installed.
-#include "runtime/cuda/compile.h"
+#include "runtime/cuda/device/compile.h"
 #include "tests/unit/cuda/cpp_target.h"
 #include "tests/unit/runtime/plan_writer.h"
 

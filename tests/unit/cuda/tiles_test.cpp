@@ -1,6 +1,6 @@
 // Products and convolutions that no library runs: tiles of results through shared memory, executed
 // on the processor against `ref`, and compiled for GPUs where NVRTC is installed.
-#include "runtime/cuda/compile.h"
+#include "runtime/cuda/device/compile.h"
 #include "tests/unit/cuda/cpp_target.h"
 #include "tests/unit/runtime/plan_writer.h"
 

@@ -3,7 +3,7 @@
 #include "compiler/driver/calibrated_cost.h"
 
 #include "compiler/driver/calibration.h"
-#include "compiler/extract/instance_text.h"
+#include "compiler/extract/cost/instance_text.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/optimizer/optimize.h"
 #include "loading.h"

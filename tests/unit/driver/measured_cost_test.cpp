@@ -2,7 +2,7 @@
 // this process or the next.
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/measured_cost.h"
-#include "compiler/extract/analytic.h"
+#include "compiler/extract/cost/analytic.h"
 #include "compiler/extract/extract.h"
 #include "runtime/ref/backend.h"
 

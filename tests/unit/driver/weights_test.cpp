@@ -2,7 +2,7 @@
 #include "compiler/driver/weights.h"
 
 #include "compiler/driver/model.h"
-#include "compiler/extract/analytic.h"
+#include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"

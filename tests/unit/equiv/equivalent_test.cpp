@@ -1,6 +1,6 @@
 #include "compiler/equiv/equivalent.h"
 
-#include "compiler/equiv/field_check.h"
+#include "compiler/equiv/field/check.h"
 #include "tests/unit/ir/add_node.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "compiler/equiv/field_product.h"
+#include "compiler/equiv/field/product.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "compiler/equiv/field.h"
+#include "compiler/equiv/field/field.h"
 
 #include "lang/core/random.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/equiv/narrow.h"
+#include "compiler/equiv/counterexample/narrow.h"
 
 #include "compiler/equiv/equivalent.h"
 

@@ -1,6 +1,6 @@
 // Rules that look right and are not: none of them may be proved. Each stands for one way in which a
 // proof could go wrong, and says at its side where the rule fails.
-#include "compiler/equiv/proof.h"
+#include "compiler/equiv/proof/proof.h"
 #include "tests/unit/equiv/rule_from_text.h"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // The parts of the search for inputs at which two functions part: each tensor in its own dtype,
 // thresholds, climbing, and the solver.
-#include "compiler/equiv/climb.h"
-#include "compiler/equiv/piecewise.h"
-#include "compiler/equiv/proof.h"
-#include "compiler/equiv/thresholds.h"
+#include "compiler/equiv/counterexample/climb.h"
+#include "compiler/equiv/counterexample/piecewise.h"
+#include "compiler/equiv/counterexample/thresholds.h"
+#include "compiler/equiv/proof/proof.h"
 #include "lang/core/op.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -1,6 +1,6 @@
 // Instance keys, the analytic model, and cost tables in files.
-#include "compiler/extract/analytic.h"
-#include "compiler/extract/cost_table.h"
+#include "compiler/extract/cost/analytic.h"
+#include "compiler/extract/cost/cost_table.h"
 
 #include "lang/core/shape_rules.h"
 

@@ -1,7 +1,7 @@
 // From e-graph to graph: what is free at load, what the growth of weights may be, names, ties, and
 // which rules get the credit.
+#include "compiler/extract/cost/fused.h"
 #include "compiler/extract/extract.h"
-#include "compiler/extract/fused.h"
 
 #include <gtest/gtest.h>
 

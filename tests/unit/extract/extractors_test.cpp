@@ -1,9 +1,9 @@
 // What single extractors promise, on problems small enough to see through.
 #include "compiler/extract/extractors.h"
 
-#include "compiler/extract/branch_cut.h"
-#include "compiler/extract/cycle_cuts.h"
-#include "compiler/extract/local_bounds.h"
+#include "compiler/extract/solver/branch_cut.h"
+#include "compiler/extract/solver/cycle_cuts.h"
+#include "compiler/extract/solver/local_bounds.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-#include "compiler/extract/funnel_cuts.h"
+#include "compiler/extract/solver/funnel_cuts.h"
 
-#include "compiler/extract/branch_cut.h"
+#include "compiler/extract/solver/branch_cut.h"
 
 #include <gtest/gtest.h>
 

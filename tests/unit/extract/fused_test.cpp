@@ -1,6 +1,6 @@
 // Patterns as extra nodes.
+#include "compiler/extract/cost/fused.h"
 #include "compiler/extract/extractors.h"
-#include "compiler/extract/fused.h"
 
 #include <gtest/gtest.h>
 

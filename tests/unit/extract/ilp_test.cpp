@@ -1,12 +1,12 @@
 // The solver process: limits hold, whatever happens to it the answer stays, and its messages are
 // read with care. The optimum itself is tested against brute force (tests/property/extract).
-#include "compiler/extract/components.h"
 #include "compiler/extract/greedy.h"
-#include "compiler/extract/ilp.h"
-#include "compiler/extract/reduce.h"
 #include "compiler/extract/sharing.h"
-#include "compiler/extract/solver_child.h"
-#include "compiler/extract/solver_process.h"
+#include "compiler/extract/solver/child.h"
+#include "compiler/extract/solver/components.h"
+#include "compiler/extract/solver/ilp.h"
+#include "compiler/extract/solver/process.h"
+#include "compiler/extract/solver/reduce.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Keys of instances read back; and what is none.
-#include "compiler/extract/instance_text.h"
+#include "compiler/extract/cost/instance_text.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // what it changes, and the graphs that come of it.
 #include "compiler/extract/extract.h"
 
-#include "compiler/extract/fused.h"
+#include "compiler/extract/cost/fused.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // The price model on prices that are made up: it reproduces what it has learned, interpolates
 // between, says how unsure it is, and does not let one family speak for another.
-#include "compiler/extract/price_model.h"
+#include "compiler/extract/cost/price_model.h"
 
-#include "compiler/extract/instance_text.h"
+#include "compiler/extract/cost/instance_text.h"
 
 #include <gtest/gtest.h>
 #include <llvm/Support/FormatVariadic.h>

@@ -1,7 +1,7 @@
 // Whoever asks for an end gets one, in every phase and of every extractor: a sound answer, and
 // soon.
 #include "compiler/extract/extractors.h"
-#include "compiler/extract/reduce.h"
+#include "compiler/extract/solver/reduce.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // An extraction can be followed and ended like a search: cost and bound as they come, and Ctrl-C.
 #include "compiler/driver/model.h"
-#include "compiler/extract/analytic.h"
+#include "compiler/extract/cost/analytic.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
 

@@ -4,7 +4,7 @@
 // full ones in sizes alone.
 #include "compiler/driver/model.h"
 #include "compiler/driver/weights.h"
-#include "compiler/extract/analytic.h"
+#include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"

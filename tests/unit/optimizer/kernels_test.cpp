@@ -1,6 +1,6 @@
 // What a backend does in one kernel, from its answer to the graph that comes of it: used where the
 // rules lead there, explained, and equal to the source.
-#include "compiler/extract/analytic.h"
+#include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/optimizer/explanation.h"
 #include "compiler/optimizer/kernel_chain.h"

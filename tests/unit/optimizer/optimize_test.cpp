@@ -3,7 +3,7 @@
 #include "compiler/optimizer/optimize.h"
 
 #include "compiler/driver/model.h"
-#include "compiler/extract/analytic.h"
+#include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/syntax/parse.h"

@@ -1,7 +1,7 @@
 // Graphs, rules and prices for tests of the searches.
 #pragma once
 
-#include "compiler/extract/cost.h"
+#include "compiler/extract/cost/cost.h"
 #include "tests/unit/egraph/egraph_fixture.h"
 
 #include <map>

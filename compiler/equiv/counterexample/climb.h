@@ -1,0 +1,29 @@
+// The search for inputs at which two functions part that agree at all inputs that were drawn: from
+// some of these it climbs, by changes of single elements, towards a larger difference in float64.
+#pragma once
+
+#include "compiler/equiv/counterexample/typed.h"
+#include "compiler/equiv/join.h"
+
+#include <optional>
+#include <string>
+
+namespace tg {
+
+struct Climbed {
+  std::vector<std::pair<NodeId, TypedValues>> leaves;
+  size_t output = 0, element = 0;
+  double a = 0, b = 0;
+};
+
+/// What sums in another order may cost in float64, of the largest number that occurs.
+inline constexpr double kRounding = 1e-9;
+
+/// How far the sides are apart at these inputs, of the largest number that occurs; notes where.
+double measure(const Joined& sides, Climbed& at);
+
+/// Inputs whose results differ by more than rounding explains; nullopt if so many evaluations found
+/// none. Only ordinary numbers are tried: up to 10^6, and near the graph's own. Deterministic.
+std::optional<Climbed> climb(const Joined& sides, uint64_t seed, size_t evaluations);
+
+} // namespace tg

@@ -1,0 +1,148 @@
+// First whole leaves are set to zero, then halves, quarters, ... of what is left of each (delta
+// debugging, Zeller and Hildebrandt 2002), as long as the difference shows and the budget lasts.
+#include "compiler/equiv/counterexample/minimise.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+constexpr double kBudgetFlops = 1e10; // of all evaluations while making it small
+constexpr double kMaxEvaluations = 2000;
+constexpr double kLeastEvaluations = 20; // fewer make nothing small
+constexpr size_t kShown = 24;            // elements of a counterexample
+constexpr size_t kWholeOutput = 16;      // elements of an output that is shown whole
+
+/// A row-major position as an index along each axis.
+Shape unravel(int64_t position, const TensorType& type) {
+  Shape index(type.shape.size());
+  for (size_t axis = index.size(); axis-- > 0; position /= type.shape[axis])
+    index[axis] = position % type.shape[axis];
+  return index;
+}
+
+class Minimiser {
+public:
+  Minimiser(const Trial& trial, LeafValues values, Trial::Difference difference)
+      : trial_(trial), graph_(trial.joined().graph), values_(std::move(values)),
+        difference_(difference) {
+    // Two evaluations each: that of the models, and one that says whether rounding explains it.
+    double budget = kBudgetFlops / 2 / std::max(evaluation_flops(graph_), 1.0);
+    if (budget >= kLeastEvaluations)
+      budget_ = static_cast<size_t>(std::min(budget, kMaxEvaluations));
+    rounded_ = trial_.rounding_explains(values_, difference_);
+  }
+
+  void minimise() {
+    if (budget_ == 0) return;
+    for (size_t i = 0; i < values_.size(); ++i) try_zero(i, 0, values_[i].size());
+    for (size_t i = 0; i < values_.size(); ++i)
+      for (size_t step = values_[i].size(); step > 1;) {
+        step = (step + 1) / 2;
+        for (size_t from = 0; from < values_[i].size(); from += step)
+          try_zero(i, from, std::min(from + step, values_[i].size()));
+      }
+    for (size_t i = 0; i < values_.size(); ++i)
+      for (size_t at = 0; at < values_[i].size(); ++at) try_round(i, at);
+  }
+
+  Counterexample counterexample(std::string probe) const {
+    Counterexample result;
+    NodeId output = trial_.joined().a[difference_.output];
+    result.output = trial_.joined().names[difference_.output];
+    result.index = unravel(difference_.index, graph_.type(output));
+    result.a = difference_.a;
+    result.b = difference_.b;
+    result.probe = std::move(probe);
+    add_whole_output(result, graph_.type(output));
+    result.complete = true;
+    for (size_t i = 0; i < values_.size(); ++i)
+      for (size_t at = 0; at < values_[i].size(); ++at) {
+        if (values_[i][at] == 0) continue;
+        result.complete &= result.elements.size() < kShown;
+        if (!result.complete) return result;
+        NodeId leaf = trial_.leaves()[i];
+        result.elements.push_back({graph_.attr(leaf, 0).text,
+                                   unravel(static_cast<int64_t>(at), graph_.type(leaf)),
+                                   values_[i][at]});
+      }
+    return result;
+  }
+
+private:
+  void add_whole_output(Counterexample& result, const TensorType& type) const {
+    if (type.elements() < 2 || type.elements() > static_cast<int64_t>(kWholeOutput)) return;
+    result.shape = type.shape;
+    std::tie(result.whole_a, result.whole_b) = trial_.outputs(values_, difference_.output);
+  }
+
+  /// A difference as good as the one that is known: rounding explains it only if it did before.
+  bool differs() {
+    std::optional<Trial::Difference> found = trial_.run(values_);
+    if (!found || (!rounded_ && trial_.rounding_explains(values_, *found))) return false;
+    difference_ = *found;
+    return true;
+  }
+
+  /// Keeps the change if the sides still differ.
+  template <class Change> void attempt(size_t leaf, Change change) {
+    if (budget_ == 0) return;
+    --budget_;
+    NodeValues before = values_[leaf];
+    change(values_[leaf]);
+    if (!differs()) values_[leaf] = std::move(before);
+  }
+
+  void try_zero(size_t leaf, size_t from, size_t to) {
+    auto begin = values_[leaf].begin() + static_cast<std::ptrdiff_t>(from);
+    auto end = values_[leaf].begin() + static_cast<std::ptrdiff_t>(to);
+    if (std::all_of(begin, end, [](double x) { return x == 0; })) return;
+    attempt(leaf, [=](NodeValues& values) {
+      std::fill(values.begin() + static_cast<std::ptrdiff_t>(from),
+                values.begin() + static_cast<std::ptrdiff_t>(to), 0.0);
+    });
+  }
+
+  /// To the next integer away from zero, else to two digits behind the point.
+  void try_round(size_t leaf, size_t at) {
+    double x = values_[leaf][at];
+    if (x == std::round(x) || !std::isfinite(x)) return;
+    double away = x < 0 ? std::floor(x) : std::ceil(x);
+    attempt(leaf, [=](NodeValues& values) { values[at] = away; });
+    if (values_[leaf][at] != x) return;
+    double short_text = std::round(x * 100) / 100;
+    if (short_text != x) attempt(leaf, [=](NodeValues& values) { values[at] = short_text; });
+  }
+
+  const Trial& trial_;
+  const Graph& graph_;
+  LeafValues values_;
+  Trial::Difference difference_;
+  bool rounded_ = false;
+  size_t budget_ = 0;
+};
+
+} // namespace
+
+double evaluation_flops(const Graph& graph) {
+  double total = 0;
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    llvm::SmallVector<TypeId, 4> operands;
+    for (NodeId operand : graph.operands({i})) operands.push_back(graph.node(operand).type);
+    const Node& node = graph.node({i});
+    total += op_work(graph.symbols(), node.op, node.attrs, operands, node.type).flops;
+    total += static_cast<double>(graph.type({i}).elements());
+  }
+  return total;
+}
+
+Counterexample counterexample_of(const Trial& trial, Attempt attempt, Trial::Difference difference,
+                                 bool minimise) {
+  Minimiser minimiser(trial, std::move(attempt.values), difference);
+  if (minimise) minimiser.minimise();
+  return minimiser.counterexample(std::move(attempt.name));
+}
+
+} // namespace tg

@@ -1,0 +1,18 @@
+// Counterexamples in float64, made small: most of the inputs zero, what is left small integers
+// where these still show the difference.
+#pragma once
+
+#include "compiler/equiv/counterexample/adversary.h"
+#include "compiler/equiv/equivalent.h"
+
+namespace tg {
+
+/// What `attempt` shows at `difference`; `minimise` makes it small first. Evaluates at most a few
+/// hundred times, and no more than some 10^10 operations.
+Counterexample counterexample_of(const Trial& trial, Attempt attempt, Trial::Difference difference,
+                                 bool minimise);
+
+/// Floating-point operations of one evaluation of all nodes; an element of a result counts as one.
+double evaluation_flops(const Graph& graph);
+
+} // namespace tg

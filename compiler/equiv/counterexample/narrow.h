@@ -1,0 +1,33 @@
+// From two large models that differ to a small pair of models that does.
+//
+// 1. Where they part. All nodes are evaluated at one point of the field. From outputs that differ
+//    we follow equal operators down to the last pair of operands that differ and of which neither
+//    occurs on the other side; what both sides of that pair compute alike becomes an input. At the
+//    values that these inputs had in the models, the pair differs.
+// 2. Smaller shapes. One size after the other is replaced, in all leaves and shapes where it is,
+//    then one axis of one leaf, by 1, 2, ...; a change stays if both sides are well typed, have one
+//    type, and still differ (delta debugging, Zeller and Hildebrandt 2002).
+//
+// So a wrong step in the middle of a network is shown by the few operators that it is about.
+#pragma once
+
+#include "compiler/equiv/field/field.h"
+#include "compiler/equiv/join.h"
+#include "compiler/ir/evaluation.h"
+
+#include <string>
+
+namespace tg {
+
+/// The pair at which output `output` of the models parts: the output itself, or `y`. `point` is one
+/// at which it differs.
+Joined narrow(const Joined& joined, size_t output, const Evaluation<Field>::Leaves& point);
+
+/// The pair at the smallest shapes found at which `differs` still says so; `attempts` bounds how
+/// often it is asked.
+Joined shrink(Joined pair, llvm::function_ref<bool(const Joined&)> differs, size_t attempts);
+
+/// Both sides as one file with the models `left` and `right`, which have the same inputs.
+std::string as_models(const Joined& pair);
+
+} // namespace tg

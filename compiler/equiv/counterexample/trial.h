@@ -1,0 +1,58 @@
+// Both sides of a pair at given values of their leaves, every tensor in its own dtype (typed.h):
+// whether they part there, and whether rounding alone can have parted them.
+#pragma once
+
+#include "compiler/equiv/counterexample/typed.h"
+#include "compiler/equiv/join.h"
+#include "compiler/ir/evaluate.h"
+
+#include <optional>
+
+namespace tg {
+
+/// The values of all leaves of a trial, in their order; integers as doubles.
+using LeafValues = std::vector<NodeValues>;
+
+/// Nodes that one side alone needs. What both compute alike says nothing about a difference.
+std::vector<bool> one_sided(const Joined& joined);
+
+/// The leaves' values as evaluate_typed wants them: `leaves` ascend.
+TypedLeaves typed_leaves(llvm::ArrayRef<NodeId> leaves, const LeafValues& values);
+
+class Trial {
+public:
+  struct Difference {
+    size_t output = 0;
+    int64_t index = 0;
+    double a = 0, b = 0;
+    /// Below what sums that cancel leave behind: nothing, if rounding explains it.
+    bool tiny = false;
+  };
+
+  /// `joined` outlives the trial.
+  explicit Trial(const Joined& joined);
+
+  const Joined& joined() const { return joined_; }
+  /// Inputs and weights that the outputs which are not one node need; ascending.
+  llvm::ArrayRef<NodeId> leaves() const { return leaves_; }
+
+  /// The first element that differs: of floats by more than a double rounds in graphs of this size,
+  /// of integers and bools at all. NaN equals NaN.
+  std::optional<Difference> run(const LeafValues& values) const;
+
+  /// Whether rounding can have made the difference that run() found: it is another one where every
+  /// operator that rounds does so 2^12 times worse.
+  bool rounding_explains(const LeafValues& values, const Difference& difference) const;
+
+  /// The whole output at which they differ, on both sides.
+  std::pair<NodeValues, NodeValues> outputs(const LeafValues& values, size_t output) const;
+
+private:
+  const Joined& joined_;
+  llvm::SmallVector<NodeId, 4> wanted_; // a, b, a, b, ...
+  llvm::SmallVector<size_t, 4> outputs_;
+  std::vector<NodeId> leaves_;
+  double tolerance_;
+};
+
+} // namespace tg

@@ -1,0 +1,79 @@
+// A fixed table of prices in a file: what makes a run reproducible, and lets costs measured on one
+// machine be used on another (`--cost file:TABLE`). The file is JSON, one price a line:
+//
+//   { "tangram_costs": 1, "source": "measured:cpu, ...", "microseconds": { "relu(f32[8])": 1.25 } }
+//
+// Keys are instance_key() texts, each once; prices are finite, >= 0 and at most kMaxPrice.
+#pragma once
+
+#include "compiler/extract/cost/cost.h"
+
+#include <map>
+#include <memory>
+
+namespace tg {
+
+struct CostTable {
+  std::string source; // where the prices come from, for people
+  std::map<std::string, double> microseconds;
+};
+
+/// `name` is for messages. Errors: `bad_cost_table`, with the line.
+Result<CostTable> parse_cost_table(llvm::StringRef text, llvm::StringRef name);
+/// Errors: `cannot_read`, `empty_file`, `bad_cost_table`.
+Result<CostTable> load_cost_table(llvm::StringRef path);
+/// Prices round-trip; sorted by key. Written beside and renamed. Errors: `cannot_write`.
+Result<void> save_cost_table(const CostTable& table, llvm::StringRef path);
+
+/// Prices from a table. An instance that the table lacks has an infinite price, so that it is never
+/// chosen, and is remembered in missing().
+class TableCost : public CostModel {
+public:
+  TableCost(CostTable table, std::string name) : table_(std::move(table)), name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  double price(const Symbols& symbols, const OpInstance& instance) override;
+  /// What is missing, in one line.
+  std::vector<std::string> notes() const override;
+  /// Keys asked for in vain, in the order of asking, each once.
+  const std::vector<std::string>& missing() const { return missing_; }
+
+private:
+  CostTable table_;
+  std::string name_;
+  std::vector<std::string> missing_;
+};
+
+/// `--cost file:PATH`. Errors: as load_cost_table.
+Result<std::unique_ptr<TableCost>> make_table_cost(llvm::StringRef path);
+
+/// Passes another model's prices on and keeps them, for save_cost_table.
+class RecordingCost : public CostModel {
+public:
+  explicit RecordingCost(CostModel& inner) : inner_(inner) { table_.source = inner.name(); }
+  std::string name() const override { return inner_.name(); }
+  double price(const Symbols& symbols, const OpInstance& instance) override;
+  void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
+    inner_.prepare(symbols, instances);
+  }
+  bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
+    return inner_.known(symbols, instances);
+  }
+  bool guesses() const override { return inner_.guesses(); }
+  double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
+                const StopToken& stop) override {
+    double moved_us = inner_.settle(symbols, uses, graph_us, stop);
+    if (moved_us > 0) table_.microseconds.clear(); // all that counts is asked for again
+    return moved_us;
+  }
+  bool wants_notice() const override { return inner_.wants_notice(); }
+  llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }
+  GroupPricer* groups() override { return inner_.groups(); }
+  std::vector<std::string> notes() const override { return inner_.notes(); }
+  const CostTable& table() const { return table_; }
+
+private:
+  CostModel& inner_;
+  CostTable table_;
+};
+
+} // namespace tg

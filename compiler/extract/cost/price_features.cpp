@@ -1,0 +1,246 @@
+#include "compiler/extract/cost/price_features.h"
+
+#include "lang/core/fused_body.h"
+#include "lang/core/shape_rules.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+double log_of(double size) { return std::log2(std::max(size, 1e-9)); }
+
+/// Of the axes from `begin` up to `end`.
+double elements(llvm::ArrayRef<int64_t> shape, size_t begin, size_t end) {
+  double count = 1;
+  for (size_t i = begin; i < end; ++i) count *= static_cast<double>(shape[i]);
+  return count;
+}
+
+/// The steps that a choice is worth, where sizes count a unit for each factor of two.
+constexpr double kOtherKernel = 3, kOtherForm = 2, kEpilogue = 1;
+
+/// Appends the numbers of one instance. Those of a family come in one order.
+class Describer {
+public:
+  Describer(const Symbols& symbols, const OpInstance& instance, PriceFeatures& out)
+      : symbols_(symbols), instance_(instance), info_(op_info(instance.op)), out_(out) {}
+
+  void describe() {
+    switch (info_.shape) {
+    case ShapeRule::matmul: return product();
+    case ShapeRule::conv2d: return convolution();
+    case ShapeRule::winograd_conv2d: return filtering();
+    case ShapeRule::pool2d: return pooling();
+    case ShapeRule::softmax:
+    case ShapeRule::layer_norm:
+    case ShapeRule::reduce:
+    case ShapeRule::argmax: return rows();
+    default:
+      if (info_.has(Trait::Layout) || info_.shape == ShapeRule::gather) return copy();
+      return map();
+    }
+  }
+
+private:
+  const TensorType& operand(size_t i) const { return symbols_.type(instance_.operands[i]); }
+  const TensorType& result() const { return symbols_.type(instance_.result); }
+  bool given(size_t i) const { return i < instance_.operands.size() && !operand(i).is_none(); }
+  bool is_weight(size_t i) const { return i < 32 && (instance_.weight_operands >> i & 1) != 0; }
+  const Value* attr(llvm::StringRef name) const {
+    int slot = info_.attr_slot(name);
+    return slot < 0 ? nullptr : &symbols_.attr(instance_.attrs, static_cast<size_t>(slot));
+  }
+  void add(double number) { out_.x.push_back(number); }
+  void add(bool choice, double steps) { add(choice ? steps : 0.0); }
+
+  /// Bias, residual, activation.
+  void epilogue() {
+    add(given(2), kEpilogue);
+    add(given(3), kEpilogue);
+    const std::string& act = attr("act")->text;
+    add(act != "none", kEpilogue);
+    add(act == "gelu" || act == "tanh" || act == "sigmoid", kEpilogue);
+  }
+
+  void product() {
+    out_.family = PriceFamily::Product;
+    const TensorType &x = operand(0), &y = operand(1);
+    auto rank = static_cast<size_t>(result().rank());
+    double rows = static_cast<double>(x.shape[x.shape.size() - 2]);
+    add(log_of(elements(result().shape, 0, rank - 2)));
+    add(log_of(rows));
+    add(rows == 1, kOtherForm); // a vector times a matrix: another kernel
+    add(log_of(static_cast<double>(x.shape.back())));
+    add(log_of(static_cast<double>(y.shape.back())));
+    add(is_weight(0), kOtherForm);
+    add(is_weight(1), kOtherForm);
+    epilogue();
+  }
+
+  /// Channels of a group, in and out, and the groups. True where they are few.
+  bool channels(double of_input, double of_group, double of_result) {
+    double groups = of_input / of_group;
+    add(log_of(of_group));
+    add(log_of(of_result / groups));
+    add(log_of(groups));
+    constexpr double kFewChannels = 4;
+    return groups > 1 && of_group <= kFewChannels;
+  }
+
+  void convolution() {
+    const Shape &x = operand(0).shape, &w = operand(1).shape, &y = result().shape;
+    bool few =
+        channels(static_cast<double>(x[1]), static_cast<double>(w[1]), static_cast<double>(w[0]));
+    out_.family = few ? PriceFamily::Depthwise : PriceFamily::Convolution;
+    double window = elements(w, 2, 4);
+    add(log_of(static_cast<double>(y[0]) * elements(y, 2, 4)));
+    add(log_of(static_cast<double>(y[3])));
+    add(log_of(window));
+    add(window == 1, kOtherForm);
+    add(1.5 * log_of(static_cast<double>(attr("stride")->ints[0])));
+    add(attr("dilation")->ints[0] > 1, kOtherForm);
+    add(is_weight(1), kOtherForm);
+    add(library_may_filter(), kOtherKernel);
+    epilogue();
+  }
+
+  /// Where libraries take to minimal filtering by themselves.
+  bool library_may_filter() const {
+    const Shape &w = operand(1).shape, &y = result().shape;
+    const Value &stride = *attr("stride"), &dilation = *attr("dilation");
+    return w[2] == 3 && w[3] == 3 && stride.ints[0] == 1 && dilation.ints[0] == 1 &&
+           w[0] % 16 == 0 && w[1] % 16 == 0 && y[2] * y[3] >= 14 * 14;
+  }
+
+  void filtering() {
+    out_.family = PriceFamily::Filtering;
+    const Shape &x = operand(0).shape, &u = operand(1).shape, &y = result().shape;
+    channels(static_cast<double>(x[1]), static_cast<double>(u[2]), static_cast<double>(u[1]));
+    add(log_of(static_cast<double>(y[0]) * elements(y, 2, 4)));
+    add(log_of(static_cast<double>(y[3])));
+    add(u[0] > 16, kOtherKernel); // tiles of 4 x 4 results, or of 2 x 2
+    add(is_weight(1), kOtherForm);
+    epilogue();
+  }
+
+  void pooling() {
+    out_.family = PriceFamily::Window;
+    const Shape& y = result().shape;
+    add(log_of(static_cast<double>(y[0] * y[1])));
+    add(log_of(elements(y, 2, 4)));
+    add(log_of(elements(attr("kernel")->ints, 0, 2)));
+    add(1.5 * log_of(static_cast<double>(attr("stride")->ints[0])));
+  }
+
+  /// First and last of the axes that the operator works along.
+  std::pair<size_t, size_t> worked() const {
+    auto rank = static_cast<size_t>(operand(0).rank());
+    if (const Value* axis = attr("axis")) {
+      auto one = static_cast<size_t>(axis->number);
+      return {one, one};
+    }
+    const Value* axes = attr("axes");
+    if (!axes || axes->ints.empty()) return {rank - 1, rank - 1};
+    auto [low, high] = std::minmax_element(axes->ints.begin(), axes->ints.end());
+    return {static_cast<size_t>(*low), static_cast<size_t>(*high)};
+  }
+
+  void rows() {
+    out_.family = PriceFamily::Rows;
+    const Shape& x = operand(0).shape;
+    if (x.empty()) {
+      for (int i = 0; i < 4; ++i) add(0.0);
+      return;
+    }
+    auto [first, last] = worked();
+    add(log_of(elements(x, 0, first)));
+    add(log_of(elements(x, first, last + 1)));
+    add(log_of(elements(x, last + 1, x.size())));
+    add(last + 1 == x.size(), kOtherForm);
+  }
+
+  void map() {
+    out_.family = PriceFamily::Map;
+    double cheap = 0, dear = 0;
+    auto count = [&](OpKind op) { (is_dear(op) ? dear : cheap) += 1; };
+    std::optional<FusedBody> body;
+    if (instance_.op == OpKind::FusedMap) body = parse_fused_body(attr("body")->text);
+    if (body) {
+      for (const FusedInstr& instr : body->code)
+        if (!instr.is_operand) count(instr.op);
+    } else {
+      count(instance_.op);
+    }
+    double full = 0, other = 0;
+    for (size_t i = 0; i < instance_.operands.size(); ++i)
+      if (given(i)) (operand(i).elements() >= result().elements() ? full : other) += 1;
+    add(log_of(static_cast<double>(result().elements())));
+    add(full);
+    add(other / 2);
+    add(log_of(1 + cheap));
+    add(1.5 * log_of(1 + dear));
+    add(!is_float(result().dtype), kOtherForm);
+  }
+
+  static bool is_dear(OpKind op) {
+    const OpInfo& info = op_info(op);
+    return info.work == Work::transcendental || op == OpKind::Div || op == OpKind::Sqrt;
+  }
+
+  /// Elements that lie side by side before and after, and how many such runs there are.
+  double run() const {
+    const Shape &x = operand(0).shape, &y = result().shape;
+    if (const Value* perm = attr("perm")) {
+      size_t end = y.size();
+      while (end > 0 && perm->ints[end - 1] == static_cast<int64_t>(end - 1)) --end;
+      return elements(y, end, y.size());
+    }
+    if (const Value* axis = attr("axis")) {
+      auto from = static_cast<size_t>(axis->number);
+      bool picks = info_.shape == ShapeRule::gather;
+      return elements(x, std::min(from + (picks ? 1 : 0), x.size()), x.size());
+    }
+    return y.empty() ? 1 : static_cast<double>(y.back());
+  }
+
+  void copy() {
+    out_.family = PriceFamily::Copy;
+    double size = static_cast<double>(result().elements()), side_by_side = run();
+    add(log_of(size));
+    add(log_of(side_by_side));
+    add(log_of(size / side_by_side) / 2);
+    add(size <= side_by_side, kOtherForm); // whole tensors, perhaps in place
+    add(static_cast<double>(instance_.operands.size()) / 2);
+    add(instance_.weight_operands != 0, kOtherForm);
+  }
+
+  const Symbols& symbols_;
+  const OpInstance& instance_;
+  const OpInfo& info_;
+  PriceFeatures& out_;
+};
+
+} // namespace
+
+PriceFeatures price_features(AnalyticCost& roofline, const Symbols& symbols,
+                             const OpInstance& instance, double washed_mib) {
+  PriceFeatures out;
+  out.op = instance.op;
+  out.roofline_us = roofline.price(symbols, instance);
+  Describer(symbols, instance, out).describe();
+  OpWork work = op_work(symbols, instance.op, instance.attrs, instance.operands, instance.result);
+  double weights = 0;
+  for (size_t i = 0; i < instance.operands.size() && i < 32; ++i)
+    if (instance.weight_operands >> i & 1)
+      weights += static_cast<double>(symbols.type(instance.operands[i]).bytes());
+  // Which level of cache is behind it; half steps, since the numbers above say most of it.
+  out.x.push_back(log_of(work.bytes + weights) / 2);
+  out.x.push_back(log_of(work.flops + 1) / 2);
+  out.x.push_back(log_of(washed_mib + 1) / 2);
+  return out;
+}
+
+} // namespace tg

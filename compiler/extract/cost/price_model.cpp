@@ -1,0 +1,109 @@
+#include "compiler/extract/cost/price_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+/// Samples that a guess is made of.
+constexpr size_t kNearest = 32;
+/// Distance within which prices are alike, and by how much (in logarithms) they vary beyond it.
+constexpr double kLength = 3, kVariation = 0.6;
+/// Of what all samples of a family have in common, and of a trend along each feature.
+constexpr double kOffset = 1, kTrend = 0.1;
+/// What another operator of the family is away.
+constexpr double kOtherOperator = 2;
+/// Times below it are the clock's and the call's as much as the operator's.
+constexpr double kCallUs = 0.3;
+
+/// x and y of one family, with the place of the guess as origin.
+double covariance(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b, bool same_op) {
+  double square = same_op ? 0 : kOtherOperator * kOtherOperator, product = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    square += (a[i] - b[i]) * (a[i] - b[i]);
+    product += a[i] * b[i];
+  }
+  // Matern, 3/2: once differentiable, as times are that turn from one limit to another.
+  double away = std::sqrt(3 * square) / kLength;
+  return kVariation * kVariation * (1 + away) * std::exp(-away) + kTrend * kTrend * product +
+         kOffset * kOffset;
+}
+
+/// A symmetric positive matrix of order n, row by row, into its lower Cholesky factor.
+void factor(llvm::MutableArrayRef<double> a, size_t n) {
+  for (size_t j = 0; j < n; ++j) {
+    for (size_t k = 0; k < j; ++k) a[j * n + j] -= a[j * n + k] * a[j * n + k];
+    a[j * n + j] = std::sqrt(std::max(a[j * n + j], 1e-12));
+    for (size_t i = j + 1; i < n; ++i) {
+      for (size_t k = 0; k < j; ++k) a[i * n + j] -= a[i * n + k] * a[j * n + k];
+      a[i * n + j] /= a[j * n + j];
+    }
+  }
+}
+
+/// The lower factor's inverse times b.
+void solve_lower(llvm::ArrayRef<double> l, size_t n, llvm::MutableArrayRef<double> b) {
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t k = 0; k < i; ++k) b[i] -= l[i * n + k] * b[k];
+    b[i] /= l[i * n + i];
+  }
+}
+
+double inner(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+} // namespace
+
+void PriceModel::learn(const PriceFeatures& features, double microseconds, double noise) {
+  double y = std::log((microseconds + kCallUs) / (features.roofline_us + kCallUs));
+  // What the clock cannot tell is noise, too.
+  constexpr double kTickUs = 0.1;
+  noise = std::hypot(noise, kTickUs / (microseconds + kCallUs));
+  samples_[static_cast<size_t>(features.family)].push_back({features.op, features.x, y, noise});
+}
+
+size_t PriceModel::samples() const {
+  size_t count = 0;
+  for (const std::vector<Sample>& family : samples_) count += family.size();
+  return count;
+}
+
+PriceGuess PriceModel::guess(const PriceFeatures& at) const {
+  const std::vector<Sample>& family = samples_[static_cast<size_t>(at.family)];
+  std::vector<std::pair<double, const Sample*>> near;
+  for (const Sample& sample : family) {
+    double square = sample.op == at.op ? 0 : kOtherOperator * kOtherOperator;
+    for (size_t i = 0; i < at.x.size(); ++i)
+      square += (sample.x[i] - at.x[i]) * (sample.x[i] - at.x[i]);
+    near.push_back({square, &sample});
+  }
+  size_t n = std::min(near.size(), kNearest);
+  // Equal distances in the order in which the samples came: guesses are deterministic.
+  auto nearer = [](const auto& a, const auto& b) { return a.first < b.first; };
+  std::stable_sort(near.begin(), near.end(), nearer);
+
+  std::vector<llvm::SmallVector<double, 18>> x(n);
+  std::vector<double> matrix(n * n), y(n), to(n), origin(at.x.size(), 0.0);
+  for (size_t i = 0; i < n; ++i) {
+    const Sample& one = *near[i].second;
+    for (size_t d = 0; d < at.x.size(); ++d) x[i].push_back(one.x[d] - at.x[d]);
+    y[i] = one.y;
+    to[i] = covariance(x[i], origin, one.op == at.op);
+    for (size_t j = 0; j <= i; ++j)
+      matrix[i * n + j] = covariance(x[i], x[j], one.op == near[j].second->op);
+    matrix[i * n + i] += one.noise * one.noise;
+  }
+  factor(matrix, n);
+  solve_lower(matrix, n, y);
+  solve_lower(matrix, n, to);
+  double mean = inner(to, y), variance = covariance(origin, origin, true) - inner(to, to);
+  double us = std::exp(mean) * (at.roofline_us + kCallUs) - kCallUs;
+  return {std::max(us, 0.0), std::sqrt(std::max(variance, 0.0))};
+}
+
+} // namespace tg

@@ -1,0 +1,42 @@
+// Prices of operators that were not timed, from those that were: the logarithm of time over
+// roofline is a Gaussian process over the features of operators (price_features.h), so that each
+// guess comes with how far off it may be, and one more sample is one more row.
+// Source: Rasmussen and Williams, "Gaussian Processes for Machine Learning" (2006), algorithm 2.1;
+// local experts of the nearest samples as in Vasudevan et al., "Gaussian Process modeling of
+// large-scale terrain" (2009).
+//
+// A guess solves the process over the nearest samples of its family alone: what it costs does not
+// grow with the cube of what is known, and what is far away cannot bend it.
+#pragma once
+
+#include "compiler/extract/cost/price_features.h"
+
+#include <array>
+#include <vector>
+
+namespace tg {
+
+struct PriceGuess {
+  double microseconds = 0; // the median
+  /// Standard deviation of the logarithm: 0.1 is 10%.
+  double deviation = 0;
+};
+
+class PriceModel {
+public:
+  /// A time, microseconds. `noise`: the standard deviation of its logarithm.
+  void learn(const PriceFeatures& features, double microseconds, double noise);
+  /// Without samples the roofline, and that it is only that.
+  PriceGuess guess(const PriceFeatures& features) const;
+  size_t samples() const;
+
+private:
+  struct Sample {
+    OpKind op{};
+    llvm::SmallVector<double, 18> x;
+    double y = 0, noise = 0; // logarithm of time over roofline
+  };
+  std::array<std::vector<Sample>, kPriceFamilies> samples_;
+};
+
+} // namespace tg

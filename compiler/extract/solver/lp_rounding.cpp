@@ -1,0 +1,146 @@
+#include "compiler/extract/solver/lp_rounding.h"
+
+#include "compiler/extract/answer.h"
+#include "compiler/extract/solver/process.h"
+#include "compiler/extract/solver/reduce.h"
+
+#include <algorithm>
+#include <random>
+
+namespace tg {
+
+namespace {
+
+class Rounding {
+public:
+  Rounding(const ExtractionProblem& problem, llvm::ArrayRef<double> x) : problem_(problem), x_(x) {}
+
+  /// The best of both kinds; fewer tries where the time is over.
+  std::optional<Choice> run(uint64_t seed, int tries, double seconds) {
+    Stopwatch watch;
+    deterministic();
+    std::mt19937_64 random(seed);
+    for (int i = 0; i < tries && watch.seconds() < seconds; ++i) offer(draw(random));
+    return std::move(best_);
+  }
+
+private:
+  void offer(std::optional<Choice> choice) {
+    if (!choice) return;
+    CheckedChoice figures = check_choice(problem_, *choice);
+    if (!figures.ok() || figures.stored_bytes > problem_.byte_limit()) {
+      choice = extract_greedy_near(problem_, *choice);
+      if (!choice) return;
+      figures = check_choice(problem_, *choice);
+    }
+    if (best_ && figures.dag_cost >= cost_) return;
+    cost_ = figures.dag_cost;
+    best_ = std::move(choice);
+  }
+
+  void deterministic() {
+    constexpr double kFloor = 1e-3; // what is chosen still costs something: no needless nodes
+    std::vector<double> costs(problem_.node_count());
+    for (uint32_t n = 0; n < costs.size(); ++n)
+      costs[n] =
+          std::max(0.0, problem_.cost({n})) * std::max(kFloor, 1 - std::clamp(x_[n], 0.0, 1.0));
+    offer(extract_greedy(problem_, costs));
+  }
+
+  Choice draw(std::mt19937_64& random) const {
+    Choice choice(problem_.class_count());
+    std::vector<ClassIx> open(problem_.roots().begin(), problem_.roots().end());
+    while (!open.empty()) {
+      ClassIx cls = open.back();
+      open.pop_back();
+      if (choice[cls].valid()) continue;
+      NodeIx node = choice.node[cls.index] = draw(cls, random);
+      if (node.valid()) llvm::append_range(open, problem_.children(node));
+    }
+    return choice;
+  }
+
+  NodeIx draw(ClassIx cls, std::mt19937_64& random) const {
+    double all = 0;
+    for (NodeIx n : problem_.nodes(cls)) all += weight(n);
+    // Not std::uniform_real_distribution, whose numbers differ between libraries.
+    double at = static_cast<double>(random() >> 11) * 0x1p-53 * all;
+    NodeIx last;
+    for (NodeIx n : problem_.nodes(cls)) {
+      if (weight(n) <= 0) continue;
+      last = n;
+      at -= weight(n);
+      if (at < 0) break;
+    }
+    return last;
+  }
+  double weight(NodeIx node) const {
+    return problem_.usable(node) ? std::max(0.0, x_[node.index]) : 0;
+  }
+
+  const ExtractionProblem& problem_;
+  llvm::ArrayRef<double> x_;
+  std::optional<Choice> best_;
+  double cost_ = kInfiniteCost;
+};
+
+std::function<bool(const MipResult&)> asked_to_stop(const IlpOptions& options) {
+  return [stop = StopQuestion(options)](const MipResult& known) mutable {
+    return stop(kInfiniteCost, known.bound);
+  };
+}
+
+MipResult relax(const ExtractionProblem& problem, const IlpOptions& options,
+                llvm::function_ref<double()> left,
+                const std::function<bool(const MipResult&)>& stop) {
+  MipModel model = make_ilp(problem, options.cycles, [&] { return stop({}); });
+  model.integer.assign(model.integer.size(), 0);
+  if (double seconds = left(); seconds > 0 && !stop({}))
+    return solve_mip(model, {seconds, options.memory_limit_bytes, stop});
+  MipResult late;
+  late.why = kTimeLimit;
+  return late;
+}
+
+} // namespace
+
+std::optional<Choice> round_relaxation(const ExtractionProblem& problem, llvm::ArrayRef<double> x,
+                                       uint64_t seed, int tries, double seconds) {
+  return Rounding(problem, x).run(seed, tries, seconds);
+}
+
+Result<Extraction> extract_by_lp(const ExtractionProblem& problem, const IlpOptions& options) {
+  constexpr int kTries = 32;
+  Stopwatch watch;
+  GreedyResult greedy = greedy_trees(problem);
+  for (ClassIx root : problem.roots())
+    if (!greedy.choice[root].valid()) return no_solution(problem, greedy);
+  auto stop = asked_to_stop(options);
+  // Rounding and what comes after take about as long as what was before.
+  auto left = [&] { return options.time_limit_s - 2 * watch.seconds(); };
+  auto reduced = reduce(problem, greedy, [&] { return left() <= 0 || stop({}); });
+  MipResult solved;
+  solved.why = kTimeLimit;
+  if (reduced) solved = relax(reduced->problem, options, left, stop);
+  std::string algorithm = "greedy";
+  std::optional<Choice> choice;
+  if (!solved.relaxation.empty()) {
+    choice = round_relaxation(reduced->problem, solved.relaxation, options.seed, kTries,
+                              options.time_limit_s - watch.seconds());
+    if (choice) choice = reduced->expand(problem, *choice);
+    algorithm = "rounding";
+  }
+  if (!choice) choice = extract_greedy(problem);
+  if (!choice) return no_solution(problem, greedy);
+  Extraction out = checked_answer(problem, std::move(*choice), algorithm);
+  out.lower_bound = std::min(std::max(out.lower_bound, solved.bound), out.dag_cost);
+  constexpr double kTolerance = 1e-7;
+  out.optimal =
+      out.dag_cost - out.lower_bound <= kTolerance * std::max(1.0, std::abs(out.dag_cost));
+  if (solved.relaxation.empty())
+    out.note = "lp: " + (solved.why.empty() ? "no relaxation" : solved.why) + "; greedy answers";
+  out.seconds = watch.seconds();
+  return out;
+}
+
+} // namespace tg

@@ -1,0 +1,322 @@
+// The parent's side: starts the child, hands it the model, and collects messages until it is done,
+// dies, or its time is over. All waiting is in poll() with one deadline; writes do not block and do
+// not raise SIGPIPE.
+#include "compiler/extract/solver/process.h"
+
+#include "compiler/extract/solver/child.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <string>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+namespace tg {
+
+namespace {
+
+constexpr const char* kChildVariable = "TANGRAM_SOLVER_FD";
+/// Where the child finds its end of the socket.
+constexpr int kChildFd = 3;
+/// From the exec to the first message; a loaded machine needs a while.
+constexpr double kStartSeconds = 20;
+/// What CBC gets beyond its limit to hand over its solution.
+constexpr double kGraceSeconds = 0.5;
+
+/// In the child this takes the place of main(): see process.h.
+__attribute__((constructor)) void become_solver_if_asked() {
+  const char* fd = std::getenv(kChildVariable);
+  if (fd) _exit(solver_child_main(std::atoi(fd)));
+}
+
+using Clock = std::chrono::steady_clock;
+
+Clock::time_point after(double seconds) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(std::min(seconds, 1e8)));
+}
+
+/// A running solver; killed and reaped when this goes.
+class SolverProcess {
+public:
+  SolverProcess() = default;
+  SolverProcess(const SolverProcess&) = delete;
+  SolverProcess& operator=(const SolverProcess&) = delete;
+  ~SolverProcess() { end_now(); }
+
+  /// Whether there is one that this process started: after a fork it is the parent's.
+  bool running() const { return fd_ >= 0 && owner_ == getpid(); }
+
+  void end_now() {
+    if (fd_ >= 0) close(std::exchange(fd_, -1));
+    if (pid_ > 0 && owner_ == getpid()) {
+      kill(pid_, SIGKILL);
+      while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
+    pid_ = -1;
+  }
+
+  /// False with errno set where no process could be started.
+  bool start() {
+    end_now(); // what is left of another, or of the other side of a fork
+    int ends[2];
+    late_ = false;
+    owner_ = getpid();
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    fd_ = ends[0];
+    bool started = spawn(ends[1]);
+    close(ends[1]);
+    return started && fcntl(fd_, F_SETFL, O_NONBLOCK) == 0;
+  }
+
+  /// False where the child is gone or the deadline has passed (then late() is true).
+  bool send_bytes(const void* data, size_t size, Clock::time_point deadline) {
+    const char* at = static_cast<const char*>(data);
+    while (size > 0) {
+      ssize_t sent = send(fd_, at, size, MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0 && errno == EAGAIN && wait(POLLOUT, deadline)) continue;
+      if (sent <= 0) return false;
+      at += sent;
+      size -= static_cast<size_t>(sent);
+    }
+    return true;
+  }
+
+  bool receive_bytes(void* data, size_t size, Clock::time_point deadline) {
+    char* at = static_cast<char*>(data);
+    while (size > 0) {
+      ssize_t got = recv(fd_, at, size, 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN && wait(POLLIN, deadline)) continue;
+      if (got <= 0) return false;
+      at += got;
+      size -= static_cast<size_t>(got);
+    }
+    return true;
+  }
+
+  bool late() const { return late_; }
+
+  /// Asked while waiting: true is as if the deadline had passed.
+  std::function<bool()> stop;
+
+  /// How the child ended, for people. Gives it a moment, since it may be on its way out.
+  std::string end() {
+    close(std::exchange(fd_, -1));
+    int status = 0;
+    for (int i = 0; i < 100 && pid_ > 0; ++i) {
+      pid_t ended = waitpid(pid_, &status, WNOHANG);
+      if (ended != 0) pid_ = -1;
+      if (ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    if (pid_ > 0) return "the solver does not answer";
+    if (WIFSIGNALED(status))
+      return llvm::formatv("the solver was ended by signal {0} ({1})", WTERMSIG(status),
+                           strsignal(WTERMSIG(status)));
+    return llvm::formatv("the solver ended early with exit code {0}", WEXITSTATUS(status));
+  }
+
+private:
+  bool spawn(int child_end) {
+    std::string fd = std::string(kChildVariable) + "=" + std::to_string(kChildFd);
+    std::vector<char*> environment;
+    for (char** variable = environ; *variable; ++variable) environment.push_back(*variable);
+    environment.push_back(fd.data());
+    environment.push_back(nullptr);
+    char name[] = "tangram-solver";
+    char* arguments[] = {name, nullptr};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, child_end, kChildFd);
+    int failure =
+        posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments, environment.data());
+    posix_spawn_file_actions_destroy(&actions);
+    if (failure == 0) return true;
+    pid_ = -1;
+    errno = failure;
+    return false;
+  }
+
+  bool wait(short events, Clock::time_point deadline) {
+    using std::chrono::milliseconds;
+    constexpr int64_t kSlice = 100; // milliseconds, then whoever asked is asked
+    while (true) {
+      auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
+      pollfd entry{fd_, events, 0};
+      int ready = left <= 0 ? 0 : poll(&entry, 1, static_cast<int>(std::min(left, kSlice)));
+      if (ready < 0 && errno == EINTR) continue;
+      if (ready > 0) return true;
+      late_ = left <= 0 || (stop && stop());
+      if (late_) return false;
+    }
+  }
+
+  pid_t pid_ = -1, owner_ = -1;
+  int fd_ = -1;
+  bool late_ = false;
+};
+
+/// One conversation: hello, limits and model out, messages in.
+class Conversation {
+public:
+  Conversation(const MipModel& model, SolverProcess& process, const MipLimits& limits)
+      : model_(&model), columns_(model.columns()), process_(process), limits_(limits) {}
+  Conversation(const ExtractionProblem& problem, double cutoff, SolverProcess& process,
+               const MipLimits& limits, BranchCutLimits counts = {})
+      : search_(to_search(problem, cutoff)), columns_(problem.node_count()), process_(process),
+        limits_(limits), counts_(counts) {}
+
+  MipResult run() {
+    if (limits_.stop) process_.stop = [this] { return limits_.stop(result_); };
+    if (!process_.running()) {
+      if (!process_.start()) return failed(llvm::formatv("no solver: {0}", strerror(errno)));
+      if (!hello()) return failed(process_.late() ? "the solver does not start" : process_.end());
+    }
+    deadline_ = after(limits_.seconds + kGraceSeconds);
+    if (send_model())
+      while (receive())
+        if (limits_.stop && limits_.stop(result_)) {
+          result_.status = MipStatus::Stopped;
+          result_.why = "it was asked to stop";
+          break;
+        }
+    return std::move(result_);
+  }
+
+  /// The process has said all and waits for more.
+  bool answered() const { return answered_; }
+
+private:
+  MipResult failed(std::string why) {
+    result_.status = MipStatus::Failed;
+    result_.why = std::move(why);
+    return std::move(result_);
+  }
+
+  bool hello() {
+    deadline_ = after(kStartSeconds);
+    SolverMessage header;
+    uint64_t protocol = 0;
+    return process_.receive_bytes(&header, sizeof header, deadline_) &&
+           header.kind == SolverMessage::Kind::Hello && header.bytes == sizeof protocol &&
+           process_.receive_bytes(&protocol, sizeof protocol, deadline_) &&
+           protocol == kSolverProtocol;
+  }
+
+  bool send_message(SolverMessage::Kind kind, const void* data, size_t size) {
+    SolverMessage header{kind, 0, size};
+    return process_.send_bytes(&header, sizeof header, deadline_) &&
+           process_.send_bytes(data, size, deadline_);
+  }
+
+  bool send_model() {
+    SolverLimits limits{counts_, limits_.memory_bytes};
+    limits.search.seconds = limits_.seconds;
+    std::vector<char> bytes = model_ ? pack(*model_) : pack(search_);
+    auto kind = model_ ? SolverMessage::Kind::Model : SolverMessage::Kind::Problem;
+    bool sent = send_message(SolverMessage::Kind::Limits, &limits, sizeof limits) &&
+                send_message(kind, bytes.data(), bytes.size());
+    return sent || interrupted();
+  }
+
+  /// False when there is nothing more to come.
+  bool receive() {
+    SolverMessage header;
+    if (!process_.receive_bytes(&header, sizeof header, deadline_)) return interrupted();
+    switch (header.kind) {
+    case SolverMessage::Kind::Bound: {
+      double bound = 0;
+      if (!take(header, &bound, sizeof bound)) return interrupted();
+      result_.bound = std::max(result_.bound, bound);
+      if (!model_) return true;
+      deadline_ =
+          std::min(deadline_,
+                   after(search_seconds(*model_, result_.bound, limits_.seconds) + kGraceSeconds));
+      return true;
+    }
+    case SolverMessage::Kind::Relaxation: return take_columns(header, result_.relaxation);
+    case SolverMessage::Kind::Solution: return take_columns(header, result_.solution);
+    case SolverMessage::Kind::Done:
+      if (!take(header, &result_.status, sizeof result_.status)) return interrupted();
+      answered_ = true;
+      if (result_.status == MipStatus::Stopped) result_.why = kTimeLimit;
+      return false;
+    default: return interrupted();
+    }
+  }
+
+  bool take(const SolverMessage& header, void* data, size_t size) {
+    return header.bytes == size && process_.receive_bytes(data, size, deadline_);
+  }
+
+  bool take_columns(const SolverMessage& header, std::vector<double>& columns) {
+    std::vector<double> taken(columns_);
+    if (!take(header, taken.data(), taken.size() * sizeof(double))) return interrupted();
+    columns = std::move(taken);
+    return true;
+  }
+
+  /// The conversation broke off: what has come so far stays.
+  bool interrupted() {
+    result_.status = process_.late() ? MipStatus::Stopped : MipStatus::Failed;
+    result_.why = process_.late() ? kTimeLimit : process_.end();
+    return false;
+  }
+
+  const MipModel* model_ = nullptr; // or
+  SearchProblem search_;
+  size_t columns_;
+  SolverProcess& process_;
+  const MipLimits& limits_;
+  BranchCutLimits counts_;
+  bool answered_ = false;
+  Clock::time_point deadline_;
+  MipResult result_;
+};
+
+} // namespace
+
+MipResult solve_mip(const MipModel& model, const MipLimits& limits) {
+  SolverProcess process;
+  return Conversation(model, process, limits).run();
+}
+
+MipResult solve_problem(const ExtractionProblem& problem, double cutoff, const MipLimits& limits) {
+  SolverProcess process;
+  return Conversation(problem, cutoff, process, limits).run();
+}
+
+Choice choice_of(const ExtractionProblem& problem, llvm::ArrayRef<double> solution) {
+  Choice choice(problem.class_count());
+  for (uint32_t n = 0; n < solution.size(); ++n)
+    if (solution[n] > 0.5) choice.node[problem.class_of({n}).index] = {n};
+  return choice;
+}
+
+MipResult solve_small_problem(const ExtractionProblem& problem, double cutoff,
+                              const BranchCutLimits& limits,
+                              const std::function<bool(const MipResult&)>& stop) {
+  thread_local SolverProcess process;
+  MipLimits bounds{limits.seconds, /*memory_bytes=*/0, stop};
+  Conversation conversation(problem, cutoff, process, bounds, limits);
+  MipResult result = conversation.run();
+  process.stop = {};
+  if (!conversation.answered()) process.end_now();
+  return result;
+}
+
+} // namespace tg

@@ -1,0 +1,277 @@
+#include "runtime/cuda/codegen/pull.h"
+
+#include "lang/core/fused_body.h"
+#include "lang/core/shape_rules.h"
+#include "runtime/kernel_table.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace tg::cuda {
+
+namespace {
+
+/// Of a variable that only the analysis of rows has: the domain's axes are numbered from 0.
+constexpr uint32_t kFreshRow = 40;
+
+} // namespace
+
+StridesOf plain_strides(const Plan& plan) {
+  return [&plan](PlanValueId id) { return contiguous_strides(plan.values[id].type.shape); };
+}
+
+Puller::Puller(const Plan& plan, const Group& group, const StridesOf& strides, Kernel& kernel)
+    : plan_(plan), group_(group), strides_(strides), kernel_(kernel), indices_(kernel.indices),
+      exprs_(kernel.exprs), members_(group.steps.begin(), group.steps.end()) {
+  kernel.parameters.clear();
+  kernel.stages.clear();
+  for (PlanValueId result : group.results) {
+    parameters_[result] = static_cast<uint32_t>(kernel.parameters.size());
+    kernel.parameters.push_back({result, type(result).dtype, true});
+  }
+}
+
+ExprId Puller::fail(const char* why) {
+  if (why_.empty()) why_ = why;
+  return number(0);
+}
+
+bool Puller::analyse(Rows& rows, std::string& why) {
+  const TensorType& domain = type(group_.results[0]);
+  Coordinates index;
+  for (uint32_t axis = 0; axis < domain.shape.size(); ++axis)
+    index.push_back(indices_.variable(axis, domain.shape[axis]));
+  for (PlanValueId result : group_.results) {
+    if (result == group_.results[0] || type(result).shape == domain.shape)
+      pull(result, index, kAlways);
+    else
+      fail("results of different shapes");
+  }
+  if (kernel_.parameters.size() > 48) fail("too many operands");
+  why = why_;
+  rows = rows_;
+  return why_.empty();
+}
+
+double Puller::evaluations(PlanValueId value) const {
+  llvm::ArrayRef<int64_t> domain = type(group_.results[0]).shape;
+  double rows = 1, total = 0;
+  for (uint32_t axis = 0; axis < domain.size(); ++axis)
+    if (!llvm::is_contained(rows_.axes, axis)) rows *= static_cast<double>(domain[axis]);
+  std::set<std::vector<IndexId>> seen; // under several conditions an index counts once
+  for (const auto& [key, expr] : done_) {
+    const auto& [asked, index, condition] = key;
+    if (asked != value || !seen.insert(index).second) continue;
+    bool in_row = (variables(index) & inner_variables_) != 0;
+    total += in_row ? rows * static_cast<double>(rows_.length) : rows;
+  }
+  return total;
+}
+
+void Puller::set_inner(llvm::ArrayRef<IndexId> positions, int64_t length) {
+  bound_ = true;
+  inner_.assign(positions.begin(), positions.end());
+  rows_.length = length;
+  inner_variables_ = 0; // the analysis has looked
+}
+
+uint32_t Puller::parameter(PlanValueId value) {
+  auto [it, fresh] =
+      parameters_.try_emplace(value, static_cast<uint32_t>(kernel_.parameters.size()));
+  if (fresh) kernel_.parameters.push_back({value, type(value).dtype, false});
+  return it->second;
+}
+
+uint64_t Puller::variables(Index index) const {
+  uint64_t all = 0;
+  for (IndexId id : index) all |= indices_.form(id).variables;
+  return all;
+}
+
+Puller::Coordinates Puller::broadcast(Index index, llvm::ArrayRef<int64_t> shape) {
+  Coordinates own;
+  size_t lead = index.size() - shape.size();
+  for (size_t i = 0; i < shape.size(); ++i)
+    own.push_back(shape[i] == 1 ? indices_.constant(0) : index[lead + i]);
+  return own;
+}
+
+ExprId Puller::leaf(PlanValueId value, Index index, ConditionId condition) {
+  const PlanValue& v = plan_.values[value];
+  if (v.kind == PlanValue::Kind::Constant && v.constant.size() == 1)
+    return exprs_.number(scalar_of(v.type.dtype), v.constant[0]);
+  IndexId offset = indices_.offset(index, strides_(value));
+  return exprs_.load(parameter(value), v.type.dtype, offset, condition);
+}
+
+// --- rows ---------------------------------------------------------------------------------------
+
+bool Puller::bind_to_proposed(Index proposed) {
+  for (IndexId id : proposed) {
+    const IndexForm& form = indices_.form(id);
+    if (indices_.is_constant(id) && form.constant == 0) continue; // of extent 1
+    bool variable = form.terms.size() == 1 && form.constant == 0 && form.terms[0].factor == 1 &&
+                    indices_.atom(form.terms[0].atom).kind == IndexAtom::Kind::Variable;
+    if (!variable) return false;
+    rows_.axes.push_back(indices_.atom(form.terms[0].atom).of);
+    inner_variables_ |= form.variables;
+  }
+  return true;
+}
+
+bool Puller::bind_to_unused(uint64_t used, int64_t length) {
+  llvm::ArrayRef<int64_t> domain = type(group_.results[0]).shape;
+  int64_t count = 1;
+  for (uint32_t axis = 0; axis < domain.size(); ++axis)
+    if (domain[axis] > 1 && !(used >> axis & 1)) {
+      rows_.axes.push_back(axis);
+      inner_variables_ |= uint64_t{1} << axis;
+      count *= domain[axis];
+    }
+  return rows_.axes.empty() || count == length;
+}
+
+bool Puller::bind_row(Index kept, Index proposed, int64_t length, ConditionId condition) {
+  uint64_t used = variables(kept) | exprs_.variables_of(condition);
+  if (!bound_) {
+    bool fits = proposed.empty() ? bind_to_unused(used, length) : bind_to_proposed(proposed);
+    if (!fits) return fail("the row is no part of the domain"), false;
+    bound_ = rows_.reduces = true;
+    rows_.length = length;
+    IndexId position = indices_.constant(0);
+    for (uint32_t axis : rows_.axes) {
+      int64_t extent = type(group_.results[0]).shape[axis];
+      position = indices_.add(indices_.scale(position, extent), indices_.variable(axis, extent));
+    }
+    if (rows_.axes.empty() && length > 1) {
+      position = indices_.variable(kFreshRow, length);
+      inner_variables_ = uint64_t{1} << kFreshRow;
+    }
+    inner_ = {position};
+  }
+  if (length != rows_.length) return fail("rows of different lengths"), false;
+  if (used & inner_variables_) return fail("a reduction within the row of another"), false;
+  return true;
+}
+
+ExprId Puller::reduce(ReduceOp op, llvm::ArrayRef<int64_t> extents, const Element& element) {
+  Stage stage{op, Scalar::Float, {}};
+  uint64_t used = 0;
+  for (IndexId position : inner_) {
+    ExprId value = element(indices_.split(position, extents));
+    stage.values.push_back(value);
+    used |= exprs_[value].variables;
+  }
+  stage.scalar = exprs_[stage.values[0]].scalar;
+  for (uint32_t i = 0; i < kernel_.stages.size(); ++i)
+    if (kernel_.stages[i].op == op && kernel_.stages[i].values == stage.values)
+      return exprs_.stage(i, stage.scalar, used & ~inner_variables_);
+  kernel_.stages.push_back(stage);
+  return exprs_.stage(static_cast<uint32_t>(kernel_.stages.size() - 1), stage.scalar,
+                      used & ~inner_variables_);
+}
+
+// --- element by element -------------------------------------------------------------------------
+
+namespace {
+
+bool compares(OpKind op) { return op_info(op).shape == ShapeRule::compare; }
+
+Scalar result_scalar(const ExprPool& exprs, OpKind op, llvm::ArrayRef<ExprId> args) {
+  if (compares(op)) return Scalar::Integer;
+  return exprs[args[op == OpKind::Select ? 1 : 0]].scalar;
+}
+
+} // namespace
+
+ExprId Puller::pointwise(const PlanStep& step, Index index, ConditionId condition) {
+  llvm::SmallVector<ExprId, 3> args;
+  for (PlanValueId operand : step.operands)
+    args.push_back(pull(operand, broadcast(index, type(operand).shape), condition));
+  return exprs_.apply(step.op, result_scalar(exprs_, step.op, args), args);
+}
+
+ExprId Puller::fused_map(const PlanStep& step, Index index, ConditionId condition) {
+  std::optional<FusedBody> body = parse_fused_body(step.attrs[0].text);
+  llvm::SmallVector<ExprId, 8> stack;
+  for (const FusedInstr& instr : body->code) {
+    if (instr.is_operand) {
+      PlanValueId operand = step.operands[instr.operand];
+      stack.push_back(pull(operand, broadcast(index, type(operand).shape), condition));
+      continue;
+    }
+    size_t arity = op_info(instr.op).operand_count;
+    llvm::SmallVector<ExprId, 3> args(stack.end() - arity, stack.end());
+    stack.resize(stack.size() - arity);
+    stack.push_back(exprs_.apply(instr.op, result_scalar(exprs_, instr.op, args), args));
+  }
+  return stack.back();
+}
+
+ExprId Puller::clip(const PlanStep& step, Index index, ConditionId condition) {
+  ExprId x = pull(step.operands[0], index, condition);
+  Scalar scalar = exprs_[x].scalar;
+  ExprId low = apply(OpKind::Maximum, x, exprs_.number(scalar, step.attrs[0].real));
+  return apply(OpKind::Minimum, low, exprs_.number(scalar, step.attrs[1].real));
+}
+
+ExprId Puller::cast(const PlanStep& step, Index index, ConditionId condition) {
+  return exprs_.convert(*parse_dtype(step.attrs[0].text), pull(step.operands[0], index, condition));
+}
+
+ExprId Puller::batch_norm(const PlanStep& step, Index index, ConditionId condition) {
+  auto of_channel = [&](size_t i) { return pull(step.operands[i], {index[1]}, condition); };
+  ExprId x = pull(step.operands[0], index, condition);
+  ExprId spread =
+      apply(OpKind::Rsqrt, apply(OpKind::Add, of_channel(4), number(step.attrs[0].real)));
+  ExprId factor = apply(OpKind::Mul, spread, of_channel(1));
+  ExprId centred = apply(OpKind::Sub, x, of_channel(3));
+  return apply(OpKind::Add, apply(OpKind::Mul, centred, factor), of_channel(2));
+}
+
+// --- the table -----------------------------------------------------------------------------------
+
+struct Rules {
+  static constexpr Puller::Rule kNone = nullptr;
+  static constexpr KernelTable<Puller::Rule> kTable = {
+      {OpKind::FusedMap, &Puller::fused_map},  {OpKind::Clip, &Puller::clip},
+      {OpKind::Cast, &Puller::cast},           {OpKind::BatchNorm, &Puller::batch_norm},
+      {OpKind::Softmax, &Puller::softmax},     {OpKind::LayerNorm, &Puller::layer_norm},
+      {OpKind::ReduceSum, &Puller::reduction}, {OpKind::ReduceMean, &Puller::reduction},
+      {OpKind::ReduceMax, &Puller::reduction}, {OpKind::Cumsum, &Puller::cumsum},
+      {OpKind::Argmax, &Puller::argmax},       {OpKind::Matmul, &Puller::matmul},
+      {OpKind::Conv2d, &Puller::conv2d},       {OpKind::MaxPool2d, &Puller::pool},
+      {OpKind::AvgPool2d, &Puller::pool},      {OpKind::Concat, &Puller::concat},
+      {OpKind::Slice, &Puller::slice},         {OpKind::Reshape, &Puller::reshape},
+      {OpKind::Transpose, &Puller::transpose}, {OpKind::Pad, &Puller::pad},
+      {OpKind::Enlarge, &Puller::enlarge},     {OpKind::MergeGconv, &Puller::merge_gconv},
+      {OpKind::Gather, &Puller::gather},       {OpKind::Iota, &Puller::iota},
+  };
+};
+
+bool is_product_of_few_rows(const Plan& plan, const PlanStep& step) {
+  const TensorType& result = plan.values[step.result].type;
+  return step.op == OpKind::Matmul && result.elements() < kFewRows * result.shape.back();
+}
+
+bool can_generate(OpKind op) { return op_info(op).has(Trait::Pointwise) || Rules::kTable.has(op); }
+
+ExprId Puller::pull(PlanValueId value, Index index, ConditionId condition) {
+  if (failed()) return number(0);
+  const PlanValue& v = plan_.values[value];
+  if (v.kind != PlanValue::Kind::Temporary || !members_.count(v.defined_by))
+    return leaf(value, index, condition);
+  auto key = std::make_tuple(value, std::vector<IndexId>(index.begin(), index.end()), condition);
+  if (auto it = done_.find(key); it != done_.end()) return it->second;
+  const PlanStep& step = plan_.steps[v.defined_by];
+  if (!can_generate(step.op)) return fail("an operator without a generated kernel");
+  if (exprs_.size() > 6000) return fail("too much for one kernel");
+  Rule rule = Rules::kTable.has(step.op) ? Rules::kTable[step.op] : &Puller::pointwise;
+  ExprId result = (this->*rule)(step, index, condition);
+  // Integers wrap around in their own width; moves cannot leave it.
+  if (v.type.dtype == DType::I32 && !op_info(step.op).has(Trait::Layout))
+    result = exprs_.convert(DType::I32, result);
+  done_[std::move(key)] = result;
+  return result;
+}
+
+} // namespace tg::cuda

@@ -1,0 +1,141 @@
+// From the steps of a fused group to expressions: an element of a result is asked for at an index,
+// and asks its operands at the indices that the operator's definition names (semantics.h), down to
+// loads. Operators that move elements only change the index; reductions become stages of the
+// kernel over its inner variables.
+//
+// All reductions of a kernel share one inner loop, of which each takes the extents it needs by
+// splitting the position in the row. Which variables of the domain are inner is settled by the
+// first reduction (analyse). What does not fit one kernel fails with a reason: then the group is
+// none.
+//
+// Depth of recursion is at most the steps of a group (kMaxGroupSteps).
+#pragma once
+
+#include "runtime/cuda/codegen/kernel.h"
+
+#include <functional>
+#include <set>
+
+namespace tg::cuda {
+
+inline constexpr size_t kMaxGroupSteps = 24;
+
+/// Steps that become one kernel, in plan order, and the values of them that others read. The first
+/// result gives the domain; the others have its shape or are one value a row.
+struct Group {
+  std::vector<PlanStepId> steps;
+  std::vector<PlanValueId> results;
+  bool operator==(const Group&) const = default;
+};
+
+/// Physical strides of a value, in elements.
+using StridesOf = std::function<Shape(PlanValueId)>;
+/// Row-major.
+StridesOf plain_strides(const Plan& plan);
+
+/// Which of the domain's axes a row runs along; with none, and a row longer than 1, elements of a
+/// row are operands' alone (a sum, a window).
+struct Rows {
+  bool reduces = false;
+  llvm::SmallVector<uint32_t, 5> axes;
+  int64_t length = 1;
+};
+
+/// True if a kernel can be generated for this operator.
+bool can_generate(OpKind op);
+
+/// A product of fewer rows reads a matrix once, and shares nothing that tiles could bring.
+inline constexpr int64_t kFewRows = 8;
+bool is_product_of_few_rows(const Plan& plan, const PlanStep& step);
+
+class Puller {
+public:
+  using Index = llvm::ArrayRef<IndexId>;
+
+  Puller(const Plan& plan, const Group& group, const StridesOf& strides, Kernel& kernel);
+
+  /// The first pass, over one variable for each axis of the domain: finds the rows.
+  bool analyse(Rows& rows, std::string& why);
+  /// For the second: the position in the row, for each lane.
+  void set_inner(llvm::ArrayRef<IndexId> positions, int64_t length);
+  ExprId pull(PlanValueId value, Index index, ConditionId condition);
+  /// After analyse(): how often elements of this value are computed, over all rows: whatever an
+  /// iteration needs it computes, also what its neighbour has computed.
+  double evaluations(PlanValueId value) const;
+  bool failed() const { return !why_.empty(); }
+  const std::string& why() const { return why_; }
+
+private:
+  using Coordinates = llvm::SmallVector<IndexId, 5>;
+  using Rule = ExprId (Puller::*)(const PlanStep&, Index, ConditionId);
+  friend struct Rules;
+
+  ExprId fail(const char* why);
+  ExprId leaf(PlanValueId value, Index index, ConditionId condition);
+  const TensorType& type(PlanValueId value) const { return plan_.values[value].type; }
+  const TensorType& operand_type(const PlanStep& step, size_t i) const {
+    return type(step.operands[i]);
+  }
+  uint32_t parameter(PlanValueId value);
+  uint64_t variables(Index index) const;
+  Coordinates broadcast(Index index, llvm::ArrayRef<int64_t> shape);
+  ExprId number(double value) { return exprs_.number(Scalar::Float, value); }
+  ExprId apply(OpKind op, ExprId x) { return exprs_.apply(op, {x}); }
+  ExprId apply(OpKind op, ExprId x, ExprId y) { return exprs_.apply(op, {x, y}); }
+  ExprId compare(OpKind op, ExprId x, ExprId y) {
+    return exprs_.apply(op, Scalar::Integer, {x, y});
+  }
+
+  /// `kept`: the indices that are no part of the row. `proposed`: those that are, where the result
+  /// has them (softmax); empty where the operator reduces them away.
+  bool bind_row(Index kept, Index proposed, int64_t length, ConditionId condition);
+  bool bind_to_proposed(Index proposed);
+  bool bind_to_unused(uint64_t used, int64_t length);
+  using Element = std::function<ExprId(Index position)>;
+  ExprId reduce(ReduceOp op, llvm::ArrayRef<int64_t> extents, const Element& element);
+
+  ExprId pointwise(const PlanStep& step, Index index, ConditionId condition);
+  ExprId fused_map(const PlanStep& step, Index index, ConditionId condition);
+  ExprId clip(const PlanStep& step, Index index, ConditionId condition);
+  ExprId cast(const PlanStep& step, Index index, ConditionId condition);
+  ExprId batch_norm(const PlanStep& step, Index index, ConditionId condition);
+  ExprId softmax(const PlanStep& step, Index index, ConditionId condition);
+  ExprId layer_norm(const PlanStep& step, Index index, ConditionId condition);
+  ExprId reduction(const PlanStep& step, Index index, ConditionId condition);
+  ExprId cumsum(const PlanStep& step, Index index, ConditionId condition);
+  ExprId argmax(const PlanStep& step, Index index, ConditionId condition);
+  ExprId matmul(const PlanStep& step, Index index, ConditionId condition);
+  ExprId conv2d(const PlanStep& step, Index index, ConditionId condition);
+  ExprId pool(const PlanStep& step, Index index, ConditionId condition);
+  ExprId epilogue(const PlanStep& step, ExprId sum, IndexId channel, Index index,
+                  ConditionId condition, const Value& act);
+  ExprId concat(const PlanStep& step, Index index, ConditionId condition);
+  ExprId slice(const PlanStep& step, Index index, ConditionId condition);
+  ExprId reshape(const PlanStep& step, Index index, ConditionId condition);
+  ExprId transpose(const PlanStep& step, Index index, ConditionId condition);
+  ExprId pad(const PlanStep& step, Index index, ConditionId condition);
+  ExprId enlarge(const PlanStep& step, Index index, ConditionId condition);
+  ExprId merge_gconv(const PlanStep& step, Index index, ConditionId condition);
+  ExprId gather(const PlanStep& step, Index index, ConditionId condition);
+  ExprId iota(const PlanStep& step, Index index, ConditionId condition);
+  ExprId padded(const PlanStep& step, llvm::ArrayRef<int64_t> before, double value, Index index,
+                ConditionId condition);
+
+  const Plan& plan_;
+  const Group& group_;
+  const StridesOf& strides_;
+  Kernel& kernel_;
+  IndexPool& indices_;
+  ExprPool& exprs_;
+  std::set<PlanStepId> members_;
+  std::map<PlanValueId, uint32_t> parameters_;
+  std::map<std::tuple<PlanValueId, std::vector<IndexId>, ConditionId>, ExprId> done_;
+
+  bool bound_ = false;
+  llvm::SmallVector<IndexId, 8> inner_; // the position in the row, for each lane
+  uint64_t inner_variables_ = 0;
+  Rows rows_;
+  std::string why_;
+};
+
+} // namespace tg::cuda

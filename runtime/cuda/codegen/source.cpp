@@ -1,0 +1,335 @@
+#include "runtime/cuda/codegen/source.h"
+
+#include "runtime/cuda/codegen/source_pass.h"
+#include "runtime/cuda/codegen/source_prelude.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <algorithm>
+
+namespace tg::cuda {
+
+namespace {
+
+/// The loops around the passes.
+class BodyWriter {
+public:
+  explicit BodyWriter(Kernel& kernel) : kernel_(kernel), out_(text_) {}
+
+  std::string write() {
+    out_ << "  typedef " << (kernel_.wide_indices ? "long long" : "int") << " tg_index;\n";
+    switch (kernel_.schedule) {
+    case Schedule::Map: map(); break;
+    case Schedule::Rows:
+    case Schedule::Columns: rows(); break;
+    case Schedule::Serial: serial(); break;
+    case Schedule::Tiles: tiles(); break;
+    }
+    return out_.str();
+  }
+
+private:
+  void store_all(PassWriter& pass, bool per_row) {
+    for (const Store& store : kernel_.stores)
+      if (store.per_row == per_row) pass.store(store);
+  }
+
+  void grid_loop() {
+    out_ << llvm::formatv("  TG_THREADS_BEGIN\n"
+                          "  for (tg_index v0 = (tg_index)TG_BLOCK * {0} + TG_THREAD; v0 < {1}; "
+                          "v0 += (tg_index)TG_BLOCKS * {0}) {{\n",
+                          kernel_.tunables.threads, kernel_.iterations);
+  }
+
+  void map() {
+    grid_loop();
+    PassWriter pass(kernel_, none_, "    ", out_);
+    pass.compute(roots_of(kernel_, {{}, true}), {});
+    store_all(pass, false);
+    out_ << "  }\n  TG_THREADS_END\n";
+  }
+
+  void serial() {
+    Phases phases = plan_phases(kernel_);
+    grid_loop();
+    for (const Phase& phase : phases.passes) {
+      bool once = phase.stores && kernel_.stores[0].per_row;
+      for (uint32_t s : phase.stages)
+        out_ << "    " << scalar_name(kernel_.stages[s].scalar) << " s" << s << " = "
+             << identity(kernel_.stages[s]) << ";\n";
+      out_ << (once ? "    {\n"
+                    : llvm::formatv("    for (tg_index v1 = 0; v1 < {0}; ++v1) {{\n", kernel_.row)
+                          .str());
+      PassWriter pass(kernel_, none_, "      ", out_);
+      pass.compute(roots_of(kernel_, phase), {});
+      accumulate(pass, phase);
+      if (phase.stores) store_all(pass, once);
+      out_ << "    }\n";
+    }
+    out_ << "  }\n  TG_THREADS_END\n";
+  }
+
+  void tiles() {
+    const Tunables& t = kernel_.tunables;
+    out_ << llvm::formatv("  TG_SHARED(float, left, {0});\n  TG_SHARED(float, right, {1});\n",
+                          t.depth * (t.tile_rows + 1), t.depth * (t.tile_columns + 1));
+    out_ << llvm::formatv("  for (tg_index tile = TG_BLOCK; tile < {0}; tile += TG_BLOCKS) {{\n"
+                          "    const tg_index v0 = tile / {1}, first2 = tile / {2} % {3} * {4}, "
+                          "first3 = tile % {2} * "
+                          "{5};\n"
+                          "    TG_ARRAY(float, sum, {6});\n"
+                          "    TG_THREADS_BEGIN\n"
+                          "    TG_UNROLL for (int i = 0; i < {6}; ++i) TG_AT(sum)[i] = 0.0f;\n"
+                          "    TG_THREADS_END\n"
+                          "    for (tg_index first1 = 0; first1 < {7}; first1 += {8}) {{\n"
+                          "      TG_THREADS_BEGIN\n",
+                          kernel_.full_blocks(), kernel_.tiles_down() * kernel_.tiles_across(),
+                          kernel_.tiles_across(), kernel_.tiles_down(), t.tile_rows, t.tile_columns,
+                          t.own_rows * t.own_columns, kernel_.row, t.depth);
+    bring("left", kernel_.left, 2, kernel_.rows, t.tile_rows);
+    bring("right", kernel_.right, 3, kernel_.columns, t.tile_columns);
+    out_ << "      TG_THREADS_END\n      TG_BARRIER;\n      TG_THREADS_BEGIN\n";
+    sum_terms();
+    out_ << "      TG_THREADS_END\n      TG_BARRIER;\n    }\n";
+    store_tile();
+    out_ << "  }\n";
+  }
+
+  /// Threads of a tile lie in rows of this many.
+  int threads_across() const {
+    return kernel_.tunables.tile_columns / kernel_.tunables.own_columns;
+  }
+
+  /// A factor's elements into shared memory, terms apart by a tile and one, so that neither way of
+  /// reading meets one bank. Neighbouring threads read neighbours in memory.
+  void bring(const char* to, ExprId factor, int variable, int64_t extent, int tile) {
+    int depth = kernel_.tunables.depth;
+    bool along = steps_by_one(factor, variable);
+    out_ << llvm::formatv(
+        "      TG_UNROLL for (int i = TG_THREAD; i < {0}; i += {1}) {{\n"
+        "        const int term = i {2}, place = i {3};\n"
+        "        const tg_index v1 = first1 + term, v{4} = first{4} + place;\n"
+        "        float value = 0.0f;\n"
+        "        if (v1 < {5} && v{4} < {6}) {{\n",
+        depth * tile, kernel_.tunables.threads,
+        along ? llvm::formatv("/ {0}", tile).str() : llvm::formatv("% {0}", depth).str(),
+        along ? llvm::formatv("% {0}", tile).str() : llvm::formatv("/ {0}", depth).str(), variable,
+        kernel_.row, extent);
+    PassWriter pass(kernel_, none_, "          ", out_);
+    pass.compute({factor}, {});
+    pass.line() << "value = " << pass.value(factor) << ";\n";
+    out_ << llvm::formatv("        }\n        {0}[term * {1} + place] = value;\n      }\n", to,
+                          tile + 1);
+  }
+
+  /// Whether some element that the factor reads has its neighbour at the next value of `variable`.
+  bool steps_by_one(ExprId factor, int variable) const {
+    for (ExprId id : reachable(kernel_, {factor}, {})) {
+      const Expr& expr = kernel_.exprs[id];
+      if (expr.kind != Expr::Kind::Load) continue;
+      for (const IndexTerm& term : kernel_.indices.form(expr.index).terms) {
+        IndexId of = kernel_.indices.atom(term.atom).of;
+        IndexAtom::Kind kind = kernel_.indices.atom(term.atom).kind;
+        if (term.factor != 1) continue;
+        if (kind == IndexAtom::Kind::Variable && of == static_cast<IndexId>(variable)) return true;
+        if (kind == IndexAtom::Kind::Remainder &&
+            (kernel_.indices.form(of).variables >> variable & 1))
+          return true;
+      }
+    }
+    return false;
+  }
+
+  void sum_terms() {
+    const Tunables& t = kernel_.tunables;
+    out_ << llvm::formatv("      const int down = TG_THREAD / {0}, across = TG_THREAD % {0};\n"
+                          "      TG_UNROLL for (int term = 0; term < {1}; ++term) {{\n"
+                          "        float a[{2}], b[{3}];\n"
+                          "        TG_UNROLL for (int i = 0; i < {2}; ++i) a[i] = left[term * {4} "
+                          "+ down + i * {5}];\n"
+                          "        TG_UNROLL for (int j = 0; j < {3}; ++j) b[j] = right[term * {6} "
+                          "+ across + j * {0}];\n"
+                          "        TG_UNROLL for (int i = 0; i < {2}; ++i)\n"
+                          "          TG_UNROLL for (int j = 0; j < {3}; ++j) TG_AT(sum)[i * {3} + "
+                          "j] += a[i] * b[j];\n"
+                          "      }\n",
+                          threads_across(), t.depth, t.own_rows, t.own_columns, t.tile_rows + 1,
+                          t.tile_rows / t.own_rows, t.tile_columns + 1);
+  }
+
+  void store_tile() {
+    const Tunables& t = kernel_.tunables;
+    out_ << llvm::formatv(
+        "    TG_THREADS_BEGIN\n"
+        "    const int down = TG_THREAD / {0}, across = TG_THREAD % {0};\n"
+        "    TG_UNROLL for (int i = 0; i < {1}; ++i)\n"
+        "      TG_UNROLL for (int j = 0; j < {2}; ++j) {{\n"
+        "        const tg_index v2 = first2 + down + i * {3}, v3 = first3 + across + j * {0};\n"
+        "        if (v2 >= {4} || v3 >= {5}) continue;\n"
+        "        const float s0 = TG_AT(sum)[i * {2} + j];\n",
+        threads_across(), t.own_rows, t.own_columns, t.tile_rows / t.own_rows, kernel_.rows,
+        kernel_.columns);
+    PassWriter pass(kernel_, none_, "        ", out_);
+    pass.compute(roots_of(kernel_, {{}, true}), {});
+    store_all(pass, true);
+    out_ << "      }\n    TG_THREADS_END\n";
+  }
+
+  void accumulate(PassWriter& pass, const Phase& phase) {
+    for (uint32_t s : phase.stages)
+      for (ExprId value : kernel_.stages[s].values)
+        pass.line() << "s" << s << " = tg_" << reduce_name(kernel_.stages[s].op) << "(s" << s
+                    << ", " << pass.value(value) << ");\n";
+  }
+
+  void rows() {
+    const Tunables& t = kernel_.tunables;
+    Phases phases = plan_phases(kernel_);
+    const std::set<ExprId>& kept = t.kept > 0 ? phases.kept : none_;
+    out_ << llvm::formatv("  for (tg_index first = (tg_index)TG_BLOCK * {0}; first < {1}; "
+                          "first += (tg_index)TG_BLOCKS * {0}) {{\n",
+                          kernel_.rows_per_block(), kernel_.iterations);
+    for (size_t s = 0; s < kernel_.stages.size(); ++s)
+      out_ << "    TG_VARIABLE(" << scalar_name(kernel_.stages[s].scalar) << ", s" << s << ");\n";
+    for (ExprId id : kept)
+      out_ << "    TG_ARRAY(" << scalar_name(kernel_.exprs[id].scalar) << ", k" << id << ", "
+           << t.kept << ");\n";
+    std::set<ExprId> computed;
+    for (const Phase& phase : phases.passes) {
+      row_pass(phase, kept, computed);
+      for (uint32_t s : phase.stages)
+        out_ << "    " << (columns() ? "TG_REDUCE_APART(" : "TG_REDUCE(")
+             << reduce_name(kernel_.stages[s].op) << ", s" << s << ", "
+             << (columns() ? std::to_string(kernel_.rows_per_block()) + ", " : "") << t.row_threads
+             << ");\n";
+    }
+    out_ << "  }\n";
+  }
+
+  bool columns() const { return kernel_.schedule == Schedule::Columns; }
+  /// Which of the block's rows is a thread's, and which part of it.
+  std::string own_row() const {
+    if (columns()) return "TG_THREAD % " + std::to_string(kernel_.rows_per_block());
+    return "TG_THREAD / " + std::to_string(kernel_.tunables.row_threads);
+  }
+  std::string own_part() const {
+    if (columns()) return "TG_THREAD / " + std::to_string(kernel_.rows_per_block());
+    return "TG_THREAD % " + std::to_string(kernel_.tunables.row_threads);
+  }
+
+  void row_pass(const Phase& phase, const std::set<ExprId>& kept, std::set<ExprId>& computed) {
+    const Tunables& t = kernel_.tunables;
+    bool once = phase.stores && kernel_.stores[0].per_row;
+    out_ << "    TG_THREADS_BEGIN\n";
+    out_ << llvm::formatv("    const tg_index v0 = first + {0};\n", own_row());
+    for (uint32_t s : phase.stages)
+      out_ << "    " << scalar_name(kernel_.stages[s].scalar) << " part" << s << " = "
+           << identity(kernel_.stages[s]) << ";\n";
+    out_ << llvm::formatv("    if (v0 < {0}) {{\n", kernel_.iterations);
+    if (once)
+      out_ << llvm::formatv("      if ({0} == 0) {{\n", own_part());
+    else if (t.kept > 0)
+      out_ << llvm::formatv("      TG_UNROLL for (int step = 0; step < {0}; ++step) {{\n"
+                            "        const tg_index v1 = step * {1} + {2};\n",
+                            t.kept, t.row_threads, own_part())
+           << (kernel_.row % t.row_threads == 0
+                   ? ""
+                   : llvm::formatv("        if (v1 >= {0}) continue;\n", kernel_.row).str());
+    else
+      out_ << llvm::formatv("      for (tg_index v1 = {0}; v1 < {1}; v1 += {2}) {{\n", own_part(),
+                            kernel_.row, t.row_threads);
+    PassWriter pass(kernel_, kept, "        ", out_);
+    pass.stages_as("TG_AT(s{0})");
+    auto roots = roots_of(kernel_, phase);
+    std::set<ExprId> available;
+    for (ExprId id : kept)
+      if (computed.count(id)) available.insert(id);
+    pass.compute(roots, available);
+    for (ExprId id : reachable(kernel_, roots, available)) computed.insert(id);
+    for (uint32_t s : phase.stages)
+      for (ExprId value : kernel_.stages[s].values)
+        pass.line() << "part" << s << " = tg_" << reduce_name(kernel_.stages[s].op) << "(part" << s
+                    << ", " << pass.value(value) << ");\n";
+    if (phase.stores) store_all(pass, once);
+    out_ << "      }\n    }\n";
+    for (uint32_t s : phase.stages) out_ << "    TG_AT(s" << s << ") = part" << s << ";\n";
+    out_ << "    TG_THREADS_END\n";
+  }
+
+  Kernel& kernel_;
+  std::set<ExprId> none_;
+  std::string text_;
+  llvm::raw_string_ostream out_;
+};
+
+/// FNV-1a, 64 bits: the same on every machine.
+uint64_t hash(llvm::StringRef text) {
+  uint64_t h = 1469598103934665603u;
+  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return h;
+}
+
+llvm::StringRef storage_name(DType dtype) {
+  return dtype == DType::Bool ? "boolean" : dtype_name(dtype);
+}
+
+/// Of `__launch_bounds__`.
+std::string bounds_text(const KernelSource& source) {
+  std::string text = std::to_string(source.threads);
+  if (source.blocks_at_once > 0) text += ", " + std::to_string(source.blocks_at_once);
+  return text;
+}
+
+/// A thread of a tile keeps its results and factors in registers. Left to itself, the compiler aims
+/// at more threads than those leave room for and spills; with so many it has 128 registers each.
+constexpr int kTileThreadsAtOnce = 512;
+
+} // namespace
+
+KernelSource kernel_source(Kernel& kernel) {
+  KernelSource source;
+  source.threads = kernel.tunables.threads;
+  for (const KernelParameter& p : kernel.parameters)
+    source.parameters += (source.parameters.empty() ? "" : ", ") +
+                         (p.written ? std::string() : "const ") + "tg_" +
+                         storage_name(p.dtype).str() + "*";
+  source.body = BodyWriter(kernel).write();
+  if (kernel.schedule == Schedule::Tiles)
+    source.blocks_at_once = std::max(1, kTileThreadsAtOnce / source.threads);
+  static const std::string functions = std::to_string(hash(prelude_text(Target::Cuda)));
+  uint64_t digest =
+      hash(functions + "|" + source.parameters + "|" + bounds_text(source) + "|" + source.body);
+  source.name = "tg_" + llvm::utohexstr(digest, /*LowerCase=*/true, /*Width=*/16);
+  return source;
+}
+
+std::string function_text(const KernelSource& source, Target target) {
+  llvm::SmallVector<llvm::StringRef, 16> types;
+  llvm::StringRef(source.parameters).split(types, ", ");
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  if (target == Target::Cuda) {
+    out << "extern \"C\" __global__ void __launch_bounds__(" << bounds_text(source) << ") "
+        << source.name << "(";
+    for (size_t i = 0; i < types.size(); ++i)
+      out << (i ? ", " : "") << types[i] << " __restrict__ p" << i;
+    out << ") {\n" << source.body << "}\n";
+    return out.str();
+  }
+  out << "extern \"C\" void " << source.name << "(void** parameters, int TG_BLOCKS) {\n"
+      << "  enum { TG_THREADS = " << source.threads << " };\n";
+  for (size_t i = 0; i < types.size(); ++i)
+    out << "  " << types[i] << " p" << i << " = (" << types[i] << ")parameters[" << i << "];\n";
+  out << "  for (int TG_BLOCK = 0; TG_BLOCK < TG_BLOCKS; ++TG_BLOCK) {\n"
+      << source.body << "  }\n}\n";
+  return out.str();
+}
+
+std::string prelude_text(Target target) {
+  return std::string(target == Target::Cuda ? kCudaPrelude : kCppPrelude) + kCommonPrelude;
+}
+
+} // namespace tg::cuda

@@ -1,0 +1,94 @@
+// Plans of cuDNN for an operation graph: the library's heuristics propose
+// configurations of engines, all of which are looked at, since those for tensor
+// cores come first; those that would change numbers more than the run allows
+// are left out, the rest are made into plans until there are enough to choose
+// from, of several engines where there are; engines that compile their kernels
+// come last. Which is taken is measured (tune.h); the text of a plan
+// brings it back in another process.
+#pragma once
+
+#include "runtime/cuda/cudnn/graph.h"
+
+namespace tg::cuda {
+
+/// What a plan may use and do.
+struct DnnLimits {
+  int64_t workspace_bytes = 0;
+  /// f32 operands may be rounded to tf32.
+  bool allow_tf32 = false;
+  size_t candidates = 12;
+  auto operator<=>(const DnnLimits&) const = default;
+};
+
+/// Addresses of a graph's tensors that have memory; 0 for the others.
+using DnnAddresses = std::vector<uint64_t>;
+
+/// One way to compute a graph, ready to be called.
+class DnnPlan {
+public:
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+  /// "engine 47"
+  const std::string& engine() const { return engine_; }
+  /// Brings the plan back (Cudnn::restore); "" where the library gives none.
+  std::string text() const { return plan_.get_text(DnnAttr::PlanText); }
+  /// Puts the work on a stream (a CUstream). Errors: `device`.
+  Result<void> run(const DnnAddresses& at, uint64_t workspace, void* stream) const;
+
+private:
+  friend class Cudnn;
+  const DnnApi* api_ = nullptr;
+  void* handle_ = nullptr;
+  std::vector<DnnTensor> tensors_;
+  std::shared_ptr<const DnnBuilt> built_; // what config_ speaks of
+  DnnDescriptor config_, plan_;
+  int64_t workspace_bytes_ = 0;
+  std::string engine_;
+};
+
+class Cudnn {
+public:
+  /// Loads the library, for the device of the current context. Errors:
+  /// `no_backend`.
+  static Result<std::unique_ptr<Cudnn>> open();
+  /// The library without a device: plans for one that is described
+  /// ("{\"deviceVer\": 900, ...}"), which cannot be run. From cuDNN 9.8.
+  /// Errors: `no_backend`.
+  static Result<std::unique_ptr<Cudnn>> open_for(llvm::StringRef device);
+  /// Over functions given.
+  static Result<std::unique_ptr<Cudnn>> over(const DnnApi& api);
+  ~Cudnn();
+
+  int64_t version() const { return static_cast<int64_t>(api_.version()); }
+  /// "cuDNN 9.13"
+  std::string description() const;
+
+  /// The best first, as the library thinks. Errors: `no_kernel` with the
+  /// library's reason where it has no engine for the graph that the limits
+  /// admit.
+  Result<std::vector<std::unique_ptr<DnnPlan>>> plans(const DnnGraph& graph,
+                                                      const DnnLimits& limits) const;
+  /// From text(). Errors: `device` if this is no plan of this library.
+  Result<std::unique_ptr<DnnPlan>> restore(const DnnGraph& graph, llvm::StringRef text) const;
+
+private:
+  Cudnn() = default;
+  Result<std::vector<DnnDescriptor>> propose(const DnnBuilt& built, int mode) const;
+  bool compiles(const DnnDescriptor& config) const;
+  bool admits(const DnnDescriptor& config, const DnnGraph& graph, const DnnLimits& limits,
+              std::string& engine) const;
+  struct Proposals;
+  Proposals admitted(const DnnBuilt& built, int mode, const DnnGraph& graph,
+                     const DnnLimits& limits, std::string& why) const;
+  Result<std::unique_ptr<DnnPlan>> make(DnnDescriptor config, const DnnGraph& graph,
+                                        std::shared_ptr<const DnnBuilt> built) const;
+
+  std::unique_ptr<SharedLibrary> file_;
+  DnnApi api_;
+  void* handle_ = nullptr;
+  DnnDescriptor device_; // instead of a handle
+};
+
+/// "cuDNN 9.13" of the library that open() would load, without a handle; "" where there is none.
+std::string cudnn_version();
+
+} // namespace tg::cuda

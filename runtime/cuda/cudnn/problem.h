@@ -1,0 +1,29 @@
+// Steps of a plan as what cuDNN is asked: convolution with bias, residual and
+// activation as one graph, pooling, layer norm. Which of them the library
+// takes, and whether its plan is faster than a generated kernel, is found out
+// later (tune.h); here is only what can be said at all.
+#pragma once
+
+#include "runtime/cuda/codegen/pull.h"
+#include "runtime/cuda/cudnn/graph.h"
+
+namespace tg::cuda {
+
+/// In DnnProblem::values: a tensor of zeros.
+inline constexpr PlanValueId kZeros = UINT32_MAX - 1;
+
+struct DnnProblem {
+  DnnGraph graph;
+  /// Of each tensor: whose memory it is; kNoValue where it has none.
+  std::vector<PlanValueId> values;
+};
+
+/// nullopt where cuDNN has no words for the step: integers, other operators.
+std::optional<DnnProblem> dnn_problem(const Plan& plan, const PlanStep& step,
+                                      const StridesOf& strides);
+
+/// Strides of [N, C, H, W] with channels last, and of kernels [O, I, kh, kw]
+/// that go with it.
+Shape channels_last_strides(llvm::ArrayRef<int64_t> shape);
+
+} // namespace tg::cuda

@@ -1,0 +1,243 @@
+#include "runtime/cuda/tuning/pricing.h"
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
+
+#include <algorithm>
+
+namespace tg::cuda {
+
+namespace {
+
+/// What is timed together: so many units, on so much memory.
+constexpr size_t kMostTogether = 16;
+constexpr int64_t kMostBytes = int64_t{512} << 20;
+/// Numbers of a type that scratch memory is filled with, over and over.
+constexpr int64_t kPatternElements = 1 << 16;
+
+} // namespace
+
+/// A friend of CudaExecutable: its plans are prepared, and never loaded.
+class UnitTimer {
+public:
+  UnitTimer(const CompileOptions& options, std::shared_ptr<GpuDevice> device, PlanDb* known,
+            const GraphTiming& how)
+      : options_(options), device_(std::move(device)), known_(known), how_(how),
+        conditions_(std::string(how.cold ? "cold " : "hot ") +
+                    (options.allow_tf32 ? "tf32 " : "")) {}
+
+  std::vector<Result<PlanTime>> time(llvm::ArrayRef<const Plan*> plans,
+                                     const ExecutableLibraries& libraries, CubinCache& cache) {
+    auto stream = device_->make_stream();
+    if (!stream) return std::vector<Result<PlanTime>>(plans.size(), stream.error());
+    timer_.emplace(*device_, *stream);
+    std::vector<Result<std::unique_ptr<CudaExecutable>>> executables;
+    for (const Plan* plan : plans) executables.push_back(prepare(*plan, libraries, cache, *stream));
+    for (auto& executable : executables)
+      if (executable) collect(**executable);
+    time_all();
+    std::vector<Result<PlanTime>> times;
+    for (auto& executable : executables) {
+      if (executable)
+        times.push_back(sum(**executable));
+      else
+        times.push_back(std::move(executable.error()));
+    }
+    return times;
+  }
+
+  /// Of each launch of an executable that is loaded, and stays as it is.
+  Result<std::vector<double>> time_launches(CudaExecutable& executable) {
+    std::vector<Address> own = executable.addresses_;
+    timer_.emplace(*device_, executable.stream_);
+    collect(executable);
+    time_all();
+    executable.addresses_ = std::move(own);
+    executable.set_parameters();
+    std::vector<double> times;
+    for (const Launch& launch : executable.launches_) {
+      times.push_back(0);
+      if (launch.unit.kind == tg::cuda::Unit::Kind::View) continue;
+      TG_TRY(StepTime time, times_.find(conditions_ + executable.unit_key(launch))->second);
+      times.back() = time.microseconds;
+    }
+    return times;
+  }
+
+private:
+  using Launch = CudaExecutable::Launch;
+  struct Unit {
+    CudaExecutable* plan;
+    Launch* launch;
+    std::string key;
+    int64_t bytes; // of one copy
+    int copies;
+    int64_t all_bytes() const { return bytes * copies; }
+  };
+
+  Result<std::unique_ptr<CudaExecutable>> prepare(const Plan& plan,
+                                                  const ExecutableLibraries& libraries,
+                                                  CubinCache& cache, Stream stream) {
+    std::unique_ptr<CudaExecutable> executable(new CudaExecutable(plan, device_, libraries));
+    executable->stream_ = stream;
+    TG_CHECK(executable->prepare(options_, cache, how_.cold));
+    TG_CHECK(executable->reserve_workspace());
+    return executable;
+  }
+
+  int64_t within_limit(int64_t bytes) const {
+    int64_t limit = options_.memory_limit_bytes;
+    return limit > 0 ? std::min(limit, bytes) : bytes;
+  }
+
+  /// What is not known yet, each once.
+  void collect(CudaExecutable& plan) {
+    for (Launch& launch : plan.launches_) {
+      if (launch.unit.kind == tg::cuda::Unit::Kind::View) continue;
+      std::string key = conditions_ + plan.unit_key(launch);
+      if (known(key) || !seen_.insert(key).second) continue;
+      int64_t bytes = plan.scratch_bytes(launch);
+      int copies = how_.cold ? cold_copies(bytes, within_limit(kColdBytes)) : 1;
+      timed_by_[&plan] += 1;
+      units_.push_back({&plan, &launch, std::move(key), bytes, copies});
+    }
+  }
+
+  void time_all() {
+    int64_t most = within_limit(kMostBytes);
+    llvm::ArrayRef<Unit> left = units_;
+    while (!left.empty()) {
+      size_t count = 1;
+      int64_t bytes = left[0].all_bytes();
+      while (count < std::min(kMostTogether, left.size()) &&
+             (bytes = add_bytes(bytes, left[count].all_bytes())) <= most)
+        ++count;
+      time(left.take_front(count));
+      left = left.drop_front(count);
+    }
+  }
+
+  /// Where they cannot be timed together each is timed alone: the others are not to suffer.
+  void time(llvm::ArrayRef<Unit> units) {
+    Result<std::vector<GraphTime>> times = time_together(units);
+    for (size_t i = 0; i < units.size(); ++i) {
+      if (times)
+        keep(units[i], (*times)[i]);
+      else if (units.size() > 1)
+        time(units[i]);
+      else
+        times_.try_emplace(units[i].key, std::move(times.error()));
+    }
+  }
+
+  void keep(const Unit& unit, const GraphTime& time) {
+    auto launch = static_cast<size_t>(unit.launch - unit.plan->launches_.data());
+    StepTime found{time.microseconds, time.low, time.high,
+                   unit.plan->step_info(launch).implementation, time.runs};
+    if (known_)
+      known_->store(unit.key, {found.implementation, found.microseconds, found.low_us,
+                               found.high_us, found.runs});
+    times_.try_emplace(unit.key, std::move(found));
+  }
+
+  std::optional<StepTime> known(const std::string& key) const {
+    std::optional<PlanEntry> entry = known_ ? known_->find(key) : std::nullopt;
+    if (!entry) return std::nullopt;
+    return StepTime{entry->microseconds, entry->low_us, entry->high_us, entry->plan, entry->runs};
+  }
+
+  Result<std::vector<GraphTime>> time_together(llvm::ArrayRef<Unit> units) {
+    int64_t bytes = 0;
+    for (const Unit& unit : units) bytes = add_bytes(bytes, unit.all_bytes());
+    TG_TRY(Address scratch, device_->allocate(bytes));
+    auto times = time_on(units, scratch);
+    TG_CHECK(device_->release(scratch));
+    return times;
+  }
+
+  Result<std::vector<GraphTime>> time_on(llvm::ArrayRef<Unit> units, Address scratch) {
+    std::vector<GraphWork> works;
+    for (const Unit& unit : units) {
+      for (int copy = 0; copy < unit.copies; ++copy)
+        TG_CHECK(unit.plan->fill_scratch(*unit.launch, at(unit, scratch, copy), pattern_));
+      unit.plan->lend(*unit.launch, scratch);
+      TG_CHECK(unit.plan->launch(*unit.launch)); // loads what it needs, which a capture must not
+      works.push_back({[&unit, scratch](int copy) {
+                         unit.plan->lend(*unit.launch, at(unit, scratch, copy));
+                         return unit.plan->launch(*unit.launch);
+                       },
+                       unit.copies});
+      scratch += static_cast<Address>(unit.all_bytes());
+    }
+    return timer_->time_together(works, how_);
+  }
+
+  static Address at(const Unit& unit, Address scratch, int copy) {
+    return scratch + static_cast<Address>(unit.bytes * copy);
+  }
+
+  Result<PlanTime> sum(const CudaExecutable& plan) {
+    PlanTime time;
+    time.timed = timed_by_[&plan];
+    for (const Launch& launch : plan.launches_) {
+      if (launch.unit.kind == tg::cuda::Unit::Kind::View) continue;
+      std::string key = conditions_ + plan.unit_key(launch);
+      auto timed = times_.find(key);
+      if (timed == times_.end())
+        add(*known(key), time);
+      else if (timed->second)
+        add(*timed->second, time);
+      else
+        return timed->second.error();
+    }
+    if (time.groups == 0) time.sum.implementation = "view";
+    return time;
+  }
+
+  static void add(const StepTime& unit, PlanTime& time) {
+    StepTime& sum = time.sum;
+    sum.microseconds += unit.microseconds;
+    sum.low_us += unit.low_us;
+    sum.high_us += unit.high_us;
+    sum.runs = time.groups == 0 ? unit.runs : std::min(sum.runs, unit.runs);
+    if (time.groups > 0) sum.implementation += " + ";
+    sum.implementation += unit.implementation;
+    ++time.groups;
+  }
+
+  CompileOptions options_;
+  std::shared_ptr<GpuDevice> device_;
+  PlanDb* known_;
+  GraphTiming how_;
+  std::string conditions_;
+  std::optional<GraphTimer> timer_;
+  std::vector<Unit> units_;
+  llvm::StringSet<> seen_;
+  std::map<const CudaExecutable*, size_t> timed_by_;
+  llvm::StringMap<Result<StepTime>> times_; // of units, by key
+  std::map<DType, Tensor> patterns_;
+  PatternOf pattern_ = [this](DType dtype) -> Result<const Tensor*> {
+    auto it = patterns_.find(dtype);
+    if (it == patterns_.end()) {
+      TG_TRY(Tensor made, plain_numbers({dtype, {kPatternElements}}));
+      it = patterns_.emplace(dtype, std::move(made)).first;
+    }
+    return &it->second;
+  };
+};
+
+std::vector<Result<PlanTime>> time_plans(llvm::ArrayRef<const Plan*> plans,
+                                         const CompileOptions& options,
+                                         std::shared_ptr<GpuDevice> device, CubinCache& cache,
+                                         const ExecutableLibraries& libraries, PlanDb* known,
+                                         const GraphTiming& how) {
+  return UnitTimer(options, std::move(device), known, how).time(plans, libraries, cache);
+}
+
+Result<std::vector<double>> time_launches(CudaExecutable& executable,
+                                          std::shared_ptr<GpuDevice> device,
+                                          const GraphTiming& how) {
+  return UnitTimer({}, std::move(device), nullptr, how).time_launches(executable);
+}
+
+} // namespace tg::cuda
