@@ -1,27 +1,36 @@
-// What ends a search from outside: somebody's wish, the clock, memory. Every strategy asks the same
-// question in the same order; nodes and budgets it counts itself.
+// What ends a search from outside (somebody's wish, the clock, memory) and what else every strategy
+// is given. Every strategy asks the same question in the same order; nodes and budgets it counts
+// itself.
 #pragma once
 
-#include "compiler/search/saturate.h"
+#include "compiler/search/trace.h"
+#include "lang/core/stop.h"
+
+#include <llvm/ADT/StringRef.h>
 
 #include <optional>
 
 namespace tg {
 
-struct OutsideLimits {
-  StopToken stop;
-  double time_limit_s = 60;
-  size_t memory_limit_mb = 4096;
-};
+enum class StopReason : uint8_t { Saturated, Iterations, Nodes, Time, Memory, Cancelled };
+llvm::StringRef stop_reason_text(StopReason reason); // "saturated", "node limit", …
 
-/// `bytes`: what the search's tables hold, or have held at most. That ends one search of several
-/// that share the process, as what the process holds (the token's ceiling) ends all of them.
-inline std::optional<StopReason> limit_reached(const OutsideLimits& limits, double seconds,
-                                               size_t bytes) {
-  if (limits.stop.cancelled()) return StopReason::Cancelled;
-  if (seconds >= limits.time_limit_s || limits.stop.late()) return StopReason::Time;
-  if (bytes >= limits.memory_limit_mb << 20 || limits.stop.full()) return StopReason::Memory;
-  return std::nullopt;
-}
+/// The options of each strategy begin with these.
+struct SearchLimits {
+  StopToken stop;                // of all that runs
+  double time_limit_s = 60;      // this search's own
+  size_t memory_limit_mb = 4096; // of e-graphs and the search's own tables
+  uint64_t seed = 1;             // of what is drawn, where anything is
+  SearchTrace* trace = nullptr;  // filled where it is given
+
+  /// `bytes`: what the search's tables hold, or have held at most. That ends one search of several
+  /// that share the process, as what the process holds (the token's ceiling) ends all of them.
+  std::optional<StopReason> reached(double seconds, size_t bytes) const {
+    if (stop.cancelled()) return StopReason::Cancelled;
+    if (seconds >= time_limit_s || stop.late()) return StopReason::Time;
+    if (bytes >= memory_limit_mb << 20 || stop.full()) return StopReason::Memory;
+    return std::nullopt;
+  }
+};
 
 } // namespace tg

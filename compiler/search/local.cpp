@@ -2,7 +2,6 @@
 
 #include "compiler/extract/extract.h"
 
-#include "compiler/search/limits.h"
 #include "compiler/search/place_text.h"
 #include "compiler/search/published_costs.h"
 #include "lang/core/stopwatch.h"
@@ -211,9 +210,7 @@ private:
   }
 
   bool limited() {
-    std::optional<StopReason> reason =
-        limit_reached({options_.stop, options_.time_limit_s, options_.memory_limit_mb}, elapsed(),
-                      report_.memory_bytes);
+    std::optional<StopReason> reason = options_.reached(elapsed(), report_.memory_bytes);
     if (reason) report_.stop = *reason;
     return reason.has_value();
   }

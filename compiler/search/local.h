@@ -15,20 +15,15 @@
 
 namespace tg {
 
-struct LocalOptions {
+struct LocalOptions : SearchLimits {
   size_t budget = 0;   // moves (anneal, 0: 4,000), graphs taken from the queue (taso, 0: 300)
   double alpha = 1.05; // taso
   double start_temperature = 0.02, end_temperature = 0.0002; // of the source's cost
   size_t most_queued = 2'000;                                // taso; the dearest go
   ExplorerOptions explore; // node_limit bounds the source's e-graph and what a move adds
-  double time_limit_s = 60;
-  size_t memory_limit_mb = 4096; // of the e-graph of one graph, and of the graphs that wait
-  uint64_t seed = 1;
-  StopToken stop;
-  SearchTrace* trace = nullptr;
-  TellProgress progress; // whenever the best falls, and now and then
-  bool explain = false;  // with LocalReport::last_move
-  size_t finalists = 0;  // graphs to keep beside the best (LocalReport::finalists)
+  TellProgress progress;   // whenever the best falls, and now and then
+  bool explain = false;    // with LocalReport::last_move
+  size_t finalists = 0;    // graphs to keep beside the best (LocalReport::finalists)
 };
 
 /// A move of a local search, on the way to a graph; for explanations.

@@ -1,7 +1,6 @@
 #include "compiler/search/mcts.h"
 
 #include "compiler/search/helpers.h"
-#include "compiler/search/limits.h"
 #include "compiler/search/progress.h"
 #include "compiler/search/published_costs.h"
 #include "lang/core/stopwatch.h"
@@ -403,8 +402,7 @@ bool TreeSearch::limited() {
 
 /// Asked by helpers too, while nothing else happens.
 std::optional<StopReason> TreeSearch::limit() const {
-  return limit_reached({options_.stop, options_.time_limit_s, options_.memory_limit_mb},
-                       elapsed(), report_.memory_bytes);
+  return options_.reached(elapsed(), report_.memory_bytes);
 }
 
 void TreeSearch::tell() {

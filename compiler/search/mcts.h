@@ -34,7 +34,7 @@ namespace tg {
 
 struct MctsReport;
 
-struct MctsOptions {
+struct MctsOptions : SearchLimits {
   int budget = 128; // simulations for a decision
   int depth = 10;   // random steps of a simulation
   double exploration = 0.5;
@@ -51,11 +51,6 @@ struct MctsOptions {
   int threads = 1;
   SharedCost* costs = nullptr;
   ExplorerOptions explore;
-  size_t memory_limit_mb = 4096;
-  double time_limit_s = 60;
-  uint64_t seed = 1;
-  StopToken stop;
-  SearchTrace* trace = nullptr;
   /// Told between batches, now and then, of what is known so far: counts and the best.
   std::function<void(const MctsReport&)> progress = {};
   // What can be turned off.

@@ -1,6 +1,5 @@
 #include "compiler/search/pact24.h"
 
-#include "compiler/search/limits.h"
 #include "lang/core/stopwatch.h"
 
 #include <algorithm>
@@ -318,9 +317,7 @@ void Search::go_back(Checkpoint to) {
 }
 
 bool Search::limited() {
-  std::optional<StopReason> reason =
-      limit_reached({options_.stop, options_.time_limit_s, options_.memory_limit_mb}, elapsed(),
-                    report_.memory_bytes);
+  std::optional<StopReason> reason = options_.reached(elapsed(), report_.memory_bytes);
   if (reason) report_.stop = *reason;
   return reason.has_value();
 }

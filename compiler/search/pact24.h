@@ -23,7 +23,8 @@ namespace tg {
 
 struct Pact24Report;
 
-struct Pact24Options {
+struct Pact24Options : SearchLimits {
+  Pact24Options() { time_limit_s = 600; }
   int budget = 128; // simulations for a decision
   int depth = 10;
   double exploration = 2; // c in q/n + c sqrt(2 ln N / n)
@@ -31,11 +32,6 @@ struct Pact24Options {
   bool reuse_tree = false;
   int max_decisions = 200;
   ExplorerOptions explore; // node_limit 2,000
-  double time_limit_s = 600;
-  size_t memory_limit_mb = 4096; // of e-graph, tree and the search's tables
-  uint64_t seed = 1;
-  StopToken stop;
-  SearchTrace* trace = nullptr;
   /// Told after each decision, with the e-graph in the state that it led to.
   std::function<void(const Pact24Report&)> decided = {};
 };

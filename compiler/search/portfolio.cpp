@@ -1,7 +1,6 @@
 #include "compiler/search/portfolio.h"
 
 #include "compiler/rules/equal.h"
-#include "compiler/search/limits.h"
 #include "compiler/search/searcher.h"
 #include "compiler/search/shared_cost.h"
 #include "compiler/search/stretch_chain.h"
@@ -548,9 +547,9 @@ void Portfolio::show(const std::string& where, const UnderWay* under_way) {
 
 bool Portfolio::stopped() {
   // Memory is watched by the searches; a whole network and a report of it are little beside them.
-  double time_limit_s = options_.mcts.time_limit_s - reserved_s_;
-  std::optional<StopReason> reason =
-      limit_reached({options_.mcts.stop, time_limit_s, 1}, elapsed(), 0);
+  SearchLimits limits = options_.mcts;
+  limits.time_limit_s -= reserved_s_;
+  std::optional<StopReason> reason = limits.reached(elapsed(), 0);
   if (!reason && out_of_memory_) reason = StopReason::Memory;
   if (reason) report_.stop = *reason;
   return reason.has_value();

@@ -1,7 +1,6 @@
 #include "compiler/search/rollout.h"
 
 #include "compiler/egraph/apply.h"
-#include "compiler/search/limits.h"
 #include "lang/core/stopwatch.h"
 
 #include <algorithm>
@@ -67,9 +66,7 @@ RolloutReport Rollouts::run() {
   report_.start_cost = report_.best_cost = cost_(egraph_);
   root_ = egraph_.checkpoint();
   while (report_.rollouts < options_.rollouts) {
-    if (auto reason =
-            limit_reached({options_.stop, options_.time_limit_s, options_.memory_limit_mb},
-                          elapsed(), memory_bytes())) {
+    if (auto reason = options_.reached(elapsed(), memory_bytes())) {
       report_.stop = *reason;
       break;
     }

@@ -8,18 +8,13 @@
 
 namespace tg {
 
-struct RolloutOptions {
+struct RolloutOptions : SearchLimits {
   int rollouts = 64;
   int depth = 16;             // steps of a rollout
   size_t node_limit = 10'000; // a rollout ends there
   size_t step_matches = 64;   // of the rule drawn, at most so many matches, drawn too
-  double time_limit_s = 60;
-  size_t memory_limit_mb = 4096; // of e-graph and tables
-  StopToken stop;
-  uint64_t seed = 1;
   CycleFilter cycle_filter = CycleFilter::Efficient;
   Numerics numerics = Numerics::Risky; // rules of a class above this are left out
-  SearchTrace* trace = nullptr;        // rules over time, and whenever the best falls
 };
 
 struct RolloutReport {

@@ -3,7 +3,6 @@
 #include "compiler/egraph/apply.h"
 #include "compiler/egraph/match_tally.h"
 #include "compiler/egraph/multi_match.h"
-#include "compiler/search/limits.h"
 #include "compiler/search/progress.h"
 #include "lang/core/stopwatch.h"
 
@@ -390,9 +389,7 @@ bool Saturation::over_limit() {
   tell();
   if (egraph_.node_count() >= options_.node_limit)
     report_.stop = StopReason::Nodes;
-  else if (auto reason =
-               limit_reached({options_.stop, options_.time_limit_s, options_.memory_limit_mb},
-                             elapsed(), memory_bytes()))
+  else if (auto reason = options_.reached(elapsed(), memory_bytes()))
     report_.stop = *reason;
   else
     return false;

@@ -14,33 +14,24 @@
 
 #include "compiler/egraph/cycle.h"
 #include "compiler/rules/rule.h"
-#include "compiler/search/trace.h"
-#include "lang/core/stop.h"
+#include "compiler/search/limits.h"
 
 #include <functional>
 
 namespace tg {
 
-struct SaturateOptions {
+struct SaturateOptions : SearchLimits {
   int iterations = 15;        // k_max
   int multi_iterations = 1;   // k_multi: multi-pattern rules run in so many of the first iterations
   size_t node_limit = 50'000; // live e-nodes
   /// New e-nodes by multi-pattern rules; 0: the node limit alone.
   size_t multi_node_limit = 0;
-  double time_limit_s = 60;
-  size_t memory_limit_mb = 4096; // of the e-graph and the search's own tables
   CycleFilter cycle_filter = CycleFilter::Efficient;
   /// Rules of a class above this are left out.
   Numerics numerics = Numerics::Risky;
-  uint64_t seed = 1; // noted in the report; nothing is drawn
   bool compatible = false;
-  StopToken stop; // of all that runs; time_limit_s is this saturation's own
   std::function<void(size_t nodes)> progress = {}; // now and then, for whoever follows
-  SearchTrace* trace = nullptr;                    // gets a column for each iteration
 };
-
-enum class StopReason : uint8_t { Saturated, Iterations, Nodes, Time, Memory, Cancelled };
-llvm::StringRef stop_reason_text(StopReason reason); // "saturated", "node limit", …
 
 struct RuleStats {
   size_t matches = 0; // found
