@@ -33,4 +33,15 @@ double sum_of_rewards(const ExtractionProblem& problem);
 /// Fills in what the checker says of a sound choice, and trims it.
 Extraction checked_answer(const ExtractionProblem& problem, Choice choice, std::string algorithm);
 
+/// Of a greedy extractor, with what it says that the choice costs.
+template <class Found>
+Result<Extraction> answer_of(const ExtractionProblem& problem, std::optional<Found> found,
+                             const char* algorithm, const Stopwatch& watch) {
+  if (!found) return no_solution(problem, greedy_trees(problem));
+  Extraction out = checked_answer(problem, std::move(found->choice), algorithm);
+  out.reported_cost = found->reported_cost;
+  out.seconds = watch.seconds();
+  return out;
+}
+
 } // namespace tg

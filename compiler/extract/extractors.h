@@ -1,25 +1,25 @@
 // The extractors behind one interface: each takes an ExtractionProblem and options, and answers
-// with a sound choice, what it costs, and what is certain about the optimum.
-//
-//   greedy         least tree cost                             egg (POPL 2021), TENSAT (MLSys 2021)
-//   greedy-shared  the cost function of MCTS for tensor graphs (PACT 2024), as published
-//   greedy-dag     least cost of distinct nodes below a class  the extraction gym's greedy-dag
-//   ilp            integer program through CBC                 TENSAT, section 5.1; ilp.h
-//   lp             its relaxation, rounded                     lp_rounding.h
-//   best           all of these within a time                  best.h
+// with a sound choice, what it costs, and what is certain about the optimum. Which there are:
+// extractors.def.
 #pragma once
 
 #include "compiler/extract/solver/ilp.h"
 
 namespace tg {
 
-enum class Extractor : uint8_t { Greedy, GreedyShared, GreedyDag, Ilp, Lp, Best };
+enum class Extractor : uint8_t {
+#define TG_EXTRACTOR(id, name, function, greedy) id,
+#include "compiler/extract/extractors.def"
+#undef TG_EXTRACTOR
+};
 
 /// "greedy-dag", as in `--extract`.
 llvm::StringRef extractor_name(Extractor extractor);
 std::optional<Extractor> extractor_by_name(llvm::StringRef name);
-/// All of them, in the order above.
-llvm::ArrayRef<Extractor> all_extractors();
+/// All of them, in the order of their rows.
+std::vector<Extractor> all_extractors();
+/// Takes next to no time, and knows no bound.
+bool is_greedy(Extractor extractor);
 
 /// Errors: `no_solution` if a root cannot be extracted, or none keeps to the byte limit.
 Result<Extraction> run_extractor(const ExtractionProblem& problem, Extractor extractor,

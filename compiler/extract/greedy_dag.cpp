@@ -6,6 +6,7 @@
 // that are small for what was chosen repairs it.
 #include "compiler/extract/greedy_dag.h"
 
+#include "compiler/extract/answer.h"
 #include "compiler/extract/dag_sets.h"
 #include "compiler/extract/greedy.h"
 #include "compiler/extract/solver/components.h"
@@ -130,6 +131,19 @@ private:
 std::optional<GreedyDagResult> greedy_dag(const ExtractionProblem& problem,
                                           const GreedyDagLimits& limits) {
   return DagWorklist(problem, limits).run();
+}
+
+Result<Extraction> extract_by_greedy_dag(const ExtractionProblem& problem,
+                                         const IlpOptions& options) {
+  Stopwatch watch;
+  GreedyDagLimits limits;
+  limits.seconds = options.time_limit_s;
+  limits.stop = [stop = StopQuestion(options)]() mutable { return stop(); };
+  std::optional<GreedyDagResult> found = greedy_dag(problem, limits);
+  std::string stopped = found ? found->stopped : "";
+  Result<Extraction> out = answer_of(problem, std::move(found), "greedy-dag", watch);
+  if (out && !stopped.empty()) out->note = "greedy-dag: " + stopped;
+  return out;
 }
 
 } // namespace tg

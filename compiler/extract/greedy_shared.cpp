@@ -2,6 +2,7 @@
 // a node is looked at again only if a child has changed since.
 #include "compiler/extract/greedy_shared.h"
 
+#include "compiler/extract/answer.h"
 #include "compiler/extract/greedy.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -120,6 +121,18 @@ private:
 std::optional<GreedySharedResult> greedy_shared(const ExtractionProblem& problem, double seconds,
                                                 llvm::function_ref<bool()> stop) {
   return SharedCosts(problem, seconds, stop).run();
+}
+
+Result<Extraction> extract_by_greedy_shared(const ExtractionProblem& problem,
+                                            const IlpOptions& options) {
+  Stopwatch watch;
+  StopQuestion stop(options);
+  std::optional<GreedySharedResult> found =
+      greedy_shared(problem, options.time_limit_s, [&] { return stop(); });
+  std::string note = found ? found->note : "";
+  Result<Extraction> out = answer_of(problem, std::move(found), "greedy-shared", watch);
+  if (out) out->note = note;
+  return out;
 }
 
 } // namespace tg
