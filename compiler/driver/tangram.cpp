@@ -3,8 +3,8 @@
 // caller does not hold.
 #include "tangram/tangram.h"
 
+#include "compiler/driver/backends.h"
 #include "compiler/driver/cost_model.h"
-#include "compiler/driver/devices.h"
 #include "compiler/driver/model.h"
 #include "compiler/driver/rule_trust.h"
 #include "compiler/driver/weights.h"
@@ -97,7 +97,8 @@ tg::Result<T> word(llvm::StringRef option, llvm::StringRef text,
 
 /// What a model runs in, on a backend.
 tg::Result<tg::DType> run_dtype(llvm::StringRef dtype, bool allow_tf32, llvm::StringRef backend) {
-  if (allow_tf32 && backend != "cuda")
+  const tg::BackendRow* row = tg::find_backend(backend);
+  if (allow_tf32 && !(row && row->tf32))
     return tg::error(tg::Code::usage, "`allow_tf32` is of cuda, not of `{0}`", backend);
   return word<tg::DType>(
       "dtype", dtype,
@@ -111,13 +112,11 @@ std::string spec_of(const OptimizeOptions& o) {
 
 tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
   tg::OptimizeOptions options;
-  TG_TRY(options.search, word<tg::Search>("search", o.search,
-                                          {{"none", tg::Search::None},
-                                           {"saturate", tg::Search::Saturate},
-                                           {"mcts", tg::Search::Mcts},
-                                           {"anneal", tg::Search::Anneal},
-                                           {"taso", tg::Search::Taso},
-                                           {"random", tg::Search::Random}}));
+  std::optional<tg::Search> search = tg::search_by_name(o.search);
+  if (!search)
+    return tg::error(tg::Code::usage, "`search` takes one of {0}, not `{1}`",
+                     llvm::join(tg::search_names(), ", "), o.search);
+  options.search = *search;
   std::optional<tg::Extractor> extractor = tg::extractor_by_name(o.extract);
   if (!extractor)
     return tg::error(tg::Code::usage, "`extract` takes one of {0}, not `{1}`",

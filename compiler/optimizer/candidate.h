@@ -1,5 +1,4 @@
-// What a search comes to, before it is held against the source: one way for the searches that grow
-// one e-graph, one for the portfolio, one for those over graphs. What else was found goes to those
+// What a search comes to, before it is held against the source. What else was found goes to those
 // that are measured whole (finalists.h), since single prices carry noise; where costs are measured
 // what a second opinion chooses is among them.
 #pragma once
@@ -32,10 +31,8 @@ struct Judges {
   GroupPricer* groups = nullptr;
 };
 
-/// Searches as the options say, and notes what happened. Errors: `no_solution`.
-Result<Candidate> find_candidate(const Graph& source, llvm::ArrayRef<Rule> rules,
-                                 const Judges& judges, const OptimizeOptions& options,
-                                 OptimizeReport& report);
+/// One more row, or more of one that is there.
+void add_count(std::vector<RuleCount>& rules, const RuleCount& more);
 
 /// What the device does in one kernel and the search has not come to, where it is one that
 /// `kernels` of the options is for; the other operators stay. The rules that led there; none:

@@ -7,6 +7,7 @@
 #include "compiler/optimizer/finalists.h"
 #include "compiler/optimizer/group_refinement.h"
 #include "compiler/optimizer/settled_search.h"
+#include "compiler/optimizer/strategy/strategy.h"
 
 #include "compiler/ir/graph_equal.h"
 #include "compiler/rules/text.h"
@@ -29,21 +30,7 @@ double peak_memory_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-const char* search_name(Search search) {
-  switch (search) {
-  case Search::None: return "none";
-  case Search::Saturate: return "saturate";
-  case Search::Random: return "random";
-  case Search::Mcts: return "mcts";
-  case Search::Pact24: return "mcts (pact24)";
-  case Search::Anneal: return "anneal";
-  case Search::Taso: return "taso";
-  }
-  return "";
-}
-
-constexpr size_t kSaturationNodes = 50'000, kTreeNodes = 2'000;
-constexpr double kTimeLimitS = 60, kMctsTimeLimitS = 10, kGuessedTimeLimitS = 1.2;
+constexpr size_t kTreeNodes = 2'000; // of each e-graph of a tree search, as published
 
 /// Operators that the outputs need and that each run computes.
 size_t run_op_count(const Graph& graph) {
@@ -126,15 +113,12 @@ void note_steps(SearchTrace* trace, const OptimizeReport& report) {
 /// memory: extraction of an e-graph takes as much again and more, and vectors double as they grow.
 OptimizeOptions with_stop(const OptimizeOptions& given) {
   OptimizeOptions out = given;
-  bool in_one = given.search != Search::Mcts && given.search != Search::Anneal &&
-                given.search != Search::Taso;
+  bool in_one = strategy_of(given.search).extracts_at_the_end();
   constexpr double kMemoryToExtract = 0.8;
   double to_explore = (in_one ? 0.4 : 0.6) * (given.explain ? 0.6 : 1);
   out.explore.stop = given.stop.with_memory(to_explore);
   out.extract.stop = given.stop.with_memory(kMemoryToExtract).with_grace(kGraceOfExtraction);
-  bool greedy = given.extract.extractor == Extractor::Greedy ||
-                given.extract.extractor == Extractor::GreedyShared ||
-                given.extract.extractor == Extractor::GreedyDag;
+  bool greedy = is_greedy(given.extract.extractor);
   double left = given.search_share * given.stop.seconds_left();
   double share = !in_one ? 1 : greedy ? 0.75 : 0.5;
   out.explore.time_limit_s = std::min(given.explore.time_limit_s, share * left);
@@ -183,16 +167,14 @@ Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
 } // namespace
 
 void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit, bool guessed) {
-  bool shipped = options.search == Search::Mcts;
-  if (time_limit_s < 0)
-    time_limit_s = !shipped ? kTimeLimitS : guessed ? kGuessedTimeLimitS : kMctsTimeLimitS;
+  SearchStrategy::Limits suits = strategy_of(options.search).limits(guessed);
+  if (time_limit_s < 0) time_limit_s = suits.time_limit_s;
   options.explore.time_limit_s = options.extract.ilp.time_limit_s = time_limit_s;
   options.refine.time_limit_s = std::min(options.refine.time_limit_s, time_limit_s);
   auto nodes = [&](size_t otherwise) {
     return node_limit > 0 ? static_cast<size_t>(node_limit) : otherwise;
   };
-  options.explore.node_limit =
-      nodes(options.search == Search::Pact24 ? kTreeNodes : kSaturationNodes);
+  options.explore.node_limit = nodes(suits.node_limit);
   options.portfolio.mcts.explore.node_limit = nodes(kTreeNodes);
 }
 
@@ -203,7 +185,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   OptimizeOptions options = with_stop(given);
   OptimizeReport report;
   report.model = source.name();
-  report.search = search_name(options.search);
+  report.search = search_name(options.search).str();
   report.extract = extractor_name(options.extract.extractor).str();
   report.cost_model = costs.name();
   report.seed = options.explore.seed;

@@ -18,7 +18,14 @@
 namespace tg {
 
 /// Mcts is the search that we ship (search/portfolio.h), Pact24 the published one.
-enum class Search : uint8_t { None, Saturate, Random, Mcts, Pact24, Anneal, Taso };
+enum class Search : uint8_t {
+#define TG_STRATEGY(id, name, instance) id,
+#include "compiler/optimizer/strategy/strategies.def"
+#undef TG_STRATEGY
+};
+llvm::StringRef search_name(Search search); // "mcts"
+std::optional<Search> search_by_name(llvm::StringRef name);
+std::vector<llvm::StringRef> search_names(); // in the order of the rows
 
 /// What the rewards of Search::Pact24 are made of (search/published_costs.h), and what it extracts
 /// with in the end: extract.extractor for `Ilp`, else the same greedy form.

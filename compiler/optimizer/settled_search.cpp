@@ -1,6 +1,7 @@
 #include "compiler/optimizer/settled_search.h"
 
 #include "compiler/ir/graph_equal.h"
+#include "compiler/optimizer/strategy/strategy.h"
 #include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -51,7 +52,8 @@ public:
     for (size_t round = 1;; ++round) {
       Stopwatch watch;
       stale_ = false;
-      TG_TRY(Candidate found, find_candidate(source_, rules_, judges_, options_, report_));
+      TG_TRY(Candidate found,
+             strategy_of(options_.search).find({source_, rules_, judges_, options_}, report_));
       found.rules = report_.rules_applied;
       report_.searches = round;
       bool again = round < kMostRounds && time_for(watch.seconds()) && moved(found.graph);
@@ -151,7 +153,8 @@ private:
 Result<Candidate> find_settled(const Graph& source, llvm::ArrayRef<Rule> rules,
                                const Judges& judges, const OptimizeOptions& options,
                                OptimizeReport& report) {
-  if (!judges.costs.guesses()) return find_candidate(source, rules, judges, options, report);
+  if (!judges.costs.guesses())
+    return strategy_of(options.search).find({source, rules, judges, options}, report);
   return SettledSearch(source, rules, judges, options, report).run();
 }
 

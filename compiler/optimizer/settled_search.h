@@ -8,9 +8,10 @@
 
 namespace tg {
 
-/// As find_candidate, with the prices that it leaves in `judges.prices`; what earlier searches
-/// found is among `judges.others`, where these are asked for, and the best if it turns out to be.
-/// `report.cost_before_us` is by the prices of the end, too. Errors: `no_solution`.
+/// As the strategy of the options finds it, with the prices that it leaves in `judges.prices`; what
+/// earlier searches found is among `judges.others`, where these are asked for, and the best if it
+/// turns out to be. `report.cost_before_us` is by the prices of the end, too. Errors:
+/// `no_solution`.
 Result<Candidate> find_settled(const Graph& source, llvm::ArrayRef<Rule> rules,
                                const Judges& judges, const OptimizeOptions& options,
                                OptimizeReport& report);

@@ -88,13 +88,8 @@ void set_tree_options(const Options& o, OptimizeOptions& options) {
 OptimizeOptions optimize_options(const Options& o) {
   OptimizeOptions options;
   options.explain = o.explain || o.verify || o.command == "explain" || !o.trace.empty();
-  options.search = llvm::StringSwitch<Search>(o.search)
-                       .Case("none", Search::None)
-                       .Case("random", Search::Random)
-                       .Case("anneal", Search::Anneal)
-                       .Case("taso", Search::Taso)
-                       .Case("saturate", Search::Saturate)
-                       .Default(o.mcts_profile == "pact24" ? Search::Pact24 : Search::Mcts);
+  options.search = *search_by_name(o.search);
+  if (options.search == Search::Mcts && o.mcts_profile == "pact24") options.search = Search::Pact24;
   if (o.budget > 0) options.budget = static_cast<size_t>(o.budget);
   if (o.depth > 0) options.depth = static_cast<size_t>(o.depth);
   set_tree_options(o, options);

@@ -1,71 +1,14 @@
-#include "compiler/optimizer/explore.h"
-
-#include "compiler/optimizer/state_price.h"
+// The published tree search (search/pact24.h); what a state is worth, and what is extracted in the
+// end, is as its options say.
+#include "compiler/optimizer/strategy/one_egraph.h"
+#include "compiler/optimizer/strategy/state_price.h"
 #include "compiler/search/published_costs.h"
-#include "lang/core/stopwatch.h"
-
-#include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
 
 namespace tg {
 
-void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
-                   OptimizeReport& report) {
-  for (size_t i = 0; i < stats.size() && i < rules.size(); ++i)
-    if (stats[i].matches > 0)
-      report.activity.push_back(
-          {rules[i].name, rules[i].declared, stats[i].matches, stats[i].applied});
-}
-
-void note_cut_extractions(size_t count, OptimizeReport& report) {
-  report.cut_extractions = count;
-  if (count > 0)
-    report.notes.push_back(
-        llvm::formatv("{0} extraction{1} ended by the clock", count, count == 1 ? "" : "s"));
-}
-
 namespace {
-
-void note_exploration(const SaturateReport& explored, llvm::ArrayRef<Rule> rules,
-                      OptimizeReport& report) {
-  note_activity(explored.rules, rules, report);
-  report.egraph_nodes = explored.nodes;
-  report.egraph_classes = explored.classes;
-  report.explore_s = explored.seconds;
-  report.stopped_by = stop_reason_text(explored.stop).str();
-}
-
-/// Tells whoever watches how an e-graph grows, and what the best graph of it costs.
-class ProgressTeller {
-public:
-  ProgressTeller(const OptimizeOptions& options, const OptimizeReport& report)
-      : progress_(options.portfolio.progress) {
-    now_.time_limit_s = options.explore.time_limit_s;
-    now_.source_us = now_.best_us = report.cost_before_us;
-    now_.where = "exploring";
-  }
-
-  bool heard() const { return static_cast<bool>(progress_); }
-  void grown(size_t nodes) {
-    if (!progress_) return;
-    now_.seconds = watch_.seconds();
-    now_.nodes = nodes;
-    progress_(now_);
-  }
-  /// A state was looked at.
-  void tried(const EGraph& egraph) {
-    ++now_.simulations;
-    grown(egraph.node_count());
-  }
-  /// A graph was: what it costs. Told with what comes next.
-  void found(double cost_us) { now_.best_us = std::min(now_.best_us, cost_us); }
-
-private:
-  const TellProgress& progress_;
-  SearchProgress now_;
-  Stopwatch watch_;
-};
 
 /// The prices of another, which whoever watches is told of: that, not what they are, since rewards
 /// are no prices of graphs (search/published_costs.h).
@@ -85,38 +28,6 @@ private:
   ProgressTeller& teller_;
 };
 
-/// Random rollouts; what a state is worth is its greedy extraction.
-void explore_randomly(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
-                      PriceCache& prices, const OptimizeOptions& options, OptimizeReport& report,
-                      ProgressTeller& teller) {
-  RolloutOptions rollout;
-  rollout.rollouts = static_cast<int>(options.budget);
-  rollout.depth = static_cast<int>(options.depth);
-  rollout.node_limit = options.explore.node_limit;
-  rollout.time_limit_s = options.explore.time_limit_s;
-  rollout.memory_limit_mb = options.explore.memory_limit_mb;
-  rollout.stop = options.explore.stop;
-  rollout.seed = options.explore.seed;
-  rollout.cycle_filter = options.explore.cycle_filter;
-  rollout.numerics = options.explore.numerics;
-  rollout.trace = options.trace;
-  ExtractOptions greedy = options.extract;
-  greedy.extractor = Extractor::Greedy;
-  RolloutReport explored = search_rollouts(egraph, rules, rollout, [&](const EGraph& state) {
-    Result<ExtractedGraph> extracted = extract(state, source, prices, greedy);
-    double cost_us = extracted ? extracted->cost_us : kInfiniteCost;
-    teller.found(cost_us);
-    teller.tried(state);
-    return cost_us;
-  });
-  note_activity(explored.rules, rules, report);
-  report.egraph_nodes = explored.nodes;
-  report.egraph_classes = explored.classes;
-  report.explore_s = explored.seconds;
-  report.stopped_by =
-      explored.stop == StopReason::Iterations ? "budget" : stop_reason_text(explored.stop).str();
-}
-
 /// What the published search would answer now, as a price of a graph.
 double price_as_published(const EGraph& egraph, const Graph& source, PriceCache& prices,
                           Reward reward, const StopToken& stop) {
@@ -125,18 +36,27 @@ double price_as_published(const EGraph& egraph, const Graph& source, PriceCache&
   return price_graph(graph_of(egraph, source, found.nodes), prices);
 }
 
-/// The published tree search; what a state is worth is as its options say.
-void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
-                          PriceCache& prices, const OptimizeOptions& options,
-                          OptimizeReport& report, ProgressTeller& teller) {
+class PublishedTreeSearch final : public OneEGraph {
+  Limits limits(bool /*guessed*/) const override { return {60, 2'000}; }
+  void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const override;
+  std::optional<Candidate> own_extraction(const EGraph& egraph, const SearchTask& task,
+                                          OptimizeReport& report) const override;
+};
+
+void PublishedTreeSearch::grow(EGraph& egraph, const SearchTask& task,
+                               OptimizeReport& report) const {
+  const Graph& source = task.source;
+  llvm::ArrayRef<Rule> rules = task.rules;
+  const OptimizeOptions& options = task.options;
+  PriceCache& prices = task.judges.prices;
+  ProgressTeller teller(options, report);
+  teller.grown(egraph.node_count());
   Pact24Options pact = options.pact24;
+  static_cast<SearchLimits&>(pact) = options.explore;
   pact.explore.node_limit = options.explore.node_limit;
   pact.explore.cycle_filter = options.explore.cycle_filter;
   pact.explore.numerics = options.explore.numerics;
   pact.explore.match_limit = std::max<size_t>(options.explore.node_limit, 1);
-  pact.time_limit_s = options.explore.time_limit_s;
-  pact.memory_limit_mb = options.explore.memory_limit_mb;
-  pact.seed = options.explore.seed;
   pact.stop = options.explore.stop.within(options.explore.time_limit_s);
   pact.trace = options.trace;
   WatchedPrice price(
@@ -153,40 +73,34 @@ void explore_as_published(EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
     };
   Pact24Report explored = search_pact24(egraph, rules, pact, price);
   note_activity(explored.rules, rules, report);
-  report.egraph_nodes = explored.nodes;
-  report.egraph_classes = explored.classes;
-  report.explore_s = explored.seconds;
+  note_egraph(explored, report);
   report.simulations = explored.simulations;
   report.decisions = static_cast<size_t>(explored.decisions);
   report.search_memory_mb = static_cast<double>(explored.memory_bytes) / (1 << 20);
   note_cut_extractions(price.cut_short(), report);
-  report.stopped_by =
-      explored.stop == StopReason::Iterations ? "decisions" : stop_reason_text(explored.stop).str();
+  if (explored.stop == StopReason::Iterations) report.stopped_by = "decisions";
+}
+
+std::optional<Candidate> PublishedTreeSearch::own_extraction(const EGraph& egraph,
+                                                             const SearchTask& task,
+                                                             OptimizeReport& report) const {
+  const auto& [source, rules, judges, options] = task;
+  if (options.final_ilp) return std::nullopt;
+  PriceCache& prices = judges.prices;
+  PublishedCost found = published_cost(options.reward, egraph, prices, options.extract.stop);
+  bool stopped = found.cost_us == kInfiniteCost && options.extract.stop.asked();
+  Graph graph = stopped ? source : graph_of(egraph, source, found.nodes);
+  report.extract = options.reward == Reward::Greedy ? "greedy" : "greedy-shared";
+  double cost = report.cost_after_us = price_graph(graph, prices);
+  tell_extracted(cost, 0, options, report);
+  return Candidate{std::move(graph), cost};
 }
 
 } // namespace
 
-void explore(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
-             const OptimizeOptions& options, OptimizeReport& report) {
-  ProgressTeller teller(options, report);
-  teller.grown(egraph.node_count());
-  switch (options.search) {
-  case Search::Random:
-    return explore_randomly(egraph, source, rules, prices, options, report, teller);
-  case Search::Pact24:
-    return explore_as_published(egraph, source, rules, prices, options, report, teller);
-  case Search::None:
-    report.egraph_nodes = egraph.node_count();
-    report.egraph_classes = egraph.class_count();
-    report.stopped_by = "no search";
-    return;
-  default: {
-    SaturateOptions saturation = options.explore;
-    saturation.trace = options.trace;
-    if (teller.heard()) saturation.progress = [&](size_t nodes) { teller.grown(nodes); };
-    return note_exploration(saturate(egraph, rules, saturation), rules, report);
-  }
-  }
+const SearchStrategy& published_tree_search() {
+  static const PublishedTreeSearch strategy;
+  return strategy;
 }
 
 } // namespace tg

@@ -1,4 +1,4 @@
-#include "compiler/optimizer/state_price.h"
+#include "compiler/optimizer/strategy/state_price.h"
 
 namespace tg {
 namespace {

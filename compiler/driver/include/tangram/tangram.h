@@ -141,7 +141,7 @@ struct ExternOp {
 
 /// The words are those of `tg opt`; README of compiler/driver.
 struct OptimizeOptions {
-  std::string search = "mcts"; // none, saturate, mcts, anneal, taso, random
+  std::string search = "mcts"; // none, saturate, random, mcts, pact24, anneal, taso
   std::string extract = "ilp"; // greedy[-shared|-dag], ilp, lp, best
   /// calibrated[:cpu|cuda] (the price model of this machine, the default where it has a backend
   /// that can be measured), analytic[:PROFILE], measured[:cpu|cuda], file:TABLE.

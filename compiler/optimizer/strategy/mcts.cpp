@@ -1,0 +1,116 @@
+// The search that we ship: the portfolio of search/portfolio.h.
+#include "compiler/egraph/egraph.h"
+#include "compiler/optimizer/explanation.h"
+#include "compiler/optimizer/strategy/notes.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+PortfolioOptions portfolio_options(const OptimizeOptions& options, size_t finalists) {
+  PortfolioOptions out = options.portfolio;
+  out.saturate = options.explore;
+  out.extract = options.extract;
+  out.explain = options.explain;
+  out.explaining = end_of_explaining(options);
+  out.finalists = finalists;
+  MctsOptions& mcts = out.mcts;
+  mcts.explore.numerics = options.explore.numerics;
+  mcts.explore.cycle_filter = CycleFilter::Efficient; // the incumbent needs it
+  static_cast<SearchLimits&>(mcts) = options.explore;
+  mcts.trace = options.trace;
+  return out;
+}
+
+void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
+  report.egraph_nodes = found.most_nodes;
+  report.egraph_classes = found.most_classes;
+  report.extract_s = found.extract_s;
+  report.explore_s = std::max(found.seconds - found.extract_s, 0.0);
+  report.decisions = found.decisions;
+  report.simulations = found.simulations;
+  report.egraphs = found.egraphs;
+  report.stretches = found.stretches;
+  report.distinct_stretches = found.distinct_stretches;
+  report.search_memory_mb = static_cast<double>(found.memory_bytes) / (1 << 20);
+  report.cost_after_us = found.cost_us;
+  report.bounds = found.bounds;
+  if (!found.bounds.empty()) {
+    const GraphBound& bound = found.bounds.front();
+    report.lower_bound_us = std::min(bound.lower_us, found.cost_us);
+    report.optimal = bound.optimal();
+  }
+  report.learned = std::move(found.learned);
+  report.stopped_by =
+      found.stop == StopReason::Saturated ? "no more gain" : stop_reason_text(found.stop).str();
+  note_cut_extractions(found.slices_used_up, report);
+}
+
+/// What the same search finds by the second opinion's prices, priced by those in use.
+Candidate other_search(const SearchTask& task) {
+  const auto& [source, rules, judges, options] = task;
+  PortfolioOptions portfolio = portfolio_options(options, 0);
+  portfolio.mcts.trace = nullptr;
+  PortfolioReport found = search_portfolio(source, rules, *judges.second_opinion, portfolio);
+  double cost = price_graph(found.graph, judges.prices);
+  return {std::move(found.graph),           cost,
+          std::move(found.chain),           std::move(found.unexplained),
+          rule_counts(found.rules_applied), judges.second_opinion->name()};
+}
+
+/// The best takes the kernels that the search has not come to, as a step of its own.
+void complete_best(Candidate& best, const SearchTask& task, OptimizeReport& report) {
+  const auto& [source, rules, judges, options] = task;
+  SearchTrace::Step step{"kernels of the device", {}, best.cost_us};
+  std::vector<RuleCount> added = add_kernels(best, rules, judges.prices, options);
+  if (added.empty()) return;
+  for (const RuleCount& fusing : added) {
+    add_count(report.rules_applied, fusing);
+    step.rules.push_back({fusing.rule, fusing.count});
+  }
+  report.cost_after_us = step.after_us = best.cost_us;
+  report.forget_bounds(); // of e-graphs without it
+  if (options.trace) options.trace->steps.push_back(std::move(step));
+}
+
+class PortfolioStrategy final : public SearchStrategy {
+public:
+  /// Errors: `no_solution` where neither source nor anything found has a finite cost.
+  Result<Candidate> find(const SearchTask& task, OptimizeReport& report) const override;
+  /// Within a second it finds what it finds at all, and proves the rest of the time.
+  Limits limits(bool guessed) const override { return {guessed ? 1.2 : 10, 50'000}; }
+  bool takes_kernels() const override { return true; }
+};
+
+Result<Candidate> PortfolioStrategy::find(const SearchTask& task, OptimizeReport& report) const {
+  const auto& [source, rules, judges, options] = task;
+  PortfolioReport found = search_portfolio(source, rules, judges.costs,
+                                           portfolio_options(options, candidates_to_keep(task)));
+  if (!std::isfinite(found.cost_us)) { // an extraction says which output it is
+    EGraph egraph = EGraph::from_graph(source);
+    TG_CHECK(extract(egraph, source, judges.prices, options.extract));
+  }
+  note_activity(found.rules, rules, report);
+  report.rules_applied = rule_counts(found.rules_applied);
+  note_portfolio(found, report);
+  Candidate candidate{std::move(found.graph), found.cost_us, std::move(found.chain),
+                      std::move(found.unexplained)};
+  for (PortfolioFinalist& other : found.finalists)
+    judges.others->push_back({std::move(other.graph), other.cost_us, std::move(other.chain), "",
+                              rule_counts(other.rules_applied)});
+  complete_best(candidate, task, report);
+  if (has_second_opinion(judges)) judges.others->push_back(other_search(task));
+  return candidate;
+}
+
+} // namespace
+
+const SearchStrategy& portfolio() {
+  static const PortfolioStrategy strategy;
+  return strategy;
+}
+
+} // namespace tg

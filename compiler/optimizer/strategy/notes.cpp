@@ -1,0 +1,55 @@
+#include "compiler/optimizer/strategy/notes.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+
+namespace tg {
+
+std::vector<RuleCount> named_counts(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef<Rule> rules) {
+  std::vector<RuleCount> counts;
+  for (const RuleUse& use : uses)
+    if (use.rule < rules.size() && use.count > 0)
+      counts.push_back({rules[use.rule].name, use.count});
+  std::sort(counts.begin(), counts.end(), [](const RuleCount& a, const RuleCount& b) {
+    return a.count != b.count ? a.count > b.count : a.rule < b.rule;
+  });
+  return counts;
+}
+
+std::vector<RuleCount> rule_counts(llvm::ArrayRef<std::pair<std::string, size_t>> counts) {
+  std::vector<RuleCount> out;
+  for (const auto& [name, count] : counts) out.push_back({name, count});
+  llvm::stable_sort(out, [](const RuleCount& a, const RuleCount& b) { return a.count > b.count; });
+  return out;
+}
+
+std::vector<RuleCount> counts_on_path(llvm::ArrayRef<std::pair<RuleId, size_t>> path,
+                                      llvm::ArrayRef<Rule> rules) {
+  std::vector<std::pair<std::string, size_t>> counts;
+  for (auto [rule, count] : path) counts.push_back({rules[rule].name, count});
+  return rule_counts(counts);
+}
+
+void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
+                   OptimizeReport& report) {
+  for (size_t i = 0; i < stats.size() && i < rules.size(); ++i)
+    if (stats[i].matches > 0)
+      report.activity.push_back(
+          {rules[i].name, rules[i].declared, stats[i].matches, stats[i].applied});
+}
+
+void note_cut_extractions(size_t count, OptimizeReport& report) {
+  report.cut_extractions = count;
+  if (count > 0)
+    report.notes.push_back(
+        llvm::formatv("{0} extraction{1} ended by the clock", count, count == 1 ? "" : "s"));
+}
+
+StopToken end_of_explaining(const OptimizeOptions& options) {
+  constexpr double kMemory = 0.6; // what is found is then trimmed, beside what it was found in
+  return options.stop.with_memory(kMemory).with_grace(kGraceOfExplanation);
+}
+
+} // namespace tg

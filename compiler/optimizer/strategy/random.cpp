@@ -1,0 +1,48 @@
+// Random rollouts; what a state is worth is its greedy extraction.
+#include "compiler/optimizer/strategy/one_egraph.h"
+
+namespace tg {
+
+namespace {
+
+class RandomRollouts final : public OneEGraph {
+  bool takes_kernels() const override { return true; }
+  void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const override;
+};
+
+void RandomRollouts::grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const {
+  const Graph& source = task.source;
+  llvm::ArrayRef<Rule> rules = task.rules;
+  const OptimizeOptions& options = task.options;
+  ProgressTeller teller(options, report);
+  teller.grown(egraph.node_count());
+  RolloutOptions rollout;
+  static_cast<SearchLimits&>(rollout) = options.explore;
+  rollout.rollouts = static_cast<int>(options.budget);
+  rollout.depth = static_cast<int>(options.depth);
+  rollout.node_limit = options.explore.node_limit;
+  rollout.cycle_filter = options.explore.cycle_filter;
+  rollout.numerics = options.explore.numerics;
+  rollout.trace = options.trace;
+  ExtractOptions greedy = options.extract;
+  greedy.extractor = Extractor::Greedy;
+  RolloutReport explored = search_rollouts(egraph, rules, rollout, [&](const EGraph& state) {
+    Result<ExtractedGraph> extracted = extract(state, source, task.judges.prices, greedy);
+    double cost_us = extracted ? extracted->cost_us : kInfiniteCost;
+    teller.found(cost_us);
+    teller.tried(state);
+    return cost_us;
+  });
+  note_activity(explored.rules, rules, report);
+  note_egraph(explored, report);
+  if (explored.stop == StopReason::Iterations) report.stopped_by = "budget";
+}
+
+} // namespace
+
+const SearchStrategy& random_rollouts() {
+  static const RandomRollouts strategy;
+  return strategy;
+}
+
+} // namespace tg

@@ -1,0 +1,44 @@
+// Equality saturation on TENSAT's schedule, and no search at all: what extraction alone makes of
+// the source.
+#include "compiler/optimizer/strategy/one_egraph.h"
+
+namespace tg {
+
+namespace {
+
+class Saturation final : public OneEGraph {
+  bool takes_kernels() const override { return true; }
+  void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const override {
+    ProgressTeller teller(task.options, report);
+    teller.grown(egraph.node_count());
+    SaturateOptions options = task.options.explore;
+    options.trace = task.options.trace;
+    if (teller.heard()) options.progress = [&](size_t nodes) { teller.grown(nodes); };
+    SaturateReport explored = saturate(egraph, task.rules, options);
+    note_activity(explored.rules, task.rules, report);
+    note_egraph(explored, report);
+  }
+};
+
+class NoSearch final : public OneEGraph {
+  void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const override {
+    ProgressTeller(task.options, report).grown(egraph.node_count());
+    report.egraph_nodes = egraph.node_count();
+    report.egraph_classes = egraph.class_count();
+    report.stopped_by = "no search";
+  }
+};
+
+} // namespace
+
+const SearchStrategy& saturation() {
+  static const Saturation strategy;
+  return strategy;
+}
+
+const SearchStrategy& no_search() {
+  static const NoSearch strategy;
+  return strategy;
+}
+
+} // namespace tg

@@ -1,0 +1,42 @@
+#include "compiler/optimizer/strategy/strategy.h"
+
+namespace tg {
+
+#define TG_STRATEGY(id, name, instance) const SearchStrategy& instance();
+#include "compiler/optimizer/strategy/strategies.def"
+#undef TG_STRATEGY
+
+namespace {
+
+struct Row {
+  Search search;
+  llvm::StringLiteral name;
+  const SearchStrategy& (*instance)();
+};
+constexpr Row kRows[] = {
+#define TG_STRATEGY(id, name, instance) {Search::id, name, instance},
+#include "compiler/optimizer/strategy/strategies.def"
+#undef TG_STRATEGY
+};
+
+const Row& row_of(Search search) { return kRows[static_cast<size_t>(search)]; }
+
+} // namespace
+
+const SearchStrategy& strategy_of(Search search) { return row_of(search).instance(); }
+
+llvm::StringRef search_name(Search search) { return row_of(search).name; }
+
+std::optional<Search> search_by_name(llvm::StringRef name) {
+  for (const Row& row : kRows)
+    if (row.name == name) return row.search;
+  return std::nullopt;
+}
+
+std::vector<llvm::StringRef> search_names() {
+  std::vector<llvm::StringRef> names;
+  for (const Row& row : kRows) names.push_back(row.name);
+  return names;
+}
+
+} // namespace tg
