@@ -107,6 +107,27 @@ function(tg_embed target)
   endif()
 endfunction()
 
+# tg_backend(TARGET NAME SWITCH LIBRARY [FILES ...]): a row of driver/backends.h where the switch is on,
+# from driver/backends/NAME.cpp and these files; tg_backends_done() then writes the list of all.
+function(tg_backend target name switch library)
+  cmake_parse_arguments(ARG "" "" "FILES" ${ARGN})
+  if(switch STREQUAL "ALWAYS" OR ${switch})
+    list(TRANSFORM ARG_FILES PREPEND ${CMAKE_SOURCE_DIR}/compiler/driver/backends/)
+    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/compiler/driver/backends/${name}.cpp
+                                     ${ARG_FILES})
+    target_link_libraries(${target} PUBLIC ${library})
+    set_property(GLOBAL APPEND_STRING PROPERTY tg_backend_rows "TG_BACKEND(${name})\n")
+  else()
+    message(STATUS "The ${name} backend is left out (${switch} is off)")
+    set_property(GLOBAL APPEND_STRING PROPERTY tg_backend_rows "TG_NO_BACKEND(${name}, ${switch})\n")
+  endif()
+endfunction()
+
+function(tg_backends_done)
+  get_property(rows GLOBAL PROPERTY tg_backend_rows)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/backends.def CONTENT "${rows}" @ONLY)
+endfunction()
+
 # tg_program(NAME DIR folder DEPS ...): an executable of folder/*.cpp, at the top of the build tree.
 function(tg_program name)
   cmake_parse_arguments(ARG "" "DIR" "DEPS" ${ARGN})

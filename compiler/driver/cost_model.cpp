@@ -1,19 +1,11 @@
 // Takes the spec apart; the models themselves are in compiler/extract and measured_cost.h.
 #include "compiler/driver/cost_model.h"
 
-#include "compiler/driver/analytic_groups.h"
+#include "compiler/driver/backends.h"
 #include "compiler/driver/calibrated_cost.h"
-#include "compiler/driver/devices.h"
 #include "compiler/driver/measured_cost.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/extract/cost/cost_table.h"
-
-#ifdef TG_HAVE_CUDA
-#include "runtime/cuda/patterns.h"
-#endif
-#ifdef TG_HAVE_ONEDNN
-#include "runtime/onednn/patterns.h"
-#endif
 
 namespace tg {
 
@@ -27,40 +19,24 @@ bool meets_source(llvm::StringRef spec) {
 
 std::string backend_of_costs(llvm::StringRef spec) {
   bool timed = is_measured(spec) || is_calibrated(spec);
-  return timed && spec.split(':').second == "cuda" ? "cuda" : "cpu";
+  llvm::StringRef named = timed ? spec.split(':').second : "";
+  return named.empty() ? "cpu" : named.str();
 }
 
-std::string default_cost_spec() {
-#ifdef TG_HAVE_ONEDNN
-  return "calibrated";
-#else
-  return "analytic";
-#endif
-}
+std::string default_cost_spec() { return find_backend("cpu") ? "calibrated" : "analytic"; }
 
 std::string profile_of_backend(llvm::StringRef backend) {
-  return backend == "cuda" ? "h200" : "cpu";
+  const BackendRow* row = find_backend(backend);
+  return row && !row->profile.empty() ? row->profile.str() : "cpu";
 }
 
 namespace {
 
-/// What the backend behind a device profile does in one kernel.
-llvm::ArrayRef<KernelPattern> patterns_of([[maybe_unused]] llvm::StringRef profile) {
-  bool cpu = profile.empty() || profile == "cpu";
-#ifdef TG_HAVE_ONEDNN
-  if (cpu) return cpu_patterns();
-#endif
-#ifdef TG_HAVE_CUDA
-  if (!cpu) return cuda::cuda_patterns();
-#endif
-  return {};
-}
-
 /// Of a device whose backend fuses when it loads a graph.
 class GroupedAnalyticCost final : public AnalyticCost {
 public:
-  GroupedAnalyticCost(const DeviceProfile& device, llvm::ArrayRef<KernelPattern> patterns)
-      : AnalyticCost(device, patterns), groups_(make_analytic_groups(*this)) {}
+  GroupedAnalyticCost(const DeviceProfile& device, const BackendRow& backend)
+      : AnalyticCost(device, backend.patterns()), groups_(backend.groups(*this)) {}
   GroupPricer* groups() override { return groups_.get(); }
 
 private:
@@ -68,10 +44,11 @@ private:
 };
 
 Result<std::unique_ptr<CostModel>> make_analytic(llvm::StringRef profile) {
-  const DeviceProfile* device = find_device_profile(profile);
-  if (!device || profile == "cpu") return make_analytic_cost(profile, patterns_of(profile));
-  return std::unique_ptr<CostModel>(
-      std::make_unique<GroupedAnalyticCost>(*device, patterns_of(profile)));
+  const DeviceProfile* device = find_device_profile(profile.empty() ? "cpu" : profile);
+  const BackendRow* backend = device ? backend_of_profile(*device) : nullptr;
+  if (!backend) return make_analytic_cost(profile);
+  if (!backend->groups) return make_analytic_cost(profile, backend->patterns());
+  return std::unique_ptr<CostModel>(std::make_unique<GroupedAnalyticCost>(*device, *backend));
 }
 
 Result<std::unique_ptr<MeasuredCost>> make_measured(const std::string& backend_name,

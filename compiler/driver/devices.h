@@ -17,8 +17,6 @@ struct Device {
   std::vector<std::pair<std::string, std::string>> library_problems = {};
 };
 
-std::vector<Device> devices();
-
 /// A backend that this build has and this machine cannot use.
 struct MissingDevice {
   std::string backend; // "cuda"
@@ -37,10 +35,12 @@ struct DeviceReport {
   /// Those that this build is written for and that were not run on a GPU.
   std::vector<std::string> untested = {};
 };
-DeviceReport report_devices();
+DeviceReport report_devices(); // backends.cpp
 
 /// The processor as its maker names it, or its architecture where that cannot be read.
 std::string processor_name();
+/// "Intel(R) Xeon(R) ..., AVX-512, 2 cores"
+std::string processor_text();
 
 /// Cores that this process may use; at least 1.
 int available_cores();

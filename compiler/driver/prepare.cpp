@@ -1,38 +1,24 @@
 // Plan, compile, bind: the order in which a graph meets a backend.
 #include "compiler/driver/prepare.h"
 
-#include "compiler/driver/devices.h"
+#include "compiler/driver/backends.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/ir/retype.h"
 #include "runtime/random.h"
-#include "runtime/ref/backend.h"
 
 #include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 
 #include <utility>
 
-#ifdef TG_HAVE_CUDA
-#include "runtime/cuda/backend.h"
-#endif
-#ifdef TG_HAVE_ONEDNN
-#include "runtime/onednn/backend.h"
-#endif
-
 namespace tg {
 
-Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name,
-                                              [[maybe_unused]] const std::string& cost_db) {
-  std::string known = "ref";
-  if (name == "ref") return make_ref_backend();
-#ifdef TG_HAVE_ONEDNN
-  if (name == "cpu") return make_cpu_backend();
-  known += ", cpu";
-#endif
-#ifdef TG_HAVE_CUDA
-  if (name == "cuda") return make_cuda_backend(cost_db);
-  known += ", cuda";
-#endif
-  return error(Code::no_backend, "no backend `{0}` in this build, which has {1}", name, known);
+Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name, const std::string& cost_db) {
+  if (const BackendRow* row = find_backend(name)) return row->make(cost_db);
+  auto names = llvm::map_range(all_backends(), [](const BackendRow* row) { return row->name; });
+  return error(Code::no_backend, "no backend `{0}` in this build, which has {1}", name,
+               llvm::join(names, ", "));
 }
 
 int64_t memory_limit_bytes(int64_t limit_mb) {
@@ -50,8 +36,8 @@ Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options) {
   if (std::string fault = verify(prepared.plan); !fault.empty())
     return error(Code::internal, "the plan of `{0}` is not well formed: {1}", graph.name(), fault);
 #endif
-  // The reference backend runs on one thread whatever it is told.
-  prepared.threads = options.backend == "ref" ? 1 : thread_count(options.threads);
+  bool threads = find_backend(options.backend)->threads;
+  prepared.threads = threads ? thread_count(options.threads) : 1;
   CompileOptions compile;
   compile.threads = prepared.threads;
   compile.memory_limit_bytes =

@@ -1,17 +1,13 @@
-#include "compiler/driver/analytic_groups.h"
+#include "compiler/driver/backends/cuda_groups.h"
 
-#ifdef TG_HAVE_CUDA
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/cuda/cudnn/attention.h"
 #include "runtime/cuda/grouping.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/STLExtras.h>
-#endif
 
 namespace tg {
-
-#ifdef TG_HAVE_CUDA
 
 namespace {
 
@@ -169,14 +165,8 @@ cuda::AssumedPrices assumed_prices(const AnalyticCost& costs) {
           [rooflines](const TensorType& type) { return rooflines->turning_us(type); }};
 }
 
-std::unique_ptr<GroupPricer> make_analytic_groups(const AnalyticCost& costs) {
+std::unique_ptr<GroupPricer> make_cuda_groups(const AnalyticCost& costs) {
   return std::make_unique<AnalyticGroups>(costs);
 }
-
-#else
-
-std::unique_ptr<GroupPricer> make_analytic_groups(const AnalyticCost&) { return nullptr; }
-
-#endif
 
 } // namespace tg

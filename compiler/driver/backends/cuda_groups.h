@@ -16,10 +16,10 @@ namespace cuda {
 struct AssumedPrices; // runtime/cuda/grouping.h
 }
 
-/// By which layouts are chosen; in builds with the backend `cuda`. `costs` must outlive them.
+/// By which layouts are chosen. `costs` must outlive them.
 cuda::AssumedPrices assumed_prices(const AnalyticCost& costs);
 
-/// `costs` must outlive it. Null in builds without the backend that does the grouping.
-std::unique_ptr<GroupPricer> make_analytic_groups(const AnalyticCost& costs);
+/// `costs` must outlive it.
+std::unique_ptr<GroupPricer> make_cuda_groups(const AnalyticCost& costs);
 
 } // namespace tg

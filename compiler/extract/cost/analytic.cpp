@@ -13,14 +13,14 @@ namespace {
 
 // clang-format off
 constexpr DeviceProfile kProfiles[] = {
-    // name    f32 GF/s  half GF/s  GB/s   cache   MB    launch us
-    {"cpu",        426,       426,    25,    120,   32,   0.6,
+    // name    backend  f32 GF/s  half GF/s  GB/s   cache   MB    launch us
+    {"cpu",    "cpu",     426,       426,    25,    120,   32,   0.6,
      "two AVX-512 cores: FMA loop 213 GFLOP/s a core; stream copy; step overhead of our runtime"},
-    {"t4",       8'141,    65'130,   320,  1'000,    4,   5.0,
+    {"t4",     "cuda",  8'141,    65'130,   320,  1'000,    4,   5.0,
      "NVIDIA T4 datasheet (2019): 8.1 TFLOPS f32, 65 TFLOPS f16, 320 GB/s; launch: CUDA stream"},
-    {"a100",    19'500,   312'000, 1'555,  4'000,   40,   4.0,
+    {"a100",   "cuda", 19'500,   312'000, 1'555,  4'000,   40,   4.0,
      "NVIDIA A100 40GB datasheet (2020): 19.5 TFLOPS f32, 312 TFLOPS f16, 1,555 GB/s"},
-    {"h200",    66'900,   989'000, 4'800,  9'000,   50,   3.0,
+    {"h200",   "cuda", 66'900,   989'000, 4'800,  9'000,   50,   3.0,
      "NVIDIA H200 SXM datasheet (2023): 67 TFLOPS f32, 989 TFLOPS f16 dense, 4.8 TB/s"},
 };
 

@@ -15,12 +15,13 @@ namespace tg {
 /// One row of the device table.
 struct DeviceProfile {
   llvm::StringRef name;
-  double f32_gflops;  // peak, without reduced-precision units
-  double half_gflops; // f16 and bf16, with the matrix units where there are any
-  double memory_gbs;  // main memory
-  double cache_gbs;   // last-level cache, for what fits there
-  double cache_mb;    // its size
-  double launch_us;   // from one operator to the next, however small
+  llvm::StringRef backend; // that runs on it
+  double f32_gflops;       // peak, without reduced-precision units
+  double half_gflops;      // f16 and bf16, with the matrix units where there are any
+  double memory_gbs;       // main memory
+  double cache_gbs;        // last-level cache, for what fits there
+  double cache_mb;         // its size
+  double launch_us;        // from one operator to the next, however small
   llvm::StringRef source;
 };
 

@@ -1,0 +1,39 @@
+// The backends of this build: one row each, which is all that the rest of the program knows of
+// them. A new one is a file in backends/, which defines its row, and a line of CMakeLists.txt,
+// which says when it is built.
+#pragma once
+
+#include "compiler/driver/devices.h"
+#include "compiler/extract/cost/analytic.h"
+#include "compiler/extract/cost/group_price.h"
+#include "runtime/backend.h"
+
+namespace tg {
+
+struct BackendRow {
+  llvm::StringRef name; // "cpu"
+  /// `cost_db`: the file in which it keeps what it measures; "" = the user's cache folder.
+  /// Errors: `no_backend`.
+  Result<std::unique_ptr<Backend>> (*make)(const std::string& cost_db);
+  /// Adds what of it is here, or what is missing. Loads no more than it needs to say so.
+  void (*report)(DeviceReport& report);
+  /// Takes as many threads as it is given.
+  bool threads = true;
+  /// f32 products may be rounded to tf32.
+  bool tf32 = false;
+  /// The device profile that stands for it where it is not here; "": none.
+  llvm::StringRef profile = "";
+  /// What it does in one kernel, known without a device.
+  llvm::ArrayRef<KernelPattern> (*patterns)() = nullptr;
+  /// Of a backend that fuses when it loads a graph: prices of what it would launch, by a roofline.
+  std::unique_ptr<GroupPricer> (*groups)(const AnalyticCost& costs) = nullptr;
+};
+
+/// In the order in which a person would name them.
+std::vector<const BackendRow*> all_backends();
+/// Null where this build has none of that name.
+const BackendRow* find_backend(llvm::StringRef name);
+/// The backend that runs on the device of a profile, or null.
+const BackendRow* backend_of_profile(const DeviceProfile& profile);
+
+} // namespace tg
