@@ -1,7 +1,7 @@
 /* A monotonic clock that tells processor time: of this process, and of those it has waited for.
  *
  *   cc -O2 -shared -fPIC -o processor_clock.so processor_clock.c -ldl
- *   LD_PRELOAD=./processor_clock.so tg bench paper --threads 1 ...
+ *   LD_PRELOAD=./processor_clock.so build-release/bench/paper/paper --threads 1 ...
  *
  * A program of one thread then sees neither that other work keeps it waiting nor for how long: its
  * limits of time, its seconds and the prices that it measures are about those of a quiet machine

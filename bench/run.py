@@ -2,6 +2,7 @@
 """Runs the benchmark programs of a build (bench/*_bench.cpp) and keeps what they measured.
 
     bench/run.py --build build [NAME...] [--results DIR]
+    bench/run.py --build build paper [ARGUMENT...]    the program of bench/paper, which keeps its own file
 
 Each program leaves NAME.json and NAME.md in bench/results/: machine, commit, date, and what it
 measured: Google Benchmark's JSON, or the JSON that the program itself writes (its head comment says
@@ -116,7 +117,12 @@ def main():
     parser.add_argument("--build", default="build", type=Path)
     parser.add_argument("--results", default=ROOT / "bench" / "results", type=Path)
     parser.add_argument("names", nargs="*", help="programs, without _bench; default: all")
-    options = parser.parse_args()
+    own, paper = sys.argv[1:], None
+    if "paper" in own:
+        own, paper = own[:own.index("paper")], own[own.index("paper") + 1:]
+    options = parser.parse_args(own)
+    if paper is not None:
+        return subprocess.run([ROOT / options.build / "bench/paper/paper", *paper], cwd=ROOT, check=False).returncode
     programs = sorted(p for p in (ROOT / options.build / "bench").glob("*_bench") if os.access(p, os.X_OK))
     if options.names:
         wanted = {name.removesuffix("_bench") for name in options.names}

@@ -3,7 +3,7 @@
 
     bench/search_bench.py --tg build-release/tg [SECTION...] [--quick]
 
-    quality      thirteen networks by every approach of `tg bench paper`, under analytic prices and
+    quality      thirteen networks by every approach of `paper` (bench/paper), under analytic prices and
                  two rule sets: mean and deviation over seeds; time and memory of the shipped search;
                  the published search on our e-graph beside its published seconds
     measured     the same by prices measured on this machine
@@ -80,7 +80,7 @@ class Bench:
 
     def __init__(self, options):
         self.options = options
-        self.tg = str(Path(options.tg).resolve())
+        self.tg, self.paper_tool = str(Path(options.tg).resolve()), str(Path(options.paper).resolve())
         self.program = hashlib.sha256(Path(self.tg).read_bytes()).hexdigest()[:12]
         self.state = Path(options.state)
         if options.threads != 1:
@@ -102,24 +102,24 @@ class Bench:
         self.paper_program, self.programs, self.kept = "", {}, {}
 
     def know_program(self):
-        """The name by which `tg bench paper` keeps cells, and where each program's were measured."""
-        out, _ = self.call("bench", "paper", "resnet50", "--total-limit", "0", "--json", "--output",
-                              str(self.state / "none.json"))
+        """The name by which `paper` keeps cells, and where each program's were measured."""
+        out, _ = self.call("resnet50", "--total-limit", "0", "--json", "--output", str(self.state / "none.json"),
+                           program=self.paper_tool)
         self.paper_program = tables.parts_of(json.loads(out)["setting"])["program"]
         file = self.state / "programs.json"
         self.programs = json.loads(file.read_text()) if file.exists() else {}
         self.programs.setdefault(self.paper_program, self.setting)
         file.write_text(json.dumps(self.programs, indent=1) + "\n")
 
-    def call(self, *arguments):
+    def call(self, *arguments, program=None):
         """(standard output, peak resident MiB of the process, the solver's not counted)."""
-        child = subprocess.Popen([self.tg, *arguments], cwd=ROOT, env=self.environment,
+        child = subprocess.Popen([program or self.tg, *arguments], cwd=ROOT, env=self.environment,
                                  stdout=subprocess.PIPE, text=True)
         out = child.stdout.read()
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode != 0:
-            sys.exit(f"search_bench: tg {' '.join(arguments)}: exit {child.returncode}")
+            sys.exit(f"search_bench: {program or 'tg'} {' '.join(arguments)}: exit {child.returncode}")
         return out, usage.ru_maxrss / 1024
 
     def processor_clock(self):
@@ -159,7 +159,7 @@ class Bench:
 
     def paper_command(self, network, approach, cost, rules, seeds, cells_file):
         o = self.options
-        arguments = ["bench", "paper", network, "--approach", approach, "--seeds", str(seeds),
+        arguments = [network, "--approach", approach, "--seeds", str(seeds),
                      "--threads", "1", "--search-threads", str(o.threads),  # operators are priced on one
                      "--cost", cost, "--time-limit", str(o.time_limit),
                      "--ilp-limit", str(o.ilp_limit), "--total-limit", "1e9", "--output", str(cells_file),
@@ -180,7 +180,7 @@ class Bench:
         def search():
             with tempfile.TemporaryDirectory() as scratch:
                 self.call(*self.paper_command(network, "tangram", cost, rules, self.options.seeds,
-                                              Path(scratch, "cells.json")))
+                                              Path(scratch, "cells.json")), program=self.paper_tool)
         # Another program asks for others.
         self.repeat_until_known(f"prices {network} {cost} {rules} {self.paper_program}", search)
 
@@ -197,10 +197,11 @@ class Bench:
             self.save()
 
     def paper(self, network, approach, cost, rules):
-        """The cells of one network by one approach, through `tg bench paper`; and its peak memory."""
+        """The cells of one network by one approach, through `paper`; and its peak memory."""
         seeds = self.options.seeds if approach == "tangram" else self.options.baseline_seeds
         before = self.prices_known()
-        out, peak = self.call(*self.paper_command(network, approach, cost, rules, seeds, self.cells_file))
+        out, peak = self.call(*self.paper_command(network, approach, cost, rules, seeds, self.cells_file),
+                              program=self.paper_tool)
         report = json.loads(out)
         if report["cells_computed"]:
             self.say(f"{network} {approach} {cost} {rules}")
@@ -379,6 +380,7 @@ def parse():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     p.add_argument("sections", nargs="*", help="default: all of them")
     p.add_argument("--tg", default=ROOT / "build-release/tg")
+    p.add_argument("--paper", default=ROOT / "build-release/bench/paper/paper", help="the program of bench/paper")
     p.add_argument("--state", default=ROOT / "build-release/search_bench", help="folder of what is done")
     p.add_argument("--results", default=ROOT / "bench/results", type=Path)
     p.add_argument("--commit", help="of the program, where it is not that of the tree")

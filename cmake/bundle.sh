@@ -5,6 +5,7 @@
 #   tangram-VERSION/libexec/tg  the program
 #   tangram-VERSION/lib/        libraries that it needs; not the C library, not CUDA's, which are
 #                               the machine's own and looked for when used
+#   tangram-VERSION/share/      the man page, completion of shells
 #   stdlib rules examples bench
 #
 # Runs on x86-64 Linux with glibc of the building machine or later.
@@ -31,7 +32,7 @@ here=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
 LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" exec "$here/libexec/tg" "$@"
 LAUNCH
 chmod +x "$top/bin/tg"
-cp -R "$root/stdlib" "$root/rules" "$root/examples" "$top/"
+cp -R "$root/stdlib" "$root/rules" "$root/examples" "$build/share" "$top/"
 cp -R "$root/bench/gpu" "$root/bench/peers" "$root/bench/README.md" "$top/bench/"
 mkdir -p "$top/bench/gpu/oracle" # pairs weights with PyTorch's, for peers.py
 cp "$root/tests/oracle/compare_torch.py" "$top/bench/gpu/oracle/"

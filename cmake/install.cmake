@@ -37,6 +37,19 @@ configure_file(cmake/tangram.pc.in ${package}/tangram.pc @ONLY)
 install(FILES ${package}/tangram.pc DESTINATION lib/pkgconfig)
 install(DIRECTORY compiler/driver/include/tangram DESTINATION include)
 install(FILES LICENSE DESTINATION share/doc/tangram)
-if(TARGET tg)
-  install(TARGETS tg RUNTIME DESTINATION bin)
-endif()
+install(TARGETS tg RUNTIME DESTINATION bin)
+# What the program says of itself: completion of shells, and the man page.
+set(share ${CMAKE_BINARY_DIR}/share)
+set(tg_bash bash-completion/completions/tg)
+set(tg_zsh zsh/site-functions/_tg)
+set(tg_fish fish/vendor_completions.d/tg.fish)
+foreach(file ${tg_bash} ${tg_zsh} ${tg_fish} man/man1/tg.1)
+  get_filename_component(folder ${file} DIRECTORY)
+  file(MAKE_DIRECTORY ${share}/${folder})
+  install(FILES ${share}/${file} DESTINATION share/${folder})
+endforeach()
+add_custom_command(TARGET tg POST_BUILD
+  COMMAND tg help --completion bash > ${share}/${tg_bash}
+  COMMAND tg help --completion zsh > ${share}/${tg_zsh}
+  COMMAND tg help --completion fish > ${share}/${tg_fish}
+  COMMAND tg help --man > ${share}/man/man1/tg.1)

@@ -128,17 +128,18 @@ function(tg_backends_done)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/backends.def CONTENT "${rows}" @ONLY)
 endfunction()
 
-# tg_program(NAME DIR folder DEPS ...): an executable of folder/*.cpp, at the top of the build tree.
+# tg_program(NAME DIR folder [ONLY file ...] [OUT folder] DEPS ...): an executable of folder/*.cpp, or of the
+# named files of it alone, at the top of the build tree or in a folder of it.
 function(tg_program name)
-  cmake_parse_arguments(ARG "" "DIR" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "DIR;OUT" "ONLY;DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${ARG_DIR}/*.cpp)
-  if(NOT sources)
-    return()
+  if(ARG_ONLY)
+    list(TRANSFORM ARG_ONLY PREPEND ${CMAKE_SOURCE_DIR}/${ARG_DIR}/ OUTPUT_VARIABLE sources)
   endif()
   add_executable(${name} ${sources})
   target_compile_options(${name} PRIVATE ${TG_WARNINGS} ${TG_OUR_DIALECT})
   tg_precompile(${name} tg_pch)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   tg_link(${name} PRIVATE ${ARG_DEPS})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${ARG_OUT})
 endfunction()

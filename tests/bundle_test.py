@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 WANTED = ("stdlib", "rules/algebra.tg", "examples/hello.tg", "bench/gpu/run.py",
           "bench/gpu/peers.py", "bench/gpu/jax_from_torch.py", "bench/gpu/oracle/compare_torch.py",
-          "LICENSE", "README.md")
+          "share/man/man1/tg.1", "share/bash-completion/completions/tg", "LICENSE", "README.md")
 
 
 def run(*command, **environment):

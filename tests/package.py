@@ -12,6 +12,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SHARE = ("bash-completion/completions/tg", "zsh/site-functions/_tg", "fish/vendor_completions.d/tg.fish",
+         "man/man1/tg.1")
 EXPECTED = ("twins: 7 operators, then 3", "2 outputs, equal", "a mistake: E0213",
             "a wrong rule: E0306")
 
@@ -50,6 +52,9 @@ def main():
                 print(f"package: {missing} not in the output of the example:\n{output}")
                 return 1
         run(prefix / "bin" / "tg", "--version")
+        for name in SHARE:
+            if "--time-limit" not in (prefix / "share" / name).read_text().replace("\\-", "-").replace("-l t", "--t"):
+                sys.exit(f"package: share/{name} does not know --time-limit")
     print("package: installed, found, linked, run")
     return 0
 

@@ -19,7 +19,7 @@ relative paths, so that outputs hold no path of a machine; times never belong in
     run.py --tg build/tg [KIND|FILE...]     compare
     run.py --tg build/tg --update [...]     rewrite the .out files; the reviewer reads the diff
     run.py --tg build/tg --coverage         every diagnostic, rule and operator has its golden case
-    run.py --tg build/tg --documents        lang/OPERATORS.md and lang/DIAGNOSTICS.md are fresh
+    run.py --tg build/tg --documents        the documents that `tg` prints are fresh (lang/OPERATORS.md, ...)
 """
 import argparse
 import difflib
@@ -251,13 +251,14 @@ def run_coverage(tg):
 def run_documents(tg, update):
     """The documents that `tg` generates are those of the tree."""
     status = 0
-    for command, name in (("ops", "OPERATORS.md"), ("errors", "DIAGNOSTICS.md")):
-        path = TESTS.parent / "lang" / name
+    for command, name in (("ops", "lang/OPERATORS.md"), ("errors", "lang/DIAGNOSTICS.md"),
+                          ("options", "compiler/driver/OPTIONS.md")):
+        path = TESTS.parent / name
         text = subprocess.run([tg, command], capture_output=True, check=True).stdout.decode()
         if update:
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            print(f"lang/{name} is stale: tests/run.py --documents --update rewrites it")
+            print(f"{name} is stale: tests/run.py --documents --update rewrites it")
             status = 1
     print("documents: stale" if status else "documents: fresh")
     return status

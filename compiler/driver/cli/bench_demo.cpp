@@ -3,6 +3,7 @@
 // machines.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
+#include "compiler/driver/cost_model.h"
 #include "lang/core/escape.h"
 #include "runtime/random.h"
 

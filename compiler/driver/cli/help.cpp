@@ -2,6 +2,7 @@
 // operator, a function of the library, a command. Without a name, all diagnostics in a line each.
 #include "compiler/driver/cli/help.h"
 
+#include "compiler/driver/cli/completion.h"
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/model.h"
 #include "lang/core/explanations.h"
@@ -49,9 +50,8 @@ void print_json(llvm::raw_ostream& out, const Explanation& e) {
 }
 
 /// `tg opt --help`, for the name of a command.
-bool explain_command(llvm::raw_ostream& out, std::string name) {
-  std::string program = "tg", help = "--help";
-  char* arguments[] = {program.data(), name.data(), help.data()};
+bool explain_command(llvm::raw_ostream& out, const std::string& name) {
+  const char* arguments[] = {"tg", name.c_str(), "--help"};
   Parsed parsed = parse_command_line(3, arguments);
   if (parsed.exit_code == 0) out << parsed.out;
   return parsed.exit_code == 0;
@@ -163,6 +163,9 @@ static int explain_name(Session& session, const std::string& name) {
 
 int run_help(Session& session) {
   llvm::raw_ostream& out = session.out;
+  const Options& o = session.options;
+  if (!o.completion.empty()) return out << completion_script(o.completion), 0;
+  if (o.manual) return out << manual_page(), 0;
   if (session.options.files.empty()) {
     for (const Explanation& e : explanations())
       out << code_text(e.code) << "  " << code_summary(e.code) << '\n';

@@ -7,10 +7,6 @@
 
 namespace tg::cli {
 
-struct Session;
-
-int run_help(Session& session);
-
 // Each prints what is known, or answers false.
 /// An operator, or a builtin of the language.
 bool explain_operator(llvm::raw_ostream& out, llvm::StringRef name);

@@ -1,20 +1,13 @@
-// What CLI11 cannot say of a command line: options that take one of a few words or a form of their
-// own, and which of them go together.
+// What one row of the table cannot say: a form of its own (--cost), and options that need each
+// other or exclude each other.
 #pragma once
 
+#include "compiler/driver/cli/arguments.h"
 #include "compiler/driver/cli/options.h"
-
-#include <optional>
 
 namespace tg::cli {
 
-/// Texts that need a second look after CLI11 is done.
-struct Raw {
-  std::vector<std::string> set, inputs;
-  std::string dtype = "f32";
-};
-
-/// Reads the texts into the options and looks at all of them once more; what is wrong, if anything.
-std::optional<std::string> second_look(Options& options, const Raw& raw);
+/// What is wrong with the options together, if anything; fills in what depends on the build.
+std::optional<Misuse> check_options(Options& options, llvm::ArrayRef<const OptionRow*> given);
 
 } // namespace tg::cli

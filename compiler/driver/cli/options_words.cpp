@@ -18,6 +18,10 @@ StringRef idiom_of_command(StringRef word) {
       .Cases("exec", "eval", "execute", "models are run by `tg run`")
       .Cases("lint", "typecheck", "parse", "files are checked by `tg check`")
       .Cases("import", "export", "convert", "load", "models are .tg files; no other format is read")
+      .Cases(
+          "bench paper", "paper",
+          "the table of the published tree search is a program of the repository: `./dev bench -- "
+          "paper`")
       .Case("version", "`tg --version` says which this is")
       .Default("");
 }

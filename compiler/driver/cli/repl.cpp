@@ -54,7 +54,7 @@ void Repl::command(llvm::StringRef text) {
   llvm::ArrayRef<Command> all = commands();
   const auto* found = llvm::find_if(all, [&, name = name](auto& c) { return c.name == name; });
   llvm::StringRef option = argument.split("--").second.split(' ').first.split('=').first;
-  if (llvm::any_of(known_settings(), [&](const Setting& s) { return s.name == option; }))
+  if (setting(option))
     return fail(error(Code::usage, "`:{0}` takes no options", name)
                     .suggest(llvm::formatv("`:set {0}=…` holds for what follows", option)));
   if (found != all.end()) return (this->*found->run)(argument.trim());

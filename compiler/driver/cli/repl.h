@@ -29,12 +29,8 @@ private:
     void (Repl::*run)(llvm::StringRef argument);
   };
   static llvm::ArrayRef<Command> commands();
-  /// A name on the command line of `tg run` and whether it takes a value.
-  struct Setting {
-    llvm::StringLiteral name;
-    bool flag = false;
-  };
-  static llvm::ArrayRef<Setting> known_settings();
+  /// The option that a name of `:set` stands for; nullptr for none.
+  static const OptionRow* setting(llvm::StringRef name);
 
   struct Before;
 

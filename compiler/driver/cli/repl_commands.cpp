@@ -93,29 +93,8 @@ llvm::ArrayRef<Repl::Command> Repl::commands() {
   return table;
 }
 
-llvm::ArrayRef<Repl::Setting> Repl::known_settings() {
-  static const Setting table[] = {
-      {"search"},        {"extract"},
-      {"cost"},          {"cost-db"},
-      {"save-costs"},    {"rules"},
-      {"numerics"},      {"trust-rules", true},
-      {"rule-cache"},    {"max-weight-growth"},
-      {"iterations"},    {"multi-iterations"},
-      {"backoff", true}, {"cycle-filter"},
-      {"ilp-cycles"},    {"budget"},
-      {"depth"},         {"exploration"},
-      {"mcts-profile"},  {"reward"},
-      {"without"},       {"priors"},
-      {"save-priors"},   {"reuse-tree", true},
-      {"time-limit"},    {"node-limit"},
-      {"memory-limit"},  {"seed"},
-      {"threads"},       {"search-threads"},
-      {"backend"},       {"dtype"},
-      {"runs"},          {"weights"},
-      {"input"},         {"output"},
-      {"check", true},   {"verbose", true},
-  };
-  return table;
+const OptionRow* Repl::setting(llvm::StringRef name) {
+  return name.empty() ? nullptr : find_row(rows_of(CommandId::Prompt), ("--" + name).str());
 }
 
 // --- types --------------------------------------------------------------------------------------
@@ -417,11 +396,10 @@ bool Repl::apply_settings(std::vector<std::pair<std::string, std::string>> chang
   }
   std::vector<std::string> words = {"tg", "run"};
   for (const auto& [name, value] : next) {
-    const auto* known =
-        llvm::find_if(known_settings(), [&, n = name](auto& s) { return s.name == n; });
-    if (known == known_settings().end() && is_parameter(name))
+    const OptionRow* row = setting(name);
+    if (!row && is_parameter(name))
       words.push_back("--set=" + name + "=" + value);
-    else if (known != known_settings().end() && known->flag)
+    else if (row && !row->takes_value())
       words.push_back("--" + name);
     else
       words.push_back("--" + name + "=" + value);
@@ -446,13 +424,13 @@ void Repl::set(llvm::StringRef argument) {
   llvm::StringRef name = argument.take_front(at).trim();
   llvm::StringRef value = at == llvm::StringRef::npos ? "" : argument.drop_front(at + 1).trim();
   name.consume_front("--");
-  const auto* known = llvm::find_if(known_settings(), [&](auto& s) { return s.name == name; });
-  bool flag = known != known_settings().end() && known->flag;
+  const OptionRow* row = setting(name);
+  bool flag = row && !row->takes_value();
   if (flag && (value.empty() || value == "true")) value = "on";
   if (flag && (value == "off" || value == "false")) value = "";
-  if (known == known_settings().end() && !is_parameter(name)) {
+  if (!row && !is_parameter(name)) {
     std::vector<llvm::StringRef> names;
-    for (const Setting& setting : known_settings()) names.push_back(setting.name);
+    for (const OptionRow* known : rows_of(CommandId::Prompt)) names.push_back(known->name());
     Diagnostic d = error(Code::usage, "there is no setting `{0}`", name);
     llvm::StringRef near = near_miss(name, names);
     d.help = near.empty() ? "`tg run --help` lists them, without the dashes here"

@@ -155,7 +155,7 @@ std::vector<std::string> Repl::complete(llvm::StringRef text) const {
   } else if (command == ":load" || command == ":save") {
     all = matching_files(word);
   } else if (command == ":set") {
-    for (const Setting& setting : known_settings()) all.push_back(setting.name.str());
+    for (const OptionRow* row : rows_of(CommandId::Prompt)) all.push_back(row->name().str());
   } else {
     all = argument_words(text.drop_back(word.size()));
     // What an argument can be, and names of arguments, before all that there is.

@@ -20,8 +20,7 @@ int exit_code(Code code) {
 StopToken stop_of(const Options& o) {
   StopToken stop =
       interrupts().holding(static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb)));
-  bool of_cells = o.command == "bench paper"; // its limits are of each, and of all
-  return o.time_limit_s >= 0 && !of_cells ? stop.within(o.time_limit_s) : stop;
+  return o.time_limit_s >= 0 ? stop.within(o.time_limit_s) : stop;
 }
 
 void write_errors(llvm::json::OStream& json, const DiagnosticSink& sink,

@@ -59,23 +59,7 @@ Result<void> write_text_file(Session& session, llvm::StringRef path, llvm::Strin
 Result<void> check_outputs(const Options& options);
 
 // One function, and one file, for each subcommand. They return the exit code.
-int run_check(Session& session);
-int run_fmt(Session& session);
-int run_opt(Session& session);
-int run_explain(Session& session);
-int run_run(Session& session);
-int run_weights(Session& session);
-int run_extract(Session& session);
-int run_rules_list(Session& session);
-int run_rules_verify(Session& session);
-int run_verify(Session& session);
-int run_repl(Session& session);
-int run_calibrate(Session& session);
-int run_devices(Session& session);
-int run_ops(Session& session);
-int run_errors(Session& session);
-int run_bench_demo(Session& session);
-int run_bench_paper(Session& session);
-int run_report(Session& session);
+#define TG_COMMAND(id, name, run, ...) int run(Session& session);
+#include "compiler/driver/cli/commands.def"
 
 } // namespace tg::cli

@@ -1,4 +1,4 @@
-// What the parts of `tg bench paper` share: the networks and approaches of the published table,
+// What the parts of `paper` share: its options, the networks and approaches of the published table,
 // the cells that are done, the file that keeps them, and the tables made of them.
 #pragma once
 
@@ -7,7 +7,18 @@
 
 #include <map>
 
-namespace tg::cli {
+namespace tg::paper {
+
+using cli::Session;
+
+struct Options : cli::Options {
+#define TG_OPTION(field, flag, value_name, kind, value, ...)                                       \
+  cli::Stored<cli::OptionKind::kind> field = cli::stored<cli::OptionKind::kind>(value);
+#define TG_ALSO(...)
+#include "bench/paper/options.def"
+};
+/// The rows of the table of options.
+llvm::ArrayRef<cli::OptionRow> option_rows();
 
 struct PaperNetwork {
   llvm::StringRef name;
@@ -109,4 +120,4 @@ PaperPlan plan_paper(const Options& options, const PaperCells& cells);
 /// figures beside, and the geometric mean of the seconds of each approach.
 void print_paper_table(Session& session, const PaperCells& cells);
 
-} // namespace tg::cli
+} // namespace tg::paper

@@ -1,6 +1,6 @@
-// The table of `tg bench paper`: the published columns, our figures and the published ones.
-#include "compiler/driver/cli/bench_paper.h"
+// The table that `paper` prints: the published columns, our figures and the published ones.
 #include "compiler/driver/cli/table.h"
+#include "bench/paper/paper.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tg::cli {
+namespace tg::paper {
 namespace {
+
+using cli::Align;
+using cli::Table;
 
 struct Published {
   llvm::StringRef model, approach;
@@ -20,7 +23,7 @@ struct Published {
 
 constexpr Published kPublished[] = {
 #define TG_PUBLISHED(...) {__VA_ARGS__},
-#include "compiler/driver/cli/published.def"
+#include "bench/paper/published.def"
 };
 
 struct Summary {
@@ -126,4 +129,4 @@ void print_paper_table(Session& session, const PaperCells& cells) {
          "are wrong for grouped convolutions\n";
 }
 
-} // namespace tg::cli
+} // namespace tg::paper

@@ -1,6 +1,6 @@
-// The file of cells of `tg bench paper`: one JSON object, settings to arrays of cells. It is
+// The file of cells of `paper`: one JSON object, settings to arrays of cells. It is
 // written anew after every cell, so that a run may be interrupted at any moment.
-#include "compiler/driver/cli/bench_paper.h"
+#include "bench/paper/paper.h"
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/devices.h"
@@ -17,7 +17,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tg::cli {
+namespace tg::paper {
 namespace {
 
 std::string hash_text(llvm::StringRef bytes) {
@@ -192,16 +192,16 @@ void PaperCells::write_json(llvm::json::OStream& json) const {
       json.attribute("model", cell.model);
       json.attribute("approach", cell.approach);
       json.attribute("seed", static_cast<int64_t>(cell.seed));
-      write_number(json, "source_us", cell.source_us);
-      write_number(json, "cost_us", cell.cost_us);
-      write_number(json, "speedup_pct", cell.speedup_pct());
-      write_number(json, "saved_pct", cell.saved_pct());
-      write_number(json, "seconds", cell.seconds);
-      write_number(json, "processor_s", cell.processor_s);
-      write_number(json, "memory_mb", cell.memory_mb);
+      cli::write_number(json, "source_us", cell.source_us);
+      cli::write_number(json, "cost_us", cell.cost_us);
+      cli::write_number(json, "speedup_pct", cell.speedup_pct());
+      cli::write_number(json, "saved_pct", cell.saved_pct());
+      cli::write_number(json, "seconds", cell.seconds);
+      cli::write_number(json, "processor_s", cell.processor_s);
+      cli::write_number(json, "memory_mb", cell.memory_mb);
       json.attribute("nodes", static_cast<int64_t>(cell.nodes));
       json.attribute("stopped_by", cell.stopped_by);
-      write_number(json, "limit_s", cell.limit_s);
+      cli::write_number(json, "limit_s", cell.limit_s);
       json.attribute("capped", cell.capped);
     });
 }
@@ -215,7 +215,7 @@ Result<void> PaperCells::write(Session& session) const {
     json.attributeArray(setting_, [&] { write_json(json); });
   });
   out << "\n";
-  return write_text_file(session, path_, out.str());
+  return cli::write_text_file(session, path_, out.str());
 }
 
-} // namespace tg::cli
+} // namespace tg::paper

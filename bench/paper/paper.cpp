@@ -1,15 +1,18 @@
-// `tg bench paper`: the published table of the MCTS optimizer, computed here: every network by
+// `paper`: the published table of the MCTS optimizer, computed here: every network by
 // TENSAT, by the five published combinations of rewards and extraction, by the search that we ship
 // and by the two baselines, over some seeds, beside the published figures. Cells are written to a
 // file as they are done and not computed again; a cell that reaches its time limit is marked, and
 // cells that do not fit into the time of the whole run are left for the next. The plan
-// (bench_paper_plan.cpp) has the dear cells last, and goes seed after seed: what is left are
+// (plan.cpp) has the dear cells last, and goes seed after seed: what is left are
 // further runs of cells that have some, not holes in the table.
-#include "compiler/driver/cli/bench_paper.h"
+#include "bench/paper/paper.h"
+#include "compiler/driver/cli/arguments.h"
+#include "compiler/driver/cli/help_text.h"
 #include "compiler/driver/cli/pipeline.h"
-#include "compiler/driver/cli/search_files.h"
+#include "compiler/driver/cli/spinning.h"
 #include "compiler/driver/cost_model.h"
 #include "compiler/rules/from_ast.h"
+#include "lang/core/data_file.h"
 #include "lang/core/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -21,7 +24,7 @@
 
 #include <sys/resource.h>
 
-namespace tg::cli {
+namespace tg::paper {
 namespace {
 
 constexpr llvm::StringLiteral kExamples = "examples/paper";
@@ -62,14 +65,13 @@ double processor_seconds() {
 
 class Paper {
 public:
-  Paper(Session& session, std::string setting, std::vector<Rule> rules)
-      : session_(session), rules_(std::move(rules)),
-        cells_(std::move(setting),
-               session.options.output.empty() ? "paper_cells.json" : session.options.output) {}
+  Paper(Session& session, const Options& options, std::string setting, std::vector<Rule> rules)
+      : session_(session), options_(options), rules_(std::move(rules)),
+        cells_(std::move(setting), options.output) {}
 
   int run() {
     if (auto read = cells_.read(); !read) return session_.fail(std::move(read.error()));
-    plan_ = plan_paper(session_.options, cells_);
+    plan_ = plan_paper(options_, cells_);
     if (auto there = check_examples(); !there) return session_.fail(std::move(there.error()));
     if (!plan_.jobs.empty()) say() << plan_.text() << "\n";
     for (size_t i = 0; i < plan_.jobs.size(); ++i)
@@ -82,11 +84,10 @@ private:
   Result<void> check_examples() const;
   bool cancelled() const { return session_.stop.asked(); }
   double elapsed_s() const { return watch_.seconds(); }
-  double left_s() const { return session_.options.total_limit_s - elapsed_s(); }
+  double left_s() const { return options_.total_limit_s - elapsed_s(); }
   /// Where the run is told of as it goes.
   llvm::raw_ostream& say() const {
-    const Options& o = session_.options;
-    return o.quiet || o.json ? llvm::nulls() : session_.err;
+    return options_.quiet || options_.json ? llvm::nulls() : session_.err;
   }
 
   /// False after an error; it is in the sink.
@@ -96,6 +97,7 @@ private:
   void print();
 
   Session& session_;
+  const Options& options_;
   std::vector<Rule> rules_;
   PaperCells cells_;
   PaperPlan plan_;
@@ -103,16 +105,10 @@ private:
   Stopwatch watch_;
 };
 
-Result<void> check_names(const Options& options) {
-  auto unknown = [](const char* what, llvm::StringRef name) {
-    return error(Code::usage, "no {0} `{1}` in the published table", what, name);
-  };
+Result<void> check_networks(const Options& options) {
   for (const std::string& name : options.files)
     if (llvm::none_of(kNetworks, [&](const PaperNetwork& n) { return n.name == name; }))
-      return unknown("network", name);
-  for (const std::string& name : options.approaches)
-    if (llvm::none_of(kApproaches, [&](const PaperApproach& a) { return a.name == name; }))
-      return unknown("approach", name);
+      return error(Code::usage, "no network `{0}` in the published table", name);
   return {};
 }
 
@@ -121,7 +117,7 @@ Result<void> Paper::check_examples() const {
   if (plan_.jobs.empty() || llvm::sys::fs::is_directory(kExamples)) return {};
   return error(Code::cannot_read, "there is no folder `{0}` here, where the networks are",
                kExamples)
-      .suggest("start `tg bench paper` in the root of the repository, where `examples` lies");
+      .suggest("start `paper` in the root of the repository, where `examples` lies");
 }
 
 bool Paper::run_job(size_t at) {
@@ -154,9 +150,8 @@ bool Paper::run_job(size_t at) {
 /// search's. Where rewards are integer programs it has half: one that it has begun when its time is
 /// over may take a quarter, too. So every cell ends within its limit, or little after.
 OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s) const {
-  const Options& o = session_.options;
   const PaperApproach& approach = *job.approach;
-  OptimizeOptions options = optimize_options(o);
+  OptimizeOptions options = cli::optimize_options(options_);
   options.search = approach.search;
   options.reward = approach.reward;
   options.final_ilp = approach.final_ilp;
@@ -177,12 +172,12 @@ OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s) const {
 
 Result<PaperCell> Paper::compute(const PaperJob& job, double limit_s, const Graph& source) {
   double processor_s = processor_seconds();
-  TG_TRY(std::unique_ptr<CostModel> costs, cost_model(session_, source));
+  TG_TRY(std::unique_ptr<CostModel> costs, cli::cost_model(session_, source));
   TG_TRY(Optimized found, optimize(source, rules_, *costs, options_for(job, limit_s), nullptr));
   const OptimizeReport& r = found.report;
   if (!std::isfinite(r.cost_before_us) || !(r.cost_after_us > 0))
     return error(Code::no_solution, "`{0}` costs {1} us by `{2}`, its best {3} us: no speed-up",
-                 job.network->name, r.cost_before_us, session_.options.cost, r.cost_after_us)
+                 job.network->name, r.cost_before_us, options_.cost, r.cost_after_us)
         .suggest("cells need prices of all operators");
   PaperCell cell;
   cell.model = job.network->name.str(), cell.approach = job.approach->name.str();
@@ -200,21 +195,20 @@ Result<PaperCell> Paper::compute(const PaperJob& job, double limit_s, const Grap
 }
 
 void Paper::print() {
-  const Options& o = session_.options;
-  if (o.json) {
+  if (options_.json) {
     llvm::json::OStream json(session_.out, 2);
     json.object([&] {
       json.attribute("setting", cells_.setting());
       json.attribute("cells_computed", static_cast<int64_t>(made_));
       json.attribute("cells_left", static_cast<int64_t>(left_));
-      write_number(json, "elapsed_s", elapsed_s());
-      write_number(json, "processor_s", processor_seconds());
+      cli::write_number(json, "elapsed_s", elapsed_s());
+      cli::write_number(json, "processor_s", processor_seconds());
       json.attributeArray("cells", [&] { cells_.write_json(json); });
     });
     session_.out << "\n";
     return;
   }
-  if (o.quiet) return;
+  if (options_.quiet) return;
   print_paper_table(session_, cells_);
   session_.out << llvm::formatv("this run: {0} cells in {1:f0} s, {2:f0} s of processor time\n",
                                 made_, elapsed_s(), processor_seconds());
@@ -226,16 +220,48 @@ void Paper::print() {
 llvm::ArrayRef<PaperNetwork> paper_networks() { return kNetworks; }
 llvm::ArrayRef<PaperApproach> paper_approaches() { return kApproaches; }
 
-int run_bench_paper(Session& session) {
-  session.interruptible = std::make_unique<Interruptible>();
-  if (auto known = check_names(session.options); !known)
-    return session.fail(std::move(known.error()));
+namespace {
+
+int run(Session& session, const Options& options) {
+  session.interruptible = std::make_unique<cli::Interruptible>();
+  if (auto known = check_networks(options); !known) return session.fail(std::move(known.error()));
   std::optional<std::vector<Rule>> rules =
-      load_rules(session.sources, library(), session.options.rules, session.sink);
+      load_rules(session.sources, library(), options.rules, session.sink);
   if (!rules) return session.fail();
-  Result<std::string> setting = paper_setting(session.options, *rules);
+  Result<std::string> setting = paper_setting(options, *rules);
   if (!setting) return session.fail(std::move(setting.error()));
-  return Paper(session, std::move(*setting), std::move(*rules)).run();
+  if (auto writable = check_writable(options.output); !writable)
+    return session.fail(std::move(writable.error()));
+  return Paper(session, options, std::move(*setting), std::move(*rules)).run();
 }
 
-} // namespace tg::cli
+int main(int argc, char** argv) {
+  std::vector<llvm::StringRef> words(argv + 1, argv + argc);
+  std::vector<const cli::OptionRow*> rows;
+  for (const cli::OptionRow& row : option_rows()) rows.push_back(&row);
+  Options options;
+  cli::set_defaults(rows, &options);
+  cli::Arguments arguments;
+  std::optional<cli::Misuse> misuse =
+      cli::read_arguments(rows, words, "paper", &options, arguments);
+  if (arguments.help) {
+    llvm::outs() << "the table of the published tree search, computed here\n\n"
+                    "usage: paper [OPTIONS] [NETWORK...]   (in the root of the repository)\n"
+                 << cli::options_help(rows, /*detail=*/true);
+    return 0;
+  }
+  cli::bound_spinning(argv);
+  options.files = std::move(arguments.operands);
+  cli::install_signal_handlers();
+  Session session(options, llvm::outs(), llvm::errs());
+  // Limits of time are of each cell, and of all: the session has none.
+  session.stop =
+      cli::interrupts().holding(static_cast<uint64_t>(memory_limit_bytes(options.memory_limit_mb)));
+  if (misuse) return session.fail(error(Code::usage, "{0}", misuse->message).suggest(misuse->help));
+  return run(session, options);
+}
+
+} // namespace
+} // namespace tg::paper
+
+int main(int argc, char** argv) { return tg::paper::main(argc, argv); }

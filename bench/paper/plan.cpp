@@ -1,15 +1,15 @@
-// Which cells a run of `tg bench paper` computes, in which order, and how long each may take. A
+// Which cells a run of `paper` computes, in which order, and how long each may take. A
 // search whose rewards are integer programs solves hundreds of them for a decision: on most
 // networks it would take any time, as it did in the published table (20 minutes on bert, 46 on
 // nasrnn). So its cells have a limit of their own, below that of the others.
-#include "compiler/driver/cli/bench_paper.h"
+#include "bench/paper/paper.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
 
-namespace tg::cli {
+namespace tg::paper {
 namespace {
 
 bool asked_for(llvm::ArrayRef<std::string> names, llvm::StringRef name) {
@@ -27,8 +27,8 @@ PaperPlan plan_paper(const Options& options, const PaperCells& cells) {
     for (const PaperApproach& approach : paper_approaches()) {
       if (!asked_for(options.files, network.name) || !asked_for(options.approaches, approach.name))
         continue;
-      for (uint64_t i = 0; i < (approach.seeded ? options.seeds : 1); ++i) {
-        uint64_t seed = approach.seeded ? options.seed + i : 1;
+      for (int64_t i = 0; i < (approach.seeded ? options.seeds : 1); ++i) {
+        uint64_t seed = approach.seeded ? options.seed + static_cast<uint64_t>(i) : 1;
         bool by_ilp = approach.rewards_by_ilp();
         double limit_s = by_ilp ? plan.ilp_limit_s : plan.limit_s;
         const PaperCell* cell = cells.find(network.name, approach.name, seed);
@@ -55,4 +55,4 @@ std::string PaperPlan::text() const {
       jobs.size(), known, by_ilp, ilp_limit_s, jobs.size() - by_ilp, limit_s, total_limit_s);
 }
 
-} // namespace tg::cli
+} // namespace tg::paper
