@@ -9,11 +9,11 @@
 // side at one instance; `0` says that no instance had a larger error, `same` that both sides gave
 // the same elements throughout. What cancels to nearly nothing makes such a quotient large on
 // either side; so the last column holds the right side's error against a bound of what one rounding
-// of each number costs the left side (compiler/driver/rule_error_bound.h): a few at most, where a
+// of each number costs the left side (rule_error_bound.h): a few at most, where a
 // rule only reassociates. A chain of element-by-element operators that the engine fuses by itself
 // (`-`) is rounded once in place of each time. Rules of one declaration (directions, operators)
 // share a line, the worst of them. Nothing is timed.
-#include "compiler/driver/rule_error_bound.h"
+#include "tests/property/rules/rule_error_bound.h"
 
 #include "compiler/rules/from_ast.h"
 #include "compiler/rules/text.h"

@@ -3,9 +3,9 @@
 // elements on both sides, up to the sign of zero; the right side of a rule that
 // `reassociates` errs within what roundings of the left side's terms explain.
 // bench/rule_errors_bench lists the errors themselves.
-#include "compiler/driver/rule_error_bound.h"
 #include "lang/syntax/parse.h"
 #include "tests/property/rules/library.h"
+#include "tests/property/rules/rule_error_bound.h"
 
 #include <gtest/gtest.h>
 

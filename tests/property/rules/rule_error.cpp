@@ -1,4 +1,4 @@
-#include "compiler/driver/rule_error.h"
+#include "tests/property/rules/rule_error.h"
 
 #include "compiler/equiv/counterexample/probe.h"
 #include "compiler/ir/evaluation.h"

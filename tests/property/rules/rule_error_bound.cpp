@@ -1,4 +1,4 @@
-#include "compiler/driver/rule_error_bound.h"
+#include "tests/property/rules/rule_error_bound.h"
 
 #include "lang/core/semantics.h"
 

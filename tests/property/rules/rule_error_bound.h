@@ -10,7 +10,7 @@
 // the size of its terms, not with that of their sum.
 #pragma once
 
-#include "compiler/driver/rule_error.h"
+#include "tests/property/rules/rule_error.h"
 
 namespace tg {
 
