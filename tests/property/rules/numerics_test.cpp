@@ -36,7 +36,7 @@ bool underflows(const RuleErrorCase& at) {
   return false;
 }
 
-Seen look(const Rule& rule, Against against = Against::Element) {
+Seen look(const Rule& rule, ErrorScale scale = ErrorScale::Element) {
   Seen seen;
   RuleErrorOptions options;
   options.instances = kInstances;
@@ -50,7 +50,7 @@ Seen look(const Rule& rule, Against against = Against::Element) {
     }
     // Beside large numbers the small ones are below f16's normal range: that is not rounding.
     if ((at.mixed && at.dtype == DType::F16) || underflows(at)) return;
-    std::optional<double> error = right_error_in_bounds(at, against);
+    std::optional<double> error = right_error_in_bounds(at, scale);
     seen.known &= error.has_value();
     if (!error) return;
     seen.worst = std::max(seen.worst, *error / static_cast<double>(right_roundings(at)));
@@ -62,8 +62,8 @@ Seen look(const Rule& rule, Against against = Against::Element) {
 }
 
 /// What the class of a rule is held against: rules/README.md.
-Against grade(const Rule& rule) {
-  return rule.declared == "winograd_tile_4" ? Against::Largest : Against::Element;
+ErrorScale grade(const Rule& rule) {
+  return rule.declared == "winograd_tile_4" ? ErrorScale::Largest : ErrorScale::Element;
 }
 
 TEST(RuleNumerics, EveryRuleKeepsItsClass) {
@@ -94,9 +94,9 @@ Rule rule_from(llvm::StringRef text) {
 TEST(RuleNumerics, MinimalFilteringErrsByTheLargestOfATile) {
   size_t rules = 0;
   for (const Rule& rule : test::library()) {
-    if (grade(rule) == Against::Element) continue;
+    if (grade(rule) == ErrorScale::Element) continue;
     ++rules;
-    EXPECT_FALSE(look(rule, Against::Element).bounded) << rule.name;
+    EXPECT_FALSE(look(rule, ErrorScale::Element).bounded) << rule.name;
   }
   EXPECT_EQ(rules, 1u);
 }
@@ -120,7 +120,7 @@ TEST(RuleNumerics, LargerTermsAreNotAReassociation) {
     Seen seen = look(rule_from(text));
     EXPECT_GT(seen.instances, 0u) << text;
     EXPECT_FALSE(seen.bounded) << text << seen.worst;
-    EXPECT_FALSE(look(rule_from(text), Against::Largest).bounded) << text;
+    EXPECT_FALSE(look(rule_from(text), ErrorScale::Largest).bounded) << text;
   }
 }
 

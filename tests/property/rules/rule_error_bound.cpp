@@ -207,14 +207,14 @@ std::optional<NodeValues> left_error_bound(const RuleErrorCase& rule_case, size_
   return Bound(rule_case, rule_case.left[result]).run();
 }
 
-std::optional<double> right_error_in_bounds(const RuleErrorCase& at, Against against) {
+std::optional<double> right_error_in_bounds(const RuleErrorCase& at, ErrorScale scale) {
   double worst = 0;
   for (size_t i = 0; i < at.left.size(); ++i) {
     std::optional<NodeValues> bound = left_error_bound(at, i);
     if (!bound) return std::nullopt;
     auto finite = [](double x) { return std::isfinite(x); };
     if (!llvm::all_of(at.exact[i], finite) || !llvm::all_of(at.left_rounded[i], finite)) continue;
-    if (against == Against::Largest) bound->assign(bound->size(), largest(*bound));
+    if (scale == ErrorScale::Largest) bound->assign(bound->size(), largest(*bound));
     for (size_t j = 0; j < bound->size(); ++j) {
       double error = std::abs(at.right_rounded[i][j] - at.exact[i][j]);
       if (error > 0) worst = std::max(worst, error / (*bound)[j]);

@@ -24,13 +24,13 @@ std::optional<NodeValues> left_error_bound(const RuleErrorCase& rule_case, size_
 /// the result's. Fast algorithms (minimal filtering, as Strassen's) keep the second
 /// alone: their terms are the larger numbers around an element, too (Higham 2002,
 /// section 23.2.2).
-enum class Against : uint8_t { Element, Largest };
+enum class ErrorScale : uint8_t { Element, Largest };
 
 /// The largest error of an element of the right side in units of that bound; 0
 /// where both are 0. Results of which an element is not finite are left out.
 /// nullopt as above.
 std::optional<double> right_error_in_bounds(const RuleErrorCase& rule_case,
-                                            Against against = Against::Element);
+                                            ErrorScale scale = ErrorScale::Element);
 
 /// How often a number on its way through the right side may be rounded: once as
 /// a leaf, and once by each operator that is not a mere move.
