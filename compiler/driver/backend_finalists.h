@@ -19,15 +19,18 @@ public:
   Result<std::vector<Screened>> screen(const Graph& source,
                                        llvm::ArrayRef<const Graph*> graphs) override;
 
-  /// What each operator of the source takes within its whole runs (prepare.h); the source stays
-  /// loaded for the comparisons to come. `runs`, where it is given: the runs themselves.
-  Result<std::vector<NodeTime>> time_source_nodes(const Graph& source, Timing* runs = nullptr);
+  /// The graphs stay loaded for the comparisons to come. Least figures of rounds; not settled where
+  /// numbers may be slow ones, or kernels others tomorrow. Not done where another type is run;
+  /// where the backend has its own way to time; nor where a graph takes memory that a search would
+  /// miss.
+  Result<std::vector<PlacedNodes>> time_in_place(const Graph& source, const Graph* other) override;
 
   /// By how much a finalist's outputs may differ from the source's (max_rel_diff).
   double bound() const;
 
 private:
   const PrepareOptions& options() const { return loaded_.options(); }
+  bool times_in_place(const Graph& graph) const;
   Result<Screened> screen_one(const Graph& graph, const LoadedGraph& source);
 
   LoadedGraphs loaded_;

@@ -20,7 +20,7 @@ constexpr double kIgnorance = 0.5, kClockUs = 1;
 constexpr double kSettled = 0.01, kTrifle = 0.001;
 
 /// What was touched between two runs of an operator, from the `layout` of its environment: of
-/// "native, washed 16 MiB" (measure_conditions) 16.
+/// "native, washed 16 MiB" (measure_conditions) 16, in place or alone.
 double washed_mib_of(llvm::StringRef layout) {
   double mib = 0;
   llvm::StringRef number = layout.rsplit("washed ").second.split(' ').first;
@@ -36,25 +36,67 @@ void learn_times(PriceModel& model, AnalyticCost& roofline, CostDb& database,
     if (leave_out && leave_out(row.instance)) continue;
     std::optional<OwnedInstance> read = read_instance(symbols, row.instance);
     if (!read) continue; // of another version
-    model.learn(price_features(roofline, symbols, read->instance(), washed_mib_of(layout)),
-                row.microseconds, kNoise);
+    PriceFeatures features =
+        price_features(roofline, symbols, read->instance(), washed_mib_of(layout));
+    features.in_place = llvm::StringRef(layout).startswith(kPlacedLayout);
+    model.learn(features, row.microseconds, kNoise);
   }
 }
 
 CalibratedCost::CalibratedCost(std::unique_ptr<MeasuredCost> measured, const DeviceProfile& device)
-    : measured_(std::move(measured)), roofline_(device), washed_mib_(measured_->washed_mib()) {
+    : measured_(std::move(measured)), placed_(measured_->open_placed()), roofline_(device),
+      washed_mib_(measured_->washed_mib()) {
   learn_times(model_, roofline_, measured_->database());
 }
 
-PriceGuess CalibratedCost::guess(const Symbols& symbols, const OpInstance& instance) {
+PriceFeatures CalibratedCost::features(const Symbols& symbols, const OpInstance& instance,
+                                       bool in_place) {
+  PriceFeatures features = price_features(roofline_, symbols, instance, washed_mib_);
+  features.in_place = in_place;
+  return features;
+}
+
+PriceGuess CalibratedCost::guess(const Symbols& symbols, const OpInstance& instance,
+                                 bool in_place) {
   std::string key = instance_key(symbols, instance);
-  if (auto known = guesses_.find(key); known != guesses_.end()) return known->second;
-  return guesses_[key] = model_.guess(features(symbols, instance));
+  auto& guesses = guesses_[in_place];
+  if (auto known = guesses.find(key); known != guesses.end()) return known->second;
+  return guesses[key] = model_.guess(features(symbols, instance, in_place));
+}
+
+std::optional<double> CalibratedCost::known(const Symbols& symbols, const OpInstance& instance) {
+  bool timed_alone = instance.op != OpKind::Extern && !measured_->costs_nothing(symbols, instance);
+  std::optional<double> alone = measured_->known_price(symbols, instance);
+  if (!model_.knows_places() || !timed_alone || (alone && std::isinf(*alone))) return alone;
+  return placed_->find(instance_key(symbols, instance));
 }
 
 double CalibratedCost::price(const Symbols& symbols, const OpInstance& instance) {
-  if (std::optional<double> known = measured_->known_price(symbols, instance)) return *known;
+  if (std::optional<double> price = known(symbols, instance)) return *price;
   return guess(symbols, instance).microseconds;
+}
+
+bool CalibratedCost::wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) {
+  return llvm::any_of(instances, [&](const OpInstance& instance) {
+    return instance.op != OpKind::Extern && !measured_->costs_nothing(symbols, instance) &&
+           !placed_->find(instance_key(symbols, instance));
+  });
+}
+
+/// The first time of each stays, so that prices are of one moment as far as can be.
+void CalibratedCost::learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
+                                  bool settled) {
+  std::vector<CostRow> rows;
+  for (const PlacedTime& time : times) {
+    std::string key = instance_key(symbols, time.instance);
+    if (time.instance.op == OpKind::Extern || measured_->costs_nothing(symbols, time.instance) ||
+        placed_->find(key))
+      continue;
+    rows.push_back({key, time.microseconds, "in place"});
+    model_.learn(features(symbols, time.instance, true), time.microseconds, kNoise);
+  }
+  settled ? placed_->store(rows) : placed_->remember(rows);
+  for (auto& guesses : guesses_) guesses.clear();
 }
 
 /// What took much longer than operators like it was perhaps disturbed.
@@ -78,7 +120,7 @@ std::vector<CalibratedCost::Timed> CalibratedCost::time(const Symbols& symbols,
   std::vector<Timed> timed;
   for (size_t i = 0; i < instances.size(); ++i)
     if (!measured_->known_price(symbols, instances[i]))
-      timed.push_back({i, guess(symbols, instances[i])});
+      timed.push_back({i, guess(symbols, instances[i], false)});
   measured_->time(symbols, instances, stop);
   time_surprises_again(symbols, instances, timed, stop);
   llvm::erase_if(timed, [&](Timed& one) {
@@ -88,8 +130,8 @@ std::vector<CalibratedCost::Timed> CalibratedCost::time(const Symbols& symbols,
     return false;
   });
   for (const Timed& one : timed)
-    model_.learn(features(symbols, instances[one.instance]), one.microseconds, kNoise);
-  guesses_.clear();
+    model_.learn(features(symbols, instances[one.instance], false), one.microseconds, kNoise);
+  for (auto& guesses : guesses_) guesses.clear();
   return timed;
 }
 
@@ -102,7 +144,7 @@ double CalibratedCost::settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> u
   std::vector<Doubt> doubts;
   double left = 0; // the variance of the decision
   for (const PriceUse& use : uses) {
-    if (measured_->known_price(symbols, use.instance)) continue;
+    if (known(symbols, use.instance) || measured_->known_price(symbols, use.instance)) continue;
     PriceGuess guessed = guess(symbols, use.instance);
     double risk = use.weight * guessed.microseconds * std::expm1(guessed.deviation);
     doubts.push_back({&use, risk});
@@ -116,10 +158,12 @@ double CalibratedCost::settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> u
     asked.push_back(doubt.use->instance);
   }
   if (asked.empty() || stop.asked()) return 0;
+  std::vector<double> before;
+  for (const OpInstance& instance : asked) before.push_back(price(symbols, instance));
   double moved_us = 0;
   for (const Timed& one : time(symbols, asked, stop))
-    moved_us +=
-        doubts[one.instance].use->weight * std::abs(one.microseconds - one.guess.microseconds);
+    moved_us += doubts[one.instance].use->weight *
+                std::abs(price(symbols, asked[one.instance]) - before[one.instance]);
   bool impossible = llvm::any_of(
       asked, [&](const OpInstance& instance) { return std::isinf(price(symbols, instance)); });
   return impossible ? std::numeric_limits<double>::infinity() : moved_us;

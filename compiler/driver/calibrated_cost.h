@@ -3,6 +3,10 @@
 // asked for; settle() times what decides between graphs and is not known well enough, so that a
 // search that has ended can be taken up again with better prices. What is timed goes into the
 // database of measured costs, and each time makes all later guesses better.
+//
+// Where it is known what any operators take within whole runs of networks (learn_placed), prices
+// are of that kind, all of them: what was timed in place costs what it took there, and of all else
+// that is guessed, from times in place and alone. Until then they are of operators alone.
 #pragma once
 
 #include "compiler/driver/measured_cost.h"
@@ -26,6 +30,9 @@ public:
   bool guesses() const override { return true; }
   double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
                 const StopToken& stop) override;
+  bool wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
+  void learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
+                    bool settled) override;
   std::vector<std::string> notes() const override;
 
   /// Times what was not timed before, until `stop`, and learns from it. For each that could be
@@ -38,8 +45,11 @@ public:
   std::vector<Timed> time(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances,
                           const StopToken& stop);
 
-  /// What is believed of an operator that was not timed. Requires that it costs anything.
-  PriceGuess guess(const Symbols& symbols, const OpInstance& instance);
+  /// What is believed of an operator that was not timed, of the kind that prices are. Requires that
+  /// it costs anything.
+  PriceGuess guess(const Symbols& symbols, const OpInstance& instance) {
+    return guess(symbols, instance, model_.knows_places());
+  }
   /// Times that the guesses are made of.
   size_t samples() const { return model_.samples(); }
   MeasuredCost& measured() { return *measured_; }
@@ -47,15 +57,17 @@ public:
 private:
   void time_surprises_again(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances,
                             llvm::ArrayRef<Timed> timed, const StopToken& stop);
-  PriceFeatures features(const Symbols& symbols, const OpInstance& instance) {
-    return price_features(roofline_, symbols, instance, washed_mib_);
-  }
+  PriceGuess guess(const Symbols& symbols, const OpInstance& instance, bool in_place);
+  PriceFeatures features(const Symbols& symbols, const OpInstance& instance, bool in_place);
+  /// The price where nothing is left to be found out.
+  std::optional<double> known(const Symbols& symbols, const OpInstance& instance);
 
   std::unique_ptr<MeasuredCost> measured_;
+  std::unique_ptr<CostDb> placed_; // times in place
   AnalyticCost roofline_;
   PriceModel model_;
   double washed_mib_ = 0;
-  llvm::StringMap<PriceGuess> guesses_; // by instance; until something is timed
+  llvm::StringMap<PriceGuess> guesses_[2]; // alone, in place; by instance; until something is timed
 };
 
 } // namespace tg

@@ -93,11 +93,17 @@ MeasuredCost::MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions
   measure_.allow_tf32 = options_.allow_tf32;
   if (options_.cache != CacheState::Hot)
     measure_.wash_bytes = wash_bytes_for(options_.network_bytes);
-  std::string path = options_.cost_db.empty() ? default_cost_db_path() : options_.cost_db;
-  CostEnvironment environment = environment_of(*backend_, measure_.threads);
-  environment.layout = measure_conditions(*backend_, measure_);
-  database_ = CostDb::open(path, environment);
+  path_ = options_.cost_db.empty() ? default_cost_db_path() : options_.cost_db;
+  environment_ = environment_of(*backend_, measure_.threads);
+  environment_.layout = measure_conditions(*backend_, measure_);
+  database_ = CostDb::open(path_, environment_);
   if (const StepTimer* timer = backend_->step_timer()) groups_.emplace(*timer, measure_);
+}
+
+std::unique_ptr<CostDb> MeasuredCost::open_placed() const {
+  CostEnvironment environment = environment_;
+  environment.layout = kPlacedLayout.str() + environment.layout;
+  return CostDb::open(path_, environment);
 }
 
 std::vector<GroupPrice> MeasuredGroups::price(llvm::ArrayRef<const Graph*> graphs) {

@@ -51,6 +51,9 @@ private:
   MeasureOptions measure_;
 };
 
+/// Before the conditions of operators alone: times within whole runs of such a network.
+inline constexpr llvm::StringLiteral kPlacedLayout = "in place, ";
+
 class MeasuredCost : public CostModel {
 public:
   MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions options);
@@ -77,6 +80,8 @@ public:
   /// The yardstick's best time as it is kept.
   double yardstick_us() { return database_->yardstick(); }
   CostDb& database() { return *database_; }
+  /// The same file, where it keeps what operators take within whole runs of networks of this size.
+  std::unique_ptr<CostDb> open_placed() const;
   std::string backend_name() const { return backend_->name(); }
   double washed_mib() const { return static_cast<double>(measure_.wash_bytes >> 20); }
 
@@ -102,6 +107,8 @@ private:
   std::unique_ptr<Backend> backend_;
   MeasuredCostOptions options_;
   MeasureOptions measure_;
+  std::string path_;
+  CostEnvironment environment_; // of the database
   std::unique_ptr<CostDb> database_;
   std::optional<MeasuredGroups> groups_;
   llvm::StringMap<std::string> failures_;   // instances that cannot be timed, and why

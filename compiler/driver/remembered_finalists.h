@@ -24,6 +24,9 @@ public:
                                        llvm::ArrayRef<const Graph*> graphs) override {
     return runner_.screen(source, graphs);
   }
+  Result<std::vector<PlacedNodes>> time_in_place(const Graph& source, const Graph* other) override {
+    return runner_.time_in_place(source, other);
+  }
 
 private:
   FinalistRunner& runner_;

@@ -505,6 +505,7 @@ GraphInstances instances_of(const Graph& graph) {
       add_operand(instance, list, graph.node(operand).type, graph.node(operand).weight_only);
     instance.operands = list;
     out.instances.push_back(instance);
+    out.nodes.push_back({i});
   }
   return out;
 }

@@ -67,6 +67,7 @@ Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceC
 struct GraphInstances {
   std::deque<llvm::SmallVector<TypeId, 5>> types; // that `instances` refer to
   std::vector<OpInstance> instances;
+  std::vector<NodeId> nodes; // of each
 };
 GraphInstances instances_of(const Graph& graph);
 

@@ -29,6 +29,8 @@ struct Judges {
   std::vector<Candidate>* others = nullptr;
   /// Prices of groups that the candidate is refined by; null: it is not.
   GroupPricer* groups = nullptr;
+  /// Times operators within whole runs, for prices that are better for it; null: nobody does.
+  FinalistRunner* runner = nullptr;
 };
 
 /// One more row, or more of one that is there.

@@ -203,8 +203,8 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   GroupPricer* groups = options.groups ? costs.groups() : nullptr;
   if (groups && !note_groups(source, *groups, report)) groups = nullptr;
   bool several = (finalists || groups) && options.finalists > 1;
-  Judges judges{costs, prices, finalists ? second_opinion : nullptr, several ? &others : nullptr,
-                groups};
+  Judges judges{costs,  prices,   finalists ? second_opinion : nullptr, several ? &others : nullptr,
+                groups, finalists};
   Result<Candidate> found = find_settled(source, rules, judges, options, report);
   if (!found) return with_notes(std::move(found.error()), costs);
   Finalist chosen{std::move(*found)};

@@ -122,6 +122,9 @@ struct OptimizeReport {
   /// those before the last took, and the timing of operators.
   size_t searches = 1;
   double searched_before_s = 0, settle_s = 0;
+  /// Graphs whose operators were timed within whole runs, and how long that took.
+  size_t graphs_placed = 0;
+  double placed_s = 0;
   double peak_memory_mb = 0;
   uint64_t seed = 0;
   std::string stopped_by;
@@ -186,6 +189,18 @@ struct Screened {
   std::string fault = {};
 };
 
+/// What the operators of a graph take within its whole runs, in place: each node with what the
+/// backend put in before it.
+struct PlacedNodes {
+  struct One {
+    NodeId node;
+    double microseconds = 0;
+  };
+  std::vector<One> nodes;
+  double whole_us = 0;  // a run
+  bool settled = false; // nobody else computed meanwhile
+};
+
 /// Builds and times whole graphs: the compiler's door to a device.
 class FinalistRunner {
 public:
@@ -199,6 +214,12 @@ public:
                                                llvm::ArrayRef<const Graph*> graphs) {
     (void)source, (void)graphs;
     return std::vector<Screened>();
+  }
+  /// What each operator takes in place: of the source, and of `other` where there is one, both in
+  /// turns. Empty: not done here. Errors: those of either graph.
+  virtual Result<std::vector<PlacedNodes>> time_in_place(const Graph& source, const Graph* other) {
+    (void)source, (void)other;
+    return std::vector<PlacedNodes>();
   }
 };
 

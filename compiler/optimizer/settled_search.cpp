@@ -1,6 +1,7 @@
 #include "compiler/optimizer/settled_search.h"
 
 #include "compiler/ir/graph_equal.h"
+#include "compiler/optimizer/placed_times.h"
 #include "compiler/optimizer/strategy/strategy.h"
 #include "lang/core/stopwatch.h"
 
@@ -47,6 +48,8 @@ public:
       : source_(source), rules_(rules), judges_(judges), options_(options), report_(report) {}
 
   Result<Candidate> run() {
+    place(nullptr);
+    watch_ = Stopwatch(); // the source is loaded for the whole runs, sooner or later
     settle_source();
     const OptimizeReport before = report_;
     for (size_t round = 1;; ++round) {
@@ -67,6 +70,7 @@ private:
   static constexpr size_t kMostRounds = 4;
   /// Share of a graph's cost: prices that moved by less leave what was found as it is.
   static constexpr double kMoved = 0.01;
+  static constexpr double kLeastToPlace = 2; // seconds
 
   /// Whether another search like the last one is worth while waiting for.
   bool time_for(double search_s) const {
@@ -79,6 +83,8 @@ private:
     report_ = before;
     report_.cost_before_us = last.cost_before_us;
     report_.settle_s = last.settle_s;
+    report_.placed_s = last.placed_s;
+    report_.graphs_placed = last.graphs_placed;
     report_.searched_before_s = last.searched_before_s + last.explore_s + last.extract_s;
     if (options_.trace) *options_.trace = {};
   }
@@ -90,8 +96,43 @@ private:
     (void)settle(uses);
   }
 
+  /// Times the source, or a graph that was found beside it, within whole runs, so that operators
+  /// whose prices are of nothing better have those of where they run. False: not here, or there is
+  /// nothing to be learned.
+  bool place(const Graph* found) {
+    const Graph& graph = found ? *found : source_;
+    if (!places_ || options_.explore.stop.asked() ||
+        !judges_.costs.wants_placed(graph.symbols(), instances_of(graph).instances))
+      return false;
+    Stopwatch watch;
+    Result<std::vector<PlacedNodes>> nodes = judges_.runner->time_in_place(source_, found);
+    report_.placed_s += watch.seconds();
+    if (!nodes || nodes->empty()) {
+      places_ &= found != nullptr; // another graph that is found may run
+      return false;
+    }
+    PlacedInstances times = placed_instances(graph, nodes->back());
+    // At the speed that the machine had when the source's prices were taken.
+    double now = placed_instances(source_, nodes->front()).sum_us;
+    if (found && now > 0)
+      for (PlacedTime& time : times.times) time.microseconds *= report_.cost_before_us / now;
+    judges_.costs.learn_placed(graph.symbols(), times.times, nodes->back().settled);
+    ++report_.graphs_placed;
+    begin_with_new_prices();
+    return true;
+  }
+
+  void begin_with_new_prices() {
+    judges_.prices.forget();
+    report_.cost_before_us = price_graph(source_, judges_.prices);
+    stale_ = true;
+  }
+
   /// Whether what was found hangs on prices that turn out to be others.
   bool moved(const Graph& found) {
+    auto gain = [&] { return report_.cost_before_us - price_graph(found, judges_.prices); };
+    double before = gain();
+    if (place(&found)) return std::abs(gain() - before) > kMoved * report_.cost_before_us;
     Uses uses;
     uses.add(source_, 1);
     uses.add(found, -1);
@@ -104,11 +145,7 @@ private:
         options_.explore.stop.within(std::max(options_.settle_time_s - watch_.seconds(), 0.0));
     double moved_us =
         judges_.costs.settle(source_.symbols(), uses.differing(), report_.cost_before_us, stop);
-    if (moved_us > 0) {
-      judges_.prices.forget();
-      report_.cost_before_us = price_graph(source_, judges_.prices);
-      stale_ = true;
-    }
+    if (moved_us > 0) begin_with_new_prices();
     report_.settle_s += watch.seconds();
     return moved_us;
   }
@@ -146,6 +183,8 @@ private:
   Stopwatch watch_;
   std::vector<Candidate> earlier_;
   bool stale_ = false; // prices have moved since the last search began
+  /// Whether graphs are timed within whole runs: not where that would take the search's time.
+  bool places_ = judges_.runner && options_.settle_time_s >= kLeastToPlace;
 };
 
 } // namespace

@@ -45,6 +45,12 @@ struct PriceUse {
   double weight = 1;
 };
 
+/// An instance, and what it takes within whole runs of a network, microseconds.
+struct PlacedTime {
+  OpInstance instance;
+  double microseconds = 0;
+};
+
 class CostModel {
 public:
   virtual ~CostModel() = default;
@@ -71,6 +77,11 @@ public:
                         const StopToken& /*stop*/) {
     return 0;
   }
+  /// Whether prices of these would be truer for what they take within whole runs.
+  virtual bool wants_placed(const Symbols&, llvm::ArrayRef<OpInstance>) { return false; }
+  /// Such times, which are prices from now on; none that was asked for before counts any more.
+  /// `settled`: nobody else computed meanwhile, and they may be kept.
+  virtual void learn_placed(const Symbols&, llvm::ArrayRef<PlacedTime>, bool /*settled*/) {}
   /// What the device behind the prices does in one kernel (a backend's answer, runtime/backend.h);
   /// empty: nothing but single operators.
   virtual llvm::ArrayRef<KernelPattern> patterns() const { return {}; }

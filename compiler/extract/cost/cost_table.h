@@ -65,6 +65,14 @@ public:
     if (moved_us > 0) table_.microseconds.clear(); // all that counts is asked for again
     return moved_us;
   }
+  bool wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
+    return inner_.wants_placed(symbols, instances);
+  }
+  void learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
+                    bool settled) override {
+    inner_.learn_placed(symbols, times, settled);
+    table_.microseconds.clear();
+  }
   bool wants_notice() const override { return inner_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }
   GroupPricer* groups() override { return inner_.groups(); }

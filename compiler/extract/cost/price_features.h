@@ -25,6 +25,9 @@ struct PriceFeatures {
   OpKind op{};
   /// By the analytic model: what the learned part corrects.
   double roofline_us = 0;
+  /// The time is that within whole runs of a network, with what is put in before the operator;
+  /// else alone (runtime/measure.h).
+  bool in_place = false;
   /// As many for each operator of a family.
   llvm::SmallVector<double, 18> x;
 };

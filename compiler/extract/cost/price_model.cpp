@@ -7,19 +7,24 @@ namespace tg {
 
 namespace {
 
-/// Samples that a guess is made of.
-constexpr size_t kNearest = 32;
+/// Samples that a guess is made of: of operators alone, and in place, which say nothing of those
+/// alone.
+constexpr size_t kNearest = 32, kNearestInPlace = 16;
 /// Distance within which prices are alike, and by how much (in logarithms) they vary beyond it.
 constexpr double kLength = 3, kVariation = 0.6;
 /// Of what all samples of a family have in common, and of a trend along each feature.
 constexpr double kOffset = 1, kTrend = 0.1;
+/// By how much times in place are off from those of operators alone: of all in common, and from one
+/// place to another.
+constexpr double kPlaceOffset = 0.4, kPlaceVariation = 0.2;
 /// What another operator of the family is away.
 constexpr double kOtherOperator = 2;
 /// Times below it are the clock's and the call's as much as the operator's.
 constexpr double kCallUs = 0.3;
 
 /// x and y of one family, with the place of the guess as origin.
-double covariance(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b, bool same_op) {
+double covariance(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b, bool same_op,
+                  bool both_in_place) {
   double square = same_op ? 0 : kOtherOperator * kOtherOperator, product = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     square += (a[i] - b[i]) * (a[i] - b[i]);
@@ -27,8 +32,10 @@ double covariance(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b, bool same_
   }
   // Matern, 3/2: once differentiable, as times are that turn from one limit to another.
   double away = std::sqrt(3 * square) / kLength;
-  return kVariation * kVariation * (1 + away) * std::exp(-away) + kTrend * kTrend * product +
-         kOffset * kOffset;
+  double alike = (1 + away) * std::exp(-away);
+  double alone = kVariation * kVariation * alike + kTrend * kTrend * product + kOffset * kOffset;
+  if (!both_in_place) return alone;
+  return alone + kPlaceVariation * kPlaceVariation * alike + kPlaceOffset * kPlaceOffset;
 }
 
 /// A symmetric positive matrix of order n, row by row, into its lower Cholesky factor.
@@ -64,7 +71,9 @@ void PriceModel::learn(const PriceFeatures& features, double microseconds, doubl
   // What the clock cannot tell is noise, too.
   constexpr double kTickUs = 0.1;
   noise = std::hypot(noise, kTickUs / (microseconds + kCallUs));
-  samples_[static_cast<size_t>(features.family)].push_back({features.op, features.x, y, noise});
+  knows_places_ |= features.in_place;
+  samples_[static_cast<size_t>(features.family)].push_back(
+      {features.op, features.in_place, features.x, y, noise});
 }
 
 size_t PriceModel::samples() const {
@@ -73,35 +82,46 @@ size_t PriceModel::samples() const {
   return count;
 }
 
-PriceGuess PriceModel::guess(const PriceFeatures& at) const {
-  const std::vector<Sample>& family = samples_[static_cast<size_t>(at.family)];
-  std::vector<std::pair<double, const Sample*>> near;
-  for (const Sample& sample : family) {
+std::vector<const PriceModel::Sample*> PriceModel::nearest(const PriceFeatures& at) const {
+  std::vector<std::pair<double, const Sample*>> near[2]; // alone, in place
+  for (const Sample& sample : samples_[static_cast<size_t>(at.family)]) {
     double square = sample.op == at.op ? 0 : kOtherOperator * kOtherOperator;
     for (size_t i = 0; i < at.x.size(); ++i)
       square += (sample.x[i] - at.x[i]) * (sample.x[i] - at.x[i]);
-    near.push_back({square, &sample});
+    near[sample.in_place].push_back({square, &sample});
   }
-  size_t n = std::min(near.size(), kNearest);
-  // Equal distances in the order in which the samples came: guesses are deterministic.
-  auto nearer = [](const auto& a, const auto& b) { return a.first < b.first; };
-  std::stable_sort(near.begin(), near.end(), nearer);
+  std::vector<const Sample*> out;
+  for (bool in_place : {false, true}) {
+    // Equal distances in the order in which the samples came: guesses are deterministic.
+    auto nearer = [](const auto& a, const auto& b) { return a.first < b.first; };
+    std::stable_sort(near[in_place].begin(), near[in_place].end(), nearer);
+    size_t most = !in_place ? kNearest : at.in_place ? kNearestInPlace : 0;
+    for (const auto& [distance, sample] : llvm::ArrayRef(near[in_place]).take_front(most))
+      out.push_back(sample);
+  }
+  return out;
+}
 
+PriceGuess PriceModel::guess(const PriceFeatures& at) const {
+  std::vector<const Sample*> near = nearest(at);
+  size_t n = near.size();
   std::vector<llvm::SmallVector<double, 18>> x(n);
   std::vector<double> matrix(n * n), y(n), to(n), origin(at.x.size(), 0.0);
   for (size_t i = 0; i < n; ++i) {
-    const Sample& one = *near[i].second;
+    const Sample& one = *near[i];
     for (size_t d = 0; d < at.x.size(); ++d) x[i].push_back(one.x[d] - at.x[d]);
     y[i] = one.y;
-    to[i] = covariance(x[i], origin, one.op == at.op);
+    to[i] = covariance(x[i], origin, one.op == at.op, one.in_place && at.in_place);
     for (size_t j = 0; j <= i; ++j)
-      matrix[i * n + j] = covariance(x[i], x[j], one.op == near[j].second->op);
+      matrix[i * n + j] =
+          covariance(x[i], x[j], one.op == near[j]->op, one.in_place && near[j]->in_place);
     matrix[i * n + i] += one.noise * one.noise;
   }
   factor(matrix, n);
   solve_lower(matrix, n, y);
   solve_lower(matrix, n, to);
-  double mean = inner(to, y), variance = covariance(origin, origin, true) - inner(to, to);
+  double mean = inner(to, y),
+         variance = covariance(origin, origin, true, at.in_place) - inner(to, to);
   double us = std::exp(mean) * (at.roofline_us + kCallUs) - kCallUs;
   return {std::max(us, 0.0), std::sqrt(std::max(variance, 0.0))};
 }

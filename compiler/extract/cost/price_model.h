@@ -7,6 +7,11 @@
 //
 // A guess solves the process over the nearest samples of its family alone: what it costs does not
 // grow with the cube of what is known, and what is far away cannot bend it.
+//
+// Times come of two kinds, of operators alone and in place, within whole runs of a network. In
+// place is what alone takes times a factor that is alike for operators that are alike: two
+// processes, the second of which only times in place have (Kennedy and O'Hagan, "Predicting the
+// output from a complex computer code when fast approximations are available", 2000).
 #pragma once
 
 #include "compiler/extract/cost/price_features.h"
@@ -29,14 +34,20 @@ public:
   /// Without samples the roofline, and that it is only that.
   PriceGuess guess(const PriceFeatures& features) const;
   size_t samples() const;
+  /// Whether any of them was taken in place.
+  bool knows_places() const { return knows_places_; }
 
 private:
   struct Sample {
     OpKind op{};
+    bool in_place = false;
     llvm::SmallVector<double, 18> x;
     double y = 0, noise = 0; // logarithm of time over roofline
   };
+  std::vector<const Sample*> nearest(const PriceFeatures& at) const;
+
   std::array<std::vector<Sample>, kPriceFamilies> samples_;
+  bool knows_places_ = false;
 };
 
 } // namespace tg

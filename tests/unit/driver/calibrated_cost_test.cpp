@@ -6,6 +6,7 @@
 #include "compiler/extract/cost/instance_text.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/optimizer/optimize.h"
+#include "compiler/optimizer/placed_times.h"
 #include "loading.h"
 #include "made_up_backend.h"
 
@@ -120,18 +121,108 @@ TEST_F(CalibratedCostTest, NothingIsTimedOnceTheTimeIsOver) {
   EXPECT_EQ(timer.timed, 0u);
 }
 
+TEST_F(CalibratedCostTest, ATimeInPlaceIsThePriceAndIsKept) {
+  OwnedInstance relu = read("relu(f32[1048576])");
+  timer.times["relu(f32[1048576])"] = 777;
+  PlacedTime placed{relu.instance(), 900};
+  {
+    auto costs = model();
+    (void)costs->time(symbols, relu.instance(), {});
+    EXPECT_EQ(costs->price(symbols, relu.instance()), 777);
+    EXPECT_TRUE(costs->wants_placed(symbols, relu.instance()));
+    costs->learn_placed(symbols, placed, /*settled=*/true);
+    EXPECT_EQ(costs->price(symbols, relu.instance()), 900);
+    EXPECT_FALSE(costs->wants_placed(symbols, relu.instance()));
+    PlacedTime later{relu.instance(), 1000};
+    costs->learn_placed(symbols, later, true);
+    EXPECT_EQ(costs->price(symbols, relu.instance()), 900) << "prices are of one moment";
+    PriceUse use{relu.instance(), 1};
+    EXPECT_EQ(costs->settle(symbols, use, 1000, {}), 0) << "nothing is left to be found out";
+  }
+  auto again = model();
+  EXPECT_FALSE(again->wants_placed(symbols, relu.instance()));
+  EXPECT_EQ(again->price(symbols, relu.instance()), 900);
+  EXPECT_EQ(again->samples(), 2u) << "in place and alone";
+}
+
+TEST_F(CalibratedCostTest, WhatIsNotSettledInPlaceIsNotKept) {
+  OwnedInstance relu = read("relu(f32[1048576])");
+  PlacedTime placed{relu.instance(), 900};
+  {
+    auto costs = model();
+    costs->learn_placed(symbols, placed, /*settled=*/false);
+    EXPECT_EQ(costs->price(symbols, relu.instance()), 900) << "it holds as long as the model lives";
+  }
+  EXPECT_TRUE(model()->wants_placed(symbols, relu.instance()));
+  EXPECT_EQ(model()->samples(), 0u);
+}
+
+/// Where operators take half as long again in place, those that were timed alone, or not at all, do
+/// so, too: prices are of one kind.
+TEST_F(CalibratedCostTest, GuessesAreOfTimesInPlaceOnceThereAreAny) {
+  constexpr double kRatio = 1.5;
+  auto costs = model();
+  std::vector<OwnedInstance> kept;
+  for (int64_t n = 50; n < 80; ++n)
+    kept.push_back(read("relu(f32[" + std::to_string(n * 10000) + "])"));
+  std::vector<OpInstance> instances;
+  for (const OwnedInstance& one : kept) instances.push_back(one.instance());
+  (void)costs->time(symbols, instances, {});
+  double alone = costs->price(symbols, instances[15]);
+  OwnedInstance unseen = read("relu(f32[655000])");
+  double guessed = costs->price(symbols, unseen.instance());
+  std::vector<PlacedTime> placed;
+  for (size_t i : {2U, 8U, 22U, 28U})
+    placed.push_back({instances[i], kRatio * costs->price(symbols, instances[i])});
+  costs->learn_placed(symbols, placed, true);
+  EXPECT_NEAR(costs->price(symbols, instances[15]), kRatio * alone, 0.05 * alone);
+  EXPECT_NEAR(costs->price(symbols, unseen.instance()), kRatio * guessed, 0.05 * guessed);
+}
+
+/// Times in place as a test says them, by instance; others take what they cost.
+class PlacingRunner final : public FinalistRunner {
+public:
+  llvm::StringMap<double> times;
+  bool settled = true;
+  double speed = 1;             // of the machine, but for the first time
+  std::vector<size_t> asked_of; // graphs, each time
+  Result<WholeRuns> compare(const Graph&, const Graph&) override {
+    return error(Code::no_kernel, "nothing is run");
+  }
+  Result<std::vector<PlacedNodes>> time_in_place(const Graph& source, const Graph* other) override {
+    double slow = asked_of.empty() ? 1 : 1 / speed;
+    asked_of.push_back(other ? 2 : 1);
+    std::vector<PlacedNodes> out;
+    for (const Graph* graph : {&source, other}) {
+      if (!graph) continue;
+      PlacedNodes& placed = out.emplace_back();
+      placed.settled = settled;
+      GraphInstances of = instances_of(*graph);
+      for (size_t i = 0; i < of.nodes.size(); ++i) {
+        auto said = times.find(instance_key(graph->symbols(), of.instances[i]));
+        placed.nodes.push_back({of.nodes[i], slow * (said == times.end() ? 1 : said->second)});
+      }
+    }
+    return out;
+  }
+};
+
 struct SettledSearch : test::Loading {
   MadeUpTimer timer;
+  double settle_time_s = OptimizeOptions().settle_time_s;
   Graph source = load("model m(x: f32[256, 256]) -> (y: f32[256, 256]) {\n"
                       "  param w: f32[256, 256]\n  relu(x @ w)\n}\n");
 
-  Optimized optimised() {
+  // No file can be there: all stays in memory.
+  Optimized optimised(FinalistRunner* runner = nullptr, std::string file = "/dev/null/none") {
     MeasuredCostOptions options;
-    options.cost_db = "/dev/null/none"; // no file can be there: all stays in memory
+    options.cost_db = std::move(file);
     CalibratedCost costs(
         std::make_unique<MeasuredCost>(std::make_unique<MadeUpBackend>(timer), options),
         *find_device_profile("cpu"));
-    Result<Optimized> result = optimize(source, rules(), costs, {}, nullptr);
+    OptimizeOptions how;
+    how.settle_time_s = settle_time_s;
+    Result<Optimized> result = optimize(source, rules(), costs, how, runner);
     EXPECT_TRUE(result.ok());
     return std::move(*result);
   }
@@ -153,6 +244,82 @@ TEST_F(SettledSearch, TakesWhatIsCheaperOnceTimed) {
   EXPECT_TRUE(result.report.changed);
   EXPECT_EQ(result.report.cost_before_us, 600);
   EXPECT_EQ(result.report.cost_after_us, 501);
+}
+
+constexpr const char* kProduct = "matmul(f32[256, 256], w f32[256, 256], none, none) {act = none}";
+constexpr const char* kRelu = "relu(f32[256, 256])";
+constexpr const char* kFused = "matmul(f32[256, 256], w f32[256, 256], none, none) {act = relu}";
+
+TEST_F(SettledSearch, OperatorsArePricedWhereTheyRun) {
+  PlacingRunner runner;
+  runner.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 510}};
+  runner.speed = 0.5; // times of what was found are brought to the speed that the source met
+  Optimized result = optimised(&runner);
+  EXPECT_EQ(result.report.cost_before_us, 600);
+  EXPECT_NEAR(result.report.cost_after_us, 510, 1e-6);
+  EXPECT_EQ(runner.asked_of, (std::vector<size_t>{1, 2}));
+  EXPECT_EQ(result.report.graphs_placed, 2u);
+  EXPECT_EQ(timer.timed, 0u) << "no operator is timed alone";
+}
+
+TEST_F(SettledSearch, BeginsAgainWhereWhatItFoundIsDearerInPlace) {
+  PlacingRunner runner;
+  runner.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 900}};
+  Optimized result = optimised(&runner);
+  EXPECT_GE(result.report.searches, 2u);
+  EXPECT_FALSE(result.report.changed);
+  EXPECT_EQ(result.report.cost_after_us, 600);
+}
+
+TEST_F(SettledSearch, ARunnerThatCannotTimeLeavesItToOperatorsAlone) {
+  struct CannotTime final : FinalistRunner {
+    Result<WholeRuns> compare(const Graph&, const Graph&) override {
+      return error(Code::no_kernel, "nothing is run");
+    }
+  } cannot;
+  timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
+  Optimized result = optimised(&cannot);
+  EXPECT_EQ(result.report.cost_before_us, 600);
+  EXPECT_EQ(result.report.cost_after_us, 501);
+  EXPECT_EQ(result.report.graphs_placed, 0u);
+  EXPECT_GT(timer.timed, 0u);
+}
+
+TEST_F(SettledSearch, WhatIsKnownInPlaceNeedNotBeLoadedAgain) {
+  llvm::SmallString<128> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-placed", folder));
+  std::string file = (folder + "/costs.db").str();
+  PlacingRunner runner;
+  runner.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 510}};
+  (void)optimised(&runner, file);
+  EXPECT_EQ(runner.asked_of.size(), 2u);
+  Optimized again = optimised(&runner, file);
+  EXPECT_EQ(runner.asked_of.size(), 2u);
+  EXPECT_NEAR(again.report.cost_after_us, 510, 1e-6);
+  EXPECT_EQ(again.report.graphs_placed, 0u);
+  (void)llvm::sys::fs::remove_directories(folder);
+}
+
+TEST_F(SettledSearch, AShortTimeIsNotSpentOnLoading) {
+  PlacingRunner runner;
+  settle_time_s = 1;
+  (void)optimised(&runner);
+  EXPECT_TRUE(runner.asked_of.empty());
+}
+
+using PlacedTimesTest = test::Loading;
+
+TEST_F(PlacedTimesTest, NodesOfOneInstanceShareTheirMean) {
+  Graph graph = load("model m(x: f32[8]) -> (y: f32[8]) { relu(tanh(relu(x))) }");
+  GraphInstances of = instances_of(graph);
+  PlacedNodes nodes;
+  double us = 1;
+  for (NodeId node : of.nodes) nodes.nodes.push_back({node, us *= 2}); // 2, 4, 8
+  PlacedInstances placed = placed_instances(graph, nodes);
+  ASSERT_EQ(placed.times.size(), 2u);
+  EXPECT_EQ(placed.times[0].microseconds, 5);
+  EXPECT_EQ(placed.times[1].microseconds, 4);
+  EXPECT_EQ(placed.sum_us, 14);
 }
 
 TEST(Calibration, KeysAreInstancesEachOnce) {
