@@ -411,7 +411,7 @@ private:
 };
 
 /// Of what is checked and proved, and how: raised by hand with either.
-constexpr llvm::StringLiteral kVersion = "7";
+constexpr llvm::StringLiteral kVersion = "8";
 
 void add_table(Fingerprint& print) {
   print.add(kVersion);

@@ -158,9 +158,7 @@ namespace {
 
 bool equal(const Val& a, const Val& b) {
   if (a.kind != b.kind) return false;
-  if (a.is(Val::Kind::Const))
-    return is_number(a.value) && is_number(b.value) ? as_real(a.value) == as_real(b.value)
-                                                    : a.value == b.value;
+  if (a.is(Val::Kind::Const)) return equal_values(a.value, b.value);
   if (a.is(Val::Kind::Tensor)) return a.node == b.node;
   return a.items.size() == b.items.size() &&
          std::equal(a.items.begin(), a.items.end(), b.items.begin(), equal);
@@ -189,6 +187,13 @@ Val Evaluator::binary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
   bool optional = a.absent() || b.absent(); // `bias == none` asks whether it was given
   if (ast::is_comparison(e.op) && (!tensors || optional)) return compare_lists(frame, e, a, b);
   if (tensors) return tensor_binary(frame, id, e, a, b);
+  if (e.op == Op::Add && a.is(Val::Kind::List) && b.is(Val::Kind::List)) { // one behind the other
+    a.items.insert(a.items.end(), b.items.begin(), b.items.end());
+    Val joined = Val::list(std::move(a.items));
+    steps_ += joined.extent;
+    if (joined.extent <= kMaxListExtent) return joined;
+    return limit(frame, e.span, "a list grows beyond all bounds");
+  }
   return report(frame, error(Code::wrong_kind, e.span, "`{0}` does not take {1} and {2}",
                              ast::spelling(e.op), describe(a), describe(b)));
 }

@@ -37,6 +37,17 @@ std::optional<llvm::SmallVector<int64_t, 6>> as_ints(const Val& val) {
   return ints;
 }
 
+/// A compile-time value, or a list of numbers; nullopt for all else.
+static std::optional<Value> as_value(const Val& val) {
+  if (val.is(Val::Kind::Const)) return val.value;
+  if (auto ints = as_ints(val)) return Value::of_ints(*ints);
+  std::vector<double> reals;
+  for (const Val& item : val.items)
+    if (item.is(Val::Kind::Const) && is_number(item.value)) reals.push_back(as_real(item.value));
+  bool numbers = val.is(Val::Kind::List) && reals.size() == val.items.size();
+  return numbers ? std::optional(Value::of_floats(std::move(reals))) : std::nullopt;
+}
+
 /// Arguments of an operator, sorted into its operands and attributes.
 struct Evaluator::OpArgs {
   struct Given {
@@ -128,9 +139,8 @@ Val Evaluator::fold_constants(Frame& frame, const ast::Expr& e, llvm::ArrayRef<V
   for (size_t i = 0; i < args.size(); ++i) {
     if (e.callee.text == "len" && args[i].is(Val::Kind::List))
       return Val::of(Value::of_int(static_cast<int64_t>(args[i].items.size())));
-    std::optional<llvm::SmallVector<int64_t, 6>> ints = as_ints(args[i]);
-    if (args[i].is(Val::Kind::Const) || ints) {
-      values.push_back(ints ? Value::of_ints(*ints) : args[i].value);
+    if (std::optional<Value> value = as_value(args[i])) {
+      values.push_back(std::move(*value));
       continue;
     }
     bool runtime = args[i].is(Val::Kind::Tensor);

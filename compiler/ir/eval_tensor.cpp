@@ -6,6 +6,8 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
+
 namespace tg::eval {
 
 using ast::Op;
@@ -102,10 +104,9 @@ Val Evaluator::list_item(Frame& frame, const ast::Expr& e, const Val& list) {
                              .suggest("lists of lists: list[0][1]"));
   int64_t i = 0, size = length(list);
   if (!integer(frame, slices[0].begin, "an index", i)) return {};
-  if (i < -size || i >= size)
-    return report(frame, error(Code::bad_attribute, slices[0].span,
-                               "the index {0} is out of range for {1}", i, describe(list)));
-  return list.items[static_cast<size_t>(i < 0 ? i + size : i)];
+  if (int64_t place = i; place_in_list(place, size)) return list.items[static_cast<size_t>(place)];
+  return report(frame, error(Code::bad_attribute, slices[0].span,
+                             "the index {0} is out of range for {1}", i, describe(list)));
 }
 
 Val Evaluator::list_slice(Frame& frame, const ast::Slice& slice, const Val& list) {
@@ -120,8 +121,7 @@ Val Evaluator::list_slice(Frame& frame, const ast::Slice& slice, const Val& list
 bool Evaluator::slice_bound(Frame& frame, ast::ExprId bound, int64_t size, int64_t& out) {
   if (!bound) return true;
   if (!integer(frame, bound, "a bound of a slice", out)) return false;
-  if (out < 0) out += size;
-  if (out >= 0 && out <= size) return true;
+  if (bound_in_list(out, size)) return true;
   report(frame, error(Code::bad_attribute, frame.ast[bound].span,
                       "the bound {0} lies outside of an axis of {1}",
                       program_.sources->text(frame.ast[bound].span), size));
@@ -133,7 +133,10 @@ bool Evaluator::read_range(Frame& frame, const ast::Slice& slice, int64_t size, 
   if (!slice_bound(frame, slice.begin, size, out.start)) return false;
   if (!slice_bound(frame, slice.end, size, out.stop)) return false;
   if (slice.step && !integer(frame, slice.step, "the step of a slice", out.step)) return false;
-  if (out.step >= 1) return true;
+  if (out.step >= 1) { // beyond the size, steps take the first alone
+    out.step = std::min(out.step, std::max<int64_t>(size, 1));
+    return true;
+  }
   Diagnostic d = error(Code::bad_attribute, frame.ast[slice.step].span,
                        "the step of a slice must be at least 1, got {0}", out.step);
   if (out.step < 0 && size >= 2)
@@ -166,11 +169,11 @@ bool Evaluator::read_place(Frame& frame, const ast::Slice& slice, int64_t size, 
                         "an index is an integer or a tensor of integers, got {0}", describe(v)));
     return false;
   }
-  i = v.value.number;
+  out.start = i = v.value.number;
   out.single = true;
-  out.start = i < 0 ? i + size : i;
+  bool inside = place_in_list(out.start, size);
   out.stop = out.start + 1;
-  if (out.start >= 0 && out.start < size) return true;
+  if (inside) return true;
   report(frame, error(Code::bad_attribute, slice.span,
                       "the index {0} is out of range for an axis of {1}", i, size));
   return false;

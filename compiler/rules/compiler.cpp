@@ -52,27 +52,27 @@ std::vector<llvm::StringRef> operator_names() {
 
 } // namespace
 
-std::optional<ParamKind> parse_param_kind(llvm::StringRef word) {
-  return llvm::StringSwitch<std::optional<ParamKind>>(word)
-      .Case("tensor", ParamKind::Tensor)
-      .Cases("int", "ints", "float", "bool", "axis", ParamKind::Attribute)
-      .Cases("axes", "pair", "pad", "act", ParamKind::Attribute)
-      .Cases("Pad", "Act", "string", ParamKind::Attribute)
-      .Case("pointwise", ParamKind::Pointwise)
-      .Case("unary", ParamKind::Unary)
-      .Case("binary", ParamKind::Binary)
-      .Case("activation", ParamKind::Activation)
+std::optional<RuleParamKind> parse_rule_param_kind(llvm::StringRef word) {
+  return llvm::StringSwitch<std::optional<RuleParamKind>>(word)
+      .Case("tensor", RuleParamKind::Tensor)
+      .Cases("int", "ints", "float", "bool", "axis", RuleParamKind::Attribute)
+      .Cases("axes", "pair", "pad", "act", RuleParamKind::Attribute)
+      .Cases("Pad", "Act", "string", RuleParamKind::Attribute)
+      .Case("pointwise", RuleParamKind::Pointwise)
+      .Case("unary", RuleParamKind::Unary)
+      .Case("binary", RuleParamKind::Binary)
+      .Case("activation", RuleParamKind::Activation)
       .Default(std::nullopt);
 }
 
-llvm::SmallVector<OpKind, 16> operators_of(ParamKind kind) {
+llvm::SmallVector<OpKind, 16> operators_of(RuleParamKind kind) {
   llvm::SmallVector<OpKind, 16> ops;
   for (const OpInfo& info : all_ops()) {
     bool pointwise = info.has(Trait::Pointwise) && info.kind != OpKind::Identity;
     if (!pointwise || info.has(Trait::Logical)) continue; // variables of rules stand for numbers
-    if ((kind == ParamKind::Unary && info.operand_count == 1) ||
-        (kind == ParamKind::Binary && info.operand_count == 2) ||
-        (kind == ParamKind::Activation && is_activation(info.kind)))
+    if ((kind == RuleParamKind::Unary && info.operand_count == 1) ||
+        (kind == RuleParamKind::Binary && info.operand_count == 2) ||
+        (kind == RuleParamKind::Activation && is_activation(info.kind)))
       ops.push_back(info.kind);
   }
   return ops;
@@ -131,12 +131,13 @@ bool RuleCompiler::declare_params() {
         meaning.bound = true;
       }
     if (!param.type) continue;
-    ParamKind kind = parse_param_kind(tree_[param.type].name.text).value_or(ParamKind::Any);
-    if (kind == ParamKind::Tensor) {
+    RuleParamKind kind =
+        parse_rule_param_kind(tree_[param.type].name.text).value_or(RuleParamKind::Any);
+    if (kind == RuleParamKind::Tensor) {
       meaning.kind = Meaning::Kind::Class;
       meaning.number = new_class(param.name.text.str());
     }
-    meaning.value_only = kind == ParamKind::Attribute;
+    meaning.value_only = kind == RuleParamKind::Attribute;
   }
   return true;
 }

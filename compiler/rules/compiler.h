@@ -25,10 +25,10 @@ namespace tg {
 using OperatorChoice = llvm::SmallVector<std::pair<llvm::StringRef, OpKind>, 2>;
 
 /// Which words a rule parameter's kind may be, after the colon.
-enum class ParamKind : uint8_t { Any, Tensor, Attribute, Pointwise, Unary, Binary, Activation };
-std::optional<ParamKind> parse_param_kind(llvm::StringRef word);
+enum class RuleParamKind : uint8_t { Any, Tensor, Attribute, Pointwise, Unary, Binary, Activation };
+std::optional<RuleParamKind> parse_rule_param_kind(llvm::StringRef word);
 /// The operators that a kind ranges over; empty for kinds that are no operator's.
-llvm::SmallVector<OpKind, 16> operators_of(ParamKind kind);
+llvm::SmallVector<OpKind, 16> operators_of(RuleParamKind kind);
 
 /// `rank`, `dim`, `weight` …: functions of conditions and computed attributes.
 bool is_rule_function(llvm::StringRef name);
@@ -159,6 +159,11 @@ private:
   std::optional<ExprIndex> value(ast::ExprId expr, std::optional<AttrKind> kind = {});
   std::optional<ExprIndex> value_name(ast::ExprId expr, std::optional<AttrKind> kind);
   std::optional<ExprIndex> value_call(ast::ExprId expr);
+  std::optional<ExprIndex> value_question(ast::ExprId call, ValueExpr::Kind kind, size_t tensors);
+  std::optional<ExprIndex> value_arithmetic(ast::ExprId call, ConstOp op);
+  std::optional<ExprIndex> argument(llvm::StringRef function, const ast::Arg& arg);
+  std::nullopt_t unknown_function(const ast::Expr& call);
+  std::optional<ExprIndex> value_index(ast::ExprId expr);
   std::optional<ExprIndex> value_list(ast::ExprId expr);
   std::optional<ExprIndex> value_binary(ast::ExprId expr);
   std::optional<ExprIndex> value_unary(ast::ExprId expr);

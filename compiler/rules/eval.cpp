@@ -1,9 +1,10 @@
 #include "compiler/rules/eval.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <cassert>
-#include <cmath>
-#include <limits>
 #include <memory>
+#include <utility>
 
 namespace tg {
 
@@ -11,51 +12,61 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 using Ints = llvm::SmallVector<int64_t, 6>;
+using Numbers = std::vector<ConstNumber>;
 
 /// A value on the way: numbers and lists of ints by value, what is only passed on by reference.
 struct Item {
   Value::Kind kind = Value::Kind::Int;
-  int64_t number = 0;         // Int, Bool
-  double real = 0;            // Float
+  ConstNumber number;         // Int, Bool, Float
   Ints ints;                  // Ints
+  Numbers numbers;            // Floats: a list that is not of integers alone
   const Value* ref = nullptr; // other kinds; lives in the symbols or in the rule
   std::unique_ptr<Value> own; // a new value of another kind (then `ref` is null)
 
-  bool is_number() const { return kind == Value::Kind::Int || kind == Value::Kind::Float; }
-  double as_real() const { return kind == Value::Kind::Float ? real : static_cast<double>(number); }
+  bool is(Value::Kind k) const { return kind == k; }
+  bool is_scalar() const {
+    return is(Value::Kind::Int) || is(Value::Kind::Bool) || is(Value::Kind::Float);
+  }
+  bool is_number() const { return is_scalar() && number.is_number(); }
+  bool is_list() const { return is(Value::Kind::Ints) || is(Value::Kind::Floats); }
   const Value& other() const { return ref ? *ref : *own; }
+  int64_t length() const {
+    return static_cast<int64_t>(is(Value::Kind::Ints) ? ints.size() : numbers.size());
+  }
 };
 using MaybeItem = std::optional<Item>;
 
-Item of_int(int64_t n) {
+Item of(const ConstNumber& number) {
   Item item;
-  item.number = n;
+  item.kind = number.kind;
+  item.number = number;
   return item;
 }
-Item of_bool(bool b) {
-  Item item;
-  item.kind = Value::Kind::Bool;
-  item.number = b;
-  return item;
-}
-Item of_float(double x) {
-  Item item;
-  item.kind = Value::Kind::Float;
-  item.real = x;
-  return item;
-}
+Item of_int(int64_t n) { return of(ConstNumber::of_int(n)); }
+Item of_bool(bool b) { return of(ConstNumber::of_bool(b)); }
 Item of_ints(llvm::ArrayRef<int64_t> ints) {
   Item item;
   item.kind = Value::Kind::Ints;
   item.ints.assign(ints.begin(), ints.end());
   return item;
 }
+Item of_numbers(Numbers numbers) {
+  Item item;
+  item.kind = Value::Kind::Floats;
+  item.numbers = std::move(numbers);
+  return item;
+}
 Item of_value(const Value& v) {
   switch (v.kind) {
-  case Value::Kind::Int: return of_int(v.number);
-  case Value::Kind::Bool: return of_bool(v.number != 0);
-  case Value::Kind::Float: return of_float(v.real);
+  case Value::Kind::Int:
+  case Value::Kind::Bool:
+  case Value::Kind::Float: return of({v.kind, v.number, v.real});
   case Value::Kind::Ints: return of_ints(v.ints);
+  case Value::Kind::Floats: {
+    Numbers numbers;
+    for (double x : v.reals) numbers.push_back(ConstNumber::of_float(x));
+    return of_numbers(std::move(numbers));
+  }
   default: break;
   }
   Item item;
@@ -70,95 +81,91 @@ Item made(Value v) {
   return item;
 }
 
-Value to_value(const Item& item) {
+std::vector<double> reals_of(const Item& list) {
+  std::vector<double> reals(list.ints.begin(), list.ints.end());
+  for (const ConstNumber& n : list.numbers) reals.push_back(n.as_real());
+  return reals;
+}
+
+/// nullopt for lists of integers and floats, which no slot holds.
+std::optional<Value> to_value(const Item& item) {
   switch (item.kind) {
-  case Value::Kind::Int: return Value::of_int(item.number);
-  case Value::Kind::Bool: return Value::of_bool(item.number != 0);
-  case Value::Kind::Float: return Value::of_float(item.real);
+  case Value::Kind::Int: return Value::of_int(item.number.number);
+  case Value::Kind::Bool: return Value::of_bool(item.number.number != 0);
+  case Value::Kind::Float: return Value::of_float(item.number.real);
   case Value::Kind::Ints: return Value::of_ints(item.ints);
+  case Value::Kind::Floats:
+    if (!llvm::all_of(item.numbers, [](auto& n) { return n.is(Value::Kind::Float); }))
+      return std::nullopt;
+    return Value::of_floats(reals_of(item));
   default: return item.other();
   }
 }
 
+ConstNumber number_at(const Item& list, size_t place) {
+  return list.is(Value::Kind::Ints) ? ConstNumber::of_int(list.ints[place]) : list.numbers[place];
+}
+
+bool same_lists(const Item& a, const Item& b) {
+  if (a.is(Value::Kind::Ints) && b.is(Value::Kind::Ints)) return a.ints == b.ints;
+  if (a.length() != b.length()) return false;
+  for (size_t i = 0; i < static_cast<size_t>(a.length()); ++i) {
+    ConstNumber equal;
+    (void)fold(ConstOp::Eq, number_at(a, i), number_at(b, i), equal);
+    if (!equal.number) return false;
+  }
+  return true;
+}
+
+/// Of two values that are not both numbers or bools.
 bool same(const Item& a, const Item& b) {
-  if (a.is_number() && b.is_number() && a.kind != b.kind) return a.as_real() == b.as_real();
-  if (a.kind != b.kind) return false;
-  switch (a.kind) {
-  case Value::Kind::Int:
-  case Value::Kind::Bool: return a.number == b.number;
-  case Value::Kind::Float: return a.real == b.real;
-  case Value::Kind::Ints: return a.ints == b.ints;
-  default: return a.other() == b.other();
-  }
+  if (a.is_list() && b.is_list()) return same_lists(a, b);
+  return a.kind == b.kind && a.other() == b.other();
 }
 
-/// Python's // and %, towards minus infinity. nullopt on division by zero and on overflow.
-std::optional<int64_t> floor_div(int64_t a, int64_t b) {
-  if (b == 0 || (a == std::numeric_limits<int64_t>::min() && b == -1)) return std::nullopt;
-  int64_t q = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+MaybeItem index(const Item& list, int64_t at) {
+  if (!place_in_list(at, list.length())) return std::nullopt;
+  return of(number_at(list, static_cast<size_t>(at)));
 }
 
-MaybeItem int_arithmetic(Kind kind, int64_t a, int64_t b) {
-  int64_t r = 0;
-  switch (kind) {
-  case Kind::Add:
-    if (__builtin_add_overflow(a, b, &r)) return std::nullopt;
-    return of_int(r);
-  case Kind::Sub:
-    if (__builtin_sub_overflow(a, b, &r)) return std::nullopt;
-    return of_int(r);
-  case Kind::Mul:
-    if (__builtin_mul_overflow(a, b, &r)) return std::nullopt;
-    return of_int(r);
-  case Kind::Min: return of_int(std::min(a, b));
-  case Kind::Max: return of_int(std::max(a, b));
-  case Kind::Div:
-  case Kind::FloorDiv:
-  case Kind::Mod: {
-    std::optional<int64_t> q = floor_div(a, b);
-    if (!q) return std::nullopt;
-    int64_t rest = a - *q * b;
-    if (kind == Kind::Mod) return of_int(rest);
-    if (kind == Kind::Div && rest != 0) return std::nullopt;
-    return of_int(*q);
-  }
-  default: return std::nullopt;
-  }
+/// Integers alone are Ints, whatever the list was that they are from.
+Item of_list(Numbers numbers) {
+  if (!llvm::all_of(numbers, [](auto& n) { return n.is(Value::Kind::Int); }))
+    return of_numbers(std::move(numbers));
+  Item item = of_ints({});
+  for (const ConstNumber& n : numbers) item.ints.push_back(n.number);
+  return item;
 }
 
-MaybeItem real_arithmetic(Kind kind, double a, double b) {
-  switch (kind) {
-  case Kind::Add: return of_float(a + b);
-  case Kind::Sub: return of_float(a - b);
-  case Kind::Mul: return of_float(a * b);
-  case Kind::Div: return b == 0 ? MaybeItem() : of_float(a / b);
-  case Kind::Min: return of_float(std::min(a, b));
-  case Kind::Max: return of_float(std::max(a, b));
-  default: return std::nullopt;
-  }
+MaybeItem slice(const Item& list, int64_t start, int64_t stop, int64_t step) {
+  bool inside = bound_in_list(start, list.length()) && bound_in_list(stop, list.length());
+  if (!inside || step < 1) return std::nullopt;
+  Numbers numbers;
+  for (; start < stop; start += std::min(step, stop - start))
+    numbers.push_back(number_at(list, static_cast<size_t>(start)));
+  return of_list(std::move(numbers));
 }
 
-MaybeItem compare(Kind kind, const Item& a, const Item& b) {
-  if (kind == Kind::Eq) return of_bool(same(a, b));
-  if (kind == Kind::Ne) return of_bool(!same(a, b));
-  if (!a.is_number() || !b.is_number()) return std::nullopt;
-  bool exact = a.kind == Value::Kind::Int && b.kind == Value::Kind::Int;
-  bool less = exact ? a.number < b.number : a.as_real() < b.as_real();
-  bool more = exact ? a.number > b.number : a.as_real() > b.as_real();
-  switch (kind) {
-  case Kind::Lt: return of_bool(less);
-  case Kind::Le: return of_bool(!more);
-  case Kind::Gt: return of_bool(more);
-  case Kind::Ge: return of_bool(!less);
-  default: return std::nullopt;
+MaybeItem joined(Item a, const Item& b) {
+  if (!a.is_list() || !b.is_list()) return std::nullopt;
+  if (a.is(Value::Kind::Ints) && b.is(Value::Kind::Ints)) {
+    a.ints.append(b.ints.begin(), b.ints.end());
+    return a;
   }
+  Numbers numbers;
+  for (const Item* list : {&std::as_const(a), &b})
+    for (size_t i = 0; i < static_cast<size_t>(list->length()); ++i)
+      numbers.push_back(number_at(*list, i));
+  return of_list(std::move(numbers));
 }
 
-MaybeItem index(llvm::ArrayRef<int64_t> list, int64_t at) {
-  int64_t size = static_cast<int64_t>(list.size());
-  if (at < -size || at >= size) return std::nullopt;
-  return of_int(list[at < 0 ? at + size : at]);
+/// The numbers from `from` to before `to`, as axes are counted: no long list is meant.
+MaybeItem range(int64_t from, int64_t to) {
+  constexpr int64_t kMost = 64;
+  if (to > from && (from < -kMost || to > kMost)) return std::nullopt;
+  Ints ints;
+  for (int64_t i = from; i < to; ++i) ints.push_back(i);
+  return of_ints(ints);
 }
 
 MaybeItem permute(const Ints& outer, const Ints& inner) {
@@ -176,33 +183,18 @@ public:
 
   MaybeItem run(ExprIndex at) const {
     const ValueExpr& e = m_.rule.exprs[at];
-    switch (e.kind) {
-    case Kind::Literal: return of_value(e.literal);
-    case Kind::Variable: return variable(e.variable);
-    case Kind::Rank:
-    case Kind::Dim:
-    case Kind::ShapeOf:
-    case Kind::IsWeight:
-    case Kind::IsNone:
-    case Kind::IsConstant:
-    case Kind::IsFloat:
-    case Kind::SameType:
-    case Kind::TypeLike: return about_class(e);
-    case Kind::And:
-    case Kind::Or: return logic(e);
-    case Kind::List:
-    case Kind::Floats: return list(e);
-    case Kind::Neg:
-    case Kind::Not:
-    case Kind::Len:
-    case Kind::Sqrt: return unary(e);
-    default: return binary(e);
-    }
+    if (e.kind == Kind::Literal) return of_value(e.literal);
+    if (e.kind == Kind::Variable) return variable(e.variable);
+    if (e.asks_class() || e.kind == Kind::TypeLike) return about_class(e);
+    if (e.kind == Kind::And || e.kind == Kind::Or) return logic(e);
+    if (e.is_operation()) return e.operands.size() == 1 ? unary(e) : binary(e);
+    if (e.kind == Kind::List || e.kind == Kind::Floats) return list(e);
+    return about_list(e);
   }
 
   bool truth(ExprIndex at) const {
     MaybeItem item = run(at);
-    return item && item->kind == Value::Kind::Bool && item->number != 0;
+    return item && item->is(Value::Kind::Bool) && item->number.number != 0;
   }
 
 private:
@@ -234,76 +226,95 @@ private:
     if (e.kind == Kind::IsFloat) return of_bool(is_float(t.dtype));
     if (e.kind == Kind::Rank) return of_int(t.rank());
     if (e.kind == Kind::ShapeOf) return of_ints(t.shape);
+    if (e.kind == Kind::DTypeOf) return made(Value::of_enum(dtype_name(t.dtype)));
     MaybeItem operand = run(e.operands[0]);
     if (!operand) return std::nullopt;
-    if (e.kind == Kind::Dim)
-      return operand->kind == Value::Kind::Int ? index(t.shape, operand->number) : MaybeItem();
+    if (e.kind == Kind::Dim) return dim(t, *operand);
     assert(e.kind == Kind::TypeLike);
     if (operand->kind != Value::Kind::Ints) return std::nullopt;
     return made(Value::of_type({t.dtype, Shape(operand->ints.begin(), operand->ints.end())}));
   }
 
+  static MaybeItem dim(const TensorType& type, const Item& axis) {
+    int64_t at = axis.number.number;
+    if (!axis.is(Value::Kind::Int) || !place_in_list(at, type.rank())) return std::nullopt;
+    return of_int(type[static_cast<size_t>(at)]);
+  }
+
   /// The second operand is asked only where the first does not decide.
   MaybeItem logic(const ValueExpr& e) const {
     MaybeItem a = run(e.operands[0]);
-    if (!a || a->kind != Value::Kind::Bool) return std::nullopt;
-    if ((a->number != 0) == (e.kind == Kind::Or)) return a;
+    if (!a || !a->is(Value::Kind::Bool)) return std::nullopt;
+    if ((a->number.number != 0) == (e.kind == Kind::Or)) return a;
     MaybeItem b = run(e.operands[1]);
-    if (!b || b->kind != Value::Kind::Bool) return std::nullopt;
+    if (!b || !b->is(Value::Kind::Bool)) return std::nullopt;
     return b;
   }
 
   MaybeItem list(const ValueExpr& e) const {
     Ints ints;
-    std::vector<double> reals;
+    Numbers numbers; // from the first float on
     for (ExprIndex operand : e.operands) {
       MaybeItem item = run(operand);
       if (!item || !item->is_number()) return std::nullopt;
-      if (e.kind == Kind::Floats)
-        reals.push_back(item->as_real());
-      else if (item->kind == Value::Kind::Int)
-        ints.push_back(item->number);
-      else
-        return std::nullopt;
+      bool integer = e.kind == Kind::List && item->is(Value::Kind::Int) && numbers.empty();
+      if (integer) {
+        ints.push_back(item->number.number);
+        continue;
+      }
+      if (numbers.empty())
+        for (int64_t n : ints) numbers.push_back(ConstNumber::of_int(n));
+      bool real = e.kind == Kind::Floats;
+      numbers.push_back(real ? ConstNumber::of_float(item->number.as_real()) : item->number);
     }
-    return e.kind == Kind::Floats ? made(Value::of_floats(std::move(reals))) : of_ints(ints);
+    return numbers.empty() ? of_ints(ints) : of_numbers(std::move(numbers));
+  }
+
+  MaybeItem about_list(const ValueExpr& e) const {
+    MaybeItem a = run(e.operands[0]), b = run(e.operands[1]);
+    if (!a || !b) return std::nullopt;
+    bool at = b->is(Value::Kind::Int);
+    if (e.kind == Kind::Range)
+      return at && a->is(Value::Kind::Int) ? range(a->number.number, b->number.number)
+                                           : MaybeItem();
+    if (!a->is_list()) return std::nullopt;
+    if (e.kind == Kind::Index) return at ? index(*a, b->number.number) : MaybeItem();
+    if (e.kind == Kind::Permute) {
+      bool both = a->is(Value::Kind::Ints) && b->is(Value::Kind::Ints);
+      return both ? permute(a->ints, b->ints) : MaybeItem();
+    }
+    assert(e.kind == Kind::Slice);
+    MaybeItem stop = run(e.operands[2]), step = run(e.operands[3]);
+    bool bounds = at && stop && step && stop->is(Value::Kind::Int) && step->is(Value::Kind::Int);
+    if (!bounds) return std::nullopt;
+    return slice(*a, b->number.number, stop->number.number, step->number.number);
+  }
+
+  static MaybeItem valued(ConstFault fault, const ConstNumber& made) {
+    return fault == ConstFault::None ? of(made) : MaybeItem();
   }
 
   MaybeItem unary(const ValueExpr& e) const {
     MaybeItem a = run(e.operands[0]);
     if (!a) return std::nullopt;
-    switch (e.kind) {
-    case Kind::Not: return a->kind == Value::Kind::Bool ? of_bool(a->number == 0) : MaybeItem();
-    case Kind::Len:
-      return a->kind == Value::Kind::Ints ? of_int(static_cast<int64_t>(a->ints.size()))
-                                          : MaybeItem();
-    case Kind::Sqrt:
-      return a->is_number() && a->as_real() >= 0 ? of_float(std::sqrt(a->as_real())) : MaybeItem();
-    default: break;
-    }
-    if (a->kind == Value::Kind::Float) return of_float(-a->real);
-    return a->kind == Value::Kind::Int ? int_arithmetic(Kind::Sub, 0, a->number) : MaybeItem();
+    ConstNumber out;
+    if (a->is_scalar()) return valued(fold(e.operation(), a->number, out), out);
+    if (a->is(Value::Kind::Ints))
+      return valued(fold(e.operation(), llvm::ArrayRef<int64_t>(a->ints), out), out);
+    if (a->is(Value::Kind::Floats))
+      return valued(fold(e.operation(), llvm::makeArrayRef(reals_of(*a)), out), out);
+    return std::nullopt;
   }
 
   MaybeItem binary(const ValueExpr& e) const {
     MaybeItem a = run(e.operands[0]), b = run(e.operands[1]);
     if (!a || !b) return std::nullopt;
-    if (e.kind >= Kind::Eq && e.kind <= Kind::Ge) return compare(e.kind, *a, *b);
-    if (e.kind == Kind::Index)
-      return a->kind == Value::Kind::Ints && b->kind == Value::Kind::Int ? index(a->ints, b->number)
-                                                                         : MaybeItem();
-    if (e.kind == Kind::Permute)
-      return a->kind == Value::Kind::Ints && b->kind == Value::Kind::Ints
-                 ? permute(a->ints, b->ints)
-                 : MaybeItem();
-    if (e.kind == Kind::Add && a->kind == Value::Kind::Ints && b->kind == Value::Kind::Ints) {
-      a->ints.append(b->ints.begin(), b->ints.end());
-      return a;
-    }
-    if (!a->is_number() || !b->is_number()) return std::nullopt;
-    if (a->kind == Value::Kind::Int && b->kind == Value::Kind::Int)
-      return int_arithmetic(e.kind, a->number, b->number);
-    return real_arithmetic(e.kind, a->as_real(), b->as_real());
+    ConstNumber out;
+    if (a->is_scalar() && b->is_scalar())
+      return valued(fold(e.operation(), a->number, b->number, out), out);
+    if (e.kind == Kind::Eq || e.kind == Kind::Ne)
+      return of_bool(same(*a, *b) == (e.kind == Kind::Eq));
+    return e.kind == Kind::Add ? joined(std::move(*a), *b) : MaybeItem();
   }
 
   const RuleMatch& m_;
@@ -313,8 +324,9 @@ private:
 
 std::optional<ValueId> evaluate(const RuleMatch& match, ExprIndex expr) {
   MaybeItem item = Evaluator(match).run(expr);
-  if (!item) return std::nullopt;
-  return match.symbols.value(to_value(*item));
+  std::optional<Value> value = item ? to_value(*item) : std::nullopt;
+  if (!value) return std::nullopt;
+  return match.symbols.value(*value);
 }
 
 bool holds(const RuleMatch& match, ExprIndex expr) { return Evaluator(match).truth(expr); }

@@ -127,10 +127,10 @@ private:
     for (const ast::Param& param : tree_[decl_.params]) {
       if (!param.type) continue;
       const ast::Type& type = tree_[param.type];
-      std::optional<ParamKind> kind = parse_param_kind(type.name.text);
+      std::optional<RuleParamKind> kind = parse_rule_param_kind(type.name.text);
       if (type.kind == ast::TypeKind::Error) return false;
       if (!kind || type.bracketed) return unknown_kind(type);
-      if (*kind == ParamKind::Pointwise) native_ = true;
+      if (*kind == RuleParamKind::Pointwise) native_ = true;
       llvm::SmallVector<OpKind, 16> ops = operators_of(*kind);
       if (!ops.empty()) operators_.push_back({param.name.text, std::move(ops)});
     }

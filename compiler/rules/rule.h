@@ -8,6 +8,7 @@
 // out.
 #pragma once
 
+#include "lang/core/const_math.h"
 #include "lang/core/op.h"
 #include "lang/core/source.h"
 
@@ -38,20 +39,21 @@ struct ValueExpr {
     Rank,       // variable
     Dim,        // variable; operands[0] = axis, may be negative
     ShapeOf,    // variable: all dims, as Ints
+    DTypeOf,    // variable: an Enum
     IsWeight,   // variable: the class depends on weights and constants only
     IsNone,     // variable: the operand is absent
     IsConstant, // variable: the class contains a constant leaf
     IsFloat,    // variable: f32, f16 or bf16
     SameType,   // variable, variable2: two classes have the same type
-    // over operands:
-    Add,
+    // operations on values, in the order of ConstOp (const_math.h), which says what they mean:
+    Add, // also of two lists, one behind the other
     Sub,
     Mul,
     Div,
     FloorDiv,
     Mod,
-    Neg, // ints (Div is exact); Add..Div and Neg also on floats
-    Eq,
+    Pow,
+    Eq, // Eq and Ne on any two values
     Ne,
     Lt,
     Le,
@@ -59,14 +61,31 @@ struct ValueExpr {
     Ge,
     And,
     Or,
-    Not,     // Eq/Ne on any two values
-    List,    // Ints of Int operands
-    Index,   // operands[0] an Ints, operands[1] an Int, may be negative
-    Len,     // of an Ints
-    Permute, // composition of permutations: operands[0] after operands[1], that is r[i] = p1[p0[i]]
     Min,
     Max,
+    Neg,
+    Not,
+    Abs,
+    Floor,
+    Ceil,
+    Int,
+    Float,
     Sqrt,
+    Exp,
+    Log,
+    Sin,
+    Cos,
+    Tanh,
+    Erf,
+    Len,
+    Sum,
+    Prod,
+    // lists:
+    List,    // of numbers
+    Range,   // Ints from operands[0] to before operands[1]
+    Index,   // operands[0] a list, operands[1] an Int, may be negative
+    Slice,   // of the list operands[0] from operands[1] to before operands[2], in steps of [3]
+    Permute, // composition of permutations: operands[0] after operands[1], that is r[i] = p1[p0[i]]
     // attributes of a constant:
     Floats,   // Floats of numbers
     TypeLike, // a Type: dtype of the class `variable`, shape operands[0]
@@ -75,7 +94,19 @@ struct ValueExpr {
   Value literal;
   uint32_t variable = 0, variable2 = 0;
   llvm::SmallVector<ExprIndex, 2> operands;
+
+  bool asks_class() const { return kind >= Kind::Rank && kind <= Kind::SameType; }
+  bool is_operation() const { return kind >= Kind::Add && kind <= Kind::Prod; }
+  /// Of an operation.
+  ConstOp operation() const {
+    return static_cast<ConstOp>(static_cast<int>(kind) - static_cast<int>(Kind::Add));
+  }
+  static Kind of(ConstOp op) {
+    return static_cast<Kind>(static_cast<int>(op) + static_cast<int>(Kind::Add));
+  }
 };
+static_assert(static_cast<int>(ValueExpr::Kind::Prod) - static_cast<int>(ValueExpr::Kind::Add) ==
+              static_cast<int>(ConstOp::Prod));
 
 struct TermAttr {
   enum class Kind : uint8_t { Variable, Literal, Computed };

@@ -1,5 +1,7 @@
 // The two sides of a rule: patterns from the left one, what is built from the right one.
 #include "compiler/rules/compiler.h"
+#include "lang/check/consteval.h"
+#include "lang/check/resolve.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -406,7 +408,10 @@ bool RuleCompiler::is_tensor(ast::ExprId id) {
   switch (e.kind) {
   case ast::ExprKind::Name: {
     Meaning* meaning = find(e.text);
-    if (!meaning) return true; // whoever lowers it as a tensor will complain
+    if (!meaning) { // whoever lowers it as a tensor will complain
+      std::optional<Value> word = constant_of_name(e.text);
+      return !word || !is_number(*word); // inf, nan
+    }
     if (meaning->kind != Meaning::Kind::Let)
       return meaning->kind == Meaning::Kind::Class ||
              (meaning->kind == Meaning::Kind::Unknown && !meaning->value_only);
@@ -420,8 +425,10 @@ bool RuleCompiler::is_tensor(ast::ExprId id) {
   case ast::ExprKind::Unary: return is_tensor(e.a);
   case ast::ExprKind::Binary: return is_tensor(e.a) || is_tensor(e.b);
   case ast::ExprKind::Call:
-    if (e.callee.text == "sqrt" && e.args.size() == 1) return is_tensor(tree_[e.args][0].value);
-    return !is_rule_function(e.callee.text);
+    if (!is_rule_function(e.callee.text)) return true;
+    return find_op(e.callee.text) && llvm::any_of(tree_[e.args], [&](const ast::Arg& arg) {
+             return arg.value && is_tensor(arg.value); // of numbers it is a number
+           });
   case ast::ExprKind::Tuple: return true;
   default: return false;
   }

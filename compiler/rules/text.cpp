@@ -10,40 +10,38 @@ using Kind = ValueExpr::Kind;
 
 /// How an expression of several operands is written.
 struct Form {
-  llvm::StringLiteral text;
+  llvm::StringRef text;
   int strength; // 0: a function call; else an infix sign, larger binds closer
 };
 
-Form form_of(Kind kind) {
-  switch (kind) {
-  case Kind::Or: return {"or", 1};
-  case Kind::And: return {"and", 2};
-  case Kind::Eq: return {"==", 4};
-  case Kind::Ne: return {"!=", 4};
-  case Kind::Lt: return {"<", 4};
-  case Kind::Le: return {"<=", 4};
-  case Kind::Gt: return {">", 4};
-  case Kind::Ge: return {">=", 4};
-  case Kind::Add: return {"+", 5};
-  case Kind::Sub: return {"-", 5};
-  case Kind::Mul: return {"*", 6};
-  case Kind::Div: return {"/", 6};
-  case Kind::FloorDiv: return {"//", 6};
-  case Kind::Mod: return {"%", 6};
+Form form_of(const ValueExpr& e) {
+  switch (e.kind) {
+  case Kind::Or: return {const_op_name(e.operation()), 1};
+  case Kind::And: return {const_op_name(e.operation()), 2};
+  case Kind::Eq:
+  case Kind::Ne:
+  case Kind::Lt:
+  case Kind::Le:
+  case Kind::Gt:
+  case Kind::Ge: return {const_op_name(e.operation()), 4};
+  case Kind::Add:
+  case Kind::Sub: return {const_op_name(e.operation()), 5};
+  case Kind::Mul:
+  case Kind::Div:
+  case Kind::FloorDiv:
+  case Kind::Mod: return {const_op_name(e.operation()), 6};
+  case Kind::Pow: return {"pow", 0};
   case Kind::Rank: return {"rank", 0};
   case Kind::Dim: return {"dim", 0};
   case Kind::ShapeOf: return {"shape", 0};
+  case Kind::DTypeOf: return {"dtype", 0};
   case Kind::IsWeight: return {"weight", 0};
   case Kind::IsNone: return {"none", 0};
   case Kind::IsConstant: return {"constant", 0};
   case Kind::IsFloat: return {"float", 0};
   case Kind::SameType: return {"same_type", 0};
-  case Kind::Min: return {"min", 0};
-  case Kind::Max: return {"max", 0};
-  case Kind::Sqrt: return {"sqrt", 0};
-  case Kind::Len: return {"len", 0};
   case Kind::Permute: return {"compose", 0};
-  default: return {"", 0};
+  default: return {e.is_operation() ? const_op_name(e.operation()) : "", 0};
   }
 }
 
@@ -65,9 +63,13 @@ public:
     case Kind::Floats: return list(e.operands);
     case Kind::TypeLike: return expr(e.operands[0]);
     case Kind::Index: return expr(e.operands[0], kPrefix + 1) + "[" + expr(e.operands[1]) + "]";
+    case Kind::Range: return "[" + expr(e.operands[0]) + ".." + expr(e.operands[1]) + "]";
+    case Kind::Slice:
+      return expr(e.operands[0], kPrefix + 1) + "[" + expr(e.operands[1]) + ":" +
+             expr(e.operands[2]) + ":" + expr(e.operands[3]) + "]";
     default: break;
     }
-    Form form = form_of(e.kind);
+    Form form = form_of(e);
     if (form.strength == 0) return call(e, form.text);
     return parenthesised(expr(e.operands[0], form.strength) + " " + form.text.str() + " " +
                              expr(e.operands[1], form.strength + 1),
@@ -118,7 +120,7 @@ private:
 
   std::string call(const ValueExpr& e, llvm::StringRef name) const {
     std::string args;
-    if (e.kind >= Kind::Rank && e.kind <= Kind::SameType) args = rule_.class_var_names[e.variable];
+    if (e.asks_class()) args = rule_.class_var_names[e.variable];
     if (e.kind == Kind::SameType) args += ", " + rule_.class_var_names[e.variable2];
     std::string rest = list(e.operands);
     if (!args.empty() && !rest.empty()) args += ", ";

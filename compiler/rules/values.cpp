@@ -1,6 +1,8 @@
 // Expressions over values: conditions, computed attributes, what a list or a `let` names.
 #include "compiler/rules/compiler.h"
 #include "compiler/rules/eval.h"
+#include "lang/check/consteval.h"
+#include "lang/check/resolve.h"
 #include "lang/syntax/idioms.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -11,51 +13,26 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
-std::optional<Kind> binary_kind(ast::Op op) {
-  switch (op) {
-  case ast::Op::Add: return Kind::Add;
-  case ast::Op::Sub: return Kind::Sub;
-  case ast::Op::Mul: return Kind::Mul;
-  case ast::Op::Div: return Kind::Div;
-  case ast::Op::FloorDiv: return Kind::FloorDiv;
-  case ast::Op::Mod: return Kind::Mod;
-  case ast::Op::Eq: return Kind::Eq;
-  case ast::Op::Ne: return Kind::Ne;
-  case ast::Op::Lt: return Kind::Lt;
-  case ast::Op::Le: return Kind::Le;
-  case ast::Op::Gt: return Kind::Gt;
-  case ast::Op::Ge: return Kind::Ge;
-  case ast::Op::And: return Kind::And;
-  case ast::Op::Or: return Kind::Or;
-  default: return std::nullopt;
-  }
-}
-
+/// What rules ask about tensors, and compositions of permutations, which models do not have; all
+/// else is arithmetic (const_math.h).
 struct Function {
   llvm::StringLiteral name;
   Kind kind;
   size_t tensors, values; // arguments: so many tensors, then so many values
 };
 constexpr Function kFunctions[] = {
-    {"rank", Kind::Rank, 1, 0},       {"dim", Kind::Dim, 1, 1},
-    {"shape", Kind::ShapeOf, 1, 0},   {"weight", Kind::IsWeight, 1, 0},
-    {"none", Kind::IsNone, 1, 0},     {"constant", Kind::IsConstant, 1, 0},
-    {"float", Kind::IsFloat, 1, 0},   {"same_type", Kind::SameType, 2, 0},
-    {"min", Kind::Min, 0, 2},         {"max", Kind::Max, 0, 2},
-    {"sqrt", Kind::Sqrt, 0, 1},       {"len", Kind::Len, 0, 1},
-    {"compose", Kind::Permute, 0, 2},
+    {"rank", Kind::Rank, 1, 0},           {"dim", Kind::Dim, 1, 1},
+    {"shape", Kind::ShapeOf, 1, 0},       {"dtype", Kind::DTypeOf, 1, 0},
+    {"weight", Kind::IsWeight, 1, 0},     {"none", Kind::IsNone, 1, 0},
+    {"constant", Kind::IsConstant, 1, 0}, {"float", Kind::IsFloat, 1, 0},
+    {"same_type", Kind::SameType, 2, 0},  {"compose", Kind::Permute, 0, 2},
 };
 
 bool is_truth(const ValueExpr& e, const std::optional<AttrKind>& kind) {
   if (e.kind == Kind::Literal) return e.literal.is(Value::Kind::Bool);
   if (e.kind == Kind::Variable) return kind == AttrKind::boolean;
   return (e.kind >= Kind::IsWeight && e.kind <= Kind::SameType) ||
-         (e.kind >= Kind::Eq && e.kind <= Kind::Not);
-}
-
-bool is_word(llvm::StringRef name) {
-  return llvm::is_contained(enum_members(AttrKind::act), name) ||
-         llvm::is_contained(enum_members(AttrKind::pad), name);
+         (e.kind >= Kind::Eq && e.kind <= Kind::Or) || e.kind == Kind::Not;
 }
 
 /// Folding asks about no class.
@@ -68,7 +45,8 @@ struct NoClasses : ClassFacts {
 } // namespace
 
 bool is_rule_function(llvm::StringRef name) {
-  return llvm::any_of(kFunctions, [&](const Function& f) { return f.name == name; });
+  return const_function(name) ||
+         llvm::any_of(kFunctions, [&](const Function& f) { return f.name == name; });
 }
 
 ExprIndex RuleCompiler::push(ValueExpr expr) {
@@ -149,13 +127,7 @@ std::optional<ExprIndex> RuleCompiler::value(ast::ExprId id, std::optional<AttrK
   case ast::ExprKind::Call: return value_call(id);
   case ast::ExprKind::Unary: return value_unary(id);
   case ast::ExprKind::Binary: return value_binary(id);
-  case ast::ExprKind::Index: {
-    llvm::ArrayRef<ast::Slice> places = tree_[e.slices];
-    if (places.size() != 1 || places[0].range) break;
-    std::optional<ExprIndex> list = value(e.a), at = value(places[0].begin);
-    if (!list || !at) return std::nullopt;
-    return op_expr(Kind::Index, {*list, *at});
-  }
+  case ast::ExprKind::Index: return value_index(id);
   default: break;
   }
   return fail(error(Code::rule_pattern, e.span, "this cannot be computed in a rule"));
@@ -168,8 +140,10 @@ std::optional<ExprIndex> RuleCompiler::value_name(ast::ExprId id, std::optional<
   if (!meaning) {
     llvm::ArrayRef<llvm::StringRef> words =
         kind ? enum_members(*kind) : llvm::ArrayRef<llvm::StringRef>();
-    if (words.empty() ? is_word(e.text) : llvm::is_contained(words, e.text))
-      return literal_expr(Value::of_enum(e.text));
+    if (llvm::is_contained(words, e.text)) return literal_expr(Value::of_enum(e.text));
+    if (std::optional<Value> word = constant_of_name(e.text);
+        word && (words.empty() || !word->is(Value::Kind::Enum)))
+      return literal_expr(std::move(*word));
     if (!words.empty())
       return fail(
           error(Code::unknown_name, e.span, "unknown name `{0}`", e.text)
@@ -192,29 +166,64 @@ std::optional<ExprIndex> RuleCompiler::value_name(ast::ExprId id, std::optional<
   }
 }
 
+/// `[a, S..., b]`: what is spread is joined with what stands around it.
 std::optional<ExprIndex> RuleCompiler::value_list(ast::ExprId id) {
+  std::optional<ExprIndex> whole;
   llvm::SmallVector<ExprIndex, 4> items;
+  auto join = [&](ExprIndex list) { whole = whole ? op_expr(Kind::Add, {*whole, list}) : list; };
   for (ast::ExprId item : tree_[tree_[id].items]) {
-    std::optional<ExprIndex> at = value(item);
+    bool spread = tree_[item].kind == ast::ExprKind::Spread;
+    std::optional<ExprIndex> at = spread ? value_name(item, {}) : value(item);
     if (!at) return std::nullopt;
-    items.push_back(*at);
+    if (!spread) {
+      items.push_back(*at);
+      continue;
+    }
+    if (!items.empty()) join(op_expr(Kind::List, items));
+    items.clear();
+    join(*at);
   }
-  return op_expr(Kind::List, items);
+  if (!items.empty() || !whole) join(op_expr(Kind::List, items));
+  return whole;
+}
+
+/// `list[i]`, `list[1:]`, `list[a:b:2]`.
+std::optional<ExprIndex> RuleCompiler::value_index(ast::ExprId id) {
+  const ast::Expr& e = tree_[id];
+  llvm::ArrayRef<ast::Slice> places = tree_[e.slices];
+  if (places.size() != 1 || places[0].ellipsis)
+    return fail(error(Code::wrong_kind, e.span, "a list is indexed by one integer"));
+  const ast::Slice place = places[0];
+  std::optional<ExprIndex> list = value(e.a);
+  if (!list) return std::nullopt;
+  auto bound = [&](ast::ExprId written, auto otherwise) -> std::optional<ExprIndex> {
+    return written.valid() ? value(written) : otherwise();
+  };
+  auto number = [&](int64_t n) { return [=, this] { return literal_expr(Value::of_int(n)); }; };
+  std::optional<ExprIndex> begin = bound(place.begin, number(0));
+  if (!begin) return std::nullopt;
+  if (!place.range) return op_expr(Kind::Index, {*list, *begin});
+  std::optional<ExprIndex> end = bound(place.end, [&] { return op_expr(Kind::Len, {*list}); });
+  if (!end) return std::nullopt;
+  std::optional<ExprIndex> step = bound(place.step, number(1));
+  if (!step) return std::nullopt;
+  return op_expr(Kind::Slice, {*list, *begin, *end, *step});
 }
 
 std::optional<ExprIndex> RuleCompiler::value_unary(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
   std::optional<ExprIndex> a = value(e.a);
   if (!a) return std::nullopt;
-  return op_expr(e.op == ast::Op::Not ? Kind::Not : Kind::Neg, {*a});
+  return op_expr(ValueExpr::of(*const_op(e.op)), {*a});
 }
 
 std::optional<ExprIndex> RuleCompiler::value_binary(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
-  std::optional<Kind> kind = binary_kind(e.op);
-  if (!kind)
+  std::optional<ConstOp> op = const_op(e.op);
+  if (!op)
     return fail(
         error(Code::rule_pattern, e.op_span, "`{0}` cannot be computed in a rule", spelling(e.op)));
+  Kind kind = ValueExpr::of(*op);
   std::optional<ExprIndex> a = value(e.a);
   if (!a) return std::nullopt;
   // A literal beside an attribute takes the attribute's normal form: `stride == 2` means [2, 2].
@@ -226,61 +235,92 @@ std::optional<ExprIndex> RuleCompiler::value_binary(ast::ExprId id) {
     for (ExprIndex* side : {&*a, &*b})
       if (std::optional<Value> v = folded(*side))
         if (std::optional<Value> normal = normal_form(*slot, *v)) *side = literal_expr(*normal);
-  return op_expr(*kind, {*a, *b});
+  return op_expr(kind, {*a, *b});
 }
 
 std::optional<ExprIndex> RuleCompiler::value_call(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
-  const Function* function = nullptr;
-  for (const Function& f : kFunctions)
-    if (f.name == e.callee.text) function = &f;
-  if (!function) {
-    std::vector<llvm::StringRef> names;
-    for (const Function& f : kFunctions) names.push_back(f.name);
-    names.push_back("finite");
-    Diagnostic d =
-        error(Code::unknown_name, e.callee.span, "unknown function `{0}`", e.callee.text);
-    d.help = "rules can ask " + llvm::join(names, ", ");
-    return fail(std::move(d));
-  }
   llvm::ArrayRef<ast::Arg> args = tree_[e.args];
+  const auto* function =
+      llvm::find_if(kFunctions, [&](const Function& f) { return f.name == e.callee.text; });
+  std::optional<ConstOp> arithmetic = const_function(e.callee.text);
+  // `float(x)` asks about a tensor, and converts a number.
+  bool asks = function != std::end(kFunctions) &&
+              (!arithmetic || (args.size() == 1 && args[0].value && is_tensor(args[0].value)));
+  if (!asks && !arithmetic) return unknown_function(e);
   bool plain = llvm::all_of(args, [](auto& a) { return a.kind == ast::ArgKind::Positional; });
-  size_t wanted = function->tensors + function->values;
-  if (!plain || args.size() != wanted)
-    return fail(error(args.size() > wanted ? Code::too_many_arguments : Code::missing_argument,
-                      e.span, "`{0}` takes {1} argument{2}, got {3}", function->name, wanted,
+  bool many = !asks && (arithmetic == ConstOp::Min || arithmetic == ConstOp::Max);
+  size_t wanted = asks ? function->tensors + function->values : many ? 2 : 1;
+  if (!asks && arithmetic == ConstOp::Pow) wanted = 2;
+  bool more = args.size() > wanted && !many;
+  if (!plain || more || args.size() < wanted)
+    return fail(error(more ? Code::too_many_arguments : Code::missing_argument, e.span,
+                      "`{0}` takes {1} argument{2}, got {3}", e.callee.text, wanted,
                       wanted == 1 ? "" : "s", args.size()));
+  return asks ? value_question(id, function->kind, function->tensors)
+              : value_arithmetic(id, *arithmetic);
+}
+
+std::nullopt_t RuleCompiler::unknown_function(const ast::Expr& call) {
+  std::vector<llvm::StringRef> names;
+  for (const Function& f : kFunctions) names.push_back(f.name);
+  names.push_back("finite");
+  Diagnostic d =
+      error(Code::unknown_name, call.callee.span, "unknown function `{0}`", call.callee.text);
+  d.help = "rules can ask " + llvm::join(names, ", ") + ", and compute as models do";
+  return fail(std::move(d));
+}
+
+/// `rank(x)`, `dim(x, -1)`: `tensors` names of tensors, then values.
+std::optional<ExprIndex> RuleCompiler::value_question(ast::ExprId id, Kind kind, size_t tensors) {
+  const ast::Expr& e = tree_[id];
   ValueExpr expr;
-  expr.kind = function->kind;
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (i < function->tensors) {
-      if (tree_[args[i].value].kind != ast::ExprKind::Name)
-        return fail(error(Code::rule_pattern, args[i].span,
-                          "`{0}` asks about a parameter of the rule", function->name));
-      Meaning* meaning = tensor(args[i].value);
-      if (!meaning) return std::nullopt;
-      (i == 0 ? expr.variable : expr.variable2) = meaning->number;
-    } else {
-      const ast::Expr& given = tree_[args[i].value];
-      Meaning* meaning = given.kind == ast::ExprKind::Name ? find(given.text) : nullptr;
-      if (meaning && meaning->kind == Meaning::Kind::Class)
-        return fail(error(Code::wrong_kind, args[i].span,
-                          "`{0}` is for compile-time values, and `{1}` is a tensor", function->name,
-                          given.text)
-                        .suggest(idiom_of_function(function->name)));
-      std::optional<ExprIndex> at = value(args[i].value);
+  expr.kind = kind;
+  for (size_t i = 0; i < e.args.size(); ++i) {
+    const ast::Arg arg = tree_[e.args][i];
+    if (i >= tensors) {
+      std::optional<ExprIndex> at = argument(e.callee.text, arg);
       if (!at) return std::nullopt;
       expr.operands.push_back(*at);
+      continue;
     }
+    if (tree_[arg.value].kind != ast::ExprKind::Name)
+      return fail(error(Code::rule_pattern, arg.span, "`{0}` asks about a parameter of the rule",
+                        e.callee.text));
+    Meaning* meaning = tensor(arg.value);
+    if (!meaning) return std::nullopt;
+    (i == 0 ? expr.variable : expr.variable2) = meaning->number;
   }
   return push(std::move(expr));
 }
 
+/// `min(a, b, c)`, `sqrt(a)`: as the language has them, of two at a time.
+std::optional<ExprIndex> RuleCompiler::value_arithmetic(ast::ExprId id, ConstOp op) {
+  const ast::Expr& e = tree_[id];
+  std::optional<ExprIndex> whole;
+  for (size_t i = 0; i < e.args.size(); ++i) {
+    std::optional<ExprIndex> at = argument(e.callee.text, tree_[e.args][i]);
+    if (!at) return std::nullopt;
+    whole = whole ? op_expr(ValueExpr::of(op), {*whole, *at}) : *at;
+  }
+  return e.args.size() == 1 ? op_expr(ValueExpr::of(op), {*whole}) : whole;
+}
+
+/// An argument that is a compile-time value.
+std::optional<ExprIndex> RuleCompiler::argument(llvm::StringRef function, const ast::Arg& arg) {
+  const ast::Expr& given = tree_[arg.value];
+  Meaning* meaning = given.kind == ast::ExprKind::Name ? find(given.text) : nullptr;
+  if (meaning && meaning->kind == Meaning::Kind::Class)
+    return fail(error(Code::wrong_kind, arg.span,
+                      "`{0}` is for compile-time values, and `{1}` is a tensor", function,
+                      given.text)
+                    .suggest(idiom_of_function(function)));
+  return value(arg.value);
+}
+
 bool RuleCompiler::has_variables(ExprIndex at) const {
   const ValueExpr& e = rule_.exprs[at];
-  if (e.kind == Kind::Variable || e.kind == Kind::TypeLike ||
-      (e.kind >= Kind::Rank && e.kind <= Kind::SameType))
-    return true;
+  if (e.kind == Kind::Variable || e.kind == Kind::TypeLike || e.asks_class()) return true;
   return llvm::any_of(e.operands, [&](ExprIndex operand) { return has_variables(operand); });
 }
 

@@ -1,13 +1,7 @@
-// See consteval.h. One function per domain (integers, reals, bools), picked by the operands' kinds.
+// See consteval.h.
 #include "lang/check/consteval.h"
 
-#include "lang/core/semantics.h"
-
-#include <llvm/ADT/StringSwitch.h>
-#include <llvm/Support/MathExtras.h>
-
-#include <algorithm>
-#include <cmath>
+#include <llvm/ADT/STLExtras.h>
 
 namespace tg {
 
@@ -21,142 +15,61 @@ bool fail(ConstError& error, Code code, std::string message) {
   return false;
 }
 
-bool too_large(ConstError& error, Op op, int64_t a, int64_t b) {
-  return fail(error, Code::overflow,
-              llvm::formatv("{0} {1} {2} does not fit 64 bits", a, ast::spelling(op), b));
+/// A number or a bool; nullopt for all else.
+std::optional<ConstNumber> number_of(const Value& v) {
+  if (v.is(Kind::Int) || v.is(Kind::Bool) || v.is(Kind::Float))
+    return ConstNumber{v.kind, v.number, v.real};
+  return std::nullopt;
 }
 
-bool power(int64_t base, int64_t exponent, int64_t& out) {
-  out = 1;
-  if (base == 0 || base == 1) return out = exponent == 0 ? 1 : base, true;
-  if (base == -1) return out = exponent % 2 ? -1 : 1, true;
-  for (int64_t i = 0; i < exponent; ++i) // at most 63 rounds until it overflows
-    if (llvm::MulOverflow(out, base, out)) return false;
-  return true;
+Value value_of(const ConstNumber& n) {
+  if (n.is(Kind::Float)) return Value::of_float(n.real);
+  return n.is(Kind::Bool) ? Value::of_bool(n.number != 0) : Value::of_int(n.number);
 }
 
-bool divide(Op op, int64_t a, int64_t b, int64_t& out, ConstError& error) {
-  if (b == 0)
-    return fail(error, Code::inexact_division,
-                llvm::formatv("{0} {1} 0: division by zero", a, ast::spelling(op)));
-  if (a == INT64_MIN && b == -1) {
-    if (op == Op::Mod) return out = 0, true;
-    return too_large(error, op, a, b);
-  }
-  int64_t quotient = a / b, rest = a % b;
-  if (op == Op::Div) {
-    if (rest != 0)
-      return fail(error, Code::inexact_division,
-                  llvm::formatv("{0} / {1} leaves the remainder {2}", a, b, rest));
-    return out = quotient, true;
-  }
-  bool round_down = rest != 0 && ((rest < 0) != (b < 0));
-  out = op == Op::FloorDiv ? quotient - round_down : rest + (round_down ? b : 0);
-  return true;
-}
-
-bool compare(Op op, std::partial_ordering order) {
-  switch (op) {
-  case Op::Eq: return order == 0;
-  case Op::Ne: return order != 0;
-  case Op::Lt: return order < 0;
-  case Op::Le: return order <= 0;
-  case Op::Gt: return order > 0;
-  default: return order >= 0;
+/// What to say of a fault other than operands of the wrong kind; `text` is the operation.
+bool fail_at(ConstFault fault, const std::string& text, ConstError& error) {
+  switch (fault) {
+  case ConstFault::DivisionByZero:
+    return fail(error, Code::inexact_division, text + ": division by zero");
+  case ConstFault::Overflow: return fail(error, Code::overflow, text + " does not fit 64 bits");
+  case ConstFault::NegativePower:
+    return fail(error, Code::wrong_kind, text + ": an integer to a negative power");
+  default: return fail(error, Code::wrong_kind, text + " is no real number");
   }
 }
 
-bool fold_ints(Op op, int64_t a, int64_t b, Value& out, ConstError& error) {
-  int64_t n = 0;
-  bool overflow = false;
-  switch (op) {
-  case Op::Add: overflow = llvm::AddOverflow(a, b, n); break;
-  case Op::Sub: overflow = llvm::SubOverflow(a, b, n); break;
-  case Op::Mul: overflow = llvm::MulOverflow(a, b, n); break;
-  case Op::Div:
-  case Op::FloorDiv:
-  case Op::Mod:
-    if (!divide(op, a, b, n, error)) return false;
-    break;
-  case Op::Pow:
-    if (b < 0)
-      return fail(error, Code::wrong_kind,
-                  llvm::formatv("{0} ** {1}: an integer to a negative power", a, b));
-    overflow = !power(a, b, n);
-    break;
-  default: return out = Value::of_bool(compare(op, a <=> b)), true;
-  }
-  if (overflow) return too_large(error, op, a, b);
-  return out = Value::of_int(n), true;
-}
-
-Value fold_reals(Op op, double a, double b) {
-  switch (op) {
-  case Op::Add: return Value::of_float(a + b);
-  case Op::Sub: return Value::of_float(a - b);
-  case Op::Mul: return Value::of_float(a * b);
-  case Op::Div: return Value::of_float(a / b);
-  case Op::FloorDiv: return Value::of_float(std::floor(a / b));
-  case Op::Mod: return Value::of_float(Math<double>::binary(OpKind::Mod, a, b));
-  case Op::Pow: return Value::of_float(std::pow(a, b));
-  default: return Value::of_bool(compare(op, a <=> b));
-  }
-}
-
-bool wrong_operands(Op op, const Value& a, const Value& b, ConstError& error) {
-  return fail(error, Code::wrong_kind,
-              llvm::formatv("`{0}` does not take {1} and {2}", ast::spelling(op), kind_text(a.kind),
-                            kind_text(b.kind)));
-}
-
-/// min, max: the first of the numbers that no other is below (above).
-bool fold_extreme(bool want_max, llvm::ArrayRef<Value> args, Value& out) {
-  out = args[0];
-  for (const Value& v : args.drop_front()) {
-    bool less =
-        v.is(Kind::Int) && out.is(Kind::Int) ? v.number < out.number : as_real(v) < as_real(out);
-    bool equal =
-        v.is(Kind::Int) && out.is(Kind::Int) ? v.number == out.number : as_real(v) == as_real(out);
-    if (!equal && less != want_max) out = v;
-  }
-  return true;
-}
-
-bool fold_list(llvm::StringRef name, const Value& list, Value& out, ConstError& error) {
-  int64_t n = name == "prod";
-  for (int64_t item : list.ints) {
-    bool overflow = name == "prod" ? llvm::MulOverflow(n, item, n) : llvm::AddOverflow(n, item, n);
-    if (overflow)
-      return fail(error, Code::overflow,
-                  llvm::formatv("{0}({1}) does not fit 64 bits", name, list.text_form()));
-  }
-  return out = Value::of_int(n), true;
-}
-
-using RealFunction = double (*)(double);
-
-/// Functions that are defined for every real number; null for other names.
-RealFunction real_function(llvm::StringRef name) {
-  return llvm::StringSwitch<RealFunction>(name)
-      .Case("exp", [](double x) { return std::exp(x); })
-      .Case("sin", [](double x) { return std::sin(x); })
-      .Case("cos", [](double x) { return std::cos(x); })
-      .Case("tanh", [](double x) { return std::tanh(x); })
-      .Case("erf", [](double x) { return std::erf(x); })
-      .Default(nullptr);
-}
-
-/// floor, ceil: the next integer below or above.
-bool fold_rounding(llvm::StringRef name, const Value& x, Value& out, ConstError& error) {
-  if (x.is(Kind::Int)) return out = x, true;
-  if (!x.is(Kind::Float))
+bool fold_two(ConstOp op, const Value& a, const Value& b, Value& out, ConstError& error) {
+  std::optional<ConstNumber> x = number_of(a), y = number_of(b);
+  ConstNumber made;
+  ConstFault fault = x && y ? fold(op, *x, *y, made) : ConstFault::WrongKind;
+  if (fault == ConstFault::None) return out = value_of(made), true;
+  if (fault == ConstFault::WrongKind)
     return fail(error, Code::wrong_kind,
-                llvm::formatv("`{0}` does not take {1}", name, x.text_form()));
-  double rounded = name == "floor" ? std::floor(x.real) : std::ceil(x.real);
-  if (!(std::fabs(rounded) < 9e18))
-    return fail(error, Code::overflow,
-                llvm::formatv("{0}({1}) does not fit 64 bits", name, x.text_form()));
-  return out = Value::of_int(static_cast<int64_t>(rounded)), true;
+                llvm::formatv("`{0}` does not take {1} and {2}", const_op_name(op),
+                              kind_text(a.kind), kind_text(b.kind)));
+  if (fault == ConstFault::Remainder)
+    return fail(error, Code::inexact_division,
+                llvm::formatv("{0} / {1} leaves the remainder {2}", a.number, b.number,
+                              a.number % b.number));
+  return fail_at(
+      fault, llvm::formatv("{0} {1} {2}", a.text_form(), const_op_name(op), b.text_form()), error);
+}
+
+bool fold_one(ConstOp op, const Value& a, Value& out, ConstError& error) {
+  std::optional<ConstNumber> x = number_of(a);
+  ConstNumber made;
+  ConstFault fault = ConstFault::WrongKind;
+  if (x) fault = fold(op, *x, made);
+  if (a.is(Kind::Ints)) fault = fold(op, llvm::makeArrayRef(a.ints), made);
+  if (a.is(Kind::Floats)) fault = fold(op, llvm::makeArrayRef(a.reals), made);
+  if (fault == ConstFault::None) return out = value_of(made), true;
+  bool sign = op == ConstOp::Neg || op == ConstOp::Not;
+  if (fault == ConstFault::WrongKind || fault == ConstFault::Undefined)
+    return fail(error, Code::wrong_kind,
+                llvm::formatv("`{0}` does not take {1}", const_op_name(op),
+                              sign ? kind_text(a.kind).str() : a.text_form()));
+  return fail_at(fault, llvm::formatv("{0}({1})", const_op_name(op), a.text_form()), error);
 }
 
 } // namespace
@@ -177,39 +90,30 @@ llvm::StringRef kind_text(Kind kind) {
   return "a value";
 }
 
+std::optional<ConstOp> const_op(Op op) {
+  return const_sign(ast::spelling(op), op == Op::Neg || op == Op::Not);
+}
+
 bool fold_binary(Op op, const Value& a, const Value& b, Value& out, ConstError& error) {
-  if (op == Op::And || op == Op::Or) {
-    if (!a.is(Kind::Bool) || !b.is(Kind::Bool)) return wrong_operands(op, a, b, error);
-    out = Value::of_bool(op == Op::And ? a.number && b.number : a.number || b.number);
-    return true;
-  }
-  if (a.is(Kind::Int) && b.is(Kind::Int)) return fold_ints(op, a.number, b.number, out, error);
-  if (is_number(a) && is_number(b)) return out = fold_reals(op, as_real(a), as_real(b)), true;
-  if (op == Op::Eq || op == Op::Ne) return out = Value::of_bool((a == b) == (op == Op::Eq)), true;
-  return wrong_operands(op, a, b, error);
+  bool scalars = number_of(a) && number_of(b);
+  if (!scalars && (op == Op::Eq || op == Op::Ne))
+    return out = Value::of_bool(equal_values(a, b) == (op == Op::Eq)), true;
+  if (std::optional<ConstOp> known = const_op(op)) return fold_two(*known, a, b, out, error);
+  return fail(error, Code::wrong_kind,
+              llvm::formatv("`{0}` does not take {1} and {2}", ast::spelling(op), kind_text(a.kind),
+                            kind_text(b.kind)));
 }
 
 bool fold_unary(Op op, const Value& a, Value& out, ConstError& error) {
-  if (op == Op::Not && a.is(Kind::Bool)) return out = Value::of_bool(!a.number), true;
-  if (op == Op::Neg && a.is(Kind::Float)) return out = Value::of_float(-a.real), true;
-  if (op == Op::Neg && a.is(Kind::Int)) {
-    if (a.number == INT64_MIN) return too_large(error, Op::Sub, 0, a.number);
-    return out = Value::of_int(-a.number), true;
-  }
-  return fail(error, Code::wrong_kind,
-              llvm::formatv("`{0}` does not take {1}", ast::spelling(op), kind_text(a.kind)));
+  return fold_one(op == Op::Not ? ConstOp::Not : ConstOp::Neg, a, out, error);
 }
 
-bool is_const_function(llvm::StringRef name) {
-  return real_function(name) || llvm::StringSwitch<bool>(name)
-                                    .Cases("min", "max", "abs", "len", "sum", "prod", true)
-                                    .Cases("floor", "ceil", "pow", "sqrt", "log", true)
-                                    .Default(false);
-}
+bool is_const_function(llvm::StringRef name) { return const_function(name).has_value(); }
 
 bool fold_call(llvm::StringRef name, llvm::ArrayRef<Value> args, Value& out, ConstError& error) {
-  bool extreme = name == "min" || name == "max";
-  size_t wanted = name == "pow" ? 2 : 1;
+  ConstOp op = *const_function(name);
+  bool extreme = op == ConstOp::Min || op == ConstOp::Max;
+  size_t wanted = op == ConstOp::Pow ? 2 : 1;
   if (extreme ? args.size() < 2 : args.size() != wanted)
     return fail(error, Code::wrong_kind,
                 llvm::formatv("`{0}` takes {1}, got {2}", name,
@@ -217,29 +121,16 @@ bool fold_call(llvm::StringRef name, llvm::ArrayRef<Value> args, Value& out, Con
                               : wanted == 2 ? "two numbers"
                                             : "one argument",
                               args.size()));
-  const Value& first = args[0];
-  if (extreme && llvm::all_of(args, is_number)) return fold_extreme(name == "max", args, out);
-  if (name == "pow") return fold_binary(Op::Pow, args[0], args[1], out, error);
-  if (name == "floor" || name == "ceil") return fold_rounding(name, first, out, error);
-  if (name == "abs" && first.is(Kind::Float))
-    return out = Value::of_float(std::fabs(first.real)), true;
-  if (name == "abs" && first.is(Kind::Int))
-    return first.number < 0 ? fold_unary(Op::Neg, first, out, error) : (out = first, true);
-  bool positive = is_number(first) && (name == "sqrt" ? as_real(first) >= 0 : as_real(first) > 0);
-  if ((name == "sqrt" || name == "log") && positive) {
-    double x = as_real(first);
-    return out = Value::of_float(name == "sqrt" ? std::sqrt(x) : std::log(x)), true;
-  }
-  if (auto* function = real_function(name); function && is_number(first))
-    return out = Value::of_float(function(as_real(first))), true;
-  if (name == "len" && (first.is(Kind::Ints) || first.is(Kind::Floats))) {
-    size_t size = first.is(Kind::Ints) ? first.ints.size() : first.reals.size();
-    return out = Value::of_int(static_cast<int64_t>(size)), true;
-  }
-  if ((name == "sum" || name == "prod") && first.is(Kind::Ints))
-    return fold_list(name, first, out, error);
-  return fail(error, Code::wrong_kind,
-              llvm::formatv("`{0}` does not take {1}", name, first.text_form()));
+  if (!extreme && wanted == 1) return fold_one(op, args[0], out, error);
+  if (extreme)
+    for (const Value& v : args)
+      if (!is_number(v))
+        return fail(error, Code::wrong_kind,
+                    llvm::formatv("`{0}` does not take {1}", name, v.text_form()));
+  out = args[0];
+  for (const Value& v : args.drop_front())
+    if (Value first = out; !fold_two(op, first, v, out, error)) return false;
+  return true;
 }
 
 } // namespace tg

@@ -1,8 +1,8 @@
-// Arithmetic at compile time: what `2 * expand`, `H / 2` or `D % heads == 0` come to. Exact on
-// integers: a result that does not fit 64 bits and a `/` that leaves a remainder are errors, never
-// wrapped or rounded. Instantiation, rule conditions and dimensions all use this one evaluator.
+// Compile-time values in models: const_math.h over `Value`s, with what a reader is told where there
+// is no value.
 #pragma once
 
+#include "lang/core/const_math.h"
 #include "lang/core/diagnostic.h"
 #include "lang/core/symbols.h"
 #include "lang/syntax/ast.h"
@@ -11,23 +11,23 @@
 
 namespace tg {
 
-/// Why an expression has no value: wrong_kind, inexact_division, overflow or bad_number.
+/// Why an expression has no value: wrong_kind, inexact_division or overflow.
 struct ConstError {
   Code code = Code::wrong_kind;
   std::string message;
 };
 
-/// `a op b`. Integers: `/` must divide exactly, `//` rounds down, `%` has the sign of the divisor,
-/// `**` needs an exponent >= 0. An integer that meets a float becomes one. `==` and `!=` take any
-/// two values; order is for numbers; `and`, `or` take two bools (and do not short-circuit here).
+/// The operation that a sign stands for; nullopt for `@`.
+std::optional<ConstOp> const_op(ast::Op op);
+
+/// `a op b`. `==` and `!=` take any two values. `and` and `or` do not short-circuit here.
 bool fold_binary(ast::Op op, const Value& a, const Value& b, Value& out, ConstError& error);
 
 /// `-a` on numbers, `not a` on bools.
 bool fold_unary(ast::Op op, const Value& a, Value& out, ConstError& error);
 
-/// Functions of values alone: min, max (two or more numbers), abs, floor and ceil (which give
-/// integers), pow, sqrt, exp, log, sin, cos, tanh, erf, len (of a list), sum and prod (of a list of
-/// integers).
+/// Functions of values alone: min, max (two or more numbers), pow, and those of one number or list
+/// that const_math.h has.
 bool fold_call(llvm::StringRef name, llvm::ArrayRef<Value> args, Value& out, ConstError& error);
 bool is_const_function(llvm::StringRef name);
 

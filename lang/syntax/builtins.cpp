@@ -21,6 +21,8 @@ constexpr BuiltinInfo kBuiltins[] = {
     {"abs", Builtin::Constant, ""},
     {"floor", Builtin::Constant, ""},
     {"ceil", Builtin::Constant, ""},
+    {"int", Builtin::Constant, ""},
+    {"float", Builtin::Constant, ""},
     {"len", Builtin::Constant, ""},
     {"sum", Builtin::Constant, ""},
     {"prod", Builtin::Constant, ""},
