@@ -4,6 +4,8 @@
 #include "lang/check/resolve.h"
 #include "lang/core/extern_signature.h"
 
+#include <llvm/Support/raw_ostream.h>
+
 namespace tg {
 
 namespace {
@@ -19,28 +21,28 @@ public:
     if (results.size() != 1)
       return error(Code::wrong_kind, op_.name.span, "an `extern op` gives one tensor")
           .suggest("declare its type behind `->`");
-    text_ = "(";
+    out_ << "(";
     for (const ast::Param& param : ast_[op_.params]) {
       bool tensor =
           param.type && param_kind(ast_, ast_[param.type]).base == ParamKind::Base::Tensor;
       if (!tensor || param.default_value || param.variadic)
         return error(Code::wrong_kind, param.span, "an `extern op` takes tensors, all of them")
             .suggest("what it is to know besides is part of what it is: declare one for each case");
-      if (text_.size() > 1) text_ += ", ";
+      if (&param != &ast_[op_.params][0]) out_ << ", ";
       type(ast_[param.type]);
     }
-    if (text_.size() == 1)
+    if (op_.params.empty())
       return error(Code::wrong_kind, op_.name.span, "an `extern op` takes one tensor at least");
-    text_ += ") -> ";
+    out_ << ") -> ";
     type(ast_[results[0].type]);
     for (ast::ExprId condition : ast_[op_.where]) {
-      text_ += condition == ast_[op_.where][0] ? " where " : ", ";
-      expression(condition, false);
+      out_ << (condition == ast_[op_.where][0] ? " where " : ", ");
+      expression(condition);
     }
     if (failed_.valid())
       return error(Code::wrong_kind, failed_, "an `extern op` computes with sizes alone")
-          .suggest("names of dimensions, integers, + - * / // %, comparisons, and, or, not");
-    if (!ExternSignature::parse(text_))
+          .suggest("names of dimensions, integers, + - * / // % **, comparisons, and, or, not");
+    if (!ExternSignature::parse(out_.str()))
       return error(Code::wrong_kind, ast_[results[0].type].span,
                    "the type of the result does not follow from the types of the operands")
           .suggest("each name in it stands alone in the type of an operand");
@@ -49,33 +51,33 @@ public:
 
 private:
   void type(const ast::Type& written) {
-    text_ += written.name.text;
-    text_ += "[";
+    out_ << written.name.text << "[";
+    bool first = true;
     for (ast::ExprId dim : ast_[written.dims]) {
-      if (text_.back() != '[') text_ += ", ";
-      expression(dim, false);
+      out_ << (first ? "" : ", ");
+      first = false;
+      expression(dim);
     }
-    text_ += "]";
+    out_ << "]";
   }
 
-  void expression(ast::ExprId id, bool nested) {
+  /// In postfix order.
+  void expression(ast::ExprId id) {
     const ast::Expr& e = ast_[id];
     switch (e.kind) {
-    case ExprKind::Name: text_ += e.text; return;
-    case ExprKind::Int: text_ += std::to_string(e.int_value); return;
-    case ExprKind::Spread: text_ += (e.text + "...").str(); return;
+    case ExprKind::Name: out_ << e.text; return;
+    case ExprKind::Int: out_ << e.int_value; return;
+    case ExprKind::Spread: out_ << e.text << "..."; return;
     case ExprKind::Unary:
-      text_ += (nested ? "(" : "") + ast::spelling(e.op).str() + (e.op == ast::Op::Not ? " " : "");
-      expression(e.a, true);
-      text_ += nested ? ")" : "";
+      expression(e.a);
+      out_ << (e.op == ast::Op::Not ? " not" : " neg");
       return;
     case ExprKind::Binary:
-      if (e.op == ast::Op::MatMul || e.op == ast::Op::Pow) break;
-      text_ += nested ? "(" : "";
-      expression(e.a, true);
-      text_ += (" " + ast::spelling(e.op) + " ").str();
-      expression(e.b, true);
-      text_ += nested ? ")" : "";
+      if (e.op == ast::Op::MatMul) break;
+      expression(e.a);
+      out_ << " ";
+      expression(e.b);
+      out_ << " " << ast::spelling(e.op);
       return;
     default: break;
     }
@@ -85,6 +87,7 @@ private:
   const Ast& ast_;
   const ast::Decl& op_;
   std::string text_;
+  llvm::raw_string_ostream out_{text_}; // unbuffered
   Span failed_;
 };
 

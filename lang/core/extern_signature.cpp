@@ -1,11 +1,9 @@
-// See extern_signature.h. The reader goes over words and signs once, one of them ahead, with
-// Dijkstra's shunting-yard for expressions.
+// See extern_signature.h. The reader goes over words and signs once, one of them ahead.
 #include "lang/core/extern_signature.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
-#include <llvm/ADT/StringSwitch.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <utility>
@@ -15,44 +13,31 @@ namespace tg {
 namespace {
 
 constexpr llvm::StringLiteral kNegate = "neg";
+constexpr int kPrefix = 7;
 
-/// How close an operator binds; 0 for what is none. Those of one strength group from the left.
-int strength(llvm::StringRef op) {
-  return llvm::StringSwitch<int>(op)
-      .Case("or", 1)
-      .Case("and", 2)
-      .Case("not", 3)
-      .Cases("==", "!=", "<", "<=", ">", ">=", 4)
-      .Cases("+", "-", 5)
-      .Cases("*", "/", "//", "%", 6)
-      .Case(kNegate, 7)
-      .Default(0);
+/// How close an operator binds in the language.
+int strength(ConstOp op) {
+  switch (op) {
+  case ConstOp::Or: return 1;
+  case ConstOp::And: return 2;
+  case ConstOp::Not: return 3;
+  case ConstOp::Add:
+  case ConstOp::Sub: return 5;
+  case ConstOp::Mul:
+  case ConstOp::Div:
+  case ConstOp::FloorDiv:
+  case ConstOp::Mod: return 6;
+  case ConstOp::Neg: return kPrefix;
+  case ConstOp::Pow: return kPrefix + 1;
+  default: return 4;
+  }
 }
 
-bool is_prefix(llvm::StringRef op) { return op == "not" || op == kNegate; }
+bool is_prefix(ConstOp op) { return op == ConstOp::Neg || op == ConstOp::Not; }
 
-/// a op b; false where it has no exact value.
-bool apply(llvm::StringRef op, int64_t a, int64_t b, int64_t& out) {
-  if (op == "+") return !__builtin_add_overflow(a, b, &out);
-  if (op == "-") return !__builtin_sub_overflow(a, b, &out);
-  if (op == "*") return !__builtin_mul_overflow(a, b, &out);
-  if (op == "/" || op == "//" || op == "%") {
-    if (b == 0 || (a == INT64_MIN && b == -1)) return false;
-    int64_t quotient = a / b, rest = a % b;
-    if (op == "/" && rest != 0) return false;
-    bool down = rest != 0 && (rest < 0) != (b < 0);
-    return out = op == "%" ? rest + (down ? b : 0) : quotient - down, true;
-  }
-  out = llvm::StringSwitch<bool>(op)
-            .Case("==", a == b)
-            .Case("!=", a != b)
-            .Case("<", a < b)
-            .Case("<=", a <= b)
-            .Case(">", a > b)
-            .Case(">=", a >= b)
-            .Case("and", a != 0 && b != 0)
-            .Default(a != 0 || b != 0);
-  return true;
+std::optional<ConstOp> operator_of(llvm::StringRef word) {
+  if (word == kNegate) return ConstOp::Neg;
+  return const_sign(word, word == "not");
 }
 
 } // namespace
@@ -84,22 +69,18 @@ private:
   /// The word, number or sign that comes next; "" at the end.
   llvm::StringRef scan() {
     rest_ = rest_.ltrim();
-    llvm::StringRef token = rest_.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
-    if (token.empty()) token = rest_.take_front(sign_length());
+    auto in_word = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+    llvm::StringRef token = rest_.take_while(in_word);
+    if (token.empty() && rest_.startswith("...")) token = rest_.take_front(3);
+    if (token.empty() && !rest_.empty() && llvm::StringRef("()[],").contains(rest_[0]))
+      token = rest_.take_front(1);
+    if (token.empty())
+      token = rest_.take_until([](char c) { return llvm::isSpace(c) || c == ',' || c == ']'; });
     rest_ = rest_.drop_front(token.size());
     return token;
   }
 
-  size_t sign_length() const {
-    for (llvm::StringRef sign : {"...", "->", "//", "==", "!=", "<=", ">="})
-      if (rest_.startswith(sign)) return sign.size();
-    return 1;
-  }
-
-  llvm::StringRef next() {
-    end_ = token_.end();
-    return std::exchange(token_, scan());
-  }
+  llvm::StringRef next() { return std::exchange(token_, scan()); }
 
   bool take(llvm::StringRef token) {
     if (token_ != token) return false;
@@ -107,15 +88,12 @@ private:
     return true;
   }
 
-  /// What was read from there on.
-  std::string text_since(const char* start) const { return {start, end_}; }
-
   static bool is_name(llvm::StringRef token) {
-    return !token.empty() && (llvm::isAlpha(token[0]) || token[0] == '_') && strength(token) == 0;
+    return !token.empty() && (llvm::isAlpha(token[0]) || token[0] == '_') && !operator_of(token) &&
+           token != "where";
   }
 
   bool type(ExternSignature::Type& out) {
-    const char* start = token_.data();
     llvm::StringRef name = next();
     if (!is_name(name)) return false;
     out.dtype = name.str();
@@ -125,7 +103,14 @@ private:
         if (!dim(out.dims.emplace_back())) return false;
       }
     }
-    out.text = text_since(start);
+    out.text = out.dtype + "[";
+    for (const ExternSignature::Dim& dim : out.dims) {
+      out.text += &dim == &out.dims[0] ? "" : ", ";
+      out.text += dim.kind == ExternSignature::Dim::Kind::Any      ? "_"
+                  : dim.kind == ExternSignature::Dim::Kind::Spread ? dim.name + "..."
+                                                                   : dim.value.text;
+    }
+    out.text += "]";
     return true;
   }
 
@@ -134,60 +119,68 @@ private:
     if (!expr(out.value)) return false;
     if (!take("...")) return true;
     out.kind = ExternSignature::Dim::Kind::Spread;
-    out.name = out.value.bare() ? out.value.postfix[0].text : "";
+    out.name = out.value.bare() ? out.value.postfix[0].name : "";
     return !out.name.empty();
   }
 
-  /// Operators wait on `open` until what comes behind binds less; operands go out at once.
   bool expr(ExternSignature::Expr& out) {
-    const char* start = token_.data();
-    llvm::SmallVector<llvm::StringRef, 8> open;
-    auto emit = [&](llvm::StringRef op) {
-      out.postfix.push_back({ExternSignature::Item::Kind::Operator, 0, op.str()});
-    };
-    auto unwind = [&](int least) {
-      while (!open.empty() && open.back() != "(" && strength(open.back()) >= least)
-        emit(open.pop_back_val());
-    };
-    bool operand = true; // one is expected next
-    for (size_t depth = 0;;) {
-      llvm::StringRef token = token_;
-      if (operand) {
-        int64_t number = 0;
-        if (token == "(")
-          open.push_back(next()), ++depth;
-        else if (token == "-" || token == "not")
-          open.push_back(next() == "-" ? llvm::StringRef(kNegate) : token);
-        else if (!token.getAsInteger(10, number))
-          out.postfix.push_back({ExternSignature::Item::Kind::Number, number, {}}), next(),
-              operand = false;
-        else if (is_name(token))
-          out.postfix.push_back({ExternSignature::Item::Kind::Name, 0, next().str()}),
-              operand = false;
-        else
-          return false;
-      } else if (token == ")" && depth > 0) {
-        unwind(1);
-        open.pop_back(), --depth, next();
-      } else if (strength(token) > 0 && !is_prefix(token)) {
-        unwind(strength(token));
-        open.push_back(next());
-        operand = true;
+    using Item = ExternSignature::Item;
+    size_t values = 0;
+    for (int64_t number = 0;;) {
+      if (!token_.getAsInteger(10, number)) {
+        out.postfix.push_back({Item::Kind::Number, number, {}, {}});
+        ++values;
+      } else if (is_name(token_)) {
+        out.postfix.push_back({Item::Kind::Name, 0, token_.str(), {}});
+        ++values;
+      } else if (std::optional<ConstOp> op = operator_of(token_)) {
+        if (values < (is_prefix(*op) ? 1 : 2)) return false;
+        values -= is_prefix(*op) ? 0 : 1;
+        out.postfix.push_back({Item::Kind::Operator, 0, {}, *op});
       } else {
-        unwind(1);
-        out.text = text_since(start);
-        return depth == 0;
+        break;
       }
+      next();
     }
+    if (values == 1) out.text = ExternSignature::infix(out.postfix);
+    return values == 1;
   }
 
-  llvm::StringRef rest_;      // behind token_
-  llvm::StringRef token_;     // the next; "" at the end
-  const char* end_ = nullptr; // of what was taken last
+  llvm::StringRef rest_;  // behind token_
+  llvm::StringRef token_; // the next; "" at the end
 };
 
 std::optional<ExternSignature> ExternSignature::parse(llvm::StringRef text) {
   return ExternSignatureReader(text).run();
+}
+
+/// With the parentheses that the language needs.
+std::string ExternSignature::infix(llvm::ArrayRef<Item> postfix) {
+  std::vector<std::pair<std::string, int>> open; // text and how close its last operator binds
+  auto take = [&](int least) {
+    auto [text, binds] = std::move(open.back());
+    open.pop_back();
+    return binds < least ? "(" + text + ")" : text;
+  };
+  for (const Item& item : postfix) {
+    if (item.kind == Item::Kind::Number) {
+      open.push_back({std::to_string(item.number), kPrefix + 2});
+    } else if (item.kind == Item::Kind::Name) {
+      open.push_back({item.name, kPrefix + 2});
+    } else {
+      int binds = strength(item.op);
+      std::string sign = const_op_name(item.op).str();
+      bool from_right = item.op == ConstOp::Pow, alone = binds == 4; // comparisons do not chain
+      std::string right = take(from_right ? binds : binds + 1 - is_prefix(item.op));
+      if (is_prefix(item.op)) {
+        open.push_back({sign + (item.op == ConstOp::Not ? " " : "") + right, binds});
+        continue;
+      }
+      std::string left = take(binds + (from_right || alone));
+      open.push_back({left + " " + sign + " " + right, binds});
+    }
+  }
+  return open.back().first;
 }
 
 /// Whether the result and all that is computed use names that operands bind, and no type has two
@@ -203,7 +196,7 @@ bool ExternSignature::well_bound() const {
   }
   auto known = [&](const Expr& e) {
     return llvm::all_of(e.postfix, [&](const Item& item) {
-      return item.kind != Item::Kind::Name || sizes.count(item.text);
+      return item.kind != Item::Kind::Name || sizes.count(item.name);
     });
   };
   auto dims_known = [&](const Type& type, bool result) {
@@ -250,8 +243,8 @@ public:
     for (size_t i = 0; i < operands.size(); ++i)
       if (!check_computed(signature_.operands_[i], operands[i])) return false;
     for (const ExternSignature::Expr& condition : signature_.where_) {
-      int64_t holds = 0;
-      if (!value(condition, holds) || !holds)
+      ConstNumber holds;
+      if (!number(condition, holds) || !holds.is(Value::Kind::Bool) || !holds.number)
         return fail("its condition `" + condition.text + "` does not hold");
     }
     return make(signature_.result_, result);
@@ -364,19 +357,24 @@ private:
   }
 
   bool value(const ExternSignature::Expr& e, int64_t& out) const {
-    llvm::SmallVector<int64_t, 8> stack;
+    ConstNumber made;
+    bool integer = number(e, made) && made.is(Value::Kind::Int);
+    if (integer) out = made.number;
+    return integer;
+  }
+
+  bool number(const ExternSignature::Expr& e, ConstNumber& out) const {
+    llvm::SmallVector<ConstNumber, 8> stack;
     for (const Item& item : e.postfix) {
       if (item.kind == Item::Kind::Number) {
-        stack.push_back(item.number);
+        stack.push_back(ConstNumber::of_int(item.number));
       } else if (item.kind == Item::Kind::Name) {
-        stack.push_back(sizes_.lookup(item.text));
-      } else if (item.text == "not") {
-        stack.back() = stack.back() == 0;
-      } else if (item.text == kNegate) {
-        if (__builtin_sub_overflow(int64_t{0}, stack.back(), &stack.back())) return false;
+        stack.push_back(ConstNumber::of_int(sizes_.lookup(item.name)));
+      } else if (is_prefix(item.op)) {
+        if (fold(item.op, stack.back(), stack.back()) != ConstFault::None) return false;
       } else {
-        int64_t right = stack.pop_back_val();
-        if (!apply(item.text, stack.back(), right, stack.back())) return false;
+        ConstNumber right = stack.pop_back_val();
+        if (fold(item.op, stack.back(), right, stack.back()) != ConstFault::None) return false;
       }
     }
     out = stack.back();

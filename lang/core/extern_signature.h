@@ -2,13 +2,17 @@
 // shape rule. As canonical text it is an attribute of the node, so that a graph says of itself what
 // its operators take and give, and nothing has to be looked up elsewhere:
 //
-//   (T[N, S...], f32[N]) -> T[N, 2 * C, S...] where N % 2 == 0
+//   (T[N, C, S...], f32[N]) -> T[N, 2 C *, S...] where N 2 % 0 ==
+//
+// Sizes and conditions stand in postfix order, as lang/check/external.h writes them out of the
+// syntax tree: the language has one parser of expressions, and it is not here.
 //
 // A bare name in an operand's type is bound by the first operand that has it and compared from then
 // on; other expressions there, and conditions, are checked when all names are bound. Arithmetic is
-// exact on 64 bits. Expressions are held in postfix order, so that nothing here recurses.
+// that of all compile-time values (const_math.h). Nothing here recurses.
 #pragma once
 
+#include "lang/core/const_math.h"
 #include "lang/core/type.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -49,11 +53,12 @@ private:
     enum class Kind : uint8_t { Number, Name, Operator };
     Kind kind = Kind::Number;
     int64_t number = 0;
-    std::string text; // a name; the sign of an operator, unary minus as "neg"
+    std::string name;
+    ConstOp op{};
   };
   struct Expr {
-    std::vector<Item> postfix;
-    std::string text;
+    std::vector<Item> postfix; // complete: each operator has its operands, and one value is left
+    std::string text;          // as it is written in the language
     bool bare() const { return postfix.size() == 1 && postfix[0].kind == Item::Kind::Name; }
   };
   struct Dim {
@@ -63,7 +68,7 @@ private:
     std::string name; // Spread
     /// A size that is a name, which the first operand that has it binds.
     bool binds() const { return kind == Kind::Value && value.bare(); }
-    const std::string& bound_name() const { return value.postfix[0].text; }
+    const std::string& bound_name() const { return value.postfix[0].name; }
   };
   struct Type {
     std::string dtype; // "f32", or a variable
@@ -74,6 +79,7 @@ private:
     }
   };
 
+  static std::string infix(llvm::ArrayRef<Item> postfix);
   bool well_bound() const;
 
   std::vector<Type> operands_;
