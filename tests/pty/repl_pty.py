@@ -113,6 +113,12 @@ def first_session(tg, state):
     t.send("x\n")
     t.wait("[4, 8], 32 elements")
     t.wait("tg> ")
+    # Of a setting, and of what it can be.
+    t.send(":set mcts-p\t")
+    t.wait(":set mcts-profile ")
+    t.send("\x15:set search=ta\t")
+    t.wait(":set search=taso ")
+    t.send("\x15")
     t.say("let y = tnh(x)", "did you mean `tanh`")
     t.say("\x1b[A" + "\x1b[D" * 5 + "a" + "\x05", "y: f32[4, 8]\n")
     # Several rows: the second prompt differs.

@@ -12,10 +12,12 @@ namespace {
 
 namespace columns { // the other words that the rows are written in
 
+// NOLINTBEGIN(readability-identifier-naming): as the rows name them
 constexpr CommandSet None;
 #define TG_COMMAND(id, ...) constexpr CommandSet id{CommandId::id};
 #include "compiler/driver/cli/commands.def"
 constexpr CommandSet Prompt{CommandId::Prompt};
+// NOLINTEND(readability-identifier-naming)
 
 constexpr CommandSet kSearches = Opt | Explain | Run | Prompt;
 constexpr CommandSet kModels = Check | Opt | Explain | Run | Weights | Verify;

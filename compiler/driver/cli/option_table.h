@@ -85,11 +85,10 @@ template <OptionKind kind> using Stored = typename StoredIn<kind>::type;
 
 /// A default as the table has it: a text, or a number.
 struct OptionDefault {
-  llvm::StringLiteral text = "";
+  llvm::StringRef text = "";
   double number = 0;
 
-  template <size_t size>
-  constexpr OptionDefault(const char (&text)[size]) : text(text) {} // NOLINT: as literals are given
+  constexpr OptionDefault(const char* text) : text(text) {}
   constexpr OptionDefault(double number) : number(number) {}
   constexpr OptionDefault(int number) : number(number) {}
   constexpr OptionDefault(bool) {}
@@ -108,17 +107,15 @@ template <OptionKind kind> Stored<kind> stored(const OptionDefault& value) {
 }
 
 struct OptionLimits {
-  double low = 0, high = 0;       // high below low: any
-  llvm::StringLiteral words = ""; // "a|b|c"
+  double low = 0, high = 0;   // high below low: any
+  llvm::StringRef words = ""; // "a|b|c"
 };
 
 namespace option_columns { // the words that rows are written in
 
-inline constexpr OptionLimits any{0, -1, ""};
+inline constexpr OptionLimits any{0, -1, ""}; // NOLINT(readability-identifier-naming): such a word
 constexpr OptionLimits range(double low, double high) { return {low, high, ""}; }
-template <size_t size> constexpr OptionLimits words(const char (&text)[size]) {
-  return {0, -1, text};
-}
+constexpr OptionLimits words(const char* text) { return {0, -1, text}; }
 
 } // namespace option_columns
 

@@ -92,6 +92,7 @@ private:
   std::vector<std::string> words() const;
 
   // --- repl_complete.cpp
+  static std::vector<std::string> setting_words(llvm::StringRef text);
   std::vector<std::string> argument_words(llvm::StringRef line) const;
 
   llvm::raw_ostream& out_;

@@ -146,6 +146,16 @@ std::vector<std::string> Repl::argument_words(llvm::StringRef text) const {
   return names;
 }
 
+/// What `:set` may go on with: names, or the words that the value of a setting can be.
+std::vector<std::string> Repl::setting_words(llvm::StringRef text) {
+  std::vector<std::string> all;
+  if (size_t at = text.find_first_of("= "); at == llvm::StringRef::npos)
+    for (const OptionRow* row : rows_of(CommandId::Prompt)) all.push_back(row->name().str());
+  else if (const OptionRow* row = setting(text.take_front(at)))
+    for (llvm::StringRef word : row->words()) all.push_back(word.str());
+  return all;
+}
+
 std::vector<std::string> Repl::complete(llvm::StringRef text) const {
   llvm::StringRef word = text.drop_front(word_begin(text));
   llvm::StringRef command = text.ltrim().split(' ').first;
@@ -155,7 +165,7 @@ std::vector<std::string> Repl::complete(llvm::StringRef text) const {
   } else if (command == ":load" || command == ":save") {
     all = matching_files(word);
   } else if (command == ":set") {
-    for (const OptionRow* row : rows_of(CommandId::Prompt)) all.push_back(row->name().str());
+    all = setting_words(text.ltrim().drop_front(command.size()).ltrim());
   } else {
     all = argument_words(text.drop_back(word.size()));
     // What an argument can be, and names of arguments, before all that there is.
