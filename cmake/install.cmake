@@ -2,7 +2,7 @@
 # same for pkg-config.
 include(CMakePackageConfigHelpers)
 set(TG_ARCHIVES)
-foreach(target tangram tg_search tg_extract tg_equiv tg_egraph tg_emit tg_ir tg_lang
+foreach(target tangram tg_optimizer tg_search tg_extract tg_equiv tg_egraph tg_rules tg_emit tg_ir tg_lang tg_syntax
                tg_runtime_onednn tg_runtime_cuda tg_runtime_ref tg_runtime tg_plan tg_core)
   if(TARGET ${target})
     get_target_property(type ${target} TYPE)
