@@ -49,6 +49,7 @@ public:
 
   Result<Candidate> run() {
     place(nullptr);
+    const double placing_s = report_.placed_s; // what a graph takes to load and time
     watch_ = Stopwatch(); // the source is loaded for the whole runs, sooner or later
     settle_source();
     const OptimizeReport before = report_;
@@ -59,7 +60,8 @@ public:
              strategy_of(options_.search).find({source_, rules_, judges_, options_}, report_));
       found.rules = report_.rules_applied;
       report_.searches = round;
-      bool again = round < kMostRounds && time_for(watch.seconds()) && moved(found.graph);
+      bool again =
+          round < kMostRounds && time_for(watch.seconds() + placing_s) && moved(found.graph);
       if (!again) return best_of(std::move(found));
       earlier_.push_back(std::move(found));
       begin_again(before);
@@ -72,9 +74,9 @@ private:
   static constexpr double kMoved = 0.01;
   static constexpr double kLeastToPlace = 2; // seconds
 
-  /// Whether another search like the last one is worth while waiting for.
-  bool time_for(double search_s) const {
-    return watch_.seconds() + search_s < options_.settle_time_s && !options_.explore.stop.asked();
+  /// Whether what comes before another search, and that search, are worth while waiting for.
+  bool time_for(double seconds) const {
+    return watch_.seconds() + seconds < options_.settle_time_s && !options_.explore.stop.asked();
   }
 
   /// The report is of the last search; what it took is of all.
