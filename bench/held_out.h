@@ -1,13 +1,24 @@
 // Guesses of the price model for a network that it has seen nothing of: from the samples of a
-// database, less what the network's own graphs hold.
+// database, less what the network's own graphs hold; and, once some are known, from times in place.
 #pragma once
 
 #include "compiler/driver/calibrated_cost.h"
 #include "compiler/extract/extract.h"
+#include "compiler/optimizer/placed_times.h"
 
+#include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
 
 namespace tg {
+
+/// Keys of all operators of some graphs.
+inline llvm::StringSet<> keys_of(llvm::ArrayRef<const Graph*> graphs) {
+  llvm::StringSet<> keys;
+  for (const Graph* graph : graphs)
+    for (const OpInstance& instance : instances_of(*graph).instances)
+      keys.insert(instance_key(graph->symbols(), instance));
+  return keys;
+}
 
 class HeldOut final : public CostModel {
 public:
@@ -15,25 +26,48 @@ public:
   HeldOut(llvm::ArrayRef<const Graph*> graphs, MeasuredCost& samples)
       : roofline_(*find_device_profile("cpu")), washed_mib_(samples.washed_mib()),
         samples_(samples) {
-    llvm::StringSet<> own;
-    for (const Graph* graph : graphs)
-      for (const OpInstance& instance : instances_of(*graph).instances)
-        own.insert(instance_key(graph->symbols(), instance));
+    llvm::StringSet<> own = keys_of(graphs);
     learn_times(model_, roofline_, samples.database(),
                 [&](llvm::StringRef key) { return own.contains(key); });
   }
-  std::string name() const override { return "calibrated, held out"; }
+  std::string name() const override {
+    return model_.knows_places() ? "in place, held out" : "calibrated, held out";
+  }
   double price(const Symbols& symbols, const OpInstance& instance) override {
     if (samples_.costs_nothing(symbols, instance)) return 0;
-    return model_.guess(price_features(roofline_, symbols, instance, washed_mib_)).microseconds;
+    if (auto known = placed_.find(instance_key(symbols, instance)); known != placed_.end())
+      return known->second.sum_us / known->second.count;
+    PriceFeatures features = price_features(roofline_, symbols, instance, washed_mib_);
+    features.in_place = model_.knows_places();
+    return model_.guess(features).microseconds;
   }
   llvm::ArrayRef<KernelPattern> patterns() const override { return samples_.patterns(); }
 
+  /// What operators of another graph took in place; of several the mean is the price.
+  void learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times, double washed_mib) {
+    for (const PlacedTime& time : times) {
+      if (samples_.costs_nothing(symbols, time.instance)) continue;
+      Placed& placed = placed_[instance_key(symbols, time.instance)];
+      placed.sum_us += time.microseconds;
+      if (placed.count++ > 0) continue;
+      PriceFeatures features = price_features(roofline_, symbols, time.instance, washed_mib);
+      features.in_place = true;
+      constexpr double kNoise = 0.1;
+      model_.learn(features, time.microseconds, kNoise);
+    }
+  }
+  using CostModel::learn_placed;
+
 private:
+  struct Placed {
+    double sum_us = 0;
+    int count = 0;
+  };
   AnalyticCost roofline_;
   PriceModel model_;
   double washed_mib_;
   MeasuredCost& samples_;
+  llvm::StringMap<Placed> placed_;
 };
 
 } // namespace tg

@@ -4,16 +4,20 @@
 //
 //   measure_bench [--threads N] [--operators] [--samples FILE.db] [MODEL.tg...]
 //
-// Two kinds of prices: `measured` times every operator afresh; `calibrated` guesses all of them
+// Kinds of prices: `measured` times every operator afresh, alone; `calibrated` guesses all of them
 // from the samples of a database in which nothing of the example was timed (--samples: as `tg
-// calibrate
-// --cost-db FILE.db` leaves it; what it holds of the example's own operators is not used).
+// calibrate --cost-db FILE.db` leaves it; what it holds of the example's own operators is not
+// used); `in place` does from these and what the operators of the other examples given take within
+// their runs, less those that the example has, too. `own`: the sum of what the operators take
+// within the example's own runs, the price of a source in the default mode, which is the whole by
+// construction but for what lies between operators.
 //
 // Times are least figures (of rounds' medians, and of whole runs): on a machine that others use
 // too, only those can be compared. The whole converts its inputs from the user's layout, the sum
 // does not. `off`: how many operators with more than 1% of the time have a price that is off by
 // more than 25%, and which share of the time they have.
 #include "bench/held_out.h"
+#include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
 #include "runtime/time_runs.h"
@@ -35,6 +39,14 @@ struct Settings {
   std::string database, samples;
 };
 
+/// A network that was run.
+struct Example {
+  Graph graph;
+  double least_us = 0, median_us = 0;
+  PlacedNodes nodes;
+  PlacedInstances placed = placed_instances(graph, nodes);
+};
+
 /// Prices beside times in place, of one kind.
 struct Judged {
   double sum_us = 0;
@@ -51,33 +63,28 @@ std::unique_ptr<MeasuredCost> measured_costs(const Graph& graph, const std::stri
   return std::make_unique<MeasuredCost>(std::move(backend), options);
 }
 
-Judged judge(const Graph& graph, llvm::ArrayRef<NodeTime> times, double whole_us, CostModel& costs,
-             bool print) {
+Judged judge(const Example& example, CostModel& costs, bool print) {
+  const Graph& graph = example.graph;
+  double whole_us = example.least_us;
   PriceCache prices(graph.symbols(), costs);
   Judged out;
   GraphInstances priced = instances_of(graph);
   prices.prepare(priced.instances);
   for (const OpInstance& instance : priced.instances) out.sum_us += prices.price(instance);
-  for (const NodeTime& time : times) {
+  for (const PlacedNodes::One& time : example.nodes.nodes) {
     if (time.microseconds < 0.01 * whole_us) continue;
-    OpInstance instance{
-        graph.node(time.node).op, graph.node(time.node).attrs, {}, graph.node(time.node).type, 0};
-    llvm::SmallVector<TypeId, 5> operands;
-    for (NodeId id : graph.operands(time.node)) {
-      if (graph.node(id).weight_only) instance.weight_operands |= 1U << operands.size();
-      operands.push_back(graph.node(id).type);
-    }
-    instance.operands = operands;
+    auto at = llvm::find(priced.nodes, time.node);
+    if (at == priced.nodes.end()) continue;
+    const OpInstance& instance = priced.instances[static_cast<size_t>(at - priced.nodes.begin())];
     double price = prices.price(instance), ratio = price / time.microseconds;
     bool off = ratio > 1.25 || ratio < 0.75;
     ++out.above;
     out.off += off;
     if (off) out.off_share += time.microseconds / whole_us;
     if (print)
-      llvm::outs() << llvm::formatv("  {0,9:f1} {1,9:f1} {2,6:f2} {3} {4,8:f1}  {5}  [{6}]\n",
-                                    time.microseconds, price, ratio, off ? "off" : "   ",
-                                    time.reorders_us, instance_key(graph.symbols(), instance),
-                                    time.implementation);
+      llvm::outs() << llvm::formatv("  {0,9:f1} {1,9:f1} {2,6:f2} {3}  {4}\n", time.microseconds,
+                                    price, ratio, off ? "off" : "   ",
+                                    instance_key(graph.symbols(), instance));
   }
   return out;
 }
@@ -88,33 +95,55 @@ std::string cells(const Judged& judged, double whole_us) {
 }
 
 /// Errors: those of the backend.
-Result<void> run(const Graph& graph, const Settings& settings) {
+Result<Example> run(Graph graph, const Settings& settings) {
   PrepareOptions prepare;
   prepare.threads = settings.threads;
   TG_TRY(Prepared whole, prepare_with_inputs(graph, prepare));
   TimingOptions timing;
   timing.seconds = 2;
   TG_TRY(Timing timed, time_runs(*whole.executable, timing));
-  TG_TRY(std::vector<NodeTime> times, time_nodes(whole, timing));
-  double in_place = 0;
-  for (const NodeTime& time : times) in_place += time.microseconds;
-  whole.executable.reset();
+  PlacedNodes nodes;
+  constexpr int kRounds = 6;
+  for (int round = 0; round < kRounds; ++round)
+    TG_CHECK(add_round(nodes, whole, {.warmup = 1, .min_runs = 3, .seconds = 0.2}));
+  return Example{std::move(graph), timed.min_us, timed.median_us, std::move(nodes)};
+}
 
+double washed_mib(const Graph& graph) {
+  return static_cast<double>(wash_bytes_for(network_bytes(graph)) >> 20);
+}
+
+/// Errors: those of the backend.
+Result<void> tell(const Example& example, llvm::ArrayRef<Example> all, const Settings& settings) {
+  const Graph& graph = example.graph;
   TG_TRY(std::unique_ptr<Backend> backend, make_backend("cpu"));
   std::unique_ptr<MeasuredCost> measured =
       measured_costs(graph, settings.database, settings.threads, std::move(backend));
-  Judged by_timing = judge(graph, times, timed.min_us, *measured, settings.operators);
-  std::string guessed;
+  std::string row =
+      llvm::formatv("{0,-14} {1,9:f1} {2,9:f1} {3,6:f3}", graph.name(), example.least_us,
+                    example.median_us, example.placed.sum_us / example.least_us);
+  auto judged = [&](CostModel& costs) {
+    row += " | " + cells(judge(example, costs, settings.operators), example.least_us);
+  };
+  judged(*measured);
   if (!settings.samples.empty()) {
     TG_TRY(std::unique_ptr<Backend> again, make_backend("cpu"));
     std::unique_ptr<MeasuredCost> samples =
         measured_costs(graph, settings.samples, settings.threads, std::move(again));
     HeldOut held_out(&graph, *samples);
-    guessed = cells(judge(graph, times, timed.min_us, held_out, settings.operators), timed.min_us);
+    judged(held_out);
+    llvm::StringSet<> own = keys_of(&graph);
+    for (const Example& other : all) {
+      if (&other == &example) continue;
+      std::vector<PlacedTime> times = other.placed.times;
+      llvm::erase_if(times, [&](const PlacedTime& time) {
+        return own.contains(instance_key(other.graph.symbols(), time.instance));
+      });
+      held_out.learn_placed(other.graph.symbols(), times, washed_mib(other.graph));
+    }
+    judged(held_out);
   }
-  llvm::outs() << llvm::formatv("{0,-14} {1,9:f1} {2,9:f1} {3,9:f1} | {4} | {5}\n", graph.name(),
-                                timed.min_us, timed.median_us, in_place,
-                                cells(by_timing, timed.min_us), guessed);
+  llvm::outs() << row << "\n";
   llvm::outs().flush();
   return {};
 }
@@ -139,23 +168,35 @@ int main(int argc, char** argv) {
     for (const char* name :
          {"paper/squeezenet", "paper/nasrnn", "paper/bert", "paper/resnext50", "resnet50"})
       models.push_back(std::string(TG_SOURCE_DIR "/examples/") + name + ".tg");
-  llvm::outs() << llvm::formatv("{0,-14} {1,9} {2,9} {3,9} | {4,-32} | {5}\n", "model, us", "whole",
-                                "(median)", "in place", "measured: sum, / whole, off",
-                                settings.samples.empty() ? "" : "calibrated, held out");
+  llvm::outs() << llvm::formatv("{0,-14} {1,9} {2,9} {3,6} | {4,-30}", "model, us", "whole",
+                                "(median)", "own", "measured: sum, / whole, off");
+  if (!settings.samples.empty())
+    llvm::outs() << llvm::formatv(" | {0,-30} | {1,-30}", "calibrated, held out",
+                                  "in place, held out");
+  llvm::outs() << "\n";
   llvm::SmallString<128> folder;
   if (llvm::sys::fs::createUniqueDirectory("tangram-measure", folder)) return 1;
   settings.database = folder.str().str() + "/costs.db";
   bool ok = true;
+  SourceManager sources;
+  auto failed = [&](const Diagnostic& why) {
+    render(why, sources, llvm::errs());
+    ok = false;
+  };
+  std::vector<Example> examples;
   for (const std::string& model : models) {
-    SourceManager sources;
     DiagnosticSink sink;
     std::optional<Graph> graph = load_model(sources, model, {}, sink);
     for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
-    Result<void> done =
-        graph ? run(*graph, settings) : Result<void>(error(Code::no_model, "{0}", model));
-    if (!done) render(done.error(), sources, llvm::errs());
-    ok &= done.ok();
+    Result<Example> example = graph ? run(std::move(*graph), settings)
+                                    : Result<Example>(error(Code::no_model, "{0}", model));
+    if (example)
+      examples.push_back(std::move(*example));
+    else
+      failed(example.error());
   }
+  for (const Example& example : examples)
+    if (Result<void> done = tell(example, examples, settings); !done) failed(done.error());
   (void)llvm::sys::fs::remove_directories(folder);
   return ok ? 0 : 1;
 }

@@ -6,11 +6,19 @@
 //
 // Graphs: the source and what is found by the prices of the model at hand, each multiplied by a
 // random factor (a normal logarithm of deviation 0.4), seed by seed, until there are K that differ.
-// Prices compared: `analytic`; `calibrated` from the samples of FILE.db (tg calibrate --cost-db;
-// without it the machine is calibrated first, for a minute)
-// without any operator of these graphs (the network is held out); `measured`, each operator timed.
-// Times: least of rounds in which all graphs take turns. The second form runs two graphs of one
-// network in turns and prints how much faster the second is.
+// Prices compared:
+//   analytic
+//   calibrated  from the samples of FILE.db (tg calibrate --cost-db; without it the machine is
+//               calibrated first, for a minute) without any operator of these graphs: the network
+//               is held out
+//   measured    each operator timed alone
+//   in place    of each pair by what the operators of all graphs but these two take within whole
+//               runs, and guesses from that and `calibrated` for those that no other graph has
+//   own         each graph by what its own operators take within its runs, which is its time but
+//   for
+//               the noise between two sets of runs: no prices can be expected to do better
+// Times: least of rounds in which all graphs take turns; runs for times in place are others. The
+// second form runs two graphs of one network in turns and prints how much faster the second is.
 #include "bench/held_out.h"
 #include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/calibration.h"
@@ -73,11 +81,17 @@ std::vector<Graph> candidates(const Graph& source, llvm::ArrayRef<Rule> rules, C
   return graphs;
 }
 
-/// Least times of whole runs, in turns.
-Result<std::vector<double>> run_all(llvm::ArrayRef<Graph> graphs, const PrepareOptions& options) {
-  constexpr int kRounds = 7;
-  constexpr double kSeconds = 0.25;
+struct Runs {
+  std::vector<double> whole_us;
+  std::vector<PlacedInstances> placed;
+};
+
+/// Least times of whole runs, in turns, and of operators within others.
+Result<Runs> run_all(llvm::ArrayRef<Graph> graphs, const PrepareOptions& options) {
+  constexpr int kRounds = 16;
+  const TimingOptions kRound{.warmup = 1, .min_runs = 2, .seconds = 0.08};
   std::vector<double> least(graphs.size(), INFINITY);
+  std::vector<PlacedNodes> nodes(graphs.size());
   std::vector<Prepared> loaded;
   for (const Graph& graph : graphs) {
     TG_TRY(Prepared one, prepare_with_inputs(graph, options));
@@ -85,14 +99,22 @@ Result<std::vector<double>> run_all(llvm::ArrayRef<Graph> graphs, const PrepareO
   }
   for (int round = 0; round < kRounds; ++round)
     for (size_t i = 0; i < loaded.size(); ++i) {
-      TG_TRY(Timing timing, time_runs(*loaded[i].executable, {.min_runs = 3, .seconds = kSeconds}));
+      TG_TRY(Timing timing, time_runs(*loaded[i].executable, kRound));
       least[i] = std::min(least[i], timing.median_us);
+      TG_CHECK(add_round(nodes[i], loaded[i], kRound));
     }
-  return least;
+  Runs runs{std::move(least), {}};
+  for (size_t i = 0; i < graphs.size(); ++i)
+    runs.placed.push_back(placed_instances(graphs[i], nodes[i]));
+  return runs;
 }
 
 struct Ranked {
   int right = 0, pairs = 0;
+  void add(const Ranked& other) {
+    right += other.right;
+    pairs += other.pairs;
+  }
   std::string text() const {
     if (pairs == 0) return "-";
     return llvm::formatv("{0} of {1}, {2:f0}%", right, pairs, 100.0 * right / pairs);
@@ -120,6 +142,21 @@ std::vector<double> price_all(llvm::ArrayRef<Graph> graphs, CostModel& costs) {
   return prices;
 }
 
+/// Each pair by prices that know of both graphs' operators only what other graphs tell.
+Ranked rank_in_place(llvm::ArrayRef<Graph> graphs, const Runs& runs, const HeldOut& held_out,
+                     double washed_mib) {
+  Ranked out;
+  for (size_t i = 0; i < graphs.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      HeldOut costs = held_out;
+      for (size_t other = 0; other < graphs.size(); ++other)
+        if (other != i && other != j)
+          costs.learn_placed(graphs[other].symbols(), runs.placed[other].times, washed_mib);
+      out.add(rank({runs.whole_us[i], runs.whole_us[j]}, price_all({graphs[i], graphs[j]}, costs)));
+    }
+  return out;
+}
+
 Result<std::unique_ptr<MeasuredCost>> measured(const Graph& graph, const std::string& database,
                                                int threads) {
   TG_TRY(std::unique_ptr<Backend> backend, make_backend("cpu"));
@@ -139,7 +176,8 @@ Result<void> run(const Graph& source, llvm::ArrayRef<Rule> rules, const Settings
   std::vector<Graph> graphs = candidates(source, rules, rough, settings.graphs);
   PrepareOptions prepare;
   prepare.threads = settings.threads;
-  TG_TRY(std::vector<double> times, run_all(graphs, prepare));
+  TG_TRY(Runs runs, run_all(graphs, prepare));
+  const std::vector<double>& times = runs.whole_us;
   std::vector<const Graph*> own;
   for (const Graph& graph : graphs) own.push_back(&graph);
   HeldOut held_out(own, *samples);
@@ -149,14 +187,17 @@ Result<void> run(const Graph& source, llvm::ArrayRef<Rule> rules, const Settings
   auto [low, high] = std::minmax_element(times.begin(), times.end());
   llvm::outs() << llvm::formatv("{0,-14} {1,2} {2,9:f1} {3,9:f1}", source.name(), graphs.size(),
                                 *low, *high);
-  for (CostModel* costs : {static_cast<CostModel*>(&analytic), static_cast<CostModel*>(&held_out),
-                           static_cast<CostModel*>(exact.get())}) {
-    Ranked ranked = rank(times, price_all(graphs, *costs));
-    Ranked& sum = all[costs->name()];
-    sum.right += ranked.right;
-    sum.pairs += ranked.pairs;
+  auto tell = [&](const std::string& name, const Ranked& ranked) {
+    all[name].add(ranked);
     llvm::outs() << llvm::formatv(" | {0,-16}", ranked.text());
-  }
+  };
+  for (CostModel* costs : {static_cast<CostModel*>(&analytic), static_cast<CostModel*>(&held_out),
+                           static_cast<CostModel*>(exact.get())})
+    tell(costs->name(), rank(times, price_all(graphs, *costs)));
+  tell("in place, held out", rank_in_place(graphs, runs, held_out, samples->washed_mib()));
+  std::vector<double> sums;
+  for (const PlacedInstances& placed : runs.placed) sums.push_back(placed.sum_us);
+  tell("own times in place", rank(times, sums));
   llvm::outs() << "\n";
   llvm::outs().flush();
   return {};
@@ -230,9 +271,10 @@ int main(int argc, char** argv) {
   DiagnosticSink sink;
   std::optional<std::vector<Rule>> rules = load_rules(sources, library(), {}, sink);
   llvm::StringMap<Ranked> all;
-  llvm::outs() << llvm::formatv("{0,-14} {1,2} {2,9} {3,9} | {4,-16} | {5,-16} | {6,-16}\n",
-                                "network", "n", "least us", "most us", "analytic",
-                                "calibrated, held out", "measured");
+  llvm::outs() << llvm::formatv("{0,-14} {1,2} {2,9} {3,9} | {4,-16} | {5,-16} | {6,-16} | "
+                                "{7,-16} | {8,-16}\n",
+                                "network", "n", "least us", "most us", "analytic", "calibrated",
+                                "measured", "in place", "own");
   bool ok = rules.has_value();
   for (const std::string& model : models) {
     std::optional<Graph> graph = load(sources, model);

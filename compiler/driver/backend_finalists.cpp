@@ -64,11 +64,15 @@ std::string denormals_note(const LoadedGraph& source) {
                        first.name, first.result);
 }
 
-/// One more round of whole runs: of each figure the least counts.
-Result<void> add_round(PlacedNodes& placed, Prepared& prepared, double seconds) {
+std::string join(const std::string& first, const std::string& second) {
+  return first.empty() || second.empty() ? first + second : first + "; " + second;
+}
+
+} // namespace
+
+Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOptions& timing) {
   Timing whole;
-  TG_TRY(std::vector<NodeTime> times,
-         time_nodes(prepared, {.warmup = 0, .min_runs = 3, .seconds = seconds}, &whole));
+  TG_TRY(std::vector<NodeTime> times, time_nodes(prepared, timing, &whole));
   bool first = placed.nodes.empty();
   placed.whole_us = first ? whole.median_us : std::min(placed.whole_us, whole.median_us);
   for (size_t i = 0; i < times.size(); ++i) {
@@ -79,12 +83,6 @@ Result<void> add_round(PlacedNodes& placed, Prepared& prepared, double seconds) 
   }
   return {};
 }
-
-std::string join(const std::string& first, const std::string& second) {
-  return first.empty() || second.empty() ? first + second : first + "; " + second;
-}
-
-} // namespace
 
 Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& second) {
   if (options().stop.asked()) return error(Code::limit_no_answer, "the time was over");
@@ -159,12 +157,14 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
   constexpr double kSeconds = 0.3; // in all, but for the first two rounds of a slow network
   out.resize(graphs.size());
   std::vector<size_t> quiet(graphs.size());
+  // No warm-up: a median of three does without the first.
+  TimingOptions round_timing{.warmup = 0, .min_runs = 3};
+  round_timing.seconds = kSeconds / static_cast<double>(kMostRounds * graphs.size());
   Stopwatch clock;
   for (size_t round = 0; round < kMostRounds; ++round) {
     if (round >= kQuietRounds && (clock.seconds() > kSeconds || options().stop.asked())) break;
     for (size_t i = 0; i < graphs.size(); ++i) {
-      TG_CHECK(add_round(out[i], graphs[i]->prepared,
-                         kSeconds / static_cast<double>(kMostRounds * graphs.size())));
+      TG_CHECK(add_round(out[i], graphs[i]->prepared, round_timing));
       quiet[i] += watch->quiet();
     }
   }

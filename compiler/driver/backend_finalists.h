@@ -6,6 +6,10 @@
 
 namespace tg {
 
+/// One more round of whole runs, of which each figure's median is taken: of all rounds the least
+/// counts. Errors: the device's.
+Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOptions& timing);
+
 /// Compares graphs on a backend, in turns, on equal random weights and inputs, in options.dtype.
 class BackendFinalists : public FinalistRunner {
 public:
