@@ -145,7 +145,7 @@ bool RuleAttempt::make_op(TermId id, const Shape* want) {
   const Term& term = rule_.terms[id];
   switch (op_info(term.op).shape) {
   case ShapeRule::none: types_[id] = symbols_.none_type(); return true;
-  case ShapeRule::leaf: return finish(id, {term.attrs[0].literal, term.attrs[1].literal});
+  case ShapeRule::leaf: return make_number(id);
   case ShapeRule::clip: return make_clip(id, want);
   case ShapeRule::cast: return make_cast(id, want);
   case ShapeRule::same:
@@ -178,6 +178,27 @@ bool RuleAttempt::make_op(TermId id, const Shape* want) {
   case ShapeRule::split: return false;
   }
   return false;
+}
+
+/// A constant of a pattern: of the dtype that is drawn for what it stands beside.
+bool RuleAttempt::make_number(TermId id) {
+  const Term& term = rule_.terms[id];
+  const TermAttr& type = term.attrs[1];
+  std::optional<Value> values = attr(term, 0);
+  if (!values) return false; // it follows from what is not known yet
+  if (type.kind == TermAttr::Kind::Literal) return finish(id, {*values, type.literal});
+  for (ExprIndex at : value_hints_[type.variable].equals)
+    if (const ValueExpr& like = rule_.exprs[at]; like.kind == ValueExpr::Kind::TypeLike)
+      return finish(id, {*values, Value::of_type({dtypes_[like.variable], {}})});
+  return false;
+}
+
+bool RuleAttempt::waits_for_type(const Term& term) {
+  return llvm::any_of(term.attrs, [&](const TermAttr& a) {
+    if (a.kind != TermAttr::Kind::Variable || in_.values[a.variable] != ValueId{}) return false;
+    const auto& equals = value_hints_[a.variable].equals;
+    return !equals.empty() && llvm::none_of(equals, [&](ExprIndex at) { return value_of(at); });
+  });
 }
 
 bool RuleAttempt::make_with_rank(TermId id, const Shape* want, int64_t least) {

@@ -95,6 +95,9 @@ private:
   /// An operand that may be absent.
   bool make_optional(TermId id, const Shape& want);
   bool make_with_rank(TermId id, const Shape* want, int64_t least);
+  bool make_number(TermId id);
+  /// Whether a slot is what a condition computes from what is not known yet: the operand, mostly.
+  bool waits_for_type(const Term& term);
   /// What a slot holds if that is decided: a literal, a bound variable, or what a condition says.
   std::optional<Value> attr(const Term& term, size_t slot);
   Value attr_or(const Term& term, size_t slot, Value otherwise);

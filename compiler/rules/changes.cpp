@@ -40,6 +40,7 @@ RuleInstance RuleChanges::changed(const RuleInstance& from) {
   change(to);
   for (int more = 0; more < 2 && chance(30); ++more) change(to);
   mend_shapes(to);
+  mend_numbers(to);
   for (uint32_t v = 0; v < rule_.class_vars; ++v) { // many numbers, of another shape
     auto& numbers = to.literals[v];
     bool typed = to.types[v] != TypeId{} && !symbols_.type(to.types[v]).is_none();
@@ -64,6 +65,19 @@ void RuleChanges::mend_shapes(RuleInstance& instance) {
     Value list = Value::of_ints(shape);
     for (int64_t more = between(0, 2); more > 0; --more) list = other_list(list);
     instance.values[v] = symbols_.value(list);
+  }
+}
+
+/// Numbers of the left side follow the dtype of what they stand beside.
+void RuleChanges::mend_numbers(RuleInstance& instance) {
+  for (ExprIndex condition : rule_.conditions) {
+    const ValueExpr& e = rule_.exprs[condition];
+    if (e.kind != ValueExpr::Kind::Eq) continue;
+    const ValueExpr &type = rule_.exprs[e.operands[0]], &like = rule_.exprs[e.operands[1]];
+    bool number = type.kind == ValueExpr::Kind::Variable && like.kind == ValueExpr::Kind::TypeLike;
+    if (!number || instance.types[like.variable] == TypeId{}) continue;
+    DType dtype = symbols_.type(instance.types[like.variable]).dtype;
+    instance.values[type.variable] = symbols_.value(Value::of_type({dtype, {}}));
   }
 }
 

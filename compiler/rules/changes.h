@@ -32,6 +32,7 @@ private:
 
   void change(RuleInstance& instance);
   void mend_shapes(RuleInstance& instance);
+  void mend_numbers(RuleInstance& instance);
   void change_value(RuleInstance& instance);
   Value shifted(Value pad);
   Value other(AttrKind kind, const Value& value);

@@ -17,6 +17,7 @@ struct RuleFault {
     TypesDiffer, // the right side has another type
   };
   Kind kind = Kind::None;
+  std::string rule;                  // its name
   std::string why;                   // what `infer` said, in the user's words
   std::string left, right;           // TypesDiffer: the two types
   size_t side = 0;                   // TypesDiffer: which result

@@ -79,9 +79,9 @@ llvm::SmallVector<OpKind, 16> operators_of(RuleParamKind kind) {
 }
 
 RuleCompiler::RuleCompiler(const Ast& tree, const ast::Decl& decl, OperatorChoice operators,
-                           bool reversed, uint32_t swaps, DiagnosticSink& sink)
+                           bool reversed, uint32_t swaps, DiagnosticSink& sink, bool integers)
     : tree_(tree), decl_(decl), operators_(std::move(operators)), reversed_(reversed),
-      swaps_(swaps), sink_(sink) {}
+      swaps_(swaps), sink_(sink), integers_(integers) {}
 
 std::optional<Rule> RuleCompiler::run() {
   if (!declare_params() || !declare_lets()) return std::nullopt;

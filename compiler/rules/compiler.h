@@ -5,15 +5,17 @@
 // directions; each is compiled on its own, by one RuleCompiler. The left side is lowered first and
 // binds; then the conditions; then the right side, which may only use what is bound. What the left
 // side cannot match by itself (a computed attribute, a negative axis) becomes a fresh value
-// variable and a condition. Internal to compiler.cpp, terms.cpp and values.cpp; users include
+// variable and a condition. Expressions are made by RuleExprs, and what is known of a term's type
+// by TermTypes. Internal to compiler.cpp, terms.cpp, places.cpp and values.cpp; users include
 // from_ast.h.
 #pragma once
 
-#include "compiler/rules/rule.h"
+#include "compiler/rules/term_types.h"
 #include "lang/core/diagnostic.h"
 #include "lang/syntax/ast.h"
 
 #include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/StringMap.h>
 
@@ -36,13 +38,16 @@ bool is_rule_function(llvm::StringRef name);
 class RuleCompiler {
 public:
   /// `swaps`: bit i swaps the operands of the i-th commuting operator that the left side has.
+  /// `integers`: that of the two variants of a rule with `x // y` which is for integers.
   RuleCompiler(const Ast& tree, const ast::Decl& decl, OperatorChoice operators, bool reversed,
-               uint32_t swaps, DiagnosticSink& sink);
+               uint32_t swaps, DiagnosticSink& sink, bool integers = false);
 
   /// The rule without name, set and place; nullopt after an error, which the sink then has.
   std::optional<Rule> run();
   /// How many commuting operators the left side has; known after run().
   uint32_t commuting() const { return commuting_; }
+  /// Whether tensors are divided by `//`, so that there are two variants; known after run().
+  bool divides() const { return divides_; }
 
 private:
   /// What a name means. `number` is a variable of the rule; `expr` what a name inside a list or a
@@ -138,13 +143,16 @@ private:
                                        llvm::ArrayRef<TermId> operands);
   TermAttr equal_to(ExprIndex expr, const AttrInfo& info);
   bool names_unbound(ast::ExprId list);
-  std::optional<ExprIndex> rank_of(TermId term);
   bool is_tensor(ast::ExprId expr);
   bool right(ast::ExprId expr, Terms& out);
   std::optional<TermId> right_one(ast::ExprId expr);
   bool right_name(ast::ExprId expr, Terms& out);
   std::optional<TermId> right_call(const Call& call);
-  std::optional<TermAttr> right_attr(const Call& call, size_t slot);
+  std::optional<TermAttr> right_attr(const Call& call, size_t slot,
+                                     llvm::ArrayRef<TermId> operands);
+  TermAttr right_slot(ExprIndex expr);
+  std::optional<ExprIndex> last_two_swapped(const Call& call, TermId operand);
+  void give_dtypes(const Term& user);
   bool has_rest(OpKind op) const;
   bool right_split(const Call& call, Terms& out);
   bool split_sizes(const Call& call, TermId whole, const TermAttr& axis,
@@ -155,11 +163,25 @@ private:
   TermAttr floats_attr(ExprIndex number);
   TermAttr computed(ExprIndex expr);
 
+  // places.cpp: signs and brackets on tensors.
+  std::optional<TermId> operand(ast::ExprId expr);
+  TermAttr slot_of(ExprIndex expr, const AttrInfo& info);
+  std::optional<TermId> places(ast::ExprId expr);
+  std::optional<ExprIndex> axis_of(ast::ExprId expr, TermId x, int64_t axis);
+  std::optional<TermId> piece(ast::ExprId expr, TermId x, int64_t axis, const ast::Slice& place);
+  std::optional<ExprIndex> bound(ast::ExprId expr, TermId x, int64_t axis, ast::ExprId written);
+  std::optional<TermId> without_axes(ast::ExprId expr, TermId x, TermId shaped,
+                                     llvm::ArrayRef<int64_t> axes);
+  std::optional<TermId> gathered(ast::ExprId expr, TermId x, int64_t axis);
+  std::optional<TermId> index_operand(ast::ExprId expr);
+  std::optional<TermId> floor_division(ast::ExprId expr);
+
   // values.cpp: expressions over values.
   std::optional<ExprIndex> value(ast::ExprId expr, std::optional<AttrKind> kind = {});
   std::optional<ExprIndex> value_name(ast::ExprId expr, std::optional<AttrKind> kind);
   std::optional<ExprIndex> value_call(ast::ExprId expr);
   std::optional<ExprIndex> value_question(ast::ExprId call, ValueExpr::Kind kind, size_t tensors);
+  std::optional<ast::ExprId> asked_about(ast::ExprId expr, ValueExpr::Kind kind);
   std::optional<ExprIndex> value_arithmetic(ast::ExprId call, ConstOp op);
   std::optional<ExprIndex> argument(llvm::StringRef function, const ast::Arg& arg);
   std::nullopt_t unknown_function(const ast::Expr& call);
@@ -169,14 +191,6 @@ private:
   std::optional<ExprIndex> value_unary(ast::ExprId expr);
   bool condition(ast::ExprId expr);
   bool assume_finite(const ast::Expr& call);
-  ExprIndex push(ValueExpr expr);
-  ExprIndex literal_expr(Value value);
-  ExprIndex variable_expr(uint32_t number);
-  ExprIndex class_expr(ValueExpr::Kind kind, uint32_t variable,
-                       llvm::ArrayRef<ExprIndex> operands = {});
-  ExprIndex op_expr(ValueExpr::Kind kind, llvm::ArrayRef<ExprIndex> operands);
-  bool has_variables(ExprIndex expr) const;
-  std::optional<Value> folded(ExprIndex expr);
   std::optional<AttrKind> kind_of(ExprIndex expr) const;
   std::optional<Value> normal_form(AttrKind kind, Value value);
 
@@ -187,6 +201,8 @@ private:
   uint32_t swaps_, commuting_ = 0;
   DiagnosticSink& sink_;
   Rule rule_;
+  RuleExprs exprs_{rule_};
+  TermTypes types_{rule_, exprs_};
   llvm::StringMap<Meaning> names_;
   /// Kind of the slot that binds a value variable; literals compared with it take its normal form.
   llvm::SmallVector<std::optional<AttrKind>, 8> value_kinds_;
@@ -197,9 +213,11 @@ private:
   llvm::DenseMap<uint32_t, llvm::SmallVector<TermId, 2>> lowered_lets_;
   /// A class variable that is never absent: its dtype is that of constants.
   std::optional<uint32_t> dtype_var_;
+  llvm::DenseSet<TermId> numbers_;               // constants that have met nothing with a dtype yet
   llvm::DenseMap<uint32_t, bool> let_is_tensor_; // by the expression that a let names
   uint32_t let_limit_ = UINT32_MAX;
   uint32_t depth_ = 0;
+  bool integers_ = false, divides_ = false; // of `//`
   bool on_left_ = true;
   bool failed_ = false;
 };

@@ -94,7 +94,10 @@ private:
     if (is_float(dtype)) return all.store(dtype, x);
     x.reads = 0; // neither infinite nor NaN, whatever it is computed from
     if (op == OpKind::Gather && all.node(x.value).kind == Expressions::Kind::NaN) return {};
-    bool quotient = op == OpKind::Div && is_integer(dtype); // rounded down
+    auto is_div = [&](uint32_t at) { return all.node(at).kind == Expressions::Kind::Div; };
+    const Expressions::Node& node = all.node(x.value); // of x / 1 it is x
+    bool divided = is_div(x.value) || (node.kind == Expressions::Kind::Neg && is_div(node.args[0]));
+    bool quotient = op == OpKind::Div && is_integer(dtype) && divided; // rounded down
     return quotient ? all.call(static_cast<uint32_t>(OpKind::Floor), {x}, 0) : x;
   }
 

@@ -4,6 +4,8 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <cmath>
+
 namespace tg {
 
 namespace {
@@ -33,6 +35,14 @@ void add_extern(DTypeFacts& facts, llvm::StringRef type, size_t operands) {
       facts.limits.push_back({i == operands ? 0 : i + 1, bit(dtype)});
 }
 
+/// What a number of a pattern may be.
+uint8_t number_dtypes(const Term& constant) {
+  const TermAttr& values = constant.attrs[0];
+  bool whole = values.kind != TermAttr::Kind::Literal ||
+               llvm::all_of(values.literal.reals, [](double x) { return x == std::floor(x); });
+  return whole ? kFloats | kIntegers : kFloats;
+}
+
 DTypeFacts facts_of(const Term& term) {
   DTypeFacts facts;
   const OpInfo& info = op_info(term.op);
@@ -57,6 +67,7 @@ DTypeFacts facts_of(const Term& term) {
     break;
   case ShapeRule::leaf: // a constant of a pattern, or of a type that is computed
     if (const Value* type = literal(1)) facts.limits = {{0, bit(type->as_type().dtype)}};
+    if (term.attrs[1].kind == TermAttr::Kind::Variable) facts.limits = {{0, number_dtypes(term)}};
     break;
   case ShapeRule::iota: break;
   default: facts.alike.push_back(0);
@@ -121,8 +132,22 @@ void RuleDTypes::read_condition(const ValueExpr& e, bool truth) {
   if (e.kind == Kind::Not) return read_condition(rule_.exprs[e.operands[0]], !truth);
   if (e.kind == Kind::IsFloat)
     possible_[find(rule_.terms.size() + e.variable)] &= truth ? kFloats : kAll & ~kFloats;
+  if (e.kind == Kind::Eq && truth)
+    read_number(rule_.exprs[e.operands[0]], rule_.exprs[e.operands[1]]);
   if (e.kind == Kind::SameType && truth)
     unite(rule_.terms.size() + e.variable, rule_.terms.size() + e.variable2);
+}
+
+/// A number of a pattern has the dtype of a class.
+void RuleDTypes::read_number(const ValueExpr& type, const ValueExpr& like) {
+  if (type.kind != Kind::Variable || like.kind != Kind::TypeLike) return;
+  for (TermId id = 0; id < rule_.terms.size(); ++id) {
+    const Term& term = rule_.terms[id];
+    bool number = term.kind == Term::Kind::Op && term.op == OpKind::Constant &&
+                  term.attrs[1].kind == TermAttr::Kind::Variable &&
+                  term.attrs[1].variable == type.variable;
+    if (number) unite(cell(id), rule_.terms.size() + like.variable);
+  }
 }
 
 std::vector<DType> RuleDTypes::draw(std::mt19937_64& rng) const {

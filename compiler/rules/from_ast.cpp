@@ -76,20 +76,34 @@ private:
   /// One direction with one choice of operators: a rule for each order of the operands of commuting
   /// operators on the left, but for orders that match the same.
   bool read_orders(const OperatorChoice& choice, bool reversed, std::vector<Rule>& out) {
+    bool divides = false;
+    std::optional<RuleFault> fault;
+    if (!read_variant(choice, reversed, false, divides, fault, out)) return false;
+    if (!divides) return !fault || report(*fault, reversed);
+    std::optional<RuleFault> other; // `//` is one thing of floats and another of integers
+    if (!read_variant(choice, reversed, true, divides, other, out)) return false;
+    return !fault || !other || report(*fault, reversed);
+  }
+
+  /// `fault`: why no types fit it, if none do.
+  bool read_variant(const OperatorChoice& choice, bool reversed, bool integers, bool& divides,
+                    std::optional<RuleFault>& fault, std::vector<Rule>& out) {
     std::vector<std::string> seen;
     uint32_t orders = 1;
     for (uint32_t swaps = 0; swaps < orders; ++swaps) {
-      RuleCompiler compiler(tree_, decl_, choice, reversed, swaps, sink_);
+      RuleCompiler compiler(tree_, decl_, choice, reversed, swaps, sink_, integers);
       std::optional<Rule> rule = compiler.run();
       if (!rule) return false;
+      divides = compiler.divides();
       orders = 1u << std::min(compiler.commuting(), kMaxSwapped);
       std::string key = left_key(*rule);
       if (llvm::is_contained(seen, key)) continue;
       seen.push_back(std::move(key));
-      rule->name = name_of(choice, reversed);
+      rule->name = name_of(choice, reversed, integers);
       if (seen.size() > 1) rule->name += "~" + std::to_string(seen.size());
       rule->at = decl_.name.span;
-      if (!check_types(*rule, reversed)) return false;
+      fault = check_types(*rule);
+      if (fault) return fault->kind != RuleFault::Kind::TypesDiffer || report(*fault, reversed);
       set_class(*rule);
       out.push_back(std::move(*rule));
     }
@@ -142,11 +156,13 @@ private:
         error(Code::unknown_name, type.span, "`{0}` is no kind of rule parameter", type.name.text);
     bool tensor =
         parse_dtype(type.name.text) || type.bracketed || !idiom_of_type(type.name.text).empty();
-    d.help =
-        tensor ? "leave it out: a variable stands for tensors of every shape; what a rule "
-                 "asks of them stands behind `where`"
-               : "kinds are tensor, unary, binary, activation, pointwise, and those of attributes "
-                 "(int, ints, float, bool, pair, pad, act, axis, axes); most can be left out";
+    d.help = tensor ? "leave it out: a variable stands for tensors of every "
+                      "shape; what a rule "
+                      "asks of them stands behind `where`"
+                    : "kinds are tensor, unary, binary, activation, pointwise, "
+                      "and those of attributes "
+                      "(int, ints, float, bool, pair, pad, act, axis, axes); "
+                      "most can be left out";
     sink_.report(std::move(d));
     return false;
   }
@@ -166,8 +182,9 @@ private:
     return all;
   }
 
-  std::string name_of(const OperatorChoice& choice, bool reversed) const {
+  std::string name_of(const OperatorChoice& choice, bool reversed, bool integers) const {
     std::string name = decl_.name.text.str();
+    if (integers) name += "-int";
     if (reversed) name += "-rev";
     for (size_t i = 0; i < choice.size(); ++i)
       name += (i == 0 ? "[" : ", ") + std::string(op_info(choice[i].second).name);
@@ -178,8 +195,10 @@ private:
   std::vector<Rule> read_native() {
     if (!is_fuse_pointwise()) {
       sink_.report(error(Code::rule_pattern, decl_.span,
-                         "a rule over any pointwise operator is built in, and has one form")
-                       .suggest("f(xs...) => fuse(f, xs...), with parameters f: pointwise, xs..."));
+                         "a rule over any pointwise operator is built in, and "
+                         "has one form")
+                       .suggest("f(xs...) => fuse(f, xs...), with parameters "
+                                "f: pointwise, xs..."));
       return {};
     }
     Rule rule;
@@ -212,14 +231,20 @@ private:
     return arg.kind == ast::ArgKind::Spread && tree_[arg.value].text == name;
   }
 
-  bool check_types(const Rule& rule, bool reversed) {
+  std::optional<RuleFault> check_types(const Rule& rule) {
     Symbols symbols;
     RuleFault fault = check_rule(symbols, rule);
-    if (fault.kind == RuleFault::Kind::None) return true;
+    if (fault.kind == RuleFault::Kind::None) return std::nullopt;
+    fault.rule = rule.name;
+    return fault;
+  }
+
+  /// Always false.
+  bool report(RuleFault fault, bool reversed) {
     ast::ExprId left = tree_[reversed ? decl_.rhs : decl_.lhs][0];
     ast::ExprId right = tree_[reversed ? decl_.lhs : decl_.rhs][0];
     Span span = tree_[fault.kind == RuleFault::Kind::NeverBuilt ? right : left].span;
-    Diagnostic d = error(Code::rule_type, span, "{0}", message(rule, fault.kind));
+    Diagnostic d = error(Code::rule_type, span, "{0}", message(fault));
     d.label = fault.kind == RuleFault::Kind::TypesDiffer ? fault.left : fault.why;
     if (fault.kind == RuleFault::Kind::TypesDiffer)
       d.labels.push_back({tree_[right].span, fault.right});
@@ -229,15 +254,15 @@ private:
     return false;
   }
 
-  static std::string message(const Rule& rule, RuleFault::Kind kind) {
-    switch (kind) {
+  static std::string message(const RuleFault& fault) {
+    switch (fault.kind) {
     case RuleFault::Kind::NeverTyped:
-      return "rule `" + rule.name + "` can never match: no types fit what it matches";
+      return "rule `" + fault.rule + "` can never match: no types fit what it matches";
     case RuleFault::Kind::NeverHolds:
-      return "rule `" + rule.name + "` can never match: its conditions hold for no types";
+      return "rule `" + fault.rule + "` can never match: its conditions hold for no types";
     case RuleFault::Kind::NeverBuilt:
-      return "rule `" + rule.name + "` can never apply: no types fit its result";
-    default: return "the sides of rule `" + rule.name + "` have different types";
+      return "rule `" + fault.rule + "` can never apply: no types fit its result";
+    default: return "the sides of rule `" + fault.rule + "` have different types";
     }
   }
 

@@ -103,7 +103,8 @@ std::vector<std::string> describe(const Symbols& symbols, const Rule& rule,
     lines.push_back(std::move(line));
   }
   for (uint32_t v = 0; v < rule.value_vars; ++v)
-    if (instance.values[v] != ValueId{})
+    if (instance.values[v] != ValueId{} && // dtypes of numbers are those of tensors
+        !symbols.value(instance.values[v]).is(Value::Kind::Type))
       lines.push_back(rule.value_var_names[v] + " = " +
                       symbols.value(instance.values[v]).text_form());
   return lines;

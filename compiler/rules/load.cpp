@@ -57,7 +57,7 @@ private:
     bool open = true;                    // still being read
     std::unique_ptr<Ast> tree;           // operators refer into it
     OpScope operators;                   // that its rules see
-    std::vector<llvm::StringRef> others; // functions and models, which no rule can name
+    std::vector<llvm::StringRef> others; // models, which no rule can name
   };
 
   void add(llvm::StringRef entry) {
@@ -169,9 +169,7 @@ private:
     const Ast& tree = *file.tree;
     for (ast::DeclId decl : tree.decls()) {
       if (tree[decl].kind == ast::DeclKind::Use) use(tree, tree[decl], name, file);
-      bool function =
-          tree[decl].kind == ast::DeclKind::Fn || tree[decl].kind == ast::DeclKind::Model;
-      if (function) file.others.push_back(tree[decl].name.text);
+      if (tree[decl].kind == ast::DeclKind::Model) file.others.push_back(tree[decl].name.text);
     }
     file.operators.declare(tree);
     std::vector<Rule> own = rules_from_ast(tree, sources_, sink_, &file.operators);
@@ -184,8 +182,8 @@ private:
     return &file;
   }
 
-  /// `use rules.matmul`, `use rules.matmul: join_matmuls`, `use ./mine`: rules, and operators that
-  /// rules may name; of a module of functions (`use std.nn`) the operators alone.
+  /// `use rules.matmul`, `use rules.matmul: join_matmuls`, `use ./mine`: rules, and operators and
+  /// functions that rules may name; of a module of functions (`use std.nn`) these alone.
   void use(const Ast& tree, const ast::Decl& decl, llvm::StringRef from, File& into) {
     const File* used = nullptr;
     llvm::ArrayRef<ast::Name> parts = tree[decl.path];
@@ -209,13 +207,15 @@ private:
         if (llvm::none_of(into.rules,
                           [&](auto& r) { return r.name == rule.name && r.file == rule.file; }))
           into.rules.push_back(rule);
-    for (const auto& op : used->operators.ops)
-      if (wanted.empty() || llvm::any_of(wanted, [&](auto& n) { return n.text == op.getKey(); }))
-        into.operators.ops[op.getKey()] = op.second;
+    for (auto table : {&OpScope::ops, &OpScope::fns})
+      for (const auto& op : used->operators.*table)
+        if (wanted.empty() || llvm::any_of(wanted, [&](auto& n) { return n.text == op.getKey(); }))
+          (into.operators.*table)[op.getKey()] = op.second;
   }
 
   static bool has(const File& file, llvm::StringRef name) {
-    return file.operators.ops.count(name) || llvm::is_contained(file.others, name) ||
+    return file.operators.ops.count(name) || file.operators.fns.count(name) ||
+           llvm::is_contained(file.others, name) ||
            llvm::any_of(file.rules, [&](auto& rule) { return answers_to(rule, name); });
   }
 

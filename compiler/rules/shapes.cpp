@@ -114,8 +114,8 @@ bool RuleAttempt::make_slice(TermId id, const Shape* want) {
   const Term& term = rule_.terms[id];
   TermId x = term.operands[0];
   std::optional<Shape> kx = known(x);
-  if (!kx && !want && is_op(x)) {
-    if (!make(x, nullptr)) return false;
+  if (!kx && !want && (is_op(x) || waits_for_type(term))) {
+    if (!make_with_rank(x, nullptr, 1)) return false;
     kx = known(x);
   }
   Shape s = kx ? *kx : want ? *want : any_shape(1);
@@ -167,6 +167,7 @@ bool RuleAttempt::make_transpose(TermId id, const Shape* want) {
     }
     return make(x, s) && finish(id, {perm});
   }
+  if (waits_for_type(term) && !make_with_rank(x, nullptr, 2)) return false;
   std::optional<Value> perm = attr(term, 0);
   if (perm && !known(x) && !is_op(x)) {
     Shape s;

@@ -96,17 +96,20 @@ std::optional<TermId> RuleCompiler::left(ast::ExprId id) {
   if (!is_tensor(id)) {
     std::optional<ExprIndex> at = value(id);
     if (!at) return std::nullopt;
-    std::optional<Value> number = folded(*at);
+    std::optional<Value> number = exprs_.folded(*at);
     if (number && (number->is(Value::Kind::Int) || number->is(Value::Kind::Float)))
-      return constant_term(
-          literal_attr(Value::of_floats(
-              {number->is(Value::Kind::Int) ? static_cast<double>(number->number) : number->real})),
-          true);
+      return constant_term(literal_attr(Value::of_floats({as_real(*number)})), true);
+    const AttrInfo& values = op_info(OpKind::Constant).attrs()[0];
+    if (!number && exprs_.has_variables(*at)) // a number that follows from sizes or attributes
+      return constant_term(equal_to(exprs_.op(Kind::Floats, {*at}), values), true);
+    if (!number) return fail(error(Code::rule_pattern, e.span, "this has no value"));
     return fail(error(Code::rule_pattern, e.span, "a pattern can hold tensors and numbers only"));
   }
   if (operator_of(e) == OpKind::Split)
     return fail(error(Code::rule_pattern, e.span, "a split within a pattern has several results")
                     .suggest("match its pieces with slice"));
+  if (e.kind == ast::ExprKind::Index) return places(id);
+  if (e.op == ast::Op::FloorDiv) return floor_division(id);
   std::optional<Call> call = read_call(id);
   if (!call) return std::nullopt;
   return left_call(*call);
@@ -145,6 +148,7 @@ std::optional<TermId> RuleCompiler::left_call(const Call& call) {
     if (!dtype_var_ && number && made.kind == Term::Kind::ClassVar) dtype_var_ = made.variable;
     term.operands.push_back(*at);
   }
+  give_dtypes(term);
   if (info.has(Trait::Commutes)) {
     uint32_t nth = commuting_++;
     if (nth < 32 && (swaps_ >> nth & 1) != 0) std::swap(term.operands[0], term.operands[1]);
@@ -190,6 +194,10 @@ std::optional<TermAttr> RuleCompiler::left_attr(const Call& call, size_t slot,
       at->second = new_value(llvm::formatv("{0}.{1}", op_info(call.op).name, info.name), info.kind);
     return variable_attr(at->second);
   }
+  if (!given.valid() && call.op == OpKind::Transpose) {
+    std::optional<ExprIndex> perm = last_two_swapped(call, operands[0]);
+    return perm ? std::optional(equal_to(*perm, info)) : std::nullopt;
+  }
   if (!given.valid()) {
     if (info.required) return lacks_attribute(call, info);
     return left_literal(call, slot, default_value(info), operands);
@@ -205,12 +213,24 @@ std::optional<TermAttr> RuleCompiler::left_attr(const Call& call, size_t slot,
   if (e.kind == ast::ExprKind::List && names_unbound(given)) return left_list(given, info);
   std::optional<ExprIndex> at = value(given, info.kind);
   if (!at) return std::nullopt;
-  if (!has_variables(*at)) {
-    std::optional<Value> v = folded(*at);
+  if (!exprs_.has_variables(*at)) {
+    std::optional<Value> v = exprs_.folded(*at);
     if (v) return left_literal(call, slot, *v, operands);
     return fail(error(Code::bad_attribute, e.span, "`{0}` has no value here", info.name));
   }
   return equal_to(*at, info);
+}
+
+/// What `transpose(x)` without `perm` does, as in models: the last two axes change places.
+std::optional<ExprIndex> RuleCompiler::last_two_swapped(const Call& call, TermId operand) {
+  std::optional<ExprIndex> rank = types_.rank(operand);
+  if (!rank)
+    return fail(error(Code::rule_pattern, tree_[call.expr].span,
+                      "the rank here is not known: `transpose` needs its attribute `perm`"));
+  ExprIndex last = exprs_.op(Kind::Sub, {*rank, exprs_.integer(1)});
+  ExprIndex before = exprs_.op(Kind::Sub, {*rank, exprs_.integer(2)});
+  ExprIndex stay = exprs_.op(Kind::Range, {exprs_.integer(0), before});
+  return exprs_.op(Kind::Add, {stay, exprs_.op(Kind::List, {last, before})});
 }
 
 /// Whether the list has a name as an item that nothing has bound yet: then it takes a value apart.
@@ -228,8 +248,8 @@ std::optional<TermAttr> RuleCompiler::left_list(ast::ExprId list, const AttrInfo
   uint32_t whole = new_value(std::string(info.name), info.kind);
   llvm::ArrayRef<ast::ExprId> items = tree_[tree_[list].items];
   for (size_t i = 0; i < items.size(); ++i) {
-    ExprIndex item = op_expr(
-        Kind::Index, {variable_expr(whole), literal_expr(Value::of_int(static_cast<int64_t>(i)))});
+    ExprIndex item =
+        exprs_.op(Kind::Index, {exprs_.variable(whole), exprs_.integer(static_cast<int64_t>(i))});
     const ast::Expr& e = tree_[items[i]];
     Meaning* meaning = e.kind == ast::ExprKind::Name ? find(e.text) : nullptr;
     if (meaning && meaning->kind == Meaning::Kind::Unknown) {
@@ -241,18 +261,18 @@ std::optional<TermAttr> RuleCompiler::left_list(ast::ExprId list, const AttrInfo
     }
     std::optional<ExprIndex> wanted = value(items[i]);
     if (!wanted) return std::nullopt;
-    rule_.conditions.push_back(op_expr(Kind::Eq, {item, *wanted}));
+    rule_.conditions.push_back(exprs_.op(Kind::Eq, {item, *wanted}));
   }
-  ExprIndex length = op_expr(Kind::Len, {variable_expr(whole)});
+  ExprIndex length = exprs_.op(Kind::Len, {exprs_.variable(whole)});
   rule_.conditions.push_back(
-      op_expr(Kind::Eq, {length, literal_expr(Value::of_int(static_cast<int64_t>(items.size())))}));
+      exprs_.op(Kind::Eq, {length, exprs_.integer(static_cast<int64_t>(items.size()))}));
   return variable_attr(whole);
 }
 
 /// A slot that must equal something computed: a fresh variable and a condition.
 TermAttr RuleCompiler::equal_to(ExprIndex expr, const AttrInfo& info) {
   uint32_t variable = new_value(std::string(info.name), info.kind);
-  rule_.conditions.push_back(op_expr(Kind::Eq, {variable_expr(variable), expr}));
+  rule_.conditions.push_back(exprs_.op(Kind::Eq, {exprs_.variable(variable), expr}));
   return variable_attr(variable);
 }
 
@@ -271,20 +291,20 @@ std::optional<TermAttr> RuleCompiler::left_literal(const Call& call, size_t slot
     return fail(error(Code::bad_attribute, span,
                       "`{0}` = {1} matches nothing: write what it comes to", info.name,
                       v->text_form()));
-  std::optional<ExprIndex> rank = rank_of(operands[0]);
+  std::optional<ExprIndex> rank = types_.rank(operands[0]);
   if (!rank)
     return fail(
         error(Code::rule_pattern, span, "the rank here is not known: count from the front"));
   auto from_front = [&](int64_t n) {
-    if (n >= 0) return literal_expr(Value::of_int(n));
-    return op_expr(Kind::Sub, {*rank, literal_expr(Value::of_int(-n))});
+    if (n >= 0) return exprs_.literal(Value::of_int(n));
+    return exprs_.op(Kind::Sub, {*rank, exprs_.literal(Value::of_int(-n))});
   };
   if (info.kind == AttrKind::axis) return equal_to(from_front(v->number), info);
   llvm::SmallVector<ExprIndex, 4> items;
   for (bool negative : {false, true}) // normal form is ascending for reductions
     for (int64_t n : v->ints)
       if (!is_reduction(call.op) ? !negative : (n < 0) == negative) items.push_back(from_front(n));
-  return equal_to(op_expr(Kind::List, items), info);
+  return equal_to(exprs_.op(Kind::List, items), info);
 }
 
 /// `split(x, axis, sizes = [a, b])` as a whole side: its pieces, each a slice.
@@ -324,17 +344,16 @@ bool RuleCompiler::left_split(ast::ExprId id, Terms& out) {
 bool RuleCompiler::left_split_covers(TermId whole, const TermAttr& axis, uint32_t stop) {
   const Term& term = rule_.terms[whole];
   if (term.kind != Term::Kind::ClassVar) return true;
-  ExprIndex at = axis.kind == TermAttr::Kind::Literal ? literal_expr(axis.literal)
-                                                      : variable_expr(axis.variable);
-  ExprIndex size = class_expr(Kind::Dim, term.variable, {at});
-  rule_.conditions.push_back(op_expr(Kind::Eq, {variable_expr(stop), size}));
+  ExprIndex at = exprs_.of(axis);
+  ExprIndex size = exprs_.of_class(Kind::Dim, term.variable, {at});
+  rule_.conditions.push_back(exprs_.op(Kind::Eq, {exprs_.variable(stop), size}));
   return true;
 }
 
 /// The size of a piece from `start` to `stop`: a new name for it, or a condition.
 bool RuleCompiler::left_piece_size(ast::ExprId size, uint32_t stop, std::optional<uint32_t> start) {
-  ExprIndex length = variable_expr(stop);
-  if (start) length = op_expr(Kind::Sub, {length, variable_expr(*start)});
+  ExprIndex length = exprs_.variable(stop);
+  if (start) length = exprs_.op(Kind::Sub, {length, exprs_.variable(*start)});
   const ast::Expr& e = tree_[size];
   Meaning* meaning = e.kind == ast::ExprKind::Name ? find(e.text) : nullptr;
   if (meaning && meaning->kind == Meaning::Kind::Unknown) {
@@ -345,59 +364,8 @@ bool RuleCompiler::left_piece_size(ast::ExprId size, uint32_t stop, std::optiona
   }
   std::optional<ExprIndex> wanted = value(size);
   if (!wanted) return false;
-  rule_.conditions.push_back(op_expr(Kind::Eq, {length, *wanted}));
+  rule_.conditions.push_back(exprs_.op(Kind::Eq, {length, *wanted}));
   return true;
-}
-
-/// The rank of what a pattern term matches, where its operators say it.
-std::optional<ExprIndex> RuleCompiler::rank_of(TermId id) {
-  const Term& term = rule_.terms[id];
-  if (term.kind == Term::Kind::ClassVar) return class_expr(Kind::Rank, term.variable);
-  if (term.kind != Term::Kind::Op) return std::nullopt;
-  switch (op_info(term.op).shape) {
-  case ShapeRule::same:
-  case ShapeRule::clip:
-  case ShapeRule::cast:
-  case ShapeRule::softmax:
-  case ShapeRule::batch_norm:
-  case ShapeRule::layer_norm:
-  case ShapeRule::slice:
-  case ShapeRule::pad:
-  case ShapeRule::concat:
-  case ShapeRule::transpose: return rank_of(rule_.terms[id].operands[0]);
-  case ShapeRule::broadcast:
-  case ShapeRule::compare:
-  case ShapeRule::matmul: {
-    TermId second = term.operands[1];
-    std::optional<ExprIndex> a = rank_of(term.operands[0]), b = rank_of(second);
-    if (!a || !b) return std::nullopt;
-    return op_expr(Kind::Max, {*a, *b});
-  }
-  case ShapeRule::reduce:
-  case ShapeRule::argmax: { // with keepdims; without, it would depend on how many axes go
-    const TermAttr& keep = term.attrs[1];
-    bool kept = keep.kind == TermAttr::Kind::Literal && keep.literal.number != 0;
-    return kept ? rank_of(term.operands[0]) : std::nullopt;
-  }
-  case ShapeRule::select: {
-    std::optional<ExprIndex> most;
-    for (TermId operand :
-         llvm::SmallVector<TermId, 3>(term.operands.begin(), term.operands.end())) {
-      std::optional<ExprIndex> rank = rank_of(operand);
-      if (!rank) return std::nullopt;
-      most = most ? op_expr(Kind::Max, {*most, *rank}) : *rank;
-    }
-    return most;
-  }
-  case ShapeRule::winograd_weight: return literal_expr(Value::of_int(3));
-  case ShapeRule::conv2d:
-  case ShapeRule::winograd_conv2d:
-  case ShapeRule::pool2d:
-  case ShapeRule::enlarge:
-  case ShapeRule::merge_gconv: return literal_expr(Value::of_int(4));
-  case ShapeRule::leaf: return literal_expr(Value::of_int(0)); // constants of patterns are scalars
-  default: return std::nullopt;
-  }
 }
 
 // --- right --------------------------------------------------------------------------------------
@@ -430,6 +398,7 @@ bool RuleCompiler::is_tensor(ast::ExprId id) {
              return arg.value && is_tensor(arg.value); // of numbers it is a number
            });
   case ast::ExprKind::Tuple: return true;
+  case ast::ExprKind::Index: return is_tensor(e.a);
   default: return false;
   }
 }
@@ -453,6 +422,10 @@ bool RuleCompiler::right(ast::ExprId id, Terms& out) {
     term = right_constant(id);
   } else if (e.kind == ast::ExprKind::Call && is_fill(e.callee.text)) {
     term = filled(id);
+  } else if (e.kind == ast::ExprKind::Index) {
+    term = places(id);
+  } else if (e.op == ast::Op::FloorDiv) {
+    term = floor_division(id);
   } else {
     std::optional<Call> call = read_call(id);
     if (!call) return false;
@@ -534,8 +507,9 @@ std::optional<TermId> RuleCompiler::right_call(const Call& call) {
       if (!at) return std::nullopt;
       term.operands.push_back(*at);
     }
+  give_dtypes(term);
   for (size_t slot = 0; slot < info.attr_count; ++slot) {
-    std::optional<TermAttr> attr = right_attr(call, slot);
+    std::optional<TermAttr> attr = right_attr(call, slot, term.operands);
     if (!attr) return std::nullopt;
     term.attrs.push_back(std::move(*attr));
   }
@@ -547,23 +521,33 @@ bool RuleCompiler::has_rest(OpKind op) const {
                       [&](auto& entry) { return entry.first.first == static_cast<uint32_t>(op); });
 }
 
-std::optional<TermAttr> RuleCompiler::right_attr(const Call& call, size_t slot) {
+std::optional<TermAttr> RuleCompiler::right_attr(const Call& call, size_t slot,
+                                                 llvm::ArrayRef<TermId> operands) {
   const AttrInfo& info = op_info(call.op).attrs()[slot];
   ast::ExprId given = call.attrs[slot];
   if (!given.valid()) {
     auto key = std::make_pair(static_cast<uint32_t>(call.op), static_cast<uint32_t>(slot));
     auto carried = call.rest ? rest_.find(key) : rest_.end();
     if (carried != rest_.end()) return variable_attr(carried->second);
+    if (call.op == OpKind::Transpose) {
+      std::optional<ExprIndex> perm = last_two_swapped(call, operands[0]);
+      return perm ? std::optional(right_slot(*perm)) : std::nullopt;
+    }
     if (!info.required) return literal_attr(default_value(info));
     return lacks_attribute(call, info);
   }
   std::optional<ExprIndex> at = value(given, info.kind);
   if (!at) return std::nullopt;
-  if (std::optional<Value> v = folded(*at)) {
+  if (std::optional<Value> v = exprs_.folded(*at)) {
     if (std::optional<Value> normal = normal_form(info.kind, *v)) return literal_attr(*normal);
     return bad_attribute(call, info, tree_[given].span, *v);
   }
   return computed(*at);
+}
+
+TermAttr RuleCompiler::right_slot(ExprIndex expr) {
+  std::optional<Value> v = exprs_.folded(expr);
+  return v ? literal_attr(*v) : computed(expr);
 }
 
 TermAttr RuleCompiler::computed(ExprIndex expr) {
@@ -582,22 +566,19 @@ bool RuleCompiler::right_split(const Call& call, Terms& out) {
   if (!whole) return false;
   Call piece = call; // the axis stands in slot 0 of both
   piece.op = OpKind::Slice;
-  std::optional<TermAttr> axis = right_attr(piece, 0);
+  std::optional<TermAttr> axis = right_attr(piece, 0, {*whole});
   if (!axis) return false;
   llvm::SmallVector<ExprIndex, 4> sizes;
   if (!split_sizes(call, *whole, *axis, sizes)) return false;
-  ExprIndex start = literal_expr(Value::of_int(0));
+  ExprIndex start = exprs_.literal(Value::of_int(0));
   for (size_t i = 0; i < sizes.size(); ++i) {
-    ExprIndex stop = i == 0 ? sizes[i] : op_expr(Kind::Add, {start, sizes[i]});
+    ExprIndex stop = i == 0 ? sizes[i] : exprs_.op(Kind::Add, {start, sizes[i]});
     Term term;
     term.kind = Term::Kind::Op;
     term.op = OpKind::Slice;
     term.operands.push_back(*whole);
     term.attrs.push_back(*axis);
-    for (ExprIndex bound : {start, stop}) {
-      std::optional<Value> v = folded(bound);
-      term.attrs.push_back(v ? literal_attr(*v) : computed(bound));
-    }
+    for (ExprIndex bound : {start, stop}) term.attrs.push_back(right_slot(bound));
     out.push_back(add(std::move(term)));
     start = stop;
   }
@@ -623,18 +604,17 @@ bool RuleCompiler::split_sizes(const Call& call, TermId whole, const TermAttr& a
   bool counted = call.parts.valid() && tree_[call.parts].kind == ast::ExprKind::Int &&
                  tree_[call.parts].int_value >= 1 && tree_[call.parts].int_value <= kMaxParts;
   if (!counted || rule_.terms[whole].kind != Term::Kind::ClassVar) {
-    fail(error(
-        Code::rule_pattern, tree_[call.expr].span,
-        "a split in a rule needs `sizes` as a list, or `parts` as a number and a parameter to "
-        "split"));
+    fail(error(Code::rule_pattern, tree_[call.expr].span,
+               "a split in a rule needs `sizes` as a list, or `parts` as a "
+               "number and a parameter to "
+               "split"));
     return false;
   }
   int64_t parts = tree_[call.parts].int_value;
-  ExprIndex at = axis.kind == TermAttr::Kind::Literal    ? literal_expr(axis.literal)
-                 : axis.kind == TermAttr::Kind::Variable ? variable_expr(axis.variable)
-                                                         : axis.expr;
-  ExprIndex size = op_expr(Kind::Div, {class_expr(Kind::Dim, rule_.terms[whole].variable, {at}),
-                                       literal_expr(Value::of_int(parts))});
+  ExprIndex at = exprs_.of(axis);
+  ExprIndex size =
+      exprs_.op(Kind::Div, {exprs_.of_class(Kind::Dim, rule_.terms[whole].variable, {at}),
+                            exprs_.literal(Value::of_int(parts))});
   sizes.assign(static_cast<size_t>(parts), size);
   return true;
 }
@@ -647,8 +627,8 @@ std::optional<TermId> RuleCompiler::right_constant(ast::ExprId id) {
 }
 
 TermAttr RuleCompiler::floats_attr(ExprIndex number) {
-  ExprIndex list = op_expr(Kind::Floats, {number});
-  if (std::optional<Value> v = folded(list)) return literal_attr(*v);
+  ExprIndex list = exprs_.op(Kind::Floats, {number});
+  if (std::optional<Value> v = exprs_.folded(list)) return literal_attr(*v);
   return computed(list);
 }
 
@@ -657,12 +637,31 @@ TermId RuleCompiler::constant_term(TermAttr values, bool left) {
   term.kind = Term::Kind::Op;
   term.op = OpKind::Constant;
   term.attrs.push_back(std::move(values));
-  if (left || !dtype_var_) // f32 is what runs for now
+  if (left || !dtype_var_) // until it meets something that has a dtype
     term.attrs.push_back(literal_attr(Value::of_type(f32({}))));
   else
     term.attrs.push_back(
-        computed(class_expr(Kind::TypeLike, *dtype_var_, {op_expr(Kind::List, {})})));
-  return add(std::move(term));
+        computed(exprs_.of_class(Kind::TypeLike, *dtype_var_, {exprs_.op(Kind::List, {})})));
+  TermId id = add(std::move(term));
+  numbers_.insert(id);
+  return id;
+}
+
+/// Numbers among the operands take the dtype of what they meet, as in models.
+void RuleCompiler::give_dtypes(const Term& user) {
+  auto is_number = [&](TermId id) { return numbers_.count(id) != 0; };
+  std::optional<uint32_t> like;
+  for (size_t i = 0; i < user.operands.size() && !like; ++i)
+    if (!is_number(user.operands[i]) && !is_choice(user.op, i))
+      like = types_.dtype_like(user.operands[i]);
+  for (size_t i = 0; i < user.operands.size() && like; ++i) {
+    TermId number = user.operands[i];
+    if (!is_number(number) || is_choice(user.op, i)) continue;
+    numbers_.erase(number);
+    ExprIndex type = exprs_.of_class(Kind::TypeLike, *like, {exprs_.op(Kind::List, {})});
+    const AttrInfo& slot = op_info(OpKind::Constant).attrs()[1];
+    rule_.terms[number].attrs[1] = on_left_ ? equal_to(type, slot) : computed(type);
+  }
 }
 
 /// `zeros([2, n])`, `ones(shape)`, `full(shape, value)` on the right.
@@ -680,13 +679,13 @@ std::optional<TermId> RuleCompiler::filled(ast::ExprId id) {
   if (wanted == 2)
     number = value(args[1].value);
   else
-    number = literal_expr(Value::of_int(e.callee.text == "ones"));
+    number = exprs_.literal(Value::of_int(e.callee.text == "ones"));
   if (!number) return std::nullopt;
   Term term;
   term.kind = Term::Kind::Op;
   term.op = OpKind::Constant;
   term.attrs.push_back(floats_attr(*number));
-  term.attrs.push_back(computed(class_expr(Kind::TypeLike, *dtype_var_, {*shape})));
+  term.attrs.push_back(computed(exprs_.of_class(Kind::TypeLike, *dtype_var_, {*shape})));
   return add(std::move(term));
 }
 

@@ -66,7 +66,7 @@ public:
     case Kind::Range: return "[" + expr(e.operands[0]) + ".." + expr(e.operands[1]) + "]";
     case Kind::Slice:
       return expr(e.operands[0], kPrefix + 1) + "[" + expr(e.operands[1]) + ":" +
-             expr(e.operands[2]) + ":" + expr(e.operands[3]) + "]";
+             expr(e.operands[2]) + step(e) + "]";
     default: break;
     }
     Form form = form_of(e);
@@ -110,6 +110,11 @@ public:
 private:
   static std::string parenthesised(const std::string& text, int strength, int outer) {
     return strength < outer ? "(" + text + ")" : text;
+  }
+
+  std::string step(const ValueExpr& slice) const {
+    std::string by = expr(slice.operands[3]);
+    return by == "1" ? "" : ":" + by;
   }
 
   std::string list(llvm::ArrayRef<ExprIndex> items) const {
@@ -171,11 +176,19 @@ std::string rule_side_text(const Rule& rule, bool left) {
   return Printer(rule).side(left ? rule.lhs : rule.rhs);
 }
 
+/// The dtype of a number of the left side: that of what it stands beside, as everywhere.
+static bool says_dtype(const Rule& rule, ExprIndex condition) {
+  const ValueExpr& e = rule.exprs[condition];
+  return e.kind == Kind::Eq && rule.exprs[e.operands[0]].kind == Kind::Variable &&
+         rule.exprs[e.operands[1]].kind == Kind::TypeLike;
+}
+
 std::string rule_text(const Rule& rule) {
   std::string text =
       rule.name + ": " + rule_side_text(rule, true) + " => " + rule_side_text(rule, false);
   llvm::StringRef separator = " where ";
   for (ExprIndex condition : rule.conditions) {
+    if (says_dtype(rule, condition)) continue;
     text += separator.str() + expr_text(rule, condition);
     separator = ", ";
   }

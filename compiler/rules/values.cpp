@@ -1,6 +1,5 @@
 // Expressions over values: conditions, computed attributes, what a list or a `let` names.
 #include "compiler/rules/compiler.h"
-#include "compiler/rules/eval.h"
 #include "lang/check/consteval.h"
 #include "lang/check/resolve.h"
 #include "lang/syntax/idioms.h"
@@ -35,50 +34,11 @@ bool is_truth(const ValueExpr& e, const std::optional<AttrKind>& kind) {
          (e.kind >= Kind::Eq && e.kind <= Kind::Or) || e.kind == Kind::Not;
 }
 
-/// Folding asks about no class.
-struct NoClasses : ClassFacts {
-  TypeId type(uint32_t) const override { return {}; }
-  bool weight_only(uint32_t) const override { return false; }
-  bool constant(uint32_t) const override { return false; }
-};
-
 } // namespace
 
 bool is_rule_function(llvm::StringRef name) {
   return const_function(name) ||
          llvm::any_of(kFunctions, [&](const Function& f) { return f.name == name; });
-}
-
-ExprIndex RuleCompiler::push(ValueExpr expr) {
-  rule_.exprs.push_back(std::move(expr));
-  return static_cast<ExprIndex>(rule_.exprs.size() - 1);
-}
-
-ExprIndex RuleCompiler::literal_expr(Value value) {
-  ValueExpr e;
-  e.kind = Kind::Literal;
-  e.literal = std::move(value);
-  return push(std::move(e));
-}
-
-ExprIndex RuleCompiler::variable_expr(uint32_t number) {
-  ValueExpr e;
-  e.kind = Kind::Variable;
-  e.variable = number;
-  return push(std::move(e));
-}
-
-ExprIndex RuleCompiler::class_expr(Kind kind, uint32_t variable,
-                                   llvm::ArrayRef<ExprIndex> operands) {
-  ValueExpr e;
-  e.kind = kind;
-  e.variable = variable;
-  e.operands.assign(operands.begin(), operands.end());
-  return push(std::move(e));
-}
-
-ExprIndex RuleCompiler::op_expr(Kind kind, llvm::ArrayRef<ExprIndex> operands) {
-  return class_expr(kind, 0, operands);
 }
 
 /// Conjunctions are taken apart, so that each condition can be tested, and used, on its own.
@@ -93,7 +53,9 @@ bool RuleCompiler::condition(ast::ExprId id) {
     fail(error(Code::wrong_kind, e.span, "a condition must be true or false"));
     return false;
   }
-  rule_.conditions.push_back(*at);
+  // Of functions, whose conditions their arguments may decide.
+  std::optional<Value> known = exprs_.folded(*at);
+  if (!known || !known->is(Value::Kind::Bool) || !known->number) rule_.conditions.push_back(*at);
   return true;
 }
 
@@ -118,10 +80,10 @@ std::optional<ExprIndex> RuleCompiler::value(ast::ExprId id, std::optional<AttrK
   const ast::Expr& e = tree_[id];
   switch (e.kind) {
   case ast::ExprKind::Error: failed_ = true; return std::nullopt;
-  case ast::ExprKind::Int: return literal_expr(Value::of_int(e.int_value));
-  case ast::ExprKind::Float: return literal_expr(Value::of_float(e.float_value));
-  case ast::ExprKind::Bool: return literal_expr(Value::of_bool(e.int_value != 0));
-  case ast::ExprKind::String: return literal_expr(Value::of_string(e.text));
+  case ast::ExprKind::Int: return exprs_.literal(Value::of_int(e.int_value));
+  case ast::ExprKind::Float: return exprs_.literal(Value::of_float(e.float_value));
+  case ast::ExprKind::Bool: return exprs_.literal(Value::of_bool(e.int_value != 0));
+  case ast::ExprKind::String: return exprs_.literal(Value::of_string(e.text));
   case ast::ExprKind::Name: return value_name(id, kind);
   case ast::ExprKind::List: return value_list(id);
   case ast::ExprKind::Call: return value_call(id);
@@ -140,10 +102,10 @@ std::optional<ExprIndex> RuleCompiler::value_name(ast::ExprId id, std::optional<
   if (!meaning) {
     llvm::ArrayRef<llvm::StringRef> words =
         kind ? enum_members(*kind) : llvm::ArrayRef<llvm::StringRef>();
-    if (llvm::is_contained(words, e.text)) return literal_expr(Value::of_enum(e.text));
+    if (llvm::is_contained(words, e.text)) return exprs_.literal(Value::of_enum(e.text));
     if (std::optional<Value> word = constant_of_name(e.text);
         word && (words.empty() || !word->is(Value::Kind::Enum)))
-      return literal_expr(std::move(*word));
+      return exprs_.literal(std::move(*word));
     if (!words.empty())
       return fail(
           error(Code::unknown_name, e.span, "unknown name `{0}`", e.text)
@@ -151,11 +113,11 @@ std::optional<ExprIndex> RuleCompiler::value_name(ast::ExprId id, std::optional<
     return unknown(id, "not a parameter of the rule");
   }
   switch (meaning->kind) {
-  case Meaning::Kind::Value: return variable_expr(meaning->number);
+  case Meaning::Kind::Value: return exprs_.variable(meaning->number);
   case Meaning::Kind::Alias: return meaning->expr;
   case Meaning::Kind::Operator: {
     llvm::StringRef name(op_info(meaning->op).name.data(), op_info(meaning->op).name.size());
-    if (parse_act(name)) return literal_expr(Value::of_enum(name));
+    if (parse_act(name)) return exprs_.literal(Value::of_enum(name));
     return fail(error(Code::wrong_kind, e.span, "`{0}` is no activation", name));
   }
   case Meaning::Kind::Let: {
@@ -170,7 +132,7 @@ std::optional<ExprIndex> RuleCompiler::value_name(ast::ExprId id, std::optional<
 std::optional<ExprIndex> RuleCompiler::value_list(ast::ExprId id) {
   std::optional<ExprIndex> whole;
   llvm::SmallVector<ExprIndex, 4> items;
-  auto join = [&](ExprIndex list) { whole = whole ? op_expr(Kind::Add, {*whole, list}) : list; };
+  auto join = [&](ExprIndex list) { whole = whole ? exprs_.op(Kind::Add, {*whole, list}) : list; };
   for (ast::ExprId item : tree_[tree_[id].items]) {
     bool spread = tree_[item].kind == ast::ExprKind::Spread;
     std::optional<ExprIndex> at = spread ? value_name(item, {}) : value(item);
@@ -179,11 +141,11 @@ std::optional<ExprIndex> RuleCompiler::value_list(ast::ExprId id) {
       items.push_back(*at);
       continue;
     }
-    if (!items.empty()) join(op_expr(Kind::List, items));
+    if (!items.empty()) join(exprs_.op(Kind::List, items));
     items.clear();
     join(*at);
   }
-  if (!items.empty() || !whole) join(op_expr(Kind::List, items));
+  if (!items.empty() || !whole) join(exprs_.op(Kind::List, items));
   return whole;
 }
 
@@ -199,22 +161,22 @@ std::optional<ExprIndex> RuleCompiler::value_index(ast::ExprId id) {
   auto bound = [&](ast::ExprId written, auto otherwise) -> std::optional<ExprIndex> {
     return written.valid() ? value(written) : otherwise();
   };
-  auto number = [&](int64_t n) { return [=, this] { return literal_expr(Value::of_int(n)); }; };
+  auto number = [&](int64_t n) { return [=, this] { return exprs_.literal(Value::of_int(n)); }; };
   std::optional<ExprIndex> begin = bound(place.begin, number(0));
   if (!begin) return std::nullopt;
-  if (!place.range) return op_expr(Kind::Index, {*list, *begin});
-  std::optional<ExprIndex> end = bound(place.end, [&] { return op_expr(Kind::Len, {*list}); });
+  if (!place.range) return exprs_.op(Kind::Index, {*list, *begin});
+  std::optional<ExprIndex> end = bound(place.end, [&] { return exprs_.op(Kind::Len, {*list}); });
   if (!end) return std::nullopt;
   std::optional<ExprIndex> step = bound(place.step, number(1));
   if (!step) return std::nullopt;
-  return op_expr(Kind::Slice, {*list, *begin, *end, *step});
+  return exprs_.op(Kind::Slice, {*list, *begin, *end, *step});
 }
 
 std::optional<ExprIndex> RuleCompiler::value_unary(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
   std::optional<ExprIndex> a = value(e.a);
   if (!a) return std::nullopt;
-  return op_expr(ValueExpr::of(*const_op(e.op)), {*a});
+  return exprs_.op(ValueExpr::of(*const_op(e.op)), {*a});
 }
 
 std::optional<ExprIndex> RuleCompiler::value_binary(ast::ExprId id) {
@@ -233,9 +195,9 @@ std::optional<ExprIndex> RuleCompiler::value_binary(ast::ExprId id) {
   if (!slot) slot = kind_of(*b);
   if (slot && (kind == Kind::Eq || kind == Kind::Ne))
     for (ExprIndex* side : {&*a, &*b})
-      if (std::optional<Value> v = folded(*side))
-        if (std::optional<Value> normal = normal_form(*slot, *v)) *side = literal_expr(*normal);
-  return op_expr(kind, {*a, *b});
+      if (std::optional<Value> v = exprs_.folded(*side))
+        if (std::optional<Value> normal = normal_form(*slot, *v)) *side = exprs_.literal(*normal);
+  return exprs_.op(kind, {*a, *b});
 }
 
 std::optional<ExprIndex> RuleCompiler::value_call(ast::ExprId id) {
@@ -284,14 +246,46 @@ std::optional<ExprIndex> RuleCompiler::value_question(ast::ExprId id, Kind kind,
       expr.operands.push_back(*at);
       continue;
     }
-    if (tree_[arg.value].kind != ast::ExprKind::Name)
+    std::optional<ast::ExprId> name = asked_about(arg.value, kind);
+    if (!name)
       return fail(error(Code::rule_pattern, arg.span, "`{0}` asks about a parameter of the rule",
                         e.callee.text));
-    Meaning* meaning = tensor(arg.value);
+    Meaning* meaning = tensor(*name);
     if (!meaning) return std::nullopt;
     (i == 0 ? expr.variable : expr.variable2) = meaning->number;
   }
-  return push(std::move(expr));
+  return exprs_.push(std::move(expr));
+}
+
+/// The parameter that has the rank, shape or dtype that is asked for: the name itself, or what
+/// operators that keep them are applied to.
+std::optional<ast::ExprId> RuleCompiler::asked_about(ast::ExprId id, Kind kind) {
+  const ast::Expr& e = tree_[id];
+  bool type = kind == Kind::Rank || kind == Kind::Dim || kind == Kind::ShapeOf ||
+              kind == Kind::DTypeOf || kind == Kind::IsFloat;
+  Meaning* named = e.kind == ast::ExprKind::Name ? find(e.text) : nullptr;
+  if (named && named->kind == Meaning::Kind::Let && named->part < 0 && type) {
+    LetGuard guard(*this, named->order);
+    named->used = e.span;
+    return asked_about(named->let, kind);
+  }
+  if (e.kind == ast::ExprKind::Name) return id;
+  if (!type) return std::nullopt;
+  if (e.kind == ast::ExprKind::Unary && e.op == ast::Op::Neg) return asked_about(e.a, kind);
+  if (e.kind == ast::ExprKind::Binary && e.op >= ast::Op::Add && e.op <= ast::Op::Pow &&
+      e.op != ast::Op::MatMul && is_tensor(e.a) != is_tensor(e.b)) // beside a number
+    return asked_about(is_tensor(e.a) ? e.a : e.b, kind);
+  std::optional<OpKind> op = e.kind == ast::ExprKind::Call ? operator_of(e) : std::nullopt;
+  if (!op || e.args.empty() || tree_[e.args][0].kind != ast::ArgKind::Positional)
+    return std::nullopt;
+  switch (op_info(*op).shape) {
+  case ShapeRule::same:
+  case ShapeRule::clip:
+  case ShapeRule::softmax:
+  case ShapeRule::batch_norm:
+  case ShapeRule::layer_norm: return asked_about(tree_[e.args][0].value, kind);
+  default: return std::nullopt;
+  }
 }
 
 /// `min(a, b, c)`, `sqrt(a)`: as the language has them, of two at a time.
@@ -301,9 +295,9 @@ std::optional<ExprIndex> RuleCompiler::value_arithmetic(ast::ExprId id, ConstOp 
   for (size_t i = 0; i < e.args.size(); ++i) {
     std::optional<ExprIndex> at = argument(e.callee.text, tree_[e.args][i]);
     if (!at) return std::nullopt;
-    whole = whole ? op_expr(ValueExpr::of(op), {*whole, *at}) : *at;
+    whole = whole ? exprs_.op(ValueExpr::of(op), {*whole, *at}) : *at;
   }
-  return e.args.size() == 1 ? op_expr(ValueExpr::of(op), {*whole}) : whole;
+  return e.args.size() == 1 ? exprs_.op(ValueExpr::of(op), {*whole}) : whole;
 }
 
 /// An argument that is a compile-time value.
@@ -316,21 +310,6 @@ std::optional<ExprIndex> RuleCompiler::argument(llvm::StringRef function, const 
                       given.text)
                     .suggest(idiom_of_function(function)));
   return value(arg.value);
-}
-
-bool RuleCompiler::has_variables(ExprIndex at) const {
-  const ValueExpr& e = rule_.exprs[at];
-  if (e.kind == Kind::Variable || e.kind == Kind::TypeLike || e.asks_class()) return true;
-  return llvm::any_of(e.operands, [&](ExprIndex operand) { return has_variables(operand); });
-}
-
-/// The value of an expression without variables.
-std::optional<Value> RuleCompiler::folded(ExprIndex at) {
-  if (has_variables(at)) return std::nullopt;
-  Symbols scratch;
-  std::optional<ValueId> id = evaluate({rule_, scratch, {}, NoClasses{}}, at);
-  if (!id) return std::nullopt;
-  return scratch.value(*id);
 }
 
 std::optional<AttrKind> RuleCompiler::kind_of(ExprIndex at) const {

@@ -1,9 +1,11 @@
 // See unfold_ops.h. A rewriting copy of the expressions of rules, bottom up. Arguments are
 // rewritten once and shared by all uses of a parameter, so a result is a graph of expressions; its
-// depth and its size as a tree are bounded, since what comes after walks it as one.
+// depth and its size as a tree are bounded, since what comes after walks it as one. The body of a
+// function is followed statement by statement; names are what they stand for at that place.
 #include "lang/check/unfold_ops.h"
 
 #include "lang/check/composite.h"
+#include "lang/check/consteval.h"
 #include "lang/check/external.h"
 #include "lang/check/resolve.h"
 
@@ -40,12 +42,17 @@ private:
   static constexpr uint32_t kMaxDeep = 400;
   static constexpr uint32_t kMaxUnfolded = 32; // definitions within definitions
 
-  /// Where an expression is read: the tree that it lies in, what callees mean there, and what names
-  /// stand for (null in a rule, where they stay).
+  static constexpr uint64_t kMaxRounds = 1'000; // of all loops of one call
+
+  using Names = llvm::StringMap<ExprId>;
+
+  /// Where an expression is read: the tree that it lies in, what callees mean there, what names
+  /// stand for (null in a rule, where they stay), and the call that all of it is for.
   struct Site {
     const Ast& tree;
     const OpScope& scope;
-    const llvm::StringMap<ExprId>* names = nullptr;
+    Names* names = nullptr;
+    const ast::Expr* call = nullptr;
   };
 
   bool rule(ast::DeclId id) {
@@ -54,14 +61,22 @@ private:
     params_.clear();
     for (const ast::Param& param : from_[decl.params]) params_.insert({param.name.text, true});
     Site site{from_, scope_};
+    lets_.clear();
+    asked_.clear();
     for (ast::StmtId let : from_[decl.lets]) {
       ExprId value = rewrite(site, from_[let].value);
       out_.stmts_[let.index].value = value;
+      lets_.push_back(let); // behind those that its calls made
     }
     ast::Decl copy = decl;
     copy.lhs = list(site, decl.lhs);
     copy.rhs = list(site, decl.rhs);
-    copy.where = list(site, decl.where);
+    for (ExprId condition : from_[decl.where]) {
+      ExprId made = rewrite(site, condition);
+      asked_.push_back(made);
+    }
+    copy.where = keep(asked_);
+    copy.lets = keep(lets_);
     out_.decl_nodes_[id.index] = copy;
     return !failed_;
   }
@@ -115,14 +130,17 @@ private:
   ExprId rewrite(const Site& site, ExprId id) {
     if (!id || failed_) return id && !failed_ ? id : ExprId{};
     const ast::Expr e = site.tree[id]; // a copy: the arrays of the new tree grow
-    if (e.kind == ExprKind::Name && site.names)
+    if ((e.kind == ExprKind::Name || e.kind == ExprKind::Spread) && site.names)
       if (auto at = site.names->find(e.text); at != site.names->end()) return at->second;
     if (e.kind == ExprKind::Call) {
       bool variable = !site.names && params_.count(e.callee.text);
       auto op = site.scope.ops.find(e.callee.text);
       if (!variable && op != site.scope.ops.end()) return call(site, e, op->second, false);
       if (!variable && e.callee.text == "unfold") return definition(site, e);
+      auto fn = site.scope.fns.find(e.callee.text);
+      if (!variable && fn != site.scope.fns.end()) return function(site, e, fn->second);
     }
+    if (e.kind == ExprKind::If) return choice(site, e);
     if (e.kind == ExprKind::Binary && e.op == ast::Op::Pow) return power(site, e);
     return copy(site, e);
   }
@@ -130,7 +148,7 @@ private:
   ExprId copy(const Site& site, ast::Expr e) {
     if (e.a) e.a = rewrite(site, e.a);
     if (e.b) e.b = rewrite(site, e.b);
-    e.items = list(site, e.items);
+    e.items = keep(items_of(site, e));
     std::vector<ast::Arg> args;
     for (ast::Arg arg : site.tree[e.args]) {
       if (arg.value) arg.value = rewrite(site, arg.value);
@@ -144,8 +162,33 @@ private:
       slices.push_back(slice);
     }
     e.slices = keep(slices);
-    e.then_block = e.else_block = {}; // of no use in a rule, which says so
     return failed_ ? ExprId{} : make(e);
+  }
+
+  /// `[2, S...]`: what a spread name stands for is a list, written out or not.
+  std::vector<ExprId> items_of(const Site& site, const ast::Expr& e) {
+    std::vector<ExprId> made;
+    for (ExprId item : site.tree[e.items]) {
+      const ast::Expr written = site.tree[item];
+      ExprId at = rewrite(site, item);
+      if (failed_) return {};
+      bool named =
+          written.kind == ExprKind::Spread && site.names && site.names->count(written.text);
+      if (named && out_[at].kind == ExprKind::List) {
+        llvm::append_range(made, std::vector<ExprId>(out_[out_[at].items].vec()));
+        continue;
+      }
+      if (named) at = spread(written, at);
+      made.push_back(at);
+    }
+    return made;
+  }
+
+  /// `S...` of a list that an expression gives: by a let of the rule.
+  ExprId spread(const ast::Expr& written, ExprId list) {
+    ast::Expr e = written;
+    e.text = let_of({{written.text, written.span}}, list, false)[0].text;
+    return make(e);
   }
 
   /// `x ** 2`, `x ** 3` and `x ** 4`, as in models.
@@ -185,7 +228,7 @@ private:
       return fail(error(Code::rule_pattern, e.span,
                         "`{0}` unfolds into itself, or into more than {1} others", decl.name.text,
                         kMaxUnfolded));
-    llvm::StringMap<ExprId> names;
+    Names names;
     ExprId made;
     if (bind(site, e, op, names)) {
       std::optional<Composite> body;
@@ -195,15 +238,14 @@ private:
       else if (body)
         made = fused(e, *body, names);
       else
-        made = rewrite({*op.tree, *op.home, &names}, decl.value);
+        made = rewrite({*op.tree, *op.home, &names, &e}, decl.value);
     }
     --unfolding_;
     return made;
   }
 
   /// What the parameters stand for, and the dimensions that their types name.
-  bool bind(const Site& site, const ast::Expr& e, const OpScope::Ref& op,
-            llvm::StringMap<ExprId>& names) {
+  bool bind(const Site& site, const ast::Expr& e, const OpScope::Ref& op, Names& names) {
     llvm::ArrayRef<ast::Param> params = (*op.tree)[(*op.tree)[op.decl].params];
     size_t position = 0;
     for (const ast::Arg& arg : site.tree[e.args]) {
@@ -228,10 +270,11 @@ private:
         return fail(error(Code::missing_argument, e.span, "`{0}` needs the argument `{1}`",
                           e.callee.text, param.name.text)),
                false;
-      ExprId value = rewrite({*op.tree, *op.home, &names}, param.default_value);
+      name_all_dimensions(e, op, names); // a default may name them
+      ExprId value = rewrite({*op.tree, *op.home, &names, &e}, param.default_value);
       names[param.name.text] = value;
     }
-    for (const ast::Param& param : params) name_dimensions(e, *op.tree, param, names);
+    name_all_dimensions(e, op, names);
     return !failed_;
   }
 
@@ -248,20 +291,50 @@ private:
     return false;
   }
 
-  /// `N` of `x: f32[N, S...]` is `dim(x, 0)`; behind `S...` it is counted from the end.
-  void name_dimensions(const ast::Expr& e, const Ast& tree, const ast::Param& param,
-                       llvm::StringMap<ExprId>& names) {
+  void name_all_dimensions(const ast::Expr& e, const OpScope::Ref& op, Names& names) {
+    for (const ast::Param& param : (*op.tree)[(*op.tree)[op.decl].params])
+      if (names.count(param.name.text)) name_dimensions(e, *op.tree, param, names);
+  }
+
+  /// `N` of `x: T[N, S...]` is `dim(x, 0)`; behind `S...` it is counted from the end. `S` is a part
+  /// of `shape(x)`, and `T` is `dtype(x)`.
+  void name_dimensions(const ast::Expr& e, const Ast& tree, const ast::Param& param, Names& names) {
     if (!param.type || param_kind(tree, tree[param.type]).base != ParamKind::Base::Tensor) return;
-    llvm::ArrayRef<ExprId> dims = tree[tree[param.type].dims];
+    const ast::Type& type = tree[param.type];
+    ExprId x = names[param.name.text];
+    if (out_[x].kind == ExprKind::Name && out_[x].text == "none") return; // left out
+    llvm::ArrayRef<ExprId> dims = tree[type.dims];
     bool behind = false;
     for (size_t i = 0; i < dims.size() && !failed_; ++i) {
       const ast::Expr& dim = tree[dims[i]];
+      auto axis = static_cast<int64_t>(i), left = static_cast<int64_t>(dims.size() - i) - 1;
+      bool named = dim.kind == ExprKind::Name || dim.kind == ExprKind::Spread;
+      if (named && dim.text != "_" && !names.count(dim.text))
+        names[dim.text] =
+            dim.kind == ExprKind::Spread
+                ? shape_part(e, x, axis, left)
+                : table_call(e, "dim", {x, integer(e, behind ? -left - 1 : axis)}, {});
       behind |= dim.kind == ExprKind::Spread;
-      if (dim.kind != ExprKind::Name || names.count(dim.text)) continue;
-      auto axis = static_cast<int64_t>(i);
-      if (behind) axis -= static_cast<int64_t>(dims.size());
-      names[dim.text] = table_call(e, "dim", {names[param.name.text], integer(e, axis)}, {});
     }
+    if (!failed_ && is_dtype_variable(type.name.text) && !names.count(type.name.text))
+      names[type.name.text] = table_call(e, "dtype", {x}, {});
+  }
+
+  /// `shape(x)` without so many dimensions at its ends.
+  ExprId shape_part(const ast::Expr& e, ExprId x, int64_t before, int64_t behind) {
+    ExprId shape = table_call(e, "shape", {x}, {});
+    if (before == 0 && behind == 0) return shape;
+    ast::Slice part;
+    part.range = true;
+    part.span = e.span;
+    if (before > 0) part.begin = integer(e, before);
+    if (behind > 0) part.end = integer(e, -behind);
+    ast::Expr index;
+    index.kind = ExprKind::Index;
+    index.span = e.span;
+    index.a = shape;
+    index.slices = keep(std::vector<ast::Slice>{part});
+    return failed_ ? ExprId{} : make(index);
   }
 
   ExprId integer(const ast::Expr& at, int64_t value) {
@@ -314,7 +387,202 @@ private:
     return make(e);
   }
 
-  ExprId fused(const ast::Expr& e, const Composite& body, const llvm::StringMap<ExprId>& names) {
+  // --- functions
+  // --------------------------------------------------------------------------------
+
+  ExprId function(const Site& site, const ast::Expr e, const OpScope::Ref& fn) {
+    const ast::Decl& decl = (*fn.tree)[fn.decl];
+    if (++unfolding_ > kMaxUnfolded)
+      return fail(error(Code::rule_pattern, e.span,
+                        "`{0}` calls itself, or more than {1} others within each other",
+                        decl.name.text, kMaxUnfolded));
+    Names names;
+    ExprId made;
+    if (bind(site, e, fn, names)) {
+      Site inside{*fn.tree, *fn.home, &names, &e};
+      for (ExprId condition : (*fn.tree)[decl.where])
+        if (ExprId asked = rewrite(inside, condition)) asked_.push_back(asked);
+      rounds_ = 0;
+      made = block(inside, decl.body);
+      if (!made && !failed_)
+        made = fail(error(Code::rule_pattern, e.span, "`{0}` has no value", decl.name.text));
+    }
+    --unfolding_;
+    return made;
+  }
+
+  /// What the last expression comes to; names that the block declares end with it.
+  ExprId block(const Site& site, ast::BlockId id) {
+    ExprId last;
+    std::vector<std::pair<llvm::StringRef, ExprId>> shadowed;
+    for (ast::StmtId at : site.tree[site.tree[id].stmts]) {
+      const ast::Stmt& s = site.tree[at];
+      if (failed_) return {};
+      last = {};
+      switch (s.kind) {
+      case ast::StmtKind::Let:
+      case ast::StmtKind::Var:
+        for (const ast::Name& name : site.tree[s.targets])
+          shadowed.push_back({name.text, site.names->lookup(name.text)});
+        assign(site, s, rewrite(site, s.value));
+        break;
+      case ast::StmtKind::Assign: assign(site, s, rewrite(site, s.value)); break;
+      case ast::StmtKind::For: loop(site, s); break;
+      case ast::StmtKind::Expr: last = rewrite(site, s.value); break;
+      case ast::StmtKind::Param:
+        return fail(error(Code::rule_pattern, site.call->span,
+                          "`{0}` declares the weight `{1}`, which a rule cannot",
+                          site.call->callee.text, site.tree[s.targets][0].text)
+                        .suggest("write what it computes, with the weight as a "
+                                 "parameter of the "
+                                 "rule"));
+      case ast::StmtKind::Error: failed_ = true; return {};
+      }
+    }
+    for (auto [name, before] : llvm::reverse(shadowed))
+      before ? (void)((*site.names)[name] = before) : (void)site.names->erase(name);
+    return failed_ ? ExprId{} : last;
+  }
+
+  void assign(const Site& site, const ast::Stmt& s, ExprId value) {
+    if (failed_ || !value) return;
+    llvm::ArrayRef<ast::Name> targets = site.tree[s.targets];
+    if (!s.destructures) {
+      (*site.names)[targets[0].text] = value;
+      return;
+    }
+    std::vector<ast::Name> parts(targets.begin(), targets.end());
+    for (size_t i = 0; const ast::Name& part : let_of(parts, value, true)) {
+      ast::Expr e;
+      e.kind = ExprKind::Name;
+      e.span = part.span;
+      e.text = part.text;
+      ExprId name = make(e);
+      (*site.names)[targets[i++].text] = name;
+    }
+  }
+
+  /// A let of the rule, under names that no text has.
+  std::vector<ast::Name> let_of(std::vector<ast::Name> targets, ExprId value, bool destructures) {
+    for (ast::Name& target : targets)
+      target.text =
+          out_.texts_.emplace_back((target.text + "." + llvm::Twine(out_.stmts_.size())).str());
+    ast::Stmt let;
+    let.kind = ast::StmtKind::Let;
+    let.destructures = destructures;
+    let.span = out_[value].span;
+    let.targets = keep(targets);
+    let.value = value;
+    out_.stmts_.push_back(let);
+    lets_.push_back({static_cast<uint32_t>(out_.stmts_.size() - 1)});
+    return targets;
+  }
+
+  ExprId choice(const Site& site, const ast::Expr& e) {
+    ExprId asked = rewrite(site, e.a);
+    if (failed_) return {};
+    std::optional<Value> condition = folded(asked);
+    if (!condition || !condition->is(Value::Kind::Bool))
+      return undecided(site, site.tree[e.a].span, "`if`");
+    ast::BlockId taken = condition->number ? e.then_block : e.else_block;
+    if (site.names) return taken ? block(site, taken) : ExprId{};
+    Names none; // in the rule's own text
+    return block({site.tree, site.scope, &none, &e}, taken);
+  }
+
+  ExprId undecided(const Site& site, Span where, llvm::StringRef what) {
+    Span span = site.call ? site.call->span : where;
+    Diagnostic d =
+        error(Code::rule_pattern, span, "what {0} asks is not known when a rule is read", what);
+    if (site.call && site.call->kind == ExprKind::Call)
+      d.message = llvm::formatv("`{0}` cannot stand in this rule: what its {1} asks is not known "
+                                "when a rule is read",
+                                site.call->callee.text, what);
+    if (site.call && site.call->kind == ExprKind::Call) d.labels.push_back({where, "this"});
+    d.help = "a rule holds for all shapes: write one for each case, with "
+             "conditions behind `where`";
+    return fail(std::move(d));
+  }
+
+  void loop(const Site& site, const ast::Stmt& s) {
+    const ast::Expr over = site.tree[s.value];
+    std::vector<ExprId> items;
+    if (over.kind == ExprKind::Range) {
+      std::optional<Value> from = folded(rewrite(site, over.a)), to = folded(rewrite(site, over.b));
+      bool known = from && to && from->is(Value::Kind::Int) && to->is(Value::Kind::Int);
+      if (failed_ || !known)
+        return (void)(failed_ ? ExprId{} : undecided(site, over.span, "`for`"));
+      if (to->number - from->number > static_cast<int64_t>(kMaxRounds)) rounds_ = kMaxRounds;
+      for (int64_t i = from->number; i < to->number && rounds_ < kMaxRounds; ++i)
+        items.push_back(integer(over, i));
+    } else {
+      ExprId list = rewrite(site, s.value);
+      if (failed_) return;
+      bool known = out_[list].kind == ExprKind::List || out_[list].kind == ExprKind::Tuple;
+      if (!known) return (void)undecided(site, over.span, "`for`");
+      items = out_[out_[list].items].vec();
+    }
+    if ((rounds_ += items.size()) >= kMaxRounds)
+      return (void)fail(error(Code::rule_pattern, site.call->span,
+                              "the loops of `{0}` run {1} times or more", site.call->callee.text,
+                              kMaxRounds));
+    for (ExprId item : items) {
+      if (failed_) return;
+      assign(site, s, item);
+      (void)block(site, s.body);
+    }
+  }
+
+  /// The value of an expression of the new tree that numbers and words alone make; nullopt else.
+  std::optional<Value> folded(ExprId id) const {
+    if (!id) return std::nullopt;
+    const ast::Expr& e = out_[id];
+    Value out;
+    ConstError why;
+    switch (e.kind) {
+    case ExprKind::Int: return Value::of_int(e.int_value);
+    case ExprKind::Float: return Value::of_float(e.float_value);
+    case ExprKind::Bool: return Value::of_bool(e.int_value != 0);
+    case ExprKind::Name: return folded_name(e.text);
+    case ExprKind::Index: return folded_item(e);
+    default: break;
+    }
+    llvm::ArrayRef<ast::Arg> args = out_[e.args];
+    if (e.kind == ExprKind::Call && e.callee.text == "len" && args.size() == 1 &&
+        out_[args[0].value].kind == ExprKind::List)
+      return Value::of_int(static_cast<int64_t>(out_[args[0].value].items.size()));
+    llvm::SmallVector<Value, 2> values;
+    bool known = e.kind == ExprKind::Unary || e.kind == ExprKind::Binary ||
+                 (e.kind == ExprKind::Call && is_const_function(e.callee.text));
+    for_each_child(out_, id, [&](ExprId child) {
+      std::optional<Value> value = known ? folded(child) : std::nullopt;
+      known = value.has_value();
+      if (known) values.push_back(*value);
+    });
+    if (!known || values.empty()) return std::nullopt;
+    if (e.kind == ExprKind::Unary) known = fold_unary(e.op, values[0], out, why);
+    if (e.kind == ExprKind::Binary) known = fold_binary(e.op, values[0], values[1], out, why);
+    if (e.kind == ExprKind::Call) known = fold_call(e.callee.text, values, out, why);
+    return known ? std::optional(out) : std::nullopt;
+  }
+
+  /// An item of a list that is written out.
+  std::optional<Value> folded_item(const ast::Expr& e) const {
+    llvm::ArrayRef<ast::Slice> places = out_[e.slices];
+    std::optional<Value> at;
+    if (places.size() == 1 && !places[0].range) at = folded(places[0].begin);
+    if (!at || !at->is(Value::Kind::Int) || out_[e.a].kind != ExprKind::List) return std::nullopt;
+    llvm::ArrayRef<ExprId> items = out_[out_[e.a].items];
+    bool inside = place_in_list(at->number, static_cast<int64_t>(items.size()));
+    return inside ? folded(items[static_cast<size_t>(at->number)]) : std::nullopt;
+  }
+
+  /// A word of the language (`none`, `relu`), where the rule has no parameter of the name.
+  std::optional<Value> folded_name(llvm::StringRef name) const {
+    return params_.count(name) ? std::nullopt : constant_of_name(name);
+  }
+
+  ExprId fused(const ast::Expr& e, const Composite& body, const Names& names) {
     std::vector<ExprId> operands;
     for (const Composite::Operand& operand : body.operands)
       operands.push_back(operand.param.empty() ? real(e, operand.number)
@@ -322,8 +590,7 @@ private:
     return table_call(e, "fused_map", {items(e, operands)}, {{"body", text(e, body.body.text())}});
   }
 
-  ExprId external(const ast::Expr& e, const OpScope::Ref& op,
-                  const llvm::StringMap<ExprId>& names) {
+  ExprId external(const ast::Expr& e, const OpScope::Ref& op, const Names& names) {
     const ast::Decl& decl = (*op.tree)[op.decl];
     Result<std::string> signature = extern_signature(*op.tree, decl);
     if (!signature) return fail(std::move(signature.error()));
@@ -339,15 +606,21 @@ private:
   const OpScope& scope_;
   DiagnosticSink& sink_;
   Ast out_;
-  std::vector<uint64_t> sizes_;  // of expressions as trees; 1 where not known
-  llvm::StringMap<bool> params_; // of the rule
+  std::vector<uint64_t> sizes_;   // of expressions as trees; 1 where not known
+  llvm::StringMap<bool> params_;  // of the rule
+  std::vector<ast::StmtId> lets_; // of the rule, with those that calls need
+  std::vector<ExprId> asked_;     // conditions of the rule and of functions that it calls
   uint32_t unfolding_ = 0;
+  uint64_t rounds_ = 0;
   bool failed_ = false; // in this rule
 };
 
 void OpScope::declare(const Ast& tree) {
   for (ast::DeclId id : tree.decls())
-    if (tree[id].kind == ast::DeclKind::Op) ops[tree[id].name.text] = {&tree, id, this};
+    if (tree[id].kind == ast::DeclKind::Op)
+      ops[tree[id].name.text] = {&tree, id, this};
+    else if (tree[id].kind == ast::DeclKind::Fn)
+      fns[tree[id].name.text] = {&tree, id, this};
 }
 
 Ast unfold_ops(const Ast& tree, const OpScope& scope, DiagnosticSink& sink) {

@@ -6,7 +6,11 @@
 //
 //   rule gelu2_is(x) { gelu2(x) <=> unfold(gelu2(x)) }
 //
-// Small powers become products, as they do in models.
+// Small powers become products, as they do in models. A call of a function (`fn`, of the file or of
+// a module that it uses) stands for what its body comes to at the rule's terms: lets and tuples are
+// followed, `for` unrolled and `if` decided where they ask for nothing but numbers and words that
+// the rule is written with. What a body asks of shapes there is not known when a rule is read, and
+// refused, as are the weights (`param`) of a body; its `where` becomes a condition of the rule.
 #pragma once
 
 #include "lang/core/diagnostic.h"
@@ -16,17 +20,17 @@
 
 namespace tg {
 
-/// The operators that the rules of a file see, by name: its own and imported ones. Trees and scopes
-/// outlive whoever refers to them.
+/// The operators and functions that the rules of a file see, by name: its own and imported ones.
+/// Trees and scopes outlive whoever refers to them.
 struct OpScope {
   struct Ref {
     const Ast* tree = nullptr;
     ast::DeclId decl;
     const OpScope* home = nullptr; // what the definition sees
   };
-  llvm::StringMap<Ref> ops;
+  llvm::StringMap<Ref> ops, fns;
 
-  /// Adds the operators that the tree declares.
+  /// Adds the operators and functions that the tree declares.
   void declare(const Ast& tree);
 };
 

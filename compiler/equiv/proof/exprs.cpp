@@ -36,13 +36,26 @@ std::optional<Attr> Case::literal(const tg::Value& value) const {
   }
 }
 
-/// Of two numbers. What has no value (a division that leaves a remainder) makes the case
-/// impossible: there the rule does not apply.
+/// Of two numbers, or lists that are joined. What has no value (a division that leaves a remainder)
+/// makes the case impossible: there the rule does not apply.
 std::optional<Attr> Case::evaluate_ints(const ValueExpr& e) {
   std::optional<Attr> a = evaluate(e.operands[0]);
   std::optional<Attr> b = e.operands.size() > 1 ? evaluate(e.operands[1]) : a;
+  bool lists = a && b && a->kind == Attr::Kind::Ints && b->kind == Attr::Kind::Ints;
+  if (lists && e.kind == Kind::Add) {
+    a->ns.insert(a->ns.end(), b->ns.begin(), b->ns.end());
+    return a;
+  }
   if (!a || !b || a->kind != Attr::Kind::Int || b->kind != Attr::Kind::Int) return std::nullopt;
   switch (e.kind) {
+  case Kind::Range: { // of axes: the ends are numbers
+    std::optional<int64_t> from = arith_.normal(a->n).constant();
+    std::optional<int64_t> to = arith_.normal(b->n).constant();
+    if (!from || !to) return std::nullopt;
+    std::vector<Poly> ns;
+    for (int64_t i = *from; i < *to; ++i) ns.emplace_back(i);
+    return Attr::of(std::move(ns));
+  }
   case Kind::Add: return Attr::of(a->n + b->n);
   case Kind::Sub: return Attr::of(a->n - b->n);
   case Kind::Mul: return Attr::of(a->n * b->n);

@@ -149,7 +149,7 @@ std::string told(const Value& v) {
 std::string in_rule(const std::string& text) {
   std::string declaration = "rule r(x, i, j, k, f, g, p) { " + std::string(kLeft) +
                             " => x where i == j or j == k or f == g or len(p) == 1, (" + text +
-                            ") == (" + text + ") }\n";
+                            ") == (" + text + ") or i == j }\n";
   SourceManager sources;
   DiagnosticSink sink;
   Ast tree = parse(sources, sources.add("r.tg", declaration), sink);
@@ -162,7 +162,8 @@ std::string in_rule(const std::string& text) {
   for (const Name& n : names())
     for (uint32_t v = 0; v < rule->value_vars; ++v)
       if (rule->value_var_names[v] == n.name) values[v] = symbols.value(n.value);
-  ExprIndex asked = rule->exprs[rule->conditions.back()].operands[0];
+  ExprIndex either = rule->conditions.back(); // it asks for a name, so it is not decided yet
+  ExprIndex asked = rule->exprs[rule->exprs[either].operands[0]].operands[0];
   std::optional<ValueId> made = evaluate({*rule, symbols, values, NoClasses{}}, asked);
   return made ? told(symbols.value(*made)) : "-";
 }

@@ -1,0 +1,146 @@
+#include "compiler/rules/term_types.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace tg {
+
+namespace {
+
+using Kind = ValueExpr::Kind;
+
+bool is_number(const Term& term) {
+  bool literal = term.kind == Term::Kind::Op && term.op == OpKind::Constant &&
+                 term.attrs[1].kind == TermAttr::Kind::Literal;
+  return literal && term.attrs[1].literal.as_type().rank() == 0;
+}
+
+} // namespace
+
+std::optional<ExprIndex> TermTypes::highest_rank(llvm::ArrayRef<TermId> operands) {
+  llvm::SmallVector<TermId, 4> copy(operands.begin(), operands.end());
+  std::optional<ExprIndex> most;
+  for (TermId operand : copy) {
+    std::optional<ExprIndex> rank = this->rank(operand);
+    if (!rank) return std::nullopt;
+    most = most ? exprs_.op(Kind::Max, {*most, *rank}) : *rank;
+  }
+  return most;
+}
+
+std::optional<ExprIndex> TermTypes::rank(TermId id) {
+  const Term& term = rule_.terms[id];
+  if (term.kind == Term::Kind::ClassVar) return exprs_.of_class(Kind::Rank, term.variable);
+  if (term.kind != Term::Kind::Op) return std::nullopt;
+  switch (op_info(term.op).shape) {
+  case ShapeRule::same:
+  case ShapeRule::clip:
+  case ShapeRule::cast:
+  case ShapeRule::softmax:
+  case ShapeRule::batch_norm:
+  case ShapeRule::layer_norm:
+  case ShapeRule::slice:
+  case ShapeRule::pad:
+  case ShapeRule::concat:
+  case ShapeRule::transpose: return rank(term.operands[0]);
+  case ShapeRule::broadcast:
+  case ShapeRule::compare:
+  case ShapeRule::fused_map:
+  case ShapeRule::select: return highest_rank(term.operands);
+  case ShapeRule::matmul: return highest_rank({term.operands[0], term.operands[1]});
+  case ShapeRule::reduce:
+  case ShapeRule::argmax: { // with keepdims; without, it depends on how many
+                            // axes go
+    const TermAttr& keep = term.attrs[1];
+    bool kept = keep.kind == TermAttr::Kind::Literal && keep.literal.number != 0;
+    return kept ? rank(term.operands[0]) : std::nullopt;
+  }
+  case ShapeRule::reshape: return exprs_.op(Kind::Len, {exprs_.of(term.attrs[0])});
+  case ShapeRule::winograd_weight: return exprs_.integer(3);
+  case ShapeRule::conv2d:
+  case ShapeRule::winograd_conv2d:
+  case ShapeRule::pool2d:
+  case ShapeRule::enlarge:
+  case ShapeRule::merge_gconv: return exprs_.integer(4);
+  case ShapeRule::leaf:
+    if (term.op != OpKind::Constant) return std::nullopt;
+    if (term.attrs[1].kind == TermAttr::Kind::Literal)
+      return exprs_.integer(term.attrs[1].literal.as_type().rank());
+    if (term.attrs[1].kind == TermAttr::Kind::Variable) return exprs_.integer(0); // of a pattern
+    return exprs_.op(Kind::Len, {rule_.exprs[term.attrs[1].expr].operands[0]});
+  default: return std::nullopt;
+  }
+}
+
+std::optional<ExprIndex> TermTypes::shape(TermId id) {
+  const Term& term = rule_.terms[id];
+  if (term.kind == Term::Kind::ClassVar) return exprs_.of_class(Kind::ShapeOf, term.variable);
+  if (term.kind != Term::Kind::Op) return std::nullopt;
+  switch (op_info(term.op).shape) {
+  case ShapeRule::same:
+  case ShapeRule::clip:
+  case ShapeRule::cast:
+  case ShapeRule::softmax:
+  case ShapeRule::batch_norm:
+  case ShapeRule::layer_norm: return shape(term.operands[0]);
+  case ShapeRule::broadcast:
+  case ShapeRule::compare: // beside a number the other operand says it
+    if (is_number(rule_.terms[term.operands[0]])) return shape(term.operands[1]);
+    if (is_number(rule_.terms[term.operands[1]])) return shape(term.operands[0]);
+    return std::nullopt;
+  case ShapeRule::slice: return slice_shape(term);
+  case ShapeRule::reshape: {
+    ExprIndex to = exprs_.of(term.attrs[0]);
+    bool open = llvm::any_of(rule_.exprs[to].operands,
+                             [&](ExprIndex item) { // -1: all the rest
+                               return exprs_.folded_int(item).value_or(0) < 0;
+                             });
+    bool literal = term.attrs[0].kind == TermAttr::Kind::Literal;
+    open |= literal && llvm::any_of(term.attrs[0].literal.ints, [](int64_t n) { return n < 0; });
+    return open ? std::nullopt : std::optional(to);
+  }
+  default: return std::nullopt;
+  }
+}
+
+std::optional<ExprIndex> TermTypes::slice_shape(const Term& slice) {
+  TermAttr places[] = {slice.attrs[0], slice.attrs[1], slice.attrs[2]}; // the terms may move
+  std::optional<ExprIndex> whole = shape(slice.operands[0]);
+  if (!whole) return std::nullopt;
+  ExprIndex axis = exprs_.of(places[0]), start = exprs_.of(places[1]), stop = exprs_.of(places[2]);
+  ExprIndex size = exprs_.op(Kind::Len, {*whole});
+  if (exprs_.folded_int(axis).value_or(0) < 0) axis = exprs_.plus(size, axis);
+  for (ExprIndex bound : {start, stop})
+    if (exprs_.folded_int(bound).value_or(0) < 0) return std::nullopt;
+  ExprIndex piece = exprs_.op(Kind::List, {exprs_.minus(stop, start)});
+  ExprIndex behind = exprs_.part(*whole, exprs_.plus(axis, exprs_.integer(1)), size);
+  ExprIndex rest = exprs_.op(Kind::Add, {piece, behind});
+  if (exprs_.folded_int(axis) == 0) return rest;
+  return exprs_.op(Kind::Add, {exprs_.part(*whole, exprs_.integer(0), axis), rest});
+}
+
+std::optional<uint32_t> TermTypes::dtype_like(TermId id) const {
+  const Term& term = rule_.terms[id];
+  if (term.kind == Term::Kind::ClassVar) return term.variable;
+  if (term.kind != Term::Kind::Op) return std::nullopt;
+  switch (op_info(term.op).shape) {
+  case ShapeRule::none:
+  case ShapeRule::compare:
+  case ShapeRule::cast:
+  case ShapeRule::argmax:
+  case ShapeRule::iota:
+  case ShapeRule::extern_op: return std::nullopt;
+  case ShapeRule::leaf: {
+    bool like = term.attrs[1].kind == TermAttr::Kind::Computed &&
+                rule_.exprs[term.attrs[1].expr].kind == Kind::TypeLike;
+    return like ? std::optional(rule_.exprs[term.attrs[1].expr].variable) : std::nullopt;
+  }
+  case ShapeRule::select: return dtype_like(term.operands[1]);
+  case ShapeRule::gather: return dtype_like(term.operands[0]);
+  default: break;
+  }
+  for (TermId operand : term.operands)
+    if (std::optional<uint32_t> like = dtype_like(operand)) return like;
+  return std::nullopt;
+}
+
+} // namespace tg

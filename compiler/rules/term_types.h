@@ -1,0 +1,27 @@
+// What a rule's text says of the types of its terms, as expressions over what
+// the left side binds: ranks, shapes, dtypes. nullopt where the operators do
+// not say it.
+#pragma once
+
+#include "compiler/rules/exprs.h"
+
+namespace tg {
+
+class TermTypes {
+public:
+  TermTypes(Rule& rule, RuleExprs& exprs) : rule_(rule), exprs_(exprs) {}
+
+  std::optional<ExprIndex> rank(TermId term);
+  std::optional<ExprIndex> shape(TermId term);
+  /// A class variable that has the dtype of the term.
+  std::optional<uint32_t> dtype_like(TermId term) const;
+
+private:
+  std::optional<ExprIndex> highest_rank(llvm::ArrayRef<TermId> operands);
+  std::optional<ExprIndex> slice_shape(const Term& slice);
+
+  Rule& rule_;
+  RuleExprs& exprs_;
+};
+
+} // namespace tg
