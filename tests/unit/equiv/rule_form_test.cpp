@@ -87,7 +87,9 @@ TEST(RuleDTypes, FollowFromOperatorsAndConditions) {
             "bool usually bool");
   EXPECT_EQ(drawn("rule r(x) { gather(x, gather(x, x)) => gather(gather(x, x), x) }"),
             "i32 i64 usually i64");
-  EXPECT_EQ(drawn("rule r(x) { x * 1 => x }"), "f32 usually f32"); // as literals are
+  // Numbers are of what they stand beside, as far as its dtype holds them.
+  EXPECT_EQ(drawn("rule r(x) { x * 1 => x }"), "bf16 f16 f32 i32 i64 usually f32");
+  EXPECT_EQ(drawn("rule r(x) { x * 0.5 => x / 2 }"), "bf16 f16 f32 usually f32");
 }
 
 TEST(RuleDTypes, KnowWhichTermsMayBeOfIntegers) {
