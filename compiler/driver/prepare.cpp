@@ -7,7 +7,6 @@
 #include "runtime/random.h"
 
 #include <llvm/ADT/DenseMap.h>
-#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
 #include <utility>
@@ -16,7 +15,8 @@ namespace tg {
 
 Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name, const std::string& cost_db) {
   if (const BackendRow* row = find_backend(name)) return row->make(cost_db);
-  auto names = llvm::map_range(all_backends(), [](const BackendRow* row) { return row->name; });
+  std::vector<llvm::StringRef> names;
+  for (const BackendRow* row : all_backends()) names.push_back(row->name);
   return error(Code::no_backend, "no backend `{0}` in this build, which has {1}", name,
                llvm::join(names, ", "));
 }
