@@ -37,7 +37,7 @@ def words_of_language():
         "keyword": words - {"true", "false"},
         "constant": {"true", "false"} | members["Acts"] - operators | members["Pads"] - operators,
         "type": members["DTypes"] | (kinds - {"bool"}) | {"list"},
-        "function": operators | builtins,
+        "function": (operators | builtins) - (kinds - {"bool"}), # int and float are types first
         # Brackets, commas and the like are punctuation, left to the theme.
         "operator": {w for w in spelled if not w.isalpha()} - set("()[]{},:"),
     }
