@@ -173,7 +173,7 @@ private:
       text_ += name + ": " + type_text(graph_.type(input)) + ", ";
     }
     if (taken_.contains("inf")) words_.inf = "(1e308 * 1e308)";
-    if (taken_.contains("nan")) words_.nan = "(0.0 / 0.0)";
+    if (taken_.contains("nan")) words_.nan = "(1e308 * 10.0 - 1e308 * 10.0)";
     text_ += ") -> ";
     results();
     text_ += " {\n";
