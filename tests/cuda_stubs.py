@@ -55,7 +55,7 @@ BODIES = {
 
 def names(prefix):
     """What runtime/cuda asks a library for."""
-    texts = [file.read_text() for file in sorted(CUDA.glob("*.cpp")) + sorted(CUDA.glob("*.h"))]
+    texts = [file.read_text() for file in sorted([*CUDA.rglob("*.cpp"), *CUDA.rglob("*.h")])]
     found = dict.fromkeys(re.findall(rf'"({prefix}[A-Z]\w*)"', "\n".join(texts)))
     assert len(found) > 10, f"runtime/cuda names the functions of {prefix} in another form"
     return list(found)
@@ -105,7 +105,7 @@ def cublaslt():
 
 def cudnn(without=""):
     """It refuses to plan any operation: its heuristics have no engine."""
-    kinds = (CUDA / "cudnn_names.def").read_text()
+    kinds = (CUDA / "cudnn" / "names.def").read_text()
     heuristics = re.search(r"^TG_DNN_KIND\(Heuristics, (\d+)\)", kinds, re.M).group(1)
     special = {
         "cudnnGetVersion": "size_t cudnnGetVersion() { return 91300; }",

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from search_limits_test import STRATEGIES, network
 
-LIMITS = ["--cost", "analytic:cpu", "--extract", "greedy", "--threads", "2", "--rules", "explore,algebra,fuse",
-          "--time-limit", "1"]
+LIMITS = ["--cost", "analytic:cpu", "--threads", "2", "--rules", "explore,algebra,fuse", "--time-limit", "1"]
 LINE = re.compile(r"\r\x1b\[K([^\r\n]*)")
 
 

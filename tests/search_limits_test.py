@@ -14,15 +14,17 @@ from pathlib import Path
 
 # Sums in all orders, layer after layer: e-graphs grow until something stops them.
 LAYERS, TERMS = 6, 12
+# Strategies with one e-graph extract from it; the others go from graph to graph and refuse the option.
+GREEDY = ["--extract", "greedy"]
 STRATEGIES = {
-    "saturate": ["--search", "saturate", "--iterations", "1000"],
-    "mcts": ["--search", "mcts", "--budget", "100000"],
-    "pact24": ["--search", "mcts", "--mcts-profile", "pact24", "--budget", "100000"],
+    "saturate": ["--search", "saturate", "--iterations", "1000", *GREEDY],
+    "mcts": ["--search", "mcts", "--budget", "100000", *GREEDY],
+    "pact24": ["--search", "mcts", "--mcts-profile", "pact24", "--budget", "100000", *GREEDY],
     "anneal": ["--search", "anneal", "--budget", "100000000"],
     "taso": ["--search", "taso", "--budget", "100000000"],
-    "random": ["--search", "random", "--budget", "100000000"],
+    "random": ["--search", "random", "--budget", "100000000", *GREEDY],
 }
-COMMON = ["--json", "--extract", "greedy", "--threads", "1", "--rules", "explore,algebra,fuse"]
+COMMON = ["--json", "--threads", "1", "--rules", "explore,algebra,fuse"]
 
 
 def network():
