@@ -124,6 +124,8 @@ TEST_P(Programs, KeepTheirValuesWhenOptimised) {
 }
 
 TEST_P(Programs, AreNeverDearerByGroupsAndKeepTheirValuesWhenRefined) {
+  // Groups are what the backend that fuses says of a graph: a build with TG_CUDA=OFF has none. With
+  // cuda built in this runs on every machine, GPU or not.
   if (!find_backend("cuda")) GTEST_SKIP() << "built without cuda, the backend that fuses";
   std::string text = test::RandomProgram(GetParam()).text();
   Read program(text);

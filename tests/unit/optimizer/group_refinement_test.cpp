@@ -79,6 +79,8 @@ private:
 class AnalyticGroups : public GroupRefinement {
 protected:
   void SetUp() override {
+    // Groups are what the backend that fuses says of a graph: a build with TG_CUDA=OFF has none. With
+    // cuda built in this runs on every machine, GPU or not.
     if (!find_backend("cuda")) GTEST_SKIP() << "built without cuda, the backend that fuses";
   }
 };
