@@ -45,41 +45,9 @@ struct ValueExpr {
     IsConstant, // variable: the class contains a constant leaf
     IsFloat,    // variable: f32, f16 or bf16
     SameType,   // variable, variable2: two classes have the same type
-    // operations on values, in the order of ConstOp (const_math.h), which says what they mean:
-    Add, // also of two lists, one behind the other
-    Sub,
-    Mul,
-    Div,
-    FloorDiv,
-    Mod,
-    Pow,
-    Eq, // Eq and Ne on any two values
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    And,
-    Or,
-    Min,
-    Max,
-    Neg,
-    Not,
-    Abs,
-    Floor,
-    Ceil,
-    Int,
-    Float,
-    Sqrt,
-    Exp,
-    Log,
-    Sin,
-    Cos,
-    Tanh,
-    Erf,
-    Len,
-    Sum,
-    Prod,
+  // Operations on values; Add also of two lists, one behind the other, Eq and Ne on any two values.
+#define TG_CONST_OP(name, sign) name,
+#include "lang/core/const_ops.def"
     // lists:
     List,    // of numbers
     Range,   // Ints from operands[0] to before operands[1]
@@ -105,8 +73,6 @@ struct ValueExpr {
     return static_cast<Kind>(static_cast<int>(op) + static_cast<int>(Kind::Add));
   }
 };
-static_assert(static_cast<int>(ValueExpr::Kind::Prod) - static_cast<int>(ValueExpr::Kind::Add) ==
-              static_cast<int>(ConstOp::Prod));
 
 struct TermAttr {
   enum class Kind : uint8_t { Variable, Literal, Computed };

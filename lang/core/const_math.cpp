@@ -16,10 +16,9 @@ namespace {
 using Kind = Value::Kind;
 
 constexpr llvm::StringLiteral kNames[] = {
-    "+",    "-",   "*",   "/",   "//",  "%",    "**",  "==",  "!=",    "<",    "<=",  ">",
-    ">=",   "and", "or",  "min", "max", "-",    "not", "abs", "floor", "ceil", "int", "float",
-    "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "len", "sum",   "prod"};
-static_assert(std::size(kNames) == static_cast<size_t>(ConstOp::Prod) + 1);
+#define TG_CONST_OP(name, sign) sign,
+#include "lang/core/const_ops.def"
+};
 
 bool power(int64_t base, int64_t exponent, int64_t& out) {
   out = 1;

@@ -15,43 +15,8 @@
 namespace tg {
 
 enum class ConstOp : uint8_t {
-  // of two:
-  Add,
-  Sub,
-  Mul,
-  Div,      // exact on integers
-  FloorDiv, // rounds down
-  Mod,      // has the sign of the divisor
-  Pow,      // of integers: the exponent is not negative
-  Eq,
-  Ne,
-  Lt,
-  Le,
-  Gt,
-  Ge,
-  And,
-  Or,
-  Min,
-  Max,
-  // of one:
-  Neg,
-  Not,
-  Abs,
-  Floor, // an integer, as ceil and int give it
-  Ceil,
-  Int, // towards zero
-  Float,
-  Sqrt,
-  Exp,
-  Log,
-  Sin,
-  Cos,
-  Tanh,
-  Erf,
-  // of a list:
-  Len,
-  Sum,
-  Prod,
+#define TG_CONST_OP(name, sign) name,
+#include "lang/core/const_ops.def"
 };
 
 /// Why an operation has no value.
