@@ -16,6 +16,12 @@ bool is_number(const Term& term) {
 
 } // namespace
 
+bool keeps_shape(ShapeRule rule) {
+  return rule == ShapeRule::same || rule == ShapeRule::clip || rule == ShapeRule::cast ||
+         rule == ShapeRule::softmax || rule == ShapeRule::batch_norm ||
+         rule == ShapeRule::layer_norm;
+}
+
 std::optional<ExprIndex> TermTypes::highest_rank(llvm::ArrayRef<TermId> operands) {
   llvm::SmallVector<TermId, 4> copy(operands.begin(), operands.end());
   std::optional<ExprIndex> most;
@@ -31,13 +37,9 @@ std::optional<ExprIndex> TermTypes::rank(TermId id) {
   const Term& term = rule_.terms[id];
   if (term.kind == Term::Kind::ClassVar) return exprs_.of_class(Kind::Rank, term.variable);
   if (term.kind != Term::Kind::Op) return std::nullopt;
-  switch (op_info(term.op).shape) {
-  case ShapeRule::same:
-  case ShapeRule::clip:
-  case ShapeRule::cast:
-  case ShapeRule::softmax:
-  case ShapeRule::batch_norm:
-  case ShapeRule::layer_norm:
+  ShapeRule rule = op_info(term.op).shape;
+  if (keeps_shape(rule)) return rank(term.operands[0]);
+  switch (rule) {
   case ShapeRule::slice:
   case ShapeRule::pad:
   case ShapeRule::concat:
@@ -75,13 +77,9 @@ std::optional<ExprIndex> TermTypes::shape(TermId id) {
   const Term& term = rule_.terms[id];
   if (term.kind == Term::Kind::ClassVar) return exprs_.of_class(Kind::ShapeOf, term.variable);
   if (term.kind != Term::Kind::Op) return std::nullopt;
-  switch (op_info(term.op).shape) {
-  case ShapeRule::same:
-  case ShapeRule::clip:
-  case ShapeRule::cast:
-  case ShapeRule::softmax:
-  case ShapeRule::batch_norm:
-  case ShapeRule::layer_norm: return shape(term.operands[0]);
+  ShapeRule rule = op_info(term.op).shape;
+  if (keeps_shape(rule)) return shape(term.operands[0]);
+  switch (rule) {
   case ShapeRule::broadcast:
   case ShapeRule::compare: // beside a number the other operand says it
     if (is_number(rule_.terms[term.operands[0]])) return shape(term.operands[1]);

@@ -7,6 +7,9 @@
 
 namespace tg {
 
+/// The result has the shape of the first operand, whatever the attributes are.
+bool keeps_shape(ShapeRule rule);
+
 class TermTypes {
 public:
   TermTypes(Rule& rule, RuleExprs& exprs) : rule_(rule), exprs_(exprs) {}

@@ -278,14 +278,9 @@ std::optional<ast::ExprId> RuleCompiler::asked_about(ast::ExprId id, Kind kind) 
   std::optional<OpKind> op = e.kind == ast::ExprKind::Call ? operator_of(e) : std::nullopt;
   if (!op || e.args.empty() || tree_[e.args][0].kind != ast::ArgKind::Positional)
     return std::nullopt;
-  switch (op_info(*op).shape) {
-  case ShapeRule::same:
-  case ShapeRule::clip:
-  case ShapeRule::softmax:
-  case ShapeRule::batch_norm:
-  case ShapeRule::layer_norm: return asked_about(tree_[e.args][0].value, kind);
-  default: return std::nullopt;
-  }
+  ShapeRule rule = op_info(*op).shape;
+  if (!keeps_shape(rule) || rule == ShapeRule::cast) return std::nullopt; // cast: another dtype
+  return asked_about(tree_[e.args][0].value, kind);
 }
 
 /// `min(a, b, c)`, `sqrt(a)`: as the language has them, of two at a time.
