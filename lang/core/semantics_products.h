@@ -52,35 +52,42 @@ template <class T> struct Epilogue {
   }
 };
 
-template <class T>
-void matmul(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
-            llvm::MutableArrayRef<WideOf<T>> sums) {
-  using W = WideOf<T>;
-  Epilogue<T> epilogue(operands, *attrs[0]);
-  llvm::ArrayRef<int64_t> x = operands[0].shape, y = operands[1].shape, out = result.shape;
+/// `f(left, right, base)` for each product of a batch: the matrices, and where the result begins.
+template <class T, class F>
+void each_product(llvm::ArrayRef<ConstView<T>> operands, llvm::ArrayRef<int64_t> out, F f) {
+  llvm::ArrayRef<int64_t> x = operands[0].shape, y = operands[1].shape;
   int64_t m = out[out.size() - 2], n = out.back(), k = x.back();
   // Two more axes of size 1 make the batch a broadcast of whole matrices.
   Dims batch(out.drop_back(2).begin(), out.drop_back(2).end());
   Rows rows(batch, {x.drop_back(2), y.drop_back(2)});
   rows.for_each([&](int64_t first) {
-    for (int64_t b = 0; b < rows.length(); ++b) {
-      const T* left = operands[0].data + (rows.offset(0) + b * rows.step(0)) * m * k;
-      const T* right = operands[1].data + (rows.offset(1) + b * rows.step(1)) * k * n;
-      int64_t base = (first + b) * m * n;
-      for (int64_t i = 0; i < m; i += kSumRows) {
-        int64_t block = std::min(kSumRows, m - i);
-        std::fill_n(sums.begin(), block * n, W{});
-        for (int64_t l = 0; l < k; ++l) {
-          std::array<W, kSumRows> scale{};
-          for (int64_t r = 0; r < block; ++r) scale[r] = static_cast<W>(left[(i + r) * k + l]);
-          accumulate(sums.data(), n, scale.data(), block, right + l * n, 1, n);
-        }
-        for (int64_t r = 0; r < block; ++r)
-          for (int64_t j = 0; j < n; ++j) {
-            int64_t position = base + (i + r) * n + j;
-            result.data[position] = epilogue(sums[r * n + j], j, position);
-          }
+    for (int64_t b = 0; b < rows.length(); ++b)
+      f(operands[0].data + (rows.offset(0) + b * rows.step(0)) * m * k,
+        operands[1].data + (rows.offset(1) + b * rows.step(1)) * k * n, (first + b) * m * n);
+  });
+}
+
+template <class T>
+void matmul(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
+            llvm::MutableArrayRef<WideOf<T>> sums) {
+  using W = WideOf<T>;
+  Epilogue<T> epilogue(operands, *attrs[0]);
+  llvm::ArrayRef<int64_t> out = result.shape;
+  int64_t m = out[out.size() - 2], n = out.back(), k = operands[0].shape.back();
+  each_product(operands, out, [&](const T* left, const T* right, int64_t base) {
+    for (int64_t i = 0; i < m; i += kSumRows) {
+      int64_t block = std::min(kSumRows, m - i);
+      std::fill_n(sums.begin(), block * n, W{});
+      for (int64_t l = 0; l < k; ++l) {
+        std::array<W, kSumRows> scale{};
+        for (int64_t r = 0; r < block; ++r) scale[r] = static_cast<W>(left[(i + r) * k + l]);
+        accumulate(sums.data(), n, scale.data(), block, right + l * n, 1, n);
       }
+      for (int64_t r = 0; r < block; ++r)
+        for (int64_t j = 0; j < n; ++j) {
+          int64_t position = base + (i + r) * n + j;
+          result.data[position] = epilogue(sums[r * n + j], j, position);
+        }
     }
   });
 }

@@ -64,20 +64,14 @@ template <>
 void matmul<Field>(AttrValues attrs, llvm::ArrayRef<ConstView<Field>> operands, View<Field> result,
                    llvm::MutableArrayRef<Field>) {
   Epilogue<Field> epilogue(operands, *attrs[0]);
-  llvm::ArrayRef<int64_t> x = operands[0].shape, y = operands[1].shape, out = result.shape;
-  int64_t m = out[out.size() - 2], n = out.back(), k = x.back();
-  Dims batch(out.drop_back(2).begin(), out.drop_back(2).end());
-  Rows rows(batch, {x.drop_back(2), y.drop_back(2)});
-  rows.for_each([&](int64_t first) {
-    for (int64_t b = 0; b < rows.length(); ++b) {
-      const Field* left = operands[0].data + (rows.offset(0) + b * rows.step(0)) * m * k;
-      const Field* right = operands[1].data + (rows.offset(1) + b * rows.step(1)) * k * n;
-      auto row = [=](int64_t l, int64_t column, int64_t count, Field* to) {
-        std::copy_n(right + l * n + column, count, to);
-      };
-      Store store{epilogue, result.data, (first + b) * m * n, n, /*channels_are_rows=*/false};
-      multiply({m, n, k, left, k, row, store});
-    }
+  llvm::ArrayRef<int64_t> out = result.shape;
+  int64_t m = out[out.size() - 2], n = out.back(), k = operands[0].shape.back();
+  each_product(operands, out, [&](const Field* left, const Field* right, int64_t base) {
+    auto row = [=](int64_t l, int64_t column, int64_t count, Field* to) {
+      std::copy_n(right + l * n + column, count, to);
+    };
+    Store store{epilogue, result.data, base, n, /*channels_are_rows=*/false};
+    multiply({m, n, k, left, k, row, store});
   });
 }
 
