@@ -64,6 +64,19 @@ function(tg_link name scope)
   endforeach()
 endfunction()
 
+# tg_optional(TARGET NAME HEADER file LIBRARY name): a library that a target does with or without. Where it
+# is there, TG_HAVE_NAME tells the target and NAME_LIBRARY the build.
+function(tg_optional target name)
+  cmake_parse_arguments(ARG "" "HEADER;LIBRARY" "" ${ARGN})
+  find_path(${name}_INCLUDE_DIR ${ARG_HEADER})
+  find_library(${name}_LIBRARY ${ARG_LIBRARY})
+  if(${name}_INCLUDE_DIR AND ${name}_LIBRARY)
+    target_include_directories(${target} SYSTEM PRIVATE ${${name}_INCLUDE_DIR})
+    target_link_libraries(${target} PRIVATE ${${name}_LIBRARY})
+    target_compile_definitions(${target} PRIVATE TG_HAVE_${name}=1)
+  endif()
+endfunction()
+
 # Flex and Bison: lang/syntax/lexer.l and lang/syntax/parser.y into generated/lang/syntax/.
 function(tg_generate_parser target)
   if(NOT EXISTS ${CMAKE_SOURCE_DIR}/lang/syntax/parser.y)
