@@ -49,24 +49,6 @@ int closer_of(int open) {
 bool opens(int kind) { return kind == T::LPAREN || kind == T::LBRACKET || kind == T::LBRACE; }
 bool closes(int kind) { return kind == T::RPAREN || kind == T::RBRACKET || kind == T::RBRACE; }
 
-/// After these a line goes on.
-bool leaves_open(int kind) {
-  switch (kind) {
-  case T::COMMA:
-  case T::COLON:
-  case T::ASSIGN:
-  case T::ARROW:
-  case T::BECOMES:
-  case T::EQUALS:
-  case T::DOTDOT:
-  case T::WHERE:
-  case T::NOT:
-  case T::IN:
-  case T::AS: return true;
-  default: return is_binary_operator(kind);
-  }
-}
-
 /// A line that starts with one of these belongs to the one before; nothing else can be meant.
 bool joins(int kind) {
   return kind == T::ARROW || kind == T::BECOMES || kind == T::EQUALS || kind == T::ELSE ||

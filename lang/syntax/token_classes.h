@@ -26,6 +26,14 @@ inline bool is_binary_operator(int kind) {
   return (kind >= T::PLUS && kind <= T::GE) || kind == T::AND || kind == T::OR;
 }
 
+/// After these a line goes on.
+inline bool leaves_open(int kind) {
+  using T = Grammar::token;
+  return kind == T::COMMA || kind == T::COLON || kind == T::ASSIGN || kind == T::ARROW ||
+         kind == T::BECOMES || kind == T::EQUALS || kind == T::DOTDOT || kind == T::WHERE ||
+         kind == T::NOT || kind == T::IN || kind == T::AS || is_binary_operator(kind);
+}
+
 inline bool starts_operand(int kind) {
   using T = Grammar::token;
   return kind == T::NAME || kind == T::INT || kind == T::FLOAT || kind == T::STRING ||

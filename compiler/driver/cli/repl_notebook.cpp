@@ -24,22 +24,7 @@ std::vector<Token> tokens_of(llvm::StringRef text) {
   return tokens;
 }
 
-bool waits_for_more(int kind) {
-  switch (kind) {
-  case T::COMMA:
-  case T::COLON:
-  case T::ASSIGN:
-  case T::ARROW:
-  case T::BECOMES:
-  case T::EQUALS:
-  case T::WHERE:
-  case T::NOT:
-  case T::IN:
-  case T::AS:
-  case T::ELSE: return true;
-  default: return is_binary_operator(kind);
-  }
-}
+bool waits_for_more(int kind) { return leaves_open(kind) || kind == T::ELSE; }
 
 /// `fn f(x: f32[N])` alone: its block is still to come.
 bool lacks_body(llvm::ArrayRef<Token> tokens) {
