@@ -12,6 +12,12 @@ namespace {
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && a < 0); }
 
+/// Of all the terms and `by`.
+int64_t common_factor(const IndexForm& form, int64_t by) {
+  for (const IndexTerm& term : form.terms) by = std::gcd(by, term.factor);
+  return by;
+}
+
 } // namespace
 
 uint32_t IndexPool::intern(const IndexAtom& atom, int64_t low, int64_t high, uint64_t variables) {
@@ -102,6 +108,12 @@ IndexId IndexPool::scale(IndexId a, int64_t factor) {
   return intern(std::move(terms), forms_[a].constant * factor);
 }
 
+IndexId IndexPool::without_factor(const IndexForm& form, int64_t factor) {
+  Terms smaller = form.terms;
+  for (IndexTerm& term : smaller) term.factor /= factor;
+  return intern(std::move(smaller), floor_div(form.constant, factor));
+}
+
 IndexId IndexPool::divide(IndexId a, int64_t by) {
   assert(by > 0);
   const IndexForm form = forms_[a];
@@ -119,14 +131,8 @@ IndexId IndexPool::divide(IndexId a, int64_t by) {
   const IndexForm remaining = forms_[inner];
   if (remaining.low >= 0 && remaining.high < by) return outer;
   // A common factor of the rest is not seen by the division.
-  int64_t common = by;
-  for (const IndexTerm& term : remaining.terms) common = std::gcd(common, term.factor);
-  if (common > 1) {
-    Terms smaller = remaining.terms;
-    for (IndexTerm& term : smaller) term.factor /= common;
-    IndexId reduced = intern(smaller, floor_div(remaining.constant, common));
-    return add(outer, divide(reduced, by / common));
-  }
+  if (int64_t common = common_factor(remaining, by); common > 1)
+    return add(outer, divide(without_factor(remaining, common), by / common));
   // The quotient of a quotient is one.
   if (remaining.terms.size() == 1 && remaining.constant == 0 && remaining.terms[0].factor == 1) {
     const IndexAtom atom = atoms_[remaining.terms[0].atom];
@@ -147,14 +153,9 @@ IndexId IndexPool::modulo(IndexId a, int64_t by) {
   IndexId inner = intern(rest, form.constant - floor_div(form.constant, by) * by);
   const IndexForm remaining = forms_[inner];
   if (remaining.low >= 0 && remaining.high < by) return inner;
-  int64_t common = by;
-  for (const IndexTerm& term : remaining.terms) common = std::gcd(common, term.factor);
-  if (common > 1) {
-    Terms smaller = remaining.terms;
-    for (IndexTerm& term : smaller) term.factor /= common;
+  if (int64_t common = common_factor(remaining, by); common > 1) {
     int64_t kept = remaining.constant - floor_div(remaining.constant, common) * common;
-    IndexId reduced = intern(smaller, floor_div(remaining.constant, common));
-    return shift(scale(modulo(reduced, by / common), common), kept);
+    return shift(scale(modulo(without_factor(remaining, common), by / common), common), kept);
   }
   uint32_t atom = intern({IndexAtom::Kind::Remainder, inner, by}, 0, by - 1, remaining.variables);
   return of_atom(atom);

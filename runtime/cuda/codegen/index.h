@@ -83,6 +83,8 @@ private:
   using Terms = llvm::SmallVector<IndexTerm, 4>;
 
   IndexId intern(Terms terms, int64_t constant);
+  /// The form over a factor of all its terms; what it leaves of the constant is dropped.
+  IndexId without_factor(const IndexForm& form, int64_t factor);
   uint32_t intern(const IndexAtom& atom, int64_t low, int64_t high, uint64_t variables);
   IndexId of_atom(uint32_t atom) { return intern({{atom, 1}}, 0); }
   bool rejoin(Terms& terms, int64_t& constant);
