@@ -40,9 +40,9 @@ public:
 private:
   static constexpr uint64_t kMaxSize = 10'000; // of one side, as a tree
   static constexpr uint32_t kMaxDeep = 400;
-  static constexpr uint32_t kMaxUnfolded = 32; // definitions within definitions
-
-  static constexpr uint64_t kMaxRounds = 1'000; // of all loops of one call
+  static constexpr uint32_t kMaxUnfolded = 32;   // definitions within definitions
+  static constexpr uint64_t kMaxRounds = 1'000;  // of all loops, of one rule
+  static constexpr uint64_t kMaxSteps = 100'000; // of one rule: expressions read and parts made
 
   using Names = llvm::StringMap<ExprId>;
 
@@ -57,6 +57,7 @@ private:
 
   bool rule(ast::DeclId id) {
     failed_ = false;
+    rounds_ = steps_ = 0;
     const ast::Decl& decl = from_[id];
     params_.clear();
     for (const ast::Param& param : from_[decl.params]) params_.insert({param.name.text, true});
@@ -97,12 +98,14 @@ private:
   /// Adds an expression of the new tree, whose children are in it.
   ExprId make(ast::Expr e) {
     uint64_t size = 1;
+    ++steps_;
     e.depth = 1;
     out_.exprs_.push_back(e);
     ExprId id{static_cast<uint32_t>(out_.exprs_.size() - 1)};
     for_each_child(out_, id, [&](ExprId child) {
       size += child.index < sizes_.size() ? sizes_[child.index] : 1;
       e.depth = std::max(e.depth, out_[child].depth + 1);
+      ++steps_;
     });
     out_.exprs_.back().depth = e.depth;
     sizes_.resize(out_.exprs_.size(), 1);
@@ -125,10 +128,27 @@ private:
     return {static_cast<uint32_t>(out_.exprs_.size() - 1)};
   }
 
+  /// What is discarded is work, too, and a short text can stand for a lot of it.
+  bool too_long(Span at) {
+    if (++steps_ > kMaxSteps)
+      fail(error(Code::rule_pattern, at, "what this rule calls takes more than {0} steps to follow",
+                 kMaxSteps));
+    return failed_;
+  }
+
   // --- expressions ------------------------------------------------------------------------------
 
+  /// What an expression stands for; it has a value, or that is an error.
   ExprId rewrite(const Site& site, ExprId id) {
-    if (!id || failed_) return id && !failed_ ? id : ExprId{};
+    ExprId made = statement(site, id);
+    if (made || failed_) return made;
+    return fail(error(Code::rule_pattern, site.tree[id].span, "this has no value"));
+  }
+
+  /// The same of an expression that stands as a statement: an `if` need not have a value there.
+  ExprId statement(const Site& site, ExprId id) {
+    if (!id) failed_ = true; // it could not be read, which has been reported
+    if (failed_ || too_long(site.tree[id].span)) return {};
     const ast::Expr e = site.tree[id]; // a copy: the arrays of the new tree grow
     if ((e.kind == ExprKind::Name || e.kind == ExprKind::Spread) && site.names)
       if (auto at = site.names->find(e.text); at != site.names->end()) return at->second;
@@ -402,7 +422,6 @@ private:
       Site inside{*fn.tree, *fn.home, &names, &e};
       for (ExprId condition : (*fn.tree)[decl.where])
         if (ExprId asked = rewrite(inside, condition)) asked_.push_back(asked);
-      rounds_ = 0;
       made = block(inside, decl.body);
       if (!made && !failed_)
         made = fail(error(Code::rule_pattern, e.span, "`{0}` has no value", decl.name.text));
@@ -414,7 +433,7 @@ private:
   /// What the last expression comes to; names that the block declares end with it.
   ExprId block(const Site& site, ast::BlockId id) {
     ExprId last;
-    std::vector<std::pair<llvm::StringRef, ExprId>> shadowed;
+    Shadowed shadowed;
     for (ast::StmtId at : site.tree[site.tree[id].stmts]) {
       const ast::Stmt& s = site.tree[at];
       if (failed_) return {};
@@ -422,13 +441,12 @@ private:
       switch (s.kind) {
       case ast::StmtKind::Let:
       case ast::StmtKind::Var:
-        for (const ast::Name& name : site.tree[s.targets])
-          shadowed.push_back({name.text, site.names->lookup(name.text)});
+        shadow(site, s, shadowed);
         assign(site, s, rewrite(site, s.value));
         break;
       case ast::StmtKind::Assign: assign(site, s, rewrite(site, s.value)); break;
       case ast::StmtKind::For: loop(site, s); break;
-      case ast::StmtKind::Expr: last = rewrite(site, s.value); break;
+      case ast::StmtKind::Expr: last = statement(site, s.value); break;
       case ast::StmtKind::Param:
         return fail(error(Code::rule_pattern, site.call->span,
                           "`{0}` declares the weight `{1}`, which a rule cannot",
@@ -439,9 +457,21 @@ private:
       case ast::StmtKind::Error: failed_ = true; return {};
       }
     }
+    restore(site, shadowed);
+    return failed_ ? ExprId{} : last;
+  }
+
+  /// Names and what they stood for before; invalid where they did not.
+  using Shadowed = std::vector<std::pair<llvm::StringRef, ExprId>>;
+
+  void shadow(const Site& site, const ast::Stmt& s, Shadowed& shadowed) {
+    for (const ast::Name& name : site.tree[s.targets])
+      shadowed.push_back({name.text, site.names->lookup(name.text)});
+  }
+
+  void restore(const Site& site, const Shadowed& shadowed) {
     for (auto [name, before] : llvm::reverse(shadowed))
       before ? (void)((*site.names)[name] = before) : (void)site.names->erase(name);
-    return failed_ ? ExprId{} : last;
   }
 
   void assign(const Site& site, const ast::Stmt& s, ExprId value) {
@@ -485,7 +515,8 @@ private:
     if (!condition || !condition->is(Value::Kind::Bool))
       return undecided(site, site.tree[e.a].span, "`if`");
     ast::BlockId taken = condition->number ? e.then_block : e.else_block;
-    if (site.names) return taken ? block(site, taken) : ExprId{};
+    if (!taken) return {};
+    if (site.names) return block(site, taken);
     Names none; // in the rule's own text
     return block({site.tree, site.scope, &none, &e}, taken);
   }
@@ -506,31 +537,33 @@ private:
 
   void loop(const Site& site, const ast::Stmt& s) {
     const ast::Expr over = site.tree[s.value];
-    std::vector<ExprId> items;
     if (over.kind == ExprKind::Range) {
       std::optional<Value> from = folded(rewrite(site, over.a)), to = folded(rewrite(site, over.b));
       bool known = from && to && from->is(Value::Kind::Int) && to->is(Value::Kind::Int);
-      if (failed_ || !known)
-        return (void)(failed_ ? ExprId{} : undecided(site, over.span, "`for`"));
-      if (to->number - from->number > static_cast<int64_t>(kMaxRounds)) rounds_ = kMaxRounds;
-      for (int64_t i = from->number; i < to->number && rounds_ < kMaxRounds; ++i)
-        items.push_back(integer(over, i));
-    } else {
-      ExprId list = rewrite(site, s.value);
-      if (failed_) return;
-      bool known = out_[list].kind == ExprKind::List || out_[list].kind == ExprKind::Tuple;
-      if (!known) return (void)undecided(site, over.span, "`for`");
-      items = out_[out_[list].items].vec();
+      if (!failed_ && !known) undecided(site, over.span, "`for`");
+      for (int64_t i = known ? from->number : 0; known && i < to->number && !failed_; ++i)
+        round(site, s, integer(over, i));
+      return;
     }
-    if ((rounds_ += items.size()) >= kMaxRounds)
+    ExprId list = rewrite(site, s.value);
+    if (failed_) return;
+    bool known = out_[list].kind == ExprKind::List || out_[list].kind == ExprKind::Tuple;
+    if (!known) return (void)undecided(site, over.span, "`for`");
+    for (ExprId item : out_[out_[list].items].vec())
+      if (!failed_) round(site, s, item);
+  }
+
+  /// The body of a loop, with a name that ends with it.
+  void round(const Site& site, const ast::Stmt& s, ExprId item) {
+    if (++rounds_ > kMaxRounds)
       return (void)fail(error(Code::rule_pattern, site.call->span,
-                              "the loops of `{0}` run {1} times or more", site.call->callee.text,
+                              "the loops that this rule runs through go round more than {0} times",
                               kMaxRounds));
-    for (ExprId item : items) {
-      if (failed_) return;
-      assign(site, s, item);
-      (void)block(site, s.body);
-    }
+    Shadowed shadowed;
+    shadow(site, s, shadowed);
+    assign(site, s, item);
+    (void)block(site, s.body);
+    restore(site, shadowed);
   }
 
   /// The value of an expression of the new tree that numbers and words alone make; nullopt else.
@@ -611,8 +644,8 @@ private:
   std::vector<ast::StmtId> lets_; // of the rule, with those that calls need
   std::vector<ExprId> asked_;     // conditions of the rule and of functions that it calls
   uint32_t unfolding_ = 0;
-  uint64_t rounds_ = 0;
-  bool failed_ = false; // in this rule
+  uint64_t rounds_ = 0, steps_ = 0; // in this rule
+  bool failed_ = false;             // in this rule
 };
 
 void OpScope::declare(const Ast& tree) {
