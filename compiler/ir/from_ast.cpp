@@ -1,7 +1,7 @@
-// See from_ast.h. The evaluator itself is in eval.h and eval_*.cpp.
+// See from_ast.h. What runs the body is in eval/.
 #include "compiler/ir/from_ast.h"
 
-#include "compiler/ir/eval.h"
+#include "compiler/ir/eval/instantiation.h"
 #include "lang/check/check.h"
 
 namespace tg {
@@ -13,7 +13,7 @@ std::optional<Graph> build(const Program& program, FnRef fn, const ModelSettings
                            ModelValue* value = nullptr) {
   Graph graph(std::move(symbols), program.decl(fn).name.text.str());
   size_t before = sink.errors();
-  bool good = eval::Evaluator(program, graph, sink).model(fn, settings, value);
+  bool good = eval::Instantiation(program, graph, sink).model(fn, settings, value);
   if (good) {
     assert(verify(graph).empty() && "instantiation builds well-formed graphs");
     return graph;
@@ -62,9 +62,9 @@ bool check(const Program& program, DiagnosticSink& sink) {
       continue;
     }
     Graph graph(std::make_shared<Symbols>(), "");
-    eval::Evaluator evaluator(program, graph, sink);
-    evaluator.pass_over([&](FnRef callee) { return has_errors(program, callee, sink); });
-    (void)evaluator.model(fn, {});
+    eval::Instantiation instance(program, graph, sink);
+    instance.pass_over([&](FnRef callee) { return has_errors(program, callee, sink); });
+    (void)instance.model(fn, {});
   }
   return sink.errors() == before;
 }

@@ -1,5 +1,5 @@
 // What signs and brackets on tensors stand for in a rule, on either side, as
-// models have it (compiler/ir/eval_tensor.cpp): `x[:, 0:64]`, `x[..., 0]`,
+// models have it (compiler/ir/eval/brackets.h): `x[:, 0:64]`, `x[..., 0]`,
 // `x[ids]`, `x // y`. Where what a model builds depends on sizes, a rule, which
 // is read before there are any, says so.
 #include "compiler/rules/compiler.h"

@@ -1,7 +1,7 @@
-// What a reader is told when instantiation fails: the operands with their types and where they come
-// from, the chain of calls, and a suggestion where one is plain (lang/core/diagnostic.h has the
-// form).
-#include "compiler/ir/eval.h"
+#include "compiler/ir/eval/report.h"
+
+#include "compiler/ir/from_ast.h"
+#include "lang/core/shape_rules.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -70,7 +70,7 @@ std::string transpose_help(const TensorType& x, const TensorType& y, llvm::Strin
 
 } // namespace
 
-Val Evaluator::report(const Frame& frame, Diagnostic d) {
+Val Report::fail(const Frame& frame, Diagnostic d) {
   auto key = std::make_tuple(static_cast<uint16_t>(d.code), d.span.file.index, d.span.begin);
   if (stopped_ || !reported_.insert(key).second) return {};
   note_chain(frame, d);
@@ -78,15 +78,15 @@ Val Evaluator::report(const Frame& frame, Diagnostic d) {
   return {};
 }
 
-Val Evaluator::limit(const Frame& frame, Span span, std::string what) {
-  report(frame, error(Code::endless_recursion, span, "{0}", what)
-                    .suggest("calls and loops are unfolded at compile time and must end there: "
-                             "recursion by an `if`, loops by a short range"));
+Val Report::limit(const Frame& frame, Span span, std::string what) {
+  fail(frame, error(Code::endless_recursion, span, "{0}", what)
+                  .suggest("calls and loops are unfolded at compile time and must end there: "
+                           "recursion by an `if`, loops by a short range"));
   stopped_ = true;
   return {};
 }
 
-bool Evaluator::step(const Frame& frame, Span span) {
+bool Report::step(const Frame& frame, Span span) {
 #ifdef TG_FUZZ
   constexpr uint64_t kSteps = kMaxSteps / 1000; // long loops say nothing new to a fuzzer
 #else
@@ -97,16 +97,16 @@ bool Evaluator::step(const Frame& frame, Span span) {
   return false;
 }
 
-std::string Evaluator::place(Span span, FileId from) const {
-  const SourceFile& file = program_.sources->file(span.file);
+std::string Report::place(Span span, FileId from) const {
+  const SourceFile& file = sources_.file(span.file);
   uint32_t line = file.position(span.begin).line;
   if (span.file == from) return llvm::formatv("line {0}", line);
   return llvm::formatv("{0}:{1}", file.name(), line);
 }
 
-std::string Evaluator::written(const Frame& frame, ast::ExprId expr) const {
+std::string Report::written(const Frame& frame, ast::ExprId expr) const {
   if (!expr) return "it";
-  llvm::StringRef text = program_.sources->text(frame.ast[expr].span);
+  llvm::StringRef text = sources_.text(frame.ast[expr].span);
   size_t line = text.find('\n');
   if (text.size() <= kMaxWritten && line == llvm::StringRef::npos) return text.str();
   size_t cut = std::min(line, kMaxWritten - 1);
@@ -114,7 +114,7 @@ std::string Evaluator::written(const Frame& frame, ast::ExprId expr) const {
   return text.take_front(cut).rtrim().str() + "…";
 }
 
-std::string Evaluator::origin(const Frame& frame, ast::ExprId expr, NodeId node) const {
+std::string Report::origin(const Frame& frame, ast::ExprId expr, NodeId node) const {
   if (!expr || frame.ast[expr].kind != ast::ExprKind::Name) return {};
   const Binding* binding = frame.find(frame.ast[expr].text);
   if (!binding) return {};
@@ -133,7 +133,8 @@ std::string Evaluator::origin(const Frame& frame, ast::ExprId expr, NodeId node)
   return {};
 }
 
-void Evaluator::note_operands(const Frame& frame, llvm::ArrayRef<Operand> operands, Diagnostic& d) {
+void Report::note_operands(const Frame& frame, llvm::ArrayRef<Operand> operands,
+                           Diagnostic& d) const {
   std::vector<std::pair<std::string, std::string>> rows;
   size_t width = 0;
   for (const Operand& operand : operands) {
@@ -152,9 +153,9 @@ void Evaluator::note_operands(const Frame& frame, llvm::ArrayRef<Operand> operan
   }
 }
 
-void Evaluator::note_values(const Frame& frame, ast::ExprId condition, Diagnostic& d) {
+void Report::note_values(const Frame& frame, ast::ExprId expr, Diagnostic& d) const {
   std::string text;
-  std::vector<ast::ExprId> open{condition};
+  std::vector<ast::ExprId> open{expr};
   std::set<llvm::StringRef> seen;
   while (!open.empty()) {
     ast::ExprId id = open.back();
@@ -171,12 +172,12 @@ void Evaluator::note_values(const Frame& frame, ast::ExprId condition, Diagnosti
 }
 
 /// "in cell(width = 256), called from rnn at line 23"
-std::string Evaluator::call_text(const Frame& frame, FileId from) const {
+std::string Report::call_text(const Frame& frame, FileId from) const {
   return llvm::formatv("in {0}({1}), called from {2} at {3}", frame.decl.name.text, frame.arguments,
                        frame.caller->decl.name.text, place(frame.call_site, from));
 }
 
-void Evaluator::note_chain(const Frame& frame, Diagnostic& d) const {
+void Report::note_chain(const Frame& frame, Diagnostic& d) const {
   size_t shown = 0;
   const Frame* f = &frame;
   for (; f->caller && shown < kMaxChain; f = f->caller, ++shown)
@@ -186,7 +187,7 @@ void Evaluator::note_chain(const Frame& frame, Diagnostic& d) const {
   if (more) d.notes.push_back(llvm::formatv("… and {0} more calls", more));
 }
 
-std::string Evaluator::describe(const Val& val) const {
+std::string Report::describe(const Val& val) const {
   switch (val.kind) {
   case Val::Kind::Poison: return "?";
   case Val::Kind::Unit: return "nothing";
@@ -207,8 +208,8 @@ std::string Evaluator::describe(const Val& val) const {
 }
 
 /// Where the first two operands would fit the other way round.
-std::string Evaluator::swap_help(const Frame& frame, ast::ExprId site, OpKind op,
-                                 llvm::ArrayRef<Operand> operands) {
+std::string Report::swap_help(const Frame& frame, ast::ExprId site, OpKind op,
+                              llvm::ArrayRef<Operand> operands) const {
   const OpInfo& info = op_info(op);
   if (operands.size() < 2 || info.variadic() || info.operand_count < 2) return {};
   if (llvm::StringRef(frame.module.name).startswith("std.")) return {}; // whose order is right
@@ -230,8 +231,8 @@ std::string Evaluator::swap_help(const Frame& frame, ast::ExprId site, OpKind op
                             : b + " " + ast::spelling(frame.ast[site].op).str() + " " + a);
 }
 
-Val Evaluator::report_op(Frame& frame, ast::ExprId site, OpKind op,
-                         llvm::ArrayRef<Operand> operands, std::string why) {
+Val Report::refused(const Frame& frame, ast::ExprId site, OpKind op,
+                    llvm::ArrayRef<Operand> operands, std::string why) {
   const OpInfo& info = op_info(op);
   const ast::Expr& e = frame.ast[site];
   llvm::SmallVector<std::string, 5> types;
@@ -256,7 +257,7 @@ Val Evaluator::report_op(Frame& frame, ast::ExprId site, OpKind op,
                            dtype_name(type(present[0].node).dtype));
   d.label = std::move(why);
   note_operands(frame, present, d);
-  return report(frame, std::move(d));
+  return fail(frame, std::move(d));
 }
 
 } // namespace tg::eval

@@ -1,0 +1,205 @@
+#include "compiler/ir/eval/brackets.h"
+
+#include "lang/check/consteval.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+
+namespace tg::eval {
+
+namespace {
+
+int64_t length(const Val& list) { return static_cast<int64_t>(list.items.size()); }
+
+} // namespace
+
+Val Brackets::index(Frame& frame, ast::ExprId id) {
+  const ast::Expr& e = frame.ast[id];
+  Val a = expressions_.expression(frame, e.a);
+  if (a.poison()) return {};
+  if (a.is(Val::Kind::Tensor)) return tensor_places(frame, id, a.node);
+  if (a.is(Val::Kind::List) || a.is(Val::Kind::Tuple)) return list_item(frame, e, a);
+  return report_.fail(frame,
+                      error(Code::wrong_kind, e.span, "{0} has no elements", report_.describe(a)));
+}
+
+Val Brackets::list_item(Frame& frame, const ast::Expr& e, const Val& list) {
+  llvm::ArrayRef<ast::Slice> slices = frame.ast[e.slices];
+  if (slices.size() == 1 && slices[0].range) return list_slice(frame, slices[0], list);
+  if (slices.size() != 1 || slices[0].ellipsis)
+    return report_.fail(frame, error(Code::wrong_kind, e.span, "a list is indexed by one integer")
+                                   .suggest("lists of lists: list[0][1]"));
+  int64_t i = 0, size = length(list);
+  if (!expressions_.integer(frame, slices[0].begin, "an index", i)) return {};
+  if (int64_t place = i; place_in_list(place, size)) return list.items[static_cast<size_t>(place)];
+  return report_.fail(frame,
+                      error(Code::bad_attribute, slices[0].span,
+                            "the index {0} is out of range for {1}", i, report_.describe(list)));
+}
+
+Val Brackets::list_slice(Frame& frame, const ast::Slice& slice, const Val& list) {
+  Place place;
+  if (!read_range(frame, slice, length(list), place)) return {};
+  std::vector<Val> items;
+  for (int64_t i = place.start; i < place.stop; i += place.step)
+    items.push_back(list.items[static_cast<size_t>(i)]);
+  return Val::list(std::move(items), list.kind);
+}
+
+bool Brackets::slice_bound(Frame& frame, ast::ExprId bound, int64_t size, int64_t& out) {
+  if (!bound) return true;
+  if (!expressions_.integer(frame, bound, "a bound of a slice", out)) return false;
+  if (bound_in_list(out, size)) return true;
+  report_.fail(frame, error(Code::bad_attribute, frame.ast[bound].span,
+                            "the bound {0} lies outside of an axis of {1}",
+                            report_.text(frame.ast[bound].span), size));
+  return false;
+}
+
+bool Brackets::read_range(Frame& frame, const ast::Slice& slice, int64_t size, Place& out) {
+  out.stop = size;
+  if (!slice_bound(frame, slice.begin, size, out.start)) return false;
+  if (!slice_bound(frame, slice.end, size, out.stop)) return false;
+  if (slice.step && !expressions_.integer(frame, slice.step, "the step of a slice", out.step))
+    return false;
+  if (out.step >= 1) { // beyond the size, steps take the first alone
+    out.step = std::min(out.step, std::max<int64_t>(size, 1));
+    return true;
+  }
+  Diagnostic d = error(Code::bad_attribute, frame.ast[slice.step].span,
+                       "the step of a slice must be at least 1, got {0}", out.step);
+  if (out.step < 0 && size >= 2)
+    d.help =
+        llvm::formatv("places in another order are named: x[[{0}, {1}, …]]", size - 1, size - 2);
+  report_.fail(frame, std::move(d));
+  return false;
+}
+
+bool Brackets::read_indices(Frame& frame, const ast::Slice& slice, const Val& val, Operand& out) {
+  out.expr = slice.begin;
+  if (!nodes_.tensor(frame, val, slice.span, out.node, DType::I64)) return false;
+  DType dtype = nodes_.type(out.node).dtype;
+  bool integers = dtype == DType::I32 || dtype == DType::I64;
+  if (integers || val.is(Val::Kind::List)) return true;
+  Diagnostic d = error(Code::dtype_mismatch, slice.span, "an index is of integers, got {0}",
+                       report_.describe(val));
+  if (dtype == DType::Bool)
+    d.help = "shapes do not depend on values: `select(mask, x, 0)` keeps the shape";
+  report_.fail(frame, std::move(d));
+  return false;
+}
+
+bool Brackets::read_place(Frame& frame, const ast::Slice& slice, int64_t size, Place& out) {
+  if (slice.range) return read_range(frame, slice, size, out);
+  Val v = expressions_.expression(frame, slice.begin);
+  if (v.poison()) return false;
+  if (v.is(Val::Kind::List) || v.is(Val::Kind::Tensor))
+    return read_indices(frame, slice, v, out.indices);
+  if (!v.constant(Value::Kind::Int)) {
+    report_.fail(frame, error(Code::wrong_kind, slice.span,
+                              "an index is an integer or a tensor of integers, got {0}",
+                              report_.describe(v)));
+    return false;
+  }
+  out.start = v.value.number;
+  out.single = true;
+  bool inside = place_in_list(out.start, size);
+  out.stop = out.start + 1;
+  if (inside) return true;
+  report_.fail(frame,
+               error(Code::bad_attribute, slice.span,
+                     "the index {0} is out of range for an axis of {1}", v.value.number, size));
+  return false;
+}
+
+bool Brackets::read_places(Frame& frame, const ast::Expr& e, const TensorType& type, Places& out) {
+  llvm::ArrayRef<ast::Slice> slices = frame.ast[e.slices];
+  int64_t given = 0, ellipses = 0;
+  for (const ast::Slice& slice : slices) ++(slice.ellipsis ? ellipses : given);
+  if (given > type.rank()) {
+    report_.fail(frame,
+                 error(Code::shape_mismatch, e.span, "{0} indices for {1}", given, type.text()));
+    return false;
+  }
+  if (ellipses > 1) {
+    report_.fail(frame, error(Code::wrong_kind, e.span, "`...` stands once in an index"));
+    return false;
+  }
+  int64_t axis = 0;
+  for (const ast::Slice& slice : slices) {
+    if (slice.ellipsis) {
+      axis += type.rank() - given;
+      continue;
+    }
+    Place& place = out.emplace_back();
+    place.axis = axis++;
+    if (!read_place(frame, slice, type[static_cast<size_t>(place.axis)], place)) return false;
+  }
+  return true;
+}
+
+/// What is left to do at a place after the first pass: a step, or a gather.
+Val Brackets::take(Frame& frame, ast::ExprId id, Operand from, int64_t axis, const Place& place) {
+  Value at = Value::of_int(axis);
+  if (place.indices.node.valid())
+    return nodes_.apply(frame, id, "gather", at, {from, place.indices});
+  int64_t step = place.step, count = (place.stop - place.start + step - 1) / step;
+  Shape shape = nodes_.type(from.node).shape, kept = shape;
+  auto dim = static_cast<size_t>(axis);
+  if (int64_t missing = count * step - shape[dim]; missing > 0) { // up to whole steps
+    Shape before(shape.size(), 0), after(shape.size(), 0);
+    after[dim] = missing;
+    Val padded =
+        nodes_.apply(frame, id, OpKind::Pad, {Value::of_ints(before), Value::of_ints(after)}, from);
+    if (padded.poison()) return {};
+    from.node = padded.node;
+  }
+  kept[dim] = count;
+  shape[dim] = count;
+  shape.insert(shape.begin() + axis + 1, step);
+  Val rows = nodes_.apply(frame, id, OpKind::Reshape, Value::of_ints(shape), from);
+  if (rows.poison()) return {};
+  Val first = nodes_.apply(frame, id, OpKind::Slice,
+                           {Value::of_int(axis + 1), Value::of_int(0), Value::of_int(1)},
+                           Operand{rows.node, from.expr});
+  if (first.poison()) return {};
+  return nodes_.apply(frame, id, OpKind::Reshape, Value::of_ints(kept),
+                      Operand{first.node, from.expr});
+}
+
+Val Brackets::tensor_places(Frame& frame, ast::ExprId id, NodeId node) {
+  const ast::Expr& e = frame.ast[id];
+  Places places;
+  if (!read_places(frame, e, TensorType(nodes_.type(node)), places)) return {};
+  for (const Place& place : places) {
+    int64_t size = nodes_.type(node)[static_cast<size_t>(place.axis)];
+    // With a step, the slice ends with a whole step where the axis goes on that far.
+    int64_t whole = (place.stop - place.start + place.step - 1) / place.step * place.step;
+    int64_t stop = place.start + whole <= size ? place.start + whole : place.stop;
+    if (place.indices.node.valid() || (place.start == 0 && stop == size)) continue;
+    Val piece =
+        nodes_.apply(frame, id, OpKind::Slice,
+                     {Value::of_int(place.axis), Value::of_int(place.start), Value::of_int(stop)},
+                     Operand{node, e.a});
+    if (piece.poison()) return {};
+    node = piece.node;
+  }
+  llvm::SmallVector<int64_t, 6> dropped; // axes of `node`
+  for (const Place& place : llvm::reverse(places)) {
+    if (place.single) dropped.push_back(place.axis);
+    if (place.step == 1 && !place.indices.node.valid()) continue;
+    int64_t before = nodes_.type(node).rank();
+    Val taken = take(frame, id, {node, e.a}, place.axis, place);
+    if (taken.poison()) return {};
+    node = taken.node;
+    for (int64_t& d : dropped) d += nodes_.type(node).rank() - before;
+  }
+  if (dropped.empty()) return Val::of(node);
+  llvm::SmallVector<int64_t, 6> kept;
+  for (int64_t i = 0; i < nodes_.type(node).rank(); ++i)
+    if (!llvm::is_contained(dropped, i)) kept.push_back(nodes_.type(node)[static_cast<size_t>(i)]);
+  return nodes_.apply(frame, id, OpKind::Reshape, Value::of_ints(kept), Operand{node, e.a});
+}
+
+} // namespace tg::eval

@@ -1,0 +1,43 @@
+// Brackets behind a value: `sizes[1]`, `x[:, 0:64]`. On a tensor each comes to operators of the
+// table. Places of an index are taken in two passes: ranges and single places from the first axis
+// on, each a slice; then what changes the number of axes, from the last axis on, so that the places
+// before keep their axes.
+#pragma once
+
+#include "compiler/ir/eval/nodes.h"
+
+namespace tg::eval {
+
+class Brackets {
+public:
+  Brackets(Expressions& expressions, Nodes& nodes, Report& report)
+      : expressions_(expressions), nodes_(nodes), report_(report) {}
+
+  Val index(Frame& frame, ast::ExprId id);
+
+private:
+  /// One place between the brackets, read for an axis.
+  struct Place {
+    int64_t axis = 0;
+    int64_t start = 0, stop = 0, step = 1;
+    bool single = false; // the axis goes
+    Operand indices;     // valid where a tensor of integers stands here
+  };
+  using Places = llvm::SmallVector<Place, 6>;
+
+  Val list_item(Frame& frame, const ast::Expr& e, const Val& list);
+  Val list_slice(Frame& frame, const ast::Slice& slice, const Val& list);
+  Val tensor_places(Frame& frame, ast::ExprId id, NodeId node);
+  bool read_places(Frame& frame, const ast::Expr& e, const TensorType& type, Places& out);
+  bool read_place(Frame& frame, const ast::Slice& slice, int64_t size, Place& out);
+  bool read_indices(Frame& frame, const ast::Slice& slice, const Val& val, Operand& out);
+  bool read_range(Frame& frame, const ast::Slice& slice, int64_t size, Place& out);
+  bool slice_bound(Frame& frame, ast::ExprId bound, int64_t size, int64_t& out);
+  Val take(Frame& frame, ast::ExprId id, Operand from, int64_t axis, const Place& place);
+
+  Expressions& expressions_;
+  Nodes& nodes_;
+  Report& report_;
+};
+
+} // namespace tg::eval

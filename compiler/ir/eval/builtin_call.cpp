@@ -1,0 +1,229 @@
+#include "compiler/ir/eval/builtin_call.h"
+
+#include "lang/check/consteval.h"
+#include "lang/syntax/idioms.h"
+
+#include <cmath>
+
+namespace tg::eval {
+
+namespace {
+
+bool is_int(const Val& val) { return val.constant(Value::Kind::Int); }
+
+/// A shape that is written: a list of sizes, or the only one.
+std::optional<llvm::SmallVector<int64_t, 6>> shape_of(const Val& val) {
+  if (is_int(val)) return llvm::SmallVector<int64_t, 6>{val.value.number};
+  return as_ints(val);
+}
+
+} // namespace
+
+Val BuiltinCall::result(Builtin kind, llvm::ArrayRef<Val> args) {
+  switch (kind) {
+  case Builtin::Constant: return fold_constants(report_, frame_, e_, args);
+  case Builtin::Split: return split(args);
+  case Builtin::Dim:
+  case Builtin::Rank:
+  case Builtin::ShapeOf:
+  case Builtin::DTypeOf: return question(kind, args);
+  default: return literal(kind, args);
+  }
+}
+
+Val fold_constants(Report& report, const Frame& frame, const ast::Expr& e,
+                   llvm::ArrayRef<Val> args) {
+  std::vector<Value> values;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (e.callee.text == "len" && args[i].is(Val::Kind::List))
+      return Val::of(Value::of_int(static_cast<int64_t>(args[i].items.size())));
+    if (std::optional<Value> value = as_value(args[i])) {
+      values.push_back(std::move(*value));
+      continue;
+    }
+    bool runtime = args[i].is(Val::Kind::Tensor);
+    Diagnostic d =
+        error(runtime ? Code::not_constant : Code::wrong_kind, e.span,
+              "`{0}` is for compile-time values, got {1}", e.callee.text, report.describe(args[i]));
+    if (runtime) d.help = idiom_of_function(e.callee.text);
+    return report.fail(frame, std::move(d));
+  }
+  Value out;
+  ConstError why;
+  if (fold_call(e.callee.text, values, out, why)) return Val::of(std::move(out));
+  return report.fail(frame, error(why.code, e.span, "{0}", why.message));
+}
+
+Val BuiltinCall::question(Builtin kind, llvm::ArrayRef<Val> args) {
+  NodeId node;
+  if (!nodes_.tensor(frame_, args[0], frame_.ast[first_].span, node)) return {};
+  const TensorType& t = nodes_.type(node);
+  if (kind == Builtin::Rank) return Val::of(Value::of_int(t.rank()));
+  if (kind == Builtin::ShapeOf) return Val::of(Value::of_ints(t.shape));
+  if (kind == Builtin::DTypeOf) return Val::of(Value::of_enum(dtype_name(t.dtype)));
+  if (!is_int(args[1]) || args[1].value.number < -t.rank() || args[1].value.number >= t.rank())
+    return report_.fail(frame_, error(Code::bad_attribute, e_.span, "{0} has no axis {1}", t.text(),
+                                      report_.describe(args[1])));
+  int64_t axis = args[1].value.number;
+  return Val::of(Value::of_int(t[static_cast<size_t>(axis < 0 ? axis + t.rank() : axis)]));
+}
+
+bool BuiltinCall::split_sizes(llvm::ArrayRef<Val> args, int64_t size,
+                              llvm::SmallVectorImpl<int64_t>& sizes) {
+  auto fail = [&](std::string why) {
+    report_.fail(frame_, error(Code::bad_attribute, e_.span, "{0}", why));
+    return false;
+  };
+  const Val &parts = args[2], &explicit_sizes = args[3];
+  if (parts.is(Val::Kind::Unit) == explicit_sizes.is(Val::Kind::Unit))
+    return fail("`split` takes either `parts` or `sizes`");
+  if (!parts.is(Val::Kind::Unit)) {
+    if (!is_int(parts) || parts.value.number < 1)
+      return fail("`parts` must be a positive integer, got " + report_.describe(parts));
+    int64_t n = parts.value.number;
+    if (size % n != 0)
+      return fail(llvm::formatv("an axis of {0} does not split into {1} equal parts", size, n));
+    sizes.assign(static_cast<size_t>(n), size / n);
+    return true;
+  }
+  auto ints = as_ints(explicit_sizes);
+  if (!ints)
+    return fail("`sizes` must be a list of integers, got " + report_.describe(explicit_sizes));
+  int64_t left = size;
+  for (int64_t n : *ints) left = n < 1 || left < 0 ? -1 : left - n;
+  if (left != 0)
+    return fail(llvm::formatv("sizes {0} do not add up to the axis of {1}",
+                              report_.describe(explicit_sizes), size));
+  sizes.assign(ints->begin(), ints->end());
+  return true;
+}
+
+Val BuiltinCall::split(llvm::ArrayRef<Val> args) {
+  NodeId node;
+  if (!nodes_.tensor(frame_, args[0], frame_.ast[first_].span, node)) return {};
+  Val size = question(Builtin::Dim, {args[0], args[1]});
+  llvm::SmallVector<int64_t, 6> sizes;
+  if (size.poison() || !split_sizes(args, size.value.number, sizes)) return {};
+  std::vector<Val> pieces;
+  int64_t start = 0;
+  for (int64_t n : sizes) {
+    Value axis = Value::of_int(args[1].value.number);
+    // One piece is the whole: no node.
+    pieces.push_back(sizes.size() == 1
+                         ? Val::of(node)
+                         : nodes_.apply(frame_, id_, OpKind::Slice,
+                                        {axis, Value::of_int(start), Value::of_int(start + n)},
+                                        Operand{node, first_}));
+    if (pieces.back().poison() || !report_.step(frame_, e_.span)) return {};
+    start += n;
+  }
+  return Val::list(std::move(pieces), Val::Kind::Tuple);
+}
+
+bool BuiltinCall::dtype_argument(const Val& val, std::optional<DType>& out) {
+  if (val.is(Val::Kind::Unit)) return true;
+  if (val.is(Val::Kind::Const) && val.value.is(Value::Kind::Enum))
+    out = parse_dtype(val.value.text);
+  if (out) return true;
+  report_.fail(frame_, error(Code::wrong_kind, e_.span,
+                             "`dtype` of `{0}` is one of f32, f16, bf16, i32, "
+                             "i64, bool, got {1}",
+                             e_.callee.text, report_.describe(val)));
+  return false;
+}
+
+/// iota, eye.
+Val BuiltinCall::series(Builtin kind, const Val& size, std::optional<DType> dtype) {
+  bool iota = kind == Builtin::Iota;
+  int64_t limit = iota ? kMaxListExtent : 1024;
+  bool good = size.is(Val::Kind::Const) && size.value.is(Value::Kind::Int) &&
+              size.value.number >= 1 && size.value.number <= limit;
+  if (!good)
+    return report_.fail(frame_, error(Code::wrong_kind, e_.span,
+                                      "`{0}` needs an integer from 1 to {1}, got {2}",
+                                      e_.callee.text, limit, report_.describe(size)));
+  int64_t n = size.value.number;
+  report_.spend(static_cast<uint64_t>(n));
+  std::vector<double> values(static_cast<size_t>(iota ? n : n * n), 0.0);
+  for (int64_t i = 0; i < n; ++i)
+    values[static_cast<size_t>(iota ? i : i * n + i)] = iota ? static_cast<double>(i) : 1.0;
+  Shape shape{n};
+  if (!iota) shape.push_back(n);
+  Val made =
+      Val::of(nodes_.graph().constant(std::move(values), {dtype.value_or(DType::F32), shape}));
+  made.weak = !dtype;
+  return made;
+}
+
+/// `full` of an integer that no double holds.
+Val BuiltinCall::whole_full(int64_t value, llvm::ArrayRef<int64_t> shape,
+                            std::optional<DType> dtype) {
+  if (dtype == DType::I64)
+    return Val::of(
+        nodes_.graph().whole_constant(value, {DType::I64, Shape(shape.begin(), shape.end())}));
+  return report_.fail(frame_, error(Code::dtype_mismatch, e_.span, "{0} needs the dtype i64", value)
+                                  .suggest(llvm::formatv("full(…, {0}, i64)", value).str()));
+}
+
+/// `iota([2, 3], i64, axis = 1)`: the operator, which takes no room until it runs.
+Val BuiltinCall::positions(llvm::ArrayRef<Val> args, DType dtype) {
+  auto shape = shape_of(args[0]);
+  bool axis_given = args[2].is(Val::Kind::Const) && args[2].value.is(Value::Kind::Int);
+  if (!shape || (!axis_given && !args[2].is(Val::Kind::Unit)))
+    return report_.fail(frame_, error(Code::wrong_kind, e_.span, "`iota` needs {0}, got {1}",
+                                      shape ? "an axis as an integer" : "a size or a shape",
+                                      report_.describe(args[shape ? 2 : 0])));
+  Value axis = Value::of_int(axis_given ? args[2].value.number : 0);
+  if (axis.number < 0) axis.number += static_cast<int64_t>(shape->size());
+  TensorType type{dtype, Shape(shape->begin(), shape->end())};
+  return nodes_.apply(frame_, id_, OpKind::Iota, {Value::of_type(type), axis}, {});
+}
+
+Val BuiltinCall::literal(Builtin kind, llvm::ArrayRef<Val> args) {
+  std::optional<DType> dtype;
+  bool iota = kind == Builtin::Iota;
+  if (!dtype_argument(iota ? args[1] : args.back(), dtype)) return {};
+  if (iota && (as_ints(args[0]) || !args[2].is(Val::Kind::Unit)))
+    return positions(args, dtype.value_or(DType::F32));
+  if (iota || kind == Builtin::Eye) return series(kind, args[0], dtype);
+  return kind == Builtin::Literal ? converted(args[0], dtype) : filled(kind, args, dtype);
+}
+
+Val BuiltinCall::converted(const Val& literal, std::optional<DType> dtype) {
+  NodeId node;
+  if (!nodes_.tensor(frame_, literal, e_.span, node, dtype.value_or(DType::None))) return {};
+  if (dtype && nodes_.type(node).dtype != *dtype)
+    return report_.fail(frame_, error(Code::dtype_mismatch, e_.span, "this is {0} already",
+                                      nodes_.type(node).text())
+                                    .suggest("`cast` converts a tensor"));
+  return Val::of(node);
+}
+
+/// zeros, ones, full.
+Val BuiltinCall::filled(Builtin kind, llvm::ArrayRef<Val> args, std::optional<DType> dtype) {
+  auto shape = shape_of(args[0]);
+  int64_t left = kMaxElements;
+  for (int64_t size : shape ? *shape : llvm::SmallVector<int64_t, 6>{})
+    left = size < 1 ? 0 : left / size;
+  if (!shape || left < 1 || shape->size() > static_cast<size_t>(kMaxRank))
+    return report_.fail(frame_, error(Code::wrong_kind, e_.span, "`{0}` needs a shape, got {1}",
+                                      e_.callee.text, report_.describe(args[0])));
+  double value = kind == Builtin::Ones ? 1.0 : 0.0;
+  bool of_bools = kind == Builtin::Full && args[1].constant(Value::Kind::Bool);
+  if (kind == Builtin::Full) {
+    if (!is_scalar(args[1]))
+      return report_.fail(frame_, error(Code::wrong_kind, e_.span, "`full` needs a number, got {0}",
+                                        report_.describe(args[1])));
+    value = number_of(args[1]);
+    if (is_int(args[1]) && std::fabs(value) >= 0x1p53)
+      return whole_full(args[1].value.number, *shape, dtype);
+  }
+  TensorType made{of_bools ? DType::Bool : dtype.value_or(DType::F32),
+                  Shape(shape->begin(), shape->end())};
+  if (!nodes_.fits(frame_, value, made.dtype, e_.span)) return {};
+  Val out = Val::of(nodes_.graph().constant({value}, made));
+  out.weak = !dtype && !of_bools;
+  return out;
+}
+
+} // namespace tg::eval

@@ -1,0 +1,269 @@
+#include "compiler/ir/eval/evaluator.h"
+
+#include "compiler/ir/eval/builtin_call.h"
+#include "compiler/ir/eval/op_call.h"
+#include "compiler/ir/from_ast.h"
+#include "lang/check/consteval.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace tg::eval {
+
+using ast::ExprKind;
+using ast::Op;
+
+namespace {
+
+bool equal(const Val& a, const Val& b) {
+  if (a.kind != b.kind) return false;
+  if (a.is(Val::Kind::Const)) return equal_values(a.value, b.value);
+  if (a.is(Val::Kind::Tensor)) return a.node == b.node;
+  return a.items.size() == b.items.size() &&
+         std::equal(a.items.begin(), a.items.end(), b.items.begin(), equal);
+}
+
+bool holds_tensor(const Val& v) {
+  return v.is(Val::Kind::Tensor) || llvm::any_of(v.items, holds_tensor);
+}
+
+} // namespace
+
+Val Evaluator::expression(Frame& frame, ast::ExprId id) {
+  if (!id || report_.stopped()) return {};
+  const ast::Expr& e = frame.ast[id];
+  if (depth_ == kMaxEvalDepth)
+    return report_.limit(
+        frame, e.span, llvm::formatv("calls and expressions nest deeper than {0}", kMaxEvalDepth));
+  if (!report_.step(frame, e.span)) return {};
+  ++depth_;
+  Val val = expression_kind(frame, id, e);
+  --depth_;
+  return val;
+}
+
+Val Evaluator::expression_kind(Frame& frame, ast::ExprId id, const ast::Expr& e) {
+  switch (e.kind) {
+  case ExprKind::Error: return {};
+  case ExprKind::Name: return name(frame, e);
+  case ExprKind::Int: return Val::of(Value::of_int(e.int_value));
+  case ExprKind::Float: return Val::of(Value::of_float(e.float_value));
+  case ExprKind::String: return Val::of(Value::of_string(e.text));
+  case ExprKind::Bool: return Val::of(Value::of_bool(e.int_value != 0));
+  case ExprKind::List:
+  case ExprKind::Tuple: return items(frame, e);
+  case ExprKind::Call: return call(frame, id, e);
+  case ExprKind::Unary: return unary(frame, id, e);
+  case ExprKind::Binary: return binary(frame, id, e);
+  case ExprKind::Index: return brackets_.index(frame, id);
+  case ExprKind::Range: return range(frame, e);
+  case ExprKind::Spread:
+    return report_.fail(
+        frame, error(Code::wrong_kind, e.span, "`{0}...` stands in a list or a type", e.text));
+  case ExprKind::If: return conditional(frame, e);
+  }
+  return {};
+}
+
+Val Evaluator::name(Frame& frame, const ast::Expr& e) {
+  if (const Binding* binding = frame.find(e.text)) {
+    report_.spend(binding->val.extent); // what copying it costs
+    return binding->val;
+  }
+  if (auto constant = constant_of_name(e.text)) return Val::of(std::move(*constant));
+  return report_.fail(frame,
+                      error(Code::unknown_name, e.span, "`{0}` has no value here", e.text)
+                          .suggest("a default may name the dimensions that arguments bind and "
+                                   "the parameters before it"));
+}
+
+Val Evaluator::items(Frame& frame, const ast::Expr& e) {
+  std::vector<Val> items;
+  bool poison = false;
+  for (ast::ExprId item : frame.ast[e.items]) {
+    if (frame.ast[item].kind == ExprKind::Spread) { // its items in place of itself
+      Val list = name(frame, frame.ast[item]);
+      poison |= list.poison();
+      if (!list.poison() && !list.is(Val::Kind::List)) {
+        poison = true;
+        report_.fail(frame, error(Code::wrong_kind, frame.ast[item].span, "{0} is no list",
+                                  report_.describe(list)));
+      }
+      for (Val& inner : list.items) items.push_back(std::move(inner));
+      continue;
+    }
+    items.push_back(expression(frame, item));
+    poison |= items.back().poison();
+    if (items.back().is(Val::Kind::Unit)) {
+      poison = true;
+      report_.fail(frame, error(Code::wrong_kind, frame.ast[item].span, "this gives no value"));
+    }
+  }
+  if (poison) return {};
+  Val list =
+      Val::list(std::move(items), e.kind == ExprKind::List ? Val::Kind::List : Val::Kind::Tuple);
+  if (list.depth <= kMaxListDepth && list.extent <= kMaxListExtent) return list;
+  return report_.limit(frame, e.span, "a list grows beyond all bounds");
+}
+
+Val Evaluator::unary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
+  Val a = expression(frame, e.a);
+  if (a.poison()) return {};
+  if (a.is(Val::Kind::Const)) {
+    Value out;
+    ConstError why;
+    if (fold_unary(e.op, a.value, out, why)) return Val::of(std::move(out));
+    return report_.fail(frame, error(why.code, e.span, "{0}", why.message));
+  }
+  if (e.op == Op::Not && !bool_operand(frame, e.op, e.a, a)) return {};
+  NodeId node;
+  if (!nodes_.tensor(frame, a, frame.ast[e.a].span, node)) return {};
+  return nodes_.apply(frame, id, e.op == Op::Not ? "logical_not" : "neg", {}, Operand{node, e.a});
+}
+
+Val Evaluator::binary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
+  if (e.op == Op::And || e.op == Op::Or) return logical(frame, id, e);
+  Val a = expression(frame, e.a);
+  Val b = expression(frame, e.b);
+  if (a.poison() || b.poison()) return {};
+  if (a.is(Val::Kind::Const) && b.is(Val::Kind::Const)) {
+    Value out;
+    ConstError why;
+    if (fold_binary(e.op, a.value, b.value, out, why)) return Val::of(std::move(out));
+    Diagnostic d = error(why.code, e.span, "{0}", why.message);
+    report_.note_values(frame, id, d);
+    return report_.fail(frame, std::move(d));
+  }
+  bool tensors = a.is(Val::Kind::Tensor) || b.is(Val::Kind::Tensor) || e.op == Op::MatMul;
+  bool optional = a.absent() || b.absent(); // `bias == none` asks whether it was given
+  if (ast::is_comparison(e.op) && (!tensors || optional)) return compare_lists(frame, e, a, b);
+  if (tensors) return nodes_.sign(frame, id, a, b);
+  if (e.op == Op::Add && a.is(Val::Kind::List) && b.is(Val::Kind::List)) { // one behind the other
+    a.items.insert(a.items.end(), b.items.begin(), b.items.end());
+    Val joined = Val::list(std::move(a.items));
+    report_.spend(joined.extent);
+    if (joined.extent <= kMaxListExtent) return joined;
+    return report_.limit(frame, e.span, "a list grows beyond all bounds");
+  }
+  return report_.fail(frame, error(Code::wrong_kind, e.span, "`{0}` does not take {1} and {2}",
+                                   ast::spelling(e.op), report_.describe(a), report_.describe(b)));
+}
+
+Val Evaluator::compare_lists(Frame& frame, const ast::Expr& e, const Val& a, const Val& b) {
+  if (e.op == Op::Eq || e.op == Op::Ne)
+    return Val::of(Value::of_bool(equal(a, b) == (e.op == Op::Eq)));
+  return report_.fail(frame, error(Code::wrong_kind, e.span, "`{0}` does not take {1} and {2}",
+                                   ast::spelling(e.op), report_.describe(a), report_.describe(b)));
+}
+
+/// Whether a side of `and`, `or`, `not` is a bool, or a tensor of bools.
+bool Evaluator::bool_operand(Frame& frame, Op op, ast::ExprId side, const Val& v) {
+  if (v.is(Val::Kind::Const) && v.value.is(Value::Kind::Bool)) return true;
+  if (v.is(Val::Kind::Tensor) && nodes_.type(v.node).dtype == DType::Bool) return true;
+  Code code = v.is(Val::Kind::Tensor) ? Code::dtype_mismatch : Code::wrong_kind;
+  report_.fail(frame, error(code, frame.ast[side].span, "`{0}` needs bools, got {1}",
+                            ast::spelling(op), report_.describe(v)));
+  return false;
+}
+
+/// `and`, `or`: the right side is not looked at where the left decides.
+Val Evaluator::logical(Frame& frame, ast::ExprId id, const ast::Expr& e) {
+  Val a = expression(frame, e.a);
+  if (a.poison() || !bool_operand(frame, e.op, e.a, a)) return {};
+  bool known = a.is(Val::Kind::Const);
+  if (known && (a.value.number != 0) == (e.op == Op::Or)) return a;
+  Val b = expression(frame, e.b);
+  if (b.poison() || !bool_operand(frame, e.op, e.b, b)) return {};
+  return known ? b : nodes_.sign(frame, id, a, b);
+}
+
+bool Evaluator::integer(Frame& frame, ast::ExprId id, llvm::StringRef what, int64_t& out) {
+  Val v = expression(frame, id);
+  if (v.poison()) return false;
+  if (v.is(Val::Kind::Const) && v.value.is(Value::Kind::Int)) return out = v.value.number, true;
+  Code code = v.is(Val::Kind::Tensor) ? Code::not_constant : Code::wrong_kind;
+  report_.fail(frame, error(code, frame.ast[id].span, "{0} must be a compile-time integer, got {1}",
+                            what, report_.describe(v)));
+  return false;
+}
+
+Val Evaluator::range(Frame& frame, const ast::Expr& e) {
+  int64_t first = 0, last = 0;
+  bool good = integer(frame, e.a, "the start of a range", first);
+  good &= integer(frame, e.b, "the end of a range", last);
+  if (!good) return {};
+  std::vector<Val> items;
+  for (int64_t i = first; i < last; ++i) {
+    if (!report_.step(frame, e.span)) return {};
+    items.push_back(Val::of(Value::of_int(i)));
+  }
+  return Val::list(std::move(items));
+}
+
+Val Evaluator::conditional(Frame& frame, const ast::Expr& e) {
+  Val condition = expression(frame, e.a);
+  if (condition.poison()) return {};
+  if (!condition.is(Val::Kind::Const) || !condition.value.is(Value::Kind::Bool)) {
+    bool at_run_time = holds_tensor(condition);
+    return report_.fail(
+        frame, error(at_run_time ? Code::not_constant : Code::wrong_kind, frame.ast[e.a].span,
+                     "the condition of `if` must be a compile-time bool")
+                   .mark("this is " + report_.describe(condition))
+                   .suggest(at_run_time ? "`select(condition, a, b)` chooses element by element at "
+                                          "run time"
+                                        : ""));
+  }
+  if (condition.value.number) return calls_.statements().block(frame, e.then_block);
+  return e.else_block ? calls_.statements().block(frame, e.else_block) : Val::unit();
+}
+
+Val Evaluator::call(Frame& frame, ast::ExprId id, const ast::Expr& e) {
+  Callee callee = resolve_callee(frame.module, e.callee.text);
+  switch (callee.kind) {
+  case Callee::Kind::Unknown: return {}; // check_names has reported it
+  case Callee::Kind::Fn: return calls_.function(frame, id, callee.fn);
+  case Callee::Kind::Builtin: return call_builtin(frame, id, e, *callee.builtin);
+  case Callee::Kind::Op: return call_op(frame, id, e, callee.op);
+  }
+  return {};
+}
+
+Val Evaluator::call_builtin(Frame& frame, ast::ExprId id, const ast::Expr& e,
+                            const BuiltinInfo& builtin) {
+  Callee callee{Callee::Kind::Builtin, {}, &builtin, {}};
+  std::vector<Val> args;
+  ast::ExprId first;
+  auto evaluate = [&](const ast::Arg* arg) {
+    args.push_back(arg ? expression(frame, arg->value) : Val::unit());
+    if (arg && !first) first = arg->value;
+    return !args.back().poison();
+  };
+  bool good = true;
+  if (builtin.kind == Builtin::Constant) {
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a range of nothing is not walked
+    for (const ast::Arg& arg : frame.ast[e.args]) good &= evaluate(&arg);
+  } else {
+    Signature slots = signature(program_, callee);
+    for (const ast::Arg* arg : match_arguments(slots, frame.ast, e.args)) {
+      good &= evaluate(arg);
+      if (arg && slots.slots[args.size() - 1].name == "dtype")
+        args.back() = word_meant(frame, arg->value, std::move(args.back()));
+    }
+  }
+  if (!good) return {};
+  return BuiltinCall(nodes_, report_, frame, id, first).result(builtin.kind, args);
+}
+
+Val Evaluator::call_op(Frame& frame, ast::ExprId id, const ast::Expr& e, OpKind op) {
+  std::vector<Val> given;
+  bool poison = false, numbers = is_const_function(op_info(op).name) && !e.args.empty();
+  for (const ast::Arg& arg : frame.ast[e.args]) {
+    given.push_back(expression(frame, arg.value));
+    poison |= given.back().poison();
+    numbers &= given.back().is(Val::Kind::Const) && is_number(given.back().value);
+  }
+  if (poison) return {};
+  if (numbers) return fold_constants(report_, frame, e, given); // of numbers it is a number
+  return OpCall(nodes_, report_, frame, id, op).result(given);
+}
+
+} // namespace tg::eval

@@ -1,0 +1,41 @@
+// Inside of from_ast: a model's body run at compile time, which builds its graph. The parts, each
+// on those before it: `value` (what a body is evaluated to), `report` (what a reader is told,
+// limits), `nodes` (operators and literals), `types`, `arguments`, `statements`, `brackets`,
+// `calls`, and `evaluator` (expressions), which the others know as `Expressions`.
+#pragma once
+
+#include "compiler/ir/eval/evaluator.h"
+#include "compiler/ir/from_ast.h"
+
+namespace tg::eval {
+
+class Instantiation {
+public:
+  Instantiation(const Program& program, Graph& graph, DiagnosticSink& sink)
+      : program_(program), graph_(graph), report_(program, graph, sink), nodes_(graph, report_),
+        evaluator_(program, nodes_, report_) {}
+
+  /// See Calls::pass_over.
+  void pass_over(std::function<bool(FnRef)> damaged) {
+    evaluator_.calls().pass_over(std::move(damaged));
+  }
+  /// Instantiates a model into the graph. False after an error.
+  bool model(FnRef fn, const ModelSettings& settings, ModelValue* value = nullptr);
+
+private:
+  bool apply_settings(Frame& frame, const ModelSettings& settings);
+  bool parameters_bound(Frame& frame);
+  bool names_bound(Frame& frame);
+  bool inputs(Frame& frame);
+  Val input(Frame& frame, ast::TypeRef ref, const std::string& name);
+  void outputs(Frame& frame, const Val& val);
+  bool output(Frame& frame, const Val& val, const std::string& name);
+
+  const Program& program_;
+  Graph& graph_;
+  Report report_;
+  Nodes nodes_;
+  Evaluator evaluator_;
+};
+
+} // namespace tg::eval

@@ -1,0 +1,45 @@
+// One call of an operator, whose arguments are evaluated. Positional ones fill the operands (a
+// tensor, or `none`, also an optional operand), then the attributes in slot order; names reach
+// both.
+#pragma once
+
+#include "compiler/ir/eval/nodes.h"
+
+namespace tg::eval {
+
+class OpCall {
+public:
+  OpCall(Nodes& nodes, Report& report, const Frame& frame, ast::ExprId id, OpKind op);
+
+  /// `given`: the values of the call's arguments, in the order of the text.
+  Val result(llvm::MutableArrayRef<Val> given);
+
+private:
+  struct Given {
+    Val val; // Unit where not given
+    ast::ExprId expr;
+    Span span;
+  };
+  using Operands = llvm::SmallVector<Operand, 6>;
+
+  bool place_arguments(llvm::MutableArrayRef<Val> given);
+  bool place_named(const ast::Arg& arg, Val& val);
+  bool place_positional(const ast::Arg& arg, Val val);
+  void place_list(const ast::Arg& arg, const Val& list);
+  bool complete();
+  bool settle(Operands& out);
+  bool set_attribute(size_t slot, const ast::Arg& arg, const Val& given);
+  bool finish_attributes(const Operands& operands);
+
+  Nodes& nodes_;
+  Report& report_;
+  const Frame& frame_;
+  ast::ExprId id_;
+  const ast::Expr& e_;
+  const OpInfo& info_;
+  llvm::SmallVector<Given, 6> operands_;
+  llvm::SmallVector<std::optional<Value>, kMaxAttrs> attrs_;
+  size_t next_operand_ = 0, next_attr_ = 0;
+};
+
+} // namespace tg::eval
