@@ -2,11 +2,6 @@
 
 namespace tg {
 
-#define TG_EXTRACTOR(id, name, function, greedy)                                                   \
-  Result<Extraction> function(const ExtractionProblem& problem, const IlpOptions& options);
-#include "compiler/extract/extractors.def"
-#undef TG_EXTRACTOR
-
 namespace {
 
 struct Row {

@@ -21,7 +21,15 @@ std::vector<Extractor> all_extractors();
 /// Takes next to no time, and knows no bound.
 bool is_greedy(Extractor extractor);
 
-/// Errors: `no_solution` if a root cannot be extracted, or none keeps to the byte limit.
+// Each of them (greedy: of the options it takes `stop` alone). None is worse than greedy; a solver
+// that fails costs optimality, not the answer. Errors: `no_solution` if a root cannot be extracted,
+// or none keeps to the byte limit; `limit_no_answer` where it was stopped before.
+#define TG_EXTRACTOR(id, name, function, greedy)                                                   \
+  Result<Extraction> function(const ExtractionProblem& problem, const IlpOptions& options = {});
+#include "compiler/extract/extractors.def"
+#undef TG_EXTRACTOR
+
+/// The one of that name.
 Result<Extraction> run_extractor(const ExtractionProblem& problem, Extractor extractor,
                                  const IlpOptions& options = {});
 

@@ -6,6 +6,8 @@
 // would have reached that cost only after its child had: no class could have been first.
 #include "compiler/extract/greedy.h"
 
+#include "compiler/extract/answer.h"
+#include "compiler/extract/extractors.h"
 #include "compiler/extract/poll.h"
 #include "compiler/extract/worklist.h"
 
@@ -123,6 +125,19 @@ std::vector<ClassIx> roots_without_solution(const ExtractionProblem& problem) {
     if (!greedy.choice[root].valid() && !llvm::is_contained(hopeless, root))
       hopeless.push_back(root);
   return hopeless;
+}
+
+Result<Extraction> extract_by_greedy(const ExtractionProblem& problem, const IlpOptions& options) {
+  Stopwatch watch;
+  StopQuestion stop(options);
+  bool stopped = false;
+  std::optional<Choice> choice = extract_greedy(problem, [&] { return stopped = stop(); });
+  if (!choice && stopped) return stopped_early();
+  if (!choice) return no_solution(problem, greedy_trees(problem));
+  Extraction out = checked_answer(problem, std::move(*choice), "greedy");
+  out.reported_cost = out.tree_cost;
+  out.seconds = watch.seconds();
+  return out;
 }
 
 } // namespace tg

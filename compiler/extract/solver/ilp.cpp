@@ -347,19 +347,6 @@ std::optional<Extraction> solve_unbounded(const ExtractionProblem& problem,
 
 } // namespace
 
-Result<Extraction> extract_by_greedy(const ExtractionProblem& problem, const IlpOptions& options) {
-  Stopwatch watch;
-  StopQuestion stop(options);
-  bool stopped = false;
-  std::optional<Choice> choice = extract_greedy(problem, [&] { return stopped = stop(); });
-  if (!choice && stopped) return stopped_early();
-  if (!choice) return no_solution(problem, greedy_trees(problem));
-  Extraction out = checked_answer(problem, std::move(*choice), "greedy");
-  out.reported_cost = out.tree_cost;
-  out.seconds = watch.seconds();
-  return out;
-}
-
 Result<Extraction> extract_by_ilp(const ExtractionProblem& problem, const IlpOptions& options) {
   IlpOptions left = options;
   if (problem.byte_limit() != kInfiniteCost) {

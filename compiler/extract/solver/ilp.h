@@ -83,14 +83,6 @@ struct Extraction {
   std::string note;
 };
 
-/// Of the options it takes `stop` alone. Errors: `no_solution` if a root cannot be extracted, or
-/// none keeps to the byte limit; `limit_no_answer` where it was stopped before.
-Result<Extraction> extract_by_greedy(const ExtractionProblem& problem,
-                                     const IlpOptions& options = {});
-/// Never worse than greedy. A solver that fails costs optimality, not the answer.
-/// Errors: as extract_by_greedy.
-Result<Extraction> extract_by_ilp(const ExtractionProblem& problem, const IlpOptions& options = {});
-
 /// The integer program of a problem. Columns 0 to node_count() - 1 are the nodes.
 /// There may be a row for each pair of classes: once `stop` says so it ends, and is not the whole.
 MipModel make_ilp(const ExtractionProblem& problem, IlpCycles cycles,

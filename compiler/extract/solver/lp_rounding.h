@@ -18,8 +18,4 @@ namespace tg {
 std::optional<Choice> round_relaxation(const ExtractionProblem& problem, llvm::ArrayRef<double> x,
                                        uint64_t seed, int tries, double seconds = 1e9);
 
-/// `options.cycles` gives the relaxation TENSAT's ordering variables; `options.seed` is that of the
-/// rounding. Errors: `no_solution`.
-Result<Extraction> extract_by_lp(const ExtractionProblem& problem, const IlpOptions& options = {});
-
 } // namespace tg
