@@ -83,21 +83,22 @@ size_t PriceModel::samples() const {
 }
 
 std::vector<const PriceModel::Sample*> PriceModel::nearest(const PriceFeatures& at) const {
-  std::vector<std::pair<double, const Sample*>> near[2]; // alone, in place
+  // By distance, and equal ones in the order in which they came: guesses are deterministic.
+  std::vector<std::tuple<double, size_t, const Sample*>> near[2]; // alone, in place
   for (const Sample& sample : samples_[static_cast<size_t>(at.family)]) {
+    if (sample.in_place && !at.in_place) continue;
     double square = sample.op == at.op ? 0 : kOtherOperator * kOtherOperator;
     for (size_t i = 0; i < at.x.size(); ++i)
       square += (sample.x[i] - at.x[i]) * (sample.x[i] - at.x[i]);
-    near[sample.in_place].push_back({square, &sample});
+    near[sample.in_place].emplace_back(square, near[sample.in_place].size(), &sample);
   }
   std::vector<const Sample*> out;
   for (bool in_place : {false, true}) {
-    // Equal distances in the order in which the samples came: guesses are deterministic.
-    auto nearer = [](const auto& a, const auto& b) { return a.first < b.first; };
-    std::stable_sort(near[in_place].begin(), near[in_place].end(), nearer);
-    size_t most = !in_place ? kNearest : at.in_place ? kNearestInPlace : 0;
-    for (const auto& [distance, sample] : llvm::ArrayRef(near[in_place]).take_front(most))
-      out.push_back(sample);
+    auto& all = near[in_place];
+    auto most = static_cast<ptrdiff_t>(std::min(all.size(), in_place ? kNearestInPlace : kNearest));
+    std::partial_sort(all.begin(), all.begin() + most, all.end());
+    for (const auto& one : llvm::ArrayRef(all).take_front(static_cast<size_t>(most)))
+      out.push_back(std::get<const Sample*>(one));
   }
   return out;
 }
