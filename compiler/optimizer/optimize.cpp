@@ -116,6 +116,7 @@ OptimizeOptions with_stop(const OptimizeOptions& given) {
   bool in_one = strategy_of(given.search).extracts_at_the_end();
   constexpr double kMemoryToExtract = 0.8;
   double to_explore = (in_one ? 0.4 : 0.6) * (given.explain ? 0.6 : 1);
+  out.explore.trace = given.trace;
   out.explore.stop = given.stop.with_memory(to_explore);
   out.extract.stop = given.stop.with_memory(kMemoryToExtract).with_grace(kGraceOfExtraction);
   bool greedy = is_greedy(given.extract.extractor);

@@ -24,7 +24,6 @@ namespace tg {
 struct Pact24Report;
 
 struct Pact24Options : SearchLimits {
-  Pact24Options() { time_limit_s = 600; }
   int budget = 128; // simulations for a decision
   int depth = 10;
   double exploration = 2; // c in q/n + c sqrt(2 ln N / n)

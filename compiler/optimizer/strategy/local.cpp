@@ -29,7 +29,6 @@ LocalOptions local_options(const SearchTask& task) {
   local.finalists = candidates_to_keep(task);
   local.explore.numerics = options.explore.numerics;
   local.explore.node_limit = options.explore.node_limit;
-  local.trace = options.trace;
   local.explain = options.explain;
   local.progress = options.portfolio.progress;
   return local;

@@ -21,7 +21,6 @@ PortfolioOptions portfolio_options(const OptimizeOptions& options, size_t finali
   mcts.explore.numerics = options.explore.numerics;
   mcts.explore.cycle_filter = CycleFilter::Efficient; // the incumbent needs it
   static_cast<SearchLimits&>(mcts) = options.explore;
-  mcts.trace = options.trace;
   return out;
 }
 

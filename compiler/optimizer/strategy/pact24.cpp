@@ -58,7 +58,6 @@ void PublishedTreeSearch::grow(EGraph& egraph, const SearchTask& task,
   pact.explore.numerics = options.explore.numerics;
   pact.explore.match_limit = std::max<size_t>(options.explore.node_limit, 1);
   pact.stop = options.explore.stop.within(options.explore.time_limit_s);
-  pact.trace = options.trace;
   WatchedPrice price(
       make_state_price(options.reward, egraph, source, prices, options.extract, pact.stop), teller);
   double best_us = report.cost_before_us;

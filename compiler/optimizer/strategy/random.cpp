@@ -23,7 +23,6 @@ void RandomRollouts::grow(EGraph& egraph, const SearchTask& task, OptimizeReport
   rollout.node_limit = options.explore.node_limit;
   rollout.cycle_filter = options.explore.cycle_filter;
   rollout.numerics = options.explore.numerics;
-  rollout.trace = options.trace;
   ExtractOptions greedy = options.extract;
   greedy.extractor = Extractor::Greedy;
   RolloutReport explored = search_rollouts(egraph, rules, rollout, [&](const EGraph& state) {

@@ -12,7 +12,6 @@ class Saturation final : public OneEGraph {
     ProgressTeller teller(task.options, report);
     teller.grown(egraph.node_count());
     SaturateOptions options = task.options.explore;
-    options.trace = task.options.trace;
     if (teller.heard()) options.progress = [&](size_t nodes) { teller.grown(nodes); };
     SaturateReport explored = saturate(egraph, task.rules, options);
     note_activity(explored.rules, task.rules, report);
