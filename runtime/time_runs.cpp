@@ -21,14 +21,19 @@ bool go_on(const TimingOptions& options, size_t done, const Stopwatch& watch) {
 
 } // namespace
 
-Result<Timing> time_runs(Executable& executable, const TimingOptions& options) {
-  for (size_t i = 0; i < options.warmup; ++i) TG_CHECK(executable.run_once());
+Result<Timing> time_repeated(const TimingOptions& options,
+                             llvm::function_ref<Result<double>()> run) {
+  for (size_t i = 0; i < options.warmup; ++i) TG_CHECK(run());
   std::vector<double> samples;
   for (Stopwatch watch; go_on(options, samples.size(), watch);) {
-    TG_TRY(double us, timed_run(executable));
+    TG_TRY(double us, run());
     samples.push_back(us);
   }
   return summarise_times(std::move(samples));
+}
+
+Result<Timing> time_runs(Executable& executable, const TimingOptions& options) {
+  return time_repeated(options, [&] { return timed_run(executable); });
 }
 
 Result<Comparison> time_in_turns(Executable& first, Executable& second,

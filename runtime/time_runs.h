@@ -1,10 +1,12 @@
-// Runs and times what a backend has loaded: one program, or two in turns. What the samples say is in
-// lang/core/repeated_times.h.
+// Runs and times what a backend has loaded: one program, or two in turns. What the samples say is
+// in lang/core/repeated_times.h.
 #pragma once
 
 #include "lang/core/repeated_times.h"
 #include "lang/core/stop.h"
 #include "runtime/backend.h"
+
+#include <llvm/ADT/STLFunctionalExtras.h>
 
 namespace tg {
 
@@ -21,6 +23,11 @@ struct TimingOptions {
   double patience_seconds = 0;
   StopToken stop = {}; // one run is enough then
 };
+
+/// Microseconds of repeated runs, after those that warm up: each that `run` returns.
+/// Errors: its own.
+Result<Timing> time_repeated(const TimingOptions& options,
+                             llvm::function_ref<Result<double>()> run);
 
 /// Runs and times an executable on its bound inputs. Errors: the device's.
 Result<Timing> time_runs(Executable& executable, const TimingOptions& options);

@@ -58,19 +58,7 @@ private:
 Result<Timing> time_side_by_side(llvm::ArrayRef<Executable*> instances,
                                  const TimingOptions& options) {
   Rounds rounds(instances);
-  for (size_t i = 0; i < options.warmup; ++i) TG_CHECK(rounds.run());
-  std::vector<double> samples;
-  Stopwatch watch;
-  auto more = [&] {
-    if (options.runs != 0) return samples.size() < options.runs;
-    if (samples.size() < options.min_runs) return true;
-    return samples.size() < options.max_runs && watch.seconds() < options.seconds;
-  };
-  while (more()) {
-    TG_TRY(double us, rounds.run());
-    samples.push_back(us);
-  }
-  return summarise_times(std::move(samples));
+  return time_repeated(options, [&] { return rounds.run(); });
 }
 
 } // namespace tg
