@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/driver/calibrated_cost.h"
+#include "compiler/driver/prepare.h"
 #include "compiler/extract/extract.h"
 #include "compiler/optimizer/placed_times.h"
 
@@ -20,15 +21,27 @@ inline llvm::StringSet<> keys_of(llvm::ArrayRef<const Graph*> graphs) {
   return keys;
 }
 
+/// Times operators alone, of a network of this size, on the backend `cpu`. Errors: the backend's.
+inline Result<std::unique_ptr<MeasuredCost>>
+measured_costs(const Graph& graph, const std::string& database, int threads) {
+  TG_TRY(std::unique_ptr<Backend> backend, make_backend("cpu"));
+  MeasuredCostOptions options;
+  options.cost_db = database;
+  options.threads = threads;
+  options.network_bytes = network_bytes(graph);
+  return std::make_unique<MeasuredCost>(std::move(backend), options);
+}
+
 class HeldOut final : public CostModel {
 public:
-  /// `samples` must outlive it; its own timings are not used.
+  /// Of the times that `samples` keeps, those of operators alone. It must outlive this; its own
+  /// timings are not used.
   HeldOut(llvm::ArrayRef<const Graph*> graphs, MeasuredCost& samples)
       : roofline_(*find_device_profile("cpu")), washed_mib_(samples.washed_mib()),
         samples_(samples) {
     llvm::StringSet<> own = keys_of(graphs);
     learn_times(model_, roofline_, samples.database(),
-                [&](llvm::StringRef key) { return own.contains(key); });
+                [&](llvm::StringRef key, bool in_place) { return in_place || own.contains(key); });
   }
   std::string name() const override {
     return model_.knows_places() ? "in place, held out" : "calibrated, held out";
@@ -52,8 +65,7 @@ public:
       if (placed.count++ > 0) continue;
       PriceFeatures features = price_features(roofline_, symbols, time.instance, washed_mib);
       features.in_place = true;
-      constexpr double kNoise = 0.1;
-      model_.learn(features, time.microseconds, kNoise);
+      model_.learn(features, time.microseconds, kTimeNoise);
     }
   }
   using CostModel::learn_placed;

@@ -54,15 +54,6 @@ struct Judged {
   double off_share = 0;
 };
 
-std::unique_ptr<MeasuredCost> measured_costs(const Graph& graph, const std::string& database,
-                                             int threads, std::unique_ptr<Backend> backend) {
-  MeasuredCostOptions options;
-  options.cost_db = database;
-  options.threads = threads;
-  options.network_bytes = network_bytes(graph);
-  return std::make_unique<MeasuredCost>(std::move(backend), options);
-}
-
 Judged judge(const Example& example, CostModel& costs, bool print) {
   const Graph& graph = example.graph;
   double whole_us = example.least_us;
@@ -116,9 +107,8 @@ double washed_mib(const Graph& graph) {
 /// Errors: those of the backend.
 Result<void> tell(const Example& example, llvm::ArrayRef<Example> all, const Settings& settings) {
   const Graph& graph = example.graph;
-  TG_TRY(std::unique_ptr<Backend> backend, make_backend("cpu"));
-  std::unique_ptr<MeasuredCost> measured =
-      measured_costs(graph, settings.database, settings.threads, std::move(backend));
+  TG_TRY(std::unique_ptr<MeasuredCost> measured,
+         measured_costs(graph, settings.database, settings.threads));
   std::string row =
       llvm::formatv("{0,-14} {1,9:f1} {2,9:f1} {3,6:f3}", graph.name(), example.least_us,
                     example.median_us, example.placed.sum_us / example.least_us);
@@ -127,9 +117,8 @@ Result<void> tell(const Example& example, llvm::ArrayRef<Example> all, const Set
   };
   judged(*measured);
   if (!settings.samples.empty()) {
-    TG_TRY(std::unique_ptr<Backend> again, make_backend("cpu"));
-    std::unique_ptr<MeasuredCost> samples =
-        measured_costs(graph, settings.samples, settings.threads, std::move(again));
+    TG_TRY(std::unique_ptr<MeasuredCost> samples,
+           measured_costs(graph, settings.samples, settings.threads));
     HeldOut held_out(&graph, *samples);
     judged(held_out);
     llvm::StringSet<> own = keys_of(&graph);

@@ -27,6 +27,7 @@
 #include "compiler/rules/from_ast.h"
 #include "lang/core/random.h"
 
+#include <llvm/ADT/ScopeExit.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Support/FileSystem.h>
@@ -157,21 +158,11 @@ Ranked rank_in_place(llvm::ArrayRef<Graph> graphs, const Runs& runs, const HeldO
   return out;
 }
 
-Result<std::unique_ptr<MeasuredCost>> measured(const Graph& graph, const std::string& database,
-                                               int threads) {
-  TG_TRY(std::unique_ptr<Backend> backend, make_backend("cpu"));
-  MeasuredCostOptions options;
-  options.cost_db = database;
-  options.threads = threads;
-  options.network_bytes = network_bytes(graph);
-  return std::make_unique<MeasuredCost>(std::move(backend), options);
-}
-
 /// Errors: those of the backend.
 Result<void> run(const Graph& source, llvm::ArrayRef<Rule> rules, const Settings& settings,
                  llvm::StringMap<Ranked>& all) {
   TG_TRY(std::unique_ptr<MeasuredCost> samples,
-         measured(source, settings.samples, settings.threads));
+         measured_costs(source, settings.samples, settings.threads));
   HeldOut rough({}, *samples);
   std::vector<Graph> graphs = candidates(source, rules, rough, settings.graphs);
   PrepareOptions prepare;
@@ -183,7 +174,7 @@ Result<void> run(const Graph& source, llvm::ArrayRef<Rule> rules, const Settings
   HeldOut held_out(own, *samples);
   AnalyticCost analytic(*find_device_profile("cpu"));
   TG_TRY(std::unique_ptr<MeasuredCost> exact,
-         measured(source, settings.database, settings.threads));
+         measured_costs(source, settings.database, settings.threads));
   auto [low, high] = std::minmax_element(times.begin(), times.end());
   llvm::outs() << llvm::formatv("{0,-14} {1,2} {2,9:f1} {3,9:f1}", source.name(), graphs.size(),
                                 *low, *high);
@@ -258,16 +249,20 @@ int main(int argc, char** argv) {
       models.push_back(std::string(TG_SOURCE_DIR "/examples/") + name + ".tg");
   llvm::SmallString<128> folder;
   if (llvm::sys::fs::createUniqueDirectory("tangram-ranking", folder)) return 1;
+  auto remove = llvm::make_scope_exit([&] { (void)llvm::sys::fs::remove_directories(folder); });
   settings.database = folder.str().str() + "/costs.db";
+  SourceManager sources;
   if (settings.samples.empty()) {
     settings.samples = folder.str().str() + "/samples.db";
     CalibrationOptions calibration;
     calibration.measure.cost_db = settings.samples;
     calibration.measure.threads = settings.threads;
     calibration.stop = calibration.stop.within(60);
-    if (!calibrate("cpu", calibration)) return 1;
+    if (auto calibrated = calibrate("cpu", calibration); !calibrated) {
+      render(calibrated.error(), sources, llvm::errs());
+      return 1;
+    }
   }
-  SourceManager sources;
   DiagnosticSink sink;
   std::optional<std::vector<Rule>> rules = load_rules(sources, library(), {}, sink);
   llvm::StringMap<Ranked> all;
@@ -285,6 +280,5 @@ int main(int argc, char** argv) {
   }
   for (const auto& entry : all)
     llvm::outs() << "all, " << entry.getKey() << ": " << entry.getValue().text() << "\n";
-  (void)llvm::sys::fs::remove_directories(folder);
   return ok ? 0 : 1;
 }

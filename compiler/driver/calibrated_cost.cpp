@@ -11,8 +11,6 @@ namespace tg {
 
 namespace {
 
-/// Of the logarithm of a time from the database.
-constexpr double kNoise = 0.1;
 /// A guess that may be so far off surprises nobody; nor does what the clock cannot tell.
 constexpr double kIgnorance = 0.5, kClockUs = 1;
 /// Shares of a graph's cost: what is not worth finding out about a decision, and about one
@@ -30,16 +28,17 @@ double washed_mib_of(llvm::StringRef layout) {
 } // namespace
 
 void learn_times(PriceModel& model, AnalyticCost& roofline, CostDb& database,
-                 llvm::function_ref<bool(llvm::StringRef key)> leave_out) {
+                 llvm::function_ref<bool(llvm::StringRef key, bool in_place)> leave_out) {
   Symbols symbols;
   for (const auto& [layout, row] : database.rows_alike()) {
-    if (leave_out && leave_out(row.instance)) continue;
+    bool in_place = llvm::StringRef(layout).startswith(kPlacedLayout);
+    if (leave_out && leave_out(row.instance, in_place)) continue;
     std::optional<OwnedInstance> read = read_instance(symbols, row.instance);
     if (!read) continue; // of another version
     PriceFeatures features =
         price_features(roofline, symbols, read->instance(), washed_mib_of(layout));
-    features.in_place = llvm::StringRef(layout).startswith(kPlacedLayout);
-    model.learn(features, row.microseconds, kNoise);
+    features.in_place = in_place;
+    model.learn(features, row.microseconds, kTimeNoise);
   }
 }
 
@@ -65,9 +64,9 @@ PriceGuess CalibratedCost::guess(const Symbols& symbols, const OpInstance& insta
 }
 
 std::optional<double> CalibratedCost::known(const Symbols& symbols, const OpInstance& instance) {
-  bool timed_alone = instance.op != OpKind::Extern && !measured_->costs_nothing(symbols, instance);
   std::optional<double> alone = measured_->known_price(symbols, instance);
-  if (!model_.knows_places() || !timed_alone || (alone && std::isinf(*alone))) return alone;
+  bool timed = measured_->is_timed(symbols, instance);
+  if (!model_.knows_places() || !timed || (alone && std::isinf(*alone))) return alone;
   return placed_->find(instance_key(symbols, instance));
 }
 
@@ -78,7 +77,7 @@ double CalibratedCost::price(const Symbols& symbols, const OpInstance& instance)
 
 bool CalibratedCost::wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) {
   return llvm::any_of(instances, [&](const OpInstance& instance) {
-    return instance.op != OpKind::Extern && !measured_->costs_nothing(symbols, instance) &&
+    return measured_->is_timed(symbols, instance) &&
            !placed_->find(instance_key(symbols, instance));
   });
 }
@@ -89,11 +88,9 @@ void CalibratedCost::learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedT
   std::vector<CostRow> rows;
   for (const PlacedTime& time : times) {
     std::string key = instance_key(symbols, time.instance);
-    if (time.instance.op == OpKind::Extern || measured_->costs_nothing(symbols, time.instance) ||
-        placed_->find(key))
-      continue;
+    if (!measured_->is_timed(symbols, time.instance) || placed_->find(key)) continue;
     rows.push_back({key, time.microseconds, "in place"});
-    model_.learn(features(symbols, time.instance, true), time.microseconds, kNoise);
+    model_.learn(features(symbols, time.instance, true), time.microseconds, kTimeNoise);
   }
   settled ? placed_->store(rows) : placed_->remember(rows);
   for (auto& guesses : guesses_) guesses.clear();
@@ -108,7 +105,7 @@ void CalibratedCost::time_surprises_again(const Symbols& symbols,
     std::optional<double> now = measured_->known_price(symbols, instances[one.instance]);
     if (!now || !std::isfinite(*now) || one.guess.deviation > kIgnorance) continue;
     double above = std::log((*now + kClockUs) / (one.guess.microseconds + kClockUs));
-    if (above > 2 * std::hypot(one.guess.deviation, kNoise))
+    if (above > 2 * std::hypot(one.guess.deviation, kTimeNoise))
       surprising.push_back(instances[one.instance]);
   }
   if (!surprising.empty()) measured_->time_again(symbols, surprising, stop);
@@ -130,7 +127,7 @@ std::vector<CalibratedCost::Timed> CalibratedCost::time(const Symbols& symbols,
     return false;
   });
   for (const Timed& one : timed)
-    model_.learn(features(symbols, instances[one.instance], false), one.microseconds, kNoise);
+    model_.learn(features(symbols, instances[one.instance], false), one.microseconds, kTimeNoise);
   for (auto& guesses : guesses_) guesses.clear();
   return timed;
 }

@@ -14,10 +14,14 @@
 
 namespace tg {
 
-/// Teaches a model the times of a database that were taken on its machine, but for those of
-/// instances that `leave_out` names (by key), where it is given.
+/// Of the logarithm of a time from the database.
+inline constexpr double kTimeNoise = 0.1;
+
+/// Teaches a model the times of a database that were taken on its machine, but for those that
+/// `leave_out` names (by the instance's key, and whether the time is of one in place), where it is
+/// given.
 void learn_times(PriceModel& model, AnalyticCost& roofline, CostDb& database,
-                 llvm::function_ref<bool(llvm::StringRef key)> leave_out = {});
+                 llvm::function_ref<bool(llvm::StringRef key, bool in_place)> leave_out = {});
 
 class CalibratedCost final : public CostModel {
 public:

@@ -7,8 +7,6 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
-#include <chrono>
-
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -125,7 +123,7 @@ bool MeasuredCost::costs_nothing(const Symbols& symbols, const OpInstance& insta
 /// The key of an instance that has no price yet; nothing where none is needed.
 std::optional<std::string> MeasuredCost::key_to_time(const Symbols& symbols,
                                                      const OpInstance& instance) const {
-  if (instance.op == OpKind::Extern || costs_nothing(symbols, instance)) return std::nullopt;
+  if (!is_timed(symbols, instance)) return std::nullopt;
   std::string key = instance_key(symbols, instance);
   if (failures_.count(key) || database_->find(key)) return std::nullopt;
   return key;
@@ -182,7 +180,6 @@ void MeasuredCost::time_again(const Symbols& symbols, llvm::ArrayRef<OpInstance>
 void MeasuredCost::time_all(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<StepSpec> specs,
                             const StopToken& stop) {
   if (specs.empty()) return;
-  auto start = std::chrono::steady_clock::now();
   watch();
   // In portions, so that what was timed is kept if the program is stopped.
   constexpr size_t kPortion = 8;
@@ -194,7 +191,6 @@ void MeasuredCost::time_all(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<Ste
   }
   if (options_.watch && options_.watch->best_us() != yardstick_us_)
     database_->keep_yardstick(yardstick_us_ = options_.watch->best_us());
-  timed_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 /// From the first timing on, so that a model that times nothing costs nothing.

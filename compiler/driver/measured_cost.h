@@ -76,7 +76,6 @@ public:
   size_t timed() const { return timed_; }
   /// Those of them whose prices are not kept.
   size_t unsettled() const { return unsettled_; }
-  double timed_seconds() const { return timed_seconds_; }
   /// The yardstick's best time as it is kept.
   double yardstick_us() { return database_->yardstick(); }
   CostDb& database() { return *database_; }
@@ -96,6 +95,10 @@ public:
 
   /// Nothing is run for it: there is nothing to time.
   bool costs_nothing(const Symbols& symbols, const OpInstance& instance) const;
+  /// Whether its price is a time.
+  bool is_timed(const Symbols& symbols, const OpInstance& instance) const {
+    return instance.op != OpKind::Extern && !costs_nothing(symbols, instance);
+  }
 
 private:
   std::optional<std::string> key_to_time(const Symbols& symbols, const OpInstance& instance) const;
@@ -114,7 +117,6 @@ private:
   llvm::StringMap<std::string> failures_;   // instances that cannot be timed, and why
   std::vector<std::string> first_failures_; // in the order in which they were met
   size_t timed_ = 0, unsettled_ = 0;
-  double timed_seconds_ = 0;
   double yardstick_us_ = 0; // as it is in the database
 };
 
