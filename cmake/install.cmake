@@ -1,16 +1,10 @@
 # `cmake --install`: the program, the public header, our static libraries, a CMake package, and the
 # same for pkg-config.
 include(CMakePackageConfigHelpers)
-set(TG_ARCHIVES)
-foreach(target tangram tg_optimizer tg_search tg_extract tg_equiv tg_egraph tg_rules tg_emit tg_ir tg_lang tg_syntax
-               tg_runtime_onednn tg_runtime_cuda tg_runtime_ref tg_runtime tg_plan tg_core)
-  if(TARGET ${target})
-    get_target_property(type ${target} TYPE)
-    if(type STREQUAL "STATIC_LIBRARY")
-      list(APPEND TG_ARCHIVES ${target})
-    endif()
-  endif()
-endforeach()
+# Those that use others first.
+get_property(TG_ARCHIVES GLOBAL PROPERTY tg_archives)
+list(REVERSE TG_ARCHIVES)
+list(REMOVE_ITEM TG_ARCHIVES tg_cli) # the program's own
 install(TARGETS ${TG_ARCHIVES} ARCHIVE DESTINATION lib/tangram)
 list(TRANSFORM TG_ARCHIVES REPLACE "(.+)" "\${libdir}/lib\\1.a" OUTPUT_VARIABLE TG_PC_ARCHIVES)
 list(JOIN TG_PC_ARCHIVES " " TG_PC_ARCHIVES)
