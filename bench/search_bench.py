@@ -80,7 +80,8 @@ class Bench:
 
     def __init__(self, options):
         self.options = options
-        self.tg, self.paper_tool = str(Path(options.tg).resolve()), str(Path(options.paper).resolve())
+        self.tg = str(Path(options.tg).resolve())
+        self.paper_tool = str(Path(options.paper or Path(self.tg).parent / "bench/paper/paper").resolve())
         self.program = hashlib.sha256(Path(self.tg).read_bytes()).hexdigest()[:12]
         self.state = Path(options.state)
         if options.threads != 1:
@@ -380,7 +381,7 @@ def parse():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     p.add_argument("sections", nargs="*", help="default: all of them")
     p.add_argument("--tg", default=ROOT / "build-release/tg")
-    p.add_argument("--paper", default=ROOT / "build-release/bench/paper/paper", help="the program of bench/paper")
+    p.add_argument("--paper", help="the program of bench/paper; default: that of the build of --tg")
     p.add_argument("--state", default=ROOT / "build-release/search_bench", help="folder of what is done")
     p.add_argument("--results", default=ROOT / "bench/results", type=Path)
     p.add_argument("--commit", help="of the program, where it is not that of the tree")
