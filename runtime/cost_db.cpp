@@ -229,8 +229,7 @@ CostDb::Opened CostDb::prepare_schema() {
   sqlite3_stmt* check = nullptr;
   bool intact =
       sqlite3_prepare_v2(db_, "PRAGMA quick_check(1)", -1, &check, nullptr) == SQLITE_OK &&
-      (code = sqlite3_step(check)) == SQLITE_ROW &&
-      llvm::StringRef(reinterpret_cast<const char*>(sqlite3_column_text(check, 0))) == "ok";
+      (code = sqlite3_step(check)) == SQLITE_ROW && column_text(check, 0) == "ok";
   sqlite3_finalize(check);
   if (!intact && (code == SQLITE_ROW || is_damage(sqlite3_extended_errcode(db_))))
     return Opened::Damaged;
