@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of options holds everywhere: each option of each command is parsed, explained by --help
+"""The table of options holds everywhere: each row is parsed by a command that has it, explained by --help
 or --help-all, completed by bash, zsh and fish, and stands on the man page; what it does not take is
 refused; and --help is one screen.
 

@@ -23,6 +23,8 @@ Result<Screened> time_briefly(LoadedGraph& loaded) {
   return Screened{timing.median_us};
 }
 
+constexpr char kNotRun[] = "was not run: the time was over";
+
 std::string does_not_run(const Diagnostic& why) { return "does not run: " + why.message; }
 
 /// What is wrong with outputs, of those names; nothing where they are as expected, or where the
@@ -71,10 +73,8 @@ std::string join(const std::string& first, const std::string& second) {
 } // namespace
 
 Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOptions& timing) {
-  Timing whole;
-  TG_TRY(std::vector<NodeTime> times, time_nodes(prepared, timing, &whole));
+  TG_TRY(std::vector<NodeTime> times, time_nodes(prepared, timing));
   bool first = placed.nodes.empty();
-  placed.whole_us = first ? whole.median_us : std::min(placed.whole_us, whole.median_us);
   for (size_t i = 0; i < times.size(); ++i) {
     if (first)
       placed.nodes.push_back({times[i].node, times[i].microseconds});
@@ -88,6 +88,7 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   if (options().stop.asked()) return error(Code::limit_no_answer, "the time was over");
   TG_TRY(LoadedGraph * one, loaded_.get(first));
   Result<LoadedGraph*> other = loaded_.get(second, one);
+  if (!other && options().stop.asked()) return std::move(other.error());
   if (!other) return WholeRuns{{}, does_not_run(other.error())};
   LoadedGraph* two = *other;
   TimingOptions timing = timing_;
@@ -98,6 +99,7 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   std::unique_ptr<MachineWatch> watch; // of a GPU nobody else's work shows here
   if (!prepared.backend->step_timer()) watch = watch_machine(*prepared.backend, prepared.threads);
   Result<Comparison> times = time_in_turns(*prepared.executable, *two->prepared.executable, timing);
+  if (!times && options().stop.asked()) return std::move(times.error());
   if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
   bool disturbed = watch && !watch->quiet();
   return WholeRuns{
@@ -123,11 +125,13 @@ Result<std::vector<Screened>> BackendFinalists::screen(const Graph& source,
   std::vector<Screened> screened;
   for (const Graph* graph : graphs) {
     if (options().stop.asked()) {
-      screened.push_back({0, "was not run: the time was over"});
+      screened.push_back({0, kNotRun});
       continue;
     }
     Result<Screened> one = screen_one(*graph, *own);
-    screened.push_back(one ? std::move(*one) : Screened{0, does_not_run(one.error())});
+    screened.push_back(one                      ? std::move(*one)
+                       : options().stop.asked() ? Screened{0, kNotRun}
+                                                : Screened{0, does_not_run(one.error())});
   }
   return screened;
 }
@@ -158,11 +162,12 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
   out.resize(graphs.size());
   std::vector<size_t> quiet(graphs.size());
   // No warm-up: a median of three does without the first.
-  TimingOptions round_timing{.warmup = 0, .min_runs = 3};
+  TimingOptions round_timing{.warmup = 0, .min_runs = 3, .stop = options().stop};
   round_timing.seconds = kSeconds / static_cast<double>(kMostRounds * graphs.size());
   Stopwatch clock;
   for (size_t round = 0; round < kMostRounds; ++round) {
-    if (round >= kQuietRounds && (clock.seconds() > kSeconds || options().stop.asked())) break;
+    if (round > 0 && options().stop.asked()) break;
+    if (round >= kQuietRounds && clock.seconds() > kSeconds) break;
     for (size_t i = 0; i < graphs.size(); ++i) {
       TG_CHECK(add_round(out[i], graphs[i]->prepared, round_timing));
       quiet[i] += watch->quiet();

@@ -16,7 +16,7 @@ public:
   explicit BackendFinalists(PrepareOptions options, TimingOptions timing = {.min_runs = 15,
                                                                             .seconds = 1.5,
                                                                             .patience_seconds = 8})
-      : loaded_(std::move(options)), timing_(std::move(timing)) {
+      : loaded_(that_stops_loading(std::move(options))), timing_(std::move(timing)) {
     timing_.stop = this->options().stop;
   }
   Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
@@ -33,6 +33,11 @@ public:
   double bound() const;
 
 private:
+  /// To load a large network takes seconds.
+  static PrepareOptions that_stops_loading(PrepareOptions options) {
+    options.interrupt = options.stop;
+    return options;
+  }
   const PrepareOptions& options() const { return loaded_.options(); }
   bool times_in_place(const Graph& graph) const;
   Result<Screened> screen_one(const Graph& graph, const LoadedGraph& source);

@@ -59,8 +59,7 @@ Result<Prepared> prepare_with_inputs(const Graph& graph, const PrepareOptions& o
   return prepared;
 }
 
-Result<std::vector<NodeTime>> time_nodes(Prepared& prepared, const TimingOptions& options,
-                                         Timing* runs) {
+Result<std::vector<NodeTime>> time_nodes(Prepared& prepared, const TimingOptions& options) {
   Executable& executable = *prepared.executable;
   for (size_t i = 0; i < options.warmup; ++i) TG_CHECK(executable.run_once());
   TimingOptions warm = options;
@@ -70,7 +69,6 @@ Result<std::vector<NodeTime>> time_nodes(Prepared& prepared, const TimingOptions
   std::vector<StepInfo> steps = executable.steps();
   executable.profile(false);
   if (!timing) return std::move(timing.error());
-  if (runs) *runs = *timing;
 
   std::vector<NodeTime> times;
   llvm::DenseMap<PlanStepId, size_t> place;

@@ -57,9 +57,8 @@ struct NodeTime {
 
 /// Of each operator that a run computes, in the order in which they run; what the backend put in
 /// behind the last counts there. Views are listed, at no cost; of operators that the backend runs
-/// as one, one. `runs`, where it is given: the whole runs that were profiled. Errors: the device's.
-Result<std::vector<NodeTime>> time_nodes(Prepared& prepared, const TimingOptions& options,
-                                         Timing* runs = nullptr);
+/// as one, one. Errors: the device's.
+Result<std::vector<NodeTime>> time_nodes(Prepared& prepared, const TimingOptions& options);
 
 /// The same of a graph on random inputs. Errors: also those of prepare().
 Result<std::vector<NodeTime>> time_nodes(const Graph& graph, const PrepareOptions& options,

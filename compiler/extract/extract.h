@@ -65,6 +65,9 @@ Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceC
 /// The operators that a run of a graph computes, each as often as it does: what its price is the
 /// sum of.
 struct GraphInstances {
+  GraphInstances() = default;
+  GraphInstances(GraphInstances&&) = default; // a copy's instances would refer to the original's
+  GraphInstances& operator=(GraphInstances&&) = default;
   std::deque<llvm::SmallVector<TypeId, 5>> types; // that `instances` refer to
   std::vector<OpInstance> instances;
   std::vector<NodeId> nodes; // of each

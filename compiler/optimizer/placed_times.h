@@ -9,9 +9,6 @@ namespace tg {
 /// Times of a graph's instances, each once, in the order in which it has them first. Nodes of which
 /// nothing is known are left out.
 struct PlacedInstances {
-  PlacedInstances() = default;
-  PlacedInstances(PlacedInstances&&) = default; // a copy's times would refer to the original's
-  PlacedInstances& operator=(PlacedInstances&&) = default;
   GraphInstances of; // that `times` refer to
   std::vector<PlacedTime> times;
   double sum_us = 0; // over all nodes

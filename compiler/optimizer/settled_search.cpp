@@ -114,10 +114,11 @@ private:
       return false;
     }
     PlacedInstances times = placed_instances(graph, nodes->back());
-    // At the speed that the machine had when the source's prices were taken.
-    double now = placed_instances(source_, nodes->front()).sum_us;
-    if (found && now > 0)
-      for (PlacedTime& time : times.times) time.microseconds *= report_.cost_before_us / now;
+    if (found) { // at the speed that the machine had when the source's prices were taken
+      double now = placed_instances(source_, nodes->front()).sum_us;
+      double speed = now > 0 ? report_.cost_before_us / now : 1;
+      for (PlacedTime& time : times.times) time.microseconds *= speed;
+    }
     judges_.costs.learn_placed(graph.symbols(), times.times, nodes->back().settled);
     ++report_.graphs_placed;
     begin_with_new_prices();

@@ -22,7 +22,7 @@ struct Row {
   OptimizeReport report;
   Comparison runs; // source first
   double max_rel_diff = 0;
-  double optimise_s = 0; // measuring of operators included, whole runs not
+  double optimise_s = 0; // but for the whole runs that judge the result
 
   double before_us() const { return runs.first.median_us; }
   /// What was returned is what counts: the source where the new graph is not faster.
