@@ -9,6 +9,7 @@ namespace tg {
 namespace {
 
 using proof::Case;
+using proof::Outcome;
 
 constexpr const char* kTooMany = "too many cases";
 
@@ -21,10 +22,10 @@ Proof prove_with(const Rule& rule, std::optional<size_t> named,
   do {
     if (++tried > options.cases) return proof.why = kTooMany, proof;
     Case one(rule, ranks, choices, named, solver, std::min(options.questions, questions));
-    Case::Outcome outcome = one.run();
+    Outcome outcome = one.run();
     questions -= std::min(questions, one.questions());
-    if (outcome == Case::Outcome::Impossible) continue;
-    if (outcome != Case::Outcome::Proved) {
+    if (outcome == Outcome::Impossible) continue;
+    if (outcome != Outcome::Proved) {
       proof.why = one.why().empty() ? "too many questions" : one.why();
       return proof;
     }

@@ -1,0 +1,50 @@
+// What the variables of the rule stand for in a case, tensors and values, and its conditions, which
+// are assumed as soon as everything in them is known. Of what nothing says what it is, the case
+// chooses (ranks, absent operands) or has symbols (sizes).
+#pragma once
+
+#include "compiler/equiv/proof/exprs.h"
+#include "compiler/equiv/proof/ranks.h"
+
+namespace tg::proof {
+
+class Variables final : public Known {
+public:
+  /// `named`: how many axes of tensors of any rank have names; nullopt: ranks are cases.
+  Variables(const Rule& rule, const Ranks& ranks, std::optional<size_t> named, Facts& facts);
+
+  /// What a tensor is, known or from now on.
+  const Tensor& tensor(uint32_t v) override;
+  bool known(uint32_t v) const { return tensors_[v].has_value(); }
+  void bind(uint32_t v, Tensor type);
+  /// shape(x) == shape(y), rank(x) == rank(y), where the other is known.
+  bool like_another(uint32_t v, Tensor& type);
+  bool may_be_absent(uint32_t v) const { return may_be_absent_[v]; }
+
+  const std::optional<Attr>& value(uint32_t v) const override { return values_[v]; }
+  /// Gives a value that is not known what a condition says of it.
+  void take_from_conditions(uint32_t v);
+  void set(uint32_t v, Attr value) { values_[v] = std::move(value); }
+
+  /// An expression over them; nullopt where it is not understood.
+  std::optional<Attr> evaluate(ExprIndex at) { return exprs_.evaluate(at); }
+  /// Assumes what can be assumed by now. A condition that is not understood is not assumed: then
+  /// more is proved than the rule says.
+  void try_conditions();
+
+private:
+  bool bound_all(ExprIndex at) const;
+  bool assume_condition(ExprIndex at, bool truth);
+  bool assume_comparison(const ValueExpr& e, bool truth);
+
+  const Rule& rule_;
+  const Ranks& ranks_;
+  std::optional<size_t> named_;
+  Facts& facts_;
+  Exprs exprs_;
+  std::vector<std::optional<Tensor>> tensors_;
+  std::vector<std::optional<Attr>> values_;
+  std::vector<bool> assumed_, may_be_absent_;
+};
+
+} // namespace tg::proof
