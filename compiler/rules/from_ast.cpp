@@ -1,7 +1,7 @@
 #include "compiler/rules/from_ast.h"
 
 #include "compiler/rules/check.h"
-#include "compiler/rules/compiler.h"
+#include "compiler/rules/compile/compiler.h"
 #include "compiler/rules/derived_class.h"
 #include "compiler/rules/text.h"
 #include "lang/syntax/idioms.h"

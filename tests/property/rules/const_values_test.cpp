@@ -1,7 +1,7 @@
 // Models and rules share the meaning of compile-time values: random expressions over the same names
 // come to the same value in both, or to none in both.
 #include "compiler/ir/from_ast.h"
-#include "compiler/rules/compiler.h"
+#include "compiler/rules/compile/compiler.h"
 #include "compiler/rules/eval.h"
 #include "lang/syntax/parse.h"
 

@@ -3,7 +3,7 @@
 // not say it.
 #pragma once
 
-#include "compiler/rules/exprs.h"
+#include "compiler/rules/compile/exprs.h"
 
 namespace tg {
 

@@ -1,4 +1,4 @@
-#include "compiler/rules/exprs.h"
+#include "compiler/rules/compile/exprs.h"
 
 #include "compiler/rules/eval.h"
 

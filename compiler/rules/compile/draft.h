@@ -1,0 +1,91 @@
+// A rule while it is written: its terms, variables and conditions. The left side comes first and
+// binds; what is computed there becomes a fresh variable and a condition, on the right side it is
+// computed when the rule is applied. Numbers among tensors take the dtype of what they meet.
+#pragma once
+
+#include "compiler/rules/compile/errors.h"
+#include "compiler/rules/compile/term_types.h"
+
+#include <llvm/ADT/DenseSet.h>
+
+namespace tg {
+
+class RuleDraft {
+public:
+  /// `name`: of the declaration, for messages.
+  RuleDraft(llvm::StringRef name, RuleErrors& errors) : name_(name), errors_(errors) {}
+  RuleDraft(const RuleDraft&) = delete;
+
+  Rule& rule() { return rule_; }
+  RuleExprs& exprs() { return exprs_; }
+  TermTypes& types() { return types_; }
+  const Term& term(TermId id) const { return rule_.terms[id]; }
+  /// From now on the right side is written.
+  void begin_right() { on_left_ = false; }
+  bool on_left() const { return on_left_; }
+
+  uint32_t new_class(std::string name);
+  /// `kind`: that of the slot that binds it; literals compared with it take its normal form.
+  uint32_t new_value(const std::string& name, std::optional<AttrKind> kind = {});
+  void set_kind(uint32_t value, AttrKind kind) { value_kinds_[value] = kind; }
+  std::optional<AttrKind> kind_of(ExprIndex expr) const;
+  void require(ExprIndex condition) { rule_.conditions.push_back(condition); }
+
+  TermId add(Term term);
+  TermId class_term(uint32_t number);
+  TermId none_term();
+  /// A tensor of one number.
+  TermId constant(TermAttr values);
+  /// A tensor of one number everywhere; needs a tensor on the left whose dtype it has.
+  bool can_fill() const { return dtype_var_.has_value(); }
+  TermId filled(ExprIndex number, ExprIndex shape);
+  /// An operand on the left, whose dtype may be that of constants.
+  void note_operand(OpKind op, size_t index, TermId operand);
+  /// Numbers among the operands take the dtype of what they meet, as in models.
+  void give_dtypes(const Term& user);
+
+  /// A slot that must equal something computed: a fresh variable and a condition.
+  TermAttr equal_to(ExprIndex expr, const AttrInfo& info);
+  /// A slot that holds what is computed; `folded`: or what that comes to.
+  TermAttr computed(ExprIndex expr);
+  TermAttr folded(ExprIndex expr);
+  /// The same on either side: on the left it is compared with that.
+  TermAttr slot(ExprIndex expr, const AttrInfo& info);
+  TermAttr floats(ExprIndex number);
+  /// What `transpose(x)` without `perm` does, as in models: the last two axes change places.
+  std::optional<ExprIndex> last_two_swapped(TermId operand, Span at);
+
+  /// Lets may name lets, so that a short text can stand for a large rule; reports it.
+  bool too_large(Span at);
+  /// Counts how deep the text is while it lives.
+  class Depth {
+  public:
+    explicit Depth(RuleDraft& draft) : depth_(draft.depth_) { ++depth_; }
+    ~Depth() { --depth_; }
+
+  private:
+    uint32_t& depth_;
+  };
+
+private:
+  llvm::StringRef name_;
+  RuleErrors& errors_;
+  Rule rule_;
+  RuleExprs exprs_{rule_};
+  TermTypes types_{rule_, exprs_};
+  llvm::SmallVector<std::optional<AttrKind>, 8> value_kinds_;
+  /// A class variable that is never absent: its dtype is that of constants.
+  std::optional<uint32_t> dtype_var_;
+  llvm::DenseSet<TermId> numbers_; // constants that have met nothing with a dtype yet
+  bool on_left_ = true;
+  uint32_t depth_ = 0;
+};
+
+TermAttr literal_attr(Value value);
+TermAttr variable_attr(uint32_t number);
+Term term_of(OpKind op, llvm::ArrayRef<TermId> operands);
+/// The form that attribute slots hold, where that needs no operand. nullopt if the kind does not
+/// fit.
+std::optional<Value> normal_form(AttrKind kind, Value value);
+
+} // namespace tg
