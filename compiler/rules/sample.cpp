@@ -1,6 +1,6 @@
 #include "compiler/rules/sample.h"
 
-#include "compiler/rules/attempt.h"
+#include "compiler/rules/attempt/attempt.h"
 
 namespace tg {
 

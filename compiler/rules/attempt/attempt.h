@@ -1,0 +1,38 @@
+// One attempt at an instance of a rule: a walk down its left side (sample.h has the idea). A term
+// is asked for a shape, or for any, and asks its operands for the shapes that give it. The parts:
+// `draws` (what is random), `hints` (what conditions say), `terms` (what has a type), and by shape
+// rule `products` (windows and products), `choices` (conditions, indices, limits) and `shapes` (all
+// other operators).
+#pragma once
+
+#include "compiler/rules/attempt/choices.h"
+#include "compiler/rules/attempt/products.h"
+#include "compiler/rules/attempt/shapes.h"
+
+namespace tg {
+
+class RuleAttempt final : public OperatorMaker {
+public:
+  /// All outlive the attempt; what it finds goes to `instance`, why it fails to `why`.
+  RuleAttempt(Symbols& symbols, const Rule& rule, llvm::ArrayRef<DType> dtypes,
+              std::mt19937_64& rng, RuleInstance& instance, std::string& why);
+
+  /// False if a guess was wrong; a new attempt then guesses anew.
+  bool run();
+
+private:
+  bool make_op(TermId id, const Shape* want) override;
+  static RuleInstance& emptied(RuleInstance& instance, const Rule& rule);
+
+  Symbols& symbols_;
+  const Rule& rule_;
+  RuleInstance& in_;
+  InstanceDraws draws_;
+  RuleHints hints_;
+  AttemptTerms terms_;
+  ProductGuess products_;
+  ChoiceGuess choices_;
+  ShapeGuess shapes_;
+};
+
+} // namespace tg

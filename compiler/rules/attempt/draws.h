@@ -1,0 +1,53 @@
+// What an attempt at an instance draws at random: sizes, shapes, attributes and numbers. Images and
+// kernels are often like those that are there already: rules that join convolutions want them
+// alike. Numbers are often near those that the rule is written with.
+#pragma once
+
+#include "compiler/rules/rule.h"
+
+#include <random>
+
+namespace tg {
+
+class InstanceDraws {
+public:
+  InstanceDraws(const Rule& rule, std::mt19937_64& rng);
+
+  int64_t between(int64_t low, int64_t high);
+  bool chance(int percent) { return between(0, 99) < percent; }
+
+  int64_t size();
+  Shape any_shape(int64_t least_rank = 0);
+  Shape image();
+  Shape any_kernel();
+  void note_convolution(const Shape& image, const Shape& kernel);
+  int64_t divisor(int64_t n);
+  /// A shape that broadcasts to `shape`: some leading axes left out, some made 1.
+  Shape narrower(Shape shape);
+  /// The same elements under another shape.
+  Shape regrouped(llvm::ArrayRef<int64_t> shape);
+  /// An input size along one axis that gives `out` results.
+  int64_t input_size(int64_t out, int64_t kernel, int64_t stride, int64_t dilation,
+                     const Value& pad, size_t axis);
+
+  Value any_act();
+  Value any_pair(int64_t high);
+  Value any_pad();
+  Value any_permutation(size_t rank);
+  llvm::SmallVector<int64_t, 4> some_axes(int64_t rank);
+  /// A number of any partition that a program may write, or near one of the rule's own.
+  double any_number(DType dtype = DType::F32);
+  /// The numbers of a constant: one for all elements, or many.
+  std::vector<double> any_literal(const TensorType& type);
+
+private:
+  std::mt19937_64& rng_;
+  llvm::SmallVector<double, 8> numbers_;         // that the rule is written with
+  llvm::SmallVector<Shape, 4> images_, kernels_; // of convolutions so far
+};
+
+template <class List> int64_t last(const List& list) {
+  return static_cast<int64_t>(list.size()) - 1;
+}
+
+} // namespace tg

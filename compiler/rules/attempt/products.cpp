@@ -1,0 +1,152 @@
+#include "compiler/rules/attempt/products.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+
+namespace tg {
+
+namespace {
+
+bool pairs(llvm::ArrayRef<Value> values) {
+  return llvm::all_of(values, [](const Value& v) { return v.ints.size() == 2; });
+}
+
+} // namespace
+
+bool ProductGuess::make_matmul(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  if (want && want->size() < 2) return false;
+  TermId x = term.operands[0], y = term.operands[1];
+  std::optional<Shape> kx = terms_.known(x), ky = terms_.known(y);
+  if (!kx && !want && terms_.is_op(x) && terms_.make(x, nullptr)) kx = terms_.known(x);
+  if (!ky && !kx && !want && terms_.is_op(y) && terms_.make(y, nullptr)) ky = terms_.known(y);
+  if ((kx && kx->size() < 2) || (ky && ky->size() < 2)) return false;
+  Shape batch;
+  if (want)
+    batch.assign(want->begin(), want->end() - 2);
+  else if (kx || ky)
+    batch.assign((kx ? kx : ky)->begin(), (kx ? kx : ky)->end() - 2);
+  else
+    for (int64_t n = draws_.chance(65) ? 0 : draws_.between(1, 2); n > 0; --n)
+      batch.push_back(draws_.size());
+  int64_t k = kx ? kx->back() : ky ? (*ky)[ky->size() - 2] : draws_.size();
+  if (!kx) {
+    Shape s = batch;
+    s.append({want ? (*want)[want->size() - 2] : draws_.size(), k});
+    if (!terms_.make(x, s)) return false;
+  }
+  if (!ky) {
+    Shape s = draws_.chance(60) ? Shape() : batch;
+    s.append({k, want ? want->back() : draws_.size()});
+    if (!terms_.make(y, s)) return false;
+  }
+  return terms_.finish_with_epilogue(id, terms_.shape(y).back(),
+                                     {terms_.attr_or(term, 0, draws_.any_act())});
+}
+
+bool ProductGuess::make_kernel(TermId w, Shape kernel, int64_t channels, const Shape* want) {
+  int64_t groups = draws_.chance(50) ? 1 : draws_.divisor(channels);
+  bool fits = kernel[1] > 0 && channels % kernel[1] == 0 && kernel[0] % (channels / kernel[1]) == 0;
+  if (fits && draws_.chance(70)) return terms_.make(w, kernel); // like one that is there already
+  if (!want) kernel[0] = groups * draws_.between(1, 4);
+  kernel[1] = channels / groups;
+  return terms_.make(w, kernel);
+}
+
+bool ProductGuess::make_conv2d(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  if (want && want->size() != 4) return false;
+  TermId x = term.operands[0], w = term.operands[1];
+  std::optional<Shape> kx = terms_.known(x), kw = terms_.known(w);
+  if ((kx && kx->size() != 4) || (kw && kw->size() != 4)) return false;
+  Shape kernel = kw ? *kw : draws_.any_kernel();
+  for (int64_t i : {2, 3})
+    if (!kw) kernel[i] = hints_.dim(terms_[w], i, kernel[i]);
+  if (want) kernel[0] = (*want)[1];
+  if (kx && !kw && !make_kernel(w, kernel, (*kx)[1], want)) return false;
+  // Only now, for conditions tell attributes from kernels.
+  Value stride = terms_.attr_or(term, 0, draws_.any_pair(3)),
+        pad = terms_.attr_or(term, 1, draws_.any_pad());
+  Value dilation =
+      terms_.attr_or(term, 2, draws_.chance(75) ? Value::of_ints({1, 1}) : draws_.any_pair(3));
+  if (!pairs({stride, dilation})) return false;
+  if (!kx) {
+    Shape s = draws_.image();
+    if (int64_t least = hints_.least_dim(terms_[w], 1, 1); s[1] < least)
+      s[1] = least * draws_.between(1, 2);
+    if (kw) s[1] = kernel[1] * (draws_.chance(60) ? 1 : draws_.divisor(kernel[0]));
+    if (want) {
+      s[0] = (*want)[0];
+      for (size_t i : {0, 1})
+        s[2 + i] = draws_.input_size((*want)[2 + i], kernel[2 + i], stride.ints[i],
+                                     dilation.ints[i], pad, i);
+    }
+    if (!terms_.make(x, s)) return false;
+    if (!kw && !terms_.known(w) && !make_kernel(w, kernel, terms_.shape(x)[1], want)) return false;
+  }
+  draws_.note_convolution(terms_.shape(x), terms_.shape(w));
+  return terms_.finish_with_epilogue(
+      id, terms_.shape(w)[0], {stride, pad, dilation, terms_.attr_or(term, 3, draws_.any_act())});
+}
+
+bool ProductGuess::make_winograd_weight(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  if (want && want->size() != 3) return false;
+  int64_t tile =
+      terms_.int_or(term, 0, want ? ((*want)[0] == 16 ? 2 : 4) : 2 * draws_.between(1, 2));
+  Shape s = {want ? (*want)[1] : 2 * draws_.size(), want ? (*want)[2] : draws_.size(), 3, 3};
+  TermId w = term.operands[0];
+  return (terms_.known(w) || terms_.make(w, s)) && terms_.finish(id, {Value::of_int(tile)});
+}
+
+bool ProductGuess::make_winograd_conv2d(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  if (want && want->size() != 4) return false;
+  TermId x = term.operands[0], u = term.operands[1];
+  if (terms_.is_op(u) && !terms_.known(u) && !terms_.make(u, nullptr)) return false;
+  std::optional<Shape> kx = terms_.known(x), ku = terms_.known(u);
+  if ((kx && kx->size() != 4) || (ku && ku->size() != 3)) return false;
+  Value pad = terms_.attr_or(term, 0, draws_.any_pad());
+  if (!kx) {
+    Shape s = draws_.image();
+    if (ku) s[1] = (*ku)[2] * (draws_.chance(60) ? 1 : draws_.divisor((*ku)[1]));
+    if (want) s[0] = (*want)[0];
+    for (size_t i : {0, 1})
+      if (want) s[2 + i] = draws_.input_size((*want)[2 + i], 3, 1, 1, pad, i);
+    if (!terms_.make(x, s)) return false;
+  }
+  if (!ku) {
+    int64_t groups = draws_.chance(50) ? 1 : draws_.divisor(terms_.shape(x)[1]);
+    int64_t outputs = want ? (*want)[1] : groups * draws_.between(1, 3);
+    if (!terms_.make(u, {draws_.chance(50) ? 16 : 36, outputs, terms_.shape(x)[1] / groups}))
+      return false;
+  }
+  return terms_.finish_with_epilogue(id, terms_.shape(u)[1],
+                                     {pad, terms_.attr_or(term, 1, draws_.any_act())});
+}
+
+bool ProductGuess::make_pool(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  if (want && want->size() != 4) return false;
+  Value kernel = terms_.attr_or(term, 0, draws_.any_pair(3)),
+        stride = terms_.attr_or(term, 1, draws_.any_pair(3));
+  Value pad = terms_.attr_or(term, 2, draws_.any_pad());
+  if (!pairs({kernel, stride})) return false;
+  if (!terms_.known(term.operands[0])) {
+    Shape s = draws_.image();
+    if (want) {
+      s[0] = (*want)[0];
+      s[1] = (*want)[1];
+      for (size_t i : {0, 1})
+        s[2 + i] = draws_.input_size((*want)[2 + i], kernel.ints[i], stride.ints[i], 1, pad, i);
+    }
+    if (!terms_.make(term.operands[0], s)) return false;
+  }
+  llvm::SmallVector<Value, 4> attrs = {kernel, stride, pad};
+  if (term.attrs.size() > 3)
+    attrs.push_back(terms_.attr_or(term, 3, Value::of_bool(draws_.chance(50))));
+  return terms_.finish(id, attrs);
+}
+
+} // namespace tg
