@@ -1,5 +1,6 @@
 #include "runtime/cuda/backend.h"
 
+#include "runtime/cuda/executable.h"
 #include "runtime/cuda/patterns.h"
 #include "runtime/cuda/tuning/step_timer.h"
 

@@ -17,7 +17,6 @@ constexpr int64_t kPatternElements = 1 << 16;
 
 } // namespace
 
-/// A friend of CudaExecutable: its plans are prepared, and never loaded.
 class UnitTimer {
 public:
   UnitTimer(const CompileOptions& options, std::shared_ptr<GpuDevice> device, PlanDb* known,
@@ -31,58 +30,58 @@ public:
     auto stream = device_->make_stream();
     if (!stream) return std::vector<Result<PlanTime>>(plans.size(), stream.error());
     timer_.emplace(*device_, *stream);
-    std::vector<Result<std::unique_ptr<CudaExecutable>>> executables;
-    for (const Plan* plan : plans) executables.push_back(prepare(*plan, libraries, cache, *stream));
-    for (auto& executable : executables)
-      if (executable) collect(**executable);
+    std::vector<Result<std::unique_ptr<PreparedPlan>>> prepared;
+    for (const Plan* plan : plans) prepared.push_back(prepare(*plan, libraries, cache, *stream));
+    for (auto& plan : prepared)
+      if (plan) collect(**plan);
     time_all();
     std::vector<Result<PlanTime>> times;
-    for (auto& executable : executables) {
-      if (executable)
-        times.push_back(sum(**executable));
+    for (auto& plan : prepared) {
+      if (plan)
+        times.push_back(sum(**plan));
       else
-        times.push_back(std::move(executable.error()));
+        times.push_back(std::move(plan.error()));
     }
     return times;
   }
 
-  /// Of each launch of an executable that is loaded, and stays as it is.
-  Result<std::vector<double>> time_launches(CudaExecutable& executable) {
-    std::vector<Address> own = executable.addresses_;
-    timer_.emplace(*device_, executable.stream_);
-    collect(executable);
+  /// Of each launch of a plan that is loaded, and stays as it is.
+  Result<std::vector<double>> time_launches(PreparedPlan& plan) {
+    std::vector<Address> own = plan.memory().addresses();
+    timer_.emplace(*device_, plan.stream());
+    collect(plan);
     time_all();
-    executable.addresses_ = std::move(own);
-    executable.set_parameters();
+    plan.memory().put_back(std::move(own));
+    plan.set_parameters();
     std::vector<double> times;
-    for (const Launch& launch : executable.launches_) {
+    for (const Launch& launch : plan.launches()) {
       times.push_back(0);
       if (launch.unit.kind == tg::cuda::Unit::Kind::View) continue;
-      TG_TRY(StepTime time, times_.find(conditions_ + executable.unit_key(launch))->second);
+      TG_TRY(StepTime time, times_.find(conditions_ + plan.key(launch))->second);
       times.back() = time.microseconds;
     }
     return times;
   }
 
 private:
-  using Launch = CudaExecutable::Launch;
   struct Unit {
-    CudaExecutable* plan;
-    Launch* launch;
+    PreparedPlan* plan;
+    size_t launch;
     std::string key;
     int64_t bytes; // of one copy
     int copies;
     int64_t all_bytes() const { return bytes * copies; }
+    const Launch& launched() const { return plan->launches()[launch]; }
   };
 
-  Result<std::unique_ptr<CudaExecutable>> prepare(const Plan& plan,
-                                                  const ExecutableLibraries& libraries,
-                                                  CubinCache& cache, Stream stream) {
-    std::unique_ptr<CudaExecutable> executable(new CudaExecutable(plan, device_, libraries));
-    executable->stream_ = stream;
-    TG_CHECK(executable->prepare(options_, cache, how_.cold));
-    TG_CHECK(executable->reserve_workspace());
-    return executable;
+  /// Prepared, and never loaded.
+  Result<std::unique_ptr<PreparedPlan>> prepare(const Plan& plan,
+                                                const ExecutableLibraries& libraries,
+                                                CubinCache& cache, Stream stream) {
+    TG_TRY(std::unique_ptr<PreparedPlan> prepared,
+           PreparedPlan::make(plan, options_, device_, cache, libraries, stream, how_.cold));
+    TG_CHECK(prepared->reserve_workspace());
+    return prepared;
   }
 
   int64_t within_limit(int64_t bytes) const {
@@ -91,15 +90,16 @@ private:
   }
 
   /// What is not known yet, each once.
-  void collect(CudaExecutable& plan) {
-    for (Launch& launch : plan.launches_) {
+  void collect(PreparedPlan& plan) {
+    for (size_t i = 0; i < plan.launches().size(); ++i) {
+      const Launch& launch = plan.launches()[i];
       if (launch.unit.kind == tg::cuda::Unit::Kind::View) continue;
-      std::string key = conditions_ + plan.unit_key(launch);
+      std::string key = conditions_ + plan.key(launch);
       if (known(key) || !seen_.insert(key).second) continue;
       int64_t bytes = plan.scratch_bytes(launch);
       int copies = how_.cold ? cold_copies(bytes, within_limit(kColdBytes)) : 1;
       timed_by_[&plan] += 1;
-      units_.push_back({&plan, &launch, std::move(key), bytes, copies});
+      units_.push_back({&plan, i, std::move(key), bytes, copies});
     }
   }
 
@@ -131,9 +131,8 @@ private:
   }
 
   void keep(const Unit& unit, const GraphTime& time) {
-    auto launch = static_cast<size_t>(unit.launch - unit.plan->launches_.data());
     StepTime found{time.microseconds, time.low, time.high,
-                   unit.plan->step_info(launch).implementation, time.runs};
+                   unit.plan->info(unit.launched()).implementation, time.runs};
     if (known_)
       known_->store(unit.key, {found.implementation, found.microseconds, found.low_us,
                                found.high_us, found.runs});
@@ -159,12 +158,12 @@ private:
     std::vector<GraphWork> works;
     for (const Unit& unit : units) {
       for (int copy = 0; copy < unit.copies; ++copy)
-        TG_CHECK(unit.plan->fill_scratch(*unit.launch, at(unit, scratch, copy), pattern_));
-      unit.plan->lend(*unit.launch, scratch);
-      TG_CHECK(unit.plan->launch(*unit.launch)); // loads what it needs, which a capture must not
+        TG_CHECK(unit.plan->fill_scratch(unit.launched(), at(unit, scratch, copy), pattern_));
+      unit.plan->lend(unit.launch, scratch);
+      TG_CHECK(unit.plan->launch(unit.launched())); // loads what it needs, which a capture must not
       works.push_back({[&unit, scratch](int copy) {
-                         unit.plan->lend(*unit.launch, at(unit, scratch, copy));
-                         return unit.plan->launch(*unit.launch);
+                         unit.plan->lend(unit.launch, at(unit, scratch, copy));
+                         return unit.plan->launch(unit.launched());
                        },
                        unit.copies});
       scratch += static_cast<Address>(unit.all_bytes());
@@ -176,12 +175,12 @@ private:
     return scratch + static_cast<Address>(unit.bytes * copy);
   }
 
-  Result<PlanTime> sum(const CudaExecutable& plan) {
+  Result<PlanTime> sum(const PreparedPlan& plan) {
     PlanTime time;
     time.timed = timed_by_[&plan];
-    for (const Launch& launch : plan.launches_) {
+    for (const Launch& launch : plan.launches()) {
       if (launch.unit.kind == tg::cuda::Unit::Kind::View) continue;
-      std::string key = conditions_ + plan.unit_key(launch);
+      std::string key = conditions_ + plan.key(launch);
       auto timed = times_.find(key);
       if (timed == times_.end())
         add(*known(key), time);
@@ -213,7 +212,7 @@ private:
   std::optional<GraphTimer> timer_;
   std::vector<Unit> units_;
   llvm::StringSet<> seen_;
-  std::map<const CudaExecutable*, size_t> timed_by_;
+  std::map<const PreparedPlan*, size_t> timed_by_;
   llvm::StringMap<Result<StepTime>> times_; // of units, by key
   std::map<DType, Tensor> patterns_;
   PatternOf pattern_ = [this](DType dtype) -> Result<const Tensor*> {
@@ -234,10 +233,9 @@ std::vector<Result<PlanTime>> time_plans(llvm::ArrayRef<const Plan*> plans,
   return UnitTimer(options, std::move(device), known, how).time(plans, libraries, cache);
 }
 
-Result<std::vector<double>> time_launches(CudaExecutable& executable,
-                                          std::shared_ptr<GpuDevice> device,
+Result<std::vector<double>> time_launches(PreparedPlan& plan, std::shared_ptr<GpuDevice> device,
                                           const GraphTiming& how) {
-  return UnitTimer({}, std::move(device), nullptr, how).time_launches(executable);
+  return UnitTimer({}, std::move(device), nullptr, how).time_launches(plan);
 }
 
 } // namespace tg::cuda

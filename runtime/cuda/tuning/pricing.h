@@ -5,7 +5,8 @@
 // it launches is timed in the same way.
 #pragma once
 
-#include "runtime/cuda/executable.h"
+#include "runtime/cuda/prepared_plan.h"
+#include "runtime/measure.h"
 
 namespace tg::cuda {
 
@@ -18,7 +19,7 @@ struct PlanTime {
 };
 
 /// Of each plan, in their order; `known`: prices of earlier units, where new ones go, too; null:
-/// all are timed, and none is kept. Errors, for each: as CudaExecutable::make(), and those of its
+/// all are timed, and none is kept. Errors, for each: as PreparedPlan::make(), and those of its
 /// own units.
 std::vector<Result<PlanTime>> time_plans(llvm::ArrayRef<const Plan*> plans,
                                          const CompileOptions& options,
@@ -26,10 +27,9 @@ std::vector<Result<PlanTime>> time_plans(llvm::ArrayRef<const Plan*> plans,
                                          const ExecutableLibraries& libraries, PlanDb* known,
                                          const GraphTiming& how);
 
-/// Microseconds of each launch of an executable that is loaded, timed as prices are, on scratch
+/// Microseconds of each launch of a plan that is loaded, timed as prices are, on scratch
 /// memory: what it holds stays as it is. Errors: the device's; `memory_limit`.
-Result<std::vector<double>> time_launches(CudaExecutable& executable,
-                                          std::shared_ptr<GpuDevice> device,
+Result<std::vector<double>> time_launches(PreparedPlan& plan, std::shared_ptr<GpuDevice> device,
                                           const GraphTiming& how);
 
 } // namespace tg::cuda

@@ -1,0 +1,81 @@
+// Where the values of a plan lie on the device. What runs read of weights stays; inputs lie behind
+// each other; every other value of a run lies in one arena by its lifetime over the units, but for
+// several outputs, which lie together. Views share the memory of what they view. Libraries have one
+// workspace, with zeros at its end.
+#pragma once
+
+#include "runtime/backend.h"
+#include "runtime/cuda/device/device.h"
+
+#include <set>
+
+namespace tg::cuda {
+
+/// What one unit of a plan touches.
+struct UnitValues {
+  bool view = false;
+  PlanValueId viewed = kNoValue, result = kNoValue; // of a view
+  llvm::ArrayRef<PlanValueId> values;               // of parameters
+};
+
+class ValueMemory {
+public:
+  /// The plan outlives it, and is complete when values are placed.
+  explicit ValueMemory(const Plan& plan) : plan_(plan) {}
+
+  void place(llvm::ArrayRef<UnitValues> units);
+  /// How much it comes to. Errors: `memory_limit`.
+  Result<void> add_up(int64_t limit, int64_t workspace, int64_t zeros);
+  Result<void> reserve_workspace(GpuDevice& device, Stream stream);
+  Result<void> reserve(GpuDevice& device);
+  const MemoryUse& use() const { return use_; }
+
+  enum class Block : uint8_t { Inputs, Weights, Arena }; // allocations
+  Block block_of(PlanValueId value) const;
+  PlanValueId root(PlanValueId value) const { return root_[value]; }
+  /// 0: not on the device.
+  Address address(PlanValueId value) const { return addresses_[root_[value]]; }
+  /// Whether a value is to be copied there at load.
+  bool is_loaded(PlanValueId value) const { return addresses_[value] != 0 && stays(value); }
+  Address workspace() const { return workspace_; }
+  Address zeros() const { return zeros_; }
+
+  /// Of all that is named, each once.
+  int64_t bytes_of(llvm::ArrayRef<PlanValueId> values) const;
+  /// Calls `use` with the type of each, once, and where it lies on that scratch memory.
+  template <class Use>
+  Result<void> on_scratch(llvm::ArrayRef<PlanValueId> values, Address scratch, Use use) const;
+  /// They lie on that scratch memory from now on.
+  void lend(llvm::ArrayRef<PlanValueId> values, Address scratch);
+  /// To be put back after memory was lent.
+  std::vector<Address> addresses() const { return addresses_; }
+  void put_back(std::vector<Address> addresses) { addresses_ = std::move(addresses); }
+
+private:
+  bool stays(PlanValueId value) const;
+  void find_roots(llvm::ArrayRef<UnitValues> units);
+  std::vector<PlanValueId> outputs_together() const;
+
+  const Plan& plan_;
+  std::vector<PlanValueId> root_; // of values: whose memory it is
+  std::vector<int64_t> offsets_;  // of values, in the arena or among what stays
+  std::vector<Address> addresses_;
+  Address workspace_ = 0, zeros_ = 0;
+  int64_t zero_bytes_ = 0;
+  MemoryUse use_;
+};
+
+template <class Use>
+Result<void> ValueMemory::on_scratch(llvm::ArrayRef<PlanValueId> values, Address scratch,
+                                     Use use) const {
+  std::set<PlanValueId> seen;
+  for (PlanValueId value : values) {
+    PlanValueId root = root_[value];
+    if (!seen.insert(root).second) continue;
+    TG_CHECK(use(root, scratch));
+    scratch += static_cast<Address>(device_bytes(plan_.values[root].type));
+  }
+  return {};
+}
+
+} // namespace tg::cuda
