@@ -169,14 +169,17 @@ class Completion(unittest.TestCase):
 
     def complete(self, *words):
         """What bash offers after these words, the last of which is being typed."""
-        script = self.scripts["bash"] + "\nCOMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _tg 2>/dev/null\n" \
-                                        "printf '%s\\n' \"${COMPREPLY[@]}\"\n"
+        script = self.scripts["bash"] + "\nCOMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); known=\n" \
+                                        "known=$(compgen -v | sort); _tg 2>/dev/null\n" \
+                                        "printf '%s\\n' \"${COMPREPLY[@]}\"\n" \
+                                        "comm -13 <(echo \"$known\") <(compgen -v | sort) >&2\n"
         with tempfile.TemporaryDirectory() as folder:
             for name in ("model.tg", "graph.json", "notes.txt"):
                 Path(folder, name).touch()
             Path(folder, "models").mkdir()
             done = subprocess.run(["bash", "-c", script, "bash", *words], cwd=folder, capture_output=True, text=True,
                                   check=True)
+        self.assertEqual(set(done.stderr.split()) - {"_", "PIPESTATUS"}, set(), "variables left in the user's shell")
         return [word for word in done.stdout.splitlines() if word]
 
     def test_bash_completes(self):

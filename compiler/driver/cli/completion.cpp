@@ -36,14 +36,14 @@ std::vector<StringRef> command_families() {
 
 bool names_files(const OptionRow& row) {
   return row.kind == OptionKind::File || row.kind == OptionKind::Folder ||
-         (row.repeats() && row.limits.words.empty() && row.kind == OptionKind::Words);
+         (row.kind == OptionKind::Words && row.limits.words.empty());
 }
 
 // --- bash ---------------------------------------------------------------------------------------
 
 constexpr StringRef kBash = R"(
 _tg() {
-  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} i words options files
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} i command words options files
   # `--search=mc` is three words to bash.
   if [[ $word == = ]]; then word=; elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi
   local -a given=()
