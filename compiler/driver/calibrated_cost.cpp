@@ -31,6 +31,7 @@ void learn_times(PriceModel& model, AnalyticCost& roofline, CostDb& database,
                  llvm::function_ref<bool(llvm::StringRef key, bool in_place)> leave_out) {
   Symbols symbols;
   for (const auto& [layout, row] : database.rows_alike()) {
+    if (llvm::StringRef(layout).startswith(kOnceLayout)) continue;
     bool in_place = llvm::StringRef(layout).startswith(kPlacedLayout);
     if (leave_out && leave_out(row.instance, in_place)) continue;
     std::optional<OwnedInstance> read = read_instance(symbols, row.instance);
@@ -43,7 +44,8 @@ void learn_times(PriceModel& model, AnalyticCost& roofline, CostDb& database,
 }
 
 CalibratedCost::CalibratedCost(std::unique_ptr<MeasuredCost> measured, const DeviceProfile& device)
-    : measured_(std::move(measured)), placed_(measured_->open_placed()), roofline_(device),
+    : measured_(std::move(measured)), placed_(measured_->open_placed(kPlacedLayout)),
+      once_(measured_->open_placed(kOnceLayout)), roofline_(device),
       washed_mib_(measured_->washed_mib()) {
   learn_times(model_, roofline_, measured_->database());
 }
@@ -82,6 +84,27 @@ bool CalibratedCost::wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInsta
   });
 }
 
+/// Others only ever add: where two searches come to the same sum though others computed, it is what
+/// the operators take.
+std::vector<CostRow> CalibratedCost::confirmed(std::vector<CostRow>& rows) {
+  constexpr double kAgree = 0.1;
+  double before = 0, now = 0;
+  auto known = [&](const CostRow& row) { return once_->find(row.instance); };
+  for (const CostRow& row : rows)
+    if (std::optional<double> earlier = known(row)) before += *earlier, now += row.microseconds;
+  std::vector<CostRow> out;
+  if (std::abs(now - before) <= kAgree * std::min(before, now)) {
+    for (const CostRow& row : rows)
+      if (std::optional<double> earlier = known(row)) {
+        out.push_back(row);
+        out.back().microseconds = std::min(*earlier, row.microseconds);
+      }
+    llvm::erase_if(rows, known);
+  }
+  once_->store(rows);
+  return out;
+}
+
 /// The first time of each stays, so that prices are of one moment as far as can be.
 void CalibratedCost::learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
                                   bool settled) {
@@ -92,7 +115,8 @@ void CalibratedCost::learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedT
     rows.push_back({key, time.microseconds, "in place"});
     model_.learn(features(symbols, time.instance, true), time.microseconds, kTimeNoise);
   }
-  settled ? placed_->store(rows) : placed_->remember(rows);
+  placed_->store(settled ? rows : confirmed(rows));
+  if (!settled) placed_->remember(rows);
   for (auto& guesses : guesses_) guesses.clear();
 }
 

@@ -63,11 +63,14 @@ private:
                             llvm::ArrayRef<Timed> timed, const StopToken& stop);
   PriceGuess guess(const Symbols& symbols, const OpInstance& instance, bool in_place);
   PriceFeatures features(const Symbols& symbols, const OpInstance& instance, bool in_place);
+  /// Of times in place that are not settled, those that an earlier search's agree with: the lesser
+  /// of both. The others are left in `rows`, and kept for the next search to confirm.
+  std::vector<CostRow> confirmed(std::vector<CostRow>& rows);
   /// The price where nothing is left to be found out.
   std::optional<double> known(const Symbols& symbols, const OpInstance& instance);
 
   std::unique_ptr<MeasuredCost> measured_;
-  std::unique_ptr<CostDb> placed_; // times in place
+  std::unique_ptr<CostDb> placed_, once_; // times in place; those to be confirmed
   AnalyticCost roofline_;
   PriceModel model_;
   double washed_mib_ = 0;

@@ -98,9 +98,9 @@ MeasuredCost::MeasuredCost(std::unique_ptr<Backend> backend, MeasuredCostOptions
   if (const StepTimer* timer = backend_->step_timer()) groups_.emplace(*timer, measure_);
 }
 
-std::unique_ptr<CostDb> MeasuredCost::open_placed() const {
+std::unique_ptr<CostDb> MeasuredCost::open_placed(llvm::StringRef kind) const {
   CostEnvironment environment = environment_;
-  environment.layout = kPlacedLayout.str() + environment.layout;
+  environment.layout = (kind + environment.layout).str();
   return CostDb::open(path_, environment);
 }
 

@@ -51,8 +51,9 @@ private:
   MeasureOptions measure_;
 };
 
-/// Before the conditions of operators alone: times within whole runs of such a network.
-inline constexpr llvm::StringLiteral kPlacedLayout = "in place, ";
+/// Before the conditions of operators alone: times within whole runs of such a network; and what
+/// was taken once while others computed, which a second time has to confirm.
+inline constexpr llvm::StringLiteral kPlacedLayout = "in place, ", kOnceLayout = "once, in place, ";
 
 class MeasuredCost : public CostModel {
 public:
@@ -79,8 +80,9 @@ public:
   /// The yardstick's best time as it is kept.
   double yardstick_us() { return database_->yardstick(); }
   CostDb& database() { return *database_; }
-  /// The same file, where it keeps what operators take within whole runs of networks of this size.
-  std::unique_ptr<CostDb> open_placed() const;
+  /// The same file, where it keeps what operators take within whole runs of networks of this size
+  /// (`kind`: kPlacedLayout or kOnceLayout).
+  std::unique_ptr<CostDb> open_placed(llvm::StringRef kind) const;
   std::string backend_name() const { return backend_->name(); }
   double washed_mib() const { return static_cast<double>(measure_.wash_bytes >> 20); }
 

@@ -15,23 +15,28 @@ std::string digest(const Graph& graph) {
   return llvm::toHex(hash.final(), /*LowerCase=*/true);
 }
 
-/// Two rows: what the first takes, and what the second takes while the first takes that.
-struct PairOfRows {
-  std::string first, second;
-};
+/// Which pair it is that two rows are of: what the first takes, and what the second takes while the
+/// first takes that.
+std::string pair_of(const Graph& first, const Graph& second, llvm::StringRef conditions) {
+  return digest(first) + " beside " + digest(second) + " in " + conditions.str();
+}
 
-PairOfRows rows_of(const Graph& first, const Graph& second, llvm::StringRef conditions) {
-  std::string pair = digest(first) + " beside " + digest(second) + " in " + conditions.str();
-  return {"whole run of the first, " + pair, "whole run of the second, " + pair};
+std::string row_of(llvm::StringRef which, const std::string& pair) {
+  return "whole run of the " + which.str() + ", " + pair;
+}
+
+/// The second graph is faster, slower, or the runs do not say it.
+int verdict(const Comparison& times) { return times.low > 1 ? 1 : times.high < 1 ? -1 : 0; }
+
+/// There is nothing to be said beside the times.
+bool plain(const WholeRuns& runs) {
+  return runs.fault.empty() && runs.note.empty() && runs.times.ratio > 0 && runs.times.low > 0;
 }
 
 bool worth_keeping(const WholeRuns& runs) {
   constexpr double kNearlyEqual = 0.1; // from one end of the interval to the other
-  const Comparison& times = runs.times;
-  bool decided = times.low > 1 || times.high < 1;
-  bool narrow = times.high - times.low <= kNearlyEqual;
-  return runs.fault.empty() && runs.note.empty() && !runs.disturbed && times.ratio > 0 &&
-         times.low > 0 && (decided || narrow);
+  bool narrow = runs.times.high - runs.times.low <= kNearlyEqual;
+  return !runs.disturbed && (verdict(runs.times) != 0 || narrow);
 }
 
 std::optional<Comparison> comparison_of(const std::optional<CostRow>& first,
@@ -51,17 +56,27 @@ std::optional<Comparison> comparison_of(const std::optional<CostRow>& first,
 
 } // namespace
 
-Result<WholeRuns> RememberedFinalists::compare(const Graph& first, const Graph& second) {
-  PairOfRows rows = rows_of(first, second, conditions_);
-  if (auto known = comparison_of(database_->find_row(rows.first), database_->find_row(rows.second)))
-    return WholeRuns{*known};
-  TG_TRY(WholeRuns runs, runner_.compare(first, second));
-  if (!worth_keeping(runs)) return runs;
-  const Comparison& times = runs.times;
+std::optional<Comparison> RememberedFinalists::known(const std::string& pair) {
+  return comparison_of(database_->find_row(row_of("first", pair)),
+                       database_->find_row(row_of("second", pair)));
+}
+
+void RememberedFinalists::keep(const std::string& pair, const Comparison& times) {
   double us = times.first.median_us;
-  database_->store({{rows.first, us, "whole run", us, us, static_cast<int>(times.first.runs)},
-                    {rows.second, us / times.ratio, "whole run", us / times.high, us / times.low,
-                     static_cast<int>(times.second.runs)}});
+  database_->store(
+      {{row_of("first", pair), us, "whole run", us, us, static_cast<int>(times.first.runs)},
+       {row_of("second", pair), us / times.ratio, "whole run", us / times.high, us / times.low,
+        static_cast<int>(times.second.runs)}});
+}
+
+Result<WholeRuns> RememberedFinalists::compare(const Graph& first, const Graph& second) {
+  std::string pair = pair_of(first, second, conditions_), once = pair + ", once";
+  if (auto times = known(pair)) return WholeRuns{*times};
+  TG_TRY(WholeRuns runs, runner_.compare(first, second));
+  if (!plain(runs)) return runs;
+  auto earlier = known(once);
+  bool confirmed = earlier && verdict(*earlier) == verdict(runs.times);
+  keep(confirmed || worth_keeping(runs) ? pair : once, runs.times);
   return runs;
 }
 

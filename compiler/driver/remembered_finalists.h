@@ -1,8 +1,9 @@
 // Comparisons of whole graphs that outlive a run: what has met its source on this machine once need
 // not meet it again, as long as graphs, backend, libraries, number of threads and types are the
 // same (the environment of runtime/cost_db.h). Remembered is only what is worth it: a comparison
-// that says which graph is faster, or that neither is by much; and only where outputs agreed and
-// there was nothing to be said about the run.
+// that says which graph is faster, or that neither is by much, while nobody else computed; or what
+// two comparisons in turn came to. And only where outputs agreed and there was nothing to be said
+// about the run.
 #pragma once
 
 #include "compiler/optimizer/optimize.h"
@@ -29,6 +30,9 @@ public:
   }
 
 private:
+  std::optional<Comparison> known(const std::string& pair);
+  void keep(const std::string& pair, const Comparison& times);
+
   FinalistRunner& runner_;
   std::unique_ptr<CostDb> database_;
   std::string conditions_;

@@ -157,6 +157,25 @@ TEST_F(CalibratedCostTest, WhatIsNotSettledInPlaceIsNotKept) {
   EXPECT_EQ(model()->samples(), 0u);
 }
 
+TEST_F(CalibratedCostTest, WhatTwoSearchesAgreeOnInPlaceIsKeptThoughOthersCompute) {
+  OwnedInstance relu = read("relu(f32[1048576])"), tanh = read("tanh(f32[1048576])");
+  auto placed = [&](OwnedInstance& of, double us) {
+    PlacedTime time{of.instance(), us};
+    model()->learn_placed(symbols, time, /*settled=*/false);
+  };
+  placed(relu, 900);
+  placed(tanh, 900);
+  placed(tanh, 2000);
+  placed(relu, 950);
+  auto costs = model();
+  EXPECT_FALSE(costs->wants_placed(symbols, relu.instance()));
+  EXPECT_EQ(costs->price(symbols, relu.instance()), 900) << "others only ever add";
+  EXPECT_TRUE(costs->wants_placed(symbols, tanh.instance()));
+  EXPECT_EQ(costs->samples(), 1u);
+  placed(tanh, 2100); // what it takes, then
+  EXPECT_EQ(model()->price(symbols, tanh.instance()), 2000);
+}
+
 /// Where operators take half as long again in place, those that were timed alone, or not at all, do
 /// so, too: prices are of one kind.
 TEST_F(CalibratedCostTest, GuessesAreOfTimesInPlaceOnceThereAreAny) {

@@ -83,6 +83,26 @@ TEST_F(Remembered, WhatDecidesNothingIsMeasuredAgain) {
   EXPECT_EQ(told.asked, 2);
 }
 
+TEST_F(Remembered, WhatTwoComparisonsComeToIsKept) {
+  told.runs = undecided();
+  (void)ask();
+  (void)ask();
+  WholeRuns third = ask();
+  EXPECT_TRUE(third.times.remembered);
+  EXPECT_FALSE(third.times.second_faster() || third.times.second_slower());
+  EXPECT_EQ(told.asked, 2);
+}
+
+TEST_F(Remembered, ComparisonsThatDisagreeAreNotKept) {
+  told.runs = faster();
+  told.runs.disturbed = true;
+  (void)ask();
+  told.runs = undecided();
+  (void)ask();
+  EXPECT_FALSE(ask().times.remembered);
+  EXPECT_TRUE(ask().times.remembered) << "the last two agreed";
+}
+
 TEST_F(Remembered, FaultsAndRemarksAreNotKept) {
   told.runs = WholeRuns{{}, "gives another output"};
   (void)ask();
