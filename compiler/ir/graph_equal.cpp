@@ -2,7 +2,9 @@
 // from the outputs pairs them up and fails at the first pair that does not match.
 #include "compiler/ir/graph_equal.h"
 
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/SHA1.h>
 
 namespace tg {
 
@@ -55,6 +57,25 @@ std::string difference(const Graph& a, const Graph& b) {
       open.push_back({a.operands(x)[i], b.operands(y)[i]});
   }
   return {};
+}
+
+std::string digest(const Graph& graph) {
+  std::vector<std::string> of_node(graph.size()); // with all below it
+  std::vector<bool> needed = graph.reachable();
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    if (!needed[i]) continue;
+    llvm::SHA1 hash;
+    hash.update(node_text(graph, {i}));
+    for (NodeId operand : graph.operands({i})) hash.update(of_node[operand.index]);
+    of_node[i] = hash.final().str();
+  }
+  llvm::SHA1 hash;
+  for (NodeId input : graph.inputs()) hash.update(node_text(graph, input));
+  for (const GraphOutput& output : graph.outputs()) {
+    hash.update(output.name);
+    hash.update(of_node[output.node.index]);
+  }
+  return llvm::toHex(hash.final(), /*LowerCase=*/true);
 }
 
 } // namespace tg

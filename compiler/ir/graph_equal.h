@@ -11,4 +11,8 @@ namespace tg {
 /// so, else where they first differ. Linear in the size of the graphs.
 std::string difference(const Graph& a, const Graph& b);
 
+/// The same for graphs that do not differ, and for no others that one will meet (SHA-1): 40
+/// hexadecimal digits.
+std::string digest(const Graph& graph);
+
 } // namespace tg
