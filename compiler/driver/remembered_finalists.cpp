@@ -1,19 +1,18 @@
 #include "compiler/driver/remembered_finalists.h"
 
 #include "compiler/driver/measured_cost.h"
+#include "compiler/driver/model.h"
+#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/to_text.h"
+#include "compiler/rules/text.h"
 
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/SHA1.h>
 
 namespace tg {
 
 namespace {
-
-std::string digest(const Graph& graph) {
-  llvm::SHA1 hash;
-  hash.update(dump(graph)); // without the names of outputs, which cost nothing
-  return llvm::toHex(hash.final(), /*LowerCase=*/true);
-}
 
 /// Which pair it is that two rows are of: what the first takes, and what the second takes while the
 /// first takes that.
@@ -61,12 +60,69 @@ std::optional<Comparison> RememberedFinalists::known(const std::string& pair) {
                        database_->find_row(row_of("second", pair)));
 }
 
-void RememberedFinalists::keep(const std::string& pair, const Comparison& times) {
+void RememberedFinalists::keep_times(const std::string& pair, const Comparison& times) {
   double us = times.first.median_us;
   database_->store(
       {{row_of("first", pair), us, "whole run", us, us, static_cast<int>(times.first.runs)},
        {row_of("second", pair), us / times.ratio, "whole run", us / times.high, us / times.low,
         static_cast<int>(times.second.runs)}});
+}
+
+namespace {
+
+/// All that decides which graphs a search may come to.
+std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
+                       const OptimizeOptions& options, llvm::StringRef conditions) {
+  llvm::SHA1 hash;
+  for (const Rule& rule : rules) hash.update(rule_text(rule));
+  return llvm::formatv(
+      "result of {0} by {1}, rules {2}, numerics {3}, weights {4}, seed {5}, in {6}",
+      digest(source), search_name(options.search), llvm::toHex(hash.final(), /*LowerCase=*/true),
+      static_cast<int>(options.explore.numerics), options.extract.max_weight_growth,
+      options.explore.seed, conditions);
+}
+
+/// The graph's digest; a line for each rule, "COUNT NAME"; an empty line; the graph.
+std::string kept_text(const Optimized& result) {
+  std::string text = digest(result.graph) + "\n";
+  for (const RuleCount& rule : result.report.rules_applied)
+    text += std::to_string(rule.count) + " " + rule.rule + "\n";
+  return text + "\n" + to_text(result.graph);
+}
+
+/// nullopt where the text is not what was kept: of another version, or damaged.
+std::optional<KnownResult> read_kept(llvm::StringRef text, std::shared_ptr<Symbols> symbols) {
+  auto [head, model] = text.split("\n\n");
+  auto [expected, lines] = head.split('\n');
+  SourceManager sources;
+  DiagnosticSink sink;
+  Program program = load_program(sources, library(), sources.add("kept.tg", model.str()), sink);
+  if (sink.failed()) return std::nullopt;
+  std::optional<Graph> graph = instantiate(program, "", {}, std::move(symbols), sink);
+  if (!graph || digest(*graph) != expected) return std::nullopt;
+  KnownResult out{std::move(*graph), {}};
+  for (llvm::StringRef line; std::tie(line, lines) = lines.split('\n'), !line.empty();) {
+    auto [count, name] = line.split(' ');
+    RuleCount rule{name.str(), 0};
+    if (count.getAsInteger(10, rule.count)) return std::nullopt;
+    out.rules_applied.push_back(std::move(rule));
+  }
+  return out;
+}
+
+} // namespace
+
+std::optional<KnownResult> RememberedFinalists::recall(const Graph& source,
+                                                       llvm::ArrayRef<Rule> rules,
+                                                       const OptimizeOptions& options) {
+  auto row = database_->find_row(result_key(source, rules, options, conditions_));
+  return row ? read_kept(row->implementation, source.shared_symbols()) : std::nullopt;
+}
+
+void RememberedFinalists::keep(const Graph& source, llvm::ArrayRef<Rule> rules,
+                               const OptimizeOptions& options, const Optimized& result) {
+  database_->store({{result_key(source, rules, options, conditions_), result.report.cost_after_us,
+                     kept_text(result)}});
 }
 
 Result<WholeRuns> RememberedFinalists::compare(const Graph& first, const Graph& second) {
@@ -76,7 +132,7 @@ Result<WholeRuns> RememberedFinalists::compare(const Graph& first, const Graph& 
   if (!plain(runs)) return runs;
   auto earlier = known(once);
   bool confirmed = earlier && verdict(*earlier) == verdict(runs.times);
-  keep(confirmed || worth_keeping(runs) ? pair : once, runs.times);
+  keep_times(confirmed || worth_keeping(runs) ? pair : once, runs.times);
   return runs;
 }
 

@@ -1,9 +1,11 @@
-// Comparisons of whole graphs that outlive a run: what has met its source on this machine once need
-// not meet it again, as long as graphs, backend, libraries, number of threads and types are the
-// same (the environment of runtime/cost_db.h). Remembered is only what is worth it: a comparison
-// that says which graph is faster, or that neither is by much, while nobody else computed; or what
-// two comparisons in turn came to. And only where outputs agreed and there was nothing to be said
-// about the run.
+// Results and comparisons of whole graphs that outlive a run. Of each source, with rules and
+// options, the last result that was run: the next search has to better it (settled_search.h), so
+// that none ends with less than one before it. And comparisons: what has met its source on this
+// machine once need not meet it again, as long as graphs, backend, libraries, number of threads and
+// types are the same (the environment of runtime/cost_db.h). Remembered is only what is worth it: a
+// comparison that says which graph is faster, or that neither is by much, while nobody else
+// computed; or what two comparisons in turn came to. And only where outputs agreed and there was
+// nothing to be said about the run.
 #pragma once
 
 #include "compiler/optimizer/optimize.h"
@@ -28,10 +30,14 @@ public:
   Result<std::vector<PlacedNodes>> time_in_place(const Graph& source, const Graph* other) override {
     return runner_.time_in_place(source, other);
   }
+  std::optional<KnownResult> recall(const Graph& source, llvm::ArrayRef<Rule> rules,
+                                    const OptimizeOptions& options) override;
+  void keep(const Graph& source, llvm::ArrayRef<Rule> rules, const OptimizeOptions& options,
+            const Optimized& result) override;
 
 private:
   std::optional<Comparison> known(const std::string& pair);
-  void keep(const std::string& pair, const Comparison& times);
+  void keep_times(const std::string& pair, const Comparison& times);
 
   FinalistRunner& runner_;
   std::unique_ptr<CostDb> database_;

@@ -235,6 +235,8 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   if (finalists && changed && !worse)
     result = judge_by_clock(source, std::move(result), std::move(chosen.fault), *finalists,
                             options.must_gain);
+  if (result.report.comparison && costs.guesses() && !result.report.recalled)
+    finalists->keep(source, rules, options, result);
   if (options.explain) {
     bool is_source = !changed || worse || result.report.source_returned;
     result.chain = is_source ? derivation_of(source) : std::move(extracted.chain);

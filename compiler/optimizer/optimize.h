@@ -154,6 +154,7 @@ struct OptimizeReport {
   double finalists_s = 0;       // that it took
   size_t finalists = 1;         // distinct graphs that were measured whole, beside the source
   bool changed = false;         // what was found is another graph than the source
+  bool recalled = false;        // it is an earlier search's, which this one did not better
 
   /// Another graph than that which they are of is the result.
   void forget_bounds() {
@@ -200,6 +201,12 @@ struct PlacedNodes {
   bool settled = false; // nobody else computed meanwhile
 };
 
+/// What an earlier optimisation came to. It may be the source itself.
+struct KnownResult {
+  Graph graph; // over the source's table of symbols
+  std::vector<RuleCount> rules_applied;
+};
+
 /// Builds and times whole graphs: the compiler's door to a device.
 class FinalistRunner {
 public:
@@ -219,6 +226,18 @@ public:
   virtual Result<std::vector<PlacedNodes>> time_in_place(const Graph& source, const Graph* other) {
     (void)source, (void)other;
     return std::vector<PlacedNodes>();
+  }
+  /// The result of an earlier optimisation of this source by these rules and options; nullopt: none
+  /// is known, or none is kept.
+  virtual std::optional<KnownResult> recall(const Graph& source, llvm::ArrayRef<Rule> rules,
+                                            const OptimizeOptions& options) {
+    (void)source, (void)rules, (void)options;
+    return std::nullopt;
+  }
+  /// Keeps one that met its source, for recall().
+  virtual void keep(const Graph& source, llvm::ArrayRef<Rule> rules, const OptimizeOptions& options,
+                    const Optimized& result) {
+    (void)source, (void)rules, (void)options, (void)result;
   }
 };
 

@@ -52,6 +52,7 @@ public:
     const double placing_s = report_.placed_s; // what a graph takes to load and time
     watch_ = Stopwatch(); // the source is loaded for the whole runs, sooner or later
     settle_source();
+    recall();
     const OptimizeReport before = report_;
     for (size_t round = 1;; ++round) {
       Stopwatch watch;
@@ -60,6 +61,7 @@ public:
              strategy_of(options_.search).find({source_, rules_, judges_, options_}, report_));
       found.rules = report_.rules_applied;
       report_.searches = round;
+      if (round == 1 && recalled_ && !betters_recalled(found)) return take_recalled();
       bool again =
           round < kMostRounds && time_for(watch.seconds() + placing_s) && moved(found.graph);
       if (!again) return best_of(std::move(found));
@@ -89,6 +91,35 @@ private:
     report_.graphs_placed = last.graphs_placed;
     report_.searched_before_s = last.searched_before_s + last.explore_s + last.extract_s;
     if (options_.trace) *options_.trace = {};
+  }
+
+  /// What an earlier search found is what this one has to better. Not where a chain is asked for:
+  /// how that one came to it nobody knows any more.
+  void recall() {
+    if (!judges_.runner || options_.explain) return;
+    std::optional<KnownResult> known = judges_.runner->recall(source_, rules_, options_);
+    if (!known) return;
+    Candidate one{std::move(known->graph)};
+    price_again(one);
+    one.rules = std::move(known->rules_applied);
+    if (std::isfinite(one.cost_us) && !costs_more(one.cost_us, report_.cost_before_us))
+      recalled_ = std::move(one);
+  }
+
+  /// By more than is worth building and running another graph for; else it is kept in mind.
+  bool betters_recalled(const Candidate& found) {
+    if (found.cost_us > (1 - kMoved) * recalled_->cost_us) return false;
+    earlier_.push_back(*std::exchange(recalled_, std::nullopt));
+    return true;
+  }
+
+  Candidate take_recalled() {
+    report_.cost_after_us = recalled_->cost_us;
+    report_.rules_applied = recalled_->rules;
+    report_.forget_bounds();
+    report_.recalled = true;
+    report_.notes.push_back("an earlier search found it; this one found nothing better by 1%");
+    return std::move(*recalled_);
   }
 
   /// What nearly every rewriting replaces.
@@ -185,7 +216,8 @@ private:
   OptimizeReport& report_;
   Stopwatch watch_;
   std::vector<Candidate> earlier_;
-  bool stale_ = false; // prices have moved since the last search began
+  std::optional<Candidate> recalled_; // of an earlier optimisation, as long as nothing betters it
+  bool stale_ = false;                // prices have moved since the last search began
   /// Whether graphs are timed within whole runs: not where that would take the search's time.
   bool places_ = judges_.runner && options_.settle_time_s >= kLeastToPlace;
 };

@@ -162,6 +162,7 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   json.attribute("distinct_stretches", static_cast<int64_t>(report.distinct_stretches));
   write_number(json, "search_memory_mb", report.search_memory_mb);
   json.attribute("changed", report.changed);
+  json.attribute("recalled", report.recalled);
   write_counts(json, "rules_applied", report.rules_applied);
   if (!report.chain_steps.empty()) write_counts(json, "chain_steps", report.chain_steps);
   if (report.groups) write_groups(json, *report.groups);

@@ -319,6 +319,45 @@ TEST_F(SettledSearch, WhatIsKnownInPlaceNeedNotBeLoadedAgain) {
   (void)llvm::sys::fs::remove_directories(folder);
 }
 
+/// Knows a result, and says which it is given.
+class RecallingRunner final : public FinalistRunner {
+public:
+  std::optional<KnownResult> known;
+  std::vector<std::string> kept;
+  Result<WholeRuns> compare(const Graph&, const Graph&) override {
+    WholeRuns runs;
+    runs.times = compare_times({100, 100, 100, 100, 100, 100}, {80, 80, 80, 80, 80, 80});
+    return runs;
+  }
+  std::optional<KnownResult> recall(const Graph&, llvm::ArrayRef<Rule>,
+                                    const OptimizeOptions&) override {
+    return known;
+  }
+  void keep(const Graph&, llvm::ArrayRef<Rule>, const OptimizeOptions&,
+            const Optimized& result) override {
+    kept.push_back(dump(result.graph));
+  }
+};
+
+TEST_F(SettledSearch, AnEarlierResultIsTheOneToBetter) {
+  timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
+  RecallingRunner runner;
+  Optimized found = optimised(&runner);
+  EXPECT_EQ(runner.kept, std::vector<std::string>{dump(found.graph)});
+  EXPECT_FALSE(found.report.recalled);
+  runner.known = KnownResult{found.graph, {{"an-earlier-rule", 3}}};
+  Optimized again = optimised(&runner);
+  EXPECT_TRUE(again.report.recalled);
+  EXPECT_TRUE(again.report.changed);
+  EXPECT_EQ(again.report.rules_applied.front().rule, "an-earlier-rule");
+  EXPECT_EQ(again.report.searches, 1u);
+  EXPECT_EQ(runner.kept.size(), 1u) << "it is kept already";
+  runner.known = KnownResult{source, {}};
+  Optimized better = optimised(&runner);
+  EXPECT_FALSE(better.report.recalled);
+  EXPECT_EQ(difference(better.graph, found.graph), "");
+}
+
 TEST_F(SettledSearch, AShortTimeIsNotSpentOnLoading) {
   PlacingRunner runner;
   settle_time_s = 1;

@@ -2,6 +2,7 @@
 // something.
 #include "compiler/driver/remembered_finalists.h"
 
+#include "compiler/ir/graph_equal.h"
 #include "loading.h"
 #include "runtime/ref/backend.h"
 
@@ -116,6 +117,61 @@ TEST_F(Remembered, FaultsAndRemarksAreNotKept) {
   (void)ask();
   EXPECT_FALSE(ask().times.remembered) << "others computed meanwhile";
   EXPECT_EQ(told.asked, 6);
+}
+
+struct RememberedResults : Remembered {
+  std::vector<Rule> known_rules = rules();
+  OptimizeOptions options;
+
+  std::unique_ptr<CostDb> database() {
+    std::unique_ptr<Backend> backend = make_ref_backend();
+    return open_whole_runs((folder + "/costs.db").str(), *backend, 1);
+  }
+  std::optional<KnownResult> recalled() {
+    return RememberedFinalists(told, database(), "f32").recall(source, known_rules, options);
+  }
+  void keep() {
+    Optimized found{result, {}};
+    found.report.cost_after_us = 80;
+    found.report.rules_applied = {{"relu-of-tanh", 2}, {"fuse", 1}};
+    RememberedFinalists(told, database(), "f32").keep(source, known_rules, options, found);
+  }
+};
+
+TEST_F(RememberedResults, AreThoseOfTheSameSourceRulesAndOptions) {
+  EXPECT_FALSE(recalled());
+  keep();
+  std::optional<KnownResult> known = recalled();
+  ASSERT_TRUE(known);
+  EXPECT_EQ(difference(known->graph, result), "");
+  EXPECT_EQ(&known->graph.symbols(), &source.symbols());
+  ASSERT_EQ(known->rules_applied.size(), 2u);
+  EXPECT_EQ(known->rules_applied[0].rule, "relu-of-tanh");
+  EXPECT_EQ(known->rules_applied[0].count, 2u);
+  options.explore.numerics = Numerics::Exact;
+  EXPECT_FALSE(recalled());
+  options = {};
+  Rule left_out = known_rules.back();
+  known_rules.pop_back();
+  EXPECT_FALSE(recalled());
+  known_rules.push_back(left_out);
+  EXPECT_TRUE(recalled());
+  source = load("model m(x: f32[9]) -> (y: f32[9]) { relu(tanh(x)) }");
+  EXPECT_FALSE(recalled());
+}
+
+TEST_F(RememberedResults, ThatAreDamagedAreNone) {
+  keep();
+  for (llvm::StringRef text : {"", "\n\n", "\n\nmodel m(x: f32[8]) -> (y: f32[8]) { tanh(x) }",
+                               "beef\n\nmodel m(x: f32[8]) -> (y: f32[8]) { tanh(x) }"}) {
+    auto rows = database()->rows_alike();
+    auto kept = llvm::find_if(rows, [](const auto& row) {
+      return llvm::StringRef(row.second.instance).startswith("result of ");
+    });
+    ASSERT_NE(kept, rows.end());
+    database()->store({{kept->second.instance, 80, text.str()}});
+    EXPECT_FALSE(recalled()) << text.str();
+  }
 }
 
 } // namespace
