@@ -28,25 +28,25 @@ std::string quoted(llvm::StringRef text) {
 
 } // namespace
 
-template <class T> ast::List<T> AstBuilder::keep(const std::vector<T>& items) {
+// --- the tree ------------------------------------------------------------------------------------
+
+template <class T> ast::List<T> AstBuilder::Nodes::keep(const std::vector<T>& items) {
   std::vector<T>& pool = std::get<std::vector<T>>(tree_.pools_);
   ast::List<T> list{static_cast<uint32_t>(pool.size()), static_cast<uint32_t>(items.size())};
   pool.insert(pool.end(), items.begin(), items.end());
   return list;
 }
 
-llvm::StringRef AstBuilder::keep_text(std::string text) {
+llvm::StringRef AstBuilder::Nodes::keep_text(std::string text) {
   return tree_.texts_.emplace_back(std::move(text));
 }
 
-// --- expressions ---------------------------------------------------------------------------------
-
-uint32_t AstBuilder::depth(ast::BlockId block) const {
+uint32_t AstBuilder::Nodes::depth(ast::BlockId block) const {
   return block ? block_depths_[block.index] : 0;
 }
 
 /// Sets the depth of `e` from its children's; if that is too much, `e` becomes an Error.
-ExprId AstBuilder::limit_depth(ast::Expr& e) {
+ExprId AstBuilder::Nodes::add(ast::Expr e) {
   tree_.exprs_.push_back(e);
   ExprId id{static_cast<uint32_t>(tree_.exprs_.size() - 1)};
   uint32_t below = std::max(depth(e.then_block), depth(e.else_block));
@@ -69,7 +69,92 @@ ExprId AstBuilder::limit_depth(ast::Expr& e) {
   return id;
 }
 
-ExprId AstBuilder::make(ast::Expr e) { return limit_depth(e); }
+ast::TypeRef AstBuilder::Nodes::add(ast::Type type) {
+  tree_.types_.push_back(type);
+  return {static_cast<uint32_t>(tree_.types_.size() - 1)};
+}
+
+ast::StmtId AstBuilder::Nodes::add(ast::Stmt s) {
+  tree_.stmts_.push_back(s);
+  return {static_cast<uint32_t>(tree_.stmts_.size() - 1)};
+}
+
+ast::BlockId AstBuilder::Nodes::add(const std::vector<ast::StmtId>& stmts, Span at) {
+  uint32_t deepest = 0;
+  for (ast::StmtId id : stmts) {
+    const ast::Stmt& s = tree_[id];
+    if (s.value) deepest = std::max(deepest, tree_[s.value].depth);
+    deepest = std::max(deepest, depth(s.body));
+  }
+  tree_.blocks_.push_back({keep(stmts), at});
+  block_depths_.push_back(deepest + 1);
+  return {static_cast<uint32_t>(tree_.blocks_.size() - 1)};
+}
+
+ast::DeclId AstBuilder::Nodes::add(ast::Decl d) {
+  tree_.decl_nodes_.push_back(d);
+  return {static_cast<uint32_t>(tree_.decl_nodes_.size() - 1)};
+}
+
+Ast AstBuilder::Nodes::finish(std::vector<ast::Comment> comments, llvm::StringRef text) {
+  tree_.comments_ = std::move(comments);
+  attach_docs(text);
+  return std::move(tree_);
+}
+
+namespace {
+
+/// The texts of comments, without `##` and one blank.
+std::string doc_lines(llvm::ArrayRef<ast::Comment> comments, llvm::StringRef text) {
+  std::string doc;
+  for (const ast::Comment& comment : comments) {
+    llvm::StringRef line = text.slice(comment.span.begin, comment.span.end).drop_front(2);
+    line.consume_front(" ");
+    doc += (&comment == comments.begin() ? "" : "\n") + line.str();
+  }
+  return doc;
+}
+
+} // namespace
+
+/// Comments and declarations are both in source order: one merge. A run of `##` lines belongs to
+/// the declaration in the line below it; the first run of a file belongs to the file if a blank
+/// line or a `use` follows.
+void AstBuilder::Nodes::attach_docs(llvm::StringRef text) {
+  const std::vector<ast::Comment>& all = tree_.comments_;
+  auto is_doc = [&](const ast::Comment& c) {
+    return c.own_line && text.slice(c.span.begin, c.span.end).startswith("##");
+  };
+  // Only one newline, and blanks, between the two places.
+  auto adjacent = [&](uint32_t from, uint32_t to) {
+    llvm::StringRef gap = text.slice(from, to);
+    return gap.trim().empty() && gap.count('\n') == 1;
+  };
+  size_t decl = 0;
+  for (size_t first = 0; first < all.size();) {
+    size_t last = first + 1;
+    if (is_doc(all[first]))
+      while (last < all.size() && is_doc(all[last]) &&
+             adjacent(all[last - 1].span.end, all[last].span.begin))
+        ++last;
+    uint32_t end = all[last - 1].span.end;
+    while (decl < tree_.decls_.size() && tree_[tree_.decls_[decl]].span.begin < end) ++decl;
+    if (is_doc(all[first])) {
+      llvm::ArrayRef<ast::Comment> run = llvm::makeArrayRef(all).slice(first, last - first);
+      ast::Decl* next =
+          decl < tree_.decls_.size() ? &tree_.decl_nodes_[tree_.decls_[decl].index] : nullptr;
+      bool touches = next && adjacent(end, next->span.begin);
+      bool at_head = decl == 0 && text.take_front(all[first].span.begin).trim().empty();
+      if (touches && next->kind != ast::DeclKind::Use)
+        next->doc = keep_text(doc_lines(run, text));
+      else if (at_head)
+        tree_.doc_ = keep_text(doc_lines(run, text));
+    }
+    first = last;
+  }
+}
+
+// --- expressions ---------------------------------------------------------------------------------
 
 namespace {
 ast::Expr node(ExprKind kind, Span at) {
@@ -83,7 +168,7 @@ ast::Expr node(ExprKind kind, Span at) {
 ExprId AstBuilder::name_expr(Span at) {
   ast::Expr e = node(ExprKind::Name, at);
   e.text = slice(at);
-  return make(e);
+  return nodes_.add(e);
 }
 
 ExprId AstBuilder::integer(Span at) {
@@ -94,7 +179,7 @@ ExprId AstBuilder::integer(Span at) {
                 quoted(e.text));
     return bad(at);
   }
-  return make(e);
+  return nodes_.add(e);
 }
 
 ExprId AstBuilder::real(Span at) {
@@ -108,15 +193,15 @@ ExprId AstBuilder::real(Span at) {
                 quoted(e.text));
     return bad(at);
   }
-  return make(e);
+  return nodes_.add(e);
 }
 
 ExprId AstBuilder::string(Span at) {
   std::optional<std::string> contents = unescape(at);
   if (!contents) return bad(at);
   ast::Expr e = node(ExprKind::String, at);
-  e.text = keep_text(std::move(*contents));
-  return make(e);
+  e.text = nodes_.keep_text(std::move(*contents));
+  return nodes_.add(e);
 }
 
 std::optional<std::string> AstBuilder::unescape(Span at) {
@@ -135,29 +220,29 @@ ExprId AstBuilder::boolean(Span at, bool value) {
   ast::Expr e = node(ExprKind::Bool, at);
   e.text = slice(at);
   e.int_value = value;
-  return make(e);
+  return nodes_.add(e);
 }
 
-ExprId AstBuilder::bad(Span at) { return make(node(ExprKind::Error, at)); }
+ExprId AstBuilder::bad(Span at) { return nodes_.add(node(ExprKind::Error, at)); }
 
 ExprId AstBuilder::list(Span at, const Exprs& items) {
   ast::Expr e = node(ExprKind::List, at);
-  e.items = keep(items);
-  return make(e);
+  e.items = nodes_.keep(items);
+  return nodes_.add(e);
 }
 
 ExprId AstBuilder::tuple(Span at, const Exprs& items) {
   ast::Expr e = node(ExprKind::Tuple, at);
-  e.items = keep(items);
-  return make(e);
+  e.items = nodes_.keep(items);
+  return nodes_.add(e);
 }
 
 ExprId AstBuilder::call(Span at, Span callee, const std::vector<ast::Arg>& args) {
   check_args(args);
   ast::Expr e = node(ExprKind::Call, at);
   e.callee = name(callee);
-  e.args = keep(args);
-  return make(e);
+  e.args = nodes_.keep(args);
+  return nodes_.add(e);
 }
 
 void AstBuilder::check_args(const std::vector<ast::Arg>& args) {
@@ -182,7 +267,7 @@ void AstBuilder::check_args(const std::vector<ast::Arg>& args) {
 }
 
 ExprId AstBuilder::named_call(Span at, ExprId call, Span alias) {
-  ast::Expr& e = tree_.exprs_[call.index];
+  ast::Expr& e = nodes_.at(call);
   if (e.kind != ExprKind::Call) return call;
   e.alias = name(alias);
   e.span = at;
@@ -194,7 +279,7 @@ ExprId AstBuilder::unary(Span at, ast::Op op, Span op_at, ExprId operand) {
   e.op = op;
   e.op_span = op_at;
   e.a = operand;
-  return make(e);
+  return nodes_.add(e);
 }
 
 ExprId AstBuilder::binary(Span at, ast::Op op, Span op_at, ExprId left, ExprId right) {
@@ -203,7 +288,7 @@ ExprId AstBuilder::binary(Span at, ast::Op op, Span op_at, ExprId left, ExprId r
   e.op_span = op_at;
   e.a = left;
   e.b = right;
-  return make(e);
+  return nodes_.add(e);
 }
 
 ExprId AstBuilder::range(Span at, Span op_at, ExprId first, ExprId last) {
@@ -211,14 +296,14 @@ ExprId AstBuilder::range(Span at, Span op_at, ExprId first, ExprId last) {
   e.op_span = op_at;
   e.a = first;
   e.b = last;
-  return make(e);
+  return nodes_.add(e);
 }
 
 ExprId AstBuilder::index(Span at, ExprId value, const std::vector<ast::Slice>& slices) {
   ast::Expr e = node(ExprKind::Index, at);
   e.a = value;
-  e.slices = keep(slices);
-  return make(e);
+  e.slices = nodes_.keep(slices);
+  return nodes_.add(e);
 }
 
 ExprId AstBuilder::conditional(Span at, ExprId condition, ast::BlockId then_block,
@@ -227,17 +312,17 @@ ExprId AstBuilder::conditional(Span at, ExprId condition, ast::BlockId then_bloc
   e.a = condition;
   e.then_block = then_block;
   e.else_block = else_block;
-  return make(e);
+  return nodes_.add(e);
 }
 
 ExprId AstBuilder::spread(Span at, Span variable) {
   ast::Expr e = node(ExprKind::Spread, at);
   e.text = slice(variable);
-  return make(e);
+  return nodes_.add(e);
 }
 
 ast::BlockId AstBuilder::block_of(ExprId value) {
-  Span at = tree_[value].span;
+  Span at = nodes_.tree()[value].span;
   return block(at, {expression(at, value)});
 }
 
@@ -248,52 +333,46 @@ ast::TypeRef AstBuilder::type(Span at, Span type_name) {
   t.kind = ast::TypeKind::Named;
   t.name = name(type_name);
   t.span = at;
-  tree_.types_.push_back(t);
-  return {static_cast<uint32_t>(tree_.types_.size() - 1)};
+  return nodes_.add(t);
 }
 
 ast::TypeRef AstBuilder::type(Span at, Span type_name, const Exprs& dims) {
   ast::TypeRef id = type(at, type_name);
-  tree_.types_[id.index].bracketed = true;
-  tree_.types_[id.index].dims = keep(dims);
+  ast::Type& made = nodes_.at(id);
+  made.bracketed = true;
+  made.dims = nodes_.keep(dims);
   return id;
 }
 
 ast::TypeRef AstBuilder::tuple_type(Span at, const std::vector<ast::TypeRef>& parts) {
   ast::Type t;
   t.kind = ast::TypeKind::Tuple;
-  t.parts = keep(parts);
+  t.parts = nodes_.keep(parts);
   t.span = at;
-  tree_.types_.push_back(t);
-  return {static_cast<uint32_t>(tree_.types_.size() - 1)};
+  return nodes_.add(t);
 }
 
 // --- statements ----------------------------------------------------------------------------------
-
-ast::StmtId AstBuilder::make(ast::Stmt s) {
-  tree_.stmts_.push_back(s);
-  return {static_cast<uint32_t>(tree_.stmts_.size() - 1)};
-}
 
 ast::StmtId AstBuilder::let(Span at, ast::StmtKind kind, const Targets& targets, ExprId value) {
   ast::Stmt s;
   s.kind = kind;
   s.span = at;
-  s.targets = keep(targets.names);
+  s.targets = nodes_.keep(targets.names);
   s.destructures = targets.parenthesised;
   s.value = value;
-  return make(s);
+  return nodes_.add(s);
 }
 
 ast::StmtId AstBuilder::assign(Span at, ExprId target, Span equals, ExprId value) {
-  const ast::Expr& left = tree_[target];
+  const ast::Expr& left = nodes_.tree()[target];
   Targets targets;
   targets.parenthesised = left.kind == ExprKind::Tuple;
   bool fits = left.kind == ExprKind::Name || (left.kind == ExprKind::Tuple && !left.items.empty());
   if (left.kind == ExprKind::Name) targets.names.push_back({left.text, left.span});
-  for (ExprId item : tree_[left.items]) {
-    fits = fits && tree_[item].kind == ExprKind::Name;
-    targets.names.push_back({tree_[item].text, tree_[item].span});
+  for (ExprId item : nodes_.tree()[left.items]) {
+    fits = fits && nodes_.tree()[item].kind == ExprKind::Name;
+    targets.names.push_back({nodes_.tree()[item].text, nodes_.tree()[item].span});
   }
   if (fits) return let(at, ast::StmtKind::Assign, targets, value);
   if (left.kind != ExprKind::Error) {
@@ -305,7 +384,7 @@ ast::StmtId AstBuilder::assign(Span at, ExprId target, Span equals, ExprId value
   }
   ast::Stmt s;
   s.span = at;
-  return make(s);
+  return nodes_.add(s);
 }
 
 ast::StmtId AstBuilder::param(Span at, Span param_name, ast::TypeRef type,
@@ -313,23 +392,23 @@ ast::StmtId AstBuilder::param(Span at, Span param_name, ast::TypeRef type,
   ast::Stmt s;
   s.kind = ast::StmtKind::Param;
   s.span = at;
-  s.targets = keep(std::vector<ast::Name>{name(param_name)});
+  s.targets = nodes_.keep(std::vector<ast::Name>{name(param_name)});
   s.type = type;
   s.value = options.value;
   check_args(options.args);
-  s.args = keep(options.args);
-  return make(s);
+  s.args = nodes_.keep(options.args);
+  return nodes_.add(s);
 }
 
 ast::StmtId AstBuilder::loop(Span at, const Targets& targets, ExprId range, ast::BlockId body) {
   ast::Stmt s;
   s.kind = ast::StmtKind::For;
   s.span = at;
-  s.targets = keep(targets.names);
+  s.targets = nodes_.keep(targets.names);
   s.destructures = targets.parenthesised;
   s.value = range;
   s.body = body;
-  return make(s);
+  return nodes_.add(s);
 }
 
 ast::StmtId AstBuilder::expression(Span at, ExprId value) {
@@ -337,19 +416,11 @@ ast::StmtId AstBuilder::expression(Span at, ExprId value) {
   s.kind = ast::StmtKind::Expr;
   s.span = at;
   s.value = value;
-  return make(s);
+  return nodes_.add(s);
 }
 
 ast::BlockId AstBuilder::block(Span at, const std::vector<ast::StmtId>& stmts) {
-  uint32_t deepest = 0;
-  for (ast::StmtId id : stmts) {
-    const ast::Stmt& s = tree_[id];
-    if (s.value) deepest = std::max(deepest, tree_[s.value].depth);
-    deepest = std::max(deepest, depth(s.body));
-  }
-  tree_.blocks_.push_back({keep(stmts), at});
-  block_depths_.push_back(deepest + 1);
-  return {static_cast<uint32_t>(tree_.blocks_.size() - 1)};
+  return nodes_.add(stmts, at);
 }
 
 // --- declarations --------------------------------------------------------------------------------
@@ -359,7 +430,7 @@ ast::DeclId AstBuilder::use(Span at, Span path, const std::vector<ast::Name>& im
   d.kind = ast::DeclKind::Use;
   d.span = at;
   d.path_span = path;
-  d.imports = keep(imports);
+  d.imports = nodes_.keep(imports);
   if (!read_path(path, d)) {
     Diagnostic& e = errors_.add(Code::syntax, path.begin, path.end, "`{0}` does not name a module",
                                 quoted(slice(path)));
@@ -367,8 +438,7 @@ ast::DeclId AstBuilder::use(Span at, Span path, const std::vector<ast::Name>& im
              "this file";
     return {};
   }
-  tree_.decl_nodes_.push_back(d);
-  return {static_cast<uint32_t>(tree_.decl_nodes_.size() - 1)};
+  return nodes_.add(d);
 }
 
 /// `std.nn` or `./a/b`, `../a`. False if it is neither.
@@ -389,7 +459,7 @@ bool AstBuilder::read_path(Span at, ast::Decl& use) {
     leading = leading && up;
     parts.push_back({piece, place});
   }
-  use.path = keep(parts);
+  use.path = nodes_.keep(parts);
   return good && !leading;
 }
 
@@ -400,21 +470,20 @@ ast::DeclId AstBuilder::function(ast::DeclKind kind, Span at, Span fn_name,
   d.kind = kind;
   d.span = at;
   d.name = name(fn_name);
-  d.params = keep(params);
-  d.where = keep(where);
-  d.results = keep(results.types);
+  d.params = nodes_.keep(params);
+  d.where = nodes_.keep(where);
+  d.results = nodes_.keep(results.types);
   d.results_parenthesised = results.parenthesised;
   d.results_span = results.span;
   d.body = body;
-  tree_.decl_nodes_.push_back(d);
-  return {static_cast<uint32_t>(tree_.decl_nodes_.size() - 1)};
+  return nodes_.add(d);
 }
 
 ast::DeclId AstBuilder::op(Span at, Span call_at, Span op_name,
                            const std::vector<ast::Param>& params, const ResultTypes& results,
                            const Exprs& where, ExprId value) {
   ast::DeclId id = function(ast::DeclKind::Op, at, op_name, params, results, where, {});
-  ast::Decl& d = tree_.decl_nodes_[id.index];
+  ast::Decl& d = nodes_.at(id);
   d.value = value;
   d.external = !value.valid();
   std::vector<ast::Arg> args;
@@ -422,8 +491,8 @@ ast::DeclId AstBuilder::op(Span at, Span call_at, Span op_name,
   for (const ast::Param& param : params)
     args.push_back({ast::ArgKind::Positional, {}, name_expr(param.name.span), param.name.span});
   Exprs left{call(call_at, op_name, args)};
-  d.lhs = keep(left);
-  if (value) d.rhs = keep(Exprs{value});
+  d.lhs = nodes_.keep(left);
+  if (value) d.rhs = nodes_.keep(Exprs{value});
   d.two_way = true;
   return id;
 }
@@ -433,12 +502,12 @@ ast::DeclId AstBuilder::ruleset(Span at, Span set_name) {
   d.kind = ast::DeclKind::Ruleset;
   d.span = at;
   d.name = name(set_name);
-  tree_.decl_nodes_.push_back(d);
-  return {static_cast<uint32_t>(tree_.decl_nodes_.size() - 1)};
+  return nodes_.add(d);
 }
 
-bool AstBuilder::found_within(Span at) const {
-  return llvm::any_of(errors_.found(), [&](const Diagnostic& d) {
+/// Whether an error was found there.
+static bool found_within(SyntaxErrors& errors, Span at) {
+  return llvm::any_of(errors.found(), [&](const Diagnostic& d) {
     return at.begin <= d.span.begin && d.span.begin < at.end;
   });
 }
@@ -449,7 +518,7 @@ ast::DeclId AstBuilder::rule(Span at, Span rule_name, const std::vector<ast::Par
   d.kind = ast::DeclKind::Rule;
   d.span = at;
   d.name = name(rule_name);
-  d.params = keep(params);
+  d.params = nodes_.keep(params);
   d.numerics = numerics;
   std::vector<ast::StmtId> lets;
   Exprs where;
@@ -466,74 +535,20 @@ ast::DeclId AstBuilder::rule(Span at, Span rule_name, const std::vector<ast::Par
     }
     if (!equation) equation = &item;
   }
-  if (!equation && !found_within(at))
+  if (!equation && !found_within(errors_, at))
     errors_
         .add(Code::syntax, d.name.span.begin, d.name.span.end, "rule `{0}` has no equation",
              d.name.text)
         .help = "write `left => right`, or `left <=> right` for both ways";
-  d.lets = keep(lets);
-  d.where = keep(where);
+  d.lets = nodes_.keep(lets);
+  d.where = nodes_.keep(where);
   if (equation) {
-    d.lhs = keep(equation->lhs);
-    d.rhs = keep(equation->rhs);
+    d.lhs = nodes_.keep(equation->lhs);
+    d.rhs = nodes_.keep(equation->rhs);
     d.two_way = equation->two_way;
     d.arrow_span = equation->arrow;
   }
-  tree_.decl_nodes_.push_back(d);
-  return {static_cast<uint32_t>(tree_.decl_nodes_.size() - 1)};
-}
-
-// --- documentation -------------------------------------------------------------------------------
-
-Ast AstBuilder::finish(std::vector<ast::Comment> comments) {
-  tree_.comments_ = std::move(comments);
-  attach_docs();
-  return std::move(tree_);
-}
-
-/// The texts of comments [first, last), without `##` and one blank.
-std::string AstBuilder::doc_lines(size_t first, size_t last) const {
-  std::string doc;
-  for (size_t i = first; i < last; ++i) {
-    llvm::StringRef line = slice(tree_.comments_[i].span).drop_front(2);
-    line.consume_front(" ");
-    doc += (i == first ? "" : "\n") + line.str();
-  }
-  return doc;
-}
-
-/// Comments and declarations are both in source order: one merge. A run of `##` lines belongs to
-/// the declaration in the line below it; the first run of a file belongs to the file if a blank
-/// line or a `use` follows.
-void AstBuilder::attach_docs() {
-  const std::vector<ast::Comment>& all = tree_.comments_;
-  auto is_doc = [&](const ast::Comment& c) { return c.own_line && slice(c.span).startswith("##"); };
-  // Only one newline, and blanks, between the two places.
-  auto adjacent = [&](uint32_t from, uint32_t to) {
-    llvm::StringRef gap = text_.slice(from, to);
-    return gap.trim().empty() && gap.count('\n') == 1;
-  };
-  size_t decl = 0;
-  for (size_t first = 0; first < all.size();) {
-    size_t last = first + 1;
-    if (is_doc(all[first]))
-      while (last < all.size() && is_doc(all[last]) &&
-             adjacent(all[last - 1].span.end, all[last].span.begin))
-        ++last;
-    uint32_t end = all[last - 1].span.end;
-    while (decl < tree_.decls_.size() && tree_[tree_.decls_[decl]].span.begin < end) ++decl;
-    if (is_doc(all[first])) {
-      ast::Decl* next =
-          decl < tree_.decls_.size() ? &tree_.decl_nodes_[tree_.decls_[decl].index] : nullptr;
-      bool touches = next && adjacent(end, next->span.begin);
-      bool at_head = decl == 0 && text_.take_front(all[first].span.begin).trim().empty();
-      if (touches && next->kind != ast::DeclKind::Use)
-        next->doc = keep_text(doc_lines(first, last));
-      else if (at_head)
-        tree_.doc_ = keep_text(doc_lines(first, last));
-    }
-    first = last;
-  }
+  return nodes_.add(d);
 }
 
 } // namespace tg

@@ -40,7 +40,7 @@ struct RuleItem {
 class AstBuilder {
 public:
   AstBuilder(llvm::StringRef text, SyntaxErrors& errors)
-      : text_(text), errors_(errors), tree_(errors.file()) {}
+      : text_(text), errors_(errors), nodes_(errors) {}
 
   using Exprs = std::vector<ast::ExprId>;
 
@@ -90,32 +90,55 @@ public:
                    const std::vector<RuleItem>& items);
   /// Adds it to the file, unless it could not be read.
   void add(ast::DeclId decl) {
-    if (decl) tree_.decls_.push_back(decl);
+    if (decl) nodes_.declare(decl);
   }
 
   /// Attaches documentation; the builder is empty afterwards.
-  Ast finish(std::vector<ast::Comment> comments);
+  Ast finish(std::vector<ast::Comment> comments) {
+    return nodes_.finish(std::move(comments), text_);
+  }
 
 private:
+  /// The tree that grows: nodes at the ends of its arrays, lists behind one another in its pools.
+  /// Expressions know how deep they are; what would be too deep is an Error.
+  class Nodes {
+  public:
+    explicit Nodes(SyntaxErrors& errors) : errors_(errors), tree_(errors.file()) {}
+
+    const Ast& tree() const { return tree_; }
+    ast::ExprId add(ast::Expr e);
+    ast::TypeRef add(ast::Type type);
+    ast::StmtId add(ast::Stmt s);
+    ast::BlockId add(const std::vector<ast::StmtId>& stmts, Span at);
+    ast::DeclId add(ast::Decl d);
+    void declare(ast::DeclId decl) { tree_.decls_.push_back(decl); }
+    template <class T> ast::List<T> keep(const std::vector<T>& items);
+    llvm::StringRef keep_text(std::string text);
+    // To be changed while they are made.
+    ast::Expr& at(ast::ExprId id) { return tree_.exprs_[id.index]; }
+    ast::Type& at(ast::TypeRef id) { return tree_.types_[id.index]; }
+    ast::Decl& at(ast::DeclId id) { return tree_.decl_nodes_[id.index]; }
+    /// With the documentation that comments are attached; empty afterwards.
+    Ast finish(std::vector<ast::Comment> comments, llvm::StringRef text);
+
+  private:
+    uint32_t depth(ast::BlockId block) const;
+    void attach_docs(llvm::StringRef text);
+
+    SyntaxErrors& errors_;
+    Ast tree_;
+    std::vector<uint32_t> block_depths_; // of the deepest expression within, by block
+    bool depth_reported_ = false;
+  };
+
   llvm::StringRef slice(Span at) const { return text_.slice(at.begin, at.end); }
-  ast::ExprId make(ast::Expr e);
-  ast::StmtId make(ast::Stmt s);
-  ast::ExprId limit_depth(ast::Expr& e);
-  uint32_t depth(ast::BlockId block) const;
-  template <class T> ast::List<T> keep(const std::vector<T>& items);
   std::optional<std::string> unescape(Span at);
-  bool found_within(Span at) const;
   void check_args(const std::vector<ast::Arg>& args);
   bool read_path(Span at, ast::Decl& use);
-  llvm::StringRef keep_text(std::string text);
-  void attach_docs();
-  std::string doc_lines(size_t first, size_t last) const;
 
   llvm::StringRef text_;
   SyntaxErrors& errors_;
-  Ast tree_;
-  std::vector<uint32_t> block_depths_; // of the deepest expression within, by block
-  bool depth_reported_ = false;
+  Nodes nodes_;
 };
 
 } // namespace tg

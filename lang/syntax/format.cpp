@@ -55,22 +55,49 @@ bool needs_parentheses(const ast::Expr& parent, const ast::Expr& operand, bool l
 /// What stands behind the last item of a sequence.
 enum class Comma { Never, WhereBroken, Always };
 
+/// The comments that wait, in the order of the source.
+class Comments {
+public:
+  Comments(const Ast& tree, StringRef text, Docs& docs)
+      : all_(tree.comments()), text_(text), docs_(docs) {}
+
+  /// Whether one stands before this place.
+  bool wait(uint32_t position) const {
+    return next_ < all_.size() && all_[next_].span.begin < position;
+  }
+  /// The next one, and its place.
+  Doc take(Span& span);
+  Doc take() {
+    Span span;
+    return take(span);
+  }
+  /// Those before `position`, each in a line of its own.
+  Doc before(uint32_t position);
+  /// The one that ends the line in which something ended at `end`.
+  Doc behind(uint32_t end);
+  /// Where the last that was taken ends, if that is behind `end`.
+  uint32_t end_of_last(uint32_t end) const {
+    return next_ > 0 ? std::max(end, all_[next_ - 1].span.end) : end;
+  }
+  /// To go back there, where what took comments is printed anew.
+  size_t mark() const { return next_; }
+  void go_back(size_t mark) { next_ = mark; }
+
+private:
+  ArrayRef<ast::Comment> all_;
+  StringRef text_;
+  Docs& docs_;
+  size_t next_ = 0;
+};
+
 class Formatter {
 public:
   Formatter(const Ast& tree, const SourceManager& sources)
-      : tree_(tree), text_(sources.file(tree.file()).text()) {}
+      : tree_(tree), text_(sources.file(tree.file()).text()), comments_(tree, text_, docs_) {}
 
   std::string file();
 
 private:
-  // --- comments ---
-  Doc comments_before(uint32_t position);
-  Doc comment_behind(uint32_t end);
-  bool comment_waits(uint32_t position) const {
-    return next_comment_ < tree_.comments().size() &&
-           tree_.comments()[next_comment_].span.begin < position;
-  }
-
   // --- expressions ---
   Doc expr(ExprId id);
   Doc operand(const ast::Expr& parent, ExprId id, bool left, bool written);
@@ -122,13 +149,12 @@ private:
   template <class Item, class Print> Doc listing(ArrayRef<Item> all, Print print);
 
   StringRef slice(Span span) const { return text_.slice(span.begin, span.end); }
-  static bool has_blank_line(StringRef gap);
   bool one_line(Span span) const { return !slice(span).contains('\n'); }
 
   const Ast& tree_;
   StringRef text_;
   Docs docs_;
-  size_t next_comment_ = 0;
+  Comments comments_;
 };
 
 /// The span of an item of a sequence.
@@ -138,7 +164,7 @@ template <class Item> Span place(const Ast&, const Item& item) { return item.spa
 
 // --- comments ------------------------------------------------------------------------------------
 
-bool Formatter::has_blank_line(StringRef gap) {
+bool has_blank_line(StringRef gap) {
   for (size_t at = gap.find('\n'); at != StringRef::npos;) {
     size_t next = gap.find('\n', at + 1);
     if (next != StringRef::npos && gap.slice(at, next).trim().empty()) return true;
@@ -147,25 +173,28 @@ bool Formatter::has_blank_line(StringRef gap) {
   return false;
 }
 
-/// The waiting comments that stand before `position`, each in a line of its own.
-Doc Formatter::comments_before(uint32_t position) {
+Doc Comments::take(Span& span) {
+  span = all_[next_++].span;
+  return docs_.comment(text_.slice(span.begin, span.end));
+}
+
+Doc Comments::before(uint32_t position) {
   llvm::SmallVector<Doc, 4> parts;
-  while (comment_waits(position)) {
-    parts.push_back(docs_.comment(slice(tree_.comments()[next_comment_++].span)));
+  while (wait(position)) {
+    parts.push_back(take());
     parts.push_back(docs_.hard());
   }
   return docs_.concat(parts);
 }
 
-/// The comment that ends the line in which something ended at `end`.
-Doc Formatter::comment_behind(uint32_t end) {
-  if (next_comment_ == tree_.comments().size()) return {};
-  const ast::Comment& c = tree_.comments()[next_comment_];
+Doc Comments::behind(uint32_t end) {
+  if (next_ == all_.size()) return {};
+  const ast::Comment& c = all_[next_];
   bool behind = !c.own_line && c.span.begin >= end &&
                 text_.slice(end, c.span.begin).find_first_not_of(" \t,") == StringRef::npos;
   if (!behind) return {};
-  ++next_comment_;
-  return docs_.comment(("  " + slice(c.span)).str());
+  ++next_;
+  return docs_.comment(("  " + text_.slice(c.span.begin, c.span.end)).str());
 }
 
 // --- sequences -----------------------------------------------------------------------------------
@@ -179,18 +208,17 @@ Doc Formatter::ungrouped(StringRef open, ArrayRef<Item> all, uint32_t close_at, 
                                                     : Doc{};
   for (size_t i = 0; i < all.size(); ++i) {
     Span span = place(tree_, all[i]);
-    Doc before = comments_before(span.begin);
+    Doc before = comments_.before(span.begin);
     Doc item = print(all[i]);
     Doc comma = i + 1 < all.size() ? text(",") : last_comma;
-    item = cat({before, item, comma, comment_behind(span.end)});
+    item = cat({before, item, comma, comments_.behind(span.end)});
     Doc gap = i == 0 ? docs_.soft() : docs_.line();
     if (filled && i > 0)
       inner.push_back(docs_.group(cat({gap, item})));
     else
       inner.append({gap, item});
   }
-  while (comment_waits(close_at))
-    inner.append({docs_.hard(), docs_.comment(slice(tree_.comments()[next_comment_++].span))});
+  while (comments_.wait(close_at)) inner.append({docs_.hard(), comments_.take()});
   if (inner.empty()) return text((open + close).str());
   return cat({text(open), docs_.indent(docs_.concat(inner)), docs_.soft(), text(close)});
 }
@@ -206,10 +234,10 @@ template <class Item, class Print> Doc Formatter::listing(ArrayRef<Item> all, Pr
   for (size_t i = 0; i < all.size(); ++i) {
     Span span = place(tree_, all[i]);
     Doc gap = i > 0 ? docs_.line() : Doc{};
-    Doc before = comments_before(span.begin);
+    Doc before = comments_.before(span.begin);
     Doc item = print(all[i]);
     bool last = i + 1 == all.size();
-    item = cat({before, item, last ? Doc{} : text(","), last ? Doc{} : comment_behind(span.end)});
+    item = cat({before, item, last ? Doc{} : text(","), last ? Doc{} : comments_.behind(span.end)});
     parts.push_back(i > 0 ? docs_.group(cat({gap, item})) : item);
   }
   return docs_.concat(parts);
@@ -272,9 +300,9 @@ Doc Formatter::binary(const ast::Expr& e) {
   for (const ast::Expr* link : llvm::reverse(links)) {
     const ast::Expr& right = tree_[link->b];
     parts.push_back(text((" " + ast::spelling(link->op)).str()));
-    parts.push_back(comment_behind(link->op_span.end));
+    parts.push_back(comments_.behind(link->op_span.end));
     parts.push_back(docs_.line());
-    parts.push_back(comments_before(right.span.begin));
+    parts.push_back(comments_.before(right.span.begin));
     parts.push_back(operand(*link, link->b, false, right.span.end != link->span.end));
   }
   return docs_.group(docs_.concat(parts));
@@ -291,14 +319,14 @@ Doc Formatter::args(ast::List<ast::Arg> list, uint32_t close) {
   ArrayRef<ast::Arg> all = tree_[list];
   auto print = [&](const ast::Arg& a) { return arg(a); };
   bool single = all.size() == 1 && all[0].kind == ArgKind::Positional;
-  if (single && !comment_waits(all[0].span.begin)) {
+  if (single && !comments_.wait(all[0].span.begin)) {
     ExprKind kind = tree_[all[0].value].kind;
     bool hugs = kind == ExprKind::Call || kind == ExprKind::List || kind == ExprKind::Tuple;
-    size_t before = next_comment_;
+    size_t before = comments_.mark();
     if (hugs) {
       Doc inner = expr(all[0].value);
-      if (!comment_waits(close)) return cat({text("("), inner, text(")")});
-      next_comment_ = before;
+      if (!comments_.wait(close)) return cat({text("("), inner, text(")")});
+      comments_.go_back(before);
     }
   }
   bool open_ended = !all.empty() && all.back().kind == ArgKind::Rest;
@@ -387,8 +415,8 @@ Doc Formatter::targets(const ast::Stmt& s) {
 /// `head = value`; an operation that does not fit goes to the lines below, indented.
 Doc Formatter::assigned(Doc head, ExprId value) {
   const ast::Expr& e = tree_[value];
-  if (comment_waits(e.span.begin)) {
-    Doc comments = comments_before(e.span.begin);
+  if (comments_.wait(e.span.begin)) {
+    Doc comments = comments_.before(e.span.begin);
     return cat({head, text(" ="), docs_.indent(cat({docs_.hard(), comments, expr(value)}))});
   }
   if (e.kind != ExprKind::Binary) return cat({head, text(" = "), expr(value)});
@@ -488,10 +516,11 @@ Doc Formatter::lines(ArrayRef<ast::StmtId> stmts, uint32_t close) {
     parts.push_back(blank ? docs_.blank() : docs_.hard());
   };
   auto own_comments = [&](uint32_t position) {
-    while (comment_waits(position)) {
-      Span span = tree_.comments()[next_comment_++].span;
+    while (comments_.wait(position)) {
+      Span span;
+      Doc comment = comments_.take(span);
       separate(span.begin);
-      parts.push_back(docs_.comment(slice(span)));
+      parts.push_back(comment);
       previous_end = span.end;
     }
   };
@@ -500,10 +529,8 @@ Doc Formatter::lines(ArrayRef<ast::StmtId> stmts, uint32_t close) {
     own_comments(span.begin);
     separate(span.begin);
     parts.push_back(stmt(stmts[i], pads[i]));
-    parts.push_back(comment_behind(span.end));
-    previous_end = next_comment_ > 0
-                       ? std::max(span.end, tree_.comments()[next_comment_ - 1].span.end)
-                       : span.end;
+    parts.push_back(comments_.behind(span.end));
+    previous_end = comments_.end_of_last(span.end);
   }
   own_comments(close);
   return docs_.concat(parts);
@@ -514,8 +541,8 @@ Doc Formatter::block(ast::BlockId id) {
   const ast::Block& b = tree_[id];
   ArrayRef<ast::StmtId> stmts = tree_[b.stmts];
   uint32_t close = b.span.end - 1;
-  if (stmts.empty() && !comment_waits(close)) return text("{}");
-  bool inlined = one_line(b.span) && stmts.size() <= 1 && !comment_waits(close);
+  if (stmts.empty() && !comments_.wait(close)) return text("{}");
+  bool inlined = one_line(b.span) && stmts.size() <= 1 && !comments_.wait(close);
   Doc gap = inlined ? docs_.line() : docs_.hard();
   return docs_.group(
       cat({text("{"), docs_.indent(cat({gap, lines(stmts, close)})), gap, text("}")}));
@@ -583,7 +610,7 @@ Doc Formatter::op(const ast::Decl& d) {
   if (!d.where.empty())
     head = cat({head, docs_.group(docs_.indent(cat({docs_.line(), conditions(d.where)})))});
   if (!d.value) return head;
-  Doc before = comments_before(tree_[d.value].span.begin);
+  Doc before = comments_.before(tree_[d.value].span.begin);
   Doc gap = before.empty() ? docs_.line() : docs_.hard();
   return cat({head, text(" ="), docs_.group(docs_.indent(cat({gap, before, expr(d.value)})))});
 }
@@ -597,8 +624,8 @@ Doc Formatter::equation(const ast::Decl& d) {
     return first ? cat({text("("), expr(id), text(")")}) : expr(id);
   }));
   Doc arrow = cat({docs_.line(), text(d.two_way ? "<=>" : "=>")});
-  Doc behind = comment_behind(d.arrow_span.end);
-  bool commented = !behind.empty() || comment_waits(tree_[tree_[d.rhs][0]].span.begin);
+  Doc behind = comments_.behind(d.arrow_span.end);
+  bool commented = !behind.empty() || comments_.wait(tree_[tree_[d.rhs][0]].span.begin);
   Doc gap = commented ? docs_.hard() : text(" ");
   Doc right = docs_.group(listing(tree_[d.rhs], print));
   return cat({left, docs_.group(docs_.indent(cat({arrow, behind, gap, right})))});
@@ -624,7 +651,7 @@ Doc Formatter::rule(const ast::Decl& d) {
   if (!d.where.empty())
     all.push_back(
         {tree_[tree_[d.where][0]].span.begin, tree_[tree_[d.where].back()].span.end, {}, true});
-  bool inlined = one_line(d.span) && all.size() <= 1 && !comment_waits(d.span.end);
+  bool inlined = one_line(d.span) && all.size() <= 1 && !comments_.wait(d.span.end);
   llvm::SmallVector<Doc, 16> parts;
   uint32_t previous_end = 0;
   auto separate = [&](uint32_t begin) {
@@ -633,10 +660,11 @@ Doc Formatter::rule(const ast::Decl& d) {
     parts.push_back(inlined ? docs_.line() : blank ? docs_.blank() : docs_.hard());
   };
   auto own_comments = [&](uint32_t position) {
-    while (comment_waits(position)) {
-      Span span = tree_.comments()[next_comment_++].span;
+    while (comments_.wait(position)) {
+      Span span;
+      Doc comment = comments_.take(span);
       separate(span.begin);
-      parts.push_back(docs_.comment(slice(span)));
+      parts.push_back(comment);
       previous_end = span.end;
     }
   };
@@ -644,7 +672,7 @@ Doc Formatter::rule(const ast::Decl& d) {
     own_comments(line.begin);
     separate(line.begin);
     parts.push_back(line.where ? conditions(d.where) : line.let ? stmt(line.let, 0) : equation(d));
-    parts.push_back(comment_behind(line.end));
+    parts.push_back(comments_.behind(line.end));
     previous_end = line.end;
   }
   own_comments(d.span.end);
@@ -677,10 +705,11 @@ std::string Formatter::file() {
     if (!parts.empty()) parts.push_back(blank ? docs_.blank() : docs_.hard());
   };
   auto own_comments = [&](uint32_t position, bool uses) {
-    while (comment_waits(position)) {
-      Span span = tree_.comments()[next_comment_++].span;
+    while (comments_.wait(position)) {
+      Span span;
+      Doc comment = comments_.take(span);
       separate(span.begin, uses);
-      parts.push_back(docs_.comment(slice(span)));
+      parts.push_back(comment);
       previous_end = span.end;
       above = nullptr;
     }
@@ -691,10 +720,8 @@ std::string Formatter::file() {
     own_comments(d.span.begin, uses);
     separate(d.span.begin, uses);
     parts.push_back(decl(d));
-    parts.push_back(comment_behind(d.span.end));
-    previous_end = next_comment_ > 0
-                       ? std::max(d.span.end, tree_.comments()[next_comment_ - 1].span.end)
-                       : d.span.end;
+    parts.push_back(comments_.behind(d.span.end));
+    previous_end = comments_.end_of_last(d.span.end);
     above = &d;
   }
   own_comments(static_cast<uint32_t>(text_.size()), false);
