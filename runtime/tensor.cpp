@@ -31,10 +31,15 @@ AlignedBuffer allocate_aligned(int64_t bytes) {
   bool huge = size >= kHugePage;
   if (huge) size = (size + kHugePage - 1) / kHugePage * kHugePage;
   void* p = std::aligned_alloc(huge ? kHugePage : static_cast<size_t>(kAlignment), size);
+  bool zeroed = false;
 #if defined(__linux__)
-  if (p && huge) (void)madvise(p, size, MADV_HUGEPAGE); // a wish, not a need
+  if (p && huge) {
+    (void)madvise(p, size, MADV_HUGEPAGE); // a wish, not a need
+    // Pages are made, of zeros, as they are touched: by all the threads that fill them.
+    zeroed = madvise(p, size, MADV_DONTNEED) == 0;
+  }
 #endif
-  if (p) std::memset(p, 0, size);
+  if (p && !zeroed) std::memset(p, 0, size);
   return AlignedBuffer(static_cast<std::byte*>(p));
 }
 

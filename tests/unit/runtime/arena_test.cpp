@@ -65,6 +65,17 @@ TEST(Arena, PeakCountsWhatLivesAtOneStep) {
   EXPECT_EQ(peak_bytes({}), 0);
 }
 
+TEST(Arena, MemoryIsZeroedThoughItWasUsedBefore) {
+  for (int64_t bytes : {int64_t{100}, int64_t{3} << 20}) // small, and of huge pages
+    for (int round = 0; round < 3; ++round) {
+      AlignedBuffer buffer = allocate_aligned(bytes);
+      ASSERT_TRUE(buffer);
+      llvm::ArrayRef<std::byte> all(buffer.get(), static_cast<size_t>(bytes));
+      EXPECT_TRUE(llvm::all_of(all, [](std::byte b) { return b == std::byte{}; }));
+      std::fill_n(buffer.get(), bytes, std::byte{0x5a});
+    }
+}
+
 TEST(Arena, SizesThatNoMachineHasSaturate) {
   std::vector<BufferLife> buffers(40, {int64_t{1} << 60, 0, 1});
   EXPECT_EQ(plan_arena(buffers).bytes, INT64_MAX);
