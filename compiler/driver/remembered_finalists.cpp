@@ -82,9 +82,12 @@ std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
       options.explore.seed, conditions);
 }
 
-/// The graph's digest; a line for each rule, "COUNT NAME"; an empty line; the graph.
+/// The graph's digest and KnownResult::tried; a line for each rule, "COUNT NAME"; an empty line; the
+/// graph.
 std::string kept_text(const Optimized& result) {
-  std::string text = digest(result.graph) + "\n";
+  const OptimizeReport& report = result.report;
+  std::string text = llvm::formatv("{0} {1:f6}\n", digest(result.graph),
+                                   report.tried_us / report.cost_before_us);
   for (const RuleCount& rule : result.report.rules_applied)
     text += std::to_string(rule.count) + " " + rule.rule + "\n";
   return text + "\n" + to_text(result.graph);
@@ -93,7 +96,8 @@ std::string kept_text(const Optimized& result) {
 /// nullopt where the text is not what was kept: of another version, or damaged.
 std::optional<KnownResult> read_kept(llvm::StringRef text, std::shared_ptr<Symbols> symbols) {
   auto [head, model] = text.split("\n\n");
-  auto [expected, lines] = head.split('\n');
+  auto [first, lines] = head.split('\n');
+  auto [expected, tried] = first.split(' ');
   SourceManager sources;
   DiagnosticSink sink;
   Program program = load_program(sources, library(), sources.add("kept.tg", model.str()), sink);
@@ -101,6 +105,7 @@ std::optional<KnownResult> read_kept(llvm::StringRef text, std::shared_ptr<Symbo
   std::optional<Graph> graph = instantiate(program, "", {}, std::move(symbols), sink);
   if (!graph || digest(*graph) != expected) return std::nullopt;
   KnownResult out{std::move(*graph), {}};
+  if (tried.getAsDouble(out.tried)) return std::nullopt;
   for (llvm::StringRef line; std::tie(line, lines) = lines.split('\n'), !line.empty();) {
     auto [count, name] = line.split(' ');
     RuleCount rule{name.str(), 0};

@@ -78,6 +78,7 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
   Result<WholeRuns> runs = fault.empty() ? finalists.compare(source, optimized.graph)
                                          : Result<WholeRuns>(WholeRuns{{}, std::move(fault)});
   optimized.report.finalists_s += watch.seconds();
+  optimized.report.tried_us = optimized.report.cost_after_us;
   if (!runs) {
     // Too large to run here, perhaps; what operators cost is known all the same.
     optimized.report.notes.push_back("whole runs were not possible, the prices decide: " +

@@ -151,6 +151,7 @@ struct OptimizeReport {
   /// Where whole graphs were run: the source and of what was found, in turns.
   std::optional<Comparison> comparison;
   bool source_returned = false; // because of that comparison, or of a fault (WholeRuns)
+  double tried_us = 0;          // the price of what was run
   double finalists_s = 0;       // that it took
   size_t finalists = 1;         // distinct graphs that were measured whole, beside the source
   bool changed = false;         // what was found is another graph than the source
@@ -205,6 +206,9 @@ struct PlacedNodes {
 struct KnownResult {
   Graph graph; // over the source's table of symbols
   std::vector<RuleCount> rules_applied;
+  /// Price of the graph that was run beside the source, over the source's: where that lost, another
+  /// of such a price promises nothing.
+  double tried = 1;
 };
 
 /// Builds and times whole graphs: the compiler's door to a device.

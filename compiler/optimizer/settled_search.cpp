@@ -102,13 +102,14 @@ private:
     Candidate one{std::move(known->graph)};
     price_again(one);
     one.rules = std::move(known->rules_applied);
+    to_better_us_ = std::min(one.cost_us, known->tried * report_.cost_before_us);
     if (std::isfinite(one.cost_us) && !costs_more(one.cost_us, report_.cost_before_us))
       recalled_ = std::move(one);
   }
 
   /// By more than is worth building and running another graph for; else it is kept in mind.
   bool betters_recalled(const Candidate& found) {
-    if (found.cost_us > (1 - kMoved) * recalled_->cost_us) return false;
+    if (found.cost_us > (1 - kMoved) * to_better_us_) return false;
     earlier_.push_back(*std::exchange(recalled_, std::nullopt));
     return true;
   }
@@ -217,6 +218,7 @@ private:
   Stopwatch watch_;
   std::vector<Candidate> earlier_;
   std::optional<Candidate> recalled_; // of an earlier optimisation, as long as nothing betters it
+  double to_better_us_ = 0;           // the price that has to be bettered then
   bool stale_ = false;                // prices have moved since the last search began
   /// Whether graphs are timed within whole runs: not where that would take the search's time.
   bool places_ = judges_.runner && options_.settle_time_s >= kLeastToPlace;

@@ -356,6 +356,10 @@ TEST_F(SettledSearch, AnEarlierResultIsTheOneToBetter) {
   Optimized better = optimised(&runner);
   EXPECT_FALSE(better.report.recalled);
   EXPECT_EQ(difference(better.graph, found.graph), "");
+  runner.known->tried = 0.001; // and lost: what is found now promises no more
+  Optimized not_tried = optimised(&runner);
+  EXPECT_TRUE(not_tried.report.recalled);
+  EXPECT_FALSE(not_tried.report.changed);
 }
 
 TEST_F(SettledSearch, AShortTimeIsNotSpentOnLoading) {

@@ -132,7 +132,8 @@ struct RememberedResults : Remembered {
   }
   void keep() {
     Optimized found{result, {}};
-    found.report.cost_after_us = 80;
+    found.report.cost_before_us = 100;
+    found.report.cost_after_us = found.report.tried_us = 80;
     found.report.rules_applied = {{"relu-of-tanh", 2}, {"fuse", 1}};
     RememberedFinalists(told, database(), "f32").keep(source, known_rules, options, found);
   }
@@ -148,6 +149,7 @@ TEST_F(RememberedResults, AreThoseOfTheSameSourceRulesAndOptions) {
   ASSERT_EQ(known->rules_applied.size(), 2u);
   EXPECT_EQ(known->rules_applied[0].rule, "relu-of-tanh");
   EXPECT_EQ(known->rules_applied[0].count, 2u);
+  EXPECT_EQ(known->tried, 0.8);
   options.explore.numerics = Numerics::Exact;
   EXPECT_FALSE(recalled());
   options = {};
