@@ -29,7 +29,7 @@ install(FILES ${package}/tangramConfig.cmake ${package}/tangramConfigVersion.cma
               cmake/tangram.cmake DESTINATION lib/cmake/tangram)
 configure_file(cmake/tangram.pc.in ${package}/tangram.pc @ONLY)
 install(FILES ${package}/tangram.pc DESTINATION lib/pkgconfig)
-install(DIRECTORY compiler/driver/include/tangram DESTINATION include)
+install(DIRECTORY compiler/driver/include/tangram ${CMAKE_BINARY_DIR}/include/tangram DESTINATION include)
 install(FILES LICENSE DESTINATION share/doc/tangram)
 install(TARGETS tg RUNTIME DESTINATION bin)
 # What the program says of itself: completion of shells, and the man page.

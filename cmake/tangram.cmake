@@ -125,21 +125,34 @@ endfunction()
 # from driver/backends/NAME.cpp and these files; tg_backends_done() then writes the list of all.
 function(tg_backend target name switch library)
   cmake_parse_arguments(ARG "" "" "FILES" ${ARGN})
+  string(SUBSTRING ${name} 0 1 initial) # of the enumerator: Ref
+  string(SUBSTRING ${name} 1 -1 rest)
+  string(TOUPPER ${initial} initial)
+  set(id ${initial}${rest})
   if(switch STREQUAL "ALWAYS" OR ${switch})
     list(TRANSFORM ARG_FILES PREPEND ${CMAKE_SOURCE_DIR}/compiler/driver/backends/)
     target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/compiler/driver/backends/${name}.cpp
                                      ${ARG_FILES})
     target_link_libraries(${target} PUBLIC ${library})
-    set_property(GLOBAL APPEND_STRING PROPERTY tg_backend_rows "TG_BACKEND(${name})\n")
+    set_property(GLOBAL APPEND_STRING PROPERTY tg_backend_rows "TG_BACKEND(${name}, ${id})\n")
   else()
     message(STATUS "The ${name} backend is left out (${switch} is off)")
-    set_property(GLOBAL APPEND_STRING PROPERTY tg_backend_rows "TG_NO_BACKEND(${name}, ${switch})\n")
+    set_property(GLOBAL APPEND_STRING PROPERTY tg_backend_rows "TG_NO_BACKEND(${name}, ${id}, ${switch})\n")
   endif()
 endfunction()
 
 function(tg_backends_done)
   get_property(rows GLOBAL PROPERTY tg_backend_rows)
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/backends.def CONTENT "${rows}" @ONLY)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/include/tangram/tables/backends.def CONTENT "${rows}" @ONLY)
+endfunction()
+
+# tg_public_tables(TARGET FILE ...): tables that the public header reads, as tangram/tables/NAME.def.
+function(tg_public_tables target)
+  foreach(file ${ARGN})
+    get_filename_component(name ${file} NAME)
+    configure_file(${CMAKE_SOURCE_DIR}/${file} ${CMAKE_BINARY_DIR}/include/tangram/tables/${name} COPYONLY)
+  endforeach()
+  target_include_directories(${target} PUBLIC ${CMAKE_BINARY_DIR}/include)
 endfunction()
 
 # tg_program(NAME DIR folder [ONLY file ...] [OUT folder] DEPS ...): an executable of folder/*.cpp, or of the

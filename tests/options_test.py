@@ -101,7 +101,7 @@ class Parser(unittest.TestCase):
                 bad = []
                 if "low" in row:
                     bad = [str(int(row["low"]) - 1), "many", "nan", str(int(row["high"] * 2 + 1))]
-                elif row["kind"] in ("word", "words", "type") and row["words"]:
+                elif row["kind"] in ("word", "words") and row["words"]:
                     bad = ["nonsense"]
                 elif row["kind"] == "seed":
                     bad = ["-1", "1.5", str(2 ** 64)]

@@ -33,9 +33,9 @@ std::string program_name() {
 }
 
 /// The table of --cost file:TABLE; nothing where there is none.
-Result<std::string> cost_table_part(llvm::StringRef cost) {
-  if (!cost.consume_front("file:")) return std::string();
-  TG_TRY(std::string table, read_text_file(cost));
+Result<std::string> cost_table_part(const CostSpec& cost) {
+  if (cost.source != CostSpec::Source::Table) return std::string();
+  TG_TRY(std::string table, read_text_file(cost.name));
   return "; cost_table " + hash_text(table);
 }
 
@@ -118,8 +118,9 @@ Result<std::string> paper_setting(const Options& o, llvm::ArrayRef<Rule> rules) 
   TG_TRY(std::string table, cost_table_part(o.cost));
   std::string setting = llvm::formatv(
       "program {0}; cost {1}; rules {2}; nodes {3}; budget {4}; depth {5}; numerics {6}",
-      program_name(), o.cost, o.rules.empty() ? "default" : llvm::join(o.rules, ","), o.node_limit,
-      o.budget > 0 ? o.budget : 128, o.depth > 0 ? o.depth : 10, o.numerics);
+      program_name(), o.cost.text(), o.rules.empty() ? "default" : llvm::join(o.rules, ","),
+      o.node_limit, o.budget > 0 ? o.budget : 128, o.depth > 0 ? o.depth : 10,
+      tangram::word(o.numerics));
   setting += table + rule_files_part(rules);
   if (o.memory_limit_mb > 0) setting += llvm::formatv("; memory_limit {0}", o.memory_limit_mb);
   int threads = thread_count(o.search_threads > 0 ? o.search_threads : o.threads);
@@ -192,16 +193,16 @@ void PaperCells::write_json(llvm::json::OStream& json) const {
       json.attribute("model", cell.model);
       json.attribute("approach", cell.approach);
       json.attribute("seed", static_cast<int64_t>(cell.seed));
-      cli::write_number(json, "source_us", cell.source_us);
-      cli::write_number(json, "cost_us", cell.cost_us);
-      cli::write_number(json, "speedup_pct", cell.speedup_pct());
-      cli::write_number(json, "saved_pct", cell.saved_pct());
-      cli::write_number(json, "seconds", cell.seconds);
-      cli::write_number(json, "processor_s", cell.processor_s);
-      cli::write_number(json, "memory_mb", cell.memory_mb);
+      write_number(json, "source_us", cell.source_us);
+      write_number(json, "cost_us", cell.cost_us);
+      write_number(json, "speedup_pct", cell.speedup_pct());
+      write_number(json, "saved_pct", cell.saved_pct());
+      write_number(json, "seconds", cell.seconds);
+      write_number(json, "processor_s", cell.processor_s);
+      write_number(json, "memory_mb", cell.memory_mb);
       json.attribute("nodes", static_cast<int64_t>(cell.nodes));
       json.attribute("stopped_by", cell.stopped_by);
-      cli::write_number(json, "limit_s", cell.limit_s);
+      write_number(json, "limit_s", cell.limit_s);
       json.attribute("capped", cell.capped);
     });
 }

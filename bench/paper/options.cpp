@@ -4,7 +4,7 @@
 namespace tg::paper {
 namespace {
 
-using namespace cli::option_columns;
+using namespace tangram::fields;
 using cli::OptionGroup;
 using cli::OptionKind;
 
@@ -22,8 +22,12 @@ constexpr cli::OptionRow kOptions[] = {
    help,                                                                                           \
    "",                                                                                             \
    [](void* options) -> void* {                                                                    \
-     cli::Stored<OptionKind::kind>* field = &static_cast<Options*>(options)->member;               \
+     Stored<OptionKind::kind, decltype(limits)>* field = &static_cast<Options*>(options)->member;  \
      return field;                                                                                 \
+   },                                                                                              \
+   [](void* options) {                                                                             \
+     auto& field = static_cast<Options*>(options)->member;                                         \
+     field = initial<std::remove_reference_t<decltype(field)>>(value);                             \
    }},
 #define TG_ALSO TG_OPTION
 #include "bench/paper/options.def"

@@ -151,7 +151,7 @@ bool Paper::run_job(size_t at) {
 /// over may take a quarter, too. So every cell ends within its limit, or little after.
 OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s) const {
   const PaperApproach& approach = *job.approach;
-  OptimizeOptions options = cli::optimize_options(options_);
+  OptimizeOptions options = optimize_options(options_);
   options.search = approach.search;
   options.reward = approach.reward;
   options.final_ilp = approach.final_ilp;
@@ -177,7 +177,7 @@ Result<PaperCell> Paper::compute(const PaperJob& job, double limit_s, const Grap
   const OptimizeReport& r = found.report;
   if (!std::isfinite(r.cost_before_us) || !(r.cost_after_us > 0))
     return error(Code::no_solution, "`{0}` costs {1} us by `{2}`, its best {3} us: no speed-up",
-                 job.network->name, r.cost_before_us, options_.cost, r.cost_after_us)
+                 job.network->name, r.cost_before_us, options_.cost.text(), r.cost_after_us)
         .suggest("cells need prices of all operators");
   PaperCell cell;
   cell.model = job.network->name.str(), cell.approach = job.approach->name.str();
@@ -201,8 +201,8 @@ void Paper::print() {
       json.attribute("setting", cells_.setting());
       json.attribute("cells_computed", static_cast<int64_t>(made_));
       json.attribute("cells_left", static_cast<int64_t>(left_));
-      cli::write_number(json, "elapsed_s", elapsed_s());
-      cli::write_number(json, "processor_s", processor_seconds());
+      write_number(json, "elapsed_s", elapsed_s());
+      write_number(json, "processor_s", processor_seconds());
       json.attributeArray("cells", [&] { cells_.write_json(json); });
     });
     session_.out << "\n";

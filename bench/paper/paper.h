@@ -12,8 +12,9 @@ namespace tg::paper {
 using cli::Session;
 
 struct Options : cli::Options {
-#define TG_OPTION(field, flag, value_name, kind, value, ...)                                       \
-  cli::Stored<cli::OptionKind::kind> field = cli::stored<cli::OptionKind::kind>(value);
+#define TG_OPTION(field, flag, value_name, kind, value, limits, ...)                               \
+  tangram::fields::Stored<cli::OptionKind::kind, decltype(tangram::fields::limits)> field =        \
+      tangram::fields::initial<decltype(field)>(value);
 #define TG_ALSO(...)
 #include "bench/paper/options.def"
 };

@@ -4,18 +4,19 @@
 
 namespace tg {
 
-// TG_BACKEND(name): a row of this build. TG_NO_BACKEND(name, switch): one that was left out.
-#define TG_BACKEND(name) const BackendRow& name##_backend_row();
-#define TG_NO_BACKEND(name, off)
-#include "backends.def"
+// TG_BACKEND(name, id): a row of this build. TG_NO_BACKEND(name, id, switch): one that was left
+// out.
+#define TG_BACKEND(name, id) const BackendRow& name##_backend_row();
+#define TG_NO_BACKEND(name, id, off)
+#include "tangram/tables/backends.def"
 #undef TG_BACKEND
 #undef TG_NO_BACKEND
 
 std::vector<const BackendRow*> all_backends() {
   return {
-#define TG_BACKEND(name) &name##_backend_row(),
-#define TG_NO_BACKEND(name, off)
-#include "backends.def"
+#define TG_BACKEND(name, id) &name##_backend_row(),
+#define TG_NO_BACKEND(name, id, off)
+#include "tangram/tables/backends.def"
 #undef TG_BACKEND
 #undef TG_NO_BACKEND
   };
@@ -34,10 +35,10 @@ const BackendRow* backend_of_profile(const DeviceProfile& profile) {
 DeviceReport report_devices() {
   DeviceReport report;
   for (const BackendRow* row : all_backends()) row->report(report);
-#define TG_BACKEND(name)
-#define TG_NO_BACKEND(name, off)                                                                   \
+#define TG_BACKEND(name, id)
+#define TG_NO_BACKEND(name, id, off)                                                               \
   report.missing.push_back({#name, "this build has no " #name " backend (" #off " was off)", {}});
-#include "backends.def"
+#include "tangram/tables/backends.def"
 #undef TG_BACKEND
 #undef TG_NO_BACKEND
   return report;

@@ -1,4 +1,4 @@
-// Takes the spec apart; the models themselves are in compiler/extract and measured_cost.h.
+// From a choice to a model; the models themselves are in compiler/extract and measured_cost.h.
 #include "compiler/driver/cost_model.h"
 
 #include "compiler/driver/backends.h"
@@ -7,23 +7,31 @@
 #include "compiler/driver/prepare.h"
 #include "compiler/extract/cost/cost_table.h"
 
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+
 namespace tg {
 
-bool is_measured(llvm::StringRef spec) { return spec.split(':').first == "measured"; }
+using Source = CostSpec::Source;
 
-bool is_calibrated(llvm::StringRef spec) { return spec.split(':').first == "calibrated"; }
-
-bool meets_source(llvm::StringRef spec) {
-  return is_measured(spec) || is_calibrated(spec) || spec == "analytic";
+CostSpec resolved(const CostSpec& spec) {
+  if (spec.source != Source::Default) return spec;
+  return find_backend("cpu") ? CostSpec::calibrated() : CostSpec::analytic();
 }
 
-std::string backend_of_costs(llvm::StringRef spec) {
+bool is_measured(const CostSpec& spec) { return spec.source == Source::Measured; }
+
+bool is_calibrated(const CostSpec& spec) { return resolved(spec).source == Source::Calibrated; }
+
+bool meets_source(const CostSpec& spec) {
+  bool estimates = resolved(spec).source == Source::Analytic && spec.name.empty();
+  return is_measured(spec) || is_calibrated(spec) || estimates;
+}
+
+tangram::Backend backend_of_costs(const CostSpec& spec) {
   bool timed = is_measured(spec) || is_calibrated(spec);
-  llvm::StringRef named = timed ? spec.split(':').second : "";
-  return named.empty() ? "cpu" : named.str();
+  return timed && spec.backend ? *spec.backend : tangram::Backend::Cpu;
 }
-
-std::string default_cost_spec() { return find_backend("cpu") ? "calibrated" : "analytic"; }
 
 std::string profile_of_backend(llvm::StringRef backend) {
   const BackendRow* row = find_backend(backend);
@@ -71,23 +79,83 @@ Result<std::unique_ptr<MeasuredCost>> make_measured(const std::string& backend_n
 
 Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& options,
                                                    const Graph& graph) {
-  auto [kind, detail] = llvm::StringRef(options.spec).split(':');
-  if (kind == "analytic") return make_analytic(detail);
-  if (kind == "measured" || kind == "calibrated") {
-    std::string backend = backend_of_costs(options.spec);
-    TG_TRY(std::unique_ptr<MeasuredCost> measured, make_measured(backend, options, graph));
-    if (kind == "measured") return std::unique_ptr<CostModel>(std::move(measured));
-    const DeviceProfile* device = find_device_profile(profile_of_backend(backend));
-    return std::unique_ptr<CostModel>(
-        std::make_unique<CalibratedCost>(std::move(measured), *device));
-  }
-  if (kind == "file" && !detail.empty()) {
-    TG_TRY(std::unique_ptr<TableCost> table, make_table_cost(detail));
+  CostSpec spec = resolved(options.spec);
+  if (spec.source == Source::Analytic) return make_analytic(spec.name);
+  if (spec.source == Source::Table) {
+    TG_TRY(std::unique_ptr<TableCost> table, make_table_cost(spec.name));
     return std::unique_ptr<CostModel>(std::move(table));
   }
-  return error(Code::usage, "no cost model `{0}`", options.spec)
-      .suggest("there are calibrated[:cpu|:cuda], analytic[:PROFILE], measured[:cpu|:cuda] and "
-               "file:TABLE");
+  std::string backend(tangram::word(backend_of_costs(spec)));
+  TG_TRY(std::unique_ptr<MeasuredCost> measured, make_measured(backend, options, graph));
+  if (is_measured(spec)) return std::unique_ptr<CostModel>(std::move(measured));
+  const DeviceProfile* device = find_device_profile(profile_of_backend(backend));
+  return std::unique_ptr<CostModel>(std::make_unique<CalibratedCost>(std::move(measured), *device));
+}
+
+namespace {
+
+/// Rows of a build that cannot be measured are for results alone.
+bool can_be_measured(llvm::StringRef backend) {
+  const BackendRow* row = find_backend(backend);
+  return !row || !row->profile.empty();
+}
+
+/// "cpu and cuda"
+std::string measured_backends() {
+  std::vector<llvm::StringRef> names;
+  for (std::string_view name : tangram::Words<tangram::Backend>::rows)
+    if (can_be_measured(name)) names.push_back(name);
+  return llvm::join(names, " and ");
+}
+
+Result<CostSpec> parse_timed(Source source, llvm::StringRef backend, llvm::StringRef option) {
+  CostSpec spec{source, tangram::from_word<tangram::Backend>(backend), {}};
+  if (backend.empty() || (spec.backend && can_be_measured(backend))) return spec;
+  return error(Code::usage, "`{0}` measures on {1}, not on `{2}`", option, measured_backends(),
+               backend);
+}
+
+Result<CostSpec> parse_analytic(llvm::StringRef device) {
+  if (device.empty() || find_device_profile(device)) return CostSpec::analytic(device.str());
+  auto name = [](const DeviceProfile& profile) { return profile.name; };
+  return error(Code::usage, "no device profile `{0}`; there are {1}", device,
+               llvm::join(llvm::map_range(device_profiles(), name), ", "));
+}
+
+} // namespace
+
+Result<CostSpec> parse_cost_spec(llvm::StringRef text, llvm::StringRef option) {
+  auto [kind, detail] = text.split(':');
+  if (kind == "analytic") return parse_analytic(detail);
+  if (kind == "measured") return parse_timed(Source::Measured, detail, option);
+  if (kind == "calibrated") return parse_timed(Source::Calibrated, detail, option);
+  if (kind == "file" && !detail.empty()) return CostSpec::table(detail.str());
+  return error(Code::usage,
+               "`{0}` takes calibrated[:cpu|:cuda], analytic[:PROFILE], measured[:cpu|:cuda] or "
+               "file:TABLE, not `{1}`",
+               option, text);
 }
 
 } // namespace tg
+
+namespace tangram {
+
+std::optional<CostSpec> CostSpec::from_text(std::string_view text) {
+  tg::Result<CostSpec> spec = tg::parse_cost_spec(text, "cost");
+  if (!spec) return std::nullopt;
+  return *spec;
+}
+
+std::string CostSpec::text() const {
+  std::string on = backend ? ":" + std::string(word(*backend)) : "";
+  switch (source) {
+  case Source::Default: return "";
+  case Source::Calibrated: return "calibrated" + on;
+  case Source::Measured: return "measured" + on;
+  case Source::Analytic: return name.empty() ? "analytic" : "analytic:" + name;
+  case Source::Table: return "file:" + name;
+  }
+  return "";
+}
+
+} // namespace tangram

@@ -65,6 +65,26 @@ Result<PriorTable> parse_priors(llvm::StringRef text, llvm::StringRef path) {
   return table;
 }
 
+void write_number(llvm::json::OStream& json, llvm::StringRef name, double value) {
+  if (std::isfinite(value))
+    json.attribute(name, value);
+  else
+    json.attribute(name, nullptr);
+}
+
+void write_priors(llvm::raw_ostream& out, const PriorTable& table) {
+  llvm::json::OStream json(out, 2);
+  json.object([&] {
+    for (const auto& [name, record] : table)
+      json.attributeObject(name, [&, &record = record] {
+        write_number(json, "tried", record.tried);
+        write_number(json, "paid", record.paid);
+        write_number(json, "gain", record.gain);
+      });
+  });
+  out << "\n";
+}
+
 Result<llvm::json::Value> parse_trace(llvm::StringRef text, llvm::StringRef path) {
   TG_TRY(llvm::json::Value value, parse_json(text, path, Code::bad_trace_file));
   TG_CHECK(check_trace(value, path));

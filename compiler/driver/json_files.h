@@ -1,5 +1,6 @@
 // JSON that comes from outside: what earlier searches learned, and traces of searches. Text to
-// values; who opens files is elsewhere, so that fuzzers and tests come in without any.
+// values, and what is written of them; who opens files is elsewhere, so that fuzzers and tests come
+// in without any.
 #pragma once
 
 #include "compiler/search/policy.h"
@@ -18,6 +19,11 @@ Result<llvm::json::Value> parse_json(llvm::StringRef text, llvm::StringRef path,
 
 /// `{"rule": {"tried": 12, "paid": 3, "gain": 0.1}, ...}`. Errors: `bad_priors_file`.
 Result<PriorTable> parse_priors(llvm::StringRef text, llvm::StringRef path);
+/// The same form.
+void write_priors(llvm::raw_ostream& out, const PriorTable& table);
+
+/// A JSON number; null for what JSON cannot say (infinity, NaN).
+void write_number(llvm::json::OStream& json, llvm::StringRef name, double value);
 
 /// A trace of `tg opt --trace`, with all that is read of one (trace_check.h). Errors:
 /// `bad_trace_file`.

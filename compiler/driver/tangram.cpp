@@ -6,20 +6,13 @@
 #include "compiler/driver/backends.h"
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/model.h"
-#include "compiler/driver/rule_trust.h"
+#include "compiler/driver/optimize_model.h"
+#include "compiler/driver/public_types.h"
 #include "compiler/driver/weights.h"
-#include "compiler/driver/whole_runs.h"
-#include "compiler/extract/cost/analytic.h"
-#include "compiler/ir/retype.h"
 #include "compiler/ir/to_text.h"
-#include "compiler/optimizer/retyped_cost.h"
-#include "compiler/rules/from_ast.h"
 #include "lang/check/external.h"
 #include "lang/syntax/parse.h"
 #include "runtime/convert.h"
-
-#include <llvm/ADT/StringExtras.h>
-#include <llvm/ADT/StringSwitch.h>
 
 #include <cstring>
 
@@ -80,74 +73,33 @@ std::vector<int64_t> shape_of(const tg::TensorType& type) {
 }
 
 TensorSpec spec(std::string name, const tg::TensorType& type) {
-  return {std::move(name), tg::dtype_name(type.dtype).str(), shape_of(type)};
+  return {std::move(name), tg::public_of(type.dtype), shape_of(type)};
 }
 
-/// A word of an option, or an error that lists the words.
-template <class T>
-tg::Result<T> word(llvm::StringRef option, llvm::StringRef text,
-                   std::initializer_list<std::pair<llvm::StringRef, T>> words) {
-  std::string known;
-  for (const auto& [name, value] : words) {
-    if (name == text) return value;
-    known += (known.empty() ? "" : ", ") + name.str();
-  }
-  return tg::error(tg::Code::usage, "`{0}` takes one of {1}, not `{2}`", option, known, text);
-}
-
-/// What a model runs in, on a backend.
-tg::Result<tg::DType> run_dtype(llvm::StringRef dtype, bool allow_tf32, llvm::StringRef backend) {
-  const tg::BackendRow* row = tg::find_backend(backend);
-  if (allow_tf32 && !(row && row->tf32))
-    return tg::error(tg::Code::usage, "`allow_tf32` is of cuda, not of `{0}`", backend);
-  return word<tg::DType>(
-      "dtype", dtype,
-      {{"f32", tg::DType::F32}, {"f16", tg::DType::F16}, {"bf16", tg::DType::BF16}});
-}
-
-/// Of the costs.
-std::string spec_of(const OptimizeOptions& o) {
-  return o.cost.empty() ? tg::default_cost_spec() : o.cost;
-}
-
-tg::Result<tg::OptimizeOptions> translate(const OptimizeOptions& o) {
-  tg::OptimizeOptions options;
-  std::optional<tg::Search> search = tg::search_by_name(o.search);
-  if (!search)
-    return tg::error(tg::Code::usage, "`search` takes one of {0}, not `{1}`",
-                     llvm::join(tg::search_names(), ", "), o.search);
-  options.search = *search;
-  std::optional<tg::Extractor> extractor = tg::extractor_by_name(o.extract);
-  if (!extractor)
-    return tg::error(tg::Code::usage, "`extract` takes one of {0}, not `{1}`",
-                     llvm::join(llvm::map_range(tg::all_extractors(), tg::extractor_name), ", "),
-                     o.extract);
-  options.extract.extractor = *extractor;
-  TG_TRY(options.explore.numerics, word<tg::Numerics>("numerics", o.numerics,
-                                                      {{"exact", tg::Numerics::Exact},
-                                                       {"reassociate", tg::Numerics::Reassociates},
-                                                       {"all", tg::Numerics::Risky},
-                                                       {"lossy", tg::Numerics::Lossy}}));
-  int64_t memory = tg::memory_limit_bytes(o.memory_limit_mb);
-  options.kernels = true;
-  tg::set_limits(options, o.time_limit_s, o.node_limit, tg::is_calibrated(spec_of(o)));
-  if (o.time_limit_s >= 0) options.stop = options.stop.within(o.time_limit_s);
-  // On top of what the caller holds.
-  options.stop = options.stop.holding(tg::resident_bytes() + static_cast<uint64_t>(memory));
-  options.portfolio.threads = tg::thread_count(o.threads);
-  options.explore.memory_limit_mb = static_cast<size_t>(memory >> 20);
-  options.extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory);
-  options.explore.seed = o.seed;
-  return options;
+/// f32 products in tf32 are for some backends; `where` names what they were asked of.
+tg::Result<void> check_tf32(bool asked, const Backend* backend, llvm::StringRef where) {
+  const tg::BackendRow* row = backend ? tg::find_backend(tg::name_of(*backend)) : nullptr;
+  if (!asked || (row && row->tf32)) return {};
+  return tg::error(tg::Code::usage, "`allow_tf32` is of cuda, not of `{0}`", where);
 }
 
 Report to_public(const tg::OptimizeReport& r) {
   Report report;
+  report.model = r.model, report.search = r.search, report.extract = r.extract;
+  report.cost_model = r.cost_model;
+  report.rules = r.rules;
   report.nodes_before = r.nodes_before;
-  report.nodes_after = r.nodes_after;
+  report.nodes_after = r.nodes_after, report.load_nodes_after = r.load_nodes_after;
   report.cost_before_us = r.cost_before_us;
   report.cost_after_us = r.cost_after_us;
-  report.seconds = r.total_s;
+  report.lower_bound_us = r.lower_bound_us;
+  report.optimal = r.optimal;
+  if (r.comparison) {
+    report.run_before_us = r.comparison->first.median_us;
+    report.run_after_us = r.comparison->second.median_us;
+  }
+  report.changed = r.changed, report.source_returned = r.source_returned;
+  report.seconds = r.total_s, report.peak_memory_mb = r.peak_memory_mb;
   report.stopped_by = r.stopped_by;
   report.notes = r.notes;
   for (const tg::RuleCount& rule : r.rules_applied) report.rules_applied[rule.rule] = rule.count;
@@ -160,9 +112,8 @@ tg::ExternKernel wrapped(const ExternOp& op) {
                               const tg::TensorType& type, std::byte* result) {
     std::vector<ConstTensorView> views;
     for (const tg::ExternOperand& operand : operands)
-      views.push_back(
-          {operand.data, tg::dtype_name(operand.type->dtype).str(), shape_of(*operand.type)});
-    kernel(views, {result, tg::dtype_name(type.dtype).str(), shape_of(type)});
+      views.push_back({operand.data, tg::public_of(operand.type->dtype), shape_of(*operand.type)});
+    kernel(views, {result, tg::public_of(type.dtype), shape_of(type)});
   };
 }
 
@@ -197,42 +148,6 @@ extern_kernels(const std::vector<ExternOp>& ops, SourceManager& sources, Diagnos
       kernels->add(declared->first, declared->second, wrapped(op));
   }
   return ops.empty() || sink.failed() ? nullptr : std::move(kernels);
-}
-
-tg::Result<tg::Optimized> run_optimizer(const tg::Graph& graph, llvm::ArrayRef<tg::Rule> rules,
-                                        const OptimizeOptions& o,
-                                        std::shared_ptr<const tg::ExternKernels> externs) {
-  TG_TRY(tg::OptimizeOptions options, translate(o));
-  tg::CostModelOptions cost;
-  cost.spec = spec_of(o);
-  cost.cost_db = o.cost_db;
-  cost.threads = o.threads;
-  cost.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
-  cost.allow_tf32 = o.allow_tf32;
-  std::string backend = tg::backend_of_costs(cost.spec);
-  bool measured = tg::is_measured(cost.spec), timed = measured || tg::is_calibrated(cost.spec);
-  TG_TRY(tg::DType dtype, run_dtype(o.dtype, o.allow_tf32, timed ? backend : cost.spec));
-  TG_TRY(tg::Graph as_run, tg::retype(graph, dtype));
-  TG_TRY(std::unique_ptr<tg::CostModel> costs, tg::make_cost_model(cost, as_run));
-  options.groups = timed;
-  tg::PrepareOptions run;
-  run.backend = backend;
-  run.dtype = dtype;
-  run.allow_tf32 = o.allow_tf32;
-  run.threads = o.threads;
-  run.seed = o.seed;
-  run.cost_db = o.cost_db;
-  run.memory_limit_bytes = tg::memory_limit_bytes(o.memory_limit_mb);
-  run.externs = std::move(externs);
-  tg::WholeRunPolicy runs({.cost = cost.spec, .finalists = options.finalists}, run);
-  runs.set(options);
-  TG_TRY(std::unique_ptr<tg::CostModel> analytic,
-         tg::make_analytic_cost(tg::profile_of_backend(run.backend)));
-  std::optional<tg::RetypedCost> narrow, narrow_analytic;
-  tg::CostModel& prices = tg::in_dtype(dtype, *costs, narrow);
-  tg::CostModel& second_opinion = tg::in_dtype(dtype, *analytic, narrow_analytic);
-  return tg::optimize(graph, rules, prices, options, runs.runner(),
-                      measured ? &second_opinion : nullptr);
 }
 
 /// Whether the shape is one that a tensor of so many elements can have. Counts down, so that no
@@ -320,43 +235,28 @@ Expected<Model> parse_file(const std::string& path, const ParseOptions& options)
 
 // --- optimiser --------------------------------------------------------------------------------
 
-namespace {
-
-/// The rules that the options select, then those of rule_text; verified. nullopt if the sink got
-/// errors.
-std::optional<std::vector<tg::Rule>> selected_rules(const OptimizeOptions& options,
-                                                    SourceManager& sources, DiagnosticSink& sink) {
-  auto rules = tg::load_rules(sources, tg::library(), options.rules, sink);
-  if (!rules) return std::nullopt;
-  if (!options.rule_text.empty()) {
-    tg::Ast tree = tg::parse(sources, sources.add("<rules>", options.rule_text), sink);
-    if (!sink.failed())
-      for (tg::Rule& rule : tg::rules_from_ast(tree, sources, sink))
-        rules->push_back(std::move(rule));
-  }
-  if (!sink.failed() && !options.trust_rules) {
-    tg::TrustOptions trust; // without its file of verdicts: a library writes nothing unasked
-    trust.threads = options.threads;
-    if (options.time_limit_s >= 0) trust.stop = trust.stop.within(options.time_limit_s);
-    if (auto trusted = tg::require_trusted(*rules, trust); !trusted)
-      sink.report(std::move(trusted.error()));
-  }
-  return sink.failed() ? std::nullopt : std::move(rules);
-}
-
-} // namespace
-
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options) {
   SourceManager sources;
   DiagnosticSink sink;
-  std::optional<std::vector<tg::Rule>> rules = selected_rules(options, sources, sink);
+  CostSpec cost = tg::resolved(options.cost);
+  bool timed = tg::is_measured(cost) || tg::is_calibrated(cost);
+  Backend backend = tg::backend_of_costs(cost);
+  std::string where = timed ? tg::name_of(backend) : cost.text();
+  if (auto fits = check_tf32(options.allow_tf32, timed ? &backend : nullptr, where); !fits)
+    return to_error(fits.error());
   std::shared_ptr<const tg::ExternKernels> externs = extern_kernels(options.externs, sources, sink);
-  if (!rules || sink.failed()) return to_error(sink, sources);
-  tg::Result<tg::Optimized> result =
-      run_optimizer(model.impl().graph, *rules, options, std::move(externs));
-  if (!result) return to_error(result.error());
-  auto impl = std::make_shared<const Model::Impl>(Model::Impl{std::move(result->graph)});
-  return Optimized{Model(std::move(impl)), to_public(result->report)};
+  if (sink.failed()) return to_error(sink, sources);
+  const tg::Graph& source = model.impl().graph;
+  std::optional<tg::OptimizedModel> found =
+      tg::optimize_model(source, options, std::move(externs), {}, sources, sink);
+  if (!found) return to_error(sink, sources);
+  tg::Optimized& result = found->result;
+  Report report = to_public(result.report);
+  report.verified = found->verified;
+  auto impl = std::make_shared<const Model::Impl>(Model::Impl{std::move(result.graph)});
+  Optimized optimized{Model(std::move(impl)), std::move(report)};
+  if (options.explain) optimized.steps = tg::steps_of(*result.chain, found->rules);
+  return optimized;
 }
 
 // --- running ----------------------------------------------------------------------------------
@@ -368,15 +268,17 @@ Program::~Program() = default;
 
 Expected<Program> compile(const Model& model, const CompileOptions& options) {
   tg::PrepareOptions prepare;
-  prepare.backend = options.backend;
+  std::string backend = tg::name_of(options.backend);
+  prepare.backend = backend;
   prepare.threads = options.threads;
   prepare.memory_limit_bytes = tg::memory_limit_bytes(options.memory_limit_mb);
   prepare.seed = options.seed;
   prepare.cost_db = options.cost_db;
   prepare.allow_tf32 = options.allow_tf32;
-  tg::Result<tg::DType> dtype = run_dtype(options.dtype, options.allow_tf32, options.backend);
-  if (!dtype) return to_error(dtype.error());
-  prepare.dtype = *dtype;
+  if (auto fits = check_tf32(options.allow_tf32, &options.backend, backend); !fits)
+    return to_error(fits.error());
+  if (auto fits = tg::check_run_dtype(options.dtype); !fits) return to_error(fits.error());
+  prepare.dtype = tg::part_of(options.dtype);
   SourceManager sources;
   DiagnosticSink sink;
   prepare.externs = extern_kernels(options.externs, sources, sink);

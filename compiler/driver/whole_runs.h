@@ -4,11 +4,12 @@
 
 #include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/remembered_finalists.h"
+#include "tangram/choices.h"
 
 namespace tg {
 
 struct WholeRunOptions {
-  std::string cost;     // the spec of the costs (cost_model.h)
+  tangram::CostSpec cost;
   bool wanted = true;   // false: nothing is run, and nobody misses it
   size_t finalists = 8; // 0: nothing is run
   bool remember =

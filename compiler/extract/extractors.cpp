@@ -23,12 +23,6 @@ const Row& row_of(Extractor extractor) { return kRows[static_cast<size_t>(extrac
 llvm::StringRef extractor_name(Extractor extractor) { return row_of(extractor).name; }
 bool is_greedy(Extractor extractor) { return row_of(extractor).greedy; }
 
-std::optional<Extractor> extractor_by_name(llvm::StringRef name) {
-  for (const Row& row : kRows)
-    if (row.name == name) return row.extractor;
-  return std::nullopt;
-}
-
 std::vector<Extractor> all_extractors() {
   std::vector<Extractor> all;
   for (const Row& row : kRows) all.push_back(row.extractor);

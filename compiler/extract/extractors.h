@@ -15,7 +15,6 @@ enum class Extractor : uint8_t {
 
 /// "greedy-dag", as in `--extract`.
 llvm::StringRef extractor_name(Extractor extractor);
-std::optional<Extractor> extractor_by_name(llvm::StringRef name);
 /// All of them, in the order of their rows.
 std::vector<Extractor> all_extractors();
 /// Takes next to no time, and knows no bound.

@@ -24,8 +24,6 @@ enum class Search : uint8_t {
 #undef TG_STRATEGY
 };
 llvm::StringRef search_name(Search search); // "mcts"
-std::optional<Search> search_by_name(llvm::StringRef name);
-std::vector<llvm::StringRef> search_names(); // in the order of the rows
 
 /// What the rewards of Search::Pact24 are made of (search/published_costs.h), and what it extracts
 /// with in the end: extract.extractor for `Ilp`, else the same greedy form.

@@ -47,13 +47,13 @@ int main() {
 
   // One rule of the library and one of ours; without `rules` all of the library is used.
   auto fast =
-      tangram::optimize(*model, {.extract = "greedy", .rules = {"relu_relu"}, .rule_text = kRule});
+      tangram::optimize(*model, {.extract = tangram::Extractor::Greedy, .rules = {"relu_relu"}, .rule_text = kRule});
   if (!fast) return report(fast.error());
   std::printf("%s: %zu operators, then %zu\n", model->name().c_str(), model->op_count(),
               fast->model.op_count());
 
-  auto before = tangram::compile(*model, {.backend = "ref"});
-  auto after = tangram::compile(fast->model, {.backend = "ref"});
+  auto before = tangram::compile(*model, {.backend = tangram::Backend::Ref});
+  auto after = tangram::compile(fast->model, {.backend = tangram::Backend::Ref});
   if (!before) return report(before.error());
   if (!after) return report(after.error());
   auto expected = before->run({ramp({4, 8})});

@@ -1,6 +1,7 @@
 #include "compiler/driver/cli/arguments.h"
 
 #include "compiler/driver/cli/options_words.h"
+#include "compiler/driver/cost_model.h"
 #include "lang/core/diagnostic.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -13,8 +14,9 @@ namespace {
 using llvm::formatv;
 using llvm::StringRef;
 
-template <OptionKind kind> Stored<kind>& field(const OptionRow& row, void* options) {
-  return *static_cast<Stored<kind>*>(row.field(options));
+/// T: the type of the row's field.
+template <class T> T& field(const OptionRow& row, void* options) {
+  return *static_cast<T*>(row.field(options));
 }
 
 Misuse not_a_number(const OptionRow& row, StringRef what, uint64_t low, uint64_t high,
@@ -52,21 +54,42 @@ std::optional<Misuse> set_number(const OptionRow& row, StringRef value, double& 
   return std::nullopt;
 }
 
-std::optional<Misuse> add_words(const OptionRow& row, StringRef value,
-                                std::vector<std::string>& field) {
+std::optional<Misuse> add_words(const OptionRow& row, StringRef value, void* options) {
   llvm::SmallVector<StringRef, 8> parts;
   value.split(parts, ',', -1, /*KeepEmpty=*/false);
   for (StringRef part : parts) {
-    if (!row.limits.words.empty() && !llvm::is_contained(row.words(), part))
+    if (std::vector<StringRef> words = row.words();
+        !words.empty() && !llvm::is_contained(words, part))
       return not_a_word(row, part);
-    field.push_back(part.str());
+    if (row.limits.add)
+      row.limits.add(part, row.field(options));
+    else
+      field<std::vector<std::string>>(row, options).push_back(part.str());
   }
   return std::nullopt;
 }
 
+/// One of the row's words, as the enumeration's or as it is.
+std::optional<Misuse> set_word(const OptionRow& row, StringRef value, void* options) {
+  if (!llvm::is_contained(row.words(), value)) return not_a_word(row, value);
+  if (row.limits.set)
+    row.limits.set(value, row.field(options));
+  else
+    field<std::string>(row, options) = value.str();
+  return std::nullopt;
+}
+
+std::optional<Misuse> set_cost(StringRef value, tangram::CostSpec& field) {
+  Result<tangram::CostSpec> spec = parse_cost_spec(value, "--cost");
+  if (!spec) return Misuse{spec.error().message};
+  field = std::move(*spec);
+  return std::nullopt;
+}
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
 /// NAME=VALUE, or a file with the ending that the row allows, which is kept without a name.
-std::optional<Misuse> add_pair(const OptionRow& row, StringRef value,
-                               Stored<OptionKind::Pairs>& field) {
+std::optional<Misuse> add_pair(const OptionRow& row, StringRef value, Pairs& field) {
   auto [name, text] = value.split('=');
   if (!row.limits.words.empty() && value.endswith(row.limits.words) && !value.contains('=')) {
     field.emplace_back("", value.str());
@@ -76,10 +99,6 @@ std::optional<Misuse> add_pair(const OptionRow& row, StringRef value,
     return Misuse{formatv("`{0}` takes NAME=VALUE, not `{1}`", row.flag, value)};
   field.emplace_back(name.str(), text.str());
   return std::nullopt;
-}
-
-template <OptionKind kind> void set_default(const OptionRow& row, void* options) {
-  field<kind>(row, options) = stored<kind>(row.value);
 }
 
 /// Takes words one after the other.
@@ -161,43 +180,26 @@ private:
 } // namespace
 
 void set_defaults(llvm::ArrayRef<const OptionRow*> rows, void* options) {
-  for (const OptionRow* row : rows) switch (row->kind) {
-    case OptionKind::Flag: set_default<OptionKind::Flag>(*row, options); break;
-    case OptionKind::Words: set_default<OptionKind::Words>(*row, options); break;
-    case OptionKind::Whole: set_default<OptionKind::Whole>(*row, options); break;
-    case OptionKind::Seed: set_default<OptionKind::Seed>(*row, options); break;
-    case OptionKind::Number: set_default<OptionKind::Number>(*row, options); break;
-    case OptionKind::Pairs: set_default<OptionKind::Pairs>(*row, options); break;
-    case OptionKind::Type: set_default<OptionKind::Type>(*row, options); break;
-    case OptionKind::Text:
-    case OptionKind::File:
-    case OptionKind::Folder:
-    case OptionKind::Word: set_default<OptionKind::Text>(*row, options); break;
-    }
+  for (const OptionRow* row : rows) row->reset(options);
 }
 
 std::optional<Misuse> set_option(const OptionRow& row, StringRef value, void* options) {
   switch (row.kind) {
-  case OptionKind::Flag: field<OptionKind::Flag>(row, options) = true; break;
-  case OptionKind::Whole: return set_whole(row, value, field<OptionKind::Whole>(row, options));
-  case OptionKind::Number: return set_number(row, value, field<OptionKind::Number>(row, options));
+  case OptionKind::Flag: field<bool>(row, options) = true; break;
+  case OptionKind::Whole: return set_whole(row, value, field<int64_t>(row, options));
+  case OptionKind::Number: return set_number(row, value, field<double>(row, options));
   case OptionKind::Seed:
     // Nothing is wrapped: what is negative or too large is refused.
-    if (value.getAsInteger(10, field<OptionKind::Seed>(row, options)))
+    if (value.getAsInteger(10, field<uint64_t>(row, options)))
       return not_a_number(row, "whole number", 0, UINT64_MAX, value);
     break;
-  case OptionKind::Words: return add_words(row, value, field<OptionKind::Words>(row, options));
-  case OptionKind::Pairs: return add_pair(row, value, field<OptionKind::Pairs>(row, options));
-  case OptionKind::Type:
-    if (!llvm::is_contained(row.words(), value)) return not_a_word(row, value);
-    field<OptionKind::Type>(row, options) = *parse_dtype(value);
-    break;
-  case OptionKind::Word:
-    if (!llvm::is_contained(row.words(), value)) return not_a_word(row, value);
-    [[fallthrough]];
+  case OptionKind::Words: return add_words(row, value, options);
+  case OptionKind::Pairs: return add_pair(row, value, field<Pairs>(row, options));
+  case OptionKind::Word: return set_word(row, value, options);
+  case OptionKind::Cost: return set_cost(value, field<tangram::CostSpec>(row, options));
   case OptionKind::Text:
   case OptionKind::File:
-  case OptionKind::Folder: field<OptionKind::Text>(row, options) = value.str(); break;
+  case OptionKind::Folder: field<std::string>(row, options) = value.str(); break;
   }
   return std::nullopt;
 }

@@ -3,7 +3,6 @@
 // machines.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
-#include "compiler/driver/cost_model.h"
 #include "lang/core/escape.h"
 #include "runtime/random.h"
 
@@ -74,9 +73,9 @@ std::optional<Row> demonstrate(Session& session, const std::string& path) {
   session.stop = stop_of(o); // of each model
   std::optional<Graph> source = load_model(session.sources, path, {o.model, o.set}, session.sink);
   if (!source) return std::nullopt;
-  std::optional<Optimized> optimized = optimize_model(session, *source);
+  std::optional<OptimizedModel> optimized = optimize_model(session, *source, {.remember = false});
   if (!optimized) return std::nullopt;
-  Result<Row> row = finish_row(o, *source, std::move(*optimized));
+  Result<Row> row = finish_row(o, *source, std::move(optimized->result));
   if (!row) {
     session.sink.report(row.error());
     return std::nullopt;
@@ -177,7 +176,6 @@ void judge(Session& session, llvm::ArrayRef<Row> rows) {
 
 int run_bench_demo(Session& outer) {
   Options options = outer.options;
-  options.cost = default_cost_spec();
   if (options.files.empty()) options.files.assign(std::begin(kModels), std::end(kModels));
   Session session(options, outer.out, outer.err);
   session.color = outer.color;

@@ -3,6 +3,7 @@
 #include "compiler/driver/calibration.h"
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/devices.h"
+#include "compiler/driver/public_types.h"
 
 #include <llvm/Support/FormatVariadic.h>
 
@@ -42,10 +43,10 @@ void print(llvm::raw_ostream& out, const Calibration& found) {
 
 int run_calibrate(Session& session) {
   const Options& o = session.options;
-  if (o.backend == "ref") // nobody waits for it
+  if (o.backend == tangram::Backend::Ref) // nobody waits for it
     return session.fail(error(Code::usage, "`tg calibrate` is of the backends cpu and cuda"));
   session.interruptible = std::make_unique<Interruptible>(); // what was timed is kept
-  Result<Calibration> found = calibrate(o.backend, calibration_options(session));
+  Result<Calibration> found = calibrate(name_of(o.backend), calibration_options(session));
   if (!found) return session.fail(found.error());
   if (o.json) {
     llvm::json::OStream json(session.out, 2);

@@ -36,7 +36,7 @@ std::vector<StringRef> command_families() {
 
 bool names_files(const OptionRow& row) {
   return row.kind == OptionKind::File || row.kind == OptionKind::Folder ||
-         (row.kind == OptionKind::Words && row.limits.words.empty());
+         (row.kind == OptionKind::Words && row.words().empty());
 }
 
 // --- bash ---------------------------------------------------------------------------------------

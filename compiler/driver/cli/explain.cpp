@@ -1,10 +1,7 @@
 // `tg explain`: optimises a model as `tg opt` does and prints how the result follows from the
-// source, step by step. The chain is replayed on terms by the rules' own text before it is printed.
+// source, step by step. The library has replayed the chain on terms, by the rules' own text.
 #include "compiler/driver/cli/pipeline.h"
-#include "compiler/driver/cli/search_files.h"
 #include "compiler/driver/cli/table.h"
-#include "compiler/ir/to_text.h"
-#include "compiler/optimizer/explanation.h"
 #include "lang/core/escape.h"
 
 #include <map>
@@ -12,33 +9,16 @@
 namespace tg::cli {
 namespace {
 
-/// A step as it is shown.
-struct ShownStep {
-  const Rule* rule = nullptr;
-  bool forward = true;
-  std::string before, after, where;
-};
-
-std::vector<ShownStep> shown(const Derivation& chain, llvm::ArrayRef<Rule> rules) {
-  std::vector<ShownStep> out;
-  for (const DerivationStep& step : chain.steps) {
-    const Rule& rule = rules[step.rule];
-    out.push_back({&rule, step.forward, to_text(step_fragment(chain, step, rule, true)),
-                   to_text(step_fragment(chain, step, rule, false)),
-                   step_leaves(chain, step, rule)});
-  }
-  return out;
-}
-
-void write_json(Session& session, const Optimized& result, llvm::ArrayRef<Rule> rules) {
+void write_json(Session& session, const OptimizeReport& report,
+                llvm::ArrayRef<tangram::Step> steps) {
   llvm::json::OStream json(session.out, 2);
   json.object([&] {
-    json.attribute("model", result.report.model);
-    json.attribute("search", result.report.search);
-    write_number(json, "cost_before_us", result.report.cost_before_us);
-    write_number(json, "cost_after_us", result.report.cost_after_us);
+    json.attribute("model", report.model);
+    json.attribute("search", report.search);
+    write_number(json, "cost_before_us", report.cost_before_us);
+    write_number(json, "cost_after_us", report.cost_after_us);
     json.attribute("confirmed", true);
-    write_chain(json, "steps", *result.chain, rules);
+    write_chain(json, "steps", steps);
   });
   session.out << "\n";
 }
@@ -49,28 +29,6 @@ void print_model(llvm::raw_ostream& out, const char* head, llvm::StringRef text)
   for (llvm::StringRef line : lines) {
     out << (head ? head : "          ") << line << "\n";
     head = nullptr;
-  }
-}
-
-void print_steps(llvm::raw_ostream& out, llvm::ArrayRef<ShownStep> steps) {
-  std::map<std::tuple<const Rule*, bool, llvm::StringRef, llvm::StringRef>, size_t> told;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const ShownStep& step = steps[i];
-    auto [first, fresh] =
-        told.try_emplace({step.rule, step.forward, step.before, step.after}, i + 1);
-    out << "\n" << i + 1 << "  " << step.rule->name << (step.forward ? "" : ", backwards");
-    if (!fresh)
-      out << ", as in step " << first->second;
-    else if (step.rule->built_in)
-      out << "  (" << step.rule->set << ")";
-    else
-      out << "  (" << step.rule->file << ":" << step.rule->line << ")";
-    out << "\n";
-    if (fresh) {
-      print_model(out, "  before  ", step.before);
-      print_model(out, "  after   ", step.after);
-    }
-    if (!step.where.empty()) out << "  where   " << step.where << "\n";
   }
 }
 
@@ -89,15 +47,15 @@ void print_head(Session& session, const OptimizeReport& report, size_t steps) {
 
 } // namespace
 
-void write_chain(llvm::json::OStream& json, llvm::StringRef name, const Derivation& chain,
-                 llvm::ArrayRef<Rule> rules) {
+void write_chain(llvm::json::OStream& json, llvm::StringRef name,
+                 llvm::ArrayRef<tangram::Step> steps) {
   json.attributeArray(name, [&] {
-    for (const ShownStep& step : shown(chain, rules))
+    for (const tangram::Step& step : steps)
       json.object([&] {
-        json.attribute("rule", step.rule->name);
-        json.attribute("file", step.rule->file);
-        json.attribute("line", static_cast<int64_t>(step.rule->line));
-        json.attribute("backwards", !step.forward);
+        json.attribute("rule", step.rule);
+        json.attribute("file", step.file);
+        json.attribute("line", static_cast<int64_t>(step.line));
+        json.attribute("backwards", step.backwards);
         json.attribute("before", step.before);
         json.attribute("after", step.after);
         json.attribute("where", step.where);
@@ -105,28 +63,42 @@ void write_chain(llvm::json::OStream& json, llvm::StringRef name, const Derivati
   });
 }
 
-void print_chain(llvm::raw_ostream& out, const Derivation& chain, llvm::ArrayRef<Rule> rules) {
-  print_steps(out, shown(chain, rules));
+void print_chain(llvm::raw_ostream& out, llvm::ArrayRef<tangram::Step> steps) {
+  std::map<std::tuple<llvm::StringRef, bool, llvm::StringRef, llvm::StringRef>, size_t> told;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const tangram::Step& step = steps[i];
+    auto [first, fresh] =
+        told.try_emplace({step.rule, step.backwards, step.before, step.after}, i + 1);
+    out << "\n" << i + 1 << "  " << step.rule << (step.backwards ? ", backwards" : "");
+    if (!fresh)
+      out << ", as in step " << first->second;
+    else if (step.built_in)
+      out << "  (" << step.set << ")";
+    else
+      out << "  (" << step.file << ":" << step.line << ")";
+    out << "\n";
+    if (fresh) {
+      print_model(out, "  before  ", step.before);
+      print_model(out, "  after   ", step.after);
+    }
+    if (!step.where.empty()) out << "  where   " << step.where << "\n";
+  }
 }
 
 int run_explain(Session& session) {
   const Options& o = session.options;
-  std::optional<OptimizedModel> optimized = load_and_optimize(session);
+  std::optional<LoadedAndOptimized> optimized = load_and_optimize(session);
   if (!optimized) return session.fail();
-  auto& [source, result, rules] = *optimized;
-  StopToken stop = session.stop.with_memory().with_grace(kGraceOfVerification);
-  if (auto confirmed = confirm_chain(result, rules, source, stop); !confirmed)
-    return session.fail(confirmed.error());
-  Verification verified = verify_result(session, source, result, rules);
-  if (verified == Verification::Failed) return session.fail();
+  const auto& [result, rules, verified] = optimized->best;
   session.print_warnings();
+  std::vector<tangram::Step> steps = steps_of(*result.chain, rules);
   if (o.json) {
-    write_json(session, result, rules);
+    write_json(session, result.report, steps);
   } else if (!o.quiet) {
-    print_head(session, result.report, result.chain->steps.size());
-    print_chain(session.out, *result.chain, rules);
+    print_head(session, result.report, steps.size());
+    print_chain(session.out, steps);
   }
-  return verified == Verification::Undecided ? kNotDecided : 0;
+  return verified == Verified::Undecided ? kNotDecided : 0;
 }
 
 } // namespace tg::cli

@@ -1,15 +1,14 @@
 // `tg extract`: extraction alone, on an e-graph in the egraph-serialize JSON form. What it writes
 // lets anyone recompute the cost: for each class that the roots reach, the node chosen.
 #include "compiler/driver/cli/pipeline.h"
-#include "compiler/driver/cli/search_files.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/prepare.h"
+#include "compiler/driver/public_types.h"
 #include "compiler/extract/egraph_json.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/greedy.h"
 #include "lang/core/stopwatch.h"
 
-#include <llvm/ADT/StringSwitch.h>
 #include <llvm/Support/Format.h>
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/Path.h>
@@ -22,10 +21,7 @@ IlpOptions options_of(const Options& o) {
   if (o.time_limit_s >= 0) options.time_limit_s = o.time_limit_s;
   options.memory_limit_bytes = static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb));
   options.seed = o.seed;
-  options.cycles = llvm::StringSwitch<IlpCycles>(o.ilp_cycles)
-                       .Case("real", IlpCycles::Real)
-                       .Case("int", IlpCycles::Int)
-                       .Default(IlpCycles::None);
+  options.cycles = part_of(o.ilp_cycles);
   return options;
 }
 
@@ -50,7 +46,7 @@ void write_json(Session& session, const SerializedEGraph& egraph, const Extracti
   llvm::json::OStream json(session.out, 2);
   json.object([&] {
     json.attribute("instance", instance);
-    json.attribute("extract", session.options.extract);
+    json.attribute("extract", llvm::StringRef(tangram::word(session.options.extract)));
     json.attribute("algorithm", answer.algorithm);
     json.attribute("nodes", static_cast<int64_t>(egraph.problem.node_count()));
     json.attribute("classes", static_cast<int64_t>(egraph.problem.class_count()));
@@ -81,7 +77,7 @@ void print_report(Session& session, const SerializedEGraph& egraph, const Extrac
       << count_text(egraph.problem.roots().size()) << " roots\n";
   size_t chosen = 0;
   for (NodeIx node : answer.choice.node) chosen += node.valid();
-  out << "  extracted   " << count_text(chosen) << " nodes by " << o.extract << " ("
+  out << "  extracted   " << count_text(chosen) << " nodes by " << tangram::word(o.extract) << " ("
       << answer.algorithm << "), in " << duration_text(answer.seconds * 1e6) << "\n";
   out << llvm::format("  cost        %.10g\n", answer.dag_cost);
   out << llvm::format("  tree cost   %.10g\n", answer.tree_cost);
@@ -123,8 +119,7 @@ int run_extract(Session& session) {
   options.stop = [stop = session.stop](const ExtractionProgress&) {
     return stop.cancelled() || stop.full();
   };
-  Result<Extraction> answer =
-      run_extractor(egraph->problem, *extractor_by_name(o.extract), options);
+  Result<Extraction> answer = run_extractor(egraph->problem, part_of(o.extract), options);
   if (!answer) return session.fail(name_roots(*egraph, answer.error()));
   if (o.check)
     if (auto checked = check_answer(*egraph, *answer); !checked)

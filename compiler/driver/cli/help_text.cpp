@@ -48,7 +48,7 @@ std::string command_usage(const CommandRow& command) {
 
 std::string option_text(const OptionRow& row, bool detail) {
   std::string text = row.help.str(), value = row.default_text();
-  if (std::vector<StringRef> words = row.words(); !words.empty() && row.kind != OptionKind::Text)
+  if (std::vector<StringRef> words = row.words(); !words.empty() && row.kind != OptionKind::Cost)
     text += ": " + llvm::join(words, ", ");
   if (!value.empty()) text += " (default " + value + ")";
   if (!detail) return text;

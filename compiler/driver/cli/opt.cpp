@@ -220,15 +220,13 @@ Result<void> write_model(Session& session, const Graph& source, const Graph& opt
 
 int run_opt(Session& session) {
   const Options& o = session.options;
-  std::optional<OptimizedModel> optimized = load_and_optimize(session);
+  std::optional<LoadedAndOptimized> optimized = load_and_optimize(session);
   if (!optimized) return session.fail();
-  auto& [source, result, rules] = *optimized;
-  Verification verified = verify_result(session, source, result, rules);
-  if (verified == Verification::Failed) return session.fail();
+  const Optimized& result = optimized->best.result;
   // With `-o -` the model takes standard output, and the report makes room.
   bool model_to_stdout = o.out_file == "-";
   if (!o.out_file.empty())
-    if (auto written = write_model(session, source, result.graph); !written)
+    if (auto written = write_model(session, optimized->source, result.graph); !written)
       return session.fail(written.error());
   session.print_warnings();
   if (o.json) {
@@ -242,7 +240,7 @@ int run_opt(Session& session) {
     print_report(model_to_stdout ? session.err : session.out, result.report, session.color,
                  o.verbose);
   }
-  return verified == Verification::Undecided ? kNotDecided : 0;
+  return optimized->best.verified == Verified::Undecided ? kNotDecided : 0;
 }
 
 } // namespace tg::cli

@@ -28,27 +28,8 @@ constexpr CommandSet kReports = Check | Opt | Explain | Run | Extract | Weights 
                                 RulesVerify | Verify | Calibrate | BenchDemo;
 constexpr CommandSet kTables = Devices | Ops | Errors | OptionTable | Help;
 
-// Each name with its separator behind it.
-#define TG_STRATEGY(id, name, ...) name "|"
-constexpr char kStrategies[] =
-#include "compiler/optimizer/strategy/strategies.def"
-    ;
-#undef TG_STRATEGY
-#define TG_EXTRACTOR(id, name, ...) name "|"
-constexpr char kExtractors[] =
-#include "compiler/extract/extractors.def"
-    ;
-#undef TG_EXTRACTOR
-#define TG_BACKEND(name) #name "|"
-#define TG_NO_BACKEND(name, ...) #name "|"
-constexpr char kBackends[] =
-#include "backends.def"
-    ;
-#undef TG_BACKEND
-#undef TG_NO_BACKEND
-
 constexpr size_t kMany = 1'000'000;
-using namespace option_columns;
+using namespace tangram::fields;
 
 constexpr CommandRow kCommands[] = {
 #define TG_COMMAND(id, name, run, group, operand, least, most, files, summary, help)               \
@@ -71,9 +52,14 @@ constexpr OptionRow kOptions[] = {
    help,                                                                                           \
    detail,                                                                                         \
    [](void* options) -> void* {                                                                    \
-     Stored<OptionKind::kind>* field = &static_cast<Options*>(options)->member;                    \
+     Stored<Kind::kind, decltype(limits)>* field = &static_cast<Options*>(options)->member;        \
      return field;                                                                                 \
+   },                                                                                              \
+   [](void* options) {                                                                             \
+     auto& field = static_cast<Options*>(options)->member;                                         \
+     field = initial<std::remove_reference_t<decltype(field)>>(value);                             \
    }},
+#define TG_SEARCH_OPTION TG_OPTION
 #define TG_ALSO TG_OPTION
 #include "compiler/driver/options.def"
 };
@@ -132,13 +118,17 @@ llvm::StringRef kind_name(OptionKind kind) {
   case OptionKind::Seed: return "seed";
   case OptionKind::Number: return "number";
   case OptionKind::Pairs: return "pairs";
-  case OptionKind::Type: return "type";
+  case OptionKind::Cost: return "text";
   }
   return "";
 }
 
 std::vector<llvm::StringRef> OptionRow::words() const {
-  return kind == OptionKind::Pairs ? std::vector<llvm::StringRef>() : parts_of(limits.words, '|');
+  if (kind == OptionKind::Pairs) return {};
+  if (!limits.words.empty()) return parts_of(limits.words, '|');
+  std::vector<llvm::StringRef> words(limits.rows.begin(), limits.rows.end());
+  llvm::erase_if(words, [](llvm::StringRef word) { return word.empty(); });
+  return words;
 }
 
 std::vector<llvm::StringRef> OptionRow::used_by() const { return parts_of(strategies, ' '); }

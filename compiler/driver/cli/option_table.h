@@ -2,7 +2,7 @@
 // explains, completes and documents the command line reads these and knows no option by name.
 #pragma once
 
-#include "lang/core/type.h"
+#include "tangram/fields.h"
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/StringRef.h>
@@ -56,32 +56,7 @@ llvm::StringRef command_group_title(CommandGroup group);
 
 // --- options ------------------------------------------------------------------------------------
 
-enum class OptionKind : uint8_t {
-  Flag,
-  Text,
-  File,
-  Folder,
-  Word,   // one of a few
-  Words,  // several, with commas or given again
-  Whole,  // number
-  Seed,   // a whole number of 64 bits without sign
-  Number, // real
-  Pairs,  // NAME=VALUE, given again for more
-  Type,   // of elements
-};
-
-/// The C++ type of an option's field.
-template <OptionKind> struct StoredIn { using type = std::string; };
-template <> struct StoredIn<OptionKind::Flag> { using type = bool; };
-template <> struct StoredIn<OptionKind::Words> { using type = std::vector<std::string>; };
-template <> struct StoredIn<OptionKind::Whole> { using type = int64_t; };
-template <> struct StoredIn<OptionKind::Seed> { using type = uint64_t; };
-template <> struct StoredIn<OptionKind::Number> { using type = double; };
-template <> struct StoredIn<OptionKind::Pairs> {
-  using type = std::vector<std::pair<std::string, std::string>>;
-};
-template <> struct StoredIn<OptionKind::Type> { using type = DType; };
-template <OptionKind kind> using Stored = typename StoredIn<kind>::type;
+using OptionKind = tangram::fields::Kind;
 
 /// A default as the table has it: a text, or a number.
 struct OptionDefault {
@@ -94,30 +69,26 @@ struct OptionDefault {
   constexpr OptionDefault(bool) {}
 };
 
-/// The same in the type of the field. Lists are empty by default.
-template <OptionKind kind> Stored<kind> stored(const OptionDefault& value) {
-  if constexpr (kind == OptionKind::Whole || kind == OptionKind::Seed || kind == OptionKind::Number)
-    return static_cast<Stored<kind>>(value.number);
-  else if constexpr (kind == OptionKind::Type)
-    return parse_dtype(value.text).value_or(DType::F32);
-  else if constexpr (std::is_same_v<Stored<kind>, std::string>)
-    return value.text.str();
-  else
-    return {};
-}
-
+/// The column `limits`. Of an enumeration: all its words, and how one gets into a field.
 struct OptionLimits {
-  double low = 0, high = 0;   // high below low: any
+  double low = 0, high = -1;  // high below low: any
   llvm::StringRef words = ""; // "a|b|c"
+  llvm::ArrayRef<std::string_view> rows = {};
+  void (*set)(std::string_view word, void* field) = nullptr; // of Word
+  void (*add)(std::string_view word, void* field) = nullptr; // of Words
+
+  constexpr OptionLimits(tangram::fields::Any) {}
+  constexpr OptionLimits(tangram::fields::Range r) : low(r.low), high(r.high) {}
+  constexpr OptionLimits(tangram::fields::Listed l) : words(l.words) {}
+  template <class E>
+  constexpr OptionLimits(tangram::fields::Of<E> all)
+      : words(all.only), rows(tangram::Words<E>::rows), set([](std::string_view word, void* field) {
+          *static_cast<E*>(field) = *tangram::from_word<E>(word);
+        }),
+        add([](std::string_view word, void* field) {
+          static_cast<std::vector<E>*>(field)->push_back(*tangram::from_word<E>(word));
+        }) {}
 };
-
-namespace option_columns { // the words that rows are written in
-
-inline constexpr OptionLimits any{0, -1, ""}; // NOLINT(readability-identifier-naming): such a word
-constexpr OptionLimits range(double low, double high) { return {low, high, ""}; }
-constexpr OptionLimits words(const char* text) { return {0, -1, text}; }
-
-} // namespace option_columns
 
 enum class OptionGroup : uint8_t { Model, Run, Search, Prices, Limits, Output };
 
@@ -131,8 +102,9 @@ struct OptionRow {
   CommandSet basic, commands;
   llvm::StringLiteral strategies; // separated by blanks; "" for all
   llvm::StringLiteral help, detail;
-  /// The field in the struct of options, of type Stored<kind>.
+  /// The field in the struct of options, of the type that kind and limits say (tangram/fields.h).
   void* (*field)(void* options);
+  void (*reset)(void* options); // the field to its default
 
   llvm::StringRef name() const { return flag.ltrim('-'); }
   bool takes_value() const { return kind != OptionKind::Flag; }

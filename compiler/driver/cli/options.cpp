@@ -99,6 +99,7 @@ Parsed parse_command(const CommandRow& command, llvm::ArrayRef<StringRef> words)
   std::vector<const OptionRow*> rows = rows_of(command.id);
   set_defaults(rows, &o);
   o.command = command.name.str();
+  o.explain = command.id == CommandId::Explain;
   std::string name = "tg " + o.command;
   Arguments arguments;
   std::optional<Misuse> misuse = read_arguments(rows, words, name, &o, arguments);

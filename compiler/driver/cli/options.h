@@ -1,18 +1,21 @@
-// The command line of `tg` as one plain struct, whose fields are the rows of options.def.
+// The command line of `tg` as one plain struct, whose fields are the rows of options.def: what a
+// search is told is the library's, so that it is handed on as it is.
 // Subcommands read this struct and nothing else of the command line.
 #pragma once
 
 #include "compiler/driver/cli/option_table.h"
+#include "tangram/tangram.h"
 
 namespace tg::cli {
 
-struct Options {
+struct Options : tangram::OptimizeOptions {
   std::string command;            // "opt", "rules list", ...
   std::vector<std::string> files; // positional arguments
-  bool explain = false;           // leave a chain of rewrites; of the prompt
 
-#define TG_OPTION(field, flag, value_name, kind, value, ...)                                       \
-  Stored<OptionKind::kind> field = stored<OptionKind::kind>(value);
+#define TG_OPTION(field, flag, value_name, kind, value, limits, ...)                               \
+  tangram::fields::Stored<OptionKind::kind, decltype(tangram::fields::limits)> field =             \
+      tangram::fields::initial<decltype(field)>(value);
+#define TG_SEARCH_OPTION(...) // of OptimizeOptions
 #define TG_ALSO(...)
 #include "compiler/driver/options.def"
 };

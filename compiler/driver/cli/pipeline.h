@@ -3,36 +3,28 @@
 #pragma once
 
 #include "compiler/driver/cli/session.h"
+#include "compiler/driver/json_files.h"
 #include "compiler/driver/model.h"
+#include "compiler/driver/optimize_model.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/driver/rule_trust.h"
 #include "compiler/equiv/equivalent.h"
-#include "compiler/optimizer/optimize.h"
-#include "compiler/optimizer/retyped_cost.h"
 
 namespace tg::cli {
 
 // Each leaves what went wrong in the session's sink and then returns nullopt.
 std::optional<Graph> load(Session& session);
-/// `declared`: rules beside those that the options select. `used`: receives all of them, which the
-/// chain of the result numbers.
-std::optional<Optimized> optimize_model(Session& session, const Graph& source,
-                                        llvm::ArrayRef<Rule> declared = {},
-                                        std::vector<Rule>* used = nullptr);
-/// A model loaded and optimised as the options say, with the rules that its chain numbers.
-struct OptimizedModel {
+/// The library's optimisation (driver/optimize_model.h), which the session watches and may end; of
+/// `host` what else the command gives.
+std::optional<OptimizedModel> optimize_model(Session& session, const Graph& source,
+                                             OptimizeHost host = {});
+/// A model loaded, and optimised as the options say.
+struct LoadedAndOptimized {
   Graph source;
-  Optimized result;
-  std::vector<Rule> rules;
+  OptimizedModel best;
 };
 /// Ctrl-C stops the search, which keeps the best so far.
-std::optional<OptimizedModel> load_and_optimize(Session& session);
-/// What --verify comes to. Undecided: a limit left no answer, and a note of the report says which.
-enum class Verification : uint8_t { Passed, Undecided, Failed };
-/// With --verify: the chain replayed and the result held against its source, exactly; a note of the
-/// report says with what outcome. Failed: the reason is in the sink.
-Verification verify_result(Session& session, const Graph& source, Optimized& result,
-                           llvm::ArrayRef<Rule> rules);
+std::optional<LoadedAndOptimized> load_and_optimize(Session& session);
 /// Runs and prints as `tg run` does; `graph` is `source`, perhaps optimised. False after an error.
 bool run_graph(Session& session, const Graph& source, const Graph& graph);
 /// `tg verify`: both compared as the options say, and what came of it, for people. Ctrl-C at the
@@ -49,16 +41,13 @@ std::function<void(size_t done, size_t total)> progress_line(Session& session, c
 PrepareOptions prepare_options(const Options& options);
 /// The same with --weights opened and compared with what the model needs.
 Result<PrepareOptions> prepare_options(const Options& options, const Graph& model);
-OptimizeOptions optimize_options(const Options& options);
 TrustOptions trust_options(Session& session);
 
-/// A JSON number; null for what JSON cannot say (infinity, NaN).
-void write_number(llvm::json::OStream& json, llvm::StringRef name, double value);
 /// A chain of rewrites: [{rule, file, line, backwards, before, after, where}].
-void write_chain(llvm::json::OStream& json, llvm::StringRef name, const Derivation& chain,
-                 llvm::ArrayRef<Rule> rules);
+void write_chain(llvm::json::OStream& json, llvm::StringRef name,
+                 llvm::ArrayRef<tangram::Step> steps);
 /// The same for people, as `tg explain` prints it.
-void print_chain(llvm::raw_ostream& out, const Derivation& chain, llvm::ArrayRef<Rule> rules);
+void print_chain(llvm::raw_ostream& out, llvm::ArrayRef<tangram::Step> steps);
 /// The fields of `tg opt --json`.
 void write_report(llvm::json::OStream& json, const OptimizeReport& report);
 /// What `tg opt` prints; `verbose` adds what every rule did while exploring.

@@ -5,8 +5,10 @@
 
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/cost_model.h"
+#include "compiler/driver/public_types.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/explanation.h"
+#include "compiler/optimizer/retyped_cost.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/syntax/format.h"
 #include "lang/syntax/parse.h"
@@ -245,17 +247,16 @@ void Repl::switch_rule(llvm::StringRef name, bool on) {
 // --- optimising and running ---------------------------------------------------------------------
 
 void Repl::optimise(llvm::StringRef argument) {
-  options_.explain = true;
   Session session = begin();
   auto found = target(session, argument);
   if (!found) return;
-  std::vector<Rule> rules;
-  std::optional<Optimized> result = optimize_model(session, found->graph, found->rules, &rules);
-  if (!result) return fail(session);
+  std::optional<OptimizedModel> best =
+      optimize_model(session, found->graph, {.declared = found->rules, .chain = true});
+  if (!best) return fail(session);
   session.print_warnings();
-  print_report(out_, result->report, color_, options_.verbose);
-  best_ =
-      std::make_shared<Best>(Best{std::move(found->graph), std::move(*result), std::move(rules)});
+  print_report(out_, best->result.report, color_, options_.verbose);
+  best_ = std::make_shared<Best>(
+      Best{std::move(found->graph), std::move(best->result), std::move(best->rules)});
 }
 
 void Repl::cost(llvm::StringRef argument) {
@@ -265,7 +266,7 @@ void Repl::cost(llvm::StringRef argument) {
   Result<std::unique_ptr<CostModel>> model = cost_model(session, found->graph);
   if (!model) return fail(std::move(model.error()));
   std::optional<RetypedCost> narrow;
-  CostModel& costs = in_dtype(options_.dtype, **model, narrow);
+  CostModel& costs = in_dtype(part_of(options_.dtype), **model, narrow);
   print_shares(out_, shares_of(found->graph, costs), costs.name(), color_);
 }
 
@@ -286,7 +287,7 @@ void Repl::explain(llvm::StringRef) {
       !confirmed)
     return fail(std::move(confirmed.error()));
   if (best_->found.chain->steps.empty()) out_ << "no rule was applied\n";
-  print_chain(out_, *best_->found.chain, best_->rules);
+  print_chain(out_, steps_of(*best_->found.chain, best_->rules));
 }
 
 // --- equality, pictures -------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/devices.h"
 #include "compiler/driver/prepare.h"
+#include "compiler/driver/public_types.h"
 #include "compiler/driver/side_by_side.h"
 #include "lang/core/escape.h"
 #include "lang/core/stopwatch.h"
@@ -141,7 +142,7 @@ Result<RunReport> run_on_backend(const Options& o, const PrepareOptions& options
   TimingOptions timing;
   timing.runs = static_cast<size_t>(o.runs);
   // The reference backend is for its results; once is enough unless asked for more.
-  if (o.backend == "ref" && o.runs == 0) timing = {.runs = 1, .warmup = 0};
+  if (o.backend == tangram::Backend::Ref && o.runs == 0) timing = {.runs = 1, .warmup = 0};
   if (o.streams > 1) {
     report.streams = static_cast<size_t>(o.streams);
     TG_TRY(report.timing, time_streams(o, options, graph, inputs, executable, timing));
@@ -238,7 +239,7 @@ void print_run(Session& session, const RunReport& report) {
   }
   out << report.model << " on " << report.backend << ", " << report.threads
       << (report.threads == 1 ? " thread\n\n" : " threads\n\n");
-  bool against_f32 = session.options.dtype != DType::F32 && !session.options.check;
+  bool against_f32 = session.options.dtype != tangram::DType::F32 && !session.options.check;
   print_outputs(out, report, session.color, against_f32 ? "against f32" : "against ref");
   out << "\n  median " << duration_text(report.timing.median_us) << " (p10 "
       << duration_text(report.timing.p10_us) << ", p90 " << duration_text(report.timing.p90_us)
@@ -325,8 +326,8 @@ void print_run_json(Session& session, const RunReport& report) {
 /// What is wrong with the outputs: not finite (a warning, or an error with --check), or not what
 /// the reference backend says.
 void judge_outputs(Session& session, const RunReport& report) {
-  bool tf32 = session.options.allow_tf32 && session.options.backend == "cuda";
-  double bound = difference_bound(session.options.dtype, tf32);
+  bool tf32 = session.options.allow_tf32 && session.options.backend == tangram::Backend::Cuda;
+  double bound = difference_bound(part_of(session.options.dtype), tf32);
   for (const Output& output : report.outputs) {
     if (!output.summary.finite) {
       Diagnostic d = error(Code::not_finite, "the output `{0}` holds NaN or infinity", output.name);
@@ -343,12 +344,12 @@ void judge_outputs(Session& session, const RunReport& report) {
 Result<RunReport> run_model(Session& session, const Graph& source, const Graph& graph) {
   const Options& o = session.options;
   TG_TRY(PrepareOptions options, prepare_options(o, source));
-  options.dtype = o.dtype;
+  options.dtype = part_of(o.dtype);
   options.interrupt = interrupts();
   std::vector<Tensor> inputs;
   TG_TRY(RunReport report, run_on_backend(o, options, graph, inputs));
-  options.dtype = DType::F32;
-  if (o.dtype != DType::F32 && !o.check) TG_CHECK(compare(options, graph, inputs, report));
+  bool narrow = std::exchange(options.dtype, DType::F32) != DType::F32;
+  if (narrow && !o.check) TG_CHECK(compare(options, graph, inputs, report));
   options.backend = "ref";
   if (o.check) TG_CHECK(compare(options, source, inputs, report));
   if (!o.output.empty()) TG_CHECK(write_outputs(o, report));
@@ -388,16 +389,17 @@ int run_run(Session& session) {
   const Options& o = session.options;
   std::optional<Graph> source = load(session);
   if (!source) return session.fail();
-  std::optional<Optimized> optimized;
+  std::optional<OptimizedModel> optimized;
   if (o.optimize) {
     session.interruptible = std::make_unique<Interruptible>();
     optimized = optimize_model(session, *source);
     session.interruptible.reset(); // the runs have nothing to lose
     if (!optimized) return session.fail();
   }
-  Result<RunReport> report = run_model(session, *source, optimized ? optimized->graph : *source);
+  Result<RunReport> report =
+      run_model(session, *source, optimized ? optimized->result.graph : *source);
   if (!report) return session.fail(report.error());
-  if (optimized && report) report->optimized = std::move(optimized->report);
+  if (optimized && report) report->optimized = std::move(optimized->result.report);
   judge_outputs(session, *report);
   if (o.json && !session.sink.failed())
     print_run_json(session, *report);

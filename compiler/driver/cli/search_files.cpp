@@ -2,8 +2,6 @@
 
 #include "compiler/driver/cli/graph_picture.h"
 #include "compiler/driver/cli/pipeline.h"
-#include "compiler/driver/json_files.h"
-#include "lang/core/data_file.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/Hashing.h>
@@ -168,7 +166,7 @@ Result<void> write_trace(Session& session, const SearchTrace& trace, const Graph
     write_applications(json, trace, rules);
     write_tree(json, trace, rules);
     write_steps(json, trace);
-    if (result.chain) write_chain(json, "chain", *result.chain, rules);
+    if (result.chain) write_chain(json, "chain", steps_of(*result.chain, rules));
     json.attributeBegin("source");
     write_graph(json, source, result.graph);
     json.attributeEnd();
@@ -178,27 +176,6 @@ Result<void> write_trace(Session& session, const SearchTrace& trace, const Graph
   });
   out << "\n";
   return write_text_file(session, session.options.trace, out.str());
-}
-
-Result<PriorTable> read_priors(llvm::StringRef path) {
-  TG_TRY(std::string text, read_text_file(path));
-  return parse_priors(text, path);
-}
-
-Result<void> write_priors(Session& session, const PriorTable& table, llvm::StringRef path) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  llvm::json::OStream json(out, 2);
-  json.object([&] {
-    for (const auto& [name, record] : table)
-      json.attributeObject(name, [&, &record = record] {
-        write_number(json, "tried", record.tried);
-        write_number(json, "paid", record.paid);
-        write_number(json, "gain", record.gain);
-      });
-  });
-  out << "\n";
-  return write_text_file(session, path, out.str());
 }
 
 } // namespace tg::cli

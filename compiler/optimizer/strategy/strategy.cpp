@@ -27,16 +27,4 @@ const SearchStrategy& strategy_of(Search search) { return row_of(search).instanc
 
 llvm::StringRef search_name(Search search) { return row_of(search).name; }
 
-std::optional<Search> search_by_name(llvm::StringRef name) {
-  for (const Row& row : kRows)
-    if (row.name == name) return row.search;
-  return std::nullopt;
-}
-
-std::vector<llvm::StringRef> search_names() {
-  std::vector<llvm::StringRef> names;
-  for (const Row& row : kRows) names.push_back(row.name);
-  return names;
-}
-
 } // namespace tg

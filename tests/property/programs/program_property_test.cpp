@@ -133,7 +133,7 @@ TEST_P(Programs, AreNeverDearerByGroupsAndKeepTheirValuesWhenRefined) {
   auto rules = load_rules(program.sources, library(), {}, program.sink);
   ASSERT_TRUE(rules);
   auto costs =
-      make_cost_model({.spec = "analytic:a100", .cost_db = {}, .progress = {}}, *program.graph);
+      make_cost_model({.spec = CostSpec::analytic("a100"), .cost_db = {}, .progress = {}}, *program.graph);
   ASSERT_TRUE(costs.ok());
   ASSERT_TRUE((*costs)->groups());
   OptimizeOptions options = options_for(GetParam());

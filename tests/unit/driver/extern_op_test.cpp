@@ -30,7 +30,7 @@ ExternOp reversed() {
   return {"extern op reversed(x: T[N, S...]) -> T[N, S...]",
           [](const std::vector<ConstTensorView>& operands, const TensorView& result) {
             const ConstTensorView& x = operands[0];
-            EXPECT_EQ(x.dtype, "f32");
+            EXPECT_EQ(x.dtype, DType::F32);
             EXPECT_EQ(x.shape, result.shape);
             int64_t row = 1;
             for (size_t i = 1; i < x.shape.size(); ++i) row *= x.shape[i];
@@ -72,8 +72,8 @@ void expect_outputs(const Model& model, const CompileOptions& options) {
 TEST(ExternOps, RunOnEveryBackend) {
   auto model = parse(kModel);
   ASSERT_TRUE(model) << model.error().text();
-  for (const char* backend : {"ref", "cpu"}) {
-    SCOPED_TRACE(backend);
+  for (Backend backend : {Backend::Ref, Backend::Cpu}) {
+    SCOPED_TRACE(word(backend));
     expect_outputs(*model, {.backend = backend, .externs = {reversed(), pairs()}});
   }
 }
@@ -81,7 +81,7 @@ TEST(ExternOps, RunOnEveryBackend) {
 TEST(ExternOps, WithoutAKernelAreRefused) {
   auto model = parse(kModel);
   ASSERT_TRUE(model);
-  for (const char* backend : {"ref", "cpu"}) {
+  for (Backend backend : {Backend::Ref, Backend::Cpu}) {
     auto program = compile(*model, {.backend = backend, .externs = {reversed()}});
     ASSERT_FALSE(program);
     EXPECT_EQ(program.error().diagnostics[0].code, "E0705");
@@ -89,7 +89,7 @@ TEST(ExternOps, WithoutAKernelAreRefused) {
   }
   ExternOp other = reversed();
   other.declaration = "extern op reversed(x: f32[N]) -> f32[N]";
-  auto program = compile(*model, {.backend = "ref", .externs = {other, pairs()}});
+  auto program = compile(*model, {.backend = Backend::Ref, .externs = {other, pairs()}});
   ASSERT_FALSE(program);
   EXPECT_NE(program.error().text().find("for another type"), std::string::npos)
       << program.error().text();
@@ -102,16 +102,18 @@ TEST(ExternOps, BadDeclarationsAreSaid) {
   for (const char* text : {"", "fn f(x: f32[N]) { x }", "extern op f(x: f32[N]) -> f32[M]",
                            "extern op f(x: f32[N], n: int) -> f32[N]", "extern op f("}) {
     op.declaration = text;
-    EXPECT_FALSE(compile(*model, {.backend = "ref", .externs = {op}})) << text;
+    EXPECT_FALSE(compile(*model, {.backend = Backend::Ref, .externs = {op}})) << text;
   }
-  EXPECT_FALSE(compile(*model, {.backend = "ref", .externs = {{reversed().declaration, {}}}}));
+  EXPECT_FALSE(
+      compile(*model, {.backend = Backend::Ref, .externs = {{reversed().declaration, {}}}}));
 }
 
 /// The rule is false of a random function, and true of this kernel: who says so trusts it.
 TEST(ExternOps, RulesOverThemAreAppliedAndTheResultRuns) {
   auto model = parse(kModel);
   ASSERT_TRUE(model);
-  OptimizeOptions options{.search = "saturate", .extract = "greedy", .rule_text = kRules};
+  OptimizeOptions options{
+      .search = Search::Saturate, .extract = Extractor::Greedy, .rule_text = kRules};
   auto refused = optimize(*model, options);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().diagnostics[0].code, "E0306");
@@ -120,11 +122,11 @@ TEST(ExternOps, RulesOverThemAreAppliedAndTheResultRuns) {
   ASSERT_TRUE(fast) << fast.error().text();
   EXPECT_GE(fast->report.rules_applied["reversed_twice"], 1u);
   EXPECT_LT(fast->model.op_count(), model->op_count());
-  for (const char* backend : {"ref", "cpu"})
+  for (Backend backend : {Backend::Ref, Backend::Cpu})
     expect_outputs(fast->model, {.backend = backend, .externs = {reversed(), pairs()}});
   auto again = parse(fast->model.text());
   ASSERT_TRUE(again) << again.error().text();
-  expect_outputs(*again, {.backend = "ref", .externs = {reversed(), pairs()}});
+  expect_outputs(*again, {.backend = Backend::Ref, .externs = {reversed(), pairs()}});
 }
 
 /// Of any function: what is verified without trust.
@@ -134,7 +136,7 @@ extern op noise(x: f32[N, M]) -> f32[N, M]
 model m(x: f32[2, 3]) { noise(x * 1) + noise(x) }
 )");
   ASSERT_TRUE(model) << model.error().text();
-  auto fast = optimize(*model, {.extract = "greedy", .rule_text = R"(
+  auto fast = optimize(*model, {.extract = Extractor::Greedy, .rule_text = R"(
 extern op noise(x: f32[N, M]) -> f32[N, M]
 rule noise_of_one(x) exact { noise(x * 1) => noise(x) }
 rule once(x) exact { noise(x) + noise(x) => 2 * noise(x) }
@@ -176,7 +178,7 @@ TEST(WeightsFile, GivesTheWeightsOfAProgram) {
   auto model = parse("model m(x: f32[3]) { param w: f32[3]\n x + w }");
   ASSERT_TRUE(model);
   std::string path = weights_file("w", {10, 20, 30});
-  auto program = compile(*model, {.backend = "ref", .weights_file = path});
+  auto program = compile(*model, {.backend = Backend::Ref, .weights_file = path});
   ASSERT_TRUE(program) << program.error().text();
   auto outputs = program->run({{{3}, {1, 2, 3}}});
   ASSERT_TRUE(outputs);
@@ -190,10 +192,10 @@ TEST(WeightsFile, SaysWhatIsMissing) {
     auto program = compile(*model, options);
     return program ? "" : program.error().diagnostics[0].code;
   };
-  EXPECT_EQ(code({.backend = "ref", .weights_file = weights_file("v", {1, 2, 3})}), "E0506");
-  EXPECT_EQ(code({.backend = "ref", .weights_file = weights_file("w", {1, 2})}), "E0507");
-  EXPECT_EQ(code({.backend = "ref", .weights_file = "/nowhere.safetensors"}), "E0501");
-  CompileOptions both{.backend = "ref", .weights_file = weights_file("w", {1, 2, 3})};
+  EXPECT_EQ(code({.backend = Backend::Ref, .weights_file = weights_file("v", {1, 2, 3})}), "E0506");
+  EXPECT_EQ(code({.backend = Backend::Ref, .weights_file = weights_file("w", {1, 2})}), "E0507");
+  EXPECT_EQ(code({.backend = Backend::Ref, .weights_file = "/nowhere.safetensors"}), "E0501");
+  CompileOptions both{.backend = Backend::Ref, .weights_file = weights_file("w", {1, 2, 3})};
   both.weights = [](const std::string&, const std::vector<int64_t>& shape) {
     return Tensor{shape, {1, 2, 3}};
   };

@@ -204,9 +204,10 @@ TEST(NetworkBytes, CountWeightsAndResultsOnce) {
 }
 
 TEST(CostSpec, NamesTheBackendThatRunsWholeGraphs) {
-  EXPECT_EQ(backend_of_costs("measured:cuda"), "cuda");
+  using tangram::Backend;
+  EXPECT_EQ(backend_of_costs(CostSpec::measured(Backend::Cuda)), Backend::Cuda);
   for (const char* spec : {"measured", "measured:cpu", "analytic:a100", "file:cuda"})
-    EXPECT_EQ(backend_of_costs(spec), "cpu") << spec;
+    EXPECT_EQ(backend_of_costs(*CostSpec::from_text(spec)), Backend::Cpu) << spec;
   for (const char* backend : {"cuda", "cpu"})
     EXPECT_TRUE(make_analytic_cost(profile_of_backend(backend)).ok()) << backend;
 }

@@ -41,7 +41,7 @@ Model parsed(const char* text) {
 }
 
 std::vector<Tensor> run(const Model& model, const std::vector<Tensor>& inputs,
-                        const CompileOptions& options = {.backend = "ref"}) {
+                        const CompileOptions& options = {.backend = Backend::Ref}) {
   auto program = compile(model, options);
   EXPECT_TRUE(program) << (program ? "" : program.error().text());
   auto outputs = program->run(inputs);
@@ -89,7 +89,7 @@ model m(table: f32[3, 2], at: i64[2], mask: bool[2])
   (rows, argmax(rows, 1), mask, w)
 }
 )");
-  CompileOptions options{.backend = "ref"};
+  CompileOptions options{.backend = Backend::Ref};
   options.weights = [](const std::string&, const std::vector<int64_t>& shape) {
     return Tensor{shape, {0.5f, 65519.0f}};
   };
@@ -103,7 +103,7 @@ model m(table: f32[3, 2], at: i64[2], mask: bool[2])
 
 TEST(Api, OptimisedModelsComputeTheSame) {
   Model source = parsed(kTwins);
-  for (const char* extract : {"greedy", "ilp"}) {
+  for (Extractor extract : {Extractor::Greedy, Extractor::Ilp}) {
     auto fast = optimize(source, {.extract = extract});
     ASSERT_TRUE(fast) << fast.error().text();
     EXPECT_LE(fast->report.cost_after_us, fast->report.cost_before_us);
@@ -114,19 +114,20 @@ TEST(Api, OptimisedModelsComputeTheSame) {
 
 TEST(Api, EverySearchIsNeverWorseThanItsInput) {
   Model model = parsed(kTwins);
-  for (const char* search : {"none", "saturate", "mcts", "anneal", "taso", "random"}) {
+  for (Search search : {Search::None, Search::Saturate, Search::Mcts, Search::Anneal, Search::Taso,
+                        Search::Random}) {
     auto fast = optimize(model, {.search = search, .time_limit_s = 2, .node_limit = 500});
-    ASSERT_TRUE(fast) << search << ": " << fast.error().text();
-    EXPECT_LE(fast->report.cost_after_us, fast->report.cost_before_us) << search;
-    if (std::string_view(search) == "saturate" || std::string_view(search) == "mcts") {
-      EXPECT_LT(fast->report.cost_after_us, fast->report.cost_before_us) << search;
+    ASSERT_TRUE(fast) << word(search) << ": " << fast.error().text();
+    EXPECT_LE(fast->report.cost_after_us, fast->report.cost_before_us) << word(search);
+    if (search == Search::Saturate || search == Search::Mcts) {
+      EXPECT_LT(fast->report.cost_after_us, fast->report.cost_before_us) << word(search);
     }
   }
 }
 
 TEST(Api, TextIsReadAgain) {
   Model source = parsed(kTwins);
-  auto fast = optimize(source, {.extract = "greedy"});
+  auto fast = optimize(source, {.extract = Extractor::Greedy});
   ASSERT_TRUE(fast);
   auto again = parse(fast->model.text(), "again.tg");
   ASSERT_TRUE(again) << again.error().text();
@@ -138,7 +139,7 @@ TEST(Api, WeightsComeFromTheCaller) {
   Model model = parsed("model m(x: f32[1, 2]) -> (y: f32[1, 2]) { param w: f32[2, 2]\n x @ w }");
   std::string path;
   CompileOptions options;
-  options.backend = "ref";
+  options.backend = Backend::Ref;
   options.weights = [&](const std::string& p, const std::vector<int64_t>& shape) {
     path = p;
     return Tensor{shape, {1, 2, 3, 4}};
@@ -152,7 +153,7 @@ TEST(Api, WeightsComeFromTheCaller) {
 }
 
 TEST(Api, WrongInputsAreErrors) {
-  auto program = compile(parsed(kTwins), {.backend = "ref"});
+  auto program = compile(parsed(kTwins), {.backend = Backend::Ref});
   ASSERT_TRUE(program);
   EXPECT_FALSE(program->run({}));
   EXPECT_FALSE(program->run({ramp({8, 4})}));
@@ -162,16 +163,43 @@ TEST(Api, WrongInputsAreErrors) {
   EXPECT_TRUE(program->run({ramp({4, 8})})) << "an error leaves the program usable";
 }
 
-TEST(Api, WordsAndLimitsAreChecked) {
+/// "no error", or what it is.
+template <class T> std::string message(const Expected<T>& failed) {
+  return failed ? "no error" : failed.error().diagnostics.at(0).message;
+}
+
+TEST(Api, WordsStandForEnumerators) {
+  EXPECT_EQ(word(Extractor::GreedyDag), "greedy-dag");
+  EXPECT_EQ(from_word<Search>("pact24"), Search::Pact24);
+  EXPECT_EQ(from_word<Search>("hope"), std::nullopt);
+  EXPECT_EQ(from_word<CacheState>(""), std::nullopt) << "as networks find it has no word";
+  EXPECT_EQ(from_word<Backend>("cuda"), Backend::Cuda) << "in this build or not";
+}
+
+TEST(Api, SourcesOfPricesAreTexts) {
+  for (const char* text : {"calibrated", "calibrated:cuda", "measured", "measured:cpu", "analytic",
+                           "analytic:a100", "file:prices.json"}) {
+    auto spec = CostSpec::from_text(text);
+    ASSERT_TRUE(spec) << text;
+    EXPECT_EQ(spec->text(), text);
+  }
+  EXPECT_EQ(CostSpec::from_text("measured:cuda"), CostSpec::measured(Backend::Cuda));
+  for (const char* text :
+       {"", "guess", "measured:ref", "measured:abacus", "analytic:abacus", "file:"})
+    EXPECT_FALSE(CostSpec::from_text(text)) << text;
+}
+
+TEST(Api, RulesDevicesAndLimitsAreChecked) {
   Model model = parsed(kTwins);
-  EXPECT_FALSE(optimize(model, {.search = "hope"}));
-  EXPECT_FALSE(optimize(model, {.extract = "luck"}));
-  EXPECT_FALSE(optimize(model, {.cost = "guess"}));
   EXPECT_FALSE(optimize(model, {.rules = {"no_such_rule"}}));
-  EXPECT_FALSE(optimize(model, {.numerics = "sloppy"}));
-  auto program = compile(model, {.backend = "abacus"});
-  ASSERT_FALSE(program);
-  EXPECT_EQ(program.error().diagnostics.at(0).code, "E0702");
+  EXPECT_FALSE(optimize(model, {.cost = CostSpec::analytic("abacus")}));
+  EXPECT_FALSE(optimize(model, {.cost = CostSpec::table("no_such_file.json")}));
+  EXPECT_EQ(message(optimize(model, {.alpha = 0.5})),
+            "`alpha` takes a number from 1 to 1000000, not 0.5");
+  EXPECT_EQ(message(optimize(model, {.time_limit_s = NAN})),
+            "`time_limit_s` takes a number from 0 to 1000000000, not nan");
+  EXPECT_EQ(message(optimize(model, {.threads = -3})),
+            "`threads` takes a number from 1 to 1024, not -3");
 }
 
 /// Half types round: what comes out differs from f32, and by no more than their bounds.
@@ -179,39 +207,37 @@ TEST(Api, AModelIsOptimisedForTheTypeThatItRunsIn) {
   Model model = parsed(kTwins);
   Tensor x = ramp({4, 8});
   std::vector<Tensor> wide = run(model, {x});
-  for (const char* dtype : {"f16", "bf16"}) {
+  for (DType dtype : {DType::F16, DType::BF16}) {
     auto best = optimize(model, {.dtype = dtype});
     ASSERT_TRUE(best) << best.error().text();
-    EXPECT_EQ(best->model.inputs()[0].dtype, "f32") << "the model keeps its types";
-    std::vector<Tensor> narrow = run(best->model, {x}, {.backend = "ref", .dtype = dtype});
+    EXPECT_EQ(best->model.inputs()[0].dtype, DType::F32) << "the model keeps its types";
+    std::vector<Tensor> narrow = run(best->model, {x}, {.backend = Backend::Ref, .dtype = dtype});
     double difference = largest_difference(wide, narrow);
-    EXPECT_GT(difference, 0) << dtype;
-    EXPECT_LE(difference, 2e-2) << dtype;
+    EXPECT_GT(difference, 0) << word(dtype);
+    EXPECT_LE(difference, 2e-2) << word(dtype);
   }
   // Half the bytes of memory-bound operators, so lower prices of the same graph.
-  OptimizeOptions options{.search = "none", .cost = "analytic:cpu"}, half = options;
-  half.dtype = "f16";
+  OptimizeOptions options{.search = Search::None, .cost = CostSpec::analytic("cpu")},
+      half = options;
+  half.dtype = DType::F16;
   EXPECT_LT(optimize(model, half)->report.cost_before_us,
             optimize(model, options)->report.cost_before_us);
 }
 
 TEST(Api, TypesOfRunsAreChecked) {
   Model model = parsed(kTwins);
-  auto message = [](const auto& failed) {
-    return failed ? std::string("no error") : failed.error().diagnostics.at(0).message;
-  };
-  EXPECT_EQ(message(compile(model, {.dtype = "i64"})),
+  EXPECT_EQ(message(compile(model, {.dtype = DType::I64})),
             "`dtype` takes one of f32, f16, bf16, not `i64`");
-  EXPECT_EQ(message(optimize(model, {.dtype = "half"})),
-            "`dtype` takes one of f32, f16, bf16, not `half`");
+  EXPECT_EQ(message(optimize(model, {.dtype = DType::Bool})),
+            "`dtype` takes one of f32, f16, bf16, not `bool`");
   EXPECT_EQ(message(compile(model, {.allow_tf32 = true})), "`allow_tf32` is of cuda, not of `cpu`");
-  EXPECT_EQ(message(optimize(model, {.cost = "analytic", .allow_tf32 = true})),
+  EXPECT_EQ(message(optimize(model, {.allow_tf32 = true, .cost = CostSpec::analytic()})),
             "`allow_tf32` is of cuda, not of `analytic`");
 }
 
 TEST(Api, AModelOverTheMemoryLimitIsRefused) {
   Model model = parsed("model m(x: f32[1024, 1024]) { relu(x) + x }");
-  auto program = compile(model, {.backend = "ref", .memory_limit_mb = 1});
+  auto program = compile(model, {.backend = Backend::Ref, .memory_limit_mb = 1});
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().diagnostics.at(0).code, "E0701");
 }

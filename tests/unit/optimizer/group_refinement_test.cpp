@@ -46,7 +46,7 @@ protected:
     return std::move(*result);
   }
   std::unique_ptr<CostModel> costs_of(const char* spec, const Graph& source) {
-    auto costs = make_cost_model({.spec = spec, .cost_db = {}, .progress = {}}, source);
+    auto costs = make_cost_model({.spec = *CostSpec::from_text(spec), .cost_db = {}, .progress = {}}, source);
     EXPECT_TRUE(costs.ok());
     return std::move(*costs);
   }

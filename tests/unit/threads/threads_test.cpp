@@ -47,13 +47,15 @@ Tensor input_of(const Model& model) {
 }
 
 /// The whole way of a model, and a mistake in another.
-Outcome work(const Model& model, const char* extract) {
+Outcome work(const Model& model, Extractor extract) {
   Outcome outcome;
-  auto fast = optimize(
-      model, {.extract = extract, .cost = "analytic:cpu", .rule_text = kRules, .node_limit = 2000});
+  auto fast = optimize(model, {.extract = extract,
+                               .cost = CostSpec::analytic("cpu"),
+                               .node_limit = 2000,
+                               .rule_text = kRules});
   if (!fast) return {fast.error().text(), {}, {}};
   outcome.text = fast->model.text();
-  auto program = compile(fast->model, {.backend = "ref"});
+  auto program = compile(fast->model, {.backend = Backend::Ref});
   if (!program) return {program.error().text(), {}, {}};
   auto outputs = program->run({input_of(model)});
   if (!outputs) return {outputs.error().text(), {}, {}};
@@ -63,7 +65,7 @@ Outcome work(const Model& model, const char* extract) {
   return outcome;
 }
 
-Outcome work(const char* text, const char* extract) {
+Outcome work(const char* text, Extractor extract) {
   auto model = parse(text);
   return model ? work(*model, extract) : Outcome{model.error().text(), {}, {}};
 }
@@ -76,14 +78,14 @@ void expect_same(const Outcome& a, const Outcome& b) {
 }
 
 TEST(Threads, CompileTwoModelsAtOnce) {
-  Outcome alone[2] = {work(kTwins, "greedy"), work(kBlock, "ilp")};
+  Outcome alone[2] = {work(kTwins, Extractor::Greedy), work(kBlock, Extractor::Ilp)};
   ASSERT_EQ(alone[0].outputs.size(), 2u) << alone[0].text;
   ASSERT_EQ(alone[1].outputs.size(), 1u) << alone[1].text;
   EXPECT_NE(alone[0].mistake.find("did you mean"), std::string::npos);
   for (int round = 0; round < 2; ++round) {
     Outcome together[2];
-    std::thread first([&] { together[0] = work(kTwins, "greedy"); });
-    std::thread second([&] { together[1] = work(kBlock, "ilp"); });
+    std::thread first([&] { together[0] = work(kTwins, Extractor::Greedy); });
+    std::thread second([&] { together[1] = work(kBlock, Extractor::Ilp); });
     first.join();
     second.join();
     for (int i = 0; i < 2; ++i) expect_same(alone[i], together[i]);
@@ -93,9 +95,9 @@ TEST(Threads, CompileTwoModelsAtOnce) {
 TEST(Threads, ShareOneModel) {
   auto model = parse(kTwins);
   ASSERT_TRUE(model);
-  Outcome alone = work(*model, "greedy"), together[2];
-  std::thread first([&] { together[0] = work(*model, "greedy"); });
-  std::thread second([&] { together[1] = work(*model, "greedy"); });
+  Outcome alone = work(*model, Extractor::Greedy), together[2];
+  std::thread first([&] { together[0] = work(*model, Extractor::Greedy); });
+  std::thread second([&] { together[1] = work(*model, Extractor::Greedy); });
   first.join();
   second.join();
   for (const Outcome& outcome : together) expect_same(alone, outcome);
@@ -110,8 +112,8 @@ model total(x: f32[8], y: f32[8]) {
 )");
   ASSERT_TRUE(model) << model.error().text();
   OptimizeOptions options;
-  options.cost = "analytic:cpu";  // times are of no machine
-  options.extract = "greedy-dag"; // no clock in it
+  options.cost = CostSpec::analytic("cpu"); // times are of no machine
+  options.extract = Extractor::GreedyDag;   // no clock in it
   options.rule_text = "rule sum_commutes(a, b) { a + b => b + a }\n"
                       "rule sum_associates(a, b, c) { (a + b) + c => a + (b + c) }\n";
   options.trust_rules = true;

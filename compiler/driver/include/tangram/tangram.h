@@ -1,21 +1,24 @@
 // Tangram as a library: a model written in .tg becomes a program that runs, made faster on the way.
 //
 //   auto model = tangram::parse(text);                      // names, types and shapes are checked
-//   auto fast  = tangram::optimize(*model, {.cost = "measured:cpu"});
+//   auto fast  = tangram::optimize(*model, {.cost = CostSpec::measured(Backend::Cpu)});
 //   auto program = tangram::compile(fast->model);
 //   auto outputs = program->run({image});
 //
-// This header stands alone: it needs the standard library and nothing else. Nothing is thrown
-// across it and nothing is global: what fails returns an Error, whose text is what `tg` would
-// print. Models are immutable and may be shared between threads; a Program belongs to one thread at
-// a time.
+// This header and those beside it stand alone: they need the standard library and nothing else.
+// Nothing is thrown across it and nothing is global: what fails returns an Error, whose text is
+// what `tg` would print. Models are immutable and may be shared between threads; a Program belongs
+// to one thread at a time.
 #pragma once
+
+#include "tangram/fields.h"
 
 #include <cassert>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,9 +76,10 @@ private:
 
 // --- models -----------------------------------------------------------------------------------
 
-/// Name and type of an input or output: "f32", {1, 3, 224, 224}.
+/// Name and type of an input or output.
 struct TensorSpec {
-  std::string name, dtype;
+  std::string name;
+  DType dtype = DType::F32;
   std::vector<int64_t> shape;
 };
 
@@ -112,12 +116,12 @@ Expected<Model> parse_file(const std::string& path, const ParseOptions& options 
 /// A tensor as the kernel of an operator sees it: row-major elements of the dtype.
 struct ConstTensorView {
   const void* data = nullptr;
-  std::string dtype; // "f32"
+  DType dtype = DType::F32;
   std::vector<int64_t> shape;
 };
 struct TensorView {
   void* data = nullptr;
-  std::string dtype;
+  DType dtype = DType::F32;
   std::vector<int64_t> shape;
 };
 
@@ -139,49 +143,77 @@ struct ExternOp {
 
 // --- optimiser --------------------------------------------------------------------------------
 
-/// The words are those of `tg opt`; README of compiler/driver.
+/// What an optimisation is told. The fields are the rows TG_SEARCH_OPTION of tables/options.def,
+/// the table that the command line is made of: type, default, range, the strategies that look at
+/// it, and what it means; `tg opt --help-all` prints them. Times are seconds (`_s`), memory is MiB
+/// (`_mb`). A number outside of its row's range is refused, but for the default, which then stands
+/// for what the row says.
+///
+///   {.dtype = DType::F16, .search = Search::Saturate, .cost = CostSpec::measured(Backend::Cpu)}
 struct OptimizeOptions {
-  std::string search = "mcts"; // none, saturate, random, mcts, pact24, anneal, taso
-  std::string extract = "ilp"; // greedy[-shared|-dag], ilp, lp, best
-  /// calibrated[:cpu|cuda] (the price model of this machine, the default where it has a backend
-  /// that can be measured), analytic[:PROFILE], measured[:cpu|cuda], file:TABLE.
-  std::string cost = {};
-  std::string cost_db = {}; // "" = the user's cache folder
-  /// What the result is to run in, as CompileOptions::dtype: prices and runs are those of that.
-  std::string dtype = "f32";
-  bool allow_tf32 = false;              // of measured:cuda: f32 products in tf32
-  std::vector<std::string> rules = {};  // files, rule sets or rules; empty = all built in
-  std::string rule_text = {};           // `rule` declarations, beside those
-  bool trust_rules = false;             // use rules that are not built in without verifying them
-  std::string numerics = "reassociate"; // exact, reassociate, all, lossy
-  /// Of all. Negative: of mcts 10, of others 60 for exploration and 60 for extraction.
-  double time_limit_s = -1;
-  int64_t node_limit = 0;      // of an e-graph; 0 = the search's own, as `tg opt` has it
-  int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
-  uint64_t seed = 1;
-  int threads = 0;                    // of the search, of measurements; 0 = one for each core
-  std::vector<ExternOp> externs = {}; // where measured costs are to run whole models
+#define TG_OPTION(...)
+#define TG_ALSO(...)
+#define TG_SEARCH_OPTION(field, flag, value_name, kind, value, limits, ...)                        \
+  fields::Stored<fields::Kind::kind, decltype(fields::limits)> field =                             \
+      fields::initial<decltype(field)>(value);
+#include "tangram/tables/options.def"
+
+  std::string rule_text = {}; // `rule` declarations, beside `rules`
+  /// With Optimized::steps, each confirmed by its rule's own text. Prices that are not measured
+  /// decide alone then: nothing is run.
+  bool explain = false;
+  std::vector<ExternOp> externs = {}; // where models that call them are to be run
 };
+
+/// Whether a result is known to compute what its source does (OptimizeOptions::verify). Undecided:
+/// a limit left no answer, and a note of the report says which.
+enum class Verified : uint8_t { NotAsked, Equal, Undecided };
 
 /// What the optimiser did. Costs are microseconds under the cost model in use.
 struct Report {
-  size_t nodes_before = 0, nodes_after = 0;
+  std::string model, search, extract, cost_model;
+  size_t rules = 0; // in use
+  /// Operators that each run computes; those computed once at load, from weights alone, are apart.
+  size_t nodes_before = 0, nodes_after = 0, load_nodes_after = 0;
   double cost_before_us = 0, cost_after_us = 0;
+  std::optional<double>
+      lower_bound_us;   // no graph that was explored costs less; where that is known
+  bool optimal = false; // the result does not cost more than that
+  /// Medians of whole runs of the source and of what was found, where both were run.
+  std::optional<double> run_before_us, run_after_us;
+  bool changed = false;         // what was found is another graph than the source
+  bool source_returned = false; // because of those runs: it was slower, or wrong
   double seconds = 0;
+  double peak_memory_mb = 0;
   std::string stopped_by;                      // "saturated", "node limit", ...
   std::map<std::string, size_t> rules_applied; // on the way to the result
-  std::vector<std::string> notes;              // what did not go as asked
+  Verified verified = Verified::NotAsked;
+  std::vector<std::string> notes; // what did not go as asked
+};
+
+/// One application of a rule on the way from the source to the result.
+struct Step {
+  std::string rule, set; // "relu_relu", of the rule set "algebra"
+  bool built_in = false;
+  std::string file; // where the rule is declared
+  uint32_t line = 0;
+  bool backwards = false;
+  /// The part of the graph that it changed, as two small models; which of the rule's variables
+  /// stand for leaves of the whole: "x = image, w = layer1.weight".
+  std::string before, after, where;
 };
 
 struct Optimized {
   Model model;
   Report report;
+  std::vector<Step> steps = {}; // where OptimizeOptions::explain asks for them
 };
 
 /// Never worse than its input under the cost model; with costs of this machine (calibrated,
 /// measured, analytic without a profile) both are run, and the input is returned where it is the
 /// faster one. Rules that are not built in are verified first; one that does not hold is an error,
-/// with a counterexample.
+/// with a counterexample (E0306). With `verify` the result is held against its source, exactly; a
+/// difference is an error that names the rule (E0802).
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options = {});
 
 // --- running ----------------------------------------------------------------------------------
@@ -194,10 +226,10 @@ struct Tensor {
 };
 
 struct CompileOptions {
-  std::string backend = "cpu"; // ref, cpu, cuda
-  /// f32, f16 or bf16: what f32 of the model is computed in, with sums in f32; inputs and outputs
+  Backend backend = Backend::Cpu;
+  /// F32, F16 or BF16: what f32 of the model is computed in, with sums in f32; inputs and outputs
   /// keep their types.
-  std::string dtype = "f32";
+  DType dtype = DType::F32;
   bool allow_tf32 = false;     // of cuda: f32 products in tf32
   int threads = 0;             // 0 = one for each core
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's

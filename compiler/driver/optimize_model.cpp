@@ -1,0 +1,396 @@
+// See optimize_model.h; the parts in the order in which they come.
+#include "compiler/driver/optimize_model.h"
+
+#include "compiler/driver/cost_model.h"
+#include "compiler/driver/devices.h"
+#include "compiler/driver/json_files.h"
+#include "compiler/driver/model.h"
+#include "compiler/driver/public_types.h"
+#include "compiler/driver/rule_trust.h"
+#include "compiler/driver/weights.h"
+#include "compiler/driver/whole_runs.h"
+#include "compiler/extract/cost/analytic.h"
+#include "compiler/extract/cost/cost_table.h"
+#include "compiler/ir/retype.h"
+#include "compiler/ir/to_text.h"
+#include "compiler/optimizer/explanation.h"
+#include "compiler/optimizer/retyped_cost.h"
+#include "compiler/rules/from_ast.h"
+#include "lang/core/data_file.h"
+#include "lang/syntax/parse.h"
+
+#include <llvm/ADT/StringExtras.h>
+
+namespace tg {
+
+using Public = tangram::OptimizeOptions;
+
+// --- the options --------------------------------------------------------------------------------
+
+namespace {
+
+std::string number_text(double number) {
+  std::string text = llvm::formatv("{0:f3}", number);
+  return llvm::StringRef(text).contains('.') ? llvm::StringRef(text).rtrim('0').rtrim('.').str()
+                                             : text;
+}
+
+template <class T, class Limits>
+Result<void> check_field(const char*, const T&, const T&, const Limits&) {
+  return {};
+}
+
+/// The default may lie outside: nothing was given.
+template <class T>
+Result<void> check_field(const char* name, const T& value, const T& normal,
+                         const tangram::fields::Range& range) {
+  auto number = static_cast<double>(value);
+  if (value == normal || (number >= range.low && number <= range.high)) return {};
+  return error(Code::usage, "`{0}` takes a number from {1} to {2}, not {3}", name,
+               number_text(range.low), number_text(range.high), number_text(number));
+}
+
+template <class E>
+Result<void> check_field(const char* name, const E& value, const E&,
+                         const tangram::fields::Of<E>& all) {
+  llvm::SmallVector<llvm::StringRef, 4> words;
+  llvm::StringRef(all.only).split(words, '|', -1, /*KeepEmpty=*/false);
+  llvm::StringRef word = tangram::word(value);
+  if (words.empty() || llvm::is_contained(words, word)) return {};
+  return error(Code::usage, "`{0}` takes one of {1}, not `{2}`", name, llvm::join(words, ", "),
+               word);
+}
+
+} // namespace
+
+Result<void> check_options(const Public& options) {
+  using namespace tangram::fields;
+  const Public normal;
+#define TG_OPTION(...)
+#define TG_ALSO(...)
+#define TG_SEARCH_OPTION(field, flag, value_name, kind, value, limits, ...)                        \
+  TG_CHECK(check_field(#field, options.field, normal.field, limits));
+#include "compiler/driver/options.def"
+  return {};
+}
+
+Result<void> check_run_dtype(tangram::DType dtype) {
+  tangram::OptimizeOptions options;
+  options.dtype = dtype;
+  return check_options(options);
+}
+
+namespace {
+
+/// What `without` leaves out.
+void leave_out(const Public& o, PortfolioOptions& portfolio) {
+  using Part = tangram::SearchPart;
+  auto in = [&](Part part) { return !llvm::is_contained(o.without, part); };
+  portfolio.mcts.widen = in(Part::Widening);
+  portfolio.mcts.firing = in(Part::Firing);
+  portfolio.mcts.normalise = in(Part::Normalising);
+  portfolio.mcts.transpose = in(Part::Transpositions);
+  portfolio.use_priors = in(Part::Priors);
+  portfolio.use_stretches = in(Part::Stretches);
+  portfolio.use_repeats = in(Part::Repeats);
+  portfolio.use_restarts = in(Part::Restarts);
+  portfolio.use_thorough = in(Part::Thorough);
+  portfolio.use_focus = in(Part::Focus);
+  portfolio.use_saturation = in(Part::Saturation);
+  portfolio.use_tree = in(Part::Tree);
+}
+
+/// Options of searches that try one thing after the other.
+void set_tree_options(const Public& o, OptimizeOptions& options) {
+  PortfolioOptions& portfolio = options.portfolio;
+  Pact24Options& pact = options.pact24;
+  if (o.budget > 0) {
+    options.budget = options.local.budget = static_cast<size_t>(o.budget);
+    portfolio.mcts.budget = pact.budget = static_cast<int>(o.budget);
+  }
+  if (o.depth > 0) {
+    options.depth = static_cast<size_t>(o.depth);
+    portfolio.mcts.depth = pact.depth = static_cast<int>(o.depth);
+  }
+  if (o.exploration >= 0) portfolio.mcts.exploration = pact.exploration = o.exploration;
+  pact.reuse_tree = o.reuse_tree;
+  options.local.alpha = o.alpha;
+  portfolio.threads = thread_count(o.search_threads > 0 ? o.search_threads : o.threads);
+  leave_out(o, portfolio);
+  options.reward = part_of(o.reward);
+  options.final_ilp = o.extract != tangram::Extractor::Greedy;
+}
+
+} // namespace
+
+OptimizeOptions optimize_options(const Public& o) {
+  OptimizeOptions options;
+  options.search = part_of(o.search);
+  options.explain = o.explain || o.verify;
+  set_tree_options(o, options);
+  int64_t memory = memory_limit_bytes(o.memory_limit_mb);
+  SaturateOptions& explore = options.explore;
+  explore.iterations = static_cast<int>(o.iterations);
+  explore.multi_iterations = static_cast<int>(o.multi_iterations);
+  explore.memory_limit_mb = static_cast<size_t>(memory >> 20);
+  explore.cycle_filter = part_of(o.cycle_filter);
+  explore.numerics = part_of(o.numerics);
+  explore.seed = o.seed;
+  explore.compatible = o.backoff;
+  ExtractOptions& extract = options.extract;
+  extract.extractor = part_of(o.extract);
+  extract.max_weight_growth = o.max_weight_growth;
+  extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory);
+  extract.ilp.cycles = part_of(o.ilp_cycles);
+  set_limits(options, o.time_limit_s, o.node_limit, is_calibrated(o.cost));
+  return options;
+}
+
+Result<std::unique_ptr<CostModel>> cost_model(const Graph& as_run, const Public& o,
+                                              const StopToken& stop,
+                                              std::function<void(size_t, size_t)> progress) {
+  CostModelOptions options;
+  options.spec = o.cost;
+  options.cost_db = o.cost_db;
+  options.cache = part_of(o.cost_cache);
+  options.allow_tf32 = o.allow_tf32;
+  options.threads = static_cast<int>(o.threads);
+  options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
+  // What is not timed by then has no price: under a time limit whole runs come after it.
+  constexpr double kShareOfTiming = 0.55;
+  options.stop = stop.within(kShareOfTiming * stop.seconds_left());
+  options.progress = std::move(progress);
+  return make_cost_model(options, as_run);
+}
+
+std::vector<tangram::Step> steps_of(const Derivation& chain, llvm::ArrayRef<Rule> rules) {
+  std::vector<tangram::Step> steps;
+  for (const DerivationStep& step : chain.steps) {
+    const Rule& rule = rules[step.rule];
+    steps.push_back({rule.name, rule.set, rule.built_in, rule.file, rule.line, !step.forward,
+                     to_text(step_fragment(chain, step, rule, true)),
+                     to_text(step_fragment(chain, step, rule, false)),
+                     step_leaves(chain, step, rule)});
+  }
+  return steps;
+}
+
+// --- one optimisation ---------------------------------------------------------------------------
+
+namespace {
+
+class FilePriors final : public PriorStore {
+public:
+  explicit FilePriors(PriorTable table) : table_(std::move(table)) {}
+  const PriorTable& priors() const override { return table_; }
+
+private:
+  PriorTable table_;
+};
+
+class Optimization {
+public:
+  Optimization(const Graph& source, const Public& options,
+               std::shared_ptr<const ExternKernels> externs, const OptimizeHost& host)
+      : source_(source), o_(options), externs_(std::move(externs)), host_(host),
+        stop_(host.stop ? *host.stop : stop_of(options)) {}
+
+  std::optional<std::vector<Rule>> select_rules(SourceManager& sources, DiagnosticSink& sink) const;
+  Result<Optimized> search(llvm::ArrayRef<Rule> rules) const;
+  Result<Verified> verify(Optimized& result, llvm::ArrayRef<Rule> rules) const;
+
+private:
+  /// Of the options alone: the memory is what comes on top of what the caller holds.
+  static StopToken stop_of(const Public& o) {
+    StopToken stop = o.time_limit_s >= 0 ? StopToken().within(o.time_limit_s) : StopToken();
+    return stop.holding(resident_bytes() +
+                        static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb)));
+  }
+  Result<PrepareOptions> run_options() const;
+  WholeRunOptions whole_runs() const;
+  OptimizeOptions told() const;
+  Result<void> write_files(const Optimized& result, const CostTable& prices) const;
+
+  const Graph& source_;
+  const Public& o_;
+  std::shared_ptr<const ExternKernels> externs_;
+  const OptimizeHost& host_;
+  StopToken stop_;
+};
+
+/// Those that the options select, those of their text, and the host's; verified.
+std::optional<std::vector<Rule>> Optimization::select_rules(SourceManager& sources,
+                                                            DiagnosticSink& sink) const {
+  std::optional<std::vector<Rule>> rules = load_rules(sources, library(), o_.rules, sink);
+  if (!rules) return std::nullopt;
+  if (!o_.rule_text.empty()) {
+    Ast tree = parse(sources, sources.add("<rules>", o_.rule_text), sink);
+    if (!sink.failed()) llvm::append_range(*rules, rules_from_ast(tree, sources, sink));
+  }
+  llvm::append_range(*rules, host_.declared);
+  if (sink.failed()) return std::nullopt;
+  if (o_.trust_rules) return rules;
+  TrustOptions trust;
+  trust.threads = static_cast<int>(o_.threads);
+  trust.cache = o_.rule_cache;
+  trust.stop = stop_;
+  trust.isolated = host_.isolated;
+  trust.progress = host_.verifying;
+  if (auto trusted = require_trusted(*rules, trust); !trusted) {
+    sink.report(std::move(trusted.error()));
+    return std::nullopt;
+  }
+  return rules;
+}
+
+/// How whole graphs are run.
+Result<PrepareOptions> Optimization::run_options() const {
+  PrepareOptions run;
+  run.backend = name_of(backend_of_costs(o_.cost));
+  run.dtype = part_of(o_.dtype);
+  run.threads = static_cast<int>(o_.threads);
+  run.memory_limit_bytes = memory_limit_bytes(o_.memory_limit_mb);
+  run.seed = o_.seed;
+  run.allow_tf32 = o_.allow_tf32;
+  run.cost_db = o_.cost_db;
+  run.externs = externs_;
+  run.stop = stop_;
+  if (o_.weights.empty()) return run;
+  TG_TRY(run.weights, open_weights(source_, o_.weights));
+  return run;
+}
+
+/// An explanation tells what rewriting does, also where this machine gains nothing by it.
+WholeRunOptions Optimization::whole_runs() const {
+  return {.cost = o_.cost,
+          .wanted = !o_.explain || is_measured(o_.cost),
+          .finalists = static_cast<size_t>(o_.finalists),
+          .remember = host_.remember};
+}
+
+OptimizeOptions Optimization::told() const {
+  OptimizeOptions options = optimize_options(o_);
+  options.explain |= host_.chain || host_.trace;
+  using tangram::Groups;
+  bool timed = is_measured(o_.cost) || is_calibrated(o_.cost);
+  options.groups = o_.groups == Groups::On || (o_.groups == Groups::Auto && timed);
+  options.stop = stop_;
+  // What comes afterwards is a replay of the chain, or that and a proof.
+  options.search_share = o_.verify ? 0.5 : o_.explain ? 0.75 : 1;
+  options.kernels = true;
+  options.trace = host_.trace;
+  return options;
+}
+
+Result<Optimized> Optimization::search(llvm::ArrayRef<Rule> rules) const {
+  DType dtype = part_of(o_.dtype);
+  TG_TRY(Graph as_run, retype(source_, dtype));
+  TG_TRY(std::unique_ptr<CostModel> costs, cost_model(as_run, o_, stop_, host_.timing));
+  RecordingCost recorder(*costs);
+  std::optional<RetypedCost> narrow, narrow_analytic;
+  CostModel& prices = in_dtype(dtype, recorder, narrow);
+  TG_TRY(PrepareOptions run, run_options());
+  WholeRunPolicy runs(whole_runs(), run);
+  TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost(profile_of_backend(run.backend)));
+  CostModel& second_opinion = in_dtype(dtype, *analytic, narrow_analytic);
+  OptimizeOptions options = told();
+  runs.set(options);
+  std::optional<FilePriors> priors;
+  if (!o_.priors.empty()) {
+    TG_TRY(std::string text, read_text_file(o_.priors));
+    TG_TRY(PriorTable table, parse_priors(text, o_.priors));
+    options.portfolio.priors = &priors.emplace(std::move(table));
+  }
+  bool measured = is_measured(o_.cost);
+  if (host_.searching)
+    options.portfolio.progress = host_.searching(options.explore.time_limit_s, measured);
+  Result<Optimized> found = optimize(source_, rules, prices, options, runs.runner(),
+                                     measured ? &second_opinion : nullptr);
+  if (host_.searched) host_.searched();
+  if (!found) return found;
+  std::vector<std::string>& notes = found->report.notes;
+  if (runs.turned_off() && found->report.changed)
+    notes.push_back("no whole runs (--finalists 0): the prices alone decide");
+  if (o_.groups == tangram::Groups::On && !recorder.groups())
+    notes.push_back("these costs have no prices of groups: --groups does nothing");
+  TG_CHECK(write_files(*found, recorder.table()));
+  if (host_.found) TG_CHECK(host_.found(*found, rules));
+  return found;
+}
+
+Result<void> Optimization::write_files(const Optimized& result, const CostTable& prices) const {
+  if (!o_.save_costs.empty()) TG_CHECK(save_cost_table(prices, o_.save_costs));
+  if (o_.save_priors.empty()) return {};
+  return write_data_file(o_.save_priors, [&](llvm::raw_ostream& out) -> Result<void> {
+    write_priors(out, result.report.learned);
+    return {};
+  });
+}
+
+/// What verification found, where it found no fault.
+std::string verified_text(const Equivalence& equivalence, size_t steps) {
+  std::string chain =
+      llvm::formatv("; {0} step{1} held against the rules", steps, steps == 1 ? "" : "s");
+  if (!equivalence.equal())
+    return llvm::formatv("not decided whether it equals its source: {0}{1}", equivalence.undecided,
+                         chain);
+  switch (equivalence.method) {
+  case Equivalence::Method::Identical: return "verified: the result is its source, node for node";
+  case Equivalence::Method::Field:
+    return llvm::formatv(
+        "verified: equal to its source at {0} point{3} modulo random primes, error bound "
+        "2^{1:f1}{2}",
+        equivalence.points, equivalence.log2_error, chain, equivalence.points == 1 ? "" : "s");
+  case Equivalence::Method::Float64: break;
+  }
+  return llvm::formatv("verified in float64 alone: taken for arbitrary functions, relu, exp and "
+                       "their like make `{0}` differ{1}",
+                       equivalence.field_difference, chain);
+}
+
+/// The chain replayed by the rules' own text, which an explanation has to be, and the result held
+/// against its source, exactly; a note says with what outcome.
+Result<Verified> Optimization::verify(Optimized& result, llvm::ArrayRef<Rule> rules) const {
+  if (!o_.verify && !o_.explain) return Verified::NotAsked;
+  StopToken stop = stop_.with_memory().with_grace(kGraceOfVerification);
+  Result<void> confirmed = confirm_chain(result, rules, source_, stop);
+  if (!confirmed && !o_.explain && confirmed.error().code == Code::limit_no_answer) {
+    result.report.notes.push_back("not verified: " + confirmed.error().message);
+    return Verified::Undecided;
+  }
+  TG_CHECK(std::move(confirmed));
+  if (!o_.verify) return Verified::NotAsked;
+  EquivalenceOptions options;
+  options.seed = o_.seed;
+  options.threads = thread_count(o_.threads);
+  options.stop = [stop] { return stop.asked(); };
+  options.memory_limit_bytes = static_cast<uint64_t>(memory_limit_bytes(o_.memory_limit_mb));
+  TG_TRY(Equivalence equal, verify_optimized(source_, result, rules, options));
+  result.report.notes.push_back(verified_text(equal, result.chain->steps.size()));
+  return equal.equal() ? Verified::Equal : Verified::Undecided;
+}
+
+} // namespace
+
+std::optional<OptimizedModel> optimize_model(const Graph& source, const Public& options,
+                                             std::shared_ptr<const ExternKernels> externs,
+                                             const OptimizeHost& host, SourceManager& sources,
+                                             DiagnosticSink& sink) {
+  if (auto checked = check_options(options); !checked) {
+    sink.report(std::move(checked.error()));
+    return std::nullopt;
+  }
+  Optimization optimization(source, options, std::move(externs), host);
+  std::optional<std::vector<Rule>> rules = optimization.select_rules(sources, sink);
+  if (!rules) return std::nullopt;
+  Result<Optimized> found = optimization.search(*rules);
+  Result<Verified> verified =
+      found ? optimization.verify(*found, *rules) : Result<Verified>(std::move(found.error()));
+  if (!verified) {
+    sink.report(std::move(verified.error()));
+    return std::nullopt;
+  }
+  return OptimizedModel{std::move(*found), std::move(*rules), *verified};
+}
+
+} // namespace tg

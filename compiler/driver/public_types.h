@@ -1,0 +1,51 @@
+// The enumerations of the public API (tangram/choices.h) as those of the parts that act on them.
+// Strategies and extractors have one table for both; of the others the order is the same, which the
+// compiler checks.
+#pragma once
+
+#include "compiler/egraph/cycle.h"
+#include "compiler/extract/extractors.h"
+#include "compiler/optimizer/optimize.h"
+#include "runtime/measure.h"
+#include "tangram/choices.h"
+
+namespace tg {
+
+namespace public_types {
+
+template <class Part, class Public> constexpr bool same(Part part, Public given) {
+  return static_cast<int>(part) == static_cast<int>(given);
+}
+static_assert(same(Numerics::Exact, tangram::Numerics::Exact) &&
+              same(Numerics::Reassociates, tangram::Numerics::Reassociate) &&
+              same(Numerics::Risky, tangram::Numerics::All) &&
+              same(Numerics::Lossy, tangram::Numerics::Lossy));
+static_assert(same(CycleFilter::Efficient, tangram::CycleFilter::Efficient) &&
+              same(CycleFilter::Vanilla, tangram::CycleFilter::Vanilla) &&
+              same(CycleFilter::None, tangram::CycleFilter::None));
+static_assert(same(IlpCycles::None, tangram::IlpCycles::None) &&
+              same(IlpCycles::Real, tangram::IlpCycles::Real) &&
+              same(IlpCycles::Int, tangram::IlpCycles::Int));
+static_assert(same(Reward::Greedy, tangram::Reward::Greedy) &&
+              same(Reward::GreedyShared, tangram::Reward::GreedyShared) &&
+              same(Reward::Ilp, tangram::Reward::Ilp));
+static_assert(same(CacheState::AsNetwork, tangram::CacheState::AsNetwork) &&
+              same(CacheState::Hot, tangram::CacheState::Hot) &&
+              same(CacheState::Cold, tangram::CacheState::Cold));
+
+} // namespace public_types
+
+constexpr Search part_of(tangram::Search s) { return static_cast<Search>(s); }
+constexpr Extractor part_of(tangram::Extractor e) { return static_cast<Extractor>(e); }
+constexpr Numerics part_of(tangram::Numerics n) { return static_cast<Numerics>(n); }
+constexpr CycleFilter part_of(tangram::CycleFilter f) { return static_cast<CycleFilter>(f); }
+constexpr IlpCycles part_of(tangram::IlpCycles c) { return static_cast<IlpCycles>(c); }
+constexpr Reward part_of(tangram::Reward r) { return static_cast<Reward>(r); }
+constexpr CacheState part_of(tangram::CacheState s) { return static_cast<CacheState>(s); }
+inline DType part_of(tangram::DType t) { return *parse_dtype(tangram::word(t)); }
+inline tangram::DType public_of(DType t) {
+  return *tangram::from_word<tangram::DType>(std::string_view(dtype_name(t)));
+}
+inline std::string name_of(tangram::Backend b) { return std::string(tangram::word(b)); }
+
+} // namespace tg
