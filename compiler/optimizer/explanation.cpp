@@ -123,7 +123,7 @@ std::vector<RuleCount> count_rules(const Derivation& chain, llvm::ArrayRef<Rule>
   std::vector<RuleCount> out;
   out.reserve(counts.size());
   for (const auto& [name, count] : counts) out.push_back({name, count});
-  llvm::stable_sort(out, [](const auto& a, const auto& b) { return a.count > b.count; });
+  llvm::sort(out);
   return out;
 }
 

@@ -244,6 +244,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
     result.unexplained = is_source ? "" : extracted.unexplained;
     if (result.chain) result.report.chain_steps = count_rules(*result.chain, rules);
   }
+  llvm::sort(result.report.rules_applied);
   llvm::append_range(result.report.notes, costs.notes());
   note_assumptions(rules, result.report);
   result.report.total_s = watch.seconds();

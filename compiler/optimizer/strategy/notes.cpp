@@ -12,24 +12,23 @@ std::vector<RuleCount> named_counts(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef
   for (const RuleUse& use : uses)
     if (use.rule < rules.size() && use.count > 0)
       counts.push_back({rules[use.rule].name, use.count});
-  std::sort(counts.begin(), counts.end(), [](const RuleCount& a, const RuleCount& b) {
-    return a.count != b.count ? a.count > b.count : a.rule < b.rule;
-  });
+  llvm::sort(counts);
   return counts;
 }
 
 std::vector<RuleCount> rule_counts(llvm::ArrayRef<std::pair<std::string, size_t>> counts) {
   std::vector<RuleCount> out;
   for (const auto& [name, count] : counts) out.push_back({name, count});
-  llvm::stable_sort(out, [](const RuleCount& a, const RuleCount& b) { return a.count > b.count; });
+  llvm::sort(out);
   return out;
 }
 
 std::vector<RuleCount> counts_on_path(llvm::ArrayRef<std::pair<RuleId, size_t>> path,
                                       llvm::ArrayRef<Rule> rules) {
-  std::vector<std::pair<std::string, size_t>> counts;
-  for (auto [rule, count] : path) counts.push_back({rules[rule].name, count});
-  return rule_counts(counts);
+  std::vector<RuleCount> out;
+  for (auto [rule, count] : path) out.push_back({rules[rule].name, count});
+  llvm::sort(out);
+  return out;
 }
 
 void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
