@@ -7,7 +7,7 @@
 #
 # Not with a compiler launcher (ccache): a precompiled header keeps it from recognising a file, and a
 # hit costs less than any header. Not with clang, whose precompiled headers want equal definitions.
-option(TG_PCH "Precompiled headers, where g++ compiles without a launcher" OFF)
+option(TG_PCH "Precompiled headers, where g++ compiles without a launcher" ON)
 set(TG_PRECOMPILE OFF)
 if(TG_PCH AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(TG_PRECOMPILE ON)
