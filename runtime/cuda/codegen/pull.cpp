@@ -8,20 +8,14 @@
 
 namespace tg::cuda {
 
-namespace {
-
-/// Of a variable that only the analysis of rows has: the domain's axes are numbered from 0.
-constexpr uint32_t kFreshRow = 40;
-
-} // namespace
-
 StridesOf plain_strides(const Plan& plan) {
   return [&plan](PlanValueId id) { return contiguous_strides(plan.values[id].type.shape); };
 }
 
 Puller::Puller(const Plan& plan, const Group& group, const StridesOf& strides, Kernel& kernel)
     : plan_(plan), group_(group), strides_(strides), kernel_(kernel), indices_(kernel.indices),
-      exprs_(kernel.exprs), members_(group.steps.begin(), group.steps.end()) {
+      exprs_(kernel.exprs), members_(group.steps.begin(), group.steps.end()),
+      rows_(kernel, type(group.results[0]).shape) {
   kernel.parameters.clear();
   kernel.stages.clear();
   for (PlanValueId result : group.results) {
@@ -48,30 +42,23 @@ bool Puller::analyse(Rows& rows, std::string& why) {
   }
   if (kernel_.parameters.size() > 48) fail("too many operands");
   why = why_;
-  rows = rows_;
+  rows = rows_.rows();
   return why_.empty();
 }
 
 double Puller::evaluations(PlanValueId value) const {
-  llvm::ArrayRef<int64_t> domain = type(group_.results[0]).shape;
-  double rows = 1, total = 0;
-  for (uint32_t axis = 0; axis < domain.size(); ++axis)
-    if (!llvm::is_contained(rows_.axes, axis)) rows *= static_cast<double>(domain[axis]);
+  double total = 0;
   std::set<std::vector<IndexId>> seen; // under several conditions an index counts once
   for (const auto& [key, expr] : done_) {
     const auto& [asked, index, condition] = key;
     if (asked != value || !seen.insert(index).second) continue;
-    bool in_row = (variables(index) & inner_variables_) != 0;
-    total += in_row ? rows * static_cast<double>(rows_.length) : rows;
+    total += rows_.evaluations(index);
   }
   return total;
 }
 
 void Puller::set_inner(llvm::ArrayRef<IndexId> positions, int64_t length) {
-  bound_ = true;
-  inner_.assign(positions.begin(), positions.end());
-  rows_.length = length;
-  inner_variables_ = 0; // the analysis has looked
+  rows_.set_inner(positions, length);
 }
 
 uint32_t Puller::parameter(PlanValueId value) {
@@ -79,12 +66,6 @@ uint32_t Puller::parameter(PlanValueId value) {
       parameters_.try_emplace(value, static_cast<uint32_t>(kernel_.parameters.size()));
   if (fresh) kernel_.parameters.push_back({value, type(value).dtype, false});
   return it->second;
-}
-
-uint64_t Puller::variables(Index index) const {
-  uint64_t all = 0;
-  for (IndexId id : index) all |= indices_.form(id).variables;
-  return all;
 }
 
 Puller::Coordinates Puller::broadcast(Index index, llvm::ArrayRef<int64_t> shape) {
@@ -103,71 +84,10 @@ ExprId Puller::leaf(PlanValueId value, Index index, ConditionId condition) {
   return exprs_.load(parameter(value), v.type.dtype, offset, condition);
 }
 
-// --- rows ---------------------------------------------------------------------------------------
-
-bool Puller::bind_to_proposed(Index proposed) {
-  for (IndexId id : proposed) {
-    const IndexForm& form = indices_.form(id);
-    if (indices_.is_constant(id) && form.constant == 0) continue; // of extent 1
-    bool variable = form.terms.size() == 1 && form.constant == 0 && form.terms[0].factor == 1 &&
-                    indices_.atom(form.terms[0].atom).kind == IndexAtom::Kind::Variable;
-    if (!variable) return false;
-    rows_.axes.push_back(indices_.atom(form.terms[0].atom).of);
-    inner_variables_ |= form.variables;
-  }
-  return true;
-}
-
-bool Puller::bind_to_unused(uint64_t used, int64_t length) {
-  llvm::ArrayRef<int64_t> domain = type(group_.results[0]).shape;
-  int64_t count = 1;
-  for (uint32_t axis = 0; axis < domain.size(); ++axis)
-    if (domain[axis] > 1 && !(used >> axis & 1)) {
-      rows_.axes.push_back(axis);
-      inner_variables_ |= uint64_t{1} << axis;
-      count *= domain[axis];
-    }
-  return rows_.axes.empty() || count == length;
-}
-
 bool Puller::bind_row(Index kept, Index proposed, int64_t length, ConditionId condition) {
-  uint64_t used = variables(kept) | exprs_.variables_of(condition);
-  if (!bound_) {
-    bool fits = proposed.empty() ? bind_to_unused(used, length) : bind_to_proposed(proposed);
-    if (!fits) return fail("the row is no part of the domain"), false;
-    bound_ = rows_.reduces = true;
-    rows_.length = length;
-    IndexId position = indices_.constant(0);
-    for (uint32_t axis : rows_.axes) {
-      int64_t extent = type(group_.results[0]).shape[axis];
-      position = indices_.add(indices_.scale(position, extent), indices_.variable(axis, extent));
-    }
-    if (rows_.axes.empty() && length > 1) {
-      position = indices_.variable(kFreshRow, length);
-      inner_variables_ = uint64_t{1} << kFreshRow;
-    }
-    inner_ = {position};
-  }
-  if (length != rows_.length) return fail("rows of different lengths"), false;
-  if (used & inner_variables_) return fail("a reduction within the row of another"), false;
-  return true;
-}
-
-ExprId Puller::reduce(ReduceOp op, llvm::ArrayRef<int64_t> extents, const Element& element) {
-  Stage stage{op, Scalar::Float, {}};
-  uint64_t used = 0;
-  for (IndexId position : inner_) {
-    ExprId value = element(indices_.split(position, extents));
-    stage.values.push_back(value);
-    used |= exprs_[value].variables;
-  }
-  stage.scalar = exprs_[stage.values[0]].scalar;
-  for (uint32_t i = 0; i < kernel_.stages.size(); ++i)
-    if (kernel_.stages[i].op == op && kernel_.stages[i].values == stage.values)
-      return exprs_.stage(i, stage.scalar, used & ~inner_variables_);
-  kernel_.stages.push_back(stage);
-  return exprs_.stage(static_cast<uint32_t>(kernel_.stages.size() - 1), stage.scalar,
-                      used & ~inner_variables_);
+  const char* why = rows_.bind(kept, proposed, length, condition);
+  if (why) fail(why);
+  return !why;
 }
 
 // --- element by element -------------------------------------------------------------------------
@@ -233,18 +153,30 @@ ExprId Puller::batch_norm(const PlanStep& step, Index index, ConditionId conditi
 struct Rules {
   static constexpr Puller::Rule kNone = nullptr;
   static constexpr KernelTable<Puller::Rule> kTable = {
-      {OpKind::FusedMap, &Puller::fused_map},  {OpKind::Clip, &Puller::clip},
-      {OpKind::Cast, &Puller::cast},           {OpKind::BatchNorm, &Puller::batch_norm},
-      {OpKind::Softmax, &Puller::softmax},     {OpKind::LayerNorm, &Puller::layer_norm},
-      {OpKind::ReduceSum, &Puller::reduction}, {OpKind::ReduceMean, &Puller::reduction},
-      {OpKind::ReduceMax, &Puller::reduction}, {OpKind::Cumsum, &Puller::cumsum},
-      {OpKind::Argmax, &Puller::argmax},       {OpKind::Matmul, &Puller::matmul},
-      {OpKind::Conv2d, &Puller::conv2d},       {OpKind::MaxPool2d, &Puller::pool},
-      {OpKind::AvgPool2d, &Puller::pool},      {OpKind::Concat, &Puller::concat},
-      {OpKind::Slice, &Puller::slice},         {OpKind::Reshape, &Puller::reshape},
-      {OpKind::Transpose, &Puller::transpose}, {OpKind::Pad, &Puller::pad},
-      {OpKind::Enlarge, &Puller::enlarge},     {OpKind::MergeGconv, &Puller::merge_gconv},
-      {OpKind::Gather, &Puller::gather},       {OpKind::Iota, &Puller::iota},
+      {OpKind::FusedMap, &Puller::fused_map},
+      {OpKind::Clip, &Puller::clip},
+      {OpKind::Cast, &Puller::cast},
+      {OpKind::BatchNorm, &Puller::batch_norm},
+      {OpKind::Softmax, &Puller::softmax},
+      {OpKind::LayerNorm, &Puller::layer_norm},
+      {OpKind::ReduceSum, &Puller::reduction},
+      {OpKind::ReduceMean, &Puller::reduction},
+      {OpKind::ReduceMax, &Puller::reduction},
+      {OpKind::Cumsum, &Puller::cumsum},
+      {OpKind::Argmax, &Puller::argmax},
+      {OpKind::Matmul, &Puller::matmul},
+      {OpKind::Conv2d, &Puller::conv2d},
+      {OpKind::MaxPool2d, &Puller::pool},
+      {OpKind::AvgPool2d, &Puller::pool},
+      {OpKind::Concat, &Puller::moved<&Move::concat>},
+      {OpKind::Slice, &Puller::moved<&Move::slice>},
+      {OpKind::Reshape, &Puller::moved<&Move::reshape>},
+      {OpKind::Transpose, &Puller::moved<&Move::transpose>},
+      {OpKind::Pad, &Puller::moved<&Move::pad>},
+      {OpKind::Enlarge, &Puller::moved<&Move::enlarge>},
+      {OpKind::MergeGconv, &Puller::moved<&Move::merge_gconv>},
+      {OpKind::Gather, &Puller::moved<&Move::gather>},
+      {OpKind::Iota, &Puller::moved<&Move::iota>},
   };
 };
 

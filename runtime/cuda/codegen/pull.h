@@ -11,7 +11,7 @@
 // Depth of recursion is at most the steps of a group (kMaxGroupSteps).
 #pragma once
 
-#include "runtime/cuda/codegen/kernel.h"
+#include "runtime/cuda/codegen/rows.h"
 
 #include <functional>
 #include <set>
@@ -33,20 +33,44 @@ using StridesOf = std::function<Shape(PlanValueId)>;
 /// Row-major.
 StridesOf plain_strides(const Plan& plan);
 
-/// Which of the domain's axes a row runs along; with none, and a row longer than 1, elements of a
-/// row are operands' alone (a sum, a window).
-struct Rows {
-  bool reduces = false;
-  llvm::SmallVector<uint32_t, 5> axes;
-  int64_t length = 1;
-};
-
 /// True if a kernel can be generated for this operator.
 bool can_generate(OpKind op);
 
 /// A product of fewer rows reads a matrix once, and shares nothing that tiles could bring.
 inline constexpr int64_t kFewRows = 8;
 bool is_product_of_few_rows(const Plan& plan, const PlanStep& step);
+
+class Puller;
+
+/// Operators that move elements: they change the index, guard loads, and compute nothing
+/// (pull_layout.cpp). One of them, asked for an element.
+class Move {
+public:
+  using Index = llvm::ArrayRef<IndexId>;
+  Move(Puller& puller, const PlanStep& step, Index index, ConditionId condition);
+
+  ExprId concat();
+  ExprId slice();
+  ExprId reshape();
+  ExprId transpose();
+  ExprId pad();
+  ExprId enlarge();
+  ExprId merge_gconv();
+  ExprId gather();
+  ExprId iota();
+
+private:
+  using Coordinates = llvm::SmallVector<IndexId, 5>;
+  ExprId padded(llvm::ArrayRef<int64_t> before, double value);
+  const TensorType& operand_type(size_t i) const;
+
+  Puller& puller_;
+  const PlanStep& step_;
+  Index index_;
+  ConditionId condition_;
+  IndexPool& indices_;
+  ExprPool& exprs_;
+};
 
 class Puller {
 public:
@@ -65,6 +89,10 @@ public:
   bool failed() const { return !why_.empty(); }
   const std::string& why() const { return why_; }
 
+  const TensorType& type(PlanValueId value) const { return plan_.values[value].type; }
+  IndexPool& indices() { return indices_; }
+  ExprPool& exprs() { return exprs_; }
+
 private:
   using Coordinates = llvm::SmallVector<IndexId, 5>;
   using Rule = ExprId (Puller::*)(const PlanStep&, Index, ConditionId);
@@ -72,12 +100,10 @@ private:
 
   ExprId fail(const char* why);
   ExprId leaf(PlanValueId value, Index index, ConditionId condition);
-  const TensorType& type(PlanValueId value) const { return plan_.values[value].type; }
   const TensorType& operand_type(const PlanStep& step, size_t i) const {
     return type(step.operands[i]);
   }
   uint32_t parameter(PlanValueId value);
-  uint64_t variables(Index index) const;
   Coordinates broadcast(Index index, llvm::ArrayRef<int64_t> shape);
   ExprId number(double value) { return exprs_.number(Scalar::Float, value); }
   ExprId apply(OpKind op, ExprId x) { return exprs_.apply(op, {x}); }
@@ -86,13 +112,7 @@ private:
     return exprs_.apply(op, Scalar::Integer, {x, y});
   }
 
-  /// `kept`: the indices that are no part of the row. `proposed`: those that are, where the result
-  /// has them (softmax); empty where the operator reduces them away.
   bool bind_row(Index kept, Index proposed, int64_t length, ConditionId condition);
-  bool bind_to_proposed(Index proposed);
-  bool bind_to_unused(uint64_t used, int64_t length);
-  using Element = std::function<ExprId(Index position)>;
-  ExprId reduce(ReduceOp op, llvm::ArrayRef<int64_t> extents, const Element& element);
 
   ExprId pointwise(const PlanStep& step, Index index, ConditionId condition);
   ExprId fused_map(const PlanStep& step, Index index, ConditionId condition);
@@ -109,17 +129,10 @@ private:
   ExprId pool(const PlanStep& step, Index index, ConditionId condition);
   ExprId epilogue(const PlanStep& step, ExprId sum, IndexId channel, Index index,
                   ConditionId condition, const Value& act);
-  ExprId concat(const PlanStep& step, Index index, ConditionId condition);
-  ExprId slice(const PlanStep& step, Index index, ConditionId condition);
-  ExprId reshape(const PlanStep& step, Index index, ConditionId condition);
-  ExprId transpose(const PlanStep& step, Index index, ConditionId condition);
-  ExprId pad(const PlanStep& step, Index index, ConditionId condition);
-  ExprId enlarge(const PlanStep& step, Index index, ConditionId condition);
-  ExprId merge_gconv(const PlanStep& step, Index index, ConditionId condition);
-  ExprId gather(const PlanStep& step, Index index, ConditionId condition);
-  ExprId iota(const PlanStep& step, Index index, ConditionId condition);
-  ExprId padded(const PlanStep& step, llvm::ArrayRef<int64_t> before, double value, Index index,
-                ConditionId condition);
+  template <ExprId (Move::*move)()>
+  ExprId moved(const PlanStep& step, Index index, ConditionId condition) {
+    return (Move(*this, step, index, condition).*move)();
+  }
 
   const Plan& plan_;
   const Group& group_;
@@ -131,10 +144,7 @@ private:
   std::map<PlanValueId, uint32_t> parameters_;
   std::map<std::tuple<PlanValueId, std::vector<IndexId>, ConditionId>, ExprId> done_;
 
-  bool bound_ = false;
-  llvm::SmallVector<IndexId, 8> inner_; // the position in the row, for each lane
-  uint64_t inner_variables_ = 0;
-  Rows rows_;
+  RowBinding rows_;
   std::string why_;
 };
 

@@ -32,9 +32,9 @@ ExprId Puller::softmax(const PlanStep& step, Index index, ConditionId condition)
     at[axis] = position[0];
     return pull(step.operands[0], at, condition);
   };
-  ExprId most = reduce(ReduceOp::Max, {size}, element);
+  ExprId most = rows_.reduce(ReduceOp::Max, {size}, element);
   auto power = [&](ExprId x) { return apply(OpKind::Exp, apply(OpKind::Sub, x, most)); };
-  ExprId sum = reduce(ReduceOp::Sum, {size}, [&](Index p) { return power(element(p)); });
+  ExprId sum = rows_.reduce(ReduceOp::Sum, {size}, [&](Index p) { return power(element(p)); });
   return apply(OpKind::Div, power(element({index[axis]})), sum);
 }
 
@@ -47,10 +47,10 @@ ExprId Puller::layer_norm(const PlanStep& step, Index index, ConditionId conditi
     return pull(step.operands[0], at, condition);
   };
   ExprId count = number(static_cast<double>(size));
-  ExprId sum = reduce(ReduceOp::Sum, {size}, [&](Index p) { return element(p[0]); });
+  ExprId sum = rows_.reduce(ReduceOp::Sum, {size}, [&](Index p) { return element(p[0]); });
   ExprId mean = apply(OpKind::Div, sum, count);
   auto centred = [&](IndexId position) { return apply(OpKind::Sub, element(position), mean); };
-  ExprId squares = reduce(ReduceOp::Sum, {size}, [&](Index p) {
+  ExprId squares = rows_.reduce(ReduceOp::Sum, {size}, [&](Index p) {
     ExprId distance = centred(p[0]);
     return apply(OpKind::Mul, distance, distance);
   });
@@ -82,8 +82,8 @@ ExprId Puller::reduction(const PlanStep& step, Index index, ConditionId conditio
       if (llvm::is_contained(axes, static_cast<int64_t>(axis))) at[axis] = position[next++];
     return pull(step.operands[0], at, condition);
   };
-  if (step.op == OpKind::ReduceMax) return reduce(ReduceOp::Max, extents, element);
-  ExprId sum = reduce(ReduceOp::Sum, extents, element);
+  if (step.op == OpKind::ReduceMax) return rows_.reduce(ReduceOp::Max, extents, element);
+  ExprId sum = rows_.reduce(ReduceOp::Sum, extents, element);
   if (step.op == OpKind::ReduceSum) return sum;
   return apply(OpKind::Div, sum, number(static_cast<double>(product(extents))));
 }
@@ -94,7 +94,7 @@ ExprId Puller::cumsum(const PlanStep& step, Index index, ConditionId condition) 
   Coordinates at(index.begin(), index.end());
   int64_t size = operand_type(step, 0).shape[axis];
   if (!bind_row(index, {}, size, condition)) return number(0);
-  return reduce(ReduceOp::Sum, {size}, [&](Index position) {
+  return rows_.reduce(ReduceOp::Sum, {size}, [&](Index position) {
     IndexId ahead = indices_.subtract(index[axis], position[0]);
     ConditionId within = exprs_.also(condition, ahead, 0, size);
     at[axis] = position[0];
@@ -116,9 +116,9 @@ ExprId Puller::argmax(const PlanStep& step, Index index, ConditionId condition) 
     at[axis] = position[0];
     return pull(step.operands[0], at, condition);
   };
-  ExprId most = reduce(ReduceOp::Max, {shape[axis]}, element);
+  ExprId most = rows_.reduce(ReduceOp::Max, {shape[axis]}, element);
   ExprId none = exprs_.number(Scalar::Integer, static_cast<double>(shape[axis]));
-  return reduce(ReduceOp::Min, {shape[axis]}, [&](Index position) {
+  return rows_.reduce(ReduceOp::Min, {shape[axis]}, [&](Index position) {
     ExprId x = element(position); // a NaN makes `most` NaN, which equals nothing
     ExprId found = compare(OpKind::LogicalOr, compare(OpKind::Equal, x, most),
                            compare(OpKind::NotEqual, x, x));
@@ -146,7 +146,7 @@ ExprId Puller::matmul(const PlanStep& step, Index index, ConditionId condition) 
   Coordinates left = broadcast(batch, x.drop_back(2)), right = broadcast(batch, y.drop_back(2));
   left.append({index[index.size() - 2], 0});
   right.append({0, index.back()});
-  ExprId sum = reduce(ReduceOp::Sum, {depth}, [&](Index k) {
+  ExprId sum = rows_.reduce(ReduceOp::Sum, {depth}, [&](Index k) {
     left.back() = right[right.size() - 2] = k[0];
     return apply(OpKind::Mul, pull(step.operands[0], left, condition),
                  pull(step.operands[1], right, condition));
@@ -160,7 +160,7 @@ ExprId Puller::conv2d(const PlanStep& step, Index index, ConditionId condition) 
   if (!bind_row(index, {}, product(w.drop_front()), condition)) return number(0);
   int64_t per_group = type(step.result).shape[1] / (x[1] / w[1]);
   IndexId first = indices_.scale(indices_.divide(index[1], per_group), w[1]);
-  ExprId sum = reduce(ReduceOp::Sum, w.drop_front(), [&](Index tap) {
+  ExprId sum = rows_.reduce(ReduceOp::Sum, w.drop_front(), [&](Index tap) {
     ConditionId inside = condition;
     Coordinates at = {index[0], indices_.add(first, tap[0])};
     for (int axis = 0; axis < 2; ++axis) {
@@ -209,11 +209,11 @@ ExprId Puller::pool(const PlanStep& step, Index index, ConditionId condition) {
     ExprId value = pull(step.operands[0], at, both);
     return exprs_.choose(inside, value, exprs_.number(exprs_[value].scalar, outside));
   };
-  ExprId result = reduce(most ? ReduceOp::Max : ReduceOp::Sum, kernel, element);
+  ExprId result = rows_.reduce(most ? ReduceOp::Max : ReduceOp::Sum, kernel, element);
   if (most) return result;
   ExprId count = number(static_cast<double>(product(kernel)));
   if (!always_inside && step.attrs[3].number == 0)
-    count = reduce(ReduceOp::Sum, kernel, [&](Index tap) {
+    count = rows_.reduce(ReduceOp::Sum, kernel, [&](Index tap) {
       Coordinates at;
       return exprs_.choose(place(tap, at), number(1), number(0));
     });
