@@ -160,6 +160,26 @@ void note_left_out(llvm::ArrayRef<Rule> rules, Numerics numerics, OptimizeReport
       llvm::formatv("rules left out, which `--numerics {0}` uses: {1}", option, names));
 }
 
+/// How large what was found is. Errors: `internal`, in builds that verify.
+Result<void> note_found(const Graph& found, OptimizeReport& report) {
+#ifdef TG_VERIFY
+  if (std::string fault = verify(found); !fault.empty())
+    return error(Code::internal, "the optimised graph of `{0}` is not well formed: {1}",
+                 report.model, fault);
+#endif
+  report.nodes_after = run_op_count(found);
+  report.load_nodes_after = found.op_count() - report.nodes_after;
+  return {};
+}
+
+/// How the result, which may be the source, follows from the source.
+void explain(const Graph& source, bool is_source, Candidate& found, llvm::ArrayRef<Rule> rules,
+             Optimized& result) {
+  result.chain = is_source ? derivation_of(source) : std::move(found.chain);
+  result.unexplained = is_source ? "" : found.unexplained;
+  if (result.chain) result.report.chain_steps = count_rules(*result.chain, rules);
+}
+
 /// Why there are no prices, as of a GPU that was lost, is why there is no result.
 Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
   for (std::string& note : costs.notes()) failure.note(std::move(note));
@@ -217,13 +237,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
                              {options.finalists, costs.groups(), complete}, report);
   Candidate& extracted = chosen.candidate;
   note_steps(options.trace, report);
-#ifdef TG_VERIFY
-  if (std::string fault = verify(extracted.graph); !fault.empty())
-    return error(Code::internal, "the optimised graph of `{0}` is not well formed: {1}",
-                 source.name(), fault);
-#endif
-  report.nodes_after = run_op_count(extracted.graph);
-  report.load_nodes_after = extracted.graph.op_count() - report.nodes_after;
+  if (auto sound = note_found(extracted.graph, report); !sound) return std::move(sound.error());
 
   bool changed = report.changed = !difference(source, extracted.graph).empty();
   bool worse = changed && costs_more(extracted.cost_us, report.cost_before_us);
@@ -238,12 +252,8 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
                             options.must_gain);
   if (result.report.comparison && costs.guesses() && !result.report.recalled)
     finalists->keep(source, rules, options, result);
-  if (options.explain) {
-    bool is_source = !changed || worse || result.report.source_returned;
-    result.chain = is_source ? derivation_of(source) : std::move(extracted.chain);
-    result.unexplained = is_source ? "" : extracted.unexplained;
-    if (result.chain) result.report.chain_steps = count_rules(*result.chain, rules);
-  }
+  if (options.explain)
+    explain(source, !changed || worse || result.report.source_returned, extracted, rules, result);
   llvm::sort(result.report.rules_applied);
   llvm::append_range(result.report.notes, costs.notes());
   note_assumptions(rules, result.report);
