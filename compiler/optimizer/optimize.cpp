@@ -180,6 +180,16 @@ void explain(const Graph& source, bool is_source, Candidate& found, llvm::ArrayR
   if (result.chain) result.report.chain_steps = count_rules(*result.chain, rules);
 }
 
+/// What is known in the end alone.
+void finish(const CostModel& costs, llvm::ArrayRef<Rule> rules, const Stopwatch& watch,
+            OptimizeReport& report) {
+  llvm::sort(report.rules_applied);
+  llvm::append_range(report.notes, costs.notes());
+  note_assumptions(rules, report);
+  report.total_s = watch.seconds();
+  report.peak_memory_mb = peak_memory_mb();
+}
+
 /// Why there are no prices, as of a GPU that was lost, is why there is no result.
 Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
   for (std::string& note : costs.notes()) failure.note(std::move(note));
@@ -254,11 +264,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
     finalists->keep(source, rules, options, result);
   if (options.explain)
     explain(source, !changed || worse || result.report.source_returned, extracted, rules, result);
-  llvm::sort(result.report.rules_applied);
-  llvm::append_range(result.report.notes, costs.notes());
-  note_assumptions(rules, result.report);
-  result.report.total_s = watch.seconds();
-  result.report.peak_memory_mb = peak_memory_mb();
+  finish(costs, rules, watch, result.report);
   return result;
 }
 

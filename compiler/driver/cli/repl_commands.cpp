@@ -1,7 +1,7 @@
 // The `:commands` of the prompt. Settings are the options of `tg run`, under their names there, and
 // are checked by the same code; a name that is a compile-time parameter of a model sets that.
+#include "compiler/driver/cli/repl_commands.h"
 #include "compiler/driver/cli/graph_picture.h"
-#include "compiler/driver/cli/repl.h"
 
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/cost_model.h"
@@ -69,225 +69,246 @@ void print_shares(llvm::raw_ostream& out, llvm::ArrayRef<Share> shares, llvm::St
 
 } // namespace
 
-llvm::ArrayRef<Repl::Command> Repl::commands() {
+llvm::ArrayRef<ReplCommands::Command> ReplCommands::commands() {
   static const Command table[] = {
-      {"help", "[NAME]", "this list; what a name, `:command` or error code means", &Repl::help},
-      {"type", "EXPR", "the type of an expression, which leaves no trace", &Repl::show_type},
-      {"shape", "EXPR", "its shape and size", &Repl::show_shape},
-      {"load", "FILE", "use the declarations of a file", &Repl::load_file_command},
-      {"reload", "", "read that file again", &Repl::reload},
-      {"rules", "[on|off NAME]", "the rules in use; switch one off or on", &Repl::rules},
-      {"opt", "[MODEL|EXPR]", "optimise; Ctrl-C stops and keeps the best so far", &Repl::optimise},
-      {"cost", "[MODEL|EXPR|best]", "what its operators cost", &Repl::cost},
-      {"run", "[MODEL|EXPR|best]", "run it on random or given inputs", &Repl::run},
-      {"explain", "", "how the last `:opt` got there, step by step", &Repl::explain},
+      {"help", "[NAME]", "this list; what a name, `:command` or error code means",
+       &ReplCommands::help},
+      {"type", "EXPR", "the type of an expression, which leaves no trace",
+       &ReplCommands::show_type},
+      {"shape", "EXPR", "its shape and size", &ReplCommands::show_shape},
+      {"load", "FILE", "use the declarations of a file", &ReplCommands::load_file_command},
+      {"reload", "", "read that file again", &ReplCommands::reload},
+      {"rules", "[on|off NAME]", "the rules in use; switch one off or on", &ReplCommands::rules},
+      {"opt", "[MODEL|EXPR]", "optimise; Ctrl-C stops and keeps the best so far",
+       &ReplCommands::optimise},
+      {"cost", "[MODEL|EXPR|best]", "what its operators cost", &ReplCommands::cost},
+      {"run", "[MODEL|EXPR|best]", "run it on random or given inputs", &ReplCommands::run},
+      {"explain", "", "how the last `:opt` got there, step by step", &ReplCommands::explain},
       {"verify", "[A, B]", "check the last `:opt` against its source, or A against B exactly",
-       &Repl::verify},
-      {"show", "[MODEL|EXPR|best]", "this session as a file; a graph as one", &Repl::show},
+       &ReplCommands::verify},
+      {"show", "[MODEL|EXPR|best]", "this session as a file; a graph as one", &ReplCommands::show},
       {"graph", "[MODEL|EXPR|best] [FILE]",
-       "a picture of it: here, or in a .svg, .html or .dot file", &Repl::graph},
-      {"set", "[NAME=VALUE]", "options of `tg run`, parameters of models", &Repl::set},
-      {"save", "[best] FILE", "write the session, or the best graph, as .tg", &Repl::save},
-      {"undo", "", "take back the last line or command that changed the session", &Repl::undo},
-      {"quit", "", "leave; so do `:exit`, `exit`, `quit` and Ctrl-D", &Repl::quit},
-      {"exit", "", "leave", &Repl::quit},
+       "a picture of it: here, or in a .svg, .html or .dot file", &ReplCommands::graph},
+      {"set", "[NAME=VALUE]", "options of `tg run`, parameters of models", &ReplCommands::set},
+      {"save", "[best] FILE", "write the session, or the best graph, as .tg", &ReplCommands::save},
+      {"undo", "", "take back the last line or command that changed the session",
+       &ReplCommands::undo},
+      {"quit", "", "leave; so do `:exit`, `exit`, `quit` and Ctrl-D", &ReplCommands::quit},
+      {"exit", "", "leave", &ReplCommands::quit},
   };
   return table;
 }
 
-const OptionRow* Repl::setting(llvm::StringRef name) {
-  return name.empty() ? nullptr : find_row(rows_of(CommandId::Prompt), ("--" + name).str());
+void ReplCommands::run_line(llvm::StringRef text) {
+  auto [name, argument] = text.split(' ');
+  llvm::ArrayRef<Command> all = commands();
+  const auto* found = llvm::find_if(all, [&, name = name](auto& c) { return c.name == name; });
+  llvm::StringRef option = argument.split("--").second.split(' ').first.split('=').first;
+  if (ReplSession::setting(option))
+    return repl_.fail(error(Code::usage, "`:{0}` takes no options", name)
+                          .suggest(llvm::formatv("`:set {0}=…` holds for what follows", option)));
+  if (found != all.end()) return (this->*found->run)(argument.trim());
+  std::vector<llvm::StringRef> names;
+  for (const Command& c : all) names.push_back(c.name);
+  Diagnostic d = error(Code::usage, "there is no command `:{0}`", name);
+  llvm::StringRef near = near_miss(name, names);
+  d.help = near.empty() ? "`:help` lists them" : llvm::formatv("did you mean `:{0}`?", near).str();
+  repl_.fail(std::move(d));
 }
 
 // --- types --------------------------------------------------------------------------------------
 
-void Repl::show_type(llvm::StringRef argument) {
-  Session session = begin();
-  if (auto found = target(session, argument)) out_ << found->value.text << "\n";
+void ReplCommands::show_type(llvm::StringRef argument) {
+  Session session = repl_.begin();
+  if (auto found = repl_.target(session, argument)) repl_.out() << found->value.text << "\n";
 }
 
-void Repl::show_shape(llvm::StringRef argument) {
-  Session session = begin();
-  auto found = target(session, argument);
+void ReplCommands::show_shape(llvm::StringRef argument) {
+  Session session = repl_.begin();
+  auto found = repl_.target(session, argument);
   if (!found) return;
   for (const GraphOutput& output : found->graph.outputs()) {
     const TensorType& type = found->graph.type(output.node);
-    if (found->graph.outputs().size() > 1) out_ << output.name << ": ";
-    out_ << "[";
+    if (found->graph.outputs().size() > 1) repl_.out() << output.name << ": ";
+    repl_.out() << "[";
     for (int axis = 0; axis < type.rank(); ++axis)
-      out_ << (axis > 0 ? ", " : "") << type[static_cast<size_t>(axis)];
-    out_ << "], " << count_text(static_cast<uint64_t>(type.elements())) << " elements, "
-         << bytes_text(static_cast<double>(type.bytes())) << "\n";
+      repl_.out() << (axis > 0 ? ", " : "") << type[static_cast<size_t>(axis)];
+    repl_.out() << "], " << count_text(static_cast<uint64_t>(type.elements())) << " elements, "
+                << bytes_text(static_cast<double>(type.bytes())) << "\n";
   }
 }
 
 // --- files --------------------------------------------------------------------------------------
 
-void Repl::load(llvm::StringRef path) {
-  Session session = begin();
+void ReplCommands::load(llvm::StringRef path) {
+  Session session = repl_.begin();
   Result<FileId> file = tg::load_file(session.sources, path);
-  if (!file) return fail(std::move(file.error()));
-  Notebook next = notebook_;
+  if (!file) return repl_.fail(std::move(file.error()));
+  Notebook next = repl_.state().notebook;
   next.load(path.str(), session.sources.file(*file).text().str());
   session.sources = {};
-  Program program = read(session, next);
-  if (!session.sink.failed() && check(program, session.sink)) declared_rules(session, program);
+  Program program = repl_.read(session, next);
+  if (!session.sink.failed() && check(program, session.sink))
+    repl_.declared_rules(session, program);
   // Places beyond the end of the old file would be taken for typed ones.
-  std::swap(notebook_, next);
+  std::swap(repl_.state().notebook, next);
   if (session.sink.failed()) {
-    fail(session);
-    std::swap(notebook_, next);
+    repl_.fail(session);
+    std::swap(repl_.state().notebook, next);
     return;
   }
   std::vector<std::string> names;
   const Ast& tree = program.modules.front().ast;
   for (ast::DeclId id : tree.decls())
     if (const ast::Decl& decl = tree[id];
-        decl.name.present() && decl.span.end <= notebook_.typed_begin())
+        decl.name.present() && decl.span.end <= repl_.state().notebook.typed_begin())
       names.push_back((decl.kind == ast::DeclKind::Model  ? "model "
                        : decl.kind == ast::DeclKind::Rule ? "rule "
                        : decl.kind == ast::DeclKind::Op   ? "op "
                        : decl.kind == ast::DeclKind::Fn   ? "fn "
                                                           : "ruleset ") +
                       decl.name.text.str());
-  out_ << path << ": " << llvm::join(names, ", ") << "\n";
+  repl_.out() << path << ": " << llvm::join(names, ", ") << "\n";
 }
 
-void Repl::load_file_command(llvm::StringRef argument) {
-  if (argument.empty()) return fail(error(Code::usage, "`:load` takes a file"));
+void ReplCommands::load_file_command(llvm::StringRef argument) {
+  if (argument.empty()) return repl_.fail(error(Code::usage, "`:load` takes a file"));
   load(argument);
 }
 
-void Repl::reload(llvm::StringRef) {
-  if (notebook_.path().empty())
-    return fail(error(Code::usage, "no file has been loaded").suggest("`:load FILE` does"));
-  load(std::string(notebook_.path()));
+void ReplCommands::reload(llvm::StringRef) {
+  if (repl_.state().notebook.path().empty())
+    return repl_.fail(error(Code::usage, "no file has been loaded").suggest("`:load FILE` does"));
+  load(std::string(repl_.state().notebook.path()));
 }
 
-void Repl::save(llvm::StringRef argument) {
+void ReplCommands::save(llvm::StringRef argument) {
   bool best = argument.consume_front("best ");
   argument = argument.trim();
-  if (argument.empty()) return fail(error(Code::usage, "`:save` takes a file to write"));
-  if (best && !best_)
-    return fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
-  Session session = begin();
-  std::string text = best ? to_text(best_->found.graph) : notebook_.text();
+  if (argument.empty()) return repl_.fail(error(Code::usage, "`:save` takes a file to write"));
+  if (best && !repl_.state().best)
+    return repl_.fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
+  Session session = repl_.begin();
+  std::string text =
+      best ? to_text(repl_.state().best->found.graph) : repl_.state().notebook.text();
   if (llvm::StringRef(text).trim().empty())
-    return fail(error(Code::usage, "there is nothing to save yet"));
+    return repl_.fail(error(Code::usage, "there is nothing to save yet"));
   if (!best) {
-    FileId file = session.sources.add(notebook_.name(), text);
+    FileId file = session.sources.add(repl_.state().notebook.name(), text);
     if (auto formatted = format_file(session.sources, file, session.sink)) text = *formatted;
   }
   if (auto written = write_text_file(session, argument, text); !written)
-    return fail(std::move(written.error()));
-  if (argument != "-") out_ << "wrote " << argument << "\n";
+    return repl_.fail(std::move(written.error()));
+  if (argument != "-") repl_.out() << "wrote " << argument << "\n";
 }
 
-void Repl::show_session() {
-  std::string text = notebook_.text();
-  llvm::StringRef loaded = llvm::StringRef(text).take_front(notebook_.typed_begin());
+void ReplCommands::show_session() {
+  std::string text = repl_.state().notebook.text();
+  llvm::StringRef loaded = llvm::StringRef(text).take_front(repl_.state().notebook.typed_begin());
   size_t line = loaded.count('\n') + 1;
-  if (!loaded.empty()) out_ << "# " << notebook_.path() << ", " << line - 1 << " lines\n";
+  if (!loaded.empty())
+    repl_.out() << "# " << repl_.state().notebook.path() << ", " << line - 1 << " lines\n";
   llvm::StringRef rest = llvm::StringRef(text).drop_front(loaded.size());
   llvm::SmallVector<llvm::StringRef, 0> rows;
   rest.rtrim().split(rows, '\n');
   if (rest.trim().empty()) rows.clear();
   for (llvm::StringRef row : rows)
-    out_ << llvm::format_decimal(static_cast<int64_t>(line++), 4) << " | " << row << "\n";
-  if (rows.empty() && loaded.empty()) out_ << "# nothing yet\n";
+    repl_.out() << llvm::format_decimal(static_cast<int64_t>(line++), 4) << " | " << row << "\n";
+  if (rows.empty() && loaded.empty()) repl_.out() << "# nothing yet\n";
 }
 
-void Repl::show(llvm::StringRef argument) {
+void ReplCommands::show(llvm::StringRef argument) {
   if (argument.empty()) return show_session();
-  Session session = begin();
-  if (auto found = target(session, argument)) out_ << to_text(found->graph);
+  Session session = repl_.begin();
+  if (auto found = repl_.target(session, argument)) repl_.out() << to_text(found->graph);
 }
 
 // --- rules --------------------------------------------------------------------------------------
 
-void Repl::rules(llvm::StringRef argument) {
+void ReplCommands::rules(llvm::StringRef argument) {
   auto [word, name] = argument.split(' ');
   if (word == "on" || word == "off") return switch_rule(name.trim(), word == "on");
-  Session session = begin();
+  Session session = repl_.begin();
   if (!argument.empty()) {
-    bool applied = apply_settings({{"rules", argument.str()}});
+    bool applied = repl_.apply_settings({{"rules", argument.str()}});
     if (!applied) return;
   }
-  Program program = read(session, notebook_);
-  std::vector<Rule> declared = declared_rules(session, program);
-  auto selected = load_rules(session.sources, library(), options_.rules, session.sink);
-  if (!selected || session.sink.failed()) return fail(session);
+  Program program = repl_.read(session, repl_.state().notebook);
+  std::vector<Rule> declared = repl_.declared_rules(session, program);
+  auto selected = load_rules(session.sources, library(), repl_.state().options.rules, session.sink);
+  if (!selected || session.sink.failed()) return repl_.fail(session);
   llvm::append_range(*selected, declared);
   print_rules(session, *selected);
 }
 
 /// A rule of the library goes through the option --rules, one of the session is kept in a list.
-void Repl::switch_rule(llvm::StringRef name, bool on) {
-  Session session = begin();
-  Program program = read(session, notebook_);
-  llvm::erase_if(rules_off_, [&](const std::string& off) { return off == name; });
-  std::vector<Rule> declared = declared_rules(session, program);
+void ReplCommands::switch_rule(llvm::StringRef name, bool on) {
+  Session session = repl_.begin();
+  Program program = repl_.read(session, repl_.state().notebook);
+  llvm::erase_if(repl_.state().rules_off, [&](const std::string& off) { return off == name; });
+  std::vector<Rule> declared = repl_.declared_rules(session, program);
   bool ours = llvm::any_of(
       declared, [&](const Rule& rule) { return rule.name == name || rule.declared == name; });
   if (ours) {
-    if (!on) rules_off_.push_back(name.str());
+    if (!on) repl_.state().rules_off.push_back(name.str());
     return;
   }
-  std::vector<std::string> entries = options_.rules;
+  std::vector<std::string> entries = repl_.state().options.rules;
   std::string off = ("-" + name).str();
   llvm::erase_if(entries, [&](const std::string& entry) { return entry == off; });
   if (!on) entries.push_back(off);
   if (!load_rules(session.sources, library(), on ? std::vector{name.str()} : entries, session.sink))
-    return fail(session);
+    return repl_.fail(session);
   if (on && !entries.empty() && llvm::any_of(entries, [](auto& e) { return e[0] != '-'; }))
     entries.push_back(name.str());
-  apply_settings({{"rules", llvm::join(entries, ",")}});
+  repl_.apply_settings({{"rules", llvm::join(entries, ",")}});
 }
 
 // --- optimising and running ---------------------------------------------------------------------
 
-void Repl::optimise(llvm::StringRef argument) {
-  Session session = begin();
-  auto found = target(session, argument);
+void ReplCommands::optimise(llvm::StringRef argument) {
+  Session session = repl_.begin();
+  auto found = repl_.target(session, argument);
   if (!found) return;
   std::optional<OptimizedModel> best =
       optimize_model(session, found->graph, {.declared = found->rules, .chain = true});
-  if (!best) return fail(session);
+  if (!best) return repl_.fail(session);
   session.print_warnings();
-  print_report(out_, best->result.report, color_, options_.verbose);
-  best_ = std::make_shared<Best>(
-      Best{std::move(found->graph), std::move(best->result), std::move(best->rules)});
+  print_report(repl_.out(), best->result.report, repl_.color(), repl_.state().options.verbose);
+  repl_.state().best = std::make_shared<ReplState::Best>(
+      ReplState::Best{std::move(found->graph), std::move(best->result), std::move(best->rules)});
 }
 
-void Repl::cost(llvm::StringRef argument) {
-  Session session = begin();
-  auto found = target(session, argument);
+void ReplCommands::cost(llvm::StringRef argument) {
+  Session session = repl_.begin();
+  auto found = repl_.target(session, argument);
   if (!found) return;
   Result<std::unique_ptr<CostModel>> model = cost_model(session, found->graph);
-  if (!model) return fail(std::move(model.error()));
+  if (!model) return repl_.fail(std::move(model.error()));
   std::optional<RetypedCost> narrow;
-  CostModel& costs = in_dtype(part_of(options_.dtype), **model, narrow);
-  print_shares(out_, shares_of(found->graph, costs), costs.name(), color_);
+  CostModel& costs = in_dtype(part_of(repl_.state().options.dtype), **model, narrow);
+  print_shares(repl_.out(), shares_of(found->graph, costs), costs.name(), repl_.color());
 }
 
-void Repl::run(llvm::StringRef argument) {
-  Session session = begin();
-  auto found = target(session, argument);
+void ReplCommands::run(llvm::StringRef argument) {
+  Session session = repl_.begin();
+  auto found = repl_.target(session, argument);
   if (!found) return;
-  const Graph& source = argument == "best" ? best_->source : found->graph;
-  if (!run_graph(session, source, found->graph)) return fail(session);
+  const Graph& source = argument == "best" ? repl_.state().best->source : found->graph;
+  if (!run_graph(session, source, found->graph)) return repl_.fail(session);
   session.print_warnings();
 }
 
-void Repl::explain(llvm::StringRef) {
-  if (!best_)
-    return fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
-  Session session = begin();
-  if (auto confirmed = confirm_chain(best_->found, best_->rules, best_->source, session.stop);
+void ReplCommands::explain(llvm::StringRef) {
+  if (!repl_.state().best)
+    return repl_.fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
+  Session session = repl_.begin();
+  if (auto confirmed = confirm_chain(repl_.state().best->found, repl_.state().best->rules,
+                                     repl_.state().best->source, session.stop);
       !confirmed)
-    return fail(std::move(confirmed.error()));
-  if (best_->found.chain->steps.empty()) out_ << "no rule was applied\n";
-  print_chain(out_, steps_of(*best_->found.chain, best_->rules));
+    return repl_.fail(std::move(confirmed.error()));
+  if (repl_.state().best->found.chain->steps.empty()) repl_.out() << "no rule was applied\n";
+  print_chain(repl_.out(), steps_of(*repl_.state().best->found.chain, repl_.state().best->rules));
 }
 
 // --- equality, pictures -------------------------------------------------------------------------
@@ -309,141 +330,88 @@ std::pair<llvm::StringRef, llvm::StringRef> two_parts(llvm::StringRef text) {
 
 } // namespace
 
-void Repl::verify(llvm::StringRef argument) {
-  Session session = begin();
-  std::optional<Target> sides[2];
-  if (argument.empty() && !best_)
-    return fail(error(Code::usage, "nothing has been optimised yet")
-                    .suggest("`:opt` does; `:verify A, B` compares two models or expressions"));
+void ReplCommands::verify(llvm::StringRef argument) {
+  Session session = repl_.begin();
+  std::optional<ReplSession::Target> sides[2];
+  if (argument.empty() && !repl_.state().best)
+    return repl_.fail(
+        error(Code::usage, "nothing has been optimised yet")
+            .suggest("`:opt` does; `:verify A, B` compares two models or expressions"));
   if (!argument.empty()) {
     auto [a, b] = two_parts(argument);
     if (b.empty())
-      return fail(error(Code::usage, "`:verify` compares two models or expressions, not one")
-                      .suggest("`:verify A, B`; alone it takes the last `:opt`"));
+      return repl_.fail(error(Code::usage, "`:verify` compares two models or expressions, not one")
+                            .suggest("`:verify A, B`; alone it takes the last `:opt`"));
     for (llvm::StringRef part : {a, b}) {
-      std::optional<Target>& side = sides[sides[0].has_value()];
-      if (!(side = target(session, part))) return;
+      std::optional<ReplSession::Target>& side = sides[sides[0].has_value()];
+      if (!(side = repl_.target(session, part))) return;
       session.sources = {};
     }
   }
-  Result<Equivalence> result = argument.empty()
-                                   ? compare(session, best_->source, best_->found.graph)
-                                   : compare(session, sides[0]->graph, sides[1]->graph);
-  if (!result) return fail(std::move(result.error()));
-  print_equivalence(out_, *result);
+  Result<Equivalence> result =
+      argument.empty()
+          ? compare(session, repl_.state().best->source, repl_.state().best->found.graph)
+          : compare(session, sides[0]->graph, sides[1]->graph);
+  if (!result) return repl_.fail(std::move(result.error()));
+  print_equivalence(repl_.out(), *result);
 }
 
 /// The last word is a file if it ends as one (values have no members); without a file the picture
 /// is drawn here.
-void Repl::graph(llvm::StringRef argument) {
-  Session session = begin();
+void ReplCommands::graph(llvm::StringRef argument) {
+  Session session = repl_.begin();
   llvm::StringRef ending = llvm::sys::path::extension(argument), file;
   bool to_file = ending.size() > 1 && llvm::all_of(ending.drop_front(), llvm::isAlpha);
   if (to_file) {
     file = argument.substr(argument.rfind(' ') + 1);
     argument = argument.drop_back(file.size()).trim();
   }
-  auto found = target(session, argument);
+  auto found = repl_.target(session, argument);
   if (!found) return;
   Picture picture = picture_of(found->graph);
-  if (!to_file) return draw_rails(out_, picture, color_);
+  if (!to_file) return draw_rails(repl_.out(), picture, repl_.color());
   Result<std::string> text = picture_file(picture, file);
-  if (!text) return fail(std::move(text.error()));
+  if (!text) return repl_.fail(std::move(text.error()));
   if (auto written = write_text_file(session, file, *text); !written)
-    return fail(std::move(written.error()));
-  out_ << "wrote " << file << "\n";
+    return repl_.fail(std::move(written.error()));
+  repl_.out() << "wrote " << file << "\n";
 }
 
-void Repl::undo(llvm::StringRef) {
-  if (undo_.empty()) return fail(error(Code::usage, "there is nothing to undo"));
-  Before before = std::move(undo_.back());
-  undo_.pop_back();
-  notebook_ = std::move(before.notebook);
-  settings_ = std::move(before.settings);
-  options_ = std::move(before.options);
-  rules_off_ = std::move(before.rules_off);
-  best_ = std::move(before.best);
-  out_ << "took back: " << before.line << "\n";
+void ReplCommands::undo(llvm::StringRef) {
+  std::optional<std::string> line = repl_.undo();
+  if (!line) return repl_.fail(error(Code::usage, "there is nothing to undo"));
+  repl_.out() << "took back: " << *line << "\n";
 }
 
 // --- settings -----------------------------------------------------------------------------------
 
-bool Repl::is_parameter(const Program& program, llvm::StringRef model, llvm::StringRef name) {
-  const Ast& tree = program.modules.front().ast;
-  for (FnRef fn : program.models()) {
-    const ast::Decl& decl = program.decl(fn);
-    if (!model.empty() && decl.name.text != model) continue;
-    for (const ast::Param& param : tree[decl.params])
-      if (param.name.text == name && param.type && !param_kind(tree, tree[param.type]).run_time())
-        return true;
-    for (const BoundName& bound : bound_names(tree, decl))
-      if (bound.name.text == name) return true;
-  }
-  return false;
-}
-
-bool Repl::is_parameter(llvm::StringRef name) const {
-  Session session = begin();
-  return is_parameter(read(session, notebook_), "", name);
-}
-
-/// The settings with these put in their places, through the option parser. An empty value takes one
-/// back. False, with the reason printed, if it refuses.
-bool Repl::apply_settings(std::vector<std::pair<std::string, std::string>> changes) {
-  std::vector<std::pair<std::string, std::string>> next = settings_;
-  for (auto& [name, value] : changes) {
-    llvm::erase_if(next, [&, n = llvm::StringRef(name)](auto& old) { return old.first == n; });
-    if (!value.empty()) next.emplace_back(name, value);
-  }
-  std::vector<std::string> words = {"tg", "run"};
-  for (const auto& [name, value] : next) {
-    const OptionRow* row = setting(name);
-    if (!row && is_parameter(name))
-      words.push_back("--set=" + name + "=" + value);
-    else if (row && !row->takes_value())
-      words.push_back("--" + name);
-    else
-      words.push_back("--" + name + "=" + value);
-  }
-  words.push_back("<prompt>");
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  Parsed parsed = parse_command_line(static_cast<int>(argv.size()), argv.data());
-  if (parsed.done) {
-    ++failures_;
-    err_ << parsed.err << parsed.out;
-    return false;
-  }
-  settings_ = std::move(next);
-  options_ = std::move(parsed.options);
-  return true;
-}
-
-void Repl::set(llvm::StringRef argument) {
+void ReplCommands::set(llvm::StringRef argument) {
   if (argument.empty()) return show_settings();
   size_t at = argument.find_first_of("= ");
   llvm::StringRef name = argument.take_front(at).trim();
   llvm::StringRef value = at == llvm::StringRef::npos ? "" : argument.drop_front(at + 1).trim();
   name.consume_front("--");
-  const OptionRow* row = setting(name);
+  const OptionRow* row = ReplSession::setting(name);
   bool flag = row && !row->takes_value();
   if (flag && (value.empty() || value == "true")) value = "on";
   if (flag && (value == "off" || value == "false")) value = "";
-  if (!row && !is_parameter(name)) {
+  if (!row && !repl_.is_parameter(name)) {
     std::vector<llvm::StringRef> names;
     for (const OptionRow* known : rows_of(CommandId::Prompt)) names.push_back(known->name());
     Diagnostic d = error(Code::usage, "there is no setting `{0}`", name);
     llvm::StringRef near = near_miss(name, names);
     d.help = near.empty() ? "`tg run --help` lists them, without the dashes here"
                           : llvm::formatv("did you mean `{0}`?", near).str();
-    return fail(std::move(d));
+    return repl_.fail(std::move(d));
   }
-  apply_settings({{name.str(), value.str()}});
+  repl_.apply_settings({{name.str(), value.str()}});
 }
 
-void Repl::show_settings() {
-  for (const auto& [name, value] : settings_) out_ << name << " = " << value << "\n";
-  if (settings_.empty()) out_ << "# all options have their defaults (`tg run --help`)\n";
+void ReplCommands::show_settings() {
+  for (const auto& [name, value] : repl_.state().settings)
+    repl_.out() << name << " = " << value << "\n";
+  if (repl_.state().settings.empty())
+    repl_.out() << "# all options have their defaults (`tg run --help`)\n";
 }
 
 } // namespace tg::cli

@@ -1,6 +1,6 @@
 // Tab at the prompt: names of the session and the language, commands, settings, files, and inside
 // of a call the names of its arguments and the words that those take.
-#include "compiler/driver/cli/repl.h"
+#include "compiler/driver/cli/repl_commands.h"
 #include "compiler/driver/cli/repl_editor.h"
 #include "lang/syntax/parse.h"
 #include "lang/syntax/token_classes.h"
@@ -111,29 +111,13 @@ ParamKind::Base kind_of_argument(const Program& program, const Callee& callee,
   return ParamKind::Base::Unknown;
 }
 
-} // namespace
-
-std::vector<std::string> Repl::words() const {
-  std::vector<std::string> all(std::begin(kKeywords), std::end(kKeywords));
-  Session session = begin();
-  Program program = read(session, notebook_);
-  for (llvm::StringRef name : callable_names(program.modules.front())) all.push_back(name.str());
-  const Ast& tree = program.modules.front().ast;
-  for (ast::DeclId id : tree.decls())
-    if (tree[id].name.present()) all.push_back(tree[id].name.text.str());
-  for (const std::string& name : notebook_.bound_names()) all.push_back(name);
-  for (const std::string& file : library().list("stdlib"))
-    all.push_back("std." + llvm::sys::path::stem(file).str());
-  return all;
-}
-
 /// What may stand at the end of `text`, inside of a call: names of arguments that are not given yet
 /// (`kernel =`), or the words that the value of one can be.
-std::vector<std::string> Repl::argument_words(llvm::StringRef text) const {
+std::vector<std::string> argument_words(const ReplSession& repl, llvm::StringRef text) {
   std::optional<OpenCall> call = open_call(text);
   if (!call) return {};
-  Session session = begin();
-  Program program = read(session, notebook_);
+  Session session = repl.begin();
+  Program program = repl.read(session, repl.state().notebook);
   Callee callee = resolve_callee(program.modules.front(), call->callee);
   if (!call->value_of.empty()) return words_of(kind_of_argument(program, callee, call->value_of));
   std::vector<std::string> names;
@@ -147,32 +131,49 @@ std::vector<std::string> Repl::argument_words(llvm::StringRef text) const {
 }
 
 /// What `:set` may go on with: names, or the words that the value of a setting can be.
-std::vector<std::string> Repl::setting_words(llvm::StringRef text) {
+std::vector<std::string> setting_words(llvm::StringRef text) {
   std::vector<std::string> all;
   if (size_t at = text.find_first_of("= "); at == llvm::StringRef::npos)
     for (const OptionRow* row : rows_of(CommandId::Prompt)) all.push_back(row->name().str());
-  else if (const OptionRow* row = setting(text.take_front(at)))
+  else if (const OptionRow* row = ReplSession::setting(text.take_front(at)))
     for (llvm::StringRef word : row->words()) all.push_back(word.str());
   return all;
 }
 
-std::vector<std::string> Repl::complete(llvm::StringRef text) const {
+} // namespace
+
+std::vector<std::string> ReplSession::words() const {
+  std::vector<std::string> all(std::begin(kKeywords), std::end(kKeywords));
+  Session session = begin();
+  Program program = read(session, state_.notebook);
+  for (llvm::StringRef name : callable_names(program.modules.front())) all.push_back(name.str());
+  const Ast& tree = program.modules.front().ast;
+  for (ast::DeclId id : tree.decls())
+    if (tree[id].name.present()) all.push_back(tree[id].name.text.str());
+  for (const std::string& name : state_.notebook.bound_names()) all.push_back(name);
+  for (const std::string& file : library().list("stdlib"))
+    all.push_back("std." + llvm::sys::path::stem(file).str());
+  return all;
+}
+
+std::vector<std::string> complete(const ReplSession& repl, llvm::StringRef text) {
   llvm::StringRef word = text.drop_front(word_begin(text));
   llvm::StringRef command = text.ltrim().split(' ').first;
   std::vector<std::string> all;
   if (text.ltrim() == command && command.startswith(":")) {
-    for (const Command& c : commands()) all.push_back((":" + c.name).str());
+    for (const ReplCommands::Command& c : ReplCommands::commands())
+      all.push_back((":" + c.name).str());
   } else if (command == ":load" || command == ":save") {
     all = matching_files(word);
   } else if (command == ":set") {
     all = setting_words(text.ltrim().drop_front(command.size()).ltrim());
   } else {
-    all = argument_words(text.drop_back(word.size()));
+    all = argument_words(repl, text.drop_back(word.size()));
     // What an argument can be, and names of arguments, before all that there is.
     bool enough = llvm::any_of(all, [&](const std::string& way) {
       return llvm::StringRef(way).startswith(word) && (word.empty() || !way.ends_with('='));
     });
-    if (!enough) llvm::append_range(all, words());
+    if (!enough) llvm::append_range(all, repl.words());
   }
   llvm::erase_if(all,
                  [&](const std::string& way) { return !llvm::StringRef(way).startswith(word); });
