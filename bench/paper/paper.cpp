@@ -252,13 +252,14 @@ int main(int argc, char** argv) {
   }
   cli::bound_spinning(argv);
   options.files = std::move(arguments.operands);
-  cli::install_signal_handlers();
-  Session session(options, llvm::outs(), llvm::errs());
-  // Limits of time are of each cell, and of all: the session has none.
-  session.stop =
-      cli::interrupts().holding(static_cast<uint64_t>(memory_limit_bytes(options.memory_limit_mb)));
-  if (misuse) return session.fail(error(Code::usage, "{0}", misuse->message).suggest(misuse->help));
-  return run(session, options);
+  return cli::run_program(options, [&](Session& session) {
+    if (misuse)
+      return session.fail(error(Code::usage, "{0}", misuse->message).suggest(misuse->help));
+    // Limits of time are of each cell, and of all: the session has none.
+    auto memory = static_cast<uint64_t>(memory_limit_bytes(options.memory_limit_mb));
+    session.stop = cli::interrupts().holding(memory);
+    return run(session, options);
+  });
 }
 
 } // namespace

@@ -4,6 +4,11 @@
 #include "compiler/driver/prepare.h"
 #include "lang/core/data_file.h"
 
+#include <llvm/Support/Process.h>
+
+#include <csignal>
+#include <cstdlib>
+
 namespace tg::cli {
 
 int exit_code(Code code) {
@@ -21,6 +26,20 @@ StopToken stop_of(const Options& o) {
   StopToken stop =
       interrupts().holding(static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb)));
   return o.time_limit_s >= 0 ? stop.within(o.time_limit_s) : stop;
+}
+
+int run_program(const Options& options, llvm::function_ref<int(Session&)> run) {
+  // A file over the limit of the shell is an error of writing, which removes what was begun.
+  std::signal(SIGXFSZ, SIG_IGN);
+  install_signal_handlers();
+  Session session(options, llvm::outs(), llvm::errs());
+  session.color = llvm::sys::Process::StandardErrIsDisplayed() &&
+                  llvm::sys::Process::StandardOutIsDisplayed() && !std::getenv("NO_COLOR");
+  int code = run(session);
+  llvm::outs().flush();
+  if (!llvm::outs().has_error()) return code;
+  llvm::outs().clear_error(); // a full disk or a closed pipe must not pass as success
+  return code == 0 ? 1 : code;
 }
 
 void write_errors(llvm::json::OStream& json, const DiagnosticSink& sink,

@@ -8,6 +8,7 @@
 #include "lang/core/diagnostic.h"
 #include "lang/core/result.h"
 
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/Support/JSON.h>
 
 #include <memory>
@@ -40,6 +41,10 @@ struct Session {
   /// Warnings collected so far, to `err`.
   void print_warnings();
 };
+
+/// A program's life around `run`: what signals do, colours where there is a terminal, and standard
+/// output that has to be written. The exit code.
+int run_program(const Options& options, llvm::function_ref<int(Session&)> run);
 
 /// The exit code where neither yes nor no was shown.
 inline constexpr int kNotDecided = 4;
