@@ -27,7 +27,6 @@ public:
 
 private:
   std::optional<Attr> question(const ValueExpr& e);
-  std::optional<Attr> of_lists(const ValueExpr& e);
   std::optional<Attr> list(const ValueExpr& e);
   std::optional<Attr> item(const ValueExpr& e);
   std::optional<Attr> permuted(const ValueExpr& e);
