@@ -7,7 +7,6 @@
 #include "compiler/driver/model.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/rule_trust.h"
-#include "compiler/driver/weights.h"
 #include "compiler/driver/whole_runs.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/extract/cost/cost_table.h"
@@ -245,18 +244,17 @@ std::optional<std::vector<Rule>> Optimization::select_rules(SourceManager& sourc
 
 /// How whole graphs are run.
 Result<PrepareOptions> Optimization::run_options() const {
-  PrepareOptions run;
-  run.backend = name_of(backend_of_costs(o_.cost));
-  run.dtype = part_of(o_.dtype);
-  run.threads = static_cast<int>(o_.threads);
-  run.memory_limit_bytes = memory_limit_bytes(o_.memory_limit_mb);
-  run.seed = o_.seed;
-  run.allow_tf32 = o_.allow_tf32;
-  run.cost_db = o_.cost_db;
+  tangram::CompileOptions options{.backend = backend_of_costs(o_.cost),
+                                  .dtype = o_.dtype,
+                                  .allow_tf32 = o_.allow_tf32,
+                                  .threads = static_cast<int>(o_.threads),
+                                  .memory_limit_mb = o_.memory_limit_mb,
+                                  .cost_db = o_.cost_db,
+                                  .seed = o_.seed,
+                                  .weights_file = o_.weights};
+  TG_TRY(PrepareOptions run, tg::run_options(options, source_));
   run.externs = externs_;
   run.stop = stop_;
-  if (o_.weights.empty()) return run;
-  TG_TRY(run.weights, open_weights(source_, o_.weights));
   return run;
 }
 

@@ -1,13 +1,14 @@
-// The enumerations of the public API (tangram/choices.h) as those of the parts that act on them.
-// Strategies and extractors have one table for both; of the others the order is the same, which the
-// compiler checks.
+// The enumerations of the public API (tangram/choices.h) as those of the parts that act on them,
+// and its options of a run. Strategies and extractors have one table for both; of the others the
+// order is the same, which the compiler checks.
 #pragma once
 
+#include "compiler/driver/prepare.h"
 #include "compiler/egraph/cycle.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/optimizer/optimize.h"
 #include "runtime/measure.h"
-#include "tangram/choices.h"
+#include "tangram/tangram.h"
 
 namespace tg {
 
@@ -46,6 +47,13 @@ inline DType part_of(tangram::DType t) { return *parse_dtype(tangram::word(t)); 
 inline tangram::DType public_of(DType t) {
   return *tangram::from_word<tangram::DType>(std::string_view(dtype_name(t)));
 }
+
+/// How a model is run, but for the kernels and weights that functions give.
+PrepareOptions run_options(const tangram::CompileOptions& options);
+/// The same with the weights of a file, which has to have what the model needs. Errors: those of
+/// open_weights().
+Result<PrepareOptions> run_options(const tangram::CompileOptions& options, const Graph& model);
+
 inline std::string name_of(tangram::Backend b) { return std::string(tangram::word(b)); }
 
 } // namespace tg

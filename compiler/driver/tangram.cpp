@@ -8,13 +8,14 @@
 #include "compiler/driver/model.h"
 #include "compiler/driver/optimize_model.h"
 #include "compiler/driver/public_types.h"
+#include "compiler/driver/verify_models.h"
 #include "compiler/driver/weights.h"
 #include "compiler/ir/to_text.h"
 #include "lang/check/external.h"
 #include "lang/syntax/parse.h"
 #include "runtime/convert.h"
 
-#include <cstring>
+#include <cmath>
 
 namespace tangram {
 
@@ -259,6 +260,56 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
   return optimized;
 }
 
+// --- equality ---------------------------------------------------------------------------------
+
+namespace {
+
+using Verdict = Verification::Verdict;
+
+Verification::Element element(const std::string& name, const tg::Shape& index, double value) {
+  return {name, {index.begin(), index.end()}, value};
+}
+
+Verification to_public(const tg::ModelsVerified& verified) {
+  const tg::Equivalence& result = verified.result;
+  Verification out;
+  out.verdict = result.equal()       ? Verdict::Equal
+                : result.different() ? Verdict::Different
+                                     : Verdict::Undecided;
+  out.method = static_cast<Verification::Method>(result.method);
+  out.points = result.points;
+  if (result.equal() && result.method == tg::Equivalence::Method::Field)
+    out.error_bound = std::exp2(result.log2_error);
+  out.why = result.undecided;
+  out.caveats = result.caveats;
+  const std::optional<tg::WeightDifference>& weight =
+      verified.weight || !verified.folding ? verified.weight : verified.folding->wrong;
+  if (const auto& example = result.counterexample) {
+    out.a = element(example->output, example->index, example->a);
+    out.b = element(example->output, example->index, example->b);
+    if (example->complete)
+      for (const tg::WitnessElement& e : example->elements)
+        out.inputs.push_back(element(e.leaf, e.index, e.value));
+  } else if (weight) {
+    out.a = element(weight->path, weight->index, weight->a);
+    out.b = element(weight->path, weight->index, weight->b);
+  }
+  return out;
+}
+
+} // namespace
+
+Expected<Verification> verify(const Model& a, const Model& b, const VerifyOptions& options) {
+  tg::StopToken stop;
+  if (options.time_limit_s >= 0) stop = stop.within(options.time_limit_s);
+  stop = stop.holding(tg::resident_bytes() +
+                      static_cast<uint64_t>(tg::memory_limit_bytes(options.memory_limit_mb)));
+  tg::Result<tg::ModelsVerified> verified =
+      tg::verify_models({a.impl().graph, a.name()}, {b.impl().graph, b.name()}, options, stop);
+  if (!verified) return to_error(verified.error());
+  return to_public(*verified);
+}
+
 // --- running ----------------------------------------------------------------------------------
 
 Program::Program(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -267,18 +318,11 @@ Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
 
 Expected<Program> compile(const Model& model, const CompileOptions& options) {
-  tg::PrepareOptions prepare;
   std::string backend = tg::name_of(options.backend);
-  prepare.backend = backend;
-  prepare.threads = options.threads;
-  prepare.memory_limit_bytes = tg::memory_limit_bytes(options.memory_limit_mb);
-  prepare.seed = options.seed;
-  prepare.cost_db = options.cost_db;
-  prepare.allow_tf32 = options.allow_tf32;
   if (auto fits = check_tf32(options.allow_tf32, &options.backend, backend); !fits)
     return to_error(fits.error());
   if (auto fits = tg::check_run_dtype(options.dtype); !fits) return to_error(fits.error());
-  prepare.dtype = tg::part_of(options.dtype);
+  tg::PrepareOptions prepare = tg::run_options(options);
   SourceManager sources;
   DiagnosticSink sink;
   prepare.externs = extern_kernels(options.externs, sources, sink);
@@ -291,21 +335,40 @@ Expected<Program> compile(const Model& model, const CompileOptions& options) {
   return Program(std::make_unique<Program::Impl>(Program::Impl{std::move(*prepared)}));
 }
 
-Expected<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
-  const tg::Plan& plan = impl_->prepared.plan;
+namespace {
+
+tg::Result<std::vector<tg::Tensor>> to_inputs(const tg::Plan& plan,
+                                              const std::vector<Tensor>& inputs) {
   std::vector<tg::Tensor> bound;
   for (size_t i = 0; i < inputs.size(); ++i) {
     bool known = i < plan.inputs.size(); // else the executable says how many there are
     tg::DType dtype = known ? plan.values[plan.inputs[i]].type.dtype : tg::DType::F32;
-    tg::Result<tg::Tensor> tensor = to_tensor(inputs[i], dtype, "input " + std::to_string(i));
-    if (!tensor) return to_error(tensor.error());
-    bound.push_back(std::move(*tensor));
+    TG_TRY(tg::Tensor tensor, to_tensor(inputs[i], dtype, "input " + std::to_string(i)));
+    bound.push_back(std::move(tensor));
   }
-  tg::Result<std::vector<tg::Tensor>> outputs = impl_->prepared.executable->run(bound);
+  return bound;
+}
+
+} // namespace
+
+Expected<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
+  tg::Result<std::vector<tg::Tensor>> bound = to_inputs(impl_->prepared.plan, inputs);
+  if (!bound) return to_error(bound.error());
+  tg::Result<std::vector<tg::Tensor>> outputs = impl_->prepared.executable->run(*bound);
   if (!outputs) return to_error(outputs.error());
   std::vector<Tensor> result;
   for (const tg::Tensor& tensor : *outputs) result.push_back(to_public(tensor));
   return result;
+}
+
+Expected<Timing> Program::time(const std::vector<Tensor>& inputs, size_t runs) {
+  tg::Executable& executable = *impl_->prepared.executable;
+  tg::Result<std::vector<tg::Tensor>> tensors = to_inputs(impl_->prepared.plan, inputs);
+  if (!tensors) return to_error(tensors.error());
+  if (auto bound = executable.bind_inputs(*tensors); !bound) return to_error(bound.error());
+  tg::Result<tg::Timing> timing = tg::time_runs(executable, {.runs = runs});
+  if (!timing) return to_error(timing.error());
+  return Timing{timing->runs, timing->median_us, timing->p10_us, timing->p90_us};
 }
 
 } // namespace tangram

@@ -5,7 +5,6 @@
 #include "compiler/driver/cli/search_files.h"
 
 #include "compiler/driver/public_types.h"
-#include "compiler/driver/weights.h"
 
 #include <cmath>
 
@@ -16,22 +15,24 @@ std::optional<Graph> load(Session& session) {
   return load_model(session.sources, o.files.front(), {o.model, o.set}, session.sink);
 }
 
-PrepareOptions prepare_options(const Options& o) {
-  PrepareOptions options;
-  options.backend = name_of(o.backend);
-  options.threads = static_cast<int>(o.threads);
-  options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
-  options.seed = o.seed;
-  options.allow_tf32 = o.allow_tf32;
-  options.cost_db = o.cost_db;
-  return options;
+namespace {
+
+tangram::CompileOptions compile_options(const Options& o) {
+  return {.backend = o.backend,
+          .allow_tf32 = o.allow_tf32,
+          .threads = static_cast<int>(o.threads),
+          .memory_limit_mb = o.memory_limit_mb,
+          .cost_db = o.cost_db,
+          .seed = o.seed,
+          .weights_file = o.weights};
 }
 
+} // namespace
+
+PrepareOptions prepare_options(const Options& o) { return tg::run_options(compile_options(o)); }
+
 Result<PrepareOptions> prepare_options(const Options& o, const Graph& model) {
-  PrepareOptions options = prepare_options(o);
-  if (o.weights.empty()) return options;
-  TG_TRY(options.weights, open_weights(model, o.weights));
-  return options;
+  return tg::run_options(compile_options(o), model);
 }
 
 std::function<void(size_t, size_t)> progress_line(Session& session, const char* what) {

@@ -8,7 +8,7 @@
 #include "compiler/driver/optimize_model.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/driver/rule_trust.h"
-#include "compiler/equiv/equivalent.h"
+#include "compiler/driver/verify_models.h"
 
 namespace tg::cli {
 
@@ -29,7 +29,8 @@ std::optional<LoadedAndOptimized> load_and_optimize(Session& session);
 bool run_graph(Session& session, const Graph& source, const Graph& graph);
 /// `tg verify`: both compared as the options say, and what came of it, for people. Ctrl-C at the
 /// prompt leaves it undecided.
-Result<Equivalence> compare(Session& session, const Graph& a, const Graph& b);
+Result<ModelsVerified> compare(Session& session, VerifySide a, VerifySide b,
+                               tangram::VerifyOptions options = {});
 void print_equivalence(llvm::raw_ostream& out, const Equivalence& result);
 /// The cost model that the options name, of a graph in the types in which it runs.
 Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& source);
@@ -38,6 +39,7 @@ Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& sou
 /// none.
 std::function<void(size_t done, size_t total)> progress_line(Session& session, const char* what);
 
+/// How models are run here: the library's options, as the parts take them.
 PrepareOptions prepare_options(const Options& options);
 /// The same with --weights opened and compared with what the model needs.
 Result<PrepareOptions> prepare_options(const Options& options, const Graph& model);

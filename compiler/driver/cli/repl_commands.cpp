@@ -348,12 +348,12 @@ void ReplCommands::verify(llvm::StringRef argument) {
       session.sources = {};
     }
   }
-  Result<Equivalence> result =
+  Result<ModelsVerified> verified =
       argument.empty()
-          ? compare(session, repl_.state().best->source, repl_.state().best->found.graph)
-          : compare(session, sides[0]->graph, sides[1]->graph);
-  if (!result) return repl_.fail(std::move(result.error()));
-  print_equivalence(repl_.out(), *result);
+          ? compare(session, {repl_.state().best->source}, {repl_.state().best->found.graph})
+          : compare(session, {std::move(sides[0]->graph)}, {std::move(sides[1]->graph)});
+  if (!verified) return repl_.fail(std::move(verified.error()));
+  print_equivalence(repl_.out(), verified->result);
 }
 
 /// The last word is a file if it ends as one (values have no members); without a file the picture

@@ -2,10 +2,11 @@
 // which inputs.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
-#include "compiler/driver/cli/verify_sides.h"
-#include "compiler/driver/devices.h"
+#include "compiler/driver/verify_models.h"
+#include "lang/syntax/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FileSystem.h>
 
 #include <cmath>
 
@@ -58,7 +59,7 @@ void write_weight(llvm::json::OStream& json, llvm::StringRef name,
 }
 
 /// What the files of weights say, where there are two or one with a record of folded weights.
-void write_weights(llvm::json::OStream& json, const VerifySides& sides) {
+void write_weights(llvm::json::OStream& json, const ModelsVerified& sides) {
   write_weight(json, "weight", sides.weight);
   if (!sides.folding) return json.attribute("folded", nullptr);
   json.attributeObject("folded", [&] {
@@ -184,14 +185,11 @@ int exit_code(Equivalence::Verdict verdict) {
 
 } // namespace
 
-Result<Equivalence> compare(Session& session, const Graph& a, const Graph& b) {
-  EquivalenceOptions options;
+Result<ModelsVerified> compare(Session& session, VerifySide a, VerifySide b,
+                               tangram::VerifyOptions options) {
   options.seed = session.options.seed;
-  options.threads = thread_count(session.options.threads);
-  options.caveats = true;
-  options.stop = [stop = session.stop.with_memory()] { return stop.asked(); };
-  options.memory_limit_bytes = session.stop.bytes_left();
-  return check_equivalence(a, b, options);
+  options.threads = static_cast<int>(session.options.threads);
+  return verify_models(std::move(a), std::move(b), options, session.stop);
 }
 
 void print_equivalence(llvm::raw_ostream& out, const Equivalence& result) {
@@ -210,7 +208,7 @@ void print_equivalence(llvm::raw_ostream& out, const Equivalence& result) {
 
 namespace {
 
-void print_result(llvm::raw_ostream& out, const VerifySides& sides, const Equivalence& result) {
+void print_result(llvm::raw_ostream& out, const ModelsVerified& sides, const Equivalence& result) {
   if (sides.weight)
     return print_weight(out, "weight", *sides.weight, "in the file of the first model",
                         "in that of the second");
@@ -224,27 +222,76 @@ void print_result(llvm::raw_ostream& out, const VerifySides& sides, const Equiva
                          sides.folding->weights, difference_text(sides.folding->max_rel_diff));
 }
 
+/// A file, and the model in it ("" = --model, or the only one).
+struct Named {
+  std::string file, model;
+};
+
+/// `f.tg:left`; a file whose own name has a colon is taken as it is.
+Named side_of(llvm::StringRef text, const std::string& model) {
+  auto [file, name] = text.rsplit(':');
+  if (name.empty() || llvm::sys::fs::exists(text)) return {text.str(), model};
+  return {file.str(), name.str()};
+}
+
+/// The names of the models of a file, in order.
+std::vector<std::string> models_of(Session& session, const std::string& path) {
+  std::vector<std::string> names;
+  Result<FileId> file = load_file(session.sources, path);
+  if (!file) return names;
+  DiagnosticSink quiet; // what is wrong is reported when the models are built
+  Ast tree = parse(session.sources, *file, quiet);
+  for (ast::DeclId id : tree.decls())
+    if (tree[id].kind == ast::DeclKind::Model) names.push_back(tree[id].name.text.str());
+  return names;
+}
+
+std::optional<std::pair<Named, Named>> named_sides(Session& session) {
+  const Options& o = session.options;
+  if (o.files.size() == 2)
+    return std::pair(side_of(o.files[0], o.model), side_of(o.files[1], o.model));
+  std::vector<std::string> names;
+  if (o.files.size() == 1) names = models_of(session, o.files[0]);
+  if (names.size() == 2) return std::pair(Named{o.files[0], names[0]}, Named{o.files[0], names[1]});
+  session.sink.report(error(Code::usage, "`tg verify` compares two models, not {0}",
+                            o.files.size() == 1 ? names.size() : o.files.size())
+                          .suggest("two files, FILE:MODEL twice, or one file with two models"));
+  return std::nullopt;
+}
+
+std::optional<VerifySide> load(Session& session, const Named& side) {
+  std::optional<Graph> graph =
+      load_model(session.sources, side.file, {side.model, session.options.set}, session.sink);
+  if (!graph) return std::nullopt;
+  return VerifySide{std::move(*graph), side.file};
+}
+
 } // namespace
 
 int run_verify(Session& session) {
   const Options& o = session.options;
-  std::optional<VerifySides> sides = load_sides(session);
-  if (!sides) return session.fail();
+  auto named = named_sides(session);
+  if (!named) return session.fail();
+  std::optional<VerifySide> a = load(session, named->first), b;
+  if (a) b = load(session, named->second);
+  if (!b) return session.fail();
+  Result<ModelsVerified> verified =
+      compare(session, std::move(*a), std::move(*b),
+              {.weights_file_a = o.weights, .weights_file_b = o.weights_b});
+  if (!verified) return session.fail(verified.error());
   session.print_warnings();
-  Result<Equivalence> result = compare(session, sides->a.graph, sides->b.graph);
-  if (!result) return session.fail(result.error());
-  judge_weights(*sides, *result);
+  const Equivalence& result = verified->result;
   if (o.json) {
     llvm::json::OStream json(session.out, 2);
     json.object([&] {
-      write_equivalence(json, *result);
-      write_weights(json, *sides);
+      write_equivalence(json, result);
+      write_weights(json, *verified);
     });
     session.out << "\n";
   } else if (!o.quiet) {
-    print_result(session.out, *sides, *result);
+    print_result(session.out, *verified, result);
   }
-  return exit_code(result->verdict);
+  return exit_code(result.verdict);
 }
 
 } // namespace tg::cli

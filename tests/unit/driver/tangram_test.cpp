@@ -202,6 +202,55 @@ TEST(Api, RulesDevicesAndLimitsAreChecked) {
             "`threads` takes a number from 1 to 1024, not -3");
 }
 
+TEST(Api, AResultIsVerifiedAndExplained) {
+  Model source = parsed("model m(x: f32[4, 4]) { relu(relu(x)) }");
+  OptimizeOptions options{.search = Search::Saturate, .rules = {"relu_relu"}, .verify = true};
+  options.cost = CostSpec::analytic("cpu");
+  options.explain = true;
+  auto best = optimize(source, options);
+  ASSERT_TRUE(best) << best.error().text();
+  EXPECT_EQ(best->report.verified, Verified::Equal);
+  ASSERT_EQ(best->steps.size(), 1u);
+  EXPECT_EQ(best->steps[0].rule, "relu_relu");
+  EXPECT_TRUE(best->steps[0].built_in);
+  EXPECT_NE(best->steps[0].before.find("relu(relu(x))"), std::string::npos)
+      << best->steps[0].before;
+  options.verify = options.explain = false;
+  best = optimize(source, options);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->report.verified, Verified::NotAsked);
+  EXPECT_TRUE(best->steps.empty());
+}
+
+TEST(Api, ModelsAreHeldAgainstEachOther) {
+  Model twice = parsed("model m(x: f32[3]) -> (y: f32[3]) { x + x }");
+  Model doubled = parsed("model m(x: f32[3]) -> (y: f32[3]) { 2 * x }");
+  Model squared = parsed("model m(x: f32[3]) -> (y: f32[3]) { x * x }");
+  auto same = verify(twice, doubled);
+  ASSERT_TRUE(same) << same.error().text();
+  EXPECT_EQ(same->verdict, Verification::Verdict::Equal);
+  EXPECT_EQ(same->method, Verification::Method::Field);
+  EXPECT_GT(same->error_bound, 0);
+  EXPECT_LT(same->error_bound, 1e-9);
+  auto other = verify(twice, squared);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->verdict, Verification::Verdict::Different);
+  EXPECT_EQ(other->a.name, "y");
+  EXPECT_NE(other->a.value, other->b.value);
+  EXPECT_EQ(message(verify(twice, parsed(kTwins))).find("no error"), std::string::npos);
+}
+
+TEST(Api, RunsAreTimed) {
+  auto program = compile(parsed(kTwins), {.backend = Backend::Ref});
+  ASSERT_TRUE(program);
+  auto timing = program->time({ramp({4, 8})}, 7);
+  ASSERT_TRUE(timing) << timing.error().text();
+  EXPECT_EQ(timing->runs, 7u);
+  EXPECT_LE(timing->p10_us, timing->median_us);
+  EXPECT_LE(timing->median_us, timing->p90_us);
+  EXPECT_FALSE(program->time({}));
+}
+
 /// Half types round: what comes out differs from f32, and by no more than their bounds.
 TEST(Api, AModelIsOptimisedForTheTypeThatItRunsIn) {
   Model model = parsed(kTwins);

@@ -216,6 +216,44 @@ struct Optimized {
 /// difference is an error that names the rule (E0802).
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options = {});
 
+// --- equality ---------------------------------------------------------------------------------
+
+struct VerifyOptions {
+  /// .safetensors files; weights that were folded are traced to what they were computed from.
+  std::string weights_file_a = {}, weights_file_b = {};
+  uint64_t seed = 1;
+  double time_limit_s = -1;    // negative: none
+  int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
+  int threads = 0;             // 0 = one for each core
+};
+
+/// What is known of two models. Equal and Different are shown; of Undecided `why` says what stood
+/// in the way.
+struct Verification {
+  enum class Verdict : uint8_t { Equal, Different, Undecided };
+  /// The same graph; equal at random points modulo primes; or in float64 alone, without a bound.
+  enum class Method : uint8_t { Identical, Field, Float64 };
+  Verdict verdict = Verdict::Undecided;
+  Method method = Method::Identical;
+  size_t points = 0;      // of Field
+  double error_bound = 0; // of Field: the chance that Equal is wrong
+  std::string why;
+  std::vector<std::string> caveats; // what an equality leaves out
+  /// Of Different: an element of an output, and its values; the inputs and weights that show it,
+  /// where these are few (all others are 0).
+  struct Element {
+    std::string name;
+    std::vector<int64_t> index;
+    double value = 0;
+  };
+  Element a, b;
+  std::vector<Element> inputs;
+};
+
+/// Whether two models compute the same function of inputs and weights of the same names. Errors:
+/// inputs or outputs that differ (E0801); files of weights.
+Expected<Verification> verify(const Model& a, const Model& b, const VerifyOptions& options = {});
+
 // --- running ----------------------------------------------------------------------------------
 
 /// f32, row-major; as many elements as the shape says. Inputs, weights and outputs of another dtype
@@ -243,6 +281,13 @@ struct CompileOptions {
   std::vector<ExternOp> externs = {}; // kernels of the `extern op`s that the model calls
 };
 
+/// How long runs took, in microseconds: the median, and what a tenth and nine tenths of them kept
+/// to.
+struct Timing {
+  size_t runs = 0;
+  double median_us = 0, p10_us = 0, p90_us = 0;
+};
+
 /// A model made ready on a backend: memory placed, weights loaded.
 class Program {
 public:
@@ -254,6 +299,8 @@ public:
 
   /// Inputs in the order of Model::inputs(), outputs in that of Model::outputs().
   Expected<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+  /// So many runs on these inputs, after some that warm up; 0: for half a second, at least 5.
+  Expected<Timing> time(const std::vector<Tensor>& inputs, size_t runs = 0);
 
 private:
   std::unique_ptr<Impl> impl_;

@@ -1,0 +1,26 @@
+#include "compiler/driver/public_types.h"
+
+#include "compiler/driver/weights.h"
+
+namespace tg {
+
+PrepareOptions run_options(const tangram::CompileOptions& o) {
+  PrepareOptions run;
+  run.backend = name_of(o.backend);
+  run.dtype = part_of(o.dtype);
+  run.threads = o.threads;
+  run.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
+  run.seed = o.seed;
+  run.allow_tf32 = o.allow_tf32;
+  run.cost_db = o.cost_db;
+  return run;
+}
+
+Result<PrepareOptions> run_options(const tangram::CompileOptions& o, const Graph& model) {
+  PrepareOptions run = run_options(o);
+  if (o.weights_file.empty()) return run;
+  TG_TRY(run.weights, open_weights(model, o.weights_file));
+  return run;
+}
+
+} // namespace tg
