@@ -70,7 +70,10 @@ private:
     case ExprKind::Spread: out_ << e.text << "..."; return;
     case ExprKind::Unary:
       expression(e.a);
-      out_ << (e.op == ast::Op::Not ? " not" : " neg");
+      if (e.op == ast::Op::Not)
+        out_ << " not";
+      else
+        out_ << " " << ExternSignature::kNegate;
       return;
     case ExprKind::Binary:
       if (e.op == ast::Op::MatMul) break;

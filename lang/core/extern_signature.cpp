@@ -12,7 +12,6 @@ namespace tg {
 
 namespace {
 
-constexpr llvm::StringLiteral kNegate = "neg";
 constexpr int kPrefix = 7;
 
 /// How close an operator binds in the language.
@@ -36,7 +35,7 @@ int strength(ConstOp op) {
 bool is_prefix(ConstOp op) { return op == ConstOp::Neg || op == ConstOp::Not; }
 
 std::optional<ConstOp> operator_of(llvm::StringRef word) {
-  if (word == kNegate) return ConstOp::Neg;
+  if (word == ExternSignature::kNegate) return ConstOp::Neg;
   return const_sign(word, word == "not");
 }
 

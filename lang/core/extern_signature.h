@@ -25,6 +25,9 @@ namespace tg {
 
 class ExternSignature {
 public:
+  /// The prefix minus in the text, where `-` is the one between two: no name has that sign.
+  static constexpr llvm::StringLiteral kNegate = "~";
+
   /// nullopt if the text is malformed, a type has two parts of unknown length, or something uses a
   /// name that no operand binds.
   static std::optional<ExternSignature> parse(llvm::StringRef text);

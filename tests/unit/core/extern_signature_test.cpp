@@ -47,7 +47,7 @@ TEST(ExternSignature, ComputesAsTheLanguageDoes) {
   EXPECT_EQ(result("N M - 1 -"), "f32[3]");
   EXPECT_EQ(result("N M 1 - -"), "f32[5]");
   EXPECT_EQ(result("0 N - M // 4 +"), "f32[1]"); // rounds down
-  EXPECT_EQ(result("N neg M %"), "f32[2]");      // the sign of the divisor
+  EXPECT_EQ(result("N ~ M %"), "f32[2]");        // the sign of the divisor
   EXPECT_EQ(result("M 2 **"), "f32[9]");
   EXPECT_EQ(result("N 3 =="), "`N == 3` has no value: it overflows, or its division leaves a "
                               "remainder"); // a size is an integer
@@ -64,7 +64,7 @@ TEST(ExternSignature, RefusesWhatIsMalformedOrOpen) {
         "(f32[N]) -> f32[N] where", "(f32[N]) -> f32[N] x"})
     EXPECT_FALSE(ExternSignature::parse(text)) << text;
   std::string deep;
-  for (int i = 0; i < 10'000; ++i) deep += " neg";
+  for (int i = 0; i < 10'000; ++i) deep += " ~";
   EXPECT_FALSE(ExternSignature::parse("(f32[N]) -> f32[" + deep + "]"));
   EXPECT_TRUE(ExternSignature::parse("(f32[N]) -> f32[N" + deep + "]"));
 }
@@ -77,9 +77,8 @@ TEST(ExternSignature, PrintsADeclaration) {
 }
 
 TEST(ExternSignature, WritesSizesAsTheLanguageHasThem) {
-  auto read =
-      ExternSignature::parse("(T[N, M], f32[]) -> T[N M 1 + *, N M - 1 -, N M 1 - -, N neg 2 "
-                             "**, 2 3 ** M **, N M // neg] where N 1 > M 4 != and not");
+  auto read = ExternSignature::parse("(T[N, M], f32[]) -> T[N M 1 + *, N M - 1 -, N M 1 - -, N ~ 2 "
+                                     "**, 2 3 ** M **, N M // ~] where N 1 > M 4 != and not");
   ASSERT_TRUE(read);
   EXPECT_EQ(read->declaration("fft"),
             "extern op fft(x0: T[N, M], x1: f32[]) -> T[N * (M + 1), N - M - 1, N - (M - 1), "

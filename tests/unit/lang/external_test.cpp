@@ -21,7 +21,7 @@ TEST(External, SizesStandInPostfixOrder) {
   EXPECT_EQ(
       signature_of("extern op f(x: T[N, M, S...], y: i64[_]) -> T[2 * (N + M), S...] where not "
                    "N % 2 == 0, -N < M"),
-      "(T[N, M, S...], i64[_]) -> T[2 N M + *, S...] where N 2 % 0 == not, N neg M <");
+      "(T[N, M, S...], i64[_]) -> T[2 N M + *, S...] where N 2 % 0 == not, N ~ M <");
 }
 
 /// The grammar says how operators group, and what is written of it is read as the same.
