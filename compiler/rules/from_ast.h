@@ -1,9 +1,9 @@
 // Rules from text: the `rule` declarations of .tg files to Rules, and the library of them.
 //
-// A declaration is taken apart into one Rule for each direction (`name`, `name-rev`) and each
-// choice of its operator variables (`name[relu]`). Each is compiled (compiler.h), then
-// type-checked over sample types (check.h), so that a rule that can never apply, or whose
-// sides differ in type, is an error where it is written.
+// A declaration is taken apart into one Rule for each direction (`name`, `name-rev`), each choice
+// of its operator variables (`name[relu]`), and each meaning of `//` (`name-int`). Each is
+// compiled, then type-checked over sample types (check.h), so that a rule that can never apply, or
+// whose sides differ in type, is an error where it is written.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -36,7 +36,7 @@ std::vector<Rule> rules_from_ast(const Ast& tree, const SourceManager& sources,
 ///     in a file named before;
 ///   - any of the last two after a `-`: switched off, wherever it came from.
 /// A file's `use rules.x` adds that module's rules before its own; of any module that it uses, its
-/// rules see the operators (`op`, `extern op`). An empty selection is `default`.
+/// rules see the operators (`op`, `extern op`) and functions. An empty selection is `default`.
 /// nullopt if anything is wrong; the sink says what: unknown_rule (with near misses),
 /// duplicate_name for two rules of one name, unknown_module, module_cycle, what reading and parsing
 /// report, and what rules_from_ast does.
