@@ -384,20 +384,20 @@ private:
   }
 
   /// `x ** 2`, `x ** 3` and `x ** 4`, as in models.
-  ExprId power(const Site& site, const ast::Expr& e) {
-    const ast::Expr& exponent = site.tree[e.b];
-    int64_t n = exponent.kind == ExprKind::Int ? exponent.int_value : 0;
-    if (n < 2 || n > 4) return copy(site, e);
-    ast::Expr product = e;
-    product.op = ast::Op::Mul;
-    ExprId x = rewrite(site, e.a);
-    product.a = product.b = x;
+  ExprId power(const Site& site, ast::Expr e) {
+    ExprId x = e.a = rewrite(site, e.a);
+    e.b = rewrite(site, e.b);
     if (made_.failed()) return {};
-    ExprId square = made_.make(product);
+    std::optional<Value> known = made_.folded(e.b);
+    int64_t n = known && known->is(Value::Kind::Int) ? known->number : 0;
+    if (n < 2 || n > 4) return made_.make(e);
+    e.op = ast::Op::Mul;
+    e.b = x;
+    ExprId square = made_.make(e);
     if (n == 2 || made_.failed()) return square;
-    product.a = square;
-    product.b = n == 3 ? x : square;
-    return made_.make(product);
+    e.a = square;
+    e.b = n == 3 ? x : square;
+    return made_.make(e);
   }
 
   // --- calls ------------------------------------------------------------------------------------
@@ -584,6 +584,11 @@ private:
     llvm::ArrayRef<ast::Name> targets = site.tree[s.targets];
     if (!s.destructures) {
       (*site.names)[targets[0].text] = value;
+      return;
+    }
+    if (made_[value].kind == ExprKind::Tuple && made_[value].items.size() == targets.size()) {
+      const std::vector<ExprId> items = made_.items_of(value);
+      for (size_t i = 0; i < items.size(); ++i) (*site.names)[targets[i].text] = items[i];
       return;
     }
     std::vector<ast::Name> parts(targets.begin(), targets.end());
