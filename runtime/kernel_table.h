@@ -29,13 +29,15 @@ public:
 
   /// Two rows for one operator, or a row for a leaf, do not compile.
   consteval KernelTable(std::initializer_list<Row> rows) {
-    for (const Row& row : rows) {
-      size_t index = static_cast<size_t>(row.op);
-      if (has_[index]) duplicate_kernel();
-      if (!kExecutable[index]) kernel_of_a_leaf();
-      slots_[index] = row.kernel;
-      has_[index] = true;
-    }
+    for (const Row& row : rows) add(row);
+  }
+  /// And this one for all pointwise operators (is_pointwise) without a row.
+  consteval KernelTable with_pointwise(const Kernel& kernel) const {
+    KernelTable all = *this;
+    for (size_t i = 0; i < kOpCount; ++i)
+      if (is_pointwise(static_cast<OpKind>(i)) && !has_[i])
+        all.add({static_cast<OpKind>(i), kernel});
+    return all;
   }
 
   constexpr const Kernel& operator[](OpKind op) const { return slots_[static_cast<size_t>(op)]; }
@@ -47,6 +49,14 @@ public:
   }
 
 private:
+  consteval void add(const Row& row) {
+    size_t index = static_cast<size_t>(row.op);
+    if (has_[index]) duplicate_kernel();
+    if (!kExecutable[index]) kernel_of_a_leaf();
+    slots_[index] = row.kernel;
+    has_[index] = true;
+  }
+
   // Not constexpr: reaching one of them stops the compiler.
   static void duplicate_kernel() {}
   static void kernel_of_a_leaf() {}

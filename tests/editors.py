@@ -28,7 +28,7 @@ def words_of_language():
     table = read("lang/syntax/builtins.cpp")
     members = {name: set(re.findall(r'"(\w+)"', body)) for name, body in
                re.findall(r"StringRef k(Acts|Pads|DTypes)\[\] = \{([^}]*)\}", op)}
-    rows = re.findall(r'^TG_OP\(\w+,\s*"(\w+)",(.*)$', read("lang/core/ops.def"), re.M)
+    rows = re.findall(r'^TG_(?:OP|POINTWISE)\(\w+,\s*"(\w+)",(.*)$', read("lang/core/ops.def"), re.M)
     # No program calls a leaf, nor `extern`, which stands for operators of other libraries.
     operators = {name for name, rest in rows if "Trait::Leaf" not in rest} - {"extern"}
     builtins = set(re.findall(r'^\s*\{"(\w+)", Builtin::', table, re.M))

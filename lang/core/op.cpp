@@ -1,5 +1,8 @@
-// Reads ops.def into OpInfo rows, at compile time: a malformed row does not build.
+// Reads ops.def into OpInfo rows, and formulas into lists, at compile time: a malformed row does
+// not build.
 #include "lang/core/op.h"
+
+#include "lang/core/formulas.h"
 
 #include <llvm/ADT/StringSwitch.h>
 
@@ -74,12 +77,86 @@ consteval OpInfo row(OpKind kind, std::string_view name, std::string_view operan
   return info;
 }
 
-constexpr OpInfo kOps[] = {
+constexpr OpInfo kRows[] = {
 #define TG_OP(kind, name, operands, attrs, shape, traits, work, doc)                               \
   row(OpKind::kind, name, operands, attrs, ShapeRule::shape, traits, Work::work, doc),
 #include "lang/core/ops.def"
 };
-static_assert(std::size(kOps) == kOpCount);
+static_assert(std::size(kRows) == kOpCount);
+
+/// The scalar that writes down what a formula does with it. A literal belongs to no formula until
+/// an operator takes it.
+struct Recorder {
+  struct Value {
+    Formula* formula = nullptr;
+    uint8_t step = 0;
+    double literal = 0;
+  };
+  static constexpr Value literal(double x) { return {nullptr, 0, x}; }
+  static constexpr Value apply(OpKind op, const Value* args) {
+    FormulaStep step{FormulaStep::Kind::Apply, op, arity(op), {}, 0};
+    Formula* formula = nullptr;
+    for (uint8_t i = 0; i < step.arity; ++i)
+      if (args[i].formula) formula = args[i].formula;
+    for (uint8_t i = 0; i < step.arity; ++i)
+      step.args[i] = args[i].formula
+                         ? args[i].step
+                         : formula->add({FormulaStep::Kind::Literal, {}, 0, {}, args[i].literal});
+    return {formula, formula->add(step), 0};
+  }
+  /// Operands and attributes.
+  static constexpr uint8_t arity(OpKind op) {
+    const OpInfo& info = kRows[static_cast<size_t>(op)];
+    return static_cast<uint8_t>(info.operand_count + info.attr_count);
+  }
+};
+
+template <OpKind op> consteval Formula recorded() {
+  Formula formula;
+  if constexpr (formulas::kGiven<op>) {
+    Recorder::Value args[std::tuple_size_v<decltype(FormulaStep::args)>];
+    for (uint8_t i = 0; i < Recorder::arity(op); ++i)
+      args[i] = {&formula, formula.add({FormulaStep::Kind::Argument, {}, 0, {}, double(i)}), 0};
+    Recorder::Value result = formulas::value<op, Recorder>(args);
+    if (result.step + 1u != formula.size())
+      malformed_ops_def("a formula ends with an operator that nothing else in it takes");
+  }
+  return formula;
+}
+
+constexpr Formula kFormulas[] = {
+#define TG_OP(kind, ...) Formula(),
+#define TG_POINTWISE(kind, ...) recorded<OpKind::kind>(),
+#include "lang/core/ops.def"
+};
+
+/// Flops of one element: of its formula's steps where the row asks for that.
+consteval double flops_of(const OpInfo& info) {
+  if (info.work == Work::elements) return 1;
+  if (info.work == Work::transcendental) return kTranscendentalFlops;
+  double flops = 0;
+  if (info.work == Work::formula)
+    for (size_t i = 0; i < kFormulas[static_cast<size_t>(info.kind)].size(); ++i) {
+      const FormulaStep& step = kFormulas[static_cast<size_t>(info.kind)][i];
+      if (step.kind == FormulaStep::Kind::Apply)
+        flops += flops_of(kRows[static_cast<size_t>(step.op)]);
+    }
+  return flops;
+}
+
+consteval std::array<OpInfo, kOpCount> with_flops() {
+  std::array<OpInfo, kOpCount> ops;
+  for (size_t i = 0; i < kOpCount; ++i) {
+    ops[i] = kRows[i];
+    ops[i].flops = flops_of(kRows[i]);
+    if (ops[i].work != Work::formula) continue;
+    if (ops[i].flops == 0) malformed_ops_def("work is `formula`, and there is none");
+    ops[i].work = ops[i].flops < kTranscendentalFlops ? Work::elements : Work::transcendental;
+  }
+  return ops;
+}
+
+constexpr std::array<OpInfo, kOpCount> kOps = with_flops();
 
 constexpr llvm::StringLiteral kActNames[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
 
@@ -95,6 +172,11 @@ bool dtype_fits(const OpInfo& op, DType dtype) {
 const OpInfo& op_info(OpKind kind) { return kOps[static_cast<size_t>(kind)]; }
 
 llvm::ArrayRef<OpInfo> all_ops() { return kOps; }
+
+const Formula* formula_of(OpKind op) {
+  const Formula& formula = kFormulas[static_cast<size_t>(op)];
+  return formula.given() ? &formula : nullptr;
+}
 
 std::optional<OpKind> find_op(llvm::StringRef name) {
   for (const OpInfo& info : kOps)

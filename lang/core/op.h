@@ -32,6 +32,7 @@ struct Trait {
     Sugar = 1 << 6,    // of the language only: never a node of a graph
     Fused = 1 << 7,
     Opaque = 1 << 8, // asks Math (semantics.h) for a function that is not rational
+    Yields = 1 << 9, // to a function of a program that has its name: it came later than programs
     // Which dtypes the operands may have (dtype_fits); without one of these, numbers: floats, i32
     // and i64.
     Floating = 1 << 16, // f32, f16, bf16
@@ -83,8 +84,12 @@ enum class Work : uint8_t {
   conv,
   winograd,
   window,
-  fused
+  fused,
+  formula, // those of its steps (formulas.h); the table has `elements` or `transcendental` for it
 };
+
+/// Flops of one transcendental function, in multiply-adds of a polynomial kernel.
+inline constexpr double kTranscendentalFlops = 20;
 
 enum class AttrKind : uint8_t {
   integer, // int
@@ -129,6 +134,7 @@ struct OpInfo {
   ShapeRule shape{};
   uint32_t traits = 0;
   Work work{};
+  double flops = 0; // for an element of the result, where work is `elements` or `transcendental`
   std::string_view doc;
 
   llvm::ArrayRef<OperandInfo> operands() const { return {operand_rows.data(), operand_count}; }
@@ -143,6 +149,18 @@ struct OpInfo {
 /// Whether operands of this dtype are within what the operator takes. Indices and conditions
 /// (gather, select, fused_map) have rules of their own.
 bool dtype_fits(const OpInfo& op, DType dtype);
+
+/// Whether it has a row of TG_POINTWISE: an element of the result depends on one of each operand,
+/// and on attributes.
+constexpr bool is_pointwise(OpKind op) {
+  switch (op) {
+#define TG_OP(...)
+#define TG_POINTWISE(kind, ...) case OpKind::kind:
+#include "lang/core/ops.def"
+    return true;
+  default: return false;
+  }
+}
 
 const OpInfo& op_info(OpKind kind);
 llvm::ArrayRef<OpInfo> all_ops();

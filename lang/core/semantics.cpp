@@ -15,6 +15,8 @@ double Math<double>::unary(OpKind op, double x) {
   case OpKind::Sqrt: return std::sqrt(x);
   case OpKind::Erf: return std::erf(x);
   case OpKind::Log: return std::log(x);
+  case OpKind::Log1p: return std::log1p(x);
+  case OpKind::Expm1: return std::expm1(x);
   case OpKind::Sin: return std::sin(x);
   case OpKind::Cos: return std::cos(x);
   case OpKind::Floor: return std::floor(x);

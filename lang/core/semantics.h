@@ -60,9 +60,8 @@
 // Rational operators (sums, products, quotients, moves) use only +, -, *, / of Wide. All else goes
 // through Math<Wide>, so that a field can put keyed random functions there: `unary` and `binary`
 // functions, `maximum` of two, `select`, `max_of` a whole window (symmetric), `argmax` and
-// `softmax` of a whole row, `cast`. Bools are 0 and 1, so that `and`, `or` and `not` are rational;
-// relu6, clip, abs, rsqrt, minimum's and the comparisons' mirrored forms are put together out of
-// these.
+// `softmax` of a whole row, `cast`. Bools are 0 and 1, so that `and`, `or` and `not` are rational.
+// Pointwise operators with a formula (formulas.h) are put together out of these.
 #pragma once
 
 #include "lang/core/fused_body.h"
@@ -116,9 +115,10 @@ template <class W> struct Math;
 template <> struct Math<double> {
   static double literal(double value) { return value; }
   static double integer(int64_t value) { return static_cast<double>(value); }
-  /// A unary, not rational, pointwise operator: relu, sigmoid, tanh, gelu, exp, sqrt, erf, log,
-  /// sin, cos, floor, sign.
+  /// A unary, not rational, pointwise operator without a formula: relu, sigmoid, tanh, gelu, exp,
+  /// sqrt, erf, log, sin, cos, floor, sign; and those that are more exact than their formulas.
   static double unary(OpKind op, double x);
+  static bool is_exacter(OpKind op) { return op == OpKind::Log1p || op == OpKind::Expm1; }
   static double maximum(double x, double y);
   /// minimum, pow, mod, less, less_equal, equal.
   static double binary(OpKind op, double x, double y);

@@ -36,47 +36,10 @@ void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> opera
   case OpKind::Weight:
   case OpKind::Constant:
   case OpKind::Split: assert(false && "leaves and sugar are not evaluated"); return;
-  case OpKind::Add:
-  case OpKind::Sub:
-  case OpKind::Mul:
-  case OpKind::Div:
-  case OpKind::Maximum:
-  case OpKind::Identity:
-  case OpKind::Neg:
-  case OpKind::Relu:
-  case OpKind::Sigmoid:
-  case OpKind::Tanh:
-  case OpKind::Gelu:
-  case OpKind::Exp:
-  case OpKind::Sqrt:
-  case OpKind::Erf:
-  case OpKind::Minimum:
-  case OpKind::Pow:
-  case OpKind::Mod:
-  case OpKind::Less:
-  case OpKind::LessEqual:
-  case OpKind::Greater:
-  case OpKind::GreaterEqual:
-  case OpKind::Equal:
-  case OpKind::NotEqual:
-  case OpKind::LogicalAnd:
-  case OpKind::LogicalOr:
-  case OpKind::LogicalNot:
-  case OpKind::Select:
-  case OpKind::Relu6:
-  case OpKind::Abs:
-  case OpKind::Sign:
-  case OpKind::Floor:
-  case OpKind::Log:
-  case OpKind::Sin:
-  case OpKind::Cos:
-  case OpKind::Rsqrt: return elementwise(op, operands, result);
-  case OpKind::Clip: {
-    W low = Math<W>::literal(attrs[0]->real), high = Math<W>::literal(attrs[1]->real);
-    return map(operands[0], result, [&](const W& x) {
-      return Math<W>::binary(OpKind::Minimum, Math<W>::maximum(x, low), high);
-    });
-  }
+#define TG_OP(...)
+#define TG_POINTWISE(kind, ...) case OpKind::kind:
+#include "lang/core/ops.def"
+    return elementwise(op, attrs, operands, result);
   case OpKind::Cast: {
     DType to = *parse_dtype(attrs[0]->text);
     return map(operands[0], result, [&](const W& x) { return Math<W>::cast(to, x); });

@@ -2,12 +2,13 @@
 // Included through semantics_impl.h.
 #pragma once
 
+#include "lang/core/formulas.h"
 #include "lang/core/semantics_walk.h"
 
 namespace tg {
 
-// NOLINTNEXTLINE(readability-function-size): a flat switch, one row an operator.
-template <class W> W pointwise(OpKind op, const W* args) {
+/// What formulas are made of. Inlined, so that where the operator is known nothing is looked up.
+template <class W> [[gnu::always_inline]] inline W primitive(OpKind op, const W* args) {
   switch (op) {
   case OpKind::Add: return args[0] + args[1];
   case OpKind::Sub: return args[0] - args[1];
@@ -16,19 +17,12 @@ template <class W> W pointwise(OpKind op, const W* args) {
   case OpKind::Maximum: return Math<W>::maximum(args[0], args[1]);
   case OpKind::Identity: return args[0];
   case OpKind::Neg: return -args[0];
-  case OpKind::Abs: return Math<W>::maximum(args[0], -args[0]);
-  case OpKind::Relu6:
-    return Math<W>::binary(OpKind::Minimum, Math<W>::unary(OpKind::Relu, args[0]),
-                           Math<W>::integer(6));
-  case OpKind::Rsqrt: return Math<W>::integer(1) / Math<W>::unary(OpKind::Sqrt, args[0]);
   case OpKind::Minimum:
   case OpKind::Pow:
   case OpKind::Mod:
   case OpKind::Less:
   case OpKind::LessEqual:
   case OpKind::Equal: return Math<W>::binary(op, args[0], args[1]);
-  case OpKind::Greater: return Math<W>::binary(OpKind::Less, args[1], args[0]);
-  case OpKind::GreaterEqual: return Math<W>::binary(OpKind::LessEqual, args[1], args[0]);
   case OpKind::NotEqual:
     return Math<W>::integer(1) - Math<W>::binary(OpKind::Equal, args[0], args[1]);
   case OpKind::LogicalAnd: return args[0] * args[1];
@@ -39,16 +33,39 @@ template <class W> W pointwise(OpKind op, const W* args) {
   }
 }
 
+/// The scalar of formulas that comes to what they mean.
+template <class W> struct Meaning {
+  using Value = W;
+  [[gnu::always_inline]] static W apply(OpKind op, const W* args) {
+    return formulas::has(op) ? pointwise<W>(op, args) : primitive<W>(op, args);
+  }
+  static W literal(double x) { return Math<W>::literal(x); }
+};
+
+/// By the operator's formula, unless Math has a more exact form.
+template <class W> W by_formula(OpKind op, const W* args) {
+  if constexpr (requires { Math<W>::is_exacter(op); })
+    if (Math<W>::is_exacter(op)) return Math<W>::unary(op, args[0]);
+  return *formulas::value<Meaning<W>>(op, args);
+}
+
+template <class W> W pointwise(OpKind op, const W* args) {
+  return formulas::has(op) ? by_formula<W>(op, args) : primitive<W>(op, args);
+}
+
 namespace semantics {
 
-/// Operands of one that has fewer stand in the places of those that it lacks.
-inline constexpr size_t kMaxArity = 3;
+inline constexpr size_t kMaxArity = 3; // of operands
 
+/// Attributes are numbers, behind the operands.
 template <class T>
-void elementwise(OpKind op, llvm::ArrayRef<ConstView<T>> operands, View<T> result) {
+void elementwise(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands,
+                 View<T> result) {
   using W = WideOf<T>;
   Rows rows(result.shape, shapes_of(operands));
   size_t second = operands.size() > 1 ? 1 : 0, third = operands.size() - 1;
+  llvm::SmallVector<W, 2> numbers;
+  for (const Value* attr : attrs) numbers.push_back(Math<W>::literal(attr->real));
   rows.for_each([&](int64_t start) {
     const T* x = operands[0].data + rows.offset(0);
     const T* y = operands[second].data + rows.offset(second);
@@ -57,12 +74,13 @@ void elementwise(OpKind op, llvm::ArrayRef<ConstView<T>> operands, View<T> resul
     for (int64_t i = 0; i < rows.length(); ++i) {
       W args[kMaxArity] = {static_cast<W>(x[i * step_x]), static_cast<W>(y[i * step_y]),
                            static_cast<W>(z[i * step_z])};
+      std::copy(numbers.begin(), numbers.end(), args + operands.size());
       result.data[start + i] = static_cast<T>(pointwise<W>(op, args));
     }
   });
 }
 
-/// One operand, a function of the scalar: operators with attributes.
+/// One operand, a function of the scalar.
 template <class T, class F> void map(const ConstView<T>& x, View<T> result, F f) {
   for (int64_t i = 0, count = result.elements(); i < count; ++i)
     result.data[i] = static_cast<T>(f(static_cast<WideOf<T>>(x.data[i])));

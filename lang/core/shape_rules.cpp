@@ -692,9 +692,6 @@ bool broadcast_shapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b, Shap
 
 namespace {
 
-/// Flops of one transcendental function, in multiply-adds of a polynomial kernel.
-constexpr double kTranscendentalFlops = 20;
-
 double flops_of(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef<TypeId> operands,
                 TypeId result) {
   double out = static_cast<double>(symbols.type(result).elements());
@@ -702,9 +699,12 @@ double flops_of(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef
   case Work::none:
   case Work::copy: return 0;
   case Work::elements: // reductions read more than they write
-    return std::max(
-        out, operands.empty() ? 0.0 : static_cast<double>(symbols.type(operands[0]).elements()));
-  case Work::transcendental: return kTranscendentalFlops * out;
+    return op_info(op).flops *
+           std::max(out, operands.empty()
+                             ? 0.0
+                             : static_cast<double>(symbols.type(operands[0]).elements()));
+  case Work::formula: // of rows alone
+  case Work::transcendental: return op_info(op).flops * out;
   case Work::mnk2: return 2 * out * static_cast<double>(symbols.type(operands[0]).shape.back());
   case Work::conv: {
     const TensorType& w = symbols.type(operands[1]);
@@ -720,8 +720,7 @@ double flops_of(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef
     std::optional<FusedBody> body = parse_fused_body(symbols.attr(attrs, 0).text);
     double flops = 0;
     for (const FusedInstr& instr : body->code)
-      if (!instr.is_operand)
-        flops += op_info(instr.op).work == Work::transcendental ? kTranscendentalFlops : 1;
+      if (!instr.is_operand) flops += std::max(1.0, op_info(instr.op).flops);
     return flops * out;
   }
   }

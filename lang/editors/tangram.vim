@@ -8,13 +8,14 @@ syntax keyword tangramKeyword ruleset use var where
 syntax keyword tangramType Act DType Pad Pair bf16 bool f16 f32 float i32 i64 int list
 syntax keyword tangramConstant false none same true valid
 syntax keyword tangramFunction abs add argmax avg_pool2d batch_norm cast ceil clip concat conv2d
-syntax keyword tangramFunction cos cumsum dim div dtype enlarge equal erf exp eye floor full
-syntax keyword tangramFunction fused_map gather gelu greater greater_equal identity iota layer_norm
-syntax keyword tangramFunction len less less_equal log logical_and logical_not logical_or matmul
-syntax keyword tangramFunction max max_pool2d maximum merge_gconv min minimum mod mul neg not_equal
-syntax keyword tangramFunction ones pad pow prod rank reduce_max reduce_mean reduce_sum relu relu6
-syntax keyword tangramFunction reshape rsqrt select shape sigmoid sign sin slice softmax split sqrt
-syntax keyword tangramFunction sub sum tanh tensor transpose winograd_conv2d winograd_weight zeros
+syntax keyword tangramFunction cos cumsum dim div dtype elu enlarge equal erf exp expm1 eye floor
+syntax keyword tangramFunction full fused_map gather gelu greater greater_equal hardswish identity
+syntax keyword tangramFunction iota layer_norm len less less_equal log log1p logical_and
+syntax keyword tangramFunction logical_not logical_or matmul max max_pool2d maximum merge_gconv min
+syntax keyword tangramFunction minimum mish mod mul neg not_equal ones pad pow prod rank reduce_max
+syntax keyword tangramFunction reduce_mean reduce_sum relu relu6 reshape rsqrt select shape sigmoid
+syntax keyword tangramFunction sign sin slice softmax softplus split sqrt sub sum tanh tensor
+syntax keyword tangramFunction transpose winograd_conv2d winograd_weight zeros
 syntax match tangramOperator /\.\.\.\|<=>\|!=\|\*\*\|->\|\.\.\|\/\/\|<=\|==\|=>\|>=\|%\|\*\|+\|-\|\/\|<\|=\|>\|@/
 
 syntax match tangramNumber /\<[0-9]\+\(\.[0-9]\+\)\?\([eE][+-]\?[0-9]\+\)\?\>/

@@ -15,28 +15,15 @@ namespace tg::cpu {
 
 namespace {
 
-// One row per operator: the backend covers all of them.
-constexpr KernelTable<LowerFn> kRules{{
+// Rules for operators that are not pointwise, and for what a pointwise one does otherwise.
+constexpr KernelTable<LowerFn> kOwnRules{{
     {OpKind::Matmul, lower_matmul},
     {OpKind::Conv2d, lower_conv2d},
     {OpKind::WinogradWeight, lower_reference},
     {OpKind::WinogradConv2d, lower_winograd_conv2d},
     {OpKind::MaxPool2d, lower_pool2d},
     {OpKind::AvgPool2d, lower_pool2d},
-    {OpKind::Add, lower_pointwise},
-    {OpKind::Sub, lower_pointwise},
-    {OpKind::Mul, lower_pointwise},
-    {OpKind::Div, lower_pointwise},
-    {OpKind::Maximum, lower_pointwise},
     {OpKind::Identity, lower_view},
-    {OpKind::Neg, lower_pointwise},
-    {OpKind::Relu, lower_pointwise},
-    {OpKind::Sigmoid, lower_pointwise},
-    {OpKind::Tanh, lower_pointwise},
-    {OpKind::Gelu, lower_pointwise},
-    {OpKind::Exp, lower_pointwise},
-    {OpKind::Sqrt, lower_pointwise},
-    {OpKind::Erf, lower_pointwise},
     {OpKind::Softmax, lower_softmax},
     {OpKind::BatchNorm, lower_batch_norm},
     {OpKind::LayerNorm, lower_layer_norm},
@@ -51,28 +38,6 @@ constexpr KernelTable<LowerFn> kRules{{
     {OpKind::Enlarge, lower_enlarge},
     {OpKind::MergeGconv, lower_merge_gconv},
     {OpKind::FusedMap, lower_pointwise},
-    {OpKind::Minimum, lower_pointwise},
-    {OpKind::Pow, lower_pointwise},
-    {OpKind::Mod, lower_pointwise},
-    {OpKind::Less, lower_pointwise},
-    {OpKind::LessEqual, lower_pointwise},
-    {OpKind::Greater, lower_pointwise},
-    {OpKind::GreaterEqual, lower_pointwise},
-    {OpKind::Equal, lower_pointwise},
-    {OpKind::NotEqual, lower_pointwise},
-    {OpKind::LogicalAnd, lower_pointwise},
-    {OpKind::LogicalOr, lower_pointwise},
-    {OpKind::LogicalNot, lower_pointwise},
-    {OpKind::Select, lower_pointwise},
-    {OpKind::Relu6, lower_pointwise},
-    {OpKind::Abs, lower_pointwise},
-    {OpKind::Sign, lower_pointwise},
-    {OpKind::Floor, lower_pointwise},
-    {OpKind::Log, lower_pointwise},
-    {OpKind::Sin, lower_pointwise},
-    {OpKind::Cos, lower_pointwise},
-    {OpKind::Rsqrt, lower_pointwise},
-    {OpKind::Clip, lower_clip},
     {OpKind::Cast, lower_cast},
     {OpKind::Gather, lower_gather},
     {OpKind::Cumsum, lower_reference},
@@ -80,6 +45,7 @@ constexpr KernelTable<LowerFn> kRules{{
     {OpKind::Iota, lower_reference},
     {OpKind::Extern, lower_reference},
 }};
+constexpr KernelTable<LowerFn> kRules = kOwnRules.with_pointwise(lower_pointwise);
 static_assert(kRules.covers_all(), "the cpu backend implements every row of ops.def");
 
 bool moves(OpKind op) { return op == OpKind::Identity || op_info(op).has(Trait::Layout); }
@@ -113,7 +79,7 @@ struct StepDTypes {
 Result<void> lower_step(Lowering& l, const PlanStep& step) {
   StepDTypes dtypes(l.plan, step);
   LowerFn rule = kRules[step.op];
-  bool maps = rule == lower_pointwise || rule == lower_clip;
+  bool maps = rule == lower_pointwise;
   bool typed = rule == lower_cast || rule == lower_gather || moves(step.op);
   bool product = step.op == OpKind::Matmul || step.op == OpKind::Conv2d;
   if (dtypes.f32 || typed || (maps && dtypes.held)) return rule(l, step);

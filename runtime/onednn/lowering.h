@@ -158,7 +158,6 @@ bool is_always_view(OpKind op);
 Result<void> lower_pad(Lowering& l, const PlanStep& step);
 Result<void> lower_enlarge(Lowering& l, const PlanStep& step);
 Result<void> lower_merge_gconv(Lowering& l, const PlanStep& step);
-Result<void> lower_clip(Lowering& l, const PlanStep& step);
 Result<void> lower_cast(Lowering& l, const PlanStep& step);
 Result<void> lower_gather(Lowering& l, const PlanStep& step);
 /// By the loops that define the operator: for what is rare, or runs at load alone.

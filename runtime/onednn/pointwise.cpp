@@ -13,6 +13,7 @@
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd.h"
 
+#include "lang/core/formula.h"
 #include "lang/core/fused_body.h"
 #include "runtime/convert.h"
 
@@ -43,6 +44,7 @@ struct MapProgram {
   std::vector<MapLiteral> literals{}; // of temporaries that no instruction writes
 };
 
+/// nullopt: the operator's formula is compiled (lang/core/formulas.h).
 std::optional<Instr> instr_of(OpKind op) {
   switch (op) {
   case OpKind::Identity: return Instr::Copy;
@@ -62,10 +64,8 @@ std::optional<Instr> instr_of(OpKind op) {
   case OpKind::Minimum: return Instr::Minimum;
   case OpKind::Pow: return Instr::Pow;
   case OpKind::Mod: return Instr::Mod;
-  case OpKind::Less: // greater: operands exchanged
-  case OpKind::Greater: return Instr::Less;
-  case OpKind::LessEqual:
-  case OpKind::GreaterEqual: return Instr::LessEqual;
+  case OpKind::Less: return Instr::Less;
+  case OpKind::LessEqual: return Instr::LessEqual;
   case OpKind::Equal: return Instr::Equal;
   case OpKind::NotEqual: return Instr::NotEqual;
   case OpKind::LogicalAnd: return Instr::Mul;
@@ -77,6 +77,8 @@ std::optional<Instr> instr_of(OpKind op) {
   case OpKind::Sign: return Instr::Sign;
   case OpKind::Floor: return Instr::Floor;
   case OpKind::Log: return Instr::Log;
+  case OpKind::Log1p: return Instr::Log1p;
+  case OpKind::Expm1: return Instr::Expm1;
   case OpKind::Sin: return Instr::Sin;
   case OpKind::Cos: return Instr::Cos;
   case OpKind::Rsqrt: return Instr::Rsqrt;
@@ -93,6 +95,8 @@ double instr_ns(Instr instr) {
   case Instr::Erf: return 0.3;
   case Instr::Gelu: return 0.35;
   case Instr::Log: return 0.15;
+  case Instr::Log1p: return 0.2;
+  case Instr::Expm1: return 0.15;
   case Instr::Sin:
   case Instr::Cos: return 0.3;
   case Instr::Mod: return 10;
@@ -101,23 +105,34 @@ double instr_ns(Instr instr) {
   }
 }
 
-/// Turns the post-order body into instructions. A product whose only reader is a sum becomes one
-/// multiply-add: products wait on the stack until it shows who reads them.
+/// Turns the post-order body into instructions, and operators without one into those of their
+/// formulas. A product whose only reader is a sum becomes one multiply-add: products wait on the
+/// stack until it shows who reads them.
 class BodyCompiler {
 public:
   explicit BodyCompiler(size_t operands) { program_.operands = operands; }
 
   MapProgram compile(const FusedBody& body) {
+    llvm::SmallVector<Entry, 8> stack;
     for (const FusedInstr& instr : body.code) {
-      if (instr.is_operand)
-        stack_.push_back({false, static_cast<Register>(instr.operand), 0});
-      else
-        apply(instr.op);
+      if (instr.is_operand) {
+        stack.push_back(of(static_cast<Register>(instr.operand)));
+        continue;
+      }
+      size_t arity = op_info(instr.op).operand_count;
+      Entry result = apply(instr.op, llvm::makeArrayRef(stack).take_back(arity));
+      stack.resize(stack.size() - arity);
+      stack.push_back(result);
     }
-    Register last = settle(stack_.back());
-    if (program_.code.empty() || last < program_.operands) emit(Instr::Copy, last);
-    program_.code.back().out = kResult;
-    return std::move(program_);
+    return finish(stack.back());
+  }
+
+  /// One operator over all operands, with attributes behind them.
+  MapProgram compile(OpKind op, llvm::ArrayRef<Value> attrs) {
+    llvm::SmallVector<Entry, 4> args;
+    for (size_t i = 0; i < program_.operands; ++i) args.push_back(of(static_cast<Register>(i)));
+    for (const Value& attr : attrs) args.push_back(literal(attr.real));
+    return finish(apply(op, args));
   }
 
 private:
@@ -126,30 +141,55 @@ private:
     Register a, b;
   };
 
-  void apply(OpKind op) {
-    Entry right = stack_.pop_back_val();
-    if (op_info(op).operand_count == 1) return push(emit(*instr_of(op), settle(right)));
-    Entry left = stack_.pop_back_val();
-    if (op_info(op).operand_count == 3) {
-      Register condition = settle(stack_.pop_back_val());
-      Register x = settle(left), y = settle(right);
-      return push(emit(*instr_of(op), condition, x, y));
-    }
-    if (op == OpKind::Greater || op == OpKind::GreaterEqual) std::swap(left, right);
-    if (op == OpKind::Mul) {
-      Register a = settle(left), b = settle(right);
-      return stack_.push_back({true, a, b});
-    }
-    if (op == OpKind::Add && (left.product || right.product)) {
-      const Entry& product = left.product ? left : right;
-      Register c = settle(left.product ? right : left);
-      return push(emit(Instr::MulAdd, product.a, product.b, c));
-    }
-    Register a = settle(left), b = settle(right);
-    push(emit(*instr_of(op), a, b));
+  static Entry of(Register r) { return {false, r, 0}; }
+
+  MapProgram finish(const Entry& result) {
+    Register last = settle(result);
+    if (program_.code.empty() || last < program_.operands) emit(Instr::Copy, last);
+    program_.code.back().out = kResult;
+    return std::move(program_);
   }
 
-  void push(Register r) { stack_.push_back({false, r, 0}); }
+  Entry apply(OpKind op, llvm::ArrayRef<Entry> args) {
+    if (op == OpKind::Mul) return {true, settle(args[0]), settle(args[1])};
+    if (op == OpKind::Add && (args[0].product || args[1].product)) {
+      const Entry &product = args[0].product ? args[0] : args[1],
+                  &other = args[0].product ? args[1] : args[0];
+      return of(emit(Instr::MulAdd, product.a, product.b, settle(other)));
+    }
+    std::optional<Instr> instr = instr_of(op);
+    if (!instr) return by_formula(*formula_of(op), args);
+    llvm::SmallVector<Register, 3> from(3, 0);
+    for (size_t i = 0; i < args.size(); ++i) from[i] = settle(args[i]);
+    return of(emit(*instr, from[0], from[1], from[2]));
+  }
+
+  Entry by_formula(const Formula& formula, llvm::ArrayRef<Entry> args) {
+    llvm::SmallVector<uint16_t, Formula::kMaxSteps> readers(formula.size(), 0);
+    for (const FormulaStep& step : formula.steps())
+      for (uint8_t i = 0; i < step.arity; ++i) ++readers[step.args[i]];
+    llvm::SmallVector<Entry, Formula::kMaxSteps> values;
+    for (const FormulaStep& step : formula.steps()) {
+      llvm::SmallVector<Entry, 3> of_step;
+      for (uint8_t i = 0; i < step.arity; ++i) of_step.push_back(values[step.args[i]]);
+      bool argument = step.kind == FormulaStep::Kind::Argument;
+      values.push_back(argument                                  ? args[values.size()]
+                       : step.kind == FormulaStep::Kind::Literal ? literal(step.literal)
+                                                                 : apply(step.op, of_step));
+      if (uint16_t times = readers[values.size() - 1]; times > 1)
+        values.back() = of(keep(settle(values.back()), times - 1));
+    }
+    return values.back();
+  }
+
+  Entry literal(double value) {
+    for (const MapLiteral& known : program_.literals)
+      if (known.value == static_cast<float>(value)) return of(known.out);
+    Register out = temporary();
+    uses_.back() = kPinned;
+    program_.literals.push_back({out, static_cast<float>(value)});
+    return of(out);
+  }
 
   Register settle(const Entry& entry) {
     return entry.product ? emit(Instr::Mul, entry.a, entry.b) : entry.a;
@@ -160,18 +200,33 @@ private:
     release(a);
     if (arity(instr) > 1) release(b);
     if (arity(instr) > 2) release(c);
-    Register out = free_.empty() ? static_cast<Register>(program_.operands + program_.temporaries++)
-                                 : free_.pop_back_val();
+    Register out = free_.empty() ? temporary() : free_.pop_back_val();
+    uses_[out - program_.operands] = 1;
     program_.code.push_back({instr, out, a, b, c});
     return out;
   }
 
-  void release(Register r) {
-    if (r >= program_.operands) free_.push_back(r);
+  Register temporary() {
+    uses_.push_back(0);
+    return static_cast<Register>(program_.operands + program_.temporaries++);
   }
 
+  /// So many readers more.
+  Register keep(Register r, uint16_t readers) {
+    if (r >= program_.operands && uses_[r - program_.operands] != kPinned)
+      uses_[r - program_.operands] += readers;
+    return r;
+  }
+
+  void release(Register r) {
+    if (r < program_.operands || uses_[r - program_.operands] == kPinned) return;
+    if (--uses_[r - program_.operands] == 0) free_.push_back(r);
+  }
+
+  static constexpr uint16_t kPinned = UINT16_MAX; // a literal's: filled once for all blocks
+
   MapProgram program_;
-  llvm::SmallVector<Entry, 8> stack_;
+  llvm::SmallVector<uint16_t, 8> uses_; // of temporaries: reads that are still to come
   llvm::SmallVector<Register, 8> free_;
 };
 
@@ -412,17 +467,12 @@ Result<void> add_map(Lowering& l, const PlanStep& step, MapProgram program, cons
 /// A copy through registers, which converts.
 MapProgram copy_program() { return {{{Instr::Copy, kResult, 0}}, 1, 0, {}}; }
 
-FusedBody body_of(const PlanStep& step) {
-  if (step.op == OpKind::FusedMap) {
-    std::optional<FusedBody> body = parse_fused_body(attr(step, "body").text);
-    assert(body && "infer admits only bodies that parse");
-    return *body;
-  }
-  FusedBody body;
-  body.operands = static_cast<uint32_t>(step.operands.size());
-  for (uint32_t i = 0; i < body.operands; ++i) body.code.push_back({true, i, {}});
-  body.code.push_back({false, 0, step.op});
-  return body;
+MapProgram program_of(const PlanStep& step) {
+  BodyCompiler compiler(step.operands.size());
+  if (step.op != OpKind::FusedMap) return compiler.compile(step.op, step.attrs);
+  std::optional<FusedBody> body = parse_fused_body(attr(step, "body").text);
+  assert(body && "infer admits only bodies that parse");
+  return compiler.compile(*body);
 }
 
 Result<void> lower_map(Lowering& l, const PlanStep& step, MapProgram program) {
@@ -443,18 +493,7 @@ Result<void> lower_map(Lowering& l, const PlanStep& step, MapProgram program) {
 } // namespace
 
 Result<void> lower_pointwise(Lowering& l, const PlanStep& step) {
-  return lower_map(l, step, BodyCompiler(step.operands.size()).compile(body_of(step)));
-}
-
-// The limits are registers of their own: operand 0, then low, high, and what lies between.
-Result<void> lower_clip(Lowering& l, const PlanStep& step) {
-  MapProgram program;
-  program.operands = 1;
-  program.temporaries = 3;
-  program.literals = {{1, static_cast<float>(attr(step, "low").real)},
-                      {2, static_cast<float>(attr(step, "high").real)}};
-  program.code = {{Instr::Maximum, 3, 0, 1}, {Instr::Minimum, kResult, 3, 2}};
-  return lower_map(l, step, std::move(program));
+  return lower_map(l, step, program_of(step));
 }
 
 // Between what floats hold it is a copy through registers; else by the definition.

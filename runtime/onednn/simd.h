@@ -30,6 +30,8 @@ enum class Instr : uint8_t {
   Sign,
   Floor,
   Log,
+  Log1p,
+  Expm1,
   Sin,
   Cos,
   Rsqrt,

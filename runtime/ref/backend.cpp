@@ -13,78 +13,9 @@ namespace tg {
 
 namespace {
 
-/// What `ref` does for an operator.
-enum class RefKernel : uint8_t {
-  Loop, // RefStep
-  View, // the result is the operand's memory
-};
-constexpr RefKernel kLoop = RefKernel::Loop, kView = RefKernel::View;
-
-constexpr KernelTable<RefKernel> kRef = {
-    {OpKind::Matmul, kLoop},
-    {OpKind::Conv2d, kLoop},
-    {OpKind::MaxPool2d, kLoop},
-    {OpKind::AvgPool2d, kLoop},
-    {OpKind::Add, kLoop},
-    {OpKind::Sub, kLoop},
-    {OpKind::Mul, kLoop},
-    {OpKind::Div, kLoop},
-    {OpKind::Maximum, kLoop},
-    {OpKind::Identity, kView},
-    {OpKind::Neg, kLoop},
-    {OpKind::Relu, kLoop},
-    {OpKind::Sigmoid, kLoop},
-    {OpKind::Tanh, kLoop},
-    {OpKind::Gelu, kLoop},
-    {OpKind::Exp, kLoop},
-    {OpKind::Sqrt, kLoop},
-    {OpKind::Erf, kLoop},
-    {OpKind::Softmax, kLoop},
-    {OpKind::BatchNorm, kLoop},
-    {OpKind::LayerNorm, kLoop},
-    {OpKind::ReduceSum, kLoop},
-    {OpKind::ReduceMean, kLoop},
-    {OpKind::ReduceMax, kLoop},
-    {OpKind::Concat, kLoop},
-    {OpKind::Slice, kLoop},
-    {OpKind::Reshape, kView},
-    {OpKind::Transpose, kLoop},
-    {OpKind::Pad, kLoop},
-    {OpKind::Enlarge, kLoop},
-    {OpKind::MergeGconv, kLoop},
-    {OpKind::FusedMap, kLoop},
-    {OpKind::WinogradWeight, kLoop},
-    {OpKind::WinogradConv2d, kLoop},
-    {OpKind::Minimum, kLoop},
-    {OpKind::Pow, kLoop},
-    {OpKind::Mod, kLoop},
-    {OpKind::Less, kLoop},
-    {OpKind::LessEqual, kLoop},
-    {OpKind::Greater, kLoop},
-    {OpKind::GreaterEqual, kLoop},
-    {OpKind::Equal, kLoop},
-    {OpKind::NotEqual, kLoop},
-    {OpKind::LogicalAnd, kLoop},
-    {OpKind::LogicalOr, kLoop},
-    {OpKind::LogicalNot, kLoop},
-    {OpKind::Select, kLoop},
-    {OpKind::Relu6, kLoop},
-    {OpKind::Abs, kLoop},
-    {OpKind::Sign, kLoop},
-    {OpKind::Floor, kLoop},
-    {OpKind::Log, kLoop},
-    {OpKind::Sin, kLoop},
-    {OpKind::Cos, kLoop},
-    {OpKind::Rsqrt, kLoop},
-    {OpKind::Clip, kLoop},
-    {OpKind::Cast, kLoop},
-    {OpKind::Cumsum, kLoop},
-    {OpKind::Argmax, kLoop},
-    {OpKind::Gather, kLoop},
-    {OpKind::Iota, kLoop},
-    {OpKind::Extern, kLoop},
-};
-static_assert(kRef.covers_all(), "the reference backend implements every row of ops.def");
+/// The result is the operand's memory. All else is a RefStep: semantics.h covers every row of
+/// ops.def.
+bool is_view(OpKind op) { return op == OpKind::Identity || op == OpKind::Reshape; }
 
 StorageRequest storage_request(const Plan& plan) {
   return {
@@ -92,7 +23,7 @@ StorageRequest storage_request(const Plan& plan) {
       .view_of =
           [&plan](PlanStepId s) {
             const PlanStep& step = plan.steps[s];
-            return kRef[step.op] == kView ? step.operands[0] : kNoValue;
+            return is_view(step.op) ? step.operands[0] : kNoValue;
           },
       .in_place = {},
   };
@@ -292,7 +223,7 @@ public:
   std::string description() const override { return "reference loops, one thread"; }
   bool supports(const Plan& plan, const PlanStep& step) const override {
     (void)plan;
-    return kRef.has(step.op);
+    return kExecutable[static_cast<size_t>(step.op)];
   }
   Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                               const CompileOptions& options) const override {

@@ -1,6 +1,7 @@
 #include "compiler/equiv/counterexample/crossing.h"
 
 #include "compiler/equiv/counterexample/minimise.h"
+#include "lang/core/formula.h"
 #include "lang/core/random.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -97,7 +98,32 @@ void Crossing::add_switches(NodeId id) {
   case OpKind::Cast:
     if (!is_float(graph_.type(x).dtype) || !is_integer(graph_.type(id).dtype)) return;
     return add(op, x, graph_.type(id).dtype == DType::I32 ? 0x1p31 : 0x1p63);
-  default: return;
+  default: return add_formula(id);
+  }
+}
+
+/// Those of the operators that the formula is made of.
+void Crossing::add_formula(NodeId id) {
+  const Formula* formula = formula_of(graph_.node(id).op);
+  if (!formula) return;
+  llvm::SmallVector<NodeId, 8> values;
+  DType dtype = graph_.type(id).dtype;
+  size_t operands = graph_.operands(id).size();
+  for (size_t i = 0; i < formula->size(); ++i) {
+    const FormulaStep& step = (*formula)[i];
+    auto number = [&](double x) { return graph_.constant({x}, {dtype, {}}); };
+    if (step.kind == FormulaStep::Kind::Argument) {
+      values.push_back(i < operands ? graph_.operands(id)[i]
+                                    : number(graph_.attr(id, i - operands).real));
+    } else if (step.kind == FormulaStep::Kind::Literal) {
+      values.push_back(number(step.literal));
+    } else {
+      llvm::SmallVector<NodeId, 3> args;
+      for (uint8_t a = 0; a < step.arity; ++a) args.push_back(values[step.args[a]]);
+      values.push_back(graph_.add(step.op, {}, args));
+      if (!values.back().valid()) return;
+      add_switches(values.back());
+    }
   }
 }
 

@@ -36,6 +36,7 @@ private:
     bool seen() const { return below && above && (!exact || at); }
   };
   void add_switches(NodeId id);
+  void add_formula(NodeId id);
   void add(OpKind op, NodeId x, std::optional<double> threshold, bool exact = false);
   NodeValues distances(const Switch& s, const LeafValues& values);
   void note(Switch& s, llvm::ArrayRef<double> distances);

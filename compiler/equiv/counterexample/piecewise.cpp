@@ -192,7 +192,7 @@ private:
       OpKind op = sides_.graph.node({i}).op;
       bool leaf = op_info(op).has(Trait::Leaf);
       if (leaf && op != OpKind::Constant && type.dtype == DType::Bool) return false;
-      if (!leaf && !op_info(op).has(Trait::Pointwise) && op != OpKind::Clip) return false;
+      if (!leaf && !is_pointwise(op)) return false;
     }
     return elements <= kElements;
   }
@@ -212,17 +212,15 @@ private:
         unknowns_.push_back(terms().unknown(static_cast<int>(unknowns_.size())));
         values.push_back({unknowns_.back(), false, {}});
       }
-    } else if (op == OpKind::Clip) {
-      Piece low = literal_piece(graph.attr(id, 0).real),
-            high = literal_piece(graph.attr(id, 1).real);
-      for (const Piece& x : values_[graph.operands(id)[0].index])
-        values.push_back(Math<Piece>::binary(OpKind::Minimum, Math<Piece>::maximum(x, low), high));
     } else {
       llvm::SmallVector<ConstView<Piece>, 4> operands;
       for (NodeId operand : graph.operands(id))
         operands.push_back({values_[operand.index].data(), graph.type(operand).shape});
+      llvm::SmallVector<const Value*, 2> attrs;
+      for (size_t slot = 0; slot < graph.attrs(id).size(); ++slot)
+        attrs.push_back(&graph.attr(id, slot));
       values.resize(count);
-      semantics::elementwise<Piece>(op, operands, {values.data(), type.shape});
+      semantics::elementwise<Piece>(op, attrs, operands, {values.data(), type.shape});
     }
   }
 

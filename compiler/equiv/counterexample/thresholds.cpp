@@ -1,5 +1,6 @@
 #include "compiler/equiv/counterexample/thresholds.h"
 
+#include "lang/core/formula.h"
 #include "lang/core/semantics.h"
 
 #include <llvm/ADT/DenseSet.h>
@@ -22,9 +23,20 @@ void ascending(std::vector<double>& values) {
   values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
+/// Those of formulas; 0 and 1 are among the inputs anyway.
+void add_literals(OpKind op, std::vector<double>& values) {
+  const Formula* formula = formula_of(op);
+  if (!formula) return;
+  for (const FormulaStep& step : formula->steps())
+    if (step.kind == FormulaStep::Kind::Apply)
+      add_literals(step.op, values);
+    else if (step.kind == FormulaStep::Kind::Literal && step.literal != 1)
+      values.push_back(step.literal);
+}
+
 void add_attributes(const Graph& graph, NodeId id, std::vector<double>& values) {
   const OpInfo& info = op_info(graph.node(id).op);
-  if (info.kind == OpKind::Relu6) values.push_back(6);
+  add_literals(info.kind, values);
   for (size_t slot = 0; slot < graph.attrs(id).size(); ++slot) {
     const Value& value = graph.attr(id, slot);
     if (value.is(Value::Kind::Float)) values.push_back(value.real);

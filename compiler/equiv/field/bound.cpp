@@ -59,7 +59,6 @@ constexpr Growth structured_growth(OpKind op) {
   case OpKind::ReduceMean: return Growth::Mean;
   case OpKind::ReduceMax: return Growth::Max;
   case OpKind::Extern: return Growth::Extern;
-  case OpKind::Clip:
   case OpKind::Cast: return Growth::Definition;
   case OpKind::Cumsum: return Growth::Cumsum;
   case OpKind::Argmax: return Growth::Argmax;
@@ -70,7 +69,7 @@ constexpr Growth structured_growth(OpKind op) {
 
 constexpr Growth growth_of(OpKind op, uint32_t traits) {
   if (op == OpKind::Pad) return Growth::Pad; // a move, and a literal
-  if (traits & (Trait::Pointwise | Trait::Fused)) return Growth::Definition;
+  if (is_pointwise(op) || (traits & Trait::Fused)) return Growth::Definition;
   if (traits & Trait::Layout) return Growth::Move;
   return structured_growth(op);
 }

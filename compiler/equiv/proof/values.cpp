@@ -1,5 +1,7 @@
 #include "compiler/equiv/proof/values.h"
 
+#include "lang/core/formula.h"
+
 #include <llvm/ADT/STLExtras.h>
 
 namespace tg::proof {
@@ -8,6 +10,18 @@ namespace {
 
 Value over_size(const Poly& size) {
   return Sums::of({Factor::Kind::InverseSize, "", {size}, {}, false});
+}
+
+Value by_formula(Sums& sums, const Formula& formula, llvm::ArrayRef<Value> args, bool integers) {
+  std::vector<Value> values(args.begin(), args.end());
+  for (const FormulaStep& step : formula.steps().drop_front(args.size())) {
+    std::vector<Value> of;
+    for (uint8_t i = 0; i < step.arity; ++i) of.push_back(values[step.args[i]]);
+    bool literal = step.kind == FormulaStep::Kind::Literal;
+    values.push_back(literal ? Sums::number(ratio_of(step.literal))
+                             : pointwise(sums, step.op, std::move(of), integers));
+  }
+  return values.back();
 }
 
 } // namespace
@@ -25,15 +39,13 @@ Value pointwise(Sums& sums, OpKind op, std::vector<Value> args, bool integers) {
     return Sums::multiply(args[0], sums.inverse(args[1]));
   case OpKind::Relu: return sums.maximum(args[0], {});
   case OpKind::Maximum: return sums.maximum(args[0], args[1]);
-  case OpKind::Relu6:
-    return sums.call("minimum", {sums.maximum(args[0], {}), Sums::number(Ratio{6})}, true);
-  case OpKind::Rsqrt: return sums.inverse(sums.call("sqrt", std::move(args), false));
   case OpKind::Sigmoid: {
     Value exp = sums.call("exp", {Sums::negate(args[0])}, false);
     return sums.inverse(Sums::add(Sums::number(Ratio{1}), exp));
   }
   default: break;
   }
+  if (const Formula* formula = formula_of(op)) return by_formula(sums, *formula, args, integers);
   return sums.call(std::string(info.name), std::move(args), info.has(Trait::Commutes));
 }
 
@@ -79,10 +91,11 @@ Value Elements::at(TermId id, const Index& index) {
 
 Value Elements::element(TermId id, const Index& index) {
   const Term& term = rule_.terms[id];
-  const OpInfo& info = op_info(term.op);
-  if (info.has(Trait::Pointwise)) {
+  if (is_pointwise(term.op)) {
     std::vector<Value> args;
     for (TermId operand : term.operands) args.push_back(at(operand, operand_index(operand, index)));
+    for (size_t slot = 0; slot < term.attrs.size() && !facts_.halted(); ++slot)
+      args.push_back(types_.attribute(id, slot).number);
     if (facts_.halted()) return {};
     return pointwise(sums_, term.op, std::move(args), dtypes_.may_be_integer(id));
   }
@@ -91,7 +104,6 @@ Value Elements::element(TermId id, const Index& index) {
   case OpKind::Matmul: return matmul(id, index);
   case OpKind::Conv2d: return conv(id, index);
   case OpKind::AvgPool2d: return pool(id, index);
-  case OpKind::Clip: return clip(id, index);
   case OpKind::Concat: return concat(id, index);
   case OpKind::Pad: return pad(id, index);
   case OpKind::Enlarge: return enlarge(id, index);
@@ -122,14 +134,6 @@ Value Elements::transpose(TermId id, const Index& index) {
   std::vector<size_t> perm = axes(facts_, types_.attribute(id, 0), types_.type(term.operands[0]));
   for (size_t i = 0; i < perm.size() && !facts_.halted(); ++i) inner[perm[i]] = index[i];
   return at(term.operands[0], inner);
-}
-
-/// As relu6 is: min(max(x, low), high).
-Value Elements::clip(TermId id, const Index& index) {
-  Value x = at(rule_.terms[id].operands[0], index);
-  if (facts_.halted()) return {};
-  Value above = sums_.maximum(x, types_.attribute(id, 0).number);
-  return sums_.call("minimum", {std::move(above), types_.attribute(id, 1).number}, true);
 }
 
 Value Elements::activated(const Attr& act, Value value) {

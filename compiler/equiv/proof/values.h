@@ -26,7 +26,6 @@ private:
   Value matmul(TermId id, const Index& index);
   Value conv(TermId id, const Index& index);
   Value pool(TermId id, const Index& index);
-  Value clip(TermId id, const Index& index);
   Value concat(TermId id, const Index& index);
   Value slice(TermId id, const Index& index);
   Value transpose(TermId id, const Index& index);
@@ -50,7 +49,7 @@ private:
 };
 
 /// Of one element of each operand: what is rational as it is, the rest as arbitrary functions; so
-/// is a division that may be of integers. The operator has no attributes.
+/// is a division that may be of integers. Attributes stand behind the operands.
 Value pointwise(Sums& sums, OpKind op, std::vector<Value> args, bool integers = false);
 
 } // namespace tg::proof

@@ -165,7 +165,11 @@ private:
   void map() {
     out_.family = PriceFamily::Map;
     double cheap = 0, dear = 0;
-    auto count = [&](OpKind op) { (is_dear(op) ? dear : cheap) += 1; };
+    auto count = [&](OpKind op) { // a formula counts for as many as its flops are
+      double flops = op_info(op).flops;
+      (is_dear(op) ? dear : cheap) +=
+          std::max(1.0, is_dear(op) ? flops / kTranscendentalFlops : flops);
+    };
     std::optional<FusedBody> body;
     if (instance_.op == OpKind::FusedMap) body = parse_fused_body(attr("body")->text);
     if (body) {

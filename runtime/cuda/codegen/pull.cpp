@@ -107,6 +107,8 @@ ExprId Puller::pointwise(const PlanStep& step, Index index, ConditionId conditio
   llvm::SmallVector<ExprId, 3> args;
   for (PlanValueId operand : step.operands)
     args.push_back(pull(operand, broadcast(index, type(operand).shape), condition));
+  for (const Value& attr : step.attrs)
+    args.push_back(exprs_.number(exprs_[args[0]].scalar, attr.real));
   return exprs_.apply(step.op, result_scalar(exprs_, step.op, args), args);
 }
 
@@ -125,13 +127,6 @@ ExprId Puller::fused_map(const PlanStep& step, Index index, ConditionId conditio
     stack.push_back(exprs_.apply(instr.op, result_scalar(exprs_, instr.op, args), args));
   }
   return stack.back();
-}
-
-ExprId Puller::clip(const PlanStep& step, Index index, ConditionId condition) {
-  ExprId x = pull(step.operands[0], index, condition);
-  Scalar scalar = exprs_[x].scalar;
-  ExprId low = apply(OpKind::Maximum, x, exprs_.number(scalar, step.attrs[0].real));
-  return apply(OpKind::Minimum, low, exprs_.number(scalar, step.attrs[1].real));
 }
 
 ExprId Puller::cast(const PlanStep& step, Index index, ConditionId condition) {
@@ -154,7 +149,6 @@ struct Rules {
   static constexpr Puller::Rule kNone = nullptr;
   static constexpr KernelTable<Puller::Rule> kTable = {
       {OpKind::FusedMap, &Puller::fused_map},
-      {OpKind::Clip, &Puller::clip},
       {OpKind::Cast, &Puller::cast},
       {OpKind::BatchNorm, &Puller::batch_norm},
       {OpKind::Softmax, &Puller::softmax},
@@ -185,7 +179,7 @@ bool is_product_of_few_rows(const Plan& plan, const PlanStep& step) {
   return step.op == OpKind::Matmul && result.elements() < kFewRows * result.shape.back();
 }
 
-bool can_generate(OpKind op) { return op_info(op).has(Trait::Pointwise) || Rules::kTable.has(op); }
+bool can_generate(OpKind op) { return is_pointwise(op) || Rules::kTable.has(op); }
 
 ExprId Puller::pull(PlanValueId value, Index index, ConditionId condition) {
   if (failed()) return number(0);

@@ -116,7 +116,6 @@ private:
 
   ExprId pointwise(const PlanStep& step, Index index, ConditionId condition);
   ExprId fused_map(const PlanStep& step, Index index, ConditionId condition);
-  ExprId clip(const PlanStep& step, Index index, ConditionId condition);
   ExprId cast(const PlanStep& step, Index index, ConditionId condition);
   ExprId batch_norm(const PlanStep& step, Index index, ConditionId condition);
   ExprId softmax(const PlanStep& step, Index index, ConditionId condition);

@@ -3,12 +3,15 @@
 #include "runtime/cuda/codegen/source_pass.h"
 #include "runtime/cuda/codegen/source_prelude.h"
 
+#include "lang/core/formula.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
+#include <set>
 
 namespace tg::cuda {
 
@@ -328,8 +331,65 @@ std::string function_text(const KernelSource& source, Target target) {
   return out.str();
 }
 
+namespace {
+
+/// Functions of the operators that have a formula and none in `given`, each behind what it calls.
+class FormulaWriter {
+public:
+  explicit FormulaWriter(llvm::StringRef given) : given_(given) {}
+  std::string write() {
+    for (const OpInfo& info : all_ops()) add(info);
+    return std::move(text_);
+  }
+
+private:
+  void add(const OpInfo& info) {
+    const Formula* formula = formula_of(info.kind);
+    if (!formula || given_.contains(call(info.kind)) || !done_.insert(info.kind).second) return;
+    for (const FormulaStep& step : formula->steps())
+      if (step.kind == FormulaStep::Kind::Apply) add(op_info(step.op));
+    text_ += function(info, *formula, "float");
+    if (!info.has(Trait::Floating)) text_ += function(info, *formula, "long long");
+  }
+
+  static std::string function(const OpInfo& info, const Formula& formula, const std::string& type) {
+    std::string parameters, body, name;
+    for (size_t i = 0; i < formula.size(); ++i) {
+      const FormulaStep& step = formula[i];
+      name = "v" + std::to_string(i);
+      switch (step.kind) {
+      case FormulaStep::Kind::Argument: parameters += (i ? ", " : "") + type + " " + name; break;
+      case FormulaStep::Kind::Literal:
+        body += "  const " + type + " " + name + " = " + Value::of_float(step.literal).text_form() +
+                ";\n";
+        break;
+      case FormulaStep::Kind::Apply: body += "  const auto " + name + " = " + applied(step) + ";\n";
+      }
+    }
+    return "TG_FUNCTION auto " + call(info.kind) + parameters + ") {\n" + body + "  return " +
+           name + ";\n}\n";
+  }
+
+  static std::string call(OpKind op) { return "tg_" + std::string(op_info(op).name) + "("; }
+
+  static std::string applied(const FormulaStep& step) {
+    std::string text = call(step.op);
+    for (uint8_t i = 0; i < step.arity; ++i)
+      text += (i ? ", v" : "v") + std::to_string(step.args[i]);
+    return text + ")";
+  }
+
+  llvm::StringRef given_;
+  std::set<OpKind> done_;
+  std::string text_;
+};
+
+} // namespace
+
 std::string prelude_text(Target target) {
-  return std::string(target == Target::Cuda ? kCudaPrelude : kCppPrelude) + kCommonPrelude;
+  std::string given = target == Target::Cuda ? kCudaPrelude : kCppPrelude;
+  given += kCommonPrelude;
+  return given + FormulaWriter(given).write();
 }
 
 } // namespace tg::cuda

@@ -1,7 +1,7 @@
 // What generated kernels use, as text. kCudaPrelude and kCppPrelude define the macros around the
 // body and the conversions of half types (without headers: PTX on the device); kCommonPrelude the
 // rest. Pointwise operators are functions tg_NAME over float and long long, with the meaning of
-// semantics.h.
+// semantics.h; those that have a formula and no function here get one of it (source.cpp).
 #pragma once
 
 namespace tg::cuda {
@@ -141,14 +141,11 @@ TG_FUNCTION float tg_mod(float x, float y) { // x / y may round up to a whole nu
 }
 TG_FUNCTION long long tg_less(float x, float y) { return x < y; }
 TG_FUNCTION long long tg_less_equal(float x, float y) { return x <= y; }
-TG_FUNCTION long long tg_greater(float x, float y) { return x > y; }
-TG_FUNCTION long long tg_greater_equal(float x, float y) { return x >= y; }
 TG_FUNCTION long long tg_equal(float x, float y) { return x == y; }
 TG_FUNCTION long long tg_not_equal(float x, float y) { return x != y; }
 TG_FUNCTION float tg_select(long long c, float x, float y) { return c ? x : y; }
 TG_FUNCTION float tg_neg(float x) { return -x; }
 TG_FUNCTION float tg_relu(float x) { return tg_maximum(x, 0.0f); }
-TG_FUNCTION float tg_relu6(float x) { return tg_minimum(tg_maximum(x, 0.0f), 6.0f); }
 TG_FUNCTION float tg_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 TG_FUNCTION float tg_tanh(float x) { return tanhf(x); }
 TG_FUNCTION float tg_gelu(float x) { return 0.5f * x * erfcf(-0.707106781f * x); }
@@ -159,6 +156,8 @@ TG_FUNCTION float tg_abs(float x) { return fabsf(x); }
 TG_FUNCTION float tg_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x != x ? x : 0.0f; }
 TG_FUNCTION float tg_floor(float x) { return floorf(x); }
 TG_FUNCTION float tg_log(float x) { return logf(x); }
+TG_FUNCTION float tg_log1p(float x) { return log1pf(x); }
+TG_FUNCTION float tg_expm1(float x) { return expm1f(x); }
 TG_FUNCTION float tg_sin(float x) { return sinf(x); }
 TG_FUNCTION float tg_cos(float x) { return cosf(x); }
 
@@ -176,8 +175,6 @@ TG_FUNCTION long long tg_maximum(long long x, long long y) { return x > y ? x : 
 TG_FUNCTION long long tg_minimum(long long x, long long y) { return x < y ? x : y; }
 TG_FUNCTION long long tg_less(long long x, long long y) { return x < y; }
 TG_FUNCTION long long tg_less_equal(long long x, long long y) { return x <= y; }
-TG_FUNCTION long long tg_greater(long long x, long long y) { return x > y; }
-TG_FUNCTION long long tg_greater_equal(long long x, long long y) { return x >= y; }
 TG_FUNCTION long long tg_equal(long long x, long long y) { return x == y; }
 TG_FUNCTION long long tg_not_equal(long long x, long long y) { return x != y; }
 TG_FUNCTION long long tg_logical_and(long long x, long long y) { return x && y; }
@@ -185,7 +182,6 @@ TG_FUNCTION long long tg_logical_or(long long x, long long y) { return x || y; }
 TG_FUNCTION long long tg_logical_not(long long x) { return !x; }
 TG_FUNCTION long long tg_select(long long c, long long x, long long y) { return c ? x : y; }
 TG_FUNCTION long long tg_relu(long long x) { return x > 0 ? x : 0; }
-TG_FUNCTION long long tg_relu6(long long x) { return x < 0 ? 0 : x > 6 ? 6 : x; }
 TG_FUNCTION long long tg_abs(long long x) { return x < 0 ? tg_neg(x) : x; }
 TG_FUNCTION long long tg_sign(long long x) { return (x > 0) - (x < 0); }
 TG_FUNCTION long long tg_floor(long long x) { return x; }

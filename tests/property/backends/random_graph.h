@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
+#include "lang/core/formula.h"
 #include "lang/core/random.h"
 
 namespace tg::test {
@@ -76,7 +77,7 @@ private:
 
   void grow() {
     NodeId x = any();
-    switch (below(15)) {
+    switch (below(16)) {
     case 0: return product(x);
     case 1: return convolution(x);
     case 2: return window(x);
@@ -91,6 +92,7 @@ private:
     case 11: return decision();
     case 12: return rounding();
     case 13: return index(x);
+    case 14: return by_formula(x);
     default: return fused(x);
     }
   }
@@ -177,6 +179,19 @@ private:
       if (type(x).rank() > 0)
         add(OpKind::Cumsum, {small}, {Value::of_int(in(0, type(x).rank() - 1))});
     }
+  }
+
+  /// A function of one operand that has a formula, whichever the table has, where all are defined.
+  void by_formula(NodeId x) {
+    llvm::SmallVector<const OpInfo*, 16> ops;
+    for (const OpInfo& info : all_ops())
+      if (formula_of(info.kind) && info.operand_count == 1 && info.has(Trait::Floating))
+        ops.push_back(&info);
+    NodeId positive = add(OpKind::Add, {add(OpKind::Sigmoid, {x}), number(0.125)});
+    add(ops[below(ops.size())]->kind, {positive});
+    NodeId small = add(OpKind::Mul, {add(OpKind::Tanh, {x}), number(0.75)});
+    OpKind op = ops[below(ops.size())]->kind;
+    if (op != OpKind::Rsqrt) add(op, {small});
   }
 
   NodeId condition(NodeId x) {

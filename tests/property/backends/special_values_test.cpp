@@ -88,8 +88,7 @@ void check(const Graph& graph, bool huge, bool may_spread = false,
 TEST(SpecialValues, ElementByElement) {
   int operators = 0;
   for (const OpInfo& info : all_ops()) {
-    bool more = info.kind == OpKind::Clip || info.kind == OpKind::Cast;
-    if (!info.has(Trait::Pointwise) && !more) continue;
+    if (!is_pointwise(info.kind) && info.kind != OpKind::Cast) continue;
     if (info.kind == OpKind::FusedMap || info.variadic()) continue;
     Builder b;
     std::vector<NodeId> operands;

@@ -1,6 +1,7 @@
 // The kernel generator, executed on the processor: random networks over every operator against
 // `ref`, and what kernels must look like where speed depends on it.
 #include "compiler/emit/plan_from_graph.h"
+#include "tests/property/backends/every_pointwise.h"
 #include "tests/property/backends/random_graph.h"
 #include "tests/unit/cuda/cpp_target.h"
 #include "tests/unit/runtime/plan_writer.h"
@@ -30,6 +31,24 @@ TEST(Generate, RandomNetworksAgreeWithRef) {
     EXPECT_LE(difference(networks[i], library), 1e-4)
         << "seed " << i << "\n"
         << dump(networks[i].plan) << texts(networks[i]);
+}
+
+/// Those with a formula and no function in the prelude included; none is named.
+TEST(Generate, EveryPointwiseOperatorAgreesWithRef) {
+  std::vector<PointwiseCase> cases = every_pointwise();
+  std::vector<Generated> generated;
+  std::vector<cuda::KernelSource> sources;
+  for (const PointwiseCase& one : cases) {
+    generated.push_back(
+        generate_all(plan_from_graph(one.graph), [](const PlanStep&) { return false; }));
+    for (const cuda::KernelSource& source : sources_of(generated.back())) sources.push_back(source);
+  }
+  CppLibrary library;
+  library.compile(sources);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    auto want = by_ref(generated[i].plan, 7), got = HostRun(generated[i], library).outputs(7);
+    EXPECT_EQ(disagreement(got[0], want[0], cases[i]), "") << cases[i].name;
+  }
 }
 
 /// Where x / y rounds up to a whole number, below and above zero, and for an infinite y.

@@ -52,6 +52,24 @@ TEST_P(Simd, FunctionsAreAccurateNearZero) {
       ASSERT_NEAR(unary(f.instr, x) / f.exact(static_cast<double>(x)), 1, f.tolerance) << x;
 }
 
+TEST_P(Simd, Log1pAndExpm1KeepTheDigitsOfTinyArguments) {
+  for (float size = 1e-38f; size < 80; size *= 1.013f)
+    for (float x : {size, -size}) {
+      double v = static_cast<double>(x);
+      ASSERT_NEAR(unary(Instr::Expm1, x) / std::expm1(v), 1, 5e-7) << x;
+      if (x <= -1) continue;
+      ASSERT_NEAR(unary(Instr::Log1p, x) / std::log1p(v), 1, 5e-7) << x;
+    }
+  EXPECT_EQ(unary(Instr::Log1p, -1), -kInf);
+  EXPECT_EQ(unary(Instr::Log1p, kInf), kInf);
+  EXPECT_NEAR(unary(Instr::Log1p, 3e38f), std::log(3e38), 1e-4);
+  EXPECT_TRUE(std::isnan(unary(Instr::Log1p, -2)));
+  EXPECT_EQ(unary(Instr::Expm1, kInf), kInf);
+  EXPECT_EQ(unary(Instr::Expm1, -kInf), -1);
+  EXPECT_EQ(unary(Instr::Expm1, 0), 0);
+  EXPECT_EQ(unary(Instr::Log1p, 0), 0);
+}
+
 TEST_P(Simd, GeluIsAccurateToTheScaleOfItsArgument) {
   for (float x = -20; x < 20; x += 0.0037f) {
     double v = static_cast<double>(x), exact = v * (1 + std::erf(v / std::sqrt(2.0))) / 2;
@@ -78,7 +96,7 @@ TEST_P(Simd, InfinitiesSaturate) {
 
 TEST_P(Simd, NanStaysNan) {
   for (Instr instr : {Instr::Copy, Instr::Neg, Instr::Relu, Instr::Sigmoid, Instr::Tanh,
-                      Instr::Gelu, Instr::Exp, Instr::Sqrt, Instr::Erf})
+                      Instr::Gelu, Instr::Exp, Instr::Sqrt, Instr::Erf, Instr::Log1p, Instr::Expm1})
     EXPECT_TRUE(std::isnan(unary(instr, kNan))) << int(instr);
   float a = kNan, b = 1, out = 0;
   table().apply(Instr::Maximum, &out, &a, &b, nullptr, 1);

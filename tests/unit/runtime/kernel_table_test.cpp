@@ -19,6 +19,16 @@ TEST(KernelTable, KnowsWhatItHas) {
   EXPECT_EQ(kTable[OpKind::Conv2d], nullptr);
 }
 
+TEST(KernelTable, RowsComeBeforeWhatIsForAllPointwiseOperators) {
+  static constexpr Table kRows = {{OpKind::Relu, one}, {OpKind::Matmul, one}};
+  static constexpr Table kTable = kRows.with_pointwise(two);
+  for (const OpInfo& info : all_ops()) {
+    bool row = info.kind == OpKind::Relu || info.kind == OpKind::Matmul;
+    ASSERT_EQ(kTable.has(info.kind), row || is_pointwise(info.kind)) << info.name;
+    if (kTable.has(info.kind)) EXPECT_EQ(kTable[info.kind](), row ? 1 : 2) << info.name;
+  }
+}
+
 TEST(KernelTable, LeavesAndSugarNeedNoKernel) {
   for (const OpInfo& info : all_ops())
     EXPECT_EQ(kExecutable[static_cast<size_t>(info.kind)], !info.has(Trait::Leaf | Trait::Sugar))

@@ -1,0 +1,93 @@
+// The formulas of pointwise operators, each written once. Operators are called by their kinds in
+// ops.def, with attributes behind operands; literals are numbers. A formula serves the reference
+// kernels, constant folding, the exact checks and proofs, the CPU backend's vector programs and the
+// CUDA source; where one of these has a better form, that form wins (CONTRIBUTING.md, "Add an
+// operator").
+//
+// Invariant: over tensors, a formula is well typed as a model would be: conditions are comparisons,
+// and no condition is added to a number.
+#pragma once
+
+#include "lang/core/formula.h"
+
+#include <optional>
+
+namespace tg::formulas {
+
+#define TG_OP(...)
+#define TG_POINTWISE(kind, ...) inline constexpr Call<OpKind::kind> kind;
+#include "lang/core/ops.def"
+
+struct None {};
+/// The operator's formula, over its operands and then its attributes.
+template <OpKind op> inline constexpr None of{};
+
+template <> inline constexpr auto of<OpKind::Greater> = [](auto x, auto y) { return y < x; };
+template <>
+inline constexpr auto of<OpKind::GreaterEqual> = [](auto x, auto y) { return LessEqual(y, x); };
+template <> inline constexpr auto of<OpKind::Abs> = [](auto x) { return Maximum(x, -x); };
+template <> inline constexpr auto of<OpKind::Relu6> = [](auto x) { return Minimum(Relu(x), 6); };
+template <> inline constexpr auto of<OpKind::Rsqrt> = [](auto x) { return 1 / Sqrt(x); };
+template <>
+inline constexpr auto of<OpKind::Clip> =
+    [](auto x, auto low, auto high) { return Minimum(Maximum(x, low), high); };
+template <> inline constexpr auto of<OpKind::Log1p> = [](auto x) { return Log(1 + x); };
+template <> inline constexpr auto of<OpKind::Expm1> = [](auto x) { return Exp(x) - 1; };
+// The division comes first: x * 6 may overflow.
+template <>
+inline constexpr auto of<OpKind::Hardswish> = [](auto x) { return x * (Relu6(x + 3) / 6); };
+template <>
+inline constexpr auto of<OpKind::Softplus> = [](auto x) { return Relu(x) + Log1p(Exp(-Abs(x))); };
+template <> inline constexpr auto of<OpKind::Mish> = [](auto x) { return x * Tanh(Softplus(x)); };
+template <>
+inline constexpr auto of<OpKind::Elu> =
+    [](auto x, auto alpha) { return Select(x > 0, x, alpha * Expm1(x)); };
+
+// --- what the formulas come to
+// --------------------------------------------------------------------
+
+template <OpKind op>
+inline constexpr bool kGiven = !std::is_same_v<std::remove_cv_t<decltype(of<op>)>, None>;
+
+inline constexpr bool kHas[] = {
+#define TG_OP(...) false,
+#define TG_POINTWISE(kind, ...) kGiven<OpKind::kind>,
+#include "lang/core/ops.def"
+};
+constexpr bool has(OpKind op) { return kHas[static_cast<size_t>(op)]; }
+
+/// The value over a scalar.
+template <OpKind op, class Scalar>
+constexpr typename Scalar::Value value(const typename Scalar::Value* args) {
+  using N = Number<Scalar>;
+  constexpr auto formula = of<op>;
+  using F = decltype(formula);
+  auto arg = [&](size_t i) { return N::of(args[i]); };
+  if constexpr (std::is_invocable_v<F, N>)
+    return formula(arg(0)).value();
+  else if constexpr (std::is_invocable_v<F, N, N>)
+    return formula(arg(0), arg(1)).value();
+  else if constexpr (std::is_invocable_v<F, N, N, N>)
+    return formula(arg(0), arg(1), arg(2)).value();
+  else
+    return formula(arg(0), arg(1), arg(2), arg(3)).value();
+}
+
+/// nullopt for an operator without a formula.
+template <class Scalar>
+constexpr std::optional<typename Scalar::Value> value(OpKind op,
+                                                      const typename Scalar::Value* args) {
+  switch (op) {
+#define TG_OP(...)
+#define TG_POINTWISE(kind, ...)                                                                    \
+  case OpKind::kind:                                                                               \
+    if constexpr (kGiven<OpKind::kind>)                                                            \
+      return value<OpKind::kind, Scalar>(args);                                                    \
+    else                                                                                           \
+      return std::nullopt;
+#include "lang/core/ops.def"
+  default: return std::nullopt;
+  }
+}
+
+} // namespace tg::formulas

@@ -1,0 +1,85 @@
+// A small graph for each pointwise operator and each dtype that it takes, and how results are
+// compared.
+#pragma once
+
+#include "tests/unit/onednn/compare.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+#include <cmath>
+
+namespace tg::test {
+
+struct PointwiseCase {
+  std::string name;
+  Graph graph;
+  std::vector<double> first; // operand 0
+  double tolerance;          // of each element, relative
+};
+
+/// Numbers of both signs: whole ones, and where floats are wanted those from a millionth to ten
+/// thousand.
+inline std::vector<double> spread(bool floats, size_t operand) {
+  std::vector<double> numbers;
+  for (int i = 0; i < 999; ++i) {
+    int k =
+        static_cast<int>((static_cast<size_t>(i) * (operand == 0 ? 1 : 617) + 31 * operand) % 999);
+    double size = floats ? std::pow(10, k % 101 / 10.0 - 6) : k % 10;
+    numbers.push_back(k % 2 ? -size : size);
+  }
+  return numbers;
+}
+
+/// The numbers as an operand of this dtype that is computed in a run, to the same bits everywhere.
+inline NodeId operand_of(Builder& b, DType dtype, size_t i, llvm::ArrayRef<double> numbers) {
+  auto number = [&](double value) { return b.graph.constant({value}, f32({})); };
+  NodeId zero = b.op(OpKind::Mul, {b.input("x" + std::to_string(i), {3, 333}), number(0)});
+  NodeId x = b.op(OpKind::Add, {zero, b.graph.constant(numbers, f32({3, 333}))});
+  if (dtype == DType::F32) return x;
+  if (dtype == DType::Bool) return b.op(OpKind::Greater, {x, number(0)});
+  return b.op(OpKind::Cast, {x}, {Value::of_enum(dtype_name(dtype))});
+}
+
+inline std::vector<PointwiseCase> every_pointwise() {
+  std::vector<PointwiseCase> cases;
+  for (const OpInfo& info : all_ops()) {
+    if (!is_pointwise(info.kind)) continue;
+    for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::Bool}) {
+      if (!dtype_fits(info, dtype)) continue;
+      Builder b;
+      std::vector<NodeId> operands;
+      for (size_t i = 0; i < info.operand_count; ++i) {
+        bool condition = info.shape == ShapeRule::select && i == 0;
+        operands.push_back(
+            operand_of(b, condition ? DType::Bool : dtype, i, spread(is_float(dtype), i)));
+      }
+      std::vector<Value> attrs; // ascending, whole: limits and factors alike
+      for (size_t a = 0; a < info.attr_count; ++a)
+        attrs.push_back(Value::of_float(static_cast<double>(2 * a) - 1));
+      b.output(b.op(info.kind, operands, attrs)); // as it is: fused casts do not round halves
+      // Of halves one unit in the last place: a function may come out on either side of a middle.
+      double tolerance = dtype == DType::BF16 ? 8e-3 : dtype == DType::F16 ? 1e-3 : 2e-5;
+      cases.push_back({std::string(info.name) + " of " + dtype_name(dtype).str(), b.graph,
+                       spread(is_float(dtype), 0), tolerance});
+    }
+  }
+  return cases;
+}
+
+/// "" where all elements are near, with NaN and infinities at the same places. Beside the tolerance
+/// there is what functions lose that are near 0 where their argument is not: a millionth of that,
+/// or of 1.
+inline std::string disagreement(const Tensor& got, const Tensor& want, const PointwiseCase& one) {
+  std::vector<double> g = got.doubles(), w = want.doubles();
+  for (size_t i = 0; i < w.size(); ++i) {
+    double slack = 1e-6 * std::max(1.0, std::abs(one.first[i]));
+    bool same = std::isnan(w[i]) ? std::isnan(g[i])
+                : std::isinf(w[i])
+                    ? g[i] == w[i]
+                    : std::abs(g[i] - w[i]) <= one.tolerance * std::abs(w[i]) + slack;
+    if (!same) return llvm::formatv("element {0} is {1:e}, not {2:e}", i, g[i], w[i]);
+  }
+  return "";
+}
+
+} // namespace tg::test

@@ -1,0 +1,41 @@
+// Every pointwise operator of the table, those included that come from a formula alone: on `cpu`
+// against `ref`, in each dtype that the operator takes, from numbers that are tiny to numbers that
+// are huge. No operator is named, so one that is added is tested.
+#include "runtime/onednn/backend.h"
+#include "tests/property/backends/every_pointwise.h"
+
+namespace tg::test {
+namespace {
+
+TEST(EveryPointwise, CpuAgreesWithRef) {
+  std::unique_ptr<Backend> ref = make_ref_backend(), cpu = make_cpu_backend();
+  size_t tried = 0;
+  for (const PointwiseCase& one : every_pointwise()) {
+    Plan plan = plan_from_graph(one.graph);
+    std::vector<Tensor> want = outputs_of(*ref, plan, {}), got = outputs_of(*cpu, plan, {});
+    EXPECT_EQ(disagreement(got[0], want[0], one), "") << one.name;
+    ++tried;
+  }
+  EXPECT_GE(tried, 100u);
+}
+
+/// Within a longer body, registers are shared and freed.
+TEST(EveryPointwise, CpuAgreesWithRefInsideOfAFusedMap) {
+  std::unique_ptr<Backend> ref = make_ref_backend(), cpu = make_cpu_backend();
+  for (const OpInfo& info : all_ops()) {
+    if (!info.has(Trait::Pointwise) || info.operand_count != 1) continue;
+    if (!dtype_fits(info, DType::F32)) continue;
+    std::string call = std::string(info.name) + "(";
+    std::string body = "add(mul(" + call + "add(abs($0), abs($1))), $0), mul(" + call +
+                       "abs(mul($0, $1))), " + call + "abs($1))))";
+    Builder b;
+    b.output(b.op(OpKind::FusedMap, {b.input("x", {3, 700}), b.input("y", {3, 1})},
+                  {Value::of_string(body)}));
+    Plan plan = plan_from_graph(b.graph);
+    std::vector<Tensor> want = outputs_of(*ref, plan, {}), got = outputs_of(*cpu, plan, {});
+    EXPECT_LE(max_rel_diff(got[0], want[0]), 1e-5) << body;
+  }
+}
+
+} // namespace
+} // namespace tg::test
