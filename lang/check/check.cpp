@@ -112,7 +112,8 @@ private:
   // --- head of a function -----------------------------------------------------------------------
 
   void header(const ast::Decl& fn) {
-    if (find_op(fn.name.text) || is_builtin(fn.name.text))
+    std::optional<OpKind> op = find_op(fn.name.text);
+    if ((op && !op_info(*op).has(Trait::Yields)) || is_builtin(fn.name.text))
       sink_.report(error(Code::duplicate_name, fn.name.span,
                          "`{0}` is an operator of the language and cannot be redefined",
                          fn.name.text));

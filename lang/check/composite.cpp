@@ -16,7 +16,8 @@ constexpr size_t kMaxInstructions = 256;
 
 class Reader {
 public:
-  Reader(const Ast& ast, const ast::Decl& op) : ast_(ast), op_(op) {}
+  Reader(const Ast& ast, const ast::Decl& op, llvm::function_ref<bool(llvm::StringRef)> declared)
+      : ast_(ast), op_(op), declared_(declared) {}
 
   std::optional<Composite> read() {
     if (!op_.value || !read(op_.value) || out_.body.op_count() < 2) return std::nullopt;
@@ -67,6 +68,7 @@ private:
 
   bool call(const ast::Expr& e) {
     llvm::ArrayRef<ast::Arg> args = ast_[e.args];
+    if (declared_(e.callee.text)) return false;
     for (const ast::Arg& arg : args)
       if (arg.kind != ast::ArgKind::Positional || !read(arg.value)) return false;
     return emit(e.callee.text, args.size());
@@ -124,13 +126,15 @@ private:
 
   const Ast& ast_;
   const ast::Decl& op_;
+  llvm::function_ref<bool(llvm::StringRef)> declared_;
   Composite out_;
 };
 
 } // namespace
 
-std::optional<Composite> pointwise_composite(const Ast& ast, const ast::Decl& op) {
-  return Reader(ast, op).read();
+std::optional<Composite> pointwise_composite(const Ast& ast, const ast::Decl& op,
+                                             llvm::function_ref<bool(llvm::StringRef)> declared) {
+  return Reader(ast, op, declared).read();
 }
 
 } // namespace tg

@@ -5,6 +5,8 @@
 #include "lang/core/fused_body.h"
 #include "lang/syntax/ast.h"
 
+#include <llvm/ADT/STLFunctionalExtras.h>
+
 #include <optional>
 #include <vector>
 
@@ -21,6 +23,9 @@ struct Composite {
 
 /// The definition over the parameters and numbers; operands are numbered by first use. nullopt
 /// where it holds anything but pointwise operators of the table over its tensors and numbers.
-std::optional<Composite> pointwise_composite(const Ast& ast, const ast::Decl& op);
+/// `declared`: whether the file has a function or operator of a name, which then is not the
+/// table's.
+std::optional<Composite> pointwise_composite(const Ast& ast, const ast::Decl& op,
+                                             llvm::function_ref<bool(llvm::StringRef)> declared);
 
 } // namespace tg

@@ -424,7 +424,10 @@ private:
     ExprId made;
     if (bind(site, e, op, names)) {
       std::optional<Composite> body;
-      if (!decl.external && !unfold) body = pointwise_composite(*op.tree, decl);
+      auto declared = [&](llvm::StringRef name) {
+        return op.home->ops.count(name) || op.home->fns.count(name);
+      };
+      if (!decl.external && !unfold) body = pointwise_composite(*op.tree, decl, declared);
       if (decl.external)
         made = external(e, op, names);
       else if (body)

@@ -46,7 +46,8 @@ bool Calls::passes_over(FnRef fn) {
 /// so that it stays whole until a rule unfolds it; else what the definition comes to.
 Val Calls::composite(Frame& caller, Frame& frame, ast::ExprId call) {
   if (frame.decl.external) return external(caller, frame, call);
-  std::optional<Composite> body = pointwise_composite(frame.ast, frame.decl);
+  auto declared = [&](llvm::StringRef name) { return frame.module.names.count(name) != 0; };
+  std::optional<Composite> body = pointwise_composite(frame.ast, frame.decl, declared);
   if (!body) return expressions_.expression(frame, frame.decl.value);
   llvm::SmallVector<Operand, 6> operands;
   DType dtype = DType::None;
