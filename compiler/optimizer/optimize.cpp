@@ -10,6 +10,7 @@
 #include "compiler/optimizer/strategy/strategy.h"
 
 #include "compiler/ir/graph_equal.h"
+#include "compiler/rules/book.h"
 #include "compiler/rules/text.h"
 #include "lang/core/stopwatch.h"
 
@@ -190,6 +191,12 @@ void finish(const CostModel& costs, llvm::ArrayRef<Rule> rules, const Stopwatch&
   report.peak_memory_mb = peak_memory_mb();
 }
 
+bool occurs(const Graph& graph, OpKind op) {
+  for (uint32_t i = 0; i < graph.size(); ++i)
+    if (graph.node({i}).op == op) return true;
+  return false;
+}
+
 /// Why there are no prices, as of a GPU that was lost, is why there is no result.
 Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
   for (std::string& note : costs.notes()) failure.note(std::move(note));
@@ -221,8 +228,9 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   report.extract = extractor_name(options.extract.extractor).str();
   report.cost_model = costs.name();
   report.seed = options.explore.seed;
-  report.rules = static_cast<size_t>(llvm::count_if(
-      rules, [&](const Rule& rule) { return admits(options.explore.numerics, rule); }));
+  report.rules = static_cast<size_t>(llvm::count(
+      rules_in_use(rules, options.explore.numerics, [&](OpKind op) { return occurs(source, op); }),
+      true));
   note_left_out(rules, options.explore.numerics, report);
   report.nodes_before = report.nodes_after = run_op_count(source);
   PriceCache prices(source.symbols(), costs);

@@ -117,4 +117,44 @@ uint32_t RuleBook::intern(Pattern pattern) {
   return static_cast<uint32_t>(patterns_.size() - 1);
 }
 
+namespace {
+
+using Operators = std::bitset<kOpCount>;
+
+/// Those of a rule's term, of the given ones.
+Operators operators_below(const Rule& rule, llvm::ArrayRef<TermId> roots, const Operators& of) {
+  Operators found;
+  std::vector<TermId> open(roots.begin(), roots.end());
+  while (!open.empty()) {
+    const Term& term = rule.terms[open.back()];
+    open.pop_back();
+    if (term.kind == Term::Kind::Op && of.test(static_cast<size_t>(term.op)))
+      found.set(static_cast<size_t>(term.op));
+    open.insert(open.end(), term.operands.begin(), term.operands.end());
+  }
+  return found;
+}
+
+} // namespace
+
+std::vector<bool> rules_in_use(llvm::ArrayRef<Rule> rules, Numerics most,
+                               llvm::function_ref<bool(OpKind)> present) {
+  Operators yielding, known;
+  for (const OpInfo& info : all_ops()) {
+    yielding.set(static_cast<size_t>(info.kind), info.has(Trait::Yields));
+    known.set(static_cast<size_t>(info.kind), !info.has(Trait::Yields) || present(info.kind));
+  }
+  std::vector<bool> used(rules.size());
+  for (bool more = true; more;) {
+    more = false;
+    for (size_t i = 0; i < rules.size(); ++i) {
+      if (used[i] || !admits(most, rules[i])) continue;
+      if ((operators_below(rules[i], rules[i].lhs, yielding) & ~known).any()) continue;
+      used[i] = more = true;
+      known |= operators_below(rules[i], rules[i].rhs, yielding);
+    }
+  }
+  return used;
+}
+
 } // namespace tg

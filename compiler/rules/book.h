@@ -4,6 +4,8 @@
 
 #include "compiler/rules/pattern.h"
 
+#include <llvm/ADT/STLFunctionalExtras.h>
+
 #include <bitset>
 
 namespace tg {
@@ -35,6 +37,13 @@ struct CompiledRule {
   bool multi() const { return sources.size() > 1; }
   bool native() const { return rule->native != Native::No; }
 };
+
+/// By RuleId, the rules that a search has: those that `most` admits, but for those of an operator
+/// with Trait::Yields that is not `present` and that none of the others makes. These cannot fire;
+/// without them strategies that draw among all rules find in a graph what they found before the
+/// operator came.
+std::vector<bool> rules_in_use(llvm::ArrayRef<Rule> rules, Numerics most,
+                               llvm::function_ref<bool(OpKind)> present);
 
 class RuleBook {
 public:

@@ -24,9 +24,11 @@ Explorer::Explorer(EGraph& egraph, llvm::ArrayRef<Rule> rules, const ExplorerOpt
     : egraph_(egraph), options_(options), book_(egraph.symbols(), rules), matcher_(egraph, book_),
       joiner_(egraph, book_), cycles_(egraph), applier_(egraph, &cycles_, options.cycle_filter),
       symbol_hash_(egraph.symbols()), by_id_(rules.size()) {
+  std::vector<bool> in_use =
+      rules_in_use(rules, options.numerics, [&](OpKind op) { return !egraph.with_op(op).empty(); });
   for (const CompiledRule& rule : book_.rules()) {
     by_id_[rule.id] = &rule;
-    if (admits(options.numerics, *rule.rule)) enabled_.push_back(&rule);
+    if (in_use[rule.id]) enabled_.push_back(&rule);
   }
 }
 

@@ -19,8 +19,10 @@ public:
         matcher_(egraph, book_), joiner_(egraph, book_), cycles_(egraph),
         applier_(egraph, &cycles_, options.cycle_filter), rng_(options.seed) {
     report_.rules.resize(rules.size());
+    std::vector<bool> in_use = rules_in_use(rules, options.numerics,
+                                            [&](OpKind op) { return !egraph.with_op(op).empty(); });
     for (const CompiledRule& rule : book_.rules())
-      if (admits(options.numerics, *rule.rule)) enabled_.push_back(&rule);
+      if (in_use[rule.id]) enabled_.push_back(&rule);
   }
 
   RolloutReport run();
