@@ -25,7 +25,8 @@ TEST(KernelTable, RowsComeBeforeWhatIsForAllPointwiseOperators) {
   for (const OpInfo& info : all_ops()) {
     bool row = info.kind == OpKind::Relu || info.kind == OpKind::Matmul;
     ASSERT_EQ(kTable.has(info.kind), row || is_pointwise(info.kind)) << info.name;
-    if (kTable.has(info.kind)) EXPECT_EQ(kTable[info.kind](), row ? 1 : 2) << info.name;
+    if (!kTable.has(info.kind)) continue;
+    EXPECT_EQ(kTable[info.kind](), row ? 1 : 2) << info.name;
   }
 }
 
