@@ -10,6 +10,7 @@
 #include "compiler/extract/egraph_json.h"
 #include "compiler/extract/extractors.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Format.h>
@@ -177,9 +178,10 @@ bool parse(int argc, char** argv, Settings& settings) {
       llvm::SmallVector<llvm::StringRef, 6> words;
       llvm::StringRef(argv[++i]).split(words, ',');
       for (llvm::StringRef word : words) {
-        std::optional<Extractor> extractor = extractor_by_name(word);
-        if (!extractor) return llvm::errs() << "no extractor " << word << '\n', false;
-        settings.extractors.push_back(*extractor);
+        std::vector<Extractor> all = all_extractors();
+        auto named = llvm::find_if(all, [&](Extractor e) { return extractor_name(e) == word; });
+        if (named == all.end()) return llvm::errs() << "no extractor " << word << '\n', false;
+        settings.extractors.push_back(*named);
       }
     } else if (arg.startswith("--")) {
       return llvm::errs() << "what is " << arg << "?\n", false;
