@@ -82,12 +82,12 @@ std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
       options.explore.seed, conditions);
 }
 
-/// The graph's digest and KnownResult::tried; a line for each rule, "COUNT NAME"; an empty line; the
-/// graph.
+/// The graph's digest and KnownResult::tried; a line for each rule, "COUNT NAME"; an empty line;
+/// the graph.
 std::string kept_text(const Optimized& result) {
   const OptimizeReport& report = result.report;
-  std::string text = llvm::formatv("{0} {1:f6}\n", digest(result.graph),
-                                   report.tried_us / report.cost_before_us);
+  std::string text =
+      llvm::formatv("{0} {1:f6}\n", digest(result.graph), report.tried_us / report.cost_before_us);
   for (const RuleCount& rule : result.report.rules_applied)
     text += std::to_string(rule.count) + " " + rule.rule + "\n";
   return text + "\n" + to_text(result.graph);

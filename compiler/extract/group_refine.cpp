@@ -59,8 +59,7 @@ private:
   };
 
   bool spent() {
-    ended_ |= watch_.seconds() > options_.time_limit_s ||
-              options_.stop.asked();
+    ended_ |= watch_.seconds() > options_.time_limit_s || options_.stop.asked();
     return ended_ || priced_ >= options_.most_priced;
   }
 

@@ -113,7 +113,8 @@ enum class Numerics : uint8_t { Exact, Reassociates, Risky, Lossy };
 
 struct Rule {
   /// Unique. One declaration may give several rules: `name`, `name-rev` (of `<=>`), `name[relu]`,
-  /// `name-int` (of `//`: for integers), `name~2` (operands of a commuting operator the other way round).
+  /// `name-int` (of `//`: for integers), `name~2` (operands of a commuting operator the other way
+  /// round).
   std::string name;
   std::string declared; // the name as declared
   std::string set;      // rule set, "" if none

@@ -46,8 +46,8 @@ int main() {
   if (!model) return report(model.error());
 
   // One rule of the library and one of ours; without `rules` all of the library is used.
-  auto fast =
-      tangram::optimize(*model, {.extract = tangram::Extractor::Greedy, .rules = {"relu_relu"}, .rule_text = kRule});
+  auto fast = tangram::optimize(
+      *model, {.extract = tangram::Extractor::Greedy, .rules = {"relu_relu"}, .rule_text = kRule});
   if (!fast) return report(fast.error());
   std::printf("%s: %zu operators, then %zu\n", model->name().c_str(), model->op_count(),
               fast->model.op_count());

@@ -132,8 +132,8 @@ TEST_P(Programs, AreNeverDearerByGroupsAndKeepTheirValuesWhenRefined) {
   ASSERT_TRUE(program.graph) << program.errors() << text;
   auto rules = load_rules(program.sources, library(), {}, program.sink);
   ASSERT_TRUE(rules);
-  auto costs =
-      make_cost_model({.spec = CostSpec::analytic("a100"), .cost_db = {}, .progress = {}}, *program.graph);
+  auto costs = make_cost_model({.spec = CostSpec::analytic("a100"), .cost_db = {}, .progress = {}},
+                               *program.graph);
   ASSERT_TRUE(costs.ok());
   ASSERT_TRUE((*costs)->groups());
   OptimizeOptions options = options_for(GetParam());

@@ -46,7 +46,8 @@ protected:
     return std::move(*result);
   }
   std::unique_ptr<CostModel> costs_of(const char* spec, const Graph& source) {
-    auto costs = make_cost_model({.spec = *CostSpec::from_text(spec), .cost_db = {}, .progress = {}}, source);
+    auto costs = make_cost_model(
+        {.spec = *CostSpec::from_text(spec), .cost_db = {}, .progress = {}}, source);
     EXPECT_TRUE(costs.ok());
     return std::move(*costs);
   }
@@ -79,8 +80,8 @@ private:
 class AnalyticGroups : public GroupRefinement {
 protected:
   void SetUp() override {
-    // Groups are what the backend that fuses says of a graph: a build with TG_CUDA=OFF has none. With
-    // cuda built in this runs on every machine, GPU or not.
+    // Groups are what the backend that fuses says of a graph: a build with TG_CUDA=OFF has none.
+    // With cuda built in this runs on every machine, GPU or not.
     if (!find_backend("cuda")) GTEST_SKIP() << "built without cuda, the backend that fuses";
   }
 };

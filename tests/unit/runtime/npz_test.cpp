@@ -62,7 +62,7 @@ TEST(Npz, SaysWhatIsWrong) {
     return bytes;
   };
   std::string other = good, late = good;
-  other[good.size() - 1] = 1;         // a comment that is not there
+  other[good.size() - 1] = 1;             // a comment that is not there
   late[good.find("PK\x01\x02") - 1] ^= 1; // in the elements
   struct Case {
     std::string bytes;
