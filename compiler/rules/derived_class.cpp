@@ -42,19 +42,27 @@ int64_t work(const Graph& graph, NodeId id) {
 class Tracer {
 public:
   Tracer(const Rule& rule, const Graph& graph)
-      : rule_(rule), graph_(graph), values_(graph.size()) {}
+      : rule_(rule), graph_(graph), values_(graph.size()), dropped_(graph.size()) {}
 
   void run(llvm::ArrayRef<NodeId> roots) {
-    std::vector<bool> needed(graph_.size());
-    for (NodeId root : roots) needed[root.index] = true;
-    for (uint32_t i = static_cast<uint32_t>(graph_.size()); i-- > 0;)
-      if (needed[i])
-        for (NodeId operand : graph_.operands({i})) needed[operand.index] = true;
+    std::vector<bool> needed = below(roots);
     for (uint32_t i = 0; i < graph_.size(); ++i)
-      if (needed[i] && !graph_.type({i}).is_none()) values_[i] = compute({i});
+      if (needed[i] && !graph_.type({i}).is_none()) {
+        values_[i] = compute({i});
+        dropped_[i] = Expressions::current().take_dropped();
+        if (!of_floats({i}) || filters_minimally(graph_.node({i}).op)) dropped_[i].clear();
+      }
   }
 
   const Elements& of(NodeId id) const { return values_[id.index]; }
+  /// What was multiplied with zero at all nodes below, and may not be finite.
+  llvm::DenseSet<uint64_t> dropped(llvm::ArrayRef<NodeId> roots) const {
+    llvm::DenseSet<uint64_t> found;
+    std::vector<bool> needed = below(roots);
+    for (uint32_t i = 0; i < graph_.size(); ++i)
+      if (needed[i]) found.insert(dropped_[i].begin(), dropped_[i].end());
+    return found;
+  }
   /// Values that a cast cut, where this dtype could have held more.
   std::set<uint32_t> cut(DType result) const {
     std::set<uint32_t> found;
@@ -64,6 +72,25 @@ public:
   }
 
 private:
+  std::vector<bool> below(llvm::ArrayRef<NodeId> roots) const {
+    std::vector<bool> needed(graph_.size());
+    for (NodeId root : roots) needed[root.index] = true;
+    for (uint32_t i = static_cast<uint32_t>(graph_.size()); i-- > 0;)
+      if (needed[i])
+        for (NodeId operand : graph_.operands({i})) needed[operand.index] = true;
+    return needed;
+  }
+
+  /// Whose way to its result is its own (as_convolution).
+  static bool filters_minimally(OpKind op) {
+    return op == OpKind::WinogradConv2d || op == OpKind::WinogradWeight;
+  }
+
+  bool of_floats(NodeId id) const {
+    auto is = [&](NodeId node) { return is_float(graph_.type(node).dtype); };
+    return is(id) || llvm::any_of(graph_.operands(id), is);
+  }
+
   static bool holds_all(DType to, DType from) {
     return to == from || from == DType::Bool || (from == DType::I32 && to == DType::I64) ||
            (to == DType::F32 && (from == DType::F16 || from == DType::BF16));
@@ -163,7 +190,8 @@ private:
 
   const Rule& rule_;
   const Graph& graph_;
-  std::vector<Elements> values_; // by node
+  std::vector<Elements> values_;                  // by node
+  std::vector<llvm::DenseSet<uint64_t>> dropped_; // by node
   std::map<uint32_t, DType> casts_;
 };
 
@@ -182,18 +210,11 @@ std::set<uint32_t> marked_in(uint32_t value, const std::set<uint32_t>& marked) {
   return found;
 }
 
-uint32_t variable_of(uint64_t leaf) { return static_cast<uint32_t>(leaf >> 32); }
-
-bool uses(const Rule& rule, llvm::ArrayRef<TermId> roots, OpKind op) {
-  std::vector<TermId> open(roots.begin(), roots.end());
-  while (!open.empty()) {
-    const Term& term = rule.terms[open.back()];
-    open.pop_back();
-    if (term.kind == Term::Kind::Op && term.op == op) return true;
-    open.insert(open.end(), term.operands.begin(), term.operands.end());
-  }
-  return false;
+bool beyond(const llvm::DenseSet<uint64_t>& of, const llvm::DenseSet<uint64_t>& than) {
+  return llvm::any_of(of, [&](uint64_t plain) { return !than.contains(plain); });
 }
+
+uint32_t variable_of(uint64_t leaf) { return static_cast<uint32_t>(leaf >> 32); }
 
 } // namespace
 
@@ -240,7 +261,19 @@ void ClassDerivation::look(const std::shared_ptr<Symbols>& symbols, const RuleIn
   roots.append(right);
   tracer.run(roots);
   std::string where = llvm::join(describe(*symbols, rule_, given), ", ");
+  compare_dropped(tracer.dropped(left), tracer.dropped(right), where);
   for (size_t i = 0; i < left.size(); ++i) compare({graph, tracer, left, right, floats, where}, i);
+}
+
+void ClassDerivation::compare_dropped(const llvm::DenseSet<uint64_t>& left,
+                                      const llvm::DenseSet<uint64_t>& right,
+                                      const std::string& where) {
+  if (beyond(right, left))
+    weaken(Numerics::Risky,
+           "the right side multiplies by zero what may overflow or be NaN, at " + where);
+  if (beyond(left, right))
+    weaken(Numerics::Reassociates,
+           "the left side multiplies by zero what may overflow or be NaN, at " + where);
 }
 
 void ClassDerivation::compare(const Sides& at, size_t root) {
@@ -262,6 +295,10 @@ void ClassDerivation::compare(const Sides& at, size_t root) {
     for (uint64_t leaf : less) finite_.insert(variable_of(leaf));
     if (a.value == b.value) continue;
     const Expressions::Node &x = all.node(a.value), &y = all.node(b.value);
+    if (y.raises && beyond(all.exponents(b.value), all.exponents(a.value)))
+      weaken(Numerics::Risky, "the right side has an exponential, which may overflow, where the "
+                              "left side has none, at " +
+                                  at.where);
     if (!cut.empty() && marked_in(a.value, cut) != marked_in(b.value, cut))
       weaken(Numerics::Lossy, "only one side cuts digits off by a cast, at " + at.where);
     else if (x.plain != y.plain)
@@ -290,8 +327,6 @@ ClassDerivation::Derived ClassDerivation::result() const {
       risky(
           llvm::formatv("the right side no longer reads `{0}`, which cancels over the reals alone",
                         rule_.class_var_names[variable]));
-  if (uses(rule_, rule_.rhs, OpKind::Exp) && !uses(rule_, rule_.lhs, OpKind::Exp))
-    risky("the right side has an exponential, which may overflow, where the left side has none");
   return derived;
 }
 

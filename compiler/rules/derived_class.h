@@ -5,7 +5,9 @@
 //   exact         the same expression for each element
 //   reassociates  equal over the reals with nothing cancelled, and through terms that are no larger
 //   risky         anything else: what the left side reads is cancelled, terms are larger, functions
-//                 are replaced by others that equal them over the reals
+//                 are replaced by others that equal them over the reals; or the right side takes an
+//                 exponential, or a multiple by zero, of what the left side does not take it of:
+//                 these overflow where no result is large
 //   lossy         another cast cuts digits off that the result's dtype could hold
 //
 // Beside the class, which tensors must be finite for it: an exact rule may leave out, or add, a
@@ -14,6 +16,8 @@
 #pragma once
 
 #include "compiler/rules/instance.h"
+
+#include <llvm/ADT/DenseSet.h>
 
 #include <set>
 
@@ -38,6 +42,8 @@ public:
 private:
   struct Sides;
   void compare(const Sides& sides, size_t root);
+  void compare_dropped(const llvm::DenseSet<uint64_t>& left, const llvm::DenseSet<uint64_t>& right,
+                       const std::string& where);
   void weaken(Numerics to, std::string why);
 
   const Rule& rule_;

@@ -116,6 +116,19 @@ bool odd(uint32_t function) {
   return false;
 }
 
+bool is_exponential(uint32_t function) {
+  return function == function_of(OpKind::Exp) || function == function_of(OpKind::Expm1);
+}
+
+/// Not infinite and no NaN, wherever its arguments are neither.
+bool bounded(uint32_t function) {
+  for (OpKind op :
+       {OpKind::Tanh, OpKind::Erf, OpKind::Sin, OpKind::Cos, OpKind::Sign, OpKind::Sigmoid,
+        OpKind::Floor, OpKind::Select, OpKind::Less, OpKind::LessEqual, OpKind::Equal})
+    if (function == function_of(op)) return true;
+  return function == kRow;
+}
+
 } // namespace
 
 // --- expressions --------------------------------------------------------------------------------
@@ -137,10 +150,30 @@ uint32_t Expressions::intern(Node node) {
   uint64_t hash = mixed(static_cast<uint64_t>(node.kind), node.op);
   for (uint32_t arg : node.args) hash = mixed(hash, nodes_[arg].hash);
   if (node.kind == Kind::Literal || node.kind == Kind::Leaf) hash = mixed(hash, node.plain);
+  node.finite = stays_finite(node);
+  node.raises = node.kind == Kind::Call && is_exponential(node.op);
+  for (uint32_t arg : node.args) node.raises |= nodes_[arg].raises;
   node.hash = hash >> 2; // apart from the map's own marks
   auto [at, fresh] = by_hash_.try_emplace(node.hash, static_cast<uint32_t>(nodes_.size()));
   if (fresh) nodes_.push_back(std::move(node));
   return at->second;
+}
+
+bool Expressions::stays_finite(const Node& node) const {
+  if (node.kind == Kind::Leaf) return true;
+  if (node.kind == Kind::Literal) return std::isfinite(node.literal);
+  if (node.kind == Kind::Call && !bounded(node.op)) return false;
+  if (node.kind == Kind::Round && nodes_[node.args[0]].kind != Kind::Call) return false;
+  bool keeps = node.kind == Kind::Neg || node.kind == Kind::Max || node.kind == Kind::Call ||
+               node.kind == Kind::Round;
+  return keeps && llvm::all_of(node.args, [&](uint32_t arg) { return nodes_[arg].finite; });
+}
+
+/// A product with zero, which is zero where the other factor is finite.
+uint32_t Expressions::drop(uint32_t x, uint32_t y) {
+  for (uint32_t value : {x, y})
+    if (!nodes_[value].finite) dropped_.insert(nodes_[value].plain);
+  return 0;
 }
 
 uint32_t Expressions::join(uint32_t a, uint32_t b) {
@@ -174,6 +207,22 @@ std::vector<uint64_t> Expressions::leaves(uint32_t reads) const {
   }
   llvm::sort(found);
   found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+llvm::DenseSet<uint64_t> Expressions::exponents(uint32_t value) const {
+  llvm::DenseSet<uint64_t> found;
+  llvm::DenseSet<uint32_t> seen;
+  std::vector<uint32_t> open = {value};
+  while (!open.empty()) {
+    uint32_t at = open.back();
+    open.pop_back();
+    const Node& node = nodes_[at];
+    if (!node.raises || !seen.insert(at).second) continue;
+    open.insert(open.end(), node.args.begin(), node.args.end());
+    if (node.kind == Kind::Call && is_exponential(node.op) && !literal_of(node.args[0]))
+      found.insert(nodes_[node.args[0]].plain);
+  }
   return found;
 }
 
@@ -263,7 +312,7 @@ Traced Expressions::mul(Traced x, Traced y) {
   uint32_t reads = join(x.reads, y.reads);
   auto kind = [&](Traced t) { return nodes_[t.value].kind; };
   if (kind(x) == Kind::NaN || kind(y) == Kind::NaN) return {nan().value, reads};
-  if (x.value == 0 || y.value == 0) return {0, reads};
+  if (x.value == 0 || y.value == 0) return {drop(x.value, y.value), reads};
   if (kind(x) == Kind::Neg) return {neg(mul(neg(x), y)).value, reads};
   if (kind(y) == Kind::Neg) return {neg(mul(x, neg(y))).value, reads};
   auto a = literal_of(x.value), b = literal_of(y.value);
@@ -380,6 +429,14 @@ Traced Expressions::defined(uint32_t function, Traced x, Traced meant) {
   return {intern(std::move(n)), join(x.reads, meant.reads)};
 }
 
+Traced Expressions::near_zero(uint32_t function, Traced x, Traced meant) {
+  Traced y = defined(function, x, meant);
+  double size = nodes_[x.value].size; // below what `meant` has, by more the smaller it is
+  if (nodes_[y.value].kind == Kind::Call)
+    nodes_[y.value].size = nodes_[meant.value].size * (size / (2 + size));
+  return y;
+}
+
 /// Of 1 - x the x.
 std::optional<uint32_t> Expressions::negated(uint32_t value) const {
   const Node* n = &nodes_[value];
@@ -455,6 +512,8 @@ Traced Math<Traced>::unary(OpKind op, Traced x) {
   switch (op) {
   case OpKind::Relu: return maximum(x, literal(0));
   case OpKind::Sigmoid: return all.defined(function, x, one / (one + unary(OpKind::Exp, -x)));
+  case OpKind::Expm1: return all.near_zero(function, x, unary(OpKind::Exp, x) - one);
+  case OpKind::Log1p: return all.near_zero(function, x, unary(OpKind::Log, one + x));
   case OpKind::Gelu: {
     Traced erf = unary(OpKind::Erf, x / literal(std::sqrt(2.0)));
     return all.defined(function, x, x * (one + erf) / literal(2));

@@ -5,7 +5,8 @@
 // Expressions are interned: equal ids are the same bits for all finite inputs, up to the sign of
 // zero. What is built in is what floats keep: x + y is y + x, signs move out of sums and products,
 // x + 0, x * 1 and x / 1 are x, x + x is 2 * x, maxima are sets, and rounding passes signs and
-// maxima. 0 * x is 0 too, which holds of finite x alone: every scalar also knows what it read.
+// maxima. 0 * x is 0 too, which holds of finite x alone: every scalar also knows what it read, and
+// products with zero of what may overflow are kept aside (`take_dropped`).
 //
 // Beside that each expression has two numbers. `plain` is its value at a random point of a prime
 // field, with functions and reciprocals for arbitrary ones, and no rounding: equal plains are equal
@@ -16,8 +17,10 @@
 #include "lang/core/semantics.h"
 
 #include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tg {
@@ -38,7 +41,9 @@ public:
     double literal = 0;
     uint64_t hash = 0, plain = 0;
     double size = 0;
-    uint8_t held = 0; // dtypes that hold the value exactly, a bit each
+    uint8_t held = 0;    // dtypes that hold the value exactly, a bit each
+    bool finite = false; // wherever leaves are
+    bool raises = false; // has an exponential in it
   };
 
   /// Scalars belong to the expressions that were made last on this thread and still live.
@@ -66,6 +71,8 @@ public:
   Traced cast(DType from, DType to, Traced x);
   /// The value of `x` by another way: with the plain value and size of `meant`.
   Traced defined(uint32_t function, Traced x, Traced meant);
+  /// The same of log1p and expm1: they lose no digits of a small x to a sum with 1.
+  Traced near_zero(uint32_t function, Traced x, Traced meant);
   Traced softmax(Traced of, llvm::ArrayRef<Traced> row);
   /// x that was computed within an operator whose result has the size of `like`.
   Traced sized(Traced x, Traced like);
@@ -74,6 +81,10 @@ public:
   bool holds(uint32_t value, DType dtype) const;
   /// The leaves of a set of reads, ascending.
   std::vector<uint64_t> leaves(uint32_t reads) const;
+  /// Plain values of what was multiplied with zero since the last time, and may not be finite.
+  llvm::DenseSet<uint64_t> take_dropped() { return std::exchange(dropped_, {}); }
+  /// Plain values of what the value takes exponentials of, numbers aside.
+  llvm::DenseSet<uint64_t> exponents(uint32_t value) const;
 
 private:
   struct Reads {
@@ -81,6 +92,8 @@ private:
     uint64_t leaf = 0;
   };
   uint32_t intern(Node node);
+  bool stays_finite(const Node& node) const;
+  uint32_t drop(uint32_t x, uint32_t y);
   uint32_t join(uint32_t a, uint32_t b);
   uint32_t all_reads(llvm::ArrayRef<Traced> of);
   std::optional<double> literal_of(uint32_t value) const;
@@ -97,6 +110,7 @@ private:
   llvm::DenseMap<uint64_t, uint32_t> by_hash_;
   std::vector<Reads> reads_;
   llvm::DenseMap<uint64_t, uint32_t> joins_;
+  llvm::DenseSet<uint64_t> dropped_;
   Expressions* outer_;
 };
 
@@ -117,6 +131,7 @@ template <> struct Math<Traced> {
   static Traced binary(OpKind op, Traced x, Traced y);
   static Traced select(Traced condition, Traced x, Traced y);
   static Traced cast(DType, Traced x) { return x; } // which needs to know from what: Expressions
+  static bool is_exacter(OpKind op) { return Math<double>::is_exacter(op); }
   /// Some index, or none, by what the value is computed from.
   static int64_t index(Traced x, int64_t size);
   static Traced missing() { return Expressions::current().nan(); }
