@@ -3,6 +3,7 @@
 
 #include "lang/check/resolve.h"
 #include "lang/core/extern_signature.h"
+#include "lang/core/op.h"
 
 #include <llvm/Support/raw_ostream.h>
 
@@ -17,6 +18,11 @@ public:
   Writer(const Ast& ast, const ast::Decl& op) : ast_(ast), op_(op) {}
 
   Result<std::string> run() {
+    if (find_op(op_.name.text)) // also one that yields: a written model has no names but this
+      return error(Code::duplicate_name, op_.name.span,
+                   "`{0}` is an operator of the language, which an `extern op` cannot be",
+                   op_.name.text)
+          .suggest("declare it under another name");
     llvm::ArrayRef<ast::ResultType> results = ast_[op_.results];
     if (results.size() != 1)
       return error(Code::wrong_kind, op_.name.span, "an `extern op` gives one tensor")

@@ -10,6 +10,9 @@
 
 #include <llvm/ADT/StringExtras.h>
 
+#include <set>
+#include <tuple>
+
 namespace tg::cli {
 namespace {
 
@@ -95,6 +98,16 @@ std::string check_file(Session& session, const std::string& path) {
   return text;
 }
 
+/// Rules and models may find the same mistake in one declaration, each in a text of its own.
+void report_once(const SourceManager& sources, const DiagnosticSink& found, DiagnosticSink& into) {
+  std::set<std::tuple<std::string, uint32_t, std::string>> seen;
+  for (const Diagnostic& d : found.all()) {
+    if (!d.span.valid() ||
+        seen.emplace(sources.file(d.span.file).name(), d.span.begin, d.message).second)
+      into.report(d);
+  }
+}
+
 } // namespace
 
 int run_check(Session& session) {
@@ -103,7 +116,7 @@ int run_check(Session& session) {
     DiagnosticSink all = std::move(session.sink);
     session.sink = {};
     std::string models = check_file(session, path);
-    for (const Diagnostic& d : session.sink.all()) all.report(d);
+    report_once(session.sources, session.sink, all);
     if (!o.quiet && !o.json && !session.sink.failed()) {
       session.out << printable(path) << ": ok\n" << models;
     }
