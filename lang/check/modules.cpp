@@ -3,6 +3,7 @@
 #include "lang/check/modules.h"
 
 #include "lang/core/data_file.h"
+#include "lang/core/op.h"
 #include "lang/syntax/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -213,6 +214,12 @@ private:
       if (!is_callable(decl) && decl.kind != ast::DeclKind::Model) continue;
       bind(module, decl.name, {index, id});
     }
+    // Models are not called: in the file of a model of that name, `softplus(x)` is the operator.
+    for (ast::DeclId id : module.ast.decls())
+      if (module.ast[id].kind == ast::DeclKind::Model && find_op(module.ast[id].name.text))
+        if (auto it = module.names.find(module.ast[id].name.text);
+            it != module.names.end() && it->second == FnRef{index, id})
+          module.names.erase(it);
   }
 
   void import(uint32_t index, const Link& link) {
