@@ -1,5 +1,6 @@
 #include "compiler/driver/unfold.h"
 
+#include "compiler/driver/json_files.h"
 #include "compiler/driver/model.h"
 #include "compiler/equiv/counterexample/typed.h"
 #include "compiler/ir/evaluate.h"
@@ -158,8 +159,8 @@ Result<std::optional<Graph>> read_folding(const Safetensors& file) {
   DiagnosticSink sink;
   FileId id = sources.add((file.file_name() + " (record of folded weights)").str(), text);
   std::optional<Graph> model = load_model(sources, id, {}, sink);
-  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(paths_text);
-  if (!parsed) llvm::consumeError(parsed.takeError());
+  Result<llvm::json::Value> parsed =
+      parse_json(paths_text, file.file_name(), Code::bad_data_file); // deep nesting is refused
   const llvm::json::Array* paths = parsed ? parsed->getAsArray() : nullptr;
   if (!model || !paths || paths->size() != model->outputs().size() || !model->inputs().empty())
     return unreadable(file);

@@ -2,6 +2,7 @@
 #include "compiler/driver/weights.h"
 
 #include "compiler/driver/model.h"
+#include "compiler/driver/unfold.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/ir/to_text.h"
@@ -103,6 +104,19 @@ TEST_F(Weights, HalfPrecisionIsWidened) {
     value.name = "w";
     EXPECT_EQ(max_rel_diff(*(*weights)(value), Tensor::of_floats({2}, {1.5f, 1.5f})), 0);
   }
+}
+
+TEST_F(Weights, ARecordOfFoldingThatIsNestedDeeplyIsRefused) {
+  std::vector<SafetensorsItem> items = {{"w", f32({2})}};
+  auto source = [&](size_t i) { return Tensor::zeros(items[i].type); };
+  ASSERT_TRUE(write_safetensors(path, items, source,
+                                {{"tangram.folded", "model m(x: f32[2]) { x }"},
+                                 {"tangram.folded_paths", std::string(1'000'000, '[')}}));
+  Result<Safetensors> file = Safetensors::open(path);
+  ASSERT_TRUE(file);
+  Result<std::optional<Graph>> folding = read_folding(*file);
+  ASSERT_FALSE(folding);
+  EXPECT_EQ(folding.error().code, Code::bad_data_file);
 }
 
 TEST_F(Weights, FoldingLeavesNothingToComputeAndChangesNoValue) {
