@@ -11,6 +11,7 @@
 #include "compiler/driver/verify_models.h"
 #include "compiler/driver/weights.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/search/stretches.h"
 #include "lang/check/external.h"
 #include "lang/syntax/parse.h"
 #include "runtime/convert.h"
@@ -82,6 +83,12 @@ tg::Result<void> check_tf32(bool asked, const Backend* backend, llvm::StringRef 
   const tg::BackendRow* row = backend ? tg::find_backend(tg::name_of(*backend)) : nullptr;
   if (!asked || (row && row->tf32)) return {};
   return tg::error(tg::Code::usage, "`allow_tf32` is of cuda, not of `{0}`", where);
+}
+
+/// With symbols of its own: others may work on the model at the same time, and whoever rewrites or
+/// retypes a graph adds to its symbols.
+tg::Graph own_graph(const Model& model) {
+  return tg::transfer(model.impl().graph, std::make_shared<tg::Symbols>());
 }
 
 Report to_public(const tg::OptimizeReport& r) {
@@ -247,7 +254,7 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
     return to_error(fits.error());
   std::shared_ptr<const tg::ExternKernels> externs = extern_kernels(options.externs, sources, sink);
   if (sink.failed()) return to_error(sink, sources);
-  const tg::Graph& source = model.impl().graph;
+  const tg::Graph source = own_graph(model);
   std::optional<tg::OptimizedModel> found =
       tg::optimize_model(source, options, std::move(externs), {}, sources, sink);
   if (!found) return to_error(sink, sources);
@@ -305,7 +312,7 @@ Expected<Verification> verify(const Model& a, const Model& b, const VerifyOption
   stop = stop.holding(tg::resident_bytes() +
                       static_cast<uint64_t>(tg::memory_limit_bytes(options.memory_limit_mb)));
   tg::Result<tg::ModelsVerified> verified =
-      tg::verify_models({a.impl().graph, a.name()}, {b.impl().graph, b.name()}, options, stop);
+      tg::verify_models({own_graph(a), a.name()}, {own_graph(b), b.name()}, options, stop);
   if (!verified) return to_error(verified.error());
   return to_public(*verified);
 }
@@ -327,10 +334,11 @@ Expected<Program> compile(const Model& model, const CompileOptions& options) {
   DiagnosticSink sink;
   prepare.externs = extern_kernels(options.externs, sources, sink);
   if (sink.failed()) return to_error(sink, sources);
-  tg::Result<tg::WeightSource> weights = weight_source(model.impl().graph, options);
+  const tg::Graph graph = own_graph(model);
+  tg::Result<tg::WeightSource> weights = weight_source(graph, options);
   if (!weights) return to_error(weights.error());
   prepare.weights = std::move(*weights);
-  tg::Result<tg::Prepared> prepared = tg::prepare(model.impl().graph, prepare);
+  tg::Result<tg::Prepared> prepared = tg::prepare(graph, prepare);
   if (!prepared) return to_error(prepared.error());
   return Program(std::make_unique<Program::Impl>(Program::Impl{std::move(*prepared)}));
 }

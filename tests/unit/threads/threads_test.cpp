@@ -93,14 +93,39 @@ TEST(Threads, CompileTwoModelsAtOnce) {
 }
 
 TEST(Threads, ShareOneModel) {
-  auto model = parse(kTwins);
+  Outcome alone = work(kTwins, Extractor::Greedy), together[2];
+  auto model = parse(kTwins); // that nothing has been done with
   ASSERT_TRUE(model);
-  Outcome alone = work(*model, Extractor::Greedy), together[2];
   std::thread first([&] { together[0] = work(*model, Extractor::Greedy); });
   std::thread second([&] { together[1] = work(*model, Extractor::Greedy); });
   first.join();
   second.join();
   for (const Outcome& outcome : together) expect_same(alone, outcome);
+}
+
+/// Each search and each type adds symbols of its own.
+TEST(Threads, SearchAndRetypeOneModel) {
+  auto model = parse(kTwins);
+  ASSERT_TRUE(model);
+  std::vector<OptimizeOptions> ways(4);
+  ways[0].search = Search::Saturate;
+  ways[1].dtype = DType::F16;
+  ways[2].search = Search::Taso;
+  ways[3].dtype = DType::BF16;
+  for (OptimizeOptions& way : ways) {
+    way.cost = CostSpec::analytic("cpu");
+    way.finalists = 0;
+    way.node_limit = 500;
+    way.time_limit_s = 5;
+  }
+  std::vector<std::string> wrong(ways.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < ways.size(); ++i)
+    threads.emplace_back([&, i] {
+      if (auto found = optimize(*model, ways[i]); !found) wrong[i] = found.error().text();
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& text : wrong) EXPECT_EQ(text, "");
 }
 
 /// A network of one stretch: threads help within its one search, on replicas of its e-graph.
