@@ -16,6 +16,7 @@ using Source = CostSpec::Source;
 
 CostSpec resolved(const CostSpec& spec) {
   if (spec.source != Source::Default) return spec;
+  if (spec.backend) return CostSpec::calibrated(*spec.backend);
   return find_backend("cpu") ? CostSpec::calibrated() : CostSpec::analytic();
 }
 
@@ -75,25 +76,6 @@ Result<std::unique_ptr<MeasuredCost>> make_measured(const std::string& backend_n
   return std::make_unique<MeasuredCost>(std::move(backend), std::move(measured));
 }
 
-} // namespace
-
-Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& options,
-                                                   const Graph& graph) {
-  CostSpec spec = resolved(options.spec);
-  if (spec.source == Source::Analytic) return make_analytic(spec.name);
-  if (spec.source == Source::Table) {
-    TG_TRY(std::unique_ptr<TableCost> table, make_table_cost(spec.name));
-    return std::unique_ptr<CostModel>(std::move(table));
-  }
-  std::string backend(tangram::word(backend_of_costs(spec)));
-  TG_TRY(std::unique_ptr<MeasuredCost> measured, make_measured(backend, options, graph));
-  if (is_measured(spec)) return std::unique_ptr<CostModel>(std::move(measured));
-  const DeviceProfile* device = find_device_profile(profile_of_backend(backend));
-  return std::unique_ptr<CostModel>(std::make_unique<CalibratedCost>(std::move(measured), *device));
-}
-
-namespace {
-
 /// Rows of a build that cannot be measured are for results alone.
 bool can_be_measured(llvm::StringRef backend) {
   const BackendRow* row = find_backend(backend);
@@ -107,6 +89,28 @@ std::string measured_backends() {
     if (can_be_measured(name)) names.push_back(name);
   return llvm::join(names, " and ");
 }
+
+} // namespace
+
+Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& options,
+                                                   const Graph& graph) {
+  CostSpec spec = resolved(options.spec);
+  if (spec.source == Source::Analytic) return make_analytic(spec.name);
+  if (spec.source == Source::Table) {
+    TG_TRY(std::unique_ptr<TableCost> table, make_table_cost(spec.name));
+    return std::unique_ptr<CostModel>(std::move(table));
+  }
+  std::string backend(tangram::word(backend_of_costs(spec)));
+  if (!can_be_measured(backend))
+    return error(Code::usage, "costs are measured on {0}, not on `{1}`", measured_backends(),
+                 backend);
+  TG_TRY(std::unique_ptr<MeasuredCost> measured, make_measured(backend, options, graph));
+  if (is_measured(spec)) return std::unique_ptr<CostModel>(std::move(measured));
+  const DeviceProfile* device = find_device_profile(profile_of_backend(backend));
+  return std::unique_ptr<CostModel>(std::make_unique<CalibratedCost>(std::move(measured), *device));
+}
+
+namespace {
 
 Result<CostSpec> parse_timed(Source source, llvm::StringRef backend, llvm::StringRef option) {
   CostSpec spec{source, tangram::from_word<tangram::Backend>(backend), {}};

@@ -1,6 +1,7 @@
 // See optimize_model.h; the parts in the order in which they come.
 #include "compiler/driver/optimize_model.h"
 
+#include "compiler/driver/backends.h"
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/devices.h"
 #include "compiler/driver/json_files.h"
@@ -142,7 +143,14 @@ OptimizeOptions optimize_options(const Public& o) {
   extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory);
   extract.ilp.cycles = part_of(o.ilp_cycles);
   set_limits(options, o.time_limit_s, o.node_limit, is_calibrated(o.cost));
+  options.search_on = o.time_limit_s >= 0;
   return options;
+}
+
+/// Where prices and whole runs are of a backend that has it.
+static bool in_tf32(const Public& o) {
+  const BackendRow* row = find_backend(name_of(backend_of_costs(o.cost)));
+  return o.allow_tf32 && row && row->tf32;
 }
 
 Result<std::unique_ptr<CostModel>> cost_model(const Graph& as_run, const Public& o,
@@ -152,7 +160,7 @@ Result<std::unique_ptr<CostModel>> cost_model(const Graph& as_run, const Public&
   options.spec = o.cost;
   options.cost_db = o.cost_db;
   options.cache = part_of(o.cost_cache);
-  options.allow_tf32 = o.allow_tf32;
+  options.allow_tf32 = in_tf32(o);
   options.threads = static_cast<int>(o.threads);
   options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
   // What is not timed by then has no price: under a time limit whole runs come after it.
@@ -246,7 +254,7 @@ std::optional<std::vector<Rule>> Optimization::select_rules(SourceManager& sourc
 Result<PrepareOptions> Optimization::run_options() const {
   tangram::CompileOptions options{.backend = backend_of_costs(o_.cost),
                                   .dtype = o_.dtype,
-                                  .allow_tf32 = o_.allow_tf32,
+                                  .allow_tf32 = in_tf32(o_),
                                   .threads = static_cast<int>(o_.threads),
                                   .memory_limit_mb = o_.memory_limit_mb,
                                   .cost_db = o_.cost_db,
@@ -370,11 +378,20 @@ Result<Verified> Optimization::verify(Optimized& result, llvm::ArrayRef<Rule> ru
 
 } // namespace
 
+/// Before a search whose result could not be written.
+static Result<void> check_outputs(const Public& options) {
+  for (const std::string& path : {options.save_costs, options.save_priors})
+    if (!path.empty()) TG_CHECK(check_writable(path));
+  return {};
+}
+
 std::optional<OptimizedModel> optimize_model(const Graph& source, const Public& options,
                                              std::shared_ptr<const ExternKernels> externs,
                                              const OptimizeHost& host, SourceManager& sources,
                                              DiagnosticSink& sink) {
-  if (auto checked = check_options(options); !checked) {
+  Result<void> checked = check_options(options);
+  if (checked) checked = check_outputs(options);
+  if (!checked) {
     sink.report(std::move(checked.error()));
     return std::nullopt;
   }

@@ -10,6 +10,8 @@
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/SHA1.h>
 
+#include <cmath>
+
 namespace tg {
 
 namespace {
@@ -46,6 +48,7 @@ std::optional<Comparison> comparison_of(const std::optional<CostRow>& first,
     return Timing{static_cast<size_t>(row.runs), us, us, us, us};
   };
   Comparison times{timing(*first), timing(*second)};
+  times.first_us = first->microseconds, times.second_us = second->microseconds;
   times.ratio = first->microseconds / second->microseconds;
   times.low = first->microseconds / second->high_us;
   times.high = first->microseconds / second->low_us;
@@ -61,7 +64,7 @@ std::optional<Comparison> RememberedFinalists::known(const std::string& pair) {
 }
 
 void RememberedFinalists::keep_times(const std::string& pair, const Comparison& times) {
-  double us = times.first.median_us;
+  double us = times.first_us;
   database_->store(
       {{row_of("first", pair), us, "whole run", us, us, static_cast<int>(times.first.runs)},
        {row_of("second", pair), us / times.ratio, "whole run", us / times.high, us / times.low,
@@ -70,42 +73,66 @@ void RememberedFinalists::keep_times(const std::string& pair, const Comparison& 
 
 namespace {
 
-/// All that decides which graphs a search may come to.
+/// What decides which graphs a search may come to, but for its limits: what a longer one found is
+/// good for a shorter one, and the other way round.
 std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
                        const OptimizeOptions& options, llvm::StringRef conditions) {
   llvm::SHA1 hash;
   for (const Rule& rule : rules) hash.update(rule_text(rule));
   return llvm::formatv(
-      "result of {0} by {1}, rules {2}, numerics {3}, weights {4}, seed {5}, in {6}",
+      "result of {0} by {1}, rules {2}, numerics {3}, weights {4:f9}, seed {5}, in {6}",
       digest(source), search_name(options.search), llvm::toHex(hash.final(), /*LowerCase=*/true),
       static_cast<int>(options.explore.numerics), options.extract.max_weight_growth,
       options.explore.seed, conditions);
 }
 
-/// The graph's digest and KnownResult::tried; a line for each rule, "COUNT NAME"; an empty line;
-/// the graph.
+/// The graph's digest and its numbers; a line for each rule, "COUNT NAME"; an empty line; the
+/// graph.
 std::string kept_text(const Optimized& result) {
   const OptimizeReport& report = result.report;
-  std::string text =
-      llvm::formatv("{0} {1:f6}\n", digest(result.graph), report.tried_us / report.cost_before_us);
+  const Comparison& times = *report.comparison;
+  std::string text = digest(result.graph);
+  for (double number :
+       {report.cost_before_us, report.cost_after_us, report.tried_us, report.judging_s,
+        times.first_us, times.second_us, times.ratio, times.low, times.high})
+    text += llvm::formatv(" {0:f6}", number);
+  text += "\n";
   for (const RuleCount& rule : result.report.rules_applied)
     text += std::to_string(rule.count) + " " + rule.rule + "\n";
   return text + "\n" + to_text(result.graph);
+}
+
+/// False where it is not nine numbers, all positive but what judging took.
+bool read_numbers(llvm::StringRef text, KnownResult& out) {
+  Comparison& times = out.times;
+  double first = 0, second = 0;
+  for (double* number : {&out.before_us, &out.after_us, &out.tried_us, &out.judging_s, &first,
+                         &second, &times.ratio, &times.low, &times.high}) {
+    auto [word, rest] = text.split(' ');
+    if (word.getAsDouble(*number) || !std::isfinite(*number) || *number < 0) return false;
+    if (*number == 0 && number != &out.judging_s) return false;
+    text = rest;
+  }
+  times.first = {0, first, first, first, first};
+  times.second = {0, second, second, second, second};
+  times.first_us = first, times.second_us = second;
+  times.remembered = true;
+  return text.empty();
 }
 
 /// nullopt where the text is not what was kept: of another version, or damaged.
 std::optional<KnownResult> read_kept(llvm::StringRef text, std::shared_ptr<Symbols> symbols) {
   auto [head, model] = text.split("\n\n");
   auto [first, lines] = head.split('\n');
-  auto [expected, tried] = first.split(' ');
+  auto [expected, numbers] = first.split(' ');
   SourceManager sources;
   DiagnosticSink sink;
   Program program = load_program(sources, library(), sources.add("kept.tg", model.str()), sink);
   if (sink.failed()) return std::nullopt;
   std::optional<Graph> graph = instantiate(program, "", {}, std::move(symbols), sink);
   if (!graph || digest(*graph) != expected) return std::nullopt;
-  KnownResult out{std::move(*graph), {}};
-  if (tried.getAsDouble(out.tried)) return std::nullopt;
+  KnownResult out{.graph = std::move(*graph)};
+  if (!read_numbers(numbers, out)) return std::nullopt;
   for (llvm::StringRef line; std::tie(line, lines) = lines.split('\n'), !line.empty();) {
     auto [count, name] = line.split(' ');
     RuleCount rule{name.str(), 0};

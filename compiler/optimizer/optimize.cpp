@@ -54,6 +54,7 @@ bool worse_by_groups(const Graph& result, GroupPricer& groups, OptimizeReport& r
 Optimized keep_source(const Graph& source, OptimizeReport report, std::string why) {
   report.cost_after_us = report.cost_before_us;
   report.nodes_after = report.nodes_before;
+  report.optimal &= report.lower_bound_us && !costs_more(report.cost_before_us, *report.lower_bound_us);
   report.load_nodes_after = source.op_count() - report.nodes_before;
   report.rules_applied.clear();
   if (report.groups) report.groups->after = report.groups->before;
@@ -87,6 +88,7 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
     return optimized;
   }
   if (!runs->note.empty()) optimized.report.notes.push_back(runs->note);
+  optimized.report.runs_disturbed = runs->disturbed;
   if (runs->fault.empty()) {
     const Comparison& times = *(optimized.report.comparison = runs->times);
     if (must_gain || runs->disturbed ? times.second_faster() : times.ratio >= 1) return optimized;
@@ -95,6 +97,12 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
   report.source_returned = true;
   std::string why = why_source(report, *runs);
   return keep_source(source, std::move(report), std::move(why));
+}
+
+/// Whether the comparison says something for good: what lost while other work ran is tried again.
+bool lasting(const OptimizeReport& report) {
+  return report.comparison && !report.recalled &&
+         !(report.source_returned && report.runs_disturbed);
 }
 
 /// Searches in one e-graph are one step from source to result.
@@ -265,11 +273,12 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
                          ? keep_source(source, std::move(report),
                                        worse ? "nothing found costs less than the source" : "")
                          : Optimized{std::move(extracted.graph), std::move(report)};
-  if (finalists && changed && !worse)
+  if (finalists && changed && !worse && !result.report.comparison)
     result = judge_by_clock(source, std::move(result), std::move(chosen.fault), *finalists,
                             options.must_gain);
-  if (result.report.comparison && costs.guesses() && !result.report.recalled)
-    finalists->keep(source, rules, options, result);
+  result.report.judging_s =
+      std::max(result.report.judging_s, result.report.placed_s + result.report.finalists_s);
+  if (lasting(result.report) && costs.guesses()) finalists->keep(source, rules, options, result);
   if (options.explain)
     explain(source, !changed || worse || result.report.source_returned, extracted, rules, result);
   finish(costs, rules, watch, result.report);

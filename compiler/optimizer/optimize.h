@@ -62,6 +62,8 @@ struct OptimizeOptions {
   /// Searches begin anew with better prices (settled_search.h) up to so many seconds from the
   /// start.
   double settle_time_s = 4;
+  /// Though an earlier result is known that took long to judge: else that is the answer at once.
+  bool search_on = false;
   /// Of all that runs: the limits of phases (explore, extract, refine) come on top. What is found
   /// by then is the result.
   StopToken stop = {};
@@ -153,11 +155,14 @@ struct OptimizeReport {
   /// Where whole graphs were run: the source and of what was found, in turns.
   std::optional<Comparison> comparison;
   bool source_returned = false; // because of that comparison, or of a fault (WholeRuns)
+  bool runs_disturbed = false;  // another day that comparison may come out otherwise
   double tried_us = 0;          // the price of what was run
   double finalists_s = 0;       // that it took
   size_t finalists = 1;         // distinct graphs that were measured whole, beside the source
   bool changed = false;         // what was found is another graph than the source
   bool recalled = false;        // it is an earlier search's, which this one did not better
+  /// What loading and running the graphs takes, as far as this search or one before it knows.
+  double judging_s = 0;
 
   /// Another graph than that which they are of is the result.
   void forget_bounds() {
@@ -207,10 +212,12 @@ struct PlacedNodes {
 /// What an earlier optimisation came to. It may be the source itself.
 struct KnownResult {
   Graph graph; // over the source's table of symbols
-  std::vector<RuleCount> rules_applied;
-  /// Price of the graph that was run beside the source, over the source's: where that lost, another
-  /// of such a price promises nothing.
-  double tried = 1;
+  std::vector<RuleCount> rules_applied = {};
+  /// Prices of then: of the source, of this graph, and of the one that was run beside the source;
+  /// where that lost, another of such a price promises nothing.
+  double before_us = 0, after_us = 0, tried_us = 0;
+  Comparison times = {}; // of the source and the graph that was run
+  double judging_s = 0;  // of the report
 };
 
 /// Builds and times whole graphs: the compiler's door to a device.
@@ -233,8 +240,8 @@ public:
     (void)source, (void)other;
     return std::vector<PlacedNodes>();
   }
-  /// The result of an earlier optimisation of this source by these rules and options; nullopt: none
-  /// is known, or none is kept.
+  /// The result of an earlier optimisation of this source by this search and these rules, whatever
+  /// its limits; nullopt: none is known, or none is kept.
   virtual std::optional<KnownResult> recall(const Graph& source, llvm::ArrayRef<Rule> rules,
                                             const OptimizeOptions& options) {
     (void)source, (void)rules, (void)options;

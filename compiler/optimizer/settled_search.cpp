@@ -48,11 +48,14 @@ public:
       : source_(source), rules_(rules), judges_(judges), options_(options), report_(report) {}
 
   Result<Candidate> run() {
+    std::optional<KnownResult> known = earlier_result();
+    if (known && known->judging_s > kLongToJudge && !options_.search_on)
+      return take_at_once(std::move(*known));
     place(nullptr);
     const double placing_s = report_.placed_s; // what a graph takes to load and time
     watch_ = Stopwatch(); // the source is loaded for the whole runs, sooner or later
     settle_source();
-    recall();
+    if (known) hold_against(std::move(*known));
     const OptimizeReport before = report_;
     for (size_t round = 1;; ++round) {
       Stopwatch watch;
@@ -75,6 +78,8 @@ private:
   /// Share of a graph's cost: prices that moved by less leave what was found as it is.
   static constexpr double kMoved = 0.01;
   static constexpr double kLeastToPlace = 2; // seconds
+  /// Seconds: with a search of one, a model that was optimised before takes three at most.
+  static constexpr double kLongToJudge = 1.5;
 
   /// Whether what comes before another search, and that search, are worth while waiting for.
   bool time_for(double seconds) const {
@@ -93,16 +98,38 @@ private:
     if (options_.trace) *options_.trace = {};
   }
 
-  /// What an earlier search found is what this one has to better. Not where a chain is asked for:
-  /// how that one came to it nobody knows any more.
-  void recall() {
-    if (!judges_.runner || options_.explain) return;
+  /// Not where a chain is asked for: how that one came to it nobody knows any more.
+  std::optional<KnownResult> earlier_result() {
+    if (!judges_.runner || options_.explain) return std::nullopt;
     std::optional<KnownResult> known = judges_.runner->recall(source_, rules_, options_);
-    if (!known) return;
-    Candidate one{std::move(known->graph)};
+    if (known) report_.judging_s = known->judging_s;
+    return known;
+  }
+
+  /// By the prices and times of then.
+  Candidate take_at_once(KnownResult known) {
+    report_.cost_before_us = known.before_us;
+    report_.cost_after_us = known.after_us;
+    report_.tried_us = known.tried_us;
+    report_.rules_applied = known.rules_applied;
+    report_.comparison = known.times;
+    report_.source_returned = difference(source_, known.graph).empty();
+    report_.recalled = true;
+    report_.searches = 0;
+    report_.stopped_by = "an earlier result";
+    report_.notes.push_back(std::string("an earlier search found ") +
+                            (report_.source_returned ? "nothing faster" : "it") +
+                            "; --time-limit lets another one go on");
+    return {std::move(known.graph), known.after_us};
+  }
+
+  /// What an earlier search found is what this one has to better.
+  void hold_against(KnownResult known) {
+    Candidate one{std::move(known.graph)};
     price_again(one);
-    one.rules = std::move(known->rules_applied);
-    to_better_us_ = std::min(one.cost_us, known->tried * report_.cost_before_us);
+    one.rules = std::move(known.rules_applied);
+    double tried = known.tried_us / known.before_us;
+    to_better_us_ = std::min(one.cost_us, tried * report_.cost_before_us);
     if (std::isfinite(one.cost_us) && !costs_more(one.cost_us, report_.cost_before_us))
       recalled_ = std::move(one);
   }

@@ -28,7 +28,8 @@ Timing summarise_times(std::vector<double> samples_us);
 struct Comparison {
   Timing first, second; // of all runs
   double ratio = 1, low = 0, high = 0;
-  bool remembered = false; // from earlier runs: of both, the median alone is known
+  double first_us = 0, second_us = 0; // medians over pairs: what the ratio is about
+  bool remembered = false;            // from earlier runs: of both, the median alone is known
   /// Faster beyond the noise, and by the medians too.
   bool second_faster() const { return low > 1 && second.median_us < first.median_us; }
   bool second_slower() const { return high < 1; }

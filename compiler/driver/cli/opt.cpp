@@ -39,15 +39,16 @@ void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool colo
     table.add(
         {"at load", "", count_text(report.load_nodes_after), "", "computed once, from weights"});
   if (const auto& runs = report.comparison)
-    table.add({"whole run", duration_text(runs->first.median_us),
-               duration_text(runs->second.median_us), ratio_text(runs->ratio),
+    table.add({"whole run", duration_text(runs->first_us), duration_text(runs->second_us),
+               ratio_text(runs->ratio),
                report.source_returned ? "the source is returned"
                : runs->remembered     ? "as measured before"
-                                      : "median, in turns"});
+                                      : "medians of the least of 3, in turns"});
   table.print(out, color, 2);
 }
 
 void print_exploration(llvm::raw_ostream& out, const OptimizeReport& report) {
+  if (report.searches == 0) return;
   bool extracts = report.extract != "none"; // else it went from graph to graph
   out << "  explored   ";
   if (extracts)
@@ -193,7 +194,7 @@ void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool col
   for (const std::string& note : report.notes) out << "  note       " << printable(note) << "\n";
   if (!report.rules_applied.empty()) {
     out << "\n";
-    Table rules({{"rule"}, {"applied", Align::Right}});
+    Table rules({{"rule"}, {"nodes made", Align::Right}});
     for (const RuleCount& rule : report.rules_applied)
       rules.add({rule.rule, "x" + std::to_string(rule.count)});
     rules.print(out, color, 2);

@@ -229,6 +229,7 @@ public:
 struct SettledSearch : test::Loading {
   MadeUpTimer timer;
   double settle_time_s = OptimizeOptions().settle_time_s;
+  bool search_on = false;
   Graph source = load("model m(x: f32[256, 256]) -> (y: f32[256, 256]) {\n"
                       "  param w: f32[256, 256]\n  relu(x @ w)\n}\n");
 
@@ -241,6 +242,7 @@ struct SettledSearch : test::Loading {
         *find_device_profile("cpu"));
     OptimizeOptions how;
     how.settle_time_s = settle_time_s;
+    how.search_on = search_on;
     Result<Optimized> result = optimize(source, rules(), costs, how, runner);
     EXPECT_TRUE(result.ok());
     return std::move(*result);
@@ -324,9 +326,14 @@ class RecallingRunner final : public FinalistRunner {
 public:
   std::optional<KnownResult> known;
   std::vector<std::string> kept;
+  bool disturbed = false;
+  double us = 80; // of a run of what was found
+  int compared = 0;
   Result<WholeRuns> compare(const Graph&, const Graph&) override {
     WholeRuns runs;
-    runs.times = compare_times({100, 100, 100, 100, 100, 100}, {80, 80, 80, 80, 80, 80});
+    runs.times = compare_times(std::vector<double>(6, 100), std::vector<double>(6, us));
+    runs.disturbed = disturbed;
+    ++compared;
     return runs;
   }
   std::optional<KnownResult> recall(const Graph&, llvm::ArrayRef<Rule>,
@@ -339,27 +346,67 @@ public:
   }
 };
 
+KnownResult earlier(const Graph& graph, const OptimizeReport& report) {
+  return {
+      graph, {}, report.cost_before_us, report.cost_after_us, report.tried_us, *report.comparison};
+}
+
 TEST_F(SettledSearch, AnEarlierResultIsTheOneToBetter) {
   timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
   RecallingRunner runner;
   Optimized found = optimised(&runner);
   EXPECT_EQ(runner.kept, std::vector<std::string>{dump(found.graph)});
   EXPECT_FALSE(found.report.recalled);
-  runner.known = KnownResult{found.graph, {{"an-earlier-rule", 3}}};
+  runner.known = earlier(found.graph, found.report);
+  runner.known->rules_applied = {{"an-earlier-rule", 3}};
   Optimized again = optimised(&runner);
   EXPECT_TRUE(again.report.recalled);
   EXPECT_TRUE(again.report.changed);
   EXPECT_EQ(again.report.rules_applied.front().rule, "an-earlier-rule");
   EXPECT_EQ(again.report.searches, 1u);
   EXPECT_EQ(runner.kept.size(), 1u) << "it is kept already";
-  runner.known = KnownResult{source, {}};
+  runner.known = earlier(source, found.report);
+  runner.known->tried_us = runner.known->before_us;
   Optimized better = optimised(&runner);
   EXPECT_FALSE(better.report.recalled);
   EXPECT_EQ(difference(better.graph, found.graph), "");
-  runner.known->tried = 0.001; // and lost: what is found now promises no more
+  runner.known->tried_us = 0.001; // and lost: what is found now promises no more
   Optimized not_tried = optimised(&runner);
   EXPECT_TRUE(not_tried.report.recalled);
   EXPECT_FALSE(not_tried.report.changed);
+}
+
+TEST_F(SettledSearch, WhatTookLongToJudgeIsTheAnswerAtOnce) {
+  timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
+  RecallingRunner runner;
+  Optimized found = optimised(&runner);
+  runner.known = earlier(found.graph, found.report);
+  runner.known->judging_s = 5;
+  timer.times = {{kProduct, 500}, {kRelu, 1}, {kFused, 5000}}; // nobody asks any more
+  Optimized again = optimised(&runner);
+  EXPECT_EQ(difference(again.graph, found.graph), "");
+  EXPECT_EQ(again.report.searches, 0u);
+  EXPECT_EQ(again.report.cost_after_us, found.report.cost_after_us);
+  ASSERT_TRUE(again.report.comparison);
+  EXPECT_EQ(again.report.comparison->ratio, 1.25);
+  EXPECT_EQ(runner.compared, 1);
+  EXPECT_EQ(runner.kept.size(), 1u);
+  search_on = true;
+  EXPECT_EQ(optimised(&runner).report.searches, 1u);
+}
+
+TEST_F(SettledSearch, WhatLostBesideOtherWorkIsTriedAgain) {
+  timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
+  RecallingRunner runner;
+  runner.disturbed = true;
+  EXPECT_FALSE(optimised(&runner).report.source_returned);
+  EXPECT_EQ(runner.kept.size(), 1u) << "it won even so";
+  runner.us = 120;
+  EXPECT_TRUE(optimised(&runner).report.source_returned);
+  EXPECT_EQ(runner.kept.size(), 1u) << "another day it may win";
+  runner.disturbed = false;
+  EXPECT_TRUE(optimised(&runner).report.source_returned);
+  EXPECT_EQ(runner.kept.size(), 2u);
 }
 
 TEST_F(SettledSearch, AShortTimeIsNotSpentOnLoading) {

@@ -134,6 +134,8 @@ struct RememberedResults : Remembered {
     Optimized found{result, {}};
     found.report.cost_before_us = 100;
     found.report.cost_after_us = found.report.tried_us = 80;
+    found.report.judging_s = 2.5;
+    found.report.comparison = faster().times;
     found.report.rules_applied = {{"relu-of-tanh", 2}, {"fuse", 1}};
     RememberedFinalists(told, database(), "f32").keep(source, known_rules, options, found);
   }
@@ -149,7 +151,14 @@ TEST_F(RememberedResults, AreThoseOfTheSameSourceRulesAndOptions) {
   ASSERT_EQ(known->rules_applied.size(), 2u);
   EXPECT_EQ(known->rules_applied[0].rule, "relu-of-tanh");
   EXPECT_EQ(known->rules_applied[0].count, 2u);
-  EXPECT_EQ(known->tried, 0.8);
+  EXPECT_EQ(known->before_us, 100);
+  EXPECT_EQ(known->after_us, 80);
+  EXPECT_EQ(known->tried_us, 80);
+  EXPECT_EQ(known->judging_s, 2.5);
+  EXPECT_NEAR(known->times.ratio, faster().times.ratio, 1e-6);
+  EXPECT_NEAR(known->times.low, faster().times.low, 1e-6);
+  EXPECT_NEAR(known->times.second.median_us, faster().times.second.median_us, 1e-6);
+  EXPECT_TRUE(known->times.remembered);
   options.explore.numerics = Numerics::Exact;
   EXPECT_FALSE(recalled());
   options = {};
