@@ -92,6 +92,7 @@ void judge_weights(const Sides& sides, Equivalence& result) {
                             side == &sides.a ? "--weights" : "--weights-b")
                   .str();
     result.part.reset();
+    result.counterexample.reset();
     return;
   }
 }

@@ -24,6 +24,20 @@ std::optional<Misuse> check_strategy(const Options& o, llvm::ArrayRef<const Opti
   return std::nullopt;
 }
 
+/// What `tg run` takes for its `--opt` alone.
+std::optional<Misuse> check_search_is_asked(const Options& o,
+                                            llvm::ArrayRef<const OptionRow*> given) {
+  if (o.command != "run" || o.optimize) return std::nullopt;
+  for (const OptionRow* row : given) {
+    bool of_search = row->group == OptionGroup::Search || row->group == OptionGroup::Prices ||
+                     row->field(const_cast<Options*>(&o)) == &o.trace || // NOLINT
+                     !row->strategies.empty();
+    if (of_search && row->flag != "--cost-db")
+      return Misuse{formatv("`{0}` is of a search: it requires `--opt`", row->flag)};
+  }
+  return std::nullopt;
+}
+
 /// Options that need a device.
 std::optional<Misuse> check_devices(const Options& o) {
   using tangram::Backend;
@@ -47,9 +61,13 @@ std::optional<Misuse> check_options(Options& o, llvm::ArrayRef<const OptionRow*>
   if (o.search == tangram::Search::Mcts && o.mcts_profile == "pact24")
     o.search = tangram::Search::Pact24;
   if (auto misuse = check_devices(o)) return misuse;
+  if (auto misuse = check_search_is_asked(o, given)) return misuse;
   if (auto misuse = check_strategy(o, given)) return misuse;
   if (!o.priors.empty() && llvm::is_contained(o.without, tangram::SearchPart::Priors))
     return Misuse{"`--priors` gives what `--without priors` leaves out"};
+  for (const std::string* path : {&o.save_priors, &o.save_costs, &o.weights_out})
+    if (*path == "-") return Misuse{"what a search saves goes to a file: `-` is for `-o`"};
+  if (o.json && o.trace == "-") return Misuse{"`--json` and `--trace -` both want standard output"};
   if (o.json && o.out_file == "-") return Misuse{"`--json` and `-o -` both want standard output"};
   if (!o.weights_out.empty() && o.out_file.empty())
     return Misuse{"`--weights-out` writes the weights of the model that `-o` writes"};

@@ -229,6 +229,7 @@ void ReplCommands::rules(llvm::StringRef argument) {
   auto [word, name] = argument.split(' ');
   if (word == "on" || word == "off") return switch_rule(name.trim(), word == "on");
   Session session = repl_.begin();
+  const ReplState before = repl_.state();
   if (!argument.empty()) {
     bool applied = repl_.apply_settings({{"rules", argument.str()}});
     if (!applied) return;
@@ -236,7 +237,10 @@ void ReplCommands::rules(llvm::StringRef argument) {
   Program program = repl_.read(session, repl_.state().notebook);
   std::vector<Rule> declared = repl_.declared_rules(session, program);
   auto selected = load_rules(session.sources, library(), repl_.state().options.rules, session.sink);
-  if (!selected || session.sink.failed()) return repl_.fail(session);
+  if (!selected || session.sink.failed()) {
+    repl_.state() = before;
+    return repl_.fail(session);
+  }
   llvm::append_range(*selected, declared);
   print_rules(session, *selected);
 }
@@ -333,6 +337,7 @@ std::pair<llvm::StringRef, llvm::StringRef> two_parts(llvm::StringRef text) {
 void ReplCommands::verify(llvm::StringRef argument) {
   Session session = repl_.begin();
   std::optional<ReplSession::Target> sides[2];
+  std::string names[2];
   if (argument.empty() && !repl_.state().best)
     return repl_.fail(
         error(Code::usage, "nothing has been optimised yet")
@@ -343,6 +348,7 @@ void ReplCommands::verify(llvm::StringRef argument) {
       return repl_.fail(error(Code::usage, "`:verify` compares two models or expressions, not one")
                             .suggest("`:verify A, B`; alone it takes the last `:opt`"));
     for (llvm::StringRef part : {a, b}) {
+      names[sides[0].has_value()] = part.str();
       std::optional<ReplSession::Target>& side = sides[sides[0].has_value()];
       if (!(side = repl_.target(session, part))) return;
       session.sources = {};
@@ -351,7 +357,9 @@ void ReplCommands::verify(llvm::StringRef argument) {
   Result<ModelsVerified> verified =
       argument.empty()
           ? compare(session, {repl_.state().best->source}, {repl_.state().best->found.graph})
-          : compare(session, {std::move(sides[0]->graph)}, {std::move(sides[1]->graph)});
+          : compare(session, {std::move(sides[0]->graph), names[0]},
+                    {std::move(sides[1]->graph), names[1]});
+  if (verified) verified->result.help.clear(); // of files of weights, which there are none of here
   if (!verified) return repl_.fail(std::move(verified.error()));
   print_equivalence(repl_.out(), verified->result);
 }
@@ -404,6 +412,8 @@ void ReplCommands::set(llvm::StringRef argument) {
                           : llvm::formatv("did you mean `{0}`?", near).str();
     return repl_.fail(std::move(d));
   }
+  if (flag && !value.empty() && value != "on")
+    return repl_.fail(error(Code::usage, "`{0}` is on or off, not `{1}`", name, value));
   repl_.apply_settings({{name.str(), value.str()}});
 }
 

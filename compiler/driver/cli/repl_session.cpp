@@ -158,7 +158,7 @@ bool ReplSession::apply_settings(std::vector<std::pair<std::string, std::string>
     llvm::erase_if(next, [&, n = llvm::StringRef(name)](auto& old) { return old.first == n; });
     if (!value.empty()) next.emplace_back(name, value);
   }
-  std::vector<std::string> words = {"tg", "run"};
+  std::vector<std::string> words = {"tg", "run", "--opt"}; // settings of `:opt` are among them
   for (const auto& [name, value] : next) {
     const OptionRow* row = setting(name);
     if (!row && is_parameter(name))
@@ -179,6 +179,7 @@ bool ReplSession::apply_settings(std::vector<std::pair<std::string, std::string>
   }
   state_.settings = std::move(next);
   state_.options = std::move(parsed.options);
+  state_.options.optimize = false;
   return true;
 }
 

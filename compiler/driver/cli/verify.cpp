@@ -252,6 +252,12 @@ std::optional<std::pair<Named, Named>> named_sides(Session& session) {
     return std::pair(side_of(o.files[0], o.model), side_of(o.files[1], o.model));
   std::vector<std::string> names;
   if (o.files.size() == 1) names = models_of(session, o.files[0]);
+  if (names.size() == 2 && !o.model.empty()) {
+    session.sink.report(
+        error(Code::usage, "`--model` names one model, and both of `{0}` are compared", o.files[0])
+            .suggest("leave it out, or name two files"));
+    return std::nullopt;
+  }
   if (names.size() == 2) return std::pair(Named{o.files[0], names[0]}, Named{o.files[0], names[1]});
   session.sink.report(error(Code::usage, "`tg verify` compares two models, not {0}",
                             o.files.size() == 1 ? names.size() : o.files.size())

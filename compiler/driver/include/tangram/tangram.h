@@ -186,7 +186,7 @@ struct Report {
   double seconds = 0;
   double peak_memory_mb = 0;
   std::string stopped_by;                      // "saturated", "node limit", ...
-  std::map<std::string, size_t> rules_applied; // on the way to the result
+  std::map<std::string, size_t> rules_applied; // nodes of the result that each made
   Verified verified = Verified::NotAsked;
   std::vector<std::string> notes; // what did not go as asked
 };
@@ -211,7 +211,7 @@ struct Optimized {
 
 /// Never worse than its input under the cost model; with costs of this machine (calibrated,
 /// measured, analytic without a profile) both are run, and the input is returned where it is the
-/// faster one. Rules that are not built in are verified first; one that does not hold is an error,
+/// faster one (with `measured` also where the gain is within the noise). Rules that are not built in are verified first; one that does not hold is an error,
 /// with a counterexample (E0306). With `verify` the result is held against its source, exactly; a
 /// difference is an error that names the rule (E0802).
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options = {});
@@ -239,8 +239,8 @@ struct Verification {
   double error_bound = 0; // of Field: the chance that Equal is wrong
   std::string why;
   std::vector<std::string> caveats; // what an equality leaves out
-  /// Of Different: an element of an output, and its values; the inputs and weights that show it,
-  /// where these are few (all others are 0).
+  /// Of Different: an element of an output (or of a weight, where files of weights differ), and its
+  /// values; the inputs and weights that show it, where these are few (all others are 0).
   struct Element {
     std::string name;
     std::vector<int64_t> index;
