@@ -325,6 +325,7 @@ std::optional<Place> Lowering::take_over(const PlanStep& step, llvm::ArrayRef<in
         !(pointwise && places[operand] == place))
       return std::nullopt;
   place_value(step.result, place);
+  llvm::erase_if(packed_, [&](const Packed& one) { return one.from.buffer == place.buffer; });
   return place;
 }
 
@@ -436,8 +437,13 @@ Result<Place> Lowering::packed(const Place& place, const dnnl_memory_desc_t& vie
                                const dnnl_memory_desc_t& layout, Phase phase,
                                llvm::StringRef name) {
   if (dnnl_memory_desc_equal(&view, &layout)) return place;
+  for (const Packed& one : packed_)
+    if (phase == Phase::Load && one.from == place && dnnl_memory_desc_equal(&one.view, &view) &&
+        dnnl_memory_desc_equal(&one.layout, &layout))
+      return one.to;
   Place out = new_temporary(static_cast<int64_t>(dnnl_memory_desc_get_size(&layout)), phase);
   TG_CHECK(add_reorder(place, view, out, layout, phase, name));
+  if (phase == Phase::Load) packed_.push_back({place, out, view, layout});
   return out;
 }
 

@@ -89,7 +89,8 @@ public:
   Result<void> add_copy(const Place& src, const Place& dst, Phase phase, PlanStepId step,
                         llvm::StringRef name);
   /// The place in another layout of oneDNN's, in a new buffer: packed weights, blocked images.
-  /// `view` is how the primitive sees the value in the place where it lies.
+  /// `view` is how the primitive sees the value in the place where it lies. What is packed at load
+  /// is packed once for all who ask: steps that share a weight find it in the caches.
   Result<Place> packed(const Place& place, const dnnl_memory_desc_t& view,
                        const dnnl_memory_desc_t& layout, Phase phase, llvm::StringRef name);
 
@@ -134,7 +135,12 @@ private:
   std::vector<llvm::SmallVector<PlanStepId, 2>> readers_; // steps, of each value
   std::vector<Slot> slots_;                               // of each value
   std::vector<llvm::SmallVector<Copy, 0>> copies_;        // by value
-  bool widening_ = false; // results are f32, for `widened` to convert
+  struct Packed {
+    Place from, to;
+    dnnl_memory_desc_t view, layout;
+  };
+  std::vector<Packed> packed_; // at load, of places that still hold what was packed
+  bool widening_ = false;      // results are f32, for `widened` to convert
 };
 
 /// The value of an attribute, by the name that ops.def gives it.

@@ -320,6 +320,35 @@ TEST(CpuBackend, LargeTensorsThroughAllOwnKernelsOnThreads) {
   for (int threads : {1, 3}) expect_good(compare(b.graph, threads));
 }
 
+TEST(CpuBackend, AWeightThatStepsShareIsPackedOnce) {
+  Builder b;
+  NodeId x = b.input("x", {1, 256}), w = b.weight("w", {256, 256});
+  NodeId image = b.input("image", {1, 64, 10, 10}), k = b.weight("k", {64, 64, 3, 3});
+  for (int i = 0; i < 6; ++i) {
+    x = b.op(OpKind::Tanh, {b.op(OpKind::Matmul, {x, w, b.none(), b.none()})});
+    image = b.op(OpKind::Conv2d, {image, k, b.none(), b.none()},
+                 {pair(1, 1), Value::of_enum("same"), pair(1, 1), act("tanh")});
+  }
+  b.output(x);
+  b.output(image);
+  Comparison result = compare(b.graph);
+  expect_good(result);
+  int64_t once = b.graph.type(w).bytes() + b.graph.type(k).bytes();
+  EXPECT_LT(result.memory.weights, 3 * once) << "as they are, and packed";
+}
+
+/// What is computed at load may take over the place of what it is computed from.
+TEST(CpuBackend, WhatTakesAPackedWeightsPlaceIsPackedAgain) {
+  Builder b;
+  NodeId x = b.input("x", {4, 64});
+  NodeId w = b.op(OpKind::Add, {b.weight("a", {64, 64}), b.weight("b", {64, 64})});
+  NodeId first = b.op(OpKind::Matmul, {x, w, b.none(), b.none()});
+  NodeId other = b.op(OpKind::Tanh, {w});
+  b.output(b.op(OpKind::Matmul, {first, other, b.none(), b.none()}));
+  b.output(first);
+  expect_good(compare(b.graph));
+}
+
 TEST(CpuBackend, ProfilingTimesEveryKernel) {
   Builder b;
   b.output(conv(b, b.input("x", {1, 8, 12, 12}), "w", 16, 3, 1));
