@@ -5,6 +5,7 @@
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/devices.h"
 #include "compiler/driver/json_files.h"
+#include "compiler/equiv/verify_rule.h"
 #include "lang/core/data_file.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -21,6 +21,8 @@ struct BackendRow {
   bool threads = true;
   /// f32 products may be rounded to tf32.
   bool tf32 = false;
+  /// Runs several instances of a program side by side; else they would share its threads.
+  bool streams = false;
   /// The device profile that stands for it where it is not here; "": none.
   llvm::StringRef profile = "";
   /// What it does in one kernel, known without a device.

@@ -1,7 +1,9 @@
 #include "compiler/driver/calibration.h"
 
 #include "compiler/driver/cost_model.h"
+#include "compiler/driver/devices.h"
 #include "compiler/driver/prepare.h"
+#include "compiler/driver/public_types.h"
 #include "compiler/extract/cost/instance_text.h"
 #include "lang/core/random.h"
 #include "lang/core/stopwatch.h"
@@ -275,6 +277,18 @@ Result<Calibration> calibrate(const std::string& backend, const CalibrationOptio
     report.median_error = *middle;
   }
   return report;
+}
+
+Result<Calibration> calibrate(const tangram::CalibrateOptions& o, const StopToken& stop) {
+  if (o.backend == tangram::Backend::Ref)
+    return error(Code::usage, "`tg calibrate` is of the backends cpu and cuda");
+  CalibrationOptions options;
+  options.measure.cost_db = o.cost_db;
+  options.measure.threads = thread_count(o.threads);
+  options.measure.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
+  options.stop = stop;
+  options.progress = o.progress;
+  return calibrate(name_of(o.backend), options);
 }
 
 } // namespace tg

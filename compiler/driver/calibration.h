@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/driver/calibrated_cost.h"
+#include "tangram/tangram.h"
 
 namespace tg {
 
@@ -32,5 +33,9 @@ struct CalibrationOptions {
 /// Times the list as it stands in networks that fit the caches and in those that do not, what is
 /// not in the database yet, until `stop`. Errors: those of the backend's making.
 Result<Calibration> calibrate(const std::string& backend, const CalibrationOptions& options);
+
+/// The same from the public options, but for their limits, which `stop` has: `tangram::calibrate`
+/// and `tg calibrate`. Errors: also `usage` for ref, whose times nobody asks for.
+Result<Calibration> calibrate(const tangram::CalibrateOptions& options, const StopToken& stop);
 
 } // namespace tg

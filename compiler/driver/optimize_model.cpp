@@ -8,6 +8,8 @@
 #include "compiler/driver/model.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/rule_trust.h"
+#include "compiler/driver/trace_json.h"
+#include "compiler/driver/verify_rules.h"
 #include "compiler/driver/whole_runs.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/extract/cost/cost_table.h"
@@ -17,7 +19,6 @@
 #include "compiler/optimizer/retyped_cost.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/core/data_file.h"
-#include "lang/syntax/parse.h"
 
 #include <llvm/ADT/StringExtras.h>
 
@@ -200,22 +201,19 @@ public:
   Optimization(const Graph& source, const Public& options,
                std::shared_ptr<const ExternKernels> externs, const OptimizeHost& host)
       : source_(source), o_(options), externs_(std::move(externs)), host_(host),
-        stop_(host.stop ? *host.stop : stop_of(options)) {}
+        stop_(host.stop ? *host.stop : stop_within(options.time_limit_s, options.memory_limit_mb)) {
+  }
 
   std::optional<std::vector<Rule>> select_rules(SourceManager& sources, DiagnosticSink& sink) const;
-  Result<Optimized> search(llvm::ArrayRef<Rule> rules) const;
+  /// What was found, but for `rules`, and the trace where one is recorded.
+  Result<OptimizedModel> search(llvm::ArrayRef<Rule> rules) const;
   Result<Verified> verify(Optimized& result, llvm::ArrayRef<Rule> rules) const;
 
 private:
-  /// Of the options alone: the memory is what comes on top of what the caller holds.
-  static StopToken stop_of(const Public& o) {
-    StopToken stop = o.time_limit_s >= 0 ? StopToken().within(o.time_limit_s) : StopToken();
-    return stop.holding(resident_bytes() +
-                        static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb)));
-  }
   Result<PrepareOptions> run_options() const;
   WholeRunOptions whole_runs() const;
-  OptimizeOptions told() const;
+  bool tracing() const { return o_.record_trace || host_.traced; }
+  OptimizeOptions told(SearchTrace& trace) const;
   Result<void> write_files(const Optimized& result, const CostTable& prices) const;
 
   const Graph& source_;
@@ -230,10 +228,7 @@ std::optional<std::vector<Rule>> Optimization::select_rules(SourceManager& sourc
                                                             DiagnosticSink& sink) const {
   std::optional<std::vector<Rule>> rules = load_rules(sources, library(), o_.rules, sink);
   if (!rules) return std::nullopt;
-  if (!o_.rule_text.empty()) {
-    Ast tree = parse(sources, sources.add("<rules>", o_.rule_text), sink);
-    if (!sink.failed()) llvm::append_range(*rules, rules_from_ast(tree, sources, sink));
-  }
+  llvm::append_range(*rules, rules_of_text(o_.rule_text, sources, sink));
   llvm::append_range(*rules, host_.declared);
   if (sink.failed()) return std::nullopt;
   if (o_.trust_rules) return rules;
@@ -274,9 +269,9 @@ WholeRunOptions Optimization::whole_runs() const {
           .remember = host_.remember};
 }
 
-OptimizeOptions Optimization::told() const {
+OptimizeOptions Optimization::told(SearchTrace& trace) const {
   OptimizeOptions options = optimize_options(o_);
-  options.explain |= host_.chain || host_.trace;
+  options.explain |= host_.chain || tracing();
   using tangram::Groups;
   bool timed = is_measured(o_.cost) || is_calibrated(o_.cost);
   options.groups = o_.groups == Groups::On || (o_.groups == Groups::Auto && timed);
@@ -284,11 +279,11 @@ OptimizeOptions Optimization::told() const {
   // What comes afterwards is a replay of the chain, or that and a proof.
   options.search_share = o_.verify ? 0.5 : o_.explain ? 0.75 : 1;
   options.kernels = true;
-  options.trace = host_.trace;
+  options.trace = tracing() ? &trace : nullptr;
   return options;
 }
 
-Result<Optimized> Optimization::search(llvm::ArrayRef<Rule> rules) const {
+Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   DType dtype = part_of(o_.dtype);
   TG_TRY(Graph as_run, retype(source_, dtype));
   TG_TRY(std::unique_ptr<CostModel> costs, cost_model(as_run, o_, stop_, host_.timing));
@@ -299,7 +294,8 @@ Result<Optimized> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   WholeRunPolicy runs(whole_runs(), run);
   TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost(profile_of_backend(run.backend)));
   CostModel& second_opinion = in_dtype(dtype, *analytic, narrow_analytic);
-  OptimizeOptions options = told();
+  SearchTrace trace;
+  OptimizeOptions options = told(trace);
   runs.set(options);
   std::optional<FilePriors> priors;
   if (!o_.priors.empty()) {
@@ -313,15 +309,17 @@ Result<Optimized> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   Result<Optimized> found = optimize(source_, rules, prices, options, runs.runner(),
                                      measured ? &second_opinion : nullptr);
   if (host_.searched) host_.searched();
-  if (!found) return found;
+  if (!found) return std::move(found.error());
   std::vector<std::string>& notes = found->report.notes;
   if (runs.turned_off() && found->report.changed)
     notes.push_back("no whole runs (--finalists 0): the prices alone decide");
   if (o_.groups == tangram::Groups::On && !recorder.groups())
     notes.push_back("these costs have no prices of groups: --groups does nothing");
   TG_CHECK(write_files(*found, recorder.table()));
-  if (host_.found) TG_CHECK(host_.found(*found, rules));
-  return found;
+  std::string text;
+  if (tracing()) text = trace_json(trace, source_, *found, rules, o_.priors);
+  if (host_.traced) TG_CHECK(host_.traced(text));
+  return OptimizedModel{std::move(*found), {}, Verified::NotAsked, std::move(text)};
 }
 
 Result<void> Optimization::write_files(const Optimized& result, const CostTable& prices) const {
@@ -398,14 +396,16 @@ std::optional<OptimizedModel> optimize_model(const Graph& source, const Public& 
   Optimization optimization(source, options, std::move(externs), host);
   std::optional<std::vector<Rule>> rules = optimization.select_rules(sources, sink);
   if (!rules) return std::nullopt;
-  Result<Optimized> found = optimization.search(*rules);
-  Result<Verified> verified =
-      found ? optimization.verify(*found, *rules) : Result<Verified>(std::move(found.error()));
+  Result<OptimizedModel> found = optimization.search(*rules);
+  Result<Verified> verified = found ? optimization.verify(found->result, *rules)
+                                    : Result<Verified>(std::move(found.error()));
   if (!verified) {
     sink.report(std::move(verified.error()));
     return std::nullopt;
   }
-  return OptimizedModel{std::move(*found), std::move(*rules), *verified};
+  found->rules = std::move(*rules);
+  found->verified = *verified;
+  return std::move(*found);
 }
 
 } // namespace tg

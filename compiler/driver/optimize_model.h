@@ -22,14 +22,14 @@ struct OptimizeHost {
   bool chain = false;                 // with the chain of rewrites, though nobody asked to explain
   bool remember = true;               // whole runs that were made before are not made again
   bool isolated = false;              // rules are verified in processes of their own
-  SearchTrace* trace = nullptr;
   std::function<void(size_t done, size_t total)> verifying = {}, timing = {};
   /// The search begins, under this time limit, with operators timed on the way or not: who is told
   /// of it. And ends.
   std::function<TellProgress(double time_limit_s, bool timed)> searching = {};
   std::function<void()> searched = {};
-  /// What was found, before it is verified.
-  std::function<Result<void>(const Optimized& found, llvm::ArrayRef<Rule> rules)> found = {};
+  /// Gets what the search did (trace_json.h), before what it found is verified. Given, it is
+  /// recorded, as it is where the options ask for that.
+  std::function<Result<void>(llvm::StringRef trace)> traced = {};
 };
 
 using tangram::Verified;
@@ -38,6 +38,7 @@ struct OptimizedModel {
   Optimized result;
   std::vector<Rule> rules; // that were in use, as its chain numbers them
   Verified verified = Verified::NotAsked;
+  std::string trace = {}; // where it was recorded
 };
 
 /// nullopt if the sink got errors: of the options, of rules, of files, those of optimize() and,

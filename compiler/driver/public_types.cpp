@@ -4,6 +4,12 @@
 
 namespace tg {
 
+StopToken stop_within(double time_limit_s, int64_t memory_limit_mb) {
+  StopToken stop = time_limit_s >= 0 ? StopToken().within(time_limit_s) : StopToken();
+  return stop.holding(resident_bytes() +
+                      static_cast<uint64_t>(memory_limit_bytes(memory_limit_mb)));
+}
+
 PrepareOptions run_options(const tangram::CompileOptions& o) {
   PrepareOptions run;
   run.backend = name_of(o.backend);

@@ -43,10 +43,15 @@ constexpr CycleFilter part_of(tangram::CycleFilter f) { return static_cast<Cycle
 constexpr IlpCycles part_of(tangram::IlpCycles c) { return static_cast<IlpCycles>(c); }
 constexpr Reward part_of(tangram::Reward r) { return static_cast<Reward>(r); }
 constexpr CacheState part_of(tangram::CacheState s) { return static_cast<CacheState>(s); }
+constexpr tangram::Numerics public_of(Numerics n) { return static_cast<tangram::Numerics>(n); }
 inline DType part_of(tangram::DType t) { return *parse_dtype(tangram::word(t)); }
 inline tangram::DType public_of(DType t) {
   return *tangram::from_word<tangram::DType>(std::string_view(dtype_name(t)));
 }
+
+/// Of a call that begins now: until its time is over (negative: no limit), or the process holds so
+/// much more memory than it does now.
+StopToken stop_within(double time_limit_s, int64_t memory_limit_mb);
 
 /// How a model is run, but for the kernels and weights that functions give.
 PrepareOptions run_options(const tangram::CompileOptions& options);

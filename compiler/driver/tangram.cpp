@@ -4,11 +4,16 @@
 #include "tangram/tangram.h"
 
 #include "compiler/driver/backends.h"
+#include "compiler/driver/calibration.h"
 #include "compiler/driver/cost_model.h"
+#include "compiler/driver/extract_egraph.h"
 #include "compiler/driver/model.h"
 #include "compiler/driver/optimize_model.h"
 #include "compiler/driver/public_types.h"
+#include "compiler/driver/report_json.h"
+#include "compiler/driver/run_model.h"
 #include "compiler/driver/verify_models.h"
+#include "compiler/driver/verify_rules.h"
 #include "compiler/driver/weights.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/search/stretches.h"
@@ -28,7 +33,7 @@ struct Model::Impl {
 };
 
 struct Program::Impl {
-  tg::Prepared prepared;
+  tg::LoadedProgram loaded;
 };
 
 namespace {
@@ -64,10 +69,14 @@ tg::ModelRequest request(const ParseOptions& options) {
   return {options.model, {options.set.begin(), options.set.end()}};
 }
 
+Model to_model(tg::Graph graph) {
+  return Model(std::make_shared<const Model::Impl>(Model::Impl{std::move(graph)}));
+}
+
 Expected<Model> to_model(std::optional<tg::Graph> graph, DiagnosticSink& sink,
                          const SourceManager& sources) {
   if (!graph) return to_error(sink, sources);
-  return Model(std::make_shared<const Model::Impl>(Model::Impl{std::move(*graph)}));
+  return to_model(std::move(*graph));
 }
 
 std::vector<int64_t> shape_of(const tg::TensorType& type) {
@@ -261,9 +270,10 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
   tg::Optimized& result = found->result;
   Report report = to_public(result.report);
   report.verified = found->verified;
-  auto impl = std::make_shared<const Model::Impl>(Model::Impl{std::move(result.graph)});
-  Optimized optimized{Model(std::move(impl)), std::move(report)};
+  Optimized optimized{to_model(std::move(result.graph)), std::move(report)};
   if (options.explain) optimized.steps = tg::steps_of(*result.chain, found->rules);
+  optimized.report_json = tg::report_json(result.report, options.priors);
+  optimized.trace_json = std::move(found->trace);
   return optimized;
 }
 
@@ -307,14 +317,72 @@ Verification to_public(const tg::ModelsVerified& verified) {
 } // namespace
 
 Expected<Verification> verify(const Model& a, const Model& b, const VerifyOptions& options) {
-  tg::StopToken stop;
-  if (options.time_limit_s >= 0) stop = stop.within(options.time_limit_s);
-  stop = stop.holding(tg::resident_bytes() +
-                      static_cast<uint64_t>(tg::memory_limit_bytes(options.memory_limit_mb)));
   tg::Result<tg::ModelsVerified> verified =
-      tg::verify_models({own_graph(a), a.name()}, {own_graph(b), b.name()}, options, stop);
+      tg::verify_models({own_graph(a), a.name()}, {own_graph(b), b.name()}, options,
+                        tg::stop_within(options.time_limit_s, options.memory_limit_mb));
   if (!verified) return to_error(verified.error());
   return to_public(*verified);
+}
+
+// --- rules ------------------------------------------------------------------------------------
+
+namespace {
+
+RuleVerdict to_public(const tg::Rule& rule, const tg::RuleVerdict& v) {
+  RuleVerdict out;
+  out.rule = rule.name, out.set = rule.set, out.file = rule.file, out.line = rule.line;
+  out.status = tg::status_of(v);
+  out.cases = v.cases, out.in_field = v.in_field;
+  if (v.in_field > 0) out.error_bound = std::exp2(v.log2_error);
+  out.numerics = tg::public_of(v.numerics), out.observed = tg::public_of(v.observed);
+  out.why = v.why, out.unproved = v.unproved, out.counterexample = v.counterexample;
+  return out;
+}
+
+} // namespace
+
+Expected<std::vector<RuleVerdict>> verify_rules(const VerifyRulesOptions& options) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  std::optional<tg::RulesVerified> verified = tg::verify_rules(options, {}, sources, sink);
+  if (!verified) return to_error(sink, sources);
+  std::vector<RuleVerdict> verdicts;
+  for (size_t i = 0; i < verified->rules.size(); ++i)
+    verdicts.push_back(to_public(verified->rules[i], verified->verdicts[i]));
+  return verdicts;
+}
+
+// --- extraction -------------------------------------------------------------------------------
+
+namespace {
+
+template <class T> Expected<T> to_expected(tg::Result<T> result) {
+  if (!result) return to_error(result.error());
+  return std::move(*result);
+}
+
+tg::StopToken stop_of(const ExtractOptions& o) { return tg::stop_within(-1, o.memory_limit_mb); }
+
+} // namespace
+
+Expected<Extraction> extract(std::string_view text, std::string_view name,
+                             const ExtractOptions& options) {
+  return to_expected(tg::extract_egraph({text.data(), text.size()}, {name.data(), name.size()},
+                                        options, stop_of(options)));
+}
+
+Expected<Extraction> extract_file(const std::string& path, const ExtractOptions& options) {
+  return to_expected(tg::extract_egraph_file(path, options, stop_of(options)));
+}
+
+// --- prices of this machine -------------------------------------------------------------------
+
+Expected<Calibration> calibrate(const CalibrateOptions& options) {
+  tg::Result<tg::Calibration> found =
+      tg::calibrate(options, tg::stop_within(options.time_limit_s, options.memory_limit_mb));
+  if (!found) return to_error(found.error());
+  return Calibration{found->timed,        found->unsettled, found->samples, found->seconds,
+                     found->median_error, found->finished,  found->notes};
 }
 
 // --- running ----------------------------------------------------------------------------------
@@ -324,7 +392,11 @@ Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
 
-Expected<Program> compile(const Model& model, const CompileOptions& options) {
+namespace {
+
+/// What the parts need to run a graph: checked, with weights and kernels.
+Expected<tg::PrepareOptions> prepare_options(const tg::Graph& graph,
+                                             const CompileOptions& options) {
   std::string backend = tg::name_of(options.backend);
   if (auto fits = check_tf32(options.allow_tf32, &options.backend, backend); !fits)
     return to_error(fits.error());
@@ -334,13 +406,31 @@ Expected<Program> compile(const Model& model, const CompileOptions& options) {
   DiagnosticSink sink;
   prepare.externs = extern_kernels(options.externs, sources, sink);
   if (sink.failed()) return to_error(sink, sources);
-  const tg::Graph graph = own_graph(model);
   tg::Result<tg::WeightSource> weights = weight_source(graph, options);
   if (!weights) return to_error(weights.error());
   prepare.weights = std::move(*weights);
-  tg::Result<tg::Prepared> prepared = tg::prepare(graph, prepare);
-  if (!prepared) return to_error(prepared.error());
-  return Program(std::make_unique<Program::Impl>(Program::Impl{std::move(*prepared)}));
+  return prepare;
+}
+
+} // namespace
+
+Expected<Program> compile(const Model& model, const CompileOptions& options) {
+  const tg::Graph graph = own_graph(model);
+  Expected<tg::PrepareOptions> prepare = prepare_options(graph, options);
+  if (!prepare) return prepare.error();
+  tg::Result<tg::LoadedProgram> loaded = tg::load_program(graph, *prepare);
+  if (!loaded) return to_error(loaded.error());
+  return Program(std::make_unique<Program::Impl>(Program::Impl{std::move(*loaded)}));
+}
+
+Expected<Model> save_weights(const Model& model, const std::string& path,
+                             const CompileOptions& options) {
+  const tg::Graph graph = own_graph(model);
+  Expected<tg::PrepareOptions> prepare = prepare_options(graph, options);
+  if (!prepare) return prepare.error();
+  tg::Result<tg::Graph> folded = tg::save_folded(graph, *prepare, path);
+  if (!folded) return to_error(folded.error());
+  return to_model(std::move(*folded));
 }
 
 namespace {
@@ -360,23 +450,41 @@ tg::Result<std::vector<tg::Tensor>> to_inputs(const tg::Plan& plan,
 } // namespace
 
 Expected<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
-  tg::Result<std::vector<tg::Tensor>> bound = to_inputs(impl_->prepared.plan, inputs);
+  tg::Prepared& prepared = impl_->loaded.prepared;
+  tg::Result<std::vector<tg::Tensor>> bound = to_inputs(prepared.plan, inputs);
   if (!bound) return to_error(bound.error());
-  tg::Result<std::vector<tg::Tensor>> outputs = impl_->prepared.executable->run(*bound);
+  tg::Result<std::vector<tg::Tensor>> outputs = prepared.executable->run(*bound);
   if (!outputs) return to_error(outputs.error());
   std::vector<Tensor> result;
   for (const tg::Tensor& tensor : *outputs) result.push_back(to_public(tensor));
   return result;
 }
 
-Expected<Timing> Program::time(const std::vector<Tensor>& inputs, size_t runs) {
-  tg::Executable& executable = *impl_->prepared.executable;
-  tg::Result<std::vector<tg::Tensor>> tensors = to_inputs(impl_->prepared.plan, inputs);
+Expected<Timing> Program::time(const std::vector<Tensor>& inputs, const TimeOptions& options) {
+  tg::Prepared& prepared = impl_->loaded.prepared;
+  tg::Result<std::vector<tg::Tensor>> tensors = to_inputs(prepared.plan, inputs);
   if (!tensors) return to_error(tensors.error());
-  if (auto bound = executable.bind_inputs(*tensors); !bound) return to_error(bound.error());
-  tg::Result<tg::Timing> timing = tg::time_runs(executable, {.runs = runs});
-  if (!timing) return to_error(timing.error());
-  return Timing{timing->runs, timing->median_us, timing->p10_us, timing->p90_us};
+  if (auto bound = prepared.executable->bind_inputs(*tensors); !bound)
+    return to_error(bound.error());
+  tg::Result<tg::RunTimes> times = tg::time_program(impl_->loaded, *tensors, options);
+  if (!times) return to_error(times.error());
+  const tg::Timing& runs = times->timing;
+  Timing timing{runs.runs, runs.median_us, runs.p10_us, runs.p90_us, runs.min_us};
+  timing.runs_per_s = times->runs_per_s();
+  timing.device_us = times->device_us;
+  for (tg::StepInfo& step : times->steps)
+    timing.steps.push_back({std::move(step.name), std::move(step.result),
+                            std::move(step.implementation), step.measured_us, step.flops,
+                            step.bytes});
+  return timing;
+}
+
+ProgramInfo Program::info() const {
+  const tg::Prepared& prepared = impl_->loaded.prepared;
+  double memory = static_cast<double>(prepared.executable->memory().total());
+  return {prepared.backend->name(), prepared.backend->description(),
+          prepared.threads,         impl_->loaded.build_s,
+          memory / (1 << 20),       prepared.backend->notes()};
 }
 
 } // namespace tangram

@@ -289,4 +289,10 @@ Result<void> save_folded_weights(const Folded& folded, const PrepareOptions& opt
   return save_weights(folded.graph, with_folded, path, folding_record(folded.values));
 }
 
+Result<Graph> save_folded(const Graph& graph, const PrepareOptions& options, llvm::StringRef path) {
+  Folded folded = fold_weights(graph);
+  TG_CHECK(save_folded_weights(folded, options, path));
+  return std::move(folded.graph);
+}
+
 } // namespace tg

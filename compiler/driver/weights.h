@@ -68,4 +68,7 @@ Folded fold_weights(const Graph& graph);
 Result<void> save_folded_weights(const Folded& folded, const PrepareOptions& options,
                                  llvm::StringRef path);
 
+/// Both: the graph that has nothing left to compute at load, whose weights the file now has.
+Result<Graph> save_folded(const Graph& graph, const PrepareOptions& options, llvm::StringRef path);
+
 } // namespace tg

@@ -70,7 +70,12 @@ int main() {
   auto wrong = tangram::parse("model bad(x: f32[4, 3], w: f32[5, 2]) { x @ w }", "bad.tg");
   std::printf("a mistake: %s\n", wrong ? "not seen" : wrong.error().diagnostics[0].code.c_str());
 
-  // A rule that does not hold is refused, with a counterexample.
+  // Is our rule true? And one that does not hold is refused, with a counterexample.
+  auto verdicts = tangram::verify_rules({.rule_text = kRule});
+  if (!verdicts) return report(verdicts.error());
+  for (const tangram::RuleVerdict& verdict : *verdicts)
+    std::printf("%s: %s at %zu instances\n", verdict.rule.c_str(),
+                std::string(tangram::word(verdict.status)).c_str(), verdict.cases);
   auto refused = tangram::optimize(*model, {.rule_text = "rule r(x) { relu(x) => tanh(x) }"});
   std::printf("a wrong rule: %s\n",
               refused ? "not seen" : refused.error().diagnostics[0].code.c_str());

@@ -60,6 +60,7 @@ const BackendRow& cuda_backend_row() {
       .make = make_cuda_backend,
       .report = report_cuda,
       .tf32 = true,
+      .streams = true,
       .profile = "h200",
       .patterns = cuda::cuda_patterns,
       .groups = make_cuda_groups,

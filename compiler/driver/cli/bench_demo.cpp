@@ -3,6 +3,7 @@
 // machines.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
+#include "compiler/driver/run_model.h"
 #include "lang/core/escape.h"
 #include "runtime/random.h"
 
@@ -31,27 +32,27 @@ struct Row {
   double speedup() const { return before_us() / after_us(); }
 };
 
+/// On random inputs, the same for all graphs.
+Result<RunReport> run_on_cpu(const Options& o, const Graph& source, const Graph& graph,
+                             const RunModelOptions& run) {
+  return run_model(source, graph, prepare_options(o), run,
+                   [&](const Plan& plan) { return random_inputs(plan, o.seed); });
+}
+
 /// The largest difference of an output of `graph` on the cpu from that of `source` on ref; infinite
 /// if a value is not finite.
 Result<double> difference_from_ref(const Options& o, const Graph& source, const Graph& graph) {
-  PrepareOptions options = prepare_options(o);
-  TG_TRY(Prepared tested, prepare_with_inputs(graph, options));
-  TG_CHECK(tested.executable->run_once());
-  TG_TRY(std::vector<Tensor> got, tested.executable->outputs());
-  options.backend = "ref";
-  TG_TRY(Prepared reference, prepare_with_inputs(source, options));
-  TG_CHECK(reference.executable->run_once());
-  TG_TRY(std::vector<Tensor> expected, reference.executable->outputs());
+  RunModelOptions once{.timing = {.runs = 1, .warmup = 0}, .check = true};
+  TG_TRY(RunReport run, run_on_cpu(o, source, graph, once));
   double worst = 0;
-  for (size_t i = 0; i < expected.size(); ++i)
-    worst = std::fmax(worst, max_rel_diff(got[i], expected[i]));
+  for (const RunOutput& output : run.outputs) worst = std::fmax(worst, *output.max_rel_diff);
   return worst;
 }
 
 /// Whole runs of a model that stays as it is: there is nothing to compare it with but itself.
 Result<Comparison> time_alone(const Options& o, const Graph& source) {
-  TG_TRY(Prepared program, prepare_with_inputs(source, prepare_options(o)));
-  TG_TRY(Timing timing, time_runs(*program.executable, {.seconds = 1}));
+  TG_TRY(RunReport run, run_on_cpu(o, source, source, {.timing = {.seconds = 1}}));
+  const Timing& timing = run.times.timing;
   return Comparison{timing, timing, 1, 1, 1};
 }
 

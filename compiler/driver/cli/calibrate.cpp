@@ -2,25 +2,12 @@
 // guess the prices of theirs.
 #include "compiler/driver/calibration.h"
 #include "compiler/driver/cli/pipeline.h"
-#include "compiler/driver/devices.h"
-#include "compiler/driver/public_types.h"
 
 #include <llvm/Support/FormatVariadic.h>
 
 namespace tg::cli {
 
 namespace {
-
-CalibrationOptions calibration_options(Session& session) {
-  const Options& o = session.options;
-  CalibrationOptions options;
-  options.measure.cost_db = o.cost_db;
-  options.measure.threads = thread_count(o.threads);
-  options.measure.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
-  options.stop = session.stop;
-  options.progress = progress_line(session, "timing operators");
-  return options;
-}
 
 void print(llvm::raw_ostream& out, const Calibration& found) {
   if (found.timed == 0 && found.finished)
@@ -43,10 +30,13 @@ void print(llvm::raw_ostream& out, const Calibration& found) {
 
 int run_calibrate(Session& session) {
   const Options& o = session.options;
-  if (o.backend == tangram::Backend::Ref) // nobody waits for it
-    return session.fail(error(Code::usage, "`tg calibrate` is of the backends cpu and cuda"));
   session.interruptible = std::make_unique<Interruptible>(); // what was timed is kept
-  Result<Calibration> found = calibrate(name_of(o.backend), calibration_options(session));
+  Result<Calibration> found = calibrate({.backend = o.backend,
+                                         .memory_limit_mb = o.memory_limit_mb,
+                                         .threads = static_cast<int>(o.threads),
+                                         .cost_db = o.cost_db,
+                                         .progress = progress_line(session, "timing operators")},
+                                        session.stop);
   if (!found) return session.fail(found.error());
   if (o.json) {
     llvm::json::OStream json(session.out, 2);

@@ -2,6 +2,7 @@
 // source, step by step. The library has replayed the chain on terms, by the rules' own text.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
+#include "compiler/driver/report_json.h"
 #include "lang/core/escape.h"
 
 #include <map>
@@ -47,22 +48,6 @@ void print_head(Session& session, const OptimizeReport& report, size_t steps) {
 
 } // namespace
 
-void write_chain(llvm::json::OStream& json, llvm::StringRef name,
-                 llvm::ArrayRef<tangram::Step> steps) {
-  json.attributeArray(name, [&] {
-    for (const tangram::Step& step : steps)
-      json.object([&] {
-        json.attribute("rule", step.rule);
-        json.attribute("file", step.file);
-        json.attribute("line", static_cast<int64_t>(step.line));
-        json.attribute("backwards", step.backwards);
-        json.attribute("before", step.before);
-        json.attribute("after", step.after);
-        json.attribute("where", step.where);
-      });
-  });
-}
-
 void print_chain(llvm::raw_ostream& out, llvm::ArrayRef<tangram::Step> steps) {
   std::map<std::tuple<llvm::StringRef, bool, llvm::StringRef, llvm::StringRef>, size_t> told;
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -89,16 +74,17 @@ int run_explain(Session& session) {
   const Options& o = session.options;
   std::optional<LoadedAndOptimized> optimized = load_and_optimize(session);
   if (!optimized) return session.fail();
-  const auto& [result, rules, verified] = optimized->best;
+  const OptimizedModel& best = optimized->best;
+  const OptimizeReport& report = best.result.report;
   session.print_warnings();
-  std::vector<tangram::Step> steps = steps_of(*result.chain, rules);
+  std::vector<tangram::Step> steps = steps_of(*best.result.chain, best.rules);
   if (o.json) {
-    write_json(session, result.report, steps);
+    write_json(session, report, steps);
   } else if (!o.quiet) {
-    print_head(session, result.report, steps.size());
+    print_head(session, report, steps.size());
     print_chain(session.out, steps);
   }
-  return verified == Verified::Undecided ? kNotDecided : 0;
+  return best.verified == Verified::Undecided ? kNotDecided : 0;
 }
 
 } // namespace tg::cli

@@ -1,35 +1,13 @@
-// A graph as people look at it: what runs, with shapes, and the weights of each operator beside it.
-// Leaves but inputs, and what is computed at load, are no nodes of their own. Drawn as lines on a
-// terminal (graph_rails.cpp), as SVG (graph_layout.h, graph_svg.cpp) or as text for Graphviz.
+// Graphs as people look at them (driver/picture.h), drawn: as lines on a terminal
+// (graph_rails.cpp), as SVG (graph_layout.h, graph_svg.cpp) or as text for Graphviz.
 #pragma once
 
-#include "compiler/ir/graph.h"
+#include "compiler/driver/picture.h"
+#include "lang/core/result.h"
 
 #include <llvm/Support/raw_ostream.h>
 
 namespace tg::cli {
-
-struct PictureNode {
-  std::string op, type, attrs;
-  std::string name;                 // of an input
-  std::vector<std::string> weights; // "stem.w: f32[64, 3, 7, 7]", "0.5"
-  std::vector<uint32_t> operands;   // places in the list of nodes, before this one
-  std::vector<std::string> outputs; // of the model that this node is
-  bool changed = false;             // not in the graph that this one is compared with
-  std::optional<NodeId> id;         // in the graph that it was made from
-  bool input() const { return op == "input"; }
-  /// What stands on it: the name of an input, else the operator.
-  llvm::StringRef label() const { return input() && !name.empty() ? name : op; }
-};
-
-/// Operands come before those that use them.
-struct Picture {
-  std::string title;
-  std::vector<PictureNode> nodes;
-};
-
-/// What the outputs need, and inputs.
-Picture picture_of(const Graph& graph);
 
 /// One line an operator; what it reads comes down to it in the columns at the left.
 void draw_rails(llvm::raw_ostream& out, const Picture& picture, bool color);

@@ -2,11 +2,8 @@
 #include "compiler/driver/cli/pipeline.h"
 
 #include "compiler/driver/cli/live_line.h"
-#include "compiler/driver/cli/search_files.h"
-
 #include "compiler/driver/public_types.h"
-
-#include <cmath>
+#include "compiler/driver/rule_trust.h"
 
 namespace tg::cli {
 
@@ -49,21 +46,14 @@ Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& as_
                         progress_line(session, "timing operators"));
 }
 
-TrustOptions trust_options(Session& session) {
-  const Options& o = session.options;
-  TrustOptions options;
-  options.threads = static_cast<int>(o.threads);
-  options.cache = o.rule_cache.empty() ? default_rule_cache() : o.rule_cache;
-  options.stop = session.stop;
-  options.isolated = true;
-  options.progress = progress_line(session, "verifying rules");
-  return options;
+std::string rule_cache(const Options& o) {
+  return o.rule_cache.empty() ? default_rule_cache() : o.rule_cache;
 }
 
 std::optional<OptimizedModel> optimize_model(Session& session, const Graph& source,
                                              OptimizeHost host) {
   tangram::OptimizeOptions options = session.options;
-  if (options.rule_cache.empty()) options.rule_cache = default_rule_cache();
+  options.rule_cache = rule_cache(session.options);
   host.stop = session.stop;
   host.isolated = true;
   host.verifying = progress_line(session, "verifying rules");
@@ -73,13 +63,10 @@ std::optional<OptimizedModel> optimize_model(Session& session, const Graph& sour
     return line.emplace(session, time_limit_s, !timed).teller();
   };
   host.searched = [&] { line.reset(); };
-  SearchTrace trace;
-  if (!session.options.trace.empty()) {
-    host.trace = &trace;
-    host.found = [&](const Optimized& found, llvm::ArrayRef<Rule> rules) {
-      return write_trace(session, trace, source, found, rules);
+  if (!session.options.trace.empty())
+    host.traced = [&](llvm::StringRef trace) {
+      return write_text_file(session, session.options.trace, trace);
     };
-  }
   return tg::optimize_model(source, options, nullptr, host, session.sources, session.sink);
 }
 
@@ -90,12 +77,6 @@ std::optional<LoadedAndOptimized> load_and_optimize(Session& session) {
   std::optional<OptimizedModel> best = optimize_model(session, *source);
   if (!best) return std::nullopt;
   return LoadedAndOptimized{std::move(*source), std::move(*best)};
-}
-
-std::string difference_text(double difference) {
-  if (difference == 0) return "0";
-  if (!std::isfinite(difference)) return "not finite";
-  return llvm::formatv("{0:e1}", difference);
 }
 
 } // namespace tg::cli

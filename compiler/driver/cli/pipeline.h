@@ -7,7 +7,6 @@
 #include "compiler/driver/model.h"
 #include "compiler/driver/optimize_model.h"
 #include "compiler/driver/prepare.h"
-#include "compiler/driver/rule_trust.h"
 #include "compiler/driver/verify_models.h"
 
 namespace tg::cli {
@@ -43,20 +42,14 @@ std::function<void(size_t done, size_t total)> progress_line(Session& session, c
 PrepareOptions prepare_options(const Options& options);
 /// The same with --weights opened and compared with what the model needs.
 Result<PrepareOptions> prepare_options(const Options& options, const Graph& model);
-TrustOptions trust_options(Session& session);
+/// The file in which verified rules are remembered: by default the user's.
+std::string rule_cache(const Options& options);
 
-/// A chain of rewrites: [{rule, file, line, backwards, before, after, where}].
-void write_chain(llvm::json::OStream& json, llvm::StringRef name,
-                 llvm::ArrayRef<tangram::Step> steps);
-/// The same for people, as `tg explain` prints it.
+/// A chain of rewrites for people, as `tg explain` prints it.
 void print_chain(llvm::raw_ostream& out, llvm::ArrayRef<tangram::Step> steps);
-/// The fields of `tg opt --json`.
-void write_report(llvm::json::OStream& json, const OptimizeReport& report);
 /// What `tg opt` prints; `verbose` adds what every rule did while exploring.
 void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool color, bool verbose);
 /// What `tg rules list` prints.
 void print_rules(Session& session, llvm::ArrayRef<Rule> rules);
-/// "3.1e-07"
-std::string difference_text(double difference);
 
 } // namespace tg::cli

@@ -2,10 +2,8 @@
 // and whether they are true. `status` and what follows it is null in a list.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
-#include "compiler/driver/model.h"
-#include "compiler/equiv/proof/proof.h"
+#include "compiler/driver/verify_rules.h"
 #include "compiler/equiv/rule_form.h"
-#include "compiler/rules/from_ast.h"
 #include "compiler/rules/text.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -18,13 +16,10 @@
 namespace tg::cli {
 namespace {
 
-bool proved(const RuleVerdict& verdict) {
-  return verdict.status == RuleVerdict::Status::Tested &&
-         verdict.proof == RuleVerdict::Proof::Proved;
-}
+using Status = tangram::RuleStatus;
 
 llvm::StringRef shown_status(const RuleVerdict& verdict) {
-  return proved(verdict) ? "proved" : status_name(verdict.status);
+  return tangram::word(status_of(verdict));
 }
 
 void write_verdict(llvm::json::OStream& json, const RuleVerdict& verdict) {
@@ -50,6 +45,8 @@ void write_verdict(llvm::json::OStream& json, const RuleVerdict& verdict) {
     json.attribute("counterexample", verdict.counterexample);
 }
 
+bool holds(const RuleVerdict& verdict) { return verdict.status == RuleVerdict::Status::Tested; }
+
 struct Counts {
   size_t proved = 0, tested = 0, untested = 0, refuted = 0, empty = 0, faults = 0, stopped = 0,
          cases = 0;
@@ -59,13 +56,14 @@ Counts count(llvm::ArrayRef<RuleVerdict> verdicts) {
   Counts counts;
   for (const RuleVerdict& verdict : verdicts) {
     counts.cases += verdict.cases;
-    switch (verdict.status) {
-    case RuleVerdict::Status::Tested: ++(proved(verdict) ? counts.proved : counts.tested); break;
-    case RuleVerdict::Status::Untested: ++counts.untested; break;
-    case RuleVerdict::Status::Refuted: ++counts.refuted; break;
-    case RuleVerdict::Status::Empty: ++counts.empty; break;
-    case RuleVerdict::Status::Fault: ++counts.faults; break;
-    case RuleVerdict::Status::Stopped: ++counts.stopped; break;
+    switch (status_of(verdict)) {
+    case Status::Proved: ++counts.proved; break;
+    case Status::Tested: ++counts.tested; break;
+    case Status::Untested: ++counts.untested; break;
+    case Status::Refuted: ++counts.refuted; break;
+    case Status::Empty: ++counts.empty; break;
+    case Status::Fault: ++counts.faults; break;
+    case Status::Stopped: ++counts.stopped; break;
     }
   }
   return counts;
@@ -157,21 +155,12 @@ void print_rules(Session& session, llvm::ArrayRef<Rule> rules) {
 
 namespace {
 
-std::optional<std::vector<Rule>> selected(Session& session) {
-  const std::vector<std::string>& files = session.options.files;
-  std::optional<std::vector<Rule>> rules =
-      files.empty() ? load_rule_library(session.sources, library(), session.sink)
-                    : load_rules(session.sources, library(), files, session.sink);
-  if (session.sink.failed()) return std::nullopt;
-  return rules;
-}
-
 /// "200 cases, error bound 2^-98", "200 cases, 4 in float64".
 std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
   if (rule.native != Native::No) return "built in, see its property tests";
   std::string text = count_text(verdict.cases) + " cases";
-  if (proved(verdict)) return "for all sizes, and " + text;
-  if (verdict.status == RuleVerdict::Status::Stopped) return verdict.why;
+  if (status_of(verdict) == Status::Proved) return "for all sizes, and " + text;
+  if (status_of(verdict) == Status::Stopped) return verdict.why;
   if (verdict.in_field < verdict.cases)
     text += ", " + count_text(verdict.cases - verdict.in_field) + " of them in float64 alone";
   else if (verdict.log2_error <= kSameGraph)
@@ -183,7 +172,7 @@ std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
 }
 
 void print_failure(llvm::raw_ostream& out, const Rule& rule, const RuleVerdict& verdict) {
-  out << status_name(verdict.status) << "  " << rule.name << "  " << rule.file << ":" << rule.line
+  out << shown_status(verdict) << "  " << rule.name << "  " << rule.file << ":" << rule.line
       << "\n  " << verdict.why << "\n";
   llvm::SmallVector<llvm::StringRef, 0> lines;
   llvm::StringRef(verdict.counterexample).split(lines, '\n', -1, /*KeepEmpty=*/false);
@@ -199,9 +188,8 @@ void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
     const RuleVerdict& verdict = verdicts[i];
     table.add({rules[i].name, shown_status(verdict).str(), evidence(rules[i], verdict),
                numerics_name(rules[i].numerics).str(), numerics_name(verdict.observed).str()});
-    bool judged = verdict.status != RuleVerdict::Status::Tested &&
-                  verdict.status != RuleVerdict::Status::Stopped;
-    if (judged) print_failure(out, rules[i], verdict);
+    if (!holds(verdict) && status_of(verdict) != Status::Stopped)
+      print_failure(out, rules[i], verdict);
   }
   if (session.options.verbose) table.print(out, session.color);
   Counts counts = count(verdicts);
@@ -239,48 +227,56 @@ Result<void> write_counterexamples(Session& session, llvm::ArrayRef<Rule> rules,
 
 } // namespace
 
+namespace {
+
+int exit_code(llvm::ArrayRef<RuleVerdict> verdicts) {
+  auto is = [](Status status) {
+    return [=](const RuleVerdict& verdict) { return status_of(verdict) == status; };
+  };
+  constexpr int kInternalFault = 70;
+  if (llvm::any_of(verdicts, is(Status::Fault))) return kInternalFault;
+  if (llvm::all_of(verdicts, holds)) return 0;
+  bool open = llvm::all_of(
+      verdicts, [&](const RuleVerdict& v) { return holds(v) || is(Status::Stopped)(v); });
+  return open ? kNotDecided : 1;
+}
+
+} // namespace
+
 int run_rules_verify(Session& session) {
   const Options& o = session.options;
-  if (o.proof && !can_prove())
-    return session.fail(
-        error(Code::usage, "`--proof` needs Z3, which this program was built without"));
-  std::optional<std::vector<Rule>> rules = selected(session);
-  if (!rules) return session.fail();
-  session.print_warnings();
-  TrustOptions options = trust_options(session);
-  options.check.instances = static_cast<size_t>(o.instances);
-  options.check.seed = o.seed;
-  options.proofs = o.proof;
   // What has been found of the rules so far is worth something.
   session.interruptible = std::make_unique<Interruptible>();
-  std::vector<RuleVerdict> verdicts = verify_rules(*rules, options);
-  if (auto written = write_counterexamples(session, *rules, verdicts); !written)
+  std::optional<RulesVerified> verified =
+      verify_rules({.rules = o.files,
+                    .instances = o.instances,
+                    .proof = o.proof,
+                    .seed = o.seed,
+                    .threads = static_cast<int>(o.threads),
+                    .rule_cache = rule_cache(o),
+                    .progress = progress_line(session, "verifying rules")},
+                   {.stop = session.stop, .isolated = true}, session.sources, session.sink);
+  if (!verified) return session.fail();
+  session.print_warnings();
+  const auto& [rules, verdicts] = *verified;
+  if (auto written = write_counterexamples(session, rules, verdicts); !written)
     return session.fail(written.error());
   if (o.json) {
     llvm::json::OStream json(session.out, 2);
     json.object([&] {
       write_counts(json, count(verdicts));
-      write_rules(json, *rules, verdicts);
+      write_rules(json, rules, verdicts);
     });
     session.out << "\n";
   } else if (!o.quiet) {
-    print_verdicts(session, *rules, verdicts);
+    print_verdicts(session, rules, verdicts);
   }
-  auto is = [](RuleVerdict::Status status) {
-    return [=](const RuleVerdict& v) { return v.status == status; };
-  };
-  constexpr int kInternalFault = 70;
-  if (llvm::any_of(verdicts, is(RuleVerdict::Status::Fault))) return kInternalFault;
-  if (llvm::all_of(verdicts, is(RuleVerdict::Status::Tested))) return 0;
-  bool open = llvm::all_of(verdicts, [](const RuleVerdict& v) {
-    return v.status == RuleVerdict::Status::Tested || v.status == RuleVerdict::Status::Stopped;
-  });
-  return open ? kNotDecided : 1;
+  return exit_code(verdicts);
 }
 
 int run_rules_list(Session& session) {
   const Options& o = session.options;
-  std::optional<std::vector<Rule>> rules = selected(session);
+  std::optional<std::vector<Rule>> rules = select_rules(o.files, "", session.sources, session.sink);
   if (!rules) return session.fail();
   session.print_warnings();
   if (!o.json) {

@@ -2,6 +2,7 @@
 // which inputs.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
+#include "compiler/driver/run_model.h"
 #include "compiler/driver/verify_models.h"
 #include "lang/syntax/parse.h"
 

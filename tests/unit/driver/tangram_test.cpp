@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 namespace tangram {
 namespace {
@@ -240,15 +241,161 @@ TEST(Api, ModelsAreHeldAgainstEachOther) {
   EXPECT_EQ(message(verify(twice, parsed(kTwins))).find("no error"), std::string::npos);
 }
 
+/// A file below the tests' scratch folder.
+std::string scratch(const char* name) {
+  return (std::filesystem::path(testing::TempDir()) / name).string();
+}
+
+TEST(Api, AnOptimisationIsReportedAndTracedAsJson) {
+  Model source = parsed("model m(x: f32[4, 4]) { relu(relu(x)) }");
+  OptimizeOptions options{.search = Search::Saturate, .rules = {"relu_relu"}};
+  options.cost = CostSpec::analytic("cpu");
+  options.record_trace = true;
+  auto best = optimize(source, options);
+  ASSERT_TRUE(best) << best.error().text();
+  for (const char* field : {R"("model": "m")", R"("nodes_before": 2)", R"("nodes_after": 1)",
+                            R"("relu_relu": 1)", R"("priors": "")"})
+    EXPECT_NE(best->report_json.find(field), std::string::npos) << field << best->report_json;
+  EXPECT_EQ(best->trace_json.find(R"({"tangram_trace":1,"report":{"model":"m")"), 0u)
+      << best->trace_json;
+  EXPECT_NE(best->trace_json.find(R"("chain":[{"rule":"relu_relu")"), std::string::npos);
+  options.record_trace = false;
+  best = optimize(source, options);
+  ASSERT_TRUE(best);
+  EXPECT_TRUE(best->trace_json.empty());
+  EXPECT_FALSE(best->report_json.empty());
+}
+
+/// Two weights are added at load: in the saved file their sum is one weight.
+TEST(Api, WeightsOfAResultAreSaved) {
+  Model model =
+      parsed("model m(x: f32[2, 3]) { param a: f32[3, 4]\n param b: f32[3, 4]\n x @ (a + b) }");
+  std::string path = scratch("saved.safetensors");
+  CompileOptions options{.backend = Backend::Ref, .seed = 5};
+  auto saved = save_weights(model, path, options);
+  ASSERT_TRUE(saved) << saved.error().text();
+  EXPECT_EQ(saved->op_count(), 1u) << saved->text();
+  EXPECT_NE(saved->text().find(".folded"), std::string::npos) << saved->text();
+  CompileOptions from_file{.backend = Backend::Ref, .weights_file = path};
+  EXPECT_EQ(largest_difference(run(model, {ramp({2, 3})}, options),
+                               run(*saved, {ramp({2, 3})}, from_file)),
+            0);
+  auto equal = verify(model, *saved, {.weights_file_b = path, .seed = 5});
+  ASSERT_TRUE(equal) << equal.error().text();
+  EXPECT_EQ(equal->verdict, Verification::Verdict::Equal) << equal->why;
+  EXPECT_FALSE(save_weights(model, scratch("no/such/folder/w.safetensors"), options));
+}
+
+TEST(Api, RulesAreVerified) {
+  size_t told = 0;
+  VerifyRulesOptions options{.rule_text = R"(
+rule twice(x) { x + x => 2 * x where float(x) }
+rule wrong(x) { relu(x) => tanh(x) }
+)"};
+  options.instances = 20;
+  options.progress = [&](size_t, size_t total) { told = total; };
+  auto verdicts = verify_rules(options);
+  ASSERT_TRUE(verdicts) << verdicts.error().text();
+  ASSERT_EQ(verdicts->size(), 2u);
+  const RuleVerdict &twice = verdicts->at(0), &wrong = verdicts->at(1);
+  EXPECT_EQ(twice.rule, "twice");
+  EXPECT_EQ(twice.line, 2u);
+  EXPECT_EQ(word(twice.status), "tested") << twice.why;
+  EXPECT_EQ(twice.cases, 20u);
+  EXPECT_LT(twice.error_bound, 1e-9);
+  EXPECT_EQ(word(wrong.status), "refuted");
+  EXPECT_NE(wrong.counterexample.find("model left"), std::string::npos) << wrong.counterexample;
+  EXPECT_TRUE(parse(wrong.counterexample, "c.tg", {.model = "right"}));
+  EXPECT_FALSE(wrong.why.empty());
+  EXPECT_EQ(told, 2u);
+}
+
+TEST(Api, RulesAreSelectedAsForASearch) {
+  auto verdicts = verify_rules({.rules = {"relu_relu"}, .instances = 5});
+  ASSERT_TRUE(verdicts) << verdicts.error().text();
+  ASSERT_EQ(verdicts->size(), 1u);
+  EXPECT_EQ(verdicts->at(0).rule, "relu_relu");
+  EXPECT_FALSE(verify_rules({.rules = {"no_such_rule"}}));
+  EXPECT_FALSE(verify_rules({.rule_text = "rule r(x) { relu(x) => }"}));
+  EXPECT_FALSE(verify_rules({.rules = {"relu_relu"}, .instances = 0}));
+  verdicts = verify_rules({.rules = {"relu_relu"}, .time_limit_s = 0});
+  ASSERT_TRUE(verdicts);
+  EXPECT_EQ(verdicts->at(0).status, RuleStatus::Stopped);
+}
+
+/// `b` is shared: counted once, it makes the pair of `left` and `right` the better one.
+constexpr const char* kEGraph = R"({"nodes": {
+  "both": {"op": "f", "eclass": "0", "children": ["left", "right"], "cost": 1},
+  "alone": {"op": "g", "eclass": "0", "children": [], "cost": 12},
+  "left": {"op": "l", "eclass": "1", "children": ["b"], "cost": 1},
+  "right": {"op": "r", "eclass": "2", "children": ["b"], "cost": 1},
+  "b": {"op": "b", "eclass": "3", "children": [], "cost": 6}
+}, "root_eclasses": ["0"]})";
+
+TEST(Api, EGraphsAreExtracted) {
+  auto trees = extract(kEGraph, "e.json", {.extract = Extractor::Greedy, .check = true});
+  ASSERT_TRUE(trees) << trees.error().text();
+  EXPECT_EQ(trees->dag_cost, 12);
+  auto best = extract(kEGraph, "e.json", {.check = true});
+  ASSERT_TRUE(best) << best.error().text();
+  EXPECT_EQ(best->dag_cost, 9);
+  EXPECT_EQ(best->tree_cost, 15);
+  EXPECT_TRUE(best->optimal);
+  EXPECT_EQ(best->nodes, 5u);
+  EXPECT_EQ(best->classes, 4u);
+  EXPECT_EQ(best->roots, 1u);
+  ASSERT_EQ(best->choices.size(), 4u);
+  EXPECT_EQ(best->choices[0], (std::pair<std::string, std::string>("0", "both")));
+}
+
+TEST(Api, WrongEGraphsAreErrors) {
+  EXPECT_EQ(extract("{}", "e.json").error().diagnostics.at(0).code, "E0606");
+  EXPECT_FALSE(extract_file(scratch("no_such_file.json")));
+  auto cyclic = extract(R"({"nodes": {"a": {"op": "f", "eclass": "loop", "children": ["a"]}},
+                            "root_eclasses": ["loop"]})");
+  ASSERT_FALSE(cyclic);
+  EXPECT_EQ(cyclic.error().diagnostics.at(0).code, "E0601");
+  EXPECT_NE(cyclic.error().text().find("`loop`"), std::string::npos) << cyclic.error().text();
+}
+
+TEST(Api, ACalibrationEndsAtItsLimit) {
+  EXPECT_EQ(calibrate({.backend = Backend::Ref}).error().diagnostics.at(0).code, "E0901");
+  auto found = calibrate({.time_limit_s = 0, .cost_db = scratch("no_times.db")});
+  // A build for sanitizers of threads has no backend cpu.
+  auto program = compile(parsed("model m(x: f32[1]) { relu(x) }"), {.backend = Backend::Cpu});
+  ASSERT_EQ(static_cast<bool>(found), static_cast<bool>(program)) << message(found);
+  if (!found) return;
+  EXPECT_EQ(found->timed, 0u);
+  EXPECT_FALSE(found->finished) << "there was no time";
+}
+
 TEST(Api, RunsAreTimed) {
   auto program = compile(parsed(kTwins), {.backend = Backend::Ref});
   ASSERT_TRUE(program);
-  auto timing = program->time({ramp({4, 8})}, 7);
+  EXPECT_EQ(program->info().backend, "ref");
+  EXPECT_GT(program->info().memory_mb, 0);
+  auto timing = program->time({ramp({4, 8})}, {.runs = 7});
   ASSERT_TRUE(timing) << timing.error().text();
   EXPECT_EQ(timing->runs, 7u);
+  EXPECT_LE(timing->min_us, timing->p10_us);
   EXPECT_LE(timing->p10_us, timing->median_us);
   EXPECT_LE(timing->median_us, timing->p90_us);
+  EXPECT_TRUE(timing->steps.empty());
   EXPECT_FALSE(program->time({}));
+  EXPECT_FALSE(program->time({ramp({4, 8})}, {.streams = 2})) << "the reference runs one";
+}
+
+TEST(Api, StepsAreTimed) {
+  auto program =
+      compile(parsed("model m(x: f32[4, 8]) { relu(tanh(x)) }"), {.backend = Backend::Ref});
+  ASSERT_TRUE(program);
+  auto timing = program->time({ramp({4, 8})}, {.steps = true});
+  ASSERT_TRUE(timing) << timing.error().text();
+  EXPECT_EQ(timing->runs, 1u) << "of the reference once is enough";
+  ASSERT_EQ(timing->steps.size(), 2u);
+  EXPECT_EQ(timing->steps[0].name, "tanh");
+  EXPECT_EQ(timing->steps[1].result, "f32[4, 8]");
+  EXPECT_EQ(timing->steps[1].bytes, 2 * 4 * 8 * 4);
 }
 
 /// Half types round: what comes out differs from f32, and by no more than their bounds.

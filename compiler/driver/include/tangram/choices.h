@@ -142,6 +142,10 @@ template <> struct Words<SearchPart> {
       "repeats",  "restarts", "saturation",  "tree",           "thorough", "focus"};
 };
 
+/// Instances of each rule that is verified, and seconds of a calibration, unless others are given.
+inline constexpr int kRuleInstances = 200;
+inline constexpr double kCalibrateSeconds = 60;
+
 /// Where prices come from, in microseconds for each operator.
 struct CostSpec {
   enum class Source : uint8_t {

@@ -162,6 +162,7 @@ struct OptimizeOptions {
   /// With Optimized::steps, each confirmed by its rule's own text. Prices that are not measured
   /// decide alone then: nothing is run.
   bool explain = false;
+  bool record_trace = false;          // with Optimized::trace_json
   std::vector<ExternOp> externs = {}; // where models that call them are to be run
 };
 
@@ -207,6 +208,11 @@ struct Optimized {
   Model model;
   Report report;
   std::vector<Step> steps = {}; // where OptimizeOptions::explain asks for them
+  /// All that is known of the optimisation, as one JSON object: what `tg opt --json` prints.
+  std::string report_json = {};
+  /// What the search did, as JSON: what `tg opt --trace` writes and `tg report` draws. Where
+  /// OptimizeOptions::record_trace asks for it.
+  std::string trace_json = {};
 };
 
 /// Never worse than its input under the cost model; with costs of this machine (calibrated,
@@ -254,6 +260,120 @@ struct Verification {
 /// inputs or outputs that differ (E0801); files of weights.
 Expected<Verification> verify(const Model& a, const Model& b, const VerifyOptions& options = {});
 
+// --- rules ------------------------------------------------------------------------------------
+
+struct VerifyRulesOptions {
+  /// As OptimizeOptions::rules: modules, rule sets or rules of the library, and .tg files. The
+  /// whole library where there are none, and no rule_text.
+  std::vector<std::string> rules = {};
+  std::string rule_text = {};         // `rule` declarations, beside `rules`
+  int64_t instances = kRuleInstances; // drawn of each rule; at least 1
+  bool proof = false;                 // also try to prove each for all sizes; needs Z3
+  uint64_t seed = 1;                  // of the instances
+  double time_limit_s = -1;           // negative: none; rules that are left are Stopped
+  int64_t memory_limit_mb = 0;        // 0 = 80% of the machine's
+  int threads = 0;                    // 0 = one for each core
+  std::string rule_cache = {};        // a file that remembers what holds; "": nothing is remembered
+  /// Called after each rule, from one thread at a time.
+  std::function<void(size_t done, size_t total)> progress = {};
+};
+
+/// Of a rule that is built in, tests of its own stand for all instances: Tested, with 0 cases.
+enum class RuleStatus : uint8_t {
+  Proved,   // for all sizes, and at all instances
+  Tested,   // both sides are equal at all instances
+  Untested, // so they are, but instances of some kinds were not found
+  Refuted,  // they differ
+  Empty,    // no instance was found: the rule never applies
+  Fault,    // the check failed
+  Stopped,  // a limit left no answer
+};
+template <> struct Words<RuleStatus> {
+  static constexpr std::string_view rows[] = {"proved", "tested", "untested", "refuted",
+                                              "empty",  "fault",  "stopped"};
+};
+
+/// What is known of one rule. A declaration with directions or operator variables gives several.
+struct RuleVerdict {
+  std::string rule, set; // "relu_relu", of the rule set "algebra"
+  std::string file;      // where it is declared
+  uint32_t line = 0;
+  RuleStatus status = RuleStatus::Tested;
+  size_t cases = 0; // instances compared
+  /// Of them, those that are equal at random points modulo primes, and the chance that one of these
+  /// is wrongly taken for equal; of the others float64 says so.
+  size_t in_field = 0;
+  double error_bound = 0;
+  /// What the rule changes in floats: its class, and what the instances showed.
+  Numerics numerics = Numerics::Exact, observed = Numerics::Exact;
+  std::string why;            // of all but Proved and Tested, for a person
+  std::string unproved;       // of Tested, where a proof was tried: what stood against it
+  std::string counterexample; // of Refuted: .tg text with the models `left` and `right`
+};
+
+/// Whether rules are true, one verdict a rule, in the order of the selection. Errors: files; texts
+/// that are no rules; names that there are not.
+Expected<std::vector<RuleVerdict>> verify_rules(const VerifyRulesOptions& options = {});
+
+// --- extraction ---------------------------------------------------------------------------------
+
+struct ExtractOptions {
+  Extractor extract = Extractor::Best;
+  IlpCycles ilp_cycles = IlpCycles::None;
+  bool check = false; // the answer, by a checker that shares nothing with the extractors
+  uint64_t seed = 1;
+  double time_limit_s = -1;    // negative: 60
+  int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
+};
+
+/// The best graph of an e-graph, so far as it was found. Costs are in the unit of the file.
+struct Extraction {
+  size_t nodes = 0, classes = 0, roots = 0; // of the e-graph
+  /// For each class that the roots reach, the node chosen: the ids of the file.
+  std::vector<std::pair<std::string, std::string>> choices;
+  std::string algorithm;          // what found it: "ilp", "greedy-dag", ...
+  double dag_cost = 0;            // each node that was chosen counted once
+  double tree_cost = 0;           // once for each use
+  double reported_cost = 0;       // what the algorithm itself thinks that it costs
+  double lower_bound = 0;         // no choice costs less
+  bool optimal = false;           // the choice does not cost more than that
+  double read_s = 0, seconds = 0; // for reading; for the choice
+  std::string note;               // what did not go as asked
+};
+
+/// Extraction alone, of an e-graph in the egraph-serialize JSON form; `name` stands in diagnostics.
+/// Errors: what is no such file (E0606); a root that cannot be extracted (E0601).
+Expected<Extraction> extract(std::string_view text, std::string_view name = "<e-graph>",
+                             const ExtractOptions& options = {});
+Expected<Extraction> extract_file(const std::string& path, const ExtractOptions& options = {});
+
+// --- prices of this machine ---------------------------------------------------------------------
+
+struct CalibrateOptions {
+  Backend backend = Backend::Cpu;          // not Ref
+  double time_limit_s = kCalibrateSeconds; // negative: none; a later call goes on
+  int64_t memory_limit_mb = 0;             // 0 = 80% of the machine's
+  int threads = 0;                         // 0 = one for each core
+  std::string cost_db = {};                // where times are kept; "" = the user's cache folder
+  /// Called while operators are timed.
+  std::function<void(size_t done, size_t total)> progress = {};
+};
+
+/// What was timed, and what it taught the price model (CostSpec::calibrated).
+struct Calibration {
+  size_t timed = 0;     // operators, now
+  size_t unsettled = 0; // of them: taken beside other work, and not kept
+  size_t samples = 0;   // that the price model has learned from
+  double seconds = 0;
+  /// Of operators that the model had not seen: the median of |guess / time - 1|. None: too few.
+  std::optional<double> median_error;
+  bool finished = false; // nothing is left to be timed
+  std::vector<std::string> notes;
+};
+
+/// Times operators of all kinds on this machine, so that searches guess the prices of theirs.
+Expected<Calibration> calibrate(const CalibrateOptions& options = {});
+
 // --- running ----------------------------------------------------------------------------------
 
 /// f32, row-major; as many elements as the shape says. Inputs, weights and outputs of another dtype
@@ -281,11 +401,41 @@ struct CompileOptions {
   std::vector<ExternOp> externs = {}; // kernels of the `extern op`s that the model calls
 };
 
-/// How long runs took, in microseconds: the median, and what a tenth and nine tenths of them kept
-/// to.
+struct TimeOptions {
+  size_t runs = 0;      // 0: for so many seconds, at least 5 and at most 300; of Ref one
+  double seconds = 0.5; // where `runs` is 0
+  size_t warmup = 2;    // runs before those that count
+  /// Instances side by side, as a server runs them, each with weights and memory of its own; more
+  /// than one needs cuda. Times are those of rounds in which each runs once.
+  int streams = 1;
+  bool steps = false; // with Timing::steps, from runs of their own
+};
+
+/// One operator, or what the backend does in one kernel.
+struct StepTiming {
+  std::string name, result; // "conv2d", "f32[1, 64, 56, 56]"
+  std::string implementation;
+  double median_us = 0;
+  double flops = 0, bytes = 0; // bytes: read and written at least once
+};
+
+/// How long runs took, in microseconds: the median, what a tenth and nine tenths of them kept to,
+/// and the least.
 struct Timing {
   size_t runs = 0;
-  double median_us = 0, p10_us = 0, p90_us = 0;
+  double median_us = 0, p10_us = 0, p90_us = 0, min_us = 0;
+  double runs_per_s = 0; // of all instances together
+  std::vector<StepTiming> steps = {};
+  double device_us = 0; // with steps: a run on the device alone; 0 where that is not known
+};
+
+/// What a program runs on, and what it holds.
+struct ProgramInfo {
+  std::string backend, device; // "cpu"; processor or GPU, with libraries and their versions
+  int threads = 1;
+  double build_s = 0; // what compile() took, but for reading or drawing weights
+  double memory_mb = 0;
+  std::vector<std::string> notes; // what a person should know of what the backend keeps
 };
 
 /// A model made ready on a backend: memory placed, weights loaded.
@@ -299,13 +449,22 @@ public:
 
   /// Inputs in the order of Model::inputs(), outputs in that of Model::outputs().
   Expected<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
-  /// So many runs on these inputs, after some that warm up; 0: for half a second, at least 5.
-  Expected<Timing> time(const std::vector<Tensor>& inputs, size_t runs = 0);
+  /// Repeated runs on these inputs. With several streams, `weights` of the options is called again.
+  Expected<Timing> time(const std::vector<Tensor>& inputs, const TimeOptions& options = {});
+  ProgramInfo info() const;
 
 private:
   std::unique_ptr<Impl> impl_;
 };
 
 Expected<Program> compile(const Model& model, const CompileOptions& options = {});
+
+/// Writes the weights of an optimised model as .safetensors, with nothing left to compute at load:
+/// those of its source as they are, by the options, and what the optimiser computes of weights
+/// alone computed now, with a record of what it was computed from, by which verify() traces it. The
+/// model that reads the file: every operator that a run needs of weights alone is the weight
+/// `P.folded` in it, P the first weight below. What `tg opt -o --weights-out` writes.
+Expected<Model> save_weights(const Model& model, const std::string& path,
+                             const CompileOptions& options = {});
 
 } // namespace tangram

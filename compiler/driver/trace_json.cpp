@@ -1,14 +1,16 @@
-#include "compiler/driver/cli/search_files.h"
+#include "compiler/driver/trace_json.h"
 
-#include "compiler/driver/cli/graph_picture.h"
-#include "compiler/driver/cli/pipeline.h"
+#include "compiler/driver/json_files.h"
+#include "compiler/driver/optimize_model.h"
+#include "compiler/driver/picture.h"
+#include "compiler/driver/report_json.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/Hashing.h>
 
 #include <map>
 
-namespace tg::cli {
+namespace tg {
 namespace {
 
 /// Hashes of all nodes, whatever their numbering and symbols: operator, attributes, types, and
@@ -151,17 +153,14 @@ void write_steps(llvm::json::OStream& json, const SearchTrace& trace) {
 
 } // namespace
 
-Result<void> write_trace(Session& session, const SearchTrace& trace, const Graph& source,
-                         const Optimized& result, llvm::ArrayRef<Rule> rules) {
+std::string trace_json(const SearchTrace& trace, const Graph& source, const Optimized& result,
+                       llvm::ArrayRef<Rule> rules, llvm::StringRef priors) {
   std::string text;
   llvm::raw_string_ostream out(text);
   llvm::json::OStream json(out);
   json.object([&] {
     json.attribute("tangram_trace", 1);
-    json.attributeObject("report", [&] {
-      write_report(json, result.report);
-      json.attribute("priors", session.options.priors);
-    });
+    json.attributeObject("report", [&] { write_report(json, result.report, priors); });
     write_points(json, trace);
     write_applications(json, trace, rules);
     write_tree(json, trace, rules);
@@ -175,7 +174,8 @@ Result<void> write_trace(Session& session, const SearchTrace& trace, const Graph
     json.attributeEnd();
   });
   out << "\n";
-  return write_text_file(session, session.options.trace, out.str());
+  out.flush();
+  return text;
 }
 
-} // namespace tg::cli
+} // namespace tg
