@@ -40,15 +40,9 @@ constexpr PaperNetwork kNetworks[] = {
 };
 
 constexpr PaperApproach kApproaches[] = {
-    {"tensat", "TENSAT + ILP", Search::Saturate, Reward::Ilp, true, false},
-    {"greedy+greedy", "MCTS default greedy + same", Search::Pact24, Reward::Greedy, false},
-    {"greedy+ilp", "MCTS default greedy + ILP", Search::Pact24, Reward::Greedy, true},
-    {"shared+shared", "MCTS our greedy + same", Search::Pact24, Reward::GreedyShared, false},
-    {"shared+ilp", "MCTS our greedy + ILP", Search::Pact24, Reward::GreedyShared, true},
-    {"ilp+ilp", "MCTS ILP + ILP", Search::Pact24, Reward::Ilp, true},
-    {"tangram", "Tangram", Search::Mcts},
-    {"anneal", "annealing", Search::Anneal},
-    {"taso", "TASO's search", Search::Taso, Reward::GreedyShared, true, false},
+#define TG_APPROACH(id, name, text, search, reward, final_ilp, seeded)                             \
+  {Approach::id, name, text, Search::search, Reward::reward, final_ilp, seeded},
+#include "bench/paper/approaches.def"
 };
 
 /// Of this process and of those it has waited for: solvers run in processes of their own.

@@ -11,6 +11,23 @@ namespace tg::paper {
 
 using cli::Session;
 
+/// Of the table, each a row of approaches.def.
+enum class Approach : uint8_t {
+#define TG_APPROACH(id, ...) id,
+#include "bench/paper/approaches.def"
+};
+
+} // namespace tg::paper
+
+template <> struct tangram::Words<tg::paper::Approach> {
+  static constexpr std::string_view rows[] = {
+#define TG_APPROACH(id, name, ...) name,
+#include "bench/paper/approaches.def"
+  };
+};
+
+namespace tg::paper {
+
 struct Options : cli::Options {
 #define TG_OPTION(field, flag, value_name, kind, value, limits, ...)                               \
   tangram::fields::Stored<cli::OptionKind::kind, decltype(tangram::fields::limits)> field =        \
@@ -29,15 +46,15 @@ struct PaperNetwork {
 llvm::ArrayRef<PaperNetwork> paper_networks();
 
 struct PaperApproach {
+  Approach id;
   llvm::StringRef name, text; // on the command line and in files; in the table
   Search search;
-  Reward reward = Reward::GreedyShared;
-  bool final_ilp = true;
-  bool seeded = true; // the seed matters
+  Reward reward;
+  bool final_ilp, seeded;
 
   bool rewards_by_ilp() const { return search == Search::Pact24 && reward == Reward::Ilp; }
 };
-/// TENSAT, the five published combinations, the shipped search, the two baselines.
+/// In the order of their rows.
 llvm::ArrayRef<PaperApproach> paper_approaches();
 
 struct PaperCell {

@@ -12,8 +12,8 @@
 namespace tg::paper {
 namespace {
 
-bool asked_for(llvm::ArrayRef<std::string> names, llvm::StringRef name) {
-  return names.empty() || llvm::is_contained(names, name);
+template <class Asked, class T> bool asked_for(const std::vector<Asked>& asked, const T& one) {
+  return asked.empty() || llvm::is_contained(asked, one);
 }
 
 } // namespace
@@ -25,7 +25,7 @@ PaperPlan plan_paper(const Options& options, const PaperCells& cells) {
   plan.total_limit_s = options.total_limit_s;
   for (const PaperNetwork& network : paper_networks())
     for (const PaperApproach& approach : paper_approaches()) {
-      if (!asked_for(options.files, network.name) || !asked_for(options.approaches, approach.name))
+      if (!asked_for(options.files, network.name) || !asked_for(options.approaches, approach.id))
         continue;
       for (int64_t i = 0; i < (approach.seeded ? options.seeds : 1); ++i) {
         uint64_t seed = approach.seeded ? options.seed + static_cast<uint64_t>(i) : 1;

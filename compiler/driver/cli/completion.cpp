@@ -27,10 +27,8 @@ std::string replaced(StringRef text, llvm::ArrayRef<std::pair<char, StringRef>> 
 
 /// First words of names that have a second: "rules", "bench".
 std::vector<StringRef> command_families() {
-  std::vector<StringRef> families;
-  for (const CommandRow& row : command_rows())
-    if (auto [first, second] = row.name.split(' '); !second.empty())
-      if (!llvm::is_contained(families, first)) families.push_back(first);
+  std::vector<StringRef> families = first_words();
+  llvm::erase_if(families, [](StringRef word) { return commands_below(word).empty(); });
   return families;
 }
 
@@ -101,17 +99,12 @@ std::string bash_script() {
     for (const OptionRow* row : rows_of(command.id)) out << row->flag << " ";
     out << "'; files='" << command.files << "' ;;\n";
   }
-  std::vector<StringRef> first;
-  for (const CommandRow& command : command_rows())
-    if (StringRef word = command.name.split(' ').first; !llvm::is_contained(first, word))
-      first.push_back(word);
   for (StringRef family : command_families()) {
     out << "    '" << family << " '*) words='";
-    for (const CommandRow& command : command_rows())
-      if (auto [word, second] = command.name.split(' '); word == family) out << second << " ";
+    for (auto& [command, second] : commands_below(family)) out << second << " ";
     out << "--help' ;;\n";
   }
-  out << "    *) words='" << llvm::join(first, " ") << " --help --version' ;;\n  esac\n}\n";
+  out << "    *) words='" << llvm::join(first_words(), " ") << " --help --version' ;;\n  esac\n}\n";
   bash_values(out);
   out << kBash;
   return text;
@@ -165,9 +158,8 @@ std::string zsh_script() {
          "  shift words; (( CURRENT-- ))\n  case $command in\n";
   for (StringRef family : command_families()) {
     out << "    " << family << ")\n      if (( CURRENT == 2 )); then\n        commands=(\n";
-    for (const CommandRow& command : command_rows())
-      if (auto [word, second] = command.name.split(' '); word == family)
-        out << "          '" << second << ":" << zsh_quoted(command.summary) << "'\n";
+    for (auto& [command, second] : commands_below(family))
+      out << "          '" << second << ":" << zsh_quoted(command->summary) << "'\n";
     out << "        )\n        _describe command commands\n        return\n      fi\n"
            "      command=\"$command $words[2]\"\n      shift words; (( CURRENT-- )) ;;\n";
   }

@@ -59,15 +59,11 @@ std::string option_text(const OptionRow& row, bool detail) {
 std::string options_help(llvm::ArrayRef<const OptionRow*> rows, bool detail) {
   std::string text;
   llvm::raw_string_ostream out(text);
-  for (uint8_t g = 0; g <= static_cast<uint8_t>(OptionGroup::Output); ++g) {
-    bool first = true;
-    for (const OptionRow* row : rows) {
-      if (row->group != static_cast<OptionGroup>(g)) continue;
-      if (first) out << "\n" << option_group_title(row->group) << "\n";
-      first = false;
+  each_group(rows, [&](OptionGroup group, llvm::ArrayRef<const OptionRow*> of_group) {
+    out << "\n" << option_group_title(group) << "\n";
+    for (const OptionRow* row : of_group)
       print_row(out, option_usage(*row), option_text(*row, detail));
-    }
-  }
+  });
   return text;
 }
 
@@ -89,8 +85,7 @@ std::string commands_help(StringRef word) {
   std::string text;
   llvm::raw_string_ostream out(text);
   out << "usage: tg " << word << " COMMAND [OPTIONS] ...\n\nCommands:\n";
-  for (const CommandRow& row : command_rows())
-    if (row.name.split(' ').first == word) print_row(out, row.name, row.summary);
+  for (auto& [row, second] : commands_below(word)) print_row(out, row->name, row->summary);
   return text;
 }
 

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   llvm::outs() << parsed.out;
   llvm::errs() << parsed.err;
   if (parsed.done) return parsed.exit_code;
-  const tg::cli::CommandRow& command = *tg::cli::find_command(parsed.options.command);
+  const tg::cli::CommandRow& command = tg::cli::command_row(parsed.options.command);
   if (runs_networks(command.id)) tg::cli::bound_spinning(argv);
   return tg::cli::run_program(parsed.options, [&](tg::cli::Session& session) {
     auto writable = tg::cli::check_outputs(parsed.options);

@@ -77,10 +77,28 @@ std::vector<llvm::StringRef> parts_of(llvm::StringRef text, char separator) {
 llvm::ArrayRef<CommandRow> command_rows() { return columns::kCommands; }
 llvm::ArrayRef<OptionRow> option_rows() { return columns::kOptions; }
 
+const CommandRow& command_row(CommandId id) { return columns::kCommands[static_cast<size_t>(id)]; }
+
 const CommandRow* find_command(llvm::StringRef name) {
   for (const CommandRow& row : command_rows())
     if (row.name == name) return &row;
   return nullptr;
+}
+
+std::vector<llvm::StringRef> first_words() {
+  std::vector<llvm::StringRef> words;
+  for (const CommandRow& row : command_rows())
+    if (llvm::StringRef word = row.name.split(' ').first; !llvm::is_contained(words, word))
+      words.push_back(word);
+  return words;
+}
+
+std::vector<std::pair<const CommandRow*, llvm::StringRef>> commands_below(llvm::StringRef word) {
+  std::vector<std::pair<const CommandRow*, llvm::StringRef>> commands;
+  for (const CommandRow& row : command_rows())
+    if (auto [first, second] = row.name.split(' '); first == word && !second.empty())
+      commands.emplace_back(&row, second);
+  return commands;
 }
 
 llvm::StringRef command_group_title(CommandGroup group) {
@@ -152,6 +170,23 @@ std::vector<const OptionRow*> rows_of(CommandId command) {
   for (const OptionRow& row : option_rows())
     if (row.commands.has(command)) rows.push_back(&row);
   return rows;
+}
+
+std::vector<const OptionRow*> all_rows() {
+  std::vector<const OptionRow*> rows;
+  for (const OptionRow& row : option_rows()) rows.push_back(&row);
+  return rows;
+}
+
+void each_group(llvm::ArrayRef<const OptionRow*> rows,
+                llvm::function_ref<void(OptionGroup, llvm::ArrayRef<const OptionRow*>)> visit) {
+  for (uint8_t g = 0; g <= static_cast<uint8_t>(OptionGroup::Output); ++g) {
+    auto group = static_cast<OptionGroup>(g);
+    std::vector<const OptionRow*> of_group;
+    llvm::copy_if(rows, std::back_inserter(of_group),
+                  [&](const OptionRow* row) { return row->group == group; });
+    if (!of_group.empty()) visit(group, of_group);
+  }
 }
 
 const OptionRow* find_row(llvm::ArrayRef<const OptionRow*> rows, llvm::StringRef flag) {

@@ -5,6 +5,7 @@
 #include "tangram/fields.h"
 
 #include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/StringRef.h>
 
 #include <cstdint>
@@ -51,7 +52,13 @@ struct CommandRow {
 };
 
 llvm::ArrayRef<CommandRow> command_rows();
+const CommandRow& command_row(CommandId id);
+/// nullptr for none.
 const CommandRow* find_command(llvm::StringRef name);
+/// First words of the names of commands, each once: "opt", "rules".
+std::vector<llvm::StringRef> first_words();
+/// Commands of two words that begin with this one, and their second words: "list", "verify".
+std::vector<std::pair<const CommandRow*, llvm::StringRef>> commands_below(llvm::StringRef word);
 llvm::StringRef command_group_title(CommandGroup group);
 
 // --- options ------------------------------------------------------------------------------------
@@ -118,6 +125,10 @@ struct OptionRow {
 llvm::ArrayRef<OptionRow> option_rows();
 /// Those of a command, in the table's order.
 std::vector<const OptionRow*> rows_of(CommandId command);
+std::vector<const OptionRow*> all_rows();
+/// Calls `visit` with each group that any of the rows are of, in the groups' order.
+void each_group(llvm::ArrayRef<const OptionRow*> rows,
+                llvm::function_ref<void(OptionGroup, llvm::ArrayRef<const OptionRow*>)> visit);
 /// nullptr for none.
 const OptionRow* find_row(llvm::ArrayRef<const OptionRow*> rows, llvm::StringRef flag);
 llvm::StringRef option_group_title(OptionGroup group);

@@ -38,24 +38,6 @@ Parsed printed(std::string text) {
 
 bool is_help(StringRef word) { return word == "--help" || word == "-h" || word == "--help-all"; }
 
-/// First words of the names of commands, each once: "opt", "rules".
-std::vector<StringRef> first_words() {
-  std::vector<StringRef> words;
-  for (const CommandRow& row : command_rows())
-    if (StringRef word = row.name.split(' ').first; !llvm::is_contained(words, word))
-      words.push_back(word);
-  return words;
-}
-
-/// Second words of the commands that begin with `word`: "list", "verify".
-std::vector<StringRef> words_below(StringRef word) {
-  std::vector<StringRef> words;
-  for (const CommandRow& row : command_rows())
-    if (auto [first, second] = row.name.split(' '); first == word && !second.empty())
-      words.push_back(second);
-  return words;
-}
-
 Misuse no_command(StringRef word) {
   StringRef near = near_miss(word, first_words()), idiom = idiom_of_command(word);
   std::string help = "`tg --help` lists the commands";
@@ -68,7 +50,9 @@ Misuse no_command(StringRef word) {
 
 /// `tg rules`, `tg rules lst`: a command of commands, without one that it has.
 Misuse no_command_below(StringRef word, llvm::ArrayRef<StringRef> words) {
-  std::string help = "one of: " + llvm::join(words_below(word), ", ");
+  std::string help;
+  for (auto& [command, second] : commands_below(word))
+    help += (help.empty() ? "one of: " : ", ") + second.str();
   if (words.empty()) return {formatv("`tg {0}` needs a command", word), help};
   if (words.front().startswith("-"))
     return {formatv("`tg {0}` does not take `{1}`", word, words.front()),
@@ -98,9 +82,9 @@ Parsed parse_command(const CommandRow& command, llvm::ArrayRef<StringRef> words)
   Options& o = parsed.options;
   std::vector<const OptionRow*> rows = rows_of(command.id);
   set_defaults(rows, &o);
-  o.command = command.name.str();
+  o.command = command.id;
   o.explain = command.id == CommandId::Explain;
-  std::string name = "tg " + o.command;
+  std::string name = ("tg " + command.name).str();
   Arguments arguments;
   std::optional<Misuse> misuse = read_arguments(rows, words, name, &o, arguments);
   o.files = std::move(arguments.operands);

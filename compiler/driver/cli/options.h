@@ -8,8 +8,19 @@
 
 namespace tg::cli {
 
+/// Of `--search mcts`: Pact24 is an older form of `--search pact24`.
+enum class MctsProfile : uint8_t { Tangram, Pact24 };
+
+} // namespace tg::cli
+
+template <> struct tangram::Words<tg::cli::MctsProfile> {
+  static constexpr std::string_view rows[] = {"tangram", "pact24"};
+};
+
+namespace tg::cli {
+
 struct Options : tangram::OptimizeOptions {
-  std::string command;            // "opt", "rules list", ...
+  CommandId command = CommandId::Prompt;
   std::vector<std::string> files; // positional arguments
 
 #define TG_OPTION(field, flag, value_name, kind, value, limits, ...)                               \

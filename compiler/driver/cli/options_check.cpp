@@ -27,7 +27,7 @@ std::optional<Misuse> check_strategy(const Options& o, llvm::ArrayRef<const Opti
 /// What `tg run` takes for its `--opt` alone.
 std::optional<Misuse> check_search_is_asked(const Options& o,
                                             llvm::ArrayRef<const OptionRow*> given) {
-  if (o.command != "run" || o.optimize) return std::nullopt;
+  if (o.command != CommandId::Run || o.optimize) return std::nullopt;
   for (const OptionRow* row : given) {
     bool of_search = row->group == OptionGroup::Search || row->group == OptionGroup::Prices ||
                      row->field(const_cast<Options*>(&o)) == &o.trace || // NOLINT
@@ -43,7 +43,7 @@ std::optional<Misuse> check_devices(const Options& o) {
   using tangram::Backend;
   bool timed = is_measured(o.cost) || is_calibrated(o.cost);
   bool on_cuda = (timed && backend_of_costs(o.cost) == Backend::Cuda) ||
-                 (o.command == "run" && o.backend == Backend::Cuda);
+                 (o.command == CommandId::Run && o.backend == Backend::Cuda);
   if (o.allow_tf32 && !on_cuda)
     return Misuse{"`--allow-tf32` requires cuda: `--backend cuda` or `--cost measured:cuda`"};
   if (o.cost_cache != tangram::CacheState::AsNetwork && !timed)
@@ -57,8 +57,7 @@ std::optional<Misuse> check_devices(const Options& o) {
 } // namespace
 
 std::optional<Misuse> check_options(Options& o, llvm::ArrayRef<const OptionRow*> given) {
-  // An older form of the same.
-  if (o.search == tangram::Search::Mcts && o.mcts_profile == "pact24")
+  if (o.search == tangram::Search::Mcts && o.mcts_profile == MctsProfile::Pact24)
     o.search = tangram::Search::Pact24;
   if (auto misuse = check_devices(o)) return misuse;
   if (auto misuse = check_search_is_asked(o, given)) return misuse;

@@ -19,16 +19,6 @@ std::vector<StringRef> commands_of(CommandSet set) {
   return names;
 }
 
-/// Calls `visit(group, rows)` for each group of options.
-template <class Visit> void each_group(Visit visit) {
-  for (uint8_t g = 0; g <= static_cast<uint8_t>(OptionGroup::Output); ++g) {
-    std::vector<const OptionRow*> rows;
-    for (const OptionRow& row : option_rows())
-      if (row.group == static_cast<OptionGroup>(g)) rows.push_back(&row);
-    visit(static_cast<OptionGroup>(g), rows);
-  }
-}
-
 /// "1 to 64", "a, b, c", "".
 std::string range_text(const OptionRow& row) {
   if (std::vector<StringRef> words = row.words(); !words.empty()) return llvm::join(words, ", ");
@@ -65,7 +55,7 @@ void print_markdown(llvm::raw_ostream& out) {
         << cell(row.operand_help) << " |\n";
   out << "\nNames in parentheses are the strategies of `--search` that look at an option; others "
          "refuse it.\n";
-  each_group([&](OptionGroup group, llvm::ArrayRef<const OptionRow*> rows) {
+  each_group(all_rows(), [&](OptionGroup group, llvm::ArrayRef<const OptionRow*> rows) {
     out << "\n## " << option_group_title(group)
         << "\n\n| option | takes | default | meaning | commands |\n|---|---|---|---|---|\n";
     for (const OptionRow* row : rows)
@@ -211,7 +201,7 @@ std::string manual_page() {
   out << ".SH OPTIONS\n";
   man_row(out, "--help, --help-all", {"what most people need of a command; all its options"});
   man_row(out, "--version", {"which program this is"});
-  each_group([&](OptionGroup group, llvm::ArrayRef<const OptionRow*> rows) {
+  each_group(all_rows(), [&](OptionGroup group, llvm::ArrayRef<const OptionRow*> rows) {
     out << ".SS " << option_group_title(group) << "\n";
     for (const OptionRow* row : rows) {
       std::string range = range_text(*row), value = row->default_text();

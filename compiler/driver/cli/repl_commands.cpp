@@ -31,21 +31,12 @@ struct Share {
 /// Dearest first.
 std::vector<Share> shares_of(const Graph& graph, CostModel& model) {
   PriceCache prices(graph.symbols(), model);
-  std::vector<bool> needed = graph.reachable();
+  GraphInstances instances = instances_of(graph);
+  prices.prepare(instances.instances);
   std::vector<Share> shares(kOpCount);
-  for (uint32_t i = 0; i < graph.size(); ++i) {
-    const Node& node = graph.node({i});
-    if (!needed[i] || node.weight_only || op_info(node.op).has(Trait::Leaf)) continue;
-    OpInstance instance{node.op, node.attrs, {}, node.type, 0};
-    llvm::SmallVector<TypeId, 5> types;
-    for (NodeId operand : graph.operands({i})) {
-      if (graph.node(operand).weight_only && types.size() < 32)
-        instance.weight_operands |= uint32_t{1} << types.size();
-      types.push_back(graph.node(operand).type);
-    }
-    instance.operands = types;
-    Share& share = shares[static_cast<size_t>(node.op)];
-    share.op = op_info(node.op).name;
+  for (const OpInstance& instance : instances.instances) {
+    Share& share = shares[static_cast<size_t>(instance.op)];
+    share.op = op_info(instance.op).name;
     ++share.count;
     share.us += prices.price(instance);
   }
