@@ -71,13 +71,10 @@ void RuleChanges::mend_shapes(RuleInstance& instance) {
 /// Numbers of the left side follow the dtype of what they stand beside.
 void RuleChanges::mend_numbers(RuleInstance& instance) {
   for (ExprIndex condition : rule_.conditions) {
-    const ValueExpr& e = rule_.exprs[condition];
-    if (e.kind != ValueExpr::Kind::Eq) continue;
-    const ValueExpr &type = rule_.exprs[e.operands[0]], &like = rule_.exprs[e.operands[1]];
-    bool number = type.kind == ValueExpr::Kind::Variable && like.kind == ValueExpr::Kind::TypeLike;
-    if (!number || instance.types[like.variable] == TypeId{}) continue;
-    DType dtype = symbols_.type(instance.types[like.variable]).dtype;
-    instance.values[type.variable] = symbols_.value(Value::of_type({dtype, {}}));
+    std::optional<NumberLike> number = number_like(rule_, rule_.exprs[condition]);
+    if (!number || instance.types[number->like] == TypeId{}) continue;
+    DType dtype = symbols_.type(instance.types[number->like]).dtype;
+    instance.values[number->type] = symbols_.value(Value::of_type({dtype, {}}));
   }
 }
 

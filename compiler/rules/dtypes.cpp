@@ -132,21 +132,20 @@ void RuleDTypes::read_condition(const ValueExpr& e, bool truth) {
   if (e.kind == Kind::Not) return read_condition(rule_.exprs[e.operands[0]], !truth);
   if (e.kind == Kind::IsFloat)
     possible_[find(rule_.terms.size() + e.variable)] &= truth ? kFloats : kAll & ~kFloats;
-  if (e.kind == Kind::Eq && truth)
-    read_number(rule_.exprs[e.operands[0]], rule_.exprs[e.operands[1]]);
+  if (std::optional<NumberLike> number = number_like(rule_, e); number && truth)
+    read_number(*number);
   if (e.kind == Kind::SameType && truth)
     unite(rule_.terms.size() + e.variable, rule_.terms.size() + e.variable2);
 }
 
 /// A number of a pattern has the dtype of a class.
-void RuleDTypes::read_number(const ValueExpr& type, const ValueExpr& like) {
-  if (type.kind != Kind::Variable || like.kind != Kind::TypeLike) return;
+void RuleDTypes::read_number(const NumberLike& condition) {
   for (TermId id = 0; id < rule_.terms.size(); ++id) {
     const Term& term = rule_.terms[id];
     bool number = term.kind == Term::Kind::Op && term.op == OpKind::Constant &&
                   term.attrs[1].kind == TermAttr::Kind::Variable &&
-                  term.attrs[1].variable == type.variable;
-    if (number) unite(cell(id), rule_.terms.size() + like.variable);
+                  term.attrs[1].variable == condition.type;
+    if (number) unite(cell(id), rule_.terms.size() + condition.like);
   }
 }
 

@@ -29,7 +29,7 @@ private:
   void unite(size_t a, size_t b);
   void read_term(TermId id);
   void read_condition(const ValueExpr& e, bool truth);
-  void read_number(const ValueExpr& type, const ValueExpr& like);
+  void read_number(const NumberLike& condition);
 
   const Rule& rule_;
   /// Of terms that are operators, then of class variables: the forest of groups, and of roots what

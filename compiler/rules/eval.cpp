@@ -3,7 +3,6 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <cassert>
-#include <memory>
 #include <utility>
 
 namespace tg {
@@ -14,14 +13,14 @@ using Kind = ValueExpr::Kind;
 using Ints = llvm::SmallVector<int64_t, 6>;
 using Numbers = std::vector<ConstNumber>;
 
-/// A value on the way: numbers and lists of ints by value, what is only passed on by reference.
+/// A value on the way, made without allocating where that can be.
 struct Item {
   Value::Kind kind = Value::Kind::Int;
-  ConstNumber number;         // Int, Bool, Float
-  Ints ints;                  // Ints
-  Numbers numbers;            // Floats: a list that is not of integers alone
-  const Value* ref = nullptr; // other kinds; lives in the symbols or in the rule
-  std::unique_ptr<Value> own; // a new value of another kind (then `ref` is null)
+  DType dtype{};        // Type
+  ConstNumber number;   // Int, Bool, Float
+  Ints ints;            // Ints; Type: the shape
+  Numbers numbers;      // Floats: a list that is not of integers alone
+  llvm::StringRef text; // Enum, String; lives in the symbols, in the rule or for good
 
   bool is(Value::Kind k) const { return kind == k; }
   bool is_scalar() const {
@@ -29,7 +28,6 @@ struct Item {
   }
   bool is_number() const { return is_scalar() && number.is_number(); }
   bool is_list() const { return is(Value::Kind::Ints) || is(Value::Kind::Floats); }
-  const Value& other() const { return ref ? *ref : *own; }
   int64_t length() const {
     return static_cast<int64_t>(is(Value::Kind::Ints) ? ints.size() : numbers.size());
   }
@@ -56,6 +54,18 @@ Item of_numbers(Numbers numbers) {
   item.numbers = std::move(numbers);
   return item;
 }
+Item of_type(DType dtype, llvm::ArrayRef<int64_t> shape) {
+  Item item = of_ints(shape);
+  item.kind = Value::Kind::Type;
+  item.dtype = dtype;
+  return item;
+}
+Item of_text(Value::Kind kind, llvm::StringRef text) {
+  Item item;
+  item.kind = kind;
+  item.text = text;
+  return item;
+}
 Item of_value(const Value& v) {
   switch (v.kind) {
   case Value::Kind::Int:
@@ -67,18 +77,11 @@ Item of_value(const Value& v) {
     for (double x : v.reals) numbers.push_back(ConstNumber::of_float(x));
     return of_numbers(std::move(numbers));
   }
-  default: break;
+  case Value::Kind::Type: return of_type(v.as_type().dtype, v.ints);
+  case Value::Kind::Enum:
+  case Value::Kind::String: break;
   }
-  Item item;
-  item.kind = v.kind;
-  item.ref = &v;
-  return item;
-}
-Item made(Value v) {
-  Item item;
-  item.kind = v.kind;
-  item.own = std::make_unique<Value>(std::move(v));
-  return item;
+  return of_text(v.kind, v.text);
 }
 
 std::vector<double> reals_of(const Item& list) {
@@ -90,16 +93,20 @@ std::vector<double> reals_of(const Item& list) {
 /// nullopt for lists of integers and floats, which no slot holds.
 std::optional<Value> to_value(const Item& item) {
   switch (item.kind) {
-  case Value::Kind::Int: return Value::of_int(item.number.number);
-  case Value::Kind::Bool: return Value::of_bool(item.number.number != 0);
-  case Value::Kind::Float: return Value::of_float(item.number.real);
+  case Value::Kind::Int:
+  case Value::Kind::Bool:
+  case Value::Kind::Float: return value_of(item.number);
   case Value::Kind::Ints: return Value::of_ints(item.ints);
   case Value::Kind::Floats:
     if (!llvm::all_of(item.numbers, [](auto& n) { return n.is(Value::Kind::Float); }))
       return std::nullopt;
     return Value::of_floats(reals_of(item));
-  default: return item.other();
+  case Value::Kind::Type:
+    return Value::of_type({item.dtype, Shape(item.ints.begin(), item.ints.end())});
+  case Value::Kind::Enum: return Value::of_enum(item.text);
+  case Value::Kind::String: return Value::of_string(item.text);
   }
+  return std::nullopt;
 }
 
 ConstNumber number_at(const Item& list, size_t place) {
@@ -108,19 +115,16 @@ ConstNumber number_at(const Item& list, size_t place) {
 
 bool same_lists(const Item& a, const Item& b) {
   if (a.is(Value::Kind::Ints) && b.is(Value::Kind::Ints)) return a.ints == b.ints;
-  if (a.length() != b.length()) return false;
-  for (size_t i = 0; i < static_cast<size_t>(a.length()); ++i) {
-    ConstNumber equal;
-    (void)fold(ConstOp::Eq, number_at(a, i), number_at(b, i), equal);
-    if (!equal.number) return false;
-  }
-  return true;
+  return a.length() == b.length() &&
+         equal_items(
+             static_cast<size_t>(a.length()), [&](size_t i) { return number_at(a, i); },
+             [&](size_t i) { return number_at(b, i); });
 }
 
 /// Of two values that are not both numbers or bools.
 bool same(const Item& a, const Item& b) {
   if (a.is_list() && b.is_list()) return same_lists(a, b);
-  return a.kind == b.kind && a.other() == b.other();
+  return a.kind == b.kind && a.dtype == b.dtype && a.ints == b.ints && a.text == b.text;
 }
 
 MaybeItem index(const Item& list, int64_t at) {
@@ -140,10 +144,16 @@ Item of_list(Numbers numbers) {
 MaybeItem slice(const Item& list, int64_t start, int64_t stop, int64_t step) {
   bool inside = bound_in_list(start, list.length()) && bound_in_list(stop, list.length());
   if (!inside || step < 1) return std::nullopt;
+  Ints ints;
   Numbers numbers;
-  for (; start < stop; start += std::min(step, stop - start))
-    numbers.push_back(number_at(list, static_cast<size_t>(start)));
-  return of_list(std::move(numbers));
+  for (; start < stop; start += std::min(step, stop - start)) {
+    auto at = static_cast<size_t>(start);
+    if (list.is(Value::Kind::Ints))
+      ints.push_back(list.ints[at]);
+    else
+      numbers.push_back(list.numbers[at]);
+  }
+  return list.is(Value::Kind::Ints) ? of_ints(ints) : of_list(std::move(numbers));
 }
 
 MaybeItem joined(Item a, const Item& b) {
@@ -226,13 +236,13 @@ private:
     if (e.kind == Kind::IsFloat) return of_bool(is_float(t.dtype));
     if (e.kind == Kind::Rank) return of_int(t.rank());
     if (e.kind == Kind::ShapeOf) return of_ints(t.shape);
-    if (e.kind == Kind::DTypeOf) return made(Value::of_enum(dtype_name(t.dtype)));
+    if (e.kind == Kind::DTypeOf) return of_text(Value::Kind::Enum, dtype_name(t.dtype));
     MaybeItem operand = run(e.operands[0]);
     if (!operand) return std::nullopt;
     if (e.kind == Kind::Dim) return dim(t, *operand);
     assert(e.kind == Kind::TypeLike);
     if (operand->kind != Value::Kind::Ints) return std::nullopt;
-    return made(Value::of_type({t.dtype, Shape(operand->ints.begin(), operand->ints.end())}));
+    return of_type(t.dtype, operand->ints);
   }
 
   static MaybeItem dim(const TensorType& type, const Item& axis) {
@@ -306,7 +316,19 @@ private:
     return std::nullopt;
   }
 
+  /// Of rules with numbers every match asks this: a comparison in place.
+  MaybeItem is_number_like(const NumberLike& asked) const {
+    ValueId value = m_.values[asked.type];
+    TypeId like = m_.classes.type(asked.like);
+    if (value == ValueId{} || like == TypeId{} || m_.symbols.type(like).is_none())
+      return std::nullopt;
+    const Value& type = m_.symbols.value(value);
+    return of_bool(type.is(Value::Kind::Type) && type.ints.empty() &&
+                   type.as_type().dtype == m_.symbols.type(like).dtype);
+  }
+
   MaybeItem binary(const ValueExpr& e) const {
+    if (std::optional<NumberLike> asked = number_like(m_.rule, e)) return is_number_like(*asked);
     MaybeItem a = run(e.operands[0]), b = run(e.operands[1]);
     if (!a || !b) return std::nullopt;
     ConstNumber out;
@@ -322,9 +344,13 @@ private:
 
 } // namespace
 
-std::optional<ValueId> evaluate(const RuleMatch& match, ExprIndex expr) {
+std::optional<Value> evaluate_value(const RuleMatch& match, ExprIndex expr) {
   MaybeItem item = Evaluator(match).run(expr);
-  std::optional<Value> value = item ? to_value(*item) : std::nullopt;
+  return item ? to_value(*item) : std::nullopt;
+}
+
+std::optional<ValueId> evaluate(const RuleMatch& match, ExprIndex expr) {
+  std::optional<Value> value = evaluate_value(match, expr);
   if (!value) return std::nullopt;
   return match.symbols.value(*value);
 }

@@ -36,10 +36,14 @@ struct RuleMatch {
 /// The value of `expr` at this match, interned; nullopt where it has none.
 std::optional<ValueId> evaluate(const RuleMatch& match, ExprIndex expr);
 
+/// The same, not interned.
+std::optional<Value> evaluate_value(const RuleMatch& match, ExprIndex expr);
+
 /// Whether `expr` is the Bool true. An expression that has no value does not hold. Interns nothing.
 bool holds(const RuleMatch& match, ExprIndex expr);
 
-/// Whether all conditions of the rule hold. Does not allocate but for lists of more than 6 ints.
+/// Whether all conditions of the rule hold. Does not allocate but for lists of floats, or of more
+/// than 6 integers.
 bool conditions_hold(const RuleMatch& match);
 
 /// The value of a slot of a right-side term: literal, variable or computed. Not yet in normal form

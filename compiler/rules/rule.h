@@ -12,7 +12,9 @@
 #include "lang/core/op.h"
 #include "lang/core/source.h"
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tg {
@@ -46,7 +48,7 @@ struct ValueExpr {
     IsFloat,    // variable: f32, f16 or bf16
     SameType,   // variable, variable2: two classes have the same type
   // Operations on values; Add also of two lists, one behind the other, Eq and Ne on any two values.
-#define TG_CONST_OP(name, sign) name,
+#define TG_CONST_OP(name, sign, strength) name,
 #include "lang/core/const_ops.def"
     // lists:
     List,    // of numbers
@@ -81,6 +83,24 @@ struct TermAttr {
       0;              // value variable; on the left the first occurrence binds, later ones compare
   Value literal;      // in normal form
   ExprIndex expr = 0; // right side only
+
+  static TermAttr of(Value literal) {
+    TermAttr attr;
+    attr.kind = Kind::Literal;
+    attr.literal = std::move(literal);
+    return attr;
+  }
+  static TermAttr of_variable(uint32_t number) {
+    TermAttr attr;
+    attr.variable = number;
+    return attr;
+  }
+  static TermAttr of_expr(ExprIndex expr) {
+    TermAttr attr;
+    attr.kind = Kind::Computed;
+    attr.expr = expr;
+    return attr;
+  }
 };
 
 struct Term {
@@ -96,6 +116,19 @@ struct Term {
   OpKind op{};
   llvm::SmallVector<TermAttr, 4> attrs; // one per slot
   llvm::SmallVector<TermId, 4> operands;
+
+  static Term of_class(uint32_t variable) {
+    Term term;
+    term.variable = variable;
+    return term;
+  }
+  static Term of(OpKind op, llvm::ArrayRef<TermId> operands) {
+    Term term;
+    term.kind = Kind::Op;
+    term.op = op;
+    term.operands.assign(operands.begin(), operands.end());
+    return term;
+  }
 };
 
 /// Rewrites that the pattern language cannot say and that the engine has built in.
@@ -141,6 +174,21 @@ struct Rule {
 
   bool multi() const { return lhs.size() > 1; }
 };
+
+/// A condition that a number of the left side has the dtype of what it stands beside: a value
+/// variable, which is a type, is that of a number like the class.
+struct NumberLike {
+  uint32_t type = 0, like = 0; // value variable, class variable
+};
+inline std::optional<NumberLike> number_like(const Rule& rule, const ValueExpr& condition) {
+  if (condition.kind != ValueExpr::Kind::Eq) return std::nullopt;
+  const ValueExpr &type = rule.exprs[condition.operands[0]],
+                  &like = rule.exprs[condition.operands[1]];
+  bool number = type.kind == ValueExpr::Kind::Variable && like.kind == ValueExpr::Kind::TypeLike &&
+                rule.exprs[like.operands[0]].kind == ValueExpr::Kind::List &&
+                rule.exprs[like.operands[0]].operands.empty();
+  return number ? std::optional(NumberLike{type.variable, like.variable}) : std::nullopt;
+}
 
 /// Whether a rule may be used where `most` is asked for. What is exact takes nothing for granted.
 inline bool admits(Numerics most, const Rule& rule) {

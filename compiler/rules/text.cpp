@@ -15,22 +15,9 @@ struct Form {
 };
 
 Form form_of(const ValueExpr& e) {
+  if (e.kind == Kind::Pow) return {"pow", 0};
+  if (e.is_operation()) return {const_op_name(e.operation()), const_strength(e.operation())};
   switch (e.kind) {
-  case Kind::Or: return {const_op_name(e.operation()), 1};
-  case Kind::And: return {const_op_name(e.operation()), 2};
-  case Kind::Eq:
-  case Kind::Ne:
-  case Kind::Lt:
-  case Kind::Le:
-  case Kind::Gt:
-  case Kind::Ge: return {const_op_name(e.operation()), 4};
-  case Kind::Add:
-  case Kind::Sub: return {const_op_name(e.operation()), 5};
-  case Kind::Mul:
-  case Kind::Div:
-  case Kind::FloorDiv:
-  case Kind::Mod: return {const_op_name(e.operation()), 6};
-  case Kind::Pow: return {"pow", 0};
   case Kind::Rank: return {"rank", 0};
   case Kind::Dim: return {"dim", 0};
   case Kind::ShapeOf: return {"shape", 0};
@@ -41,12 +28,11 @@ Form form_of(const ValueExpr& e) {
   case Kind::IsFloat: return {"float", 0};
   case Kind::SameType: return {"same_type", 0};
   case Kind::Permute: return {"compose", 0};
-  default: return {e.is_operation() ? const_op_name(e.operation()) : "", 0};
+  default: return {"", 0};
   }
 }
 
 constexpr size_t kMaxPrinted = 10'000;
-constexpr int kPrefix = 7; // unary minus; `not` is 3
 
 class Printer {
 public:
@@ -54,18 +40,19 @@ public:
 
   std::string expr(ExprIndex at, int outer = 0) const {
     const ValueExpr& e = rule_.exprs[at];
+    const int prefix = const_strength(ConstOp::Neg), no = const_strength(ConstOp::Not);
     switch (e.kind) {
     case Kind::Literal: return e.literal.text_form();
     case Kind::Variable: return rule_.value_var_names[e.variable];
-    case Kind::Neg: return "-" + expr(e.operands[0], kPrefix);
-    case Kind::Not: return parenthesised("not " + expr(e.operands[0], 3), 3, outer);
+    case Kind::Neg: return "-" + expr(e.operands[0], prefix);
+    case Kind::Not: return parenthesised("not " + expr(e.operands[0], no), no, outer);
     case Kind::List: return "[" + list(e.operands) + "]";
     case Kind::Floats: return list(e.operands);
     case Kind::TypeLike: return expr(e.operands[0]);
-    case Kind::Index: return expr(e.operands[0], kPrefix + 1) + "[" + expr(e.operands[1]) + "]";
+    case Kind::Index: return expr(e.operands[0], prefix + 1) + "[" + expr(e.operands[1]) + "]";
     case Kind::Range: return "[" + expr(e.operands[0]) + ".." + expr(e.operands[1]) + "]";
     case Kind::Slice:
-      return expr(e.operands[0], kPrefix + 1) + "[" + expr(e.operands[1]) + ":" +
+      return expr(e.operands[0], prefix + 1) + "[" + expr(e.operands[1]) + ":" +
              expr(e.operands[2]) + step(e) + "]";
     default: break;
     }
@@ -176,19 +163,12 @@ std::string rule_side_text(const Rule& rule, bool left) {
   return Printer(rule).side(left ? rule.lhs : rule.rhs);
 }
 
-/// The dtype of a number of the left side: that of what it stands beside, as everywhere.
-static bool says_dtype(const Rule& rule, ExprIndex condition) {
-  const ValueExpr& e = rule.exprs[condition];
-  return e.kind == Kind::Eq && rule.exprs[e.operands[0]].kind == Kind::Variable &&
-         rule.exprs[e.operands[1]].kind == Kind::TypeLike;
-}
-
 std::string rule_text(const Rule& rule) {
   std::string text =
       rule.name + ": " + rule_side_text(rule, true) + " => " + rule_side_text(rule, false);
   llvm::StringRef separator = " where ";
   for (ExprIndex condition : rule.conditions) {
-    if (says_dtype(rule, condition)) continue;
+    if (number_like(rule, rule.exprs[condition])) continue; // as everywhere
     text += separator.str() + expr_text(rule, condition);
     separator = ", ";
   }

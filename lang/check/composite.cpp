@@ -30,7 +30,7 @@ private:
   bool read(ast::ExprId id) {
     if (out_.body.code.size() > kMaxInstructions) return false;
     const ast::Expr& e = ast_[id];
-    if (std::optional<Value> number = fold(id)) return operand({{}, as_real(*number)});
+    if (std::optional<double> number = folded(id)) return operand({{}, *number});
     switch (e.kind) {
     case ExprKind::Name: return is_tensor(e.text) && operand({e.text, 0});
     case ExprKind::Unary: return e.op == Op::Neg && read(e.a) && emit("neg", 1);
@@ -60,11 +60,15 @@ private:
 
   /// As instantiation has it: small powers are products.
   bool power(const ast::Expr& e) {
-    int64_t n = ast_[e.b].kind == ExprKind::Int ? ast_[e.b].int_value : 0;
-    if (n == 2) return read(e.a) && read(e.a) && emit("mul", 2);
-    if (n == 3) return read(e.a) && read(e.a) && emit("mul", 2) && read(e.a) && emit("mul", 2);
-    return read(e.a) && read(e.b) && emit("pow", 2);
+    std::optional<Value> n = fold_expr(ast_, e.b, no_word);
+    if (!n || !n->is(Value::Kind::Int) || !is_product(n->number))
+      return read(e.a) && read(e.b) && emit("pow", 2);
+    if (!square(e.a)) return false;
+    if (n->number == 3) return read(e.a) && emit("mul", 2);
+    return n->number == 2 || (square(e.a) && emit("mul", 2));
   }
+
+  bool square(ast::ExprId x) { return read(x) && read(x) && emit("mul", 2); }
 
   bool call(const ast::Expr& e) {
     llvm::ArrayRef<ast::Arg> args = ast_[e.args];
@@ -100,28 +104,12 @@ private:
     return true;
   }
 
+  static std::optional<Value> no_word(const ast::Expr&) { return std::nullopt; }
+
   /// The number that an expression of numbers comes to.
-  std::optional<Value> fold(ast::ExprId id) const {
-    const ast::Expr& e = ast_[id];
-    Value out;
-    ConstError why;
-    llvm::SmallVector<Value, 2> values;
-    if (e.kind == ExprKind::Int) return Value::of_int(e.int_value);
-    if (e.kind == ExprKind::Float) return Value::of_float(e.float_value);
-    bool known =
-        e.kind == ExprKind::Unary || e.kind == ExprKind::Binary || e.kind == ExprKind::Call;
-    for_each_child(ast_, id, [&](ast::ExprId child) {
-      std::optional<Value> value = known ? fold(child) : std::nullopt;
-      known = value.has_value();
-      if (known) values.push_back(*value);
-    });
-    if (!known || values.empty()) return std::nullopt;
-    if (e.kind == ExprKind::Unary) known = fold_unary(e.op, values[0], out, why);
-    if (e.kind == ExprKind::Binary) known = fold_binary(e.op, values[0], values[1], out, why);
-    if (e.kind == ExprKind::Call)
-      known = is_const_function(e.callee.text) && fold_call(e.callee.text, values, out, why);
-    if (!known || !is_number(out)) return std::nullopt;
-    return out;
+  std::optional<double> folded(ast::ExprId id) const {
+    std::optional<Value> value = fold_expr(ast_, id, no_word);
+    return value && is_number(*value) ? std::optional(as_real(*value)) : std::nullopt;
   }
 
   const Ast& ast_;

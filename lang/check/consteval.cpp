@@ -7,24 +7,13 @@ namespace tg {
 
 namespace {
 
+using ast::ExprKind;
 using ast::Op;
 using Kind = Value::Kind;
 
 bool fail(ConstError& error, Code code, std::string message) {
   error = {code, std::move(message)};
   return false;
-}
-
-/// A number or a bool; nullopt for all else.
-std::optional<ConstNumber> number_of(const Value& v) {
-  if (v.is(Kind::Int) || v.is(Kind::Bool) || v.is(Kind::Float))
-    return ConstNumber{v.kind, v.number, v.real};
-  return std::nullopt;
-}
-
-Value value_of(const ConstNumber& n) {
-  if (n.is(Kind::Float)) return Value::of_float(n.real);
-  return n.is(Kind::Bool) ? Value::of_bool(n.number != 0) : Value::of_int(n.number);
 }
 
 /// What to say of a fault other than operands of the wrong kind; `text` is the operation.
@@ -74,8 +63,6 @@ bool fold_one(ConstOp op, const Value& a, Value& out, ConstError& error) {
 
 } // namespace
 
-double as_real(const Value& v) { return v.is(Kind::Int) ? static_cast<double>(v.number) : v.real; }
-
 llvm::StringRef kind_text(Kind kind) {
   switch (kind) {
   case Kind::Int: return "an integer";
@@ -91,7 +78,13 @@ llvm::StringRef kind_text(Kind kind) {
 }
 
 std::optional<ConstOp> const_op(Op op) {
-  return const_sign(ast::spelling(op), op == Op::Neg || op == Op::Not);
+  using enum ConstOp;
+  constexpr std::nullopt_t no = std::nullopt;
+  static constexpr std::optional<ConstOp> kOps[] = {
+      no, Add, Sub, Mul, Div, FloorDiv, Mod, no, Pow, // in the order of ast::Op
+      Eq, Ne,  Lt,  Le,  Gt,  Ge,       And, Or, Neg, Not};
+  static_assert(std::size(kOps) == static_cast<size_t>(Op::Not) + 1);
+  return kOps[static_cast<size_t>(op)];
 }
 
 bool fold_binary(Op op, const Value& a, const Value& b, Value& out, ConstError& error) {
@@ -106,6 +99,106 @@ bool fold_binary(Op op, const Value& a, const Value& b, Value& out, ConstError& 
 
 bool fold_unary(Op op, const Value& a, Value& out, ConstError& error) {
   return fold_one(op == Op::Not ? ConstOp::Not : ConstOp::Neg, a, out, error);
+}
+
+namespace {
+
+class Folder {
+public:
+  Folder(const Ast& tree, llvm::function_ref<std::optional<Value>(const ast::Expr&)> word)
+      : tree_(tree), word_(word) {}
+
+  std::optional<Value> run(ast::ExprId id) const {
+    if (!id) return std::nullopt;
+    const ast::Expr& e = tree_[id];
+    switch (e.kind) {
+    case ExprKind::Int: return Value::of_int(e.int_value);
+    case ExprKind::Float: return Value::of_float(e.float_value);
+    case ExprKind::Bool: return Value::of_bool(e.int_value != 0);
+    case ExprKind::Name: return word_(e);
+    case ExprKind::List: return list(e);
+    case ExprKind::Index: return item(e);
+    case ExprKind::Unary: return unary(e);
+    case ExprKind::Binary: return binary(e);
+    case ExprKind::Call: return call(e);
+    default: return std::nullopt;
+    }
+  }
+
+private:
+  std::optional<Value> unary(const ast::Expr& e) const {
+    std::optional<Value> a = run(e.a), out = Value();
+    return a && fold_unary(e.op, *a, *out, why_) ? out : std::nullopt;
+  }
+
+  /// The second side of `and` and `or` is asked only where the first does not decide.
+  std::optional<Value> binary(const ast::Expr& e) const {
+    std::optional<Value> a = run(e.a);
+    bool logic = e.op == Op::And || e.op == Op::Or;
+    if (logic && a && a->is(Kind::Bool) && (a->number != 0) == (e.op == Op::Or)) return a;
+    std::optional<Value> b = a ? run(e.b) : std::nullopt, out = Value();
+    return b && fold_binary(e.op, *a, *b, *out, why_) ? out : std::nullopt;
+  }
+
+  std::optional<Value> call(const ast::Expr& e) const {
+    llvm::ArrayRef<ast::Arg> args = tree_[e.args];
+    if (!is_const_function(e.callee.text) || args.empty()) return std::nullopt;
+    if (std::optional<size_t> size = length(args[0].value);
+        size && args.size() == 1 && e.callee.text == "len")
+      return Value::of_int(static_cast<int64_t>(*size));
+    llvm::SmallVector<Value, 2> values;
+    for (const ast::Arg& arg : args) {
+      bool plain = arg.kind == ast::ArgKind::Positional;
+      std::optional<Value> value = plain ? run(arg.value) : std::nullopt;
+      if (!value) return std::nullopt;
+      values.push_back(std::move(*value));
+    }
+    std::optional<Value> out = Value();
+    return fold_call(e.callee.text, values, *out, why_) ? out : std::nullopt;
+  }
+
+  /// Integers alone are Ints, numbers alone Floats.
+  std::optional<Value> list(const ast::Expr& e) const {
+    std::vector<int64_t> ints;
+    std::vector<double> reals;
+    for (ast::ExprId id : tree_[e.items]) {
+      std::optional<Value> value = run(id);
+      if (!value || !is_number(*value)) return std::nullopt;
+      if (value->is(Kind::Int)) ints.push_back(value->number);
+      reals.push_back(number_of(*value)->as_real());
+    }
+    return ints.size() == reals.size() ? Value::of_ints(ints) : Value::of_floats(std::move(reals));
+  }
+
+  /// Of a list that is written out, whatever its items are.
+  std::optional<size_t> length(ast::ExprId id) const {
+    const ast::Expr* e = id ? &tree_[id] : nullptr;
+    if (!e || e->kind != ExprKind::List) return std::nullopt;
+    auto spreads = [&](ast::ExprId item) { return tree_[item].kind == ExprKind::Spread; };
+    return llvm::any_of(tree_[e->items], spreads) ? std::nullopt
+                                                  : std::optional<size_t>(e->items.size());
+  }
+
+  std::optional<Value> item(const ast::Expr& e) const {
+    llvm::ArrayRef<ast::Slice> places = tree_[e.slices];
+    std::optional<size_t> size = length(e.a);
+    std::optional<Value> at;
+    if (places.size() == 1 && !places[0].range) at = run(places[0].begin);
+    if (!at || !at->is(Kind::Int) || !size) return std::nullopt;
+    bool inside = place_in_list(at->number, static_cast<int64_t>(*size));
+    return inside ? run(tree_[tree_[e.a].items][static_cast<size_t>(at->number)]) : std::nullopt;
+  }
+
+  const Ast& tree_;
+  llvm::function_ref<std::optional<Value>(const ast::Expr&)> word_;
+  mutable ConstError why_; // asked by nobody
+};
+
+} // namespace
+
+std::optional<Value> fold_expr(const Ast& tree, ast::ExprId id,
+                               llvm::function_ref<std::optional<Value>(const ast::Expr&)> word) {
+  return Folder(tree, word).run(id);
 }
 
 bool is_const_function(llvm::StringRef name) { return const_function(name).has_value(); }

@@ -17,6 +17,15 @@ struct ConstError {
   std::string message;
 };
 
+/// The value of an expression that numbers, bools, lists and words alone make; nullopt where it has
+/// none. `word`: what a name stands for. `and` and `or` short-circuit.
+std::optional<Value> fold_expr(const Ast& tree, ast::ExprId id,
+                               llvm::function_ref<std::optional<Value>(const ast::Expr&)> word);
+
+/// Whether `x ** n` of a tensor is a product, as it is where that is exact and cheaper than a
+/// power: x * x, x * x * x, (x * x) * (x * x).
+inline bool is_product(int64_t n) { return n >= 2 && n <= 4; }
+
 /// The operation that a sign stands for; nullopt for `@`.
 std::optional<ConstOp> const_op(ast::Op op);
 
@@ -32,7 +41,7 @@ bool fold_call(llvm::StringRef name, llvm::ArrayRef<Value> args, Value& out, Con
 bool is_const_function(llvm::StringRef name);
 
 /// The number as a float; `v` must be Int or Float.
-double as_real(const Value& v);
+inline double as_real(const Value& v) { return number_of(v)->as_real(); }
 inline bool is_number(const Value& v) { return v.is(Value::Kind::Int) || v.is(Value::Kind::Float); }
 
 /// "an integer", "a list of integers": for messages.

@@ -1,17 +1,16 @@
 // See unfold_ops.h. A rewriting copy of the expressions of rules, bottom up. Arguments are
-// rewritten once and shared by all uses of a parameter, so a result is a graph of expressions; its
-// depth and its size as a tree are bounded, since what comes after walks it as one. The body of a
-// function is followed statement by statement; names are what they stand for at that place.
+// rewritten once and shared by all uses of a parameter. The body of a function is followed
+// statement by statement; names are what they stand for at that place, and those that stand for
+// nothing there are the language's, whatever the rule calls its parameters.
 #include "lang/check/unfold_ops.h"
 
 #include "lang/check/composite.h"
 #include "lang/check/consteval.h"
 #include "lang/check/external.h"
 #include "lang/check/resolve.h"
+#include "lang/check/unfolded_tree.h"
 
 #include <llvm/ADT/STLExtras.h>
-
-#include <algorithm>
 
 namespace tg {
 
@@ -24,261 +23,32 @@ public:
       : from_(tree), scope_(scope), made_(tree, sink) {}
 
   Ast run() {
-    for (ast::DeclId id : from_.decls_)
+    for (ast::DeclId id : from_.decls())
       if (from_[id].kind != ast::DeclKind::Rule || rule(id)) made_.declare(id);
     return made_.take();
   }
 
 private:
-  static constexpr uint64_t kMaxSize = 10'000; // of one side, as a tree
-  static constexpr uint32_t kMaxDeep = 400;
-  static constexpr uint32_t kMaxUnfolded = 32;   // definitions within definitions
-  static constexpr uint64_t kMaxRounds = 1'000;  // of all loops, of one rule
-  static constexpr uint64_t kMaxSteps = 100'000; // of one rule: expressions read and parts made
-
-  /// The tree with rules rewritten: what is added to it, and how much of that one rule may need.
-  class Made {
-  public:
-    Made(const Ast& from, DiagnosticSink& sink) : sink_(sink), out_(from.file()) {
-      out_.doc_ = from.doc_;
-      out_.comments_ = from.comments_;
-      out_.exprs_ = from.exprs_;
-      out_.stmts_ = from.stmts_;
-      out_.decl_nodes_ = from.decl_nodes_;
-      out_.types_ = from.types_;
-      out_.blocks_ = from.blocks_;
-      out_.pools_ = from.pools_;
-    }
-
-    void begin_rule(const Ast& from, const ast::Decl& rule) {
-      failed_ = false;
-      steps_ = 0;
-      lets_.clear();
-      params_.clear();
-      for (const ast::Param& param : from[rule.params]) params_.insert({param.name.text, true});
-    }
-    void end_rule(ast::DeclId id, ast::Decl rule) {
-      rule.lets = keep(lets_);
-      out_.decl_nodes_[id.index] = rule;
-    }
-    void declare(ast::DeclId id) { out_.decls_.push_back(id); }
-    Ast take() { return std::move(out_); }
-
-    bool is_parameter(llvm::StringRef name) const { return params_.count(name); }
-    bool failed() const { return failed_; }
-    /// At what was reported before.
-    void give_up() { failed_ = true; }
-    const ast::Expr& operator[](ExprId id) const { return out_[id]; }
-    std::vector<ExprId> items_of(ExprId list) const { return out_[out_[list].items].vec(); }
-
-    /// Adds an expression of the new tree, whose children are in it.
-    ExprId make(ast::Expr e) {
-      uint64_t size = 1;
-      ++steps_;
-      e.depth = 1;
-      out_.exprs_.push_back(e);
-      ExprId id{static_cast<uint32_t>(out_.exprs_.size() - 1)};
-      for_each_child(out_, id, [&](ExprId child) {
-        size += child.index < sizes_.size() ? sizes_[child.index] : 1;
-        e.depth = std::max(e.depth, out_[child].depth + 1);
-        ++steps_;
-      });
-      out_.exprs_.back().depth = e.depth;
-      sizes_.resize(out_.exprs_.size(), 1);
-      sizes_[id.index] = size;
-      if (size <= kMaxSize && e.depth <= kMaxDeep) return id;
-      return fail(error(Code::rule_pattern, e.span,
-                        "the operators of this rule unfold into more "
-                        "than {0} parts, or deeper than {1}",
-                        kMaxSize, kMaxDeep));
-    }
-
-    /// One mistake, one error; the rule is dropped.
-    ExprId fail(Diagnostic d) {
-      if (!failed_) sink_.report(std::move(d));
-      failed_ = true;
-      ast::Expr e;
-      e.kind = ExprKind::Error;
-      out_.exprs_.push_back(e);
-      sizes_.resize(out_.exprs_.size(), 1);
-      return {static_cast<uint32_t>(out_.exprs_.size() - 1)};
-    }
-
-    /// What is discarded is work, too, and a short text can stand for a lot of it.
-    bool too_long(Span at) {
-      if (++steps_ > kMaxSteps)
-        fail(error(Code::rule_pattern, at,
-                   "what this rule calls takes more than {0} steps to follow", kMaxSteps));
-      return failed_;
-    }
-
-    template <class T> ast::List<T> keep(const std::vector<T>& items) {
-      auto& pool = std::get<std::vector<T>>(out_.pools_);
-      ast::List<T> kept{static_cast<uint32_t>(pool.size()), static_cast<uint32_t>(items.size())};
-      pool.insert(pool.end(), items.begin(), items.end());
-      return kept;
-    }
-
-    /// A let of the rule's own text.
-    void add_let(ast::StmtId let, ExprId value) {
-      out_.stmts_[let.index].value = value;
-      lets_.push_back(let);
-    }
-
-    /// A let of the rule, under names that no text has.
-    std::vector<ast::Name> let_of(std::vector<ast::Name> targets, ExprId value, bool destructures) {
-      for (ast::Name& target : targets)
-        target.text =
-            out_.texts_.emplace_back((target.text + "." + llvm::Twine(out_.stmts_.size())).str());
-      ast::Stmt let;
-      let.kind = ast::StmtKind::Let;
-      let.destructures = destructures;
-      let.span = out_[value].span;
-      let.targets = keep(targets);
-      let.value = value;
-      out_.stmts_.push_back(let);
-      lets_.push_back({static_cast<uint32_t>(out_.stmts_.size() - 1)});
-      return targets;
-    }
-
-    // --- expressions of the language, in the place of `at`
-
-    ExprId integer(const ast::Expr& at, int64_t value) {
-      ast::Expr e;
-      e.kind = ExprKind::Int;
-      e.span = at.span;
-      e.int_value = value;
-      return make(e);
-    }
-
-    ExprId real(const ast::Expr& at, double value) {
-      ast::Expr e;
-      e.kind = ExprKind::Float;
-      e.span = at.span;
-      e.float_value = value;
-      return make(e);
-    }
-
-    ExprId text(const ast::Expr& at, std::string value) {
-      ast::Expr e;
-      e.kind = ExprKind::String;
-      e.span = at.span;
-      e.text = out_.texts_.emplace_back(std::move(value));
-      return make(e);
-    }
-
-    ExprId items(const ast::Expr& at, const std::vector<ExprId>& operands) {
-      ast::Expr e;
-      e.kind = ExprKind::List;
-      e.span = at.span;
-      e.items = keep(operands);
-      return make(e);
-    }
-
-    using Named = std::vector<std::pair<llvm::StringRef, ExprId>>;
-
-    /// A call of an operator or function of the language, in the place of `at`.
-    ExprId table_call(const ast::Expr& at, llvm::StringRef name,
-                      const std::vector<ExprId>& operands, const Named& named) {
-      std::vector<ast::Arg> args;
-      for (ExprId operand : operands)
-        args.push_back({ast::ArgKind::Positional, {}, operand, at.span});
-      for (auto [key, value] : named)
-        args.push_back({ast::ArgKind::Named, {key, at.span}, value, at.span});
-      ast::Expr e;
-      e.kind = ExprKind::Call;
-      e.span = at.span;
-      e.callee = {name, at.callee.span};
-      e.args = keep(args);
-      return make(e);
-    }
-
-    /// `shape(x)` without so many dimensions at its ends.
-    ExprId shape_part(const ast::Expr& e, ExprId x, int64_t before, int64_t behind) {
-      ExprId shape = table_call(e, "shape", {x}, {});
-      if (before == 0 && behind == 0) return shape;
-      ast::Slice part;
-      part.range = true;
-      part.span = e.span;
-      if (before > 0) part.begin = integer(e, before);
-      if (behind > 0) part.end = integer(e, -behind);
-      ast::Expr index;
-      index.kind = ExprKind::Index;
-      index.span = e.span;
-      index.a = shape;
-      index.slices = keep(std::vector<ast::Slice>{part});
-      return failed_ ? ExprId{} : make(index);
-    }
-
-    /// The value of an expression of the new tree that numbers and words alone make; nullopt else.
-    std::optional<Value> folded(ExprId id) const {
-      if (!id) return std::nullopt;
-      const ast::Expr& e = out_[id];
-      Value out;
-      ConstError why;
-      switch (e.kind) {
-      case ExprKind::Int: return Value::of_int(e.int_value);
-      case ExprKind::Float: return Value::of_float(e.float_value);
-      case ExprKind::Bool: return Value::of_bool(e.int_value != 0);
-      case ExprKind::Name: return folded_name(e.text);
-      case ExprKind::Index: return folded_item(e);
-      default: break;
-      }
-      llvm::ArrayRef<ast::Arg> args = out_[e.args];
-      if (e.kind == ExprKind::Call && e.callee.text == "len" && args.size() == 1 &&
-          out_[args[0].value].kind == ExprKind::List)
-        return Value::of_int(static_cast<int64_t>(out_[args[0].value].items.size()));
-      llvm::SmallVector<Value, 2> values;
-      bool known = e.kind == ExprKind::Unary || e.kind == ExprKind::Binary ||
-                   (e.kind == ExprKind::Call && is_const_function(e.callee.text));
-      for_each_child(out_, id, [&](ExprId child) {
-        std::optional<Value> value = known ? folded(child) : std::nullopt;
-        known = value.has_value();
-        if (known) values.push_back(*value);
-      });
-      if (!known || values.empty()) return std::nullopt;
-      if (e.kind == ExprKind::Unary) known = fold_unary(e.op, values[0], out, why);
-      if (e.kind == ExprKind::Binary) known = fold_binary(e.op, values[0], values[1], out, why);
-      if (e.kind == ExprKind::Call) known = fold_call(e.callee.text, values, out, why);
-      return known ? std::optional(out) : std::nullopt;
-    }
-
-  private:
-    /// An item of a list that is written out.
-    std::optional<Value> folded_item(const ast::Expr& e) const {
-      llvm::ArrayRef<ast::Slice> places = out_[e.slices];
-      std::optional<Value> at;
-      if (places.size() == 1 && !places[0].range) at = folded(places[0].begin);
-      if (!at || !at->is(Value::Kind::Int) || out_[e.a].kind != ExprKind::List) return std::nullopt;
-      llvm::ArrayRef<ExprId> items = out_[out_[e.a].items];
-      bool inside = place_in_list(at->number, static_cast<int64_t>(items.size()));
-      return inside ? folded(items[static_cast<size_t>(at->number)]) : std::nullopt;
-    }
-
-    /// A word of the language (`none`, `relu`), where the rule has no parameter of the name.
-    std::optional<Value> folded_name(llvm::StringRef name) const {
-      return params_.count(name) ? std::nullopt : constant_of_name(name);
-    }
-
-    DiagnosticSink& sink_;
-    Ast out_;
-    std::vector<uint64_t> sizes_;   // of expressions as trees; 1 where not known
-    llvm::StringMap<bool> params_;  // of the rule
-    std::vector<ast::StmtId> lets_; // of the rule, with those that calls need
-    uint64_t steps_ = 0;            // in this rule
-    bool failed_ = false;           // in this rule
-  };
+  static constexpr uint32_t kMaxUnfolded = 32;  // definitions within definitions
+  static constexpr uint64_t kMaxRounds = 1'000; // of all loops, of one rule
 
   using Names = llvm::StringMap<ExprId>;
 
-  /// Where an expression is read: the tree that it lies in, what callees mean there, what names
-  /// stand for (null in a rule, where they stay), and the call that all of it is for.
+  /// Where an expression is read: the tree that it lies in, what callees mean there, and what names
+  /// stand for (null in a rule, where they stay). In the body of a function or an operator, its
+  /// call, and the call in the rule's text that all of it is for.
   struct Site {
     const Ast& tree;
     const OpScope& scope;
     Names* names = nullptr;
     const ast::Expr* call = nullptr;
+    ExprId origin{};
   };
+
+  /// `call` is marked with its origin.
+  static Site body_of(const OpScope::Ref& fn, Names& names, const ast::Expr& call) {
+    return {*fn.tree, *fn.home, &names, &call, call.unfolded_from};
+  }
 
   bool rule(ast::DeclId id) {
     const ast::Decl& decl = from_[id];
@@ -321,16 +91,19 @@ private:
   ExprId statement(const Site& site, ExprId id) {
     if (!id) made_.give_up(); // it could not be read, which has been reported
     if (made_.failed() || made_.too_long(site.tree[id].span)) return {};
-    const ast::Expr e = site.tree[id]; // a copy: the arrays of the new tree grow
+    ast::Expr e = site.tree[id]; // a copy: the arrays of the new tree grow
+    e.unfolded_from = site.origin;
     if ((e.kind == ExprKind::Name || e.kind == ExprKind::Spread) && site.names)
       if (auto at = site.names->find(e.text); at != site.names->end()) return at->second;
-    if (e.kind == ExprKind::Call) {
-      bool variable = !site.names && made_.is_parameter(e.callee.text);
+    bool variable = !site.origin && made_.is_own_name(e.callee.text);
+    if (e.kind == ExprKind::Call && !variable) {
+      ast::Expr marked = e;
+      if (!site.origin) marked.unfolded_from = id;
       auto op = site.scope.ops.find(e.callee.text);
-      if (!variable && op != site.scope.ops.end()) return call(site, e, op->second, false);
-      if (!variable && e.callee.text == "unfold") return definition(site, e);
+      if (op != site.scope.ops.end()) return call(site, marked, op->second, false);
+      if (e.callee.text == "unfold") return definition(site, marked);
       auto fn = site.scope.fns.find(e.callee.text);
-      if (!variable && fn != site.scope.fns.end()) return function(site, e, fn->second);
+      if (fn != site.scope.fns.end()) return function(site, marked, fn->second);
     }
     if (e.kind == ExprKind::If) return choice(site, e);
     if (e.kind == ExprKind::Binary && e.op == ast::Op::Pow) return power(site, e);
@@ -380,23 +153,22 @@ private:
   ExprId spread(const ast::Expr& written, ExprId list) {
     ast::Expr e = written;
     e.text = made_.let_of({{written.text, written.span}}, list, false)[0].text;
-    return made_.make(e);
+    return made_.make(e, made_[list].depth);
   }
 
-  /// `x ** 2`, `x ** 3` and `x ** 4`, as in models.
+  /// Small powers, as in models.
   ExprId power(const Site& site, ast::Expr e) {
     ExprId x = e.a = rewrite(site, e.a);
     e.b = rewrite(site, e.b);
     if (made_.failed()) return {};
-    std::optional<Value> known = made_.folded(e.b);
-    int64_t n = known && known->is(Value::Kind::Int) ? known->number : 0;
-    if (n < 2 || n > 4) return made_.make(e);
+    std::optional<Value> n = made_.folded(e.b);
+    if (!n || !n->is(Value::Kind::Int) || !is_product(n->number)) return made_.make(e);
     e.op = ast::Op::Mul;
     e.b = x;
     ExprId square = made_.make(e);
-    if (n == 2 || made_.failed()) return square;
+    if (n->number == 2 || made_.failed()) return square;
     e.a = square;
-    e.b = n == 3 ? x : square;
+    e.b = n->number == 3 ? x : square;
     return made_.make(e);
   }
 
@@ -406,16 +178,18 @@ private:
     llvm::ArrayRef<ast::Arg> args = site.tree[e.args];
     bool one = args.size() == 1 && args[0].kind == ast::ArgKind::Positional &&
                site.tree[args[0].value].kind == ExprKind::Call;
-    const ast::Expr* inner = one ? &site.tree[args[0].value] : nullptr;
-    auto op = inner ? site.scope.ops.find(inner->callee.text) : site.scope.ops.end();
+    ast::Expr inner = one ? site.tree[args[0].value] : ast::Expr();
+    inner.unfolded_from = e.unfolded_from;
+    auto op = one ? site.scope.ops.find(inner.callee.text) : site.scope.ops.end();
     if (op == site.scope.ops.end() || (*op->second.tree)[op->second.decl].external)
       return made_.fail(error(Code::rule_pattern, e.span,
                               "`unfold` takes a call of an operator that a file defines"));
-    return call(site, *inner, op->second, true);
+    return call(site, inner, op->second, true);
   }
 
-  ExprId call(const Site& site, const ast::Expr e, const OpScope::Ref& op, bool unfold) {
+  ExprId call(const Site& site, const ast::Expr& e, const OpScope::Ref& op, bool unfold) {
     const ast::Decl& decl = (*op.tree)[op.decl];
+    UnfoldedTree::Following following(made_, e.unfolded_from);
     if (++unfolding_ > kMaxUnfolded)
       return made_.fail(error(Code::rule_pattern, e.span,
                               "`{0}` unfolds into itself, or into more than {1} others",
@@ -433,7 +207,7 @@ private:
       else if (body)
         made = fused(e, *body, names);
       else
-        made = rewrite({*op.tree, *op.home, &names, &e}, decl.value);
+        made = rewrite(body_of(op, names, e), decl.value);
     }
     --unfolding_;
     return made;
@@ -466,7 +240,7 @@ private:
                                 e.callee.text, param.name.text)),
                false;
       name_all_dimensions(e, op, names); // a default may name them
-      ExprId value = rewrite({*op.tree, *op.home, &names, &e}, param.default_value);
+      ExprId value = rewrite(body_of(op, names, e), param.default_value);
       names[param.name.text] = value;
     }
     name_all_dimensions(e, op, names);
@@ -515,11 +289,11 @@ private:
       names[type.name.text] = made_.table_call(e, "dtype", {x}, {});
   }
 
-  // --- functions
-  // --------------------------------------------------------------------------------
+  // --- functions --------------------------------------------------------------------------------
 
-  ExprId function(const Site& site, const ast::Expr e, const OpScope::Ref& fn) {
+  ExprId function(const Site& site, const ast::Expr& e, const OpScope::Ref& fn) {
     const ast::Decl& decl = (*fn.tree)[fn.decl];
+    UnfoldedTree::Following following(made_, e.unfolded_from);
     if (++unfolding_ > kMaxUnfolded)
       return made_.fail(error(Code::rule_pattern, e.span,
                               "`{0}` calls itself, or more than {1} others within each other",
@@ -527,7 +301,7 @@ private:
     Names names;
     ExprId made;
     if (bind(site, e, fn, names)) {
-      Site inside{*fn.tree, *fn.home, &names, &e};
+      Site inside = body_of(fn, names, e);
       for (ExprId condition : (*fn.tree)[decl.where])
         if (ExprId asked = rewrite(inside, condition)) asked_.push_back(asked);
       made = block(inside, decl.body);
@@ -555,18 +329,23 @@ private:
       case ast::StmtKind::Assign: assign(site, s, rewrite(site, s.value)); break;
       case ast::StmtKind::For: loop(site, s); break;
       case ast::StmtKind::Expr: last = statement(site, s.value); break;
-      case ast::StmtKind::Param:
-        return made_.fail(error(Code::rule_pattern, site.call->span,
-                                "`{0}` declares the weight `{1}`, which a rule cannot",
-                                site.call->callee.text, site.tree[s.targets][0].text)
-                              .suggest("write what it computes, with the weight as a "
-                                       "parameter of the "
-                                       "rule"));
+      case ast::StmtKind::Param: return weight(site, s);
       case ast::StmtKind::Error: made_.give_up(); return {};
       }
     }
     restore(site, shadowed);
     return made_.failed() ? ExprId{} : last;
+  }
+
+  ExprId weight(const Site& site, const ast::Stmt& s) {
+    llvm::StringRef name = site.tree[s.targets][0].text;
+    Diagnostic d = site.call ? error(Code::rule_pattern, site.call->span,
+                                     "`{0}` declares the weight `{1}`, which a rule cannot",
+                                     site.call->callee.text, name)
+                             : error(Code::rule_pattern, s.span,
+                                     "a rule cannot declare the weight `{0}`", name);
+    d.help = "write what it computes, with the weight as a parameter of the rule";
+    return made_.fail(std::move(d));
   }
 
   /// Names and what they stood for before; invalid where they did not.
@@ -586,23 +365,29 @@ private:
     if (made_.failed() || !value) return;
     llvm::ArrayRef<ast::Name> targets = site.tree[s.targets];
     if (!s.destructures) {
-      (*site.names)[targets[0].text] = value;
+      ExprId named = made_.worked_out(value);
+      (*site.names)[targets[0].text] = named;
       return;
     }
-    if (made_[value].kind == ExprKind::Tuple && made_[value].items.size() == targets.size()) {
-      const std::vector<ExprId> items = made_.items_of(value);
-      for (size_t i = 0; i < items.size(); ++i) (*site.names)[targets[i].text] = items[i];
-      return;
-    }
-    std::vector<ast::Name> parts(targets.begin(), targets.end());
-    for (size_t i = 0; const ast::Name& part : made_.let_of(parts, value, true)) {
-      ast::Expr e;
-      e.kind = ExprKind::Name;
-      e.span = part.span;
-      e.text = part.text;
-      ExprId name = made_.make(e);
-      (*site.names)[targets[i++].text] = name;
-    }
+    std::vector<ExprId> parts = parts_of(value, targets);
+    if (!made_.failed() && parts.size() != targets.size())
+      made_.fail(error(Code::wrong_kind, made_[value].span, "{0} names for {1} values",
+                       targets.size(), parts.size()));
+    for (size_t i = 0; i < targets.size() && !made_.failed(); ++i)
+      (*site.names)[targets[i].text] = parts[i];
+  }
+
+  /// Of a tuple or a list that is written out its items; of all else, which is a split, what a let
+  /// of the rule names.
+  std::vector<ExprId> parts_of(ExprId value, llvm::ArrayRef<ast::Name> targets) {
+    const std::vector<ExprId> items = made_.items_of(value);
+    bool known = made_[value].kind == ExprKind::Tuple || made_[value].kind == ExprKind::List;
+    auto spread = [&](ExprId item) { return made_[item].kind == ExprKind::Spread; };
+    if (known && llvm::none_of(items, spread)) return items;
+    std::vector<ExprId> parts;
+    for (const ast::Name& part : made_.let_of(targets.vec(), value, true))
+      parts.push_back(made_.name(part, made_[value].depth));
+    return parts;
   }
 
   ExprId choice(const Site& site, const ast::Expr& e) {
@@ -615,18 +400,19 @@ private:
     if (!taken) return {};
     if (site.names) return block(site, taken);
     Names none; // in the rule's own text
-    return block({site.tree, site.scope, &none, &e}, taken);
+    return block({site.tree, site.scope, &none}, taken);
   }
 
   ExprId undecided(const Site& site, Span where, llvm::StringRef what) {
     Span span = site.call ? site.call->span : where;
     Diagnostic d =
         error(Code::rule_pattern, span, "what {0} asks is not known when a rule is read", what);
-    if (site.call && site.call->kind == ExprKind::Call)
+    if (site.call) {
       d.message = llvm::formatv("`{0}` cannot stand in this rule: what its {1} asks is not known "
                                 "when a rule is read",
                                 site.call->callee.text, what);
-    if (site.call && site.call->kind == ExprKind::Call) d.labels.push_back({where, "this"});
+      d.labels.push_back({where, "this"});
+    }
     d.help = "a rule holds for all shapes: write one for each case, with "
              "conditions behind `where`";
     return made_.fail(std::move(d));
@@ -655,7 +441,7 @@ private:
   void round(const Site& site, const ast::Stmt& s, ExprId item) {
     if (++rounds_ > kMaxRounds)
       return (void)made_.fail(
-          error(Code::rule_pattern, site.call->span,
+          error(Code::rule_pattern, site.call ? site.call->span : s.span,
                 "the loops that this rule runs through go round more than {0} times", kMaxRounds));
     Shadowed shadowed;
     shadow(site, s, shadowed);
@@ -687,7 +473,7 @@ private:
 
   const Ast& from_;
   const OpScope& scope_;
-  Made made_;
+  UnfoldedTree made_;
   std::vector<ExprId> asked_; // conditions of the rule and of functions that it calls
   uint32_t unfolding_ = 0;
   uint64_t rounds_ = 0; // in this rule

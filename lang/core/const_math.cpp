@@ -15,8 +15,12 @@ namespace {
 
 using Kind = Value::Kind;
 
-constexpr llvm::StringLiteral kNames[] = {
-#define TG_CONST_OP(name, sign) sign,
+struct Sign {
+  llvm::StringLiteral text;
+  int strength;
+};
+constexpr Sign kSigns[] = {
+#define TG_CONST_OP(name, sign, strength) {sign, strength},
 #include "lang/core/const_ops.def"
 };
 
@@ -192,20 +196,41 @@ ConstFault fold(ConstOp op, llvm::ArrayRef<double> list, ConstNumber& out) {
   return fold_items(op, list, out);
 }
 
+std::optional<ConstNumber> number_of(const Value& v) {
+  if (v.is(Kind::Int) || v.is(Kind::Bool) || v.is(Kind::Float))
+    return ConstNumber{v.kind, v.number, v.real};
+  return std::nullopt;
+}
+
+Value value_of(const ConstNumber& n) {
+  if (n.is(Kind::Float)) return Value::of_float(n.real);
+  return n.is(Kind::Bool) ? Value::of_bool(n.number != 0) : Value::of_int(n.number);
+}
+
+static bool equal_numbers(const ConstNumber& a, const ConstNumber& b) {
+  ConstNumber equal;
+  return fold(ConstOp::Eq, a, b, equal) == ConstFault::None && equal.number;
+}
+
 bool equal_values(const Value& a, const Value& b) {
-  auto number = [](const Value& v) { return v.is(Kind::Int) || v.is(Kind::Float); };
-  auto list = [](const Value& v) { return v.is(Kind::Ints) || v.is(Kind::Floats); };
-  auto real = [](const Value& v) {
-    return v.is(Kind::Int) ? static_cast<double>(v.number) : v.real;
+  if (std::optional<ConstNumber> x = number_of(a), y = number_of(b); x && y)
+    return equal_numbers(*x, *y);
+  auto is_list = [](const Value& v) { return v.is(Kind::Ints) || v.is(Kind::Floats); };
+  if (!is_list(a) || !is_list(b) || (a.is(Kind::Ints) && b.is(Kind::Ints))) return a == b;
+  auto size = [](const Value& v) { return v.ints.size() + v.reals.size(); };
+  auto items = [](const Value& v) {
+    return [&](size_t i) {
+      return v.is(Kind::Ints) ? ConstNumber::of_int(v.ints[i]) : ConstNumber::of_float(v.reals[i]);
+    };
   };
-  if (number(a) && number(b) && (a.kind != b.kind || a.is(Kind::Float))) return real(a) == real(b);
-  if (!list(a) || !list(b) || (a.is(Kind::Ints) && b.is(Kind::Ints))) return a == b;
-  auto reals = [](const Value& v) {
-    llvm::SmallVector<double, 8> all(v.reals.begin(), v.reals.end());
-    all.append(v.ints.begin(), v.ints.end());
-    return all;
-  };
-  return reals(a) == reals(b);
+  return size(a) == size(b) && equal_items(size(a), items(a), items(b));
+}
+
+bool equal_items(size_t size, llvm::function_ref<ConstNumber(size_t)> a,
+                 llvm::function_ref<ConstNumber(size_t)> b) {
+  for (size_t i = 0; i < size; ++i)
+    if (!equal_numbers(a(i), b(i))) return false;
+  return true;
 }
 
 bool place_in_list(int64_t& index, int64_t size) {
@@ -218,7 +243,8 @@ bool bound_in_list(int64_t& bound, int64_t size) {
   return bound >= 0 && bound <= size;
 }
 
-llvm::StringRef const_op_name(ConstOp op) { return kNames[static_cast<size_t>(op)]; }
+llvm::StringRef const_op_name(ConstOp op) { return kSigns[static_cast<size_t>(op)].text; }
+int const_strength(ConstOp op) { return kSigns[static_cast<size_t>(op)].strength; }
 
 std::optional<ConstOp> const_function(llvm::StringRef name) {
   if (name == "pow") return ConstOp::Pow;

@@ -10,12 +10,14 @@
 
 #include "lang/core/symbols.h"
 
+#include <llvm/ADT/STLFunctionalExtras.h>
+
 #include <optional>
 
 namespace tg {
 
 enum class ConstOp : uint8_t {
-#define TG_CONST_OP(name, sign) name,
+#define TG_CONST_OP(name, sign, strength) name,
 #include "lang/core/const_ops.def"
 };
 
@@ -44,6 +46,10 @@ struct ConstNumber {
   double as_real() const { return kind == Value::Kind::Float ? real : static_cast<double>(number); }
 };
 
+/// nullopt of what is no number and no bool.
+std::optional<ConstNumber> number_of(const Value& v);
+Value value_of(const ConstNumber& n);
+
 /// Order is for numbers, `and` and `or` for bools (both are evaluated: who short-circuits does so
 /// before). Min and Max give the first of equal ones, as it is.
 ConstFault fold(ConstOp op, const ConstNumber& a, const ConstNumber& b, ConstNumber& out);
@@ -53,6 +59,9 @@ ConstFault fold(ConstOp op, llvm::ArrayRef<double> list, ConstNumber& out);
 
 /// `==` on any two values: numbers as numbers, lists of them item by item, all else as it is.
 bool equal_values(const Value& a, const Value& b);
+/// The same of two lists of so many numbers.
+bool equal_items(size_t size, llvm::function_ref<ConstNumber(size_t)> a,
+                 llvm::function_ref<ConstNumber(size_t)> b);
 
 /// Counts an index from the front. False where the list has no such item.
 bool place_in_list(int64_t& index, int64_t size);
@@ -61,6 +70,8 @@ bool bound_in_list(int64_t& bound, int64_t size);
 
 /// "+", "//", "and", "min".
 llvm::StringRef const_op_name(ConstOp op);
+/// How close its sign binds, the larger the closer; 0 of what is written as a call.
+int const_strength(ConstOp op);
 /// The operation that is written as a call of that name.
 std::optional<ConstOp> const_function(llvm::StringRef name);
 /// The binary (or prefix) operation that is written with that sign.

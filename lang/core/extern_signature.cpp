@@ -6,31 +6,14 @@
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Support/FormatVariadic.h>
 
+#include <climits>
 #include <utility>
 
 namespace tg {
 
 namespace {
 
-constexpr int kPrefix = 7;
-
-/// How close an operator binds in the language.
-int strength(ConstOp op) {
-  switch (op) {
-  case ConstOp::Or: return 1;
-  case ConstOp::And: return 2;
-  case ConstOp::Not: return 3;
-  case ConstOp::Add:
-  case ConstOp::Sub: return 5;
-  case ConstOp::Mul:
-  case ConstOp::Div:
-  case ConstOp::FloorDiv:
-  case ConstOp::Mod: return 6;
-  case ConstOp::Neg: return kPrefix;
-  case ConstOp::Pow: return kPrefix + 1;
-  default: return 4;
-  }
-}
+constexpr int kAtom = INT_MAX; // names and numbers need no parentheses
 
 bool is_prefix(ConstOp op) { return op == ConstOp::Neg || op == ConstOp::Not; }
 
@@ -163,11 +146,11 @@ std::string ExternSignature::infix(llvm::ArrayRef<Item> postfix) {
   };
   for (const Item& item : postfix) {
     if (item.kind == Item::Kind::Number) {
-      open.push_back({std::to_string(item.number), kPrefix + 2});
+      open.push_back({std::to_string(item.number), kAtom});
     } else if (item.kind == Item::Kind::Name) {
-      open.push_back({item.name, kPrefix + 2});
+      open.push_back({item.name, kAtom});
     } else {
-      int binds = strength(item.op);
+      int binds = const_strength(item.op);
       std::string sign = const_op_name(item.op).str();
       bool from_right = item.op == ConstOp::Pow, alone = binds == 4; // comparisons do not chain
       std::string right = take(from_right ? binds : binds + 1 - is_prefix(item.op));

@@ -156,6 +156,9 @@ struct Expr {
   Name alias; // the name after `as`
   List<Slice> slices;
   BlockId then_block, else_block;
+  /// In a rule: the call in the rule's text that this was read for, where it stands in the body of
+  /// a function or an operator (unfold_ops.h). Its names are then no names of the rule.
+  ExprId unfolded_from;
 };
 
 // --- types ----------------------------------------------------------------------------------
@@ -310,7 +313,7 @@ public:
 
 private:
   friend class AstBuilder;
-  friend class OpUnfolder;
+  friend class UnfoldedTree;
 
   FileId file_;
   llvm::StringRef doc_;

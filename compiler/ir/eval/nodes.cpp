@@ -90,7 +90,7 @@ Val Nodes::sign(const Frame& frame, ast::ExprId id, const Val& a, const Val& b) 
 Val Nodes::power(const Frame& frame, ast::ExprId id, Operand x, Operand y, const Val& exponent) {
   bool whole = exponent.is(Val::Kind::Const) && exponent.value.is(Value::Kind::Int);
   int64_t n = whole ? exponent.value.number : 0;
-  if (n < 2 || n > 4) return apply(frame, id, "pow", {}, {x, y});
+  if (!is_product(n)) return apply(frame, id, "pow", {}, {x, y});
   Val square = apply(frame, id, "mul", {}, {x, x});
   if (n == 2 || square.poison()) return square;
   Operand s{square.node, {}};

@@ -4,7 +4,7 @@ namespace tg {
 
 RuleCompiler::RuleCompiler(const Ast& tree, const ast::Decl& decl, OperatorChoice operators,
                            bool reversed, uint32_t swaps, DiagnosticSink& sink, bool integers)
-    : tree_(tree), decl_(decl), reversed_(reversed), errors_(reversed, sink),
+    : tree_(tree), decl_(decl), reversed_(reversed), errors_(tree, decl.span, reversed, sink),
       draft_(decl.name.text, errors_), names_(tree, decl, std::move(operators), draft_, errors_),
       calls_(tree, names_, errors_), values_(tree, names_, draft_, errors_),
       left_(tree, swaps, integers, names_, calls_, values_, draft_, errors_),

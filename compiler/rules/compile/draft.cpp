@@ -19,28 +19,6 @@ bool is_choice(OpKind op, size_t operand) {
 
 } // namespace
 
-TermAttr literal_attr(Value value) {
-  TermAttr attr;
-  attr.kind = TermAttr::Kind::Literal;
-  attr.literal = std::move(value);
-  return attr;
-}
-
-TermAttr variable_attr(uint32_t number) {
-  TermAttr attr;
-  attr.kind = TermAttr::Kind::Variable;
-  attr.variable = number;
-  return attr;
-}
-
-Term term_of(OpKind op, llvm::ArrayRef<TermId> operands) {
-  Term term;
-  term.kind = Term::Kind::Op;
-  term.op = op;
-  term.operands.assign(operands.begin(), operands.end());
-  return term;
-}
-
 std::optional<Value> normal_form(AttrKind kind, Value v) {
   switch (kind) {
   case AttrKind::pair:
@@ -102,25 +80,11 @@ TermId RuleDraft::add(Term term) {
   return static_cast<TermId>(rule_.terms.size() - 1);
 }
 
-TermId RuleDraft::class_term(uint32_t number) {
-  Term term;
-  term.kind = Term::Kind::ClassVar;
-  term.variable = number;
-  return add(std::move(term));
-}
-
-TermId RuleDraft::none_term() {
-  Term term;
-  term.kind = Term::Kind::Op;
-  term.op = OpKind::None;
-  return add(std::move(term));
-}
-
 TermId RuleDraft::constant(TermAttr values) {
-  Term term = term_of(OpKind::Constant, {});
+  Term term = Term::of(OpKind::Constant, {});
   term.attrs.push_back(std::move(values));
   if (on_left_ || !dtype_var_) // until it meets something that has a dtype
-    term.attrs.push_back(literal_attr(Value::of_type(f32({}))));
+    term.attrs.push_back(TermAttr::of(Value::of_type(f32({}))));
   else
     term.attrs.push_back(
         computed(exprs_.of_class(Kind::TypeLike, *dtype_var_, {exprs_.op(Kind::List, {})})));
@@ -130,7 +94,7 @@ TermId RuleDraft::constant(TermAttr values) {
 }
 
 TermId RuleDraft::filled(ExprIndex number, ExprIndex shape) {
-  Term term = term_of(OpKind::Constant, {});
+  Term term = Term::of(OpKind::Constant, {});
   term.attrs.push_back(floats(number));
   term.attrs.push_back(computed(exprs_.of_class(Kind::TypeLike, *dtype_var_, {shape})));
   return add(std::move(term));
@@ -163,21 +127,17 @@ void RuleDraft::give_dtypes(const Term& user) {
 TermAttr RuleDraft::equal_to(ExprIndex expr, const AttrInfo& info) {
   uint32_t variable = new_value(std::string(info.name), info.kind);
   require(exprs_.op(Kind::Eq, {exprs_.variable(variable), expr}));
-  return variable_attr(variable);
+  return TermAttr::of_variable(variable);
 }
 
 TermAttr RuleDraft::computed(ExprIndex expr) {
   const ValueExpr& e = rule_.exprs[expr];
-  if (e.kind == Kind::Variable) return variable_attr(e.variable);
-  TermAttr attr;
-  attr.kind = TermAttr::Kind::Computed;
-  attr.expr = expr;
-  return attr;
+  return e.kind == Kind::Variable ? TermAttr::of_variable(e.variable) : TermAttr::of_expr(expr);
 }
 
 TermAttr RuleDraft::folded(ExprIndex expr) {
   std::optional<Value> v = exprs_.folded(expr);
-  return v ? literal_attr(*v) : computed(expr);
+  return v ? TermAttr::of(*v) : computed(expr);
 }
 
 TermAttr RuleDraft::slot(ExprIndex expr, const AttrInfo& info) {

@@ -3,12 +3,44 @@
 // computed when the rule is applied. Numbers among tensors take the dtype of what they meet.
 #pragma once
 
-#include "compiler/rules/compile/errors.h"
 #include "compiler/rules/compile/term_types.h"
+#include "lang/check/unfolded_tree.h"
 
 #include <llvm/ADT/DenseSet.h>
 
+#include <optional>
+
 namespace tg {
+
+/// What is wrong with a rule. The first mistake is reported; what else is wrong would follow from
+/// it.
+class RuleErrors {
+public:
+  RuleErrors(const Ast& tree, Span rule, bool reversed, DiagnosticSink& sink)
+      : tree_(tree), rule_(rule), reversed_(reversed), sink_(sink) {}
+
+  std::nullopt_t fail(Diagnostic d) {
+    if (!failed_) {
+      if (Span call = call_behind(tree_, rule_, d.span); call.valid())
+        d.labels.push_back({call, "called here"});
+      if (reversed_) d.notes.push_back("the rule is two-way; this is its direction right to left");
+      sink_.report(std::move(d));
+    }
+    return give_up();
+  }
+  /// At what was reported before.
+  std::nullopt_t give_up() {
+    failed_ = true;
+    return std::nullopt;
+  }
+  bool failed() const { return failed_; }
+
+private:
+  const Ast& tree_;
+  Span rule_;
+  bool reversed_, failed_ = false;
+  DiagnosticSink& sink_;
+};
 
 class RuleDraft {
 public:
@@ -32,8 +64,8 @@ public:
   void require(ExprIndex condition) { rule_.conditions.push_back(condition); }
 
   TermId add(Term term);
-  TermId class_term(uint32_t number);
-  TermId none_term();
+  TermId class_term(uint32_t number) { return add(Term::of_class(number)); }
+  TermId none_term() { return add(Term::of(OpKind::None, {})); }
   /// A tensor of one number.
   TermId constant(TermAttr values);
   /// A tensor of one number everywhere; needs a tensor on the left whose dtype it has.
@@ -81,9 +113,6 @@ private:
   uint32_t depth_ = 0;
 };
 
-TermAttr literal_attr(Value value);
-TermAttr variable_attr(uint32_t number);
-Term term_of(OpKind op, llvm::ArrayRef<TermId> operands);
 /// The form that attribute slots hold, where that needs no operand. nullopt if the kind does not
 /// fit.
 std::optional<Value> normal_form(AttrKind kind, Value value);

@@ -83,10 +83,7 @@ bool RuleExprs::has_variables(ExprIndex at) const {
 
 std::optional<Value> RuleExprs::folded(ExprIndex at) const {
   if (has_variables(at)) return std::nullopt;
-  Symbols scratch;
-  std::optional<ValueId> id = evaluate({rule_, scratch, {}, NoClasses{}}, at);
-  if (!id) return std::nullopt;
-  return scratch.value(*id);
+  return evaluate_value({rule_, no_symbols_, {}, NoClasses{}}, at);
 }
 
 std::optional<int64_t> RuleExprs::folded_int(ExprIndex at) const {

@@ -34,6 +34,7 @@ public:
 
 private:
   Rule& rule_;
+  mutable Symbols no_symbols_; // without variables an evaluation looks nothing up
 };
 
 } // namespace tg

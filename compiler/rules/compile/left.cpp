@@ -79,7 +79,7 @@ std::optional<TermId> LeftSide::number(ast::ExprId id) {
   if (!at) return std::nullopt;
   std::optional<Value> number = exprs_.folded(*at);
   if (number && (number->is(Value::Kind::Int) || number->is(Value::Kind::Float)))
-    return draft_.constant(literal_attr(Value::of_floats({as_real(*number)})));
+    return draft_.constant(TermAttr::of(Value::of_floats({as_real(*number)})));
   const AttrInfo& values = op_info(OpKind::Constant).attrs()[0];
   if (!number && exprs_.has_variables(*at)) // a number that follows from sizes or attributes
     return draft_.constant(draft_.equal_to(exprs_.op(Kind::Floats, {*at}), values));
@@ -90,7 +90,7 @@ std::optional<TermId> LeftSide::number(ast::ExprId id) {
 
 std::optional<TermId> LeftSide::name(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
-  if (!names_.find(e.text) && e.text == "none") return draft_.none_term();
+  if (!names_.find(e) && e.text == "none") return draft_.none_term();
   if (RuleNames::Meaning* named = names_.let(e)) {
     named->used = e.span;
     RuleNames::Before guard(names_, *named);
@@ -109,7 +109,7 @@ std::optional<TermId> LeftSide::name(ast::ExprId id) {
 
 std::optional<TermId> LeftSide::call(const RuleCall& call) {
   const OpInfo& info = op_info(call.op);
-  Term term = term_of(call.op, {});
+  Term term = Term::of(call.op, {});
   for (ast::ExprId operand : call.operands) {
     std::optional<TermId> at = tensor(operand);
     if (!at) return std::nullopt;
@@ -154,12 +154,12 @@ std::optional<TermAttr> LeftSide::attr(const RuleCall& call, size_t slot,
   if (!given.valid()) return left_out(call, slot, operands);
   const ast::Expr& e = tree_[given];
   using Is = RuleNames::Meaning::Kind;
-  RuleNames::Meaning* named = e.kind == ast::ExprKind::Name ? names_.find(e.text) : nullptr;
+  RuleNames::Meaning* named = e.kind == ast::ExprKind::Name ? names_.find(e) : nullptr;
   if (named && (named->kind == Is::Unknown || named->kind == Is::Value)) {
     RuleNames::Meaning* meaning = names_.attribute(given);
     meaning->bound = true;
     draft_.set_kind(meaning->number, info.kind);
-    return variable_attr(meaning->number);
+    return TermAttr::of_variable(meaning->number);
   }
   if (e.kind == ast::ExprKind::List && names_unbound(given)) return list(given, info);
   std::optional<ExprIndex> at = values_.value(given, info.kind);
@@ -189,7 +189,7 @@ TermAttr LeftSide::rest_attr(OpKind op, size_t slot) {
     rest_.bind_slot(
         op, slot,
         draft_.new_value(llvm::formatv("{0}.{1}", op_info(op).name, info.name), info.kind));
-  return variable_attr(*rest_.slot(op, slot));
+  return TermAttr::of_variable(*rest_.slot(op, slot));
 }
 
 /// A literal in a slot of the left side. Axes counted from the end depend on the rank.
@@ -201,7 +201,7 @@ std::optional<TermAttr> LeftSide::literal(const RuleCall& call, size_t slot, con
   if (!v) return calls_.bad_attribute(call, info, span, given);
   bool axes = info.kind == AttrKind::axis || info.kind == AttrKind::axes;
   if (axes && is_reduction(call.op)) llvm::sort(v->ints);
-  if (!any_negative(*v)) return literal_attr(std::move(*v));
+  if (!any_negative(*v)) return TermAttr::of(std::move(*v));
   if (!axes) // -1 of a reshape, a slice from the end: graphs hold neither
     return errors_.fail(error(Code::bad_attribute, span,
                               "`{0}` = {1} matches nothing: write what it comes to", info.name,
@@ -242,7 +242,7 @@ std::optional<TermAttr> LeftSide::list(ast::ExprId list, const AttrInfo& info) {
   }
   ExprIndex length = exprs_.op(Kind::Len, {exprs_.variable(whole)});
   draft_.require(exprs_.op(Kind::Eq, {length, exprs_.integer(static_cast<int64_t>(items.size()))}));
-  return variable_attr(whole);
+  return TermAttr::of_variable(whole);
 }
 
 // --- split -------------------------------------------------------------------------------------
@@ -265,11 +265,11 @@ bool LeftSide::split(ast::ExprId id, Terms& out) {
   if (!axis) return false;
   std::optional<uint32_t> before;
   for (ast::ExprId size : tree_[tree_[sizes].items]) {
-    Term term = term_of(OpKind::Slice, *whole);
+    Term term = Term::of(OpKind::Slice, *whole);
     uint32_t stop = draft_.new_value("stop", AttrKind::integer);
     term.attrs.push_back(*axis);
-    term.attrs.push_back(before ? variable_attr(*before) : literal_attr(Value::of_int(0)));
-    term.attrs.push_back(variable_attr(stop));
+    term.attrs.push_back(before ? TermAttr::of_variable(*before) : TermAttr::of(Value::of_int(0)));
+    term.attrs.push_back(TermAttr::of_variable(stop));
     if (!piece_size(size, stop, before)) return false;
     out.push_back(draft_.add(std::move(term)));
     before = stop;

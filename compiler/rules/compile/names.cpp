@@ -41,8 +41,6 @@ std::optional<OpKind> sign_operator(ast::Op op) {
   }
 }
 
-constexpr uint32_t kMaxLets = 32;
-
 } // namespace
 
 std::optional<RuleParamKind> parse_rule_param_kind(llvm::StringRef word) {
@@ -100,11 +98,6 @@ bool RuleNames::declare_params() {
 
 bool RuleNames::declare_lets() {
   uint32_t order = 0;
-  if (decl_.lets.size() > kMaxLets) {
-    errors_.fail(error(Code::rule_pattern, decl_.name.span, "rule `{0}` has more than {1} lets",
-                       decl_.name.text, kMaxLets));
-    return false;
-  }
   for (ast::StmtId id : tree_[decl_.lets]) {
     const ast::Stmt& let = tree_[id];
     ++order;
@@ -126,21 +119,23 @@ bool RuleNames::declare_lets() {
   return true;
 }
 
-RuleNames::Meaning* RuleNames::find(llvm::StringRef name) {
-  auto at = names_.find(name);
+RuleNames::Meaning* RuleNames::find(const ast::Expr& e) {
+  if (e.unfolded_from) return nullptr;
+  auto at = names_.find(e.kind == ast::ExprKind::Call ? e.callee.text : e.text);
   if (at == names_.end()) return nullptr;
   bool too_late = at->second.kind == Meaning::Kind::Let && at->second.order >= let_limit_;
   return too_late ? nullptr : &at->second;
 }
 
 RuleNames::Meaning* RuleNames::let(const ast::Expr& name) {
-  Meaning* meaning = name.kind == ast::ExprKind::Name ? find(name.text) : nullptr;
+  Meaning* meaning = name.kind == ast::ExprKind::Name ? find(name) : nullptr;
   return meaning && meaning->kind == Meaning::Kind::Let ? meaning : nullptr;
 }
 
 std::nullopt_t RuleNames::unknown(ast::ExprId name, llvm::StringRef what) {
   const ast::Expr& e = tree_[name];
   Diagnostic d = error(Code::unknown_name, e.span, "unknown name `{0}`", e.text);
+  if (e.unfolded_from) return errors_.fail(std::move(d));
   d.mark(what.str());
   std::vector<llvm::StringRef> known;
   for (const ast::Param& param : tree_[decl_.params]) known.push_back(param.name.text);
@@ -152,7 +147,7 @@ std::nullopt_t RuleNames::unknown(ast::ExprId name, llvm::StringRef what) {
 
 RuleNames::Meaning* RuleNames::tensor(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
-  Meaning* meaning = find(e.text);
+  Meaning* meaning = find(e);
   if (!meaning) return unknown(id, "not a parameter of the rule"), nullptr;
   if (!meaning->used.valid()) meaning->used = e.span;
   if (meaning->kind == Meaning::Kind::Unknown && !meaning->value_only) {
@@ -169,7 +164,7 @@ RuleNames::Meaning* RuleNames::tensor(ast::ExprId id) {
 
 RuleNames::Meaning* RuleNames::attribute(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
-  Meaning* meaning = find(e.text);
+  Meaning* meaning = find(e);
   if (!meaning) return nullptr; // perhaps a word of an enumeration: the caller knows
   if (!meaning->used.valid()) meaning->used = e.span;
   if (meaning->kind == Meaning::Kind::Unknown) {
@@ -184,13 +179,13 @@ RuleNames::Meaning* RuleNames::attribute(ast::ExprId id) {
 
 bool RuleNames::is_unbound(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
-  Meaning* meaning = e.kind == ast::ExprKind::Name ? find(e.text) : nullptr;
+  Meaning* meaning = e.kind == ast::ExprKind::Name ? find(e) : nullptr;
   return meaning && meaning->kind == Meaning::Kind::Unknown;
 }
 
 bool RuleNames::take(ast::ExprId id, ExprIndex stands_for) {
   if (!is_unbound(id)) return false;
-  Meaning* meaning = find(tree_[id].text);
+  Meaning* meaning = find(tree_[id]);
   meaning->kind = Meaning::Kind::Alias;
   meaning->expr = stands_for;
   meaning->used = tree_[id].span;
@@ -226,7 +221,7 @@ bool RuleNames::check_all_used() {
 std::optional<OpKind> RuleNames::operator_of(const ast::Expr& e) {
   if (e.kind == ast::ExprKind::Binary || e.kind == ast::ExprKind::Unary) return sign_operator(e.op);
   if (e.kind != ast::ExprKind::Call) return std::nullopt;
-  if (Meaning* meaning = find(e.callee.text); meaning && meaning->kind == Meaning::Kind::Operator) {
+  if (Meaning* meaning = find(e); meaning && meaning->kind == Meaning::Kind::Operator) {
     meaning->used = e.callee.span;
     return meaning->op;
   }
@@ -251,7 +246,7 @@ bool RuleNames::is_tensor(ast::ExprId id) {
 }
 
 bool RuleNames::name_is_tensor(const ast::Expr& e) {
-  Meaning* meaning = find(e.text);
+  Meaning* meaning = find(e);
   if (!meaning) { // whoever lowers it as a tensor will complain
     std::optional<Value> word = constant_of_name(e.text);
     return !word || !is_number(*word); // inf, nan

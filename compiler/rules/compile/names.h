@@ -42,8 +42,10 @@ public:
   };
 
   bool declare() { return declare_params() && declare_lets(); }
-  /// Null for a name of nothing, and for a let that comes later.
-  Meaning* find(llvm::StringRef name);
+  /// What a name or a callee means. Null for a name of nothing, for a let that comes later, and for
+  /// what the body of a function names: the language's words, since its parameters stand for
+  /// something else by now.
+  Meaning* find(const ast::Expr& name);
   /// The let that an expression names, or null.
   Meaning* let(const ast::Expr& name);
   /// The name in an operand's place: a class variable. Null after an error.

@@ -67,7 +67,7 @@ std::optional<TermId> RulePlaces::piece(ast::ExprId id, TermId x, int64_t axis,
   if (start && place.range) stop = bound(id, x, axis, place.end);
   if (start && !place.range) stop = exprs_.plus(*start, exprs_.integer(1));
   if (!start || !stop) return std::nullopt;
-  Term term = term_of(OpKind::Slice, x);
+  Term term = Term::of(OpKind::Slice, x);
   llvm::ArrayRef<AttrInfo> slots = op_info(OpKind::Slice).attrs();
   const ExprIndex attrs[] = {*at, *start, *stop};
   for (size_t i = 0; i < std::size(attrs); ++i)
@@ -110,7 +110,7 @@ std::optional<TermId> RulePlaces::without_axes(ast::ExprId id, TermId x, TermId 
     shape = first ? behind
                   : exprs_.op(Kind::Add, {exprs_.part(*shape, exprs_.integer(0), place), behind});
   }
-  Term term = term_of(OpKind::Reshape, x);
+  Term term = Term::of(OpKind::Reshape, x);
   term.attrs.push_back(draft_.slot(*shape, op_info(OpKind::Reshape).attrs()[0]));
   return draft_.add(std::move(term));
 }
@@ -123,7 +123,7 @@ std::optional<TermId> RulePlaces::gathered(ast::ExprId id, TermId x, int64_t axi
   std::optional<ExprIndex> at = axis_of(id, x, axis);
   std::optional<TermId> ids = at ? index_operand(written) : std::nullopt;
   if (!ids) return std::nullopt;
-  Term term = term_of(OpKind::Gather, {x, *ids});
+  Term term = Term::of(OpKind::Gather, {x, *ids});
   term.attrs.push_back(draft_.slot(*at, op_info(OpKind::Gather).attrs()[0]));
   return draft_.add(std::move(term));
 }
@@ -137,11 +137,11 @@ std::optional<TermId> RulePlaces::index_operand(ast::ExprId id) {
   if (!ints || !ints->is(Value::Kind::Ints) || ints->ints.empty())
     return errors_.fail(error(Code::rule_pattern, tree_[id].span,
                               "an index in a rule is a tensor, or a list of numbers"));
-  Term term = term_of(OpKind::Constant, {});
+  Term term = Term::of(OpKind::Constant, {});
   std::vector<double> values(ints->ints.begin(), ints->ints.end());
   TensorType type{DType::I64, {static_cast<int64_t>(values.size())}};
   for (Value value : {Value::of_floats(std::move(values)), Value::of_type(type)})
-    term.attrs.push_back(literal_attr(std::move(value)));
+    term.attrs.push_back(TermAttr::of(std::move(value)));
   return draft_.add(std::move(term));
 }
 
@@ -153,7 +153,7 @@ std::optional<TermId> RulePlaces::floor_division(ast::ExprId id) {
   std::optional<TermId> y = x ? side_.tensor(e.b) : std::nullopt;
   if (!y) return std::nullopt;
   divides_ = true;
-  Term first = term_of(integers_ ? OpKind::Mod : OpKind::Div, {*x, *y});
+  Term first = Term::of(integers_ ? OpKind::Mod : OpKind::Div, {*x, *y});
   draft_.give_dtypes(first);
   std::optional<uint32_t> like = draft_.types().dtype_like(*x);
   if (!like) like = draft_.types().dtype_like(*y);
@@ -165,9 +165,9 @@ std::optional<TermId> RulePlaces::floor_division(ast::ExprId id) {
   ExprIndex floats = exprs_.of_class(Kind::IsFloat, *like);
   draft_.require(integers_ ? exprs_.op(Kind::Not, {floats}) : floats);
   TermId made = draft_.add(std::move(first));
-  if (!integers_) return draft_.add(term_of(OpKind::Floor, made));
-  TermId whole = draft_.add(term_of(OpKind::Sub, {*x, made}));
-  return draft_.add(term_of(OpKind::Div, {whole, *y}));
+  if (!integers_) return draft_.add(Term::of(OpKind::Floor, made));
+  TermId whole = draft_.add(Term::of(OpKind::Sub, {*x, made}));
+  return draft_.add(Term::of(OpKind::Div, {whole, *y}));
 }
 
 } // namespace tg

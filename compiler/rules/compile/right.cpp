@@ -62,7 +62,7 @@ std::optional<TermId> RightSide::tensor(ast::ExprId id) {
 
 bool RightSide::name(ast::ExprId id, Terms& out) {
   const ast::Expr& e = tree_[id];
-  RuleNames::Meaning* named = names_.find(e.text);
+  RuleNames::Meaning* named = names_.find(e);
   if (!named && e.text == "none") {
     out.push_back(draft_.none_term());
     return true;
@@ -125,7 +125,7 @@ std::optional<TermId> RightSide::filled(ast::ExprId id) {
 
 std::optional<TermId> RightSide::call(const RuleCall& call) {
   const OpInfo& info = op_info(call.op);
-  Term term = term_of(call.op, {});
+  Term term = Term::of(call.op, {});
   for (ast::ExprId operand : call.operands) {
     std::optional<TermId> at = tensor(operand);
     if (!at) return std::nullopt;
@@ -161,18 +161,18 @@ std::optional<TermAttr> RightSide::attr(const RuleCall& call, size_t slot,
   ast::ExprId given = call.attrs[slot];
   if (!given.valid()) {
     std::optional<uint32_t> carried = call.rest ? rest_.slot(call.op, slot) : std::nullopt;
-    if (carried) return variable_attr(*carried);
+    if (carried) return TermAttr::of_variable(*carried);
     if (call.op == OpKind::Transpose) {
       std::optional<ExprIndex> perm = draft_.last_two_swapped(operands[0], tree_[call.expr].span);
       return perm ? std::optional(draft_.folded(*perm)) : std::nullopt;
     }
-    if (!info.required) return literal_attr(default_value(info));
+    if (!info.required) return TermAttr::of(default_value(info));
     return calls_.lacks_attribute(call, info);
   }
   std::optional<ExprIndex> at = values_.value(given, info.kind);
   if (!at) return std::nullopt;
   if (std::optional<Value> v = exprs_.folded(*at)) {
-    if (std::optional<Value> normal = normal_form(info.kind, *v)) return literal_attr(*normal);
+    if (std::optional<Value> normal = normal_form(info.kind, *v)) return TermAttr::of(*normal);
     return calls_.bad_attribute(call, info, tree_[given].span, *v);
   }
   return draft_.computed(*at);
@@ -194,7 +194,7 @@ bool RightSide::split(const RuleCall& call, Terms& out) {
   ExprIndex start = exprs_.literal(Value::of_int(0));
   for (size_t i = 0; i < sizes.size(); ++i) {
     ExprIndex stop = i == 0 ? sizes[i] : exprs_.op(Kind::Add, {start, sizes[i]});
-    Term term = term_of(OpKind::Slice, *whole);
+    Term term = Term::of(OpKind::Slice, *whole);
     term.attrs.push_back(*axis);
     for (ExprIndex bound : {start, stop}) term.attrs.push_back(draft_.folded(bound));
     out.push_back(draft_.add(std::move(term)));

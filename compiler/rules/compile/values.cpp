@@ -269,8 +269,7 @@ std::optional<ExprIndex> RuleValues::arithmetic(ast::ExprId id, ConstOp op) {
 /// An argument that is a compile-time value.
 std::optional<ExprIndex> RuleValues::argument(llvm::StringRef function, const ast::Arg& arg) {
   const ast::Expr& given = tree_[arg.value];
-  RuleNames::Meaning* meaning =
-      given.kind == ast::ExprKind::Name ? names_.find(given.text) : nullptr;
+  RuleNames::Meaning* meaning = given.kind == ast::ExprKind::Name ? names_.find(given) : nullptr;
   if (meaning && meaning->kind == RuleNames::Meaning::Kind::Class)
     return errors_.fail(error(Code::wrong_kind, arg.span,
                               "`{0}` is for compile-time values, and `{1}` is a tensor", function,

@@ -1,6 +1,8 @@
 // Arithmetic at compile time: exact or an error.
 #include "lang/check/consteval.h"
 
+#include "lang/syntax/parse.h"
+
 #include <gtest/gtest.h>
 
 namespace tg {
@@ -88,6 +90,39 @@ TEST(Consteval, Functions) {
   EXPECT_EQ(call("prod", {Value::of_ints({4, 5})}), "20");
   EXPECT_EQ(call("prod", {Value::of_ints({INT64_MAX, 5})}), "E0403");
   EXPECT_EQ(call("sum", {Value::of_ints({})}), "0");
+}
+
+TEST(Consteval, EverySignIsItsOperation) {
+  for (auto op = Op::Add; op <= Op::Not; op = Op(static_cast<int>(op) + 1)) {
+    ASSERT_EQ(const_op(op).has_value(), op != Op::MatMul);
+    if (op != Op::MatMul) {
+      EXPECT_EQ(const_op_name(*const_op(op)), spelling(op));
+    }
+  }
+}
+
+TEST(Consteval, ExpressionsOfNumbersListsAndWords) {
+  auto value = [](const std::string& text) -> std::string {
+    SourceManager sources;
+    DiagnosticSink sink;
+    Ast tree = parse(sources, sources.add("m.tg", "rule r(x) { x => x where " + text + " }"), sink);
+    EXPECT_FALSE(sink.failed()) << text;
+    std::optional<Value> v =
+        fold_expr(tree, tree[tree[tree.decls()[0]].where][0], [](const ast::Expr& word) {
+          return word.text == "two" ? std::optional(Value::of_int(2)) : std::nullopt;
+        });
+    return v ? v->text_form() : "-";
+  };
+  EXPECT_EQ(value("-two ** 2 + 1"), "-3");
+  EXPECT_EQ(value("max(two, 3, 1) // 2"), "1");
+  EXPECT_EQ(value("[1, two] == [1, 2]"), "true");
+  EXPECT_EQ(value("[1, two][-1]"), "2");
+  EXPECT_EQ(value("[1, unknown][0]"), "1"); // no other item is asked
+  EXPECT_EQ(value("len([1, unknown])"), "2");
+  EXPECT_EQ(value("len([S..., 1])"), "-"); // S is any number of items
+  EXPECT_EQ(value("false and unknown == 1"), "false");
+  EXPECT_EQ(value("true and unknown == 1"), "-");
+  EXPECT_EQ(value("7 / 2"), "-");
 }
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "compiler/rules/eval.h"
 
+#include "tests/unit/count_allocations.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -128,6 +130,26 @@ TEST_F(RuleEval, TruthIsOnlyTheBoolTrue) {
   EXPECT_FALSE(truth(add(Kind::Not, {fails}))); // no value is not false
   EXPECT_TRUE(truth(add(Kind::Eq, {variable(2), literal(Value::of_enum("relu"))})));
   EXPECT_TRUE(truth(add(Kind::Ne, {variable(2), number(1)})));
+}
+
+/// Rules with numbers ask at each match whether a number has the dtype of what it stands beside.
+TEST_F(RuleEval, ConditionsOfAMatchAllocateNothing) {
+  values.push_back(symbols.value(Value::of_type({DType::F32, {}})));
+  values.push_back(symbols.value(Value::of_type({DType::I64, {}})));
+  ExprIndex like = add(Kind::TypeLike, {add(Kind::List)}), dims = add(Kind::ShapeOf);
+  rule.conditions = {add(Kind::Eq, {variable(4), like}),
+                     add(Kind::Ne, {add(Kind::DTypeOf), literal(Value::of_enum("i64"))}),
+                     add(Kind::Eq, {dims, add(Kind::List, {number(2), number(3), number(4)})}),
+                     add(Kind::Eq, {add(Kind::Slice, {dims, number(1), number(3), number(1)}),
+                                    add(Kind::List, {number(3), number(4)})})};
+  RuleMatch match{rule, symbols, values, facts};
+  size_t before = allocations;
+  EXPECT_TRUE(conditions_hold(match));
+  EXPECT_EQ(allocations, before);
+  rule.conditions = {add(Kind::Eq, {variable(5), like})};
+  EXPECT_FALSE(conditions_hold(match)); // another dtype
+  rule.conditions = {add(Kind::Eq, {variable(3), like})};
+  EXPECT_FALSE(conditions_hold(match)); // not bound
 }
 
 TEST_F(RuleEval, AllConditionsMustHold) {

@@ -2,25 +2,8 @@
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"
 #include "runtime/ref/kernels.h"
+#include "tests/unit/count_allocations.h"
 #include "tests/unit/runtime/plan_writer.h"
-
-#include <cstdlib>
-#include <new>
-
-namespace {
-size_t allocations = 0;
-}
-// Counts what the steady state allocates. (SmallVector goes past it to malloc, when it grows.)
-// AddressSanitizer has allocation functions of its own, of which these would replace only some.
-#ifndef __SANITIZE_ADDRESS__
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* p = std::malloc(size ? size : 1)) return p;
-  std::abort();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
-#endif
 
 namespace tg {
 namespace {
