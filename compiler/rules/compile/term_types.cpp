@@ -8,12 +8,6 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
-bool is_number(const Term& term) {
-  bool literal = term.kind == Term::Kind::Op && term.op == OpKind::Constant &&
-                 term.attrs[1].kind == TermAttr::Kind::Literal;
-  return literal && term.attrs[1].literal.as_type().rank() == 0;
-}
-
 } // namespace
 
 bool keeps_shape(ShapeRule rule) {
@@ -50,8 +44,7 @@ std::optional<ExprIndex> TermTypes::rank(TermId id) {
   case ShapeRule::select: return highest_rank(term.operands);
   case ShapeRule::matmul: return highest_rank({term.operands[0], term.operands[1]});
   case ShapeRule::reduce:
-  case ShapeRule::argmax: { // with keepdims; without, it depends on how many
-                            // axes go
+  case ShapeRule::argmax: { // with keepdims; without, it depends on how many axes go
     const TermAttr& keep = term.attrs[1];
     bool kept = keep.kind == TermAttr::Kind::Literal && keep.literal.number != 0;
     return kept ? rank(term.operands[0]) : std::nullopt;
@@ -82,22 +75,39 @@ std::optional<ExprIndex> TermTypes::shape(TermId id) {
   switch (rule) {
   case ShapeRule::broadcast:
   case ShapeRule::compare: // beside a number the other operand says it
-    if (is_number(rule_.terms[term.operands[0]])) return shape(term.operands[1]);
-    if (is_number(rule_.terms[term.operands[1]])) return shape(term.operands[0]);
+    if (is_number(term.operands[0])) return shape(term.operands[1]);
+    if (is_number(term.operands[1])) return shape(term.operands[0]);
     return std::nullopt;
   case ShapeRule::slice: return slice_shape(term);
   case ShapeRule::reshape: {
     ExprIndex to = exprs_.of(term.attrs[0]);
-    bool open = llvm::any_of(rule_.exprs[to].operands,
-                             [&](ExprIndex item) { // -1: all the rest
-                               return exprs_.folded_int(item).value_or(0) < 0;
-                             });
-    bool literal = term.attrs[0].kind == TermAttr::Kind::Literal;
-    open |= literal && llvm::any_of(term.attrs[0].literal.ints, [](int64_t n) { return n < 0; });
-    return open ? std::nullopt : std::optional(to);
+    return is_open(to) ? std::nullopt : std::optional(to);
   }
   default: return std::nullopt;
   }
+}
+
+/// A constant of rank 0; on the left its type is a variable (RuleDraft::give_dtypes).
+bool TermTypes::is_number(TermId id) const {
+  const Term& term = rule_.terms[id];
+  if (term.kind != Term::Kind::Op || term.op != OpKind::Constant) return false;
+  const TermAttr& type = term.attrs[1];
+  if (type.kind == TermAttr::Kind::Literal) return type.literal.as_type().rank() == 0;
+  if (type.kind == TermAttr::Kind::Variable) return true;
+  const ValueExpr& shape = rule_.exprs[rule_.exprs[type.expr].operands[0]];
+  return shape.kind == Kind::List && shape.operands.empty();
+}
+
+/// Whether the list of a reshape has a -1, all that is left, as far as that is written.
+bool TermTypes::is_open(ExprIndex list) const {
+  const ValueExpr& e = rule_.exprs[list];
+  auto negative = [](int64_t n) { return n < 0; };
+  if (e.kind == Kind::Literal) return llvm::any_of(e.literal.ints, negative);
+  if (e.kind == Kind::Add)
+    return llvm::any_of(e.operands, [&](ExprIndex part) { return is_open(part); });
+  return e.kind == Kind::List && llvm::any_of(e.operands, [&](ExprIndex item) {
+           return negative(exprs_.folded_int(item).value_or(0));
+         });
 }
 
 std::optional<ExprIndex> TermTypes::slice_shape(const Term& slice) {

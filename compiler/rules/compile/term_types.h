@@ -1,6 +1,5 @@
-// What a rule's text says of the types of its terms, as expressions over what
-// the left side binds: ranks, shapes, dtypes. nullopt where the operators do
-// not say it.
+// What a rule's text says of the types of its terms, as expressions over what the left side binds:
+// ranks, shapes, dtypes. nullopt where the operators do not say it.
 #pragma once
 
 #include "compiler/rules/compile/exprs.h"
@@ -22,6 +21,8 @@ public:
 private:
   std::optional<ExprIndex> highest_rank(llvm::ArrayRef<TermId> operands);
   std::optional<ExprIndex> slice_shape(const Term& slice);
+  bool is_number(TermId term) const;
+  bool is_open(ExprIndex list) const;
 
   Rule& rule_;
   RuleExprs& exprs_;
