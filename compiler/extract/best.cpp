@@ -5,7 +5,11 @@
 //   3. in each part: local search on the DAG cost (sharing.h), exact search (exact_search.h), where
 //      these settle nothing simulated annealing (annealing.h), then branch and cut (branch_cut.h),
 //      small parts at once, larger ones in the solver's process with their share of the time
-//   4. CBC on the parts that are still open, for its cuts are of other kinds; then the tree again
+//   4. CBC on the parts that are still open, for its cuts are of other kinds (ilp.h); then the tree
+//      again
+//
+// `ilp` is the exact stage alone: greedy's choice, the parts, and CBC; small parts are first left
+// to what proves them without it, with a fixed amount of work, so that no clock decides.
 //
 // The bound is the sum over the parts of what their relaxations, cuts and trees certify. At any
 // moment there is a choice: `options.stop` is told what it costs and can end the work with it.
@@ -22,6 +26,7 @@
 #include "compiler/extract/solver/process.h"
 #include "compiler/extract/solver/reduce.h"
 
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
@@ -32,50 +37,41 @@ namespace tg {
 
 namespace {
 
-/// One part, its best choice so far, and what is certain about it.
-struct OpenPart {
-  Part part;
-  std::optional<Choice> best;
-  double cost = kInfiniteCost, bound = -kInfiniteCost;
-  const char* algorithm = "greedy";
-  bool proven = false;
+/// What is done in a part.
+enum class Stages : uint8_t { All, Exact };
 
-  const ExtractionProblem& problem() const { return part.problem; }
-
-  void offer(std::optional<Choice> choice, const char* by) {
-    if (!choice) return;
-    CheckedChoice figures = check_choice(problem(), *choice);
-    if (!figures.ok() || figures.dag_cost >= cost) return;
-    trim(problem(), *choice);
-    best = std::move(choice);
-    cost = figures.dag_cost;
-    algorithm = by;
+/// What every choice costs at least, known before any relaxation: some node of each root.
+double least_cost(const ExtractionProblem& problem) {
+  double sum = sum_of_rewards(problem);
+  llvm::SmallDenseSet<uint32_t, 16> seen;
+  for (ClassIx root : problem.roots()) {
+    double least = kInfiniteCost;
+    for (NodeIx node : problem.nodes(root)) least = std::min(least, problem.cost(node));
+    if (least > 0 && least < kInfiniteCost && seen.insert(root.index).second) sum += least;
   }
-  void raise(double by) { bound = std::max(bound, std::min(by, cost)); }
-  void prove() {
-    proven = true;
-    bound = cost;
-  }
-};
+  return sum;
+}
 
 class Portfolio {
 public:
-  Portfolio(const ExtractionProblem& problem, const IlpOptions& options)
-      : problem_(problem), options_(options) {}
+  Portfolio(const ExtractionProblem& problem, const IlpOptions& options, Stages stages)
+      : problem_(problem), options_(options), stages_(stages), bound_(least_cost(problem)) {}
 
   Result<Extraction> run() {
     GreedyResult greedy = greedy_trees(problem_);
     for (ClassIx root : problem_.roots())
       if (!greedy.choice[root].valid()) return no_solution(problem_, greedy);
-    offer(greedy.choice, "greedy");
+    bool bytes = problem_.byte_limit() != kInfiniteCost; // have to be priced
+    offer(bytes ? extract_greedy(problem_) : greedy.choice, "greedy");
     if (options_.start) offer(*options_.start, "start");
-    if (!over()) share_greedily(greedy);
+    if (stages_ == Stages::All && !over()) share_greedily(greedy);
     std::optional<ReducedProblem> reduced = reduce(problem_, greedy, [this] { return over(); });
     if (reduced && open_parts(*reduced)) {
-      work_on_parts();
+      stages_ == Stages::All ? work_on_parts() : prove_parts();
       Choice together = put_together(reduced->problem); // and algorithm_
       offer(reduced->expand(problem_, together), algorithm_);
     }
+    if (!best_) return no_solution(problem_, greedy);
     return finish();
   }
 
@@ -98,24 +94,46 @@ private:
     each_part([&](OpenPart& part, double seconds) { grow_tree(part, seconds); });
   }
 
+  void prove_parts() {
+    each_part([&](OpenPart& part, double seconds) {
+      if (part.best && part.problem().node_count() <= options_.small_nodes) prove(part, seconds);
+      if (part.proven) return;
+      std::string why = solve_ilp(part, options_, seconds, [&] { return asked_to_stop(); });
+      if (!why.empty()) stopped_ = why;
+    });
+  }
+
+  /// Without CBC. Counts end it long before the clock does: some hundredths of a second.
+  void prove(OpenPart& part, double seconds) {
+    constexpr int64_t kSteps = 200, kTreeNodes = 300, kIterations = 2'000;
+    if (part.problem().byte_limit() != kInfiniteCost) return;
+    grow_tree(part, [&](auto stop) {
+      return solve_small_problem(part.problem(), part.cost,
+                                 {seconds, kTreeNodes, INT64_MAX, kIterations}, stop);
+    });
+    if (!part.proven) search_exactly(part, {seconds, kSteps});
+  }
+
   double left() const {
     return asked_to_stop_ ? 0 : options_.time_limit_s - reserved_s_ - watch_.seconds();
   }
   bool over() { return asked_to_stop() || left() <= 0; }
 
-  void offer(std::optional<Choice> choice, const char* algorithm) {
+  void offer(std::optional<Choice> choice, std::string algorithm) {
     if (!choice) return;
     CheckedChoice figures = check_choice(problem_, *choice);
-    if (!figures.ok() || (best_ && figures.dag_cost >= best_->dag_cost)) return;
-    best_ = checked_answer(problem_, std::move(*choice), algorithm);
+    if (!figures.ok() || figures.stored_bytes > problem_.byte_limit()) return;
+    if (best_ && figures.dag_cost >= best_->dag_cost) return;
+    best_ = checked_answer(problem_, std::move(*choice), std::move(algorithm));
     asked_to_stop();
   }
 
   /// Tells whoever wants to know where things stand; true if the work is to end.
   bool asked_to_stop() {
-    constexpr double kEvery = 0.1; // seconds, where nothing has changed
+    constexpr double kEvery = 0.02; // seconds, in which memory grows by some ten MB
     if (!options_.stop || asked_to_stop_) return asked_to_stop_;
-    double cost = best_->dag_cost, bound = best_->lower_bound;
+    double cost = best_ ? best_->dag_cost : kInfiniteCost;
+    double bound = best_ ? best_->lower_bound : -kInfiniteCost;
     if (summed_up_) {
       cost = std::min(cost, others_cost_ + (part_ ? part_->cost : 0));
       bound = others_bound_ + (part_ ? part_->bound : 0);
@@ -139,27 +157,28 @@ private:
   /// False if the time was over before all were open.
   bool open_parts(const ReducedProblem& reduced) {
     Choice known(reduced.problem.class_count()); // the best so far, as far as it is in the rest
-    for (uint32_t n = 0; n < reduced.origin.size(); ++n)
+    for (uint32_t n = 0; best_ && n < reduced.origin.size(); ++n)
       if (best_->choice[problem_.class_of(reduced.origin[n])] == reduced.origin[n])
         known.node[reduced.problem.class_of({n}).index] = {n};
-    for (Part& part : take_apart(reduced.problem, 0)) {
+    constexpr size_t kProcess = 300; // nodes: each solver costs a process
+    for (Part& part : take_apart(reduced.problem, stages_ == Stages::All ? 0 : kProcess)) {
       if (over()) return false;
       OpenPart& open = parts_.emplace_back();
       open.part = std::move(part);
       const ExtractionProblem& problem = open.problem();
-      open.raise(sum_of_rewards(problem));
+      open.raise(least_cost(problem));
       auto stop = [this] { return over(); };
       open.offer(extract_greedy(problem, stop), "greedy");
       if (problem.node_count() == problem.class_count() && open.best) {
         open.prove();
         continue;
       }
-      const char* by = best_->algorithm == "start" ? "start" : "greedy-dag";
+      if (!best_) continue;
       Choice projected = open.part.project(reduced.problem, known);
       if (check_choice(problem, projected).ok())
-        open.offer(std::move(projected), by);
+        open.offer(std::move(projected), best_->algorithm);
       else
-        open.offer(extract_greedy_near(problem, projected, stop), by);
+        open.offer(extract_greedy_near(problem, projected, stop), best_->algorithm);
     }
     // What is done after the last part takes as long as what was done before the first.
     reserved_s_ = std::min(kMostReserved * options_.time_limit_s, kReserved * watch_.seconds());
@@ -173,7 +192,7 @@ private:
     std::vector<uint32_t> order;
     double nodes = 0;
     for (uint32_t i = 0; i < parts_.size(); ++i) {
-      if (parts_[i].proven || !parts_[i].best) continue;
+      if (parts_[i].proven || (stages_ == Stages::All && !parts_[i].best)) continue;
       order.push_back(i);
       nodes += static_cast<double>(parts_[i].problem().node_count());
     }
@@ -220,15 +239,18 @@ private:
     auto stop = [&] { return asked_to_stop(); };
     if (improve_by_sharing(problem, choice, kShareOfLocal * seconds, stop))
       part.offer(std::move(choice), "sharing");
-    auto take = [&](const Choice& found, double) { part.offer(found, "exact-search"); };
-    auto raise = [&](double bound) { part.raise(bound); };
-    double exact_s = kShareOfExact * seconds;
-    if (exact_search(problem, part.cost, {exact_s}, {take, raise, stop}).proven)
-      return part.prove();
-    if (problem.node_count() > kSmall) return;
+    search_exactly(part, {kShareOfExact * seconds});
+    if (part.proven || problem.node_count() > kSmall) return;
     grow_tree(part, [&](auto stop) {
       return solve_small_problem(problem, part.cost, {std::min(seconds, 1.0), kSmallTree}, stop);
     });
+  }
+
+  void search_exactly(OpenPart& part, const BranchCutLimits& limits) {
+    auto take = [&](const Choice& found, double) { part.offer(found, "exact-search"); };
+    auto raise = [&](double bound) { part.raise(bound); };
+    auto stop = [&] { return asked_to_stop(); };
+    if (exact_search(part.problem(), part.cost, limits, {take, raise, stop}).proven) part.prove();
   }
 
   /// For what neither greedy's moves nor an exact search has settled.
@@ -274,16 +296,7 @@ private:
   void ask_cbc(OpenPart& part, double seconds) {
     constexpr double kSecondsForNode = 1e-4;
     if (seconds < kSecondsForNode * static_cast<double>(part.problem().node_count())) return;
-    IlpOptions options = options_;
-    options.time_limit_s = seconds;
-    options.start = part.best;
-    options.local_search = false; // it has been tried
-    options.stop = [&](const ExtractionProgress&) { return asked_to_stop(); };
-    Result<Extraction> answer = extract_by_ilp(part.problem(), options);
-    if (!answer) return;
-    part.raise(answer->lower_bound);
-    if (answer->dag_cost < part.cost) part.offer(answer->choice, "ilp");
-    if (answer->optimal) part.prove();
+    (void)solve_ilp(part, options_, seconds, [&] { return asked_to_stop(); });
   }
 
   Choice put_together(const ExtractionProblem& reduced) {
@@ -293,21 +306,23 @@ private:
       bound_ += part.bound;
       if (!part.best) continue;
       part.part.put_back(reduced, *part.best, whole);
-      if (llvm::StringRef(part.algorithm) != "greedy") algorithm_ = part.algorithm;
+      if (part.algorithm != "greedy") algorithm_ = part.algorithm;
     }
     return whole;
   }
 
   Result<Extraction> finish() {
-    constexpr double kTolerance = 1e-7; // sums in another order, and the solver's own
-    double tolerance = kTolerance * std::max(1.0, std::abs(best_->dag_cost));
     best_->lower_bound = std::min(std::max(bound_, best_->lower_bound), best_->dag_cost);
-    best_->optimal = best_->dag_cost - best_->lower_bound <= tolerance;
+    best_->optimal = meets(best_->dag_cost, best_->lower_bound);
     if (best_->optimal) best_->lower_bound = best_->dag_cost;
+    if (best_->optimal && stages_ == Stages::Exact)
+      best_->algorithm = "ilp"; // whoever found it first: this proved it
     best_->seconds = watch_.seconds();
     best_->out_of_time = !best_->optimal && why_open() == kTimeLimit;
     if (!best_->optimal)
-      best_->note = llvm::formatv("best: {0}; the answer is by {1}", why_open(), best_->algorithm);
+      best_->note =
+          llvm::formatv("{0}: {1}; the answer is by {2}", stages_ == Stages::All ? "best" : "ilp",
+                        why_open(), best_->algorithm);
     return std::move(*best_);
   }
 
@@ -322,6 +337,7 @@ private:
 
   const ExtractionProblem& problem_;
   const IlpOptions& options_;
+  Stages stages_;
   Stopwatch watch_;
   std::optional<Extraction> best_;
   std::vector<OpenPart> parts_;
@@ -331,25 +347,33 @@ private:
   ExtractionProgress told_{0, kInfiniteCost, -kInfiniteCost}; // what whoever asked knows
   bool asked_to_stop_ = false;
   double reserved_s_ = 0; // for what is left to do at the end
-  double bound_ = -kInfiniteCost;
-  const char* algorithm_ = "greedy";
+  double bound_;
+  std::string algorithm_ = "greedy";
   std::string stopped_;
 };
+
+/// Rarely does a byte limit bind, and without it the problem falls into parts.
+Result<Extraction> extract_in_parts(const ExtractionProblem& problem, const IlpOptions& options,
+                                    Stages stages) {
+  if (problem.byte_limit() == kInfiniteCost) return Portfolio(problem, options, stages).run();
+  ExtractionProblem unbounded = problem;
+  unbounded.set_byte_limit(kInfiniteCost);
+  IlpOptions half = options;
+  half.time_limit_s /= 2;
+  Result<Extraction> best = Portfolio(unbounded, half, stages).run();
+  if (!best || check_choice(problem, best->choice).stored_bytes <= problem.byte_limit())
+    return best;
+  return Portfolio(problem, half, Stages::Exact).run();
+}
 
 } // namespace
 
 Result<Extraction> extract_best(const ExtractionProblem& problem, const IlpOptions& options) {
-  if (problem.byte_limit() == kInfiniteCost) return Portfolio(problem, options).run();
-  // Rarely does the limit bind, and without it the problem falls into parts.
-  ExtractionProblem unbounded = problem;
-  unbounded.set_byte_limit(kInfiniteCost);
-  IlpOptions left = options;
-  left.time_limit_s /= 2;
-  Result<Extraction> best = Portfolio(unbounded, left).run();
-  if (!best) return best;
-  if (check_choice(problem, best->choice).stored_bytes <= problem.byte_limit()) return best;
-  left.start = options.start;
-  return extract_by_ilp(problem, left);
+  return extract_in_parts(problem, options, Stages::All);
+}
+
+Result<Extraction> extract_by_ilp(const ExtractionProblem& problem, const IlpOptions& options) {
+  return extract_in_parts(problem, options, Stages::Exact);
 }
 
 } // namespace tg

@@ -5,9 +5,6 @@
 // unless asked for, no ordering variables: where the e-graph has cycles, the cycles that a solution
 // has are forbidden and it is solved again.
 //
-// Where asked for, small programs are first left to our own branch and cut (small_nodes); CBC
-// gets what that cannot prove.
-//
 //   minimise  sum cost(n) x(n)              x(n) in {0, 1}: node n is chosen
 //   root c (reduce.h makes roots of all classes that are certainly used):
 //                                           sum over n in c of x(n)  = 1
@@ -17,6 +14,7 @@
 
 #include "compiler/extract/problem.h"
 #include "compiler/extract/solver/mip.h"
+#include "compiler/extract/solver/parts.h"
 
 #include "lang/core/result.h"
 
@@ -51,13 +49,11 @@ struct IlpOptions {
   int max_rounds = 50;
   /// A sound choice that is known, beside greedy's: the answer is not worse than it.
   std::optional<Choice> start = {};
-  /// Independent parts of at most so many nodes are first left to branch_cut.h and exact_search.h
-  /// with a fixed amount of work.
+  /// `ilp` leaves independent parts of at most so many nodes first to branch_cut.h and
+  /// exact_search.h with a fixed amount of work.
   size_t small_nodes = 0;
-  /// Try moves (sharing.h) before the program.
-  bool local_search = true;
-  /// Called by `best` whenever cost or bound have changed, and like `ilp` some ten times a second;
-  /// true ends the work, and the best choice so far is the answer. May be empty.
+  /// Called whenever cost or bound have changed, and some ten times a second; true ends the work,
+  /// and the best choice so far is the answer. May be empty.
   std::function<bool(const ExtractionProgress&)> stop = {};
 };
 
@@ -71,7 +67,7 @@ struct Extraction {
   /// what is shared. The DAG cost where it has no opinion of its own.
   double reported_cost = 0;
   /// Certified: no choice costs less. Where nothing better is known, the sum of all rewards (0 if
-  /// no cost is negative); by `ilp`, with the cheapest node of each root.
+  /// no cost is negative); by `ilp` and `best`, with the cheapest node of each root.
   double lower_bound = 0;
   bool optimal = false;
   bool out_of_time = false; // the clock ended it before a proof
@@ -82,6 +78,11 @@ struct Extraction {
   /// For people, where something did not go as asked: "ilp: the time limit; greedy is the answer".
   std::string note;
 };
+
+/// Solves the program of a part through CBC within a time, from the part's best choice on. Why
+/// there is no proof; empty if there is.
+std::string solve_ilp(OpenPart& part, const IlpOptions& options, double seconds,
+                      llvm::function_ref<bool()> asked_to_stop);
 
 /// The integer program of a problem. Columns 0 to node_count() - 1 are the nodes.
 /// There may be a row for each pair of classes: once `stop` says so it ends, and is not the whole.

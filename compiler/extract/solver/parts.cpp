@@ -19,6 +19,17 @@ Choice Part::project(const ExtractionProblem& from, const Choice& whole) const {
   return out;
 }
 
+void OpenPart::offer(std::optional<Choice> choice, llvm::StringRef by) {
+  if (!choice) return;
+  CheckedChoice figures = check_choice(problem(), *choice);
+  if (!figures.ok() || figures.stored_bytes > problem().byte_limit() || figures.dag_cost >= cost)
+    return;
+  trim(problem(), *choice);
+  best = std::move(choice);
+  cost = figures.dag_cost;
+  algorithm = by.str();
+}
+
 std::vector<Part> take_apart(const ExtractionProblem& problem, size_t small) {
   std::vector<uint32_t> part_of = independent_parts(problem);
   bool whole = problem.byte_limit() != kInfiniteCost; // which ties all parts together
