@@ -49,15 +49,9 @@ std::optional<Graph> model_of(const char* text) {
 }
 
 std::vector<Rule> rules_of(const char* sets) {
-  SourceManager sources;
-  DiagnosticSink sink;
-  EmbeddedLoader loader({}, TG_SOURCE_DIR);
   llvm::SmallVector<llvm::StringRef, 4> names;
   llvm::StringRef(sets).split(names, ',');
-  std::vector<std::string> list(names.begin(), names.end());
-  auto rules = load_rules(sources, loader, list, sink);
-  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
-  return rules ? std::move(*rules) : std::vector<Rule>();
+  return test::library({names.begin(), names.end()});
 }
 
 /// Any graph of the e-graph may be the cheapest.

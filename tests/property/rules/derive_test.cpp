@@ -26,15 +26,6 @@ constexpr int kIterations = 5;
 constexpr int kInstances = 2;
 constexpr size_t kNodes = 20'000;
 
-std::vector<Rule> rules_of(std::vector<std::string> selection) {
-  SourceManager sources;
-  DiagnosticSink sink;
-  EmbeddedLoader loader({}, TG_SOURCE_DIR);
-  std::optional<std::vector<Rule>> rules = load_rules(sources, loader, selection, sink);
-  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
-  return rules ? std::move(*rules) : std::vector<Rule>();
-}
-
 /// Both sides at the next instance at which the right side is well typed: the engine refuses
 /// others.
 EGraph both_sides(const Rule& rule, RuleSampler& sampler, const std::shared_ptr<Symbols>& symbols) {
@@ -76,11 +67,11 @@ std::optional<int> derive(llvm::ArrayRef<Rule> general, EGraph& egraph) {
 }
 
 TEST(Taso, GeneralRulesDeriveEachRule) {
-  std::vector<Rule> general = rules_of({"core"});
+  std::vector<Rule> general = test::library({"core"});
   ASSERT_FALSE(general.empty());
   std::set<std::string> declared;
   std::map<int, size_t> needing; // iterations to forms of rules
-  for (const Rule& rule : rules_of({"taso"})) {
+  for (const Rule& rule : test::library({"taso"})) {
     auto symbols = std::make_shared<Symbols>();
     RuleSampler sampler(*symbols, rule, /*seed=*/3);
     declared.insert(rule.declared);
@@ -101,7 +92,7 @@ TEST(Taso, GeneralRulesDeriveEachRule) {
 
 /// The test must be able to fail: without the laws of core.tg some are not derived.
 TEST(Taso, SomeRulesNeedTheLawsOfCore) {
-  std::vector<Rule> general = rules_of({"default"}), rules = rules_of({"taso_059"});
+  std::vector<Rule> general = test::library({"default"}), rules = test::library({"taso_059"});
   ASSERT_FALSE(rules.empty());
   auto symbols = std::make_shared<Symbols>();
   RuleSampler sampler(*symbols, rules[0], /*seed=*/3);
@@ -136,13 +127,13 @@ bool in_readme(const std::string& wanted) {
 
 /// Rules that say what another says; rules/README.md lists just these.
 TEST(Taso, RepetitionsAreListed) {
-  std::string list = listed(rules_of({"taso"}));
+  std::string list = listed(test::library({"taso"}));
   EXPECT_TRUE(in_readme(list)) << list;
 }
 
 TEST(RuleLibrary, NothingInTheDefaultIsSaidTwice) {
-  EXPECT_EQ(listed(rules_of({"default"})), "");
-  std::string list = listed(rules_of({"core"}));
+  EXPECT_EQ(listed(test::library({"default"})), "");
+  std::string list = listed(test::library({"core"}));
   EXPECT_TRUE(in_readme(list)) << list;
 }
 

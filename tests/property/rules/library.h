@@ -12,12 +12,15 @@ inline void PrintTo(const Rule& rule, std::ostream* out) { *out << rule_text(rul
 
 namespace test {
 
-/// All rules under rules/; empty, with the errors printed, if one of them is wrong.
-inline std::vector<Rule> library() {
+/// All rules under rules/, or of them what is selected; empty, with the errors printed, if one of
+/// them is wrong.
+inline std::vector<Rule> library(const std::vector<std::string>& selection = {}) {
   SourceManager sources;
   DiagnosticSink sink;
   EmbeddedLoader loader({}, TG_SOURCE_DIR);
-  std::optional<std::vector<Rule>> rules = load_rule_library(sources, loader, sink);
+  std::optional<std::vector<Rule>> rules = selection.empty()
+                                               ? load_rule_library(sources, loader, sink)
+                                               : load_rules(sources, loader, selection, sink);
   for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
   return rules ? std::move(*rules) : std::vector<Rule>();
 }

@@ -1,8 +1,7 @@
 // Rules are verified in processes of their own: a check that dies is that rule's fault alone.
 #include "compiler/driver/in_children.h"
 #include "compiler/driver/rule_trust.h"
-#include "compiler/rules/from_ast.h"
-#include "lang/syntax/parse.h"
+#include "tests/unit/rules/rule_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -36,20 +35,11 @@ TEST(RunInChildren, AnswersEveryJobAndOutlivesThoseThatDie) {
   }
 }
 
-std::vector<Rule> read(const std::string& text) {
-  SourceManager sources;
-  DiagnosticSink sink;
-  FileId file = sources.add("rule.tg", text);
-  std::vector<Rule> rules = rules_from_ast(parse(sources, file, sink), sources, sink);
-  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
-  return rules;
-}
-
 TEST(RuleTrust, AFaultInOneCheckLeavesTheOthersTheirVerdicts) {
-  std::vector<Rule> rules = read("rule one(x) exact { relu(relu(x)) => relu(x) }\n"
-                                 "rule two(x) exact { -(-x) => x }\n"
-                                 "rule three(x, y) exact { x + y => y + x }\n"
-                                 "rule wrong(x, y) { x - y => y - x }\n");
+  std::vector<Rule> rules = test::rules_of("rule one(x) exact { relu(relu(x)) => relu(x) }\n"
+                                           "rule two(x) exact { -(-x) => x }\n"
+                                           "rule three(x, y) exact { x + y => y + x }\n"
+                                           "rule wrong(x, y) { x - y => y - x }\n");
   ASSERT_EQ(rules.size(), 4u);
   TrustOptions options;
   options.isolated = true;
@@ -80,9 +70,9 @@ TEST(RuleTrust, AFaultInOneCheckLeavesTheOthersTheirVerdicts) {
 /// Nobody claimed a class: it is what the operators say, and what uses the rule goes by that.
 TEST(RuleTrust, ARuleWithoutAClassHasTheOneThatItsOperatorsSay) {
   std::vector<Rule> rules =
-      read("rule means(x) { reduce_mean(reduce_mean(x, axes = [3]), axes = [2]) => "
-           "reduce_mean(x, axes = [2, 3]) }\n"
-           "rule cut(x) { cast(cast(x, f16), f32) => x }\n");
+      test::rules_of("rule means(x) { reduce_mean(reduce_mean(x, axes = [3]), axes = [2]) => "
+                     "reduce_mean(x, axes = [2, 3]) }\n"
+                     "rule cut(x) { cast(cast(x, f16), f32) => x }\n");
   ASSERT_EQ(rules.size(), 2u);
   TrustOptions options;
   options.check.instances = 60;

@@ -1,8 +1,7 @@
 // Rules over conditions, indices, positions, limits and declared operators: instances are drawn,
 // true ones hold, wrong ones are refuted with a counterexample.
 #include "compiler/equiv/verify_rule.h"
-#include "compiler/rules/from_ast.h"
-#include "lang/syntax/parse.h"
+#include "tests/unit/rules/rule_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +9,7 @@ namespace tg {
 namespace {
 
 RuleVerdict verdict_of(llvm::StringRef text) {
-  SourceManager sources;
-  DiagnosticSink sink;
-  FileId file = sources.add("rule.tg", text.str());
-  std::vector<Rule> rules = rules_from_ast(parse(sources, file, sink), sources, sink);
-  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
+  std::vector<Rule> rules = test::rules_of(text);
   EXPECT_FALSE(rules.empty()) << text.str();
   if (rules.empty()) return {};
   RuleCheckOptions options;

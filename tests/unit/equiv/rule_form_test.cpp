@@ -1,8 +1,7 @@
 // Which rules say the same, and which dtypes their tensors may have.
 #include "compiler/equiv/rule_form.h"
 #include "compiler/rules/dtypes.h"
-#include "compiler/rules/from_ast.h"
-#include "lang/syntax/parse.h"
+#include "tests/unit/rules/rule_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -11,18 +10,9 @@
 namespace tg {
 namespace {
 
-std::vector<Rule> rules_from(const std::string& text) {
-  SourceManager sources;
-  DiagnosticSink sink;
-  FileId file = sources.add("rules.tg", text + "\n");
-  std::vector<Rule> rules = rules_from_ast(parse(sources, file, sink), sources, sink);
-  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
-  return rules;
-}
-
 std::string repeated(const std::string& text) {
   std::string list;
-  for (const Repetition& r : repetitions(rules_from(text)))
+  for (const Repetition& r : repetitions(test::rules_of(text)))
     list += r.declared + (r.whole ? " = " : " < ") + r.of + ";";
   return list;
 }
@@ -65,7 +55,7 @@ TEST(RuleForm, ResultsHaveNoOrder) {
 
 /// Those that are drawn of the variable that the left side names first.
 std::string drawn(const std::string& text) {
-  std::vector<Rule> rules = rules_from(text);
+  std::vector<Rule> rules = test::rules_of(text);
   if (rules.empty()) return "";
   RuleDTypes dtypes(rules[0]);
   std::mt19937_64 rng(1);
@@ -93,9 +83,9 @@ TEST(RuleDTypes, FollowFromOperatorsAndConditions) {
 }
 
 TEST(RuleDTypes, KnowWhichTermsMayBeOfIntegers) {
-  std::vector<Rule> rules = rules_from("rule a(x, y) { x / y => x * (1 / y) }\n"
-                                       "rule b(x, y) { x / y => x * (1 / y) where float(x) }\n"
-                                       "rule c(x, y) { x / exp(y) => x * (1 / exp(y)) }");
+  std::vector<Rule> rules = test::rules_of("rule a(x, y) { x / y => x * (1 / y) }\n"
+                                           "rule b(x, y) { x / y => x * (1 / y) where float(x) }\n"
+                                           "rule c(x, y) { x / exp(y) => x * (1 / exp(y)) }");
   ASSERT_EQ(rules.size(), 3u);
   for (const Rule& rule : rules)
     EXPECT_EQ(RuleDTypes(rule).may_be_integer(rule.lhs[0]), rule.name == "a") << rule.name;

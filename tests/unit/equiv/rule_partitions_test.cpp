@@ -1,8 +1,7 @@
 // Rules that are wrong only at numbers or instances that are seldom drawn: each is refuted within
 // the default instances, whatever the seed.
 #include "compiler/equiv/verify_rule.h"
-#include "compiler/rules/from_ast.h"
-#include "lang/syntax/parse.h"
+#include "tests/unit/rules/rule_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +9,7 @@ namespace tg {
 namespace {
 
 RuleVerdict verdict_of(llvm::StringRef text, uint64_t seed = 7) {
-  SourceManager sources;
-  DiagnosticSink sink;
-  FileId file = sources.add("rule.tg", text.str());
-  std::vector<Rule> rules = rules_from_ast(parse(sources, file, sink), sources, sink);
-  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
+  std::vector<Rule> rules = test::rules_of(text);
   EXPECT_FALSE(rules.empty()) << text.str();
   if (rules.empty()) return {};
   RuleCheckOptions options;

@@ -1,24 +1,14 @@
 #include "compiler/equiv/verify_rule.h"
 
-#include "compiler/rules/from_ast.h"
-#include "lang/syntax/parse.h"
+#include "tests/unit/rules/rule_fixture.h"
 
 #include <gtest/gtest.h>
 
 namespace tg {
 namespace {
 
-std::vector<Rule> read(const std::string& text) {
-  SourceManager sources;
-  DiagnosticSink sink;
-  FileId file = sources.add("rule.tg", text + "\n");
-  std::vector<Rule> rules = rules_from_ast(parse(sources, file, sink), sources, sink);
-  for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
-  return rules;
-}
-
 RuleVerdict verdict(const std::string& text) {
-  std::vector<Rule> rules = read(text);
+  std::vector<Rule> rules = test::rules_of(text);
   EXPECT_FALSE(rules.empty()) << text;
   return rules.empty() ? RuleVerdict() : verify_rule(rules[0]);
 }
@@ -66,7 +56,7 @@ TEST(VerifyRule, TheUnsoundGroupedConvolutionOfThePublishedSetIsRefuted) {
 }
 
 TEST(VerifyRule, ARuleWithoutInstancesIsEmpty) {
-  std::vector<Rule> rules = read("rule r(x) { relu(x) => x where rank(x) == 1 }");
+  std::vector<Rule> rules = test::rules_of("rule r(x) { relu(x) => x where rank(x) == 1 }");
   ASSERT_EQ(rules.size(), 1u);
   Rule never = rules[0]; // rank 1 and not rank 1: no such rule can be read
   ValueExpr negation;
@@ -92,7 +82,7 @@ TEST(VerifyRule, VerdictsAreTheSameEachTime) {
 }
 
 TEST(Fingerprint, TellsRulesApart) {
-  auto print = [](const char* text) { return rule_fingerprint(read(text)[0]); };
+  auto print = [](const char* text) { return rule_fingerprint(test::rules_of(text)[0]); };
   std::string base = print("rule r(x, y) { x - y => x + (-y) }");
   EXPECT_EQ(base, print("rule other(a, b) { a - b => a + (-b) }")); // names do not matter
   EXPECT_NE(base, print("rule r(x, y) { x - y => y + (-x) }"));
