@@ -3,9 +3,9 @@
 // trace.
 #pragma once
 
-#include "compiler/egraph/check_memo.h"
 #include "compiler/egraph/cycle.h"
 #include "compiler/egraph/fuse.h"
+#include "compiler/egraph/memos.h"
 #include "compiler/egraph/multi_match.h"
 
 namespace tg {

@@ -18,7 +18,7 @@
 #pragma once
 
 #include "compiler/egraph/hashcons.h"
-#include "compiler/egraph/infer_memo.h"
+#include "compiler/egraph/memos.h"
 #include "compiler/egraph/symbol_map.h"
 #include "compiler/egraph/trail.h"
 #include "compiler/ir/graph.h"

@@ -1,10 +1,10 @@
 #include "compiler/equiv/equivalent.h"
 
-#include "compiler/equiv/counterexample/float_verdict.h"
-#include "compiler/equiv/counterexample/part.h"
+#include "compiler/equiv/counterexample/float_look.h"
+#include "compiler/equiv/counterexample/narrow.h"
 #include "compiler/equiv/cuts.h"
 #include "compiler/equiv/field/check.h"
-#include "compiler/ir/evaluation.h"
+#include "compiler/ir/evaluate.h"
 
 #include <algorithm>
 

@@ -1,6 +1,5 @@
 #include "compiler/ir/evaluate.h"
 
-#include "compiler/ir/evaluation.h"
 #include "lang/core/random.h"
 
 #include <algorithm>

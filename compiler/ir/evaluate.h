@@ -6,10 +6,179 @@
 #include "compiler/ir/graph.h"
 #include "lang/core/semantics.h"
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
 namespace tg {
+
+/// One pass over the nodes that are wanted, over any scalar for which the semantics are instantiated
+/// (lang/core/semantics.h). A node's values are dropped after the last use; a leaf's are made for
+/// each use anew and never kept, so that the weights of a network are not held all at once.
+template <class T> class Evaluation {
+public:
+  using Values = std::vector<T>;
+  /// The contents of an input or weight: as many values as its type has elements.
+  using Leaves = std::function<Values(const Graph&, NodeId)>;
+  /// Sees the values of every operator that is computed, once, operands first.
+  using Observer = std::function<void(NodeId, llvm::ArrayRef<T>)>;
+
+  Evaluation(const Graph& graph, llvm::ArrayRef<NodeId> wanted)
+      : graph_(graph), wanted_(wanted.begin(), wanted.end()), values_(graph.size()),
+        uses_(graph.size(), 0) {
+    for (NodeId id : wanted) ++uses_[id.index];
+    for (uint32_t i = static_cast<uint32_t>(graph.size()); i-- > 0;) {
+      if (uses_[i] == 0) continue;
+      for (NodeId operand : graph.operands({i})) ++uses_[operand.index];
+    }
+  }
+
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
+  /// Asked before every operator: true ends the run, whose values are then none. May be empty.
+  void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
+  bool stopped() const { return stopped_; }
+
+  /// What a run holds at most: values that are still wanted, leaves and scratch of one operator.
+  double peak_bytes() const {
+    std::vector<uint32_t> uses = uses_;
+    double held = 0, peak = 0;
+    for (uint32_t i = 0; i < graph_.size(); ++i) {
+      if (uses[i] == 0 || is_leaf({i})) continue;
+      double leaves = 0;
+      held += elements({i});
+      for (NodeId operand : graph_.operands({i}))
+        leaves += is_leaf(operand) ? elements(operand) : 0;
+      peak = std::max(peak, held + leaves);
+      for (NodeId operand : graph_.operands({i}))
+        if (--uses[operand.index] == 0 && !is_leaf(operand)) held -= elements(operand);
+    }
+    for (NodeId id : wanted_) held += elements(id); // which are given away as copies
+    return std::max(peak, held) * sizeof(T);
+  }
+
+  /// Values of the wanted nodes, in order. Errors: `not_constant` names the first leaf for which
+  /// `leaves` gives the wrong number of values.
+  Result<std::vector<Values>> run(const Leaves& leaves) {
+    for (uint32_t i = 0; i < graph_.size(); ++i)
+      if (uses_[i] > 0 && !is_leaf({i})) {
+        if (stop_ && (stopped_ = stop_())) return std::vector<Values>();
+        TG_CHECK(compute({i}, leaves));
+      }
+    std::vector<Values> results;
+    for (NodeId id : wanted_) {
+      if (is_leaf(id)) {
+        TG_TRY(Values values, leaf({id}, leaves));
+        results.push_back(std::move(values));
+      } else {
+        results.push_back(values_[id.index]);
+      }
+    }
+    return results;
+  }
+
+private:
+  double elements(NodeId id) const {
+    const TensorType& type = graph_.type(id);
+    return type.is_none() ? 0 : static_cast<double>(type.elements());
+  }
+  bool is_leaf(NodeId id) const { return op_info(graph_.node(id).op).has(Trait::Leaf); }
+
+  Result<Values> leaf(NodeId id, const Leaves& leaves) {
+    size_t elements = static_cast<size_t>(graph_.type(id).elements());
+    Values values;
+    if (graph_.node(id).op == OpKind::Constant) {
+      for (double real : graph_.attr(id, 0).reals)
+        values.push_back(static_cast<T>(Math<WideOf<T>>::literal(real)));
+      for (int64_t whole : graph_.attr(id, 0).ints) // what no double holds
+        values.push_back(static_cast<T>(Math<WideOf<T>>::integer(whole)));
+      if (values.size() == 1) values.assign(elements, values[0]);
+    } else {
+      values = leaves(graph_, id);
+    }
+    if (values.size() != elements)
+      return error(Code::not_constant, "the leaf {0} has {1} values where {2} are needed",
+                   graph_.attr(id, 0).text_form(), values.size(), elements);
+    return values;
+  }
+
+  Result<void> compute(NodeId id, const Leaves& leaves) {
+    llvm::SmallVector<ConstView<T>, 4> operands;
+    llvm::SmallVector<llvm::ArrayRef<int64_t>, 4> shapes;
+    llvm::SmallVector<Values, 4> made; // of leaves; the vectors' memory stays where it is
+    for (NodeId operand : graph_.operands(id)) {
+      const TensorType& type = graph_.type(operand);
+      shapes.push_back(type.shape);
+      if (type.is_none()) {
+        operands.push_back({nullptr, type.shape});
+      } else if (is_leaf(operand)) {
+        TG_TRY(Values values, leaf(operand, leaves));
+        made.push_back(std::move(values));
+        operands.push_back({made.back().data(), type.shape});
+      } else {
+        operands.push_back({values_[operand.index].data(), type.shape});
+      }
+    }
+    llvm::SmallVector<const Value*, 4> attrs;
+    for (size_t slot = 0; slot < graph_.attrs(id).size(); ++slot)
+      attrs.push_back(&graph_.attr(id, slot));
+    const TensorType& type = graph_.type(id);
+    OpKind op = graph_.node(id).op;
+    scratch_.resize(static_cast<size_t>(scratch_elements(op, attrs, shapes, type.shape)));
+    Values& result = values_[id.index];
+    result.resize(static_cast<size_t>(type.elements()));
+    evaluate_op<T>(whole_form(op, type.dtype), attrs, operands, {result.data(), type.shape},
+                   scratch_);
+    finish(id, result);
+    if (observer_) observer_(id, result);
+    for (NodeId operand : graph_.operands(id))
+      if (--uses_[operand.index] == 0) values_[operand.index] = Values(); // {} would keep memory
+    return {};
+  }
+
+  /// Whether the scalar takes for arbitrary functions what integers have of their own.
+  static constexpr bool kWholeFunctions = requires(WideOf<T> x) {
+    Math<WideOf<T>>::whole_function(OpKind::Div, x);
+  };
+
+  /// The operator that is evaluated for one on integers: a symmetric function for the minimum,
+  /// which is no mirrored maximum where -x wraps around; one of both operands for the quotient,
+  /// which is none of the real quotient where factors wrap around or are 0.
+  static OpKind whole_form(OpKind op, DType dtype) {
+    if (!kWholeFunctions || !is_integer(dtype)) return op;
+    if (op == OpKind::Div) return OpKind::Mod;
+    if (op == OpKind::Minimum) return OpKind::Maximum;
+    return op == OpKind::Floor ? OpKind::Identity : op;
+  }
+
+  /// What the definition, which does not know dtypes, leaves to do.
+  void finish(NodeId id, Values& result) {
+    OpKind op = graph_.node(id).op;
+    DType dtype = graph_.type(id).dtype;
+    bool divides = op == OpKind::Div && is_integer(dtype);
+    if constexpr (kWholeFunctions) {
+      bool rounds = op == OpKind::Cast && is_float(dtype) &&
+                    is_integer(graph_.type(graph_.operands(id)[0]).dtype);
+      if (divides || rounds || (op == OpKind::Minimum && is_integer(dtype)))
+        for (T& x : result) x = static_cast<T>(Math<WideOf<T>>::whole_function(op, x));
+    } else if (divides) {
+      for (T& x : result)
+        x = static_cast<T>(Math<WideOf<T>>::whole_quotient(static_cast<WideOf<T>>(x)));
+    }
+    if (op == OpKind::Extern)
+      for (T& x : result)
+        x = static_cast<T>(Math<WideOf<T>>::of_dtype(dtype, static_cast<WideOf<T>>(x)));
+  }
+
+  const Graph& graph_;
+  llvm::SmallVector<NodeId, 4> wanted_;
+  std::vector<Values> values_;
+  std::vector<uint32_t> uses_; // by needed nodes that are still to come, and by the caller
+  std::vector<WideOf<T>> scratch_;
+  Observer observer_;
+  std::function<bool()> stop_;
+  bool stopped_ = false;
+};
 
 /// Row-major elements of one node.
 using NodeValues = std::vector<double>;

@@ -114,7 +114,7 @@ void note_steps(SearchTrace* trace, const OptimizeReport& report) {
                            report.simulations, report.egraph_nodes, "result"});
   if (!trace->steps.empty() || report.rules_applied.empty()) return;
   SearchTrace::Step step{"whole network", {}, report.cost_before_us, report.cost_after_us};
-  for (const RuleCount& rule : report.rules_applied) step.rules.push_back({rule.rule, rule.count});
+  step.rules = report.rules_applied;
   trace->steps.push_back(std::move(step));
 }
 

@@ -85,15 +85,6 @@ inline constexpr double kGraceOfExtraction = 0.3, kGraceOfExplanation = 0.5,
 void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit,
                 bool guessed = false);
 
-struct RuleCount {
-  std::string rule;
-  size_t count = 0;
-  /// Most often used first, then by name.
-  bool operator<(const RuleCount& other) const {
-    return count != other.count ? count > other.count : rule < other.rule;
-  }
-};
-
 /// What a rule did while exploring, whether or not its work was chosen.
 struct RuleActivity {
   std::string rule, declared;

@@ -382,18 +382,4 @@ RuleKinds::Set RuleKinds::of(const RuleInstance& instance, llvm::ArrayRef<TypeId
   return set;
 }
 
-std::string RuleKinds::subject(size_t word) const {
-  if (word < 2 * count_) return rule_.class_var_names[word / 2];
-  word -= 2 * count_;
-  if (word < rule_.value_vars) return rule_.value_var_names[word];
-  word -= rule_.value_vars;
-  if (word < rule_.terms.size())
-    return std::string(op_info(rule_.terms[word].op).name) + " " + std::to_string(word);
-  word -= rule_.terms.size();
-  for (size_t v = 0; v < count_; ++v)
-    for (size_t w = v + 1; w < count_; ++w)
-      if (word-- == 0) return rule_.class_var_names[v] + " and " + rule_.class_var_names[w];
-  return "";
-}
-
 } // namespace tg

@@ -22,8 +22,6 @@ public:
   Set of(const RuleInstance& instance, llvm::ArrayRef<TypeId> types) const;
 
   size_t subjects() const { return 2 * count_ + rule_.value_vars + rule_.terms.size() + pairs_; }
-  /// The subject of a word, for a person: "x", "stride", "conv2d 4", "x and w".
-  std::string subject(size_t word) const;
 
 private:
   const Symbols& symbols_;

@@ -1,6 +1,6 @@
-// What ends a search from outside (somebody's wish, the clock, memory) and what else every strategy
-// is given. Every strategy asks the same question in the same order; nodes and budgets it counts
-// itself.
+// What ends a search from outside (somebody's wish, the clock, memory), what else every strategy
+// is given, and what it reports while it goes on. Every strategy asks the same question in the same
+// order; nodes and budgets it counts itself.
 #pragma once
 
 #include "compiler/search/trace.h"
@@ -8,12 +8,28 @@
 
 #include <llvm/ADT/StringRef.h>
 
+#include <cstddef>
+#include <functional>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace tg {
 
 enum class StopReason : uint8_t { Saturated, Iterations, Nodes, Time, Memory, Cancelled };
-llvm::StringRef stop_reason_text(StopReason reason); // "saturated", "node limit", …
+/// "saturated", "node limit", …
+inline llvm::StringRef stop_reason_text(StopReason reason) {
+  switch (reason) {
+  case StopReason::Saturated: return "saturated";
+  case StopReason::Iterations: return "iteration limit";
+  case StopReason::Nodes: return "node limit";
+  case StopReason::Time: return "time limit";
+  case StopReason::Memory: return "memory limit";
+  case StopReason::Cancelled: return "interrupted";
+  }
+  return "";
+}
 
 /// The options of each strategy begin with these.
 struct SearchLimits {
@@ -32,5 +48,20 @@ struct SearchLimits {
     return std::nullopt;
   }
 };
+
+/// What a search tells, while it goes on, to whoever watches it. Told from any thread, never from
+/// two at once; where nobody watches, nothing is told, and nothing that is told changes a result.
+struct SearchProgress {
+  double seconds = 0, time_limit_s = 0;
+  double source_us = 0, best_us = 0, bound_us = 0; // bound 0: none yet
+  size_t nodes = 0, simulations = 0;
+  std::string where = {};
+  std::vector<RuleCount> rules = {}; // that paid, most often first
+};
+
+using TellProgress = std::function<void(const SearchProgress&)>;
+
+/// Between two times that a search which finds nothing says that it is still there.
+inline constexpr double kBetweenTellsS = 0.1;
 
 } // namespace tg

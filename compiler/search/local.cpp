@@ -205,7 +205,7 @@ private:
     now.where = "graph after graph";
     for (auto [rule, count] : report_.rules_applied)
       now.rules.push_back({rules_[rule].name, count});
-    llvm::stable_sort(now.rules, [](const auto& a, const auto& b) { return a.second > b.second; });
+    llvm::sort(now.rules);
     options_.progress(now);
   }
 

@@ -10,8 +10,8 @@
 #pragma once
 
 #include "compiler/egraph/explain.h"
+#include "compiler/search/limits.h"
 #include "compiler/search/mcts.h"
-#include "compiler/search/progress.h"
 
 namespace tg {
 

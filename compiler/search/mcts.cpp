@@ -1,7 +1,7 @@
 #include "compiler/search/mcts.h"
 
 #include "compiler/search/helpers.h"
-#include "compiler/search/progress.h"
+#include "compiler/search/limits.h"
 #include "compiler/search/published_costs.h"
 #include "lang/core/stopwatch.h"
 

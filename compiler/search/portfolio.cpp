@@ -3,7 +3,6 @@
 #include "compiler/rules/equal.h"
 #include "compiler/search/searcher.h"
 #include "compiler/search/shared_cost.h"
-#include "compiler/search/stretch_chain.h"
 #include "compiler/search/sweep.h"
 
 #include <algorithm>
@@ -81,7 +80,7 @@ private:
   bool take(Graph graph);
   void keep_finalist(PortfolioFinalist finalist);
   void keep_best_so_far();
-  void keep_found(const Graph& graph, std::vector<std::pair<std::string, size_t>> applied,
+  void keep_found(const Graph& graph, std::vector<RuleCount> applied,
                   const std::optional<Derivation>& chain);
   void tell_on(const Finding& finding);
   void tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
@@ -151,7 +150,7 @@ PortfolioReport Portfolio::run() {
   show(phase_);
   if (!stopped() && full_at_once()) report_.stop = StopReason::Nodes;
   report_.changed = report_.cost_us < report_.source_us;
-  for (auto& [name, count] : applied_) report_.rules_applied.push_back({name, count});
+  report_.rules_applied = most_often_first(applied_);
   report_.seconds = elapsed();
   return std::move(report_);
 }
@@ -191,12 +190,11 @@ void Portfolio::keep_better(const Finding& other, const std::string& where) {
   };
   if (!other.graph) return;
   if (!(other.cost_us < report_.cost_us * (1 - kLeastGain)) && !simpler())
-    return keep_found(*other.graph, {other.applied.begin(), other.applied.end()}, other.chain);
+    return keep_found(*other.graph, most_often_first(other.applied), other.chain);
   keep_best_so_far();
   applied_ = other.applied;
   if (SearchTrace* trace = options_.mcts.trace)
-    trace->steps = {
-        {where, {other.applied.begin(), other.applied.end()}, other.before_us, other.cost_us}};
+    trace->steps = {{where, most_often_first(other.applied), other.before_us, other.cost_us}};
   if (report_.chain) report_.chain = derivation_of(source_);
   tell_on(other);
   report_.graph = transfer(*other.graph, source_.shared_symbols());
@@ -396,9 +394,7 @@ void append_trace(const Finding& finding, const SearchTask& task, size_t times,
     trace.applications.push_back({a.column + trace.columns, a.rule, a.applied, in_whole(a.where)});
   trace.columns += std::max(finding.trace.columns, 1u);
   if (times == 0) return;
-  SearchTrace::Step step{task.where,
-                         {finding.applied.begin(), finding.applied.end()},
-                         finding.before_us,
+  SearchTrace::Step step{task.where, most_often_first(finding.applied), finding.before_us,
                          finding.cost_us};
   if (times > 1) step.where += ", and " + std::to_string(times - 1) + " more like it";
   trace.steps.push_back(std::move(step));
@@ -415,11 +411,7 @@ void Portfolio::account(const Finding& finding, const SearchTask& task, size_t t
   report_.extract_s += finding.extract_s;
   report_.slices_used_up += finding.slices_used_up;
   out_of_memory_ |= finding.out_of_memory;
-  for (size_t i = 0; i < finding.rules.size(); ++i) {
-    report_.rules[i].matches += finding.rules[i].matches;
-    report_.rules[i].applied += finding.rules[i].applied;
-    report_.rules[i].cyclic += finding.rules[i].cyclic;
-  }
+  for (size_t i = 0; i < finding.rules.size(); ++i) report_.rules[i] += finding.rules[i];
   add_records(rules_, finding.records, report_.learned);
   if (times > 0)
     for (auto& [name, count] : finding.applied) applied_[name] += count * times;
@@ -451,12 +443,11 @@ void Portfolio::keep_finalist(PortfolioFinalist finalist) {
 /// It is about to be replaced.
 void Portfolio::keep_best_so_far() {
   if (options_.finalists > 0)
-    keep_finalist(
-        {report_.graph, report_.cost_us, {applied_.begin(), applied_.end()}, report_.chain});
+    keep_finalist({report_.graph, report_.cost_us, most_often_first(applied_), report_.chain});
 }
 
 /// What was found for the whole, from the source on, and is not the best.
-void Portfolio::keep_found(const Graph& graph, std::vector<std::pair<std::string, size_t>> applied,
+void Portfolio::keep_found(const Graph& graph, std::vector<RuleCount> applied,
                            const std::optional<Derivation>& chain) {
   if (options_.finalists == 0 || (options_.explain && !chain)) return;
   PortfolioFinalist found{transfer(graph, source_.shared_symbols()), 0, std::move(applied)};
@@ -539,9 +530,7 @@ void Portfolio::show(const std::string& where, const UnderWay* under_way) {
   if (under_way) add(*under_way, p, rules);
   std::vector<GraphBound> bounds = bounds_on(p.best_us, bounds_);
   if (!bounds.empty()) p.bound_us = std::min(bounds.front().lower_us, p.best_us);
-  for (auto& [name, count] : rules) p.rules.push_back({name, count});
-  std::stable_sort(p.rules.begin(), p.rules.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  p.rules = most_often_first(rules);
   options_.progress(p);
 }
 

@@ -33,8 +33,8 @@
 
 #include "compiler/extract/extract.h"
 #include "compiler/search/bounds.h"
+#include "compiler/search/limits.h"
 #include "compiler/search/mcts.h"
-#include "compiler/search/progress.h"
 #include "compiler/search/stretches.h"
 
 namespace tg {
@@ -69,7 +69,7 @@ struct PortfolioOptions {
 struct PortfolioFinalist {
   Graph graph;
   double cost_us = 0;
-  std::vector<std::pair<std::string, size_t>> rules_applied = {};
+  std::vector<RuleCount> rules_applied = {};
   std::optional<Derivation> chain = {}; // where asked for
 };
 
@@ -84,7 +84,7 @@ struct PortfolioReport {
   double seconds = 0, extract_s = 0;
   size_t slices_used_up = 0; // extractions that the clock ended
   std::vector<RuleStats> rules = {};
-  std::vector<std::pair<std::string, size_t>> rules_applied = {}; // by name; all steps together
+  std::vector<RuleCount> rules_applied = {}; // all steps together; most often first
   PriorTable learned = {};
   /// Where asked for: how the graph follows from the source; or why that cannot be told, a fault.
   std::optional<Derivation> chain = {};

@@ -3,7 +3,7 @@
 #include "compiler/egraph/apply.h"
 #include "compiler/egraph/match_tally.h"
 #include "compiler/egraph/multi_match.h"
-#include "compiler/search/progress.h"
+#include "compiler/search/limits.h"
 #include "lang/core/stopwatch.h"
 
 #include <algorithm>

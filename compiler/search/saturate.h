@@ -38,6 +38,13 @@ struct RuleStats {
   size_t applied = 0; // changed the e-graph
   size_t cyclic = 0;  // refused by the cycle filter
   int bans = 0;       // compatible mode
+  RuleStats& operator+=(const RuleStats& more) {
+    matches += more.matches;
+    applied += more.applied;
+    cyclic += more.cyclic;
+    bans += more.bans;
+    return *this;
+  }
 };
 
 struct SaturateReport {

@@ -124,9 +124,7 @@ private:
     SaturateReport report = saturate(egraph, rules_, options);
     out_.out_of_memory |= report.stop == StopReason::Memory;
     for (size_t i = 0; i < report.rules.size(); ++i) {
-      out_.rules[i].matches += report.rules[i].matches;
-      out_.rules[i].applied += report.rules[i].applied;
-      out_.rules[i].cyclic += report.rules[i].cyclic;
+      out_.rules[i] += report.rules[i];
       out_.trace.apply(static_cast<RuleId>(i), report.rules[i].applied);
     }
     ++out_.trace.columns;
@@ -165,9 +163,7 @@ private:
     out_.memory_bytes = std::max(out_.memory_bytes, report.memory_bytes);
     out_.most_nodes = std::max(out_.most_nodes, report.most_nodes);
     for (size_t i = 0; i < report.rules.size(); ++i) {
-      out_.rules[i].matches += report.rules[i].matches;
-      out_.rules[i].applied += report.rules[i].applied;
-      out_.rules[i].cyclic += report.rules[i].cyclic;
+      out_.rules[i] += report.rules[i];
       out_.records[i].tried += report.records[i].tried;
       out_.records[i].paid += report.records[i].paid;
       out_.records[i].gain += report.records[i].gain;
@@ -250,7 +246,7 @@ private:
       NamedCounts counts;
       for (const RuleUse& use : found->rules_used)
         if (use.rule < rules_.size()) counts[rules_[use.rule].name] += use.count;
-      other.rules_applied = {counts.begin(), counts.end()};
+      other.rules_applied = most_often_first(counts);
       out_.others.push_back(std::move(other));
     }
   }
@@ -309,6 +305,13 @@ private:
 };
 
 } // namespace
+
+std::vector<RuleCount> most_often_first(const NamedCounts& counts) {
+  std::vector<RuleCount> out;
+  for (const auto& [rule, count] : counts) out.push_back({rule, count});
+  llvm::sort(out);
+  return out;
+}
 
 OwnTask own_task(const SearchTask& task) {
   auto symbols = std::make_shared<Symbols>();

@@ -11,6 +11,7 @@ namespace tg {
 
 /// Rules by name, and how often.
 using NamedCounts = std::map<std::string, size_t>;
+std::vector<RuleCount> most_often_first(const NamedCounts& counts);
 
 struct SearchTask {
   const Graph* graph = nullptr;

@@ -10,6 +10,17 @@
 
 namespace tg {
 
+/// A rule by its name, and how often.
+struct RuleCount {
+  std::string rule;
+  size_t count = 0;
+  bool operator==(const RuleCount&) const = default;
+  /// Most often used first, then by name.
+  bool operator<(const RuleCount& other) const {
+    return count != other.count ? count > other.count : rule < other.rule;
+  }
+};
+
 struct SearchTrace {
   /// The best cost so far, whenever it fell, and at the end of each phase.
   struct Point {
@@ -38,7 +49,7 @@ struct SearchTrace {
   /// A part of the way from source to result: what was done in one e-graph.
   struct Step {
     std::string where;
-    std::vector<std::pair<std::string, size_t>> rules; // whose work is in the result, and how often
+    std::vector<RuleCount> rules; // whose work is in the result, and how often
     double before_us = 0, after_us = 0;
   };
 

@@ -1,11 +1,14 @@
 #include "lang/core/data_file.h"
 
-#include "lang/core/temporary_file.h"
-
 #include <llvm/ADT/ScopeExit.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
 
 namespace tg {
 
@@ -186,6 +189,40 @@ uint64_t read_little_endian(llvm::StringRef bytes, size_t at, size_t size) {
 
 void append_little_endian(std::string& bytes, uint64_t value, size_t size) {
   for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xff);
+}
+
+namespace {
+
+constexpr int kSlots = 64;
+/// Taken by who exchanges it for null, who alone may free it; a handler does not.
+std::atomic<char*> paths[kSlots]; // NOLINT
+
+} // namespace
+
+TemporaryFile::TemporaryFile(llvm::StringRef path) {
+  char* copy = strndup(path.data(), path.size());
+  for (int slot = 0; copy && slot < kSlots; ++slot) {
+    char* free_slot = nullptr;
+    if (!paths[slot].compare_exchange_strong(free_slot, copy)) continue;
+    slot_ = slot;
+    return;
+  }
+  std::free(copy);
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (slot_ >= 0) std::free(paths[slot_].exchange(nullptr));
+}
+
+bool writes_files() {
+  for (const std::atomic<char*>& path : paths)
+    if (path.load()) return true;
+  return false;
+}
+
+void remove_temporary_files() {
+  for (std::atomic<char*>& path : paths)
+    if (char* name = path.exchange(nullptr)) unlink(name);
 }
 
 } // namespace tg

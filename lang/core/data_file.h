@@ -4,6 +4,7 @@
 #include "lang/core/result.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringRef.h>
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <memory>
@@ -42,5 +43,25 @@ Result<void> check_writable(llvm::StringRef path);
 /// Little-endian unsigned of `size` bytes, 8 at most; there must be so many at `at`.
 uint64_t read_little_endian(llvm::StringRef bytes, size_t at, size_t size);
 void append_little_endian(std::string& bytes, uint64_t value, size_t size);
+
+// The files that are being written under temporary names: a signal that ends the program must leave
+// none of them behind. A handler can reach nothing but what is global, so their names are.
+
+/// A name that is removed if a signal ends the program while this lives. Where there are too many
+/// at once, it is not.
+class TemporaryFile {
+public:
+  explicit TemporaryFile(llvm::StringRef path);
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile();
+
+private:
+  int slot_ = -1;
+};
+
+/// Whether there is one. This and the next are safe in a signal handler.
+bool writes_files();
+void remove_temporary_files();
 
 } // namespace tg

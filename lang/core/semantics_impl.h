@@ -4,13 +4,35 @@
 // over a scalar, by nobody else.
 #pragma once
 
-#include "lang/core/semantics_extern.h"
 #include "lang/core/semantics_layout.h"
-#include "lang/core/semantics_reduce.h"
 #include "lang/core/semantics_rows.h"
 #include "lang/core/semantics_winograd.h"
 
 namespace tg {
+
+namespace semantics {
+
+/// Operators that the program declares (`extern op`): some function of all elements of all
+/// operands, of which nothing else is known. Scalars of tests may leave Math::External out; they
+/// then evaluate no such operator.
+template <class T>
+void external(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result) {
+  using W = WideOf<T>;
+  if constexpr (requires { typename Math<W>::External; }) {
+    typename Math<W>::External function(attrs[0]->text, attrs[1]->text);
+    for (const ConstView<T>& operand : operands) {
+      function.shape(operand.shape);
+      for (int64_t i = 0, count = operand.elements(); i < count; ++i)
+        function.element(static_cast<W>(operand.data[i]));
+    }
+    for (int64_t i = 0, count = result.elements(); i < count; ++i)
+      result.data[i] = static_cast<T>(function.at(i));
+  } else {
+    assert(false && "this scalar has no function that nothing is known of");
+  }
+}
+
+} // namespace semantics
 
 template <class T>
 void evaluate_fused(const FusedBody& body, llvm::ArrayRef<ConstView<T>> operands, View<T> result,

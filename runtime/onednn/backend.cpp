@@ -1,12 +1,10 @@
 #include "runtime/onednn/backend.h"
 
 #include "runtime/onednn/executable.h"
-#include "runtime/onednn/patterns.h"
 #include "runtime/onednn/simd.h"
 
-#include <dnnl_version.h>
-
 #include <cstdio>
+#include <dnnl_version.h>
 
 namespace tg {
 
@@ -72,5 +70,17 @@ public:
 } // namespace
 
 std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
+namespace {
+
+constexpr Act kActs[] = {Act::Relu, Act::Tanh, Act::Sigmoid, Act::Gelu, Act::Relu6};
+constexpr KernelPattern kPatterns[] = {
+    {OpKind::Conv2d, true, true, kActs},
+    {OpKind::Matmul, true, true, kActs},
+};
+
+} // namespace
+
+llvm::ArrayRef<KernelPattern> cpu_patterns() { return kPatterns; }
 
 } // namespace tg

@@ -2,6 +2,7 @@
 // rest. README.md says what is chosen when, and why.
 #pragma once
 
+#include "lang/core/kernel_pattern.h"
 #include "runtime/backend.h"
 
 namespace tg {
@@ -9,5 +10,10 @@ namespace tg {
 /// Supports every step of f32. Keeps to CompileOptions::threads: with 1, nothing leaves the calling
 /// thread.
 std::unique_ptr<Backend> make_cpu_backend();
+
+/// What it does in one kernel, known without a device: prices need it, too. Convolutions and
+/// products of oneDNN take bias, residual (`sum`) and every activation as post-ops; our own kernels
+/// of minimal filtering do the same on the way out.
+llvm::ArrayRef<KernelPattern> cpu_patterns();
 
 } // namespace tg

@@ -1,6 +1,5 @@
 #include "compiler/driver/backends.h"
 #include "runtime/onednn/backend.h"
-#include "runtime/onednn/patterns.h"
 
 #include <llvm/Support/FormatVariadic.h>
 #include <oneapi/dnnl/dnnl.h>

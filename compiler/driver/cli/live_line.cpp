@@ -34,7 +34,7 @@ std::string progress_text(const SearchProgress& p, double gone_s) {
   if (p.simulations > 0) out << ", " << count_text(p.simulations) << " tried";
   out << "; " << p.where;
   for (size_t i = 0; i < std::min(p.rules.size(), kMostRules); ++i)
-    out << (i == 0 ? "; " : ", ") << p.rules[i].first << " x" << p.rules[i].second;
+    out << (i == 0 ? "; " : ", ") << p.rules[i].rule << " x" << p.rules[i].count;
   return out.str();
 }
 

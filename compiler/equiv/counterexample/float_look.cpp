@@ -3,6 +3,9 @@
 #include "compiler/equiv/counterexample/crossing.h"
 #include "compiler/equiv/counterexample/minimise.h"
 
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+
 #include <cmath>
 
 namespace tg {
@@ -129,6 +132,128 @@ std::optional<Counterexample> find_counterexample(const Joined& joined,
   EquivalenceOptions quick = options;
   quick.caveats = false;
   return Look(joined, quick, Adversary::Effort::Quick).run().different;
+}
+
+namespace {
+
+using Verdict = Equivalence::Verdict;
+
+/// "`y` at [0, 1] is 1 and 2".
+std::string values_text(const Counterexample& example) {
+  std::string index;
+  for (int64_t i : example.index) index += (index.empty() ? "[" : ", ") + std::to_string(i);
+  if (!index.empty()) index = " at " + index + "]";
+  return llvm::formatv("`{0}`{1} is {2} and {3}", example.output, index,
+                       Value::of_float(example.a).text_form(),
+                       Value::of_float(example.b).text_form());
+}
+
+std::string parts_text(const Counterexample& example) {
+  return llvm::formatv("they part at {0}: {1}", example.probe, values_text(example));
+}
+
+/// Which of infinity and NaN a result is, where it is none on either side, follows from the order
+/// of sums.
+bool tells(const Counterexample& special) {
+  return std::isfinite(special.a) || std::isfinite(special.b);
+}
+
+void undecided(Equivalence& result, std::string why, std::string help) {
+  result.verdict = Verdict::Undecided;
+  result.undecided = std::move(why);
+  result.help = std::move(help);
+}
+
+void refute(Equivalence& result, Counterexample example) {
+  result.verdict = Verdict::Different;
+  result.method = Equivalence::Method::Float64;
+  result.field_difference = example.output;
+  result.counterexample = std::move(example);
+}
+
+/// Whether what one side alone computes depends on an input or weight of integers. Which elements a
+/// gather takes does not count where both sides take them by the same indices.
+bool integers_behind(const Joined& joined) {
+  const Graph& graph = joined.graph;
+  std::vector<bool> alone = one_sided(joined), whole(graph.size());
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    NodeId id{i};
+    OpKind op = graph.node(id).op;
+    llvm::ArrayRef<NodeId> operands = graph.operands(id);
+    bool reads = false;
+    for (size_t k = 0; k < operands.size(); ++k) {
+      bool index = op == OpKind::Gather && k == 1 && !alone[operands[k].index];
+      reads |= whole[operands[k].index] && !index;
+    }
+    bool leaf = op == OpKind::Input || op == OpKind::Weight;
+    whole[i] = is_integer(graph.type(id).dtype) && (leaf || reads);
+    if (alone[i] && (whole[i] || reads)) return true;
+  }
+  return false;
+}
+
+/// Casts to half precision that one side alone has.
+std::vector<std::string> lossy_casts(const Joined& joined) {
+  const Graph& graph = joined.graph;
+  std::vector<bool> alone = one_sided(joined);
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    if (!alone[i] || graph.node({i}).op != OpKind::Cast) continue;
+    DType from = graph.type(graph.operands({i})[0]).dtype, to = graph.type({i}).dtype;
+    bool half = to == DType::F16 || to == DType::BF16;
+    if (!half || from == to || !is_float(from)) continue;
+    std::string name = dtype_name(to).str();
+    if (!llvm::is_contained(names, name)) names.push_back(name);
+  }
+  return names;
+}
+
+void add_caveats(const Joined& joined, const FloatFindings& found, Equivalence& result) {
+  if (!found.unreached.empty())
+    result.caveats.push_back("no inputs were found at which " + llvm::join(found.unreached, ", ") +
+                             " changes sides");
+  for (const auto* example : {&found.not_finite, &found.special, &found.jumps})
+    if (*example) result.caveats.push_back(parts_text(**example));
+  for (const std::string& name : lossy_casts(joined))
+    result.caveats.push_back("one of them alone rounds to " + name + ", which the check does not");
+}
+
+} // namespace
+
+void confirm_in_float64(const Joined& joined, const EquivalenceOptions& options,
+                        Equivalence& result) {
+  FloatFindings found = look_in_float64(joined, options, Adversary::Effort::Glance);
+  if (found.different) return refute(result, std::move(*found.different));
+  if (options.caveats) add_caveats(joined, found, result);
+}
+
+void decide_in_float64(const Joined& joined, const EquivalenceOptions& options,
+                       Equivalence& result) {
+  result.method = Equivalence::Method::Float64;
+  FloatFindings found = look_in_float64(
+      joined, options, options.thorough ? Adversary::Effort::Whole : Adversary::Effort::Quick);
+  if (found.different) return refute(result, std::move(*found.different));
+  result.verdict = Verdict::Equal;
+  llvm::StringRef at = result.field_difference;
+  if (found.rounded) {
+    undecided(result,
+              "float64 rounds too much to tell: " + parts_text(*found.rounded) +
+                  ", as rounding may make it",
+              "");
+    result.counterexample = std::move(found.rounded);
+  } else if (integers_behind(joined)) {
+    undecided(result,
+              llvm::formatv("`{0}` depends on integers, of which the values that were tried say "
+                            "nothing about all others",
+                            at),
+              "integers are decided where both sides are the same sums and products of the same "
+              "quotients, comparisons and maxima");
+  } else if (auto& doubt = found.special && tells(*found.special) ? found.special : found.jumps) {
+    undecided(result, parts_text(*doubt) + "; at ordinary numbers no difference was found", "");
+    result.counterexample = std::move(*doubt);
+  } else if (options.caveats) {
+    add_caveats(joined, found, result);
+  }
 }
 
 } // namespace tg

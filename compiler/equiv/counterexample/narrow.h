@@ -11,9 +11,10 @@
 // So a wrong step in the middle of a network is shown by the few operators that it is about.
 #pragma once
 
+#include "compiler/equiv/equivalent.h"
 #include "compiler/equiv/field/field.h"
 #include "compiler/equiv/join.h"
-#include "compiler/ir/evaluation.h"
+#include "compiler/ir/evaluate.h"
 
 #include <string>
 
@@ -29,5 +30,13 @@ Joined shrink(Joined pair, llvm::function_ref<bool(const Joined&)> differs, size
 
 /// Both sides as one file with the models `left` and `right`, which have the same inputs.
 std::string as_models(const Joined& pair);
+
+/// Two large models that differ, shown by two small ones: where they part, at small shapes, with
+/// few inputs that are not zero (minimise.h). `point` is one at which output `output` differs in
+/// the field. nullopt if float64 shows no difference there, or if that would be the models
+/// themselves.
+std::optional<Equivalence::Part> find_part(const Joined& joined, size_t output,
+                                           const Evaluation<Field>::Leaves& point,
+                                           const EquivalenceOptions& options);
 
 } // namespace tg

@@ -175,7 +175,7 @@ private:
     return op ? pointwise<Degree>(*op, &x) : x;
   }
 
-  /// What integers have of their own: a random function beside the definition (ir/evaluation.h).
+  /// What integers have of their own: a random function beside the definition (ir/evaluate.h).
   bool whole_function(NodeId id) const {
     OpKind op = graph_.node(id).op;
     if (op == OpKind::Cast)

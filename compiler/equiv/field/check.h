@@ -3,7 +3,7 @@
 
 #include "compiler/equiv/equivalent.h"
 #include "compiler/equiv/field/field.h"
-#include "compiler/ir/evaluation.h"
+#include "compiler/ir/evaluate.h"
 
 namespace tg {
 

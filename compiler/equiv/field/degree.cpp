@@ -1,6 +1,6 @@
 #include "compiler/equiv/field/degree.h"
 
-#include "compiler/equiv/field/decimal.h"
+#include "compiler/equiv/field/field.h"
 #include "lang/core/semantics_impl.h"
 
 namespace tg {

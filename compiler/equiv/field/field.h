@@ -20,7 +20,21 @@
 #include "compiler/equiv/field/point.h"
 #include "lang/core/semantics.h"
 
+#include <cstdint>
+
 namespace tg {
+
+// The shortest decimal text that reads as a double, as a rational number: what literals stand for
+// in exact checks.
+
+/// digits * 10^exponent, below 10^17 and without trailing zeros; 0 is 0 * 10^0.
+struct Decimal {
+  uint64_t digits = 0;
+  int exponent = 0;
+  bool negative = false;
+};
+
+Decimal decimal_of(double finite);
 
 struct Field {
   uint64_t lane[kFieldLanes] = {};
@@ -157,7 +171,7 @@ template <> struct Math<Field> {
   };
   /// A truth value or an integer is as random as anything else.
   static Field of_dtype(DType, const Field& x) { return x; }
-  /// What integers have of their own, an arbitrary function of the operands (ir/evaluation.h).
+  /// What integers have of their own, an arbitrary function of the operands (ir/evaluate.h).
   static Field whole_function(OpKind op, const Field& x);
 };
 

@@ -55,9 +55,9 @@ Candidate other_search(const SearchTask& task) {
   portfolio.mcts.trace = nullptr;
   PortfolioReport found = search_portfolio(source, rules, *judges.second_opinion, portfolio);
   double cost = price_graph(found.graph, judges.prices);
-  return {std::move(found.graph),           cost,
-          std::move(found.chain),           std::move(found.unexplained),
-          rule_counts(found.rules_applied), judges.second_opinion->name()};
+  return {std::move(found.graph),         cost,
+          std::move(found.chain),         std::move(found.unexplained),
+          std::move(found.rules_applied), judges.second_opinion->name()};
 }
 
 /// The best takes the kernels that the search has not come to, as a step of its own.
@@ -66,10 +66,8 @@ void complete_best(Candidate& best, const SearchTask& task, OptimizeReport& repo
   SearchTrace::Step step{"kernels of the device", {}, best.cost_us};
   std::vector<RuleCount> added = add_kernels(best, rules, judges.prices, options);
   if (added.empty()) return;
-  for (const RuleCount& fusing : added) {
-    add_count(report.rules_applied, fusing);
-    step.rules.push_back({fusing.rule, fusing.count});
-  }
+  for (const RuleCount& fusing : added) add_count(report.rules_applied, fusing);
+  step.rules = std::move(added);
   report.cost_after_us = step.after_us = best.cost_us;
   report.forget_bounds(); // of e-graphs without it
   if (options.trace) options.trace->steps.push_back(std::move(step));
@@ -93,13 +91,13 @@ Result<Candidate> PortfolioStrategy::find(const SearchTask& task, OptimizeReport
     TG_CHECK(extract(egraph, source, judges.prices, options.extract));
   }
   note_activity(found.rules, rules, report);
-  report.rules_applied = rule_counts(found.rules_applied);
+  report.rules_applied = std::move(found.rules_applied);
   note_portfolio(found, report);
   Candidate candidate{std::move(found.graph), found.cost_us, std::move(found.chain),
                       std::move(found.unexplained)};
   for (PortfolioFinalist& other : found.finalists)
     judges.others->push_back({std::move(other.graph), other.cost_us, std::move(other.chain), "",
-                              rule_counts(other.rules_applied)});
+                              std::move(other.rules_applied)});
   complete_best(candidate, task, report);
   if (has_second_opinion(judges)) judges.others->push_back(other_search(task));
   return candidate;

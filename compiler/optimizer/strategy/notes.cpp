@@ -16,13 +16,6 @@ std::vector<RuleCount> named_counts(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef
   return counts;
 }
 
-std::vector<RuleCount> rule_counts(llvm::ArrayRef<std::pair<std::string, size_t>> counts) {
-  std::vector<RuleCount> out;
-  for (const auto& [name, count] : counts) out.push_back({name, count});
-  llvm::sort(out);
-  return out;
-}
-
 std::vector<RuleCount> counts_on_path(llvm::ArrayRef<std::pair<RuleId, size_t>> path,
                                       llvm::ArrayRef<Rule> rules) {
   std::vector<RuleCount> out;

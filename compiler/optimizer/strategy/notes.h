@@ -8,8 +8,6 @@ namespace tg {
 
 /// Rules by name, most often used first, then by name.
 std::vector<RuleCount> named_counts(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef<Rule> rules);
-/// Named rules as a report has them, most often used first.
-std::vector<RuleCount> rule_counts(llvm::ArrayRef<std::pair<std::string, size_t>> counts);
 /// Of what several moves did, one after the other.
 std::vector<RuleCount> counts_on_path(llvm::ArrayRef<std::pair<RuleId, size_t>> path,
                                       llvm::ArrayRef<Rule> rules);

@@ -4,7 +4,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/equiv/field/bound.h"
 #include "compiler/equiv/field/field.h"
-#include "compiler/ir/evaluation.h"
+#include "compiler/ir/evaluate.h"
 
 #include <gtest/gtest.h>
 

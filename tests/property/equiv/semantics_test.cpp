@@ -4,7 +4,6 @@
 // field.
 #include "compiler/equiv/field/field.h"
 #include "compiler/ir/evaluate.h"
-#include "compiler/ir/evaluation.h"
 #include "lang/core/random.h"
 #include "lang/core/semantics_impl.h"
 #include "tests/property/backends/random_graph.h"

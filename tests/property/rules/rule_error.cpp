@@ -1,7 +1,7 @@
 #include "tests/property/rules/rule_error.h"
 
 #include "compiler/equiv/counterexample/probe.h"
-#include "compiler/ir/evaluation.h"
+#include "compiler/ir/evaluate.h"
 #include "compiler/rules/sample.h"
 #include "lang/core/semantics_impl.h"
 #include "runtime/convert.h"

@@ -1,5 +1,4 @@
 // What the cpu backend says that it does in one kernel, it does in one.
-#include "runtime/onednn/patterns.h"
 
 #include "runtime/onednn/backend.h"
 #include "tests/unit/onednn/compare.h"

@@ -142,7 +142,7 @@ rule join(x, a, b) {
   ASSERT_FALSE(report.finalists.empty());
   EXPECT_GT(report.finalists.front().cost_us, 20);
   EXPECT_EQ(report.finalists.front().rules_applied,
-            (std::vector<std::pair<std::string, size_t>>{{"shift", 1}}));
+            (std::vector<RuleCount>{{"shift", 1}}));
 }
 
 TEST(Portfolio, StoppedAtOnceItReturnsTheSource) {
