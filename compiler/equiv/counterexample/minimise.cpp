@@ -1,5 +1,6 @@
 // First whole leaves are set to zero, then halves, quarters, ... of what is left of each (delta
-// debugging, Zeller and Hildebrandt 2002), as long as the difference shows and the budget lasts.
+// debugging, Zeller and Hildebrandt 2002), then what is left made whole and small, as long as the
+// difference shows and the budget lasts.
 #include "compiler/equiv/counterexample/minimise.h"
 
 #include <algorithm>
@@ -45,7 +46,10 @@ public:
           try_zero(i, from, std::min(from + step, values_[i].size()));
       }
     for (size_t i = 0; i < values_.size(); ++i)
-      for (size_t at = 0; at < values_[i].size(); ++at) try_round(i, at);
+      for (size_t at = 0; at < values_[i].size(); ++at) {
+        try_round(i, at);
+        try_small(i, at);
+      }
   }
 
   Counterexample counterexample(std::string probe) const {
@@ -114,6 +118,20 @@ private:
     if (values_[leaf][at] != x) return;
     double short_text = std::round(x * 100) / 100;
     if (short_text != x) attempt(leaf, [=](NodeValues& values) { values[at] = short_text; });
+  }
+
+  /// To 1 or 2 of its sign, else half as large again and again.
+  void try_small(size_t leaf, size_t at) {
+    for (double small : {1.0, 2.0}) {
+      double x = values_[leaf][at];
+      if (!std::isfinite(x) || std::abs(x) <= small) return;
+      attempt(leaf, [=](NodeValues& values) { values[at] = std::copysign(small, x); });
+    }
+    for (double x = 0; x != values_[leaf][at];) {
+      x = values_[leaf][at];
+      double half = std::trunc(x / 2);
+      if (std::abs(half) > 2) attempt(leaf, [=](NodeValues& values) { values[at] = half; });
+    }
   }
 
   const Trial& trial_;
