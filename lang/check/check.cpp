@@ -329,7 +329,6 @@ private:
     }
     if (incomplete_ || !known_unknown_.insert(name).second) return;
     Diagnostic d = error(Code::unknown_name, e.callee.span, "unknown function `{0}`", name);
-    llvm::StringRef near = near_miss(name, callable_names(module_));
     std::string library = library_module_of(*program_.loader, name);
     std::string idiom = idiom_of_function(name);
     if (name == "weight")
@@ -338,9 +337,25 @@ private:
       d.help = llvm::formatv("it is in the library: use {0}: {1}", library, name);
     else if (!idiom.empty())
       d.help = idiom;
-    else if (!near.empty())
-      d.help = llvm::formatv("did you mean `{0}`?", near);
+    else
+      d.help = near_callee(name);
     sink_.report(std::move(d));
+  }
+
+  /// What can be called here, or is in the library, and is spelled alike.
+  std::string near_callee(llvm::StringRef name) const {
+    std::vector<llvm::StringRef> names = callable_names(module_);
+    std::vector<LibraryFunction> library = library_functions(*program_.loader);
+    size_t here = names.size();
+    for (const LibraryFunction& function : library) names.push_back(function.name);
+    llvm::StringRef near = near_miss(name, names);
+    if (near.empty()) return "";
+    if (llvm::is_contained(llvm::makeArrayRef(names).take_front(here), near))
+      return llvm::formatv("did you mean `{0}`?", near);
+    for (const LibraryFunction& function : library)
+      if (function.name == near)
+        return llvm::formatv("`{0}` is in {1}: `use {1}: {0}`", near, function.module);
+    return "";
   }
 
   void arguments(const ast::Expr& e, const Callee& callee) {

@@ -249,7 +249,11 @@ private:
     Diagnostic d =
         error(Code::unknown_name, name.span, "`{0}` has no function `{1}`", target.name, name.text);
     llvm::StringRef near = near_miss(name.text, own);
-    if (!near.empty()) d.help = llvm::formatv("did you mean `{0}`?", near);
+    std::optional<OpKind> op = find_op(name.text);
+    if (op && !op_info(*op).has(Trait::Leaf))
+      d.help = llvm::formatv("`{0}` is an operator: call it without `use`", name.text);
+    else if (!near.empty())
+      d.help = llvm::formatv("did you mean `{0}`?", near);
     sink_.report(std::move(d));
   }
 
@@ -292,7 +296,8 @@ Program load_program(SourceManager& sources, const ModuleLoader& loader, llvm::S
   return program;
 }
 
-std::string library_module_of(const ModuleLoader& loader, llvm::StringRef function) {
+std::vector<LibraryFunction> library_functions(const ModuleLoader& loader) {
+  std::vector<LibraryFunction> functions;
   for (const std::string& name : loader.list("stdlib")) {
     auto text = loader.read(name);
     if (!text) continue;
@@ -300,9 +305,15 @@ std::string library_module_of(const ModuleLoader& loader, llvm::StringRef functi
     DiagnosticSink ignored;
     Ast ast = parse(scratch, scratch.add(name, std::move(*text)), ignored);
     for (ast::DeclId id : ast.decls())
-      if (ast[id].kind == ast::DeclKind::Fn && ast[id].name.text == function)
-        return "std." + path::stem(name).str();
+      if (ast[id].kind == ast::DeclKind::Fn)
+        functions.push_back({ast[id].name.text.str(), "std." + path::stem(name).str()});
   }
+  return functions;
+}
+
+std::string library_module_of(const ModuleLoader& loader, llvm::StringRef function) {
+  for (LibraryFunction& known : library_functions(loader))
+    if (known.name == function) return std::move(known.module);
   return {};
 }
 

@@ -87,6 +87,10 @@ Program load_program(SourceManager& sources, const ModuleLoader& loader, llvm::S
 Program load_program(SourceManager& sources, const ModuleLoader& loader, FileId main,
                      DiagnosticSink& sink);
 
+struct LibraryFunction {
+  std::string name, module; // "leaky_relu", "std.activation"
+};
+std::vector<LibraryFunction> library_functions(const ModuleLoader& loader);
 /// The library module that has a function of that name ("std.nn"), or "".
 std::string library_module_of(const ModuleLoader& loader, llvm::StringRef function);
 

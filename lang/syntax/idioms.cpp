@@ -29,6 +29,17 @@ std::string normal_form(StringRef name) {
 
 bool is_class(StringRef name) { return name.front() >= 'A' && name.front() <= 'Z'; }
 
+/// `Mish`, `HardSwish`, `ELU`: a class that is an operator of one tensor here.
+std::string operator_of_class(StringRef name) {
+  if (!is_class(name)) return "";
+  for (const OpInfo& op : all_ops()) {
+    bool alone = op.operand_count == 1 && !op.variadic() && !op.has(Trait::Leaf) &&
+                 llvm::none_of(op.attrs(), [](const AttrInfo& attr) { return attr.required; });
+    if (alone && normal_form(op.name) == normal_form(name)) return std::string(op.name);
+  }
+  return "";
+}
+
 bool names(StringRef word, StringRef name) {
   return (!is_class(word) || is_class(name)) && normal_form(word) == normal_form(name);
 }
@@ -49,7 +60,8 @@ std::string idiom_of_function(StringRef name) {
     row.names.split(words, ' ');
     if (llvm::any_of(words, [&](StringRef word) { return names(word, name); })) return row.help();
   }
-  return "";
+  std::string op = operator_of_class(name);
+  return op.empty() ? "" : "operators are written small and take their tensor: `" + op + "(x)`";
 }
 
 StringRef idiom_of_name(StringRef name) {

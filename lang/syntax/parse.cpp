@@ -59,6 +59,13 @@ void hand_over(std::vector<Diagnostic>& found, DiagnosticSink& sink) {
 
 } // namespace
 
+/// Standard input can be read once; whoever reads it again has the same text.
+static Result<std::string> standard_input() {
+  static const Result<std::string> text = read_standard_input(kMaxFileBytes);
+  if (text) return *text;
+  return text.error();
+}
+
 Result<FileId> load_file(SourceManager& sources, llvm::StringRef path) {
   llvm::sys::fs::file_status status;
   std::error_code failed = path == "-" ? std::error_code() : llvm::sys::fs::status(path, status);
@@ -67,8 +74,7 @@ Result<FileId> load_file(SourceManager& sources, llvm::StringRef path) {
     return error(Code::cannot_read, "cannot read {0}: it is a directory", path)
         .suggest("name a .tg file in it");
   if (status.getSize() > kMaxFileBytes) return too_large(path, status.getSize());
-  TG_TRY(std::string text,
-         path == "-" ? read_standard_input(kMaxFileBytes) : read_text_file(path, kMaxFileBytes));
+  TG_TRY(std::string text, path == "-" ? standard_input() : read_text_file(path, kMaxFileBytes));
   return load_text(sources, path.str(), std::move(text));
 }
 

@@ -51,20 +51,24 @@ Code code_of(const OpInfo& info, llvm::StringRef why) {
   return Code::shape_mismatch;
 }
 
-/// For a product whose inner sizes differ: which operand, transposed, would fit.
+/// For a product whose inner sizes differ: which operand, transposed, would fit; `x_inner` is what
+/// x is the transpose of.
 std::string transpose_help(const TensorType& x, const TensorType& y, llvm::StringRef x_text,
-                           llvm::StringRef y_text) {
+                           llvm::StringRef y_text, llvm::StringRef x_inner,
+                           llvm::StringRef y_inner) {
   if (x.rank() < 2 || y.rank() < 2) return {};
   auto turned = [](TensorType t) {
     std::swap(t.shape[t.shape.size() - 1], t.shape[t.shape.size() - 2]);
     return t;
   };
+  auto help = [&](const TensorType& t, llvm::StringRef text, llvm::StringRef inner) {
+    std::string other = inner.empty() ? ("transpose(" + text + ")").str() : inner.str();
+    return llvm::formatv("{0} has the shape {1}", other, turned(t).text()).str();
+  };
   int64_t inner_x = x.shape.back(), inner_y = y.shape[y.shape.size() - 2];
   if (inner_x == inner_y) return {};
-  if (inner_x == y.shape.back())
-    return llvm::formatv("transpose({0}) has the shape {1}", y_text, turned(y).text());
-  if (x.shape[x.shape.size() - 2] == inner_y)
-    return llvm::formatv("transpose({0}) has the shape {1}", x_text, turned(x).text());
+  if (inner_x == y.shape.back()) return help(y, y_text, y_inner);
+  if (x.shape[x.shape.size() - 2] == inner_y) return help(x, x_text, x_inner);
   return {};
 }
 
@@ -112,6 +116,14 @@ std::string Report::written(const Frame& frame, ast::ExprId expr) const {
   size_t cut = std::min(line, kMaxWritten - 1);
   while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
   return text.take_front(cut).rtrim().str() + "…";
+}
+
+std::string Report::turned_back(const Frame& frame, ast::ExprId expr) const {
+  if (!expr || frame.ast[expr].kind != ast::ExprKind::Call) return {};
+  const ast::Expr& e = frame.ast[expr];
+  bool swaps = e.callee.text == "transpose" && e.args.size() == 1 &&
+               frame.ast[e.args][0].kind == ast::ArgKind::Positional;
+  return swaps ? written(frame, frame.ast[e.args][0].value) : "";
 }
 
 std::string Report::origin(const Frame& frame, ast::ExprId expr, NodeId node) const {
@@ -248,8 +260,10 @@ Val Report::refused(const Frame& frame, ast::ExprId site, OpKind op,
     if (const ast::Arg* arg = frame.ast.find_arg(e.args, name)) d.span = arg->span;
   }
   if (op == OpKind::Matmul && present.size() == 2)
-    d.help = transpose_help(type(present[0].node), type(present[1].node),
-                            written(frame, present[0].expr), written(frame, present[1].expr));
+    d.help =
+        transpose_help(type(present[0].node), type(present[1].node),
+                       written(frame, present[0].expr), written(frame, present[1].expr),
+                       turned_back(frame, present[0].expr), turned_back(frame, present[1].expr));
   if (d.code == Code::shape_mismatch && d.help.empty())
     d.help = swap_help(frame, site, op, operands);
   if (d.code == Code::dtype_mismatch && present.size() >= 2)

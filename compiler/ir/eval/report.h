@@ -38,6 +38,8 @@ public:
   llvm::StringRef text(Span span) const { return sources_.text(span); }
   /// The text of an operand, cut where it is long.
   std::string written(const Frame& frame, ast::ExprId expr) const;
+  /// The x of `transpose(x)`; "" of all else.
+  std::string turned_back(const Frame& frame, ast::ExprId expr) const;
   /// "in cell(width = 256), called from rnn at line 23"
   std::string call_text(const Frame& frame, FileId from) const;
 
