@@ -242,13 +242,13 @@ Result<void> require_trusted(llvm::MutableArrayRef<Rule> rules, const TrustOptio
     if (!rule.stated) rule.numerics = std::max(rule.numerics, verdict.numerics);
     if (verdict.status == RuleVerdict::Status::Tested) continue;
     bool refuted = verdict.status == RuleVerdict::Status::Refuted;
-    Diagnostic d = error(Code::rule_refuted,
+    Diagnostic d = error(Code::rule_refuted, rule.at,
                          refuted ? "the rule `{0}` of {1}:{2} does not hold"
                                  : "the rule `{0}` of {1}:{2} could not be verified",
                          rule.name, rule.file, rule.line);
     d.notes.push_back(verdict.why);
-    d.help = llvm::formatv("`{0}` shows {1}; `--trust-rules` uses the rules as they are",
-                           verify_command(rule),
+    d.help = llvm::formatv("{0}`{1}` shows {2}; `--trust-rules` uses the rules as they are",
+                           refuted ? "restrict it with `where …`; " : "", verify_command(rule),
                            verdict.counterexample.empty() ? "more" : "a counterexample");
     return d;
   }

@@ -276,6 +276,14 @@ private:
 
 } // namespace
 
+/// What could not be read of a rule has been reported, and what is left of it says something else.
+static bool is_broken(const Ast& tree, const ast::Decl& decl, const DiagnosticSink& sink) {
+  return llvm::any_of(sink.all(), [&](const Diagnostic& d) {
+    return d.severity == Severity::Error && d.span.valid() && d.span.file == tree.file() &&
+           decl.span.begin <= d.span.begin && d.span.begin < decl.span.end;
+  });
+}
+
 std::vector<Rule> rules_from_ast(const Ast& written, const SourceManager& sources,
                                  DiagnosticSink& sink, const OpScope* operators) {
   OpScope own;
@@ -295,6 +303,7 @@ std::vector<Rule> rules_from_ast(const Ast& written, const SourceManager& source
                       .at(at->second, "first here"));
       continue;
     }
+    if (is_broken(tree, decl, sink)) continue;
     for (Rule& rule : DeclarationReader(tree, decl, sink).run()) {
       rule.declared = decl.name.text.str();
       rule.set = set;

@@ -17,8 +17,13 @@ namespace path = llvm::sys::path;
 
 namespace {
 
-/// No name has a slash in it.
-bool is_file(llvm::StringRef entry) { return entry.endswith(".tg") || entry.contains('/'); }
+/// No name has a slash in it; `-` is standard input.
+bool is_file(llvm::StringRef entry) {
+  return entry.endswith(".tg") || entry.contains('/') || entry == "-";
+}
+
+/// `-name` switches rules off.
+bool is_off(llvm::StringRef entry) { return entry.startswith("-") && entry != "-"; }
 
 std::string module_file(llvm::StringRef module) {
   module.consume_front("rules.");
@@ -36,12 +41,12 @@ public:
 
   std::optional<std::vector<Rule>> select(llvm::ArrayRef<std::string> selection) {
     std::vector<std::string> entries(selection.begin(), selection.end());
-    bool only_off = llvm::all_of(entries, [](auto& entry) { return entry[0] == '-'; });
+    bool only_off = llvm::all_of(entries, is_off);
     if (only_off) entries.insert(entries.begin(), "default");
     for (const std::string& entry : entries)
-      if (entry[0] != '-') add(entry);
+      if (!is_off(entry)) add(entry);
     for (const std::string& entry : entries)
-      if (entry[0] == '-') remove(llvm::StringRef(entry).drop_front());
+      if (is_off(entry)) remove(llvm::StringRef(entry).drop_front());
     return finish();
   }
 
@@ -64,7 +69,12 @@ private:
     if (is_file(entry)) {
       Result<FileId> file = load_file(sources_, entry);
       if (!file) return sink_.report(std::move(file.error()));
-      return take(read(entry, *file)->rules);
+      const File* rules = read(entry, *file);
+      if (rules->rules.empty() && !sink_.failed())
+        sink_.report(error(Code::unknown_rule, "{0} has no rule", entry)
+                         .suggest("a rule looks like this: rule once(x) { relu(relu(x)) => "
+                                  "relu(x) }"));
+      return take(rules->rules);
     }
     if (loader_.read(module_file(entry))) {
       if (const File* read = library_file(module_file(entry), {})) take(read->rules);

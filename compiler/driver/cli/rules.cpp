@@ -171,9 +171,14 @@ std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
   return text;
 }
 
-void print_failure(llvm::raw_ostream& out, const Rule& rule, const RuleVerdict& verdict) {
-  out << shown_status(verdict) << "  " << rule.name << "  " << rule.file << ":" << rule.line
-      << "\n  " << verdict.why << "\n";
+/// With the rule's own text, under its name what is wrong with it.
+void print_failure(Session& session, const Rule& rule, const RuleVerdict& verdict) {
+  llvm::raw_ostream& out = session.out;
+  Diagnostic d = error(Code::rule_refuted, rule.at, "{0}: {1}", shown_status(verdict), rule.name);
+  d.notes.push_back(verdict.why);
+  if (status_of(verdict) == Status::Refuted)
+    d.help = "restrict it with `where …` to what it holds for";
+  render(d, session.sources, out, session.color);
   llvm::SmallVector<llvm::StringRef, 0> lines;
   llvm::StringRef(verdict.counterexample).split(lines, '\n', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef line : lines) out << "    " << line << "\n";
@@ -189,14 +194,17 @@ void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
     table.add({rules[i].name, shown_status(verdict).str(), evidence(rules[i], verdict),
                numerics_name(rules[i].numerics).str(), numerics_name(verdict.observed).str()});
     if (!holds(verdict) && status_of(verdict) != Status::Stopped)
-      print_failure(out, rules[i], verdict);
+      print_failure(session, rules[i], verdict);
   }
   if (session.options.verbose) table.print(out, session.color);
   Counts counts = count(verdicts);
-  out << count_text(rules.size()) << " rules: ";
+  auto counted = [](uint64_t n, const char* what) {
+    return count_text(n) + " " + what + (n == 1 ? "" : "s");
+  };
+  out << counted(rules.size(), "rule") << ": ";
   // What an earlier run proved stays proved.
   if (session.options.proof || counts.proved > 0) out << count_text(counts.proved) << " proved, ";
-  out << count_text(counts.tested) << " tested in " << count_text(counts.cases) << " cases, "
+  out << count_text(counts.tested) << " tested in " << counted(counts.cases, "case") << ", "
       << count_text(counts.refuted) << " refuted, " << count_text(counts.empty)
       << " without instances";
   if (counts.untested > 0) out << ", " << count_text(counts.untested) << " untested";

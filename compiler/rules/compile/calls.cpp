@@ -104,7 +104,8 @@ bool RuleCalls::read_positional(RuleCall& call, size_t position, const ast::Arg&
   }
   errors_.fail(error(Code::too_many_arguments, arg.span,
                      "`{0}` takes {1} operand{2} and {3} attribute{4}", info.name, required,
-                     required == 1 ? "" : "s", info.attr_count, info.attr_count == 1 ? "" : "s"));
+                     required == 1 ? "" : "s", info.attr_count, info.attr_count == 1 ? "" : "s")
+                   .suggest("it takes " + parameters_text(call.op)));
   return false;
 }
 
