@@ -177,7 +177,9 @@ void print_failure(Session& session, const Rule& rule, const RuleVerdict& verdic
   Diagnostic d = error(Code::rule_refuted, rule.at, "{0}: {1}", shown_status(verdict), rule.name);
   d.notes.push_back(verdict.why);
   if (status_of(verdict) == Status::Refuted)
-    d.help = "restrict it with `where …` to what it holds for";
+    d.help = verdict.counterexample.empty() // true, but of another class
+                 ? "state the class that it keeps, or none: the rule then has the one that it has"
+                 : "restrict it with `where …` to what it holds for";
   render(d, session.sources, out, session.color);
   llvm::SmallVector<llvm::StringRef, 0> lines;
   llvm::StringRef(verdict.counterexample).split(lines, '\n', -1, /*KeepEmpty=*/false);
