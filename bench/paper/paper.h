@@ -20,7 +20,7 @@ enum class Approach : uint8_t {
 } // namespace tg::paper
 
 template <> struct tangram::Words<tg::paper::Approach> {
-  static constexpr std::string_view rows[] = {
+  static constexpr std::string_view kRows[] = {
 #define TG_APPROACH(id, name, ...) name,
 #include "bench/paper/approaches.def"
   };

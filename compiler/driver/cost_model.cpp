@@ -85,7 +85,7 @@ bool can_be_measured(llvm::StringRef backend) {
 /// "cpu and cuda"
 std::string measured_backends() {
   std::vector<llvm::StringRef> names;
-  for (std::string_view name : tangram::Words<tangram::Backend>::rows)
+  for (std::string_view name : tangram::Words<tangram::Backend>::kRows)
     if (can_be_measured(name)) names.push_back(name);
   return llvm::join(names, " and ");
 }

@@ -89,7 +89,8 @@ struct OptionLimits {
   constexpr OptionLimits(tangram::fields::Listed l) : words(l.words) {}
   template <class E>
   constexpr OptionLimits(tangram::fields::Of<E> all)
-      : words(all.only), rows(tangram::Words<E>::rows), set([](std::string_view word, void* field) {
+      : words(all.only), rows(tangram::Words<E>::kRows),
+        set([](std::string_view word, void* field) {
           *static_cast<E*>(field) = *tangram::from_word<E>(word);
         }),
         add([](std::string_view word, void* field) {

@@ -14,7 +14,7 @@ enum class MctsProfile : uint8_t { Tangram, Pact24 };
 } // namespace tg::cli
 
 template <> struct tangram::Words<tg::cli::MctsProfile> {
-  static constexpr std::string_view rows[] = {"tangram", "pact24"};
+  static constexpr std::string_view kRows[] = {"tangram", "pact24"};
 };
 
 namespace tg::cli {

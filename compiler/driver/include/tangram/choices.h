@@ -12,18 +12,18 @@
 
 namespace tangram {
 
-/// `rows`: the word of each enumerator, in their order; "" for one that nobody asks for by name.
+/// `kRows`: the word of each enumerator, in their order; "" for one that nobody asks for by name.
 template <class E> struct Words;
 
 /// "greedy-dag"
 template <class E> constexpr std::string_view word(E value) {
-  return Words<E>::rows[static_cast<size_t>(value)];
+  return Words<E>::kRows[static_cast<size_t>(value)];
 }
 
 /// Nothing where no enumerator has that word.
 template <class E> constexpr std::optional<E> from_word(std::string_view text) {
   size_t at = 0;
-  for (std::string_view row : Words<E>::rows) {
+  for (std::string_view row : Words<E>::kRows) {
     if (!text.empty() && row == text) return static_cast<E>(at);
     ++at;
   }
@@ -33,7 +33,7 @@ template <class E> constexpr std::optional<E> from_word(std::string_view text) {
 /// Types of elements.
 enum class DType : uint8_t { F32, F16, BF16, I32, I64, Bool };
 template <> struct Words<DType> {
-  static constexpr std::string_view rows[] = {"f32", "f16", "bf16", "i32", "i64", "bool"};
+  static constexpr std::string_view kRows[] = {"f32", "f16", "bf16", "i32", "i64", "bool"};
 };
 
 /// What runs models: all that Tangram can be built with; compile() says which this build lacks.
@@ -45,7 +45,7 @@ enum class Backend : uint8_t {
 #undef TG_NO_BACKEND
 };
 template <> struct Words<Backend> {
-  static constexpr std::string_view rows[] = {
+  static constexpr std::string_view kRows[] = {
 #define TG_BACKEND(name, id) #name,
 #define TG_NO_BACKEND(name, id, ...) #name,
 #include "tangram/tables/backends.def"
@@ -61,7 +61,7 @@ enum class Search : uint8_t {
 #undef TG_STRATEGY
 };
 template <> struct Words<Search> {
-  static constexpr std::string_view rows[] = {
+  static constexpr std::string_view kRows[] = {
 #define TG_STRATEGY(id, name, ...) name,
 #include "tangram/tables/strategies.def"
 #undef TG_STRATEGY
@@ -75,7 +75,7 @@ enum class Extractor : uint8_t {
 #undef TG_EXTRACTOR
 };
 template <> struct Words<Extractor> {
-  static constexpr std::string_view rows[] = {
+  static constexpr std::string_view kRows[] = {
 #define TG_EXTRACTOR(id, name, ...) name,
 #include "tangram/tables/extractors.def"
 #undef TG_EXTRACTOR
@@ -86,39 +86,39 @@ template <> struct Words<Extractor> {
 /// lose digits; also casts that cut.
 enum class Numerics : uint8_t { Exact, Reassociate, All, Lossy };
 template <> struct Words<Numerics> {
-  static constexpr std::string_view rows[] = {"exact", "reassociate", "all", "lossy"};
+  static constexpr std::string_view kRows[] = {"exact", "reassociate", "all", "lossy"};
 };
 
 /// How cycles of an e-graph are avoided: as it grows, with little work or as published; or not.
 enum class CycleFilter : uint8_t { Efficient, Vanilla, None };
 template <> struct Words<CycleFilter> {
-  static constexpr std::string_view rows[] = {"efficient", "vanilla", "none"};
+  static constexpr std::string_view kRows[] = {"efficient", "vanilla", "none"};
 };
 
 /// How the integer program keeps cycles out: by cuts where it has to, or by an order of classes in
 /// real or whole numbers.
 enum class IlpCycles : uint8_t { None, Real, Int };
 template <> struct Words<IlpCycles> {
-  static constexpr std::string_view rows[] = {"none", "real", "int"};
+  static constexpr std::string_view kRows[] = {"none", "real", "int"};
 };
 
 /// What a state of the published tree search is worth.
 enum class Reward : uint8_t { Greedy, GreedyShared, Ilp };
 template <> struct Words<Reward> {
-  static constexpr std::string_view rows[] = {"greedy", "greedy-shared", "ilp"};
+  static constexpr std::string_view kRows[] = {"greedy", "greedy-shared", "ilp"};
 };
 
 /// What of an operator's operands lies in a cache while it is timed: as in a network of this size;
 /// all that fits; nothing.
 enum class CacheState : uint8_t { AsNetwork, Hot, Cold };
 template <> struct Words<CacheState> {
-  static constexpr std::string_view rows[] = {"", "hot", "cold"};
+  static constexpr std::string_view kRows[] = {"", "hot", "cold"};
 };
 
 /// Refinement by prices of what the device launches at once. Auto: where costs are of this machine.
 enum class Groups : uint8_t { Auto, On, Off };
 template <> struct Words<Groups> {
-  static constexpr std::string_view rows[] = {"auto", "on", "off"};
+  static constexpr std::string_view kRows[] = {"auto", "on", "off"};
 };
 
 /// Parts of the search Mcts that can be left out, to see what they are good for.
@@ -137,7 +137,7 @@ enum class SearchPart : uint8_t {
   Focus,
 };
 template <> struct Words<SearchPart> {
-  static constexpr std::string_view rows[] = {
+  static constexpr std::string_view kRows[] = {
       "widening", "firing",   "normalising", "transpositions", "priors",   "stretches",
       "repeats",  "restarts", "saturation",  "tree",           "thorough", "focus"};
 };

@@ -217,9 +217,10 @@ struct Optimized {
 
 /// Never worse than its input under the cost model; with costs of this machine (calibrated,
 /// measured, analytic without a profile) both are run, and the input is returned where it is the
-/// faster one (with `measured` also where the gain is within the noise). Rules that are not built in are verified first; one that does not hold is an error,
-/// with a counterexample (E0306). With `verify` the result is held against its source, exactly; a
-/// difference is an error that names the rule (E0802).
+/// faster one (with `measured` also where the gain is within the noise). Rules that are not built
+/// in are verified first; one that does not hold is an error, with a counterexample (E0306). With
+/// `verify` the result is held against its source, exactly; a difference is an error that names the
+/// rule (E0802).
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options = {});
 
 // --- equality ---------------------------------------------------------------------------------
@@ -289,8 +290,8 @@ enum class RuleStatus : uint8_t {
   Stopped,  // a limit left no answer
 };
 template <> struct Words<RuleStatus> {
-  static constexpr std::string_view rows[] = {"proved", "tested", "untested", "refuted",
-                                              "empty",  "fault",  "stopped"};
+  static constexpr std::string_view kRows[] = {"proved", "tested", "untested", "refuted",
+                                               "empty",  "fault",  "stopped"};
 };
 
 /// What is known of one rule. A declaration with directions or operator variables gives several.
