@@ -24,13 +24,15 @@ bool is_measured(const CostSpec& spec) { return spec.source == Source::Measured;
 
 bool is_calibrated(const CostSpec& spec) { return resolved(spec).source == Source::Calibrated; }
 
+bool is_timed(const CostSpec& spec) { return is_measured(spec) || is_calibrated(spec); }
+
 bool meets_source(const CostSpec& spec) {
   bool estimates = resolved(spec).source == Source::Analytic && spec.name.empty();
-  return is_measured(spec) || is_calibrated(spec) || estimates;
+  return is_timed(spec) || estimates;
 }
 
 tangram::Backend backend_of_costs(const CostSpec& spec) {
-  bool timed = is_measured(spec) || is_calibrated(spec);
+  bool timed = is_timed(spec);
   return timed && spec.backend ? *spec.backend : tangram::Backend::Cpu;
 }
 

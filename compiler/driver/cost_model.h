@@ -43,6 +43,8 @@ Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& optio
 bool is_measured(const CostSpec& spec);
 /// Whether it asks for the price model of this machine.
 bool is_calibrated(const CostSpec& spec);
+/// Either: operators are timed for it, by now or on the way.
+bool is_timed(const CostSpec& spec);
 /// Whether what such prices choose is run whole, beside its source, before it is returned: where
 /// they are measured, and by default, when they are guesses about this machine. A profile by name
 /// (`analytic:cpu`) and a table stand for a machine that need not be here.

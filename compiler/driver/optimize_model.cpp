@@ -273,8 +273,7 @@ OptimizeOptions Optimization::told(SearchTrace& trace) const {
   OptimizeOptions options = optimize_options(o_);
   options.explain |= host_.chain || tracing();
   using tangram::Groups;
-  bool timed = is_measured(o_.cost) || is_calibrated(o_.cost);
-  options.groups = o_.groups == Groups::On || (o_.groups == Groups::Auto && timed);
+  options.groups = o_.groups == Groups::On || (o_.groups == Groups::Auto && is_timed(o_.cost));
   options.stop = stop_;
   // What comes afterwards is a replay of the chain, or that and a proof.
   options.search_share = o_.verify ? 0.5 : o_.explain ? 0.75 : 1;

@@ -148,10 +148,14 @@ Result<RunReport> run_model(const Graph& source, const Graph& graph, const Prepa
   return report;
 }
 
+double output_bound(const PrepareOptions& options) {
+  bool tf32 = options.allow_tf32 && find_backend(options.backend)->tf32;
+  return difference_bound(options.dtype, tf32);
+}
+
 void judge_outputs(const RunReport& report, const PrepareOptions& options, bool checked,
                    DiagnosticSink& sink) {
-  bool tf32 = options.allow_tf32 && find_backend(options.backend)->tf32;
-  double bound = difference_bound(options.dtype, tf32);
+  double bound = output_bound(options);
   for (const RunOutput& output : report.outputs) {
     if (!output.summary.finite) {
       Diagnostic d = error(Code::not_finite, "the output `{0}` holds NaN or infinity", output.name);

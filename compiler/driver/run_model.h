@@ -68,8 +68,11 @@ Result<RunReport> run_model(const Graph& source, const Graph& graph, const Prepa
                             const RunModelOptions& run,
                             llvm::function_ref<Result<std::vector<Tensor>>(const Plan&)> inputs);
 
+/// How far outputs may be from those of ref in f32, by what runs compute in (runtime/bounds.h).
+double output_bound(const PrepareOptions& options);
+
 /// What is wrong with the outputs: not finite (a warning, or an error where they were checked), or
-/// further from the reference than what the runs computed in explains (runtime/bounds.h).
+/// further from the reference than their bound.
 void judge_outputs(const RunReport& report, const PrepareOptions& options, bool checked,
                    DiagnosticSink& sink);
 

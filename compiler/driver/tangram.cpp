@@ -15,6 +15,7 @@
 #include "compiler/driver/verify_models.h"
 #include "compiler/driver/verify_rules.h"
 #include "compiler/driver/weights.h"
+#include "compiler/equiv/join.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/search/stretches.h"
 #include "lang/check/external.h"
@@ -256,7 +257,7 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
   SourceManager sources;
   DiagnosticSink sink;
   CostSpec cost = tg::resolved(options.cost);
-  bool timed = tg::is_measured(cost) || tg::is_calibrated(cost);
+  bool timed = tg::is_timed(cost);
   Backend backend = tg::backend_of_costs(cost);
   std::string where = timed ? tg::name_of(backend) : cost.text();
   if (auto fits = check_tf32(options.allow_tf32, timed ? &backend : nullptr, where); !fits)
@@ -448,6 +449,40 @@ tg::Result<std::vector<tg::Tensor>> to_inputs(const tg::Plan& plan,
 }
 
 } // namespace
+
+namespace {
+
+/// Inputs and outputs of the same names and types, in the same order.
+tg::Result<void> check_interface(const tg::Graph& a, const tg::Graph& b) {
+  if (tg::Result<tg::Joined> joined = tg::join(a, b); !joined) return std::move(joined.error());
+  for (size_t i = 0; i < a.inputs().size(); ++i) {
+    const std::string &of_a = a.attr(a.inputs()[i], 0).text, &of_b = b.attr(b.inputs()[i], 0).text;
+    if (of_a != of_b)
+      return tg::error(tg::Code::models_differ,
+                       "input {0} is `{1}` in one model and `{2}` in the other", i, of_a, of_b);
+  }
+  return {};
+}
+
+} // namespace
+
+Expected<std::vector<OutputDifference>> check_outputs(const Model& model, const Model& source,
+                                                      const std::vector<Tensor>& inputs,
+                                                      const CompileOptions& options) {
+  const tg::Graph graph = own_graph(model), from = own_graph(source);
+  if (auto same = check_interface(graph, from); !same) return to_error(same.error());
+  Expected<tg::PrepareOptions> prepare = prepare_options(from, options);
+  if (!prepare) return prepare.error();
+  auto bound = [&](const tg::Plan& plan) { return to_inputs(plan, inputs); };
+  tg::Result<tg::RunReport> run = tg::run_model(
+      from, graph, *prepare, {.timing = {.runs = 1, .warmup = 0}, .check = true}, bound);
+  if (!run) return to_error(run.error());
+  std::vector<OutputDifference> differences;
+  for (const tg::RunOutput& output : run->outputs)
+    differences.push_back(
+        {output.name, *output.max_rel_diff, *output.max_rel_diff <= tg::output_bound(*prepare)});
+  return differences;
+}
 
 Expected<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
   tg::Prepared& prepared = impl_->loaded.prepared;

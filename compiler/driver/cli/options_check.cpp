@@ -41,7 +41,7 @@ std::optional<Misuse> check_search_is_asked(const Options& o,
 /// Options that need a device.
 std::optional<Misuse> check_devices(const Options& o) {
   using tangram::Backend;
-  bool timed = is_measured(o.cost) || is_calibrated(o.cost);
+  bool timed = is_timed(o.cost);
   bool on_cuda = (timed && backend_of_costs(o.cost) == Backend::Cuda) ||
                  (o.command == CommandId::Run && o.backend == Backend::Cuda);
   if (o.allow_tf32 && !on_cuda)

@@ -431,6 +431,30 @@ TEST(Api, TypesOfRunsAreChecked) {
             "`allow_tf32` is of cuda, not of `analytic`");
 }
 
+TEST(Api, OutputsAreHeldAgainstTheReference) {
+  Model source = parsed(kTwins);
+  auto best = optimize(source, {.extract = Extractor::Greedy, .cost = CostSpec::analytic("cpu")});
+  ASSERT_TRUE(best) << best.error().text();
+  CompileOptions options{.backend = Backend::Ref};
+  auto same = check_outputs(best->model, source, {ramp({4, 8})}, options);
+  ASSERT_TRUE(same) << same.error().text();
+  ASSERT_EQ(same->size(), 2u);
+  EXPECT_EQ(same->at(0).name, "left");
+  for (const OutputDifference& output : *same)
+    EXPECT_TRUE(output.within_bound) << output.difference;
+  Model doubled = parsed("model m(x: f32[3]) -> (y: f32[3]) { 2 * x }");
+  Model squared = parsed("model m(x: f32[3]) -> (y: f32[3]) { x * x }");
+  auto other = check_outputs(doubled, squared, {Tensor{{3}, {1, 2, 4}}}, options);
+  ASSERT_TRUE(other) << other.error().text();
+  EXPECT_EQ(other->at(0).difference, 0.5) << "8 and 16 at most";
+  EXPECT_FALSE(other->at(0).within_bound);
+  EXPECT_FALSE(check_outputs(doubled, squared, {}, options));
+  EXPECT_EQ(check_outputs(doubled, source, {}, options).error().diagnostics.at(0).code, "E0801");
+  Model ab = parsed("model m(a: f32[3], b: f32[3]) -> (y: f32[3]) { a - b }");
+  Model ba = parsed("model m(b: f32[3], a: f32[3]) -> (y: f32[3]) { a - b }");
+  EXPECT_FALSE(check_outputs(ab, ba, {ramp({3}), ramp({3})}, options));
+}
+
 TEST(Api, AModelOverTheMemoryLimitIsRefused) {
   Model model = parsed("model m(x: f32[1024, 1024]) { relu(x) + x }");
   auto program = compile(model, {.backend = Backend::Ref, .memory_limit_mb = 1});

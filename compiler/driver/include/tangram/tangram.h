@@ -460,6 +460,21 @@ private:
 
 Expected<Program> compile(const Model& model, const CompileOptions& options = {});
 
+/// An output of a run beside what the reference says.
+struct OutputDifference {
+  std::string name;
+  /// max |a - b| over max |b|; infinite where a value is NaN or infinite.
+  double difference = 0;
+  bool within_bound = false; // 1e-4; of F16 2e-2, of BF16 1e-1, of tf32 1e-2
+};
+
+/// Runs `model` as the options say and `source` on the backend ref in f32, with the same weights
+/// and on the same inputs: what `tg run --opt --check` does. Of each output, in order.
+/// Errors: inputs or outputs that are not the same in both (E0801); inputs; those of compile().
+Expected<std::vector<OutputDifference>> check_outputs(const Model& model, const Model& source,
+                                                      const std::vector<Tensor>& inputs,
+                                                      const CompileOptions& options = {});
+
 /// Writes the weights of an optimised model as .safetensors, with nothing left to compute at load:
 /// those of its source as they are, by the options, and what the optimiser computes of weights
 /// alone computed now, with a record of what it was computed from, by which verify() traces it. The
