@@ -79,9 +79,8 @@ llvm::StringRef kind_text(Kind kind) {
 
 std::optional<ConstOp> const_op(Op op) {
   using enum ConstOp;
-  constexpr std::nullopt_t no = std::nullopt;
   static constexpr std::optional<ConstOp> kOps[] = {
-      no, Add, Sub, Mul, Div, FloorDiv, Mod, no, Pow, // in the order of ast::Op
+      {}, Add, Sub, Mul, Div, FloorDiv, Mod, {}, Pow, // in the order of ast::Op
       Eq, Ne,  Lt,  Le,  Gt,  Ge,       And, Or, Neg, Not};
   static_assert(std::size(kOps) == static_cast<size_t>(Op::Not) + 1);
   return kOps[static_cast<size_t>(op)];

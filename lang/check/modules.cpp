@@ -58,6 +58,7 @@ std::vector<FnRef> Program::models() const {
 Result<FnRef> Program::find_model(llvm::StringRef name) const {
   std::vector<FnRef> all = models();
   std::vector<llvm::StringRef> names;
+  names.reserve(all.size());
   for (FnRef fn : all) names.push_back(decl(fn).name.text);
   for (FnRef fn : all)
     if (decl(fn).name.text == name) return fn;

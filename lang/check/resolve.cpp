@@ -166,9 +166,9 @@ std::string kind_name(const ParamKind& kind) {
   static constexpr llvm::StringLiteral kNames[] = {"tensor", "tuple", "int",  "float", "bool",
                                                    "Pad",    "Act",   "Pair", "DType", "unknown"};
   llvm::StringRef base = kNames[static_cast<size_t>(kind.base)];
-  std::string text = base.str();
-  for (uint8_t i = 0; i < kind.lists; ++i) text = "list[" + text + "]";
-  return text;
+  std::string text;
+  for (uint8_t i = 0; i < kind.lists; ++i) text += "list[";
+  return text + base.str() + std::string(kind.lists, ']');
 }
 
 bool is_dtype_variable(llvm::StringRef name) {

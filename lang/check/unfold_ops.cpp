@@ -380,7 +380,7 @@ private:
   /// Of a tuple or a list that is written out its items; of all else, which is a split, what a let
   /// of the rule names.
   std::vector<ExprId> parts_of(ExprId value, llvm::ArrayRef<ast::Name> targets) {
-    const std::vector<ExprId> items = made_.items_of(value);
+    std::vector<ExprId> items = made_.items_of(value);
     bool known = made_[value].kind == ExprKind::Tuple || made_[value].kind == ExprKind::List;
     auto spread = [&](ExprId item) { return made_[item].kind == ExprKind::Spread; };
     if (known && llvm::none_of(items, spread)) return items;

@@ -163,6 +163,7 @@ ExprId UnfoldedTree::name(const ast::Name& name, uint32_t depth) {
 ExprId UnfoldedTree::table_call(const ast::Expr& at, llvm::StringRef name,
                                 const std::vector<ExprId>& operands, const Named& named) {
   std::vector<ast::Arg> args;
+  args.reserve(operands.size() + named.size());
   for (ExprId operand : operands) args.push_back({ast::ArgKind::Positional, {}, operand, at.span});
   for (auto [key, value] : named)
     args.push_back({ast::ArgKind::Named, {key, at.span}, value, at.span});
