@@ -34,17 +34,17 @@ measured_costs(const Graph& graph, const std::string& database, int threads) {
 
 class HeldOut final : public CostModel {
 public:
-  /// Of the times that `samples` keeps, those of operators alone. It must outlive this; its own
+  /// Of the times that `samples` keeps, those of other operators. It must outlive this; its own
   /// timings are not used.
   HeldOut(llvm::ArrayRef<const Graph*> graphs, MeasuredCost& samples)
       : roofline_(*find_device_profile("cpu")), washed_mib_(samples.washed_mib()),
         samples_(samples) {
     llvm::StringSet<> own = keys_of(graphs);
     learn_times(model_, roofline_, samples.database(),
-                [&](llvm::StringRef key, bool in_place) { return in_place || own.contains(key); });
+                [&](llvm::StringRef key, bool) { return own.contains(key); });
   }
   std::string name() const override {
-    return model_.knows_places() ? "in place, held out" : "calibrated, held out";
+    return placed_.empty() ? "calibrated, held out" : "in place, held out";
   }
   double price(const Symbols& symbols, const OpInstance& instance) override {
     if (samples_.costs_nothing(symbols, instance)) return 0;

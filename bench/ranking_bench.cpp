@@ -1,7 +1,7 @@
 // How well prices rank graphs: for each network some graphs that searches come to, each run whole,
 // and of the pairs whose times differ by more than 5% the share that prices put in the right order.
 //
-//   ranking_bench [--samples FILE.db] [--threads N] [--graphs K] [MODEL.tg...]
+//   ranking_bench [--samples FILE.db] [--threads N] [--graphs K] [--write FOLDER] [MODEL.tg...]
 //   ranking_bench --beside A.tg B.tg [--threads N]
 //
 // Graphs: the source and what is found by the prices of the model at hand, each multiplied by a
@@ -17,13 +17,15 @@
 //   own         each graph by what its own operators take within its runs, which is its time but
 //   for
 //               the noise between two sets of runs: no prices can be expected to do better
-// Times: least of rounds in which all graphs take turns; runs for times in place are others. The
-// second form runs two graphs of one network in turns and prints how much faster the second is.
+// Times: least of rounds in which all graphs take turns; runs for times in place are others. With
+// --write nothing is run: the graphs are written, for price_model_bench to run them. The second
+// form runs two graphs of one network in turns and prints how much faster the second is.
+#include "bench/graph_runs.h"
 #include "bench/held_out.h"
-#include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/calibration.h"
 #include "compiler/driver/model.h"
 #include "compiler/ir/graph_equal.h"
+#include "compiler/ir/to_text.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/core/random.h"
 
@@ -34,7 +36,6 @@
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include <cmath>
 #include <cstdlib>
 
 namespace {
@@ -44,7 +45,7 @@ using namespace tg;
 struct Settings {
   int threads = 2;
   size_t graphs = 8;
-  std::string samples, database;
+  std::string samples, database, write;
 };
 
 /// Another's prices, each off by a factor of its own.
@@ -82,58 +83,6 @@ std::vector<Graph> candidates(const Graph& source, llvm::ArrayRef<Rule> rules, C
   return graphs;
 }
 
-struct Runs {
-  std::vector<double> whole_us;
-  std::vector<PlacedInstances> placed;
-};
-
-/// Least times of whole runs, in turns, and of operators within others.
-Result<Runs> run_all(llvm::ArrayRef<Graph> graphs, const PrepareOptions& options) {
-  constexpr int kRounds = 16;
-  const TimingOptions kRound{.warmup = 1, .min_runs = 2, .seconds = 0.08};
-  std::vector<double> least(graphs.size(), INFINITY);
-  std::vector<PlacedNodes> nodes(graphs.size());
-  std::vector<Prepared> loaded;
-  for (const Graph& graph : graphs) {
-    TG_TRY(Prepared one, prepare_with_inputs(graph, options));
-    loaded.push_back(std::move(one));
-  }
-  for (int round = 0; round < kRounds; ++round)
-    for (size_t i = 0; i < loaded.size(); ++i) {
-      TG_TRY(Timing timing, time_runs(*loaded[i].executable, kRound));
-      least[i] = std::min(least[i], timing.median_us);
-      TG_CHECK(add_round(nodes[i], loaded[i], kRound));
-    }
-  Runs runs{std::move(least), {}};
-  for (size_t i = 0; i < graphs.size(); ++i)
-    runs.placed.push_back(placed_instances(graphs[i], nodes[i]));
-  return runs;
-}
-
-struct Ranked {
-  int right = 0, pairs = 0;
-  void add(const Ranked& other) {
-    right += other.right;
-    pairs += other.pairs;
-  }
-  std::string text() const {
-    if (pairs == 0) return "-";
-    return llvm::formatv("{0} of {1}, {2:f0}%", right, pairs, 100.0 * right / pairs);
-  }
-};
-
-Ranked rank(llvm::ArrayRef<double> times, llvm::ArrayRef<double> prices) {
-  constexpr double kApart = 1.05;
-  Ranked out;
-  for (size_t i = 0; i < times.size(); ++i)
-    for (size_t j = 0; j < i; ++j) {
-      if (std::max(times[i], times[j]) < kApart * std::min(times[i], times[j])) continue;
-      ++out.pairs;
-      out.right += (times[i] < times[j]) == (prices[i] < prices[j]);
-    }
-  return out;
-}
-
 std::vector<double> price_all(llvm::ArrayRef<Graph> graphs, CostModel& costs) {
   std::vector<double> prices;
   for (const Graph& graph : graphs) {
@@ -158,6 +107,17 @@ Ranked rank_in_place(llvm::ArrayRef<Graph> graphs, const Runs& runs, const HeldO
   return out;
 }
 
+/// NETWORK.0.tg, the source, NETWORK.1.tg and so on.
+void write(const std::string& folder, llvm::ArrayRef<Graph> graphs) {
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    std::string file = llvm::formatv("{0}/{1}.{2}.tg", folder, graphs.front().name(), i);
+    std::error_code failed;
+    llvm::raw_fd_ostream out(file, failed);
+    if (failed) llvm::errs() << file << ": " << failed.message() << "\n";
+    if (!failed) out << to_text(graphs[i]);
+  }
+}
+
 /// Errors: those of the backend.
 Result<void> run(const Graph& source, llvm::ArrayRef<Rule> rules, const Settings& settings,
                  llvm::StringMap<Ranked>& all) {
@@ -165,6 +125,10 @@ Result<void> run(const Graph& source, llvm::ArrayRef<Rule> rules, const Settings
          measured_costs(source, settings.samples, settings.threads));
   HeldOut rough({}, *samples);
   std::vector<Graph> graphs = candidates(source, rules, rough, settings.graphs);
+  if (!settings.write.empty()) {
+    write(settings.write, graphs);
+    return {};
+  }
   PrepareOptions prepare;
   prepare.threads = settings.threads;
   TG_TRY(Runs runs, run_all(graphs, prepare));
@@ -234,6 +198,8 @@ int main(int argc, char** argv) {
       settings.graphs = static_cast<size_t>(std::atoi(argv[++i]));
     else if (word == "--samples" && i + 1 < argc)
       settings.samples = argv[++i];
+    else if (word == "--write" && i + 1 < argc)
+      settings.write = argv[++i];
     else if (word == "--beside")
       two = true;
     else

@@ -1,6 +1,7 @@
 // What `tg calibrate` times: operators as networks have them, so many of each kind as their prices
-// are hard to guess, drawn over sizes. The list is always the same: a second run goes on where the
-// first one ended.
+// are hard to guess, drawn over sizes; and those of small networks, in place
+// (calibration_networks.h). The lists are always the same: a second run goes on where the first one
+// ended.
 #pragma once
 
 #include "compiler/driver/calibrated_cost.h"
@@ -13,7 +14,7 @@ namespace tg {
 std::vector<std::string> calibration_keys();
 
 struct Calibration {
-  size_t timed = 0;     // now
+  size_t timed = 0;     // now, alone or in place
   size_t unsettled = 0; // of them: taken beside other work, and not kept
   size_t samples = 0;   // that the price model of this machine has learned from
   double seconds = 0;
@@ -30,8 +31,9 @@ struct CalibrationOptions {
   std::function<void(size_t done, size_t total)> progress = {};
 };
 
-/// Times the list as it stands in networks that fit the caches and in those that do not, what is
-/// not in the database yet, until `stop`. Errors: those of the backend's making.
+/// Times the list as it stands in networks that fit the caches and in those that do not, and runs
+/// the networks, as far as they are not in the database yet, until `stop`. Errors: those of the
+/// backend's making.
 Result<Calibration> calibrate(const std::string& backend, const CalibrationOptions& options);
 
 /// The same from the public options, but for their limits, which `stop` has: `tangram::calibrate`

@@ -54,6 +54,9 @@ private:
 /// Before the conditions of operators alone: times within whole runs of such a network; and what
 /// was taken once while others computed, which a second time has to confirm.
 inline constexpr llvm::StringLiteral kPlacedLayout = "in place, ", kOnceLayout = "once, in place, ";
+/// The same within the networks that `tg calibrate` runs: to learn from, and no other network's
+/// price.
+inline constexpr llvm::StringLiteral kBlockLayout = "in place, calibration, ";
 
 class MeasuredCost : public CostModel {
 public:

@@ -65,6 +65,13 @@ private:
     add(act == "gelu" || act == "tanh" || act == "sigmoid", kEpilogue);
   }
 
+  /// Rows of a result that begin in the same few sets of the first-level cache drive each other
+  /// out: with AVX2 products into rows of 4 KiB, or whole multiples, take twice as long as into
+  /// others, into rows of an odd multiple of 2 KiB half as long again. How much of that.
+  static double same_sets(int64_t columns) {
+    return columns % 1024 == 0 ? 1 : columns % 512 == 0 ? 0.5 : 0;
+  }
+
   void product() {
     out_.family = PriceFamily::Product;
     const TensorType &x = operand(0), &y = operand(1);
@@ -73,6 +80,7 @@ private:
     add(log_of(elements(result().shape, 0, rank - 2)));
     add(log_of(rows));
     add(rows == 1, kOtherForm); // a vector times a matrix: another kernel
+    add(rows > 1 ? kOtherForm * same_sets(y.shape.back()) : 0);
     add(log_of(static_cast<double>(x.shape.back())));
     add(log_of(static_cast<double>(y.shape.back())));
     add(is_weight(0), kOtherForm);
@@ -80,21 +88,32 @@ private:
     epilogue();
   }
 
-  /// Channels of a group, in and out, and the groups. True where they are few.
+  /// Vectors hold so many numbers at most, and what is left over of the channels is padding, or
+  /// goes one by one: log2 of how much more is computed.
+  static double padding(double channels) {
+    constexpr double kLanes = 16;
+    return std::log2(kLanes * std::ceil(channels / kLanes) / channels);
+  }
+
+  /// Channels of a group, in and out, and the groups. True where each filters one channel: other
+  /// kernels, which keep channels side by side.
   bool channels(double of_input, double of_group, double of_result) {
     double groups = of_input / of_group;
     add(log_of(of_group));
     add(log_of(of_result / groups));
     add(log_of(groups));
-    constexpr double kFewChannels = 4;
-    return groups > 1 && of_group <= kFewChannels;
+    bool one_each = groups > 1 && of_group == 1;
+    add(groups > 1, kOtherForm);
+    add(one_each ? 0 : padding(of_group));
+    add(one_each ? 0 : padding(of_result / groups));
+    return one_each;
   }
 
   void convolution() {
     const Shape &x = operand(0).shape, &w = operand(1).shape, &y = result().shape;
-    bool few =
+    bool one_each =
         channels(static_cast<double>(x[1]), static_cast<double>(w[1]), static_cast<double>(w[0]));
-    out_.family = few ? PriceFamily::Depthwise : PriceFamily::Convolution;
+    out_.family = one_each ? PriceFamily::Depthwise : PriceFamily::Convolution;
     double window = elements(w, 2, 4);
     add(log_of(static_cast<double>(y[0]) * elements(y, 2, 4)));
     add(log_of(static_cast<double>(y[3])));
@@ -152,7 +171,7 @@ private:
     out_.family = PriceFamily::Rows;
     const Shape& x = operand(0).shape;
     if (x.empty()) {
-      for (int i = 0; i < 4; ++i) add(0.0);
+      for (int i = 0; i < 5; ++i) add(0.0);
       return;
     }
     auto [first, last] = worked();
@@ -160,6 +179,9 @@ private:
     add(log_of(elements(x, first, last + 1)));
     add(log_of(elements(x, last + 1, x.size())));
     add(last + 1 == x.size(), kOtherForm);
+    // Of images channels lie side by side, and are summed side by side where they fill vectors.
+    bool over_pixels = x.size() == 4 && first == 2 && last == 3;
+    add(over_pixels && padding(static_cast<double>(x[1])) > 0, kOtherForm);
   }
 
   void map() {

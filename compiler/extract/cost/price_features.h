@@ -10,8 +10,8 @@ namespace tg {
 /// Operators whose kernels are made alike; only these are compared with each other.
 enum class PriceFamily : uint8_t {
   Product,     // matmul
-  Convolution, // dense, or few groups
-  Depthwise,   // few input channels a group
+  Convolution, // dense, or of groups
+  Depthwise,   // one channel a group
   Filtering,   // winograd_conv2d
   Window,      // pooling
   Rows,        // softmax, norms, reductions
@@ -29,7 +29,7 @@ struct PriceFeatures {
   /// else alone (runtime/measure.h).
   bool in_place = false;
   /// As many for each operator of a family.
-  llvm::SmallVector<double, 18> x;
+  llvm::SmallVector<double, 20> x;
 };
 
 /// `washed_mib`: what was touched between two runs of the operator (runtime/measure.h).

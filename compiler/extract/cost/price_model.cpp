@@ -106,7 +106,7 @@ std::vector<const PriceModel::Sample*> PriceModel::nearest(const PriceFeatures& 
 PriceGuess PriceModel::guess(const PriceFeatures& at) const {
   std::vector<const Sample*> near = nearest(at);
   size_t n = near.size();
-  std::vector<llvm::SmallVector<double, 18>> x(n);
+  std::vector<llvm::SmallVector<double, 20>> x(n);
   std::vector<double> matrix(n * n), y(n), to(n), origin(at.x.size(), 0.0);
   for (size_t i = 0; i < n; ++i) {
     const Sample& one = *near[i];

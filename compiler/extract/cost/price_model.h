@@ -41,7 +41,7 @@ private:
   struct Sample {
     OpKind op{};
     bool in_place = false;
-    llvm::SmallVector<double, 18> x;
+    llvm::SmallVector<double, 20> x;
     double y = 0, noise = 0; // logarithm of time over roofline
   };
   std::vector<const Sample*> nearest(const PriceFeatures& at) const;

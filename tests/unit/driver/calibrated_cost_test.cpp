@@ -3,6 +3,7 @@
 #include "compiler/driver/calibrated_cost.h"
 
 #include "compiler/driver/calibration.h"
+#include "compiler/driver/calibration_networks.h"
 #include "compiler/extract/cost/instance_text.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/optimizer/optimize.h"
@@ -196,6 +197,24 @@ TEST_F(CalibratedCostTest, GuessesAreOfTimesInPlaceOnceThereAreAny) {
   costs->learn_placed(symbols, placed, true);
   EXPECT_NEAR(costs->price(symbols, instances[15]), kRatio * alone, 0.05 * alone);
   EXPECT_NEAR(costs->price(symbols, unseen.instance()), kRatio * guessed, 0.05 * guessed);
+}
+
+/// What the networks of a calibration tell is learned from; what an operator takes in the network
+/// at hand has to be found out there.
+TEST_F(CalibratedCostTest, TimesWithinACalibrationsNetworksAreNoOthersPrices) {
+  OwnedInstance relu = read("relu(f32[1048576])");
+  double before = model()->price(symbols, relu.instance());
+  model()
+      ->measured()
+      .open_placed(kBlockLayout)
+      ->store(CostRow{"relu(f32[1048576])", 20 * before, ""});
+  auto costs = model();
+  EXPECT_EQ(costs->samples(), 1u);
+  EXPECT_TRUE(costs->wants_placed(symbols, relu.instance()));
+  EXPECT_GT(costs->price(symbols, relu.instance()), 4 * before);
+  PlacedTime placed{relu.instance(), 500};
+  costs->learn_placed(symbols, placed, true);
+  EXPECT_EQ(costs->price(symbols, relu.instance()), 500);
 }
 
 /// Times in place as a test says them, by instance; others take what they cost.
@@ -442,11 +461,45 @@ TEST(Calibration, KeysAreInstancesEachOnce) {
     ASSERT_TRUE(read) << key;
     EXPECT_EQ(instance_key(symbols, read->instance()), key);
     EXPECT_TRUE(seen.insert(key).second) << key;
-    if (seen.size() <= 100) operators.insert(key.substr(0, key.find('(')));
+    if (seen.size() <= 300) operators.insert(key.substr(0, key.find('(')));
   }
   for (const char* name : {"conv2d", "matmul", "winograd_conv2d", "fused_map"})
     EXPECT_TRUE(operators.count(name)) << name << " is among the first";
   EXPECT_EQ(keys, calibration_keys()) << "always the same list";
+}
+
+TEST(Calibration, NetworksOfAllKindsComeFirst) {
+  std::vector<ModelRequest> networks = calibration_networks();
+  std::set<std::string> all, first;
+  for (size_t i = 0; i < networks.size(); ++i) {
+    all.insert(networks[i].model);
+    if (i < networks.size() / 5) first.insert(networks[i].model);
+  }
+  EXPECT_EQ(first, all);
+  EXPECT_GE(all.size(), 7u);
+  std::vector<ModelRequest> again = calibration_networks();
+  ASSERT_EQ(again.size(), networks.size());
+  for (size_t i = 0; i < networks.size(); ++i)
+    EXPECT_EQ(again[i].settings, networks[i].settings) << "always the same list";
+}
+
+TEST(Calibration, EveryNetworkIsAGraphOfOperatorsThatCanBeReadBack) {
+  std::set<std::string> operators;
+  for (const ModelRequest& network : calibration_networks()) {
+    Graph graph = calibration_graph(network);
+    EXPECT_EQ(verify(graph), "") << network.model;
+    EXPECT_GE(graph.op_count(), 8u) << network.model;
+    for (const OpInstance& instance : instances_of(graph).instances) {
+      std::string key = instance_key(graph.symbols(), instance);
+      Symbols symbols;
+      EXPECT_TRUE(read_instance(symbols, key)) << key;
+      operators.insert(key.substr(0, key.find('(')));
+    }
+  }
+  for (const char* name :
+       {"conv2d", "winograd_conv2d", "matmul", "fused_map", "batch_norm", "concat", "max_pool2d",
+        "avg_pool2d", "softmax", "layer_norm", "reduce_mean", "sigmoid"})
+    EXPECT_TRUE(operators.count(name)) << name;
 }
 
 } // namespace

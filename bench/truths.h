@@ -1,0 +1,67 @@
+// What graphs took when they were run, in a file: guesses of their prices can be judged again and
+// again without running anything (ranking_bench --keep writes it, price_model_bench reads it).
+//
+// A line a graph, "graph NETWORK WHOLE_US WASHED_MIB", the first of a network its source; then a
+// line for each distinct operator, "op COUNT US KEY": how many nodes it has, and what one of them
+// takes within whole runs. Words are separated by tabs.
+#pragma once
+
+#include "compiler/optimizer/placed_times.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <string>
+#include <vector>
+
+namespace tg {
+
+struct Truth {
+  std::string network;
+  double whole_us = 0, washed_mib = 0;
+  struct Op {
+    double count = 0, us = 0;
+    std::string key;
+  };
+  std::vector<Op> ops;
+};
+
+inline void write_truth(llvm::raw_ostream& out, const Graph& graph, double whole_us,
+                        double washed_mib, const PlacedInstances& placed) {
+  llvm::StringMap<int> count;
+  for (const OpInstance& instance : placed.of.instances)
+    ++count[instance_key(graph.symbols(), instance)];
+  out << llvm::formatv("graph\t{0}\t{1:f3}\t{2}\n", graph.name(), whole_us, washed_mib);
+  for (const PlacedTime& time : placed.times) {
+    std::string key = instance_key(graph.symbols(), time.instance);
+    out << llvm::formatv("op\t{0}\t{1:f3}\t{2}\n", count[key], time.microseconds, key);
+  }
+}
+
+/// Nothing where there is no such file, or a line is none of these.
+inline std::vector<Truth> read_truths(const std::string& path) {
+  std::vector<Truth> truths;
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer) return {};
+  for (llvm::StringRef rest = (*buffer)->getBuffer(); !rest.empty();) {
+    llvm::StringRef line;
+    std::tie(line, rest) = rest.split('\n');
+    llvm::SmallVector<llvm::StringRef, 4> words;
+    line.split(words, '\t', 3);
+    double first = 0, second = 0;
+    if (words.size() != 4) return {};
+    if (words[0] == "graph" && !words[2].getAsDouble(first) && !words[3].getAsDouble(second))
+      truths.push_back({words[1].str(), first, second, {}});
+    else if (words[0] == "op" && !truths.empty() && !words[1].getAsDouble(first) &&
+             !words[2].getAsDouble(second))
+      truths.back().ops.push_back({first, second, words[3].str()});
+    else
+      return {};
+  }
+  return truths;
+}
+
+} // namespace tg
