@@ -336,7 +336,7 @@ std::optional<double> median_error(std::vector<double>& errors) {
 } // namespace
 
 std::vector<std::string> calibration_keys() {
-  constexpr size_t kKeys = 1'100;
+  constexpr size_t kKeys = 1'050;
   std::vector<std::string> keys;
   llvm::StringSet<> known;
   Drawer draw;
