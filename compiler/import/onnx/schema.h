@@ -1,0 +1,10 @@
+// The messages of the ONNX format (onnx.proto), and their short name. The generated header is another's
+// code: our warnings are not for it.
+#pragma once
+
+#pragma GCC system_header
+#include "compiler/import/onnx/onnx.pb.h"
+
+namespace tg::onnx {
+namespace schema = ::tangram_onnx;
+} // namespace tg::onnx
