@@ -101,6 +101,37 @@ function(tg_generate_parser target)
     "-Wno-sign-compare;-Wno-unused-function;-Wno-unused-but-set-variable;-Wno-null-dereference")
 endfunction()
 
+# protobuf's lite library as tg_protobuf: its static archive where that is installed, so that a program
+# carries it. A shared library that links it exports none of its symbols: another version of protobuf may
+# be in the same process.
+function(tg_find_protobuf)
+  find_path(PROTOBUF_INCLUDE_DIR google/protobuf/message_lite.h REQUIRED)
+  find_library(PROTOBUF_LITE_LIBRARY NAMES libprotobuf-lite.a protobuf-lite REQUIRED)
+  add_library(tg_protobuf INTERFACE)
+  target_include_directories(tg_protobuf SYSTEM INTERFACE ${PROTOBUF_INCLUDE_DIR})
+  target_link_libraries(tg_protobuf INTERFACE ${PROTOBUF_LITE_LIBRARY} pthread)
+  target_link_options(tg_protobuf INTERFACE LINKER:--exclude-libs=libprotobuf-lite.a
+                      LINKER:--exclude-libs=libtg_onnx.a)
+endfunction()
+
+# tg_generate_protobuf(TARGET path/NAME.proto): protoc's NAME.pb.h and NAME.pb.cc, in generated/path/.
+function(tg_generate_protobuf target proto)
+  find_program(PROTOC protoc REQUIRED)
+  get_filename_component(folder ${proto} DIRECTORY)
+  get_filename_component(name ${proto} NAME_WE)
+  set(out ${CMAKE_BINARY_DIR}/generated/${folder})
+  file(MAKE_DIRECTORY ${out})
+  add_custom_command(OUTPUT ${out}/${name}.pb.cc ${out}/${name}.pb.h
+    COMMAND ${PROTOC} --proto_path=${CMAKE_SOURCE_DIR}/${folder} --cpp_out=${out}
+            ${CMAKE_SOURCE_DIR}/${proto}
+    DEPENDS ${CMAKE_SOURCE_DIR}/${proto} VERBATIM)
+  target_sources(${target} PRIVATE ${out}/${name}.pb.cc ${out}/${name}.pb.h)
+  # Another's code: our warnings are not for it.
+  set_source_files_properties(${out}/${name}.pb.cc PROPERTIES COMPILE_OPTIONS "-w;-fvisibility=hidden"
+                              SKIP_PRECOMPILE_HEADERS ON)
+  target_link_libraries(${target} PUBLIC tg_protobuf)
+endfunction()
+
 # Embeds the .tg files of the folders given, as generated/embedded_files.cpp (see tests of the driver).
 function(tg_embed target)
   set(out ${CMAKE_BINARY_DIR}/generated/embedded_files.cpp)

@@ -1,32 +1,34 @@
 // An ONNX file, opened: the network as protobuf messages, without the elements of large tensors,
 // which stay in the mapped file until somebody reads them.
 //
-// Protobuf copies what it parses and ends at 2 GB, so a scan of the wire format goes first: it walks
-// model, graph, nodes, attributes and tensors by their field numbers, takes `raw_data` out of every
-// tensor where that is long, and leaves its place (Tensor.place_begin, place_end). What is left is
-// small and goes through protobuf. External data is mapped file by file when it is first read; its
-// path may not lead outside of the model's folder, by name or by link.
+// Protobuf copies what it parses and ends at 2 GB, so a scan of the wire format goes first: it
+// walks model, graph, nodes, attributes and tensors by their field numbers, takes `raw_data` out of
+// every tensor where that is long, and leaves its place (Tensor.place_begin, place_end). What is
+// left is small and goes through protobuf. External data is mapped file by file when it is first
+// read; its path may not lead outside of the model's folder, by name or by link.
 //
-// Nothing in a file is believed before it is checked: lengths stay within what holds them, nesting is
-// bounded, sizes are multiplied with overflow checks, and a tensor's bytes are as many as its type says.
+// Nothing in a file is believed before it is checked: lengths stay within what holds them, nesting
+// is bounded, sizes are multiplied with overflow checks, and a tensor's bytes are as many as its
+// type says.
 #pragma once
 
 #include "compiler/import/onnx/schema.h"
 #include "lang/core/result.h"
 #include "lang/core/type.h"
 
-#include <llvm/ADT/StringMap.h>
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tg::onnx {
 
 /// Row-major little-endian elements of a tensor, within a mapped file or owned.
 struct Elements {
   llvm::StringRef bytes;
-  std::string owned; // what `bytes` refers to where the file had them in another form
+  /// What `bytes` refers to where the file had them in another form; does not move with the struct.
+  std::unique_ptr<char[]> owned;
 };
 
 /// "float", "uint8", "float8e4m3fn", …: as the specification calls it; "type 99" of one it has not.
@@ -38,7 +40,8 @@ class ModelFile {
 public:
   /// Errors: `cannot_read`, `empty_file`, `bad_data_file`.
   static Result<std::shared_ptr<const ModelFile>> open(llvm::StringRef path);
-  /// The same from memory; external data is looked for in `folder`, and refused where that is empty.
+  /// The same from memory; external data is looked for in `folder`, and refused where that is
+  /// empty.
   static Result<std::shared_ptr<const ModelFile>> parse(std::unique_ptr<llvm::MemoryBuffer> file,
                                                         llvm::StringRef name,
                                                         llvm::StringRef folder = "");
@@ -52,8 +55,8 @@ public:
   /// Its elements, whatever the dtype: of f16 and bf16 two bytes, of bool one, of strings none.
   /// Errors: `bad_data_file`, `cannot_read` (external data), naming the tensor.
   Result<Elements> elements(const schema::Tensor& tensor) const;
-  /// The elements of a small tensor as numbers. Integers come exactly, of all integer types and bool.
-  /// Errors: those of elements(), `unsupported` for what are no such numbers.
+  /// The elements of a small tensor as numbers. Integers come exactly, of all integer types and
+  /// bool. Errors: those of elements(), `unsupported` for what are no such numbers.
   Result<std::vector<int64_t>> integers(const schema::Tensor& tensor) const;
   Result<std::vector<double>> doubles(const schema::Tensor& tensor) const;
 

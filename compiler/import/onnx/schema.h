@@ -1,5 +1,5 @@
-// The messages of the ONNX format (onnx.proto), and their short name. The generated header is another's
-// code: our warnings are not for it.
+// The messages of the ONNX format (onnx.proto), and their short name. The generated header is
+// another's code: our warnings are not for it.
 #pragma once
 
 #pragma GCC system_header
