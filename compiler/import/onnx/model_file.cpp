@@ -1,28 +1,117 @@
 #include "compiler/import/onnx/model_file.h"
 
+#include "compiler/import/onnx/elements.h"
+#include "compiler/import/onnx/external_data.h"
+#include "compiler/import/onnx/wire_scan.h"
 #include "lang/core/data_file.h"
 
-#include <limits>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/stubs/logging.h>
+#include <llvm/Support/Path.h>
 
 namespace tg::onnx {
 
 struct ModelFile::Impl {
   std::string name;
   std::unique_ptr<llvm::MemoryBuffer> file;
+  ExternalData external;
   schema::Model model;
+
+  Impl(llvm::StringRef name, llvm::StringRef folder) : name(name.str()), external(folder) {}
+
+  /// The same error, said of the tensor.
+  Diagnostic of(const schema::Tensor& tensor, Diagnostic why) const;
+  Diagnostic bad(const schema::Tensor& tensor, const llvm::Twine& what) const {
+    return of(tensor, error(Code::bad_data_file, "{0}", what.str()));
+  }
+  /// The type in the specification. Errors: `bad_data_file`, `unsupported`.
+  Result<const ElementType*> element_type_of(const schema::Tensor& tensor) const;
+  /// Errors: `bad_data_file` for sizes that no tensor has.
+  Result<uint64_t> count_of(const schema::Tensor& tensor) const;
+  Result<Elements> elements(const schema::Tensor& tensor, const ElementType& type,
+                            uint64_t count) const;
+  Result<Elements> raw_elements(const schema::Tensor& tensor, uint64_t size) const;
 };
 
+Diagnostic ModelFile::Impl::of(const schema::Tensor& tensor, Diagnostic why) const {
+  std::string place = "`" + name + "`: ";
+  if (tensor.name().empty())
+    place += "a tensor without a name: ";
+  else
+    place += "tensor `" + tensor.name() + "`: ";
+  why.message = place + why.message;
+  return why;
+}
+
+Result<const ElementType*> ModelFile::Impl::element_type_of(const schema::Tensor& tensor) const {
+  const ElementType* type = element_type(tensor.data_type());
+  if (!type || type->list == DataList::None)
+    return bad(tensor, "its elements are of " + element_type_name(tensor.data_type()) +
+                           ", which ONNX does not have");
+  if (type->bits == 0)
+    return of(tensor, error(Code::unsupported, "elements of type string are not supported"));
+  return type;
+}
+
+Result<uint64_t> ModelFile::Impl::count_of(const schema::Tensor& tensor) const {
+  uint64_t count = 1;
+  bool empty = false, huge = false;
+  for (int64_t size : tensor.dims()) {
+    if (size < 0) return bad(tensor, "it has the size " + llvm::Twine(size));
+    auto factor = static_cast<uint64_t>(size);
+    empty |= factor == 0;
+    huge |= factor > kMaxElements || (factor != 0 && count > kMaxElements / factor);
+    if (!empty && !huge) count *= factor;
+  }
+  if (empty) return uint64_t{0};
+  if (huge) return bad(tensor, "it has more than " + llvm::Twine(kMaxElements) + " elements");
+  return count;
+}
+
+Result<Elements> ModelFile::Impl::raw_elements(const schema::Tensor& tensor, uint64_t size) const {
+  llvm::StringRef bytes = tensor.raw_data();
+  if (tensor.place_end() != 0) {
+    // A tensor of another file, or one that was changed, may say anything.
+    if (!file || tensor.place_begin() > tensor.place_end() ||
+        tensor.place_end() > file->getBufferSize())
+      return bad(tensor, "it is no tensor of this file");
+    bytes = file->getBuffer().slice(tensor.place_begin(), tensor.place_end());
+  }
+  if (bytes.size() != size)
+    return bad(tensor, "its raw data has " + llvm::Twine(bytes.size()) + " bytes, and its type " +
+                           llvm::Twine(size));
+  return Elements{bytes, nullptr};
+}
+
+Result<Elements> ModelFile::Impl::elements(const schema::Tensor& tensor, const ElementType& type,
+                                           uint64_t count) const {
+  if (tensor.has_segment())
+    return of(tensor, error(Code::unsupported, "a tensor in segments is not supported"));
+  bool raw = !tensor.raw_data().empty() || tensor.place_end() != 0;
+  bool external_data = tensor.data_location() == schema::Tensor::EXTERNAL;
+  if (const char* list = other_list(tensor, raw || external_data ? DataList::None : type.list))
+    return bad(tensor, "its elements are of type " + llvm::Twine(type.name) + ", and it has " +
+                           (raw             ? "raw data and "
+                            : external_data ? "external data and "
+                                            : "") +
+                           list);
+  if (external_data) {
+    if (raw) return bad(tensor, "it has raw data and external data");
+    auto place = external_place(tensor);
+    if (!place) return of(tensor, std::move(place.error()));
+    auto bytes = external.bytes(*place, bytes_of(type, count));
+    if (!bytes) return of(tensor, std::move(bytes.error()));
+    return Elements{*bytes, nullptr};
+  }
+  if (raw) return raw_elements(tensor, bytes_of(type, count));
+  auto listed = elements_from_list(tensor, type, count);
+  if (!listed) return of(tensor, std::move(listed.error()));
+  return listed;
+}
+
 std::string element_type_name(int32_t data_type) {
-  static constexpr const char* kNames[] = {
-      "undefined",      "float",    "uint8",        "int8",           "uint16",
-      "int16",          "int32",    "int64",        "string",         "bool",
-      "float16",        "double",   "uint32",       "uint64",         "complex64",
-      "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
-      "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
-      "uint2",          "int2"};
-  if (data_type >= 0 && data_type < static_cast<int32_t>(std::size(kNames)))
-    return kNames[data_type];
-  return "type " + std::to_string(data_type);
+  const ElementType* type = element_type(data_type);
+  return type ? type->name : "type " + std::to_string(data_type);
 }
 
 Result<DType> dtype_of(int32_t data_type) {
@@ -44,16 +133,30 @@ ModelFile::~ModelFile() = default;
 
 Result<std::shared_ptr<const ModelFile>> ModelFile::open(llvm::StringRef path) {
   TG_TRY(std::unique_ptr<llvm::MemoryBuffer> file, read_data_file(path));
-  return parse(std::move(file), path);
+  llvm::StringRef folder = llvm::sys::path::parent_path(path);
+  return parse(std::move(file), path, folder.empty() ? "." : folder);
 }
 
 Result<std::shared_ptr<const ModelFile>> ModelFile::parse(std::unique_ptr<llvm::MemoryBuffer> file,
-                                                          llvm::StringRef name, llvm::StringRef) {
-  auto impl = std::make_unique<Impl>();
-  impl->name = name.str();
-  if (file->getBufferSize() > std::numeric_limits<int>::max() ||
-      !impl->model.ParseFromArray(file->getBufferStart(), static_cast<int>(file->getBufferSize())))
-    return error(Code::bad_data_file, "`{0}` is no ONNX file that can be read", name);
+                                                          llvm::StringRef name,
+                                                          llvm::StringRef folder) {
+  auto impl = std::make_unique<Impl>(name, folder);
+  TG_TRY(std::string messages, without_raw_data(file->getBuffer(), name));
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(messages.data()),
+                                                static_cast<int>(messages.size()));
+#if GOOGLE_PROTOBUF_VERSION < 4022000
+  google::protobuf::LogSilencer silencer; // the error is ours to report
+#endif
+  stream.SetRecursionLimit(2 *
+                           kMaxMessageDepth); // some that are not walked lie below those that are
+  if (!impl->model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
+    return error(Code::bad_data_file,
+                 "`{0}` is no ONNX file that can be read: a part of it is damaged, holds text that "
+                 "is not UTF-8, or is nested over the limit",
+                 name);
+  if (!impl->model.has_graph())
+    return error(Code::bad_data_file, "`{0}` is no ONNX file that can be read: it has no graph",
+                 name);
   impl->file = std::move(file);
   return std::shared_ptr<const ModelFile>(new ModelFile(std::move(impl)));
 }
@@ -62,34 +165,37 @@ const schema::Model& ModelFile::model() const { return impl_->model; }
 llvm::StringRef ModelFile::file_name() const { return impl_->name; }
 
 Result<TensorType> ModelFile::type_of(const schema::Tensor& tensor) const {
-  TG_TRY(DType dtype, dtype_of(tensor.data_type()));
-  return TensorType{dtype, Shape(tensor.dims().begin(), tensor.dims().end())};
+  auto dtype = dtype_of(tensor.data_type());
+  if (!dtype) return impl_->of(tensor, std::move(dtype.error()));
+  TG_CHECK(impl_->count_of(tensor));
+  if (tensor.dims_size() > kMaxRank)
+    return impl_->bad(tensor, "it has " + llvm::Twine(tensor.dims_size()) + " axes, and " +
+                                  llvm::Twine(kMaxRank) + " are the limit");
+  return TensorType{*dtype, Shape(tensor.dims().begin(), tensor.dims().end())};
 }
 
 Result<Elements> ModelFile::elements(const schema::Tensor& tensor) const {
-  if (tensor.raw_data().empty())
-    return error(Code::unsupported, "`{0}`: `{1}` has no raw data", impl_->name, tensor.name());
-  return Elements{tensor.raw_data(), nullptr};
+  TG_TRY(const ElementType* type, impl_->element_type_of(tensor));
+  TG_TRY(uint64_t count, impl_->count_of(tensor));
+  return impl_->elements(tensor, *type, count);
 }
 
 Result<std::vector<int64_t>> ModelFile::integers(const schema::Tensor& tensor) const {
-  if (tensor.data_type() == schema::Tensor::INT64 && tensor.int64_data_size() > 0)
-    return std::vector<int64_t>(tensor.int64_data().begin(), tensor.int64_data().end());
-  TG_TRY(Elements elements, this->elements(tensor));
-  if (tensor.data_type() != schema::Tensor::INT64)
-    return error(Code::unsupported, "`{0}`: `{1}` holds no int64", impl_->name, tensor.name());
-  std::vector<int64_t> values(elements.bytes.size() / sizeof(int64_t));
-  memcpy(values.data(), elements.bytes.data(), values.size() * sizeof(int64_t));
+  TG_TRY(const ElementType* type, impl_->element_type_of(tensor));
+  TG_TRY(uint64_t count, impl_->count_of(tensor));
+  TG_TRY(Elements elements, impl_->elements(tensor, *type, count));
+  auto values = as_integers(elements.bytes, *type, count);
+  if (!values) return impl_->of(tensor, std::move(values.error()));
   return values;
 }
 
 Result<std::vector<double>> ModelFile::doubles(const schema::Tensor& tensor) const {
-  TG_TRY(Elements elements, this->elements(tensor));
-  if (tensor.data_type() != schema::Tensor::FLOAT)
-    return error(Code::unsupported, "`{0}`: `{1}` holds no float", impl_->name, tensor.name());
-  std::vector<float> values(elements.bytes.size() / sizeof(float));
-  memcpy(values.data(), elements.bytes.data(), values.size() * sizeof(float));
-  return std::vector<double>(values.begin(), values.end());
+  TG_TRY(const ElementType* type, impl_->element_type_of(tensor));
+  TG_TRY(uint64_t count, impl_->count_of(tensor));
+  TG_TRY(Elements elements, impl_->elements(tensor, *type, count));
+  auto values = as_doubles(elements.bytes, tensor.data_type(), count);
+  if (!values) return impl_->of(tensor, std::move(values.error()));
+  return values;
 }
 
 } // namespace tg::onnx

@@ -52,11 +52,14 @@ public:
   /// Type of a tensor of this file. Errors: `unsupported` for a dtype that Tangram does not have,
   /// `bad_data_file` for a negative or huge size or too many axes.
   Result<TensorType> type_of(const schema::Tensor& tensor) const;
-  /// Its elements, whatever the dtype: of f16 and bf16 two bytes, of bool one, of strings none.
-  /// Errors: `bad_data_file`, `cannot_read` (external data), naming the tensor.
+  /// Its elements, of every type of the specification but strings; types of less than 8 bits are
+  /// packed, low bits first. The bytes live as long as this file and the tensor, and are not
+  /// aligned. Errors: `bad_data_file`, `unsupported`, `cannot_read` (external data), naming the
+  /// tensor.
   Result<Elements> elements(const schema::Tensor& tensor) const;
   /// The elements of a small tensor as numbers. Integers come exactly, of all integer types and
-  /// bool. Errors: those of elements(), `unsupported` for what are no such numbers.
+  /// bool; as doubles they are rounded beyond 2^53. Errors: those of elements(), `unsupported` for
+  /// what are no such numbers.
   Result<std::vector<int64_t>> integers(const schema::Tensor& tensor) const;
   Result<std::vector<double>> doubles(const schema::Tensor& tensor) const;
 
