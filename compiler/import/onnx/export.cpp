@@ -1,0 +1,310 @@
+#include "compiler/import/onnx/export.h"
+
+#include "compiler/import/onnx/export_operators.h"
+#include "lang/core/winograd.h"
+
+namespace tg::onnx {
+
+namespace {
+
+/// The version of the file format that came with the opset, so that who reads the one reads the
+/// other.
+int64_t ir_version(int opset) {
+  if (opset < 15) return 7;
+  if (opset < 19) return 8;
+  if (opset < 21) return 9;
+  return opset < 23 ? 10 : 11;
+}
+
+/// Constants of one repeated number beyond this are made when the model is loaded.
+constexpr int64_t kMostWritten = 1024;
+
+class Exporter {
+public:
+  Exporter(const Graph& graph, const ExportOptions& options)
+      : graph_(graph), options_(options), nodes_(options.opset), needed_(graph.reachable()),
+        value_(graph.size()), weight_(graph.size(), -1) {}
+
+  Result<Exported> run();
+
+private:
+  bool is_leaf(NodeId id) const { return op_info(graph_.node(id).op).has(Trait::Leaf); }
+  Result<void> reserve_names();
+  void add_weight(NodeId id);
+  Operand constant(NodeId id);
+  Result<void> operation(NodeId id);
+  Result<void> check_indices(NodeId gather);
+  Result<void> check_constant(NodeId indices, int64_t size);
+  void finish_outputs();
+  std::string name_of(NodeId id) const;
+
+  const Graph& graph_;
+  const ExportOptions& options_;
+  NodeWriter nodes_;
+  std::vector<bool> needed_;
+  std::vector<Operand> value_;                  // of each node
+  std::vector<int> weight_;                     // of each weight, its place in exported_.weights
+  llvm::DenseMap<uint32_t, std::string> named_; // nodes that are outputs: the first one's name
+  Exported exported_;
+};
+
+/// Names that people know come first, so that no other takes them.
+Result<void> Exporter::reserve_names() {
+  for (NodeId id : graph_.inputs()) {
+    const std::string& name = graph_.attr(id, 0).text;
+    nodes_.reserve(name);
+    nodes_.add_input(name, graph_.type(id));
+    value_[id.index] = {name, graph_.type(id).dtype};
+  }
+  for (const GraphOutput& output : graph_.outputs()) {
+    if (!nodes_.reserve(output.name))
+      return error(Code::unsupported, "`{0}` is the name of an input and of an output of `{1}`",
+                   output.name, graph_.name())
+          .suggest("give the output another name: a file of ONNX has one value of a name");
+    nodes_.add_output(output.name, graph_.type(output.node));
+    named_.try_emplace(output.node.index, output.name);
+  }
+  return {};
+}
+
+void Exporter::add_weight(NodeId id) {
+  ExportedWeight weight;
+  std::string name = nodes_.fresh(graph_.attr(id, 0).text);
+  describe(weight.tensor, name, graph_.type(id));
+  weight.node = id;
+  value_[id.index] = {std::move(name), graph_.type(id).dtype};
+  weight_[id.index] = static_cast<int>(exported_.weights.size());
+  exported_.weights.push_back(std::move(weight));
+}
+
+Operand Exporter::constant(NodeId id) {
+  const Value& values = graph_.attr(id, 0);
+  const TensorType& type = graph_.type(id);
+  std::string bytes = values.ints.empty() ? element_bytes(values.reals, type.dtype)
+                                          : element_bytes(values.ints, type.dtype);
+  size_t count = values.ints.size() + values.reals.size();
+  auto repeats = type.elements() / static_cast<int64_t>(count);
+  if (repeats > kMostWritten) return nodes_.filled(type, bytes);
+  std::string all;
+  for (int64_t i = 0; i < repeats; ++i) all += bytes;
+  return nodes_.tensor("constant", type, std::move(all));
+}
+
+std::string Exporter::name_of(NodeId id) const {
+  auto output = named_.find(id.index);
+  if (output != named_.end()) return output->second;
+  return llvm::formatv("{0}_{1}", op_info(graph_.node(id).op).name, id.index);
+}
+
+Result<void> Exporter::operation(NodeId id) {
+  llvm::SmallVector<Operand, 5> operands;
+  for (NodeId operand : graph_.operands(id)) operands.push_back(value_[operand.index]);
+  nodes_.begin(name_of(id));
+  size_t before = nodes_.node_count();
+  TG_TRY(Operand value, write_operator(nodes_, graph_, id, operands));
+  if (nodes_.node_count() > before && nodes_.is_last(value)) {
+    bool output = named_.count(id.index) > 0;
+    std::string name = output ? name_of(id) : nodes_.fresh(name_of(id));
+    nodes_.name_result(value, name, graph_.type(id), /*describe=*/!output);
+  }
+  value_[id.index] = std::move(value);
+  return graph_.node(id).op == OpKind::Gather ? check_indices(id) : Result<void>();
+}
+
+Result<void> Exporter::check_constant(NodeId indices, int64_t size) {
+  const Value& values = graph_.attr(indices, 0);
+  llvm::SmallVector<int64_t, 8> all(values.ints.begin(), values.ints.end());
+  for (double index : values.reals) all.push_back(static_cast<int64_t>(index));
+  for (int64_t index : all)
+    if (index < 0 || index >= size)
+      return error(Code::unsupported,
+                   "`gather` takes index {0} of an axis of {1}: ONNX refuses it, or counts it from "
+                   "the end",
+                   index, size);
+  return {};
+}
+
+/// Indices that are known are checked, here or when their elements are written. Those of an argmax
+/// are of the axis that it went along. Of all others a note says what is expected of them.
+Result<void> Exporter::check_indices(NodeId gather) {
+  NodeId x = graph_.operands(gather)[0], indices = graph_.operands(gather)[1];
+  int64_t size = graph_.type(x)[static_cast<size_t>(graph_.attr(gather, 0).number)];
+  const Node& node = graph_.node(indices);
+  if (node.op == OpKind::Constant) return check_constant(indices, size);
+  if (weight_[indices.index] >= 0) {
+    int64_t& below = exported_.weights[weight_[indices.index]].indices_below;
+    below = below == 0 ? size : std::min(below, size);
+    return {};
+  }
+  if (node.op == OpKind::Argmax) {
+    NodeId ranked = graph_.operands(indices)[0];
+    if (graph_.type(ranked)[static_cast<size_t>(graph_.attr(indices, 0).number)] <= size) return {};
+  }
+  exported_.notes.push_back(llvm::formatv("`{0}` has to name rows from 0 to {1}: ONNX takes others "
+                                          "for errors, or counts from the end",
+                                          value_[indices.index].name, size - 1));
+  return {};
+}
+
+/// What no node of its own has made under the name: an input, a weight, a second name.
+void Exporter::finish_outputs() {
+  for (const GraphOutput& output : graph_.outputs())
+    if (const Operand& value = value_[output.node.index]; value.name != output.name)
+      nodes_.alias(value, output.name);
+}
+
+Result<Exported> Exporter::run() {
+  TG_CHECK(reserve_names());
+  for (uint32_t i = 0; i < graph_.size(); ++i) {
+    NodeId id{i};
+    OpKind op = graph_.node(id).op;
+    if (!needed_[i] || op == OpKind::None || op == OpKind::Input) continue;
+    if (op == OpKind::Weight)
+      add_weight(id);
+    else if (op == OpKind::Constant)
+      value_[i] = constant(id);
+    else
+      TG_CHECK(operation(id));
+  }
+  finish_outputs();
+  exported_.graph = nodes_.take();
+  exported_.graph.set_name(graph_.name());
+  exported_.model.set_ir_version(ir_version(options_.opset));
+  exported_.model.set_producer_name("tangram");
+  exported_.model.set_producer_version(options_.version);
+  exported_.model.add_opset_import()->set_version(options_.opset);
+  return std::move(exported_);
+}
+
+// --- preparing ----------------------------------------------------------------------------------
+
+/// The kernel's rows and columns from those of its transform: K with K G = 1, so that a transform
+/// G w G' comes back as w. It adds two rows at most, and multiplies by no more than 4.
+std::vector<double> kernel_of_transform(const Winograd& winograd) {
+  std::vector<double> one(static_cast<size_t>(3 * winograd.tile)), both;
+  double scale = winograd.denominator;
+  auto at = [&](int64_t row, int64_t column) -> double& {
+    return one[row * winograd.tile + column];
+  };
+  at(0, 0) = scale / winograd.weights[0][0];
+  at(1, 2) = scale / (2.0 * winograd.weights[2][1]);
+  at(1, 1) = -at(1, 2);
+  at(2, winograd.tile - 1) = scale / winograd.weights[winograd.tile - 1][2];
+  for (int64_t i = 0; i < 9; ++i)
+    for (int64_t p = 0; p < winograd.products(); ++p)
+      both.push_back(at(i / 3, p / winograd.tile) * at(i % 3, p % winograd.tile));
+  return both;
+}
+
+/// Copies nodes from one graph to another.
+class Copier {
+public:
+  Copier(const Graph& from, Graph& to) : from_(from), to_(to), made_(from.size()) {}
+  NodeId of(NodeId id) const { return made_[id.index]; }
+  void set(NodeId id, NodeId made) { made_[id.index] = made; }
+  llvm::SmallVector<NodeId, 5> operands(NodeId id) const {
+    llvm::SmallVector<NodeId, 5> operands;
+    for (NodeId operand : from_.operands(id)) operands.push_back(of(operand));
+    return operands;
+  }
+  void copy(NodeId id) { set(id, to_.add(from_.node(id).op, from_.attrs(id), operands(id))); }
+
+private:
+  const Graph& from_;
+  Graph& to_;
+  std::vector<NodeId> made_;
+};
+
+/// What the outputs need, and all inputs, node by node.
+class Preparer {
+public:
+  explicit Preparer(const Graph& from)
+      : from_(from), to_(from.shared_symbols(), from.name()), copier_(from, to_) {}
+
+  PreparedGraph run() {
+    std::vector<bool> needed = from_.reachable();
+    for (NodeId input : from_.inputs()) needed[input.index] = true;
+    for (uint32_t i = 0; i < from_.size(); ++i) {
+      if (!needed[i]) continue;
+      if (NodeId kernel = kernel_of({i}); kernel.valid())
+        copier_.set({i}, conv2d({i}, kernel));
+      else
+        copier_.copy({i});
+      assert(copier_.of({i}).valid() && "what was well typed stays so");
+    }
+    for (const GraphOutput& output : from_.outputs())
+      to_.add_output(output.name, copier_.of(output.node));
+    Graph transforms = transforms_alone();
+    return {std::move(to_), std::move(transforms)};
+  }
+
+private:
+  /// Of a winograd_conv2d whose kernel can be had; else none.
+  NodeId kernel_of(NodeId id) {
+    if (from_.node(id).op != OpKind::WinogradConv2d) return {};
+    NodeId transform = from_.operands(id)[1];
+    const Node& node = from_.node(transform);
+    if (node.op == OpKind::WinogradWeight) return copier_.of(from_.operands(transform)[0]);
+    return node.weight_only ? recovered(copier_.of(transform)) : NodeId{};
+  }
+
+  NodeId conv2d(NodeId id, NodeId kernel) {
+    llvm::SmallVector<NodeId, 5> operands = copier_.operands(id);
+    operands[1] = kernel;
+    ValueId one = value(Value::of_ints({1, 1}));
+    llvm::ArrayRef<ValueId> attrs = from_.attrs(id); // pad, act
+    return to_.add(OpKind::Conv2d, {one, attrs[0], one, attrs[1]}, operands);
+  }
+
+  /// From a transform [products, O, I], in operators of weights, which are folded.
+  NodeId recovered(NodeId transform) {
+    TensorType type = to_.type(transform);
+    const Winograd& winograd = winograd_of_products(type[0]);
+    NodeId matrix = to_.constant(kernel_of_transform(winograd), {type.dtype, {9, type[0]}});
+    NodeId rows = reshape(transform, {type[0], type[1] * type[2]});
+    NodeId columns = to_.add(OpKind::Matmul, {value(Value::of_enum("none"))},
+                             {matrix, rows, to_.none(), to_.none()});
+    NodeId kernels = to_.add(OpKind::Transpose, {value(Value::of_ints({1, 0}))}, {columns});
+    NodeId kernel = reshape(kernels, {type[1], type[2], 3, 3});
+    NodeId again =
+        to_.add(OpKind::WinogradWeight, {value(Value::of_int(winograd.results))}, {kernel});
+    transforms_.push_back({transform, again});
+    return kernel;
+  }
+  NodeId reshape(NodeId x, llvm::ArrayRef<int64_t> shape) {
+    return to_.add(OpKind::Reshape, {value(Value::of_ints(shape))}, {x});
+  }
+  ValueId value(const Value& v) { return to_.symbols().value(v); }
+
+  Graph transforms_alone() const {
+    Graph alone(to_.shared_symbols(), to_.name());
+    if (transforms_.empty()) return alone;
+    Copier copier(to_, alone);
+    for (uint32_t i = 0; i < to_.size(); ++i)
+      if (to_.node({i}).weight_only) copier.copy({i});
+    for (auto [given, again] : transforms_) {
+      bool named = to_.node(given).op == OpKind::Weight;
+      std::string name = named ? to_.attr(given, 0).text : "a weight";
+      for (NodeId node : {given, again}) alone.add_output(name, copier.of(node));
+    }
+    return alone;
+  }
+
+  const Graph& from_;
+  Graph to_;
+  Copier copier_;
+  std::vector<std::pair<NodeId, NodeId>> transforms_; // in to_
+};
+
+} // namespace
+
+PreparedGraph prepare_for_export(const Graph& graph) { return Preparer(graph).run(); }
+
+Result<Exported> export_graph(const Graph& graph, const ExportOptions& options) {
+  if (options.opset < kOldestExport || options.opset > kNewestExport)
+    return error(Code::unsupported, "opset {0} is not written: {1} to {2} are", options.opset,
+                 kOldestExport, kNewestExport);
+  return Exporter(graph, options).run();
+}
+
+} // namespace tg::onnx

@@ -1,0 +1,58 @@
+// A graph as an ONNX model, in ONNX's own operators: the model's inputs and outputs under their
+// names, weights as initialisers under their paths, what only Tangram has written out.
+//
+//   prepare_for_export   operators that are a form of another one become that one
+//   (fold weights)       the caller's: what depends on weights alone becomes weights
+//   export_graph         the nodes, and which weights the file wants
+//   write_model          the file, with elements that the caller gives one tensor at a time
+//
+// What ONNX leaves open is written so that it means what it does here, where a few nodes can say it
+// (casts to integers, quotients and remainders of integers); the README lists what they cannot.
+#pragma once
+
+#include "compiler/import/onnx/schema.h"
+#include "compiler/ir/graph.h"
+
+namespace tg::onnx {
+
+inline constexpr int kOldestExport = 13, kUsualExport = 18, kNewestExport = 23;
+
+struct ExportOptions {
+  int opset = kUsualExport;
+  std::string version; // of Tangram, for the file's producer
+};
+
+/// A weight that the file wants the elements of.
+struct ExportedWeight {
+  schema::Tensor tensor; // all but the elements
+  NodeId node;
+  /// A gather takes it for indices into an axis of this size; 0: none does. ONNX says nothing of
+  /// others than 0 to size - 1 and, from the end, negative ones, which mean something else here.
+  int64_t indices_below = 0;
+};
+
+struct Exported {
+  schema::Model model; // without its graph
+  schema::Graph graph; // without the weights
+  std::vector<ExportedWeight> weights;
+  /// What the file takes for granted.
+  std::vector<std::string> notes;
+};
+
+struct PreparedGraph {
+  Graph graph;
+  /// For kernels that are known by their transforms alone, two outputs each, named after the
+  /// weight: the transform as it is given, and that of the kernel in the graph. Where the two
+  /// differ, the first is the transform of no kernel, and the graph is not what it was made from.
+  /// No inputs.
+  Graph transforms;
+};
+
+/// winograd_conv2d of a transformed kernel is conv2d of the kernel.
+PreparedGraph prepare_for_export(const Graph& graph);
+
+/// Errors: `unsupported`, naming the operator, for what ONNX's operators cannot say, for an output
+/// with the name of an input, and for an opset that is not written.
+Result<Exported> export_graph(const Graph& graph, const ExportOptions& options);
+
+} // namespace tg::onnx

@@ -1,0 +1,93 @@
+// What exported operators are written with: a graph of the file that grows node by node, with names
+// that occur once, and scalars, lists and casts made where they are first asked for.
+//
+// Invariant: a name stands for one value; nodes come after what they read.
+#pragma once
+
+#include "compiler/import/onnx/schema.h"
+#include "lang/core/type.h"
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
+
+#include <string>
+#include <variant>
+
+namespace tg::onnx {
+
+/// A value of the file. An empty name is an optional input that is not given.
+struct Operand {
+  std::string name;
+  DType dtype = DType::None;
+};
+
+/// An attribute of a node of the file.
+struct Attr {
+  const char* name;
+  std::variant<int64_t, float, llvm::SmallVector<int64_t, 4>> value;
+
+  static Attr whole(const char* name, int64_t value) { return {name, value}; }
+  static Attr real(const char* name, double value) { return {name, static_cast<float>(value)}; }
+  static Attr list(const char* name, llvm::ArrayRef<int64_t> value) {
+    return {name, llvm::SmallVector<int64_t, 4>(value.begin(), value.end())};
+  }
+};
+
+/// TensorProto.DataType of a dtype.
+schema::Tensor::DataType data_type(DType dtype);
+/// Name, dtype and shape of a tensor of the file, without its elements.
+void describe(schema::Tensor& tensor, llvm::StringRef name, const TensorType& type);
+/// Row-major, little-endian elements; floats are rounded to nearest even.
+std::string element_bytes(llvm::ArrayRef<double> values, DType dtype);
+std::string element_bytes(llvm::ArrayRef<int64_t> values, DType dtype);
+
+class NodeWriter {
+public:
+  explicit NodeWriter(int opset) : opset_(opset) {}
+  int opset() const { return opset_; }
+  schema::Graph take() { return std::move(graph_); }
+  size_t node_count() const { return static_cast<size_t>(graph_.node_size()); }
+
+  /// False if the name is taken.
+  bool reserve(llvm::StringRef name) { return taken_.insert(name).second; }
+  /// The name, or where that is taken the name with a number behind it.
+  std::string fresh(llvm::StringRef name);
+
+  void add_input(llvm::StringRef name, const TensorType& type);
+  void add_output(llvm::StringRef name, const TensorType& type);
+
+  /// Nodes that follow are named after this.
+  void begin(llvm::StringRef name);
+  /// The last of its outputs.
+  Operand node(llvm::StringRef op_type, llvm::ArrayRef<Operand> inputs, DType result,
+               llvm::ArrayRef<Attr> attrs = {}, int outputs = 1);
+  /// Whether it is the result of the node written last, which nothing reads yet. And its name then;
+  /// outputs of the model are described already.
+  bool is_last(const Operand& result) const;
+  void name_result(Operand& result, llvm::StringRef name, const TensorType& type, bool describe);
+  /// The value under another name.
+  void alias(const Operand& value, llvm::StringRef name);
+
+  /// The value itself where it has the dtype. Each cast is written once.
+  Operand cast(const Operand& value, DType dtype);
+  Operand tensor(llvm::StringRef name, const TensorType& type, std::string bytes);
+  Operand scalar(double value, DType dtype);
+  Operand whole_scalar(int64_t value, DType dtype);
+  /// The bytes of one element in all places.
+  Operand filled(const TensorType& type, std::string element);
+  /// i64[n]
+  Operand list(llvm::ArrayRef<int64_t> values);
+
+private:
+  Operand shared_tensor(llvm::StringRef name, const TensorType& type, std::string bytes);
+  void set_attr(schema::Node& node, const Attr& attr);
+
+  int opset_;
+  schema::Graph graph_;
+  llvm::StringSet<> taken_;
+  llvm::StringMap<std::string> casts_;   // by value and dtype
+  llvm::StringMap<std::string> tensors_; // scalars and lists, by type and elements
+  std::string base_;
+};
+
+} // namespace tg::onnx

@@ -1,0 +1,355 @@
+#include "compiler/import/onnx/export_operators.h"
+
+#include "compiler/import/onnx/export_pointwise.h"
+#include "lang/core/fused_body.h"
+#include "lang/core/winograd.h"
+
+#include <numeric>
+
+namespace tg::onnx {
+
+namespace {
+
+class OperatorWriter {
+public:
+  OperatorWriter(NodeWriter& nodes, const Graph& graph, NodeId id, llvm::ArrayRef<Operand> operands,
+                 DType result)
+      : nodes_(nodes), graph_(graph), id_(id), x_(operands), result_(result) {}
+
+  Result<Operand> write();
+
+private:
+  const TensorType& type(size_t operand) const {
+    return graph_.type(graph_.operands(id_)[operand]);
+  }
+  const Value& attr(size_t slot) const { return graph_.attr(id_, slot); }
+  const Shape& result_shape() const { return graph_.type(id_).shape; }
+  Operand node(const char* type, llvm::ArrayRef<Operand> inputs, llvm::ArrayRef<Attr> attrs = {}) {
+    return nodes_.node(type, inputs, result_, attrs);
+  }
+  /// In f32, of halves: for what is written in several steps, or sums.
+  template <class F> Operand in_f32(F write);
+
+  Result<Operand> pointwise();
+  Result<Operand> fused_map();
+  Result<Operand> epilogue(Operand product, const Operand& residual, size_t act_slot);
+  Result<Operand> matmul();
+  Result<Operand> conv2d();
+  Result<Operand> pool();
+  Operand batch_norm();
+  Operand layer_norm();
+  Operand normalise(const Operand& x);
+  Operand reduce(const char* type, int axes_are_input_since);
+  Operand cumsum();
+  Operand argmax();
+  Operand slice();
+  Operand reshape(const Operand& x, llvm::ArrayRef<int64_t> shape);
+  Operand transpose(const Operand& x, llvm::ArrayRef<int64_t> perm);
+  Operand pad(llvm::ArrayRef<int64_t> before, llvm::ArrayRef<int64_t> after, double value);
+  Operand enlarge();
+  Operand merge_gconv();
+  Operand winograd_weight();
+  Operand iota();
+  llvm::SmallVector<int64_t, 4> window_pads(llvm::ArrayRef<int64_t> kernel,
+                                            llvm::ArrayRef<int64_t> stride, const Value& pad,
+                                            llvm::ArrayRef<int64_t> dilation) const;
+
+  NodeWriter& nodes_;
+  const Graph& graph_;
+  NodeId id_;
+  llvm::ArrayRef<Operand> x_;
+  DType result_;
+};
+
+template <class F> Operand OperatorWriter::in_f32(F write) {
+  if (result_ != DType::F16) return write(x_);
+  llvm::SmallVector<Operand, 5> wide;
+  for (const Operand& x : x_) wide.push_back(nodes_.cast(x, DType::F32));
+  result_ = DType::F32;
+  Operand result = write(llvm::ArrayRef<Operand>(wide));
+  return nodes_.node("Cast", {result}, DType::F16, {Attr::whole("to", data_type(DType::F16))});
+}
+
+// --- products -----------------------------------------------------------------------------------
+
+Result<Operand> OperatorWriter::epilogue(Operand product, const Operand& residual,
+                                         size_t act_slot) {
+  if (!residual.name.empty()) product = node("Add", {product, residual});
+  std::optional<OpKind> act = act_op(*parse_act(attr(act_slot).text));
+  return act ? write_pointwise(nodes_, *act, {product}) : Result<Operand>(product);
+}
+
+/// Of two matrices with something to add: Gemm, which runtimes have as one kernel; of integers they
+/// have none.
+Result<Operand> OperatorWriter::matmul() {
+  const Operand &bias = x_[2], &residual = x_[3];
+  bool biased = !bias.name.empty(), matrices = type(0).rank() == 2 && type(1).rank() == 2;
+  if (matrices && is_float(result_) && (biased || !residual.name.empty())) {
+    Operand product = node("Gemm", {x_[0], x_[1], biased ? bias : residual});
+    return epilogue(product, biased ? residual : Operand{}, 0);
+  }
+  Operand product = node("MatMul", {x_[0], x_[1]});
+  if (biased) product = node("Add", {product, bias});
+  return epilogue(product, residual, 0);
+}
+
+/// As ONNX lists them: before each axis, then behind.
+llvm::SmallVector<int64_t, 4> OperatorWriter::window_pads(llvm::ArrayRef<int64_t> kernel,
+                                                          llvm::ArrayRef<int64_t> stride,
+                                                          const Value& pad,
+                                                          llvm::ArrayRef<int64_t> dilation) const {
+  llvm::SmallVector<int64_t, 4> pads(4);
+  for (int i = 0; i < 2; ++i) {
+    std::optional<Window> w = window(type(0)[2 + i], kernel[i], stride[i], dilation[i], pad, i);
+    assert(w && "shapes are checked");
+    pads[i] = w->before;
+    pads[2 + i] = w->after;
+  }
+  return pads;
+}
+
+Result<Operand> OperatorWriter::conv2d() {
+  if (!is_float(result_))
+    return error(Code::unsupported, "`conv2d` of {0} cannot be written: ONNX's Conv takes floats",
+                 dtype_name(result_));
+  const TensorType& w = type(1);
+  llvm::ArrayRef<int64_t> stride = attr(0).ints, dilation = attr(2).ints;
+  int64_t kernel[] = {w[2], w[3]};
+  Operand product =
+      node("Conv", {x_[0], x_[1], x_[2]},
+           {Attr::list("kernel_shape", kernel), Attr::list("strides", stride),
+            Attr::list("pads", window_pads(kernel, stride, attr(1), dilation)),
+            Attr::list("dilations", dilation), Attr::whole("group", type(0)[1] / w[1])});
+  return epilogue(product, x_[3], 3);
+}
+
+// --- windows, rows and axes ---------------------------------------------------------------------
+
+/// MaxPool takes floats: an i32 is exact in f64, an i64 is not.
+Result<Operand> OperatorWriter::pool() {
+  bool average = graph_.node(id_).op == OpKind::AvgPool2d;
+  if (result_ == DType::I64)
+    return error(Code::unsupported,
+                 "`max_pool2d` of i64 cannot be written: ONNX's MaxPool takes floats");
+  llvm::ArrayRef<int64_t> kernel = attr(0).ints, stride = attr(1).ints;
+  llvm::SmallVector<Attr, 4> attrs = {
+      Attr::list("kernel_shape", kernel), Attr::list("strides", stride),
+      Attr::list("pads", window_pads(kernel, stride, attr(2), {1, 1}))};
+  if (average) attrs.push_back(Attr::whole("count_include_pad", attr(3).number));
+  const char* name = average ? "AveragePool" : "MaxPool";
+  if (result_ != DType::I32) return node(name, x_, attrs);
+  Operand wide = node("Cast", x_, {Attr::whole("to", schema::Tensor::DOUBLE)});
+  Operand largest = node(name, {wide}, attrs);
+  return node("Cast", {largest}, {Attr::whole("to", schema::Tensor::INT32)});
+}
+
+Operand OperatorWriter::batch_norm() {
+  return node("BatchNormalization", x_, {Attr::real("epsilon", attr(0).real)});
+}
+
+/// (x - mean) / sqrt(var + eps), as exporters wrote it before ONNX had an operator for it.
+Operand OperatorWriter::normalise(const Operand& x) {
+  int64_t axis = type(0).rank() - 1;
+  auto mean = [&](const Operand& of) {
+    return node("ReduceMean", {of}, {Attr::list("axes", axis)});
+  };
+  Operand distance = node("Sub", {x, mean(x)});
+  Operand variance = mean(node("Pow", {distance, nodes_.scalar(2, result_)}));
+  Operand root = node("Sqrt", {node("Add", {variance, nodes_.scalar(attr(0).real, result_)})});
+  return node("Div", {distance, root});
+}
+
+Operand OperatorWriter::layer_norm() {
+  if (nodes_.opset() >= 17)
+    return node("LayerNormalization", x_,
+                {Attr::whole("axis", -1), Attr::real("epsilon", attr(0).real)});
+  return in_f32([&](llvm::ArrayRef<Operand> x) {
+    return node("Add", {node("Mul", {normalise(x[0]), x[1]}), x[2]});
+  });
+}
+
+Operand OperatorWriter::reduce(const char* type, int axes_are_input_since) {
+  Attr keep = Attr::whole("keepdims", attr(1).number);
+  if (nodes_.opset() >= axes_are_input_since)
+    return node(type, {x_[0], nodes_.list(attr(0).ints)}, {keep});
+  return node(type, x_, {Attr::list("axes", attr(0).ints), keep});
+}
+
+Operand OperatorWriter::cumsum() {
+  return in_f32([&](llvm::ArrayRef<Operand> x) {
+    return node("CumSum", {x[0], nodes_.whole_scalar(attr(0).number, DType::I64)});
+  });
+}
+
+/// Runtimes have no ArgMax of i64, but TopK, which also names the first of equals.
+Operand OperatorWriter::argmax() {
+  Attr axis = Attr::whole("axis", attr(0).number);
+  if (x_[0].dtype != DType::I64)
+    return node("ArgMax", x_, {axis, Attr::whole("keepdims", attr(1).number)});
+  Operand largest = nodes_.node("TopK", {x_[0], nodes_.list(1)}, result_, {axis}, /*outputs=*/2);
+  return attr(1).number != 0 ? largest : reshape(largest, result_shape());
+}
+
+// --- layout -------------------------------------------------------------------------------------
+
+Operand OperatorWriter::slice() {
+  return node("Slice", {x_[0], nodes_.list(attr(1).number), nodes_.list(attr(2).number),
+                        nodes_.list(attr(0).number)});
+}
+
+Operand OperatorWriter::reshape(const Operand& x, llvm::ArrayRef<int64_t> shape) {
+  return nodes_.node("Reshape", {x, nodes_.list(shape)}, x.dtype);
+}
+
+Operand OperatorWriter::transpose(const Operand& x, llvm::ArrayRef<int64_t> perm) {
+  return nodes_.node("Transpose", {x}, x.dtype, {Attr::list("perm", perm)});
+}
+
+Operand OperatorWriter::pad(llvm::ArrayRef<int64_t> before, llvm::ArrayRef<int64_t> after,
+                            double value) {
+  llvm::SmallVector<int64_t, 16> pads(before.begin(), before.end());
+  pads.append(after.begin(), after.end());
+  return node("Pad", {x_[0], nodes_.list(pads), nodes_.scalar(value, result_)});
+}
+
+Operand OperatorWriter::enlarge() {
+  std::array<int64_t, 4> around = {};
+  for (size_t i = 2; i < 4; ++i) around[i] = (result_shape()[i] - type(0)[i]) / 2;
+  return pad(around, around, 0);
+}
+
+/// The rows of a group stand in one of `count` blocks, which has zeros for the others.
+Operand OperatorWriter::merge_gconv() {
+  int64_t count = attr(0).number, rows = type(0)[0], per_group = rows / attr(1).number;
+  llvm::SmallVector<Operand, 4> blocks;
+  for (int64_t block = 0; block < count; ++block) {
+    std::vector<int64_t> here;
+    for (int64_t row = 0; row < rows; ++row) here.push_back(row / per_group % count == block);
+    Operand mask = nodes_.tensor("rows_of_block", {DType::Bool, {rows, 1, 1, 1}},
+                                 element_bytes(here, DType::Bool));
+    blocks.push_back(node("Where", {mask, x_[0], nodes_.scalar(0, result_)}));
+  }
+  return node("Concat", blocks, {Attr::whole("axis", 1)});
+}
+
+/// G w G', as one product of a matrix with all kernels: [products, 9] by [9, O * I].
+Operand OperatorWriter::winograd_weight() {
+  const Winograd& winograd = winograd_of_results(attr(0).number);
+  const TensorType& w = type(0);
+  std::vector<double> matrix;
+  double denominator = winograd.denominator * winograd.denominator;
+  for (int64_t p = 0; p < winograd.products(); ++p)
+    for (int64_t k = 0; k < 9; ++k)
+      matrix.push_back(winograd.weights[p / winograd.tile][k / 3] *
+                       winograd.weights[p % winograd.tile][k % 3] / denominator);
+  return in_f32([&](llvm::ArrayRef<Operand> x) {
+    Operand factors = nodes_.tensor("winograd", {result_, {winograd.products(), 9}},
+                                    element_bytes(matrix, result_));
+    Operand kernels = transpose(reshape(x[0], {w[0] * w[1], 9}), {1, 0});
+    return reshape(node("MatMul", {factors, kernels}), result_shape());
+  });
+}
+
+/// Known here; where weights are folded first there is none left.
+Operand OperatorWriter::iota() {
+  TensorType type = graph_.type(id_);
+  auto axis = static_cast<size_t>(attr(1).number);
+  llvm::ArrayRef<int64_t> behind = llvm::ArrayRef<int64_t>(type.shape).drop_front(axis + 1);
+  int64_t inner = std::accumulate(behind.begin(), behind.end(), int64_t{1}, std::multiplies<>());
+  std::vector<int64_t> values;
+  for (int64_t i = 0, count = type.elements(); i < count; ++i)
+    values.push_back(i / inner % type[axis]);
+  return nodes_.tensor("iota", type, element_bytes(values, type.dtype));
+}
+
+// --- element by element -------------------------------------------------------------------------
+
+Result<Operand> OperatorWriter::pointwise() {
+  llvm::SmallVector<double, 2> numbers;
+  for (size_t slot = 0; slot < graph_.attrs(id_).size(); ++slot) numbers.push_back(attr(slot).real);
+  return write_pointwise(nodes_, graph_.node(id_).op, x_, numbers);
+}
+
+/// Its operators one by one; between them nothing is rounded to halves.
+Result<Operand> OperatorWriter::fused_map() {
+  std::optional<FusedBody> body = parse_fused_body(attr(0).text);
+  bool half = llvm::any_of(x_, [](const Operand& x) { return x.dtype == DType::F16; });
+  llvm::SmallVector<Operand, 8> stack;
+  for (const FusedInstr& instr : body->code) {
+    if (instr.is_operand) {
+      const Operand& x = x_[instr.operand];
+      stack.push_back(x.dtype == DType::F16 ? nodes_.cast(x, DType::F32) : x);
+      continue;
+    }
+    size_t arity = op_info(instr.op).operand_count;
+    llvm::SmallVector<Operand, 3> args(stack.end() - arity, stack.end());
+    TG_TRY(Operand value, write_pointwise(nodes_, instr.op, args));
+    stack.truncate(stack.size() - arity);
+    stack.push_back(std::move(value));
+  }
+  if (!half || !is_float(result_)) return stack.back();
+  return nodes_.node("Cast", {stack.back()}, result_, {Attr::whole("to", data_type(result_))});
+}
+
+// NOLINTNEXTLINE(readability-function-size): a flat switch over operators
+Result<Operand> OperatorWriter::write() {
+  OpKind op = graph_.node(id_).op;
+  if (is_pointwise(op)) return pointwise();
+  switch (op) {
+  case OpKind::Matmul: return matmul();
+  case OpKind::Conv2d: return conv2d();
+  case OpKind::WinogradWeight: return winograd_weight();
+  case OpKind::MaxPool2d:
+  case OpKind::AvgPool2d: return pool();
+  case OpKind::Cast: return write_cast(nodes_, x_[0], result_);
+  case OpKind::Softmax: return node("Softmax", x_, {Attr::whole("axis", attr(0).number)});
+  case OpKind::BatchNorm: return batch_norm();
+  case OpKind::LayerNorm: return layer_norm();
+  case OpKind::ReduceSum: return reduce("ReduceSum", 13);
+  case OpKind::ReduceMean: return reduce("ReduceMean", 18);
+  case OpKind::ReduceMax: return reduce("ReduceMax", 18);
+  case OpKind::Cumsum: return cumsum();
+  case OpKind::Argmax: return argmax();
+  case OpKind::Concat: return node("Concat", x_, {Attr::whole("axis", attr(0).number)});
+  case OpKind::Slice: return slice();
+  case OpKind::Reshape: return reshape(x_[0], result_shape());
+  case OpKind::Transpose: return transpose(x_[0], attr(0).ints);
+  case OpKind::Pad: return pad(attr(0).ints, attr(1).ints, attr(2).real);
+  case OpKind::Enlarge: return enlarge();
+  case OpKind::MergeGconv: return merge_gconv();
+  case OpKind::Gather: return node("Gather", x_, {Attr::whole("axis", attr(0).number)});
+  case OpKind::Iota: return iota();
+  case OpKind::FusedMap: return fused_map();
+  case OpKind::WinogradConv2d:
+    return error(Code::unsupported,
+                 "`winograd_conv2d` cannot be written: its kernel is no `winograd_weight` of the "
+                 "convolution's");
+  case OpKind::Extern:
+    return error(Code::unsupported, "`{0}` is an `extern op`, which ONNX's operators cannot say",
+                 attr(0).text);
+  default: break;
+  }
+  return error(Code::unsupported, "`{0}` cannot be written in operators of ONNX", op_info(op).name);
+}
+
+} // namespace
+
+Result<Operand> write_operator(NodeWriter& nodes, const Graph& graph, NodeId id,
+                               llvm::ArrayRef<Operand> operands) {
+  OpKind op = graph.node(id).op;
+  DType result = graph.type(id).dtype;
+  bool computes = op != OpKind::Cast && op != OpKind::Reshape && op != OpKind::Identity;
+  bool brain = result == DType::BF16 ||
+               llvm::any_of(operands, [](const Operand& x) { return x.dtype == DType::BF16; });
+  if (!brain || !computes) return OperatorWriter(nodes, graph, id, operands, result).write();
+  llvm::SmallVector<Operand, 5> wide;
+  for (const Operand& x : operands)
+    wide.push_back(x.dtype == DType::BF16 ? nodes.cast(x, DType::F32) : x);
+  bool rounds = result == DType::BF16;
+  TG_TRY(Operand value,
+         OperatorWriter(nodes, graph, id, wide, rounds ? DType::F32 : result).write());
+  if (!rounds) return value;
+  return nodes.node("Cast", {value}, DType::BF16, {Attr::whole("to", data_type(DType::BF16))});
+}
+
+} // namespace tg::onnx

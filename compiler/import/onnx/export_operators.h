@@ -1,0 +1,15 @@
+// Every operator of a graph that is no leaf, in operators of ONNX.
+#pragma once
+
+#include "compiler/import/onnx/export_nodes.h"
+#include "compiler/ir/graph.h"
+
+namespace tg::onnx {
+
+/// Writes what the node computes over the operands, which are in the order of the graph's (absent
+/// ones have no name). bf16 is computed in f32 and rounded once, as everywhere in Tangram.
+/// Errors: `unsupported`, naming the operator, where ONNX's operators cannot say it.
+Result<Operand> write_operator(NodeWriter& nodes, const Graph& graph, NodeId id,
+                               llvm::ArrayRef<Operand> operands);
+
+} // namespace tg::onnx
