@@ -185,7 +185,7 @@ class Completion(unittest.TestCase):
     def test_bash_completes(self):
         names = {command["name"].split()[0] for command in ROWS["commands"]}
         self.assertEqual(set(self.complete("tg", "")), names | {"--help", "--version"})
-        self.assertEqual(self.complete("tg", "exp"), ["explain"])
+        self.assertEqual(self.complete("tg", "expl"), ["explain"])
         self.assertEqual(self.complete("tg", "rules", ""), ["list", "verify", "--help"])
         self.assertEqual(self.complete("tg", "rules", "v"), ["verify"])
         self.assertEqual(self.complete("tg", "opt", "--time"), ["--time-limit"])

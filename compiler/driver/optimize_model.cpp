@@ -223,6 +223,15 @@ private:
   StopToken stop_;
 };
 
+/// Whether it leads to operators that are this runtime's alone: another one runs what they stand
+/// for, so that their prices would mislead.
+bool makes_own_operators(const Rule& rule) {
+  return rule.native == Native::FusePointwise || llvm::any_of(rule.terms, [](const Term& term) {
+           return term.kind == Term::Kind::Op &&
+                  (term.op == OpKind::FusedMap || term.op == OpKind::WinogradConv2d);
+         });
+}
+
 /// Those that the options select, those of their text, and the host's; verified.
 std::optional<std::vector<Rule>> Optimization::select_rules(SourceManager& sources,
                                                             DiagnosticSink& sink) const {
@@ -231,6 +240,7 @@ std::optional<std::vector<Rule>> Optimization::select_rules(SourceManager& sourc
   llvm::append_range(*rules, rules_of_text(o_.rule_text, sources, sink));
   llvm::append_range(*rules, host_.declared);
   if (sink.failed()) return std::nullopt;
+  if (host_.plain) llvm::erase_if(*rules, makes_own_operators);
   if (o_.trust_rules) return rules;
   TrustOptions trust;
   trust.threads = static_cast<int>(o_.threads);

@@ -22,6 +22,7 @@ struct OptimizeHost {
   bool chain = false;                 // with the chain of rewrites, though nobody asked to explain
   bool remember = true;               // whole runs that were made before are not made again
   bool isolated = false;              // rules are verified in processes of their own
+  bool plain = false;                 // rules whose operators another runtime has not are left out
   std::function<void(size_t done, size_t total)> verifying = {}, timing = {};
   /// The search begins, under this time limit, with operators timed on the way or not: who is told
   /// of it. And ends.

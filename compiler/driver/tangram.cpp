@@ -8,6 +8,7 @@
 #include "compiler/driver/cost_model.h"
 #include "compiler/driver/extract_egraph.h"
 #include "compiler/driver/model.h"
+#include "compiler/driver/onnx_export.h"
 #include "compiler/driver/optimize_model.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/report_json.h"
@@ -432,6 +433,16 @@ Expected<Model> save_weights(const Model& model, const std::string& path,
   tg::Result<tg::Graph> folded = tg::save_folded(graph, *prepare, path);
   if (!folded) return to_error(folded.error());
   return to_model(std::move(*folded));
+}
+
+Expected<OnnxNotes> save_onnx(const Model& model, const std::string& path, int opset,
+                              const CompileOptions& options) {
+  const tg::Graph graph = own_graph(model);
+  Expected<tg::PrepareOptions> prepare = prepare_options(graph, options);
+  if (!prepare) return prepare.error();
+  tg::Result<tg::OnnxExport> written = tg::export_onnx(graph, *prepare, opset, path);
+  if (!written) return to_error(written.error());
+  return std::move(written->notes);
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include "compiler/driver/json_files.h"
 #include "compiler/driver/model.h"
+#include "compiler/driver/weights.h"
 #include "compiler/equiv/counterexample/typed.h"
 #include "compiler/ir/evaluate.h"
 #include "compiler/ir/to_text.h"
@@ -36,15 +37,6 @@ void copy_nodes(const Graph& from, Graph& to, std::vector<NodeId>& at) {
     at[i] = to.add(from.node({i}).op, attrs, operands);
     assert(at[i].valid() && "what was well typed stays so");
   }
-}
-
-PlanValue plan_value(const Graph& graph, NodeId id) {
-  PlanValue value;
-  value.kind = PlanValue::Kind::Weight;
-  value.type = graph.type(id);
-  value.name = graph.attr(id, 0).text;
-  value.init = graph.attr(id, 2).text;
-  return value;
 }
 
 NodeValues numbers(const Tensor& tensor) {

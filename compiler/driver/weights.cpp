@@ -25,16 +25,6 @@ std::vector<NodeId> needed_weights(const Graph& graph) {
 
 llvm::StringRef path_of(const Graph& graph, NodeId id) { return graph.attr(id, 0).text; }
 
-/// The weight as a plan would have it.
-PlanValue plan_value(const Graph& graph, NodeId id) {
-  PlanValue value;
-  value.kind = PlanValue::Kind::Weight;
-  value.type = graph.type(id);
-  value.name = path_of(graph, id).str();
-  value.init = graph.attr(id, 2).text;
-  return value;
-}
-
 /// Whether a tensor of the file can be the weight: of its type, or of half its width, which loses
 /// nothing.
 bool fits(const TensorType& file, const TensorType& model) {
@@ -65,6 +55,15 @@ void note_rows(Diagnostic& d, llvm::ArrayRef<const WeightRow*> rows,
 }
 
 } // namespace
+
+PlanValue plan_value(const Graph& graph, NodeId id) {
+  PlanValue value;
+  value.kind = PlanValue::Kind::Weight;
+  value.type = graph.type(id);
+  value.name = path_of(graph, id).str();
+  value.init = graph.attr(id, 2).text;
+  return value;
+}
 
 llvm::StringRef state_name(WeightState state) {
   switch (state) {
@@ -270,22 +269,27 @@ private:
 
 Folded fold_weights(const Graph& graph) { return Folder(graph).run(); }
 
-Result<void> save_folded_weights(const Folded& folded, const PrepareOptions& options,
-                                 llvm::StringRef path) {
-  llvm::StringMap<Tensor> computed;
+Result<WeightSource> folded_weights(const Folded& folded, const PrepareOptions& options) {
+  auto computed = std::make_shared<llvm::StringMap<Tensor>>();
   if (!folded.values.outputs().empty()) {
     TG_TRY(Prepared prepared, prepare(folded.values, options));
     TG_CHECK(prepared.executable->run_once());
     TG_TRY(std::vector<Tensor> values, prepared.executable->outputs());
     for (size_t i = 0; i < values.size(); ++i)
-      computed[folded.values.outputs()[i].name] = std::move(values[i]);
+      (*computed)[folded.values.outputs()[i].name] = std::move(values[i]);
   }
+  CompileOptions compile = compile_options(options);
+  return WeightSource([computed, compile](const PlanValue& value) -> Result<Tensor> {
+    auto found = computed->find(value.name);
+    if (found != computed->end()) return std::move(found->second);
+    return materialise(value, compile);
+  });
+}
+
+Result<void> save_folded_weights(const Folded& folded, const PrepareOptions& options,
+                                 llvm::StringRef path) {
   PrepareOptions with_folded = options;
-  with_folded.weights = [&](const PlanValue& value) -> Result<Tensor> {
-    auto found = computed.find(value.name);
-    if (found != computed.end()) return std::move(found->second);
-    return materialise(value, compile_options(options));
-  };
+  TG_TRY(with_folded.weights, folded_weights(folded, options));
   return save_weights(folded.graph, with_folded, path, folding_record(folded.values));
 }
 

@@ -62,6 +62,14 @@ struct Folded {
 /// the first weight below it. Names of inputs, outputs and other weights stay.
 Folded fold_weights(const Graph& graph);
 
+/// The weight as a plan would have it.
+PlanValue plan_value(const Graph& graph, NodeId weight);
+
+/// The weights of folded.graph: those of the source as they are, or random from the seed, the
+/// folded ones computed on the options' backend. Each folded one can be asked for once. Errors:
+/// those of `prepare`.
+Result<WeightSource> folded_weights(const Folded& folded, const PrepareOptions& options);
+
 /// Writes the weights of folded.graph: those of the source as they are, the folded ones computed on
 /// the options' backend, and a record of what those were computed from (unfold.h). Errors: those of
 /// `prepare` and of writing.

@@ -71,9 +71,9 @@ std::string program_help() {
   std::string text;
   llvm::raw_string_ostream out(text);
   out << "Tangram: tensor graphs in .tg, made faster by rewriting\n\n"
-         "usage: tg COMMAND [OPTIONS] ...\n\nCommands:";
+         "usage: tg COMMAND [OPTIONS] ...\n";
   for (uint8_t g = 0; g <= static_cast<uint8_t>(CommandGroup::Reference); ++g) {
-    out << "\n";
+    if (static_cast<CommandGroup>(g) != CommandGroup::Searches) out << "\n"; // one screen
     for (const CommandRow& row : command_rows())
       if (row.group == static_cast<CommandGroup>(g)) print_row(out, row.name, row.summary);
   }

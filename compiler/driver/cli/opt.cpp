@@ -1,6 +1,7 @@
-// `tg opt`: optimises a model, says what happened, writes the result as a .tg file.
+// `tg opt`: optimises a model, says what happened, writes the result as a .tg or .onnx file.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
+#include "compiler/driver/onnx_export.h"
 #include "compiler/driver/report_json.h"
 #include "compiler/driver/weights.h"
 #include "compiler/ir/to_text.h"
@@ -114,9 +115,17 @@ void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool col
 namespace {
 
 /// The optimised model; with --weights-out as one that has nothing left to compute at load, and its
-/// weights.
-Result<void> write_model(Session& session, const Graph& source, const Graph& optimized) {
+/// weights; as an ONNX file, which has both, where the name ends so.
+Result<void> write_model(Session& session, const Graph& source, const Graph& optimized,
+                         std::vector<std::string>& notes) {
   const Options& o = session.options;
+  if (is_onnx_path(o.out_file)) {
+    TG_TRY(PrepareOptions options, prepare_options(o, source));
+    TG_TRY(OnnxExport exported,
+           export_onnx(optimized, options, static_cast<int>(o.opset), o.out_file));
+    for (std::string& note : exported.notes) notes.push_back(std::move(note));
+    return {};
+  }
   if (o.weights_out.empty()) return write_text_file(session, o.out_file, to_text(optimized));
   TG_TRY(PrepareOptions options, prepare_options(o, source));
   TG_TRY(Graph folded, save_folded(optimized, options, o.weights_out));
@@ -129,11 +138,12 @@ int run_opt(Session& session) {
   const Options& o = session.options;
   std::optional<LoadedAndOptimized> optimized = load_and_optimize(session);
   if (!optimized) return session.fail();
-  const Optimized& result = optimized->best.result;
+  Optimized& result = optimized->best.result;
   // With `-o -` the model takes standard output, and the report makes room.
   bool model_to_stdout = o.out_file == "-";
   if (!o.out_file.empty())
-    if (auto written = write_model(session, optimized->source, result.graph); !written)
+    if (auto written = write_model(session, optimized->source, result.graph, result.report.notes);
+        !written)
       return session.fail(written.error());
   session.print_warnings();
   if (o.json) {

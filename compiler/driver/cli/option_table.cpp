@@ -20,12 +20,12 @@ constexpr CommandSet Prompt{CommandId::Prompt};
 // NOLINTEND(readability-identifier-naming)
 
 constexpr CommandSet kSearches = Opt | Explain | Run | Prompt;
-constexpr CommandSet kModels = Check | Opt | Explain | Run | Weights | Verify;
+constexpr CommandSet kModels = Check | Opt | Explain | Run | Weights | Export | Verify;
 constexpr CommandSet kThreaded = Opt | Explain | Run | RulesVerify | Verify | Calibrate | BenchDemo;
 constexpr CommandSet kRandom =
-    Opt | Explain | Run | RulesVerify | Verify | BenchDemo | Weights | Extract | Prompt;
-constexpr CommandSet kReports = Check | Opt | Explain | Run | Extract | Weights | RulesList |
-                                RulesVerify | Verify | Calibrate | BenchDemo;
+    Opt | Explain | Run | RulesVerify | Verify | BenchDemo | Weights | Export | Extract | Prompt;
+constexpr CommandSet kReports = Check | Opt | Explain | Run | Extract | Weights | Export |
+                                RulesList | RulesVerify | Verify | Calibrate | BenchDemo;
 constexpr CommandSet kTables = Devices | Ops | Errors | OptionTable | Help;
 
 constexpr size_t kMany = 1'000'000;

@@ -1,6 +1,7 @@
 #include "compiler/driver/cli/options_check.h"
 
 #include "compiler/driver/cost_model.h"
+#include "compiler/driver/onnx_export.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -54,6 +55,21 @@ std::optional<Misuse> check_devices(const Options& o) {
   return std::nullopt;
 }
 
+/// What is written as an ONNX file.
+std::optional<Misuse> check_onnx(const Options& o, llvm::ArrayRef<const OptionRow*> given) {
+  bool onnx = is_onnx_path(o.out_file);
+  if (o.command == CommandId::Export && o.out_file.empty())
+    return Misuse{"`tg export` requires `-o FILE.onnx`"};
+  if (o.command == CommandId::Export && !onnx)
+    return Misuse{
+        formatv("`tg export` writes ONNX files: `{0}` does not end with .onnx", o.out_file)};
+  if (!onnx && llvm::any_of(given, [](const OptionRow* row) { return row->flag == "--opset"; }))
+    return Misuse{"`--opset` requires `-o FILE.onnx`"};
+  if (onnx && !o.weights_out.empty())
+    return Misuse{"an .onnx file has its weights in it: it takes no `--weights-out`"};
+  return std::nullopt;
+}
+
 } // namespace
 
 std::optional<Misuse> check_options(Options& o, llvm::ArrayRef<const OptionRow*> given) {
@@ -62,6 +78,7 @@ std::optional<Misuse> check_options(Options& o, llvm::ArrayRef<const OptionRow*>
   if (auto misuse = check_devices(o)) return misuse;
   if (auto misuse = check_search_is_asked(o, given)) return misuse;
   if (auto misuse = check_strategy(o, given)) return misuse;
+  if (auto misuse = check_onnx(o, given)) return misuse;
   if (!o.priors.empty() && llvm::is_contained(o.without, tangram::SearchPart::Priors))
     return Misuse{"`--priors` gives what `--without priors` leaves out"};
   for (const std::string* path : {&o.save_priors, &o.save_costs, &o.weights_out})

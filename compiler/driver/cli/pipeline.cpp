@@ -2,6 +2,7 @@
 #include "compiler/driver/cli/pipeline.h"
 
 #include "compiler/driver/cli/live_line.h"
+#include "compiler/driver/onnx_export.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/rule_trust.h"
 
@@ -56,6 +57,7 @@ std::optional<OptimizedModel> optimize_model(Session& session, const Graph& sour
   options.rule_cache = rule_cache(session.options);
   host.stop = session.stop;
   host.isolated = true;
+  host.plain = is_onnx_path(session.options.out_file);
   host.verifying = progress_line(session, "verifying rules");
   host.timing = progress_line(session, "timing operators");
   std::optional<LiveLine> line; // operators that are timed have one of their own

@@ -286,6 +286,23 @@ TEST(Api, WeightsOfAResultAreSaved) {
   EXPECT_FALSE(save_weights(model, scratch("no/such/folder/w.safetensors"), options));
 }
 
+TEST(Api, ModelsAreSavedAsOnnx) {
+  Model model = parsed(R"(
+model rows(ids: i64[2]) -> (y: f32[2, 3]) {
+  param table: f32[5, 3]
+  gather(table, ids)
+}
+)");
+  std::string path = scratch("rows.onnx");
+  auto notes = save_onnx(model, path, 18, {.backend = Backend::Ref});
+  ASSERT_TRUE(notes) << notes.error().text();
+  ASSERT_EQ(notes->size(), 1u);
+  EXPECT_NE(notes->front().find("`ids` has to name rows from 0 to 4"), std::string::npos);
+  EXPECT_GT(std::filesystem::file_size(path), 60u);
+  EXPECT_FALSE(save_onnx(model, path, 12, {.backend = Backend::Ref}));
+  EXPECT_FALSE(save_onnx(model, scratch("no/such/folder/m.onnx")));
+}
+
 TEST(Api, RulesAreVerified) {
   size_t told = 0;
   VerifyRulesOptions options{.rule_text = R"(

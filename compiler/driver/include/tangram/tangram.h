@@ -483,4 +483,16 @@ Expected<std::vector<OutputDifference>> check_outputs(const Model& model, const 
 Expected<Model> save_weights(const Model& model, const std::string& path,
                              const CompileOptions& options = {});
 
+/// What an ONNX file takes for granted, in sentences ("`ids` has to name rows from 0 to 4: ...").
+using OnnxNotes = std::vector<std::string>;
+
+/// Writes a model with its weights, from the options, as an ONNX file in operators of ONNX alone; a
+/// file of more than 2 GB has its weights in a second one, `path`.data. What `tg export` does. A
+/// search for such a file leaves out what only this runtime has in one kernel:
+/// OptimizeOptions::rules
+/// {"default", "-winograd", "-fuse_pointwise"}.
+/// Errors: what ONNX's operators cannot say (E0511); files; weights that are missing.
+Expected<OnnxNotes> save_onnx(const Model& model, const std::string& path, int opset = 18,
+                              const CompileOptions& options = {});
+
 } // namespace tangram
