@@ -86,7 +86,7 @@ def self_test():
         "lang/check/b.cpp": ("compiler/ir/graph.h", True),
         "compiler/ir/c.cpp": ("runtime/tensor.h", True),
         "compiler/ir/d.cpp": ("compiler/egraph/egraph.h", True),
-        "compiler/ir/n.cpp": ("compiler/import/onnx/schema.h", True),
+        "compiler/ir/n.cpp": ("compiler/import/onnx/file/schema.h", True),
         "compiler/import/onnx/o.cpp": ("compiler/rules/rule.h", True),
         "compiler/import/onnx/p.cpp": ("compiler/ir/graph.h", False),
         "compiler/rules/e.h": ("compiler/egraph/egraph.h", True),

@@ -1,7 +1,7 @@
 #include "compiler/driver/onnx_export.h"
 
 #include "compiler/driver/weights.h"
-#include "compiler/import/onnx/write_model.h"
+#include "compiler/import/onnx/write/write_model.h"
 
 namespace tg {
 

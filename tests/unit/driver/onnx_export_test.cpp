@@ -4,7 +4,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/driver/optimize_model.h"
 #include "compiler/driver/weights.h"
-#include "compiler/import/onnx/schema.h"
+#include "compiler/import/onnx/file/schema.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Graphs as ONNX models: names, operators by opset, what is refused, and the bytes of files.
-#include "compiler/import/onnx/write_model.h"
+#include "compiler/import/onnx/write/write_model.h"
 #include "lang/core/data_file.h"
 #include "tests/unit/ir/add_node.h"
 

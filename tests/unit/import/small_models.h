@@ -1,7 +1,7 @@
 // Small models as messages and as bytes.
 #pragma once
 
-#include "compiler/import/onnx/model_file.h"
+#include "compiler/import/onnx/file/model_file.h"
 
 namespace tg::onnx {
 

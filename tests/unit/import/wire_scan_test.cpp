@@ -1,7 +1,7 @@
 // Bytes that are no ONNX model, or a damaged one.
 #include <gtest/gtest.h>
 
-#include "compiler/import/onnx/wire_scan.h"
+#include "compiler/import/onnx/file/wire_scan.h"
 #include "tests/unit/import/small_models.h"
 
 namespace tg::onnx {

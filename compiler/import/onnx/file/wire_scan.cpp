@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/wire_scan.h"
+#include "compiler/import/onnx/file/wire_scan.h"
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/STLExtras.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #pragma GCC system_header
-#include "compiler/import/onnx/onnx.pb.h"
+#include "compiler/import/onnx/file/onnx.pb.h"
 
 namespace tg::onnx {
 namespace schema = ::tangram_onnx;

@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/export_nodes.h"
+#include "compiler/import/onnx/write/export_nodes.h"
 
 #include <llvm/ADT/APFloat.h>
 #include <llvm/Support/FormatVariadic.h>

@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/external_data.h"
+#include "compiler/import/onnx/file/external_data.h"
 
 #include "lang/core/data_file.h"
 

@@ -1,6 +1,6 @@
-#include "compiler/import/onnx/export_operators.h"
+#include "compiler/import/onnx/write/export_operators.h"
 
-#include "compiler/import/onnx/export_pointwise.h"
+#include "compiler/import/onnx/write/export_pointwise.h"
 #include "lang/core/fused_body.h"
 #include "lang/core/winograd.h"
 

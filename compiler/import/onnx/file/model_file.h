@@ -12,7 +12,7 @@
 // type says.
 #pragma once
 
-#include "compiler/import/onnx/schema.h"
+#include "compiler/import/onnx/file/schema.h"
 #include "lang/core/result.h"
 #include "lang/core/type.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/elements.h"
+#include "compiler/import/onnx/file/elements.h"
 
 #include <bit>
 #include <cmath>

@@ -2,7 +2,7 @@
 // (float_data, int32_data, …) as the bytes that raw data would have, and back to numbers.
 #pragma once
 
-#include "compiler/import/onnx/model_file.h"
+#include "compiler/import/onnx/file/model_file.h"
 
 namespace tg::onnx {
 

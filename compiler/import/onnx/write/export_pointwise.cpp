@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/export_pointwise.h"
+#include "compiler/import/onnx/write/export_pointwise.h"
 
 #include "lang/core/formula.h"
 

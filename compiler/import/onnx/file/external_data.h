@@ -3,7 +3,7 @@
 // below the model's folder. A file is mapped when it is first asked for, once, by any thread.
 #pragma once
 
-#include "compiler/import/onnx/schema.h"
+#include "compiler/import/onnx/file/schema.h"
 #include "lang/core/result.h"
 
 #include <llvm/ADT/StringMap.h>

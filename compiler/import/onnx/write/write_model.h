@@ -4,7 +4,7 @@
 // mapped.
 #pragma once
 
-#include "compiler/import/onnx/export.h"
+#include "compiler/import/onnx/write/export.h"
 
 namespace tg::onnx {
 

@@ -1,6 +1,6 @@
-#include "compiler/import/onnx/export.h"
+#include "compiler/import/onnx/write/export.h"
 
-#include "compiler/import/onnx/export_operators.h"
+#include "compiler/import/onnx/write/export_operators.h"
 #include "lang/core/winograd.h"
 
 namespace tg::onnx {

@@ -10,7 +10,7 @@
 // (casts to integers, quotients and remainders of integers); the README lists what they cannot.
 #pragma once
 
-#include "compiler/import/onnx/schema.h"
+#include "compiler/import/onnx/file/schema.h"
 #include "compiler/ir/graph.h"
 
 namespace tg::onnx {

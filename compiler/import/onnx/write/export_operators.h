@@ -1,7 +1,7 @@
 // Every operator of a graph that is no leaf, in operators of ONNX.
 #pragma once
 
-#include "compiler/import/onnx/export_nodes.h"
+#include "compiler/import/onnx/write/export_nodes.h"
 #include "compiler/ir/graph.h"
 
 namespace tg::onnx {

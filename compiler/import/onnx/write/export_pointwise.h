@@ -3,7 +3,7 @@
 // written out; the others are composed here.
 #pragma once
 
-#include "compiler/import/onnx/export_nodes.h"
+#include "compiler/import/onnx/write/export_nodes.h"
 #include "lang/core/op.h"
 #include "lang/core/result.h"
 

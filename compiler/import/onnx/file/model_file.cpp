@@ -1,8 +1,8 @@
-#include "compiler/import/onnx/model_file.h"
+#include "compiler/import/onnx/file/model_file.h"
 
-#include "compiler/import/onnx/elements.h"
-#include "compiler/import/onnx/external_data.h"
-#include "compiler/import/onnx/wire_scan.h"
+#include "compiler/import/onnx/file/elements.h"
+#include "compiler/import/onnx/file/external_data.h"
+#include "compiler/import/onnx/file/wire_scan.h"
 #include "lang/core/data_file.h"
 
 #include <google/protobuf/io/coded_stream.h>

@@ -4,7 +4,7 @@
 // Invariant: a name stands for one value; nodes come after what they read.
 #pragma once
 
-#include "compiler/import/onnx/schema.h"
+#include "compiler/import/onnx/file/schema.h"
 #include "lang/core/type.h"
 
 #include <llvm/ADT/StringMap.h>

@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/write_model.h"
+#include "compiler/import/onnx/write/write_model.h"
 
 #include "lang/core/data_file.h"
 
