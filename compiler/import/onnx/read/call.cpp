@@ -1,0 +1,231 @@
+#include "compiler/import/onnx/read/call.h"
+
+#include <llvm/ADT/StringExtras.h>
+
+namespace tg::onnx {
+namespace {
+
+using Type = schema::Attribute;
+
+llvm::ArrayRef<llvm::ArrayRef<Form>> families() {
+  static const llvm::SmallVector<llvm::ArrayRef<Form>, 16> all = {
+      pointwise_forms(),   shape_forms(),     layout_forms(),  index_forms(),     product_forms(),
+      convolution_forms(), pool_forms(),      norm_forms(),    reduction_forms(), resize_forms(),
+      recurrent_forms(),   attention_forms(), control_forms(), sequence_forms(),
+  };
+  return all;
+}
+
+} // namespace
+
+const Form* find_form(llvm::StringRef name) {
+  static const llvm::StringMap<const Form*> table = [] {
+    llvm::StringMap<const Form*> made;
+    for (llvm::ArrayRef<Form> family : families())
+      for (const Form& form : family) made[form.name] = &form;
+    return made;
+  }();
+  auto found = table.find(name);
+  return found == table.end() ? nullptr : found->second;
+}
+
+llvm::StringRef near_form(llvm::StringRef name) {
+  std::vector<llvm::StringRef> names;
+  for (llvm::ArrayRef<Form> family : families())
+    for (const Form& form : family) names.push_back(form.name);
+  return near_miss(name, names);
+}
+
+Call::Call(Emitter& emitter, Bodies& bodies, const ModelFile& file, const schema::Node& node,
+           int version, llvm::ArrayRef<FileValue> inputs,
+           const llvm::StringMap<const schema::Attribute*>& attributes)
+    : emitter_(emitter), bodies_(bodies), file_(file), node_(node), version_(version),
+      inputs_(inputs.begin(), inputs.end()), results_(static_cast<size_t>(node.output_size())) {
+  for (const schema::Attribute& own : node.attribute())
+    attributes_.push_back(own.ref_attr_name().empty() ? &own
+                                                      : attributes.lookup(own.ref_attr_name()));
+  attribute_seen_.resize(static_cast<unsigned>(attributes_.size()));
+  input_seen_.resize(static_cast<unsigned>(inputs_.size()));
+}
+
+// --- attributes
+// -----------------------------------------------------------------------------------
+
+const schema::Attribute* Call::attribute(llvm::StringRef name) {
+  for (size_t i = 0; i < attributes_.size(); ++i) {
+    if (name != node_.attribute(static_cast<int>(i)).name()) continue;
+    attribute_seen_.set(static_cast<unsigned>(i));
+    return attributes_[i];
+  }
+  return nullptr;
+}
+
+int64_t Call::whole(llvm::StringRef name, int64_t otherwise) {
+  const schema::Attribute* found = attribute(name);
+  if (!found) return otherwise;
+  if (found->type() != Type::INT) fail("its attribute `" + name + "` is no integer");
+  return found->i();
+}
+
+int64_t Call::whole(llvm::StringRef name) {
+  if (!attribute(name)) fail("its attribute `" + name + "` is missing");
+  return whole(name, 0);
+}
+
+double Call::real(llvm::StringRef name, double otherwise) {
+  const schema::Attribute* found = attribute(name);
+  if (!found) return otherwise;
+  if (found->type() != Type::FLOAT) fail("its attribute `" + name + "` is no float");
+  return found->f();
+}
+
+std::string Call::text(llvm::StringRef name, llvm::StringRef otherwise) {
+  const schema::Attribute* found = attribute(name);
+  if (!found) return otherwise.str();
+  if (found->type() != Type::STRING) fail("its attribute `" + name + "` is no text");
+  return found->s();
+}
+
+std::optional<Shape> Call::wholes(llvm::StringRef name) {
+  const schema::Attribute* found = attribute(name);
+  if (!found) return std::nullopt;
+  if (found->type() != Type::INTS) fail("its attribute `" + name + "` is no list of integers");
+  return Shape(found->ints().begin(), found->ints().end());
+}
+
+std::optional<std::vector<double>> Call::reals(llvm::StringRef name) {
+  const schema::Attribute* found = attribute(name);
+  if (!found) return std::nullopt;
+  if (found->type() != Type::FLOATS) fail("its attribute `" + name + "` is no list of floats");
+  return std::vector<double>(found->floats().begin(), found->floats().end());
+}
+
+std::optional<std::vector<std::string>> Call::texts(llvm::StringRef name) {
+  const schema::Attribute* found = attribute(name);
+  if (!found) return std::nullopt;
+  if (found->type() != Type::STRINGS) fail("its attribute `" + name + "` is no list of texts");
+  return std::vector<std::string>(found->strings().begin(), found->strings().end());
+}
+
+const schema::Graph* Call::graph(llvm::StringRef name) {
+  const schema::Attribute* found = attribute(name);
+  if (!found || found->type() != Type::GRAPH) {
+    fail("its attribute `" + name + "` is no graph");
+    return nullptr;
+  }
+  return &found->g();
+}
+
+// --- inputs
+// ---------------------------------------------------------------------------------------
+
+const FileValue& Call::value(size_t i) {
+  static const FileValue absent;
+  if (i >= inputs_.size()) return absent;
+  input_seen_.set(static_cast<unsigned>(i));
+  return inputs_[i];
+}
+
+NodeId Call::input(size_t i) {
+  const FileValue& given = value(i);
+  std::string which = "its input " + std::to_string(i + 1);
+  switch (given.kind) {
+  case FileValue::Kind::Tensor: return given.node;
+  case FileValue::Kind::Absent: return fail(which + " is missing");
+  case FileValue::Kind::Empty: return fail(which + " has no elements: " + given.type.text());
+  case FileValue::Kind::Sequence: return fail(which + " is a sequence");
+  case FileValue::Kind::Nothing: return fail(which + " is an optional value that holds none");
+  case FileValue::Kind::Refused: return fail(which + " was refused");
+  }
+  return {};
+}
+
+llvm::SmallVector<NodeId, 4> Call::all_inputs(size_t first) {
+  llvm::SmallVector<NodeId, 4> nodes;
+  for (size_t i = first; i < inputs_.size(); ++i) nodes.push_back(input(i));
+  return nodes;
+}
+
+TensorType Call::type(size_t i) {
+  const FileValue& given = value(i);
+  if (given.is(FileValue::Kind::Empty)) return given.type;
+  NodeId node = input(i);
+  return node.valid() ? emitter_.type(node) : TensorType{};
+}
+
+std::optional<Literal> Call::known(size_t i) {
+  const FileValue& given = value(i);
+  if (given.is(FileValue::Kind::Empty)) return Literal{given.type, {}, {}};
+  NodeId node = input(i);
+  std::optional<Literal> literal = emitter_.known(node);
+  if (!literal && node.valid())
+    fail("its input " + llvm::Twine(i + 1) +
+         " has to be known when the file is read, and depends on data");
+  return literal;
+}
+
+Shape Call::known_wholes(size_t i) {
+  std::optional<Literal> literal = known(i);
+  if (!literal) return {};
+  if (!literal->is_whole()) fail("its input " + llvm::Twine(i + 1) + " is no list of integers");
+  return Shape(literal->ints.begin(), literal->ints.end());
+}
+
+std::vector<double> Call::known_reals(size_t i) {
+  std::optional<Literal> literal = known(i);
+  if (!literal) return {};
+  if (!literal->is_whole()) return literal->reals;
+  return std::vector<double>(literal->ints.begin(), literal->ints.end());
+}
+
+int64_t Call::known_whole(size_t i) {
+  Shape all = known_wholes(i);
+  if (all.size() != 1) fail("its input " + llvm::Twine(i + 1) + " is not one integer");
+  return all.empty() ? 0 : all[0];
+}
+
+double Call::known_real(size_t i) {
+  std::vector<double> all = known_reals(i);
+  if (all.size() != 1) fail("its input " + llvm::Twine(i + 1) + " is not one number");
+  return all.empty() ? 0 : all[0];
+}
+
+// --- results
+// --------------------------------------------------------------------------------------
+
+void Call::result(size_t i, NodeId node) {
+  if (!node.valid()) return;
+  result(i, FileValue{FileValue::Kind::Tensor, node, emitter_.type(node), {}});
+}
+
+void Call::result(size_t i, FileValue value) {
+  if (i < results_.size()) results_[i] = std::move(value);
+}
+
+int64_t Call::axis(int64_t given, int64_t rank) {
+  int64_t from_front = given < 0 ? given + rank : given;
+  if (from_front >= 0 && from_front < rank) return from_front;
+  fail("there is no axis " + llvm::Twine(given) + " of " + llvm::Twine(rank));
+  return 0;
+}
+
+Shape Call::axes(Ints given, int64_t rank) {
+  Shape made;
+  for (int64_t one : given) made.push_back(axis(one, rank));
+  return made;
+}
+
+std::string Call::overlooked() const {
+  for (unsigned i = 0; i < attribute_seen_.size(); ++i)
+    if (!attribute_seen_[i] && attributes_[i])
+      return "its attribute `" + node_.attribute(static_cast<int>(i)).name() + "` is not known";
+  for (unsigned i = 0; i < input_seen_.size(); ++i)
+    if (!input_seen_[i] && !inputs_[i].is(FileValue::Kind::Absent))
+      return "its input " + std::to_string(i + 1) + " is not supported";
+  for (size_t i = 0; i < results_.size(); ++i)
+    if (wants(i) && results_[i].is(FileValue::Kind::Absent))
+      return "its result " + std::to_string(i + 1) + " is not supported";
+  return "";
+}
+
+} // namespace tg::onnx

@@ -1,0 +1,7 @@
+#include "compiler/import/onnx/read/call.h"
+
+namespace tg::onnx {
+
+llvm::ArrayRef<Form> recurrent_forms() { return {}; }
+
+} // namespace tg::onnx

@@ -1,0 +1,566 @@
+// From an opened file to a graph: scopes of names, nodes in an order in which they can be read,
+// functions, and what files say of types.
+#include "compiler/import/onnx/read/tensors.h"
+
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/ADT/StringSet.h>
+
+#include "compiler/import/onnx/read/order.h"
+
+namespace tg::onnx {
+namespace {
+
+using Kind = FileValue::Kind;
+
+constexpr int kMaxBodyDepth = 64;
+constexpr int64_t kMaxOps = 2'000'000;
+/// Kinds of refused nodes of which messages speak.
+constexpr size_t kMaxMessages = 10;
+
+/// The names that a graph's nodes can read.
+struct Scope {
+  const Scope* outer = nullptr;
+  llvm::StringMap<FileValue> values;
+  llvm::StringMap<const schema::Tensor*> initializers; // not read yet
+  llvm::StringMap<const schema::Type*> declared;
+  const llvm::StringMap<const schema::Attribute*>* attributes = nullptr; // of a function's call
+  const llvm::StringMap<int>* opsets = nullptr;                          // by domain
+};
+
+llvm::StringRef domain_of(llvm::StringRef domain) { return domain == "ai.onnx" ? "" : domain; }
+
+std::string function_key(llvm::StringRef domain, llvm::StringRef name, llvm::StringRef overload) {
+  return (domain_of(domain) + ":" + name + ":" + overload).str();
+}
+
+std::string title(const schema::Node& node) {
+  return domain_of(node.domain()).empty() ? node.op_type() : node.domain() + "." + node.op_type();
+}
+
+std::string name_of(const schema::Node& node) {
+  if (!node.name().empty()) return node.name();
+  for (const std::string& output : node.output())
+    if (!output.empty()) return output;
+  return "without a name";
+}
+
+class Importer : public Bodies {
+public:
+  Importer(std::shared_ptr<const ModelFile> file, const ImportOptions& options,
+           DiagnosticSink& sink)
+      : file_(std::move(file)), options_(options), sink_(sink),
+        graph_(std::make_shared<Symbols>(), file_->model().graph().name()), emit_(graph_, *file_) {}
+
+  std::optional<Imported> run(std::vector<Refusal>* refused);
+
+private:
+  std::optional<std::vector<FileValue>> run(const schema::Graph& body,
+                                            llvm::ArrayRef<FileValue> inputs) override;
+  template <class Sets> bool read_opsets(const Sets& sets, llvm::StringMap<int>& versions);
+  bool read_functions();
+
+  bool add_inputs(Scope& scope);
+  std::optional<TensorType> input_type(const schema::ValueInfo& input);
+  bool bind_given_shape(const schema::ValueInfo& input);
+  bool check_options();
+  bool add_outputs(Scope& scope);
+
+  bool declare(const schema::Graph& graph, Scope& scope);
+  bool nodes(const google::protobuf::RepeatedPtrField<schema::Node>& nodes, Scope& scope);
+  bool node(const schema::Node& node, Scope& scope);
+  bool call(const schema::Node& node, const Form& form, Scope& scope,
+            std::vector<FileValue> inputs);
+  bool call_function(const schema::Node& node, const schema::Function& function, Scope& scope,
+                     const std::vector<FileValue>& inputs);
+  std::optional<FileValue> find(llvm::StringRef name, const schema::Node& reader,
+                                const Scope& scope);
+  FileValue read_initializer(const schema::Tensor& tensor, Scope& scope);
+  bool define(const schema::Node& node, llvm::ArrayRef<FileValue> results, Scope& scope);
+  bool agrees(llvm::StringRef name, const FileValue& value, const schema::Type& declared);
+
+  bool refuse(const schema::Node& node, Scope& scope, const llvm::Twine& why);
+  bool bad(const llvm::Twine& what, Code code = Code::bad_data_file);
+  void report_refused();
+
+  std::shared_ptr<const ModelFile> file_;
+  const ImportOptions& options_;
+  DiagnosticSink& sink_;
+  Graph graph_;
+  Emitter emit_;
+  llvm::StringMap<int> opsets_;
+  llvm::StringMap<const schema::Function*> functions_;
+  std::map<std::string, int64_t> dims_; // symbolic ones, as given or bound by --shape
+  std::vector<std::string> open_;       // what stays unknown of inputs
+  llvm::DenseMap<uint32_t, std::string> names_;
+  std::vector<Refusal> refused_;
+  Scope* scope_ = nullptr; // of the node that is being read
+  int depth_ = 0;
+  int64_t ops_ = 0;
+  bool broken_ = false; // a message was reported that ends the reading
+};
+
+bool Importer::bad(const llvm::Twine& what, Code code) {
+  sink_.report(error(code, "`{0}`: {1}", file_->file_name(), what.str()));
+  broken_ = true;
+  return false;
+}
+
+bool Importer::refuse(const schema::Node& node, Scope& scope, const llvm::Twine& why) {
+  refused_.push_back({title(node), name_of(node), why.str()});
+  for (const std::string& output : node.output())
+    if (!output.empty()) scope.values[output] = FileValue::of(Kind::Refused);
+  return true;
+}
+
+// --- what the file is written in
+// ------------------------------------------------------------------
+
+template <class Sets> bool Importer::read_opsets(const Sets& sets, llvm::StringMap<int>& versions) {
+  for (const schema::OperatorSet& set : sets)
+    versions[domain_of(set.domain())] = static_cast<int>(std::min<int64_t>(set.version(), 9999));
+  auto own = versions.find("");
+  if (own == versions.end()) return true;
+  if (own->second < kOldestImport || own->second > kNewestImport)
+    return bad("operator set " + llvm::Twine(own->second) + " is not read: sets " +
+                   llvm::Twine(kOldestImport) + " to " + llvm::Twine(kNewestImport) + " are",
+               Code::unsupported);
+  return true;
+}
+
+bool Importer::read_functions() {
+  for (const schema::Function& function : file_->model().functions()) {
+    std::string key = function_key(function.domain(), function.name(), function.overload());
+    if (!functions_.try_emplace(key, &function).second)
+      return bad("the function `" + function.name() + "` is there twice");
+  }
+  return true;
+}
+
+// --- inputs and outputs
+// ---------------------------------------------------------------------------
+
+/// Symbolic dimensions that `--shape` of this input decides.
+bool Importer::bind_given_shape(const schema::ValueInfo& input) {
+  auto given = options_.shapes.find(input.name());
+  if (given == options_.shapes.end()) return true;
+  const schema::Type::OfTensor& tensor = input.type().tensor_type();
+  if (!tensor.has_shape()) return true;
+  const std::vector<int64_t>& sizes = given->second;
+  if (static_cast<int>(sizes.size()) != tensor.shape().dim_size())
+    return bad("the shape given for `" + input.name() + "` has " + llvm::Twine(sizes.size()) +
+                   " sizes, and the input " + llvm::Twine(tensor.shape().dim_size()),
+               Code::usage);
+  for (int i = 0; i < tensor.shape().dim_size(); ++i) {
+    const schema::Shape::Dimension& dim = tensor.shape().dim(i);
+    int64_t size = sizes[static_cast<size_t>(i)];
+    std::string which = "size " + std::to_string(i + 1) + " of the input `" + input.name() + "`";
+    if (dim.has_dim_value() && dim.dim_value() > 0 && dim.dim_value() != size)
+      return bad(which + " is " + llvm::Twine(dim.dim_value()) + ", and " + llvm::Twine(size) +
+                     " is given",
+                 Code::usage);
+    if (!dim.has_dim_param() || dim.dim_param().empty()) continue;
+    auto [bound, first] = dims_.try_emplace(dim.dim_param(), size);
+    if (!first && bound->second != size)
+      return bad(which + " is `" + dim.dim_param() + "`, which is " + llvm::Twine(bound->second) +
+                     " elsewhere, and " + llvm::Twine(size) + " is given",
+                 Code::usage);
+  }
+  return true;
+}
+
+/// nullopt where a size stays unknown, which is remembered, or something is wrong with it.
+std::optional<TensorType> Importer::input_type(const schema::ValueInfo& input) {
+  if (!input.type().has_tensor_type()) {
+    bad("the input `" + input.name() + "` is no tensor", Code::unsupported);
+    return std::nullopt;
+  }
+  const schema::Type::OfTensor& tensor = input.type().tensor_type();
+  auto dtype = dtype_of(tensor.elem_type());
+  if (!dtype) {
+    bad("the input `" + input.name() + "`: " + dtype.error().message, dtype.error().code);
+    return std::nullopt;
+  }
+  TensorType type{*dtype, {}};
+  auto given = options_.shapes.find(input.name());
+  if (given != options_.shapes.end()) {
+    type.shape.assign(given->second.begin(), given->second.end());
+    return type;
+  }
+  if (!tensor.has_shape()) {
+    open_.push_back("the shape of `" + input.name() + "`");
+    return std::nullopt;
+  }
+  size_t open = open_.size();
+  for (const schema::Shape::Dimension& dim : tensor.shape().dim()) {
+    auto named = dims_.find(dim.dim_param());
+    bool known = dim.has_dim_value() && dim.dim_value() >= 0;
+    if (known)
+      type.shape.push_back(dim.dim_value());
+    else if (dim.has_dim_param() && named != dims_.end())
+      type.shape.push_back(named->second);
+    else if (dim.has_dim_param() && !dim.dim_param().empty())
+      open_.push_back("`" + dim.dim_param() + "` of `" + input.name() + "`");
+    else
+      open_.push_back("size " + std::to_string(type.shape.size() + 1) + " of `" + input.name() +
+                      "`");
+    if (open_.size() > open) type.shape.push_back(1);
+  }
+  if (open_.size() > open) return std::nullopt;
+  return type;
+}
+
+bool Importer::check_options() {
+  const schema::Graph& graph = file_->model().graph();
+  std::vector<llvm::StringRef> inputs, dims;
+  for (const schema::ValueInfo& input : graph.input()) {
+    inputs.push_back(input.name());
+    for (const schema::Shape::Dimension& dim : input.type().tensor_type().shape().dim())
+      if (!dim.dim_param().empty()) dims.push_back(dim.dim_param());
+  }
+  auto unknown = [&](const std::string& name, llvm::ArrayRef<llvm::StringRef> names,
+                     const char* what) {
+    Diagnostic d = error(Code::usage, "`{0}` has no {1} `{2}`", file_->file_name(), what, name);
+    if (llvm::StringRef near = near_miss(name, names); !near.empty())
+      d.help = llvm::formatv("did you mean `{0}`?", near).str();
+    sink_.report(std::move(d));
+    broken_ = true;
+  };
+  for (const auto& [name, sizes] : options_.shapes) {
+    if (!llvm::is_contained(inputs, name)) unknown(name, inputs, "input");
+    for (int64_t size : sizes)
+      if (size < 0)
+        return bad("the shape given for `" + name + "` has a negative size", Code::usage);
+  }
+  for (const auto& [name, size] : options_.dims) {
+    if (!llvm::is_contained(dims, name)) unknown(name, dims, "dimension");
+    if (size < 0) return bad("the dimension `" + name + "` is given a negative size", Code::usage);
+  }
+  return !broken_;
+}
+
+bool Importer::add_inputs(Scope& scope) {
+  dims_ = options_.dims;
+  if (!check_options()) return false;
+  const schema::Graph& graph = file_->model().graph();
+  for (const schema::ValueInfo& input : graph.input())
+    if (!bind_given_shape(input)) return false;
+  for (const schema::ValueInfo& input : graph.input()) {
+    if (scope.initializers.count(input.name())) continue; // a weight with its value
+    std::optional<TensorType> type = input_type(input);
+    if (broken_) return false;
+    if (!type) continue;
+    if (scope.values.count(input.name())) return bad("there are two inputs `" + input.name() + "`");
+    bool empty = llvm::is_contained(type->shape, 0);
+    NodeId node;
+    if (!empty) {
+      llvm::SmallVector<ValueId, 4> attrs;
+      std::string why;
+      node = graph_.add(OpKind::Input,
+                        {graph_.symbols().value(Value::of_string(input.name())),
+                         graph_.symbols().value(Value::of_type(*type))},
+                        {}, &why);
+      if (!node.valid()) return bad("the input `" + input.name() + "`: " + why);
+    }
+    scope.values[input.name()] =
+        empty ? FileValue::empty(*type) : FileValue{Kind::Tensor, node, *type, {}};
+  }
+  if (open_.empty()) return true;
+  std::string list;
+  for (size_t i = 0; i < open_.size(); ++i) list += (i ? ", " : "") + open_[i];
+  sink_.report(error(Code::not_constant, "`{0}` leaves open {1}", file_->file_name(), list)
+                   .suggest("give symbolic dimensions by --dim NAME=N, whole shapes by --shape "
+                            "INPUT=1,3,224,224"));
+  return false;
+}
+
+bool Importer::add_outputs(Scope& scope) {
+  const schema::Graph& graph = file_->model().graph();
+  if (graph.output().empty()) return bad("the graph has no outputs");
+  schema::Node reader;
+  reader.set_op_type("graph");
+  reader.set_name(graph.name());
+  llvm::StringSet<> seen;
+  for (const schema::ValueInfo& output : graph.output()) {
+    if (!seen.insert(output.name()).second)
+      return bad("there are two outputs `" + output.name() + "`");
+    std::optional<FileValue> value = find(output.name(), reader, scope);
+    if (!value) return false;
+    if (value->is(Kind::Refused)) continue;
+    if (!value->is(Kind::Tensor))
+      return bad("the output `" + output.name() + "` is no tensor with elements",
+                 Code::unsupported);
+    graph_.add_output(output.name(), value->node);
+  }
+  return true;
+}
+
+// --- scopes
+// ---------------------------------------------------------------------------------------
+
+bool Importer::declare(const schema::Graph& graph, Scope& scope) {
+  for (const schema::Tensor& tensor : graph.initializer())
+    if (!scope.initializers.try_emplace(tensor.name(), &tensor).second)
+      return bad("there are two initialisers `" + tensor.name() + "`");
+  for (const schema::SparseTensor& sparse : graph.sparse_initializer())
+    return bad("the initialiser `" + sparse.values().name() + "` is sparse, which is not supported",
+               Code::unsupported);
+  for (const schema::ValueInfo& info : graph.value_info())
+    scope.declared[info.name()] = &info.type();
+  for (const schema::ValueInfo& info : graph.output()) scope.declared[info.name()] = &info.type();
+  return true;
+}
+
+FileValue Importer::read_initializer(const schema::Tensor& tensor, Scope& scope) {
+  auto value = value_of_tensor(emit_, *file_, tensor, tensor.name(), TensorRole::Initializer);
+  if (value) return scope.values[tensor.name()] = std::move(*value);
+  sink_.report(std::move(value.error()));
+  broken_ = true;
+  return FileValue::of(Kind::Refused);
+}
+
+std::optional<FileValue> Importer::find(llvm::StringRef name, const schema::Node& reader,
+                                        const Scope& scope) {
+  for (const Scope* at = &scope; at; at = at->outer) {
+    auto value = at->values.find(name);
+    if (value != at->values.end()) return value->second;
+    auto initializer = at->initializers.find(name);
+    if (initializer == at->initializers.end()) continue;
+    FileValue read = read_initializer(*initializer->second, const_cast<Scope&>(*at));
+    if (broken_) return std::nullopt;
+    return read;
+  }
+  bad("`" + name + "`, which the node `" + name_of(reader) + "` (" + title(reader) +
+      ") reads, is made by nothing");
+  return std::nullopt;
+}
+
+/// Whether a value is what the file says of it, as far as it says something.
+bool Importer::agrees(llvm::StringRef name, const FileValue& value, const schema::Type& declared) {
+  if (!value.is(Kind::Tensor) && !value.is(Kind::Empty)) return true;
+  if (!declared.has_tensor_type()) return true;
+  const schema::Type::OfTensor& tensor = declared.tensor_type();
+  auto dtype = dtype_of(tensor.elem_type());
+  bool same = tensor.elem_type() == 0 || (dtype && *dtype == value.type.dtype);
+  if (tensor.has_shape()) {
+    same &= tensor.shape().dim_size() == value.type.rank();
+    for (int i = 0; same && i < tensor.shape().dim_size(); ++i) {
+      const schema::Shape::Dimension& dim = tensor.shape().dim(i);
+      bool known = dim.has_dim_value() && dim.dim_value() > 0;
+      same = !known || dim.dim_value() == value.type.shape[static_cast<size_t>(i)];
+    }
+  }
+  if (same) return true;
+  std::string sizes;
+  for (const schema::Shape::Dimension& dim : tensor.shape().dim())
+    sizes += (sizes.empty() ? "" : ", ") + (dim.has_dim_value() ? std::to_string(dim.dim_value())
+                                            : dim.dim_param().empty() ? "?"
+                                                                      : dim.dim_param());
+  return bad("`" + name + "` is declared as " + element_type_name(tensor.elem_type()) + "[" +
+             sizes + "], and is " + value.type.text());
+}
+
+bool Importer::define(const schema::Node& node, llvm::ArrayRef<FileValue> results, Scope& scope) {
+  for (int i = 0; i < node.output_size(); ++i) {
+    const std::string& name = node.output(i);
+    if (name.empty()) continue;
+    const FileValue& value = results[static_cast<size_t>(i)];
+    if (scope.values.count(name) || scope.initializers.count(name))
+      return bad("`" + name + "` is made twice, the second time by the node `" + name_of(node) +
+                 "` (" + title(node) + ")");
+    auto declared = scope.declared.find(name);
+    if (declared != scope.declared.end() && !agrees(name, value, *declared->second)) return false;
+    if (value.is(Kind::Tensor)) names_.try_emplace(value.node.index, name);
+    scope.values[name] = value;
+  }
+  return true;
+}
+
+// --- nodes
+// ----------------------------------------------------------------------------------------
+
+bool Importer::call(const schema::Node& node, const Form& form, Scope& scope,
+                    std::vector<FileValue> inputs) {
+  static const llvm::StringMap<const schema::Attribute*> none;
+  auto version = scope.opsets->find("");
+  if (version == scope.opsets->end())
+    return bad("the node `" + name_of(node) + "` (" + title(node) +
+               ") is of ONNX's own operators, of which the file names no version");
+  Call call(emit_, *this, *file_, node, version->second, inputs,
+            scope.attributes ? *scope.attributes : none);
+  form.write(call);
+  std::string fault = emit_.take_fault();
+  if (broken_) return false;
+  if (fault.empty()) fault = call.overlooked();
+  if (!fault.empty()) return refuse(node, scope, fault);
+  return define(node, call.results(), scope);
+}
+
+bool Importer::call_function(const schema::Node& node, const schema::Function& function,
+                             Scope& scope, const std::vector<FileValue>& inputs) {
+  if (++depth_ > kMaxBodyDepth)
+    return bad("functions and graphs within each other are nested more than " +
+               llvm::Twine(kMaxBodyDepth) + " deep at the node `" + name_of(node) + "`");
+  llvm::StringMap<const schema::Attribute*> attributes;
+  for (const schema::Attribute& given : function.attribute_proto())
+    attributes[given.name()] = &given;
+  for (const schema::Attribute& given : node.attribute()) {
+    bool passed_on = !given.ref_attr_name().empty();
+    const schema::Attribute* value =
+        !passed_on ? &given
+                   : (scope.attributes ? scope.attributes->lookup(given.ref_attr_name()) : nullptr);
+    if (value) attributes[given.name()] = value;
+  }
+  llvm::StringMap<int> opsets;
+  if (!read_opsets(function.opset_import(), opsets)) return false;
+  Scope inner;
+  inner.attributes = &attributes;
+  inner.opsets = function.opset_import().empty() ? scope.opsets : &opsets;
+  for (int i = 0; i < function.input_size(); ++i)
+    inner.values[function.input(i)] = static_cast<size_t>(i) < inputs.size()
+                                          ? inputs[static_cast<size_t>(i)]
+                                          : FileValue::of(Kind::Absent);
+  if (!nodes(function.node(), inner)) return false;
+  std::vector<FileValue> results;
+  for (int i = 0; i < node.output_size(); ++i) {
+    if (i >= function.output_size())
+      return bad("the node `" + name_of(node) + "` has more results than its function `" +
+                 function.name() + "`");
+    std::optional<FileValue> value = find(function.output(i), node, inner);
+    if (!value) return false;
+    results.push_back(std::move(*value));
+  }
+  --depth_;
+  return define(node, results, scope);
+}
+
+bool Importer::node(const schema::Node& node, Scope& scope) {
+  if (++ops_ > kMaxOps)
+    return bad("functions and loops unfold to more than " + llvm::Twine(kMaxOps) + " nodes");
+  std::vector<FileValue> inputs;
+  bool refused = false;
+  for (const std::string& name : node.input()) {
+    if (name.empty()) {
+      inputs.push_back(FileValue::of(Kind::Absent));
+      continue;
+    }
+    std::optional<FileValue> value = find(name, node, scope);
+    if (!value) return false;
+    refused |= value->is(Kind::Refused);
+    inputs.push_back(std::move(*value));
+  }
+  if (refused) {
+    for (const std::string& output : node.output())
+      if (!output.empty()) scope.values[output] = FileValue::of(Kind::Refused);
+    return true;
+  }
+  llvm::StringRef domain = domain_of(node.domain());
+  auto function = functions_.find(function_key(domain, node.op_type(), node.overload()));
+  if (function != functions_.end()) return call_function(node, *function->second, scope, inputs);
+  const Form* form = domain.empty() ? find_form(node.op_type()) : nullptr;
+  if (form) return call(node, *form, scope, std::move(inputs));
+  if (!domain.empty()) return refuse(node, scope, "operators of this domain are not supported");
+  llvm::StringRef near = near_form(node.op_type());
+  return refuse(node, scope,
+                near.empty() ? "the operator is not supported"
+                             : "the operator is not supported (" + near + " is)");
+}
+
+bool Importer::nodes(const google::protobuf::RepeatedPtrField<schema::Node>& nodes, Scope& scope) {
+  std::string cycle;
+  std::vector<int> order = order_of(nodes, cycle);
+  if (!cycle.empty()) return bad("the nodes " + cycle + " wait for each other in a circle");
+  Scope* outer = std::exchange(scope_, &scope);
+  bool fine = true;
+  for (int i : order)
+    if (!(fine = node(nodes.Get(i), scope))) break;
+  scope_ = outer;
+  return fine;
+}
+
+std::optional<std::vector<FileValue>> Importer::run(const schema::Graph& body,
+                                                    llvm::ArrayRef<FileValue> inputs) {
+  Scope scope;
+  scope.outer = scope_;
+  scope.attributes = scope_->attributes;
+  scope.opsets = scope_->opsets;
+  if (++depth_ > kMaxBodyDepth) {
+    bad("functions and graphs within each other are nested more than " +
+        llvm::Twine(kMaxBodyDepth) + " deep at the graph `" + body.name() + "`");
+    return std::nullopt;
+  }
+  if (!declare(body, scope)) return std::nullopt;
+  if (static_cast<size_t>(body.input_size()) != inputs.size()) {
+    bad("the graph `" + body.name() + "` has " + llvm::Twine(body.input_size()) +
+        " inputs, and the node around it " + llvm::Twine(inputs.size()));
+    return std::nullopt;
+  }
+  for (int i = 0; i < body.input_size(); ++i)
+    scope.values[body.input(i).name()] = inputs[static_cast<size_t>(i)];
+  if (!nodes(body.node(), scope)) return std::nullopt;
+  std::vector<FileValue> results;
+  schema::Node reader;
+  reader.set_op_type("graph");
+  reader.set_name(body.name());
+  bool refused = false;
+  for (const schema::ValueInfo& output : body.output()) {
+    std::optional<FileValue> value = find(output.name(), reader, scope);
+    if (!value) return std::nullopt;
+    refused |= value->is(Kind::Refused);
+    results.push_back(std::move(*value));
+  }
+  --depth_;
+  if (refused) return std::nullopt;
+  return results;
+}
+
+// --- the whole
+// ------------------------------------------------------------------------------------
+
+/// Each kind of refusal once, with how many nodes it is of.
+void Importer::report_refused() {
+  std::map<std::pair<std::string, std::string>, size_t> counts;
+  for (const Refusal& one : refused_) ++counts[{one.op, one.why}];
+  size_t told = 0;
+  for (const Refusal& one : refused_) {
+    auto count = counts.find({one.op, one.why});
+    if (count == counts.end()) continue;
+    if (++told > kMaxMessages) break;
+    Diagnostic d = error(Code::unsupported, "`{0}`: node `{1}` ({2}): {3}", file_->file_name(),
+                         one.node, one.op, one.why);
+    if (count->second > 1)
+      d.notes.push_back(llvm::formatv("{0} nodes are refused for this", count->second).str());
+    if (told == kMaxMessages && counts.size() > 1)
+      d.notes.push_back(
+          llvm::formatv("of {0} more kinds of nodes nothing is said here; --json lists all",
+                        counts.size() - 1)
+              .str());
+    counts.erase(count);
+    sink_.report(std::move(d));
+  }
+}
+
+std::optional<Imported> Importer::run(std::vector<Refusal>* refused) {
+  const schema::Model& model = file_->model();
+  Scope scope;
+  scope.opsets = &opsets_;
+  if (!read_opsets(model.opset_import(), opsets_) || !read_functions()) return std::nullopt;
+  if (!declare(model.graph(), scope) || !add_inputs(scope)) return std::nullopt;
+  if (!nodes(model.graph().node(), scope)) return std::nullopt;
+  if (refused_.empty() && !add_outputs(scope)) return std::nullopt;
+  report_refused();
+  if (refused) *refused = std::move(refused_);
+  if (sink_.failed()) return std::nullopt;
+  Imported imported{std::move(graph_), std::move(file_), {}, std::move(names_), ops_};
+  imported.weights = emit_.weights();
+  return imported;
+}
+
+} // namespace
+
+std::optional<Imported> import_model(std::shared_ptr<const ModelFile> file,
+                                     const ImportOptions& options, DiagnosticSink& sink,
+                                     std::vector<Refusal>* refused) {
+  return Importer(std::move(file), options, sink).run(refused);
+}
+
+} // namespace tg::onnx

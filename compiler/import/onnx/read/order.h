@@ -1,0 +1,17 @@
+// An order in which the nodes of a graph can be read: each after those that make what it reads,
+// itself or within its branches and bodies. The file's own order where that is one, as the format
+// demands.
+#pragma once
+
+#include "compiler/import/onnx/file/schema.h"
+
+#include <string>
+#include <vector>
+
+namespace tg::onnx {
+
+/// Indices of the nodes. Where some wait for each other, `cycle` names a few of them.
+std::vector<int> order_of(const google::protobuf::RepeatedPtrField<schema::Node>& nodes,
+                          std::string& cycle);
+
+} // namespace tg::onnx

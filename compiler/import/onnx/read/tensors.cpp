@@ -1,0 +1,36 @@
+#include "compiler/import/onnx/read/tensors.h"
+
+namespace tg::onnx {
+namespace {
+
+/// Integers up to this many elements decide shapes rather than results.
+constexpr int64_t kMostIntegers = kMostFolded;
+/// Floats of a `Constant` are numbers of the model, those of an initialiser weights.
+constexpr int64_t kMostReals = 64;
+
+bool is_literal(const TensorType& type, TensorRole role) {
+  if (!is_float(type.dtype)) return type.elements() <= kMostIntegers;
+  return type.elements() == 1 || (role == TensorRole::Literal && type.elements() <= kMostReals);
+}
+
+} // namespace
+
+Result<FileValue> value_of_tensor(Emitter& emitter, const ModelFile& file,
+                                  const schema::Tensor& tensor, llvm::StringRef name,
+                                  TensorRole role) {
+  TG_TRY(TensorType type, file.type_of(tensor));
+  if (llvm::is_contained(type.shape, 0)) return FileValue::empty(type);
+  if (!is_literal(type, role)) {
+    NodeId node = emitter.weight(tensor, name, type);
+    return FileValue{FileValue::Kind::Tensor, node, type, {}};
+  }
+  Literal literal{type, {}, {}};
+  if (literal.is_whole()) {
+    TG_TRY(literal.ints, file.integers(tensor));
+  } else {
+    TG_TRY(literal.reals, file.doubles(tensor));
+  }
+  return FileValue{FileValue::Kind::Tensor, emitter.literal(literal), type, {}};
+}
+
+} // namespace tg::onnx

@@ -1,0 +1,17 @@
+// Tensors of the file as values: elements that are few and may decide shapes become constants, the
+// others weights, which stay in the file.
+#pragma once
+
+#include "compiler/import/onnx/read/call.h"
+
+namespace tg::onnx {
+
+/// What a tensor is: of an operator `Constant`, or one of the graph's initialisers.
+enum class TensorRole : uint8_t { Literal, Initializer };
+
+/// `name` becomes the weight's path. Errors: those of ModelFile.
+Result<FileValue> value_of_tensor(Emitter& emitter, const ModelFile& file,
+                                  const schema::Tensor& tensor, llvm::StringRef name,
+                                  TensorRole role);
+
+} // namespace tg::onnx
