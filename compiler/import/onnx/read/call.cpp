@@ -1,5 +1,7 @@
 #include "compiler/import/onnx/read/call.h"
 
+#include "compiler/import/onnx/read/tensors.h"
+
 #include <llvm/ADT/StringExtras.h>
 
 namespace tg::onnx {
@@ -134,6 +136,7 @@ NodeId Call::input(size_t i) {
   case FileValue::Kind::Absent: return fail(which + " is missing");
   case FileValue::Kind::Empty: return fail(which + " has no elements: " + given.type.text());
   case FileValue::Kind::Sequence: return fail(which + " is a sequence");
+  case FileValue::Kind::Padded: return fail(which + " has as many rows as data selects");
   case FileValue::Kind::Nothing: return fail(which + " is an optional value that holds none");
   case FileValue::Kind::Refused: return fail(which + " was refused");
   }

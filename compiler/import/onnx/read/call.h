@@ -17,6 +17,7 @@ struct FileValue {
     Tensor,   // a node of the graph
     Empty,    // a tensor without elements, of which there is no node
     Sequence, // of values
+    Padded,   // rows that data selects, of which a node has as many as there may be, the rest -1
     Nothing,  // an optional value that holds none
     Refused,  // a result of a node that was refused
   };
@@ -68,6 +69,9 @@ public:
   int64_t whole(llvm::StringRef name);
   /// Looked at, and of no consequence here.
   void ignore(llvm::StringRef attribute) { (void)this->attribute(attribute); }
+
+  /// A tensor that is an attribute. Fails for one that cannot be read.
+  FileValue tensor(const schema::Tensor& attribute);
 
   // --- inputs ---
   size_t input_count() const { return inputs_.size(); }

@@ -27,6 +27,11 @@ NodeId Emitter::op(OpKind kind, Nodes operands, Attributes attributes) {
   return fold(made);
 }
 
+NodeId Emitter::named(llvm::StringRef name, Nodes operands, Attributes attributes) {
+  std::optional<OpKind> kind = find_op(name);
+  return kind ? op(*kind, operands, attributes) : fail("there is no operator `" + name + "` here");
+}
+
 /// The constant that a node is, where all it depends on is constant and it is small.
 NodeId Emitter::fold(NodeId made) {
   if (!graph_.node(made).weight_only || type(made).elements() > kMostFolded) return made;
@@ -56,10 +61,16 @@ NodeId Emitter::indices(Ints values) {
   return graph_.whole_constant(values, {DType::I64, {static_cast<int64_t>(values.size())}});
 }
 
-NodeId Emitter::weight(const schema::Tensor& tensor, llvm::StringRef path, const TensorType& type) {
+NodeId Emitter::weight(const schema::Tensor& tensor, llvm::StringRef name, const TensorType& type) {
+  std::string path = name.str();
+  for (int i = 2;; ++i) { // bodies and functions may have names of their own that are others', too
+    const schema::Tensor* owner = paths_.try_emplace(path, &tensor).first->second;
+    if (owner == &tensor) break;
+    path = (name + "_" + llvm::Twine(i)).str();
+  }
   NodeId node = graph_.weight(path, type);
   if (weight_.try_emplace(node.index, weights_.size()).second)
-    weights_.push_back({path.str(), &tensor});
+    weights_.push_back({std::move(path), &tensor});
   return node;
 }
 

@@ -10,7 +10,7 @@
 #include "compiler/import/onnx/read/import.h"
 #include "compiler/import/onnx/read/literal.h"
 
-#include <llvm/ADT/StringSet.h>
+#include <llvm/ADT/StringMap.h>
 
 namespace tg::onnx {
 
@@ -45,6 +45,8 @@ public:
 
   /// Attributes that are not given have their defaults.
   NodeId op(OpKind kind, Nodes operands, Attributes attributes = {});
+  /// The same of an operator by its name in the table.
+  NodeId named(llvm::StringRef name, Nodes operands, Attributes attributes = {});
 
   // --- leaves ---
   NodeId literal(const Literal& literal) { return constant_of(graph_, literal); }
@@ -54,7 +56,8 @@ public:
   NodeId filled(double value, const TensorType& type);
   /// A vector of i64.
   NodeId indices(Ints values);
-  NodeId weight(const schema::Tensor& tensor, llvm::StringRef path, const TensorType& type);
+  /// Its path is the name, or where another tensor has that, the name with a number behind it.
+  NodeId weight(const schema::Tensor& tensor, llvm::StringRef name, const TensorType& type);
 
   // --- what is known ---
   /// The elements of what constants and small weights alone decide.
@@ -118,8 +121,9 @@ private:
   const ModelFile& file_;
   std::string fault_;
   std::vector<ImportedWeight> weights_;
-  llvm::DenseMap<uint32_t, size_t> weight_; // node to place in weights_
-  llvm::DenseMap<uint32_t, Literal> known_; // what was asked for and is no constant
+  llvm::StringMap<const schema::Tensor*> paths_; // whose the paths of weights_ are
+  llvm::DenseMap<uint32_t, size_t> weight_;      // node to place in weights_
+  llvm::DenseMap<uint32_t, Literal> known_;      // what was asked for and is no constant
 };
 
 } // namespace tg::onnx

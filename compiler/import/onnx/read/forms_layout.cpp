@@ -1,7 +1,293 @@
+// What moves elements: transpositions, concatenation, pieces, padding, triangles.
 #include "compiler/import/onnx/read/call.h"
 
-namespace tg::onnx {
+#include <numeric>
 
-llvm::ArrayRef<Form> layout_forms() { return {}; }
+namespace tg::onnx {
+namespace {
+
+using Kind = FileValue::Kind;
+
+void transpose(Call& call) {
+  TensorType type = call.type(0);
+  Shape perm(static_cast<size_t>(type.rank()));
+  std::iota(perm.rbegin(), perm.rend(), 0);
+  if (std::optional<Shape> given = call.wholes("perm")) perm = *given;
+  if (static_cast<int64_t>(perm.size()) != type.rank()) {
+    call.fail("its permutation is of " + llvm::Twine(perm.size()) + " axes, not " +
+              llvm::Twine(type.rank()));
+    return;
+  }
+  if (call.value(0).is(Kind::Empty)) {
+    Shape to;
+    for (int64_t axis : call.axes(perm, type.rank())) to.push_back(type[static_cast<size_t>(axis)]);
+    return call.result(0, FileValue::empty({type.dtype, to}));
+  }
+  call.result(call.emit().transpose(call.input(0), perm));
+}
+
+/// Tensors without elements add nothing.
+void concat(Call& call) {
+  llvm::SmallVector<NodeId, 4> parts;
+  int64_t rank = 0;
+  TensorType last;
+  for (size_t i = 0; i < call.input_count(); ++i) {
+    last = call.type(i);
+    rank = last.rank();
+    if (!call.value(i).is(Kind::Empty)) parts.push_back(call.input(i));
+  }
+  int64_t axis = call.axis(call.whole("axis"), rank);
+  if (call.failed()) return;
+  if (parts.empty()) return call.result(0, FileValue::empty(last));
+  call.result(call.emit().concat(parts, axis));
+}
+
+// --- pieces
+// ---------------------------------------------------------------------------------------
+
+std::optional<Shape> split_sizes(Call& call, int64_t size) {
+  if (call.version() < 13) {
+    if (std::optional<Shape> given = call.wholes("split")) return given;
+  } else if (call.has(1)) {
+    return call.known_wholes(1);
+  }
+  int64_t parts = static_cast<int64_t>(call.result_count());
+  if (call.version() >= 18) parts = call.whole("num_outputs", parts);
+  if (parts < 1) {
+    call.fail("it is split into " + llvm::Twine(parts) + " parts");
+    return std::nullopt;
+  }
+  int64_t chunk = (size + parts - 1) / parts;
+  Shape sizes;
+  for (int64_t i = 0; i < parts; ++i)
+    sizes.push_back(std::max<int64_t>(std::min(chunk, size - i * chunk), 0));
+  return sizes;
+}
+
+void split(Call& call) {
+  TensorType type = call.type(0);
+  int64_t axis = call.axis(call.whole("axis", 0), type.rank());
+  if (call.failed()) return;
+  int64_t size = type[static_cast<size_t>(axis)], start = 0;
+  std::optional<Shape> sizes = split_sizes(call, size);
+  if (!sizes || call.failed()) return;
+  if (std::accumulate(sizes->begin(), sizes->end(), int64_t{0}) != size) {
+    call.fail("its sizes do not add up to " + llvm::Twine(size));
+    return;
+  }
+  for (size_t i = 0; i < sizes->size(); ++i) {
+    int64_t n = (*sizes)[i];
+    TensorType piece = type;
+    piece.shape[static_cast<size_t>(axis)] = n;
+    if (llvm::is_contained(piece.shape, 0))
+      call.result(i, FileValue::empty(piece));
+    else
+      call.result(i, call.emit().slice(call.input(0), axis, start, start + n));
+    start += n;
+  }
+}
+
+/// Starts, ends, axes and steps: attributes before opset 10, then inputs.
+struct SliceOf {
+  Shape starts, ends, axes, steps;
+};
+
+SliceOf given_slice(Call& call, int64_t rank) {
+  SliceOf of;
+  std::optional<Shape> axes;
+  if (call.version() < 10) {
+    of.starts = call.wholes("starts").value_or(Shape());
+    of.ends = call.wholes("ends").value_or(Shape());
+    axes = call.wholes("axes");
+  } else {
+    of.starts = call.known_wholes(1);
+    of.ends = call.known_wholes(2);
+    if (call.has(3)) axes = call.known_wholes(3);
+    if (call.has(4)) of.steps = call.known_wholes(4);
+  }
+  if (!axes) {
+    axes.emplace(of.starts.size());
+    std::iota(axes->begin(), axes->end(), 0);
+  }
+  of.axes = call.axes(*axes, rank);
+  if (of.steps.empty()) of.steps.assign(of.starts.size(), 1);
+  if (of.ends.size() != of.starts.size() || of.axes.size() != of.starts.size() ||
+      of.steps.size() != of.starts.size())
+    call.fail("its starts, ends, axes and steps are not as many");
+  return of;
+}
+
+/// The places that a slice of an axis takes, as NumPy counts them.
+Shape places_of(int64_t start, int64_t end, int64_t step, int64_t size) {
+  auto place = [&](int64_t at, int64_t low, int64_t high) {
+    if (at < 0) at = at < -size ? low : at + size;
+    return std::clamp(at, low, high);
+  };
+  Shape places;
+  if (step > 0)
+    for (int64_t i = place(start, 0, size), stop = place(end, 0, size); i < stop; i += step)
+      places.push_back(i);
+  else if (step < 0) {
+    int64_t stop = end < -size ? -1 : place(end, -1, size - 1);
+    for (int64_t i = place(start, -1, size - 1); i > stop; i += step) places.push_back(i);
+  }
+  return places;
+}
+
+void slice(Call& call) {
+  TensorType type = call.type(0);
+  SliceOf of = given_slice(call, type.rank());
+  if (call.failed()) return;
+  llvm::SmallVector<Shape, 4> places;
+  Shape to = type.shape;
+  for (size_t i = 0; i < of.axes.size(); ++i) {
+    auto axis = static_cast<size_t>(of.axes[i]);
+    if (of.steps[i] == 0) {
+      call.fail("a step is 0");
+      return;
+    }
+    // A step beyond the axis takes one place.
+    int64_t bound = type[axis] + 1, step = std::clamp(of.steps[i], -bound, bound);
+    places.push_back(places_of(of.starts[i], of.ends[i], step, to[axis]));
+    to[axis] = static_cast<int64_t>(places.back().size());
+  }
+  if (llvm::is_contained(to, 0)) return call.result(0, FileValue::empty({type.dtype, to}));
+  NodeId x = call.input(0);
+  for (size_t i = 0; i < of.axes.size(); ++i) x = call.emit().take(x, of.axes[i], places[i]);
+  call.result(x);
+}
+
+// --- padding
+// --------------------------------------------------------------------------------------
+
+/// Before and after, for each axis.
+struct Padding {
+  Shape before, after;
+};
+
+std::optional<Padding> given_padding(Call& call, int64_t rank) {
+  Shape pads;
+  if (call.version() < 11)
+    pads = call.wholes("pads").value_or(Shape());
+  else
+    pads = call.known_wholes(1);
+  Shape axes(static_cast<size_t>(rank));
+  std::iota(axes.begin(), axes.end(), 0);
+  if (call.has(3)) axes = call.axes(call.known_wholes(3), rank);
+  if (pads.size() != 2 * axes.size()) {
+    call.fail("it has " + llvm::Twine(pads.size()) + " pads for " + llvm::Twine(axes.size()) +
+              " axes");
+    return std::nullopt;
+  }
+  Padding padding{Shape(static_cast<size_t>(rank), 0), Shape(static_cast<size_t>(rank), 0)};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    padding.before[static_cast<size_t>(axes[i])] = pads[i];
+    padding.after[static_cast<size_t>(axes[i])] = pads[i + axes.size()];
+  }
+  return padding;
+}
+
+/// Where the element of a padded axis comes from.
+int64_t source_of(int64_t i, int64_t size, llvm::StringRef mode) {
+  auto modulo = [](int64_t a, int64_t n) { return ((a % n) + n) % n; };
+  if (mode == "edge") return std::clamp<int64_t>(i, 0, size - 1);
+  if (mode == "wrap") return modulo(i, size);
+  if (size == 1) return 0;
+  int64_t there = modulo(i, 2 * size - 2); // reflect
+  return there < size ? there : 2 * size - 2 - there;
+}
+
+NodeId padded_from_within(Emitter& e, NodeId x, const Padding& padding, llvm::StringRef mode) {
+  if (!x.valid()) return x;
+  Shape shape(e.shape(x).begin(), e.shape(x).end());
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    Shape places;
+    for (int64_t i = -padding.before[axis]; i < shape[axis] + padding.after[axis]; ++i)
+      places.push_back(source_of(i, shape[axis], mode));
+    if (padding.before[axis] != 0 || padding.after[axis] != 0)
+      x = e.take(x, static_cast<int64_t>(axis), places);
+  }
+  return x;
+}
+
+/// Negative pads cut off.
+NodeId cropped(Emitter& e, NodeId x, Padding& padding) {
+  if (!x.valid()) return x;
+  for (size_t axis = 0; axis < padding.before.size(); ++axis) {
+    int64_t size = e.shape(x)[axis];
+    int64_t start = std::max<int64_t>(-padding.before[axis], 0);
+    int64_t stop = size - std::max<int64_t>(-padding.after[axis], 0);
+    x = e.slice(x, static_cast<int64_t>(axis), start, stop);
+    if (!x.valid()) return x;
+    padding.before[axis] = std::max<int64_t>(padding.before[axis], 0);
+    padding.after[axis] = std::max<int64_t>(padding.after[axis], 0);
+  }
+  return x;
+}
+
+/// A value that is known only when the model runs: what is inside is told from the padding by a
+/// mask.
+NodeId padded_with(Emitter& e, NodeId x, const Padding& padding, NodeId value) {
+  if (!x.valid()) return x;
+  TensorType ones{DType::I32, Shape(e.shape(x).begin(), e.shape(x).end())};
+  NodeId inside = e.pad(e.filled(1, ones), padding.before, padding.after);
+  NodeId mask = e.equal(inside, e.like(inside, 1));
+  return e.select(mask, e.pad(x, padding.before, padding.after), e.reshape(value, {}));
+}
+
+void pad(Call& call) {
+  Emitter& e = call.emit();
+  std::string mode = call.text("mode", "constant");
+  NodeId x = call.input(0);
+  if (!x.valid()) return;
+  std::optional<Padding> padding = given_padding(call, e.rank(x));
+  if (!padding || call.failed()) return;
+  double value = call.version() < 11 ? call.real("value", 0) : 0;
+  NodeId given = call.version() < 11 ? NodeId() : call.optional(2);
+  x = cropped(e, x, *padding);
+  if (mode != "constant") {
+    if (mode != "edge" && mode != "reflect" && mode != "wrap")
+      call.fail("padding by `" + mode + "` is not known");
+    return call.result(padded_from_within(e, x, *padding, mode));
+  }
+  if (given.valid()) {
+    std::optional<Literal> known = e.known(given);
+    if (!known) return call.result(padded_with(e, x, *padding, given));
+    value = known->is_whole() ? static_cast<double>(known->ints[0]) : known->reals[0];
+  }
+  call.result(e.pad(x, padding->before, padding->after, value));
+}
+
+// --- triangles
+// ------------------------------------------------------------------------------------
+
+void trilu(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  bool upper = call.whole("upper", 1) != 0;
+  int64_t k = call.has(1) ? call.known_whole(1) : 0;
+  if (call.failed()) return;
+  if (e.rank(x) < 2) {
+    call.fail("its input is no matrix");
+    return;
+  }
+  Shape last(e.shape(x).end() - 2, e.shape(x).end());
+  TensorType index{DType::I64, last};
+  // Kept is what has column - row >= k above, <= k below.
+  NodeId rows = e.add(e.iota(index, 0), e.literal({{DType::I64, {}}, {k}, {}}));
+  NodeId columns = e.iota(index, 1);
+  NodeId kept =
+      upper ? e.op(OpKind::LessEqual, {rows, columns}) : e.op(OpKind::LessEqual, {columns, rows});
+  call.result(e.select(kept, x, e.like(x, 0)));
+}
+
+constexpr Form kForms[] = {
+    {"Concat", concat},       {"Pad", pad},     {"Slice", slice}, {"Split", split},
+    {"Transpose", transpose}, {"Trilu", trilu},
+};
+
+} // namespace
+
+llvm::ArrayRef<Form> layout_forms() { return kForms; }
 
 } // namespace tg::onnx

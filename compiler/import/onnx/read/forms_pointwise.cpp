@@ -1,7 +1,357 @@
+// Operators that go element by element: arithmetic, comparisons, logic, activations, casts.
 #include "compiler/import/onnx/read/call.h"
 
-namespace tg::onnx {
+#include <cmath>
+#include <limits>
 
-llvm::ArrayRef<Form> pointwise_forms() { return {}; }
+namespace tg::onnx {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// --- one operator of ours
+// -------------------------------------------------------------------------
+
+template <OpKind op> void one(Call& call) { call.result(call.emit().op(op, {call.input(0)})); }
+
+/// Opsets before 7 had an axis for broadcasting; those that are read have NumPy's.
+template <OpKind op> void two(Call& call) {
+  call.result(call.emit().op(op, {call.input(0), call.input(1)}));
+}
+
+void greater(Call& call) { call.result(call.emit().less(call.input(1), call.input(0))); }
+void greater_or_equal(Call& call) {
+  call.result(call.emit().op(OpKind::LessEqual, {call.input(1), call.input(0)}));
+}
+void logical_xor(Call& call) {
+  call.result(call.emit().op(OpKind::NotEqual, {call.input(0), call.input(1)}));
+}
+
+/// Sum, Max, Min and Mean of any number of operands.
+template <OpKind op> NodeId all_of(Call& call) {
+  NodeId value = call.input(0);
+  for (size_t i = 1; i < call.input_count(); ++i)
+    value = call.emit().op(op, {value, call.input(i)});
+  return value;
+}
+template <OpKind op> void many(Call& call) { call.result(all_of<op>(call)); }
+void mean(Call& call) {
+  call.result(call.emit().div(all_of<OpKind::Add>(call), static_cast<double>(call.input_count())));
+}
+
+// --- arithmetic
+// -----------------------------------------------------------------------------------
+
+/// ONNX's quotient of integers is cut off towards zero, ours rounds down: the quotient of absolute
+/// values has its sign put back. Known ones, as of shapes, are not negative and fold.
+NodeId quotient(Emitter& e, NodeId x, NodeId y) {
+  if (!x.valid() || !y.valid() || !is_integer(e.dtype(x))) return e.div(x, y);
+  auto positive = [&](NodeId v) {
+    std::optional<Literal> known = e.known(v);
+    return known && llvm::all_of(known->ints, [](int64_t n) { return n >= 0; });
+  };
+  if (positive(x) && positive(y)) return e.div(x, y);
+  NodeId size = e.div(e.unary(OpKind::Abs, x), e.unary(OpKind::Abs, y));
+  return e.mul(size, e.mul(e.unary(OpKind::Sign, x), e.unary(OpKind::Sign, y)));
+}
+
+void div(Call& call) { call.result(quotient(call.emit(), call.input(0), call.input(1))); }
+
+/// fmod = 1 has the sign of x: x - y * (x / y cut off towards zero).
+void mod(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0), y = call.input(1);
+  if (call.whole("fmod", 0) == 0) {
+    call.result(e.op(OpKind::Mod, {x, y}));
+    return;
+  }
+  NodeId size = e.op(OpKind::Mod, {e.unary(OpKind::Abs, x), e.unary(OpKind::Abs, y)});
+  NodeId negative = e.less(x, e.like(x, 0));
+  call.result(e.select(negative, e.neg(size), size));
+}
+
+/// The exponent may have a type of its own. Small whole powers are products, as exporters mean
+/// them.
+void pow(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0), y = call.input(1);
+  if (call.failed()) return;
+  std::optional<Literal> known = e.known(y);
+  if (known && known->type.elements() == 1 && e.rank(y) <= e.rank(x)) {
+    double power = known->is_whole() ? static_cast<double>(known->ints[0]) : known->reals[0];
+    NodeId square = power == 2 || power == 3 ? e.mul(x, x) : NodeId();
+    if (power == 1) return call.result(x);
+    if (power == 2) return call.result(square);
+    if (power == 3) return call.result(e.mul(square, x));
+    if (power == 0.5 && is_float(e.dtype(x))) return call.result(e.unary(OpKind::Sqrt, x));
+  }
+  DType of = e.dtype(x);
+  if (is_float(of)) return call.result(e.op(OpKind::Pow, {x, e.cast(y, of)}));
+  NodeId real = e.op(OpKind::Pow, {e.cast(x, DType::F32), e.cast(y, DType::F32)});
+  call.result(e.cast(e.named("round", {real}), of));
+}
+
+void reciprocal(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  call.result(e.div(e.like(x, 1), x));
+}
+
+#define TG_NAMED(word)                                                                             \
+  void word(Call& call) { call.result(call.emit().named(#word, {call.input(0)})); }
+TG_NAMED(ceil)
+TG_NAMED(round)
+TG_NAMED(tan)
+TG_NAMED(asin)
+TG_NAMED(acos)
+TG_NAMED(atan)
+TG_NAMED(sinh)
+TG_NAMED(cosh)
+TG_NAMED(asinh)
+TG_NAMED(acosh)
+TG_NAMED(atanh)
+#undef TG_NAMED
+
+// --- tests
+// ----------------------------------------------------------------------------------------
+
+void is_nan(Call& call) {
+  NodeId x = call.input(0);
+  call.result(call.emit().op(OpKind::NotEqual, {x, x}));
+}
+
+void is_inf(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  bool negative = call.whole("detect_negative", 1) != 0;
+  bool positive = call.whole("detect_positive", 1) != 0;
+  NodeId high = e.equal(x, e.like(x, kInfinity)), low = e.equal(x, e.like(x, -kInfinity));
+  if (negative && positive) return call.result(e.op(OpKind::LogicalOr, {high, low}));
+  if (negative || positive) return call.result(negative ? low : high);
+  call.result(e.op(OpKind::LogicalAnd, {high, low})); // never
+}
+
+void where(Call& call) {
+  call.result(call.emit().select(call.input(0), call.input(1), call.input(2)));
+}
+
+// --- activations
+// ----------------------------------------------------------------------------------
+
+void gelu(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  std::string form = call.text("approximate", "none");
+  if (form == "none") return call.result(e.unary(OpKind::Gelu, x));
+  if (form != "tanh") call.fail("gelu approximated by `" + form + "` is not known");
+  NodeId cube = e.mul(e.mul(x, x), x);
+  NodeId inner = e.mul(e.add(x, e.mul(cube, 0.044715)), std::sqrt(2 / M_PI));
+  call.result(e.mul(e.mul(x, 0.5), e.add(e.unary(OpKind::Tanh, inner), 1.0)));
+}
+
+void leaky_relu(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  double alpha = call.real("alpha", static_cast<double>(0.01f));
+  call.result(e.named("leaky_relu", {x}, {{"alpha", Value::of_float(alpha)}}));
+}
+
+/// The slope broadcasts to x in one direction.
+void prelu(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0), slope = call.input(1);
+  call.result(e.select(e.less(x, e.like(x, 0)), e.mul(x, slope), x));
+}
+
+NodeId elu(Emitter& e, NodeId x, double alpha) {
+  return e.op(OpKind::Elu, {x}, {{"alpha", Value::of_float(alpha)}});
+}
+void elu(Call& call) { call.result(elu(call.emit(), call.input(0), call.real("alpha", 1))); }
+
+/// x where it is positive, else alpha * expm1(x / alpha).
+void celu(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  double alpha = call.real("alpha", 1);
+  if (alpha == 1) return call.result(elu(e, x, 1));
+  NodeId below = e.mul(e.unary(OpKind::Expm1, e.div(x, alpha)), alpha);
+  call.result(e.select(e.less(e.like(x, 0), x), x, below));
+}
+
+void selu(Call& call) {
+  Emitter& e = call.emit();
+  double alpha = call.real("alpha", 1.67326319217681884765625);
+  double gamma = call.real("gamma", 1.05070102214813232421875);
+  call.result(e.mul(elu(e, call.input(0), alpha), gamma));
+}
+
+void hard_sigmoid(Call& call) {
+  Emitter& e = call.emit();
+  double alpha = call.real("alpha", static_cast<double>(0.2f)), beta = call.real("beta", 0.5);
+  call.result(e.clip(e.add(e.mul(call.input(0), alpha), beta), 0, 1));
+}
+
+/// x * sigmoid(alpha * x).
+void swish(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  double alpha = call.real("alpha", 1);
+  call.result(e.mul(x, e.unary(OpKind::Sigmoid, alpha == 1 ? x : e.mul(x, alpha))));
+}
+
+void softsign(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  call.result(e.div(x, e.add(e.unary(OpKind::Abs, x), 1.0)));
+}
+
+void thresholded_relu(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  NodeId above = e.less(e.like(x, call.real("alpha", 1)), x);
+  call.result(e.select(above, x, e.like(x, 0)));
+}
+
+/// 0 within lambd around it, else moved towards it by the bias.
+void shrink(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  double bias = call.real("bias", 0), lambd = call.real("lambd", 0.5);
+  NodeId low = e.select(e.less(x, e.like(x, -lambd)), e.add(x, bias), e.like(x, 0));
+  call.result(e.select(e.less(e.like(x, lambd), x), e.sub(x, bias), low));
+}
+
+/// Bounds are attributes before opset 11, then optional inputs; NaN stays NaN. A lower bound over
+/// the upper one gives the upper.
+void clip(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  if (call.version() < 11) {
+    double low = call.real("min", -kInfinity), high = call.real("max", kInfinity);
+    return call.result(e.clip(x, low, high));
+  }
+  auto bound = [&](size_t i, double otherwise) -> std::optional<double> {
+    if (!call.has(i)) return otherwise;
+    std::optional<Literal> known = e.known(call.input(i));
+    if (!known || known->size() != 1 || known->is_whole()) return std::nullopt;
+    return known->reals[0];
+  };
+  std::optional<double> low = bound(1, -kInfinity), high = bound(2, kInfinity);
+  if (!x.valid()) return;
+  if (low && high && is_float(e.dtype(x))) return call.result(e.clip(x, *low, *high));
+  if (call.has(1)) x = e.op(OpKind::Maximum, {x, call.input(1)});
+  if (call.has(2)) x = e.op(OpKind::Minimum, {x, call.input(2)});
+  call.result(x);
+}
+
+// --- casts
+// ----------------------------------------------------------------------------------------
+
+void cast_to(Call& call, int64_t to) {
+  auto dtype = dtype_of(static_cast<int32_t>(to));
+  if (!dtype) {
+    call.fail(dtype.error().message);
+    return;
+  }
+  const FileValue& given = call.value(0);
+  if (given.is(FileValue::Kind::Empty))
+    return call.result(0, FileValue::empty({*dtype, given.type.shape}));
+  call.result(call.emit().cast(call.input(0), *dtype));
+}
+
+/// `saturate` is of 8-bit floats alone.
+void cast(Call& call) {
+  call.ignore("saturate");
+  call.ignore("round_mode");
+  cast_to(call, call.whole("to"));
+}
+
+void cast_like(Call& call) {
+  call.ignore("saturate");
+  call.ignore("round_mode");
+  switch (call.type(1).dtype) {
+  case DType::F32: return cast_to(call, schema::Tensor::FLOAT);
+  case DType::F16: return cast_to(call, schema::Tensor::FLOAT16);
+  case DType::BF16: return cast_to(call, schema::Tensor::BFLOAT16);
+  case DType::I32: return cast_to(call, schema::Tensor::INT32);
+  case DType::I64: return cast_to(call, schema::Tensor::INT64);
+  case DType::Bool: return cast_to(call, schema::Tensor::BOOL);
+  default: return;
+  }
+}
+
+void identity(Call& call) { call.result(0, call.value(0)); }
+
+constexpr Form kForms[] = {
+    {"Abs", one<OpKind::Abs>},
+    {"Acos", acos},
+    {"Acosh", acosh},
+    {"Add", two<OpKind::Add>},
+    {"And", two<OpKind::LogicalAnd>},
+    {"Asin", asin},
+    {"Asinh", asinh},
+    {"Atan", atan},
+    {"Atanh", atanh},
+    {"Cast", cast},
+    {"CastLike", cast_like},
+    {"Ceil", ceil},
+    {"Celu", celu},
+    {"Clip", clip},
+    {"Cos", one<OpKind::Cos>},
+    {"Cosh", cosh},
+    {"Div", div},
+    {"Elu", elu},
+    {"Equal", two<OpKind::Equal>},
+    {"Erf", one<OpKind::Erf>},
+    {"Exp", one<OpKind::Exp>},
+    {"Floor", one<OpKind::Floor>},
+    {"Gelu", gelu},
+    {"Greater", greater},
+    {"GreaterOrEqual", greater_or_equal},
+    {"HardSigmoid", hard_sigmoid},
+    {"HardSwish", one<OpKind::Hardswish>},
+    {"Identity", identity},
+    {"IsInf", is_inf},
+    {"IsNaN", is_nan},
+    {"LeakyRelu", leaky_relu},
+    {"Less", two<OpKind::Less>},
+    {"LessOrEqual", two<OpKind::LessEqual>},
+    {"Log", one<OpKind::Log>},
+    {"Max", many<OpKind::Maximum>},
+    {"Mean", mean},
+    {"Min", many<OpKind::Minimum>},
+    {"Mish", one<OpKind::Mish>},
+    {"Mod", mod},
+    {"Mul", two<OpKind::Mul>},
+    {"Neg", one<OpKind::Neg>},
+    {"Not", one<OpKind::LogicalNot>},
+    {"Or", two<OpKind::LogicalOr>},
+    {"PRelu", prelu},
+    {"Pow", pow},
+    {"Reciprocal", reciprocal},
+    {"Relu", one<OpKind::Relu>},
+    {"Round", round},
+    {"Selu", selu},
+    {"Shrink", shrink},
+    {"Sigmoid", one<OpKind::Sigmoid>},
+    {"Sign", one<OpKind::Sign>},
+    {"Sin", one<OpKind::Sin>},
+    {"Sinh", sinh},
+    {"Softplus", one<OpKind::Softplus>},
+    {"Softsign", softsign},
+    {"Sqrt", one<OpKind::Sqrt>},
+    {"Sub", two<OpKind::Sub>},
+    {"Sum", many<OpKind::Add>},
+    {"Swish", swish},
+    {"Tan", tan},
+    {"Tanh", one<OpKind::Tanh>},
+    {"ThresholdedRelu", thresholded_relu},
+    {"Where", where},
+    {"Xor", logical_xor},
+};
+
+} // namespace
+
+llvm::ArrayRef<Form> pointwise_forms() { return kForms; }
 
 } // namespace tg::onnx

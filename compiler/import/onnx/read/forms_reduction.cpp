@@ -1,7 +1,244 @@
+// Sums, means, extremes and products along axes; indices of extremes; running sums.
 #include "compiler/import/onnx/read/call.h"
 
-namespace tg::onnx {
+#include <cmath>
+#include <limits>
+#include <numeric>
 
-llvm::ArrayRef<Form> reduction_forms() { return {}; }
+namespace tg::onnx {
+namespace {
+
+using Kind = FileValue::Kind;
+
+/// What a reduction is of, as its version says it.
+struct Reduction {
+  NodeId x;
+  Shape axes;
+  bool keepdims = true;
+  bool nothing = false; // no axis is reduced: x is the result
+};
+
+/// Axes are an attribute before opset 18 (13 of ReduceSum), then an input.
+Reduction reduction(Call& call) {
+  Reduction r;
+  r.keepdims = call.whole("keepdims", 1) != 0;
+  int since = call.op() == "ReduceSum" ? 13 : 18;
+  std::optional<Shape> given;
+  bool listed = true;
+  if (call.version() < since) {
+    given = call.wholes("axes");
+  } else {
+    listed = call.has(1);
+    if (listed) given = call.known_wholes(1);
+    bool noop = call.whole("noop_with_empty_axes", 0) != 0;
+    r.nothing = noop && (!given || given->empty());
+  }
+  r.x = call.input(0);
+  if (!r.x.valid()) return r;
+  int64_t rank = call.emit().rank(r.x);
+  if (given && !given->empty()) {
+    r.axes = call.axes(*given, rank);
+  } else {
+    r.axes.resize(static_cast<size_t>(rank));
+    std::iota(r.axes.begin(), r.axes.end(), 0);
+  }
+  llvm::sort(r.axes);
+  return r;
+}
+
+NodeId reduced(Emitter& e, const Reduction& r, NodeId x, OpKind kind) {
+  return r.nothing || r.axes.empty() ? x : e.reduce(kind, x, r.axes, r.keepdims);
+}
+
+NodeId reduced(Emitter& e, const Reduction& r, NodeId x, llvm::StringRef name) {
+  if (r.nothing || r.axes.empty()) return x;
+  return e.named(name, {x},
+                 {{"axes", Value::of_ints(r.axes)}, {"keepdims", Value::of_bool(r.keepdims)}});
+}
+
+/// The reduction of no elements: its neutral element everywhere.
+bool reduce_nothing(Call& call, double neutral) {
+  if (!call.value(0).is(Kind::Empty)) return false;
+  TensorType type = call.type(0);
+  bool keepdims = call.whole("keepdims", 1) != 0;
+  Shape axes;
+  if (call.has(1)) axes = call.axes(call.known_wholes(1), type.rank());
+  if (std::optional<Shape> given = call.wholes("axes")) axes = call.axes(*given, type.rank());
+  call.ignore("noop_with_empty_axes");
+  Shape to;
+  for (int64_t i = 0; i < type.rank(); ++i) {
+    bool gone = axes.empty() || llvm::is_contained(axes, i);
+    if (!gone) to.push_back(type[static_cast<size_t>(i)]);
+    if (gone && keepdims) to.push_back(1);
+  }
+  if (llvm::is_contained(to, 0))
+    call.result(0, FileValue::empty({type.dtype, to}));
+  else
+    call.result(call.emit().filled(neutral, {type.dtype, to}));
+  return true;
+}
+
+void reduce_sum(Call& call) {
+  if (reduce_nothing(call, 0)) return;
+  Reduction r = reduction(call);
+  call.result(reduced(call.emit(), r, r.x, OpKind::ReduceSum));
+}
+
+/// The mean of integers is cut off to integers.
+void reduce_mean(Call& call) {
+  Reduction r = reduction(call);
+  Emitter& e = call.emit();
+  if (!r.x.valid()) return;
+  DType dtype = e.dtype(r.x);
+  NodeId x = is_float(dtype) ? r.x : e.cast(r.x, DType::F32);
+  call.result(e.cast(reduced(e, r, x, OpKind::ReduceMean), dtype));
+}
+
+/// Of bools: whether any, whether all.
+void reduce_max(Call& call) {
+  if (reduce_nothing(call, -std::numeric_limits<double>::infinity())) return;
+  Reduction r = reduction(call);
+  Emitter& e = call.emit();
+  if (!r.x.valid()) return;
+  bool logical = e.dtype(r.x) == DType::Bool;
+  NodeId x = logical ? e.cast(r.x, DType::I32) : r.x;
+  NodeId most = reduced(e, r, x, OpKind::ReduceMax);
+  call.result(logical ? e.cast(most, DType::Bool) : most);
+}
+
+void reduce_min(Call& call) {
+  if (reduce_nothing(call, std::numeric_limits<double>::infinity())) return;
+  Reduction r = reduction(call);
+  Emitter& e = call.emit();
+  if (!r.x.valid()) return;
+  bool logical = e.dtype(r.x) == DType::Bool;
+  NodeId x = logical ? e.cast(r.x, DType::I32) : r.x;
+  NodeId least = reduced(e, r, x, "reduce_min");
+  call.result(logical ? e.cast(least, DType::Bool) : least);
+}
+
+void reduce_prod(Call& call) {
+  if (reduce_nothing(call, 1)) return;
+  Reduction r = reduction(call);
+  call.result(reduced(call.emit(), r, r.x, "reduce_prod"));
+}
+
+void reduce_l1(Call& call) {
+  if (reduce_nothing(call, 0)) return;
+  Reduction r = reduction(call);
+  Emitter& e = call.emit();
+  call.result(reduced(e, r, e.unary(OpKind::Abs, r.x), OpKind::ReduceSum));
+}
+
+NodeId square_sum(Call& call) {
+  Reduction r = reduction(call);
+  Emitter& e = call.emit();
+  return reduced(e, r, e.mul(r.x, r.x), OpKind::ReduceSum);
+}
+
+void reduce_sum_square(Call& call) {
+  if (!reduce_nothing(call, 0)) call.result(square_sum(call));
+}
+
+void reduce_l2(Call& call) {
+  if (reduce_nothing(call, 0)) return;
+  Emitter& e = call.emit();
+  NodeId sum = square_sum(call);
+  if (!sum.valid()) return;
+  DType dtype = e.dtype(sum);
+  NodeId real = is_float(dtype) ? sum : e.cast(sum, DType::F32);
+  call.result(e.cast(e.unary(OpKind::Sqrt, real), dtype));
+}
+
+void reduce_log_sum(Call& call) {
+  if (reduce_nothing(call, -std::numeric_limits<double>::infinity())) return;
+  Reduction r = reduction(call);
+  Emitter& e = call.emit();
+  call.result(e.unary(OpKind::Log, reduced(e, r, r.x, OpKind::ReduceSum)));
+}
+
+/// Without overflow: the maximum is taken out first, where it is finite.
+void reduce_log_sum_exp(Call& call) {
+  if (reduce_nothing(call, -std::numeric_limits<double>::infinity())) return;
+  Reduction r = reduction(call);
+  Emitter& e = call.emit();
+  if (!r.x.valid()) return;
+  if (r.nothing || r.axes.empty()) return call.result(r.x);
+  NodeId most = e.reduce(OpKind::ReduceMax, r.x, r.axes, true);
+  NodeId infinite =
+      e.equal(e.unary(OpKind::Abs, most), e.like(most, std::numeric_limits<double>::infinity()));
+  NodeId shift = e.select(infinite, e.like(most, 0), most);
+  NodeId sum = e.sum(e.unary(OpKind::Exp, e.sub(r.x, shift)), r.axes);
+  NodeId value = e.add(e.unary(OpKind::Log, sum), shift);
+  if (r.keepdims || !value.valid()) return call.result(value);
+  Shape to;
+  for (int64_t i = 0; i < e.rank(value); ++i)
+    if (!llvm::is_contained(r.axes, i)) to.push_back(e.shape(value)[static_cast<size_t>(i)]);
+  call.result(e.reshape(value, to));
+}
+
+// --- indices
+// --------------------------------------------------------------------------------------
+
+/// Of equals the first, or with `select_last_index` the last: that of the reversed axis, from
+/// behind.
+void arg_extreme(Call& call, bool largest) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  if (!x.valid()) return;
+  int64_t axis = call.axis(call.whole("axis", 0), e.rank(x));
+  bool keepdims = call.whole("keepdims", 1) != 0, last = call.whole("select_last_index", 0) != 0;
+  int64_t size = e.shape(x)[static_cast<size_t>(axis)];
+  if (last) x = e.reverse(x, axis);
+  if (!largest) x = e.neg(x);
+  NodeId place = e.op(OpKind::Argmax, {x},
+                      {{"axis", Value::of_int(axis)}, {"keepdims", Value::of_bool(keepdims)}});
+  if (last) place = e.sub(e.like(place, static_cast<double>(size - 1)), place);
+  call.result(place);
+}
+void arg_max(Call& call) { arg_extreme(call, true); }
+void arg_min(Call& call) { arg_extreme(call, false); }
+
+// --- running
+// --------------------------------------------------------------------------------------
+
+void running(Call& call, OpKind op) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  int64_t given = call.known_whole(1);
+  if (call.failed()) return;
+  int64_t axis = call.axis(given, e.rank(x));
+  bool exclusive = call.whole("exclusive", 0) != 0, reverse = call.whole("reverse", 0) != 0;
+  if (reverse) x = e.reverse(x, axis);
+  int64_t size = e.shape(x)[static_cast<size_t>(axis)];
+  if (exclusive) { // one place on, and nothing first
+    Shape before(static_cast<size_t>(e.rank(x)), 0), after = before;
+    before[static_cast<size_t>(axis)] = 1;
+    x = e.slice(e.pad(x, before, after), axis, 0, size);
+  }
+  NodeId sums = e.op(op, {x}, {{"axis", Value::of_int(axis)}});
+  call.result(reverse ? e.reverse(sums, axis) : sums);
+}
+void cum_sum(Call& call) { running(call, OpKind::Cumsum); }
+
+constexpr Form kForms[] = {
+    {"ArgMax", arg_max},
+    {"ArgMin", arg_min},
+    {"CumSum", cum_sum},
+    {"ReduceL1", reduce_l1},
+    {"ReduceL2", reduce_l2},
+    {"ReduceLogSum", reduce_log_sum},
+    {"ReduceLogSumExp", reduce_log_sum_exp},
+    {"ReduceMax", reduce_max},
+    {"ReduceMean", reduce_mean},
+    {"ReduceMin", reduce_min},
+    {"ReduceProd", reduce_prod},
+    {"ReduceSum", reduce_sum},
+    {"ReduceSumSquare", reduce_sum_square},
+};
+
+} // namespace
+
+llvm::ArrayRef<Form> reduction_forms() { return kForms; }
 
 } // namespace tg::onnx

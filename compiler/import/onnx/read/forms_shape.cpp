@@ -1,7 +1,296 @@
-#include "compiler/import/onnx/read/call.h"
+// Constants, questions about shapes, and what gives a tensor another shape with the same elements
+// or repeats them. What is asked about shapes is answered at once: shapes are known.
+#include "compiler/import/onnx/read/tensors.h"
+
+#include <cmath>
+#include <numeric>
 
 namespace tg::onnx {
+namespace {
 
-llvm::ArrayRef<Form> shape_forms() { return {}; }
+using Kind = FileValue::Kind;
+
+/// A vector of i64, also without elements.
+void result_list(Call& call, Ints values) {
+  if (values.empty()) return call.result(0, FileValue::empty({DType::I64, {0}}));
+  call.result(call.emit().indices(values));
+}
+
+bool has_empty(Ints shape) { return llvm::is_contained(shape, 0); }
+
+// --- constants
+// ------------------------------------------------------------------------------------
+
+void constant(Call& call) {
+  Emitter& e = call.emit();
+  if (const schema::Attribute* value = call.attribute("value"))
+    return call.result(0, call.tensor(value->t()));
+  if (call.attribute("value_float"))
+    return call.result(e.scalar(call.real("value_float", 0), DType::F32));
+  if (call.attribute("value_int"))
+    return call.result(e.literal({{DType::I64, {}}, {call.whole("value_int")}, {}}));
+  if (std::optional<Shape> wholes = call.wholes("value_ints")) return result_list(call, *wholes);
+  if (std::optional<std::vector<double>> reals = call.reals("value_floats")) {
+    TensorType type{DType::F32, {static_cast<int64_t>(reals->size())}};
+    if (reals->empty()) return call.result(0, FileValue::empty(type));
+    return call.result(e.literal({type, {}, std::move(*reals)}));
+  }
+  call.fail("a constant of text or without a value is not supported");
+}
+
+void constant_of_shape(Call& call) {
+  Shape shape = call.known_wholes(0);
+  if (call.failed()) return;
+  Literal value{{DType::F32, {}}, {}, {0}};
+  if (const schema::Attribute* given = call.attribute("value")) {
+    FileValue one = call.tensor(given->t());
+    std::optional<Literal> known = call.emit().known(one.node);
+    if (!known || known->size() != 1) {
+      call.fail("its value is not one number");
+      return;
+    }
+    value = std::move(*known);
+  }
+  TensorType type{value.type.dtype, shape};
+  if (has_empty(shape)) return call.result(0, FileValue::empty(type));
+  value.type = type;
+  call.result(call.emit().literal(value));
+}
+
+int64_t elements_between(double start, double limit, double delta) {
+  return delta == 0 ? 0 : static_cast<int64_t>(std::max(std::ceil((limit - start) / delta), 0.0));
+}
+
+void range(Call& call) {
+  Emitter& e = call.emit();
+  DType dtype = call.type(0).dtype;
+  double start = call.known_real(0), limit = call.known_real(1), delta = call.known_real(2);
+  if (call.failed()) return;
+  TensorType type{dtype, {elements_between(start, limit, delta)}};
+  if (type.shape[0] == 0) return call.result(0, FileValue::empty(type));
+  if (type.shape[0] <= kMostFolded) {
+    Literal all{type, {}, {}};
+    for (int64_t i = 0; i < type.shape[0]; ++i) {
+      double x = start + static_cast<double>(i) * delta;
+      if (all.is_whole())
+        all.ints.push_back(static_cast<int64_t>(x));
+      else
+        all.reals.push_back(x);
+    }
+    return call.result(e.literal(all));
+  }
+  NodeId steps = e.iota(type, 0);
+  if (delta != 1) steps = e.mul(steps, delta);
+  call.result(start == 0 ? steps : e.add(steps, start));
+}
+
+void eye_like(Call& call) {
+  Emitter& e = call.emit();
+  TensorType type = call.type(0);
+  int64_t k = call.whole("k", 0);
+  if (call.attribute("dtype")) {
+    auto given = dtype_of(static_cast<int32_t>(call.whole("dtype")));
+    if (!given) {
+      call.fail(given.error().message);
+      return;
+    }
+    type.dtype = *given;
+  }
+  if (type.rank() != 2) {
+    call.fail("its input is no matrix");
+    return;
+  }
+  TensorType index{DType::I64, type.shape};
+  NodeId on = e.equal(e.add(e.iota(index, 0), static_cast<double>(k)), e.iota(index, 1));
+  call.result(e.cast(on, type.dtype));
+}
+
+// --- questions
+// ------------------------------------------------------------------------------------
+
+void shape(Call& call) {
+  TensorType type = call.type(0);
+  int64_t rank = type.rank();
+  auto place = [&](int64_t given) {
+    return std::clamp<int64_t>(given < 0 ? given + rank : given, 0, rank);
+  };
+  int64_t start = place(call.whole("start", 0)), end = place(call.whole("end", rank));
+  Ints all = type.shape;
+  result_list(call, all.slice(static_cast<size_t>(start),
+                              static_cast<size_t>(std::max<int64_t>(end - start, 0))));
+}
+
+void size(Call& call) {
+  TensorType type = call.type(0);
+  call.result(call.emit().literal({{DType::I64, {}}, {type.elements()}, {}}));
+}
+
+// --- the same elements under another shape
+// ----------------------------------------------------------
+
+/// `given` is what ONNX says: 0 keeps a size, one -1 is what is left.
+std::optional<Shape> reshaped(Call& call, Ints from, Ints given, bool allow_zero) {
+  Shape to;
+  int64_t open = -1, known = 1, all = 1;
+  for (int64_t n : from) all *= n;
+  for (size_t i = 0; i < given.size(); ++i) {
+    int64_t n = given[i];
+    if (n == 0 && !allow_zero) {
+      if (i >= from.size()) {
+        call.fail("its shape keeps a size that the input does not have");
+        return std::nullopt;
+      }
+      n = from[i];
+    }
+    if (n < -1 || (n == -1 && open >= 0)) {
+      call.fail(n == -1 ? "its shape leaves two sizes open" : "its shape has a negative size");
+      return std::nullopt;
+    }
+    if (n == -1) open = static_cast<int64_t>(i);
+    if (n >= 0) known *= n;
+    to.push_back(n);
+  }
+  if (open >= 0) to[static_cast<size_t>(open)] = known == 0 ? 0 : all / known;
+  return to;
+}
+
+void reshape_to(Call& call, const Shape& to) {
+  TensorType type = call.type(0);
+  if (call.failed()) return;
+  if (call.value(0).is(Kind::Empty)) return call.result(0, FileValue::empty({type.dtype, to}));
+  call.result(call.emit().reshape(call.input(0), to));
+}
+
+void reshape(Call& call) {
+  TensorType type = call.type(0);
+  Shape given = call.known_wholes(1);
+  bool allow_zero = call.whole("allowzero", 0) != 0;
+  if (call.failed()) return;
+  if (std::optional<Shape> to = reshaped(call, type.shape, given, allow_zero))
+    reshape_to(call, *to);
+}
+
+void flatten(Call& call) {
+  TensorType type = call.type(0);
+  int64_t rank = type.rank(), axis = call.whole("axis", 1);
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis > rank) {
+    call.fail("there is no axis " + llvm::Twine(axis) + " of " + llvm::Twine(rank));
+    return;
+  }
+  int64_t rows = 1, columns = 1;
+  for (int64_t i = 0; i < rank; ++i) (i < axis ? rows : columns) *= type[static_cast<size_t>(i)];
+  reshape_to(call, {rows, columns});
+}
+
+/// Axes are an attribute before opset 13, then an input.
+std::optional<Shape> given_axes(Call& call) {
+  if (call.version() < 13) return call.wholes("axes");
+  if (!call.has(1)) return std::nullopt;
+  return call.known_wholes(1);
+}
+
+void squeeze(Call& call) {
+  TensorType type = call.type(0);
+  std::optional<Shape> given = given_axes(call);
+  if (call.failed()) return;
+  Shape axes = given ? call.axes(*given, type.rank()) : Shape();
+  Shape to;
+  for (int64_t i = 0; i < type.rank(); ++i) {
+    int64_t n = type[static_cast<size_t>(i)];
+    bool named = llvm::is_contained(axes, i);
+    if (named && n != 1) {
+      call.fail("axis " + llvm::Twine(i) + " has the size " + llvm::Twine(n) + ", not 1");
+      return;
+    }
+    if (given ? !named : n != 1) to.push_back(n);
+  }
+  reshape_to(call, to);
+}
+
+void unsqueeze(Call& call) {
+  TensorType type = call.type(0);
+  std::optional<Shape> given = given_axes(call);
+  if (call.failed()) return;
+  if (!given) {
+    call.fail("its axes are missing");
+    return;
+  }
+  int64_t rank = type.rank() + static_cast<int64_t>(given->size());
+  Shape axes = call.axes(*given, rank), to;
+  auto next = type.shape.begin();
+  for (int64_t i = 0; i < rank; ++i) {
+    bool fresh = llvm::is_contained(axes, i);
+    if (!fresh && next == type.shape.end()) {
+      call.fail("an axis is there twice");
+      return;
+    }
+    to.push_back(fresh ? 1 : *next++);
+  }
+  reshape_to(call, to);
+}
+
+// --- repeated elements
+// ----------------------------------------------------------------------------
+
+void expand(Call& call) {
+  TensorType type = call.type(0);
+  Shape given = call.known_wholes(1), to;
+  if (call.failed()) return;
+  if (!broadcast_shapes(type.shape, given, to)) {
+    call.fail("the shapes do not broadcast");
+    return;
+  }
+  if (has_empty(to)) return call.result(0, FileValue::empty({type.dtype, to}));
+  call.result(call.emit().expand(call.input(0), to));
+}
+
+/// [a, n, b] as [a, 1, n, b] repeated along the new axis.
+NodeId repeat(Emitter& e, NodeId x, int64_t axis, int64_t times) {
+  if (!x.valid() || times == 1) return x;
+  Shape apart(e.shape(x).begin(), e.shape(x).end());
+  Shape merged = apart;
+  merged[static_cast<size_t>(axis)] *= times;
+  if (apart[static_cast<size_t>(axis)] == 1) return e.expand(x, merged);
+  apart.insert(apart.begin() + axis, 1);
+  Shape repeated = apart;
+  repeated[static_cast<size_t>(axis)] = times;
+  if (static_cast<int64_t>(apart.size()) > kMaxRank) {
+    llvm::SmallVector<NodeId, 4> copies(static_cast<size_t>(times), x);
+    return e.concat(copies, axis);
+  }
+  return e.reshape(e.expand(e.reshape(x, apart), repeated), merged);
+}
+
+void tile(Call& call) {
+  Emitter& e = call.emit();
+  TensorType type = call.type(0);
+  Shape times = call.known_wholes(1);
+  if (call.failed()) return;
+  if (static_cast<int64_t>(times.size()) != type.rank()) {
+    call.fail("it has " + llvm::Twine(times.size()) + " repeats for " + llvm::Twine(type.rank()) +
+              " axes");
+    return;
+  }
+  Shape to = type.shape;
+  for (size_t i = 0; i < times.size(); ++i) to[i] *= std::max<int64_t>(times[i], 0);
+  if (has_empty(to)) return call.result(0, FileValue::empty({type.dtype, to}));
+  NodeId x = call.input(0);
+  for (size_t i = 0; i < times.size(); ++i) x = repeat(e, x, static_cast<int64_t>(i), times[i]);
+  call.result(x);
+}
+
+constexpr Form kForms[] = {
+    {"Constant", constant}, {"ConstantOfShape", constant_of_shape},
+    {"Expand", expand},     {"EyeLike", eye_like},
+    {"Flatten", flatten},   {"Range", range},
+    {"Reshape", reshape},   {"Shape", shape},
+    {"Size", size},         {"Squeeze", squeeze},
+    {"Tile", tile},         {"Unsqueeze", unsqueeze},
+};
+
+} // namespace
+
+llvm::ArrayRef<Form> shape_forms() { return kForms; }
 
 } // namespace tg::onnx

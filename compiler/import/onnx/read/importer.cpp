@@ -64,6 +64,7 @@ private:
   bool bind_given_shape(const schema::ValueInfo& input);
   bool check_options();
   bool add_outputs(Scope& scope);
+  void add_padded_output(const std::string& name, NodeId rows);
 
   bool declare(const schema::Graph& graph, Scope& scope);
   bool nodes(const google::protobuf::RepeatedPtrField<schema::Node>& nodes, Scope& scope);
@@ -273,6 +274,15 @@ bool Importer::add_inputs(Scope& scope) {
   return false;
 }
 
+/// As many rows as there may be, and how many there are.
+void Importer::add_padded_output(const std::string& name, NodeId rows) {
+  graph_.add_output(name, rows);
+  NodeId first = emit_.squeeze(emit_.slice(rows, 1, 0, 1), 1);
+  NodeId there = emit_.op(OpKind::LessEqual, {emit_.like(first, 0), first});
+  NodeId count = emit_.reduce(OpKind::ReduceSum, emit_.cast(there, DType::I64), {0}, false);
+  graph_.add_output(name + "_count", count);
+}
+
 bool Importer::add_outputs(Scope& scope) {
   const schema::Graph& graph = file_->model().graph();
   if (graph.output().empty()) return bad("the graph has no outputs");
@@ -286,6 +296,10 @@ bool Importer::add_outputs(Scope& scope) {
     std::optional<FileValue> value = find(output.name(), reader, scope);
     if (!value) return false;
     if (value->is(Kind::Refused)) continue;
+    if (value->is(Kind::Padded)) {
+      add_padded_output(output.name(), value->node);
+      continue;
+    }
     if (!value->is(Kind::Tensor))
       return bad("the output `" + output.name() + "` is no tensor with elements",
                  Code::unsupported);
