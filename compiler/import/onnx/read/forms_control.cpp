@@ -32,8 +32,11 @@ FileValue either(Call& call, NodeId condition, const FileValue& yes, const FileV
               (tensors ? yes.type.text() + " and " + no.type.text() : "different kinds of values"));
     return {};
   }
-  if (yes.is(Kind::Tensor)) {
-    if (yes.node == no.node) return yes;
+  if (yes.is(Kind::Padded)) {
+    call.fail("its condition depends on data, and its branches give rows that data selects");
+    return {};
+  }
+  if (yes.is(Kind::Tensor) && !(yes.node == no.node)) {
     NodeId made = call.emit().select(condition, yes.node, no.node);
     return made.valid() ? FileValue{Kind::Tensor, made, yes.type, {}} : FileValue{};
   }
