@@ -132,13 +132,13 @@ private:
   std::vector<FileValue> results_;
 };
 
-/// An operator of the file's, by name, and its form here.
+/// An operator of the file's, by name ("Add", "ai.onnx.preview.FlexAttention"), and its form here.
 struct Form {
   const char* name;
   void (*write)(Call& call);
 };
 
-/// All of domain "" (ai.onnx); null where there is none.
+/// Null where there is none.
 const Form* find_form(llvm::StringRef name);
 /// The nearest name that there is a form of; empty if none is near.
 llvm::StringRef near_form(llvm::StringRef name);
