@@ -40,10 +40,14 @@ struct Layer {
   NodeId gate(NodeId all, int64_t k, int64_t count = 1) const {
     return e.slice(all, e.rank(all) - 1, k * hidden, (k + count) * hidden);
   }
-  /// Function k of a direction, of what is clipped before.
+  /// Function k of a direction.
   NodeId activate(size_t direction, size_t k, NodeId v) const {
-    const Activation& f = activations[direction * (activations.size() / backward.size()) + k];
-    return f.apply(e, clip ? e.clip(v, -*clip, *clip) : v);
+    return activations[direction * (activations.size() / backward.size()) + k].apply(e, v);
+  }
+  /// Of the sum that a gate is, which is clipped before. The specification speaks of all inputs of
+  /// activations; a cell that goes into one is not clipped by ONNX Runtime, and so not here.
+  NodeId open_gate(size_t direction, size_t k, NodeId v) const {
+    return activate(direction, k, clip ? e.clip(v, -*clip, *clip) : v);
   }
   NodeId product(NodeId v, NodeId weights, NodeId bias) const {
     return e.op(OpKind::Matmul, {v, weights, bias.valid() ? bias : e.none(), e.none()});
@@ -218,11 +222,11 @@ State lstm_step(const Layer& layer, size_t d, NodeId gates, NodeId peepholes, bo
     NodeId v = layer.gate(gates, k);
     return peepholes.valid() ? e.add(v, e.mul(layer.gate(peepholes, k), cell)) : v;
   };
-  NodeId i = layer.activate(d, 0, peep(0, before.c));
-  NodeId f = coupled ? e.sub(e.like(i, 1), i) : layer.activate(d, 0, peep(2, before.c));
-  NodeId g = layer.activate(d, 1, layer.gate(gates, 3));
+  NodeId i = layer.open_gate(d, 0, peep(0, before.c));
+  NodeId f = coupled ? e.sub(e.like(i, 1), i) : layer.open_gate(d, 0, peep(2, before.c));
+  NodeId g = layer.open_gate(d, 1, layer.gate(gates, 3));
   NodeId c = e.add(e.mul(f, before.c), e.mul(i, g));
-  NodeId o = layer.activate(d, 0, peep(1, c));
+  NodeId o = layer.open_gate(d, 0, peep(1, c));
   return {e.mul(o, layer.activate(d, 2, c)), c};
 }
 
@@ -261,16 +265,16 @@ NodeId gru_step(const Layer& layer, size_t d, NodeId in, const Recurrence& weigh
   if (weights.all.valid()) {
     NodeId state = layer.product(before, weights.all, weights.bias);
     NodeId zr = e.add(layer.gate(in, 0, 2), layer.gate(state, 0, 2));
-    z = layer.activate(d, 0, layer.gate(zr, 0));
-    NodeId r = layer.activate(d, 0, layer.gate(zr, 1));
+    z = layer.open_gate(d, 0, layer.gate(zr, 0));
+    NodeId r = layer.open_gate(d, 0, layer.gate(zr, 1));
     candidate = e.add(layer.gate(in, 2), e.mul(r, layer.gate(state, 2)));
   } else {
     NodeId zr = e.add(layer.gate(in, 0, 2), e.matmul(before, weights.zr));
-    z = layer.activate(d, 0, layer.gate(zr, 0));
-    NodeId r = layer.activate(d, 0, layer.gate(zr, 1));
+    z = layer.open_gate(d, 0, layer.gate(zr, 0));
+    NodeId r = layer.open_gate(d, 0, layer.gate(zr, 1));
     candidate = e.add(layer.gate(in, 2), e.matmul(e.mul(r, before), weights.h));
   }
-  candidate = layer.activate(d, 1, candidate);
+  candidate = layer.open_gate(d, 1, candidate);
   return e.add(e.mul(e.sub(e.like(z, 1), z), candidate), e.mul(z, before));
 }
 
@@ -317,7 +321,7 @@ void write_rnn(Call& call) {
     State first{layer.initial(5, d), {}};
     if (call.failed()) return;
     made.push_back(run(layer, layer.backward[d], projected, first, [&](NodeId in, State before) {
-      return State{layer.activate(d, 0, e.add(in, e.matmul(before.h, r))), {}};
+      return State{layer.open_gate(d, 0, e.add(in, e.matmul(before.h, r))), {}};
     }));
   }
   if (!call.failed()) write_results(layer, made);
