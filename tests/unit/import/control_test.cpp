@@ -63,8 +63,8 @@ TEST(If, IsRefusedWhereDataDecidesAShape) {
   no.mutable_node(0)->set_op_type("Det");
   no.mutable_node(0)->mutable_input()->RemoveLast();
   no.mutable_node(0)->clear_attribute();
-  EXPECT_NE(messages_of(graph).find("its condition depends on data, and its branches give "
-                                    "f32[2, 2] and f32"),
+  EXPECT_NE(messages_of(graph).find("its condition `condition` depends on data, and its "
+                                    "branches give f32[2, 2] and f32"),
             std::string::npos)
       << messages_of(graph);
 }

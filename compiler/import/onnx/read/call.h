@@ -76,6 +76,8 @@ public:
   // --- inputs ---
   size_t input_count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && !inputs_[i].is(FileValue::Kind::Absent); }
+  /// What the file calls it.
+  llvm::StringRef input_name(size_t i) const { return node_.input(static_cast<int>(i)); }
   /// The value as it is, of any kind.
   const FileValue& value(size_t i);
   /// A tensor with elements. Fails, and is invalid, for what is none.

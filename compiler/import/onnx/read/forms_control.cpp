@@ -12,7 +12,7 @@ using Values = std::vector<FileValue>;
 /// The truth value that a condition is, where that is known. Fails for what is no condition.
 std::optional<bool> known_condition(Call& call, const FileValue& condition) {
   if (!condition.is(Kind::Tensor) || condition.type.elements() != 1) {
-    call.fail("its condition is not one element");
+    call.fail("its condition is not one truth value");
     return std::nullopt;
   }
   std::optional<Literal> known = call.emit().known(condition.node);
@@ -23,19 +23,20 @@ std::optional<bool> known_condition(Call& call, const FileValue& condition) {
 // --- branches
 // -------------------------------------------------------------------------------------
 
+/// Of a condition that depends on data.
+FileValue fail_by_data(Call& call, const llvm::Twine& why) {
+  call.fail("its condition `" + call.input_name(0) + "` depends on data, and " + why);
+  return {};
+}
+
 /// One of two values, by data. Fails where they are of different kinds or types.
 FileValue either(Call& call, NodeId condition, const FileValue& yes, const FileValue& no) {
   bool same = yes.kind == no.kind && yes.type == no.type && yes.items.size() == no.items.size();
-  if (!same) {
-    bool tensors = yes.is(Kind::Tensor) && no.is(Kind::Tensor);
-    call.fail("its condition depends on data, and its branches give " +
-              (tensors ? yes.type.text() + " and " + no.type.text() : "different kinds of values"));
-    return {};
-  }
-  if (yes.is(Kind::Padded)) {
-    call.fail("its condition depends on data, and its branches give rows that data selects");
-    return {};
-  }
+  bool tensors = yes.is(Kind::Tensor) && no.is(Kind::Tensor);
+  if (!same && tensors)
+    return fail_by_data(call, "its branches give " + yes.type.text() + " and " + no.type.text());
+  if (!same) return fail_by_data(call, "its branches give different kinds of values");
+  if (yes.is(Kind::Padded)) return fail_by_data(call, "its branches give rows that data selects");
   if (yes.is(Kind::Tensor) && !(yes.node == no.node)) {
     NodeId made = call.emit().select(condition, yes.node, no.node);
     return made.valid() ? FileValue{Kind::Tensor, made, yes.type, {}} : FileValue{};
@@ -67,9 +68,9 @@ void write_if(Call& call) {
     return;
   }
   std::optional<Values> yes = call.bodies().run(*then_branch, {});
-  if (!yes) return refuse_results(call);
   std::optional<Values> no = call.bodies().run(*else_branch, {});
-  if (!no) return refuse_results(call);
+  if (!yes || !no)
+    return void(fail_by_data(call, "a node of its branches is refused: both would be computed"));
   if (!matches_results(call, *yes) || !matches_results(call, *no)) return;
   NodeId flag = call.emit().reshape(condition.node, {});
   for (size_t i = 0; i < yes->size(); ++i) call.result(i, either(call, flag, (*yes)[i], (*no)[i]));
@@ -162,7 +163,8 @@ void write_loop(Call& call) {
   for (int64_t round = 0; round < most; ++round) {
     std::optional<bool> goes_on = known_condition(call, condition);
     if (!goes_on && !call.failed())
-      call.fail("its condition depends on data after " + llvm::Twine(round) +
+      call.fail("its condition `" + (round ? body->output(0).name() : call.input_name(1)) +
+                "` depends on data after " + llvm::Twine(round) +
                 " rounds, so that their number is not known");
     if (call.failed()) return;
     if (!*goes_on) break;
