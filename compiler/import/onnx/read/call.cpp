@@ -118,6 +118,14 @@ const schema::Graph* Call::graph(llvm::StringRef name) {
   return &found->g();
 }
 
+FileValue Call::tensor(const schema::Tensor& attribute) {
+  std::string name = node_.output_size() > 0 ? node_.output(0) : node_.name();
+  auto value = value_of_tensor(emitter_, file_, attribute, name, TensorRole::Literal);
+  if (value) return std::move(*value);
+  fail(value.error().message);
+  return {};
+}
+
 // --- inputs
 // ---------------------------------------------------------------------------------------
 

@@ -76,6 +76,8 @@ public:
   // --- inputs ---
   size_t input_count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && !inputs_[i].is(FileValue::Kind::Absent); }
+  /// What the file calls it.
+  llvm::StringRef input_name(size_t i) const { return node_.input(static_cast<int>(i)); }
   /// The value as it is, of any kind.
   const FileValue& value(size_t i);
   /// A tensor with elements. Fails, and is invalid, for what is none.
@@ -132,13 +134,13 @@ private:
   std::vector<FileValue> results_;
 };
 
-/// An operator of the file's, by name, and its form here.
+/// An operator of the file's, by name ("Add", "ai.onnx.preview.FlexAttention"), and its form here.
 struct Form {
   const char* name;
   void (*write)(Call& call);
 };
 
-/// All of domain "" (ai.onnx); null where there is none.
+/// Null where there is none.
 const Form* find_form(llvm::StringRef name);
 /// The nearest name that there is a form of; empty if none is near.
 llvm::StringRef near_form(llvm::StringRef name);

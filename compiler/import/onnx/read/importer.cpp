@@ -395,10 +395,10 @@ bool Importer::define(const schema::Node& node, llvm::ArrayRef<FileValue> result
 bool Importer::call(const schema::Node& node, const Form& form, Scope& scope,
                     std::vector<FileValue> inputs) {
   static const llvm::StringMap<const schema::Attribute*> none;
-  auto version = scope.opsets->find("");
+  auto version = scope.opsets->find(domain_of(node.domain()));
   if (version == scope.opsets->end())
     return bad("the node `" + name_of(node) + "` (" + title(node) +
-               ") is of ONNX's own operators, of which the file names no version");
+               ") is of an operator set of which the file names no version");
   Call call(emit_, *this, *file_, node, version->second, inputs,
             scope.attributes ? *scope.attributes : none);
   form.write(call);
@@ -470,9 +470,9 @@ bool Importer::node(const schema::Node& node, Scope& scope) {
   llvm::StringRef domain = domain_of(node.domain());
   auto function = functions_.find(function_key(domain, node.op_type(), node.overload()));
   if (function != functions_.end()) return call_function(node, *function->second, scope, inputs);
-  const Form* form = domain.empty() ? find_form(node.op_type()) : nullptr;
+  const Form* form = find_form(title(node));
   if (form) return call(node, *form, scope, std::move(inputs));
-  if (!domain.empty()) return refuse(node, scope, "operators of this domain are not supported");
+  if (!domain.empty()) return refuse(node, scope, "the operator of this domain is not supported");
   llvm::StringRef near = near_form(node.op_type());
   return refuse(node, scope,
                 near.empty() ? "the operator is not supported"
