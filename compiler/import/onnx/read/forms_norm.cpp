@@ -89,7 +89,7 @@ void instance_normalization(Call& call) {
 void group_normalization(Call& call) {
   int64_t channels = read_channels(call), groups = call.whole("num_groups");
   if (call.version() >= 21) read_stash_type(call);
-  if (call.failed()) return;
+  if (channels == 0 || call.failed()) return;
   if (groups < 1 || channels % groups != 0) {
     call.fail(llvm::Twine(channels) + " channels do not divide into " + llvm::Twine(groups) +
               " groups");
