@@ -1,10 +1,10 @@
 // Attention, with what it is made of: masks, caches of keys and values, rotary positions. Written
 // as products, softmax and elementwise operators, which the optimizer knows.
-#include "compiler/import/onnx/read/attention_mask.h"
-#include "compiler/import/onnx/read/einsum.h"
-#include "compiler/import/onnx/read/heads.h"
-#include "compiler/import/onnx/read/linear_attention.h"
-#include "compiler/import/onnx/read/unroll.h"
+#include "compiler/import/onnx/read/forms/einsum.h"
+#include "compiler/import/onnx/read/forms/linear_attention.h"
+#include "compiler/import/onnx/read/shared/attention_mask.h"
+#include "compiler/import/onnx/read/shared/heads.h"
+#include "compiler/import/onnx/read/shared/unroll.h"
 
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/read/windows.h"
+#include "compiler/import/onnx/read/shared/windows.h"
 
 namespace tg::onnx {
 namespace {

@@ -1,7 +1,7 @@
 // Branches and loops. A graph of ours has neither: a branch whose condition is known is taken, one
 // whose condition depends on data is computed beside the other and selected, and a loop whose
 // number of rounds is known is written out.
-#include "compiler/import/onnx/read/unroll.h"
+#include "compiler/import/onnx/read/shared/unroll.h"
 
 namespace tg::onnx {
 namespace {

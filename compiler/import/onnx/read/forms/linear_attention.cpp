@@ -1,8 +1,8 @@
 // LinearAttention, written out place by place as its recurrence is defined, and the convolution
 // that such models have before it.
-#include "compiler/import/onnx/read/linear_attention.h"
+#include "compiler/import/onnx/read/forms/linear_attention.h"
 
-#include "compiler/import/onnx/read/unroll.h"
+#include "compiler/import/onnx/read/shared/unroll.h"
 
 #include <cmath>
 

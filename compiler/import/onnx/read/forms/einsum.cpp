@@ -3,7 +3,7 @@
 // operand has it.
 //
 // Invariant: a term's labels are distinct, one for each axis of its tensor.
-#include "compiler/import/onnx/read/einsum.h"
+#include "compiler/import/onnx/read/forms/einsum.h"
 
 #include <llvm/ADT/StringExtras.h>
 

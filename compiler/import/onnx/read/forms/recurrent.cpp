@@ -2,8 +2,8 @@
 // inputs of all steps before the first; a step takes one product of the state, a GRU that resets
 // before its product two. What depends on weights alone is computed when the model is loaded, the
 // product of a first state of zeros among it.
-#include "compiler/import/onnx/read/activations.h"
-#include "compiler/import/onnx/read/unroll.h"
+#include "compiler/import/onnx/read/shared/activations.h"
+#include "compiler/import/onnx/read/shared/unroll.h"
 
 namespace tg::onnx {
 namespace {

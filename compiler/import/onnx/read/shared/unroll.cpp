@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/read/unroll.h"
+#include "compiler/import/onnx/read/shared/unroll.h"
 
 namespace tg::onnx {
 

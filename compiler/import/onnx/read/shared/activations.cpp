@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/read/activations.h"
+#include "compiler/import/onnx/read/shared/activations.h"
 
 namespace tg::onnx {
 namespace {

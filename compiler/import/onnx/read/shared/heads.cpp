@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/read/heads.h"
+#include "compiler/import/onnx/read/shared/heads.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/read/interpolation.h"
+#include "compiler/import/onnx/read/shared/interpolation.h"
 
 #include <llvm/ADT/STLExtras.h>
 

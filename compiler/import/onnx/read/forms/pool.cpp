@@ -4,7 +4,7 @@
 // A window of a maximum may reach into the padding, which never wins. A mean divides by what its
 // window has of the image, or of the padded image; ceil_mode lets windows reach beyond that, where
 // nothing counts.
-#include "compiler/import/onnx/read/windows.h"
+#include "compiler/import/onnx/read/shared/windows.h"
 
 #include <cmath>
 #include <numeric>

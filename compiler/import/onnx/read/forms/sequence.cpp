@@ -1,6 +1,6 @@
 // Sequences and optional values: no tensors, so that they live only while the file is read. They
 // are built, taken apart and gone; a position or length that depends on data is refused.
-#include "compiler/import/onnx/read/unroll.h"
+#include "compiler/import/onnx/read/shared/unroll.h"
 
 namespace tg::onnx {
 namespace {

@@ -1,6 +1,6 @@
 // What reads and writes at indices: gathers, scatters, the largest elements, selections.
 #include "compiler/import/onnx/read/call.h"
-#include "compiler/import/onnx/read/indexing.h"
+#include "compiler/import/onnx/read/shared/indexing.h"
 
 #include <numeric>
 

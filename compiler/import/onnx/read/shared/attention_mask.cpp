@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/read/attention_mask.h"
+#include "compiler/import/onnx/read/shared/attention_mask.h"
 
 #include <limits>
 

@@ -1,7 +1,7 @@
 // Conv and ConvTranspose over one to three axes. One axis is an image of height 1. Transposed
 // convolutions over three axes are convolutions of the image with zeros between its elements, by
 // the kernel turned around.
-#include "compiler/import/onnx/read/windows.h"
+#include "compiler/import/onnx/read/shared/windows.h"
 
 namespace tg::onnx {
 namespace {

@@ -4,8 +4,8 @@
 // A resized axis that repeats its elements is a broadcast; one that selects some, a gather. An
 // interpolated one is a weighted sum of gathers, or the product with a matrix of the weights where
 // the axis is so short that this is less work.
-#include "compiler/import/onnx/read/grid_sample.h"
-#include "compiler/import/onnx/read/interpolation.h"
+#include "compiler/import/onnx/read/forms/grid_sample.h"
+#include "compiler/import/onnx/read/shared/interpolation.h"
 
 #include <cmath>
 #include <numeric>

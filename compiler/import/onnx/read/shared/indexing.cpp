@@ -1,4 +1,4 @@
-#include "compiler/import/onnx/read/indexing.h"
+#include "compiler/import/onnx/read/shared/indexing.h"
 
 namespace tg::onnx {
 namespace {

@@ -1,6 +1,6 @@
-#include "compiler/import/onnx/read/grid_sample.h"
+#include "compiler/import/onnx/read/forms/grid_sample.h"
 
-#include "compiler/import/onnx/read/interpolation.h"
+#include "compiler/import/onnx/read/shared/interpolation.h"
 
 #include <numeric>
 
