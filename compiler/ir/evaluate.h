@@ -12,9 +12,10 @@
 
 namespace tg {
 
-/// One pass over the nodes that are wanted, over any scalar for which the semantics are instantiated
-/// (lang/core/semantics.h). A node's values are dropped after the last use; a leaf's are made for
-/// each use anew and never kept, so that the weights of a network are not held all at once.
+/// One pass over the nodes that are wanted, over any scalar for which the semantics are
+/// instantiated (lang/core/semantics.h). A node's values are dropped after the last use; a leaf's
+/// are made for each use anew and never kept, so that the weights of a network are not held all at
+/// once.
 template <class T> class Evaluation {
 public:
   using Values = std::vector<T>;

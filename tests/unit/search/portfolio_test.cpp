@@ -141,8 +141,7 @@ rule join(x, a, b) {
   EXPECT_LT(report.cost_us, 20);
   ASSERT_FALSE(report.finalists.empty());
   EXPECT_GT(report.finalists.front().cost_us, 20);
-  EXPECT_EQ(report.finalists.front().rules_applied,
-            (std::vector<RuleCount>{{"shift", 1}}));
+  EXPECT_EQ(report.finalists.front().rules_applied, (std::vector<RuleCount>{{"shift", 1}}));
 }
 
 TEST(Portfolio, StoppedAtOnceItReturnsTheSource) {
