@@ -27,7 +27,7 @@
 #include "compiler/ir/graph_equal.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <llvm/ADT/ScopeExit.h>
 #include <llvm/ADT/SmallString.h>

@@ -1,6 +1,6 @@
 #include "runtime/npy.h"
 
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/StringExtras.h>
 

@@ -1,6 +1,6 @@
 #include "runtime/npz.h"
 
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 #include "runtime/npy.h"
 
 #include <llvm/ADT/StringSet.h>

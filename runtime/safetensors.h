@@ -8,7 +8,7 @@
 // file is mapped, and a tensor's elements are touched only when it is read.
 #pragma once
 
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 #include "runtime/tensor.h"
 
 #include <llvm/ADT/StringMap.h>

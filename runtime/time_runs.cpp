@@ -1,6 +1,6 @@
 #include "runtime/time_runs.h"
 
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 namespace tg {
 namespace {

@@ -1,9 +1,9 @@
 // Runs and times what a backend has loaded: one program, or two in turns. What the samples say is
-// in lang/core/repeated_times.h.
+// in lang/core/support/repeated_times.h.
 #pragma once
 
-#include "lang/core/repeated_times.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/repeated_times.h"
+#include "lang/core/support/stop.h"
 #include "runtime/backend.h"
 
 #include <llvm/ADT/STLFunctionalExtras.h>

@@ -6,7 +6,7 @@
 #include "compiler/driver/devices.h"
 #include "compiler/driver/json_files.h"
 #include "compiler/equiv/verify_rule.h"
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallString.h>

@@ -12,8 +12,8 @@
 #include "compiler/driver/cli/spinning.h"
 #include "compiler/driver/cost_model.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/core/data_file.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/data_file.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FileSystem.h>

@@ -2,7 +2,7 @@
 
 #include "compiler/driver/devices.h"
 #include "compiler/emit/plan_from_graph.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 #include "runtime/bounds.h"
 #include "runtime/execute.h"
 #include "runtime/machine_watch.h"

@@ -7,8 +7,8 @@
 #include "compiler/driver/public_types.h"
 #include "compiler/extract/cost/instance_text.h"
 #include "compiler/optimizer/placed_times.h"
-#include "lang/core/random.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/random.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSet.h>

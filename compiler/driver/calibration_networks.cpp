@@ -1,7 +1,7 @@
 #include "compiler/driver/calibration_networks.h"
 
-#include "lang/core/embedded.h"
-#include "lang/core/random.h"
+#include "lang/core/support/embedded.h"
+#include "lang/core/support/random.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/ErrorHandling.h>

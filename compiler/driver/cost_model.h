@@ -4,7 +4,7 @@
 
 #include "compiler/extract/cost/cost.h"
 #include "compiler/ir/graph.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 #include "runtime/measure.h"
 #include "tangram/choices.h"
 

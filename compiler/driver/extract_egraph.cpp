@@ -5,7 +5,7 @@
 #include "compiler/extract/egraph_json.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/greedy.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

@@ -7,7 +7,7 @@
 #include "compiler/extract/cost/cost.h"
 #include "compiler/extract/cost/group_price.h"
 #include "compiler/ir/graph.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 #include "runtime/backend.h"
 #include "runtime/cost_db.h"
 #include "runtime/measure.h"

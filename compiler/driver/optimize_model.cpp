@@ -18,7 +18,7 @@
 #include "compiler/optimizer/explanation.h"
 #include "compiler/optimizer/retyped_cost.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/StringExtras.h>
 

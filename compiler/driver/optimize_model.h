@@ -6,7 +6,7 @@
 
 #include "compiler/equiv/equivalent.h"
 #include "compiler/optimizer/optimize.h"
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "runtime/backend.h"
 #include "tangram/tangram.h"
 

@@ -4,7 +4,7 @@
 #include "compiler/driver/in_children.h"
 #include "compiler/equiv/proof/proof.h"
 #include "compiler/rules/text.h"
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 #include "runtime/cache_path.h"
 
 #include <llvm/ADT/StringExtras.h>

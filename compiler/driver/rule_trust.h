@@ -8,7 +8,7 @@
 
 #include "compiler/equiv/verify_rule.h"
 #include "lang/core/result.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 #include <functional>
 

@@ -3,7 +3,7 @@
 #include "compiler/driver/backends.h"
 #include "compiler/driver/devices.h"
 #include "compiler/driver/side_by_side.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 #include "runtime/bounds.h"
 #include "runtime/random.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/driver/prepare.h"
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "tangram/tangram.h"
 
 #include <llvm/ADT/STLFunctionalExtras.h>

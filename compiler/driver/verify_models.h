@@ -5,7 +5,7 @@
 
 #include "compiler/driver/unfold.h"
 #include "compiler/equiv/equivalent.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 #include "tangram/tangram.h"
 
 namespace tg {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/driver/rule_trust.h"
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "tangram/tangram.h"
 
 #include <optional>

@@ -9,7 +9,7 @@
 
 #include "compiler/egraph/ids.h"
 #include "compiler/ir/graph.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 namespace tg {
 

@@ -21,7 +21,7 @@
 #include "compiler/egraph/derivation.h"
 #include "compiler/egraph/egraph.h"
 #include "compiler/rules/rule.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 namespace tg {
 

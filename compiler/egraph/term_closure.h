@@ -8,7 +8,7 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 namespace tg {
 

@@ -12,7 +12,7 @@
 #include "compiler/egraph/derivation.h"
 #include "compiler/rules/rule.h"
 #include "lang/core/result.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 namespace tg {
 

@@ -7,7 +7,7 @@
 
 #include "compiler/equiv/equivalent.h"
 #include "compiler/rules/rule.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 #include <functional>
 #include <string>

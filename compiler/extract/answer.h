@@ -4,7 +4,7 @@
 
 #include "compiler/extract/greedy.h"
 #include "compiler/extract/solver/ilp.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 namespace tg {
 

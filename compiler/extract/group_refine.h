@@ -12,7 +12,7 @@
 #include "compiler/extract/cost/group_price.h"
 #include "compiler/extract/extract.h"
 
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 namespace tg {
 

@@ -12,7 +12,7 @@
 #include "compiler/ir/graph_equal.h"
 #include "compiler/rules/book.h"
 #include "compiler/rules/text.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
 

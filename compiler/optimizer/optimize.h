@@ -11,7 +11,7 @@
 #include "compiler/search/pact24.h"
 #include "compiler/search/portfolio.h"
 #include "compiler/search/rollout.h"
-#include "lang/core/repeated_times.h"
+#include "lang/core/support/repeated_times.h"
 
 #include <optional>
 

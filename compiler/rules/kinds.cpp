@@ -1,7 +1,7 @@
 #include "compiler/rules/kinds.h"
 
 #include "compiler/rules/partition.h"
-#include "lang/core/semantics_walk.h"
+#include "lang/core/semantics/walk.h"
 #include "lang/core/shape_rules.h"
 
 #include <llvm/ADT/STLExtras.h>

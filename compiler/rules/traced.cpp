@@ -1,6 +1,6 @@
 #include "compiler/rules/traced.h"
 
-#include "lang/core/semantics_impl.h"
+#include "lang/core/semantics/impl.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,6 +1,7 @@
 // The scalar of rounding: what a float is computed by, as an expression. Over it the one definition
-// of the operators (lang/core/semantics.h) says how each element of a result comes about, so that
-// the class of numerics of a rule follows from its operators and nobody has to list what they do.
+// of the operators (lang/core/semantics/semantics.h) says how each element of a result comes about,
+// so that the class of numerics of a rule follows from its operators and nobody has to list what
+// they do.
 //
 // Expressions are interned: equal ids are the same bits for all finite inputs, up to the sign of
 // zero. What is built in is what floats keep: x + y is y + x, signs move out of sums and products,
@@ -14,7 +15,7 @@
 // their signs: where that grows, sums go through terms that are larger.
 #pragma once
 
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>

@@ -4,7 +4,7 @@
 
 #include "compiler/search/place_text.h"
 #include "compiler/search/published_costs.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/Hashing.h>

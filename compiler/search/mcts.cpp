@@ -3,7 +3,7 @@
 #include "compiler/search/helpers.h"
 #include "compiler/search/limits.h"
 #include "compiler/search/published_costs.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <llvm/ADT/DenseSet.h>
 

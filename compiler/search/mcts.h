@@ -25,7 +25,7 @@
 #include "compiler/search/policy.h"
 #include "compiler/search/shared_cost.h"
 #include "compiler/search/trace.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 #include <functional>
 #include <optional>

@@ -1,6 +1,6 @@
 #include "compiler/search/pact24.h"
 
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <algorithm>
 #include <cassert>

@@ -15,7 +15,7 @@
 
 #include "compiler/search/explorer.h"
 #include "compiler/search/trace.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 #include <functional>
 

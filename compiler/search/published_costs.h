@@ -7,7 +7,7 @@
 #pragma once
 
 #include "compiler/search/node_prices.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 namespace tg {
 

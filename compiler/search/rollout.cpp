@@ -1,7 +1,7 @@
 #include "compiler/search/rollout.h"
 
 #include "compiler/egraph/apply.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <algorithm>
 #include <cassert>

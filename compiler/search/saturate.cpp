@@ -4,7 +4,7 @@
 #include "compiler/egraph/match_tally.h"
 #include "compiler/egraph/multi_match.h"
 #include "compiler/search/limits.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <algorithm>
 #include <cassert>

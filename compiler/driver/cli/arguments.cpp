@@ -2,7 +2,7 @@
 
 #include "compiler/driver/cli/options_words.h"
 #include "compiler/driver/cost_model.h"
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -4,7 +4,7 @@
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/run_model.h"
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 #include "runtime/random.h"
 
 #include <llvm/ADT/StringExtras.h>

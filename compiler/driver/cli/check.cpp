@@ -6,7 +6,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/rules/derived_class.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 
 #include <llvm/ADT/StringExtras.h>
 

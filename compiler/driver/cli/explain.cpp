@@ -3,7 +3,7 @@
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/report_json.h"
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 
 #include <map>
 

@@ -2,7 +2,7 @@
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/onnx_export.h"
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 
 namespace tg::cli {
 namespace {

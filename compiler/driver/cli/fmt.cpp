@@ -1,7 +1,7 @@
 // `tg fmt`: canonical layout, in place; --check only looks. A file with errors is left alone.
 #include "compiler/driver/cli/session.h"
 
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 #include "lang/syntax/format.h"
 #include "lang/syntax/parse.h"
 

@@ -5,7 +5,7 @@
 #include "compiler/driver/cli/completion.h"
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/model.h"
-#include "lang/core/explanations.h"
+#include "lang/core/diagnostics/explanations.h"
 #include "lang/syntax/idioms.h"
 #include "lang/syntax/parse.h"
 

@@ -5,7 +5,7 @@
 #include "compiler/driver/report_json.h"
 #include "compiler/driver/weights.h"
 #include "compiler/ir/to_text.h"
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

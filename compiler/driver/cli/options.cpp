@@ -5,7 +5,7 @@
 #include "compiler/driver/cli/help_text.h"
 #include "compiler/driver/cli/options_check.h"
 #include "compiler/driver/cli/options_words.h"
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

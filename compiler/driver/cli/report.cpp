@@ -3,7 +3,7 @@
 #include "compiler/driver/cli/report_page.h"
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/json_files.h"
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/Path.h>

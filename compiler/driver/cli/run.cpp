@@ -5,7 +5,7 @@
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/report_json.h"
 #include "compiler/driver/run_model.h"
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 #include "runtime/execute.h"
 #include "runtime/npy.h"
 #include "runtime/npz.h"

@@ -2,7 +2,7 @@
 #include "compiler/driver/cli/session.h"
 
 #include "compiler/driver/prepare.h"
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/Support/Process.h>
 

@@ -5,7 +5,7 @@
 
 #include "compiler/driver/cli/options.h"
 #include "compiler/driver/cli/signals.h"
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/result.h"
 
 #include <llvm/ADT/STLFunctionalExtras.h>

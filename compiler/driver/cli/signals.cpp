@@ -1,6 +1,6 @@
 #include "compiler/driver/cli/signals.h"
 
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <atomic>
 #include <cerrno>

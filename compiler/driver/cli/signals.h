@@ -4,7 +4,7 @@
 // and says so, but while the result is being written, or at the prompt, it takes a third.
 #pragma once
 
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 namespace tg::cli {
 

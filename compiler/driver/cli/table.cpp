@@ -1,7 +1,7 @@
 // Column widths from the cells, then lines; figures rounded to what a person compares.
 #include "compiler/driver/cli/table.h"
 
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 
 #include <llvm/Support/Format.h>
 #include <llvm/Support/FormatVariadic.h>

@@ -18,7 +18,7 @@
 #include "compiler/equiv/join.h"
 #include "compiler/rules/instance.h"
 #include "compiler/rules/partition.h"
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <bitset>
 #include <map>

@@ -1,6 +1,6 @@
 #include "runtime/cuda/device/compile.h"
 
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 #include "runtime/cache_path.h"
 #include "runtime/cuda/device/libraries.h"
 

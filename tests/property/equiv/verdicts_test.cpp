@@ -3,7 +3,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/equiv/counterexample/trial.h"
 #include "compiler/equiv/equivalent.h"
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <gtest/gtest.h>
 

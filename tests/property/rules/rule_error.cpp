@@ -3,7 +3,7 @@
 #include "compiler/equiv/counterexample/probe.h"
 #include "compiler/ir/evaluate.h"
 #include "compiler/rules/sample.h"
-#include "lang/core/semantics_impl.h"
+#include "lang/core/semantics/impl.h"
 #include "runtime/convert.h"
 
 #include <cmath>

@@ -4,7 +4,7 @@
 // that AddressSanitizer sees a vector that reads or writes beyond a row.
 #include "runtime/onednn/winograd.h"
 
-#include "lang/core/winograd.h"
+#include "lang/core/semantics/winograd_transforms.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "lang/core/repeated_times.h"
+#include "lang/core/support/repeated_times.h"
 
 #include <algorithm>
 #include <cassert>

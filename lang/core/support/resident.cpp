@@ -1,4 +1,4 @@
-#include "lang/core/resident.h"
+#include "lang/core/support/resident.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 // Places in source text. Line starts are found once, when the file is made; a position is then a
 // binary search and a count over one line.
-#include "lang/core/source.h"
+#include "lang/core/diagnostics/source.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

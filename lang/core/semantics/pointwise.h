@@ -1,9 +1,9 @@
 // What pointwise operators mean at one element, over broadcast operands, and in a fused body.
-// Included through semantics_impl.h.
+// Included through impl.h.
 #pragma once
 
 #include "lang/core/formulas.h"
-#include "lang/core/semantics_walk.h"
+#include "lang/core/semantics/walk.h"
 
 namespace tg {
 

@@ -1,8 +1,8 @@
-// How the definitions of operators (semantics_impl.h) go through memory: row-major walks, and rows
+// How the definitions of operators (impl.h) go through memory: row-major walks, and rows
 // along which broadcast operands move by fixed steps.
 #pragma once
 
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,8 +1,8 @@
-// Convolution by minimal filtering (winograd.h). Included through semantics_impl.h.
+// Convolution by minimal filtering (winograd_transforms.h). Included through impl.h.
 #pragma once
 
-#include "lang/core/semantics_products.h"
-#include "lang/core/winograd.h"
+#include "lang/core/semantics/products.h"
+#include "lang/core/semantics/winograd_transforms.h"
 
 namespace tg {
 

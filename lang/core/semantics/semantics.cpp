@@ -1,4 +1,4 @@
-#include "lang/core/semantics_impl.h"
+#include "lang/core/semantics/impl.h"
 
 #include <cmath>
 #include <limits>

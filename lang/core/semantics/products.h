@@ -1,7 +1,7 @@
-// Matmul and conv2d with their bias, residual and activation. Included through semantics_impl.h.
+// Matmul and conv2d with their bias, residual and activation. Included through impl.h.
 #pragma once
 
-#include "lang/core/semantics_pointwise.h"
+#include "lang/core/semantics/pointwise.h"
 #include "lang/core/shape_rules.h"
 
 namespace tg {

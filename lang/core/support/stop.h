@@ -7,7 +7,7 @@
 // stays reached, so that what was asked once and said yes says yes from then on.
 #pragma once
 
-#include "lang/core/resident.h"
+#include "lang/core/support/resident.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 // What each operator means: one definition, templated over the scalar. It serves the reference
 // backend (float, Integer), constant folding and float64 checks (double), and exact checks (a prime
 // field).
-// The bodies are in semantics_impl.h; a library that evaluates over its own scalar includes that
+// The bodies are in impl.h; a library that evaluates over its own scalar includes that
 // and instantiates, float64 is instantiated in semantics.cpp.
 //
 // The page of semantics (the shapes are those of shape_rules.h):
@@ -20,10 +20,9 @@
 //   conv2d     cross-correlation (the kernel is not flipped), nchw with weights [O, C / groups, kh,
 //              kw]; group g makes the O / groups results from the C / groups inputs of index g.
 //              Result row y reads input rows y * stride - before + i * dilation.
-//   winograd_conv2d  conv2d by minimal filtering (winograd.h): where the last tiles reach beyond
-//   the
-//              image they read zeros, and results outside are dropped. Equal to conv2d in exact
-//              arithmetic; an infinity or NaN spreads over its whole tile.
+//   winograd_conv2d  conv2d by minimal filtering (winograd_transforms.h): where the last tiles
+//              reach beyond the image they read zeros, and results outside are dropped. Equal to
+//              conv2d in exact arithmetic; an infinity or NaN spreads over its whole tile.
 //   same       pads to ceil(size / stride) results; the total is split in halves and an odd zero
 //              goes behind (below, right), as in TensorFlow: even kernels are not centred.
 //   max pool   padding never wins: only elements inside are looked at (padding is smaller than the

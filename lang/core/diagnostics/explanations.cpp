@@ -1,5 +1,5 @@
 // See explanations.h.
-#include "lang/core/explanations.h"
+#include "lang/core/diagnostics/explanations.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -12,7 +12,7 @@ constexpr bool kFile = true, kShell = false;
 constexpr Explanation kExplanations[] = {
 #define TG_EXPLAIN(name, example, why, wrong, right)                                               \
   {Code::name, #name, k##example, why, wrong, right},
-#include "lang/core/explanations.def"
+#include "lang/core/diagnostics/explanations.def"
 };
 
 } // namespace

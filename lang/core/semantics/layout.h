@@ -1,8 +1,8 @@
 // Operators that move elements: concat, slice, transpose, pad, gather and their like. Included
-// through semantics_impl.h.
+// through impl.h.
 #pragma once
 
-#include "lang/core/semantics_walk.h"
+#include "lang/core/semantics/walk.h"
 
 namespace tg {
 

@@ -3,7 +3,7 @@
 // shows, or JSON.
 #pragma once
 
-#include "lang/core/source.h"
+#include "lang/core/diagnostics/source.h"
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/StringRef.h>

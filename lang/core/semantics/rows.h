@@ -1,9 +1,9 @@
 // Operators over windows, rows and axes: pooling, softmax, normalisation, reductions, running sums
-// and argmax. Included through semantics_impl.h.
+// and argmax. Included through impl.h.
 #pragma once
 
-#include "lang/core/semantics_products.h"
-#include "lang/core/semantics_walk.h"
+#include "lang/core/semantics/products.h"
+#include "lang/core/semantics/walk.h"
 
 namespace tg {
 

@@ -1,12 +1,12 @@
-// Every operator by its definition: the dispatch over the families of semantics_*.h. Loops there
+// Every operator by its definition: the dispatch over the families beside it. Loops there
 // are ordered so that the innermost one runs along memory and carries no dependency: plain, yet
 // quick enough to be run on whole networks. Included by the libraries that instantiate evaluate_op
 // over a scalar, by nobody else.
 #pragma once
 
-#include "lang/core/semantics_layout.h"
-#include "lang/core/semantics_rows.h"
-#include "lang/core/semantics_winograd.h"
+#include "lang/core/semantics/layout.h"
+#include "lang/core/semantics/rows.h"
+#include "lang/core/semantics/winograd.h"
 
 namespace tg {
 

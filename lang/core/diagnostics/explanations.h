@@ -2,7 +2,7 @@
 // explanations.def.
 #pragma once
 
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 
 #include <llvm/ADT/ArrayRef.h>
 

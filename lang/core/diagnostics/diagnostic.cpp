@@ -3,9 +3,9 @@
 // places are grouped by file and line, each place gets its own underline row. A line is shown
 // through a window of kWindow bytes around its first mark, so that the cost of a message does not
 // depend on the length of the line.
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringExtras.h>
