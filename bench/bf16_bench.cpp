@@ -11,7 +11,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
 #include "compiler/ir/retype.h"
-#include "runtime/time_runs.h"
+#include "runtime/measure/time_runs.h"
 
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/Host.h>

@@ -20,7 +20,7 @@
 #include "compiler/driver/backend_finalists.h"
 #include "compiler/driver/model.h"
 #include "compiler/driver/prepare.h"
-#include "runtime/time_runs.h"
+#include "runtime/measure/time_runs.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>

@@ -5,7 +5,7 @@
 #include "lang/core/support/stopwatch.h"
 #include "runtime/bounds.h"
 #include "runtime/execute.h"
-#include "runtime/machine_watch.h"
+#include "runtime/measure/machine_watch.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

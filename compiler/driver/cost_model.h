@@ -5,7 +5,7 @@
 #include "compiler/extract/cost/cost.h"
 #include "compiler/ir/graph.h"
 #include "lang/core/support/stop.h"
-#include "runtime/measure.h"
+#include "runtime/measure/measure.h"
 #include "tangram/choices.h"
 
 #include <functional>

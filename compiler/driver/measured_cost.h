@@ -1,7 +1,7 @@
 // The cost model that asks the machine: each distinct operator instance is timed once on a backend
-// (runtime/measure.h) and kept in the cost database (runtime/cost_db.h), so that a second run asks
-// nothing. A price that is not settled, since others computed meanwhile, holds as long as the model
-// lives and is not kept: a later run takes it again.
+// (runtime/measure/measure.h) and kept in the cost database (runtime/measure/cost_db.h), so that a
+// second run asks nothing. A price that is not settled, since others computed meanwhile, holds as
+// long as the model lives and is not kept: a later run takes it again.
 #pragma once
 
 #include "compiler/extract/cost/cost.h"
@@ -9,8 +9,8 @@
 #include "compiler/ir/graph.h"
 #include "lang/core/support/stop.h"
 #include "runtime/backend.h"
-#include "runtime/cost_db.h"
-#include "runtime/measure.h"
+#include "runtime/measure/cost_db.h"
+#include "runtime/measure/measure.h"
 
 #include <functional>
 

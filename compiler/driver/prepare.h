@@ -4,7 +4,7 @@
 
 #include "compiler/ir/graph.h"
 #include "runtime/backend.h"
-#include "runtime/time_runs.h"
+#include "runtime/measure/time_runs.h"
 
 namespace tg {
 

@@ -7,7 +7,7 @@
 #include "compiler/egraph/cycle.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/optimizer/optimize.h"
-#include "runtime/measure.h"
+#include "runtime/measure/measure.h"
 #include "tangram/tangram.h"
 
 namespace tg {

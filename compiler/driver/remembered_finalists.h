@@ -2,15 +2,15 @@
 // options, the last result that was run: the next search has to better it (settled_search.h), so
 // that none ends with less than one before it. And comparisons: what has met its source on this
 // machine once need not meet it again, as long as graphs, backend, libraries, number of threads and
-// types are the same (the environment of runtime/cost_db.h). Remembered is only what is worth it: a
-// comparison that says which graph is faster, or that neither is by much, while nobody else
-// computed; or what two comparisons in turn came to. And only where outputs agreed and there was
-// nothing to be said about the run.
+// types are the same (the environment of runtime/measure/cost_db.h). Remembered is only what is
+// worth it: a comparison that says which graph is faster, or that neither is by much, while nobody
+// else computed; or what two comparisons in turn came to. And only where outputs agreed and there
+// was nothing to be said about the run.
 #pragma once
 
 #include "compiler/optimizer/optimize.h"
 #include "runtime/backend.h"
-#include "runtime/cost_db.h"
+#include "runtime/measure/cost_db.h"
 
 namespace tg {
 

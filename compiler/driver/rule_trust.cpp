@@ -5,7 +5,7 @@
 #include "compiler/equiv/proof/proof.h"
 #include "compiler/rules/text.h"
 #include "lang/core/support/data_file.h"
-#include "runtime/cache_path.h"
+#include "runtime/measure/cache_path.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>

@@ -2,7 +2,7 @@
 // its own): what the device carries beside each other, as a server would run it.
 #pragma once
 
-#include "runtime/time_runs.h"
+#include "runtime/measure/time_runs.h"
 
 namespace tg {
 

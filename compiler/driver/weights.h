@@ -6,7 +6,7 @@
 
 #include "compiler/driver/prepare.h"
 #include "compiler/ir/graph.h"
-#include "runtime/safetensors.h"
+#include "runtime/files/safetensors.h"
 
 namespace tg {
 

@@ -216,7 +216,7 @@ class FinalistRunner {
 public:
   virtual ~FinalistRunner() = default;
   /// Builds both, holds the outputs of the second against those of the first, and times them in
-  /// turns (runtime/time_runs.h). Errors: those of the first.
+  /// turns (runtime/measure/time_runs.h). Errors: those of the first.
   virtual Result<WholeRuns> compare(const Graph& first, const Graph& second) = 0;
   /// Builds each, holds its outputs against those of the source, and times some whole runs. Empty:
   /// not done here. Errors: those of the source.

@@ -7,8 +7,8 @@
 #include "compiler/driver/run_model.h"
 #include "lang/core/diagnostics/escape.h"
 #include "runtime/execute.h"
-#include "runtime/npy.h"
-#include "runtime/npz.h"
+#include "runtime/files/npy.h"
+#include "runtime/files/npz.h"
 #include "runtime/random.h"
 
 #include <llvm/ADT/StringExtras.h>

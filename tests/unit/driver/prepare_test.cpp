@@ -44,7 +44,7 @@ StepInfo info(PlanStepId step, double us, std::string implementation = "") {
 
 using Prepare = test::Loading;
 
-/// As runtime/measure.cpp counts them.
+/// As runtime/measure/measure.cpp counts them.
 TEST_F(Prepare, ReordersCountWithTheStepThatTheyStandBefore) {
   Prepared prepared;
   prepared.nodes = {{7}, {3}, {5}};

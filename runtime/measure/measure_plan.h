@@ -2,7 +2,7 @@
 // is timed among (measure.h, a backend's StepTimer) is for the caller to append.
 #pragma once
 
-#include "runtime/measure.h"
+#include "runtime/measure/measure.h"
 
 #include <functional>
 

@@ -1,7 +1,7 @@
-#include "runtime/npz.h"
+#include "runtime/files/npz.h"
 
 #include "lang/core/support/data_file.h"
-#include "runtime/npy.h"
+#include "runtime/files/npy.h"
 
 #include <llvm/ADT/StringSet.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/cache_path.h"
+#include "runtime/measure/cache_path.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/Path.h>

@@ -1,4 +1,4 @@
-#include "runtime/time_runs.h"
+#include "runtime/measure/time_runs.h"
 
 #include "lang/core/support/stopwatch.h"
 

@@ -1,9 +1,9 @@
 // SQLite behind the cost cache. Results of sqlite3 calls are looked at in one of two ways: damage
 // (corrupt, not a database) sets the file aside; anything else ends the use of the file.
-#include "runtime/cost_db.h"
+#include "runtime/measure/cost_db.h"
 
 #include "lang/core/price.h"
-#include "runtime/cache_path.h"
+#include "runtime/measure/cache_path.h"
 
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>

@@ -19,7 +19,7 @@
 #pragma once
 
 #include "runtime/backend.h"
-#include "runtime/machine_watch.h"
+#include "runtime/measure/machine_watch.h"
 
 namespace tg {
 
