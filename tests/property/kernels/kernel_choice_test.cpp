@@ -5,7 +5,7 @@
 #include "compiler/driver/model.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/extract/extract.h"
-#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/lowering/lowering.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 // 30 GB/s where rows are copied at 60); what is left, scalars that are spread out, goes element by
 // element.
 #include "runtime/convert.h"
-#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/lowering/lowering.h"
 #include "runtime/onednn/parallel.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 // and result as they lie where oneDNN's brgemm can (transposed, or batch and rows exchanged, as
 // attention has them: its transposes then cost nothing); elsewhere they are copied first, which is
 // cheaper than its strided gemm: 16 x 64^3 takes 35 us dense, 36 to 40 exchanged, 128 through gemm.
-#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/lowering/lowering.h"
 
 #include <algorithm>
 

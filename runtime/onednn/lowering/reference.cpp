@@ -1,6 +1,6 @@
 // Operators by the loops that define them (runtime/ref/kernels.h), row-major and on one thread: for
 // what is rare, for integers, and for rearrangements of weights that run once, at load.
-#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/lowering/lowering.h"
 #include "runtime/ref/kernels.h"
 
 namespace tg::cpu {

@@ -3,8 +3,8 @@
 // half the speed, and for nhwc with gaps between channels to plain loops a thousand times slower,
 // which is why a concat along channels is a copy. Kernels are packed once at load into the layout
 // that the implementation asks for. A residual is a sum post-op on its own buffer.
-#include "runtime/onednn/geometry.h"
-#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/lowering/geometry.h"
+#include "runtime/onednn/lowering/lowering.h"
 
 namespace tg::cpu {
 

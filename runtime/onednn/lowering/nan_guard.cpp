@@ -1,7 +1,7 @@
-#include "runtime/onednn/nan_guard.h"
+#include "runtime/onednn/lowering/nan_guard.h"
 
 #include "runtime/onednn/parallel.h"
-#include "runtime/onednn/simd.h"
+#include "runtime/onednn/simd/simd.h"
 
 #include <algorithm>
 #include <cfenv>

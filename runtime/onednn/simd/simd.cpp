@@ -1,5 +1,5 @@
 // Chooses the vector primitives for this processor.
-#include "runtime/onednn/simd.h"
+#include "runtime/onednn/simd/simd.h"
 
 namespace tg::cpu {
 

@@ -1,10 +1,10 @@
 // How a Winograd convolution is cut: blocks of tiles, blocks of output channels, threads. What is
 // irregular (tiles over an edge, channels that fill no panel) goes through a patch of one panel on
 // the stack, so that the transforms themselves know neither edges nor tails.
-#include "runtime/onednn/winograd.h"
+#include "runtime/onednn/winograd/winograd.h"
 
 #include "runtime/onednn/parallel.h"
-#include "runtime/onednn/simd.h"
+#include "runtime/onednn/simd/simd.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,6 @@
 // gather: whole rows are copied where they lie together, so an embedding runs at the speed of
 // memory; an index outside of the table gives a row of NaN (of integers and bools: zeros).
-#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/lowering/lowering.h"
 #include "runtime/onednn/parallel.h"
 
 #include "runtime/convert.h"

@@ -1,6 +1,6 @@
 // Operators that only move elements: views, concat, pad, and the rearrangements of convolution
 // kernels (which run at load).
-#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/lowering/lowering.h"
 
 namespace tg::cpu {
 

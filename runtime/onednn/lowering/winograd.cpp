@@ -1,10 +1,10 @@
 // winograd_conv2d on the kernel of winograd.h. The transformed kernel is packed once at load.
 // Images are read and written where they lie as long as their channels lie side by side, also as
 // channels of a concat; bias, residual and activation happen on the way out of a tile.
-#include "runtime/onednn/winograd.h"
+#include "runtime/onednn/winograd/winograd.h"
 
-#include "runtime/onednn/geometry.h"
-#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/lowering/geometry.h"
+#include "runtime/onednn/lowering/lowering.h"
 
 namespace tg::cpu {
 

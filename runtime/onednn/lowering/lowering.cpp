@@ -1,7 +1,7 @@
-#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/lowering/lowering.h"
 
 #include "runtime/execute.h"
-#include "runtime/onednn/nan_guard.h"
+#include "runtime/onednn/lowering/nan_guard.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>

@@ -4,11 +4,11 @@
 // 15 us).
 //
 // Cost: each element of a window is read once, from cache but for the first reader.
-#include "runtime/onednn/geometry.h"
-#include "runtime/onednn/lowering.h"
-#include "runtime/onednn/nan_guard.h"
+#include "runtime/onednn/lowering/geometry.h"
+#include "runtime/onednn/lowering/lowering.h"
+#include "runtime/onednn/lowering/nan_guard.h"
 #include "runtime/onednn/parallel.h"
-#include "runtime/onednn/simd.h"
+#include "runtime/onednn/simd/simd.h"
 
 #include <algorithm>
 

@@ -5,9 +5,9 @@
 //
 // Cost: softmax two passes over a row in cache, 0.35 ns an element on AVX-512; layer_norm three
 // passes, 0.11 ns; a sum is one read of its operand.
-#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/lowering/lowering.h"
 #include "runtime/onednn/parallel.h"
-#include "runtime/onednn/simd.h"
+#include "runtime/onednn/simd/simd.h"
 
 namespace tg::cpu {
 

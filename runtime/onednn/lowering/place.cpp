@@ -1,4 +1,4 @@
-#include "runtime/onednn/place.h"
+#include "runtime/onednn/lowering/place.h"
 
 #include <llvm/ADT/STLExtras.h>
 
