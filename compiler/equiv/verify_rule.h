@@ -1,8 +1,8 @@
 // Whether a rewrite rule is true: on many instances, drawn from the rule's own types and conditions
-// (rules/sample.h), both sides are built and compared over the prime field, and in float64
-// where that differs (equivalent.h). Every combination of the values of its enumerated attributes
-// (activations, booleans, kinds of padding) that has instances is among them.
-// Its class of numerics: rule_class.h.
+// (rules/instances/sample.h), both sides are built and compared over the prime field, and in
+// float64 where that differs (equivalent.h). Every combination of the values of its enumerated
+// attributes (activations, booleans, kinds of padding) that has instances is among them. Its class
+// of numerics: rule_class.h.
 #pragma once
 
 #include "compiler/equiv/equivalent.h"
@@ -39,8 +39,8 @@ struct RuleVerdict {
   size_t cases = 0;        // instances compared
   size_t in_field = 0;     // of these, proved equal over the field; the others in float64 alone
   size_t combinations = 0; // of enumerated attributes that had instances
-  size_t kinds = 0, kind_pairs = 0; // of instances that were compared (rules/kinds.h)
-  /// Of the numbers that were compared, by tensor (rules/partition.h).
+  size_t kinds = 0, kind_pairs = 0; // of instances that were compared (rules/instances/kinds.h)
+  /// Of the numbers that were compared, by tensor (rules/instances/partition.h).
   size_t partitions = 0, partition_pairs = 0;
   /// log2 of the chance that one instance was wrongly taken for equal; the largest of all.
   double log2_error = 0;

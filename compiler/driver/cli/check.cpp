@@ -4,8 +4,8 @@
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/model.h"
-#include "compiler/rules/derived_class.h"
 #include "compiler/rules/from_ast.h"
+#include "compiler/rules/numerics/derived_class.h"
 #include "lang/core/diagnostics/escape.h"
 
 #include <llvm/ADT/StringExtras.h>

@@ -7,7 +7,7 @@
 
 #include "compiler/equiv/proof/indices.h"
 #include "compiler/equiv/proof/types.h"
-#include "compiler/rules/dtypes.h"
+#include "compiler/rules/instances/dtypes.h"
 
 namespace tg::proof {
 

@@ -15,7 +15,7 @@
 // read, multiplied by zero; there an infinity or NaN would spread.
 #pragma once
 
-#include "compiler/rules/instance.h"
+#include "compiler/rules/instances/instance.h"
 
 #include <llvm/ADT/DenseSet.h>
 

@@ -5,7 +5,7 @@
 // where they fit, has few places left to be wrong at.
 #pragma once
 
-#include "compiler/rules/instance.h"
+#include "compiler/rules/instances/instance.h"
 
 namespace tg {
 

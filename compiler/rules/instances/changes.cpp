@@ -1,7 +1,7 @@
-#include "compiler/rules/changes.h"
+#include "compiler/rules/instances/changes.h"
 
-#include "compiler/rules/kinds.h"
-#include "compiler/rules/partition.h"
+#include "compiler/rules/instances/kinds.h"
+#include "compiler/rules/instances/partition.h"
 #include "lang/core/semantics/walk.h"
 
 #include <llvm/ADT/STLExtras.h>

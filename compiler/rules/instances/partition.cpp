@@ -1,4 +1,4 @@
-#include "compiler/rules/partition.h"
+#include "compiler/rules/instances/partition.h"
 
 #include <cmath>
 #include <limits>

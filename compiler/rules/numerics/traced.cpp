@@ -1,4 +1,4 @@
-#include "compiler/rules/traced.h"
+#include "compiler/rules/numerics/traced.h"
 
 #include "lang/core/semantics/impl.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/rules/instance.h"
+#include "compiler/rules/instances/instance.h"
 
 #include "lang/core/shape_rules.h"
 

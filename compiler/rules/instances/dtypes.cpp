@@ -1,4 +1,4 @@
-#include "compiler/rules/dtypes.h"
+#include "compiler/rules/instances/dtypes.h"
 
 #include "lang/core/extern_signature.h"
 

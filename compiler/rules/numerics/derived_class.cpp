@@ -1,8 +1,8 @@
-#include "compiler/rules/derived_class.h"
+#include "compiler/rules/numerics/derived_class.h"
 
-#include "compiler/rules/sample.h"
+#include "compiler/rules/instances/sample.h"
+#include "compiler/rules/numerics/traced.h"
 #include "compiler/rules/text.h"
-#include "compiler/rules/traced.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -8,8 +8,8 @@
 // `infer` alone, so that an instance is right however it was guessed.
 #pragma once
 
-#include "compiler/rules/dtypes.h"
-#include "compiler/rules/instance.h"
+#include "compiler/rules/instances/dtypes.h"
+#include "compiler/rules/instances/instance.h"
 
 #include <optional>
 #include <random>

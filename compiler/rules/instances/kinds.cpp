@@ -1,6 +1,6 @@
-#include "compiler/rules/kinds.h"
+#include "compiler/rules/instances/kinds.h"
 
-#include "compiler/rules/partition.h"
+#include "compiler/rules/instances/partition.h"
 #include "lang/core/semantics/walk.h"
 #include "lang/core/shape_rules.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/rules/sample.h"
+#include "compiler/rules/instances/sample.h"
 
 #include "compiler/rules/attempt/attempt.h"
 

@@ -4,7 +4,7 @@
 // instances are reached that a walk down the left side seldom guesses (sample.h).
 #pragma once
 
-#include "compiler/rules/instance.h"
+#include "compiler/rules/instances/instance.h"
 
 #include <random>
 
