@@ -1,6 +1,6 @@
 #include "compiler/optimizer/group_refinement.h"
 
-#include "compiler/egraph/explain.h"
+#include "compiler/egraph/explain/explain.h"
 #include "compiler/extract/group_refine.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/search/saturate.h"

@@ -4,7 +4,7 @@
 // one is not faster beyond the noise.
 #pragma once
 
-#include "compiler/egraph/derivation.h"
+#include "compiler/egraph/explain/derivation.h"
 #include "compiler/extract/extract.h"
 #include "compiler/extract/group_refine.h"
 #include "compiler/search/local.h"

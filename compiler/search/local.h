@@ -9,7 +9,7 @@
 //            cost; of the cheapest all moves are made; those below alpha times the best are queued
 #pragma once
 
-#include "compiler/egraph/explain.h"
+#include "compiler/egraph/explain/explain.h"
 #include "compiler/search/limits.h"
 #include "compiler/search/mcts.h"
 

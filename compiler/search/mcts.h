@@ -20,7 +20,7 @@
 // A state is worth what its incumbent costs (incumbent.h); the best graph is kept at any moment.
 #pragma once
 
-#include "compiler/egraph/explain.h"
+#include "compiler/egraph/explain/explain.h"
 #include "compiler/search/explorer.h"
 #include "compiler/search/policy.h"
 #include "compiler/search/shared_cost.h"

@@ -8,7 +8,7 @@
 // possible crossing the cuts.
 #pragma once
 
-#include "compiler/egraph/derivation.h"
+#include "compiler/egraph/explain/derivation.h"
 #include "compiler/ir/graph.h"
 
 namespace tg {

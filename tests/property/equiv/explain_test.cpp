@@ -2,7 +2,7 @@
 // then a random choice of nodes; the chain that explains it has to pass the checker that knows no
 // e-graph.
 #include "compiler/driver/model.h"
-#include "compiler/egraph/explain.h"
+#include "compiler/egraph/explain/explain.h"
 #include "compiler/equiv/replay.h"
 #include "compiler/extract/extract.h"
 #include "compiler/search/explorer.h"

@@ -1,4 +1,4 @@
-#include "compiler/egraph/machine.h"
+#include "compiler/egraph/match/machine.h"
 
 namespace tg {
 

@@ -18,8 +18,8 @@
 // and what is not needed is taken out.
 #pragma once
 
-#include "compiler/egraph/derivation.h"
 #include "compiler/egraph/egraph.h"
+#include "compiler/egraph/explain/derivation.h"
 #include "compiler/rules/rule.h"
 #include "lang/core/support/stop.h"
 

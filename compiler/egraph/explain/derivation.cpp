@@ -1,6 +1,6 @@
-#include "compiler/egraph/derivation.h"
+#include "compiler/egraph/explain/derivation.h"
 
-#include "compiler/egraph/term_closure.h"
+#include "compiler/egraph/explain/term_closure.h"
 
 #include <cassert>
 

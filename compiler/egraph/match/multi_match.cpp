@@ -1,4 +1,4 @@
-#include "compiler/egraph/multi_match.h"
+#include "compiler/egraph/match/multi_match.h"
 
 #include <bit>
 

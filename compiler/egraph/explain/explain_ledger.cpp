@@ -1,4 +1,4 @@
-#include "compiler/egraph/explain_ledger.h"
+#include "compiler/egraph/explain/explain_ledger.h"
 
 #include "compiler/rules/sides.h"
 

@@ -6,7 +6,7 @@
 // with millions of joint matches costs memory for its parts only, and a limit stops it early.
 #pragma once
 
-#include "compiler/egraph/match.h"
+#include "compiler/egraph/match/match.h"
 
 #include <deque>
 

@@ -3,7 +3,7 @@
 // level, their users, up to the depth of the deepest pattern.
 #pragma once
 
-#include "compiler/egraph/machine.h"
+#include "compiler/egraph/match/machine.h"
 #include "compiler/rules/book.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -1,6 +1,6 @@
-#include "compiler/egraph/explain.h"
+#include "compiler/egraph/explain/explain.h"
 
-#include "compiler/egraph/explain_ledger.h"
+#include "compiler/egraph/explain/explain_ledger.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,4 +1,4 @@
-#include "compiler/egraph/match.h"
+#include "compiler/egraph/match/match.h"
 
 namespace tg {
 

@@ -1,4 +1,4 @@
-#include "compiler/egraph/term_closure.h"
+#include "compiler/egraph/explain/term_closure.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>

@@ -9,7 +9,7 @@
 // stamps of their roots.
 #pragma once
 
-#include "compiler/egraph/match.h"
+#include "compiler/egraph/match/match.h"
 
 #include <llvm/ADT/DenseMap.h>
 

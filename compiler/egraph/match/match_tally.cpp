@@ -1,4 +1,4 @@
-#include "compiler/egraph/match_tally.h"
+#include "compiler/egraph/match/match_tally.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 // classes were made with is told with equal terms of which they do.
 #pragma once
 
-#include "compiler/egraph/explain.h"
-#include "compiler/egraph/term_closure.h"
+#include "compiler/egraph/explain/explain.h"
+#include "compiler/egraph/explain/term_closure.h"
 
 namespace tg {
 
