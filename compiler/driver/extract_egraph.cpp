@@ -4,7 +4,7 @@
 #include "compiler/driver/public_types.h"
 #include "compiler/extract/egraph_json.h"
 #include "compiler/extract/extractors.h"
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 #include "lang/core/support/stopwatch.h"
 
 #include <llvm/Support/FormatVariadic.h>

@@ -6,7 +6,7 @@
 
 #include "compiler/egraph/explain/derivation.h"
 #include "compiler/extract/extract.h"
-#include "compiler/extract/group_refine.h"
+#include "compiler/extract/groups/group_refine.h"
 #include "compiler/search/local.h"
 #include "compiler/search/pact24.h"
 #include "compiler/search/portfolio.h"

@@ -1,4 +1,4 @@
-#include "compiler/extract/group_moves.h"
+#include "compiler/extract/groups/group_moves.h"
 
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/STLExtras.h>

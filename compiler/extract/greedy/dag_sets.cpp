@@ -1,4 +1,4 @@
-#include "compiler/extract/dag_sets.h"
+#include "compiler/extract/greedy/dag_sets.h"
 
 #include <bit>
 

@@ -4,7 +4,7 @@
 // a worklist over sets that share their storage (dag_sets.h).
 #pragma once
 
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 
 #include <functional>
 #include <optional>

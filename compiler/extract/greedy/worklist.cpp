@@ -1,6 +1,6 @@
 // A sweep is a walk over the bits of the nodes that wait, begun anew at its end; so taking the next
 // one costs next to nothing however many there are.
-#include "compiler/extract/worklist.h"
+#include "compiler/extract/greedy/worklist.h"
 
 #include "compiler/extract/solver/components.h"
 

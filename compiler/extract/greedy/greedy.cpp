@@ -4,12 +4,12 @@
 // Why no cycle can be chosen: at the end every class's cost is that of its node, and a node costs
 // at least as much as each child. On a cycle of choices all costs would be equal, and each class
 // would have reached that cost only after its child had: no class could have been first.
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 
 #include "compiler/extract/answer.h"
 #include "compiler/extract/extractors.h"
+#include "compiler/extract/greedy/worklist.h"
 #include "compiler/extract/poll.h"
-#include "compiler/extract/worklist.h"
 
 #include <algorithm>
 #include <cassert>

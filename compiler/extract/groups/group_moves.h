@@ -11,7 +11,7 @@
 #pragma once
 
 #include "compiler/extract/extract.h"
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 
 namespace tg {
 

@@ -4,13 +4,13 @@
 // A node whose set contains its own class is refused. Sets of users that have not been looked at
 // again may be out of date, so in rare cases a cycle closes all the same: then greedy under costs
 // that are small for what was chosen repairs it.
-#include "compiler/extract/greedy_dag.h"
+#include "compiler/extract/greedy/greedy_dag.h"
 
 #include "compiler/extract/answer.h"
-#include "compiler/extract/dag_sets.h"
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/dag_sets.h"
+#include "compiler/extract/greedy/greedy.h"
+#include "compiler/extract/greedy/worklist.h"
 #include "compiler/extract/solver/components.h"
-#include "compiler/extract/worklist.h"
 
 #include <algorithm>
 #include <chrono>
