@@ -5,7 +5,7 @@
 // ignored.
 #pragma once
 
-#include "compiler/equiv/proof/indices.h"
+#include "compiler/equiv/proof/symbolic/indices.h"
 #include "compiler/equiv/proof/types.h"
 #include "compiler/rules/instances/dtypes.h"
 

@@ -12,7 +12,7 @@
 // other. Values are equal if their difference is empty after products that are alike were added.
 #pragma once
 
-#include "compiler/equiv/proof/arith.h"
+#include "compiler/equiv/proof/symbolic/arith.h"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "compiler/equiv/proof/sums.h"
+#include "compiler/equiv/proof/symbolic/sums.h"
 
 #include <llvm/ADT/STLExtras.h>
 

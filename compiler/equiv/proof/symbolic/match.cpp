@@ -1,7 +1,7 @@
 // When two values are equal: products of both are collected, and those that are alike added. The
 // matching of two products is a backtracking search for partners of their factors; indices that
 // have to agree give the bound symbols of one in terms of the other's.
-#include "compiler/equiv/proof/sums.h"
+#include "compiler/equiv/proof/symbolic/sums.h"
 
 #include <llvm/ADT/STLExtras.h>
 

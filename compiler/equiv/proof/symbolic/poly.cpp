@@ -1,5 +1,5 @@
 // Polynomials over symbols, kept as sorted lists of products without zero coefficients.
-#include "compiler/equiv/proof/arith.h"
+#include "compiler/equiv/proof/symbolic/arith.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,4 +1,4 @@
-#include "compiler/equiv/proof/arith.h"
+#include "compiler/equiv/proof/symbolic/arith.h"
 
 #include <llvm/ADT/Hashing.h>
 #include <llvm/ADT/STLExtras.h>

@@ -1,4 +1,4 @@
-#include "compiler/equiv/proof/indices.h"
+#include "compiler/equiv/proof/symbolic/indices.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,4 +1,4 @@
-#include "compiler/equiv/proof/exprs.h"
+#include "compiler/equiv/proof/symbolic/exprs.h"
 
 namespace tg::proof {
 
