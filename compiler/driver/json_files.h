@@ -3,7 +3,7 @@
 // in without any.
 #pragma once
 
-#include "compiler/search/policy.h"
+#include "compiler/search/mcts/policy.h"
 
 #include "lang/core/result.h"
 

@@ -18,7 +18,7 @@
 #include "compiler/driver/weights.h"
 #include "compiler/equiv/join.h"
 #include "compiler/ir/to_text.h"
-#include "compiler/search/stretches.h"
+#include "compiler/search/portfolio/stretches.h"
 #include "lang/check/external.h"
 #include "lang/syntax/parse.h"
 #include "runtime/convert.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/driver/cli/session.h"
-#include "compiler/search/portfolio.h"
+#include "compiler/search/portfolio/portfolio.h"
 
 #include <chrono>
 #include <condition_variable>

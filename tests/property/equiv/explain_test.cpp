@@ -6,7 +6,7 @@
 #include "compiler/equiv/replay.h"
 #include "compiler/extract/extract.h"
 #include "compiler/search/explorer.h"
-#include "compiler/search/portfolio.h"
+#include "compiler/search/portfolio/portfolio.h"
 #include "tests/property/rules/library.h"
 
 #include <gtest/gtest.h>

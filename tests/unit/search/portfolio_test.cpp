@@ -1,11 +1,11 @@
 // The shipped search as a whole: stretches and equal ones, the same result whatever the number of
 // threads, never worse without any of its parts; beside it the published costs and the baselines.
-#include "compiler/search/portfolio.h"
+#include "compiler/search/portfolio/portfolio.h"
 
 #include "compiler/ir/graph_equal.h"
-#include "compiler/search/local.h"
-#include "compiler/search/pact24.h"
-#include "compiler/search/published_costs.h"
+#include "compiler/search/baselines/local.h"
+#include "compiler/search/baselines/pact24.h"
+#include "compiler/search/baselines/published_costs.h"
 #include "tests/unit/search/search_fixture.h"
 
 namespace tg {

@@ -3,8 +3,8 @@
 // orders of the same steps lead to one state (a fingerprint tells), both nodes share them.
 #pragma once
 
-#include "compiler/search/actions.h"
 #include "compiler/search/incumbent.h"
+#include "compiler/search/mcts/actions.h"
 #include "compiler/search/trace.h"
 
 #include "compiler/extract/cost/cost.h"

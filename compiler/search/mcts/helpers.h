@@ -6,8 +6,8 @@
 // A simulation comes out the same on any helper (board.h), so it does not matter who plays which.
 #pragma once
 
-#include "compiler/search/board.h"
-#include "compiler/search/search_tree.h"
+#include "compiler/search/mcts/board.h"
+#include "compiler/search/mcts/search_tree.h"
 #include "compiler/search/shared_cost.h"
 
 #include <memory>

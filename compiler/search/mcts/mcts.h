@@ -22,7 +22,7 @@
 
 #include "compiler/egraph/explain/explain.h"
 #include "compiler/search/explorer.h"
-#include "compiler/search/policy.h"
+#include "compiler/search/mcts/policy.h"
 #include "compiler/search/shared_cost.h"
 #include "compiler/search/trace.h"
 #include "lang/core/support/stop.h"

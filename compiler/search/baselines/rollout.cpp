@@ -1,4 +1,4 @@
-#include "compiler/search/rollout.h"
+#include "compiler/search/baselines/rollout.h"
 
 #include "compiler/egraph/apply.h"
 #include "lang/core/support/stopwatch.h"

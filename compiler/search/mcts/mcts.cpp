@@ -1,8 +1,8 @@
-#include "compiler/search/mcts.h"
+#include "compiler/search/mcts/mcts.h"
 
-#include "compiler/search/helpers.h"
+#include "compiler/search/baselines/published_costs.h"
 #include "compiler/search/limits.h"
-#include "compiler/search/published_costs.h"
+#include "compiler/search/mcts/helpers.h"
 #include "lang/core/support/stopwatch.h"
 
 #include <llvm/ADT/DenseSet.h>

@@ -11,7 +11,7 @@
 
 #include "compiler/egraph/explain/explain.h"
 #include "compiler/search/limits.h"
-#include "compiler/search/mcts.h"
+#include "compiler/search/mcts/mcts.h"
 
 namespace tg {
 

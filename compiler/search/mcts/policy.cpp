@@ -1,4 +1,4 @@
-#include "compiler/search/policy.h"
+#include "compiler/search/mcts/policy.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "compiler/search/published_costs.h"
+#include "compiler/search/baselines/published_costs.h"
 
 #include <algorithm>
 #include <cassert>

@@ -1,4 +1,4 @@
-#include "compiler/search/actions.h"
+#include "compiler/search/mcts/actions.h"
 
 #include "compiler/search/place_text.h"
 

@@ -2,8 +2,8 @@
 // searched. Passes cut at other places, so that a later one sees across the cuts of an earlier one.
 #pragma once
 
-#include "compiler/search/searcher.h"
-#include "compiler/search/stretches.h"
+#include "compiler/search/portfolio/searcher.h"
+#include "compiler/search/portfolio/stretches.h"
 
 namespace tg {
 

@@ -1,4 +1,4 @@
-#include "compiler/search/board.h"
+#include "compiler/search/mcts/board.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "compiler/search/bounds.h"
+#include "compiler/search/portfolio/bounds.h"
 
 #include <utility>
 

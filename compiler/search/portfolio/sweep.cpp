@@ -1,4 +1,4 @@
-#include "compiler/search/sweep.h"
+#include "compiler/search/portfolio/sweep.h"
 
 #include <algorithm>
 

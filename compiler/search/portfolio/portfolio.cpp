@@ -1,9 +1,9 @@
-#include "compiler/search/portfolio.h"
+#include "compiler/search/portfolio/portfolio.h"
 
 #include "compiler/rules/equal.h"
-#include "compiler/search/searcher.h"
+#include "compiler/search/portfolio/searcher.h"
+#include "compiler/search/portfolio/sweep.h"
 #include "compiler/search/shared_cost.h"
-#include "compiler/search/sweep.h"
 
 #include <algorithm>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include "compiler/search/pact24.h"
+#include "compiler/search/baselines/pact24.h"
 
 #include "lang/core/support/stopwatch.h"
 

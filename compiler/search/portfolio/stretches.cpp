@@ -1,4 +1,4 @@
-#include "compiler/search/stretches.h"
+#include "compiler/search/portfolio/stretches.h"
 
 #include <llvm/ADT/STLExtras.h>
 

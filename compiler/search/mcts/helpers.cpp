@@ -1,4 +1,4 @@
-#include "compiler/search/helpers.h"
+#include "compiler/search/mcts/helpers.h"
 
 #include <atomic>
 #include <cassert>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "compiler/search/explorer.h"
-#include "compiler/search/policy.h"
+#include "compiler/search/mcts/policy.h"
 
 #include <llvm/ADT/DenseSet.h>
 

@@ -2,7 +2,7 @@
 // portfolio hands to its threads.
 #pragma once
 
-#include "compiler/search/portfolio.h"
+#include "compiler/search/portfolio/portfolio.h"
 
 #include <chrono>
 #include <map>

@@ -1,4 +1,4 @@
-#include "compiler/search/search_tree.h"
+#include "compiler/search/mcts/search_tree.h"
 
 #include <algorithm>
 #include <cmath>

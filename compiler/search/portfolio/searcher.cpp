@@ -1,6 +1,6 @@
-#include "compiler/search/searcher.h"
+#include "compiler/search/portfolio/searcher.h"
 
-#include "compiler/search/published_costs.h"
+#include "compiler/search/baselines/published_costs.h"
 
 #include <algorithm>
 #include <cassert>

@@ -6,8 +6,8 @@
 // that are known and its random numbers, not on the board or on what was played there before.
 #pragma once
 
-#include "compiler/search/actions.h"
 #include "compiler/search/incumbent.h"
+#include "compiler/search/mcts/actions.h"
 
 #include <functional>
 

@@ -1,9 +1,9 @@
-#include "compiler/search/local.h"
+#include "compiler/search/baselines/local.h"
 
 #include "compiler/extract/extract.h"
 
+#include "compiler/search/baselines/published_costs.h"
 #include "compiler/search/place_text.h"
-#include "compiler/search/published_costs.h"
 #include "lang/core/support/stopwatch.h"
 
 #include <llvm/ADT/DenseSet.h>

@@ -32,10 +32,10 @@
 #pragma once
 
 #include "compiler/extract/extract.h"
-#include "compiler/search/bounds.h"
 #include "compiler/search/limits.h"
-#include "compiler/search/mcts.h"
-#include "compiler/search/stretches.h"
+#include "compiler/search/mcts/mcts.h"
+#include "compiler/search/portfolio/bounds.h"
+#include "compiler/search/portfolio/stretches.h"
 
 namespace tg {
 
