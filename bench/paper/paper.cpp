@@ -10,7 +10,7 @@
 #include "compiler/driver/cli/help_text.h"
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/spinning.h"
-#include "compiler/driver/cost_model.h"
+#include "compiler/driver/prices/cost_model.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/core/support/data_file.h"
 #include "lang/core/support/stopwatch.h"

@@ -3,7 +3,7 @@
 // order is the same, which the compiler checks.
 #pragma once
 
-#include "compiler/driver/prepare.h"
+#include "compiler/driver/runs/prepare.h"
 #include "compiler/egraph/cycle.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/optimizer/optimize.h"

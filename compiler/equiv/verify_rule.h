@@ -32,7 +32,7 @@ struct RuleVerdict {
     Untested, // those that were found did, but they are not of all kinds: not verified
     Refuted,  // one did not
     Empty,    // no instance was found, or the right side is never well typed: the rule never fires
-    Fault,    // the check itself failed (driver/rule_trust.h)
+    Fault,    // the check itself failed (driver/verify/rule_trust.h)
     Stopped,  // it was ended before it had an answer
   };
   Status status = Status::Tested;

@@ -1,7 +1,7 @@
 #include "compiler/driver/cli/arguments.h"
 
 #include "compiler/driver/cli/options_words.h"
-#include "compiler/driver/cost_model.h"
+#include "compiler/driver/prices/cost_model.h"
 #include "lang/core/diagnostics/diagnostic.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -3,7 +3,7 @@
 // machines.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
-#include "compiler/driver/run_model.h"
+#include "compiler/driver/runs/run_model.h"
 #include "lang/core/diagnostics/escape.h"
 #include "runtime/random.h"
 

@@ -1,7 +1,7 @@
 // `tg calibrate`: times operators of all kinds on this machine, so that the searches that follow
 // guess the prices of theirs.
-#include "compiler/driver/calibration.h"
 #include "compiler/driver/cli/pipeline.h"
+#include "compiler/driver/prices/calibration.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

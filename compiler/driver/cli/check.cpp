@@ -3,7 +3,7 @@
 // models are.
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/cli/table.h"
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/rules/numerics/derived_class.h"
 #include "lang/core/diagnostics/escape.h"

@@ -2,7 +2,7 @@
 // source, step by step. The library has replayed the chain on terms, by the rules' own text.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
-#include "compiler/driver/report_json.h"
+#include "compiler/driver/reports/report_json.h"
 #include "lang/core/diagnostics/escape.h"
 
 #include <map>

@@ -1,7 +1,7 @@
 // `tg export`: a model and its weights as an ONNX file.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
-#include "compiler/driver/onnx_export.h"
+#include "compiler/driver/files/onnx_export.h"
 #include "lang/core/diagnostics/escape.h"
 
 namespace tg::cli {

@@ -1,8 +1,8 @@
-// Graphs as people look at them (driver/picture.h), drawn: as lines on a terminal
+// Graphs as people look at them (driver/reports/picture.h), drawn: as lines on a terminal
 // (graph_rails.cpp), as SVG (graph_layout.h, graph_svg.cpp) or as text for Graphviz.
 #pragma once
 
-#include "compiler/driver/picture.h"
+#include "compiler/driver/reports/picture.h"
 #include "lang/core/result.h"
 
 #include <llvm/Support/raw_ostream.h>

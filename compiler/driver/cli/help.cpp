@@ -4,7 +4,7 @@
 
 #include "compiler/driver/cli/completion.h"
 #include "compiler/driver/cli/session.h"
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
 #include "lang/core/diagnostics/explanations.h"
 #include "lang/syntax/idioms.h"
 #include "lang/syntax/parse.h"

@@ -1,9 +1,9 @@
 // `tg opt`: optimises a model, says what happened, writes the result as a .tg or .onnx file.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
-#include "compiler/driver/onnx_export.h"
-#include "compiler/driver/report_json.h"
-#include "compiler/driver/weights.h"
+#include "compiler/driver/files/onnx_export.h"
+#include "compiler/driver/files/weights.h"
+#include "compiler/driver/reports/report_json.h"
 #include "compiler/ir/to_text.h"
 #include "lang/core/diagnostics/escape.h"
 

@@ -1,7 +1,7 @@
 #include "compiler/driver/cli/options_check.h"
 
-#include "compiler/driver/cost_model.h"
-#include "compiler/driver/onnx_export.h"
+#include "compiler/driver/files/onnx_export.h"
+#include "compiler/driver/prices/cost_model.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -2,9 +2,9 @@
 #include "compiler/driver/cli/pipeline.h"
 
 #include "compiler/driver/cli/live_line.h"
-#include "compiler/driver/onnx_export.h"
+#include "compiler/driver/files/onnx_export.h"
 #include "compiler/driver/public_types.h"
-#include "compiler/driver/rule_trust.h"
+#include "compiler/driver/verify/rule_trust.h"
 
 namespace tg::cli {
 

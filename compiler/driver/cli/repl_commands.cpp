@@ -4,7 +4,7 @@
 #include "compiler/driver/cli/graph_picture.h"
 
 #include "compiler/driver/cli/table.h"
-#include "compiler/driver/cost_model.h"
+#include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/explanation.h"

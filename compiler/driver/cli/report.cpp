@@ -2,7 +2,7 @@
 // into the page as it is, with its graphs as drawings; the page draws the rest (report_page.cpp).
 #include "compiler/driver/cli/report_page.h"
 #include "compiler/driver/cli/session.h"
-#include "compiler/driver/json_files.h"
+#include "compiler/driver/files/json_files.h"
 #include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/SmallString.h>

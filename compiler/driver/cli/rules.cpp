@@ -2,7 +2,7 @@
 // and whether they are true. `status` and what follows it is null in a list.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
-#include "compiler/driver/verify_rules.h"
+#include "compiler/driver/verify/verify_rules.h"
 #include "compiler/equiv/rule_form.h"
 #include "compiler/rules/text.h"
 

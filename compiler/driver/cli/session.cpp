@@ -1,7 +1,7 @@
 // Diagnostics to text, JSON and an exit code; text to files.
 #include "compiler/driver/cli/session.h"
 
-#include "compiler/driver/prepare.h"
+#include "compiler/driver/runs/prepare.h"
 #include "lang/core/support/data_file.h"
 
 #include <llvm/Support/Process.h>

@@ -2,8 +2,8 @@
 // which inputs.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
-#include "compiler/driver/run_model.h"
-#include "compiler/driver/verify_models.h"
+#include "compiler/driver/runs/run_model.h"
+#include "compiler/driver/verify/verify_models.h"
 #include "lang/syntax/parse.h"
 
 #include <llvm/ADT/STLExtras.h>

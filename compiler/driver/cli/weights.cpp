@@ -1,6 +1,6 @@
 // `tg weights`: the weights of a model: which there are, which of them a file has, and a file with
 // all of them.
-#include "compiler/driver/weights.h"
+#include "compiler/driver/files/weights.h"
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
 #include "runtime/random.h"

@@ -1,6 +1,6 @@
 // What each operator takes within whole runs: steps of a plan back to nodes of the graph, on an
 // executable that is made up and on real backends.
-#include "compiler/driver/backend_finalists.h"
+#include "compiler/driver/runs/backend_finalists.h"
 
 #include "compiler/ir/retype.h"
 #include "tests/unit/driver/loading.h"
