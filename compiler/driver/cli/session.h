@@ -3,8 +3,8 @@
 // limit left no answer, 70 an internal fault).
 #pragma once
 
-#include "compiler/driver/cli/options.h"
-#include "compiler/driver/cli/signals.h"
+#include "compiler/driver/cli/options/options.h"
+#include "compiler/driver/cli/terminal/signals.h"
 #include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/result.h"
 
