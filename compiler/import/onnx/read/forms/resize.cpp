@@ -336,7 +336,7 @@ void resize(Call& call) {
   if (how.coordinates == Coordinates::TfCropAndResize)
     set_region(call, sizes, call.known_reals(1), given.empty());
   else if (call.version() >= 11)
-    call.ignore_input(1);
+    (void)call.value(1);
   if (!call.failed()) call.result(resized(call, x, how, sizes.axes, extrapolation));
 }
 
