@@ -1,6 +1,7 @@
 #include "runtime/files/npy.h"
 
 #include "lang/core/support/data_file.h"
+#include "runtime/convert.h"
 
 #include <llvm/ADT/StringExtras.h>
 
@@ -151,11 +152,19 @@ Result<Tensor> read_npy(llvm::StringRef path) {
 }
 
 std::string format_npy(const Tensor& tensor) {
-  const TensorType& type = tensor.type();
+  TensorType type = tensor.type();
+  std::vector<std::byte> widened; // NumPy has no bf16: as f32, which holds them exactly
+  const std::byte* data = tensor.data();
+  if (type.dtype == DType::BF16) {
+    type.dtype = DType::F32;
+    widened.resize(static_cast<size_t>(type.bytes()));
+    convert(DType::BF16, data, DType::F32, widened.data(), type.elements());
+    data = widened.data();
+  }
   llvm::StringRef descr;
   for (const DescrRow& row : kDescrs)
     if (row.dtype == type.dtype) descr = row.descr;
-  assert(!descr.empty() && "bf16 has no NumPy dtype and cannot be an output yet");
+  assert(!descr.empty() && "every other dtype is NumPy's");
   std::string header = "{'descr': '" + std::string(dtype_size(type.dtype) == 1 ? "|" : "<") +
                        descr.str() + "', 'fortran_order': False, 'shape': (";
   for (int64_t dim : type.shape) header += std::to_string(dim) + ",";
@@ -167,7 +176,7 @@ std::string format_npy(const Tensor& tensor) {
   bytes += {'\x01', '\x00', static_cast<char>(header.size() & 0xff),
             static_cast<char>(header.size() >> 8)};
   bytes += header;
-  bytes.append(reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
+  bytes.append(reinterpret_cast<const char*>(data), static_cast<size_t>(type.bytes()));
   return bytes;
 }
 

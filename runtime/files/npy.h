@@ -26,6 +26,7 @@ Result<NpyHeader> parse_npy_header(llvm::StringRef start, uint64_t size, llvm::S
 
 /// Writes under a temporary name beside it and renames. Errors: `cannot_write`.
 Result<void> write_npy(llvm::StringRef path, const Tensor& tensor);
+/// bf16, which NumPy does not have, as f32.
 std::string format_npy(const Tensor& tensor);
 
 } // namespace tg

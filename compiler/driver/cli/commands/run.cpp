@@ -15,6 +15,7 @@
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tg::cli {
@@ -56,6 +57,13 @@ Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan) {
   return inputs;
 }
 
+/// A file of the folder, whatever the name says: names of other formats are paths.
+std::string file_name(llvm::StringRef name) {
+  std::string file = name.str();
+  std::replace(file.begin(), file.end(), '/', '_');
+  return file + ".npy";
+}
+
 Result<void> write_outputs(const Options& o, const RunReport& report) {
   if (llvm::sys::path::extension(o.output) == ".npz") {
     std::vector<NamedTensor> tensors;
@@ -67,7 +75,7 @@ Result<void> write_outputs(const Options& o, const RunReport& report) {
                  code.message());
   for (const RunOutput& output : report.outputs) {
     llvm::SmallString<128> path(o.output);
-    llvm::sys::path::append(path, output.name + ".npy");
+    llvm::sys::path::append(path, file_name(output.name));
     TG_CHECK(write_npy(path, output.tensor));
   }
   return {};
