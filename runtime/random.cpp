@@ -104,7 +104,8 @@ Result<Tensor> random_input(llvm::StringRef name, const TensorType& type, uint64
 
 namespace {
 
-/// Rows of the smallest table that the input picks from, itself or reshaped and cut; 2 if none.
+/// Rows of the smallest table that the input picks from or writes to, itself or reshaped and cut; 2
+/// if none.
 int64_t index_range(const Plan& plan, PlanValueId input) {
   std::vector<bool> derived(plan.values.size());
   derived[input] = true;
@@ -114,7 +115,8 @@ int64_t index_range(const Plan& plan, PlanValueId input) {
         !step.operands.empty() && step.operands[0] != kNoValue && derived[step.operands[0]];
     bool moves = op_info(step.op).has(Trait::Layout) || step.op == OpKind::Cast;
     if (reads && moves) derived[step.result] = true;
-    if (step.op != OpKind::Gather || !derived[step.operands[1]]) continue;
+    bool picks = step.op == OpKind::Gather || step.op == OpKind::Scatter;
+    if (!picks || !derived[step.operands[1]]) continue;
     auto axis = static_cast<size_t>(step.attrs[0].number);
     range = std::min(range, plan.values[step.operands[0]].type.shape[axis]);
   }

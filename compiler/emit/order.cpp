@@ -174,7 +174,8 @@ llvm::SmallVector<size_t, 4> replaceable(OpKind op, size_t operand_count) {
   case OpKind::WinogradConv2d: return {3};
   case OpKind::Softmax:
   case OpKind::BatchNorm:
-  case OpKind::LayerNorm: return {0};
+  case OpKind::LayerNorm:
+  case OpKind::Scatter: return {0};
   default: break;
   }
   if (!op_info(op).has(Trait::Pointwise | Trait::Fused)) return {};

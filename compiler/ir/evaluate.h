@@ -150,7 +150,9 @@ private:
     if (!kWholeFunctions || !is_integer(dtype)) return op;
     if (op == OpKind::Div) return OpKind::Mod;
     if (op == OpKind::Minimum) return OpKind::Maximum;
-    return op == OpKind::Floor ? OpKind::Identity : op;
+    if (op == OpKind::ReduceMin) return OpKind::ReduceMax;
+    bool rounds = op == OpKind::Floor || op == OpKind::Ceil || op == OpKind::Round;
+    return rounds ? OpKind::Identity : op;
   }
 
   /// What the definition, which does not know dtypes, leaves to do.
@@ -161,8 +163,10 @@ private:
     if constexpr (kWholeFunctions) {
       bool rounds = op == OpKind::Cast && is_float(dtype) &&
                     is_integer(graph_.type(graph_.operands(id)[0]).dtype);
-      if (divides || rounds || (op == OpKind::Minimum && is_integer(dtype)))
-        for (T& x : result) x = static_cast<T>(Math<WideOf<T>>::whole_function(op, x));
+      bool least = (op == OpKind::Minimum || op == OpKind::ReduceMin) && is_integer(dtype);
+      OpKind function = least ? OpKind::Minimum : op;
+      if (divides || rounds || least)
+        for (T& x : result) x = static_cast<T>(Math<WideOf<T>>::whole_function(function, x));
     } else if (divides) {
       for (T& x : result)
         x = static_cast<T>(Math<WideOf<T>>::whole_quotient(static_cast<WideOf<T>>(x)));

@@ -43,6 +43,48 @@ template <>
 inline constexpr auto of<OpKind::Elu> =
     [](auto x, auto alpha) { return Select(x > 0, x, alpha * Expm1(x)); };
 
+template <>
+inline constexpr auto of<OpKind::LeakyRelu> =
+    [](auto x, auto alpha) { return Select(x > 0, x, alpha * x); };
+template <> inline constexpr auto of<OpKind::Ceil> = [](auto x) { return -Floor(-x); };
+template <> inline constexpr auto of<OpKind::Tan> = [](auto x) { return Sin(x) / Cos(x); };
+// Half angles: (1 - x) and (1 + x) are exact where the root is small.
+template <>
+inline constexpr auto of<OpKind::Asin> =
+    [](auto x) { return 2 * Atan(x / (1 + Sqrt((1 - x) * (1 + x)))); };
+template <>
+inline constexpr auto of<OpKind::Acos> = [](auto x) { return 2 * Atan(Sqrt((1 - x) / (1 + x))); };
+// Of half of x, whose exponential overflows nowhere before the result does; e = u - 1 keeps the
+// digits of a small x, and is only taken of one above 0.
+template <>
+inline constexpr auto of<OpKind::Sinh> = [](auto x) {
+  auto e = Expm1(Abs(x) / 2);
+  auto v = 1 / (e + 1);
+  return Sign(x) * ((e + 1 + v) / 2 * (e * (1 + v)));
+};
+template <>
+inline constexpr auto of<OpKind::Cosh> = [](auto x) {
+  auto u = Exp(x / 2);
+  auto v = 1 / u;
+  return u * (u / 2) + v * (v / 2);
+};
+// With i = 1 / |x|, whose square vanishes where that of x overflows. In two forms: the first is
+// exact for large x, the second keeps the digits of a small one.
+template <>
+inline constexpr auto of<OpKind::Asinh> = [](auto x) {
+  auto a = Abs(x);
+  auto i = 1 / a;
+  auto root = Sqrt(1 + i * i);
+  return Sign(x) * Select(a > 1, Log(a) + Log(1 + root), Log1p(a + a / (i + root)));
+};
+template <>
+inline constexpr auto of<OpKind::Acosh> = [](auto x) { return 2 * Asinh(Sqrt((x - 1) / 2)); };
+template <>
+inline constexpr auto of<OpKind::Atanh> = [](auto x) {
+  auto a = Abs(x);
+  return Sign(x) * (Log1p(2 * a / (1 - a)) / 2);
+};
+
 // --- what the formulas come to
 // --------------------------------------------------------------------
 

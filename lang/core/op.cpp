@@ -216,6 +216,24 @@ std::optional<OpKind> act_op(Act act) {
   return std::nullopt;
 }
 
+std::optional<ScatterReduce> parse_scatter_reduce(llvm::StringRef name) {
+  constexpr llvm::StringLiteral kNames[] = {"none", "add", "mul", "max", "min"};
+  for (size_t i = 0; i < std::size(kNames); ++i)
+    if (kNames[i] == name) return static_cast<ScatterReduce>(i);
+  return std::nullopt;
+}
+
+std::optional<OpKind> reduce_op(ScatterReduce reduce) {
+  switch (reduce) {
+  case ScatterReduce::None: break;
+  case ScatterReduce::Add: return OpKind::Add;
+  case ScatterReduce::Mul: return OpKind::Mul;
+  case ScatterReduce::Max: return OpKind::Maximum;
+  case ScatterReduce::Min: return OpKind::Minimum;
+  }
+  return std::nullopt;
+}
+
 llvm::ArrayRef<llvm::StringRef> enum_members(AttrKind kind) {
   static constexpr llvm::StringRef kActs[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
   static constexpr llvm::StringRef kDTypes[] = {"f32", "f16", "bf16", "i32", "i64", "bool"};
@@ -243,7 +261,14 @@ Value default_value(const AttrInfo& attr) {
   case AttrKind::dtype:
   case AttrKind::pad: return Value::of_enum(text);
   case AttrKind::string: return Value::of_string(text.trim('"'));
-  case AttrKind::ints:
+  case AttrKind::ints: {
+    llvm::SmallVector<int64_t, 6> numbers;
+    for (text = text.trim("[]"); !text.empty(); text.consume_front(",")) {
+      (void)text.consumeInteger(10, number);
+      numbers.push_back(number);
+    }
+    return Value::of_ints(numbers);
+  }
   case AttrKind::floats:
   case AttrKind::type:
   case AttrKind::axes: break; // ops.def gives these no defaults

@@ -54,12 +54,15 @@ enum class ShapeRule : uint8_t {
   conv2d,
   winograd_weight,
   winograd_conv2d,
+  conv_transpose2d,
+  conv3d,
   pool2d,
   softmax,
   batch_norm,
   layer_norm,
   reduce,
   argmax,
+  top_k,
   concat,
   split,
   slice,
@@ -70,6 +73,9 @@ enum class ShapeRule : uint8_t {
   merge_gconv,
   gather,
   iota,
+  broadcast_to,
+  scatter,
+  non_max_suppression,
   fused_map,
   extern_op,
 };
@@ -82,6 +88,7 @@ enum class Work : uint8_t {
   copy,
   mnk2,
   conv,
+  conv_transpose,
   winograd,
   window,
   fused,
@@ -102,7 +109,7 @@ enum class AttrKind : uint8_t {
   act,     // none | relu | tanh | sigmoid | gelu | relu6
   pad,   // same | valid | n | [h, w] | [top, left, bottom, right]; normal form: same, valid or four
          // ints
-  pair,  // n | [h, w]; normal form: two ints
+  pair,  // n | [h, w]; normal form: two ints, at least 1, or 0 where that is the default
   axis,  // int; normal form: counted from the front
   axes,  // list of axes; normal form: counted from the front
   dtype, // f32 | f16 | bf16 | i32 | i64 | bool
@@ -121,7 +128,7 @@ struct OperandInfo {
   bool variadic = false;
 };
 
-inline constexpr size_t kMaxAttrs = 4;
+inline constexpr size_t kMaxAttrs = 5;
 inline constexpr size_t kMaxOperands = 5;
 
 struct OpInfo {
@@ -171,6 +178,12 @@ std::optional<Act> parse_act(llvm::StringRef name);
 llvm::StringRef act_name(Act act);
 /// The pointwise operator that an activation applies; nullopt for Act::None.
 std::optional<OpKind> act_op(Act act);
+
+/// How scatter joins an update to what is there: `reduce` "none", "add", "mul", "max", "min".
+enum class ScatterReduce : uint8_t { None, Add, Mul, Max, Min };
+std::optional<ScatterReduce> parse_scatter_reduce(llvm::StringRef name);
+/// The pointwise operator that joins; nullopt where updates are written over what is there.
+std::optional<OpKind> reduce_op(ScatterReduce reduce);
 
 /// Members of an attribute enumeration ("none", "relu", …; "same", "valid"; "f32", …); empty for
 /// other kinds.

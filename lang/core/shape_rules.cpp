@@ -82,7 +82,7 @@ bool normalise_pair(Inference& in, const AttrInfo& attr, size_t slot) {
   if (!v.is(Value::Kind::Ints) || v.ints.size() != 2)
     return in.fail("`{0}` must be an int or [height, width], got {1}", attr.name, v);
   in.set(slot, v);
-  return in_range(in, attr, v.ints, 1);
+  return in_range(in, attr, v.ints, attr.default_text == "0" ? 0 : 1);
 }
 
 bool normalise_pad(Inference& in, const AttrInfo& attr, size_t slot) {
@@ -218,6 +218,13 @@ bool cast(Inference& in) {
   return true;
 }
 
+bool bias_fits(const Inference& in, int64_t channels) {
+  const TensorType& bias = in.type(2);
+  if (bias.is_none() || (bias.rank() == 1 && bias[0] == channels)) return true;
+  return in.fail("the bias must be {0}, got {1}", TensorType{in.result.dtype, Shape{channels}},
+                 bias);
+}
+
 /// The activation of a product of integers must be one on integers.
 bool act_fits(const Inference& in, size_t slot) {
   std::optional<OpKind> op = act_op(parse_act(in.attr(slot).text).value_or(Act::None));
@@ -228,10 +235,8 @@ bool act_fits(const Inference& in, size_t slot) {
 /// Bias and residual of products: operands 2 and 3.
 bool epilogue(const Inference& in, int64_t channels) {
   if (!act_fits(in, in.info.attr_count - 1)) return false;
-  const TensorType &bias = in.type(2), &residual = in.type(3);
-  if (!bias.is_none() && !(bias.rank() == 1 && bias[0] == channels))
-    return in.fail("the bias must be {0}, got {1}", TensorType{in.result.dtype, Shape{channels}},
-                   bias);
+  const TensorType& residual = in.type(3);
+  if (!bias_fits(in, channels)) return false;
   if (!residual.is_none() && !(residual == in.result))
     return in.fail("the residual must be {0}, got {1}", in.result, residual);
   return true;
@@ -264,17 +269,24 @@ bool spatial(Inference& in, llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64
   return true;
 }
 
-bool conv2d(Inference& in) {
+/// Channels of x[N, C, ..] and w[O, C / groups, ..], and the first axes of the result.
+bool grouped_channels(Inference& in) {
   const TensorType &x = in.type(0), &w = in.type(1);
-  if (x.rank() != 4 || w.rank() != 4)
-    return in.fail("conv2d needs x[N, C, H, W] and w[O, C / groups, kh, kw], got {0} and {1}", x,
-                   w);
   if (x[1] % w[1] != 0)
     return in.fail("{0} input channels are no multiple of the kernel's {1}", x[1], w[1]);
   int64_t groups = x[1] / w[1];
   if (w[0] % groups != 0)
     return in.fail("{0} output channels do not divide into {1} groups", w[0], groups);
   in.result = {x.dtype, Shape{x[0], w[0]}};
+  return true;
+}
+
+bool conv2d(Inference& in) {
+  const TensorType &x = in.type(0), &w = in.type(1);
+  if (x.rank() != 4 || w.rank() != 4)
+    return in.fail("conv2d needs x[N, C, H, W] and w[O, C / groups, kh, kw], got {0} and {1}", x,
+                   w);
+  if (!grouped_channels(in)) return false;
   if (!spatial(in, {w[2], w[3]}, in.attr(0).ints, in.attr(1), in.attr(2).ints)) return false;
   return epilogue(in, w[0]);
 }
@@ -304,6 +316,71 @@ bool winograd_conv2d(Inference& in) {
   in.result = {x.dtype, Shape{x[0], u[1]}};
   if (!spatial(in, {3, 3}, {1, 1}, in.attr(0), {1, 1})) return false;
   return epilogue(in, u[1]);
+}
+
+/// One number for all axes, or one for each; padding before and behind each.
+bool of_three_axes(Inference& in, size_t slot, int64_t least) {
+  const AttrInfo& attr = in.info.attrs()[slot];
+  Value v = in.attr(slot);
+  bool pads = least == 0;
+  if (v.ints.size() == 1) v.ints.assign(3, int64_t{v.ints[0]});
+  if (pads && v.ints.size() == 3)
+    for (int i = 0; i < 3; ++i) v.ints.push_back(int64_t{v.ints[i]});
+  if (v.ints.size() != (pads ? 6 : 3))
+    return in.fail(pads ? "`{0}` must be n, [d, h, w] or six numbers, three before and three "
+                          "behind, got {1}"
+                        : "`{0}` must be n or [d, h, w], got {1}",
+                   attr.name, in.attr(slot));
+  in.set(slot, v);
+  return in_range(in, attr, v.ints, least);
+}
+
+bool conv3d(Inference& in) {
+  const TensorType &x = in.type(0), &w = in.type(1);
+  if (x.rank() != 5 || w.rank() != 5)
+    return in.fail("conv3d needs x[N, C, D, H, W] and w[O, C / groups, kd, kh, kw], got {0} and "
+                   "{1}",
+                   x, w);
+  if (!of_three_axes(in, 0, 1) || !of_three_axes(in, 1, 0) || !of_three_axes(in, 2, 1) ||
+      !grouped_channels(in))
+    return false;
+  llvm::ArrayRef<int64_t> pad = in.attr(1).ints;
+  for (size_t i = 0; i < 3; ++i) {
+    std::optional<Window> along =
+        window(x[2 + i], w[2 + i], in.attr(0).ints[i], in.attr(2).ints[i], pad[i], pad[3 + i]);
+    if (!along)
+      return in.fail("a window of {0} does not fit {1} (pad = {2})",
+                     llvm::ArrayRef<int64_t>(w.shape).drop_front(2), x, pad);
+    in.result.shape.push_back(along->out);
+  }
+  return bias_fits(in, w[0]);
+}
+
+bool conv_transpose2d(Inference& in) {
+  const TensorType &x = in.type(0), &w = in.type(1);
+  if (x.rank() != 4 || w.rank() != 4)
+    return in.fail("conv_transpose2d needs x[N, C, H, W] and w[C, O / groups, kh, kw], got {0} and "
+                   "{1}",
+                   x, w);
+  if (x[1] != w[0]) return in.fail("x has {0} channels, and the kernel is for {1}", x[1], w[0]);
+  int64_t groups = in.attr(4).number;
+  if (groups < 1 || x[1] % groups != 0)
+    return in.fail("{0} channels do not divide into {1} groups", x[1], groups);
+  if (w[1] > kMaxElements / groups) return in.fail("{0} groups of {1} are too many", groups, w[1]);
+  in.result = {x.dtype, Shape{x[0], w[1] * groups}};
+  const Value& pad = in.attr(1);
+  for (int i = 0; i < 2; ++i) {
+    int64_t kernel = w[2 + i], stride = in.attr(0).ints[i];
+    std::optional<Window> along =
+        transposed_window(x[2 + i], kernel, stride, in.attr(3).ints[i], pad, in.attr(2).ints[i], i);
+    if (!along && pad.text == "same")
+      return in.fail("`pad` = same needs windows that reach from one to the next, got a kernel of "
+                     "{0} and a stride of {1}",
+                     kernel, stride);
+    if (!along) return in.fail("`pad` = {0} leaves nothing of {1} under {2}", pad, x, w);
+    in.result.shape.push_back(along->out);
+  }
+  return bias_fits(in, w[1] * groups);
 }
 
 bool pool2d(Inference& in) {
@@ -370,6 +447,17 @@ bool argmax(Inference& in) {
   return true;
 }
 
+bool top_k(Inference& in) {
+  in.result = in.type(0);
+  in.result.dtype = DType::I64;
+  int64_t k = in.attr(1).number, &size = in.result.shape[static_cast<size_t>(in.attr(0).number)];
+  if (k < 1 || k > size)
+    return in.fail("`k` = {0} must be from 1 to {1}, the size of axis {2} of {3}", k, size,
+                   in.attr(0).number, in.type(0));
+  size = k;
+  return true;
+}
+
 bool gather(Inference& in) {
   const TensorType &x = in.type(0), &indices = in.type(1);
   if (!is_integer(indices.dtype)) return in.fail("indices must be i32 or i64, got {0}", indices);
@@ -378,6 +466,48 @@ bool gather(Inference& in) {
   in.result = {x.dtype, Shape(shape.begin(), shape.begin() + axis)};
   in.result.shape.append(indices.shape.begin(), indices.shape.end());
   in.result.shape.append(shape.begin() + axis + 1, shape.end());
+  return true;
+}
+
+bool scatter(Inference& in) {
+  const TensorType &x = in.type(0), &indices = in.type(1), &updates = in.type(2);
+  if (!is_integer(indices.dtype)) return in.fail("indices must be i32 or i64, got {0}", indices);
+  if (indices.rank() != 1) return in.fail("indices must be a vector, got {0}", indices);
+  TensorType wanted = x;
+  wanted.shape[static_cast<size_t>(in.attr(0).number)] = indices[0];
+  if (!(updates == wanted)) return in.fail("updates must be {0}, got {1}", wanted, updates);
+  llvm::StringRef reduce = in.attr(1).text;
+  if (!parse_scatter_reduce(reduce))
+    return in.fail("`reduce` must be none, add, mul, max or min, in quotes, got {0}", in.attr(1));
+  if (x.dtype == DType::Bool && reduce != "none")
+    return in.fail("`reduce` = {0} takes numbers, got {1}", in.attr(1), x);
+  in.result = x;
+  return true;
+}
+
+bool broadcast_to(Inference& in) {
+  const TensorType& x = in.type(0);
+  llvm::ArrayRef<int64_t> shape = in.attr(0).ints;
+  in.result = {x.dtype, Shape(shape.begin(), shape.end())};
+  Shape both;
+  if (broadcast_shapes(x.shape, shape, both) && both == in.result.shape) return true;
+  return in.fail("{0} does not broadcast to {1}", x, shape);
+}
+
+bool non_max_suppression(Inference& in) {
+  const TensorType &boxes = in.type(0), &scores = in.type(1);
+  bool fits = boxes.rank() == 3 && scores.rank() == 3 && boxes[2] == 4 && boxes[0] == scores[0] &&
+              boxes[1] == scores[2];
+  if (!fits)
+    return in.fail("non_max_suppression needs boxes[B, N, 4] and scores[B, C, N], got {0} and {1}",
+                   boxes, scores);
+  int64_t most = in.attr(0).number;
+  if (most < 1) return in.fail("`max_output` must be at least 1, got {0}", most);
+  for (size_t slot : {1, 2})
+    if (std::isnan(in.attr(slot).real))
+      return in.fail("`{0}` must be a number, got {1}", in.info.attrs()[slot].name, in.attr(slot));
+  int64_t rows = scores[0] * scores[1] * std::min(most, scores[2]);
+  in.result = {DType::I64, Shape{rows, 3}};
   return true;
 }
 
@@ -572,11 +702,14 @@ bool apply_rule(Inference& in) {
   case ShapeRule::conv2d: return conv2d(in);
   case ShapeRule::winograd_weight: return winograd_weight(in);
   case ShapeRule::winograd_conv2d: return winograd_conv2d(in);
+  case ShapeRule::conv_transpose2d: return conv_transpose2d(in);
+  case ShapeRule::conv3d: return conv3d(in);
   case ShapeRule::pool2d: return pool2d(in);
   case ShapeRule::batch_norm: return batch_norm(in);
   case ShapeRule::layer_norm: return layer_norm(in);
   case ShapeRule::reduce: return reduce(in);
   case ShapeRule::argmax: return argmax(in);
+  case ShapeRule::top_k: return top_k(in);
   case ShapeRule::concat: return concat(in);
   case ShapeRule::split: return in.fail("split has no single result");
   case ShapeRule::slice: return slice(in);
@@ -587,6 +720,9 @@ bool apply_rule(Inference& in) {
   case ShapeRule::merge_gconv: return merge_gconv(in);
   case ShapeRule::gather: return gather(in);
   case ShapeRule::iota: return iota(in);
+  case ShapeRule::broadcast_to: return broadcast_to(in);
+  case ShapeRule::scatter: return scatter(in);
+  case ShapeRule::non_max_suppression: return non_max_suppression(in);
   case ShapeRule::fused_map: return fused_map(in);
   case ShapeRule::extern_op: return extern_op(in);
   }
@@ -607,7 +743,8 @@ bool check_operands(const Inference& in) {
     return in.fail("{0} takes {1} operands, got {2}", in.info.name, want, got);
   ShapeRule rule = in.info.shape;
   bool mixed = rule == ShapeRule::select || rule == ShapeRule::gather ||
-               rule == ShapeRule::fused_map || rule == ShapeRule::extern_op;
+               rule == ShapeRule::scatter || rule == ShapeRule::fused_map ||
+               rule == ShapeRule::extern_op;
   DType dtype = DType::None;
   for (size_t i = 0; i < got; ++i) {
     const TensorType& type = in.type(i);
@@ -655,26 +792,62 @@ bool infer(Symbols& symbols, OpKind op, llvm::SmallVectorImpl<ValueId>& attrs,
   return true;
 }
 
+namespace {
+
+/// From the first to the last of so many elements, both included; nullopt if wider than any tensor.
+std::optional<int64_t> extent_of(int64_t count, int64_t apart) {
+  int64_t extent = 0;
+  if (__builtin_mul_overflow(count - 1, apart, &extent) || extent > kMaxElements)
+    return std::nullopt;
+  return extent + 1;
+}
+
+} // namespace
+
+std::optional<Window> window(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
+                             int64_t before, int64_t after) {
+  std::optional<int64_t> extent = extent_of(kernel, dilation);
+  if (!extent) return std::nullopt;
+  int64_t room = size + before + after - *extent;
+  if (room < 0) return std::nullopt;
+  return Window{room / stride + 1, before, after};
+}
+
 std::optional<Window> window(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
                              const Value& pad, int axis) {
-  int64_t extent = 0;
-  if (__builtin_mul_overflow(kernel - 1, dilation, &extent) || extent > kMaxElements)
-    return std::nullopt; // wider than any tensor
-  ++extent;
+  std::optional<int64_t> extent = extent_of(kernel, dilation);
+  if (!extent) return std::nullopt;
   Window w;
   if (pad.is(Value::Kind::Ints)) {
     w.before = pad.ints[axis];
     w.after = pad.ints[2 + axis];
   } else if (pad.text == "same") {
     int64_t out = (size + stride - 1) / stride;
-    int64_t total = std::max<int64_t>((out - 1) * stride + extent - size, 0);
+    int64_t total = std::max<int64_t>((out - 1) * stride + *extent - size, 0);
     w.before = total / 2;
     w.after = total - w.before;
   }
-  int64_t room = size + w.before + w.after - extent;
-  if (room < 0) return std::nullopt;
-  w.out = room / stride + 1;
-  return w;
+  return window(size, kernel, stride, dilation, w.before, w.after);
+}
+
+std::optional<Window> transposed_window(int64_t size, int64_t kernel, int64_t stride,
+                                        int64_t dilation, const Value& pad, int64_t extra,
+                                        int axis) {
+  std::optional<int64_t> extent = extent_of(kernel, dilation), apart = extent_of(size, stride);
+  if (!extent || !apart) return std::nullopt;
+  int64_t whole = *apart - 1 + *extent + extra;
+  Window w;
+  if (pad.is(Value::Kind::Ints)) {
+    w.before = pad.ints[axis];
+    w.after = pad.ints[2 + axis];
+  } else if (pad.text == "same") {
+    int64_t cut = whole - size * stride;
+    if (cut < 0) return std::nullopt;
+    w.before = cut / 2;
+    w.after = cut - w.before;
+  }
+  w.out = whole - w.before - w.after;
+  return w.out < 1 ? std::nullopt : std::optional(w);
 }
 
 bool broadcast_shapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b, Shape& out) {
@@ -708,7 +881,11 @@ double flops_of(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef
   case Work::mnk2: return 2 * out * static_cast<double>(symbols.type(operands[0]).shape.back());
   case Work::conv: {
     const TensorType& w = symbols.type(operands[1]);
-    return 2 * out * static_cast<double>(w[1] * w[2] * w[3]);
+    return 2 * out * static_cast<double>(w.elements() / w[0]);
+  }
+  case Work::conv_transpose: {
+    const TensorType &x = symbols.type(operands[0]), &w = symbols.type(operands[1]);
+    return 2 * static_cast<double>(x.elements()) * static_cast<double>(w.elements() / w[0]);
   }
   case Work::winograd: // of the convolution that it is, so that speeds compare
     return 2 * out * static_cast<double>(symbols.type(operands[1])[2] * 9);

@@ -25,6 +25,15 @@ struct Window {
 /// nullopt where no window fits. `pad` is in normal form; axis 0 is H, 1 is W.
 std::optional<Window> window(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
                              const Value& pad, int axis);
+/// With so many zeros before and after.
+std::optional<Window> window(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
+                             int64_t before, int64_t after);
+/// The way back: the size of what a convolution makes `size` results of, and what is cut off before
+/// and after; `extra` elements are added behind. `same` gives stride * size, and cuts the odd one
+/// behind. nullopt where nothing is left, or for `same` where windows leave gaps.
+std::optional<Window> transposed_window(int64_t size, int64_t kernel, int64_t stride,
+                                        int64_t dilation, const Value& pad, int64_t extra,
+                                        int axis);
 
 /// Floating-point operations and the fewest bytes that must move (each operand read once, the
 /// result written once).

@@ -172,7 +172,8 @@ void refute(Equivalence& result, Counterexample example) {
 }
 
 /// Whether what one side alone computes depends on an input or weight of integers. Which elements a
-/// gather takes does not count where both sides take them by the same indices.
+/// gather takes, or a scatter writes to, does not count where both sides take them by the same
+/// indices.
 bool integers_behind(const Joined& joined) {
   const Graph& graph = joined.graph;
   std::vector<bool> alone = one_sided(joined), whole(graph.size());
@@ -182,7 +183,8 @@ bool integers_behind(const Joined& joined) {
     llvm::ArrayRef<NodeId> operands = graph.operands(id);
     bool reads = false;
     for (size_t k = 0; k < operands.size(); ++k) {
-      bool index = op == OpKind::Gather && k == 1 && !alone[operands[k].index];
+      bool picks = op == OpKind::Gather || op == OpKind::Scatter;
+      bool index = picks && k == 1 && !alone[operands[k].index];
       reads |= whole[operands[k].index] && !index;
     }
     bool leaf = op == OpKind::Input || op == OpKind::Weight;

@@ -29,6 +29,8 @@ bool rounds(OpKind op) {
   case OpKind::Abs:
   case OpKind::Sign:
   case OpKind::Floor:
+  case OpKind::Ceil:
+  case OpKind::Round:
   case OpKind::Relu:
   case OpKind::Relu6:
   case OpKind::Clip:
@@ -38,6 +40,7 @@ bool rounds(OpKind op) {
   case OpKind::Minimum:
   case OpKind::MaxPool2d:
   case OpKind::ReduceMax:
+  case OpKind::ReduceMin:
   case OpKind::Gather:
   case OpKind::Iota: return false;
   default: return true;

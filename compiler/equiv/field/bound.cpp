@@ -23,6 +23,8 @@ enum class Growth : uint8_t {
   Conv2d,
   WinogradWeight,
   WinogradConv2d,
+  ConvTranspose2d,
+  Conv3d,
   MaxPool2d,
   AvgPool2d,
   Softmax,
@@ -30,11 +32,14 @@ enum class Growth : uint8_t {
   LayerNorm,
   Sum,
   Mean,
-  Max,
+  Extreme,
+  Product,
   Extern,
   Cumsum,
-  Argmax,
+  Ranking,
   Gather,
+  Scatter,
+  Suppression,
 };
 
 /// Of operators that the table does not say it of.
@@ -49,6 +54,8 @@ constexpr Growth structured_growth(OpKind op) {
   case OpKind::Conv2d: return Growth::Conv2d;
   case OpKind::WinogradWeight: return Growth::WinogradWeight;
   case OpKind::WinogradConv2d: return Growth::WinogradConv2d;
+  case OpKind::ConvTranspose2d: return Growth::ConvTranspose2d;
+  case OpKind::Conv3d: return Growth::Conv3d;
   case OpKind::MaxPool2d: return Growth::MaxPool2d;
   case OpKind::AvgPool2d: return Growth::AvgPool2d;
   case OpKind::Softmax: return Growth::Softmax;
@@ -57,12 +64,17 @@ constexpr Growth structured_growth(OpKind op) {
   case OpKind::Iota: return Growth::Iota;
   case OpKind::ReduceSum: return Growth::Sum;
   case OpKind::ReduceMean: return Growth::Mean;
-  case OpKind::ReduceMax: return Growth::Max;
+  case OpKind::ReduceMax:
+  case OpKind::ReduceMin: return Growth::Extreme;
+  case OpKind::ReduceProd: return Growth::Product;
   case OpKind::Extern: return Growth::Extern;
   case OpKind::Cast: return Growth::Definition;
   case OpKind::Cumsum: return Growth::Cumsum;
-  case OpKind::Argmax: return Growth::Argmax;
+  case OpKind::Argmax:
+  case OpKind::TopK: return Growth::Ranking;
   case OpKind::Gather: return Growth::Gather;
+  case OpKind::Scatter: return Growth::Scatter;
+  case OpKind::NonMaxSuppression: return Growth::Suppression;
   default: return Growth::Unknown;
   }
 }
@@ -181,7 +193,8 @@ private:
     if (op == OpKind::Cast)
       return is_float(graph_.type(id).dtype) &&
              is_integer(graph_.type(graph_.operands(id)[0]).dtype);
-    return is_integer(graph_.type(id).dtype) && (op == OpKind::Div || op == OpKind::Minimum);
+    bool own = op == OpKind::Div || op == OpKind::Minimum || op == OpKind::ReduceMin;
+    return own && is_integer(graph_.type(id).dtype);
   }
 
   /// An operator element by element: what its definition says of one element.
@@ -244,6 +257,40 @@ private:
     return with_epilogue(id, std::move(sum), graph_.attr(id, 1));
   }
 
+  /// A sum of products of operands 0 and 1, and operand 2 where it is given.
+  Degree convolution(NodeId id, double terms) const {
+    Degree x = sum_of(of(id, 0) * of(id, 1), terms);
+    if (!graph_.type(graph_.operands(id)[2]).is_none()) x += of(id, 2);
+    return x;
+  }
+
+  Degree extreme(NodeId id) {
+    Degree x = larger(query(of(id, 0), elements(id) * (reads(id) + 1)), of(id, 0));
+    return whole_function(id) ? query(x, elements(id)) : x;
+  }
+
+  /// Of each update a share, a function of its index and of the place, goes to each slice; they
+  /// come one after the other.
+  Degree scatter(NodeId id) {
+    NodeId indices = graph_.operands(id)[1];
+    double count = elements(indices);
+    Degree share = query(of(id, 1), count), x = of(id, 0), update = of(id, 2);
+    switch (*parse_scatter_reduce(graph_.attr(id, 1).text)) {
+    case ScatterReduce::Add: return x + sum_of(share * update, count);
+    case ScatterReduce::Mul: {
+      Degree one = Degree::number(1), factor = one + share * (update - one);
+      return x * product_of(factor, count);
+    }
+    default: break;
+    }
+    Degree joined = larger(larger(x, update), share);
+    joined.unit = false;
+    joined.excess.degree += count; // each time what is there times 1 - share, and a share
+    joined.excess.bits += 2 * count;
+    if (graph_.attr(id, 1).text != "none") (void)query(joined, 3 * count * elements(id));
+    return joined;
+  }
+
   /// The literals of a constant: the largest magnitude, and the finest fraction, of all.
   Degree literals(NodeId id) {
     Degree x = Degree::constant();
@@ -296,6 +343,9 @@ private:
     case Growth::Conv2d: return product(id, taps(id), graph_.attr(id, 3));
     case Growth::WinogradWeight: return winograd_weight(id);
     case Growth::WinogradConv2d: return winograd_conv(id);
+    case Growth::ConvTranspose2d: // of a group's channels, if a place saw all of its windows
+      return convolution(id, elements(graph_.operands(id)[1]));
+    case Growth::Conv3d: return convolution(id, taps(id));
     case Growth::MaxPool2d:
       return larger(query(of(id, 0), elements(id) * (window(id) + 1)), of(id, 0));
     case Growth::AvgPool2d: return average(id);
@@ -306,14 +356,17 @@ private:
     case Growth::LayerNorm: return layer_norm(id);
     case Growth::Sum: return sum_of(of(id, 0), reads(id));
     case Growth::Mean: return mean_of(of(id, 0), reads(id));
-    case Growth::Max: return larger(query(of(id, 0), elements(id) * (reads(id) + 1)), of(id, 0));
+    case Growth::Extreme: return extreme(id);
+    case Growth::Product: return product_of(of(id, 0), reads(id));
     case Growth::Extern: // all elements become one number, of which each result is a function
       return query(all_operands(id), elements(id) + operand_elements(id));
     case Growth::Cumsum: return sum_of(of(id, 0), static_cast<double>(along(id, id)));
-    case Growth::Argmax: return query(of(id, 0), elements(id));
+    case Growth::Ranking: return query(of(id, 0), elements(id));
     case Growth::Gather: // all slices, each times a function of the index
       return sum_of(query(of(id, 1), elements(graph_.operands(id)[1])) * of(id, 0),
                     static_cast<double>(along(id, graph_.operands(id)[0])));
+    case Growth::Scatter: return scatter(id);
+    case Growth::Suppression: return query(all_operands(id), elements(id));
     }
     assert(false && "every operator has a growth");
     return Degree::constant();

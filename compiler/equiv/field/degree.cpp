@@ -155,6 +155,19 @@ Degree sum_of(Degree term, double count) {
   return term;
 }
 
+Degree product_of(const Degree& factor, double count) {
+  Degree product = factor;
+  product.excess = factor.excess * count;
+  product.unit = factor.unit;
+  for (DivisorUse& use : product.divisors) { // each factor may have elements of its own
+    use.elements = std::min(use.at_most, use.elements * count);
+    use.power *= count;
+  }
+  product.origin = origin_of(6, factor.origin, static_cast<uint64_t>(count));
+  product.elements = HUGE_VAL;
+  return product;
+}
+
 template Degree pointwise<Degree>(OpKind, const Degree*);
 template void evaluate_op<Degree>(OpKind, AttrValues, llvm::ArrayRef<ConstView<Degree>>,
                                   View<Degree>, llvm::MutableArrayRef<Degree>);

@@ -85,6 +85,8 @@ struct Degree {
 Degree larger(const Degree& a, const Degree& b);
 /// Of a sum of so many terms of this degree.
 Degree sum_of(Degree term, double count);
+/// Of a product of so many factors of this degree.
+Degree product_of(const Degree& factor, double count);
 
 template <> struct ScalarTraits<Degree> { using Wide = Degree; };
 
@@ -98,7 +100,8 @@ template <> struct Math<Degree> {
   /// Relu is a maximum, whose other operand, 0, is the same query everywhere; odd functions are
   /// asked at x and -x.
   static double asks(OpKind op) {
-    return op == OpKind::Relu || op == OpKind::Tanh || op == OpKind::Erf ? 2 : 1;
+    bool odd = op == OpKind::Tanh || op == OpKind::Erf || op == OpKind::Atan || op == OpKind::Round;
+    return op == OpKind::Relu || odd ? 2 : 1;
   }
   /// Of equals, it is these.
   static Degree maximum(const Degree& x, const Degree& y) {

@@ -167,7 +167,9 @@ Field Math<Field>::unary(OpKind op, const Field& x) {
   switch (op) {
   case OpKind::Relu: return maximum(x, {});
   case OpKind::Tanh:
-  case OpKind::Erf: return odd_function(key, x);
+  case OpKind::Erf:
+  case OpKind::Atan:
+  case OpKind::Round: return odd_function(key, x);
   case OpKind::Gelu:
   case OpKind::Sqrt: return x.is_zero() ? Field{} : random_function(key, x);
   case OpKind::Exp: return x.is_zero() ? one() : random_function(key, x);

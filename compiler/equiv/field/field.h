@@ -11,8 +11,8 @@
 // function without algebra is taken for an arbitrary one: what holds for it holds for relu, too,
 // while an identity that needs more (relu of relu is relu) shows as a difference, which float64
 // then decides. What is built in, since all real functions of these names have it: the maximum
-// depends on the set of its operands alone, relu(x) is the maximum of x and 0, tanh and erf are
-// odd, tanh, erf, gelu and sqrt keep 0, exp(0) is 1.
+// depends on the set of its operands alone, relu(x) is the maximum of x and 0, tanh, erf, atan and
+// round are odd and, like gelu and sqrt, keep 0, exp(0) is 1.
 //
 // Residues are kept in Montgomery's form (Montgomery 1985), times 2^64, and always below the prime.
 #pragma once

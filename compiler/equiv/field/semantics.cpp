@@ -27,6 +27,17 @@ struct Store {
   }
 };
 
+/// What results from `from` to `to` of a line read of an image's line under element j of the
+/// window; without a line, zeros.
+void read_line(const Sliding& columns, const Field* line, int64_t j, int64_t from, int64_t to,
+               Field* out) {
+  int64_t begin = line ? std::clamp(columns.first(j), from, to) : to;
+  int64_t end = line ? std::clamp(columns.last(j), begin, to) : to;
+  out = std::fill_n(out, begin - from, Field{});
+  for (int64_t at = begin; at < end; ++at) *out++ = line[columns.input(at, j)];
+  std::fill_n(out, to - end, Field{});
+}
+
 /// Windows of one image's channels as the rows of a matrix: one for each channel and each element
 /// of the window, one column for each result.
 struct Windows {
@@ -41,20 +52,37 @@ struct Windows {
       int64_t y = position / columns.out, from = position % columns.out;
       int64_t to = std::min(columns.out, from + end - position);
       bool inside = y >= rows.first(i) && y < rows.last(i);
-      one_line(inside ? plane + rows.input(y, i) * columns.size : nullptr, j, from, to, out);
+      const Field* line = inside ? plane + rows.input(y, i) * columns.size : nullptr;
+      read_line(columns, line, j, from, to, out);
       out += to - from;
       position += to - from;
     }
   }
+};
 
-private:
-  /// Results from to `to` of a line of the image; without one, zeros.
-  void one_line(const Field* line, int64_t j, int64_t from, int64_t to, Field* out) const {
-    int64_t begin = line ? std::clamp(columns.first(j), from, to) : to;
-    int64_t end = line ? std::clamp(columns.last(j), begin, to) : to;
-    out = std::fill_n(out, begin - from, Field{});
-    for (int64_t at = begin; at < end; ++at) *out++ = line[columns.input(at, j)];
-    std::fill_n(out, to - end, Field{});
+/// The same of conv3d.
+struct Windows3d {
+  const Field* x;
+  const std::array<Sliding, 3>& along;
+  std::array<int64_t, 3> kernel;
+
+  void operator()(int64_t row, int64_t first, int64_t count, Field* out) const {
+    const Sliding &depths = along[0], &rows = along[1], &columns = along[2];
+    int64_t taps = kernel[0] * kernel[1] * kernel[2], tap = row % taps, j = tap % kernel[2];
+    int64_t i = tap / kernel[2] % kernel[1], k = tap / (kernel[1] * kernel[2]);
+    const Field* volume = x + row / taps * depths.size * rows.size * columns.size;
+    for (int64_t position = first, end = first + count; position < end;) {
+      int64_t z = position / (rows.out * columns.out), y = position / columns.out % rows.out;
+      int64_t from = position % columns.out, to = std::min(columns.out, from + end - position);
+      bool inside =
+          z >= depths.first(k) && z < depths.last(k) && y >= rows.first(i) && y < rows.last(i);
+      const Field* line = nullptr;
+      if (inside)
+        line = volume + (depths.input(z, k) * rows.size + rows.input(y, i)) * columns.size;
+      read_line(columns, line, j, from, to, out);
+      out += to - from;
+      position += to - from;
+    }
   }
 };
 
@@ -92,6 +120,98 @@ void conv2d<Field>(AttrValues attrs, llvm::ArrayRef<ConstView<Field>> operands, 
                 channel};
     multiply({per_group, plane, k, operands[1].data + channel * k, k, windows, store});
   }
+}
+
+template <>
+void conv3d<Field>(AttrValues attrs, llvm::ArrayRef<ConstView<Field>> operands, View<Field> result,
+                   llvm::MutableArrayRef<Field>) {
+  llvm::ArrayRef<int64_t> x = operands[0].shape, w = operands[1].shape, out = result.shape;
+  std::array<Sliding, 3> along = sliding3d(attrs, x, w);
+  int64_t inputs = w[1], groups = x[1] / inputs, per_group = out[1] / groups;
+  int64_t volume = product(out.drop_front(2)), k = product(w.drop_front(1));
+  for (int64_t i = 0; i < out[0] * groups; ++i) { // of an image, one behind the other
+    int64_t channel = i % groups * per_group;
+    Windows3d windows{
+        operands[0].data + i * inputs * x[2] * x[3] * x[4], along, {w[2], w[3], w[4]}};
+    auto store = [&](int64_t row, int64_t first, llvm::ArrayRef<Field> sums) {
+      Field* to = result.data + (i * per_group + row) * volume + first;
+      for (const Field& sum : sums)
+        *to++ = operands[2].data ? sum + operands[2].data[channel + row] : sum;
+    };
+    multiply({per_group, volume, k, operands[1].data + channel * k, k, windows, store});
+  }
+}
+
+namespace {
+
+/// A group of one image of a transposed convolution: the products of each element with each element
+/// of the kernels, a block of outputs at a time, and then their sums.
+struct Transposed {
+  const Spreading &rows, &columns;
+  int64_t inputs, outputs, taps_in_row, taps;
+  const Field* x;       // [inputs, rows, columns]
+  const Field* kernels; // [outputs * taps, inputs]
+  Field* result;        // [outputs, rows, columns], zeros
+
+  void run() const {
+    constexpr int64_t kElements = 1 << 20; // of the products, at a time
+    int64_t each = taps * elements();
+    int64_t block = std::clamp<int64_t>(kElements / each, 1, outputs);
+    std::vector<Field> products(static_cast<size_t>(block * each));
+    for (int64_t o = 0; o < outputs; o += block) {
+      int64_t count = std::min(block, outputs - o) * taps;
+      auto row = [&](int64_t c, int64_t first, int64_t n, Field* to) {
+        std::copy_n(x + c * elements() + first, n, to);
+      };
+      auto store = [&](int64_t i, int64_t first, llvm::ArrayRef<Field> sums) {
+        std::copy(sums.begin(), sums.end(), products.data() + i * elements() + first);
+      };
+      multiply({count, elements(), inputs, kernels + o * taps * inputs, inputs, row, store});
+      for (int64_t i = 0; i < count; ++i)
+        spread(products.data() + i * elements(), i % taps,
+               result + (o + i / taps) * rows.out * columns.out);
+    }
+  }
+
+private:
+  int64_t elements() const { return rows.size * columns.size; }
+
+  void spread(const Field* from, int64_t tap, Field* to) const {
+    int64_t i = tap / taps_in_row, j = tap % taps_in_row;
+    for (int64_t y = rows.first(i); y < rows.last(i); ++y)
+      for (int64_t column = columns.first(j); column < columns.last(j); ++column)
+        to[rows.result(y, i) * columns.out + columns.result(column, j)] +=
+            from[y * columns.size + column];
+  }
+};
+
+} // namespace
+
+template <>
+void conv_transpose2d<Field>(AttrValues attrs, llvm::ArrayRef<ConstView<Field>> operands,
+                             View<Field> result, llvm::MutableArrayRef<Field>) {
+  llvm::ArrayRef<int64_t> x = operands[0].shape, w = operands[1].shape, out = result.shape;
+  Spreading rows = spreading(attrs, x[2], w[2], 0), columns = spreading(attrs, x[3], w[3], 1);
+  int64_t groups = attrs[4]->number, inputs = x[1] / groups, taps = w[2] * w[3];
+  std::vector<Field> kernels(static_cast<size_t>(w[0] * w[1] * taps));
+  for (int64_t c = 0; c < w[0]; ++c) // of each group its outputs' elements, by inputs
+    for (int64_t i = 0; i < w[1] * taps; ++i)
+      kernels[static_cast<size_t>((c / inputs * w[1] * taps + i) * inputs + c % inputs)] =
+          operands[1].data[c * w[1] * taps + i];
+  std::fill_n(result.data, result.elements(), Field{});
+  for (int64_t i = 0; i < out[0] * groups; ++i)
+    Transposed{rows,
+               columns,
+               inputs,
+               w[1],
+               w[3],
+               taps,
+               operands[0].data + i * inputs * x[2] * x[3],
+               kernels.data() + i % groups * w[1] * taps * inputs,
+               result.data + i * w[1] * out[2] * out[3]}
+        .run();
+  for (int64_t i = 0; operands[2].data && i < result.elements(); ++i)
+    result.data[i] += operands[2].data[i / (out[2] * out[3]) % out[1]];
 }
 
 template <>
@@ -212,6 +332,40 @@ void gather<Field>(AttrValues attrs, const ConstView<Field>& x, const ConstView<
     }
   }
   Gather{x, indices, result.data, outer, size, inner}.run(unknown);
+}
+
+/// An unknown index is anywhere a little, as above: what is there becomes share times what the
+/// update makes of it, and 1 - share times itself. The smaller of two is some symmetric function:
+/// no mirrored maximum, which it is not of integers that wrap around.
+template <>
+void scatter<Field>(AttrValues attrs, llvm::ArrayRef<ConstView<Field>> operands, View<Field> result,
+                    llvm::MutableArrayRef<Field>) {
+  const ConstView<Field>&x = operands[0], indices = operands[1], updates = operands[2];
+  size_t axis = static_cast<size_t>(attrs[0]->number);
+  ScatterReduce reduce = *parse_scatter_reduce(attrs[1]->text);
+  int64_t size = x.shape[axis], inner = product(x.shape.drop_front(axis + 1));
+  int64_t outer = product(x.shape.take_front(axis)), count = indices.elements();
+  uint64_t least = key_of_text("scatter min");
+  std::copy_n(x.data, x.elements(), result.data);
+  auto made = [&](const Field& there, const Field& update) {
+    if (reduce != ScatterReduce::Min || there == update) return joined(reduce, there, update);
+    return random_function(least, random_function(least, there) + random_function(least, update));
+  };
+  for (int64_t t = 0; t < count; ++t) {
+    std::optional<int64_t> index = indices.data[t].small_integer();
+    for (int64_t s = index.value_or(0); s < (index ? *index + 1 : size); ++s) {
+      if (s < 0 || s >= size) continue;
+      Field share = FieldHash(key_of_text("gather"))
+                        .add(indices.data[t])
+                        .add(static_cast<uint64_t>(s))
+                        .element();
+      for (int64_t i = 0; i < outer * inner; ++i) {
+        Field& there = result.data[((i / inner) * size + s) * inner + i % inner];
+        Field next = made(there, updates.data[((i / inner) * count + t) * inner + i % inner]);
+        there = index ? next : there + share * (next - there);
+      }
+    }
+  }
 }
 
 } // namespace semantics

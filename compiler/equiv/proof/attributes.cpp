@@ -30,7 +30,7 @@ Attr Attributes::fresh(const AttrInfo& info, uint32_t v, const Tensor& first) {
     }
     return Attr::of(Poly(static_cast<int64_t>(facts_.choose(first.dims.size()))));
   case AttrKind::act: return Attr::any_member(v);
-  case AttrKind::ints: { // one number for each axis, none negative: pad
+  case AttrKind::ints: { // one number for each axis, none negative: pad; shapes: some_shape
     if (first.packed) break;
     std::vector<Poly> ns;
     for (size_t i = 0; i < first.dims.size(); ++i) ns.push_back(facts_.arith().fresh_poly(0));
@@ -124,7 +124,8 @@ Attr Attributes::variable(TermId id, size_t slot, llvm::function_ref<Tensor()> f
   bool open = !variables_.value(v);
   if (open && info.kind == AttrKind::axes)
     if (std::optional<Attr> axes = some_axes(op, first())) variables_.set(v, std::move(*axes));
-  if (open && op == OpKind::Reshape) variables_.set(v, some_shape(id, v));
+  if (open && (op == OpKind::Reshape || op == OpKind::Broadcast))
+    variables_.set(v, some_shape(id, v));
   Tensor type = first();
   if (variables_.value(v)) return *variables_.value(v);
   if (info.kind != AttrKind::pad) variables_.take_from_conditions(v);

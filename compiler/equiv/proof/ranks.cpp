@@ -113,6 +113,7 @@ private:
       same(id, term.operands[0]);
       break;
     case ShapeRule::reshape:
+    case ShapeRule::broadcast_to:
       if (term.attrs[0].kind == TermAttr::Kind::Literal) set(id, term.attrs[0].literal.ints.size());
       if (term.attrs[0].kind == TermAttr::Kind::Computed)
         if (const ValueExpr& e = rule_.exprs[term.attrs[0].expr]; e.kind == ValueExpr::Kind::List)

@@ -125,6 +125,7 @@ Tensor Types::type_of(TermId id) {
   case ShapeRule::concat: return concat(id);
   case ShapeRule::slice: return slice(id);
   case ShapeRule::reshape: return reshape(id);
+  case ShapeRule::broadcast_to: return broadcast_to(id);
   case ShapeRule::reduce: return reduce(id);
   case ShapeRule::transpose: return transpose(id);
   case ShapeRule::pad: return pad(id);
@@ -303,6 +304,23 @@ Tensor Types::reshape(TermId id) {
   // Axes without a name are none to a reshape only where they are of one element.
   if (!facts_.halted() && x.packed && !facts_.is(*x.count, 1))
     facts_.beyond("a reshape of a tensor of any rank");
+  return result;
+}
+
+Tensor Types::broadcast_to(TermId id) {
+  Tensor x = type(rule_.terms[id].operands[0]), result;
+  if (x.packed) facts_.beyond("a broadcast of a tensor of any rank");
+  if (x.none) facts_.stop(Outcome::Impossible);
+  result.dims = attribute(id, 0).ns;
+  if (facts_.halted()) return {};
+  if (result.dims.size() < x.dims.size()) return facts_.stop(Outcome::Impossible), Tensor();
+  size_t before = result.dims.size() - x.dims.size();
+  for (const Poly& dim : result.dims) facts_.must(at_least(dim, 1));
+  for (size_t i = 0; i < x.dims.size() && !facts_.halted(); ++i) {
+    bool known = facts_.is(x.dims[i], 1) || facts_.is(x.dims[i], result.dims[before + i]);
+    if (known || facts_.decide(proof::equal(x.dims[i], result.dims[before + i]))) continue;
+    facts_.must_equal(x.dims[i], 1);
+  }
   return result;
 }
 

@@ -35,6 +35,7 @@ private:
   Tensor concat(TermId id);
   Tensor slice(TermId id);
   Tensor reshape(TermId id);
+  Tensor broadcast_to(TermId id);
   Tensor transpose(TermId id);
   Tensor pad(TermId id);
   Tensor enlarge(TermId id);

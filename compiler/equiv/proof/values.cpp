@@ -114,6 +114,7 @@ Value Elements::element(TermId id, const Index& index) {
   case OpKind::Softmax: return softmax(id, index);
   case OpKind::Slice: return slice(id, index);
   case OpKind::Transpose: return transpose(id, index);
+  case OpKind::Broadcast: return at(term.operands[0], operand_index(term.operands[0], index));
   default: facts_.beyond(term.op); return {};
   }
 }

@@ -42,13 +42,18 @@ Efficiency efficiency(OpKind op) {
   switch (info.shape) {
   case ShapeRule::matmul:
   case ShapeRule::conv2d:
+  case ShapeRule::conv3d:
+  case ShapeRule::conv_transpose2d:
   case ShapeRule::winograd_conv2d: return kDense;
   case ShapeRule::pool2d: return kWindow;
   case ShapeRule::softmax:
   case ShapeRule::layer_norm: return kNormalise;
   case ShapeRule::argmax:
+  case ShapeRule::top_k:
+  case ShapeRule::non_max_suppression:
   case ShapeRule::reduce: return kReduce;
-  case ShapeRule::gather: return kCopy;
+  case ShapeRule::gather:
+  case ShapeRule::scatter: return kCopy;
   case ShapeRule::transpose: return kShuffle;
   default: return info.has(Trait::Layout) ? kCopy : kPointwise;
   }
@@ -57,10 +62,14 @@ Efficiency efficiency(OpKind op) {
 /// Few input channels a group leave most of a vector or matrix unit idle.
 double group_efficiency(const Symbols& symbols, const OpInstance& instance) {
   constexpr double kFullGroup = 16;
-  bool winograd = instance.op == OpKind::WinogradConv2d;
-  if (instance.op != OpKind::Conv2d && !winograd) return 1;
+  constexpr OpKind kGrouped[] = {OpKind::Conv2d, OpKind::Conv3d, OpKind::WinogradConv2d,
+                                 OpKind::ConvTranspose2d};
+  if (!llvm::is_contained(kGrouped, instance.op)) return 1;
   int64_t channels = symbols.type(instance.operands[0])[1];
+  bool winograd = instance.op == OpKind::WinogradConv2d;
   int64_t of_group = symbols.type(instance.operands[1])[winograd ? 2 : 1];
+  if (instance.op == OpKind::ConvTranspose2d)
+    of_group = channels / symbols.attr(instance.attrs, 4).number;
   if (channels == of_group) return 1;
   return std::min(1.0, static_cast<double>(of_group) / kFullGroup);
 }

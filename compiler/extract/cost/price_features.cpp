@@ -31,15 +31,19 @@ public:
   void describe() {
     switch (info_.shape) {
     case ShapeRule::matmul: return product();
-    case ShapeRule::conv2d: return convolution();
+    case ShapeRule::conv2d:
+    case ShapeRule::conv3d:
+    case ShapeRule::conv_transpose2d: return convolution();
     case ShapeRule::winograd_conv2d: return filtering();
     case ShapeRule::pool2d: return pooling();
     case ShapeRule::softmax:
     case ShapeRule::layer_norm:
     case ShapeRule::reduce:
-    case ShapeRule::argmax: return rows();
+    case ShapeRule::argmax:
+    case ShapeRule::top_k:
+    case ShapeRule::non_max_suppression: return rows();
     default:
-      if (info_.has(Trait::Layout) || info_.shape == ShapeRule::gather) return copy();
+      if (info_.has(Trait::Layout) || picks()) return copy();
       return map();
     }
   }
@@ -56,11 +60,17 @@ private:
   void add(double number) { out_.x.push_back(number); }
   void add(bool choice, double steps) { add(choice ? steps : 0.0); }
 
+  /// Slices by indices.
+  bool picks() const {
+    return info_.shape == ShapeRule::gather || info_.shape == ShapeRule::scatter;
+  }
+
   /// Bias, residual, activation.
   void epilogue() {
     add(given(2), kEpilogue);
     add(given(3), kEpilogue);
-    const std::string& act = attr("act")->text;
+    const Value* value = attr("act");
+    llvm::StringRef act = value ? llvm::StringRef(value->text) : "none";
     add(act != "none", kEpilogue);
     add(act == "gelu" || act == "tanh" || act == "sigmoid", kEpilogue);
   }
@@ -111,12 +121,14 @@ private:
 
   void convolution() {
     const Shape &x = operand(0).shape, &w = operand(1).shape, &y = result().shape;
-    bool one_each =
-        channels(static_cast<double>(x[1]), static_cast<double>(w[1]), static_cast<double>(w[0]));
+    const Value* groups = attr("groups"); // else they follow from the kernel
+    int64_t of_group = groups ? x[1] / groups->number : w[1];
+    bool one_each = channels(static_cast<double>(x[1]), static_cast<double>(of_group),
+                             static_cast<double>(y[1]));
     out_.family = one_each ? PriceFamily::Depthwise : PriceFamily::Convolution;
-    double window = elements(w, 2, 4);
-    add(log_of(static_cast<double>(y[0]) * elements(y, 2, 4)));
-    add(log_of(static_cast<double>(y[3])));
+    double window = elements(w, 2, w.size());
+    add(log_of(static_cast<double>(y[0]) * elements(y, 2, y.size())));
+    add(log_of(static_cast<double>(y.back())));
     add(log_of(window));
     add(window == 1, kOtherForm);
     add(1.5 * log_of(static_cast<double>(attr("stride")->ints[0])));
@@ -130,8 +142,8 @@ private:
   bool library_may_filter() const {
     const Shape &w = operand(1).shape, &y = result().shape;
     const Value &stride = *attr("stride"), &dilation = *attr("dilation");
-    return w[2] == 3 && w[3] == 3 && stride.ints[0] == 1 && dilation.ints[0] == 1 &&
-           w[0] % 16 == 0 && w[1] % 16 == 0 && y[2] * y[3] >= 14 * 14;
+    return info_.shape == ShapeRule::conv2d && w[2] == 3 && w[3] == 3 && stride.ints[0] == 1 &&
+           dilation.ints[0] == 1 && w[0] % 16 == 0 && w[1] % 16 == 0 && y[2] * y[3] >= 14 * 14;
   }
 
   void filtering() {
@@ -226,8 +238,7 @@ private:
     }
     if (const Value* axis = attr("axis")) {
       auto from = static_cast<size_t>(axis->number);
-      bool picks = info_.shape == ShapeRule::gather;
-      return elements(x, std::min(from + (picks ? 1 : 0), x.size()), x.size());
+      return elements(x, std::min(from + (picks() ? 1 : 0), x.size()), x.size());
     }
     return y.empty() ? 1 : static_cast<double>(y.back());
   }

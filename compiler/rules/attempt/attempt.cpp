@@ -49,6 +49,8 @@ bool RuleAttempt::make_op(TermId id, const Shape* want) {
   case ShapeRule::conv2d: return products_.make_conv2d(id, want);
   case ShapeRule::winograd_weight: return products_.make_winograd_weight(id, want);
   case ShapeRule::winograd_conv2d: return products_.make_winograd_conv2d(id, want);
+  case ShapeRule::conv_transpose2d: return products_.make_conv_transpose2d(id, want);
+  case ShapeRule::conv3d: return products_.make_conv3d(id, want);
   case ShapeRule::pool2d: return products_.make_pool(id, want);
   case ShapeRule::softmax: return shapes_.make_softmax(id, want);
   case ShapeRule::batch_norm: return shapes_.make_norm(id, want, 2);
@@ -67,6 +69,10 @@ bool RuleAttempt::make_op(TermId id, const Shape* want) {
   case ShapeRule::argmax: return choices_.make_argmax(id, want);
   case ShapeRule::gather: return choices_.make_gather(id, want);
   case ShapeRule::iota: return choices_.make_iota(id, want);
+  case ShapeRule::top_k: return choices_.make_top_k(id, want);
+  case ShapeRule::scatter: return choices_.make_scatter(id, want);
+  case ShapeRule::non_max_suppression: return choices_.make_suppression(id, want);
+  case ShapeRule::broadcast_to: return shapes_.make_broadcast_to(id, want);
   case ShapeRule::split: return false;
   }
   return false;

@@ -90,6 +90,64 @@ bool ChoiceGuess::make_iota(TermId id, const Shape* want) {
                        {type, Value::of_int(terms_.int_or(term, 1, draws_.between(0, rank - 1)))});
 }
 
+bool ChoiceGuess::make_top_k(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  TermId x = term.operands[0];
+  Value largest = terms_.attr_or(term, 2, Value::of_bool(draws_.chance(50)));
+  if (want && !terms_.known(x)) {
+    Shape s = *want;
+    int64_t axis = s.empty() ? -1 : terms_.int_or(term, 0, draws_.between(0, last(s)));
+    if (axis < 0 || axis > last(s)) return false;
+    Value k = Value::of_int(s[static_cast<size_t>(axis)]);
+    s[static_cast<size_t>(axis)] += draws_.between(0, 3);
+    return terms_.make(x, s) && terms_.finish(id, {Value::of_int(axis), k, largest});
+  }
+  if (!terms_.make_with_rank(x, nullptr, 1)) return false;
+  const Shape& s = terms_.shape(x);
+  int64_t axis = terms_.int_or(term, 0, draws_.between(0, last(s)));
+  if (axis < 0 || axis > last(s)) return false;
+  int64_t k = terms_.int_or(term, 1, draws_.between(1, s[static_cast<size_t>(axis)]));
+  return terms_.finish(id, {Value::of_int(axis), Value::of_int(k), largest});
+}
+
+bool ChoiceGuess::make_scatter(TermId id, const Shape* want) {
+  constexpr const char* kReduces[] = {"none", "add", "mul", "max", "min"};
+  const Term& term = terms_[id];
+  TermId x = term.operands[0], indices = term.operands[1], updates = term.operands[2];
+  if (!terms_.make_with_rank(x, want, 1)) return false;
+  Shape s = terms_.shape(x);
+  int64_t axis = terms_.int_or(term, 0, draws_.between(0, last(s)));
+  if (axis < 0 || axis > last(s)) return false;
+  int64_t& count = s[static_cast<size_t>(axis)];
+  count = draws_.size();
+  if (std::optional<Shape> k = terms_.known(updates); k && k->size() == s.size())
+    count = (*k)[static_cast<size_t>(axis)];
+  if (!terms_.known(indices) && !terms_.make(indices, Shape{count})) return false;
+  if (terms_.shape(indices).size() != 1) return false;
+  count = terms_.shape(indices)[0];
+  if (!terms_.known(updates) && !terms_.make(updates, s)) return false;
+  Value reduce = terms_.attr_or(term, 1, Value::of_string(kReduces[draws_.between(0, 4)]));
+  return terms_.finish(id, {Value::of_int(axis), reduce});
+}
+
+bool ChoiceGuess::make_suppression(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  TermId boxes = term.operands[0], scores = term.operands[1];
+  int64_t images = want ? 1 : draws_.between(1, 2), count = draws_.size();
+  int64_t classes = want && !want->empty() ? (*want)[0] : draws_.between(1, 2);
+  if (std::optional<Shape> k = terms_.known(scores); k && k->size() == 3)
+    images = (*k)[0], count = (*k)[2];
+  if (!terms_.known(boxes) && !terms_.make(boxes, Shape{images, count, 4})) return false;
+  if (terms_.shape(boxes).size() != 3) return false;
+  images = terms_.shape(boxes)[0], count = terms_.shape(boxes)[1];
+  if (!terms_.known(scores) && !terms_.make(scores, Shape{images, classes, count})) return false;
+  int64_t most = terms_.int_or(term, 0, want ? 1 : draws_.between(1, 3));
+  Value half = Value::of_float(0.25 * static_cast<double>(draws_.between(0, 3)));
+  return terms_.finish(id, {Value::of_int(most), terms_.attr_or(term, 1, half),
+                            terms_.attr_or(term, 2, half),
+                            terms_.attr_or(term, 3, Value::of_bool(draws_.chance(50)))});
+}
+
 bool ChoiceGuess::make_clip(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (!terms_.make(term.operands[0], want)) return false;

@@ -13,6 +13,9 @@ public:
   bool make_argmax(TermId id, const Shape* want);
   bool make_gather(TermId id, const Shape* want);
   bool make_iota(TermId id, const Shape* want);
+  bool make_top_k(TermId id, const Shape* want);
+  bool make_scatter(TermId id, const Shape* want);
+  bool make_suppression(TermId id, const Shape* want);
   bool make_clip(TermId id, const Shape* want);
   bool make_cast(TermId id, const Shape* want);
   bool make_extern(TermId id, const Shape* want);

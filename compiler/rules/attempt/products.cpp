@@ -126,6 +126,66 @@ bool ProductGuess::make_winograd_conv2d(TermId id, const Shape* want) {
                                      {pad, terms_.attr_or(term, 1, draws_.any_act())});
 }
 
+/// Of a shape that is wanted, one that stride 1 without padding gives.
+bool ProductGuess::make_conv_transpose2d(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  if (want && want->size() != 4) return false;
+  TermId x = term.operands[0], w = term.operands[1];
+  std::optional<Shape> kx = terms_.known(x), kw = terms_.known(w);
+  Shape image = kx ? *kx : draws_.image();
+  Shape kernel = kw ? *kw : Shape{image[1], 1, draws_.between(1, 3), draws_.between(1, 3)};
+  if (image.size() != 4 || kernel.size() != 4) return false;
+  if (kw) image[1] = kernel[0];
+  int64_t groups = terms_.int_or(term, 4, draws_.chance(50) ? 1 : draws_.divisor(image[1]));
+  if (!kw) kernel[1] = want ? (*want)[1] / std::max<int64_t>(groups, 1) : draws_.between(1, 3);
+  if (want && !kx)
+    image = {(*want)[0], image[1], (*want)[2] - kernel[2] + 1, (*want)[3] - kernel[3] + 1};
+  auto positive = [](int64_t n) { return n > 0; };
+  if (!llvm::all_of(image, positive) || !llvm::all_of(kernel, positive)) return false;
+  if ((!kx && !terms_.make(x, image)) || (!kw && !terms_.make(w, kernel))) return false;
+  if (!terms_.make_optional(term.operands[2], {terms_.shape(w)[1] * groups})) return false;
+  bool plain = want != nullptr;
+  Value ones = Value::of_ints({1, 1});
+  Value extra = Value::of_ints({draws_.between(0, 1), draws_.between(0, 1)});
+  return terms_.finish(
+      id, {terms_.attr_or(term, 0, plain ? ones : draws_.any_pair(3)),
+           terms_.attr_or(term, 1, plain ? Value::of_enum("valid") : draws_.any_pad()),
+           terms_.attr_or(term, 2, plain ? Value::of_ints({0, 0}) : extra),
+           terms_.attr_or(term, 3, plain || draws_.chance(75) ? ones : draws_.any_pair(2)),
+           terms_.attr_or(term, 4, Value::of_int(groups))});
+}
+
+bool ProductGuess::make_conv3d(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  if (want && want->size() != 5) return false;
+  TermId x = term.operands[0], w = term.operands[1];
+  std::optional<Shape> kx = terms_.known(x), kw = terms_.known(w);
+  auto side = [&] { return draws_.between(1, 4); };
+  Shape volume =
+      kx ? *kx : Shape{draws_.between(1, 2), 2 * draws_.between(1, 2), side(), side(), side()};
+  Shape kernel = kw ? *kw : Shape{1, 1, draws_.between(1, 3), draws_.between(1, 2), side()};
+  if (volume.size() != 5 || kernel.size() != 5) return false;
+  if (kw) volume[1] = kernel[1];
+  int64_t groups = kw || draws_.chance(50) ? 1 : draws_.divisor(volume[1]);
+  if (!kw) kernel[1] = volume[1] / groups;
+  if (!kw) kernel[0] = want ? (*want)[1] : groups * draws_.between(1, 3);
+  if (want && !kx) {
+    volume[0] = (*want)[0];
+    for (size_t i = 2; i < 5; ++i) volume[i] = (*want)[i] + kernel[i] - 1;
+  }
+  if ((!kx && !terms_.make(x, volume)) || (!kw && !terms_.make(w, kernel))) return false;
+  if (!terms_.make_optional(term.operands[2], {terms_.shape(w)[0]})) return false;
+  auto three = [&](int64_t low, int64_t high) {
+    llvm::SmallVector<int64_t, 6> ns;
+    for (int i = 0; i < (low == 0 ? 6 : 3); ++i)
+      ns.push_back(want || draws_.chance(50) ? low : draws_.between(low, high));
+    return Value::of_ints(ns);
+  };
+  return terms_.finish(id,
+                       {terms_.attr_or(term, 0, three(1, 3)), terms_.attr_or(term, 1, three(0, 2)),
+                        terms_.attr_or(term, 2, three(1, 2))});
+}
+
 bool ProductGuess::make_pool(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (want && want->size() != 4) return false;

@@ -12,6 +12,8 @@ public:
   bool make_conv2d(TermId id, const Shape* want);
   bool make_winograd_weight(TermId id, const Shape* want);
   bool make_winograd_conv2d(TermId id, const Shape* want);
+  bool make_conv_transpose2d(TermId id, const Shape* want);
+  bool make_conv3d(TermId id, const Shape* want);
   bool make_pool(TermId id, const Shape* want);
 
 private:

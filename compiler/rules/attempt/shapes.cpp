@@ -29,6 +29,28 @@ bool ShapeGuess::make_broadcast(TermId id, const Shape* want) {
   return terms_.make(b, second) && terms_.finish(id, {});
 }
 
+bool ShapeGuess::make_broadcast_to(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  TermId x = term.operands[0];
+  std::optional<Value> decided = terms_.attr(term, 0);
+  std::optional<Shape> target;
+  if (want) target = *want;
+  if (!target && decided) target = Shape(decided->ints.begin(), decided->ints.end());
+  if (!terms_.known(x) && (terms_.is_op(x) || !target)) {
+    if (!terms_.make(x, nullptr)) return false;
+  } else if (!terms_.known(x) && !terms_.make(x, draws_.narrower(*target))) {
+    return false;
+  }
+  if (!target) { // sizes of 1 and new axes grow
+    target = terms_.shape(x);
+    for (int64_t& dim : *target)
+      if (dim == 1 && draws_.chance(70)) dim = draws_.size();
+    for (int64_t more = draws_.between(0, 1); more > 0; --more)
+      target->insert(target->begin(), draws_.size());
+  }
+  return terms_.finish(id, {terms_.attr_or(term, 0, Value::of_ints(*target))});
+}
+
 bool ShapeGuess::make_softmax(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (!terms_.make_with_rank(term.operands[0], want, 1)) return false;

@@ -9,6 +9,7 @@ class ShapeGuess : public OperandGuess {
 public:
   using OperandGuess::OperandGuess;
   bool make_broadcast(TermId id, const Shape* want);
+  bool make_broadcast_to(TermId id, const Shape* want);
   bool make_fused(TermId id, const Shape* want);
   bool make_softmax(TermId id, const Shape* want);
   /// batch_norm (channels along axis 1) and layer_norm (along the last).

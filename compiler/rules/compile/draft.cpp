@@ -13,8 +13,8 @@ constexpr size_t kMaxSize = 10'000; // terms, expressions
 
 /// Whether the operand chooses (a condition, indices) and has another dtype than what is chosen.
 bool is_choice(OpKind op, size_t operand) {
-  return (op == OpKind::Select && operand == 0) || (op == OpKind::Gather && operand == 1) ||
-         op == OpKind::Extern;
+  bool picks = op == OpKind::Gather || op == OpKind::Scatter;
+  return (op == OpKind::Select && operand == 0) || (picks && operand == 1) || op == OpKind::Extern;
 }
 
 } // namespace

@@ -37,7 +37,9 @@ std::optional<ExprIndex> TermTypes::rank(TermId id) {
   case ShapeRule::slice:
   case ShapeRule::pad:
   case ShapeRule::concat:
-  case ShapeRule::transpose: return rank(term.operands[0]);
+  case ShapeRule::transpose:
+  case ShapeRule::scatter:
+  case ShapeRule::top_k: return rank(term.operands[0]);
   case ShapeRule::broadcast:
   case ShapeRule::compare:
   case ShapeRule::fused_map:
@@ -49,9 +51,13 @@ std::optional<ExprIndex> TermTypes::rank(TermId id) {
     bool kept = keep.kind == TermAttr::Kind::Literal && keep.literal.number != 0;
     return kept ? rank(term.operands[0]) : std::nullopt;
   }
-  case ShapeRule::reshape: return exprs_.op(Kind::Len, {exprs_.of(term.attrs[0])});
+  case ShapeRule::reshape:
+  case ShapeRule::broadcast_to: return exprs_.op(Kind::Len, {exprs_.of(term.attrs[0])});
+  case ShapeRule::non_max_suppression: return exprs_.integer(2);
   case ShapeRule::winograd_weight: return exprs_.integer(3);
+  case ShapeRule::conv3d: return exprs_.integer(5);
   case ShapeRule::conv2d:
+  case ShapeRule::conv_transpose2d:
   case ShapeRule::winograd_conv2d:
   case ShapeRule::pool2d:
   case ShapeRule::enlarge:
@@ -83,6 +89,8 @@ std::optional<ExprIndex> TermTypes::shape(TermId id) {
     ExprIndex to = exprs_.of(term.attrs[0]);
     return is_open(to) ? std::nullopt : std::optional(to);
   }
+  case ShapeRule::broadcast_to: return exprs_.of(term.attrs[0]);
+  case ShapeRule::scatter: return shape(term.operands[0]);
   default: return std::nullopt;
   }
 }
@@ -135,6 +143,8 @@ std::optional<uint32_t> TermTypes::dtype_like(TermId id) const {
   case ShapeRule::compare:
   case ShapeRule::cast:
   case ShapeRule::argmax:
+  case ShapeRule::top_k:
+  case ShapeRule::non_max_suppression:
   case ShapeRule::iota:
   case ShapeRule::extern_op: return std::nullopt;
   case ShapeRule::leaf: {
@@ -143,7 +153,8 @@ std::optional<uint32_t> TermTypes::dtype_like(TermId id) const {
     return like ? std::optional(rule_.exprs[term.attrs[1].expr].variable) : std::nullopt;
   }
   case ShapeRule::select: return dtype_like(term.operands[1]);
-  case ShapeRule::gather: return dtype_like(term.operands[0]);
+  case ShapeRule::gather:
+  case ShapeRule::scatter: return dtype_like(term.operands[0]);
   default: break;
   }
   for (TermId operand : term.operands)

@@ -54,8 +54,11 @@ DTypeFacts facts_of(const Term& term) {
   switch (info.shape) {
   case ShapeRule::select: facts = {{{1, bit(DType::Bool)}}, {0, 2, 3}}; break;
   case ShapeRule::gather: facts = {{{2, kIntegers}}, {0, 1}}; break;
+  case ShapeRule::scatter: facts = {{{2, kIntegers}}, {0, 1, 3}}; break;
   case ShapeRule::compare: facts.limits = {{0, bit(DType::Bool)}}; break;
-  case ShapeRule::argmax: facts.limits = {{0, bit(DType::I64)}}; break;
+  case ShapeRule::argmax:
+  case ShapeRule::top_k:
+  case ShapeRule::non_max_suppression: facts.limits = {{0, bit(DType::I64)}}; break;
   case ShapeRule::cast:
     if (const Value* to = literal(0))
       facts.limits = {{0, bit(parse_dtype(to->text).value_or(DType::None))}};

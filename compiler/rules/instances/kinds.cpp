@@ -166,6 +166,25 @@ void conv_kinds(Word& word, const Operator& o) {
                     *o.attrs[1], axis);
 }
 
+void conv3d_kinds(Word& word, const Operator& o) {
+  const TensorType &x = *o.operands[0], &w = *o.operands[1];
+  int64_t groups = x[1] / std::max<int64_t>(w[1], 1);
+  word.choose(groups == 1 ? 0 : w[1] == 1 ? 1 : 2, 3);
+  for (size_t axis : {2, 3, 4}) word.choose(parity(w[axis]), 3);
+}
+
+void conv_transpose_kinds(Word& word, const Operator& o) {
+  const TensorType& w = *o.operands[1];
+  if (o.attrs[4]) word.choose(o.attrs[4]->number == 1 ? 0 : o.attrs[4]->number == w[0] ? 1 : 2, 3);
+  for (int axis : {0, 1}) {
+    if (!o.attrs[0]) return;
+    int64_t stride = o.attrs[0]->ints[axis], kernel = w[2 + axis];
+    word.choose(parity(kernel), 3);
+    word.choose(stride < kernel ? 0 : stride == kernel ? 1 : 2, 3);
+    if (o.attrs[2]) word.flag(o.attrs[2]->ints[axis] > 0);
+  }
+}
+
 void pool_kinds(Word& word, const Operator& o) {
   const TensorType& x = *o.operands[0];
   if (!o.attrs[0] || !o.attrs[1] || !o.attrs[2]) return;
@@ -294,10 +313,13 @@ uint64_t operator_kinds(const Operator& o) {
   Word word;
   switch (op_info(o.op).shape) {
   case ShapeRule::conv2d: conv_kinds(word, o); break;
+  case ShapeRule::conv3d: conv3d_kinds(word, o); break;
+  case ShapeRule::conv_transpose2d: conv_transpose_kinds(word, o); break;
   case ShapeRule::pool2d: pool_kinds(word, o); break;
   case ShapeRule::broadcast:
   case ShapeRule::compare:
-  case ShapeRule::select: broadcast_kinds(word, o); break;
+  case ShapeRule::select:
+  case ShapeRule::broadcast_to: broadcast_kinds(word, o); break;
   case ShapeRule::matmul: matmul_kinds(word, o); break;
   case ShapeRule::reshape: reshape_kinds(word, o); break;
   case ShapeRule::transpose: transpose_kinds(word, o); break;
@@ -310,7 +332,9 @@ uint64_t operator_kinds(const Operator& o) {
     word.choose(o.operands[1]->rank(), 3);
     break;
   case ShapeRule::softmax:
-  case ShapeRule::argmax: axis_kinds(word, o.attrs[0], *o.operands[0]); break;
+  case ShapeRule::argmax:
+  case ShapeRule::top_k:
+  case ShapeRule::scatter: axis_kinds(word, o.attrs[0], *o.operands[0]); break;
   case ShapeRule::enlarge:
   case ShapeRule::merge_gconv: word.flag(o.operands[0]->shape == o.result->shape); break;
   default: break;

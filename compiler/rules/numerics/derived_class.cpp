@@ -29,7 +29,9 @@ int64_t work(const Graph& graph, NodeId id) {
   auto elements_of = [&](size_t i) { return graph.type(operands[i]).elements(); };
   switch (graph.node(id).op) {
   case OpKind::Matmul: return elements * graph.type(operands[0]).shape.back();
-  case OpKind::Conv2d: return elements * elements_of(1) / graph.type(operands[1])[0];
+  case OpKind::Conv2d:
+  case OpKind::Conv3d: return elements * elements_of(1) / graph.type(operands[1])[0];
+  case OpKind::ConvTranspose2d: return elements_of(0) * elements_of(1) / graph.type(operands[1])[0];
   case OpKind::WinogradConv2d: return 4 * elements * graph.type(operands[1])[2];
   default:
     for (size_t i = 0; i < operands.size(); ++i)

@@ -111,7 +111,8 @@ enum : uint32_t { kWithin = 1000, kCast = 1010, kRow = 1020, kExternal = 1021 };
 uint32_t function_of(OpKind op) { return static_cast<uint32_t>(op); }
 
 bool odd(uint32_t function) {
-  for (OpKind op : {OpKind::Tanh, OpKind::Erf, OpKind::Sin, OpKind::Sign})
+  for (OpKind op :
+       {OpKind::Tanh, OpKind::Erf, OpKind::Sin, OpKind::Sign, OpKind::Atan, OpKind::Round})
     if (function == function_of(op)) return true;
   return false;
 }
@@ -122,9 +123,9 @@ bool is_exponential(uint32_t function) {
 
 /// Not infinite and no NaN, wherever its arguments are neither.
 bool bounded(uint32_t function) {
-  for (OpKind op :
-       {OpKind::Tanh, OpKind::Erf, OpKind::Sin, OpKind::Cos, OpKind::Sign, OpKind::Sigmoid,
-        OpKind::Floor, OpKind::Select, OpKind::Less, OpKind::LessEqual, OpKind::Equal})
+  for (OpKind op : {OpKind::Tanh, OpKind::Erf, OpKind::Sin, OpKind::Cos, OpKind::Sign,
+                    OpKind::Sigmoid, OpKind::Floor, OpKind::Round, OpKind::Atan, OpKind::Select,
+                    OpKind::Less, OpKind::LessEqual, OpKind::Equal})
     if (function == function_of(op)) return true;
   return function == kRow;
 }
@@ -518,9 +519,12 @@ Traced Math<Traced>::unary(OpKind op, Traced x) {
     Traced erf = unary(OpKind::Erf, x / literal(std::sqrt(2.0)));
     return all.defined(function, x, x * (one + erf) / literal(2));
   }
-  case OpKind::Floor: return all.call(function, {x}, all.node(x.value).held);
-  default: return all.call(function, {x}, 0);
+  case OpKind::Floor:
+  case OpKind::Round: return all.call(function, {x}, all.node(x.value).held);
+  default: break;
   }
+  if (!formulas::has(op)) return all.call(function, {x}, 0);
+  return all.defined(function, x, *formulas::value<Meaning<Traced>>(op, &x)); // and exacter
 }
 
 Traced Math<Traced>::binary(OpKind op, Traced x, Traced y) {

@@ -4,6 +4,7 @@
 // over a scalar, by nobody else.
 #pragma once
 
+#include "lang/core/semantics/boxes.h"
 #include "lang/core/semantics/layout.h"
 #include "lang/core/semantics/rows.h"
 #include "lang/core/semantics/winograd.h"
@@ -70,6 +71,8 @@ void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> opera
   case OpKind::Conv2d: return conv2d(attrs, operands, result, scratch);
   case OpKind::WinogradWeight: return winograd_weight(attrs, operands[0], result);
   case OpKind::WinogradConv2d: return winograd_conv2d(attrs, operands, result, scratch);
+  case OpKind::ConvTranspose2d: return conv_transpose2d(attrs, operands, result, scratch);
+  case OpKind::Conv3d: return conv3d(attrs, operands, result, scratch);
   case OpKind::MaxPool2d: return max_pool2d(attrs, operands[0], result, scratch);
   case OpKind::AvgPool2d: return avg_pool2d(attrs, operands[0], result, scratch);
   case OpKind::Softmax: return softmax(attrs, operands[0], result, scratch);
@@ -84,9 +87,19 @@ void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> opera
   case OpKind::ReduceMax:
     return reduce(attrs, operands[0], result, scratch,
                   [](llvm::ArrayRef<W> v) { return Math<W>::max_of(v); });
+  case OpKind::ReduceMin:
+    return reduce(attrs, operands[0], result, scratch,
+                  [](llvm::ArrayRef<W> v) { return least(v); });
+  case OpKind::ReduceProd:
+    return reduce(attrs, operands[0], result, scratch,
+                  [](llvm::ArrayRef<W> v) { return product_of(v); });
   case OpKind::Cumsum: return cumsum(attrs, operands[0], result);
   case OpKind::Argmax: return argmax(attrs, operands[0], result, scratch);
+  case OpKind::TopK: return top_k(attrs, operands[0], result, scratch);
   case OpKind::Gather: return gather(attrs, operands[0], operands[1], result);
+  case OpKind::Scatter: return scatter(attrs, operands, result, scratch);
+  case OpKind::Broadcast: return broadcast_to(operands[0], result);
+  case OpKind::NonMaxSuppression: return non_max_suppression(attrs, operands, result);
   case OpKind::Iota: return iota(attrs, result);
   case OpKind::Concat: return concat(attrs, operands, result);
   case OpKind::Slice: return slice(attrs, operands[0], result);

@@ -1,8 +1,8 @@
-// Operators that move elements: concat, slice, transpose, pad, gather and their like. Included
-// through impl.h.
+// Operators that move elements: concat, slice, transpose, pad, gather, scatter and their like.
+// Included through semantics_impl.h.
 #pragma once
 
-#include "lang/core/semantics/walk.h"
+#include "lang/core/semantics/pointwise.h"
 
 namespace tg {
 
@@ -51,6 +51,50 @@ void gather(AttrValues attrs, const ConstView<T>& x, const ConstView<T>& indices
       else
         out = std::copy_n(x.data + (o * size + index) * inner, inner, out);
     }
+}
+
+/// The element that an update makes of the one that is there.
+template <class W> W joined(ScatterReduce reduce, const W& there, const W& update) {
+  std::optional<OpKind> op = reduce_op(reduce);
+  if (!op) return update;
+  W args[kMaxArity] = {there, update, update};
+  return primitive<W>(*op, args);
+}
+
+/// Joins in Wide, so that the sum of many updates is rounded once; `wide` is for all elements.
+template <class T>
+void scatter(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
+             llvm::MutableArrayRef<WideOf<T>> wide) {
+  using W = WideOf<T>;
+  const ConstView<T>&x = operands[0], indices = operands[1], updates = operands[2];
+  size_t axis = static_cast<size_t>(attrs[0]->number);
+  ScatterReduce reduce = *parse_scatter_reduce(attrs[1]->text);
+  int64_t size = x.shape[axis], inner = product(x.shape.drop_front(axis + 1));
+  int64_t outer = product(x.shape.take_front(axis)), count = indices.elements();
+  bool moves = reduce == ScatterReduce::None;
+  std::copy_n(x.data, result.elements(), result.data);
+  for (int64_t i = 0; !moves && i < result.elements(); ++i) wide[i] = static_cast<W>(x.data[i]);
+  for (int64_t t = 0; t < count; ++t) {
+    int64_t index = Math<W>::index(static_cast<W>(indices.data[t]), size);
+    for (int64_t o = 0; index >= 0 && o < outer; ++o) {
+      const T* from = updates.data + (o * count + t) * inner;
+      int64_t to = (o * size + index) * inner;
+      if (moves) std::copy_n(from, inner, result.data + to);
+      for (int64_t i = 0; !moves && i < inner; ++i)
+        wide[to + i] = joined(reduce, wide[to + i], static_cast<W>(from[i]));
+    }
+  }
+  for (int64_t i = 0; !moves && i < result.elements(); ++i)
+    result.data[i] = static_cast<T>(wide[i]);
+}
+
+template <class T> void broadcast_to(const ConstView<T>& x, View<T> result) {
+  llvm::ArrayRef<int64_t> shape = x.shape;
+  Rows rows(result.shape, shape);
+  rows.for_each([&](int64_t start) {
+    const T* from = x.data + rows.offset(0);
+    for (int64_t i = 0; i < rows.length(); ++i) result.data[start + i] = from[i * rows.step(0)];
+  });
 }
 
 template <class T> void iota(AttrValues attrs, View<T> result) {

@@ -1,4 +1,5 @@
-// Matmul and conv2d with their bias, residual and activation. Included through impl.h.
+// Matmul and conv2d with their bias, residual and activation, and the other convolutions. Included
+// through semantics_impl.h.
 #pragma once
 
 #include "lang/core/semantics/pointwise.h"
@@ -113,6 +114,20 @@ inline Sliding sliding(int64_t size, int64_t kernel, int64_t stride, int64_t dil
   return {size, w->out, stride, dilation, w->before};
 }
 
+/// Along the three axes of conv3d.
+inline std::array<Sliding, 3> sliding3d(AttrValues attrs, llvm::ArrayRef<int64_t> x,
+                                        llvm::ArrayRef<int64_t> w) {
+  std::array<Sliding, 3> along{};
+  for (size_t i = 0; i < 3; ++i) {
+    int64_t stride = attrs[0]->ints[i], before = attrs[1]->ints[i], dilation = attrs[2]->ints[i];
+    std::optional<Window> window_of =
+        window(x[2 + i], w[2 + i], stride, dilation, before, attrs[1]->ints[3 + i]);
+    assert(window_of && "infer admits no window that does not fit");
+    along[i] = {x[2 + i], window_of->out, stride, dilation, before};
+  }
+  return along;
+}
+
 /// Adds one input plane, under element (i, j) of the window, to the sums of a block of channels.
 template <class T, class W>
 void accumulate_plane(W* sums, int64_t pitch, const W* scale, int64_t rows, const T* plane,
@@ -162,6 +177,99 @@ void conv2d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> res
           result.data[position] = epilogue(sums[r * plane + p], o + r, position);
         }
       o += block;
+    }
+}
+
+/// Sums over channels and the elements of the window, a plane of results at a time, behind a window
+/// element of depth.
+template <class T>
+void conv3d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
+            llvm::MutableArrayRef<WideOf<T>> sums) {
+  using W = WideOf<T>;
+  llvm::ArrayRef<int64_t> x = operands[0].shape, w = operands[1].shape, out = result.shape;
+  std::array<Sliding, 3> along = sliding3d(attrs, x, w);
+  int64_t inputs = w[1], per_group = out[1] / (x[1] / inputs), plane = out[3] * out[4];
+  int64_t volume = out[2] * plane, taps = w[2] * w[3] * w[4], image_elements = x[3] * x[4];
+  for (int64_t image = 0; image < out[0]; ++image)
+    for (int64_t o = 0; o < out[1];) {
+      int64_t group = o / per_group;
+      int64_t block = std::min(kSumRows, (group + 1) * per_group - o);
+      std::fill_n(sums.begin(), block * volume, W{});
+      for (int64_t c = 0; c < inputs; ++c)
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          int64_t depth = tap / (w[3] * w[4]), row = tap / w[4] % w[3];
+          std::array<W, kSumRows> scale{};
+          for (int64_t r = 0; r < block; ++r)
+            scale[r] = static_cast<W>(operands[1].data[((o + r) * inputs + c) * taps + tap]);
+          const T* from =
+              operands[0].data + (image * x[1] + group * inputs + c) * x[2] * image_elements;
+          for (int64_t z = along[0].first(depth); z < along[0].last(depth); ++z)
+            accumulate_plane(sums.data() + z * plane, volume, scale.data(), block,
+                             from + along[0].input(z, depth) * image_elements, along[1], along[2],
+                             row, tap % w[4]);
+        }
+      for (int64_t r = 0; r < block; ++r)
+        for (int64_t p = 0; p < volume; ++p) {
+          W sum = sums[r * volume + p];
+          if (operands[2].data) sum = sum + static_cast<W>(operands[2].data[o + r]);
+          result.data[(image * out[1] + o + r) * volume + p] = static_cast<T>(sum);
+        }
+      o += block;
+    }
+}
+
+/// One axis of a transposed convolution: where the first element of a window lies in the result.
+struct Spreading {
+  int64_t size, out, stride, dilation, before;
+  int64_t result(int64_t input, int64_t k) const { return input * stride - before + k * dilation; }
+  /// The elements whose window element k lies inside of the result.
+  int64_t first(int64_t k) const {
+    int64_t missing = before - k * dilation;
+    return missing <= 0 ? 0 : std::min(size, (missing + stride - 1) / stride);
+  }
+  int64_t last(int64_t k) const { // excluded
+    int64_t room = out - 1 + before - k * dilation;
+    return room < 0 ? 0 : std::min(size, room / stride + 1);
+  }
+};
+
+inline Spreading spreading(AttrValues attrs, int64_t size, int64_t kernel, int axis) {
+  int64_t stride = attrs[0]->ints[axis], dilation = attrs[3]->ints[axis];
+  std::optional<Window> w =
+      transposed_window(size, kernel, stride, dilation, *attrs[1], attrs[2]->ints[axis], axis);
+  assert(w && "infer admits nothing else");
+  return {size, w->out, stride, dilation, w->before};
+}
+
+/// A plane of the result at a time: each input plane, times each element of its window, is added
+/// where that element puts it.
+template <class T>
+void conv_transpose2d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
+                      llvm::MutableArrayRef<WideOf<T>> sums) {
+  using W = WideOf<T>;
+  llvm::ArrayRef<int64_t> x = operands[0].shape, w = operands[1].shape, out = result.shape;
+  Spreading rows = spreading(attrs, x[2], w[2], 0), columns = spreading(attrs, x[3], w[3], 1);
+  int64_t groups = attrs[4]->number, inputs = x[1] / groups, plane = out[2] * out[3];
+  for (int64_t image = 0; image < out[0]; ++image)
+    for (int64_t o = 0; o < out[1]; ++o) {
+      std::fill_n(sums.begin(), plane, W{});
+      for (int64_t c = o / w[1] * inputs, end = c + inputs; c < end; ++c)
+        for (int64_t tap = 0; tap < w[2] * w[3]; ++tap) {
+          int64_t i = tap / w[3], j = tap % w[3];
+          W scale = static_cast<W>(operands[1].data[(c * w[1] + o % w[1]) * w[2] * w[3] + tap]);
+          const T* from = operands[0].data + (image * x[1] + c) * x[2] * x[3];
+          for (int64_t y = rows.first(i); y < rows.last(i); ++y) {
+            int64_t to = rows.result(y, i) * out[3];
+            for (int64_t column = columns.first(j); column < columns.last(j); ++column)
+              sums[to + columns.result(column, j)] +=
+                  scale * static_cast<W>(from[y * x[3] + column]);
+          }
+        }
+      for (int64_t p = 0; p < plane; ++p) {
+        W sum = sums[p];
+        if (operands[2].data) sum = sum + static_cast<W>(operands[2].data[o]);
+        result.data[(image * out[1] + o) * plane + p] = static_cast<T>(sum);
+      }
     }
 }
 

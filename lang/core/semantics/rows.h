@@ -139,6 +139,23 @@ void reduce(AttrValues attrs, const ConstView<T>& x, View<T> result,
   }
 }
 
+/// The smallest, by Math's own or as the mirrored maximum.
+template <class W> W least(llvm::ArrayRef<W> values) {
+  if constexpr (requires { Math<W>::min_of(values); }) {
+    return Math<W>::min_of(values);
+  } else {
+    llvm::SmallVector<W, 16> mirrored;
+    for (const W& value : values) mirrored.push_back(-value);
+    return -Math<W>::max_of(mirrored);
+  }
+}
+
+template <class W> W product_of(llvm::ArrayRef<W> values) {
+  W product = values[0];
+  for (const W& value : values.drop_front()) product = product * value;
+  return product;
+}
+
 template <class T> void cumsum(AttrValues attrs, const ConstView<T>& x, View<T> result) {
   using W = WideOf<T>;
   size_t axis = static_cast<size_t>(attrs[0]->number);
@@ -168,6 +185,45 @@ void argmax(AttrValues attrs, const ConstView<T>& x, View<T> result,
         row[s] = static_cast<W>(x.data[(o * size + s) * inner + i]);
       result.data[o * inner + i] =
           static_cast<T>(Math<W>::integer(Math<W>::argmax(row.take_front(size))));
+    }
+}
+
+/// The first of the row's indices in order, written `inner` apart.
+template <class T, class W>
+void first_of_row(llvm::ArrayRef<W> row, int64_t k, bool largest, T* to, int64_t inner) {
+  if constexpr (requires { Math<W>::above(row[0], row[0]); }) {
+    llvm::SmallVector<int64_t, 64> order;
+    for (int64_t s = 0, size = static_cast<int64_t>(row.size()); s < size; ++s) order.push_back(s);
+    auto before = [&](int64_t a, int64_t b) {
+      W x = row[static_cast<size_t>(a)], y = row[static_cast<size_t>(b)];
+      if (largest ? Math<W>::above(x, y) : Math<W>::above(y, x)) return true;
+      return !(largest ? Math<W>::above(y, x) : Math<W>::above(x, y)) && a < b;
+    };
+    std::partial_sort(order.begin(), order.begin() + k, order.end(), before);
+    for (int64_t s = 0; s < k; ++s)
+      to[s * inner] = static_cast<T>(Math<W>::integer(order[static_cast<size_t>(s)]));
+  } else if constexpr (requires { typename Math<W>::External; }) {
+    typename Math<W>::External function("top_k", largest ? "largest" : "smallest");
+    for (const W& x : row) function.element(x);
+    for (int64_t s = 0; s < k; ++s) to[s * inner] = static_cast<T>(function.at(s));
+  } else {
+    assert(false && "this scalar has no order");
+  }
+}
+
+template <class T>
+void top_k(AttrValues attrs, const ConstView<T>& x, View<T> result,
+           llvm::MutableArrayRef<WideOf<T>> row) {
+  using W = WideOf<T>;
+  size_t axis = static_cast<size_t>(attrs[0]->number);
+  int64_t size = x.shape[axis], inner = product(x.shape.drop_front(axis + 1));
+  int64_t outer = product(x.shape.take_front(axis)), k = attrs[1]->number;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) {
+      for (int64_t s = 0; s < size; ++s)
+        row[s] = static_cast<W>(x.data[(o * size + s) * inner + i]);
+      first_of_row<T, W>(row.take_front(size), k, attrs[2]->number != 0,
+                         result.data + o * k * inner + i, inner);
     }
 }
 

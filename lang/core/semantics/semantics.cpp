@@ -19,9 +19,35 @@ double Math<double>::unary(OpKind op, double x) {
   case OpKind::Expm1: return std::expm1(x);
   case OpKind::Sin: return std::sin(x);
   case OpKind::Cos: return std::cos(x);
+  case OpKind::Tan: return std::tan(x);
+  case OpKind::Asin: return std::asin(x);
+  case OpKind::Acos: return std::acos(x);
+  case OpKind::Atan: return std::atan(x);
+  case OpKind::Sinh: return std::sinh(x);
+  case OpKind::Cosh: return std::cosh(x);
+  case OpKind::Asinh: return std::asinh(x);
+  case OpKind::Acosh: return std::acosh(x);
+  case OpKind::Atanh: return std::atanh(x);
+  case OpKind::Round: return std::nearbyint(x); // in the mode that every program starts with
   case OpKind::Floor: return std::floor(x);
   case OpKind::Sign: return x > 0 ? 1 : x < 0 ? -1 : x; // a NaN stays
   default: assert(false && "no unary pointwise operator"); return x;
+  }
+}
+
+bool Math<double>::is_exacter(OpKind op) {
+  switch (op) {
+  case OpKind::Log1p:
+  case OpKind::Expm1:
+  case OpKind::Tan:
+  case OpKind::Asin:
+  case OpKind::Acos:
+  case OpKind::Sinh:
+  case OpKind::Cosh:
+  case OpKind::Asinh:
+  case OpKind::Acosh:
+  case OpKind::Atanh: return true;
+  default: return false;
   }
 }
 
@@ -85,7 +111,7 @@ Integer Math<Integer>::literal(double value) {
 
 Integer Math<Integer>::unary(OpKind op, Integer x) {
   if (op == OpKind::Relu) return Integer(std::max<int64_t>(x.value, 0));
-  if (op == OpKind::Floor) return x;
+  if (op == OpKind::Floor || op == OpKind::Round) return x;
   assert(op == OpKind::Sign && "no operator on integers");
   return Integer(x.value > 0 ? 1 : x.value < 0 ? -1 : 0);
 }
@@ -121,6 +147,11 @@ Integer Math<Integer>::max_of(llvm::ArrayRef<Integer> values) {
   return values[static_cast<size_t>(argmax(values))];
 }
 
+Integer Math<Integer>::min_of(llvm::ArrayRef<Integer> values) {
+  auto below = [](Integer x, Integer y) { return x.value < y.value; };
+  return *std::min_element(values.begin(), values.end(), below);
+}
+
 void Math<Integer>::softmax(llvm::MutableArrayRef<Integer>) {
   assert(false && "softmax takes floats");
 }
@@ -130,6 +161,14 @@ double Math<double>::max_of(llvm::ArrayRef<double> values) {
   for (double value : values.drop_front()) best = maximum(best, value);
   return best;
 }
+
+double Math<double>::min_of(llvm::ArrayRef<double> values) {
+  double best = values[0];
+  for (double value : values.drop_front()) best = binary(OpKind::Minimum, best, value);
+  return best;
+}
+
+bool Math<double>::above(double x, double y) { return std::isnan(x) ? !std::isnan(y) : x > y; }
 
 void Math<double>::softmax(llvm::MutableArrayRef<double> row) {
   double largest = max_of(row), total = 0;
@@ -214,11 +253,17 @@ int64_t scratch_elements(OpKind op, AttrValues attrs,
   case OpKind::AvgPool2d: // no more than lies inside
     return std::min(attrs[0]->ints[0], operands[0][2]) *
            std::min(attrs[0]->ints[1], operands[0][3]);
+  case OpKind::ConvTranspose2d: return result[2] * result[3];
+  case OpKind::Conv3d: return std::min(kSumRows, result[1]) * product(result.drop_front(2));
   case OpKind::Softmax:
-  case OpKind::Argmax: return operands[0][static_cast<size_t>(attrs[0]->number)];
+  case OpKind::Argmax:
+  case OpKind::TopK: return operands[0][static_cast<size_t>(attrs[0]->number)];
+  case OpKind::Scatter: return attrs[1]->text == "none" ? 0 : product(result);
   case OpKind::ReduceSum:
   case OpKind::ReduceMean:
-  case OpKind::ReduceMax: return product(operands[0]) / product(result);
+  case OpKind::ReduceMax:
+  case OpKind::ReduceMin:
+  case OpKind::ReduceProd: return product(operands[0]) / product(result);
   case OpKind::FusedMap: {
     std::optional<FusedBody> body = parse_fused_body(attrs[0]->text);
     return kFusedBlock * static_cast<int64_t>(body ? body->stack_depth() : 0);

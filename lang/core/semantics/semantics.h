@@ -20,6 +20,12 @@
 //   conv2d     cross-correlation (the kernel is not flipped), nchw with weights [O, C / groups, kh,
 //              kw]; group g makes the O / groups results from the C / groups inputs of index g.
 //              Result row y reads input rows y * stride - before + i * dilation.
+//   conv3d     conv2d along three axes.
+//   conv_transpose2d  element (y, x) of an image goes to y * stride - before + i * dilation for
+//              each row i of the kernel, and columns likewise: the transpose, as a matrix, of the
+//              conv2d of the same kernel, stride and padding. Places that no element goes to, those
+//              of output_padding among them, are the bias, or 0. `same` gives stride times the
+//              size; what is cut off is split in halves, an odd one behind (ONNX's SAME_UPPER).
 //   winograd_conv2d  conv2d by minimal filtering (winograd_transforms.h): where the last tiles
 //              reach beyond the image they read zeros, and results outside are dropped. Equal to
 //              conv2d in exact arithmetic; an infinity or NaN spreads over its whole tile.
@@ -35,10 +41,18 @@
 //              distances from the mean (divided by n, not n - 1), in two passes.
 //   sqrt       of a negative is NaN; of -0 is -0. Division by zero is IEEE's.
 //   mod        x - floor(x / y) * y of the exact quotient: the sign is y's; NaN for y = 0.
-//   reduce_max NaN if any is NaN. reduce_mean divides by the number of elements reduced.
-//   argmax     the first of equals; a NaN counts as the largest.
+//   round      to nearest, halves to the even neighbour.
+//   reduce_max, reduce_min  NaN if any is NaN. reduce_mean divides by the number of elements
+//              reduced; reduce_prod multiplies in the order in which sums are taken.
+//   argmax     the first of equals; a NaN counts as the largest. So it is in top_k, whose smallest
+//              come in ascending order, NaN last.
 //   pad        any value; enlarge pads a window with zeros, the same number on both sides.
 //   gather     an index outside of 0 .. size - 1 gives NaN, of integers and bools 0.
+//   scatter    an index outside of 0 .. size - 1 changes nothing. Updates are taken in their order:
+//              of those with one index the last is what is written; joined are all of them.
+//   non_max_suppression  ONNX's: boxes by score, of equals the smaller index first; one is left out
+//              if intersection / union with one that was chosen is above the threshold. Boxes
+//              without an area overlap none; a score that is NaN is above no threshold.
 //   f16, bf16  are read exactly, computed with in Wide, and rounded once, to nearest even, where
 //   the
 //              result is stored: sums keep at least the precision of f32.
@@ -59,8 +73,9 @@
 // Rational operators (sums, products, quotients, moves) use only +, -, *, / of Wide. All else goes
 // through Math<Wide>, so that a field can put keyed random functions there: `unary` and `binary`
 // functions, `maximum` of two, `select`, `max_of` a whole window (symmetric), `argmax` and
-// `softmax` of a whole row, `cast`. Bools are 0 and 1, so that `and`, `or` and `not` are rational.
-// Pointwise operators with a formula (formulas.h) are put together out of these.
+// `softmax` of a whole row, `cast`, `External` of what is put in an order. Bools are 0 and 1, so
+// that `and`, `or` and `not` are rational. Pointwise operators with a formula (formulas.h) are put
+// together out of these.
 #pragma once
 
 #include "lang/core/fused_body.h"
@@ -115,9 +130,10 @@ template <> struct Math<double> {
   static double literal(double value) { return value; }
   static double integer(int64_t value) { return static_cast<double>(value); }
   /// A unary, not rational, pointwise operator without a formula: relu, sigmoid, tanh, gelu, exp,
-  /// sqrt, erf, log, sin, cos, floor, sign; and those that are more exact than their formulas.
+  /// sqrt, erf, log, sin, cos, atan, floor, round, sign; and those that are more exact than their
+  /// formulas.
   static double unary(OpKind op, double x);
-  static bool is_exacter(OpKind op) { return op == OpKind::Log1p || op == OpKind::Expm1; }
+  static bool is_exacter(OpKind op);
   static double maximum(double x, double y);
   /// minimum, pow, mod, less, less_equal, equal.
   static double binary(OpKind op, double x, double y);
@@ -129,8 +145,13 @@ template <> struct Math<double> {
   static double missing();
   /// Of at least one value.
   static int64_t argmax(llvm::ArrayRef<double> values);
-  /// Of at least one value; does not depend on their order.
+  /// Of at least one value; does not depend on their order. A scalar without min_of has for the
+  /// minimum the mirrored maximum.
   static double max_of(llvm::ArrayRef<double> values);
+  static double min_of(llvm::ArrayRef<double> values);
+  /// Whether x comes before y where the largest come first. Scalars that have no order leave it
+  /// out: what is ordered is then a function of all that it is taken from (External).
+  static bool above(double x, double y);
   /// In place.
   static void softmax(llvm::MutableArrayRef<double> row);
   /// Smooth, so that what is nearly equal stays so: sines of two weighted sums of all elements.
@@ -155,7 +176,7 @@ template <> struct Math<double> {
 template <> struct Math<Integer> {
   static Integer literal(double value);
   static Integer integer(int64_t value) { return Integer(value); }
-  static Integer unary(OpKind op, Integer x); // relu, sign, floor
+  static Integer unary(OpKind op, Integer x); // relu, sign, floor, round
   static Integer maximum(Integer x, Integer y);
   static Integer binary(OpKind op, Integer x, Integer y);
   static Integer select(Integer condition, Integer x, Integer y);
@@ -164,6 +185,8 @@ template <> struct Math<Integer> {
   static Integer missing() { return {}; }
   static int64_t argmax(llvm::ArrayRef<Integer> values);
   static Integer max_of(llvm::ArrayRef<Integer> values);
+  static Integer min_of(llvm::ArrayRef<Integer> values);
+  static bool above(Integer x, Integer y) { return x.value > y.value; }
   static void softmax(llvm::MutableArrayRef<Integer> row); // of floats alone
   class External {
   public:
@@ -199,8 +222,8 @@ int64_t scratch_elements(OpKind op, AttrValues attrs,
 
 /// Computes `result`. Operator, attributes and shapes must have passed `infer`; nothing can fail.
 /// `result` may be the memory of an operand of its own shape: any of a pointwise operator or
-/// fused_map, the first of a norm or softmax, the residual of matmul, conv2d and winograd_conv2d.
-/// Leaves and sugar are not evaluated here.
+/// fused_map, the first of a norm, softmax or scatter, the residual of matmul, conv2d and
+/// winograd_conv2d. Leaves and sugar are not evaluated here.
 template <class T>
 void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
                  llvm::MutableArrayRef<WideOf<T>> scratch);

@@ -129,6 +129,10 @@ ExprId Puller::fused_map(const PlanStep& step, Index index, ConditionId conditio
   return stack.back();
 }
 
+ExprId Puller::repeated(const PlanStep& step, Index index, ConditionId condition) {
+  return pull(step.operands[0], broadcast(index, type(step.operands[0]).shape), condition);
+}
+
 ExprId Puller::cast(const PlanStep& step, Index index, ConditionId condition) {
   return exprs_.convert(*parse_dtype(step.attrs[0].text), pull(step.operands[0], index, condition));
 }
@@ -156,6 +160,7 @@ struct Rules {
       {OpKind::ReduceSum, &Puller::reduction},
       {OpKind::ReduceMean, &Puller::reduction},
       {OpKind::ReduceMax, &Puller::reduction},
+      {OpKind::ReduceMin, &Puller::reduction},
       {OpKind::Cumsum, &Puller::cumsum},
       {OpKind::Argmax, &Puller::argmax},
       {OpKind::Matmul, &Puller::matmul},
@@ -169,6 +174,7 @@ struct Rules {
       {OpKind::Pad, &Puller::moved<&Move::pad>},
       {OpKind::Enlarge, &Puller::moved<&Move::enlarge>},
       {OpKind::MergeGconv, &Puller::moved<&Move::merge_gconv>},
+      {OpKind::Broadcast, &Puller::repeated},
       {OpKind::Gather, &Puller::moved<&Move::gather>},
       {OpKind::Iota, &Puller::moved<&Move::iota>},
   };

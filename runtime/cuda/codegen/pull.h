@@ -116,6 +116,7 @@ private:
 
   ExprId pointwise(const PlanStep& step, Index index, ConditionId condition);
   ExprId fused_map(const PlanStep& step, Index index, ConditionId condition);
+  ExprId repeated(const PlanStep& step, Index index, ConditionId condition);
   ExprId cast(const PlanStep& step, Index index, ConditionId condition);
   ExprId batch_norm(const PlanStep& step, Index index, ConditionId condition);
   ExprId softmax(const PlanStep& step, Index index, ConditionId condition);

@@ -83,6 +83,7 @@ ExprId Puller::reduction(const PlanStep& step, Index index, ConditionId conditio
     return pull(step.operands[0], at, condition);
   };
   if (step.op == OpKind::ReduceMax) return rows_.reduce(ReduceOp::Max, extents, element);
+  if (step.op == OpKind::ReduceMin) return rows_.reduce(ReduceOp::Min, extents, element);
   ExprId sum = rows_.reduce(ReduceOp::Sum, extents, element);
   if (step.op == OpKind::ReduceSum) return sum;
   return apply(OpKind::Div, sum, number(static_cast<double>(product(extents))));

@@ -155,11 +155,21 @@ TG_FUNCTION float tg_erf(float x) { return erff(x); }
 TG_FUNCTION float tg_abs(float x) { return fabsf(x); }
 TG_FUNCTION float tg_sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x != x ? x : 0.0f; }
 TG_FUNCTION float tg_floor(float x) { return floorf(x); }
+TG_FUNCTION float tg_round(float x) { return rintf(x); }
 TG_FUNCTION float tg_log(float x) { return logf(x); }
 TG_FUNCTION float tg_log1p(float x) { return log1pf(x); }
 TG_FUNCTION float tg_expm1(float x) { return expm1f(x); }
 TG_FUNCTION float tg_sin(float x) { return sinf(x); }
 TG_FUNCTION float tg_cos(float x) { return cosf(x); }
+TG_FUNCTION float tg_tan(float x) { return tanf(x); }
+TG_FUNCTION float tg_asin(float x) { return asinf(x); }
+TG_FUNCTION float tg_acos(float x) { return acosf(x); }
+TG_FUNCTION float tg_atan(float x) { return atanf(x); }
+TG_FUNCTION float tg_sinh(float x) { return sinhf(x); }
+TG_FUNCTION float tg_cosh(float x) { return coshf(x); }
+TG_FUNCTION float tg_asinh(float x) { return asinhf(x); }
+TG_FUNCTION float tg_acosh(float x) { return acoshf(x); }
+TG_FUNCTION float tg_atanh(float x) { return atanhf(x); }
 
 TG_FUNCTION long long tg_add(long long x, long long y) { return (long long)((tg_unsigned)x + (tg_unsigned)y); }
 TG_FUNCTION long long tg_sub(long long x, long long y) { return (long long)((tg_unsigned)x - (tg_unsigned)y); }
@@ -185,6 +195,7 @@ TG_FUNCTION long long tg_relu(long long x) { return x > 0 ? x : 0; }
 TG_FUNCTION long long tg_abs(long long x) { return x < 0 ? tg_neg(x) : x; }
 TG_FUNCTION long long tg_sign(long long x) { return (x > 0) - (x < 0); }
 TG_FUNCTION long long tg_floor(long long x) { return x; }
+TG_FUNCTION long long tg_round(long long x) { return x; }
 
 TG_FUNCTION float tg_cast_f32(float x) { return x; }
 TG_FUNCTION float tg_cast_f16(float x) { return tg_half_value(tg_half_bits(x)); }

@@ -1,4 +1,4 @@
-// conv2d on oneDNN, images channels last. With nhwc sources oneDNN takes its brgemm
+// conv2d and conv3d on oneDNN, images channels last. With nhwc sources oneDNN takes its brgemm
 // convolution on AVX-512 and the direct one on AVX2; with nchw it would fall to im2col and gemm at
 // half the speed, and for nhwc with gaps between channels to plain loops a thousand times slower,
 // which is why a concat along channels is a copy. Kernels are packed once at load into the layout
@@ -14,14 +14,20 @@ namespace {
 double conv_us(double flops) { return flops / 150e3; }
 
 /// The kernel as oneDNN sees it: [O, I, kh, kw], or [G, O / G, I, kh, kw] if grouped.
-Shape kernel_shape(const Shape& w, int64_t groups) {
+Shape kernel_shape(Shape w, int64_t groups) {
   if (groups == 1) return w;
-  return {groups, w[0] / groups, w[1], w[2], w[3]};
+  w[0] /= groups;
+  w.insert(w.begin(), groups);
+  return w;
 }
 
-} // namespace
-
-namespace {
+/// Dense, in the order N, the image axes, C.
+Shape channels_last(llvm::ArrayRef<int64_t> shape) {
+  llvm::SmallVector<int64_t, 5> order = {0};
+  for (size_t axis = 2; axis < shape.size(); ++axis) order.push_back(static_cast<int64_t>(axis));
+  order.push_back(1);
+  return dense_strides(shape, order);
+}
 
 /// A convolution: its operands' shapes and places, and what is fused into it.
 struct Convolution {
@@ -38,7 +44,7 @@ struct Convolution {
 /// Some result's window lies in the padding altogether (a dilated kernel can straddle an image).
 bool has_empty_window(const Convolution& c) {
   const Geometry& g = c.geometry;
-  for (size_t axis = 0; axis < 2; ++axis)
+  for (size_t axis = 0; axis < g.axes; ++axis)
     for (int64_t out = 0; out < c.result[2 + axis]; ++out) {
       bool inside = false;
       for (int64_t tap = 0; tap < g.kernel[axis]; ++tap) {
@@ -67,7 +73,7 @@ Result<PrimitiveDescHandle> describe_convolution(Lowering& l, const Convolution&
   // oneDNN 2.6.3: where a result sees no input at all, brgconv leaves out its sum or bias, or jumps
   // into nowhere.
   bool wrong = (c.attr.sum || c.bias || c.attr.act != Act::None) && has_empty_window(c);
-  return make_primitive_desc(&desc, attrs, l.engine, "conv2d", wrong ? "brg" : "");
+  return make_primitive_desc(&desc, attrs, l.engine, "a convolution", wrong ? "brg" : "");
 }
 
 /// Runs `pd` between these places, whose layouts are the ones that it asks for.
@@ -133,6 +139,16 @@ Result<void> add_reordered(Lowering& l, const PlanStep& step, const Convolution&
   return l.unpack(dst, dst_md, c.dst, result_md, step.phase, "reorder");
 }
 
+/// By the direct algorithm, on the layouts that the places have.
+Result<void> add_direct(Lowering& l, const PlanStep& step, const Convolution& c) {
+  TG_TRY(PrimitiveDescHandle pd, describe_convolution(l, c, dnnl_convolution_direct,
+                                                      memory_desc(c.src), memory_desc(c.dst)));
+  if (is_reference(pd)) // of one channel, say, between many
+    if (auto other = in_any_layout(l, c, dnnl_convolution_direct))
+      return add_reordered(l, step, c, *other);
+  return add_convolution(l, step, c, pd, c.src, c.dst);
+}
+
 } // namespace
 
 Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
@@ -155,12 +171,27 @@ Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
   std::optional<PrimitiveDescHandle> fast = winograd(l, c);
   TG_TRY(c.dst, l.product_result(step, nhwc_strides(c.result), fast.has_value()));
   if (fast) return add_reordered(l, step, c, *fast);
-  TG_TRY(PrimitiveDescHandle pd, describe_convolution(l, c, dnnl_convolution_direct,
-                                                      memory_desc(c.src), memory_desc(c.dst)));
-  if (is_reference(pd)) // of one channel, say, between many
-    if (auto other = in_any_layout(l, c, dnnl_convolution_direct))
-      return add_reordered(l, step, c, *other);
-  return add_convolution(l, step, c, pd, c.src, c.dst);
+  return add_direct(l, step, c);
+}
+
+Result<void> lower_conv3d(Lowering& l, const PlanStep& step) {
+  PlanValueId x = operand(step, "x"), w = operand(step, "w"), bias = operand(step, "bias");
+  const Shape &volume = l.type(x).shape, &filter = l.type(w).shape;
+  Convolution c;
+  c.geometry = geometry3d(llvm::ArrayRef<int64_t>(filter).drop_front(2), attr(step, "stride").ints,
+                          attr(step, "pad").ints, attr(step, "dilation").ints);
+  c.kernel = kernel_shape(filter, volume[1] / filter[1]);
+  c.weights_phase = l.at_load(w) ? Phase::Load : step.phase;
+  TG_TRY(c.src, l.operand_as(x, channels_last(volume)));
+  TG_TRY(c.weights, l.operand_plain(w));
+  c.result = l.type(step.result).shape;
+  if (bias != kNoValue) {
+    TG_TRY(c.bias, l.operand_plain(bias));
+  }
+  c.threads = l.threads_for(conv_us(l.describe(step).flops));
+  ThreadScope scope(c.threads);
+  c.dst = l.new_result(step, channels_last(c.result));
+  return add_direct(l, step, c);
 }
 
 } // namespace tg::cpu

@@ -1,16 +1,25 @@
 // gather: whole rows are copied where they lie together, so an embedding runs at the speed of
-// memory; an index outside of the table gives a row of NaN (of integers and bools: zeros).
+// memory; an index outside of the table gives a row of NaN (of integers and bools: zeros). scatter:
+// rows are written, or joined, in their order; threads share what the order does not touch.
 #include "runtime/onednn/lowering/lowering.h"
 #include "runtime/onednn/parallel.h"
 
 #include "runtime/convert.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <type_traits>
 
 namespace tg::cpu {
 
 namespace {
+
+int64_t index_at(DType dtype, const std::byte* indices, int64_t i) {
+  if (dtype == DType::I64) return reinterpret_cast<const int64_t*>(indices)[i];
+  return reinterpret_cast<const int32_t*>(indices)[i];
+}
 
 /// Table [outer, size, inner], indices [count], result [outer, count, inner]; all row-major.
 class GatherKernel final : public Kernel {
@@ -40,13 +49,8 @@ public:
   }
 
 private:
-  int64_t index(int64_t i) const {
-    if (indices_.dtype == DType::I64) return reinterpret_cast<const int64_t*>(index_)[i];
-    return reinterpret_cast<const int32_t*>(index_)[i];
-  }
-
   void copy_row(int64_t row) const {
-    int64_t at = index(row % count_), outer = row / count_;
+    int64_t at = index_at(indices_.dtype, index_, row % count_), outer = row / count_;
     std::byte* to = to_ + row * row_bytes_;
     if (at >= 0 && at < size_) {
       std::memcpy(to, from_ + (outer * size_ + at) * row_bytes_, static_cast<size_t>(row_bytes_));
@@ -65,7 +69,121 @@ private:
   std::byte* to_ = nullptr;
 };
 
+/// What an update makes of what is there; integers wrap around.
+template <class T> T joined(ScatterReduce reduce, T there, T update) {
+  auto wrapped = [](auto x, auto y, auto f) {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(f(static_cast<uint64_t>(x), static_cast<uint64_t>(y)));
+    else
+      return f(x, y);
+  };
+  switch (reduce) {
+  case ScatterReduce::None: break;
+  case ScatterReduce::Add: return wrapped(there, update, std::plus<>());
+  case ScatterReduce::Mul: return wrapped(there, update, std::multiplies<>());
+  case ScatterReduce::Max: return there != there || there > update ? there : update;
+  case ScatterReduce::Min: return there != there || there < update ? there : update;
+  }
+  return update;
+}
+
+/// x and the result [outer, size, inner], updates [outer, count, inner]; all row-major. The result
+/// may be where x is.
+class ScatterKernel final : public Kernel {
+public:
+  ScatterKernel(const Place& x, const Place& indices, const Place& updates, const Place& result,
+                size_t axis, ScatterReduce reduce, int threads)
+      : x_(x), indices_(indices), updates_(updates), result_(result), reduce_(reduce),
+        size_(x.shape[axis]), count_(indices.elements()), threads_(threads) {
+    for (size_t i = 0; i < axis; ++i) outer_ *= x.shape[i];
+    inner_ = x.elements() / (outer_ * size_);
+    piece_ = outer_ >= threads ? inner_ : (inner_ + threads - 1) / threads;
+    pieces_ = (inner_ + piece_ - 1) / piece_;
+  }
+
+  Result<void> bind(const Addresses& addresses) override {
+    from_ = addresses.bytes(x_);
+    index_ = addresses.bytes(indices_);
+    update_ = addresses.bytes(updates_);
+    to_ = addresses.bytes(result_);
+    return {};
+  }
+
+  dnnl_status_t run(dnnl_stream_t) override {
+    if (from_ != to_)
+      parallel_for(threads_, x_.elements(), [&](int64_t begin, int64_t end, int) {
+        std::memcpy(to_ + begin * each(), from_ + begin * each(),
+                    static_cast<size_t>((end - begin) * each()));
+      });
+    parallel_for(threads_, outer_ * pieces_, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t first = i % pieces_ * piece_;
+        write(i / pieces_, first, std::min(piece_, inner_ - first));
+      }
+    });
+    return dnnl_success;
+  }
+
+private:
+  int64_t each() const { return dtype_size(x_.dtype); }
+
+  /// So many elements of every row that an index names.
+  void write(int64_t outer, int64_t first, int64_t elements) const {
+    for (int64_t t = 0; t < count_; ++t) {
+      int64_t at = index_at(indices_.dtype, index_, t);
+      if (at < 0 || at >= size_) continue;
+      std::byte* to = to_ + ((outer * size_ + at) * inner_ + first) * each();
+      const std::byte* from = update_ + ((outer * count_ + t) * inner_ + first) * each();
+      if (reduce_ == ScatterReduce::None)
+        std::memcpy(to, from, static_cast<size_t>(elements * each()));
+      else if (x_.dtype == DType::F32)
+        join<float>(to, from, elements);
+      else if (x_.dtype == DType::I32)
+        join<int32_t>(to, from, elements);
+      else
+        join<int64_t>(to, from, elements);
+    }
+  }
+
+  template <class T> void join(std::byte* to, const std::byte* from, int64_t elements) const {
+    T* there = reinterpret_cast<T*>(to);
+    const T* updates = reinterpret_cast<const T*>(from);
+    for (int64_t i = 0; i < elements; ++i) there[i] = joined(reduce_, there[i], updates[i]);
+  }
+
+  Place x_, indices_, updates_, result_;
+  ScatterReduce reduce_;
+  int64_t size_, count_, outer_ = 1, inner_ = 1, piece_ = 1, pieces_ = 1;
+  int threads_;
+  const std::byte *from_ = nullptr, *index_ = nullptr, *update_ = nullptr;
+  std::byte* to_ = nullptr;
+};
+
 } // namespace
+
+/// Halves are joined by the definition, which rounds them once.
+Result<void> lower_scatter(Lowering& l, const PlanStep& step) {
+  ScatterReduce reduce = *parse_scatter_reduce(attr(step, "reduce").text);
+  DType dtype = l.type(step.result).dtype;
+  if (reduce != ScatterReduce::None && is_float(dtype) && dtype != DType::F32)
+    return lower_reference(l, step);
+  TG_TRY(Place x, l.operand_plain(step.operands[0]));
+  TG_TRY(Place indices, l.operand_plain(step.operands[1]));
+  TG_TRY(Place updates, l.operand_plain(step.operands[2]));
+  Shape strides = contiguous_strides(l.type(step.result).shape);
+  std::optional<Place> result;
+  if (x == l.place(step.operands[0])) result = l.take_over(step, strides, false);
+  if (!result) result = l.new_result(step, strides);
+  Op op = l.describe(step);
+  op.implementation = "scatter";
+  op.threads = l.threads_for(op.bytes / 20e3);
+  op.buffers = {x.buffer, indices.buffer, updates.buffer, result->buffer};
+  op.kernel = std::make_unique<ScatterKernel>(x, indices, updates, *result,
+                                              static_cast<size_t>(attr(step, "axis").number),
+                                              reduce, op.threads);
+  l.add_op(step.phase, std::move(op));
+  return {};
+}
 
 Result<void> lower_gather(Lowering& l, const PlanStep& step) {
   TG_TRY(Place table, l.operand_plain(step.operands[0]));

@@ -9,9 +9,10 @@
 
 namespace tg::cpu {
 
-/// Of the two image axes, H and W.
+/// Of the image axes: H and W, or D, H and W.
 struct Geometry {
   dnnl_dims_t kernel, strides, dilates, before, after;
+  size_t axes = 2;
 };
 
 inline Geometry geometry(const Shape& image, llvm::ArrayRef<int64_t> kernel, const Value& stride,
@@ -27,6 +28,21 @@ inline Geometry geometry(const Shape& image, llvm::ArrayRef<int64_t> kernel, con
     assert(w && "infer admits only windows that fit");
     g.before[i] = w->before;
     g.after[i] = w->after;
+  }
+  return g;
+}
+
+/// Of conv3d: padding is three numbers before and three behind.
+inline Geometry geometry3d(llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_t> stride,
+                           llvm::ArrayRef<int64_t> pad, llvm::ArrayRef<int64_t> dilation) {
+  Geometry g{};
+  g.axes = 3;
+  for (size_t i = 0; i < 3; ++i) {
+    g.kernel[i] = kernel[i];
+    g.strides[i] = stride[i];
+    g.dilates[i] = dilation[i] - 1;
+    g.before[i] = pad[i];
+    g.after[i] = pad[3 + i];
   }
   return g;
 }

@@ -21,6 +21,8 @@ constexpr KernelTable<LowerFn> kOwnRules{{
     {OpKind::Conv2d, lower_conv2d},
     {OpKind::WinogradWeight, lower_reference},
     {OpKind::WinogradConv2d, lower_winograd_conv2d},
+    {OpKind::ConvTranspose2d, lower_conv_transpose2d},
+    {OpKind::Conv3d, lower_conv3d},
     {OpKind::MaxPool2d, lower_pool2d},
     {OpKind::AvgPool2d, lower_pool2d},
     {OpKind::Identity, lower_view},
@@ -30,6 +32,8 @@ constexpr KernelTable<LowerFn> kOwnRules{{
     {OpKind::ReduceSum, lower_reduce},
     {OpKind::ReduceMean, lower_reduce},
     {OpKind::ReduceMax, lower_reduce},
+    {OpKind::ReduceMin, lower_reduce},
+    {OpKind::ReduceProd, lower_reduce},
     {OpKind::Concat, lower_concat},
     {OpKind::Slice, lower_view},
     {OpKind::Reshape, lower_view},
@@ -40,8 +44,12 @@ constexpr KernelTable<LowerFn> kOwnRules{{
     {OpKind::FusedMap, lower_pointwise},
     {OpKind::Cast, lower_cast},
     {OpKind::Gather, lower_gather},
+    {OpKind::Scatter, lower_scatter},
+    {OpKind::Broadcast, lower_view},
     {OpKind::Cumsum, lower_reference},
     {OpKind::Argmax, lower_reference},
+    {OpKind::TopK, lower_reference},
+    {OpKind::NonMaxSuppression, lower_reference},
     {OpKind::Iota, lower_reference},
     {OpKind::Extern, lower_reference},
 }};
@@ -80,8 +88,10 @@ Result<void> lower_step(Lowering& l, const PlanStep& step) {
   StepDTypes dtypes(l.plan, step);
   LowerFn rule = kRules[step.op];
   bool maps = rule == lower_pointwise;
-  bool typed = rule == lower_cast || rule == lower_gather || moves(step.op);
-  bool product = step.op == OpKind::Matmul || step.op == OpKind::Conv2d;
+  bool typed =
+      rule == lower_cast || rule == lower_gather || rule == lower_scatter || moves(step.op);
+  bool product =
+      step.op == OpKind::Matmul || step.op == OpKind::Conv2d || step.op == OpKind::Conv3d;
   if (dtypes.f32 || typed || (maps && dtypes.held)) return rule(l, step);
   if (product && dtypes.bf16 && has_bf16_products()) return rule(l, step);
   if (dtypes.floats && rule != lower_reference) return l.widened(step, rule);

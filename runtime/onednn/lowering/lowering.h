@@ -150,6 +150,8 @@ PlanValueId operand(const PlanStep& step, llvm::StringRef name);
 
 Result<void> lower_matmul(Lowering& l, const PlanStep& step);
 Result<void> lower_conv2d(Lowering& l, const PlanStep& step);
+Result<void> lower_conv3d(Lowering& l, const PlanStep& step);
+Result<void> lower_conv_transpose2d(Lowering& l, const PlanStep& step);
 Result<void> lower_winograd_conv2d(Lowering& l, const PlanStep& step);
 Result<void> lower_pool2d(Lowering& l, const PlanStep& step);
 Result<void> lower_pointwise(Lowering& l, const PlanStep& step); // one operator, or a fused_map
@@ -159,13 +161,15 @@ Result<void> lower_layer_norm(Lowering& l, const PlanStep& step);
 Result<void> lower_reduce(Lowering& l, const PlanStep& step);
 Result<void> lower_concat(Lowering& l, const PlanStep& step);
 Result<void> lower_view(Lowering& l, const PlanStep& step); // slice, reshape, transpose, identity
-/// Those of lower_view that strides express in any layout: all but reshape.
+/// Those of lower_view that strides express in any layout: all but reshape. Nor is broadcast one:
+/// many who read it copy it first.
 bool is_always_view(OpKind op);
 Result<void> lower_pad(Lowering& l, const PlanStep& step);
 Result<void> lower_enlarge(Lowering& l, const PlanStep& step);
 Result<void> lower_merge_gconv(Lowering& l, const PlanStep& step);
 Result<void> lower_cast(Lowering& l, const PlanStep& step);
 Result<void> lower_gather(Lowering& l, const PlanStep& step);
+Result<void> lower_scatter(Lowering& l, const PlanStep& step);
 /// By the loops that define the operator: for what is rare, or runs at load alone.
 Result<void> lower_reference(Lowering& l, const PlanStep& step);
 

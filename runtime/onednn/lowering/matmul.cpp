@@ -177,8 +177,11 @@ private:
   /// it runs by gemm, which wants rows or columns side by side: as the operands lie if they have no
   /// gaps, else copied.
   Result<Form> choose() const {
-    for (const Form& form : kForms)
+    bool repeated = repeats(l_.place(x_)) || repeats(l_.place(y_));
+    for (const Form& form : kForms) {
+      if (repeated && !form.copy_operands) continue;
       if (Result<PrimitiveDescHandle> pd = described(form); pd && is_brgemm(*pd)) return form;
+    }
     bool gaps = has_gaps(l_.place(x_)) || has_gaps(l_.place(y_));
     Result<PrimitiveDescHandle> lying = described({gaps, true});
     if (gaps || (lying && !is_reference(*lying))) return Form{gaps, true};
@@ -198,6 +201,12 @@ private:
   }
 
   static bool has_gaps(const Place& p) { return !is_dense(p); }
+  /// A broadcast's rows, which are one.
+  static bool repeats(const Place& p) {
+    for (size_t i = 0; i < p.shape.size(); ++i)
+      if (p.shape[i] != 1 && p.strides[i] == 0) return true;
+    return false;
+  }
 
   Lowering& l_;
   const PlanStep& step_;

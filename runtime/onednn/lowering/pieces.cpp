@@ -26,6 +26,7 @@ Result<void> lower_view(Lowering& l, const PlanStep& step) {
     l.set_view(step, *view);
     return {};
   }
+  case OpKind::Broadcast: l.set_view(step, broadcast(x, l.type(step.result).shape)); return {};
   default: l.set_view(step, x); return {}; // identity
   }
 }

@@ -76,11 +76,13 @@ std::optional<Instr> instr_of(OpKind op) {
   case OpKind::Abs: return Instr::Abs;
   case OpKind::Sign: return Instr::Sign;
   case OpKind::Floor: return Instr::Floor;
+  case OpKind::Round: return Instr::Round;
   case OpKind::Log: return Instr::Log;
   case OpKind::Log1p: return Instr::Log1p;
   case OpKind::Expm1: return Instr::Expm1;
   case OpKind::Sin: return Instr::Sin;
   case OpKind::Cos: return Instr::Cos;
+  case OpKind::Atan: return Instr::Atan;
   case OpKind::Rsqrt: return Instr::Rsqrt;
   default: return std::nullopt;
   }
@@ -96,7 +98,8 @@ double instr_ns(Instr instr) {
   case Instr::Gelu: return 0.35;
   case Instr::Log: return 0.15;
   case Instr::Log1p: return 0.2;
-  case Instr::Expm1: return 0.15;
+  case Instr::Expm1:
+  case Instr::Atan: return 0.15;
   case Instr::Sin:
   case Instr::Cos: return 0.3;
   case Instr::Mod: return 10;

@@ -139,12 +139,34 @@ namespace {
 
 constexpr int64_t kAccumulators = 1024;
 
+enum class Joining : uint8_t { Sum, Product, Largest, Smallest };
+
+Joining joining_of(OpKind op) {
+  switch (op) {
+  case OpKind::ReduceProd: return Joining::Product;
+  case OpKind::ReduceMax: return Joining::Largest;
+  case OpKind::ReduceMin: return Joining::Smallest;
+  default: return Joining::Sum;
+  }
+}
+
+/// The product of `count` numbers `step` apart, in independent lanes.
+double product_of(const float* from, int64_t step, int64_t count) {
+  double lanes[4] = {1, 1, 1, 1};
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4)
+    for (int64_t lane = 0; lane < 4; ++lane) lanes[lane] *= from[(i + lane) * step];
+  for (; i < count; ++i) lanes[0] *= from[i * step];
+  return lanes[0] * lanes[1] * (lanes[2] * lanes[3]);
+}
+
+/// Products are taken in double: in floats a few factors leave the range, and others come back.
 class ReduceKernel final : public Kernel {
 public:
   /// `kept` has two places, result and source; `reduced` has the source.
   ReduceKernel(OpKind op, const Place& src, const Place& dst, llvm::ArrayRef<Loop> kept,
                llvm::ArrayRef<Loop> reduced, int threads)
-      : maximum_(op == OpKind::ReduceMax), src_(src), dst_(dst), kept_(kept.begin(), kept.end()),
+      : joining_(joining_of(op)), src_(src), dst_(dst), kept_(kept.begin(), kept.end()),
         reduced_(reduced.begin(), reduced.end()), threads_(threads) {
     if (op == OpKind::ReduceMean) factor_ = 1.0f / static_cast<float>(count_of(reduced));
     row_ = reduced_.pop_back_val();
@@ -155,13 +177,13 @@ public:
 
   bool by_columns() const { return columns_; }
   int64_t scratch_bytes() const {
-    return columns_ ? threads_ * kAccumulators * dtype_size(DType::F32) : 0;
+    return columns_ ? threads_ * kAccumulators * static_cast<int64_t>(sizeof(double)) : 0;
   }
 
   Result<void> bind(const Addresses& addresses) override {
     from_ = addresses.of(src_);
     to_ = addresses.of(dst_);
-    scratch_ = reinterpret_cast<float*>(addresses.scratch);
+    scratch_ = reinterpret_cast<double*>(addresses.scratch);
     return {};
   }
 
@@ -171,8 +193,13 @@ public:
       for (int64_t i = begin; i < end; ++i) {
         float* to = to_ + offset_in(kept_, i / pieces, 0);
         const float* from = from_ + offset_in(kept_, i / pieces, 1);
-        if (columns_)
-          reduce_columns(to, from, i % pieces * kAccumulators, part);
+        int64_t first = i % pieces * kAccumulators;
+        if (columns_ && joining_ == Joining::Product)
+          multiply_columns(to, from, first, part);
+        else if (columns_)
+          reduce_columns(to, from, first, part);
+        else if (joining_ == Joining::Product)
+          *to = multiply_row(from);
         else
           *to = reduce_row(from) * factor_;
       }
@@ -181,29 +208,62 @@ public:
   }
 
 private:
+  /// What joins with any number to that number.
+  float neutral() const {
+    if (joining_ == Joining::Sum) return 0.0f;
+    return joining_ == Joining::Largest ? -__builtin_inff() : __builtin_inff();
+  }
+
   float join(float a, float b) const {
-    if (!maximum_) return a + b;
-    return a != a || a > b ? a : b;
+    if (joining_ == Joining::Sum) return a + b;
+    return a != a || (joining_ == Joining::Largest ? a > b : a < b) ? a : b;
+  }
+
+  float whole_row(const float* row) const {
+    if (joining_ == Joining::Sum) return simd().sum(row, row_.extent);
+    return joining_ == Joining::Largest ? simd().max(row, row_.extent)
+                                        : simd().min(row, row_.extent);
   }
 
   float reduce_row(const float* from) const {
-    float result = maximum_ ? -__builtin_inff() : 0.0f;
+    float result = neutral();
     for (int64_t i = 0, rows = count_of(reduced_); i < rows; ++i) {
       const float* row = from + offset_in(reduced_, i, 0);
       if (row_.strides[0] == 1)
-        result =
-            join(result, maximum_ ? simd().max(row, row_.extent) : simd().sum(row, row_.extent));
+        result = join(result, whole_row(row));
       else
         for (int64_t k = 0; k < row_.extent; ++k) result = join(result, row[k * row_.strides[0]]);
     }
     return result;
   }
 
+  float multiply_row(const float* from) const {
+    double result = 1;
+    for (int64_t i = 0, rows = count_of(reduced_); i < rows; ++i)
+      result *= product_of(from + offset_in(reduced_, i, 0), row_.strides[0], row_.extent);
+    return static_cast<float>(result);
+  }
+
+  void multiply_columns(float* to, const float* from, int64_t first, int part) const {
+    int64_t count = std::min(kAccumulators, column_.extent - first);
+    double* products = scratch_ + part * kAccumulators;
+    std::fill_n(products, count, 1.0);
+    for (int64_t i = 0, rows = count_of(reduced_); i < rows; ++i) {
+      const float* row = from + first + offset_in(reduced_, i, 0);
+      for (int64_t k = 0; k < row_.extent; ++k, row += row_.strides[0])
+        for (int64_t c = 0; c < count; ++c) products[c] *= row[c];
+    }
+    for (int64_t i = 0, step = column_.strides[0]; i < count; ++i)
+      to[(first + i) * step] = static_cast<float>(products[i]);
+  }
+
   void reduce_columns(float* to, const float* from, int64_t first, int part) const {
     int64_t count = std::min(kAccumulators, column_.extent - first);
-    float* sums = scratch_ + part * kAccumulators;
-    simd().fill(sums, maximum_ ? -__builtin_inff() : 0.0f, count);
-    Instr instr = maximum_ ? Instr::Maximum : Instr::Add;
+    float* sums = reinterpret_cast<float*>(scratch_ + part * kAccumulators);
+    simd().fill(sums, neutral(), count);
+    Instr instr = joining_ == Joining::Sum       ? Instr::Add
+                  : joining_ == Joining::Largest ? Instr::Maximum
+                                                 : Instr::Minimum;
     for (int64_t i = 0, rows = count_of(reduced_); i < rows; ++i) {
       const float* row = from + first + offset_in(reduced_, i, 0);
       for (int64_t k = 0; k < row_.extent; ++k, row += row_.strides[0])
@@ -213,14 +273,16 @@ private:
     for (int64_t i = 0, step = column_.strides[0]; i < count; ++i) to[(first + i) * step] = sums[i];
   }
 
-  bool maximum_, columns_ = false;
+  Joining joining_;
+  bool columns_ = false;
   Place src_, dst_;
   llvm::SmallVector<Loop, 4> kept_, reduced_; // without column_ and row_
   Loop row_, column_;
   int threads_;
   float factor_ = 1;
   const float* from_ = nullptr;
-  float *to_ = nullptr, *scratch_ = nullptr;
+  float* to_ = nullptr;
+  double* scratch_ = nullptr;
 };
 
 } // namespace

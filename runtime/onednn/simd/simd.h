@@ -4,8 +4,8 @@
 // three differ only by rounding.
 //
 // Accuracy against float64, over all finite inputs (tests/unit/onednn/simd_test.cpp): exp and log 2
-// ulp, tanh and sigmoid 4 ulp, erf 4 ulp, sin and cos 2 ulp or 1e-7 next to a zero; pow and mod are
-// the C library's. NaN stays NaN everywhere but in comparisons.
+// ulp, tanh and sigmoid 4 ulp, erf 4 ulp, atan 2 ulp, sin and cos 2 ulp or 1e-7 next to a zero; pow
+// and mod are the C library's. NaN stays NaN everywhere but in comparisons.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,13 @@ enum class Instr : uint8_t {
   Abs,
   Sign,
   Floor,
+  Round,
   Log,
   Log1p,
   Expm1,
   Sin,
   Cos,
+  Atan,
   Rsqrt,
   Not,
   Add,
@@ -75,9 +77,10 @@ struct SimdTable {
   /// bf16 as floats, and floats rounded to bf16 (to nearest even; a NaN stays one).
   void (*from_bf16)(float* out, const uint16_t* a, int64_t n);
   void (*to_bf16)(uint16_t* out, const float* a, int64_t n);
-  /// Sums and largest of n values; sum in independent lanes, so within n * 2^-24 / lanes.
+  /// Sums, largest and smallest of n values; sum in independent lanes, so within n * 2^-24 / lanes.
   float (*sum)(const float* a, int64_t n);
   float (*max)(const float* a, int64_t n); // n >= 1; NaN if any is NaN
+  float (*min)(const float* a, int64_t n); // the same
   /// NaN if any is NaN.
   void (*max_rows)(const MaxRows& m);
   /// The same of numbers, faster; where one is NaN, the flag of invalid operands goes up, and `out`

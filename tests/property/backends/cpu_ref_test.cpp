@@ -96,6 +96,47 @@ TEST(CpuRef, Conv2d) {
   }
 }
 
+TEST(CpuRef, TransposedConvolutions) {
+  Random r(21);
+  for (int round = 0; round < 120; ++round) {
+    Builder b;
+    int64_t groups = r.of<int64_t>({1, 1, 2, 4}), inputs = groups * r.of<int64_t>({1, 3, 8, 16});
+    int64_t each = r.of<int64_t>({1, 2, 5, 16});
+    NodeId x = b.input("x", {r.in(1, 2), inputs, r.in(1, 9), r.in(1, 9)});
+    if (r.coin()) x = b.op(OpKind::Relu, {x});
+    NodeId w = b.weight("w", {inputs, each, r.in(1, 4), r.in(1, 4)});
+    NodeId bias = r.coin() ? b.weight("b", {each * groups}) : b.none();
+    Value pad = r.of({act("valid"), Value::of_int(0), Value::of_ints({1, 0, 0, 1})});
+    const Shape& kernel = b.graph.type(w).shape;
+    std::vector<Value> attrs = {pair(r.in(1, 3), r.in(1, 3)), pad, pair(r.in(0, 2), r.in(0, 2)),
+                                pair(r.in(1, 2), r.in(1, 2)), Value::of_int(groups)};
+    bool fits = kernel[2] + b.graph.type(x)[2] > 2 && kernel[3] + b.graph.type(x)[3] > 2;
+    if (!fits) attrs[1] = act("valid");
+    NodeId y = b.op(OpKind::ConvTranspose2d, {x, w, bias}, attrs);
+    b.output(r.coin() ? b.op(OpKind::Relu, {y}) : y);
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, ConvolutionsOfVolumes) {
+  Random r(22);
+  for (int round = 0; round < 100; ++round) {
+    Builder b;
+    int64_t groups = r.of<int64_t>({1, 1, 2, 8}), inputs = groups * r.of<int64_t>({1, 3, 16});
+    NodeId x = b.input("x", {r.in(1, 2), inputs, r.in(1, 6), r.in(1, 7), r.in(1, 8)});
+    NodeId w = b.weight("w", {groups * r.of<int64_t>({1, 2, 16}), inputs / groups, r.in(1, 3),
+                              r.in(1, 3), r.in(1, 3)});
+    NodeId bias = r.coin() ? b.weight("b", {b.graph.type(w)[0]}) : b.none();
+    auto three = [&](int64_t low, int64_t high) {
+      return Value::of_ints({r.in(low, high), r.in(low, high), r.in(low, high)});
+    };
+    Value pad = Value::of_ints({2, 2, 2, r.in(2, 4), 2, r.in(2, 4)}); // what dilated kernels need
+    NodeId y = b.op(OpKind::Conv3d, {x, w, bias}, {three(1, 3), pad, three(1, 2)});
+    b.output(r.coin() ? b.op(OpKind::Relu, {y}) : y);
+    expect_equal(b, r);
+  }
+}
+
 TEST(CpuRef, WinogradWithBiasResidualAndActivation) {
   Random r(10);
   for (int round = 0; round < 24; ++round) {
@@ -294,7 +335,8 @@ TEST(CpuRef, RowsAndReductions) {
       for (int64_t i = 0; i < rank; ++i)
         if (r.coin()) axes.push_back(i);
       if (axes.empty()) axes.push_back(0);
-      OpKind kind = r.of({OpKind::ReduceSum, OpKind::ReduceMean, OpKind::ReduceMax});
+      OpKind kind = r.of({OpKind::ReduceSum, OpKind::ReduceMean, OpKind::ReduceMax,
+                          OpKind::ReduceMin, OpKind::ReduceProd});
       x = b.op(OpKind::Sigmoid, {x}); // a sum of both signs may cancel to noise
       b.output(b.op(kind, {x}, {Value::of_ints(axes), Value::of_bool(r.coin())}));
     }
@@ -462,6 +504,81 @@ TEST(CpuRef, GatherTakesRowsAndMarksWhatIsOutside) {
                                    b.graph.constant({static_cast<double>(size)}, f32({}))});
     b.output(
         b.op(OpKind::Gather, {table, cast_to(b, at, r.of({"i32", "i64"}))}, {Value::of_int(axis)}));
+    expect_equal(b, r);
+  }
+}
+
+NodeId indices_below(Builder& b, Random& r, int64_t count, int64_t size) {
+  NodeId at = b.op(OpKind::Mul, {b.input("at", {count}),
+                                 b.graph.constant({static_cast<double>(size + 1)}, f32({}))});
+  return cast_to(b, at, r.of({"i32", "i64"})); // some are outside
+}
+
+TEST(CpuRef, ScatterWritesAndJoinsInOrder) {
+  Random r(23);
+  for (int round = 0; round < 150; ++round) {
+    Builder b;
+    Shape shape = {r.in(1, 5), r.in(1, 6), r.in(1, 7)};
+    auto axis = static_cast<size_t>(r.in(0, 2));
+    const char* dtype = r.of({"f32", "f32", "i32", "i64", "bf16", "f16"});
+    NodeId x = small(b, "x", shape, dtype);
+    if (r.coin()) x = b.op(OpKind::Neg, {x}); // which may be written over
+    int64_t count = r.in(1, 9), size = shape[axis];
+    shape[axis] = count;
+    NodeId updates = small(b, "updates", shape, dtype);
+    NodeId y = b.op(OpKind::Scatter, {x, indices_below(b, r, count, size), updates},
+                    {Value::of_int(static_cast<int64_t>(axis)),
+                     Value::of_string(r.of({"none", "add", "mul", "max", "min"}))});
+    b.output(cast_to(b, y, "f32"));
+    if (r.in(0, 3) == 0) b.output(x); // which lives on
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, BroadcastsAreReadByEveryKindOfOperator) {
+  Random r(24);
+  for (int round = 0; round < 150; ++round) {
+    Builder b;
+    Shape wide = {r.of<int64_t>({1, 2, 3}), 4, r.of<int64_t>({1, 8}), 8}, narrow = wide;
+    for (int64_t& size : narrow)
+      if (r.coin()) size = 1;
+    NodeId x = b.input("x", narrow);
+    if (r.coin()) x = b.op(OpKind::Relu, {x});
+    NodeId y = b.op(OpKind::Broadcast, {x}, {Value::of_ints(wide)});
+    switch (r.in(0, 7)) {
+    case 0: y = b.op(OpKind::Softmax, {y}, {Value::of_int(r.in(0, 3))}); break;
+    case 1: y = b.op(OpKind::ReduceSum, {y}, {Value::of_ints({r.in(0, 1), r.in(2, 3)})}); break;
+    case 2: {
+      NodeId z = b.input("z", {wide[0], 4, 8, wide[2]});
+      y = b.op(OpKind::Matmul, {y, z, b.none(), b.none()});
+      break;
+    }
+    case 3: y = b.op(OpKind::Conv2d, {y, b.weight("w", {5, 4, 1, 3}), b.none(), b.none()}); break;
+    case 4: y = b.op(OpKind::Concat, {y, b.input("z", wide)}, {Value::of_int(r.in(0, 3))}); break;
+    case 5: y = b.op(OpKind::Reshape, {y}, {Value::of_ints({wide[0] * 4, -1})}); break;
+    case 6: y = b.op(OpKind::MaxPool2d, {y}, {pair(1, 2), pair(1, 1)}); break;
+    default: y = b.op(OpKind::Add, {y, b.input("z", wide)});
+    }
+    b.output(y);
+    expect_equal(b, r);
+  }
+}
+
+TEST(CpuRef, OrdersAndBoxes) {
+  Random r(25);
+  for (int round = 0; round < 60; ++round) {
+    Builder b;
+    Shape shape = {r.in(1, 4), r.in(1, 9), r.in(1, 4)};
+    auto axis = static_cast<size_t>(r.in(0, 2));
+    NodeId x = small(b, "x", shape, r.of({"f32", "i32", "i64", "bf16"})); // with equals
+    b.output(b.op(OpKind::TopK, {x},
+                  {Value::of_int(static_cast<int64_t>(axis)), Value::of_int(r.in(1, shape[axis])),
+                   Value::of_bool(r.coin())}));
+    int64_t count = r.in(1, 20);
+    b.output(b.op(OpKind::NonMaxSuppression,
+                  {b.input("boxes", {2, count, 4}), b.input("scores", {2, 3, count})},
+                  {Value::of_int(r.in(1, 6)), Value::of_float(0.2), Value::of_float(-0.5),
+                   Value::of_bool(r.coin())}));
     expect_equal(b, r);
   }
 }

@@ -10,9 +10,13 @@
 
 namespace tg::test {
 
+/// All of the table, or those that kernels are generated for on GPUs.
+enum class Operators : uint8_t { All, Generated };
+
 class RandomGraph {
 public:
-  RandomGraph(uint64_t seed, int operators) : random_(seed, "network") {
+  RandomGraph(uint64_t seed, int operators, Operators which = Operators::All)
+      : which_(which), random_(seed, "network") {
     for (Shape shape : {Shape{1, 4, 9, 8}, Shape{2, 6, 5, 5}, Shape{6, 10}, Shape{3, 4, 10}})
       nodes_.push_back(graph.input("x" + std::to_string(nodes_.size()), f32(shape)));
     exact_ = nodes_;
@@ -77,7 +81,7 @@ private:
 
   void grow() {
     NodeId x = any();
-    switch (below(16)) {
+    switch (below(which_ == Operators::All ? 18 : 16)) {
     case 0: return product(x);
     case 1: return convolution(x);
     case 2: return window(x);
@@ -93,7 +97,9 @@ private:
     case 12: return rounding();
     case 13: return index(x);
     case 14: return by_formula(x);
-    default: return fused(x);
+    case 15: return fused(x);
+    case 16: return other_convolution(x);
+    default: return ranking(x);
     }
   }
 
@@ -127,6 +133,26 @@ private:
     if (coin())
       add(OpKind::BatchNorm, {plain, weight({outputs}), weight({outputs}), weight({outputs}),
                               weight({outputs}, "uniform(0.5, 1.5)")});
+  }
+
+  /// Transposed, and over a volume whose depth is that of channels.
+  void other_convolution(NodeId x) {
+    if (type(x).rank() != 4) return;
+    int64_t channels = type(x)[1], groups = coin() || channels % 2 != 0 ? 1 : 2;
+    int64_t each = in(1, 6);
+    NodeId w = weight({channels, each, in(1, 3), in(1, 3)});
+    NodeId bias = coin() ? weight({each * groups}) : graph.none();
+    add(OpKind::ConvTranspose2d, {x, w, bias},
+        {Value::of_int(in(1, 2)), Value::of_int(in(0, 1)), Value::of_ints({in(0, 1), in(0, 1)}),
+         Value::of_int(in(1, 2)), Value::of_int(groups)});
+    const Shape& s = type(x).shape;
+    NodeId volume = add(OpKind::Reshape, {x}, {Value::of_ints({s[0], 1, s[1], s[2], s[3]})});
+    NodeId kernel = weight({in(1, 4), 1, in(1, 3), in(1, 3), in(1, 2)});
+    NodeId across = add(OpKind::Conv3d, {volume, kernel, graph.none()},
+                        {Value::of_ints({in(1, 2), in(1, 2), in(1, 2)}),
+                         Value::of_ints({in(0, 1), in(0, 1), 0, 0, in(0, 1), in(0, 1)}),
+                         Value::of_ints({in(1, 2), 1, 1})});
+    if (across.valid()) add(OpKind::ReduceMax, {across}, {Value::of_ints({1})});
   }
 
   void filtering(NodeId x) {
@@ -181,17 +207,23 @@ private:
     }
   }
 
-  /// A function of one operand that has a formula, whichever the table has, where all are defined.
+  /// A function of one operand that has a formula, whichever the table has, where all are defined:
+  /// below 1, acosh above.
   void by_formula(NodeId x) {
     llvm::SmallVector<const OpInfo*, 16> ops;
     for (const OpInfo& info : all_ops())
       if (formula_of(info.kind) && info.operand_count == 1 && info.has(Trait::Floating))
         ops.push_back(&info);
-    NodeId positive = add(OpKind::Add, {add(OpKind::Sigmoid, {x}), number(0.125)});
-    add(ops[below(ops.size())]->kind, {positive});
+    NodeId part = add(OpKind::Mul, {add(OpKind::Sigmoid, {x}), number(0.75)});
+    NodeId positive = add(OpKind::Add, {part, number(0.125)});
+    OpKind first = ops[below(ops.size())]->kind;
+    if (first == OpKind::Acosh) positive = add(OpKind::Add, {positive, number(1)});
+    add(first, {positive});
     NodeId small = add(OpKind::Mul, {add(OpKind::Tanh, {x}), number(0.75)});
     OpKind op = ops[below(ops.size())]->kind;
-    if (op != OpKind::Rsqrt) add(op, {small});
+    if (op != OpKind::Rsqrt && op != OpKind::Acosh) add(op, {small});
+    add(OpKind::Atan, {small});
+    add(OpKind::LeakyRelu, {small}, {Value::of_float(0.25)});
   }
 
   NodeId condition(NodeId x) {
@@ -218,7 +250,11 @@ private:
   void rounding() {
     NodeId x = exact();
     switch (below(4)) {
-    case 0: add_exact(coin() ? OpKind::Floor : OpKind::Sign, {x}); break;
+    case 0: {
+      constexpr OpKind kSteps[] = {OpKind::Floor, OpKind::Sign, OpKind::Round, OpKind::Ceil};
+      add_exact(kSteps[below(std::size(kSteps))], {x});
+      break;
+    }
     case 1: add(OpKind::Mod, {x, number(coin() ? 0.5 : -2)}); break;
     case 2: // whole numbers: the evaluator has no halves, in which others would be rounded
       cast(cast(add_exact(OpKind::Floor, {x}), coin() ? "f16" : "bf16"), "f32");
@@ -251,6 +287,45 @@ private:
     add(OpKind::Gather, {x, indices}, {axis});
   }
 
+  /// Orders, and what is written by indices; boxes have sides from a quarter to a half.
+  void ranking(NodeId x) {
+    NodeId from = exact();
+    if (type(x).rank() == 0 || type(from).rank() == 0) return;
+    auto axis = static_cast<size_t>(in(0, type(from).rank() - 1));
+    int64_t k = in(1, type(from)[axis]);
+    NodeId order =
+        add(OpKind::TopK, {from},
+            {Value::of_int(static_cast<int64_t>(axis)), Value::of_int(k), Value::of_bool(coin())});
+    cast(order, "f32");
+    auto to = static_cast<size_t>(in(0, type(x).rank() - 1));
+    NodeId flat = add(OpKind::Reshape, {order}, {Value::of_ints({-1})});
+    int64_t count = in(1, std::min<int64_t>(5, type(flat)[0]));
+    NodeId indices =
+        add(OpKind::Slice, {flat}, {Value::of_int(0), Value::of_int(0), Value::of_int(count)});
+    Shape row = type(x).shape, rows = row;
+    row[to] = 1, rows[to] = count;
+    constexpr const char* kReduces[] = {"none", "add", "mul", "max", "min"};
+    NodeId updates = add(OpKind::Broadcast, {weight(row)}, {Value::of_ints(rows)});
+    add(OpKind::Scatter, {x, indices, updates},
+        {Value::of_int(static_cast<int64_t>(to)), Value::of_string(kReduces[below(5)])});
+    boxes();
+  }
+
+  void boxes() {
+    int64_t n = in(1, 6);
+    NodeId corners =
+        graph.weight("corners" + std::to_string(graph.size()), f32({1, n, 2}), "uniform(0, 1)");
+    NodeId sides =
+        graph.weight("sides" + std::to_string(graph.size()), f32({1, n, 2}), "uniform(0.25, 0.5)");
+    NodeId all = add(OpKind::Concat, {corners, sides}, {Value::of_int(2)});
+    NodeId scores =
+        graph.weight("scores" + std::to_string(graph.size()), f32({1, 2, n}), "uniform(0, 1)");
+    NodeId rows = add(OpKind::NonMaxSuppression, {all, scores},
+                      {Value::of_int(in(1, 4)), Value::of_float(0.25), Value::of_float(0.5),
+                       Value::of_bool(true)});
+    cast(rows, "f32");
+  }
+
   void row(NodeId x) {
     if (type(x).rank() == 0) return;
     int64_t last = type(x).shape.back();
@@ -260,10 +335,14 @@ private:
 
   void reduction(NodeId x) {
     if (type(x).rank() == 0) return;
-    constexpr OpKind kReductions[] = {OpKind::ReduceSum, OpKind::ReduceMean, OpKind::ReduceMax};
+    constexpr OpKind kReductions[] = {OpKind::ReduceSum, OpKind::ReduceMean, OpKind::ReduceMax,
+                                      OpKind::ReduceMin};
     std::vector<int64_t> axes = {in(0, type(x).rank() - 1)};
     if (int64_t other = in(0, type(x).rank() - 1); other != axes[0]) axes.push_back(other);
-    add(kReductions[below(3)], {x}, {Value::of_ints(axes), Value::of_bool(coin())});
+    add(kReductions[below(4)], {x}, {Value::of_ints(axes), Value::of_bool(coin())});
+    if (which_ == Operators::All)
+      add(OpKind::ReduceProd, {add(OpKind::Tanh, {x})},
+          {Value::of_ints(axes), Value::of_bool(coin())});
   }
 
   void piece(NodeId x) {
@@ -288,6 +367,9 @@ private:
     for (int64_t i = 0; i < type(x).rank(); ++i) perm.push_back(i);
     for (size_t i = perm.size(); i > 1; --i) std::swap(perm[i - 1], perm[below(i)]);
     add(OpKind::Transpose, {x}, {Value::of_ints(perm)});
+    Shape wider = type(x).shape;
+    wider.insert(wider.begin(), in(1, 2));
+    if (wider.size() <= 4) add(OpKind::Broadcast, {x}, {Value::of_ints(wider)});
     int64_t elements = type(x).elements();
     for (int64_t divisor : {2, 3, 4, 5})
       if (elements % divisor == 0 && coin())
@@ -311,6 +393,7 @@ private:
 
   std::string name() { return "y" + std::to_string(graph.outputs().size()); }
 
+  Operators which_;
   RandomStream random_;
   uint64_t draws_ = 0;
   int attempts_ = 0;

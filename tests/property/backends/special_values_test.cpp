@@ -246,7 +246,8 @@ TEST(SpecialValues, Windows) {
 }
 
 TEST(SpecialValues, RowsAndReductions) {
-  for (OpKind op : {OpKind::ReduceSum, OpKind::ReduceMean, OpKind::ReduceMax})
+  for (OpKind op : {OpKind::ReduceSum, OpKind::ReduceMean, OpKind::ReduceMax, OpKind::ReduceMin,
+                    OpKind::ReduceProd})
     for (int64_t axis : {0, 1, 2}) {
       Builder b;
       b.output(b.op(op, {b.input("x", {4, 19, 37})}, {Value::of_ints({axis})}));

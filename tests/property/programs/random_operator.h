@@ -48,7 +48,7 @@ private:
       if (below(4) == 0 && !first.empty()) result = Shape{first[below(first.size())]};
       return result;
     }
-    for (size_t rank = below(5); rank > 0; --rank) result.push_back(size());
+    for (size_t rank = below(6); rank > 0; --rank) result.push_back(size());
     int64_t elements = 1;
     for (int64_t n : result) elements *= n;
     return elements <= 2048 ? result : Shape{2, 3};
@@ -85,8 +85,10 @@ private:
 
   // NOLINTNEXTLINE(readability-function-size): a flat switch, one row a kind.
   Value value(const OpInfo& op, const AttrInfo& attr, llvm::ArrayRef<TensorType> types) {
+    constexpr const char* kReduces[] = {"none", "add", "mul", "max", "min"};
     constexpr const char* kActs[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
     constexpr const char* kDTypes[] = {"f32", "f16", "bf16", "i32", "i64", "bool"};
+    if (!attr.required && below(2)) return default_value(attr);
     switch (attr.kind) {
     case AttrKind::integer:
     case AttrKind::axis: return Value::of_int(integer());
@@ -103,7 +105,8 @@ private:
     case AttrKind::dtype: return Value::of_enum(one_of(kDTypes));
     case AttrKind::string: break;
     }
-    // The one text that is no name: a body over as many operands as there are.
+    if (op.kind == OpKind::Scatter) return Value::of_string(one_of(kReduces));
+    // The other text that is no name: a body over as many operands as there are.
     return Value::of_string(!op.has(Trait::Fused) ? "name"
                             : types.size() > 1    ? "maximum($0, $1)"
                                                   : "neg($0)");

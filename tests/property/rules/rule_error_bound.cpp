@@ -190,6 +190,7 @@ private:
     case OpKind::ReduceMax:
     case OpKind::ReduceSum:
     case OpKind::Cumsum: return linear(id, op);
+    case OpKind::ReduceMin: return linear(id, OpKind::ReduceMax);
     case OpKind::BatchNorm: return normalised(id);
     default: return false;
     }

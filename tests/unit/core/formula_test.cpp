@@ -106,6 +106,77 @@ TEST(Formula, NothingOverflowsOrLosesDigitsOnTheWay) {
     EXPECT_TRUE(std::isnan(value(op, std::nan("")))) << op_info(op).name;
 }
 
+/// Operators that double has from the C library: the formula alone, as other scalars and backends
+/// have it.
+double formula_alone(OpKind op, double x) {
+  double args[] = {x, 0, 0};
+  return *formulas::value<Meaning<double>>(op, args);
+}
+
+TEST(Formula, InverseFunctionsAreThoseOfTheLibrary) {
+  struct {
+    OpKind op;
+    double (*exact)(double);
+    double low, high;
+  } const kFunctions[] = {
+      {OpKind::Tan, std::tan, -1.5, 1.5},    {OpKind::Asin, std::asin, -1, 1},
+      {OpKind::Acos, std::acos, -1, 1},      {OpKind::Sinh, std::sinh, -710, 710},
+      {OpKind::Cosh, std::cosh, -710, 710},  {OpKind::Asinh, std::asinh, -1e300, 1e300},
+      {OpKind::Acosh, std::acosh, 1, 1e300}, {OpKind::Atanh, std::atanh, -1, 1},
+  };
+  for (const auto& f : kFunctions) {
+    ASSERT_TRUE(Math<double>::is_exacter(f.op));
+    for (int i = 0; i <= 400; ++i) {
+      double x = f.low + (f.high - f.low) * i / 400, want = f.exact(x);
+      if (std::isinf(want))
+        EXPECT_EQ(formula_alone(f.op, x), want) << op_info(f.op).name << " at " << x;
+      else
+        EXPECT_NEAR(formula_alone(f.op, x), want, 1e-12 * std::abs(want))
+            << op_info(f.op).name << " at " << x;
+    }
+    bool vanishes = f.exact(0) == 0;
+    for (double x = 1e-300; vanishes && x < 0.9; x *= 7)
+      for (double y : {x, -x})
+        EXPECT_NEAR(formula_alone(f.op, y) / f.exact(y), 1, 1e-14)
+            << op_info(f.op).name << " at " << y;
+    for (double x : {kInf, -kInf, std::nan(""), 0.0, 1.0, -1.0, 2.0, -2.0, 1e300, -1e300}) {
+      double got = formula_alone(f.op, x), want = f.exact(x);
+      if (std::isnan(want))
+        EXPECT_TRUE(std::isnan(got)) << op_info(f.op).name << " at " << x;
+      else if (std::isinf(want) || want == 0)
+        EXPECT_EQ(got, want) << op_info(f.op).name << " at " << x;
+      else
+        EXPECT_NEAR(got / want, 1, f.op == OpKind::Tan ? 1e-3 : 1e-14)
+            << op_info(f.op).name << " at " << x;
+    }
+  }
+  for (double x = 1; x < 1.1; x = 1 + (x - 1) * 3 + 1e-15) // and where acosh is small
+    EXPECT_NEAR(formula_alone(OpKind::Acosh, x), std::acosh(x), 1e-15 + 1e-14 * std::acosh(x)) << x;
+}
+
+TEST(Formula, RoundsToEvenAndUpwards) {
+  struct {
+    double x, round, ceil;
+  } const kCases[] = {{0.5, 0, 1},
+                      {1.5, 2, 2},
+                      {2.5, 2, 3},
+                      {-0.5, 0, 0},
+                      {-1.5, -2, -1},
+                      {0.49999999999999994, 0, 1},
+                      {0x1p52 + 1, 0x1p52 + 1, 0x1p52 + 1},
+                      {kInf, kInf, kInf},
+                      {-kInf, -kInf, -kInf}};
+  for (auto [x, round, ceil] : kCases) {
+    EXPECT_EQ(value(OpKind::Round, x), round) << x;
+    EXPECT_EQ(value(OpKind::Ceil, x), ceil) << x;
+  }
+  for (OpKind op : {OpKind::Round, OpKind::Ceil, OpKind::Atan, OpKind::LeakyRelu})
+    EXPECT_TRUE(std::isnan(value(op, std::nan("")))) << op_info(op).name;
+  EXPECT_EQ(value(OpKind::LeakyRelu, -3, 0.25), -0.75);
+  EXPECT_EQ(value(OpKind::LeakyRelu, 3, 0.25), 3);
+  EXPECT_EQ(value(OpKind::LeakyRelu, -kInf, 0.25), -kInf);
+}
+
 TEST(Formula, FlopsAreThoseOfTheSteps) {
   EXPECT_EQ(op_info(OpKind::Hardswish).flops, 4);
   EXPECT_EQ(op_info(OpKind::Hardswish).work, Work::elements);

@@ -30,6 +30,19 @@ TEST(IntegerSemantics, DividesDownwards) {
   EXPECT_EQ(binary(OpKind::Mod, 5, 0), 0);
 }
 
+TEST(IntegerSemantics, AreRoundAsTheyAre) {
+  for (OpKind op : {OpKind::Round, OpKind::Ceil, OpKind::Floor})
+    for (int64_t x : {INT64_MIN, int64_t{-3}, int64_t{0}, int64_t{7}, INT64_MAX})
+      EXPECT_EQ(binary(op, x, 0), x);
+}
+
+TEST(IntegerSemantics, SmallestAndOrderKnowAllBits) {
+  Integer values[] = {Integer(INT64_MAX), Integer(INT64_MIN), Integer(INT64_MAX - 1)};
+  EXPECT_EQ(Math<Integer>::min_of(values).value, INT64_MIN);
+  EXPECT_TRUE(Math<Integer>::above(values[0], values[2]));
+  EXPECT_FALSE(Math<Integer>::above(values[0], values[0]));
+}
+
 TEST(IntegerSemantics, BoolsFollowTheirTables) {
   for (int64_t x : {0, 1})
     for (int64_t y : {0, 1}) {

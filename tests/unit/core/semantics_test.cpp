@@ -210,6 +210,97 @@ TEST(Semantics, Conv2dAgreesWithIndexArithmetic) {
   }
 }
 
+/// The definition in other words: every element of x to every place that it reaches.
+Doubles spread(const Doubles& x, const Doubles& w, Shape out, std::array<int64_t, 2> stride,
+               std::array<int64_t, 2> before, std::array<int64_t, 2> dilation, int64_t groups) {
+  Doubles y{out, std::vector<double>(static_cast<size_t>(semantics::product(out)))};
+  int64_t each = x.shape[1] / groups;
+  for (int64_t n = 0; n < x.shape[0]; ++n)
+    for (int64_t c = 0; c < x.shape[1]; ++c)
+      for (int64_t r = 0; r < x.shape[2]; ++r)
+        for (int64_t s = 0; s < x.shape[3]; ++s)
+          for (int64_t o = 0; o < w.shape[1]; ++o)
+            for (int64_t i = 0; i < w.shape[2]; ++i)
+              for (int64_t j = 0; j < w.shape[3]; ++j) {
+                int64_t to_row = r * stride[0] - before[0] + i * dilation[0];
+                int64_t to_column = s * stride[1] - before[1] + j * dilation[1];
+                if (to_row < 0 || to_row >= out[2] || to_column < 0 || to_column >= out[3])
+                  continue;
+                int64_t channel = c / each * w.shape[1] + o;
+                int64_t place = ((n * out[1] + channel) * out[2] + to_row) * out[3] + to_column;
+                y.values[static_cast<size_t>(place)] += at(x, {n, c, r, s}) * at(w, {c, o, i, j});
+              }
+  return y;
+}
+
+TEST(Semantics, TransposedConvolutionsSpreadTheirElements) {
+  Doubles x = random_array("x", {2, 4, 3, 5});
+  for (int64_t groups : {1, 2, 4})
+    for (bool padded : {false, true}) {
+      Doubles w = random_array("w", {4, 3, 2, 4});
+      std::vector<Value> attrs = {ints({2, 3}), padded ? ints({1, 0, 0, 2}) : word("valid"),
+                                  padded ? ints({1, 0}) : ints({0, 0}), ints({1, 2}),
+                                  number(groups)};
+      Doubles got = apply(OpKind::ConvTranspose2d, attrs, {x, w, kAbsent});
+      int64_t rows = padded ? 6 : 6, columns = padded ? 17 : 19;
+      ASSERT_EQ(got.shape, (Shape{2, 3 * groups, rows, columns}));
+      expect_near(got, spread(x, w, got.shape, {2, 3}, {padded ? 1 : 0, 0}, {1, 2}, groups).values);
+    }
+}
+
+TEST(Semantics, TransposedConvolutionsAreTheTransposeOfConvolutions) {
+  // <conv2d(y, w), x> = <y, conv_transpose2d(x, w)> for all x and y.
+  Doubles y = random_array("y", {1, 3, 7, 8}), w = random_array("w", {4, 3, 3, 2});
+  std::vector<Value> attrs = {number(2), ints({1, 0, 1, 1}), number(1), word("none")};
+  Doubles forward = apply(OpKind::Conv2d, attrs, {y, w, kAbsent, kAbsent});
+  Doubles x = random_array("x", forward.shape);
+  Doubles back =
+      apply(OpKind::ConvTranspose2d,
+            {number(2), ints({1, 0, 1, 1}), ints({0, 1}), number(1), number(1)}, {x, w, kAbsent});
+  ASSERT_EQ(back.shape, y.shape);
+  double a = 0, b = 0;
+  for (size_t i = 0; i < x.values.size(); ++i) a += forward.values[i] * x.values[i];
+  for (size_t i = 0; i < y.values.size(); ++i) b += back.values[i] * y.values[i];
+  EXPECT_NEAR(a, b, 1e-11);
+}
+
+TEST(Semantics, WhatNoElementReachesIsTheBias) {
+  Doubles x{{1, 1, 1, 2}, {2, 3}}, w{{1, 2, 1, 1}, {1, -1}}, bias{{2}, {0.5, 0}};
+  expect_near(apply(OpKind::ConvTranspose2d,
+                    {ints({1, 3}), word("valid"), ints({1, 0}), number(1), number(1)},
+                    {x, w, bias}),
+              {2.5, 0.5, 0.5, 3.5, 0.5, 0.5, 0.5, 0.5, -2, 0, 0, -3, 0, 0, 0, 0});
+  Doubles same =
+      apply(OpKind::ConvTranspose2d, {number(2), word("same"), number(0), number(1), number(1)},
+            {Doubles{{1, 1, 1, 2}, {1, 2}}, Doubles{{1, 1, 2, 3}, {1, 10, 100, 0, 0, 0}}, kAbsent});
+  expect_near(same, {1, 10, 102, 20, 0, 0, 0, 0}); // 5 columns, of which the odd one goes behind
+}
+
+TEST(Semantics, ConvolutionsOfVolumes) {
+  Doubles x = random_array("x", {2, 4, 4, 5, 3}), w = random_array("w", {6, 2, 2, 3, 1}),
+          bias = random_array("b", {6});
+  Doubles got = apply(OpKind::Conv3d, {ints({1, 2, 1}), ints({1, 0, 0, 0, 1, 2}), ints({2, 1, 1})},
+                      {x, w, bias});
+  ASSERT_EQ(got.shape, (Shape{2, 6, 3, 2, 5}));
+  size_t next = 0;
+  for (int64_t n = 0; n < 2; ++n)
+    for (int64_t o = 0; o < 6; ++o)
+      for (int64_t z = 0; z < 3; ++z)
+        for (int64_t r = 0; r < 2; ++r)
+          for (int64_t s = 0; s < 5; ++s) {
+            double sum = bias.values[static_cast<size_t>(o)];
+            for (int64_t c = 0; c < 2; ++c)
+              for (int64_t k = 0; k < 2; ++k)
+                for (int64_t i = 0; i < 3; ++i) {
+                  int64_t depth = z - 1 + 2 * k, row = 2 * r + i;
+                  bool inside = depth >= 0 && depth < 4 && row < 5 && s < 3;
+                  if (inside)
+                    sum += at(x, {n, o / 3 * 2 + c, depth, row, s}) * at(w, {o, c, k, i, 0});
+                }
+            EXPECT_NEAR(got.values[next++], sum, 1e-11);
+          }
+}
+
 TEST(Semantics, ConvEpilogueAddsBiasByChannelThenResidualThenActs) {
   Doubles x{{1, 1, 1, 2}, {1, 2}}, w{{2, 1, 1, 1}, {1, -1}}, bias{{2}, {0.5, 0}},
       residual{{1, 2, 1, 2}, {-5, 1, 3, 1}};
@@ -343,6 +434,52 @@ TEST(Semantics, ReductionsOverSomeAxes) {
       {4, 6});
 }
 
+TEST(Semantics, SmallestAndProducts) {
+  Doubles x{{2, 3}, {3, -1, 2, 0.5, kNan, 4}};
+  expect_near(apply(OpKind::ReduceMin, {ints({1}), Value::of_bool(false)}, {x}), {-1, kNan});
+  expect_near(apply(OpKind::ReduceProd, {ints({1}), Value::of_bool(true)}, {x}), {-6, kNan});
+  expect_near(apply(OpKind::ReduceMin, {ints({0}), Value::of_bool(false)}, {x}), {0.5, kNan, 2});
+  Doubles far{{4}, {kInf, 0, -kInf, 1}};
+  expect_near(apply(OpKind::ReduceMin, {ints({0}), Value::of_bool(false)}, {far}), {-kInf});
+  expect_near(apply(OpKind::ReduceProd, {ints({0}), Value::of_bool(false)}, {far}), {kNan});
+  Array<float> wide{{4}, {1e30f, 1e30f, 1e-30f, 1e-30f}}; // rounded once
+  EXPECT_NEAR(apply(OpKind::ReduceProd, {ints({0}), Value::of_bool(false)}, {wide}).values[0], 1,
+              1e-6);
+}
+
+TEST(Semantics, TheFirstInOrder) {
+  Doubles x{{7}, {1, kNan, 3, -kInf, 3, kInf, -0.0}};
+  auto top = [&](int64_t k, bool largest) {
+    return apply(OpKind::TopK, {number(0), number(k), Value::of_bool(largest)}, {x});
+  };
+  expect_near(top(7, true), {1, 5, 2, 4, 0, 6, 3});
+  expect_near(top(7, false), {3, 6, 0, 2, 4, 5, 1});
+  expect_near(top(3, true), {1, 5, 2});
+  Doubles rows{{2, 2, 2}, {1, 2, 3, 4, 8, 7, 6, 5}};
+  expect_near(apply(OpKind::TopK, {number(1), number(1), Value::of_bool(true)}, {rows}),
+              {1, 1, 0, 0});
+}
+
+TEST(Semantics, BoxesThatOverlapABetterOneGo) {
+  // Two that overlap by 0.6 / 1, one apart, one without an area; corners in any order.
+  Doubles boxes{{1, 4, 4}, {0, 0, 1, 1, 1, 1, 0, 0.4, 5, 5, 6, 6, 0, 0, 0, 1}};
+  Doubles scores{{1, 2, 4}, {0.9, 0.8, 0.7, 0.6, 0.1, 0.9, kNan, 0.9}};
+  auto chosen = [&](int64_t most, double overlap, double least) {
+    return apply(
+        OpKind::NonMaxSuppression,
+        {number(most), Value::of_float(overlap), Value::of_float(least), Value::of_bool(false)},
+        {boxes, scores});
+  };
+  expect_near(chosen(2, 0.3, 0), {0, 0, 0, 0, 0, 2, 0, 1, 1, 0, 1, 3});
+  expect_near(chosen(4, 0.7, 0.65),
+              {0, 0, 0, 0, 0, 1, 0, 0, 2, 0, 1, 1, 0, 1, 3, -1, -1, -1, -1, -1, -1, -1, -1, -1});
+  Doubles centred{{1, 2, 4}, {0, 0, 2, 2, 0.9, 0, 2, 2}}, both{{1, 1, 2}, {1, 2}};
+  expect_near(apply(OpKind::NonMaxSuppression,
+                    {number(2), Value::of_float(0.3), Value::of_float(-kInf), Value::of_bool(true)},
+                    {centred, both}),
+              {0, 0, 1, -1, -1, -1}); // by 2.2 / 5.8
+}
+
 // --- layout
 // ---------------------------------------------------------------------------------------
 
@@ -355,6 +492,39 @@ TEST(Semantics, PiecesAndLayout) {
   expect_near(apply(OpKind::Reshape, {ints({-1})}, {a}), {1, 2, 3, 4});
   expect_near(apply(OpKind::Pad, {ints({0, 1}), ints({1, 0}), Value::of_float(9)}, {a}),
               {9, 1, 2, 9, 3, 4, 9, 9, 9});
+}
+
+TEST(Semantics, BroadcastsRepeat) {
+  Doubles x{{2, 1}, {1, 2}};
+  expect_near(apply(OpKind::Broadcast, {ints({2, 2, 3})}, {x}),
+              {1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2});
+  expect_near(apply(OpKind::Broadcast, {ints({2})}, {Doubles{{}, {7}}}), {7, 7});
+}
+
+/// Over doubles, indices too.
+Doubles scattered(const char* reduce, std::initializer_list<double> indices, Doubles updates) {
+  Doubles x{{2, 3}, {1, 2, 3, 4, 5, 6}}, at{{static_cast<int64_t>(indices.size())}, indices};
+  llvm::SmallVector<Value, 2> values = {number(1), text(reduce)};
+  llvm::SmallVector<const Value*, 2> attrs = {&values[0], &values[1]};
+  Doubles result{x.shape, std::vector<double>(6)};
+  std::vector<double> scratch(6);
+  ConstView<double> views[] = {{x.values.data(), x.shape},
+                               {at.values.data(), at.shape},
+                               {updates.values.data(), updates.shape}};
+  evaluate_op<double>(OpKind::Scatter, attrs, views, {result.values.data(), result.shape}, scratch);
+  return result;
+}
+
+TEST(Semantics, ScatterTakesUpdatesInTheirOrder) {
+  Doubles updates{{2, 4}, {10, 20, 30, 40, 50, 60, 70, 80}};
+  auto by = [&](const char* reduce) { return scattered(reduce, {2, 0, 2, 3}, updates); };
+  expect_near(by("none"), {20, 2, 30, 60, 5, 70}); // the last wins, 3 is outside
+  expect_near(by("add"), {21, 2, 43, 64, 5, 126});
+  expect_near(by("mul"), {20, 2, 900, 240, 5, 21000});
+  expect_near(by("max"), {20, 2, 30, 60, 5, 70});
+  expect_near(by("min"), {1, 2, 3, 4, 5, 6});
+  expect_near(scattered("none", {-1, kNan, 1}, {{2, 3}, {9, 9, 7, 9, 9, 8}}), {1, 7, 3, 4, 8, 6});
+  expect_near(scattered("max", {1, 1}, {{2, 2}, {kNan, 9, 1, kNan}}), {1, kNan, 3, 4, kNan, 6});
 }
 
 TEST(Semantics, TransposeAgreesWithIndexArithmetic) {

@@ -189,6 +189,117 @@ TEST(ShapeRules, NormsAndReductions) {
       << "a window of padding alone has no largest element";
 }
 
+TEST(ShapeRules, TransposedConvolutionsCutPaddingOff) {
+  Value same = Value::of_enum("same");
+  auto conv = [](Shape w, Attrs attrs, std::optional<Shape> bias = absent) {
+    return run(OpKind::ConvTranspose2d, {Shape{1, 8, 5, 6}, w, bias}, attrs);
+  };
+  EXPECT_EQ(conv({8, 3, 4, 3}, {}).type, "f32[1, 3, 8, 8]");
+  EXPECT_EQ(conv({8, 3, 4, 4}, {{"stride", num(2)}, {"pad", num(1)}}).type, "f32[1, 3, 10, 12]");
+  EXPECT_EQ(conv({8, 3, 3, 3}, {{"stride", ints({2, 3})}, {"output_padding", ints({1, 0})}}).type,
+            "f32[1, 3, 12, 18]");
+  EXPECT_EQ(conv({8, 3, 3, 3}, {{"dilation", num(2)}, {"pad", ints({0, 1, 2, 3})}}).type,
+            "f32[1, 3, 7, 6]");
+  EXPECT_EQ(conv({8, 3, 3, 3}, {{"groups", num(4)}}, Shape{12}).type, "f32[1, 12, 7, 8]");
+  EXPECT_EQ(conv({8, 3, 3, 3}, {{"stride", num(2)}, {"pad", same}}).type, "f32[1, 3, 10, 12]");
+  EXPECT_EQ(conv({8, 3, 2, 2}, {{"stride", num(3)}, {"pad", same}}).why,
+            "`pad` = same needs windows that reach from one to the next, got a kernel of 2 and a "
+            "stride of 3");
+  EXPECT_EQ(conv({4, 3, 3, 3}, {}).why, "x has 8 channels, and the kernel is for 4");
+  EXPECT_EQ(conv({8, 3, 3, 3}, {{"groups", num(3)}}).why, "8 channels do not divide into 3 groups");
+  EXPECT_EQ(conv({8, 3, 3, 3}, {}, Shape{8}).why, "the bias must be f32[3], got f32[8]");
+  EXPECT_EQ(conv({8, 3, 1, 1}, {{"pad", num(3)}}).why,
+            "`pad` = [3, 3, 3, 3] leaves nothing of f32[1, 8, 5, 6] under f32[8, 3, 1, 1]");
+  EXPECT_EQ(conv({8, 3, 3, 3}, {{"output_padding", num(-1)}}).why,
+            "`output_padding` must be at least 0, got -1");
+  EXPECT_FALSE(conv({8, 3, 3}, {}).ok);
+  EXPECT_FALSE(conv({8, 3, 3, 3}, {{"stride", num(int64_t{1} << 40)}}).ok);
+}
+
+TEST(ShapeRules, ConvolutionsOfVolumesTakeOneNumberOrThree) {
+  auto conv = [](Shape w, Attrs attrs, std::optional<Shape> bias = absent) {
+    return run(OpKind::Conv3d, {Shape{2, 4, 6, 7, 8}, w, bias}, attrs);
+  };
+  Inferred plain = conv({5, 4, 3, 3, 3}, {});
+  EXPECT_EQ(plain.type, "f32[2, 5, 4, 5, 6]");
+  EXPECT_EQ(plain.attrs, (std::vector<std::string>{"[1, 1, 1]", "[0, 0, 0, 0, 0, 0]", "[1, 1, 1]"}))
+      << "the defaults are the normal form";
+  EXPECT_EQ(conv({6, 2, 1, 3, 3}, {{"stride", ints({2})}, {"pad", ints({0, 1, 1})}}).type,
+            "f32[2, 6, 3, 4, 4]");
+  EXPECT_EQ(conv({5, 4, 3, 3, 3}, {{"pad", ints({1})}}).attrs[1], "[1, 1, 1, 1, 1, 1]");
+  EXPECT_EQ(conv({5, 4, 3, 3, 3}, {{"pad", ints({0, 0, 0, 2, 1, 1})}}).type, "f32[2, 5, 6, 6, 7]");
+  EXPECT_EQ(conv({5, 4, 3, 3, 3}, {{"stride", ints({1, 2})}}).why,
+            "`stride` must be n or [d, h, w], got [1, 2]");
+  EXPECT_EQ(conv({5, 4, 3, 3, 3}, {{"pad", ints({1, 2})}}).why,
+            "`pad` must be n, [d, h, w] or six numbers, three before and three behind, got [1, 2]");
+  EXPECT_EQ(conv({5, 4, 3, 3, 3}, {{"dilation", ints({0})}}).why,
+            "`dilation` must be at least 1, got 0");
+  EXPECT_EQ(conv({5, 3, 3, 3, 3}, {}).why, "4 input channels are no multiple of the kernel's 3");
+  EXPECT_FALSE(conv({5, 4, 7, 3, 3}, {}).ok);
+  EXPECT_FALSE(conv({5, 4, 3, 3}, {}).ok);
+  EXPECT_EQ(conv({5, 4, 3, 3, 3}, {}, Shape{4}).why, "the bias must be f32[5], got f32[4]");
+}
+
+TEST(ShapeRules, Broadcasts) {
+  auto to = [](Shape x, std::initializer_list<int64_t> shape) {
+    return run(OpKind::Broadcast, {x}, {{"shape", ints(shape)}});
+  };
+  EXPECT_EQ(to({3, 1}, {2, 3, 4}).type, "f32[2, 3, 4]");
+  EXPECT_EQ(to({}, {5}).type, "f32[5]");
+  EXPECT_EQ(to({}, {}).type, "f32");
+  EXPECT_EQ(to({3, 4}, {3, 1}).why, "f32[3, 4] does not broadcast to [3, 1]");
+  EXPECT_EQ(to({3, 4}, {4}).why, "f32[3, 4] does not broadcast to [4]");
+  EXPECT_FALSE(to({1}, {0}).ok);
+  EXPECT_FALSE(to({1}, {-1}).ok);
+}
+
+TEST(ShapeRules, OrdersAndBoxes) {
+  auto top = [](int64_t axis, int64_t k) {
+    return run(OpKind::TopK, {Shape{3, 5}}, {{"axis", num(axis)}, {"k", num(k)}});
+  };
+  EXPECT_EQ(top(-1, 2).type, "i64[3, 2]");
+  EXPECT_EQ(top(0, 3).type, "i64[3, 5]");
+  EXPECT_EQ(top(1, 6).why, "`k` = 6 must be from 1 to 5, the size of axis 1 of f32[3, 5]");
+  EXPECT_FALSE(top(1, 0).ok);
+  auto boxes = [](Shape scores, int64_t most) {
+    return run(OpKind::NonMaxSuppression, {Shape{2, 6, 4}, scores},
+               {{"max_output", num(most)},
+                {"iou_threshold", Value::of_float(0.5)},
+                {"score_threshold", Value::of_float(0)}});
+  };
+  EXPECT_EQ(boxes({2, 3, 6}, 4).type, "i64[24, 3]");
+  EXPECT_EQ(boxes({2, 3, 6}, 100).type, "i64[36, 3]");
+  EXPECT_EQ(boxes({2, 3, 5}, 4).why, "non_max_suppression needs boxes[B, N, 4] and scores[B, C, "
+                                     "N], got f32[2, 6, 4] and f32[2, 3, 5]");
+  EXPECT_EQ(boxes({2, 3, 6}, 0).why, "`max_output` must be at least 1, got 0");
+}
+
+TEST(ShapeRules, ScatterHasOneIndexForEachUpdate) {
+  Symbols symbols;
+  auto scatter = [&](DType dtype, TensorType indices, Shape updates, const char* reduce) {
+    llvm::SmallVector<ValueId, 2> attrs = {symbols.value(num(-1)),
+                                           symbols.value(Value::of_string(reduce))};
+    TypeId types[] = {symbols.type({dtype, {2, 5}}), symbols.type(indices),
+                      symbols.type({dtype, updates})};
+    TypeId result;
+    std::string why;
+    bool ok = infer(symbols, OpKind::Scatter, attrs, types, result, &why);
+    return ok ? symbols.type(result).text() : why;
+  };
+  TensorType three{DType::I64, {3}};
+  EXPECT_EQ(scatter(DType::F32, three, {2, 3}, "none"), "f32[2, 5]");
+  EXPECT_EQ(scatter(DType::Bool, {DType::I32, {1}}, {2, 1}, "none"), "bool[2, 5]");
+  EXPECT_EQ(scatter(DType::Bool, three, {2, 3}, "add"),
+            "`reduce` = \"add\" takes numbers, got bool[2, 5]");
+  EXPECT_EQ(scatter(DType::I32, three, {2, 3}, "sum"),
+            "`reduce` must be none, add, mul, max or min, in quotes, got \"sum\"");
+  EXPECT_EQ(scatter(DType::F32, three, {2, 4}, "none"), "updates must be f32[2, 3], got f32[2, 4]");
+  EXPECT_EQ(scatter(DType::F32, {DType::F32, {3}}, {2, 3}, "none"),
+            "indices must be i32 or i64, got f32[3]");
+  EXPECT_EQ(scatter(DType::F32, {DType::I64, {3, 1}}, {2, 3}, "none"),
+            "indices must be a vector, got i64[3, 1]");
+}
+
 TEST(ShapeRules, FusedMapIsCanonical) {
   auto fused = [](const char* body, std::vector<std::optional<Shape>> shapes) {
     return run(OpKind::FusedMap, std::move(shapes), {{"body", Value::of_string(body)}});

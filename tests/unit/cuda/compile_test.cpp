@@ -157,7 +157,7 @@ TEST_F(Nvrtc, CompilesKernelsOfRandomNetworks) {
     return step.op == OpKind::WinogradConv2d || step.op == OpKind::WinogradWeight;
   };
   for (uint64_t seed = 0; seed < 12; ++seed) {
-    RandomGraph random(seed, 12);
+    RandomGraph random(seed, 12, Operators::Generated);
     for (auto& source : sources_of(generate_all(plan_from_graph(random.graph), winograd)))
       sources.push_back(source);
   }

@@ -57,7 +57,7 @@ TEST_F(Fixture, NetworksAgreeWithRef) {
   std::vector<Plan> plans;
   std::vector<cuda::KernelSource> sources;
   for (uint64_t seed = 100; seed < 130; ++seed) {
-    Plan plan = plan_from_graph(RandomGraph(seed, 12).graph);
+    Plan plan = plan_from_graph(RandomGraph(seed, 12, Operators::Generated).graph);
     Plan lowered = cuda::lower_winograd(plan).plan;
     if (has_winograd(lowered)) continue; // given transformed
     for (auto& source : sources_of(generate_all(lowered, none))) sources.push_back(source);

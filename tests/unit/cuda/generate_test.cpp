@@ -21,7 +21,7 @@ TEST(Generate, RandomNetworksAgreeWithRef) {
   std::vector<Generated> networks;
   std::vector<cuda::KernelSource> sources;
   for (uint64_t seed = 0; seed < 40; ++seed) {
-    RandomGraph random(seed, 12);
+    RandomGraph random(seed, 12, Operators::Generated);
     networks.push_back(generate_all(plan_from_graph(random.graph), winograd));
     for (const cuda::KernelSource& source : sources_of(networks.back())) sources.push_back(source);
   }
@@ -152,7 +152,7 @@ TEST(Generate, LayoutsOfValuesAreTheirOwn) {
   int moved = 0;
   auto libraries = [](const PlanStep& step) { return !cuda::can_generate(step.op); };
   for (uint64_t seed = 200; seed < 240; ++seed) {
-    Plan plan = plan_from_graph(RandomGraph(seed, 12).graph);
+    Plan plan = plan_from_graph(RandomGraph(seed, 12, Operators::Generated).graph);
     if (llvm::any_of(plan.steps, winograd)) continue; // ours by ref alone, which knows one layout
     networks.push_back(generate_all(std::move(plan), libraries, channels_last));
     const Plan& made = networks.back().plan;

@@ -253,6 +253,59 @@ TEST(Equivalent, GatherByUnknownAndByKnownIndices) {
   EXPECT_EQ(compare(all, rows).method, Equivalence::Method::Field);
 }
 
+TEST(Equivalent, ScatterByUnknownAndByKnownIndices) {
+  for (const char* reduce : {"none", "add", "mul", "max", "min"})
+    for (bool known : {false, true}) {
+      auto scattered = [&](bool negated) { // of -x, or -x of it: sums and what is written over
+        Model m;
+        NodeId i = m.graph.input("i", {DType::I64, {3}}), u = m.graph.weight("u", f32({3, 3}));
+        NodeId at = known ? m.graph.constant({2, 0, 2}, {DType::I64, {3}}) : i;
+        auto neg = [&](NodeId x, bool now) { return now ? m.add(OpKind::Neg, {x}) : x; };
+        NodeId rows = m.add(OpKind::Scatter, {neg(m.w, negated), at, neg(u, negated)},
+                            {Value::of_int(0), Value::of_string(reduce)});
+        m.out(neg(rows, !negated));
+        return m;
+      };
+      Equivalence same = compare(scattered(true), scattered(false));
+      bool linear = llvm::StringRef(reduce) == "none" || llvm::StringRef(reduce) == "add";
+      EXPECT_EQ(same.equal(), linear) << reduce << known;
+      if (!linear) continue;
+      EXPECT_EQ(same.method, Equivalence::Method::Field) << reduce << known;
+      EXPECT_LT(same.log2_error, -100);
+    }
+}
+
+TEST(Equivalent, ReductionsConvolutionsAndOrders) {
+  auto of_row = [](auto make) {
+    Model m;
+    m.out(make(m));
+    return m;
+  };
+  Value axes = Value::of_ints({0}), no = Value::of_bool(false);
+  Equivalence least =
+      compare(of_row([&](Model& m) {
+                return m.add(OpKind::ReduceMin, {m.x}, {axes, no});
+              }),
+              of_row([&](Model& m) {
+                NodeId most = m.add(OpKind::ReduceMax, {m.add(OpKind::Neg, {m.x})}, {axes, no});
+                return m.add(OpKind::Neg, {most});
+              }));
+  EXPECT_EQ(least.method, Equivalence::Method::Field);
+  EXPECT_TRUE(least.equal());
+  Equivalence products = compare(of_row([&](Model& m) {
+                                   NodeId doubled = m.add(OpKind::Add, {m.x, m.x});
+                                   return m.add(OpKind::ReduceProd, {doubled}, {axes, no});
+                                 }),
+                                 of_row([&](Model& m) {
+                                   NodeId product = m.add(OpKind::ReduceProd, {m.x}, {axes, no});
+                                   double factor =
+                                       std::exp2(static_cast<double>(m.graph.type(m.x)[0]));
+                                   return m.add(OpKind::Mul, {product, m.number(factor)});
+                                 }));
+  EXPECT_EQ(products.method, Equivalence::Method::Field);
+  EXPECT_TRUE(products.equal());
+}
+
 /// x^(2^n) and x^(2^n - 1), side by side: nothing is narrow before their sum, or difference.
 Model powers(bool sum) {
   Model m;

@@ -60,6 +60,36 @@ TEST(CpuBackend, ConvolutionsOfNetworksNeverFallToGemm) {
   }
 }
 
+TEST(CpuBackend, OtherConvolutionsNeverFallToPlainLoops) {
+  for (int64_t groups : {1, 8})
+    for (int64_t kernel : {2, 4}) {
+      Builder b;
+      NodeId w = b.weight("w", {32, 64 / groups, kernel, kernel});
+      b.output(b.op(OpKind::ConvTranspose2d,
+                    {b.input("x", {1, 32, 14, 14}), w, b.weight("b", {64})},
+                    {pair(2, 2), kernel == 4 ? Value::of_int(1) : act("valid"), pair(0, 0),
+                     pair(1, 1), Value::of_int(groups)}));
+      expect_good(compare(b.graph));
+    }
+  for (int64_t channels : {1, 3, 32}) {
+    Builder b;
+    NodeId x = b.input("x", {1, channels, 8, 14, 14});
+    b.output(b.op(OpKind::Conv3d, {x, b.weight("w", {32, channels, 3, 3, 3}), b.weight("b", {32})},
+                  {Value::of_ints({1}), Value::of_ints({1})}));
+    expect_good(compare(b.graph));
+  }
+}
+
+TEST(CpuBackend, ScatterWritesOverWhatDies) {
+  Builder b;
+  NodeId x = b.op(OpKind::Relu, {b.input("x", {64, 32})});
+  NodeId at = b.op(OpKind::Iota, {}, {Value::of_type({DType::I64, {3}}), Value::of_int(0)});
+  b.output(b.op(OpKind::Scatter, {x, at, b.input("u", {3, 32})}));
+  Comparison c = compare(b.graph);
+  expect_good(c);
+  EXPECT_EQ(c.memory.arena, 64 * 32 * 4) << "no copy of x";
+}
+
 TEST(CpuBackend, ConsecutiveLayersNeedNoReorder) {
   Builder b;
   NodeId x = b.input("x", {1, 16, 12, 12});

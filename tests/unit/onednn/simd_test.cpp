@@ -70,6 +70,21 @@ TEST_P(Simd, Log1pAndExpm1KeepTheDigitsOfTinyArguments) {
   EXPECT_EQ(unary(Instr::Log1p, 0), 0);
 }
 
+TEST_P(Simd, AtanIsAccurate) {
+  for (float size = 1e-38f; size < 3e38f; size *= 1.013f)
+    for (float x : {size, -size})
+      ASSERT_NEAR(unary(Instr::Atan, x) / std::atan(static_cast<double>(x)), 1, 2.5e-7) << x;
+  EXPECT_EQ(unary(Instr::Atan, 0), 0);
+  EXPECT_NEAR(unary(Instr::Atan, kInf), std::acos(0.0), 1e-7);
+  EXPECT_NEAR(unary(Instr::Atan, -kInf), -std::acos(0.0), 1e-7);
+}
+
+TEST_P(Simd, RoundsHalvesToEven) {
+  for (float x = -40.25f; x < 40; x += 0.125f) EXPECT_EQ(unary(Instr::Round, x), std::nearbyint(x));
+  for (float x : {1e10f, -3e38f, 8388607.5f, 0.49999997f, kInf, -kInf})
+    EXPECT_EQ(unary(Instr::Round, x), std::nearbyint(x)) << x;
+}
+
 TEST_P(Simd, GeluIsAccurateToTheScaleOfItsArgument) {
   for (float x = -20; x < 20; x += 0.0037f) {
     double v = static_cast<double>(x), exact = v * (1 + std::erf(v / std::sqrt(2.0))) / 2;
@@ -95,8 +110,9 @@ TEST_P(Simd, InfinitiesSaturate) {
 }
 
 TEST_P(Simd, NanStaysNan) {
-  for (Instr instr : {Instr::Copy, Instr::Neg, Instr::Relu, Instr::Sigmoid, Instr::Tanh,
-                      Instr::Gelu, Instr::Exp, Instr::Sqrt, Instr::Erf, Instr::Log1p, Instr::Expm1})
+  for (Instr instr :
+       {Instr::Copy, Instr::Neg, Instr::Relu, Instr::Sigmoid, Instr::Tanh, Instr::Gelu, Instr::Exp,
+        Instr::Sqrt, Instr::Erf, Instr::Log1p, Instr::Expm1, Instr::Atan, Instr::Round})
     EXPECT_TRUE(std::isnan(unary(instr, kNan))) << int(instr);
   float a = kNan, b = 1, out = 0;
   table().apply(Instr::Maximum, &out, &a, &b, nullptr, 1);

@@ -33,8 +33,8 @@ private:
   void add_weight(NodeId id);
   Operand constant(NodeId id);
   Result<void> operation(NodeId id);
-  Result<void> check_indices(NodeId gather);
-  Result<void> check_constant(NodeId indices, int64_t size);
+  Result<void> check_indices(NodeId user);
+  Result<void> check_constant(NodeId user, NodeId indices, int64_t size);
   void finish_outputs();
   std::string name_of(NodeId id) const;
 
@@ -108,35 +108,38 @@ Result<void> Exporter::operation(NodeId id) {
     nodes_.name_result(value, name, graph_.type(id), /*describe=*/!output);
   }
   value_[id.index] = std::move(value);
-  return graph_.node(id).op == OpKind::Gather ? check_indices(id) : Result<void>();
+  OpKind op = graph_.node(id).op;
+  bool picks = op == OpKind::Gather || op == OpKind::Scatter;
+  return picks ? check_indices(id) : Result<void>();
 }
 
-Result<void> Exporter::check_constant(NodeId indices, int64_t size) {
+Result<void> Exporter::check_constant(NodeId user, NodeId indices, int64_t size) {
   const Value& values = graph_.attr(indices, 0);
   llvm::SmallVector<int64_t, 8> all(values.ints.begin(), values.ints.end());
   for (double index : values.reals) all.push_back(static_cast<int64_t>(index));
   for (int64_t index : all)
     if (index < 0 || index >= size)
       return error(Code::unsupported,
-                   "`gather` takes index {0} of an axis of {1}: ONNX refuses it, or counts it from "
+                   "`{0}` takes index {1} of an axis of {2}: ONNX refuses it, or counts it from "
                    "the end",
-                   index, size);
+                   op_info(graph_.node(user).op).name, index, size);
   return {};
 }
 
-/// Indices that are known are checked, here or when their elements are written. Those of an argmax
-/// are of the axis that it went along. Of all others a note says what is expected of them.
-Result<void> Exporter::check_indices(NodeId gather) {
-  NodeId x = graph_.operands(gather)[0], indices = graph_.operands(gather)[1];
-  int64_t size = graph_.type(x)[static_cast<size_t>(graph_.attr(gather, 0).number)];
+/// Indices of a gather or scatter that are known are checked, here or when their elements are
+/// written. Those of an argmax or top_k are of the axis that it went along. Of all others a note
+/// says what is expected of them.
+Result<void> Exporter::check_indices(NodeId user) {
+  NodeId x = graph_.operands(user)[0], indices = graph_.operands(user)[1];
+  int64_t size = graph_.type(x)[static_cast<size_t>(graph_.attr(user, 0).number)];
   const Node& node = graph_.node(indices);
-  if (node.op == OpKind::Constant) return check_constant(indices, size);
+  if (node.op == OpKind::Constant) return check_constant(user, indices, size);
   if (weight_[indices.index] >= 0) {
     int64_t& below = exported_.weights[weight_[indices.index]].indices_below;
     below = below == 0 ? size : std::min(below, size);
     return {};
   }
-  if (node.op == OpKind::Argmax) {
+  if (node.op == OpKind::Argmax || node.op == OpKind::TopK) {
     NodeId ranked = graph_.operands(indices)[0];
     if (graph_.type(ranked)[static_cast<size_t>(graph_.attr(indices, 0).number)] <= size) return {};
   }

@@ -110,6 +110,9 @@ void NodeWriter::set_attr(schema::Node& node, const Attr& attr) {
   } else if (const auto* real = std::get_if<float>(&attr.value)) {
     out.set_type(schema::Attribute::FLOAT);
     out.set_f(*real);
+  } else if (const auto* word = std::get_if<std::string>(&attr.value)) {
+    out.set_type(schema::Attribute::STRING);
+    out.set_s(*word);
   } else {
     out.set_type(schema::Attribute::INTS);
     for (int64_t value : *std::get_if<2>(&attr.value)) out.add_ints(value);

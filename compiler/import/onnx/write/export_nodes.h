@@ -24,13 +24,14 @@ struct Operand {
 /// An attribute of a node of the file.
 struct Attr {
   const char* name;
-  std::variant<int64_t, float, llvm::SmallVector<int64_t, 4>> value;
+  std::variant<int64_t, float, llvm::SmallVector<int64_t, 4>, std::string> value;
 
   static Attr whole(const char* name, int64_t value) { return {name, value}; }
   static Attr real(const char* name, double value) { return {name, static_cast<float>(value)}; }
   static Attr list(const char* name, llvm::ArrayRef<int64_t> value) {
     return {name, llvm::SmallVector<int64_t, 4>(value.begin(), value.end())};
   }
+  static Attr word(const char* name, llvm::StringRef value) { return {name, value.str()}; }
 };
 
 /// TensorProto.DataType of a dtype.

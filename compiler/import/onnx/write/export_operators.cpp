@@ -35,6 +35,9 @@ private:
   Result<Operand> epilogue(Operand product, const Operand& residual, size_t act_slot);
   Result<Operand> matmul();
   Result<Operand> conv2d();
+  Result<Operand> conv3d();
+  Result<Operand> conv_transpose2d();
+  Result<void> floats_alone(const char* onnx_name) const;
   Result<Operand> pool();
   Operand batch_norm();
   Operand layer_norm();
@@ -42,6 +45,9 @@ private:
   Operand reduce(const char* type, int axes_are_input_since);
   Operand cumsum();
   Operand argmax();
+  Operand top_k();
+  Operand non_max_suppression();
+  Result<Operand> scatter();
   Operand slice();
   Operand reshape(const Operand& x, llvm::ArrayRef<int64_t> shape);
   Operand transpose(const Operand& x, llvm::ArrayRef<int64_t> perm);
@@ -108,10 +114,14 @@ llvm::SmallVector<int64_t, 4> OperatorWriter::window_pads(llvm::ArrayRef<int64_t
   return pads;
 }
 
+Result<void> OperatorWriter::floats_alone(const char* onnx_name) const {
+  if (is_float(result_)) return {};
+  return error(Code::unsupported, "`{0}` of {1} cannot be written: ONNX's {2} takes floats",
+               op_info(graph_.node(id_).op).name, dtype_name(result_), onnx_name);
+}
+
 Result<Operand> OperatorWriter::conv2d() {
-  if (!is_float(result_))
-    return error(Code::unsupported, "`conv2d` of {0} cannot be written: ONNX's Conv takes floats",
-                 dtype_name(result_));
+  TG_CHECK(floats_alone("Conv"));
   const TensorType& w = type(1);
   llvm::ArrayRef<int64_t> stride = attr(0).ints, dilation = attr(2).ints;
   int64_t kernel[] = {w[2], w[3]};
@@ -121,6 +131,33 @@ Result<Operand> OperatorWriter::conv2d() {
             Attr::list("pads", window_pads(kernel, stride, attr(1), dilation)),
             Attr::list("dilations", dilation), Attr::whole("group", type(0)[1] / w[1])});
   return epilogue(product, x_[3], 3);
+}
+
+Result<Operand> OperatorWriter::conv3d() {
+  TG_CHECK(floats_alone("Conv"));
+  const TensorType& w = type(1);
+  return node("Conv", x_,
+              {Attr::list("kernel_shape", llvm::ArrayRef<int64_t>(w.shape).drop_front(2)),
+               Attr::list("strides", attr(0).ints), Attr::list("pads", attr(1).ints),
+               Attr::list("dilations", attr(2).ints), Attr::whole("group", type(0)[1] / w[1])});
+}
+
+Result<Operand> OperatorWriter::conv_transpose2d() {
+  TG_CHECK(floats_alone("ConvTranspose"));
+  const TensorType &x = type(0), &w = type(1);
+  std::array<int64_t, 4> pads{};
+  for (int i = 0; i < 2; ++i) {
+    std::optional<Window> along = transposed_window(x[2 + i], w[2 + i], attr(0).ints[i],
+                                                    attr(3).ints[i], attr(1), attr(2).ints[i], i);
+    assert(along && "shapes are checked");
+    pads[i] = along->before;
+    pads[2 + i] = along->after;
+  }
+  return node("ConvTranspose", x_,
+              {Attr::list("kernel_shape", llvm::ArrayRef<int64_t>(w.shape).drop_front(2)),
+               Attr::list("strides", attr(0).ints), Attr::list("pads", pads),
+               Attr::list("output_padding", attr(2).ints), Attr::list("dilations", attr(3).ints),
+               Attr::whole("group", attr(4).number)});
 }
 
 // --- windows, rows and axes ---------------------------------------------------------------------
@@ -188,6 +225,49 @@ Operand OperatorWriter::argmax() {
     return node("ArgMax", x_, {axis, Attr::whole("keepdims", attr(1).number)});
   Operand largest = nodes_.node("TopK", {x_[0], nodes_.list(1)}, result_, {axis}, /*outputs=*/2);
   return attr(1).number != 0 ? largest : reshape(largest, result_shape());
+}
+
+Operand OperatorWriter::top_k() {
+  return nodes_.node("TopK", {x_[0], nodes_.list(attr(1).number)}, result_,
+                     {Attr::whole("axis", attr(0).number), Attr::whole("largest", attr(2).number)},
+                     /*outputs=*/2);
+}
+
+/// ONNX lists what was chosen; as many rows of -1 as there can be follow, and what is too many
+/// goes.
+Operand OperatorWriter::non_max_suppression() {
+  Operand boxes = nodes_.cast(x_[0], DType::F32), scores = nodes_.cast(x_[1], DType::F32);
+  Operand chosen =
+      node("NonMaxSuppression",
+           {boxes, scores, nodes_.list(attr(0).number), nodes_.scalar(attr(1).real, DType::F32),
+            nodes_.scalar(attr(2).real, DType::F32)},
+           {Attr::whole("center_point_box", attr(3).number)});
+  TensorType rest{DType::I64, result_shape()};
+  Operand fill = nodes_.filled(rest, element_bytes(llvm::ArrayRef<int64_t>(-1), DType::I64));
+  Operand all = node("Concat", {chosen, fill}, {Attr::whole("axis", 0)});
+  return node("Slice", {all, nodes_.list(0), nodes_.list(result_shape()[0]), nodes_.list(0)});
+}
+
+/// ScatterElements has an index for each element; of the sums of halves nothing is rounded between.
+Result<Operand> OperatorWriter::scatter() {
+  ScatterReduce reduce = *parse_scatter_reduce(attr(1).text);
+  bool joins = reduce != ScatterReduce::None;
+  int since = reduce == ScatterReduce::Max || reduce == ScatterReduce::Min ? 18 : 16;
+  if (joins && nodes_.opset() < since)
+    return error(Code::unsupported, "`scatter` with `reduce` = \"{0}\" needs opset {1} or later",
+                 attr(1).text, since);
+  auto axis = static_cast<size_t>(attr(0).number);
+  llvm::SmallVector<int64_t, 8> column(type(2).shape.size(), 1);
+  column[axis] = -1;
+  Operand indices =
+      nodes_.node("Expand", {reshape(x_[1], column), nodes_.list(type(2).shape)}, x_[1].dtype);
+  llvm::SmallVector<Attr, 2> attrs = {Attr::whole("axis", attr(0).number)};
+  if (joins) attrs.push_back(Attr::word("reduction", attr(1).text));
+  if (!joins || result_ != DType::F16)
+    return node("ScatterElements", {x_[0], indices, x_[2]}, attrs);
+  Operand x = nodes_.cast(x_[0], DType::F32), updates = nodes_.cast(x_[2], DType::F32);
+  Operand wide = nodes_.node("ScatterElements", {x, indices, updates}, DType::F32, attrs);
+  return nodes_.node("Cast", {wide}, result_, {Attr::whole("to", data_type(result_))});
 }
 
 // --- layout -------------------------------------------------------------------------------------
@@ -298,6 +378,8 @@ Result<Operand> OperatorWriter::write() {
   switch (op) {
   case OpKind::Matmul: return matmul();
   case OpKind::Conv2d: return conv2d();
+  case OpKind::Conv3d: return conv3d();
+  case OpKind::ConvTranspose2d: return conv_transpose2d();
   case OpKind::WinogradWeight: return winograd_weight();
   case OpKind::MaxPool2d:
   case OpKind::AvgPool2d: return pool();
@@ -308,8 +390,12 @@ Result<Operand> OperatorWriter::write() {
   case OpKind::ReduceSum: return reduce("ReduceSum", 13);
   case OpKind::ReduceMean: return reduce("ReduceMean", 18);
   case OpKind::ReduceMax: return reduce("ReduceMax", 18);
+  case OpKind::ReduceMin: return reduce("ReduceMin", 18);
+  case OpKind::ReduceProd: return reduce("ReduceProd", 18);
   case OpKind::Cumsum: return cumsum();
   case OpKind::Argmax: return argmax();
+  case OpKind::TopK: return top_k();
+  case OpKind::NonMaxSuppression: return non_max_suppression();
   case OpKind::Concat: return node("Concat", x_, {Attr::whole("axis", attr(0).number)});
   case OpKind::Slice: return slice();
   case OpKind::Reshape: return reshape(x_[0], result_shape());
@@ -318,6 +404,8 @@ Result<Operand> OperatorWriter::write() {
   case OpKind::Enlarge: return enlarge();
   case OpKind::MergeGconv: return merge_gconv();
   case OpKind::Gather: return node("Gather", x_, {Attr::whole("axis", attr(0).number)});
+  case OpKind::Scatter: return scatter();
+  case OpKind::Broadcast: return node("Expand", {x_[0], nodes_.list(result_shape())});
   case OpKind::Iota: return iota();
   case OpKind::FusedMap: return fused_map();
   case OpKind::WinogradConv2d:

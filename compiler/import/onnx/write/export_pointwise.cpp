@@ -50,6 +50,17 @@ constexpr Direct kDirect[] = {
     {OpKind::Log, "Log"},
     {OpKind::Sin, "Sin"},
     {OpKind::Cos, "Cos"},
+    {OpKind::Round, "Round", true},
+    {OpKind::Ceil, "Ceil", true},
+    {OpKind::Tan, "Tan"},
+    {OpKind::Asin, "Asin"},
+    {OpKind::Acos, "Acos"},
+    {OpKind::Atan, "Atan"},
+    {OpKind::Sinh, "Sinh"},
+    {OpKind::Cosh, "Cosh"},
+    {OpKind::Asinh, "Asinh"},
+    {OpKind::Acosh, "Acosh"},
+    {OpKind::Atanh, "Atanh"},
     {OpKind::Softplus, "Softplus"},
     {OpKind::Hardswish, "HardSwish", true, 14},
     {OpKind::Mish, "Mish", true, 18},
@@ -99,7 +110,7 @@ const Direct* Writer::direct(OpKind op) const {
 
 bool Writer::is_single(OpKind op) const {
   return direct(op) || op == OpKind::Identity || op == OpKind::Clip || op == OpKind::Relu6 ||
-         op == OpKind::Elu || op == OpKind::NotEqual;
+         op == OpKind::Elu || op == OpKind::LeakyRelu || op == OpKind::NotEqual;
 }
 
 /// A limit that is infinite limits nothing, and integers have none.
@@ -197,13 +208,16 @@ Result<Operand> Writer::write(OpKind op, Operands x, llvm::ArrayRef<double> attr
     return nodes_.node(row->name, x, is_compare(op) ? DType::Bool : dtype_);
   switch (op) {
   case OpKind::Identity:
-  case OpKind::Floor: return x[0]; // of integers
+  case OpKind::Floor:
+  case OpKind::Ceil:
+  case OpKind::Round: return x[0]; // of integers
   case OpKind::NotEqual: return test("Not", {test("Equal", x)});
   case OpKind::Select: return select_bool(x[0], x[1], x[2]);
   case OpKind::Relu: return node("Max", {x[0], number(0)});
   case OpKind::Relu6: return clip(x[0], 0, 6);
   case OpKind::Clip: return clip(x[0], attrs[0], attrs[1]);
   case OpKind::Elu: return node("Elu", x, {Attr::real("alpha", attrs[0])});
+  case OpKind::LeakyRelu: return node("LeakyRelu", x, {Attr::real("alpha", attrs[0])});
   case OpKind::Gelu: return gelu(x[0]);
   case OpKind::Log1p: return log1p(x[0]);
   case OpKind::Expm1: return expm1(x[0]);
