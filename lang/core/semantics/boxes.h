@@ -1,5 +1,5 @@
 // non_max_suppression: of each class the boxes with the best scores that do not overlap one
-// another. Included through semantics_impl.h.
+// another. Included through impl.h.
 #pragma once
 
 #include "lang/core/semantics/walk.h"

@@ -1,5 +1,5 @@
 // Operators that move elements: concat, slice, transpose, pad, gather, scatter and their like.
-// Included through semantics_impl.h.
+// Included through impl.h.
 #pragma once
 
 #include "lang/core/semantics/pointwise.h"

@@ -1,5 +1,5 @@
 // Matmul and conv2d with their bias, residual and activation, and the other convolutions. Included
-// through semantics_impl.h.
+// through impl.h.
 #pragma once
 
 #include "lang/core/semantics/pointwise.h"
