@@ -2,7 +2,6 @@
 #include "compiler/driver/backends/cuda_groups.h"
 #include "runtime/cuda/backend.h"
 #include "runtime/cuda/device/libraries.h"
-#include "runtime/cuda/patterns.h"
 
 #include <llvm/Support/FormatVariadic.h>
 
@@ -62,7 +61,7 @@ const BackendRow& cuda_backend_row() {
       .tf32 = true,
       .streams = true,
       .profile = "h200",
-      .patterns = cuda::cuda_patterns,
+      .patterns = cuda_patterns,
       .groups = make_cuda_groups,
   };
   return row;

@@ -3,9 +3,9 @@
 #include "compiler/driver/devices.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "lang/core/support/stopwatch.h"
-#include "runtime/bounds.h"
 #include "runtime/execute.h"
 #include "runtime/measure/machine_watch.h"
+#include "runtime/tensor.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

@@ -4,8 +4,8 @@
 #include "compiler/driver/devices.h"
 #include "compiler/driver/runs/side_by_side.h"
 #include "lang/core/support/stopwatch.h"
-#include "runtime/bounds.h"
 #include "runtime/random.h"
+#include "runtime/tensor.h"
 
 #include <cmath>
 

@@ -68,7 +68,7 @@ Result<RunReport> run_model(const Graph& source, const Graph& graph, const Prepa
                             const RunModelOptions& run,
                             llvm::function_ref<Result<std::vector<Tensor>>(const Plan&)> inputs);
 
-/// How far outputs may be from those of ref in f32, by what runs compute in (runtime/bounds.h).
+/// How far outputs may be from those of ref in f32, by what runs compute in (runtime/tensor.h).
 double output_bound(const PrepareOptions& options);
 
 /// What is wrong with the outputs: not finite (a warning, or an error where they were checked), or
