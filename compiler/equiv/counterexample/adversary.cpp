@@ -2,7 +2,6 @@
 
 #include "compiler/equiv/counterexample/minimise.h"
 #include "compiler/equiv/counterexample/probe.h"
-#include "compiler/equiv/counterexample/thresholds.h"
 #include "lang/core/support/random.h"
 
 #include <llvm/ADT/STLExtras.h>
