@@ -5,7 +5,7 @@
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/runs/backend_finalists.h"
-#include "compiler/extract/cost/instance_text.h"
+#include "compiler/extract/cost/price_features.h"
 #include "compiler/optimizer/placed_times.h"
 #include "lang/core/support/random.h"
 #include "lang/core/support/stopwatch.h"
