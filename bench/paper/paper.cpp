@@ -13,7 +13,7 @@
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/core/support/data_file.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FileSystem.h>

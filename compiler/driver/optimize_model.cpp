@@ -7,7 +7,7 @@
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
-#include "compiler/driver/reports/trace_json.h"
+#include "compiler/driver/reports/report_json.h"
 #include "compiler/driver/runs/whole_runs.h"
 #include "compiler/driver/verify/rule_trust.h"
 #include "compiler/driver/verify/verify_rules.h"

@@ -28,7 +28,7 @@ struct OptimizeHost {
   /// of it. And ends.
   std::function<TellProgress(double time_limit_s, bool timed)> searching = {};
   std::function<void()> searched = {};
-  /// Gets what the search did (trace_json.h), before what it found is verified. Given, it is
+  /// Gets what the search did (report_json.h), before what it found is verified. Given, it is
   /// recorded, as it is where the options ask for that.
   std::function<Result<void>(llvm::StringRef trace)> traced = {};
 };

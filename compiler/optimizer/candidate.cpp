@@ -1,7 +1,6 @@
 #include "compiler/optimizer/candidate.h"
 
 #include "compiler/optimizer/explanation.h"
-#include "compiler/optimizer/kernel_chain.h"
 #include "compiler/optimizer/strategy/strategy.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -2,7 +2,7 @@
 
 #include "compiler/egraph/explain/explain.h"
 #include "compiler/extract/groups/group_refine.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/search/saturate.h"
 
 #include <llvm/ADT/STLExtras.h>

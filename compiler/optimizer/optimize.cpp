@@ -9,10 +9,10 @@
 #include "compiler/optimizer/settled_search.h"
 #include "compiler/optimizer/strategy/strategy.h"
 
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/rules/book.h"
 #include "compiler/rules/text.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,9 +1,9 @@
 #include "compiler/optimizer/settled_search.h"
 
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/optimizer/placed_times.h"
 #include "compiler/optimizer/strategy/strategy.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringMap.h>

@@ -4,7 +4,7 @@
 #include "compiler/egraph/match/match_tally.h"
 #include "compiler/egraph/match/multi_match.h"
 #include "compiler/search/limits.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <algorithm>
 #include <cassert>

@@ -33,7 +33,7 @@ struct SearchTrace {
     uint32_t column = 0;
     RuleId rule{};
     uint32_t applied = 0;
-    std::string where = {}; // the place, where it was one or a kind of them (place_text.h)
+    std::string where = {}; // the place, where it was one or a kind of them (place_text)
   };
   struct TreeNode {
     int32_t parent = -1; // in `tree`; -1: a root

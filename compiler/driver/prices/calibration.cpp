@@ -8,7 +8,7 @@
 #include "compiler/extract/cost/price_features.h"
 #include "compiler/optimizer/placed_times.h"
 #include "lang/core/support/random.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSet.h>

@@ -2,7 +2,7 @@
 
 #include "compiler/driver/devices.h"
 #include "compiler/emit/plan_from_graph.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 #include "runtime/execute.h"
 #include "runtime/measure/machine_watch.h"
 #include "runtime/tensor.h"

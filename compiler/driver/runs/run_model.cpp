@@ -2,8 +2,7 @@
 
 #include "compiler/driver/backends.h"
 #include "compiler/driver/devices.h"
-#include "compiler/driver/runs/side_by_side.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 #include "runtime/random.h"
 #include "runtime/tensor.h"
 

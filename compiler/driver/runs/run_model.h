@@ -4,6 +4,7 @@
 
 #include "compiler/driver/runs/prepare.h"
 #include "lang/core/diagnostics/diagnostic.h"
+#include "runtime/measure/time_runs.h"
 #include "tangram/tangram.h"
 
 #include <llvm/ADT/STLFunctionalExtras.h>
@@ -78,5 +79,13 @@ void judge_outputs(const RunReport& report, const PrepareOptions& options, bool 
 
 /// "3.1e-07", "not finite"
 std::string difference_text(double difference);
+
+// Several instances of one program at once, each with memory of its own (on a GPU, on a stream of
+// its own): what the device carries beside each other, as a server would run it.
+
+/// Rounds in which every instance runs once, all begun together, each from a thread of its own;
+/// the times are those of rounds. Errors: the first instance's that fails.
+Result<Timing> time_side_by_side(llvm::ArrayRef<Executable*> instances,
+                                 const TimingOptions& options);
 
 } // namespace tg

@@ -3,7 +3,6 @@
 #include "compiler/egraph/explain/explain.h"
 #include "compiler/optimizer/explanation.h"
 #include "compiler/optimizer/group_refinement.h"
-#include "compiler/optimizer/kernel_chain.h"
 
 #include <algorithm>
 

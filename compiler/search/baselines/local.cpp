@@ -3,8 +3,8 @@
 #include "compiler/extract/extract.h"
 
 #include "compiler/search/baselines/published_costs.h"
-#include "compiler/search/place_text.h"
-#include "lang/core/support/stopwatch.h"
+#include "compiler/search/explorer.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/Hashing.h>

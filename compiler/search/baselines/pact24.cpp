@@ -1,6 +1,6 @@
 #include "compiler/search/baselines/pact24.h"
 
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <algorithm>
 #include <cassert>

@@ -3,7 +3,7 @@
 #include "compiler/search/baselines/published_costs.h"
 #include "compiler/search/limits.h"
 #include "compiler/search/mcts/helpers.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/DenseSet.h>
 

@@ -5,7 +5,7 @@
 #include "compiler/driver/prices/calibration.h"
 #include "compiler/driver/prices/calibration_networks.h"
 #include "compiler/extract/cost/price_features.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/optimizer/placed_times.h"
 #include "loading.h"

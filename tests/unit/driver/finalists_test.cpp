@@ -4,8 +4,8 @@
 
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/runs/backend_finalists.h"
-#include "compiler/driver/runs/side_by_side.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/driver/runs/run_model.h"
+#include "compiler/ir/graph.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "compiler/driver/files/model.h"
 #include "compiler/extract/cost/analytic.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/syntax/parse.h"
 

@@ -1,6 +1,6 @@
 // Every strategy stops where it is told to, with a result that is sound and never worse than what
 // it was given.
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/search/baselines/local.h"
 #include "compiler/search/baselines/pact24.h"
 #include "compiler/search/baselines/published_costs.h"

@@ -1,5 +1,5 @@
 // What single parts of the portfolio are there for, and that its results repeat.
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/search/portfolio/portfolio.h"
 #include "tests/unit/search/search_fixture.h"
 

@@ -2,7 +2,7 @@
 // threads, never worse without any of its parts; beside it the published costs and the baselines.
 #include "compiler/search/portfolio/portfolio.h"
 
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/search/baselines/local.h"
 #include "compiler/search/baselines/pact24.h"
 #include "compiler/search/baselines/published_costs.h"
