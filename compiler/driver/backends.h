@@ -5,7 +5,7 @@
 
 #include "compiler/driver/devices.h"
 #include "compiler/extract/cost/analytic.h"
-#include "compiler/extract/cost/group_price.h"
+#include "compiler/extract/cost/cost.h"
 #include "runtime/backend.h"
 
 namespace tg {

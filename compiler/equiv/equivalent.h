@@ -5,8 +5,8 @@
 //    chance of a miss (bound.h) below the target. Agreement proves equality up to that chance;
 //    where it is no small one, nothing is decided.
 // 3. Where the field shows a difference, float64 decides: both models at ordinary and adversarial
-//    inputs (probe.h). Values that differ there refute, and the inputs are made small (minimise.h);
-//    if none do, the models are equal as far as float64 can tell, which is said.
+//    inputs (probe.h). Values that differ there refute, and the inputs are made small
+//    (minimise.cpp); if none do, the models are equal as far as float64 can tell, which is said.
 //
 // A third answer is that it is not decided: a bound that bounds nothing, or evidence that is none.
 #pragma once

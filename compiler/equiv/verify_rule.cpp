@@ -2,7 +2,7 @@
 
 #include "compiler/equiv/counterexample/climb.h"
 #include "compiler/equiv/counterexample/instance_changes.h"
-#include "compiler/equiv/counterexample/minimise.h"
+#include "compiler/equiv/counterexample/narrow.h"
 #include "compiler/equiv/counterexample/rule_probes.h"
 #include "compiler/equiv/rule_class.h"
 #include "compiler/ir/to_text.h"

@@ -108,7 +108,7 @@ struct OptimizeReport {
   size_t nodes_before = 0, nodes_after = 0, load_nodes_after = 0;
   double cost_before_us = 0, cost_after_us = 0;
   std::optional<double> lower_bound_us; // of the extraction, where it gives one
-  /// Of Mcts, where that is known: which e-graphs bound the result (search/portfolio/bounds.h); the
+  /// Of Mcts, where that is known: which e-graphs bound the result (GraphBound); the
   /// first is what lower_bound_us is of.
   std::vector<GraphBound> bounds;
   size_t egraph_nodes = 0, egraph_classes = 0;

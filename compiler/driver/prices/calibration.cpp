@@ -1,12 +1,11 @@
 #include "compiler/driver/prices/calibration.h"
 
 #include "compiler/driver/devices.h"
-#include "compiler/driver/prices/calibration_networks.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/runs/backend_finalists.h"
 #include "compiler/extract/cost/price_features.h"
-#include "compiler/optimizer/placed_times.h"
+#include "compiler/optimizer/settled_search.h"
 #include "lang/core/support/random.h"
 #include "lang/core/support/stop.h"
 

@@ -1,6 +1,6 @@
 #include "compiler/equiv/counterexample/adversary.h"
 
-#include "compiler/equiv/counterexample/minimise.h"
+#include "compiler/equiv/counterexample/narrow.h"
 #include "compiler/equiv/counterexample/probe.h"
 #include "lang/core/support/random.h"
 

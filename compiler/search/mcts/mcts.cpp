@@ -2,7 +2,7 @@
 
 #include "compiler/search/baselines/published_costs.h"
 #include "compiler/search/limits.h"
-#include "compiler/search/mcts/helpers.h"
+#include "compiler/search/mcts/board.h"
 #include "lang/core/support/stop.h"
 
 #include <llvm/ADT/DenseSet.h>

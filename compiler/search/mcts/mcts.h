@@ -14,7 +14,7 @@
 //
 // Simulations come in batches of a fixed size: first the leaves of all are chosen and added to the
 // tree, with virtual loss; then all are played on from there, on as many threads as there are
-// (helpers.h); then what they saw is counted and learned, in their order. So the number of threads
+// (board.h); then what they saw is counted and learned, in their order. So the number of threads
 // changes nothing but the time.
 //
 // A state is worth what its incumbent costs (incumbent.h); the best graph is kept at any moment.

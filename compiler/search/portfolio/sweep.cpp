@@ -1,4 +1,4 @@
-#include "compiler/search/portfolio/sweep.h"
+#include "compiler/search/portfolio/searcher.h"
 
 #include <algorithm>
 

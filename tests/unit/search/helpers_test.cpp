@@ -1,5 +1,5 @@
 // One tree search by several threads: simulations come out the same wherever they are played.
-#include "compiler/search/mcts/helpers.h"
+#include "compiler/search/mcts/board.h"
 
 #include "compiler/ir/graph.h"
 #include "compiler/search/mcts/mcts.h"
