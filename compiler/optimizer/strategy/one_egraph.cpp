@@ -105,7 +105,7 @@ void extract_others(const EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
   if (has_second_opinion(judges))
     if (auto found = other_finalist(egraph, source, judges, options))
       keep(std::move(*found), judges.second_opinion->name());
-  for (Extractor extractor : {Extractor::Greedy, Extractor::GreedyShared, Extractor::GreedyDag}) {
+  for (Extractor extractor : greedy_extractors()) {
     if (extractor == options.extract.extractor) continue;
     ExtractOptions other = options.extract;
     other.extractor = extractor;

@@ -240,8 +240,7 @@ bool Portfolio::whole(SearchTask::Kind kind) {
 void Portfolio::bound_result() {
   report_.bounds = bounds_on(report_.cost_us, bounds_);
   bool large = options_.mcts.explore.node_limit > kFirstStageNodes;
-  Extractor extractor = options_.extract.extractor;
-  bool certifies = extractor == Extractor::Ilp || extractor == Extractor::Best;
+  bool certifies = proves_optimum(options_.extract.extractor);
   while (options_.use_saturation && (large || (certifies && report_.bounds.empty())) && !stopped())
     if (!whole(SearchTask::Kind::Deeper)) break;
 }

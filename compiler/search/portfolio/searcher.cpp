@@ -2,6 +2,8 @@
 
 #include "compiler/search/baselines/published_costs.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 #include <cassert>
 
@@ -231,7 +233,8 @@ private:
   /// By extractors that take no time beside the saturation. The e-graph is of what was given.
   void extract_others(const EGraph& egraph, const History* history) {
     out_.others.clear();
-    for (Extractor extractor : {Extractor::GreedyDag, Extractor::GreedyShared, Extractor::Greedy}) {
+    std::vector<Extractor> greedy = greedy_extractors();
+    for (Extractor extractor : llvm::reverse(greedy)) {
       ExtractOptions options = options_.extract;
       options.extractor = extractor;
       Result<ExtractedGraph> found = extract(egraph, task_.graph, prices_, options);
