@@ -150,7 +150,7 @@ OptimizeOptions optimize_options(const Public& o) {
 
 /// Where prices and whole runs are of a backend that has it.
 static bool in_tf32(const Public& o) {
-  const BackendRow* row = find_backend(name_of(backend_of_costs(o.cost)));
+  const BackendRow* row = find_backend(backend_of_costs(o.cost));
   return o.allow_tf32 && row && row->tf32;
 }
 

@@ -91,9 +91,11 @@ TensorSpec spec(std::string name, const tg::TensorType& type) {
 
 /// f32 products in tf32 are for some backends; `where` names what they were asked of.
 tg::Result<void> check_tf32(bool asked, const Backend* backend, llvm::StringRef where) {
-  const tg::BackendRow* row = backend ? tg::find_backend(tg::name_of(*backend)) : nullptr;
+  const tg::BackendRow* row = backend ? tg::find_backend(*backend) : nullptr;
   if (!asked || (row && row->tf32)) return {};
-  return tg::error(tg::Code::usage, "`allow_tf32` is of cuda, not of `{0}`", where);
+  std::string having = tg::backend_names(std::mem_fn(&tg::BackendRow::tf32));
+  return tg::error(tg::Code::usage, "`allow_tf32` requires {0}, not `{1}`",
+                   having.empty() ? "a backend that this build lacks" : having, where);
 }
 
 /// With symbols of its own: others may work on the model at the same time, and whoever rewrites or

@@ -351,7 +351,7 @@ Expected<Extraction> extract_file(const std::string& path, const ExtractOptions&
 // --- prices of this machine ---------------------------------------------------------------------
 
 struct CalibrateOptions {
-  Backend backend = Backend::Cpu;          // not Ref
+  Backend backend = kDefaultBackend;       // not Ref
   double time_limit_s = kCalibrateSeconds; // negative: none; a later call goes on
   int64_t memory_limit_mb = 0;             // 0 = 80% of the machine's
   int threads = 0;                         // 0 = one for each core
@@ -385,7 +385,7 @@ struct Tensor {
 };
 
 struct CompileOptions {
-  Backend backend = Backend::Cpu;
+  Backend backend = kDefaultBackend;
   /// F32, F16 or BF16: what f32 of the model is computed in, with sums in f32; inputs and outputs
   /// keep their types.
   DType dtype = DType::F32;
