@@ -183,6 +183,34 @@ std::vector<tangram::Step> steps_of(const Derivation& chain, llvm::ArrayRef<Rule
   return steps;
 }
 
+Result<std::vector<tangram::Step>> confirmed_steps(const Optimized& optimized,
+                                                   llvm::ArrayRef<Rule> rules, const Graph& source,
+                                                   const StopToken& stop) {
+  TG_CHECK(confirm_chain(optimized, rules, source, stop));
+  return steps_of(*optimized.chain, rules);
+}
+
+Result<OperatorCosts> operator_costs(const Graph& graph, const Public& o, const StopToken& stop,
+                                     std::function<void(size_t, size_t)> progress) {
+  TG_TRY(std::unique_ptr<CostModel> model, cost_model(graph, o, stop, std::move(progress)));
+  std::optional<RetypedCost> narrow;
+  CostModel& costs = in_dtype(part_of(o.dtype), *model, narrow);
+  PriceCache prices(graph.symbols(), costs);
+  GraphInstances instances = instances_of(graph);
+  prices.prepare(instances.instances);
+  OperatorCosts out{std::vector<OperatorCosts::Kind>(kOpCount), costs.name()};
+  for (const OpInstance& instance : instances.instances) {
+    OperatorCosts::Kind& kind = out.kinds[static_cast<size_t>(instance.op)];
+    kind.op = instance.op;
+    ++kind.count;
+    kind.microseconds += prices.price(instance);
+  }
+  llvm::erase_if(out.kinds, [](const auto& kind) { return kind.count == 0; });
+  llvm::stable_sort(out.kinds,
+                    [](const auto& a, const auto& b) { return a.microseconds > b.microseconds; });
+  return out;
+}
+
 // --- one optimisation ---------------------------------------------------------------------------
 
 namespace {
@@ -214,6 +242,7 @@ private:
   WholeRunOptions whole_runs() const;
   bool tracing() const { return o_.record_trace || host_.traced; }
   OptimizeOptions told(SearchTrace& trace) const;
+  TellProgress told_of_progress(double time_limit_s, bool timed) const;
   Result<void> write_files(const Optimized& result, const CostTable& prices) const;
 
   const Graph& source_;
@@ -292,6 +321,20 @@ OptimizeOptions Optimization::told(SearchTrace& trace) const {
   return options;
 }
 
+tangram::SearchProgress to_public(const SearchProgress& p) {
+  tangram::SearchProgress out{p.seconds,  p.time_limit_s, p.source_us,   p.best_us,
+                              p.bound_us, p.nodes,        p.simulations, p.where};
+  for (const RuleCount& rule : p.rules) out.rules.emplace_back(rule.rule, rule.count);
+  return out;
+}
+
+/// Empty where nobody listens: searches then spare themselves the telling.
+TellProgress Optimization::told_of_progress(double time_limit_s, bool timed) const {
+  tangram::OnProgress tell = host_.searching ? host_.searching(time_limit_s, timed) : o_.progress;
+  if (!tell) return {};
+  return [tell](const SearchProgress& progress) { tell(to_public(progress)); };
+}
+
 Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   DType dtype = part_of(o_.dtype);
   TG_TRY(Graph as_run, retype(source_, dtype));
@@ -313,8 +356,7 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
     options.portfolio.priors = &priors.emplace(std::move(table));
   }
   bool measured = is_measured(o_.cost);
-  if (host_.searching)
-    options.portfolio.progress = host_.searching(options.explore.time_limit_s, measured);
+  options.portfolio.progress = told_of_progress(options.explore.time_limit_s, measured);
   Result<Optimized> found = optimize(source_, rules, prices, options, runs.runner(),
                                      measured ? &second_opinion : nullptr);
   if (host_.searched) host_.searched();

@@ -42,11 +42,6 @@ std::function<void(size_t, size_t)> progress_line(Session& session, const char* 
   };
 }
 
-Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& as_run) {
-  return tg::cost_model(as_run, session.options, session.stop,
-                        progress_line(session, "timing operators"));
-}
-
 std::string rule_cache(const Options& o) {
   return o.rule_cache.empty() ? default_rule_cache() : o.rule_cache;
 }

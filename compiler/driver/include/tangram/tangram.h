@@ -143,6 +143,17 @@ struct ExternOp {
 
 // --- optimiser --------------------------------------------------------------------------------
 
+/// What a search says while it goes on. Costs are microseconds; a bound of 0 is not known yet.
+struct SearchProgress {
+  double seconds = 0, time_limit_s = 0;
+  double source_us = 0, best_us = 0, bound_us = 0;
+  size_t nodes = 0, simulations = 0;                      // of the e-graph; tried by tree searches
+  std::string where = {};                                 // what it does: "extraction"
+  std::vector<std::pair<std::string, size_t>> rules = {}; // that paid, most often first
+};
+/// Called from any thread, never from two at once. Changes no result.
+using OnProgress = std::function<void(const SearchProgress&)>;
+
 /// What an optimisation is told. The fields are the rows TG_SEARCH_OPTION of tables/options.def,
 /// the table that the command line is made of: type, default, range, the strategies that look at
 /// it, and what it means; `tg opt --help-all` prints them. Times are seconds (`_s`), memory is MiB
@@ -164,6 +175,7 @@ struct OptimizeOptions {
   bool explain = false;
   bool record_trace = false;          // with Optimized::trace_json
   std::vector<ExternOp> externs = {}; // where models that call them are to be run
+  OnProgress progress = {};           // called while it searches
 };
 
 /// Whether a result is known to compute what its source does (OptimizeOptions::verify). Undecided:
