@@ -138,6 +138,7 @@ OptimizeOptions optimize_options(const Public& o) {
   explore.numerics = part_of(o.numerics);
   explore.seed = o.seed;
   explore.compatible = o.backoff;
+  explore.multi_node_limit = static_cast<size_t>(std::max<int64_t>(o.multi_node_limit, 0));
   ExtractOptions& extract = options.extract;
   extract.extractor = part_of(o.extract);
   extract.max_weight_growth = o.max_weight_growth;
@@ -316,7 +317,7 @@ OptimizeOptions Optimization::told(SearchTrace& trace) const {
   options.stop = stop_;
   // What comes afterwards is a replay of the chain, or that and a proof.
   options.search_share = o_.verify ? 0.5 : o_.explain ? 0.75 : 1;
-  options.kernels = true;
+  options.kernels = o_.kernels;
   options.trace = tracing() ? &trace : nullptr;
   return options;
 }

@@ -173,7 +173,12 @@ struct OptimizeOptions {
   /// With Optimized::steps, each confirmed by its rule's own text. Prices that are not measured
   /// decide alone then: nothing is run.
   bool explain = false;
-  bool record_trace = false;          // with Optimized::trace_json
+  bool record_trace = false; // with Optimized::trace_json
+  /// What a device does in one kernel is priced as one, though no rule has named it. Off where a
+  /// published search is to be as published.
+  bool kernels = true;
+  /// Of Saturate: new e-nodes by rules with several patterns; 0: the node limit alone.
+  int64_t multi_node_limit = 0;
   std::vector<ExternOp> externs = {}; // where models that call them are to be run
   OnProgress progress = {};           // called while it searches
 };
@@ -198,7 +203,10 @@ struct Report {
   bool source_returned = false; // because of those runs: it was slower, or wrong
   double seconds = 0;
   double peak_memory_mb = 0;
-  std::string stopped_by;                      // "saturated", "node limit", ...
+  size_t egraph_nodes = 0;
+  double search_memory_mb = 0; // of e-graphs and the search's tables, where it is known
+  size_t extractions_cut = 0;  // ended by the clock
+  std::string stopped_by;      // "saturated", "node limit", ...
   std::map<std::string, size_t> rules_applied; // nodes of the result that each made
   Verified verified = Verified::NotAsked;
   std::vector<std::string> notes; // what did not go as asked
@@ -274,6 +282,20 @@ struct Verification {
 Expected<Verification> verify(const Model& a, const Model& b, const VerifyOptions& options = {});
 
 // --- rules ------------------------------------------------------------------------------------
+
+/// A rule as it is declared. A declaration with directions or operator variables gives several.
+struct RuleInfo {
+  std::string rule, set, file; // "relu_relu", of the rule set "algebra"
+  uint32_t line = 0;
+  bool with_program = false; // of the library that comes with the program
+  Numerics numerics = Numerics::Exact;
+  std::string text;        // on one line
+  std::string fingerprint; // of what it says, whatever its name
+};
+
+/// The rules of a selection (OptimizeOptions::rules), the whole library where it is empty. Errors:
+/// files; names that there are not.
+Expected<std::vector<RuleInfo>> list_rules(const std::vector<std::string>& selection = {});
 
 struct VerifyRulesOptions {
   /// As OptimizeOptions::rules: modules, rule sets or rules of the library, and .tg files. The
