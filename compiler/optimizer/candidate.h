@@ -21,7 +21,7 @@ struct Candidate {
 };
 
 /// What the candidate is chosen by. `second_opinion` may be null.
-struct Judges {
+struct PricingContext {
   CostModel& costs;
   PriceCache& prices;                  // of `costs`
   CostModel* second_opinion = nullptr; // only where whole graphs are run

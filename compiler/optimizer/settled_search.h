@@ -9,12 +9,12 @@
 
 namespace tg {
 
-/// As the strategy of the options finds it, with the prices that it leaves in `judges.prices`; what
-/// earlier searches found is among `judges.others`, where these are asked for, and the best if it
-/// turns out to be. `report.cost_before_us` is by the prices of the end, too. Errors:
+/// As the strategy of the options finds it, with the prices that it leaves in `pricing.prices`;
+/// what earlier searches found is among `pricing.others`, where these are asked for, and the best
+/// if it turns out to be. `report.cost_before_us` is by the prices of the end, too. Errors:
 /// `no_solution`.
 Result<Candidate> find_settled(const Graph& source, llvm::ArrayRef<Rule> rules,
-                               const Judges& judges, const OptimizeOptions& options,
+                               const PricingContext& pricing, const OptimizeOptions& options,
                                OptimizeReport& report);
 
 // What the nodes of a graph take within its whole runs, as times of operator instances: nodes of

@@ -55,7 +55,7 @@ class Local final : public SearchStrategy {
 public:
   explicit Local(LocalSearch search) : search_(search) {}
   Result<Candidate> find(const SearchTask& task, OptimizeReport& report) const override {
-    LocalReport found = search_(task.source, task.rules, task.judges.prices, local_options(task));
+    LocalReport found = search_(task.source, task.rules, task.pricing.prices, local_options(task));
     note_local(found, task.rules, report);
     auto candidate = [&](Graph graph, double cost_us, const MoveMade* last) {
       Candidate out{std::move(graph), cost_us};
@@ -64,9 +64,9 @@ public:
       return out;
     };
     for (LocalFinalist& other : found.finalists) {
-      task.judges.others->push_back(
+      task.pricing.others->push_back(
           candidate(std::move(other.graph), other.cost_us, other.last_move.get()));
-      task.judges.others->back().rules = counts_on_path(other.rules_applied, task.rules);
+      task.pricing.others->back().rules = counts_on_path(other.rules_applied, task.rules);
     }
     return candidate(std::move(found.best), found.best_cost, found.last_move.get());
   }

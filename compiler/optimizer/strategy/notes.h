@@ -26,10 +26,10 @@ StopToken end_of_explaining(const OptimizeOptions& options);
 inline constexpr size_t kKeptForEach = 4;
 /// How many a search that keeps some by itself is to keep.
 inline size_t candidates_to_keep(const SearchTask& task) {
-  return task.judges.others ? kKeptForEach * task.options.finalists : 0;
+  return task.pricing.others ? kKeptForEach * task.options.finalists : 0;
 }
-inline bool has_second_opinion(const Judges& judges) {
-  return judges.others && judges.second_opinion;
+inline bool has_second_opinion(const PricingContext& pricing) {
+  return pricing.others && pricing.second_opinion;
 }
 
 /// Tells whoever watches how an e-graph grows, and what the best graph of it costs.

@@ -37,12 +37,13 @@ void note_extraction(const ExtractedGraph& extracted, llvm::ArrayRef<Rule> rules
 /// What another model's prices choose from the same e-graph, with its price under the model in use.
 /// nullopt if that is dearer than the source, or fails.
 std::optional<ExtractedGraph> other_finalist(const EGraph& egraph, const Graph& source,
-                                             const Judges& judges, const OptimizeOptions& options) {
-  PriceCache other_prices(source.symbols(), *judges.second_opinion);
+                                             const PricingContext& pricing,
+                                             const OptimizeOptions& options) {
+  PriceCache other_prices(source.symbols(), *pricing.second_opinion);
   Result<ExtractedGraph> other = extract(egraph, source, other_prices, options.extract);
   if (!other) return std::nullopt;
-  other->cost_us = price_graph(other->graph, judges.prices);
-  if (costs_more(other->cost_us, price_graph(source, judges.prices))) return std::nullopt;
+  other->cost_us = price_graph(other->graph, pricing.prices);
+  if (costs_more(other->cost_us, price_graph(source, pricing.prices))) return std::nullopt;
   return std::move(*other);
 }
 
@@ -94,40 +95,40 @@ Result<ExtractedGraph> extract_kernels(const EGraph& egraph, const Graph& source
 
 /// What the second opinion and other extractors choose from the same e-graph.
 void extract_others(const EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
-                    const Judges& judges, const OptimizeOptions& options) {
+                    const PricingContext& pricing, const OptimizeOptions& options) {
   auto keep = [&](ExtractedGraph found, std::string chosen_by) {
     Candidate candidate =
         explained({std::move(found.graph), found.cost_us}, egraph, rules, source, options);
     candidate.rules = named_counts(found.rules_used, rules);
     candidate.chosen_by = std::move(chosen_by);
-    judges.others->push_back(std::move(candidate));
+    pricing.others->push_back(std::move(candidate));
   };
-  if (has_second_opinion(judges))
-    if (auto found = other_finalist(egraph, source, judges, options))
-      keep(std::move(*found), judges.second_opinion->name());
+  if (has_second_opinion(pricing))
+    if (auto found = other_finalist(egraph, source, pricing, options))
+      keep(std::move(*found), pricing.second_opinion->name());
   for (Extractor extractor : greedy_extractors()) {
     if (extractor == options.extract.extractor) continue;
     ExtractOptions other = options.extract;
     other.extractor = extractor;
-    if (auto found = extract(egraph, source, judges.prices, other)) keep(std::move(*found), "");
+    if (auto found = extract(egraph, source, pricing.prices, other)) keep(std::move(*found), "");
   }
 }
 
 } // namespace
 
 Result<Candidate> OneEGraph::find(const SearchTask& task, OptimizeReport& report) const {
-  const auto& [source, rules, judges, options] = task;
+  const auto& [source, rules, pricing, options] = task;
   EGraph egraph = EGraph::from_graph(source);
   if (options.explain) egraph.record_history();
   grow(egraph, task, report);
   if (std::optional<Candidate> own = own_extraction(egraph, task, report))
     return explained(std::move(*own), egraph, rules, source, options);
   std::optional<Derivation> kernels;
-  TG_TRY(ExtractedGraph extracted, extract_kernels(egraph, source, rules, judges.prices, options,
+  TG_TRY(ExtractedGraph extracted, extract_kernels(egraph, source, rules, pricing.prices, options,
                                                    followed(options, report), kernels));
-  if (judges.others) extract_others(egraph, source, rules, judges, options);
-  if (judges.groups && !kernels)
-    refine_extracted(egraph, source, judges, options, extracted, report);
+  if (pricing.others) extract_others(egraph, source, rules, pricing, options);
+  if (pricing.groups && !kernels)
+    refine_extracted(egraph, source, pricing, options, extracted, report);
   note_extraction(extracted, rules, report);
   tell_extracted(extracted.cost_us, extracted.lower_bound_us, options, report);
   if (!kernels)

@@ -105,7 +105,7 @@ void PublishedTreeSearch::grow(EGraph& egraph, const SearchTask& task,
   const Graph& source = task.source;
   llvm::ArrayRef<Rule> rules = task.rules;
   const OptimizeOptions& options = task.options;
-  PriceCache& prices = task.judges.prices;
+  PriceCache& prices = task.pricing.prices;
   ProgressTeller teller(options, report);
   teller.grown(egraph.node_count());
   Pact24Options pact = options.pact24;
@@ -140,9 +140,9 @@ void PublishedTreeSearch::grow(EGraph& egraph, const SearchTask& task,
 std::optional<Candidate> PublishedTreeSearch::own_extraction(const EGraph& egraph,
                                                              const SearchTask& task,
                                                              OptimizeReport& report) const {
-  const auto& [source, rules, judges, options] = task;
+  const auto& [source, rules, pricing, options] = task;
   if (options.final_ilp) return std::nullopt;
-  PriceCache& prices = judges.prices;
+  PriceCache& prices = pricing.prices;
   PublishedCost found = published_cost(options.reward, egraph, prices, options.extract.stop);
   bool stopped = found.cost_us == kInfiniteCost && options.extract.stop.asked();
   Graph graph = stopped ? source : graph_of(egraph, source, found.nodes);

@@ -26,7 +26,7 @@ void RandomRollouts::grow(EGraph& egraph, const SearchTask& task, OptimizeReport
   ExtractOptions greedy = options.extract;
   greedy.extractor = Extractor::Greedy;
   RolloutReport explored = search_rollouts(egraph, rules, rollout, [&](const EGraph& state) {
-    Result<ExtractedGraph> extracted = extract(state, source, task.judges.prices, greedy);
+    Result<ExtractedGraph> extracted = extract(state, source, task.pricing.prices, greedy);
     double cost_us = extracted ? extracted->cost_us : kInfiniteCost;
     teller.found(cost_us);
     teller.tried(state);
