@@ -84,7 +84,7 @@ Result<void> check_run_dtype(tangram::DType dtype) {
 namespace {
 
 /// What `without` leaves out.
-void leave_out(const Public& o, PortfolioOptions& portfolio) {
+void apply_ablations(const Public& o, PortfolioOptions& portfolio) {
   using Part = tangram::SearchPart;
   auto in = [&](Part part) { return !llvm::is_contained(o.without, part); };
   portfolio.mcts.widen = in(Part::Widening);
@@ -117,7 +117,7 @@ void set_tree_options(const Public& o, OptimizeOptions& options) {
   pact.reuse_tree = o.reuse_tree;
   options.local.alpha = o.alpha;
   portfolio.threads = thread_count(o.search_threads > 0 ? o.search_threads : o.threads);
-  leave_out(o, portfolio);
+  apply_ablations(o, portfolio);
   options.reward = part_of(o.reward);
   options.final_ilp = o.extract != tangram::Extractor::Greedy;
 }
