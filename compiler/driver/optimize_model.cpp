@@ -243,7 +243,7 @@ private:
   WholeRunOptions whole_runs() const;
   bool tracing() const { return o_.record_trace || host_.traced; }
   OptimizeOptions told(SearchTrace& trace) const;
-  TellProgress told_of_progress(double time_limit_s, bool timed) const;
+  NotifyProgress progress_listener(double time_limit_s, bool timed) const;
   Result<void> write_files(const Optimized& result, const CostTable& prices) const;
 
   const Graph& source_;
@@ -330,10 +330,10 @@ tangram::SearchProgress to_public(const SearchProgress& p) {
 }
 
 /// Empty where nobody listens: searches then spare themselves the telling.
-TellProgress Optimization::told_of_progress(double time_limit_s, bool timed) const {
-  tangram::OnProgress tell = host_.searching ? host_.searching(time_limit_s, timed) : o_.progress;
-  if (!tell) return {};
-  return [tell](const SearchProgress& progress) { tell(to_public(progress)); };
+NotifyProgress Optimization::progress_listener(double time_limit_s, bool timed) const {
+  tangram::OnProgress notify = host_.searching ? host_.searching(time_limit_s, timed) : o_.progress;
+  if (!notify) return {};
+  return [notify](const SearchProgress& progress) { notify(to_public(progress)); };
 }
 
 Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
@@ -357,7 +357,7 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
     options.portfolio.priors = &priors.emplace(std::move(table));
   }
   bool measured = is_measured(o_.cost);
-  options.portfolio.progress = told_of_progress(options.explore.time_limit_s, measured);
+  options.portfolio.progress = progress_listener(options.explore.time_limit_s, measured);
   Result<Optimized> found = optimize(source_, rules, prices, options, runs.runner(),
                                      measured ? &second_opinion : nullptr);
   if (host_.searched) host_.searched();

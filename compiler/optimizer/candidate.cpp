@@ -7,7 +7,7 @@
 
 namespace tg {
 
-void Candidate::tell(Result<Derivation> found) {
+void Candidate::set_explanation(Result<Derivation> found) {
   if (found)
     chain = std::move(*found);
   else

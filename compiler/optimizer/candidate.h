@@ -17,7 +17,7 @@ struct Candidate {
   /// The name of the second opinion that chose it: it is measured in any case.
   std::string chosen_by = {};
 
-  void tell(Result<Derivation> found);
+  void set_explanation(Result<Derivation> found);
 };
 
 /// What the candidate is chosen by. `second_opinion` may be null.

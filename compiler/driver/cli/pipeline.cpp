@@ -57,7 +57,7 @@ std::optional<OptimizedModel> optimize_model(Session& session, const Graph& sour
   host.timing = progress_line(session, "timing operators");
   std::optional<LiveLine> line; // operators that are timed have one of their own
   host.searching = [&](double time_limit_s, bool timed) {
-    return line.emplace(session, time_limit_s, !timed).teller();
+    return line.emplace(session, time_limit_s, !timed).listener();
   };
   host.searched = [&] { line.reset(); };
   if (!session.options.trace.empty())

@@ -60,7 +60,8 @@ public:
     auto candidate = [&](Graph graph, double cost_us, const MoveMade* last) {
       Candidate out{std::move(graph), cost_us};
       if (task.options.explain)
-        out.tell(explain_moves(task.source, last, task.rules, end_of_explaining(task.options)));
+        out.set_explanation(
+            explain_moves(task.source, last, task.rules, end_of_explaining(task.options)));
       return out;
     };
     for (LocalFinalist& other : found.finalists) {

@@ -33,16 +33,16 @@ inline bool has_second_opinion(const PricingContext& pricing) {
 }
 
 /// Tells whoever watches how an e-graph grows, and what the best graph of it costs.
-class ProgressTeller {
+class ProgressReporter {
 public:
-  ProgressTeller(const OptimizeOptions& options, const OptimizeReport& report)
+  ProgressReporter(const OptimizeOptions& options, const OptimizeReport& report)
       : progress_(options.portfolio.progress) {
     now_.time_limit_s = options.explore.time_limit_s;
     now_.source_us = now_.best_us = report.cost_before_us;
     now_.where = "exploring";
   }
 
-  bool heard() const { return static_cast<bool>(progress_); }
+  bool has_listener() const { return static_cast<bool>(progress_); }
   void grown(size_t nodes) {
     if (!progress_) return;
     now_.seconds = watch_.seconds();
@@ -58,7 +58,7 @@ public:
   void found(double cost_us) { now_.best_us = std::min(now_.best_us, cost_us); }
 
 private:
-  const TellProgress& progress_;
+  const NotifyProgress& progress_;
   SearchProgress now_;
   Stopwatch watch_;
 };

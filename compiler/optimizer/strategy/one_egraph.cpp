@@ -8,8 +8,8 @@
 
 namespace tg {
 
-void tell_extracted(double cost_us, double bound_us, const OptimizeOptions& options,
-                    const OptimizeReport& report) {
+void report_extracted(double cost_us, double bound_us, const OptimizeOptions& options,
+                      const OptimizeReport& report) {
   if (!options.portfolio.progress) return;
   SearchProgress now{report.explore_s + report.extract_s,
                      options.extract.ilp.time_limit_s,
@@ -50,7 +50,7 @@ std::optional<ExtractedGraph> other_finalist(const EGraph& egraph, const Graph& 
 Candidate explained(Candidate candidate, const EGraph& egraph, llvm::ArrayRef<Rule> rules,
                     const Graph& source, const OptimizeOptions& options) {
   if (egraph.recording())
-    candidate.tell(
+    candidate.set_explanation(
         explain(history_of(egraph), rules, source, candidate.graph, end_of_explaining(options)));
   return candidate;
 }
@@ -58,18 +58,18 @@ Candidate explained(Candidate candidate, const EGraph& egraph, llvm::ArrayRef<Ru
 /// Tells how an extraction goes to whoever follows the search.
 ExtractOptions followed(const OptimizeOptions& options, const OptimizeReport& report) {
   ExtractOptions out = options.extract;
-  auto tell = options.portfolio.progress;
-  if (!tell) return out;
+  auto notify = options.portfolio.progress;
+  if (!notify) return out;
   SearchProgress now;
   now.time_limit_s = out.ilp.time_limit_s;
   now.source_us = now.best_us = report.cost_before_us;
   now.nodes = report.egraph_nodes;
   now.where = "extraction";
-  out.ilp.stop = [tell, now](const ExtractionProgress& progress) mutable {
+  out.ilp.stop = [notify, now](const ExtractionProgress& progress) mutable {
     now.seconds = progress.seconds;
     now.best_us = std::min(now.best_us, progress.dag_cost);
     now.bound_us = std::max(now.bound_us, progress.lower_bound);
-    tell(now);
+    notify(now);
     return false;
   };
   return out;
@@ -130,7 +130,7 @@ Result<Candidate> OneEGraph::find(const SearchTask& task, OptimizeReport& report
   if (pricing.groups && !kernels)
     refine_extracted(egraph, source, pricing, options, extracted, report);
   note_extraction(extracted, rules, report);
-  tell_extracted(extracted.cost_us, extracted.lower_bound_us, options, report);
+  report_extracted(extracted.cost_us, extracted.lower_bound_us, options, report);
   if (!kernels)
     return explained({std::move(extracted.graph), extracted.cost_us}, egraph, rules, source,
                      options);

@@ -71,10 +71,10 @@ PublishedCost published_cost(Reward reward, const EGraph& egraph, PriceCache& pr
 /// are no prices of graphs (search/baselines/published_costs.h).
 class WatchedPrice final : public StatePrice {
 public:
-  WatchedPrice(std::unique_ptr<StatePrice> price, ProgressTeller& teller)
-      : price_(std::move(price)), teller_(teller) {}
+  WatchedPrice(std::unique_ptr<StatePrice> price, ProgressReporter& reporter)
+      : price_(std::move(price)), reporter_(reporter) {}
   double price(const EGraph& egraph) override {
-    teller_.tried(egraph);
+    reporter_.tried(egraph);
     return price_->price(egraph);
   }
   void forget(llvm::ArrayRef<ENodeId> changed) override { price_->forget(changed); }
@@ -82,7 +82,7 @@ public:
 
 private:
   std::unique_ptr<StatePrice> price_;
-  ProgressTeller& teller_;
+  ProgressReporter& reporter_;
 };
 
 /// What the published search would answer now, as a price of a graph.
@@ -106,8 +106,8 @@ void PublishedTreeSearch::grow(EGraph& egraph, const SearchTask& task,
   llvm::ArrayRef<Rule> rules = task.rules;
   const OptimizeOptions& options = task.options;
   PriceCache& prices = task.pricing.prices;
-  ProgressTeller teller(options, report);
-  teller.grown(egraph.node_count());
+  ProgressReporter reporter(options, report);
+  reporter.grown(egraph.node_count());
   Pact24Options pact = options.pact24;
   static_cast<SearchLimits&>(pact) = options.explore;
   pact.explore.node_limit = options.explore.node_limit;
@@ -116,13 +116,14 @@ void PublishedTreeSearch::grow(EGraph& egraph, const SearchTask& task,
   pact.explore.match_limit = std::max<size_t>(options.explore.node_limit, 1);
   pact.stop = options.explore.stop.within(options.explore.time_limit_s);
   WatchedPrice price(
-      make_state_price(options.reward, egraph, source, prices, options.extract, pact.stop), teller);
+      make_state_price(options.reward, egraph, source, prices, options.extract, pact.stop),
+      reporter);
   double best_us = report.cost_before_us;
-  if (options.trace || teller.heard())
+  if (options.trace || reporter.has_listener())
     pact.decided = [&](const Pact24Report& so_far) {
       best_us =
           std::min(best_us, price_as_published(egraph, source, prices, options.reward, pact.stop));
-      teller.found(best_us);
+      reporter.found(best_us);
       if (options.trace)
         options.trace->points.push_back(
             {so_far.seconds, best_us, so_far.simulations, egraph.node_count(), ""});
@@ -148,7 +149,7 @@ std::optional<Candidate> PublishedTreeSearch::own_extraction(const EGraph& egrap
   Graph graph = stopped ? source : graph_of(egraph, source, found.nodes);
   report.extract = options.reward == Reward::Greedy ? "greedy" : "greedy-shared";
   double cost = report.cost_after_us = price_graph(graph, prices);
-  tell_extracted(cost, 0, options, report);
+  report_extracted(cost, 0, options, report);
   return Candidate{std::move(graph), cost};
 }
 

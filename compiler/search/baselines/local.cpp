@@ -142,7 +142,7 @@ public:
         rng_(options.seed) {
     report_.rules.resize(rules.size());
     report_.start_cost = report_.best_cost = price_graph(source, prices);
-    tell();
+    notify();
   }
 
   LocalReport anneal();
@@ -169,7 +169,7 @@ private:
     ++report_.moves;
     report_.most_nodes = std::max(report_.most_nodes, moves.nodes());
     hold(moves);
-    if (elapsed() - told_s_ >= kBetweenTellsS) tell();
+    if (elapsed() - notified_s_ >= kBetweenNotificationsS) notify();
     if (options_.trace) options_.trace->apply(moves.match(i).rule, 1, moves.place(i));
     return made;
   }
@@ -184,7 +184,7 @@ private:
     report_.last_move = last;
     if (options_.trace)
       options_.trace->points.push_back({elapsed(), cost, report_.moves, report_.most_nodes, ""});
-    tell();
+    notify();
   }
 
   /// The best so far, which is about to be replaced.
@@ -197,10 +197,10 @@ private:
   }
 
   /// Graphs are tried, not simulations; and there is no e-graph that grows.
-  void tell() {
-    told_s_ = elapsed();
+  void notify() {
+    notified_s_ = elapsed();
     if (!options_.progress) return;
-    SearchProgress now{told_s_, options_.time_limit_s, report_.start_cost, report_.best_cost};
+    SearchProgress now{notified_s_, options_.time_limit_s, report_.start_cost, report_.best_cost};
     now.simulations = report_.moves;
     now.where = "graph after graph";
     for (auto [rule, count] : report_.rules_applied)
@@ -236,7 +236,7 @@ private:
   std::mt19937_64 rng_;
   llvm::DenseSet<uint64_t> seen_;
   size_t queued_bytes_ = 0;
-  double told_s_ = 0;
+  double notified_s_ = 0;
   Stopwatch watch_;
 };
 

@@ -21,7 +21,7 @@ struct LocalOptions : SearchLimits {
   double start_temperature = 0.02, end_temperature = 0.0002; // of the source's cost
   size_t most_queued = 2'000;                                // taso; the dearest go
   ExplorerOptions explore; // node_limit bounds the source's e-graph and what a move adds
-  TellProgress progress;   // whenever the best falls, and now and then
+  NotifyProgress progress; // whenever the best falls, and now and then
   bool explain = false;    // with LocalReport::last_move
   size_t finalists = 0;    // graphs to keep beside the best (LocalReport::finalists)
 };

@@ -63,7 +63,7 @@ private:
   bool limited();
   std::optional<StopReason> limit() const;
   void note(const char* where);
-  void tell();
+  void notify();
   double elapsed() const { return watch_.seconds(); }
 
   EGraph& egraph_;
@@ -81,7 +81,7 @@ private:
   size_t since_gain_ = 0; // simulations
   bool gained_ = false;   // in this batch
   double most_gain_ = 0;
-  double told_s_ = -kBetweenTellsS;
+  double notified_s_ = -kBetweenNotificationsS;
   std::mt19937_64 rng_;
   MctsReport report_;
   Stopwatch watch_;
@@ -186,7 +186,7 @@ void TreeSearch::play(size_t count) {
     back_up(simulation);
   }
   report_.simulations += count;
-  tell();
+  notify();
 }
 
 /// On helpers; what was better than anything before is played again here, to be kept.
@@ -405,9 +405,9 @@ std::optional<StopReason> TreeSearch::limit() const {
   return options_.reached(elapsed(), report_.memory_bytes);
 }
 
-void TreeSearch::tell() {
-  if (!options_.progress || elapsed() - told_s_ < kBetweenTellsS) return;
-  told_s_ = elapsed();
+void TreeSearch::notify() {
+  if (!options_.progress || elapsed() - notified_s_ < kBetweenNotificationsS) return;
+  notified_s_ = elapsed();
   options_.progress(report_);
 }
 

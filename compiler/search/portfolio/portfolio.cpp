@@ -82,9 +82,9 @@ private:
   void keep_best_so_far();
   void keep_found(const Graph& graph, std::vector<RuleCount> applied,
                   const std::optional<Derivation>& chain);
-  void tell_on(const Finding& finding);
-  void tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
-               llvm::ArrayRef<const Finding*> findings);
+  void extend_chain(const Finding& finding);
+  void extend_chain(const Graph& before, llvm::ArrayRef<Replacement> replacements,
+                    llvm::ArrayRef<const Finding*> findings);
   /// Of the time that was given, for the end.
   void reserve(double seconds) {
     reserved_s_ = seconds;
@@ -98,7 +98,7 @@ private:
     return report_.most_nodes >= options_.mcts.explore.node_limit &&
            llvm::all_of(report_.rules, [](const RuleStats& rule) { return rule.applied == 0; });
   }
-  void tell(const std::string& where);
+  void notify(const std::string& where);
   void begin(std::string phase);
   void add(const UnderWay& under_way, SearchProgress& progress, NamedCounts& rules) const;
   void show(const std::string& where, const UnderWay* under_way = nullptr);
@@ -128,7 +128,7 @@ private:
 PortfolioReport Portfolio::run() {
   SharedCost::AtWork at_work(costs_);
   report_.source_us = report_.cost_us = price_graph(source_, prices_);
-  tell("source");
+  notify("source");
   if (options_.use_saturation) saturate_source();
   size_t last = options_.mcts.explore.node_limit, limit = std::min(last, kFirstStageNodes);
   if (last > kFirstStageNodes)
@@ -180,7 +180,7 @@ void Portfolio::saturate_source() {
   for (const PortfolioFinalist& other : plain_->others)
     keep_found(other.graph, other.rules_applied, other.chain);
   llvm::append_range(bounds_, plain_->bounds);
-  tell(task.where);
+  notify(task.where);
 }
 
 /// What was found for the whole, from the source on, if it is better, or as good and simpler.
@@ -196,10 +196,10 @@ void Portfolio::keep_better(const Finding& other, const std::string& where) {
   if (SearchTrace* trace = options_.mcts.trace)
     trace->steps = {{where, most_often_first(other.applied), other.before_us, other.cost_us}};
   if (report_.chain) report_.chain = derivation_of(source_);
-  tell_on(other);
+  extend_chain(other);
   report_.graph = transfer(*other.graph, source_.shared_symbols());
   report_.cost_us = price_graph(report_.graph, prices_);
-  tell(where);
+  notify(where);
 }
 
 /// The rules that paid, alone, on the source: with few rules one e-graph reaches deeper, and what
@@ -229,9 +229,9 @@ bool Portfolio::whole(SearchTask::Kind kind) {
   Finding finding = std::move(work(task, distinct_).front());
   bool better = finding.graph && take(transfer(*finding.graph, source_.shared_symbols()));
   llvm::append_range(bounds_, finding.bounds);
-  if (better) tell_on(finding);
+  if (better) extend_chain(finding);
   account(finding, task, better ? 1 : 0);
-  tell(task.where);
+  notify(task.where);
   return better;
 }
 
@@ -285,9 +285,9 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
   }
   Graph before = report_.graph;
   bool better = take(put_in(before, s.operators, s.stretches, replacements));
-  if (better) tell_on(before, replacements, findings);
+  if (better) extend_chain(before, replacements, findings);
   for (size_t t = 0; t < tasks.size(); ++t) account(found[t], tasks[t], better ? times[t] : 0);
-  tell(phase_);
+  notify(phase_);
   return better;
 }
 
@@ -460,7 +460,7 @@ void Portfolio::keep_found(const Graph& graph, std::vector<RuleCount> applied,
 }
 
 /// What was found for the whole goes on from where the chain is.
-void Portfolio::tell_on(const Finding& finding) {
+void Portfolio::extend_chain(const Finding& finding) {
   if (!report_.chain) return;
   if (finding.chain) {
     append(*report_.chain, *finding.chain);
@@ -472,8 +472,8 @@ void Portfolio::tell_on(const Finding& finding) {
 }
 
 /// The same of stretches of a network.
-void Portfolio::tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
-                        llvm::ArrayRef<const Finding*> findings) {
+void Portfolio::extend_chain(const Graph& before, llvm::ArrayRef<Replacement> replacements,
+                             llvm::ArrayRef<const Finding*> findings) {
   if (!report_.chain) return;
   std::vector<StretchChain> chains;
   for (size_t i = 0; i < findings.size(); ++i) {
@@ -488,7 +488,7 @@ void Portfolio::tell_on(const Graph& before, llvm::ArrayRef<Replacement> replace
   append_stretches(*report_.chain, before, chains);
 }
 
-void Portfolio::tell(const std::string& where) {
+void Portfolio::notify(const std::string& where) {
   if (options_.mcts.trace)
     options_.mcts.trace->points.push_back(
         {elapsed(), best_us(), report_.simulations, report_.most_nodes, where});

@@ -82,7 +82,7 @@ struct PortfolioOptions {
   /// Takes the seat in every tree search, as `fresh()` says; null: statistics, or, without
   /// `use_priors`, random.
   const Policy* policy = nullptr;
-  TellProgress progress;
+  NotifyProgress progress;
   // What can be turned off; more in mcts.
   bool use_priors = true, use_stretches = true, use_repeats = true, use_restarts = true;
   bool use_saturation = true, use_tree = true, use_thorough = true, use_focus = true;

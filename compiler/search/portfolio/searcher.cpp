@@ -121,7 +121,7 @@ private:
     options.memory_limit_mb = memory_limit_mb_;
     EGraph egraph = EGraph::from_graph(line());
     if (options_.explain) egraph.record_history();
-    start_telling();
+    start_chain();
     if (follow_) options.progress = [this](size_t nodes) { show(nodes); };
     SaturateReport report = saturate(egraph, rules_, options);
     out_.out_of_memory |= report.stop == StopReason::Memory;
@@ -155,7 +155,7 @@ private:
     Graph start = line();
     EGraph egraph = EGraph::from_graph(start);
     if (options_.explain) egraph.record_history();
-    start_telling();
+    start_chain();
     if (follow_)
       options.progress = [this](const MctsReport& so_far) { show(so_far.most_nodes, &so_far); };
     MctsReport report = search_mcts(egraph, start, rules_, prices_, options, *policy_);
@@ -260,7 +260,7 @@ private:
     bool simpler = task_.kind == SearchTask::Kind::Plain && cost <= out_.cost_us &&
                    graph.op_count() < (out_.graph ? *out_.graph : task_.graph).op_count();
     if (!(cost < out_.cost_us * (1 - kLeastGain)) && !simpler) return false;
-    if (history) tell(graph, *history);
+    if (history) record_chain(graph, *history);
     out_.cost_us = line_us_ = cost;
     out_.graph.emplace(std::move(graph));
     if (anew_) out_.applied.clear();
@@ -270,13 +270,13 @@ private:
   }
 
   /// What the next e-graph finds is told from here on.
-  void start_telling() {
+  void start_chain() {
     if (!options_.explain) return;
     start_.emplace(line());
     to_start_ = anew_ ? derivation_of(task_.graph) : out_.chain;
   }
 
-  void tell(const Graph& graph, const History& history) {
+  void record_chain(const Graph& graph, const History& history) {
     out_.chain.reset();
     if (!to_start_) return;
     Result<Derivation> next = explain(history, rules_, *start_, graph, options_.explaining);

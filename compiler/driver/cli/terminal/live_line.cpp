@@ -61,7 +61,7 @@ LiveLine::~LiveLine() {
   err_->flush();
 }
 
-tangram::OnProgress LiveLine::teller() {
+tangram::OnProgress LiveLine::listener() {
   if (!err_) return {};
   return [this](const SearchProgress& progress) { show(progress); };
 }

@@ -22,7 +22,7 @@ public:
   LiveLine& operator=(const LiveLine&) = delete;
 
   /// What searches tell it; empty where there is nobody to see it.
-  tangram::OnProgress teller();
+  tangram::OnProgress listener();
 
 private:
   using Clock = std::chrono::steady_clock;
