@@ -184,7 +184,7 @@ struct WholeRuns {
 
 /// A graph, run whole beside a source: the median in microseconds, or why it cannot take the
 /// source's place.
-struct Screened {
+struct ScreeningResult {
   double median_us = 0;
   std::string fault = {};
 };
@@ -220,10 +220,10 @@ public:
   virtual Result<WholeRuns> compare(const Graph& first, const Graph& second) = 0;
   /// Builds each, holds its outputs against those of the source, and times some whole runs. Empty:
   /// not done here. Errors: those of the source.
-  virtual Result<std::vector<Screened>> screen(const Graph& source,
-                                               llvm::ArrayRef<const Graph*> graphs) {
+  virtual Result<std::vector<ScreeningResult>> screen(const Graph& source,
+                                                      llvm::ArrayRef<const Graph*> graphs) {
     (void)source, (void)graphs;
-    return std::vector<Screened>();
+    return std::vector<ScreeningResult>();
   }
   /// What each operator takes in place: of the source, and of `other` where there is one, both in
   /// turns. Empty: not done here. Errors: those of either graph.
