@@ -82,7 +82,7 @@ private:
   std::vector<Row> rows_;                         // by class
   State state_;
   double total_ = 0;
-  std::vector<ClassId> todo_;
+  std::vector<ClassId> worklist_;
   std::vector<Switch> switches_;
 };
 

@@ -87,11 +87,11 @@ private:
   /// numbered equally. False where a class has none.
   bool walk(llvm::ArrayRef<ENodeId> choice, std::vector<ENodeId>& order) const {
     std::vector<uint8_t> state(choice.size()); // 1: entered, 2: done
-    std::vector<ClassId> todo;
+    std::vector<ClassId> worklist;
     for (const EGraphRoot& root : egraph_.roots()) {
-      todo.push_back(egraph_.find(root.id));
-      while (!todo.empty()) {
-        ClassId cls = todo.back();
+      worklist.push_back(egraph_.find(root.id));
+      while (!worklist.empty()) {
+        ClassId cls = worklist.back();
         ENodeId node = choice[cls.index];
         if (!node.valid()) return false;
         if (state[cls.index] == 0) {
@@ -99,11 +99,11 @@ private:
           llvm::ArrayRef<ClassId> children = egraph_.children(node);
           for (size_t i = children.size(); i-- > 0;) {
             ClassId child = egraph_.find(children[i]);
-            if (state[child.index] == 0) todo.push_back(child);
+            if (state[child.index] == 0) worklist.push_back(child);
           }
           continue;
         }
-        todo.pop_back();
+        worklist.pop_back();
         if (state[cls.index] == 1) state[cls.index] = 2, order.push_back(node);
       }
     }

@@ -110,14 +110,14 @@ private:
                   out_.graph.input("x" + std::to_string(out_.inputs.size()), whole_.type(node)));
       return;
     }
-    llvm::SmallVector<NodeId, 8> todo{node};
-    while (!todo.empty()) {
-      NodeId next = todo.back();
-      size_t size = todo.size();
+    llvm::SmallVector<NodeId, 8> worklist{node};
+    while (!worklist.empty()) {
+      NodeId next = worklist.back();
+      size_t size = worklist.size();
       for (NodeId operand : whole_.operands(next))
-        if (!copier_.known(operand)) todo.push_back(operand);
-      if (todo.size() > size) continue;
-      todo.pop_back();
+        if (!copier_.known(operand)) worklist.push_back(operand);
+      if (worklist.size() > size) continue;
+      worklist.pop_back();
       if (!copier_.known(next)) bring_load(next);
     }
   }
