@@ -92,7 +92,7 @@ void apply_ablations(const Public& o, PortfolioOptions& portfolio) {
   portfolio.mcts.normalise = in(Part::Normalising);
   portfolio.mcts.transpose = in(Part::Transpositions);
   portfolio.use_priors = in(Part::Priors);
-  portfolio.use_stretches = in(Part::Stretches);
+  portfolio.use_segments = in(Part::Segments);
   portfolio.use_repeats = in(Part::Repeats);
   portfolio.use_restarts = in(Part::Restarts);
   portfolio.use_thorough = in(Part::Thorough);

@@ -19,7 +19,7 @@
 #include "compiler/equiv/join.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/rules/text.h"
-#include "compiler/search/portfolio/stretches.h"
+#include "compiler/search/portfolio/segments.h"
 #include "lang/check/composite.h"
 #include "lang/syntax/parse.h"
 #include "runtime/convert.h"

@@ -131,7 +131,7 @@ struct OptimizeReport {
   std::vector<RuleActivity> activity;
   /// Of tree searches: simulations, decisions, e-graphs; of Mcts also the parts of the network that
   /// were searched, and how many of them were distinct.
-  size_t simulations = 0, decisions = 0, egraphs = 1, stretches = 0, distinct_stretches = 0;
+  size_t simulations = 0, decisions = 0, egraphs = 1, segments = 0, distinct_segments = 0;
   size_t cut_extractions = 0;  // ended by the clock
   double search_memory_mb = 0; // of e-graphs and the search's tables, where it is known
   PriorTable learned;          // what the search saw of its rules

@@ -32,8 +32,8 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
   report.decisions = found.decisions;
   report.simulations = found.simulations;
   report.egraphs = found.egraphs;
-  report.stretches = found.stretches;
-  report.distinct_stretches = found.distinct_stretches;
+  report.segments = found.segments;
+  report.distinct_segments = found.distinct_segments;
   report.search_memory_mb = static_cast<double>(found.memory_bytes) / (1 << 20);
   report.cost_after_us = found.cost_us;
   report.bounds = found.bounds;

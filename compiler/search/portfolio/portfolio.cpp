@@ -49,7 +49,7 @@ struct UnderWay {
   std::mutex turn;
   std::vector<SearchSoFar> searches; // by task
   size_t done = 0;
-  bool whole = true;      // they search the network; else stretches of it
+  bool whole = true;      // they search the network; else segments of it
   bool of_source = false; // from the source on, whatever the best is
 };
 
@@ -118,7 +118,7 @@ private:
   bool out_of_memory_ = false;
   std::string phase_;            // that is told
   std::optional<Finding> plain_; // by plain saturation, held back until the end
-  /// Keys of stretches that gave nothing: to tree search, to thorough saturation.
+  /// Keys of segments that gave nothing: to tree search, to thorough saturation.
   std::set<std::vector<uint32_t>> settled_[2];
   std::vector<GraphBound> bounds_; // of e-graphs of the whole network
   double reserved_s_ = 0;          // at the end, for bounds
@@ -158,8 +158,8 @@ PortfolioReport Portfolio::run() {
 /// One stage: e-graphs of one node limit, until they show nothing more.
 void Portfolio::sweeps_and_whole() {
   bool thorough = false;
-  int without_gain = 0; // of the thorough: with these cuts, with others, with longer stretches
-  for (int i = 0; i < options_.sweeps && options_.use_stretches && !stopped(); ++i) {
+  int without_gain = 0; // of the thorough: with these cuts, with others, with longer segments
+  for (int i = 0; i < options_.sweeps && options_.use_segments && !stopped(); ++i) {
     bool gained = sweep(i, thorough, without_gain == kSweepsBeforeLonger);
     without_gain = gained || !thorough ? 0 : without_gain + 1;
     if (without_gain > kSweepsBeforeLonger) break;
@@ -245,17 +245,17 @@ void Portfolio::bound_result() {
     if (!whole(SearchTask::Kind::Deeper)) break;
 }
 
-// --- stretches ----------------------------------------------------------------------------------
+// --- segments ----------------------------------------------------------------------------------
 
 /// Thorough: what tree search has nothing more to say of is saturated and extracted from. Longer:
-/// the stretches are, which shows what lies across all other cuts.
+/// the segments are, which shows what lies across all other cuts.
 bool Portfolio::sweep(int number, bool thorough, bool longer) {
-  StretchOptions cuts = options_.stretches;
+  SegmentOptions cuts = options_.segments;
   if (longer) cuts.most = cuts.first_most = cuts.most * 3 / 2;
   Sweep s = plan_sweep(report_.graph, cuts, longer ? 0 : number, options_.use_repeats);
-  // A short network is one stretch, which is the whole.
-  if (s.stretches.size() < 2) return false;
-  report_.stretches += s.stretches.size();
+  // A short network is one segment, which is the whole.
+  if (s.segments.size() < 2) return false;
+  report_.segments += s.segments.size();
   // What gave nothing before gives nothing again.
   std::vector<SearchTask> tasks;
   std::vector<int64_t> number_of(s.tasks.size(), -1);
@@ -266,13 +266,13 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
     tasks.push_back(s.tasks[t]);
     if (thorough) tasks.back().kind = SearchTask::Kind::Thorough;
   }
-  report_.distinct_stretches += tasks.size();
+  report_.distinct_segments += tasks.size();
   begin("sweep " + std::to_string(number + 1));
   std::vector<Finding> found = work(tasks, distinct_);
-  std::vector<Replacement> replacements(s.stretches.size());
-  std::vector<const Finding*> findings(s.stretches.size());
+  std::vector<Replacement> replacements(s.segments.size());
+  std::vector<const Finding*> findings(s.segments.size());
   std::vector<size_t> times(tasks.size());
-  for (size_t i = 0; i < s.stretches.size(); ++i) {
+  for (size_t i = 0; i < s.segments.size(); ++i) {
     int64_t at = number_of[s.task_of[i]];
     if (at < 0) continue;
     if (!found[at].graph) {
@@ -284,7 +284,7 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
     ++times[at];
   }
   Graph before = report_.graph;
-  bool better = take(put_in(before, s.operators, s.stretches, replacements));
+  bool better = take(put_in(before, s.operators, s.segments, replacements));
   if (better) extend_chain(before, replacements, findings);
   for (size_t t = 0; t < tasks.size(); ++t) account(found[t], tasks[t], better ? times[t] : 0);
   notify(phase_);
@@ -376,7 +376,7 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
   return findings;
 }
 
-/// What a search left behind joins the trace of the whole; places are told with their stretch.
+/// What a search left behind joins the trace of the whole; places are told with their segment.
 void append_trace(const Finding& finding, const SearchTask& task, size_t times,
                   SearchTrace& trace) {
   auto in_whole = [&](const std::string& where) {
@@ -471,11 +471,11 @@ void Portfolio::extend_chain(const Finding& finding) {
   report_.unexplained = finding.unexplained;
 }
 
-/// The same of stretches of a network.
+/// The same of segments of a network.
 void Portfolio::extend_chain(const Graph& before, llvm::ArrayRef<Replacement> replacements,
                              llvm::ArrayRef<const Finding*> findings) {
   if (!report_.chain) return;
-  std::vector<StretchChain> chains;
+  std::vector<SegmentChain> chains;
   for (size_t i = 0; i < findings.size(); ++i) {
     if (!findings[i]) continue;
     if (!findings[i]->chain) {
@@ -485,7 +485,7 @@ void Portfolio::extend_chain(const Graph& before, llvm::ArrayRef<Replacement> re
     }
     chains.push_back({replacements[i].place, &*findings[i]->chain});
   }
-  append_stretches(*report_.chain, before, chains);
+  append_segments(*report_.chain, before, chains);
 }
 
 void Portfolio::notify(const std::string& where) {
@@ -500,7 +500,7 @@ void Portfolio::begin(std::string phase) {
   show(phase_);
 }
 
-/// What searches have come to so far, which is not accounted for yet. Of a stretch only the rules
+/// What searches have come to so far, which is not accounted for yet. Of a segment only the rules
 /// are told: what it gains for the network is known once it is put in.
 void Portfolio::add(const UnderWay& under_way, SearchProgress& progress, NamedCounts& rules) const {
   for (const SearchSoFar& search : under_way.searches) {

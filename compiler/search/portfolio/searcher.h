@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/search/portfolio/portfolio.h"
-#include "compiler/search/portfolio/stretches.h"
+#include "compiler/search/portfolio/segments.h"
 
 #include <chrono>
 #include <map>
@@ -21,7 +21,7 @@ struct SearchTask {
   /// Deeper: saturation alone, rules with several patterns in one iteration more each time.
   enum class Kind : uint8_t { Search, Plain, Thorough, Deeper } kind = Kind::Search;
   std::string where;
-  bool whole = true; // the network; else a stretch of it
+  bool whole = true; // the network; else a segment of it
 };
 
 /// What a search in one or a few e-graphs came to.
@@ -68,19 +68,19 @@ Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
                    std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb,
                    int threads, FollowSearch follow);
 
-/// A pass over a network: where it is cut this time, which stretches are equal, and what is to be
+/// A pass over a network: where it is cut this time, which segments are equal, and what is to be
 /// searched. Passes cut at other places, so that a later one sees across the cuts of an earlier
 /// one.
 struct Sweep {
   std::vector<NodeId> operators; // of a run, in their order
-  std::vector<Stretch> stretches;
-  std::vector<CutOut> places;    // by stretch
-  std::vector<uint32_t> task_of; // by stretch: equal ones have one
+  std::vector<Segment> segments;
+  std::vector<CutOut> places;    // by segment
+  std::vector<uint32_t> task_of; // by segment: equal ones have one
   std::vector<SearchTask> tasks; // that refer to `places`
 };
 
-/// The cuts of the pass of that number; four in turn differ. Without `repeats` equal stretches are
+/// The cuts of the pass of that number; four in turn differ. Without `repeats` equal segments are
 /// searched one by one.
-Sweep plan_sweep(const Graph& graph, StretchOptions options, int number, bool repeats);
+Sweep plan_sweep(const Graph& graph, SegmentOptions options, int number, bool repeats);
 
 } // namespace tg

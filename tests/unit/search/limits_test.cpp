@@ -87,7 +87,7 @@ Outcome run_mcts(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& pri
                  const Limits& l) {
   UnitCost model;
   PortfolioOptions options;
-  options.mcts.budget = 8, options.stretches = {2, 6, 6};
+  options.mcts.budget = 8, options.segments = {2, 6, 6};
   options.mcts.explore.node_limit = options.saturate.node_limit = l.nodes;
   options.mcts.memory_limit_mb = options.saturate.memory_limit_mb = l.memory_mb;
   options.mcts.time_limit_s = options.saturate.time_limit_s = l.seconds;

@@ -131,7 +131,7 @@ enum class SearchPart : uint8_t {
   Normalising,
   Transpositions,
   Priors,
-  Stretches,
+  Segments,
   Repeats,
   Restarts,
   Saturation,
