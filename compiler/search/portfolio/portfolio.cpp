@@ -284,7 +284,7 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
     ++times[at];
   }
   Graph before = report_.graph;
-  bool better = take(put_in(before, s.operators, s.segments, replacements));
+  bool better = take(splice(before, s.operators, s.segments, replacements));
   if (better) extend_chain(before, replacements, findings);
   for (size_t t = 0; t < tasks.size(); ++t) account(found[t], tasks[t], better ? times[t] : 0);
   notify(phase_);

@@ -208,7 +208,7 @@ CutOut cut_out(const Graph& graph, llvm::ArrayRef<NodeId> operators, Segment seg
   return Cutter(graph, operators, segment).run(place, last_uses(graph, operators, place));
 }
 
-Graph put_in(const Graph& whole, llvm::ArrayRef<NodeId> operators, llvm::ArrayRef<Segment> segments,
+Graph splice(const Graph& whole, llvm::ArrayRef<NodeId> operators, llvm::ArrayRef<Segment> segments,
              llvm::ArrayRef<Replacement> replacements) {
   Graph out(whole.shared_symbols(), whole.name());
   Copier copier(whole, out);

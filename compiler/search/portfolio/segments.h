@@ -47,7 +47,7 @@ struct Replacement {
   const CutOut* place = nullptr;
   const Graph* graph = nullptr;
 };
-Graph put_in(const Graph& whole, llvm::ArrayRef<NodeId> operators, llvm::ArrayRef<Segment> segments,
+Graph splice(const Graph& whole, llvm::ArrayRef<NodeId> operators, llvm::ArrayRef<Segment> segments,
              llvm::ArrayRef<Replacement> replacements);
 
 /// The same graph over other symbols: what a thread needs to work alone.
@@ -62,7 +62,7 @@ struct SegmentChain {
   const Derivation* chain = nullptr; // over the cut-out, perhaps with symbols of its own
 };
 
-/// Goes on with `whole`, which ends at `graph`, up to the graph that put_in() makes of the same
+/// Goes on with `whole`, which ends at `graph`, up to the graph that splice() makes of the same
 /// findings. Segments in their order.
 void append_segments(Derivation& whole, const Graph& graph, llvm::ArrayRef<SegmentChain> found);
 

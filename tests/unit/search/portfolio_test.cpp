@@ -49,7 +49,7 @@ TEST(Segments, CoverTheNetworkAndPutItBackTogether) {
     EXPECT_EQ(verify(place.graph), "");
     same.push_back({&place, &place.graph});
   }
-  EXPECT_EQ(difference(put_in(graph, operators, segments, same), graph), "");
+  EXPECT_EQ(difference(splice(graph, operators, segments, same), graph), "");
 }
 
 TEST(Segments, EqualLayersAreOne) {
