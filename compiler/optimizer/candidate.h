@@ -33,9 +33,6 @@ struct PricingContext {
   FinalistRunner* runner = nullptr;
 };
 
-/// One more row, or more of one that is there.
-void add_count(std::vector<RuleCount>& rules, const RuleCount& more);
-
 /// What the device does in one kernel and the search has not come to, where it is one that
 /// `kernels` of the options is for; the other operators stay. The rules that led there; none:
 /// nothing gained.

@@ -118,13 +118,9 @@ std::string step_leaves(const Derivation& chain, const DerivationStep& step, con
 }
 
 std::vector<RuleCount> count_rules(const Derivation& chain, llvm::ArrayRef<Rule> rules) {
-  std::map<std::string, size_t> counts;
-  for (const DerivationStep& step : chain.steps) ++counts[rules[step.rule].name];
-  std::vector<RuleCount> out;
-  out.reserve(counts.size());
-  for (const auto& [name, count] : counts) out.push_back({name, count});
-  llvm::sort(out);
-  return out;
+  std::vector<RuleCount> counts;
+  for (const DerivationStep& step : chain.steps) add_count(counts, rules[step.rule].name, 1);
+  return most_often_first(std::move(counts));
 }
 
 Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rules,

@@ -57,19 +57,6 @@ std::optional<RefinedGraph> refine(const EGraph& egraph, const Graph& source, co
   return refined;
 }
 
-void add_rules(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef<Rule> rules, Candidate& candidate) {
-  for (const RuleUse& use : uses) {
-    if (use.rule >= rules.size()) continue;
-    const std::string& name = rules[use.rule].name;
-    auto known =
-        llvm::find_if(candidate.rules, [&](const RuleCount& row) { return row.rule == name; });
-    if (known == candidate.rules.end())
-      candidate.rules.push_back({name, use.count});
-    else
-      known->count += use.count;
-  }
-}
-
 /// An e-graph of the graph and what rules make of it; `ended` by the clock, or the user.
 EGraph neighbourhood(const Graph& graph, llvm::ArrayRef<Rule> rules, const OptimizeOptions& options,
                      double seconds, bool& ended) {
@@ -107,7 +94,7 @@ bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingC
     append(*candidate.chain, *next);
     trim(*candidate.chain);
   }
-  add_rules(refined->result.rules_used, rules, candidate);
+  add_counts(candidate.rules, refined->result.rules_used, rules);
   candidate.graph = std::move(refined->result.graph);
   candidate.cost_us = refined->result.cost_us;
   groups.moves += refined->moves;

@@ -36,7 +36,7 @@ LocalOptions local_options(const SearchTask& task) {
 
 void note_local(const LocalReport& found, llvm::ArrayRef<Rule> rules, OptimizeReport& report) {
   note_activity(found.rules, rules, report);
-  report.rules_applied = counts_on_path(found.rules_applied, rules);
+  report.rules_applied = named_counts(found.rules_applied, rules);
   report.extract = "none";
   report.egraph_nodes = found.most_nodes;
   report.egraphs = found.graphs;
@@ -67,7 +67,7 @@ public:
     for (LocalFinalist& other : found.finalists) {
       task.pricing.others->push_back(
           candidate(std::move(other.graph), other.cost_us, other.last_move.get()));
-      task.pricing.others->back().rules = counts_on_path(other.rules_applied, task.rules);
+      task.pricing.others->back().rules = named_counts(other.rules_applied, task.rules);
     }
     return candidate(std::move(found.best), found.best_cost, found.last_move.get());
   }

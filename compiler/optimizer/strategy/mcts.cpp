@@ -66,7 +66,7 @@ void complete_best(Candidate& best, const SearchTask& task, OptimizeReport& repo
   SearchTrace::Step step{"kernels of the device", {}, best.cost_us};
   std::vector<RuleCount> added = add_kernels(best, rules, pricing.prices, options);
   if (added.empty()) return;
-  for (const RuleCount& fusing : added) add_count(report.rules_applied, fusing);
+  add_counts(report.rules_applied, added);
   step.rules = std::move(added);
   report.cost_after_us = step.after_us = best.cost_us;
   report.forget_bounds(); // of e-graphs without it

@@ -6,12 +6,6 @@
 
 namespace tg {
 
-/// Rules by name, most often used first, then by name.
-std::vector<RuleCount> named_counts(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef<Rule> rules);
-/// Of what several moves did, one after the other.
-std::vector<RuleCount> counts_on_path(llvm::ArrayRef<std::pair<RuleId, size_t>> path,
-                                      llvm::ArrayRef<Rule> rules);
-
 /// Rules that matched, for the report.
 void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
                    OptimizeReport& report);

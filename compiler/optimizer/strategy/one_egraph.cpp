@@ -134,8 +134,7 @@ Result<Candidate> OneEGraph::find(const SearchTask& task, OptimizeReport& report
   if (!kernels)
     return explained({std::move(extracted.graph), extracted.cost_us}, egraph, rules, source,
                      options);
-  for (const RuleCount& fusing : count_rules(*kernels, rules))
-    add_count(report.rules_applied, fusing);
+  add_counts(report.rules_applied, count_rules(*kernels, rules));
   Candidate candidate =
       explained({*extracted.plain, extracted.cost_us}, egraph, rules, source, options);
   candidate.graph = std::move(extracted.graph);

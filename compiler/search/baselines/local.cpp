@@ -180,7 +180,8 @@ private:
     keep_finalist();
     report_.best_cost = cost;
     report_.best = graph;
-    report_.rules_applied.assign(path.begin(), path.end());
+    report_.rules_applied.clear();
+    for (auto [rule, count] : path) report_.rules_applied.push_back({rule, count});
     report_.last_move = last;
     if (options_.trace)
       options_.trace->points.push_back({elapsed(), cost, report_.moves, report_.most_nodes, ""});
@@ -203,9 +204,7 @@ private:
     SearchProgress now{notified_s_, options_.time_limit_s, report_.start_cost, report_.best_cost};
     now.simulations = report_.moves;
     now.where = "graph after graph";
-    for (auto [rule, count] : report_.rules_applied)
-      now.rules.push_back({rules_[rule].name, count});
-    llvm::sort(now.rules);
+    now.rules = named_counts(report_.rules_applied, rules_);
     options_.progress(now);
   }
 

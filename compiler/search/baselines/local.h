@@ -43,8 +43,8 @@ struct MoveMade {
 struct LocalFinalist {
   Graph graph;
   double cost_us = 0;
-  std::vector<std::pair<RuleId, size_t>> rules_applied; // on the way to it, in any order
-  std::shared_ptr<MoveMade> last_move;                  // to it, where asked for
+  std::vector<RuleUse> rules_applied;  // on the way to it, in any order
+  std::shared_ptr<MoveMade> last_move; // to it, where asked for
 };
 
 struct LocalReport {
@@ -54,10 +54,10 @@ struct LocalReport {
   Graph best; // the source if nothing was better
   double seconds = 0;
   size_t most_nodes = 0, memory_bytes = 0;
-  std::vector<RuleStats> rules;                         // by RuleId
-  std::vector<std::pair<RuleId, size_t>> rules_applied; // on the way to the best, in any order
-  std::shared_ptr<MoveMade> last_move;                  // to the best, where asked for
-  std::vector<LocalFinalist> finalists;                 // the cheapest first
+  std::vector<RuleStats> rules;         // by RuleId
+  std::vector<RuleUse> rules_applied;   // on the way to the best, in any order
+  std::shared_ptr<MoveMade> last_move;  // to the best, where asked for
+  std::vector<LocalFinalist> finalists; // the cheapest first
 };
 
 LocalReport search_anneal(const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,

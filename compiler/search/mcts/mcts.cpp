@@ -428,8 +428,7 @@ std::shared_ptr<const History> told_by(const EGraph& egraph) {
   return egraph.recording() ? std::make_shared<const History>(history_of(egraph)) : nullptr;
 }
 
-std::vector<std::pair<RuleId, size_t>> rules_behind(const EGraph& egraph,
-                                                    llvm::ArrayRef<ENodeId> nodes) {
+std::vector<RuleUse> rules_behind(const EGraph& egraph, llvm::ArrayRef<ENodeId> nodes) {
   llvm::DenseSet<std::pair<uint32_t, uint32_t>> seen;
   std::map<RuleId, size_t> counts;
   for (ENodeId id : nodes) {
@@ -437,7 +436,9 @@ std::vector<std::pair<RuleId, size_t>> rules_behind(const EGraph& egraph,
     if (node.rule < kCongruence && seen.insert({node.rule, node.origin.index}).second)
       ++counts[node.rule];
   }
-  return {counts.begin(), counts.end()};
+  std::vector<RuleUse> uses;
+  for (auto [rule, count] : counts) uses.push_back({rule, count});
+  return uses;
 }
 
 } // namespace tg

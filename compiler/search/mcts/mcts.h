@@ -61,7 +61,7 @@ struct MctsOptions : SearchLimits {
 struct Found {
   Graph graph;
   double cost_us = 0;
-  std::vector<std::pair<RuleId, size_t>> rules; // by rule
+  std::vector<RuleUse> rules; // by rule
   /// Of the e-graph in the state where it was found; nothing if that keeps none.
   std::shared_ptr<const History> history;
 };
@@ -87,7 +87,6 @@ MctsReport search_mcts(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule>
 std::shared_ptr<const History> told_by(const EGraph& egraph);
 
 /// Rules that made chosen nodes, and at how many places each. Merges are not looked at.
-std::vector<std::pair<RuleId, size_t>> rules_behind(const EGraph& egraph,
-                                                    llvm::ArrayRef<ENodeId> nodes);
+std::vector<RuleUse> rules_behind(const EGraph& egraph, llvm::ArrayRef<ENodeId> nodes);
 
 } // namespace tg

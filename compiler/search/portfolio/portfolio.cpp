@@ -100,7 +100,8 @@ private:
   }
   void notify(const std::string& where);
   void begin(std::string phase);
-  void add(const UnderWay& under_way, SearchProgress& progress, NamedCounts& rules) const;
+  void add(const UnderWay& under_way, SearchProgress& progress,
+           std::vector<RuleCount>& rules) const;
   void show(const std::string& where, const UnderWay* under_way = nullptr);
   /// Where that is more than the best of the search itself.
   bool plain_is_best() const { return plain_ && plain_->cost_us < report_.cost_us; }
@@ -114,7 +115,7 @@ private:
   PortfolioOptions options_; // its node limit is that of the stage
   PriceCache prices_;
   PortfolioReport report_;
-  NamedCounts applied_;
+  std::vector<RuleCount> applied_;
   bool out_of_memory_ = false;
   std::string phase_;            // that is told
   std::optional<Finding> plain_; // by plain saturation, held back until the end
@@ -208,7 +209,7 @@ void Portfolio::focus() {
   RuleSelection few;
   for (size_t i = 0; i < distinct_.rules.size(); ++i) {
     const Rule& rule = distinct_.rules[i];
-    if (applied_.count(rule.name) || plain_->applied.count(rule.name))
+    if (counts_rule(applied_, rule.name) || counts_rule(plain_->applied, rule.name))
       few.add(rule, distinct_.number[i]);
   }
   if (few.rules.empty()) return;
@@ -413,7 +414,7 @@ void Portfolio::account(const Finding& finding, const SearchTask& task, size_t t
   for (size_t i = 0; i < finding.rules.size(); ++i) report_.rules[i] += finding.rules[i];
   add_records(rules_, finding.records, report_.learned);
   if (times > 0)
-    for (auto& [name, count] : finding.applied) applied_[name] += count * times;
+    for (const RuleCount& row : finding.applied) add_count(applied_, row.rule, row.count * times);
   if (SearchTrace* trace = options_.mcts.trace) append_trace(finding, task, times, *trace);
 }
 
@@ -502,16 +503,17 @@ void Portfolio::begin(std::string phase) {
 
 /// What searches have come to so far, which is not accounted for yet. Of a segment only the rules
 /// are told: what it gains for the network is known once it is put in.
-void Portfolio::add(const UnderWay& under_way, SearchProgress& progress, NamedCounts& rules) const {
+void Portfolio::add(const UnderWay& under_way, SearchProgress& progress,
+                    std::vector<RuleCount>& rules) const {
   for (const SearchSoFar& search : under_way.searches) {
     progress.nodes = std::max(progress.nodes, search.nodes);
     progress.simulations += search.simulations;
     if (under_way.whole) {
       if (!(search.cost_us < progress.best_us)) continue;
       progress.best_us = search.cost_us;
-      rules = under_way.of_source ? NamedCounts() : applied_;
+      rules = under_way.of_source ? std::vector<RuleCount>() : applied_;
     }
-    for (const auto& [name, count] : search.applied) rules[name] += count;
+    add_counts(rules, search.applied);
   }
 }
 
@@ -525,7 +527,7 @@ void Portfolio::show(const std::string& where, const UnderWay* under_way) {
   p.nodes = report_.most_nodes;
   p.simulations = report_.simulations;
   p.where = where;
-  NamedCounts rules = plain_is_best() ? plain_->applied : applied_;
+  std::vector<RuleCount> rules = plain_is_best() ? plain_->applied : applied_;
   if (under_way) add(*under_way, p, rules);
   std::vector<GraphBound> bounds = bounds_on(p.best_us, bounds_);
   if (!bounds.empty()) p.bound_us = std::min(bounds.front().lower_us, p.best_us);

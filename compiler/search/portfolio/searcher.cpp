@@ -182,7 +182,7 @@ private:
     if (tree) now.simulations += tree->simulations;
     if (tree && tree->best && tree->best->cost_us < now.cost_us) {
       now.cost_us = tree->best->cost_us;
-      for (auto [rule, count] : tree->best->rules) now.applied[rules_[rule].name] += count;
+      add_counts(now.applied, tree->best->rules, rules_);
     }
     follow_(now);
   }
@@ -215,8 +215,6 @@ private:
     out_.extract_s += seconds;
     if (!found) return false; // there is what was given
     out_.slices_used_up += found->out_of_time;
-    std::vector<std::pair<RuleId, size_t>> used;
-    for (const RuleUse& use : found->rules_used) used.push_back({use.rule, use.count});
     bool of_source = task_.kind == SearchTask::Kind::Plain && (anew_ || !out_.graph);
     if (found->lower_bound_us > 0)
       out_.bounds.push_back({found->lower_bound_us, storable ? found->cost_us : out_.cost_us,
@@ -225,7 +223,7 @@ private:
     bool optimal = found->optimal;
     if (!storable) return optimal;
     std::shared_ptr<const History> history = told_by(egraph);
-    take(std::move(found->graph), used, history.get());
+    take(std::move(found->graph), found->rules_used, history.get());
     if (of_source && options_.finalists > 0) extract_others(egraph, history.get());
     return optimal;
   }
@@ -246,16 +244,13 @@ private:
         if (!chain) continue;
         other.chain = std::move(*chain);
       }
-      NamedCounts counts;
-      for (const RuleUse& use : found->rules_used)
-        if (use.rule < rules_.size()) counts[rules_[use.rule].name] += use.count;
-      other.rules_applied = most_often_first(counts);
+      other.rules_applied = named_counts(found->rules_used, rules_);
       out_.others.push_back(std::move(other));
     }
   }
 
   /// If it is better than what there was.
-  bool take(Graph graph, llvm::ArrayRef<std::pair<RuleId, size_t>> used, const History* history) {
+  bool take(Graph graph, llvm::ArrayRef<RuleUse> used, const History* history) {
     double cost = price_graph(graph, prices_);
     bool simpler = task_.kind == SearchTask::Kind::Plain && cost <= out_.cost_us &&
                    graph.op_count() < (out_.graph ? *out_.graph : task_.graph).op_count();
@@ -264,8 +259,7 @@ private:
     out_.cost_us = line_us_ = cost;
     out_.graph.emplace(std::move(graph));
     if (anew_) out_.applied.clear();
-    for (auto [rule, count] : used)
-      if (rule < rules_.size()) out_.applied[rules_[rule].name] += count;
+    add_counts(out_.applied, used, rules_);
     return true;
   }
 
@@ -308,13 +302,6 @@ private:
 };
 
 } // namespace
-
-std::vector<RuleCount> most_often_first(const NamedCounts& counts) {
-  std::vector<RuleCount> out;
-  for (const auto& [rule, count] : counts) out.push_back({rule, count});
-  llvm::sort(out);
-  return out;
-}
 
 OwnTask own_task(const SearchTask& task) {
   auto symbols = std::make_shared<Symbols>();

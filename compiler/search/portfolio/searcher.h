@@ -6,13 +6,8 @@
 #include "compiler/search/portfolio/segments.h"
 
 #include <chrono>
-#include <map>
 
 namespace tg {
-
-/// Rules by name, and how often.
-using NamedCounts = std::map<std::string, size_t>;
-std::vector<RuleCount> most_often_first(const NamedCounts& counts);
 
 struct SearchTask {
   const Graph* graph = nullptr;
@@ -29,7 +24,7 @@ struct Finding {
   std::optional<Graph> graph; // better than what was given
   double before_us = 0, cost_us = 0;
   std::vector<GraphBound> bounds; // of the e-graphs that were extracted from
-  NamedCounts applied;
+  std::vector<RuleCount> applied;
   std::vector<RuleStats> rules;    // by RuleId
   std::vector<RuleRecord> records; // by RuleId
   size_t decisions = 0, simulations = 0, egraphs = 0, most_nodes = 0, most_classes = 0,
@@ -56,7 +51,7 @@ OwnTask own_task(const SearchTask& task);
 struct SearchSoFar {
   size_t nodes = 0, simulations = 0;
   double cost_us = kInfiniteCost;
-  NamedCounts applied = {};
+  std::vector<RuleCount> applied = {};
 };
 using FollowSearch = std::function<void(const SearchSoFar&)>;
 
