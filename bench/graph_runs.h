@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/driver/runs/backend_finalists.h"
-#include "compiler/optimizer/placed_times.h"
+#include "compiler/optimizer/settled_search.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

@@ -5,7 +5,7 @@
 #include "compiler/driver/prices/calibrated_cost.h"
 #include "compiler/driver/runs/prepare.h"
 #include "compiler/extract/extract.h"
-#include "compiler/optimizer/placed_times.h"
+#include "compiler/optimizer/settled_search.h"
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>

@@ -19,7 +19,7 @@
 #include "bench/held_out.h"
 #include "bench/truths.h"
 #include "compiler/driver/files/model.h"
-#include "compiler/extract/cost/instance_text.h"
+#include "compiler/extract/cost/price_features.h"
 
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>

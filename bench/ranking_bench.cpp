@@ -24,7 +24,7 @@
 #include "bench/held_out.h"
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/prices/calibration.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/core/support/random.h"

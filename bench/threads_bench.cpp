@@ -1,6 +1,6 @@
 // The shipped search by several threads: one tree search over a whole network, whose simulations
 // helpers play on replicas of its e-graph, and the search of a network as a whole, where threads
-// also take different stretches.
+// also take different segments.
 //
 //   threads_bench [--models bert,nasrnn,nasneta] [--threads 1,2] [--batches 8] [--seeds 1]
 //                 [--nodes 2000] [--seconds 600] [--slice 20] [--what tree,whole]

@@ -6,7 +6,7 @@
 // takes within whole runs. Words are separated by tabs.
 #pragma once
 
-#include "compiler/optimizer/placed_times.h"
+#include "compiler/optimizer/settled_search.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>

@@ -153,18 +153,15 @@ function(tg_embed target)
   endif()
 endfunction()
 
-# tg_backend(TARGET NAME SWITCH LIBRARY [FILES ...]): a row of driver/backends.h where the switch is on,
-# from driver/backends/NAME.cpp and these files; tg_backends_done() then writes the list of all.
+# tg_backend(TARGET NAME SWITCH LIBRARY): a row of driver/backends.h where the switch is on, from
+# driver/backends/NAME.cpp; tg_backends_done() then writes the list of all.
 function(tg_backend target name switch library)
-  cmake_parse_arguments(ARG "" "" "FILES" ${ARGN})
   string(SUBSTRING ${name} 0 1 initial) # of the enumerator: Ref
   string(SUBSTRING ${name} 1 -1 rest)
   string(TOUPPER ${initial} initial)
   set(id ${initial}${rest})
   if(switch STREQUAL "ALWAYS" OR ${switch})
-    list(TRANSFORM ARG_FILES PREPEND ${CMAKE_SOURCE_DIR}/compiler/driver/backends/)
-    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/compiler/driver/backends/${name}.cpp
-                                     ${ARG_FILES})
+    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/compiler/driver/backends/${name}.cpp)
     target_link_libraries(${target} PUBLIC ${library})
     set_property(GLOBAL APPEND_STRING PROPERTY tg_backend_rows "TG_BACKEND(${name}, ${id})\n")
   else()

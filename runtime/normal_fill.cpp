@@ -3,7 +3,7 @@
 // error below kError; where both ends of what it may be then round to one float, that is also what
 // the C library's logarithm, sine and cosine round to, which err by less. Where they do not (about
 // one number in 100,000), the library is asked (Ziv, ACM TOMS 17 (3), 1991).
-#include "runtime/normal_fill.h"
+#include "runtime/random.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,6 @@
 
 #include "lang/core/support/random.h"
 #include "runtime/convert.h"
-#include "runtime/normal_fill.h"
 
 #include <llvm/ADT/StringSwitch.h>
 

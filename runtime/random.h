@@ -2,8 +2,11 @@
 // name) and its index alone, so that neither order nor rewriting changes it.
 #pragma once
 
+#include "lang/core/support/random.h"
 #include "runtime/plan.h"
 #include "runtime/tensor.h"
+
+#include <llvm/ADT/ArrayRef.h>
 
 namespace tg {
 
@@ -34,5 +37,10 @@ Result<Tensor> random_input(llvm::StringRef name, const TensorType& type, uint64
 
 /// One for each of Plan::inputs. Integers that are indices of a gather are drawn from its range.
 Result<std::vector<Tensor>> random_inputs(const Plan& plan, uint64_t seed);
+
+/// Normal random numbers, several at a time: out[i] = float(scale * stream.normal(i)), bit for bit,
+/// whatever the processor and however many threads.
+void fill_normal(const RandomStream& stream, double scale, llvm::MutableArrayRef<float> out,
+                 int threads = 1);
 
 } // namespace tg

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The models of examples/ in f16 and bf16 on the processor, against `ref` in f32, within the bounds of
-`tg run --check` (runtime/bounds.h): deep ones with fewer layers, and a padding mask of zeros and ones.
+`tg run --check` (runtime/tensor.h): deep ones with fewer layers, and a padding mask of zeros and ones.
 The full test (`./dev test --full`) runs all of them, else a few of each kind.
 
     half_examples_test.py TG

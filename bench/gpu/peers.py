@@ -54,7 +54,7 @@ class Skipped(Exception):
     """Why a peer cannot be had here."""
 
 
-#: Largest difference of an output from f32, over its largest value: those of runtime/bounds.h.
+#: Largest difference of an output from f32, over its largest value: those of runtime/tensor.h.
 BOUNDS = {"f32": 1e-4, "tf32": 1e-2, "f16": 2e-2, "bf16": 1e-1}
 DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 

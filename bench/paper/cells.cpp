@@ -1,22 +1,20 @@
 // The file of cells of `paper`: one JSON object, settings to arrays of cells. It is
 // written anew after every cell, so that a run may be interrupted at any moment.
 #include "bench/paper/paper.h"
-#include "compiler/driver/cli/pipeline.h"
-#include "compiler/driver/devices.h"
-#include "compiler/driver/files/json_files.h"
-#include "compiler/driver/prices/cost_model.h"
-#include "compiler/equiv/verify_rule.h"
 #include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
+#include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/xxhash.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include <sched.h>
 
 namespace tg::paper {
 namespace {
@@ -30,27 +28,35 @@ std::string hash_text(llvm::StringRef bytes) {
 std::string program_name() {
   auto self = llvm::MemoryBuffer::getFile("/proc/self/exe", /*IsText=*/false,
                                           /*RequiresNullTerminator=*/false);
-  return self ? TG_VERSION " " + hash_text((*self)->getBuffer()) : TG_VERSION;
+  std::string version = tangram::version();
+  return self ? version + " " + hash_text((*self)->getBuffer()) : version;
 }
 
 /// The table of --cost file:TABLE; nothing where there is none.
-Result<std::string> cost_table_part(const CostSpec& cost) {
-  if (cost.source != CostSpec::Source::Table) return std::string();
+Result<std::string> cost_table_part(const tangram::CostSpec& cost) {
+  if (cost.source != tangram::CostSpec::Source::Table) return std::string();
   TG_TRY(std::string table, read_text_file(cost.name));
   return "; cost_table " + hash_text(table);
 }
 
 /// What the rules of files say; nothing where all are the program's own.
-std::string rule_files_part(llvm::ArrayRef<Rule> rules) {
+std::string rule_files_part(llvm::ArrayRef<tangram::RuleInfo> rules) {
   std::string prints;
-  for (const Rule& rule : rules)
-    if (!rule.with_program) prints += rule_fingerprint(rule) + "\n";
+  for (const tangram::RuleInfo& rule : rules)
+    if (!rule.with_program) prints += rule.fingerprint + "\n";
   return prints.empty() ? "" : "; rule_files " + hash_text(prints);
+}
+
+/// As many threads as were asked for, or as this process may use.
+int thread_count(int asked) {
+  cpu_set_t set;
+  if (asked > 0) return asked;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 /// Where operators are timed: by how many threads, and the database that keeps their prices.
 std::string measured_part(const Options& o) {
-  if (!is_measured(o.cost)) return "";
+  if (o.cost.source != tangram::CostSpec::Source::Measured) return "";
   std::string part;
   if (int threads = thread_count(o.threads); threads != 1)
     part = llvm::formatv("; threads {0}", threads);
@@ -115,13 +121,20 @@ private:
 
 } // namespace
 
-Result<std::string> paper_setting(const Options& o, llvm::ArrayRef<Rule> rules) {
+void write_number(llvm::json::OStream& json, llvm::StringRef name, double value) {
+  if (std::isfinite(value))
+    json.attribute(name, value);
+  else
+    json.attribute(name, nullptr);
+}
+
+Result<std::string> paper_setting(const Options& o, llvm::ArrayRef<tangram::RuleInfo> rules) {
   TG_TRY(std::string table, cost_table_part(o.cost));
   std::string setting = llvm::formatv(
       "program {0}; cost {1}; rules {2}; nodes {3}; budget {4}; depth {5}; numerics {6}",
       program_name(), o.cost.text(), o.rules.empty() ? "default" : llvm::join(o.rules, ","),
       o.node_limit, o.budget > 0 ? o.budget : 128, o.depth > 0 ? o.depth : 10,
-      tangram::word(o.numerics));
+      tangram::word(tangram::OptimizeOptions().numerics));
   setting += table + rule_files_part(rules);
   if (o.memory_limit_mb > 0) setting += llvm::formatv("; memory_limit {0}", o.memory_limit_mb);
   int threads = thread_count(o.search_threads > 0 ? o.search_threads : o.threads);
@@ -173,8 +186,9 @@ Result<void> PaperCells::take(const llvm::json::Array& list) {
 Result<void> PaperCells::read() {
   TG_TRY(std::optional<std::string> file, read_text_if_there(path_));
   if (!file) return {};
-  TG_TRY(llvm::json::Value value, parse_json(*file, path_, Code::bad_cells_file));
-  const llvm::json::Object* settings = value.getAsObject();
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(*file);
+  if (!value) return bad(llvm::toString(value.takeError()));
+  const llvm::json::Object* settings = value->getAsObject();
   if (!settings) return bad("it holds no object");
   for (const auto& [setting, list] : *settings) {
     if (llvm::StringRef(setting) != setting_) {
@@ -208,16 +222,16 @@ void PaperCells::write_json(llvm::json::OStream& json) const {
     });
 }
 
-Result<void> PaperCells::write(Session& session) const {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  llvm::json::OStream json(out, 1);
-  json.object([&] {
-    for (const auto& [setting, list] : other_) json.attribute(setting, list);
-    json.attributeArray(setting_, [&] { write_json(json); });
+Result<void> PaperCells::write() const {
+  return write_data_file(path_, [&](llvm::raw_ostream& out) -> Result<void> {
+    llvm::json::OStream json(out, 1);
+    json.object([&] {
+      for (const auto& [setting, list] : other_) json.attribute(setting, list);
+      json.attributeArray(setting_, [&] { write_json(json); });
+    });
+    out << "\n";
+    return {};
   });
-  out << "\n";
-  return cli::write_text_file(session, path_, out.str());
 }
 
 } // namespace tg::paper

@@ -6,23 +6,20 @@
 // (plan.cpp) has the dear cells last, and goes seed after seed: what is left are
 // further runs of cells that have some, not holes in the table.
 #include "bench/paper/paper.h"
-#include "compiler/driver/cli/options/arguments.h"
-#include "compiler/driver/cli/options/help_text.h"
-#include "compiler/driver/cli/pipeline.h"
-#include "compiler/driver/cli/terminal/spinning.h"
-#include "compiler/driver/prices/cost_model.h"
-#include "compiler/rules/from_ast.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/support/data_file.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
-#include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 namespace tg::paper {
 namespace {
@@ -41,7 +38,7 @@ constexpr PaperNetwork kNetworks[] = {
 
 constexpr PaperApproach kApproaches[] = {
 #define TG_APPROACH(id, name, text, search, reward, final_ilp, seeded)                             \
-  {Approach::id, name, text, Search::search, Reward::reward, final_ilp, seeded},
+  {Approach::id, name, text, tangram::Search::search, tangram::Reward::reward, final_ilp, seeded},
 #include "bench/paper/approaches.def"
 };
 
@@ -57,54 +54,60 @@ double processor_seconds() {
   return seconds;
 }
 
+/// Says what is wrong, and gives the exit code: as `tg`'s.
+int fail(const tangram::Error& error) {
+  llvm::errs() << error.text();
+  int code = 1;
+  for (const tangram::Diagnostic& d : error.diagnostics)
+    if (d.code == code_text(Code::no_solution) || d.code == code_text(Code::limit_no_answer) ||
+        d.code == code_text(Code::memory_limit))
+      code = 3;
+  return code;
+}
+int fail(const Diagnostic& d) {
+  render(d, SourceManager(), llvm::errs());
+  return d.code == Code::usage ? 2 : d.code == Code::no_solution ? 3 : 1;
+}
+
 class Paper {
 public:
-  Paper(Session& session, const Options& options, std::string setting, std::vector<Rule> rules)
-      : session_(session), options_(options), rules_(std::move(rules)),
-        cells_(std::move(setting), options.output) {}
+  Paper(const Options& options, std::string setting)
+      : options_(options), cells_(std::move(setting), options.output) {}
 
+  /// The exit code.
   int run() {
-    if (auto read = cells_.read(); !read) return session_.fail(std::move(read.error()));
+    if (auto read = cells_.read(); !read) return fail(read.error());
     plan_ = plan_paper(options_, cells_);
-    if (auto there = check_examples(); !there) return session_.fail(std::move(there.error()));
+    if (auto there = check_examples(); !there) return fail(there.error());
     if (!plan_.jobs.empty()) say() << plan_.text() << "\n";
     for (size_t i = 0; i < plan_.jobs.size(); ++i)
-      if (!run_job(i)) return session_.fail();
+      if (int code = run_job(i); code != 0) return code;
     print();
     return 0;
   }
 
 private:
   Result<void> check_examples() const;
-  bool cancelled() const { return session_.stop.asked(); }
   double elapsed_s() const { return watch_.seconds(); }
   double left_s() const { return options_.total_limit_s - elapsed_s(); }
   /// Where the run is told of as it goes.
   llvm::raw_ostream& say() const {
-    return options_.quiet || options_.json ? llvm::nulls() : session_.err;
+    return options_.quiet || options_.json ? llvm::nulls() : llvm::errs();
   }
 
-  /// False after an error; it is in the sink.
-  bool run_job(size_t at);
-  Result<PaperCell> compute(const PaperJob& job, double limit_s, const Graph& source);
-  OptimizeOptions options_for(const PaperJob& job, double limit_s) const;
+  /// The exit code of an error, which it has said; else 0.
+  int run_job(size_t at);
+  Result<PaperCell> cell_of(const PaperJob& job, double limit_s, const tangram::Report& report,
+                            double processor_s) const;
+  tangram::OptimizeOptions options_for(const PaperJob& job, double limit_s) const;
   void print();
 
-  Session& session_;
   const Options& options_;
-  std::vector<Rule> rules_;
   PaperCells cells_;
   PaperPlan plan_;
   size_t made_ = 0, left_ = 0; // cells of this run; cells that did not fit
   Stopwatch watch_;
 };
-
-Result<void> check_networks(const Options& options) {
-  for (const std::string& name : options.files)
-    if (llvm::none_of(kNetworks, [&](const PaperNetwork& n) { return n.name == name; }))
-      return error(Code::usage, "no network `{0}` in the published table", name);
-  return {};
-}
 
 /// Models are named from the folder that the program is started in.
 Result<void> Paper::check_examples() const {
@@ -114,61 +117,66 @@ Result<void> Paper::check_examples() const {
       .suggest("start `paper` in the root of the repository, where `examples` lies");
 }
 
-bool Paper::run_job(size_t at) {
+int Paper::run_job(size_t at) {
   const PaperJob& job = plan_.jobs[at];
-  if (left_s() <= 0 || cancelled()) {
+  if (left_s() <= 0) {
     ++left_;
-    return true;
+    return 0;
   }
-  // Read anew for each cell: searches name new types and values in the symbols of their source, and
-  // a cell must not depend on those before it.
+  // Read anew for each cell, which must not depend on those before it.
   std::string path = (kExamples + "/" + job.network->name + ".tg").str();
-  std::optional<Graph> source = load_model(session_.sources, path, {}, session_.sink);
-  if (!source) return false;
+  tangram::Expected<tangram::Model> source = tangram::parse_file(path);
+  if (!source) return fail(source.error());
   say() << llvm::formatv("{0} of {1}, {2:f0} s: {3}, {4}, seed {5}\n", at + 1, plan_.jobs.size(),
                          elapsed_s(), job.network->name, job.approach->text, job.seed);
-  double limit_s = std::min(job.limit_s, left_s());
-  Result<PaperCell> cell = compute(job, limit_s, *source);
+  double limit_s = std::min(job.limit_s, left_s()), processor_s = processor_seconds();
+  tangram::Expected<tangram::Optimized> found =
+      tangram::optimize(*source, options_for(job, limit_s));
+  if (!found) return fail(found.error());
+  Result<PaperCell> cell = cell_of(job, limit_s, found->report, processor_seconds() - processor_s);
+  if (!cell) return fail(cell.error());
   // A cell that was cut short by anything but its own limit is none.
-  if (cancelled() || (cell && cell->capped && limit_s < job.limit_s)) {
+  if (cell->capped && limit_s < job.limit_s) {
     ++left_;
-    return true;
+    return 0;
   }
-  if (cell) cells_.add(std::move(*cell)), ++made_;
-  auto written = cell ? cells_.write(session_) : Result<void>(std::move(cell.error()));
-  if (!written) session_.sink.report(std::move(written.error()));
-  return static_cast<bool>(written);
+  cells_.add(std::move(*cell)), ++made_;
+  auto written = cells_.write();
+  return written ? 0 : fail(written.error());
 }
 
-/// A quarter of the time is that of one integer program, the extraction in the end; the rest is the
-/// search's. Where rewards are integer programs it has half: one that it has begun when its time is
-/// over may take a quarter, too. So every cell ends within its limit, or little after.
-OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s) const {
+tangram::OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s) const {
   const PaperApproach& approach = *job.approach;
-  OptimizeOptions options = optimize_options(options_);
+  tangram::OptimizeOptions options;
   options.search = approach.search;
   options.reward = approach.reward;
-  options.final_ilp = approach.final_ilp;
-  options.explore.seed = job.seed;
-  options.explore.time_limit_s = limit_s * (approach.rewards_by_ilp() ? 0.5 : 0.75);
-  options.extract.ilp.time_limit_s = limit_s * 0.25;
-  options.stop = session_.stop;
-  options.extract.extractor = Extractor::Ilp;
-  if (approach.search == Search::Saturate) {
-    // As its scripts have it.
-    options.explore.iterations = 10'000;
-    options.explore.multi_iterations = job.network->multi;
-    options.explore.multi_node_limit = 2'000;
-    options.explore.compatible = true;
+  options.extract = approach.final_ilp ? tangram::Extractor::Ilp : tangram::Extractor::Greedy;
+  options.seed = job.seed;
+  options.rules = options_.rules;
+  options.trust_rules = true;
+  options.budget = options_.budget, options.depth = options_.depth;
+  options.cost = options_.cost;
+  options.cost_db = options_.cost_db;
+  options.node_limit = options_.node_limit;
+  options.time_limit_s = limit_s;
+  options.memory_limit_mb = options_.memory_limit_mb;
+  options.threads = options_.threads, options.search_threads = options_.search_threads;
+  // As published: prices of operators alone decide, and nothing is run.
+  options.kernels = false;
+  options.groups = tangram::Groups::Off;
+  options.finalists = 0;
+  if (approach.search == tangram::Search::Saturate) {
+    // As TENSAT's scripts have it.
+    options.iterations = 10'000;
+    options.multi_iterations = job.network->multi;
+    options.multi_node_limit = 2'000;
+    options.backoff = true;
   }
   return options;
 }
 
-Result<PaperCell> Paper::compute(const PaperJob& job, double limit_s, const Graph& source) {
-  double processor_s = processor_seconds();
-  TG_TRY(std::unique_ptr<CostModel> costs, cli::cost_model(session_, source));
-  TG_TRY(Optimized found, optimize(source, rules_, *costs, options_for(job, limit_s), nullptr));
-  const OptimizeReport& r = found.report;
+Result<PaperCell> Paper::cell_of(const PaperJob& job, double limit_s, const tangram::Report& r,
+                                 double processor_s) const {
   if (!std::isfinite(r.cost_before_us) || !(r.cost_after_us > 0))
     return error(Code::no_solution, "`{0}` costs {1} us by `{2}`, its best {3} us: no speed-up",
                  job.network->name, r.cost_before_us, options_.cost.text(), r.cost_after_us)
@@ -177,20 +185,20 @@ Result<PaperCell> Paper::compute(const PaperJob& job, double limit_s, const Grap
   cell.model = job.network->name.str(), cell.approach = job.approach->name.str();
   cell.seed = job.seed;
   cell.source_us = r.cost_before_us, cell.cost_us = r.cost_after_us;
-  cell.seconds = r.total_s, cell.processor_s = processor_seconds() - processor_s;
+  cell.seconds = r.seconds, cell.processor_s = processor_s;
   cell.memory_mb = r.search_memory_mb;
   cell.nodes = r.egraph_nodes;
   cell.stopped_by = r.stopped_by;
   cell.limit_s = limit_s;
   // The shipped search extracts many times, each time for a slice that is not of this limit.
   cell.capped = r.stopped_by == "time limit" ||
-                (job.approach->search != Search::Mcts && r.cut_extractions > 0);
+                (job.approach->search != tangram::Search::Mcts && r.extractions_cut > 0);
   return cell;
 }
 
 void Paper::print() {
   if (options_.json) {
-    llvm::json::OStream json(session_.out, 2);
+    llvm::json::OStream json(llvm::outs(), 2);
     json.object([&] {
       json.attribute("setting", cells_.setting());
       json.attribute("cells_computed", static_cast<int64_t>(made_));
@@ -199,14 +207,22 @@ void Paper::print() {
       write_number(json, "processor_s", processor_seconds());
       json.attributeArray("cells", [&] { cells_.write_json(json); });
     });
-    session_.out << "\n";
+    llvm::outs() << "\n";
     return;
   }
   if (options_.quiet) return;
-  print_paper_table(session_, cells_);
-  session_.out << llvm::formatv("this run: {0} cells in {1:f0} s, {2:f0} s of processor time\n",
+  print_paper_table(llvm::outs(), cells_);
+  llvm::outs() << llvm::formatv("this run: {0} cells in {1:f0} s, {2:f0} s of processor time\n",
                                 made_, elapsed_s(), processor_seconds());
-  if (left_ > 0) session_.out << left_ << " cells are left; the same command goes on with them\n";
+  if (left_ > 0) llvm::outs() << left_ << " cells are left; the same command goes on with them\n";
+}
+
+/// Idle threads of libgomp, which measured prices run on, spin for some 3 ms before they sleep, as
+/// those of `tg`; the library reads that before main(), so the program starts itself once more.
+void bound_spinning(char** argv) {
+  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
+  setenv("GOMP_SPINCOUNT", "3000", 1);
+  execv("/proc/self/exe", argv);
 }
 
 } // namespace
@@ -214,49 +230,32 @@ void Paper::print() {
 llvm::ArrayRef<PaperNetwork> paper_networks() { return kNetworks; }
 llvm::ArrayRef<PaperApproach> paper_approaches() { return kApproaches; }
 
-namespace {
-
-int run(Session& session, const Options& options) {
-  session.interruptible = std::make_unique<cli::Interruptible>();
-  if (auto known = check_networks(options); !known) return session.fail(std::move(known.error()));
-  std::optional<std::vector<Rule>> rules =
-      load_rules(session.sources, library(), options.rules, session.sink);
-  if (!rules) return session.fail();
-  Result<std::string> setting = paper_setting(options, *rules);
-  if (!setting) return session.fail(std::move(setting.error()));
-  if (auto writable = check_writable(options.output); !writable)
-    return session.fail(std::move(writable.error()));
-  return Paper(session, options, std::move(*setting), std::move(*rules)).run();
+static int run(const Options& options) {
+  std::vector<tangram::RuleInfo> rules; // none are the user's where all are built in
+  if (!options.rules.empty()) {
+    auto selected = tangram::list_rules(options.rules);
+    if (!selected) return fail(selected.error());
+    rules = std::move(*selected);
+  }
+  Result<std::string> setting = paper_setting(options, rules);
+  if (!setting) return fail(setting.error());
+  if (auto writable = check_writable(options.output); !writable) return fail(writable.error());
+  return Paper(options, std::move(*setting)).run();
 }
 
-int main(int argc, char** argv) {
+static int main(int argc, char** argv) {
   std::vector<llvm::StringRef> words(argv + 1, argv + argc);
-  std::vector<const cli::OptionRow*> rows;
-  for (const cli::OptionRow& row : option_rows()) rows.push_back(&row);
-  Options options;
-  cli::set_defaults(rows, &options);
-  cli::Arguments arguments;
-  std::optional<cli::Misuse> misuse =
-      cli::read_arguments(rows, words, "paper", &options, arguments);
-  if (arguments.help) {
-    llvm::outs() << "the table of the published tree search, computed here\n\n"
-                    "usage: paper [OPTIONS] [NETWORK...]   (in the root of the repository)\n"
-                 << cli::options_help(rows, /*detail=*/true);
+  Result<Options> options = read_options(words);
+  if (!options) return fail(options.error());
+  if (options->help) {
+    llvm::outs() << help_text();
     return 0;
   }
-  cli::bound_spinning(argv);
-  options.files = std::move(arguments.operands);
-  return cli::run_program(options, [&](Session& session) {
-    if (misuse)
-      return session.fail(error(Code::usage, "{0}", misuse->message).suggest(misuse->help));
-    // Limits of time are of each cell, and of all: the session has none.
-    auto memory = static_cast<uint64_t>(memory_limit_bytes(options.memory_limit_mb));
-    session.stop = cli::interrupts().holding(memory);
-    return run(session, options);
-  });
+  bound_spinning(argv);
+  std::signal(SIGXFSZ, SIG_IGN); // a file over the limit of the shell is an error of writing
+  return run(*options);
 }
 
-} // namespace
 } // namespace tg::paper
 
 int main(int argc, char** argv) { return tg::paper::main(argc, argv); }

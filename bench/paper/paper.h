@@ -2,14 +2,16 @@
 // the cells that are done, the file that keeps them, and the tables made of them.
 #pragma once
 
-#include "compiler/driver/cli/session.h"
-#include "compiler/optimizer/optimize.h"
+#include "lang/core/result.h"
+#include "tangram/tangram.h"
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/Support/JSON.h>
+#include <llvm/Support/raw_ostream.h>
 
 #include <map>
 
 namespace tg::paper {
-
-using cli::Session;
 
 /// Of the table, each a row of approaches.def.
 enum class Approach : uint8_t {
@@ -17,26 +19,25 @@ enum class Approach : uint8_t {
 #include "bench/paper/approaches.def"
 };
 
-} // namespace tg::paper
-
-template <> struct tangram::Words<tg::paper::Approach> {
-  static constexpr std::string_view kRows[] = {
-#define TG_APPROACH(id, name, ...) name,
-#include "bench/paper/approaches.def"
-  };
+struct Options {
+  std::vector<std::string> networks; // none: all
+  std::vector<Approach> approaches;  // none: all
+  std::vector<std::string> rules;
+  int64_t budget = 0, depth = 0; // 0: as the searches have them
+  uint64_t seed = 1;
+  int64_t seeds = 5;
+  tangram::CostSpec cost = tangram::CostSpec::analytic("a100");
+  std::string cost_db;
+  int64_t node_limit = 2000;
+  double time_limit_s = 600, ilp_limit_s = 40, total_limit_s = 1800;
+  int64_t memory_limit_mb = 0;
+  int threads = 0, search_threads = 0; // 0: all cores; as `threads`
+  std::string output = "paper_cells.json";
+  bool json = false, quiet = false, help = false;
 };
-
-namespace tg::paper {
-
-struct Options : cli::Options {
-#define TG_OPTION(field, flag, value_name, kind, value, limits, ...)                               \
-  tangram::fields::Stored<cli::OptionKind::kind, decltype(tangram::fields::limits)> field =        \
-      tangram::fields::initial<decltype(field)>(value);
-#define TG_ALSO(...)
-#include "bench/paper/options.def"
-};
-/// The rows of the table of options.
-llvm::ArrayRef<cli::OptionRow> option_rows();
+/// Errors: `usage`.
+Result<Options> read_options(llvm::ArrayRef<llvm::StringRef> words);
+std::string help_text();
 
 struct PaperNetwork {
   llvm::StringRef name;
@@ -48,11 +49,13 @@ llvm::ArrayRef<PaperNetwork> paper_networks();
 struct PaperApproach {
   Approach id;
   llvm::StringRef name, text; // on the command line and in files; in the table
-  Search search;
-  Reward reward;
+  tangram::Search search;
+  tangram::Reward reward;
   bool final_ilp, seeded;
 
-  bool rewards_by_ilp() const { return search == Search::Pact24 && reward == Reward::Ilp; }
+  bool rewards_by_ilp() const {
+    return search == tangram::Search::Pact24 && reward == tangram::Reward::Ilp;
+  }
 };
 /// In the order of their rows.
 llvm::ArrayRef<PaperApproach> paper_approaches();
@@ -81,7 +84,7 @@ struct PaperCell {
 /// programs never share cells. "program 0.1.0 5f3a9c; cost analytic:a100; rules taso; ..."; then,
 /// where that is not as always, hashes of the table of costs and of the rules that do not come with
 /// the program, the database of measured prices, threads, a limit of memory. Errors: `cannot_read`.
-Result<std::string> paper_setting(const Options& options, llvm::ArrayRef<Rule> rules);
+Result<std::string> paper_setting(const Options& options, llvm::ArrayRef<tangram::RuleInfo> rules);
 
 /// The cells of one setting. Those of other settings in the same file are kept as they are.
 class PaperCells {
@@ -98,7 +101,7 @@ public:
   /// A missing file is an empty one. Errors: `cannot_read`, `bad_cells_file`.
   Result<void> read();
   /// The whole file anew, through a temporary name. Errors: `cannot_write`.
-  Result<void> write(Session& session) const;
+  Result<void> write() const;
   /// The elements of an array.
   void write_json(llvm::json::OStream& json) const;
 
@@ -136,6 +139,9 @@ PaperPlan plan_paper(const Options& options, const PaperCells& cells);
 
 /// The published table's columns for every network and approach that has cells, the published
 /// figures beside, and the geometric mean of the seconds of each approach.
-void print_paper_table(Session& session, const PaperCells& cells);
+void print_paper_table(llvm::raw_ostream& out, const PaperCells& cells);
+
+/// A JSON number; null for what JSON cannot say.
+void write_number(llvm::json::OStream& json, llvm::StringRef name, double value);
 
 } // namespace tg::paper

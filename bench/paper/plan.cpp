@@ -25,7 +25,7 @@ PaperPlan plan_paper(const Options& options, const PaperCells& cells) {
   plan.total_limit_s = options.total_limit_s;
   for (const PaperNetwork& network : paper_networks())
     for (const PaperApproach& approach : paper_approaches()) {
-      if (!asked_for(options.files, network.name) || !asked_for(options.approaches, approach.id))
+      if (!asked_for(options.networks, network.name) || !asked_for(options.approaches, approach.id))
         continue;
       for (int64_t i = 0; i < (approach.seeded ? options.seeds : 1); ++i) {
         uint64_t seed = approach.seeded ? options.seed + static_cast<uint64_t>(i) : 1;

@@ -1,9 +1,9 @@
 // The table that `paper` prints: the published columns, our figures and the published ones.
-#include "compiler/driver/cli/terminal/table.h"
 #include "bench/paper/paper.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/Unicode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +11,48 @@
 namespace tg::paper {
 namespace {
 
-using cli::Align;
-using cli::Table;
+/// Columns as wide as their widest cell, figures to the right, a rule below the head.
+class Table {
+public:
+  struct Column {
+    std::string head;
+    bool right = false;
+  };
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+
+  void print(llvm::raw_ostream& out) const {
+    std::vector<std::string> head, rule;
+    for (const Column& column : columns_) head.push_back(column.head);
+    std::vector<int> widths;
+    for (size_t i = 0; i < head.size(); ++i) {
+      widths.push_back(width_of(head[i]));
+      for (const auto& row : rows_) widths[i] = std::max(widths[i], width_of(row[i]));
+      rule.emplace_back();
+      for (int n = 0; n < widths[i]; ++n) rule.back() += "─";
+    }
+    print_row(out, head, widths);
+    print_row(out, rule, widths);
+    for (const auto& row : rows_) print_row(out, row, widths);
+  }
+
+private:
+  static int width_of(llvm::StringRef text) { return llvm::sys::unicode::columnWidthUTF8(text); }
+
+  void print_row(llvm::raw_ostream& out, llvm::ArrayRef<std::string> cells,
+                 llvm::ArrayRef<int> widths) const {
+    std::string line;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      std::string blanks(static_cast<size_t>(widths[i] - width_of(cells[i])), ' ');
+      line += columns_[i].right ? blanks + cells[i] : cells[i] + blanks;
+      line += "  ";
+    }
+    out << llvm::StringRef(line).rtrim(' ') << "\n";
+  }
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
 
 struct Published {
   llvm::StringRef model, approach;
@@ -80,7 +120,7 @@ void add_row(Table& table, const PaperNetwork& network, const PaperApproach& app
   static constexpr Published kNone = {};
   const Published& p = paper == std::end(kPublished) ? kNone : *paper;
   table.add({network.name.str(), approach.text.str(),
-             approach.search == Search::Saturate ? std::to_string(network.multi) : "",
+             approach.search == tangram::Search::Saturate ? std::to_string(network.multi) : "",
              std::to_string(row.costs.size()), with_deviation({row.source_us / 1e3, 0}),
              with_deviation(summary(row.costs), 1e-3), with_deviation(summary(row.saved)),
              with_deviation(summary(row.seconds)), with_deviation(summary(row.processor)),
@@ -90,20 +130,20 @@ void add_row(Table& table, const PaperNetwork& network, const PaperApproach& app
 
 } // namespace
 
-void print_paper_table(Session& session, const PaperCells& cells) {
+void print_paper_table(llvm::raw_ostream& out, const PaperCells& cells) {
   Table table({{"network"},
                {"approach"},
-               {"k_multi", Align::Right},
-               {"runs", Align::Right},
-               {"original ms", Align::Right},
-               {"optimised ms", Align::Right},
-               {"saved %", Align::Right},
-               {"seconds", Align::Right},
-               {"processor s", Align::Right},
-               {"published: original ms", Align::Right},
-               {"optimised ms", Align::Right},
-               {"saved %", Align::Right},
-               {"seconds", Align::Right},
+               {"k_multi", true},
+               {"runs", true},
+               {"original ms", true},
+               {"optimised ms", true},
+               {"saved %", true},
+               {"seconds", true},
+               {"processor s", true},
+               {"published: original ms", true},
+               {"optimised ms", true},
+               {"saved %", true},
+               {"seconds", true},
                {""}});
   std::map<std::string, std::pair<double, size_t>> log_seconds; // by approach
   for (const PaperNetwork& network : paper_networks())
@@ -114,18 +154,17 @@ void print_paper_table(Session& session, const PaperCells& cells) {
       sum.first += std::log(summary(row.seconds).mean), ++sum.second;
       add_row(table, network, approach, row);
     }
-  table.print(session.out, session.color);
-  session.out << "\n"
-              << cells.setting() << "\n"
-              << "saved: of the original's time, as published; deviations of one run are 0; "
-                 "capped: a limit ended the cell, and with more time it "
-                 "may be better\n";
+  table.print(out);
+  out << "\n"
+      << cells.setting() << "\n"
+      << "saved: of the original's time, as published; deviations of one run are 0; "
+         "capped: a limit ended the cell, and with more time it "
+         "may be better\n";
   for (const auto& [approach, sum] : log_seconds)
-    session.out << "geometric mean of seconds, " << approach << ": "
-                << llvm::formatv("{0:f3}", std::exp(sum.first / static_cast<double>(sum.second)))
-                << " over " << sum.second << " networks\n";
-  session.out
-      << "rules are the verified ones; the published NASNet-A figures may rest on rules that "
+    out << "geometric mean of seconds, " << approach << ": "
+        << llvm::formatv("{0:f3}", std::exp(sum.first / static_cast<double>(sum.second)))
+        << " over " << sum.second << " networks\n";
+  out << "rules are the verified ones; the published NASNet-A figures may rest on rules that "
          "are wrong for grouped convolutions\n";
 }
 

@@ -1,6 +1,7 @@
 #include "compiler/driver/backends.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 
 namespace tg {
 
@@ -26,6 +27,17 @@ const BackendRow* find_backend(llvm::StringRef name) {
   for (const BackendRow* row : all_backends())
     if (row->name == name) return row;
   return nullptr;
+}
+
+const BackendRow* find_backend(tangram::Backend backend) {
+  return find_backend(tangram::word(backend));
+}
+
+std::string backend_names(llvm::function_ref<bool(const BackendRow&)> holds) {
+  std::vector<llvm::StringRef> names;
+  for (const BackendRow* row : all_backends())
+    if (holds(*row)) names.push_back(row->name);
+  return llvm::join(names, " and ");
 }
 
 const BackendRow* backend_of_profile(const DeviceProfile& profile) {

@@ -1,12 +1,13 @@
 // The backends of this build: one row each, which is all that the rest of the program knows of
 // them. A new one is a file in backends/, which defines its row, and a line of CMakeLists.txt,
-// which says when it is built.
+// which says when it is built. Nothing else names one: what a backend can do is a field of its row.
 #pragma once
 
 #include "compiler/driver/devices.h"
 #include "compiler/extract/cost/analytic.h"
-#include "compiler/extract/cost/group_price.h"
+#include "compiler/extract/cost/cost.h"
 #include "runtime/backend.h"
+#include "tangram/choices.h"
 
 namespace tg {
 
@@ -23,8 +24,10 @@ struct BackendRow {
   bool tf32 = false;
   /// Runs several instances of a program side by side; else they would share its threads.
   bool streams = false;
-  /// The device profile that stands for it where it is not here; "": none.
+  /// The device profile that stands for it where it is not here; "": none, and its operators are
+  /// not timed.
   llvm::StringRef profile = "";
+  bool is_timed() const { return !profile.empty(); }
   /// What it does in one kernel, known without a device.
   llvm::ArrayRef<KernelPattern> (*patterns)() = nullptr;
   /// Of a backend that fuses when it loads a graph: prices of what it would launch, by a roofline.
@@ -35,6 +38,9 @@ struct BackendRow {
 std::vector<const BackendRow*> all_backends();
 /// Null where this build has none of that name.
 const BackendRow* find_backend(llvm::StringRef name);
+const BackendRow* find_backend(tangram::Backend backend);
+/// "cpu and cuda": those of this build of which it holds; "" for none.
+std::string backend_names(llvm::function_ref<bool(const BackendRow&)> holds);
 /// The backend that runs on the device of a profile, or null.
 const BackendRow* backend_of_profile(const DeviceProfile& profile);
 

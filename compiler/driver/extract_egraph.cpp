@@ -5,7 +5,7 @@
 #include "compiler/extract/egraph_json.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/greedy/greedy.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

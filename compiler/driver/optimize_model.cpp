@@ -7,7 +7,7 @@
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
-#include "compiler/driver/reports/trace_json.h"
+#include "compiler/driver/reports/report_json.h"
 #include "compiler/driver/runs/whole_runs.h"
 #include "compiler/driver/verify/rule_trust.h"
 #include "compiler/driver/verify/verify_rules.h"
@@ -84,7 +84,7 @@ Result<void> check_run_dtype(tangram::DType dtype) {
 namespace {
 
 /// What `without` leaves out.
-void leave_out(const Public& o, PortfolioOptions& portfolio) {
+void apply_ablations(const Public& o, PortfolioOptions& portfolio) {
   using Part = tangram::SearchPart;
   auto in = [&](Part part) { return !llvm::is_contained(o.without, part); };
   portfolio.mcts.widen = in(Part::Widening);
@@ -92,7 +92,7 @@ void leave_out(const Public& o, PortfolioOptions& portfolio) {
   portfolio.mcts.normalise = in(Part::Normalising);
   portfolio.mcts.transpose = in(Part::Transpositions);
   portfolio.use_priors = in(Part::Priors);
-  portfolio.use_stretches = in(Part::Stretches);
+  portfolio.use_segments = in(Part::Segments);
   portfolio.use_repeats = in(Part::Repeats);
   portfolio.use_restarts = in(Part::Restarts);
   portfolio.use_thorough = in(Part::Thorough);
@@ -117,7 +117,7 @@ void set_tree_options(const Public& o, OptimizeOptions& options) {
   pact.reuse_tree = o.reuse_tree;
   options.local.alpha = o.alpha;
   portfolio.threads = thread_count(o.search_threads > 0 ? o.search_threads : o.threads);
-  leave_out(o, portfolio);
+  apply_ablations(o, portfolio);
   options.reward = part_of(o.reward);
   options.final_ilp = o.extract != tangram::Extractor::Greedy;
 }
@@ -138,6 +138,7 @@ OptimizeOptions optimize_options(const Public& o) {
   explore.numerics = part_of(o.numerics);
   explore.seed = o.seed;
   explore.compatible = o.backoff;
+  explore.multi_node_limit = static_cast<size_t>(std::max<int64_t>(o.multi_node_limit, 0));
   ExtractOptions& extract = options.extract;
   extract.extractor = part_of(o.extract);
   extract.max_weight_growth = o.max_weight_growth;
@@ -150,7 +151,7 @@ OptimizeOptions optimize_options(const Public& o) {
 
 /// Where prices and whole runs are of a backend that has it.
 static bool in_tf32(const Public& o) {
-  const BackendRow* row = find_backend(name_of(backend_of_costs(o.cost)));
+  const BackendRow* row = find_backend(backend_of_costs(o.cost));
   return o.allow_tf32 && row && row->tf32;
 }
 
@@ -181,6 +182,34 @@ std::vector<tangram::Step> steps_of(const Derivation& chain, llvm::ArrayRef<Rule
                      step_leaves(chain, step, rule)});
   }
   return steps;
+}
+
+Result<std::vector<tangram::Step>> confirmed_steps(const Optimized& optimized,
+                                                   llvm::ArrayRef<Rule> rules, const Graph& source,
+                                                   const StopToken& stop) {
+  TG_CHECK(confirm_chain(optimized, rules, source, stop));
+  return steps_of(*optimized.chain, rules);
+}
+
+Result<OperatorCosts> operator_costs(const Graph& graph, const Public& o, const StopToken& stop,
+                                     std::function<void(size_t, size_t)> progress) {
+  TG_TRY(std::unique_ptr<CostModel> model, cost_model(graph, o, stop, std::move(progress)));
+  std::optional<RetypedCost> narrow;
+  CostModel& costs = in_dtype(part_of(o.dtype), *model, narrow);
+  PriceCache prices(graph.symbols(), costs);
+  GraphInstances instances = instances_of(graph);
+  prices.prepare(instances.instances);
+  OperatorCosts out{std::vector<OperatorCosts::Kind>(kOpCount), costs.name()};
+  for (const OpInstance& instance : instances.instances) {
+    OperatorCosts::Kind& kind = out.kinds[static_cast<size_t>(instance.op)];
+    kind.op = instance.op;
+    ++kind.count;
+    kind.microseconds += prices.price(instance);
+  }
+  llvm::erase_if(out.kinds, [](const auto& kind) { return kind.count == 0; });
+  llvm::stable_sort(out.kinds,
+                    [](const auto& a, const auto& b) { return a.microseconds > b.microseconds; });
+  return out;
 }
 
 // --- one optimisation ---------------------------------------------------------------------------
@@ -214,6 +243,7 @@ private:
   WholeRunOptions whole_runs() const;
   bool tracing() const { return o_.record_trace || host_.traced; }
   OptimizeOptions told(SearchTrace& trace) const;
+  NotifyProgress progress_listener(double time_limit_s, bool timed) const;
   Result<void> write_files(const Optimized& result, const CostTable& prices) const;
 
   const Graph& source_;
@@ -287,9 +317,23 @@ OptimizeOptions Optimization::told(SearchTrace& trace) const {
   options.stop = stop_;
   // What comes afterwards is a replay of the chain, or that and a proof.
   options.search_share = o_.verify ? 0.5 : o_.explain ? 0.75 : 1;
-  options.kernels = true;
+  options.kernels = o_.kernels;
   options.trace = tracing() ? &trace : nullptr;
   return options;
+}
+
+tangram::SearchProgress to_public(const SearchProgress& p) {
+  tangram::SearchProgress out{p.seconds,  p.time_limit_s, p.source_us,   p.best_us,
+                              p.bound_us, p.nodes,        p.simulations, p.where};
+  for (const RuleCount& rule : p.rules) out.rules.emplace_back(rule.rule, rule.count);
+  return out;
+}
+
+/// Empty where nobody listens: searches then spare themselves the telling.
+NotifyProgress Optimization::progress_listener(double time_limit_s, bool timed) const {
+  tangram::OnProgress notify = host_.searching ? host_.searching(time_limit_s, timed) : o_.progress;
+  if (!notify) return {};
+  return [notify](const SearchProgress& progress) { notify(to_public(progress)); };
 }
 
 Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
@@ -313,8 +357,7 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
     options.portfolio.priors = &priors.emplace(std::move(table));
   }
   bool measured = is_measured(o_.cost);
-  if (host_.searching)
-    options.portfolio.progress = host_.searching(options.explore.time_limit_s, measured);
+  options.portfolio.progress = progress_listener(options.explore.time_limit_s, measured);
   Result<Optimized> found = optimize(source_, rules, prices, options, runs.runner(),
                                      measured ? &second_opinion : nullptr);
   if (host_.searched) host_.searched();

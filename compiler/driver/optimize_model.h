@@ -27,10 +27,10 @@ struct OptimizeHost {
   bool plain = false;    // rules whose operators another runtime has not are left out
   std::function<void(size_t done, size_t total)> verifying = {}, timing = {};
   /// The search begins, under this time limit, with operators timed on the way or not: who is told
-  /// of it. And ends.
-  std::function<TellProgress(double time_limit_s, bool timed)> searching = {};
+  /// of it, in the place of the options' own. And ends.
+  std::function<tangram::OnProgress(double time_limit_s, bool timed)> searching = {};
   std::function<void()> searched = {};
-  /// Gets what the search did (trace_json.h), before what it found is verified. Given, it is
+  /// Gets what the search did (report_json.h), before what it found is verified. Given, it is
   /// recorded, as it is where the options ask for that.
   std::function<Result<void>(llvm::StringRef trace)> traced = {};
 };
@@ -66,6 +66,27 @@ OptimizeOptions optimize_options(const tangram::OptimizeOptions& options);
 
 /// The chain as it is shown: each step's part of the graph as two small models.
 std::vector<tangram::Step> steps_of(const Derivation& chain, llvm::ArrayRef<Rule> rules);
+
+/// The chain as it is shown, held against the rules' own text first. Errors: those of
+/// confirm_chain().
+Result<std::vector<tangram::Step>> confirmed_steps(const Optimized& optimized,
+                                                   llvm::ArrayRef<Rule> rules, const Graph& source,
+                                                   const StopToken& stop);
+
+/// What the operators of a graph cost, in the type that the options run in.
+struct OperatorCosts {
+  struct Kind {
+    OpKind op{};
+    size_t count = 0;
+    double microseconds = 0;
+  };
+  std::vector<Kind> kinds; // dearest first
+  std::string cost_model;
+};
+/// Errors: those of cost_model().
+Result<OperatorCosts> operator_costs(const Graph& graph, const tangram::OptimizeOptions& options,
+                                     const StopToken& stop,
+                                     std::function<void(size_t done, size_t total)> progress = {});
 
 /// The prices that they name, for what a graph becomes in the type that it runs in. Errors: those
 /// of make_cost_model().

@@ -18,8 +18,9 @@
 #include "compiler/driver/verify/verify_rules.h"
 #include "compiler/equiv/join.h"
 #include "compiler/ir/to_text.h"
-#include "compiler/search/portfolio/stretches.h"
-#include "lang/check/external.h"
+#include "compiler/rules/text.h"
+#include "compiler/search/portfolio/segments.h"
+#include "lang/check/composite.h"
 #include "lang/syntax/parse.h"
 #include "runtime/convert.h"
 
@@ -93,9 +94,11 @@ TensorSpec spec(std::string name, const tg::TensorType& type) {
 
 /// f32 products in tf32 are for some backends; `where` names what they were asked of.
 tg::Result<void> check_tf32(bool asked, const Backend* backend, llvm::StringRef where) {
-  const tg::BackendRow* row = backend ? tg::find_backend(tg::name_of(*backend)) : nullptr;
+  const tg::BackendRow* row = backend ? tg::find_backend(*backend) : nullptr;
   if (!asked || (row && row->tf32)) return {};
-  return tg::error(tg::Code::usage, "`allow_tf32` is of cuda, not of `{0}`", where);
+  std::string having = tg::backend_names(std::mem_fn(&tg::BackendRow::tf32));
+  return tg::error(tg::Code::usage, "`allow_tf32` requires {0}, not `{1}`",
+                   having.empty() ? "a backend that this build lacks" : having, where);
 }
 
 /// With symbols of its own: others may work on the model at the same time, and whoever rewrites or
@@ -121,6 +124,8 @@ Report to_public(const tg::OptimizeReport& r) {
   }
   report.changed = r.changed, report.source_returned = r.source_returned;
   report.seconds = r.total_s, report.peak_memory_mb = r.peak_memory_mb;
+  report.egraph_nodes = r.egraph_nodes, report.search_memory_mb = r.search_memory_mb;
+  report.extractions_cut = r.cut_extractions;
   report.stopped_by = r.stopped_by;
   report.notes = r.notes;
   for (const tg::RuleCount& rule : r.rules_applied) report.rules_applied[rule.rule] = rule.count;
@@ -349,6 +354,19 @@ RuleVerdict to_public(const tg::Rule& rule, const tg::RuleVerdict& v) {
 }
 
 } // namespace
+
+Expected<std::vector<RuleInfo>> list_rules(const std::vector<std::string>& selection) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  std::optional<std::vector<tg::Rule>> rules = tg::select_rules(selection, "", sources, sink);
+  if (!rules) return to_error(sink, sources);
+  std::vector<RuleInfo> infos;
+  for (const tg::Rule& rule : *rules)
+    infos.push_back({rule.name, rule.set, rule.file, rule.line, rule.with_program,
+                     tg::public_of(rule.numerics), tg::rule_text(rule),
+                     tg::rule_fingerprint(rule)});
+  return infos;
+}
 
 Expected<std::vector<RuleVerdict>> verify_rules(const VerifyRulesOptions& options) {
   SourceManager sources;

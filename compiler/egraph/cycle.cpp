@@ -168,11 +168,11 @@ bool Cycles::search(ClassId from, ClassId target, uint32_t floor, uint32_t node_
   if (from == target) return true;
   seen_.resize(egraph_.class_bound(), 0);
   ++generation_;
-  todo_.assign(1, from.index);
+  worklist_.assign(1, from.index);
   seen_[from.index] = generation_;
-  while (!todo_.empty()) {
-    ClassId id{todo_.back()};
-    todo_.pop_back();
+  while (!worklist_.empty()) {
+    ClassId id{worklist_.back()};
+    worklist_.pop_back();
     for (ENodeId node : egraph_.nodes(id)) {
       if (node.index >= node_bound || egraph_.filtered(node)) continue;
       for (ClassId named : egraph_.children(node)) {
@@ -180,7 +180,7 @@ bool Cycles::search(ClassId from, ClassId target, uint32_t floor, uint32_t node_
         if (child == target) return true;
         if (seen_[child.index] == generation_) continue;
         seen_[child.index] = generation_;
-        if (floor == 0 || place(child) > floor) todo_.push_back(child.index);
+        if (floor == 0 || place(child) > floor) worklist_.push_back(child.index);
       }
     }
   }
@@ -189,7 +189,7 @@ bool Cycles::search(ClassId from, ClassId target, uint32_t floor, uint32_t node_
 
 size_t Cycles::memory_bytes() const {
   return (index_.capacity() + low_.capacity() + finish_.capacity() + place_.capacity() +
-          open_.capacity() + seen_.capacity() + todo_.capacity()) *
+          open_.capacity() + seen_.capacity() + worklist_.capacity()) *
              sizeof(uint32_t) +
          visits_.capacity() * sizeof(Visit) + descendants_.capacity() * sizeof(uint64_t) +
          answers_.capacity() * sizeof(Answer);
@@ -197,7 +197,7 @@ size_t Cycles::memory_bytes() const {
 
 bool acyclic(const EGraph& egraph) {
   // Kahn: take away classes all of whose unfiltered nodes have only taken children.
-  std::vector<uint32_t> open(egraph.class_bound()), todo;
+  std::vector<uint32_t> open(egraph.class_bound()), worklist;
   std::vector<std::vector<uint32_t>> users(egraph.class_bound());
   size_t classes = 0, taken = 0;
   for (uint32_t id = 0; id < egraph.class_bound(); ++id) {
@@ -210,14 +210,14 @@ bool acyclic(const EGraph& egraph) {
         users[child.index].push_back(id);
       }
     }
-    if (open[id] == 0) todo.push_back(id);
+    if (open[id] == 0) worklist.push_back(id);
   }
-  while (!todo.empty()) {
-    uint32_t id = todo.back();
-    todo.pop_back();
+  while (!worklist.empty()) {
+    uint32_t id = worklist.back();
+    worklist.pop_back();
     ++taken;
     for (uint32_t user : users[id])
-      if (--open[user] == 0) todo.push_back(user);
+      if (--open[user] == 0) worklist.push_back(user);
   }
   return taken == classes;
 }

@@ -73,7 +73,7 @@ private:
   };
   static constexpr size_t kAnswers = size_t{1} << 14; // remembered, by a hash of the question
   std::vector<Answer> answers_;
-  std::vector<uint32_t> seen_, todo_; // of search()
+  std::vector<uint32_t> seen_, worklist_; // of search()
   uint32_t generation_ = 0;
 };
 

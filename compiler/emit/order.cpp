@@ -1,4 +1,4 @@
-#include "compiler/emit/order.h"
+#include "compiler/emit/plan_from_graph.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,7 +1,5 @@
 #include "compiler/emit/plan_from_graph.h"
 
-#include "compiler/emit/order.h"
-
 #include <algorithm>
 
 namespace tg {

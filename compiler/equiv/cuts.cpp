@@ -1,4 +1,4 @@
-#include "compiler/equiv/cuts.h"
+#include "compiler/equiv/equivalent.h"
 
 #include "compiler/equiv/field/check.h"
 

@@ -2,7 +2,6 @@
 
 #include "compiler/equiv/counterexample/float_look.h"
 #include "compiler/equiv/counterexample/narrow.h"
-#include "compiler/equiv/cuts.h"
 #include "compiler/equiv/field/check.h"
 #include "compiler/ir/evaluate.h"
 

@@ -5,8 +5,8 @@
 //    chance of a miss (bound.h) below the target. Agreement proves equality up to that chance;
 //    where it is no small one, nothing is decided.
 // 3. Where the field shows a difference, float64 decides: both models at ordinary and adversarial
-//    inputs (probe.h). Values that differ there refute, and the inputs are made small (minimise.h);
-//    if none do, the models are equal as far as float64 can tell, which is said.
+//    inputs (probe.h). Values that differ there refute, and the inputs are made small
+//    (minimise.cpp); if none do, the models are equal as far as float64 can tell, which is said.
 //
 // A third answer is that it is not decided: a bound that bounds nothing, or evidence that is none.
 #pragma once
@@ -104,5 +104,16 @@ Result<Equivalence> check_equivalence(const Graph& a, const Graph& b,
                                       const EquivalenceOptions& options);
 /// The same for a graph that holds both already: outputs a[i] and b[i] are compared.
 Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& options);
+
+// A deep pair as a row of shallow ones. Where all that a model makes of an input passes through one
+// tensor, as between the blocks of a network, and the other model has an equal one, both may be
+// compared up to there, and from there on with one unknown in the place of both: what holds of
+// every tensor there holds of this one. So degrees grow with the depth of a block, not with that of
+// the network, which for products of products is their exponent.
+
+/// The pairs to compare: each cut of `a` with that of `b`, then the outputs. If all are equal, so
+/// are the models; if one is not, nothing is said. Which tensors are equal is guessed by their
+/// values at one point. nullopt if there is nothing to cut at, or the check was stopped.
+std::optional<Joined> cut_at_necks(const Joined& joined, const EquivalenceOptions& options);
 
 } // namespace tg

@@ -1,6 +1,6 @@
 #include "compiler/equiv/replay.h"
 
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/rules/sides.h"
 
 #include <llvm/ADT/Hashing.h>

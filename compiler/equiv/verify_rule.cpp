@@ -1,9 +1,8 @@
 #include "compiler/equiv/verify_rule.h"
 
 #include "compiler/equiv/counterexample/climb.h"
-#include "compiler/equiv/counterexample/example_text.h"
 #include "compiler/equiv/counterexample/instance_changes.h"
-#include "compiler/equiv/counterexample/piecewise.h"
+#include "compiler/equiv/counterexample/narrow.h"
 #include "compiler/equiv/counterexample/rule_probes.h"
 #include "compiler/equiv/rule_class.h"
 #include "compiler/ir/to_text.h"

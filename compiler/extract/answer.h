@@ -4,7 +4,7 @@
 
 #include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/solver/ilp.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 namespace tg {
 

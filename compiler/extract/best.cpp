@@ -2,7 +2,8 @@
 //
 //   1. greedy on trees and on distinct nodes; a start that is known
 //   2. reductions, and the independent parts of what is left (reduce.h, parts.h)
-//   3. in each part: local search on the DAG cost (sharing.h), exact search (exact_search.h), where
+//   3. in each part: local search on the DAG cost (sharing.cpp), exact search (exact_search.h),
+//   where
 //      these settle nothing simulated annealing (annealing.h), then branch and cut (branch_cut.h),
 //      small parts at once, larger ones in the solver's process with their share of the time
 //   4. CBC on the parts that are still open, for its cuts are of other kinds (ilp.h); then the tree
@@ -17,8 +18,7 @@
 
 #include "compiler/extract/annealing.h"
 #include "compiler/extract/answer.h"
-#include "compiler/extract/greedy/greedy_dag.h"
-#include "compiler/extract/sharing.h"
+#include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/solver/branch_cut.h"
 #include "compiler/extract/solver/components.h"
 #include "compiler/extract/solver/exact_search.h"

@@ -474,8 +474,7 @@ Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceC
   if (!made) return unchanged(source, prices);
   EGraphProblem& problem = *made;
   IlpOptions ilp = bounded(options.ilp, stop);
-  if (options.extractor == Extractor::Ilp || options.extractor == Extractor::Best)
-    ilp.start = source_choice(egraph, source, problem);
+  if (proves_optimum(options.extractor)) ilp.start = source_choice(egraph, source, problem);
   // Of e-graphs of 2,000 nodes nearly everything is proved in milliseconds, where CBC's process
   // takes ten to start.
   constexpr size_t kSmall = 3'000;

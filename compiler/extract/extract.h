@@ -15,6 +15,7 @@
 #include "compiler/extract/cost/cost.h"
 #include "compiler/extract/cost/kernel_match.h"
 #include "compiler/extract/extractors.h"
+#include "compiler/rules/rule_counts.h"
 #include "lang/core/support/stop.h"
 
 #include <deque>
@@ -32,13 +33,6 @@ struct ExtractOptions {
   StopToken stop = {};
 };
 
-/// How often a rule's work is part of a result: applications that made a chosen node.
-struct RuleUse {
-  RuleId rule{};
-  size_t count = 0;
-  bool operator==(const RuleUse&) const = default;
-};
-
 struct ExtractedGraph {
   Graph graph;
   /// Where kernels were chosen: the same with the operators that these stand for, one by one, as
@@ -53,7 +47,7 @@ struct ExtractedGraph {
   std::string algorithm = {}, note = {}; // of Extraction
   double seconds = 0;                    // pricing and building included
   size_t problem_classes = 0, problem_nodes = 0;
-  std::vector<RuleUse> rules_used = {}; // by rule
+  std::vector<RuleUse> rules_used = {}; // by rule: applications that made a chosen node
 };
 
 /// The cheapest graph of the e-graph's roots; inputs and outputs are named and ordered as those of

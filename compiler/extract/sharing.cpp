@@ -1,4 +1,4 @@
-#include "compiler/extract/sharing.h"
+#include "compiler/extract/annealing.h"
 
 #include "compiler/extract/greedy/greedy.h"
 

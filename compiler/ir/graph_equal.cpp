@@ -1,6 +1,6 @@
-// See graph_equal.h. Both graphs are hash-consed, so equal graphs have one-to-one nodes: a walk
+// Both graphs are hash-consed, so equal graphs have one-to-one nodes: a walk
 // from the outputs pairs them up and fails at the first pair that does not match.
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>

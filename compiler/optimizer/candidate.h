@@ -17,11 +17,11 @@ struct Candidate {
   /// The name of the second opinion that chose it: it is measured in any case.
   std::string chosen_by = {};
 
-  void tell(Result<Derivation> found);
+  void set_explanation(Result<Derivation> found);
 };
 
 /// What the candidate is chosen by. `second_opinion` may be null.
-struct Judges {
+struct PricingContext {
   CostModel& costs;
   PriceCache& prices;                  // of `costs`
   CostModel* second_opinion = nullptr; // only where whole graphs are run
@@ -32,9 +32,6 @@ struct Judges {
   /// Times operators within whole runs, for prices that are better for it; null: nobody does.
   FinalistRunner* runner = nullptr;
 };
-
-/// One more row, or more of one that is there.
-void add_count(std::vector<RuleCount>& rules, const RuleCount& more);
 
 /// What the device does in one kernel and the search has not come to, where it is one that
 /// `kernels` of the options is for; the other operators stay. The rules that led there; none:

@@ -23,17 +23,17 @@ std::string variable_name(const Rule& rule, size_t variable) {
 std::vector<bool> used_variables(const DerivationStep& step, const Rule& rule) {
   std::vector<bool> used(step.classes.size(), rule.native != Native::No);
   if (rule.native != Native::No) return used;
-  std::vector<TermId> todo;
+  std::vector<TermId> worklist;
   for (const Exchange& exchange : step.exchanges)
-    todo.insert(todo.end(), {rule.lhs[exchange.side], rule.rhs[exchange.side]});
+    worklist.insert(worklist.end(), {rule.lhs[exchange.side], rule.rhs[exchange.side]});
   std::vector<bool> seen(rule.terms.size());
-  while (!todo.empty()) {
-    TermId id = todo.back();
-    todo.pop_back();
+  while (!worklist.empty()) {
+    TermId id = worklist.back();
+    worklist.pop_back();
     if (seen[id]) continue;
     seen[id] = true;
     if (rule.terms[id].kind == Term::Kind::ClassVar) used[rule.terms[id].variable] = true;
-    llvm::append_range(todo, rule.terms[id].operands);
+    llvm::append_range(worklist, rule.terms[id].operands);
   }
   return used;
 }
@@ -118,13 +118,9 @@ std::string step_leaves(const Derivation& chain, const DerivationStep& step, con
 }
 
 std::vector<RuleCount> count_rules(const Derivation& chain, llvm::ArrayRef<Rule> rules) {
-  std::map<std::string, size_t> counts;
-  for (const DerivationStep& step : chain.steps) ++counts[rules[step.rule].name];
-  std::vector<RuleCount> out;
-  out.reserve(counts.size());
-  for (const auto& [name, count] : counts) out.push_back({name, count});
-  llvm::sort(out);
-  return out;
+  std::vector<RuleCount> counts;
+  for (const DerivationStep& step : chain.steps) add_count(counts, rules[step.rule].name, 1);
+  return most_often_first(std::move(counts));
 }
 
 Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rules,

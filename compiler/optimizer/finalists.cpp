@@ -1,7 +1,7 @@
 #include "compiler/optimizer/finalists.h"
 
-#include "compiler/ir/graph_equal.h"
-#include "lang/core/support/stopwatch.h"
+#include "compiler/ir/graph.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -82,7 +82,7 @@ std::string how_chosen(const Candidate& winner, const Candidate& cheapest) {
 }
 
 /// Those without a fault, what took least time first.
-std::vector<size_t> by_time(llvm::ArrayRef<Screened> screened) {
+std::vector<size_t> by_time(llvm::ArrayRef<ScreeningResult> screened) {
   std::vector<size_t> order;
   for (size_t i = 0; i < screened.size(); ++i)
     if (screened[i].fault.empty()) order.push_back(i);
@@ -94,7 +94,7 @@ std::vector<size_t> by_time(llvm::ArrayRef<Screened> screened) {
 /// The place of the fastest; nullopt if none passes. The first is preferred unless another is
 /// faster beyond the noise; where it is the source, that is still to be seen.
 std::optional<size_t> fastest(const Graph& source, llvm::ArrayRef<Candidate> chosen,
-                              llvm::ArrayRef<Screened> screened, FinalistRunner& runner,
+                              llvm::ArrayRef<ScreeningResult> screened, FinalistRunner& runner,
                               OptimizeReport& report) {
   std::vector<size_t> order = by_time(screened);
   if (order.empty()) return std::nullopt;
@@ -134,7 +134,7 @@ Finalist choose_finalist(const Graph& source, Candidate best, std::vector<Candid
   report.finalists = chosen.size();
   if (chosen.size() < 2) return {std::move(chosen[0])};
   Stopwatch watch;
-  Result<std::vector<Screened>> screened = runner.screen(source, graphs_of(chosen));
+  Result<std::vector<ScreeningResult>> screened = runner.screen(source, graphs_of(chosen));
   if (!screened || screened->empty()) return {std::move(chosen[0])};
   std::optional<size_t> winner = fastest(source, chosen, *screened, runner, report);
   report.finalists_s += watch.seconds();

@@ -2,7 +2,7 @@
 
 #include "compiler/egraph/explain/explain.h"
 #include "compiler/extract/groups/group_refine.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/search/saturate.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -36,7 +36,7 @@ Share share_of(const OptimizeOptions& options, double part) {
 
 /// nullopt if nothing is left to refine with, or nothing was better.
 std::optional<RefinedGraph> refine(const EGraph& egraph, const Graph& source, const Graph& start,
-                                   const Judges& judges, const OptimizeOptions& options,
+                                   const PricingContext& pricing, const OptimizeOptions& options,
                                    const Share& share, OptimizeReport& report) {
   Clock::time_point begin = Clock::now();
   GroupReport& groups = *report.groups;
@@ -48,26 +48,13 @@ std::optional<RefinedGraph> refine(const EGraph& egraph, const Graph& source, co
   left.max_weight_growth = options.extract.max_weight_growth;
   left.stop = options.explore.stop;
   std::optional<RefinedGraph> refined =
-      refine_by_groups(egraph, source, start, judges.prices, *judges.groups, left);
+      refine_by_groups(egraph, source, start, pricing.prices, *pricing.groups, left);
   groups.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
   if (!refined) return std::nullopt;
   groups.priced += refined->priced;
   groups.ended |= refined->ended;
   if (refined->moves == 0) return std::nullopt;
   return refined;
-}
-
-void add_rules(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef<Rule> rules, Candidate& candidate) {
-  for (const RuleUse& use : uses) {
-    if (use.rule >= rules.size()) continue;
-    const std::string& name = rules[use.rule].name;
-    auto known =
-        llvm::find_if(candidate.rules, [&](const RuleCount& row) { return row.rule == name; });
-    if (known == candidate.rules.end())
-      candidate.rules.push_back({name, use.count});
-    else
-      known->count += use.count;
-  }
 }
 
 /// An e-graph of the graph and what rules make of it; `ended` by the clock, or the user.
@@ -89,7 +76,7 @@ EGraph neighbourhood(const Graph& graph, llvm::ArrayRef<Rule> rules, const Optim
 }
 
 /// One neighbourhood; false if it has nothing better.
-bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judges,
+bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingContext& pricing,
                  const OptimizeOptions& options, const Share& share, Candidate& candidate,
                  OptimizeReport& report) {
   Clock::time_point begin = Clock::now();
@@ -98,7 +85,7 @@ bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& 
   if (left <= 0) return false;
   EGraph egraph = neighbourhood(candidate.graph, rules, options, left / 2, groups.ended);
   groups.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
-  auto refined = refine(egraph, source, candidate.graph, judges, options, share, report);
+  auto refined = refine(egraph, source, candidate.graph, pricing, options, share, report);
   if (!refined) return false;
   if (candidate.chain) {
     auto next = explain(history_of(egraph), rules, candidate.graph, refined->result.graph,
@@ -107,7 +94,7 @@ bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& 
     append(*candidate.chain, *next);
     trim(*candidate.chain);
   }
-  add_rules(refined->result.rules_used, rules, candidate);
+  add_counts(candidate.rules, refined->result.rules_used, rules);
   candidate.graph = std::move(refined->result.graph);
   candidate.cost_us = refined->result.cost_us;
   groups.moves += refined->moves;
@@ -115,20 +102,21 @@ bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& 
 }
 
 /// Neighbourhood after neighbourhood; what it costs by groups in the end.
-double refine_on(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judges,
+double refine_on(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingContext& pricing,
                  const OptimizeOptions& options, const Share& share, Candidate& candidate,
                  OptimizeReport& report) {
   for (int round = 0; round < kRounds; ++round)
-    if (!refine_once(source, rules, judges, options, share, candidate, report)) break;
-  return judges.groups->price({&candidate.graph}).front().microseconds;
+    if (!refine_once(source, rules, pricing, options, share, candidate, report)) break;
+  return pricing.groups->price({&candidate.graph}).front().microseconds;
 }
 
 /// The candidate changes places with the cheapest of the others by groups; true if it did.
-bool start_from_cheapest(const Judges& judges, Candidate& candidate, OptimizeReport& report) {
-  std::vector<Candidate>& others = *judges.others;
+bool start_from_cheapest(const PricingContext& pricing, Candidate& candidate,
+                         OptimizeReport& report) {
+  std::vector<Candidate>& others = *pricing.others;
   std::vector<const Graph*> graphs = {&candidate.graph};
   for (const Candidate& other : others) graphs.push_back(&other.graph);
-  std::vector<GroupPrice> prices = judges.groups->price(graphs);
+  std::vector<GroupPrice> prices = pricing.groups->price(graphs);
   report.groups->priced += prices.size();
   size_t best = 0;
   for (size_t i = 1; i < prices.size(); ++i)
@@ -149,12 +137,12 @@ bool note_groups(const Graph& source, GroupPricer& groups, OptimizeReport& repor
   return true;
 }
 
-void refine_extracted(const EGraph& egraph, const Graph& source, const Judges& judges,
+void refine_extracted(const EGraph& egraph, const Graph& source, const PricingContext& pricing,
                       const OptimizeOptions& options, ExtractedGraph& extracted,
                       OptimizeReport& report) {
-  report.groups->found = judges.groups->price({&extracted.graph}).front();
+  report.groups->found = pricing.groups->price({&extracted.graph}).front();
   auto refined =
-      refine(egraph, source, extracted.graph, judges, options, share_of(options, 0.5), report);
+      refine(egraph, source, extracted.graph, pricing, options, share_of(options, 0.5), report);
   if (!refined) return;
   report.groups->moves += refined->moves;
   extracted.graph = std::move(refined->result.graph);
@@ -164,26 +152,26 @@ void refine_extracted(const EGraph& egraph, const Graph& source, const Judges& j
   extracted.optimal = false;
 }
 
-void refine_candidate(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judges,
-                      const OptimizeOptions& options, Candidate& candidate,
-                      OptimizeReport& report) {
+void refine_candidate(const Graph& source, llvm::ArrayRef<Rule> rules,
+                      const PricingContext& pricing, const OptimizeOptions& options,
+                      Candidate& candidate, OptimizeReport& report) {
   if (!report.groups->found)
-    report.groups->found = judges.groups->price({&candidate.graph}).front();
+    report.groups->found = pricing.groups->price({&candidate.graph}).front();
   candidate.rules = report.rules_applied;
   bool other =
-      judges.others && !judges.others->empty() && start_from_cheapest(judges, candidate, report);
+      pricing.others && !pricing.others->empty() && start_from_cheapest(pricing, candidate, report);
   Candidate unrefined = candidate;
   bool from_source = difference(source, candidate.graph).empty();
-  double least = refine_on(source, rules, judges, options,
+  double least = refine_on(source, rules, pricing, options,
                            share_of(options, from_source ? 1 : 0.75), candidate, report);
   if (!from_source) { // what operators' prices led away from
     Candidate own{source, report.cost_before_us};
     if (options.explain) own.chain = derivation_of(source);
-    double found = refine_on(source, rules, judges, options, share_of(options, 1), own, report);
+    double found = refine_on(source, rules, pricing, options, share_of(options, 1), own, report);
     if (costs_more(least, found)) candidate = std::move(own);
   }
   if (!other && difference(unrefined.graph, candidate.graph).empty()) return;
-  if (judges.others) judges.others->push_back(std::move(unrefined));
+  if (pricing.others) pricing.others->push_back(std::move(unrefined));
   report.rules_applied = candidate.rules;
   report.cost_after_us = candidate.cost_us;
   report.forget_bounds(); // on what operators' prices chose

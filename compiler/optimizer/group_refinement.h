@@ -14,14 +14,15 @@ namespace tg {
 bool note_groups(const Graph& source, GroupPricer& groups, OptimizeReport& report);
 
 /// Within the e-graph; its best takes the place of `extracted` (no kernels among it).
-void refine_extracted(const EGraph& egraph, const Graph& source, const Judges& judges,
+void refine_extracted(const EGraph& egraph, const Graph& source, const PricingContext& pricing,
                       const OptimizeOptions& options, ExtractedGraph& extracted,
                       OptimizeReport& report);
 
 /// From the cheapest by groups of the candidate and the others, which change places, and from the
 /// source: operators' prices may have led away from what is cheap. The better goes on; an unrefined
 /// candidate joins the others.
-void refine_candidate(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judges,
-                      const OptimizeOptions& options, Candidate& candidate, OptimizeReport& report);
+void refine_candidate(const Graph& source, llvm::ArrayRef<Rule> rules,
+                      const PricingContext& pricing, const OptimizeOptions& options,
+                      Candidate& candidate, OptimizeReport& report);
 
 } // namespace tg

@@ -1,6 +1,6 @@
 // The rules of that kind alone saturate a small e-graph in a few rounds, one for each operator that
 // goes into a kernel; its history has the chain.
-#include "compiler/optimizer/kernel_chain.h"
+#include "compiler/optimizer/explanation.h"
 
 #include "compiler/egraph/explain/explain.h"
 #include "compiler/extract/extract.h"

@@ -9,10 +9,10 @@
 #include "compiler/optimizer/settled_search.h"
 #include "compiler/optimizer/strategy/strategy.h"
 
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/rules/book.h"
 #include "compiler/rules/text.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -252,12 +252,13 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   GroupPricer* groups = options.groups ? costs.groups() : nullptr;
   if (groups && !note_groups(source, *groups, report)) groups = nullptr;
   bool several = (finalists || groups) && options.finalists > 1;
-  Judges judges{costs,  prices,   finalists ? second_opinion : nullptr, several ? &others : nullptr,
-                groups, finalists};
-  Result<Candidate> found = find_settled(source, rules, judges, options, report);
+  PricingContext pricing{
+      costs,  prices,   finalists ? second_opinion : nullptr, several ? &others : nullptr,
+      groups, finalists};
+  Result<Candidate> found = find_settled(source, rules, pricing, options, report);
   if (!found) return with_notes(std::move(found.error()), costs);
   Finalist chosen{std::move(*found)};
-  if (groups) refine_candidate(source, rules, judges, options, chosen.candidate, report);
+  if (groups) refine_candidate(source, rules, pricing, options, chosen.candidate, report);
   auto complete = [&](Candidate& one) { add_kernels(one, rules, prices, options); };
   if (several && finalists)
     chosen = choose_finalist(source, std::move(chosen.candidate), std::move(others), *finalists,

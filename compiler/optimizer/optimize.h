@@ -108,7 +108,7 @@ struct OptimizeReport {
   size_t nodes_before = 0, nodes_after = 0, load_nodes_after = 0;
   double cost_before_us = 0, cost_after_us = 0;
   std::optional<double> lower_bound_us; // of the extraction, where it gives one
-  /// Of Mcts, where that is known: which e-graphs bound the result (search/portfolio/bounds.h); the
+  /// Of Mcts, where that is known: which e-graphs bound the result (GraphBound); the
   /// first is what lower_bound_us is of.
   std::vector<GraphBound> bounds;
   size_t egraph_nodes = 0, egraph_classes = 0;
@@ -131,7 +131,7 @@ struct OptimizeReport {
   std::vector<RuleActivity> activity;
   /// Of tree searches: simulations, decisions, e-graphs; of Mcts also the parts of the network that
   /// were searched, and how many of them were distinct.
-  size_t simulations = 0, decisions = 0, egraphs = 1, stretches = 0, distinct_stretches = 0;
+  size_t simulations = 0, decisions = 0, egraphs = 1, segments = 0, distinct_segments = 0;
   size_t cut_extractions = 0;  // ended by the clock
   double search_memory_mb = 0; // of e-graphs and the search's tables, where it is known
   PriorTable learned;          // what the search saw of its rules
@@ -184,7 +184,7 @@ struct WholeRuns {
 
 /// A graph, run whole beside a source: the median in microseconds, or why it cannot take the
 /// source's place.
-struct Screened {
+struct ScreeningResult {
   double median_us = 0;
   std::string fault = {};
 };
@@ -220,10 +220,10 @@ public:
   virtual Result<WholeRuns> compare(const Graph& first, const Graph& second) = 0;
   /// Builds each, holds its outputs against those of the source, and times some whole runs. Empty:
   /// not done here. Errors: those of the source.
-  virtual Result<std::vector<Screened>> screen(const Graph& source,
-                                               llvm::ArrayRef<const Graph*> graphs) {
+  virtual Result<std::vector<ScreeningResult>> screen(const Graph& source,
+                                                      llvm::ArrayRef<const Graph*> graphs) {
     (void)source, (void)graphs;
-    return std::vector<Screened>();
+    return std::vector<ScreeningResult>();
   }
   /// What each operator takes in place: of the source, and of `other` where there is one, both in
   /// turns. Empty: not done here. Errors: those of either graph.

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "compiler/extract/cost/cost.h"
-#include "compiler/extract/cost/group_price.h"
 
 #include <optional>
 

@@ -1,10 +1,10 @@
 #include "compiler/optimizer/settled_search.h"
 
-#include "compiler/ir/graph_equal.h"
-#include "compiler/optimizer/placed_times.h"
+#include "compiler/ir/graph.h"
 #include "compiler/optimizer/strategy/strategy.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringMap.h>
 
@@ -43,9 +43,9 @@ private:
 
 class SettledSearch {
 public:
-  SettledSearch(const Graph& source, llvm::ArrayRef<Rule> rules, const Judges& judges,
+  SettledSearch(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingContext& pricing,
                 const OptimizeOptions& options, OptimizeReport& report)
-      : source_(source), rules_(rules), judges_(judges), options_(options), report_(report) {}
+      : source_(source), rules_(rules), pricing_(pricing), options_(options), report_(report) {}
 
   Result<Candidate> run() {
     std::optional<KnownResult> known = earlier_result();
@@ -61,7 +61,7 @@ public:
       Stopwatch watch;
       stale_ = false;
       TG_TRY(Candidate found,
-             strategy_of(options_.search).find({source_, rules_, judges_, options_}, report_));
+             strategy_of(options_.search).find({source_, rules_, pricing_, options_}, report_));
       found.rules = report_.rules_applied;
       report_.searches = round;
       if (round == 1 && recalled_ && !betters_recalled(found)) return take_recalled();
@@ -100,8 +100,8 @@ private:
 
   /// Not where a chain is asked for: how that one came to it nobody knows any more.
   std::optional<KnownResult> earlier_result() {
-    if (!judges_.runner || options_.explain) return std::nullopt;
-    std::optional<KnownResult> known = judges_.runner->recall(source_, rules_, options_);
+    if (!pricing_.runner || options_.explain) return std::nullopt;
+    std::optional<KnownResult> known = pricing_.runner->recall(source_, rules_, options_);
     if (known) report_.judging_s = known->judging_s;
     return known;
   }
@@ -163,10 +163,10 @@ private:
   bool place(const Graph* found) {
     const Graph& graph = found ? *found : source_;
     if (!places_ || options_.explore.stop.asked() ||
-        !judges_.costs.wants_placed(graph.symbols(), instances_of(graph).instances))
+        !pricing_.costs.wants_placed(graph.symbols(), instances_of(graph).instances))
       return false;
     Stopwatch watch;
-    Result<std::vector<PlacedNodes>> nodes = judges_.runner->time_in_place(source_, found);
+    Result<std::vector<PlacedNodes>> nodes = pricing_.runner->time_in_place(source_, found);
     report_.placed_s += watch.seconds();
     if (!nodes || nodes->empty()) {
       places_ &= found != nullptr; // another graph that is found may run
@@ -178,21 +178,21 @@ private:
       double speed = now > 0 ? report_.cost_before_us / now : 1;
       for (PlacedTime& time : times.times) time.microseconds *= speed;
     }
-    judges_.costs.learn_placed(graph.symbols(), times.times, nodes->back().settled);
+    pricing_.costs.learn_placed(graph.symbols(), times.times, nodes->back().settled);
     ++report_.graphs_placed;
     begin_with_new_prices();
     return true;
   }
 
   void begin_with_new_prices() {
-    judges_.prices.forget();
-    report_.cost_before_us = price_graph(source_, judges_.prices);
+    pricing_.prices.forget();
+    report_.cost_before_us = price_graph(source_, pricing_.prices);
     stale_ = true;
   }
 
   /// Whether what was found hangs on prices that turn out to be others.
   bool moved(const Graph& found) {
-    auto gain = [&] { return report_.cost_before_us - price_graph(found, judges_.prices); };
+    auto gain = [&] { return report_.cost_before_us - price_graph(found, pricing_.prices); };
     double before = gain();
     if (place(&found)) return std::abs(gain() - before) > kMoved * report_.cost_before_us;
     Uses uses;
@@ -206,18 +206,18 @@ private:
     StopToken stop =
         options_.explore.stop.within(std::max(options_.settle_time_s - watch_.seconds(), 0.0));
     double moved_us =
-        judges_.costs.settle(source_.symbols(), uses.differing(), report_.cost_before_us, stop);
+        pricing_.costs.settle(source_.symbols(), uses.differing(), report_.cost_before_us, stop);
     if (moved_us > 0) begin_with_new_prices();
     report_.settle_s += watch.seconds();
     return moved_us;
   }
 
-  void price_again(Candidate& one) { one.cost_us = price_graph(one.graph, judges_.prices); }
+  void price_again(Candidate& one) { one.cost_us = price_graph(one.graph, pricing_.prices); }
 
   /// By the prices of now.
   Candidate best_of(Candidate last) {
-    if (judges_.others && (stale_ || !earlier_.empty()))
-      for (Candidate& one : *judges_.others) price_again(one);
+    if (pricing_.others && (stale_ || !earlier_.empty()))
+      for (Candidate& one : *pricing_.others) price_again(one);
     if (stale_) {
       price_again(last);
       report_.cost_after_us = last.cost_us;
@@ -232,14 +232,14 @@ private:
         report_.rules_applied = last.rules;
         report_.forget_bounds();
       }
-      if (judges_.others) judges_.others->push_back(std::move(one));
+      if (pricing_.others) pricing_.others->push_back(std::move(one));
     }
     return last;
   }
 
   const Graph& source_;
   llvm::ArrayRef<Rule> rules_;
-  const Judges& judges_;
+  const PricingContext& pricing_;
   const OptimizeOptions& options_;
   OptimizeReport& report_;
   Stopwatch watch_;
@@ -248,17 +248,41 @@ private:
   double to_better_us_ = 0;           // the price that has to be bettered then
   bool stale_ = false;                // prices have moved since the last search began
   /// Whether graphs are timed within whole runs: not where that would take the search's time.
-  bool places_ = judges_.runner && options_.settle_time_s >= kLeastToPlace;
+  bool places_ = pricing_.runner && options_.settle_time_s >= kLeastToPlace;
 };
 
 } // namespace
 
 Result<Candidate> find_settled(const Graph& source, llvm::ArrayRef<Rule> rules,
-                               const Judges& judges, const OptimizeOptions& options,
+                               const PricingContext& pricing, const OptimizeOptions& options,
                                OptimizeReport& report) {
-  if (!judges.costs.guesses())
-    return strategy_of(options.search).find({source, rules, judges, options}, report);
-  return SettledSearch(source, rules, judges, options, report).run();
+  if (!pricing.costs.guesses())
+    return strategy_of(options.search).find({source, rules, pricing, options}, report);
+  return SettledSearch(source, rules, pricing, options, report).run();
+}
+
+PlacedInstances placed_instances(const Graph& graph, const PlacedNodes& nodes) {
+  PlacedInstances out;
+  out.of = instances_of(graph);
+  llvm::DenseMap<uint32_t, double> time_of;
+  for (const PlacedNodes::One& one : nodes.nodes) time_of[one.node.index] += one.microseconds;
+  llvm::StringMap<size_t> place;
+  std::vector<double> count;
+  for (size_t i = 0; i < out.of.instances.size(); ++i) {
+    auto time = time_of.find(out.of.nodes[i].index);
+    if (time == time_of.end()) continue;
+    const OpInstance& instance = out.of.instances[i];
+    auto [at, fresh] = place.try_emplace(instance_key(graph.symbols(), instance), count.size());
+    if (fresh) {
+      out.times.push_back({instance, 0});
+      count.push_back(0);
+    }
+    out.times[at->second].microseconds += time->second;
+    out.sum_us += time->second;
+    ++count[at->second];
+  }
+  for (size_t i = 0; i < count.size(); ++i) out.times[i].microseconds /= count[i];
+  return out;
 }
 
 } // namespace tg

@@ -1,4 +1,4 @@
-#include "compiler/rules/check.h"
+#include "compiler/rules/from_ast.h"
 
 #include "compiler/rules/instances/sample.h"
 

@@ -1,6 +1,5 @@
 #include "compiler/rules/from_ast.h"
 
-#include "compiler/rules/check.h"
 #include "compiler/rules/compile/compiler.h"
 #include "compiler/rules/numerics/derived_class.h"
 #include "compiler/rules/text.h"

@@ -2,8 +2,8 @@
 //
 // A declaration is taken apart into one Rule for each direction (`name`, `name-rev`), each choice
 // of its operator variables (`name[relu]`), and each meaning of `//` (`name-int`). Each is
-// compiled, then type-checked over sample types (check.h), so that a rule that can never apply, or
-// whose sides differ in type, is an error where it is written.
+// compiled, then type-checked over sample types (check_rule), so that a rule that can never apply,
+// or whose sides differ in type, is an error where it is written.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -47,5 +47,26 @@ std::optional<std::vector<Rule>> load_rules(SourceManager& sources, const Module
 /// All rules of the library (every file under rules/), for `tg rules list` and for tests.
 std::optional<std::vector<Rule>>
 load_rule_library(SourceManager& sources, const ModuleLoader& loader, DiagnosticSink& sink);
+
+/// Type check of a rule when it is read: the left side is typed over random operand types that
+/// satisfy the conditions (sample.h), then the right side is.
+struct RuleFault {
+  enum class Kind : uint8_t {
+    None,
+    NeverTyped,  // no operand types were found for which the left side is well typed
+    NeverHolds,  // the left side can be typed, but the conditions held for none of the types tried
+    NeverBuilt,  // wherever the left side is typed, the right side is not
+    TypesDiffer, // the right side has another type
+  };
+  Kind kind = Kind::None;
+  std::string rule;                  // its name
+  std::string why;                   // what `infer` said, in the user's words
+  std::string left, right;           // TypesDiffer: the two types
+  size_t side = 0;                   // TypesDiffer: which result
+  std::vector<std::string> operands; // "x: f32[2, 3]", "stride = [1, 1]": the types tried
+};
+
+/// Deterministic: the samples depend on the rule's name alone. Native rules are passed.
+RuleFault check_rule(Symbols& symbols, const Rule& rule);
 
 } // namespace tg

@@ -11,9 +11,9 @@ public:
         value_name_(rule.value_vars, kUnbound) {}
 
   CompiledPattern run(TermId root) {
-    todo_.push_back({root, 0, 0, 0});
-    while (!todo_.empty()) {
-      Todo next = todo_.pop_back_val();
+    worklist_.push_back({root, 0, 0, 0});
+    while (!worklist_.empty()) {
+      WorkItem next = worklist_.pop_back_val();
       step(next);
     }
     out_.pattern.class_vars = static_cast<uint32_t>(out_.use.class_map.size());
@@ -23,18 +23,18 @@ public:
 
 private:
   static constexpr uint32_t kUnbound = UINT32_MAX;
-  struct Todo {
+  struct WorkItem {
     TermId term;
     uint32_t parent, position, depth;
   };
 
-  void step(const Todo& todo) {
-    const Term& term = rule_.terms[todo.term];
+  void step(const WorkItem& item) {
+    const Term& term = rule_.terms[item.term];
     uint32_t self = static_cast<uint32_t>(out_.pattern.steps.size());
     PatternStep s;
     s.op = term.op;
     s.arity = static_cast<uint32_t>(term.operands.size());
-    s.parent = todo.parent, s.position = todo.position, s.depth = todo.depth;
+    s.parent = item.parent, s.position = item.position, s.depth = item.depth;
     out_.pattern.depth = std::max(out_.pattern.depth, s.depth);
     attributes(term, s);
     for (uint32_t i = 0; i < term.operands.size(); ++i) {
@@ -47,7 +47,7 @@ private:
     for (uint32_t i = s.arity; i-- > 0;) { // a stack: the first operand is next
       const Term& operand = rule_.terms[term.operands[i]];
       if (operand.kind == Term::Kind::Op && operand.op != OpKind::None)
-        todo_.push_back({term.operands[i], self, i, todo.depth + 1});
+        worklist_.push_back({term.operands[i], self, i, item.depth + 1});
     }
     out_.pattern.steps.push_back(std::move(s));
   }
@@ -81,7 +81,7 @@ private:
   Symbols& symbols_;
   const Rule& rule_;
   std::vector<uint32_t> class_name_, value_name_; // of the rule's variables in the pattern
-  llvm::SmallVector<Todo, 8> todo_;
+  llvm::SmallVector<WorkItem, 8> worklist_;
   CompiledPattern out_;
 };
 

@@ -50,16 +50,16 @@ bool conditions_hold(const Graph& graph, const Rule& rule, const NodeBinding& bi
 NodeId build_side(Graph& graph, const Rule& rule, TermId root, const NodeBinding& binding,
                   std::vector<NodeId>& built) {
   built.resize(rule.terms.size());
-  llvm::SmallVector<TermId, 16> todo{root};
-  while (!todo.empty()) {
-    TermId id = todo.back();
+  llvm::SmallVector<TermId, 16> worklist{root};
+  while (!worklist.empty()) {
+    TermId id = worklist.back();
     const Term& term = rule.terms[id];
-    size_t before = todo.size();
+    size_t before = worklist.size();
     if (!built[id].valid() && term.kind == Term::Kind::Op)
       for (TermId operand : term.operands)
-        if (!built[operand].valid()) todo.push_back(operand);
-    if (todo.size() != before) continue;
-    todo.pop_back();
+        if (!built[operand].valid()) worklist.push_back(operand);
+    if (worklist.size() != before) continue;
+    worklist.pop_back();
     if (built[id].valid()) continue;
     if (term.kind == Term::Kind::ClassVar)
       built[id] = binding.classes[term.variable];
@@ -71,15 +71,15 @@ NodeId build_side(Graph& graph, const Rule& rule, TermId root, const NodeBinding
 }
 
 NodeId without_fused(Graph& graph, NodeId node, llvm::DenseMap<uint32_t, NodeId>& known) {
-  llvm::SmallVector<NodeId, 16> todo{node};
-  while (!todo.empty()) {
-    NodeId next = todo.back();
-    size_t before = todo.size();
+  llvm::SmallVector<NodeId, 16> worklist{node};
+  while (!worklist.empty()) {
+    NodeId next = worklist.back();
+    size_t before = worklist.size();
     if (!known.count(next.index))
       for (NodeId operand : graph.operands(next))
-        if (!known.count(operand.index)) todo.push_back(operand);
-    if (todo.size() != before) continue;
-    todo.pop_back();
+        if (!known.count(operand.index)) worklist.push_back(operand);
+    if (worklist.size() != before) continue;
+    worklist.pop_back();
     if (known.count(next.index)) continue;
     llvm::SmallVector<NodeId, 8> operands;
     for (NodeId operand : graph.operands(next)) operands.push_back(known.lookup(operand.index));

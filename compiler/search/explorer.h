@@ -9,7 +9,10 @@
 #pragma once
 
 #include "compiler/egraph/apply.h"
+#include "compiler/egraph/egraph.h"
 #include "compiler/search/saturate.h"
+
+#include <string>
 
 namespace tg {
 
@@ -99,5 +102,12 @@ private:
 /// numbering of nodes and classes: a sum over classes of hashes of their terms, bottom up. Usable
 /// nodes below the roots count. Equal only within one symbol table.
 uint64_t fingerprint(const EGraph& egraph);
+
+// Where a rule was applied, in words: an operator of an e-graph is named by what it is and by the
+// nearest weights or inputs below it, which is how people know the layers of a network.
+
+/// "conv2d f32[1, 64, 54, 54] of fire2.squeeze.weight"; "relu f32[4, 8] of x" where there is no
+/// weight. Looks down first operands for a few levels.
+std::string place_text(const EGraph& egraph, ENodeId node);
 
 } // namespace tg

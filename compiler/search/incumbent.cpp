@@ -64,12 +64,12 @@ void Incumbent::carry_over() {
 /// What the choices that were carried over use, as far as they go.
 void Incumbent::note_known_uses() {
   for (Row& row : rows_) row.uses = 0;
-  for (const EGraphRoot& root : egraph_.roots()) todo_.push_back(egraph_.find(root.id));
-  while (!todo_.empty()) {
-    ClassId cls = todo_.back();
-    todo_.pop_back();
+  for (const EGraphRoot& root : egraph_.roots()) worklist_.push_back(egraph_.find(root.id));
+  while (!worklist_.empty()) {
+    ClassId cls = worklist_.back();
+    worklist_.pop_back();
     if (!chosen(cls).valid() || rows_[cls.index].uses++ > 0) continue;
-    for (ClassId child : egraph_.children(chosen(cls))) todo_.push_back(egraph_.find(child));
+    for (ClassId child : egraph_.children(chosen(cls))) worklist_.push_back(egraph_.find(child));
   }
 }
 
@@ -130,30 +130,30 @@ void Incumbent::value_exclusive() {
 
 /// One more user. A class that comes into use brings what its node needs.
 void Incumbent::use(ClassId cls) {
-  todo_.push_back(cls);
-  while (!todo_.empty()) {
-    cls = todo_.back();
-    todo_.pop_back();
+  worklist_.push_back(cls);
+  while (!worklist_.empty()) {
+    cls = worklist_.back();
+    worklist_.pop_back();
     Row& row = rows_[cls.index];
     if (row.uses++ > 0) continue;
     ENodeId& node = chosen(cls);
     if (!node.valid() || egraph_.weight_only(cls)) node = row.pick;
     assert(node.valid() && "a class without a finite form is never brought into use");
     total_ += price(node);
-    for (ClassId child : egraph_.children(node)) todo_.push_back(egraph_.find(child));
+    for (ClassId child : egraph_.children(node)) worklist_.push_back(egraph_.find(child));
   }
 }
 
 void Incumbent::drop(ClassId cls) {
-  todo_.push_back(cls);
-  while (!todo_.empty()) {
-    cls = todo_.back();
-    todo_.pop_back();
+  worklist_.push_back(cls);
+  while (!worklist_.empty()) {
+    cls = worklist_.back();
+    worklist_.pop_back();
     Row& row = rows_[cls.index];
     assert(row.uses > 0);
     if (--row.uses > 0) continue;
     total_ -= price(chosen(cls));
-    for (ClassId child : egraph_.children(chosen(cls))) todo_.push_back(egraph_.find(child));
+    for (ClassId child : egraph_.children(chosen(cls))) worklist_.push_back(egraph_.find(child));
   }
 }
 

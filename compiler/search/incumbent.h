@@ -8,7 +8,7 @@
 // closed, and all its users make do without it (a chain of products with weights). What a move is
 // worth is found by making it, with reference counts: classes that nobody uses any more are given
 // up, and classes that come into use take the node of least marginal cost, where what is used
-// already is free. It is the local search of extract/sharing.h on a data structure that pays for
+// already is free. It is the local search of extract/sharing.cpp on a data structure that pays for
 // changes only.
 //
 // The e-graph must be rebuilt and free of cycles: then every choice is, and no move needs a check.
@@ -82,7 +82,7 @@ private:
   std::vector<Row> rows_;                         // by class
   State state_;
   double total_ = 0;
-  std::vector<ClassId> todo_;
+  std::vector<ClassId> worklist_;
   std::vector<Switch> switches_;
 };
 

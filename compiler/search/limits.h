@@ -59,9 +59,9 @@ struct SearchProgress {
   std::vector<RuleCount> rules = {}; // that paid, most often first
 };
 
-using TellProgress = std::function<void(const SearchProgress&)>;
+using NotifyProgress = std::function<void(const SearchProgress&)>;
 
 /// Between two times that a search which finds nothing says that it is still there.
-inline constexpr double kBetweenTellsS = 0.1;
+inline constexpr double kBetweenNotificationsS = 0.1;
 
 } // namespace tg

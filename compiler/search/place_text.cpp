@@ -1,4 +1,4 @@
-#include "compiler/search/place_text.h"
+#include "compiler/search/explorer.h"
 
 namespace tg {
 

@@ -4,7 +4,7 @@
 #include "compiler/egraph/match/match_tally.h"
 #include "compiler/egraph/match/multi_match.h"
 #include "compiler/search/limits.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <algorithm>
 #include <cassert>
@@ -70,7 +70,7 @@ private:
   }
   bool over_limit();
   bool stop_now();
-  void tell();
+  void notify();
   void note(llvm::ArrayRef<RuleStats> before);
   size_t memory_bytes() const;
   /// Adds the time since the last call to a phase of the report.
@@ -100,7 +100,7 @@ private:
   SaturateReport report_;
   Stopwatch watch_;
   size_t waiting_bytes_ = 0; // of joins of three and more that wait
-  double phase_start_ = 0, told_s_ = -kBetweenTellsS;
+  double phase_start_ = 0, notified_s_ = -kBetweenNotificationsS;
   size_t multi_nodes_ = 0; // made by multi-pattern rules so far
   size_t asked_ = 0;
   bool stopped_ = false;
@@ -379,14 +379,14 @@ size_t Saturation::memory_bytes() const {
 }
 
 /// Asked whenever limits are, which is often enough.
-void Saturation::tell() {
-  if (!options_.progress || elapsed() - told_s_ < kBetweenTellsS) return;
-  told_s_ = elapsed();
+void Saturation::notify() {
+  if (!options_.progress || elapsed() - notified_s_ < kBetweenNotificationsS) return;
+  notified_s_ = elapsed();
   options_.progress(egraph_.node_count());
 }
 
 bool Saturation::over_limit() {
-  tell();
+  notify();
   if (egraph_.node_count() >= options_.node_limit)
     report_.stop = StopReason::Nodes;
   else if (auto reason = options_.reached(elapsed(), memory_bytes()))

@@ -4,22 +4,12 @@
 #pragma once
 
 #include "compiler/egraph/ids.h"
+#include "compiler/rules/rule_counts.h"
 
 #include <string>
 #include <vector>
 
 namespace tg {
-
-/// A rule by its name, and how often.
-struct RuleCount {
-  std::string rule;
-  size_t count = 0;
-  bool operator==(const RuleCount&) const = default;
-  /// Most often used first, then by name.
-  bool operator<(const RuleCount& other) const {
-    return count != other.count ? count > other.count : rule < other.rule;
-  }
-};
 
 struct SearchTrace {
   /// The best cost so far, whenever it fell, and at the end of each phase.
@@ -33,7 +23,7 @@ struct SearchTrace {
     uint32_t column = 0;
     RuleId rule{};
     uint32_t applied = 0;
-    std::string where = {}; // the place, where it was one or a kind of them (place_text.h)
+    std::string where = {}; // the place, where it was one or a kind of them (place_text)
   };
   struct TreeNode {
     int32_t parent = -1; // in `tree`; -1: a root

@@ -3,8 +3,8 @@
 // and once for each function, since the same slip repeats.
 #include "lang/check/check.h"
 
+#include "lang/check/composite.h"
 #include "lang/check/consteval.h"
-#include "lang/check/external.h"
 #include "lang/check/resolve.h"
 #include "lang/syntax/idioms.h"
 

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "lang/core/fused_body.h"
+#include "lang/core/result.h"
 #include "lang/syntax/ast.h"
 
 #include <llvm/ADT/STLFunctionalExtras.h>
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace tg {
@@ -27,5 +29,12 @@ struct Composite {
 /// table's.
 std::optional<Composite> pointwise_composite(const Ast& ast, const ast::Decl& op,
                                              llvm::function_ref<bool(llvm::StringRef)> declared);
+
+// `extern op f(x: T[N, S...]) -> T[2 * N, S...]`: what is declared, as the text that the graph
+// carries (lang/core/extern_signature.h).
+
+/// The declared type in canonical form. Errors: wrong_kind, where the declaration is not of tensors
+/// to one tensor, or computes dimensions with more than arithmetic on names.
+Result<std::string> extern_signature(const Ast& ast, const ast::Decl& op);
 
 } // namespace tg

@@ -1,5 +1,5 @@
-// See external.h. Recursion is bounded by ast::kMaxDepth.
-#include "lang/check/external.h"
+// Recursion is bounded by ast::kMaxDepth.
+#include "lang/check/composite.h"
 
 #include "lang/check/resolve.h"
 #include "lang/core/extern_signature.h"

@@ -8,7 +8,7 @@
 
 #include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/result.h"
-#include "lang/core/support/embedded.h"
+#include "lang/core/support/data_file.h"
 #include "lang/syntax/ast.h"
 
 #include <llvm/ADT/StringMap.h>

@@ -6,7 +6,6 @@
 
 #include "lang/check/composite.h"
 #include "lang/check/consteval.h"
-#include "lang/check/external.h"
 #include "lang/check/resolve.h"
 #include "lang/check/unfolded_tree.h"
 

@@ -4,7 +4,7 @@
 //
 //   (T[N, C, S...], f32[N]) -> T[N, 2 C *, S...] where N 2 % 0 ==
 //
-// Sizes and conditions stand in postfix order, as lang/check/external.h writes them out of the
+// Sizes and conditions stand in postfix order, as lang/check/external.cpp writes them out of the
 // syntax tree: the language has one parser of expressions, and it is not here.
 //
 // A bare name in an operand's type is bound by the first operand that has it and compared from then

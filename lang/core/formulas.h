@@ -1,8 +1,9 @@
-// The formulas of pointwise operators, each written once. Operators are called by their kinds in
-// ops.def, with attributes behind operands; literals are numbers. A formula serves the reference
-// kernels, constant folding, the exact checks and proofs, the CPU backend's vector programs and the
-// CUDA source; where one of these has a better form, that form wins (CONTRIBUTING.md, "Add an
-// operator").
+// The formulas of pointwise operators, each written once (CONTRIBUTING.md: "Add an operator").
+//
+// Operators are called by their kinds in ops.def, with attributes behind operands; literals are
+// numbers. A formula serves the reference kernels, constant folding, the exact checks and proofs,
+// the CPU backend's vector programs and the CUDA source; where one of these has a better form, that
+// form wins.
 //
 // Invariant: over tensors, a formula is well typed as a model would be: conditions are comparisons,
 // and no condition is added to a number.

@@ -1,7 +1,6 @@
 #include "runtime/cuda/backend.h"
 
 #include "runtime/cuda/executable.h"
-#include "runtime/cuda/patterns.h"
 #include "runtime/cuda/tuning/step_timer.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -13,6 +12,12 @@
 namespace tg {
 
 namespace {
+
+constexpr Act kActs[] = {Act::Relu};
+constexpr KernelPattern kPatterns[] = {
+    {OpKind::Conv2d, true, true, kActs},
+    {OpKind::Matmul, true, true, kActs},
+};
 
 /// What is kept for this GPU and a library of this version.
 std::unique_ptr<cuda::PlanDb> open_plans(const std::string& path, const cuda::GpuDevice& device,
@@ -41,7 +46,7 @@ public:
   bool supports(const Plan&, const PlanStep& step) const override {
     return cuda::can_generate(step.op);
   }
-  llvm::ArrayRef<KernelPattern> patterns() const override { return cuda::cuda_patterns(); }
+  llvm::ArrayRef<KernelPattern> patterns() const override { return cuda_patterns(); }
   Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                               const CompileOptions& options) const override {
     TG_TRY(std::unique_ptr<cuda::GpuDevice> device, cuda::open_gpu());
@@ -142,5 +147,7 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const std::string& plan_db) {
       std::make_unique<CudaBackend>(std::move(device), std::move(compiler), std::move(libraries),
                                     std::move(description), std::move(path), std::move(notes)));
 }
+
+llvm::ArrayRef<KernelPattern> cuda_patterns() { return kPatterns; }
 
 } // namespace tg

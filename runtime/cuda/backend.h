@@ -9,4 +9,9 @@ namespace tg {
 /// Errors: `no_backend` says what is missing: a driver, a GPU, NVRTC.
 Result<std::unique_ptr<Backend>> make_cuda_backend(const std::string& plan_db = "");
 
+/// What it does in one kernel, known without a GPU: the epilogues of cuBLASLt and cuDNN, which are
+/// bias, residual and relu. Other activations are cut off into a kernel of their own
+/// (lower_products.cpp), so that a graph gains nothing by naming them.
+llvm::ArrayRef<KernelPattern> cuda_patterns();
+
 } // namespace tg

@@ -1,12 +1,12 @@
 // A plan on a GPU. At load: steps are fused into units and their kernels compiled
 // (prepared_plan.h); weight-only steps run on the host, by `ref`, and what runs read of weights is
 // copied once and stays (value_memory.h). Then one run is captured: inputs from pinned memory
-// (ports.h), every unit, outputs to pinned memory. A run replays it: one call, no allocation, and a
+// (Ports), every unit, outputs to pinned memory. A run replays it: one call, no allocation, and a
 // wait for its end only because whoever asked wants outputs (enqueue() does not wait).
 #pragma once
 
-#include "runtime/cuda/ports.h"
 #include "runtime/cuda/prepared_plan.h"
+#include "runtime/cuda/value_memory.h"
 
 namespace tg::cuda {
 

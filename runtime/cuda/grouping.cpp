@@ -9,7 +9,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// Activations that cuDNN has no fast engine for (patterns.h).
+/// Activations that cuDNN has no fast engine for (backend.h).
 bool lacks_activation(const Plan&, const PlanStep& convolution) {
   std::optional<Act> act = parse_act(convolution.attrs[3].text);
   return act && *act != Act::None && *act != Act::Relu;

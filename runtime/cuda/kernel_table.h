@@ -2,7 +2,6 @@
 #pragma once
 
 #include "runtime/cuda/codegen/generate.h"
-#include "runtime/cuda/codegen/source.h"
 #include "runtime/cuda/tuning/plan_db.h"
 #include "runtime/cuda/tuning/scratch.h"
 

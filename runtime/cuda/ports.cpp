@@ -1,4 +1,4 @@
-#include "runtime/cuda/ports.h"
+#include "runtime/cuda/value_memory.h"
 
 #include <cstring>
 

@@ -2,7 +2,7 @@
 // prices it, and the whole, so that the sum of prices can be held against it. Nothing is put
 // between the units of a run: gaps that no run has would show.
 #include "runtime/cuda/executable.h"
-#include "runtime/cuda/tuning/pricing.h"
+#include "runtime/cuda/tuning/step_timer.h"
 
 namespace tg::cuda {
 

@@ -1,4 +1,4 @@
-#include "runtime/files/npy.h"
+#include "runtime/files/numpy.h"
 
 #include "lang/core/support/data_file.h"
 #include "runtime/convert.h"

@@ -1,7 +1,6 @@
-#include "runtime/files/npz.h"
 
 #include "lang/core/support/data_file.h"
-#include "runtime/files/npy.h"
+#include "runtime/files/numpy.h"
 
 #include <llvm/ADT/StringSet.h>
 

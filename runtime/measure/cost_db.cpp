@@ -3,7 +3,7 @@
 #include "runtime/measure/cost_db.h"
 
 #include "lang/core/price.h"
-#include "runtime/measure/cache_path.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>

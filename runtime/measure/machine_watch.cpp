@@ -1,6 +1,6 @@
 #include "runtime/measure/machine_watch.h"
 
-#include "runtime/measure/measure_plan.h"
+#include "runtime/measure/measure.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/Twine.h>

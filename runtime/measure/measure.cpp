@@ -1,4 +1,4 @@
-#include "runtime/measure/measure_plan.h"
+#include "runtime/measure/measure.h"
 
 #include "runtime/convert.h"
 

@@ -1,6 +1,6 @@
 #include "runtime/measure/time_runs.h"
 
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 namespace tg {
 namespace {

@@ -1,6 +1,5 @@
 // libFuzzer target: any bytes as the key of an operator instance (a row of the cost database). What
 // is read has one text, reads back from it, and has features that are numbers.
-#include "compiler/extract/cost/instance_text.h"
 #include "compiler/extract/cost/price_features.h"
 
 #include <cmath>

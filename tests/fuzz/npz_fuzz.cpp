@@ -1,5 +1,5 @@
 // libFuzzer target: any bytes as a .npz file. No input does more than give an error.
-#include "runtime/files/npz.h"
+#include "runtime/files/numpy.h"
 
 #include <cstddef>
 #include <cstdint>

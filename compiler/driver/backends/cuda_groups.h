@@ -8,7 +8,7 @@
 #pragma once
 
 #include "compiler/extract/cost/analytic.h"
-#include "compiler/extract/cost/group_price.h"
+#include "compiler/extract/cost/cost.h"
 
 namespace tg {
 

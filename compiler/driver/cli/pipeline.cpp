@@ -90,11 +90,6 @@ std::function<void(size_t, size_t)> progress_line(Session& session, const char* 
   };
 }
 
-Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& as_run) {
-  return tg::cost_model(as_run, session.options, session.stop,
-                        progress_line(session, "timing operators"));
-}
-
 std::string rule_cache(const Options& o) {
   return o.rule_cache.empty() ? default_rule_cache() : o.rule_cache;
 }
@@ -110,7 +105,7 @@ std::optional<OptimizedModel> optimize_model(Session& session, const Graph& sour
   host.timing = progress_line(session, "timing operators");
   std::optional<LiveLine> line; // operators that are timed have one of their own
   host.searching = [&](double time_limit_s, bool timed) {
-    return line.emplace(session, time_limit_s, !timed).teller();
+    return line.emplace(session, time_limit_s, !timed).listener();
   };
   host.searched = [&] { line.reset(); };
   if (!session.options.trace.empty())

@@ -38,9 +38,6 @@ bool run_graph(Session& session, const Graph& source, const Graph& graph, Weight
 Result<ModelsVerified> compare(Session& session, VerifySide a, VerifySide b,
                                tangram::VerifyOptions options = {});
 void print_equivalence(llvm::raw_ostream& out, const Equivalence& result);
-/// The cost model that the options name, of a graph in the types in which it runs.
-Result<std::unique_ptr<CostModel>> cost_model(Session& session, const Graph& source);
-
 /// A line on a terminal that counts what is done, and goes away at the end; empty where there is
 /// none.
 std::function<void(size_t done, size_t total)> progress_line(Session& session, const char* what);

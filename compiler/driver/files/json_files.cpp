@@ -2,8 +2,6 @@
 // before it sees the text: nothing recurses on the input.
 #include "compiler/driver/files/json_files.h"
 
-#include "compiler/driver/reports/trace_check.h"
-
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "compiler/search/mcts/policy.h"
-
 #include "lang/core/result.h"
 
 #include <llvm/Support/JSON.h>
@@ -25,8 +24,14 @@ void write_priors(llvm::raw_ostream& out, const PriorTable& table);
 /// A JSON number; null for what JSON cannot say (infinity, NaN).
 void write_number(llvm::json::OStream& json, llvm::StringRef name, double value);
 
-/// A trace of `tg opt --trace`, with all that is read of one (trace_check.h). Errors:
+/// A trace of `tg opt --trace`, with all that is read of one (check_trace). Errors:
 /// `bad_trace_file`.
 Result<llvm::json::Value> parse_trace(llvm::StringRef text, llvm::StringRef path);
+
+// Whether a trace of a search has all that the page of `tg report` reads, as it reads it: a file
+// from outside, which may be of another program, cut off, or edited.
+
+/// `path` is for messages, which name the first key that is amiss. Errors: `bad_trace_file`.
+Result<void> check_trace(const llvm::json::Value& trace, llvm::StringRef path);
 
 } // namespace tg

@@ -1,6 +1,6 @@
 #include "compiler/driver/prices/calibrated_cost.h"
 
-#include "compiler/extract/cost/instance_text.h"
+#include "compiler/extract/cost/price_features.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,14 +1,13 @@
 #include "compiler/driver/prices/calibration.h"
 
-#include "compiler/driver/devices.h"
-#include "compiler/driver/prices/calibration_networks.h"
+#include "compiler/driver/backends.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/runs/backend_finalists.h"
-#include "compiler/extract/cost/instance_text.h"
-#include "compiler/optimizer/placed_times.h"
+#include "compiler/extract/cost/price_features.h"
+#include "compiler/optimizer/settled_search.h"
 #include "lang/core/support/random.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSet.h>
@@ -16,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace tg {
 
@@ -380,8 +380,10 @@ Result<Calibration> calibrate(const std::string& backend, const CalibrationOptio
 }
 
 Result<Calibration> calibrate(const tangram::CalibrateOptions& o, const StopToken& stop) {
-  if (o.backend == tangram::Backend::Ref)
-    return error(Code::usage, "`tg calibrate` is of the backends cpu and cuda");
+  const BackendRow* row = find_backend(o.backend);
+  if (row && !row->is_timed())
+    return error(Code::usage, "operators are timed on {0}, not on `{1}`",
+                 backend_names(std::mem_fn(&BackendRow::is_timed)), row->name);
   CalibrationOptions options;
   options.measure.cost_db = o.cost_db;
   options.measure.threads = thread_count(o.threads);

@@ -1,9 +1,10 @@
 // What `tg calibrate` times: operators as networks have them, so many of each kind as their prices
 // are hard to guess, drawn over sizes; and those of small networks, in place
-// (calibration_networks.h). The lists are always the same: a second run goes on where the first one
-// ended.
+// (calibration_networks.tg). The lists are always the same: a second run goes on where the first
+// one ended.
 #pragma once
 
+#include "compiler/driver/files/model.h"
 #include "compiler/driver/prices/calibrated_cost.h"
 #include "tangram/tangram.h"
 
@@ -39,5 +40,17 @@ Result<Calibration> calibrate(const std::string& backend, const CalibrationOptio
 /// The same from the public options, but for their limits, which `stop` has: `tangram::calibrate`
 /// and `tg calibrate`. Errors: also `usage` for ref, whose times nobody asks for.
 Result<Calibration> calibrate(const tangram::CalibrateOptions& options, const StopToken& stop);
+
+// Small networks that `tg calibrate` runs whole, so that guesses know what operators take where
+// they run: behind each other, on what the one before has just written, in the library's own
+// layouts. Each is a block of a kind that networks are made of, as networks are written or as
+// searches leave it, with sizes that are drawn. The list is always the same; none of the blocks is
+// one of `examples/`.
+
+/// A model of the networks' text, and its parameters. Any beginning of the list has all kinds.
+std::vector<ModelRequest> calibration_networks();
+
+/// One of them. Requires that it is of the list.
+Graph calibration_graph(const ModelRequest& network);
 
 } // namespace tg

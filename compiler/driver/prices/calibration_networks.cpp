@@ -1,6 +1,6 @@
-#include "compiler/driver/prices/calibration_networks.h"
+#include "compiler/driver/prices/calibration.h"
 
-#include "lang/core/support/embedded.h"
+#include "lang/core/support/data_file.h"
 #include "lang/core/support/random.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -10,6 +10,8 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
+#include <functional>
+
 namespace tg {
 
 using Source = CostSpec::Source;
@@ -17,7 +19,7 @@ using Source = CostSpec::Source;
 CostSpec resolved(const CostSpec& spec) {
   if (spec.source != Source::Default) return spec;
   if (spec.backend) return CostSpec::calibrated(*spec.backend);
-  return find_backend("cpu") ? CostSpec::calibrated() : CostSpec::analytic();
+  return find_backend(tangram::kDefaultBackend) ? CostSpec::calibrated() : CostSpec::analytic();
 }
 
 bool is_measured(const CostSpec& spec) { return spec.source == Source::Measured; }
@@ -33,12 +35,12 @@ bool meets_source(const CostSpec& spec) {
 
 tangram::Backend backend_of_costs(const CostSpec& spec) {
   bool timed = is_timed(spec);
-  return timed && spec.backend ? *spec.backend : tangram::Backend::Cpu;
+  return timed && spec.backend ? *spec.backend : tangram::kDefaultBackend;
 }
 
 std::string profile_of_backend(llvm::StringRef backend) {
   const BackendRow* row = find_backend(backend);
-  return row && !row->profile.empty() ? row->profile.str() : "cpu";
+  return row ? row->profile.str() : "";
 }
 
 namespace {
@@ -55,7 +57,7 @@ private:
 };
 
 Result<std::unique_ptr<CostModel>> make_analytic(llvm::StringRef profile) {
-  const DeviceProfile* device = find_device_profile(profile.empty() ? "cpu" : profile);
+  const DeviceProfile* device = find_device_profile(profile);
   const BackendRow* backend = device ? backend_of_profile(*device) : nullptr;
   if (!backend) return make_analytic_cost(profile);
   if (!backend->groups) return make_analytic_cost(profile, backend->patterns());
@@ -78,19 +80,13 @@ Result<std::unique_ptr<MeasuredCost>> make_measured(const std::string& backend_n
   return std::make_unique<MeasuredCost>(std::move(backend), std::move(measured));
 }
 
-/// Rows of a build that cannot be measured are for results alone.
-bool can_be_measured(llvm::StringRef backend) {
+/// Whether a row of this build says no; of a backend that it lacks make_backend() speaks.
+bool can_be_timed(llvm::StringRef backend) {
   const BackendRow* row = find_backend(backend);
-  return !row || !row->profile.empty();
+  return !row || row->is_timed();
 }
 
-/// "cpu and cuda"
-std::string measured_backends() {
-  std::vector<llvm::StringRef> names;
-  for (std::string_view name : tangram::Words<tangram::Backend>::kRows)
-    if (can_be_measured(name)) names.push_back(name);
-  return llvm::join(names, " and ");
-}
+std::string timed_backends() { return backend_names(std::mem_fn(&BackendRow::is_timed)); }
 
 } // namespace
 
@@ -103,9 +99,8 @@ Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& optio
     return std::unique_ptr<CostModel>(std::move(table));
   }
   std::string backend(tangram::word(backend_of_costs(spec)));
-  if (!can_be_measured(backend))
-    return error(Code::usage, "costs are measured on {0}, not on `{1}`", measured_backends(),
-                 backend);
+  if (!can_be_timed(backend))
+    return error(Code::usage, "costs are measured on {0}, not on `{1}`", timed_backends(), backend);
   TG_TRY(std::unique_ptr<MeasuredCost> measured, make_measured(backend, options, graph));
   if (is_measured(spec)) return std::unique_ptr<CostModel>(std::move(measured));
   const DeviceProfile* device = find_device_profile(profile_of_backend(backend));
@@ -116,8 +111,8 @@ namespace {
 
 Result<CostSpec> parse_timed(Source source, llvm::StringRef backend, llvm::StringRef option) {
   CostSpec spec{source, tangram::from_word<tangram::Backend>(backend), {}};
-  if (backend.empty() || (spec.backend && can_be_measured(backend))) return spec;
-  return error(Code::usage, "`{0}` measures on {1}, not on `{2}`", option, measured_backends(),
+  if (backend.empty() || (spec.backend && can_be_timed(backend))) return spec;
+  return error(Code::usage, "`{0}` measures on {1}, not on `{2}`", option, timed_backends(),
                backend);
 }
 
@@ -137,7 +132,7 @@ Result<CostSpec> parse_cost_spec(llvm::StringRef text, llvm::StringRef option) {
   if (kind == "calibrated") return parse_timed(Source::Calibrated, detail, option);
   if (kind == "file" && !detail.empty()) return CostSpec::table(detail.str());
   return error(Code::usage,
-               "`{0}` takes calibrated[:cpu|:cuda], analytic[:PROFILE], measured[:cpu|:cuda] or "
+               "`{0}` takes calibrated[:BACKEND], analytic[:PROFILE], measured[:BACKEND] or "
                "file:TABLE, not `{1}`",
                option, text);
 }

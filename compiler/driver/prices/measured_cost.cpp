@@ -1,7 +1,6 @@
 #include "compiler/driver/prices/measured_cost.h"
 
 #include "compiler/driver/devices.h"
-#include "compiler/emit/order.h"
 #include "compiler/emit/plan_from_graph.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "compiler/extract/cost/cost.h"
-#include "compiler/extract/cost/group_price.h"
 #include "compiler/ir/graph.h"
 #include "lang/core/support/stop.h"
 #include "runtime/backend.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/optimizer/optimize.h"
+#include "compiler/search/trace.h"
 #include "tangram/tangram.h"
 
 #include <llvm/Support/JSON.h>
@@ -19,5 +20,14 @@ std::string report_json(const OptimizeReport& report, llvm::StringRef priors);
 /// A chain of rewrites: [{rule, file, line, backwards, before, after, where}].
 void write_chain(llvm::json::OStream& json, llvm::StringRef name,
                  llvm::ArrayRef<tangram::Step> steps);
+
+// What a search did, as JSON: costs over time, rules over time, the tree, the steps, the report,
+// and both graphs with what differs marked. `tg report` draws it (check_trace of json_files.h says
+// what it reads).
+
+/// `rules` are those that trace and chain number; `priors` the file that the search was given. With
+/// an end of line.
+std::string trace_json(const SearchTrace& trace, const Graph& source, const Optimized& result,
+                       llvm::ArrayRef<Rule> rules, llvm::StringRef priors);
 
 } // namespace tg

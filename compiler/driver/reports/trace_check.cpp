@@ -1,5 +1,5 @@
 // Each part is a list of keys and what they must hold; whatever else a trace has is let through.
-#include "compiler/driver/reports/trace_check.h"
+#include "compiler/driver/files/json_files.h"
 
 #include <cmath>
 

@@ -1,4 +1,3 @@
-#include "compiler/driver/reports/trace_json.h"
 
 #include "compiler/driver/files/json_files.h"
 #include "compiler/driver/optimize_model.h"

@@ -2,10 +2,10 @@
 
 #include "compiler/driver/devices.h"
 #include "compiler/emit/plan_from_graph.h"
-#include "lang/core/support/stopwatch.h"
-#include "runtime/bounds.h"
+#include "lang/core/support/stop.h"
 #include "runtime/execute.h"
 #include "runtime/measure/machine_watch.h"
+#include "runtime/tensor.h"
 
 #include <llvm/Support/FormatVariadic.h>
 
@@ -16,11 +16,11 @@ namespace tg {
 
 namespace {
 
-Result<Screened> time_briefly(LoadedGraph& loaded) {
+Result<ScreeningResult> time_briefly(LoadedGraph& loaded) {
   constexpr double kSeconds = 0.2;
   TG_TRY(Timing timing,
          time_runs(*loaded.prepared.executable, {.min_runs = 5, .seconds = kSeconds}));
-  return Screened{timing.median_us};
+  return ScreeningResult{timing.median_us};
 }
 
 constexpr char kNotRun[] = "was not run: the time was over";
@@ -111,27 +111,28 @@ double BackendFinalists::bound() const {
   return std::max(kFiltering, difference_bound(options().dtype, options().allow_tf32));
 }
 
-Result<Screened> BackendFinalists::screen_one(const Graph& graph, const LoadedGraph& source) {
+Result<ScreeningResult> BackendFinalists::screen_one(const Graph& graph,
+                                                     const LoadedGraph& source) {
   TG_TRY(LoadedGraph * loaded, loaded_.get(graph, &source));
   std::string fault = output_fault(graph, loaded->outputs, source.outputs, bound());
-  if (!fault.empty()) return Screened{0, std::move(fault)};
+  if (!fault.empty()) return ScreeningResult{0, std::move(fault)};
   return time_briefly(*loaded);
 }
 
-Result<std::vector<Screened>> BackendFinalists::screen(const Graph& source,
-                                                       llvm::ArrayRef<const Graph*> graphs) {
-  if (options().stop.asked()) return std::vector<Screened>();
+Result<std::vector<ScreeningResult>> BackendFinalists::screen(const Graph& source,
+                                                              llvm::ArrayRef<const Graph*> graphs) {
+  if (options().stop.asked()) return std::vector<ScreeningResult>();
   TG_TRY(const LoadedGraph* own, loaded_.get(source));
-  std::vector<Screened> screened;
+  std::vector<ScreeningResult> screened;
   for (const Graph* graph : graphs) {
     if (options().stop.asked()) {
       screened.push_back({0, kNotRun});
       continue;
     }
-    Result<Screened> one = screen_one(*graph, *own);
+    Result<ScreeningResult> one = screen_one(*graph, *own);
     screened.push_back(one                      ? std::move(*one)
-                       : options().stop.asked() ? Screened{0, kNotRun}
-                                                : Screened{0, does_not_run(one.error())});
+                       : options().stop.asked() ? ScreeningResult{0, kNotRun}
+                                                : ScreeningResult{0, does_not_run(one.error())});
   }
   return screened;
 }

@@ -20,8 +20,8 @@ public:
     timing_.stop = this->options().stop;
   }
   Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
-  Result<std::vector<Screened>> screen(const Graph& source,
-                                       llvm::ArrayRef<const Graph*> graphs) override;
+  Result<std::vector<ScreeningResult>> screen(const Graph& source,
+                                              llvm::ArrayRef<const Graph*> graphs) override;
 
   /// The graphs stay loaded for the comparisons to come. Least figures of rounds; not settled where
   /// numbers may be slow ones, or kernels others tomorrow. Not done where another type is run;
@@ -40,7 +40,7 @@ private:
   }
   const PrepareOptions& options() const { return loaded_.options(); }
   bool times_in_place(const Graph& graph) const;
-  Result<Screened> screen_one(const Graph& graph, const LoadedGraph& source);
+  Result<ScreeningResult> screen_one(const Graph& graph, const LoadedGraph& source);
 
   LoadedGraphs loaded_;
   TimingOptions timing_;

@@ -1,7 +1,7 @@
 #include "compiler/driver/runs/loaded_graphs.h"
 
 #include "compiler/emit/plan_from_graph.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "runtime/execute.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -2,7 +2,7 @@
 
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/prices/measured_cost.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/rules/text.h"
 

@@ -23,8 +23,8 @@ public:
       : runner_(runner), database_(std::move(database)), conditions_(std::move(conditions)) {}
 
   Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
-  Result<std::vector<Screened>> screen(const Graph& source,
-                                       llvm::ArrayRef<const Graph*> graphs) override {
+  Result<std::vector<ScreeningResult>> screen(const Graph& source,
+                                              llvm::ArrayRef<const Graph*> graphs) override {
     return runner_.screen(source, graphs);
   }
   Result<std::vector<PlacedNodes>> time_in_place(const Graph& source, const Graph* other) override {

@@ -2,10 +2,9 @@
 
 #include "compiler/driver/backends.h"
 #include "compiler/driver/devices.h"
-#include "compiler/driver/runs/side_by_side.h"
-#include "lang/core/support/stopwatch.h"
-#include "runtime/bounds.h"
+#include "lang/core/support/stop.h"
 #include "runtime/random.h"
+#include "runtime/tensor.h"
 
 #include <cmath>
 

@@ -4,6 +4,7 @@
 
 #include "compiler/driver/runs/prepare.h"
 #include "lang/core/diagnostics/diagnostic.h"
+#include "runtime/measure/time_runs.h"
 #include "tangram/tangram.h"
 
 #include <llvm/ADT/STLFunctionalExtras.h>
@@ -68,7 +69,7 @@ Result<RunReport> run_model(const Graph& source, const Graph& graph, const Prepa
                             const RunModelOptions& run,
                             llvm::function_ref<Result<std::vector<Tensor>>(const Plan&)> inputs);
 
-/// How far outputs may be from those of ref in f32, by what runs compute in (runtime/bounds.h).
+/// How far outputs may be from those of ref in f32, by what runs compute in (runtime/tensor.h).
 double output_bound(const PrepareOptions& options);
 
 /// What is wrong with the outputs: not finite (a warning, or an error where they were checked), or
@@ -78,5 +79,13 @@ void judge_outputs(const RunReport& report, const PrepareOptions& options, bool 
 
 /// "3.1e-07", "not finite"
 std::string difference_text(double difference);
+
+// Several instances of one program at once, each with memory of its own (on a GPU, on a stream of
+// its own): what the device carries beside each other, as a server would run it.
+
+/// Rounds in which every instance runs once, all begun together, each from a thread of its own;
+/// the times are those of rounds. Errors: the first instance's that fails.
+Result<Timing> time_side_by_side(llvm::ArrayRef<Executable*> instances,
+                                 const TimingOptions& options);
 
 } // namespace tg

@@ -1,7 +1,7 @@
 // One thread for each instance and two barriers a round: nobody begins before all are ready, and a
 // round ends with the last.
-#include "compiler/driver/runs/side_by_side.h"
-#include "lang/core/support/stopwatch.h"
+#include "compiler/driver/runs/run_model.h"
+#include "lang/core/support/stop.h"
 
 #include <atomic>
 #include <barrier>

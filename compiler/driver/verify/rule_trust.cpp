@@ -5,7 +5,6 @@
 #include "compiler/equiv/proof/proof.h"
 #include "compiler/rules/text.h"
 #include "lang/core/support/data_file.h"
-#include "runtime/measure/cache_path.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>

@@ -24,19 +24,19 @@ NodeId Translation::copy(NodeId node) {
 }
 
 NodeId Translation::operator()(NodeId node) {
-  llvm::SmallVector<NodeId, 16> todo{node};
-  while (!todo.empty()) {
-    NodeId next = todo.back();
+  llvm::SmallVector<NodeId, 16> worklist{node};
+  while (!worklist.empty()) {
+    NodeId next = worklist.back();
     if (images_.count(next.index)) {
-      todo.pop_back();
+      worklist.pop_back();
       continue;
     }
-    size_t before = todo.size();
+    size_t before = worklist.size();
     for (NodeId operand : from_.operands(next))
-      if (!images_.count(operand.index)) todo.push_back(operand);
-    if (todo.size() != before) continue;
+      if (!images_.count(operand.index)) worklist.push_back(operand);
+    if (worklist.size() != before) continue;
     images_[next.index] = copy(next);
-    todo.pop_back();
+    worklist.pop_back();
   }
   return images_.lookup(node.index);
 }

@@ -1,8 +1,7 @@
 #include "compiler/equiv/counterexample/adversary.h"
 
-#include "compiler/equiv/counterexample/minimise.h"
+#include "compiler/equiv/counterexample/narrow.h"
 #include "compiler/equiv/counterexample/probe.h"
-#include "compiler/equiv/counterexample/thresholds.h"
 #include "lang/core/support/random.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -1,5 +1,5 @@
 // Inputs at which functions that look alike part ways, one set of leaf values after the other:
-// ordinary numbers first, then what the two sides themselves are written with (thresholds.h), then
+// ordinary numbers first, then what the two sides themselves are written with (probe.h), then
 // scales far from one, then what integers can do that reals cannot: wrap around, index out of
 // range. From the seed, the leaves' names and the graph alone.
 #pragma once

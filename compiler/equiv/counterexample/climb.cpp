@@ -1,7 +1,6 @@
 #include "compiler/equiv/counterexample/climb.h"
 
 #include "compiler/equiv/counterexample/probe.h"
-#include "compiler/equiv/counterexample/thresholds.h"
 #include "compiler/rules/instances/partition.h"
 
 #include <cmath>

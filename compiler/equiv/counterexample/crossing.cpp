@@ -1,6 +1,6 @@
 #include "compiler/equiv/counterexample/crossing.h"
 
-#include "compiler/equiv/counterexample/minimise.h"
+#include "compiler/equiv/counterexample/narrow.h"
 #include "lang/core/formula.h"
 #include "lang/core/support/random.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/equiv/counterexample/example_text.h"
+#include "compiler/equiv/counterexample/narrow.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -1,7 +1,7 @@
 #include "compiler/equiv/counterexample/float_look.h"
 
 #include "compiler/equiv/counterexample/crossing.h"
-#include "compiler/equiv/counterexample/minimise.h"
+#include "compiler/equiv/counterexample/narrow.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -1,7 +1,7 @@
 // First whole leaves are set to zero, then halves, quarters, ... of what is left of each (delta
 // debugging, Zeller and Hildebrandt 2002), then what is left made whole and small, as long as the
 // difference shows and the budget lasts.
-#include "compiler/equiv/counterexample/minimise.h"
+#include "compiler/equiv/counterexample/narrow.h"
 
 #include <algorithm>
 #include <cmath>

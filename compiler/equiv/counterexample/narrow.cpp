@@ -1,7 +1,6 @@
 #include "compiler/equiv/counterexample/narrow.h"
 
 #include "compiler/equiv/counterexample/float_look.h"
-#include "compiler/equiv/counterexample/minimise.h"
 #include "compiler/ir/to_text.h"
 
 #include <llvm/ADT/DenseSet.h>

@@ -11,6 +11,7 @@
 // So a wrong step in the middle of a network is shown by the few operators that it is about.
 #pragma once
 
+#include "compiler/equiv/counterexample/adversary.h"
 #include "compiler/equiv/equivalent.h"
 #include "compiler/equiv/field/field.h"
 #include "compiler/equiv/join.h"
@@ -32,11 +33,27 @@ Joined shrink(Joined pair, llvm::function_ref<bool(const Joined&)> differs, size
 std::string as_models(const Joined& pair);
 
 /// Two large models that differ, shown by two small ones: where they part, at small shapes, with
-/// few inputs that are not zero (minimise.h). `point` is one at which output `output` differs in
+/// few inputs that are not zero (minimise.cpp). `point` is one at which output `output` differs in
 /// the field. nullopt if float64 shows no difference there, or if that would be the models
 /// themselves.
 std::optional<Equivalence::Part> find_part(const Joined& joined, size_t output,
                                            const Evaluation<Field>::Leaves& point,
                                            const EquivalenceOptions& options);
+
+// Counterexamples in float64, made small: most of the inputs zero, what is left small integers
+// where these still show the difference.
+
+/// What `attempt` shows at `difference`; `minimise` makes it small first. Evaluates at most a few
+/// hundred times, and no more than some 10^10 operations.
+Counterexample counterexample_of(const Trial& trial, Attempt attempt, Trial::Difference difference,
+                                 bool minimise);
+
+/// Floating-point operations of one evaluation of all nodes; an element of a result counts as one.
+double evaluation_flops(const Graph& graph);
+
+/// A counterexample as a person reads it: the tensors and what the two sides make of them, on a
+/// line: "x = [[-1, 2]], c = -2: left 4, right -2": small leaves whole, of large ones what is not
+/// zero; "" where the counterexample does not hold all that is not zero.
+std::string example_text(const Graph& graph, const Counterexample& example);
 
 } // namespace tg

@@ -1,4 +1,4 @@
-#include "compiler/equiv/counterexample/piecewise.h"
+#include "compiler/equiv/counterexample/climb.h"
 
 #ifdef TG_HAVE_Z3
 #include "lang/core/semantics/pointwise.h"

@@ -2,7 +2,6 @@
 
 #include "compiler/equiv/counterexample/climb.h"
 #include "compiler/equiv/counterexample/probe.h"
-#include "compiler/equiv/counterexample/thresholds.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -1,4 +1,4 @@
-#include "compiler/equiv/counterexample/thresholds.h"
+#include "compiler/equiv/counterexample/probe.h"
 
 #include "lang/core/formula.h"
 #include "lang/core/semantics/semantics.h"

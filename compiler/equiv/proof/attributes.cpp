@@ -1,4 +1,4 @@
-#include "compiler/equiv/proof/attributes.h"
+#include "compiler/equiv/proof/types.h"
 
 namespace tg::proof {
 

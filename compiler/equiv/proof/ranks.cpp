@@ -1,4 +1,4 @@
-#include "compiler/equiv/proof/ranks.h"
+#include "compiler/equiv/proof/variables.h"
 
 #include <llvm/ADT/STLExtras.h>
 

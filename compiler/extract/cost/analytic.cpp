@@ -13,6 +13,7 @@ namespace {
 
 // clang-format off
 constexpr DeviceProfile kProfiles[] = {
+    // The first stands for the processor of this machine.
     // name    backend  f32 GF/s  half GF/s  GB/s   cache   MB    launch us
     {"cpu",    "cpu",     426,       426,    25,    120,   32,   0.6,
      "two AVX-512 cores: FMA loop 213 GFLOP/s a core; stream copy; step overhead of our runtime"},
@@ -98,6 +99,7 @@ double winograd_flops(const Symbols& symbols, const OpInstance& instance) {
 llvm::ArrayRef<DeviceProfile> device_profiles() { return kProfiles; }
 
 const DeviceProfile* find_device_profile(llvm::StringRef name) {
+  if (name.empty()) return &kProfiles[0];
   for (const DeviceProfile& row : kProfiles)
     if (row.name == name) return &row;
   return nullptr;
@@ -137,7 +139,7 @@ double AnalyticCost::price(const Symbols& symbols, const OpInstance& instance) {
 
 Result<std::unique_ptr<CostModel>> make_analytic_cost(llvm::StringRef profile,
                                                       llvm::ArrayRef<KernelPattern> patterns) {
-  const DeviceProfile* row = find_device_profile(profile.empty() ? "cpu" : profile);
+  const DeviceProfile* row = find_device_profile(profile);
   if (row) return std::unique_ptr<CostModel>(std::make_unique<AnalyticCost>(*row, patterns));
   std::vector<llvm::StringRef> names;
   for (const DeviceProfile& each : kProfiles) names.push_back(each.name);

@@ -26,7 +26,7 @@ struct DeviceProfile {
 };
 
 llvm::ArrayRef<DeviceProfile> device_profiles();
-/// nullptr if there is none of that name.
+/// "": the processor's. nullptr if there is none of that name.
 const DeviceProfile* find_device_profile(llvm::StringRef name);
 
 /// What of operators' prices is shared where they run as one.
@@ -55,7 +55,7 @@ private:
   llvm::ArrayRef<KernelPattern> patterns_;
 };
 
-/// `profile` "" means cpu. Errors: `usage` names the profiles that exist.
+/// Errors: `usage` names the profiles that exist.
 Result<std::unique_ptr<CostModel>> make_analytic_cost(llvm::StringRef profile,
                                                       llvm::ArrayRef<KernelPattern> patterns = {});
 

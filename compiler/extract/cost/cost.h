@@ -2,6 +2,7 @@
 // analytic model, a measured one (runtime/measure), or a fixed table.
 #pragma once
 
+#include "compiler/ir/graph.h"
 #include "lang/core/kernel_pattern.h"
 #include "lang/core/op.h"
 #include "lang/core/result.h"
@@ -10,12 +11,13 @@
 #include <llvm/ADT/DenseMap.h>
 
 #include <cassert>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace tg {
 
-class GroupPricer; // group_price.h
+class GroupPricer;
 
 /// One operator with its types and attributes: all that a price may depend on.
 struct OpInstance {
@@ -128,6 +130,23 @@ private:
   CostModel& model_;
   llvm::DenseMap<uint64_t, llvm::SmallVector<Entry, 1>> entries_; // by hash of the key
   size_t size_ = 0;
+};
+
+/// What a whole graph costs by what a device launches at once. A backend that fuses when it loads a
+/// graph runs several operators as one group; the sum of the operators' prices then says little of
+/// which of two graphs is faster. The compiler knows only this interface; the driver fills it with
+/// prices that are measured, or with a roofline over the groups that a backend would make.
+struct GroupPrice {
+  double microseconds = std::numeric_limits<double>::infinity(); // of one run
+  size_t groups = 0;                                             // that are launched
+};
+
+class GroupPricer {
+public:
+  virtual ~GroupPricer() = default;
+  /// One for each graph, infinite for what the device does not take. Deterministic as long as the
+  /// pricer lives; groups that were priced before cost little to ask for again.
+  virtual std::vector<GroupPrice> price(llvm::ArrayRef<const Graph*> graphs) = 0;
 };
 
 } // namespace tg

@@ -1,4 +1,4 @@
-#include "compiler/extract/cost/instance_text.h"
+#include "compiler/extract/cost/price_features.h"
 
 #include "lang/core/shape_rules.h"
 

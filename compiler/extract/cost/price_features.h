@@ -4,6 +4,9 @@
 #pragma once
 
 #include "compiler/extract/cost/analytic.h"
+#include "compiler/extract/cost/cost.h"
+
+#include <optional>
 
 namespace tg {
 
@@ -35,5 +38,13 @@ struct PriceFeatures {
 /// `washed_mib`: what was touched between two runs of the operator (runtime/measure/measure.h).
 PriceFeatures price_features(AnalyticCost& roofline, const Symbols& symbols,
                              const OpInstance& instance, double washed_mib);
+
+// Reads what instance_key() writes: operators with their types, from the keys of cost tables and
+// databases. Keys may come from another version, or from anywhere: what is not an instance of an
+// operator of ours is none.
+
+/// The types are those of `symbols`. nullopt where the text is no instance, or its types do not
+/// fit.
+std::optional<OwnedInstance> read_instance(Symbols& symbols, llvm::StringRef key);
 
 } // namespace tg

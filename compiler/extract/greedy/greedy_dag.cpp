@@ -4,7 +4,6 @@
 // A node whose set contains its own class is refused. Sets of users that have not been looked at
 // again may be out of date, so in rare cases a cycle closes all the same: then greedy under costs
 // that are small for what was chosen repairs it.
-#include "compiler/extract/greedy/greedy_dag.h"
 
 #include "compiler/extract/answer.h"
 #include "compiler/extract/greedy/dag_sets.h"

@@ -1,6 +1,5 @@
 // Passes over all classes until none becomes strictly cheaper, as egg's extractor makes them;
 // a node is looked at again only if a child has changed since.
-#include "compiler/extract/greedy/greedy_shared.h"
 
 #include "compiler/extract/answer.h"
 #include "compiler/extract/greedy/greedy.h"

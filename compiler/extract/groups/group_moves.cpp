@@ -1,4 +1,4 @@
-#include "compiler/extract/groups/group_moves.h"
+#include "compiler/extract/groups/group_refine.h"
 
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/STLExtras.h>

@@ -1,7 +1,6 @@
 #include "compiler/extract/groups/group_refine.h"
 
 #include "compiler/extract/answer.h"
-#include "compiler/extract/groups/group_moves.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/Hashing.h>

@@ -171,7 +171,7 @@ private:
     return Outcome::Open;
   }
 
-  /// Enough nodes are fixed at 0 that reductions (reduce.h, prune.h) will find more. Restarts are
+  /// Enough nodes are fixed at 0 that reductions (reduce.h) will find more. Restarts are
   /// nested, so only so many.
   bool worth_a_restart() const {
     constexpr double kShare = 0.03;

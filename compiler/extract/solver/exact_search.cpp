@@ -7,7 +7,7 @@
 #include "compiler/extract/solver/exact_search.h"
 
 #include "compiler/extract/solver/components.h"
-#include "compiler/extract/solver/prune.h"
+#include "compiler/extract/solver/reduce.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "compiler/extract/solver/lp_rounding.h"
+#include "compiler/extract/solver/ilp.h"
 
 #include "compiler/extract/answer.h"
 #include "compiler/extract/solver/process.h"

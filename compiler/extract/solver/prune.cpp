@@ -5,7 +5,7 @@
 //
 // Why nothing becomes cyclic: landmarks of a node are below it in any choice, so they do not need
 // its class; and a tree that costs less than the cheapest of the class does not contain it.
-#include "compiler/extract/solver/prune.h"
+#include "compiler/extract/solver/reduce.h"
 
 #include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/solver/components.h"

@@ -1,5 +1,5 @@
 // The reductions work on a mutable copy (one child list a node), in the order of reduce.h; then the
-// rest is numbered anew, pruned (prune.h) and reduced again, until nothing more goes. Each step
+// rest is numbered anew, pruned (prune.cpp) and reduced again, until nothing more goes. Each step
 // keeps at least one optimal solution:
 //   dominated: replacing the node by the better one needs no new class, so no new cycle and no
 //   cost; contracted: the class is chosen exactly when its one user is, with its one node.
@@ -7,7 +7,6 @@
 
 #include "compiler/extract/poll.h"
 #include "compiler/extract/solver/components.h"
-#include "compiler/extract/solver/prune.h"
 
 #include <llvm/ADT/BitVector.h>
 #include <llvm/ADT/SmallVector.h>

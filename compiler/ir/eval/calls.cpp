@@ -2,7 +2,6 @@
 
 #include "compiler/ir/from_ast.h"
 #include "lang/check/composite.h"
-#include "lang/check/external.h"
 
 namespace tg::eval {
 

@@ -3,9 +3,36 @@
 #pragma once
 
 #include "compiler/ir/eval/types.h"
-#include "compiler/ir/eval/weight_paths.h"
+#include "compiler/ir/eval/value.h"
+
+#include <map>
+#include <set>
 
 namespace tg::eval {
+
+/// The paths of weights, built along the calls (README): the name of each call, the rounds of the
+/// loops around it; and which weights have been made, as no two may have one path.
+class WeightPaths {
+public:
+  struct Declared {
+    Span span;
+    std::string chain; // how it came about: "in layer(), called from m at line 8"
+  };
+
+  /// What a call adds to the paths of the weights inside: "layer[3]".
+  std::string of_call(const Frame& frame, ast::ExprId call);
+  /// The path of the weight that the statement makes: the one it says, else by its name.
+  static std::string of_weight(const Frame& frame, const ast::Stmt& s);
+  /// Notes a weight; the one that has the path already, or null.
+  const Declared* declare(const std::string& path, Declared declared);
+
+private:
+  const std::string& segment(const Frame& frame, ast::ExprId call);
+
+  std::map<std::pair<uint32_t, uint32_t>, std::string> segments_; // (module, call)
+  std::set<std::pair<uint32_t, uint32_t>> segmented_;             // (module, function) done
+  llvm::StringMap<Declared> weights_;                             // by path
+};
 
 class Statements {
 public:

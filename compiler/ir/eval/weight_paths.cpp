@@ -1,4 +1,4 @@
-#include "compiler/ir/eval/weight_paths.h"
+#include "compiler/ir/eval/statements.h"
 
 #include <llvm/ADT/STLExtras.h>
 

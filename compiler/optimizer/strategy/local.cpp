@@ -36,7 +36,7 @@ LocalOptions local_options(const SearchTask& task) {
 
 void note_local(const LocalReport& found, llvm::ArrayRef<Rule> rules, OptimizeReport& report) {
   note_activity(found.rules, rules, report);
-  report.rules_applied = counts_on_path(found.rules_applied, rules);
+  report.rules_applied = named_counts(found.rules_applied, rules);
   report.extract = "none";
   report.egraph_nodes = found.most_nodes;
   report.egraphs = found.graphs;
@@ -55,18 +55,19 @@ class Local final : public SearchStrategy {
 public:
   explicit Local(LocalSearch search) : search_(search) {}
   Result<Candidate> find(const SearchTask& task, OptimizeReport& report) const override {
-    LocalReport found = search_(task.source, task.rules, task.judges.prices, local_options(task));
+    LocalReport found = search_(task.source, task.rules, task.pricing.prices, local_options(task));
     note_local(found, task.rules, report);
     auto candidate = [&](Graph graph, double cost_us, const MoveMade* last) {
       Candidate out{std::move(graph), cost_us};
       if (task.options.explain)
-        out.tell(explain_moves(task.source, last, task.rules, end_of_explaining(task.options)));
+        out.set_explanation(
+            explain_moves(task.source, last, task.rules, end_of_explaining(task.options)));
       return out;
     };
     for (LocalFinalist& other : found.finalists) {
-      task.judges.others->push_back(
+      task.pricing.others->push_back(
           candidate(std::move(other.graph), other.cost_us, other.last_move.get()));
-      task.judges.others->back().rules = counts_on_path(other.rules_applied, task.rules);
+      task.pricing.others->back().rules = named_counts(other.rules_applied, task.rules);
     }
     return candidate(std::move(found.best), found.best_cost, found.last_move.get());
   }

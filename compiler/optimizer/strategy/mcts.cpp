@@ -32,8 +32,8 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
   report.decisions = found.decisions;
   report.simulations = found.simulations;
   report.egraphs = found.egraphs;
-  report.stretches = found.stretches;
-  report.distinct_stretches = found.distinct_stretches;
+  report.segments = found.segments;
+  report.distinct_segments = found.distinct_segments;
   report.search_memory_mb = static_cast<double>(found.memory_bytes) / (1 << 20);
   report.cost_after_us = found.cost_us;
   report.bounds = found.bounds;
@@ -50,23 +50,23 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
 
 /// What the same search finds by the second opinion's prices, priced by those in use.
 Candidate other_search(const SearchTask& task) {
-  const auto& [source, rules, judges, options] = task;
+  const auto& [source, rules, pricing, options] = task;
   PortfolioOptions portfolio = portfolio_options(options, 0);
   portfolio.mcts.trace = nullptr;
-  PortfolioReport found = search_portfolio(source, rules, *judges.second_opinion, portfolio);
-  double cost = price_graph(found.graph, judges.prices);
+  PortfolioReport found = search_portfolio(source, rules, *pricing.second_opinion, portfolio);
+  double cost = price_graph(found.graph, pricing.prices);
   return {std::move(found.graph),         cost,
           std::move(found.chain),         std::move(found.unexplained),
-          std::move(found.rules_applied), judges.second_opinion->name()};
+          std::move(found.rules_applied), pricing.second_opinion->name()};
 }
 
 /// The best takes the kernels that the search has not come to, as a step of its own.
 void complete_best(Candidate& best, const SearchTask& task, OptimizeReport& report) {
-  const auto& [source, rules, judges, options] = task;
+  const auto& [source, rules, pricing, options] = task;
   SearchTrace::Step step{"kernels of the device", {}, best.cost_us};
-  std::vector<RuleCount> added = add_kernels(best, rules, judges.prices, options);
+  std::vector<RuleCount> added = add_kernels(best, rules, pricing.prices, options);
   if (added.empty()) return;
-  for (const RuleCount& fusing : added) add_count(report.rules_applied, fusing);
+  add_counts(report.rules_applied, added);
   step.rules = std::move(added);
   report.cost_after_us = step.after_us = best.cost_us;
   report.forget_bounds(); // of e-graphs without it
@@ -83,12 +83,12 @@ public:
 };
 
 Result<Candidate> PortfolioStrategy::find(const SearchTask& task, OptimizeReport& report) const {
-  const auto& [source, rules, judges, options] = task;
-  PortfolioReport found = search_portfolio(source, rules, judges.costs,
+  const auto& [source, rules, pricing, options] = task;
+  PortfolioReport found = search_portfolio(source, rules, pricing.costs,
                                            portfolio_options(options, candidates_to_keep(task)));
   if (!std::isfinite(found.cost_us)) { // an extraction says which output it is
     EGraph egraph = EGraph::from_graph(source);
-    TG_CHECK(extract(egraph, source, judges.prices, options.extract));
+    TG_CHECK(extract(egraph, source, pricing.prices, options.extract));
   }
   note_activity(found.rules, rules, report);
   report.rules_applied = std::move(found.rules_applied);
@@ -96,10 +96,10 @@ Result<Candidate> PortfolioStrategy::find(const SearchTask& task, OptimizeReport
   Candidate candidate{std::move(found.graph), found.cost_us, std::move(found.chain),
                       std::move(found.unexplained)};
   for (PortfolioFinalist& other : found.finalists)
-    judges.others->push_back({std::move(other.graph), other.cost_us, std::move(other.chain), "",
-                              std::move(other.rules_applied)});
+    pricing.others->push_back({std::move(other.graph), other.cost_us, std::move(other.chain), "",
+                               std::move(other.rules_applied)});
   complete_best(candidate, task, report);
-  if (has_second_opinion(judges)) judges.others->push_back(other_search(task));
+  if (has_second_opinion(pricing)) pricing.others->push_back(other_search(task));
   return candidate;
 }
 

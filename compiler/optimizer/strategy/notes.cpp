@@ -7,23 +7,6 @@
 
 namespace tg {
 
-std::vector<RuleCount> named_counts(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef<Rule> rules) {
-  std::vector<RuleCount> counts;
-  for (const RuleUse& use : uses)
-    if (use.rule < rules.size() && use.count > 0)
-      counts.push_back({rules[use.rule].name, use.count});
-  llvm::sort(counts);
-  return counts;
-}
-
-std::vector<RuleCount> counts_on_path(llvm::ArrayRef<std::pair<RuleId, size_t>> path,
-                                      llvm::ArrayRef<Rule> rules) {
-  std::vector<RuleCount> out;
-  for (auto [rule, count] : path) out.push_back({rules[rule].name, count});
-  llvm::sort(out);
-  return out;
-}
-
 void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
                    OptimizeReport& report) {
   for (size_t i = 0; i < stats.size() && i < rules.size(); ++i)

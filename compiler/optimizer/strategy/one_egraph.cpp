@@ -3,14 +3,13 @@
 #include "compiler/egraph/explain/explain.h"
 #include "compiler/optimizer/explanation.h"
 #include "compiler/optimizer/group_refinement.h"
-#include "compiler/optimizer/kernel_chain.h"
 
 #include <algorithm>
 
 namespace tg {
 
-void tell_extracted(double cost_us, double bound_us, const OptimizeOptions& options,
-                    const OptimizeReport& report) {
+void report_extracted(double cost_us, double bound_us, const OptimizeOptions& options,
+                      const OptimizeReport& report) {
   if (!options.portfolio.progress) return;
   SearchProgress now{report.explore_s + report.extract_s,
                      options.extract.ilp.time_limit_s,
@@ -38,19 +37,20 @@ void note_extraction(const ExtractedGraph& extracted, llvm::ArrayRef<Rule> rules
 /// What another model's prices choose from the same e-graph, with its price under the model in use.
 /// nullopt if that is dearer than the source, or fails.
 std::optional<ExtractedGraph> other_finalist(const EGraph& egraph, const Graph& source,
-                                             const Judges& judges, const OptimizeOptions& options) {
-  PriceCache other_prices(source.symbols(), *judges.second_opinion);
+                                             const PricingContext& pricing,
+                                             const OptimizeOptions& options) {
+  PriceCache other_prices(source.symbols(), *pricing.second_opinion);
   Result<ExtractedGraph> other = extract(egraph, source, other_prices, options.extract);
   if (!other) return std::nullopt;
-  other->cost_us = price_graph(other->graph, judges.prices);
-  if (costs_more(other->cost_us, price_graph(source, judges.prices))) return std::nullopt;
+  other->cost_us = price_graph(other->graph, pricing.prices);
+  if (costs_more(other->cost_us, price_graph(source, pricing.prices))) return std::nullopt;
   return std::move(*other);
 }
 
 Candidate explained(Candidate candidate, const EGraph& egraph, llvm::ArrayRef<Rule> rules,
                     const Graph& source, const OptimizeOptions& options) {
   if (egraph.recording())
-    candidate.tell(
+    candidate.set_explanation(
         explain(history_of(egraph), rules, source, candidate.graph, end_of_explaining(options)));
   return candidate;
 }
@@ -58,18 +58,18 @@ Candidate explained(Candidate candidate, const EGraph& egraph, llvm::ArrayRef<Ru
 /// Tells how an extraction goes to whoever follows the search.
 ExtractOptions followed(const OptimizeOptions& options, const OptimizeReport& report) {
   ExtractOptions out = options.extract;
-  auto tell = options.portfolio.progress;
-  if (!tell) return out;
+  auto notify = options.portfolio.progress;
+  if (!notify) return out;
   SearchProgress now;
   now.time_limit_s = out.ilp.time_limit_s;
   now.source_us = now.best_us = report.cost_before_us;
   now.nodes = report.egraph_nodes;
   now.where = "extraction";
-  out.ilp.stop = [tell, now](const ExtractionProgress& progress) mutable {
+  out.ilp.stop = [notify, now](const ExtractionProgress& progress) mutable {
     now.seconds = progress.seconds;
     now.best_us = std::min(now.best_us, progress.dag_cost);
     now.bound_us = std::max(now.bound_us, progress.lower_bound);
-    tell(now);
+    notify(now);
     return false;
   };
   return out;
@@ -95,47 +95,46 @@ Result<ExtractedGraph> extract_kernels(const EGraph& egraph, const Graph& source
 
 /// What the second opinion and other extractors choose from the same e-graph.
 void extract_others(const EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
-                    const Judges& judges, const OptimizeOptions& options) {
+                    const PricingContext& pricing, const OptimizeOptions& options) {
   auto keep = [&](ExtractedGraph found, std::string chosen_by) {
     Candidate candidate =
         explained({std::move(found.graph), found.cost_us}, egraph, rules, source, options);
     candidate.rules = named_counts(found.rules_used, rules);
     candidate.chosen_by = std::move(chosen_by);
-    judges.others->push_back(std::move(candidate));
+    pricing.others->push_back(std::move(candidate));
   };
-  if (has_second_opinion(judges))
-    if (auto found = other_finalist(egraph, source, judges, options))
-      keep(std::move(*found), judges.second_opinion->name());
-  for (Extractor extractor : {Extractor::Greedy, Extractor::GreedyShared, Extractor::GreedyDag}) {
+  if (has_second_opinion(pricing))
+    if (auto found = other_finalist(egraph, source, pricing, options))
+      keep(std::move(*found), pricing.second_opinion->name());
+  for (Extractor extractor : greedy_extractors()) {
     if (extractor == options.extract.extractor) continue;
     ExtractOptions other = options.extract;
     other.extractor = extractor;
-    if (auto found = extract(egraph, source, judges.prices, other)) keep(std::move(*found), "");
+    if (auto found = extract(egraph, source, pricing.prices, other)) keep(std::move(*found), "");
   }
 }
 
 } // namespace
 
 Result<Candidate> OneEGraph::find(const SearchTask& task, OptimizeReport& report) const {
-  const auto& [source, rules, judges, options] = task;
+  const auto& [source, rules, pricing, options] = task;
   EGraph egraph = EGraph::from_graph(source);
   if (options.explain) egraph.record_history();
   grow(egraph, task, report);
   if (std::optional<Candidate> own = own_extraction(egraph, task, report))
     return explained(std::move(*own), egraph, rules, source, options);
   std::optional<Derivation> kernels;
-  TG_TRY(ExtractedGraph extracted, extract_kernels(egraph, source, rules, judges.prices, options,
+  TG_TRY(ExtractedGraph extracted, extract_kernels(egraph, source, rules, pricing.prices, options,
                                                    followed(options, report), kernels));
-  if (judges.others) extract_others(egraph, source, rules, judges, options);
-  if (judges.groups && !kernels)
-    refine_extracted(egraph, source, judges, options, extracted, report);
+  if (pricing.others) extract_others(egraph, source, rules, pricing, options);
+  if (pricing.groups && !kernels)
+    refine_extracted(egraph, source, pricing, options, extracted, report);
   note_extraction(extracted, rules, report);
-  tell_extracted(extracted.cost_us, extracted.lower_bound_us, options, report);
+  report_extracted(extracted.cost_us, extracted.lower_bound_us, options, report);
   if (!kernels)
     return explained({std::move(extracted.graph), extracted.cost_us}, egraph, rules, source,
                      options);
-  for (const RuleCount& fusing : count_rules(*kernels, rules))
-    add_count(report.rules_applied, fusing);
+  add_counts(report.rules_applied, count_rules(*kernels, rules));
   Candidate candidate =
       explained({*extracted.plain, extracted.cost_us}, egraph, rules, source, options);
   candidate.graph = std::move(extracted.graph);

@@ -33,7 +33,7 @@ template <class Report> void note_egraph(const Report& explored, OptimizeReport&
 }
 
 /// Whoever follows the search is told what came of it. `bound_us` 0: there is none.
-void tell_extracted(double cost_us, double bound_us, const OptimizeOptions& options,
-                    const OptimizeReport& report);
+void report_extracted(double cost_us, double bound_us, const OptimizeOptions& options,
+                      const OptimizeReport& report);
 
 } // namespace tg

@@ -1,7 +1,6 @@
 // The published tree search (search/baselines/pact24.h); what a state is worth, and what is
 // extracted in the end, is as its options say.
 #include "compiler/optimizer/strategy/one_egraph.h"
-#include "compiler/optimizer/strategy/state_price.h"
 #include "compiler/search/baselines/published_costs.h"
 
 #include <algorithm>
@@ -10,14 +9,72 @@ namespace tg {
 
 namespace {
 
+class GreedyPrice final : public StatePrice {
+public:
+  GreedyPrice(Reward reward, const EGraph& egraph, PriceCache& prices, const StopToken& stop)
+      : reward_(reward), prices_(egraph, prices), stop_(stop) {}
+  double price(const EGraph& egraph) override {
+    return reward_ == Reward::Greedy ? default_greedy(egraph, prices_, stop_).cost_us
+                                     : shared_greedy(egraph, prices_, stop_).cost_us;
+  }
+  void forget(llvm::ArrayRef<ENodeId> changed) override { prices_.forget(changed); }
+
+private:
+  Reward reward_;
+  NodePrices prices_;
+  StopToken stop_;
+};
+
+class IlpPrice final : public StatePrice {
+public:
+  IlpPrice(const Graph& source, PriceCache& prices, const ExtractOptions& options)
+      : source_(source), prices_(prices), options_(options) {
+    options_.extractor = Extractor::Ilp;
+  }
+  double price(const EGraph& egraph) override {
+    auto [entry, is_new] = known_.try_emplace(fingerprint(egraph) >> 2, kInfiniteCost);
+    if (!is_new) return entry->second;
+    Result<ExtractedGraph> extracted = extract(egraph, source_, prices_, options_);
+    cut_short_ += extracted && extracted->out_of_time;
+    return entry->second = extracted ? extracted->cost_us : kInfiniteCost;
+  }
+  void forget(llvm::ArrayRef<ENodeId>) override {}
+  size_t cut_short() const override { return cut_short_; }
+
+private:
+  const Graph& source_;
+  PriceCache& prices_;
+  ExtractOptions options_;
+  llvm::DenseMap<uint64_t, double> known_; // by fingerprint
+  size_t cut_short_ = 0;
+};
+
+/// What a state costs by a reward, of the three that the published search knows. References are
+/// kept. Integer programs are solved once for each distinct state, and cost infinity where they
+/// fail; so do greedy ones once `stop` is asked.
+std::unique_ptr<StatePrice> make_state_price(Reward reward, const EGraph& egraph,
+                                             const Graph& source, PriceCache& prices,
+                                             const ExtractOptions& extract, const StopToken& stop) {
+  if (reward == Reward::Ilp) return std::make_unique<IlpPrice>(source, prices, extract);
+  return std::make_unique<GreedyPrice>(reward, egraph, prices, stop);
+}
+
+/// The greedy form that a reward uses; for Ilp the sharing-aware one.
+PublishedCost published_cost(Reward reward, const EGraph& egraph, PriceCache& prices,
+                             const StopToken& stop) {
+  NodePrices node_prices(egraph, prices);
+  return reward == Reward::Greedy ? default_greedy(egraph, node_prices, stop)
+                                  : shared_greedy(egraph, node_prices, stop);
+}
+
 /// The prices of another, which whoever watches is told of: that, not what they are, since rewards
 /// are no prices of graphs (search/baselines/published_costs.h).
 class WatchedPrice final : public StatePrice {
 public:
-  WatchedPrice(std::unique_ptr<StatePrice> price, ProgressTeller& teller)
-      : price_(std::move(price)), teller_(teller) {}
+  WatchedPrice(std::unique_ptr<StatePrice> price, ProgressReporter& reporter)
+      : price_(std::move(price)), reporter_(reporter) {}
   double price(const EGraph& egraph) override {
-    teller_.tried(egraph);
+    reporter_.tried(egraph);
     return price_->price(egraph);
   }
   void forget(llvm::ArrayRef<ENodeId> changed) override { price_->forget(changed); }
@@ -25,7 +82,7 @@ public:
 
 private:
   std::unique_ptr<StatePrice> price_;
-  ProgressTeller& teller_;
+  ProgressReporter& reporter_;
 };
 
 /// What the published search would answer now, as a price of a graph.
@@ -48,9 +105,9 @@ void PublishedTreeSearch::grow(EGraph& egraph, const SearchTask& task,
   const Graph& source = task.source;
   llvm::ArrayRef<Rule> rules = task.rules;
   const OptimizeOptions& options = task.options;
-  PriceCache& prices = task.judges.prices;
-  ProgressTeller teller(options, report);
-  teller.grown(egraph.node_count());
+  PriceCache& prices = task.pricing.prices;
+  ProgressReporter reporter(options, report);
+  reporter.grown(egraph.node_count());
   Pact24Options pact = options.pact24;
   static_cast<SearchLimits&>(pact) = options.explore;
   pact.explore.node_limit = options.explore.node_limit;
@@ -59,13 +116,14 @@ void PublishedTreeSearch::grow(EGraph& egraph, const SearchTask& task,
   pact.explore.match_limit = std::max<size_t>(options.explore.node_limit, 1);
   pact.stop = options.explore.stop.within(options.explore.time_limit_s);
   WatchedPrice price(
-      make_state_price(options.reward, egraph, source, prices, options.extract, pact.stop), teller);
+      make_state_price(options.reward, egraph, source, prices, options.extract, pact.stop),
+      reporter);
   double best_us = report.cost_before_us;
-  if (options.trace || teller.heard())
+  if (options.trace || reporter.has_listener())
     pact.decided = [&](const Pact24Report& so_far) {
       best_us =
           std::min(best_us, price_as_published(egraph, source, prices, options.reward, pact.stop));
-      teller.found(best_us);
+      reporter.found(best_us);
       if (options.trace)
         options.trace->points.push_back(
             {so_far.seconds, best_us, so_far.simulations, egraph.node_count(), ""});
@@ -83,15 +141,15 @@ void PublishedTreeSearch::grow(EGraph& egraph, const SearchTask& task,
 std::optional<Candidate> PublishedTreeSearch::own_extraction(const EGraph& egraph,
                                                              const SearchTask& task,
                                                              OptimizeReport& report) const {
-  const auto& [source, rules, judges, options] = task;
+  const auto& [source, rules, pricing, options] = task;
   if (options.final_ilp) return std::nullopt;
-  PriceCache& prices = judges.prices;
+  PriceCache& prices = pricing.prices;
   PublishedCost found = published_cost(options.reward, egraph, prices, options.extract.stop);
   bool stopped = found.cost_us == kInfiniteCost && options.extract.stop.asked();
   Graph graph = stopped ? source : graph_of(egraph, source, found.nodes);
   report.extract = options.reward == Reward::Greedy ? "greedy" : "greedy-shared";
   double cost = report.cost_after_us = price_graph(graph, prices);
-  tell_extracted(cost, 0, options, report);
+  report_extracted(cost, 0, options, report);
   return Candidate{std::move(graph), cost};
 }
 

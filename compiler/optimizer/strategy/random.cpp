@@ -14,8 +14,8 @@ void RandomRollouts::grow(EGraph& egraph, const SearchTask& task, OptimizeReport
   const Graph& source = task.source;
   llvm::ArrayRef<Rule> rules = task.rules;
   const OptimizeOptions& options = task.options;
-  ProgressTeller teller(options, report);
-  teller.grown(egraph.node_count());
+  ProgressReporter reporter(options, report);
+  reporter.grown(egraph.node_count());
   RolloutOptions rollout;
   static_cast<SearchLimits&>(rollout) = options.explore;
   rollout.rollouts = static_cast<int>(options.budget);
@@ -26,10 +26,10 @@ void RandomRollouts::grow(EGraph& egraph, const SearchTask& task, OptimizeReport
   ExtractOptions greedy = options.extract;
   greedy.extractor = Extractor::Greedy;
   RolloutReport explored = search_rollouts(egraph, rules, rollout, [&](const EGraph& state) {
-    Result<ExtractedGraph> extracted = extract(state, source, task.judges.prices, greedy);
+    Result<ExtractedGraph> extracted = extract(state, source, task.pricing.prices, greedy);
     double cost_us = extracted ? extracted->cost_us : kInfiniteCost;
-    teller.found(cost_us);
-    teller.tried(state);
+    reporter.found(cost_us);
+    reporter.tried(state);
     return cost_us;
   });
   note_activity(explored.rules, rules, report);

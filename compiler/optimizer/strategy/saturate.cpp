@@ -9,10 +9,10 @@ namespace {
 class Saturation final : public OneEGraph {
   bool takes_kernels() const override { return true; }
   void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const override {
-    ProgressTeller teller(task.options, report);
-    teller.grown(egraph.node_count());
+    ProgressReporter reporter(task.options, report);
+    reporter.grown(egraph.node_count());
     SaturateOptions options = task.options.explore;
-    if (teller.heard()) options.progress = [&](size_t nodes) { teller.grown(nodes); };
+    if (reporter.has_listener()) options.progress = [&](size_t nodes) { reporter.grown(nodes); };
     SaturateReport explored = saturate(egraph, task.rules, options);
     note_activity(explored.rules, task.rules, report);
     note_egraph(explored, report);
@@ -21,7 +21,7 @@ class Saturation final : public OneEGraph {
 
 class NoSearch final : public OneEGraph {
   void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const override {
-    ProgressTeller(task.options, report).grown(egraph.node_count());
+    ProgressReporter(task.options, report).grown(egraph.node_count());
     report.egraph_nodes = egraph.node_count();
     report.egraph_classes = egraph.class_count();
     report.stopped_by = "no search";

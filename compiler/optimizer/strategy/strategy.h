@@ -10,7 +10,7 @@ namespace tg {
 struct SearchTask {
   const Graph& source;
   llvm::ArrayRef<Rule> rules;
-  const Judges& judges;
+  const PricingContext& pricing;
   const OptimizeOptions& options;
 };
 

@@ -3,7 +3,7 @@
 // computed when the rule is applied. Numbers among tensors take the dtype of what they meet.
 #pragma once
 
-#include "compiler/rules/compile/term_types.h"
+#include "compiler/rules/compile/exprs.h"
 #include "lang/check/unfolded_tree.h"
 
 #include <llvm/ADT/DenseSet.h>
@@ -11,6 +11,31 @@
 #include <optional>
 
 namespace tg {
+
+// What a rule's text says of the types of its terms, as expressions over what the left side binds:
+// ranks, shapes, dtypes. nullopt where the operators do not say it.
+
+/// The result has the shape of the first operand, whatever the attributes are.
+bool keeps_shape(ShapeRule rule);
+
+class TermTypes {
+public:
+  TermTypes(Rule& rule, RuleExprs& exprs) : rule_(rule), exprs_(exprs) {}
+
+  std::optional<ExprIndex> rank(TermId term);
+  std::optional<ExprIndex> shape(TermId term);
+  /// A class variable that has the dtype of the term.
+  std::optional<uint32_t> dtype_like(TermId term) const;
+
+private:
+  std::optional<ExprIndex> highest_rank(llvm::ArrayRef<TermId> operands);
+  std::optional<ExprIndex> slice_shape(const Term& slice);
+  bool is_number(TermId term) const;
+  bool is_open(ExprIndex list) const;
+
+  Rule& rule_;
+  RuleExprs& exprs_;
+};
 
 /// What is wrong with a rule. The first mistake is reported; what else is wrong would follow from
 /// it.

@@ -1,4 +1,4 @@
-#include "compiler/rules/compile/term_types.h"
+#include "compiler/rules/compile/draft.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -3,8 +3,8 @@
 #include "compiler/extract/extract.h"
 
 #include "compiler/search/baselines/published_costs.h"
-#include "compiler/search/place_text.h"
-#include "lang/core/support/stopwatch.h"
+#include "compiler/search/explorer.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/Hashing.h>
@@ -87,11 +87,11 @@ private:
   /// numbered equally. False where a class has none.
   bool walk(llvm::ArrayRef<ENodeId> choice, std::vector<ENodeId>& order) const {
     std::vector<uint8_t> state(choice.size()); // 1: entered, 2: done
-    std::vector<ClassId> todo;
+    std::vector<ClassId> worklist;
     for (const EGraphRoot& root : egraph_.roots()) {
-      todo.push_back(egraph_.find(root.id));
-      while (!todo.empty()) {
-        ClassId cls = todo.back();
+      worklist.push_back(egraph_.find(root.id));
+      while (!worklist.empty()) {
+        ClassId cls = worklist.back();
         ENodeId node = choice[cls.index];
         if (!node.valid()) return false;
         if (state[cls.index] == 0) {
@@ -99,11 +99,11 @@ private:
           llvm::ArrayRef<ClassId> children = egraph_.children(node);
           for (size_t i = children.size(); i-- > 0;) {
             ClassId child = egraph_.find(children[i]);
-            if (state[child.index] == 0) todo.push_back(child);
+            if (state[child.index] == 0) worklist.push_back(child);
           }
           continue;
         }
-        todo.pop_back();
+        worklist.pop_back();
         if (state[cls.index] == 1) state[cls.index] = 2, order.push_back(node);
       }
     }
@@ -142,7 +142,7 @@ public:
         rng_(options.seed) {
     report_.rules.resize(rules.size());
     report_.start_cost = report_.best_cost = price_graph(source, prices);
-    tell();
+    notify();
   }
 
   LocalReport anneal();
@@ -169,7 +169,7 @@ private:
     ++report_.moves;
     report_.most_nodes = std::max(report_.most_nodes, moves.nodes());
     hold(moves);
-    if (elapsed() - told_s_ >= kBetweenTellsS) tell();
+    if (elapsed() - notified_s_ >= kBetweenNotificationsS) notify();
     if (options_.trace) options_.trace->apply(moves.match(i).rule, 1, moves.place(i));
     return made;
   }
@@ -180,11 +180,12 @@ private:
     keep_finalist();
     report_.best_cost = cost;
     report_.best = graph;
-    report_.rules_applied.assign(path.begin(), path.end());
+    report_.rules_applied.clear();
+    for (auto [rule, count] : path) report_.rules_applied.push_back({rule, count});
     report_.last_move = last;
     if (options_.trace)
       options_.trace->points.push_back({elapsed(), cost, report_.moves, report_.most_nodes, ""});
-    tell();
+    notify();
   }
 
   /// The best so far, which is about to be replaced.
@@ -197,15 +198,13 @@ private:
   }
 
   /// Graphs are tried, not simulations; and there is no e-graph that grows.
-  void tell() {
-    told_s_ = elapsed();
+  void notify() {
+    notified_s_ = elapsed();
     if (!options_.progress) return;
-    SearchProgress now{told_s_, options_.time_limit_s, report_.start_cost, report_.best_cost};
+    SearchProgress now{notified_s_, options_.time_limit_s, report_.start_cost, report_.best_cost};
     now.simulations = report_.moves;
     now.where = "graph after graph";
-    for (auto [rule, count] : report_.rules_applied)
-      now.rules.push_back({rules_[rule].name, count});
-    llvm::sort(now.rules);
+    now.rules = named_counts(report_.rules_applied, rules_);
     options_.progress(now);
   }
 
@@ -236,7 +235,7 @@ private:
   std::mt19937_64 rng_;
   llvm::DenseSet<uint64_t> seen_;
   size_t queued_bytes_ = 0;
-  double told_s_ = 0;
+  double notified_s_ = 0;
   Stopwatch watch_;
 };
 

@@ -21,7 +21,7 @@ struct LocalOptions : SearchLimits {
   double start_temperature = 0.02, end_temperature = 0.0002; // of the source's cost
   size_t most_queued = 2'000;                                // taso; the dearest go
   ExplorerOptions explore; // node_limit bounds the source's e-graph and what a move adds
-  TellProgress progress;   // whenever the best falls, and now and then
+  NotifyProgress progress; // whenever the best falls, and now and then
   bool explain = false;    // with LocalReport::last_move
   size_t finalists = 0;    // graphs to keep beside the best (LocalReport::finalists)
 };
@@ -43,8 +43,8 @@ struct MoveMade {
 struct LocalFinalist {
   Graph graph;
   double cost_us = 0;
-  std::vector<std::pair<RuleId, size_t>> rules_applied; // on the way to it, in any order
-  std::shared_ptr<MoveMade> last_move;                  // to it, where asked for
+  std::vector<RuleUse> rules_applied;  // on the way to it, in any order
+  std::shared_ptr<MoveMade> last_move; // to it, where asked for
 };
 
 struct LocalReport {
@@ -54,10 +54,10 @@ struct LocalReport {
   Graph best; // the source if nothing was better
   double seconds = 0;
   size_t most_nodes = 0, memory_bytes = 0;
-  std::vector<RuleStats> rules;                         // by RuleId
-  std::vector<std::pair<RuleId, size_t>> rules_applied; // on the way to the best, in any order
-  std::shared_ptr<MoveMade> last_move;                  // to the best, where asked for
-  std::vector<LocalFinalist> finalists;                 // the cheapest first
+  std::vector<RuleStats> rules;         // by RuleId
+  std::vector<RuleUse> rules_applied;   // on the way to the best, in any order
+  std::shared_ptr<MoveMade> last_move;  // to the best, where asked for
+  std::vector<LocalFinalist> finalists; // the cheapest first
 };
 
 LocalReport search_anneal(const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,

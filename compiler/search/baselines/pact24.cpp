@@ -1,6 +1,6 @@
 #include "compiler/search/baselines/pact24.h"
 
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <algorithm>
 #include <cassert>
@@ -273,13 +273,13 @@ void Search::commit(int32_t action) {
 /// The child becomes the root; what is not below it goes.
 void Search::keep_subtree(int32_t root) {
   std::vector<TreeNode> kept;
-  std::vector<int32_t> todo{root};
-  for (size_t i = 0; i < todo.size(); ++i) {
-    kept.push_back(std::move(tree_[todo[i]]));
+  std::vector<int32_t> worklist{root};
+  for (size_t i = 0; i < worklist.size(); ++i) {
+    kept.push_back(std::move(tree_[worklist[i]]));
     for (Edge& edge : kept.back().edges) {
       if (edge.child < 0) continue;
-      todo.push_back(edge.child);
-      edge.child = static_cast<int32_t>(todo.size()) - 1;
+      worklist.push_back(edge.child);
+      edge.child = static_cast<int32_t>(worklist.size()) - 1;
     }
   }
   tree_ = std::move(kept);
@@ -325,21 +325,21 @@ bool Search::limited() {
 /// Breadth first, up to what can be looked at.
 void Search::note_tree() {
   std::vector<SearchTrace::TreeNode>& out = options_.trace->tree;
-  std::vector<std::pair<int32_t, int32_t>> todo{{0, -1}}; // node, its number in the trace
+  std::vector<std::pair<int32_t, int32_t>> worklist{{0, -1}}; // node, its number in the trace
   int32_t chosen = best_by_mean(tree_.front());
   out.push_back({-1, kSourceRule, 0, tree_.front().visits, 0, tree_.front().cost,
                  egraph_.node_count(), true});
-  todo[0].second = static_cast<int32_t>(out.size()) - 1;
-  for (size_t i = 0; i < todo.size() && out.size() < SearchTrace::kMostTreeNodes; ++i)
+  worklist[0].second = static_cast<int32_t>(out.size()) - 1;
+  for (size_t i = 0; i < worklist.size() && out.size() < SearchTrace::kMostTreeNodes; ++i)
     for (size_t a = 0; a < actions(); ++a) {
-      const Edge& e = tree_[todo[i].first].edges[a];
+      const Edge& e = tree_[worklist[i].first].edges[a];
       if (e.child < 0 || e.visits == 0 || e.saturated) continue;
       const TreeNode& child = tree_[e.child];
-      out.push_back({todo[i].second, explorer_.rules()[a]->id, static_cast<uint32_t>(child.applied),
-                     e.visits, e.returns / e.visits, child.cost,
-                     child.change.result_counters.live_nodes,
+      out.push_back({worklist[i].second, explorer_.rules()[a]->id,
+                     static_cast<uint32_t>(child.applied), e.visits, e.returns / e.visits,
+                     child.cost, child.change.result_counters.live_nodes,
                      i == 0 && static_cast<int32_t>(a) == chosen});
-      todo.push_back({e.child, static_cast<int32_t>(out.size()) - 1});
+      worklist.push_back({e.child, static_cast<int32_t>(out.size()) - 1});
     }
 }
 

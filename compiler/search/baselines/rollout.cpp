@@ -1,7 +1,7 @@
 #include "compiler/search/baselines/rollout.h"
 
 #include "compiler/egraph/apply.h"
-#include "lang/core/support/stopwatch.h"
+#include "lang/core/support/stop.h"
 
 #include <algorithm>
 #include <cassert>

@@ -1,6 +1,6 @@
 #include "compiler/search/mcts/actions.h"
 
-#include "compiler/search/place_text.h"
+#include "compiler/search/explorer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // What simulations are played on: an e-graph with the rules to act on it, the best choice of nodes
 // in its present state, and what can be done there. A tree search has one over the e-graph that it
-// grows; each of its helpers has one over a replica (helpers.h).
+// grows; each of its helpers has one over a replica (Helpers).
 //
 // What comes of a simulation depends on the state that it starts from, the policy, the refusals
 // that are known and its random numbers, not on the board or on what was played there before.
@@ -8,8 +8,11 @@
 
 #include "compiler/search/incumbent.h"
 #include "compiler/search/mcts/actions.h"
+#include "compiler/search/mcts/search_tree.h"
+#include "compiler/search/shared_cost.h"
 
 #include <functional>
+#include <memory>
 
 namespace tg {
 
@@ -64,6 +67,32 @@ private:
   EGraph& egraph_;
   BoardOptions options_;
   SymbolMap* from_tree_;
+};
+
+/// Threads that play the simulations of one tree search side by side. Each has a replica of the
+/// e-graph, over symbols of its own, and is brought to a leaf by the changes that the tree holds:
+/// the words as they were written, nothing is matched again. While helpers play, the search's own
+/// e-graph, its symbols and its tree stand still; helpers read all three.
+///
+/// A simulation comes out the same on any helper, so it does not matter who plays which.
+class Helpers {
+public:
+  /// In the state of `original`, which must be rebuilt. `costs` is asked by all threads at once.
+  Helpers(int threads, const EGraph& original, llvm::ArrayRef<Rule> rules, SharedCost& costs,
+          const BoardOptions& options, const ActionPool::Groups& refused, double source_cost);
+  ~Helpers();
+
+  /// Plays on from the leaves of all simulations.
+  void play(const SearchTree& tree, llvm::MutableArrayRef<Simulation> simulations,
+            const Policy& policy, llvm::function_ref<bool()> stop);
+  /// The change was made for good.
+  void follow(const Delta& change);
+  size_t memory_bytes() const;
+
+private:
+  class Helper;
+  SharedCost& costs_;
+  std::vector<std::unique_ptr<Helper>> helpers_;
 };
 
 } // namespace tg

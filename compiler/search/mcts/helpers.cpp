@@ -1,4 +1,4 @@
-#include "compiler/search/mcts/helpers.h"
+#include "compiler/search/mcts/board.h"
 
 #include <atomic>
 #include <cassert>

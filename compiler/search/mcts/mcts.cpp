@@ -2,8 +2,8 @@
 
 #include "compiler/search/baselines/published_costs.h"
 #include "compiler/search/limits.h"
-#include "compiler/search/mcts/helpers.h"
-#include "lang/core/support/stopwatch.h"
+#include "compiler/search/mcts/board.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/DenseSet.h>
 
@@ -63,7 +63,7 @@ private:
   bool limited();
   std::optional<StopReason> limit() const;
   void note(const char* where);
-  void tell();
+  void notify();
   double elapsed() const { return watch_.seconds(); }
 
   EGraph& egraph_;
@@ -81,7 +81,7 @@ private:
   size_t since_gain_ = 0; // simulations
   bool gained_ = false;   // in this batch
   double most_gain_ = 0;
-  double told_s_ = -kBetweenTellsS;
+  double notified_s_ = -kBetweenNotificationsS;
   std::mt19937_64 rng_;
   MctsReport report_;
   Stopwatch watch_;
@@ -186,7 +186,7 @@ void TreeSearch::play(size_t count) {
     back_up(simulation);
   }
   report_.simulations += count;
-  tell();
+  notify();
 }
 
 /// On helpers; what was better than anything before is played again here, to be kept.
@@ -405,9 +405,9 @@ std::optional<StopReason> TreeSearch::limit() const {
   return options_.reached(elapsed(), report_.memory_bytes);
 }
 
-void TreeSearch::tell() {
-  if (!options_.progress || elapsed() - told_s_ < kBetweenTellsS) return;
-  told_s_ = elapsed();
+void TreeSearch::notify() {
+  if (!options_.progress || elapsed() - notified_s_ < kBetweenNotificationsS) return;
+  notified_s_ = elapsed();
   options_.progress(report_);
 }
 
@@ -428,8 +428,7 @@ std::shared_ptr<const History> told_by(const EGraph& egraph) {
   return egraph.recording() ? std::make_shared<const History>(history_of(egraph)) : nullptr;
 }
 
-std::vector<std::pair<RuleId, size_t>> rules_behind(const EGraph& egraph,
-                                                    llvm::ArrayRef<ENodeId> nodes) {
+std::vector<RuleUse> rules_behind(const EGraph& egraph, llvm::ArrayRef<ENodeId> nodes) {
   llvm::DenseSet<std::pair<uint32_t, uint32_t>> seen;
   std::map<RuleId, size_t> counts;
   for (ENodeId id : nodes) {
@@ -437,7 +436,9 @@ std::vector<std::pair<RuleId, size_t>> rules_behind(const EGraph& egraph,
     if (node.rule < kCongruence && seen.insert({node.rule, node.origin.index}).second)
       ++counts[node.rule];
   }
-  return {counts.begin(), counts.end()};
+  std::vector<RuleUse> uses;
+  for (auto [rule, count] : counts) uses.push_back({rule, count});
+  return uses;
 }
 
 } // namespace tg

@@ -14,7 +14,7 @@
 //
 // Simulations come in batches of a fixed size: first the leaves of all are chosen and added to the
 // tree, with virtual loss; then all are played on from there, on as many threads as there are
-// (helpers.h); then what they saw is counted and learned, in their order. So the number of threads
+// (board.h); then what they saw is counted and learned, in their order. So the number of threads
 // changes nothing but the time.
 //
 // A state is worth what its incumbent costs (incumbent.h); the best graph is kept at any moment.
@@ -61,7 +61,7 @@ struct MctsOptions : SearchLimits {
 struct Found {
   Graph graph;
   double cost_us = 0;
-  std::vector<std::pair<RuleId, size_t>> rules; // by rule
+  std::vector<RuleUse> rules; // by rule
   /// Of the e-graph in the state where it was found; nothing if that keeps none.
   std::shared_ptr<const History> history;
 };
@@ -87,7 +87,6 @@ MctsReport search_mcts(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule>
 std::shared_ptr<const History> told_by(const EGraph& egraph);
 
 /// Rules that made chosen nodes, and at how many places each. Merges are not looked at.
-std::vector<std::pair<RuleId, size_t>> rules_behind(const EGraph& egraph,
-                                                    llvm::ArrayRef<ENodeId> nodes);
+std::vector<RuleUse> rules_behind(const EGraph& egraph, llvm::ArrayRef<ENodeId> nodes);
 
 } // namespace tg

@@ -65,16 +65,16 @@ int32_t SearchTree::best_child() const {
 
 void SearchTree::reroot(int32_t at, bool keep) {
   std::deque<Node> kept;
-  std::vector<int32_t> todo{at};
-  for (size_t i = 0; i < todo.size(); ++i) {
-    Node& node = kept.emplace_back(std::move((*this)[todo[i]]));
+  std::vector<int32_t> worklist{at};
+  for (size_t i = 0; i < worklist.size(); ++i) {
+    Node& node = kept.emplace_back(std::move((*this)[worklist[i]]));
     if (!keep) {
       node.edges.clear(), node.actions.clear();
       node.next_action = 0, node.listed = false;
     }
     for (Edge& edge : node.edges) {
-      todo.push_back(edge.child);
-      edge.child = static_cast<int32_t>(todo.size()) - 1;
+      worklist.push_back(edge.child);
+      edge.child = static_cast<int32_t>(worklist.size()) - 1;
     }
   }
   nodes_ = std::move(kept);
@@ -88,17 +88,17 @@ void SearchTree::note(int32_t chosen, size_t nodes, SearchTrace& trace) const {
   struct Item {
     int32_t node, number;
   };
-  std::vector<Item> todo;
+  std::vector<Item> worklist;
   auto add = [&](int32_t at, int32_t parent) {
     const Node& node = (*this)[at];
     out.push_back({parent, node.rule, node.places, stats(node).visits, stats(node).mean(),
                    node.incumbent.cost, at == 0 ? nodes : node.change.result_counters.live_nodes,
                    at == 0 || at == chosen, node.where});
-    todo.push_back({at, static_cast<int32_t>(out.size()) - 1});
+    worklist.push_back({at, static_cast<int32_t>(out.size()) - 1});
   };
   if (out.size() < SearchTrace::kMostTreeNodes) add(0, -1);
-  for (size_t i = 0; i < todo.size() && out.size() < SearchTrace::kMostTreeNodes; ++i) {
-    Item item = todo[i];
+  for (size_t i = 0; i < worklist.size() && out.size() < SearchTrace::kMostTreeNodes; ++i) {
+    Item item = worklist[i];
     for (const Edge& edge : (*this)[item.node].edges) add(edge.child, item.number);
   }
 }

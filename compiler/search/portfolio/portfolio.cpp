@@ -2,13 +2,13 @@
 
 #include "compiler/rules/equal.h"
 #include "compiler/search/portfolio/searcher.h"
-#include "compiler/search/portfolio/sweep.h"
 #include "compiler/search/shared_cost.h"
 
 #include <algorithm>
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
 namespace tg {
 
@@ -49,7 +49,7 @@ struct UnderWay {
   std::mutex turn;
   std::vector<SearchSoFar> searches; // by task
   size_t done = 0;
-  bool whole = true;      // they search the network; else stretches of it
+  bool whole = true;      // they search the network; else segments of it
   bool of_source = false; // from the source on, whatever the best is
 };
 
@@ -82,9 +82,9 @@ private:
   void keep_best_so_far();
   void keep_found(const Graph& graph, std::vector<RuleCount> applied,
                   const std::optional<Derivation>& chain);
-  void tell_on(const Finding& finding);
-  void tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
-               llvm::ArrayRef<const Finding*> findings);
+  void extend_chain(const Finding& finding);
+  void extend_chain(const Graph& before, llvm::ArrayRef<Replacement> replacements,
+                    llvm::ArrayRef<const Finding*> findings);
   /// Of the time that was given, for the end.
   void reserve(double seconds) {
     reserved_s_ = seconds;
@@ -98,9 +98,10 @@ private:
     return report_.most_nodes >= options_.mcts.explore.node_limit &&
            llvm::all_of(report_.rules, [](const RuleStats& rule) { return rule.applied == 0; });
   }
-  void tell(const std::string& where);
+  void notify(const std::string& where);
   void begin(std::string phase);
-  void add(const UnderWay& under_way, SearchProgress& progress, NamedCounts& rules) const;
+  void add(const UnderWay& under_way, SearchProgress& progress,
+           std::vector<RuleCount>& rules) const;
   void show(const std::string& where, const UnderWay* under_way = nullptr);
   /// Where that is more than the best of the search itself.
   bool plain_is_best() const { return plain_ && plain_->cost_us < report_.cost_us; }
@@ -114,11 +115,11 @@ private:
   PortfolioOptions options_; // its node limit is that of the stage
   PriceCache prices_;
   PortfolioReport report_;
-  NamedCounts applied_;
+  std::vector<RuleCount> applied_;
   bool out_of_memory_ = false;
   std::string phase_;            // that is told
   std::optional<Finding> plain_; // by plain saturation, held back until the end
-  /// Keys of stretches that gave nothing: to tree search, to thorough saturation.
+  /// Keys of segments that gave nothing: to tree search, to thorough saturation.
   std::set<std::vector<uint32_t>> settled_[2];
   std::vector<GraphBound> bounds_; // of e-graphs of the whole network
   double reserved_s_ = 0;          // at the end, for bounds
@@ -128,7 +129,7 @@ private:
 PortfolioReport Portfolio::run() {
   SharedCost::AtWork at_work(costs_);
   report_.source_us = report_.cost_us = price_graph(source_, prices_);
-  tell("source");
+  notify("source");
   if (options_.use_saturation) saturate_source();
   size_t last = options_.mcts.explore.node_limit, limit = std::min(last, kFirstStageNodes);
   if (last > kFirstStageNodes)
@@ -158,8 +159,8 @@ PortfolioReport Portfolio::run() {
 /// One stage: e-graphs of one node limit, until they show nothing more.
 void Portfolio::sweeps_and_whole() {
   bool thorough = false;
-  int without_gain = 0; // of the thorough: with these cuts, with others, with longer stretches
-  for (int i = 0; i < options_.sweeps && options_.use_stretches && !stopped(); ++i) {
+  int without_gain = 0; // of the thorough: with these cuts, with others, with longer segments
+  for (int i = 0; i < options_.sweeps && options_.use_segments && !stopped(); ++i) {
     bool gained = sweep(i, thorough, without_gain == kSweepsBeforeLonger);
     without_gain = gained || !thorough ? 0 : without_gain + 1;
     if (without_gain > kSweepsBeforeLonger) break;
@@ -180,7 +181,7 @@ void Portfolio::saturate_source() {
   for (const PortfolioFinalist& other : plain_->others)
     keep_found(other.graph, other.rules_applied, other.chain);
   llvm::append_range(bounds_, plain_->bounds);
-  tell(task.where);
+  notify(task.where);
 }
 
 /// What was found for the whole, from the source on, if it is better, or as good and simpler.
@@ -196,10 +197,10 @@ void Portfolio::keep_better(const Finding& other, const std::string& where) {
   if (SearchTrace* trace = options_.mcts.trace)
     trace->steps = {{where, most_often_first(other.applied), other.before_us, other.cost_us}};
   if (report_.chain) report_.chain = derivation_of(source_);
-  tell_on(other);
+  extend_chain(other);
   report_.graph = transfer(*other.graph, source_.shared_symbols());
   report_.cost_us = price_graph(report_.graph, prices_);
-  tell(where);
+  notify(where);
 }
 
 /// The rules that paid, alone, on the source: with few rules one e-graph reaches deeper, and what
@@ -208,7 +209,7 @@ void Portfolio::focus() {
   RuleSelection few;
   for (size_t i = 0; i < distinct_.rules.size(); ++i) {
     const Rule& rule = distinct_.rules[i];
-    if (applied_.count(rule.name) || plain_->applied.count(rule.name))
+    if (counts_rule(applied_, rule.name) || counts_rule(plain_->applied, rule.name))
       few.add(rule, distinct_.number[i]);
   }
   if (few.rules.empty()) return;
@@ -229,9 +230,9 @@ bool Portfolio::whole(SearchTask::Kind kind) {
   Finding finding = std::move(work(task, distinct_).front());
   bool better = finding.graph && take(transfer(*finding.graph, source_.shared_symbols()));
   llvm::append_range(bounds_, finding.bounds);
-  if (better) tell_on(finding);
+  if (better) extend_chain(finding);
   account(finding, task, better ? 1 : 0);
-  tell(task.where);
+  notify(task.where);
   return better;
 }
 
@@ -240,23 +241,22 @@ bool Portfolio::whole(SearchTask::Kind kind) {
 void Portfolio::bound_result() {
   report_.bounds = bounds_on(report_.cost_us, bounds_);
   bool large = options_.mcts.explore.node_limit > kFirstStageNodes;
-  Extractor extractor = options_.extract.extractor;
-  bool certifies = extractor == Extractor::Ilp || extractor == Extractor::Best;
+  bool certifies = proves_optimum(options_.extract.extractor);
   while (options_.use_saturation && (large || (certifies && report_.bounds.empty())) && !stopped())
     if (!whole(SearchTask::Kind::Deeper)) break;
 }
 
-// --- stretches ----------------------------------------------------------------------------------
+// --- segments ----------------------------------------------------------------------------------
 
 /// Thorough: what tree search has nothing more to say of is saturated and extracted from. Longer:
-/// the stretches are, which shows what lies across all other cuts.
+/// the segments are, which shows what lies across all other cuts.
 bool Portfolio::sweep(int number, bool thorough, bool longer) {
-  StretchOptions cuts = options_.stretches;
+  SegmentOptions cuts = options_.segments;
   if (longer) cuts.most = cuts.first_most = cuts.most * 3 / 2;
   Sweep s = plan_sweep(report_.graph, cuts, longer ? 0 : number, options_.use_repeats);
-  // A short network is one stretch, which is the whole.
-  if (s.stretches.size() < 2) return false;
-  report_.stretches += s.stretches.size();
+  // A short network is one segment, which is the whole.
+  if (s.segments.size() < 2) return false;
+  report_.segments += s.segments.size();
   // What gave nothing before gives nothing again.
   std::vector<SearchTask> tasks;
   std::vector<int64_t> number_of(s.tasks.size(), -1);
@@ -267,13 +267,13 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
     tasks.push_back(s.tasks[t]);
     if (thorough) tasks.back().kind = SearchTask::Kind::Thorough;
   }
-  report_.distinct_stretches += tasks.size();
+  report_.distinct_segments += tasks.size();
   begin("sweep " + std::to_string(number + 1));
   std::vector<Finding> found = work(tasks, distinct_);
-  std::vector<Replacement> replacements(s.stretches.size());
-  std::vector<const Finding*> findings(s.stretches.size());
+  std::vector<Replacement> replacements(s.segments.size());
+  std::vector<const Finding*> findings(s.segments.size());
   std::vector<size_t> times(tasks.size());
-  for (size_t i = 0; i < s.stretches.size(); ++i) {
+  for (size_t i = 0; i < s.segments.size(); ++i) {
     int64_t at = number_of[s.task_of[i]];
     if (at < 0) continue;
     if (!found[at].graph) {
@@ -285,10 +285,10 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
     ++times[at];
   }
   Graph before = report_.graph;
-  bool better = take(put_in(before, s.operators, s.stretches, replacements));
-  if (better) tell_on(before, replacements, findings);
+  bool better = take(splice(before, s.operators, s.segments, replacements));
+  if (better) extend_chain(before, replacements, findings);
   for (size_t t = 0; t < tasks.size(); ++t) account(found[t], tasks[t], better ? times[t] : 0);
-  tell(phase_);
+  notify(phase_);
   return better;
 }
 
@@ -377,7 +377,7 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
   return findings;
 }
 
-/// What a search left behind joins the trace of the whole; places are told with their stretch.
+/// What a search left behind joins the trace of the whole; places are told with their segment.
 void append_trace(const Finding& finding, const SearchTask& task, size_t times,
                   SearchTrace& trace) {
   auto in_whole = [&](const std::string& where) {
@@ -414,7 +414,7 @@ void Portfolio::account(const Finding& finding, const SearchTask& task, size_t t
   for (size_t i = 0; i < finding.rules.size(); ++i) report_.rules[i] += finding.rules[i];
   add_records(rules_, finding.records, report_.learned);
   if (times > 0)
-    for (auto& [name, count] : finding.applied) applied_[name] += count * times;
+    for (const RuleCount& row : finding.applied) add_count(applied_, row.rule, row.count * times);
   if (SearchTrace* trace = options_.mcts.trace) append_trace(finding, task, times, *trace);
 }
 
@@ -461,7 +461,7 @@ void Portfolio::keep_found(const Graph& graph, std::vector<RuleCount> applied,
 }
 
 /// What was found for the whole goes on from where the chain is.
-void Portfolio::tell_on(const Finding& finding) {
+void Portfolio::extend_chain(const Finding& finding) {
   if (!report_.chain) return;
   if (finding.chain) {
     append(*report_.chain, *finding.chain);
@@ -472,11 +472,11 @@ void Portfolio::tell_on(const Finding& finding) {
   report_.unexplained = finding.unexplained;
 }
 
-/// The same of stretches of a network.
-void Portfolio::tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
-                        llvm::ArrayRef<const Finding*> findings) {
+/// The same of segments of a network.
+void Portfolio::extend_chain(const Graph& before, llvm::ArrayRef<Replacement> replacements,
+                             llvm::ArrayRef<const Finding*> findings) {
   if (!report_.chain) return;
-  std::vector<StretchChain> chains;
+  std::vector<SegmentChain> chains;
   for (size_t i = 0; i < findings.size(); ++i) {
     if (!findings[i]) continue;
     if (!findings[i]->chain) {
@@ -486,10 +486,10 @@ void Portfolio::tell_on(const Graph& before, llvm::ArrayRef<Replacement> replace
     }
     chains.push_back({replacements[i].place, &*findings[i]->chain});
   }
-  append_stretches(*report_.chain, before, chains);
+  append_segments(*report_.chain, before, chains);
 }
 
-void Portfolio::tell(const std::string& where) {
+void Portfolio::notify(const std::string& where) {
   if (options_.mcts.trace)
     options_.mcts.trace->points.push_back(
         {elapsed(), best_us(), report_.simulations, report_.most_nodes, where});
@@ -501,18 +501,19 @@ void Portfolio::begin(std::string phase) {
   show(phase_);
 }
 
-/// What searches have come to so far, which is not accounted for yet. Of a stretch only the rules
+/// What searches have come to so far, which is not accounted for yet. Of a segment only the rules
 /// are told: what it gains for the network is known once it is put in.
-void Portfolio::add(const UnderWay& under_way, SearchProgress& progress, NamedCounts& rules) const {
+void Portfolio::add(const UnderWay& under_way, SearchProgress& progress,
+                    std::vector<RuleCount>& rules) const {
   for (const SearchSoFar& search : under_way.searches) {
     progress.nodes = std::max(progress.nodes, search.nodes);
     progress.simulations += search.simulations;
     if (under_way.whole) {
       if (!(search.cost_us < progress.best_us)) continue;
       progress.best_us = search.cost_us;
-      rules = under_way.of_source ? NamedCounts() : applied_;
+      rules = under_way.of_source ? std::vector<RuleCount>() : applied_;
     }
-    for (const auto& [name, count] : search.applied) rules[name] += count;
+    add_counts(rules, search.applied);
   }
 }
 
@@ -526,7 +527,7 @@ void Portfolio::show(const std::string& where, const UnderWay* under_way) {
   p.nodes = report_.most_nodes;
   p.simulations = report_.simulations;
   p.where = where;
-  NamedCounts rules = plain_is_best() ? plain_->applied : applied_;
+  std::vector<RuleCount> rules = plain_is_best() ? plain_->applied : applied_;
   if (under_way) add(*under_way, p, rules);
   std::vector<GraphBound> bounds = bounds_on(p.best_us, bounds_);
   if (!bounds.empty()) p.bound_us = std::min(bounds.front().lower_us, p.best_us);
@@ -549,6 +550,23 @@ bool Portfolio::stopped() {
 PortfolioReport search_portfolio(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                                  const PortfolioOptions& options) {
   return Portfolio(source, rules, costs, options).run();
+}
+
+std::vector<GraphBound> bounds_on(double cost_us, llvm::ArrayRef<GraphBound> known) {
+  constexpr double kTolerance = 1e-9; // relative: sums in another order
+  auto preferred = [](const GraphBound& a, const GraphBound* b) {
+    return !b || std::pair(a.saturated, a.nodes) >= std::pair(b->saturated, b->nodes);
+  };
+  const GraphBound *proved = nullptr, *largest = nullptr;
+  for (const GraphBound& bound : known) {
+    if (bound.best_us > cost_us * (1 + kTolerance)) continue;
+    if (!largest || bound.nodes >= largest->nodes) largest = &bound;
+    if (bound.optimal() && preferred(bound, proved)) proved = &bound;
+  }
+  std::vector<GraphBound> out;
+  if (proved) out.push_back(*proved);
+  if (largest && (!proved || largest->nodes > proved->nodes)) out.push_back(*largest);
+  return out;
 }
 
 } // namespace tg

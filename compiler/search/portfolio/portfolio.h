@@ -1,12 +1,12 @@
 // The search that `tg opt` runs: a whole network made faster with e-graphs of bounded size.
 //
-//   sweep      the network is cut into stretches (stretches.h); equal ones are searched once, in
+//   sweep      the network is cut into segments (segments.h); equal ones are searched once, in
 //              parallel, each in an e-graph of its own; what was found goes into all of them and
 //              the whole is priced. The next sweep cuts elsewhere, so that it sees across. When
-//              nothing is gained any more, sweeps are thorough: each stretch is saturated as far
+//              nothing is gained any more, sweeps are thorough: each segment is saturated as far
 //              as its e-graph may grow, and extracted from by ILP; before they end, once in
-//              stretches half as long again, for what lies across all other cuts.
-//   whole      the best network so far in one e-graph, for what no stretch shows.
+//              segments half as long again, for what lies across all other cuts.
+//   whole      the best network so far in one e-graph, for what no segment shows.
 //   focus      the source again in one e-graph, with the rules that paid alone.
 //   stage      all of that in e-graphs of 2,000 nodes; where the limit is higher and time is left,
 //              again with five times as many, from the best so far: large e-graphs take long and
@@ -34,10 +34,34 @@
 #include "compiler/extract/extract.h"
 #include "compiler/search/limits.h"
 #include "compiler/search/mcts/mcts.h"
-#include "compiler/search/portfolio/bounds.h"
-#include "compiler/search/portfolio/stretches.h"
+#include "compiler/search/portfolio/segments.h"
+
+#include <llvm/ADT/ArrayRef.h>
+
+#include <cstddef>
+#include <vector>
 
 namespace tg {
+
+// What extractions have certified of the e-graphs of a network, and which of it says something of a
+// result: that it is the best of what an e-graph holds, or how far from it at most.
+
+/// What the extraction of one e-graph of the whole network says.
+struct GraphBound {
+  double lower_us = 0, best_us = 0; // no graph in it costs less; the cheapest known one
+  size_t nodes = 0;                 // of the e-graph
+  size_t filtered = 0;              // beside these: would close cycles, and are used by no graph
+  bool of_source = false;           // grown from the source; else from a result
+  /// It ended by itself, with rules of several patterns in so many iterations.
+  bool saturated = false;
+  int multi_iterations = 0;
+  bool optimal() const { return lower_us >= best_us * (1 - 1e-9); }
+};
+
+/// Of e-graphs that hold a result of that cost, or a graph as cheap: the largest in which nothing
+/// is cheaper, by proof, preferably one that ended by itself; then the largest of which a bound is
+/// known, if that is a larger one.
+std::vector<GraphBound> bounds_on(double cost_us, llvm::ArrayRef<GraphBound> known);
 
 /// E-graphs have so many nodes before larger ones follow, where these are allowed.
 inline constexpr size_t kFirstStageNodes = 2'000;
@@ -48,7 +72,7 @@ struct PortfolioOptions {
   MctsOptions mcts;         // of each e-graph; node, time and memory limits hold for the whole
   SaturateOptions saturate; // of the first e-graph: TENSAT's schedule
   ExtractOptions extract;   // of each e-graph; the solver's time is cut into slices
-  StretchOptions stretches;
+  SegmentOptions segments;
   int threads = 1;
   int sweeps = 9, rounds = 3; // at most: passes over the network; e-graphs one after the other
   double slice_s = 1;         // of the solver, for one e-graph
@@ -58,9 +82,9 @@ struct PortfolioOptions {
   /// Takes the seat in every tree search, as `fresh()` says; null: statistics, or, without
   /// `use_priors`, random.
   const Policy* policy = nullptr;
-  TellProgress progress;
+  NotifyProgress progress;
   // What can be turned off; more in mcts.
-  bool use_priors = true, use_stretches = true, use_repeats = true, use_restarts = true;
+  bool use_priors = true, use_segments = true, use_repeats = true, use_restarts = true;
   bool use_saturation = true, use_tree = true, use_thorough = true, use_focus = true;
 };
 
@@ -79,7 +103,7 @@ struct PortfolioReport {
   std::vector<GraphBound> bounds = {}; // of the result (bounds_on)
   StopReason stop = StopReason::Saturated;
   bool changed = false;
-  size_t decisions = 0, simulations = 0, egraphs = 0, stretches = 0, distinct_stretches = 0;
+  size_t decisions = 0, simulations = 0, egraphs = 0, segments = 0, distinct_segments = 0;
   size_t most_nodes = 0, most_classes = 0, memory_bytes = 0;
   double seconds = 0, extract_s = 0;
   size_t slices_used_up = 0; // extractions that the clock ended

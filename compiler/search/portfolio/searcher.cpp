@@ -2,6 +2,8 @@
 
 #include "compiler/search/baselines/published_costs.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 #include <cassert>
 
@@ -119,7 +121,7 @@ private:
     options.memory_limit_mb = memory_limit_mb_;
     EGraph egraph = EGraph::from_graph(line());
     if (options_.explain) egraph.record_history();
-    start_telling();
+    start_chain();
     if (follow_) options.progress = [this](size_t nodes) { show(nodes); };
     SaturateReport report = saturate(egraph, rules_, options);
     out_.out_of_memory |= report.stop == StopReason::Memory;
@@ -153,7 +155,7 @@ private:
     Graph start = line();
     EGraph egraph = EGraph::from_graph(start);
     if (options_.explain) egraph.record_history();
-    start_telling();
+    start_chain();
     if (follow_)
       options.progress = [this](const MctsReport& so_far) { show(so_far.most_nodes, &so_far); };
     MctsReport report = search_mcts(egraph, start, rules_, prices_, options, *policy_);
@@ -180,7 +182,7 @@ private:
     if (tree) now.simulations += tree->simulations;
     if (tree && tree->best && tree->best->cost_us < now.cost_us) {
       now.cost_us = tree->best->cost_us;
-      for (auto [rule, count] : tree->best->rules) now.applied[rules_[rule].name] += count;
+      add_counts(now.applied, tree->best->rules, rules_);
     }
     follow_(now);
   }
@@ -213,8 +215,6 @@ private:
     out_.extract_s += seconds;
     if (!found) return false; // there is what was given
     out_.slices_used_up += found->out_of_time;
-    std::vector<std::pair<RuleId, size_t>> used;
-    for (const RuleUse& use : found->rules_used) used.push_back({use.rule, use.count});
     bool of_source = task_.kind == SearchTask::Kind::Plain && (anew_ || !out_.graph);
     if (found->lower_bound_us > 0)
       out_.bounds.push_back({found->lower_bound_us, storable ? found->cost_us : out_.cost_us,
@@ -223,7 +223,7 @@ private:
     bool optimal = found->optimal;
     if (!storable) return optimal;
     std::shared_ptr<const History> history = told_by(egraph);
-    take(std::move(found->graph), used, history.get());
+    take(std::move(found->graph), found->rules_used, history.get());
     if (of_source && options_.finalists > 0) extract_others(egraph, history.get());
     return optimal;
   }
@@ -231,7 +231,8 @@ private:
   /// By extractors that take no time beside the saturation. The e-graph is of what was given.
   void extract_others(const EGraph& egraph, const History* history) {
     out_.others.clear();
-    for (Extractor extractor : {Extractor::GreedyDag, Extractor::GreedyShared, Extractor::Greedy}) {
+    std::vector<Extractor> greedy = greedy_extractors();
+    for (Extractor extractor : llvm::reverse(greedy)) {
       ExtractOptions options = options_.extract;
       options.extractor = extractor;
       Result<ExtractedGraph> found = extract(egraph, task_.graph, prices_, options);
@@ -243,37 +244,33 @@ private:
         if (!chain) continue;
         other.chain = std::move(*chain);
       }
-      NamedCounts counts;
-      for (const RuleUse& use : found->rules_used)
-        if (use.rule < rules_.size()) counts[rules_[use.rule].name] += use.count;
-      other.rules_applied = most_often_first(counts);
+      other.rules_applied = named_counts(found->rules_used, rules_);
       out_.others.push_back(std::move(other));
     }
   }
 
   /// If it is better than what there was.
-  bool take(Graph graph, llvm::ArrayRef<std::pair<RuleId, size_t>> used, const History* history) {
+  bool take(Graph graph, llvm::ArrayRef<RuleUse> used, const History* history) {
     double cost = price_graph(graph, prices_);
     bool simpler = task_.kind == SearchTask::Kind::Plain && cost <= out_.cost_us &&
                    graph.op_count() < (out_.graph ? *out_.graph : task_.graph).op_count();
     if (!(cost < out_.cost_us * (1 - kLeastGain)) && !simpler) return false;
-    if (history) tell(graph, *history);
+    if (history) record_chain(graph, *history);
     out_.cost_us = line_us_ = cost;
     out_.graph.emplace(std::move(graph));
     if (anew_) out_.applied.clear();
-    for (auto [rule, count] : used)
-      if (rule < rules_.size()) out_.applied[rules_[rule].name] += count;
+    add_counts(out_.applied, used, rules_);
     return true;
   }
 
   /// What the next e-graph finds is told from here on.
-  void start_telling() {
+  void start_chain() {
     if (!options_.explain) return;
     start_.emplace(line());
     to_start_ = anew_ ? derivation_of(task_.graph) : out_.chain;
   }
 
-  void tell(const Graph& graph, const History& history) {
+  void record_chain(const Graph& graph, const History& history) {
     out_.chain.reset();
     if (!to_start_) return;
     Result<Derivation> next = explain(history, rules_, *start_, graph, options_.explaining);
@@ -305,13 +302,6 @@ private:
 };
 
 } // namespace
-
-std::vector<RuleCount> most_often_first(const NamedCounts& counts) {
-  std::vector<RuleCount> out;
-  for (const auto& [rule, count] : counts) out.push_back({rule, count});
-  llvm::sort(out);
-  return out;
-}
 
 OwnTask own_task(const SearchTask& task) {
   auto symbols = std::make_shared<Symbols>();

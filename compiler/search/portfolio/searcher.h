@@ -3,15 +3,11 @@
 #pragma once
 
 #include "compiler/search/portfolio/portfolio.h"
+#include "compiler/search/portfolio/segments.h"
 
 #include <chrono>
-#include <map>
 
 namespace tg {
-
-/// Rules by name, and how often.
-using NamedCounts = std::map<std::string, size_t>;
-std::vector<RuleCount> most_often_first(const NamedCounts& counts);
 
 struct SearchTask {
   const Graph* graph = nullptr;
@@ -20,7 +16,7 @@ struct SearchTask {
   /// Deeper: saturation alone, rules with several patterns in one iteration more each time.
   enum class Kind : uint8_t { Search, Plain, Thorough, Deeper } kind = Kind::Search;
   std::string where;
-  bool whole = true; // the network; else a stretch of it
+  bool whole = true; // the network; else a segment of it
 };
 
 /// What a search in one or a few e-graphs came to.
@@ -28,7 +24,7 @@ struct Finding {
   std::optional<Graph> graph; // better than what was given
   double before_us = 0, cost_us = 0;
   std::vector<GraphBound> bounds; // of the e-graphs that were extracted from
-  NamedCounts applied;
+  std::vector<RuleCount> applied;
   std::vector<RuleStats> rules;    // by RuleId
   std::vector<RuleRecord> records; // by RuleId
   size_t decisions = 0, simulations = 0, egraphs = 0, most_nodes = 0, most_classes = 0,
@@ -55,7 +51,7 @@ OwnTask own_task(const SearchTask& task);
 struct SearchSoFar {
   size_t nodes = 0, simulations = 0;
   double cost_us = kInfiniteCost;
-  NamedCounts applied = {};
+  std::vector<RuleCount> applied = {};
 };
 using FollowSearch = std::function<void(const SearchSoFar&)>;
 
@@ -66,5 +62,20 @@ Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
                    const PortfolioOptions& options, const PriorStore* priors,
                    std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb,
                    int threads, FollowSearch follow);
+
+/// A pass over a network: where it is cut this time, which segments are equal, and what is to be
+/// searched. Passes cut at other places, so that a later one sees across the cuts of an earlier
+/// one.
+struct Sweep {
+  std::vector<NodeId> operators; // of a run, in their order
+  std::vector<Segment> segments;
+  std::vector<CutOut> places;    // by segment
+  std::vector<uint32_t> task_of; // by segment: equal ones have one
+  std::vector<SearchTask> tasks; // that refer to `places`
+};
+
+/// The cuts of the pass of that number; four in turn differ. Without `repeats` equal segments are
+/// searched one by one.
+Sweep plan_sweep(const Graph& graph, SegmentOptions options, int number, bool repeats);
 
 } // namespace tg

@@ -1,5 +1,4 @@
-// See explanations.h.
-#include "lang/core/diagnostics/explanations.h"
+#include "lang/core/diagnostics/diagnostic.h"
 
 #include <llvm/ADT/STLExtras.h>
 

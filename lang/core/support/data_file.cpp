@@ -3,6 +3,7 @@
 #include <llvm/ADT/ScopeExit.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>
+#include <llvm/Support/Path.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 
 #include <atomic>
@@ -223,6 +224,22 @@ bool writes_files() {
 void remove_temporary_files() {
   for (std::atomic<char*>& path : paths)
     if (char* name = path.exchange(nullptr)) unlink(name);
+}
+
+std::string cache_path(llvm::StringRef name) {
+  llvm::SmallString<128> path;
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  if (cache && cache[0] == '/') { // the standard has relative ones ignored
+    path = cache;
+  } else if (home && home[0] == '/') {
+    path = home;
+    llvm::sys::path::append(path, ".cache");
+  } else {
+    return "";
+  }
+  llvm::sys::path::append(path, "tangram", name);
+  return path.str().str();
 }
 
 } // namespace tg

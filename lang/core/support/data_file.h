@@ -3,6 +3,7 @@
 
 #include "lang/core/result.h"
 
+#include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -63,5 +64,20 @@ private:
 /// Whether there is one. This and the next are safe in a signal handler.
 bool writes_files();
 void remove_temporary_files();
+
+/// The .tg files of stdlib/ and rules/, embedded into the program by cmake/embed.cmake, so that
+/// they are found from any directory.
+struct EmbeddedFile {
+  llvm::StringRef name; // "rules/matmul.tg"
+  llvm::StringRef text;
+};
+
+/// Sorted by name. Defined in a generated file that is linked into the library `tangram`.
+llvm::ArrayRef<EmbeddedFile> embedded_files();
+
+// Where what can be made again is kept: measured costs, compiled kernels, verified rules.
+
+/// $XDG_CACHE_HOME/tangram/NAME or ~/.cache/tangram/NAME; "" if there is no home. Makes nothing.
+std::string cache_path(llvm::StringRef name);
 
 } // namespace tg

@@ -1,4 +1,4 @@
-#include "lang/core/support/resident.h"
+#include "lang/core/support/stop.h"
 
 #include <algorithm>
 #include <chrono>

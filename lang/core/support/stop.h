@@ -7,16 +7,45 @@
 // stays reached, so that what was asked once and said yes says yes from then on.
 #pragma once
 
-#include "lang/core/support/resident.h"
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 
 namespace tg {
+
+// How much memory this process holds, as the system counts it: what accounts of tables leave out
+// (allocators, libraries, weights) is in it. Asking is cheap enough for inner loops.
+
+/// Resident memory now; 0 where the system does not say.
+uint64_t resident_bytes();
+
+/// An amount of resident memory that something must not grow beyond. May be asked by several
+/// threads.
+///
+/// Invariant: once reached it stays so, even if memory is given back, so that who asks twice hears
+/// the same. The next phase has a ceiling of its own.
+class MemoryCeiling {
+public:
+  explicit MemoryCeiling(uint64_t bytes) : bytes_(bytes) {}
+
+  uint64_t bytes() const { return bytes_; }
+  /// What may still be taken.
+  uint64_t left() const {
+    uint64_t held = resident_bytes();
+    return held < bytes_ ? bytes_ - held : 0;
+  }
+  /// By a look that is at most some milliseconds old. What the allocator keeps for later does not
+  /// count: it goes back to the system before the answer is yes.
+  bool reached();
+
+private:
+  uint64_t bytes_;
+  std::atomic<bool> reached_ = false;
+};
 
 /// The wish that what runs ends, made by a signal handler or another thread. Its time is kept,
 /// since what has to be finished has so long from then on.
@@ -112,6 +141,19 @@ private:
   Clock::time_point deadline_ = Clock::time_point::max();
   Clock::duration grace_ = Clock::duration::zero();
   std::shared_ptr<MemoryCeiling> memory_;
+};
+
+// The clock of everything that is timed: one that is never set back.
+
+/// Runs from the moment that it is made.
+class Stopwatch {
+public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 } // namespace tg

@@ -1,4 +1,4 @@
-#include "runtime/cuda/codegen/expand_maps.h"
+#include "runtime/cuda/codegen/plan_edit.h"
 
 #include "lang/core/fused_body.h"
 #include "lang/core/shape_rules.h"

@@ -5,6 +5,8 @@
 
 #include "runtime/plan.h"
 
+#include <functional>
+
 namespace tg::cuda {
 
 struct EditedPlan {
@@ -40,5 +42,13 @@ private:
 /// Composes origins: `second` was made from the plan that `first` belongs to.
 std::vector<PlanStepId> compose(llvm::ArrayRef<PlanStepId> first,
                                 llvm::ArrayRef<PlanStepId> second);
+
+/// A fused_map as the operators that it is made of: rules name chains of pointwise operators as
+/// one, but what becomes one kernel here is decided later (fusion.h), and rewrites of the plan look
+/// for what models spell. Only maps beside which such a rewrite looks are taken apart.
+EditedPlan expand_maps(const Plan& plan, const std::function<bool(const PlanStep&)>& wanted);
+
+/// Those that a softmax alone reads.
+EditedPlan expand_maps_before_softmax(const Plan& plan);
 
 } // namespace tg::cuda

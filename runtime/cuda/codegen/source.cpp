@@ -1,4 +1,4 @@
-#include "runtime/cuda/codegen/source.h"
+#include "runtime/cuda/codegen/generate.h"
 
 #include "runtime/cuda/codegen/source_pass.h"
 #include "runtime/cuda/codegen/source_prelude.h"

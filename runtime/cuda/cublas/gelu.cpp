@@ -1,4 +1,4 @@
-#include "runtime/cuda/cublas/gelu.h"
+#include "runtime/cuda/cublas/lower_products.h"
 
 #include "runtime/ref/kernels.h"
 #include "runtime/tensor.h"

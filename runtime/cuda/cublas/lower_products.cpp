@@ -1,7 +1,6 @@
 #include "runtime/cuda/cublas/lower_products.h"
 
 #include "lang/core/op.h"
-#include "runtime/cuda/cublas/gelu.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "runtime/cuda/cudnn/steps.h"
 
-#include "runtime/cuda/codegen/expand_maps.h"
+#include "runtime/cuda/codegen/plan_edit.h"
 #include "runtime/cuda/cudnn/attention.h"
 #include "runtime/cuda/cudnn/conv_lowering.h"
 

@@ -2,7 +2,6 @@
 
 #include "lang/core/support/data_file.h"
 #include "runtime/cuda/device/libraries.h"
-#include "runtime/measure/cache_path.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -47,7 +47,7 @@ public:
   virtual Result<std::byte*> allocate_pinned(int64_t bytes) = 0;
   virtual Result<Stream> make_stream() = 0;
   virtual Result<Event> make_event() = 0;
-  /// Kernels of one name are one, and are loaded once (source.h).
+  /// Kernels of one name are one, and are loaded once (generate.h).
   virtual Result<Function> load(const Cubin& cubin, const std::string& kernel) = 0;
   /// As the driver says: of PTX nothing else can.
   virtual Result<KernelUse> use(Function function) = 0;

@@ -1,4 +1,4 @@
-#include "runtime/cuda/tuning/pricing.h"
+#include "runtime/cuda/tuning/step_timer.h"
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>

@@ -105,7 +105,7 @@ std::vector<Network> grouped_attentions() {
   DiagnosticSink sink;
   std::optional<std::vector<Rule>> rules = load_rules(sources, library(), {}, sink);
   EXPECT_TRUE(rules);
-  AnalyticCost costs(*find_device_profile("h200"), cuda::cuda_patterns());
+  AnalyticCost costs(*find_device_profile("h200"), cuda_patterns());
   std::vector<Network> networks;
   for (const char* options : {"causal = false, rotary_base = 0.0", "rotary_base = 0.0",
                               "causal = true", "causal = false, bias = true"}) {
@@ -150,7 +150,7 @@ TEST(AnalyticGroupsOfExamples, AreThoseOfTheBackend) {
   size_t changed = 0, attentions = 0, conversions = 0;
   std::vector<Network> networks = example_networks(changed);
   add_attentions_in_halves(networks);
-  AnalyticCost costs(*find_device_profile("h200"), cuda::cuda_patterns());
+  AnalyticCost costs(*find_device_profile("h200"), cuda_patterns());
   cuda::AssumedPrices prices = assumed_prices(costs);
   RecordingCompiler compiler;
   for (const Network& network : networks)
@@ -187,7 +187,7 @@ TEST(Layouts, AreOfWhatWillRun) {
 }
 
 TEST(AnalyticGroups, OfAttentionWithSharedHeadsAreThoseOfTheBackend) {
-  AnalyticCost costs(*find_device_profile("h200"), cuda::cuda_patterns());
+  AnalyticCost costs(*find_device_profile("h200"), cuda_patterns());
   cuda::AssumedPrices prices = assumed_prices(costs);
   RecordingCompiler compiler;
   for (const Network& network : grouped_attentions()) {

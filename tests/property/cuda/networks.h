@@ -8,9 +8,9 @@
 #include "compiler/ir/retype.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
+#include "runtime/cuda/backend.h"
 #include "runtime/cuda/codegen/fusion.h"
 #include "runtime/cuda/cudnn/conv_lowering.h"
-#include "runtime/cuda/patterns.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FileSystem.h>
@@ -118,7 +118,7 @@ inline std::vector<Network> example_networks(size_t& changed) {
     llvm::StringRef name =
         llvm::StringRef(file).substr(std::string(TG_SOURCE_DIR "/examples/").size());
     add_in_dtypes(networks, name.str(), *graph);
-    AnalyticCost costs(*find_device_profile("h200"), cuda::cuda_patterns());
+    AnalyticCost costs(*find_device_profile("h200"), cuda_patterns());
     Result<Optimized> optimised = optimize(*graph, *rules, costs, small_search(), nullptr);
     EXPECT_TRUE(optimised.ok()) << file;
     if (!optimised || !optimised->report.changed) continue;

@@ -3,7 +3,7 @@
 // take. Every address that it is given must lie in memory that it gave.
 #pragma once
 
-#include "runtime/cuda/codegen/source.h"
+#include "runtime/cuda/codegen/generate.h"
 #include "runtime/cuda/device/device.h"
 #include "runtime/tensor.h"
 
@@ -28,7 +28,7 @@ public:
     static const std::string kPrelude = cuda::prelude_text(cuda::Target::Cuda);
     EXPECT_EQ(source.compare(0, kPrelude.size(), kPrelude), 0);
     std::string function = source.substr(kPrelude.size());
-    size_t name = function.find("tg_"); // source.h
+    size_t name = function.find("tg_"); // generate.h
     functions.try_emplace(function.substr(name, function.find('(', name) - name), function);
     return function;
   }

@@ -149,7 +149,7 @@ public:
   double price(const Symbols&, const OpInstance&) override { return 1; }
 };
 
-TEST(Explain, SearchesOfStretchesAreToldOfTheWhole) {
+TEST(Explain, SearchesOfSegmentsAreToldOfTheWhole) {
   std::optional<Graph> source = model_of(kLayers);
   std::vector<Rule> rules = rules_of("fuse,algebra");
   ASSERT_TRUE(source && !rules.empty());
@@ -158,10 +158,10 @@ TEST(Explain, SearchesOfStretchesAreToldOfTheWhole) {
     PortfolioOptions options;
     options.explain = true;
     options.use_saturation = whole;
-    options.use_stretches = !whole;
+    options.use_segments = !whole;
     options.rounds = whole ? 2 : 1;
     options.threads = 2;
-    options.stretches = {2, 5, 3};
+    options.segments = {2, 5, 3};
     options.mcts.explore.node_limit = options.saturate.node_limit = whole ? 45 : 80;
     options.mcts.budget = 16;
     PortfolioReport report = search_portfolio(*source, rules, costs, options);

@@ -3,8 +3,6 @@
 
 #include "compiler/extract/annealing.h"
 #include "compiler/extract/greedy/greedy.h"
-#include "compiler/extract/greedy/greedy_dag.h"
-#include "compiler/extract/sharing.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/solver/exact_search.h"
-#include "compiler/extract/solver/prune.h"
+#include "compiler/extract/solver/reduce.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // Every extractor against brute force on thousands of small problems.
 #include "brute_force.h"
 
+#include "compiler/extract/annealing.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/greedy/greedy.h"
-#include "compiler/extract/sharing.h"
 #include "compiler/extract/solver/branch_cut.h"
 #include "compiler/extract/solver/local_bounds.h"
 #include "compiler/extract/solver/reduce.h"

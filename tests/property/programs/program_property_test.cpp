@@ -7,7 +7,7 @@
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/runs/prepare.h"
 #include "compiler/extract/cost/analytic.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"

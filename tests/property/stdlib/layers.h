@@ -8,7 +8,7 @@ namespace tg::test {
 
 /// The function of weights below a path.
 struct Part {
-  const Ran& ran;
+  const RunResult& ran;
   std::string path;
   Part operator/(const std::string& name) const { return {ran, path + "." + name}; }
   const Array& operator()(const std::string& name) const { return ran.w(path + "." + name); }

@@ -44,7 +44,7 @@ inline Array array_of(const Tensor& tensor) {
 }
 
 /// A program that ran: its inputs by name, its weights by path, its outputs in order.
-struct Ran {
+struct RunResult {
   std::map<std::string, Array> inputs, weights;
   std::vector<Array> outputs;
 
@@ -61,7 +61,7 @@ private:
 };
 
 /// Runs a program on `ref`. Reports and returns nothing where that fails.
-inline std::optional<Ran> run(const std::string& text) {
+inline std::optional<RunResult> run(const std::string& text) {
   SourceManager sources;
   DiagnosticSink sink;
   std::optional<Graph> graph = load_model(sources, sources.add("case.tg", text), {}, sink);
@@ -70,7 +70,7 @@ inline std::optional<Ran> run(const std::string& text) {
   for (const Diagnostic& d : sink.all()) render(d, sources, out);
   EXPECT_TRUE(graph) << out.str();
   if (!graph) return std::nullopt;
-  Ran ran;
+  RunResult ran;
   PrepareOptions options;
   options.backend = "ref";
   options.weights = [&](const PlanValue& weight) -> Result<Tensor> {

@@ -16,7 +16,7 @@ struct Case {
   const char* name;
   const char* functions; // that the program calls, "nn.conv activation.silu"
   const char* program;
-  std::function<std::vector<Array>(const Ran&)> expected;
+  std::function<std::vector<Array>(const RunResult&)> expected;
 };
 
 // --- the cases -----------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ const std::vector<Case>& cases() {
        "  (silu(y), gelu_tanh(y), leaky_relu(y), leaky_relu(y, 0.2), hard_sigmoid(y), "
        "hard_swish(y),\n"
        "    softplus(y), softplus(y * 100))\n}\n",
-       [](const Ran& r) {
+       [](const RunResult& r) {
          Array y = r.x().map([](double v) { return 3 * v; });
          auto leaky = [](double slope) { return [=](double v) { return v > 0 ? v : slope * v; }; };
          return std::vector<Array>{
@@ -48,7 +48,7 @@ const std::vector<Case>& cases() {
        "model m(x: f32[3, 5], y: f32[2, 3, 5]) {\n"
        "  (linear(x, 4) as a, linear(x, 4, bias = false) as b, dense(y, 6) as c,\n"
        "    dense(y, 6, bias = false) as d)\n}\n",
-       [](const Ran& r) {
+       [](const RunResult& r) {
          return std::vector<Array>{
              affine(r.x(), r.w("a.w"), &r.w("a.b")), affine(r.x(), r.w("b.w")),
              affine(r.x("y"), r.w("c.w"), &r.w("c.b")), affine(r.x("y"), r.w("d.w"))};
@@ -64,7 +64,7 @@ const std::vector<Case>& cases() {
        "    depthwise_conv(x) as e,\n"
        "    depthwise_conv(x, 2, stride = 2, pad = valid) as f,\n"
        "  )\n}\n",
-       [](const Ran& r) {
+       [](const RunResult& r) {
          Array b = conv(r.x(), r.w("b.w"), Window{3, 3, 2, 2}.same(r.x()), &r.w("b.b"));
          Array c = conv(r.x(), r.w("c.w"), {.stride_w = 2, .top = 1, .bottom = 2, .right = 1});
          Array d = conv(r.x(), r.w("d.w"), {.top = 2, .left = 1, .bottom = 2, .right = 1});
@@ -88,7 +88,7 @@ const std::vector<Case>& cases() {
        "    avg_pool(x, 3, stride = 1, pad = same),\n"
        "    global_avg_pool(x),\n"
        "  )\n}\n",
-       [](const Ran& r) {
+       [](const RunResult& r) {
          Window padded{3, 3, 2, 2, 1, 1, 1, 1};
          return std::vector<Array>{max_pool(r.x(), {2, 2, 2, 2}),
                                    max_pool(r.x(), Window{3, 2, 2, 1}.same(r.x())),
@@ -111,7 +111,7 @@ const std::vector<Case>& cases() {
        "    group_norm(x, 3) as g,\n"
        "    group_norm(x, 6, eps = 0.1) as h,\n"
        "  )\n}\n",
-       [](const Ran& r) {
+       [](const RunResult& r) {
          Part top{r, "c"};
          Array c = conv(r.x(), r.w("c.conv.w"), Window{3, 3, 2, 2}.same(r.x()));
          return std::vector<Array>{batch_normed({r, "a"}, r.x()),
@@ -127,7 +127,7 @@ const std::vector<Case>& cases() {
        "use std.embedding\n"
        "model m(x: f32[2, 3, 4], ids: i32[2, 3]) {\n"
        "  (embedding(ids, 7, 4) as a, learned_positions(x, 5) as b)\n}\n",
-       [](const Ran& r) {
+       [](const RunResult& r) {
          Array a = Array::zeros({2, 3, 4}), b = r.x();
          for (int64_t n = 0; n < 2; ++n)
            for (int64_t s = 0; s < 3; ++s)
@@ -144,7 +144,7 @@ const std::vector<Case>& cases() {
        "model m(x: f32[2, 5, 6], y: f32[1, 2, 5, 4]) {\n"
        "  (sinusoids(5, 6), sinusoidal_positions(x, base = 100.0), angles(5, 3, 10.0), "
        "rotary(y))\n}\n",
-       [](const Ran& r) {
+       [](const RunResult& r) {
          Array table = Array::zeros({5, 6}), added = r.x(), angles = Array::zeros({5, 3});
          for (int64_t s = 0; s < 5; ++s)
            for (int64_t d = 0; d < 6; ++d) {
@@ -164,7 +164,7 @@ const std::vector<Case>& cases() {
        "model m(x: f32[2, 3, 8], y: f32[2, 4, 3, 2]) {\n"
        "  (split_heads(x, 4), join_heads(y), cast(causal_mask(3), f32), cast(causal_mask(2, 5), "
        "f32))\n}\n",
-       [](const Ran& r) {
+       [](const RunResult& r) {
          Array split = Array::zeros({2, 4, 3, 2}), joined = Array::zeros({2, 3, 8});
          for (int64_t n = 0; n < 2; ++n)
            for (int64_t h = 0; h < 4; ++h)
@@ -190,7 +190,7 @@ const std::vector<Case>& cases() {
        "    cross_attention(x, memory, 2) as e,\n"
        "    cross_attention(x, memory, 4, bias = false) as f,\n"
        "  )\n}\n",
-       [](const Ran& r) {
+       [](const RunResult& r) {
          auto cross = [&](const Part& p, int64_t heads, bool bias) {
            Array q = dense(p / "q", r.x(), bias), k = dense(p / "k", r.x("memory"), bias);
            Array v = dense(p / "v", r.x("memory"), bias);
@@ -216,7 +216,7 @@ const std::vector<Case>& cases() {
        "    post_norm_layer(x, 2, 6) as e,\n"
        "    llama_layer(x, 4, 2, 6) as f,\n"
        "  )\n}\n",
-       [](const Ran& r) {
+       [](const RunResult& r) {
          Part d{r, "d"}, e{r, "e"}, f{r, "f"};
          Array pre = r.x().plus(attention(d / "attention" / "attention",
                                           normed(d / "norm1", r.x(), 1e-5), 2, 2, true, true, 0));
@@ -240,7 +240,7 @@ const std::vector<Case>& cases() {
       {"SqueezeAndExcite", "block.squeeze_excite",
        "use std.block\n"
        "model m(x: f32[2, 6, 5, 4]) { squeeze_excite(x, 2) as a }\n",
-       [](const Ran& r) {
+       [](const RunResult& r) {
          auto matrix = [&](const std::string& path) { // of a 1 x 1 kernel
            const Array& w = r.w(path);
            Array m = Array::zeros({w.dim(1), w.dim(0)});
@@ -267,7 +267,7 @@ const std::vector<Case>& cases() {
        "  (h1, c1, h2, c2, gru_step(x, h, ux, uh, bx, bh), gru_cell(x, h) as gru, nas_cell(x, h) "
        "as nas,\n"
        "    nas_gate(x, h) as gate)\n}\n",
-       [](const Ran& r) {
+       [](const RunResult& r) {
          std::vector<Array> out = lstm(r.x(), r.x("h"), r.x("c"), r.x("wx"), r.x("wh"), r.x("b"));
          for (Array& state :
               lstm(r.x(), r.x("h"), r.x("c"), r.w("lstm.wx"), r.w("lstm.wh"), r.w("lstm.b")))
@@ -286,7 +286,7 @@ const std::vector<Case>& cases() {
 class Stdlib : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Stdlib, ComputesWhatItsDefinitionSays) {
-  std::optional<Ran> ran = run(GetParam().program);
+  std::optional<RunResult> ran = run(GetParam().program);
   ASSERT_TRUE(ran);
   std::vector<Array> expected = GetParam().expected(*ran);
   ASSERT_EQ(ran->outputs.size(), expected.size());

@@ -1,7 +1,7 @@
 // Attention found in plans and run as one operation, on a cuDNN and a GPU that record.
 #include "runtime/cuda/cudnn/attention.h"
 
-#include "runtime/cuda/codegen/expand_maps.h"
+#include "runtime/cuda/codegen/plan_edit.h"
 #include "runtime/cuda/executable.h"
 #include "tests/unit/cuda/fake_cudnn.h"
 #include "tests/unit/cuda/fake_gpu.h"

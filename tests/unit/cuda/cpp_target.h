@@ -5,7 +5,6 @@
 
 #include "runtime/cuda/codegen/fusion.h"
 #include "runtime/cuda/codegen/generate.h"
-#include "runtime/cuda/codegen/source.h"
 #include "runtime/execute.h"
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"

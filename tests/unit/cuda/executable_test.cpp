@@ -1,7 +1,7 @@
 // The executable on a GPU that records: whole networks against `ref`, what a run does and does not
 // do, memory that is given back whatever fails.
 #include "runtime/cuda/executable.h"
-#include "runtime/cuda/tuning/pricing.h"
+#include "runtime/cuda/tuning/step_timer.h"
 
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/cuda/cudnn/conv_lowering.h"

@@ -3,11 +3,10 @@
 #include "compiler/driver/prices/calibrated_cost.h"
 
 #include "compiler/driver/prices/calibration.h"
-#include "compiler/driver/prices/calibration_networks.h"
-#include "compiler/extract/cost/instance_text.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/extract/cost/price_features.h"
+#include "compiler/ir/graph.h"
 #include "compiler/optimizer/optimize.h"
-#include "compiler/optimizer/placed_times.h"
+#include "compiler/optimizer/settled_search.h"
 #include "loading.h"
 #include "made_up_backend.h"
 

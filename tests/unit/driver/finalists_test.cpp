@@ -4,8 +4,8 @@
 
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/runs/backend_finalists.h"
-#include "compiler/driver/runs/side_by_side.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/driver/runs/run_model.h"
+#include "compiler/ir/graph.h"
 
 #include <gtest/gtest.h>
 
@@ -36,8 +36,9 @@ public:
     if (noisy) return WholeRuns{compare_times({a, b, a}, {b, a, b})};
     return WholeRuns{compare_times({a, a, a}, {b, b, b})};
   }
-  Result<std::vector<Screened>> screen(const Graph&, llvm::ArrayRef<const Graph*> graphs) override {
-    std::vector<Screened> found;
+  Result<std::vector<ScreeningResult>> screen(const Graph&,
+                                              llvm::ArrayRef<const Graph*> graphs) override {
+    std::vector<ScreeningResult> found;
     for (const Graph* graph : graphs) {
       screened.push_back(graph->op_count());
       double time = times[graph->op_count()];

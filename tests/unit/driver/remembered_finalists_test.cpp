@@ -2,7 +2,7 @@
 // something.
 #include "compiler/driver/runs/remembered_finalists.h"
 
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "loading.h"
 #include "runtime/ref/backend.h"
 

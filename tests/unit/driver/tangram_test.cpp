@@ -443,9 +443,9 @@ TEST(Api, TypesOfRunsAreChecked) {
             "`dtype` takes one of f32, f16, bf16, not `i64`");
   EXPECT_EQ(message(optimize(model, {.dtype = DType::Bool})),
             "`dtype` takes one of f32, f16, bf16, not `bool`");
-  EXPECT_EQ(message(compile(model, {.allow_tf32 = true})), "`allow_tf32` is of cuda, not of `cpu`");
+  EXPECT_EQ(message(compile(model, {.allow_tf32 = true})), "`allow_tf32` requires cuda, not `cpu`");
   EXPECT_EQ(message(optimize(model, {.allow_tf32 = true, .cost = CostSpec::analytic()})),
-            "`allow_tf32` is of cuda, not of `analytic`");
+            "`allow_tf32` requires cuda, not `analytic`");
 }
 
 TEST(Api, OutputsAreHeldAgainstTheReference) {

@@ -4,7 +4,7 @@
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/files/unfold.h"
 #include "compiler/extract/cost/analytic.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"

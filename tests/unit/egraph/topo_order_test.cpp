@@ -9,14 +9,14 @@ namespace {
 
 bool path(const std::vector<std::vector<uint32_t>>& children, uint32_t from, uint32_t to) {
   std::vector<bool> seen(children.size());
-  std::vector<uint32_t> todo{from};
-  while (!todo.empty()) {
-    uint32_t v = todo.back();
-    todo.pop_back();
+  std::vector<uint32_t> worklist{from};
+  while (!worklist.empty()) {
+    uint32_t v = worklist.back();
+    worklist.pop_back();
     if (v == to) return true;
     if (seen[v]) continue;
     seen[v] = true;
-    todo.insert(todo.end(), children[v].begin(), children[v].end());
+    worklist.insert(worklist.end(), children[v].begin(), children[v].end());
   }
   return false;
 }

@@ -1,4 +1,3 @@
-#include "compiler/emit/order.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "lang/core/support/random.h"
 #include "tests/unit/ir/add_node.h"

@@ -1,8 +1,7 @@
 // The parts of the search for inputs at which two functions part: each tensor in its own dtype,
 // thresholds, climbing, and the solver.
 #include "compiler/equiv/counterexample/climb.h"
-#include "compiler/equiv/counterexample/piecewise.h"
-#include "compiler/equiv/counterexample/thresholds.h"
+#include "compiler/equiv/counterexample/probe.h"
 #include "compiler/equiv/proof/proof.h"
 #include "lang/core/op.h"
 

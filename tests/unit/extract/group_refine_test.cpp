@@ -3,8 +3,6 @@
 // many graphs that takes.
 #include "compiler/extract/groups/group_refine.h"
 
-#include "compiler/extract/groups/group_moves.h"
-
 #include <gtest/gtest.h>
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,8 +1,8 @@
 // The solver process: limits hold, whatever happens to it the answer stays, and its messages are
 // read with care. The optimum itself is tested against brute force (tests/property/extract).
+#include "compiler/extract/annealing.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/greedy/greedy.h"
-#include "compiler/extract/sharing.h"
 #include "compiler/extract/solver/child.h"
 #include "compiler/extract/solver/components.h"
 #include "compiler/extract/solver/process.h"

@@ -1,5 +1,5 @@
 // Keys of instances read back; and what is none.
-#include "compiler/extract/cost/instance_text.h"
+#include "compiler/extract/cost/price_features.h"
 
 #include <gtest/gtest.h>
 

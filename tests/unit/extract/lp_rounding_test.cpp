@@ -1,7 +1,7 @@
 // The two roundings of a relaxation: seeded, repaired where they close a cycle, and the answer
 // where there is no time for a relaxation at all.
 #include "compiler/extract/extractors.h"
-#include "compiler/extract/solver/lp_rounding.h"
+#include "compiler/extract/solver/ilp.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // between, says how unsure it is, and does not let one family speak for another.
 #include "compiler/extract/cost/price_model.h"
 
-#include "compiler/extract/cost/instance_text.h"
+#include "compiler/extract/cost/price_features.h"
 
 #include <gtest/gtest.h>
 #include <llvm/Support/FormatVariadic.h>

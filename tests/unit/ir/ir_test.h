@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/ir/from_ast.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/ir/to_text.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Declared types of `extern op`, from the syntax tree to what the graph carries and back to text.
-#include "lang/check/external.h"
+#include "lang/check/composite.h"
 #include "lang/core/extern_signature.h"
 #include "lang/syntax/parse.h"
 

@@ -5,7 +5,7 @@
 #include "compiler/driver/backends.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/prices/measured_cost.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/optimizer/explanation.h"
 #include "tests/unit/driver/loading.h"
 

@@ -1,9 +1,8 @@
 // What a backend does in one kernel, from its answer to the graph that comes of it: used where the
 // rules lead there, explained, and equal to the source.
 #include "compiler/extract/cost/analytic.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/optimizer/explanation.h"
-#include "compiler/optimizer/kernel_chain.h"
 #include "compiler/optimizer/optimize.h"
 #include "tests/unit/driver/loading.h"
 

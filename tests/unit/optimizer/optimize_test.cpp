@@ -4,7 +4,7 @@
 
 #include "compiler/driver/files/model.h"
 #include "compiler/extract/cost/analytic.h"
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/syntax/parse.h"
 
@@ -26,9 +26,9 @@ public:
     return WholeRuns{compare_times({first_, first_, first_}, {second_, second_, second_}), "", "",
                      disturbed};
   }
-  Result<std::vector<Screened>> screen(const Graph& source,
-                                       llvm::ArrayRef<const Graph*> graphs) override {
-    std::vector<Screened> screened;
+  Result<std::vector<ScreeningResult>> screen(const Graph& source,
+                                              llvm::ArrayRef<const Graph*> graphs) override {
+    std::vector<ScreeningResult> screened;
     for (const Graph* graph : graphs)
       screened.push_back({difference(source, *graph).empty() ? first_ : second_, fault});
     return screened;

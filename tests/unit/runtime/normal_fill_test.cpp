@@ -1,5 +1,5 @@
 // Random numbers several at a time have the bits that they have one by one.
-#include "runtime/normal_fill.h"
+#include "runtime/random.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/files/npz.h"
+#include "runtime/files/numpy.h"
 
 #include "tests/unit/runtime/damage.h"
 

@@ -2,7 +2,6 @@
 // words.
 #include "compiler/search/explorer.h"
 
-#include "compiler/search/place_text.h"
 #include "tests/unit/search/search_fixture.h"
 
 namespace tg {

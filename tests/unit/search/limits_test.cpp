@@ -1,6 +1,6 @@
 // Every strategy stops where it is told to, with a result that is sound and never worse than what
 // it was given.
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/search/baselines/local.h"
 #include "compiler/search/baselines/pact24.h"
 #include "compiler/search/baselines/published_costs.h"
@@ -87,7 +87,7 @@ Outcome run_mcts(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& pri
                  const Limits& l) {
   UnitCost model;
   PortfolioOptions options;
-  options.mcts.budget = 8, options.stretches = {2, 6, 6};
+  options.mcts.budget = 8, options.segments = {2, 6, 6};
   options.mcts.explore.node_limit = options.saturate.node_limit = l.nodes;
   options.mcts.memory_limit_mb = options.saturate.memory_limit_mb = l.memory_mb;
   options.mcts.time_limit_s = options.saturate.time_limit_s = l.seconds;

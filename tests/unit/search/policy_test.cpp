@@ -156,7 +156,7 @@ TEST(Policy, AStrangerTakesTheSeatInEverySearchOfThePortfolio) {
   std::atomic<size_t> seats = 0;
   Counted policy(seats);
   PortfolioOptions options;
-  options.stretches = {2, 4, 4};
+  options.segments = {2, 4, 4};
   options.mcts.explore.node_limit = options.saturate.node_limit = 60;
   options.mcts.budget = 8;
   options.threads = 2;

@@ -1,5 +1,5 @@
 // What single parts of the portfolio are there for, and that its results repeat.
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/search/portfolio/portfolio.h"
 #include "tests/unit/search/search_fixture.h"
 
@@ -31,7 +31,7 @@ Graph sums(int count) {
 
 PortfolioOptions hurried() {
   PortfolioOptions options;
-  options.stretches = {4, 14, 14};
+  options.segments = {4, 14, 14};
   options.mcts.explore.node_limit = options.saturate.node_limit = 300;
   options.mcts.budget = 1, options.mcts.depth = 1, options.mcts.patience = 1;
   options.saturate.iterations = 1;
@@ -70,7 +70,7 @@ TEST(Portfolio, GoesOnWithRulesOfSeveralPatternsWhereSaturationEnds) {
   PortfolioOptions options;
   options.saturate.multi_iterations = 1;
   options.mcts.explore.node_limit = 5'000;
-  options.use_stretches = options.use_focus = false, options.rounds = 0; // saturation alone
+  options.use_segments = options.use_focus = false, options.rounds = 0; // saturation alone
   options.explain = true;
   PortfolioReport report = search_portfolio(graph, rules, model, options);
   size_t products = 0;
@@ -106,7 +106,7 @@ TEST(Portfolio, TheResultHasABound) {
     }
 }
 
-TEST(Portfolio, LongerStretchesShowWhatLiesAcrossAllOtherCuts) {
+TEST(Portfolio, LongerSegmentsShowWhatLiesAcrossAllOtherCuts) {
   test::Builder b;
   NodeId x = b.x("x", {4, 8});
   for (int i = 0; i < 12; ++i) x = b.op(OpKind::Tanh, {x});
@@ -115,7 +115,7 @@ TEST(Portfolio, LongerStretchesShowWhatLiesAcrossAllOtherCuts) {
   std::vector<Rule> six =
       rules_of("rule six(x) { tanh(tanh(tanh(tanh(tanh(tanh(x)))))) => relu(x) }");
   PortfolioOptions options = hurried();
-  options.stretches = {2, 4, 4}; // six are in none of them, but in stretches of half as much again
+  options.segments = {2, 4, 4}; // six are in none of them, but in segments of half as much again
   options.use_saturation = false, options.rounds = 0; // sweeps alone
   PortfolioReport report = search_portfolio(b.graph, six, model, options);
   EXPECT_EQ(report.cost_us, 2);

@@ -1,8 +1,8 @@
-// The shipped search as a whole: stretches and equal ones, the same result whatever the number of
+// The shipped search as a whole: segments and equal ones, the same result whatever the number of
 // threads, never worse without any of its parts; beside it the published costs and the baselines.
 #include "compiler/search/portfolio/portfolio.h"
 
-#include "compiler/ir/graph_equal.h"
+#include "compiler/ir/graph.h"
 #include "compiler/search/baselines/local.h"
 #include "compiler/search/baselines/pact24.h"
 #include "compiler/search/baselines/published_costs.h"
@@ -25,40 +25,40 @@ rule residual(a, b, r) { a @ b + r => matmul(a, b, residual = r) }
 
 PortfolioOptions small() {
   PortfolioOptions options;
-  options.stretches = {2, 4, 4};
+  options.segments = {2, 4, 4};
   options.mcts.explore.node_limit = options.saturate.node_limit = 60;
   options.mcts.budget = 16;
   return options;
 }
 
-TEST(Stretches, CoverTheNetworkAndPutItBackTogether) {
+TEST(Segments, CoverTheNetworkAndPutItBackTogether) {
   Graph graph = test::layers(6);
   std::vector<NodeId> operators = run_operators(graph);
-  std::vector<Stretch> stretches = cut_stretches(graph, {2, 5, 3});
+  std::vector<Segment> segments = cut_segments(graph, {2, 5, 3});
   uint32_t next = 0;
-  for (Stretch s : stretches) {
+  for (Segment s : segments) {
     EXPECT_EQ(s.first, next);
     EXPECT_LE(s.last - s.first + 1, 5u);
     next = s.last + 1;
   }
   EXPECT_EQ(next, operators.size());
   std::vector<CutOut> places;
-  for (Stretch s : stretches) places.push_back(cut_out(graph, operators, s));
+  for (Segment s : segments) places.push_back(cut_out(graph, operators, s));
   std::vector<Replacement> same;
   for (const CutOut& place : places) {
     EXPECT_EQ(verify(place.graph), "");
     same.push_back({&place, &place.graph});
   }
-  EXPECT_EQ(difference(put_in(graph, operators, stretches, same), graph), "");
+  EXPECT_EQ(difference(splice(graph, operators, segments, same), graph), "");
 }
 
-TEST(Stretches, EqualLayersAreOne) {
+TEST(Segments, EqualLayersAreOne) {
   Graph graph = test::layers(6);
   std::vector<NodeId> operators = run_operators(graph);
-  std::vector<Stretch> stretches = cut_stretches(graph, {4, 4, 4});
-  ASSERT_EQ(stretches.size(), 6u);
-  for (Stretch s : stretches)
-    EXPECT_EQ(cut_out(graph, operators, s).key, cut_out(graph, operators, stretches[0]).key);
+  std::vector<Segment> segments = cut_segments(graph, {4, 4, 4});
+  ASSERT_EQ(segments.size(), 6u);
+  for (Segment s : segments)
+    EXPECT_EQ(cut_out(graph, operators, s).key, cut_out(graph, operators, segments[0]).key);
 }
 
 TEST(Portfolio, FindsTheSameWithOneThreadAndTwo) {
@@ -77,12 +77,12 @@ TEST(Portfolio, FindsTheSameWithOneThreadAndTwo) {
 }
 
 /// One search has all threads.
-TEST(Portfolio, FindsTheSameInOneStretch) {
+TEST(Portfolio, FindsTheSameInOneSegment) {
   Graph graph = test::layers(4);
   UnitCost model;
   std::vector<Rule> rules = rules_of(kRules);
   PortfolioOptions options = small();
-  options.use_stretches = false;
+  options.use_segments = false;
   PortfolioReport one = search_portfolio(graph, rules, model, options);
   EXPECT_GT(one.simulations, 0u);
   for (int threads : {2, 4}) {
@@ -136,7 +136,7 @@ rule join(x, a, b) {
   options.finalists = 8;
   options.explain = true;
   options.mcts.explore.node_limit = 5'000;
-  options.use_stretches = options.use_focus = false, options.rounds = 0;
+  options.use_segments = options.use_focus = false, options.rounds = 0;
   PortfolioReport report = search_portfolio(graph, rules, model, options);
   EXPECT_LT(report.cost_us, 20);
   ASSERT_FALSE(report.finalists.empty());
@@ -163,9 +163,9 @@ TEST(Portfolio, WithoutAnyOfItsPartsTheResultIsNeverWorse) {
   std::vector<Rule> rules = rules_of(kRules);
   for (int part = 0; part < 11; ++part) {
     PortfolioOptions o = small();
-    bool* parts[] = {&o.use_priors,     &o.use_stretches, &o.use_repeats, &o.use_restarts,
-                     &o.use_saturation, &o.mcts.widen,    &o.mcts.firing, &o.mcts.normalise,
-                     &o.mcts.transpose, &o.use_thorough,  &o.use_focus};
+    bool* parts[] = {&o.use_priors,     &o.use_segments, &o.use_repeats, &o.use_restarts,
+                     &o.use_saturation, &o.mcts.widen,   &o.mcts.firing, &o.mcts.normalise,
+                     &o.mcts.transpose, &o.use_thorough, &o.use_focus};
     *parts[part] = false;
     PortfolioReport report = search_portfolio(graph, rules, model, o);
     EXPECT_LE(report.cost_us, report.source_us) << part;

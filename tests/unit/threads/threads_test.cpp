@@ -128,7 +128,7 @@ TEST(Threads, SearchAndRetypeOneModel) {
   for (const std::string& text : wrong) EXPECT_EQ(text, "");
 }
 
-/// A network of one stretch: threads help within its one search, on replicas of its e-graph.
+/// A network of one segment: threads help within its one search, on replicas of its e-graph.
 TEST(Threads, HelpInOneSearch) {
   auto model = parse(R"(
 model total(x: f32[8], y: f32[8]) {

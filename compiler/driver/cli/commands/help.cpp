@@ -5,7 +5,7 @@
 #include "compiler/driver/cli/options/completion.h"
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/files/model.h"
-#include "lang/core/diagnostics/explanations.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "lang/syntax/idioms.h"
 #include "lang/syntax/parse.h"
 

@@ -7,8 +7,7 @@
 #include "compiler/driver/runs/run_model.h"
 #include "lang/core/diagnostics/escape.h"
 #include "runtime/execute.h"
-#include "runtime/files/npy.h"
-#include "runtime/files/npz.h"
+#include "runtime/files/numpy.h"
 #include "runtime/random.h"
 
 #include <llvm/ADT/StringExtras.h>

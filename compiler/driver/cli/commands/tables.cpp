@@ -1,7 +1,7 @@
 // `tg ops` and `tg errors`: the operator table and the table of diagnostics, as Markdown (the text
 // of lang/OPERATORS.md and lang/DIAGNOSTICS.md, which a test keeps fresh) or as JSON.
 #include "compiler/driver/cli/session.h"
-#include "lang/core/diagnostics/explanations.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/op.h"
 
 #include <llvm/ADT/StringExtras.h>

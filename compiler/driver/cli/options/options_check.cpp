@@ -1,11 +1,14 @@
 #include "compiler/driver/cli/options/options_check.h"
 
-#include "compiler/driver/prices/cost_model.h"
+#include "compiler/driver/backends.h"
 #include "compiler/driver/files/weight_file.h"
+#include "compiler/driver/prices/cost_model.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
+
+#include <functional>
 
 namespace tg::cli {
 namespace {
@@ -39,19 +42,32 @@ std::optional<Misuse> check_search_is_asked(const Options& o,
   return std::nullopt;
 }
 
+/// "cuda": the backends that have what an option asks for.
+std::string having(bool BackendRow::*what) {
+  std::string names = backend_names(std::mem_fn(what));
+  return names.empty() ? "NAME" : names;
+}
+
+/// Not of a backend that this build lacks: whoever makes it says so.
+bool lacks(tangram::Backend backend, bool BackendRow::*what) {
+  const BackendRow* row = find_backend(backend);
+  return row && !(row->*what);
+}
+
 /// Options that need a device.
 std::optional<Misuse> check_devices(const Options& o) {
-  using tangram::Backend;
   bool timed = is_timed(o.cost);
-  bool on_cuda = (timed && backend_of_costs(o.cost) == Backend::Cuda) ||
-                 (o.command == CommandId::Run && o.backend == Backend::Cuda);
-  if (o.allow_tf32 && !on_cuda)
-    return Misuse{"`--allow-tf32` requires cuda: `--backend cuda` or `--cost measured:cuda`"};
+  bool tf32 = (timed && !lacks(backend_of_costs(o.cost), &BackendRow::tf32)) ||
+              (o.command == CommandId::Run && !lacks(o.backend, &BackendRow::tf32));
+  if (o.allow_tf32 && !tf32)
+    return Misuse{formatv("`--allow-tf32` requires {0}: `--backend {0}` or `--cost measured:{0}`",
+                          having(&BackendRow::tf32))};
   if (o.cost_cache != tangram::CacheState::AsNetwork && !timed)
     return Misuse{
         "`--cost-cache` requires costs that are timed: `--cost measured` or `calibrated`"};
-  if (o.streams > 1 && o.backend != Backend::Cuda)
-    return Misuse{"`--streams` requires `--backend cuda`; the cpu has `--threads`"};
+  if (o.streams > 1 && lacks(o.backend, &BackendRow::streams))
+    return Misuse{formatv("`--streams` requires `--backend {0}`; `{1}` has `--threads`",
+                          having(&BackendRow::streams), tangram::word(o.backend))};
   return std::nullopt;
 }
 

@@ -4,11 +4,7 @@
 #include "compiler/driver/cli/pages/graph_picture.h"
 
 #include "compiler/driver/cli/terminal/table.h"
-#include "compiler/driver/prices/cost_model.h"
-#include "compiler/driver/public_types.h"
 #include "compiler/ir/to_text.h"
-#include "compiler/optimizer/explanation.h"
-#include "compiler/optimizer/retyped_cost.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/syntax/format.h"
 #include "lang/syntax/parse.h"
@@ -21,40 +17,15 @@
 namespace tg::cli {
 namespace {
 
-/// What the operators of one kind cost together.
-struct Share {
-  std::string_view op;
-  size_t count = 0;
-  double us = 0;
-};
-
-/// Dearest first.
-std::vector<Share> shares_of(const Graph& graph, CostModel& model) {
-  PriceCache prices(graph.symbols(), model);
-  GraphInstances instances = instances_of(graph);
-  prices.prepare(instances.instances);
-  std::vector<Share> shares(kOpCount);
-  for (const OpInstance& instance : instances.instances) {
-    Share& share = shares[static_cast<size_t>(instance.op)];
-    share.op = op_info(instance.op).name;
-    ++share.count;
-    share.us += prices.price(instance);
-  }
-  llvm::erase_if(shares, [](const Share& share) { return share.count == 0; });
-  llvm::stable_sort(shares, [](const Share& a, const Share& b) { return a.us > b.us; });
-  return shares;
-}
-
-void print_shares(llvm::raw_ostream& out, llvm::ArrayRef<Share> shares, llvm::StringRef model,
-                  bool color) {
+void print_costs(llvm::raw_ostream& out, const OperatorCosts& costs, bool color) {
   double total = 0;
   size_t count = 0;
-  for (const Share& share : shares) total += share.us, count += share.count;
+  for (const auto& kind : costs.kinds) total += kind.microseconds, count += kind.count;
   Table table({{"operator"}, {"", Align::Right}, {"cost", Align::Right}, {"", Align::Right}});
-  for (const Share& share : shares)
-    table.add({std::string(share.op), "x" + std::to_string(share.count), duration_text(share.us),
-               llvm::formatv("{0:f1}%", total > 0 ? 100 * share.us / total : 0).str()});
-  table.add({"all", "x" + std::to_string(count), duration_text(total), model.str()});
+  for (const auto& [op, times, us] : costs.kinds)
+    table.add({std::string(op_info(op).name), "x" + std::to_string(times), duration_text(us),
+               llvm::formatv("{0:f1}%", total > 0 ? 100 * us / total : 0).str()});
+  table.add({"all", "x" + std::to_string(count), duration_text(total), costs.cost_model});
   table.print(out, color, 2);
 }
 
@@ -278,11 +249,10 @@ void ReplCommands::cost(llvm::StringRef argument) {
   Session session = repl_.begin();
   auto found = repl_.target(session, argument);
   if (!found) return;
-  Result<std::unique_ptr<CostModel>> model = cost_model(session, found->graph);
-  if (!model) return repl_.fail(std::move(model.error()));
-  std::optional<RetypedCost> narrow;
-  CostModel& costs = in_dtype(part_of(repl_.state().options.dtype), **model, narrow);
-  print_shares(repl_.out(), shares_of(found->graph, costs), costs.name(), repl_.color());
+  Result<OperatorCosts> costs = operator_costs(found->graph, session.options, session.stop,
+                                               progress_line(session, "timing operators"));
+  if (!costs) return repl_.fail(std::move(costs.error()));
+  print_costs(repl_.out(), *costs, repl_.color());
 }
 
 void ReplCommands::run(llvm::StringRef argument) {
@@ -298,12 +268,11 @@ void ReplCommands::explain(llvm::StringRef) {
   if (!repl_.state().best)
     return repl_.fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
   Session session = repl_.begin();
-  if (auto confirmed = confirm_chain(repl_.state().best->found, repl_.state().best->rules,
-                                     repl_.state().best->source, session.stop);
-      !confirmed)
-    return repl_.fail(std::move(confirmed.error()));
-  if (repl_.state().best->found.chain->steps.empty()) repl_.out() << "no rule was applied\n";
-  print_chain(repl_.out(), steps_of(*repl_.state().best->found.chain, repl_.state().best->rules));
+  const ReplState::Best& best = *repl_.state().best;
+  auto steps = confirmed_steps(best.found, best.rules, best.source, session.stop);
+  if (!steps) return repl_.fail(std::move(steps.error()));
+  if (steps->empty()) repl_.out() << "no rule was applied\n";
+  print_chain(repl_.out(), *steps);
 }
 
 // --- equality, pictures -------------------------------------------------------------------------

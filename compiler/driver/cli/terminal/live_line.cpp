@@ -11,6 +11,8 @@
 namespace tg::cli {
 namespace {
 
+using tangram::SearchProgress;
+
 constexpr auto kBetweenDraws = std::chrono::milliseconds(100);
 constexpr size_t kMostRules = 3;
 
@@ -34,7 +36,7 @@ std::string progress_text(const SearchProgress& p, double gone_s) {
   if (p.simulations > 0) out << ", " << count_text(p.simulations) << " tried";
   out << "; " << p.where;
   for (size_t i = 0; i < std::min(p.rules.size(), kMostRules); ++i)
-    out << (i == 0 ? "; " : ", ") << p.rules[i].rule << " x" << p.rules[i].count;
+    out << (i == 0 ? "; " : ", ") << p.rules[i].first << " x" << p.rules[i].second;
   return out.str();
 }
 
@@ -59,7 +61,7 @@ LiveLine::~LiveLine() {
   err_->flush();
 }
 
-TellProgress LiveLine::teller() {
+tangram::OnProgress LiveLine::listener() {
   if (!err_) return {};
   return [this](const SearchProgress& progress) { show(progress); };
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/driver/cli/session.h"
-#include "compiler/search/portfolio/portfolio.h"
+#include "tangram/tangram.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -22,12 +22,12 @@ public:
   LiveLine& operator=(const LiveLine&) = delete;
 
   /// What searches tell it; empty where there is nobody to see it.
-  TellProgress teller();
+  tangram::OnProgress listener();
 
 private:
   using Clock = std::chrono::steady_clock;
 
-  void show(const SearchProgress& progress);
+  void show(const tangram::SearchProgress& progress);
   void draw(); // under the lock
   void tick();
 
@@ -35,12 +35,12 @@ private:
   std::mutex mutex_;
   std::condition_variable ended_;
   bool done_ = false;
-  SearchProgress last_;
+  tangram::SearchProgress last_;
   Clock::time_point told_ = Clock::now(), drawn_{};
   std::thread ticker_;
 };
 
 /// What the line says, with so many seconds gone since it was told.
-std::string progress_text(const SearchProgress& progress, double gone_s);
+std::string progress_text(const tangram::SearchProgress& progress, double gone_s);
 
 } // namespace tg::cli

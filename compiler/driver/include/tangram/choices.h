@@ -54,6 +54,9 @@ template <> struct Words<Backend> {
   };
 };
 
+/// Where none is named: the processor.
+inline constexpr Backend kDefaultBackend = Backend::Cpu;
+
 /// How graphs are found: None, Saturate, Random, Mcts, Pact24, Anneal, Taso.
 enum class Search : uint8_t {
 #define TG_STRATEGY(id, name, ...) id,
@@ -128,7 +131,7 @@ enum class SearchPart : uint8_t {
   Normalising,
   Transpositions,
   Priors,
-  Stretches,
+  Segments,
   Repeats,
   Restarts,
   Saturation,

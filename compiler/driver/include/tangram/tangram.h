@@ -148,6 +148,17 @@ struct ExternOp {
 
 // --- optimiser --------------------------------------------------------------------------------
 
+/// What a search says while it goes on. Costs are microseconds; a bound of 0 is not known yet.
+struct SearchProgress {
+  double seconds = 0, time_limit_s = 0;
+  double source_us = 0, best_us = 0, bound_us = 0;
+  size_t nodes = 0, simulations = 0;                      // of the e-graph; tried by tree searches
+  std::string where = {};                                 // what it does: "extraction"
+  std::vector<std::pair<std::string, size_t>> rules = {}; // that paid, most often first
+};
+/// Called from any thread, never from two at once. Changes no result.
+using OnProgress = std::function<void(const SearchProgress&)>;
+
 /// What an optimisation is told. The fields are the rows TG_SEARCH_OPTION of tables/options.def,
 /// the table that the command line is made of: type, default, range, the strategies that look at
 /// it, and what it means; `tg opt --help-all` prints them. Times are seconds (`_s`), memory is MiB
@@ -167,8 +178,14 @@ struct OptimizeOptions {
   /// With Optimized::steps, each confirmed by its rule's own text. Prices that are not measured
   /// decide alone then: nothing is run.
   bool explain = false;
-  bool record_trace = false;          // with Optimized::trace_json
+  bool record_trace = false; // with Optimized::trace_json
+  /// What a device does in one kernel is priced as one, though no rule has named it. Off where a
+  /// published search is to be as published.
+  bool kernels = true;
+  /// Of Saturate: new e-nodes by rules with several patterns; 0: the node limit alone.
+  int64_t multi_node_limit = 0;
   std::vector<ExternOp> externs = {}; // where models that call them are to be run
+  OnProgress progress = {};           // called while it searches
 };
 
 /// Whether a result is known to compute what its source does (OptimizeOptions::verify). Undecided:
@@ -191,7 +208,10 @@ struct Report {
   bool source_returned = false; // because of those runs: it was slower, or wrong
   double seconds = 0;
   double peak_memory_mb = 0;
-  std::string stopped_by;                      // "saturated", "node limit", ...
+  size_t egraph_nodes = 0;
+  double search_memory_mb = 0; // of e-graphs and the search's tables, where it is known
+  size_t extractions_cut = 0;  // ended by the clock
+  std::string stopped_by;      // "saturated", "node limit", ...
   std::map<std::string, size_t> rules_applied; // nodes of the result that each made
   Verified verified = Verified::NotAsked;
   std::vector<std::string> notes; // what did not go as asked
@@ -267,6 +287,20 @@ struct Verification {
 Expected<Verification> verify(const Model& a, const Model& b, const VerifyOptions& options = {});
 
 // --- rules ------------------------------------------------------------------------------------
+
+/// A rule as it is declared. A declaration with directions or operator variables gives several.
+struct RuleInfo {
+  std::string rule, set, file; // "relu_relu", of the rule set "algebra"
+  uint32_t line = 0;
+  bool with_program = false; // of the library that comes with the program
+  Numerics numerics = Numerics::Exact;
+  std::string text;        // on one line
+  std::string fingerprint; // of what it says, whatever its name
+};
+
+/// The rules of a selection (OptimizeOptions::rules), the whole library where it is empty. Errors:
+/// files; names that there are not.
+Expected<std::vector<RuleInfo>> list_rules(const std::vector<std::string>& selection = {});
 
 struct VerifyRulesOptions {
   /// As OptimizeOptions::rules: modules, rule sets or rules of the library, and .tg files. The
@@ -356,7 +390,7 @@ Expected<Extraction> extract_file(const std::string& path, const ExtractOptions&
 // --- prices of this machine ---------------------------------------------------------------------
 
 struct CalibrateOptions {
-  Backend backend = Backend::Cpu;          // not Ref
+  Backend backend = kDefaultBackend;       // not Ref
   double time_limit_s = kCalibrateSeconds; // negative: none; a later call goes on
   int64_t memory_limit_mb = 0;             // 0 = 80% of the machine's
   int threads = 0;                         // 0 = one for each core
@@ -390,7 +424,7 @@ struct Tensor {
 };
 
 struct CompileOptions {
-  Backend backend = Backend::Cpu;
+  Backend backend = kDefaultBackend;
   /// F32, F16 or BF16: what f32 of the model is computed in, with sums in f32; inputs and outputs
   /// keep their types.
   DType dtype = DType::F32;

@@ -1,4 +1,4 @@
-#include "compiler/search/portfolio/stretches.h"
+#include "compiler/search/portfolio/segments.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -78,21 +78,21 @@ private:
   std::vector<NodeId> copy_; // by node of `from_`
 };
 
-/// Cuts one stretch out.
+/// Cuts one segment out.
 class Cutter {
 public:
-  Cutter(const Graph& whole, llvm::ArrayRef<NodeId> operators, Stretch stretch)
+  Cutter(const Graph& whole, llvm::ArrayRef<NodeId> operators, Segment segment)
       : whole_(whole), operators_(operators),
-        stretch_(stretch), out_{Graph(whole.shared_symbols(), "stretch"), {}, {}, {}, {}},
+        segment_(segment), out_{Graph(whole.shared_symbols(), "segment"), {}, {}, {}, {}},
         copier_(whole, out_.graph) {}
 
   CutOut run(llvm::ArrayRef<uint32_t> place, llvm::ArrayRef<uint32_t> last) {
-    for (uint32_t i = stretch_.first; i <= stretch_.last; ++i) {
+    for (uint32_t i = segment_.first; i <= segment_.last; ++i) {
       for (NodeId operand : whole_.operands(operators_[i])) bring(operand, place);
       copier_.add(operators_[i]);
     }
-    for (uint32_t i = stretch_.first; i <= stretch_.last; ++i) {
-      if (last[i] <= stretch_.last) continue;
+    for (uint32_t i = segment_.first; i <= segment_.last; ++i) {
+      if (last[i] <= segment_.last) continue;
       out_.outputs.push_back(operators_[i]);
       out_.graph.add_output("y" + std::to_string(out_.outputs.size()), copier_.of(operators_[i]));
     }
@@ -101,7 +101,7 @@ public:
   }
 
 private:
-  /// An operand that is not of the stretch: a new input, or work at load with all it needs.
+  /// An operand that is not of the segment: a new input, or work at load with all it needs.
   void bring(NodeId node, llvm::ArrayRef<uint32_t> place) {
     if (copier_.known(node)) return;
     if (place[node.index] != kNowhere || whole_.node(node).op == OpKind::Input) {
@@ -110,14 +110,14 @@ private:
                   out_.graph.input("x" + std::to_string(out_.inputs.size()), whole_.type(node)));
       return;
     }
-    llvm::SmallVector<NodeId, 8> todo{node};
-    while (!todo.empty()) {
-      NodeId next = todo.back();
-      size_t size = todo.size();
+    llvm::SmallVector<NodeId, 8> worklist{node};
+    while (!worklist.empty()) {
+      NodeId next = worklist.back();
+      size_t size = worklist.size();
       for (NodeId operand : whole_.operands(next))
-        if (!copier_.known(operand)) todo.push_back(operand);
-      if (todo.size() > size) continue;
-      todo.pop_back();
+        if (!copier_.known(operand)) worklist.push_back(operand);
+      if (worklist.size() > size) continue;
+      worklist.pop_back();
       if (!copier_.known(next)) bring_load(next);
     }
   }
@@ -143,12 +143,12 @@ private:
 
   const Graph& whole_;
   llvm::ArrayRef<NodeId> operators_;
-  Stretch stretch_;
+  Segment segment_;
   CutOut out_;
   Copier copier_;
 };
 
-/// Puts the graph of a stretch into the new whole.
+/// Puts the graph of a segment into the new whole.
 void insert(const Graph& whole, const CutOut& place, const Graph& graph, Graph& out, Copier& to) {
   Copier from(graph, out);
   for (size_t i = 0; i < graph.inputs().size(); ++i)
@@ -181,12 +181,12 @@ std::vector<NodeId> run_operators(const Graph& graph) {
   return operators;
 }
 
-std::vector<Stretch> cut_stretches(const Graph& graph, const StretchOptions& options) {
+std::vector<Segment> cut_segments(const Graph& graph, const SegmentOptions& options) {
   std::vector<NodeId> operators = run_operators(graph);
   uint32_t count = static_cast<uint32_t>(operators.size());
   std::vector<uint32_t> place = places_of(graph, operators);
   std::vector<uint32_t> width = crossings(last_uses(graph, operators, place), count);
-  // Least sum of crossings, one more for each cut, to the end of every stretch.
+  // Least sum of crossings, one more for each cut, to the end of every segment.
   std::vector<uint32_t> least(count + 1, kNowhere), from(count + 1);
   least[0] = 0;
   for (uint32_t end = 1; end <= count; ++end)
@@ -197,19 +197,19 @@ std::vector<Stretch> cut_stretches(const Graph& graph, const StretchOptions& opt
       uint32_t cost = least[start] + width[end] + 1;
       if (cost < least[end]) least[end] = cost, from[end] = start;
     }
-  std::vector<Stretch> stretches;
-  for (uint32_t end = count; end > 0; end = from[end]) stretches.push_back({from[end], end - 1});
-  std::reverse(stretches.begin(), stretches.end());
-  return stretches;
+  std::vector<Segment> segments;
+  for (uint32_t end = count; end > 0; end = from[end]) segments.push_back({from[end], end - 1});
+  std::reverse(segments.begin(), segments.end());
+  return segments;
 }
 
-CutOut cut_out(const Graph& graph, llvm::ArrayRef<NodeId> operators, Stretch stretch) {
+CutOut cut_out(const Graph& graph, llvm::ArrayRef<NodeId> operators, Segment segment) {
   std::vector<uint32_t> place = places_of(graph, operators);
-  return Cutter(graph, operators, stretch).run(place, last_uses(graph, operators, place));
+  return Cutter(graph, operators, segment).run(place, last_uses(graph, operators, place));
 }
 
-Graph put_in(const Graph& whole, llvm::ArrayRef<NodeId> operators,
-             llvm::ArrayRef<Stretch> stretches, llvm::ArrayRef<Replacement> replacements) {
+Graph splice(const Graph& whole, llvm::ArrayRef<NodeId> operators, llvm::ArrayRef<Segment> segments,
+             llvm::ArrayRef<Replacement> replacements) {
   Graph out(whole.shared_symbols(), whole.name());
   Copier copier(whole, out);
   std::vector<bool> needed = whole.reachable();
@@ -217,12 +217,12 @@ Graph put_in(const Graph& whole, llvm::ArrayRef<NodeId> operators,
   for (NodeId input : whole.inputs()) copier.add(input);
   for (uint32_t i = 0; i < whole.size(); ++i)
     if (needed[i] && place[i] == kNowhere && !copier.known({i})) copier.add({i});
-  for (size_t w = 0; w < stretches.size(); ++w) {
+  for (size_t w = 0; w < segments.size(); ++w) {
     if (replacements[w].graph) {
       insert(whole, *replacements[w].place, *replacements[w].graph, out, copier);
       continue;
     }
-    for (uint32_t i = stretches[w].first; i <= stretches[w].last; ++i) copier.add(operators[i]);
+    for (uint32_t i = segments[w].first; i <= segments[w].last; ++i) copier.add(operators[i]);
   }
   for (const GraphOutput& output : whole.outputs())
     out.add_output(output.name, copier.of(output.node));
@@ -238,9 +238,9 @@ Graph transfer(const Graph& graph, std::shared_ptr<Symbols> symbols) {
   return out;
 }
 
-// A step of a stretch says the same of the whole where the stretch's inputs are what they are
-// there: as they were before any stretch was replaced, whichever that was. What the whole ends at
-// is made once, in the end, in the graph's order: the inputs of a stretch come before its
+// A step of a segment says the same of the whole where the segment's inputs are what they are
+// there: as they were before any segment was replaced, whichever that was. What the whole ends at
+// is made once, in the end, in the graph's order: the inputs of a segment come before its
 // operators.
 
 namespace {
@@ -255,31 +255,31 @@ public:
       if (needed_[i]) before_[i] = into({i});
   }
 
-  void take(const StretchChain& stretch) {
-    Translation into(stretch.chain->terms, whole_.terms);
-    set_leaves(stretch, before_, into);
-    for (const DerivationStep& step : stretch.chain->steps) whole_.steps.push_back(into.step(step));
-    for (size_t o = 0; o < stretch.place->outputs.size(); ++o)
-      made_by_[stretch.place->outputs[o].index] = {&stretch, o};
+  void take(const SegmentChain& segment) {
+    Translation into(segment.chain->terms, whole_.terms);
+    set_leaves(segment, before_, into);
+    for (const DerivationStep& step : segment.chain->steps) whole_.steps.push_back(into.step(step));
+    for (size_t o = 0; o < segment.place->outputs.size(); ++o)
+      made_by_[segment.place->outputs[o].index] = {&segment, o};
   }
 
   void finish() {
     for (uint32_t i = 0; i < graph_.size(); ++i)
-      if (needed_[i]) after_[i] = made_by_[i].stretch ? end_of(made_by_[i]) : again({i});
+      if (needed_[i]) after_[i] = made_by_[i].segment ? end_of(made_by_[i]) : again({i});
     for (size_t o = 0; o < whole_.end.size(); ++o)
       whole_.end[o] = after_[graph_.outputs()[o].node.index];
   }
 
 private:
   struct Output {
-    const StretchChain* stretch = nullptr;
+    const SegmentChain* segment = nullptr;
     size_t number = 0;
   };
 
   /// The inputs of the cut-out are nodes of the whole, its weights those of the whole.
-  void set_leaves(const StretchChain& stretch, llvm::ArrayRef<NodeId> nodes, Translation& into) {
-    const CutOut& place = *stretch.place;
-    const Graph& terms = stretch.chain->terms;
+  void set_leaves(const SegmentChain& segment, llvm::ArrayRef<NodeId> nodes, Translation& into) {
+    const CutOut& place = *segment.place;
+    const Graph& terms = segment.chain->terms;
     for (uint32_t i = 0; i < terms.size(); ++i) {
       OpKind op = terms.node({i}).op;
       if (op != OpKind::Input && op != OpKind::Weight) continue;
@@ -295,9 +295,9 @@ private:
   }
 
   NodeId end_of(const Output& output) {
-    Translation into(output.stretch->chain->terms, whole_.terms);
-    set_leaves(*output.stretch, after_, into);
-    return into(output.stretch->chain->end[output.number]);
+    Translation into(output.segment->chain->terms, whole_.terms);
+    set_leaves(*output.segment, after_, into);
+    return into(output.segment->chain->end[output.number]);
   }
 
   NodeId again(NodeId node) {
@@ -317,11 +317,11 @@ private:
 
 } // namespace
 
-void append_stretches(Derivation& whole, const Graph& graph, llvm::ArrayRef<StretchChain> found) {
+void append_segments(Derivation& whole, const Graph& graph, llvm::ArrayRef<SegmentChain> found) {
   assert(&whole.terms.symbols() == &graph.symbols());
   Lift lift(whole, graph);
-  for (const StretchChain& stretch : found)
-    if (stretch.place && stretch.chain) lift.take(stretch);
+  for (const SegmentChain& segment : found)
+    if (segment.place && segment.chain) lift.take(segment);
   lift.finish();
 }
 
