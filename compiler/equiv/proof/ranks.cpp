@@ -71,7 +71,7 @@ private:
     if (a.kind == b.kind && (a.kind == Kind::Rank || a.kind == Kind::ShapeOf))
       join(a.variable, b.variable);
     for (auto [x, n] : {std::pair(&a, &b), std::pair(&b, &a)}) {
-      if (n->kind != Kind::Literal || !n->literal.is(Value::Kind::Int) || n->literal.number < 0)
+      if (n->kind != Kind::Literal || !n->literal.is(tg::Value::Kind::Int) || n->literal.number < 0)
         continue;
       Rank rank = static_cast<size_t>(n->literal.number);
       if (x->kind == Kind::Rank) set(variables_[x->variable], rank);

@@ -289,7 +289,7 @@ void dropout(Call& call) {
   bool training = by_inputs && call.has(2) && call.known_whole(2) != 0;
   if (training && !call.failed() && !(call.has(1) && call.known_real(1) == 0))
     call.fail("training is not supported: it drops elements at random");
-  call.ignore_input(1);
+  (void)call.value(1);
   if (call.failed()) return;
   call.result(x);
   DType mask = call.version() < 10 ? emit.dtype(x) : DType::Bool;
