@@ -98,6 +98,7 @@ def cases_of(folder):
         "run": [Case("run", ["run", model, "--runs", "100000", "--quiet"]),
                 Case("run --backend ref", ["run", model, "--backend", "ref", "--runs", "100000", "--quiet"]),
                 Case("run --opt", ["run", model, "--opt", "--runs", "1", "--quiet", *RULES, *SEARCHES["mcts"]], None, True, True)],
+        "export": [Case("export", ["export", model, "-o", str(folder / "out.onnx")])],
         "weights": [Case("weights", ["weights", model, "-o", str(folder / "w.safetensors")])],
         "verify": [Case("verify", ["verify", str(folder / "pair.tg")], limited=True, codes=[1, NOT_DECIDED])],
         "extract": extracted,
@@ -121,9 +122,9 @@ def cases_of(folder):
 
 
 def listed_commands(tg):
-    """The first column of what stands below `Commands:`."""
+    """The first column of what stands below the line of the usage."""
     text = subprocess.run([tg, "--help"], capture_output=True, text=True, check=True).stdout
-    return re.findall(r"(?m)^  ([a-z]+(?: [a-z]+)*)(?:  |$)", text.partition("\nCommands:\n")[2])
+    return re.findall(r"(?m)^  ([a-z]+(?: [a-z]+)*)(?:  |$)", text.partition("\nusage: ")[2])
 
 
 # --- running --------------------------------------------------------------------------------------

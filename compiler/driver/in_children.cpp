@@ -122,6 +122,10 @@ private:
 #endif
     for (int signal : {SIGINT, SIGTERM, SIGPIPE, SIGSEGV, SIGFPE, SIGABRT, SIGBUS, SIGILL})
       std::signal(signal, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none,
+                nullptr); // the parent blocks what a thread of its own waits for
     for (uint64_t number; read_all(from, &number, sizeof number);) {
       std::string text = job(number);
       uint64_t size = text.size();

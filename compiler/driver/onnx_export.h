@@ -17,7 +17,4 @@ struct OnnxExport {
 Result<OnnxExport> export_onnx(const Graph& graph, const PrepareOptions& options, int opset,
                                llvm::StringRef path);
 
-/// Whether a path is an ONNX file's by its ending.
-inline bool is_onnx_path(llvm::StringRef path) { return path.endswith(".onnx"); }
-
 } // namespace tg

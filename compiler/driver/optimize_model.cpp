@@ -265,7 +265,7 @@ Result<PrepareOptions> Optimization::run_options() const {
                                   .cost_db = o_.cost_db,
                                   .seed = o_.seed,
                                   .weights_file = o_.weights};
-  TG_TRY(PrepareOptions run, tg::run_options(options, source_));
+  TG_TRY(PrepareOptions run, tg::run_options(options, source_, host_.weights));
   run.externs = externs_;
   run.stop = stop_;
   return run;

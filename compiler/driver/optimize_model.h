@@ -4,6 +4,7 @@
 // OptimizeHost.
 #pragma once
 
+#include "compiler/driver/weight_file.h"
 #include "compiler/equiv/equivalent.h"
 #include "compiler/optimizer/optimize.h"
 #include "lang/core/diagnostic.h"
@@ -18,11 +19,12 @@ struct OptimizeHost {
   /// When all of it has to end. None: at the time limit of the options, or when the process holds
   /// so much more memory than it does now.
   std::optional<StopToken> stop = {};
-  llvm::ArrayRef<Rule> declared = {}; // beside those that the options select
-  bool chain = false;                 // with the chain of rewrites, though nobody asked to explain
-  bool remember = true;               // whole runs that were made before are not made again
-  bool isolated = false;              // rules are verified in processes of their own
-  bool plain = false;                 // rules whose operators another runtime has not are left out
+  llvm::ArrayRef<Rule> declared = {};             // beside those that the options select
+  std::shared_ptr<const WeightFile> weights = {}; // of the model, if the options name no file
+  bool chain = false;    // with the chain of rewrites, though nobody asked to explain
+  bool remember = true;  // whole runs that were made before are not made again
+  bool isolated = false; // rules are verified in processes of their own
+  bool plain = false;    // rules whose operators another runtime has not are left out
   std::function<void(size_t done, size_t total)> verifying = {}, timing = {};
   /// The search begins, under this time limit, with operators timed on the way or not: who is told
   /// of it. And ends.

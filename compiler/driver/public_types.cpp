@@ -22,9 +22,13 @@ PrepareOptions run_options(const tangram::CompileOptions& o) {
   return run;
 }
 
-Result<PrepareOptions> run_options(const tangram::CompileOptions& o, const Graph& model) {
+Result<PrepareOptions> run_options(const tangram::CompileOptions& o, const Graph& model,
+                                   const std::shared_ptr<const WeightFile>& own) {
   PrepareOptions run = run_options(o);
-  if (o.weights_file.empty()) return run;
+  if (o.weights_file.empty()) {
+    if (own) run.weights = weights_from(own);
+    return run;
+  }
   TG_TRY(run.weights, open_weights(model, o.weights_file));
   return run;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/driver/prepare.h"
+#include "compiler/driver/weight_file.h"
 #include "compiler/egraph/cycle.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/optimizer/optimize.h"
@@ -55,9 +56,10 @@ StopToken stop_within(double time_limit_s, int64_t memory_limit_mb);
 
 /// How a model is run, but for the kernels and weights that functions give.
 PrepareOptions run_options(const tangram::CompileOptions& options);
-/// The same with the weights of a file, which has to have what the model needs. Errors: those of
-/// open_weights().
-Result<PrepareOptions> run_options(const tangram::CompileOptions& options, const Graph& model);
+/// The same with the weights of the file that the options name, which has to have what the model
+/// needs, else with the model's own, if it has any. Errors: those of open_weights().
+Result<PrepareOptions> run_options(const tangram::CompileOptions& options, const Graph& model,
+                                   const std::shared_ptr<const WeightFile>& own);
 
 inline std::string name_of(tangram::Backend b) { return std::string(tangram::word(b)); }
 

@@ -32,6 +32,7 @@ using tg::SourceManager;
 
 struct Model::Impl {
   tg::Graph graph;
+  std::shared_ptr<const tg::WeightFile> weights = {}; // of an .onnx file
 };
 
 struct Program::Impl {
@@ -68,11 +69,12 @@ Error to_error(DiagnosticSink& sink, const SourceManager& sources) {
 Error to_error(const tg::Diagnostic& d) { return Error{{to_public(d, SourceManager())}}; }
 
 tg::ModelRequest request(const ParseOptions& options) {
-  return {options.model, {options.set.begin(), options.set.end()}};
+  return {options.model, {options.set.begin(), options.set.end()}, {options.shapes, options.dims}};
 }
 
-Model to_model(tg::Graph graph) {
-  return Model(std::make_shared<const Model::Impl>(Model::Impl{std::move(graph)}));
+Model to_model(tg::Graph graph, std::shared_ptr<const tg::WeightFile> weights = nullptr) {
+  return Model(
+      std::make_shared<const Model::Impl>(Model::Impl{std::move(graph), std::move(weights)}));
 }
 
 Expected<Model> to_model(std::optional<tg::Graph> graph, DiagnosticSink& sink,
@@ -199,11 +201,14 @@ Tensor to_public(const tg::Tensor& tensor) {
   return copy;
 }
 
-tg::Result<tg::WeightSource> weight_source(const tg::Graph& graph, const CompileOptions& options) {
+/// Of the options, else the model's own.
+tg::Result<tg::WeightSource> weight_source(const Model& model, const tg::Graph& graph,
+                                           const CompileOptions& options) {
   if (!options.weights_file.empty() && options.weights)
     return tg::error(tg::Code::usage, "weights are given both by a function and by a file");
   if (!options.weights_file.empty()) return tg::open_weights(graph, options.weights_file);
-  if (!options.weights) return tg::WeightSource();
+  const std::shared_ptr<const tg::WeightFile>& own = model.impl().weights;
+  if (!options.weights) return own ? tg::weights_from(own) : tg::WeightSource();
   return tg::WeightSource(
       [give = options.weights](const tg::PlanValue& value) -> tg::Result<tg::Tensor> {
         return to_tensor(give(value.name, shape_of(value.type)), value.type.dtype, value.name);
@@ -248,8 +253,10 @@ Expected<Model> parse(std::string_view text, std::string_view name, const ParseO
 Expected<Model> parse_file(const std::string& path, const ParseOptions& options) {
   SourceManager sources;
   DiagnosticSink sink;
-  return to_model(tg::load_model(sources, llvm::StringRef(path), request(options), sink), sink,
-                  sources);
+  std::optional<tg::LoadedModel> model =
+      tg::load_model(sources, llvm::StringRef(path), request(options), sink);
+  if (!model) return to_error(sink, sources);
+  return to_model(std::move(model->graph), std::move(model->weights));
 }
 
 // --- optimiser --------------------------------------------------------------------------------
@@ -266,13 +273,13 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
   std::shared_ptr<const tg::ExternKernels> externs = extern_kernels(options.externs, sources, sink);
   if (sink.failed()) return to_error(sink, sources);
   const tg::Graph source = own_graph(model);
-  std::optional<tg::OptimizedModel> found =
-      tg::optimize_model(source, options, std::move(externs), {}, sources, sink);
+  std::optional<tg::OptimizedModel> found = tg::optimize_model(
+      source, options, std::move(externs), {.weights = model.impl().weights}, sources, sink);
   if (!found) return to_error(sink, sources);
   tg::Optimized& result = found->result;
   Report report = to_public(result.report);
   report.verified = found->verified;
-  Optimized optimized{to_model(std::move(result.graph)), std::move(report)};
+  Optimized optimized{to_model(std::move(result.graph), model.impl().weights), std::move(report)};
   if (options.explain) optimized.steps = tg::steps_of(*result.chain, found->rules);
   optimized.report_json = tg::report_json(result.report, options.priors);
   optimized.trace_json = std::move(found->trace);
@@ -319,9 +326,9 @@ Verification to_public(const tg::ModelsVerified& verified) {
 } // namespace
 
 Expected<Verification> verify(const Model& a, const Model& b, const VerifyOptions& options) {
-  tg::Result<tg::ModelsVerified> verified =
-      tg::verify_models({own_graph(a), a.name()}, {own_graph(b), b.name()}, options,
-                        tg::stop_within(options.time_limit_s, options.memory_limit_mb));
+  tg::Result<tg::ModelsVerified> verified = tg::verify_models(
+      {own_graph(a), a.name(), a.impl().weights}, {own_graph(b), b.name(), b.impl().weights},
+      options, tg::stop_within(options.time_limit_s, options.memory_limit_mb));
   if (!verified) return to_error(verified.error());
   return to_public(*verified);
 }
@@ -397,7 +404,7 @@ Program::~Program() = default;
 namespace {
 
 /// What the parts need to run a graph: checked, with weights and kernels.
-Expected<tg::PrepareOptions> prepare_options(const tg::Graph& graph,
+Expected<tg::PrepareOptions> prepare_options(const Model& model, const tg::Graph& graph,
                                              const CompileOptions& options) {
   std::string backend = tg::name_of(options.backend);
   if (auto fits = check_tf32(options.allow_tf32, &options.backend, backend); !fits)
@@ -408,7 +415,7 @@ Expected<tg::PrepareOptions> prepare_options(const tg::Graph& graph,
   DiagnosticSink sink;
   prepare.externs = extern_kernels(options.externs, sources, sink);
   if (sink.failed()) return to_error(sink, sources);
-  tg::Result<tg::WeightSource> weights = weight_source(graph, options);
+  tg::Result<tg::WeightSource> weights = weight_source(model, graph, options);
   if (!weights) return to_error(weights.error());
   prepare.weights = std::move(*weights);
   return prepare;
@@ -418,7 +425,7 @@ Expected<tg::PrepareOptions> prepare_options(const tg::Graph& graph,
 
 Expected<Program> compile(const Model& model, const CompileOptions& options) {
   const tg::Graph graph = own_graph(model);
-  Expected<tg::PrepareOptions> prepare = prepare_options(graph, options);
+  Expected<tg::PrepareOptions> prepare = prepare_options(model, graph, options);
   if (!prepare) return prepare.error();
   tg::Result<tg::LoadedProgram> loaded = tg::load_program(graph, *prepare);
   if (!loaded) return to_error(loaded.error());
@@ -428,7 +435,7 @@ Expected<Program> compile(const Model& model, const CompileOptions& options) {
 Expected<Model> save_weights(const Model& model, const std::string& path,
                              const CompileOptions& options) {
   const tg::Graph graph = own_graph(model);
-  Expected<tg::PrepareOptions> prepare = prepare_options(graph, options);
+  Expected<tg::PrepareOptions> prepare = prepare_options(model, graph, options);
   if (!prepare) return prepare.error();
   tg::Result<tg::Graph> folded = tg::save_folded(graph, *prepare, path);
   if (!folded) return to_error(folded.error());
@@ -438,7 +445,7 @@ Expected<Model> save_weights(const Model& model, const std::string& path,
 Expected<OnnxNotes> save_onnx(const Model& model, const std::string& path, int opset,
                               const CompileOptions& options) {
   const tg::Graph graph = own_graph(model);
-  Expected<tg::PrepareOptions> prepare = prepare_options(graph, options);
+  Expected<tg::PrepareOptions> prepare = prepare_options(model, graph, options);
   if (!prepare) return prepare.error();
   tg::Result<tg::OnnxExport> written = tg::export_onnx(graph, *prepare, opset, path);
   if (!written) return to_error(written.error());
@@ -482,7 +489,7 @@ Expected<std::vector<OutputDifference>> check_outputs(const Model& model, const 
                                                       const CompileOptions& options) {
   const tg::Graph graph = own_graph(model), from = own_graph(source);
   if (auto same = check_interface(graph, from); !same) return to_error(same.error());
-  Expected<tg::PrepareOptions> prepare = prepare_options(from, options);
+  Expected<tg::PrepareOptions> prepare = prepare_options(source, from, options);
   if (!prepare) return prepare.error();
   auto bound = [&](const tg::Plan& plan) { return to_inputs(plan, inputs); };
   tg::Result<tg::RunReport> run = tg::run_model(

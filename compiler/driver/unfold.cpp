@@ -100,8 +100,8 @@ size_t worst_position(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b) {
   return worst;
 }
 
-Result<Tensor> read_weight(const Safetensors& file, llvm::StringRef path) {
-  const Safetensors::Entry* entry = file.find(path);
+Result<Tensor> read_weight(const WeightFile& file, llvm::StringRef path) {
+  const WeightFile::Entry* entry = file.find(path);
   if (!entry)
     return error(Code::missing_weights, "`{0}` lacks the weight `{1}`", file.file_name(), path);
   return file.read(*entry);
@@ -115,7 +115,7 @@ llvm::StringSet<> weight_paths(const Graph& graph) {
   return paths;
 }
 
-Diagnostic unreadable(const Safetensors& file) {
+Diagnostic unreadable(const WeightFile& file) {
   return error(Code::bad_data_file,
                "`{0}` does not say in a form that can be read what its folded "
                "weights were computed from",
@@ -139,7 +139,7 @@ Metadata folding_record(const Graph& values) {
   return {{kModel.str(), to_text(named)}, {kPaths.str(), text}};
 }
 
-Result<std::optional<Graph>> read_folding(const Safetensors& file) {
+Result<std::optional<Graph>> read_folding(const WeightFile& file) {
   std::string text, paths_text;
   for (const auto& [key, value] : file.metadata())
     if (key == kModel)
@@ -188,7 +188,7 @@ Graph unfold(const Graph& graph, const Graph& values) {
 }
 
 Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& source,
-                                   const Safetensors& file) {
+                                   const WeightFile& file) {
   CompileOptions compile;
   compile.seed = source.seed;
   compile.weights = source.weights;
@@ -222,10 +222,10 @@ Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& so
   return check;
 }
 
-Result<std::optional<WeightDifference>> differing_weight(const Graph& graph, const Safetensors& a,
-                                                         const Safetensors& b) {
+Result<std::optional<WeightDifference>> differing_weight(const Graph& graph, const WeightFile& a,
+                                                         const WeightFile& b) {
   llvm::StringSet<> needed = weight_paths(graph);
-  for (const Safetensors::Entry& entry : b.entries()) {
+  for (const WeightFile::Entry& entry : b.entries()) {
     if (!a.find(entry.name) || !needed.contains(entry.name)) continue;
     TG_TRY(Tensor left, read_weight(a, entry.name));
     TG_TRY(Tensor right, b.read(entry));

@@ -16,7 +16,7 @@ Metadata folding_record(const Graph& values);
 
 /// The model that computed the folded weights of a file, its outputs named by their paths. nullopt
 /// if the file has no record of one. Errors: `bad_data_file` if the record cannot be read.
-Result<std::optional<Graph>> read_folding(const Safetensors& file);
+Result<std::optional<Graph>> read_folding(const WeightFile& file);
 
 /// The graph with every weight that is an output of `values` replaced by what computes it. A weight
 /// of the same path and another type stays.
@@ -38,12 +38,12 @@ struct FoldingCheck {
 
 /// `source` gives the weights that `values` reads. Errors: those of the source and of the file.
 Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& source,
-                                   const Safetensors& file);
+                                   const WeightFile& file);
 
 /// The first weight that `graph` needs and that the files hold with different values.
 /// Errors: those of reading the files.
-Result<std::optional<WeightDifference>> differing_weight(const Graph& graph, const Safetensors& a,
-                                                         const Safetensors& b);
+Result<std::optional<WeightDifference>> differing_weight(const Graph& graph, const WeightFile& a,
+                                                         const WeightFile& b);
 
 /// Weights that the outputs of one graph need and of which the other has none.
 std::vector<std::string> weights_of_one_side(const Graph& graph, const Graph& other);

@@ -6,29 +6,22 @@
 namespace tg {
 namespace {
 
-/// A model with its weights; null without a file.
-struct Side : VerifySide {
-  std::shared_ptr<const Safetensors> weights = {};
-};
-
 struct Sides {
-  Side a, b;
+  VerifySide a, b;
   std::optional<FoldingCheck> folding = {};
   /// The folded weights were compared with what the random weights of the seed give.
   bool folded_from_seed = false;
   std::optional<WeightDifference> weight = {};
 };
 
-Result<void> open_file(Side& side, const std::string& path) {
+Result<void> open_file(VerifySide& side, const std::string& path) {
   if (path.empty()) return {};
-  TG_TRY(Safetensors file, Safetensors::open(path));
-  TG_CHECK(check_weights(compare_weights(side.graph, &file), side.graph.name(), path));
-  side.weights = std::make_shared<const Safetensors>(std::move(file));
-  return {};
+  TG_TRY(side.weights, open_weight_file(path));
+  return check_weights(compare_weights(side.graph, side.weights.get()), side.graph.name(), path);
 }
 
 /// Traces the folded weights of `side` back to those of `source`.
-Result<void> trace_folded(Sides& sides, Side& side, const Side& source, uint64_t seed) {
+Result<void> trace_folded(Sides& sides, VerifySide& side, const VerifySide& source, uint64_t seed) {
   if (!side.weights) return {};
   TG_TRY(std::optional<Graph> values, read_folding(*side.weights));
   if (!values) return {};
@@ -77,8 +70,8 @@ void judge_weights(const Sides& sides, Equivalence& result) {
     return;
   }
   if (!result.different()) return;
-  for (const Side* side : {&sides.b, &sides.a}) {
-    const Side& other = side == &sides.a ? sides.b : sides.a;
+  for (const VerifySide* side : {&sides.b, &sides.a}) {
+    const VerifySide& other = side == &sides.a ? sides.b : sides.a;
     std::vector<std::string> alone = weights_of_one_side(side->graph, other.graph);
     if (alone.empty()) continue;
     result.verdict = Equivalence::Verdict::Undecided;
@@ -101,7 +94,7 @@ void judge_weights(const Sides& sides, Equivalence& result) {
 
 Result<ModelsVerified> verify_models(VerifySide a, VerifySide b, const tangram::VerifyOptions& o,
                                      const StopToken& stop) {
-  Sides sides{{std::move(a)}, {std::move(b)}};
+  Sides sides{std::move(a), std::move(b)};
   TG_CHECK(read_weights(sides, o));
   EquivalenceOptions options;
   options.seed = o.seed;

@@ -10,10 +10,11 @@
 
 namespace tg {
 
-/// A model, and how its file is called in messages.
+/// A model, how its file is called in messages, and the weights that the file has itself.
 struct VerifySide {
   Graph graph;
   std::string file = {};
+  std::shared_ptr<const WeightFile> weights = {};
 };
 
 struct ModelsVerified {

@@ -76,14 +76,14 @@ llvm::StringRef state_name(WeightState state) {
   return "";
 }
 
-std::vector<WeightRow> compare_weights(const Graph& graph, const Safetensors* file) {
+std::vector<WeightRow> compare_weights(const Graph& graph, const WeightFile* file) {
   std::vector<WeightRow> rows;
   llvm::StringSet<> wanted;
   for (NodeId id : needed_weights(graph)) {
     WeightRow row{path_of(graph, id).str(), graph.type(id), "", WeightState::Random};
     wanted.insert(row.path);
-    if (const Safetensors::Entry* entry = file ? file->find(row.path) : nullptr) {
-      row.file_type = entry->text();
+    if (const WeightFile::Entry* entry = file ? file->find(row.path) : nullptr) {
+      row.file_type = entry->text;
       row.state = fits(entry->type, row.type) ? WeightState::Found : WeightState::Mismatched;
     } else if (file) {
       row.state = WeightState::Missing;
@@ -91,9 +91,9 @@ std::vector<WeightRow> compare_weights(const Graph& graph, const Safetensors* fi
     rows.push_back(std::move(row));
   }
   if (file)
-    for (const Safetensors::Entry& entry : file->entries())
+    for (const WeightFile::Entry& entry : file->entries())
       if (!wanted.contains(entry.name))
-        rows.push_back({entry.name, entry.type, entry.text(), WeightState::Unused});
+        rows.push_back({entry.name, entry.type, entry.text, WeightState::Unused});
   return rows;
 }
 
@@ -132,9 +132,9 @@ Result<void> check_weights(llvm::ArrayRef<WeightRow> rows, llvm::StringRef model
   return d;
 }
 
-WeightSource weights_from(std::shared_ptr<const Safetensors> file) {
+WeightSource weights_from(std::shared_ptr<const WeightFile> file) {
   return [file = std::move(file)](const PlanValue& value) -> Result<Tensor> {
-    const Safetensors::Entry* entry = file->find(value.name);
+    const WeightFile::Entry* entry = file->find(value.name);
     if (!entry)
       return error(Code::missing_weights, "`{0}` lacks the weight `{1}`", file->file_name(),
                    value.name);
@@ -147,10 +147,17 @@ WeightSource weights_from(std::shared_ptr<const Safetensors> file) {
   };
 }
 
+WeightSource weights_or_random(std::shared_ptr<const WeightFile> file, uint64_t seed) {
+  return [file, known = weights_from(file), seed](const PlanValue& value) -> Result<Tensor> {
+    if (file->find(value.name)) return known(value);
+    return random_weight(value.name, value.type, value.init, seed);
+  };
+}
+
 Result<WeightSource> open_weights(const Graph& graph, llvm::StringRef path) {
-  TG_TRY(Safetensors file, Safetensors::open(path));
-  TG_CHECK(check_weights(compare_weights(graph, &file), graph.name(), path));
-  return weights_from(std::make_shared<const Safetensors>(std::move(file)));
+  TG_TRY(std::shared_ptr<const WeightFile> file, open_weight_file(path));
+  TG_CHECK(check_weights(compare_weights(graph, file.get()), graph.name(), path));
+  return weights_from(std::move(file));
 }
 
 Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llvm::StringRef path,

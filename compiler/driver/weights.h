@@ -5,8 +5,8 @@
 #pragma once
 
 #include "compiler/driver/prepare.h"
+#include "compiler/driver/weight_file.h"
 #include "compiler/ir/graph.h"
-#include "runtime/safetensors.h"
 
 namespace tg {
 
@@ -30,7 +30,7 @@ struct WeightRow {
 
 /// The weights that the outputs need, in the order of the graph; then what is only in the file, in
 /// the order of the file. Without a file all are random.
-std::vector<WeightRow> compare_weights(const Graph& graph, const Safetensors* file);
+std::vector<WeightRow> compare_weights(const Graph& graph, const WeightFile* file);
 
 /// Errors: `missing_weights` or `mismatched_weight` if the file does not have what the graph needs,
 /// with the first few names.
@@ -39,7 +39,9 @@ Result<void> check_weights(llvm::ArrayRef<WeightRow> rows, llvm::StringRef model
 
 /// A source that reads from the file, which it keeps open; f16 and bf16 are widened to f32 where
 /// the model has that.
-WeightSource weights_from(std::shared_ptr<const Safetensors> file);
+WeightSource weights_from(std::shared_ptr<const WeightFile> file);
+/// The same; what the file lacks is random from the seed.
+WeightSource weights_or_random(std::shared_ptr<const WeightFile> file, uint64_t seed);
 
 /// A model's weights from a file: opened and compared. Errors: those of both.
 Result<WeightSource> open_weights(const Graph& graph, llvm::StringRef path);

@@ -33,15 +33,17 @@ struct Row {
 };
 
 /// On random inputs, the same for all graphs.
-Result<RunReport> run_on_cpu(const Options& o, const Graph& source, const Graph& graph,
+Result<RunReport> run_on_cpu(const Options& o, const LoadedModel& source, const Graph& graph,
                              const RunModelOptions& run) {
-  return run_model(source, graph, prepare_options(o), run,
+  TG_TRY(PrepareOptions options, prepare_options(o, source));
+  return run_model(source.graph, graph, options, run,
                    [&](const Plan& plan) { return random_inputs(plan, o.seed); });
 }
 
 /// The largest difference of an output of `graph` on the cpu from that of `source` on ref; infinite
 /// if a value is not finite.
-Result<double> difference_from_ref(const Options& o, const Graph& source, const Graph& graph) {
+Result<double> difference_from_ref(const Options& o, const LoadedModel& source,
+                                   const Graph& graph) {
   RunModelOptions once{.timing = {.runs = 1, .warmup = 0}, .check = true};
   TG_TRY(RunReport run, run_on_cpu(o, source, graph, once));
   double worst = 0;
@@ -50,13 +52,13 @@ Result<double> difference_from_ref(const Options& o, const Graph& source, const 
 }
 
 /// Whole runs of a model that stays as it is: there is nothing to compare it with but itself.
-Result<Comparison> time_alone(const Options& o, const Graph& source) {
-  TG_TRY(RunReport run, run_on_cpu(o, source, source, {.timing = {.seconds = 1}}));
+Result<Comparison> time_alone(const Options& o, const LoadedModel& source) {
+  TG_TRY(RunReport run, run_on_cpu(o, source, source.graph, {.timing = {.seconds = 1}}));
   const Timing& timing = run.times.timing;
   return Comparison{timing, timing, 1, 1, 1};
 }
 
-Result<Row> finish_row(const Options& o, const Graph& source, Optimized optimized) {
+Result<Row> finish_row(const Options& o, const LoadedModel& source, Optimized optimized) {
   Row row;
   if (optimized.report.comparison) {
     row.runs = *optimized.report.comparison;
@@ -72,9 +74,10 @@ Result<Row> finish_row(const Options& o, const Graph& source, Optimized optimize
 std::optional<Row> demonstrate(Session& session, const std::string& path) {
   const Options& o = session.options;
   session.stop = stop_of(o); // of each model
-  std::optional<Graph> source = load_model(session.sources, path, {o.model, o.set}, session.sink);
+  std::optional<LoadedModel> source = load(session, path, o.files.size() > 1);
   if (!source) return std::nullopt;
-  std::optional<OptimizedModel> optimized = optimize_model(session, *source, {.remember = false});
+  std::optional<OptimizedModel> optimized =
+      optimize_model(session, source->graph, {.weights = source->weights, .remember = false});
   if (!optimized) return std::nullopt;
   Result<Row> row = finish_row(o, *source, std::move(optimized->result));
   if (!row) {

@@ -1,7 +1,7 @@
 // `tg check`: everything that can be said about files without running them. Each file is checked by
 // itself; with --model or --set, that model is also instantiated. --verbose says how large the
 // models are.
-#include "compiler/driver/cli/session.h"
+#include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
 #include "compiler/driver/model.h"
 #include "compiler/rules/derived_class.h"
@@ -79,6 +79,10 @@ std::string unchecked_shapes(const Program& program) {
 /// --verbose, how large the one asked for is, or all.
 std::string check_file(Session& session, const std::string& path) {
   const Options& o = session.options;
+  if (is_onnx_path(path)) {
+    std::optional<LoadedModel> model = load(session, path, o.files.size() > 1);
+    return model && o.verbose ? description(model->graph) : "";
+  }
   Program program = load_program(session.sources, library(), path, session.sink);
   if (!session.sink.failed() && has_rules(program)) check_rules(session, path);
   bool chosen = !o.model.empty() || !o.set.empty();
@@ -112,6 +116,8 @@ void report_once(const SourceManager& sources, const DiagnosticSink& found, Diag
 
 int run_check(Session& session) {
   const Options& o = session.options;
+  if ((!o.shapes.empty() || !o.dims.empty()) && llvm::none_of(o.files, is_onnx_path))
+    return session.fail(error(Code::usage, "`--shape` and `--dim` are of .onnx files"));
   for (const std::string& path : o.files) {
     DiagnosticSink all = std::move(session.sink);
     session.sink = {};

@@ -29,24 +29,24 @@ void print_export_json(Session& session, const OnnxExport& exported) {
   session.out << "\n";
 }
 
-Result<OnnxExport> exported(const Options& o, const Graph& graph) {
-  TG_TRY(PrepareOptions options, prepare_options(o, graph));
-  return export_onnx(graph, options, static_cast<int>(o.opset), o.out_file);
+Result<OnnxExport> exported(const Options& o, const LoadedModel& model) {
+  TG_TRY(PrepareOptions options, prepare_options(o, model));
+  return export_onnx(model.graph, options, static_cast<int>(o.opset), o.out_file);
 }
 
 } // namespace
 
 int run_export(Session& session) {
   const Options& o = session.options;
-  std::optional<Graph> graph = load(session);
-  if (!graph) return session.fail();
-  Result<OnnxExport> result = exported(o, *graph);
+  std::optional<LoadedModel> model = load(session);
+  if (!model) return session.fail();
+  Result<OnnxExport> result = exported(o, *model);
   if (!result) return session.fail(result.error());
   session.print_warnings();
   if (o.json)
     print_export_json(session, *result);
   else if (!o.quiet)
-    print_export(session, graph->name(), *result);
+    print_export(session, model->graph.name(), *result);
   return 0;
 }
 

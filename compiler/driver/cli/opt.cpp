@@ -116,7 +116,7 @@ namespace {
 
 /// The optimised model; with --weights-out as one that has nothing left to compute at load, and its
 /// weights; as an ONNX file, which has both, where the name ends so.
-Result<void> write_model(Session& session, const Graph& source, const Graph& optimized,
+Result<void> write_model(Session& session, const LoadedModel& source, const Graph& optimized,
                          std::vector<std::string>& notes) {
   const Options& o = session.options;
   if (is_onnx_path(o.out_file)) {

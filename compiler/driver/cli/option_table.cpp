@@ -21,10 +21,11 @@ constexpr CommandSet Prompt{CommandId::Prompt};
 
 constexpr CommandSet kSearches = Opt | Explain | Run | Prompt;
 constexpr CommandSet kModels = Check | Opt | Explain | Run | Weights | Export | Verify;
+constexpr CommandSet kOnnx = kModels | Import | BenchDemo | Prompt;
 constexpr CommandSet kThreaded = Opt | Explain | Run | RulesVerify | Verify | Calibrate | BenchDemo;
 constexpr CommandSet kRandom =
     Opt | Explain | Run | RulesVerify | Verify | BenchDemo | Weights | Export | Extract | Prompt;
-constexpr CommandSet kReports = Check | Opt | Explain | Run | Extract | Weights | Export |
+constexpr CommandSet kReports = Check | Opt | Explain | Run | Extract | Weights | Import | Export |
                                 RulesList | RulesVerify | Verify | Calibrate | BenchDemo;
 constexpr CommandSet kTables = Devices | Ops | Errors | OptionTable | Help;
 

@@ -1,7 +1,7 @@
 #include "compiler/driver/cli/options_check.h"
 
 #include "compiler/driver/cost_model.h"
-#include "compiler/driver/onnx_export.h"
+#include "compiler/driver/weight_file.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -63,6 +63,11 @@ std::optional<Misuse> check_onnx(const Options& o, llvm::ArrayRef<const OptionRo
   if (o.command == CommandId::Export && !onnx)
     return Misuse{
         formatv("`tg export` writes ONNX files: `{0}` does not end with .onnx", o.out_file)};
+  if (o.command == CommandId::Import && !is_onnx_path(o.files.front()))
+    return Misuse{
+        formatv("`tg import` reads ONNX files: `{0}` does not end with .onnx", o.files.front())};
+  if (o.command == CommandId::Import && o.out_file.empty() && !o.json)
+    return Misuse{"`tg import` requires `-o FILE.tg`"};
   if (!onnx && llvm::any_of(given, [](const OptionRow* row) { return row->flag == "--opset"; }))
     return Misuse{"`--opset` requires `-o FILE.onnx`"};
   if (onnx && !o.weights_out.empty())

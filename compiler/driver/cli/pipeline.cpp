@@ -2,15 +2,63 @@
 #include "compiler/driver/cli/pipeline.h"
 
 #include "compiler/driver/cli/live_line.h"
-#include "compiler/driver/onnx_export.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/rule_trust.h"
 
 namespace tg::cli {
 
-std::optional<Graph> load(Session& session) {
-  const Options& o = session.options;
-  return load_model(session.sources, o.files.front(), {o.model, o.set}, session.sink);
+namespace {
+
+/// "1,3,224,224"
+std::optional<std::vector<int64_t>> read_shape(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef, 8> parts;
+  text.split(parts, ',');
+  std::vector<int64_t> sizes;
+  for (llvm::StringRef part : parts)
+    if (part.trim().getAsInteger(10, sizes.emplace_back())) return std::nullopt;
+  return sizes;
+}
+
+/// --shape and --dim.
+Result<onnx::ImportOptions> read_sizes(const Options& o) {
+  onnx::ImportOptions sizes;
+  for (const auto& [name, text] : o.shapes) {
+    std::optional<std::vector<int64_t>> shape = read_shape(text);
+    if (!shape)
+      return error(Code::usage, "`--shape` takes sizes, as in `{0}=1,3,224,224`, not `{1}`", name,
+                   text);
+    if (!sizes.shapes.try_emplace(name, std::move(*shape)).second)
+      return error(Code::usage, "`--shape {0}=` is given twice", name);
+  }
+  for (const auto& [name, text] : o.dims) {
+    int64_t size = 0;
+    if (llvm::StringRef(text).getAsInteger(10, size))
+      return error(Code::usage, "`--dim` takes a size, as in `{0}=8`, not `{1}`", name, text);
+    if (!sizes.dims.try_emplace(name, size).second)
+      return error(Code::usage, "`--dim {0}=` is given twice", name);
+  }
+  return sizes;
+}
+
+} // namespace
+
+Result<ModelRequest> model_request(const Options& o) {
+  TG_TRY(onnx::ImportOptions sizes, read_sizes(o));
+  return ModelRequest{o.model, o.set, std::move(sizes)};
+}
+
+std::optional<LoadedModel> load(Session& session, const std::string& path, bool shared) {
+  Result<ModelRequest> request = model_request(session.options);
+  if (!request) {
+    session.sink.report(std::move(request.error()));
+    return std::nullopt;
+  }
+  request->shared = shared;
+  return load_model(session.sources, path, *request, session.sink);
+}
+
+std::optional<LoadedModel> load(Session& session) {
+  return load(session, session.options.files.front());
 }
 
 namespace {
@@ -29,8 +77,8 @@ tangram::CompileOptions compile_options(const Options& o) {
 
 PrepareOptions prepare_options(const Options& o) { return tg::run_options(compile_options(o)); }
 
-Result<PrepareOptions> prepare_options(const Options& o, const Graph& model) {
-  return tg::run_options(compile_options(o), model);
+Result<PrepareOptions> prepare_options(const Options& o, const LoadedModel& model) {
+  return tg::run_options(compile_options(o), model.graph, model.weights);
 }
 
 std::function<void(size_t, size_t)> progress_line(Session& session, const char* what) {
@@ -74,9 +122,10 @@ std::optional<OptimizedModel> optimize_model(Session& session, const Graph& sour
 
 std::optional<LoadedAndOptimized> load_and_optimize(Session& session) {
   session.interruptible = std::make_unique<Interruptible>();
-  std::optional<Graph> source = load(session);
+  std::optional<LoadedModel> source = load(session);
   if (!source) return std::nullopt;
-  std::optional<OptimizedModel> best = optimize_model(session, *source);
+  std::optional<OptimizedModel> best =
+      optimize_model(session, source->graph, {.weights = source->weights});
   if (!best) return std::nullopt;
   return LoadedAndOptimized{std::move(*source), std::move(*best)};
 }

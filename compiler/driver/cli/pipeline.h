@@ -11,21 +11,28 @@
 
 namespace tg::cli {
 
+/// What the options say of a model. Errors: `usage`.
+Result<ModelRequest> model_request(const Options& options);
 // Each leaves what went wrong in the session's sink and then returns nullopt.
-std::optional<Graph> load(Session& session);
+/// A model from a file, with --model, --set, --shape and --dim of the options. `shared`: these are
+/// for other files, too.
+std::optional<LoadedModel> load(Session& session, const std::string& path, bool shared = false);
+/// The model of the command line.
+std::optional<LoadedModel> load(Session& session);
 /// The library's optimisation (driver/optimize_model.h), which the session watches and may end; of
 /// `host` what else the command gives.
 std::optional<OptimizedModel> optimize_model(Session& session, const Graph& source,
                                              OptimizeHost host = {});
 /// A model loaded, and optimised as the options say.
 struct LoadedAndOptimized {
-  Graph source;
+  LoadedModel source;
   OptimizedModel best;
 };
 /// Ctrl-C stops the search, which keeps the best so far.
 std::optional<LoadedAndOptimized> load_and_optimize(Session& session);
-/// Runs and prints as `tg run` does; `graph` is `source`, perhaps optimised. False after an error.
-bool run_graph(Session& session, const Graph& source, const Graph& graph);
+/// Runs and prints as `tg run` does; `graph` is `source`, perhaps optimised; `weights` are used
+/// where the options name none. False after an error.
+bool run_graph(Session& session, const Graph& source, const Graph& graph, WeightSource weights);
 /// `tg verify`: both compared as the options say, and what came of it, for people. Ctrl-C at the
 /// prompt leaves it undecided.
 Result<ModelsVerified> compare(Session& session, VerifySide a, VerifySide b,
@@ -40,8 +47,8 @@ std::function<void(size_t done, size_t total)> progress_line(Session& session, c
 
 /// How models are run here: the library's options, as the parts take them.
 PrepareOptions prepare_options(const Options& options);
-/// The same with --weights opened and compared with what the model needs.
-Result<PrepareOptions> prepare_options(const Options& options, const Graph& model);
+/// The same with --weights opened and compared with what the model needs, else with its own.
+Result<PrepareOptions> prepare_options(const Options& options, const LoadedModel& model);
 /// The file in which verified rules are remembered: by default the user's.
 std::string rule_cache(const Options& options);
 

@@ -290,7 +290,7 @@ void ReplCommands::run(llvm::StringRef argument) {
   auto found = repl_.target(session, argument);
   if (!found) return;
   const Graph& source = argument == "best" ? repl_.state().best->source : found->graph;
-  if (!run_graph(session, source, found->graph)) return repl_.fail(session);
+  if (!run_graph(session, source, found->graph, {})) return repl_.fail(session);
   session.print_warnings();
 }
 

@@ -208,9 +208,9 @@ void print_run_json(Session& session, const RunReport& report, const OptimizeRep
   session.out << "\n";
 }
 
-Result<RunReport> run_as_told(Session& session, const Graph& source, const Graph& graph) {
+Result<RunReport> run_as_told(Session& session, const Graph& source, const Graph& graph,
+                              PrepareOptions options) {
   const Options& o = session.options;
-  TG_TRY(PrepareOptions options, prepare_options(o, source));
   options.dtype = part_of(o.dtype);
   options.interrupt = interrupts();
   RunModelOptions run;
@@ -242,8 +242,11 @@ void print_values(llvm::raw_ostream& out, const RunReport& report) {
 
 } // namespace
 
-bool run_graph(Session& session, const Graph& source, const Graph& graph) {
-  Result<RunReport> report = run_as_told(session, source, graph);
+bool run_graph(Session& session, const Graph& source, const Graph& graph, WeightSource weights) {
+  Result<PrepareOptions> options = prepare_options(session.options, LoadedModel{source});
+  if (options && !options->weights) options->weights = std::move(weights);
+  Result<RunReport> report = options ? run_as_told(session, source, graph, std::move(*options))
+                                     : Result<RunReport>(std::move(options.error()));
   if (!report) {
     session.sink.report(report.error());
     return false;
@@ -255,16 +258,19 @@ bool run_graph(Session& session, const Graph& source, const Graph& graph) {
 
 int run_run(Session& session) {
   const Options& o = session.options;
-  std::optional<Graph> source = load(session);
+  std::optional<LoadedModel> source = load(session);
   if (!source) return session.fail();
   std::optional<OptimizedModel> best;
   if (o.optimize) {
     session.interruptible = std::make_unique<Interruptible>();
-    best = optimize_model(session, *source);
+    best = optimize_model(session, source->graph, {.weights = source->weights});
     session.interruptible.reset(); // the runs have nothing to lose
     if (!best) return session.fail();
   }
-  Result<RunReport> report = run_as_told(session, *source, best ? best->result.graph : *source);
+  Result<PrepareOptions> options = prepare_options(o, *source);
+  if (!options) return session.fail(options.error());
+  Result<RunReport> report = run_as_told(
+      session, source->graph, best ? best->result.graph : source->graph, std::move(*options));
   if (!report) return session.fail(report.error());
   const OptimizeReport* optimized = best ? &best->result.report : nullptr;
   if (o.json && !session.sink.failed())

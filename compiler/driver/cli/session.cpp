@@ -72,7 +72,7 @@ void Session::print_warnings() {
   for (const Diagnostic& d : sink.all()) render(d, sources, err, color);
 }
 
-int Session::fail() {
+int Session::fail(llvm::function_ref<void(llvm::json::OStream&)> more) {
   sink.sort();
   print_warnings();
   int code = 1;
@@ -86,6 +86,7 @@ int Session::fail() {
     json.object([&] {
       json.attribute("ok", false);
       write_errors(json, sink, sources);
+      more(json);
     });
     out << "\n";
   }

@@ -36,8 +36,12 @@ struct Session {
 
   /// Prints everything in the sink to `err`; with --json also `{"ok": false, "errors": [...]}` to
   /// `out`. The exit code is that of the gravest error.
-  int fail();
+  int fail() {
+    return fail([](llvm::json::OStream&) {});
+  }
   int fail(Diagnostic d);
+  /// The object has what `more` writes, too.
+  int fail(llvm::function_ref<void(llvm::json::OStream&)> more);
   /// Warnings collected so far, to `err`.
   void print_warnings();
 };

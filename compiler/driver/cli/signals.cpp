@@ -3,16 +3,16 @@
 #include "lang/core/data_file.h"
 
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <cstring>
 
+#include <pthread.h>
 #include <unistd.h>
 
 namespace tg::cli {
 namespace {
 
-// A handler can reach nothing else. NOLINTBEGIN
+// The thread that waits for signals can reach nothing else. NOLINTBEGIN
 Cancellation wish;
 std::atomic<int> interruptible = 0, signals = 0;
 std::atomic<bool> second_warns = false;
@@ -36,7 +36,6 @@ void end_by(int signal) {
 }
 
 void on_signal(int signal) {
-  int saved = errno;
   if (interruptible == 0) end_by(signal);
   int count = ++signals;
   if (count == 1) {
@@ -48,16 +47,31 @@ void on_signal(int signal) {
     say("\ntg: ended at once, without a result\n");
     end_by(signal);
   }
-  errno = saved;
+}
+
+sigset_t ours() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGINT, SIGTERM}) sigaddset(&set, signal);
+  return set;
+}
+
+void* wait_for_signals(void*) {
+  sigset_t set = ours();
+  for (int signal = 0;;)
+    if (sigwait(&set, &signal) == 0) on_signal(signal);
 }
 
 } // namespace
 
 void install_signal_handlers() {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
-  for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  sigset_t set = ours();
+  pthread_t waiter;
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  if (pthread_create(&waiter, nullptr, wait_for_signals, nullptr) == 0)
+    pthread_detach(waiter);
+  else
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr); // they end the program, as ever
 }
 
 Interruptible::Interruptible(Second second) {

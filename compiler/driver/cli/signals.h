@@ -2,13 +2,16 @@
 // program as ever, but for temporary files, which go. While something runs that has a best result
 // so far (Interruptible), the first asks it to end with that; the second ends the program at once,
 // and says so, but while the result is being written, or at the prompt, it takes a third.
+//
+// A thread of their own waits for them, and all others block them: kernels of oneDNN for AVX2 have
+// their stack in a buffer of a few pages, which the frame of a handler would overrun.
 #pragma once
 
 #include "lang/core/stop.h"
 
 namespace tg::cli {
 
-/// Once, before anything else.
+/// Once, before any other thread is there. Children inherit what is blocked, and undo it.
 void install_signal_handlers();
 
 /// From here on the first signal is a wish. Nested ones are one.

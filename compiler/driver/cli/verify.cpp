@@ -10,6 +10,7 @@
 #include <llvm/Support/FileSystem.h>
 
 #include <cmath>
+#include <map>
 
 namespace tg::cli {
 namespace {
@@ -238,6 +239,7 @@ Named side_of(llvm::StringRef text, const std::string& model) {
 /// The names of the models of a file, in order.
 std::vector<std::string> models_of(Session& session, const std::string& path) {
   std::vector<std::string> names;
+  if (is_onnx_path(path)) return {""};
   Result<FileId> file = load_file(session.sources, path);
   if (!file) return names;
   DiagnosticSink quiet; // what is wrong is reported when the models are built
@@ -266,11 +268,29 @@ std::optional<std::pair<Named, Named>> named_sides(Session& session) {
   return std::nullopt;
 }
 
-std::optional<VerifySide> load(Session& session, const Named& side) {
-  std::optional<Graph> graph =
-      load_model(session.sources, side.file, {side.model, session.options.set}, session.sink);
-  if (!graph) return std::nullopt;
-  return VerifySide{std::move(*graph), side.file};
+/// Counts in `left_out` what is given and not this side's.
+std::optional<VerifySide> load(Session& session, const Named& side,
+                               std::map<std::string, int>& left_out) {
+  Result<ModelRequest> request = model_request(session.options);
+  if (!request) {
+    session.sink.report(std::move(request.error()));
+    return std::nullopt;
+  }
+  request->model = side.model;
+  request->shared = true;
+  std::optional<LoadedModel> model = load_model(session.sources, side.file, *request, session.sink);
+  if (!model) return std::nullopt;
+  for (std::string& name : model->left_out) ++left_out[name];
+  return VerifySide{std::move(model->graph), side.file, std::move(model->weights)};
+}
+
+/// What neither side has.
+bool report_left_out(Session& session, const std::map<std::string, int>& left_out) {
+  for (const auto& [name, count] : left_out)
+    if (count == 2)
+      session.sink.report(
+          error(Code::usage, "neither model has an input or a symbolic dimension `{0}`", name));
+  return !session.sink.failed();
 }
 
 } // namespace
@@ -279,9 +299,10 @@ int run_verify(Session& session) {
   const Options& o = session.options;
   auto named = named_sides(session);
   if (!named) return session.fail();
-  std::optional<VerifySide> a = load(session, named->first), b;
-  if (a) b = load(session, named->second);
-  if (!b) return session.fail();
+  std::map<std::string, int> left_out;
+  std::optional<VerifySide> a = load(session, named->first, left_out), b;
+  if (a) b = load(session, named->second, left_out);
+  if (!b || !report_left_out(session, left_out)) return session.fail();
   Result<ModelsVerified> verified =
       compare(session, std::move(*a), std::move(*b),
               {.weights_file_a = o.weights, .weights_file_b = o.weights_b});

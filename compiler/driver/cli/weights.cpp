@@ -3,7 +3,6 @@
 #include "compiler/driver/weights.h"
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/table.h"
-#include "runtime/random.h"
 
 namespace tg::cli {
 namespace {
@@ -91,13 +90,9 @@ void print_weights_json(Session& session, const WeightReport& report) {
 
 /// Writes every weight of the model: those that the file has, the others at random.
 Result<void> initialise(const Options& o, const Graph& graph,
-                        std::shared_ptr<const Safetensors> file) {
+                        const std::shared_ptr<const WeightFile>& file) {
   PrepareOptions options = prepare_options(o);
-  if (file)
-    options.weights = [&, known = weights_from(file)](const PlanValue& value) -> Result<Tensor> {
-      if (file->find(value.name)) return known(value);
-      return random_weight(value.name, value.type, value.init, o.seed);
-    };
+  if (file) options.weights = weights_or_random(file, o.seed);
   return save_weights(graph, options, o.out_file);
 }
 
@@ -105,15 +100,16 @@ Result<void> initialise(const Options& o, const Graph& graph,
 
 int run_weights(Session& session) {
   const Options& o = session.options;
-  std::optional<Graph> graph = load(session);
-  if (!graph) return session.fail();
-  std::shared_ptr<const Safetensors> file;
+  std::optional<LoadedModel> model = load(session);
+  if (!model) return session.fail();
+  std::shared_ptr<const WeightFile> file = model->weights;
   if (o.files.size() > 1) {
-    Result<Safetensors> opened = Safetensors::open(o.files[1]);
+    Result<std::shared_ptr<const WeightFile>> opened = open_weight_file(o.files[1]);
     if (!opened) return session.fail(opened.error());
-    file = std::make_shared<const Safetensors>(std::move(*opened));
+    file = std::move(*opened);
   }
-  WeightReport report{graph->name(), file ? o.files[1] : "", compare_weights(*graph, file.get())};
+  WeightReport report{model->graph.name(), file ? file->file_name().str() : "",
+                      compare_weights(model->graph, file.get())};
   // With -o what is missing is what is asked for; what does not fit is still an error.
   if (file) {
     Result<void> fits = check_weights(report.rows, report.model, report.file);
@@ -121,7 +117,7 @@ int run_weights(Session& session) {
       session.sink.report(fits.error());
   }
   if (!session.sink.failed() && !o.out_file.empty())
-    if (Result<void> written = initialise(o, *graph, file); !written)
+    if (Result<void> written = initialise(o, model->graph, file); !written)
       session.sink.report(written.error());
   if (o.json) {
     print_weights_json(session, report);

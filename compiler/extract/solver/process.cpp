@@ -142,8 +142,15 @@ private:
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, child_end, kChildFd);
+    posix_spawnattr_t attributes; // it blocks no signals, whatever we do
+    posix_spawnattr_init(&attributes);
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     int failure =
-        posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments, environment.data());
+        posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, arguments, environment.data());
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (failure == 0) return true;
     pid_ = -1;

@@ -78,12 +78,12 @@ void fold_and_compare(const Graph& graph, const std::string& path) {
 /// The record in the file leads back to the weights of the source.
 void trace(const Graph& graph, const std::string& path) {
   Folded folded = fold_weights(graph);
-  Result<Safetensors> file = Safetensors::open(path);
+  auto file = open_weight_file(path);
   ASSERT_TRUE(file.ok()) << file.error().message;
-  Result<std::optional<Graph>> values = read_folding(*file);
+  Result<std::optional<Graph>> values = read_folding(**file);
   ASSERT_TRUE(values.ok()) << values.error().message << "\n" << to_text(graph);
   ASSERT_TRUE(values->has_value());
-  Result<FoldingCheck> check = check_folding(**values, {}, *file);
+  Result<FoldingCheck> check = check_folding(**values, {}, **file);
   ASSERT_TRUE(check.ok()) << check.error().message;
   EXPECT_FALSE(check->wrong) << check->wrong->path << " " << check->wrong->a << " "
                              << check->wrong->b << "\n"

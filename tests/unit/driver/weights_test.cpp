@@ -71,8 +71,8 @@ TEST_F(Weights, EveryStateIsTold) {
   std::vector<SafetensorsItem> items = {{"a", f32({3, 3})}, {"b", f32({3, 4})}, {"c", f32({1})}};
   auto source = [&](size_t i) { return Tensor::zeros(items[i].type); };
   ASSERT_TRUE(write_safetensors(path, items, source).ok());
-  Result<Safetensors> file = Safetensors::open(path);
-  std::vector<WeightRow> rows = compare_weights(graph, &*file);
+  auto file = open_weight_file(path);
+  std::vector<WeightRow> rows = compare_weights(graph, file->get());
   std::string states;
   for (const WeightRow& row : rows) states += row.path + ":" + state_name(row.state).str() + " ";
   EXPECT_EQ(states, "stem.conv.w:missing stem.bn.scale:missing stem.bn.shift:missing "
@@ -112,9 +112,9 @@ TEST_F(Weights, ARecordOfFoldingThatIsNestedDeeplyIsRefused) {
   ASSERT_TRUE(write_safetensors(path, items, source,
                                 {{"tangram.folded", "model m(x: f32[2]) { x }"},
                                  {"tangram.folded_paths", std::string(1'000'000, '[')}}));
-  Result<Safetensors> file = Safetensors::open(path);
+  auto file = open_weight_file(path);
   ASSERT_TRUE(file);
-  Result<std::optional<Graph>> folding = read_folding(*file);
+  Result<std::optional<Graph>> folding = read_folding(**file);
   ASSERT_FALSE(folding);
   EXPECT_EQ(folding.error().code, Code::bad_data_file);
 }

@@ -104,11 +104,16 @@ private:
 struct ParseOptions {
   std::string model = {};                      // which one, of a file with several
   std::map<std::string, std::string> set = {}; // compile-time parameters: {"N", "8"}
+  /// Of an .onnx file: shapes of inputs, and sizes of symbolic dimensions.
+  std::map<std::string, std::vector<int64_t>> shapes = {};
+  std::map<std::string, int64_t> dims = {};
 };
 
 /// `name` stands in diagnostics; `use ./blocks` is looked up beside it.
 Expected<Model> parse(std::string_view text, std::string_view name = "<text>",
                       const ParseOptions& options = {});
+/// A .tg file, or an .onnx file with its weights, which stay in the file until they are needed:
+/// what is done with the model takes these unless it is given others.
 Expected<Model> parse_file(const std::string& path, const ParseOptions& options = {});
 
 // --- operators of other libraries ---------------------------------------------------------------
@@ -394,7 +399,8 @@ struct CompileOptions {
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
   std::string cost_db = {};    // what cuda measures at load is kept; "" = the user's cache folder
   uint64_t seed = 1;           // of random weights
-  /// Gives a weight by its path; without it weights are random from (seed, path).
+  /// Gives a weight by its path; without it weights are those of the model's .onnx file, else
+  /// random from (seed, path).
   std::function<Tensor(const std::string& path, const std::vector<int64_t>& shape)> weights = {};
   /// A .safetensors file that has all weights, as `tg run --weights`; f16 and bf16 are widened
   /// where the model has f32. Of `weights` and this only one may be given.
