@@ -33,6 +33,11 @@ std::string function_key(llvm::StringRef domain, llvm::StringRef name, llvm::Str
   return (domain_of(domain) + ":" + name + ":" + overload).str();
 }
 
+/// The symbol of a size; some exporters write "?" for one that has none.
+llvm::StringRef symbol_of(const schema::Shape::Dimension& dim) {
+  return dim.dim_param() == "?" ? llvm::StringRef() : llvm::StringRef(dim.dim_param());
+}
+
 std::string title(const schema::Node& node) {
   return domain_of(node.domain()).empty() ? node.op_type() : node.domain() + "." + node.op_type();
 }
@@ -159,10 +164,10 @@ bool Importer::bind_given_shape(const schema::ValueInfo& input) {
       return bad(which + " is " + llvm::Twine(dim.dim_value()) + ", and " + llvm::Twine(size) +
                      " is given",
                  Code::usage);
-    if (!dim.has_dim_param() || dim.dim_param().empty()) continue;
-    auto [bound, first] = dims_.try_emplace(dim.dim_param(), size);
+    if (symbol_of(dim).empty()) continue;
+    auto [bound, first] = dims_.try_emplace(symbol_of(dim).str(), size);
     if (!first && bound->second != size)
-      return bad(which + " is `" + dim.dim_param() + "`, which is " + llvm::Twine(bound->second) +
+      return bad(which + " is `" + symbol_of(dim) + "`, which is " + llvm::Twine(bound->second) +
                      " elsewhere, and " + llvm::Twine(size) + " is given",
                  Code::usage);
   }
@@ -193,14 +198,15 @@ std::optional<TensorType> Importer::input_type(const schema::ValueInfo& input) {
   }
   size_t open = open_.size();
   for (const schema::Shape::Dimension& dim : tensor.shape().dim()) {
-    auto named = dims_.find(dim.dim_param());
+    llvm::StringRef symbol = symbol_of(dim);
+    auto named = dims_.find(symbol.str());
     bool known = dim.has_dim_value() && dim.dim_value() >= 0;
     if (known)
       type.shape.push_back(dim.dim_value());
-    else if (dim.has_dim_param() && named != dims_.end())
+    else if (!symbol.empty() && named != dims_.end())
       type.shape.push_back(named->second);
-    else if (dim.has_dim_param() && !dim.dim_param().empty())
-      open_.push_back("`" + dim.dim_param() + "` of `" + input.name() + "`");
+    else if (!symbol.empty())
+      open_.push_back("`" + symbol.str() + "` of `" + input.name() + "`");
     else
       open_.push_back("size " + std::to_string(type.shape.size() + 1) + " of `" + input.name() +
                       "`");
@@ -216,7 +222,7 @@ bool Importer::check_options() {
   for (const schema::ValueInfo& input : graph.input()) {
     inputs.push_back(input.name());
     for (const schema::Shape::Dimension& dim : input.type().tensor_type().shape().dim())
-      if (!dim.dim_param().empty()) dims.push_back(dim.dim_param());
+      if (!symbol_of(dim).empty()) dims.push_back(symbol_of(dim));
   }
   auto unknown = [&](const std::string& name, llvm::ArrayRef<llvm::StringRef> names,
                      const char* what) {
