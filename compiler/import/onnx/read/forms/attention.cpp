@@ -290,7 +290,7 @@ void write_scatter(Call& call) {
 } // namespace
 
 llvm::ArrayRef<Form> attention_forms() {
-  static const Form kForms[] = {
+  static constexpr Form kForms[] = {
       {"Attention", write_attention},
       {"CausalConvWithState", write_causal_conv},
       {"Einsum", write_einsum},

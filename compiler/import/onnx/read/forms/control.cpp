@@ -259,7 +259,7 @@ void write_scan(Call& call) {
 } // namespace
 
 llvm::ArrayRef<Form> control_forms() {
-  static const Form kForms[] = {
+  static constexpr Form kForms[] = {
       {"If", write_if},
       {"Loop", write_loop},
       {"Scan", write_scan},

@@ -148,7 +148,7 @@ Term summed(Emitter& e, Term term, const Labels& kept) {
 }
 
 /// Without the axes of 1 that other terms have longer: those broadcast.
-Term without_ones(Emitter& e, Term term, const std::map<char, int64_t>& sizes) {
+Term without_ones(Emitter& e, const Term& term, const std::map<char, int64_t>& sizes) {
   Labels labels;
   Shape shape;
   for (char label : term.labels) {

@@ -116,7 +116,7 @@ void write_det(Call& call) {
 } // namespace
 
 llvm::ArrayRef<Form> product_forms() {
-  static const Form kForms[] = {
+  static constexpr Form kForms[] = {
       {"Det", write_det},
       {"Gemm", write_gemm},
       {"MatMul", write_matmul},

@@ -330,7 +330,7 @@ void write_rnn(Call& call) {
 } // namespace
 
 llvm::ArrayRef<Form> recurrent_forms() {
-  static const Form kForms[] = {
+  static constexpr Form kForms[] = {
       {"GRU", write_gru},
       {"LSTM", write_lstm},
       {"RNN", write_rnn},

@@ -229,7 +229,7 @@ void write_reverse(Call& call) {
 } // namespace
 
 llvm::ArrayRef<Form> sequence_forms() {
-  static const Form kForms[] = {
+  static constexpr Form kForms[] = {
       {"ConcatFromSequence", write_concat},
       {"Optional", write_optional},
       {"OptionalGetElement", write_get_element},
