@@ -8,10 +8,10 @@
 // converted once when a network is loaded. The first line says which of the processor's units are
 // there: AVX-512 BF16 has products of pairs, AMX has tiles, and only with one of them is bf16 meant
 // to be faster.
-#include "compiler/driver/model.h"
-#include "compiler/driver/prepare.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/driver/runs/prepare.h"
 #include "compiler/ir/retype.h"
-#include "runtime/time_runs.h"
+#include "runtime/measure/time_runs.h"
 
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/Host.h>

@@ -1,7 +1,7 @@
 // Graphs of one network, run in turns; and how many pairs of them prices put in the right order.
 #pragma once
 
-#include "compiler/driver/backend_finalists.h"
+#include "compiler/driver/runs/backend_finalists.h"
 #include "compiler/optimizer/placed_times.h"
 
 #include <llvm/Support/FormatVariadic.h>

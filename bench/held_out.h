@@ -2,8 +2,8 @@
 // database, less what the network's own graphs hold; and, once some are known, from times in place.
 #pragma once
 
-#include "compiler/driver/calibrated_cost.h"
-#include "compiler/driver/prepare.h"
+#include "compiler/driver/prices/calibrated_cost.h"
+#include "compiler/driver/runs/prepare.h"
 #include "compiler/extract/extract.h"
 #include "compiler/optimizer/placed_times.h"
 

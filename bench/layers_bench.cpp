@@ -12,7 +12,7 @@
 //   tg opt examples/resnet50.tg --cost measured:cpu -o fast.tg && layers_bench fast.tg
 // With several threads on a machine that others use, set OMP_WAIT_POLICY=passive (see
 // runtime/onednn/README.md).
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/onednn/backend.h"
 #include "runtime/random.h"

@@ -17,10 +17,10 @@
 // does not. `off`: how many operators with more than 1% of the time have a price that is off by
 // more than 25%, and which share of the time they have.
 #include "bench/held_out.h"
-#include "compiler/driver/backend_finalists.h"
-#include "compiler/driver/model.h"
-#include "compiler/driver/prepare.h"
-#include "runtime/time_runs.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/driver/runs/backend_finalists.h"
+#include "compiler/driver/runs/prepare.h"
+#include "runtime/measure/time_runs.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>

@@ -18,7 +18,7 @@
 #include "bench/graph_runs.h"
 #include "bench/held_out.h"
 #include "bench/truths.h"
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/extract/cost/instance_text.h"
 
 #include <llvm/Support/FileSystem.h>

@@ -22,12 +22,12 @@
 // form runs two graphs of one network in turns and prints how much faster the second is.
 #include "bench/graph_runs.h"
 #include "bench/held_out.h"
-#include "compiler/driver/calibration.h"
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/driver/prices/calibration.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <llvm/ADT/ScopeExit.h>
 #include <llvm/ADT/SmallString.h>

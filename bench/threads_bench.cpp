@@ -14,7 +14,7 @@
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/from_ast.h"
-#include "compiler/search/portfolio.h"
+#include "compiler/search/portfolio/portfolio.h"
 #include "compiler/search/shared_cost.h"
 #include "lang/syntax/parse.h"
 

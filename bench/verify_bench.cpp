@@ -5,7 +5,7 @@
 //
 // Inside the clock: joining, the bound, all points in the field. Outside: reading and optimising.
 // Memory is the peak of the process, optimiser included.
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/equiv/equivalent.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/optimizer/optimize.h"

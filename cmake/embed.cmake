@@ -15,7 +15,7 @@ foreach(file ${FILES})
 endforeach()
 list(LENGTH FILES count)
 file(WRITE ${OUT} "// Made by cmake/embed.cmake; do not edit.
-#include \"lang/core/embedded.h\"
+#include \"lang/core/support/embedded.h\"
 #include <array>
 namespace tg {
 namespace {

@@ -21,19 +21,20 @@ function(tg_find_llvm)
 endfunction()
 
 # tg_library(NAME DIR folder ... [ONLY file ... | BUT file ...] [PCH owner] DEPS ...): a static library
-# of the folders' *.cpp, or of the named files of a folder alone, or of all but these.
+# of the folders' *.cpp, or of the named files of the first folder alone, or of all but these.
 function(tg_library name)
   cmake_parse_arguments(ARG "" "PCH" "DIR;ONLY;BUT;DEPS" ${ARGN})
   if(NOT ARG_PCH)
     set(ARG_PCH tg_pch)
   endif()
+  list(GET ARG_DIR 0 first)
   list(TRANSFORM ARG_DIR REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/\\1/*.cpp" OUTPUT_VARIABLE patterns)
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   if(ARG_ONLY)
-    list(TRANSFORM ARG_ONLY PREPEND ${CMAKE_SOURCE_DIR}/${ARG_DIR}/ OUTPUT_VARIABLE sources)
+    list(TRANSFORM ARG_ONLY PREPEND ${CMAKE_SOURCE_DIR}/${first}/ OUTPUT_VARIABLE sources)
   endif()
   foreach(file ${ARG_BUT})
-    list(REMOVE_ITEM sources ${CMAKE_SOURCE_DIR}/${ARG_DIR}/${file})
+    list(REMOVE_ITEM sources ${CMAKE_SOURCE_DIR}/${first}/${file})
   endforeach()
   if(sources)
     add_library(${name} STATIC ${sources})

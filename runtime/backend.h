@@ -8,7 +8,7 @@
 #pragma once
 
 #include "lang/core/kernel_pattern.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 #include "runtime/extern_kernels.h"
 #include "runtime/plan.h"
 #include "runtime/shared_weights.h"

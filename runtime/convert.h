@@ -1,9 +1,10 @@
 // Elements of one dtype as those of another. Everything here rounds to nearest even, once, whatever
 // lies between: f64 to f16 goes through f32 rounded to odd (Boldo and Melquiond 2005), which keeps
-// the second rounding right. What a conversion means is said in lang/core/semantics.h (cast).
+// the second rounding right. What a conversion means is said in lang/core/semantics/semantics.h
+// (cast).
 #pragma once
 
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 
 #include <bit>
 #include <cstddef>

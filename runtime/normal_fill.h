@@ -1,7 +1,7 @@
 // Tensors of normal random numbers, several at a time.
 #pragma once
 
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <llvm/ADT/ArrayRef.h>
 

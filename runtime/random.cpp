@@ -1,6 +1,6 @@
 #include "runtime/random.h"
 
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 #include "runtime/convert.h"
 #include "runtime/normal_fill.h"
 

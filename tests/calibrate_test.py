@@ -28,7 +28,7 @@ def calibrated_twice(folder):
     assert first["timed"] > 0 and first["samples"] > 0 and not first["finished"], first
     second = tg("calibrate", "--cost-db", database, "--time-limit", 1)
     assert second["timed"] > 0 and second["samples"] >= second["timed"], second
-    # On a machine that others use nothing may be kept (runtime/machine_watch.h): unit tests hold that it is.
+    # On a machine that others use nothing may be kept (runtime/measure/machine_watch.h): unit tests hold that it is.
     none = tg("calibrate", "--cost-db", database, "--time-limit", 0)
     assert none["timed"] == 0 and none["median_error"] is None and not none["finished"], none
 

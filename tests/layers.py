@@ -97,7 +97,7 @@ def self_test():
         "compiler/emit/i.cpp": ("runtime/plan.h", False),
         "compiler/driver/j.cpp": ("runtime/onednn/engine.h", False),
         "compiler/optimizer/l.cpp": ("runtime/backend.h", True),
-        "compiler/optimizer/m.cpp": ("compiler/driver/prepare.h", True),
+        "compiler/optimizer/m.cpp": ("compiler/driver/runs/prepare.h", True),
         "compiler/search/k.cpp": ("compiler/extract/cost/cost.h", False),
     }
     for file, (target, forbidden) in cases.items():

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Sizes of the product's C++: no function longer than 60 lines, all but one in a hundred at most 40,
-and no class of more than 40 member functions but the e-graph. A class that grows beyond that knows
-several things: each gets a class of its own.
+no class of more than 40 member functions but the e-graph, and no folder of more than 30 source files.
+A class that grows beyond that knows several things: each gets a class of its own, and the files of a
+folder a subfolder by what they do.
 
     sizes.py [ROOT]        check a tree
     sizes.py --list ROOT   the largest classes and functions, and lines of each folder
@@ -15,11 +16,14 @@ left out.
 """
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("lang", "compiler", "runtime")
 LONGEST, MOST, MEMBERS = 60, 40, 40  # lines; lines of 99 functions in 100; functions of a class
+FILES = 30  # source files of a folder, without its subfolders
+SUFFIXES = (".h", ".cpp", ".def", ".inc", ".l", ".y")
 LARGE = {"EGraph"}  # the store itself: its parts share every index
 EXEMPT = re.compile(r"NOLINT\w*\([^)]*readability-function-size")
 TOKEN = re.compile(r"""
@@ -162,6 +166,7 @@ class Sizes:
     def __init__(self):
         self.functions = []  # (lines, name, place)
         self.classes = {}    # (name, place) -> member functions
+        self.folders = {}    # folder -> source files
 
     def read(self, name, text):
         exempt = {n + 1 for n, line in enumerate(text.split("\n")) if EXEMPT.search(line)}
@@ -240,8 +245,15 @@ def sources(root):
                 yield path
 
 
+def count_files(names):
+    """Source files of each folder, from their names."""
+    return Counter(name.rpartition("/")[0] for name in names if name.endswith(SUFFIXES))
+
+
 def measure(root):
     sizes = Sizes()
+    sizes.folders = count_files(path.relative_to(root).as_posix() for folder in FOLDERS
+                                for path in (root / folder).rglob("*"))
     for path in sources(root):
         sizes.read(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
     return sizes
@@ -261,6 +273,9 @@ def faults(sizes):
     for (name, place), count in sizes.classes.items():
         if count > MEMBERS and name not in LARGE:
             yield f"{place}: `{name}` has {count} member functions, more than {MEMBERS}"
+    for folder, count in sizes.folders.items():
+        if count > FILES:
+            yield f"{folder}: {count} source files, more than {FILES}"
 
 
 def listing(root):
@@ -272,6 +287,8 @@ def listing(root):
     lengths = [f[0] for f in sizes.functions]
     print(f"{len(lengths)} functions, median {percentile(lengths, 0.5)}, 90 % "
           f"{percentile(lengths, 0.9)}, 99 % {percentile(lengths, 0.99)}, longest {max(lengths)}")
+    for folder, count in sizes.folders.most_common(10):
+        print(f"{count:6} files in {folder}")
     for folder in FOLDERS:
         lines = sum(p.read_text(encoding="utf-8").count("\n") for p in sources(root)
                     if folder in p.relative_to(root).parts[:1])
@@ -333,6 +350,14 @@ def self_test():
     found = list(faults(Sizes().read("many.cpp", most)))
     assert found == ["one function in a hundred has 41 lines or more; 40 are the limit"], found
     assert not list(faults(Sizes().read("many.cpp", most + body("h", 3) * 101)))
+
+    full = Sizes()
+    full.folders = count_files([f"a/b/{i}.cpp" for i in range(FILES)] + ["a/b/c/d.h", "a/b/e.md"])
+    assert full.folders == {"a/b": FILES, "a/b/c": 1}, full.folders
+    assert not list(faults(full))
+    full.folders["a/b"] += 1
+    found = list(faults(full))
+    assert found == [f"a/b: {FILES + 1} source files, more than {FILES}"], found
     print("sizes: the check finds what it should")
 
 
@@ -347,7 +372,8 @@ def main():
     sizes = measure(Path(args[0]).resolve() if args else ROOT)
     found = list(faults(sizes))
     print("\n".join(found) or
-          f"sizes: {len(sizes.functions)} functions, {len(sizes.classes)} classes")
+          f"sizes: {len(sizes.functions)} functions, {len(sizes.classes)} classes, "
+          f"{len(sizes.folders)} folders")
     return 1 if found or not sizes.functions else 0
 
 

@@ -2,11 +2,11 @@
 // written anew after every cell, so that a run may be interrupted at any moment.
 #include "bench/paper/paper.h"
 #include "compiler/driver/cli/pipeline.h"
-#include "compiler/driver/cost_model.h"
 #include "compiler/driver/devices.h"
-#include "compiler/driver/json_files.h"
+#include "compiler/driver/files/json_files.h"
+#include "compiler/driver/prices/cost_model.h"
 #include "compiler/equiv/verify_rule.h"
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallString.h>

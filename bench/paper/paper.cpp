@@ -6,14 +6,14 @@
 // (plan.cpp) has the dear cells last, and goes seed after seed: what is left are
 // further runs of cells that have some, not holes in the table.
 #include "bench/paper/paper.h"
-#include "compiler/driver/cli/arguments.h"
-#include "compiler/driver/cli/help_text.h"
+#include "compiler/driver/cli/options/arguments.h"
+#include "compiler/driver/cli/options/help_text.h"
 #include "compiler/driver/cli/pipeline.h"
-#include "compiler/driver/cli/spinning.h"
-#include "compiler/driver/cost_model.h"
+#include "compiler/driver/cli/terminal/spinning.h"
+#include "compiler/driver/prices/cost_model.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/core/data_file.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/data_file.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FileSystem.h>

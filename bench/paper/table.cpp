@@ -1,5 +1,5 @@
 // The table that `paper` prints: the published columns, our figures and the published ones.
-#include "compiler/driver/cli/table.h"
+#include "compiler/driver/cli/terminal/table.h"
 #include "bench/paper/paper.h"
 
 #include <llvm/ADT/STLExtras.h>

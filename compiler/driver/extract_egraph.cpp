@@ -1,11 +1,11 @@
 #include "compiler/driver/extract_egraph.h"
 
-#include "compiler/driver/prepare.h"
 #include "compiler/driver/public_types.h"
+#include "compiler/driver/runs/prepare.h"
 #include "compiler/extract/egraph_json.h"
 #include "compiler/extract/extractors.h"
-#include "compiler/extract/greedy.h"
-#include "lang/core/stopwatch.h"
+#include "compiler/extract/greedy/greedy.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

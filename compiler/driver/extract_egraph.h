@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lang/core/result.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 #include "tangram/tangram.h"
 
 namespace tg {

@@ -2,15 +2,15 @@
 #include "compiler/driver/optimize_model.h"
 
 #include "compiler/driver/backends.h"
-#include "compiler/driver/cost_model.h"
 #include "compiler/driver/devices.h"
-#include "compiler/driver/json_files.h"
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/json_files.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
-#include "compiler/driver/rule_trust.h"
-#include "compiler/driver/trace_json.h"
-#include "compiler/driver/verify_rules.h"
-#include "compiler/driver/whole_runs.h"
+#include "compiler/driver/reports/trace_json.h"
+#include "compiler/driver/runs/whole_runs.h"
+#include "compiler/driver/verify/rule_trust.h"
+#include "compiler/driver/verify/verify_rules.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/extract/cost/cost_table.h"
 #include "compiler/ir/retype.h"
@@ -18,7 +18,7 @@
 #include "compiler/optimizer/explanation.h"
 #include "compiler/optimizer/retyped_cost.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/StringExtras.h>
 

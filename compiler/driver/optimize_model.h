@@ -4,10 +4,10 @@
 // OptimizeHost.
 #pragma once
 
-#include "compiler/driver/weight_file.h"
+#include "compiler/driver/files/weight_file.h"
 #include "compiler/equiv/equivalent.h"
 #include "compiler/optimizer/optimize.h"
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "runtime/backend.h"
 #include "tangram/tangram.h"
 

@@ -1,6 +1,6 @@
 #include "compiler/driver/public_types.h"
 
-#include "compiler/driver/weights.h"
+#include "compiler/driver/files/weights.h"
 
 namespace tg {
 

@@ -3,12 +3,12 @@
 // order is the same, which the compiler checks.
 #pragma once
 
-#include "compiler/driver/prepare.h"
-#include "compiler/driver/weight_file.h"
+#include "compiler/driver/runs/prepare.h"
+#include "compiler/driver/files/weight_file.h"
 #include "compiler/egraph/cycle.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/optimizer/optimize.h"
-#include "runtime/measure.h"
+#include "runtime/measure/measure.h"
 #include "tangram/tangram.h"
 
 namespace tg {

@@ -5,8 +5,8 @@
 
 #include "compiler/egraph/cycle.h"
 #include "compiler/egraph/fuse.h"
+#include "compiler/egraph/match/multi_match.h"
 #include "compiler/egraph/memos.h"
-#include "compiler/egraph/multi_match.h"
 
 namespace tg {
 

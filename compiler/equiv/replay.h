@@ -9,10 +9,10 @@
 // held against what they keep: both sides are the same once every fused_map is written out.
 #pragma once
 
-#include "compiler/egraph/derivation.h"
+#include "compiler/egraph/explain/derivation.h"
 #include "compiler/rules/rule.h"
 #include "lang/core/result.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 namespace tg {
 

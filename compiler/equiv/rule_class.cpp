@@ -2,7 +2,7 @@
 
 #include "compiler/equiv/counterexample/probe.h"
 #include "compiler/rules/text.h"
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -1,11 +1,11 @@
-// The class of numerics of a rule, as its operators say (rules/derived_class.h), held against what
-// its instances show in float64: an `exact` rule gives the same bits, whatever its inputs hold; a
-// `reassociates` rule differs by rounding alone, and leaves finite what does not depend on an
-// infinity or NaN among the inputs. What is seen can only weaken what is derived.
+// The class of numerics of a rule, as its operators say (rules/numerics/derived_class.h), held
+// against what its instances show in float64: an `exact` rule gives the same bits, whatever its
+// inputs hold; a `reassociates` rule differs by rounding alone, and leaves finite what does not
+// depend on an infinity or NaN among the inputs. What is seen can only weaken what is derived.
 #pragma once
 
 #include "compiler/equiv/join.h"
-#include "compiler/rules/derived_class.h"
+#include "compiler/rules/numerics/derived_class.h"
 
 #include <string>
 #include <vector>

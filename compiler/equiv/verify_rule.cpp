@@ -7,8 +7,8 @@
 #include "compiler/equiv/counterexample/rule_probes.h"
 #include "compiler/equiv/rule_class.h"
 #include "compiler/ir/to_text.h"
-#include "compiler/rules/kinds.h"
-#include "compiler/rules/sample.h"
+#include "compiler/rules/instances/kinds.h"
+#include "compiler/rules/instances/sample.h"
 #include "compiler/rules/text.h"
 
 #include <llvm/ADT/STLExtras.h>

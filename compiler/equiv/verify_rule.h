@@ -1,13 +1,13 @@
 // Whether a rewrite rule is true: on many instances, drawn from the rule's own types and conditions
-// (rules/sample.h), both sides are built and compared over the prime field, and in float64
-// where that differs (equivalent.h). Every combination of the values of its enumerated attributes
-// (activations, booleans, kinds of padding) that has instances is among them.
-// Its class of numerics: rule_class.h.
+// (rules/instances/sample.h), both sides are built and compared over the prime field, and in
+// float64 where that differs (equivalent.h). Every combination of the values of its enumerated
+// attributes (activations, booleans, kinds of padding) that has instances is among them. Its class
+// of numerics: rule_class.h.
 #pragma once
 
 #include "compiler/equiv/equivalent.h"
 #include "compiler/rules/rule.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 #include <functional>
 #include <string>
@@ -32,15 +32,15 @@ struct RuleVerdict {
     Untested, // those that were found did, but they are not of all kinds: not verified
     Refuted,  // one did not
     Empty,    // no instance was found, or the right side is never well typed: the rule never fires
-    Fault,    // the check itself failed (driver/rule_trust.h)
+    Fault,    // the check itself failed (driver/verify/rule_trust.h)
     Stopped,  // it was ended before it had an answer
   };
   Status status = Status::Tested;
   size_t cases = 0;        // instances compared
   size_t in_field = 0;     // of these, proved equal over the field; the others in float64 alone
   size_t combinations = 0; // of enumerated attributes that had instances
-  size_t kinds = 0, kind_pairs = 0; // of instances that were compared (rules/kinds.h)
-  /// Of the numbers that were compared, by tensor (rules/partition.h).
+  size_t kinds = 0, kind_pairs = 0; // of instances that were compared (rules/instances/kinds.h)
+  /// Of the numbers that were compared, by tensor (rules/instances/partition.h).
   size_t partitions = 0, partition_pairs = 0;
   /// log2 of the chance that one instance was wrongly taken for equal; the largest of all.
   double log2_error = 0;

@@ -1,6 +1,6 @@
 #include "compiler/extract/annealing.h"
 
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/solver/components.h"
 
 #include <algorithm>

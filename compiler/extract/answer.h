@@ -2,9 +2,9 @@
 // is none, and whether to go on.
 #pragma once
 
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/solver/ilp.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 namespace tg {
 

@@ -17,7 +17,7 @@
 
 #include "compiler/extract/annealing.h"
 #include "compiler/extract/answer.h"
-#include "compiler/extract/greedy_dag.h"
+#include "compiler/extract/greedy/greedy_dag.h"
 #include "compiler/extract/sharing.h"
 #include "compiler/extract/solver/branch_cut.h"
 #include "compiler/extract/solver/components.h"

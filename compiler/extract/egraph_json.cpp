@@ -2,7 +2,7 @@
 // returns false stops the parser at once, so a file is never read further than its first fault.
 #include "compiler/extract/egraph_json.h"
 
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

@@ -4,7 +4,7 @@
 #include "compiler/extract/extract.h"
 
 #include "compiler/extract/cost/fused.h"
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>

@@ -15,7 +15,7 @@
 #include "compiler/extract/cost/cost.h"
 #include "compiler/extract/cost/kernel_match.h"
 #include "compiler/extract/extractors.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 #include <deque>
 

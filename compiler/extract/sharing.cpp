@@ -1,6 +1,6 @@
 #include "compiler/extract/sharing.h"
 
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 
 #include <chrono>
 #include <cmath>

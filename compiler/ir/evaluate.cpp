@@ -1,6 +1,6 @@
 #include "compiler/ir/evaluate.h"
 
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,11 @@
 // Evaluates a graph in float64 (or over another scalar) without a runtime: node by node in the
-// graph's order, through the one definition of the operators (lang/core/semantics.h). For property
-// tests of rules, constant folding and checks; a network on real inputs belongs to a backend.
+// graph's order, through the one definition of the operators (lang/core/semantics/semantics.h). For
+// property tests of rules, constant folding and checks; a network on real inputs belongs to a
+// backend.
 #pragma once
 
 #include "compiler/ir/graph.h"
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 
 #include <algorithm>
 #include <functional>
@@ -12,9 +13,10 @@
 
 namespace tg {
 
-/// One pass over the nodes that are wanted, over any scalar for which the semantics are instantiated
-/// (lang/core/semantics.h). A node's values are dropped after the last use; a leaf's are made for
-/// each use anew and never kept, so that the weights of a network are not held all at once.
+/// One pass over the nodes that are wanted, over any scalar for which the semantics are
+/// instantiated (lang/core/semantics/semantics.h). A node's values are dropped after the last use;
+/// a leaf's are made for each use anew and never kept, so that the weights of a network are not
+/// held all at once.
 template <class T> class Evaluation {
 public:
   using Values = std::vector<T>;

@@ -1,7 +1,7 @@
 #include "compiler/optimizer/finalists.h"
 
 #include "compiler/ir/graph_equal.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>

@@ -1,7 +1,7 @@
 #include "compiler/optimizer/group_refinement.h"
 
-#include "compiler/egraph/explain.h"
-#include "compiler/extract/group_refine.h"
+#include "compiler/egraph/explain/explain.h"
+#include "compiler/extract/groups/group_refine.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/search/saturate.h"
 

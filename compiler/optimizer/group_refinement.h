@@ -1,7 +1,8 @@
-// What a search found by operators' prices, taken on by prices of groups (extract/group_refine.h):
-// within the e-graph that it was extracted from where there is one, else within e-graphs that the
-// rules in use grow from it, one after the other as long as that gains. What comes of it is never
-// dearer by groups than what was found, and by operators never dearer than the source.
+// What a search found by operators' prices, taken on by prices of groups
+// (extract/groups/group_refine.h): within the e-graph that it was extracted from where there is
+// one, else within e-graphs that the rules in use grow from it, one after the other as long as that
+// gains. What comes of it is never dearer by groups than what was found, and by operators never
+// dearer than the source.
 #pragma once
 
 #include "compiler/optimizer/candidate.h"

@@ -2,7 +2,7 @@
 // goes into a kernel; its history has the chain.
 #include "compiler/optimizer/kernel_chain.h"
 
-#include "compiler/egraph/explain.h"
+#include "compiler/egraph/explain/explain.h"
 #include "compiler/extract/extract.h"
 #include "compiler/search/saturate.h"
 

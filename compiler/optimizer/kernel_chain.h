@@ -2,7 +2,7 @@
 // are equal.
 #pragma once
 
-#include "compiler/egraph/derivation.h"
+#include "compiler/egraph/explain/derivation.h"
 #include "compiler/extract/cost/cost.h"
 #include "compiler/ir/graph.h"
 #include "compiler/rules/rule.h"

@@ -12,7 +12,7 @@
 #include "compiler/ir/graph_equal.h"
 #include "compiler/rules/book.h"
 #include "compiler/rules/text.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -54,7 +54,8 @@ bool worse_by_groups(const Graph& result, GroupPricer& groups, OptimizeReport& r
 Optimized keep_source(const Graph& source, OptimizeReport report, std::string why) {
   report.cost_after_us = report.cost_before_us;
   report.nodes_after = report.nodes_before;
-  report.optimal &= report.lower_bound_us && !costs_more(report.cost_before_us, *report.lower_bound_us);
+  report.optimal &=
+      report.lower_bound_us && !costs_more(report.cost_before_us, *report.lower_bound_us);
   report.load_nodes_after = source.op_count() - report.nodes_before;
   report.rules_applied.clear();
   if (report.groups) report.groups->after = report.groups->before;

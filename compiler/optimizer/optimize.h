@@ -4,20 +4,20 @@
 // one is not faster beyond the noise.
 #pragma once
 
-#include "compiler/egraph/derivation.h"
+#include "compiler/egraph/explain/derivation.h"
 #include "compiler/extract/extract.h"
-#include "compiler/extract/group_refine.h"
-#include "compiler/search/local.h"
-#include "compiler/search/pact24.h"
-#include "compiler/search/portfolio.h"
-#include "compiler/search/rollout.h"
-#include "lang/core/repeated_times.h"
+#include "compiler/extract/groups/group_refine.h"
+#include "compiler/search/baselines/local.h"
+#include "compiler/search/baselines/pact24.h"
+#include "compiler/search/baselines/rollout.h"
+#include "compiler/search/portfolio/portfolio.h"
+#include "lang/core/support/repeated_times.h"
 
 #include <optional>
 
 namespace tg {
 
-/// Mcts is the search that we ship (search/portfolio.h), Pact24 the published one.
+/// Mcts is the search that we ship (search/portfolio/portfolio.h), Pact24 the published one.
 enum class Search : uint8_t {
 #define TG_STRATEGY(id, name, instance) id,
 #include "compiler/optimizer/strategy/strategies.def"
@@ -25,8 +25,8 @@ enum class Search : uint8_t {
 };
 llvm::StringRef search_name(Search search); // "mcts"
 
-/// What the rewards of Search::Pact24 are made of (search/published_costs.h), and what it extracts
-/// with in the end: extract.extractor for `Ilp`, else the same greedy form.
+/// What the rewards of Search::Pact24 are made of (search/baselines/published_costs.h), and what it
+/// extracts with in the end: extract.extractor for `Ilp`, else the same greedy form.
 enum class Reward : uint8_t { Greedy, GreedyShared, Ilp };
 
 struct OptimizeOptions {
@@ -108,7 +108,7 @@ struct OptimizeReport {
   size_t nodes_before = 0, nodes_after = 0, load_nodes_after = 0;
   double cost_before_us = 0, cost_after_us = 0;
   std::optional<double> lower_bound_us; // of the extraction, where it gives one
-  /// Of Mcts, where that is known: which e-graphs bound the result (search/bounds.h); the
+  /// Of Mcts, where that is known: which e-graphs bound the result (search/portfolio/bounds.h); the
   /// first is what lower_bound_us is of.
   std::vector<GraphBound> bounds;
   size_t egraph_nodes = 0, egraph_classes = 0;
@@ -216,7 +216,7 @@ class FinalistRunner {
 public:
   virtual ~FinalistRunner() = default;
   /// Builds both, holds the outputs of the second against those of the first, and times them in
-  /// turns (runtime/time_runs.h). Errors: those of the first.
+  /// turns (runtime/measure/time_runs.h). Errors: those of the first.
   virtual Result<WholeRuns> compare(const Graph& first, const Graph& second) = 0;
   /// Builds each, holds its outputs against those of the source, and times some whole runs. Empty:
   /// not done here. Errors: those of the source.

@@ -3,7 +3,7 @@
 #include "compiler/ir/graph_equal.h"
 #include "compiler/optimizer/placed_times.h"
 #include "compiler/optimizer/strategy/strategy.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringMap.h>

@@ -1,6 +1,6 @@
 #include "compiler/rules/check.h"
 
-#include "compiler/rules/sample.h"
+#include "compiler/rules/instances/sample.h"
 
 namespace tg {
 

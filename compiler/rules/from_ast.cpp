@@ -2,7 +2,7 @@
 
 #include "compiler/rules/check.h"
 #include "compiler/rules/compile/compiler.h"
-#include "compiler/rules/derived_class.h"
+#include "compiler/rules/numerics/derived_class.h"
 #include "compiler/rules/text.h"
 #include "lang/syntax/idioms.h"
 

@@ -9,7 +9,7 @@
 #include "compiler/rules/rule.h"
 #include "lang/check/modules.h"
 #include "lang/check/unfold_ops.h"
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "lang/syntax/ast.h"
 
 #include <optional>

@@ -9,8 +9,8 @@
 #pragma once
 
 #include "lang/core/const_math.h"
+#include "lang/core/diagnostics/source.h"
 #include "lang/core/op.h"
-#include "lang/core/source.h"
 
 #include <optional>
 #include <string>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/search/trace.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/StringRef.h>
 

@@ -1,10 +1,10 @@
 #include "compiler/search/saturate.h"
 
 #include "compiler/egraph/apply.h"
-#include "compiler/egraph/match_tally.h"
-#include "compiler/egraph/multi_match.h"
+#include "compiler/egraph/match/match_tally.h"
+#include "compiler/egraph/match/multi_match.h"
 #include "compiler/search/limits.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 #include <algorithm>
 #include <cassert>

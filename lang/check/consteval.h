@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lang/core/const_math.h"
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/symbols.h"
 #include "lang/syntax/ast.h"
 

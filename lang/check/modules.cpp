@@ -2,8 +2,8 @@
 // again while it is still on the stack closes a cycle.
 #include "lang/check/modules.h"
 
-#include "lang/core/data_file.h"
 #include "lang/core/op.h"
+#include "lang/core/support/data_file.h"
 #include "lang/syntax/parse.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -6,9 +6,9 @@
 // of the same Program; modules that use each other are an error and stay unlinked.
 #pragma once
 
-#include "lang/core/diagnostic.h"
-#include "lang/core/embedded.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/result.h"
+#include "lang/core/support/embedded.h"
 #include "lang/syntax/ast.h"
 
 #include <llvm/ADT/StringMap.h>

@@ -13,7 +13,7 @@
 // refused, as are the weights (`param`) of a body; its `where` becomes a condition of the rule.
 #pragma once
 
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "lang/syntax/ast.h"
 
 #include <llvm/ADT/StringMap.h>

@@ -4,7 +4,7 @@
 // since what comes after walks it as one.
 #pragma once
 
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/symbols.h"
 #include "lang/syntax/ast.h"
 

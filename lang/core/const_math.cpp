@@ -2,7 +2,7 @@
 // kinds.
 #include "lang/core/const_math.h"
 
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/MathExtras.h>

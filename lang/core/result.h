@@ -2,7 +2,7 @@
 // Front-end phases report into a DiagnosticSink and go on; everything later returns Result.
 #pragma once
 
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 
 #include <cassert>
 #include <optional>

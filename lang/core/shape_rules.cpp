@@ -5,7 +5,7 @@
 
 #include "lang/core/extern_signature.h"
 #include "lang/core/fused_body.h"
-#include "lang/core/winograd.h"
+#include "lang/core/semantics/winograd_transforms.h"
 
 #include <llvm/ADT/SmallBitVector.h>
 #include <llvm/Support/FormatVariadic.h>

@@ -1,6 +1,6 @@
 #include "lang/core/symbols.h"
 
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>

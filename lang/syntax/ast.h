@@ -12,7 +12,7 @@
 // Text (`Name::text`, `Expr::text`) points into the SourceFile or into the Ast; both outlive it.
 #pragma once
 
-#include "lang/core/source.h"
+#include "lang/core/diagnostics/source.h"
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/STLExtras.h>

@@ -1,7 +1,7 @@
 // Nodes are appended to the arrays of the Ast; lists are copied behind one another into its pools.
 #include "lang/syntax/ast_builder.h"
 
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallVector.h>

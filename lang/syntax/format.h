@@ -4,8 +4,8 @@
 // grouping by blank lines, a block that was written on one line, and `=` signs that were aligned.
 #pragma once
 
-#include "lang/core/diagnostic.h"
-#include "lang/core/source.h"
+#include "lang/core/diagnostics/diagnostic.h"
+#include "lang/core/diagnostics/source.h"
 #include "lang/syntax/ast.h"
 
 #include <optional>

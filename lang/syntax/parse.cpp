@@ -2,7 +2,7 @@
 // turned away before any of it.
 #include "lang/syntax/parse.h"
 
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 #include "lang/syntax/ast_builder.h"
 #include "lang/syntax/parser.h"
 #include "lang/syntax/token_cursor.h"

@@ -2,9 +2,9 @@
 // token layer (tokens.h) and grammar (parser.y) lie behind this header.
 #pragma once
 
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
+#include "lang/core/diagnostics/source.h"
 #include "lang/core/result.h"
-#include "lang/core/source.h"
 #include "lang/syntax/ast.h"
 
 namespace tg {

@@ -1,7 +1,7 @@
 // The messages of the scanner.
 #include "lang/syntax/scanner.h"
 
-#include "lang/core/escape.h"
+#include "lang/core/diagnostics/escape.h"
 #include "lang/core/op.h"
 #include "lang/syntax/builtins.h"
 #include "lang/syntax/idioms.h"

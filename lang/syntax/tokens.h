@@ -10,7 +10,7 @@
 // has been reported.
 #pragma once
 
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "lang/syntax/ast.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "runtime/onednn/backend.h"
 
 #include "runtime/onednn/executable.h"
-#include "runtime/onednn/simd.h"
+#include "runtime/onednn/simd/simd.h"
 
 #include <cstdio>
 #include <dnnl_version.h>

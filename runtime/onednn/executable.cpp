@@ -2,7 +2,7 @@
 
 #include "runtime/arena.h"
 #include "runtime/onednn/denormals.h"
-#include "runtime/onednn/nan_guard.h"
+#include "runtime/onednn/lowering/nan_guard.h"
 
 #include <omp.h>
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/execute.h"
-#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/lowering/lowering.h"
 
 namespace tg::cpu {
 

@@ -1,7 +1,7 @@
 // oneDNN's C objects as values that free themselves, and its statuses as diagnostics.
 #pragma once
 
-#include "runtime/onednn/place.h"
+#include "runtime/onednn/lowering/place.h"
 #include "runtime/onednn/program.h"
 
 #include <dnnl.h>

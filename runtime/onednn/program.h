@@ -5,7 +5,7 @@
 // bind() and allocate nothing in run() (in run_exact() they may).
 #pragma once
 
-#include "runtime/onednn/place.h"
+#include "runtime/onednn/lowering/place.h"
 #include "runtime/plan.h"
 #include "runtime/tensor.h"
 

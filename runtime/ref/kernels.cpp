@@ -1,6 +1,6 @@
 #include "runtime/ref/kernels.h"
 
-#include "lang/core/semantics_impl.h"
+#include "lang/core/semantics/impl.h"
 #include "runtime/convert.h"
 #include "runtime/execute.h"
 

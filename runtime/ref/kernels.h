@@ -1,10 +1,11 @@
-// The reference kernels: lang/core/semantics.h over float with sums in double, one thread. Of other
-// dtypes operands are widened first, to double or Integer, and the result is rounded once. RefStep
-// is a plan step made ready to run; other backends use it for what they have no kernel for.
+// The reference kernels: lang/core/semantics/semantics.h over float with sums in double, one
+// thread. Of other dtypes operands are widened first, to double or Integer, and the result is
+// rounded once. RefStep is a plan step made ready to run; other backends use it for what they have
+// no kernel for.
 #pragma once
 
 #include "lang/core/result.h"
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 #include "runtime/extern_kernels.h"
 #include "runtime/plan.h"
 

@@ -1,5 +1,5 @@
 // libFuzzer target: any bytes as a .npy file. No input does more than give an error.
-#include "runtime/npy.h"
+#include "runtime/files/npy.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // libFuzzer target: any bytes as a .npz file. No input does more than give an error.
-#include "runtime/npz.h"
+#include "runtime/files/npz.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // libFuzzer target: any bytes as a .safetensors file. No input does more than give an error.
-#include "runtime/safetensors.h"
+#include "runtime/files/safetensors.h"
 
 #include <cstddef>
 #include <cstdint>

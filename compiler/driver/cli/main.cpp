@@ -1,6 +1,6 @@
 // The program `tg`: reads the command line, hands over to the subcommand, returns its exit code.
 #include "compiler/driver/cli/session.h"
-#include "compiler/driver/cli/spinning.h"
+#include "compiler/driver/cli/terminal/spinning.h"
 
 namespace {
 

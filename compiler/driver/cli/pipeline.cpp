@@ -1,9 +1,9 @@
 // Each step reports into the session's sink and hands its result on.
 #include "compiler/driver/cli/pipeline.h"
 
-#include "compiler/driver/cli/live_line.h"
+#include "compiler/driver/cli/terminal/live_line.h"
 #include "compiler/driver/public_types.h"
-#include "compiler/driver/rule_trust.h"
+#include "compiler/driver/verify/rule_trust.h"
 
 namespace tg::cli {
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "compiler/driver/cli/session.h"
-#include "compiler/driver/json_files.h"
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/json_files.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/driver/optimize_model.h"
-#include "compiler/driver/prepare.h"
-#include "compiler/driver/verify_models.h"
+#include "compiler/driver/runs/prepare.h"
+#include "compiler/driver/verify/verify_models.h"
 
 namespace tg::cli {
 

@@ -1,8 +1,8 @@
 // Diagnostics to text, JSON and an exit code; text to files.
 #include "compiler/driver/cli/session.h"
 
-#include "compiler/driver/prepare.h"
-#include "lang/core/data_file.h"
+#include "compiler/driver/runs/prepare.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/Support/Process.h>
 

@@ -3,9 +3,9 @@
 // limit left no answer, 70 an internal fault).
 #pragma once
 
-#include "compiler/driver/cli/options.h"
-#include "compiler/driver/cli/signals.h"
-#include "lang/core/diagnostic.h"
+#include "compiler/driver/cli/options/options.h"
+#include "compiler/driver/cli/terminal/signals.h"
+#include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/result.h"
 
 #include <llvm/ADT/STLFunctionalExtras.h>

@@ -3,7 +3,7 @@
 #include "compiler/equiv/counterexample/minimise.h"
 #include "compiler/equiv/counterexample/probe.h"
 #include "compiler/equiv/counterexample/thresholds.h"
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <llvm/ADT/STLExtras.h>
 

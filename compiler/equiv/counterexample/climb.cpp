@@ -2,7 +2,7 @@
 
 #include "compiler/equiv/counterexample/probe.h"
 #include "compiler/equiv/counterexample/thresholds.h"
-#include "compiler/rules/partition.h"
+#include "compiler/rules/instances/partition.h"
 
 #include <cmath>
 #include <random>

@@ -2,7 +2,7 @@
 
 #include "compiler/equiv/counterexample/minimise.h"
 #include "lang/core/formula.h"
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,10 +1,10 @@
 // The search for instances of a rule that are unlike those it was compared at: candidates are made
-// by changes (rules/changes.h) out of what was compared, and of many the one is next that
-// brings a kind (rules/kinds.h) that was not compared yet, or else most pairs of kinds.
+// by changes (rules/instances/changes.h) out of what was compared, and of many the one is next that
+// brings a kind (rules/instances/kinds.h) that was not compared yet, or else most pairs of kinds.
 #pragma once
 
-#include "compiler/rules/changes.h"
-#include "compiler/rules/kinds.h"
+#include "compiler/rules/instances/changes.h"
+#include "compiler/rules/instances/kinds.h"
 
 #include <deque>
 

@@ -1,7 +1,7 @@
 #include "compiler/equiv/counterexample/piecewise.h"
 
 #ifdef TG_HAVE_Z3
-#include "lang/core/semantics_pointwise.h"
+#include "lang/core/semantics/pointwise.h"
 
 #include <z3.h>
 

@@ -1,6 +1,6 @@
 #include "compiler/equiv/counterexample/probe.h"
 
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <llvm/ADT/STLExtras.h>
 

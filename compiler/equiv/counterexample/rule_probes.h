@@ -1,7 +1,7 @@
 // Both sides of a rule at an instance, compared element by element on numbers of every partition
-// (rules/partition.h): each tensor in its own dtype, integers wrapping (typed.h). First every
-// partition that a tensor can have and of which the rule's class says something, then pairs of
-// them.
+// (rules/instances/partition.h): each tensor in its own dtype, integers wrapping (typed.h). First
+// every partition that a tensor can have and of which the rule's class says something, then pairs
+// of them.
 //
 // What a difference says:
 // - integers alone: they have no rounding, so the rule is wrong;
@@ -16,9 +16,9 @@
 
 #include "compiler/equiv/counterexample/typed.h"
 #include "compiler/equiv/join.h"
-#include "compiler/rules/instance.h"
-#include "compiler/rules/partition.h"
-#include "lang/core/random.h"
+#include "compiler/rules/instances/instance.h"
+#include "compiler/rules/instances/partition.h"
+#include "lang/core/support/random.h"
 
 #include <bitset>
 #include <map>

@@ -1,7 +1,7 @@
 #include "compiler/equiv/counterexample/thresholds.h"
 
 #include "lang/core/formula.h"
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 
 #include <functional>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "compiler/equiv/field/bound.h"
 
 #include "compiler/equiv/field/point.h"
-#include "lang/core/winograd.h"
+#include "lang/core/semantics/winograd_transforms.h"
 
 #include <algorithm>
 #include <cmath>

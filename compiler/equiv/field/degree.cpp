@@ -1,7 +1,7 @@
 #include "compiler/equiv/field/degree.h"
 
 #include "compiler/equiv/field/field.h"
-#include "lang/core/semantics_impl.h"
+#include "lang/core/semantics/impl.h"
 
 namespace tg {
 

@@ -1,6 +1,6 @@
 // The scalar of bounds: how large the numerator of a value can be, and what was asked of random
 // functions to make it. Over this scalar the one definition of the pointwise operators
-// (lang/core/semantics_pointwise.h) says of what degree their results are, so that no operator
+// (lang/core/semantics/pointwise.h) says of what degree their results are, so that no operator
 // has to say it a second time.
 //
 // A value is N / C: N a polynomial with integer coefficients, in variables of which powers below 0
@@ -13,7 +13,7 @@
 // power below 0.
 #pragma once
 
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 
 #include <cmath>
 

@@ -18,7 +18,7 @@
 #pragma once
 
 #include "compiler/equiv/field/point.h"
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 
 #include <cstdint>
 

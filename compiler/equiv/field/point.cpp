@@ -1,6 +1,6 @@
 #include "compiler/equiv/field/point.h"
 
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 
 #include <llvm/Support/SHA256.h>
 

@@ -2,7 +2,7 @@
 // in matrix products and convolutions, the sums are those of product.h: a convolution is the
 // product of its kernels with the windows of an image, whose elements are read where they lie.
 #include "compiler/equiv/field/product.h"
-#include "lang/core/semantics_impl.h"
+#include "lang/core/semantics/impl.h"
 
 namespace tg {
 

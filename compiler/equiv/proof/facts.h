@@ -7,7 +7,7 @@
 // A case that has ended is `halted`: who works on it returns as soon as it can, with anything.
 #pragma once
 
-#include "compiler/equiv/proof/arith.h"
+#include "compiler/equiv/proof/symbolic/arith.h"
 #include "lang/core/op.h"
 
 namespace tg::proof {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "compiler/equiv/proof/facts.h"
-#include "compiler/equiv/proof/sums.h"
+#include "compiler/equiv/proof/symbolic/sums.h"
 
 namespace tg::proof {
 

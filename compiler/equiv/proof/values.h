@@ -1,13 +1,13 @@
-// Elements of terms at a symbolic index, after lang/core/semantics_*.h.
+// Elements of terms at a symbolic index, after lang/core/semantics/.
 //
 // A model of an operator reads all of its attributes and types all of its operands: one that leaves
 // something unread ends the proof (Types::expect_all_read), so that what is not modelled is never
 // ignored.
 #pragma once
 
-#include "compiler/equiv/proof/indices.h"
+#include "compiler/equiv/proof/symbolic/indices.h"
 #include "compiler/equiv/proof/types.h"
-#include "compiler/rules/dtypes.h"
+#include "compiler/rules/instances/dtypes.h"
 
 namespace tg::proof {
 

@@ -3,8 +3,8 @@
 // chooses (ranks, absent operands) or has symbols (sizes).
 #pragma once
 
-#include "compiler/equiv/proof/exprs.h"
 #include "compiler/equiv/proof/ranks.h"
+#include "compiler/equiv/proof/symbolic/exprs.h"
 
 namespace tg::proof {
 

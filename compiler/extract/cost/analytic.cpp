@@ -2,8 +2,8 @@
 // the formula is together().
 #include "compiler/extract/cost/analytic.h"
 
+#include "lang/core/semantics/winograd_transforms.h"
 #include "lang/core/shape_rules.h"
-#include "lang/core/winograd.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include "lang/core/kernel_pattern.h"
 #include "lang/core/op.h"
 #include "lang/core/result.h"
-#include "lang/core/stop.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/DenseMap.h>
 

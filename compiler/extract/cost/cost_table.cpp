@@ -3,8 +3,8 @@
 // twice, numbers that overflow).
 #include "compiler/extract/cost/cost_table.h"
 
-#include "lang/core/data_file.h"
 #include "lang/core/price.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>

@@ -26,13 +26,13 @@ struct PriceFeatures {
   /// By the analytic model: what the learned part corrects.
   double roofline_us = 0;
   /// The time is that within whole runs of a network, with what is put in before the operator;
-  /// else alone (runtime/measure.h).
+  /// else alone (runtime/measure/measure.h).
   bool in_place = false;
   /// As many for each operator of a family.
   llvm::SmallVector<double, 20> x;
 };
 
-/// `washed_mib`: what was touched between two runs of the operator (runtime/measure.h).
+/// `washed_mib`: what was touched between two runs of the operator (runtime/measure/measure.h).
 PriceFeatures price_features(AnalyticCost& roofline, const Symbols& symbols,
                              const OpInstance& instance, double washed_mib);
 

@@ -2,7 +2,7 @@
 // is near and choices are found early. An open node is the list of bounds that lead to it.
 #include "compiler/extract/solver/branch_cut.h"
 
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/solver/cycle_cuts.h"
 #include "compiler/extract/solver/funnel_cuts.h"
 #include "compiler/extract/solver/local_bounds.h"

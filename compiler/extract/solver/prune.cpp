@@ -7,7 +7,7 @@
 // its class; and a tree that costs less than the cheapest of the class does not contain it.
 #include "compiler/extract/solver/prune.h"
 
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/solver/components.h"
 
 namespace tg {

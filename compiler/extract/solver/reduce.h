@@ -12,7 +12,7 @@
 // Stored bytes are respected where the problem bounds them.
 #pragma once
 
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/problem.h"
 
 #include <llvm/ADT/STLExtras.h>

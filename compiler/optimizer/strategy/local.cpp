@@ -1,5 +1,5 @@
 // The strategies over graphs, without an e-graph that grows: annealing, and TASO's search.
-#include "compiler/egraph/explain.h"
+#include "compiler/egraph/explain/explain.h"
 #include "compiler/optimizer/strategy/notes.h"
 
 #include <llvm/ADT/STLExtras.h>

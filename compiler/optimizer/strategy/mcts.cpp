@@ -1,4 +1,4 @@
-// The search that we ship: the portfolio of search/portfolio.h.
+// The search that we ship: the portfolio of search/portfolio/portfolio.h.
 #include "compiler/egraph/egraph.h"
 #include "compiler/optimizer/explanation.h"
 #include "compiler/optimizer/strategy/notes.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/optimizer/strategy/strategy.h"
-#include "lang/core/stopwatch.h"
+#include "lang/core/support/stopwatch.h"
 
 namespace tg {
 

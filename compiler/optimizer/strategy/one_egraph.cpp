@@ -1,6 +1,6 @@
 #include "compiler/optimizer/strategy/one_egraph.h"
 
-#include "compiler/egraph/explain.h"
+#include "compiler/egraph/explain/explain.h"
 #include "compiler/optimizer/explanation.h"
 #include "compiler/optimizer/group_refinement.h"
 #include "compiler/optimizer/kernel_chain.h"

@@ -1,8 +1,8 @@
-// The published tree search (search/pact24.h); what a state is worth, and what is extracted in the
-// end, is as its options say.
+// The published tree search (search/baselines/pact24.h); what a state is worth, and what is
+// extracted in the end, is as its options say.
 #include "compiler/optimizer/strategy/one_egraph.h"
 #include "compiler/optimizer/strategy/state_price.h"
-#include "compiler/search/published_costs.h"
+#include "compiler/search/baselines/published_costs.h"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace tg {
 namespace {
 
 /// The prices of another, which whoever watches is told of: that, not what they are, since rewards
-/// are no prices of graphs (search/published_costs.h).
+/// are no prices of graphs (search/baselines/published_costs.h).
 class WatchedPrice final : public StatePrice {
 public:
   WatchedPrice(std::unique_ptr<StatePrice> price, ProgressTeller& teller)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/optimizer/optimize.h"
-#include "compiler/search/published_costs.h"
+#include "compiler/search/baselines/published_costs.h"
 
 namespace tg {
 

@@ -1,6 +1,6 @@
 #include "compiler/rules/attempt/draws.h"
 
-#include "compiler/rules/partition.h"
+#include "compiler/rules/instances/partition.h"
 
 #include <algorithm>
 #include <cmath>

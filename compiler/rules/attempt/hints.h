@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/rules/attempt/draws.h"
-#include "compiler/rules/instance.h"
+#include "compiler/rules/instances/instance.h"
 
 namespace tg {
 

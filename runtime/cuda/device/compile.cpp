@@ -1,8 +1,8 @@
 #include "runtime/cuda/device/compile.h"
 
-#include "lang/core/data_file.h"
-#include "runtime/cache_path.h"
+#include "lang/core/support/data_file.h"
 #include "runtime/cuda/device/libraries.h"
+#include "runtime/measure/cache_path.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

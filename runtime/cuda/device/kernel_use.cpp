@@ -4,7 +4,7 @@
 // `.nv.shared.NAME`.
 #include "runtime/cuda/device/compile.h"
 
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 namespace tg::cuda {
 

@@ -1,7 +1,7 @@
 // Which of a library's algorithms was fastest for an operation, kept across runs, so that a second
-// load measures nothing. It lies in the file of the cost database (runtime/cost_db.h), which looks
-// after damage, foreign files and processes side by side; rows are apart from costs by their
-// environment: GPU, driver, and library with its version. A changed one of these starts anew.
+// load measures nothing. It lies in the file of the cost database (runtime/measure/cost_db.h),
+// which looks after damage, foreign files and processes side by side; rows are apart from costs by
+// their environment: GPU, driver, and library with its version. A changed one of these starts anew.
 //
 // An entry is text of the library's own making, and only a proposal: whoever reads it looks for the
 // algorithm that it names among those that the library offers today, and measures where it finds
@@ -9,7 +9,7 @@
 // for people.
 #pragma once
 
-#include "runtime/cost_db.h"
+#include "runtime/measure/cost_db.h"
 
 #include <llvm/ADT/StringSet.h>
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "runtime/cuda/prepared_plan.h"
-#include "runtime/measure.h"
+#include "runtime/measure/measure.h"
 
 namespace tg::cuda {
 

@@ -1,6 +1,6 @@
 #include "runtime/cuda/tuning/scratch.h"
 
-#include "runtime/measure.h"
+#include "runtime/measure/measure.h"
 
 #include <algorithm>
 #include <utility>

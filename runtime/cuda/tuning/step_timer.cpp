@@ -1,6 +1,6 @@
 #include "runtime/cuda/tuning/step_timer.h"
 
-#include "runtime/measure_plan.h"
+#include "runtime/measure/measure_plan.h"
 
 namespace tg::cuda {
 

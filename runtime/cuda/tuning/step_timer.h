@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/cuda/tuning/pricing.h"
-#include "runtime/measure.h"
+#include "runtime/measure/measure.h"
 
 namespace tg::cuda {
 

@@ -6,7 +6,7 @@
 
 #include "compiler/ir/graph.h"
 #include "lang/core/formula.h"
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 namespace tg::test {
 

@@ -1,6 +1,6 @@
 // The class of numerics that each rule of the library states is no stronger than what its operators
-// say (compiler/rules/derived_class.h), and what has to be finite for it is said to be.
-#include "compiler/rules/derived_class.h"
+// say (compiler/rules/numerics/derived_class.h), and what has to be finite for it is said to be.
+#include "compiler/rules/numerics/derived_class.h"
 #include "lang/syntax/parse.h"
 #include "tests/property/rules/library.h"
 

@@ -1,8 +1,8 @@
 // The matcher against the definition of a match, on random e-graphs: all matches, the new ones
 // after a change, and joins of two patterns.
 #include "compiler/egraph/cycle.h"
-#include "compiler/egraph/match_tally.h"
-#include "compiler/egraph/multi_match.h"
+#include "compiler/egraph/match/match_tally.h"
+#include "compiler/egraph/match/multi_match.h"
 #include "tests/unit/egraph/egraph_fixture.h"
 
 #include <functional>

@@ -1,7 +1,7 @@
 // The bound of exact checks is never below the true chance: random rational functions of two
 // variables are evaluated at all values modulo small primes, and their zeros counted. And it says
 // something of every network that is in the repository.
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/equiv/field/bound.h"
 #include "compiler/equiv/field/field.h"
 #include "compiler/ir/evaluate.h"

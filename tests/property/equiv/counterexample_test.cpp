@@ -1,5 +1,5 @@
 // A counterexample that the verification of a rule prints is a file that shows it.
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/equiv/verify_rule.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/syntax/parse.h"

@@ -1,12 +1,12 @@
 // Explanations over random ways through an e-graph: rounds of applying, taking back and redoing,
 // then a random choice of nodes; the chain that explains it has to pass the checker that knows no
 // e-graph.
-#include "compiler/driver/model.h"
-#include "compiler/egraph/explain.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/egraph/explain/explain.h"
 #include "compiler/equiv/replay.h"
 #include "compiler/extract/extract.h"
 #include "compiler/search/explorer.h"
-#include "compiler/search/portfolio.h"
+#include "compiler/search/portfolio/portfolio.h"
 #include "tests/property/rules/library.h"
 
 #include <gtest/gtest.h>

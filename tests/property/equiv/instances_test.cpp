@@ -3,7 +3,7 @@
 // admit there (types and conditions, by `infer` alone) could have been drawn; of each kind of
 // instance that this shows to be possible, one has to be among those that are.
 #include "compiler/equiv/verify_rule.h"
-#include "compiler/rules/instance.h"
+#include "compiler/rules/instances/instance.h"
 #include "lang/core/shape_rules.h"
 #include "tests/property/rules/library.h"
 

@@ -4,7 +4,7 @@
 // here (but text in an attribute: kTexts).
 #pragma once
 
-#include "compiler/rules/sample.h"
+#include "compiler/rules/instances/sample.h"
 
 #include <functional>
 #include <set>

@@ -2,8 +2,8 @@
 // here they are held against it, for matrices, convolutions and minimal filtering of many shapes.
 #include "compiler/equiv/field/field.h"
 #include "compiler/ir/graph.h"
-#include "lang/core/random.h"
-#include "lang/core/semantics_impl.h"
+#include "lang/core/semantics/impl.h"
+#include "lang/core/support/random.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 // field.
 #include "compiler/equiv/field/field.h"
 #include "compiler/ir/evaluate.h"
-#include "lang/core/random.h"
-#include "lang/core/semantics_impl.h"
+#include "lang/core/semantics/impl.h"
+#include "lang/core/support/random.h"
 #include "tests/property/backends/random_graph.h"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // What is said of pairs of small models whose relation is known: every pair here was once called
 // equal and is not, or is equal and must stay so.
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/equiv/counterexample/trial.h"
 #include "compiler/equiv/equivalent.h"
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 #include "brute_force.h"
 
 #include "compiler/extract/annealing.h"
-#include "compiler/extract/greedy.h"
-#include "compiler/extract/greedy_dag.h"
+#include "compiler/extract/greedy/greedy.h"
+#include "compiler/extract/greedy/greedy_dag.h"
 #include "compiler/extract/sharing.h"
 
 #include <gtest/gtest.h>

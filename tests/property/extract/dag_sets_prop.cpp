@@ -1,5 +1,5 @@
 // Sets that share their storage against sets that do not.
-#include "compiler/extract/dag_sets.h"
+#include "compiler/extract/greedy/dag_sets.h"
 
 #include <gtest/gtest.h>
 

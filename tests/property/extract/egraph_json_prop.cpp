@@ -1,7 +1,7 @@
 // The reader of e-graphs under damage: whatever bytes it is given, it answers with a sound problem
 // or with an error that names the file.
 #include "compiler/extract/egraph_json.h"
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include "brute_force.h"
 
 #include "compiler/extract/extractors.h"
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/solver/exact_search.h"
 #include "compiler/extract/solver/prune.h"
 

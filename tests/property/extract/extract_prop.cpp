@@ -2,7 +2,7 @@
 #include "brute_force.h"
 
 #include "compiler/extract/extractors.h"
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/sharing.h"
 #include "compiler/extract/solver/branch_cut.h"
 #include "compiler/extract/solver/local_bounds.h"

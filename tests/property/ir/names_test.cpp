@@ -3,8 +3,8 @@
 // same graph. What a model uses beside them (words such as `relu` in `act = relu`, dtypes, inf)
 // comes from functions, in which the model's names do not count.
 #include "lang/check/resolve.h"
-#include "lang/core/escape.h"
-#include "lang/core/random.h"
+#include "lang/core/diagnostics/escape.h"
+#include "lang/core/support/random.h"
 #include "tests/unit/ir/ir_test.h"
 
 #include <set>

@@ -1,11 +1,11 @@
 // Which kernels the cpu backend chooses for the networks of examples/, inside of the network and
 // where an operator is timed for its price: never oneDNN's plain loops where it has anything else.
 // Run once for each instruction set that oneDNN can be told to use (DNNL_MAX_CPU_ISA).
-#include "compiler/driver/measured_cost.h"
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/driver/prices/measured_cost.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/extract/extract.h"
-#include "runtime/onednn/lowering.h"
+#include "runtime/onednn/lowering/lowering.h"
 
 #include <gtest/gtest.h>
 

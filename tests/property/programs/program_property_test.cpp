@@ -3,9 +3,9 @@
 // optimiser makes of them computes the same values on the reference backend. Fixed seeds; a failure
 // prints the program.
 #include "compiler/driver/backends.h"
-#include "compiler/driver/cost_model.h"
-#include "compiler/driver/model.h"
-#include "compiler/driver/prepare.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/driver/prices/cost_model.h"
+#include "compiler/driver/runs/prepare.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/ir/to_text.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <functional>
 

@@ -5,7 +5,7 @@
 // and over numbers. Values stay tame: squashed before they are multiplied.
 #pragma once
 
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <algorithm>
 #include <string>

@@ -6,7 +6,7 @@
 // the list in rules/README.md. That each fires is for rules_fire_test.cpp.
 #include "compiler/egraph/egraph.h"
 #include "compiler/equiv/rule_form.h"
-#include "compiler/rules/sample.h"
+#include "compiler/rules/instances/sample.h"
 #include "compiler/search/saturate.h"
 #include "tests/property/rules/library.h"
 

@@ -4,7 +4,7 @@
 // condition that is there for profit alone); the tests that use this list those.
 #pragma once
 
-#include "compiler/rules/kinds.h"
+#include "compiler/rules/instances/kinds.h"
 #include "compiler/rules/rule.h"
 
 #include <string>

@@ -2,8 +2,8 @@
 
 #include "compiler/equiv/counterexample/probe.h"
 #include "compiler/ir/evaluate.h"
-#include "compiler/rules/sample.h"
-#include "lang/core/semantics_impl.h"
+#include "compiler/rules/instances/sample.h"
+#include "lang/core/semantics/impl.h"
 #include "runtime/convert.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "tests/property/rules/rule_error_bound.h"
 
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -2,7 +2,7 @@
 // engine finds the match and puts the right side into the same class. So no rule is dead for a
 // reason that its author did not see (a normal form, a type, a condition).
 #include "compiler/egraph/egraph.h"
-#include "compiler/rules/sample.h"
+#include "compiler/rules/instances/sample.h"
 #include "compiler/search/saturate.h"
 #include "tests/property/rules/library.h"
 

@@ -2,7 +2,7 @@
 // and conditions, both sides are built as graphs and evaluated in float64. A rule without instances
 // fails too, as does one whose right side is never well typed.
 #include "compiler/ir/evaluate.h"
-#include "compiler/rules/sample.h"
+#include "compiler/rules/instances/sample.h"
 #include "lang/syntax/parse.h"
 #include "tests/property/rules/library.h"
 

@@ -1,5 +1,5 @@
 // Files are replaced whole or stay as they were; what is no file of its own is written to in place.
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The form of a message, compared letter by letter.
-#include "lang/core/diagnostic.h"
+#include "lang/core/diagnostics/diagnostic.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Formulas: as lists, as values, and as models would be typed.
 #include "lang/core/formula.h"
-#include "lang/core/semantics_impl.h"
+#include "lang/core/semantics/impl.h"
 #include "lang/core/shape_rules.h"
 
 #include <gtest/gtest.h>

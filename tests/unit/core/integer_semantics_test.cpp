@@ -1,5 +1,5 @@
 // Operators over Integer: what i32, i64 and bool mean.
-#include "lang/core/semantics_impl.h"
+#include "lang/core/semantics/impl.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Statistics on made-up samples; no clock decides anything here.
-#include "lang/core/repeated_times.h"
+#include "lang/core/support/repeated_times.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Each operator against values worked out by hand or by an independent, index-by-index definition,
 // the edge cases of the page of semantics, and the same code over a prime field.
-#include "lang/core/random.h"
-#include "lang/core/semantics_impl.h"
+#include "lang/core/semantics/impl.h"
 #include "lang/core/shape_rules.h"
+#include "lang/core/support/random.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Lines, columns and slices of source text.
-#include "lang/core/source.h"
+#include "lang/core/diagnostics/source.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include "runtime/cuda/tuning/graph_time.h"
 
 #include "runtime/cuda/tuning/step_timer.h"
-#include "runtime/measure_plan.h"
+#include "runtime/measure/measure_plan.h"
 #include "tests/unit/cuda/fake_cublaslt.h"
 #include "tests/unit/cuda/fake_gpu.h"
 

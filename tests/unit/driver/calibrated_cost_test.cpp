@@ -1,9 +1,9 @@
 // The price model of a machine over a backend whose times are made up: nothing is timed to ask for
 // prices, what matters to a decision is, and a search begins again where prices moved.
-#include "compiler/driver/calibrated_cost.h"
+#include "compiler/driver/prices/calibrated_cost.h"
 
-#include "compiler/driver/calibration.h"
-#include "compiler/driver/calibration_networks.h"
+#include "compiler/driver/prices/calibration.h"
+#include "compiler/driver/prices/calibration_networks.h"
 #include "compiler/extract/cost/instance_text.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/optimizer/optimize.h"

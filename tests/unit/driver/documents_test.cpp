@@ -1,8 +1,8 @@
 // The examples of the documents are programs: each ```tg block is read, its functions, models and
 // rules are checked, and models that stand alone are instantiated and run on the reference backend.
 // A block that shows a piece of a file only is fenced without `tg`.
-#include "compiler/driver/model.h"
-#include "compiler/driver/prepare.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/driver/runs/prepare.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/syntax/parse.h"
 

@@ -1,7 +1,7 @@
 // The explanations of diagnostics: one for each code, and examples that do what they say.
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/rules/from_ast.h"
-#include "lang/core/explanations.h"
+#include "lang/core/diagnostics/explanations.h"
 #include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>

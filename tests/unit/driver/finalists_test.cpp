@@ -2,9 +2,9 @@
 // a real backend.
 #include "compiler/optimizer/finalists.h"
 
-#include "compiler/driver/backend_finalists.h"
-#include "compiler/driver/model.h"
-#include "compiler/driver/side_by_side.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/driver/runs/backend_finalists.h"
+#include "compiler/driver/runs/side_by_side.h"
 #include "compiler/ir/graph_equal.h"
 
 #include <gtest/gtest.h>

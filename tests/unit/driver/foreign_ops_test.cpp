@@ -1,7 +1,7 @@
 // Each piece of code that an error recommends for an operator of another library is built inside of
 // a model, and those of one tensor, element by element, give what that library computes.
-#include "compiler/driver/model.h"
-#include "compiler/driver/prepare.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/driver/runs/prepare.h"
 #include "lang/check/resolve.h"
 #include "lang/syntax/idioms.h"
 

@@ -1,6 +1,6 @@
 // JSON from outside: what is no JSON, what is JSON but something else, and nesting beyond all
 // reason.
-#include "compiler/driver/json_files.h"
+#include "compiler/driver/files/json_files.h"
 
 #include "tests/unit/runtime/damage.h"
 

@@ -1,5 +1,5 @@
 // Which graphs stay loaded between those who ask for them.
-#include "compiler/driver/loaded_graphs.h"
+#include "compiler/driver/runs/loaded_graphs.h"
 
 #include "tests/unit/driver/loading.h"
 

@@ -1,7 +1,7 @@
 // A model and the built-in rules, from text to graphs, for tests of what the driver makes of them.
 #pragma once
 
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/rules/from_ast.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // A backend whose steps take the times that a test says.
 #pragma once
 
-#include "compiler/driver/measured_cost.h"
+#include "compiler/driver/prices/measured_cost.h"
 #include "runtime/ref/backend.h"
 
 #include <llvm/ADT/StringMap.h>

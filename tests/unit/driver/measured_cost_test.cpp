@@ -1,7 +1,7 @@
 // The measured cost model over the reference backend: what is timed once is not timed again, by
 // this process or the next.
-#include "compiler/driver/cost_model.h"
-#include "compiler/driver/measured_cost.h"
+#include "compiler/driver/prices/cost_model.h"
+#include "compiler/driver/prices/measured_cost.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/extract/extract.h"
 #include "runtime/ref/backend.h"

@@ -1,9 +1,9 @@
 // Models as ONNX files with their weights, and searches for such files.
-#include "compiler/driver/onnx_export.h"
+#include "compiler/driver/files/onnx_export.h"
 
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/driver/files/weights.h"
 #include "compiler/driver/optimize_model.h"
-#include "compiler/driver/weights.h"
 #include "compiler/import/onnx/file/schema.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // What each operator takes within whole runs: steps of a plan back to nodes of the graph, on an
 // executable that is made up and on real backends.
-#include "compiler/driver/backend_finalists.h"
+#include "compiler/driver/runs/backend_finalists.h"
 
 #include "compiler/ir/retype.h"
 #include "tests/unit/driver/loading.h"
@@ -44,7 +44,7 @@ StepInfo info(PlanStepId step, double us, std::string implementation = "") {
 
 using Prepare = test::Loading;
 
-/// As runtime/measure.cpp counts them.
+/// As runtime/measure/measure.cpp counts them.
 TEST_F(Prepare, ReordersCountWithTheStepThatTheyStandBefore) {
   Prepared prepared;
   prepared.nodes = {{7}, {3}, {5}};

@@ -1,6 +1,6 @@
 // Whole runs that are remembered: once for each pair, across processes, and only where they say
 // something.
-#include "compiler/driver/remembered_finalists.h"
+#include "compiler/driver/runs/remembered_finalists.h"
 
 #include "compiler/ir/graph_equal.h"
 #include "loading.h"

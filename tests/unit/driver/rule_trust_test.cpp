@@ -1,6 +1,6 @@
 // Rules are verified in processes of their own: a check that dies is that rule's fault alone.
-#include "compiler/driver/in_children.h"
-#include "compiler/driver/rule_trust.h"
+#include "compiler/driver/verify/in_children.h"
+#include "compiler/driver/verify/rule_trust.h"
 #include "tests/unit/rules/rule_fixture.h"
 
 #include <gtest/gtest.h>

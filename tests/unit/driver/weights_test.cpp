@@ -1,8 +1,8 @@
 // Files of weights against models, and the folded graph against the one that it came from.
-#include "compiler/driver/weights.h"
+#include "compiler/driver/files/weights.h"
 
-#include "compiler/driver/model.h"
-#include "compiler/driver/unfold.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/driver/files/unfold.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/ir/to_text.h"

@@ -1,6 +1,6 @@
 #include "compiler/emit/order.h"
 #include "compiler/emit/plan_from_graph.h"
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 #include "tests/unit/ir/add_node.h"
 
 #include <gtest/gtest.h>

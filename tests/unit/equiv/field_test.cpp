@@ -1,6 +1,6 @@
 #include "compiler/equiv/field/field.h"
 
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "compiler/equiv/proof/proof.h"
 
-#include "compiler/equiv/proof/sums.h"
+#include "compiler/equiv/proof/symbolic/sums.h"
 #include "compiler/equiv/verify_rule.h"
 #include "tests/unit/equiv/rule_from_text.h"
 

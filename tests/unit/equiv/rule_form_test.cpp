@@ -1,6 +1,6 @@
 // Which rules say the same, and which dtypes their tensors may have.
 #include "compiler/equiv/rule_form.h"
-#include "compiler/rules/dtypes.h"
+#include "compiler/rules/instances/dtypes.h"
 #include "tests/unit/rules/rule_fixture.h"
 
 #include <gtest/gtest.h>

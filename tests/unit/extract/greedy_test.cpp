@@ -1,5 +1,5 @@
 // The problem form, its checker and greedy extraction, on problems small enough to see through.
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 
 #include <gtest/gtest.h>
 

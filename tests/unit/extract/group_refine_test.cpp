@@ -1,9 +1,9 @@
 // Extraction by prices of groups, with a device that is made up: pointwise operators that follow
 // each other are one group, everything else is one by itself. What is taken, what is not, and how
 // many graphs that takes.
-#include "compiler/extract/group_refine.h"
+#include "compiler/extract/groups/group_refine.h"
 
-#include "compiler/extract/group_moves.h"
+#include "compiler/extract/groups/group_moves.h"
 
 #include <gtest/gtest.h>
 #include <llvm/ADT/STLExtras.h>

@@ -1,7 +1,7 @@
 // The solver process: limits hold, whatever happens to it the answer stays, and its messages are
 // read with care. The optimum itself is tested against brute force (tests/property/extract).
 #include "compiler/extract/extractors.h"
-#include "compiler/extract/greedy.h"
+#include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/sharing.h"
 #include "compiler/extract/solver/child.h"
 #include "compiler/extract/solver/components.h"

@@ -1,6 +1,6 @@
 // Graphs as ONNX models: names, operators by opset, what is refused, and the bytes of files.
 #include "compiler/import/onnx/write/write_model.h"
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 #include "tests/unit/ir/add_node.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What resized axes read: places and weights.
-#include "compiler/import/onnx/read/interpolation.h"
+#include "compiler/import/onnx/read/shared/interpolation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Windows of convolutions and pools: how much of the image each has.
-#include "compiler/import/onnx/read/windows.h"
+#include "compiler/import/onnx/read/shared/windows.h"
 
 #include <gtest/gtest.h>
 

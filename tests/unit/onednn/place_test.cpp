@@ -1,6 +1,6 @@
 // Views and loop nests against brute force: every element that a view names must be the one that
 // the operator's definition names.
-#include "runtime/onednn/place.h"
+#include "runtime/onednn/lowering/place.h"
 
 #include <gtest/gtest.h>
 

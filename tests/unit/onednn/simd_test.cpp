@@ -1,6 +1,6 @@
 // The vector primitives of every instruction set that this processor has: accuracy against float64,
 // special values, tails of every length, and results written over operands.
-#include "runtime/onednn/simd.h"
+#include "runtime/onednn/simd/simd.h"
 
 #include <gtest/gtest.h>
 #include <llvm/ADT/STLExtras.h>

@@ -2,9 +2,9 @@
 // convolution in float64: odd sizes, padding, groups, channels that fill no vector, results with
 // gaps between pixels, and every way of cutting the work. Buffers end where their contents do, so
 // that AddressSanitizer sees a vector that reads or writes beyond a row.
-#include "runtime/onednn/winograd.h"
+#include "runtime/onednn/winograd/winograd.h"
 
-#include "lang/core/winograd.h"
+#include "lang/core/semantics/winograd_transforms.h"
 
 #include <gtest/gtest.h>
 

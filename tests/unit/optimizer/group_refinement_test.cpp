@@ -3,8 +3,8 @@
 #include "compiler/optimizer/group_refinement.h"
 
 #include "compiler/driver/backends.h"
-#include "compiler/driver/cost_model.h"
-#include "compiler/driver/measured_cost.h"
+#include "compiler/driver/prices/cost_model.h"
+#include "compiler/driver/prices/measured_cost.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/optimizer/explanation.h"
 #include "tests/unit/driver/loading.h"

@@ -2,7 +2,7 @@
 // made up.
 #include "compiler/optimizer/optimize.h"
 
-#include "compiler/driver/model.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/graph_equal.h"
 #include "compiler/rules/from_ast.h"

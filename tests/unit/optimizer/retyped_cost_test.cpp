@@ -1,5 +1,5 @@
 // Prices of what a narrower run executes, of operators and of graphs; and finalists run so.
-#include "compiler/driver/backend_finalists.h"
+#include "compiler/driver/runs/backend_finalists.h"
 #include "compiler/extract/extract.h"
 #include "compiler/optimizer/retyped_cost.h"
 #include "tests/unit/ir/add_node.h"

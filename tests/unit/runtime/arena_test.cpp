@@ -1,6 +1,6 @@
 #include "runtime/arena.h"
 
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 #include "tests/unit/runtime/plan_writer.h"
 
 namespace tg {

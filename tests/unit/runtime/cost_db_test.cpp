@@ -1,6 +1,6 @@
 // The cost database: rows come back, environments are apart, and whatever is wrong with the file,
 // work goes on.
-#include "runtime/cost_db.h"
+#include "runtime/measure/cost_db.h"
 
 #include <gtest/gtest.h>
 #include <llvm/ADT/SmallString.h>

@@ -2,7 +2,7 @@
 // same for all readers of bytes. Deterministic in the round.
 #pragma once
 
-#include "lang/core/random.h"
+#include "lang/core/support/random.h"
 
 #include <llvm/ADT/StringRef.h>
 

@@ -1,5 +1,5 @@
 // What is taken for others' work, by scripted signs; and that this machine's signs are read.
-#include "runtime/machine_watch.h"
+#include "runtime/measure/machine_watch.h"
 
 #include <gtest/gtest.h>
 

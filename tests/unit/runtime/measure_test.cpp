@@ -1,6 +1,6 @@
 // Measuring plans are sound and say what they must; times come from the steps that they should.
 #include "runtime/convert.h"
-#include "runtime/measure.h"
+#include "runtime/measure/measure.h"
 #include "runtime/ref/backend.h"
 
 #include <gtest/gtest.h>

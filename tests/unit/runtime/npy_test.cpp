@@ -1,4 +1,4 @@
-#include "runtime/npy.h"
+#include "runtime/files/npy.h"
 
 #include "tests/unit/runtime/damage.h"
 

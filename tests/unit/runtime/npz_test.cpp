@@ -1,4 +1,4 @@
-#include "runtime/npz.h"
+#include "runtime/files/npz.h"
 
 #include "tests/unit/runtime/damage.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/safetensors.h"
+#include "runtime/files/safetensors.h"
 
 #include "tests/unit/runtime/damage.h"
 

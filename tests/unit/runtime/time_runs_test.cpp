@@ -1,5 +1,5 @@
 // How often programs run when they are timed; no clock decides anything here.
-#include "runtime/time_runs.h"
+#include "runtime/measure/time_runs.h"
 
 #include <gtest/gtest.h>
 

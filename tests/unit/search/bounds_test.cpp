@@ -1,5 +1,5 @@
 // Which of what is certified says something of a result.
-#include "compiler/search/bounds.h"
+#include "compiler/search/portfolio/bounds.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // One tree search by several threads: simulations come out the same wherever they are played.
-#include "compiler/search/helpers.h"
+#include "compiler/search/mcts/helpers.h"
 
 #include "compiler/ir/graph_equal.h"
-#include "compiler/search/mcts.h"
+#include "compiler/search/mcts/mcts.h"
 #include "compiler/search/shared_cost.h"
 #include "tests/unit/search/search_fixture.h"
 

@@ -3,8 +3,8 @@
 #include "compiler/search/incumbent.h"
 
 #include "compiler/extract/extract.h"
+#include "compiler/search/baselines/published_costs.h"
 #include "compiler/search/explorer.h"
-#include "compiler/search/published_costs.h"
 #include "tests/unit/search/search_fixture.h"
 
 #include <random>

@@ -1,11 +1,11 @@
 // Every strategy stops where it is told to, with a result that is sound and never worse than what
 // it was given.
 #include "compiler/ir/graph_equal.h"
-#include "compiler/search/local.h"
-#include "compiler/search/pact24.h"
-#include "compiler/search/portfolio.h"
-#include "compiler/search/published_costs.h"
-#include "compiler/search/rollout.h"
+#include "compiler/search/baselines/local.h"
+#include "compiler/search/baselines/pact24.h"
+#include "compiler/search/baselines/published_costs.h"
+#include "compiler/search/baselines/rollout.h"
+#include "compiler/search/portfolio/portfolio.h"
 #include "tests/unit/search/search_fixture.h"
 
 namespace tg {

@@ -1,6 +1,6 @@
 // The published tree search, detail by detail: each test shows one of the choices that its paper
 // and its program make. Prices are given by the test, so that rewards are known.
-#include "compiler/search/pact24.h"
+#include "compiler/search/baselines/pact24.h"
 
 #include "tests/unit/search/search_fixture.h"
 

@@ -1,7 +1,7 @@
 // The open seat, by its two users and by a stranger.
-#include "compiler/search/policy.h"
+#include "compiler/search/mcts/policy.h"
 
-#include "compiler/search/portfolio.h"
+#include "compiler/search/portfolio/portfolio.h"
 #include "tests/unit/search/search_fixture.h"
 
 namespace tg {

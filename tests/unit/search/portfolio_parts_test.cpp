@@ -1,6 +1,6 @@
 // What single parts of the portfolio are there for, and that its results repeat.
 #include "compiler/ir/graph_equal.h"
-#include "compiler/search/portfolio.h"
+#include "compiler/search/portfolio/portfolio.h"
 #include "tests/unit/search/search_fixture.h"
 
 namespace tg {

@@ -1,11 +1,11 @@
 // The shipped search as a whole: stretches and equal ones, the same result whatever the number of
 // threads, never worse without any of its parts; beside it the published costs and the baselines.
-#include "compiler/search/portfolio.h"
+#include "compiler/search/portfolio/portfolio.h"
 
 #include "compiler/ir/graph_equal.h"
-#include "compiler/search/local.h"
-#include "compiler/search/pact24.h"
-#include "compiler/search/published_costs.h"
+#include "compiler/search/baselines/local.h"
+#include "compiler/search/baselines/pact24.h"
+#include "compiler/search/baselines/published_costs.h"
 #include "tests/unit/search/search_fixture.h"
 
 namespace tg {
@@ -141,8 +141,7 @@ rule join(x, a, b) {
   EXPECT_LT(report.cost_us, 20);
   ASSERT_FALSE(report.finalists.empty());
   EXPECT_GT(report.finalists.front().cost_us, 20);
-  EXPECT_EQ(report.finalists.front().rules_applied,
-            (std::vector<RuleCount>{{"shift", 1}}));
+  EXPECT_EQ(report.finalists.front().rules_applied, (std::vector<RuleCount>{{"shift", 1}}));
 }
 
 TEST(Portfolio, StoppedAtOnceItReturnsTheSource) {

@@ -1,5 +1,5 @@
 // Random rollouts leave the e-graph in the best state that they saw.
-#include "compiler/search/rollout.h"
+#include "compiler/search/baselines/rollout.h"
 
 #include "tests/unit/egraph/egraph_fixture.h"
 

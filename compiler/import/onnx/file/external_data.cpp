@@ -1,6 +1,6 @@
 #include "compiler/import/onnx/file/external_data.h"
 
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>

@@ -3,7 +3,7 @@
 #include "compiler/import/onnx/file/elements.h"
 #include "compiler/import/onnx/file/external_data.h"
 #include "compiler/import/onnx/file/wire_scan.h"
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/stubs/logging.h>

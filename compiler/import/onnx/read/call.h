@@ -94,7 +94,6 @@ public:
   /// The one element.
   int64_t known_whole(size_t i);
   double known_real(size_t i);
-  void ignore_input(size_t i) { (void)value(i); }
 
   // --- results ---
   size_t result_count() const { return static_cast<size_t>(node_.output_size()); }

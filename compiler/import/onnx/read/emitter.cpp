@@ -4,12 +4,12 @@
 
 namespace tg::onnx {
 
-NodeId Emitter::fail(const llvm::Twine& why) {
+NodeId NodeEmitter::fail(const llvm::Twine& why) {
   if (fault_.empty()) fault_ = why.str();
   return {};
 }
 
-NodeId Emitter::op(OpKind kind, Nodes operands, Attributes attributes) {
+NodeId NodeEmitter::op(OpKind kind, Nodes operands, Attributes attributes) {
   for (NodeId x : operands)
     if (!x.valid()) return fail("an operand is missing");
   const OpInfo& info = op_info(kind);
@@ -27,13 +27,13 @@ NodeId Emitter::op(OpKind kind, Nodes operands, Attributes attributes) {
   return fold(made);
 }
 
-NodeId Emitter::named(llvm::StringRef name, Nodes operands, Attributes attributes) {
+NodeId NodeEmitter::named(llvm::StringRef name, Nodes operands, Attributes attributes) {
   std::optional<OpKind> kind = find_op(name);
   return kind ? op(*kind, operands, attributes) : fail("there is no operator `" + name + "` here");
 }
 
 /// The constant that a node is, where all it depends on is constant and it is small.
-NodeId Emitter::fold(NodeId made) {
+NodeId NodeEmitter::fold(NodeId made) {
   if (!graph_.node(made).weight_only || type(made).elements() > kMostFolded) return made;
   std::vector<Literal> operands;
   for (NodeId x : graph_.operands(made)) {
@@ -51,17 +51,20 @@ NodeId Emitter::fold(NodeId made) {
 // --- leaves
 // ---------------------------------------------------------------------------------------
 
-NodeId Emitter::scalar(double value, DType dtype) { return graph_.constant({value}, {dtype, {}}); }
+NodeId NodeEmitter::scalar(double value, DType dtype) {
+  return graph_.constant({value}, {dtype, {}});
+}
 
-NodeId Emitter::filled(double value, const TensorType& type) {
+NodeId NodeEmitter::filled(double value, const TensorType& type) {
   return graph_.constant({value}, type);
 }
 
-NodeId Emitter::indices(Ints values) {
+NodeId NodeEmitter::indices(Ints values) {
   return graph_.whole_constant(values, {DType::I64, {static_cast<int64_t>(values.size())}});
 }
 
-NodeId Emitter::weight(const schema::Tensor& tensor, llvm::StringRef name, const TensorType& type) {
+NodeId NodeEmitter::weight(const schema::Tensor& tensor, llvm::StringRef name,
+                           const TensorType& type) {
   std::string path = name.str();
   for (int i = 2;; ++i) { // bodies and functions may have names of their own that are others', too
     const schema::Tensor* owner = paths_.try_emplace(path, &tensor).first->second;
@@ -77,7 +80,7 @@ NodeId Emitter::weight(const schema::Tensor& tensor, llvm::StringRef name, const
 // --- what is known
 // --------------------------------------------------------------------------------
 
-std::optional<Literal> Emitter::read_weight(NodeId weight) {
+std::optional<Literal> NodeEmitter::read_weight(NodeId weight) {
   auto place = weight_.find(weight.index);
   if (place == weight_.end()) return std::nullopt;
   const schema::Tensor& tensor = *weights_[place->second].tensor;
@@ -95,7 +98,7 @@ std::optional<Literal> Emitter::read_weight(NodeId weight) {
 }
 
 /// Of an operator whose operands are known.
-std::optional<Literal> Emitter::known_below(NodeId x) {
+std::optional<Literal> NodeEmitter::known_below(NodeId x) {
   std::vector<Literal> operands;
   for (NodeId operand : graph_.operands(x)) {
     auto found = known_.find(operand.index);
@@ -106,7 +109,7 @@ std::optional<Literal> Emitter::known_below(NodeId x) {
   return evaluate(graph_, graph_.node(x).op, graph_.attrs(x), type(x), operands);
 }
 
-std::optional<Literal> Emitter::known(NodeId x) {
+std::optional<Literal> NodeEmitter::known(NodeId x) {
   if (!x.valid() || !graph_.node(x).weight_only) return std::nullopt;
   if (graph_.node(x).op == OpKind::Constant) return literal_of(graph_, x);
   llvm::SmallVector<NodeId, 16> worklist = {x};

@@ -27,9 +27,10 @@ using Attributes = llvm::ArrayRef<Attribute>;
 using Nodes = llvm::ArrayRef<NodeId>;
 using Ints = llvm::ArrayRef<int64_t>;
 
-class Emitter {
+/// Nodes, leaves, and what is known of them.
+class NodeEmitter {
 public:
-  Emitter(Graph& graph, const ModelFile& file) : graph_(graph), file_(file) {}
+  NodeEmitter(Graph& graph, const ModelFile& file) : graph_(graph), file_(file) {}
 
   Graph& graph() { return graph_; }
   const TensorType& type(NodeId x) const { return graph_.type(x); }
@@ -62,6 +63,29 @@ public:
   // --- what is known ---
   /// The elements of what constants and small weights alone decide.
   std::optional<Literal> known(NodeId x);
+
+  NodeId none() { return graph_.none(); }
+
+  const std::vector<ImportedWeight>& weights() const { return weights_; }
+
+private:
+  NodeId fold(NodeId made);
+  std::optional<Literal> read_weight(NodeId weight);
+  std::optional<Literal> known_below(NodeId x);
+
+  Graph& graph_;
+  const ModelFile& file_;
+  std::string fault_;
+  std::vector<ImportedWeight> weights_;
+  llvm::StringMap<const schema::Tensor*> paths_; // whose the paths of weights_ are
+  llvm::DenseMap<uint32_t, size_t> weight_;      // node to place in weights_
+  llvm::DenseMap<uint32_t, Literal> known_;      // what was asked for and is no constant
+};
+
+/// The words that forms are written with. A word that has nothing to do gives its operand.
+class Emitter : public NodeEmitter {
+public:
+  using NodeEmitter::NodeEmitter;
 
   // --- element by element; dtypes have to agree, shapes broadcast ---
   NodeId add(NodeId x, NodeId y) { return op(OpKind::Add, {x, y}); }
@@ -108,22 +132,6 @@ public:
   NodeId matmul(NodeId x, NodeId y) { return op(OpKind::Matmul, {x, y, none(), none()}); }
   NodeId softmax(NodeId x, int64_t axis);
   NodeId layer_norm(NodeId x, NodeId scale, NodeId bias, double eps);
-  NodeId none() { return graph_.none(); }
-
-  const std::vector<ImportedWeight>& weights() const { return weights_; }
-
-private:
-  NodeId fold(NodeId made);
-  std::optional<Literal> read_weight(NodeId weight);
-  std::optional<Literal> known_below(NodeId x);
-
-  Graph& graph_;
-  const ModelFile& file_;
-  std::string fault_;
-  std::vector<ImportedWeight> weights_;
-  llvm::StringMap<const schema::Tensor*> paths_; // whose the paths of weights_ are
-  llvm::DenseMap<uint32_t, size_t> weight_;      // node to place in weights_
-  llvm::DenseMap<uint32_t, Literal> known_;      // what was asked for and is no constant
 };
 
 } // namespace tg::onnx

@@ -1,6 +1,6 @@
 #include "compiler/import/onnx/read/literal.h"
 
-#include "lang/core/semantics.h"
+#include "lang/core/semantics/semantics.h"
 
 #include <cstring>
 

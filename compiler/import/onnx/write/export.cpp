@@ -1,7 +1,7 @@
 #include "compiler/import/onnx/write/export.h"
 
 #include "compiler/import/onnx/write/export_operators.h"
-#include "lang/core/winograd.h"
+#include "lang/core/semantics/winograd_transforms.h"
 
 namespace tg::onnx {
 

@@ -2,7 +2,7 @@
 
 #include "compiler/import/onnx/write/export_pointwise.h"
 #include "lang/core/fused_body.h"
-#include "lang/core/winograd.h"
+#include "lang/core/semantics/winograd_transforms.h"
 
 #include <numeric>
 

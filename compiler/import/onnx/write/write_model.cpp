@@ -1,6 +1,6 @@
 #include "compiler/import/onnx/write/write_model.h"
 
-#include "lang/core/data_file.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/Support/MathExtras.h>
 #include <llvm/Support/Path.h>

@@ -1,0 +1,25 @@
+// What `--help` prints, from the tables of commands and options.
+#pragma once
+
+#include "compiler/driver/cli/options/option_table.h"
+
+namespace tg::cli {
+
+/// `tg --help`: the commands.
+std::string program_help();
+/// `tg rules --help`: those below a word.
+std::string commands_help(llvm::StringRef word);
+/// `tg opt --help`: a screen of what most people need, or, if `all`, everything.
+std::string command_help(const CommandRow& command, bool all);
+/// Options in groups, each group with its title.
+std::string options_help(llvm::ArrayRef<const OptionRow*> rows, bool detail);
+
+/// What an option means, in a sentence: its help, words, strategies, default; with `detail` that,
+/// too.
+std::string option_text(const OptionRow& row, bool detail);
+/// "--seed N"
+std::string option_usage(const OptionRow& row);
+/// "tg opt [OPTIONS] FILE"
+std::string command_usage(const CommandRow& command);
+
+} // namespace tg::cli

@@ -1,0 +1,46 @@
+// See options_words.h.
+#include "compiler/driver/cli/options/options_words.h"
+
+#include <llvm/ADT/StringSwitch.h>
+
+namespace tg::cli {
+
+using llvm::StringRef;
+using Words = llvm::StringSwitch<StringRef>;
+
+StringRef idiom_of_command(StringRef word) {
+  return Words(word)
+      .Cases("optimize", "optimise", "compile", "rewrite", "models are optimised by `tg opt`")
+      .Cases("format", "pretty", "files are laid out by `tg fmt`")
+      .Cases("compare", "diff", "equal", "equiv", "two models are compared by `tg verify`")
+      .Cases("prove", "proof", "rules are proved by `tg rules verify --proof`")
+      .Cases("shell", "prompt", "interactive", "the prompt is `tg repl`")
+      .Cases("exec", "eval", "execute", "models are run by `tg run`")
+      .Cases("lint", "typecheck", "parse", "files are checked by `tg check`")
+      .Cases("import", "export", "convert", "load", "models are .tg files; no other format is read")
+      .Cases(
+          "bench paper", "paper",
+          "the table of the published tree search is a program of the repository: `./dev bench -- "
+          "paper`")
+      .Case("version", "`tg --version` says which this is")
+      .Default("");
+}
+
+StringRef idiom_of_option(StringRef word) {
+  return Words(word)
+      .Cases("--timeout", "--time", "--seconds", "--max-time", "--time-limit")
+      .Cases("--memory", "--max-memory", "--mem", "--memory-limit")
+      .Cases("--nodes", "--max-nodes", "--node-limit")
+      .Cases("--device", "--target", "--backend")
+      .Cases("--jobs", "-j", "--workers", "--cores", "--threads")
+      .Cases("--batch", "--batch-size", "--param", "--define", "--set")
+      .Cases("--out", "--save", "-O", "-o")
+      .Cases("--precision", "--fp16", "--half", "--type", "--dtype")
+      .Cases("--iters", "--repeat", "--iterations", "--runs")
+      .Cases("--strategy", "--algorithm", "--search")
+      .Cases("--prove", "--proofs", "--proof")
+      .Cases("--check-equal", "--equal", "--verify")
+      .Default("");
+}
+
+} // namespace tg::cli

@@ -1,0 +1,28 @@
+// Graphs as people look at them (driver/reports/picture.h), drawn: as lines on a terminal
+// (graph_rails.cpp), as SVG (graph_layout.h, graph_svg.cpp) or as text for Graphviz.
+#pragma once
+
+#include "compiler/driver/reports/picture.h"
+#include "lang/core/result.h"
+
+#include <llvm/Support/raw_ostream.h>
+
+namespace tg::cli {
+
+/// One line an operator; what it reads comes down to it in the columns at the left.
+void draw_rails(llvm::raw_ostream& out, const Picture& picture, bool color);
+/// For Graphviz.
+std::string dot_text(const Picture& picture);
+/// An <svg> element, styled by the classes of svg_style(). Larger graphs than `kMostDrawn` nodes
+/// take long and show nothing; who calls asks before.
+std::string svg_text(const Picture& picture, llvm::StringRef id = "");
+inline constexpr size_t kMostDrawn = 2500;
+/// The style of the drawings, light and dark: CSS.
+llvm::StringRef svg_style();
+/// A file of its own: .svg, .html (zoom and pan) or .dot, by the ending. Errors: `usage`.
+Result<std::string> picture_file(const Picture& picture, llvm::StringRef path);
+
+/// Text between tags and in attributes of HTML and SVG.
+std::string escape_xml(llvm::StringRef text);
+
+} // namespace tg::cli

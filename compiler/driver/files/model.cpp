@@ -1,0 +1,141 @@
+// Program, check, instantiate, in that order; each step runs only if the one before found nothing.
+#include "compiler/driver/files/model.h"
+
+#include "lang/check/check.h"
+
+#include <llvm/ADT/StringSet.h>
+
+#include <cstdlib>
+
+namespace tg {
+
+const ModuleLoader& library() {
+  static const EmbeddedLoader loader = [] {
+    const char* folder = std::getenv("TANGRAM_LIBRARY");
+    return EmbeddedLoader(embedded_files(), folder ? folder : "");
+  }();
+  return loader;
+}
+
+Result<ModelSettings> read_settings(const ModelRequest& request) {
+  ModelSettings settings;
+  for (const auto& [name, text] : request.settings) {
+    std::optional<Value> value = parse_setting(text);
+    if (!value)
+      return error(Code::usage, "`{0}` is no compile-time value for `{1}`", text, name)
+          .suggest("values are written as in the language: 8, 0.5, true, relu, [1, 2]");
+    settings[name] = *value;
+  }
+  return settings;
+}
+
+std::optional<Graph> build_graph(const Program& program, const ModelRequest& request,
+                                 DiagnosticSink& sink) {
+  if (sink.failed()) return std::nullopt;
+  Result<ModelSettings> settings = read_settings(request);
+  if (!settings) {
+    sink.report(settings.error());
+    return std::nullopt;
+  }
+  if (!check_names(program, sink)) return std::nullopt;
+  std::optional<Graph> graph =
+      instantiate(program, request.model, *settings, std::make_shared<Symbols>(), sink);
+  if (!graph || sink.failed()) return std::nullopt;
+#ifdef TG_VERIFY
+  if (std::string fault = verify(*graph); !fault.empty()) {
+    sink.report(
+        error(Code::internal, "the graph of `{0}` is not well formed: {1}", graph->name(), fault));
+    return std::nullopt;
+  }
+#endif
+  return graph;
+}
+
+namespace {
+
+/// What is asked of a file of the other kind.
+Result<void> check_request(llvm::StringRef path, const ModelRequest& request) {
+  if (request.shared) return {};
+  if (!is_onnx_path(path)) {
+    if (request.sizes.shapes.empty() && request.sizes.dims.empty()) return {};
+    return error(Code::usage, "sizes of inputs are given for .onnx files, and `{0}` is none", path)
+        .suggest("a .tg file takes its parameters with --set NAME=VALUE");
+  }
+  if (!request.settings.empty())
+    return error(Code::usage, "`{0}` has no parameter `{1}`: it is an .onnx file", path,
+                 request.settings[0].first)
+        .suggest("--dim NAME=N gives a symbolic dimension, --shape INPUT=1,3,224,224 a shape");
+  if (!request.model.empty())
+    return error(Code::usage, "an .onnx file has one model: `{0}` has none called `{1}`", path,
+                 request.model);
+  return {};
+}
+
+/// Takes what a file has nothing for out of the sizes, and gives the names of that.
+std::vector<std::string> leave_out(const onnx::ModelFile* file, onnx::ImportOptions& sizes) {
+  llvm::StringSet<> inputs, dims;
+  if (file)
+    for (const onnx::schema::ValueInfo& input : file->model().graph().input()) {
+      inputs.insert(input.name());
+      for (const auto& dim : input.type().tensor_type().shape().dim()) dims.insert(dim.dim_param());
+    }
+  std::vector<std::string> names;
+  auto keep = [&](auto& map, const llvm::StringSet<>& known) {
+    for (auto at = map.begin(); at != map.end();) {
+      bool stays = known.contains(at->first);
+      if (!stays) names.push_back(at->first);
+      at = stays ? std::next(at) : map.erase(at);
+    }
+  };
+  keep(sizes.shapes, inputs);
+  keep(sizes.dims, dims);
+  return names;
+}
+
+std::optional<LoadedModel> load_onnx(llvm::StringRef path, const ModelRequest& request,
+                                     DiagnosticSink& sink, std::vector<onnx::Refusal>* refused) {
+  Result<std::shared_ptr<const onnx::ModelFile>> file = onnx::ModelFile::open(path);
+  if (!file) {
+    sink.report(std::move(file.error()));
+    return std::nullopt;
+  }
+  onnx::ImportOptions sizes = request.sizes;
+  std::vector<std::string> left_out;
+  if (request.shared) left_out = leave_out(file->get(), sizes);
+  std::optional<onnx::Imported> imported = onnx::import_model(*file, sizes, sink, refused);
+  if (!imported || sink.failed()) return std::nullopt;
+#ifdef TG_VERIFY
+  if (std::string fault = verify(imported->graph); !fault.empty()) {
+    sink.report(error(Code::internal, "the graph of `{0}` is not well formed: {1}", path, fault));
+    return std::nullopt;
+  }
+#endif
+  return LoadedModel{std::move(imported->graph), weight_file(*file, imported->weights),
+                     std::move(imported->names), imported->ops, std::move(left_out)};
+}
+
+} // namespace
+
+std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef path,
+                                      const ModelRequest& request, DiagnosticSink& sink,
+                                      std::vector<onnx::Refusal>* refused) {
+  if (Result<void> fits = check_request(path, request); !fits) {
+    sink.report(std::move(fits.error()));
+    return std::nullopt;
+  }
+  if (is_onnx_path(path)) return load_onnx(path, request, sink, refused);
+  std::optional<Graph> graph =
+      build_graph(load_program(sources, library(), path, sink), request, sink);
+  if (!graph) return std::nullopt;
+  LoadedModel loaded{std::move(*graph)};
+  onnx::ImportOptions sizes = request.sizes;
+  loaded.left_out = leave_out(nullptr, sizes);
+  return loaded;
+}
+
+std::optional<Graph> load_model(SourceManager& sources, FileId file, const ModelRequest& request,
+                                DiagnosticSink& sink) {
+  return build_graph(load_program(sources, library(), file, sink), request, sink);
+}
+
+} // namespace tg

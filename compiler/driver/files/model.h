@@ -1,0 +1,54 @@
+// From a path to a checked graph with its weights, and the library files on the way: what every
+// subcommand and the public API begin with. Here alone the ending of a path decides what a file is.
+#pragma once
+
+#include "compiler/driver/files/weight_file.h"
+#include "compiler/ir/from_ast.h"
+
+#include <utility>
+
+namespace tg {
+
+/// Which model, with which compile-time parameters.
+struct ModelRequest {
+  std::string model;                                         // "" = the only one of the file
+  std::vector<std::pair<std::string, std::string>> settings; // {"N", "8"}
+  onnx::ImportOptions sizes = {};                            // of the inputs of an ONNX file
+  /// The request is for other files, too: what a file has nothing for is left out.
+  bool shared = false;
+};
+
+/// A model from a file.
+struct LoadedModel {
+  Graph graph;
+  /// Those that the file itself has; null for a .tg file.
+  std::shared_ptr<const WeightFile> weights = {};
+  /// What the file calls the values, by node, where it is not a .tg file.
+  llvm::DenseMap<uint32_t, std::string> names{};
+  int64_t ops = 0;                        // nodes of such a file
+  std::vector<std::string> left_out = {}; // of a shared request: inputs, dimensions
+};
+
+/// stdlib/ and rules/ as built into the program; files below the folder that the environment
+/// variable TANGRAM_LIBRARY names come first, so that a library can be worked on without a new
+/// build.
+const ModuleLoader& library();
+
+/// The settings as values. Errors: `usage` names the text that is none.
+Result<ModelSettings> read_settings(const ModelRequest& request);
+
+/// Checks names and instantiates a model of a program that was read. nullopt if the sink got
+/// errors.
+std::optional<Graph> build_graph(const Program& program, const ModelRequest& request,
+                                 DiagnosticSink& sink);
+
+/// Reads a .tg or .onnx file; checks and instantiates. nullopt if the sink got errors. `refused`
+/// gets every node of an ONNX file that has no form here.
+std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef path,
+                                      const ModelRequest& request, DiagnosticSink& sink,
+                                      std::vector<onnx::Refusal>* refused = nullptr);
+/// The same for text that is already in `sources`.
+std::optional<Graph> load_model(SourceManager& sources, FileId file, const ModelRequest& request,
+                                DiagnosticSink& sink);
+
+} // namespace tg

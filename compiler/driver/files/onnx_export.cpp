@@ -1,0 +1,46 @@
+#include "compiler/driver/files/onnx_export.h"
+
+#include "compiler/driver/files/weights.h"
+#include "compiler/import/onnx/write/write_model.h"
+
+namespace tg {
+
+namespace {
+
+/// How far a transform may be from that of the kernel that was found from it: rounding, of halves
+/// where they are.
+double transform_bound(DType dtype) { return dtype == DType::F32 ? 1e-4 : 2e-2; }
+
+Result<void> check_transforms(const Graph& transforms, const PrepareOptions& options) {
+  if (transforms.outputs().empty()) return {};
+  TG_TRY(Prepared prepared, prepare(transforms, options));
+  TG_CHECK(prepared.executable->run_once());
+  TG_TRY(std::vector<Tensor> values, prepared.executable->outputs());
+  for (size_t i = 0; i + 1 < values.size(); i += 2)
+    if (max_rel_diff(values[i + 1], values[i]) > transform_bound(values[i].type().dtype))
+      return error(Code::unsupported,
+                   "`winograd_conv2d` cannot be written: `{0}` is the transform of no kernel",
+                   transforms.outputs()[i].name);
+  return {};
+}
+
+} // namespace
+
+Result<OnnxExport> export_onnx(const Graph& graph, const PrepareOptions& options, int opset,
+                               llvm::StringRef path) {
+  onnx::PreparedGraph plain = onnx::prepare_for_export(graph);
+  TG_CHECK(check_transforms(plain.transforms, options));
+  Folded folded = fold_weights(plain.graph);
+  TG_TRY(onnx::Exported exported, onnx::export_graph(folded.graph, {opset, TG_VERSION}));
+  TG_TRY(WeightSource weights, folded_weights(folded, options));
+  auto elements = [&](NodeId weight, onnx::TakeElements take) -> Result<void> {
+    TG_TRY(Tensor tensor, weights(plan_value(folded.graph, weight)));
+    return take(
+        {reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
+  };
+  TG_TRY(onnx::Written written, onnx::write_model(exported, path, elements));
+  return OnnxExport{exported.graph.node_size(), opset, written.bytes, written.external_bytes,
+                    std::move(exported.notes)};
+}
+
+} // namespace tg

@@ -1,0 +1,51 @@
+// Folded weights traced back to what they were folded from. A file of folded weights carries the
+// model that computed them (weights.h, Folded::values): its outputs are the folded weights, its
+// weights those of the source. With it the folded model is one over the weights of the source
+// again, so that the two can be compared exactly; and that the numbers in the file are what the
+// record says is a comparison of numbers.
+#pragma once
+
+#include "compiler/driver/files/weights.h"
+
+#include <optional>
+
+namespace tg {
+
+/// What a file of the weights says of the folded ones; nothing if none was folded.
+Metadata folding_record(const Graph& values);
+
+/// The model that computed the folded weights of a file, its outputs named by their paths. nullopt
+/// if the file has no record of one. Errors: `bad_data_file` if the record cannot be read.
+Result<std::optional<Graph>> read_folding(const WeightFile& file);
+
+/// The graph with every weight that is an output of `values` replaced by what computes it. A weight
+/// of the same path and another type stays.
+Graph unfold(const Graph& graph, const Graph& values);
+
+/// Where two tensors part that should be one.
+struct WeightDifference {
+  std::string path;
+  Shape index;
+  double a = 0, b = 0;
+};
+
+/// How the folded weights of a file compare with what computes them from the weights of the source.
+struct FoldingCheck {
+  size_t weights = 0;
+  double max_rel_diff = 0;
+  std::optional<WeightDifference> wrong; // the first beyond what folding in f32 rounds
+};
+
+/// `source` gives the weights that `values` reads. Errors: those of the source and of the file.
+Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& source,
+                                   const WeightFile& file);
+
+/// The first weight that `graph` needs and that the files hold with different values.
+/// Errors: those of reading the files.
+Result<std::optional<WeightDifference>> differing_weight(const Graph& graph, const WeightFile& a,
+                                                         const WeightFile& b);
+
+/// Weights that the outputs of one graph need and of which the other has none.
+std::vector<std::string> weights_of_one_side(const Graph& graph, const Graph& other);
+
+} // namespace tg

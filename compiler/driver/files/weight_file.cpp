@@ -1,0 +1,106 @@
+#include "compiler/driver/files/weight_file.h"
+
+#include <cstring>
+
+namespace tg {
+
+const WeightFile::Entry* WeightFile::find(llvm::StringRef name) const {
+  auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &entries_[found->second];
+}
+
+void WeightFile::add(Entry entry) {
+  if (index_.try_emplace(entry.name, entries_.size()).second) entries_.push_back(std::move(entry));
+}
+
+namespace {
+
+class SafetensorsWeights final : public WeightFile {
+public:
+  explicit SafetensorsWeights(Safetensors file) : file_(std::move(file)) {
+    for (const Safetensors::Entry& entry : file_.entries())
+      add({entry.name, entry.type, entry.text()});
+  }
+  llvm::StringRef file_name() const override { return file_.file_name(); }
+  Metadata metadata() const override { return file_.metadata(); }
+
+private:
+  Result<Tensor> read(size_t entry) const override { return file_.read(file_.entries()[entry]); }
+
+  Safetensors file_;
+};
+
+class OnnxWeights final : public WeightFile {
+public:
+  OnnxWeights(std::shared_ptr<const onnx::ModelFile> file,
+              llvm::ArrayRef<onnx::ImportedWeight> weights)
+      : file_(std::move(file)) {
+    for (const onnx::ImportedWeight& weight : weights) {
+      size_t before = entries().size();
+      Result<TensorType> type = file_->type_of(*weight.tensor);
+      add({weight.path, type ? *type : TensorType{}, type ? type->text() : other(weight)});
+      if (entries().size() > before) tensors_.push_back(weight.tensor);
+    }
+  }
+  llvm::StringRef file_name() const override { return file_->file_name(); }
+
+private:
+  static std::string other(const onnx::ImportedWeight& weight) {
+    std::string text = onnx::element_type_name(weight.tensor->data_type()) + "[";
+    for (int i = 0; i < weight.tensor->dims_size(); ++i)
+      text += (i ? ", " : "") + std::to_string(weight.tensor->dims(i));
+    return text + "]";
+  }
+
+  Result<Tensor> read(size_t entry) const override {
+    TG_TRY(TensorType type, file_->type_of(*tensors_[entry]));
+    TG_TRY(onnx::Elements elements, file_->elements(*tensors_[entry]));
+    TG_TRY(Tensor tensor, Tensor::zeros(type));
+    assert(elements.bytes.size() == static_cast<size_t>(tensor.bytes()));
+    std::memcpy(tensor.data(), elements.bytes.data(), elements.bytes.size());
+    bool flags = type.dtype != DType::Bool ||
+                 llvm::all_of(elements.bytes, [](char c) { return c == 0 || c == 1; });
+    if (flags) return tensor;
+    return error(Code::bad_data_file, "`{0}`: tensor `{1}`: a bool is neither 0 nor 1", file_name(),
+                 entries()[entry].name);
+  }
+
+  std::shared_ptr<const onnx::ModelFile> file_;
+  std::vector<const onnx::schema::Tensor*> tensors_; // of each entry
+};
+
+/// The tensors of a file that no graph is made of: the initialisers, and what is constant.
+std::vector<onnx::ImportedWeight> tensors_of(const onnx::ModelFile& file) {
+  std::vector<onnx::ImportedWeight> tensors;
+  const onnx::schema::Graph& graph = file.model().graph();
+  for (const onnx::schema::Tensor& tensor : graph.initializer())
+    tensors.push_back({tensor.name(), &tensor});
+  for (const onnx::schema::Node& node : graph.node())
+    if (node.op_type() == "Constant" && node.output_size() == 1)
+      for (const onnx::schema::Attribute& attribute : node.attribute())
+        if (attribute.has_t()) tensors.push_back({node.output(0), &attribute.t()});
+  return tensors;
+}
+
+} // namespace
+
+std::shared_ptr<const WeightFile> weight_file(Safetensors file) {
+  return std::make_shared<const SafetensorsWeights>(std::move(file));
+}
+
+std::shared_ptr<const WeightFile> weight_file(std::shared_ptr<const onnx::ModelFile> file,
+                                              llvm::ArrayRef<onnx::ImportedWeight> weights) {
+  return std::make_shared<const OnnxWeights>(std::move(file), weights);
+}
+
+Result<std::shared_ptr<const WeightFile>> open_weight_file(llvm::StringRef path) {
+  if (is_onnx_path(path)) {
+    TG_TRY(std::shared_ptr<const onnx::ModelFile> file, onnx::ModelFile::open(path));
+    std::vector<onnx::ImportedWeight> tensors = tensors_of(*file);
+    return weight_file(std::move(file), tensors);
+  }
+  TG_TRY(Safetensors file, Safetensors::open(path));
+  return weight_file(std::move(file));
+}
+
+} // namespace tg

@@ -1,0 +1,182 @@
+#include "compiler/driver/runs/backend_finalists.h"
+
+#include "compiler/driver/devices.h"
+#include "compiler/emit/plan_from_graph.h"
+#include "lang/core/support/stopwatch.h"
+#include "runtime/bounds.h"
+#include "runtime/execute.h"
+#include "runtime/measure/machine_watch.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+Result<Screened> time_briefly(LoadedGraph& loaded) {
+  constexpr double kSeconds = 0.2;
+  TG_TRY(Timing timing,
+         time_runs(*loaded.prepared.executable, {.min_runs = 5, .seconds = kSeconds}));
+  return Screened{timing.median_us};
+}
+
+constexpr char kNotRun[] = "was not run: the time was over";
+
+std::string does_not_run(const Diagnostic& why) { return "does not run: " + why.message; }
+
+/// What is wrong with outputs, of those names; nothing where they are as expected, or where the
+/// source's own are not finite: then they say nothing.
+std::string output_fault(const Graph& graph, llvm::ArrayRef<Tensor> outputs,
+                         llvm::ArrayRef<Tensor> expected, double bound) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    double difference = max_rel_diff(outputs[i], expected[i]);
+    if (difference <= bound || !summarise(expected[i]).finite) continue;
+    const std::string& name = graph.outputs()[i].name;
+    if (std::isfinite(difference))
+      return llvm::formatv("gives another output `{0}` (the largest difference is {1:f4} of the "
+                           "largest element, and may be {2:f4})",
+                           name, difference, bound);
+    return llvm::formatv("gives an output `{0}` that cannot be compared (it is not finite, or the "
+                         "source's is all zero)",
+                         name);
+  }
+  return "";
+}
+
+/// Names those outputs of the source that compare with nothing; "" where there are none.
+std::string not_finite_note(const Graph& source, llvm::ArrayRef<Tensor> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!summarise(outputs[i]).finite)
+      return llvm::formatv("output `{0}` of the source is not finite on random inputs: graphs are "
+                           "judged by their time alone there",
+                           source.outputs()[i].name);
+  return "";
+}
+
+/// Prices are taken on plain numbers.
+std::string denormals_note(const LoadedGraph& source) {
+  if (source.on_denormals.empty()) return "";
+  const StepInfo& first = source.on_denormals.front();
+  return llvm::formatv("denormal numbers turn up in runs of the source on random inputs, in {0} "
+                       "operator{1}, first in `{2}` {3}: runs may be slower than prices say",
+                       source.on_denormals.size(), source.on_denormals.size() == 1 ? "" : "s",
+                       first.name, first.result);
+}
+
+std::string join(const std::string& first, const std::string& second) {
+  return first.empty() || second.empty() ? first + second : first + "; " + second;
+}
+
+} // namespace
+
+Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOptions& timing) {
+  TG_TRY(std::vector<NodeTime> times, time_nodes(prepared, timing));
+  bool first = placed.nodes.empty();
+  for (size_t i = 0; i < times.size(); ++i) {
+    if (first)
+      placed.nodes.push_back({times[i].node, times[i].microseconds});
+    else
+      placed.nodes[i].microseconds = std::min(placed.nodes[i].microseconds, times[i].microseconds);
+  }
+  return {};
+}
+
+Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& second) {
+  if (options().stop.asked()) return error(Code::limit_no_answer, "the time was over");
+  TG_TRY(LoadedGraph * one, loaded_.get(first));
+  Result<LoadedGraph*> other = loaded_.get(second, one);
+  if (!other && options().stop.asked()) return std::move(other.error());
+  if (!other) return WholeRuns{{}, does_not_run(other.error())};
+  LoadedGraph* two = *other;
+  TimingOptions timing = timing_;
+  timing.warmup = 1; // each has run
+  std::string fault = output_fault(second, two->outputs, one->outputs, bound());
+  if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
+  const Prepared& prepared = one->prepared;
+  std::unique_ptr<MachineWatch> watch; // of a GPU nobody else's work shows here
+  if (!prepared.backend->step_timer()) watch = watch_machine(*prepared.backend, prepared.threads);
+  Result<Comparison> times = time_in_turns(*prepared.executable, *two->prepared.executable, timing);
+  if (!times && options().stop.asked()) return std::move(times.error());
+  if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
+  bool disturbed = watch && !watch->quiet();
+  return WholeRuns{
+      *times, {}, join(not_finite_note(first, one->outputs), denormals_note(*one)), disturbed};
+}
+
+double BackendFinalists::bound() const {
+  constexpr double kFiltering = 1e-3; // what minimal filtering loses in f32
+  return std::max(kFiltering, difference_bound(options().dtype, options().allow_tf32));
+}
+
+Result<Screened> BackendFinalists::screen_one(const Graph& graph, const LoadedGraph& source) {
+  TG_TRY(LoadedGraph * loaded, loaded_.get(graph, &source));
+  std::string fault = output_fault(graph, loaded->outputs, source.outputs, bound());
+  if (!fault.empty()) return Screened{0, std::move(fault)};
+  return time_briefly(*loaded);
+}
+
+Result<std::vector<Screened>> BackendFinalists::screen(const Graph& source,
+                                                       llvm::ArrayRef<const Graph*> graphs) {
+  if (options().stop.asked()) return std::vector<Screened>();
+  TG_TRY(const LoadedGraph* own, loaded_.get(source));
+  std::vector<Screened> screened;
+  for (const Graph* graph : graphs) {
+    if (options().stop.asked()) {
+      screened.push_back({0, kNotRun});
+      continue;
+    }
+    Result<Screened> one = screen_one(*graph, *own);
+    screened.push_back(one                      ? std::move(*one)
+                       : options().stop.asked() ? Screened{0, kNotRun}
+                                                : Screened{0, does_not_run(one.error())});
+  }
+  return screened;
+}
+
+bool BackendFinalists::times_in_place(const Graph& graph) const {
+  const PrepareOptions& o = options();
+  if (o.dtype != DType::F32) return false;
+  constexpr int64_t kShare = 4; // of the memory
+  int64_t limit = o.memory_limit_bytes > 0 ? o.memory_limit_bytes : memory_limit_bytes(0);
+  return resident_bytes(plan_from_graph(graph)).total() <= limit / kShare;
+}
+
+Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& source,
+                                                                 const Graph* other) {
+  std::vector<PlacedNodes> out;
+  if (!times_in_place(source) || (other && !times_in_place(*other))) return out;
+  if (options().stop.asked()) return error(Code::limit_no_answer, "the time was over");
+  TG_TRY(LoadedGraph * one, loaded_.get(source));
+  if (one->prepared.backend->step_timer()) return out;
+  std::vector<LoadedGraph*> graphs{one};
+  if (other) {
+    TG_TRY(LoadedGraph * two, loaded_.get(*other, one));
+    graphs.push_back(two);
+  }
+  auto watch = watch_machine(*one->prepared.backend, one->prepared.threads);
+  constexpr size_t kMostRounds = 6, kQuietRounds = 2;
+  constexpr double kSeconds = 0.3; // in all, but for the first two rounds of a slow network
+  out.resize(graphs.size());
+  std::vector<size_t> quiet(graphs.size());
+  // No warm-up: a median of three does without the first.
+  TimingOptions round_timing{.warmup = 0, .min_runs = 3, .stop = options().stop};
+  round_timing.seconds = kSeconds / static_cast<double>(kMostRounds * graphs.size());
+  Stopwatch clock;
+  for (size_t round = 0; round < kMostRounds; ++round) {
+    if (round > 0 && options().stop.asked()) break;
+    if (round >= kQuietRounds && clock.seconds() > kSeconds) break;
+    for (size_t i = 0; i < graphs.size(); ++i) {
+      TG_CHECK(add_round(out[i], graphs[i]->prepared, round_timing));
+      quiet[i] += watch->quiet();
+    }
+  }
+  for (size_t i = 0; i < graphs.size(); ++i)
+    out[i].settled = quiet[i] >= kQuietRounds && graphs[i]->on_denormals.empty() &&
+                     !options().weights && !options().externs;
+  return out;
+}
+
+} // namespace tg

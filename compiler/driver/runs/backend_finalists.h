@@ -1,0 +1,49 @@
+// The FinalistRunner that builds and times whole graphs on a backend of this machine.
+#pragma once
+
+#include "compiler/driver/runs/loaded_graphs.h"
+#include "compiler/optimizer/optimize.h"
+
+namespace tg {
+
+/// One more round of whole runs, of which each figure's median is taken: of all rounds the least
+/// counts. Errors: the device's.
+Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOptions& timing);
+
+/// Compares graphs on a backend, in turns, on equal random weights and inputs, in options.dtype.
+class BackendFinalists : public FinalistRunner {
+public:
+  explicit BackendFinalists(PrepareOptions options, TimingOptions timing = {.min_runs = 15,
+                                                                            .seconds = 1.5,
+                                                                            .patience_seconds = 8})
+      : loaded_(that_stops_loading(std::move(options))), timing_(std::move(timing)) {
+    timing_.stop = this->options().stop;
+  }
+  Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
+  Result<std::vector<Screened>> screen(const Graph& source,
+                                       llvm::ArrayRef<const Graph*> graphs) override;
+
+  /// The graphs stay loaded for the comparisons to come. Least figures of rounds; not settled where
+  /// numbers may be slow ones, or kernels others tomorrow. Not done where another type is run;
+  /// where the backend has its own way to time; nor where a graph takes memory that a search would
+  /// miss.
+  Result<std::vector<PlacedNodes>> time_in_place(const Graph& source, const Graph* other) override;
+
+  /// By how much a finalist's outputs may differ from the source's (max_rel_diff).
+  double bound() const;
+
+private:
+  /// To load a large network takes seconds.
+  static PrepareOptions that_stops_loading(PrepareOptions options) {
+    options.interrupt = options.stop;
+    return options;
+  }
+  const PrepareOptions& options() const { return loaded_.options(); }
+  bool times_in_place(const Graph& graph) const;
+  Result<Screened> screen_one(const Graph& graph, const LoadedGraph& source);
+
+  LoadedGraphs loaded_;
+  TimingOptions timing_;
+};
+
+} // namespace tg

@@ -1,0 +1,178 @@
+#include "compiler/driver/runs/run_model.h"
+
+#include "compiler/driver/backends.h"
+#include "compiler/driver/devices.h"
+#include "compiler/driver/runs/side_by_side.h"
+#include "lang/core/support/stopwatch.h"
+#include "runtime/bounds.h"
+#include "runtime/random.h"
+
+#include <cmath>
+
+namespace tg {
+
+Result<LoadedProgram> load_program(const Graph& graph, const PrepareOptions& options) {
+  double of_weights = 0;
+  PrepareOptions timed = options;
+  timed.weights = [&](const PlanValue& value) {
+    Stopwatch watch;
+    Result<Tensor> made = options.weights
+                              ? options.weights(value)
+                              : random_weight(value.name, value.type, value.init, options.seed,
+                                              thread_count(options.threads));
+    of_weights += watch.seconds();
+    return made;
+  };
+  Stopwatch watch;
+  TG_TRY(Prepared prepared, prepare(graph, timed));
+  double seconds = watch.seconds() - of_weights;
+  return LoadedProgram{graph, options, std::move(prepared), seconds};
+}
+
+// --- times --------------------------------------------------------------------------------------
+
+namespace {
+
+TimingOptions timing_options(const LoadedProgram& program, const tangram::TimeOptions& o) {
+  TimingOptions timing;
+  timing.runs = o.runs;
+  timing.warmup = o.warmup;
+  timing.seconds = o.seconds;
+  // The reference backend is for its results; once is enough unless asked for more.
+  if (o.runs == 0 && program.options.backend == "ref") timing.runs = 1, timing.warmup = 0;
+  return timing;
+}
+
+/// Instances beside the first, each with weights and memory of its own, all on the same inputs.
+Result<Timing> time_instances(LoadedProgram& program, llvm::ArrayRef<Tensor> inputs, int count,
+                              const TimingOptions& timing) {
+  std::vector<Prepared> others;
+  std::vector<Executable*> instances = {program.prepared.executable.get()};
+  for (int i = 1; i < count; ++i) {
+    TG_TRY(Prepared other, prepare(program.graph, program.options));
+    TG_CHECK(other.executable->bind_inputs(inputs));
+    others.push_back(std::move(other));
+    instances.push_back(others.back().executable.get());
+  }
+  return time_side_by_side(instances, timing);
+}
+
+/// Of each step, from runs of their own.
+Result<void> time_steps(Executable& executable, const TimingOptions& timing, RunTimes& times) {
+  executable.profile(true);
+  Result<Timing> runs = time_runs(executable, timing);
+  times.steps = executable.steps();
+  times.device_us = executable.device_us();
+  executable.profile(false);
+  if (!runs) return std::move(runs.error());
+  for (const StepInfo& step : times.steps) times.steps_us += step.measured_us;
+  return {};
+}
+
+} // namespace
+
+Result<RunTimes> time_program(LoadedProgram& program, llvm::ArrayRef<Tensor> inputs,
+                              const tangram::TimeOptions& options) {
+  Executable& executable = *program.prepared.executable;
+  TimingOptions timing = timing_options(program, options);
+  RunTimes times;
+  if (options.streams > 1 && !find_backend(program.options.backend)->streams)
+    return error(Code::usage, "`streams` is not of the backend `{0}`", program.options.backend);
+  if (options.streams > 1) {
+    times.streams = static_cast<size_t>(options.streams);
+    TG_TRY(times.timing, time_instances(program, inputs, options.streams, timing));
+  } else {
+    TG_TRY(times.timing, time_runs(executable, timing));
+  }
+  if (options.steps) TG_CHECK(time_steps(executable, timing, times));
+  return times;
+}
+
+// --- a whole run --------------------------------------------------------------------------------
+
+namespace {
+
+/// Fills in max_rel_diff, against a graph of f32.
+Result<void> compare(const Graph& graph, const PrepareOptions& options,
+                     llvm::ArrayRef<Tensor> inputs, RunReport& report) {
+  TG_TRY(Prepared reference, prepare(graph, options));
+  TG_TRY(std::vector<Tensor> expected, reference.executable->run(inputs));
+  for (size_t i = 0; i < expected.size(); ++i)
+    report.outputs[i].max_rel_diff = max_rel_diff(report.outputs[i].tensor, expected[i]);
+  return {};
+}
+
+/// Loaded, run and timed on these inputs.
+Result<RunReport> run_on_backend(LoadedProgram& program, llvm::ArrayRef<Tensor> inputs,
+                                 const tangram::TimeOptions& timing) {
+  Prepared& prepared = program.prepared;
+  Executable& executable = *prepared.executable;
+  TG_CHECK(executable.bind_inputs(inputs));
+  RunReport report;
+  TG_TRY(report.times, time_program(program, inputs, timing));
+  report.model = program.graph.name();
+  report.backend = prepared.backend->name();
+  report.device = prepared.backend->description();
+  report.threads = prepared.threads;
+  report.build_s = program.build_s;
+  report.memory = executable.memory();
+  report.notes = prepared.backend->notes();
+  TG_TRY(std::vector<Tensor> tensors, executable.outputs());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    TensorSummary summary = summarise(tensors[i]);
+    report.outputs.push_back({prepared.plan.outputs[i].name, std::move(tensors[i]), summary});
+  }
+  return report;
+}
+
+} // namespace
+
+Result<RunReport> run_model(const Graph& source, const Graph& graph, const PrepareOptions& options,
+                            const RunModelOptions& run,
+                            llvm::function_ref<Result<std::vector<Tensor>>(const Plan&)> inputs) {
+  std::vector<Tensor> bound;
+  RunReport report;
+  { // the program gives its memory back before the reference is loaded
+    TG_TRY(LoadedProgram program, load_program(graph, options));
+    TG_TRY(bound, inputs(program.prepared.plan));
+    TG_TRY(report, run_on_backend(program, bound, run.timing));
+  }
+  PrepareOptions reference = options;
+  reference.dtype = DType::F32;
+  if (run.check) {
+    reference.backend = "ref";
+    TG_CHECK(compare(source, reference, bound, report));
+  } else if (options.dtype != DType::F32) {
+    TG_CHECK(compare(graph, reference, bound, report));
+  }
+  return report;
+}
+
+double output_bound(const PrepareOptions& options) {
+  bool tf32 = options.allow_tf32 && find_backend(options.backend)->tf32;
+  return difference_bound(options.dtype, tf32);
+}
+
+void judge_outputs(const RunReport& report, const PrepareOptions& options, bool checked,
+                   DiagnosticSink& sink) {
+  double bound = output_bound(options);
+  for (const RunOutput& output : report.outputs) {
+    if (!output.summary.finite) {
+      Diagnostic d = error(Code::not_finite, "the output `{0}` holds NaN or infinity", output.name);
+      if (!checked) d.severity = Severity::Warning;
+      sink.report(std::move(d));
+    } else if (output.max_rel_diff && !(*output.max_rel_diff <= bound)) {
+      sink.report(error(Code::outputs_differ,
+                        "the output `{0}` differs from the reference by {1}, over {2}", output.name,
+                        difference_text(*output.max_rel_diff), difference_text(bound)));
+    }
+  }
+}
+
+std::string difference_text(double difference) {
+  if (difference == 0) return "0";
+  if (!std::isfinite(difference)) return "not finite";
+  return llvm::formatv("{0:e1}", difference);
+}
+
+} // namespace tg

@@ -1,0 +1,110 @@
+// See verify_models.h.
+#include "compiler/driver/verify/verify_models.h"
+
+#include "compiler/driver/devices.h"
+
+namespace tg {
+namespace {
+
+struct Sides {
+  VerifySide a, b;
+  std::optional<FoldingCheck> folding = {};
+  /// The folded weights were compared with what the random weights of the seed give.
+  bool folded_from_seed = false;
+  std::optional<WeightDifference> weight = {};
+};
+
+Result<void> open_file(VerifySide& side, const std::string& path) {
+  if (path.empty()) return {};
+  TG_TRY(side.weights, open_weight_file(path));
+  return check_weights(compare_weights(side.graph, side.weights.get()), side.graph.name(), path);
+}
+
+/// Traces the folded weights of `side` back to those of `source`.
+Result<void> trace_folded(Sides& sides, VerifySide& side, const VerifySide& source, uint64_t seed) {
+  if (!side.weights) return {};
+  TG_TRY(std::optional<Graph> values, read_folding(*side.weights));
+  if (!values) return {};
+  PrepareOptions options;
+  options.seed = seed;
+  if (source.weights) options.weights = weights_from(source.weights);
+  TG_TRY(sides.folding, check_folding(*values, options, *side.weights));
+  sides.folded_from_seed = !source.weights;
+  side.graph = unfold(side.graph, *values);
+  return {};
+}
+
+Result<void> read_weights(Sides& sides, const tangram::VerifyOptions& o) {
+  TG_CHECK(open_file(sides.a, o.weights_file_a));
+  TG_CHECK(open_file(sides.b, o.weights_file_b));
+  TG_CHECK(trace_folded(sides, sides.b, sides.a, o.seed));
+  if (!sides.folding) TG_CHECK(trace_folded(sides, sides.a, sides.b, o.seed));
+  if (!sides.a.weights || !sides.b.weights) return {};
+  TG_TRY(sides.weight, differing_weight(sides.b.graph, *sides.a.weights, *sides.b.weights));
+  return {};
+}
+
+std::string alone_text(llvm::ArrayRef<std::string> paths, llvm::StringRef file) {
+  std::string text = "`" + paths[0] + "`";
+  if (paths.size() > 1) text += llvm::formatv(" and {0} more", paths.size() - 1);
+  return llvm::formatv("{0} {1} of `{2}` alone, and what the other model has in {3} place is not "
+                       "known",
+                       text, paths.size() == 1 ? "is a weight" : "are weights", file,
+                       paths.size() == 1 ? "its" : "their");
+}
+
+/// What the weights say beside the graphs: numbers in the files that part decide, and a difference
+/// between models over weights that nothing is known of decides nothing.
+void judge_weights(const Sides& sides, Equivalence& result) {
+  bool wrong = sides.folding && sides.folding->wrong;
+  if (sides.weight || (wrong && !sides.folded_from_seed)) {
+    result.verdict = Equivalence::Verdict::Different;
+    return;
+  }
+  if (wrong && result.equal()) {
+    result.verdict = Equivalence::Verdict::Undecided;
+    result.undecided = llvm::formatv(
+        "the folded weight `{0}` is not what the random weights of the seed give", // of the source
+        sides.folding->wrong->path);
+    result.help = "`--weights` names the weights that it was computed from";
+    return;
+  }
+  if (!result.different()) return;
+  for (const VerifySide* side : {&sides.b, &sides.a}) {
+    const VerifySide& other = side == &sides.a ? sides.b : sides.a;
+    std::vector<std::string> alone = weights_of_one_side(side->graph, other.graph);
+    if (alone.empty()) continue;
+    result.verdict = Equivalence::Verdict::Undecided;
+    result.undecided = alone_text(alone, side->file);
+    result.help =
+        side->weights
+            ? "its file has no record of what it was computed from; `tg opt --weights-out` "
+              "writes one"
+            : llvm::formatv("`{0}` names its file, where `tg opt --weights-out` records what it "
+                            "computed weights from",
+                            side == &sides.a ? "--weights" : "--weights-b")
+                  .str();
+    result.part.reset();
+    result.counterexample.reset();
+    return;
+  }
+}
+
+} // namespace
+
+Result<ModelsVerified> verify_models(VerifySide a, VerifySide b, const tangram::VerifyOptions& o,
+                                     const StopToken& stop) {
+  Sides sides{std::move(a), std::move(b)};
+  TG_CHECK(read_weights(sides, o));
+  EquivalenceOptions options;
+  options.seed = o.seed;
+  options.threads = thread_count(o.threads);
+  options.caveats = true;
+  options.stop = [stop = stop.with_memory()] { return stop.asked(); };
+  options.memory_limit_bytes = stop.bytes_left();
+  TG_TRY(Equivalence result, check_equivalence(sides.a.graph, sides.b.graph, options));
+  judge_weights(sides, result);
+  return ModelsVerified{std::move(result), std::move(sides.folding), std::move(sides.weight)};
+}
+
+} // namespace tg

@@ -1,0 +1,46 @@
+// Rules selected and verified: `tangram::verify_rules` and `tg rules verify` come this way; an
+// optimisation selects its own by the same parts and has them verified by require_trusted()
+// (rule_trust.h).
+#pragma once
+
+#include "compiler/driver/verify/rule_trust.h"
+#include "lang/core/diagnostics/diagnostic.h"
+#include "tangram/tangram.h"
+
+#include <optional>
+
+namespace tg {
+
+/// What a program gives that sees more of a verification than its verdicts.
+struct VerifyRulesHost {
+  /// When all of it has to end. None: at the limits of the options.
+  std::optional<StopToken> stop = {};
+  bool isolated = false; // each check in a process of its own
+};
+
+struct RulesVerified {
+  std::vector<Rule> rules;
+  std::vector<RuleVerdict> verdicts; // of each
+};
+
+/// nullopt if the sink got errors: of the options, of files, of the rules' text.
+std::optional<RulesVerified> verify_rules(const tangram::VerifyRulesOptions& options,
+                                          const VerifyRulesHost& host, SourceManager& sources,
+                                          DiagnosticSink& sink);
+
+/// As it is reported: what was proved is told from what was tested alone.
+tangram::RuleStatus status_of(const RuleVerdict& verdict);
+
+// --- its parts ----------------------------------------------------------------------------------
+
+/// What a selection (load_rules) and a text declare; the whole library where both are empty.
+/// nullopt if the sink got errors.
+std::optional<std::vector<Rule>> select_rules(llvm::ArrayRef<std::string> selection,
+                                              const std::string& text, SourceManager& sources,
+                                              DiagnosticSink& sink);
+
+/// The rules that a text declares, none for "". What is wrong goes to the sink.
+std::vector<Rule> rules_of_text(const std::string& text, SourceManager& sources,
+                                DiagnosticSink& sink);
+
+} // namespace tg

@@ -1,0 +1,262 @@
+// What reads and writes at indices: gathers, scatters, the largest elements, selections.
+#include "compiler/import/onnx/read/call.h"
+#include "compiler/import/onnx/read/shared/indexing.h"
+
+#include <numeric>
+
+namespace tg::onnx {
+namespace {
+
+using Kind = FileValue::Kind;
+
+int64_t product(Ints sizes) {
+  int64_t all = 1;
+  for (int64_t n : sizes) all *= n;
+  return all;
+}
+
+// --- gathers
+// --------------------------------------------------------------------------------------
+
+/// One known index is a piece: no gather.
+NodeId gather_known(Emitter& e, NodeId x, const Literal& indices, int64_t axis) {
+  int64_t size = e.shape(x)[static_cast<size_t>(axis)];
+  Shape places(indices.ints.begin(), indices.ints.end());
+  for (int64_t& place : places) {
+    place += place < 0 ? size : 0;
+    if (place < 0 || place >= size)
+      return e.fail("index " + llvm::Twine(place) + " is outside of an axis of " +
+                    llvm::Twine(size));
+  }
+  NodeId taken = e.take(x, axis, places);
+  if (!taken.valid()) return taken;
+  Shape to(e.shape(taken).begin(), e.shape(taken).end());
+  to.erase(to.begin() + axis);
+  to.insert(to.begin() + axis, indices.type.shape.begin(), indices.type.shape.end());
+  return e.reshape(taken, to);
+}
+
+void gather(Call& call) {
+  Emitter& e = call.emit();
+  TensorType type = call.type(0), of_indices = call.type(1);
+  int64_t axis = call.axis(call.whole("axis", 0), type.rank());
+  if (call.failed()) return;
+  if (call.value(0).is(Kind::Empty) || call.value(1).is(Kind::Empty)) {
+    Shape to = type.shape;
+    to.erase(to.begin() + axis);
+    to.insert(to.begin() + axis, of_indices.shape.begin(), of_indices.shape.end());
+    if (!llvm::is_contained(to, 0)) {
+      call.fail("it takes elements from a tensor without any");
+      return;
+    }
+    return call.result(0, FileValue::empty({type.dtype, to}));
+  }
+  NodeId x = call.input(0), indices = call.input(1);
+  if (std::optional<Literal> known = e.known(indices); known && known->is_whole())
+    return call.result(gather_known(e, x, *known, axis));
+  call.result(e.gather(x, from_front(e, indices, type[static_cast<size_t>(axis)]), axis));
+}
+
+void gather_elements(Call& call) {
+  NodeId x = call.input(0), indices = call.input(1);
+  if (call.failed()) return;
+  int64_t axis = call.axis(call.whole("axis", 0), call.emit().rank(x));
+  if (call.emit().rank(x) != call.emit().rank(indices)) {
+    call.fail("its inputs are not of one rank");
+    return;
+  }
+  call.result(onnx::gather_elements(call.emit(), x, indices, axis));
+}
+
+void gather_nd(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0), indices = call.input(1);
+  int64_t batch = call.whole("batch_dims", 0);
+  if (call.failed()) return;
+  Ints shape = e.shape(x), of_indices = e.shape(indices);
+  int64_t depth = of_indices.empty() ? 0 : of_indices.back();
+  auto first = static_cast<size_t>(batch + depth);
+  if (batch < 0 || depth < 1 || first > shape.size() || batch >= e.rank(indices)) {
+    call.fail("its indices do not fit its input");
+    return;
+  }
+  Shape rows = {product(shape.take_front(first))};
+  rows.append(shape.begin() + static_cast<long>(first), shape.end());
+  NodeId places = row_places(e, indices, shape, batch);
+  call.result(e.gather(e.reshape(x, rows), places, 0));
+}
+
+// --- scatters
+// -------------------------------------------------------------------------------------
+
+NodeId scatter(Call& call, NodeId x, NodeId places, NodeId updates) {
+  Emitter& e = call.emit();
+  if (!x.valid() || !places.valid() || !updates.valid()) return {};
+  std::string reduction = call.text("reduction", "none");
+  return e.named("scatter", {x, places, updates},
+                 {{"axis", Value::of_int(0)}, {"reduce", Value::of_string(reduction)}});
+}
+
+void scatter_elements(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0), indices = call.input(1), updates = call.input(2);
+  if (call.failed()) return;
+  int64_t axis = call.axis(call.whole("axis", 0), e.rank(x));
+  if (e.rank(indices) != e.rank(x) || e.shape(indices) != e.shape(updates)) {
+    call.fail("its inputs are not of one rank, or its updates not as many as its indices");
+    return;
+  }
+  Shape shape(e.shape(x).begin(), e.shape(x).end());
+  int64_t count = product(e.shape(indices));
+  NodeId places = e.reshape(flat_places(e, indices, shape, axis), {count});
+  NodeId made = scatter(call, e.reshape(x, {product(shape)}), places, e.reshape(updates, {count}));
+  call.result(e.reshape(made, shape));
+}
+
+void scatter_nd(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0), indices = call.input(1), updates = call.input(2);
+  if (call.failed()) return;
+  Shape shape(e.shape(x).begin(), e.shape(x).end());
+  Ints of_indices = e.shape(indices);
+  int64_t depth = of_indices.empty() ? 0 : of_indices.back();
+  if (depth < 1 || depth > static_cast<int64_t>(shape.size())) {
+    call.fail("its indices do not fit its input");
+    return;
+  }
+  Ints leading = Ints(shape).take_front(static_cast<size_t>(depth));
+  Ints rest = Ints(shape).drop_front(static_cast<size_t>(depth));
+  int64_t count = product(of_indices.drop_back());
+  NodeId places = e.reshape(row_places(e, indices, shape, 0), {count});
+  Shape rows = {product(leading)}, pieces = {count};
+  rows.append(rest.begin(), rest.end());
+  pieces.append(rest.begin(), rest.end());
+  call.result(
+      e.reshape(scatter(call, e.reshape(x, rows), places, e.reshape(updates, pieces)), shape));
+}
+
+// --- the largest
+// ----------------------------------------------------------------------------------
+
+/// Any order will do where `sorted` is 0.
+void top_k(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  int64_t k = call.version() < 10 ? call.whole("k") : call.known_whole(1);
+  if (call.failed()) return;
+  int64_t axis = call.axis(call.whole("axis", -1), e.rank(x));
+  bool largest = call.whole("largest", 1) != 0;
+  call.ignore("sorted");
+  if (k == 0) {
+    TensorType none = e.type(x);
+    none.shape[static_cast<size_t>(axis)] = 0;
+    call.result(0, FileValue::empty(none));
+    return call.result(1, FileValue::empty({DType::I64, none.shape}));
+  }
+  NodeId indices = e.named("top_k", {x},
+                           {{"axis", Value::of_int(axis)},
+                            {"k", Value::of_int(k)},
+                            {"largest", Value::of_bool(largest)}});
+  if (!indices.valid()) return;
+  call.result(0, onnx::gather_elements(e, x, indices, axis));
+  call.result(1, indices);
+}
+
+// --- selections
+// -----------------------------------------------------------------------------------
+
+/// Known when the file is read, or refused: how many there are is no number that a graph could say.
+void non_zero(Call& call) {
+  NodeId x = call.input(0);
+  std::optional<Literal> known = call.emit().known(x);
+  if (!known) {
+    call.fail("how many elements are not zero depends on data");
+    return;
+  }
+  Shape strides = contiguous_strides(known->type.shape);
+  int64_t rank = known->type.rank();
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < known->size(); ++i)
+    if (known->is_whole() ? known->ints[i] != 0 : known->reals[i] != 0)
+      places.push_back(static_cast<int64_t>(i));
+  TensorType type{DType::I64, {rank, static_cast<int64_t>(places.size())}};
+  if (places.empty() || rank == 0) return call.result(0, FileValue::empty(type));
+  Literal all{type, {}, {}};
+  for (int64_t axis = 0; axis < rank; ++axis)
+    for (int64_t place : places)
+      all.ints.push_back(place / strides[static_cast<size_t>(axis)] %
+                         known->type[static_cast<size_t>(axis)]);
+  call.result(call.emit().literal(all));
+}
+
+void compress(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  Shape condition = call.known_wholes(1);
+  if (call.failed()) return;
+  bool flat = !call.attribute("axis");
+  int64_t axis = flat ? 0 : call.axis(call.whole("axis", 0), e.rank(x));
+  if (flat) x = e.reshape(x, {product(e.shape(x))});
+  Shape places;
+  for (size_t i = 0; i < condition.size(); ++i)
+    if (condition[i] != 0) places.push_back(static_cast<int64_t>(i));
+  if (places.empty()) {
+    TensorType none = e.type(x);
+    none.shape[static_cast<size_t>(axis)] = 0;
+    return call.result(0, FileValue::empty(none));
+  }
+  call.result(e.take(x, axis, places));
+}
+
+/// Indices outside of -depth to depth - 1 are off everywhere.
+void one_hot(Call& call) {
+  Emitter& e = call.emit();
+  NodeId indices = e.cast(call.input(0), DType::I64), values = call.input(2);
+  auto depth = static_cast<int64_t>(call.known_real(1));
+  if (call.failed()) return;
+  int64_t rank = e.rank(indices) + 1, axis = call.axis(call.whole("axis", -1), rank);
+  Shape line(static_cast<size_t>(rank), 1);
+  line[static_cast<size_t>(axis)] = depth;
+  NodeId hot =
+      e.equal(e.unsqueeze(from_front(e, indices, depth), axis), e.iota({DType::I64, line}, axis));
+  NodeId off = e.squeeze(e.slice(values, 0, 0, 1), 0), on = e.squeeze(e.slice(values, 0, 1, 2), 0);
+  call.result(e.select(hot, on, off));
+}
+
+/// The rows that are selected are as many as data says: the result has as many as there may be.
+void non_max_suppression(Call& call) {
+  Emitter& e = call.emit();
+  NodeId boxes = call.input(0), scores = call.input(1);
+  int64_t most = call.has(2) ? call.known_whole(2) : 0;
+  double iou = call.has(3) ? call.known_real(3) : 0;
+  double score = call.has(4) ? call.known_real(4) : -std::numeric_limits<double>::infinity();
+  bool center = call.whole("center_point_box", 0) != 0;
+  if (call.failed()) return;
+  if (most <= 0) return call.result(0, FileValue::empty({DType::I64, {0, 3}}));
+  NodeId rows = e.named("non_max_suppression", {boxes, scores},
+                        {{"max_output", Value::of_int(most)},
+                         {"iou_threshold", Value::of_float(iou)},
+                         {"score_threshold", Value::of_float(score)},
+                         {"center_point_box", Value::of_bool(center)}});
+  if (rows.valid()) call.result(0, FileValue{Kind::Padded, rows, e.type(rows), {}});
+}
+
+constexpr Form kForms[] = {
+    {"Compress", compress},
+    {"Gather", gather},
+    {"GatherElements", gather_elements},
+    {"GatherND", gather_nd},
+    {"NonMaxSuppression", non_max_suppression},
+    {"NonZero", non_zero},
+    {"OneHot", one_hot},
+    {"Scatter", scatter_elements},
+    {"ScatterElements", scatter_elements},
+    {"ScatterND", scatter_nd},
+    {"TopK", top_k},
+};
+
+} // namespace
+
+llvm::ArrayRef<Form> index_forms() { return kForms; }
+
+} // namespace tg::onnx

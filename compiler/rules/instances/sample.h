@@ -1,0 +1,50 @@
+// Random instances of a rule: types for its class variables and values for its value variables, for
+// which the left side is well typed and the conditions hold. The type check of rules draws a few,
+// their tests draw many.
+//
+// The left side is walked downwards: a term is asked for a shape (or for any) and asks its operands
+// for the shapes that give it, by the inverse of its shape rule; what is bound already decides the
+// rest. What was guessed wrongly fails, and the next attempt guesses anew. Types are judged by
+// `infer` alone, so that an instance is right however it was guessed.
+#pragma once
+
+#include "compiler/rules/instances/dtypes.h"
+#include "compiler/rules/instances/instance.h"
+
+#include <optional>
+#include <random>
+#include <string>
+
+namespace tg {
+
+/// Of tensors whose dtype the rule leaves open: f32, or now and then any.
+enum class SampledDTypes : uint8_t { Usual, Any };
+
+class RuleSampler {
+public:
+  /// Both outlive the sampler. `rule` is not native.
+  RuleSampler(Symbols& symbols, const Rule& rule, uint64_t seed,
+              SampledDTypes sampled = SampledDTypes::Usual);
+
+  /// Values that value variables are forced to take.
+  using Forced = std::vector<std::pair<uint32_t, Value>>;
+
+  /// nullopt if so many attempts found none.
+  std::optional<RuleInstance> draw(size_t attempts, const Forced& forced = {});
+  /// An instance of the left side alone, whether or not the conditions hold.
+  std::optional<RuleInstance> draw_unconditioned(size_t attempts);
+  /// Why the last attempt failed, where `infer` said so.
+  const std::string& why() const;
+
+private:
+  bool attempt(RuleInstance& instance, bool conditions, const Forced& forced);
+
+  Symbols& symbols_;
+  const Rule& rule_;
+  RuleDTypes dtypes_;
+  SampledDTypes sampled_;
+  std::mt19937_64 rng_, dtype_rng_;
+  std::string why_;
+};
+
+} // namespace tg

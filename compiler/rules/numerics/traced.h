@@ -1,0 +1,158 @@
+// The scalar of rounding: what a float is computed by, as an expression. Over it the one definition
+// of the operators (lang/core/semantics/semantics.h) says how each element of a result comes about,
+// so that the class of numerics of a rule follows from its operators and nobody has to list what
+// they do.
+//
+// Expressions are interned: equal ids are the same bits for all finite inputs, up to the sign of
+// zero. What is built in is what floats keep: x + y is y + x, signs move out of sums and products,
+// x + 0, x * 1 and x / 1 are x, x + x is 2 * x, maxima are sets, and rounding passes signs and
+// maxima. 0 * x is 0 too, which holds of finite x alone: every scalar also knows what it read, and
+// products with zero of what may overflow are kept aside (`take_dropped`).
+//
+// Beside that each expression has two numbers. `plain` is its value at a random point of a prime
+// field, with functions and reciprocals for arbitrary ones, and no rounding: equal plains are equal
+// over the reals, with nothing cancelled in a quotient. `size` is what its terms come to without
+// their signs: where that grows, sums go through terms that are larger.
+#pragma once
+
+#include "lang/core/semantics/semantics.h"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tg {
+
+/// Ids of `Expressions`. The default is the zero that operators put around and between elements.
+struct Traced {
+  uint32_t value = 0; // an expression
+  uint32_t reads = 0; // a set of leaves: floats that can make it infinite or NaN
+};
+
+class Expressions {
+public:
+  enum class Kind : uint8_t { Literal, Leaf, NaN, Neg, Add, Mul, Div, Max, Call, Round };
+  struct Node {
+    Kind kind{};
+    uint32_t op = 0;                     // Call: a function; Round: a dtype; Leaf: its element
+    llvm::SmallVector<uint32_t, 3> args; // ids
+    double literal = 0;
+    uint64_t hash = 0, plain = 0;
+    double size = 0;
+    uint8_t held = 0;    // dtypes that hold the value exactly, a bit each
+    bool finite = false; // wherever leaves are
+    bool raises = false; // has an exponential in it
+  };
+
+  /// Scalars belong to the expressions that were made last on this thread and still live.
+  Expressions();
+  ~Expressions();
+  Expressions(const Expressions&) = delete;
+  Expressions& operator=(const Expressions&) = delete;
+  static Expressions& current();
+
+  /// Element `at` of a tensor that is known by `key`, and by a number below 2^32 as a leaf.
+  Traced leaf(uint64_t key, uint32_t at, DType dtype);
+  Traced literal(double value);
+  Traced nan();
+  Traced neg(Traced x);
+  Traced add(Traced x, Traced y);
+  Traced mul(Traced x, Traced y);
+  Traced div(Traced x, Traced y);
+  Traced max(llvm::ArrayRef<Traced> of);
+  /// A function of which nothing is known but what its name says.
+  Traced call(uint32_t function, llvm::ArrayRef<Traced> args, uint8_t held);
+  Traced select(Traced condition, Traced x, Traced y);
+  /// Stored as a dtype: floats are rounded.
+  Traced store(DType dtype, Traced x);
+  /// Of one dtype as another: rounded, or cut by a function of which nothing is known.
+  Traced cast(DType from, DType to, Traced x);
+  /// The value of `x` by another way: with the plain value and size of `meant`.
+  Traced defined(uint32_t function, Traced x, Traced meant);
+  /// The same of log1p and expm1: they lose no digits of a small x to a sum with 1.
+  Traced near_zero(uint32_t function, Traced x, Traced meant);
+  Traced softmax(Traced of, llvm::ArrayRef<Traced> row);
+  /// x that was computed within an operator whose result has the size of `like`.
+  Traced sized(Traced x, Traced like);
+
+  const Node& node(uint32_t value) const { return nodes_[value]; }
+  bool holds(uint32_t value, DType dtype) const;
+  /// The leaves of a set of reads, ascending.
+  std::vector<uint64_t> leaves(uint32_t reads) const;
+  /// Plain values of what was multiplied with zero since the last time, and may not be finite.
+  llvm::DenseSet<uint64_t> take_dropped() { return std::exchange(dropped_, {}); }
+  /// Plain values of what the value takes exponentials of, numbers aside.
+  llvm::DenseSet<uint64_t> exponents(uint32_t value) const;
+
+private:
+  struct Reads {
+    uint32_t a = 0, b = 0; // two sets; of a leaf neither
+    uint64_t leaf = 0;
+  };
+  uint32_t intern(Node node);
+  bool stays_finite(const Node& node) const;
+  uint32_t drop(uint32_t x, uint32_t y);
+  uint32_t join(uint32_t a, uint32_t b);
+  uint32_t all_reads(llvm::ArrayRef<Traced> of);
+  std::optional<double> literal_of(uint32_t value) const;
+  Traced rounded(DType dtype, Traced x);
+  template <class F> std::optional<Traced> of_each_choice(Traced x, F f);
+  std::optional<uint32_t> negated(uint32_t value) const;
+  bool clamps(uint32_t value) const;
+  std::optional<uint32_t> raised(uint32_t value, double least);
+  uint64_t share_of_row(uint32_t of, llvm::ArrayRef<uint32_t> row) const;
+  std::optional<uint32_t> exponent_of(uint32_t value) const;
+  std::optional<uint64_t> as_softmax(uint32_t above, uint32_t below) const;
+
+  std::vector<Node> nodes_;
+  llvm::DenseMap<uint64_t, uint32_t> by_hash_;
+  std::vector<Reads> reads_;
+  llvm::DenseMap<uint64_t, uint32_t> joins_;
+  llvm::DenseSet<uint64_t> dropped_;
+  Expressions* outer_;
+};
+
+inline Traced operator+(Traced x, Traced y) { return Expressions::current().add(x, y); }
+inline Traced operator-(Traced x) { return Expressions::current().neg(x); }
+inline Traced operator-(Traced x, Traced y) { return x + -y; }
+inline Traced operator*(Traced x, Traced y) { return Expressions::current().mul(x, y); }
+inline Traced operator/(Traced x, Traced y) { return Expressions::current().div(x, y); }
+inline Traced& operator+=(Traced& x, Traced y) { return x = x + y; }
+
+template <> struct ScalarTraits<Traced> { using Wide = Traced; };
+
+template <> struct Math<Traced> {
+  static Traced literal(double value) { return Expressions::current().literal(value); }
+  static Traced integer(int64_t value) { return literal(static_cast<double>(value)); }
+  static Traced unary(OpKind op, Traced x);
+  static Traced maximum(Traced x, Traced y) { return Expressions::current().max({x, y}); }
+  static Traced binary(OpKind op, Traced x, Traced y);
+  static Traced select(Traced condition, Traced x, Traced y);
+  static Traced cast(DType, Traced x) { return x; } // which needs to know from what: Expressions
+  static bool is_exacter(OpKind op) { return Math<double>::is_exacter(op); }
+  /// Some index, or none, by what the value is computed from.
+  static int64_t index(Traced x, int64_t size);
+  static Traced missing() { return Expressions::current().nan(); }
+  static int64_t argmax(llvm::ArrayRef<Traced> values);
+  static Traced max_of(llvm::ArrayRef<Traced> values) { return Expressions::current().max(values); }
+  static void softmax(llvm::MutableArrayRef<Traced> row);
+  class External {
+  public:
+    External(llvm::StringRef name, llvm::StringRef signature);
+    void shape(llvm::ArrayRef<int64_t> sizes);
+    void element(Traced x) { elements_.push_back(x); }
+    Traced at(int64_t i) const;
+
+  private:
+    uint64_t key_;
+    std::vector<Traced> elements_;
+  };
+};
+
+extern template void evaluate_op<Traced>(OpKind, AttrValues, llvm::ArrayRef<ConstView<Traced>>,
+                                         View<Traced>, llvm::MutableArrayRef<Traced>);
+
+} // namespace tg

@@ -1,0 +1,443 @@
+#include "compiler/search/mcts/mcts.h"
+
+#include "compiler/search/baselines/published_costs.h"
+#include "compiler/search/limits.h"
+#include "compiler/search/mcts/helpers.h"
+#include "lang/core/support/stopwatch.h"
+
+#include <llvm/ADT/DenseSet.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <map>
+#include <random>
+
+namespace tg {
+
+namespace {
+
+/// Relative: less is rounding.
+constexpr double kLeastGain = 1e-9;
+
+BoardOptions board_options(const MctsOptions& o) {
+  return {o.explore, {o.widen, o.firing}, o.depth};
+}
+
+class TreeSearch {
+public:
+  TreeSearch(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+             const MctsOptions& options, Policy& policy)
+      : egraph_(egraph), source_(source), rules_(rules), options_(options), policy_(policy),
+        board_(egraph, rules, prices, board_options(options), refused_), tree_(options.transpose),
+        rng_(options.seed) {
+    report_.rules.resize(rules.size());
+    report_.records.resize(rules.size());
+  }
+
+  MctsReport run();
+
+private:
+  void start();
+  bool decide();
+  void play(size_t count);
+  void play_apart(llvm::MutableArrayRef<Simulation> simulations);
+  void descend(Simulation& simulation);
+  void enter(int32_t at, Simulation& simulation);
+  bool expand(Simulation& simulation);
+  void grow(Simulation& simulation, uint32_t number, size_t applied, Checkpoint before,
+            uint32_t mark);
+  size_t allowed(const SearchTree::Node& node) const;
+  int32_t select(const SearchTree::Node& node) const;
+  void go_to(const Simulation& simulation);
+  void roll_out(Simulation& simulation);
+  void learn(const Simulation& simulation);
+  void back_up(const Simulation& simulation);
+  void commit(int32_t child);
+  void see(double cost);
+  void go_back();
+  /// Whether the best costs less than the start, by more than this share of it.
+  bool ahead_by(double share) const;
+  /// Simulations without a gain after which the next decision is due.
+  size_t patience_now() const;
+  bool limited();
+  std::optional<StopReason> limit() const;
+  void note(const char* where);
+  void tell();
+  double elapsed() const { return watch_.seconds(); }
+
+  EGraph& egraph_;
+  const Graph& source_;
+  llvm::ArrayRef<Rule> rules_;
+  const MctsOptions& options_;
+  Policy& policy_;
+  ActionPool::Groups refused_; // groups of matches, for good
+  Board board_;
+  SearchTree tree_;
+  std::optional<Helpers> helpers_; // made when they are first needed
+
+  Checkpoint root_;
+  uint32_t root_mark_ = 0;
+  size_t since_gain_ = 0; // simulations
+  bool gained_ = false;   // in this batch
+  double most_gain_ = 0;
+  double told_s_ = -kBetweenTellsS;
+  std::mt19937_64 rng_;
+  MctsReport report_;
+  Stopwatch watch_;
+};
+
+// --- the whole ----------------------------------------------------------------------------------
+
+MctsReport TreeSearch::run() {
+  start();
+  int without_gain = 0;
+  report_.stop = StopReason::Saturated;
+  while (!limited()) {
+    double before = report_.best_cost;
+    if (!decide()) break;
+    without_gain = report_.best_cost < before * (1 - kLeastGain) ? 0 : without_gain + 1;
+    if (board_.explorer.full()) {
+      report_.stop = StopReason::Nodes;
+      break;
+    }
+    if (without_gain >= (ahead_by(0) ? options_.patience : 1)) {
+      report_.stop = StopReason::Iterations;
+      break;
+    }
+  }
+  report_.nodes = egraph_.node_count();
+  report_.classes = egraph_.class_count();
+  report_.transpositions = tree_.transpositions();
+  report_.seconds = elapsed();
+  return std::move(report_);
+}
+
+void TreeSearch::start() {
+  board_.explorer.settle();
+  report_.start_cost = report_.best_cost = board_.source_cost = board_.incumbent.update();
+  SearchTree::Node& root = tree_.add();
+  root.incumbent = board_.incumbent.save();
+  board_.explorer.find_new(0, root.found);
+  root.stats = tree_.stats_of(egraph_);
+  note("start");
+}
+
+bool TreeSearch::ahead_by(double share) const {
+  return report_.best_cost < report_.start_cost * (1 - std::max(share, kLeastGain));
+}
+
+size_t TreeSearch::patience_now() const {
+  bool promising =
+      report_.decisions < options_.promising_decisions && ahead_by(options_.promising_gain);
+  int patience = options_.simulation_patience;
+  return static_cast<size_t>(promising ? std::max(patience, options_.promising_patience)
+                                       : patience);
+}
+
+/// Simulations from the root, then one action for good. False if there is nothing to do.
+bool TreeSearch::decide() {
+  root_ = egraph_.checkpoint();
+  root_mark_ = egraph_.change_mark();
+  since_gain_ = 0;
+  size_t batch = static_cast<size_t>(std::max(options_.batch, 1));
+  for (size_t left = static_cast<size_t>(std::max(options_.budget, 0)); left > 0 && !limited();) {
+    size_t count = std::min(batch, left);
+    left -= count;
+    play(count);
+    since_gain_ = (gained_ ? 0 : since_gain_) + count;
+    if (since_gain_ >= patience_now()) break;
+  }
+  int32_t child = tree_.best_child();
+  if (options_.trace) tree_.note(child, egraph_.node_count(), *options_.trace);
+  if (child < 0) {
+    egraph_.release(root_);
+    return false;
+  }
+  commit(child);
+  ++report_.decisions;
+  return true;
+}
+
+// --- a batch ------------------------------------------------------------------------------------
+
+/// Leaves first, then what lies beyond them; policy and refusals stay as they are until the end.
+void TreeSearch::play(size_t count) {
+  gained_ = false;
+  std::vector<Simulation> simulations(count);
+  bool apart = options_.threads > 1 && options_.costs && count > 1;
+  for (Simulation& simulation : simulations) {
+    simulation.seed = options_.seed * 0x9E3779B97F4A7C15ull + report_.simulations +
+                      static_cast<size_t>(&simulation - simulations.data());
+    descend(simulation);
+    if (count == 1) roll_out(simulation);
+    go_back();
+  }
+  if (apart)
+    play_apart(simulations);
+  else if (count > 1)
+    for (Simulation& simulation : simulations) {
+      go_to(simulation);
+      roll_out(simulation);
+      go_back();
+    }
+  for (const Simulation& simulation : simulations) {
+    learn(simulation);
+    back_up(simulation);
+  }
+  report_.simulations += count;
+  tell();
+}
+
+/// On helpers; what was better than anything before is played again here, to be kept.
+void TreeSearch::play_apart(llvm::MutableArrayRef<Simulation> simulations) {
+  if (!helpers_)
+    helpers_.emplace(options_.threads, egraph_, rules_, *options_.costs, board_options(options_),
+                     refused_, board_.source_cost);
+  std::vector<Simulation> descents(simulations.begin(), simulations.end());
+  helpers_->play(tree_, simulations, policy_, [this] { return limit().has_value(); });
+  report_.memory_bytes =
+      std::max(report_.memory_bytes,
+               board_.memory_bytes() + tree_.memory_bytes() + helpers_->memory_bytes());
+  for (size_t i = 0; i < simulations.size(); ++i) {
+    if (!(simulations[i].least < report_.best_cost * (1 - kLeastGain))) continue;
+    [[maybe_unused]] double least = simulations[i].least;
+    simulations[i] = std::move(descents[i]);
+    go_to(simulations[i]);
+    roll_out(simulations[i]);
+    go_back();
+    assert((simulations[i].least == least || limit()) && "boards make no difference");
+  }
+}
+
+/// From the root to a leaf, which is new where something can be added.
+void TreeSearch::descend(Simulation& simulation) {
+  board_.pool.clear();
+  enter(0, simulation);
+  for (;;) {
+    SearchTree::Node& node = tree_[simulation.path.back()];
+    if (board_.explorer.full()) break;
+    if (!node.listed) {
+      board_.pool.collect();
+      node.actions = board_.pool.list(board_.state(node.depth), policy_, rng_);
+      node.listed = true;
+    }
+    if (node.edges.size() < allowed(node) && expand(simulation)) break;
+    int32_t child = select(node);
+    if (child < 0) break;
+    egraph_.checkpoint();
+    [[maybe_unused]] bool done = egraph_.redo(tree_[child].change);
+    assert(done && "the e-graph is in the state of the parent");
+    board_.explorer.moved();
+    enter(child, simulation);
+    board_.incumbent.restore(tree_[child].incumbent);
+  }
+  simulation.refused = board_.pool.refused_here();
+  for (int32_t at : simulation.path) tree_.visit(at);
+}
+
+/// The node is on the path now: its matches join the pool.
+void TreeSearch::enter(int32_t at, Simulation& simulation) {
+  const SearchTree::Node& node = tree_[at];
+  simulation.path.push_back(at);
+  board_.pool.add(node.found);
+  for (uint32_t number : node.spent) board_.pool.spend(number);
+  simulation.least = std::min(simulation.least, node.incumbent.cost);
+}
+
+/// Down a path that is known, from the root.
+void TreeSearch::go_to(const Simulation& simulation) {
+  board_.pool.clear();
+  for (int32_t at : simulation.path) {
+    const SearchTree::Node& node = tree_[at];
+    [[maybe_unused]] bool done = at == 0 || egraph_.redo(node.change);
+    assert(done && "the e-graph is in the state of the parent");
+    board_.pool.add(node.found);
+    for (uint32_t number : node.spent) board_.pool.spend(number);
+  }
+  for (uint32_t number : simulation.spent) board_.pool.spend(number);
+  for (uint64_t group : simulation.refused) board_.pool.refuse(group);
+  board_.explorer.moved();
+  board_.incumbent.restore(tree_[simulation.path.back()].incumbent);
+}
+
+void TreeSearch::roll_out(Simulation& simulation) {
+  board_.roll_out(
+      tree_[simulation.path.back()].depth, policy_, simulation, [this](double cost) { see(cost); },
+      [this] { return limited(); });
+}
+
+void TreeSearch::go_back() {
+  board_.incumbent.prices().forget(egraph_.changes_since(root_mark_));
+  report_.memory_bytes =
+      std::max(report_.memory_bytes, board_.memory_bytes() + tree_.memory_bytes());
+  egraph_.rollback(root_);
+  board_.explorer.moved();
+  board_.incumbent.restore(tree_.root().incumbent);
+}
+
+// --- leaves -------------------------------------------------------------------------------------
+
+size_t TreeSearch::allowed(const SearchTree::Node& node) const {
+  if (node.next_action >= node.actions.size()) return 0;
+  if (!options_.widen) return SIZE_MAX;
+  return 2 + static_cast<size_t>(1.5 * std::sqrt(tree_.stats(node).visits));
+}
+
+/// The next action that changes something becomes a new node, which is entered. False if none does.
+bool TreeSearch::expand(Simulation& simulation) {
+  SearchTree::Node& node = tree_[simulation.path.back()];
+  while (node.next_action < node.actions.size()) {
+    uint32_t number = static_cast<uint32_t>(node.next_action++);
+    Checkpoint before = egraph_.checkpoint();
+    uint32_t mark = egraph_.change_mark();
+    size_t applied = board_.act(node.actions[number], node.depth, simulation);
+    if (applied > 0) {
+      see(board_.incumbent.cost());
+      grow(simulation, number, applied, before, mark);
+      return true;
+    }
+    egraph_.rollback(before);
+    egraph_.release(before);
+    board_.explorer.moved();
+    const std::vector<uint32_t>& tried = node.actions[number].matches;
+    simulation.spent.insert(simulation.spent.end(), tried.begin(), tried.end());
+  }
+  return false;
+}
+
+/// The state that an action has just led to becomes a node of the tree.
+void TreeSearch::grow(Simulation& simulation, uint32_t number, size_t applied, Checkpoint before,
+                      uint32_t mark) {
+  int32_t parent = simulation.path.back();
+  SearchTree::Node &node = tree_[parent], &made = tree_.add();
+  const Action& action = node.actions[number];
+  made.parent = parent, made.depth = node.depth + 1;
+  made.rule = action.rule, made.places = static_cast<uint32_t>(applied);
+  if (options_.trace) made.where = board_.pool.place_text(action);
+  made.spent = action.matches;
+  made.incumbent = board_.incumbent.save();
+  board_.explorer.find_new(mark, made.found);
+  made.stats = tree_.stats_of(egraph_);
+  made.change = egraph_.take_back(before);
+  [[maybe_unused]] bool again = egraph_.redo(made.change);
+  assert(again && "taken back just now");
+  board_.explorer.moved();
+  tree_.weigh(made);
+  node.edges.push_back({number, tree_.last()});
+  enter(tree_.last(), simulation);
+}
+
+/// The child to go on with; -1 if there is none.
+int32_t TreeSearch::select(const SearchTree::Node& node) const {
+  if (options_.normalise)
+    return tree_.highest_bound(node, 1 / std::max(most_gain_, 1e-12), options_.exploration);
+  // Published: milliseconds against a constant of two.
+  return tree_.highest_bound(node, report_.start_cost / 1000, 2);
+}
+
+// --- what comes of it ---------------------------------------------------------------------------
+
+/// A state's cost; if it is the best so far its graph is kept.
+void TreeSearch::see(double cost) {
+  if (!(cost < report_.best_cost * (1 - kLeastGain))) return;
+  report_.best_cost = cost;
+  gained_ = true;
+  std::vector<ENodeId> nodes = board_.incumbent.used_nodes();
+  report_.best.emplace(Found{graph_of(egraph_, source_, nodes), cost, rules_behind(egraph_, nodes),
+                             told_by(egraph_)});
+  note("");
+}
+
+void TreeSearch::learn(const Simulation& simulation) {
+  refused_.insert(simulation.refused.begin(), simulation.refused.end());
+  for (const Deed& deed : simulation.deeds) {
+    RuleStats& stats = report_.rules[deed.action.rule_number];
+    stats.matches += deed.matches;
+    stats.applied += deed.applied;
+    stats.cyclic += deed.cyclic;
+    if (deed.applied == 0) continue;
+    ++report_.steps;
+    policy_.learn(deed.state, deed.action, deed.gain);
+    RuleRecord& record = report_.records[deed.action.rule_number];
+    record.tried += 1, record.paid += deed.gain > kLeastGain, record.gain += deed.gain;
+    report_.most_nodes = std::max(report_.most_nodes, deed.state.nodes);
+  }
+}
+
+void TreeSearch::back_up(const Simulation& simulation) {
+  double gain = std::max(1 - simulation.least / report_.start_cost, 0.0);
+  most_gain_ = std::max(most_gain_, gain);
+  for (int32_t at : simulation.path) tree_.credit(at, gain, simulation.least);
+}
+
+// --- decisions ----------------------------------------------------------------------------------
+
+void TreeSearch::commit(int32_t child) {
+  SearchTree::Node& node = tree_[child];
+  if (options_.trace)
+    options_.trace->apply(node.rule, node.places, node.where), ++options_.trace->columns;
+  [[maybe_unused]] bool done = egraph_.redo(node.change);
+  assert(done);
+  if (helpers_) helpers_->follow(node.change);
+  egraph_.release(root_);
+  board_.explorer.settle();
+  SearchTree::Node& root = tree_.root();
+  // The pool goes on where it was: places in it are numbers in this order.
+  std::vector<Match> found = std::move(root.found);
+  found.insert(found.end(), std::make_move_iterator(node.found.begin()),
+               std::make_move_iterator(node.found.end()));
+  node.found = std::move(found);
+  node.spent.insert(node.spent.end(), root.spent.begin(), root.spent.end());
+  board_.incumbent.restore(node.incumbent);
+  board_.incumbent.update();
+  tree_.reroot(child, options_.reuse_tree);
+}
+
+bool TreeSearch::limited() {
+  std::optional<StopReason> reason = limit();
+  if (reason) report_.stop = *reason;
+  return reason.has_value();
+}
+
+/// Asked by helpers too, while nothing else happens.
+std::optional<StopReason> TreeSearch::limit() const {
+  return options_.reached(elapsed(), report_.memory_bytes);
+}
+
+void TreeSearch::tell() {
+  if (!options_.progress || elapsed() - told_s_ < kBetweenTellsS) return;
+  told_s_ = elapsed();
+  options_.progress(report_);
+}
+
+void TreeSearch::note(const char* where) {
+  if (options_.trace)
+    options_.trace->points.push_back(
+        {elapsed(), report_.best_cost, report_.simulations, egraph_.node_count(), where});
+}
+
+} // namespace
+
+MctsReport search_mcts(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
+                       PriceCache& prices, const MctsOptions& options, Policy& policy) {
+  return TreeSearch(egraph, source, rules, prices, options, policy).run();
+}
+
+std::shared_ptr<const History> told_by(const EGraph& egraph) {
+  return egraph.recording() ? std::make_shared<const History>(history_of(egraph)) : nullptr;
+}
+
+std::vector<std::pair<RuleId, size_t>> rules_behind(const EGraph& egraph,
+                                                    llvm::ArrayRef<ENodeId> nodes) {
+  llvm::DenseSet<std::pair<uint32_t, uint32_t>> seen;
+  std::map<RuleId, size_t> counts;
+  for (ENodeId id : nodes) {
+    const ENode& node = egraph.node(id);
+    if (node.rule < kCongruence && seen.insert({node.rule, node.origin.index}).second)
+      ++counts[node.rule];
+  }
+  return {counts.begin(), counts.end()};
+}
+
+} // namespace tg

@@ -1,0 +1,106 @@
+#include "compiler/search/mcts/search_tree.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+constexpr double kLeastGain = 1e-9; // relative: less is rounding
+
+} // namespace
+
+size_t SearchTree::bytes_of(const Node& node) {
+  return sizeof(node) + node.change.memory_bytes() + node.found.capacity() * sizeof(Match) +
+         node.actions.capacity() * sizeof(Action) + node.spent.capacity() * sizeof(uint32_t);
+}
+
+uint32_t SearchTree::stats_of(const EGraph& state) {
+  uint32_t fresh = static_cast<uint32_t>(stats_.size());
+  if (transpose_) {
+    auto [entry, is_new] = seen_.try_emplace(fingerprint(state) >> 2, fresh);
+    if (!is_new) {
+      ++transpositions_;
+      return entry->second;
+    }
+  }
+  stats_.emplace_back();
+  return fresh;
+}
+
+void SearchTree::credit(int32_t at, double gain, double least) {
+  Node& node = (*this)[at];
+  node.best = std::min(node.best, least);
+  stats_[node.stats].total += gain;
+}
+
+int32_t SearchTree::highest_bound(const Node& node, double scale, double c) const {
+  int32_t best = -1;
+  double most = 0;
+  double visits = stats(node).visits + 1.0;
+  for (const Edge& edge : node.edges) {
+    const Stats& of_child = stats((*this)[edge.child]);
+    double n = std::max(of_child.visits, 1u);
+    double bound = of_child.total / n * scale + c * std::sqrt(2 * std::log(visits) / n);
+    if (best < 0 || bound > most) best = edge.child, most = bound;
+  }
+  return best;
+}
+
+int32_t SearchTree::best_child() const {
+  int32_t best = -1;
+  for (const Edge& edge : nodes_.front().edges) {
+    if (best < 0) {
+      best = edge.child;
+      continue;
+    }
+    const Node &a = (*this)[edge.child], &b = (*this)[best];
+    if (a.best < b.best * (1 - kLeastGain) ||
+        (a.best <= b.best && stats(a).visits > stats(b).visits))
+      best = edge.child;
+  }
+  return best;
+}
+
+void SearchTree::reroot(int32_t at, bool keep) {
+  std::deque<Node> kept;
+  std::vector<int32_t> todo{at};
+  for (size_t i = 0; i < todo.size(); ++i) {
+    Node& node = kept.emplace_back(std::move((*this)[todo[i]]));
+    if (!keep) {
+      node.edges.clear(), node.actions.clear();
+      node.next_action = 0, node.listed = false;
+    }
+    for (Edge& edge : node.edges) {
+      todo.push_back(edge.child);
+      edge.child = static_cast<int32_t>(todo.size()) - 1;
+    }
+  }
+  nodes_ = std::move(kept);
+  nodes_.front().change = {};
+  bytes_ = 0;
+  for (const Node& node : nodes_) weigh(node);
+}
+
+void SearchTree::note(int32_t chosen, size_t nodes, SearchTrace& trace) const {
+  std::vector<SearchTrace::TreeNode>& out = trace.tree;
+  struct Item {
+    int32_t node, number;
+  };
+  std::vector<Item> todo;
+  auto add = [&](int32_t at, int32_t parent) {
+    const Node& node = (*this)[at];
+    out.push_back({parent, node.rule, node.places, stats(node).visits, stats(node).mean(),
+                   node.incumbent.cost, at == 0 ? nodes : node.change.result_counters.live_nodes,
+                   at == 0 || at == chosen, node.where});
+    todo.push_back({at, static_cast<int32_t>(out.size()) - 1});
+  };
+  if (out.size() < SearchTrace::kMostTreeNodes) add(0, -1);
+  for (size_t i = 0; i < todo.size() && out.size() < SearchTrace::kMostTreeNodes; ++i) {
+    Item item = todo[i];
+    for (const Edge& edge : (*this)[item.node].edges) add(edge.child, item.number);
+  }
+}
+
+} // namespace tg

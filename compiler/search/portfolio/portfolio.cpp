@@ -1,0 +1,554 @@
+#include "compiler/search/portfolio/portfolio.h"
+
+#include "compiler/rules/equal.h"
+#include "compiler/search/portfolio/searcher.h"
+#include "compiler/search/portfolio/sweep.h"
+#include "compiler/search/shared_cost.h"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace tg {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLeastGain = 1e-9; // relative
+constexpr size_t kStageGrowth = 5;
+// At the end, where e-graphs may be large: a share of the time, and seconds at most.
+constexpr double kReservedForBounds = 0.15, kMostReservedS = 10;
+constexpr int kSweepsBeforeLonger = 2; // thorough ones in a row that gained nothing
+
+class TableStore final : public PriorStore {
+public:
+  explicit TableStore(const PriorTable& table) : table_(table) {}
+  const PriorTable& priors() const override { return table_; }
+
+private:
+  const PriorTable& table_;
+};
+
+/// Some of the rules that were given, to be searched with alone.
+struct RuleSelection {
+  std::vector<Rule> rules;
+  std::vector<RuleId> number; // of each, among all that were given
+  void add(const Rule& rule, RuleId of) { rules.push_back(rule), number.push_back(of); }
+};
+
+RuleSelection select_distinct(llvm::ArrayRef<Rule> rules) {
+  RuleSelection selection;
+  for (RuleId id : distinct_rules(rules)) selection.add(rules[id], id);
+  return selection;
+}
+
+/// Searches side by side, as they go on; threads take turns at it.
+struct UnderWay {
+  std::mutex turn;
+  std::vector<SearchSoFar> searches; // by task
+  size_t done = 0;
+  bool whole = true;      // they search the network; else stretches of it
+  bool of_source = false; // from the source on, whatever the best is
+};
+
+class Portfolio {
+public:
+  Portfolio(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
+            const PortfolioOptions& options)
+      : source_(source), rules_(rules), distinct_(select_distinct(rules)), costs_(costs),
+        options_(options), prices_(source.symbols(), costs_), report_{source} {
+    report_.rules.resize(rules.size());
+    if (options.explain) report_.chain = derivation_of(source);
+    reserve(0);
+  }
+
+  PortfolioReport run();
+
+private:
+  bool sweep(int number, bool thorough, bool longer);
+  void sweeps_and_whole();
+  void saturate_source();
+  void keep_better(const Finding& other, const std::string& where);
+  void focus();
+  bool whole(SearchTask::Kind kind);
+  void bound_result();
+  std::vector<Finding> work(llvm::ArrayRef<SearchTask> tasks, const RuleSelection& selection);
+  PriorTable known_of_rules() const;
+  void account(const Finding& finding, const SearchTask& task, size_t times);
+  bool take(Graph graph);
+  void keep_finalist(PortfolioFinalist finalist);
+  void keep_best_so_far();
+  void keep_found(const Graph& graph, std::vector<RuleCount> applied,
+                  const std::optional<Derivation>& chain);
+  void tell_on(const Finding& finding);
+  void tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
+               llvm::ArrayRef<const Finding*> findings);
+  /// Of the time that was given, for the end.
+  void reserve(double seconds) {
+    reserved_s_ = seconds;
+    double limit_s = std::min(options_.mcts.time_limit_s, 1e8) - seconds;
+    deadline_ = start_ +
+                std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
+  }
+  bool stopped();
+  /// No rule had room for anything.
+  bool full_at_once() const {
+    return report_.most_nodes >= options_.mcts.explore.node_limit &&
+           llvm::all_of(report_.rules, [](const RuleStats& rule) { return rule.applied == 0; });
+  }
+  void tell(const std::string& where);
+  void begin(std::string phase);
+  void add(const UnderWay& under_way, SearchProgress& progress, NamedCounts& rules) const;
+  void show(const std::string& where, const UnderWay* under_way = nullptr);
+  /// Where that is more than the best of the search itself.
+  bool plain_is_best() const { return plain_ && plain_->cost_us < report_.cost_us; }
+  double best_us() const { return plain_is_best() ? plain_->cost_us : report_.cost_us; }
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  const Graph& source_;
+  llvm::ArrayRef<Rule> rules_;
+  RuleSelection distinct_; // two that say the same would only share one's turns
+  SharedCost costs_;
+  PortfolioOptions options_; // its node limit is that of the stage
+  PriceCache prices_;
+  PortfolioReport report_;
+  NamedCounts applied_;
+  bool out_of_memory_ = false;
+  std::string phase_;            // that is told
+  std::optional<Finding> plain_; // by plain saturation, held back until the end
+  /// Keys of stretches that gave nothing: to tree search, to thorough saturation.
+  std::set<std::vector<uint32_t>> settled_[2];
+  std::vector<GraphBound> bounds_; // of e-graphs of the whole network
+  double reserved_s_ = 0;          // at the end, for bounds
+  Clock::time_point start_ = Clock::now(), deadline_;
+};
+
+PortfolioReport Portfolio::run() {
+  SharedCost::AtWork at_work(costs_);
+  report_.source_us = report_.cost_us = price_graph(source_, prices_);
+  tell("source");
+  if (options_.use_saturation) saturate_source();
+  size_t last = options_.mcts.explore.node_limit, limit = std::min(last, kFirstStageNodes);
+  if (last > kFirstStageNodes)
+    reserve(std::min(kReservedForBounds * options_.mcts.time_limit_s, kMostReservedS));
+  bool complete = plain_ && plain_->complete;
+  while (!complete) {
+    options_.mcts.explore.node_limit = limit;
+    sweeps_and_whole();
+    if (options_.use_focus && plain_ && !stopped()) focus();
+    if (limit == last || stopped()) break;
+    limit = std::min(last, limit * kStageGrowth);
+    for (auto& keys : settled_) keys.clear(); // larger e-graphs may show more
+  }
+  if (plain_) keep_better(*plain_, "whole network, saturation");
+  options_.mcts.explore.node_limit = last;
+  reserve(0);
+  if (!complete) bound_result();
+  report_.bounds = bounds_on(report_.cost_us, bounds_);
+  show(phase_);
+  if (!stopped() && full_at_once()) report_.stop = StopReason::Nodes;
+  report_.changed = report_.cost_us < report_.source_us;
+  report_.rules_applied = most_often_first(applied_);
+  report_.seconds = elapsed();
+  return std::move(report_);
+}
+
+/// One stage: e-graphs of one node limit, until they show nothing more.
+void Portfolio::sweeps_and_whole() {
+  bool thorough = false;
+  int without_gain = 0; // of the thorough: with these cuts, with others, with longer stretches
+  for (int i = 0; i < options_.sweeps && options_.use_stretches && !stopped(); ++i) {
+    bool gained = sweep(i, thorough, without_gain == kSweepsBeforeLonger);
+    without_gain = gained || !thorough ? 0 : without_gain + 1;
+    if (without_gain > kSweepsBeforeLonger) break;
+    thorough |= !gained && options_.use_thorough;
+    if (!gained && !thorough) break;
+  }
+  for (int i = 0; i < options_.rounds && !stopped(); ++i)
+    if (!whole(SearchTask::Kind::Search) || !options_.use_restarts) break;
+}
+
+/// Plain saturation, whose best is not where the search goes on: its e-graph, cut off by the node
+/// limit, leads to forms that are dead ends. It is held against the search's in the end.
+void Portfolio::saturate_source() {
+  SearchTask task{&source_, SearchTask::Kind::Plain, "whole network, saturation"};
+  begin(task.where);
+  plain_ = std::move(work(task, distinct_).front());
+  account(*plain_, task, 0);
+  for (const PortfolioFinalist& other : plain_->others)
+    keep_found(other.graph, other.rules_applied, other.chain);
+  llvm::append_range(bounds_, plain_->bounds);
+  tell(task.where);
+}
+
+/// What was found for the whole, from the source on, if it is better, or as good and simpler.
+void Portfolio::keep_better(const Finding& other, const std::string& where) {
+  auto simpler = [&] {
+    return other.cost_us <= report_.cost_us && other.graph->op_count() < report_.graph.op_count();
+  };
+  if (!other.graph) return;
+  if (!(other.cost_us < report_.cost_us * (1 - kLeastGain)) && !simpler())
+    return keep_found(*other.graph, most_often_first(other.applied), other.chain);
+  keep_best_so_far();
+  applied_ = other.applied;
+  if (SearchTrace* trace = options_.mcts.trace)
+    trace->steps = {{where, most_often_first(other.applied), other.before_us, other.cost_us}};
+  if (report_.chain) report_.chain = derivation_of(source_);
+  tell_on(other);
+  report_.graph = transfer(*other.graph, source_.shared_symbols());
+  report_.cost_us = price_graph(report_.graph, prices_);
+  tell(where);
+}
+
+/// The rules that paid, alone, on the source: with few rules one e-graph reaches deeper, and what
+/// the searches found one after the other and in different places comes together.
+void Portfolio::focus() {
+  RuleSelection few;
+  for (size_t i = 0; i < distinct_.rules.size(); ++i) {
+    const Rule& rule = distinct_.rules[i];
+    if (applied_.count(rule.name) || plain_->applied.count(rule.name))
+      few.add(rule, distinct_.number[i]);
+  }
+  if (few.rules.empty()) return;
+  SearchTask task{&source_, SearchTask::Kind::Search, "whole network, rules that paid"};
+  begin(task.where);
+  Finding found = std::move(work(task, few).front());
+  found.records.clear(); // what was learned of few rules alone is no measure of them
+  found.complete = false;
+  account(found, task, 0);
+  keep_better(found, task.where);
+}
+
+/// The best network in one e-graph. True if that gained something.
+bool Portfolio::whole(SearchTask::Kind kind) {
+  Graph graph = report_.graph;
+  SearchTask task{&graph, kind, "whole network"};
+  begin(task.where);
+  Finding finding = std::move(work(task, distinct_).front());
+  bool better = finding.graph && take(transfer(*finding.graph, source_.shared_symbols()));
+  llvm::append_range(bounds_, finding.bounds);
+  if (better) tell_on(finding);
+  account(finding, task, better ? 1 : 0);
+  tell(task.where);
+  return better;
+}
+
+/// What an extraction certifies of e-graphs that hold the result, and what is cheaper in them.
+/// Where e-graphs are to be small, only if no other has.
+void Portfolio::bound_result() {
+  report_.bounds = bounds_on(report_.cost_us, bounds_);
+  bool large = options_.mcts.explore.node_limit > kFirstStageNodes;
+  Extractor extractor = options_.extract.extractor;
+  bool certifies = extractor == Extractor::Ilp || extractor == Extractor::Best;
+  while (options_.use_saturation && (large || (certifies && report_.bounds.empty())) && !stopped())
+    if (!whole(SearchTask::Kind::Deeper)) break;
+}
+
+// --- stretches ----------------------------------------------------------------------------------
+
+/// Thorough: what tree search has nothing more to say of is saturated and extracted from. Longer:
+/// the stretches are, which shows what lies across all other cuts.
+bool Portfolio::sweep(int number, bool thorough, bool longer) {
+  StretchOptions cuts = options_.stretches;
+  if (longer) cuts.most = cuts.first_most = cuts.most * 3 / 2;
+  Sweep s = plan_sweep(report_.graph, cuts, longer ? 0 : number, options_.use_repeats);
+  // A short network is one stretch, which is the whole.
+  if (s.stretches.size() < 2) return false;
+  report_.stretches += s.stretches.size();
+  // What gave nothing before gives nothing again.
+  std::vector<SearchTask> tasks;
+  std::vector<int64_t> number_of(s.tasks.size(), -1);
+  for (uint32_t t = 0; t < s.tasks.size(); ++t) {
+    size_t first = static_cast<size_t>(llvm::find(s.task_of, t) - s.task_of.begin());
+    if (options_.use_repeats && settled_[thorough].count(s.places[first].key)) continue;
+    number_of[t] = static_cast<int64_t>(tasks.size());
+    tasks.push_back(s.tasks[t]);
+    if (thorough) tasks.back().kind = SearchTask::Kind::Thorough;
+  }
+  report_.distinct_stretches += tasks.size();
+  begin("sweep " + std::to_string(number + 1));
+  std::vector<Finding> found = work(tasks, distinct_);
+  std::vector<Replacement> replacements(s.stretches.size());
+  std::vector<const Finding*> findings(s.stretches.size());
+  std::vector<size_t> times(tasks.size());
+  for (size_t i = 0; i < s.stretches.size(); ++i) {
+    int64_t at = number_of[s.task_of[i]];
+    if (at < 0) continue;
+    if (!found[at].graph) {
+      settled_[thorough].insert(s.places[i].key);
+      continue;
+    }
+    replacements[i] = {&s.places[i], &*found[at].graph};
+    findings[i] = &found[at];
+    ++times[at];
+  }
+  Graph before = report_.graph;
+  bool better = take(put_in(before, s.operators, s.stretches, replacements));
+  if (better) tell_on(before, replacements, findings);
+  for (size_t t = 0; t < tasks.size(); ++t) account(found[t], tasks[t], better ? times[t] : 0);
+  tell(phase_);
+  return better;
+}
+
+// --- work ---------------------------------------------------------------------------------------
+
+/// A search with a selection tells of rules by their places in it.
+void renumber(Finding& finding, const RuleSelection& selection, size_t all) {
+  llvm::ArrayRef<RuleId> number = selection.number;
+  std::vector<RuleStats> rules(all);
+  for (size_t i = 0; i < finding.rules.size(); ++i) rules[number[i]] = finding.rules[i];
+  finding.rules = std::move(rules);
+  std::vector<RuleRecord> records(all);
+  for (size_t i = 0; i < finding.records.size(); ++i) records[number[i]] = finding.records[i];
+  finding.records = std::move(records);
+  for (SearchTrace::Application& a : finding.trace.applications) a.rule = number[a.rule];
+  for (SearchTrace::TreeNode& node : finding.trace.tree)
+    if (node.rule < number.size()) node.rule = number[node.rule];
+  auto renumber_chain = [&](std::optional<Derivation>& chain) {
+    if (!chain) return;
+    for (DerivationStep& step : chain->steps)
+      if (step.rule < number.size()) step.rule = number[step.rule];
+  };
+  renumber_chain(finding.chain);
+  for (PortfolioFinalist& other : finding.others) renumber_chain(other.chain);
+}
+
+/// By the searches before, and what was given.
+PriorTable Portfolio::known_of_rules() const {
+  PriorTable known = report_.learned;
+  if (options_.priors)
+    for (const auto& [name, record] : options_.priors->priors()) {
+      RuleRecord& sum = known[name];
+      sum.tried += record.tried, sum.paid += record.paid, sum.gain += record.gain;
+    }
+  return known;
+}
+
+/// All tasks, on as many threads as there are; the order of the findings is that of the tasks.
+std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
+                                     const RuleSelection& selection) {
+  std::vector<Finding> findings(tasks.size());
+  PriorTable learned = known_of_rules();
+  TableStore store(learned);
+  std::vector<OwnTask> own; // symbols are not shared between threads
+  for (const SearchTask& task : tasks) own.push_back(own_task(task));
+  // Not by the number of tasks: what a search may hold must not depend on what else is to do.
+  size_t threads_wanted = static_cast<size_t>(std::max(options_.threads, 1));
+  size_t memory_limit_mb = options_.mcts.memory_limit_mb / threads_wanted;
+  if (options_.mcts.memory_limit_mb > 0) memory_limit_mb = std::max<size_t>(memory_limit_mb, 1);
+  size_t count = std::min(threads_wanted, tasks.size());
+  // Threads for which there is no task help within the searches.
+  int threads_each = count > 0 ? static_cast<int>(threads_wanted / count) : 1;
+  std::atomic<size_t> next = 0;
+  UnderWay under_way;
+  under_way.searches.resize(tasks.size());
+  under_way.whole = count == 0 || tasks.front().whole;
+  under_way.of_source = count > 0 && tasks.front().graph == &source_;
+  auto follow = [&](size_t i, const SearchSoFar& so_far, size_t done) {
+    std::lock_guard lock(under_way.turn);
+    under_way.searches[i] = so_far, under_way.done += done;
+    std::string of = std::to_string(under_way.done) + " of " + std::to_string(tasks.size());
+    show(tasks.size() > 1 ? phase_ + ", " + of : phase_, &under_way);
+  };
+  auto follower = [&](size_t i) -> FollowSearch {
+    if (!options_.progress) return {};
+    return [&follow, i](const SearchSoFar& so_far) { follow(i, so_far, 0); };
+  };
+  auto loop = [&] {
+    for (size_t i; (i = next++) < tasks.size();) {
+      findings[i] = run_search(std::move(own[i]), selection.rules, costs_, options_, &store,
+                               deadline_, memory_limit_mb, threads_each, follower(i));
+      renumber(findings[i], selection, rules_.size());
+      const Finding& f = findings[i];
+      follow(i, {f.most_nodes, f.simulations, f.cost_us, f.applied}, 1);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < count; ++i)
+    threads.emplace_back([&] {
+      SharedCost::AtWork at_work(costs_);
+      loop();
+    });
+  loop();
+  SharedCost::AtRest at_rest(costs_);
+  for (std::thread& thread : threads) thread.join();
+  return findings;
+}
+
+/// What a search left behind joins the trace of the whole; places are told with their stretch.
+void append_trace(const Finding& finding, const SearchTask& task, size_t times,
+                  SearchTrace& trace) {
+  auto in_whole = [&](const std::string& where) {
+    return where.empty() ? task.where : task.where + ": " + where;
+  };
+  int32_t first = static_cast<int32_t>(trace.tree.size());
+  if (trace.tree.size() < SearchTrace::kMostTreeNodes)
+    for (SearchTrace::TreeNode node : finding.trace.tree) {
+      if (node.parent >= 0) node.parent += first;
+      node.where = node.parent < 0 ? task.where : node.where;
+      trace.tree.push_back(std::move(node));
+    }
+  for (const SearchTrace::Application& a : finding.trace.applications)
+    trace.applications.push_back({a.column + trace.columns, a.rule, a.applied, in_whole(a.where)});
+  trace.columns += std::max(finding.trace.columns, 1u);
+  if (times == 0) return;
+  SearchTrace::Step step{task.where, most_often_first(finding.applied), finding.before_us,
+                         finding.cost_us};
+  if (times > 1) step.where += ", and " + std::to_string(times - 1) + " more like it";
+  trace.steps.push_back(std::move(step));
+}
+
+/// Adds a finding that was put in at so many places.
+void Portfolio::account(const Finding& finding, const SearchTask& task, size_t times) {
+  report_.decisions += finding.decisions;
+  report_.simulations += finding.simulations;
+  report_.egraphs += finding.egraphs;
+  report_.most_nodes = std::max(report_.most_nodes, finding.most_nodes);
+  report_.most_classes = std::max(report_.most_classes, finding.most_classes);
+  report_.memory_bytes = std::max(report_.memory_bytes, finding.memory_bytes);
+  report_.extract_s += finding.extract_s;
+  report_.slices_used_up += finding.slices_used_up;
+  out_of_memory_ |= finding.out_of_memory;
+  for (size_t i = 0; i < finding.rules.size(); ++i) report_.rules[i] += finding.rules[i];
+  add_records(rules_, finding.records, report_.learned);
+  if (times > 0)
+    for (auto& [name, count] : finding.applied) applied_[name] += count * times;
+  if (SearchTrace* trace = options_.mcts.trace) append_trace(finding, task, times, *trace);
+}
+
+/// The network, if it costs less than the best so far.
+bool Portfolio::take(Graph graph) {
+  double cost = price_graph(graph, prices_);
+  bool better = cost < report_.cost_us * (1 - kLeastGain);
+  if (better) {
+    keep_best_so_far();
+    report_.graph = std::move(graph);
+    report_.cost_us = cost;
+    report_.bounds.clear(); // of the one before
+  }
+  return better;
+}
+
+/// In its place by cost; of equal ones the last that was found is first.
+void Portfolio::keep_finalist(PortfolioFinalist finalist) {
+  if (!(finalist.cost_us < report_.source_us)) return;
+  std::vector<PortfolioFinalist>& kept = report_.finalists;
+  auto dearer = [&](const PortfolioFinalist& one) { return one.cost_us >= finalist.cost_us; };
+  kept.insert(llvm::find_if(kept, dearer), std::move(finalist));
+  if (kept.size() > options_.finalists) kept.pop_back();
+}
+
+/// It is about to be replaced.
+void Portfolio::keep_best_so_far() {
+  if (options_.finalists > 0)
+    keep_finalist({report_.graph, report_.cost_us, most_often_first(applied_), report_.chain});
+}
+
+/// What was found for the whole, from the source on, and is not the best.
+void Portfolio::keep_found(const Graph& graph, std::vector<RuleCount> applied,
+                           const std::optional<Derivation>& chain) {
+  if (options_.finalists == 0 || (options_.explain && !chain)) return;
+  PortfolioFinalist found{transfer(graph, source_.shared_symbols()), 0, std::move(applied)};
+  found.cost_us = price_graph(found.graph, prices_);
+  if (options_.explain) {
+    found.chain = derivation_of(source_);
+    append(*found.chain, *chain);
+    trim(*found.chain);
+  }
+  keep_finalist(std::move(found));
+}
+
+/// What was found for the whole goes on from where the chain is.
+void Portfolio::tell_on(const Finding& finding) {
+  if (!report_.chain) return;
+  if (finding.chain) {
+    append(*report_.chain, *finding.chain);
+    trim(*report_.chain);
+    return;
+  }
+  report_.chain.reset();
+  report_.unexplained = finding.unexplained;
+}
+
+/// The same of stretches of a network.
+void Portfolio::tell_on(const Graph& before, llvm::ArrayRef<Replacement> replacements,
+                        llvm::ArrayRef<const Finding*> findings) {
+  if (!report_.chain) return;
+  std::vector<StretchChain> chains;
+  for (size_t i = 0; i < findings.size(); ++i) {
+    if (!findings[i]) continue;
+    if (!findings[i]->chain) {
+      report_.chain.reset();
+      report_.unexplained = findings[i]->unexplained;
+      return;
+    }
+    chains.push_back({replacements[i].place, &*findings[i]->chain});
+  }
+  append_stretches(*report_.chain, before, chains);
+}
+
+void Portfolio::tell(const std::string& where) {
+  if (options_.mcts.trace)
+    options_.mcts.trace->points.push_back(
+        {elapsed(), best_us(), report_.simulations, report_.most_nodes, where});
+  show(where);
+}
+
+void Portfolio::begin(std::string phase) {
+  phase_ = std::move(phase);
+  show(phase_);
+}
+
+/// What searches have come to so far, which is not accounted for yet. Of a stretch only the rules
+/// are told: what it gains for the network is known once it is put in.
+void Portfolio::add(const UnderWay& under_way, SearchProgress& progress, NamedCounts& rules) const {
+  for (const SearchSoFar& search : under_way.searches) {
+    progress.nodes = std::max(progress.nodes, search.nodes);
+    progress.simulations += search.simulations;
+    if (under_way.whole) {
+      if (!(search.cost_us < progress.best_us)) continue;
+      progress.best_us = search.cost_us;
+      rules = under_way.of_source ? NamedCounts() : applied_;
+    }
+    for (const auto& [name, count] : search.applied) rules[name] += count;
+  }
+}
+
+void Portfolio::show(const std::string& where, const UnderWay* under_way) {
+  if (!options_.progress) return;
+  SearchProgress p;
+  p.seconds = elapsed();
+  p.time_limit_s = options_.mcts.time_limit_s;
+  p.source_us = report_.source_us;
+  p.best_us = best_us();
+  p.nodes = report_.most_nodes;
+  p.simulations = report_.simulations;
+  p.where = where;
+  NamedCounts rules = plain_is_best() ? plain_->applied : applied_;
+  if (under_way) add(*under_way, p, rules);
+  std::vector<GraphBound> bounds = bounds_on(p.best_us, bounds_);
+  if (!bounds.empty()) p.bound_us = std::min(bounds.front().lower_us, p.best_us);
+  p.rules = most_often_first(rules);
+  options_.progress(p);
+}
+
+bool Portfolio::stopped() {
+  // Memory is watched by the searches; a whole network and a report of it are little beside them.
+  SearchLimits limits = options_.mcts;
+  limits.time_limit_s -= reserved_s_;
+  std::optional<StopReason> reason = limits.reached(elapsed(), 0);
+  if (!reason && out_of_memory_) reason = StopReason::Memory;
+  if (reason) report_.stop = *reason;
+  return reason.has_value();
+}
+
+} // namespace
+
+PortfolioReport search_portfolio(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
+                                 const PortfolioOptions& options) {
+  return Portfolio(source, rules, costs, options).run();
+}
+
+} // namespace tg

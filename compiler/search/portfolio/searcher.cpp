@@ -1,0 +1,330 @@
+#include "compiler/search/portfolio/searcher.h"
+
+#include "compiler/search/baselines/published_costs.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace tg {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLeastGain = 1e-9; // relative
+constexpr double kDeeperSlices = 4;
+
+/// Searches one graph, with symbols of its own.
+class Searcher {
+public:
+  Searcher(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
+           const PortfolioOptions& options, const PriorStore* priors, Clock::time_point deadline,
+           size_t memory_limit_mb, int threads, FollowSearch follow)
+      : task_(std::move(task)), rules_(rules), costs_(costs), prices_(task_.graph.symbols(), costs),
+        options_(options), deadline_(deadline), memory_limit_mb_(memory_limit_mb),
+        threads_(threads), follow_(std::move(follow)) {
+    out_.rules.resize(rules.size());
+    out_.records.resize(rules.size());
+    if (options.explain) out_.chain = derivation_of(task_.graph);
+    if (options.policy)
+      policy_ = options.policy->fresh();
+    else if (options.use_priors)
+      policy_ = std::make_unique<StatisticsPolicy>(priors);
+    else
+      policy_ = std::make_unique<RandomPolicy>();
+  }
+
+  Finding run() {
+    out_.before_us = out_.cost_us = line_us_ = price_graph(task_.graph, prices_);
+    switch (task_.kind) {
+    case SearchTask::Kind::Thorough: saturate_once(exhaustive(), true); break;
+    case SearchTask::Kind::Plain: out_.complete = saturate_source(); break;
+    case SearchTask::Kind::Deeper: go_deeper(1, options_.mcts.explore.node_limit, true); break;
+    case SearchTask::Kind::Search: search(); break;
+    }
+    return std::move(out_);
+  }
+
+private:
+  void search() {
+    int rounds = options_.use_restarts ? options_.rounds : 1;
+    for (int round = 0; round < rounds && left() > 0 && !out_.out_of_memory; ++round) {
+      double before = line_us_;
+      if (options_.use_saturation && saturate_once(exhaustive(), false).complete) {
+        out_.complete = round == 0;
+        break;
+      }
+      if (options_.use_tree)
+        search_tree(round);
+      else
+        saturate_once(exhaustive(), true);
+      if (!(line_us_ < before * (1 - kLeastGain))) break;
+    }
+  }
+
+  /// On the schedule of the options; where that ends by itself, as far beyond as may be seen. Where
+  /// e-graphs are small that is a look whether there is more, which costs at most twice as much.
+  /// True if nothing else can be found.
+  bool saturate_source() {
+    Saturated source = saturate_once(options_.saturate, true);
+    size_t limit = options_.mcts.explore.node_limit;
+    if (source.proved && !source.complete && limit > kFirstStageNodes)
+      return go_deeper(options_.saturate.multi_iterations + 1, limit, false);
+    if (source.complete || !source.proved || source.filtered) return source.complete;
+    SaturateOptions all = exhaustive();
+    all.node_limit = std::min(options_.saturate.node_limit, std::max(limit, 2 * out_.most_nodes));
+    return saturate_once(all, false).complete;
+  }
+
+  /// Rules with several patterns multiply: a second iteration of them may be all that there is, or
+  /// more than fits. So each e-graph has one more, up to the first that is cut off; that is
+  /// extracted from only if asked. True if nothing else can be found.
+  bool go_deeper(int first, size_t node_limit, bool extract_anyway) {
+    anew_ = true;
+    SaturateOptions options = exhaustive();
+    options.node_limit = node_limit;
+    Saturated last = {.proved = true};
+    for (int i = first; i <= options.iterations && left() > 0; ++i) {
+      options.multi_iterations = i;
+      last = saturate_once(options, extract_anyway);
+      if (!last.proved || last.complete) break;
+    }
+    return last.complete;
+  }
+
+  /// What the next e-graph is made from.
+  const Graph& line() const { return out_.graph && !anew_ ? *out_.graph : task_.graph; }
+  double left() const { return std::chrono::duration<double>(deadline_ - Clock::now()).count(); }
+
+  /// All rules in all iterations: where it ends by itself, nothing else can be found.
+  SaturateOptions exhaustive() const {
+    SaturateOptions saturate = options_.saturate;
+    saturate.compatible = false;
+    saturate.node_limit = options_.mcts.explore.node_limit;
+    saturate.multi_node_limit = 0;
+    saturate.iterations = saturate.multi_iterations = 30;
+    return saturate;
+  }
+
+  struct Saturated {
+    bool proved = false;   // it ended by itself, and the best in it is known
+    bool complete = false; // and there is nothing else that any rule could say
+    bool filtered = false; // what would close cycles was left out
+  };
+
+  /// An e-graph that does not end by itself is extracted from only if asked; one that to the tree
+  /// search is not complete, since nodes that would close cycles were left out, is none that ended.
+  Saturated saturate_once(SaturateOptions options, bool extract_anyway) {
+    options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
+    options.memory_limit_mb = memory_limit_mb_;
+    EGraph egraph = EGraph::from_graph(line());
+    if (options_.explain) egraph.record_history();
+    start_telling();
+    if (follow_) options.progress = [this](size_t nodes) { show(nodes); };
+    SaturateReport report = saturate(egraph, rules_, options);
+    out_.out_of_memory |= report.stop == StopReason::Memory;
+    for (size_t i = 0; i < report.rules.size(); ++i) {
+      out_.rules[i] += report.rules[i];
+      out_.trace.apply(static_cast<RuleId>(i), report.rules[i].applied);
+    }
+    ++out_.trace.columns;
+    out_.memory_bytes = std::max(out_.memory_bytes, report.memory_bytes);
+    count(egraph);
+    bool ended = report.stop == StopReason::Saturated, unfiltered = report.filtered == 0;
+    if (task_.kind == SearchTask::Kind::Search) ended &= unfiltered;
+    if (!ended && !extract_anyway) return {};
+    bool proved = extract_from(egraph, ended, options.multi_iterations) && ended;
+    // If the last iteration had all rules, nothing is left to any.
+    bool all = unfiltered && report.iterations <= options.multi_iterations;
+    return {proved, proved && all, !unfiltered};
+  }
+
+  void search_tree(int round) {
+    MctsOptions options = options_.mcts;
+    options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
+    options.seed += static_cast<uint64_t>(round);
+    // Rules everywhere first, which all seeds agree on; places one by one around what that found.
+    options.widen &= round > 0;
+    if (round > 0) options.promising_decisions = 0;
+    options.trace = options_.mcts.trace ? &out_.trace : nullptr;
+    options.memory_limit_mb = memory_limit_mb_;
+    options.threads = threads_;
+    options.costs = &costs_;
+    Graph start = line();
+    EGraph egraph = EGraph::from_graph(start);
+    if (options_.explain) egraph.record_history();
+    start_telling();
+    if (follow_)
+      options.progress = [this](const MctsReport& so_far) { show(so_far.most_nodes, &so_far); };
+    MctsReport report = search_mcts(egraph, start, rules_, prices_, options, *policy_);
+    out_.out_of_memory |= report.stop == StopReason::Memory;
+    out_.decisions += static_cast<size_t>(report.decisions);
+    out_.simulations += report.simulations;
+    out_.memory_bytes = std::max(out_.memory_bytes, report.memory_bytes);
+    out_.most_nodes = std::max(out_.most_nodes, report.most_nodes);
+    for (size_t i = 0; i < report.rules.size(); ++i) {
+      out_.rules[i] += report.rules[i];
+      out_.records[i].tried += report.records[i].tried;
+      out_.records[i].paid += report.records[i].paid;
+      out_.records[i].gain += report.records[i].gain;
+    }
+    count(egraph);
+    if (report.best)
+      take(std::move(report.best->graph), report.best->rules, report.best->history.get());
+    extract_from(egraph, false, 0);
+  }
+
+  /// To whoever follows: the e-graph that is being grown, by tree search or else by saturation.
+  void show(size_t nodes, const MctsReport* tree = nullptr) {
+    SearchSoFar now{std::max(out_.most_nodes, nodes), out_.simulations, out_.cost_us, out_.applied};
+    if (tree) now.simulations += tree->simulations;
+    if (tree && tree->best && tree->best->cost_us < now.cost_us) {
+      now.cost_us = tree->best->cost_us;
+      for (auto [rule, count] : tree->best->rules) now.applied[rules_[rule].name] += count;
+    }
+    follow_(now);
+  }
+
+  void count(const EGraph& egraph) {
+    ++out_.egraphs;
+    out_.most_nodes = std::max(out_.most_nodes, egraph.node_count());
+    out_.most_classes = std::max(out_.most_classes, egraph.class_count());
+  }
+
+  /// True if what was extracted is the best of the e-graph, by proof. What is told of it: whether
+  /// it ended by itself, and with how many iterations of rules with several patterns.
+  bool extract_from(const EGraph& egraph, bool saturated, int multi_iterations) {
+    ExtractOptions options = options_.extract;
+    double slice = options_.slice_s;
+    if (task_.kind == SearchTask::Kind::Deeper)
+      slice = std::max(slice, std::min(kDeeperSlices * slice, left() / 2));
+    slice = std::min({options.ilp.time_limit_s, slice, left()});
+    if (slice <= 0) return false;
+    options.ilp.time_limit_s = slice;
+    Clock::time_point start = Clock::now();
+    Result<ExtractedGraph> found = extract(egraph, line(), prices_, options);
+    bool storable = found.ok();
+    // What was given may store more weights than what is extracted may: then there is a bound.
+    if (!storable && task_.kind == SearchTask::Kind::Deeper) {
+      options.max_weight_growth = kInfiniteCost;
+      found = extract(egraph, line(), prices_, options);
+    }
+    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    out_.extract_s += seconds;
+    if (!found) return false; // there is what was given
+    out_.slices_used_up += found->out_of_time;
+    std::vector<std::pair<RuleId, size_t>> used;
+    for (const RuleUse& use : found->rules_used) used.push_back({use.rule, use.count});
+    bool of_source = task_.kind == SearchTask::Kind::Plain && (anew_ || !out_.graph);
+    if (found->lower_bound_us > 0)
+      out_.bounds.push_back({found->lower_bound_us, storable ? found->cost_us : out_.cost_us,
+                             egraph.node_count(), egraph.filtered_count(), of_source, saturated,
+                             multi_iterations});
+    bool optimal = found->optimal;
+    if (!storable) return optimal;
+    std::shared_ptr<const History> history = told_by(egraph);
+    take(std::move(found->graph), used, history.get());
+    if (of_source && options_.finalists > 0) extract_others(egraph, history.get());
+    return optimal;
+  }
+
+  /// By extractors that take no time beside the saturation. The e-graph is of what was given.
+  void extract_others(const EGraph& egraph, const History* history) {
+    out_.others.clear();
+    for (Extractor extractor : {Extractor::GreedyDag, Extractor::GreedyShared, Extractor::Greedy}) {
+      ExtractOptions options = options_.extract;
+      options.extractor = extractor;
+      Result<ExtractedGraph> found = extract(egraph, task_.graph, prices_, options);
+      if (!found || !(found->cost_us < out_.before_us)) continue;
+      PortfolioFinalist other{std::move(found->graph), found->cost_us};
+      if (history) {
+        Result<Derivation> chain =
+            explain(*history, rules_, task_.graph, other.graph, options_.explaining);
+        if (!chain) continue;
+        other.chain = std::move(*chain);
+      }
+      NamedCounts counts;
+      for (const RuleUse& use : found->rules_used)
+        if (use.rule < rules_.size()) counts[rules_[use.rule].name] += use.count;
+      other.rules_applied = most_often_first(counts);
+      out_.others.push_back(std::move(other));
+    }
+  }
+
+  /// If it is better than what there was.
+  bool take(Graph graph, llvm::ArrayRef<std::pair<RuleId, size_t>> used, const History* history) {
+    double cost = price_graph(graph, prices_);
+    bool simpler = task_.kind == SearchTask::Kind::Plain && cost <= out_.cost_us &&
+                   graph.op_count() < (out_.graph ? *out_.graph : task_.graph).op_count();
+    if (!(cost < out_.cost_us * (1 - kLeastGain)) && !simpler) return false;
+    if (history) tell(graph, *history);
+    out_.cost_us = line_us_ = cost;
+    out_.graph.emplace(std::move(graph));
+    if (anew_) out_.applied.clear();
+    for (auto [rule, count] : used)
+      if (rule < rules_.size()) out_.applied[rules_[rule].name] += count;
+    return true;
+  }
+
+  /// What the next e-graph finds is told from here on.
+  void start_telling() {
+    if (!options_.explain) return;
+    start_.emplace(line());
+    to_start_ = anew_ ? derivation_of(task_.graph) : out_.chain;
+  }
+
+  void tell(const Graph& graph, const History& history) {
+    out_.chain.reset();
+    if (!to_start_) return;
+    Result<Derivation> next = explain(history, rules_, *start_, graph, options_.explaining);
+    if (!next) {
+      out_.unexplained = next.error().message;
+      return;
+    }
+    out_.chain = to_start_;
+    append(*out_.chain, *next);
+    trim(*out_.chain);
+  }
+
+  OwnTask task_;
+  llvm::ArrayRef<Rule> rules_;
+  SharedCost& costs_;
+  PriceCache prices_;
+  const PortfolioOptions& options_;
+  Clock::time_point deadline_;
+  size_t memory_limit_mb_;
+  int threads_;
+  FollowSearch follow_;
+  double line_us_ = 0;
+  bool anew_ = false; // all e-graphs are made from what was given: each holds the one before
+  std::unique_ptr<Policy> policy_;
+  // Of explanations: the graph that the present e-graph was made from, and the chain to it.
+  std::optional<Graph> start_;
+  std::optional<Derivation> to_start_;
+  Finding out_;
+};
+
+} // namespace
+
+std::vector<RuleCount> most_often_first(const NamedCounts& counts) {
+  std::vector<RuleCount> out;
+  for (const auto& [rule, count] : counts) out.push_back({rule, count});
+  llvm::sort(out);
+  return out;
+}
+
+OwnTask own_task(const SearchTask& task) {
+  auto symbols = std::make_shared<Symbols>();
+  return {transfer(*task.graph, symbols), task.kind};
+}
+
+Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
+                   const PortfolioOptions& options, const PriorStore* priors,
+                   std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb,
+                   int threads, FollowSearch follow) {
+  return Searcher(std::move(task), rules, costs, options, priors, deadline, memory_limit_mb,
+                  threads, std::move(follow))
+      .run();
+}
+
+} // namespace tg

@@ -1,0 +1,98 @@
+// What a mistake looks like: a code from diagnostics.def, a message, labelled places, notes and a
+// suggestion. Phases report into a DiagnosticSink; the renderer prints the form that language.md
+// shows, or JSON.
+#pragma once
+
+#include "lang/core/diagnostics/source.h"
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/StringRef.h>
+#include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <string>
+#include <vector>
+
+namespace tg {
+
+/// One row of diagnostics.def. `E0000` prints as its four digits.
+enum class Code : uint16_t {
+#define TG_DIAGNOSTIC(name, number, summary) name = number,
+#include "lang/core/diagnostics.def"
+};
+
+/// What kind of failure it is; decides the exit code (cli.md).
+enum class Severity : uint8_t { Error, Warning, Note };
+
+struct Label {
+  Span span;
+  std::string text; // may be empty: only the underline is drawn
+};
+
+struct Diagnostic {
+  Code code{};
+  Severity severity = Severity::Error;
+  std::string message;
+  Span span;                      // the primary place; invalid where there is none
+  std::string label;              // text beside the carets of `span`
+  std::vector<Label> labels;      // further places, drawn below
+  std::vector<std::string> notes; // `= x: f32[1, 512] from ...`, `= in cell(...), called from ...`
+  std::string help;               // a suggestion; empty where none is plain
+
+  Diagnostic& mark(std::string text) & { return label = std::move(text), *this; }
+  Diagnostic&& mark(std::string text) && { return label = std::move(text), std::move(*this); }
+  Diagnostic& note(std::string text) & { return notes.push_back(std::move(text)), *this; }
+  Diagnostic&& note(std::string text) && {
+    return notes.push_back(std::move(text)), std::move(*this);
+  }
+  Diagnostic&& at(Span place, std::string text) && {
+    return labels.push_back({place, std::move(text)}), std::move(*this);
+  }
+  Diagnostic&& suggest(std::string text) && { return help = std::move(text), std::move(*this); }
+};
+
+/// An error at a place in the source. Messages: lower case, no full stop, the user's spelling.
+template <class... Args>
+Diagnostic error(Code code, Span span, const char* format, Args&&... args) {
+  Diagnostic d;
+  d.code = code;
+  d.span = span;
+  d.message = llvm::formatv(format, std::forward<Args>(args)...).str();
+  return d;
+}
+
+/// An error with no place in a source (a missing file, a device).
+template <class... Args> Diagnostic error(Code code, const char* format, Args&&... args) {
+  return error(code, Span{}, format, std::forward<Args>(args)...);
+}
+
+class DiagnosticSink {
+public:
+  void report(Diagnostic d) {
+    if (d.severity == Severity::Error) ++errors_;
+    diagnostics_.push_back(std::move(d));
+  }
+  size_t errors() const { return errors_; }
+  bool failed() const { return errors_ != 0; }
+  const std::vector<Diagnostic>& all() const { return diagnostics_; }
+  /// By file and position, stably; identical ones once.
+  void sort();
+
+private:
+  std::vector<Diagnostic> diagnostics_;
+  size_t errors_ = 0;
+};
+
+/// `E0213`.
+std::string code_text(Code code);
+/// The `summary` column of diagnostics.def.
+llvm::StringRef code_summary(Code code);
+
+/// Excerpt with carets, as in language.md; with ANSI colours when `color`.
+void render(const Diagnostic& d, const SourceManager& sources, llvm::raw_ostream& out,
+            bool color = false);
+
+/// The nearest of `candidates` by edit distance, or empty when none is near enough to suggest.
+llvm::StringRef near_miss(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> candidates);
+
+} // namespace tg

@@ -1,0 +1,176 @@
+// Operators over windows, rows and axes: pooling, softmax, normalisation, reductions, running sums
+// and argmax. Included through impl.h.
+#pragma once
+
+#include "lang/core/semantics/products.h"
+#include "lang/core/semantics/walk.h"
+
+namespace tg {
+
+namespace semantics {
+
+/// Calls f(values inside the window) for each result; what it returns is the result.
+template <class T, class F>
+void pool(AttrValues attrs, const ConstView<T>& x, View<T> result,
+          llvm::MutableArrayRef<WideOf<T>> inside, F f) {
+  using W = WideOf<T>;
+  llvm::ArrayRef<int64_t> kernel = attrs[0]->ints, stride = attrs[1]->ints;
+  Sliding h = sliding(x.shape[2], kernel[0], stride[0], 1, *attrs[2], 0);
+  Sliding w = sliding(x.shape[3], kernel[1], stride[1], 1, *attrs[2], 1);
+  int64_t planes = x.shape[0] * x.shape[1];
+  T* out = result.data;
+  for (int64_t p = 0; p < planes; ++p) {
+    const T* plane = x.data + p * h.size * w.size;
+    for (int64_t oy = 0; oy < h.out; ++oy)
+      for (int64_t ox = 0; ox < w.out; ++ox) {
+        int64_t y0 = std::max<int64_t>(h.input(oy, 0), 0);
+        int64_t y1 = std::min(h.input(oy, kernel[0]), h.size);
+        int64_t x0 = std::max<int64_t>(w.input(ox, 0), 0);
+        int64_t x1 = std::min(w.input(ox, kernel[1]), w.size);
+        size_t count = 0;
+        for (int64_t y = y0; y < y1; ++y)
+          for (int64_t column = x0; column < x1; ++column)
+            inside[count++] = static_cast<W>(plane[y * w.size + column]);
+        *out++ = static_cast<T>(f(inside.take_front(count)));
+      }
+  }
+}
+
+template <class W> W sum(llvm::ArrayRef<W> values) {
+  W total{};
+  for (const W& value : values) total = total + value;
+  return total;
+}
+
+template <class T>
+void max_pool2d(AttrValues attrs, const ConstView<T>& x, View<T> result,
+                llvm::MutableArrayRef<WideOf<T>> scratch) {
+  using W = WideOf<T>;
+  pool(attrs, x, result, scratch, [](llvm::ArrayRef<W> in) { return Math<W>::max_of(in); });
+}
+
+template <class T>
+void avg_pool2d(AttrValues attrs, const ConstView<T>& x, View<T> result,
+                llvm::MutableArrayRef<WideOf<T>> scratch) {
+  using W = WideOf<T>;
+  bool count_padding = attrs[3]->number != 0;
+  int64_t all = attrs[0]->ints[0] * attrs[0]->ints[1];
+  pool(attrs, x, result, scratch, [=](llvm::ArrayRef<W> in) {
+    return sum(in) / Math<W>::integer(count_padding ? all : static_cast<int64_t>(in.size()));
+  });
+}
+
+template <class T>
+void softmax(AttrValues attrs, const ConstView<T>& x, View<T> result,
+             llvm::MutableArrayRef<WideOf<T>> row) {
+  using W = WideOf<T>;
+  size_t axis = static_cast<size_t>(attrs[0]->number);
+  int64_t size = x.shape[axis], inner = product(x.shape.drop_front(axis + 1));
+  int64_t outer = product(x.shape.take_front(axis));
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) {
+      int64_t base = o * size * inner + i;
+      for (int64_t s = 0; s < size; ++s) row[s] = static_cast<W>(x.data[base + s * inner]);
+      Math<W>::softmax(row.take_front(size));
+      for (int64_t s = 0; s < size; ++s) result.data[base + s * inner] = static_cast<T>(row[s]);
+    }
+}
+
+template <class T>
+void batch_norm(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result) {
+  using W = WideOf<T>;
+  llvm::ArrayRef<int64_t> shape = operands[0].shape;
+  int64_t inner = product(shape.drop_front(2));
+  W eps = Math<W>::literal(attrs[0]->real);
+  for (int64_t o = 0; o < shape[0]; ++o)
+    for (int64_t c = 0; c < shape[1]; ++c) {
+      auto of_channel = [&](size_t operand) { return static_cast<W>(operands[operand].data[c]); };
+      W scale = of_channel(1), bias = of_channel(2), mean = of_channel(3);
+      W root = Math<W>::unary(OpKind::Sqrt, of_channel(4) + eps);
+      int64_t base = (o * shape[1] + c) * inner;
+      for (int64_t i = base; i < base + inner; ++i)
+        result.data[i] =
+            static_cast<T>((static_cast<W>(operands[0].data[i]) - mean) / root * scale + bias);
+    }
+}
+
+template <class T>
+void layer_norm(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result) {
+  using W = WideOf<T>;
+  int64_t size = operands[0].shape.back(), outer = operands[0].elements() / size;
+  W eps = Math<W>::literal(attrs[0]->real), count = Math<W>::integer(size);
+  for (int64_t o = 0; o < outer; ++o) {
+    const T* x = operands[0].data + o * size;
+    W mean{}, var{};
+    for (int64_t i = 0; i < size; ++i) mean = mean + static_cast<W>(x[i]);
+    mean = mean / count;
+    for (int64_t i = 0; i < size; ++i) {
+      W distance = static_cast<W>(x[i]) - mean;
+      var = var + distance * distance;
+    }
+    W root = Math<W>::unary(OpKind::Sqrt, var / count + eps);
+    for (int64_t i = 0; i < size; ++i)
+      result.data[o * size + i] = static_cast<T>((static_cast<W>(x[i]) - mean) / root *
+                                                     static_cast<W>(operands[1].data[i]) +
+                                                 static_cast<W>(operands[2].data[i]));
+  }
+}
+
+// --- reductions, running sums and argmax ---------------------------------------------------------
+
+/// Calls f(gathered values) for each result. Gathers in row-major order of the reduced axes.
+template <class T, class F>
+void reduce(AttrValues attrs, const ConstView<T>& x, View<T> result,
+            llvm::MutableArrayRef<WideOf<T>> gathered, F f) {
+  using W = WideOf<T>;
+  Dims strides = row_major(x.shape), kept, kept_strides, gone, gone_strides;
+  for (size_t axis = 0; axis < x.shape.size(); ++axis) {
+    bool reduced = llvm::is_contained(attrs[0]->ints, static_cast<int64_t>(axis));
+    (reduced ? gone : kept).push_back(x.shape[axis]);
+    (reduced ? gone_strides : kept_strides).push_back(strides[axis]);
+  }
+  int64_t results = product(kept), count = product(gone);
+  Walk outer(kept, kept_strides);
+  for (int64_t i = 0; i < results; ++i, outer.next()) {
+    Walk inner(gone, gone_strides);
+    for (int64_t j = 0; j < count; ++j, inner.next())
+      gathered[j] = static_cast<W>(x.data[outer.offset() + inner.offset()]);
+    result.data[i] = static_cast<T>(f(gathered.take_front(count)));
+  }
+}
+
+template <class T> void cumsum(AttrValues attrs, const ConstView<T>& x, View<T> result) {
+  using W = WideOf<T>;
+  size_t axis = static_cast<size_t>(attrs[0]->number);
+  int64_t size = x.shape[axis], inner = product(x.shape.drop_front(axis + 1));
+  int64_t outer = product(x.shape.take_front(axis));
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) {
+      W total{};
+      for (int64_t s = 0; s < size; ++s) {
+        int64_t at = (o * size + s) * inner + i;
+        total = total + static_cast<W>(x.data[at]);
+        result.data[at] = static_cast<T>(total);
+      }
+    }
+}
+
+template <class T>
+void argmax(AttrValues attrs, const ConstView<T>& x, View<T> result,
+            llvm::MutableArrayRef<WideOf<T>> row) {
+  using W = WideOf<T>;
+  size_t axis = static_cast<size_t>(attrs[0]->number);
+  int64_t size = x.shape[axis], inner = product(x.shape.drop_front(axis + 1));
+  int64_t outer = product(x.shape.take_front(axis));
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) {
+      for (int64_t s = 0; s < size; ++s)
+        row[s] = static_cast<W>(x.data[(o * size + s) * inner + i]);
+      result.data[o * inner + i] =
+          static_cast<T>(Math<W>::integer(Math<W>::argmax(row.take_front(size))));
+    }
+}
+
+} // namespace semantics
+
+} // namespace tg

@@ -1,0 +1,54 @@
+#include "lang/core/support/repeated_times.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace tg {
+namespace {
+
+/// Of sorted samples; `share` in [0, 1].
+double percentile(llvm::ArrayRef<double> sorted, double share) {
+  double place = share * static_cast<double>(sorted.size() - 1);
+  size_t below = static_cast<size_t>(place);
+  double rest = place - static_cast<double>(below);
+  return below + 1 < sorted.size() ? sorted[below] * (1 - rest) + sorted[below + 1] * rest
+                                   : sorted[below];
+}
+
+} // namespace
+
+Timing summarise_times(std::vector<double> samples) {
+  assert(!samples.empty() && "nothing was measured");
+  std::sort(samples.begin(), samples.end());
+  return {samples.size(), percentile(samples, 0.5), percentile(samples, 0.1),
+          percentile(samples, 0.9), samples.front()};
+}
+
+Comparison compare_times(llvm::ArrayRef<double> first, llvm::ArrayRef<double> second,
+                         size_t runs_per_pair) {
+  assert(first.size() == second.size() && !first.empty() && "samples come in pairs");
+  std::vector<double> ratios, firsts, seconds;
+  for (size_t i = 0; i < first.size(); i += runs_per_pair) {
+    size_t count = std::min(runs_per_pair, first.size() - i);
+    llvm::ArrayRef<double> a = first.slice(i, count), b = second.slice(i, count);
+    firsts.push_back(*std::min_element(a.begin(), a.end()));
+    seconds.push_back(*std::min_element(b.begin(), b.end()));
+    ratios.push_back(firsts.back() / seconds.back());
+  }
+  std::sort(ratios.begin(), ratios.end());
+  // The number of ratios below the true median is binomial(n, 1/2); its 95% interval bounds the
+  // places of the interval's ends. With few pairs the ends are the extremes.
+  double n = static_cast<double>(ratios.size());
+  auto places = static_cast<int64_t>(std::floor(n / 2 - 0.98 * std::sqrt(n)));
+  size_t low = static_cast<size_t>(std::max<int64_t>(places, 0));
+  return {.first = summarise_times(first.vec()),
+          .second = summarise_times(second.vec()),
+          .ratio = percentile(ratios, 0.5),
+          .low = ratios[low],
+          .high = ratios[ratios.size() - 1 - low],
+          .first_us = summarise_times(std::move(firsts)).median_us,
+          .second_us = summarise_times(std::move(seconds)).median_us};
+}
+
+} // namespace tg

@@ -1,0 +1,181 @@
+#include "runtime/files/npy.h"
+
+#include "lang/core/support/data_file.h"
+
+#include <llvm/ADT/StringExtras.h>
+
+#include <cstring>
+
+namespace tg {
+
+namespace {
+
+constexpr llvm::StringLiteral kMagic("\x93NUMPY");
+constexpr size_t kHeaderAlign = 64; // of the data, in files that NumPy writes
+
+struct DescrRow {
+  llvm::StringRef descr; // "f4" behind the byte order
+  DType dtype;
+};
+constexpr DescrRow kDescrs[] = {{"f4", DType::F32},
+                                {"f2", DType::F16},
+                                {"i4", DType::I32},
+                                {"i8", DType::I64},
+                                {"b1", DType::Bool}};
+
+/// Reads the Python dictionary that the header is: a strict scanner for its three keys.
+class HeaderReader {
+public:
+  HeaderReader(llvm::StringRef text, llvm::StringRef file) : rest_(text), file_(file) {}
+
+  Result<TensorType> run() {
+    bool has_descr = false, has_order = false, has_shape = false;
+    if (!eat("{")) return bad("its header is no dictionary");
+    while (!eat("}")) {
+      std::optional<llvm::StringRef> key = string();
+      if (!key || !eat(":")) return bad("its header is no dictionary");
+      bool* seen = *key == "descr"           ? &has_descr
+                   : *key == "fortran_order" ? &has_order
+                   : *key == "shape"         ? &has_shape
+                                             : nullptr;
+      if (!seen || *seen) return bad("its header has an unknown or repeated key");
+      *seen = true;
+      TG_CHECK(seen == &has_descr ? descr() : seen == &has_order ? order() : shape());
+      if (!eat(",") && !rest_.ltrim().startswith("}")) return bad("its header is no dictionary");
+    }
+    if (!rest_.trim().empty()) return bad("text follows its header");
+    if (!has_descr || !has_order || !has_shape) return bad("its header lacks a key");
+    return type_;
+  }
+
+private:
+  Diagnostic bad(const char* what) const {
+    return error(Code::bad_data_file, "`{0}` is no tensor file that can be read: {1}", file_, what);
+  }
+
+  bool eat(llvm::StringRef token) {
+    rest_ = rest_.ltrim();
+    return rest_.consume_front(token);
+  }
+
+  std::optional<llvm::StringRef> string() {
+    rest_ = rest_.ltrim();
+    if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) return std::nullopt;
+    size_t end = rest_.find(rest_[0], 1);
+    if (end == llvm::StringRef::npos) return std::nullopt;
+    llvm::StringRef text = rest_.slice(1, end);
+    rest_ = rest_.drop_front(end + 1);
+    return text;
+  }
+
+  Result<void> descr() {
+    std::optional<llvm::StringRef> text = string();
+    if (!text || text->empty()) return bad("its dtype is not a plain one");
+    char order = text->front();
+    llvm::StringRef kind = text->drop_front();
+    if (order == '>') return bad("it is big-endian; save it as little-endian");
+    if (*text == "<f8" || *text == "=f8") return bad("it is float64; save it as float32");
+    for (const DescrRow& row : kDescrs)
+      if (row.descr == kind && (order == '<' || order == '=' || order == '|')) {
+        type_.dtype = row.dtype;
+        return {};
+      }
+    return bad("its dtype is none of float32, float16, int32, int64 and bool");
+  }
+
+  Result<void> order() {
+    if (eat("False")) return {};
+    if (eat("True")) return bad("it is in Fortran order; save numpy.ascontiguousarray of it");
+    return bad("its header is no dictionary");
+  }
+
+  Result<void> shape() {
+    if (!eat("(")) return bad("its shape is no tuple");
+    int64_t elements = 1;
+    while (!eat(")")) {
+      rest_ = rest_.ltrim();
+      llvm::StringRef digits = rest_.take_while(llvm::isDigit);
+      int64_t dim = 0;
+      if (digits.empty() || digits.getAsInteger(10, dim))
+        return bad("its shape is no tuple of ints");
+      rest_ = rest_.drop_front(digits.size());
+      eat("L"); // written by Python 2
+      if (dim < 1) return bad("it has no elements");
+      if (type_.rank() == kMaxRank) return bad("its rank is over the limit");
+      if (dim > kMaxElements / elements) return bad("its shape is too large");
+      elements *= dim;
+      type_.shape.push_back(dim);
+      if (!eat(",") && !rest_.ltrim().startswith(")")) return bad("its shape is no tuple of ints");
+    }
+    return {};
+  }
+
+  llvm::StringRef rest_, file_;
+  TensorType type_;
+};
+
+} // namespace
+
+Result<NpyHeader> parse_npy_header(llvm::StringRef start, uint64_t size, llvm::StringRef name) {
+  auto bad = [&](const char* what) {
+    return error(Code::bad_data_file, "`{0}` is no tensor file that can be read: {1}", name, what);
+  };
+  if (!start.startswith(kMagic)) return bad("it does not start as an .npy file does");
+  if (start.size() < kMagic.size() + 4) return bad("it ends within its header");
+  auto major = static_cast<unsigned char>(start[kMagic.size()]);
+  if (major < 1 || major > 3) return bad("its format version is unknown");
+  size_t length_size = major == 1 ? 2 : 4, head = kMagic.size() + 2 + length_size;
+  if (start.size() < head) return bad("it ends within its header");
+  uint64_t length = read_little_endian(start, kMagic.size() + 2, length_size);
+  if (length > size - head) return bad("it ends within its header");
+  if (length > start.size() - head) return bad("its header is over the limit of 64 KiB");
+  TG_TRY(TensorType type, HeaderReader(start.substr(head, length), name).run());
+  uint64_t data = size - head - length;
+  if (data != static_cast<uint64_t>(type.bytes()))
+    return error(Code::bad_data_file, "`{0}` holds {1} bytes of data where {2} has {3}", name, data,
+                 type.text(), type.bytes());
+  return NpyHeader{type, head + length};
+}
+
+Result<Tensor> parse_npy(llvm::StringRef bytes, llvm::StringRef name) {
+  if (bytes.empty()) return error(Code::empty_file, "`{0}` is empty", name);
+  TG_TRY(NpyHeader header, parse_npy_header(bytes.take_front(kMaxNpyHeader), bytes.size(), name));
+  TG_TRY(Tensor tensor, Tensor::zeros(header.type));
+  std::memcpy(tensor.data(), bytes.data() + header.data, bytes.size() - header.data);
+  return tensor;
+}
+
+Result<Tensor> read_npy(llvm::StringRef path) {
+  TG_TRY(std::unique_ptr<llvm::MemoryBuffer> file, read_data_file(path));
+  return parse_npy(file->getBuffer(), path);
+}
+
+std::string format_npy(const Tensor& tensor) {
+  const TensorType& type = tensor.type();
+  llvm::StringRef descr;
+  for (const DescrRow& row : kDescrs)
+    if (row.dtype == type.dtype) descr = row.descr;
+  assert(!descr.empty() && "bf16 has no NumPy dtype and cannot be an output yet");
+  std::string header = "{'descr': '" + std::string(dtype_size(type.dtype) == 1 ? "|" : "<") +
+                       descr.str() + "', 'fortran_order': False, 'shape': (";
+  for (int64_t dim : type.shape) header += std::to_string(dim) + ",";
+  header += "), }";
+  size_t prefix = kMagic.size() + 4;
+  while ((prefix + header.size() + 1) % kHeaderAlign != 0) header += ' ';
+  header += '\n';
+  std::string bytes = kMagic.str();
+  bytes += {'\x01', '\x00', static_cast<char>(header.size() & 0xff),
+            static_cast<char>(header.size() >> 8)};
+  bytes += header;
+  bytes.append(reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
+  return bytes;
+}
+
+Result<void> write_npy(llvm::StringRef path, const Tensor& tensor) {
+  return write_data_file(path, [&](llvm::raw_ostream& out) -> Result<void> {
+    out << format_npy(tensor);
+    return {};
+  });
+}
+
+} // namespace tg

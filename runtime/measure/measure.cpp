@@ -1,0 +1,263 @@
+#include "runtime/measure/measure_plan.h"
+
+#include "runtime/convert.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstring>
+
+namespace tg {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Some steps in one plan, compiled and warm, with their times so far.
+class Probe {
+public:
+  static Result<Probe> make(const Backend& backend, llvm::ArrayRef<StepSpec> specs,
+                            const MeasureOptions& options) {
+    Probe probe;
+    probe.plan_ = make_measure_plan(specs, options.wash_bytes);
+    probe.times_.resize(specs.size());
+    probe.quiet_.resize(specs.size());
+    CompileOptions compile;
+    compile.threads = options.threads;
+    compile.memory_limit_bytes = options.memory_limit_bytes;
+    compile.io_layout = IoLayout::Native;
+    compile.weights = [](const PlanValue& value) { return plain_numbers(value.type); };
+    TG_TRY(probe.executable_, backend.compile(probe.plan_.plan, compile));
+    TG_CHECK(probe.bind());
+    TG_CHECK(probe.executable_->run_once());
+    Clock::time_point start = Clock::now();
+    TG_CHECK(probe.executable_->run_once());
+    probe.seconds_ = options.seconds * static_cast<double>(specs.size());
+    double runs = probe.seconds_ / options.rounds / std::max(seconds_since(start), 1e-9);
+    probe.runs_ = static_cast<int>(std::clamp(runs, 1.0, std::max(1.0, 1.0 * options.runs)));
+    return probe;
+  }
+
+  /// All rounds: of each step the least figure counts.
+  Result<void> run(const MeasureOptions& options) {
+    Clock::time_point start = Clock::now();
+    if (options.watch) (void)options.watch->quiet(); // what was before does not matter
+    for (int round = 0; goes_on(round, seconds_since(start), options.rounds); ++round) {
+      executable_->profile(true);
+      for (int i = 0; i < runs_; ++i) TG_CHECK(executable_->run_once());
+      bool quiet = !options.watch || options.watch->quiet();
+      note(executable_->steps(), quiet);
+      for (auto [time, quiet_figures] : llvm::zip(times_, quiet_))
+        time.settled = repeated(time.microseconds, quiet_figures, options.repeat_within);
+    }
+    return {};
+  }
+
+  llvm::ArrayRef<StepTime> times() const { return times_; }
+
+private:
+  /// Whether there is another round: the usual ones, and as many again for what is not settled.
+  bool goes_on(int round, double spent, int rounds) const {
+    constexpr int kLeastRounds = 2;
+    if (round < rounds && (round < kLeastRounds || spent <= seconds_)) return true;
+    bool settled = llvm::all_of(times_, [](const StepTime& time) { return time.settled; });
+    return !settled && round < 2 * rounds && (round <= kLeastRounds || spent <= 2 * seconds_);
+  }
+
+  /// Whether a second undisturbed round came close to the least of all.
+  static bool repeated(double least, llvm::ArrayRef<double> quiet_figures, double within) {
+    constexpr double kClockUs = 0.3;
+    return llvm::count_if(quiet_figures, [&](double figure) {
+             return figure <= least * (1 + within) + kClockUs;
+           }) >= 2;
+  }
+
+  /// What a round says. Copies of one step stand together, and what the backend puts in stands
+  /// before the step that needs it.
+  void note(llvm::ArrayRef<StepInfo> steps, bool quiet) {
+    for (auto [copies, time, quiet_figures] : llvm::zip(plan_.copies, times_, quiet_)) {
+      size_t own = 0;
+      for (size_t i = 0; i < steps.size(); ++i)
+        if (steps[i].step <= copies.back()) own = i + 1; // kNever is above all
+      double figure = figure_of(steps.take_front(own), copies, time);
+      steps = steps.drop_front(own);
+      if (quiet) quiet_figures.push_back(figure);
+      time.microseconds = time.runs == 0 ? figure : std::min(time.microseconds, figure);
+      time.runs += runs_;
+    }
+  }
+
+  /// Median over the copies that count, with a copy's share of what the backend put in.
+  static double figure_of(llvm::ArrayRef<StepInfo> steps, llvm::ArrayRef<PlanStepId> copies,
+                          StepTime& time) {
+    double reorders = 0;
+    std::vector<double> medians;
+    for (const StepInfo& info : steps) {
+      if (info.step == kNever) reorders += info.measured_us;
+      if (!llvm::is_contained(copies, info.step)) continue;
+      time.implementation = info.implementation;
+      bool warms = copies.size() > 1 && info.step == copies.front();
+      if (!warms) medians.push_back(info.measured_us);
+    }
+    if (medians.empty()) return 0;
+    auto middle = medians.begin() + static_cast<ptrdiff_t>(medians.size() / 2);
+    std::nth_element(medians.begin(), middle, medians.end());
+    return *middle + reorders / static_cast<double>(copies.size());
+  }
+
+  Result<void> bind() {
+    std::vector<Tensor> inputs;
+    for (PlanValueId input : plan_.plan.inputs) {
+      TG_TRY(Tensor tensor, plain_numbers(plan_.plan.values[input].type));
+      inputs.push_back(std::move(tensor));
+    }
+    return executable_->bind_inputs(inputs);
+  }
+
+  MeasurePlan plan_;
+  std::unique_ptr<Executable> executable_;
+  int runs_ = 1;       // in a round
+  double seconds_ = 0; // for all rounds
+  std::vector<StepTime> times_;
+  std::vector<std::vector<double>> quiet_; // of each: figures of undisturbed rounds
+};
+
+int64_t bytes_of(const StepSpec& spec) {
+  int64_t bytes = spec.result.bytes();
+  for (const TensorType& type : spec.operands)
+    if (!type.is_none()) bytes += type.bytes();
+  return bytes;
+}
+
+size_t copies_of(const StepSpec& spec) {
+  int64_t bytes = bytes_of(spec);
+  return bytes <= 256 << 10 ? 8 : bytes <= 16 << 20 ? 3 : 1;
+}
+
+/// What its copies touch.
+int64_t plan_bytes(const StepSpec& spec) {
+  return bytes_of(spec) * static_cast<int64_t>(copies_of(spec));
+}
+
+/// How many of the next steps share a plan: enough to make little of its wash, and so few that they
+/// touch no more than that would.
+size_t together(llvm::ArrayRef<StepSpec> steps, int64_t wash_bytes) {
+  constexpr size_t kMost = 16;
+  int64_t bytes = 0;
+  size_t count = 0;
+  while (count < std::min(kMost, steps.size())) {
+    bytes += plan_bytes(steps[count]);
+    if (count > 0 && bytes > wash_bytes) break;
+    ++count;
+  }
+  return count;
+}
+
+Result<std::vector<StepTime>> time_together(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
+                                            const MeasureOptions& options) {
+  TG_TRY(Probe probe, Probe::make(backend, steps, options));
+  TG_CHECK(probe.run(options));
+  return probe.times().vec();
+}
+
+/// Where they cannot be timed in one plan, each is timed alone: the others are not to suffer.
+void measure_together(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
+                      const MeasureOptions& options, std::vector<Result<StepTime>>& times) {
+  Result<std::vector<StepTime>> done = time_together(backend, steps, options);
+  if (done)
+    times.insert(times.end(), done->begin(), done->end());
+  else if (steps.size() == 1)
+    times.push_back(std::move(done.error()));
+  else
+    for (const StepSpec& spec : steps) measure_together(backend, spec, options, times);
+}
+
+/// A value as a neighbour leaves it: the result of an elementwise step over an input.
+PlanValueId made(MeasurePlanBuilder& build, const TensorType& type, std::string name) {
+  PlanValueId input = build.value(PlanValue::Kind::Input, type, std::move(name));
+  return build.step(OpKind::Relu, {}, {input}, type);
+}
+
+} // namespace
+
+MeasurePlan make_measure_plan(llvm::ArrayRef<StepSpec> specs, int64_t wash_bytes) {
+  MeasurePlan out;
+  MeasurePlanBuilder build(out.plan);
+  auto operand = [&](const TensorType& type, std::string name) {
+    return made(build, type, std::move(name));
+  };
+  // Each step is washed by the others, too: by what is not the largest.
+  int64_t all = 0, largest = 0;
+  for (const StepSpec& spec : specs) {
+    all += plan_bytes(spec);
+    largest = std::max(largest, plan_bytes(spec));
+  }
+  // Read once and written once.
+  int64_t elements = (wash_bytes - (all - largest)) / 2 / dtype_size(DType::F32);
+  if (elements > 0) operand(f32({elements}), "wash");
+  PlanValueId result = kNoValue;
+  for (const StepSpec& spec : specs) {
+    out.copies.emplace_back();
+    for (size_t i = copies_of(spec); i > 0; --i) {
+      result = build.copy(spec, operand);
+      out.copies.back().push_back(out.plan.values[result].defined_by);
+    }
+  }
+  build.output("result", result);
+  return out;
+}
+
+Result<Tensor> plain_numbers(const TensorType& type) {
+  TG_TRY(Tensor tensor, Tensor::zeros(type));
+  if (!is_float(type.dtype)) return tensor;
+  // One period in full, then copies of what is there.
+  constexpr int64_t kPeriod = 61;
+  std::array<double, kPeriod> numbers;
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = 0.25 + static_cast<double>(i) * 0.0078125;
+  std::byte* data = tensor.data();
+  int64_t size = dtype_size(type.dtype), end = type.elements() * size;
+  int64_t filled = std::min(kPeriod * size, end);
+  narrow(type.dtype, numbers.data(), data, filled / size);
+  for (; filled < end; filled = std::min(2 * filled, end))
+    std::memcpy(data + filled, data, static_cast<size_t>(std::min(filled, end - filled)));
+  return tensor;
+}
+
+std::vector<Result<StepTime>> measure_steps(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
+                                            const MeasureOptions& options) {
+  if (const StepTimer* timer = backend.step_timer()) return timer->time(steps, options);
+  std::vector<Result<StepTime>> times;
+  while (!steps.empty()) {
+    llvm::ArrayRef<StepSpec> now = steps.take_front(together(steps, options.wash_bytes));
+    measure_together(backend, now, options, times);
+    steps = steps.drop_front(now.size());
+  }
+  return times;
+}
+
+int64_t wash_bytes_for(int64_t network_bytes) {
+  // Enough to empty the last cache, too, of what a step reads in every run. Networks that are
+  // nothing but weights show it: nasrnn's products come from a cache of 32 MiB, at a third of their
+  // time in the network, behind 16 MiB, and cost what they do there behind 64
+  // (bench/measure_bench); others cost the same behind either. What the system says of the last
+  // level's size is no guide: on one virtual machine 32 MiB by one way, 256 by another.
+  constexpr int64_t kLeast = 1 << 20, kMost = 64 << 20;
+  int64_t bytes = std::clamp(network_bytes, kLeast, kMost);
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)));
+}
+
+std::string measure_conditions(const Backend& backend, const MeasureOptions& options) {
+  if (const StepTimer* timer = backend.step_timer()) return timer->conditions(options);
+  return llvm::formatv("native, washed {0} MiB", options.wash_bytes >> 20);
+}
+
+} // namespace tg

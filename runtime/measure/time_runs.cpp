@@ -1,0 +1,71 @@
+#include "runtime/measure/time_runs.h"
+
+#include "lang/core/support/stopwatch.h"
+
+namespace tg {
+namespace {
+
+Result<double> timed_run(Executable& executable) {
+  Stopwatch watch;
+  TG_CHECK(executable.run_once());
+  return watch.seconds() * 1e6;
+}
+
+/// Whether to take another sample after `done` of them.
+bool go_on(const TimingOptions& options, size_t done, const Stopwatch& watch) {
+  if (done > 0 && options.stop.asked()) return false;
+  if (options.runs != 0) return done < options.runs;
+  if (done < options.min_runs) return true;
+  return done < options.max_runs && watch.seconds() < options.seconds;
+}
+
+} // namespace
+
+Result<Timing> time_repeated(const TimingOptions& options,
+                             llvm::function_ref<Result<double>()> run) {
+  for (size_t i = 0; i < options.warmup; ++i) TG_CHECK(run());
+  std::vector<double> samples;
+  for (Stopwatch watch; go_on(options, samples.size(), watch);) {
+    TG_TRY(double us, run());
+    samples.push_back(us);
+  }
+  return summarise_times(std::move(samples));
+}
+
+Result<Timing> time_runs(Executable& executable, const TimingOptions& options) {
+  return time_repeated(options, [&] { return timed_run(executable); });
+}
+
+Result<Comparison> time_in_turns(Executable& first, Executable& second,
+                                 const TimingOptions& options) {
+  for (size_t i = 0; i < options.warmup; ++i) {
+    TG_CHECK(first.run_once());
+    TG_CHECK(second.run_once());
+  }
+  std::vector<double> samples[2];
+  Executable* programs[2] = {&first, &second};
+  auto pair = [&]() -> Result<void> {
+    size_t leader = samples[0].size() % 2;
+    for (size_t which : {leader, 1 - leader}) {
+      TG_TRY(double us, timed_run(*programs[which]));
+      samples[which].push_back(us);
+    }
+    return {};
+  };
+  Stopwatch watch;
+  while (go_on(options, samples[0].size(), watch)) TG_CHECK(pair());
+  auto undecided = [&] {
+    Comparison c = compare_times(samples[0], samples[1], kRunsPerPair);
+    return !c.second_faster() && !c.second_slower();
+  };
+  while (options.runs == 0 && !options.stop.asked() && watch.seconds() < options.patience_seconds &&
+         undecided()) {
+    size_t goal = 2 * samples[0].size();
+    while (samples[0].size() < goal && !options.stop.asked() &&
+           watch.seconds() < options.patience_seconds)
+      TG_CHECK(pair());
+  }
+  return compare_times(samples[0], samples[1], kRunsPerPair);
+}
+
+} // namespace tg

@@ -1,0 +1,206 @@
+// Copies between layouts, and fills. Rows that are contiguous on both sides are copied row by row;
+// transpositions go through oneDNN's reorder, which generates code for the strides (nchw to nhwc at
+// 30 GB/s where rows are copied at 60); what is left, scalars that are spread out, goes element by
+// element.
+#include "runtime/convert.h"
+#include "runtime/onednn/lowering/lowering.h"
+#include "runtime/onednn/parallel.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tg::cpu {
+
+namespace {
+
+/// Offsets of the index-th element of the outer loops, in each place.
+struct Offsets {
+  int64_t dst, src;
+};
+Offsets offsets(llvm::ArrayRef<Loop> outer, int64_t index) {
+  Offsets o{0, 0};
+  for (size_t i = outer.size(); i-- > 0;) {
+    int64_t at = index % outer[i].extent;
+    index /= outer[i].extent;
+    o.dst += at * outer[i].strides[0];
+    o.src += at * outer[i].strides[1];
+  }
+  return o;
+}
+
+class StridedCopy final : public Kernel {
+public:
+  StridedCopy(const Place& src, const Place& dst, int threads)
+      : src_(src), dst_(dst), nest_(loops({&dst, &src})), threads_(threads) {
+    inner_ = nest_.pop_back_val();
+    bool contiguous = inner_.strides[0] == 1 && inner_.strides[1] == 1;
+    // One long row is cut, so that threads can share it.
+    constexpr int64_t kPiece = 16384;
+    if (contiguous && nest_.empty() && inner_.extent > kPiece) {
+      while (inner_.extent % 2 == 0 && inner_.extent > kPiece) {
+        inner_.extent /= 2;
+        pieces_ *= 2;
+      }
+      nest_.push_back({pieces_, {inner_.extent, inner_.extent}});
+    }
+    for (const Loop& loop : nest_) rows_ *= loop.extent;
+  }
+
+  Result<void> bind(const Addresses& addresses) override {
+    from_ = addresses.bytes(src_);
+    to_ = addresses.bytes(dst_);
+    return {};
+  }
+
+  dnnl_status_t run(dnnl_stream_t) override {
+    bool contiguous = inner_.strides[0] == 1 && inner_.strides[1] == 1;
+    parallel_for(threads_, rows_, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        Offsets o = offsets(nest_, row);
+        std::byte* to = to_ + o.dst * size_;
+        const std::byte* from = from_ + o.src * size_;
+        if (contiguous)
+          std::memcpy(to, from, static_cast<size_t>(inner_.extent * size_));
+        else
+          copy_elements(to, from);
+      }
+    });
+    return dnnl_success;
+  }
+
+private:
+  template <class T> void copy_typed(std::byte* to, const std::byte* from) const {
+    T* target = reinterpret_cast<T*>(to);
+    const T* source = reinterpret_cast<const T*>(from);
+    for (int64_t i = 0; i < inner_.extent; ++i)
+      target[i * inner_.strides[0]] = source[i * inner_.strides[1]];
+  }
+  void copy_elements(std::byte* to, const std::byte* from) const {
+    switch (size_) {
+    case 1: return copy_typed<uint8_t>(to, from);
+    case 2: return copy_typed<uint16_t>(to, from);
+    case 4: return copy_typed<uint32_t>(to, from);
+    default: return copy_typed<uint64_t>(to, from);
+    }
+  }
+
+  Place src_, dst_;
+  llvm::SmallVector<Loop, 4> nest_; // without the innermost
+  Loop inner_;
+  int64_t rows_ = 1, pieces_ = 1;
+  int64_t size_ = dtype_size(dst_.dtype); // of an element
+  int threads_;
+  const std::byte* from_ = nullptr;
+  std::byte* to_ = nullptr;
+};
+
+class Fill final : public Kernel {
+public:
+  Fill(const Place& dst, double value, int threads) : dst_(dst), threads_(threads) {
+    narrow(dst.dtype, &value, value_, 1);
+  }
+  Result<void> bind(const Addresses& addresses) override {
+    to_ = addresses.bytes(dst_);
+    return {};
+  }
+  dnnl_status_t run(dnnl_stream_t) override {
+    parallel_for(threads_, dst_.elements(), [&](int64_t begin, int64_t end, int) {
+      switch (dtype_size(dst_.dtype)) {
+      case 1: return fill<uint8_t>(begin, end);
+      case 2: return fill<uint16_t>(begin, end);
+      case 4: return fill<uint32_t>(begin, end);
+      default: return fill<uint64_t>(begin, end);
+      }
+    });
+    return dnnl_success;
+  }
+
+private:
+  template <class T> void fill(int64_t begin, int64_t end) const {
+    T value;
+    std::memcpy(&value, value_, sizeof(T));
+    std::fill(reinterpret_cast<T*>(to_) + begin, reinterpret_cast<T*>(to_) + end, value);
+  }
+
+  Place dst_; // dense
+  alignas(8) std::byte value_[8] = {};
+  int threads_;
+  std::byte* to_ = nullptr;
+};
+
+/// A transposition of dense rows, worth generated code.
+bool is_transposition(llvm::ArrayRef<Loop> nest) {
+  if (nest.size() < 2 || nest.size() > 6) return false;
+  for (const Loop& loop : nest)
+    if (loop.strides[0] == 0 || loop.strides[1] == 0) return false;
+  return nest.back().strides[0] == 1 && nest.back().strides[1] != 1;
+}
+
+Result<void> set_transposition(Op& op, const Place& src, const Place& dst,
+                               llvm::ArrayRef<Loop> nest, dnnl_engine_t engine) {
+  Shape extents, to, from;
+  for (const Loop& loop : nest) {
+    extents.push_back(loop.extent);
+    to.push_back(loop.strides[0]);
+    from.push_back(loop.strides[1]);
+  }
+  return set_reorder(op, src, memory_desc(extents, from, src.dtype), dst,
+                     memory_desc(extents, to, dst.dtype), engine);
+}
+
+} // namespace
+
+namespace {
+
+/// Descriptors are plain structs without pointers.
+std::string reorder_recipe(const Place& from, const dnnl_memory_desc_t& from_md, const Place& to,
+                           const dnnl_memory_desc_t& to_md) {
+  std::string recipe = llvm::formatv("{0} {1} ", from.offset, to.offset);
+  for (const dnnl_memory_desc_t* md : {&from_md, &to_md})
+    recipe.append(reinterpret_cast<const char*>(md), sizeof *md);
+  return recipe;
+}
+
+} // namespace
+
+Result<void> set_reorder(Op& op, const Place& from, const dnnl_memory_desc_t& from_md,
+                         const Place& to, const dnnl_memory_desc_t& to_md, dnnl_engine_t engine) {
+  TG_TRY(AttrHandle attr, make_attr({}));
+  ThreadScope scope(op.threads);
+  dnnl_primitive_desc_t pd = nullptr;
+  if (dnnl_status_t s =
+          dnnl_reorder_primitive_desc_create(&pd, &from_md, engine, &to_md, engine, attr.get());
+      s != dnnl_success)
+    return device_error(s, "describing a reorder");
+  PrimitiveDescHandle handle(pd);
+  op.implementation = implementation(handle);
+  op.buffers = {from.buffer, to.buffer};
+  op.recipe = reorder_recipe(from, from_md, to, to_md);
+  TG_TRY(op.kernel, make_primitive_kernel(
+                        handle, engine, {{DNNL_ARG_FROM, from_md, from}, {DNNL_ARG_TO, to_md, to}},
+                        op.scratch_bytes));
+  return {};
+}
+
+Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int threads,
+                             dnnl_engine_t engine) {
+  op.threads = threads;
+  op.buffers = {src.buffer, dst.buffer};
+  auto nest = loops({&dst, &src});
+  bool generated = src.dtype == DType::F32 || src.dtype == DType::BF16;
+  if (generated && is_transposition(nest)) return set_transposition(op, src, dst, nest, engine);
+  op.implementation =
+      nest.back().strides[1] == 1 || nest.back().extent == 1 ? "copy:rows" : "copy:elements";
+  op.kernel = std::make_unique<StridedCopy>(src, dst, threads);
+  return {};
+}
+
+void set_fill_kernel(Op& op, const Place& dst, double value, int threads) {
+  assert(is_dense(dst) && "only whole buffers are filled");
+  op.threads = threads;
+  op.buffers = {dst.buffer};
+  op.implementation = "fill";
+  op.kernel = std::make_unique<Fill>(dst, value, threads);
+}
+
+} // namespace tg::cpu

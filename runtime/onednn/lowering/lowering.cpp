@@ -1,0 +1,484 @@
+#include "runtime/onednn/lowering/lowering.h"
+
+#include "runtime/execute.h"
+#include "runtime/onednn/lowering/nan_guard.h"
+
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/STLExtras.h>
+
+#include <omp.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace tg::cpu {
+
+namespace {
+
+// Rules for operators that are not pointwise, and for what a pointwise one does otherwise.
+constexpr KernelTable<LowerFn> kOwnRules{{
+    {OpKind::Matmul, lower_matmul},
+    {OpKind::Conv2d, lower_conv2d},
+    {OpKind::WinogradWeight, lower_reference},
+    {OpKind::WinogradConv2d, lower_winograd_conv2d},
+    {OpKind::MaxPool2d, lower_pool2d},
+    {OpKind::AvgPool2d, lower_pool2d},
+    {OpKind::Identity, lower_view},
+    {OpKind::Softmax, lower_softmax},
+    {OpKind::BatchNorm, lower_batch_norm},
+    {OpKind::LayerNorm, lower_layer_norm},
+    {OpKind::ReduceSum, lower_reduce},
+    {OpKind::ReduceMean, lower_reduce},
+    {OpKind::ReduceMax, lower_reduce},
+    {OpKind::Concat, lower_concat},
+    {OpKind::Slice, lower_view},
+    {OpKind::Reshape, lower_view},
+    {OpKind::Transpose, lower_view},
+    {OpKind::Pad, lower_pad},
+    {OpKind::Enlarge, lower_enlarge},
+    {OpKind::MergeGconv, lower_merge_gconv},
+    {OpKind::FusedMap, lower_pointwise},
+    {OpKind::Cast, lower_cast},
+    {OpKind::Gather, lower_gather},
+    {OpKind::Cumsum, lower_reference},
+    {OpKind::Argmax, lower_reference},
+    {OpKind::Iota, lower_reference},
+    {OpKind::Extern, lower_reference},
+}};
+constexpr KernelTable<LowerFn> kRules = kOwnRules.with_pointwise(lower_pointwise);
+static_assert(kRules.covers_all(), "the cpu backend implements every row of ops.def");
+
+bool moves(OpKind op) { return op == OpKind::Identity || op_info(op).has(Trait::Layout); }
+
+/// Products of bf16 by vdpbf16ps, or by conversion of blocks where the processor lacks it; before
+/// AVX-512 oneDNN has plain loops only.
+bool has_bf16_products() {
+  constexpr unsigned kLeast = dnnl_cpu_isa_avx512_core; // a set of bits, as are all of these
+  return (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kLeast) == kLeast;
+}
+
+/// The dtypes of a step: whether all are one, and what can hold them.
+struct StepDTypes {
+  bool f32 = true, bf16 = true, floats = true, held = true;
+  StepDTypes(const Plan& plan, const PlanStep& step) {
+    for (PlanValueId id : step.operands)
+      if (id != kNoValue) look(plan.values[id].type.dtype);
+    look(plan.values[step.result].type.dtype);
+  }
+  void look(DType dtype) {
+    f32 &= dtype == DType::F32;
+    bf16 &= dtype == DType::BF16;
+    floats &= is_float(dtype);
+    held &= floats_hold(dtype);
+  }
+};
+
+/// Kernels for f32 are for f32 alone; elementwise ones convert what floats can hold as they read
+/// and write; what only moves elements is for all; oneDNN multiplies bf16. Other floats become f32
+/// first, integers go through the definition.
+Result<void> lower_step(Lowering& l, const PlanStep& step) {
+  StepDTypes dtypes(l.plan, step);
+  LowerFn rule = kRules[step.op];
+  bool maps = rule == lower_pointwise;
+  bool typed = rule == lower_cast || rule == lower_gather || moves(step.op);
+  bool product = step.op == OpKind::Matmul || step.op == OpKind::Conv2d;
+  if (dtypes.f32 || typed || (maps && dtypes.held)) return rule(l, step);
+  if (product && dtypes.bf16 && has_bf16_products()) return rule(l, step);
+  if (dtypes.floats && rule != lower_reference) return l.widened(step, rule);
+  return lower_reference(l, step);
+}
+
+} // namespace
+
+Kernel::~Kernel() = default;
+
+int64_t Program::scratch_bytes() const {
+  int64_t most = 0;
+  for (const Op& op : ops) most = std::max(most, op.scratch_bytes);
+  return most;
+}
+
+llvm::SmallVector<int64_t> axis_order(const Place& p) {
+  llvm::SmallVector<int64_t> order(p.shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto key = [&](int64_t axis) {
+    auto i = static_cast<size_t>(axis);
+    return p.shape[i] == 1 ? INT64_MAX : p.strides[i];
+  };
+  llvm::stable_sort(order, [&](int64_t a, int64_t b) { return key(a) > key(b); });
+  return order;
+}
+
+Shape dense_like(const Place& p) { return dense_strides(p.shape, axis_order(p)); }
+
+ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
+  if (threads != before_) omp_set_num_threads(threads);
+}
+ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }
+
+const Value& attr(const PlanStep& step, llvm::StringRef name) {
+  int slot = op_info(step.op).attr_slot(name);
+  assert(slot >= 0 && "an attribute that ops.def has");
+  return step.attrs[static_cast<size_t>(slot)];
+}
+
+PlanValueId operand(const PlanStep& step, llvm::StringRef name) {
+  int index = op_info(step.op).operand_index(name);
+  assert(index >= 0 && "an operand that ops.def has");
+  return step.operands[static_cast<size_t>(index)];
+}
+
+Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine)
+    : places(plan.values.size()), plan(plan), options(options), engine(engine),
+      readers_(plan.values.size()), slots_(plan.values.size(), Slot{kNever, 0}),
+      copies_(plan.values.size()) {}
+
+Result<void> Lowering::run() {
+  find_consumers();
+  find_concat_slots();
+  place_leaves();
+  for (const PlanStep& step : plan.steps) TG_CHECK(lower_step(*this, step));
+  return finish_outputs();
+}
+
+void Lowering::find_consumers() {
+  for (PlanStepId i = 0; i < plan.steps.size(); ++i)
+    for (PlanValueId operand : plan.steps[i].operands)
+      if (operand != kNoValue) readers_[operand].push_back(i);
+}
+
+// A piece may be written into the concat's buffer by whoever makes it, if it is made in the same
+// phase, occurs once, and is no concat's piece already. Whether the layout allows it shows when it
+// is made.
+void Lowering::find_concat_slots() {
+  for (PlanStepId i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
+    if (step.op != OpKind::Concat) continue;
+    int64_t start = 0;
+    auto axis = static_cast<size_t>(step.attrs[0].number);
+    for (PlanValueId piece : step.operands) {
+      const PlanValue& value = plan.values[piece];
+      bool made_here = value.kind == PlanValue::Kind::Temporary &&
+                       plan.steps[value.defined_by].phase == step.phase;
+      bool once = llvm::count(step.operands, piece) == 1;
+      if (made_here && once && slots_[piece].concat == kNever) slots_[piece] = Slot{i, start};
+      start += value.type.shape[axis];
+    }
+  }
+}
+
+// Elementwise steps follow their operands, so that those behind them are asked, too.
+bool Lowering::wants_image(PlanValueId value) const {
+  if (type(value).rank() != 4) return false;
+  llvm::SmallVector<PlanValueId, 4> open = {value};
+  llvm::SmallDenseSet<PlanValueId> seen = {value};
+  while (!open.empty())
+    for (PlanStepId reader : readers_[open.pop_back_val()]) {
+      const PlanStep& step = plan.steps[reader];
+      OpKind op = step.op;
+      if (op == OpKind::Matmul || op == OpKind::Softmax || op == OpKind::LayerNorm ||
+          op == OpKind::Transpose || op == OpKind::Reshape)
+        return false;
+      bool follows = kRules[op] == lower_pointwise && type(step.result).rank() == 4;
+      if (follows && seen.insert(step.result).second) open.push_back(step.result);
+    }
+  return true;
+}
+
+void Lowering::place_leaves() {
+  for (PlanValueId id = 0; id < plan.values.size(); ++id) {
+    const PlanValue& value = plan.values[id];
+    if (value.kind == PlanValue::Kind::Temporary) continue;
+    bool input = value.kind == PlanValue::Kind::Input;
+    Shape strides = contiguous_strides(value.type.shape);
+    if (input && options.io_layout == IoLayout::Native && wants_image(id))
+      strides = nhwc_strides(value.type.shape);
+    int64_t bytes = value.type.bytes();
+    if (value.kind == PlanValue::Kind::Constant && value.constant.size() == 1) {
+      strides.assign(strides.size(), 0); // one element serves all
+      bytes = dtype_size(value.type.dtype);
+    }
+    BufferId buffer = new_buffer(input ? Buffer::Kind::Input : Buffer::Kind::Weight, bytes, id);
+    place_value(id, {buffer, 0, value.type.shape, strides, value.type.dtype});
+  }
+}
+
+BufferId Lowering::new_buffer(Buffer::Kind kind, int64_t bytes, PlanValueId source) {
+  buffers.push_back({kind, bytes, source, {}});
+  return static_cast<BufferId>(buffers.size() - 1);
+}
+
+void Lowering::place_value(PlanValueId value, Place place) {
+  note_readers(value, place.buffer);
+  places[value] = std::move(place);
+}
+
+void Lowering::note_readers(PlanValueId id, BufferId buffer) {
+  const PlanValue& value = plan.values[id];
+  PlanStepId& until = buffers[buffer].read_until;
+  if (value.pinned || value.is_output) until = kNever;
+  for (PlanStepId step : {value.last_use, slots_[id].concat})
+    if (step != kNever) until = std::max(until, step);
+}
+
+Place Lowering::new_temporary(int64_t bytes, Phase phase) {
+  Buffer::Kind kind = phase == Phase::Load ? Buffer::Kind::Load : Buffer::Kind::Arena;
+  return {new_buffer(kind, bytes), 0, {}, {}};
+}
+
+Place Lowering::new_temporary(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
+                              Phase phase, DType dtype) {
+  Place place{kNoBuffer, 0, Shape(shape.begin(), shape.end()),
+              Shape(strides.begin(), strides.end()), dtype};
+  place.buffer = new_temporary(place.span() * dtype_size(dtype), phase).buffer;
+  return place;
+}
+
+bool Lowering::at_load(PlanValueId value) const { return at_load(places[value]); }
+
+bool Lowering::at_load(const Place& place) const {
+  Buffer::Kind kind = buffers[place.buffer].kind;
+  return kind == Buffer::Kind::Weight || kind == Buffer::Kind::Load;
+}
+
+Result<Place> Lowering::operand_as(PlanValueId value, llvm::ArrayRef<int64_t> strides) {
+  const Place& now = places[value];
+  if (same_strides(now.shape, now.strides, strides)) return now;
+  for (const Copy& copy : copies_[value])
+    if (copy.place.dtype == now.dtype && same_strides(now.shape, copy.strides, strides))
+      return copy.place;
+  Phase phase = at_load(value) ? Phase::Load : Phase::Run;
+  Place place = new_temporary(now.shape, strides, phase, now.dtype);
+  TG_CHECK(add_copy(places[value], place, phase, kNever, "reorder"));
+  copies_[value].push_back({Shape(strides.begin(), strides.end()), place});
+  note_readers(value, place.buffer); // later ones get this copy
+  return place;
+}
+
+Result<Place> Lowering::operand_plain(PlanValueId value) {
+  return operand_as(value, contiguous_strides(type(value).shape));
+}
+Result<Place> Lowering::operand_nhwc(PlanValueId value) {
+  return operand_as(value, nhwc_strides(type(value).shape));
+}
+
+Place Lowering::new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides,
+                           bool any_strides) {
+  // With Native an operator is timed among elementwise neighbours that stand for any: most products
+  // cannot write rows with gaps, so a concat of channels is priced with its copies.
+  any_strides &= options.io_layout == IoLayout::Plain;
+  if (widening_) {
+    Place wide = new_temporary(type(step.result).shape, strides, step.phase);
+    place_value(step.result, wide);
+    return wide;
+  }
+  std::optional<Place> place = slot(step.result, strides, any_strides);
+  const TensorType& result = type(step.result);
+  if (!place) place = new_temporary(result.shape, strides, step.phase, result.dtype);
+  place_value(step.result, *place);
+  return *place;
+}
+
+// A concat that is itself a piece of another is not followed outwards: it is copied.
+std::optional<Place> Lowering::slot(PlanValueId value, llvm::ArrayRef<int64_t> strides,
+                                    bool any_strides) {
+  const Slot& own = slots_[value];
+  if (own.concat == kNever) return std::nullopt;
+  const PlanStep& concat = plan.steps[own.concat];
+  const Shape& whole_shape = type(concat.result).shape;
+  if (places[concat.result].buffer == kNoBuffer) {
+    // The concat takes the order of axes of its first piece.
+    llvm::SmallVector<int64_t> order =
+        axis_order({kNoBuffer, 0, type(value).shape, Shape(strides.begin(), strides.end())});
+    if (!any_strides) { // is there a way without gaps?
+      int64_t axis = concat.attrs[0].number;
+      for (int64_t outer : order) {
+        if (outer == axis) break;
+        if (whole_shape[static_cast<size_t>(outer)] != 1) return std::nullopt;
+      }
+    }
+    place_value(concat.result, new_temporary(whole_shape, dense_strides(whole_shape, order),
+                                             concat.phase, type(value).dtype));
+  }
+  int64_t axis = concat.attrs[0].number;
+  int64_t size = type(value).shape[static_cast<size_t>(axis)];
+  Place cut = slice(places[concat.result], axis, own.start, own.start + size);
+  bool fits = same_strides(cut.shape, cut.strides, strides);
+  // Rows with gaps suit only those who can write them, and only if nobody else reads the piece.
+  if (!fits && !(any_strides && readers_[value].size() == 1)) return std::nullopt;
+  return cut;
+}
+
+std::optional<Place> Lowering::take_over(const PlanStep& step, llvm::ArrayRef<int64_t> strides,
+                                         bool pointwise) {
+  if (step.in_place == kNoValue || slots_[step.result].concat != kNever) return std::nullopt;
+  const Place place = places[step.in_place];
+  PlanStepId index = id(step);
+  const Buffer& buffer = buffers[place.buffer];
+  if (buffer.kind != Buffer::Kind::Arena && buffer.kind != Buffer::Kind::Load) return std::nullopt;
+  if (!(place.shape == type(step.result).shape) || !is_dense(place)) return std::nullopt;
+  if (place.dtype != type(step.result).dtype) return std::nullopt;
+  if (!same_strides(place.shape, place.strides, strides)) return std::nullopt;
+  if (buffer.read_until > index) return std::nullopt;
+  for (PlanValueId operand : step.operands)
+    if (operand != kNoValue && operand != step.in_place && places[operand].buffer == place.buffer &&
+        !(pointwise && places[operand] == place))
+      return std::nullopt;
+  place_value(step.result, place);
+  llvm::erase_if(packed_, [&](const Packed& one) { return one.from.buffer == place.buffer; });
+  return place;
+}
+
+Result<Place> Lowering::product_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides,
+                                       bool any_strides) {
+  PlanValueId residual = operand(step, "residual");
+  if (residual == kNoValue) return new_result(step, strides, any_strides);
+  if (step.in_place == residual)
+    if (std::optional<Place> place = take_over(step, strides, false)) return *place;
+  Place place = new_result(step, strides, any_strides);
+  TG_CHECK(add_copy(places[residual], place, step.phase, kNever, "copy residual"));
+  return place;
+}
+
+Result<void> Lowering::widened(const PlanStep& step, LowerFn rule) {
+  llvm::SmallVector<std::pair<PlanValueId, Place>, 4> before;
+  for (PlanValueId id : step.operands) {
+    if (id == kNoValue || places[id].dtype == DType::F32) continue;
+    const Place narrow = places[id];
+    Phase phase = at_load(narrow) ? Phase::Load : step.phase;
+    Shape strides = is_dense(narrow) ? narrow.strides : contiguous_strides(narrow.shape);
+    Place wide = new_temporary(narrow.shape, strides, phase);
+    add_conversion(*this, narrow, wide, phase);
+    before.push_back({id, narrow});
+    places[id] = wide;
+  }
+  widening_ = true;
+  Result<void> done = rule(*this, step);
+  widening_ = false;
+  for (auto& [id, place] : llvm::reverse(before)) places[id] = place; // an operand may occur twice
+  for (PlanValueId id : step.operands) // copies of what was here alone
+    if (id != kNoValue)
+      llvm::erase_if(copies_[id],
+                     [&](const Copy& copy) { return copy.place.dtype != type(id).dtype; });
+  if (!done) return done;
+  const Place wide = places[step.result];
+  if (wide.dtype == type(step.result).dtype) return {};
+  Place result = new_result(step, wide.strides);
+  add_conversion(*this, wide, result, step.phase);
+  return {};
+}
+
+void Lowering::set_view(const PlanStep& step, Place place) {
+  place_value(step.result, std::move(place));
+  Op op = describe(step);
+  op.implementation = "view";
+  op.flops = op.bytes = 0;
+  add_op(step.phase, std::move(op));
+}
+
+Shape Lowering::preferred_strides(PlanValueId value) const {
+  const Shape& shape = type(value).shape;
+  Shape plain = contiguous_strides(shape);
+  if (readers_[value].size() != 1 || plan.values[value].is_output) return plain;
+  const PlanStep& reader = plan.steps[readers_[value][0]];
+  if (reader.op != OpKind::Transpose) return plain;
+  Shape after = contiguous_strides(type(reader.result).shape), strides(shape.size());
+  for (size_t i = 0; i < shape.size(); ++i)
+    strides[static_cast<size_t>(reader.attrs[0].ints[i])] = after[i];
+  return strides;
+}
+
+Op Lowering::describe(const PlanStep& step) const {
+  Op op;
+  op.step = id(step);
+  op.name = op_info(step.op).name;
+  op.result = type(step.result).text();
+  OpWork work = step_work(plan, step);
+  op.flops = work.flops;
+  op.bytes = work.bytes;
+  return op;
+}
+
+int Lowering::threads_for(double microseconds) const {
+  constexpr double kWorthAThread = 10;
+  return std::clamp(static_cast<int>(microseconds / kWorthAThread), 1,
+                    std::max(1, options.threads));
+}
+
+Result<void> Lowering::add_primitive(const PlanStep& step, const PrimitiveDescHandle& pd,
+                                     llvm::ArrayRef<PrimitiveArg> args, int threads,
+                                     const Attr& attr) {
+  Op op = describe(step);
+  op.implementation = implementation(pd);
+  op.threads = threads;
+  for (const PrimitiveArg& arg : args) op.buffers.push_back(arg.place.buffer);
+  TG_TRY(op.kernel, make_primitive_kernel(pd, engine, args, op.scratch_bytes));
+  if (attr.act != Act::None) {
+    TG_TRY(op.kernel, make_guarded_kernel(std::move(op.kernel), pd, attr, args, engine, threads));
+  }
+  add_op(step.phase, std::move(op));
+  return {};
+}
+
+Result<void> Lowering::add_reorder(const Place& from, const dnnl_memory_desc_t& from_md,
+                                   const Place& to, const dnnl_memory_desc_t& to_md, Phase phase,
+                                   llvm::StringRef name) {
+  Op op;
+  op.name = name.str();
+  op.bytes =
+      static_cast<double>(dnnl_memory_desc_get_size(&from_md) + dnnl_memory_desc_get_size(&to_md));
+  op.threads = phase == Phase::Load ? options.threads : threads_for(copy_us(op.bytes));
+  TG_CHECK(set_reorder(op, from, from_md, to, to_md, engine));
+  add_op(phase, std::move(op));
+  return {};
+}
+
+Result<Place> Lowering::packed(const Place& place, const dnnl_memory_desc_t& view,
+                               const dnnl_memory_desc_t& layout, Phase phase,
+                               llvm::StringRef name) {
+  if (dnnl_memory_desc_equal(&view, &layout)) return place;
+  for (const Packed& one : packed_)
+    if (phase == Phase::Load && one.from == place && dnnl_memory_desc_equal(&one.view, &view) &&
+        dnnl_memory_desc_equal(&one.layout, &layout))
+      return one.to;
+  Place out = new_temporary(static_cast<int64_t>(dnnl_memory_desc_get_size(&layout)), phase);
+  TG_CHECK(add_reorder(place, view, out, layout, phase, name));
+  if (phase == Phase::Load) packed_.push_back({place, out, view, layout});
+  return out;
+}
+
+Result<void> Lowering::unpack(const Place& packed, const dnnl_memory_desc_t& layout,
+                              const Place& place, const dnnl_memory_desc_t& view, Phase phase,
+                              llvm::StringRef name) {
+  return add_reorder(packed, layout, place, view, phase, name);
+}
+
+Result<void> Lowering::add_copy(const Place& src, const Place& dst, Phase phase, PlanStepId step,
+                                llvm::StringRef name) {
+  Op op;
+  op.step = step;
+  op.name = name.str();
+  op.result = TensorType{dst.dtype, dst.shape}.text();
+  op.bytes = 2.0 * static_cast<double>(dst.elements() * dtype_size(dst.dtype));
+  int threads = phase == Phase::Load ? options.threads : threads_for(copy_us(op.bytes));
+  TG_CHECK(set_copy_kernel(op, src, dst, threads, engine));
+  add_op(phase, std::move(op));
+  return {};
+}
+
+// Outputs are handed out row-major; with Native as they lie, but without gaps: whoever reads a
+// piece of an image or matrix in a product copies it first, and a lone slice is priced with that
+// copy.
+Result<void> Lowering::finish_outputs() {
+  for (const PlanOutput& output : plan.outputs) {
+    const Place& now = places[output.value];
+    bool native = options.io_layout == IoLayout::Native;
+    if (at_load(output.value) || (native ? is_dense(now) : is_plain(now))) continue;
+    TG_TRY(Place place,
+           operand_as(output.value, native ? dense_like(now) : contiguous_strides(now.shape)));
+    places[output.value] = place;
+  }
+  return {};
+}
+
+} // namespace tg::cpu

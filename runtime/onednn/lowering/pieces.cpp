@@ -1,0 +1,115 @@
+// Operators that only move elements: views, concat, pad, and the rearrangements of convolution
+// kernels (which run at load).
+#include "runtime/onednn/lowering/lowering.h"
+
+namespace tg::cpu {
+
+bool is_always_view(OpKind op) {
+  return op == OpKind::Slice || op == OpKind::Transpose || op == OpKind::Identity;
+}
+
+Result<void> lower_view(Lowering& l, const PlanStep& step) {
+  const Place x = l.place(step.operands[0]);
+  switch (step.op) {
+  case OpKind::Slice:
+    l.set_view(step, slice(x, attr(step, "axis").number, attr(step, "start").number,
+                           attr(step, "stop").number));
+    return {};
+  case OpKind::Transpose: l.set_view(step, transpose(x, attr(step, "perm").ints)); return {};
+  case OpKind::Reshape: {
+    const Shape& shape = l.type(step.result).shape;
+    std::optional<Place> view = reshape(x, shape);
+    if (!view) {
+      TG_TRY(Place plain, l.operand_plain(step.operands[0]));
+      view = reshape(plain, shape);
+    }
+    l.set_view(step, *view);
+    return {};
+  }
+  default: l.set_view(step, x); return {}; // identity
+  }
+}
+
+Result<void> lower_concat(Lowering& l, const PlanStep& step) {
+  auto axis = attr(step, "axis").number;
+  Place whole = l.place(step.result);
+  if (whole.buffer == kNoBuffer) {
+    Shape strides = l.preferred_strides(step.result);
+    for (PlanValueId piece : step.operands)
+      if (is_nhwc(l.place(piece)) && !is_plain(l.place(piece)))
+        strides = nhwc_strides(l.type(step.result).shape);
+    whole = l.new_result(step, strides, true);
+  }
+  int64_t start = 0;
+  bool copied = false;
+  for (PlanValueId piece : step.operands) {
+    int64_t size = l.type(piece).shape[static_cast<size_t>(axis)];
+    Place cut = slice(whole, axis, start, start + size);
+    start += size;
+    const Place from = l.place(piece);
+    if (from.buffer == cut.buffer && from.offset == cut.offset) continue; // written in place
+    TG_CHECK(l.add_copy(from, cut, step.phase, l.id(step), "concat"));
+    copied = true;
+  }
+  if (copied) return {};
+  Op op = l.describe(step);
+  op.implementation = "in place";
+  op.flops = op.bytes = 0;
+  l.add_op(step.phase, std::move(op));
+  return {};
+}
+
+namespace {
+
+/// The whole result set to `value`, as the first op of the step.
+Place filled_result(Lowering& l, const PlanStep& step, llvm::ArrayRef<int64_t> strides,
+                    double value) {
+  Place whole = l.new_result(step, strides);
+  Op op = l.describe(step);
+  op.bytes = static_cast<double>(l.type(step.result).bytes());
+  op.flops = 0;
+  set_fill_kernel(op, whole, value, l.threads_for(copy_us(op.bytes)));
+  l.add_op(step.phase, std::move(op));
+  return whole;
+}
+
+} // namespace
+
+Result<void> lower_pad(Lowering& l, const PlanStep& step) {
+  const Place x = l.place(step.operands[0]);
+  const Shape& shape = l.type(step.result).shape;
+  Shape strides = is_nhwc(x) ? nhwc_strides(shape) : contiguous_strides(shape);
+  Place inside = filled_result(l, step, strides, attr(step, "value").real);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    int64_t before = attr(step, "before").ints[i];
+    inside = slice(inside, static_cast<int64_t>(i), before, before + x.shape[i]);
+  }
+  return l.add_copy(x, inside, step.phase, l.id(step), "pad");
+}
+
+Result<void> lower_enlarge(Lowering& l, const PlanStep& step) {
+  const Place w = l.place(step.operands[0]);
+  const Shape& shape = l.type(step.result).shape;
+  Place inside = filled_result(l, step, contiguous_strides(shape), 0);
+  for (size_t i = 2; i < 4; ++i) {
+    int64_t before = (shape[i] - w.shape[i]) / 2;
+    inside = slice(inside, static_cast<int64_t>(i), before, before + w.shape[i]);
+  }
+  return l.add_copy(w, inside, step.phase, l.id(step), "enlarge");
+}
+
+Result<void> lower_merge_gconv(Lowering& l, const PlanStep& step) {
+  const Place w = l.place(step.operands[0]);
+  int64_t count = attr(step, "count").number, groups = attr(step, "groups").number;
+  int64_t rows = w.shape[0] / groups, inputs = w.shape[1];
+  Place whole = filled_result(l, step, contiguous_strides(l.type(step.result).shape), 0);
+  for (int64_t g = 0; g < groups; ++g) {
+    int64_t first = (g % count) * inputs;
+    Place from = slice(w, 0, g * rows, (g + 1) * rows);
+    Place to = slice(slice(whole, 0, g * rows, (g + 1) * rows), 1, first, first + inputs);
+    TG_CHECK(l.add_copy(from, to, step.phase, l.id(step), "merge_gconv"));
+  }
+  return {};
+}
+
+} // namespace tg::cpu

@@ -1,0 +1,260 @@
+// Operators over rows: softmax, layer_norm and the reductions. A row is read where it lies if its
+// elements are contiguous, else the tensor is copied first with that axis innermost. Reductions
+// over outer axes (the mean over an image's pixels, channels last) add whole rows into a block of
+// accumulators instead.
+//
+// Cost: softmax two passes over a row in cache, 0.35 ns an element on AVX-512; layer_norm three
+// passes, 0.11 ns; a sum is one read of its operand.
+#include "runtime/onednn/lowering/lowering.h"
+#include "runtime/onednn/parallel.h"
+#include "runtime/onednn/simd/simd.h"
+
+namespace tg::cpu {
+
+namespace {
+
+Place without_axis(const Place& p, size_t axis) {
+  Place out = p;
+  out.shape.erase(out.shape.begin() + static_cast<ptrdiff_t>(axis));
+  out.strides.erase(out.strides.begin() + static_cast<ptrdiff_t>(axis));
+  return out;
+}
+
+/// Offset of the index-th element of a nest in one of its places.
+int64_t offset_in(llvm::ArrayRef<Loop> nest, int64_t index, size_t place) {
+  int64_t offset = 0;
+  for (size_t i = nest.size(); i-- > 0;) {
+    offset += index % nest[i].extent * nest[i].strides[place];
+    index /= nest[i].extent;
+  }
+  return offset;
+}
+
+int64_t count_of(llvm::ArrayRef<Loop> nest) {
+  int64_t count = 1;
+  for (const Loop& loop : nest) count *= loop.extent;
+  return count;
+}
+
+/// softmax or layer_norm of every row along one axis, which has stride 1 on both sides.
+class RowKernel final : public Kernel {
+public:
+  RowKernel(const Place& src, const Place& dst, size_t axis, int threads)
+      : src_(src), dst_(dst), length_(src.shape[axis]), threads_(threads) {
+    Place outer_dst = without_axis(dst, axis), outer_src = without_axis(src, axis);
+    rows_ = loops({&outer_dst, &outer_src});
+  }
+
+  Place scale, bias; // of layer_norm, plain
+  float eps = 0;
+  bool normalise = false; // layer_norm, else softmax
+
+  Result<void> bind(const Addresses& addresses) override {
+    from_ = addresses.of(src_);
+    to_ = addresses.of(dst_);
+    if (normalise) {
+      scale_ = addresses.of(scale);
+      bias_ = addresses.of(bias);
+    }
+    return {};
+  }
+
+  dnnl_status_t run(dnnl_stream_t) override {
+    parallel_for(threads_, count_of(rows_), [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        float* to = to_ + offset_in(rows_, row, 0);
+        const float* from = from_ + offset_in(rows_, row, 1);
+        if (normalise)
+          simd().layer_norm(to, from, scale_, bias_, eps, length_);
+        else
+          simd().softmax(to, from, length_);
+      }
+    });
+    return dnnl_success;
+  }
+
+private:
+  Place src_, dst_;
+  int64_t length_;
+  int threads_;
+  llvm::SmallVector<Loop, 4> rows_;
+  const float *from_ = nullptr, *scale_ = nullptr, *bias_ = nullptr;
+  float* to_ = nullptr;
+};
+
+/// Source with the axis innermost, and the result in the same order, or as its reader likes it if
+/// the axis is innermost there too.
+Result<std::unique_ptr<RowKernel>> row_kernel(Lowering& l, const PlanStep& step, size_t axis,
+                                              Op& op, double ns) {
+  PlanValueId x = step.operands[0];
+  Place src = l.place(x);
+  if (src.strides[axis] != 1 && src.shape[axis] != 1) {
+    llvm::SmallVector<int64_t> order;
+    for (size_t i = 0; i < src.shape.size(); ++i)
+      if (i != axis) order.push_back(static_cast<int64_t>(i));
+    order.push_back(static_cast<int64_t>(axis));
+    TG_TRY(src, l.operand_as(x, dense_strides(src.shape, order)));
+  }
+  Shape strides = l.preferred_strides(step.result);
+  if (strides[axis] != 1 || (is_dense(src) && !is_plain(src))) strides = dense_like(src);
+  std::optional<Place> dst;
+  if (src == l.place(x)) dst = l.take_over(step, strides, false);
+  if (!dst) dst = l.new_result(step, strides);
+  op = l.describe(step);
+  op.threads = l.threads_for(ns * static_cast<double>(src.elements()) / 1e3);
+  op.buffers = {src.buffer, dst->buffer};
+  return std::make_unique<RowKernel>(src, *dst, axis, op.threads);
+}
+
+} // namespace
+
+Result<void> lower_softmax(Lowering& l, const PlanStep& step) {
+  Op op;
+  TG_TRY(std::unique_ptr<RowKernel> kernel,
+         row_kernel(l, step, static_cast<size_t>(attr(step, "axis").number), op, 0.35));
+  op.implementation = std::string("softmax:") + simd().isa;
+  op.kernel = std::move(kernel);
+  l.add_op(step.phase, std::move(op));
+  return {};
+}
+
+Result<void> lower_layer_norm(Lowering& l, const PlanStep& step) {
+  TG_TRY(Place scale, l.operand_plain(operand(step, "scale")));
+  TG_TRY(Place bias, l.operand_plain(operand(step, "bias")));
+  Op op;
+  TG_TRY(std::unique_ptr<RowKernel> kernel,
+         row_kernel(l, step, l.type(step.result).shape.size() - 1, op, 0.11));
+  kernel->scale = scale;
+  kernel->bias = bias;
+  kernel->eps = static_cast<float>(attr(step, "eps").real);
+  kernel->normalise = true;
+  op.buffers.append({scale.buffer, bias.buffer});
+  op.implementation = std::string("layer_norm:") + simd().isa;
+  op.kernel = std::move(kernel);
+  l.add_op(step.phase, std::move(op));
+  return {};
+}
+
+namespace {
+
+constexpr int64_t kAccumulators = 1024;
+
+class ReduceKernel final : public Kernel {
+public:
+  /// `kept` has two places, result and source; `reduced` has the source.
+  ReduceKernel(OpKind op, const Place& src, const Place& dst, llvm::ArrayRef<Loop> kept,
+               llvm::ArrayRef<Loop> reduced, int threads)
+      : maximum_(op == OpKind::ReduceMax), src_(src), dst_(dst), kept_(kept.begin(), kept.end()),
+        reduced_(reduced.begin(), reduced.end()), threads_(threads) {
+    if (op == OpKind::ReduceMean) factor_ = 1.0f / static_cast<float>(count_of(reduced));
+    row_ = reduced_.pop_back_val();
+    columns_ = kept_.back().strides[1] == 1 && row_.strides[0] != 1;
+    if (!columns_) return;
+    column_ = kept_.pop_back_val();
+  }
+
+  bool by_columns() const { return columns_; }
+  int64_t scratch_bytes() const {
+    return columns_ ? threads_ * kAccumulators * dtype_size(DType::F32) : 0;
+  }
+
+  Result<void> bind(const Addresses& addresses) override {
+    from_ = addresses.of(src_);
+    to_ = addresses.of(dst_);
+    scratch_ = reinterpret_cast<float*>(addresses.scratch);
+    return {};
+  }
+
+  dnnl_status_t run(dnnl_stream_t) override {
+    int64_t pieces = columns_ ? (column_.extent + kAccumulators - 1) / kAccumulators : 1;
+    parallel_for(threads_, count_of(kept_) * pieces, [&](int64_t begin, int64_t end, int part) {
+      for (int64_t i = begin; i < end; ++i) {
+        float* to = to_ + offset_in(kept_, i / pieces, 0);
+        const float* from = from_ + offset_in(kept_, i / pieces, 1);
+        if (columns_)
+          reduce_columns(to, from, i % pieces * kAccumulators, part);
+        else
+          *to = reduce_row(from) * factor_;
+      }
+    });
+    return dnnl_success;
+  }
+
+private:
+  float join(float a, float b) const {
+    if (!maximum_) return a + b;
+    return a != a || a > b ? a : b;
+  }
+
+  float reduce_row(const float* from) const {
+    float result = maximum_ ? -__builtin_inff() : 0.0f;
+    for (int64_t i = 0, rows = count_of(reduced_); i < rows; ++i) {
+      const float* row = from + offset_in(reduced_, i, 0);
+      if (row_.strides[0] == 1)
+        result =
+            join(result, maximum_ ? simd().max(row, row_.extent) : simd().sum(row, row_.extent));
+      else
+        for (int64_t k = 0; k < row_.extent; ++k) result = join(result, row[k * row_.strides[0]]);
+    }
+    return result;
+  }
+
+  void reduce_columns(float* to, const float* from, int64_t first, int part) const {
+    int64_t count = std::min(kAccumulators, column_.extent - first);
+    float* sums = scratch_ + part * kAccumulators;
+    simd().fill(sums, maximum_ ? -__builtin_inff() : 0.0f, count);
+    Instr instr = maximum_ ? Instr::Maximum : Instr::Add;
+    for (int64_t i = 0, rows = count_of(reduced_); i < rows; ++i) {
+      const float* row = from + first + offset_in(reduced_, i, 0);
+      for (int64_t k = 0; k < row_.extent; ++k, row += row_.strides[0])
+        simd().apply(instr, sums, sums, row, nullptr, count);
+    }
+    simd().scale(sums, factor_, count);
+    for (int64_t i = 0, step = column_.strides[0]; i < count; ++i) to[(first + i) * step] = sums[i];
+  }
+
+  bool maximum_, columns_ = false;
+  Place src_, dst_;
+  llvm::SmallVector<Loop, 4> kept_, reduced_; // without column_ and row_
+  Loop row_, column_;
+  int threads_;
+  float factor_ = 1;
+  const float* from_ = nullptr;
+  float *to_ = nullptr, *scratch_ = nullptr;
+};
+
+} // namespace
+
+Result<void> lower_reduce(Lowering& l, const PlanStep& step) {
+  const Place src = l.place(step.operands[0]);
+  const Shape& shape = l.type(step.result).shape;
+  bool image = is_nhwc(src) && !is_plain(src) && shape.size() == 4;
+  Place dst = l.new_result(step, image ? nhwc_strides(shape) : contiguous_strides(shape), true);
+  Place kept_src{src.buffer, src.offset, {}, {}}, reduced_src = kept_src, kept_dst = kept_src;
+  bool keepdims = attr(step, "keepdims").number != 0;
+  size_t at = 0; // axis of the result
+  for (size_t i = 0; i < src.shape.size(); ++i) {
+    bool reduced = llvm::is_contained(attr(step, "axes").ints, static_cast<int64_t>(i));
+    Place& into = reduced ? reduced_src : kept_src;
+    into.shape.push_back(src.shape[i]);
+    into.strides.push_back(src.strides[i]);
+    if (!reduced) {
+      kept_dst.shape.push_back(src.shape[i]);
+      kept_dst.strides.push_back(dst.strides[at]);
+    }
+    if (!reduced || keepdims) ++at;
+  }
+  Op op = l.describe(step);
+  op.threads = l.threads_for(0.1 * static_cast<double>(src.elements()) / 1e3);
+  auto kernel = std::make_unique<ReduceKernel>(step.op, src, dst, loops({&kept_dst, &kept_src}),
+                                               loops({&reduced_src}), op.threads);
+  op.implementation =
+      std::string(kernel->by_columns() ? "reduce columns:" : "reduce rows:") + simd().isa;
+  op.scratch_bytes = kernel->scratch_bytes();
+  op.buffers = {src.buffer, dst.buffer};
+  op.kernel = std::move(kernel);
+  l.add_op(step.phase, std::move(op));
+  return {};
+}
+
+} // namespace tg::cpu

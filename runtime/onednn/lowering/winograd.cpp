@@ -1,0 +1,163 @@
+// winograd_conv2d on the kernel of winograd.h. The transformed kernel is packed once at load.
+// Images are read and written where they lie as long as their channels lie side by side, also as
+// channels of a concat; bias, residual and activation happen on the way out of a tile.
+#include "runtime/onednn/winograd/winograd.h"
+
+#include "runtime/onednn/lowering/geometry.h"
+#include "runtime/onednn/lowering/lowering.h"
+
+namespace tg::cpu {
+
+namespace {
+
+/// u as it comes from winograd_weight to blocks of output channels.
+class PackKernel final : public Kernel {
+public:
+  PackKernel(std::shared_ptr<const WinogradSchedule> schedule, Place from, Place to)
+      : schedule_(std::move(schedule)), from_place_(std::move(from)), to_place_(std::move(to)) {}
+
+  Result<void> bind(const Addresses& addresses) override {
+    from_ = addresses.of(from_place_);
+    to_ = addresses.of(to_place_);
+    return {};
+  }
+  dnnl_status_t run(dnnl_stream_t) override {
+    schedule_->pack(to_, from_);
+    return dnnl_success;
+  }
+
+private:
+  std::shared_ptr<const WinogradSchedule> schedule_;
+  Place from_place_, to_place_;
+  const float* from_ = nullptr;
+  float* to_ = nullptr;
+};
+
+/// Operands and result of a convolution; the optional ones may be absent.
+struct WinogradPlaces {
+  Place x, weights, y;
+  std::optional<Place> bias, residual;
+};
+
+class WinogradKernel final : public Kernel {
+public:
+  WinogradKernel(std::shared_ptr<const WinogradSchedule> schedule, WinogradPlaces places, Act act)
+      : schedule_(std::move(schedule)), places_(std::move(places)) {
+    data_.act = act;
+  }
+
+  Result<void> bind(const Addresses& addresses) override {
+    data_.x = addresses.of(places_.x);
+    data_.weights = addresses.of(places_.weights);
+    data_.y = addresses.of(places_.y);
+    if (places_.bias) data_.bias = addresses.of(*places_.bias);
+    if (places_.residual) data_.residual = addresses.of(*places_.residual);
+    data_.scratch = reinterpret_cast<float*>(addresses.scratch);
+    return {};
+  }
+  dnnl_status_t run(dnnl_stream_t) override {
+    schedule_->run(winograd_table(), data_);
+    return dnnl_success;
+  }
+
+private:
+  std::shared_ptr<const WinogradSchedule> schedule_;
+  WinogradPlaces places_;
+  WinogradData data_;
+};
+
+ImageSteps steps(const Place& p) { return {p.strides[0], p.strides[2], p.strides[3]}; }
+
+/// The image where it lies if its channels lie side by side, else a copy.
+Result<Place> channels_last(Lowering& l, PlanValueId value) {
+  const Place& now = l.place(value);
+  if (now.strides[1] == 1) return now;
+  return l.operand_nhwc(value);
+}
+
+WinogradShape shape_of(const Lowering& l, const PlanStep& step) {
+  const Shape &x = l.type(operand(step, "x")).shape, &u = l.type(operand(step, "u")).shape;
+  const Shape& y = l.type(step.result).shape;
+  Value one = Value::of_ints({1, 1});
+  Geometry g = geometry(x, {3, 3}, one, attr(step, "pad"), {1, 1});
+  WinogradShape s;
+  s.tile = u[0] == 16 ? 2 : 4;
+  s.images = x[0];
+  s.height = x[2];
+  s.width = x[3];
+  s.out_height = y[2];
+  s.out_width = y[3];
+  s.groups = x[1] / u[2];
+  s.inputs = u[2];
+  s.outputs = u[1] / s.groups;
+  s.above = g.before[0];
+  s.left = g.before[1];
+  return s;
+}
+
+/// Microseconds on one thread, to choose the number of threads by: at 150 GFLOP/s.
+double winograd_us(const WinogradShape& s) {
+  auto multiply_adds = static_cast<double>(s.tiles() * s.positions()) *
+                       static_cast<double>(s.groups * s.inputs * s.outputs);
+  return 2 * multiply_adds / 150e3;
+}
+
+/// The place of a residual that dies here, else a new one: the residual is read where it lies.
+Place place_result(Lowering& l, const PlanStep& step) {
+  Shape strides = nhwc_strides(l.type(step.result).shape);
+  PlanValueId residual = operand(step, "residual");
+  if (residual != kNoValue && step.in_place == residual)
+    if (std::optional<Place> place = l.take_over(step, strides, false)) return *place;
+  return l.new_result(step, strides, true);
+}
+
+void add_packing(Lowering& l, const std::shared_ptr<const WinogradSchedule>& schedule,
+                 const Place& from, const Place& to, Phase phase) {
+  Op op;
+  op.name = "pack kernel";
+  op.implementation = "winograd";
+  op.bytes = 4 * static_cast<double>(from.elements() + schedule->weight_elements());
+  op.buffers = {from.buffer, to.buffer};
+  op.kernel = std::make_unique<PackKernel>(schedule, from, to);
+  l.add_op(phase, std::move(op));
+}
+
+} // namespace
+
+Result<void> lower_winograd_conv2d(Lowering& l, const PlanStep& step) {
+  PlanValueId u = operand(step, "u"), bias = operand(step, "bias");
+  PlanValueId residual = operand(step, "residual");
+  WinogradPlaces places;
+  TG_TRY(places.x, channels_last(l, operand(step, "x")));
+  TG_TRY(Place plain, l.operand_plain(u));
+  if (bias != kNoValue) {
+    TG_TRY(places.bias, l.operand_plain(bias));
+  }
+  if (residual != kNoValue) {
+    TG_TRY(places.residual, channels_last(l, residual));
+  }
+  places.y = place_result(l, step);
+  WinogradShape shape = shape_of(l, step);
+  shape.x = steps(places.x);
+  shape.y = steps(places.y);
+  if (places.residual) shape.residual = steps(*places.residual);
+  int threads = l.threads_for(winograd_us(shape));
+  auto schedule = std::make_shared<const WinogradSchedule>(shape, threads);
+  Phase packing = l.at_load(u) ? Phase::Load : step.phase;
+  places.weights = l.new_temporary(4 * schedule->weight_elements(), packing);
+  add_packing(l, schedule, plain, places.weights, packing);
+
+  Op op = l.describe(step);
+  op.implementation = "winograd" + std::to_string(shape.tile) + ":" + winograd_table().isa;
+  op.threads = threads;
+  op.scratch_bytes = 4 * schedule->scratch_elements();
+  op.buffers = {places.x.buffer, places.weights.buffer, places.y.buffer};
+  if (places.bias) op.buffers.push_back(places.bias->buffer);
+  if (places.residual) op.buffers.push_back(places.residual->buffer);
+  Act act = *parse_act(attr(step, "act").text);
+  op.kernel = std::make_unique<WinogradKernel>(schedule, std::move(places), act);
+  l.add_op(step.phase, std::move(op));
+  return {};
+}
+
+} // namespace tg::cpu

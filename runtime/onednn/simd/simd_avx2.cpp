@@ -1,0 +1,16 @@
+// simd_impl.inc for AVX2 with FMA. Only simd.cpp refers to this table, after asking the processor.
+#include "runtime/onednn/simd/simd.h"
+
+#include <immintrin.h>
+
+#pragma GCC target("avx2,fma")
+#define TG_LANES 8
+#include "runtime/onednn/simd/simd_vector.inc"
+
+#include "runtime/onednn/simd/simd_impl.inc"
+
+namespace tg::cpu {
+const SimdTable kSimdAvx2 = {"avx2",  apply,     fill, scale,    from_bf16,
+                             to_bf16, sum,       max,  max_rows, max_rows_of_numbers,
+                             softmax, layer_norm};
+}

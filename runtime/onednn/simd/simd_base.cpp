@@ -1,0 +1,19 @@
+// simd_impl.inc for the base instruction set. Only simd.cpp refers to this table, after asking the
+// processor.
+#include "runtime/onednn/simd/simd.h"
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+// The target is the compiler's default: SSE2 on x86-64, whatever it is elsewhere.
+#define TG_LANES 4
+#include "runtime/onednn/simd/simd_vector.inc"
+
+#include "runtime/onednn/simd/simd_impl.inc"
+
+namespace tg::cpu {
+const SimdTable kSimdBase = {"base",  apply,     fill, scale,    from_bf16,
+                             to_bf16, sum,       max,  max_rows, max_rows_of_numbers,
+                             softmax, layer_norm};
+}

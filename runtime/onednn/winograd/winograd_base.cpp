@@ -1,0 +1,14 @@
+// winograd_impl.inc for the base instruction set. Only winograd_schedule.cpp refers to this table,
+// after asking the processor.
+#include "runtime/onednn/winograd/winograd.h"
+
+#include <utility>
+
+// The target is the compiler's default: SSE2 on x86-64, whatever it is elsewhere.
+#define TG_LANES 4
+#include "runtime/onednn/simd/simd_vector.inc"
+#include "runtime/onednn/winograd/winograd_impl.inc"
+
+namespace tg::cpu {
+const WinogradTable kWinogradBase = {"base", input, product, output};
+}
