@@ -65,6 +65,9 @@ SlidingWindows read_pool(Call& call) {
   bool same = pad == AutoPad::SameUpper || pad == AutoPad::SameLower;
   for (const SlidingWindow& window : windows) {
     if (window.out > kMostWindows) call.fail("its result is too large");
+    if (same && window.is_dilated())
+      call.fail("`auto_pad` SAME of dilated windows is padding for the windows to some and for "
+                "their elements to others");
     // The formula gives padding that is negative: some runtimes take none, others cut as much off.
     if (same && window.start(window.out - 1) + window.extent() + 1 < window.size)
       call.fail("its windows do not reach to the end (`auto_pad` SAME), which leaves open where "
@@ -164,20 +167,31 @@ NodeId window_elements(Emitter& emit, NodeId x, const SlidingWindows& windows) {
                       {apart[0], apart[1], count, elements});
 }
 
-/// Where the elements numbered `chosen`[N, C, windows] of their windows lie along one axis:
-/// `inner` are the elements of a window and the windows that the later axes number.
-NodeId place_along(Emitter& emit, NodeId chosen, const SlidingWindow& window,
-                   int64_t inner_elements, int64_t inner_windows) {
-  TensorType vector{DType::I64, {emit.shape(chosen)[2]}};
-  auto whole = [&](int64_t n) { return emit.scalar(static_cast<double>(n), DType::I64); };
-  auto digit = [&](NodeId number, int64_t inner, int64_t base) {
-    return emit.op(OpKind::Mod, {emit.div(number, whole(inner)), whole(base)});
-  };
-  NodeId i = digit(emit.iota(vector, 0), inner_windows, window.out);
-  NodeId element = digit(chosen, inner_elements, window.kernel);
+NodeId times(Emitter& emit, NodeId x, int64_t factor) {
+  return factor == 1 ? x : emit.mul(x, static_cast<double>(factor));
+}
+
+/// Places in row-major order in a space, of which one axis is looked at.
+struct Digit {
+  int64_t base = 1;  // of the axis
+  int64_t inner = 1; // of the axes behind it
+  bool first = false;
+
+  NodeId of(Emitter& emit, NodeId number) const {
+    if (inner > 1) number = emit.div(number, static_cast<double>(inner));
+    if (first) return number;
+    return emit.op(OpKind::Mod, {number, emit.like(number, static_cast<double>(base))});
+  }
+};
+
+/// Where the elements numbered `chosen`[N, C, windows] of their windows lie along one axis.
+NodeId place_along(Emitter& emit, NodeId chosen, const SlidingWindow& window, const Digit& element,
+                   const Digit& of_window) {
+  NodeId windows = emit.iota({DType::I64, {emit.shape(chosen)[2]}}, 0);
   Shape table;
   for (int64_t k = 0; k < window.kernel; ++k) table.append(places_of(window, k));
-  return emit.gather(emit.indices(table), emit.add(emit.mul(element, whole(window.out)), i), 0);
+  NodeId row = times(emit, element.of(emit, chosen), window.out);
+  return emit.gather(emit.indices(table), emit.add(row, of_window.of(emit, windows)), 0);
 }
 
 /// The second result of MaxPool: where the first largest element of each window lies in x, counted
@@ -191,20 +205,24 @@ NodeId largest_indices(Call& call, NodeId x, const SlidingWindows& windows, bool
       emit.op(OpKind::Argmax, {window_elements(emit, x, windows)}, {{"axis", Value::of_int(3)}});
   if (!chosen.valid()) return chosen;
   Ints shape = emit.shape(x);
-  int64_t all = product(shape, 2, emit.rank(x)), elements = 1, count = 1;
-  NodeId images =
-      emit.reshape(emit.iota({DType::I64, {shape[0] * shape[1]}}, 0), {shape[0], shape[1], 1});
-  NodeId index = emit.mul(images, static_cast<double>(all));
+  int64_t images = shape[0] * shape[1];
+  Digit element, of_window;
+  NodeId index;
   Shape result(shape.begin(), shape.begin() + 2);
   for (const SlidingWindow& window : windows) result.push_back(window.out);
   for (size_t axis = windows.size(); axis-- > 0;) {
     const SlidingWindow& window = windows[axis];
     auto at = static_cast<int64_t>(axis) + 2;
     int64_t step = first_fastest ? product(shape, 2, at) : product(shape, at + 1, emit.rank(x));
-    NodeId place = place_along(emit, chosen, window, elements, count);
-    index = emit.add(index, emit.mul(place, static_cast<double>(step)));
-    elements *= window.kernel;
-    count *= window.out;
+    element.base = window.kernel, of_window.base = window.out;
+    element.first = of_window.first = axis == 0;
+    NodeId place = times(emit, place_along(emit, chosen, window, element, of_window), step);
+    index = index.valid() ? emit.add(index, place) : place;
+    element.inner *= window.kernel, of_window.inner *= window.out;
+  }
+  if (images > 1) {
+    NodeId image = emit.reshape(emit.iota({DType::I64, {images}}, 0), {shape[0], shape[1], 1});
+    index = emit.add(index, times(emit, image, product(shape, 2, emit.rank(x))));
   }
   return emit.reshape(index, result);
 }

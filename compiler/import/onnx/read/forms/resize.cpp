@@ -51,13 +51,15 @@ NodeId product(Emitter& emit, NodeId x, int64_t axis, const ResizedAxis& of,
     }
   Shape sizes = last ? Shape{of.in, of.out} : Shape{of.out, of.in};
   NodeId weights = emit.literal({{emit.dtype(x), sizes}, {}, std::move(matrix)});
-  Shape batch = {1}, result = shape;
-  for (int64_t i = 0; i < axis; ++i) batch[0] *= shape[static_cast<size_t>(i)];
-  batch.append(shape.begin() + axis, shape.end());
-  if (!last) batch = {batch[0], of.in, emit.type(x).elements() / batch[0] / of.in};
+  if (last && axis > 0) return emit.matmul(x, weights);
+  if (axis == emit.rank(x) - 2) return emit.matmul(weights, x);
+  Shape result = shape, rows = {1};
+  for (int64_t i = 0; i < axis; ++i) rows[0] *= shape[static_cast<size_t>(i)];
+  rows.push_back(of.in);
+  if (!last) rows.push_back(emit.type(x).elements() / rows[0] / of.in);
   result[static_cast<size_t>(axis)] = of.out;
-  NodeId rows = emit.reshape(x, batch);
-  return emit.reshape(last ? emit.matmul(rows, weights) : emit.matmul(weights, rows), result);
+  x = emit.reshape(x, rows);
+  return emit.reshape(last ? emit.matmul(x, weights) : emit.matmul(weights, x), result);
 }
 
 /// The elements that lie outside of the axis have the value.
