@@ -8,8 +8,9 @@ Three kinds, each written once into a cache folder and found there from then on:
              weights in a file beside the model), some also NAME-dynamo23 (opset 23: Attention)
     trained  the trained models that the packages rapidocr-onnxruntime and silero-vad carry
 
-Beside NAME.onnx lie NAME.npz, the inputs by name, and, of torch networks, NAME.f64.npz: the outputs
-that PyTorch computes in double precision, in the order of the model's outputs.
+Beside NAME.onnx lie NAME.npz, the inputs by name, and NAME.f64.npz, the outputs in double precision
+in the order of the model's outputs: PyTorch's, or those of the onnx package's reference evaluator,
+which is slow and therefore asked only when they are wanted.
 """
 import importlib.util
 import os
@@ -510,7 +511,7 @@ def dynamic_shapes(net):
     return tuple(entries) if len(plain) == len(parameters) else (*entries[:len(plain)], tuple(entries[len(plain):]))
 
 
-def in_double(net):
+def torch_in_double(net):
     """The outputs in double precision; None where the network fixes its precision."""
     import torch
     inputs = [x.double() if x.is_floating_point() else x for x in net.inputs.values()]
@@ -534,7 +535,7 @@ def write_torch(name, exporter, path):
     export(net, path, exporter)
     kept = [i.name for i in onnx.load(path, load_external_data=False).graph.input]
     np.savez(path.with_suffix(".npz"), **{n: net.inputs[n].numpy() for n in kept})
-    outputs = in_double(net)
+    outputs = torch_in_double(net)
     if outputs is not None:
         np.savez(path.with_suffix(".f64.npz"), *outputs)
 
@@ -563,6 +564,23 @@ def random_weight(role, shape, rng):
     return rng.standard_normal(shape) * 0.1
 
 
+def spread_logits(model, inputs):
+    """Scales the last weights so that a final softmax is neither flat nor one class alone."""
+    import onnxruntime
+    graph = model.graph
+    if graph.node[-1].op_type != "Softmax":
+        return
+    logits = graph.node[-1].input[0]
+    graph.output.append(onnx.ValueInfoProto(name=logits))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    factor = 2 / session.run([logits], inputs)[0].std()
+    del graph.output[-1]
+    last = [n for n in graph.node if n.op_type in ("Conv", "Gemm")][-1]
+    for tensor in graph.initializer:
+        if tensor.name in last.input[1:]:
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor) * factor, tensor.name))
+
+
 def write_light(name, path):
     """The model with every float weight, made by ConstantOfShape or given, replaced by a random one."""
     model = onnx.load(LIGHT_FOLDER / f"{name}.onnx")
@@ -581,10 +599,12 @@ def write_light(name, path):
         if tensor.data_type == onnx.TensorProto.FLOAT and tensor.name in readers:
             weight = random_weight(role_of(tensor.name, readers), list(tensor.dims), rng).astype(np.float32)
             tensor.CopyFrom(numpy_helper.from_array(weight, tensor.name))
-    onnx.save(model, path)
     data = next(i for i in graph.input if i.name not in given)
     shape = [d.dim_value for d in data.type.tensor_type.shape.dim]
-    np.savez(path.with_suffix(".npz"), **{data.name: rng.standard_normal(shape).astype(np.float32)})
+    inputs = {data.name: rng.standard_normal(shape).astype(np.float32)}
+    spread_logits(model, inputs)
+    onnx.save(model, path)
+    np.savez(path.with_suffix(".npz"), **inputs)
 
 
 # --- trained models of packages -------------------------------------------------------------------
