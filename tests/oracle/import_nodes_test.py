@@ -235,13 +235,13 @@ def print_kinds(cases, results):
 
 
 def reasons(cases, results):
-    """{(operator, reason): names of tests}; names of values and numbers of errors apart."""
+    """{(operator of the test, reason): names of tests}; reasons without files and names of nodes."""
     found = collections.defaultdict(list)
     for case in cases:
         kind, why = results[case.name]
         if kind == REFUSED:
-            why = re.sub(r"^error(\[\w+\])?: ", "", why)
-            found[case.kind, why].append(case.name)
+            why = re.sub(r"^error(\[\w+\])?: (`[^`]*m\.onnx`: )?", "", why)
+            found[case.kind, re.sub(r"node `[^`]*` \(([\w.]+)\)", r"\1", why)].append(case.name)
     return dict(sorted(found.items()))
 
 
