@@ -582,7 +582,10 @@ def spread_logits(model, inputs):
 
 
 def write_light(name, path):
-    """The model with every float weight, made by ConstantOfShape or given, replaced by a random one."""
+    """The model with every float weight, made by ConstantOfShape or given, replaced by a random one.
+
+    IR version 3 wants weights among the inputs, too.
+    """
     model = onnx.load(LIGHT_FOLDER / f"{name}.onnx")
     graph, rng = model.graph, np.random.default_rng(1)
     readers = {}
@@ -594,6 +597,7 @@ def write_light(name, path):
         shape = numpy_helper.to_array(given[node.input[0]]).tolist()
         weight = random_weight(role_of(node.output[0], readers), shape, rng).astype(np.float32)
         graph.initializer.append(numpy_helper.from_array(weight, node.output[0]))
+        graph.input.append(onnx.helper.make_tensor_value_info(node.output[0], onnx.TensorProto.FLOAT, shape))
         graph.node.remove(node)
     for tensor in given.values():
         if tensor.data_type == onnx.TensorProto.FLOAT and tensor.name in readers:
