@@ -46,6 +46,10 @@ SHAPE_OPERANDS = {
     "NonMaxSuppression": {2, 3, 4}, "SequenceAt": {1}, "SequenceErase": {1}, "SequenceInsert": {2},
 } | {f"Reduce{kind}": {1} for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")}
 
+# Tests whose expected outputs are written with four digits.
+FOUR_DIGITS = {"test_averagepool_2d_ceil_last_window_starts_on_pad"}
+BF16_SCALE = 200  # of the tolerance: 2e-2 and 2e-3, as for f16
+
 # The float32 tests of operators that an inference compiler meets, and how many there are.
 INFERENCE = {
     # those of the light models: 120
@@ -83,10 +87,11 @@ class Case:
         domain = self.node.domain if self.node.domain not in ("", "ai.onnx") else ""
         self.kind = f"{domain}.{self.node.op_type}" if domain else self.node.op_type
 
-    def fix_shapes(self):
-        """Operands that decide shapes become weights."""
+    def fix_operands(self):
+        """Operands that decide shapes become weights, and so do those that NumPy has no type for."""
         places = SHAPE_OPERANDS.get(self.kind, ())
         fixed = {name for place, name in enumerate(self.node.input) if place in places}
+        fixed |= {name for name, x in self.inputs.items() if str(getattr(x, "dtype", "")) == "bfloat16"}
         graph = self.model.graph
         for value in [v for v in graph.input if v.name in fixed and isinstance(self.inputs[v.name], np.ndarray)]:
             graph.initializer.append(numpy_helper.from_array(self.inputs.pop(value.name), value.name))
@@ -108,11 +113,12 @@ class Case:
             return re.match("test_attention_[34]d", self.name) and "window" not in self.name and "int64" not in kinds
         return True
 
-    def names(self):
-        """What a diagnostic may call what it refuses."""
-        nodes = [n for n in self.model.graph.node]
-        found = {n.op_type for n in nodes} | {n.name for n in nodes} | {o for n in nodes for o in n.output}
-        return {name for name in found | set(self.inputs) | set(self.outputs) if name}
+    def is_named_in(self, text):
+        """Whether a diagnostic names an operator, a node or a value."""
+        nodes = self.model.graph.node
+        names = {n.op_type for n in nodes} | {n.name for n in nodes} | {o for n in nodes for o in n.output}
+        names |= set(self.inputs) | set(self.outputs)
+        return any(name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names)
 
 
 def array_of(value):
@@ -132,16 +138,11 @@ def collect(options):
     for case in cases:
         case.inference = bool(case.is_inference())
         if not options.as_generated:
-            case.fix_shapes()
+            case.fix_operands()
     return cases
 
 
 # --- one test -------------------------------------------------------------------------------------
-
-
-def as_bf16(got, want):
-    """NumPy has no bfloat16: what was computed in it is compared as float32."""
-    return got.astype(np.float32), want.astype(np.float32)
 
 
 def judge(case, path):
@@ -150,12 +151,14 @@ def judge(case, path):
     if set(got) != set(case.outputs):
         return f"outputs {sorted(got)}, expected {sorted(case.outputs)}"
     for name, want in case.outputs.items():
-        found = got[name]
-        if str(want.dtype) == "bfloat16":
-            found, want = as_bf16(found, want)
+        found, scale = got[name], 1
+        if str(want.dtype) == "bfloat16":  # which NumPy has not: the file holds f32
+            want, scale = want.astype(np.float32), BF16_SCALE
         if found.dtype != want.dtype or found.shape != want.shape:
             return f"{name} is {found.dtype}{list(found.shape)}, expected {want.dtype}{list(want.shape)}"
-        off = difference(found, want) if want.size else 0
+        if case.name in FOUR_DIGITS and np.allclose(found, want, rtol=0, atol=1e-4):
+            continue
+        off = difference(found, want) / scale if want.size else 0
         if off > 1:
             return f"{name} is {off:.3g} times further off than allowed"
     return ""
@@ -165,8 +168,7 @@ def refusal(case, done):
     """The class and the first message of a run that ended with exit code 1."""
     text = done.stderr.strip()
     first = next((line for line in text.splitlines() if line.startswith("error")), text[:200])
-    words = set(re.findall(r"[\w.:/]+", text))
-    if words & case.names():
+    if case.is_named_in(text):
         return REFUSED, first
     return CRASH, f"refused without a name: {first}"
 
@@ -235,13 +237,14 @@ def print_kinds(cases, results):
 
 
 def reasons(cases, results):
-    """{(operator of the test, reason): names of tests}; reasons without files and names of nodes."""
+    """{(operator of the test, reason): cases}; reasons without files and names of nodes."""
     found = collections.defaultdict(list)
     for case in cases:
         kind, why = results[case.name]
         if kind == REFUSED:
             why = re.sub(r"^error(\[\w+\])?: (`[^`]*m\.onnx`: )?", "", why)
-            found[case.kind, re.sub(r"node `[^`]*` \(([\w.]+)\)", r"\1", why)].append(case.name)
+            why = re.sub(r"`[^`]*in.npz:(\w+)`", r"`\1`", why)
+            found[case.kind, re.sub(r"node `[^`]*` \(([\w.]+)\)", r"\1", why)].append(case)
     return dict(sorted(found.items()))
 
 
@@ -249,10 +252,18 @@ def write_table(path, cases, results):
     count = collections.Counter(results[c.name][0] for c in cases)
     lines = [f"# ONNX's node tests (onnx {onnx.__version__})", "",
              f"{len(cases)} tests: " + ", ".join(f"{count[c]} {c}" for c in (RIGHT, REFUSED, WRONG, CRASH)) + ".", "",
-             "| operator | tests refused | why | for example |", "|---|---|---|---|"]
-    for (kind, why), names in reasons(cases, results).items():
-        lines.append(f"| {kind} | {len(names)} | {why.replace('|', chr(92) + '|')} | `{names[0]}` |")
+             "| operator | tests refused | of inference | why | for example |", "|---|---|---|---|---|"]
+    for (kind, why), found in reasons(cases, results).items():
+        inference = sum(c.inference for c in found) or ""
+        lines.append(f"| {kind} | {len(found)} | {inference} | {why.replace('|', chr(92) + '|')} | `{found[0].name}` |")
     Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def print_refusals(cases, results):
+    print("\nrefused, how many of inference in brackets:")
+    for (kind, why), found in reasons(cases, results).items():
+        print(f"  {len(found):>3} ({sum(c.inference for c in found)}) {kind}: {why}")
+    print()
 
 
 def print_failures(cases, results):
@@ -288,10 +299,7 @@ def main():
     with ThreadPoolExecutor(options.jobs) as pool:
         results = dict(zip([c.name for c in cases], pool.map(lambda c: run_and_keep(c, options), cases)))
     print_kinds(cases, results)
-    print("\nrefused:")
-    for (kind, why), names in reasons(cases, results).items():
-        print(f"  {len(names):>3} {kind}: {why}")
-    print()
+    print_refusals(cases, results)
     print_failures(cases, results)
     if options.table:
         write_table(options.table, cases, results)
