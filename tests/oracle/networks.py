@@ -66,8 +66,13 @@ def randomise(module, images):
 
 
 def image(size, batch=1):
+    """Noise of several scales: white noise would average out, and batch norms amplify what is left of it."""
     import torch
-    return torch.randn(batch, 3, size, size)
+    layers = []
+    for scale in (1, 4, 16, 64):
+        noise = torch.randn(batch, 3, -(-size // scale), -(-size // scale))
+        layers.append(torch.nn.functional.interpolate(noise, (size, size), mode="bilinear") if scale > 1 else noise)
+    return sum(layers) / len(layers) ** 0.5
 
 
 def vision(name, size=224, **options):
