@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""ONNX networks in ONNX Runtime and in Tangram's runtime, before and after `tg opt`.
+
+    bench/onnx_networks.py [--tg build-release/tg] [--threads 1,2] [--rounds 15] [--cost MODEL] [--state FOLDER]
+                           [--results FOLDER] [NETWORK...]
+
+The networks are those of tests/oracle/networks.py; NETWORK selects those whose name holds it. Four are
+timed, in rounds that alternate, on the same inputs:
+
+    original    ONNX Runtime on the file as it is
+    exported    ONNX Runtime on the result of `tg opt -o F.onnx`
+    source      `tg run` on the file as it is
+    optimised   `tg run` on the result of `tg opt -o F.tg`
+
+Inside the clock is one inference, inputs and outputs in the runtime's memory; a round's time is the
+median of its runs. The ratios are of times of one round: original over the other, above 1 where the
+other is faster; the interval of their median holds with 95% for any distribution (order statistics).
+"slower" says that the whole interval lies below 0.98. Wants an idle machine: the load average at the
+start is recorded.
+
+With --state what was optimised and measured is kept in a folder, and a later run goes on from there.
+Leaves onnx_networks.json and onnx_networks.md in --results. Wants the packages of
+`./dev test --oracle --full`; networks of packages that are not installed are left out.
+"""
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from run import ROOT, setting
+
+sys.path.insert(0, str(ROOT / "tests/oracle"))
+try:
+    import networks
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+except ImportError as missing:
+    print(f"skipped: {missing.name} is not installed (./dev test --oracle installs it)")
+    sys.exit(0)
+
+ROUND_S, LEAST_RUNS = 0.3, 5
+KINDS = ("original", "exported", "source", "optimised")
+SLOWER, FASTER = 0.98, 1.02
+
+
+class OnnxRuntime:
+    """A session whose inputs and outputs stay in its memory."""
+
+    def __init__(self, path, inputs, threads):
+        options = ort.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        options.log_severity_level = 3
+        self.session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self.binding = self.session.io_binding()
+        for value in self.session.get_inputs():
+            self.binding.bind_ortvalue_input(value.name, ort.OrtValue.ortvalue_from_numpy(inputs[value.name]))
+        for value in self.session.get_outputs():
+            self.binding.bind_output(value.name)
+        self.session.run_with_iobinding(self.binding)
+
+    def round(self):
+        """The median of the runs of a round, in microseconds."""
+        times, end = [], time.perf_counter() + ROUND_S
+        while len(times) < LEAST_RUNS or time.perf_counter() < end:
+            start = time.perf_counter()
+            self.session.run_with_iobinding(self.binding)
+            times.append((time.perf_counter() - start) * 1e6)
+        return statistics.median(times)
+
+
+class Tangram:
+    """`tg run` on a file: each round is a process."""
+
+    def __init__(self, options, threads, arguments):
+        self.command = [options.tg, "run", *arguments, "--backend", "cpu", "--threads", threads, "--json"]
+
+    def round(self):
+        return json.loads(tg(self.command))["median_us"]
+
+
+def tg(command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError((done.stderr.strip().splitlines() or ["tg failed"])[0])
+    return done.stdout
+
+
+def shapes_of(path, inputs):
+    """--shape for every input of which the file leaves a size open."""
+    for value in onnx.load(path, load_external_data=False).graph.input:
+        if value.name in inputs and any(not d.HasField("dim_value") for d in value.type.tensor_type.shape.dim):
+            yield f"--shape={value.name}={','.join(map(str, inputs[value.name].shape))}"
+
+
+def optimise(name, path, shapes, threads, options, folder):
+    """The stem of the results of `tg opt`: .tg with .safetensors, and .onnx; made if they are not there."""
+    stem = folder / f"{name}-{threads}"
+    cost = ["--cost", options.cost] if options.cost else []
+    common = [options.tg, "opt", path, *shapes, "--threads", threads, "--quiet", *cost]
+    if not stem.with_suffix(".onnx").exists():
+        tg([*common, "-o", stem.with_suffix(".tg"), "--weights-out", stem.with_suffix(".safetensors")])
+        tg([*common, "-o", stem.with_suffix(".onnx")])
+    return stem
+
+
+def in_order_of(stem, path, inputs, shapes, options):
+    """The inputs by the names that a .tg file has for them."""
+    text = tg([options.tg, "import", path, *shapes, "-o", stem.with_suffix(".import.tg"), "--json"])
+    return {i["name"]: x for i, x in zip(json.loads(text)["inputs"], inputs.values())}
+
+
+def runners(name, threads, options, folder):
+    """{kind: what runs it}."""
+    path = networks.prepare(name)
+    inputs = dict(np.load(path.with_suffix(".npz")))
+    shapes = list(shapes_of(path, inputs))
+    stem = optimise(name, path, shapes, threads, options, folder)
+    own = stem.with_suffix(".inputs.npz")
+    np.savez(own, **in_order_of(stem, path, inputs, shapes, options))
+    weights = stem.with_suffix(".safetensors")
+    return {"original": OnnxRuntime(path, inputs, threads),
+            "exported": OnnxRuntime(stem.with_suffix(".onnx"), inputs, threads),
+            "source": Tangram(options, threads, [path, *shapes, "--input", path.with_suffix(".npz")]),
+            "optimised": Tangram(options, threads, [stem.with_suffix(".tg"), "--weights", weights, "--input", own])}
+
+
+def median_interval(values):
+    """(median, low, high): the order statistics between which it lies with 95%."""
+    values, n = sorted(values), len(values)
+    outside, k = 0.0, 0
+    while k < n // 2:
+        outside += 2 * math.comb(n, k) / 2 ** n
+        if outside > 0.05:
+            break
+        k += 1
+    low = max(0, k - 1)
+    return statistics.median(values), values[low], values[n - 1 - low]
+
+
+def measure(name, threads, options, folder):
+    timed = runners(name, threads, options, folder)
+    times = {kind: [] for kind in timed}
+    for number in range(options.rounds):
+        order = list(timed)[number % len(timed):] + list(timed)[:number % len(timed)]
+        for kind in order:
+            times[kind].append(timed[kind].round())
+    row = {"network": name, "threads": threads, "rounds": options.rounds}
+    for kind, values in times.items():
+        row[f"{kind}_us"] = round(statistics.median(values), 1)
+        if kind != "original":
+            ratios = [first / other for first, other in zip(times["original"], values)]
+            row[f"{kind}_ratio"] = [round(r, 4) for r in median_interval(ratios)]
+    return row
+
+
+# --- what is printed ------------------------------------------------------------------------------
+
+
+def cell(row, kind):
+    middle, low, high = row[f"{kind}_ratio"]
+    text = f"{row[f'{kind}_us'] / 1e3:.2f} ms, {middle:.3f} [{low:.3f}, {high:.3f}]"
+    return f"{text} slower" if high < SLOWER else text
+
+
+def summary(rows, kind):
+    ratios = [row[f"{kind}_ratio"] for row in rows]
+    mean = math.exp(statistics.fmean(math.log(r[0]) for r in ratios))
+    slower, faster = sum(r[2] < SLOWER for r in ratios), sum(r[1] > FASTER for r in ratios)
+    return f"{kind}: geometric mean {mean:.3f}, {faster} of {len(ratios)} faster, {slower} slower"
+
+
+def markdown(record):
+    rows = record["rows"]
+    lines = ["# ONNX networks in ONNX Runtime and in Tangram's runtime", "",
+             f"{record['machine']}; commit {record['commit']}; {record['date']}; load average at the start "
+             f"{record['load_average']}; ONNX Runtime {record['onnxruntime']}.", "",
+             "Milliseconds, then ONNX Runtime's time on the original over this one, with its 95% interval.", "",
+             "| network | threads | original | exported | source | optimised |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        lines.append(f"| {row['network']} | {row['threads']} | {row['original_us'] / 1e3:.2f} ms | "
+                     + " | ".join(cell(row, kind) for kind in KINDS[1:]) + " |")
+    for threads in sorted({row["threads"] for row in rows}):
+        lines += ["", f"With {threads} thread{'s' if threads > 1 else ''}:", ""]
+        lines += [f"- {summary([r for r in rows if r['threads'] == threads], kind)}" for kind in KINDS[1:]]
+    return "\n".join(lines) + "\n"
+
+
+def measure_all(options, folder):
+    kept = folder / "rows.json"
+    rows = json.loads(kept.read_text()) if kept.exists() else []
+    done = {(row["network"], row["threads"]) for row in rows}
+    for name in networks.names():
+        if options.networks and not any(part in name for part in options.networks):
+            continue
+        for threads in (int(n) for n in options.threads.split(",")):
+            if (name, threads) in done:
+                continue
+            try:
+                row = measure(name, threads, options, folder)
+            except (RuntimeError, networks.Missing) as error:
+                print(f"{name}, {threads}: left out: {error}", file=sys.stderr, flush=True)
+                continue
+            print(f"{name}, {threads}: {row['original_us'] / 1e3:.2f} ms; "
+                  + "; ".join(f"{kind} {cell(row, kind)}" for kind in KINDS[1:]), flush=True)
+            rows.append(row)
+            kept.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tg", default=str(ROOT / "build-release/tg"))
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--cost", default="", help="prices for tg opt; default: its own")
+    parser.add_argument("--state", type=Path, help="keeps what was optimised and measured")
+    parser.add_argument("--results", type=Path, default=ROOT / "bench/results")
+    parser.add_argument("networks", nargs="*")
+    options = parser.parse_args()
+    record = {"program": "onnx_networks", **setting(), "onnxruntime": ort.__version__}
+    if record["load_average"] > 0.5:
+        print(f"the load average is {record['load_average']}; timings will be noisy", file=sys.stderr)
+    os.environ.setdefault("GOMP_SPINCOUNT", "3000")  # as tg runs itself
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.state or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        record["rows"] = measure_all(options, folder)
+    if not record["rows"]:
+        sys.exit("nothing was measured")
+    options.results.mkdir(parents=True, exist_ok=True)
+    (options.results / "onnx_networks.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    (options.results / "onnx_networks.md").write_text(markdown(record), encoding="utf-8")
+    print("".join(markdown(record).split("\nWith")[1:]))
+
+
+if __name__ == "__main__":
+    main()

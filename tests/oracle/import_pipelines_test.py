@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Programs that use trained ONNX models, with `tg run` in the place of ONNX Runtime's session: the text
+that rapidocr-onnxruntime reads in a picture must be the same, and the speech probabilities of
+silero-vad equal within 1e-4.
+
+    tests/oracle/import_pipelines_test.py [--tg build/tg] [--backend cpu] [ocr|vad...]
+
+A pipeline whose packages are not installed is skipped (`./dev test --oracle --full` installs them).
+"""
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+from export_test import ROOT  # skips this test too where packages are missing
+
+import networks
+import numpy as np
+import onnxruntime
+
+LINES = ["HELLO TANGRAM", "ONNX 2026", "reads 37 networks"]
+TOLERANCE = 1e-4
+
+
+class TangramSession:
+    """ONNX Runtime's session for names and metadata; `tg run` for what it computes."""
+
+    options = None
+    runs = 0
+
+    def __init__(self, path, sess_options=None, providers=None):
+        self.path = path
+        self.described = RealSession(path, sess_options=sess_options, providers=providers)
+
+    def __getattr__(self, name):
+        return getattr(self.described, name)
+
+    def run(self, names, inputs):
+        TangramSession.runs += 1
+        shapes = [f"--shape={n}={','.join(map(str, np.shape(x)))}" for n, x in inputs.items() if np.ndim(x)]
+        with tempfile.TemporaryDirectory() as scratch:
+            given, out = Path(scratch, "in.npz"), Path(scratch, "out.npz")
+            np.savez(given, **inputs)
+            command = [self.options.tg, "run", self.path, *shapes, "--backend", self.options.backend, "--runs", "1",
+                       "--quiet", "--input", given, "--output", out]
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise RuntimeError((done.stderr.strip().splitlines() or ["tg run failed"])[0])
+            found = dict(np.load(out))
+        return [found[n] for n in names or [o.name for o in self.get_outputs()]]
+
+
+RealSession = onnxruntime.InferenceSession
+
+
+def picture():
+    """Lines of text, dark on light."""
+    from PIL import Image, ImageDraw, ImageFont
+    page = Image.new("RGB", (480, 60 * len(LINES) + 20), (250, 250, 250))
+    for number, line in enumerate(LINES):
+        ImageDraw.Draw(page).text((20, 15 + 60 * number), line, (20, 20, 20), ImageFont.load_default(size=34))
+    return np.asarray(page)
+
+
+def ocr(session):
+    """[(text, score)] of the lines that are found."""
+    from rapidocr_onnxruntime import RapidOCR
+    from rapidocr_onnxruntime.utils import infer_engine
+    with mock.patch.object(infer_engine, "InferenceSession", session):
+        found, _ = RapidOCR()(picture())
+    return [(text, float(score)) for _, text, score in found]
+
+
+def vad(session):
+    """[(frame, probability)] by the model of single windows and by that of sequences."""
+    import torch
+    from silero_vad import load_silero_vad
+    wave = torch.from_numpy(networks.speech(12, 512))
+    with mock.patch.object(onnxruntime, "InferenceSession", session):
+        step, sequence = load_silero_vad(onnx=True, opset_version=15), load_silero_vad(sequence=True)
+        single = [step(window, 16000).item() for window in wave]
+        joined = np.ravel(sequence.audio_forward(wave.numpy().ravel(), 16000)).tolist()
+    return [(f"window {i}", p) for i, p in enumerate(single)] + [(f"frame {i}", p) for i, p in enumerate(joined)]
+
+
+def check(pipeline):
+    """What is wrong; empty if nothing is."""
+    want = pipeline(RealSession)
+    TangramSession.runs = 0
+    got = pipeline(TangramSession)
+    if TangramSession.runs == 0:
+        return "the package runs another session"
+    if [what for what, _ in got] != [what for what, _ in want]:
+        return f"{[what for what, _ in got]}, expected {[what for what, _ in want]}"
+    worst = max(abs(a - b) for (_, a), (_, b) in zip(got, want))
+    print(f"     {want[0][0]} to {want[-1][0]}; {TangramSession.runs} runs, differences up to {worst:.1g}")
+    return f"a number differs by {worst:.3g}" if worst > TOLERANCE else ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tg", default=str(ROOT / "build/tg"))
+    parser.add_argument("--backend", default="cpu", choices=["ref", "cpu"])
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    TangramSession.options, failed = options, 0
+    for name, pipeline in (("ocr", ocr), ("vad", vad)):
+        if options.names and name not in options.names:
+            continue
+        try:
+            wrong = check(pipeline)
+        except ImportError as missing:
+            print(f"[SKIP] {name}: {missing.name} is not installed")
+            continue
+        except RuntimeError as error:
+            wrong = str(error)
+        failed += bool(wrong)
+        print(f"FAIL {name}: {wrong}" if wrong else f"ok   {name}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
