@@ -7,15 +7,18 @@ syntax keyword tangramKeyword and as else extern fn for if in let model not op o
 syntax keyword tangramKeyword ruleset use var where
 syntax keyword tangramType Act DType Pad Pair bf16 bool f16 f32 float i32 i64 int list
 syntax keyword tangramConstant false none same true valid
-syntax keyword tangramFunction abs add argmax avg_pool2d batch_norm cast ceil clip concat conv2d
-syntax keyword tangramFunction cos cumsum dim div dtype elu enlarge equal erf exp expm1 eye floor
-syntax keyword tangramFunction full fused_map gather gelu greater greater_equal hardswish identity
-syntax keyword tangramFunction iota layer_norm len less less_equal log log1p logical_and
-syntax keyword tangramFunction logical_not logical_or matmul max max_pool2d maximum merge_gconv min
-syntax keyword tangramFunction minimum mish mod mul neg not_equal ones pad pow prod rank reduce_max
-syntax keyword tangramFunction reduce_mean reduce_sum relu relu6 reshape rsqrt select shape sigmoid
-syntax keyword tangramFunction sign sin slice softmax softplus split sqrt sub sum tanh tensor
-syntax keyword tangramFunction transpose winograd_conv2d winograd_weight zeros
+syntax keyword tangramFunction abs acos acosh add argmax asin asinh atan atanh avg_pool2d
+syntax keyword tangramFunction batch_norm broadcast cast ceil clip concat conv2d conv3d
+syntax keyword tangramFunction conv_transpose2d cos cosh cumsum dim div dtype elu enlarge equal erf
+syntax keyword tangramFunction exp expm1 eye floor full fused_map gather gelu greater greater_equal
+syntax keyword tangramFunction hardswish identity iota layer_norm leaky_relu len less less_equal
+syntax keyword tangramFunction log log1p logical_and logical_not logical_or matmul max max_pool2d
+syntax keyword tangramFunction maximum merge_gconv min minimum mish mod mul neg non_max_suppression
+syntax keyword tangramFunction not_equal ones pad pow prod rank reduce_max reduce_mean reduce_min
+syntax keyword tangramFunction reduce_prod reduce_sum relu relu6 reshape round rsqrt scatter select
+syntax keyword tangramFunction shape sigmoid sign sin sinh slice softmax softplus split sqrt sub
+syntax keyword tangramFunction sum tan tanh tensor top_k transpose winograd_conv2d winograd_weight
+syntax keyword tangramFunction zeros
 syntax match tangramOperator /\.\.\.\|<=>\|!=\|\*\*\|->\|\.\.\|\/\/\|<=\|==\|=>\|>=\|%\|\*\|+\|-\|\/\|<\|=\|>\|@/
 
 syntax match tangramNumber /\<[0-9]\+\(\.[0-9]\+\)\?\([eE][+-]\?[0-9]\+\)\?\>/

@@ -8,8 +8,8 @@ namespace tg::cpu {
 
 namespace {
 
-/// Microseconds on one thread, to choose the number of threads by: at 50 GFLOP/s.
-double transposed_us(double flops) { return flops / 50e3; }
+/// Microseconds on one thread, to choose the number of threads by: at 100 GFLOP/s.
+double transposed_us(double flops) { return flops / 100e3; }
 
 /// A transposed convolution as oneDNN sees it. Its kernels [O, C, kh, kw], or [G, O / G, C / G, kh,
 /// kw], lie as w[C, O / G, kh, kw] does.
