@@ -99,6 +99,7 @@ def cases_of(folder):
                 Case("run --backend ref", ["run", model, "--backend", "ref", "--runs", "100000", "--quiet"]),
                 Case("run --opt", ["run", model, "--opt", "--runs", "1", "--quiet", *RULES, *SEARCHES["mcts"]], None, True, True)],
         "export": [Case("export", ["export", model, "-o", str(folder / "out.onnx")])],
+        "import": [Case("import", ["import", str(folder / "given.onnx"), "-o", out], out)],
         "weights": [Case("weights", ["weights", model, "-o", str(folder / "w.safetensors")])],
         "verify": [Case("verify", ["verify", str(folder / "pair.tg")], limited=True, codes=[1, NOT_DECIDED])],
         "extract": extracted,
@@ -203,6 +204,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_inputs(folder)
+        subprocess.run([tg, "export", str(folder / "long.tg"), "-o", str(folder / "given.onnx"), "--quiet"], check=True)
         cases = cases_of(folder)
         listed = listed_commands(tg)
         found += [f"`tg {command}` has no case here" for command in listed if command not in cases]
