@@ -539,10 +539,11 @@ def write_torch(name, exporter, path):
     net = TORCH_NETWORKS[name]()
     export(net, path, exporter)
     kept = [i.name for i in onnx.load(path, load_external_data=False).graph.input]
-    np.savez(path.with_suffix(".npz"), **{n: net.inputs[n].numpy() for n in kept})
+    inputs = {n: net.inputs[n].numpy() for n in kept}
     outputs = torch_in_double(net)
     if outputs is not None:
         np.savez(path.with_suffix(".f64.npz"), *outputs)
+    np.savez(path.with_suffix(".npz"), **inputs)
 
 
 # --- the light models -----------------------------------------------------------------------------
