@@ -71,7 +71,8 @@ class Case:
 
     def tg(self, command, *arguments):
         """What `tg` prints; a Failure with its first message where it fails."""
-        line = [self.options.tg, command, *arguments, "--threads", self.options.threads]
+        threads = ["--threads", self.options.threads] if command in ("run", "opt") else []
+        line = [self.options.tg, command, *arguments, *threads]
         try:
             done = subprocess.run(list(map(str, line)), capture_output=True, text=True, check=False, timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
