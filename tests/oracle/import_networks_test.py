@@ -51,11 +51,10 @@ class Case:
     def __init__(self, name, options):
         self.name, self.options = name, options
         self.path = networks.prepare(name)
-        self.inputs = dict(np.load(self.path.with_suffix(".npz")))
-        graph = onnx.load(self.path, load_external_data=False).graph
-        self.nodes = sum(n.op_type != "Constant" for n in graph.node)
-        self.shapes = [f"--shape={v.name}={','.join(map(str, self.inputs[v.name].shape))}" for v in graph.input
-                       if v.name in self.inputs and is_dynamic(v)]
+        self.inputs = networks.inputs_of(self.path)
+        self.shapes = networks.shape_options(self.path, self.inputs)
+        nodes = onnx.load(self.path, load_external_data=False).graph.node
+        self.nodes = sum(n.op_type != "Constant" for n in nodes)
         self.want = self.run_onnx(self.path)
 
     def run_onnx(self, path):
@@ -96,12 +95,9 @@ class Case:
 
     def run_text(self, folder, stem):
         """A .tg file and its weights: inputs by the names that it has for them, outputs in its order."""
-        header = re.search(r"^model \w+\((.*?)\) ", (folder / f"{stem}.tg").read_text(), re.M | re.S)
-        inner = re.findall(r"(\w+):", header.group(1))
-        if len(inner) != len(self.inputs):
-            raise Failure(f"{stem}.tg has inputs {inner}, expected {list(self.inputs)}")
-        got = self.run_tg(folder, folder / f"{stem}.tg", dict(zip(inner, self.inputs.values())), "--weights",
-                          folder / f"{stem}.safetensors")
+        file = folder / f"{stem}.tg"
+        given = networks.by_names_in(file.read_text(), self.inputs)
+        got = self.run_tg(folder, file, given, "--weights", folder / f"{stem}.safetensors")
         return dict(zip(self.want, got.values()))
 
     def import_(self, folder):
@@ -159,10 +155,6 @@ def distance(got, double):
     return difference(got.astype(np.float64), double.astype(np.float64)) if got.size else 0
 
 
-def is_dynamic(value):
-    return any(not d.HasField("dim_value") for d in value.type.tensor_type.shape.dim)
-
-
 STEPS = {"run": Case.run, "import": Case.import_, "opt": Case.opt, "export": Case.export, "verify": Case.verify}
 
 
@@ -173,7 +165,7 @@ def run_step(case, step):
             return case.judge(STEPS[step](case, Path(scratch))), case.name not in REFUSED
         except Failure as failure:
             text = str(failure)
-        except Exception as error:  # noqa: BLE001: the other steps go on
+        except Exception as error:  # noqa: BLE001 the other steps go on
             text = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
     if re.search(REFUSED.get(case.name, "$^"), text):
         return f"refused: {text}", True

@@ -202,7 +202,7 @@ def run_and_keep(case, options):
     with tempfile.TemporaryDirectory() as scratch:
         try:
             result = run(case, options, Path(scratch))
-        except Exception as error:  # noqa: BLE001: the other tests go on
+        except Exception as error:  # noqa: BLE001 the other tests go on
             result = CRASH, f"{type(error).__name__}: {error}"
         if options.keep and result[0] in (WRONG, CRASH):
             keep(case, Path(options.keep) / case.name, result[1])
