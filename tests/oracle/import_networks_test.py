@@ -16,8 +16,8 @@ Every output must agree with what ONNX Runtime computes on the file as it was:
 
 A cell is the largest difference over what is allowed. Where that is above 1, both are compared with
 the outputs in double precision: PyTorch's, or those of the onnx package's reference evaluator. Ours
-may then be as far from these as is allowed, or four times as far as ONNX Runtime's (convolutions by
-Winograd's method round that much more). Networks of packages that are not installed are skipped.
+may then be as far from these as is allowed, or eight times as far as ONNX Runtime's: convolutions by
+Winograd's method round that much more, and networks without residuals amplify it. Networks of packages that are not installed are skipped.
 """
 import argparse
 import re
@@ -36,7 +36,7 @@ import onnx
 import onnxruntime as ort
 
 LIMIT_S = 900
-WORSE = 4  # than ONNX Runtime, from double precision, where a network amplifies rounding
+WORSE = 8  # than ONNX Runtime, from double precision, where a network amplifies rounding
 # Rows are selected by their values: tg has to refuse it, by the node's name.
 REFUSED = {"ssdlite-script": "NonMaxSuppression|NonZero|TopK|If"}
 
