@@ -17,7 +17,8 @@ Every output must agree with what ONNX Runtime computes on the file as it was:
 A cell is the largest difference over what is allowed. Where that is above 1, both are compared with
 the outputs in double precision: PyTorch's, or those of the onnx package's reference evaluator. Ours
 may then be as far from these as is allowed, or eight times as far as ONNX Runtime's: convolutions by
-Winograd's method round that much more, and networks without residuals amplify it. Networks of packages that are not installed are skipped.
+Winograd's method round that much more, and networks without residuals amplify it. Networks of
+packages that are not installed are skipped.
 """
 import argparse
 import re
