@@ -63,11 +63,7 @@ NodeId AxisSampler::place(NodeId grid) const {
   NodeId x = how_.align_corners
                  ? emit_.mul(emit_.div(from_zero, 2), last())
                  : emit_.div(emit_.sub(emit_.mul(from_zero, static_cast<double>(size_)), 1), 2);
-  if (how_.filter == Filter::Nearest) {
-    std::optional<OpKind> round = find_op("round");
-    if (!round) return emit_.fail("`mode` nearest is not supported");
-    x = emit_.unary(*round, x);
-  }
+  if (how_.filter == Filter::Nearest) x = emit_.unary(OpKind::Round, x);
   if (how_.padding == Padding::Reflection) return reflected(x);
   // Of a cubic each element that it reads is held within the borders, but not its place.
   bool held = how_.padding == Padding::Border && how_.filter != Filter::Cubic;
