@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   for (const std::string& path : options.models) {
     SourceManager sources;
     DiagnosticSink sink;
-    std::optional<Graph> graph = load_model(sources, path, {}, sink);
+    std::optional<Graph> graph = load_graph(sources, path, {}, sink);
     for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
     if (!graph) return 1;
     Result<Row> row = measure(*graph, options);

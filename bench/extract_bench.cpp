@@ -55,7 +55,7 @@ void print_row(llvm::StringRef model, const EGraphProblem& problem, llvm::String
 bool run(llvm::StringRef path, double seconds, size_t nodes) {
   SourceManager sources;
   DiagnosticSink sink;
-  std::optional<Graph> graph = load_model(sources, path, {}, sink);
+  std::optional<Graph> graph = load_graph(sources, path, {}, sink);
   std::optional<std::vector<Rule>> rules = load_rules(sources, library(), {}, sink);
   if (!graph || !rules) {
     for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());

@@ -125,7 +125,7 @@ double median(std::vector<double> values) {
 Result<Profile> profile(const std::string& path, const Options& options) {
   SourceManager sources;
   DiagnosticSink sink;
-  std::optional<Graph> graph = load_model(sources, path, {}, sink);
+  std::optional<Graph> graph = load_graph(sources, path, {}, sink);
   if (!graph) {
     for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
     return error(Code::no_model, "{0} does not check", path);

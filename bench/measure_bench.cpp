@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
   std::vector<Example> examples;
   for (const std::string& model : models) {
     DiagnosticSink sink;
-    std::optional<Graph> graph = load_model(sources, model, {}, sink);
+    std::optional<Graph> graph = load_graph(sources, model, {}, sink);
     for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
     Result<Example> example = graph ? run(std::move(*graph), settings)
                                     : Result<Example>(error(Code::no_model, "{0}", model));

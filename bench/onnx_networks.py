@@ -39,7 +39,6 @@ sys.path.insert(0, str(ROOT / "tests/oracle"))
 try:
     import networks
     import numpy as np
-    import onnx
     import onnxruntime as ort
 except ImportError as missing:
     print(f"skipped: {missing.name} is not installed (./dev test --oracle installs it)")
@@ -92,13 +91,6 @@ def tg(command):
     return done.stdout
 
 
-def shapes_of(path, inputs):
-    """--shape for every input of which the file leaves a size open."""
-    for value in onnx.load(path, load_external_data=False).graph.input:
-        if value.name in inputs and any(not d.HasField("dim_value") for d in value.type.tensor_type.shape.dim):
-            yield f"--shape={value.name}={','.join(map(str, inputs[value.name].shape))}"
-
-
 def optimise(name, path, shapes, threads, options, folder):
     """The stem of the results of `tg opt`: .tg with .safetensors, and .onnx; made if they are not there."""
     stem = folder / f"{name}-{threads}"
@@ -110,20 +102,14 @@ def optimise(name, path, shapes, threads, options, folder):
     return stem
 
 
-def in_order_of(stem, path, inputs, shapes, options):
-    """The inputs by the names that a .tg file has for them."""
-    text = tg([options.tg, "import", path, *shapes, "-o", stem.with_suffix(".import.tg"), "--json"])
-    return {i["name"]: x for i, x in zip(json.loads(text)["inputs"], inputs.values())}
-
-
 def runners(name, threads, options, folder):
     """{kind: what runs it}."""
     path = networks.prepare(name)
-    inputs = dict(np.load(path.with_suffix(".npz")))
-    shapes = list(shapes_of(path, inputs))
+    inputs = networks.inputs_of(path)
+    shapes = networks.shape_options(path, inputs)
     stem = optimise(name, path, shapes, threads, options, folder)
     own = stem.with_suffix(".inputs.npz")
-    np.savez(own, **in_order_of(stem, path, inputs, shapes, options))
+    np.savez(own, **networks.by_names_in(stem.with_suffix(".tg").read_text(), inputs))
     weights = stem.with_suffix(".safetensors")
     return {"original": OnnxRuntime(path, inputs, threads),
             "exported": OnnxRuntime(stem.with_suffix(".onnx"), inputs, threads),
@@ -204,7 +190,7 @@ def measure_all(options, folder):
                 continue
             try:
                 row = measure(name, threads, options, folder)
-            except (RuntimeError, networks.Missing) as error:
+            except (RuntimeError, ValueError, networks.Missing) as error:
                 print(f"{name}, {threads}: left out: {error}", file=sys.stderr, flush=True)
                 continue
             print(f"{name}, {threads}: {row['original_us'] / 1e3:.2f} ms; "

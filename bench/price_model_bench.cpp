@@ -45,7 +45,7 @@ Result<void> run_network(llvm::ArrayRef<std::string> files, const Settings& sett
   SourceManager sources;
   for (const std::string& file : files) {
     DiagnosticSink sink;
-    std::optional<Graph> graph = load_model(sources, file, {}, sink);
+    std::optional<Graph> graph = load_graph(sources, file, {}, sink);
     if (!graph) return error(Code::no_model, "{0}", file);
     graphs.push_back(std::move(*graph));
   }

@@ -160,7 +160,7 @@ Result<void> run(const Graph& source, llvm::ArrayRef<Rule> rules, const Settings
 
 std::optional<Graph> load(SourceManager& sources, const std::string& path) {
   DiagnosticSink sink;
-  std::optional<Graph> graph = load_model(sources, path, {}, sink);
+  std::optional<Graph> graph = load_graph(sources, path, {}, sink);
   for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
   return graph;
 }

@@ -40,7 +40,7 @@ int failed(const std::string& path, const std::string& why) {
 int verify_network(const std::string& path, int threads) {
   SourceManager sources;
   DiagnosticSink sink;
-  std::optional<Graph> source = load_model(sources, path, {}, sink);
+  std::optional<Graph> source = load_graph(sources, path, {}, sink);
   std::optional<std::vector<Rule>> rules = load_rules(sources, library(), {}, sink);
   Result<std::unique_ptr<CostModel>> costs = make_analytic_cost("cpu");
   for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());

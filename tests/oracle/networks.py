@@ -14,6 +14,7 @@ which is slow and therefore asked only when they are wanted.
 """
 import importlib.util
 import os
+import re
 import warnings
 from pathlib import Path
 
@@ -454,7 +455,6 @@ def ssdlite():
 
 def tagger(kind):
     """Word classes from token ids by a recurrent layer of both directions, two deep."""
-    import torch
     from torch import nn
 
     class Tagger(nn.Module):
@@ -539,10 +539,11 @@ def write_torch(name, exporter, path):
     net = TORCH_NETWORKS[name]()
     export(net, path, exporter)
     kept = [i.name for i in onnx.load(path, load_external_data=False).graph.input]
-    np.savez(path.with_suffix(".npz"), **{n: net.inputs[n].numpy() for n in kept})
+    inputs = {n: net.inputs[n].numpy() for n in kept}
     outputs = torch_in_double(net)
     if outputs is not None:
         np.savez(path.with_suffix(".f64.npz"), *outputs)
+    np.savez(path.with_suffix(".npz"), **inputs)
 
 
 # --- the light models -----------------------------------------------------------------------------
@@ -703,3 +704,27 @@ def prepare(name, folder=CACHE):
     else:
         write_torch(*name.rsplit("-", 1), path)
     return path
+
+
+# --- how `tg` is given a network ------------------------------------------------------------------
+
+
+def inputs_of(path):
+    """The inputs of a prepared network by name."""
+    return dict(np.load(path.with_suffix(".npz")))
+
+
+def shape_options(path, inputs):
+    """--shape for every input of which the file leaves a size open."""
+    values = [v for v in onnx.load(path, load_external_data=False).graph.input if v.name in inputs]
+    return [f"--shape={v.name}={','.join(map(str, inputs[v.name].shape))}" for v in values
+            if any(not d.HasField("dim_value") for d in v.type.tensor_type.shape.dim)]
+
+
+def by_names_in(text, inputs):
+    """The inputs by the names that a .tg model has for them: identifiers, in the same order."""
+    header = re.search(r"^model \w+\((.*?)\) ", text, re.M | re.S)
+    names = re.findall(r"(\w+):", header.group(1))
+    if len(names) != len(inputs):
+        raise ValueError(f"the model has inputs {names}, expected {list(inputs)}")
+    return dict(zip(names, inputs.values()))

@@ -138,4 +138,11 @@ std::optional<Graph> load_model(SourceManager& sources, FileId file, const Model
   return build_graph(load_program(sources, library(), file, sink), request, sink);
 }
 
+std::optional<Graph> load_graph(SourceManager& sources, llvm::StringRef path,
+                                const ModelRequest& request, DiagnosticSink& sink) {
+  std::optional<LoadedModel> model = load_model(sources, path, request, sink);
+  if (!model) return std::nullopt;
+  return std::move(model->graph);
+}
+
 } // namespace tg

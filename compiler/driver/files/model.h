@@ -51,4 +51,8 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
 std::optional<Graph> load_model(SourceManager& sources, FileId file, const ModelRequest& request,
                                 DiagnosticSink& sink);
 
+/// The graph alone.
+std::optional<Graph> load_graph(SourceManager& sources, llvm::StringRef path,
+                                const ModelRequest& request, DiagnosticSink& sink);
+
 } // namespace tg

@@ -32,7 +32,7 @@ TEST(CudnnModels, HasEnginesForTheConvolutionsOfTheExamples) {
       if (llvm::sys::path::extension(it->path()) != ".tg") continue;
       SourceManager sources;
       DiagnosticSink sink;
-      std::optional<Graph> graph = load_model(sources, it->path(), {}, sink);
+      std::optional<Graph> graph = load_graph(sources, it->path(), {}, sink);
       if (!graph) continue; // several models: their tests name them
       Plan plan = plan_from_graph(*graph);
       for (const PlanStep& step : plan.steps) {
@@ -55,7 +55,7 @@ TEST(CudnnModels, AttentionIsFoundInEveryLayer) {
   SourceManager sources;
   DiagnosticSink sink;
   std::string file = std::string(TG_SOURCE_DIR) + "/examples/vit_base.tg";
-  std::optional<Graph> graph = load_model(sources, file, {}, sink);
+  std::optional<Graph> graph = load_graph(sources, file, {}, sink);
   ASSERT_TRUE(graph);
   Plan plan = plan_from_graph(*graph);
   auto always = [](const Plan&, const PlanStep&) { return true; };

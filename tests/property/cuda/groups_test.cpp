@@ -89,7 +89,7 @@ void add_attentions_in_halves(std::vector<Network>& networks) {
     SourceManager sources;
     DiagnosticSink sink;
     std::string file = std::string(TG_SOURCE_DIR) + "/examples/" + name;
-    std::optional<Graph> graph = load_model(sources, file, {}, sink);
+    std::optional<Graph> graph = load_graph(sources, file, {}, sink);
     ASSERT_TRUE(graph) << name;
     Result<Graph> narrow = retype(*graph, DType::F16);
     ASSERT_TRUE(narrow.ok()) << name;

@@ -113,7 +113,7 @@ inline std::vector<Network> example_networks(size_t& changed) {
   changed = 0;
   for (const std::string& file : example_files()) {
     DiagnosticSink own;
-    std::optional<Graph> graph = load_model(sources, file, {}, own);
+    std::optional<Graph> graph = load_graph(sources, file, {}, own);
     if (!graph) continue; // several models: their tests name them
     llvm::StringRef name =
         llvm::StringRef(file).substr(std::string(TG_SOURCE_DIR "/examples/").size());

@@ -120,7 +120,7 @@ TEST(BoundProperty, SaysSomethingOfEveryNetwork) {
       if (entry.path().extension() != ".tg") continue;
       SourceManager sources;
       DiagnosticSink sink;
-      std::optional<Graph> graph = load_model(sources, entry.path().string(), {}, sink);
+      std::optional<Graph> graph = load_graph(sources, entry.path().string(), {}, sink);
       if (!graph) continue; // a file of several models
       llvm::SmallVector<NodeId, 4> outputs;
       for (const GraphOutput& output : graph->outputs()) outputs.push_back(output.node);

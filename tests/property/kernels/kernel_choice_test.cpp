@@ -68,7 +68,7 @@ TEST(KernelChoice, NoPlainLoopsWhereThereIsAnythingElse) {
   for (const auto& file : networks()) {
     SourceManager sources;
     DiagnosticSink sink;
-    std::optional<Graph> graph = load_model(sources, file.string(), {}, sink);
+    std::optional<Graph> graph = load_graph(sources, file.string(), {}, sink);
     if (!graph) continue; // a file of several models
     std::string name = file.stem().string();
     plain_loops(plan_from_graph(*graph), IoLayout::Plain, engine->get(), name, found);

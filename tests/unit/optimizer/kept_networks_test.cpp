@@ -90,7 +90,7 @@ TEST_P(KeptNetwork, HasItsNamesAndComputesTheSame) {
   ModelRequest request;
   request.settings = GetParam().settings;
   std::string file = std::string(TG_SOURCE_DIR "/examples/") + GetParam().name + ".tg";
-  std::optional<Graph> source = load_model(sources, file, request, sink);
+  std::optional<Graph> source = load_graph(sources, file, request, sink);
   ASSERT_TRUE(source) << file;
   Folded folded = fold_weights(optimised(*source));
   ASSERT_TRUE(save_folded_weights(folded, on_cpu(), path).ok());
