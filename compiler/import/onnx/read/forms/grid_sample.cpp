@@ -151,8 +151,7 @@ Neighbours corners(Emitter& emit, const Sampling& how, Ints image, NodeId places
     int64_t size = image[static_cast<size_t>(axis)];
     Neighbours along = AxisSampler(emit, how, size).neighbours(column);
     if (emit.failed()) return {};
-    Neighbours before = axis == 0 ? Neighbours{{}} : std::move(made);
-    made.clear();
+    Neighbours before = axis == 0 ? Neighbours{{}} : std::exchange(made, {});
     for (const Neighbour& outer : before)
       for (const Neighbour& inner : along) {
         NodeId index =
