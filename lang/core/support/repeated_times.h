@@ -30,8 +30,9 @@ struct Comparison {
   double ratio = 1, low = 0, high = 0;
   double first_us = 0, second_us = 0; // medians over pairs: what the ratio is about
   bool remembered = false;            // from earlier runs: of both, the median alone is known
+  bool cut = false; // ended before there were as many runs as were asked for: decides nothing
   /// Faster beyond the noise, and by the medians too.
-  bool second_faster() const { return low > 1 && second.median_us < first.median_us; }
+  bool second_faster() const { return !cut && low > 1 && second.median_us < first.median_us; }
   bool second_slower() const { return high < 1; }
 };
 
