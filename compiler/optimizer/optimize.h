@@ -152,6 +152,7 @@ struct OptimizeReport {
   size_t finalists = 1;         // distinct graphs that were measured whole, beside the source
   bool changed = false;         // what was found is another graph than the source
   bool recalled = false;        // it is an earlier search's, which this one did not better
+  std::optional<Comparison> recalled_times; // of then, where it is not the source
   /// What loading and running the graphs takes, as far as this search or one before it knows.
   double judging_s = 0;
 
@@ -216,7 +217,8 @@ class FinalistRunner {
 public:
   virtual ~FinalistRunner() = default;
   /// Builds both, holds the outputs of the second against those of the first, and times them in
-  /// turns (runtime/measure/time_runs.h). Errors: those of the first.
+  /// turns (runtime/measure/time_runs.h). Errors: those of the first; `limit_no_answer` where there
+  /// was no time to run both.
   virtual Result<WholeRuns> compare(const Graph& first, const Graph& second) = 0;
   /// Builds each, holds its outputs against those of the source, and times some whole runs. Empty:
   /// not done here. Errors: those of the source.
@@ -245,9 +247,9 @@ public:
   }
 };
 
-/// `finalists` may be null, or fail on the source: then the prices alone decide. What a
-/// `second_opinion` (null: none) chooses by its own prices is one of several finalists. Errors:
-/// `no_solution`.
+/// `finalists` may be null, or fail on the source: then the prices alone decide. Where it had no
+/// time, the source is the result. What a `second_opinion` (null: none) chooses by its own prices
+/// is one of several finalists. Errors: `no_solution`.
 Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                            const OptimizeOptions& options, FinalistRunner* finalists,
                            CostModel* second_opinion = nullptr);

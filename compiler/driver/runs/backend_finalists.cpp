@@ -25,6 +25,13 @@ Result<ScreeningResult> time_briefly(LoadedGraph& loaded) {
 
 constexpr char kNotRun[] = "was not run: the time was over";
 
+/// What ended it: no fault of any graph's.
+Diagnostic over(const StopToken& stop) {
+  return error(Code::limit_no_answer, stop.cancelled() ? "somebody asked for the end"
+                                      : stop.full()    ? "the memory limit was reached"
+                                                       : "the time was over");
+}
+
 std::string does_not_run(const Diagnostic& why) { return "does not run: " + why.message; }
 
 /// What is wrong with outputs, of those names; nothing where they are as expected, or where the
@@ -85,10 +92,13 @@ Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOpti
 }
 
 Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& second) {
-  if (options().stop.asked()) return error(Code::limit_no_answer, "the time was over");
-  TG_TRY(LoadedGraph * one, loaded_.get(first));
+  const StopToken& stop = options().stop;
+  if (stop.asked()) return over(stop);
+  Result<LoadedGraph*> source = loaded_.get(first);
+  if (!source) return stop.asked() ? over(stop) : std::move(source.error());
+  LoadedGraph* one = *source;
   Result<LoadedGraph*> other = loaded_.get(second, one);
-  if (!other && options().stop.asked()) return std::move(other.error());
+  if (!other && stop.asked()) return over(stop);
   if (!other) return WholeRuns{{}, does_not_run(other.error())};
   LoadedGraph* two = *other;
   TimingOptions timing = timing_;
@@ -99,7 +109,7 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   std::unique_ptr<MachineWatch> watch; // of a GPU nobody else's work shows here
   if (!prepared.backend->step_timer()) watch = watch_machine(*prepared.backend, prepared.threads);
   Result<Comparison> times = time_in_turns(*prepared.executable, *two->prepared.executable, timing);
-  if (!times && options().stop.asked()) return std::move(times.error());
+  if (!times && stop.asked()) return over(stop);
   if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
   bool disturbed = watch && !watch->quiet();
   return WholeRuns{
@@ -149,7 +159,7 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
                                                                  const Graph* other) {
   std::vector<PlacedNodes> out;
   if (!times_in_place(source) || (other && !times_in_place(*other))) return out;
-  if (options().stop.asked()) return error(Code::limit_no_answer, "the time was over");
+  if (options().stop.asked()) return over(options().stop);
   TG_TRY(LoadedGraph * one, loaded_.get(source));
   if (one->prepared.backend->step_timer()) return out;
   std::vector<LoadedGraph*> graphs{one};

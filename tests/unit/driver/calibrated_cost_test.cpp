@@ -344,10 +344,11 @@ class RecallingRunner final : public FinalistRunner {
 public:
   std::optional<KnownResult> known;
   std::vector<std::string> kept;
-  bool disturbed = false;
+  bool disturbed = false, late = false;
   double us = 80; // of a run of what was found
   int compared = 0;
   Result<WholeRuns> compare(const Graph&, const Graph&) override {
+    if (late) return error(Code::limit_no_answer, "the time was over");
     WholeRuns runs;
     runs.times = compare_times(std::vector<double>(6, 100), std::vector<double>(6, us));
     runs.disturbed = disturbed;
@@ -392,6 +393,21 @@ TEST_F(SettledSearch, AnEarlierResultIsTheOneToBetter) {
   Optimized not_tried = optimised(&runner);
   EXPECT_TRUE(not_tried.report.recalled);
   EXPECT_FALSE(not_tried.report.changed);
+}
+
+TEST_F(SettledSearch, AnEarlierResultNeedNotMeetItsSourceAgainWhereTimeIsOver) {
+  timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
+  RecallingRunner runner;
+  Optimized found = optimised(&runner);
+  runner.late = true;
+  EXPECT_TRUE(optimised(&runner).report.source_returned);
+  runner.known = earlier(found.graph, found.report);
+  Optimized again = optimised(&runner);
+  EXPECT_EQ(difference(again.graph, found.graph), "");
+  EXPECT_FALSE(again.report.source_returned);
+  ASSERT_TRUE(again.report.comparison);
+  EXPECT_EQ(again.report.comparison->ratio, 1.25);
+  EXPECT_EQ(runner.kept.size(), 1u);
 }
 
 TEST_F(SettledSearch, WhatTookLongToJudgeIsTheAnswerAtOnce) {

@@ -299,6 +299,17 @@ TEST_F(Finalists, DenormalNumbersInRunsOfTheFirstAreSaid) {
 }
 #endif
 
+/// Nothing is said of the graphs then.
+TEST_F(Finalists, ComparingSaysWhatEndedIt) {
+  PrepareOptions options;
+  options.backend = "ref";
+  options.stop = StopToken().holding(1); // bytes
+  auto runs = BackendFinalists(options, {.runs = 2}).compare(chain(1), chain(2));
+  ASSERT_FALSE(runs.ok());
+  EXPECT_EQ(runs.error().code, Code::limit_no_answer);
+  EXPECT_EQ(runs.error().message, "the memory limit was reached");
+}
+
 TEST_F(Finalists, ComparingSaysWhichDoesNotRun) {
   PrepareOptions options;
   options.backend = "ref";

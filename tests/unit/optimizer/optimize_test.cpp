@@ -17,14 +17,17 @@ class FakeFinalists : public FinalistRunner {
 public:
   FakeFinalists(double first_us, double second_us) : first_(first_us), second_(second_us) {}
   int asked = 0;
-  bool fails = false, disturbed = false;
+  bool fails = false, late = false, cut = false, disturbed = false;
   std::string fault;
   Result<WholeRuns> compare(const Graph&, const Graph&) override {
     ++asked;
     if (fails) return error(Code::memory_limit, "too large");
+    if (late) return error(Code::limit_no_answer, "the time was over");
     if (!fault.empty()) return WholeRuns{{}, fault};
-    return WholeRuns{compare_times({first_, first_, first_}, {second_, second_, second_}), "", "",
-                     disturbed};
+    WholeRuns runs{compare_times({first_, first_, first_}, {second_, second_, second_}), "", "",
+                   disturbed};
+    runs.times.cut = cut;
+    return runs;
   }
   Result<std::vector<ScreeningResult>> screen(const Graph& source,
                                               llvm::ArrayRef<const Graph*> graphs) override {
@@ -136,6 +139,47 @@ TEST_F(Optimize, ASourceThatDoesNotRunLeavesThePricesToDecide) {
   EXPECT_FALSE(result.report.source_returned);
   EXPECT_FALSE(result.report.comparison);
   EXPECT_FALSE(result.report.notes.empty());
+}
+
+/// With prices that are guesses, and with measured ones.
+TEST_F(Optimize, WhatHadNoTimeToMeetItsSourceIsNotReturned) {
+  Graph source = load(kFusable);
+  OptimizeOptions options;
+  for (bool must_gain : {false, true}) {
+    options.must_gain = must_gain;
+    FakeFinalists finalists(100, 50);
+    finalists.late = true;
+    Optimized result = run(source, &finalists, options);
+    EXPECT_TRUE(result.report.source_returned);
+    EXPECT_TRUE(result.report.changed);
+    EXPECT_FALSE(result.report.comparison);
+    EXPECT_EQ(difference(source, result.graph), "");
+    EXPECT_EQ(result.report.cost_after_us, result.report.cost_before_us);
+    EXPECT_TRUE(result.report.rules_applied.empty());
+    ASSERT_FALSE(result.report.notes.empty());
+    EXPECT_NE(result.report.notes[0].find("did not meet the source (the time was over): the "
+                                          "source is returned"),
+              std::string::npos)
+        << result.report.notes[0];
+  }
+}
+
+TEST_F(Optimize, RunsThatWereCutDoNotDecide) {
+  Graph source = load(kFusable);
+  OptimizeOptions options;
+  for (bool must_gain : {false, true}) {
+    options.must_gain = must_gain;
+    FakeFinalists finalists(100, 50);
+    finalists.cut = true;
+    Optimized result = run(source, &finalists, options);
+    EXPECT_TRUE(result.report.source_returned);
+    EXPECT_FALSE(result.report.comparison);
+    EXPECT_EQ(difference(source, result.graph), "");
+    ASSERT_FALSE(result.report.notes.empty());
+    EXPECT_NE(result.report.notes[0].find("the time was over after 3 runs of each"),
+              std::string::npos)
+        << result.report.notes[0];
+  }
 }
 
 /// Fused operators cost as much as what they replace, so that nothing is gained.
