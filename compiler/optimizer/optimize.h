@@ -74,7 +74,7 @@ struct OptimizeOptions {
 /// Seconds that what has to be finished has left, once the time is over or somebody has asked for
 /// the end: each phase up to its own, so that the whole ends within a second.
 inline constexpr double kGraceOfExtraction = 0.3, kGraceOfExplanation = 0.5,
-                        kGraceOfVerification = 0.7;
+                        kGraceOfWholeRuns = 0.5, kGraceOfVerification = 0.7;
 
 /// The limits of a search and of its extractions; a negative time and no nodes stand for what suits
 /// it (options.search): tree searches have e-graphs of 2,000 nodes, as published, but what Mcts

@@ -103,6 +103,10 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   LoadedGraph* two = *other;
   TimingOptions timing = timing_;
   timing.warmup = 1; // each has run
+  // The grace is for the least number of runs.
+  double left = stopped() ? 0 : stop.seconds_left();
+  timing.seconds = std::min(timing.seconds, left);
+  timing.patience_seconds = std::min(timing.patience_seconds, left);
   std::string fault = output_fault(second, two->outputs, one->outputs, bound());
   if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
   const Prepared& prepared = one->prepared;
@@ -131,11 +135,11 @@ Result<ScreeningResult> BackendFinalists::screen_one(const Graph& graph,
 
 Result<std::vector<ScreeningResult>> BackendFinalists::screen(const Graph& source,
                                                               llvm::ArrayRef<const Graph*> graphs) {
-  if (options().stop.asked()) return std::vector<ScreeningResult>();
+  if (stopped()) return std::vector<ScreeningResult>();
   TG_TRY(const LoadedGraph* own, loaded_.get(source));
   std::vector<ScreeningResult> screened;
   for (const Graph* graph : graphs) {
-    if (options().stop.asked()) {
+    if (stopped()) {
       screened.push_back({0, kNotRun});
       continue;
     }
@@ -159,7 +163,7 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
                                                                  const Graph* other) {
   std::vector<PlacedNodes> out;
   if (!times_in_place(source) || (other && !times_in_place(*other))) return out;
-  if (options().stop.asked()) return over(options().stop);
+  if (stopped()) return over(options().stop);
   TG_TRY(LoadedGraph * one, loaded_.get(source));
   if (one->prepared.backend->step_timer()) return out;
   std::vector<LoadedGraph*> graphs{one};
@@ -173,11 +177,11 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
   out.resize(graphs.size());
   std::vector<size_t> quiet(graphs.size());
   // No warm-up: a median of three does without the first.
-  TimingOptions round_timing{.warmup = 0, .min_runs = 3, .stop = options().stop};
+  TimingOptions round_timing{.warmup = 0, .min_runs = 3, .stop = options().stop.with_grace(0)};
   round_timing.seconds = kSeconds / static_cast<double>(kMostRounds * graphs.size());
   Stopwatch clock;
   for (size_t round = 0; round < kMostRounds; ++round) {
-    if (round > 0 && options().stop.asked()) break;
+    if (round > 0 && stopped()) break;
     if (round >= kQuietRounds && clock.seconds() > kSeconds) break;
     for (size_t i = 0; i < graphs.size(); ++i) {
       TG_CHECK(add_round(out[i], graphs[i]->prepared, round_timing));

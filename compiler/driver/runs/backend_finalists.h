@@ -16,7 +16,7 @@ public:
   explicit BackendFinalists(PrepareOptions options, TimingOptions timing = {.min_runs = 15,
                                                                             .seconds = 1.5,
                                                                             .patience_seconds = 8})
-      : loaded_(that_stops_loading(std::move(options))), timing_(std::move(timing)) {
+      : loaded_(that_stop(std::move(options))), timing_(std::move(timing)) {
     timing_.stop = this->options().stop;
   }
   Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
@@ -33,12 +33,15 @@ public:
   double bound() const;
 
 private:
-  /// To load a large network takes seconds.
-  static PrepareOptions that_stops_loading(PrepareOptions options) {
-    options.interrupt = options.stop;
+  /// Also while they load, since a large network takes seconds. What was found by then may still
+  /// meet the source, if it is small: else it is not returned.
+  static PrepareOptions that_stop(PrepareOptions options) {
+    options.stop = options.interrupt = options.stop.with_grace(kGraceOfWholeRuns);
     return options;
   }
   const PrepareOptions& options() const { return loaded_.options(); }
+  /// Of what has no grace: it is not the last comparison.
+  bool stopped() const { return options().stop.with_grace(0).asked(); }
   bool times_in_place(const Graph& graph) const;
   Result<ScreeningResult> screen_one(const Graph& graph, const LoadedGraph& source);
 
