@@ -90,20 +90,23 @@ public:
     if (best_us > 0) best_us_ = std::min(best_us_, best_us);
   }
 
-  bool quiet() override {
+  Disturbance disturbance() override {
     MachineSigns now = read_();
     best_us_ = std::min(best_us_, now.yardstick_us);
-    bool alone = now.waited_us - last_.waited_us <= kWaited * (now.clock_us - last_.clock_us);
+    double taken = now.waited_us - last_.waited_us, passed = now.clock_us - last_.clock_us;
     bool steady = std::max(last_.yardstick_us, now.yardstick_us) <= kDrift * best_us_;
     last_ = now;
-    return alone && steady;
+    if (!steady || taken > kMuch * passed) return Disturbance::Heavy;
+    return taken > kLittle * passed ? Disturbance::Slight : Disturbance::None;
   }
 
   double best_us() const override { return best_us_; }
 
 private:
-  /// Of the time that passed: what others took so little of is as it would be without them.
-  static constexpr double kWaited = 0.05;
+  /// Of the time that passed: what others took so little of is as it would be without them; and
+  /// what makes a time a little longer at most. A program that always computes takes far more: two
+  /// threads that share two cores with it wait for two thirds of the time.
+  static constexpr double kLittle = 0.05, kMuch = 0.15;
   /// A clock that follows the load moves by less; who shares a core takes more.
   static constexpr double kDrift = 1.25;
 

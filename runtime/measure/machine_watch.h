@@ -6,8 +6,12 @@
 //              of what shares a core's units, caches and clock;
 //   yardstick  a computation of some tens of microseconds on the threads that are timed, always the
 //              same: where it takes longer than at its best, everything did.
+//
+// Others only ever add. Where they took a small share of the time, and the yardstick says that what
+// was left ran at its usual speed, a time is too long by that share at most (Disturbance::Slight).
 #pragma once
 
+#include "lang/core/support/repeated_times.h"
 #include "runtime/backend.h"
 
 namespace tg {
@@ -15,8 +19,10 @@ namespace tg {
 class MachineWatch {
 public:
   virtual ~MachineWatch() = default;
-  /// Whether this process had the machine to itself since it was last asked, as far as can be told.
-  virtual bool quiet() = 0;
+  /// What others took of the machine since this was last asked, as far as can be told.
+  virtual Disturbance disturbance() = 0;
+  /// The same, where nothing but an undisturbed machine will do.
+  bool quiet() { return disturbance() == Disturbance::None; }
   /// The best time of the yardstick so far; 0: there is none.
   virtual double best_us() const { return 0; }
 };

@@ -1,15 +1,23 @@
 // Statistics of repeated timings, and the comparison of two programs that run in turns. On a
 // machine that others use too, single figures mean little: medians with their spread, and
 // differences decided on pairs of neighbouring runs, so that a change of the machine's speed meets
-// both.
+// both. Whether others computed meanwhile: runtime/measure/machine_watch.h.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace tg {
+
+/// How much of the machine others took while something was timed.
+enum class Disturbance : uint8_t {
+  None,   // nothing that matters
+  Slight, // so little that it cannot mislead by much: a second time that agrees makes it sure
+  Heavy,  // as much as to mislead, each time anew
+};
 
 /// Of a list of durations, microseconds.
 struct Timing {
