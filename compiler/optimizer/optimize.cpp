@@ -86,7 +86,8 @@ std::string why_source(const OptimizeReport& report, const WholeRuns& runs) {
         llvm::formatv("the time was over after {0} runs of each", runs.times.first.runs).str());
   return llvm::formatv("as measured{3}, {0} is {1} ({2:f2}x): the source is returned", graph,
                        runs.times.second_slower() ? "slower" : "not faster beyond the noise",
-                       runs.times.ratio, runs.disturbed ? " while other work ran" : "");
+                       runs.times.ratio,
+                       runs.disturbance != Disturbance::None ? " while other work ran" : "");
 }
 
 /// Where no runs are to be had. A source that does not run here is too large, perhaps; what
@@ -118,10 +119,11 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
   optimized.report.tried_us = optimized.report.cost_after_us;
   if (!runs) return judge_without_runs(source, std::move(optimized), runs.error());
   if (!runs->note.empty()) optimized.report.notes.push_back(runs->note);
-  optimized.report.runs_disturbed = runs->disturbed;
+  optimized.report.disturbance = runs->disturbance;
   if (runs->fault.empty() && !runs->times.cut) {
     const Comparison& times = *(optimized.report.comparison = runs->times);
-    if (must_gain || runs->disturbed ? times.second_faster() : times.ratio >= 1) return optimized;
+    must_gain |= runs->disturbance != Disturbance::None;
+    if (must_gain ? times.second_faster() : times.ratio >= 1) return optimized;
   }
   OptimizeReport report = std::move(optimized.report);
   report.source_returned = true;
@@ -129,10 +131,12 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
   return keep_source(source, std::move(report), std::move(why));
 }
 
-/// Whether the comparison says something for good: what lost while other work ran is tried again.
+/// Whether the comparison says something for good. Beside a little of other work it does where the
+/// new graph won all the same; what lost is tried again.
 bool lasting(const OptimizeReport& report) {
-  return report.comparison && !report.recalled &&
-         !(report.source_returned && report.runs_disturbed);
+  if (!report.comparison || report.recalled) return false;
+  return report.disturbance == Disturbance::None ||
+         (report.disturbance == Disturbance::Slight && !report.source_returned);
 }
 
 /// Searches in one e-graph are one step from source to result.

@@ -146,12 +146,12 @@ struct OptimizeReport {
   /// Where whole graphs were run: the source and of what was found, in turns.
   std::optional<Comparison> comparison;
   bool source_returned = false; // because of that comparison, or of a fault (WholeRuns)
-  bool runs_disturbed = false;  // another day that comparison may come out otherwise
-  double tried_us = 0;          // the price of what was run
-  double finalists_s = 0;       // that it took
-  size_t finalists = 1;         // distinct graphs that were measured whole, beside the source
-  bool changed = false;         // what was found is another graph than the source
-  bool recalled = false;        // it is an earlier search's, which this one did not better
+  Disturbance disturbance = Disturbance::None; // of it: another day it may come out otherwise
+  double tried_us = 0;                         // the price of what was run
+  double finalists_s = 0;                      // that it took
+  size_t finalists = 1;  // distinct graphs that were measured whole, beside the source
+  bool changed = false;  // what was found is another graph than the source
+  bool recalled = false; // it is an earlier search's, which this one did not better
   std::optional<Comparison> recalled_times; // of then, where it is not the source
   /// What loading and running the graphs takes, as far as this search or one before it knows.
   double judging_s = 0;
@@ -179,8 +179,8 @@ struct WholeRuns {
   /// there are no times.
   std::string fault = {};
   std::string note = {}; // what a person should know beside the times
-  /// Others computed meanwhile: what seems faster beside them need not be so alone.
-  bool disturbed = false;
+  /// By others who computed meanwhile: what seems faster beside them need not be so alone.
+  Disturbance disturbance = Disturbance::None;
 };
 
 /// A graph, run whole beside a source: the median in microseconds, or why it cannot take the
@@ -198,7 +198,7 @@ struct PlacedNodes {
     double microseconds = 0;
   };
   std::vector<One> nodes;
-  bool settled = false; // nobody else computed meanwhile
+  TimeTrust trust = TimeTrust::Passing;
 };
 
 /// What an earlier optimisation came to. It may be the source itself.

@@ -180,7 +180,7 @@ private:
       double speed = now > 0 ? report_.cost_before_us / now : 1;
       for (PlacedTime& time : times.times) time.microseconds *= speed;
     }
-    pricing_.costs.learn_placed(graph.symbols(), times.times, nodes->back().settled);
+    pricing_.costs.learn_placed(graph.symbols(), times.times, nodes->back().trust);
     ++report_.graphs_placed;
     begin_with_new_prices();
     return true;

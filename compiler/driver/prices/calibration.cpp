@@ -314,7 +314,7 @@ Result<void> Calibrator::time_in_place(const ModelRequest& network) {
     rows.push_back({instance_key(graph.symbols(), time.instance), time.microseconds, "in place"});
     judge(costs->guess(graph.symbols(), time.instance), time.microseconds);
   }
-  if (!nodes->front().settled) {
+  if (nodes->front().trust != TimeTrust::Settled) {
     report.unsettled += rows.size();
     return {};
   }

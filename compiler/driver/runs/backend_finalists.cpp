@@ -73,6 +73,16 @@ std::string denormals_note(const LoadedGraph& source) {
                        first.name, first.result);
 }
 
+/// Of least figures of rounds, by how much others took in each of them.
+TimeTrust trust_of(llvm::ArrayRef<Disturbance> rounds) {
+  constexpr int kRounds = 2; // of one a chance may be the least figure
+  auto slight = llvm::count(rounds, Disturbance::Slight);
+  auto none = llvm::count(rounds, Disturbance::None);
+  return none >= kRounds            ? TimeTrust::Settled
+         : none + slight >= kRounds ? TimeTrust::Unconfirmed
+                                    : TimeTrust::Passing;
+}
+
 std::string join(const std::string& first, const std::string& second) {
   return first.empty() || second.empty() ? first + second : first + "; " + second;
 }
@@ -115,9 +125,8 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   Result<Comparison> times = time_in_turns(*prepared.executable, *two->prepared.executable, timing);
   if (!times && stop.asked()) return over(stop);
   if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
-  bool disturbed = watch && !watch->quiet();
-  return WholeRuns{
-      *times, {}, join(not_finite_note(first, one->outputs), denormals_note(*one)), disturbed};
+  std::string note = join(not_finite_note(first, one->outputs), denormals_note(*one));
+  return WholeRuns{*times, {}, note, watch ? watch->disturbance() : Disturbance::None};
 }
 
 double BackendFinalists::bound() const {
@@ -172,25 +181,25 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
     graphs.push_back(two);
   }
   auto watch = watch_machine(*one->prepared.backend, one->prepared.threads);
-  constexpr size_t kMostRounds = 6, kQuietRounds = 2;
+  constexpr size_t kMostRounds = 6, kLeastRounds = 2;
   constexpr double kSeconds = 0.3; // in all, but for the first two rounds of a slow network
   out.resize(graphs.size());
-  std::vector<size_t> quiet(graphs.size());
+  std::vector<std::vector<Disturbance>> disturbed(graphs.size()); // in each round
   // No warm-up: a median of three does without the first.
   TimingOptions round_timing{.warmup = 0, .min_runs = 3, .stop = options().stop.with_grace(0)};
   round_timing.seconds = kSeconds / static_cast<double>(kMostRounds * graphs.size());
   Stopwatch clock;
   for (size_t round = 0; round < kMostRounds; ++round) {
     if (round > 0 && stopped()) break;
-    if (round >= kQuietRounds && clock.seconds() > kSeconds) break;
+    if (round >= kLeastRounds && clock.seconds() > kSeconds) break;
     for (size_t i = 0; i < graphs.size(); ++i) {
       TG_CHECK(add_round(out[i], graphs[i]->prepared, round_timing));
-      quiet[i] += watch->quiet();
+      disturbed[i].push_back(watch->disturbance());
     }
   }
+  bool own = options().weights || options().externs;
   for (size_t i = 0; i < graphs.size(); ++i)
-    out[i].settled = quiet[i] >= kQuietRounds && graphs[i]->on_denormals.empty() &&
-                     !options().weights && !options().externs;
+    if (!own && graphs[i]->on_denormals.empty()) out[i].trust = trust_of(disturbed[i]);
   return out;
 }
 

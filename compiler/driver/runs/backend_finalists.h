@@ -23,7 +23,7 @@ public:
   Result<std::vector<ScreeningResult>> screen(const Graph& source,
                                               llvm::ArrayRef<const Graph*> graphs) override;
 
-  /// The graphs stay loaded for the comparisons to come. Least figures of rounds; not settled where
+  /// The graphs stay loaded for the comparisons to come. Least figures of rounds; passing where
   /// numbers may be slow ones, or kernels others tomorrow. Not done where another type is run;
   /// where the backend has its own way to time; nor where a graph takes memory that a search would
   /// miss.

@@ -17,7 +17,8 @@ class FakeFinalists : public FinalistRunner {
 public:
   FakeFinalists(double first_us, double second_us) : first_(first_us), second_(second_us) {}
   int asked = 0;
-  bool fails = false, late = false, cut = false, disturbed = false;
+  bool fails = false, late = false, cut = false;
+  Disturbance disturbance = Disturbance::None;
   std::string fault;
   Result<WholeRuns> compare(const Graph&, const Graph&) override {
     ++asked;
@@ -25,7 +26,7 @@ public:
     if (late) return error(Code::limit_no_answer, "the time was over");
     if (!fault.empty()) return WholeRuns{{}, fault};
     WholeRuns runs{compare_times({first_, first_, first_}, {second_, second_, second_}), "", "",
-                   disturbed};
+                   disturbance};
     runs.times.cut = cut;
     return runs;
   }
@@ -111,7 +112,7 @@ TEST_F(Optimize, BesideOtherWorkAGuessHasToGain) {
   options.must_gain = false;
   for (double second : {80.0, 100.0}) {
     FakeFinalists finalists(100, second);
-    finalists.disturbed = true;
+    finalists.disturbance = Disturbance::Slight;
     Optimized result = run(source, &finalists, options);
     EXPECT_EQ(result.report.source_returned, second == 100) << second;
   }
