@@ -160,6 +160,12 @@ Result<std::vector<ScreeningResult>> BackendFinalists::screen(const Graph& sourc
   return screened;
 }
 
+bool BackendFinalists::on_usual_numbers(const LoadedGraph& loaded) const {
+  if (options().weights || options().externs) return false;
+  return loaded.on_denormals.empty() && loaded.prepared.executable->repeated_runs() == 0 &&
+         llvm::all_of(loaded.outputs, [](const Tensor& out) { return summarise(out).finite; });
+}
+
 bool BackendFinalists::times_in_place(const Graph& graph) const {
   const PrepareOptions& o = options();
   if (o.dtype != DType::F32) return false;
@@ -197,9 +203,8 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
       disturbed[i].push_back(watch->disturbance());
     }
   }
-  bool own = options().weights || options().externs;
   for (size_t i = 0; i < graphs.size(); ++i)
-    if (!own && graphs[i]->on_denormals.empty()) out[i].trust = trust_of(disturbed[i]);
+    if (on_usual_numbers(*graphs[i])) out[i].trust = trust_of(disturbed[i]);
   return out;
 }
 

@@ -24,7 +24,7 @@ public:
                                               llvm::ArrayRef<const Graph*> graphs) override;
 
   /// The graphs stay loaded for the comparisons to come. Least figures of rounds; passing where
-  /// numbers may be slow ones, or kernels others tomorrow. Not done where another type is run;
+  /// numbers are unusual, or kernels others tomorrow. Not done where another type is run;
   /// where the backend has its own way to time; nor where a graph takes memory that a search would
   /// miss.
   Result<std::vector<PlacedNodes>> time_in_place(const Graph& source, const Graph* other) override;
@@ -43,6 +43,9 @@ private:
   /// Of what has no grace: it is not the last comparison.
   bool stopped() const { return options().stop.with_grace(0).asked(); }
   bool times_in_place(const Graph& graph) const;
+  /// Whether what its operators take they take in other models, too: not with weights or kernels of
+  /// the user's own, nor where numbers are denormal, or NaN, for which kernels run twice.
+  bool on_usual_numbers(const LoadedGraph& loaded) const;
   Result<ScreeningResult> screen_one(const Graph& graph, const LoadedGraph& source);
 
   LoadedGraphs loaded_;

@@ -390,5 +390,20 @@ TEST(CpuBackend, ProfilingTimesEveryKernel) {
   EXPECT_GT((*executable)->memory().total(), 0);
 }
 
+/// Then its steps' times are of two runs.
+TEST(CpuBackend, ARunThatANaNMadeAnewIsCounted) {
+  Builder b;
+  b.output(conv(b, b.input("x", {1, 8, 12, 12}), "w", 16, 3, 1, "relu"));
+  Plan plan = plan_from_graph(b.graph);
+  auto executable = make_cpu_backend()->compile(plan, {});
+  ASSERT_TRUE(executable.ok());
+  Tensor input = *Tensor::zeros(plan.values[plan.inputs[0]].type);
+  ASSERT_TRUE((*executable)->run({input}).ok());
+  EXPECT_EQ((*executable)->repeated_runs(), 0u);
+  *reinterpret_cast<float*>(input.data()) = std::numeric_limits<float>::quiet_NaN();
+  ASSERT_TRUE((*executable)->run({input}).ok());
+  EXPECT_EQ((*executable)->repeated_runs(), 1u);
+}
+
 } // namespace
 } // namespace tg::test
