@@ -299,6 +299,7 @@ Result<void> Calibrator::time_in_place(const ModelRequest& network) {
     return {};
   PrepareOptions prepare;
   prepare.backend = backend_;
+  prepare.cost_db = options_.measure.cost_db;
   prepare.threads = options_.measure.threads;
   prepare.memory_limit_bytes = options_.measure.memory_limit_bytes;
   prepare.stop = options_.stop;

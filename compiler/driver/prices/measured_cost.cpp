@@ -188,17 +188,15 @@ void MeasuredCost::time_all(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<Ste
     return_freed_memory();
     if (options_.progress) options_.progress(done + count, specs.size());
   }
-  if (options_.watch && options_.watch->best_us() != yardstick_us_)
-    database_->keep_yardstick(yardstick_us_ = options_.watch->best_us());
+  if (options_.watch) database_->keep_yardstick(options_.watch->best_us());
 }
 
 /// From the first timing on, so that a model that times nothing costs nothing.
 void MeasuredCost::watch() {
   // What the yardstick took at its best is known from earlier processes: this one may live in a
-  // busy hour. It is forgotten by and by, or a clock that was once faster would settle nothing.
-  constexpr double kForget = 1.03;
+  // busy hour.
   if (!options_.watch && !backend_->step_timer())
-    options_.watch = watch_machine(*backend_, options_.threads, kForget * database_->yardstick());
+    options_.watch = watch_machine(*backend_, options_.threads, database_->yardstick());
   measure_.watch = options_.watch.get();
 }
 

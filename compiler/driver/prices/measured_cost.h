@@ -121,7 +121,6 @@ private:
   llvm::StringMap<std::string> failures_;   // instances that cannot be timed, and why
   std::vector<std::string> first_failures_; // in the order in which they were met
   size_t timed_ = 0, unsettled_ = 0;
-  double yardstick_us_ = 0; // as it is in the database
 };
 
 /// What times on this backend depend on beside `layout`, which is the caller's to say.

@@ -1,12 +1,13 @@
 #include "compiler/driver/runs/backend_finalists.h"
 
 #include "compiler/driver/devices.h"
+#include "compiler/driver/runs/remembered_finalists.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "lang/core/support/stop.h"
 #include "runtime/execute.h"
-#include "runtime/measure/machine_watch.h"
 #include "runtime/tensor.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
@@ -101,6 +102,17 @@ Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOpti
   return {};
 }
 
+MachineWatch* BackendFinalists::watch_for(const Prepared& prepared) {
+  if (prepared.backend->step_timer()) return nullptr;
+  if (watch_) {
+    (void)watch_->disturbance(); // what was before does not matter
+    return watch_.get();
+  }
+  database_ = open_whole_runs(options().cost_db, *prepared.backend, prepared.threads);
+  watch_ = watch_machine(*prepared.backend, prepared.threads, database_->yardstick());
+  return watch_.get();
+}
+
 Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& second) {
   const StopToken& stop = options().stop;
   if (stop.asked()) return over(stop);
@@ -120,13 +132,14 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   std::string fault = output_fault(second, two->outputs, one->outputs, bound());
   if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
   const Prepared& prepared = one->prepared;
-  std::unique_ptr<MachineWatch> watch; // of a GPU nobody else's work shows here
-  if (!prepared.backend->step_timer()) watch = watch_machine(*prepared.backend, prepared.threads);
+  MachineWatch* watch = watch_for(prepared);
   Result<Comparison> times = time_in_turns(*prepared.executable, *two->prepared.executable, timing);
   if (!times && stop.asked()) return over(stop);
   if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
   std::string note = join(not_finite_note(first, one->outputs), denormals_note(*one));
-  return WholeRuns{*times, {}, note, watch ? watch->disturbance() : Disturbance::None};
+  WholeRuns runs{*times, {}, note, watch ? watch->disturbance() : Disturbance::None};
+  if (watch) database_->keep_yardstick(watch->best_us());
+  return runs;
 }
 
 double BackendFinalists::bound() const {
@@ -186,7 +199,7 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
     TG_TRY(LoadedGraph * two, loaded_.get(*other, one));
     graphs.push_back(two);
   }
-  auto watch = watch_machine(*one->prepared.backend, one->prepared.threads);
+  MachineWatch* watch = watch_for(one->prepared);
   constexpr size_t kMostRounds = 6, kLeastRounds = 2;
   constexpr double kSeconds = 0.3; // in all, but for the first two rounds of a slow network
   out.resize(graphs.size());
@@ -203,6 +216,7 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
       disturbed[i].push_back(watch->disturbance());
     }
   }
+  database_->keep_yardstick(watch->best_us());
   for (size_t i = 0; i < graphs.size(); ++i)
     if (on_usual_numbers(*graphs[i])) out[i].trust = trust_of(disturbed[i]);
   return out;

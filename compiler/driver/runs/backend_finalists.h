@@ -3,6 +3,8 @@
 
 #include "compiler/driver/runs/loaded_graphs.h"
 #include "compiler/optimizer/optimize.h"
+#include "runtime/measure/cost_db.h"
+#include "runtime/measure/machine_watch.h"
 
 namespace tg {
 
@@ -47,9 +49,14 @@ private:
   /// the user's own, nor where numbers are denormal, or NaN, for which kernels run twice.
   bool on_usual_numbers(const LoadedGraph& loaded) const;
   Result<ScreeningResult> screen_one(const Graph& graph, const LoadedGraph& source);
+  /// From now on; null for a device on which nobody else's work shows here. It knows what its
+  /// yardstick took in earlier processes: this one may live in a busy hour.
+  MachineWatch* watch_for(const Prepared& prepared);
 
   LoadedGraphs loaded_;
   TimingOptions timing_;
+  std::unique_ptr<CostDb> database_; // of the yardstick, as is the watch there once it is needed
+  std::unique_ptr<MachineWatch> watch_;
 };
 
 } // namespace tg
