@@ -60,6 +60,20 @@ TEST(MachineWatch, DoesWithoutAYardstick) {
   EXPECT_EQ(answers({{0, 0, 0}, {1000, 0, 0}, {2000, 500, 0}}), (Answers{kNone, kHeavy}));
 }
 
+/// What a thread stands in line for and what its core was taken away for are not the same time.
+TEST(MachineWatch, NoticesWhatOtherVirtualMachinesTook) {
+  EXPECT_EQ(answers({{0, 0, 30, 5e4}, {1e5, 0, 30, 5e4}, {2e5, 0, 30, 6e4}, {3e5, 0, 30, 9e4}}),
+            (Answers{kNone, kSlight, kHeavy}));
+  EXPECT_EQ(answers({{0, 0, 30, 0}, {1e5, 1e4, 30, 1e4}}), Answers{kHeavy}) << "together";
+}
+
+TEST(MachineWatch, ReadsWhatWasStolen) {
+  EXPECT_EQ(stolen_us("cpu  127311 15712 22682 25543 833 0 167 636 0 0\ncpu0 1 2 3\n", 1e4), 636e4);
+  for (const char* none :
+       {"", "cpu  1 2 3 4", "cpu0 1 2 3 4 5 6 7 8 9 10", "cpu  1 2 3 4 5 6 7 x 9"})
+    EXPECT_EQ(stolen_us(none, 1e4), 0) << none;
+}
+
 class NoBackend final : public Backend {
 public:
   std::string name() const override { return "none"; }
