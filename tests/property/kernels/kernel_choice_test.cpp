@@ -6,6 +6,8 @@
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/extract/extract.h"
 #include "runtime/onednn/lowering/lowering.h"
+#include "runtime/onednn/simd/simd.h"
+#include "runtime/onednn/winograd/winograd.h"
 
 #include <gtest/gtest.h>
 
@@ -78,6 +80,16 @@ TEST(KernelChoice, NoPlainLoopsWhereThereIsAnythingElse) {
   EXPECT_GT(operators.seen.size(), 300u);
   std::printf("%zu operators\n", operators.seen.size());
   for (const std::string& what : found) ADD_FAILURE() << what;
+}
+
+/// DNNL_MAX_CPU_ISA binds kernels of our own, too.
+TEST(KernelChoice, OwnKernelsAreOfTheInstructionSetThatOneDnnUses) {
+  auto allows = [](dnnl_cpu_isa_t isa) { return (dnnl_get_effective_cpu_isa() & isa) == isa; };
+  const char* isa = allows(dnnl_cpu_isa_avx512_core) ? "avx512"
+                    : allows(dnnl_cpu_isa_avx2)      ? "avx2"
+                                                     : "base";
+  EXPECT_STREQ(cpu::simd().isa, isa);
+  EXPECT_STREQ(cpu::winograd_table().isa, isa);
 }
 
 /// What a convolution leaves lies channels last, of which oneDNN's products know nothing.

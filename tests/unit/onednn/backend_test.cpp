@@ -1,16 +1,15 @@
 // What the cpu backend chooses: kernels, layouts, reorders, in-place results. A kernel that is
 // worse than what this library has is a failure here, not a matter of taste. Expectations that name
 // oneDNN's AVX-512 kernels are skipped on other processors; all else holds everywhere.
+#include "runtime/onednn/handles.h"
 #include "tests/unit/onednn/compare.h"
-
-#include <dnnl.h>
 
 namespace tg::test {
 namespace {
 
 constexpr double kTolerance = 2e-5;
 
-bool avx512() { return dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core; }
+bool avx512() { return cpu::may_use(dnnl_cpu_isa_avx512_core); }
 
 size_t count(const Comparison& c, llvm::StringRef name) {
   size_t n = 0;
