@@ -19,13 +19,15 @@ public:
   int asked = 0;
   bool fails = false, late = false, cut = false;
   Disturbance disturbance = Disturbance::None;
+  double spread_us = 0; // of the second, from run to run
   std::string fault;
   Result<WholeRuns> compare(const Graph&, const Graph&) override {
     ++asked;
     if (fails) return error(Code::memory_limit, "too large");
     if (late) return error(Code::limit_no_answer, "the time was over");
     if (!fault.empty()) return WholeRuns{{}, fault};
-    WholeRuns runs{compare_times({first_, first_, first_}, {second_, second_, second_}), "", "",
+    double slow = second_ + spread_us, fast = second_ - spread_us;
+    WholeRuns runs{compare_times({first_, first_, first_}, {fast, slow, fast}), "", "",
                    disturbance};
     runs.times.cut = cut;
     return runs;
@@ -193,6 +195,40 @@ public:
     return fused ? 2 : 1;
   }
 };
+
+/// Fused operators cost a little less than what they replace.
+class NearlyFlatCost : public CostModel {
+public:
+  explicit NearlyFlatCost(double gain) : fused_us_(2 / gain) {}
+  std::string name() const override { return "nearly flat"; }
+  double price(const Symbols& symbols, const OpInstance& instance) override {
+    bool fused =
+        instance.op == OpKind::Matmul && symbols.attr(instance.attrs, 0) != Value::of_enum("none");
+    return fused ? fused_us_ : 1;
+  }
+
+private:
+  double fused_us_;
+};
+
+/// Where prices promise little, the noise may hide a loss as large as the gain.
+TEST_F(Optimize, ASmallPromiseHasToBeSeen) {
+  Graph source = load(kFusable);
+  auto rules = load_rules(sources, library(), {}, sink);
+  OptimizeOptions options;
+  options.extract.extractor = Extractor::Greedy;
+  options.must_gain = false;
+  for (double gain : {1.02, 1.1})
+    for (double spread : {0.5, 2.0}) {
+      NearlyFlatCost costs(gain);
+      FakeFinalists finalists(100, 99);
+      finalists.spread_us = spread;
+      auto result = optimize(source, *rules, costs, options, &finalists);
+      ASSERT_TRUE(result.ok());
+      EXPECT_TRUE(result->report.changed);
+      EXPECT_EQ(result->report.source_returned, gain < 1.03 && spread > 1) << gain << " " << spread;
+    }
+}
 
 /// As of a device that was lost before anything was timed.
 class NoCost : public CostModel {
