@@ -373,7 +373,7 @@ Result<Calibration> calibrate(const std::string& backend, const CalibrationOptio
       TG_CHECK(calibrator.time_in_place(networks[run]));
   }
   Calibration report = std::move(calibrator.report);
-  report.finished = !options.stop.asked();
+  report.finished = !options.stop.asked() && report.unsettled == 0;
   report.timed = calibrator.errors.size();
   report.seconds = watch.seconds();
   report.median_error = median_error(calibrator.errors);

@@ -206,6 +206,10 @@ void MeasuredCost::time_portion(llvm::ArrayRef<std::string> keys, llvm::ArrayRef
     if (time) {
       std::optional<double> before = database_->find(key); // where it is timed again
       if (before && *before <= time->microseconds) continue;
+      if (time->settled)
+        unsettled_.erase(key);
+      else
+        unsettled_.insert(key);
       (time->settled ? settled : unsettled)
           .push_back({key, time->microseconds, time->implementation, time->low_us, time->high_us,
                       time->runs});
@@ -216,7 +220,6 @@ void MeasuredCost::time_portion(llvm::ArrayRef<std::string> keys, llvm::ArrayRef
   }
   database_->store(settled);
   database_->remember(unsettled);
-  unsettled_ += unsettled.size();
   timed_ += specs.size();
 }
 
@@ -236,10 +239,10 @@ std::vector<std::string> MeasuredCost::faults() const {
 std::vector<std::string> MeasuredCost::notes() const {
   std::vector<std::string> notes = faults();
   // A few are not worth a word; with many the machine is busy, and the result may be, too.
-  if (10 * unsettled_ > timed_)
+  if (10 * unsettled() > timed_)
     notes.push_back(llvm::formatv("{0} of {1} prices were taken while other work ran; they are not "
                                   "kept, and a later run takes them again",
-                                  unsettled_, timed_));
+                                  unsettled(), timed_));
   return notes;
 }
 

@@ -111,6 +111,21 @@ TEST_F(CalibratedCostTest, ASurpriseIsTimedAgainAndTheLesserTimeCounts) {
   timer.times[key] = usual;
   (void)costs->time(symbols, disturbed.instance(), {});
   EXPECT_NEAR(costs->price(symbols, disturbed.instance()), usual, 1e-6 * usual);
+  EXPECT_EQ(costs->measured().unsettled(), 0u) << "the second time is kept";
+  costs = model();
+  EXPECT_NEAR(costs->price(symbols, disturbed.instance()), usual, 1e-6 * usual);
+}
+
+TEST_F(CalibratedCostTest, WhatIsNotSettledIsCountedOnce) {
+  OwnedInstance relu = read("relu(f32[1048576])");
+  std::string key = "relu(f32[1048576])";
+  timer.first_times[key] = 500;
+  timer.times[key] = 600; // settled, but more: the first stays
+  auto costs = model();
+  (void)costs->time(symbols, relu.instance(), {});
+  costs->measured().time_again(symbols, relu.instance(), {});
+  EXPECT_EQ(costs->measured().unsettled(), 1u);
+  EXPECT_EQ(costs->price(symbols, relu.instance()), 500);
 }
 
 TEST_F(CalibratedCostTest, NothingIsTimedOnceTheTimeIsOver) {
