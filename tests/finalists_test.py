@@ -70,6 +70,8 @@ def check_default(tg, folder):
         report = default_report(tg, folder, model, *options)
         assert ("median_before_us" in report) == runs, f"{options}: {report}"
         assert any(note in said for said in report["notes"]) or not note, f"{options}: {report['notes']}"
+    ablated = default_report(tg, folder, model, "--without", "tree")
+    assert not ablated["recalled"] and not ablated.get("remembered"), ablated  # what was found with all parts
     wrong = folder / "wrong.tg"
     wrong.write_text(WRONG)
     model.write_text(DEEP)

@@ -63,6 +63,7 @@ struct OptimizeOptions {
   /// start.
   double settle_time_s = 4;
   /// Though an earlier result is known that took long to judge: else that is the answer at once.
+  /// Where the user says how long, how much or whence to search.
   bool search_on = false;
   /// Of all that runs: the limits of phases (explore, extract, refine) come on top. What is found
   /// by then is the result.
