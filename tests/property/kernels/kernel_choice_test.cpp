@@ -2,7 +2,7 @@
 // where an operator is timed for its price: never oneDNN's plain loops where it has anything else.
 // Run once for each instruction set that oneDNN can be told to use (DNNL_MAX_CPU_ISA).
 #include "compiler/driver/files/model.h"
-#include "compiler/driver/prices/calibration_networks.h"
+#include "compiler/driver/prices/calibration.h"
 #include "compiler/driver/prices/measured_cost.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/extract/extract.h"
