@@ -1,5 +1,5 @@
-// See options_words.h.
-#include "compiler/driver/cli/options/options_words.h"
+// Words that other programs have, by what they mean here.
+#include "compiler/driver/cli/options/arguments.h"
 
 #include <llvm/ADT/StringSwitch.h>
 
