@@ -196,7 +196,7 @@ bool is_trace(const Value& value, Where where) {
 
 } // namespace
 
-Result<void> check_trace(const Value& trace, llvm::StringRef path) {
+Result<void> check_trace(const llvm::json::Value& trace, llvm::StringRef path) {
   Where::Root root("trace");
   if (is_trace(trace, root)) return {};
   return error(Code::bad_trace_file, "`{0}` is not a trace of `tg opt --trace`: {1}", path,
