@@ -1,8 +1,8 @@
 #include "runtime/onednn/executable.h"
 
 #include "runtime/arena.h"
-#include "runtime/onednn/denormals.h"
 #include "runtime/onednn/lowering/nan_guard.h"
+#include "runtime/onednn/parallel.h"
 
 #include <omp.h>
 
