@@ -51,12 +51,13 @@ private:
     if (!found) return false;
     bool finite = std::isfinite(found->a) && std::isfinite(found->b);
     bool glance = effort_ == Adversary::Effort::Glance;
-    if (!finite && !any_result && (glance || extreme)) {
+    auto counts = !any_result && (glance || extreme) ? Trial::Results::Finite : Trial::Results::Any;
+    if (!finite && counts == Trial::Results::Finite) {
       if (!findings_.not_finite) findings_.not_finite = example(attempt, *found);
       return false;
     }
-    if (!trial_.rounding_explains(attempt.values, *found)) {
-      findings_.different = example(attempt, *found);
+    if (auto proven = trial_.run_beyond_rounding(attempt.values, counts)) {
+      findings_.different = example(attempt, *proven);
       return true;
     }
     if (!findings_.rounded && !found->tiny) findings_.rounded = example(attempt, *found);

@@ -11,10 +11,11 @@ namespace tg {
 namespace {
 
 constexpr double kBudgetFlops = 1e10; // of all evaluations while making it small
-constexpr double kMaxEvaluations = 2000;
-constexpr double kLeastEvaluations = 20; // fewer make nothing small
-constexpr size_t kShown = 24;            // elements of a counterexample
-constexpr size_t kWholeOutput = 16;      // elements of an output that is shown whole
+constexpr double kEvaluations = 3;    // of an attempt, about: most end at the first
+constexpr double kMaxAttempts = 2000;
+constexpr double kLeastAttempts = 20; // fewer make nothing small
+constexpr size_t kShown = 24;         // elements of a counterexample
+constexpr size_t kWholeOutput = 16;   // elements of an output that is shown whole
 
 /// A row-major position as an index along each axis.
 Shape unravel(int64_t position, const TensorType& type) {
@@ -29,11 +30,10 @@ public:
   Minimiser(const Trial& trial, LeafValues values, Trial::Difference difference)
       : trial_(trial), graph_(trial.joined().graph), values_(std::move(values)),
         difference_(difference) {
-    // Two evaluations each: that of the models, and one that says whether rounding explains it.
-    double budget = kBudgetFlops / 2 / std::max(evaluation_flops(graph_), 1.0);
-    if (budget >= kLeastEvaluations)
-      budget_ = static_cast<size_t>(std::min(budget, kMaxEvaluations));
-    rounded_ = trial_.rounding_explains(values_, difference_);
+    // Some evaluations each: of the models, and of the models with noise.
+    double budget = kBudgetFlops / kEvaluations / std::max(evaluation_flops(graph_), 1.0);
+    if (budget >= kLeastAttempts) budget_ = static_cast<size_t>(std::min(budget, kMaxAttempts));
+    rounded_ = !trial_.run_beyond_rounding(values_, Trial::Results::Any);
   }
 
   void minimise() {
@@ -84,8 +84,9 @@ private:
 
   /// A difference as good as the one that is known: rounding explains it only if it did before.
   bool differs() {
-    std::optional<Trial::Difference> found = trial_.run(values_);
-    if (!found || (!rounded_ && trial_.rounding_explains(values_, *found))) return false;
+    std::optional<Trial::Difference> found =
+        rounded_ ? trial_.run(values_) : trial_.run_beyond_rounding(values_, Trial::Results::Any);
+    if (!found) return false;
     difference_ = *found;
     return true;
   }

@@ -2,8 +2,11 @@
 
 #include "compiler/equiv/counterexample/probe.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tg {
 
@@ -42,9 +45,66 @@ std::optional<int64_t> differs_at(const TypedValues& a, const TypedValues& b, do
   return std::nullopt;
 }
 
-bool same_kind(double x, double y) {
-  return std::isnan(x) ? std::isnan(y) : std::isinf(x) ? x == y : std::isfinite(y);
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr uint32_t kDraws = 4;      // of noise
+constexpr double kExplains = 0.125; // of a difference: what noise moves by as much
+
+/// Infinite between an integer and another one, and between what is finite and what is not.
+double distance(const TypedValues& a, const TypedValues& b, size_t i) {
+  if (a.same(b, i)) return 0;
+  bool finite = !a.whole() && std::isfinite(a.reals[i]) && std::isfinite(b.reals[i]);
+  return finite ? std::abs(a.reals[i] - b.reals[i]) : kInfinity;
 }
+
+/// An output of both sides: how far its elements are apart, and how far noise moves them.
+class Comparison {
+public:
+  /// The sides without noise, which outlive this.
+  Comparison(const TypedValues& a, const TypedValues& b, double tolerance, bool finite)
+      : a_(a), b_(b), least_(tolerance * largest()), apart_(a.size()), moved_(a.size()) {
+    for (size_t i = 0; i < a.size(); ++i) {
+      double apart = distance(a, b, i);
+      if (!finite || std::isfinite(apart)) apart_[i] = apart;
+      farthest_ = std::max(farthest_, apart_[i]);
+    }
+  }
+
+  void see(const TypedValues& a, const TypedValues& b) {
+    for (size_t i = 0; i < moved_.size(); ++i)
+      moved_[i] = std::max({moved_[i], distance(a_, a, i), distance(b_, b, i)});
+  }
+
+  /// Noise moves fewer elements than differ whatever it does.
+  bool differs() const {
+    if (farthest_ == 0) return false;
+    size_t counted = 0, moved = 0;
+    for (size_t i = 0; i < moved_.size(); ++i) {
+      counted += counts(i);
+      moved += moved_[i] >= kExplains * farthest_;
+    }
+    return counted > moved;
+  }
+  /// The first that differs whatever noise does; there is one.
+  size_t first() const {
+    size_t i = 0;
+    while (!counts(i)) ++i;
+    return i;
+  }
+
+private:
+  bool counts(size_t i) const { return apart_[i] > least_ && moved_[i] < kExplains * apart_[i]; }
+  double largest() const {
+    double result = 0;
+    for (const TypedValues* side : {&a_, &b_})
+      for (double x : side->reals)
+        if (std::isfinite(x)) result = std::max(result, std::abs(x));
+    return result;
+  }
+
+  const TypedValues &a_, &b_;
+  double least_, farthest_ = 0;
+  std::vector<double> apart_, moved_; // of each element
+};
 
 } // namespace
 
@@ -69,7 +129,8 @@ TypedLeaves typed_leaves(llvm::ArrayRef<NodeId> leaves, const LeafValues& values
   };
 }
 
-Trial::Trial(const Joined& joined) : joined_(joined), tolerance_(tolerance(joined.graph)) {
+Trial::Trial(const Joined& joined)
+    : joined_(joined), alone_(one_sided(joined)), tolerance_(tolerance(joined.graph)) {
   for (size_t i = 0; i < joined.a.size(); ++i) {
     if (joined.a[i] == joined.b[i]) continue;
     wanted_.append({joined.a[i], joined.b[i]});
@@ -80,9 +141,12 @@ Trial::Trial(const Joined& joined) : joined_(joined), tolerance_(tolerance(joine
     if (needed[i] && is_variable(joined.graph.node({i}).op)) leaves_.push_back({i});
 }
 
+TypedRun Trial::evaluate(const LeafValues& values) const {
+  return evaluate_typed(joined_.graph, typed_leaves(leaves_, values), wanted_, Rounding::None);
+}
+
 std::optional<Trial::Difference> Trial::run(const LeafValues& values) const {
-  TypedRun run =
-      evaluate_typed(joined_.graph, typed_leaves(leaves_, values), wanted_, Rounding::None);
+  TypedRun run = evaluate(values);
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const TypedValues &a = run.wanted[2 * i], &b = run.wanted[2 * i + 1];
     std::optional<int64_t> at = differs_at(a, b, tolerance_);
@@ -94,18 +158,27 @@ std::optional<Trial::Difference> Trial::run(const LeafValues& values) const {
   return std::nullopt;
 }
 
-bool Trial::rounding_explains(const LeafValues& values, const Difference& difference) const {
-  NodeId sides[] = {joined_.a[difference.output], joined_.b[difference.output]};
-  TypedLeaves leaves = typed_leaves(leaves_, values);
-  TypedRun noisy = evaluate_typed(joined_.graph, leaves, sides, Rounding::Noisy);
-  auto index = static_cast<size_t>(difference.index);
-  double a = difference.a, b = difference.b;
-  double rough_a = noisy.wanted[0].at(index), rough_b = noisy.wanted[1].at(index);
-  if (noisy.wanted[0].whole()) return rough_a != a || rough_b != b;
-  if (!std::isfinite(a) || !std::isfinite(b))
-    return !same_kind(a, rough_a) || !same_kind(b, rough_b);
-  double distance = std::abs(a - b), rough = std::abs(rough_a - rough_b);
-  return !(rough >= distance / 2 && rough <= 2 * distance);
+std::optional<Trial::Difference> Trial::run_beyond_rounding(const LeafValues& values,
+                                                            Results results) const {
+  TypedRun plain = evaluate(values);
+  std::vector<Comparison> outputs;
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    outputs.emplace_back(plain.wanted[2 * i], plain.wanted[2 * i + 1], tolerance_,
+                         results == Results::Finite);
+  auto differs = [](const Comparison& output) { return output.differs(); };
+  auto found = llvm::find_if(outputs, differs);
+  for (uint32_t draw = 0; draw < kDraws && found != outputs.end(); ++draw) {
+    TypedRun noisy =
+        evaluate_noisy(joined_.graph, typed_leaves(leaves_, values), wanted_, {alone_, draw});
+    for (size_t i = 0; i < outputs.size(); ++i)
+      outputs[i].see(noisy.wanted[2 * i], noisy.wanted[2 * i + 1]);
+    found = llvm::find_if(outputs, differs);
+  }
+  if (found == outputs.end()) return std::nullopt;
+  size_t index = found->first();
+  auto output = static_cast<size_t>(found - outputs.begin());
+  return Difference{outputs_[output], static_cast<int64_t>(index),
+                    plain.wanted[2 * output].at(index), plain.wanted[2 * output + 1].at(index)};
 }
 
 std::pair<NodeValues, NodeValues> Trial::outputs(const LeafValues& values, size_t output) const {

@@ -40,15 +40,24 @@ public:
   /// of integers and bools at all. NaN equals NaN.
   std::optional<Difference> run(const LeafValues& values) const;
 
-  /// Whether rounding can have made the difference that run() found: it is another one where every
-  /// operator that rounds does so 2^12 times worse.
-  bool rounding_explains(const LeafValues& values, const Difference& difference) const;
+  /// Which results count: where numbers are too large for a double, those that are finite.
+  enum class Results : uint8_t { Any, Finite };
+
+  /// A difference that rounding cannot have made. Of what the sides do not share, rounding is made
+  /// 2^12 times worse, some times over at random (Monte Carlo arithmetic, Parker 1997): a
+  /// difference counts if neither side moves there by as much as an eighth of it. A deep network
+  /// may amplify rounding until its results are as good as drawn, of which some stay where they are
+  /// by chance: so an output has to have more elements that count than elements that move.
+  std::optional<Difference> run_beyond_rounding(const LeafValues& values, Results results) const;
 
   /// The whole output at which they differ, on both sides.
   std::pair<NodeValues, NodeValues> outputs(const LeafValues& values, size_t output) const;
 
 private:
+  TypedRun evaluate(const LeafValues& values) const;
+
   const Joined& joined_;
+  std::vector<bool> alone_;             // one_sided()
   llvm::SmallVector<NodeId, 4> wanted_; // a, b, a, b, ...
   llvm::SmallVector<size_t, 4> outputs_;
   std::vector<NodeId> leaves_;

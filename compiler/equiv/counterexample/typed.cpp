@@ -3,7 +3,6 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace tg {
@@ -47,18 +46,22 @@ bool rounds(OpKind op) {
   }
 }
 
-/// A function of the number, so that one result is one result wherever it is computed again.
-double noise(double x) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, &x, sizeof bits);
-  return static_cast<double>(static_cast<int64_t>(scramble(bits))) * 0x1p-103;
+/// Numbers up to 2^-40 off, each by a function of where it is.
+std::vector<double> perturbed(llvm::ArrayRef<double> values, uint64_t key, uint32_t draw) {
+  std::vector<double> result(values.begin(), values.end());
+  uint64_t stream = scramble(key + scramble(draw / 2));
+  double scale = draw % 2 ? -0x1p-103 : 0x1p-103;
+  for (size_t i = 0; i < result.size(); ++i)
+    result[i] *= 1 + scale * static_cast<double>(static_cast<int64_t>(scramble(stream + i)));
+  return result;
 }
 
 /// One pass over the nodes that are wanted.
 class Pass {
 public:
-  Pass(const Graph& graph, const TypedLeaves& leaves, Rounding rounding)
-      : graph_(graph), leaves_(leaves), rounding_(rounding), values_(graph.size()) {}
+  Pass(const Graph& graph, const TypedLeaves& leaves, Rounding rounding,
+       const Noise* noise = nullptr)
+      : graph_(graph), leaves_(leaves), rounding_(rounding), noise_(noise), values_(graph.size()) {}
 
   TypedRun run(llvm::ArrayRef<NodeId> wanted) {
     std::vector<bool> needed(graph_.size());
@@ -99,10 +102,14 @@ private:
     for (Integer& x : out.wholes) x = wrap_to(dtype, x);
     if (rounding_ == Rounding::Stored)
       for (double& x : out.reals) x = round_to(dtype, x);
-    if (rounding_ == Rounding::Noisy && rounds(op))
-      for (double& x : out.reals) x *= 1 + noise(x);
+    if (noisy(id)) out.reals = perturbed(out.reals, noise_key(id, 0), noise_->draw);
     look(id, finite && !op_info(op).has(Trait::Leaf));
   }
+
+  bool noisy(NodeId id) const {
+    return noise_ && noise_->nodes[id.index] && rounds(graph_.node(id).op);
+  }
+  static uint64_t noise_key(NodeId id, size_t place) { return scramble(id.index) + place; }
 
   /// Notes how large the numbers are, and whether they left the finite ones here.
   void look(NodeId id, bool from_finite) {
@@ -183,13 +190,19 @@ private:
     llvm::SmallVector<ConstView<T>, 4> operands;
     llvm::SmallVector<llvm::ArrayRef<int64_t>, 4> shapes;
     std::vector<std::vector<T>> converted; // its memory stays where it is
-    converted.reserve(graph_.operands(id).size());
+    converted.reserve(2 * graph_.operands(id).size());
     for (NodeId operand : graph_.operands(id)) {
       const TensorType& type = graph_.type(operand);
       shapes.push_back(type.shape);
       operands.push_back({nullptr, type.shape});
       if (type.is_none()) continue;
       operands.back().data = elements<T>(values_[operand.index], converted);
+      if constexpr (std::is_same_v<T, double>)
+        if (reads_noisy(id) && is_float(type.dtype)) {
+          converted.push_back(perturbed(values_[operand.index].reals,
+                                        noise_key(id, operands.size()), noise_->draw));
+          operands.back().data = converted.back().data();
+        }
     }
     llvm::SmallVector<const Value*, 4> attrs;
     for (size_t slot = 0; slot < graph_.attrs(id).size(); ++slot)
@@ -213,6 +226,11 @@ private:
     return result;
   }
 
+  /// Not what compares, which rounds nothing, nor arbitrary functions, which have nothing near.
+  bool reads_noisy(NodeId id) const {
+    return noisy(id) && is_float(graph_.type(id).dtype) && graph_.node(id).op != OpKind::Extern;
+  }
+
   /// Where they lie as T; integers among floats are converted.
   template <class T>
   static const T* elements(const TypedValues& values, std::vector<std::vector<T>>& converted) {
@@ -229,6 +247,7 @@ private:
   const Graph& graph_;
   const TypedLeaves& leaves_;
   Rounding rounding_;
+  const Noise* noise_; // nullptr: none
   std::vector<TypedValues> values_;
   std::vector<uint32_t> uses_ = std::vector<uint32_t>(graph_.size()); // still to come
   std::vector<bool> finite_ = std::vector<bool>(graph_.size(), true);
@@ -276,6 +295,11 @@ std::string shown(const TypedValues& values, DType dtype) {
 TypedRun evaluate_typed(const Graph& graph, const TypedLeaves& leaves,
                         llvm::ArrayRef<NodeId> wanted, Rounding rounding) {
   return Pass(graph, leaves, rounding).run(wanted);
+}
+
+TypedRun evaluate_noisy(const Graph& graph, const TypedLeaves& leaves,
+                        llvm::ArrayRef<NodeId> wanted, const Noise& noise) {
+  return Pass(graph, leaves, Rounding::None, &noise).run(wanted);
 }
 
 } // namespace tg

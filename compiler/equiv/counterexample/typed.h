@@ -35,8 +35,15 @@ using TypedLeaves = std::function<TypedValues(const Graph&, NodeId)>;
 
 enum class Rounding : uint8_t {
   None,   // floats are doubles throughout; integers cast to floats are rounded to the dtype
-  Noisy,  // and wherever an operator rounds, up to 2^-40 more: what that changes, rounding made
   Stored, // to the dtype of each result
+};
+
+/// Rounding made 2^12 times worse: what it changes, rounding can have made. Operators that round
+/// read their operands and give their results up to 2^-40 off, at random for each element, so that
+/// sums which cancel, even to an exact 0, are off by as much as what they are sums of.
+struct Noise {
+  std::vector<bool> nodes; // whose rounding counts
+  uint32_t draw = 0;       // 2 k + 1 is off in the opposite directions of 2 k
 };
 
 struct TypedRun {
@@ -48,6 +55,9 @@ struct TypedRun {
 /// `leaves` is asked once for each leaf that is needed.
 TypedRun evaluate_typed(const Graph& graph, const TypedLeaves& leaves,
                         llvm::ArrayRef<NodeId> wanted, Rounding rounding);
+/// The same as `Rounding::None`, with noise.
+TypedRun evaluate_noisy(const Graph& graph, const TypedLeaves& leaves,
+                        llvm::ArrayRef<NodeId> wanted, const Noise& noise);
 
 /// The nearest number of a float dtype, to even.
 double round_to(DType dtype, double x);

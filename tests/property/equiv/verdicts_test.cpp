@@ -85,6 +85,70 @@ TEST(Verdicts, RoundingRefutesNothing) {
                                });
 }
 
+/// `links` times a function that amplifies what it is given by 1.9, of x cut to [-1, 1].
+std::string chain(const char* link, int links) {
+  std::string text = "let v0 = clip(x, -1, 1)\n";
+  for (int i = 0; i < links; ++i)
+    text += "let v" + std::to_string(i + 1) + " = " + llvm::formatv(link, i).str() + "\n";
+  return text + "v" + std::to_string(links);
+}
+
+/// Long chains make of rounding whatever there is: results are as good as drawn, and may by chance
+/// be as far apart where everything rounds worse.
+TEST(Verdicts, AmplifiedRoundingRefutesNothing) {
+  for (int links : {40, 60, 80, 100}) {
+    std::string left = chain("1 - 1.9 * abs(v{0})", links);
+    std::string right = chain("1 - 2 * abs(v{0}) + 0.1 * abs(v{0})", links);
+    for (const char* size : {"1", "4", "50"})
+      for (uint64_t seed = 1; seed <= 20; ++seed) {
+        EquivalenceOptions options;
+        options.seed = seed;
+        std::string parameters = llvm::formatv("x: f32[{0}]", size);
+        Result<Equivalence> result = check_equivalence(model(parameters, left.c_str()),
+                                                       model(parameters, right.c_str()), options);
+        ASSERT_TRUE(result) << result.error().message;
+        EXPECT_TRUE(result->equal()) << links << " links of " << size << ", seed " << seed;
+      }
+  }
+}
+
+/// Sums that cancel: exactly on one side, and up to rounding on the other.
+TEST(Verdicts, RoundingAboutAThresholdRefutesNothing) {
+  for (const char* form : {"cast({0} > 0, f32)", "sign({0})", "{0} / abs({0})", "1 / ({0})"})
+    for (uint64_t seed = 1; seed <= 20; ++seed)
+      for (const char* parameters : {"x: f32[1]", "x: f32[4]", "x: f32[100]"}) {
+        EquivalenceOptions options;
+        options.seed = seed;
+        std::string left = llvm::formatv(form, "(0.1 * x + 0.2 * x - 0.3 * x)");
+        std::string right = llvm::formatv(form, "((x + 2 * x - 3 * x) * 0.1)");
+        Result<Equivalence> result = check_equivalence(model(parameters, left.c_str()),
+                                                       model(parameters, right.c_str()), options);
+        ASSERT_TRUE(result) << result.error().message;
+        EXPECT_TRUE(result->equal()) << left << " of " << parameters << ", seed " << seed;
+      }
+}
+
+/// What rounding is amplified to hides no difference elsewhere.
+TEST(Verdicts, AmplifiedRoundingHidesNoDifference) {
+  std::string left = chain("1 - 1.9 * abs(v{0})", 80);
+  std::string right = chain("1 - 2 * abs(v{0}) + 0.1 * abs(v{0})", 80);
+  auto ending = [](const std::string& text, const std::string& last) {
+    return text.substr(0, text.rfind('\n') + 1) + last;
+  };
+  for (const char* wrong : {"v80 + 0.01 * x", "v80 + 0.001", "1.001 * v80"}) {
+    Result<Equivalence> result = check_equivalence(
+        model("x: f32[4]", left.c_str()), model("x: f32[4]", ending(right, wrong).c_str()), {});
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_FALSE(result->equal()) << wrong;
+  }
+  std::string both = "concat([v80, i], axis = 0)", off = "concat([v80, i + 0.5], axis = 0)";
+  Result<Equivalence> result =
+      check_equivalence(model("x: f32[4], i: f32[8]", ending(left, both).c_str()),
+                        model("x: f32[4], i: f32[8]", ending(right, off).c_str()), {});
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(result->different()) << result->undecided;
+}
+
 TEST(Verdicts, WhatPartsAtNanOrByRoundingIsNotCalledEqual) {
   hold("x: f32[4], y: f32[4], c: f32[]",
        {
