@@ -80,8 +80,8 @@ private:
   void add_caveats() {
     for (size_t i = 0; i < adversary_.specials() && affordable(); ++i) {
       Attempt attempt = adversary_.special(i);
-      std::optional<Trial::Difference> found = trial_.run(attempt.values);
-      if (!found || found->tiny) continue;
+      auto found = trial_.run_beyond_rounding(attempt.values, Trial::Results::Any);
+      if (!found) continue;
       bool telling = finite_on_one_side(attempt.values, *found);
       if (telling || !findings_.special) findings_.special = example(attempt, *found);
       if (telling) break;
