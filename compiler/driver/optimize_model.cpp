@@ -6,6 +6,7 @@
 #include "compiler/driver/files/json_files.h"
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/prices/cost_model.h"
+#include "compiler/driver/prices/export_cost.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/reports/report_json.h"
 #include "compiler/driver/runs/whole_runs.h"
@@ -240,6 +241,7 @@ public:
 
 private:
   Result<PrepareOptions> run_options() const;
+  CostModel& in_runtime(CostModel& prices, std::optional<ExportCost>& foreign) const;
   WholeRunOptions whole_runs() const;
   bool tracing() const { return o_.record_trace || host_.traced; }
   OptimizeOptions told(SearchTrace& trace) const;
@@ -301,6 +303,13 @@ Result<PrepareOptions> Optimization::run_options() const {
   return run;
 }
 
+/// Prices in the runtime that the result is for; `foreign` holds what is made for another one.
+CostModel& Optimization::in_runtime(CostModel& prices, std::optional<ExportCost>& foreign) const {
+  if (!host_.plain) return prices;
+  std::string profile = profile_of_backend(tangram::word(backend_of_costs(o_.cost)));
+  return foreign.emplace(prices, *find_device_profile(profile));
+}
+
 /// An explanation tells what rewriting does, also where this machine gains nothing by it. Who
 /// leaves out a part of a search wants to see what it comes to without that.
 WholeRunOptions Optimization::whole_runs() const {
@@ -343,11 +352,13 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   TG_TRY(std::unique_ptr<CostModel> costs, cost_model(as_run, o_, stop_, host_.timing));
   RecordingCost recorder(*costs);
   std::optional<RetypedCost> narrow, narrow_analytic;
-  CostModel& prices = in_dtype(dtype, recorder, narrow);
+  std::optional<ExportCost> foreign, foreign_analytic;
+  CostModel& prices = in_runtime(in_dtype(dtype, recorder, narrow), foreign);
   TG_TRY(PrepareOptions run, run_options());
   WholeRunPolicy runs(whole_runs(), run);
   TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost(profile_of_backend(run.backend)));
-  CostModel& second_opinion = in_dtype(dtype, *analytic, narrow_analytic);
+  CostModel& second_opinion =
+      in_runtime(in_dtype(dtype, *analytic, narrow_analytic), foreign_analytic);
   SearchTrace trace;
   OptimizeOptions options = told(trace);
   runs.set(options);
