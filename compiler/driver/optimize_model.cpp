@@ -264,6 +264,17 @@ bool makes_own_operators(const Rule& rule) {
          });
 }
 
+/// Whether what it leads to is parts of what a convolution computes. Here these are views; another
+/// runtime has to copy them out of blocks of channels, and gains nothing by fewer convolutions.
+bool parts_convolutions(const Rule& rule) {
+  return llvm::any_of(rule.rhs, [&](TermId side) {
+    const Term& part = rule.terms[side];
+    if (part.kind != Term::Kind::Op || part.op != OpKind::Slice) return false;
+    const Term& whole = rule.terms[part.operands[0]];
+    return whole.kind == Term::Kind::Op && whole.op == OpKind::Conv2d;
+  });
+}
+
 /// Those that the options select, those of their text, and the host's; verified.
 std::optional<std::vector<Rule>> Optimization::select_rules(SourceManager& sources,
                                                             DiagnosticSink& sink) const {
@@ -272,7 +283,10 @@ std::optional<std::vector<Rule>> Optimization::select_rules(SourceManager& sourc
   llvm::append_range(*rules, rules_of_text(o_.rule_text, sources, sink));
   llvm::append_range(*rules, host_.declared);
   if (sink.failed()) return std::nullopt;
-  if (host_.plain) llvm::erase_if(*rules, makes_own_operators);
+  if (host_.plain)
+    llvm::erase_if(*rules, [](const Rule& rule) {
+      return makes_own_operators(rule) || parts_convolutions(rule);
+    });
   if (o_.trust_rules) return rules;
   TrustOptions trust;
   trust.threads = static_cast<int>(o_.threads);

@@ -11,8 +11,9 @@ double ExportCost::more_us(const Symbols& symbols, const OpInstance& instance) c
   if (instance.op != OpKind::Slice) return kStartUs;
   const TensorType& part = symbols.type(instance.result);
   bool of_channels = part.rank() == 4 && symbols.attr(instance.attrs, 0).number == 1;
+  // Read and written; 1 GB/s is 1,000 bytes a microsecond.
   double bytes = 2.0 * static_cast<double>(part.elements() * dtype_size(part.dtype));
-  return (of_channels ? 3 : 1) * (kStartUs + roofline_.together({.bytes = bytes}));
+  return (of_channels ? 3 : 1) * (kStartUs + bytes / (device_.memory_gbs * 1e3));
 }
 
 } // namespace tg

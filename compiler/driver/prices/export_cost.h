@@ -12,7 +12,7 @@ namespace tg {
 class ExportCost final : public CostModel {
 public:
   /// `inner` must outlive it; `device` says how fast memory is.
-  ExportCost(CostModel& inner, const DeviceProfile& device) : inner_(inner), roofline_(device) {}
+  ExportCost(CostModel& inner, const DeviceProfile& device) : inner_(inner), device_(device) {}
 
   std::string name() const override { return inner_.name(); }
   double price(const Symbols& symbols, const OpInstance& instance) override {
@@ -45,7 +45,7 @@ private:
   double more_us(const Symbols& symbols, const OpInstance& instance) const;
 
   CostModel& inner_;
-  AnalyticCost roofline_;
+  const DeviceProfile& device_;
 };
 
 } // namespace tg
