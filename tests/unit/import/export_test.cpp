@@ -264,6 +264,23 @@ TEST_F(Export, WhereReshapesWouldBeMoreRowsStayAsTheyAre) {
   EXPECT_EQ(ops(), "MatMul Relu");
 }
 
+TEST_F(Export, EquallyFarElementsAreASlice) {
+  NodeId x = graph.input("x", f32({2, 9}));
+  auto take = [&](std::vector<int64_t> places) {
+    NodeId indices =
+        graph.whole_constant(places, {DType::I64, {static_cast<int64_t>(places.size())}});
+    return add(OpKind::Gather, {Value::of_int(1)}, {x, indices});
+  };
+  output("thirds", take({1, 4, 7}));
+  Exported model = exported();
+  ASSERT_EQ(model.graph.node_size(), 1);
+  EXPECT_EQ(model.graph.node(0).op_type(), "Slice");
+  EXPECT_EQ(model.graph.initializer_size(), 3); // 1, 8 and 3, of which 1 is the axis, too
+  output("uneven", take({1, 4, 8}));
+  output("back", take({4, 3, 2}));
+  EXPECT_EQ(ops(), "Slice Gather Gather");
+}
+
 TEST_F(Export, FusedBodiesAreWrittenOut) {
   NodeId x = graph.input("x", f32({2, 3})), y = graph.input("y", f32({3}));
   output("z", add(OpKind::FusedMap, {Value::of_string("tanh(add($0, mul($1, $0)))")}, {x, y}));

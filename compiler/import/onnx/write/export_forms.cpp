@@ -21,6 +21,7 @@ public:
   std::optional<Form> hard_sigmoid(NodeId root) const;
   std::optional<Form> rms_norm(NodeId root) const;
   std::optional<Form> repeat(NodeId root) const;
+  std::optional<Form> stride(NodeId root) const;
 
 private:
   /// A product of numbers and others.
@@ -202,6 +203,26 @@ std::optional<Form> Matcher::repeat(NodeId root) const {
   return matches ? std::optional<Form>(form) : std::nullopt;
 }
 
+/// A gather of known indices that are equally far apart, upwards.
+std::optional<Form> Matcher::stride(NodeId root) const {
+  NodeId indices = operand(root, 1);
+  const TensorType& type = graph_.type(indices);
+  if (!is(indices, OpKind::Constant) || type.rank() != 1) return std::nullopt;
+  const Value& value = graph_.attr(indices, 0);
+  std::vector<int64_t> places(value.ints.begin(), value.ints.end());
+  for (double place : value.reals) places.push_back(static_cast<int64_t>(place));
+  auto count = static_cast<int64_t>(places.size());
+  if (count < 2 || count != type.elements() || places[0] < 0) return std::nullopt;
+  Form form{Form::Kind::Stride, operand(root)};
+  form.axis = graph_.attr(root, 0).number;
+  form.first = places[0];
+  form.count = count;
+  form.step = places[1] - places[0];
+  for (int64_t i = 0; i < count; ++i)
+    if (form.step < 1 || places[i] != form.first + i * form.step) return std::nullopt;
+  return form;
+}
+
 /// In the order and spelling that runtimes look for; an operator of its own since opset 20.
 Operand write_tanh_gelu(NodeWriter& nodes, const Operand& x) {
   auto node = [&](const char* type, llvm::ArrayRef<Operand> inputs) {
@@ -235,6 +256,14 @@ Operand write_rms_norm(NodeWriter& nodes, const Form& form, const TensorType& ty
   return node("Mul", {node("Div", {x, root}), scale});
 }
 
+Operand write_stride(NodeWriter& nodes, const Form& form, const Operand& x) {
+  int64_t end = form.first + (form.count - 1) * form.step + 1;
+  return nodes.node(
+      "Slice",
+      {x, nodes.list(form.first), nodes.list(end), nodes.list(form.axis), nodes.list(form.step)},
+      x.dtype);
+}
+
 Operand write_repeat(NodeWriter& nodes, const Form& form, const Operand& x) {
   std::vector<double> scales(form.times.begin(), form.times.end());
   TensorType type{DType::F32, {static_cast<int64_t>(scales.size())}};
@@ -248,8 +277,10 @@ Operand write_repeat(NodeWriter& nodes, const Form& form, const Operand& x) {
 } // namespace
 
 std::optional<Form> form_of(const Graph& graph, NodeId root) {
-  if (graph.type(root).dtype != DType::F32) return std::nullopt;
+  DType dtype = graph.type(root).dtype;
   Matcher matcher(graph);
+  if (graph.node(root).op == OpKind::Gather && dtype != DType::BF16) return matcher.stride(root);
+  if (dtype != DType::F32) return std::nullopt;
   std::optional<Form> form;
   switch (graph.node(root).op) {
   case OpKind::Mul:
@@ -275,6 +306,7 @@ Operand write_form(NodeWriter& nodes, const Form& form, const TensorType& type, 
                       {Attr::real("alpha", form.alpha), Attr::real("beta", form.beta)});
   case Form::Kind::RmsNorm: return write_rms_norm(nodes, form, type, x, scale);
   case Form::Kind::Repeat: return write_repeat(nodes, form, x);
+  case Form::Kind::Stride: return write_stride(nodes, form, x);
   }
   return {};
 }

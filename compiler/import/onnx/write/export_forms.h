@@ -18,16 +18,18 @@ struct Form {
     HardSigmoid, // min(max(alpha * x + beta, 0), 1)
     RmsNorm,     // x / sqrt(mean(x * x) + beta) over the last axis, by rows of `scale` if there are
     Repeat,      // each element of an image so often along each axis: Resize
+    Stride,      // every so manyth element along an axis: Slice
   };
   Kind kind{};
   NodeId x;
   NodeId scale = {};
   double alpha = 1, beta = 0;
-  llvm::SmallVector<int64_t, 6> times = {};
+  llvm::SmallVector<int64_t, 6> times = {}; // along each axis
+  int64_t axis = 0, first = 0, count = 0, step = 1;
 };
 
-/// What the node is the root of, if anything. Only of f32: others are written in several steps
-/// with roundings of their own.
+/// What the node is the root of, if anything. Of other types than f32 only what moves elements:
+/// others are written in several steps with roundings of their own.
 std::optional<Form> form_of(const Graph& graph, NodeId root);
 
 /// The form over its operands; without a scale, `scale` is none.
