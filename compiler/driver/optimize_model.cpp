@@ -6,6 +6,7 @@
 #include "compiler/driver/files/json_files.h"
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/prices/cost_model.h"
+#include "compiler/driver/prices/export_cost.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/reports/report_json.h"
 #include "compiler/driver/runs/whole_runs.h"
@@ -240,6 +241,7 @@ public:
 
 private:
   Result<PrepareOptions> run_options() const;
+  CostModel& in_runtime(CostModel& prices, std::optional<ExportCost>& foreign) const;
   WholeRunOptions whole_runs() const;
   bool tracing() const { return o_.record_trace || host_.traced; }
   OptimizeOptions told(SearchTrace& trace) const;
@@ -262,6 +264,17 @@ bool makes_own_operators(const Rule& rule) {
          });
 }
 
+/// Whether what it leads to is parts of what a convolution computes. Here these are views; another
+/// runtime has to copy them out of blocks of channels, and gains nothing by fewer convolutions.
+bool parts_convolutions(const Rule& rule) {
+  return llvm::any_of(rule.rhs, [&](TermId side) {
+    const Term& part = rule.terms[side];
+    if (part.kind != Term::Kind::Op || part.op != OpKind::Slice) return false;
+    const Term& whole = rule.terms[part.operands[0]];
+    return whole.kind == Term::Kind::Op && whole.op == OpKind::Conv2d;
+  });
+}
+
 /// Those that the options select, those of their text, and the host's; verified.
 std::optional<std::vector<Rule>> Optimization::select_rules(SourceManager& sources,
                                                             DiagnosticSink& sink) const {
@@ -270,7 +283,10 @@ std::optional<std::vector<Rule>> Optimization::select_rules(SourceManager& sourc
   llvm::append_range(*rules, rules_of_text(o_.rule_text, sources, sink));
   llvm::append_range(*rules, host_.declared);
   if (sink.failed()) return std::nullopt;
-  if (host_.plain) llvm::erase_if(*rules, makes_own_operators);
+  if (host_.plain)
+    llvm::erase_if(*rules, [](const Rule& rule) {
+      return makes_own_operators(rule) || parts_convolutions(rule);
+    });
   if (o_.trust_rules) return rules;
   TrustOptions trust;
   trust.threads = static_cast<int>(o_.threads);
@@ -299,6 +315,13 @@ Result<PrepareOptions> Optimization::run_options() const {
   run.externs = externs_;
   run.stop = stop_;
   return run;
+}
+
+/// Prices in the runtime that the result is for; `foreign` holds what is made for another one.
+CostModel& Optimization::in_runtime(CostModel& prices, std::optional<ExportCost>& foreign) const {
+  if (!host_.plain) return prices;
+  std::string profile = profile_of_backend(tangram::word(backend_of_costs(o_.cost)));
+  return foreign.emplace(prices, *find_device_profile(profile));
 }
 
 /// An explanation tells what rewriting does, also where this machine gains nothing by it. Who
@@ -343,11 +366,13 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   TG_TRY(std::unique_ptr<CostModel> costs, cost_model(as_run, o_, stop_, host_.timing));
   RecordingCost recorder(*costs);
   std::optional<RetypedCost> narrow, narrow_analytic;
-  CostModel& prices = in_dtype(dtype, recorder, narrow);
+  std::optional<ExportCost> foreign, foreign_analytic;
+  CostModel& prices = in_runtime(in_dtype(dtype, recorder, narrow), foreign);
   TG_TRY(PrepareOptions run, run_options());
   WholeRunPolicy runs(whole_runs(), run);
   TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost(profile_of_backend(run.backend)));
-  CostModel& second_opinion = in_dtype(dtype, *analytic, narrow_analytic);
+  CostModel& second_opinion =
+      in_runtime(in_dtype(dtype, *analytic, narrow_analytic), foreign_analytic);
   SearchTrace trace;
   OptimizeOptions options = told(trace);
   runs.set(options);

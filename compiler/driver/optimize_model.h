@@ -24,7 +24,7 @@ struct OptimizeHost {
   bool chain = false;    // with the chain of rewrites, though nobody asked to explain
   bool remember = true;  // whole runs that were made before are not made again
   bool isolated = false; // rules are verified in processes of their own
-  bool plain = false;    // rules whose operators another runtime has not are left out
+  bool plain = false;    // the result is for another runtime: its operators, and prices as there
   std::function<void(size_t done, size_t total)> verifying = {}, timing = {};
   /// The search begins, under this time limit, with operators timed on the way or not: who is told
   /// of it, in the place of the options' own. And ends.

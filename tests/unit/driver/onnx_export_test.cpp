@@ -89,5 +89,16 @@ TEST_F(OnnxExportTest, ASearchForOneLeavesOwnOperatorsOut) {
   EXPECT_FALSE(has(optimized(graph, true), OpKind::FusedMap));
 }
 
+TEST_F(OnnxExportTest, ASearchForOnePaysForTheCopiesOfSlices) {
+  Graph graph =
+      load("model m(x: f32[1, 32, 14, 14]) -> (y: f32[1, 16, 14, 14], z: f32[1, 8, 14, 14]) {\n"
+           "  param a: f32[16, 32, 1, 1]\n"
+           "  param b: f32[8, 32, 1, 1]\n"
+           "  (conv2d(x, a, act = relu), conv2d(x, b, act = relu))\n"
+           "}\n");
+  EXPECT_TRUE(has(optimized(graph, false), OpKind::Slice));
+  EXPECT_FALSE(has(optimized(graph, true), OpKind::Slice));
+}
+
 } // namespace
 } // namespace tg

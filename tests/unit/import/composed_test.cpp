@@ -2,6 +2,8 @@
 // what is known not to happen.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/unit/import/small_graphs.h"
 
 namespace tg::onnx {
@@ -29,6 +31,25 @@ std::vector<float> some(size_t count) {
   std::vector<float> made;
   for (size_t i = 0; i < count; ++i) made.push_back(static_cast<float>(i % 5) - 2);
   return made;
+}
+
+// --- numbers
+// --------------------------------------------------------------------------------------
+
+TEST(Numbers, ARootThatFormulasAreKnownByIsItself) {
+  schema::Graph graph = body({}, {"y", "z"});
+  add_input(graph, "x", {2});
+  add_floats(graph, "root", {std::sqrt(2.0F)}, {});
+  add_floats(graph, "near", {std::nextafter(std::sqrt(2.0F), 2.0F)}, {});
+  add_node(graph, "Div", {"x", "root"}, {"y"});
+  add_node(graph, "Div", {"x", "near"}, {"z"});
+  auto made = imported(graph);
+  auto divisor = [&](size_t output) {
+    NodeId quotient = made->graph.outputs()[output].node;
+    return literal_of(made->graph, made->graph.operands(quotient)[1]).reals[0];
+  };
+  EXPECT_EQ(divisor(0), std::sqrt(2.0));
+  EXPECT_EQ(divisor(1), static_cast<double>(std::nextafter(std::sqrt(2.0F), 2.0F)));
 }
 
 // --- recurrent operators

@@ -135,6 +135,152 @@ TEST_F(Export, AxesOfReductionsBecameInputs) {
   EXPECT_EQ(exported(18).graph.node(0).input_size(), 2);
 }
 
+TEST_F(Export, MeansOfImagesAreTheOperatorForThem) {
+  NodeId x = graph.input("x", f32({1, 4, 5, 6}));
+  auto mean = [&](std::vector<int64_t> axes, bool keeps) {
+    return add(OpKind::ReduceMean, {Value::of_ints(std::move(axes)), Value::of_bool(keeps)}, {x});
+  };
+  output("kept", mean({2, 3}, true));
+  EXPECT_EQ(ops(), "GlobalAveragePool");
+  output("dropped", mean({2, 3}, false));
+  output("rows", mean({3}, true));
+  EXPECT_EQ(ops(), "GlobalAveragePool GlobalAveragePool Reshape ReduceMean");
+}
+
+TEST_F(Export, APoolOfTheWholeImageIsItsMean) {
+  NodeId x = graph.input("x", f32({1, 4, 5, 6}));
+  auto pool = [&](std::vector<int64_t> kernel) {
+    return add(OpKind::AvgPool2d,
+               {Value::of_ints(std::move(kernel)), Value::of_ints({1, 1}), Value::of_enum("valid"),
+                Value::of_bool(false)},
+               {x});
+  };
+  output("whole", pool({5, 6}));
+  output("part", pool({5, 5}));
+  EXPECT_EQ(ops(), "GlobalAveragePool AveragePool");
+}
+
+TEST_F(Export, AHardSigmoidIsOneOperator) {
+  NodeId x = graph.input("x", f32({2, 3}));
+  auto number = [&](double value) { return graph.constant({value}, f32({})); };
+  auto clip = [&](NodeId of, double high) {
+    return add(OpKind::Clip, {Value::of_float(0), Value::of_float(high)}, {of});
+  };
+  NodeId scaled = add(OpKind::Mul, {}, {number(0.25), x});
+  output("scaled", clip(add(OpKind::Add, {}, {scaled, number(0.5)}), 1));
+  Exported model = exported();
+  ASSERT_EQ(model.graph.node_size(), 1);
+  EXPECT_EQ(attribute(model.graph.node(0), "alpha").f(), 0.25F);
+  EXPECT_EQ(attribute(model.graph.node(0), "beta").f(), 0.5F);
+  output("plain", clip(add(OpKind::Add, {}, {x, number(0.5)}), 1));
+  EXPECT_EQ(ops(), "HardSigmoid HardSigmoid");
+  output("wider", clip(add(OpKind::Add, {}, {x, number(3)}), 6));
+  EXPECT_EQ(ops(), "HardSigmoid HardSigmoid Add Clip");
+}
+
+TEST_F(Export, NumbersThatAnAttributeCannotHaveAreNoHardSigmoid) {
+  NodeId x = graph.input("x", f32({3}));
+  NodeId third = graph.constant({1.0 / 3}, f32({}));
+  output("y", add(OpKind::Clip, {Value::of_float(0), Value::of_float(1)},
+                  {add(OpKind::Add, {}, {x, third})}));
+  EXPECT_EQ(ops(), "Add Clip");
+}
+
+TEST_F(Export, AGeluByTanhHasTheOrderThatRuntimesRecognise) {
+  NodeId x = graph.input("x", f32({2, 3}));
+  auto number = [&](double value) { return graph.constant({value}, f32({})); };
+  auto mul = [&](NodeId a, NodeId b) { return add(OpKind::Mul, {}, {a, b}); };
+  NodeId cube = mul(number(0.044715), mul(x, mul(x, x)));
+  NodeId inner = mul(add(OpKind::Add, {}, {cube, x}), number(0.7978845608));
+  NodeId one_more = add(OpKind::Add, {}, {number(1), add(OpKind::Tanh, {}, {inner})});
+  output("y", mul(mul(one_more, x), number(0.5)));
+  EXPECT_EQ(ops(), "Mul Pow Mul Add Mul Tanh Add Mul");
+  EXPECT_EQ(ops(20), "Gelu");
+  output("z", mul(mul(one_more, x), number(0.25)));
+  EXPECT_EQ(ops(20), "Mul Mul Mul Add Mul Tanh Add Mul Gelu Mul");
+}
+
+TEST_F(Export, ANormByRootsOfSquaresHasTheOrderThatRuntimesRecognise) {
+  NodeId x = graph.input("x", f32({2, 3})), w = graph.weight("w", f32({3}));
+  auto number = [&](double value) { return graph.constant({value}, f32({})); };
+  auto two = [&](OpKind op, NodeId a, NodeId b) { return add(op, {}, {a, b}); };
+  NodeId squares = two(OpKind::Mul, x, x);
+  NodeId mean = add(OpKind::ReduceMean, {Value::of_ints({1}), Value::of_bool(true)}, {squares});
+  NodeId root = add(OpKind::Sqrt, {}, {two(OpKind::Add, number(1e-6), mean)});
+  NodeId inverse = two(OpKind::Div, number(1), root);
+  output("y", two(OpKind::Mul, w, two(OpKind::Mul, x, inverse)));
+  const char* norm = "Pow ReduceMean Add Sqrt Div Mul";
+  EXPECT_EQ(ops(), norm);
+  graph = Graph{graph.shared_symbols(), "m"};
+  x = graph.input("x", f32({2, 3}));
+  squares = two(OpKind::Mul, x, x);
+  mean = add(OpKind::ReduceMean, {Value::of_ints({1}), Value::of_bool(true)}, {squares});
+  root = add(OpKind::Sqrt, {}, {two(OpKind::Add, number(1e-6), mean)});
+  output("y", two(OpKind::Div, x, root));
+  EXPECT_EQ(ops(), norm); // by a scale of ones
+  EXPECT_EQ(ops(13), norm);
+}
+
+TEST_F(Export, RepeatedElementsAreAResize) {
+  NodeId x = graph.input("x", f32({1, 3, 4, 5}));
+  auto reshape = [&](NodeId of, std::vector<int64_t> shape) {
+    return add(OpKind::Reshape, {Value::of_ints(std::move(shape))}, {of});
+  };
+  NodeId apart = reshape(x, {1, 3, 4, 1, 5, 1});
+  NodeId wide = add(OpKind::Broadcast, {Value::of_ints({1, 3, 4, 2, 5, 3})}, {apart});
+  output("y", reshape(wide, {1, 3, 8, 15}));
+  EXPECT_EQ(ops(), "Resize");
+  output("other", reshape(wide, {1, 3, 24, 5}));
+  EXPECT_EQ(ops(), "Reshape Expand Resize Reshape");
+}
+
+TEST_F(Export, RowsOfSequencesAreMatricesFromTheFirstProductToTheLast) {
+  NodeId x = graph.input("x", f32({2, 3, 4}));
+  NodeId w = graph.weight("w", f32({4, 8})), b = graph.weight("b", f32({8}));
+  NodeId v = graph.weight("v", f32({8, 4})), c = graph.weight("c", f32({4}));
+  NodeId h = add(OpKind::Matmul, {Value::of_enum("relu")}, {x, w, b, graph.none()});
+  NodeId y = add(OpKind::Matmul, {none}, {h, v, c, graph.none()});
+  output("y", add(OpKind::Transpose, {Value::of_ints({1, 0, 2})}, {y}));
+  EXPECT_EQ(ops(), "MatMul Add Relu MatMul Add Transpose");
+  graph = prepare_for_export(graph).graph;
+  EXPECT_EQ(ops(), "Reshape Gemm Relu Gemm Reshape Transpose");
+}
+
+TEST_F(Export, ReshapesToMatricesAndBackGoAwayBetweenThem) {
+  NodeId x = graph.input("x", f32({6, 4}));
+  auto reshape = [&](NodeId of, std::vector<int64_t> shape) {
+    return add(OpKind::Reshape, {Value::of_ints(std::move(shape))}, {of});
+  };
+  NodeId tanh = add(OpKind::Tanh, {}, {reshape(x, {2, 3, 4})});
+  output("y", reshape(tanh, {6, 4}));
+  graph = prepare_for_export(graph).graph;
+  EXPECT_EQ(ops(), "Tanh");
+}
+
+TEST_F(Export, WhereReshapesWouldBeMoreRowsStayAsTheyAre) {
+  NodeId x = graph.input("x", f32({2, 3, 4})), w = graph.weight("w", f32({4, 8}));
+  output("y", add(OpKind::Matmul, {Value::of_enum("relu")}, {x, w, graph.none(), graph.none()}));
+  graph = prepare_for_export(graph).graph;
+  EXPECT_EQ(ops(), "MatMul Relu");
+}
+
+TEST_F(Export, EquallyFarElementsAreASlice) {
+  NodeId x = graph.input("x", f32({2, 9}));
+  auto take = [&](std::vector<int64_t> places) {
+    NodeId indices =
+        graph.whole_constant(places, {DType::I64, {static_cast<int64_t>(places.size())}});
+    return add(OpKind::Gather, {Value::of_int(1)}, {x, indices});
+  };
+  output("thirds", take({1, 4, 7}));
+  Exported model = exported();
+  ASSERT_EQ(model.graph.node_size(), 1);
+  EXPECT_EQ(model.graph.node(0).op_type(), "Slice");
+  EXPECT_EQ(model.graph.initializer_size(), 3); // 1, 8 and 3, of which 1 is the axis, too
+  output("uneven", take({1, 4, 8}));
+  output("back", take({4, 3, 2}));
+  EXPECT_EQ(ops(), "Slice Gather Gather");
+}
+
 TEST_F(Export, FusedBodiesAreWrittenOut) {
   NodeId x = graph.input("x", f32({2, 3})), y = graph.input("y", f32({3}));
   output("z", add(OpKind::FusedMap, {Value::of_string("tanh(add($0, mul($1, $0)))")}, {x, y}));

@@ -1,6 +1,8 @@
 #include "compiler/import/onnx/write/export.h"
 
+#include "compiler/import/onnx/write/export_forms.h"
 #include "compiler/import/onnx/write/export_operators.h"
+#include "compiler/import/onnx/write/flatten_rows.h"
 #include "lang/core/semantics/winograd_transforms.h"
 
 namespace tg::onnx {
@@ -22,16 +24,18 @@ constexpr int64_t kMostWritten = 1024;
 class Exporter {
 public:
   Exporter(const Graph& graph, const ExportOptions& options)
-      : graph_(graph), options_(options), nodes_(options.opset), needed_(graph.reachable()),
-        value_(graph.size()), weight_(graph.size(), -1) {}
+      : graph_(graph), options_(options), nodes_(options.opset), needed_(graph.size()),
+        forms_(graph.size()), value_(graph.size()), weight_(graph.size(), -1) {}
 
   Result<Exported> run();
 
 private:
   bool is_leaf(NodeId id) const { return op_info(graph_.node(id).op).has(Trait::Leaf); }
+  void mark_needed();
   Result<void> reserve_names();
   void add_weight(NodeId id);
   Operand constant(NodeId id);
+  Result<Operand> written(NodeId id);
   Result<void> operation(NodeId id);
   Result<void> check_indices(NodeId user);
   Result<void> check_constant(NodeId user, NodeId indices, int64_t size);
@@ -41,12 +45,28 @@ private:
   const Graph& graph_;
   const ExportOptions& options_;
   NodeWriter nodes_;
-  std::vector<bool> needed_;
+  std::vector<bool> needed_;                    // all others are not written
+  std::vector<std::optional<Form>> forms_;      // of nodes that are needed, those that are roots
   std::vector<Operand> value_;                  // of each node
   std::vector<int> weight_;                     // of each weight, its place in exported_.weights
   llvm::DenseMap<uint32_t, std::string> named_; // nodes that are outputs: the first one's name
   Exported exported_;
 };
+
+/// What the outputs need. Below a form that is its operands alone.
+void Exporter::mark_needed() {
+  for (const GraphOutput& output : graph_.outputs()) needed_[output.node.index] = true;
+  for (uint32_t i = graph_.size(); i-- > 0;) {
+    if (!needed_[i]) continue;
+    forms_[i] = form_of(graph_, {i});
+    if (forms_[i]) {
+      needed_[forms_[i]->x.index] = true;
+      if (forms_[i]->scale.valid()) needed_[forms_[i]->scale.index] = true;
+    } else {
+      for (NodeId operand : graph_.operands({i})) needed_[operand.index] = true;
+    }
+  }
+}
 
 /// Names that people know come first, so that no other takes them.
 Result<void> Exporter::reserve_names() {
@@ -96,12 +116,19 @@ std::string Exporter::name_of(NodeId id) const {
   return llvm::formatv("{0}_{1}", op_info(graph_.node(id).op).name, id.index);
 }
 
-Result<void> Exporter::operation(NodeId id) {
+Result<Operand> Exporter::written(NodeId id) {
+  if (const std::optional<Form>& form = forms_[id.index])
+    return write_form(nodes_, *form, graph_.type(id), value_[form->x.index],
+                      form->scale.valid() ? value_[form->scale.index] : Operand{});
   llvm::SmallVector<Operand, 5> operands;
   for (NodeId operand : graph_.operands(id)) operands.push_back(value_[operand.index]);
+  return write_operator(nodes_, graph_, id, operands);
+}
+
+Result<void> Exporter::operation(NodeId id) {
   nodes_.begin(name_of(id));
   size_t before = nodes_.node_count();
-  TG_TRY(Operand value, write_operator(nodes_, graph_, id, operands));
+  TG_TRY(Operand value, written(id));
   if (nodes_.node_count() > before && nodes_.is_last(value)) {
     bool output = named_.count(id.index) > 0;
     std::string name = output ? name_of(id) : nodes_.fresh(name_of(id));
@@ -157,6 +184,7 @@ void Exporter::finish_outputs() {
 }
 
 Result<Exported> Exporter::run() {
+  mark_needed();
   TG_CHECK(reserve_names());
   for (uint32_t i = 0; i < graph_.size(); ++i) {
     NodeId id{i};
@@ -301,7 +329,11 @@ private:
 
 } // namespace
 
-PreparedGraph prepare_for_export(const Graph& graph) { return Preparer(graph).run(); }
+PreparedGraph prepare_for_export(const Graph& graph) {
+  PreparedGraph prepared = Preparer(graph).run();
+  prepared.graph = flatten_rows(prepared.graph);
+  return prepared;
+}
 
 Result<Exported> export_graph(const Graph& graph, const ExportOptions& options) {
   if (options.opset < kOldestExport || options.opset > kNewestExport)

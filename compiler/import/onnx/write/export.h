@@ -48,7 +48,8 @@ struct PreparedGraph {
   Graph transforms;
 };
 
-/// winograd_conv2d of a transformed kernel is conv2d of the kernel.
+/// winograd_conv2d of a transformed kernel is conv2d of the kernel; rows are matrices
+/// (flatten_rows.h).
 PreparedGraph prepare_for_export(const Graph& graph);
 
 /// Errors: `unsupported`, naming the operator, for what ONNX's operators cannot say, for an output

@@ -39,6 +39,9 @@ private:
   Result<Operand> conv_transpose2d();
   Result<void> floats_alone(const char* onnx_name) const;
   Result<Operand> pool();
+  bool is_mean_of_image() const;
+  bool is_pool_of_image() const;
+  Operand mean_of_image();
   Operand batch_norm();
   Operand layer_norm();
   Operand normalise(const Operand& x);
@@ -162,12 +165,35 @@ Result<Operand> OperatorWriter::conv_transpose2d() {
 
 // --- windows, rows and axes ---------------------------------------------------------------------
 
+/// Over all axes behind the channels.
+bool OperatorWriter::is_mean_of_image() const {
+  size_t rank = type(0).shape.size();
+  if (rank < 4 || !is_float(result_) || attr(0).ints.size() != rank - 2) return false;
+  return llvm::all_of(attr(0).ints, [](int64_t axis) { return axis >= 2; });
+}
+
+/// One window, which is the whole of the image.
+bool OperatorWriter::is_pool_of_image() const {
+  llvm::ArrayRef<int64_t> kernel = attr(0).ints;
+  return is_float(result_) && kernel[0] == type(0)[2] && kernel[1] == type(0)[3] &&
+         llvm::all_of(window_pads(kernel, attr(1).ints, attr(2), {1, 1}),
+                      [](int64_t pad) { return pad == 0; });
+}
+
+/// Runtimes have a kernel for it in the layouts that their convolutions have.
+Operand OperatorWriter::mean_of_image() {
+  Operand mean = node("GlobalAveragePool", x_);
+  bool keeps = result_shape().size() == type(0).shape.size();
+  return keeps ? mean : reshape(mean, result_shape());
+}
+
 /// MaxPool takes floats: an i32 is exact in f64, an i64 is not.
 Result<Operand> OperatorWriter::pool() {
   bool average = graph_.node(id_).op == OpKind::AvgPool2d;
   if (result_ == DType::I64)
     return error(Code::unsupported,
                  "`max_pool2d` of i64 cannot be written: ONNX's MaxPool takes floats");
+  if (average && is_pool_of_image()) return mean_of_image();
   llvm::ArrayRef<int64_t> kernel = attr(0).ints, stride = attr(1).ints;
   llvm::SmallVector<Attr, 4> attrs = {
       Attr::list("kernel_shape", kernel), Attr::list("strides", stride),
@@ -388,7 +414,7 @@ Result<Operand> OperatorWriter::write() {
   case OpKind::BatchNorm: return batch_norm();
   case OpKind::LayerNorm: return layer_norm();
   case OpKind::ReduceSum: return reduce("ReduceSum", 13);
-  case OpKind::ReduceMean: return reduce("ReduceMean", 18);
+  case OpKind::ReduceMean: return is_mean_of_image() ? mean_of_image() : reduce("ReduceMean", 18);
   case OpKind::ReduceMax: return reduce("ReduceMax", 18);
   case OpKind::ReduceMin: return reduce("ReduceMin", 18);
   case OpKind::ReduceProd: return reduce("ReduceProd", 18);

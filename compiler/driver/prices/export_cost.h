@@ -1,0 +1,51 @@
+// Prices of a search whose result another runtime runs (`tg opt -o F.onnx`): those of this runtime,
+// and besides what the other one does that this one does not. An operator there takes longer to
+// start, a view too. A slice is a view here, or part of what reads it; ONNX Runtime copies it, and
+// where it is one of channels of an image, which convolutions there keep in blocks, brings it into
+// rows and back.
+#pragma once
+
+#include "compiler/extract/cost/analytic.h"
+
+namespace tg {
+
+class ExportCost final : public CostModel {
+public:
+  /// `inner` must outlive it; `device` says how fast memory is.
+  ExportCost(CostModel& inner, const DeviceProfile& device) : inner_(inner), device_(device) {}
+
+  std::string name() const override { return inner_.name(); }
+  double price(const Symbols& symbols, const OpInstance& instance) override {
+    return inner_.price(symbols, instance) + more_us(symbols, instance);
+  }
+  void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
+    inner_.prepare(symbols, instances);
+  }
+  bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
+    return inner_.known(symbols, instances);
+  }
+  bool wants_notice() const override { return inner_.wants_notice(); }
+  bool guesses() const override { return inner_.guesses(); }
+  double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
+                const StopToken& stop) override {
+    return inner_.settle(symbols, uses, graph_us, stop);
+  }
+  bool wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
+    return inner_.wants_placed(symbols, instances);
+  }
+  void learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
+                    TimeTrust trust) override {
+    inner_.learn_placed(symbols, times, trust);
+  }
+  llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }
+  GroupPricer* groups() override { return inner_.groups(); }
+  std::vector<std::string> notes() const override { return inner_.notes(); }
+
+private:
+  double more_us(const Symbols& symbols, const OpInstance& instance) const;
+
+  CostModel& inner_;
+  const DeviceProfile& device_;
+};
+
+} // namespace tg
