@@ -135,8 +135,10 @@ Result<void> Exporter::check_indices(NodeId user) {
   const Node& node = graph_.node(indices);
   if (node.op == OpKind::Constant) return check_constant(user, indices, size);
   if (weight_[indices.index] >= 0) {
-    int64_t& below = exported_.weights[weight_[indices.index]].indices_below;
-    below = below == 0 ? size : std::min(below, size);
+    ExportedWeight& weight = exported_.weights[weight_[indices.index]];
+    if (weight.indices_below != 0 && weight.indices_below <= size) return {};
+    weight.indices_below = size;
+    weight.picks = graph_.node(user).op;
     return {};
   }
   if (node.op == OpKind::Argmax || node.op == OpKind::TopK) {
