@@ -133,7 +133,7 @@ bool normalise_attr(Inference& in, size_t slot) {
     return in.fail("`{0}` must be none, relu, tanh, sigmoid, gelu or relu6, got {1}", attr.name, v);
   case AttrKind::dtype:
     if (v.is(Value::Kind::Enum) && parse_dtype(v.text)) return true;
-    return in.fail("`{0}` must be f32, f16, bf16, i32, i64 or bool, got {1}", attr.name, v);
+    return in.fail("`{0}` must be f32, f64, f16, bf16, i32, i64 or bool, got {1}", attr.name, v);
   case AttrKind::axis:
     if (!expect(in, attr, v, Value::Kind::Int, "an axis") || !normalise_axis(in, attr, v.number))
       return false;

@@ -19,6 +19,7 @@ struct DescrRow {
   DType dtype;
 };
 constexpr DescrRow kDescrs[] = {{"f4", DType::F32},
+                                {"f8", DType::F64},
                                 {"f2", DType::F16},
                                 {"i4", DType::I32},
                                 {"i8", DType::I64},
@@ -75,13 +76,12 @@ private:
     char order = text->front();
     llvm::StringRef kind = text->drop_front();
     if (order == '>') return bad("it is big-endian; save it as little-endian");
-    if (*text == "<f8" || *text == "=f8") return bad("it is float64; save it as float32");
     for (const DescrRow& row : kDescrs)
       if (row.descr == kind && (order == '<' || order == '=' || order == '|')) {
         type_.dtype = row.dtype;
         return {};
       }
-    return bad("its dtype is none of float32, float16, int32, int64 and bool");
+    return bad("its dtype is none of float32, float64, float16, int32, int64 and bool");
   }
 
   Result<void> order() {

@@ -126,8 +126,8 @@ bool BuiltinCall::dtype_argument(const Val& val, std::optional<DType>& out) {
     out = parse_dtype(val.value.text);
   if (out) return true;
   report_.fail(frame_, error(Code::wrong_kind, e_.span,
-                             "`dtype` of `{0}` is one of f32, f16, bf16, i32, "
-                             "i64, bool, got {1}",
+                             "`dtype` of `{0}` is one of f32, f64, f16, bf16, "
+                             "i32, i64, bool, got {1}",
                              e_.callee.text, report_.describe(val)));
   return false;
 }

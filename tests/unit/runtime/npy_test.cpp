@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 
 namespace tg {
@@ -32,6 +33,15 @@ TEST(Npy, WritesWhatItReads) {
     EXPECT_EQ(back->type(), tensor.type());
     EXPECT_EQ(max_rel_diff(*back, tensor), 0);
   }
+}
+
+TEST(Npy, DoublesKeepTheirDigits) {
+  Tensor tensor = *Tensor::zeros({DType::F64, {2}});
+  double values[] = {1 + 0x1p-40, 1e300};
+  std::memcpy(tensor.data(), values, sizeof values);
+  Tensor back = *parse_npy(format_npy(tensor), "t.npy");
+  EXPECT_EQ(back.type(), tensor.type());
+  EXPECT_EQ(back.doubles(), std::vector<double>(values, values + 2));
 }
 
 TEST(Npy, ReadsFormsThatNumPyWrites) {

@@ -29,6 +29,7 @@ int64_t element_size(const schema::Tensor& tensor) {
   switch (tensor.data_type()) {
   case schema::Tensor::FLOAT:
   case schema::Tensor::INT32: return 4;
+  case schema::Tensor::DOUBLE:
   case schema::Tensor::INT64: return 8;
   case schema::Tensor::BOOL: return 1;
   default: return 2; // the halves

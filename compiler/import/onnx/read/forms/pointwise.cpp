@@ -87,7 +87,8 @@ void pow(Call& call) {
   }
   DType of = e.dtype(x);
   if (is_float(of)) return call.result(e.op(OpKind::Pow, {x, e.cast(y, of)}));
-  NodeId real = e.op(OpKind::Pow, {e.cast(x, DType::F32), e.cast(y, DType::F32)});
+  DType wide = e.dtype(y) == DType::F64 ? DType::F64 : DType::F32;
+  NodeId real = e.op(OpKind::Pow, {e.cast(x, wide), e.cast(y, wide)});
   call.result(e.cast(e.named("round", {real}), of));
 }
 
@@ -271,6 +272,7 @@ void cast_like(Call& call) {
   call.ignore("round_mode");
   switch (call.type(1).dtype) {
   case DType::F32: return cast_to(call, schema::Tensor::FLOAT);
+  case DType::F64: return cast_to(call, schema::Tensor::DOUBLE);
   case DType::F16: return cast_to(call, schema::Tensor::FLOAT16);
   case DType::BF16: return cast_to(call, schema::Tensor::BFLOAT16);
   case DType::I32: return cast_to(call, schema::Tensor::INT32);
