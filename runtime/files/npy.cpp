@@ -18,12 +18,8 @@ struct DescrRow {
   llvm::StringRef descr; // "f4" behind the byte order
   DType dtype;
 };
-constexpr DescrRow kDescrs[] = {{"f4", DType::F32},
-                                {"f8", DType::F64},
-                                {"f2", DType::F16},
-                                {"i4", DType::I32},
-                                {"i8", DType::I64},
-                                {"b1", DType::Bool}};
+constexpr DescrRow kDescrs[] = {{"f4", DType::F32}, {"f8", DType::F64}, {"f2", DType::F16},
+                                {"i4", DType::I32}, {"i8", DType::I64}, {"b1", DType::Bool}};
 
 /// Reads the Python dictionary that the header is: a strict scanner for its three keys.
 class HeaderReader {
@@ -101,10 +97,9 @@ private:
         return bad("its shape is no tuple of ints");
       rest_ = rest_.drop_front(digits.size());
       eat("L"); // written by Python 2
-      if (dim < 1) return bad("it has no elements");
       if (type_.rank() == kMaxRank) return bad("its rank is over the limit");
       if (dim > kMaxElements / elements) return bad("its shape is too large");
-      elements *= dim;
+      elements *= std::max<int64_t>(dim, 1);
       type_.shape.push_back(dim);
       if (!eat(",") && !rest_.ltrim().startswith(")")) return bad("its shape is no tuple of ints");
     }

@@ -83,7 +83,7 @@ Operand Exporter::constant(NodeId id) {
   std::string bytes = values.ints.empty() ? element_bytes(values.reals, type.dtype)
                                           : element_bytes(values.ints, type.dtype);
   size_t count = values.ints.size() + values.reals.size();
-  auto repeats = type.elements() / static_cast<int64_t>(count);
+  int64_t repeats = count == 0 ? 0 : type.elements() / static_cast<int64_t>(count);
   if (repeats > kMostWritten) return nodes_.filled(type, bytes);
   std::string all;
   for (int64_t i = 0; i < repeats; ++i) all += bytes;

@@ -263,6 +263,11 @@ void pad(Call& call) {
 
 void trilu(Call& call) {
   Emitter& e = call.emit();
+  if (call.value(0).is(Kind::Empty)) {
+    call.ignore("upper");
+    (void)call.value(1);
+    return call.result(0, call.value(0));
+  }
   NodeId x = call.input(0);
   bool upper = call.whole("upper", 1) != 0;
   int64_t k = call.has(1) ? call.known_whole(1) : 0;

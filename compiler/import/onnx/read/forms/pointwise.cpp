@@ -1,6 +1,8 @@
 // Operators that go element by element: arithmetic, comparisons, logic, activations, casts.
 #include "compiler/import/onnx/read/call.h"
 
+#include "lang/core/shape_rules.h"
+
 #include <cmath>
 #include <limits>
 
@@ -12,11 +14,30 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // --- one operator of ours
 // -------------------------------------------------------------------------
 
-template <OpKind op> void one(Call& call) { call.result(call.emit().op(op, {call.input(0)})); }
+/// Whether one of the first operands, and so the result, has no elements; gives the result then.
+bool maps_nothing(Call& call, OpKind op, size_t operands) {
+  bool nothing = false;
+  for (size_t i = 0; i < operands; ++i) nothing |= call.value(i).is(FileValue::Kind::Empty);
+  if (!nothing) return false;
+  TensorType type = call.type(0);
+  for (size_t i = 1; i < operands; ++i) {
+    Shape shape;
+    if (!broadcast_shapes(type.shape, call.type(i).shape, shape))
+      call.fail(type.text() + " and " + call.type(i).text() + " do not broadcast");
+    type.shape = std::move(shape);
+  }
+  if (op_info(op).shape == ShapeRule::compare) type.dtype = DType::Bool;
+  call.result(0, FileValue::empty(type));
+  return true;
+}
+
+template <OpKind op> void one(Call& call) {
+  if (!maps_nothing(call, op, 1)) call.result(call.emit().op(op, {call.input(0)}));
+}
 
 /// Opsets before 7 had an axis for broadcasting; those that are read have NumPy's.
 template <OpKind op> void two(Call& call) {
-  call.result(call.emit().op(op, {call.input(0), call.input(1)}));
+  if (!maps_nothing(call, op, 2)) call.result(call.emit().op(op, {call.input(0), call.input(1)}));
 }
 
 void greater(Call& call) { call.result(call.emit().less(call.input(1), call.input(0))); }
