@@ -262,12 +262,8 @@ void softmax(Call& call) {
 }
 
 void log_softmax(Call& call) {
-  Emitter& emit = call.emit();
   Rows rows = read_rows(call);
-  if (call.failed()) return;
-  NodeId below = emit.sub(rows.x, emit.reduce(OpKind::ReduceMax, rows.x, rows.axis, true));
-  NodeId sum = emit.sum(emit.unary(OpKind::Exp, below), rows.axis);
-  result_of_rows(call, emit.sub(below, emit.unary(OpKind::Log, sum)));
+  if (!call.failed()) result_of_rows(call, call.emit().log_softmax(rows.x, rows.axis));
 }
 
 /// 1 at the first largest element, else 0.

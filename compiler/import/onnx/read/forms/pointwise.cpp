@@ -214,12 +214,14 @@ void hard_sigmoid(Call& call) {
 }
 
 /// x * sigmoid(alpha * x).
-void swish(Call& call) {
+NodeId swished(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
   double alpha = call.real("alpha", 1);
-  call.result(e.mul(x, e.unary(OpKind::Sigmoid, alpha == 1 ? x : e.mul(x, alpha))));
+  return e.mul(x, e.unary(OpKind::Sigmoid, alpha == 1 ? x : e.mul(x, alpha)));
 }
+void swish(Call& call) { call.result(swished(call)); }
+void swiglu(Call& call) { call.result(call.emit().mul(swished(call), call.input(1))); }
 
 void softsign(Call& call) {
   Emitter& e = call.emit();
@@ -365,6 +367,7 @@ constexpr Form kForms[] = {
     {"Sqrt", one<OpKind::Sqrt>},
     {"Sub", two<OpKind::Sub>},
     {"Sum", many<OpKind::Add>},
+    {"SwiGLU", swiglu},
     {"Swish", swish},
     {"Tan", tan},
     {"Tanh", one<OpKind::Tanh>},
