@@ -92,6 +92,7 @@ void widen(DType dtype, const std::byte* from, double* to, int64_t count) {
   case DType::I32: return each<double, int32_t>(from, to, count, same);
   case DType::I64: return each<double, int64_t>(from, to, count, same);
   case DType::Bool: return each<double, uint8_t>(from, to, count, same);
+  case DType::F64: return each<double, double>(from, to, count, same);
   }
 }
 
@@ -107,6 +108,7 @@ void narrow(DType dtype, const double* from, std::byte* to, int64_t count) {
   case DType::I32: return map(as<int32_t>(to), to_integer<int32_t>);
   case DType::I64: return map(as<int64_t>(to), to_integer<int64_t>);
   case DType::Bool: return map(as<uint8_t>(to), to_bool);
+  case DType::F64: return map(as<double>(to), [](double x) { return x; });
   }
 }
 
@@ -139,6 +141,8 @@ void narrow(DType dtype, const Integer* from, std::byte* to, int64_t count) {
     return map(as<int32_t>(to), [](Integer x) { return static_cast<int32_t>(x.value); });
   case DType::I64: return map(as<int64_t>(to), [](Integer x) { return x.value; });
   case DType::Bool: return map(as<uint8_t>(to), [](Integer x) { return uint8_t{x.value != 0}; });
+  case DType::F64:
+    return map(as<double>(to), [](Integer x) { return static_cast<double>(x.value); });
   }
 }
 

@@ -34,7 +34,7 @@ Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options
            static_cast<int64_t>(value.constant.size()));
     if (!value.exact.empty()) // of i64
       std::memcpy(tensor.data(), value.exact.data(), value.exact.size() * sizeof(int64_t));
-    // One number stands for all.
+    // One number stands for all, where there are any.
     std::byte* first = tensor.data();
     int64_t size = dtype_size(value.type.dtype);
     for (int64_t i = count; i < value.type.elements(); ++i)

@@ -25,8 +25,8 @@ Result<WeightInit> parse_init(llvm::StringRef text);
 int64_t fan_in(llvm::ArrayRef<int64_t> shape);
 
 /// FanIn draws from normal(1 / sqrt(fan_in)) (LeCun et al. 1998): a layer keeps the variance of
-/// what it is given. f16 and bf16 are the f32 weight, rounded. Integers and bools are zeros or ones
-/// as `init` says, else zeros. Errors: `bad_attribute`, `memory_limit`.
+/// what it is given. f16 and bf16 are the f32 weight, rounded, f64 is that weight. Integers and
+/// bools are zeros or ones as `init` says, else zeros. Errors: `bad_attribute`, `memory_limit`.
 Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm::StringRef init,
                              uint64_t seed, int threads = 1);
 

@@ -95,6 +95,7 @@ TensorSummary summarise(const Tensor& tensor) {
   for (int64_t i = 0; i < tensor.bytes(); ++i)
     summary.checksum = (summary.checksum ^ static_cast<uint64_t>(tensor.data()[i])) * 0x100000001b3;
   std::vector<double> values = tensor.doubles();
+  if (values.empty()) return summary;
   double sum = 0, squares = 0, count = static_cast<double>(values.size());
   for (double x : values) {
     sum += x;

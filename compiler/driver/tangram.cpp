@@ -180,6 +180,8 @@ extern_kernels(const std::vector<ExternOp>& ops, SourceManager& sources, Diagnos
 /// size overflows.
 bool shape_fits(const std::vector<int64_t>& shape, size_t elements) {
   if (shape.size() > static_cast<size_t>(tg::kMaxRank)) return false;
+  if (elements == 0)
+    return llvm::is_contained(shape, 0) && llvm::all_of(shape, [](int64_t n) { return n >= 0; });
   for (int64_t size : shape) {
     if (size <= 0 || elements % static_cast<size_t>(size) != 0) return false;
     elements /= static_cast<size_t>(size);

@@ -60,6 +60,7 @@ NodeId Graph::weight(llvm::StringRef path, const TensorType& type, llvm::StringR
 }
 
 NodeId Graph::constant(std::vector<double> values, const TensorType& type) {
+  if (type.elements() == 0) values.clear(); // one form for each type
   return add(
       OpKind::Constant,
       {symbols_->value(Value::of_floats(std::move(values))), symbols_->value(Value::of_type(type))},

@@ -98,6 +98,7 @@ std::string constant_text(const NumberWords& words, const Value& values, const T
   bool plain = type.dtype == DType::F32 && !mixed;
   std::string dtype = plain ? "" : (", " + dtype_name(type.dtype)).str();
   int64_t elements = type.elements();
+  if (elements == 0) return "zeros(" + Value::of_ints(type.shape).text_form() + dtype + ")";
   if (type.shape.empty()) return plain ? number(0) : "tensor(" + number(0) + dtype + ")";
   if (values.reals.size() + values.ints.size() == 1 && elements != 1) {
     std::string shape = Value::of_ints(type.shape).text_form();

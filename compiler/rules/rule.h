@@ -45,7 +45,7 @@ struct ValueExpr {
     IsWeight,   // variable: the class depends on weights and constants only
     IsNone,     // variable: the operand is absent
     IsConstant, // variable: the class contains a constant leaf
-    IsFloat,    // variable: f32, f16 or bf16
+    IsFloat,    // variable: of floats
     SameType,   // variable, variable2: two classes have the same type
   // Operations on values; Add also of two lists, one behind the other, Eq and Ne on any two values.
 #define TG_CONST_OP(name, sign, strength) name,

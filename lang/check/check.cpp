@@ -159,8 +159,9 @@ private:
     llvm::StringRef word = type.name.text;
     Diagnostic d = error(Code::unknown_name, type.name.span, "unknown type `{0}`", word);
     std::string idiom = idiom_of_type(word);
-    llvm::StringRef near = near_miss(word, {"int", "float", "bool", "Pad", "Act", "Pair", "DType",
-                                            "list", "f32", "f16", "bf16", "i32", "i64", "ints"});
+    llvm::StringRef near =
+        near_miss(word, {"int", "float", "bool", "Pad", "Act", "Pair", "DType", "list", "f32",
+                         "f64", "f16", "bf16", "i32", "i64", "ints"});
     if (!idiom.empty())
       d.help = idiom;
     else if (!near.empty())
@@ -181,12 +182,12 @@ private:
     bool known = parse_dtype(type.name.text) || find(type.name.text);
     if (!known) {
       llvm::StringRef near =
-          near_miss(type.name.text, {"f32", "f16", "bf16", "i32", "i64", "bool"});
+          near_miss(type.name.text, {"f32", "f64", "f16", "bf16", "i32", "i64", "bool"});
       Diagnostic d =
           error(Code::unknown_name, type.name.span, "unknown dtype `{0}`", type.name.text);
       d.help = idiom_of_type(type.name.text);
       if (d.help.empty())
-        d.help = near.empty() ? "dtypes are f32, f16, bf16, i32, i64 and bool"
+        d.help = near.empty() ? "dtypes are f32, f64, f16, bf16, i32, i64 and bool"
                               : llvm::formatv("did you mean `{0}`?", near).str();
       sink_.report(std::move(d));
     }

@@ -236,7 +236,7 @@ std::optional<OpKind> reduce_op(ScatterReduce reduce) {
 
 llvm::ArrayRef<llvm::StringRef> enum_members(AttrKind kind) {
   static constexpr llvm::StringRef kActs[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
-  static constexpr llvm::StringRef kDTypes[] = {"f32", "f16", "bf16", "i32", "i64", "bool"};
+  static constexpr llvm::StringRef kDTypes[] = {"f32", "f64", "f16", "bf16", "i32", "i64", "bool"};
   static constexpr llvm::StringRef kPads[] = {"same", "valid"};
   if (kind == AttrKind::act) return kActs;
   if (kind == AttrKind::pad) return kPads;

@@ -35,7 +35,7 @@ struct Trait {
     Yields = 1 << 9, // to a function of a program that has its name: it came later than programs
     // Which dtypes the operands may have (dtype_fits); without one of these, numbers: floats, i32
     // and i64.
-    Floating = 1 << 16, // f32, f16, bf16
+    Floating = 1 << 16, // f32, f64, f16, bf16
     Logical = 1 << 17,  // bool
     AnyType = 1 << 18,  // numbers and bool
   };
@@ -112,7 +112,7 @@ enum class AttrKind : uint8_t {
   pair,  // n | [h, w]; normal form: two ints, at least 1, or 0 where that is the default
   axis,  // int; normal form: counted from the front
   axes,  // list of axes; normal form: counted from the front
-  dtype, // f32 | f16 | bf16 | i32 | i64 | bool
+  dtype, // f32 | f64 | f16 | bf16 | i32 | i64 | bool
 };
 
 struct AttrInfo {

@@ -133,7 +133,7 @@ bool normalise_attr(Inference& in, size_t slot) {
     return in.fail("`{0}` must be none, relu, tanh, sigmoid, gelu or relu6, got {1}", attr.name, v);
   case AttrKind::dtype:
     if (v.is(Value::Kind::Enum) && parse_dtype(v.text)) return true;
-    return in.fail("`{0}` must be f32, f16, bf16, i32, i64 or bool, got {1}", attr.name, v);
+    return in.fail("`{0}` must be f32, f64, f16, bf16, i32, i64 or bool, got {1}", attr.name, v);
   case AttrKind::axis:
     if (!expect(in, attr, v, Value::Kind::Int, "an axis") || !normalise_axis(in, attr, v.number))
       return false;
@@ -753,6 +753,8 @@ bool check_operands(const Inference& in) {
       if (!optional) return in.fail("operand {0} of {1} is missing", i + 1, in.info.name);
       continue;
     }
+    if (llvm::is_contained(type.shape, 0))
+      return in.fail("{0} takes no tensor without elements, got {1}", in.info.name, type);
     if (mixed) continue;
     if (dtype == DType::None) dtype = type.dtype;
     if (type.dtype != dtype)
@@ -763,15 +765,19 @@ bool check_operands(const Inference& in) {
   return true;
 }
 
-/// Every dimension positive, and no more elements than any size computation can hold.
+/// Every dimension positive, and no more elements than any size computation can hold. What only
+/// goes in or out may have no elements; no operator takes or gives that.
 bool check_size(const Inference& in) {
+  bool may_be_empty = in.info.kind == OpKind::Input || in.info.kind == OpKind::Constant;
+
   if (in.result.rank() > kMaxRank)
     return in.fail("a rank of {0} is over the limit of {1}", in.result.rank(), kMaxRank);
   int64_t elements = 1;
   for (int64_t dim : in.result.shape) {
-    if (dim < 1) return in.fail("a dimension of {0} is not positive", in.result.shape);
+    if (dim < 0 || (dim == 0 && !may_be_empty))
+      return in.fail("a dimension of {0} is not positive", in.result.shape);
     if (dim > kMaxElements / elements) return in.fail("{0} has too many elements", in.result.shape);
-    elements *= dim;
+    elements *= std::max<int64_t>(dim, 1);
   }
   return true;
 }

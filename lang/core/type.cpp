@@ -13,7 +13,7 @@ struct DTypeRow {
 constexpr DTypeRow kDTypes[] = {
     {DType::None, "none", 0}, {DType::F32, "f32", 4}, {DType::F16, "f16", 2},
     {DType::BF16, "bf16", 2}, {DType::I32, "i32", 4}, {DType::I64, "i64", 8},
-    {DType::Bool, "bool", 1},
+    {DType::Bool, "bool", 1}, {DType::F64, "f64", 8},
 };
 } // namespace
 

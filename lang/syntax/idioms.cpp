@@ -100,6 +100,7 @@ StringRef idiom_of_argument(StringRef name) {
 StringRef idiom_of_dtype(StringRef name) {
   return Words(name)
       .Cases("float", "float32", "single", "Float", "FloatTensor", "fp32", "f32")
+      .Cases("double", "Double", "DoubleTensor", "float64", "fp64", "f64")
       .Cases("float16", "half", "Half", "HalfTensor", "fp16", "f16")
       .Cases("bfloat16", "BFloat16", "BFloat16Tensor", "bf16")
       .Cases("int32", "IntTensor", "i32")
@@ -113,14 +114,13 @@ std::string idiom_of_type(StringRef name) {
     return ("write `" + dtype + "`: a tensor is " + dtype + "[N, C]").str();
   StringRef kind = Words(name)
                        .Cases("Tensor", "tensor", "ndarray", "NDArray", "array", "Array", "tensor")
-                       .Cases("double", "Double", "DoubleTensor", "float64", "f64", "dtype")
                        .Cases("int8", "int16", "uint8", "uint16", "uint32", "uint64", "dtype")
                        .Cases("i8", "i16", "u8", "u16", "u32", "u64", "dtype")
                        .Cases("short", "byte", "char", "ByteTensor", "complex64", "dtype")
                        .Default("");
   if (kind == "tensor") return "a tensor is written with its dtype and shape: f32[N, C]";
   if (kind == "dtype")
-    return ("there is no " + name + ": dtypes are f32, f16, bf16, i32, i64 and bool").str();
+    return ("there is no " + name + ": dtypes are f32, f64, f16, bf16, i32, i64 and bool").str();
   return "";
 }
 

@@ -59,6 +59,11 @@ PreparedPlan::make(const Plan& plan, const CompileOptions& options,
 
 Result<void> PreparedPlan::prepare(const CompileOptions& options, CubinCache& cache, bool cold) {
   TG_CHECK(check_externs(plan(), options));
+  for (const PlanValue& value : plan().values)
+    if (value.type.dtype == DType::F64)
+      return error(Code::no_kernel, "f64 has no kernels on cuda, and there is a value of {0}",
+                   value.type.text())
+          .suggest("`--backend cpu` and `--backend ref` run f64; `cast` makes f32 of it");
   ScratchTimer timer(*device_, stream_, cold);
   steps_.prepare(options, timer,
                  [&](const Plan& plan, const Group& group, const StridesOf& strides) {

@@ -18,11 +18,8 @@ struct DescrRow {
   llvm::StringRef descr; // "f4" behind the byte order
   DType dtype;
 };
-constexpr DescrRow kDescrs[] = {{"f4", DType::F32},
-                                {"f2", DType::F16},
-                                {"i4", DType::I32},
-                                {"i8", DType::I64},
-                                {"b1", DType::Bool}};
+constexpr DescrRow kDescrs[] = {{"f4", DType::F32}, {"f8", DType::F64}, {"f2", DType::F16},
+                                {"i4", DType::I32}, {"i8", DType::I64}, {"b1", DType::Bool}};
 
 /// Reads the Python dictionary that the header is: a strict scanner for its three keys.
 class HeaderReader {
@@ -75,13 +72,12 @@ private:
     char order = text->front();
     llvm::StringRef kind = text->drop_front();
     if (order == '>') return bad("it is big-endian; save it as little-endian");
-    if (*text == "<f8" || *text == "=f8") return bad("it is float64; save it as float32");
     for (const DescrRow& row : kDescrs)
       if (row.descr == kind && (order == '<' || order == '=' || order == '|')) {
         type_.dtype = row.dtype;
         return {};
       }
-    return bad("its dtype is none of float32, float16, int32, int64 and bool");
+    return bad("its dtype is none of float32, float64, float16, int32, int64 and bool");
   }
 
   Result<void> order() {
@@ -101,10 +97,9 @@ private:
         return bad("its shape is no tuple of ints");
       rest_ = rest_.drop_front(digits.size());
       eat("L"); // written by Python 2
-      if (dim < 1) return bad("it has no elements");
       if (type_.rank() == kMaxRank) return bad("its rank is over the limit");
       if (dim > kMaxElements / elements) return bad("its shape is too large");
-      elements *= dim;
+      elements *= std::max<int64_t>(dim, 1);
       type_.shape.push_back(dim);
       if (!eat(",") && !rest_.ltrim().startswith(")")) return bad("its shape is no tuple of ints");
     }

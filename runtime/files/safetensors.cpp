@@ -19,7 +19,7 @@ struct DTypeRow {
 constexpr DTypeRow kDTypes[] = {
     {"F32", 32, DType::F32},  {"F16", 16, DType::F16},     {"BF16", 16, DType::BF16},
     {"I32", 32, DType::I32},  {"I64", 64, DType::I64},     {"BOOL", 8, DType::Bool},
-    {"F64", 64, DType::None}, {"I16", 16, DType::None},    {"I8", 8, DType::None},
+    {"F64", 64, DType::F64},  {"I16", 16, DType::None},    {"I8", 8, DType::None},
     {"U64", 64, DType::None}, {"U32", 32, DType::None},    {"U16", 16, DType::None},
     {"U8", 8, DType::None},   {"F8_E4M3", 8, DType::None}, {"F8_E5M2", 8, DType::None},
     {"C64", 64, DType::None},

@@ -11,7 +11,8 @@ namespace tg {
 RefStep::RefStep(const Plan& plan, const PlanStep& step, const ExternKernels* externs)
     : op_(step.op), type_(plan.values[step.result].type) {
   llvm::SmallVector<llvm::ArrayRef<int64_t>, 4> shapes;
-  bool floats = type_.dtype == DType::F32, integers = !is_float(type_.dtype);
+  bool floats = type_.dtype == DType::F32, doubles = type_.dtype == DType::F64;
+  bool integers = !is_float(type_.dtype);
   int64_t elements = type_.elements();
   for (PlanValueId id : step.operands) {
     const TensorType* type = id == kNoValue ? nullptr : &plan.values[id].type;
@@ -19,6 +20,7 @@ RefStep::RefStep(const Plan& plan, const PlanStep& step, const ExternKernels* ex
     shapes.push_back(type ? llvm::ArrayRef<int64_t>(type->shape) : llvm::ArrayRef<int64_t>());
     if (!type) continue;
     floats &= type->dtype == DType::F32;
+    doubles &= type->dtype == DType::F64;
     integers &= !is_float(type->dtype);
     elements += type->elements();
   }
@@ -34,11 +36,13 @@ RefStep::RefStep(const Plan& plan, const PlanStep& step, const ExternKernels* ex
     if (externs) extern_ = externs->find(attrs_[0]->text, attrs_[1]->text);
     return;
   }
-  if (!floats) scalar_ = integers ? Scalar::Integer : Scalar::Double;
+  bool widens = !floats && !doubles;
+  if (!floats)
+    scalar_ = doubles ? Scalar::Double : integers ? Scalar::Integer : Scalar::WidenedDouble;
   scratch_ = scratch_elements(op_, attrs_, shapes, type_.shape);
   static_assert(sizeof(Integer) == sizeof(double));
   if (op_ != OpKind::Cast)
-    workspace_bytes_ = (scratch_ + (floats ? 0 : elements)) * static_cast<int64_t>(sizeof(double));
+    workspace_bytes_ = (scratch_ + (widens ? elements : 0)) * static_cast<int64_t>(sizeof(double));
   if (op_ == OpKind::FusedMap) body_ = parse_fused_body(attrs_[0]->text);
 }
 
@@ -63,16 +67,16 @@ void RefStep::evaluate(llvm::ArrayRef<ConstView<T>> operands, View<T> result,
   evaluate_op<T>(op_, attrs_, operands, result, scratch);
 }
 
-void RefStep::run_floats() const {
-  llvm::SmallVector<ConstView<float>, 8> operands;
+template <class T> void RefStep::run_in_place() const {
+  llvm::SmallVector<ConstView<T>, 8> operands;
   for (const Operand& operand : operands_) {
     llvm::ArrayRef<int64_t> shape;
     if (operand.type) shape = operand.type->shape;
-    operands.push_back({reinterpret_cast<const float*>(operand.data), shape});
+    operands.push_back({reinterpret_cast<const T*>(operand.data), shape});
   }
   llvm::MutableArrayRef<double> scratch(reinterpret_cast<double*>(workspace_),
                                         static_cast<size_t>(scratch_));
-  evaluate<float>(operands, {reinterpret_cast<float*>(result_), type_.shape}, scratch);
+  evaluate<T>(operands, {reinterpret_cast<T*>(result_), type_.shape}, scratch);
 }
 
 template <class T> void RefStep::run_widened() const {
@@ -109,8 +113,9 @@ void RefStep::run() const {
     return convert(operands_[0].type->dtype, operands_[0].data, type_.dtype, result_,
                    type_.elements());
   switch (scalar_) {
-  case Scalar::Float: return run_floats();
-  case Scalar::Double: return run_widened<double>();
+  case Scalar::Float: return run_in_place<float>();
+  case Scalar::Double: return run_in_place<double>();
+  case Scalar::WidenedDouble: return run_widened<double>();
   case Scalar::Integer: return run_widened<Integer>();
   }
 }

@@ -1,7 +1,7 @@
-// The reference kernels: lang/core/semantics/semantics.h over float with sums in double, one
-// thread. Of other dtypes operands are widened first, to double or Integer, and the result is
-// rounded once. RefStep is a plan step made ready to run; other backends use it for what they have
-// no kernel for.
+// The reference kernels: lang/core/semantics/semantics.h over float with sums in double, or over
+// double, one thread. Of other dtypes operands are widened first, to double or Integer, and the
+// result is rounded once. RefStep is a plan step made ready to run; other backends use it for what
+// they have no kernel for.
 #pragma once
 
 #include "lang/core/result.h"
@@ -35,12 +35,12 @@ private:
     const std::byte* data = nullptr;
   };
   /// The scalar over which the operator is evaluated.
-  enum class Scalar : uint8_t { Float, Double, Integer };
+  enum class Scalar : uint8_t { Float, Double, WidenedDouble, Integer };
 
   template <class T>
   void evaluate(llvm::ArrayRef<ConstView<T>> operands, View<T> result,
                 llvm::MutableArrayRef<WideOf<T>> scratch) const;
-  void run_floats() const;
+  template <class T> void run_in_place() const; // on the elements where they lie
   template <class T> void run_widened() const;
   void run_extern() const;
 

@@ -9,7 +9,7 @@ namespace {
 
 /// How far a transform may be from that of the kernel that was found from it: rounding, of halves
 /// where they are.
-double transform_bound(DType dtype) { return dtype == DType::F32 ? 1e-4 : 2e-2; }
+double transform_bound(DType dtype) { return is_half(dtype) ? 2e-2 : 1e-4; }
 
 Result<void> check_transforms(const Graph& transforms, const PrepareOptions& options) {
   if (transforms.outputs().empty()) return {};

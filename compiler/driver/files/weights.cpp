@@ -25,11 +25,12 @@ std::vector<NodeId> needed_weights(const Graph& graph) {
 
 llvm::StringRef path_of(const Graph& graph, NodeId id) { return graph.attr(id, 0).text; }
 
-/// Whether a tensor of the file can be the weight: of its type, or of half its width, which loses
+/// Whether a tensor of the file can be the weight: of its type, or of narrower floats, which loses
 /// nothing.
 bool fits(const TensorType& file, const TensorType& model) {
-  bool half = file.dtype == DType::F16 || file.dtype == DType::BF16;
-  return file == model || (half && model.dtype == DType::F32 && file.shape == model.shape);
+  bool widens = (is_half(file.dtype) && (model.dtype == DType::F32 || model.dtype == DType::F64)) ||
+                (file.dtype == DType::F32 && model.dtype == DType::F64);
+  return file == model || (widens && file.shape == model.shape);
 }
 
 CompileOptions compile_options(const PrepareOptions& options) {

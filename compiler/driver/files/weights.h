@@ -13,7 +13,7 @@ namespace tg {
 /// Of one weight of a model, or one tensor of a file.
 enum class WeightState : uint8_t {
   Random,     // no file is given: drawn from seed and path
-  Found,      // in the file, with the model's type, or as f16 or bf16 for f32
+  Found,      // in the file, with the model's type, or as narrower floats
   Missing,    // not in the file
   Mismatched, // in the file, with another type
   Unused,     // in the file alone
@@ -37,7 +37,7 @@ std::vector<WeightRow> compare_weights(const Graph& graph, const WeightFile* fil
 Result<void> check_weights(llvm::ArrayRef<WeightRow> rows, llvm::StringRef model,
                            llvm::StringRef file_name);
 
-/// A source that reads from the file, which it keeps open; f16 and bf16 are widened to f32 where
+/// A source that reads from the file, which it keeps open; narrower floats are widened where
 /// the model has that.
 WeightSource weights_from(std::shared_ptr<const WeightFile> file);
 /// The same; what the file lacks is random from the seed.

@@ -195,7 +195,7 @@ bool integers_behind(const Joined& joined) {
   return false;
 }
 
-/// Casts to half precision that one side alone has.
+/// Casts to floats of fewer digits that one side alone has.
 std::vector<std::string> lossy_casts(const Joined& joined) {
   const Graph& graph = joined.graph;
   std::vector<bool> alone = one_sided(joined);
@@ -203,8 +203,8 @@ std::vector<std::string> lossy_casts(const Joined& joined) {
   for (uint32_t i = 0; i < graph.size(); ++i) {
     if (!alone[i] || graph.node({i}).op != OpKind::Cast) continue;
     DType from = graph.type(graph.operands({i})[0]).dtype, to = graph.type({i}).dtype;
-    bool half = to == DType::F16 || to == DType::BF16;
-    if (!half || from == to || !is_float(from)) continue;
+    bool narrows = is_half(to) || (to == DType::F32 && from == DType::F64);
+    if (!narrows || from == to || !is_float(from)) continue;
     std::string name = dtype_name(to).str();
     if (!llvm::is_contained(names, name)) names.push_back(name);
   }

@@ -94,6 +94,12 @@ double winograd_flops(const Symbols& symbols, const OpInstance& instance) {
                   (of_inputs * inputs + of_results * outputs) / kPointwise.flops);
 }
 
+/// Vector units hold half as many doubles as floats.
+double peak_gflops(const DeviceProfile& device, DType dtype) {
+  if (is_half(dtype)) return device.half_gflops;
+  return dtype == DType::F64 ? device.f32_gflops / 2 : device.f32_gflops;
+}
+
 } // namespace
 
 llvm::ArrayRef<DeviceProfile> device_profiles() { return kProfiles; }
@@ -117,8 +123,7 @@ bool is_view(const Symbols& symbols, const OpInstance& instance) {
 Roofline AnalyticCost::roofline(const Symbols& symbols, const OpInstance& instance) const {
   OpWork work = op_work(symbols, instance.op, instance.attrs, instance.operands, instance.result);
   Efficiency share = efficiency(instance.op);
-  bool half = dtype_size(symbols.type(instance.result).dtype) == 2;
-  double peak = half ? device_.half_gflops : device_.f32_gflops;
+  double peak = peak_gflops(device_, symbols.type(instance.result).dtype);
   double flops = instance.op == OpKind::WinogradConv2d
                      ? winograd_flops(symbols, instance)
                      : work.flops / (share.flops * group_efficiency(symbols, instance));

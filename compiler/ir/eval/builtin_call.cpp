@@ -126,8 +126,8 @@ bool BuiltinCall::dtype_argument(const Val& val, std::optional<DType>& out) {
     out = parse_dtype(val.value.text);
   if (out) return true;
   report_.fail(frame_, error(Code::wrong_kind, e_.span,
-                             "`dtype` of `{0}` is one of f32, f16, bf16, i32, "
-                             "i64, bool, got {1}",
+                             "`dtype` of `{0}` is one of f32, f64, f16, bf16, "
+                             "i32, i64, bool, got {1}",
                              e_.callee.text, report_.describe(val)));
   return false;
 }
@@ -204,7 +204,7 @@ Val BuiltinCall::filled(Builtin kind, llvm::ArrayRef<Val> args, std::optional<DT
   auto shape = shape_of(args[0]);
   int64_t left = kMaxElements;
   for (int64_t size : shape ? *shape : llvm::SmallVector<int64_t, 6>{})
-    left = size < 1 ? 0 : left / size;
+    left = size < 0 ? 0 : left / std::max<int64_t>(size, 1);
   if (!shape || left < 1 || shape->size() > static_cast<size_t>(kMaxRank))
     return report_.fail(frame_, error(Code::wrong_kind, e_.span, "`{0}` needs a shape, got {1}",
                                       e_.callee.text, report_.describe(args[0])));

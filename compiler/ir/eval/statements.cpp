@@ -154,7 +154,11 @@ void Statements::weight(Frame& frame, const ast::Stmt& s) {
     d.help = "calls are told apart by name: f(…) as name";
     report_.fail(frame, std::move(d));
   } else if (types_.tensor_type(frame, s.type, type)) {
-    val = Val::of(nodes_.graph().weight(path, type, init));
+    if (llvm::is_contained(type.shape, 0))
+      report_.fail(frame, error(Code::dimension_mismatch, frame.ast[s.type].span,
+                                "a weight has elements, got {0}", type.text()));
+    else
+      val = Val::of(nodes_.graph().weight(path, type, init));
   }
   frame.bind(name.text, std::move(val), Bound::Weight, name.span);
 }

@@ -44,9 +44,9 @@ Span value_span(const Frame& frame) {
 
 bool Types::dimension(Frame& frame, ast::ExprId id, int64_t& out) {
   if (!expressions_.integer(frame, id, "a dimension", out)) return false;
-  if (out >= 1) return true;
+  if (out >= 0) return true;
   report_.fail(frame, error(Code::dimension_mismatch, frame.ast[id].span,
-                            "a dimension must be at least 1, got {0}", out));
+                            "a dimension must not be negative, got {0}", out));
   return false;
 }
 
@@ -87,7 +87,7 @@ bool Types::tensor_type(Frame& frame, ast::TypeRef ref, TensorType& out) {
   }
   if (!declared_shape(frame, written, {}, out.shape)) return false;
   int64_t left = kMaxElements;
-  for (int64_t size : out.shape) left = size < 1 ? 0 : left / size;
+  for (int64_t size : out.shape) left /= std::max<int64_t>(size, 1);
   if (left >= 1 && out.rank() <= kMaxRank) return true;
   if (left < 1)
     report_.fail(frame,

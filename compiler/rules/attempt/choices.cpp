@@ -160,11 +160,12 @@ bool ChoiceGuess::make_clip(TermId id, const Shape* want) {
 
 bool ChoiceGuess::make_cast(TermId id, const Shape* want) {
   const Term& term = terms_[id];
-  constexpr DType kDTypes[] = {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64};
+  constexpr DType kDTypes[] = {DType::F32, DType::F16, DType::BF16,
+                               DType::I32, DType::I64, DType::F64};
   return terms_.make(term.operands[0], want) &&
          terms_.finish(
              id,
-             {terms_.attr_or(term, 0, Value::of_enum(dtype_name(kDTypes[draws_.between(0, 4)])))});
+             {terms_.attr_or(term, 0, Value::of_enum(dtype_name(kDTypes[draws_.between(0, 5)])))});
 }
 
 bool ChoiceGuess::make_extern(TermId id, const Shape* want) {

@@ -13,11 +13,11 @@ namespace {
 using Kind = ValueExpr::Kind;
 
 /// The first that is possible is the usual one.
-constexpr DType kOrder[] = {DType::F32, DType::I64, DType::Bool,
-                            DType::I32, DType::F16, DType::BF16};
+constexpr DType kOrder[] = {DType::F32, DType::I64,  DType::Bool, DType::I32,
+                            DType::F16, DType::BF16, DType::F64};
 
 constexpr uint8_t bit(DType dtype) { return static_cast<uint8_t>(1u << static_cast<int>(dtype)); }
-constexpr uint8_t kFloats = bit(DType::F32) | bit(DType::F16) | bit(DType::BF16);
+constexpr uint8_t kFloats = bit(DType::F32) | bit(DType::F16) | bit(DType::BF16) | bit(DType::F64);
 constexpr uint8_t kIntegers = bit(DType::I32) | bit(DType::I64);
 constexpr uint8_t kAll = kFloats | kIntegers | bit(DType::Bool);
 

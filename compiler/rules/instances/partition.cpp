@@ -15,11 +15,13 @@ double unit(uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x
 
 double largest(DType dtype) {
   if (dtype == DType::F16) return 65504;
+  if (dtype == DType::F64) return std::numeric_limits<double>::max();
   return dtype == DType::BF16 ? 0x1.fep127 : 0x1.fffffep127;
 }
 
 double smallest(DType dtype) {
   if (dtype == DType::F16) return 0x1p-24;
+  if (dtype == DType::F64) return std::numeric_limits<double>::denorm_min();
   return dtype == DType::BF16 ? 0x1p-133 : 0x1p-149;
 }
 
@@ -102,7 +104,7 @@ double number_in(Partition partition, DType dtype, uint64_t bits) {
   case Partition::Ties: return static_cast<double>(static_cast<int64_t>((bits >> 1) % 5) - 2);
   case Partition::Tiny: return sign * ordinary * 1e-6;
   case Partition::Large: return sign * (1 + 29 * u);
-  case Partition::Huge: return sign * largest(dtype) * (1 + u) / 2;
+  case Partition::Huge: return sign * largest(dtype) * ((1 + u) / 2);
   case Partition::Denormal:
     return sign * smallest(dtype) * static_cast<double>(1 + (bits >> 1) % 9);
   case Partition::Infinite: return sign * std::numeric_limits<double>::infinity();

@@ -94,8 +94,10 @@ private:
   }
 
   static bool holds_all(DType to, DType from) {
-    return to == from || from == DType::Bool || (from == DType::I32 && to == DType::I64) ||
-           (to == DType::F32 && (from == DType::F16 || from == DType::BF16));
+    return to == from || from == DType::Bool ||
+           (from == DType::I32 && (to == DType::I64 || to == DType::F64)) ||
+           (is_half(from) && (to == DType::F32 || to == DType::F64)) ||
+           (from == DType::F32 && to == DType::F64);
   }
 
   Elements compute(NodeId id) {

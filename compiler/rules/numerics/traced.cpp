@@ -77,20 +77,20 @@ uint8_t bit(DType dtype) { return static_cast<uint8_t>(1u << static_cast<unsigne
 uint8_t holders(DType dtype) {
   switch (dtype) {
   case DType::F16:
-  case DType::BF16: return bit(dtype) | bit(DType::F32);
-  case DType::I32: return bit(dtype) | bit(DType::I64);
+  case DType::BF16: return bit(dtype) | bit(DType::F32) | bit(DType::F64);
+  case DType::F32: return bit(dtype) | bit(DType::F64);
+  case DType::I32: return bit(dtype) | bit(DType::I64) | bit(DType::F64);
   case DType::Bool: return 0xff;
   default: return bit(dtype);
   }
 }
 
 uint8_t holders_of(double x) {
-  constexpr uint8_t kFloats = 1u << 1 | 1u << 2 | 1u << 3;
-  static_assert(static_cast<int>(DType::F32) == 1 && static_cast<int>(DType::BF16) == 3);
   if (x == 0 || x == 1) return 0xff;
   bool whole = std::floor(x) == x && std::abs(x) < 0x1p31;
-  uint8_t held = static_cast<float>(x) == x ? bit(DType::F32) : 0;
-  if (std::floor(x * 8) == x * 8 && std::abs(x * 8) <= 256) held = kFloats;
+  uint8_t held = bit(DType::F64) | (static_cast<float>(x) == x ? bit(DType::F32) : 0);
+  if (std::floor(x * 8) == x * 8 && std::abs(x * 8) <= 256)
+    held |= bit(DType::F16) | bit(DType::BF16);
   return held | (whole ? holders(DType::I32) : 0);
 }
 

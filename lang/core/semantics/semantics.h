@@ -54,8 +54,8 @@
 //              if intersection / union with one that was chosen is above the threshold. Boxes
 //              without an area overlap none; a score that is NaN is above no threshold.
 //   f16, bf16  are read exactly, computed with in Wide, and rounded once, to nearest even, where
-//   the
-//              result is stored: sums keep at least the precision of f32.
+//              the result is stored: sums keep at least the precision of f32.
+//   f64        is its own Wide: every step of an operator rounds, nothing is narrower.
 //   i32, i64   wrap around (two's complement); a sum in i32 is that in i64, cut. Division and mod
 //              round down; x / 0 and x mod 0 are 0. No fused_map divides integers: its operands are
 //              of one scalar, which may be that of other operands.

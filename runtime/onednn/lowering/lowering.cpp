@@ -73,14 +73,14 @@ struct StepDTypes {
   void look(DType dtype) {
     f32 &= dtype == DType::F32;
     bf16 &= dtype == DType::BF16;
-    floats &= is_float(dtype);
+    floats &= is_float(dtype) && dtype != DType::F64;
     held &= floats_hold(dtype);
   }
 };
 
 /// Kernels for f32 are for f32 alone; elementwise ones convert what floats can hold as they read
-/// and write; what only moves elements is for all; oneDNN multiplies bf16. Other floats become f32
-/// first, integers go through the definition.
+/// and write; what only moves elements is for all; oneDNN multiplies bf16. Halves become f32 first;
+/// integers and f64, of which oneDNN has nothing, go through the definition.
 Result<void> lower_step(Lowering& l, const PlanStep& step) {
   StepDTypes dtypes(l.plan, step);
   LowerFn rule = kRules[step.op];

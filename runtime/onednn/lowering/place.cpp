@@ -154,6 +154,7 @@ dnnl_data_type_t dnnl_dtype(DType dtype) {
   case DType::I32: return dnnl_s32;
   case DType::Bool: return dnnl_u8;
   case DType::I64:
+  case DType::F64:
   case DType::None: break;
   }
   return dnnl_data_type_undef;

@@ -1,40 +1,146 @@
-// Operators by the loops that define them (runtime/ref/kernels.h), row-major and on one thread: for
-// what is rare, for integers, and for rearrangements of weights that run once, at load.
+// Operators by the loops that define them (runtime/ref/kernels.h), row-major: for what is rare, for
+// integers, for f64, and for rearrangements of weights that run once, at load. On one thread, but
+// for f64, of which all goes this way: what takes each index of its first axis from the same index
+// of operands is cut along it.
 #include "runtime/onednn/lowering/lowering.h"
+#include "runtime/onednn/parallel.h"
 #include "runtime/ref/kernels.h"
 
 namespace tg::cpu {
 
 namespace {
 
+/// The operands of which index i of the result's first axis reads index i alone, as a mask; it
+/// reads all of the others. 0: the operator is none of those that can be cut so.
+uint32_t cut_operands(const Plan& plan, const PlanStep& step) {
+  const Shape& result = plan.values[step.result].type.shape;
+  if (result.empty() || step.operands.size() > 32) return 0;
+  auto along = [&](size_t i) -> uint32_t {
+    if (i >= step.operands.size() || step.operands[i] == kNoValue) return 0;
+    const Shape& x = plan.values[step.operands[i]].type.shape;
+    return x.size() == result.size() && x[0] == result[0] ? 1U << i : 0;
+  };
+  uint32_t all = 0;
+  if (is_pointwise(step.op) || step.op == OpKind::FusedMap)
+    for (size_t i = 0; i < step.operands.size(); ++i) all |= along(i);
+  switch (step.op) {
+  case OpKind::Matmul: return along(0) | along(3) | (result.size() > 2 ? along(1) : 0);
+  case OpKind::Conv2d:
+  case OpKind::Conv3d: return along(0) | along(3);
+  case OpKind::MaxPool2d:
+  case OpKind::AvgPool2d:
+  case OpKind::BatchNorm: return along(0);
+  case OpKind::LayerNorm: return result.size() > 1 ? along(0) : 0;
+  case OpKind::Softmax: return attr(step, "axis").number > 0 ? along(0) : 0;
+  case OpKind::ReduceSum:
+  case OpKind::ReduceMean:
+  case OpKind::ReduceMax:
+  case OpKind::ReduceMin:
+  case OpKind::ReduceProd: return llvm::is_contained(attr(step, "axes").ints, 0) ? 0 : 1;
+  default: return all;
+  }
+}
+
+/// Rows [begin, end) of a step's result along its first axis as a plan of their own.
+Plan rows_of(const Plan& plan, const PlanStep& step, uint32_t cut, int64_t rows) {
+  Plan part;
+  part.steps.push_back(step);
+  auto add = [&](PlanValueId id, bool rows_alone) {
+    part.values.emplace_back().type = plan.values[id].type;
+    if (rows_alone) part.values.back().type.shape[0] = rows;
+    return static_cast<PlanValueId>(part.values.size() - 1);
+  };
+  PlanStep& made = part.steps[0];
+  for (size_t i = 0; i < step.operands.size(); ++i)
+    if (step.operands[i] != kNoValue) made.operands[i] = add(step.operands[i], cut >> i & 1);
+  made.result = add(step.result, true);
+  return part;
+}
+
+/// A step on the rows of its result that one thread computes.
+struct Part {
+  Part(const Plan& whole, const PlanStep& of, uint32_t cut, int64_t begin, int64_t rows)
+      : plan(rows_of(whole, of, cut, rows)), step(plan, plan.steps[0]), first(begin) {}
+  Plan plan;
+  RefStep step;
+  int64_t first;
+};
+
 class ReferenceKernel final : public Kernel {
 public:
   /// Places of the operands (nullopt where absent) and of the result, all row-major. Refers to the
-  /// plan and to `externs`.
-  ReferenceKernel(const Plan& plan, const PlanStep& step, const ExternKernels* externs,
-                  llvm::SmallVector<std::optional<Place>, 4> operands, Place result)
-      : step_(plan, step, externs), operands_(std::move(operands)), result_(std::move(result)) {}
+  /// plan and to `externs`. `cut` as cut_operands() has it, if there are threads for more than one
+  /// part.
+  ReferenceKernel(const Lowering& l, const PlanStep& step,
+                  llvm::SmallVector<std::optional<Place>, 4> operands, Place result, uint32_t cut,
+                  int threads)
+      : operands_(std::move(operands)), result_(std::move(result)), cut_(cut), threads_(threads) {
+    if (threads <= 1) {
+      whole_.emplace(l.plan, step, l.options.externs.get());
+      return;
+    }
+    int64_t rows = result_.shape[0];
+    for (int64_t i = 0; i < threads; ++i) {
+      int64_t first = rows * i / threads, end = rows * (i + 1) / threads;
+      parts_.push_back(std::make_unique<Part>(l.plan, step, cut, first, end - first));
+    }
+  }
 
-  int64_t scratch_bytes() const { return step_.workspace_bytes(); }
+  int64_t scratch_bytes() const {
+    int64_t bytes = whole_ ? whole_->workspace_bytes() : 0;
+    for (const auto& part : parts_) bytes += align_up(part->step.workspace_bytes());
+    return bytes;
+  }
 
   Result<void> bind(const Addresses& addresses) override {
-    llvm::SmallVector<const std::byte*, 4> operands;
-    for (const std::optional<Place>& place : operands_)
-      operands.push_back(place ? addresses.bytes(*place) : nullptr);
-    step_.bind(operands, addresses.bytes(result_), addresses.scratch);
+    if (whole_) {
+      bind(*whole_, addresses, 0, addresses.scratch);
+      return {};
+    }
+    std::byte* scratch = addresses.scratch;
+    for (auto& part : parts_) {
+      bind(part->step, addresses, part->first, scratch);
+      scratch += align_up(part->step.workspace_bytes());
+    }
     return {};
   }
 
   dnnl_status_t run(dnnl_stream_t) override {
-    step_.run();
+    if (whole_) whole_->run();
+    parallel_for(threads_, static_cast<int64_t>(parts_.size()),
+                 [&](int64_t begin, int64_t end, int) {
+                   for (int64_t i = begin; i < end; ++i) parts_[static_cast<size_t>(i)]->step.run();
+                 });
     return dnnl_success;
   }
 
 private:
-  RefStep step_;
+  static int64_t row_bytes(const Place& place) {
+    return place.elements() / place.shape[0] * dtype_size(place.dtype);
+  }
+
+  void bind(RefStep& step, const Addresses& addresses, int64_t first, std::byte* scratch) {
+    llvm::SmallVector<const std::byte*, 4> operands;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const std::optional<Place>& place = operands_[i];
+      operands.push_back(place ? addresses.bytes(*place) : nullptr);
+      if (place && cut_ >> i & 1) operands.back() += first * row_bytes(*place);
+    }
+    std::byte* result = addresses.bytes(result_);
+    if (cut_ != 0) result += first * row_bytes(result_);
+    step.bind(operands, result, scratch);
+  }
+
+  std::optional<RefStep> whole_; // on one thread, else
+  std::vector<std::unique_ptr<Part>> parts_;
   llvm::SmallVector<std::optional<Place>, 4> operands_;
   Place result_;
+  uint32_t cut_;
+  int threads_;
 };
+
+/// At the speed of plain loops.
+double reference_us(const Op& op) { return std::max(op.bytes / 4e3, op.flops / 1e3); }
 
 } // namespace
 
@@ -51,8 +157,12 @@ Result<void> lower_reference(Lowering& l, const PlanStep& step) {
   for (const std::optional<Place>& place : operands)
     if (place) op.buffers.push_back(place->buffer);
   op.buffers.push_back(result.buffer);
-  auto kernel = std::make_unique<ReferenceKernel>(l.plan, step, l.options.externs.get(),
-                                                  std::move(operands), result);
+  uint32_t cut = result.dtype == DType::F64 ? cut_operands(l.plan, step) : 0;
+  if (cut != 0)
+    op.threads =
+        static_cast<int>(std::min<int64_t>(l.threads_for(reference_us(op)), result.shape[0]));
+  auto kernel =
+      std::make_unique<ReferenceKernel>(l, step, std::move(operands), result, cut, op.threads);
   op.scratch_bytes = kernel->scratch_bytes();
   op.kernel = std::move(kernel);
   l.add_op(step.phase, std::move(op));

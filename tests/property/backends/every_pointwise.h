@@ -45,7 +45,8 @@ inline std::vector<PointwiseCase> every_pointwise() {
   std::vector<PointwiseCase> cases;
   for (const OpInfo& info : all_ops()) {
     if (!is_pointwise(info.kind)) continue;
-    for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::Bool}) {
+    for (DType dtype :
+         {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::I64, DType::Bool}) {
       if (!dtype_fits(info, dtype)) continue;
       Builder b;
       std::vector<NodeId> operands;
@@ -59,7 +60,10 @@ inline std::vector<PointwiseCase> every_pointwise() {
         attrs.push_back(Value::of_float(static_cast<double>(2 * a) - 1));
       b.output(b.op(info.kind, operands, attrs)); // as it is: fused casts do not round halves
       // Of halves one unit in the last place: a function may come out on either side of a middle.
-      double tolerance = dtype == DType::BF16 ? 8e-3 : dtype == DType::F16 ? 1e-3 : 2e-5;
+      double tolerance = dtype == DType::BF16  ? 8e-3
+                         : dtype == DType::F16 ? 1e-3
+                         : dtype == DType::F64 ? 1e-14
+                                               : 2e-5;
       cases.push_back({std::string(info.name) + " of " + dtype_name(dtype).str(), b.graph,
                        spread(is_float(dtype), 0), dtype, tolerance});
     }
@@ -87,7 +91,8 @@ inline std::string disagreement(const Tensor& got, const Tensor& want, const Poi
   std::vector<double> g = got.doubles(), w = want.doubles();
   double least = !vanishes(w, one) ? 1.0 : one.dtype == DType::F16 ? 0.06 : 0.0; // 0.06: 2^-24
   for (size_t i = 0; i < w.size(); ++i) {
-    double slack = 1e-6 * std::max(least, std::abs(one.first[i]));
+    double slack =
+        (one.dtype == DType::F64 ? 1e-15 : 1e-6) * std::max(least, std::abs(one.first[i]));
     bool same = std::isnan(w[i]) ? std::isnan(g[i])
                 : std::isinf(w[i])
                     ? g[i] == w[i]

@@ -53,6 +53,17 @@ struct Fixture : testing::Test {
   void prepare(const Plan& plan) { library.compile(sources_of(generate_all(plan, none))); }
 };
 
+TEST_F(Fixture, RefusesDoubles) {
+  PlanWriter w;
+  w.output("y", w.run(OpKind::Relu, {}, {w.input("x", {2})}));
+  Plan plan = w.finish();
+  for (PlanValue& value : plan.values) value.type.dtype = DType::F64;
+  auto made = cuda::CudaExecutable::make(plan, {}, std::make_unique<FakeGpu>(library, log), cache);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, Code::no_kernel);
+  EXPECT_EQ(made.error().message, "f64 has no kernels on cuda, and there is a value of f64[2]");
+}
+
 TEST_F(Fixture, NetworksAgreeWithRef) {
   std::vector<Plan> plans;
   std::vector<cuda::KernelSource> sources;

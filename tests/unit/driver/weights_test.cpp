@@ -106,6 +106,25 @@ TEST_F(Weights, HalfPrecisionIsWidened) {
   }
 }
 
+TEST_F(Weights, FloatsAreWidenedToDoublesAndDoublesNotNarrowed) {
+  std::vector<SafetensorsItem> items = {{"w", f32({2})}};
+  auto source = [&](size_t) -> Result<Tensor> { return Tensor::of_floats({2}, {0.1f, 2}); };
+  ASSERT_TRUE(write_safetensors(path, items, source).ok());
+  Result<WeightSource> weights =
+      open_weights(load("model m(x: f64[2]) { param w: f64[2]\n x * w }\n"), path);
+  ASSERT_TRUE(weights) << weights.error().message;
+  PlanValue value;
+  value.type = {DType::F64, {2}};
+  value.name = "w";
+  EXPECT_EQ((*weights)(value)->doubles(), (std::vector<double>{static_cast<double>(0.1f), 2}));
+
+  items[0].type.dtype = DType::F64;
+  auto doubles = [&](size_t) -> Result<Tensor> { return Tensor::zeros(items[0].type); };
+  ASSERT_TRUE(write_safetensors(path, items, doubles).ok());
+  Graph floats = load("model m(x: f32[2]) { param w: f32[2]\n x * w }\n");
+  EXPECT_EQ(open_weights(floats, path).error().code, Code::mismatched_weights);
+}
+
 TEST_F(Weights, ARecordOfFoldingThatIsNestedDeeplyIsRefused) {
   std::vector<SafetensorsItem> items = {{"w", f32({2})}};
   auto source = [&](size_t i) { return Tensor::zeros(items[i].type); };

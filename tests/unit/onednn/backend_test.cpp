@@ -59,6 +59,39 @@ TEST(CpuBackend, ConvolutionsOfNetworksNeverFallToGemm) {
   }
 }
 
+/// Whatever is cut: rows of one operand or both, of batches, of images, of sums along other axes.
+TEST(CpuBackend, ThreadsShareTheRowsOfDoubles) {
+  Builder b;
+  NodeId x = b.input("x", {7, 300, 40}), y = b.input("y", {7, 40, 50});
+  NodeId batches = b.op(OpKind::Matmul, {x, y, b.none(), b.none()});
+  NodeId row =
+      b.op(OpKind::Matmul, {batches, b.weight("w", {50, 64}), b.weight("b", {64}), b.none()},
+           {act("tanh")});
+  NodeId one = b.op(OpKind::Reshape, {row}, {Value::of_ints({2100, 64})});
+  NodeId product = b.op(OpKind::Matmul, {one, b.weight("v", {64, 64}), b.none(), one});
+  b.output(b.op(OpKind::Softmax, {product}));
+  b.output(b.op(OpKind::LayerNorm, {product, b.weight("s", {64}), b.weight("t", {64})}));
+  b.output(b.op(OpKind::ReduceSum, {row}, {Value::of_ints({1}), Value::of_bool(false)}));
+  b.output(b.op(OpKind::Add,
+                {product, b.op(OpKind::Mul, {b.input("z", {1, 64}), b.input("c", {2100, 1})})}));
+  NodeId image = b.input("image", {5, 8, 20, 20});
+  NodeId conv = b.op(OpKind::Conv2d, {image, b.weight("k", {8, 8, 3, 3}), b.none(), image},
+                     {pair(1, 1), act("same")});
+  b.output(b.op(OpKind::AvgPool2d, {conv}, {pair(2, 2), pair(2, 2)}));
+  Plan plan = plan_from_graph(b.graph);
+  ASSERT_TRUE(in_doubles(plan));
+  std::vector<Tensor> want = outputs_of(*make_ref_backend(), plan, {});
+  for (int threads : {1, 2, 3}) {
+    CompileOptions options;
+    options.threads = threads;
+    Comparison info;
+    std::vector<Tensor> got = outputs_of(*make_cpu_backend(), plan, options, 2, &info);
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_EQ(summarise(got[i]).checksum, summarise(want[i]).checksum)
+          << i << implementations(info);
+  }
+}
+
 TEST(CpuBackend, OtherConvolutionsNeverFallToPlainLoops) {
   for (int64_t groups : {1, 8})
     for (int64_t kernel : {2, 4}) {

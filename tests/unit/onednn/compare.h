@@ -63,6 +63,18 @@ inline std::vector<Tensor> outputs_of(const Backend& backend, const Plan& plan,
   return std::move(*outputs);
 }
 
+/// The plan with f64 in the place of f32, its casts included; false where it makes f32 itself.
+inline bool in_doubles(Plan& plan) {
+  for (PlanValue& value : plan.values)
+    if (value.type.dtype == DType::F32) value.type.dtype = DType::F64;
+  for (PlanStep& step : plan.steps) {
+    if (step.op == OpKind::Cast && step.attrs[0].text == "f32")
+      step.attrs[0] = Value::of_enum("f64");
+    if (step.op == OpKind::Iota || step.op == OpKind::Extern) return false;
+  }
+  return true;
+}
+
 /// Runs twice on `cpu`, so that a run that spoils its inputs or weights shows.
 inline Comparison compare(const Graph& graph, int threads = 1, IoLayout layout = IoLayout::Plain) {
   Plan plan = plan_from_graph(graph);

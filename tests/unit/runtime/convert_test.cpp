@@ -81,6 +81,23 @@ TEST(Convert, IntegersSaturateFromFloatsAndWrapAmongThemselves) {
   EXPECT_EQ(cast<int32_t>(DType::Bool, uint8_t{1}, DType::I32), 1);
 }
 
+TEST(Convert, DoublesKeepAllTheirDigits) {
+  double x = 1 + 0x1p-40;
+  EXPECT_EQ(cast<double>(DType::F64, x, DType::F64), x);
+  EXPECT_EQ(cast<double>(DType::F32, 0.1f, DType::F64), static_cast<double>(0.1f));
+  EXPECT_EQ(cast<float>(DType::F64, x, DType::F32), 1.0f);
+  EXPECT_EQ(cast<float>(DType::F64, 1e39, DType::F32), std::numeric_limits<float>::infinity());
+  // Rounded once: a float would make a tie of it.
+  EXPECT_EQ(cast<uint16_t>(DType::F64, 1 + 0x1p-11 + 0x1p-50, DType::F16), 0x3c01);
+  EXPECT_EQ(cast<int64_t>(DType::F64, -0x1p62 - 1024, DType::I64), -(int64_t{1} << 62) - 1024);
+  EXPECT_EQ(cast<int32_t>(DType::F64, 2147483646.9, DType::I32), 2147483646);
+  EXPECT_EQ(cast<int64_t>(DType::F64, std::nan(""), DType::I64), 0);
+  EXPECT_EQ(cast<uint8_t>(DType::F64, 1e-300, DType::Bool), 1);
+  EXPECT_EQ(cast<double>(DType::I64, (int64_t{1} << 53) - 1, DType::F64), 0x1p53 - 1);
+  EXPECT_EQ(cast<double>(DType::I32, INT32_MAX, DType::F64), 2147483647.0);
+  EXPECT_EQ(cast<double>(DType::Bool, uint8_t{1}, DType::F64), 1.0);
+}
+
 TEST(Convert, LongIntegersAreRoundedOnce) {
   // By way of double this would be a tie, to even: 2^60 + 2^52; it is above.
   int64_t above_tie = (int64_t{1} << 60) + (int64_t{1} << 52) + 1;

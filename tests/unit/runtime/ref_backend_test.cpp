@@ -209,7 +209,7 @@ TEST(RefStep, AWorkspaceThatThereIsNotIsAnError) {
 }
 
 TEST(RefBackend, RunsEveryDtype) {
-  for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64}) {
+  for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::F64}) {
     PlanWriter p;
     PlanValueId x = p.input("x", {2});
     p.output("y", p.run(OpKind::Mul, {}, {x, x}));
@@ -223,6 +223,63 @@ TEST(RefBackend, RunsEveryDtype) {
     EXPECT_EQ(y.doubles()[0], 9);
     EXPECT_EQ(y.doubles()[1], 49);
   }
+}
+
+/// The result of an operator on doubles.
+std::vector<double> of_doubles(OpKind op, std::vector<Value> attrs, Shape shape,
+                               std::vector<std::vector<double>> operands) {
+  PlanWriter p;
+  std::vector<PlanValueId> ids;
+  std::vector<Tensor> inputs;
+  for (const std::vector<double>& values : operands) {
+    Shape of = ids.empty() ? shape : Shape{static_cast<int64_t>(values.size())};
+    ids.push_back(p.input(("x" + std::to_string(ids.size())).c_str(), of));
+    inputs.push_back(*Tensor::zeros({DType::F64, of}));
+    narrow(DType::F64, values.data(), inputs.back().data(), inputs.back().type().elements());
+  }
+  p.output("y", p.run(op, std::move(attrs), ids));
+  Plan plan = p.finish();
+  for (PlanValue& value : plan.values) value.type.dtype = DType::F64;
+  return (*compile(plan)->run(inputs))[0].doubles();
+}
+
+TEST(RefBackend, ComputesInDouble) {
+  double x = 1 + 0x1p-40;
+  EXPECT_EQ(of_doubles(OpKind::Add, {}, {1}, {{1}, {0x1p-40}})[0], x);
+  EXPECT_EQ(of_doubles(OpKind::Sub, {}, {1}, {{x}, {1}})[0], 0x1p-40);
+  EXPECT_EQ(of_doubles(OpKind::Mul, {}, {1}, {{x}, {x}})[0], x * x);
+  EXPECT_EQ(of_doubles(OpKind::Clip, {Value::of_float(0.1), Value::of_float(1)}, {1}, {{0}})[0],
+            0.1);
+  EXPECT_EQ(of_doubles(OpKind::Elu, {Value::of_float(0.1)}, {1}, {{-1}})[0], 0.1 * std::expm1(-1));
+  EXPECT_EQ(of_doubles(OpKind::ReduceSum, {Value::of_ints({0}), Value::of_bool(false)}, {3},
+                       {{1, 0x1p-40, -1}})[0],
+            0x1p-40);
+  EXPECT_EQ(of_doubles(OpKind::Cumsum, {Value::of_int(0)}, {2}, {{1, 0x1p-40}})[1], x);
+}
+
+/// To 1e-14 of what mpmath says.
+TEST(RefBackend, FunctionsOfDoublesHaveTheirDigits) {
+  struct Known {
+    OpKind op;
+    double x, y;
+  };
+  for (Known known : {Known{OpKind::Erf, 0.5, 0.5204998778130465376827},
+                      {OpKind::Exp, 1.5, 4.481689070338064822602},
+                      {OpKind::Log, 3, 1.098612288668109691395},
+                      {OpKind::Tanh, 0.3, 0.2913126124515908896},
+                      {OpKind::Sigmoid, -2, 0.1192029220221175559402},
+                      {OpKind::Gelu, 1, 0.8413447460685429485852},
+                      {OpKind::Sqrt, 2, 1.414213562373095048802}}) {
+    double y = of_doubles(known.op, {}, {1}, {{known.x}})[0];
+    EXPECT_NEAR(y, known.y, 1e-14 * known.y) << op_info(known.op).name;
+  }
+}
+
+/// An eps that no float holds, and a variance that a float would lose.
+TEST(RefBackend, NormsOfDoublesKeepTheirEps) {
+  double y = of_doubles(OpKind::LayerNorm, {Value::of_float(1e-13)}, {1, 2},
+                        {{1, 1 + 2e-6}, {1, 1}, {0, 0}})[1];
+  EXPECT_NEAR(y, 1e-6 / std::sqrt(1e-12 + 1e-13), 1e-9);
 }
 
 } // namespace

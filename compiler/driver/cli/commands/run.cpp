@@ -237,8 +237,9 @@ void print_values(llvm::raw_ostream& out, const RunReport& report) {
   constexpr int64_t kShown = 64;
   for (const RunOutput& output : report.outputs) {
     const TensorType& type = output.tensor.type();
-    if (type.dtype != DType::F32 || type.elements() > kShown) continue;
-    llvm::ArrayRef<float> values = output.tensor.floats();
+    bool shown = type.dtype == DType::F32 || type.dtype == DType::F64;
+    if (!shown || type.elements() > kShown) continue;
+    std::vector<double> values = output.tensor.doubles();
     size_t row = type.rank() == 0 ? 1 : static_cast<size_t>(type.shape.back());
     out << "\n  " << output.name << ":\n";
     for (size_t i = 0; i < values.size(); ++i)

@@ -79,7 +79,7 @@ std::optional<OpenCall> open_call(llvm::StringRef text) {
 std::vector<std::string> words_of(ParamKind::Base kind) {
   using Base = ParamKind::Base;
   if (kind == Base::Bool) return {"true", "false"};
-  if (kind == Base::DType) return {"f32", "f16", "bf16", "i32", "i64", "bool"};
+  if (kind == Base::DType) return {"f32", "f64", "f16", "bf16", "i32", "i64", "bool"};
   std::vector<std::string> words;
   if (kind == Base::Act || kind == Base::Pad)
     for (llvm::StringRef word : enum_members(kind == Base::Act ? AttrKind::act : AttrKind::pad))

@@ -31,9 +31,9 @@ template <class E> constexpr std::optional<E> from_word(std::string_view text) {
 }
 
 /// Types of elements.
-enum class DType : uint8_t { F32, F16, BF16, I32, I64, Bool };
+enum class DType : uint8_t { F32, F16, BF16, I32, I64, Bool, F64 };
 template <> struct Words<DType> {
-  static constexpr std::string_view kRows[] = {"f32", "f16", "bf16", "i32", "i64", "bool"};
+  static constexpr std::string_view kRows[] = {"f32", "f16", "bf16", "i32", "i64", "bool", "f64"};
 };
 
 /// What runs models: all that Tangram can be built with; compile() says which this build lacks.

@@ -418,7 +418,8 @@ Expected<Calibration> calibrate(const CalibrateOptions& options = {});
 // --- running ----------------------------------------------------------------------------------
 
 /// f32, row-major; as many elements as the shape says. Inputs, weights and outputs of another dtype
-/// are converted from it and to it, as the operator `cast` does: an i64 beyond 2^24 is rounded.
+/// are converted from it and to it, as the operator `cast` does: an i64 beyond 2^24 is rounded,
+/// and so is an f64.
 struct Tensor {
   std::vector<int64_t> shape;
   std::vector<float> data;
@@ -437,8 +438,8 @@ struct CompileOptions {
   /// Gives a weight by its path; without it weights are those of the model's .onnx file, else
   /// random from (seed, path).
   std::function<Tensor(const std::string& path, const std::vector<int64_t>& shape)> weights = {};
-  /// A .safetensors file that has all weights, as `tg run --weights`; f16 and bf16 are widened
-  /// where the model has f32. Of `weights` and this only one may be given.
+  /// A .safetensors file that has all weights, as `tg run --weights`; narrower floats are widened
+  /// where the model has them. Of `weights` and this only one may be given.
   std::string weights_file = {};
   std::vector<ExternOp> externs = {}; // kernels of the `extern op`s that the model calls
 };

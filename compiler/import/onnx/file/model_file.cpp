@@ -119,6 +119,7 @@ Result<DType> dtype_of(int32_t data_type) {
   case schema::Tensor::FLOAT: return DType::F32;
   case schema::Tensor::FLOAT16: return DType::F16;
   case schema::Tensor::BFLOAT16: return DType::BF16;
+  case schema::Tensor::DOUBLE: return DType::F64;
   case schema::Tensor::INT32: return DType::I32;
   case schema::Tensor::INT64: return DType::I64;
   case schema::Tensor::BOOL: return DType::Bool;

@@ -11,9 +11,10 @@ using Type = schema::Attribute;
 
 llvm::ArrayRef<llvm::ArrayRef<Form>> families() {
   static const llvm::SmallVector<llvm::ArrayRef<Form>, 16> all = {
-      pointwise_forms(),   shape_forms(),     layout_forms(),  index_forms(),     product_forms(),
-      convolution_forms(), pool_forms(),      norm_forms(),    reduction_forms(), resize_forms(),
-      recurrent_forms(),   attention_forms(), control_forms(), sequence_forms(),
+      pointwise_forms(), shape_forms(),       layout_forms(),    index_forms(),
+      product_forms(),   convolution_forms(), pool_forms(),      norm_forms(),
+      reduction_forms(), resize_forms(),      recurrent_forms(), attention_forms(),
+      control_forms(),   sequence_forms(),    loss_forms(),      spectrum_forms(),
   };
   return all;
 }

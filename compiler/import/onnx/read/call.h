@@ -153,6 +153,8 @@ llvm::ArrayRef<Form> product_forms();
 llvm::ArrayRef<Form> convolution_forms();
 llvm::ArrayRef<Form> pool_forms();
 llvm::ArrayRef<Form> norm_forms();
+llvm::ArrayRef<Form> loss_forms();
+llvm::ArrayRef<Form> spectrum_forms();
 llvm::ArrayRef<Form> reduction_forms();
 llvm::ArrayRef<Form> resize_forms();
 llvm::ArrayRef<Form> recurrent_forms();

@@ -245,6 +245,11 @@ NodeId Emitter::softmax(NodeId x, int64_t axis) {
   return op(OpKind::Softmax, {x}, {{"axis", Value::of_int(axis)}});
 }
 
+NodeId Emitter::log_softmax(NodeId x, int64_t axis) {
+  NodeId below = sub(x, reduce(OpKind::ReduceMax, x, {axis}, true));
+  return sub(below, unary(OpKind::Log, sum(unary(OpKind::Exp, below), {axis})));
+}
+
 NodeId Emitter::layer_norm(NodeId x, NodeId scale, NodeId bias, double eps) {
   return op(OpKind::LayerNorm, {x, scale, bias}, {{"eps", Value::of_float(eps)}});
 }

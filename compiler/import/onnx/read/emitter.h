@@ -131,6 +131,7 @@ public:
   NodeId sum(NodeId x, Ints axes) { return reduce(OpKind::ReduceSum, x, axes, true); }
   NodeId matmul(NodeId x, NodeId y) { return op(OpKind::Matmul, {x, y, none(), none()}); }
   NodeId softmax(NodeId x, int64_t axis);
+  NodeId log_softmax(NodeId x, int64_t axis);
   NodeId layer_norm(NodeId x, NodeId scale, NodeId bias, double eps);
 };
 

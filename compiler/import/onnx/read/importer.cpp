@@ -257,17 +257,13 @@ bool Importer::add_inputs(Scope& scope) {
     if (broken_) return false;
     if (!type) continue;
     if (scope.values.count(input.name())) return bad("there are two inputs `" + input.name() + "`");
+    std::string why;
+    NodeId node = graph_.add(OpKind::Input,
+                             {graph_.symbols().value(Value::of_string(input.name())),
+                              graph_.symbols().value(Value::of_type(*type))},
+                             {}, &why);
+    if (!node.valid()) return bad("the input `" + input.name() + "`: " + why);
     bool empty = llvm::is_contained(type->shape, 0);
-    NodeId node;
-    if (!empty) {
-      llvm::SmallVector<ValueId, 4> attrs;
-      std::string why;
-      node = graph_.add(OpKind::Input,
-                        {graph_.symbols().value(Value::of_string(input.name())),
-                         graph_.symbols().value(Value::of_type(*type))},
-                        {}, &why);
-      if (!node.valid()) return bad("the input `" + input.name() + "`: " + why);
-    }
     scope.values[input.name()] =
         empty ? FileValue::empty(*type) : FileValue{Kind::Tensor, node, *type, {}};
   }
@@ -306,10 +302,10 @@ bool Importer::add_outputs(Scope& scope) {
       add_padded_output(output.name(), value->node);
       continue;
     }
-    if (!value->is(Kind::Tensor))
-      return bad("the output `" + output.name() + "` is no tensor with elements",
-                 Code::unsupported);
-    graph_.add_output(output.name(), value->node);
+    bool empty = value->is(Kind::Empty);
+    if (!empty && !value->is(Kind::Tensor))
+      return bad("the output `" + output.name() + "` is no tensor", Code::unsupported);
+    graph_.add_output(output.name(), empty ? emit_.filled(0, value->type) : value->node);
   }
   return true;
 }

@@ -16,6 +16,8 @@ bool convert(const Literal& from, std::vector<Integer>& to) {
 }
 bool convert(const Literal& from, std::vector<double>& to) {
   to = from.reals;
+  if (from.type.dtype == DType::F32)
+    for (double& x : to) x = static_cast<double>(static_cast<float>(x));
   for (int64_t x : from.ints) {
     if (x < -kExact || x > kExact) return false;
     to.push_back(static_cast<double>(x));
@@ -60,10 +62,6 @@ std::optional<Literal> compute(OpKind op, AttrValues attrs, const TensorType& ty
   return result;
 }
 
-bool is_half(const TensorType& type) {
-  return type.dtype == DType::F16 || type.dtype == DType::BF16;
-}
-
 template <class T> bool repeats(llvm::ArrayRef<T> values) {
   return llvm::all_of(values.drop_front(),
                       [&](const T& x) { return std::memcmp(&x, &values[0], sizeof x) == 0; });
@@ -100,10 +98,10 @@ NodeId constant_of(Graph& graph, const Literal& literal) {
 
 std::optional<Literal> evaluate(Graph& graph, OpKind op, llvm::ArrayRef<ValueId> attrs,
                                 const TensorType& result, llvm::ArrayRef<Literal> operands) {
-  bool whole = !is_float(result.dtype), half = is_half(result);
+  bool whole = !is_float(result.dtype), half = is_half(result.dtype);
   for (const Literal& operand : operands) {
     whole &= operand.is_whole() || operand.type.is_none();
-    half |= is_half(operand.type);
+    half |= is_half(operand.type.dtype);
   }
   if (half) return std::nullopt;
   llvm::SmallVector<const Value*, 4> values;

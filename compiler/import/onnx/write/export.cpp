@@ -103,7 +103,7 @@ Operand Exporter::constant(NodeId id) {
   std::string bytes = values.ints.empty() ? element_bytes(values.reals, type.dtype)
                                           : element_bytes(values.ints, type.dtype);
   size_t count = values.ints.size() + values.reals.size();
-  auto repeats = type.elements() / static_cast<int64_t>(count);
+  int64_t repeats = count == 0 ? 0 : type.elements() / static_cast<int64_t>(count);
   if (repeats > kMostWritten) return nodes_.filled(type, bytes);
   std::string all;
   for (int64_t i = 0; i < repeats; ++i) all += bytes;
@@ -162,8 +162,10 @@ Result<void> Exporter::check_indices(NodeId user) {
   const Node& node = graph_.node(indices);
   if (node.op == OpKind::Constant) return check_constant(user, indices, size);
   if (weight_[indices.index] >= 0) {
-    int64_t& below = exported_.weights[weight_[indices.index]].indices_below;
-    below = below == 0 ? size : std::min(below, size);
+    ExportedWeight& weight = exported_.weights[weight_[indices.index]];
+    if (weight.indices_below != 0 && weight.indices_below <= size) return {};
+    weight.indices_below = size;
+    weight.picks = graph_.node(user).op;
     return {};
   }
   if (node.op == OpKind::Argmax || node.op == OpKind::TopK) {

@@ -26,9 +26,11 @@ struct ExportOptions {
 struct ExportedWeight {
   schema::Tensor tensor; // all but the elements
   NodeId node;
-  /// A gather takes it for indices into an axis of this size; 0: none does. ONNX says nothing of
-  /// others than 0 to size - 1 and, from the end, negative ones, which mean something else here.
+  /// A gather or scatter takes it for indices into an axis of this size; 0: none does. ONNX says
+  /// nothing of others than 0 to size - 1 and, from the end, negative ones, which mean something
+  /// else here.
   int64_t indices_below = 0;
+  OpKind picks = OpKind::Gather; // which of the two
 };
 
 struct Exported {

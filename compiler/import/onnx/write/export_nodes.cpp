@@ -31,6 +31,7 @@ void append_element(std::string& bytes, double value, DType dtype) {
   case DType::I32: return append(bytes, static_cast<int32_t>(value));
   case DType::I64: return append(bytes, static_cast<int64_t>(value));
   case DType::Bool: return append(bytes, static_cast<uint8_t>(value != 0));
+  case DType::F64: return append(bytes, value);
   case DType::None: break;
   }
   assert(false && "a tensor has a dtype");
@@ -58,6 +59,7 @@ schema::Tensor::DataType data_type(DType dtype) {
   case DType::I32: return schema::Tensor::INT32;
   case DType::I64: return schema::Tensor::INT64;
   case DType::Bool: return schema::Tensor::BOOL;
+  case DType::F64: return schema::Tensor::DOUBLE;
   case DType::None: break;
   }
   return schema::Tensor::UNDEFINED;

@@ -21,6 +21,9 @@ struct Operand {
   DType dtype = DType::None;
 };
 
+/// What an attribute keeps of a number.
+inline double as_float(double x) { return static_cast<double>(static_cast<float>(x)); }
+
 /// An attribute of a node of the file.
 struct Attr {
   const char* name;

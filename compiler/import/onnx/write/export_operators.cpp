@@ -206,14 +206,20 @@ Result<Operand> OperatorWriter::pool() {
   return node("Cast", {largest}, {Attr::whole("to", schema::Tensor::INT32)});
 }
 
+/// Of f64, what the attribute lacks of eps is added to the variance.
 Operand OperatorWriter::batch_norm() {
-  return node("BatchNormalization", x_, {Attr::real("epsilon", attr(0).real)});
+  llvm::SmallVector<Operand, 5> x(x_.begin(), x_.end());
+  double eps = attr(0).real, lacks = eps - as_float(eps);
+  if (result_ == DType::F64 && lacks != 0)
+    x[4] = node("Add", {x[4], nodes_.scalar(lacks, result_)});
+  return node("BatchNormalization", x, {Attr::real("epsilon", eps)});
 }
 
 /// (x - mean) / sqrt(var + eps), as exporters wrote it before ONNX had an operator for it.
 Operand OperatorWriter::normalise(const Operand& x) {
   int64_t axis = type(0).rank() - 1;
   auto mean = [&](const Operand& of) {
+    if (nodes_.opset() >= 18) return node("ReduceMean", {of, nodes_.list(axis)});
     return node("ReduceMean", {of}, {Attr::list("axes", axis)});
   };
   Operand distance = node("Sub", {x, mean(x)});
@@ -222,8 +228,9 @@ Operand OperatorWriter::normalise(const Operand& x) {
   return node("Div", {distance, root});
 }
 
+/// ONNX's takes its statistics in float.
 Operand OperatorWriter::layer_norm() {
-  if (nodes_.opset() >= 17)
+  if (nodes_.opset() >= 17 && result_ != DType::F64)
     return node("LayerNormalization", x_,
                 {Attr::whole("axis", -1), Attr::real("epsilon", attr(0).real)});
   return in_f32([&](llvm::ArrayRef<Operand> x) {
@@ -421,7 +428,11 @@ Result<Operand> OperatorWriter::write() {
   case OpKind::Cumsum: return cumsum();
   case OpKind::Argmax: return argmax();
   case OpKind::TopK: return top_k();
-  case OpKind::NonMaxSuppression: return non_max_suppression();
+  case OpKind::NonMaxSuppression:
+    if (x_[0].dtype == DType::F64)
+      return error(Code::unsupported,
+                   "`non_max_suppression` of f64 cannot be written: ONNX's takes f32");
+    return non_max_suppression();
   case OpKind::Concat: return node("Concat", x_, {Attr::whole("axis", attr(0).number)});
   case OpKind::Slice: return slice();
   case OpKind::Reshape: return reshape(x_[0], result_shape());

@@ -95,6 +95,8 @@ private:
   }
   Operand test(const char* type, Operands x) { return nodes_.node(type, x, DType::Bool); }
   Operand number(double value) { return nodes_.scalar(value, dtype_); }
+  /// Attributes are floats, which of doubles is not enough.
+  bool holds_as_attribute(double x) const { return dtype_ != DType::F64 || as_float(x) == x; }
 
   NodeWriter& nodes_;
   DType dtype_;
@@ -216,8 +218,10 @@ Result<Operand> Writer::write(OpKind op, Operands x, llvm::ArrayRef<double> attr
   case OpKind::Relu: return node("Max", {x[0], number(0)});
   case OpKind::Relu6: return clip(x[0], 0, 6);
   case OpKind::Clip: return clip(x[0], attrs[0], attrs[1]);
-  case OpKind::Elu: return node("Elu", x, {Attr::real("alpha", attrs[0])});
-  case OpKind::LeakyRelu: return node("LeakyRelu", x, {Attr::real("alpha", attrs[0])});
+  case OpKind::Elu:
+  case OpKind::LeakyRelu:
+    if (!holds_as_attribute(attrs[0])) break;
+    return node(op == OpKind::Elu ? "Elu" : "LeakyRelu", x, {Attr::real("alpha", attrs[0])});
   case OpKind::Gelu: return gelu(x[0]);
   case OpKind::Log1p: return log1p(x[0]);
   case OpKind::Expm1: return expm1(x[0]);
@@ -249,7 +253,7 @@ Operand saturated_cast(NodeWriter& nodes, const Operand& x, DType to) {
 Result<Operand> write_pointwise(NodeWriter& nodes, OpKind op, Operands operands,
                                 llvm::ArrayRef<double> attrs) {
   DType dtype = operands.back().dtype; // the first of select is a condition
-  bool half = is_float(dtype) && dtype != DType::F32;
+  bool half = is_half(dtype);
   if (!half || Writer(nodes, dtype).is_single(op))
     return Writer(nodes, dtype).write(op, operands, attrs);
   llvm::SmallVector<Operand, 3> wide;
@@ -264,7 +268,7 @@ Operand write_cast(NodeWriter& nodes, const Operand& x, DType to) {
   if (x.dtype == to) return x;
   if (!is_float(x.dtype) || !is_integer(to))
     return nodes.node("Cast", {x}, to, {Attr::whole("to", data_type(to))});
-  return saturated_cast(nodes, nodes.cast(x, DType::F32), to); // halves are f32s, too
+  return saturated_cast(nodes, is_half(x.dtype) ? nodes.cast(x, DType::F32) : x, to);
 }
 
 } // namespace tg::onnx

@@ -29,6 +29,7 @@ int64_t element_size(const schema::Tensor& tensor) {
   switch (tensor.data_type()) {
   case schema::Tensor::FLOAT:
   case schema::Tensor::INT32: return 4;
+  case schema::Tensor::DOUBLE:
   case schema::Tensor::INT64: return 8;
   case schema::Tensor::BOOL: return 1;
   default: return 2; // the halves
@@ -120,9 +121,9 @@ Result<void> check_indices(const ExportedWeight& weight, llvm::StringRef bytes) 
     if (index < 0 || index >= weight.indices_below)
       return error(
           Code::unsupported,
-          "`gather` takes index {0}, from `{1}`, of an axis of {2}: ONNX refuses it, or counts "
+          "`{0}` takes index {1}, from `{2}`, of an axis of {3}: ONNX refuses it, or counts "
           "it from the end",
-          index, weight.tensor.name(), weight.indices_below);
+          op_info(weight.picks).name, index, weight.tensor.name(), weight.indices_below);
   }
   return {};
 }

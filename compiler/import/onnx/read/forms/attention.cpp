@@ -150,7 +150,7 @@ void write_flex_attention(Call& call) {
   if (call.failed() || !heads.check(call)) return;
   double scale = call.real("scale", 1 / std::sqrt(static_cast<double>(e.shape(heads.q)[3])));
   DType dtype = e.dtype(heads.q);
-  bool half = dtype == DType::F16 || dtype == DType::BF16;
+  bool half = is_half(dtype);
   DType precision = dtype_attribute(call, "softmax_precision", half ? DType::F32 : dtype);
   (void)call.attribute("score_mod");
   (void)call.attribute("prob_mod");

@@ -206,7 +206,8 @@ void grid_sample(Call& call) {
     call.fail("integers are sampled by `mode` nearest alone, got " + emit.type(x).text());
   if (call.failed()) return;
   int64_t count = emit.type(grid).elements() / axes;
-  NodeId rows = emit.cast(emit.reshape(grid, {count, axes}), DType::F32);
+  DType wide = emit.dtype(grid) == DType::F64 ? DType::F64 : DType::F32;
+  NodeId rows = emit.cast(emit.reshape(grid, {count, axes}), wide);
   RowSampler sampler(emit, x, count, how.padding == Padding::Zeros);
   NodeId sum;
   for (const Neighbour& corner : corners(emit, how, shape.drop_front(2), rows)) {

@@ -1,6 +1,7 @@
 // What moves elements: transpositions, concatenation, pieces, padding, triangles.
-#include "compiler/import/onnx/read/call.h"
+#include "compiler/import/onnx/read/shared/windows.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace tg::onnx {
@@ -263,6 +264,11 @@ void pad(Call& call) {
 
 void trilu(Call& call) {
   Emitter& e = call.emit();
+  if (call.value(0).is(Kind::Empty)) {
+    call.ignore("upper");
+    (void)call.value(1);
+    return call.result(0, call.value(0));
+  }
   NodeId x = call.input(0);
   bool upper = call.whole("upper", 1) != 0;
   int64_t k = call.has(1) ? call.known_whole(1) : 0;
@@ -281,9 +287,76 @@ void trilu(Call& call) {
   call.result(e.select(kept, x, e.like(x, 0)));
 }
 
+// --- windows back to images
+// ------------------------------------------------------------------------------------------
+
+int64_t padded(const SlidingWindow& s) { return s.before + s.size + s.after; }
+
+/// Where each element of each window lies in the padded image: by places in the window, then by
+/// windows.
+std::vector<int64_t> places_of(llvm::ArrayRef<SlidingWindow> windows) {
+  std::vector<int64_t> places = {0};
+  auto extend = [&](int64_t count, int64_t apart) { // the last axis so far is the innermost
+    std::vector<int64_t> all;
+    for (int64_t place : places)
+      for (int64_t i = 0; i < count; ++i) all.push_back(place + i * apart);
+    places = std::move(all);
+  };
+  for (bool in_window : {true, false})
+    for (size_t axis = 0; axis < windows.size(); ++axis) {
+      int64_t below = 1;
+      for (const SlidingWindow& s : windows.drop_front(axis + 1)) below *= padded(s);
+      const SlidingWindow& s = windows[axis];
+      extend(in_window ? s.kernel : s.out, below * (in_window ? s.dilation : s.stride));
+    }
+  return places;
+}
+
+bool in_range(Ints sizes) {
+  return llvm::all_of(sizes, [](int64_t n) { return n >= 1 && n <= kMostKnown; });
+}
+
+/// Columns[N, C * kernel, windows] added up to an image[N, C, ..].
+void col2im(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  Shape image = call.known_wholes(1), kernel = call.known_wholes(2);
+  if (call.failed()) return;
+  bool sizes =
+      image.size() == kernel.size() && !image.empty() && in_range(image) && in_range(kernel);
+  if (!sizes) call.fail("an image of " + text_of(image) + " has no windows of " + text_of(kernel));
+  SlidingWindows windows = call.failed() ? SlidingWindows() : read_windows(call, image, kernel);
+  if (call.failed()) return;
+  int64_t taps = 1, count = 1, pixels = 1;
+  for (const SlidingWindow& s : windows) {
+    taps *= s.kernel, count *= s.out, pixels *= padded(s);
+    if (std::max({taps, count, pixels}) > kMostKnown) break;
+  }
+  Ints shape = e.shape(x);
+  if (shape.size() != 3 || shape[1] % taps != 0 || shape[2] != count || taps > kMostKnown / count ||
+      pixels > kMostKnown) {
+    call.fail(e.type(x).text() + " are no " + llvm::Twine(count) + " windows of " +
+              llvm::Twine(taps));
+    return;
+  }
+  int64_t batch = shape[0], channels = shape[1] / taps;
+  NodeId zeros = e.filled(0, {e.dtype(x), {batch, channels, pixels}});
+  NodeId made =
+      e.op(OpKind::Scatter,
+           {zeros, e.indices(places_of(windows)), e.reshape(x, {batch, channels, taps * count})},
+           {{"axis", Value::of_int(2)}, {"reduce", Value::of_string("add")}});
+  Shape whole = {batch, channels};
+  for (const SlidingWindow& s : windows) whole.push_back(padded(s));
+  made = e.reshape(made, whole);
+  for (size_t i = 0; i < windows.size(); ++i)
+    made = e.slice(made, static_cast<int64_t>(i) + 2, windows[i].before,
+                   windows[i].before + windows[i].size);
+  call.result(made);
+}
+
 constexpr Form kForms[] = {
-    {"Concat", concat},       {"Pad", pad},     {"Slice", slice}, {"Split", split},
-    {"Transpose", transpose}, {"Trilu", trilu},
+    {"Col2Im", col2im}, {"Concat", concat},       {"Pad", pad},     {"Slice", slice},
+    {"Split", split},   {"Transpose", transpose}, {"Trilu", trilu},
 };
 
 } // namespace

@@ -20,9 +20,7 @@ struct Linear {
   NodeId state; // [batch, heads, key, value]
 };
 
-DType computed_in(DType dtype) {
-  return dtype == DType::F16 || dtype == DType::BF16 ? DType::F32 : dtype;
-}
+DType computed_in(DType dtype) { return is_half(dtype) ? DType::F32 : dtype; }
 
 /// Input i as [batch, places, shape..] in the dtype that is computed in. Fails where it does not
 /// fit.

@@ -24,7 +24,8 @@ NodeId standardised(Emitter& emit, NodeId rows, double eps) {
 /// `stash_type` is what the statistics are computed in; ours keep more digits than f32 has.
 void read_stash_type(Call& call) {
   int64_t type = call.whole("stash_type", schema::Tensor::FLOAT);
-  if (type != schema::Tensor::FLOAT)
+  bool doubles = type == schema::Tensor::DOUBLE && call.type(0).dtype == DType::F64;
+  if (type != schema::Tensor::FLOAT && !doubles)
     call.fail("statistics in other types than float are not supported (`stash_type` " +
               llvm::Twine(type) + ")");
 }
@@ -44,10 +45,13 @@ void batch_normalization(Call& call) {
   double eps = call.real("epsilon", 1e-5);
   if (call.failed()) return;
   DType dtype = emit.dtype(operands[0]);
-  bool mixed = false;
-  for (NodeId x : operands) mixed |= emit.dtype(x) != dtype;
+  bool mixed = false, doubles = false;
+  for (NodeId x : operands) {
+    mixed |= emit.dtype(x) != dtype;
+    doubles |= emit.dtype(x) == DType::F64;
+  }
   if (mixed)
-    for (NodeId& x : operands) x = emit.cast(x, DType::F32);
+    for (NodeId& x : operands) x = emit.cast(x, doubles ? DType::F64 : DType::F32);
   call.result(
       emit.cast(emit.op(OpKind::BatchNorm, operands, {{"eps", Value::of_float(eps)}}), dtype));
 }
@@ -104,11 +108,13 @@ void group_normalization(Call& call) {
 void result_of_statistics(Call& call, NodeId x, Ints axes, double eps) {
   Emitter& emit = call.emit();
   if (!call.wants(1) && !call.wants(2)) return;
-  NodeId wide = emit.cast(x, DType::F32), mean = emit.mean(wide, axes);
+  bool half = is_half(emit.dtype(x));
+  NodeId wide = half ? emit.cast(x, DType::F32) : x, mean = emit.mean(wide, axes);
   NodeId centred = emit.sub(wide, mean);
   NodeId variance = emit.mean(emit.mul(centred, centred), axes);
-  call.result(1, mean);
-  call.result(2, emit.unary(OpKind::Rsqrt, emit.add(variance, eps)));
+  NodeId inverse = emit.unary(OpKind::Rsqrt, emit.add(variance, eps));
+  call.result(1, emit.cast(mean, DType::F32));
+  call.result(2, emit.cast(inverse, DType::F32));
 }
 
 void layer_normalization(Call& call) {
@@ -151,7 +157,7 @@ void rms_normalization(Call& call) {
   const TensorType type = emit.type(x);
   first = call.axis(first, type.rank());
   if (call.failed()) return;
-  bool half = type.dtype == DType::F16 || type.dtype == DType::BF16;
+  bool half = is_half(type.dtype);
   NodeId wide = half ? emit.cast(x, DType::F32) : x;
   NodeId squares = emit.mean(emit.mul(wide, wide), axes_from(first, type.rank()));
   NodeId inverse = emit.unary(OpKind::Rsqrt, emit.add(squares, eps));
@@ -256,12 +262,8 @@ void softmax(Call& call) {
 }
 
 void log_softmax(Call& call) {
-  Emitter& emit = call.emit();
   Rows rows = read_rows(call);
-  if (call.failed()) return;
-  NodeId below = emit.sub(rows.x, emit.reduce(OpKind::ReduceMax, rows.x, rows.axis, true));
-  NodeId sum = emit.sum(emit.unary(OpKind::Exp, below), rows.axis);
-  result_of_rows(call, emit.sub(below, emit.unary(OpKind::Log, sum)));
+  if (!call.failed()) result_of_rows(call, call.emit().log_softmax(rows.x, rows.axis));
 }
 
 /// 1 at the first largest element, else 0.

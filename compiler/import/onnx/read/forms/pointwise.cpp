@@ -1,6 +1,8 @@
 // Operators that go element by element: arithmetic, comparisons, logic, activations, casts.
 #include "compiler/import/onnx/read/call.h"
 
+#include "lang/core/shape_rules.h"
+
 #include <cmath>
 #include <limits>
 
@@ -12,11 +14,30 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // --- one operator of ours
 // -------------------------------------------------------------------------
 
-template <OpKind op> void one(Call& call) { call.result(call.emit().op(op, {call.input(0)})); }
+/// Whether one of the first operands, and so the result, has no elements; gives the result then.
+bool maps_nothing(Call& call, OpKind op, size_t operands) {
+  bool nothing = false;
+  for (size_t i = 0; i < operands; ++i) nothing |= call.value(i).is(FileValue::Kind::Empty);
+  if (!nothing) return false;
+  TensorType type = call.type(0);
+  for (size_t i = 1; i < operands; ++i) {
+    Shape shape;
+    if (!broadcast_shapes(type.shape, call.type(i).shape, shape))
+      call.fail(type.text() + " and " + call.type(i).text() + " do not broadcast");
+    type.shape = std::move(shape);
+  }
+  if (op_info(op).shape == ShapeRule::compare) type.dtype = DType::Bool;
+  call.result(0, FileValue::empty(type));
+  return true;
+}
+
+template <OpKind op> void one(Call& call) {
+  if (!maps_nothing(call, op, 1)) call.result(call.emit().op(op, {call.input(0)}));
+}
 
 /// Opsets before 7 had an axis for broadcasting; those that are read have NumPy's.
 template <OpKind op> void two(Call& call) {
-  call.result(call.emit().op(op, {call.input(0), call.input(1)}));
+  if (!maps_nothing(call, op, 2)) call.result(call.emit().op(op, {call.input(0), call.input(1)}));
 }
 
 void greater(Call& call) { call.result(call.emit().less(call.input(1), call.input(0))); }
@@ -87,7 +108,8 @@ void pow(Call& call) {
   }
   DType of = e.dtype(x);
   if (is_float(of)) return call.result(e.op(OpKind::Pow, {x, e.cast(y, of)}));
-  NodeId real = e.op(OpKind::Pow, {e.cast(x, DType::F32), e.cast(y, DType::F32)});
+  DType wide = e.dtype(y) == DType::F64 ? DType::F64 : DType::F32;
+  NodeId real = e.op(OpKind::Pow, {e.cast(x, wide), e.cast(y, wide)});
   call.result(e.cast(e.named("round", {real}), of));
 }
 
@@ -192,12 +214,14 @@ void hard_sigmoid(Call& call) {
 }
 
 /// x * sigmoid(alpha * x).
-void swish(Call& call) {
+NodeId swished(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
   double alpha = call.real("alpha", 1);
-  call.result(e.mul(x, e.unary(OpKind::Sigmoid, alpha == 1 ? x : e.mul(x, alpha))));
+  return e.mul(x, e.unary(OpKind::Sigmoid, alpha == 1 ? x : e.mul(x, alpha)));
 }
+void swish(Call& call) { call.result(swished(call)); }
+void swiglu(Call& call) { call.result(call.emit().mul(swished(call), call.input(1))); }
 
 void softsign(Call& call) {
   Emitter& e = call.emit();
@@ -271,6 +295,7 @@ void cast_like(Call& call) {
   call.ignore("round_mode");
   switch (call.type(1).dtype) {
   case DType::F32: return cast_to(call, schema::Tensor::FLOAT);
+  case DType::F64: return cast_to(call, schema::Tensor::DOUBLE);
   case DType::F16: return cast_to(call, schema::Tensor::FLOAT16);
   case DType::BF16: return cast_to(call, schema::Tensor::BFLOAT16);
   case DType::I32: return cast_to(call, schema::Tensor::INT32);
@@ -342,6 +367,7 @@ constexpr Form kForms[] = {
     {"Sqrt", one<OpKind::Sqrt>},
     {"Sub", two<OpKind::Sub>},
     {"Sum", many<OpKind::Add>},
+    {"SwiGLU", swiglu},
     {"Swish", swish},
     {"Tan", tan},
     {"Tanh", one<OpKind::Tanh>},

@@ -202,7 +202,9 @@ void arg_min(Call& call) { arg_extreme(call, false); }
 // --- running
 // --------------------------------------------------------------------------------------
 
-void running(Call& call, OpKind op) {
+/// The first element of each run, then the first two joined, and so on, along an axis; `nothing` is
+/// what is there before.
+template <class Join> void running(Call& call, double nothing, Join join) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
   int64_t given = call.known_whole(1);
@@ -211,19 +213,43 @@ void running(Call& call, OpKind op) {
   bool exclusive = call.whole("exclusive", 0) != 0, reverse = call.whole("reverse", 0) != 0;
   if (reverse) x = e.reverse(x, axis);
   int64_t size = e.shape(x)[static_cast<size_t>(axis)];
-  if (exclusive) { // one place on, and nothing first
+  if (exclusive) { // one place on
     Shape before(static_cast<size_t>(e.rank(x)), 0), after = before;
     before[static_cast<size_t>(axis)] = 1;
-    x = e.slice(e.pad(x, before, after), axis, 0, size);
+    x = e.slice(e.pad(x, before, after, nothing), axis, 0, size);
   }
-  NodeId sums = e.op(op, {x}, {{"axis", Value::of_int(axis)}});
-  call.result(reverse ? e.reverse(sums, axis) : sums);
+  NodeId made = join(x, axis);
+  call.result(reverse ? e.reverse(made, axis) : made);
 }
-void cum_sum(Call& call) { running(call, OpKind::Cumsum); }
+
+void cum_sum(Call& call) {
+  running(call, 0, [&](NodeId x, int64_t axis) {
+    return call.emit().op(OpKind::Cumsum, {x}, {{"axis", Value::of_int(axis)}});
+  });
+}
+
+/// Of each place the product of those up to it, from a table of all pairs of places.
+void cum_prod(Call& call) {
+  running(call, 1, [&](NodeId x, int64_t axis) -> NodeId {
+    constexpr int64_t kMostPairs = int64_t{1} << 24;
+    Emitter& e = call.emit();
+    if (!x.valid()) return x;
+    int64_t size = e.shape(x)[static_cast<size_t>(axis)];
+    if (e.type(x).elements() > kMostPairs / size)
+      return call.fail("an axis of " + llvm::Twine(size) + " in " + e.type(x).text() +
+                       " is too long for a running product");
+    TensorType pairs{DType::I64, Shape(static_cast<size_t>(e.rank(x) + 1), 1)};
+    pairs.shape[static_cast<size_t>(axis)] = pairs.shape[static_cast<size_t>(axis) + 1] = size;
+    NodeId counts = e.op(OpKind::LessEqual, {e.iota(pairs, axis), e.iota(pairs, axis + 1)});
+    NodeId factors = e.select(counts, e.unsqueeze(x, axis + 1), e.like(x, 1));
+    return e.reduce(OpKind::ReduceProd, factors, {axis}, false);
+  });
+}
 
 constexpr Form kForms[] = {
     {"ArgMax", arg_max},
     {"ArgMin", arg_min},
+    {"CumProd", cum_prod},
     {"CumSum", cum_sum},
     {"ReduceL1", reduce_l1},
     {"ReduceL2", reduce_l2},

@@ -3,6 +3,7 @@
 #include "compiler/import/onnx/read/tensors.h"
 
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 namespace tg::onnx {
@@ -103,6 +104,34 @@ void eye_like(Call& call) {
   TensorType index{DType::I64, type.shape};
   NodeId on = e.equal(e.add(e.iota(index, 0), static_cast<double>(k)), e.iota(index, 1));
   call.result(e.cast(on, type.dtype));
+}
+
+/// A window of so many places, whose value at share s of a turn is w(s).
+template <class W> void window(Call& call, W w) {
+  int64_t size = call.known_whole(0);
+  bool periodic = call.whole("periodic", 1) != 0;
+  auto dtype = dtype_of(static_cast<int32_t>(call.whole("output_datatype", schema::Tensor::FLOAT)));
+  if (!dtype) {
+    call.fail(dtype.error().message);
+    return;
+  }
+  if (size < (periodic ? 1 : 2) || size > kMostKnown) call.fail("its size is " + llvm::Twine(size));
+  if (call.failed()) return;
+  Literal made{{DType::F64, {size}}, {}, {}};
+  double turn = static_cast<double>(periodic ? size : size - 1);
+  for (int64_t i = 0; i < size; ++i)
+    made.reals.push_back(w(2 * std::numbers::pi * static_cast<double>(i) / turn));
+  call.result(call.emit().cast(call.emit().literal(made), *dtype));
+}
+void blackman_window(Call& call) {
+  window(call, [](double at) { return 0.42 - 0.5 * std::cos(at) + 0.08 * std::cos(2 * at); });
+}
+void hamming_window(Call& call) {
+  constexpr double kAlpha = 25.0 / 46;
+  window(call, [](double at) { return kAlpha - (1 - kAlpha) * std::cos(at); });
+}
+void hann_window(Call& call) {
+  window(call, [](double at) { return (1 - std::cos(at)) / 2; });
 }
 
 // --- questions
@@ -281,12 +310,21 @@ void tile(Call& call) {
 }
 
 constexpr Form kForms[] = {
-    {"Constant", constant}, {"ConstantOfShape", constant_of_shape},
-    {"Expand", expand},     {"EyeLike", eye_like},
-    {"Flatten", flatten},   {"Range", range},
-    {"Reshape", reshape},   {"Shape", shape},
-    {"Size", size},         {"Squeeze", squeeze},
-    {"Tile", tile},         {"Unsqueeze", unsqueeze},
+    {"BlackmanWindow", blackman_window},
+    {"Constant", constant},
+    {"ConstantOfShape", constant_of_shape},
+    {"Expand", expand},
+    {"EyeLike", eye_like},
+    {"Flatten", flatten},
+    {"HammingWindow", hamming_window},
+    {"HannWindow", hann_window},
+    {"Range", range},
+    {"Reshape", reshape},
+    {"Shape", shape},
+    {"Size", size},
+    {"Squeeze", squeeze},
+    {"Tile", tile},
+    {"Unsqueeze", unsqueeze},
 };
 
 } // namespace

@@ -42,7 +42,7 @@ NodeId Heads::grouped(Emitter& e, NodeId x) const {
 
 NodeId Heads::scores(Emitter& e, double scale) const {
   // Sums of halves leave their range before a factor behind them brings them back.
-  bool half = e.dtype(q) == DType::F16 || e.dtype(q) == DType::BF16;
+  bool half = is_half(e.dtype(q));
   NodeId left = grouped(e, q), right = k;
   if (half && scale > 0) {
     left = e.mul(left, std::sqrt(scale));
