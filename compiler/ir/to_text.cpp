@@ -43,7 +43,7 @@ std::string identifier(llvm::StringRef text, llvm::StringRef fallback) {
   }
   while (!name.empty() && name.back() == '_') name.pop_back();
   if (name.empty()) name = fallback.str();
-  if (llvm::isDigit(name[0])) name = "_" + name;
+  if (!name.empty() && llvm::isDigit(name[0])) name = "_" + name;
   return name;
 }
 
@@ -146,9 +146,10 @@ private:
   /// A name that nothing else has: neither a word of the language nor an operator.
   std::string fresh(std::string name) {
     std::string candidate = name;
-    bool numbered = llvm::isDigit(name.back());
-    for (size_t n = 2; !free(candidate); ++n)
-      candidate = name + (numbered ? "_" : "") + std::to_string(n);
+    bool numbered = llvm::isDigit(name.back()) || options_.names;
+    size_t n =
+        options_.names && !taken_.contains(name) ? 1 : 2; // the word itself means another thing
+    for (; !free(candidate); ++n) candidate = name + (numbered ? "_" : "") + std::to_string(n);
     taken_.insert(candidate);
     return candidate;
   }
@@ -251,17 +252,29 @@ private:
     std::string op(op_info(graph_.node(id).op).name);
     if (graph_.node(id).op == OpKind::Extern) op = graph_.attr(id, 0).text;
     std::string& name = names_[id.index];
-    do name = op + "_" + std::to_string(++numbers_[op]);
-    while (!free(name));
-    taken_.insert(name);
+    if (std::string given = given_name(id); !given.empty()) {
+      name = fresh(std::move(given));
+    } else {
+      do name = op + "_" + std::to_string(++numbers_[op]);
+      while (!free(name));
+      taken_.insert(name);
+    }
     text_ += "  let " + name + " = " + text.str() + "\n";
+  }
+
+  /// "" for none.
+  std::string given_name(NodeId id) const {
+    if (!options_.names) return "";
+    auto found = options_.names->find(id.index);
+    return found == options_.names->end() ? "" : identifier(found->second, "");
   }
 
   void declare_weight(NodeId id) {
     const std::string& path = graph_.attr(id, 0).text;
     const std::string& init = graph_.attr(id, 2).text;
     std::string& name = names_[id.index];
-    name = fresh(identifier(path, "w"));
+    std::string given = given_name(id);
+    name = fresh(given.empty() ? identifier(path, "w") : given);
     text_ += "  param " + name + ": " + type_text(graph_.type(id)) + " = weight(" +
              Value::of_string(path).text_form() + (init.empty() ? "" : ", init = " + init) + ")\n";
   }

@@ -13,6 +13,9 @@ struct TextOptions {
   size_t width = 90;
   /// Whose `extern op`s the file has declared already: a model that stands before this one.
   const Graph* before = nullptr;
+  /// Names for `let`s and `param`s, by node: identifiers, or what is made into one; the same name
+  /// twice is numbered. Other nodes are named after their operators, weights after their paths.
+  const llvm::DenseMap<uint32_t, std::string>* names = nullptr;
 };
 
 /// One model, named as the graph, in the canonical layout. Each node that more than one other uses
