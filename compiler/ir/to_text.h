@@ -2,7 +2,7 @@
 // optimised model is kept.
 #pragma once
 
-#include "compiler/ir/graph.h"
+#include "compiler/ir/repeats.h"
 
 namespace tg {
 
@@ -16,6 +16,10 @@ struct TextOptions {
   /// Names for `let`s and `param`s, by node: identifiers, or what is made into one; the same name
   /// twice is numbered. Other nodes are named after their operators, weights after their paths.
   const llvm::DenseMap<uint32_t, std::string>* names = nullptr;
+  /// What is written as calls of library functions.
+  llvm::ArrayRef<GraphCall> calls = {};
+  /// Equal parts become a function (repeats.h).
+  bool functions = false;
 };
 
 /// One model, named as the graph, in the canonical layout. Each node that more than one other uses
