@@ -153,6 +153,10 @@ public:
 private:
   static void shorten(std::vector<Segments>& names) {
     size_t prefix = common_prefix(names);
+    auto number_next = [&](const Segments& name) {
+      return name.size() > prefix && llvm::isDigit(name[prefix][0]);
+    };
+    while (prefix > 0 && llvm::any_of(names, number_next)) --prefix;
     for (Segments& name : names)
       if (name.size() > prefix) name.erase(name.begin(), name.begin() + static_cast<int>(prefix));
   }
