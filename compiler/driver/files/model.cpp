@@ -94,6 +94,18 @@ std::vector<std::string> leave_out(const onnx::ModelFile* file, onnx::ImportOpti
   return names;
 }
 
+/// Whether what the weights are is in the file, or in one beside it, as far as that can be told
+/// without reading it. Errors: those of ModelFile::elements().
+Result<void> check_elements(const onnx::ModelFile& file,
+                            llvm::ArrayRef<onnx::ImportedWeight> weights) {
+  for (const onnx::ImportedWeight& weight : weights) {
+    bool mapped = weight.tensor->place_end() != 0 ||
+                  weight.tensor->data_location() == onnx::schema::Tensor::EXTERNAL;
+    if (mapped) TG_CHECK(file.elements(*weight.tensor));
+  }
+  return {};
+}
+
 std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef path,
                                      const ModelRequest& request, DiagnosticSink& sink,
                                      std::vector<onnx::Refusal>* refused) {
@@ -107,6 +119,10 @@ std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef pat
   if (request.shared) left_out = leave_out(file->get(), sizes);
   std::optional<onnx::Imported> imported = onnx::import_model(*file, sizes, sink, refused);
   if (!imported || sink.failed()) return std::nullopt;
+  if (Result<void> there = check_elements(**file, imported->weights); !there) {
+    sink.report(std::move(there.error()));
+    return std::nullopt;
+  }
 #ifdef TG_VERIFY
   if (std::string fault = verify(imported->graph); !fault.empty()) {
     sink.report(error(Code::internal, "the graph of `{0}` is not well formed: {1}", path, fault));
