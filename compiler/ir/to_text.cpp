@@ -128,6 +128,7 @@ struct File {
   const Graph& graph;
   const TextOptions& options;
   llvm::DenseMap<uint32_t, const GraphCall*> calls{}; // by root
+  llvm::StringSet<> taken = {};                       // names of the model and its inputs
   llvm::StringSet<> functions = {};                   // names that are called
 };
 
@@ -225,6 +226,7 @@ protected:
     const std::string& init = graph_.attr(id, 2).text;
     std::string& name = names_[id.index];
     std::string given = given_name(id);
+    if (given == "weight") given = "w"; // which is a word of the language
     name = fresh(given.empty() ? identifier(path, "w") : given);
     text_ += "  param " + name + ": " + type_text(graph_.type(id)) + " = weight(" +
              path_text(id, path) + (init.empty() ? "" : ", init = " + init) + ")\n";
@@ -309,6 +311,9 @@ protected:
       bool absent = graph_.node(operands[i]).op == OpKind::None;
       skipped |= absent && !info.variadic();
       if (absent && !info.variadic()) continue;
+      // A list where an attribute may stand would be taken for that.
+      skipped |= !info.variadic() && info.operands()[i].optional &&
+                 llvm::StringRef(operand_text(operands[i])).startswith("[");
       if (skipped) separator += std::string(info.operands()[i].name) + " = ";
       bool literal = folds && graph_.type(operands[i]).dtype == DType::F32;
       bool mixed = graph_.node(operands[i]).op == OpKind::Constant && is_mixed(info, operands);
@@ -468,7 +473,11 @@ public:
   std::string write() {
     for (const auto& function : file_.functions) taken_.insert(function.getKey());
     find_scope();
+    llvm::StringSet<> inside = taken_;
+    for (const auto& name : file_.taken) taken_.insert(name.getKey());
     name_ = fresh(own_name());
+    taken_ = std::move(inside);
+    taken_.insert(name_);
     file_.functions.insert(name_);
     text_ += "fn " + name_ + "(";
     for (const RepeatedArgument& argument : repeat_.arguments) {
@@ -564,7 +573,7 @@ private:
     std::string plain;
     for (char c : name) // of several: without what tells them apart
       if (!llvm::isDigit(c) && !(c == '_' && llvm::StringRef(plain).endswith("_"))) plain += c;
-    return identifier(plain, "x");
+    return identifier(llvm::StringRef(plain).rtrim('_'), "x");
   }
 
   static constexpr size_t kLongestOwn = 16;
@@ -595,6 +604,27 @@ public:
     }
     tail();
     return std::move(text_);
+  }
+
+  /// The graph under the names that its text has for inputs and outputs.
+  Graph renamed() {
+    declare_externs();
+    name_inputs();
+    Graph result(graph_.shared_symbols(), graph_.name());
+    std::vector<NodeId> at(graph_.size());
+    for (NodeId input : graph_.inputs())
+      at[input.index] = result.input(names_[input.index], graph_.type(input));
+    for (uint32_t i = 0; i < graph_.size(); ++i) {
+      if (!needed_[i] || at[i].valid()) continue;
+      llvm::SmallVector<ValueId, 6> attrs(graph_.attrs({i}).begin(), graph_.attrs({i}).end());
+      llvm::SmallVector<NodeId, 6> operands;
+      for (NodeId operand : graph_.operands({i})) operands.push_back(at[operand.index]);
+      at[i] = result.add(graph_.node({i}).op, attrs, operands);
+    }
+    std::vector<std::string> names = output_names();
+    for (size_t i = 0; i < names.size(); ++i)
+      result.add_output(names[i], at[graph_.outputs()[i].node.index]);
+    return result;
   }
 
 private:
@@ -702,6 +732,10 @@ private:
   void head() {
     use_modules();
     declare_externs();
+    std::string name = model_name();
+    name_inputs();
+    for (const auto& taken : taken_) file_.taken.insert(taken.getKey());
+    file_.taken.insert(name);
     for (const Repeat& repeat : repeats_) {
       Block block(file_, repeat);
       text_ += block.write();
@@ -711,22 +745,25 @@ private:
     llvm::StringRef(options_.doc).split(lines, '\n');
     for (llvm::StringRef line : lines)
       if (!options_.doc.empty()) text_ += ("## " + line).str() + "\n";
-    text_ += "model " + model_name() + "(";
-    taken_.clear(); // models and values do not meet
-    for (const auto& name : externs_) taken_.insert(name.getKey());
-    for (const auto& name : file_.functions) taken_.insert(name.getKey());
+    text_ += "model " + name + "(";
+    for (NodeId input : graph_.inputs())
+      text_ += names_[input.index] + ": " + type_text(graph_.type(input)) + ", ";
+    for (const auto& function : file_.functions) taken_.insert(function.getKey());
     for (const CalledBlock& block : blocks_)
       if (block.numbered) taken_.insert("i");
-    for (NodeId input : graph_.inputs()) {
-      std::string& name = names_[input.index];
-      name = input_name(graph_.attr(input, 0).text);
-      text_ += name + ": " + type_text(graph_.type(input)) + ", ";
-    }
     if (taken_.contains("inf")) words_.inf = "(1e308 * 1e308)";
     if (taken_.contains("nan")) words_.nan = "(1e308 * 10.0 - 1e308 * 10.0)";
     text_ += ") -> ";
     results();
     text_ += " {\n";
+  }
+
+  /// Before all else gets a name.
+  void name_inputs() {
+    taken_.clear(); // models and values do not meet
+    for (const auto& name : externs_) taken_.insert(name.getKey());
+    for (NodeId input : graph_.inputs())
+      names_[input.index] = input_name(graph_.attr(input, 0).text);
   }
 
   std::string model_name() {
@@ -774,19 +811,26 @@ private:
         visit(graph.attr({i}, 0).text, graph.attr({i}, 1).text);
   }
 
+  std::vector<std::string> output_names() const {
+    llvm::StringSet<> seen;
+    std::vector<std::string> names;
+    for (const GraphOutput& output : graph_.outputs()) {
+      std::string& name = names.emplace_back(identifier(output.name, "output"));
+      while (reserved(name) || !seen.insert(name).second) name += "_";
+    }
+    return names;
+  }
+
   void results() {
     llvm::ArrayRef<GraphOutput> outputs = graph_.outputs();
     if (outputs.size() == 1 && outputs[0].name == "output") {
       text_ += type_text(graph_.type(outputs[0].node));
       return;
     }
-    llvm::StringSet<> seen;
+    std::vector<std::string> names = output_names();
     text_ += "(";
-    for (const GraphOutput& output : outputs) {
-      std::string name = identifier(output.name, "output");
-      while (reserved(name) || !seen.insert(name).second) name += "_";
-      text_ += name + ": " + type_text(graph_.type(output.node)) + ", ";
-    }
+    for (size_t i = 0; i < outputs.size(); ++i)
+      text_ += names[i] + ": " + type_text(graph_.type(outputs[i].node)) + ", ";
     text_ += ")";
   }
 
@@ -816,6 +860,12 @@ std::string to_text(const Graph& graph, const TextOptions& options) {
   Ast ast = parse(sources, sources.add(graph.name(), text), sink);
   assert(!sink.failed() && "what is written can be read");
   return sink.failed() ? text : format(ast, sources);
+}
+
+Graph with_text_names(const Graph& graph) {
+  TextOptions options;
+  File file{graph, options};
+  return Model(file).renamed();
 }
 
 } // namespace tg

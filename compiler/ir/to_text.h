@@ -29,4 +29,7 @@ struct TextOptions {
 /// for inputs.
 std::string to_text(const Graph& graph, const TextOptions& options = {});
 
+/// The graph that comes of its text: inputs and outputs have the names that they have there.
+Graph with_text_names(const Graph& graph);
+
 } // namespace tg

@@ -73,16 +73,19 @@ std::string import_text(const LoadedModel& model) {
   TextOptions options;
   options.names = &names;
   std::string plain = to_text(model.graph, options);
-  std::optional<Graph> wanted = read_back(plain); // names of inputs have become identifiers
-  if (!wanted) return plain;
+  Graph wanted = with_text_names(model.graph);
   std::vector<GraphCall> calls = library_calls(model.graph);
+  llvm::erase_if(calls, [&](const GraphCall& call) { // where an input has the function's name
+    return llvm::any_of(wanted.inputs(),
+                        [&](NodeId input) { return wanted.attr(input, 0).text == call.function; });
+  });
   for (bool functions : {true, false}) {
     options.calls = calls;
     options.functions = functions;
     std::string text = to_text(model.graph, options);
     if (text == plain) break;
     std::optional<Graph> read = read_back(text);
-    if (read && difference(*read, *wanted).empty()) return text;
+    if (read && difference(*read, wanted).empty()) return text;
   }
   return plain;
 }
