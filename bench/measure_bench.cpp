@@ -10,12 +10,13 @@
 // used); `in place` does from these and what the operators of the other examples given take within
 // their runs, less those that the example has, too. `own`: the sum of what the operators take
 // within the example's own runs, the price of a source in the default mode, which is the whole by
-// construction but for what lies between operators.
+// construction but for what lies between operators. Without models every example is taken.
 //
 // Times are least figures (of rounds' medians, and of whole runs): on a machine that others use
 // too, only those can be compared. The whole converts its inputs from the user's layout, the sum
 // does not. `off`: how many operators with more than 1% of the time have a price that is off by
 // more than 25%, and which share of the time they have.
+#include "bench/examples.h"
 #include "bench/held_out.h"
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/runs/backend_finalists.h"
@@ -27,7 +28,9 @@
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <map>
 
 namespace {
 
@@ -41,6 +44,7 @@ struct Settings {
 
 /// A network that was run.
 struct Example {
+  std::string name;
   Graph graph;
   double least_us = 0, median_us = 0;
   PlacedNodes nodes;
@@ -80,13 +84,34 @@ Judged judge(const Example& example, CostModel& costs, bool print) {
   return out;
 }
 
+/// How many networks' sums are how near, and operators off, by one kind of prices.
+struct Total {
+  int networks = 0, within_5 = 0, within_10 = 0, off = 0, above = 0;
+  void add(const Judged& judged, double whole_us) {
+    double error = std::abs(judged.sum_us / whole_us - 1);
+    ++networks;
+    within_5 += error <= 0.05;
+    within_10 += error <= 0.1;
+    off += judged.off;
+    above += judged.above;
+  }
+};
+using Totals = std::map<std::string, Total>; // by kind
+
+void print(const Totals& totals) {
+  for (const auto& [kind, total] : totals)
+    llvm::outs() << llvm::formatv(
+        "all, {0}: {1} of {3} within 5%, {2} within 10%; off {4} of {5}\n", kind, total.within_5,
+        total.within_10, total.networks, total.off, total.above);
+}
+
 std::string cells(const Judged& judged, double whole_us) {
   return llvm::formatv("{0,9:f1} {1,6:f3} {2,3} of {3,2}, {4,3:f0}%", judged.sum_us,
                        judged.sum_us / whole_us, judged.off, judged.above, 100 * judged.off_share);
 }
 
 /// Errors: those of the backend.
-Result<Example> run(Graph graph, const Settings& settings) {
+Result<Example> run(std::string name, Graph graph, const Settings& settings) {
   PrepareOptions prepare;
   prepare.threads = settings.threads;
   TG_TRY(Prepared whole, prepare_with_inputs(graph, prepare));
@@ -97,7 +122,8 @@ Result<Example> run(Graph graph, const Settings& settings) {
   constexpr int kRounds = 6;
   for (int round = 0; round < kRounds; ++round)
     TG_CHECK(add_round(nodes, whole, {.warmup = 1, .min_runs = 3, .seconds = 0.2}));
-  return Example{std::move(graph), timed.min_us, timed.median_us, std::move(nodes)};
+  return Example{std::move(name), std::move(graph), timed.min_us, timed.median_us,
+                 std::move(nodes)};
 }
 
 double washed_mib(const Graph& graph) {
@@ -105,22 +131,26 @@ double washed_mib(const Graph& graph) {
 }
 
 /// Errors: those of the backend.
-Result<void> tell(const Example& example, llvm::ArrayRef<Example> all, const Settings& settings) {
+Result<void> tell(const Example& example, llvm::ArrayRef<Example> all, const Settings& settings,
+                  Totals& totals) {
   const Graph& graph = example.graph;
   TG_TRY(std::unique_ptr<MeasuredCost> measured,
          measured_costs(graph, settings.database, settings.threads));
   std::string row =
-      llvm::formatv("{0,-14} {1,9:f1} {2,9:f1} {3,6:f3}", graph.name(), example.least_us,
+      llvm::formatv("{0,-20} {1,9:f1} {2,9:f1} {3,6:f3}", example.name, example.least_us,
                     example.median_us, example.placed.sum_us / example.least_us);
-  auto judged = [&](CostModel& costs) {
-    row += " | " + cells(judge(example, costs, settings.operators), example.least_us);
+  auto judged = [&](CostModel& costs, const char* kind) {
+    Judged found = judge(example, costs, settings.operators);
+    totals[kind].add(found, example.least_us);
+    row += " | " + cells(found, example.least_us);
   };
-  judged(*measured);
+  totals["own"].add({.sum_us = example.placed.sum_us}, example.least_us);
+  judged(*measured, "measured");
   if (!settings.samples.empty()) {
     TG_TRY(std::unique_ptr<MeasuredCost> samples,
            measured_costs(graph, settings.samples, settings.threads));
     HeldOut held_out(&graph, *samples);
-    judged(held_out);
+    judged(held_out, "calibrated, held out");
     llvm::StringSet<> own = keys_of(&graph);
     for (const Example& other : all) {
       if (&other == &example) continue;
@@ -130,7 +160,7 @@ Result<void> tell(const Example& example, llvm::ArrayRef<Example> all, const Set
       });
       held_out.learn_placed(other.graph.symbols(), times, washed_mib(other.graph));
     }
-    judged(held_out);
+    judged(held_out, "in place, held out");
   }
   llvm::outs() << row << "\n";
   llvm::outs().flush();
@@ -153,11 +183,8 @@ int main(int argc, char** argv) {
     else
       models.push_back(argv[i]);
   }
-  if (models.empty())
-    for (const char* name :
-         {"paper/squeezenet", "paper/nasrnn", "paper/bert", "paper/resnext50", "resnet50"})
-      models.push_back(std::string(TG_SOURCE_DIR "/examples/") + name + ".tg");
-  llvm::outs() << llvm::formatv("{0,-14} {1,9} {2,9} {3,6} | {4,-30}", "model, us", "whole",
+  if (models.empty()) models = example_models();
+  llvm::outs() << llvm::formatv("{0,-20} {1,9} {2,9} {3,6} | {4,-30}", "model, us", "whole",
                                 "(median)", "own", "measured: sum, / whole, off");
   if (!settings.samples.empty())
     llvm::outs() << llvm::formatv(" | {0,-30} | {1,-30}", "calibrated, held out",
@@ -177,15 +204,17 @@ int main(int argc, char** argv) {
     DiagnosticSink sink;
     std::optional<Graph> graph = load_graph(sources, model, {}, sink);
     for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
-    Result<Example> example = graph ? run(std::move(*graph), settings)
+    Result<Example> example = graph ? run(model_name(model), std::move(*graph), settings)
                                     : Result<Example>(error(Code::no_model, "{0}", model));
     if (example)
       examples.push_back(std::move(*example));
     else
       failed(example.error());
   }
+  Totals totals;
   for (const Example& example : examples)
-    if (Result<void> done = tell(example, examples, settings); !done) failed(done.error());
+    if (Result<void> done = tell(example, examples, settings, totals); !done) failed(done.error());
+  print(totals);
   (void)llvm::sys::fs::remove_directories(folder);
   return ok ? 0 : 1;
 }

@@ -15,19 +15,22 @@
 //   in place    of each pair by what the operators of all graphs but these two take within whole
 //               runs, and guesses from that and `calibrated` for those that no other graph has
 //   own         each graph by what its own operators take within its runs, which is its time but
-//   for
-//               the noise between two sets of runs: no prices can be expected to do better
+//               for the noise between two sets of runs: no prices can be expected to do better
 // Times: least of rounds in which all graphs take turns; runs for times in place are others. With
 // --write nothing is run: the graphs are written, for price_model_bench to run them. The second
-// form runs two graphs of one network in turns and prints how much faster the second is.
+// form runs two graphs of one network in turns and prints how much faster the second is. Without
+// models every example is taken, but for those whose graphs may not fit into memory together.
+#include "bench/examples.h"
 #include "bench/graph_runs.h"
 #include "bench/held_out.h"
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/prices/calibration.h"
+#include "compiler/emit/plan_from_graph.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/core/support/random.h"
+#include "runtime/execute.h"
 
 #include <llvm/ADT/ScopeExit.h>
 #include <llvm/ADT/SmallString.h>
@@ -108,9 +111,10 @@ Ranked rank_in_place(llvm::ArrayRef<Graph> graphs, const Runs& runs, const HeldO
 }
 
 /// NETWORK.0.tg, the source, NETWORK.1.tg and so on.
-void write(const std::string& folder, llvm::ArrayRef<Graph> graphs) {
+void write(const std::string& folder, std::string network, llvm::ArrayRef<Graph> graphs) {
+  std::replace(network.begin(), network.end(), '/', '_');
   for (size_t i = 0; i < graphs.size(); ++i) {
-    std::string file = llvm::formatv("{0}/{1}.{2}.tg", folder, graphs.front().name(), i);
+    std::string file = llvm::formatv("{0}/{1}.{2}.tg", folder, network, i);
     std::error_code failed;
     llvm::raw_fd_ostream out(file, failed);
     if (failed) llvm::errs() << file << ": " << failed.message() << "\n";
@@ -119,18 +123,25 @@ void write(const std::string& folder, llvm::ArrayRef<Graph> graphs) {
 }
 
 /// Errors: those of the backend.
-Result<void> run(const Graph& source, llvm::ArrayRef<Rule> rules, const Settings& settings,
-                 llvm::StringMap<Ranked>& all) {
+Result<void> run(const std::string& name, const Graph& source, llvm::ArrayRef<Rule> rules,
+                 const Settings& settings, llvm::StringMap<Ranked>& all) {
+  int64_t all_bytes =
+      static_cast<int64_t>(settings.graphs) * resident_bytes(plan_from_graph(source)).total();
+  if (settings.write.empty() && all_bytes > memory_limit_bytes(0) / 2) {
+    llvm::outs() << llvm::formatv("{0,-20} left out: its graphs may not fit into memory\n", name);
+    return {};
+  }
   TG_TRY(std::unique_ptr<MeasuredCost> samples,
          measured_costs(source, settings.samples, settings.threads));
   HeldOut rough({}, *samples);
   std::vector<Graph> graphs = candidates(source, rules, rough, settings.graphs);
   if (!settings.write.empty()) {
-    write(settings.write, graphs);
+    write(settings.write, name, graphs);
     return {};
   }
   PrepareOptions prepare;
   prepare.threads = settings.threads;
+  prepare.shared = std::make_shared<SharedWeights>();
   TG_TRY(Runs runs, run_all(graphs, prepare));
   const std::vector<double>& times = runs.whole_us;
   std::vector<const Graph*> own;
@@ -140,10 +151,10 @@ Result<void> run(const Graph& source, llvm::ArrayRef<Rule> rules, const Settings
   TG_TRY(std::unique_ptr<MeasuredCost> exact,
          measured_costs(source, settings.database, settings.threads));
   auto [low, high] = std::minmax_element(times.begin(), times.end());
-  llvm::outs() << llvm::formatv("{0,-14} {1,2} {2,9:f1} {3,9:f1}", source.name(), graphs.size(),
-                                *low, *high);
-  auto tell = [&](const std::string& name, const Ranked& ranked) {
-    all[name].add(ranked);
+  llvm::outs() << llvm::formatv("{0,-20} {1,2} {2,9:f1} {3,9:f1}", name, graphs.size(), *low,
+                                *high);
+  auto tell = [&](const std::string& prices, const Ranked& ranked) {
+    all[prices].add(ranked);
     llvm::outs() << llvm::formatv(" | {0,-16}", ranked.text());
   };
   for (CostModel* costs : {static_cast<CostModel*>(&analytic), static_cast<CostModel*>(&held_out),
@@ -210,9 +221,7 @@ int main(int argc, char** argv) {
     llvm::errs() << "--beside takes two models\n";
     return 2;
   }
-  if (models.empty())
-    for (const char* name : {"squeezenet", "mobilenetv2", "inceptionv3", "resnet50", "transformer"})
-      models.push_back(std::string(TG_SOURCE_DIR "/examples/") + name + ".tg");
+  if (models.empty()) models = example_models();
   llvm::SmallString<128> folder;
   if (llvm::sys::fs::createUniqueDirectory("tangram-ranking", folder)) return 1;
   auto remove = llvm::make_scope_exit([&] { (void)llvm::sys::fs::remove_directories(folder); });
@@ -232,14 +241,14 @@ int main(int argc, char** argv) {
   DiagnosticSink sink;
   std::optional<std::vector<Rule>> rules = load_rules(sources, library(), {}, sink);
   llvm::StringMap<Ranked> all;
-  llvm::outs() << llvm::formatv("{0,-14} {1,2} {2,9} {3,9} | {4,-16} | {5,-16} | {6,-16} | "
+  llvm::outs() << llvm::formatv("{0,-20} {1,2} {2,9} {3,9} | {4,-16} | {5,-16} | {6,-16} | "
                                 "{7,-16} | {8,-16}\n",
                                 "network", "n", "least us", "most us", "analytic", "calibrated",
                                 "measured", "in place", "own");
   bool ok = rules.has_value();
   for (const std::string& model : models) {
     std::optional<Graph> graph = load(sources, model);
-    Result<void> done = graph && rules ? run(*graph, *rules, settings, all)
+    Result<void> done = graph && rules ? run(model_name(model), *graph, *rules, settings, all)
                                        : Result<void>(error(Code::no_model, "{0}", model));
     if (!done) render(done.error(), sources, llvm::errs());
     ok &= done.ok();

@@ -53,22 +53,29 @@ def check_wrong(tg, folder):
         assert any("gives another output" in note for note in report["notes"]), report["notes"]
 
 
+def default_report(tg, folder, model, *options):
+    """By default, but for the database: prices and results of others are none of this."""
+    command = [tg, "opt", model, "--json", "--cost-db", folder / "default.db", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"{options}: exit code {done.returncode}: {done.stderr}"
+    return json.loads(done.stdout)
+
+
 def check_default(tg, folder):
     """What was found meets its source, unless that is turned off, or prices are of another machine."""
     model = folder / "model.tg"
     model.write_text(MODEL)
     for options, runs, note in (([], True, ""), (["--finalists", "0"], False, "no whole runs (--finalists 0)"),
                                 (["--cost", "analytic:cpu"], False, "")):
-        done = subprocess.run([tg, "opt", model, "--json", *options], capture_output=True, text=True, timeout=120)
-        report = json.loads(done.stdout)
+        report = default_report(tg, folder, model, *options)
         assert ("median_before_us" in report) == runs, f"{options}: {report}"
         assert any(note in said for said in report["notes"]) or not note, f"{options}: {report['notes']}"
+    ablated = default_report(tg, folder, model, "--without", "tree")
+    assert not ablated["recalled"] and not ablated.get("remembered"), ablated  # what was found with all parts
     wrong = folder / "wrong.tg"
     wrong.write_text(WRONG)
     model.write_text(DEEP)
-    command = [tg, "opt", model, "--json", "--rules", wrong, "--trust-rules"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    report = json.loads(done.stdout)
+    report = default_report(tg, folder, model, "--rules", wrong, "--trust-rules")
     assert report["source_returned"], report
 
 
@@ -79,8 +86,7 @@ def check_numbers(tg, folder):
         if text == TINY and platform.machine() != "x86_64":
             continue  # the processor does not say
         model.write_text(text)
-        done = subprocess.run([tg, "opt", model, "--json"], capture_output=True, text=True, timeout=120)
-        report = json.loads(done.stdout)
+        report = default_report(tg, folder, model)
         assert "median_before_us" in report, f"no whole graph was run, or it had a fault: {report}"
         notes = [note for note in report["notes"] if "finite" in note or "denormal" in note]
         assert len(notes) == (said != "") and all(said in note for note in notes), report["notes"]

@@ -54,12 +54,13 @@ def dag_cost(egraph, choices):
 
 
 def catches_interrupt(pid):
+    """Whether a thread of its own waits for signals, which the others block by then."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
-    caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
-    return int(caught, 16) >> (signal.SIGINT - 1) & 1
+    blocked = next(line.split()[1] for line in status.splitlines() if line.startswith("SigBlk"))
+    return int(blocked, 16) >> (signal.SIGINT - 1) & 1
 
 
 def interrupted(tg, path, extractor):

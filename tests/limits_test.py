@@ -3,11 +3,15 @@
 and SIGTERM each end it soon, with a result that is valid or a message that says why there is none, the documented exit
 code, and no temporary file left. The commands are those that `tg --help` lists, so that a new one cannot be forgotten.
 
+How soon is judged by processor time, since other work on the machine makes no command use more of it: up to the limit,
+or to the signal, and for a second then (compiler/driver/README.md, "Limits"), all its threads may have been at work.
+
     limits_test.py TG [NAME ...]     only the cases whose names begin so
 """
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +21,7 @@ from pathlib import Path
 
 LAYERS, TERMS = 40, 12
 NOT_DECIDED, NO_ANSWER = 4, 3  # exit codes: compiler/driver/README.md
+GRACE = 1  # seconds
 SEARCHES = {
     "none": ["--search", "none"],
     "saturate": ["--search", "saturate", "--iterations", "1000", "--node-limit", "2000000000"],
@@ -76,6 +81,7 @@ class Case:
         self.name, self.arguments, self.out = name, arguments, out
         self.limited, self.keeps, self.stdin = limited, keeps, stdin
         self.codes = set(codes)
+        self.cores = 1 if "--threads" in arguments else os.cpu_count()  # RULES has one thread
 
 
 def cases_of(folder):
@@ -131,18 +137,32 @@ def listed_commands(tg):
 # --- running --------------------------------------------------------------------------------------
 
 
+class Ended:
+    """How a command ended: exit code (None: it did not, within the guard), seconds from the signal or from the start,
+    seconds until the signal, processor seconds in all, and what was said."""
+
+    def __init__(self, code, seconds, until, processor, said):
+        self.code, self.seconds, self.until, self.processor, self.said = code, seconds, until, processor, said
+
+
+def processor_seconds():
+    """Of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def run(tg, case, folder, guard, extra=(), send=None, after=0.6):
-    """Exit code, seconds after the signal or from the start, and what was said. A command that does not end within
-    the guard fails."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
+    before = processor_seconds()
     with open(case.stdin or os.devnull, "rb") as source:
         process = subprocess.Popen([tg, *case.arguments, *extra], stdin=source, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, env=environment, cwd=folder)
-        start = time.monotonic()
+        start, until = time.monotonic(), 0
         if send is not None:
             try:
                 process.wait(after)
             except subprocess.TimeoutExpired:
+                until = time.monotonic() - start
                 start = time.monotonic()
                 process.send_signal(send)
         try:
@@ -150,11 +170,12 @@ def run(tg, case, folder, guard, extra=(), send=None, after=0.6):
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            return None, guard, ""
-    return process.returncode, time.monotonic() - start, out + err
+            return Ended(None, guard, until, 0, "")
+    return Ended(process.returncode, time.monotonic() - start, until, processor_seconds() - before, out + err)
 
 
-def faults_of(tg, case, folder, code, said, allowed):
+def faults_of(tg, case, folder, ended, allowed, processor):
+    code, said = ended.code, ended.said
     if code is None:
         yield "did not end"
         return
@@ -162,6 +183,8 @@ def faults_of(tg, case, folder, code, said, allowed):
         yield f"exit code {code}, not one of {sorted(allowed)}: {said[-300:]}"
     if code not in (0, -signal.SIGINT, -signal.SIGTERM) and not said.strip():
         yield f"exit code {code} without a word"
+    if ended.processor > processor:
+        yield f"took {ended.processor:.1f} s of processor time, and may take {processor:.1f} s"
     written = case.out and Path(case.out).exists()
     if case.out and code in (0, NOT_DECIDED) and not written:
         yield "no result was written"
@@ -172,30 +195,39 @@ def faults_of(tg, case, folder, code, said, allowed):
         yield f"temporary files are left: {left}"
 
 
-def try_case(tg, case, folder, guard):
+def try_case(tg, case, folder, small):
     """Faults, each with how the command was ended."""
-    ways = [("SIGINT", [], signal.SIGINT), ("SIGTERM", [], signal.SIGTERM)]
+    ways = [("SIGINT", 0, signal.SIGINT), ("SIGTERM", 0, signal.SIGTERM)]
     if case.limited:
-        ways = [("a limit of 1 s", ["--time-limit", "1"], None), ("a limit of 0 s", ["--time-limit", "0"], None)] + ways
-    for way, extra, send in ways:
+        ways = [("a limit of 1 s", 1, None), ("a limit of 0 s", 0, None)] + ways
+    for way, limit, send in ways:
         if case.out:
             Path(case.out).unlink(missing_ok=True)
-        code, seconds, said = run(tg, case, folder, guard, extra, send)
+        extra = [] if send is not None else ["--time-limit", str(limit)]
+        ended = run(tg, case, folder, small.guard, extra, send)
         allowed = {0} | case.codes
         if send is not None and not case.keeps:
             allowed.add(-send)
-        yield from (f"{case.name}, {way}: {fault}" for fault in faults_of(tg, case, folder, code, said, allowed))
-        print(f"{case.name}, {way}: exit code {code} after {seconds:.1f} s", flush=True)
+        # What a command does that takes no notice is a matter of the build: the small one says how much.
+        processor = case.cores * (ended.until + limit + GRACE) + small.processor
+        if send is not None and ended.until == 0:
+            processor = float("inf")  # it ended by itself
+        yield from (f"{case.name}, {way}: {fault}" for fault in faults_of(tg, case, folder, ended, allowed, processor))
+        print(f"{case.name}, {way}: exit code {ended.code} after {ended.seconds:.1f} s, {ended.processor:.1f} of "
+              f"{processor:.1f} s of processor time", flush=True)
 
 
-def calibrated_guard(tg, folder):
-    """The machine may be slow, or others' as well: what this takes says how much."""
-    start = time.monotonic()
-    small = folder / "small.tg"
-    small.write_text(network("small", layers=2))
-    subprocess.run([tg, "opt", str(small), "--search", "saturate", "--iterations", "3", "--extract", "greedy", "--quiet"],
-                   check=True, capture_output=True)
-    return 10 + 20 * (time.monotonic() - start)
+class Small:
+    """A network that takes little: the machine may be slow, the build too, and what this takes says how much."""
+
+    def __init__(self, tg, folder):
+        start, before = time.monotonic(), processor_seconds()
+        small = folder / "small.tg"
+        small.write_text(network("small", layers=2))
+        subprocess.run([tg, "opt", str(small), "--search", "saturate", "--iterations", "3", "--extract", "greedy",
+                        "--cost-db", str(folder / "costs.db"), "--quiet"], check=True, capture_output=True)
+        self.guard = 10 + 20 * (time.monotonic() - start)
+        self.processor = processor_seconds() - before
 
 
 def main():
@@ -209,11 +241,11 @@ def main():
         listed = listed_commands(tg)
         found += [f"`tg {command}` has no case here" for command in listed if command not in cases]
         found += [f"`tg --help` does not list `{command}`" for command in cases if command not in listed]
-        guard = calibrated_guard(tg, folder)
+        small = Small(tg, folder)
         for command in cases:
             for case in cases[command]:
                 if not chosen or any(case.name.startswith(begin) for begin in chosen):
-                    found += try_case(tg, case, folder, guard)
+                    found += try_case(tg, case, folder, small)
     for fault in found:
         print("FAULT:", fault)
     return 1 if found else 0

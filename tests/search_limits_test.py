@@ -37,12 +37,13 @@ def network():
 
 
 def catches_interrupt(pid):
+    """Whether a thread of its own waits for signals, which the others block by then."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
-    caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
-    return int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1 == 1
+    blocked = next(line for line in status.splitlines() if line.startswith("SigBlk"))
+    return int(blocked.split()[1], 16) >> (signal.SIGINT - 1) & 1 == 1
 
 
 def optimise(tg, model, out, options, interrupt=False):

@@ -145,7 +145,7 @@ OptimizeOptions optimize_options(const Public& o) {
   extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory);
   extract.ilp.cycles = part_of(o.ilp_cycles);
   set_limits(options, o.time_limit_s, o.node_limit, is_calibrated(o.cost));
-  options.search_on = o.time_limit_s >= 0;
+  options.search_on = o.time_limit_s >= 0 || o.budget > 0 || !o.priors.empty();
   return options;
 }
 
@@ -301,12 +301,13 @@ Result<PrepareOptions> Optimization::run_options() const {
   return run;
 }
 
-/// An explanation tells what rewriting does, also where this machine gains nothing by it.
+/// An explanation tells what rewriting does, also where this machine gains nothing by it. Who
+/// leaves out a part of a search wants to see what it comes to without that.
 WholeRunOptions Optimization::whole_runs() const {
   return {.cost = o_.cost,
           .wanted = !o_.explain || is_measured(o_.cost),
           .finalists = static_cast<size_t>(o_.finalists),
-          .remember = host_.remember};
+          .remember = host_.remember && o_.without.empty()};
 }
 
 OptimizeOptions Optimization::told(SearchTrace& trace) const {

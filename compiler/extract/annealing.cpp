@@ -1,7 +1,7 @@
 #include "compiler/extract/annealing.h"
 
 #include "compiler/extract/greedy/greedy.h"
-#include "compiler/extract/solver/components.h"
+#include "compiler/extract/problem.h"
 
 #include <algorithm>
 #include <chrono>

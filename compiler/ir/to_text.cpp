@@ -306,10 +306,13 @@ protected:
     std::string text(info.name);
     text += info.variadic() ? "([" : "(";
     std::string separator;
-    bool skipped = false; // an absent optional operand: those behind it go by name
+    // Behind an absent operand those that are there go by name, and so does an optional literal,
+    // which by its place would be the first attribute.
+    bool skipped = false;
     for (size_t i = 0; i < operands.size(); ++i) {
       bool absent = graph_.node(operands[i]).op == OpKind::None;
-      skipped |= absent && !info.variadic();
+      bool literal_operand = graph_.node(operands[i]).op == OpKind::Constant;
+      skipped |= !info.variadic() && (absent || (info.operands()[i].optional && literal_operand));
       if (absent && !info.variadic()) continue;
       // A list where an attribute may stand would be taken for that.
       skipped |= !info.variadic() && info.operands()[i].optional &&

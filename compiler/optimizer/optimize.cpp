@@ -63,14 +63,61 @@ Optimized keep_source(const Graph& source, OptimizeReport report, std::string wh
   return {source, std::move(report)};
 }
 
+/// What was found, for a person.
+std::string new_graph(const OptimizeReport& report) {
+  return llvm::formatv("the new graph ({0} operators, {1:f1} us by the model)", report.nodes_after,
+                       report.cost_after_us);
+}
+
+/// Why not the new graph, where there was no time to run both.
+std::string why_unmet(const OptimizeReport& report, llvm::StringRef what_ended) {
+  return llvm::formatv("{0} did not meet the source ({1}): the source is returned; with "
+                       "`--finalists 0` prices alone decide",
+                       new_graph(report), what_ended);
+}
+
 /// Why not the new graph, as measured: a fault, or what it gained.
 std::string why_source(const OptimizeReport& report, const WholeRuns& runs) {
-  std::string graph = llvm::formatv("the new graph ({0} operators, {1:f1} us by the model)",
-                                    report.nodes_after, report.cost_after_us);
+  std::string graph = new_graph(report);
   if (!runs.fault.empty()) return graph + " " + runs.fault + ": the source is returned";
+  if (runs.times.cut)
+    return why_unmet(
+        report,
+        llvm::formatv("the time was over after {0} runs of each", runs.times.first.runs).str());
   return llvm::formatv("as measured{3}, {0} is {1} ({2:f2}x): the source is returned", graph,
                        runs.times.second_slower() ? "slower" : "not faster beyond the noise",
-                       runs.times.ratio, runs.disturbed ? " while other work ran" : "");
+                       runs.times.ratio,
+                       runs.disturbance != Disturbance::None ? " while other work ran" : "");
+}
+
+/// Where no runs are to be had. A source that does not run here is too large, perhaps; what
+/// operators cost is known all the same. Where it is time that lacks, nothing is known of the new
+/// graph but its price, unless it met the source in an earlier search.
+Optimized judge_without_runs(const Graph& source, Optimized optimized, const Diagnostic& why) {
+  OptimizeReport& report = optimized.report;
+  if (why.code != Code::limit_no_answer) {
+    report.notes.push_back("whole runs were not possible, the prices decide: " + why.message);
+    return optimized;
+  }
+  if (report.recalled_times) {
+    report.comparison = report.recalled_times;
+    return optimized;
+  }
+  report.source_returned = true;
+  std::string note = why_unmet(report, why.message);
+  return keep_source(source, std::move(report), std::move(note));
+}
+
+/// Whether runs say that the new graph may take the source's place. What was guessed and not timed
+/// is not given up for a machine's noise, unless it promised little: then there is little to lose,
+/// and as much to be gained as other layouts in memory make from load to load.
+bool passes(const OptimizeReport& report, const WholeRuns& runs, bool must_gain) {
+  constexpr double kLittle = 1.03;
+  const Comparison& times = runs.times;
+  if (times.cut) return false;
+  if (must_gain || runs.disturbance != Disturbance::None) return times.second_faster();
+  bool promised = report.cost_before_us >= kLittle * report.cost_after_us;
+  return promised ? times.ratio >= 1 : times.low >= 1;
 }
 
 /// Runs both. The new graph has to give the same outputs and to be faster beyond the noise (where
@@ -82,17 +129,12 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
                                          : Result<WholeRuns>(WholeRuns{{}, std::move(fault)});
   optimized.report.finalists_s += watch.seconds();
   optimized.report.tried_us = optimized.report.cost_after_us;
-  if (!runs) {
-    // Too large to run here, perhaps; what operators cost is known all the same.
-    optimized.report.notes.push_back("whole runs were not possible, the prices decide: " +
-                                     runs.error().message);
-    return optimized;
-  }
+  if (!runs) return judge_without_runs(source, std::move(optimized), runs.error());
   if (!runs->note.empty()) optimized.report.notes.push_back(runs->note);
-  optimized.report.runs_disturbed = runs->disturbed;
+  optimized.report.disturbance = runs->disturbance;
   if (runs->fault.empty()) {
-    const Comparison& times = *(optimized.report.comparison = runs->times);
-    if (must_gain || runs->disturbed ? times.second_faster() : times.ratio >= 1) return optimized;
+    if (!runs->times.cut) optimized.report.comparison = runs->times;
+    if (passes(optimized.report, *runs, must_gain)) return optimized;
   }
   OptimizeReport report = std::move(optimized.report);
   report.source_returned = true;
@@ -100,10 +142,12 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
   return keep_source(source, std::move(report), std::move(why));
 }
 
-/// Whether the comparison says something for good: what lost while other work ran is tried again.
+/// Whether the comparison says something for good. Beside a little of other work it does where the
+/// new graph won all the same; what lost is tried again.
 bool lasting(const OptimizeReport& report) {
-  return report.comparison && !report.recalled &&
-         !(report.source_returned && report.runs_disturbed);
+  if (!report.comparison || report.recalled) return false;
+  return report.disturbance == Disturbance::None ||
+         (report.disturbance == Disturbance::Slight && !report.source_returned);
 }
 
 /// Searches in one e-graph are one step from source to result.

@@ -63,6 +63,7 @@ struct OptimizeOptions {
   /// start.
   double settle_time_s = 4;
   /// Though an earlier result is known that took long to judge: else that is the answer at once.
+  /// Where the user says how long, how much or whence to search.
   bool search_on = false;
   /// Of all that runs: the limits of phases (explore, extract, refine) come on top. What is found
   /// by then is the result.
@@ -74,7 +75,7 @@ struct OptimizeOptions {
 /// Seconds that what has to be finished has left, once the time is over or somebody has asked for
 /// the end: each phase up to its own, so that the whole ends within a second.
 inline constexpr double kGraceOfExtraction = 0.3, kGraceOfExplanation = 0.5,
-                        kGraceOfVerification = 0.7;
+                        kGraceOfWholeRuns = 0.5, kGraceOfVerification = 0.7;
 
 /// The limits of a search and of its extractions; a negative time and no nodes stand for what suits
 /// it (options.search): tree searches have e-graphs of 2,000 nodes, as published, but what Mcts
@@ -146,12 +147,13 @@ struct OptimizeReport {
   /// Where whole graphs were run: the source and of what was found, in turns.
   std::optional<Comparison> comparison;
   bool source_returned = false; // because of that comparison, or of a fault (WholeRuns)
-  bool runs_disturbed = false;  // another day that comparison may come out otherwise
-  double tried_us = 0;          // the price of what was run
-  double finalists_s = 0;       // that it took
-  size_t finalists = 1;         // distinct graphs that were measured whole, beside the source
-  bool changed = false;         // what was found is another graph than the source
-  bool recalled = false;        // it is an earlier search's, which this one did not better
+  Disturbance disturbance = Disturbance::None; // of it: another day it may come out otherwise
+  double tried_us = 0;                         // the price of what was run
+  double finalists_s = 0;                      // that it took
+  size_t finalists = 1;  // distinct graphs that were measured whole, beside the source
+  bool changed = false;  // what was found is another graph than the source
+  bool recalled = false; // it is an earlier search's, which this one did not better
+  std::optional<Comparison> recalled_times; // of then, where it is not the source
   /// What loading and running the graphs takes, as far as this search or one before it knows.
   double judging_s = 0;
 
@@ -178,8 +180,8 @@ struct WholeRuns {
   /// there are no times.
   std::string fault = {};
   std::string note = {}; // what a person should know beside the times
-  /// Others computed meanwhile: what seems faster beside them need not be so alone.
-  bool disturbed = false;
+  /// By others who computed meanwhile: what seems faster beside them need not be so alone.
+  Disturbance disturbance = Disturbance::None;
 };
 
 /// A graph, run whole beside a source: the median in microseconds, or why it cannot take the
@@ -197,7 +199,7 @@ struct PlacedNodes {
     double microseconds = 0;
   };
   std::vector<One> nodes;
-  bool settled = false; // nobody else computed meanwhile
+  TimeTrust trust = TimeTrust::Passing;
 };
 
 /// What an earlier optimisation came to. It may be the source itself.
@@ -216,7 +218,8 @@ class FinalistRunner {
 public:
   virtual ~FinalistRunner() = default;
   /// Builds both, holds the outputs of the second against those of the first, and times them in
-  /// turns (runtime/measure/time_runs.h). Errors: those of the first.
+  /// turns (runtime/measure/time_runs.h). Errors: those of the first; `limit_no_answer` where there
+  /// was no time to run both.
   virtual Result<WholeRuns> compare(const Graph& first, const Graph& second) = 0;
   /// Builds each, holds its outputs against those of the source, and times some whole runs. Empty:
   /// not done here. Errors: those of the source.
@@ -245,9 +248,9 @@ public:
   }
 };
 
-/// `finalists` may be null, or fail on the source: then the prices alone decide. What a
-/// `second_opinion` (null: none) chooses by its own prices is one of several finalists. Errors:
-/// `no_solution`.
+/// `finalists` may be null, or fail on the source: then the prices alone decide. Where it had no
+/// time, the source is the result. What a `second_opinion` (null: none) chooses by its own prices
+/// is one of several finalists. Errors: `no_solution`.
 Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                            const OptimizeOptions& options, FinalistRunner* finalists,
                            CostModel* second_opinion = nullptr);

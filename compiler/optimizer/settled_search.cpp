@@ -130,8 +130,9 @@ private:
     one.rules = std::move(known.rules_applied);
     double tried = known.tried_us / known.before_us;
     to_better_us_ = std::min(one.cost_us, tried * report_.cost_before_us);
-    if (std::isfinite(one.cost_us) && !costs_more(one.cost_us, report_.cost_before_us))
-      recalled_ = std::move(one);
+    if (!std::isfinite(one.cost_us) || costs_more(one.cost_us, report_.cost_before_us)) return;
+    recalled_ = std::move(one);
+    recalled_times_ = known.times;
   }
 
   /// By more than is worth building and running another graph for; else it is kept in mind.
@@ -146,6 +147,7 @@ private:
     report_.rules_applied = recalled_->rules;
     report_.forget_bounds();
     report_.recalled = true;
+    if (!difference(recalled_->graph, source_).empty()) report_.recalled_times = recalled_times_;
     report_.notes.push_back("an earlier search found it; this one found nothing better by 1%");
     return std::move(*recalled_);
   }
@@ -178,7 +180,7 @@ private:
       double speed = now > 0 ? report_.cost_before_us / now : 1;
       for (PlacedTime& time : times.times) time.microseconds *= speed;
     }
-    pricing_.costs.learn_placed(graph.symbols(), times.times, nodes->back().settled);
+    pricing_.costs.learn_placed(graph.symbols(), times.times, nodes->back().trust);
     ++report_.graphs_placed;
     begin_with_new_prices();
     return true;
@@ -245,6 +247,7 @@ private:
   Stopwatch watch_;
   std::vector<Candidate> earlier_;
   std::optional<Candidate> recalled_; // of an earlier optimisation, as long as nothing betters it
+  Comparison recalled_times_;         // of then
   double to_better_us_ = 0;           // the price that has to be bettered then
   bool stale_ = false;                // prices have moved since the last search began
   /// Whether graphs are timed within whole runs: not where that would take the search's time.

@@ -9,6 +9,7 @@
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/Path.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -52,8 +53,11 @@ constexpr const char* kSpread =
     "PRIMARY KEY (environment, instance)) WITHOUT ROWID";
 
 /// Likewise younger than files may be.
-constexpr const char* kYardstick = "CREATE TABLE IF NOT EXISTS yardstick (environment INTEGER "
-                                   "PRIMARY KEY, microseconds REAL NOT NULL)";
+constexpr const char* kYardstick =
+    "CREATE TABLE IF NOT EXISTS best_yardstick (environment INTEGER PRIMARY KEY, "
+    "microseconds REAL NOT NULL, seen_at INTEGER NOT NULL)";
+/// The environment of the yardstick, which lies always alike.
+constexpr const char* kYardstickLayout = "yardstick";
 
 constexpr const char* kFind =
     "SELECT microseconds, implementation, low, high, runs FROM cost LEFT JOIN spread USING "
@@ -214,7 +218,7 @@ CostDb::Opened CostDb::try_open() {
   sqlite3_busy_timeout(db_, kBusyMilliseconds);
   Opened schema = prepare_schema();
   if (schema != Opened::Yes) return schema;
-  if (!prepare_statements() || !find_environment()) {
+  if (!prepare_statements() || (environment_id_ = id_of(environment_)) == 0) {
     if (is_damage(sqlite3_extended_errcode(db_))) return Opened::Damaged;
     return give_up("cannot use"), Opened::Unusable;
   }
@@ -263,23 +267,31 @@ bool CostDb::prepare_statements() {
          sqlite3_prepare_v2(db_, kStore, -1, &store_, nullptr) == SQLITE_OK;
 }
 
-bool CostDb::find_environment() {
+int64_t CostDb::yardstick_id() {
+  CostEnvironment yardstick = environment_;
+  yardstick.layout = kYardstickLayout;
+  if (yardstick_id_ == 0) yardstick_id_ = id_of(yardstick);
+  return yardstick_id_;
+}
+
+int64_t CostDb::id_of(const CostEnvironment& environment) {
+  int64_t id = 0;
   for (const char* sql : {kAddEnvironment, kFindEnvironment}) {
     sqlite3_stmt* statement = nullptr;
-    if (sqlite3_prepare_v2(db_, sql, -1, &statement, nullptr) != SQLITE_OK) return false;
+    if (sqlite3_prepare_v2(db_, sql, -1, &statement, nullptr) != SQLITE_OK) return 0;
     int at = 1;
     for (llvm::StringRef text :
-         {llvm::StringRef(environment_.processor), llvm::StringRef(environment_.instruction_set),
-          llvm::StringRef(environment_.library), llvm::StringRef(environment_.layout),
-          llvm::StringRef(environment_.dtype)})
+         {llvm::StringRef(environment.processor), llvm::StringRef(environment.instruction_set),
+          llvm::StringRef(environment.library), llvm::StringRef(environment.layout),
+          llvm::StringRef(environment.dtype)})
       bind_text(statement, at++, text);
-    sqlite3_bind_int(statement, at, environment_.threads);
+    sqlite3_bind_int(statement, at, environment.threads);
     int code = sqlite3_step(statement);
-    if (code == SQLITE_ROW) environment_id_ = sqlite3_column_int64(statement, 0);
+    if (code == SQLITE_ROW) id = sqlite3_column_int64(statement, 0);
     sqlite3_finalize(statement);
-    if (code != SQLITE_ROW && code != SQLITE_DONE) return false;
+    if (code != SQLITE_ROW && code != SQLITE_DONE) return 0;
   }
-  return true;
+  return id;
 }
 
 bool CostDb::set_aside() {
@@ -344,22 +356,34 @@ std::optional<CostRow> CostDb::row_found(llvm::StringRef instance) {
 
 double CostDb::yardstick() {
   if (!db_) return 0;
-  constexpr const char* kSql = "SELECT microseconds FROM yardstick WHERE environment = ?1";
+  constexpr const char* kSql =
+      "SELECT microseconds, CAST(strftime('%s', 'now') AS INTEGER) - seen_at FROM best_yardstick "
+      "WHERE environment = ?1";
+  constexpr double kForgottenInAnHour = 0.01;
+  constexpr int64_t kHour = 3600;
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(db_, kSql, -1, &statement, nullptr) != SQLITE_OK) return 0;
-  sqlite3_bind_int64(statement, 1, environment_id_);
-  double best = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_double(statement, 0) : 0;
+  sqlite3_bind_int64(statement, 1, yardstick_id());
+  double best = 0;
+  if (sqlite3_step(statement) == SQLITE_ROW) {
+    int64_t hours = std::max<int64_t>(sqlite3_column_int64(statement, 1), 0) / kHour;
+    best =
+        sqlite3_column_double(statement, 0) * (1 + kForgottenInAnHour * static_cast<double>(hours));
+  }
   sqlite3_finalize(statement);
   return best > 0 && best <= kMaxPrice ? best : 0;
 }
 
 void CostDb::keep_yardstick(double microseconds) {
-  if (!db_) return;
-  constexpr const char* kSql = "INSERT OR REPLACE INTO yardstick VALUES (?1, ?2)";
+  if (!db_ || !(microseconds > 0)) return;
+  double known = yardstick();
+  if (known > 0 && known <= microseconds) return;
+  constexpr const char* kSql = "INSERT OR REPLACE INTO best_yardstick VALUES (?1, ?2, "
+                               "CAST(strftime('%s', 'now') AS INTEGER))";
   sqlite3_stmt* statement = nullptr;
   int code = sqlite3_prepare_v2(db_, kSql, -1, &statement, nullptr);
   if (code == SQLITE_OK) {
-    sqlite3_bind_int64(statement, 1, environment_id_);
+    sqlite3_bind_int64(statement, 1, yardstick_id());
     sqlite3_bind_double(statement, 2, microseconds);
     code = sqlite3_step(statement);
   }

@@ -63,9 +63,11 @@ public:
   void store(llvm::ArrayRef<CostRow> rows);
   /// Finds them as long as this lives, and no longer: prices that are not final.
   void remember(llvm::ArrayRef<CostRow> rows);
-  /// The best time of the yardstick (machine_watch.h) in this environment, in microseconds, as it
-  /// was kept; 0: it was not.
+  /// What the yardstick (machine_watch.h) took at its best, in microseconds, on this processor with
+  /// this library and so many threads, however operators lay; a hundredth more for each hour since,
+  /// or a clock that was once faster would count for ever. 0: it is not known.
   double yardstick();
+  /// Keeps it, if that is better.
   void keep_yardstick(double microseconds);
 
   /// True while rows reach a file.
@@ -83,7 +85,9 @@ private:
   Opened try_open();
   Opened prepare_schema();
   bool prepare_statements();
-  bool find_environment();
+  /// Of the row, which is made if there is none; 0: it cannot be.
+  int64_t id_of(const CostEnvironment& environment);
+  int64_t yardstick_id();
   bool set_aside();
   std::optional<CostRow> row_found(llvm::StringRef instance);
   bool write(llvm::ArrayRef<CostRow> rows);
@@ -103,7 +107,7 @@ private:
   sqlite3_stmt* find_ = nullptr;
   sqlite3_stmt* store_ = nullptr;
   sqlite3_stmt* store_spread_ = nullptr;
-  int64_t environment_id_ = 0;
+  int64_t environment_id_ = 0, yardstick_id_ = 0;
 };
 
 } // namespace tg

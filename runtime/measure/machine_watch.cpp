@@ -24,18 +24,26 @@ double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
+/// The first bytes of a file of the system; "" where there is none.
+using Beginning = std::array<char, 256>;
+llvm::StringRef read_beginning(const char* path, Beginning& text) {
+  int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "";
+  ssize_t size = ::read(file, text.data(), text.size());
+  ::close(file);
+  return {text.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))};
+}
+
 /// Of one thread: "time on a core, time in line for one (ns), turns".
 double waited_us(const char* thread) {
   llvm::SmallString<64> path;
   (llvm::Twine("/proc/self/task/") + thread + "/schedstat").toVector(path);
-  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  std::array<char, 96> text;
-  ssize_t size = ::read(file, text.data(), text.size());
-  ::close(file);
-  llvm::StringRef counts(text.data(), static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  Beginning text;
   uint64_t nanoseconds = 0;
-  (void)counts.split(' ').second.split(' ').first.getAsInteger(10, nanoseconds);
+  (void)read_beginning(path.c_str(), text)
+      .split(' ')
+      .second.split(' ')
+      .first.getAsInteger(10, nanoseconds);
   return static_cast<double>(nanoseconds) / 1e3;
 }
 
@@ -48,6 +56,13 @@ double waited_us() {
     if (llvm::isDigit(thread->d_name[0])) sum += waited_us(thread->d_name);
   ::closedir(threads);
   return sum;
+}
+
+/// Of all cores.
+double read_stolen_us() {
+  Beginning text;
+  double ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return stolen_us(read_beginning("/proc/stat", text), 1e6 / ticks_per_second);
 }
 
 /// A convolution in each core's own caches, as fast as arithmetic can be: only such work shows who
@@ -90,20 +105,24 @@ public:
     if (best_us > 0) best_us_ = std::min(best_us_, best_us);
   }
 
-  bool quiet() override {
+  Disturbance disturbance() override {
     MachineSigns now = read_();
     best_us_ = std::min(best_us_, now.yardstick_us);
-    bool alone = now.waited_us - last_.waited_us <= kWaited * (now.clock_us - last_.clock_us);
+    double taken = now.waited_us - last_.waited_us + now.stolen_us - last_.stolen_us;
+    double passed = now.clock_us - last_.clock_us;
     bool steady = std::max(last_.yardstick_us, now.yardstick_us) <= kDrift * best_us_;
     last_ = now;
-    return alone && steady;
+    if (!steady || taken > kMuch * passed) return Disturbance::Heavy;
+    return taken > kLittle * passed ? Disturbance::Slight : Disturbance::None;
   }
 
   double best_us() const override { return best_us_; }
 
 private:
-  /// Of the time that passed: what others took so little of is as it would be without them.
-  static constexpr double kWaited = 0.05;
+  /// Of the time that passed: what others took so little of is as it would be without them; and
+  /// what makes a time a little longer at most. A program that always computes takes far more: two
+  /// threads that share two cores with it wait for two thirds of the time.
+  static constexpr double kLittle = 0.05, kMuch = 0.15;
   /// A clock that follows the load moves by less; who shares a core takes more.
   static constexpr double kDrift = 1.25;
 
@@ -113,6 +132,17 @@ private:
 };
 
 } // namespace
+
+// "cpu  user nice system idle iowait irq softirq steal guest guest_nice", in ticks.
+double stolen_us(llvm::StringRef stat, double us_per_tick) {
+  constexpr size_t kSteal = 8;
+  llvm::SmallVector<llvm::StringRef, 12> words;
+  stat.split('\n').first.split(words, ' ', -1, /*KeepEmpty=*/false);
+  uint64_t ticks = 0;
+  if (words.size() <= kSteal || words[0] != "cpu" || words[kSteal].getAsInteger(10, ticks))
+    return 0;
+  return static_cast<double>(ticks) * us_per_tick;
+}
 
 std::unique_ptr<MachineWatch> watch_signs(std::function<MachineSigns()> read, double best_us) {
   return std::make_unique<SignWatch>(std::move(read), best_us);
@@ -131,6 +161,7 @@ std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads,
     MachineSigns signs;
     if (yardstick) signs.yardstick_us = yardstick_us(*yardstick);
     if (threads_fit) signs.waited_us = waited_us();
+    signs.stolen_us = read_stolen_us();
     signs.clock_us = us_since(start);
     return signs;
   };

@@ -1,13 +1,19 @@
-// Whether others computed while something was timed. Two signs, since each misses what the other
-// sees:
+// Whether others computed while something was timed. Three signs, since each misses what the others
+// see:
 //
 //   waiting    how long threads of this process stood in line for a core, by the system's own count
 //              (Linux): exact, but it knows neither of other virtual machines on the same cores nor
 //              of what shares a core's units, caches and clock;
+//   stolen     how long a virtual machine that wanted a core had none, since others had it, by the
+//              system's count; in steps of some milliseconds, and where the host says it;
 //   yardstick  a computation of some tens of microseconds on the threads that are timed, always the
 //              same: where it takes longer than at its best, everything did.
+//
+// Others only ever add. Where they took a small share of the time, and the yardstick says that what
+// was left ran at its usual speed, a time is too long by that share at most (Disturbance::Slight).
 #pragma once
 
+#include "lang/core/support/repeated_times.h"
 #include "runtime/backend.h"
 
 namespace tg {
@@ -15,22 +21,28 @@ namespace tg {
 class MachineWatch {
 public:
   virtual ~MachineWatch() = default;
-  /// Whether this process had the machine to itself since it was last asked, as far as can be told.
-  virtual bool quiet() = 0;
+  /// What others took of the machine since this was last asked, as far as can be told.
+  virtual Disturbance disturbance() = 0;
+  /// The same, where nothing but an undisturbed machine will do.
+  bool quiet() { return disturbance() == Disturbance::None; }
   /// The best time of the yardstick so far; 0: there is none.
   virtual double best_us() const { return 0; }
 };
 
-/// Both signs at one moment, the clock with them.
+/// The signs at one moment, the clock with them.
 struct MachineSigns {
   double clock_us = 0;
   double waited_us = 0;    // of all threads together, so far
   double yardstick_us = 0; // 0: there is none
+  double stolen_us = 0;    // of all cores together, so far
 };
 
 /// Judges by signs that `read` takes: whenever the watch is asked, and when it is made. `best_us`:
 /// of the yardstick, from earlier; 0: not known.
 std::unique_ptr<MachineWatch> watch_signs(std::function<MachineSigns()> read, double best_us = 0);
+
+/// What was stolen so far, from the text of /proc/stat; 0 where it does not say.
+double stolen_us(llvm::StringRef stat, double us_per_tick);
 
 /// Judges by this machine's signs. The yardstick runs on the backend, so that its threads are those
 /// that steps have; where the backend cannot run it, it is not asked. The backend may end before

@@ -65,7 +65,9 @@ Result<Comparison> time_in_turns(Executable& first, Executable& second,
            watch.seconds() < options.patience_seconds)
       TG_CHECK(pair());
   }
-  return compare_times(samples[0], samples[1], kRunsPerPair);
+  Comparison times = compare_times(samples[0], samples[1], kRunsPerPair);
+  times.cut = samples[0].size() < (options.runs != 0 ? options.runs : options.min_runs);
+  return times;
 }
 
 } // namespace tg

@@ -32,7 +32,8 @@ Result<Timing> time_repeated(const TimingOptions& options,
 /// Runs and times an executable on its bound inputs. Errors: the device's.
 Result<Timing> time_runs(Executable& executable, const TimingOptions& options);
 
-/// Runs two executables in turns; which goes first alternates. Errors: the device's.
+/// Runs two executables in turns; which goes first alternates. What `stop` ended before `runs`, or
+/// `min_runs`, is marked as cut. Errors: the device's.
 Result<Comparison> time_in_turns(Executable& first, Executable& second,
                                  const TimingOptions& options);
 

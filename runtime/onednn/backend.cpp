@@ -3,6 +3,8 @@
 #include "runtime/onednn/executable.h"
 #include "runtime/onednn/simd/simd.h"
 
+#include <llvm/ADT/StringSwitch.h>
+
 #include <cstdio>
 #include <dnnl_version.h>
 
@@ -24,25 +26,32 @@ const char* isa_name(dnnl_cpu_isa_t isa) {
   }
 }
 
-/// The processor's name for itself; "cpu" where the system does not say.
+/// The processor's name for itself, "cpu" where the system does not say, with its family, model and
+/// stepping: virtual machines call processors of all generations "AMD EPYC", and two of them may
+/// share one home folder.
 std::string processor() {
-  std::string name = "cpu";
+  std::string name = "cpu", family, model, stepping;
   std::FILE* file = std::fopen("/proc/cpuinfo", "r");
   if (!file) return name;
   char line[512];
-  while (std::fgets(line, sizeof line, file)) {
+  while (std::fgets(line, sizeof line, file) && line[0] != '\n') { // of the first core
     auto [key, value] = llvm::StringRef(line).split(':');
-    if (key.trim() != "model name") continue;
-    name = value.trim().str();
-    break;
+    std::string* word = llvm::StringSwitch<std::string*>(key.trim())
+                            .Case("model name", &name)
+                            .Case("cpu family", &family)
+                            .Case("model", &model)
+                            .Case("stepping", &stepping)
+                            .Default(nullptr);
+    if (word) *word = value.trim().str();
   }
   std::fclose(file);
-  return name;
+  if (family.empty()) return name;
+  return llvm::formatv("{0} ({1}/{2}/{3})", name, family, model, stepping);
 }
 
 /// Raised whenever a kernel of ours or the choice among oneDNN's becomes faster or slower: prices
 /// in people's databases are keyed by it, and older ones would mislead the search.
-constexpr int kKernelRevision = 3;
+constexpr int kKernelRevision = 4;
 
 class CpuBackend final : public Backend {
 public:

@@ -1,4 +1,3 @@
-#include "runtime/onednn/denormals.h"
 
 #include "runtime/onednn/parallel.h"
 

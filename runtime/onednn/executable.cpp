@@ -1,8 +1,8 @@
 #include "runtime/onednn/executable.h"
 
 #include "runtime/arena.h"
-#include "runtime/onednn/denormals.h"
 #include "runtime/onednn/lowering/nan_guard.h"
+#include "runtime/onednn/parallel.h"
 
 #include <omp.h>
 
@@ -280,6 +280,7 @@ Result<void> CpuExecutable::run_once(std::vector<size_t>* denormals) {
   TG_TRY(bool lost, run_program(false, denormals));
   if (guarded_ > 0) lost |= take_invalid_flag(guarded_);
   if (!lost) return {};
+  ++repeated_runs_;
   if (denormals) denormals->clear();
   TG_CHECK(run_program(true, denormals));
   (void)take_invalid_flag(guarded_);

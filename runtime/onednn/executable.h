@@ -18,6 +18,7 @@ public:
   Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) override;
   Result<void> run_once() override;
   Result<std::vector<size_t>> run_watching_denormals() override;
+  size_t repeated_runs() const override { return repeated_runs_; }
   Result<std::vector<Tensor>> outputs() const override;
   std::vector<StepInfo> steps() const override;
   MemoryUse memory() const override { return memory_; }
@@ -69,6 +70,7 @@ private:
   AlignedBuffer arena_, scratch_, packed_;
   int64_t packed_bytes_ = 0;
   Program program_;
+  size_t repeated_runs_ = 0;
   int guarded_ = 0; // the most threads of an op that may lose a NaN (nan_guard.h); 0: there is none
   StepClock clock_;
   MemoryUse memory_;

@@ -4,6 +4,17 @@
 
 namespace tg::cpu {
 
+bool may_use(dnnl_cpu_isa_t isa) {
+  auto wanted = static_cast<unsigned>(isa); // a set of bits, as are all of these
+  return (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & wanted) == wanted;
+}
+
+bool may_use_own(llvm::StringRef isa) {
+  return isa == "avx512" ? may_use(dnnl_cpu_isa_avx512_core)
+         : isa == "avx2" ? may_use(dnnl_cpu_isa_avx2)
+                         : true;
+}
+
 Diagnostic device_error(dnnl_status_t status, llvm::StringRef what) {
   return error(Code::device, "oneDNN: {0}: {1}", what, dnnl_status2str(status));
 }

@@ -23,6 +23,19 @@ using PrimitiveDescHandle =
 using AttrHandle = std::unique_ptr<dnnl_primitive_attr, Destroy<dnnl_primitive_attr_destroy>>;
 using PostOpsHandle = std::unique_ptr<dnnl_post_ops, Destroy<dnnl_post_ops_destroy>>;
 
+/// Whether kernels may use this instruction set, or more: the processor has it, and
+/// DNNL_MAX_CPU_ISA does not keep oneDNN below it. Kernels of our own are bound by that, too, so
+/// that the variable shows what a lesser processor would do.
+bool may_use(dnnl_cpu_isa_t isa);
+/// The same of kernels of ours for "avx512", "avx2" or "base".
+bool may_use_own(llvm::StringRef isa);
+/// The first of some tables of such kernels that may be used; those for the base always may.
+template <class Tables> const auto& best_of(const Tables& found) {
+  int i = 0;
+  while (!may_use_own(found.tables[i]->isa)) ++i;
+  return *found.tables[i];
+}
+
 /// Errors: `device`, with oneDNN's status and what was being done.
 Diagnostic device_error(dnnl_status_t status, llvm::StringRef what);
 

@@ -76,19 +76,19 @@ public:
   }
 
   /// An image turned: a transpose, into the other layout or back.
-  Roofline turning(const TensorType& type) {
+  Roofline transpose(const TensorType& type) {
     const Shape& d = type.shape;
     return of(OpKind::Transpose, {Value::of_ints({0, 2, 3, 1})}, {type},
               {type.dtype, {d[0], d[2], d[3], d[1]}});
   }
-  double turning_us(const TensorType& type) { return costs_.together(turning(type)); }
+  double transpose_us(const TensorType& type) { return costs_.together(transpose(type)); }
 
   /// What the library does around a convolution of images with channels first: in half types its
   /// engines, on matrix units, know channels last, so it turns what is read and what is written.
   double around_us(const Plan& plan, const PlanStep& convolution, bool channels_last) {
     const TensorType& result = plan.values[convolution.result].type;
     if (channels_last || dtype_size(result.dtype) != 2) return 0;
-    return turning_us(plan.values[convolution.operands[0]].type) + turning_us(result);
+    return transpose_us(plan.values[convolution.operands[0]].type) + transpose_us(result);
   }
 
 private:
@@ -163,7 +163,7 @@ private:
       Roofline own = rooflines_.of(plan, step);
       work.compute_us += own.compute_us;
       if (turns(grouped, step))
-        own.byte_share = rooflines_.turning(plan.values[step.result].type).byte_share;
+        own.byte_share = rooflines_.transpose(plan.values[step.result].type).byte_share;
       if (!op_info(step.op).has(Trait::View))
         work.byte_share = std::min(work.byte_share, own.byte_share);
     }
@@ -211,7 +211,7 @@ cuda::AssumedPrices assumed_prices(const AnalyticCost& costs) {
             return costs.together(rooflines->of(plan, step)) +
                    rooflines->around_us(plan, step, last);
           },
-          [rooflines](const TensorType& type) { return rooflines->turning_us(type); }};
+          [rooflines](const TensorType& type) { return rooflines->transpose_us(type); }};
 }
 
 std::unique_ptr<GroupPricer> make_cuda_groups(const AnalyticCost& costs) {

@@ -84,8 +84,9 @@ bool CalibratedCost::wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInsta
   });
 }
 
-/// Others only ever add: where two searches come to the same sum though others computed, it is what
-/// the operators take.
+/// Others only ever add: where two searches come to the same sum though others took a little of the
+/// time, it is what the operators take. Two that had to do with the same program that computes all
+/// the time agree, too; such times do not get here.
 std::vector<CostRow> CalibratedCost::confirmed(std::vector<CostRow>& rows) {
   constexpr double kAgree = 0.1;
   double before = 0, now = 0;
@@ -107,7 +108,7 @@ std::vector<CostRow> CalibratedCost::confirmed(std::vector<CostRow>& rows) {
 
 /// The first time of each stays, so that prices are of one moment as far as can be.
 void CalibratedCost::learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
-                                  bool settled) {
+                                  TimeTrust trust) {
   std::vector<CostRow> rows;
   for (const PlacedTime& time : times) {
     std::string key = instance_key(symbols, time.instance);
@@ -115,8 +116,9 @@ void CalibratedCost::learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedT
     rows.push_back({key, time.microseconds, "in place"});
     model_.learn(features(symbols, time.instance, true), time.microseconds, kTimeNoise);
   }
-  placed_->store(settled ? rows : confirmed(rows));
-  if (!settled) placed_->remember(rows);
+  if (trust == TimeTrust::Settled) placed_->store(rows);
+  if (trust == TimeTrust::Unconfirmed) placed_->store(confirmed(rows));
+  placed_->remember(rows);
   for (auto& guesses : guesses_) guesses.clear();
 }
 

@@ -36,7 +36,7 @@ public:
                 const StopToken& stop) override;
   bool wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   void learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
-                    bool settled) override;
+                    TimeTrust trust) override;
   std::vector<std::string> notes() const override;
 
   /// Times what was not timed before, until `stop`, and learns from it. For each that could be
@@ -63,8 +63,8 @@ private:
                             llvm::ArrayRef<Timed> timed, const StopToken& stop);
   PriceGuess guess(const Symbols& symbols, const OpInstance& instance, bool in_place);
   PriceFeatures features(const Symbols& symbols, const OpInstance& instance, bool in_place);
-  /// Of times in place that are not settled, those that an earlier search's agree with: the lesser
-  /// of both. The others are left in `rows`, and kept for the next search to confirm.
+  /// Of times in place that are not confirmed yet, those that an earlier search's agree with: the
+  /// lesser of both. The others are left in `rows`, and kept for the next search to confirm.
   std::vector<CostRow> confirmed(std::vector<CostRow>& rows);
   /// The price where nothing is left to be found out.
   std::optional<double> known(const Symbols& symbols, const OpInstance& instance);

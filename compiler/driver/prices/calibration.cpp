@@ -299,6 +299,7 @@ Result<void> Calibrator::time_in_place(const ModelRequest& network) {
     return {};
   PrepareOptions prepare;
   prepare.backend = backend_;
+  prepare.cost_db = options_.measure.cost_db;
   prepare.threads = options_.measure.threads;
   prepare.memory_limit_bytes = options_.measure.memory_limit_bytes;
   prepare.stop = options_.stop;
@@ -314,7 +315,7 @@ Result<void> Calibrator::time_in_place(const ModelRequest& network) {
     rows.push_back({instance_key(graph.symbols(), time.instance), time.microseconds, "in place"});
     judge(costs->guess(graph.symbols(), time.instance), time.microseconds);
   }
-  if (!nodes->front().settled) {
+  if (nodes->front().trust != TimeTrust::Settled) {
     report.unsettled += rows.size();
     return {};
   }
@@ -372,7 +373,7 @@ Result<Calibration> calibrate(const std::string& backend, const CalibrationOptio
       TG_CHECK(calibrator.time_in_place(networks[run]));
   }
   Calibration report = std::move(calibrator.report);
-  report.finished = !options.stop.asked();
+  report.finished = !options.stop.asked() && report.unsettled == 0;
   report.timed = calibrator.errors.size();
   report.seconds = watch.seconds();
   report.median_error = median_error(calibrator.errors);

@@ -22,7 +22,7 @@ struct Calibration {
   /// Of the operators timed now, guessed before they were: the median of |guess / time - 1|. Of
   /// those in the second half, since the first guesses were made of little. nullopt: too few.
   std::optional<double> median_error;
-  bool finished = false; // nothing is left to be timed
+  bool finished = false; // nothing is left to be timed: all of the list is kept, or cannot be timed
   std::vector<std::string> notes = {};
 };
 

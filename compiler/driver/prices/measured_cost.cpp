@@ -188,17 +188,15 @@ void MeasuredCost::time_all(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<Ste
     return_freed_memory();
     if (options_.progress) options_.progress(done + count, specs.size());
   }
-  if (options_.watch && options_.watch->best_us() != yardstick_us_)
-    database_->keep_yardstick(yardstick_us_ = options_.watch->best_us());
+  if (options_.watch) database_->keep_yardstick(options_.watch->best_us());
 }
 
 /// From the first timing on, so that a model that times nothing costs nothing.
 void MeasuredCost::watch() {
   // What the yardstick took at its best is known from earlier processes: this one may live in a
-  // busy hour. It is forgotten by and by, or a clock that was once faster would settle nothing.
-  constexpr double kForget = 1.03;
+  // busy hour.
   if (!options_.watch && !backend_->step_timer())
-    options_.watch = watch_machine(*backend_, options_.threads, kForget * database_->yardstick());
+    options_.watch = watch_machine(*backend_, options_.threads, database_->yardstick());
   measure_.watch = options_.watch.get();
 }
 
@@ -208,6 +206,10 @@ void MeasuredCost::time_portion(llvm::ArrayRef<std::string> keys, llvm::ArrayRef
     if (time) {
       std::optional<double> before = database_->find(key); // where it is timed again
       if (before && *before <= time->microseconds) continue;
+      if (time->settled)
+        unsettled_.erase(key);
+      else
+        unsettled_.insert(key);
       (time->settled ? settled : unsettled)
           .push_back({key, time->microseconds, time->implementation, time->low_us, time->high_us,
                       time->runs});
@@ -218,7 +220,6 @@ void MeasuredCost::time_portion(llvm::ArrayRef<std::string> keys, llvm::ArrayRef
   }
   database_->store(settled);
   database_->remember(unsettled);
-  unsettled_ += unsettled.size();
   timed_ += specs.size();
 }
 
@@ -238,10 +239,10 @@ std::vector<std::string> MeasuredCost::faults() const {
 std::vector<std::string> MeasuredCost::notes() const {
   std::vector<std::string> notes = faults();
   // A few are not worth a word; with many the machine is busy, and the result may be, too.
-  if (10 * unsettled_ > timed_)
+  if (10 * unsettled() > timed_)
     notes.push_back(llvm::formatv("{0} of {1} prices were taken while other work ran; they are not "
                                   "kept, and a later run takes them again",
-                                  unsettled_, timed_));
+                                  unsettled(), timed_));
   return notes;
 }
 

@@ -11,6 +11,8 @@
 #include "runtime/measure/cost_db.h"
 #include "runtime/measure/measure.h"
 
+#include <llvm/ADT/StringSet.h>
+
 #include <functional>
 
 namespace tg {
@@ -77,8 +79,8 @@ public:
 
   /// Instances that were timed in this process, and how long that took.
   size_t timed() const { return timed_; }
-  /// Those of them whose prices are not kept.
-  size_t unsettled() const { return unsettled_; }
+  /// Those of them whose prices are not kept: others computed, each time that they were timed.
+  size_t unsettled() const { return unsettled_.size(); }
   /// The yardstick's best time as it is kept.
   double yardstick_us() { return database_->yardstick(); }
   CostDb& database() { return *database_; }
@@ -120,8 +122,8 @@ private:
   std::optional<MeasuredGroups> groups_;
   llvm::StringMap<std::string> failures_;   // instances that cannot be timed, and why
   std::vector<std::string> first_failures_; // in the order in which they were met
-  size_t timed_ = 0, unsettled_ = 0;
-  double yardstick_us_ = 0; // as it is in the database
+  size_t timed_ = 0;
+  llvm::StringSet<> unsettled_;
 };
 
 /// What times on this backend depend on beside `layout`, which is the caller's to say.

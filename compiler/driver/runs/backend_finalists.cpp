@@ -1,12 +1,13 @@
 #include "compiler/driver/runs/backend_finalists.h"
 
 #include "compiler/driver/devices.h"
+#include "compiler/driver/runs/remembered_finalists.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "lang/core/support/stop.h"
 #include "runtime/execute.h"
-#include "runtime/measure/machine_watch.h"
 #include "runtime/tensor.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
@@ -24,6 +25,13 @@ Result<ScreeningResult> time_briefly(LoadedGraph& loaded) {
 }
 
 constexpr char kNotRun[] = "was not run: the time was over";
+
+/// What ended it: no fault of any graph's.
+Diagnostic over(const StopToken& stop) {
+  return error(Code::limit_no_answer, stop.cancelled() ? "somebody asked for the end"
+                                      : stop.full()    ? "the memory limit was reached"
+                                                       : "the time was over");
+}
 
 std::string does_not_run(const Diagnostic& why) { return "does not run: " + why.message; }
 
@@ -66,6 +74,16 @@ std::string denormals_note(const LoadedGraph& source) {
                        first.name, first.result);
 }
 
+/// Of least figures of rounds, by how much others took in each of them.
+TimeTrust trust_of(llvm::ArrayRef<Disturbance> rounds) {
+  constexpr int kRounds = 2; // of one a chance may be the least figure
+  auto slight = llvm::count(rounds, Disturbance::Slight);
+  auto none = llvm::count(rounds, Disturbance::None);
+  return none >= kRounds            ? TimeTrust::Settled
+         : none + slight >= kRounds ? TimeTrust::Unconfirmed
+                                    : TimeTrust::Passing;
+}
+
 std::string join(const std::string& first, const std::string& second) {
   return first.empty() || second.empty() ? first + second : first + "; " + second;
 }
@@ -84,26 +102,44 @@ Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOpti
   return {};
 }
 
+MachineWatch* BackendFinalists::watch_for(const Prepared& prepared) {
+  if (prepared.backend->step_timer()) return nullptr;
+  if (watch_) {
+    (void)watch_->disturbance(); // what was before does not matter
+    return watch_.get();
+  }
+  database_ = open_whole_runs(options().cost_db, *prepared.backend, prepared.threads);
+  watch_ = watch_machine(*prepared.backend, prepared.threads, database_->yardstick());
+  return watch_.get();
+}
+
 Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& second) {
-  if (options().stop.asked()) return error(Code::limit_no_answer, "the time was over");
-  TG_TRY(LoadedGraph * one, loaded_.get(first));
+  const StopToken& stop = options().stop;
+  if (stop.asked()) return over(stop);
+  Result<LoadedGraph*> source = loaded_.get(first);
+  if (!source) return stop.asked() ? over(stop) : std::move(source.error());
+  LoadedGraph* one = *source;
   Result<LoadedGraph*> other = loaded_.get(second, one);
-  if (!other && options().stop.asked()) return std::move(other.error());
+  if (!other && stop.asked()) return over(stop);
   if (!other) return WholeRuns{{}, does_not_run(other.error())};
   LoadedGraph* two = *other;
   TimingOptions timing = timing_;
   timing.warmup = 1; // each has run
+  // The grace is for the least number of runs.
+  double left = stopped() ? 0 : stop.seconds_left();
+  timing.seconds = std::min(timing.seconds, left);
+  timing.patience_seconds = std::min(timing.patience_seconds, left);
   std::string fault = output_fault(second, two->outputs, one->outputs, bound());
   if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
   const Prepared& prepared = one->prepared;
-  std::unique_ptr<MachineWatch> watch; // of a GPU nobody else's work shows here
-  if (!prepared.backend->step_timer()) watch = watch_machine(*prepared.backend, prepared.threads);
+  MachineWatch* watch = watch_for(prepared);
   Result<Comparison> times = time_in_turns(*prepared.executable, *two->prepared.executable, timing);
-  if (!times && options().stop.asked()) return std::move(times.error());
+  if (!times && stop.asked()) return over(stop);
   if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
-  bool disturbed = watch && !watch->quiet();
-  return WholeRuns{
-      *times, {}, join(not_finite_note(first, one->outputs), denormals_note(*one)), disturbed};
+  std::string note = join(not_finite_note(first, one->outputs), denormals_note(*one));
+  WholeRuns runs{*times, {}, note, watch ? watch->disturbance() : Disturbance::None};
+  if (watch) database_->keep_yardstick(watch->best_us());
+  return runs;
 }
 
 double BackendFinalists::bound() const {
@@ -121,11 +157,11 @@ Result<ScreeningResult> BackendFinalists::screen_one(const Graph& graph,
 
 Result<std::vector<ScreeningResult>> BackendFinalists::screen(const Graph& source,
                                                               llvm::ArrayRef<const Graph*> graphs) {
-  if (options().stop.asked()) return std::vector<ScreeningResult>();
+  if (stopped()) return std::vector<ScreeningResult>();
   TG_TRY(const LoadedGraph* own, loaded_.get(source));
   std::vector<ScreeningResult> screened;
   for (const Graph* graph : graphs) {
-    if (options().stop.asked()) {
+    if (stopped()) {
       screened.push_back({0, kNotRun});
       continue;
     }
@@ -135,6 +171,12 @@ Result<std::vector<ScreeningResult>> BackendFinalists::screen(const Graph& sourc
                                                 : ScreeningResult{0, does_not_run(one.error())});
   }
   return screened;
+}
+
+bool BackendFinalists::on_usual_numbers(const LoadedGraph& loaded) const {
+  if (options().weights || options().externs) return false;
+  return loaded.on_denormals.empty() && loaded.prepared.executable->repeated_runs() == 0 &&
+         llvm::all_of(loaded.outputs, [](const Tensor& out) { return summarise(out).finite; });
 }
 
 bool BackendFinalists::times_in_place(const Graph& graph) const {
@@ -149,7 +191,7 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
                                                                  const Graph* other) {
   std::vector<PlacedNodes> out;
   if (!times_in_place(source) || (other && !times_in_place(*other))) return out;
-  if (options().stop.asked()) return error(Code::limit_no_answer, "the time was over");
+  if (stopped()) return over(options().stop);
   TG_TRY(LoadedGraph * one, loaded_.get(source));
   if (one->prepared.backend->step_timer()) return out;
   std::vector<LoadedGraph*> graphs{one};
@@ -157,26 +199,26 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
     TG_TRY(LoadedGraph * two, loaded_.get(*other, one));
     graphs.push_back(two);
   }
-  auto watch = watch_machine(*one->prepared.backend, one->prepared.threads);
-  constexpr size_t kMostRounds = 6, kQuietRounds = 2;
+  MachineWatch* watch = watch_for(one->prepared);
+  constexpr size_t kMostRounds = 6, kLeastRounds = 2;
   constexpr double kSeconds = 0.3; // in all, but for the first two rounds of a slow network
   out.resize(graphs.size());
-  std::vector<size_t> quiet(graphs.size());
+  std::vector<std::vector<Disturbance>> disturbed(graphs.size()); // in each round
   // No warm-up: a median of three does without the first.
-  TimingOptions round_timing{.warmup = 0, .min_runs = 3, .stop = options().stop};
+  TimingOptions round_timing{.warmup = 0, .min_runs = 3, .stop = options().stop.with_grace(0)};
   round_timing.seconds = kSeconds / static_cast<double>(kMostRounds * graphs.size());
   Stopwatch clock;
   for (size_t round = 0; round < kMostRounds; ++round) {
-    if (round > 0 && options().stop.asked()) break;
-    if (round >= kQuietRounds && clock.seconds() > kSeconds) break;
+    if (round > 0 && stopped()) break;
+    if (round >= kLeastRounds && clock.seconds() > kSeconds) break;
     for (size_t i = 0; i < graphs.size(); ++i) {
       TG_CHECK(add_round(out[i], graphs[i]->prepared, round_timing));
-      quiet[i] += watch->quiet();
+      disturbed[i].push_back(watch->disturbance());
     }
   }
+  database_->keep_yardstick(watch->best_us());
   for (size_t i = 0; i < graphs.size(); ++i)
-    out[i].settled = quiet[i] >= kQuietRounds && graphs[i]->on_denormals.empty() &&
-                     !options().weights && !options().externs;
+    if (on_usual_numbers(*graphs[i])) out[i].trust = trust_of(disturbed[i]);
   return out;
 }
 

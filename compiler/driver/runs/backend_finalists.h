@@ -3,6 +3,8 @@
 
 #include "compiler/driver/runs/loaded_graphs.h"
 #include "compiler/optimizer/optimize.h"
+#include "runtime/measure/cost_db.h"
+#include "runtime/measure/machine_watch.h"
 
 namespace tg {
 
@@ -16,15 +18,15 @@ public:
   explicit BackendFinalists(PrepareOptions options, TimingOptions timing = {.min_runs = 15,
                                                                             .seconds = 1.5,
                                                                             .patience_seconds = 8})
-      : loaded_(that_stops_loading(std::move(options))), timing_(std::move(timing)) {
+      : loaded_(that_stop(std::move(options))), timing_(std::move(timing)) {
     timing_.stop = this->options().stop;
   }
   Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
   Result<std::vector<ScreeningResult>> screen(const Graph& source,
                                               llvm::ArrayRef<const Graph*> graphs) override;
 
-  /// The graphs stay loaded for the comparisons to come. Least figures of rounds; not settled where
-  /// numbers may be slow ones, or kernels others tomorrow. Not done where another type is run;
+  /// The graphs stay loaded for the comparisons to come. Least figures of rounds; passing where
+  /// numbers are unusual, or kernels others tomorrow. Not done where another type is run;
   /// where the backend has its own way to time; nor where a graph takes memory that a search would
   /// miss.
   Result<std::vector<PlacedNodes>> time_in_place(const Graph& source, const Graph* other) override;
@@ -33,17 +35,28 @@ public:
   double bound() const;
 
 private:
-  /// To load a large network takes seconds.
-  static PrepareOptions that_stops_loading(PrepareOptions options) {
-    options.interrupt = options.stop;
+  /// Also while they load, since a large network takes seconds. What was found by then may still
+  /// meet the source, if it is small: else it is not returned.
+  static PrepareOptions that_stop(PrepareOptions options) {
+    options.stop = options.interrupt = options.stop.with_grace(kGraceOfWholeRuns);
     return options;
   }
   const PrepareOptions& options() const { return loaded_.options(); }
+  /// Of what has no grace: it is not the last comparison.
+  bool stopped() const { return options().stop.with_grace(0).asked(); }
   bool times_in_place(const Graph& graph) const;
+  /// Whether what its operators take they take in other models, too: not with weights or kernels of
+  /// the user's own, nor where numbers are denormal, or NaN, for which kernels run twice.
+  bool on_usual_numbers(const LoadedGraph& loaded) const;
   Result<ScreeningResult> screen_one(const Graph& graph, const LoadedGraph& source);
+  /// From now on; null for a device on which nobody else's work shows here. It knows what its
+  /// yardstick took in earlier processes: this one may live in a busy hour.
+  MachineWatch* watch_for(const Prepared& prepared);
 
   LoadedGraphs loaded_;
   TimingOptions timing_;
+  std::unique_ptr<CostDb> database_; // of the yardstick, as is the watch there once it is needed
+  std::unique_ptr<MachineWatch> watch_;
 };
 
 } // namespace tg

@@ -15,7 +15,9 @@ struct PrepareOptions {
   uint64_t seed = 1;
   bool allow_tf32 = false;  // cuda
   DType dtype = DType::F32; // that a run computes in: graphs are retyped
-  std::string cost_db = {}; // of plans measured at load (cuda); "" = the user's cache folder
+  /// Of the yardstick of BackendFinalists, and of plans measured at load (cuda); "" = the user's
+  /// cache folder.
+  std::string cost_db = {};
   WeightSource weights;
   /// Of graphs loaded beside each other with the same options, which need not be the same graph.
   std::shared_ptr<SharedWeights> shared = {};

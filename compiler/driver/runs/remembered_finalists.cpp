@@ -29,15 +29,17 @@ std::string row_of(llvm::StringRef which, const std::string& pair) {
 /// The second graph is faster, slower, or the runs do not say it.
 int verdict(const Comparison& times) { return times.low > 1 ? 1 : times.high < 1 ? -1 : 0; }
 
-/// There is nothing to be said beside the times.
+/// There is nothing to be said beside the times. Two comparisons beside the same program that
+/// computes all the time agree, and say nothing of a machine without it.
 bool plain(const WholeRuns& runs) {
-  return runs.fault.empty() && runs.note.empty() && runs.times.ratio > 0 && runs.times.low > 0;
+  return runs.fault.empty() && runs.note.empty() && !runs.times.cut && runs.times.ratio > 0 &&
+         runs.times.low > 0 && runs.disturbance != Disturbance::Heavy;
 }
 
 bool worth_keeping(const WholeRuns& runs) {
   constexpr double kNearlyEqual = 0.1; // from one end of the interval to the other
   bool narrow = runs.times.high - runs.times.low <= kNearlyEqual;
-  return !runs.disturbed && (verdict(runs.times) != 0 || narrow);
+  return runs.disturbance == Disturbance::None && (verdict(runs.times) != 0 || narrow);
 }
 
 std::optional<Comparison> comparison_of(const std::optional<CostRow>& first,

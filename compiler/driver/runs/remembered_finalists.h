@@ -4,8 +4,8 @@
 // machine once need not meet it again, as long as graphs, backend, libraries, number of threads and
 // types are the same (the environment of runtime/measure/cost_db.h). Remembered is only what is
 // worth it: a comparison that says which graph is faster, or that neither is by much, while nobody
-// else computed; or what two comparisons in turn came to. And only where outputs agreed and there
-// was nothing to be said about the run.
+// else computed; or what two comparisons in turn came to, of which others took a little at most.
+// And only where outputs agreed and there was nothing to be said about the run.
 #pragma once
 
 #include "compiler/optimizer/optimize.h"

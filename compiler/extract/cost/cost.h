@@ -53,6 +53,13 @@ struct PlacedTime {
   double microseconds = 0;
 };
 
+/// What times within whole runs are good for, beyond the search that took them.
+enum class TimeTrust : uint8_t {
+  Settled,     // nobody else computed: they are kept
+  Unconfirmed, // others took a little of the time: they are kept once a second search agrees
+  Passing,     // others took more of it, or what was run is no other model's: they are not kept
+};
+
 class CostModel {
 public:
   virtual ~CostModel() = default;
@@ -82,8 +89,7 @@ public:
   /// Whether prices of these would be truer for what they take within whole runs.
   virtual bool wants_placed(const Symbols&, llvm::ArrayRef<OpInstance>) { return false; }
   /// Such times, which are prices from now on; none that was asked for before counts any more.
-  /// `settled`: nobody else computed meanwhile, and they may be kept.
-  virtual void learn_placed(const Symbols&, llvm::ArrayRef<PlacedTime>, bool /*settled*/) {}
+  virtual void learn_placed(const Symbols&, llvm::ArrayRef<PlacedTime>, TimeTrust) {}
   /// What the device behind the prices does in one kernel (a backend's answer, runtime/backend.h);
   /// empty: nothing but single operators.
   virtual llvm::ArrayRef<KernelPattern> patterns() const { return {}; }

@@ -69,8 +69,8 @@ public:
     return inner_.wants_placed(symbols, instances);
   }
   void learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
-                    bool settled) override {
-    inner_.learn_placed(symbols, times, settled);
+                    TimeTrust trust) override {
+    inner_.learn_placed(symbols, times, trust);
     table_.microseconds.clear();
   }
   bool wants_notice() const override { return inner_.wants_notice(); }

@@ -9,7 +9,7 @@
 #include "compiler/extract/greedy/dag_sets.h"
 #include "compiler/extract/greedy/greedy.h"
 #include "compiler/extract/greedy/worklist.h"
-#include "compiler/extract/solver/components.h"
+#include "compiler/extract/problem.h"
 
 #include <algorithm>
 #include <chrono>

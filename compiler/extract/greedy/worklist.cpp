@@ -2,7 +2,7 @@
 // one costs next to nothing however many there are.
 #include "compiler/extract/greedy/worklist.h"
 
-#include "compiler/extract/solver/components.h"
+#include "compiler/extract/problem.h"
 
 namespace tg {
 

@@ -1,5 +1,5 @@
 // Walks with a stack of their own: e-graphs can be as deep as they are large.
-#include "compiler/extract/solver/components.h"
+#include "compiler/extract/problem.h"
 
 #include <algorithm>
 #include <numeric>

@@ -3,7 +3,7 @@
 // hardest to derive. Then a maximum flow (shortest augmenting paths) for each class that is used.
 #include "compiler/extract/solver/cycle_cuts.h"
 
-#include "compiler/extract/solver/components.h"
+#include "compiler/extract/problem.h"
 
 #include <algorithm>
 #include <cassert>

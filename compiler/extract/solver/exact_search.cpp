@@ -6,7 +6,7 @@
 // counted adds its bound, another the least costs of its landmarks that are not counted yet.
 #include "compiler/extract/solver/exact_search.h"
 
-#include "compiler/extract/solver/components.h"
+#include "compiler/extract/problem.h"
 #include "compiler/extract/solver/reduce.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "compiler/extract/solver/funnel_cuts.h"
 
-#include "compiler/extract/solver/components.h"
+#include "compiler/extract/problem.h"
 
 #include <algorithm>
 

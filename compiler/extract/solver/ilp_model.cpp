@@ -4,7 +4,7 @@
 // Ordering (Real, Int): t(p) >= t(c) + step wherever p's chosen node needs c, for p and c in one
 // strongly connected component; elsewhere no cycle can close.
 #include "compiler/extract/poll.h"
-#include "compiler/extract/solver/components.h"
+#include "compiler/extract/problem.h"
 #include "compiler/extract/solver/ilp.h"
 
 #include <llvm/ADT/MapVector.h>

@@ -1,6 +1,6 @@
 #include "compiler/extract/solver/parts.h"
 
-#include "compiler/extract/solver/components.h"
+#include "compiler/extract/problem.h"
 
 namespace tg {
 

@@ -8,7 +8,7 @@
 #include "compiler/extract/solver/reduce.h"
 
 #include "compiler/extract/greedy/greedy.h"
-#include "compiler/extract/solver/components.h"
+#include "compiler/extract/problem.h"
 
 namespace tg {
 

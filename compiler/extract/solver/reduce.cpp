@@ -6,7 +6,7 @@
 #include "compiler/extract/solver/reduce.h"
 
 #include "compiler/extract/poll.h"
-#include "compiler/extract/solver/components.h"
+#include "compiler/extract/problem.h"
 
 #include <llvm/ADT/BitVector.h>
 #include <llvm/ADT/SmallVector.h>

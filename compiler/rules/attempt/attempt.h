@@ -5,9 +5,7 @@
 // other operators).
 #pragma once
 
-#include "compiler/rules/attempt/choices.h"
-#include "compiler/rules/attempt/products.h"
-#include "compiler/rules/attempt/shapes.h"
+#include "compiler/rules/attempt/operators.h"
 
 namespace tg {
 

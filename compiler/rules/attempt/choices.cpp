@@ -1,4 +1,4 @@
-#include "compiler/rules/attempt/choices.h"
+#include "compiler/rules/attempt/operators.h"
 
 #include "lang/core/extern_signature.h"
 

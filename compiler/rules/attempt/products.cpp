@@ -1,4 +1,4 @@
-#include "compiler/rules/attempt/products.h"
+#include "compiler/rules/attempt/operators.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,4 +1,4 @@
-#include "compiler/rules/attempt/shapes.h"
+#include "compiler/rules/attempt/operators.h"
 
 #include <algorithm>
 

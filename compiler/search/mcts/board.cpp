@@ -11,25 +11,25 @@ StateFeatures Board::state(uint32_t depth) const {
 
 size_t Board::act(const Action& action, uint32_t depth, Simulation& simulation) {
   double before = incumbent.cost();
-  Deed deed;
-  deed.matches = action.matches.size();
+  AppliedAction done;
+  done.matches = action.matches.size();
   for (uint32_t number : action.matches) {
     if (explorer.full()) break;
     pool.spend(number);
     Outcome outcome =
         explorer.apply(pool.match(number), pool.of_tree(number) ? from_tree_ : nullptr);
     if (outcome == Outcome::Refused) pool.refuse(pool.match(number).group);
-    deed.applied += outcome == Outcome::Applied;
-    deed.cyclic += outcome == Outcome::Cyclic;
+    done.applied += outcome == Outcome::Applied;
+    done.cyclic += outcome == Outcome::Cyclic;
   }
   explorer.settle();
-  double after = deed.applied > 0 ? incumbent.update() : before;
-  deed.state = state(depth);
-  deed.action = pool.features(action.rule, action.grain, deed.applied);
-  if (deed.applied > 0) deed.gain = std::max(1 - after / before, 0.0);
-  simulation.deeds.push_back(deed);
+  double after = done.applied > 0 ? incumbent.update() : before;
+  done.state = state(depth);
+  done.action = pool.features(action.rule, action.grain, done.applied);
+  if (done.applied > 0) done.gain = std::max(1 - after / before, 0.0);
+  simulation.actions.push_back(done);
   simulation.least = std::min(simulation.least, after);
-  return deed.applied;
+  return done.applied;
 }
 
 void Board::roll_out(uint32_t depth, const Policy& policy, Simulation& simulation,

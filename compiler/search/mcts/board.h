@@ -17,7 +17,7 @@
 namespace tg {
 
 /// Something that was done, for the search to learn from.
-struct Deed {
+struct AppliedAction {
   StateFeatures state; // after it
   ActionFeatures action;
   size_t matches = 0, applied = 0, cyclic = 0;
@@ -30,7 +30,7 @@ struct Simulation {
   uint64_t seed = 0;             // of the random numbers beyond the leaf
   std::vector<uint32_t> spent;   // matches that were tried at the leaf and changed nothing
   std::vector<uint64_t> refused; // groups of matches, on the way
-  std::vector<Deed> deeds;
+  std::vector<AppliedAction> actions;
   double least = kInfiniteCost; // cost
 };
 
@@ -56,7 +56,7 @@ public:
   double source_cost = 0; // of the first state of the search
 
   StateFeatures state(uint32_t depth) const;
-  /// Applies the matches and prices the state. How many changed something; the deed is noted.
+  /// Applies the matches and prices the state. How many changed something; the action is noted.
   size_t act(const Action& action, uint32_t depth, Simulation& simulation);
   /// On at random from the present state. `see` is told what each state costs.
   void roll_out(uint32_t depth, const Policy& policy, Simulation& simulation,

@@ -351,17 +351,17 @@ void TreeSearch::see(double cost) {
 
 void TreeSearch::learn(const Simulation& simulation) {
   refused_.insert(simulation.refused.begin(), simulation.refused.end());
-  for (const Deed& deed : simulation.deeds) {
-    RuleStats& stats = report_.rules[deed.action.rule_number];
-    stats.matches += deed.matches;
-    stats.applied += deed.applied;
-    stats.cyclic += deed.cyclic;
-    if (deed.applied == 0) continue;
+  for (const AppliedAction& done : simulation.actions) {
+    RuleStats& stats = report_.rules[done.action.rule_number];
+    stats.matches += done.matches;
+    stats.applied += done.applied;
+    stats.cyclic += done.cyclic;
+    if (done.applied == 0) continue;
     ++report_.steps;
-    policy_.learn(deed.state, deed.action, deed.gain);
-    RuleRecord& record = report_.records[deed.action.rule_number];
-    record.tried += 1, record.paid += deed.gain > kLeastGain, record.gain += deed.gain;
-    report_.most_nodes = std::max(report_.most_nodes, deed.state.nodes);
+    policy_.learn(done.state, done.action, done.gain);
+    RuleRecord& record = report_.records[done.action.rule_number];
+    record.tried += 1, record.paid += done.gain > kLeastGain, record.gain += done.gain;
+    report_.most_nodes = std::max(report_.most_nodes, done.state.nodes);
   }
 }
 

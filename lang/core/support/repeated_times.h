@@ -1,15 +1,23 @@
 // Statistics of repeated timings, and the comparison of two programs that run in turns. On a
 // machine that others use too, single figures mean little: medians with their spread, and
 // differences decided on pairs of neighbouring runs, so that a change of the machine's speed meets
-// both.
+// both. Whether others computed meanwhile: runtime/measure/machine_watch.h.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace tg {
+
+/// How much of the machine others took while something was timed.
+enum class Disturbance : uint8_t {
+  None,   // nothing that matters
+  Slight, // so little that it cannot mislead by much: a second time that agrees makes it sure
+  Heavy,  // as much as to mislead, each time anew
+};
 
 /// Of a list of durations, microseconds.
 struct Timing {
@@ -30,8 +38,9 @@ struct Comparison {
   double ratio = 1, low = 0, high = 0;
   double first_us = 0, second_us = 0; // medians over pairs: what the ratio is about
   bool remembered = false;            // from earlier runs: of both, the median alone is known
+  bool cut = false; // ended before there were as many runs as were asked for: decides nothing
   /// Faster beyond the noise, and by the medians too.
-  bool second_faster() const { return low > 1 && second.median_us < first.median_us; }
+  bool second_faster() const { return !cut && low > 1 && second.median_us < first.median_us; }
   bool second_slower() const { return high < 1; }
 };
 

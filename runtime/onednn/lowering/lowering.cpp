@@ -60,10 +60,7 @@ bool moves(OpKind op) { return op == OpKind::Identity || op_info(op).has(Trait::
 
 /// Products of bf16 by vdpbf16ps, or by conversion of blocks where the processor lacks it; before
 /// AVX-512 oneDNN has plain loops only.
-bool has_bf16_products() {
-  constexpr unsigned kLeast = dnnl_cpu_isa_avx512_core; // a set of bits, as are all of these
-  return (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kLeast) == kLeast;
-}
+bool has_bf16_products() { return may_use(dnnl_cpu_isa_avx512_core); }
 
 /// The dtypes of a step: whether all are one, and what can hold them.
 struct StepDTypes {

@@ -82,21 +82,30 @@ private:
   float* to_ = nullptr;
 };
 
+/// Whether it is a broadcast, whose strides say nothing of an order of its axes.
+bool repeats_elements(const Place& p) {
+  for (size_t i = 0; i < p.shape.size(); ++i)
+    if (p.strides[i] == 0 && p.shape[i] > 1) return true;
+  return false;
+}
+
 /// Source with the axis innermost, and the result in the same order, or as its reader likes it if
 /// the axis is innermost there too.
 Result<std::unique_ptr<RowKernel>> row_kernel(Lowering& l, const PlanStep& step, size_t axis,
                                               Op& op, double ns) {
   PlanValueId x = step.operands[0];
   Place src = l.place(x);
+  llvm::SmallVector<int64_t> order; // the axis innermost
+  for (size_t i = 0; i < src.shape.size(); ++i)
+    if (i != axis) order.push_back(static_cast<int64_t>(i));
+  order.push_back(static_cast<int64_t>(axis));
+  Shape innermost = dense_strides(src.shape, order);
   if (src.strides[axis] != 1 && src.shape[axis] != 1) {
-    llvm::SmallVector<int64_t> order;
-    for (size_t i = 0; i < src.shape.size(); ++i)
-      if (i != axis) order.push_back(static_cast<int64_t>(i));
-    order.push_back(static_cast<int64_t>(axis));
-    TG_TRY(src, l.operand_as(x, dense_strides(src.shape, order)));
+    TG_TRY(src, l.operand_as(x, innermost));
   }
   Shape strides = l.preferred_strides(step.result);
-  if (strides[axis] != 1 || (is_dense(src) && !is_plain(src))) strides = dense_like(src);
+  if (strides[axis] != 1 || (is_dense(src) && !is_plain(src)))
+    strides = repeats_elements(src) ? innermost : dense_like(src);
   std::optional<Place> dst;
   if (src == l.place(x)) dst = l.take_over(step, strides, false);
   if (!dst) dst = l.new_result(step, strides);

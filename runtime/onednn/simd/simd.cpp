@@ -1,6 +1,8 @@
 // Chooses the vector primitives for this processor.
 #include "runtime/onednn/simd/simd.h"
 
+#include "runtime/onednn/handles.h"
+
 namespace tg::cpu {
 
 SimdTables simd_tables() {
@@ -17,7 +19,7 @@ SimdTables simd_tables() {
 }
 
 const SimdTable& simd() {
-  static const SimdTable& best = *simd_tables().tables[0];
+  static const SimdTable& best = best_of(simd_tables());
   return best;
 }
 

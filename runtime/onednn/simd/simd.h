@@ -93,7 +93,7 @@ struct SimdTable {
                      int64_t n);
 };
 
-/// The best table that this processor can run.
+/// The best table that this processor can run, and DNNL_MAX_CPU_ISA allows.
 const SimdTable& simd();
 /// Those that it can run, best first; for tests.
 struct SimdTables {

@@ -60,7 +60,7 @@ struct WinogradTable {
                  const WinogradTail& tail, int64_t channels);
 };
 
-/// The best table that this processor can run.
+/// The best table that this processor can run, and DNNL_MAX_CPU_ISA allows.
 const WinogradTable& winograd_table();
 /// Those that it can run, best first; for tests.
 struct WinogradTables {

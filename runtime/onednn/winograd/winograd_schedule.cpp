@@ -3,6 +3,7 @@
 // the stack, so that the transforms themselves know neither edges nor tails.
 #include "runtime/onednn/winograd/winograd.h"
 
+#include "runtime/onednn/handles.h"
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/simd.h"
 
@@ -58,7 +59,7 @@ WinogradTables winograd_tables() {
 }
 
 const WinogradTable& winograd_table() {
-  static const WinogradTable& best = *winograd_tables().tables[0];
+  static const WinogradTable& best = best_of(winograd_tables());
   return best;
 }
 

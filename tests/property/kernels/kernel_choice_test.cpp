@@ -2,15 +2,19 @@
 // where an operator is timed for its price: never oneDNN's plain loops where it has anything else.
 // Run once for each instruction set that oneDNN can be told to use (DNNL_MAX_CPU_ISA).
 #include "compiler/driver/files/model.h"
+#include "compiler/driver/prices/calibration.h"
 #include "compiler/driver/prices/measured_cost.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/extract/extract.h"
 #include "runtime/onednn/lowering/lowering.h"
+#include "runtime/onednn/simd/simd.h"
+#include "runtime/onednn/winograd/winograd.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <set>
 
 namespace tg {
@@ -61,6 +65,8 @@ std::vector<std::filesystem::path> networks() {
 }
 
 TEST(KernelChoice, NoPlainLoopsWhereThereIsAnythingElse) {
+  std::printf("oneDNN uses instruction set %x\n",
+              static_cast<unsigned>(dnnl_get_effective_cpu_isa()));
   Result<cpu::EngineHandle> engine = cpu::make_engine();
   ASSERT_TRUE(engine.ok());
   Found found;
@@ -69,7 +75,7 @@ TEST(KernelChoice, NoPlainLoopsWhereThereIsAnythingElse) {
     SourceManager sources;
     DiagnosticSink sink;
     std::optional<Graph> graph = load_graph(sources, file.string(), {}, sink);
-    if (!graph) continue; // a file of several models
+    ASSERT_TRUE(graph) << file;
     std::string name = file.stem().string();
     plain_loops(plan_from_graph(*graph), IoLayout::Plain, engine->get(), name, found);
     PriceCache prices(graph->symbols(), operators);
@@ -78,6 +84,98 @@ TEST(KernelChoice, NoPlainLoopsWhereThereIsAnythingElse) {
   EXPECT_GT(operators.seen.size(), 300u);
   std::printf("%zu operators\n", operators.seen.size());
   for (const std::string& what : found) ADD_FAILURE() << what;
+}
+
+/// The kernels of run steps, without instruction sets.
+std::map<PlanStepId, std::string> kernels_of(const Plan& plan, IoLayout layout,
+                                             dnnl_engine_t engine) {
+  CompileOptions options;
+  options.io_layout = layout;
+  cpu::Lowering lowering(plan, options, engine);
+  std::map<PlanStepId, std::string> kernels;
+  Result<void> done = lowering.run();
+  EXPECT_TRUE(done.ok()) << plan.model;
+  for (const cpu::Op& op : lowering.run_program.ops) {
+    auto [kernel, isa] = llvm::StringRef(op.implementation).rsplit(':');
+    bool own = isa == cpu::simd().isa;
+    if (op.step != kNever) kernels[op.step] = own ? kernel.str() : op.implementation;
+  }
+  return kernels;
+}
+
+/// Operators of networks whose kernels are others where they are timed alone: keys of instances, by
+/// operator and both kernels.
+class Differing {
+public:
+  explicit Differing(dnnl_engine_t engine) : engine_(engine) {}
+  void add(const Graph& graph) {
+    PlanOfNodes planned = plan_of_nodes(graph);
+    GraphInstances of = instances_of(graph);
+    std::map<uint32_t, const OpInstance*> instances;
+    for (size_t i = 0; i < of.nodes.size(); ++i) instances[of.nodes[i].index] = &of.instances[i];
+    for (const auto& [step, kernel] : kernels_of(planned.plan, IoLayout::Plain, engine_)) {
+      auto instance = instances.find(planned.nodes[step].index);
+      if (instance == instances.end()) continue;
+      ++compared;
+      const std::string& alone = kernel_alone(graph.symbols(), *instance->second);
+      std::string name(op_info(instance->second->op).name);
+      if (alone != kernel)
+        found[name + ": " + kernel + ", and alone " + alone].insert(
+            instance_key(graph.symbols(), *instance->second));
+    }
+  }
+  std::map<std::string, Found> found;
+  size_t compared = 0;
+
+private:
+  const std::string& kernel_alone(const Symbols& symbols, const OpInstance& instance) {
+    auto [at, fresh] = alone_.try_emplace(instance_key(symbols, instance));
+    if (fresh) {
+      MeasurePlan timed = make_measure_plan(step_spec(symbols, instance), 0);
+      at->second = kernels_of(timed.plan, IoLayout::Native, engine_)[timed.copies[0].back()];
+    }
+    return at->second;
+  }
+
+  dnnl_engine_t engine_;
+  std::map<std::string, std::string> alone_; // by instance
+};
+
+/// A price is taken of the kernel that runs. But for a concat, whose pieces may be written where
+/// they belong, by its neighbours' choice; and a mean over images that nothing has brought into the
+/// layout of images.
+TEST(KernelChoice, WhatIsTimedAloneIsWhatRuns) {
+  const std::set<std::string> known = {"concat: copy:rows, and alone in place",
+                                       "concat: in place, and alone copy:rows",
+                                       "reduce_mean: reduce rows, and alone reduce columns"};
+  Result<cpu::EngineHandle> engine = cpu::make_engine();
+  ASSERT_TRUE(engine.ok());
+  Differing differing(engine->get());
+  for (const auto& file : networks()) {
+    SourceManager sources;
+    DiagnosticSink sink;
+    std::optional<Graph> graph = load_graph(sources, file.string(), {}, sink);
+    ASSERT_TRUE(graph) << file;
+    differing.add(*graph);
+  }
+  // With operators that rewriting makes.
+  for (const ModelRequest& network : calibration_networks())
+    differing.add(calibration_graph(network));
+  EXPECT_GT(differing.compared, 3000u);
+  std::printf("%zu steps\n", differing.compared);
+  for (const auto& [what, keys] : differing.found)
+    EXPECT_TRUE(known.count(what)) << what << ", of " << keys.size() << ", first " << *keys.begin();
+  for (const std::string& what : known) EXPECT_TRUE(differing.found.count(what)) << what;
+}
+
+/// DNNL_MAX_CPU_ISA binds kernels of our own, too.
+TEST(KernelChoice, OwnKernelsAreOfTheInstructionSetThatOneDnnUses) {
+  auto allows = [](dnnl_cpu_isa_t isa) { return (dnnl_get_effective_cpu_isa() & isa) == isa; };
+  const char* isa = allows(dnnl_cpu_isa_avx512_core) ? "avx512"
+                    : allows(dnnl_cpu_isa_avx2)      ? "avx2"
+                                                     : "base";
+  EXPECT_STREQ(cpu::simd().isa, isa);
+  EXPECT_STREQ(cpu::winograd_table().isa, isa);
 }
 
 /// What a convolution leaves lies channels last, of which oneDNN's products know nothing.

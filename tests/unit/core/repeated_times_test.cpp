@@ -45,6 +45,12 @@ TEST(Comparison, AClearGainIsSeenThroughDrift) {
   EXPECT_TRUE(compare_times(fast, slow).second_slower());
 }
 
+TEST(Comparison, WhatWasCutDecidesNothing) {
+  Comparison c = compare_times({2, 2, 2}, {1, 1, 1});
+  c.cut = true;
+  EXPECT_FALSE(c.second_faster());
+}
+
 TEST(Comparison, FewPairsNeedUnanimity) {
   EXPECT_TRUE(compare_times({2, 2, 2}, {1, 1, 1}).second_faster());
   EXPECT_FALSE(compare_times({2, 2, 0.9}, {1, 1, 1}).second_faster());

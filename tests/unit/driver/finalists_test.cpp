@@ -299,6 +299,31 @@ TEST_F(Finalists, DenormalNumbersInRunsOfTheFirstAreSaid) {
 }
 #endif
 
+/// Kernels that may lose a NaN run once more: what that takes is no other model's price, though no
+/// output tells of it.
+TEST_F(Finalists, TimesOnNaNInPlaceAreNotKept) {
+  PrepareOptions options;
+  if (!make_backend(options.backend)) GTEST_SKIP() << "no cpu backend";
+  BackendFinalists finalists(options);
+  Graph nan = load("model m(x: f32[64, 64]) -> (y: bool[64, 64]) {\n  param w: f32[64, 64]\n"
+                   "  matmul(log(-exp(x)), w, act = relu) < 0.0\n}\n");
+  auto times = finalists.time_in_place(nan, nullptr);
+  ASSERT_TRUE(times.ok());
+  ASSERT_EQ(times->size(), 1u);
+  EXPECT_EQ(times->front().trust, TimeTrust::Passing);
+}
+
+/// Nothing is said of the graphs then.
+TEST_F(Finalists, ComparingSaysWhatEndedIt) {
+  PrepareOptions options;
+  options.backend = "ref";
+  options.stop = StopToken().holding(1); // bytes
+  auto runs = BackendFinalists(options, {.runs = 2}).compare(chain(1), chain(2));
+  ASSERT_FALSE(runs.ok());
+  EXPECT_EQ(runs.error().code, Code::limit_no_answer);
+  EXPECT_EQ(runs.error().message, "the memory limit was reached");
+}
+
 TEST_F(Finalists, ComparingSaysWhichDoesNotRun) {
   PrepareOptions options;
   options.backend = "ref";

@@ -12,7 +12,7 @@ namespace tg {
 class MadeUpTimer final : public StepTimer {
 public:
   llvm::StringMap<double> times;       // by instance key; others: by their bytes
-  llvm::StringMap<double> first_times; // of the first time that it is asked for
+  llvm::StringMap<double> first_times; // of the first time that it is asked for: not settled
   llvm::StringSet<> refused;
   mutable size_t timed = 0;
 
@@ -28,6 +28,7 @@ public:
       }
       StepTime time;
       time.microseconds = us(step, key);
+      time.settled = !is_first(key);
       time.implementation = "made up";
       time.runs = 1;
       out.push_back(time);
@@ -52,9 +53,11 @@ private:
     return instance_key(symbols, {step.op, symbols.attrs(attrs), operands,
                                   symbols.type(step.result), step.weight_operands});
   }
+  bool is_first(const std::string& key) const {
+    return first_times.count(key) && !asked_.contains(key);
+  }
   double us(const StepSpec& step, const std::string& key) const {
-    if (auto first = first_times.find(key); first != first_times.end() && !asked_.contains(key))
-      return first->second;
+    if (is_first(key)) return first_times.lookup(key);
     if (auto said = times.find(key); said != times.end()) return said->second;
     double bytes = static_cast<double>(step.result.bytes());
     for (const TensorType& type : step.operands)

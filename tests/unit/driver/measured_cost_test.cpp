@@ -19,7 +19,7 @@ namespace {
 class GivenWatch final : public MachineWatch {
 public:
   explicit GivenWatch(bool quiet) : quiet_(quiet) {}
-  bool quiet() override { return quiet_; }
+  Disturbance disturbance() override { return quiet_ ? Disturbance::None : Disturbance::Slight; }
   double best_us() const override { return 30; }
 
 private:

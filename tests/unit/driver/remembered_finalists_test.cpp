@@ -96,12 +96,30 @@ TEST_F(Remembered, WhatTwoComparisonsComeToIsKept) {
 
 TEST_F(Remembered, ComparisonsThatDisagreeAreNotKept) {
   told.runs = faster();
-  told.runs.disturbed = true;
+  told.runs.disturbance = Disturbance::Slight;
   (void)ask();
   told.runs = undecided();
   (void)ask();
   EXPECT_FALSE(ask().times.remembered);
   EXPECT_TRUE(ask().times.remembered) << "the last two agreed";
+}
+
+TEST_F(Remembered, WhatACompetingProgramSaysIsNotKeptHoweverOften) {
+  told.runs = faster();
+  told.runs.disturbance = Disturbance::Heavy;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(ask().times.remembered);
+  told.runs.disturbance = Disturbance::Slight;
+  EXPECT_FALSE(ask().times.remembered);
+  EXPECT_FALSE(ask().times.remembered) << "confirmed by its like alone";
+  EXPECT_TRUE(ask().times.remembered);
+  EXPECT_EQ(told.asked, 5);
+}
+
+TEST_F(Remembered, WhatWasCutIsNotKept) {
+  told.runs = faster();
+  told.runs.times.cut = true;
+  (void)ask();
+  EXPECT_FALSE(ask().times.remembered);
 }
 
 TEST_F(Remembered, FaultsAndRemarksAreNotKept) {
@@ -113,7 +131,7 @@ TEST_F(Remembered, FaultsAndRemarksAreNotKept) {
   (void)ask();
   EXPECT_EQ(ask().note, "denormal numbers turn up");
   told.runs = faster();
-  told.runs.disturbed = true;
+  told.runs.disturbance = Disturbance::Slight;
   (void)ask();
   EXPECT_FALSE(ask().times.remembered) << "others computed meanwhile";
   EXPECT_EQ(told.asked, 6);

@@ -3,8 +3,8 @@
 #include "compiler/extract/annealing.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/greedy/greedy.h"
+#include "compiler/extract/problem.h"
 #include "compiler/extract/solver/child.h"
-#include "compiler/extract/solver/components.h"
 #include "compiler/extract/solver/process.h"
 #include "compiler/extract/solver/reduce.h"
 

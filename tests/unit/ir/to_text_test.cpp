@@ -50,6 +50,18 @@ TEST(ToText, ReadsAsWritten) {
   expect_round_trip(*b.graph);
 }
 
+TEST(ToText, OptionalLiteralsGoByName) {
+  Built b(
+      "model m(x: f32[1, 2, 4, 4], y: f32[2, 1]) -> (a: f32[1, 1, 4, 4], b: f32[2, 1]) {\n"
+      "  param w: f32[1, 2, 1, 1]\n"
+      "  param v: f32[1, 1]\n"
+      "  (conv2d(x, w, bias = [0.5]), matmul(y, v, bias = [0.25], residual = [[1.0], [2.0]]))\n}");
+  ASSERT_TRUE(b.graph) << b.rendered();
+  EXPECT_NE(to_text(*b.graph).find("conv2d(x, w, bias = [0.5])"), std::string::npos)
+      << to_text(*b.graph);
+  expect_round_trip(*b.graph);
+}
+
 TEST(ToText, LiteralsAmongOperandsOfOtherDtypesSayTheirOwn) {
   Built b("model m(x: f32[2], y: f32[2]) -> (z: f32[2]) {\n"
           "  fused_map([less(x, y), x, tensor(0.25, f32), full([2], 3.0, f32)],\n"

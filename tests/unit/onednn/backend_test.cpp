@@ -1,16 +1,15 @@
 // What the cpu backend chooses: kernels, layouts, reorders, in-place results. A kernel that is
 // worse than what this library has is a failure here, not a matter of taste. Expectations that name
 // oneDNN's AVX-512 kernels are skipped on other processors; all else holds everywhere.
+#include "runtime/onednn/handles.h"
 #include "tests/unit/onednn/compare.h"
-
-#include <dnnl.h>
 
 namespace tg::test {
 namespace {
 
 constexpr double kTolerance = 2e-5;
 
-bool avx512() { return dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core; }
+bool avx512() { return cpu::may_use(dnnl_cpu_isa_avx512_core); }
 
 size_t count(const Comparison& c, llvm::StringRef name) {
   size_t n = 0;
@@ -388,6 +387,21 @@ TEST(CpuBackend, ProfilingTimesEveryKernel) {
   ASSERT_TRUE((*executable)->run_once().ok());
   for (const StepInfo& step : (*executable)->steps()) EXPECT_GT(step.measured_us, 0);
   EXPECT_GT((*executable)->memory().total(), 0);
+}
+
+/// Then its steps' times are of two runs.
+TEST(CpuBackend, ARunThatANaNMadeAnewIsCounted) {
+  Builder b;
+  b.output(conv(b, b.input("x", {1, 8, 12, 12}), "w", 16, 3, 1, "relu"));
+  Plan plan = plan_from_graph(b.graph);
+  auto executable = make_cpu_backend()->compile(plan, {});
+  ASSERT_TRUE(executable.ok());
+  Tensor input = *Tensor::zeros(plan.values[plan.inputs[0]].type);
+  ASSERT_TRUE((*executable)->run({input}).ok());
+  EXPECT_EQ((*executable)->repeated_runs(), 0u);
+  *reinterpret_cast<float*>(input.data()) = std::numeric_limits<float>::quiet_NaN();
+  ASSERT_TRUE((*executable)->run({input}).ok());
+  EXPECT_EQ((*executable)->repeated_runs(), 1u);
 }
 
 } // namespace

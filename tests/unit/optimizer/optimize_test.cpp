@@ -17,14 +17,20 @@ class FakeFinalists : public FinalistRunner {
 public:
   FakeFinalists(double first_us, double second_us) : first_(first_us), second_(second_us) {}
   int asked = 0;
-  bool fails = false, disturbed = false;
+  bool fails = false, late = false, cut = false;
+  Disturbance disturbance = Disturbance::None;
+  double spread_us = 0; // of the second, from run to run
   std::string fault;
   Result<WholeRuns> compare(const Graph&, const Graph&) override {
     ++asked;
     if (fails) return error(Code::memory_limit, "too large");
+    if (late) return error(Code::limit_no_answer, "the time was over");
     if (!fault.empty()) return WholeRuns{{}, fault};
-    return WholeRuns{compare_times({first_, first_, first_}, {second_, second_, second_}), "", "",
-                     disturbed};
+    double slow = second_ + spread_us, fast = second_ - spread_us;
+    WholeRuns runs{compare_times({first_, first_, first_}, {fast, slow, fast}), "", "",
+                   disturbance};
+    runs.times.cut = cut;
+    return runs;
   }
   Result<std::vector<ScreeningResult>> screen(const Graph& source,
                                               llvm::ArrayRef<const Graph*> graphs) override {
@@ -108,7 +114,7 @@ TEST_F(Optimize, BesideOtherWorkAGuessHasToGain) {
   options.must_gain = false;
   for (double second : {80.0, 100.0}) {
     FakeFinalists finalists(100, second);
-    finalists.disturbed = true;
+    finalists.disturbance = Disturbance::Slight;
     Optimized result = run(source, &finalists, options);
     EXPECT_EQ(result.report.source_returned, second == 100) << second;
   }
@@ -138,6 +144,47 @@ TEST_F(Optimize, ASourceThatDoesNotRunLeavesThePricesToDecide) {
   EXPECT_FALSE(result.report.notes.empty());
 }
 
+/// With prices that are guesses, and with measured ones.
+TEST_F(Optimize, WhatHadNoTimeToMeetItsSourceIsNotReturned) {
+  Graph source = load(kFusable);
+  OptimizeOptions options;
+  for (bool must_gain : {false, true}) {
+    options.must_gain = must_gain;
+    FakeFinalists finalists(100, 50);
+    finalists.late = true;
+    Optimized result = run(source, &finalists, options);
+    EXPECT_TRUE(result.report.source_returned);
+    EXPECT_TRUE(result.report.changed);
+    EXPECT_FALSE(result.report.comparison);
+    EXPECT_EQ(difference(source, result.graph), "");
+    EXPECT_EQ(result.report.cost_after_us, result.report.cost_before_us);
+    EXPECT_TRUE(result.report.rules_applied.empty());
+    ASSERT_FALSE(result.report.notes.empty());
+    EXPECT_NE(result.report.notes[0].find("did not meet the source (the time was over): the "
+                                          "source is returned"),
+              std::string::npos)
+        << result.report.notes[0];
+  }
+}
+
+TEST_F(Optimize, RunsThatWereCutDoNotDecide) {
+  Graph source = load(kFusable);
+  OptimizeOptions options;
+  for (bool must_gain : {false, true}) {
+    options.must_gain = must_gain;
+    FakeFinalists finalists(100, 50);
+    finalists.cut = true;
+    Optimized result = run(source, &finalists, options);
+    EXPECT_TRUE(result.report.source_returned);
+    EXPECT_FALSE(result.report.comparison);
+    EXPECT_EQ(difference(source, result.graph), "");
+    ASSERT_FALSE(result.report.notes.empty());
+    EXPECT_NE(result.report.notes[0].find("the time was over after 3 runs of each"),
+              std::string::npos)
+        << result.report.notes[0];
+  }
+}
+
 /// Fused operators cost as much as what they replace, so that nothing is gained.
 class FlatCost : public CostModel {
 public:
@@ -148,6 +195,40 @@ public:
     return fused ? 2 : 1;
   }
 };
+
+/// Fused operators cost a little less than what they replace.
+class NearlyFlatCost : public CostModel {
+public:
+  explicit NearlyFlatCost(double gain) : fused_us_(2 / gain) {}
+  std::string name() const override { return "nearly flat"; }
+  double price(const Symbols& symbols, const OpInstance& instance) override {
+    bool fused =
+        instance.op == OpKind::Matmul && symbols.attr(instance.attrs, 0) != Value::of_enum("none");
+    return fused ? fused_us_ : 1;
+  }
+
+private:
+  double fused_us_;
+};
+
+/// Where prices promise little, the noise may hide a loss as large as the gain.
+TEST_F(Optimize, ASmallPromiseHasToBeSeen) {
+  Graph source = load(kFusable);
+  auto rules = load_rules(sources, library(), {}, sink);
+  OptimizeOptions options;
+  options.extract.extractor = Extractor::Greedy;
+  options.must_gain = false;
+  for (double gain : {1.02, 1.1})
+    for (double spread : {0.5, 2.0}) {
+      NearlyFlatCost costs(gain);
+      FakeFinalists finalists(100, 99);
+      finalists.spread_us = spread;
+      auto result = optimize(source, *rules, costs, options, &finalists);
+      ASSERT_TRUE(result.ok());
+      EXPECT_TRUE(result->report.changed);
+      EXPECT_EQ(result->report.source_returned, gain < 1.03 && spread > 1) << gain << " " << spread;
+    }
+}
 
 /// As of a device that was lost before anything was timed.
 class NoCost : public CostModel {

@@ -11,40 +11,67 @@
 namespace tg {
 namespace {
 
+using Answers = std::vector<Disturbance>;
+constexpr Disturbance kNone = Disturbance::None, kSlight = Disturbance::Slight,
+                      kHeavy = Disturbance::Heavy;
+
 /// The answers of a watch that reads these signs, one for each but the first.
-std::vector<bool> answers(std::vector<MachineSigns> signs, double best_us = 0) {
+Answers answers(std::vector<MachineSigns> signs, double best_us = 0) {
   size_t next = 0;
   auto watch = watch_signs([&] { return signs[next++]; }, best_us);
-  std::vector<bool> quiet;
-  while (next < signs.size()) quiet.push_back(watch->quiet());
-  return quiet;
+  Answers out;
+  while (next < signs.size()) out.push_back(watch->disturbance());
+  return out;
 }
 
 TEST(MachineWatch, NoticesThatThreadsStoodInLine) {
   EXPECT_EQ(answers({{0, 70, 30}, {1000, 80, 30}, {2000, 180, 30}, {3000, 220, 30}}),
-            (std::vector<bool>{true, false, true}))
+            (Answers{kNone, kSlight, kNone}))
       << "what counts is the share of the time since it was last asked";
+}
+
+/// Two threads on two cores beside a program that always computes wait for two thirds of the time.
+TEST(MachineWatch, TellsAProgramThatComputesFromAFewInterrupts) {
+  EXPECT_EQ(answers({{0, 0, 30}, {1000, 670, 30}, {2000, 1340, 31}, {3000, 1440, 30}}),
+            (Answers{kHeavy, kHeavy, kSlight}))
+      << "the yardstick may fall into a turn of ours";
+  EXPECT_EQ(answers({{0, 0, 30}, {1000, 100, 60}}), Answers{kHeavy})
+      << "a little waiting beside a machine that is slow";
 }
 
 TEST(MachineWatch, NoticesThatTheYardstickDrifts) {
   EXPECT_EQ(answers({{0, 0, 30}, {1, 0, 33}, {2, 0, 60}, {3, 0, 31}, {4, 0, 30}}),
-            (std::vector<bool>{true, false, false, true}))
+            (Answers{kNone, kHeavy, kHeavy, kNone}))
       << "before and after";
   EXPECT_EQ(answers({{0, 0, 60}, {1, 0, 60}, {2, 0, 30}, {3, 0, 30}, {4, 0, 60}}),
-            (std::vector<bool>{true, false, true, false}))
+            (Answers{kNone, kHeavy, kNone, kHeavy}))
       << "its best is what it is held against";
 }
 
 TEST(MachineWatch, KnowsTheYardstickFromEarlier) {
   std::vector<MachineSigns> slow{{0, 0, 60}, {1, 0, 60}, {2, 0, 60}};
-  EXPECT_EQ(answers(slow), (std::vector<bool>{true, true}));
-  EXPECT_EQ(answers(slow, 30), (std::vector<bool>{false, false}));
+  EXPECT_EQ(answers(slow), (Answers{kNone, kNone}));
+  EXPECT_EQ(answers(slow, 30), (Answers{kHeavy, kHeavy}));
   auto watch = watch_signs([&] { return slow.front(); }, 30);
   EXPECT_EQ(watch->best_us(), 30);
 }
 
 TEST(MachineWatch, DoesWithoutAYardstick) {
-  EXPECT_EQ(answers({{0, 0, 0}, {1000, 0, 0}, {2000, 500, 0}}), (std::vector<bool>{true, false}));
+  EXPECT_EQ(answers({{0, 0, 0}, {1000, 0, 0}, {2000, 500, 0}}), (Answers{kNone, kHeavy}));
+}
+
+/// What a thread stands in line for and what its core was taken away for are not the same time.
+TEST(MachineWatch, NoticesWhatOtherVirtualMachinesTook) {
+  EXPECT_EQ(answers({{0, 0, 30, 5e4}, {1e5, 0, 30, 5e4}, {2e5, 0, 30, 6e4}, {3e5, 0, 30, 9e4}}),
+            (Answers{kNone, kSlight, kHeavy}));
+  EXPECT_EQ(answers({{0, 0, 30, 0}, {1e5, 1e4, 30, 1e4}}), Answers{kHeavy}) << "together";
+}
+
+TEST(MachineWatch, ReadsWhatWasStolen) {
+  EXPECT_EQ(stolen_us("cpu  127311 15712 22682 25543 833 0 167 636 0 0\ncpu0 1 2 3\n", 1e4), 636e4);
+  for (const char* none :
+       {"", "cpu  1 2 3 4", "cpu0 1 2 3 4 5 6 7 8 9 10", "cpu  1 2 3 4 5 6 7 x 9"})
+    EXPECT_EQ(stolen_us(none, 1e4), 0) << none;
 }
 
 class NoBackend final : public Backend {

@@ -225,9 +225,10 @@ private:
 class ScriptedWatch final : public MachineWatch {
 public:
   explicit ScriptedWatch(std::vector<bool> rounds) : rounds_(std::move(rounds)) {}
-  bool quiet() override {
-    if (asked_++ == 0) return false; // of the time before the first round
-    return rounds_[std::min(asked_ - 2, rounds_.size() - 1)];
+  Disturbance disturbance() override {
+    bool before = asked_++ == 0; // of the time before the first round
+    bool quiet = !before && rounds_[std::min(asked_ - 2, rounds_.size() - 1)];
+    return quiet ? Disturbance::None : Disturbance::Slight;
   }
 
 private:

@@ -6,13 +6,14 @@
 namespace tg {
 namespace {
 
-/// Counts its runs.
+/// Counts its runs, and asks for the end in one of them.
 class FakeExecutable : public Executable {
 public:
-  int runs = 0;
+  int runs = 0, last = -1;
+  Cancellation wish;
   Result<void> bind_inputs(llvm::ArrayRef<Tensor>) override { return {}; }
   Result<void> run_once() override {
-    ++runs;
+    if (++runs == last) wish.request();
     return {};
   }
   Result<std::vector<Tensor>> outputs() const override { return std::vector<Tensor>(); }
@@ -31,6 +32,20 @@ TEST(Timing, RunsAsOftenAsAsked) {
   ASSERT_TRUE(comparison.ok());
   EXPECT_EQ(two.runs, 5);
   EXPECT_EQ(comparison->first.runs, comparison->second.runs);
+  EXPECT_FALSE(comparison->cut);
+}
+
+/// A run or two say nothing, however they come out.
+TEST(Timing, AComparisonThatEndedEarlyIsMarked) {
+  for (int last : {1, 2, 5, 6}) {
+    FakeExecutable one, two;
+    two.last = last;
+    auto times = time_in_turns(
+        one, two, {.warmup = 0, .min_runs = 5, .seconds = 0, .stop = StopToken(&two.wish)});
+    ASSERT_TRUE(times.ok());
+    EXPECT_EQ(times->first.runs, static_cast<size_t>(std::min(last, 5)));
+    EXPECT_EQ(times->cut, last < 5) << last;
+  }
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 // operator, a function of the library, a command. Without a name, all diagnostics in a line each.
 #include "compiler/driver/cli/commands/help.h"
 
-#include "compiler/driver/cli/options/completion.h"
+#include "compiler/driver/cli/options/help_text.h"
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/files/model.h"
 #include "lang/core/diagnostics/diagnostic.h"

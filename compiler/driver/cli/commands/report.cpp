@@ -1,6 +1,6 @@
 // `tg report`: the trace of a search as one page that needs nothing but a browser. The trace goes
 // into the page as it is, with its graphs as drawings; the page draws the rest (report_page.cpp).
-#include "compiler/driver/cli/pages/report_page.h"
+#include "compiler/driver/cli/pages/graph_picture.h"
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/files/json_files.h"
 #include "lang/core/support/data_file.h"

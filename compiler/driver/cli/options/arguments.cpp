@@ -1,6 +1,5 @@
 #include "compiler/driver/cli/options/arguments.h"
 
-#include "compiler/driver/cli/options/options_words.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "lang/core/diagnostics/diagnostic.h"
 

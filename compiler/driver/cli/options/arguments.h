@@ -3,6 +3,8 @@
 
 #include "compiler/driver/cli/options/option_table.h"
 
+#include <llvm/ADT/StringRef.h>
+
 #include <optional>
 
 namespace tg::cli {
@@ -27,5 +29,13 @@ std::optional<Misuse> set_option(const OptionRow& row, llvm::StringRef value, vo
 std::optional<Misuse> read_arguments(llvm::ArrayRef<const OptionRow*> rows,
                                      llvm::ArrayRef<llvm::StringRef> words, llvm::StringRef command,
                                      void* options, Arguments& arguments);
+
+// What other programs call the commands and options of this one.
+
+/// For a command that there is none of (`optimize`, `diff`): what to write, as a sentence; or "".
+llvm::StringRef idiom_of_command(llvm::StringRef word);
+
+/// For an option (`--timeout`): the one that is meant, if the command has it; or "".
+llvm::StringRef idiom_of_option(llvm::StringRef word);
 
 } // namespace tg::cli

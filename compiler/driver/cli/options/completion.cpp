@@ -1,6 +1,6 @@
 // Scripts that know by themselves what may stand on a command line: nothing is asked of `tg` while
 // somebody types. What they complete: commands, options, the words of an option, files.
-#include "compiler/driver/cli/options/completion.h"
+#include "compiler/driver/cli/options/help_text.h"
 
 #include "compiler/driver/cli/options/option_table.h"
 

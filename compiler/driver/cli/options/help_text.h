@@ -3,6 +3,10 @@
 
 #include "compiler/driver/cli/options/option_table.h"
 
+#include <llvm/ADT/StringRef.h>
+
+#include <string>
+
 namespace tg::cli {
 
 /// `tg --help`: the commands.
@@ -21,5 +25,12 @@ std::string option_text(const OptionRow& row, bool detail);
 std::string option_usage(const OptionRow& row);
 /// "tg opt [OPTIONS] FILE"
 std::string command_usage(const CommandRow& command);
+
+// Completion scripts of shells and the man page, from the tables of commands and options.
+
+/// `shell` is one of those that --completion takes.
+std::string completion_script(llvm::StringRef shell);
+/// tg.1, for man.
+std::string manual_page();
 
 } // namespace tg::cli

@@ -4,7 +4,6 @@
 #include "compiler/driver/cli/options/arguments.h"
 #include "compiler/driver/cli/options/help_text.h"
 #include "compiler/driver/cli/options/options_check.h"
-#include "compiler/driver/cli/options/options_words.h"
 #include "lang/core/diagnostics/diagnostic.h"
 
 #include <llvm/ADT/STLExtras.h>

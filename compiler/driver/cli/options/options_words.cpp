@@ -1,5 +1,5 @@
-// See options_words.h.
-#include "compiler/driver/cli/options/options_words.h"
+// Words that other programs have, by what they mean here.
+#include "compiler/driver/cli/options/arguments.h"
 
 #include <llvm/ADT/StringSwitch.h>
 
@@ -17,9 +17,8 @@ StringRef idiom_of_command(StringRef word) {
       .Cases("shell", "prompt", "interactive", "the prompt is `tg repl`")
       .Cases("exec", "eval", "execute", "models are run by `tg run`")
       .Cases("lint", "typecheck", "parse", "files are checked by `tg check`")
-      .Case("import", "models are .tg files; no other format is read")
       .Case("convert", "ONNX files are read by `tg import` and written by `tg export`")
-      .Case("load", "every command takes the file of its model: `tg check FILE`")
+      .Case("load", "every command takes the file of its model, .tg or .onnx")
       .Cases(
           "bench paper", "paper",
           "the table of the published tree search is a program of the repository: `./dev bench -- "

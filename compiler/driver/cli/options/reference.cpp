@@ -1,6 +1,5 @@
 // `tg options`: the reference of all options, as Markdown (the text of compiler/driver/OPTIONS.md,
 // which a test keeps fresh) or as JSON; and the man page.
-#include "compiler/driver/cli/options/completion.h"
 #include "compiler/driver/cli/options/help_text.h"
 #include "compiler/driver/cli/session.h"
 

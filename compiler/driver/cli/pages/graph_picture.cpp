@@ -1,8 +1,6 @@
 // See graph_picture.h: to Graphviz, and files by their ending.
 #include "compiler/driver/cli/pages/graph_picture.h"
 
-#include "compiler/driver/cli/pages/report_page.h"
-
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/Path.h>
 

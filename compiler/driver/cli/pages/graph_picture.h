@@ -25,4 +25,11 @@ Result<std::string> picture_file(const Picture& picture, llvm::StringRef path);
 /// Text between tags and in attributes of HTML and SVG.
 std::string escape_xml(llvm::StringRef text);
 
+// The page of `tg report`, and that of a single drawing.
+
+/// `json` is the trace, checked; the pictures are its graphs.
+std::string report_page(llvm::StringRef json, const Picture& source, const Picture& result);
+/// A page with nothing but one drawing.
+std::string drawing_page(const Picture& picture);
+
 } // namespace tg::cli

@@ -2,7 +2,7 @@
 // any reference to a network. The charts are drawn by the script from the trace in the page, whose
 // texts reach it as text nodes only; the graphs come as SVG (graph_picture.h), and the script lets
 // them be zoomed and moved. Colours are variables with a light and a dark form.
-#include "compiler/driver/cli/pages/report_page.h"
+#include "compiler/driver/cli/pages/graph_picture.h"
 
 namespace tg::cli {
 

@@ -2,7 +2,6 @@
 // strings and comments never mislead.
 #include "compiler/driver/cli/prompt/notebook.h"
 
-#include "compiler/driver/cli/prompt/rename.h"
 #include "lang/syntax/parse.h"
 #include "lang/syntax/token_classes.h"
 #include "lang/syntax/tokens.h"

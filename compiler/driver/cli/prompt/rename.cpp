@@ -1,5 +1,5 @@
-// See rename.h. By tokens: the statement has been read before, so that brackets match.
-#include "compiler/driver/cli/prompt/rename.h"
+// By tokens: the statement has been read before, so that brackets match.
+#include "compiler/driver/cli/prompt/notebook.h"
 
 #include "lang/syntax/parse.h"
 #include "lang/syntax/token_classes.h"

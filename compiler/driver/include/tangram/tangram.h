@@ -242,7 +242,8 @@ struct Optimized {
 
 /// Never worse than its input under the cost model; with costs of this machine (calibrated,
 /// measured, analytic without a profile) both are run, and the input is returned where it is the
-/// faster one (with `measured` also where the gain is within the noise). Rules that are not built
+/// faster one (with `measured` also where the gain is within the noise), or where a limit left no
+/// time for that. Rules that are not built
 /// in are verified first; one that does not hold is an error, with a counterexample (E0306). With
 /// `verify` the result is held against its source, exactly; a difference is an error that names the
 /// rule (E0802).

@@ -213,8 +213,7 @@ NodeId Emitter::pad(NodeId x, Ints before, Ints after, double value) {
 
 NodeId Emitter::expand(NodeId x, Ints to) {
   if (!x.valid() || shape(x) == to) return x;
-  NodeId ones = filled(1, {dtype(x), Shape(to.begin(), to.end())});
-  return op(dtype(x) == DType::Bool ? OpKind::LogicalAnd : OpKind::Mul, {x, ones});
+  return op(OpKind::Broadcast, {x}, {{"shape", Value::of_ints(to)}});
 }
 
 NodeId Emitter::unsqueeze(NodeId x, int64_t axis) {

@@ -46,13 +46,12 @@ Shape pads_of(const SlidingWindows& windows) {
 /// conv2d or conv3d; the number of axes decides.
 NodeId convolve(Call& call, NodeId x, NodeId w, NodeId bias, const SlidingWindows& windows) {
   Emitter& emit = call.emit();
-  std::optional<OpKind> op = windows.size() == 2 ? OpKind::Conv2d : find_op("conv3d");
-  if (!op) return call.fail("convolutions over three axes are not supported");
+  OpKind op = windows.size() == 2 ? OpKind::Conv2d : OpKind::Conv3d;
   llvm::SmallVector<NodeId, 4> operands = {x, w, bias};
   if (op == OpKind::Conv2d) operands.push_back(emit.none());
   Shape strides = of_each(windows, [](const SlidingWindow& w) { return w.stride; });
   Shape dilations = of_each(windows, [](const SlidingWindow& w) { return w.dilation; });
-  return emit.op(*op, operands,
+  return emit.op(op, operands,
                  {{"stride", Value::of_ints(strides)},
                   {"pad", Value::of_ints(pads_of(windows))},
                   {"dilation", Value::of_ints(dilations)}});
@@ -136,10 +135,8 @@ TransposedWindows read_transposed(Call& call, const Operands& in) {
 
 NodeId convolve_transposed(Call& call, NodeId x, NodeId w, NodeId bias, int64_t groups,
                            const TransposedWindow& high, const TransposedWindow& wide) {
-  std::optional<OpKind> op = find_op("conv_transpose2d");
-  if (!op) return call.fail("transposed convolutions are not supported");
   return call.emit().op(
-      *op, {x, w, bias},
+      OpKind::ConvTranspose2d, {x, w, bias},
       {{"stride", Value::of_ints({high.stride, wide.stride})},
        {"pad", Value::of_ints({high.before, wide.before, high.after, wide.after})},
        {"output_padding", Value::of_ints({high.extra, wide.extra})},

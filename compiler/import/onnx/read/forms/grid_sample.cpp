@@ -63,11 +63,7 @@ NodeId AxisSampler::place(NodeId grid) const {
   NodeId x = how_.align_corners
                  ? emit_.mul(emit_.div(from_zero, 2), last())
                  : emit_.div(emit_.sub(emit_.mul(from_zero, static_cast<double>(size_)), 1), 2);
-  if (how_.filter == Filter::Nearest) {
-    std::optional<OpKind> round = find_op("round");
-    if (!round) return emit_.fail("`mode` nearest is not supported");
-    x = emit_.unary(*round, x);
-  }
+  if (how_.filter == Filter::Nearest) x = emit_.unary(OpKind::Round, x);
   if (how_.padding == Padding::Reflection) return reflected(x);
   // Of a cubic each element that it reads is held within the borders, but not its place.
   bool held = how_.padding == Padding::Border && how_.filter != Filter::Cubic;
@@ -155,8 +151,7 @@ Neighbours corners(Emitter& emit, const Sampling& how, Ints image, NodeId places
     int64_t size = image[static_cast<size_t>(axis)];
     Neighbours along = AxisSampler(emit, how, size).neighbours(column);
     if (emit.failed()) return {};
-    Neighbours before = axis == 0 ? Neighbours{{}} : std::move(made);
-    made.clear();
+    Neighbours before = axis == 0 ? Neighbours{{}} : std::exchange(made, {});
     for (const Neighbour& outer : before)
       for (const Neighbour& inner : along) {
         NodeId index =

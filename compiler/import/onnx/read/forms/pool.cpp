@@ -242,6 +242,40 @@ void max_pool(Call& call) {
   if (call.wants(1)) call.result(1, largest_indices(call, x, windows, order != 0));
 }
 
+/// The elements of a MaxPool at their places again, with zeros between them.
+void max_unpool(Call& call) {
+  Emitter& emit = call.emit();
+  NodeId x = call.input(0), indices = call.input(1);
+  if (call.failed()) return;
+  const TensorType type = emit.type(x);
+  size_t axes = type.shape.size() < 2 ? 0 : type.shape.size() - 2;
+  Shape kernel = read_numbers(call, "kernel_shape", axes, 1, 0);
+  Shape strides = read_numbers(call, "strides", axes, 1, 1);
+  Shape pads = read_numbers(call, "pads", 2 * axes, 0, 0);
+  Shape given = call.has(2) ? call.known_wholes(2) : Shape();
+  if (call.failed()) return;
+  if (emit.shape(indices) != Ints(type.shape)) {
+    call.fail("it takes as many indices as elements, got " + emit.type(indices).text() + " for " +
+              type.text());
+    return;
+  }
+  TensorType result = type;
+  for (size_t i = 0; i < axes; ++i)
+    result.shape[i + 2] = (type[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[axes + i];
+  // Some runtimes count indices over the size that is given, some over that of the windows.
+  if (call.has(2) && given != result.shape)
+    call.fail("a size of " + text_of(given) + " where windows give " + text_of(result.shape) +
+              " leaves open what its indices count");
+  if (llvm::any_of(result.shape, [](int64_t size) { return size < 1 || size > kMostWindows; }))
+    call.fail("a result of " + text_of(result.shape));
+  if (call.failed()) return;
+  int64_t count = type.elements();
+  NodeId zeros = emit.filled(0, {type.dtype, {product(result.shape, 0, result.rank())}});
+  NodeId made =
+      emit.op(OpKind::Scatter, {zeros, emit.reshape(indices, {count}), emit.reshape(x, {count})});
+  call.result(emit.reshape(made, result.shape));
+}
+
 // --- mean and sum -------------------------------------------------------------------------------
 
 /// What the sum over a window is divided by.
@@ -370,6 +404,7 @@ constexpr Form kForms[] = {
     {"GlobalMaxPool", global_pool<OpKind::ReduceMax>},
     {"LpPool", lp_pool},
     {"MaxPool", max_pool},
+    {"MaxUnpool", max_unpool},
 };
 
 } // namespace
