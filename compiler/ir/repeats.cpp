@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/Hashing.h>
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/SmallSet.h>
 #include <llvm/ADT/StringExtras.h>
 
 #include <map>
@@ -13,7 +14,7 @@ namespace {
 constexpr size_t kMostPeriods = 64;      // lengths of blocks that are tried
 constexpr size_t kMostWork = 20'000'000; // operators looked at in one region
 constexpr size_t kMostArguments = 24, kMostResults = 8;
-constexpr size_t kLeastLength = 4, kLeastSaved = 6; // operators
+constexpr size_t kLeastLength = 4, kLeastSaved = 6; // operators; operators and weights
 constexpr size_t kNowhere = SIZE_MAX;
 
 using Part = RepeatedWeight::Part;
@@ -206,7 +207,8 @@ private:
       work += count * region.period;
       std::optional<Repeat> repeat = copies_at(region.begin + offset, region.period, count);
       if (!repeat) continue;
-      size_t saved = (repeat->copies.size() - 1) * region.period;
+      size_t lines = region.period + repeat->weights.size();
+      size_t saved = (repeat->copies.size() - 1) * lines;
       size_t costs = 2 * (repeat->arguments.size() + repeat->results.size()) +
                      (repeat->is_loop ? 0 : repeat->copies.size());
       if (saved < costs + kLeastSaved) continue;
@@ -308,7 +310,7 @@ private:
     for (size_t place = 0; place < period; ++place)
       for (size_t slot = 0; slot < operands(repeat.copies[0][place]).size(); ++slot)
         if (!read(repeat, place, slot)) return std::nullopt;
-    if (repeat.arguments.size() > kMostArguments) return std::nullopt;
+    if (repeat.arguments.size() > kMostArguments || !find_body(repeat)) return std::nullopt;
     repeat.is_loop = is_loop(repeat);
     return repeat;
   }
@@ -370,6 +372,17 @@ private:
     for (const RepeatedArgument& known : repeat.arguments)
       if (known.of == argument.of) return;
     repeat.arguments.push_back(std::move(argument));
+  }
+
+  /// A step whose two states begin as one tensor of zeros cannot tell these apart.
+  static bool find_body(Repeat& repeat) {
+    for (repeat.body = 0; repeat.body < repeat.copies.size(); ++repeat.body) {
+      llvm::SmallSet<uint32_t, 16> read;
+      for (const RepeatedArgument& argument : repeat.arguments)
+        read.insert(argument.of[repeat.body].index);
+      if (read.size() == repeat.arguments.size()) return true;
+    }
+    return false;
   }
 
   bool is_loop(const Repeat& repeat) const {

@@ -46,6 +46,8 @@ struct Repeat {
   /// Operators by copy and place, in the graph's order. Leaves are not among them, nor the inner
   /// nodes of calls.
   std::vector<std::vector<NodeId>> copies;
+  /// The copy that reads different nodes by all its arguments: the body of a function.
+  size_t body = 0;
   NodeId at; // before this one all that they read from outside is there
   std::vector<RepeatedArgument> arguments;
   std::vector<uint32_t> results; // places whose values are read outside of their copy

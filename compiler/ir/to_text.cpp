@@ -196,8 +196,12 @@ protected:
     if (!options_.names) return "";
     auto found = options_.names->find(id.index);
     if (found == options_.names->end()) return "";
-    llvm::StringRef name = found->second, inside = name;
-    if (inside.consume_front(scope_) && !inside.empty() && !llvm::isDigit(inside[0])) name = inside;
+    llvm::StringRef name = found->second;
+    size_t at = scope_.empty() ? llvm::StringRef::npos : name.find(scope_);
+    if (at == 0 || (at != llvm::StringRef::npos && name[at - 1] == '_')) {
+      llvm::StringRef inside = name.drop_front(at + scope_.size());
+      if (!inside.empty() && !llvm::isDigit(inside[0])) name = inside;
+    }
     return identifier(shortened(name), "");
   }
 
@@ -295,6 +299,7 @@ protected:
 
   std::string operator_text(NodeId id, const OpInfo& info) {
     if (const GraphCall* call = call_of(id)) return call_text(*call);
+    if (std::string text = bracket_text(id); !text.empty()) return text;
     llvm::ArrayRef<NodeId> operands = graph_.operands(id);
     shorten(operands, info.name.size());
     if (is_infix(id)) return infix_text(id);
@@ -331,11 +336,57 @@ protected:
     return text + attributes(id, info) + ")";
   }
 
+  /// `x[:, 2:4]` for a slice, `x[:, 2]` for one whose axis goes; "" for what is none.
+  std::string bracket_text(NodeId id) {
+    OpKind op = graph_.node(id).op;
+    if (op == OpKind::Slice && is_bracket(id)) return bracket_text(id, range_text(id));
+    if (op != OpKind::Reshape) return "";
+    NodeId slice = graph_.operands(id)[0];
+    bool index = graph_.node(slice).op == OpKind::Slice && pending_.count(slice.index) &&
+                 is_bracket(slice) && drops_axis(id, slice);
+    return index ? bracket_text(slice, std::to_string(graph_.attr(slice, 1).number)) : "";
+  }
+
+  /// Lists are indexed when a model is built, and what is whole is no slice.
+  bool is_bracket(NodeId slice) const {
+    NodeId of = graph_.operands(slice)[0];
+    int64_t size = graph_.type(of)[axis_of(slice)];
+    bool whole = graph_.attr(slice, 1).number == 0 && graph_.attr(slice, 2).number == size;
+    return !whole && graph_.node(of).op != OpKind::Constant && !call_of(slice);
+  }
+
+  size_t axis_of(NodeId slice) const { return static_cast<size_t>(graph_.attr(slice, 0).number); }
+
+  bool drops_axis(NodeId reshape, NodeId slice) const {
+    Shape kept = graph_.type(slice).shape;
+    if (kept[axis_of(slice)] != 1) return false;
+    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(axis_of(slice)));
+    return graph_.type(reshape).shape == kept;
+  }
+
+  /// `2:4`; the ends of an axis go without saying.
+  std::string range_text(NodeId slice) const {
+    int64_t size = graph_.type(graph_.operands(slice)[0])[axis_of(slice)];
+    int64_t start = graph_.attr(slice, 1).number, stop = graph_.attr(slice, 2).number;
+    return (start == 0 ? "" : std::to_string(start)) + ":" +
+           (stop == size ? "" : std::to_string(stop));
+  }
+
+  std::string bracket_text(NodeId slice, const std::string& place) {
+    NodeId of = graph_.operands(slice)[0];
+    size_t axis = axis_of(slice);
+    std::string text = operand_text(of), before;
+    if (names_[of.index].empty() && is_infix(of)) text = "(" + text + ")";
+    for (size_t i = 0; i < axis; ++i) before += ":, ";
+    if (axis >= 2 && axis + 1 == static_cast<size_t>(graph_.type(of).rank())) before = "..., ";
+    return text + "[" + before + place + "]";
+  }
+
   std::string call_text(const GraphCall& call) {
     shorten(call.operands, call.function.size());
     std::string text = call.function + "(";
-    for (NodeId operand : call.operands)
-      text += (operand == call.operands[0] ? "" : ", ") + operand_text(operand);
+    for (size_t i = 0; i < call.operands.size(); ++i)
+      text += (i ? ", " : "") + operand_text(call.operands[i]);
     return text + call.attributes + ")";
   }
 
@@ -373,6 +424,7 @@ protected:
       const AttrInfo& attr = info.attrs()[slot];
       const Value& value = graph_.attr(id, slot);
       if (!attr.required && is_default(id, attr, value)) continue;
+      if (info.kind == OpKind::Transpose && swaps_last_axes(value)) continue;
       bool pair =
           attr.kind == AttrKind::pair && value.ints.size() == 2 && value.ints[0] == value.ints[1];
       text += ", " + std::string(attr.name) + " = " +
@@ -381,6 +433,16 @@ protected:
                                               : value.text_form());
     }
     return text;
+  }
+
+  /// Which goes without saying (lang/check/resolve.cpp).
+  static bool swaps_last_axes(const Value& perm) {
+    size_t rank = perm.ints.size();
+    for (size_t axis = 0; axis < rank; ++axis) {
+      size_t from = axis + 2 < rank ? axis : rank - 1 - (axis + 2 - rank);
+      if (perm.ints[axis] != static_cast<int64_t>(from)) return false;
+    }
+    return rank >= 2;
   }
 
   bool is_default(NodeId id, const AttrInfo& attr, const Value& value) const {
@@ -397,7 +459,7 @@ protected:
   const Graph& graph_;
   const TextOptions& options_;
   std::string text_;
-  std::string scope_; // that given names begin with, and that goes without saying here
+  std::string scope_; // what given names have at their head, which goes without saying here
   std::vector<uint32_t> uses_;
   std::vector<std::string> names_; // by node; empty where it has none (yet)
   llvm::DenseMap<uint32_t, std::string> pending_;
@@ -484,9 +546,9 @@ public:
     file_.functions.insert(name_);
     text_ += "fn " + name_ + "(";
     for (const RepeatedArgument& argument : repeat_.arguments) {
-      std::string& name = names_[argument.of[0].index];
+      std::string& name = names_[argument.of[repeat_.body].index];
       name = fresh(argument_name(argument));
-      text_ += name + ": " + type_text(graph_.type(argument.of[0])) + ", ";
+      text_ += name + ": " + type_text(graph_.type(argument.of[repeat_.body])) + ", ";
     }
     if (numbers_of_.needed()) {
       taken_.insert("i");
@@ -504,11 +566,11 @@ public:
   }
 
 private:
-  NodeId result(size_t i) const { return repeat_.copies[0][repeat_.results[i]]; }
+  NodeId result(size_t i) const { return repeat_.copies[repeat_.body][repeat_.results[i]]; }
 
   void statements() {
     std::set<uint32_t> nodes;
-    for (NodeId id : repeat_.copies[0]) {
+    for (NodeId id : repeat_.copies[repeat_.body]) {
       nodes.insert(id.index);
       count_uses(id);
       for (NodeId operand : operands_of(id))
@@ -521,11 +583,11 @@ private:
 
   std::string path_text(NodeId weight, llvm::StringRef path) const override {
     for (const RepeatedWeight& known : repeat_.weights)
-      if (known.of[0] == weight) return numbers_of_.text(known.path);
+      if (known.of[repeat_.body] == weight) return numbers_of_.text(known.path);
     return Body::path_text(weight, path);
   }
 
-  /// What most given names of the first copy begin with, up to a `_`.
+  /// What most given names of the copy begin with, up to a `_`.
   void find_scope() {
     if (!options_.names) return;
     std::map<llvm::StringRef, size_t> begins;
@@ -538,8 +600,8 @@ private:
       for (size_t at = name.find('_', 1); at != llvm::StringRef::npos; at = name.find('_', at + 1))
         ++begins[name.take_front(at + 1)];
     };
-    for (NodeId id : repeat_.copies[0]) take(id);
-    for (const RepeatedWeight& weight : repeat_.weights) take(weight.of[0]);
+    for (NodeId id : repeat_.copies[repeat_.body]) take(id);
+    for (const RepeatedWeight& weight : repeat_.weights) take(weight.of[repeat_.body]);
     for (bool numbered : {true, false}) { // `layers_0_` says more than `layers_0_attention_`
       for (auto [begin, count] : begins)
         if (4 * count > 3 * named && begin.size() > scope_.size() &&
@@ -566,7 +628,7 @@ private:
   std::string argument_name(const RepeatedArgument& argument) const {
     bool handed_on = argument.carried >= 0;
     if (handed_on) return "x";
-    NodeId id = argument.of[0];
+    NodeId id = argument.of[repeat_.body];
     OpKind op = graph_.node(id).op;
     std::string name = given_name(id);
     if (op == OpKind::Input) name = identifier(graph_.attr(id, 0).text, "x");
@@ -649,7 +711,11 @@ private:
   void count_all_uses() {
     for (uint32_t i = 0; i < graph_.size(); ++i)
       if (needed_[i]) count_uses({i});
-    for (const GraphOutput& output : graph_.outputs()) uses_[output.node.index] += 2; // by name
+    for (const GraphOutput& output : graph_.outputs()) {
+      bool nameless =
+          options_.names && graph_.outputs().size() == 1 && given_name(output.node) == "";
+      uses_[output.node.index] += nameless ? 1 : 2; // by name
+    }
     for (const Repeat& repeat : repeats_)
       for (const RepeatedArgument& argument : repeat.arguments) {
         bool by_name = repeat.is_loop && argument.carried < 0;
@@ -739,11 +805,7 @@ private:
     name_inputs();
     for (const auto& taken : taken_) file_.taken.insert(taken.getKey());
     file_.taken.insert(name);
-    for (const Repeat& repeat : repeats_) {
-      Block block(file_, repeat);
-      text_ += block.write();
-      blocks_.push_back({block.name(), block.numbers().needed(), block.numbers().first()});
-    }
+    for (const Repeat& repeat : repeats_) write_block(repeat);
     llvm::SmallVector<llvm::StringRef, 8> lines;
     llvm::StringRef(options_.doc).split(lines, '\n');
     for (llvm::StringRef line : lines)
@@ -759,6 +821,19 @@ private:
     text_ += ") -> ";
     results();
     text_ += " {\n";
+  }
+
+  /// Two that are equal but for their names are one.
+  void write_block(const Repeat& repeat) {
+    Block block(file_, repeat);
+    std::string text = block.write(), name = block.name();
+    std::string rest = text.substr(text.find('('));
+    auto [known, fresh] = functions_.try_emplace(std::move(rest), name);
+    if (fresh)
+      text_ += text;
+    else
+      file_.functions.erase(name);
+    blocks_.push_back({known->second, block.numbers().needed(), block.numbers().first()});
   }
 
   /// Before all else gets a name.
@@ -846,9 +921,10 @@ private:
 
   std::vector<bool> needed_; // to be written here
   std::vector<Repeat> repeats_;
-  std::vector<CalledBlock> blocks_;           // of repeats_
-  llvm::DenseMap<uint32_t, size_t> block_at_; // by the first operator
-  llvm::DenseSet<uint32_t> begins_;           // of loops, and read by nothing else
+  std::vector<CalledBlock> blocks_;              // of repeats_
+  std::map<std::string, std::string> functions_; // names by what follows them
+  llvm::DenseMap<uint32_t, size_t> block_at_;    // by the first operator
+  llvm::DenseSet<uint32_t> begins_;              // of loops, and read by nothing else
   llvm::StringSet<> variables_;
   llvm::StringSet<> externs_; // declared
 };
