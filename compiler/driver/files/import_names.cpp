@@ -34,8 +34,14 @@ bool says_nothing(StringRef word) {
   if (stem.size() <= 1) return true;
   return llvm::StringSwitch<bool>(stem)
       .Cases("val", "getitem", "tmp", "output", "result", "node", true)
-      .Cases("view", "_to_copy", "_unsafe_view", "n0", "arange", true)
+      .Cases("view", "_to_copy", "_unsafe_view", "n0", "arange", "index", true)
       .Default(stem.startswith("p2o") || stem.endswith("tmp") || find_op(stem).has_value());
+}
+
+/// `val_12`: a weight for which the exporter made up a name.
+bool is_made_up(StringRef word) {
+  StringRef stem = without_number(word);
+  return stem.size() > 1 && stem.size() < word.size() && says_nothing(word);
 }
 
 /// "Conv", "LayerNormalization_1": named after an operator of ONNX.
@@ -165,7 +171,8 @@ private:
     return parts.empty() ? "" : llvm::join(parts.drop_back(), "/");
   }
 
-  /// `onnx::Conv_12`, which an exporter made up, is conv1_weight where conv1 reads it as that.
+  /// `onnx::Conv_12` or `val_12`, which an exporter made up, is conv1_weight where conv1 reads it
+  /// as that.
   void name_by_role(llvm::DenseMap<uint32_t, std::string>& names) {
     for (uint32_t i = 0; i < graph_.size(); ++i) {
       auto own = needed_[i] && !graph_.node({i}).weight_only ? names.find(i) : names.end();
@@ -182,7 +189,9 @@ private:
         auto at = weights_.find(weight.index);
         if (at == weights_.end()) continue;
         const Segments& parts = paths_[at->second];
-        if (parts.size() != 1 || !(is_operator(parts[0]) || llvm::isDigit(parts[0][0]))) continue;
+        bool made_up = parts.size() == 1 && (is_operator(parts[0]) || is_made_up(parts[0]) ||
+                                             llvm::isDigit(parts[0][0]));
+        if (!made_up) continue;
         StringRef role(info.operands()[k].name.data(), info.operands()[k].name.size());
         if (role.size() == 1) role = "weight";
         names[weight.index] = name + "_" + role.str();
