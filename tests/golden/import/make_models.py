@@ -11,7 +11,7 @@ import struct
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-FLOAT, INT64 = 1, 7
+FLOAT, INT64, BOOL = 1, 7, 9
 
 
 def varint(n):
@@ -46,6 +46,8 @@ def attribute(name, value):
         return [(1, name), (4, value), (20, 3)]
     if isinstance(value, Tensor):
         return [(1, name), (5, value.fields), (20, 4)]
+    if isinstance(value, Graph):
+        return [(1, name), (6, value.fields()), (20, 5)]
     return [(1, name)] + [(8, n) for n in value] + [(20, 7)]
 
 
@@ -60,6 +62,7 @@ class Graph:
 
     def __init__(self, name):
         self.name, self.nodes, self.tensors, self.inputs, self.outputs = name, [], [], [], []
+        self.declared = []
         self.random = random.Random(name)
 
     def value(self, name, shape, kind):
@@ -89,18 +92,26 @@ class Graph:
         self.tensors.append(Tensor(name, [len(values)], values, INT64))
         return name
 
-    def node(self, op, inputs, output, domain="", **attributes):
+    def node(self, op, inputs, output, domain="", modules=(), **attributes):
         fields = [(1, name) for name in inputs] + [(2, output), (3, "node_" + output.strip("/")), (4, op)]
         fields += [(5, attribute(*item)) for item in attributes.items()]
+        if modules:
+            scopes = [""] + [".".join(modules[:i + 1]) for i in range(len(modules))] + [output]
+            fields.append((9, [(1, "pkg.torch.onnx.name_scopes"), (2, str(scopes))]))
         self.nodes.append(fields + ([(7, domain)] if domain else []))
         return output
 
+    def fields(self):
+        fields = [(1, node) for node in self.nodes] + [(2, self.name)]
+        fields += [(5, tensor.fields) for tensor in self.tensors]
+        return fields + [(number, value) for number, values in ((11, self.inputs), (12, self.outputs),
+                                                                (13, self.declared)) for value in values]
+
+    def bytes(self, opset=17):
+        return message([(1, 8), (2, "make_models.py"), (7, self.fields()), (8, [(1, ""), (2, opset)])])
+
     def write(self, opset=17):
-        graph = [(1, node) for node in self.nodes] + [(2, self.name)]
-        graph += [(5, tensor.fields) for tensor in self.tensors]
-        graph += [(11, value) for value in self.inputs] + [(12, value) for value in self.outputs]
-        model = [(1, 8), (2, "make_models.py"), (7, graph), (8, [(1, ""), (2, opset)])]
-        (FOLDER / (self.name + ".onnx")).write_bytes(message(model))
+        (FOLDER / (self.name + ".onnx")).write_bytes(self.bytes(opset))
 
 
 def layers():
@@ -211,6 +222,65 @@ def steps():
     g.write()
 
 
+def modules():
+    """Layers as PyTorch's newer exporter writes them: values are numbered, modules are metadata."""
+    g = Graph("modules")
+    x, count = g.input("x", [2, 8]), iter(range(1000))
+    for i in range(3):
+        layer = ("net", f"layers.{i}")
+        w = g.weight(f"val_{next(count)}", [8, 8])
+        b = g.weight(f"net.layers.{i}.fc.bias", [8])
+        h = g.node("MatMul", [x, w], f"val_{next(count)}", modules=layer + ("fc",))
+        h = g.node("Add", [h, b], f"linear_{i}", modules=layer + ("fc",))
+        t = g.node("Tanh", [h], f"tanh_{i}", modules=layer + ("act",))
+        x = g.node("Add", [x, t], f"add_{i}", modules=layer)
+    g.node("Relu", [x], "y", modules=("net",))
+    g.output("y", [2, 8])
+    g.write()
+
+
+def attentions():
+    """Attention as exporters spell it out: scaled before or behind the product, masked, guarded."""
+    g = Graph("attentions")
+    g.number("scale", 0.5), g.number("zero", 0.0)
+    mask = g.input("mask", [5, 5])
+
+    def scores(name, masked):
+        """(softmax, values)"""
+        q, k, v = (g.input(f"{name}.{part}", [2, 3, 5, 4]) for part in "qkv")
+        keys = g.node("Transpose", [k], f"/{name}/Transpose_output_0", perm=[0, 1, 3, 2])
+        if name != "scaled_behind":
+            q = g.node("Mul", [q, "scale"], f"/{name}/Mul_output_0")
+        s = g.node("MatMul", [q, keys], f"/{name}/MatMul_output_0")
+        if name == "scaled_behind":
+            s = g.node("Mul", [s, "scale"], f"/{name}/Mul_output_0")
+        if masked:
+            s = g.node("Add", [s, mask], f"/{name}/Add_output_0")
+        return g.node("Softmax", [s], f"/{name}/Softmax_output_0", axis=-1), v
+
+    for name, masked in (("plain", False), ("scaled_behind", False), ("masked", True), ("guarded", True)):
+        p, v = scores(name, masked)
+        if name == "guarded":
+            nothing = g.node("IsNaN", [p], "/guarded/IsNaN_output_0")
+            p = g.node("Where", [nothing, "zero", p], "/guarded/Where_output_0")
+        g.node("MatMul", [p, v], f"{name}_out")
+        g.output(f"{name}_out", [2, 3, 5, 4])
+    g.write()
+
+
+def recurrent():
+    """An LSTM of both directions: each step is a call."""
+    g = Graph("recurrent")
+    x = g.input("x", [5, 1, 3])
+    w = g.weight("lstm.w", [2, 16, 3])
+    r = g.weight("lstm.r", [2, 16, 4])
+    b = g.weight("lstm.b", [2, 32])
+    h = g.input("h", [2, 1, 4])  # of which both states begin
+    g.node("LSTM", [x, w, r, b, "", h, h], "y", direction="bidirectional", hidden_size=4)
+    g.output("y", [5, 2, 1, 4])
+    g.write()
+
+
 def unsupported():
     """Nodes that there is nothing for; what reads them is not spoken of."""
     g = Graph("unsupported")
@@ -224,18 +294,123 @@ def unsupported():
     g.write()
 
 
-def missing_data():
-    """A weight in a file that is not there."""
-    g = Graph("missing_data")
-    x = g.input("x", [2, 8])
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def small(name):
+    """y = relu(x): a model, its parts to be made bad."""
+    g = Graph(name)
+    g.input("x", [2, 8])
+    g.node("Relu", ["x"], "y")
+    g.output("y", [2, 8])
+    return g
+
+
+def external(name, location):
+    """A weight in a file beside the model."""
+    g = small(name)
     g.tensors.append(Tensor("w", [8, 8], []))
     g.tensors[-1].fields = [(1, 8), (1, 8), (2, FLOAT), (8, "w"),
-                            (13, [(1, "location"), (2, "not_there.data")]), (14, 1)]
-    g.node("MatMul", [x, "w"], "y")
+                            (13, [(1, "location"), (2, location)]), (14, 1)]
+    g.node("MatMul", ["x", "w"], "z")
+    g.output("z", [2, 8])
+    g.write()
+
+
+def missing_data():
+    external("missing_data", "not_there.data")
+    external("data_outside", "../outside.data")
+
+
+def truncated():
+    """The end is missing: of the weights' data, of the file's last message."""
+    g = small("truncated")
+    g.weight("w", [8, 8])
+    g.node("MatMul", ["y", "w"], "z")
+    g.output("z", [2, 8])
+    whole = g.bytes()
+    (FOLDER / "truncated.onnx").write_bytes(whole[:200])
+
+
+def cyclic():
+    """Two nodes wait for each other."""
+    g = small("cyclic")
+    g.node("Add", ["y", "c"], "a")
+    g.node("Tanh", ["a"], "b")
+    g.node("Neg", ["b"], "c")
+    g.output("c", [2, 8])
+    g.write()
+
+
+def same_names():
+    """Two things of one name: values, weights, inputs, outputs."""
+    g = small("same_values")
+    g.node("Tanh", ["x"], "y")
+    g.write()
+    g = small("same_weights")
+    g.weight("w", [8, 8]), g.weight("w", [8])
+    g.write()
+    g = small("same_inputs")
+    g.input("x", [2, 8])
+    g.write()
+    g = small("same_outputs")
     g.output("y", [2, 8])
     g.write()
 
 
+def contradictions():
+    """The file says of a value what it is not."""
+    g = small("other_shape")
+    g.declared.append(g.value("h", [2, 9], FLOAT))
+    g.node("Tanh", ["y"], "h")
+    g.node("Neg", ["h"], "z")
+    g.output("z", [2, 8])
+    g.write()
+    g = small("other_dtype")
+    g.node("Tanh", ["y"], "z")
+    g.output("z", [2, 8], INT64)
+    g.write()
+
+
+def overflows():
+    """Sizes whose product has more than 64 bits, of a weight and of an input."""
+    g = small("huge_weight")
+    g.tensors.append(Tensor("w", [1 << 40, 1 << 40], [0.0]))
+    g.node("Add", ["x", "w"], "z")
+    g.output("z", [2, 8])
+    g.write()
+    g = Graph("huge_input")
+    g.input("x", [1 << 40, 1 << 40])
+    g.node("Relu", ["x"], "y")
+    g.output("y", [1 << 40, 1 << 40])
+    g.write()
+    g = small("huge_value")
+    g.integers("shape", [1 << 40, 1 << 40])
+    g.node("ConstantOfShape", ["shape"], "z")
+    g.output("z", [1 << 40, 1 << 40])
+    g.write()
+
+
+def nested():
+    """Branches within branches: more than are read, and fewer."""
+    for name, depth in (("nested", 40), ("nested_too_deep", 70)):
+        inner = Graph("innermost")
+        inner.node("Identity", ["x"], "out")
+        inner.output("out", [2, 8])
+        for i in range(depth):
+            outer = Graph("branch")
+            outer.node("If", ["yes"], "out", then_branch=inner, else_branch=inner if i == 0 else small("other"))
+            outer.output("out", [2, 8])
+            inner = outer
+        g = small(name)
+        g.tensors.append(Tensor("yes", [], []))
+        g.tensors[-1].fields = [(2, BOOL), (8, "yes"), (9, b"\x01")]
+        g.node("If", ["yes"], "z", then_branch=inner, else_branch=small("other"))
+        g.output("z", [2, 8])
+        g.write()
+
+
 if __name__ == "__main__":
-    for write in (layers, pieces, steps, unsupported, missing_data):
+    for write in (layers, pieces, steps, modules, attentions, recurrent, unsupported, missing_data, truncated, cyclic, same_names,
+                  contradictions, overflows, nested):
         write()
