@@ -711,11 +711,7 @@ private:
   void count_all_uses() {
     for (uint32_t i = 0; i < graph_.size(); ++i)
       if (needed_[i]) count_uses({i});
-    for (const GraphOutput& output : graph_.outputs()) {
-      bool nameless =
-          options_.names && graph_.outputs().size() == 1 && given_name(output.node) == "";
-      uses_[output.node.index] += nameless ? 1 : 2; // by name
-    }
+    for (const GraphOutput& output : graph_.outputs()) uses_[output.node.index] += 2; // by name
     for (const Repeat& repeat : repeats_)
       for (const RepeatedArgument& argument : repeat.arguments) {
         bool by_name = repeat.is_loop && argument.carried < 0;
