@@ -2,7 +2,7 @@
 // optimised model is kept.
 #pragma once
 
-#include "compiler/ir/graph.h"
+#include "compiler/ir/repeats.h"
 
 namespace tg {
 
@@ -13,6 +13,13 @@ struct TextOptions {
   size_t width = 90;
   /// Whose `extern op`s the file has declared already: a model that stands before this one.
   const Graph* before = nullptr;
+  /// Names for `let`s and `param`s, by node: identifiers, or what is made into one; the same name
+  /// twice is numbered. Other nodes are named after their operators, weights after their paths.
+  const llvm::DenseMap<uint32_t, std::string>* names = nullptr;
+  /// What is written as calls of library functions.
+  llvm::ArrayRef<GraphCall> calls = {};
+  /// Equal parts become a function (repeats.h).
+  bool functions = false;
 };
 
 /// One model, named as the graph, in the canonical layout. Each node that more than one other uses
@@ -21,5 +28,8 @@ struct TextOptions {
 /// survive; those that are no identifiers are made into one. Leaves out what no output needs, but
 /// for inputs.
 std::string to_text(const Graph& graph, const TextOptions& options = {});
+
+/// The graph that comes of its text: inputs and outputs have the names that they have there.
+Graph with_text_names(const Graph& graph);
 
 } // namespace tg

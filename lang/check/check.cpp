@@ -258,8 +258,8 @@ private:
       const ast::Expr& value = ast_[s.value];
       llvm::ArrayRef<ast::Arg> args = ast_[value.args];
       bool fits = value.kind == ExprKind::Call && value.callee.text == "weight" && !args.empty() &&
-                  args[0].kind == ast::ArgKind::Positional &&
-                  ast_[args[0].value].kind == ExprKind::String;
+                  args[0].kind == ast::ArgKind::Positional && may_be_text(args[0].value);
+      if (fits) expression(args[0].value);
       if (!fits)
         sink_.report(error(Code::wrong_kind, value.span, "a param is given by `weight(\"path\")`")
                          .suggest("a value that is computed is bound with `let`"));
@@ -267,6 +267,13 @@ private:
         weight_options(value.args, 1);
     }
     for (const ast::Name& target : ast_[s.targets]) declare(target);
+  }
+
+  /// `"w"`, `"layers." + i + ".w"`, a name.
+  bool may_be_text(ast::ExprId id) const {
+    const ast::Expr& e = ast_[id];
+    return e.kind == ExprKind::String || e.kind == ExprKind::Name || e.kind == ExprKind::Index ||
+           (e.kind == ExprKind::Binary && e.op == ast::Op::Add);
   }
 
   /// `init = normal(0.02)`, `uniform(a, b)`, `zeros` or `ones`.

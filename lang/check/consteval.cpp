@@ -86,10 +86,29 @@ std::optional<ConstOp> const_op(Op op) {
   return kOps[static_cast<size_t>(op)];
 }
 
+namespace {
+
+bool is_part_of_text(const Value& v) { return v.is(Kind::String) || v.is(Kind::Int); }
+
+/// `"layers." + i + ".w"`
+bool join_texts(const Value& a, const Value& b, Value& out, ConstError& error) {
+  auto text = [](const Value& v) { return v.is(Kind::Int) ? std::to_string(v.number) : v.text; };
+  std::string joined = text(a) + text(b);
+  if (joined.size() > kMostTextLetters)
+    return fail(error, Code::overflow,
+                llvm::formatv("a string grows beyond {0} letters", kMostTextLetters));
+  out = Value::of_string(joined);
+  return true;
+}
+
+} // namespace
+
 bool fold_binary(Op op, const Value& a, const Value& b, Value& out, ConstError& error) {
   bool scalars = number_of(a) && number_of(b);
   if (!scalars && (op == Op::Eq || op == Op::Ne))
     return out = Value::of_bool(equal_values(a, b) == (op == Op::Eq)), true;
+  if (op == Op::Add && (a.is(Kind::String) || b.is(Kind::String)))
+    if (is_part_of_text(a) && is_part_of_text(b)) return join_texts(a, b, out, error);
   if (std::optional<ConstOp> known = const_op(op)) return fold_two(*known, a, b, out, error);
   return fail(error, Code::wrong_kind,
               llvm::formatv("`{0}` does not take {1} and {2}", ast::spelling(op), kind_text(a.kind),

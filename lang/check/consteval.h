@@ -29,7 +29,11 @@ inline bool is_product(int64_t n) { return n >= 2 && n <= 4; }
 /// The operation that a sign stands for; nullopt for `@`.
 std::optional<ConstOp> const_op(ast::Op op);
 
-/// `a op b`. `==` and `!=` take any two values. `and` and `or` do not short-circuit here.
+/// Strings that are joined may have so many letters.
+inline constexpr size_t kMostTextLetters = 4096;
+
+/// `a op b`. `==` and `!=` take any two values, `+` also strings, with each other and with
+/// integers. `and` and `or` do not short-circuit here.
 bool fold_binary(ast::Op op, const Value& a, const Value& b, Value& out, ConstError& error);
 
 /// `-a` on numbers, `not a` on bools.

@@ -90,6 +90,19 @@ private:
   size_t next_ = 0;
 };
 
+/// Of which a line holds several: a number, or a list of a few.
+bool is_short(const Ast& tree, ExprId id) {
+  constexpr size_t kMostNumbers = 3;
+  auto number = [&](ExprId id) {
+    const ast::Expr& item = tree[id];
+    ExprKind kind = item.kind == ExprKind::Unary ? tree[item.a].kind : item.kind;
+    return kind == ExprKind::Int || kind == ExprKind::Float || kind == ExprKind::Bool;
+  };
+  if (tree[id].kind != ExprKind::List) return number(id);
+  ArrayRef<ExprId> all = tree[tree[id].items];
+  return all.size() <= kMostNumbers && llvm::all_of(all, number);
+}
+
 class Formatter {
 public:
   Formatter(const Ast& tree, const SourceManager& sources)
@@ -348,11 +361,7 @@ Doc Formatter::items(const ast::Expr& e) {
   bool list = e.kind == ExprKind::List;
   ArrayRef<ExprId> all = tree_[e.items];
   auto print = [&](ExprId id) { return expr(id); };
-  bool numbers = llvm::all_of(all, [&](ExprId id) {
-    const ast::Expr& item = tree_[id];
-    ExprKind kind = item.kind == ExprKind::Unary ? tree_[item.a].kind : item.kind;
-    return kind == ExprKind::Int || kind == ExprKind::Float;
-  });
+  bool numbers = llvm::all_of(all, [&](ExprId id) { return is_short(tree_, id); });
   // A tuple of one keeps its comma.
   if (!list && all.size() == 1)
     return sequence("(", all, e.span.end - 1, ")", print, false, Comma::Always);

@@ -1,6 +1,8 @@
 // Program, check, instantiate, in that order; each step runs only if the one before found nothing.
 #include "compiler/driver/files/model.h"
 
+#include "compiler/driver/files/import_names.h"
+#include "compiler/driver/files/import_tidy.h"
 #include "lang/check/check.h"
 
 #include <llvm/ADT/StringSet.h>
@@ -92,8 +94,21 @@ std::vector<std::string> leave_out(const onnx::ModelFile* file, onnx::ImportOpti
   return names;
 }
 
-std::optional<LoadedModel> load_onnx(llvm::StringRef path, const ModelRequest& request,
-                                     DiagnosticSink& sink, std::vector<onnx::Refusal>* refused) {
+/// Whether what the weights are is in the file, or in one beside it, as far as that can be told
+/// without reading it. Errors: those of ModelFile::elements().
+Result<void> check_elements(const onnx::ModelFile& file,
+                            llvm::ArrayRef<onnx::ImportedWeight> weights) {
+  for (const onnx::ImportedWeight& weight : weights) {
+    bool mapped = weight.tensor->place_end() != 0 ||
+                  weight.tensor->data_location() == onnx::schema::Tensor::EXTERNAL;
+    if (mapped) TG_CHECK(file.elements(*weight.tensor));
+  }
+  return {};
+}
+
+std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef path,
+                                     const ModelRequest& request, DiagnosticSink& sink,
+                                     std::vector<onnx::Refusal>* refused) {
   Result<std::shared_ptr<const onnx::ModelFile>> file = onnx::ModelFile::open(path);
   if (!file) {
     sink.report(std::move(file.error()));
@@ -104,12 +119,22 @@ std::optional<LoadedModel> load_onnx(llvm::StringRef path, const ModelRequest& r
   if (request.shared) left_out = leave_out(file->get(), sizes);
   std::optional<onnx::Imported> imported = onnx::import_model(*file, sizes, sink, refused);
   if (!imported || sink.failed()) return std::nullopt;
+  if (Result<void> there = check_elements(**file, imported->weights); !there) {
+    sink.report(std::move(there.error()));
+    return std::nullopt;
+  }
 #ifdef TG_VERIFY
   if (std::string fault = verify(imported->graph); !fault.empty()) {
     sink.report(error(Code::internal, "the graph of `{0}` is not well formed: {1}", path, fault));
     return std::nullopt;
   }
 #endif
+  std::optional<TidyGraph> tidy =
+      tidied(imported->graph, imported->names, sources, library(), sink);
+  if (!tidy) return std::nullopt;
+  imported->graph = std::move(tidy->graph);
+  imported->names = std::move(tidy->names);
+  imported->graph.set_name(readable_model_name(imported->graph.name(), path));
   return LoadedModel{std::move(imported->graph), weight_file(*file, imported->weights),
                      std::move(imported->names), imported->ops, std::move(left_out)};
 }
@@ -123,7 +148,7 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
     sink.report(std::move(fits.error()));
     return std::nullopt;
   }
-  if (is_onnx_path(path)) return load_onnx(path, request, sink, refused);
+  if (is_onnx_path(path)) return load_onnx(sources, path, request, sink, refused);
   std::optional<Graph> graph =
       build_graph(load_program(sources, library(), path, sink), request, sink);
   if (!graph) return std::nullopt;

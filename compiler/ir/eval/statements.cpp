@@ -137,9 +137,25 @@ std::string Statements::weight_init(Frame& frame, const ast::Stmt& s) {
   return text + ")";
 }
 
+/// `weight("layers." + i + ".w")`; without it, by the name. nullopt after an error.
+std::optional<std::string> Statements::weight_path(Frame& frame, const ast::Stmt& s) {
+  llvm::ArrayRef<ast::Arg> args;
+  if (s.value && frame.ast[s.value].kind == ExprKind::Call)
+    args = frame.ast[frame.ast[s.value].args];
+  if (args.empty()) return WeightPaths::of_weight(frame, s);
+  Val path = expressions_.expression(frame, args[0].value);
+  if (path.poison()) return std::nullopt;
+  if (path.is(Val::Kind::Const) && path.value.is(Value::Kind::String)) return path.value.text;
+  report_.fail(frame, error(Code::wrong_kind, args[0].span,
+                            "the path of a weight is a string, not {0}", report_.describe(path)));
+  return std::nullopt;
+}
+
 void Statements::weight(Frame& frame, const ast::Stmt& s) {
   const ast::Name& name = frame.ast[s.targets][0];
-  std::string path = WeightPaths::of_weight(frame, s);
+  std::optional<std::string> given = weight_path(frame, s);
+  if (!given) return frame.bind(name.text, {}, Bound::Weight, name.span);
+  const std::string& path = *given;
   std::string init = weight_init(frame, s);
   std::string chain = frame.caller ? report_.call_text(frame, name.span.file) : "";
   TensorType type;

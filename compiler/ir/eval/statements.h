@@ -21,7 +21,7 @@ public:
 
   /// What a call adds to the paths of the weights inside: "layer[3]".
   std::string of_call(const Frame& frame, ast::ExprId call);
-  /// The path of the weight that the statement makes: the one it says, else by its name.
+  /// The path of the weight that the statement makes, where it does not say one: by its name.
   static std::string of_weight(const Frame& frame, const ast::Stmt& s);
   /// Notes a weight; the one that has the path already, or null.
   const Declared* declare(const std::string& path, Declared declared);
@@ -51,6 +51,7 @@ private:
   void loop(Frame& frame, const ast::Stmt& s);
   void loop_round(Frame& frame, const ast::Stmt& s, Val item, int64_t round);
   void weight(Frame& frame, const ast::Stmt& s);
+  std::optional<std::string> weight_path(Frame& frame, const ast::Stmt& s);
   std::string weight_init(Frame& frame, const ast::Stmt& s);
 
   Expressions& expressions_;

@@ -73,11 +73,6 @@ const std::string& WeightPaths::segment(const Frame& frame, ast::ExprId call) {
 }
 
 std::string WeightPaths::of_weight(const Frame& frame, const ast::Stmt& s) {
-  if (s.value && frame.ast[s.value].kind == ExprKind::Call) {
-    llvm::ArrayRef<ast::Arg> args = frame.ast[frame.ast[s.value].args];
-    if (!args.empty() && frame.ast[args[0].value].kind == ExprKind::String)
-      return frame.ast[args[0].value].text.str();
-  }
   return frame.prefix + frame.ast[s.targets][0].text.str() + round_suffix(frame);
 }
 

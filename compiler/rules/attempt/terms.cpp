@@ -81,12 +81,18 @@ bool AttemptTerms::make_none(TermId id) {
 
 bool AttemptTerms::make_number(TermId id) {
   const Term& term = rule_.terms[id];
-  const TermAttr& type = term.attrs[1];
+  Value type = term.attrs[1].literal;
+  if (term.attrs[1].kind != TermAttr::Kind::Literal) {
+    std::optional<uint32_t> like = hints_.typed_like(term.attrs[1].variable);
+    if (!like) return false;
+    type = Value::of_type({dtypes_[*like], {}});
+  }
   std::optional<Value> values = attr(term, 0);
-  if (!values) return false; // it follows from what is not known yet
-  if (type.kind == TermAttr::Kind::Literal) return finish(id, {*values, type.literal});
-  std::optional<uint32_t> like = hints_.typed_like(type.variable);
-  return like && finish(id, {*values, Value::of_type({dtypes_[*like], {}})});
+  if (!values) {
+    if (hints_.waits(term.attrs[0].variable)) return false; // it follows from what is not known yet
+    values = Value::of_floats({draws_.any_number(type.as_type().dtype)}); // `full([], name)`
+  }
+  return finish(id, {*values, type});
 }
 
 bool AttemptTerms::finish(TermId id, llvm::ArrayRef<Value> values) {

@@ -68,6 +68,7 @@ std::optional<TermId> LeftSide::tensor(ast::ExprId id) {
     return errors_.fail(
         error(Code::rule_pattern, e.span, "a split within a pattern has several results")
             .suggest("match its pieces with slice"));
+  if (e.kind == ast::ExprKind::Call && e.callee.text == "full") return named_number(id);
   if (e.kind == ast::ExprKind::Index) return places_.index(id);
   if (e.op == ast::Op::FloorDiv) return places_.floor_division(id);
   std::optional<RuleCall> read = calls_.read(id);
@@ -86,6 +87,25 @@ std::optional<TermId> LeftSide::number(ast::ExprId id) {
   return errors_.fail(
       error(Code::rule_pattern, tree_[id].span, "{0}",
             number ? "a pattern can hold tensors and numbers only" : "this has no value"));
+}
+
+/// `full([], eps)`: a constant of one number, whichever it is, which `eps` then stands for.
+std::optional<TermId> LeftSide::named_number(ast::ExprId id) {
+  const ast::Expr& e = tree_[id];
+  llvm::ArrayRef<ast::Arg> args = tree_[e.args];
+  bool scalar = args.size() == 2 && tree_[args[0].value].kind == ast::ExprKind::List &&
+                tree_[tree_[args[0].value].items].empty();
+  if (!scalar)
+    return errors_.fail(error(Code::rule_pattern, e.span,
+                              "a pattern takes a constant as `full([], name)`: of one number"));
+  uint32_t values = draft_.new_value("number", AttrKind::floats);
+  ExprIndex number = exprs_.op(Kind::Index, {exprs_.variable(values), exprs_.integer(0)});
+  if (!names_.take(args[1].value, number)) {
+    std::optional<ExprIndex> wanted = values_.value(args[1].value);
+    if (!wanted) return std::nullopt;
+    draft_.require(exprs_.op(Kind::Eq, {number, *wanted}));
+  }
+  return draft_.constant(TermAttr::of_variable(values));
 }
 
 std::optional<TermId> LeftSide::name(ast::ExprId id) {

@@ -47,6 +47,7 @@ private:
   using Terms = llvm::SmallVector<TermId, 2>;
   bool roots(ast::ExprId expr, Terms& out);
   std::optional<TermId> number(ast::ExprId expr);
+  std::optional<TermId> named_number(ast::ExprId full);
   std::optional<TermId> name(ast::ExprId expr);
   std::optional<TermId> call(const RuleCall& call);
   std::optional<TermId> optional_operand(const RuleCall& call, size_t index);

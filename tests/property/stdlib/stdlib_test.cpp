@@ -24,20 +24,21 @@ struct Case {
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"Activations",
-       "activation.silu activation.gelu_tanh activation.leaky_relu "
+       "activation.silu activation.gelu_tanh activation.gelu_sigmoid activation.leaky_relu "
        "activation.hard_sigmoid activation.hard_swish activation.softplus",
        "use std.activation\n"
        "model m(x: f32[5, 7]) {\n"
        "  let y = x * 3\n"
-       "  (silu(y), gelu_tanh(y), leaky_relu(y), leaky_relu(y, 0.2), hard_sigmoid(y), "
-       "hard_swish(y),\n"
+       "  (silu(y), gelu_tanh(y), gelu_sigmoid(y), leaky_relu(y), leaky_relu(y, 0.2),\n"
+       "    hard_sigmoid(y), hard_swish(y),\n"
        "    softplus(y), softplus(y * 100))\n}\n",
        [](const RunResult& r) {
          Array y = r.x().map([](double v) { return 3 * v; });
          auto leaky = [](double slope) { return [=](double v) { return v > 0 ? v : slope * v; }; };
          return std::vector<Array>{
-             y.map(silu), y.map(gelu_tanh), y.map(leaky(0.01)), y.map(leaky(0.2)),
-             y.map(hard_sigmoid), y.map([](double v) { return v * hard_sigmoid(v); }),
+             y.map(silu), y.map(gelu_tanh), y.map([](double v) { return v * sigmoid(1.702 * v); }),
+             y.map(leaky(0.01)), y.map(leaky(0.2)), y.map(hard_sigmoid),
+             y.map([](double v) { return v * hard_sigmoid(v); }),
              y.map([](double v) { return std::log1p(std::exp(v)); }),
              // exp would overflow: beyond 40 the two are equal to the last bit of a float.
              y.map(
@@ -97,10 +98,11 @@ const std::vector<Case>& cases() {
                                    avg_pool(r.x(), Window{3, 3}.same(r.x()), false),
                                    channel_means(r.x())};
        }},
-      {"Norms", "nn.batchnorm nn.conv_bn nn.layernorm norm.rms_norm norm.group_norm",
+      {"Norms",
+       "nn.batchnorm nn.conv_bn nn.layernorm norm.rms_norm norm.rms_scaled norm.group_norm",
        "use std.nn\n"
-       "use std.norm: group_norm, rms_norm\n"
-       "model m(x: f32[2, 6, 5, 4], y: f32[2, 3, 8]) {\n"
+       "use std.norm: group_norm, rms_norm, rms_scaled\n"
+       "model m(x: f32[2, 6, 5, 4], y: f32[2, 3, 8], scale: f32[8]) {\n"
        "  (\n"
        "    batchnorm(x) as a,\n"
        "    batchnorm(x, eps = 0.1) as b,\n"
@@ -110,6 +112,7 @@ const std::vector<Case>& cases() {
        "    rms_norm(y) as f,\n"
        "    group_norm(x, 3) as g,\n"
        "    group_norm(x, 6, eps = 0.1) as h,\n"
+       "    rms_scaled(y, scale, eps = 0.1),\n"
        "  )\n}\n",
        [](const RunResult& r) {
          Part top{r, "c"};
@@ -121,7 +124,8 @@ const std::vector<Case>& cases() {
                                    normed({r, "e"}, r.x("y"), 0.1),
                                    rms_norm(r.x("y"), r.w("f.scale"), 1e-6),
                                    group_norm(r.x(), 3, r.w("g.scale"), r.w("g.shift"), 1e-5),
-                                   group_norm(r.x(), 6, r.w("h.scale"), r.w("h.shift"), 0.1)};
+                                   group_norm(r.x(), 6, r.w("h.scale"), r.w("h.shift"), 0.1),
+                                   rms_norm(r.x("y"), r.x("scale"), 0.1)};
        }},
       {"Embeddings", "embedding.embedding embedding.learned_positions",
        "use std.embedding\n"
@@ -177,6 +181,20 @@ const std::vector<Case>& cases() {
                                    joined,
                                    {{3, 3}, {1, 0, 0, 1, 1, 0, 1, 1, 1}},
                                    {{2, 5}, {1, 1, 1, 1, 0, 1, 1, 1, 1, 1}}};
+       }},
+      {"DotProducts", "attention.attention attention.masked_attention attention.safe_attention",
+       "use std.attention\n"
+       "model m(x: f32[2, 5, 8], y: f32[2, 3, 8]) {\n"
+       "  let q = x / sqrt(8)\n"
+       "  let mask = select(causal_mask(5), 0.0, -inf)\n"
+       "  let nowhere = select(causal_mask(5), -inf, -inf)\n"
+       "  (attention(q, transpose(y), y), masked_attention(q, transpose(x), x, mask),\n"
+       "    safe_attention(q, transpose(x), x, mask), safe_attention(q, transpose(x), x, "
+       "nowhere))\n}\n",
+       [](const RunResult& r) {
+         Array causal = attend(r.x(), r.x(), r.x(), 1, 1, true);
+         return std::vector<Array>{attend(r.x(), r.x("y"), r.x("y"), 1, 1, false), causal, causal,
+                                   Array::zeros({2, 5, 8})};
        }},
       {"Attention",
        "attention.self_attention attention.grouped_attention attention.cross_attention",

@@ -2,9 +2,9 @@
 // in ONNX's own operators.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/terminal/table.h"
+#include "compiler/driver/files/import_text.h"
 #include "compiler/driver/files/onnx_export.h"
 #include "compiler/driver/files/weights.h"
-#include "compiler/ir/to_text.h"
 #include "lang/core/diagnostics/escape.h"
 
 namespace tg::cli {
@@ -74,7 +74,7 @@ Result<void> write_import(Session& session, const LoadedModel& model) {
       session.err << "note: " << printable(note) << "\n";
     return {};
   }
-  std::string text = to_text(model.graph);
+  std::string text = import_text(model);
   if (!o.weights_out.empty()) TG_CHECK(save_weights(model.graph, options, o.weights_out));
   return o.out_file.empty() ? Result<void>() : write_text_file(session, o.out_file, text);
 }

@@ -4,6 +4,7 @@
 #include "compiler/driver/cli/terminal/table.h"
 #include "compiler/driver/runs/run_model.h"
 #include "compiler/driver/verify/verify_models.h"
+#include "compiler/ir/to_text.h"
 #include "lang/syntax/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -268,9 +269,10 @@ std::optional<std::pair<Named, Named>> named_sides(Session& session) {
   return std::nullopt;
 }
 
-/// Counts in `left_out` what is given and not this side's.
+/// Counts in `left_out` what is given and not this side's. `text_names`: inputs and outputs are
+/// called as in a .tg file, with which this one is compared.
 std::optional<VerifySide> load(Session& session, const Named& side,
-                               std::map<std::string, int>& left_out) {
+                               std::map<std::string, int>& left_out, bool text_names) {
   Result<ModelRequest> request = model_request(session.options);
   if (!request) {
     session.sink.report(std::move(request.error()));
@@ -281,6 +283,7 @@ std::optional<VerifySide> load(Session& session, const Named& side,
   std::optional<LoadedModel> model = load_model(session.sources, side.file, *request, session.sink);
   if (!model) return std::nullopt;
   for (std::string& name : model->left_out) ++left_out[name];
+  if (text_names) model->graph = with_text_names(model->graph);
   return VerifySide{std::move(model->graph), side.file, std::move(model->weights)};
 }
 
@@ -300,8 +303,9 @@ int run_verify(Session& session) {
   auto named = named_sides(session);
   if (!named) return session.fail();
   std::map<std::string, int> left_out;
-  std::optional<VerifySide> a = load(session, named->first, left_out), b;
-  if (a) b = load(session, named->second, left_out);
+  bool one_onnx = is_onnx_path(named->first.file) != is_onnx_path(named->second.file);
+  std::optional<VerifySide> a = load(session, named->first, left_out, one_onnx), b;
+  if (a) b = load(session, named->second, left_out, one_onnx);
   if (!b || !report_left_out(session, left_out)) return session.fail();
   Result<ModelsVerified> verified =
       compare(session, std::move(*a), std::move(*b),

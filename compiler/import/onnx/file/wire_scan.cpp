@@ -69,8 +69,8 @@ constexpr FieldRow kGraph[] = {text(2),
                                many(1, Message::Node),
                                many(5, Message::Tensor),
                                many(15, Message::SparseTensor)};
-constexpr FieldRow kNode[] = {
-    texts(1), texts(2), text(3), text(4), text(7), text(8), many(5, Message::Attribute)};
+constexpr FieldRow kNode[] = {texts(1), texts(2), text(3),       text(4),
+                              text(7),  text(8),  many_bytes(9), many(5, Message::Attribute)};
 constexpr FieldRow kAttribute[] = {text(1),
                                    {2, Field::Number, false, Wire::Fixed32},
                                    number(3),

@@ -33,10 +33,12 @@ public:
   NodeEmitter(Graph& graph, const ModelFile& file) : graph_(graph), file_(file) {}
 
   Graph& graph() { return graph_; }
-  const TensorType& type(NodeId x) const { return graph_.type(x); }
-  Ints shape(NodeId x) const { return graph_.type(x).shape; }
-  int64_t rank(NodeId x) const { return graph_.type(x).rank(); }
-  DType dtype(NodeId x) const { return graph_.type(x).dtype; }
+  /// Of a node that is not, because something failed: some type with all axes that there may be, so
+  /// that forms may go on to their end.
+  const TensorType& type(NodeId x) const { return x.valid() ? graph_.type(x) : no_type_; }
+  Ints shape(NodeId x) const { return type(x).shape; }
+  int64_t rank(NodeId x) const { return type(x).rank(); }
+  DType dtype(NodeId x) const { return type(x).dtype; }
 
   /// The first thing that went wrong since it was asked for; empty if nothing did.
   std::string take_fault() { return std::exchange(fault_, {}); }
@@ -75,6 +77,7 @@ private:
 
   Graph& graph_;
   const ModelFile& file_;
+  const TensorType no_type_{DType::F32, Shape(kMaxRank, 1)};
   std::string fault_;
   std::vector<ImportedWeight> weights_;
   llvm::StringMap<const schema::Tensor*> paths_; // whose the paths of weights_ are

@@ -5,6 +5,7 @@
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/StringSet.h>
 
+#include "compiler/import/onnx/read/module_path.h"
 #include "compiler/import/onnx/read/order.h"
 
 namespace tg::onnx {
@@ -98,6 +99,7 @@ private:
   std::map<std::string, int64_t> dims_; // symbolic ones, as given or bound by --shape
   std::vector<std::string> open_;       // what stays unknown of inputs
   llvm::DenseMap<uint32_t, std::string> names_;
+  llvm::StringSet<> outputs_;
   std::vector<Refusal> refused_;
   Scope* scope_ = nullptr; // of the node that is being read
   int depth_ = 0;
@@ -385,7 +387,10 @@ bool Importer::define(const schema::Node& node, llvm::ArrayRef<FileValue> result
                  "` (" + title(node) + ")");
     auto declared = scope.declared.find(name);
     if (declared != scope.declared.end() && !agrees(name, value, *declared->second)) return false;
-    if (value.is(Kind::Tensor)) names_.try_emplace(value.node.index, name);
+    if (value.is(Kind::Tensor)) {
+      std::string path = outputs_.contains(name) ? "" : module_path(node);
+      names_.try_emplace(value.node.index, path.empty() ? name : path + "/" + node.op_type());
+    }
     scope.values[name] = value;
   }
   return true;
@@ -559,6 +564,7 @@ std::optional<Imported> Importer::run(std::vector<Refusal>* refused) {
   const schema::Model& model = file_->model();
   Scope scope;
   scope.opsets = &opsets_;
+  for (const schema::ValueInfo& output : model.graph().output()) outputs_.insert(output.name());
   if (!read_opsets(model.opset_import(), opsets_) || !read_functions()) return std::nullopt;
   if (!declare(model.graph(), scope) || !add_inputs(scope)) return std::nullopt;
   if (!nodes(model.graph().node(), scope)) return std::nullopt;

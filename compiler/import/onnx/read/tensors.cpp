@@ -8,7 +8,7 @@ namespace {
 /// Integers up to this many elements decide shapes rather than results.
 constexpr int64_t kMostIntegers = kMostFolded;
 /// Floats of a `Constant` are numbers of the model, those of an initialiser weights.
-constexpr int64_t kMostReals = 64;
+constexpr int64_t kMostReals = 8;
 
 bool is_literal(const TensorType& type, TensorRole role) {
   if (!is_float(type.dtype)) return type.elements() <= kMostIntegers;

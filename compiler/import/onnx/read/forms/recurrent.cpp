@@ -148,6 +148,9 @@ Unrolled run(const Layer& layer, bool backward, NodeId projected, State state,
   Unrolled made;
   made.outputs.resize(static_cast<size_t>(layer.steps));
   NodeId zero = e.like(layer.x, 0);
+  std::vector<NodeId> inputs; // all before the steps, which then are equal and follow one another
+  for (int64_t i = 0; i < layer.steps; ++i)
+    inputs.push_back(at(e, projected, layer.time_axis(), backward ? layer.steps - 1 - i : i));
   for (int64_t i = 0; i < layer.steps; ++i) {
     int64_t t = backward ? layer.steps - 1 - i : i;
     NodeId& output = made.outputs[static_cast<size_t>(t)];
@@ -156,7 +159,7 @@ Unrolled run(const Layer& layer, bool backward, NodeId projected, State state,
       output = e.filled(0, {e.dtype(layer.x), {layer.batch, layer.hidden}});
       continue;
     }
-    State next = step(at(e, projected, layer.time_axis(), t), state);
+    State next = step(inputs[static_cast<size_t>(i)], state);
     output = alive.all ? next.h : e.select(alive.mask, next.h, zero);
     if (!alive.all) {
       next.h = e.select(alive.mask, next.h, state.h);

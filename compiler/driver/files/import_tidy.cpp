@@ -1,0 +1,120 @@
+#include "compiler/driver/files/import_tidy.h"
+
+#include "compiler/rules/from_ast.h"
+#include "compiler/rules/rewrite.h"
+#include "lang/core/support/round_number.h"
+
+#include <set>
+
+namespace tg {
+namespace {
+
+/// A copy with constants as people write them; where nodes of the source are in it.
+class Constants {
+public:
+  /// Numbers that are to stay as they are: those that rules have put there.
+  Constants(const Graph& source, std::set<double> stay)
+      : source_(source), stay_(std::move(stay)), result_(source.shared_symbols(), source.name()),
+        at_(source.size()) {}
+
+  Graph run() {
+    std::vector<bool> needed = source_.reachable();
+    for (NodeId input : source_.inputs())
+      at_[input.index] = result_.input(source_.attr(input, 0).text, source_.type(input));
+    for (uint32_t i = 0; i < source_.size(); ++i)
+      if (needed[i] && !at_[i].valid()) at_[i] = copied({i});
+    for (const GraphOutput& output : source_.outputs())
+      result_.add_output(output.name, at_[output.node.index]);
+    return std::move(result_);
+  }
+  const std::vector<NodeId>& places() const { return at_; }
+
+private:
+  NodeId copied(NodeId id) {
+    const Node& node = source_.node(id);
+    if (node.op == OpKind::Constant) return constant(source_.attr(id, 0), source_.type(id));
+    llvm::SmallVector<ValueId, 6> attrs;
+    for (size_t slot = 0; slot < source_.attrs(id).size(); ++slot)
+      attrs.push_back(attribute(source_.attr(id, slot)));
+    llvm::SmallVector<NodeId, 6> operands, plain;
+    for (NodeId operand : source_.operands(id)) {
+      operands.push_back(at_[operand.index]);
+      plain.push_back(as_number(operands.back()));
+    }
+    if (op_info(node.op).has(Trait::Pointwise) && operands != plain) {
+      NodeId made = result_.add(node.op, attrs, plain);
+      if (made.valid() && result_.type(made) == source_.type(id)) return made;
+    }
+    NodeId made = result_.add(node.op, attrs, operands);
+    assert(made.valid() && "what was well typed stays so");
+    return made;
+  }
+
+  /// Files have floats as attributes.
+  ValueId attribute(Value value) {
+    if (value.is(Value::Kind::Float)) value.real = shortest_number(value.real, DType::F32);
+    return result_.symbols().value(value);
+  }
+
+  NodeId constant(Value values, const TensorType& type) {
+    for (double& x : values.reals)
+      if (!stay_.count(x)) x = shortest_number(x, type.dtype);
+    return result_.add(
+        OpKind::Constant,
+        {result_.symbols().value(values), result_.symbols().value(Value::of_type(type))}, {});
+  }
+
+  /// A constant of one value as a scalar: what it is used with gives the shape.
+  NodeId as_number(NodeId id) {
+    const TensorType& type = result_.type(id);
+    if (result_.node(id).op != OpKind::Constant || type.rank() == 0) return id;
+    const Value& values = result_.attr(id, 0);
+    if (values.reals.size() + values.ints.size() != 1) return id;
+    return result_.add(
+        OpKind::Constant,
+        {result_.attrs(id)[0], result_.symbols().value(Value::of_type({type.dtype, {}}))}, {});
+  }
+
+  const Graph& source_;
+  std::set<double> stay_;
+  Graph result_;
+  std::vector<NodeId> at_;
+};
+
+/// That rules write.
+std::set<double> numbers_of(llvm::ArrayRef<Rule> rules) {
+  std::set<double> numbers;
+  for (const Rule& rule : rules)
+    for (const Term& term : rule.terms)
+      if (term.kind == Term::Kind::Op && term.op == OpKind::Constant &&
+          term.attrs[0].kind == TermAttr::Kind::Literal)
+        numbers.insert(term.attrs[0].literal.reals.begin(), term.attrs[0].literal.reals.end());
+  return numbers;
+}
+
+} // namespace
+
+std::optional<TidyGraph> tidied(const Graph& graph,
+                                const llvm::DenseMap<uint32_t, std::string>& names,
+                                SourceManager& sources, const ModuleLoader& library,
+                                DiagnosticSink& sink) {
+  std::optional<std::vector<Rule>> rules = load_rules(sources, library, {"import"}, sink);
+  if (!rules) return std::nullopt;
+  Constants constants(graph, {});
+  Graph plain = constants.run();
+  Rewritten rewritten = rewrite(plain, *rules);
+  Constants again(rewritten.graph, numbers_of(*rules)); // products of two numbers have many digits
+  TidyGraph tidy{again.run()};
+  for (uint32_t i = 0; i < graph.size();
+       ++i) { // in order: which of two names stays must not hang on hashes
+    auto name = names.find(i);
+    NodeId at = constants.places()[i];
+    if (name == names.end() || !at.valid()) continue;
+    at = rewritten.became[at.index];
+    if (at.valid()) at = again.places()[at.index];
+    if (at.valid()) tidy.names.try_emplace(at.index, name->second);
+  }
+  return tidy;
+}
+
+} // namespace tg

@@ -1,0 +1,416 @@
+#!/usr/bin/env python3
+"""Writes the .onnx files of this folder, without any package:
+
+    python3 tests/golden/import/make_models.py
+
+A message is a list of (field number, value): integers are varints, strings and bytes and lists of
+fields have a length, floats are four bytes. The field numbers are those of onnx.proto.
+"""
+import random
+import struct
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+FLOAT, INT64, BOOL = 1, 7, 9
+
+
+def varint(n):
+    out = b""
+    n &= (1 << 64) - 1
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def message(fields):
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value)
+        elif isinstance(value, float):
+            out += varint(number << 3 | 5) + struct.pack("<f", value)
+        else:
+            data = value.encode() if isinstance(value, str) else value
+            data = message(data) if isinstance(data, list) else data
+            out += varint(number << 3 | 2) + varint(len(data)) + data
+    return out
+
+
+def attribute(name, value):
+    if isinstance(value, float):
+        return [(1, name), (2, value), (20, 1)]
+    if isinstance(value, int):
+        return [(1, name), (3, value), (20, 2)]
+    if isinstance(value, str):
+        return [(1, name), (4, value), (20, 3)]
+    if isinstance(value, Tensor):
+        return [(1, name), (5, value.fields), (20, 4)]
+    if isinstance(value, Graph):
+        return [(1, name), (6, value.fields()), (20, 5)]
+    return [(1, name)] + [(8, n) for n in value] + [(20, 7)]
+
+
+class Tensor:
+    def __init__(self, name, shape, values, kind=FLOAT):
+        data = struct.pack("<%d%s" % (len(values), "f" if kind == FLOAT else "q"), *values)
+        self.fields = [(1, n) for n in shape] + [(2, kind), (8, name), (9, data)]
+
+
+class Graph:
+    """Nodes, with names for what they give where none is given."""
+
+    def __init__(self, name):
+        self.name, self.nodes, self.tensors, self.inputs, self.outputs = name, [], [], [], []
+        self.declared = []
+        self.random = random.Random(name)
+
+    def value(self, name, shape, kind):
+        dims = [(1, [(1, n)] if isinstance(n, int) else [(2, n)]) for n in shape]
+        return [(1, name), (2, [(1, [(1, kind), (2, dims)])])]
+
+    def input(self, name, shape, kind=FLOAT):
+        self.inputs.append(self.value(name, shape, kind))
+        return name
+
+    def output(self, name, shape, kind=FLOAT):
+        self.outputs.append(self.value(name, shape, kind))
+
+    def weight(self, name, shape, scale=0.5):
+        count = 1
+        for n in shape:
+            count *= n
+        values = [round(self.random.uniform(-scale, scale), 3) for _ in range(count)]
+        self.tensors.append(Tensor(name, shape, values))
+        return name
+
+    def number(self, name, value):
+        self.tensors.append(Tensor(name, [], [value]))
+        return name
+
+    def integers(self, name, values):
+        self.tensors.append(Tensor(name, [len(values)], values, INT64))
+        return name
+
+    def node(self, op, inputs, output, domain="", modules=(), **attributes):
+        fields = [(1, name) for name in inputs] + [(2, output), (3, "node_" + output.strip("/")), (4, op)]
+        fields += [(5, attribute(*item)) for item in attributes.items()]
+        if modules:
+            scopes = [""] + [".".join(modules[:i + 1]) for i in range(len(modules))] + [output]
+            fields.append((9, [(1, "pkg.torch.onnx.name_scopes"), (2, str(scopes))]))
+        self.nodes.append(fields + ([(7, domain)] if domain else []))
+        return output
+
+    def fields(self):
+        fields = [(1, node) for node in self.nodes] + [(2, self.name)]
+        fields += [(5, tensor.fields) for tensor in self.tensors]
+        return fields + [(number, value) for number, values in ((11, self.inputs), (12, self.outputs),
+                                                                (13, self.declared)) for value in values]
+
+    def bytes(self, opset=17):
+        return message([(1, 8), (2, "make_models.py"), (7, self.fields()), (8, [(1, ""), (2, opset)])])
+
+    def write(self, opset=17):
+        (FOLDER / (self.name + ".onnx")).write_bytes(self.bytes(opset))
+
+
+def layers():
+    """Four layers as PyTorch's exporter writes them, the sizes of its input symbolic."""
+    g = Graph("network")
+    x = g.input("x", ["batch", 8])
+    g.number("half", 0.5), g.number("one", 1.0), g.number("root", 2.0 ** 0.5)
+    for i in range(4):
+        scope = f"/layers/layers.{i}"
+        w = g.weight(f"layers.{i}.fc.weight", [8, 8])
+        b = g.weight(f"layers.{i}.fc.bias", [8])
+        h = g.node("Gemm", [x, w, b], f"{scope}/fc/Gemm_output_0", transB=1)
+        t = g.node("Div", [h, "root"], f"{scope}/act/Div_output_0")
+        t = g.node("Erf", [t], f"{scope}/act/Erf_output_0")
+        t = g.node("Add", [t, "one"], f"{scope}/act/Add_output_0")
+        t = g.node("Mul", [h, t], f"{scope}/act/Mul_output_0")
+        t = g.node("Mul", [t, "half"], f"{scope}/act/Mul_1_output_0")
+        x = g.node("Add", [x, t], f"{scope}/Add_output_0")
+    w = g.weight("head.weight", [3, 8])
+    b = g.weight("head.bias", [3])
+    g.node("Gemm", [x, w, b], "logits", transB=1)
+    g.output("logits", ["batch", 3])
+    g.write()
+
+
+def pieces():
+    """Operators that the file spells out in pieces."""
+    g = Graph("pieces")
+    numbers = {"eps": 1e-5, "two": 2.0, "three": 3.0, "half": 0.5, "one": 1.0, "cubic": 0.044715,
+               "scale": (2 / 3.141592653589793) ** 0.5, "six": 6.0, "zero": 0.0, "quick": 1.702}
+    for name, value in numbers.items():
+        g.number(name, value)
+
+    x = ""  # of each part another
+
+    def layer_norm():
+        mean = g.node("ReduceMean", [x], "/norm/ReduceMean_output_0", axes=[-1])
+        d = g.node("Sub", [x, mean], "/norm/Sub_output_0")
+        square = g.node("Pow", [d, "two"], "/norm/Pow_output_0")
+        variance = g.node("ReduceMean", [square], "/norm/ReduceMean_1_output_0", axes=[-1])
+        root = g.node("Sqrt", [g.node("Add", [variance, "eps"], "/norm/Add_output_0")],
+                      "/norm/Sqrt_output_0")
+        unit = g.node("Div", [d, root], "/norm/Div_output_0")
+        scaled = g.node("Mul", [unit, g.weight("norm.weight", [8])], "/norm/Mul_output_0")
+        g.node("Add", [scaled, g.weight("norm.bias", [8])], "normed")
+
+    def rms_norm():
+        square = g.node("Pow", [x, "two"], "/rms/Pow_output_0")
+        mean = g.node("ReduceMean", [square], "/rms/ReduceMean_output_0", axes=[-1])
+        root = g.node("Sqrt", [g.node("Add", [mean, "eps"], "/rms/Add_output_0")],
+                      "/rms/Sqrt_output_0")
+        inverse = g.node("Div", ["one", root], "/rms/Div_output_0")
+        unit = g.node("Mul", [x, inverse], "/rms/Mul_output_0")
+        g.node("Mul", [g.weight("rms.weight", [8]), unit], "rms")
+
+    def gelu_tanh():
+        square = g.node("Mul", [x, x], "/gelu/Mul_output_0")
+        cube = g.node("Mul", [square, x], "/gelu/Mul_1_output_0")
+        inner = g.node("Mul", [cube, "cubic"], "/gelu/Mul_2_output_0")
+        inner = g.node("Mul", [g.node("Add", [x, inner], "/gelu/Add_output_0"), "scale"],
+                       "/gelu/Mul_3_output_0")
+        t = g.node("Add", [g.node("Tanh", [inner], "/gelu/Tanh_output_0"), "one"],
+                   "/gelu/Add_1_output_0")
+        g.node("Mul", [g.node("Mul", [x, "half"], "/gelu/Mul_4_output_0"), t], "gelu")
+
+    def sigmoids():
+        g.node("Mul", [g.node("Sigmoid", [x], "/silu/Sigmoid_output_0"), x], "silu")
+        scaled = g.node("Mul", [x, "quick"], "/quick/Mul_output_0")
+        g.node("Mul", [x, g.node("Sigmoid", [scaled], "/quick/Sigmoid_output_0")], "quick_gelu")
+
+    def others():
+        clipped = g.node("Clip", [g.node("Add", [x, "three"], "/hs/Add_output_0"), "zero", "six"],
+                         "/hs/Clip_output_0")
+        g.node("Div", [g.node("Mul", [x, clipped], "/hs/Mul_output_0"), "six"], "hard_swish")
+        top = g.node("ReduceMax", [x], "/softmax/ReduceMax_output_0", axes=[1])
+        e = g.node("Exp", [g.node("Sub", [x, top], "/softmax/Sub_output_0")], "/softmax/Exp_output_0")
+        total = g.node("ReduceSum", [e, g.integers("axes", [1])], "/softmax/ReduceSum_output_0")
+        g.node("Div", [e, total], "probabilities")
+
+    for part in (layer_norm, rms_norm, gelu_tanh, sigmoids, others):
+        x = g.input("x." + part.__name__, [2, 8])
+        part()
+    for name in ("normed", "rms", "gelu", "silu", "quick_gelu", "hard_swish", "probabilities"):
+        g.output(name, [2, 8])
+    g.write()
+
+
+def steps():
+    """Blocks with states of their own go in and out: a function that is called several times."""
+    g = Graph("stateful")
+    x = g.input("x", [1, 4])
+    for i in range(4):
+        g.input(f"past.{i}", [1, 4])
+    for i in range(4):
+        w = g.weight(f"steps.{i}.weight", [4, 4])
+        h = g.node("MatMul", [x, w], f"/steps.{i}/MatMul_output_0")
+        h = g.node("Add", [h, g.weight(f"steps.{i}.bias", [4])], f"/steps.{i}/Add_2_output_0")
+        h = g.node("Mul", [h, g.weight(f"steps.{i}.scale", [4])], f"/steps.{i}/Mul_2_output_0")
+        gate = g.node("Sigmoid", [h], f"/steps.{i}/Sigmoid_output_0")
+        kept = g.node("Mul", [gate, f"past.{i}"], f"/steps.{i}/Mul_output_0")
+        state = g.node("Tanh", [g.node("Add", [kept, h], f"/steps.{i}/Add_output_0")], f"present.{i}")
+        x = g.node("Add", [x, g.node("Mul", [gate, state], f"/steps.{i}/Mul_1_output_0")],
+                   f"/steps.{i}/Add_1_output_0")
+    g.node("Identity", [x], "y")
+    g.output("y", [1, 4])
+    for i in range(4):
+        g.output(f"present.{i}", [1, 4])
+    g.write()
+
+
+def modules():
+    """Layers as PyTorch's newer exporter writes them: values are numbered, modules are metadata."""
+    g = Graph("modules")
+    x, count = g.input("x", [2, 8]), iter(range(1000))
+    for i in range(3):
+        layer = ("net", f"layers.{i}")
+        w = g.weight(f"val_{next(count)}", [8, 8])
+        b = g.weight(f"net.layers.{i}.fc.bias", [8])
+        h = g.node("MatMul", [x, w], f"val_{next(count)}", modules=layer + ("fc",))
+        h = g.node("Add", [h, b], f"linear_{i}", modules=layer + ("fc",))
+        t = g.node("Tanh", [h], f"tanh_{i}", modules=layer + ("act",))
+        x = g.node("Add", [x, t], f"add_{i}", modules=layer)
+    g.node("Relu", [x], "y", modules=("net",))
+    g.output("y", [2, 8])
+    g.write()
+
+
+def attentions():
+    """Attention as exporters spell it out: scaled before or behind the product, masked, guarded."""
+    g = Graph("attentions")
+    g.number("scale", 0.5), g.number("zero", 0.0)
+    mask = g.input("mask", [5, 5])
+
+    def scores(name, masked):
+        """(softmax, values)"""
+        q, k, v = (g.input(f"{name}.{part}", [2, 3, 5, 4]) for part in "qkv")
+        keys = g.node("Transpose", [k], f"/{name}/Transpose_output_0", perm=[0, 1, 3, 2])
+        if name != "scaled_behind":
+            q = g.node("Mul", [q, "scale"], f"/{name}/Mul_output_0")
+        s = g.node("MatMul", [q, keys], f"/{name}/MatMul_output_0")
+        if name == "scaled_behind":
+            s = g.node("Mul", [s, "scale"], f"/{name}/Mul_output_0")
+        if masked:
+            s = g.node("Add", [s, mask], f"/{name}/Add_output_0")
+        return g.node("Softmax", [s], f"/{name}/Softmax_output_0", axis=-1), v
+
+    for name, masked in (("plain", False), ("scaled_behind", False), ("masked", True), ("guarded", True)):
+        p, v = scores(name, masked)
+        if name == "guarded":
+            nothing = g.node("IsNaN", [p], "/guarded/IsNaN_output_0")
+            p = g.node("Where", [nothing, "zero", p], "/guarded/Where_output_0")
+        g.node("MatMul", [p, v], f"{name}_out")
+        g.output(f"{name}_out", [2, 3, 5, 4])
+    g.write()
+
+
+def recurrent():
+    """An LSTM of both directions: each step is a call."""
+    g = Graph("recurrent")
+    x = g.input("x", [5, 1, 3])
+    w = g.weight("lstm.w", [2, 16, 3])
+    r = g.weight("lstm.r", [2, 16, 4])
+    b = g.weight("lstm.b", [2, 32])
+    h = g.input("h", [2, 1, 4])  # of which both states begin
+    g.node("LSTM", [x, w, r, b, "", h, h], "y", direction="bidirectional", hidden_size=4)
+    g.output("y", [5, 2, 1, 4])
+    g.write()
+
+
+def unsupported():
+    """Nodes that there is nothing for; what reads them is not spoken of."""
+    g = Graph("unsupported")
+    x = g.input("x", [2, 8])
+    a = g.node("QLinearSigmoid", [x], "a", domain="com.microsoft")
+    b = g.node("Bernoulli", [x], "b")
+    c = g.node("Bernoulli", [b], "c")
+    d = g.node("Sinn", [x], "d")
+    g.node("Sum", [a, b, c, d], "y")
+    g.output("y", [2, 8])
+    g.write()
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def small(name):
+    """y = relu(x): a model, its parts to be made bad."""
+    g = Graph(name)
+    g.input("x", [2, 8])
+    g.node("Relu", ["x"], "y")
+    g.output("y", [2, 8])
+    return g
+
+
+def external(name, location):
+    """A weight in a file beside the model."""
+    g = small(name)
+    g.tensors.append(Tensor("w", [8, 8], []))
+    g.tensors[-1].fields = [(1, 8), (1, 8), (2, FLOAT), (8, "w"),
+                            (13, [(1, "location"), (2, location)]), (14, 1)]
+    g.node("MatMul", ["x", "w"], "z")
+    g.output("z", [2, 8])
+    g.write()
+
+
+def missing_data():
+    external("missing_data", "not_there.data")
+    external("data_outside", "../outside.data")
+
+
+def truncated():
+    """The end is missing: of the weights' data, of the file's last message."""
+    g = small("truncated")
+    g.weight("w", [8, 8])
+    g.node("MatMul", ["y", "w"], "z")
+    g.output("z", [2, 8])
+    whole = g.bytes()
+    (FOLDER / "truncated.onnx").write_bytes(whole[:200])
+
+
+def cyclic():
+    """Two nodes wait for each other."""
+    g = small("cyclic")
+    g.node("Add", ["y", "c"], "a")
+    g.node("Tanh", ["a"], "b")
+    g.node("Neg", ["b"], "c")
+    g.output("c", [2, 8])
+    g.write()
+
+
+def same_names():
+    """Two things of one name: values, weights, inputs, outputs."""
+    g = small("same_values")
+    g.node("Tanh", ["x"], "y")
+    g.write()
+    g = small("same_weights")
+    g.weight("w", [8, 8]), g.weight("w", [8])
+    g.write()
+    g = small("same_inputs")
+    g.input("x", [2, 8])
+    g.write()
+    g = small("same_outputs")
+    g.output("y", [2, 8])
+    g.write()
+
+
+def contradictions():
+    """The file says of a value what it is not."""
+    g = small("other_shape")
+    g.declared.append(g.value("h", [2, 9], FLOAT))
+    g.node("Tanh", ["y"], "h")
+    g.node("Neg", ["h"], "z")
+    g.output("z", [2, 8])
+    g.write()
+    g = small("other_dtype")
+    g.node("Tanh", ["y"], "z")
+    g.output("z", [2, 8], INT64)
+    g.write()
+
+
+def overflows():
+    """Sizes whose product has more than 64 bits, of a weight and of an input."""
+    g = small("huge_weight")
+    g.tensors.append(Tensor("w", [1 << 40, 1 << 40], [0.0]))
+    g.node("Add", ["x", "w"], "z")
+    g.output("z", [2, 8])
+    g.write()
+    g = Graph("huge_input")
+    g.input("x", [1 << 40, 1 << 40])
+    g.node("Relu", ["x"], "y")
+    g.output("y", [1 << 40, 1 << 40])
+    g.write()
+    g = small("huge_value")
+    g.integers("shape", [1 << 40, 1 << 40])
+    g.node("ConstantOfShape", ["shape"], "z")
+    g.output("z", [1 << 40, 1 << 40])
+    g.write()
+
+
+def nested():
+    """Branches within branches: more than are read, and fewer."""
+    for name, depth in (("nested", 40), ("nested_too_deep", 70)):
+        inner = Graph("innermost")
+        inner.node("Identity", ["x"], "out")
+        inner.output("out", [2, 8])
+        for i in range(depth):
+            outer = Graph("branch")
+            outer.node("If", ["yes"], "out", then_branch=inner, else_branch=inner if i == 0 else small("other"))
+            outer.output("out", [2, 8])
+            inner = outer
+        g = small(name)
+        g.tensors.append(Tensor("yes", [], []))
+        g.tensors[-1].fields = [(2, BOOL), (8, "yes"), (9, b"\x01")]
+        g.node("If", ["yes"], "z", then_branch=inner, else_branch=small("other"))
+        g.output("z", [2, 8])
+        g.write()
+
+
+if __name__ == "__main__":
+    for write in (layers, pieces, steps, modules, attentions, recurrent, unsupported, missing_data, truncated, cyclic, same_names,
+                  contradictions, overflows, nested):
+        write()
