@@ -57,8 +57,7 @@ struct Input {
   std::string name, text;
 };
 
-// --- generated files
-// ------------------------------------------------------------------------------
+// --- generated files -----------------------------------------------------------------------------
 
 /// One operator a line, each in a `let`: products with one of ten weights, sums, activations.
 std::string lines(size_t operators) {
@@ -95,8 +94,7 @@ std::string loops(size_t operators) {
       .str();
 }
 
-// --- the clock
-// ------------------------------------------------------------------------------------
+// --- the clock -----------------------------------------------------------------------------------
 
 class Watch {
 public:
@@ -195,8 +193,7 @@ bool measure_apart(const Input& input, int rounds, Figures& figures) {
   return good && status == 0;
 }
 
-// --- what was measured
-// ----------------------------------------------------------------------------
+// --- what was measured ---------------------------------------------------------------------------
 
 void print_head(llvm::raw_ostream& out) {
   out << llvm::formatv("{0,-22} {1,9} {2,9}", "ms, median of rounds", "bytes", "operators");

@@ -105,8 +105,7 @@ void chain_of_operators(benchmark::State& state) {
 }
 BENCHMARK(chain_of_operators)->Arg(512)->Arg(1 << 16)->Arg(1 << 22);
 
-// --- images: per-channel factors are staged once a block, so as dense ones: 8 bytes an element
-// ----
+// --- images: per-channel factors are staged once a block, so as dense ones: 8 bytes an element ---
 
 void batch_norm(benchmark::State& state) {
   Network n;
@@ -134,8 +133,7 @@ void global_mean(benchmark::State& state) {
 }
 BENCHMARK(global_mean)->Args({2048, 7})->Args({64, 56});
 
-// --- rows: read and written once, in cache between the passes
-// -------------------------------------
+// --- rows: read and written once, in cache between the passes ------------------------------------
 
 void softmax(benchmark::State& state) {
   Network n;
@@ -151,8 +149,7 @@ void layer_norm(benchmark::State& state) {
 }
 BENCHMARK(layer_norm)->Args({64, 1024});
 
-// --- moves: 8 bytes an element
-// ----------------------------------------------------------------------
+// --- moves: 8 bytes an element -------------------------------------------------------------------
 
 void concat_channels(benchmark::State& state) {
   Network n;
@@ -169,8 +166,7 @@ void transposed_copy(benchmark::State& state) {
 }
 BENCHMARK(transposed_copy)->Args({1024, 1024});
 
-// --- products: 2 m k n flops; one row is bound by the matrix, 4 k n bytes
-// -----------------------------
+// --- products: 2 m k n flops; one row is bound by the matrix, 4 k n bytes ------------------------
 
 void matmul(benchmark::State& state) {
   Network n;

@@ -7,8 +7,7 @@
 
 namespace tg {
 
-// --- components: Tarjan's algorithm on an explicit stack
-// ------------------------------------------
+// --- components: Tarjan's algorithm on an explicit stack -----------------------------------------
 
 size_t Cycles::break_cycles() {
   uint32_t bound = egraph_.class_bound();

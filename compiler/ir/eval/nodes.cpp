@@ -45,8 +45,7 @@ double number_of(const Val& val) {
   return is_bool(val) ? static_cast<double>(val.value.number) : as_real(val.value);
 }
 
-// --- operators
-// ------------------------------------------------------------------------------------
+// --- operators -----------------------------------------------------------------------------------
 
 Val Nodes::apply(const Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef<Value> attrs,
                  llvm::ArrayRef<Operand> operands) {
@@ -113,8 +112,7 @@ Val Nodes::rounded(const Frame& frame, ast::ExprId id, Op op, Operand x, Operand
   return apply(frame, id, "div", {}, {Operand{whole.node, {}}, y});
 }
 
-// --- literals
-// -------------------------------------------------------------------------------------
+// --- literals ------------------------------------------------------------------------------------
 
 namespace {
 

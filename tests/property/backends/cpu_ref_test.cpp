@@ -417,8 +417,7 @@ TEST(CpuRef, NormsAndKernelRearrangements) {
   }
 }
 
-// --- functions, comparisons, dtypes
-// ---------------------------------------------------------------
+// --- functions, comparisons, dtypes --------------------------------------------------------------
 
 /// A pointwise operator of numbers; operands that stay where it is defined and tame.
 NodeId random_pointwise(Builder& b, Random& r, NodeId x, NodeId y) {

@@ -197,8 +197,7 @@ TEST(Verdicts, AnIndexOutOfRangeHasOneMeaning) {
   EXPECT_FALSE(same->different()); // NaN, and NaN
 }
 
-// --- random pairs
-// ---------------------------------------------------------------------------------
+// --- random pairs --------------------------------------------------------------------------------
 
 /// Random expressions over x and y with thresholds anywhere, written in two ways that are equal for
 /// all numbers; and with one literal moved.

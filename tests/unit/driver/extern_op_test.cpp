@@ -156,8 +156,7 @@ rule wrong(x) { f(x) => f(-x) }
   EXPECT_EQ(wrong.error().diagnostics[0].code, "E0306");
 }
 
-// --- weights from a file
-// --------------------------------------------------------------------------
+// --- weights from a file -------------------------------------------------------------------------
 
 /// A .safetensors file of one f32 tensor.
 std::string weights_file(const std::string& name, const std::vector<float>& values) {

@@ -356,8 +356,7 @@ TEST(Equivalent, WhatIsStoppedOrTooLargeIsUndecided) {
   }
 }
 
-// --- the bound
-// ------------------------------------------------------------------------------------
+// --- the bound -----------------------------------------------------------------------------------
 
 TEST(Bound, CountsQueriesAndDegrees) {
   Model a;

@@ -111,8 +111,7 @@ const False kValues[] = {
     {"rule r(x, y) { pow(x, y) => pow(y, x) where shape(x) == shape(y) }", "2 and 3"},
 };
 
-// --- axes, shapes and indices
-// ----------------------------------------------------------------------
+// --- axes, shapes and indices --------------------------------------------------------------------
 const False kIndices[] = {
     {R"(rule r(x, y) { transpose(x @ y, [1, 0, 2]) => transpose(x, [1, 0, 2]) @ y
         where rank(x) == 3 })",

@@ -33,8 +33,7 @@ std::vector<float> some(size_t count) {
   return made;
 }
 
-// --- numbers
-// --------------------------------------------------------------------------------------
+// --- numbers -------------------------------------------------------------------------------------
 
 TEST(Numbers, ARootThatFormulasAreKnownByIsItself) {
   schema::Graph graph = body({}, {"y", "z"});
@@ -52,8 +51,7 @@ TEST(Numbers, ARootThatFormulasAreKnownByIsItself) {
   EXPECT_EQ(divisor(1), static_cast<double>(std::nextafter(std::sqrt(2.0F), 2.0F)));
 }
 
-// --- recurrent operators
-// --------------------------------------------------------------------------
+// --- recurrent operators -------------------------------------------------------------------------
 
 /// An LSTM of 2 hidden numbers over x f32[4, 1, 3], with its weights in the file.
 schema::Graph lstm() {
@@ -103,8 +101,7 @@ TEST(Recurrent, NamesAnActivationThatItDoesNotKnow) {
             "`m.onnx`: node `last` (LSTM): the activation `Swoosh` is not known\n");
 }
 
-// --- einsum
-// ---------------------------------------------------------------------------------------
+// --- einsum --------------------------------------------------------------------------------------
 
 schema::Graph einsum(const std::string& equation, const std::vector<std::vector<int64_t>>& shapes) {
   schema::Graph graph = body({}, {"y"});
@@ -146,8 +143,7 @@ TEST(Einsum, RefusesAnEquationThatDoesNotFit) {
             "its inputs\n");
 }
 
-// --- attention
-// ------------------------------------------------------------------------------------
+// --- attention -----------------------------------------------------------------------------------
 
 /// Attention of 4 heads of queries and 2 of keys.
 schema::Graph attention(bool causal) {

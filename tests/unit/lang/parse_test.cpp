@@ -201,8 +201,7 @@ TEST(Parse, SameTreeIgnoresLayoutOnly) {
   EXPECT_FALSE(same("fn f() { 1.0 }", "fn f() { 1.00 }")) << "the text of a number is its value";
 }
 
-// --- what is turned away before it is parsed
-// ------------------------------------------------------
+// --- what is turned away before it is parsed -----------------------------------------------------
 
 Code load_error(std::string text) {
   SourceManager sources;

@@ -51,8 +51,7 @@ Call::Call(Emitter& emitter, Bodies& bodies, const ModelFile& file, const schema
   input_seen_.resize(static_cast<unsigned>(inputs_.size()));
 }
 
-// --- attributes
-// -----------------------------------------------------------------------------------
+// --- attributes ----------------------------------------------------------------------------------
 
 const schema::Attribute* Call::attribute(llvm::StringRef name) {
   for (size_t i = 0; i < attributes_.size(); ++i) {
@@ -127,8 +126,7 @@ FileValue Call::tensor(const schema::Tensor& attribute) {
   return {};
 }
 
-// --- inputs
-// ---------------------------------------------------------------------------------------
+// --- inputs --------------------------------------------------------------------------------------
 
 const FileValue& Call::value(size_t i) {
   static const FileValue absent;
@@ -202,8 +200,7 @@ double Call::known_real(size_t i) {
   return all.empty() ? 0 : all[0];
 }
 
-// --- results
-// --------------------------------------------------------------------------------------
+// --- results -------------------------------------------------------------------------------------
 
 void Call::result(size_t i, NodeId node) {
   if (!node.valid()) return;

@@ -48,8 +48,7 @@ NodeId NodeEmitter::fold(NodeId made) {
   return result ? literal(*result) : made;
 }
 
-// --- leaves
-// ---------------------------------------------------------------------------------------
+// --- leaves --------------------------------------------------------------------------------------
 
 NodeId NodeEmitter::scalar(double value, DType dtype) {
   return graph_.constant({value}, {dtype, {}});
@@ -77,8 +76,7 @@ NodeId NodeEmitter::weight(const schema::Tensor& tensor, llvm::StringRef name,
   return node;
 }
 
-// --- what is known
-// --------------------------------------------------------------------------------
+// --- what is known -------------------------------------------------------------------------------
 
 std::optional<Literal> NodeEmitter::read_weight(NodeId weight) {
   auto place = weight_.find(weight.index);
@@ -137,8 +135,7 @@ std::optional<Literal> NodeEmitter::known(NodeId x) {
   return known_[x.index];
 }
 
-// --- element by element
-// ---------------------------------------------------------------------------
+// --- element by element --------------------------------------------------------------------------
 
 NodeId Emitter::cast(NodeId x, DType to) {
   if (!x.valid() || dtype(x) == to) return x;
@@ -149,8 +146,7 @@ NodeId Emitter::clip(NodeId x, double low, double high) {
   return op(OpKind::Clip, {x}, {{"low", Value::of_float(low)}, {"high", Value::of_float(high)}});
 }
 
-// --- moves
-// ----------------------------------------------------------------------------------------
+// --- moves ---------------------------------------------------------------------------------------
 
 NodeId Emitter::reshape(NodeId x, Ints to) {
   if (x.valid() && shape(x) == to) return x;
@@ -234,8 +230,7 @@ NodeId Emitter::iota(const TensorType& type, int64_t axis) {
   return op(OpKind::Iota, {}, {{"type", Value::of_type(type)}, {"axis", Value::of_int(axis)}});
 }
 
-// --- sums and products
-// ----------------------------------------------------------------------------
+// --- sums and products ---------------------------------------------------------------------------
 
 NodeId Emitter::reduce(OpKind kind, NodeId x, Ints axes, bool keepdims) {
   return op(kind, {x}, {{"axes", Value::of_ints(axes)}, {"keepdims", Value::of_bool(keepdims)}});

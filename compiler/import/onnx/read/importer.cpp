@@ -120,8 +120,7 @@ bool Importer::refuse(const schema::Node& node, Scope& scope, const llvm::Twine&
   return true;
 }
 
-// --- what the file is written in
-// ------------------------------------------------------------------
+// --- what the file is written in -----------------------------------------------------------------
 
 template <class Sets> bool Importer::read_opsets(const Sets& sets, llvm::StringMap<int>& versions) {
   for (const schema::OperatorSet& set : sets)
@@ -144,8 +143,7 @@ bool Importer::read_functions() {
   return true;
 }
 
-// --- inputs and outputs
-// ---------------------------------------------------------------------------
+// --- inputs and outputs --------------------------------------------------------------------------
 
 /// Symbolic dimensions that `--shape` of this input decides.
 bool Importer::bind_given_shape(const schema::ValueInfo& input) {
@@ -312,8 +310,7 @@ bool Importer::add_outputs(Scope& scope) {
   return true;
 }
 
-// --- scopes
-// ---------------------------------------------------------------------------------------
+// --- scopes --------------------------------------------------------------------------------------
 
 bool Importer::declare(const schema::Graph& graph, Scope& scope) {
   for (const schema::Tensor& tensor : graph.initializer())
@@ -396,8 +393,7 @@ bool Importer::define(const schema::Node& node, llvm::ArrayRef<FileValue> result
   return true;
 }
 
-// --- nodes
-// ----------------------------------------------------------------------------------------
+// --- nodes ---------------------------------------------------------------------------------------
 
 bool Importer::call(const schema::Node& node, const Form& form, Scope& scope,
                     std::vector<FileValue> inputs) {
@@ -534,8 +530,7 @@ std::optional<std::vector<FileValue>> Importer::run(const schema::Graph& body,
   return results;
 }
 
-// --- the whole
-// ------------------------------------------------------------------------------------
+// --- the whole -----------------------------------------------------------------------------------
 
 /// Each kind of refusal once, with how many nodes it is of.
 void Importer::report_refused() {

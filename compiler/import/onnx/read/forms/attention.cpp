@@ -21,8 +21,7 @@ DType dtype_attribute(Call& call, llvm::StringRef name, DType otherwise) {
   return otherwise;
 }
 
-// --- Attention
-// ------------------------------------------------------------------------------------
+// --- Attention -----------------------------------------------------------------------------------
 
 struct Attention {
   Heads heads;
@@ -126,8 +125,7 @@ void write_attention(Call& call) {
     call.result(3, std::array{raw, soft, biased, weights}[static_cast<size_t>(mode)]);
 }
 
-// --- FlexAttention
-// --------------------------------------------------------------------------------
+// --- FlexAttention -------------------------------------------------------------------------------
 
 /// What a graph of the file makes of one tensor; the tensor itself where the attribute is missing.
 /// nullopt where a node of it was refused.
@@ -168,8 +166,7 @@ void write_flex_attention(Call& call) {
   call.result(e.cast(heads.context(e, *kept), result));
 }
 
-// --- rotary positions
-// -----------------------------------------------------------------------------
+// --- rotary positions ----------------------------------------------------------------------------
 
 /// Pairs (a, b) of numbers turned by their angles.
 struct Pairs {
@@ -226,8 +223,7 @@ void write_rotary(Call& call) {
   call.result(e.reshape(made, type.shape));
 }
 
-// --- caches
-// ---------------------------------------------------------------------------------------
+// --- caches --------------------------------------------------------------------------------------
 
 /// The update at the same place in every sequence, if that is known and it does not wrap around.
 NodeId scattered_at(Emitter& e, NodeId cache, NodeId update, int64_t axis, int64_t start) {

@@ -20,8 +20,7 @@ std::optional<bool> known_condition(Call& call, const FileValue& condition) {
   return known->ints[0] != 0;
 }
 
-// --- branches
-// -------------------------------------------------------------------------------------
+// --- branches ------------------------------------------------------------------------------------
 
 /// Of a condition that depends on data.
 FileValue fail_by_data(Call& call, const llvm::Twine& why) {
@@ -76,8 +75,7 @@ void write_if(Call& call) {
   for (size_t i = 0; i < yes->size(); ++i) call.result(i, either(call, flag, (*yes)[i], (*no)[i]));
 }
 
-// --- loops
-// ----------------------------------------------------------------------------------------
+// --- loops ---------------------------------------------------------------------------------------
 
 /// The rounds of a loop: values that one hands to the next, and values that each adds to a stack.
 struct Rounds {
@@ -182,8 +180,7 @@ void write_loop(Call& call) {
       call.result(rounds.states.size() + i, rounds.stacked(i, 0, false));
 }
 
-// --- scans
-// ----------------------------------------------------------------------------------------
+// --- scans ---------------------------------------------------------------------------------------
 
 /// An attribute with one number for each of `count` values; zeros where it is not given.
 Shape each(Call& call, llvm::StringRef name, size_t count) {

@@ -27,8 +27,7 @@ struct Equation {
 
 bool has(const Labels& labels, char label) { return labels.find(label) != Labels::npos; }
 
-// --- the equation
-// ---------------------------------------------------------------------------------
+// --- the equation --------------------------------------------------------------------------------
 
 /// Letters and at most one ellipsis, as '.'. Fails for other text.
 Labels read_term(Call& call, llvm::StringRef text) {
@@ -86,8 +85,7 @@ Labels implied_output(llvm::ArrayRef<Labels> inputs) {
   return (counts.count('.') ? "." : "") + made;
 }
 
-// --- one term
-// -------------------------------------------------------------------------------------
+// --- one term ------------------------------------------------------------------------------------
 
 int64_t size_of(Emitter& e, const Term& term, char label) {
   size_t axis = term.labels.find(label);
@@ -160,8 +158,7 @@ Term without_ones(Emitter& e, const Term& term, const std::map<char, int64_t>& s
   return {e.reshape(term.x, shape), labels};
 }
 
-// --- two terms
-// ------------------------------------------------------------------------------------
+// --- two terms -----------------------------------------------------------------------------------
 
 int64_t product_of(Emitter& e, const Term& term, const Labels& labels) {
   int64_t product = 1;

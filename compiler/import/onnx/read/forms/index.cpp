@@ -15,8 +15,7 @@ int64_t product(Ints sizes) {
   return all;
 }
 
-// --- gathers
-// --------------------------------------------------------------------------------------
+// --- gathers -------------------------------------------------------------------------------------
 
 /// One known index is a piece: no gather.
 NodeId gather_known(Emitter& e, NodeId x, const Literal& indices, int64_t axis) {
@@ -86,8 +85,7 @@ void gather_nd(Call& call) {
   call.result(e.gather(e.reshape(x, rows), places, 0));
 }
 
-// --- scatters
-// -------------------------------------------------------------------------------------
+// --- scatters ------------------------------------------------------------------------------------
 
 NodeId scatter(Call& call, NodeId x, NodeId places, NodeId updates) {
   Emitter& e = call.emit();
@@ -135,8 +133,7 @@ void scatter_nd(Call& call) {
       e.reshape(scatter(call, e.reshape(x, rows), places, e.reshape(updates, pieces)), shape));
 }
 
-// --- the largest
-// ----------------------------------------------------------------------------------
+// --- the largest ---------------------------------------------------------------------------------
 
 /// Any order will do where `sorted` is 0.
 void top_k(Call& call) {
@@ -162,8 +159,7 @@ void top_k(Call& call) {
   call.result(1, indices);
 }
 
-// --- selections
-// -----------------------------------------------------------------------------------
+// --- selections ----------------------------------------------------------------------------------
 
 /// Known when the file is read, or refused: how many there are is no number that a graph could say.
 void non_zero(Call& call) {

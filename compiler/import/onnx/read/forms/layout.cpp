@@ -43,8 +43,7 @@ void concat(Call& call) {
   call.result(call.emit().concat(parts, axis));
 }
 
-// --- pieces
-// ---------------------------------------------------------------------------------------
+// --- pieces --------------------------------------------------------------------------------------
 
 std::optional<Shape> split_sizes(Call& call, int64_t size) {
   if (call.version() < 13) {
@@ -158,8 +157,7 @@ void slice(Call& call) {
   call.result(x);
 }
 
-// --- padding
-// --------------------------------------------------------------------------------------
+// --- padding -------------------------------------------------------------------------------------
 
 /// Before and after, for each axis.
 struct Padding {
@@ -259,8 +257,7 @@ void pad(Call& call) {
   call.result(e.pad(x, padding->before, padding->after, value));
 }
 
-// --- triangles
-// ------------------------------------------------------------------------------------
+// --- triangles -----------------------------------------------------------------------------------
 
 void trilu(Call& call) {
   Emitter& e = call.emit();
@@ -287,8 +284,7 @@ void trilu(Call& call) {
   call.result(e.select(kept, x, e.like(x, 0)));
 }
 
-// --- windows back to images
-// ------------------------------------------------------------------------------------------
+// --- windows back to images ----------------------------------------------------------------------
 
 int64_t padded(const SlidingWindow& s) { return s.before + s.size + s.after; }
 

@@ -11,8 +11,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// --- one operator of ours
-// -------------------------------------------------------------------------
+// --- one operator of ours ------------------------------------------------------------------------
 
 /// Whether one of the first operands, and so the result, has no elements; gives the result then.
 bool maps_nothing(Call& call, OpKind op, size_t operands) {
@@ -60,8 +59,7 @@ void mean(Call& call) {
   call.result(call.emit().div(all_of<OpKind::Add>(call), static_cast<double>(call.input_count())));
 }
 
-// --- arithmetic
-// -----------------------------------------------------------------------------------
+// --- arithmetic ----------------------------------------------------------------------------------
 
 /// ONNX's quotient of integers is cut off towards zero, ours rounds down: the quotient of absolute
 /// values has its sign put back. Known ones, as of shapes, are not negative and fold.
@@ -134,8 +132,7 @@ TG_NAMED(acosh)
 TG_NAMED(atanh)
 #undef TG_NAMED
 
-// --- tests
-// ----------------------------------------------------------------------------------------
+// --- tests ---------------------------------------------------------------------------------------
 
 void is_nan(Call& call) {
   NodeId x = call.input(0);
@@ -157,8 +154,7 @@ void where(Call& call) {
   call.result(call.emit().select(call.input(0), call.input(1), call.input(2)));
 }
 
-// --- activations
-// ----------------------------------------------------------------------------------
+// --- activations ---------------------------------------------------------------------------------
 
 void gelu(Call& call) {
   Emitter& e = call.emit();
@@ -268,8 +264,7 @@ void clip(Call& call) {
   call.result(x);
 }
 
-// --- casts
-// ----------------------------------------------------------------------------------------
+// --- casts ---------------------------------------------------------------------------------------
 
 void cast_to(Call& call, int64_t to) {
   auto dtype = dtype_of(static_cast<int32_t>(to));

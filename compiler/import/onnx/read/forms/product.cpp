@@ -10,8 +10,7 @@ namespace {
 /// Larger determinants would be sums of hundreds of products.
 constexpr int64_t kLargestDet = 4;
 
-// --- products
-// -------------------------------------------------------------------------------------
+// --- products ------------------------------------------------------------------------------------
 
 /// As NumPy multiplies: a vector on the left is a row, one on the right a column.
 void write_matmul(Call& call) {
@@ -71,8 +70,7 @@ void write_gemm(Call& call) {
   call.result(made);
 }
 
-// --- determinants
-// ---------------------------------------------------------------------------------
+// --- determinants --------------------------------------------------------------------------------
 
 /// Of the rows from `row` on and these columns, by the first row.
 NodeId minor(Emitter& e, const std::vector<std::vector<NodeId>>& elements, size_t row,

@@ -115,8 +115,7 @@ NodeId Layer::initial(size_t input, size_t direction) const {
   return at(e, given, time_axis(), static_cast<int64_t>(direction));
 }
 
-// --- one direction, step by step
-// ------------------------------------------------------------------
+// --- one direction, step by step -----------------------------------------------------------------
 
 struct Unrolled {
   std::vector<NodeId> outputs; // [batch, hidden], by time
@@ -171,8 +170,7 @@ Unrolled run(const Layer& layer, bool backward, NodeId projected, State state,
   return made;
 }
 
-// --- results
-// --------------------------------------------------------------------------------------
+// --- results -------------------------------------------------------------------------------------
 
 /// Values [batch, hidden] of the directions side by side.
 NodeId side_by_side(const Layer& layer, llvm::ArrayRef<NodeId> values) {
@@ -214,8 +212,7 @@ NodeId sum_of_biases(const Layer& layer, NodeId both) {
                e.slice(both, 0, layer.width(), 2 * layer.width()));
 }
 
-// --- the operators
-// --------------------------------------------------------------------------------
+// --- the operators -------------------------------------------------------------------------------
 
 /// Gates i, o, f, c. `coupled`: what is not forgotten is what comes in.
 State lstm_step(const Layer& layer, size_t d, NodeId gates, NodeId peepholes, bool coupled,

@@ -177,8 +177,7 @@ void reduce_log_sum_exp(Call& call) {
   call.result(e.reshape(value, to));
 }
 
-// --- indices
-// --------------------------------------------------------------------------------------
+// --- indices -------------------------------------------------------------------------------------
 
 /// Of equals the first, or with `select_last_index` the last: that of the reversed axis, from
 /// behind.
@@ -199,8 +198,7 @@ void arg_extreme(Call& call, bool largest) {
 void arg_max(Call& call) { arg_extreme(call, true); }
 void arg_min(Call& call) { arg_extreme(call, false); }
 
-// --- running
-// --------------------------------------------------------------------------------------
+// --- running -------------------------------------------------------------------------------------
 
 /// The first element of each run, then the first two joined, and so on, along an axis; `nothing` is
 /// what is there before.

@@ -25,8 +25,7 @@ size_t position(Call& call, size_t i, int64_t places, int64_t negative_base, int
   return 0;
 }
 
-// --- built and taken apart
-// ------------------------------------------------------------------------
+// --- built and taken apart -----------------------------------------------------------------------
 
 void write_construct(Call& call) {
   std::vector<FileValue> made;
@@ -173,8 +172,7 @@ void write_map(Call& call) {
   for (size_t i = 0; i < made.size(); ++i) call.result(i, FileValue::sequence(std::move(made[i])));
 }
 
-// --- optional values
-// ------------------------------------------------------------------------------
+// --- optional values -----------------------------------------------------------------------------
 
 /// A value that is there is what it holds.
 void write_optional(Call& call) {
@@ -193,8 +191,7 @@ void write_get_element(Call& call) {
   call.result(0, call.value(0));
 }
 
-// --- sequences along an axis of a tensor
-// ----------------------------------------------------------
+// --- sequences along an axis of a tensor ---------------------------------------------------------
 
 /// Where each element comes from, as the number of a row [time, batch] or [batch, time].
 NodeId reversed_rows(Emitter& e, NodeId lengths, int64_t time, int64_t batch, bool time_first) {

@@ -19,8 +19,7 @@ void result_list(Call& call, Ints values) {
 
 bool has_empty(Ints shape) { return llvm::is_contained(shape, 0); }
 
-// --- constants
-// ------------------------------------------------------------------------------------
+// --- constants -----------------------------------------------------------------------------------
 
 void constant(Call& call) {
   Emitter& e = call.emit();
@@ -134,8 +133,7 @@ void hann_window(Call& call) {
   window(call, [](double at) { return (1 - std::cos(at)) / 2; });
 }
 
-// --- questions
-// ------------------------------------------------------------------------------------
+// --- questions -----------------------------------------------------------------------------------
 
 void shape(Call& call) {
   TensorType type = call.type(0);
@@ -154,8 +152,7 @@ void size(Call& call) {
   call.result(call.emit().literal({{DType::I64, {}}, {type.elements()}, {}}));
 }
 
-// --- the same elements under another shape
-// ----------------------------------------------------------
+// --- the same elements under another shape -------------------------------------------------------
 
 /// `given` is what ONNX says: 0 keeps a size, one -1 is what is left.
 std::optional<Shape> reshaped(Call& call, Ints from, Ints given, bool allow_zero) {
@@ -259,8 +256,7 @@ void unsqueeze(Call& call) {
   reshape_to(call, to);
 }
 
-// --- repeated elements
-// ----------------------------------------------------------------------------
+// --- repeated elements ---------------------------------------------------------------------------
 
 void expand(Call& call) {
   TensorType type = call.type(0);
