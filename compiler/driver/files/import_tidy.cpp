@@ -35,7 +35,7 @@ private:
     if (node.op == OpKind::Constant) return constant(source_.attr(id, 0), source_.type(id));
     llvm::SmallVector<ValueId, 6> attrs;
     for (size_t slot = 0; slot < source_.attrs(id).size(); ++slot)
-      attrs.push_back(attribute(source_.attr(id, slot)));
+      attrs.push_back(attribute(source_.attr(id, slot), source_.type(id).dtype));
     llvm::SmallVector<NodeId, 6> operands, plain;
     for (NodeId operand : source_.operands(id)) {
       operands.push_back(at_[operand.index]);
@@ -50,9 +50,10 @@ private:
     return made;
   }
 
-  /// Files have floats as attributes.
-  ValueId attribute(Value value) {
-    if (value.is(Value::Kind::Float)) value.real = shortest_number(value.real, DType::F32);
+  /// Files have floats as attributes; doubles are computed with just these.
+  ValueId attribute(Value value, DType computed) {
+    if (value.is(Value::Kind::Float) && computed != DType::F64)
+      value.real = shortest_number(value.real, DType::F32);
     return result_.symbols().value(value);
   }
 
