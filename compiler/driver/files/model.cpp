@@ -106,6 +106,17 @@ Result<void> check_elements(const onnx::ModelFile& file,
   return {};
 }
 
+std::vector<std::string> recurrences_of(const onnx::ModelFile& file) {
+  std::vector<std::string> found;
+  for (const onnx::schema::Node& node : file.model().graph().node()) {
+    const std::string& op = node.op_type();
+    if (op != "LSTM" && op != "GRU" && op != "RNN") continue;
+    bool named = !node.name().empty() || node.output_size() == 0;
+    found.push_back(op + " `" + (named ? node.name() : node.output(0)) + "`");
+  }
+  return found;
+}
+
 std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef path,
                                      const ModelRequest& request, DiagnosticSink& sink,
                                      std::vector<onnx::Refusal>* refused) {
@@ -136,7 +147,8 @@ std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef pat
   imported->names = std::move(tidy->names);
   imported->graph.set_name(readable_model_name(imported->graph.name(), path));
   return LoadedModel{std::move(imported->graph), weight_file(*file, imported->weights),
-                     std::move(imported->names), imported->ops, std::move(left_out)};
+                     std::move(imported->names), imported->ops,
+                     std::move(left_out),        recurrences_of(**file)};
 }
 
 } // namespace

@@ -27,6 +27,8 @@ struct LoadedModel {
   llvm::DenseMap<uint32_t, std::string> names{};
   int64_t ops = 0;                        // nodes of such a file
   std::vector<std::string> left_out = {}; // of a shared request: inputs, dimensions
+  /// "LSTM `/rnn/LSTM`": nodes of such a file that the graph has step by step.
+  std::vector<std::string> recurrences = {};
 };
 
 /// stdlib/ and rules/ as built into the program; files below the folder that the environment

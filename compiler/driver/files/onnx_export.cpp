@@ -43,4 +43,18 @@ Result<OnnxExport> export_onnx(const Graph& graph, const PrepareOptions& options
                     std::move(exported.notes)};
 }
 
+Result<OnnxExport> export_onnx(const LoadedModel& source, const Graph& graph,
+                               const PrepareOptions& options, int opset, llvm::StringRef path) {
+  TG_TRY(OnnxExport exported, export_onnx(graph, options, opset, path));
+  if (!source.recurrences.empty())
+    exported.notes.push_back(llvm::formatv(
+        "{0}{1} written step by step: a runtime that has the operator itself may run the original "
+        "file faster",
+        source.recurrences[0],
+        source.recurrences.size() > 1
+            ? llvm::formatv(" and {0} more are", source.recurrences.size() - 1).str()
+            : " is"));
+  return exported;
+}
+
 } // namespace tg

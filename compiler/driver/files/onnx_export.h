@@ -2,6 +2,7 @@
 // is compiler/import/onnx's.
 #pragma once
 
+#include "compiler/driver/files/model.h"
 #include "compiler/driver/runs/prepare.h"
 
 namespace tg {
@@ -16,5 +17,10 @@ struct OnnxExport {
 /// Errors: `unsupported`, `cannot_write`, those of `prepare` and of the weight source.
 Result<OnnxExport> export_onnx(const Graph& graph, const PrepareOptions& options, int opset,
                                llvm::StringRef path);
+
+/// What became of a model that was read. Notes also tell of recurrent nodes of its file, which are
+/// written step by step.
+Result<OnnxExport> export_onnx(const LoadedModel& source, const Graph& graph,
+                               const PrepareOptions& options, int opset, llvm::StringRef path);
 
 } // namespace tg

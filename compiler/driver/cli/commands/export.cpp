@@ -31,7 +31,7 @@ void print_export_json(Session& session, const OnnxExport& exported) {
 
 Result<OnnxExport> exported(const Options& o, const LoadedModel& model) {
   TG_TRY(PrepareOptions options, prepare_options(o, model));
-  return export_onnx(model.graph, options, static_cast<int>(o.opset), o.out_file);
+  return export_onnx(model, model.graph, options, static_cast<int>(o.opset), o.out_file);
 }
 
 } // namespace

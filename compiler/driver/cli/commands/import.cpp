@@ -69,7 +69,7 @@ Result<void> write_import(Session& session, const LoadedModel& model) {
   TG_TRY(PrepareOptions options, prepare_options(o, model));
   if (is_onnx_path(o.out_file)) {
     TG_TRY(OnnxExport exported,
-           export_onnx(model.graph, options, static_cast<int>(o.opset), o.out_file));
+           export_onnx(model, model.graph, options, static_cast<int>(o.opset), o.out_file));
     for (const std::string& note : exported.notes)
       session.err << "note: " << printable(note) << "\n";
     return {};

@@ -122,7 +122,7 @@ Result<void> write_model(Session& session, const LoadedModel& source, const Grap
   if (is_onnx_path(o.out_file)) {
     TG_TRY(PrepareOptions options, prepare_options(o, source));
     TG_TRY(OnnxExport exported,
-           export_onnx(optimized, options, static_cast<int>(o.opset), o.out_file));
+           export_onnx(source, optimized, options, static_cast<int>(o.opset), o.out_file));
     for (std::string& note : exported.notes) notes.push_back(std::move(note));
     return {};
   }
