@@ -2,10 +2,10 @@
 """ONNX networks in ONNX Runtime and in Tangram's runtime, before and after `tg opt`.
 
     bench/onnx_networks.py [--tg build-release/tg] [--threads 1,2] [--rounds 15] [--cost MODEL] [--state FOLDER]
-                           [--results FOLDER] [NETWORK...]
+                           [--kinds exported,source,optimised] [--results FOLDER] [NETWORK...]
 
 The networks are those of tests/oracle/networks.py; NETWORK selects those whose name holds it. Four are
-timed, in rounds that alternate, on the same inputs:
+timed, or the original and those of --kinds, in rounds that alternate, on the same inputs:
 
     original    ONNX Runtime on the file as it is
     exported    ONNX Runtime on the result of `tg opt -o F.onnx`
@@ -96,8 +96,9 @@ def optimise(name, path, shapes, threads, options, folder):
     stem = folder / f"{name}-{threads}"
     cost = ["--cost", options.cost] if options.cost else []
     common = [options.tg, "opt", path, *shapes, "--threads", threads, "--quiet", *cost]
-    if not stem.with_suffix(".onnx").exists():
+    if "optimised" in options.kinds and not stem.with_suffix(".tg").exists():
         tg([*common, "-o", stem.with_suffix(".tg"), "--weights-out", stem.with_suffix(".safetensors")])
+    if "exported" in options.kinds and not stem.with_suffix(".onnx").exists():
         tg([*common, "-o", stem.with_suffix(".onnx")])
     return stem
 
@@ -108,13 +109,17 @@ def runners(name, threads, options, folder):
     inputs = networks.inputs_of(path)
     shapes = networks.shape_options(path, inputs)
     stem = optimise(name, path, shapes, threads, options, folder)
-    own = stem.with_suffix(".inputs.npz")
-    np.savez(own, **networks.by_names_in(stem.with_suffix(".tg").read_text(), inputs))
-    weights = stem.with_suffix(".safetensors")
-    return {"original": OnnxRuntime(path, inputs, threads),
-            "exported": OnnxRuntime(stem.with_suffix(".onnx"), inputs, threads),
-            "source": Tangram(options, threads, [path, *shapes, "--input", path.with_suffix(".npz")]),
-            "optimised": Tangram(options, threads, [stem.with_suffix(".tg"), "--weights", weights, "--input", own])}
+    made = {"original": OnnxRuntime(path, inputs, threads)}
+    if "exported" in options.kinds:
+        made["exported"] = OnnxRuntime(stem.with_suffix(".onnx"), inputs, threads)
+    if "source" in options.kinds:
+        made["source"] = Tangram(options, threads, [path, *shapes, "--input", path.with_suffix(".npz")])
+    if "optimised" in options.kinds:
+        own = stem.with_suffix(".inputs.npz")
+        np.savez(own, **networks.by_names_in(stem.with_suffix(".tg").read_text(), inputs))
+        weights = stem.with_suffix(".safetensors")
+        made["optimised"] = Tangram(options, threads, [stem.with_suffix(".tg"), "--weights", weights, "--input", own])
+    return made
 
 
 def median_interval(values):
@@ -150,13 +155,17 @@ def measure(name, threads, options, folder):
 
 
 def cell(row, kind):
+    if f"{kind}_ratio" not in row:
+        return "-"
     middle, low, high = row[f"{kind}_ratio"]
     text = f"{row[f'{kind}_us'] / 1e3:.2f} ms, {middle:.3f} [{low:.3f}, {high:.3f}]"
     return f"{text} slower" if high < SLOWER else text
 
 
 def summary(rows, kind):
-    ratios = [row[f"{kind}_ratio"] for row in rows]
+    ratios = [row[f"{kind}_ratio"] for row in rows if f"{kind}_ratio" in row]
+    if not ratios:
+        return f"{kind}: not measured"
     mean = math.exp(statistics.fmean(math.log(r[0]) for r in ratios))
     slower, faster = sum(r[2] < SLOWER for r in ratios), sum(r[1] > FASTER for r in ratios)
     return f"{kind}: geometric mean {mean:.3f}, {faster} of {len(ratios)} faster, {slower} slower"
@@ -194,7 +203,7 @@ def measure_all(options, folder):
                 print(f"{name}, {threads}: left out: {error}", file=sys.stderr, flush=True)
                 continue
             print(f"{name}, {threads}: {row['original_us'] / 1e3:.2f} ms; "
-                  + "; ".join(f"{kind} {cell(row, kind)}" for kind in KINDS[1:]), flush=True)
+                  + "; ".join(f"{kind} {cell(row, kind)}" for kind in KINDS[1:] if kind in options.kinds), flush=True)
             rows.append(row)
             kept.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return rows
@@ -206,6 +215,7 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--cost", default="", help="prices for tg opt; default: its own")
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS[1:]))
     parser.add_argument("--state", type=Path, help="keeps what was optimised and measured")
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results")
     parser.add_argument("networks", nargs="*")
