@@ -139,6 +139,14 @@ private:
     return true;
   }
 
+  /// The error times a slope of each element's own, which its value says.
+  bool sloped(NodeId id, llvm::function_ref<double(double)> slope) {
+    errors_[id.index] = error(id, 0);
+    for (size_t i = 0; i < errors_[id.index].size(); ++i)
+      errors_[id.index][i] *= slope(sizes_[id.index][i]);
+    return true;
+  }
+
   /// (Ex + |x / y| Ey) / |y|.
   bool quotient(NodeId id) {
     double least = *std::min_element(size(id, 1).begin(), size(id, 1).end());
@@ -175,7 +183,10 @@ private:
     case OpKind::Clip:
     case OpKind::Cast: return sloped(id, 1);
     case OpKind::Sigmoid: return sloped(id, 0.25);
-    case OpKind::Tanh: return sloped(id, 1);
+    case OpKind::Tanh:
+    case OpKind::Softplus: return sloped(id, 1);
+    case OpKind::Sqrt: return sloped(id, [](double root) { return 0.5 / root; });
+    case OpKind::Rsqrt: return sloped(id, [](double r) { return 0.5 * r * r * r; });
     case OpKind::Erf:
     case OpKind::Gelu: return sloped(id, kSlope);
     case OpKind::Exp: return uniform(id, largest(error(id, 0)) * largest(sizes_[id.index]));

@@ -67,19 +67,19 @@ std::string drawn(const std::string& text) {
 }
 
 TEST(RuleDTypes, FollowFromOperatorsAndConditions) {
-  EXPECT_EQ(drawn("rule r(x) { neg(neg(x)) => x }"), "bf16 f16 f32 i32 i64 usually f32");
-  EXPECT_EQ(drawn("rule r(x) { identity(x) => x }"), "bf16 bool f16 f32 i32 i64 usually f32");
-  EXPECT_EQ(drawn("rule r(x) { tanh(identity(x)) => tanh(x) }"), "bf16 f16 f32 usually f32");
+  EXPECT_EQ(drawn("rule r(x) { neg(neg(x)) => x }"), "bf16 f16 f32 f64 i32 i64 usually f32");
+  EXPECT_EQ(drawn("rule r(x) { identity(x) => x }"), "bf16 bool f16 f32 f64 i32 i64 usually f32");
+  EXPECT_EQ(drawn("rule r(x) { tanh(identity(x)) => tanh(x) }"), "bf16 f16 f32 f64 usually f32");
   EXPECT_EQ(drawn("rule r(x, y) { neg(x + y) => neg(x) + neg(y) where float(y) }"),
-            "bf16 f16 f32 usually f32");
+            "bf16 f16 f32 f64 usually f32");
   EXPECT_EQ(drawn("rule r(x) { neg(neg(x)) => x where not float(x) }"), "i32 i64 usually i64");
   EXPECT_EQ(drawn("rule r(c, x) { select(c, x, x) => x where same_type(x, x), rank(c) == 0 }"),
             "bool usually bool");
   EXPECT_EQ(drawn("rule r(x) { gather(x, gather(x, x)) => gather(gather(x, x), x) }"),
             "i32 i64 usually i64");
   // Numbers are of what they stand beside, as far as its dtype holds them.
-  EXPECT_EQ(drawn("rule r(x) { x * 1 => x }"), "bf16 f16 f32 i32 i64 usually f32");
-  EXPECT_EQ(drawn("rule r(x) { x * 0.5 => x / 2 }"), "bf16 f16 f32 usually f32");
+  EXPECT_EQ(drawn("rule r(x) { x * 1 => x }"), "bf16 f16 f32 f64 i32 i64 usually f32");
+  EXPECT_EQ(drawn("rule r(x) { x * 0.5 => x / 2 }"), "bf16 f16 f32 f64 usually f32");
 }
 
 TEST(RuleDTypes, KnowWhichTermsMayBeOfIntegers) {

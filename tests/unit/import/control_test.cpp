@@ -192,7 +192,7 @@ TEST(Sequences, ThatAGraphGivesAreRefused) {
   schema::Graph graph = body({}, {"s"});
   add_input(graph, "a", {2});
   add_node(graph, "SequenceConstruct", {"a"}, {"s"});
-  EXPECT_EQ(messages_of(graph), "`m.onnx`: the output `s` is no tensor with elements\n");
+  EXPECT_EQ(messages_of(graph), "`m.onnx`: the output `s` is no tensor\n");
 }
 
 TEST(Optional, HoldsAValueOrNone) {

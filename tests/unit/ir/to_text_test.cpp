@@ -44,8 +44,7 @@ TEST(ToText, ReadsAsWritten) {
             "  param layer_0_w: f32[4, 4] = weight(\"layer[0].w\", init = normal(0.5))\n"
             "  let tanh_1 = tanh(x @ layer_0_w * 2.0 + x)\n"
             "  let softmax_1 = softmax(tanh_1)\n"
-            "  let slice_1 = slice(matmul(tanh_1, layer_0_w, act = relu), axis = 1, start = 0, "
-            "stop = 2)\n"
+            "  let slice_1 = matmul(tanh_1, layer_0_w, act = relu)[:, :2]\n"
             "  (softmax_1, slice_1)\n}\n");
   expect_round_trip(*b.graph);
 }
