@@ -54,8 +54,8 @@ constexpr const char* kSpread =
 
 /// Likewise younger than files may be.
 constexpr const char* kYardstick =
-    "CREATE TABLE IF NOT EXISTS best_yardstick (environment INTEGER PRIMARY KEY, "
-    "microseconds REAL NOT NULL, seen_at INTEGER NOT NULL)";
+    "CREATE TABLE IF NOT EXISTS usual_yardstick (environment INTEGER PRIMARY KEY, "
+    "microseconds REAL NOT NULL)";
 /// The environment of the yardstick, which lies always alike.
 constexpr const char* kYardstickLayout = "yardstick";
 
@@ -356,30 +356,18 @@ std::optional<CostRow> CostDb::row_found(llvm::StringRef instance) {
 
 double CostDb::yardstick() {
   if (!db_) return 0;
-  constexpr const char* kSql =
-      "SELECT microseconds, CAST(strftime('%s', 'now') AS INTEGER) - seen_at FROM best_yardstick "
-      "WHERE environment = ?1";
-  constexpr double kForgottenInAnHour = 0.01;
-  constexpr int64_t kHour = 3600;
+  constexpr const char* kSql = "SELECT microseconds FROM usual_yardstick WHERE environment = ?1";
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(db_, kSql, -1, &statement, nullptr) != SQLITE_OK) return 0;
   sqlite3_bind_int64(statement, 1, yardstick_id());
-  double best = 0;
-  if (sqlite3_step(statement) == SQLITE_ROW) {
-    int64_t hours = std::max<int64_t>(sqlite3_column_int64(statement, 1), 0) / kHour;
-    best =
-        sqlite3_column_double(statement, 0) * (1 + kForgottenInAnHour * static_cast<double>(hours));
-  }
+  double usual = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_double(statement, 0) : 0;
   sqlite3_finalize(statement);
-  return best > 0 && best <= kMaxPrice ? best : 0;
+  return usual > 0 && usual <= kMaxPrice ? usual : 0;
 }
 
 void CostDb::keep_yardstick(double microseconds) {
   if (!db_ || !(microseconds > 0)) return;
-  double known = yardstick();
-  if (known > 0 && known <= microseconds) return;
-  constexpr const char* kSql = "INSERT OR REPLACE INTO best_yardstick VALUES (?1, ?2, "
-                               "CAST(strftime('%s', 'now') AS INTEGER))";
+  constexpr const char* kSql = "INSERT OR REPLACE INTO usual_yardstick VALUES (?1, ?2)";
   sqlite3_stmt* statement = nullptr;
   int code = sqlite3_prepare_v2(db_, kSql, -1, &statement, nullptr);
   if (code == SQLITE_OK) {

@@ -63,11 +63,10 @@ public:
   void store(llvm::ArrayRef<CostRow> rows);
   /// Finds them as long as this lives, and no longer: prices that are not final.
   void remember(llvm::ArrayRef<CostRow> rows);
-  /// What the yardstick (machine_watch.h) took at its best, in microseconds, on this processor with
-  /// this library and so many threads, however operators lay; a hundredth more for each hour since,
-  /// or a clock that was once faster would count for ever. 0: it is not known.
+  /// What the yardstick (machine_watch.h) usually takes, in microseconds, on this processor with
+  /// this library and so many threads, however operators lie. 0: it is not known.
   double yardstick();
-  /// Keeps it, if that is better.
+  /// Keeps it in the place of what was known.
   void keep_yardstick(double microseconds);
 
   /// True while rows reach a file.

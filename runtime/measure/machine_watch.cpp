@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include <dirent.h>
@@ -100,23 +101,24 @@ double yardstick_us(Executable& executable) {
 
 class SignWatch final : public MachineWatch {
 public:
-  SignWatch(std::function<MachineSigns()> read, double best_us)
-      : read_(std::move(read)), last_(read_()), best_us_(last_.yardstick_us) {
-    if (best_us > 0) best_us_ = std::min(best_us_, best_us);
+  SignWatch(std::function<MachineSigns()> read, double usual_us)
+      : read_(std::move(read)), last_(read_()), usual_(usual_us) {
+    usual_.add(last_.yardstick_us);
   }
 
   Disturbance disturbance() override {
     MachineSigns now = read_();
-    best_us_ = std::min(best_us_, now.yardstick_us);
     double taken = now.waited_us - last_.waited_us + now.stolen_us - last_.stolen_us;
     double passed = now.clock_us - last_.clock_us;
-    bool steady = std::max(last_.yardstick_us, now.yardstick_us) <= kDrift * best_us_;
+    double yardstick_us = std::max(last_.yardstick_us, now.yardstick_us);
     last_ = now;
-    if (!steady || taken > kMuch * passed) return Disturbance::Heavy;
+    if (taken > kMuch * passed) return Disturbance::Heavy;
+    usual_.add(now.yardstick_us);
+    if (yardstick_us > kDrift * usual_.us()) return Disturbance::Heavy;
     return taken > kLittle * passed ? Disturbance::Slight : Disturbance::None;
   }
 
-  double best_us() const override { return best_us_; }
+  double usual_us() const override { return usual_.us(); }
 
 private:
   /// Of the time that passed: what others took so little of is as it would be without them; and
@@ -128,10 +130,26 @@ private:
 
   std::function<MachineSigns()> read_;
   MachineSigns last_;
-  double best_us_;
+  UsualTime usual_;
 };
 
 } // namespace
+
+void UsualTime::add(double microseconds) {
+  if (!(microseconds > 0)) return;
+  if (last_.size() < kMostReadings) last_.emplace_back();
+  last_[count_++ % kMostReadings] = microseconds;
+}
+
+double UsualTime::us() const {
+  if (last_.empty()) return earlier_us_;
+  std::vector<double> sorted = last_;
+  auto own = sorted.begin() + static_cast<ptrdiff_t>(count_ < kFew ? 0 : sorted.size() / 2);
+  std::nth_element(sorted.begin(), own, sorted.end());
+  if (!(earlier_us_ > 0) || *own <= earlier_us_) return *own;
+  auto readings = static_cast<double>(sorted.size());
+  return earlier_us_ * std::pow(*own / earlier_us_, readings / (readings + kEarlierReadings));
+}
 
 // "cpu  user nice system idle iowait irq softirq steal guest guest_nice", in ticks.
 double stolen_us(llvm::StringRef stat, double us_per_tick) {
@@ -144,11 +162,11 @@ double stolen_us(llvm::StringRef stat, double us_per_tick) {
   return static_cast<double>(ticks) * us_per_tick;
 }
 
-std::unique_ptr<MachineWatch> watch_signs(std::function<MachineSigns()> read, double best_us) {
-  return std::make_unique<SignWatch>(std::move(read), best_us);
+std::unique_ptr<MachineWatch> watch_signs(std::function<MachineSigns()> read, double usual_us) {
+  return std::make_unique<SignWatch>(std::move(read), usual_us);
 }
 
-std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads, double best_us) {
+std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads, double usual_us) {
   CompileOptions options;
   options.threads = threads;
   options.io_layout = IoLayout::Native;
@@ -166,7 +184,7 @@ std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads,
     return signs;
   };
   for (int i = 0; yardstick && i < 8; ++i) (void)read(); // wakes threads and the clock
-  return watch_signs(read, best_us);
+  return watch_signs(read, usual_us);
 }
 
 } // namespace tg

@@ -188,7 +188,7 @@ void MeasuredCost::time_all(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<Ste
     return_freed_memory();
     if (options_.progress) options_.progress(done + count, specs.size());
   }
-  if (options_.watch) database_->keep_yardstick(options_.watch->best_us());
+  if (options_.watch) database_->keep_yardstick(options_.watch->usual_us());
 }
 
 /// From the first timing on, so that a model that times nothing costs nothing.

@@ -138,7 +138,7 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
   std::string note = join(not_finite_note(first, one->outputs), denormals_note(*one));
   WholeRuns runs{*times, {}, note, watch ? watch->disturbance() : Disturbance::None};
-  if (watch) database_->keep_yardstick(watch->best_us());
+  if (watch) database_->keep_yardstick(watch->usual_us());
   return runs;
 }
 
@@ -216,7 +216,7 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
       disturbed[i].push_back(watch->disturbance());
     }
   }
-  database_->keep_yardstick(watch->best_us());
+  database_->keep_yardstick(watch->usual_us());
   for (size_t i = 0; i < graphs.size(); ++i)
     if (on_usual_numbers(*graphs[i])) out[i].trust = trust_of(disturbed[i]);
   return out;

@@ -20,7 +20,7 @@ class GivenWatch final : public MachineWatch {
 public:
   explicit GivenWatch(bool quiet) : quiet_(quiet) {}
   Disturbance disturbance() override { return quiet_ ? Disturbance::None : Disturbance::Slight; }
-  double best_us() const override { return 30; }
+  double usual_us() const override { return 30; }
 
 private:
   bool quiet_;
