@@ -59,9 +59,6 @@ TypedRun evaluate_typed(const Graph& graph, const TypedLeaves& leaves,
 TypedRun evaluate_noisy(const Graph& graph, const TypedLeaves& leaves,
                         llvm::ArrayRef<NodeId> wanted, const Noise& noise);
 
-/// The nearest number of a float dtype, to even.
-double round_to(DType dtype, double x);
-
 /// A number as an element of an integer dtype or of bool, wrapped around.
 Integer wrap_to(DType dtype, Integer x);
 
