@@ -36,6 +36,7 @@ private:
     }
   };
   static constexpr size_t kMostFactors = 4;
+  static constexpr size_t kMostTerms = 32; // products and numbers among them
 
   bool is(NodeId id, OpKind op) const { return graph_.node(id).op == op; }
   NodeId operand(NodeId id, size_t i = 0) const { return graph_.operands(id)[i]; }
@@ -47,8 +48,8 @@ private:
   }
   /// A sum's operand beside the number, which is set.
   NodeId plus_number(NodeId sum, double& value) const;
-  /// False where it has too many factors.
-  bool multiply(NodeId id, Product& product) const;
+  /// False where it has too many factors or terms.
+  bool multiply(NodeId root, Product& product) const;
   Product product(NodeId id) const;
   static bool is_power(const Product& product, NodeId x, size_t exponent) {
     return product.factors.size() == exponent &&
@@ -79,18 +80,26 @@ NodeId Matcher::plus_number(NodeId sum, double& value) const {
   return {};
 }
 
-bool Matcher::multiply(NodeId id, Product& product) const {
-  if (std::optional<double> known = number(id)) {
-    product.number *= *known;
-    return true;
+bool Matcher::multiply(NodeId root, Product& product) const {
+  llvm::SmallVector<NodeId, 8> worklist{root};
+  for (size_t terms = 0; !worklist.empty(); ++terms) {
+    if (terms == kMostTerms) return false;
+    NodeId id = worklist.pop_back_val();
+    if (std::optional<double> known = number(id)) {
+      product.number *= *known;
+      continue;
+    }
+    if (is(id, OpKind::Mul)) {
+      worklist.append({operand(id, 1), operand(id)}); // the first operand is looked at first
+      continue;
+    }
+    size_t exponent = 1;
+    for (size_t of : {2, 3})
+      if (is(id, OpKind::Pow) && is_number(operand(id, 1), static_cast<double>(of))) exponent = of;
+    product.factors.append(exponent, exponent > 1 ? operand(id) : id);
+    if (product.factors.size() > kMostFactors) return false;
   }
-  if (is(id, OpKind::Mul))
-    return multiply(operand(id), product) && multiply(operand(id, 1), product);
-  size_t exponent = 1;
-  for (size_t of : {2, 3})
-    if (is(id, OpKind::Pow) && is_number(operand(id, 1), static_cast<double>(of))) exponent = of;
-  product.factors.append(exponent, exponent > 1 ? operand(id) : id);
-  return product.factors.size() <= kMostFactors;
+  return true;
 }
 
 Matcher::Product Matcher::product(NodeId id) const {
