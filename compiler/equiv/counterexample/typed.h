@@ -42,8 +42,8 @@ enum class Rounding : uint8_t {
 /// read their operands and give their results up to 2^-40 off, at random for each element, so that
 /// sums which cancel, even to an exact 0, are off by as much as what they are sums of.
 struct Noise {
-  std::vector<bool> nodes; // whose rounding counts
-  uint32_t draw = 0;       // 2 k + 1 is off in the opposite directions of 2 k
+  const std::vector<bool>& nodes; // whose rounding counts
+  uint32_t draw = 0;              // 2 k + 1 is off in the opposite directions of 2 k
 };
 
 struct TypedRun {
