@@ -18,7 +18,8 @@ other is faster; the interval of their median holds with 95% for any distributio
 "slower" says that the whole interval lies below 0.98. Wants an idle machine: the load average at the
 start is recorded.
 
-With --state what was optimised and measured is kept in a folder, and a later run goes on from there.
+With --state what was optimised and measured is kept in a folder, and a later run goes on from there: with what
+has no times of all of --kinds.
 Leaves onnx_networks.json and onnx_networks.md in --results. Wants the packages of
 `./dev test --oracle --full`; networks of packages that are not installed are left out.
 """
@@ -187,15 +188,32 @@ def markdown(record):
     return "\n".join(lines) + "\n"
 
 
+def kinds_of(text):
+    kinds = text.split(",")
+    if unknown := [kind for kind in kinds if kind not in KINDS[1:]]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(KINDS[1:])}")
+    return kinds
+
+
+def has_kinds(row, kinds):
+    return all(f"{kind}_ratio" in row for kind in kinds)
+
+
+def of_kinds(row, kinds):
+    """The row without what was measured of other kinds."""
+    others = tuple(f"{kind}_" for kind in KINDS[1:] if kind not in kinds)
+    return {key: value for key, value in row.items() if not key.startswith(others)}
+
+
 def measure_all(options, folder):
     kept = folder / "rows.json"
-    rows = json.loads(kept.read_text()) if kept.exists() else []
-    done = {(row["network"], row["threads"]) for row in rows}
+    known = json.loads(kept.read_text()) if kept.exists() else []
+    rows = {(row["network"], row["threads"]): row for row in known}
     for name in networks.names():
         if options.networks and not any(part in name for part in options.networks):
             continue
         for threads in (int(n) for n in options.threads.split(",")):
-            if (name, threads) in done:
+            if (name, threads) in rows and has_kinds(rows[name, threads], options.kinds):
                 continue
             try:
                 row = measure(name, threads, options, folder)
@@ -204,9 +222,9 @@ def measure_all(options, folder):
                 continue
             print(f"{name}, {threads}: {row['original_us'] / 1e3:.2f} ms; "
                   + "; ".join(f"{kind} {cell(row, kind)}" for kind in KINDS[1:] if kind in options.kinds), flush=True)
-            rows.append(row)
-            kept.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    return rows
+            rows[name, threads] = row
+            kept.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
+    return [of_kinds(row, options.kinds) for row in rows.values() if has_kinds(row, options.kinds)]
 
 
 def main():
@@ -215,7 +233,7 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--cost", default="", help="prices for tg opt; default: its own")
-    parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS[1:]))
+    parser.add_argument("--kinds", type=kinds_of, default=list(KINDS[1:]))
     parser.add_argument("--state", type=Path, help="keeps what was optimised and measured")
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results")
     parser.add_argument("networks", nargs="*")

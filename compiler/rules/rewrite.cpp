@@ -6,6 +6,7 @@
 #include <llvm/ADT/SmallSet.h>
 
 #include <array>
+#include <cassert>
 
 namespace tg {
 namespace {
@@ -51,20 +52,20 @@ private:
   }
 
   bool operands_fit(const Term& term, llvm::ArrayRef<NodeId> operands) {
+    auto fit = [&](bool swapped) { // the first two
+      for (size_t i = 0; i < operands.size(); ++i)
+        if (!this->term(term.operands[i], operands[i < 2 && swapped ? 1 - i : i])) return false;
+      return true;
+    };
+    if (!either_order_ || !op_info(term.op).has(Trait::Commutes)) return fit(false);
     std::vector<NodeId> classes = classes_;
     std::vector<ValueId> values = values_;
     size_t covered = covered_.size();
-    auto fit = [&](size_t first) { // the first two as they stand, or the other way round
-      for (size_t i = 0; i < operands.size(); ++i)
-        if (!this->term(term.operands[i], operands[i < 2 && first == 1 ? 1 - i : i])) return false;
-      return true;
-    };
-    if (fit(0)) return true;
-    if (!either_order_ || !op_info(term.op).has(Trait::Commutes)) return false;
+    if (fit(false)) return true;
     classes_ = std::move(classes);
     values_ = std::move(values);
     covered_.resize(covered);
-    return fit(1);
+    return fit(true);
   }
 
   bool slot_fits(const Term& term, size_t slot, NodeId node) {
@@ -157,10 +158,9 @@ private:
 /// One round: matches are found in the graph as it came, and right sides built into a copy of it.
 class Round {
 public:
-  Round(const Graph& graph, llvm::ArrayRef<Rule> rules, std::vector<size_t>& uses)
-      : graph_(graph), work_(graph), rules_(rules), uses_(uses),
-        matches_(graph, rules, /*either_order=*/true), gone_(graph.size()),
-        replaced_(graph.size()) {}
+  Round(const Graph& graph, llvm::ArrayRef<Rule> rules)
+      : graph_(graph), work_(graph), matches_(graph, rules, /*either_order=*/true),
+        gone_(graph.size()), replaced_(graph.size()) {}
 
   /// Whether anything was replaced.
   bool run() {
@@ -196,7 +196,6 @@ private:
     if (resolved(made) == root) return false;
     for (NodeId node : match.covered()) gone_[node.index] = !(node == root);
     replaced_[root.index] = made;
-    ++uses_[static_cast<size_t>(&rule - rules_.begin())];
     return true;
   }
 
@@ -244,8 +243,6 @@ private:
 
   const Graph& graph_;
   Graph work_; // with the right sides behind the nodes of graph_
-  llvm::ArrayRef<Rule> rules_;
-  std::vector<size_t>& uses_;
   ClosedMatches matches_;
   std::vector<bool> gone_;       // inside of a match
   std::vector<NodeId> replaced_; // by what, in work_
@@ -254,10 +251,10 @@ private:
 } // namespace
 
 Rewritten rewrite(const Graph& graph, llvm::ArrayRef<Rule> rules) {
-  Rewritten result{graph, {}, std::vector<size_t>(rules.size())};
+  Rewritten result{graph, {}};
   for (uint32_t i = 0; i < graph.size(); ++i) result.became.push_back({i});
   for (int round = 0; round < kMostRounds; ++round) {
-    Round next(result.graph, rules, result.uses);
+    Round next(result.graph, rules);
     if (!next.run()) break;
     std::vector<NodeId> became;
     Graph rebuilt = next.rebuilt(became);

@@ -17,7 +17,6 @@ struct Rewritten {
   Graph graph;
   /// By node of the graph that was given: the node that has its value, invalid if none has.
   std::vector<NodeId> became;
-  std::vector<size_t> uses; // by RuleId
 };
 
 /// Rules of several left sides and native ones are passed over.

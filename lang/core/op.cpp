@@ -7,6 +7,7 @@
 #include <llvm/ADT/StringSwitch.h>
 
 #include <charconv>
+#include <utility>
 
 namespace tg {
 
@@ -242,6 +243,13 @@ llvm::ArrayRef<llvm::StringRef> enum_members(AttrKind kind) {
   if (kind == AttrKind::pad) return kPads;
   if (kind == AttrKind::dtype) return kDTypes;
   return {};
+}
+
+Shape last_axes_swapped(int64_t rank) {
+  Shape perm;
+  for (int64_t axis = 0; axis < rank; ++axis) perm.push_back(axis);
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return perm;
 }
 
 Value default_value(const AttrInfo& attr) {

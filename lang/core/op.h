@@ -189,6 +189,9 @@ std::optional<OpKind> reduce_op(ScatterReduce reduce);
 /// other kinds.
 llvm::ArrayRef<llvm::StringRef> enum_members(AttrKind kind);
 
+/// The permutation of `transpose(x)` without one: the last two of two axes or more change places.
+Shape last_axes_swapped(int64_t rank);
+
 /// Default value of a slot, in normal form where that needs no operand. Slot must not be required.
 Value default_value(const AttrInfo& attr);
 

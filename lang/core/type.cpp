@@ -27,6 +27,17 @@ std::optional<DType> parse_dtype(llvm::StringRef name) {
 
 int64_t dtype_size(DType dtype) { return kDTypes[static_cast<size_t>(dtype)].size; }
 
+bool holds_all(DType to, DType from) {
+  switch (from) {
+  case DType::Bool: return to != DType::None;
+  case DType::F16:
+  case DType::BF16: return to == from || to == DType::F32 || to == DType::F64;
+  case DType::F32: return to == from || to == DType::F64;
+  case DType::I32: return to == from || to == DType::I64 || to == DType::F64;
+  default: return to == from;
+  }
+}
+
 int64_t TensorType::elements() const {
   int64_t count = 1;
   for (int64_t dim : shape) count *= dim;

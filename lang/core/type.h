@@ -13,6 +13,9 @@ namespace tg {
 
 /// `None` is the type of the absent operand (`none`), never of a tensor.
 enum class DType : uint8_t { None, F32, F16, BF16, I32, I64, Bool, F64 };
+/// All but None.
+inline constexpr DType kAllDTypes[] = {DType::F32, DType::F16,  DType::BF16, DType::I32,
+                                       DType::I64, DType::Bool, DType::F64};
 
 llvm::StringRef dtype_name(DType dtype); // "f32"
 std::optional<DType> parse_dtype(llvm::StringRef name);
@@ -22,6 +25,8 @@ int64_t dtype_size(DType dtype);
 inline bool is_half(DType d) { return d == DType::F16 || d == DType::BF16; }
 inline bool is_float(DType d) { return d == DType::F32 || is_half(d) || d == DType::F64; }
 inline bool is_integer(DType d) { return d == DType::I32 || d == DType::I64; }
+/// Whether every value of dtype `from` is a value of dtype `to`.
+bool holds_all(DType to, DType from);
 
 using Shape = llvm::SmallVector<int64_t, 5>;
 

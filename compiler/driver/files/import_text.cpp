@@ -6,6 +6,8 @@
 #include "compiler/rules/rewrite.h"
 #include "lang/syntax/parse.h"
 
+#include <cassert>
+
 namespace tg {
 namespace {
 

@@ -4,6 +4,7 @@
 #include "compiler/rules/rewrite.h"
 #include "lang/core/support/round_number.h"
 
+#include <cassert>
 #include <set>
 
 namespace tg {
@@ -36,13 +37,12 @@ private:
     llvm::SmallVector<ValueId, 6> attrs;
     for (size_t slot = 0; slot < source_.attrs(id).size(); ++slot)
       attrs.push_back(attribute(source_.attr(id, slot), source_.type(id).dtype));
-    llvm::SmallVector<NodeId, 6> operands, plain;
-    for (NodeId operand : source_.operands(id)) {
-      operands.push_back(at_[operand.index]);
-      plain.push_back(as_number(operands.back()));
-    }
-    if (op_info(node.op).has(Trait::Pointwise) && operands != plain) {
-      NodeId made = result_.add(node.op, attrs, plain);
+    llvm::SmallVector<NodeId, 6> operands;
+    for (NodeId operand : source_.operands(id)) operands.push_back(at_[operand.index]);
+    if (op_info(node.op).has(Trait::Pointwise)) {
+      llvm::SmallVector<NodeId, 6> plain;
+      for (NodeId operand : operands) plain.push_back(as_number(operand));
+      NodeId made = plain == operands ? NodeId{} : result_.add(node.op, attrs, plain);
       if (made.valid() && result_.type(made) == source_.type(id)) return made;
     }
     NodeId made = result_.add(node.op, attrs, operands);

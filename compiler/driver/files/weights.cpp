@@ -28,9 +28,9 @@ llvm::StringRef path_of(const Graph& graph, NodeId id) { return graph.attr(id, 0
 /// Whether a tensor of the file can be the weight: of its type, or of narrower floats, which loses
 /// nothing.
 bool fits(const TensorType& file, const TensorType& model) {
-  bool widens = (is_half(file.dtype) && (model.dtype == DType::F32 || model.dtype == DType::F64)) ||
-                (file.dtype == DType::F32 && model.dtype == DType::F64);
-  return file == model || (widens && file.shape == model.shape);
+  bool floats = is_float(file.dtype) && is_float(model.dtype);
+  return file == model ||
+         (floats && holds_all(model.dtype, file.dtype) && file.shape == model.shape);
 }
 
 CompileOptions compile_options(const PrepareOptions& options) {

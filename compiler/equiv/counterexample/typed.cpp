@@ -1,5 +1,7 @@
 #include "compiler/equiv/counterexample/typed.h"
 
+#include "lang/core/support/round_number.h"
+
 #include <llvm/ADT/STLExtras.h>
 
 #include <cmath>
@@ -101,7 +103,7 @@ private:
     assert(static_cast<int64_t>(out.size()) == graph_.type(id).elements());
     for (Integer& x : out.wholes) x = wrap_to(dtype, x);
     if (rounding_ == Rounding::Stored)
-      for (double& x : out.reals) x = round_to(dtype, x);
+      for (double& x : out.reals) x = round_number(x, dtype);
     if (noisy(id)) out.reals = perturbed(out.reals, noise_key(id, 0), noise_->draw);
     look(id, finite && !op_info(op).has(Trait::Leaf));
   }
@@ -153,7 +155,7 @@ private:
     }
     for (Integer x : from.wholes) {
       if (is_float(to))
-        out.reals.push_back(round_to(to, static_cast<double>(x.value)));
+        out.reals.push_back(round_number(static_cast<double>(x.value), to));
       else
         out.wholes.push_back(to == DType::Bool ? Integer(x.value != 0) : x);
     }
@@ -260,18 +262,6 @@ bool TypedValues::same(const TypedValues& other, size_t i) const {
   if (whole()) return wholes[i] == other.wholes[i];
   double a = reals[i], b = other.reals[i];
   return a == b || (std::isnan(a) && std::isnan(b));
-}
-
-double round_to(DType dtype, double x) {
-  if (dtype == DType::F32) return static_cast<double>(static_cast<float>(x));
-  bool half = dtype == DType::F16;
-  if (!std::isfinite(x) || x == 0 || (!half && dtype != DType::BF16)) return x;
-  int digits = half ? 11 : 8, least = half ? -14 : -126; // of the significand; of a normal number
-  int exponent = std::max(std::ilogb(x), least);
-  double quantum = std::ldexp(1.0, exponent - digits + 1);
-  double rounded = std::nearbyint(x / quantum) * quantum; // exact but for the rounding itself
-  double beyond = half ? 0x1p16 : 0x1p128;
-  return std::abs(rounded) >= beyond ? std::copysign(INFINITY, x) : rounded;
 }
 
 Integer wrap_to(DType dtype, Integer x) {

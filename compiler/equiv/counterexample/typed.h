@@ -42,8 +42,8 @@ enum class Rounding : uint8_t {
 /// read their operands and give their results up to 2^-40 off, at random for each element, so that
 /// sums which cancel, even to an exact 0, are off by as much as what they are sums of.
 struct Noise {
-  std::vector<bool> nodes; // whose rounding counts
-  uint32_t draw = 0;       // 2 k + 1 is off in the opposite directions of 2 k
+  const std::vector<bool>& nodes; // whose rounding counts
+  uint32_t draw = 0;              // 2 k + 1 is off in the opposite directions of 2 k
 };
 
 struct TypedRun {
@@ -58,9 +58,6 @@ TypedRun evaluate_typed(const Graph& graph, const TypedLeaves& leaves,
 /// The same as `Rounding::None`, with noise.
 TypedRun evaluate_noisy(const Graph& graph, const TypedLeaves& leaves,
                         llvm::ArrayRef<NodeId> wanted, const Noise& noise);
-
-/// The nearest number of a float dtype, to even.
-double round_to(DType dtype, double x);
 
 /// A number as an element of an integer dtype or of bool, wrapped around.
 Integer wrap_to(DType dtype, Integer x);

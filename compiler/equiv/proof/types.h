@@ -1,4 +1,4 @@
-// Types of terms over symbolic sizes, after lang/core/shape_rules.cpp. What infer() demands is
+// Types of terms over symbolic sizes, after lang/core/shapes/. What infer() demands is
 // assumed (`must`): a case where it fails is one that the engine refuses.
 #pragma once
 

@@ -21,6 +21,9 @@ double elements(llvm::ArrayRef<int64_t> shape, size_t begin, size_t end) {
 
 /// The steps that a choice is worth, where sizes count a unit for each factor of two.
 constexpr double kOtherKernel = 3, kOtherForm = 2, kEpilogue = 1;
+/// Libraries have no kernels for f64, which goes by the loops that define the operator: prices of
+/// f32 say nothing of it.
+constexpr double kDefinition = 8;
 
 /// Appends the numbers of one instance. Those of a family come in one order.
 class Describer {
@@ -29,6 +32,12 @@ public:
       : symbols_(symbols), instance_(instance), info_(op_info(instance.op)), out_(out) {}
 
   void describe() {
+    by_shape();
+    if (out_.family != PriceFamily::Copy) add(of_doubles(), kDefinition);
+  }
+
+private:
+  void by_shape() {
     switch (info_.shape) {
     case ShapeRule::matmul: return product();
     case ShapeRule::conv2d:
@@ -48,7 +57,6 @@ public:
     }
   }
 
-private:
   const TensorType& operand(size_t i) const { return symbols_.type(instance_.operands[i]); }
   const TensorType& result() const { return symbols_.type(instance_.result); }
   bool given(size_t i) const { return i < instance_.operands.size() && !operand(i).is_none(); }
@@ -59,6 +67,11 @@ private:
   }
   void add(double number) { out_.x.push_back(number); }
   void add(bool choice, double steps) { add(choice ? steps : 0.0); }
+
+  bool of_doubles() const {
+    auto is_double = [&](TypeId type) { return symbols_.type(type).dtype == DType::F64; };
+    return is_double(instance_.result) || llvm::any_of(instance_.operands, is_double);
+  }
 
   /// Slices by indices.
   bool picks() const {

@@ -169,11 +169,8 @@ bool OpCall::finish_attributes(const Operands& operands) {
       continue;
     }
     int64_t rank = nodes_.type(operands[0].node).rank();
-    if (info_.kind == OpKind::Transpose && rank >= 2) { // the last two axes change places
-      llvm::SmallVector<int64_t, 6> perm;
-      for (int64_t axis = 0; axis < rank; ++axis) perm.push_back(axis);
-      std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-      attrs_[slot] = Value::of_ints(perm);
+    if (info_.kind == OpKind::Transpose && rank >= 2) {
+      attrs_[slot] = Value::of_ints(last_axes_swapped(rank));
       continue;
     }
     report_.fail(frame_, error(Code::missing_argument, e_.callee.span,

@@ -288,11 +288,9 @@ void RuleChanges::add_axis(RuleInstance& instance) {
 
 /// Of all tensors of one dtype together.
 void RuleChanges::change_dtypes(RuleInstance& instance) {
-  constexpr DType kAll[] = {DType::F32, DType::F16,  DType::BF16, DType::I32,
-                            DType::I64, DType::Bool, DType::F64};
   const TypeId some = instance.types[any_of(instance.types)];
   if (some == TypeId{} || symbols_.type(some).is_none()) return;
-  const DType before = symbols_.type(some).dtype, after = kAll[between(0, 6)];
+  const DType before = symbols_.type(some).dtype, after = kAllDTypes[between(0, 6)];
   each_type(instance, [&](TensorType& type) {
     if (type.dtype == before) type.dtype = after;
   });

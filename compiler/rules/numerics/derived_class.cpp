@@ -93,13 +93,6 @@ private:
     return is(id) || llvm::any_of(graph_.operands(id), is);
   }
 
-  static bool holds_all(DType to, DType from) {
-    return to == from || from == DType::Bool ||
-           (from == DType::I32 && (to == DType::I64 || to == DType::F64)) ||
-           (is_half(from) && (to == DType::F32 || to == DType::F64)) ||
-           (from == DType::F32 && to == DType::F64);
-  }
-
   Elements compute(NodeId id) {
     const TensorType& type = graph_.type(id);
     switch (graph_.node(id).op) {

@@ -75,14 +75,10 @@ uint8_t bit(DType dtype) { return static_cast<uint8_t>(1u << static_cast<unsigne
 
 /// The dtypes that hold every value of this one.
 uint8_t holders(DType dtype) {
-  switch (dtype) {
-  case DType::F16:
-  case DType::BF16: return bit(dtype) | bit(DType::F32) | bit(DType::F64);
-  case DType::F32: return bit(dtype) | bit(DType::F64);
-  case DType::I32: return bit(dtype) | bit(DType::I64) | bit(DType::F64);
-  case DType::Bool: return 0xff;
-  default: return bit(dtype);
-  }
+  uint8_t found = 0;
+  for (DType to : kAllDTypes)
+    if (holds_all(to, dtype)) found |= bit(to);
+  return found;
 }
 
 uint8_t holders_of(double x) {

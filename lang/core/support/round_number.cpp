@@ -1,21 +1,21 @@
 #include "lang/core/support/round_number.h"
 
-#include <llvm/ADT/APFloat.h>
-
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 namespace tg {
 
 double round_number(double x, DType dtype) {
-  if (dtype == DType::F32) return static_cast<float>(x);
-  if (dtype != DType::F16 && dtype != DType::BF16) return x;
-  bool lost = false;
-  llvm::APFloat number(x);
-  number.convert(dtype == DType::F16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat(),
-                 llvm::APFloat::rmNearestTiesToEven, &lost);
-  number.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
-  return number.convertToDouble();
+  if (dtype == DType::F32) return static_cast<double>(static_cast<float>(x));
+  bool half = dtype == DType::F16;
+  if (!std::isfinite(x) || x == 0 || (!half && dtype != DType::BF16)) return x;
+  int digits = half ? 11 : 8, least = half ? -14 : -126; // of the significand; of a normal number
+  int exponent = std::max(std::ilogb(x), least);
+  double quantum = std::ldexp(1.0, exponent - digits + 1);
+  double rounded = std::nearbyint(x / quantum) * quantum; // exact but for the rounding itself
+  double beyond = half ? 0x1p16 : 0x1p128;
+  return std::abs(rounded) >= beyond ? std::copysign(INFINITY, x) : rounded;
 }
 
 double shortest_number(double x, DType dtype) {

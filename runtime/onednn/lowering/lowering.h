@@ -182,9 +182,7 @@ Shape dense_like(const Place& p);
 void add_conversion(Lowering& l, const Place& from, const Place& to, Phase phase);
 
 /// Whether our kernels can read and write values of this dtype as floats: exactly, that is.
-inline bool floats_hold(DType dtype) {
-  return (is_float(dtype) && dtype != DType::F64) || dtype == DType::Bool;
-}
+inline bool floats_hold(DType dtype) { return holds_all(DType::F32, dtype); }
 
 /// Microseconds on one thread to copy or fill so many bytes, at 30 GB/s: for threads_for().
 inline double copy_us(double bytes) { return bytes / 30e3; }

@@ -1,7 +1,7 @@
 // Operators by the loops that define them (runtime/ref/kernels.h), row-major: for what is rare, for
 // integers, for f64, and for rearrangements of weights that run once, at load. On one thread, but
-// for f64, of which all goes this way: what takes each index of its first axis from the same index
-// of operands is cut along it.
+// for f64, of which all goes this way, comparisons too: what takes each index of its first axis
+// from the same index of operands is cut along it.
 #include "runtime/onednn/lowering/lowering.h"
 #include "runtime/onednn/parallel.h"
 #include "runtime/ref/kernels.h"
@@ -41,7 +41,15 @@ uint32_t cut_operands(const Plan& plan, const PlanStep& step) {
   }
 }
 
-/// Rows [begin, end) of a step's result along its first axis as a plan of their own.
+bool has_doubles(const Plan& plan, const PlanStep& step) {
+  auto is_double = [&](PlanValueId id) {
+    return id != kNoValue && plan.values[id].type.dtype == DType::F64;
+  };
+  return is_double(step.result) || llvm::any_of(step.operands, is_double);
+}
+
+/// So many rows of a step's result along its first axis, or all of it where nothing is cut, as a
+/// plan of their own.
 Plan rows_of(const Plan& plan, const PlanStep& step, uint32_t cut, int64_t rows) {
   Plan part;
   part.steps.push_back(step);
@@ -53,14 +61,15 @@ Plan rows_of(const Plan& plan, const PlanStep& step, uint32_t cut, int64_t rows)
   PlanStep& made = part.steps[0];
   for (size_t i = 0; i < step.operands.size(); ++i)
     if (step.operands[i] != kNoValue) made.operands[i] = add(step.operands[i], cut >> i & 1);
-  made.result = add(step.result, true);
+  made.result = add(step.result, cut != 0);
   return part;
 }
 
 /// A step on the rows of its result that one thread computes.
 struct Part {
-  Part(const Plan& whole, const PlanStep& of, uint32_t cut, int64_t begin, int64_t rows)
-      : plan(rows_of(whole, of, cut, rows)), step(plan, plan.steps[0]), first(begin) {}
+  Part(const Lowering& l, const PlanStep& of, uint32_t cut, int64_t begin, int64_t rows)
+      : plan(rows_of(l.plan, of, cut, rows)), step(plan, plan.steps[0], l.options.externs.get()),
+        first(begin) {}
   Plan plan;
   RefStep step;
   int64_t first;
@@ -69,34 +78,25 @@ struct Part {
 class ReferenceKernel final : public Kernel {
 public:
   /// Places of the operands (nullopt where absent) and of the result, all row-major. Refers to the
-  /// plan and to `externs`. `cut` as cut_operands() has it, if there are threads for more than one
-  /// part.
+  /// kernels of `extern op`s. `cut` as cut_operands() has it; if it is 0, there is one thread.
   ReferenceKernel(const Lowering& l, const PlanStep& step,
                   llvm::SmallVector<std::optional<Place>, 4> operands, Place result, uint32_t cut,
                   int threads)
       : operands_(std::move(operands)), result_(std::move(result)), cut_(cut), threads_(threads) {
-    if (threads <= 1) {
-      whole_.emplace(l.plan, step, l.options.externs.get());
-      return;
-    }
-    int64_t rows = result_.shape[0];
+    int64_t rows = cut != 0 ? result_.shape[0] : 1;
     for (int64_t i = 0; i < threads; ++i) {
       int64_t first = rows * i / threads, end = rows * (i + 1) / threads;
-      parts_.push_back(std::make_unique<Part>(l.plan, step, cut, first, end - first));
+      parts_.push_back(std::make_unique<Part>(l, step, cut, first, end - first));
     }
   }
 
   int64_t scratch_bytes() const {
-    int64_t bytes = whole_ ? whole_->workspace_bytes() : 0;
+    int64_t bytes = 0;
     for (const auto& part : parts_) bytes += align_up(part->step.workspace_bytes());
     return bytes;
   }
 
   Result<void> bind(const Addresses& addresses) override {
-    if (whole_) {
-      bind(*whole_, addresses, 0, addresses.scratch);
-      return {};
-    }
     std::byte* scratch = addresses.scratch;
     for (auto& part : parts_) {
       bind(part->step, addresses, part->first, scratch);
@@ -106,7 +106,6 @@ public:
   }
 
   dnnl_status_t run(dnnl_stream_t) override {
-    if (whole_) whole_->run();
     parallel_for(threads_, static_cast<int64_t>(parts_.size()),
                  [&](int64_t begin, int64_t end, int) {
                    for (int64_t i = begin; i < end; ++i) parts_[static_cast<size_t>(i)]->step.run();
@@ -131,7 +130,6 @@ private:
     step.bind(operands, result, scratch);
   }
 
-  std::optional<RefStep> whole_; // on one thread, else
   std::vector<std::unique_ptr<Part>> parts_;
   llvm::SmallVector<std::optional<Place>, 4> operands_;
   Place result_;
@@ -157,7 +155,7 @@ Result<void> lower_reference(Lowering& l, const PlanStep& step) {
   for (const std::optional<Place>& place : operands)
     if (place) op.buffers.push_back(place->buffer);
   op.buffers.push_back(result.buffer);
-  uint32_t cut = result.dtype == DType::F64 ? cut_operands(l.plan, step) : 0;
+  uint32_t cut = has_doubles(l.plan, step) ? cut_operands(l.plan, step) : 0;
   if (cut != 0)
     op.threads =
         static_cast<int>(std::min<int64_t>(l.threads_for(reference_us(op)), result.shape[0]));

@@ -45,24 +45,30 @@ bool fires(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
   return report.rules[0].applied > 0;
 }
 
+/// Orders of operands in which a rule has nothing to do: the left side is then the right side
+/// already. They must not fire, and all others must.
+const std::set<std::string> kIdle = {"gelu_sigmoid_in_order", "gelu_tanh_in_order",
+                                     "rms_norm_in_order",     "silu_in_order",
+                                     "weight_added_last~2",   "weight_multiplied_last~2"};
+
 TEST(RuleLibrary, EveryRuleFires) {
-  std::set<std::string> declared,
-      at_work; // those of which some order of operands changes something
+  std::set<std::string> declared, at_work, idle;
   for (const Rule& rule : test::library()) {
     if (rule.native != Native::No) continue;
     auto symbols = std::make_shared<Symbols>();
     RuleSampler sampler(*symbols, rule, /*seed=*/11);
-    bool fired = false, done = false;
-    for (int i = 0; i < 200 && !fired && !done; ++i)
+    bool fired = false, done = true;
+    for (int i = 0; i < 200 && !fired; ++i)
       if (std::optional<RuleInstance> instance = sampler.draw(20000)) {
         fired = fires(rule, symbols, *instance);
-        done = is_done(rule, symbols, *instance);
+        done &= is_done(rule, symbols, *instance);
       }
     EXPECT_TRUE(fired || done) << rule_text(rule);
     declared.insert(rule.declared);
-    if (fired) at_work.insert(rule.declared);
+    (fired ? at_work : idle).insert(fired ? rule.declared : rule.name);
   }
-  EXPECT_EQ(declared, at_work);
+  EXPECT_EQ(declared, at_work); // in some order of operands
+  EXPECT_EQ(idle, kIdle);
 }
 
 } // namespace

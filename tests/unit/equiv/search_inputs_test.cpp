@@ -15,18 +15,6 @@
 namespace tg {
 namespace {
 
-TEST(RoundTo, IsTheNearestOfEachDtype) {
-  EXPECT_EQ(round_to(DType::F16, 2049), 2048); // to even
-  EXPECT_EQ(round_to(DType::F16, 65519), 65504);
-  EXPECT_EQ(round_to(DType::F16, 65520), INFINITY);
-  EXPECT_EQ(round_to(DType::F16, 0x1p-25 * 1.5), 0x1p-24); // denormal
-  EXPECT_EQ(round_to(DType::F16, 0x1p-26), 0);
-  EXPECT_EQ(round_to(DType::BF16, 257), 256);
-  EXPECT_EQ(round_to(DType::BF16, -3.4e38), -INFINITY);
-  EXPECT_EQ(round_to(DType::F32, 16777217), 16777216);
-  EXPECT_TRUE(std::isnan(round_to(DType::BF16, std::nan(""))));
-}
-
 TEST(WrapTo, TwosComplement) {
   EXPECT_EQ(wrap_to(DType::I32, Integer(int64_t{1} << 31)).value, -(int64_t{1} << 31));
   EXPECT_EQ(wrap_to(DType::I64, Integer(-5)).value, -5);

@@ -92,6 +92,20 @@ TEST_F(PriceModelTest, ActivationsAndSizesTellInstancesApart) {
   EXPECT_NE(features(conv(64), 16).x, features(conv(64), 64).x) << "how cold the caches are";
 }
 
+/// On the processor f64 goes by the definition of the operators.
+TEST_F(PriceModelTest, FloatsSayNothingOfDoubles) {
+  auto of = [&](const char* dtype, int64_t n) {
+    return features(
+        llvm::formatv("matmul({0}[64, 256], w {0}[256, {1}], none, none) {{act = none}", dtype, n));
+  };
+  for (int64_t n : {128, 256, 1024, 2048}) model.learn(of("f32", n), 0.5 * double(n), 0.02);
+  EXPECT_LT(model.guess(of("f32", 512)).deviation, 0.4);
+  EXPECT_GT(model.guess(of("f64", 512)).deviation, 0.8);
+  for (int64_t n : {128, 256, 1024, 2048}) model.learn(of("f64", n), 50 * double(n), 0.02);
+  EXPECT_NEAR(model.guess(of("f32", 512)).microseconds / 256, 1, 0.15);
+  EXPECT_NEAR(model.guess(of("f64", 512)).microseconds / 25600, 1, 0.15);
+}
+
 /// Groups of one channel have kernels of their own, four times as fast as those of two.
 TEST_F(PriceModelTest, OnlyGroupsOfOneChannelAreDepthwise) {
   auto grouped = [&](int64_t of_group) {

@@ -200,6 +200,13 @@ TEST_F(Export, AGeluByTanhHasTheOrderThatRuntimesRecognise) {
   EXPECT_EQ(ops(20), "Mul Mul Mul Add Mul Tanh Add Mul Gelu Mul");
 }
 
+TEST_F(Export, ProductsOfManyTermsAreNotTakenApart) {
+  NodeId number = graph.constant({1}, f32({1}));
+  for (int i = 0; i < 64; ++i) number = add(OpKind::Mul, {}, {number, number}); // 2^64 terms
+  output("y", add(OpKind::Mul, {}, {graph.input("x", f32({1})), number}));
+  EXPECT_GT(exported().graph.node_size(), 0);
+}
+
 TEST_F(Export, ANormByRootsOfSquaresHasTheOrderThatRuntimesRecognise) {
   NodeId x = graph.input("x", f32({2, 3})), w = graph.weight("w", f32({3}));
   auto number = [&](double value) { return graph.constant({value}, f32({})); };

@@ -74,9 +74,9 @@ Result<void> write_import(Session& session, const LoadedModel& model) {
       session.err << "note: " << printable(note) << "\n";
     return {};
   }
-  std::string text = import_text(model);
   if (!o.weights_out.empty()) TG_CHECK(save_weights(model.graph, options, o.weights_out));
-  return o.out_file.empty() ? Result<void>() : write_text_file(session, o.out_file, text);
+  if (o.out_file.empty()) return {};
+  return write_text_file(session, o.out_file, import_text(model));
 }
 
 } // namespace

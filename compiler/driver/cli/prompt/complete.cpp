@@ -75,18 +75,6 @@ std::optional<OpenCall> open_call(llvm::StringRef text) {
   return open.back().second;
 }
 
-/// The words that an argument of a kind can be.
-std::vector<std::string> words_of(ParamKind::Base kind) {
-  using Base = ParamKind::Base;
-  if (kind == Base::Bool) return {"true", "false"};
-  if (kind == Base::DType) return {"f32", "f64", "f16", "bf16", "i32", "i64", "bool"};
-  std::vector<std::string> words;
-  if (kind == Base::Act || kind == Base::Pad)
-    for (llvm::StringRef word : enum_members(kind == Base::Act ? AttrKind::act : AttrKind::pad))
-      words.push_back(word.str());
-  return words;
-}
-
 ParamKind::Base base_of(AttrKind kind) {
   switch (kind) {
   case AttrKind::act: return ParamKind::Base::Act;
@@ -95,6 +83,16 @@ ParamKind::Base base_of(AttrKind kind) {
   case AttrKind::dtype: return ParamKind::Base::DType;
   default: return ParamKind::Base::Unknown;
   }
+}
+
+/// The words that an argument of a kind can be.
+std::vector<std::string> words_of(ParamKind::Base kind) {
+  if (kind == ParamKind::Base::Bool) return {"true", "false"};
+  std::vector<std::string> words;
+  for (AttrKind known : {AttrKind::act, AttrKind::pad, AttrKind::dtype})
+    if (base_of(known) == kind)
+      for (llvm::StringRef word : enum_members(known)) words.push_back(word.str());
+  return words;
 }
 
 /// The kind of the argument of this name.

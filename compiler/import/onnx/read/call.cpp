@@ -109,6 +109,14 @@ std::optional<std::vector<std::string>> Call::texts(llvm::StringRef name) {
   return std::vector<std::string>(found->strings().begin(), found->strings().end());
 }
 
+DType Call::dtype(llvm::StringRef name, DType otherwise) {
+  if (!attribute(name)) return otherwise;
+  auto dtype = dtype_of(static_cast<int32_t>(whole(name)));
+  if (dtype) return *dtype;
+  fail("its attribute `" + name + "`: " + dtype.error().message);
+  return otherwise;
+}
+
 const schema::Graph* Call::graph(llvm::StringRef name) {
   const schema::Attribute* found = attribute(name);
   if (!found || found->type() != Type::GRAPH) {
@@ -148,12 +156,6 @@ NodeId Call::input(size_t i) {
   case FileValue::Kind::Refused: return fail(which + " was refused");
   }
   return {};
-}
-
-llvm::SmallVector<NodeId, 4> Call::all_inputs(size_t first) {
-  llvm::SmallVector<NodeId, 4> nodes;
-  for (size_t i = first; i < inputs_.size(); ++i) nodes.push_back(input(i));
-  return nodes;
 }
 
 TensorType Call::type(size_t i) {

@@ -64,6 +64,8 @@ public:
   std::optional<Shape> wholes(llvm::StringRef name);
   std::optional<std::vector<double>> reals(llvm::StringRef name);
   std::optional<std::vector<std::string>> texts(llvm::StringRef name);
+  /// That it names as ONNX numbers them. Fails for one that Tangram does not have.
+  DType dtype(llvm::StringRef name, DType otherwise);
   const schema::Graph* graph(llvm::StringRef name);
   /// One that must be there. Fails otherwise.
   int64_t whole(llvm::StringRef name);
@@ -84,8 +86,6 @@ public:
   NodeId input(size_t i);
   /// The same, or invalid without a failure where there is none.
   NodeId optional(size_t i) { return has(i) ? input(i) : NodeId(); }
-  /// All of them, from the first given.
-  llvm::SmallVector<NodeId, 4> all_inputs(size_t first = 0);
   /// Its type, also of a tensor without elements. Fails for what is no tensor.
   TensorType type(size_t i);
   /// Elements that are known now. Fails where they depend on data.

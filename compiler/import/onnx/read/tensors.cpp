@@ -1,7 +1,5 @@
 #include "compiler/import/onnx/read/tensors.h"
 
-#include <cmath>
-
 namespace tg::onnx {
 namespace {
 
@@ -13,16 +11,6 @@ constexpr int64_t kMostReals = 8;
 bool is_literal(const TensorType& type, TensorRole role) {
   if (!is_float(type.dtype)) return type.elements() <= kMostIntegers;
   return type.elements() == 1 || (role == TensorRole::Literal && type.elements() <= kMostReals);
-}
-
-/// Numbers that formulas are recognised by (rules/algebra.tg) and that no file can have: it has
-/// their roundings to f32, which is what is computed with.
-constexpr double kRoots[] = {M_SQRT2, M_SQRT1_2};
-
-double exact_root(double x) {
-  for (double root : kRoots)
-    if (x == static_cast<double>(static_cast<float>(root))) return root;
-  return x;
 }
 
 } // namespace
@@ -41,8 +29,6 @@ Result<FileValue> value_of_tensor(Emitter& emitter, const ModelFile& file,
     TG_TRY(literal.ints, file.integers(tensor));
   } else {
     TG_TRY(literal.reals, file.doubles(tensor));
-    if (type.dtype == DType::F32 && type.elements() == 1)
-      literal.reals[0] = exact_root(literal.reals[0]);
   }
   return FileValue{FileValue::Kind::Tensor, emitter.literal(literal), type, {}};
 }

@@ -45,11 +45,11 @@ private:
   const Graph& graph_;
   const ExportOptions& options_;
   NodeWriter nodes_;
-  std::vector<bool> needed_;                    // all others are not written
-  std::vector<std::optional<Form>> forms_;      // of nodes that are needed, those that are roots
-  std::vector<Operand> value_;                  // of each node
-  std::vector<int> weight_;                     // of each weight, its place in exported_.weights
-  llvm::DenseMap<uint32_t, std::string> named_; // nodes that are outputs: the first one's name
+  std::vector<bool> needed_;                      // all others are not written
+  std::vector<std::optional<WrittenForm>> forms_; // of nodes that are needed, those that are roots
+  std::vector<Operand> value_;                    // of each node
+  std::vector<int> weight_;                       // of each weight, its place in exported_.weights
+  llvm::DenseMap<uint32_t, std::string> named_;   // nodes that are outputs: the first one's name
   Exported exported_;
 };
 
@@ -117,7 +117,7 @@ std::string Exporter::name_of(NodeId id) const {
 }
 
 Result<Operand> Exporter::written(NodeId id) {
-  if (const std::optional<Form>& form = forms_[id.index])
+  if (const std::optional<WrittenForm>& form = forms_[id.index])
     return write_form(nodes_, *form, graph_.type(id), value_[form->x.index],
                       form->scale.valid() ? value_[form->scale.index] : Operand{});
   llvm::SmallVector<Operand, 5> operands;

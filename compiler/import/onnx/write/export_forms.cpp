@@ -17,11 +17,11 @@ class Matcher {
 public:
   explicit Matcher(const Graph& graph) : graph_(graph) {}
 
-  std::optional<Form> tanh_gelu(NodeId root) const;
-  std::optional<Form> hard_sigmoid(NodeId root) const;
-  std::optional<Form> rms_norm(NodeId root) const;
-  std::optional<Form> repeat(NodeId root) const;
-  std::optional<Form> stride(NodeId root) const;
+  std::optional<WrittenForm> tanh_gelu(NodeId root) const;
+  std::optional<WrittenForm> hard_sigmoid(NodeId root) const;
+  std::optional<WrittenForm> rms_norm(NodeId root) const;
+  std::optional<WrittenForm> repeat(NodeId root) const;
+  std::optional<WrittenForm> stride(NodeId root) const;
 
 private:
   /// A product of numbers and others.
@@ -36,6 +36,7 @@ private:
     }
   };
   static constexpr size_t kMostFactors = 4;
+  static constexpr size_t kMostTerms = 32; // products and numbers among them
 
   bool is(NodeId id, OpKind op) const { return graph_.node(id).op == op; }
   NodeId operand(NodeId id, size_t i = 0) const { return graph_.operands(id)[i]; }
@@ -47,8 +48,8 @@ private:
   }
   /// A sum's operand beside the number, which is set.
   NodeId plus_number(NodeId sum, double& value) const;
-  /// False where it has too many factors.
-  bool multiply(NodeId id, Product& product) const;
+  /// False where it has too many factors or terms.
+  bool multiply(NodeId root, Product& product) const;
   Product product(NodeId id) const;
   static bool is_power(const Product& product, NodeId x, size_t exponent) {
     return product.factors.size() == exponent &&
@@ -79,18 +80,26 @@ NodeId Matcher::plus_number(NodeId sum, double& value) const {
   return {};
 }
 
-bool Matcher::multiply(NodeId id, Product& product) const {
-  if (std::optional<double> known = number(id)) {
-    product.number *= *known;
-    return true;
+bool Matcher::multiply(NodeId root, Product& product) const {
+  llvm::SmallVector<NodeId, 8> worklist{root};
+  for (size_t terms = 0; !worklist.empty(); ++terms) {
+    if (terms == kMostTerms) return false;
+    NodeId id = worklist.pop_back_val();
+    if (std::optional<double> known = number(id)) {
+      product.number *= *known;
+      continue;
+    }
+    if (is(id, OpKind::Mul)) {
+      worklist.append({operand(id, 1), operand(id)}); // the first operand is looked at first
+      continue;
+    }
+    size_t exponent = 1;
+    for (size_t of : {2, 3})
+      if (is(id, OpKind::Pow) && is_number(operand(id, 1), static_cast<double>(of))) exponent = of;
+    product.factors.append(exponent, exponent > 1 ? operand(id) : id);
+    if (product.factors.size() > kMostFactors) return false;
   }
-  if (is(id, OpKind::Mul))
-    return multiply(operand(id), product) && multiply(operand(id, 1), product);
-  size_t exponent = 1;
-  for (size_t of : {2, 3})
-    if (is(id, OpKind::Pow) && is_number(operand(id, 1), static_cast<double>(of))) exponent = of;
-  product.factors.append(exponent, exponent > 1 ? operand(id) : id);
-  return product.factors.size() <= kMostFactors;
+  return true;
 }
 
 Matcher::Product Matcher::product(NodeId id) const {
@@ -100,7 +109,7 @@ Matcher::Product Matcher::product(NodeId id) const {
 }
 
 /// 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x))), in whatever order.
-std::optional<Form> Matcher::tanh_gelu(NodeId root) const {
+std::optional<WrittenForm> Matcher::tanh_gelu(NodeId root) const {
   Product halves = product(root);
   if (halves.factors.size() != 2 || !same_number(halves.number, 0.5)) return std::nullopt;
   for (NodeId x : halves.factors) {
@@ -114,17 +123,17 @@ std::optional<Form> Matcher::tanh_gelu(NodeId root) const {
     for (size_t i = 0; i < 2; ++i) {
       Product cube = product(operand(sum, i));
       if (operand(sum, 1 - i) == x && is_power(cube, x, 3) && same_number(cube.number, kCubic))
-        return Form{Form::Kind::TanhGelu, x};
+        return WrittenForm{WrittenForm::Kind::TanhGelu, x};
     }
   }
   return std::nullopt;
 }
 
 /// Its numbers are attributes, which are f32.
-std::optional<Form> Matcher::hard_sigmoid(NodeId root) const {
+std::optional<WrittenForm> Matcher::hard_sigmoid(NodeId root) const {
   if (!is(root, OpKind::Clip) || graph_.attr(root, 0).real != 0 || graph_.attr(root, 1).real != 1)
     return std::nullopt;
-  Form form{Form::Kind::HardSigmoid, {}};
+  WrittenForm form{WrittenForm::Kind::HardSigmoid, {}};
   NodeId inner = plus_number(operand(root), form.beta);
   if (!inner.valid()) return std::nullopt;
   Product scaled = product(inner);
@@ -151,14 +160,14 @@ NodeId Matcher::below_inverse_root(NodeId x) const {
 }
 
 /// x * (1 / root) or x / root, where the root is of the mean of squares, by a scale or not.
-std::optional<Form> Matcher::rms_norm(NodeId root) const {
+std::optional<WrittenForm> Matcher::rms_norm(NodeId root) const {
   Product parts = product(root);
   const TensorType& type = graph_.type(root);
   if (parts.number != 1 || parts.factors.size() > 3 || type.rank() == 0) return std::nullopt;
   auto is_scale = [&](NodeId x) {
     return graph_.node(x).weight_only && graph_.type(x).shape == Shape{type.shape.back()};
   };
-  Form form{Form::Kind::RmsNorm, {}};
+  WrittenForm form{WrittenForm::Kind::RmsNorm, {}};
   NodeId inverse;
   for (NodeId factor : parts.factors)
     if (is_scale(factor) && !form.scale.valid())
@@ -178,7 +187,7 @@ std::optional<Form> Matcher::rms_norm(NodeId root) const {
 
 /// reshape(broadcast(reshape(x))), where the inner shape has an axis of 1 behind each axis of x
 /// whose elements are repeated. Of images: along other axes runtimes have no better kernel.
-std::optional<Form> Matcher::repeat(NodeId root) const {
+std::optional<WrittenForm> Matcher::repeat(NodeId root) const {
   if (!is(root, OpKind::Reshape)) return std::nullopt;
   NodeId wide = operand(root);
   if (!is(wide, OpKind::Broadcast) || !is(operand(wide), OpKind::Reshape)) return std::nullopt;
@@ -186,7 +195,7 @@ std::optional<Form> Matcher::repeat(NodeId root) const {
   const Shape &from = graph_.type(x).shape, &to = graph_.type(root).shape;
   bool of_images = from.size() == 4 && to.size() == 4 && from[0] == to[0] && from[1] == to[1];
   if (!of_images) return std::nullopt;
-  Form form{Form::Kind::Repeat, x};
+  WrittenForm form{WrittenForm::Kind::Repeat, x};
   Shape expected_apart, expected_wide;
   for (size_t axis = 0; axis < from.size(); ++axis) {
     if (to[axis] % from[axis] != 0) return std::nullopt;
@@ -200,11 +209,11 @@ std::optional<Form> Matcher::repeat(NodeId root) const {
   }
   bool matches =
       graph_.type(apart).shape == expected_apart && graph_.type(wide).shape == expected_wide;
-  return matches ? std::optional<Form>(form) : std::nullopt;
+  return matches ? std::optional<WrittenForm>(form) : std::nullopt;
 }
 
 /// A gather of known indices that are equally far apart, upwards.
-std::optional<Form> Matcher::stride(NodeId root) const {
+std::optional<WrittenForm> Matcher::stride(NodeId root) const {
   NodeId indices = operand(root, 1);
   const TensorType& type = graph_.type(indices);
   if (!is(indices, OpKind::Constant) || type.rank() != 1) return std::nullopt;
@@ -213,7 +222,7 @@ std::optional<Form> Matcher::stride(NodeId root) const {
   for (double place : value.reals) places.push_back(static_cast<int64_t>(place));
   auto count = static_cast<int64_t>(places.size());
   if (count < 2 || count != type.elements() || places[0] < 0) return std::nullopt;
-  Form form{Form::Kind::Stride, operand(root)};
+  WrittenForm form{WrittenForm::Kind::Stride, operand(root)};
   form.axis = graph_.attr(root, 0).number;
   form.first = places[0];
   form.count = count;
@@ -237,7 +246,7 @@ Operand write_tanh_gelu(NodeWriter& nodes, const Operand& x) {
   return node("Mul", {half, node("Add", {tanh, number(1)})});
 }
 
-Operand write_rms_norm(NodeWriter& nodes, const Form& form, const TensorType& type,
+Operand write_rms_norm(NodeWriter& nodes, const WrittenForm& form, const TensorType& type,
                        const Operand& x, Operand scale) {
   auto node = [&](const char* op, llvm::ArrayRef<Operand> inputs) {
     return nodes.node(op, inputs, x.dtype);
@@ -256,7 +265,7 @@ Operand write_rms_norm(NodeWriter& nodes, const Form& form, const TensorType& ty
   return node("Mul", {node("Div", {x, root}), scale});
 }
 
-Operand write_stride(NodeWriter& nodes, const Form& form, const Operand& x) {
+Operand write_stride(NodeWriter& nodes, const WrittenForm& form, const Operand& x) {
   int64_t end = form.first + (form.count - 1) * form.step + 1;
   return nodes.node(
       "Slice",
@@ -264,7 +273,7 @@ Operand write_stride(NodeWriter& nodes, const Form& form, const Operand& x) {
       x.dtype);
 }
 
-Operand write_repeat(NodeWriter& nodes, const Form& form, const Operand& x) {
+Operand write_repeat(NodeWriter& nodes, const WrittenForm& form, const Operand& x) {
   std::vector<double> scales(form.times.begin(), form.times.end());
   TensorType type{DType::F32, {static_cast<int64_t>(scales.size())}};
   Operand by =
@@ -276,12 +285,12 @@ Operand write_repeat(NodeWriter& nodes, const Form& form, const Operand& x) {
 
 } // namespace
 
-std::optional<Form> form_of(const Graph& graph, NodeId root) {
+std::optional<WrittenForm> form_of(const Graph& graph, NodeId root) {
   DType dtype = graph.type(root).dtype;
   Matcher matcher(graph);
   if (graph.node(root).op == OpKind::Gather && dtype != DType::BF16) return matcher.stride(root);
   if (dtype != DType::F32) return std::nullopt;
-  std::optional<Form> form;
+  std::optional<WrittenForm> form;
   switch (graph.node(root).op) {
   case OpKind::Mul:
     form = matcher.tanh_gelu(root);
@@ -297,16 +306,16 @@ std::optional<Form> form_of(const Graph& graph, NodeId root) {
   return form;
 }
 
-Operand write_form(NodeWriter& nodes, const Form& form, const TensorType& type, const Operand& x,
-                   const Operand& scale) {
+Operand write_form(NodeWriter& nodes, const WrittenForm& form, const TensorType& type,
+                   const Operand& x, const Operand& scale) {
   switch (form.kind) {
-  case Form::Kind::TanhGelu: return write_tanh_gelu(nodes, x);
-  case Form::Kind::HardSigmoid:
+  case WrittenForm::Kind::TanhGelu: return write_tanh_gelu(nodes, x);
+  case WrittenForm::Kind::HardSigmoid:
     return nodes.node("HardSigmoid", {x}, x.dtype,
                       {Attr::real("alpha", form.alpha), Attr::real("beta", form.beta)});
-  case Form::Kind::RmsNorm: return write_rms_norm(nodes, form, type, x, scale);
-  case Form::Kind::Repeat: return write_repeat(nodes, form, x);
-  case Form::Kind::Stride: return write_stride(nodes, form, x);
+  case WrittenForm::Kind::RmsNorm: return write_rms_norm(nodes, form, type, x, scale);
+  case WrittenForm::Kind::Repeat: return write_repeat(nodes, form, x);
+  case WrittenForm::Kind::Stride: return write_stride(nodes, form, x);
   }
   return {};
 }

@@ -12,7 +12,7 @@
 
 namespace tg::onnx {
 
-struct Form {
+struct WrittenForm {
   enum class Kind : uint8_t {
     TanhGelu,    // Hendrycks and Gimpel 2016, section 2
     HardSigmoid, // min(max(alpha * x + beta, 0), 1)
@@ -30,10 +30,10 @@ struct Form {
 
 /// What the node is the root of, if anything. Of other types than f32 only what moves elements:
 /// others are written in several steps with roundings of their own.
-std::optional<Form> form_of(const Graph& graph, NodeId root);
+std::optional<WrittenForm> form_of(const Graph& graph, NodeId root);
 
 /// The form over its operands; without a scale, `scale` is none.
-Operand write_form(NodeWriter& nodes, const Form& form, const TensorType& type, const Operand& x,
-                   const Operand& scale);
+Operand write_form(NodeWriter& nodes, const WrittenForm& form, const TensorType& type,
+                   const Operand& x, const Operand& scale);
 
 } // namespace tg::onnx

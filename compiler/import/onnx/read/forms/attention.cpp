@@ -12,15 +12,6 @@
 namespace tg::onnx {
 namespace {
 
-/// The dtype that an attribute names; `otherwise` where it is not given.
-DType dtype_attribute(Call& call, llvm::StringRef name, DType otherwise) {
-  if (!call.attribute(name)) return otherwise;
-  auto dtype = dtype_of(static_cast<int32_t>(call.whole(name)));
-  if (dtype) return *dtype;
-  call.fail("its attribute `" + name + "`: " + dtype.error().message);
-  return otherwise;
-}
-
 // --- Attention -----------------------------------------------------------------------------------
 
 struct Attention {
@@ -106,7 +97,7 @@ void write_attention(Call& call) {
   double scale = call.real("scale", 1 / std::sqrt(static_cast<double>(e.shape(heads.q)[3])));
   double cap = call.real("softcap", 0);
   int64_t mode = call.whole("qk_matmul_output_mode", 0);
-  DType dtype = e.dtype(heads.q), precision = dtype_attribute(call, "softmax_precision", dtype);
+  DType dtype = e.dtype(heads.q), precision = call.dtype("softmax_precision", dtype);
   AttentionMask mask = read_mask(call, *read);
   if (mode < 0 || mode > 3) call.fail("its `qk_matmul_output_mode` is " + llvm::Twine(mode));
   if (call.failed()) return;
@@ -149,7 +140,7 @@ void write_flex_attention(Call& call) {
   double scale = call.real("scale", 1 / std::sqrt(static_cast<double>(e.shape(heads.q)[3])));
   DType dtype = e.dtype(heads.q);
   bool half = is_half(dtype);
-  DType precision = dtype_attribute(call, "softmax_precision", half ? DType::F32 : dtype);
+  DType precision = call.dtype("softmax_precision", half ? DType::F32 : dtype);
   (void)call.attribute("score_mod");
   (void)call.attribute("prob_mod");
   NodeId scores = e.cast(heads.scores(e, scale), precision);

@@ -192,7 +192,8 @@ Term multiplied(Emitter& e, Term a, Term b, const Labels& kept) {
 /// stands for.
 std::vector<Term> read_terms(Call& call, const Equation& equation, size_t& axes) {
   Emitter& e = call.emit();
-  llvm::SmallVector<NodeId, 4> operands = call.all_inputs();
+  llvm::SmallVector<NodeId, 4> operands;
+  for (size_t i = 0; i < call.input_count(); ++i) operands.push_back(call.input(i));
   if (operands.size() != equation.inputs.size())
     call.fail("its equation has " + llvm::Twine(equation.inputs.size()) + " terms, and it has " +
               llvm::Twine(operands.size()) + " inputs");

@@ -88,14 +88,8 @@ void eye_like(Call& call) {
   Emitter& e = call.emit();
   TensorType type = call.type(0);
   int64_t k = call.whole("k", 0);
-  if (call.attribute("dtype")) {
-    auto given = dtype_of(static_cast<int32_t>(call.whole("dtype")));
-    if (!given) {
-      call.fail(given.error().message);
-      return;
-    }
-    type.dtype = *given;
-  }
+  type.dtype = call.dtype("dtype", type.dtype);
+  if (call.failed()) return;
   if (type.rank() != 2) {
     call.fail("its input is no matrix");
     return;
@@ -109,18 +103,14 @@ void eye_like(Call& call) {
 template <class W> void window(Call& call, W w) {
   int64_t size = call.known_whole(0);
   bool periodic = call.whole("periodic", 1) != 0;
-  auto dtype = dtype_of(static_cast<int32_t>(call.whole("output_datatype", schema::Tensor::FLOAT)));
-  if (!dtype) {
-    call.fail(dtype.error().message);
-    return;
-  }
+  DType dtype = call.dtype("output_datatype", DType::F32);
   if (size < (periodic ? 1 : 2) || size > kMostKnown) call.fail("its size is " + llvm::Twine(size));
   if (call.failed()) return;
   Literal made{{DType::F64, {size}}, {}, {}};
   double turn = static_cast<double>(periodic ? size : size - 1);
   for (int64_t i = 0; i < size; ++i)
     made.reals.push_back(w(2 * std::numbers::pi * static_cast<double>(i) / turn));
-  call.result(call.emit().cast(call.emit().literal(made), *dtype));
+  call.result(call.emit().cast(call.emit().literal(made), dtype));
 }
 void blackman_window(Call& call) {
   window(call, [](double at) { return 0.42 - 0.5 * std::cos(at) + 0.08 * std::cos(2 * at); });

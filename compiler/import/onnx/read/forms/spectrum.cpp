@@ -150,8 +150,7 @@ std::vector<int64_t> mel_edges(int64_t count, double low, double high, double bi
 void mel_weight_matrix(Call& call) {
   int64_t bands = call.known_whole(0), length = call.known_whole(1), rate = call.known_whole(2);
   double low = call.known_real(3), high = call.known_real(4);
-  auto dtype = dtype_of(static_cast<int32_t>(call.whole("output_datatype", schema::Tensor::FLOAT)));
-  if (!dtype) call.fail(dtype.error().message);
+  DType dtype = call.dtype("output_datatype", DType::F32);
   bool fits = bands >= 1 && length >= 1 && rate >= 1 && low >= 0 && low < high && high < 1e9 &&
               bands < kMostKnown / (length / 2 + 1);
   if (!call.failed() && !fits) call.fail("its numbers are out of range");
@@ -170,7 +169,7 @@ void mel_weight_matrix(Call& call) {
           bin <= peak ? up : share(to - bin, to - peak);
     }
   }
-  call.result(call.emit().cast(call.emit().literal(made), *dtype));
+  call.result(call.emit().cast(call.emit().literal(made), dtype));
 }
 
 constexpr Form kForms[] = {

@@ -1,0 +1,298 @@
+#include "compiler/ir/text/body.h"
+
+#include "lang/check/consteval.h"
+#include "lang/check/resolve.h"
+
+#include <llvm/ADT/StringExtras.h>
+
+#include <algorithm>
+
+namespace tg::text {
+
+std::string Body::fresh(std::string name) {
+  std::string candidate = name;
+  bool numbered = llvm::isDigit(name.back()) || options_.names;
+  size_t n =
+      options_.names && !taken_.contains(name) ? 1 : 2; // the word itself means another thing
+  for (; !free(candidate); ++n) candidate = name + (numbered ? "_" : "") + std::to_string(n);
+  taken_.insert(candidate);
+  return candidate;
+}
+
+bool Body::free(llvm::StringRef name) const {
+  return !taken_.contains(name) && !reserved(name) && !find_op(name) && !is_constant_name(name) &&
+         llvm::none_of(all_builtins(), [&](const BuiltinInfo& b) { return b.name == name; });
+}
+
+void Body::node(NodeId id) {
+  const OpInfo& info = op_info(graph_.node(id).op);
+  if (info.kind == OpKind::Input || info.kind == OpKind::None) return;
+  if (info.kind == OpKind::Weight) return; // declared at its first use
+  std::string text = info.kind == OpKind::Constant
+                         ? constant_text(words_, graph_.attr(id, 0), graph_.type(id))
+                         : operator_text(id, info);
+  bool once = uses_[id.index] <= 1 && text.size() <= kInline;
+  bool scalar = info.kind == OpKind::Constant && graph_.type(id).rank() == 0;
+  if (once || scalar)
+    pending_[id.index] = std::move(text);
+  else
+    let(id, text);
+}
+
+void Body::let(NodeId id, llvm::StringRef text) {
+  name_value(id);
+  text_ += "  let " + names_[id.index] + " = " + text.str() + "\n";
+}
+
+void Body::name_value(NodeId id) {
+  std::string op(op_info(graph_.node(id).op).name);
+  if (graph_.node(id).op == OpKind::Extern) op = graph_.attr(id, 0).text;
+  if (const GraphCall* call = call_of(id)) op = call->function;
+  std::string& name = names_[id.index];
+  if (std::string given = given_name(id); !given.empty()) {
+    name = fresh(std::move(given));
+  } else {
+    do name = op + "_" + std::to_string(++numbers_[op]);
+    while (!free(name));
+    taken_.insert(name);
+  }
+}
+
+std::string Body::given_name(NodeId id) const {
+  if (!options_.names) return "";
+  auto found = options_.names->find(id.index);
+  if (found == options_.names->end()) return "";
+  llvm::StringRef name = found->second;
+  size_t at = scope_.empty() ? llvm::StringRef::npos : name.find(scope_);
+  if (at == 0 || (at != llvm::StringRef::npos && name[at - 1] == '_')) {
+    llvm::StringRef inside = name.drop_front(at + scope_.size());
+    if (!inside.empty() && !llvm::isDigit(inside[0])) name = inside;
+  }
+  return identifier(shortened(name), "");
+}
+
+llvm::StringRef Body::shortened(llvm::StringRef name) {
+  while (name.size() > kLongestName) {
+    llvm::StringRef rest = name.drop_front(std::min(name.find('_'), name.size() - 1) + 1);
+    if (rest.empty() || llvm::isDigit(rest[0])) break;
+    name = rest;
+  }
+  return name;
+}
+
+llvm::ArrayRef<NodeId> Body::operands_of(NodeId id) const {
+  const GraphCall* call = call_of(id);
+  return call ? llvm::ArrayRef<NodeId>(call->operands) : graph_.operands(id);
+}
+
+void Body::declare_weight(NodeId id) {
+  const std::string& path = graph_.attr(id, 0).text;
+  const std::string& init = graph_.attr(id, 2).text;
+  std::string& name = names_[id.index];
+  std::string given = given_name(id);
+  if (given == "weight") given = "w"; // which is a word of the language
+  name = fresh(given.empty() ? identifier(path, "w") : given);
+  text_ += "  param " + name + ": " + type_text(graph_.type(id)) + " = weight(" +
+           path_text(id, path) + (init.empty() ? "" : ", init = " + init) + ")\n";
+}
+
+std::string Body::operand_text(NodeId id) {
+  OpKind op = graph_.node(id).op;
+  if (op == OpKind::None) return "none";
+  if (op == OpKind::Weight && names_[id.index].empty()) declare_weight(id);
+  if (!names_[id.index].empty()) return names_[id.index];
+  auto it = pending_.find(id.index);
+  if (it == pending_.end()) return "none"; // cannot be: operands come first
+  return it->second;
+}
+
+bool Body::is_infix(NodeId id) const {
+  const Node& n = graph_.node(id);
+  if (infix_sign(n.op).empty() || call_of(id)) return false;
+  llvm::ArrayRef<NodeId> operands = graph_.operands(id);
+  for (NodeId extra : operands.drop_front(2))
+    if (graph_.node(extra).op != OpKind::None) return false;
+  if (n.op == OpKind::Matmul && graph_.attr(id, 0).text != "none") return false;
+  auto number = [&](NodeId x) { return graph_.node(x).op == OpKind::Constant; };
+  return !number(operands[0]) || !number(operands[1]);
+}
+
+std::string Body::infix_text(NodeId id) {
+  OpKind op = graph_.node(id).op;
+  auto side = [&](size_t i) {
+    NodeId operand = graph_.operands(id)[i];
+    if (is_number(operand)) // it takes the dtype of the other side
+      return words_.text(graph_.attr(operand, 0), 0, graph_.type(operand).dtype);
+    bool nested = names_[operand.index].empty() && is_infix(operand);
+    int inner = strength(graph_.node(operand).op), outer = strength(op);
+    std::string text = operand_text(operand);
+    return nested && (inner < outer || (inner == outer && i == 1)) ? "(" + text + ")" : text;
+  };
+  std::string left = side(0), right = side(1);
+  return left + " " + infix_sign(op).str() + " " + right;
+}
+
+void Body::shorten(llvm::ArrayRef<NodeId> operands, size_t name) {
+  size_t length = name + 2;
+  for (NodeId operand : operands) length += operand_text(operand).size() + 2;
+  for (NodeId operand : operands) {
+    auto it = pending_.find(operand.index);
+    bool is_call = graph_.node(operand).op != OpKind::Constant;
+    if (length <= options_.width || it == pending_.end() || !is_call) continue;
+    length -= it->second.size();
+    let(operand, std::move(it->second));
+    pending_.erase(operand.index);
+  }
+}
+
+std::string Body::operator_text(NodeId id, const OpInfo& info) {
+  if (const GraphCall* call = call_of(id)) return call_text(*call);
+  if (std::string text = bracket_text(id); !text.empty()) return text;
+  llvm::ArrayRef<NodeId> operands = graph_.operands(id);
+  shorten(operands, info.name.size());
+  if (is_infix(id)) return infix_text(id);
+  if (info.kind == OpKind::Extern) return extern_text(id);
+  if (info.kind == OpKind::Iota) return iota_text(id);
+  std::string text(info.name), listed = operands_text(id, info);
+  text += info.variadic() ? "([" + listed + "]" : "(" + listed;
+  return text + attributes(id, info) + ")";
+}
+
+std::string Body::operands_text(NodeId id, const OpInfo& info) {
+  llvm::ArrayRef<NodeId> operands = graph_.operands(id);
+  // sqrt of a number is a number in the language; here it is an operator.
+  bool folds = is_const_function(info.name) &&
+               llvm::all_of(operands, [&](NodeId x) { return is_number(x); });
+  std::string text, separator;
+  bool skipped = false; // one was, or an optional literal, which by its place would be an attribute
+  for (size_t i = 0; i < operands.size(); ++i) {
+    bool absent = graph_.node(operands[i]).op == OpKind::None;
+    bool literal_operand = graph_.node(operands[i]).op == OpKind::Constant;
+    skipped |= !info.variadic() && (absent || (info.operands()[i].optional && literal_operand));
+    if (absent && !info.variadic()) continue;
+    // A list where an attribute may stand would be taken for that.
+    skipped |= !info.variadic() && info.operands()[i].optional &&
+               llvm::StringRef(operand_text(operands[i])).startswith("[");
+    if (skipped) separator += std::string(info.operands()[i].name) + " = ";
+    bool literal = folds && graph_.type(operands[i]).dtype == DType::F32;
+    text += separator;
+    if (literal_operand && is_mixed(info, operands))
+      text += constant_text(words_, graph_.attr(operands[i], 0), graph_.type(operands[i]), true);
+    else
+      text += literal ? "full([], " + operand_text(operands[i]) + ")" : operand_text(operands[i]);
+    separator = ", ";
+  }
+  return text;
+}
+
+std::string Body::bracket_text(NodeId id) {
+  OpKind op = graph_.node(id).op;
+  if (op == OpKind::Slice && is_bracket(id)) return bracket_text(id, range_text(id));
+  if (op != OpKind::Reshape) return "";
+  NodeId slice = graph_.operands(id)[0];
+  bool index = graph_.node(slice).op == OpKind::Slice && pending_.count(slice.index) &&
+               is_bracket(slice) && drops_axis(id, slice);
+  return index ? bracket_text(slice, std::to_string(graph_.attr(slice, 1).number)) : "";
+}
+
+bool Body::is_bracket(NodeId slice) const {
+  NodeId of = graph_.operands(slice)[0];
+  int64_t size = graph_.type(of)[axis_of(slice)];
+  bool whole = graph_.attr(slice, 1).number == 0 && graph_.attr(slice, 2).number == size;
+  return !whole && graph_.node(of).op != OpKind::Constant && !call_of(slice);
+}
+
+bool Body::drops_axis(NodeId reshape, NodeId slice) const {
+  Shape kept = graph_.type(slice).shape;
+  if (kept[axis_of(slice)] != 1) return false;
+  kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(axis_of(slice)));
+  return graph_.type(reshape).shape == kept;
+}
+
+std::string Body::range_text(NodeId slice) const {
+  int64_t size = graph_.type(graph_.operands(slice)[0])[axis_of(slice)];
+  int64_t start = graph_.attr(slice, 1).number, stop = graph_.attr(slice, 2).number;
+  return (start == 0 ? "" : std::to_string(start)) + ":" +
+         (stop == size ? "" : std::to_string(stop));
+}
+
+std::string Body::bracket_text(NodeId slice, const std::string& place) {
+  NodeId of = graph_.operands(slice)[0];
+  size_t axis = axis_of(slice);
+  std::string text = operand_text(of), before;
+  if (names_[of.index].empty() && is_infix(of)) text = "(" + text + ")";
+  for (size_t i = 0; i < axis; ++i) before += ":, ";
+  if (axis >= 2 && axis + 1 == static_cast<size_t>(graph_.type(of).rank())) before = "..., ";
+  return text + "[" + before + place + "]";
+}
+
+std::string Body::call_text(const GraphCall& call) {
+  shorten(call.operands, call.function.size());
+  std::string text = call.function + "(";
+  for (size_t i = 0; i < call.operands.size(); ++i)
+    text += (i ? ", " : "") + operand_text(call.operands[i]);
+  return text + call.attributes + ")";
+}
+
+std::string Body::extern_text(NodeId id) {
+  std::string text = graph_.attr(id, 0).text + "(";
+  llvm::StringRef separator = "";
+  for (NodeId operand : graph_.operands(id)) {
+    bool literal = graph_.node(operand).op == OpKind::Constant;
+    text += separator;
+    text += literal ? constant_text(words_, graph_.attr(operand, 0), graph_.type(operand), true)
+                    : operand_text(operand);
+    separator = ", ";
+  }
+  return text + ")";
+}
+
+std::string Body::iota_text(NodeId id) const {
+  TensorType type = graph_.type(id);
+  int64_t axis = graph_.attr(id, 1).number;
+  std::string text = "iota(" + Value::of_ints(type.shape).text_form();
+  if (type.dtype != DType::F32) text += (", " + dtype_name(type.dtype)).str();
+  return text + (axis == 0 ? ")" : ", axis = " + std::to_string(axis) + ")");
+}
+
+bool Body::is_mixed(const OpInfo& info, llvm::ArrayRef<NodeId> operands) const {
+  return info.variadic() && llvm::any_of(operands, [&](NodeId x) {
+           return graph_.type(x).dtype != graph_.type(operands[0]).dtype;
+         });
+}
+
+namespace {
+
+/// Which goes without saying (lang/check/resolve.cpp).
+bool swaps_last_axes(const Value& perm) {
+  auto rank = static_cast<int64_t>(perm.ints.size());
+  return rank >= 2 && perm.ints == last_axes_swapped(rank);
+}
+
+} // namespace
+
+std::string Body::attributes(NodeId id, const OpInfo& info) const {
+  std::string text;
+  for (size_t slot = 0; slot < info.attrs().size(); ++slot) {
+    const AttrInfo& attr = info.attrs()[slot];
+    const Value& value = graph_.attr(id, slot);
+    if (!attr.required && is_default(id, attr, value)) continue;
+    if (info.kind == OpKind::Transpose && swaps_last_axes(value)) continue;
+    bool pair =
+        attr.kind == AttrKind::pair && value.ints.size() == 2 && value.ints[0] == value.ints[1];
+    text += ", " + std::string(attr.name) + " = " +
+            (pair                           ? std::to_string(value.ints[0])
+             : value.is(Value::Kind::Float) ? words_.text(value.real)
+                                            : value.text_form());
+  }
+  return text;
+}
+
+bool Body::is_default(NodeId id, const AttrInfo& attr, const Value& value) const {
+  Value plain = default_value(attr);
+  if (attr.kind == AttrKind::axis && plain.number < 0 && !graph_.operands(id).empty())
+    plain.number += graph_.type(graph_.operands(id)[0]).rank(); // the normal form
+  return plain == value;
+}
+
+} // namespace tg::text

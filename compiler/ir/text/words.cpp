@@ -1,0 +1,99 @@
+#include "compiler/ir/text/words.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+
+#include <cmath>
+
+namespace tg::text {
+
+bool reserved(llvm::StringRef name) {
+  static constexpr llvm::StringLiteral kWords[] = {
+      "and", "as", "else",  "extern", "false", "fn",      "for",  "if",  "in",  "let",  "not",
+      "op",  "or", "model", "param",  "rule",  "ruleset", "true", "use", "var", "where"};
+  return llvm::is_contained(kWords, name);
+}
+
+bool is_identifier(llvm::StringRef text) {
+  return !text.empty() && !llvm::isDigit(text[0]) &&
+         llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+std::string identifier(llvm::StringRef text, llvm::StringRef fallback) {
+  if (is_identifier(text)) return text.str();
+  std::string name;
+  for (char c : text) {
+    bool good = llvm::isAlnum(c) || c == '_';
+    if (good) name += c;
+    if (!good && !name.empty() && name.back() != '_') name += '_';
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  if (name.empty()) name = fallback.str();
+  if (!name.empty() && llvm::isDigit(name[0])) name = "_" + name;
+  return name;
+}
+
+llvm::StringRef infix_sign(OpKind op) {
+  switch (op) {
+  case OpKind::Add: return "+";
+  case OpKind::Sub: return "-";
+  case OpKind::Mul: return "*";
+  case OpKind::Div: return "/";
+  case OpKind::Matmul: return "@";
+  default: return "";
+  }
+}
+
+int strength(OpKind op) { return op == OpKind::Add || op == OpKind::Sub ? 1 : 2; }
+
+std::string type_text(const TensorType& type) {
+  bool ambiguous = type.shape.empty() && type.dtype == DType::Bool;
+  return ambiguous ? type.text() + "[]" : type.text();
+}
+
+std::string NumberWords::text(double x) const {
+  if (std::isnan(x)) return nan;
+  if (std::isinf(x)) return x < 0 ? "-" + inf : inf;
+  return Value::of_float(x).text_form();
+}
+
+std::string NumberWords::text(double x, DType dtype) const {
+  if (dtype == DType::Bool) return x != 0 ? "true" : "false";
+  if (dtype == DType::I32 || dtype == DType::I64) return std::to_string(static_cast<int64_t>(x));
+  return text(x);
+}
+
+std::string NumberWords::text(const Value& values, size_t i, DType dtype) const {
+  if (values.is(Value::Kind::Ints)) return std::to_string(values.ints[i]);
+  return text(values.reals[i], dtype);
+}
+
+std::string constant_text(const NumberWords& words, const Value& values, const TensorType& type,
+                          bool mixed) {
+  auto number = [&](size_t i) { return words.text(values, i, type.dtype); };
+  bool plain = type.dtype == DType::F32 && !mixed;
+  std::string dtype = plain ? "" : (", " + dtype_name(type.dtype)).str();
+  int64_t elements = type.elements();
+  if (elements == 0) return "zeros(" + Value::of_ints(type.shape).text_form() + dtype + ")";
+  if (type.shape.empty()) return plain ? number(0) : "tensor(" + number(0) + dtype + ")";
+  if (values.reals.size() + values.ints.size() == 1 && elements != 1) {
+    std::string shape = Value::of_ints(type.shape).text_form();
+    double first = values.reals.empty() ? 2 : values.reals[0];
+    if (first == 0 && !std::signbit(first)) return "zeros(" + shape + dtype + ")";
+    if (first == 1) return "ones(" + shape + dtype + ")";
+    return "full(" + shape + ", " + number(0) + dtype + ")";
+  }
+  std::string text = plain ? "" : "tensor(";
+  for (int64_t i = 0; i < elements; ++i) {
+    if (i) text += ", ";
+    // A bracket opens or closes where the index is a multiple of the elements below an axis.
+    for (int64_t axis = 0, below = elements; axis < type.rank(); below /= type[axis++])
+      if (i % below == 0) text += '[';
+    text += number(static_cast<size_t>(i));
+    for (int64_t axis = 0, below = elements; axis < type.rank(); below /= type[axis++])
+      if ((i + 1) % below == 0) text += ']';
+  }
+  return plain ? text : text + dtype + ")";
+}
+
+} // namespace tg::text

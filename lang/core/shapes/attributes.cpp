@@ -1,0 +1,116 @@
+// Attributes: what each kind of them takes, and its normal form.
+#include "lang/core/shapes/inference.h"
+
+#include <cmath>
+
+namespace tg::shapes {
+
+bool literal_fits(double x, DType dtype) {
+  if (is_float(dtype)) return true;
+  if (dtype == DType::Bool) return x == 0 || x == 1;
+  double limit = dtype == DType::I32 ? 0x1p31 : 0x1p63;
+  return x == std::floor(x) && x >= -limit && x < limit;
+}
+
+bool in_range(const Inference& in, const AttrInfo& attr, llvm::ArrayRef<int64_t> ints,
+              int64_t low) {
+  constexpr int64_t kHigh = int64_t{1} << 40;
+  for (int64_t n : ints)
+    if (n < low || n > kHigh)
+      return in.fail("`{0}` must be at least {1}, got {2}", attr.name, low, n);
+  return true;
+}
+
+namespace {
+
+bool expect(const Inference& in, const AttrInfo& attr, const Value& v, Value::Kind kind,
+            const char* what) {
+  if (v.is(kind)) return true;
+  return in.fail("`{0}` must be {1}, got {2}", attr.name, what, v);
+}
+
+/// `pad = "same"`: a word in quotes.
+bool quoted_word(const Inference& in, const AttrInfo& attr, const Value& v) {
+  if (!v.is(Value::Kind::String) || !llvm::is_contained(enum_members(attr.kind), v.text))
+    return false;
+  (void)in.fail("`{0}` takes a word without quotes: write `{0} = {1}`", attr.name, v.text);
+  return true;
+}
+
+bool normalise_pair(Inference& in, const AttrInfo& attr, size_t slot) {
+  Value v = in.attr(slot);
+  if (v.is(Value::Kind::Int)) v = Value::of_ints({v.number, v.number});
+  if (!v.is(Value::Kind::Ints) || v.ints.size() != 2)
+    return in.fail("`{0}` must be an int or [height, width], got {1}", attr.name, v);
+  in.set(slot, v);
+  return in_range(in, attr, v.ints, attr.default_text == "0" ? 0 : 1);
+}
+
+bool normalise_pad(Inference& in, const AttrInfo& attr, size_t slot) {
+  Value v = in.attr(slot);
+  if (v.is(Value::Kind::Enum)) {
+    if (v.text == "same" || v.text == "valid") return true;
+    return in.fail("`{0}` must be same, valid or a number, got {1}", attr.name, v.text);
+  }
+  if (v.is(Value::Kind::Int)) v = Value::of_ints({v.number, v.number});
+  if (v.is(Value::Kind::Ints) && v.ints.size() == 2)
+    v = Value::of_ints({v.ints[0], v.ints[1], v.ints[0], v.ints[1]});
+  if (!v.is(Value::Kind::Ints) || v.ints.size() != 4)
+    return in.fail("`{0}` must be same, valid, n, [h, w] or [top, left, bottom, right], got {1}",
+                   attr.name, v);
+  if (!in_range(in, attr, v.ints, 0)) return false;
+  bool none = llvm::all_of(v.ints, [](int64_t n) { return n == 0; });
+  in.set(slot, none ? Value::of_enum("valid") : v);
+  return true;
+}
+
+bool normalise_axis(const Inference& in, const AttrInfo& attr, int64_t& axis) {
+  int64_t rank = in.operands.empty() ? 0 : in.type(0).rank();
+  if (axis < -rank || axis >= rank)
+    return in.fail("`{0}` = {1} is out of range for {2}", attr.name, axis, in.type(0));
+  if (axis < 0) axis += rank;
+  return true;
+}
+
+} // namespace
+
+bool normalise_attr(Inference& in, size_t slot) {
+  const AttrInfo& attr = in.info.attrs()[slot];
+  Value v = in.attr(slot);
+  if (quoted_word(in, attr, v)) return false;
+  switch (attr.kind) {
+  case AttrKind::integer: return expect(in, attr, v, Value::Kind::Int, "an int");
+  case AttrKind::boolean: return expect(in, attr, v, Value::Kind::Bool, "true or false");
+  case AttrKind::real:
+    if (v.is(Value::Kind::Int)) in.set(slot, v = Value::of_float(static_cast<double>(v.number)));
+    return expect(in, attr, v, Value::Kind::Float, "a number");
+  case AttrKind::ints: return expect(in, attr, v, Value::Kind::Ints, "a list of ints");
+  case AttrKind::floats:
+    return v.is(Value::Kind::Ints) || expect(in, attr, v, Value::Kind::Floats, "a list of numbers");
+  case AttrKind::string: return expect(in, attr, v, Value::Kind::String, "text in quotes");
+  case AttrKind::type: return expect(in, attr, v, Value::Kind::Type, "a type");
+  case AttrKind::pair: return normalise_pair(in, attr, slot);
+  case AttrKind::pad: return normalise_pad(in, attr, slot);
+  case AttrKind::act:
+    if (v.is(Value::Kind::Enum) && parse_act(v.text)) return true;
+    return in.fail("`{0}` must be none, relu, tanh, sigmoid, gelu or relu6, got {1}", attr.name, v);
+  case AttrKind::dtype:
+    if (v.is(Value::Kind::Enum) && parse_dtype(v.text)) return true;
+    return in.fail("`{0}` must be f32, f64, f16, bf16, i32, i64 or bool, got {1}", attr.name, v);
+  case AttrKind::axis:
+    if (!expect(in, attr, v, Value::Kind::Int, "an axis") || !normalise_axis(in, attr, v.number))
+      return false;
+    in.set(slot, v);
+    return true;
+  case AttrKind::axes:
+    if (v.is(Value::Kind::Int)) v = Value::of_ints({v.number});
+    if (!expect(in, attr, v, Value::Kind::Ints, "a list of axes")) return false;
+    for (int64_t& axis : v.ints)
+      if (!normalise_axis(in, attr, axis)) return false;
+    in.set(slot, v);
+    return true;
+  }
+  return false;
+}
+
+} // namespace tg::shapes

@@ -1,0 +1,163 @@
+// Element by element, with broadcasting; the leaves; and what brings its rule with it, the body of
+// a fused_map and the type of an `extern op`.
+#include "lang/core/extern_signature.h"
+#include "lang/core/fused_body.h"
+#include "lang/core/shapes/inference.h"
+
+#include <llvm/ADT/SmallBitVector.h>
+
+#include <algorithm>
+
+namespace tg {
+
+bool broadcast_shapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b, Shape& out) {
+  size_t rank = std::max(a.size(), b.size());
+  Shape result(rank, 1);
+  for (size_t i = 0; i < rank; ++i) {
+    int64_t da = i < a.size() ? a[a.size() - 1 - i] : 1;
+    int64_t db = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (da != db && da != 1 && db != 1) return false;
+    result[rank - 1 - i] = da == 1 ? db : da;
+  }
+  out = std::move(result);
+  return true;
+}
+
+} // namespace tg
+
+namespace tg::shapes {
+
+bool leaf(Inference& in) {
+  in.result = in.attr(1).as_type();
+  if (in.info.kind != OpKind::Constant) return true;
+  // Integers where a double does not hold them all (Graph::whole_constant).
+  size_t count = in.attr(0).ints.size() + in.attr(0).reals.size();
+  if (count != 1 && static_cast<int64_t>(count) != in.result.elements())
+    return in.fail("{0} values for {1}", count, in.result);
+  if (in.attr(0).is(Value::Kind::Ints) && in.result.dtype != DType::I64)
+    return in.fail("integers that only i64 holds, for {0}", in.result);
+  llvm::ArrayRef<double> values = in.attr(0).reals;
+  for (double x : values)
+    if (!literal_fits(x, in.result.dtype))
+      return in.fail("{0} is no {1}", Value::of_float(x), dtype_name(in.result.dtype));
+  return true;
+}
+
+bool iota(Inference& in) {
+  in.result = in.attr(0).as_type();
+  int64_t axis = in.attr(1).number;
+  if (!dtype_fits(in.info, in.result.dtype))
+    return in.fail("iota takes numbers, got {0}", in.result);
+  if (axis < -in.result.rank() || axis >= in.result.rank())
+    return in.fail("`axis` = {0} is out of range for {1}", axis, in.result);
+  if (axis < 0) in.set(1, Value::of_int(axis + in.result.rank()));
+  return true;
+}
+
+bool broadcast(Inference& in) {
+  in.result.dtype = in.type(0).dtype;
+  if (broadcast_shapes(in.type(0).shape, in.type(1).shape, in.result.shape)) return true;
+  return in.fail("shapes {0} and {1} do not broadcast", in.type(0).shape, in.type(1).shape);
+}
+
+bool compare(Inference& in) {
+  if (!broadcast(in)) return false;
+  in.result.dtype = DType::Bool;
+  return true;
+}
+
+bool select(Inference& in) {
+  const TensorType &condition = in.type(0), &x = in.type(1), &y = in.type(2);
+  if (condition.dtype != DType::Bool)
+    return in.fail("the condition of select must be bool, got {0}", condition);
+  if (x.dtype != y.dtype)
+    return in.fail("dtypes differ: {0} and {1}", dtype_name(x.dtype), dtype_name(y.dtype));
+  Shape shape;
+  in.result.dtype = x.dtype;
+  if (!broadcast_shapes(x.shape, y.shape, shape))
+    return in.fail("shapes {0} and {1} do not broadcast", x.shape, y.shape);
+  if (broadcast_shapes(condition.shape, shape, in.result.shape)) return true;
+  return in.fail("shapes {0} and {1} do not broadcast", condition.shape, shape);
+}
+
+bool clip(Inference& in) {
+  in.result = in.type(0);
+  double low = in.attr(0).real, high = in.attr(1).real;
+  if (!(low <= high)) // of NaN, too
+    return in.fail("`low` = {0} is above `high` = {1}", in.attr(0), in.attr(1));
+  if (literal_fits(low, in.result.dtype) && literal_fits(high, in.result.dtype)) return true;
+  return in.fail("the limits {0} and {1} are no {2}", in.attr(0), in.attr(1),
+                 dtype_name(in.result.dtype));
+}
+
+bool cast(Inference& in) {
+  in.result = in.type(0);
+  in.result.dtype = *parse_dtype(in.attr(0).text);
+  return true;
+}
+
+namespace {
+
+/// The dtype of the body's result, operators applied to what they take; None (and the reason) where
+/// they are not.
+DType body_dtype(const Inference& in, const FusedBody& body) {
+  llvm::SmallVector<DType, 8> stack;
+  for (const FusedInstr& instr : body.code) {
+    if (instr.is_operand) {
+      stack.push_back(in.type(instr.operand).dtype);
+      continue;
+    }
+    const OpInfo& op = op_info(instr.op);
+    llvm::ArrayRef<DType> args = llvm::makeArrayRef(stack).take_back(op.operand_count);
+    if (op.shape == ShapeRule::select) {
+      if (args[0] != DType::Bool) return in.fail("the condition of select must be bool"), DType{};
+      args = args.drop_front();
+    }
+    DType dtype = args[0];
+    for (DType arg : args)
+      if (arg != dtype)
+        return in.fail("dtypes differ: {0} and {1}", dtype_name(dtype), dtype_name(arg)), DType{};
+    if (!dtype_fits(op, dtype))
+      return in.fail("{0} does not take {1}", op.name, dtype_name(dtype)), DType{};
+    if (instr.op == OpKind::Div && is_integer(dtype))
+      return in.fail("a fused_map does not divide integers"), DType{};
+    stack.truncate(stack.size() - op.operand_count);
+    stack.push_back(op.shape == ShapeRule::compare ? DType::Bool : dtype);
+  }
+  return stack.back();
+}
+
+} // namespace
+
+bool fused_map(Inference& in) {
+  std::optional<FusedBody> body = parse_fused_body(in.attr(0).text);
+  if (!body) return in.fail("{0} is no body of a fused_map", in.attr(0));
+  llvm::SmallBitVector used(static_cast<unsigned>(in.operands.size()));
+  for (const FusedInstr& instr : body->code) {
+    if (!instr.is_operand) continue;
+    if (instr.operand >= in.operands.size())
+      return in.fail("the body names operand ${0} of {1}", instr.operand, in.operands.size());
+    used.set(instr.operand);
+  }
+  if (!used.all()) return in.fail("the body does not use operand ${0}", used.find_first_unset());
+  in.set(0, Value::of_string(body->text()));
+  in.result = in.type(0);
+  if ((in.result.dtype = body_dtype(in, *body)) == DType::None) return false;
+  for (size_t i = 1; i < in.operands.size(); ++i) {
+    Shape shape = in.result.shape;
+    if (!broadcast_shapes(shape, in.type(i).shape, in.result.shape))
+      return in.fail("shapes {0} and {1} do not broadcast", shape, in.type(i).shape);
+  }
+  return true;
+}
+
+bool extern_op(Inference& in) {
+  std::optional<ExternSignature> signature = ExternSignature::parse(in.attr(1).text);
+  if (!signature) return in.fail("`{0}` is no type of an operator", in.attr(1).text);
+  llvm::SmallVector<TensorType, 4> operands;
+  for (size_t i = 0; i < in.operands.size(); ++i) operands.push_back(in.type(i));
+  std::string why;
+  return signature->infer(operands, in.result, why) || in.fail("{0}", why);
+}
+
+} // namespace tg::shapes

@@ -1,0 +1,106 @@
+// Rounding to dtypes against their definition: every half and every bf16, decoded from its bits, is
+// itself, and what lies between two neighbours goes to the nearer one, from the middle to the even
+// one.
+#include "lang/core/support/round_number.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace tg {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+/// A format of 16 bits: a sign, so many bits of the exponent, the rest of the significand.
+struct Format {
+  DType dtype;
+  int exponent_bits;
+
+  int digits() const { return 15 - exponent_bits; }
+  /// The bits of the infinity; those above are NaNs, those below are ordered as their numbers.
+  uint32_t infinity() const { return ((1u << exponent_bits) - 1) << digits(); }
+
+  /// Of the bits without the sign; of the infinity what would come next.
+  double decoded(uint32_t bits) const {
+    int exponent = static_cast<int>(bits >> digits());
+    int bias = (1 << (exponent_bits - 1)) - 1;
+    double fraction = static_cast<double>(bits & ((1u << digits()) - 1)) / (1 << digits());
+    return exponent == 0 ? std::ldexp(fraction, 1 - bias)
+                         : std::ldexp(1 + fraction, exponent - bias);
+  }
+};
+
+constexpr Format kFormats[] = {{DType::F16, 5}, {DType::BF16, 8}};
+
+TEST(RoundNumber, EachNumberOf16BitsIsItself) {
+  for (const Format& format : kFormats)
+    for (uint32_t bits = 0; bits < format.infinity(); ++bits) {
+      double x = format.decoded(bits);
+      EXPECT_EQ(round_number(x, format.dtype), x);
+      EXPECT_EQ(round_number(-x, format.dtype), -x);
+    }
+}
+
+TEST(RoundNumber, BetweenTwoOf16BitsTheNearerAndInTheMiddleTheEven) {
+  for (const Format& format : kFormats)
+    for (uint32_t bits = 0; bits < format.infinity(); ++bits) {
+      double low = format.decoded(bits), next = format.decoded(bits + 1);
+      double high = bits + 1 == format.infinity() ? kInf : next;
+      double middle = low + (next - low) / 2;
+      for (double sign : {1.0, -1.0}) {
+        auto rounded = [&](double x) { return sign * round_number(sign * x, format.dtype); };
+        EXPECT_EQ(rounded(middle), bits % 2 == 0 ? low : high) << low;
+        EXPECT_EQ(rounded(std::nextafter(middle, 0)), low);
+        EXPECT_EQ(rounded(std::nextafter(middle, kInf)), high) << low;
+      }
+    }
+}
+
+TEST(RoundNumber, OfF32TiesToEvenSubnormalsAndInfinity) {
+  auto f32 = [](double x) { return round_number(x, DType::F32); };
+  EXPECT_EQ(f32(16777217), 16777216);
+  EXPECT_EQ(f32(16777219), 16777220);
+  EXPECT_EQ(f32(0x1p-149), 0x1p-149);
+  EXPECT_EQ(f32(0x1p-150), 0); // the middle
+  EXPECT_EQ(f32(0x1p-150 * 1.5), 0x1p-149);
+  EXPECT_EQ(f32(0x1.fffffep127), 0x1.fffffep127);
+  EXPECT_EQ(f32(0x1.fffffefffffffp127), 0x1.fffffep127);
+  EXPECT_EQ(f32(0x1.ffffffp127), kInf); // the middle
+  EXPECT_EQ(f32(-1e300), -kInf);
+}
+
+TEST(RoundNumber, OfOtherDtypesTheNumberItself) {
+  for (DType dtype : {DType::F64, DType::I32, DType::I64, DType::Bool})
+    for (double x : {0.1, 0x1p-1074, 1e300, -kInf}) EXPECT_EQ(round_number(x, dtype), x);
+}
+
+TEST(RoundNumber, KeepsTheSignOfZeroAndWhatIsNoNumber) {
+  for (DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64}) {
+    EXPECT_TRUE(std::signbit(round_number(-0.0, dtype)));
+    EXPECT_FALSE(std::signbit(round_number(0.0, dtype)));
+    EXPECT_TRUE(std::isnan(round_number(std::nan(""), dtype)));
+    EXPECT_EQ(round_number(kInf, dtype), kInf);
+    EXPECT_EQ(round_number(-kInf, dtype), -kInf);
+  }
+  for (DType dtype : {DType::F16, DType::BF16, DType::F32}) { // too small for any other
+    EXPECT_EQ(round_number(-1e-300, dtype), 0);
+    EXPECT_TRUE(std::signbit(round_number(-1e-300, dtype)));
+  }
+}
+
+TEST(RoundNumber, RoundsOnceFromDouble) {
+  // By way of f32 the middle between two would be reached, and go to the even one.
+  EXPECT_EQ(round_number(1 + 0x1p-8 + 0x1p-40, DType::BF16), 1 + 0x1p-7);
+  EXPECT_EQ(round_number(1 + 0x1p-11 + 0x1p-40, DType::F16), 1 + 0x1p-10);
+}
+
+TEST(ShortestNumber, IsHeldAlike) {
+  EXPECT_EQ(shortest_number(static_cast<double>(0.1f), DType::F32), 0.1);
+  EXPECT_EQ(shortest_number(static_cast<double>(0.1f), DType::F64), static_cast<double>(0.1f));
+  EXPECT_EQ(shortest_number(round_number(1.0 / 3, DType::F16), DType::F16), 0.3333);
+}
+
+} // namespace
+} // namespace tg
