@@ -97,7 +97,7 @@ def stack():
     return b.model(17)
 
 
-def attention(past=False, mask=False, packed=True, **attributes):
+def attention(past=False, mask=False, packed=True, opset=23, **attributes):
     heads, places, width = 2, 5, 8
     b = Builder(len(MODELS))
     x = b.input("x", BATCH, places, heads * width)
@@ -122,7 +122,7 @@ def attention(past=False, mask=False, packed=True, **attributes):
     b.node("Attention", operands, ["made"] + (["present_k", "present_v"] if past else []), **attributes)
     b.node("Relu", ["made"], "y")
     b.output("y", *((BATCH, places, heads * width) if packed else (BATCH, heads, places, width)))
-    return b.model(23)
+    return b.model(opset)
 
 
 for kind in GATES:
@@ -139,6 +139,7 @@ MODELS["attention"] = attention()
 MODELS["attention_heads"] = attention(packed=False)
 MODELS["attention_causal_past"] = attention(past=True, is_causal=1)
 MODELS["attention_mask_scale"] = attention(mask=True, scale=0.25)
+MODELS["attention_opset24"] = attention(past=True, is_causal=1, opset=24)
 MODELS["attention_mask_past"] = attention(mask=True, past=True)
 
 

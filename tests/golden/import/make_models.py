@@ -316,7 +316,7 @@ def kept():
     x = g.input("x", [1, 5, 3])
     g.node("LSTM", [x, g.weight("w", [1, 16, 3]), g.weight("r", [1, 16, 4])], ["", "h"], layout=1, hidden_size=4)
     g.node("GRU", [x, g.weight("gru.w", [1, 12, 3]), g.weight("gru.r", [1, 12, 4]), "", "", ""], ["", "last"],
-           layout=0, hidden_size=4)
+           layout=1, hidden_size=4)
     g.node("Relu", ["h"], "y")
     g.output("y", [1, 1, 4])
     g.write()

@@ -192,7 +192,7 @@ TEST(Kept, EachCallOfAFunctionHasItsOwn) {
 
 schema::Graph lstm(int64_t layout) {
   schema::Graph graph = body({}, {"last"});
-  add_input(graph, "x", {4, 1, 3});
+  add_input(graph, "x", {4, 2, 3});
   schema::Node& node =
       add_node(graph, "LSTM", with({"x"}, weights(graph, "lstm", 4, 3, 2)), {"", "last"});
   if (layout >= 0) set(node, "layout", layout);
@@ -213,6 +213,21 @@ TEST(Kept, WhatTheOpsetOfTheFileHas) {
   add_node(attention, "Attention", {"q", "k", "v"}, {"y"}).set_name("all");
   EXPECT_EQ(why_not(attention, 23, 22), "Attention `all`");
   EXPECT_EQ(why_not(attention, 24, 23), "Attention `all`");
+}
+
+TEST(Kept, NotWhatTakesOneStep) {
+  for (int64_t layout : {0, 1}) {
+    schema::Graph graph = lstm(layout);
+    graph.mutable_input(0)
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->mutable_shape()
+        ->mutable_dim(static_cast<int>(layout))
+        ->set_dim_value(1);
+    std::optional<Imported> made = imported(model_around(graph, 18), 18);
+    EXPECT_FALSE(made->kept.has_value()) << layout;
+    EXPECT_TRUE(made->written_out.empty());
+  }
 }
 
 TEST(Kept, NothingWhereItIsNotAskedFor) {

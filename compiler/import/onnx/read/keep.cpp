@@ -16,17 +16,29 @@ int opset_of_recurrence(const schema::Node& node, int, DType dtype) {
 /// Each version has given it inputs or attributes.
 int opset_of_attention(const schema::Node&, int version, DType) { return version; }
 
-/// An operator of the default domain that runtimes run faster than what is written for it.
+/// One step takes no longer written out.
+bool has_steps(const schema::Node& node, const TensorType& x) {
+  bool batch_first = llvm::any_of(node.attribute(), [](const schema::Attribute& given) {
+    return given.name() == "layout" && given.i() != 0;
+  });
+  return x[batch_first ? 1 : 0] > 1;
+}
+
+bool always(const schema::Node&, const TensorType&) { return true; }
+
+/// An operator of the default domain.
 struct Row {
   llvm::StringLiteral op;
+  /// Whether runtimes run the node faster than what is written for it. `x`: its first operand.
+  bool (*pays)(const schema::Node& node, const TensorType& x);
   /// The oldest opset in which a node of this version means what it does.
   int (*opset)(const schema::Node& node, int version, DType dtype);
 };
 constexpr Row kRows[] = {
-    {"Attention", opset_of_attention},
-    {"GRU", opset_of_recurrence},
-    {"LSTM", opset_of_recurrence},
-    {"RNN", opset_of_recurrence},
+    {"Attention", always, opset_of_attention},
+    {"GRU", has_steps, opset_of_recurrence},
+    {"LSTM", has_steps, opset_of_recurrence},
+    {"RNN", has_steps, opset_of_recurrence},
 };
 
 const Row* row_of(const schema::Node& node) {
@@ -103,7 +115,9 @@ void Keeper::offer(const schema::Node& node, int version, llvm::ArrayRef<FileVal
   const Row* row = newest_ > 0 ? row_of(node) : nullptr;
   if (!row) return;
   KeptNode kept{head_of(node, attributes), 0};
-  kept.opset = row->opset(kept.node, version, inputs[0].type.dtype);
+  const TensorType& x = inputs[0].type;
+  if (!row->pays(kept.node, x)) return;
+  kept.opset = row->opset(kept.node, version, x.dtype);
   if (kept.opset > newest_ || !are_tensors(inputs) || !are_tensors(results)) {
     written_out_.push_back(node.op_type() + " `" + name_of(node) + "`");
     return;

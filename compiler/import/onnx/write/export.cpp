@@ -16,7 +16,8 @@ int64_t ir_version(int opset) {
   if (opset < 15) return 7;
   if (opset < 19) return 8;
   if (opset < 21) return 9;
-  return opset < 23 ? 10 : 11;
+  if (opset < 23) return 10;
+  return opset < 24 ? 11 : 12;
 }
 
 /// Constants of one repeated number beyond this are made when the model is loaded.

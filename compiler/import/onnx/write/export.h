@@ -16,7 +16,7 @@
 
 namespace tg::onnx {
 
-inline constexpr int kOldestExport = 13, kUsualExport = 18, kNewestExport = 23;
+inline constexpr int kOldestExport = 13, kUsualExport = 18, kNewestExport = 24;
 
 struct ExportOptions {
   int opset = kUsualExport;
