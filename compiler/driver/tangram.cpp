@@ -34,6 +34,7 @@ using tg::SourceManager;
 struct Model::Impl {
   tg::Graph graph;
   std::shared_ptr<const tg::WeightFile> weights = {}; // of an .onnx file
+  std::shared_ptr<const tg::KeptOperators> kept = {}; // of one that becomes one again
 };
 
 struct Program::Impl {
@@ -70,12 +71,15 @@ Error to_error(DiagnosticSink& sink, const SourceManager& sources) {
 Error to_error(const tg::Diagnostic& d) { return Error{{to_public(d, SourceManager())}}; }
 
 tg::ModelRequest request(const ParseOptions& options) {
-  return {options.model, {options.set.begin(), options.set.end()}, {options.shapes, options.dims}};
+  return {options.model,
+          {options.set.begin(), options.set.end()},
+          {options.shapes, options.dims, options.keep_for_opset}};
 }
 
-Model to_model(tg::Graph graph, std::shared_ptr<const tg::WeightFile> weights = nullptr) {
-  return Model(
-      std::make_shared<const Model::Impl>(Model::Impl{std::move(graph), std::move(weights)}));
+Model to_model(tg::Graph graph, std::shared_ptr<const tg::WeightFile> weights = nullptr,
+               std::shared_ptr<const tg::KeptOperators> kept = nullptr) {
+  return Model(std::make_shared<const Model::Impl>(
+      Model::Impl{std::move(graph), std::move(weights), std::move(kept)}));
 }
 
 Expected<Model> to_model(std::optional<tg::Graph> graph, DiagnosticSink& sink,
@@ -263,7 +267,7 @@ Expected<Model> parse_file(const std::string& path, const ParseOptions& options)
   std::optional<tg::LoadedModel> model =
       tg::load_model(sources, llvm::StringRef(path), request(options), sink);
   if (!model) return to_error(sink, sources);
-  return to_model(std::move(model->graph), std::move(model->weights));
+  return to_model(std::move(model->graph), std::move(model->weights), std::move(model->kept));
 }
 
 // --- optimiser --------------------------------------------------------------------------------
@@ -286,7 +290,8 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
   tg::Optimized& result = found->result;
   Report report = to_public(result.report);
   report.verified = found->verified;
-  Optimized optimized{to_model(std::move(result.graph), model.impl().weights), std::move(report)};
+  Optimized optimized{to_model(std::move(result.graph), model.impl().weights, model.impl().kept),
+                      std::move(report)};
   if (options.explain) optimized.steps = tg::steps_of(*result.chain, found->rules);
   optimized.report_json = tg::report_json(result.report, options.priors);
   optimized.trace_json = std::move(found->trace);
@@ -333,6 +338,11 @@ Verification to_public(const tg::ModelsVerified& verified) {
 } // namespace
 
 Expected<Verification> verify(const Model& a, const Model& b, const VerifyOptions& options) {
+  if (a.impl().kept != b.impl().kept)
+    return to_error(tg::error(tg::Code::models_differ,
+                              "`{0}` and `{1}` keep operators of different files: they can only be "
+                              "compared with what optimize() makes of them",
+                              a.name(), b.name()));
   tg::Result<tg::ModelsVerified> verified = tg::verify_models(
       {own_graph(a), a.name(), a.impl().weights}, {own_graph(b), b.name(), b.impl().weights},
       options, tg::stop_within(options.time_limit_s, options.memory_limit_mb));
@@ -467,7 +477,8 @@ Expected<OnnxNotes> save_onnx(const Model& model, const std::string& path, int o
   const tg::Graph graph = own_graph(model);
   Expected<tg::PrepareOptions> prepare = prepare_options(model, graph, options);
   if (!prepare) return prepare.error();
-  tg::Result<tg::OnnxExport> written = tg::export_onnx(graph, *prepare, opset, path);
+  tg::Result<tg::OnnxExport> written =
+      tg::export_onnx(graph, model.impl().kept.get(), *prepare, opset, path);
   if (!written) return to_error(written.error());
   return std::move(written->notes);
 }

@@ -2,6 +2,7 @@
 // and the text of the graph. Whatever the bytes, what comes out is errors, or a well-formed graph
 // whose weights have the elements that their types say and whose text reads back to the same graph.
 #include "compiler/import/onnx/read/import.h"
+#include "compiler/import/onnx/write/export.h"
 #include "compiler/ir/from_ast.h"
 #include "compiler/ir/to_text.h"
 #include "lang/syntax/parse.h"
@@ -49,6 +50,16 @@ void check_text(const tg::Graph& graph, bool functions) {
   if (!read || !tg::difference(*read, tg::with_text_names(graph)).empty()) __builtin_trap();
 }
 
+/// What is cut out of a graph can be put back.
+void check_kept(const std::shared_ptr<const tg::onnx::ModelFile>& file) {
+  tg::DiagnosticSink sink;
+  tg::onnx::ImportOptions options = sizes_of(*file);
+  options.keep_for = tg::onnx::kNewestExport;
+  std::optional<tg::onnx::Imported> imported = tg::onnx::import_model(file, options, sink);
+  if (!imported || !tg::verify(imported->graph).empty()) __builtin_trap();
+  if (imported->kept && !tg::onnx::join_kept(imported->graph, *imported->kept)) __builtin_trap();
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -69,6 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (!tg::verify(imported->graph).empty()) __builtin_trap();
   check_weights(*imported);
+  check_kept(*file);
   if (imported->graph.size() > kMostOps) return 0;
   for (bool functions : {false, true}) check_text(imported->graph, functions);
   return 0;

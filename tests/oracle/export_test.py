@@ -32,7 +32,7 @@ except ImportError as missing:
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ["tests/oracle/export", "tests/golden/run", "tests/models", "examples", "examples/paper"]
-OPSETS = list(range(13, 24))
+OPSETS = list(range(13, 25))
 # The reference backend would take hours over these: the cpu backend takes its place.
 LARGE = re.compile(r"examples/(paper/|bert_base|gpt2|vit_base|resnet50|inceptionv3)")
 # No model of their own, or none that ONNX can say or ONNX Runtime has (erf of f64, products of i64 that wrap); what they

@@ -2,6 +2,7 @@
 #include "compiler/driver/cli/pipeline.h"
 
 #include "compiler/driver/cli/terminal/live_line.h"
+#include "compiler/driver/files/onnx_export.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/verify/rule_trust.h"
 
@@ -40,11 +41,21 @@ Result<onnx::ImportOptions> read_sizes(const Options& o) {
   return sizes;
 }
 
+/// ImportOptions::keep_for: the newest opset of the ONNX file that the command writes, 0 where it
+/// writes none.
+int keep_for(const Options& o) {
+  bool writes = o.command == CommandId::Opt || o.command == CommandId::Import ||
+                o.command == CommandId::Export;
+  if (!writes || !is_onnx_path(o.out_file)) return 0;
+  return newest_opset(static_cast<int>(o.opset));
+}
+
 } // namespace
 
 Result<ModelRequest> model_request(const Options& o) {
-  TG_TRY(onnx::ImportOptions sizes, read_sizes(o));
-  return ModelRequest{o.model, o.set, std::move(sizes)};
+  TG_TRY(onnx::ImportOptions options, read_sizes(o));
+  options.keep_for = keep_for(o);
+  return ModelRequest{o.model, o.set, std::move(options)};
 }
 
 std::optional<LoadedModel> load(Session& session, const std::string& path, bool shared) {

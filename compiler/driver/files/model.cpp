@@ -59,7 +59,7 @@ namespace {
 Result<void> check_request(llvm::StringRef path, const ModelRequest& request) {
   if (request.shared) return {};
   if (!is_onnx_path(path)) {
-    if (request.sizes.shapes.empty() && request.sizes.dims.empty()) return {};
+    if (request.onnx_options.shapes.empty() && request.onnx_options.dims.empty()) return {};
     return error(Code::usage, "sizes of inputs are given for .onnx files, and `{0}` is none", path)
         .suggest("a .tg file takes its parameters with --set NAME=VALUE");
   }
@@ -106,17 +106,6 @@ Result<void> check_elements(const onnx::ModelFile& file,
   return {};
 }
 
-std::vector<std::string> recurrences_of(const onnx::ModelFile& file) {
-  std::vector<std::string> found;
-  for (const onnx::schema::Node& node : file.model().graph().node()) {
-    const std::string& op = node.op_type();
-    if (op != "LSTM" && op != "GRU" && op != "RNN") continue;
-    bool named = !node.name().empty() || node.output_size() == 0;
-    found.push_back(op + " `" + (named ? node.name() : node.output(0)) + "`");
-  }
-  return found;
-}
-
 std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef path,
                                      const ModelRequest& request, DiagnosticSink& sink,
                                      std::vector<onnx::Refusal>* refused) {
@@ -125,10 +114,10 @@ std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef pat
     sink.report(std::move(file.error()));
     return std::nullopt;
   }
-  onnx::ImportOptions sizes = request.sizes;
+  onnx::ImportOptions options = request.onnx_options;
   std::vector<std::string> left_out;
-  if (request.shared) left_out = leave_out(file->get(), sizes);
-  std::optional<onnx::Imported> imported = onnx::import_model(*file, sizes, sink, refused);
+  if (request.shared) left_out = leave_out(file->get(), options);
+  std::optional<onnx::Imported> imported = onnx::import_model(*file, options, sink, refused);
   if (!imported || sink.failed()) return std::nullopt;
   if (Result<void> there = check_elements(**file, imported->weights); !there) {
     sink.report(std::move(there.error()));
@@ -146,9 +135,17 @@ std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef pat
   imported->graph = std::move(tidy->graph);
   imported->names = std::move(tidy->names);
   imported->graph.set_name(readable_model_name(imported->graph.name(), path));
-  return LoadedModel{std::move(imported->graph), weight_file(*file, imported->weights),
-                     std::move(imported->names), imported->ops,
-                     std::move(left_out),        recurrences_of(**file)};
+  std::shared_ptr<const KeptOperators> kept;
+  if (imported->kept)
+    kept = std::make_shared<const KeptOperators>(
+        KeptOperators{std::move(*imported->kept), imported->graph});
+  return LoadedModel{std::move(imported->graph),
+                     weight_file(*file, imported->weights),
+                     std::move(imported->names),
+                     imported->ops,
+                     std::move(left_out),
+                     std::move(kept),
+                     std::move(imported->written_out)};
 }
 
 } // namespace
@@ -165,8 +162,8 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
       build_graph(load_program(sources, library(), path, sink), request, sink);
   if (!graph) return std::nullopt;
   LoadedModel loaded{std::move(*graph)};
-  onnx::ImportOptions sizes = request.sizes;
-  loaded.left_out = leave_out(nullptr, sizes);
+  onnx::ImportOptions options = request.onnx_options;
+  loaded.left_out = leave_out(nullptr, options);
   return loaded;
 }
 

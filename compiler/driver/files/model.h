@@ -13,9 +13,17 @@ namespace tg {
 struct ModelRequest {
   std::string model;                                         // "" = the only one of the file
   std::vector<std::pair<std::string, std::string>> settings; // {"N", "8"}
-  onnx::ImportOptions sizes = {};                            // of the inputs of an ONNX file
+  /// Of an ONNX file: sizes of its inputs, and whether it is to become one again.
+  onnx::ImportOptions onnx_options = {};
   /// The request is for other files, too: what a file has nothing for is left out.
   bool shared = false;
+};
+
+/// What a graph leaves out of its ONNX file, to be put back when it is written as one, and the
+/// graph as it was read.
+struct KeptOperators {
+  onnx::KeptNodes nodes;
+  Graph source;
 };
 
 /// A model from a file.
@@ -27,8 +35,9 @@ struct LoadedModel {
   llvm::DenseMap<uint32_t, std::string> names{};
   int64_t ops = 0;                        // nodes of such a file
   std::vector<std::string> left_out = {}; // of a shared request: inputs, dimensions
-  /// "LSTM `/rnn/LSTM`": nodes of such a file that the graph has step by step.
-  std::vector<std::string> recurrences = {};
+  std::shared_ptr<const KeptOperators> kept = {};
+  /// "LSTM `/rnn/LSTM`": nodes of such a file that were to be kept and could not be.
+  std::vector<std::string> written_out = {};
 };
 
 /// stdlib/ and rules/ as built into the program; files below the folder that the environment

@@ -2,6 +2,7 @@
 
 #include "compiler/driver/files/weights.h"
 #include "compiler/import/onnx/write/write_model.h"
+#include "compiler/search/portfolio/segments.h"
 
 namespace tg {
 
@@ -24,14 +25,38 @@ Result<void> check_transforms(const Graph& transforms, const PrepareOptions& opt
   return {};
 }
 
+/// What is written, and what is to be said of that.
+struct Whole {
+  Graph graph;
+  std::vector<std::string> notes = {};
+};
+
+Whole with_kept(const Graph& graph, const KeptOperators& kept) {
+  std::string kinds = "kept as they are: " + kept.nodes.text();
+  if (std::optional<Graph> joined = onnx::join_kept(graph, kept.nodes))
+    return {std::move(*joined), {std::move(kinds)}};
+  // Others may have the source, too: with symbols of its own.
+  Graph source = transfer(kept.source, std::make_shared<Symbols>());
+  std::optional<Graph> joined = onnx::join_kept(source, kept.nodes);
+  assert(joined && "no file has a circle");
+  return {std::move(*joined),
+          {std::move(kinds), "the source is written: in what was found, an operator that is kept "
+                             "would wait for its own result"}};
+}
+
 } // namespace
 
-Result<OnnxExport> export_onnx(const Graph& graph, const PrepareOptions& options, int opset,
-                               llvm::StringRef path) {
-  onnx::PreparedGraph plain = onnx::prepare_for_export(graph);
+int newest_opset(int opset) { return opset > 0 ? opset : onnx::kNewestExport; }
+
+Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
+                               const PrepareOptions& options, int opset, llvm::StringRef path) {
+  Whole whole = kept ? with_kept(graph, *kept) : Whole{graph};
+  if (opset == 0) opset = std::max(onnx::kUsualExport, kept ? kept->nodes.opset() : 0);
+  onnx::PreparedGraph plain = onnx::prepare_for_export(whole.graph);
   TG_CHECK(check_transforms(plain.transforms, options));
   Folded folded = fold_weights(plain.graph);
-  TG_TRY(onnx::Exported exported, onnx::export_graph(folded.graph, {opset, TG_VERSION}));
+  TG_TRY(onnx::Exported exported,
+         onnx::export_graph(folded.graph, {opset, TG_VERSION, kept ? &kept->nodes : nullptr}));
   TG_TRY(WeightSource weights, folded_weights(folded, options));
   auto elements = [&](NodeId weight, onnx::TakeElements take) -> Result<void> {
     TG_TRY(Tensor tensor, weights(plan_value(folded.graph, weight)));
@@ -39,21 +64,20 @@ Result<OnnxExport> export_onnx(const Graph& graph, const PrepareOptions& options
         {reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
   };
   TG_TRY(onnx::Written written, onnx::write_model(exported, path, elements));
+  llvm::append_range(whole.notes, exported.notes);
   return OnnxExport{exported.graph.node_size(), opset, written.bytes, written.external_bytes,
-                    std::move(exported.notes)};
+                    std::move(whole.notes)};
 }
 
 Result<OnnxExport> export_onnx(const LoadedModel& source, const Graph& graph,
                                const PrepareOptions& options, int opset, llvm::StringRef path) {
-  TG_TRY(OnnxExport exported, export_onnx(graph, options, opset, path));
-  if (!source.recurrences.empty())
+  TG_TRY(OnnxExport exported, export_onnx(graph, source.kept.get(), options, opset, path));
+  if (const std::vector<std::string>& nodes = source.written_out; !nodes.empty())
     exported.notes.push_back(llvm::formatv(
-        "{0}{1} written step by step: a runtime that has the operator itself may run the original "
-        "file faster",
-        source.recurrences[0],
-        source.recurrences.size() > 1
-            ? llvm::formatv(" and {0} more are", source.recurrences.size() - 1).str()
-            : " is"));
+        "{0}{1} written out: a runtime that has the operator itself may run the original file "
+        "faster",
+        nodes[0],
+        nodes.size() > 1 ? llvm::formatv(" and {0} more are", nodes.size() - 1).str() : " is"));
   return exported;
 }
 

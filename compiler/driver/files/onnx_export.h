@@ -1,5 +1,5 @@
-// A graph and its weights as an ONNX file: what depends on weights alone is computed now, the rest
-// is compiler/import/onnx's.
+// A graph and its weights as an ONNX file: what depends on weights alone is computed now, what was
+// kept of the source's file is put back, the rest is compiler/import/onnx's.
 #pragma once
 
 #include "compiler/driver/files/model.h"
@@ -14,12 +14,17 @@ struct OnnxExport {
   std::vector<std::string> notes;         // what the file takes for granted
 };
 
-/// Errors: `unsupported`, `cannot_write`, those of `prepare` and of the weight source.
-Result<OnnxExport> export_onnx(const Graph& graph, const PrepareOptions& options, int opset,
-                               llvm::StringRef path);
+/// That a file may have of which `opset` is asked; 0: nothing is.
+int newest_opset(int opset);
 
-/// What became of a model that was read. Notes also tell of recurrent nodes of its file, which are
-/// written step by step.
+/// `opset` 0: the usual one, or a newer one that kept operators need. A graph in which one of these
+/// waits for itself is left for their source, with a note. Errors: `unsupported`, `cannot_write`,
+/// those of `prepare` and of the weight source.
+Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
+                               const PrepareOptions& options, int opset, llvm::StringRef path);
+
+/// What became of a model that was read. Notes also tell of nodes of its file that could not be
+/// kept.
 Result<OnnxExport> export_onnx(const LoadedModel& source, const Graph& graph,
                                const PrepareOptions& options, int opset, llvm::StringRef path);
 

@@ -11,7 +11,7 @@ import struct
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-FLOAT, INT64, BOOL = 1, 7, 9
+FLOAT, INT32, INT64, BOOL = 1, 6, 7, 9
 
 
 def varint(n):
@@ -53,7 +53,7 @@ def attribute(name, value):
 
 class Tensor:
     def __init__(self, name, shape, values, kind=FLOAT):
-        data = struct.pack("<%d%s" % (len(values), "f" if kind == FLOAT else "q"), *values)
+        data = struct.pack("<%d%s" % (len(values), {FLOAT: "f", INT32: "i"}.get(kind, "q")), *values)
         self.fields = [(1, n) for n in shape] + [(2, kind), (8, name), (9, data)]
 
 
@@ -93,13 +93,17 @@ class Graph:
         return name
 
     def node(self, op, inputs, output, domain="", modules=(), **attributes):
-        fields = [(1, name) for name in inputs] + [(2, output), (3, "node_" + output.strip("/")), (4, op)]
+        """Of one output or a list of them, of which the first that has a name names the node and is returned."""
+        outputs = output if isinstance(output, list) else [output]
+        name = next(filter(None, outputs))
+        fields = [(1, one) for one in inputs] + [(2, one) for one in outputs]
+        fields += [(3, "node_" + name.strip("/")), (4, op)]
         fields += [(5, attribute(*item)) for item in attributes.items()]
         if modules:
-            scopes = [""] + [".".join(modules[:i + 1]) for i in range(len(modules))] + [output]
+            scopes = [""] + [".".join(modules[:i + 1]) for i in range(len(modules))] + [name]
             fields.append((9, [(1, "pkg.torch.onnx.name_scopes"), (2, str(scopes))]))
         self.nodes.append(fields + ([(7, domain)] if domain else []))
-        return output
+        return name
 
     def fields(self):
         fields = [(1, node) for node in self.nodes] + [(2, self.name)]
@@ -281,6 +285,66 @@ def recurrent():
     g.write()
 
 
+def kept():
+    """Recurrent operators that read each other's results, what is computed of them, weights and constants."""
+    g = Graph("kept")
+    x = g.input("x", [5, 1, 3])
+    h = g.node("Relu", [g.node("MatMul", [x, g.weight("in.weight", [3, 4])], "/in/MatMul")], "/in/Relu")
+
+    def weights(name, gates):
+        return [g.weight(name + "." + part, [1, gates * 4, *rest]) for part, rest in (("w", [4]), ("r", [4]))]
+
+    w, r = weights("lstm", 4)
+    b, p = g.weight("lstm.b", [1, 32]), g.weight("lstm.p", [1, 12])
+    g.node("LSTM", [h, w, r, b, "", "", "", p], ["/lstm/Y", "", "cell"], hidden_size=4)
+    axes = g.integers("axes", [1])
+    s = g.node("Squeeze", ["/lstm/Y", axes], "/lstm/Squeeze")
+    g.tensors.append(Tensor("length", [1], [3], INT32))
+    both = g.node("Add", [s, h], "/gru/Add")
+    g.node("GRU", [both, *weights("gru", 3), "", "length", "cell"], ["", "last"], linear_before_reset=1,
+           direction="reverse", hidden_size=4)
+    g.node("RNN", [s, *weights("rnn", 1), "", "", "last"], ["/rnn/Y"], hidden_size=4)
+    table = g.weight("table", [2, 1, 4])
+    g.node("RNN", [table, *weights("walk", 1), "", "", "last"], ["", "walked"], hidden_size=4)
+    g.node("MatMul", [g.node("Squeeze", ["/rnn/Y", axes], "/rnn/Squeeze"), g.weight("head.weight", [4, 2])], "y")
+    g.output("y", [5, 1, 2])
+    for name in ("cell", "last", "walked"):
+        g.output(name, [1, 1, 4])
+    g.write()
+
+    g = Graph("kept_batch_first")  # `layout` came with opset 14
+    x = g.input("x", [1, 5, 3])
+    g.node("LSTM", [x, g.weight("w", [1, 16, 3]), g.weight("r", [1, 16, 4])], ["", "h"], layout=1, hidden_size=4)
+    g.node("GRU", [x, g.weight("gru.w", [1, 12, 3]), g.weight("gru.r", [1, 12, 4]), "", "", ""], ["", "last"],
+           layout=1, hidden_size=4)
+    g.node("Relu", ["h"], "y")
+    g.output("y", [1, 1, 4])
+    g.write()
+
+
+def kept_attention():
+    """Attention of opset 23, with a cache and with a mask."""
+    g = Graph("kept_attention")
+    x = g.input("x", [1, 3, 8])
+    mask = g.input("mask", [3, 3])
+    past = [g.input("past." + part, [1, 2, 4, 4]) for part in ("key", "value")]
+
+    def products(name, of):
+        return [g.node("MatMul", [of, g.weight(f"{name}.{part}.weight", [8, 8])], f"/{name}/{part}/MatMul")
+                for part in "qkv"]
+
+    heads = {"q_num_heads": 2, "kv_num_heads": 2}
+    a = g.node("Attention", [*products("first", x), "", *past], ["/first/Attention", "present.key", "present.value"],
+               is_causal=1, **heads)
+    a = g.node("Add", [x, g.node("MatMul", [a, g.weight("first.out.weight", [8, 8])], "/first/MatMul")], "/first/Add")
+    b = g.node("Attention", [*products("second", a), mask], "/second/Attention", scale=0.5, **heads)
+    g.node("Add", [a, b], "y")
+    g.output("y", [1, 3, 8])
+    for part in ("key", "value"):
+        g.output("present." + part, [1, 2, 7, 4])
+    g.write(23)
+
+
 def unsupported():
     """Nodes that there is nothing for; what reads them is not spoken of."""
     g = Graph("unsupported")
@@ -411,6 +475,7 @@ def nested():
 
 
 if __name__ == "__main__":
-    for write in (layers, pieces, steps, modules, attentions, recurrent, unsupported, missing_data, truncated, cyclic, same_names,
+    for write in (layers, pieces, steps, modules, attentions, recurrent, kept, kept_attention,
+                  unsupported, missing_data, truncated, cyclic, same_names,
                   contradictions, overflows, nested):
         write()

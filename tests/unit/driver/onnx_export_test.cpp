@@ -18,6 +18,7 @@ namespace {
 struct OnnxExportTest : testing::Test {
   SourceManager sources;
   DiagnosticSink sink;
+  std::vector<std::string> notes; // of what was exported
   std::string path = testing::TempDir() + "tangram_onnx_export_test.onnx";
 
   ~OnnxExportTest() override { std::remove(path.c_str()); }
@@ -32,9 +33,10 @@ struct OnnxExportTest : testing::Test {
     options.backend = "ref";
     return options;
   }
-  onnx::schema::Model exported(const Graph& graph) {
-    Result<OnnxExport> written = export_onnx(graph, on_ref(), 18, path);
+  onnx::schema::Model exported(const Graph& graph, const KeptOperators* kept = nullptr) {
+    Result<OnnxExport> written = export_onnx(graph, kept, on_ref(), 18, path);
     EXPECT_TRUE(written.ok()) << written.error().message;
+    notes = written->notes;
     std::stringstream bytes;
     bytes << std::ifstream(path, std::ios::binary).rdbuf();
     onnx::schema::Model model;
@@ -98,6 +100,50 @@ TEST_F(OnnxExportTest, ASearchForOnePaysForTheCopiesOfSlices) {
            "}\n");
   EXPECT_TRUE(has(optimized(graph, false), OpKind::Slice));
   EXPECT_FALSE(has(optimized(graph, true), OpKind::Slice));
+}
+
+/// A kept node that reads `a` and `w` and gives `b`.
+KeptOperators kept_around(const Graph& source) {
+  onnx::KeptNode node{{}, 7};
+  node.node.set_op_type("LSTM");
+  for (const char* name : {"a", "kept w"}) node.node.add_input(name);
+  node.node.add_output("b");
+  Graph fixed(source.shared_symbols());
+  NodeId w = fixed.weight("w", {DType::F32, {4}});
+  fixed.add_output("kept w", fixed.add(OpKind::Neg, {}, {w}));
+  return {{{node}, std::move(fixed), {"a", "b", "kept w"}}, source};
+}
+
+TEST_F(OnnxExportTest, WhatIsKeptComesBackWithItsWeightsComputed) {
+  Graph source = load("model m(x: f32[4], b: f32[4]) -> (y: f32[4], a: f32[4]) {\n"
+                      "  (relu(b), tanh(x))\n"
+                      "}\n");
+  KeptOperators kept = kept_around(source);
+  onnx::schema::Model model = exported(source, &kept);
+  EXPECT_EQ(notes, std::vector<std::string>{"kept as they are: 1 LSTM"});
+  ASSERT_EQ(model.graph().node_size(), 3);
+  EXPECT_EQ(model.graph().node(1).op_type(), "LSTM");
+  EXPECT_EQ(model.graph().node(1).input(0), model.graph().node(0).output(0));
+  EXPECT_EQ(model.graph().node(1).input(1), "w.folded");
+  EXPECT_EQ(model.graph().node(2).input(0), model.graph().node(1).output(0));
+  EXPECT_EQ(model.graph().input_size(), 1);
+  EXPECT_EQ(model.graph().output_size(), 1);
+}
+
+TEST_F(OnnxExportTest, TheSourceIsWrittenWhereAKeptNodeWouldWaitForItself) {
+  Graph source = load("model m(x: f32[4], b: f32[4]) -> (y: f32[4], a: f32[4]) {\n"
+                      "  (relu(b), relu(x))\n"
+                      "}\n");
+  Graph joined = load("model m(x: f32[4], b: f32[4]) -> (y: f32[4], a: f32[4]) {\n"
+                      "  let both = relu(concat([x, b], axis = 0))\n"
+                      "  (both[4:], both[:4])\n"
+                      "}\n");
+  KeptOperators kept = kept_around(source);
+  onnx::schema::Model model = exported(joined, &kept);
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_NE(notes[1].find("the source is written"), std::string::npos);
+  ASSERT_EQ(model.graph().node_size(), 3);
+  EXPECT_EQ(model.graph().node(0).op_type(), "Relu");
 }
 
 } // namespace

@@ -306,6 +306,25 @@ model rows(ids: i64[2]) -> (y: f32[2, 3]) {
   EXPECT_FALSE(save_onnx(model, scratch("no/such/folder/m.onnx")));
 }
 
+TEST(Api, OperatorsOfAnOnnxFileAreKeptForAnother) {
+  std::string from = TG_SOURCE_DIR "/tests/golden/import/kept.onnx", to = scratch("kept.onnx");
+  auto kept = parse_file(from, {.keep_for_opset = 18}), source = parse_file(from);
+  ASSERT_TRUE(kept && source);
+  EXPECT_GT(kept->inputs().size(), source->inputs().size()) << "what kept nodes give";
+  auto fast = optimize(*kept, {.trust_rules = true, .cost = CostSpec::analytic("cpu")});
+  ASSERT_TRUE(fast) << fast.error().text();
+  EXPECT_TRUE(verify(*kept, fast->model));
+  EXPECT_FALSE(verify(*source, fast->model));
+  auto notes = save_onnx(fast->model, to);
+  ASSERT_TRUE(notes) << notes.error().text();
+  EXPECT_EQ(notes->front(), "kept as they are: 1 LSTM, 1 GRU, 2 RNN");
+  auto written = parse_file(to);
+  ASSERT_TRUE(written) << written.error().text();
+  auto equal = verify(*source, *written);
+  ASSERT_TRUE(equal) << equal.error().text();
+  EXPECT_EQ(equal->verdict, Verification::Verdict::Equal) << equal->why;
+}
+
 TEST(Api, RulesAreVerified) {
   size_t told = 0;
   VerifyRulesOptions options{.rule_text = R"(

@@ -31,20 +31,29 @@ void write_refused(llvm::json::OStream& json, llvm::ArrayRef<onnx::Refusal> refu
   });
 }
 
+size_t ops_of(const LoadedModel& model) {
+  return model.graph.op_count() + (model.kept ? model.kept->nodes.nodes.size() : 0);
+}
+
 void print_import_json(Session& session, const LoadedModel& model) {
   const Graph& graph = model.graph;
+  auto shown = [&](const std::string& name) {
+    return !model.kept || !model.kept->nodes.cuts.count(name);
+  };
   llvm::json::OStream json(session.out, 2);
   json.object([&] {
     json.attribute("ok", true);
     json.attribute("model", graph.name());
     json.attribute("ops_in", model.ops);
-    json.attribute("ops_out", static_cast<int64_t>(graph.op_count()));
+    json.attribute("ops_out", static_cast<int64_t>(ops_of(model)));
     json.attributeArray("inputs", [&] {
-      for (NodeId id : graph.inputs()) write_type(json, graph.attr(id, 0).text, graph.type(id));
+      for (NodeId id : graph.inputs())
+        if (const std::string& name = graph.attr(id, 0).text; shown(name))
+          write_type(json, name, graph.type(id));
     });
     json.attributeArray("outputs", [&] {
       for (const GraphOutput& output : graph.outputs())
-        write_type(json, output.name, graph.type(output.node));
+        if (shown(output.name)) write_type(json, output.name, graph.type(output.node));
     });
     write_refused(json, {});
   });
@@ -58,10 +67,10 @@ int fail(Session& session, llvm::ArrayRef<onnx::Refusal> refused) {
 }
 
 void print_import(llvm::raw_ostream& out, const LoadedModel& model) {
+  size_t ops = ops_of(model);
   out << printable(model.graph.name()) << ": " << count_text(static_cast<uint64_t>(model.ops))
-      << (model.ops == 1 ? " node" : " nodes") << " of the file, "
-      << count_text(model.graph.op_count())
-      << (model.graph.op_count() == 1 ? " operator" : " operators") << "\n";
+      << (model.ops == 1 ? " node" : " nodes") << " of the file, " << count_text(ops)
+      << (ops == 1 ? " operator" : " operators") << "\n";
 }
 
 Result<void> write_import(Session& session, const LoadedModel& model) {

@@ -107,6 +107,10 @@ struct ParseOptions {
   /// Of an .onnx file: shapes of inputs, and sizes of symbolic dimensions.
   std::map<std::string, std::vector<int64_t>> shapes = {};
   std::map<std::string, int64_t> dims = {};
+  /// Of an .onnx file that save_onnx() writes again, in an opset up to this: LSTM, GRU, RNN and
+  /// Attention, which runtimes run faster than what they are written out as, are kept for that file
+  /// and left out of the model; what they give are inputs of it, what they read outputs. 0: none.
+  int keep_for_opset = 0;
 };
 
 /// `name` stands in diagnostics; `use ./blocks` is looked up beside it.
@@ -284,7 +288,7 @@ struct Verification {
 };
 
 /// Whether two models compute the same function of inputs and weights of the same names. Errors:
-/// inputs or outputs that differ (E0801); files of weights.
+/// inputs or outputs that differ, or operators that are kept (E0801); files of weights.
 Expected<Verification> verify(const Model& a, const Model& b, const VerifyOptions& options = {});
 
 // --- rules ------------------------------------------------------------------------------------
@@ -533,8 +537,9 @@ using OnnxNotes = std::vector<std::string>;
 /// search for such a file leaves out what only this runtime has in one kernel:
 /// OptimizeOptions::rules
 /// {"default", "-winograd", "-fuse_pointwise"}.
+/// `opset` 0: 18, or what operators need that are kept (ParseOptions::keep_for_opset).
 /// Errors: what ONNX's operators cannot say (E0511); files; weights that are missing.
-Expected<OnnxNotes> save_onnx(const Model& model, const std::string& path, int opset = 18,
+Expected<OnnxNotes> save_onnx(const Model& model, const std::string& path, int opset = 0,
                               const CompileOptions& options = {});
 
 } // namespace tangram

@@ -39,6 +39,13 @@ llvm::StringRef near_form(llvm::StringRef name) {
   return near_miss(name, names);
 }
 
+std::string name_of(const schema::Node& node) {
+  if (!node.name().empty()) return node.name();
+  for (const std::string& output : node.output())
+    if (!output.empty()) return output;
+  return "without a name";
+}
+
 Call::Call(Emitter& emitter, Bodies& bodies, const ModelFile& file, const schema::Node& node,
            int version, llvm::ArrayRef<FileValue> inputs,
            const llvm::StringMap<const schema::Attribute*>& attributes)

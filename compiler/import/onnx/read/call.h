@@ -34,6 +34,9 @@ struct FileValue {
   bool is(Kind k) const { return kind == k; }
 };
 
+/// Its name, or that of its first result.
+std::string name_of(const schema::Node& node);
+
 /// Runs graphs within a graph: branches and the bodies of loops.
 class Bodies {
 public:

@@ -10,6 +10,7 @@
 // the file, and the graph names them by the file's names.
 #pragma once
 
+#include "compiler/import/onnx/file/kept_nodes.h"
 #include "compiler/import/onnx/file/model_file.h"
 #include "compiler/ir/graph.h"
 
@@ -27,6 +28,9 @@ inline constexpr int kOldestImport = 7, kNewestImport = 28;
 struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes; // of inputs, by name
   std::map<std::string, int64_t> dims;                // symbolic dimensions, by name
+  /// The graph is to become a file of ONNX again, of an opset up to this: nodes that runtimes run
+  /// faster as one than written out are cut out of it (file/kept_nodes.h). 0: all are written out.
+  int keep_for = 0;
 };
 
 /// A weight of the graph, whose elements are in the file.
@@ -51,6 +55,9 @@ struct Imported {
   /// is of.
   llvm::DenseMap<uint32_t, std::string> names;
   int64_t ops = 0; // nodes of the file, functions unfolded, loops once a round
+  std::optional<KeptNodes> kept = {};
+  /// "LSTM `/rnn/LSTM`": those that could not be kept.
+  std::vector<std::string> written_out = {};
 };
 
 /// nullopt if the sink got errors. `refused`, if given, gets every node that is refused, of which

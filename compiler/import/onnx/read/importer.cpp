@@ -5,6 +5,7 @@
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/StringSet.h>
 
+#include "compiler/import/onnx/read/keep.h"
 #include "compiler/import/onnx/read/module_path.h"
 #include "compiler/import/onnx/read/order.h"
 
@@ -43,19 +44,13 @@ std::string title(const schema::Node& node) {
   return domain_of(node.domain()).empty() ? node.op_type() : node.domain() + "." + node.op_type();
 }
 
-std::string name_of(const schema::Node& node) {
-  if (!node.name().empty()) return node.name();
-  for (const std::string& output : node.output())
-    if (!output.empty()) return output;
-  return "without a name";
-}
-
 class Importer : public Bodies {
 public:
   Importer(std::shared_ptr<const ModelFile> file, const ImportOptions& options,
            DiagnosticSink& sink)
       : file_(std::move(file)), options_(options), sink_(sink),
-        graph_(std::make_shared<Symbols>(), file_->model().graph().name()), emit_(graph_, *file_) {}
+        graph_(std::make_shared<Symbols>(), file_->model().graph().name()), emit_(graph_, *file_),
+        keeper_(emit_, file_->model().graph(), options.keep_for) {}
 
   std::optional<Imported> run(std::vector<Refusal>* refused);
 
@@ -94,6 +89,7 @@ private:
   DiagnosticSink& sink_;
   Graph graph_;
   Emitter emit_;
+  Keeper keeper_;
   llvm::StringMap<int> opsets_;
   llvm::StringMap<const schema::Function*> functions_;
   std::map<std::string, int64_t> dims_; // symbolic ones, as given or bound by --shape
@@ -398,17 +394,18 @@ bool Importer::define(const schema::Node& node, llvm::ArrayRef<FileValue> result
 bool Importer::call(const schema::Node& node, const Form& form, Scope& scope,
                     std::vector<FileValue> inputs) {
   static const llvm::StringMap<const schema::Attribute*> none;
+  const auto& attributes = scope.attributes ? *scope.attributes : none;
   auto version = scope.opsets->find(domain_of(node.domain()));
   if (version == scope.opsets->end())
     return bad("the node `" + name_of(node) + "` (" + title(node) +
                ") is of an operator set of which the file names no version");
-  Call call(emit_, *this, *file_, node, version->second, inputs,
-            scope.attributes ? *scope.attributes : none);
+  Call call(emit_, *this, *file_, node, version->second, inputs, attributes);
   form.write(call);
   std::string fault = emit_.take_fault();
   if (broken_) return false;
   if (fault.empty()) fault = call.overlooked();
   if (!fault.empty()) return refuse(node, scope, fault);
+  keeper_.offer(node, version->second, inputs, attributes, call.results());
   return define(node, call.results(), scope);
 }
 
@@ -567,8 +564,10 @@ std::optional<Imported> Importer::run(std::vector<Refusal>* refused) {
   report_refused();
   if (refused) *refused = std::move(refused_);
   if (sink_.failed()) return std::nullopt;
-  Imported imported{std::move(graph_), std::move(file_), {}, std::move(names_), ops_};
-  imported.weights = emit_.weights();
+  std::optional<KeptNodes> kept = keeper_.finish();
+  Imported imported{
+      std::move(graph_), std::move(file_),     emit_.weights(), std::move(names_), ops_,
+      std::move(kept),   keeper_.written_out()};
   return imported;
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/import/onnx/write/export_forms.h"
 #include "compiler/import/onnx/write/export_operators.h"
 #include "compiler/import/onnx/write/flatten_rows.h"
+#include "compiler/import/onnx/write/rounds.h"
 #include "lang/core/semantics/winograd_transforms.h"
 
 namespace tg::onnx {
@@ -15,7 +16,8 @@ int64_t ir_version(int opset) {
   if (opset < 15) return 7;
   if (opset < 19) return 8;
   if (opset < 21) return 9;
-  return opset < 23 ? 10 : 11;
+  if (opset < 23) return 10;
+  return opset < 24 ? 11 : 12;
 }
 
 /// Constants of one repeated number beyond this are made when the model is loaded.
@@ -23,9 +25,10 @@ constexpr int64_t kMostWritten = 1024;
 
 class Exporter {
 public:
-  Exporter(const Graph& graph, const ExportOptions& options)
-      : graph_(graph), options_(options), nodes_(options.opset), needed_(graph.size()),
-        forms_(graph.size()), value_(graph.size()), weight_(graph.size(), -1) {}
+  Exporter(const Graph& graph, const ExportOptions& options, Rounds rounds)
+      : graph_(graph), options_(options), nodes_(options.opset), rounds_(std::move(rounds)),
+        needed_(graph.size()), forms_(graph.size()), value_(graph.size()),
+        weight_(graph.size(), -1) {}
 
   Result<Exported> run();
 
@@ -34,17 +37,24 @@ private:
   void mark_needed();
   Result<void> reserve_names();
   void add_weight(NodeId id);
+  void write_kept(const KeptNode& kept);
   Operand constant(NodeId id);
+  Result<void> write(NodeId id);
   Result<Operand> written(NodeId id);
   Result<void> operation(NodeId id);
   Result<void> check_indices(NodeId user);
   Result<void> check_constant(NodeId user, NodeId indices, int64_t size);
   void finish_outputs();
   std::string name_of(NodeId id) const;
+  /// Whether the model has an input or output of the name.
+  bool is_shown(const std::string& name) const {
+    return !options_.kept || options_.kept->cuts.count(name) == 0;
+  }
 
   const Graph& graph_;
   const ExportOptions& options_;
   NodeWriter nodes_;
+  Rounds rounds_;
   std::vector<bool> needed_;                      // all others are not written
   std::vector<std::optional<WrittenForm>> forms_; // of nodes that are needed, those that are roots
   std::vector<Operand> value_;                    // of each node
@@ -72,11 +82,13 @@ void Exporter::mark_needed() {
 Result<void> Exporter::reserve_names() {
   for (NodeId id : graph_.inputs()) {
     const std::string& name = graph_.attr(id, 0).text;
+    if (!is_shown(name)) continue;
     nodes_.reserve(name);
     nodes_.add_input(name, graph_.type(id));
     value_[id.index] = {name, graph_.type(id).dtype};
   }
   for (const GraphOutput& output : graph_.outputs()) {
+    if (!is_shown(output.name)) continue;
     if (!nodes_.reserve(output.name))
       return error(Code::unsupported, "`{0}` is the name of an input and of an output of `{1}`",
                    output.name, graph_.name())
@@ -95,6 +107,24 @@ void Exporter::add_weight(NodeId id) {
   value_[id.index] = {std::move(name), graph_.type(id).dtype};
   weight_[id.index] = static_cast<int>(exported_.weights.size());
   exported_.weights.push_back(std::move(weight));
+}
+
+/// Under names of its own, but for results that are outputs of the model.
+void Exporter::write_kept(const KeptNode& kept) {
+  schema::Node node = kept.node;
+  for (std::string& name : *node.mutable_input())
+    if (!name.empty()) name = value_[rounds_.of_name.lookup(name).index].name;
+  for (std::string& name : *node.mutable_output()) {
+    if (name.empty()) continue;
+    NodeId id = rounds_.of_name.lookup(name);
+    auto output = named_.find(id.index);
+    bool shown = output != named_.end();
+    name = shown ? output->second : nodes_.fresh(name);
+    if (!shown) nodes_.add_value_info(name, graph_.type(id));
+    value_[id.index] = {name, graph_.type(id).dtype};
+  }
+  node.set_name(nodes_.fresh(node.name()));
+  nodes_.add(std::move(node));
 }
 
 Operand Exporter::constant(NodeId id) {
@@ -181,23 +211,31 @@ Result<void> Exporter::check_indices(NodeId user) {
 /// What no node of its own has made under the name: an input, a weight, a second name.
 void Exporter::finish_outputs() {
   for (const GraphOutput& output : graph_.outputs())
-    if (const Operand& value = value_[output.node.index]; value.name != output.name)
+    if (const Operand& value = value_[output.node.index];
+        is_shown(output.name) && value.name != output.name)
       nodes_.alias(value, output.name);
+}
+
+Result<void> Exporter::write(NodeId id) {
+  OpKind op = graph_.node(id).op;
+  if (!needed_[id.index] || op == OpKind::None || op == OpKind::Input) return {};
+  if (op == OpKind::Weight)
+    add_weight(id);
+  else if (op == OpKind::Constant)
+    value_[id.index] = constant(id);
+  else
+    return operation(id);
+  return {};
 }
 
 Result<Exported> Exporter::run() {
   mark_needed();
   TG_CHECK(reserve_names());
-  for (uint32_t i = 0; i < graph_.size(); ++i) {
-    NodeId id{i};
-    OpKind op = graph_.node(id).op;
-    if (!needed_[i] || op == OpKind::None || op == OpKind::Input) continue;
-    if (op == OpKind::Weight)
-      add_weight(id);
-    else if (op == OpKind::Constant)
-      value_[i] = constant(id);
-    else
-      TG_CHECK(operation(id));
+  for (uint32_t round = 0; round <= rounds_.last; ++round) {
+    for (size_t k = 0; k < rounds_.of_kept.size(); ++k)
+      if (rounds_.of_kept[k] == round) write_kept(options_.kept->nodes[k]);
+    for (uint32_t i = 0; i < graph_.size(); ++i)
+      if (rounds_.of_node[i] == round) TG_CHECK(write({i}));
   }
   finish_outputs();
   exported_.graph = nodes_.take();
@@ -341,7 +379,12 @@ Result<Exported> export_graph(const Graph& graph, const ExportOptions& options) 
   if (options.opset < kOldestExport || options.opset > kNewestExport)
     return error(Code::unsupported, "opset {0} is not written: {1} to {2} are", options.opset,
                  kOldestExport, kNewestExport);
-  return Exporter(graph, options).run();
+  std::optional<Rounds> rounds = Rounds::of(graph, options.kept);
+  assert(rounds && "join_kept() has looked");
+  if (options.kept && options.kept->opset() > options.opset)
+    return error(Code::unsupported, "opset {0} is too old for what is kept ({1}): it takes {2}",
+                 options.opset, options.kept->text(), options.kept->opset());
+  return Exporter(graph, options, std::move(*rounds)).run();
 }
 
 } // namespace tg::onnx

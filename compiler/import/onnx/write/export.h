@@ -1,6 +1,7 @@
 // A graph as an ONNX model, in ONNX's own operators: the model's inputs and outputs under their
 // names, weights as initialisers under their paths, what only Tangram has written out.
 //
+//   join_kept            where the graph's file has nodes that are kept: what these read beside it
 //   prepare_for_export   operators that are a form of another one become that one
 //   (fold weights)       the caller's: what depends on weights alone becomes weights
 //   export_graph         the nodes, and which weights the file wants
@@ -10,16 +11,18 @@
 // (casts to integers, quotients and remainders of integers); the README lists what they cannot.
 #pragma once
 
-#include "compiler/import/onnx/file/schema.h"
+#include "compiler/import/onnx/file/kept_nodes.h"
 #include "compiler/ir/graph.h"
 
 namespace tg::onnx {
 
-inline constexpr int kOldestExport = 13, kUsualExport = 18, kNewestExport = 23;
+inline constexpr int kOldestExport = 13, kUsualExport = 18, kNewestExport = 24;
 
 struct ExportOptions {
   int opset = kUsualExport;
   std::string version; // of Tangram, for the file's producer
+  /// To be put back; null: none were cut out. The graph is what join_kept() gives.
+  const KeptNodes* kept = nullptr;
 };
 
 /// A weight that the file wants the elements of.
@@ -54,8 +57,12 @@ struct PreparedGraph {
 /// (flatten_rows.h).
 PreparedGraph prepare_for_export(const Graph& graph);
 
+/// The graph with what kept nodes read that hangs on no input. nullopt where one of them waits for
+/// itself: rewriting may have made one operator of what was before and what was behind it.
+std::optional<Graph> join_kept(const Graph& graph, const KeptNodes& kept);
+
 /// Errors: `unsupported`, naming the operator, for what ONNX's operators cannot say, for an output
-/// with the name of an input, and for an opset that is not written.
+/// with the name of an input, and for an opset that is not written, or older than kept nodes need.
 Result<Exported> export_graph(const Graph& graph, const ExportOptions& options);
 
 } // namespace tg::onnx

@@ -101,6 +101,10 @@ void NodeWriter::add_output(llvm::StringRef name, const TensorType& type) {
   describe_value(*graph_.add_output(), name, type);
 }
 
+void NodeWriter::add_value_info(llvm::StringRef name, const TensorType& type) {
+  describe_value(*graph_.add_value_info(), name, type);
+}
+
 void NodeWriter::begin(llvm::StringRef name) { base_ = name.str(); }
 
 void NodeWriter::set_attr(schema::Node& node, const Attr& attr) {
@@ -147,7 +151,7 @@ void NodeWriter::name_result(Operand& result, llvm::StringRef name, const Tensor
   *last.mutable_output()->rbegin() = name.str();
   last.set_name(name.str());
   result.name = name.str();
-  if (describe) describe_value(*graph_.add_value_info(), name, type);
+  if (describe) add_value_info(name, type);
 }
 
 void NodeWriter::alias(const Operand& value, llvm::StringRef name) {

@@ -60,6 +60,12 @@ public:
   void add_input(llvm::StringRef name, const TensorType& type);
   void add_output(llvm::StringRef name, const TensorType& type);
 
+  /// The type of a value between nodes.
+  void add_value_info(llvm::StringRef name, const TensorType& type);
+
+  /// A node whose names are reserved.
+  void add(schema::Node node) { *graph_.add_node() = std::move(node); }
+
   /// Nodes that follow are named after this.
   void begin(llvm::StringRef name);
   /// The last of its outputs.

@@ -1,0 +1,158 @@
+#include "compiler/import/onnx/read/keep.h"
+
+namespace tg::onnx {
+namespace {
+
+using Kind = FileValue::Kind;
+
+/// From opset 7 on they changed by an attribute and a dtype.
+int opset_of_recurrence(const schema::Node& node, int, DType dtype) {
+  if (dtype == DType::BF16) return 22;
+  bool layout = llvm::any_of(
+      node.attribute(), [](const schema::Attribute& given) { return given.name() == "layout"; });
+  return layout ? 14 : 7;
+}
+
+/// Each version has given it inputs or attributes.
+int opset_of_attention(const schema::Node&, int version, DType) { return version; }
+
+/// One step takes no longer written out.
+bool has_steps(const schema::Node& node, const TensorType& x) {
+  bool batch_first = llvm::any_of(node.attribute(), [](const schema::Attribute& given) {
+    return given.name() == "layout" && given.i() != 0;
+  });
+  return x[batch_first ? 1 : 0] > 1;
+}
+
+bool always(const schema::Node&, const TensorType&) { return true; }
+
+/// An operator of the default domain.
+struct Row {
+  llvm::StringLiteral op;
+  /// Whether runtimes run the node faster than what is written for it. `x`: its first operand.
+  bool (*pays)(const schema::Node& node, const TensorType& x);
+  /// The oldest opset in which a node of this version means what it does.
+  int (*opset)(const schema::Node& node, int version, DType dtype);
+};
+constexpr Row kRows[] = {
+    {"Attention", always, opset_of_attention},
+    {"GRU", has_steps, opset_of_recurrence},
+    {"LSTM", has_steps, opset_of_recurrence},
+    {"RNN", has_steps, opset_of_recurrence},
+};
+
+const Row* row_of(const schema::Node& node) {
+  if (!node.domain().empty() && node.domain() != "ai.onnx") return nullptr;
+  const Row* found = llvm::find_if(kRows, [&](const Row& row) { return row.op == node.op_type(); });
+  return found == std::end(kRows) ? nullptr : found;
+}
+
+/// Tensors with elements, or nothing.
+bool are_tensors(llvm::ArrayRef<FileValue> values) {
+  return llvm::all_of(values, [](const FileValue& value) {
+    return value.is(Kind::Tensor) || value.is(Kind::Absent);
+  });
+}
+
+/// Operator, name and attributes; those of a function's call in their places.
+schema::Node head_of(const schema::Node& node,
+                     const llvm::StringMap<const schema::Attribute*>& attributes) {
+  schema::Node head;
+  head.set_op_type(node.op_type());
+  head.set_name(name_of(node));
+  for (const schema::Attribute& own : node.attribute()) {
+    const schema::Attribute* value =
+        own.ref_attr_name().empty() ? &own : attributes.lookup(own.ref_attr_name());
+    if (!value) continue;
+    schema::Attribute& made = *head.add_attribute();
+    made = *value;
+    made.set_name(own.name());
+  }
+  return head;
+}
+
+} // namespace
+
+Keeper::Keeper(NodeEmitter& emit, const schema::Graph& graph, int newest)
+    : emit_(emit), newest_(newest) {
+  for (const schema::ValueInfo& input : graph.input()) taken_.insert(input.name());
+  for (const schema::ValueInfo& output : graph.output()) {
+    taken_.insert(output.name());
+    taken_.insert(output.name() + "_count"); // of rows that data selects
+  }
+}
+
+std::string Keeper::fresh(llvm::StringRef name) {
+  std::string candidate = name.str();
+  for (int i = 2; !taken_.insert(candidate).second; ++i)
+    candidate = (name + "_" + llvm::Twine(i)).str();
+  cuts_.insert(candidate);
+  return candidate;
+}
+
+/// The input that a value is, or else an output.
+std::string Keeper::read(NodeId value, llvm::StringRef name) {
+  const Graph& graph = emit_.graph();
+  if (graph.node(value).op == OpKind::Input) return graph.attr(value, 0).text;
+  auto [known, first] = read_.try_emplace(value.index);
+  if (first) {
+    known->second = fresh(name);
+    cut_.push_back(value);
+  }
+  return known->second;
+}
+
+/// An input of the result's type.
+FileValue Keeper::given(const FileValue& result, llvm::StringRef name, std::string& input) {
+  if (!result.is(Kind::Tensor)) return result;
+  input = fresh(name);
+  return {Kind::Tensor, emit_.graph().input(input, result.type), result.type, {}};
+}
+
+void Keeper::offer(const schema::Node& node, int version, llvm::ArrayRef<FileValue> inputs,
+                   const llvm::StringMap<const schema::Attribute*>& attributes,
+                   std::vector<FileValue>& results) {
+  const Row* row = newest_ > 0 ? row_of(node) : nullptr;
+  if (!row) return;
+  KeptNode kept{head_of(node, attributes), 0};
+  const TensorType& x = inputs[0].type;
+  if (!row->pays(kept.node, x)) return;
+  kept.opset = row->opset(kept.node, version, x.dtype);
+  if (kept.opset > newest_ || !are_tensors(inputs) || !are_tensors(results)) {
+    written_out_.push_back(node.op_type() + " `" + name_of(node) + "`");
+    return;
+  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    kept.node.add_input(
+        inputs[i].is(Kind::Tensor) ? read(inputs[i].node, node.input(static_cast<int>(i))) : "");
+  for (size_t i = 0; i < results.size(); ++i)
+    results[i] = given(results[i], node.output(static_cast<int>(i)), *kept.node.add_output());
+  nodes_.push_back(std::move(kept));
+}
+
+std::optional<KeptNodes> Keeper::finish() {
+  if (nodes_.empty()) return std::nullopt;
+  Graph& graph = emit_.graph();
+  Graph fixed(graph.shared_symbols(), graph.name());
+  std::vector<bool> needed(graph.size());
+  for (NodeId value : cut_)
+    if (graph.node(value).weight_only)
+      needed[value.index] = true;
+    else
+      graph.add_output(read_[value.index], value);
+  for (uint32_t i = graph.size(); i-- > 0;)
+    if (needed[i])
+      for (NodeId operand : graph.operands({i})) needed[operand.index] = true;
+  std::vector<NodeId> at(graph.size());
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    if (!needed[i]) continue;
+    llvm::SmallVector<NodeId, 4> operands;
+    for (NodeId operand : graph.operands({i})) operands.push_back(at[operand.index]);
+    at[i] = fixed.add(graph.node({i}).op, graph.attrs({i}), operands);
+  }
+  for (NodeId value : cut_)
+    if (graph.node(value).weight_only) fixed.add_output(read_[value.index], at[value.index]);
+  return KeptNodes{std::move(nodes_), std::move(fixed), std::move(cuts_)};
+}
+
+} // namespace tg::onnx
