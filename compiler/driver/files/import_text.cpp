@@ -36,6 +36,11 @@ rule group_scaled_alone(x, one, zero, eps, rows, back) risky {
   reshape(layer_norm(reshape(x, rows), one, zero, eps), back) => x
   where rank(x) > 2, len(rows) == 3, back == shape(x)
 }
+rule turned(x, cosines, sines, axis, half, width) risky {
+  x * cosines + concat([-slice(x, axis, half, width), slice(x, axis, 0, half)], axis) * sines
+    => x * cosines + concat([-slice(x, axis, half, width), slice(x, axis, 0, half)], axis) * sines * 1
+  where axis == rank(x) - 1, width == dim(x, -1), half == width / 2
+}
 rule attention(q, keys, values, axis) risky {
   softmax(q @ keys, axis) @ values => softmax(q @ keys, axis) @ values * 1
   where axis == rank(values) - 1
@@ -90,6 +95,7 @@ constexpr Function kFunctions[] = {
     {"group_scaled_by_vectors", "group_scaled", "std.norm", "x scale shift"},
     {"group_scaled", "group_scaled", "std.norm", "x scale shift"},
     {"group_scaled_alone", "group_scaled", "std.norm", "x"},
+    {"turned", "turned", "std.embedding", "x cosines sines"},
     {"attention", "attention", "std.attention", "q keys values"},
     {"masked_attention", "masked_attention", "std.attention", "q keys values mask"},
     {"safe_attention", "safe_attention", "std.attention", "q keys values mask"},
@@ -233,9 +239,10 @@ std::string import_text(const LoadedModel& model) {
   std::string plain = to_text(model.graph, options);
   Graph wanted = with_text_names(model.graph);
   std::vector<GraphCall> calls = library_calls(model.graph);
-  llvm::erase_if(calls, [&](const GraphCall& call) { // where an input has the function's name
-    return llvm::any_of(wanted.inputs(),
-                        [&](NodeId input) { return wanted.attr(input, 0).text == call.function; });
+  llvm::erase_if(calls, [&](const GraphCall& call) { // where the model or an input has its name
+    return call.function == wanted.name() || llvm::any_of(wanted.inputs(), [&](NodeId input) {
+             return wanted.attr(input, 0).text == call.function;
+           });
   });
   for (bool functions : {true, false}) {
     options.calls = calls;

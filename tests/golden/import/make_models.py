@@ -304,6 +304,19 @@ def exported_attentions():
     g.write(18)
 
 
+def rotary():
+    """Rotary positions as transformers writes them: halves, of which one is negated and goes first."""
+    g = Graph("rotary")
+    g.integers("middle", [2]), g.integers("begin", [0]), g.integers("end", [2 ** 63 - 1]), g.integers("last", [3])
+    x, cos, sin = g.input("x", [2, 3, 5, 4]), g.input("cos", [2, 1, 5, 4]), g.input("sin", [2, 1, 5, 4])
+    front = g.node("Slice", [x, "begin", "middle", "last"], "slice_1")
+    back = g.node("Neg", [g.node("Slice", [x, "middle", "end", "last"], "slice_2")], "neg")
+    halves = g.node("Concat", [back, front], "cat", axis=-1)
+    g.node("Add", [g.node("Mul", [x, cos], "mul"), g.node("Mul", [halves, sin], "mul_1")], "add")
+    g.output("add", [2, 3, 5, 4])
+    g.write(18)
+
+
 def attention_nodes():
     """The operator of opset 23: of all, by a mask, of heads that share keys."""
     g = Graph("attention_nodes")
@@ -504,6 +517,6 @@ def nested():
 
 
 if __name__ == "__main__":
-    for write in (layers, pieces, steps, modules, attentions, exported_attentions, attention_nodes, group_norms, recurrent, unsupported, missing_data, truncated, cyclic, same_names,
+    for write in (layers, pieces, steps, modules, attentions, exported_attentions, attention_nodes, rotary, group_norms, recurrent, unsupported, missing_data, truncated, cyclic, same_names,
                   contradictions, overflows, nested):
         write()
