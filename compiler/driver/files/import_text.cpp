@@ -200,7 +200,9 @@ bool is_library_call(const Graph& graph, NodeId root, const Bound& bound) {
 }
 
 /// The places at which the graph spells out a function of the library. No node is in two of them.
-std::vector<GraphCall> library_calls(const Graph& graph) {
+/// What calls read and has no name is called as the function calls it.
+std::vector<GraphCall> library_calls(const Graph& graph,
+                                     llvm::DenseMap<uint32_t, std::string>& names) {
   SourceManager sources;
   DiagnosticSink sink;
   Ast tree = parse(sources, sources.add("<bodies of library functions>", kBodies.str()), sink);
@@ -215,7 +217,10 @@ std::vector<GraphCall> library_calls(const Graph& graph) {
     GraphCall call{match.root, {}, row->name.str(), row->module.str(), {}, ""};
     llvm::SmallVector<llvm::StringRef, 5> operands;
     row->operands.split(operands, ' ');
-    for (llvm::StringRef operand : operands) call.operands.push_back(bound.node(operand));
+    for (llvm::StringRef operand : operands) {
+      call.operands.push_back(bound.node(operand));
+      if (operand != "x") names.try_emplace(call.operands.back().index, operand.str());
+    }
     for (NodeId node : match.covered)
       if (!(node == match.root)) call.inner.push_back(node);
     write_numbers(graph, bound, call);
@@ -238,7 +243,7 @@ std::string import_text(const LoadedModel& model) {
   options.names = &names;
   std::string plain = to_text(model.graph, options);
   Graph wanted = with_text_names(model.graph);
-  std::vector<GraphCall> calls = library_calls(model.graph);
+  std::vector<GraphCall> calls = library_calls(model.graph, names);
   llvm::erase_if(calls, [&](const GraphCall& call) { // where the model or an input has its name
     return call.function == wanted.name() || llvm::any_of(wanted.inputs(), [&](NodeId input) {
              return wanted.attr(input, 0).text == call.function;
