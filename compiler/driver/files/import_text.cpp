@@ -12,8 +12,7 @@ namespace tg {
 namespace {
 
 /// The bodies, as left sides of rules; the right sides only have the type, and the class is given
-/// so that none is derived. Operands of the calls are the tensors in the order in which the left
-/// side reads them, numbers go by name.
+/// so that none is derived. What `one` and `zero` stand for has to be filled with these.
 constexpr llvm::StringLiteral kBodies = R"(
 rule silu(x) risky { x * sigmoid(x) => x }
 rule hard_sigmoid(x) risky { relu6(x + 3) / 6 => x }
@@ -24,6 +23,25 @@ rule gelu_tanh(x) risky {
 rule rms_scaled(x, scale, eps) risky {
   x * rsqrt(reduce_mean(x * x, axes = [-1], keepdims = true) + full([], eps)) * scale => x
   where rank(scale) == 1
+}
+rule group_scaled_by_vectors(x, one, zero, eps, scale, shift, rows, back, s) risky {
+  let unit = reshape(layer_norm(reshape(x, rows), one, zero, eps), back)
+  unit * reshape(scale, s) + reshape(shift, s) => unit * reshape(scale, s) + reshape(shift, s) * 1
+  where rank(scale) == 1, rank(shift) == 1, s == [dim(scale, 0), 1, 1]
+}
+rule group_scaled(x, one, zero, eps, scale, shift, rows, back) risky {
+  reshape(layer_norm(reshape(x, rows), one, zero, eps), back) * scale + shift
+    => reshape(x, back) * scale + shift
+  where rank(scale) != 1, rank(shift) != 1, not constant(scale), not constant(shift)
+}
+rule group_scaled_alone(x, one, zero, eps, rows, back) risky {
+  reshape(layer_norm(reshape(x, rows), one, zero, eps), back) => x
+  where rank(x) > 2, len(rows) == 3, back == shape(x)
+}
+rule turned(x, cosines, sines, axis, half, width) risky {
+  x * cosines + concat([-slice(x, axis, half, width), slice(x, axis, 0, half)], axis) * sines
+    => x * cosines + concat([-slice(x, axis, half, width), slice(x, axis, 0, half)], axis) * sines * 1
+  where axis == rank(x) - 1, width == dim(x, -1), half == width / 2
 }
 rule attention(q, keys, values, axis) risky {
   softmax(q @ keys, axis) @ values => softmax(q @ keys, axis) @ values * 1
@@ -38,47 +56,155 @@ rule safe_attention(q, keys, values, mask, axis) risky {
   select(fit != fit, 0.0, fit) @ values => softmax(q @ keys, axis) @ values * 1
   where axis == rank(values) - 1
 }
+rule hiding_attention(q, keys, values, mask, hidden, axis) risky {
+  select(hidden, 0.0, softmax(q @ keys + mask, axis)) @ values
+    => softmax(q @ keys, axis) @ values * 1
+  where axis == rank(values) - 1
+}
+rule shared_attention(q, keys, values, rows, scores, axis, back, out) risky {
+  let fit = softmax(reshape(reshape(q, rows) @ keys, scores), axis)
+  reshape(reshape(fit, back) @ values, out) => reshape(reshape(fit, back) @ values, out) * 1
+}
+rule shared_masked_attention(q, keys, values, mask, rows, scores, axis, back, out) risky {
+  let fit = softmax(reshape(reshape(q, rows) @ keys, scores) + mask, axis)
+  reshape(reshape(fit, back) @ values, out) => reshape(reshape(fit, back) @ values, out) * 1
+}
+rule shared_hiding_attention(q, keys, values, mask, hidden, rows, scores, axis, back, out) risky {
+  let fit = softmax(reshape(reshape(q, rows) @ keys, scores) + mask, axis)
+  let seen = select(hidden, 0.0, fit)
+  reshape(reshape(seen, back) @ values, out) => reshape(reshape(seen, back) @ values, out) * 1
+}
+rule repeat_heads(x, place, copies, out) risky {
+  reshape(broadcast(reshape(x, place), copies), out)
+    => reshape(broadcast(reshape(x, place), copies), out) * 1
+  where rank(x) == 4, place == [dim(x, 0), dim(x, 1), 1, dim(x, 2), dim(x, 3)], len(copies) == 5,
+        copies == [dim(x, 0), dim(x, 1), copies[2], dim(x, 2), dim(x, 3)],
+        out == [dim(x, 0), dim(x, 1) * copies[2], dim(x, 2), dim(x, 3)]
+}
 )";
 
+/// A body, and how a call of the function is written.
 struct Function {
-  llvm::StringLiteral name, module;
-  llvm::StringLiteral operands = ""; // names in the order of a call, if bodies read them in another
+  llvm::StringLiteral rule, name, module;
+  llvm::StringLiteral operands; // variables of the rule
 };
-constexpr Function kFunctions[] = {{"silu", "std.activation"},
-                                   {"hard_sigmoid", "std.activation"},
-                                   {"gelu_sigmoid", "std.activation"},
-                                   {"gelu_tanh", "std.activation"},
-                                   {"rms_scaled", "std.norm"},
-                                   {"attention", "std.attention"},
-                                   {"masked_attention", "std.attention", "q keys values mask"},
-                                   {"safe_attention", "std.attention", "q keys values mask"}};
+constexpr Function kFunctions[] = {
+    {"silu", "silu", "std.activation", "x"},
+    {"hard_sigmoid", "hard_sigmoid", "std.activation", "x"},
+    {"gelu_sigmoid", "gelu_sigmoid", "std.activation", "x"},
+    {"gelu_tanh", "gelu_tanh", "std.activation", "x"},
+    {"rms_scaled", "rms_scaled", "std.norm", "x scale"},
+    {"group_scaled_by_vectors", "group_scaled", "std.norm", "x scale shift"},
+    {"group_scaled", "group_scaled", "std.norm", "x scale shift"},
+    {"group_scaled_alone", "group_scaled", "std.norm", "x"},
+    {"turned", "turned", "std.embedding", "x cosines sines"},
+    {"attention", "attention", "std.attention", "q keys values"},
+    {"masked_attention", "masked_attention", "std.attention", "q keys values mask"},
+    {"safe_attention", "safe_attention", "std.attention", "q keys values mask"},
+    {"hiding_attention", "masked_attention", "std.attention", "q keys values mask hidden"},
+    {"shared_attention", "shared_attention", "std.attention", "q keys values"},
+    {"shared_masked_attention", "shared_attention", "std.attention", "q keys values mask"},
+    {"shared_hiding_attention", "shared_attention", "std.attention", "q keys values mask hidden"},
+    {"repeat_heads", "repeat_heads", "std.attention", "x"}};
 
-/// ", eps = 1e-05" for each number that the left side binds.
-std::string numbers_of(const Graph& graph, const Rule& rule, const RuleMatchIn& match) {
-  std::string text;
-  for (uint32_t v = 0; v < rule.value_vars; ++v) {
-    const Value& value = graph.symbols().value(match.values[v]);
-    if (value.is(Value::Kind::Floats) && value.reals.size() == 1)
-      text += ", eps = " + Value::of_float(value.reals[0]).text_form();
+/// What the variables of a left side stand for.
+class Bound {
+public:
+  Bound(const Graph& graph, const Rule& rule, const RuleMatchIn& match)
+      : graph_(graph), rule_(rule), match_(match) {}
+
+  NodeId node(llvm::StringRef variable) const {
+    auto at = llvm::find(rule_.class_var_names, variable);
+    return at == rule_.class_var_names.end()
+               ? NodeId()
+               : match_.classes[static_cast<size_t>(at - rule_.class_var_names.begin())];
   }
-  return text;
+  /// Null if the rule has none of this name.
+  const Value* value(llvm::StringRef variable) const {
+    auto at = llvm::find(rule_.value_var_names, variable);
+    return at == rule_.value_var_names.end()
+               ? nullptr
+               : &graph_.symbols().value(
+                     match_.values[static_cast<size_t>(at - rule_.value_var_names.begin())]);
+  }
+  /// The number that a constant of one has, which the rule has no name of its own for.
+  const Value* number() const {
+    for (ValueId id : match_.values) {
+      const Value& value = graph_.symbols().value(id);
+      if (value.is(Value::Kind::Floats) && value.reals.size() == 1) return &value;
+    }
+    return nullptr;
+  }
+  bool is_filled(llvm::StringRef variable, double with) const {
+    NodeId id = node(variable);
+    if (graph_.node(id).op != OpKind::Constant) return false;
+    const auto& values = graph_.attr(id, 0).reals;
+    return values.size() == 1 && values[0] == with;
+  }
+
+private:
+  const Graph& graph_;
+  const Rule& rule_;
+  const RuleMatchIn& match_;
+};
+
+std::string epsilon(double eps) { return ", eps = " + Value::of_float(eps).text_form(); }
+
+/// Name and numbers of the call: `rms_scaled`, ", eps = 1e-05".
+void write_numbers(const Graph& graph, const Bound& bound, GraphCall& call) {
+  if (const Value* rows = bound.value("rows"); rows && bound.node("one").valid()) {
+    int64_t groups = rows->ints[1];
+    if (groups == graph.type(bound.node("x"))[1])
+      call.function = "instance_scaled";
+    else
+      call.attributes += ", groups = " + std::to_string(groups);
+  }
+  if (const Value* copies = bound.value("copies"))
+    call.attributes += ", times = " + std::to_string(copies->ints[2]);
+  if (const Value* eps = bound.value("eps"); eps && eps->real != 1e-5)
+    call.attributes += epsilon(eps->real);
+  if (const Value* eps = bound.number(); eps && call.function == "rms_scaled")
+    call.attributes += epsilon(eps->reals[0]);
 }
 
-/// What the variables of the left side stand for, as a call takes it.
-std::vector<NodeId> operands_of(const Function& function, const Rule& rule,
-                                const RuleMatchIn& match) {
-  if (function.operands.empty()) return match.classes;
-  llvm::SmallVector<llvm::StringRef, 4> names;
-  function.operands.split(names, ' ');
-  std::vector<NodeId> operands;
-  for (llvm::StringRef name : names)
-    operands.push_back(match.classes[static_cast<size_t>(llvm::find(rule.class_var_names, name) -
-                                                         rule.class_var_names.begin())]);
-  return operands;
+/// Whether rows are the channels of x[N, C, ..] in groups, and scale and shift do not widen it.
+bool is_group_norm(const Graph& graph, NodeId root, const Bound& bound) {
+  const TensorType& x = graph.type(bound.node("x"));
+  const auto& rows = bound.value("rows")->ints;
+  NodeId scale = bound.node("scale");
+  bool by_vectors = scale.valid() && graph.type(scale).rank() == 1;
+  return bound.is_filled("one", 1) && bound.is_filled("zero", 0) && graph.type(root) == x &&
+         x.rank() > 2 &&
+         llvm::makeArrayRef(bound.value("back")->ints) == llvm::makeArrayRef(x.shape) &&
+         rows.size() == 3 && rows[0] == x[0] && x[1] % rows[1] == 0 &&
+         (!by_vectors || (x.rank() == 4 && graph.type(scale)[0] == x[1]));
+}
+
+/// Whether the shapes are those of queries q[N, H, S, W] over keys[N, K, W, L].
+bool is_shared_attention(const Graph& graph, const Bound& bound) {
+  const Shape &q = graph.type(bound.node("q")).shape, &k = graph.type(bound.node("keys")).shape,
+              &v = graph.type(bound.node("values")).shape;
+  bool ranks = q.size() == 4 && k.size() == 4 && v.size() == 4;
+  if (!ranks || k[0] != q[0] || v[0] != q[0] || v[1] != k[1] || q[1] % k[1] != 0) return false;
+  int64_t rows = q[1] / k[1] * q[2];
+  auto is = [&](llvm::StringRef name, const Shape& shape) {
+    return llvm::makeArrayRef(bound.value(name)->ints) == llvm::makeArrayRef(shape);
+  };
+  return is("rows", {q[0], k[1], rows, q[3]}) && is("scores", {q[0], q[1], q[2], k[3]}) &&
+         is("back", {q[0], k[1], rows, k[3]}) && is("out", {q[0], q[1], q[2], v[3]}) &&
+         bound.value("axis")->number == 3;
+}
+
+/// Whether the match is what the function does: what its rule does not ask.
+bool is_library_call(const Graph& graph, NodeId root, const Bound& bound) {
+  if (bound.node("one").valid()) return is_group_norm(graph, root, bound);
+  return !bound.value("scores") || is_shared_attention(graph, bound);
 }
 
 /// The places at which the graph spells out a function of the library. No node is in two of them.
-std::vector<GraphCall> library_calls(const Graph& graph) {
+/// What calls read and has no name is called as the function calls it.
+std::vector<GraphCall> library_calls(const Graph& graph,
+                                     llvm::DenseMap<uint32_t, std::string>& names) {
   SourceManager sources;
   DiagnosticSink sink;
   Ast tree = parse(sources, sources.add("<bodies of library functions>", kBodies.str()), sink);
@@ -87,12 +213,19 @@ std::vector<GraphCall> library_calls(const Graph& graph) {
   std::vector<GraphCall> calls;
   for (const RuleMatchIn& match : closed_matches(graph, rules)) {
     const Rule& rule = rules[match.rule];
-    const auto* row = llvm::find_if(kFunctions, [&](auto& f) { return f.name == rule.declared; });
-    GraphCall call{
-        match.root, {}, row->name.str(), row->module.str(), operands_of(*row, rule, match), ""};
+    Bound bound(graph, rule, match);
+    if (!is_library_call(graph, match.root, bound)) continue;
+    const auto* row = llvm::find_if(kFunctions, [&](auto& f) { return f.rule == rule.declared; });
+    GraphCall call{match.root, {}, row->name.str(), row->module.str(), {}, ""};
+    llvm::SmallVector<llvm::StringRef, 5> operands;
+    row->operands.split(operands, ' ');
+    for (llvm::StringRef operand : operands) {
+      call.operands.push_back(bound.node(operand));
+      if (operand != "x") names.try_emplace(call.operands.back().index, operand.str());
+    }
     for (NodeId node : match.covered)
       if (!(node == match.root)) call.inner.push_back(node);
-    call.attributes = numbers_of(graph, rule, match);
+    write_numbers(graph, bound, call);
     calls.push_back(std::move(call));
   }
   return calls;
@@ -112,10 +245,11 @@ std::string import_text(const LoadedModel& model) {
   options.names = &names;
   std::string plain = to_text(model.graph, options);
   Graph wanted = with_text_names(model.graph);
-  std::vector<GraphCall> calls = library_calls(model.graph);
-  llvm::erase_if(calls, [&](const GraphCall& call) { // where an input has the function's name
-    return llvm::any_of(wanted.inputs(),
-                        [&](NodeId input) { return wanted.attr(input, 0).text == call.function; });
+  std::vector<GraphCall> calls = library_calls(model.graph, names);
+  llvm::erase_if(calls, [&](const GraphCall& call) { // where the model or an input has its name
+    return call.function == wanted.name() || llvm::any_of(wanted.inputs(), [&](NodeId input) {
+             return wanted.attr(input, 0).text == call.function;
+           });
   });
   for (bool functions : {true, false}) {
     options.calls = calls;

@@ -5,17 +5,39 @@
 #include "lang/core/support/round_number.h"
 
 #include <cassert>
+#include <charconv>
+#include <cmath>
 #include <set>
 
 namespace tg {
 namespace {
 
+/// The number with the fewest digits that the product of two numbers may have been before these
+/// were rounded to f32: files have the root of 0.125 at both sides of a product.
+double shortest_product(double x) {
+  constexpr double kTwoRoundings = 0x1p-23;
+  for (int digits = 1; digits <= 9; ++digits) {
+    char text[32];
+    char* end =
+        std::to_chars(text, std::end(text), x, std::chars_format::scientific, digits - 1).ptr;
+    double number = x;
+    std::from_chars(text, end, number);
+    if (std::abs(number - x) <= kTwoRoundings * std::abs(x)) return number;
+  }
+  return x;
+}
+
+/// What of the numbers of a graph is no file's.
+struct NumbersOfRules {
+  std::set<double> written; // by a rule: they stay as they are
+  std::set<double> given;   // to the rules: what is not among them was computed
+};
+
 /// A copy with constants as people write them; where nodes of the source are in it.
 class Constants {
 public:
-  /// Numbers that are to stay as they are: those that rules have put there.
-  Constants(const Graph& source, std::set<double> stay)
-      : source_(source), stay_(std::move(stay)), result_(source.shared_symbols(), source.name()),
+  Constants(const Graph& source, const NumbersOfRules* rules)
+      : source_(source), rules_(rules), result_(source.shared_symbols(), source.name()),
         at_(source.size()) {}
 
   Graph run() {
@@ -58,8 +80,11 @@ private:
   }
 
   NodeId constant(Value values, const TensorType& type) {
-    for (double& x : values.reals)
-      if (!stay_.count(x)) x = shortest_number(x, type.dtype);
+    for (double& x : values.reals) {
+      if (rules_ && rules_->written.count(x)) continue;
+      bool computed = rules_ && !rules_->given.count(x) && type.dtype == DType::F32;
+      x = computed ? shortest_product(x) : shortest_number(x, type.dtype);
+    }
     return result_.add(
         OpKind::Constant,
         {result_.symbols().value(values), result_.symbols().value(Value::of_type(type))}, {});
@@ -77,19 +102,22 @@ private:
   }
 
   const Graph& source_;
-  std::set<double> stay_;
+  const NumbersOfRules* rules_; // null before they were applied
   Graph result_;
   std::vector<NodeId> at_;
 };
 
-/// That rules write.
-std::set<double> numbers_of(llvm::ArrayRef<Rule> rules) {
-  std::set<double> numbers;
+NumbersOfRules numbers_of(llvm::ArrayRef<Rule> rules, const Graph& given) {
+  NumbersOfRules numbers;
   for (const Rule& rule : rules)
     for (const Term& term : rule.terms)
       if (term.kind == Term::Kind::Op && term.op == OpKind::Constant &&
           term.attrs[0].kind == TermAttr::Kind::Literal)
-        numbers.insert(term.attrs[0].literal.reals.begin(), term.attrs[0].literal.reals.end());
+        numbers.written.insert(term.attrs[0].literal.reals.begin(),
+                               term.attrs[0].literal.reals.end());
+  for (uint32_t i = 0; i < given.size(); ++i)
+    if (given.node({i}).op == OpKind::Constant)
+      numbers.given.insert(given.attr({i}, 0).reals.begin(), given.attr({i}, 0).reals.end());
   return numbers;
 }
 
@@ -101,10 +129,11 @@ std::optional<TidyGraph> tidied(const Graph& graph,
                                 DiagnosticSink& sink) {
   std::optional<std::vector<Rule>> rules = load_rules(sources, library, {"import"}, sink);
   if (!rules) return std::nullopt;
-  Constants constants(graph, {});
+  Constants constants(graph, nullptr);
   Graph plain = constants.run();
   Rewritten rewritten = rewrite(plain, *rules);
-  Constants again(rewritten.graph, numbers_of(*rules)); // products of two numbers have many digits
+  NumbersOfRules numbers = numbers_of(*rules, plain);
+  Constants again(rewritten.graph, &numbers);
   TidyGraph tidy{again.run()};
   for (uint32_t i = 0; i < graph.size();
        ++i) { // in order: which of two names stays must not hang on hashes

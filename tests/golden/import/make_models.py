@@ -272,6 +272,112 @@ def attentions():
     g.write()
 
 
+def exported_attentions():
+    """As PyTorch's newer exporter spells them out: half of the scale at each side, keys as one batch of
+    matrices, heads that share keys and values repeated."""
+    g = Graph("exported_attentions")
+    g.number("root", 2.0 ** -0.5), g.number("zero", 0.0)
+    g.integers("flat", [-1, 5, 4]), g.integers("of_heads", [2, 4, 4, 5]), g.integers("two", [2])
+    g.integers("copies", [2, 2, 2, 5, 4]), g.integers("repeated", [2, 4, 5, 4])
+    mask = g.input("mask", [5, 5])
+
+    def repeated(x, name):
+        x = g.node("Unsqueeze", [x, "two"], f"unsqueeze_{name}")
+        return g.node("Reshape", [g.node("Expand", [x, "copies"], f"expand_{name}"), "repeated"], f"view_{name}")
+
+    def attention(name, kind):
+        shared = kind == "shared"
+        q, k, v = (g.input(f"{name}_{part}", [2, 2 if shared and part != "q" else 4, 5, 4]) for part in "qkv")
+        if shared:
+            k, v = repeated(k, f"{name}_k"), repeated(v, f"{name}_v")
+        keys = g.node("Reshape", [k, "flat"], f"val_{name}_1")
+        keys = g.node("Transpose", [keys], f"val_{name}_2", perm=[0, 2, 1])
+        keys = g.node("Reshape", [keys, "of_heads"], f"val_{name}_3")
+        q, keys = (g.node("Mul", [x, "root"], f"val_{name}_{part}") for x, part in ((q, 4), (keys, 5)))
+        s = g.node("MatMul", [q, keys], f"val_{name}_6")
+        if kind != "plain":
+            s = g.node("Add", [s, mask], f"val_{name}_7")
+        p = g.node("Softmax", [s], f"val_{name}_8", axis=-1)
+        if kind == "guarded":
+            p = g.node("Where", [g.node("IsNaN", [p], f"val_{name}_9"), "zero", p], f"val_{name}_10")
+        g.node("MatMul", [p, v], f"{name}_out")
+        g.output(f"{name}_out", [2, 4, 5, 4])
+
+    for kind in ("plain", "masked", "guarded", "shared"):
+        attention(kind, kind)
+    g.write(18)
+
+
+def rotary():
+    """Rotary positions as transformers writes them: halves, of which one is negated and goes first."""
+    g = Graph("rotary")
+    g.integers("middle", [2]), g.integers("begin", [0]), g.integers("end", [2 ** 63 - 1]), g.integers("last", [3])
+    x, cos, sin = g.input("x", [2, 3, 5, 4]), g.input("cos", [2, 1, 5, 4]), g.input("sin", [2, 1, 5, 4])
+    front = g.node("Slice", [x, "begin", "middle", "last"], "slice_1")
+    back = g.node("Neg", [g.node("Slice", [x, "middle", "end", "last"], "slice_2")], "neg")
+    halves = g.node("Concat", [back, front], "cat", axis=-1)
+    g.node("Add", [g.node("Mul", [x, cos], "mul"), g.node("Mul", [halves, sin], "mul_1")], "add")
+    g.output("add", [2, 3, 5, 4])
+    g.write(18)
+
+
+def attention_nodes():
+    """The operator of opset 23: of all, by a mask, of heads that share keys."""
+    g = Graph("attention_nodes")
+    seen = g.input("seen", [2, 1, 5, 5], BOOL)
+    for name, heads, mask in (("plain", 4, None), ("masked", 4, seen), ("shared", 2, None),
+                              ("shared_masked", 2, seen)):
+        q, k, v = (g.input(f"{name}_{part}", [2, heads if part != "q" else 4, 5, 4]) for part in "qkv")
+        g.node("Attention", [q, k, v] + ([mask] if mask else []), f"{name}_out", scale=0.5)
+        g.output(f"{name}_out", [2, 4, 5, 4])
+    g.write(23)
+
+
+def group_norms():
+    """Norms of groups of channels and of channels, as exporters write them."""
+    g = Graph("group_norms")
+    g.number("eps", 1e-3), g.number("one", 1.0)
+    shape = [2, 6, 4, 4]
+    g.integers("rows", [0, 3, -1]), g.integers("shape", shape), g.integers("axes", [1, 2])
+    g.integers("groups", [2, 3, 2, 16]), g.integers("images", [2, 3])
+    g.tensors += [Tensor("ones", [3], [1.0] * 3), Tensor("zeros", [3], [0.0] * 3)]
+    g.tensors += [Tensor("each_one", [6], [1.0] * 6), Tensor("each_zero", [6], [0.0] * 6)]
+
+    def affine(name, x, by_image):
+        """By weights of the image's shape, or by vectors."""
+        for op, part in (("Mul", "weight"), ("Add", "bias")):
+            w = g.weight(f"{name}.{part}", [6, 1, 1] if by_image else [6])
+            w = w if by_image else g.node("Unsqueeze", [w, "axes"], f"/{name}/{part}/Unsqueeze_output_0")
+            x = g.node(op, [x, w], name if op == "Add" else f"/{name}/{op}_output_0")
+
+    def instances(name, by_image):
+        x = g.node("Reshape", [g.input(f"x_{name}", shape), "rows"], f"/{name}/Reshape_output_0")
+        x = g.node("InstanceNormalization", [x, "ones", "zeros"], f"/{name}/InstanceNormalization_output_0",
+                   epsilon=1e-5)
+        affine(name, g.node("Reshape", [x, "shape"], f"/{name}/Reshape_1_output_0"), by_image)
+
+    def means():
+        x = g.node("Reshape", [g.input("x_means", shape), "groups"], "/means/Reshape_output_0")
+        d = g.node("Sub", [x, g.node("ReduceMean", [x, "images"], "/means/ReduceMean_output_0")], "/means/Sub_output_0")
+        squares = g.node("Mul", [d, d], "/means/Mul_2_output_0")
+        variance = g.node("ReduceMean", [squares, "images"], "/means/ReduceMean_1_output_0")
+        root = g.node("Sqrt", [g.node("Add", [variance, "eps"], "/means/Add_1_output_0")], "/means/Sqrt_output_0")
+        x = g.node("Mul", [d, g.node("Div", ["one", root], "/means/Div_output_0")], "/means/Mul_1_output_0")
+        affine("means", g.node("Reshape", [x, "shape"], "/means/Reshape_1_output_0"), False)
+
+    instances("by_image", True)
+    instances("by_vector", False)
+    means()
+    g.node("GroupNormalization", [g.input("x_operator", shape), g.weight("operator.weight", [6]),
+                                  g.weight("operator.bias", [6])], "operator", num_groups=2, epsilon=1e-6)
+    g.node("InstanceNormalization", [g.input("x_instances", shape), g.weight("instances.weight", [6]),
+                                     g.weight("instances.bias", [6])], "instances", epsilon=1e-5)
+    g.node("InstanceNormalization", [g.input("x_alone", shape), "each_one", "each_zero"], "alone", epsilon=1e-5)
+    for name in ("by_image", "by_vector", "means", "operator", "instances", "alone"):
+        g.output(name, shape)
+    g.write(21)
+
+
 def recurrent():
     """An LSTM of both directions: each step is a call."""
     g = Graph("recurrent")
@@ -475,7 +581,8 @@ def nested():
 
 
 if __name__ == "__main__":
-    for write in (layers, pieces, steps, modules, attentions, recurrent, kept, kept_attention,
-                  unsupported, missing_data, truncated, cyclic, same_names,
+    for write in (layers, pieces, steps, modules, attentions, exported_attentions, attention_nodes,
+                  rotary, group_norms, recurrent, kept, kept_attention, unsupported, missing_data,
+                  truncated, cyclic, same_names,
                   contradictions, overflows, nested):
         write()

@@ -99,9 +99,10 @@ const std::vector<Case>& cases() {
                                    channel_means(r.x())};
        }},
       {"Norms",
-       "nn.batchnorm nn.conv_bn nn.layernorm norm.rms_norm norm.rms_scaled norm.group_norm",
+       "nn.batchnorm nn.conv_bn nn.layernorm norm.rms_norm norm.rms_scaled norm.group_norm "
+       "norm.group_scaled norm.instance_norm norm.instance_scaled",
        "use std.nn\n"
-       "use std.norm: group_norm, rms_norm, rms_scaled\n"
+       "use std.norm\n"
        "model m(x: f32[2, 6, 5, 4], y: f32[2, 3, 8], scale: f32[8]) {\n"
        "  (\n"
        "    batchnorm(x) as a,\n"
@@ -113,10 +114,19 @@ const std::vector<Case>& cases() {
        "    group_norm(x, 3) as g,\n"
        "    group_norm(x, 6, eps = 0.1) as h,\n"
        "    rms_scaled(y, scale, eps = 0.1),\n"
+       "    instance_norm(x) as i,\n"
+       "    instance_scaled(x, x[0, :, 0, 0], eps = 0.1),\n"
+       "    group_scaled(x, x[0:1, :, 0:1, 0:1], x[0, :, 0, 0], groups = 2),\n"
+       "    group_scaled(reshape(x, [2, 6, 20]), groups = 3),\n"
        "  )\n}\n",
        [](const RunResult& r) {
          Part top{r, "c"};
          Array c = conv(r.x(), r.w("c.conv.w"), Window{3, 3, 2, 2}.same(r.x()));
+         Array zeros = Array::zeros({6}), ones = zeros.map([](double) { return 1.0; });
+         Array first = zeros;
+         for (int64_t i = 0; i < 6; ++i) first(i) = r.x()(0, i, 0, 0);
+         Array groups = group_norm(r.x(), 3, ones, zeros, 1e-5);
+         groups.shape = {2, 6, 20};
          return std::vector<Array>{batch_normed({r, "a"}, r.x()),
                                    batch_normed({r, "b"}, r.x(), 0.1),
                                    batch_normed(top / "bn", c),
@@ -125,7 +135,11 @@ const std::vector<Case>& cases() {
                                    rms_norm(r.x("y"), r.w("f.scale"), 1e-6),
                                    group_norm(r.x(), 3, r.w("g.scale"), r.w("g.shift"), 1e-5),
                                    group_norm(r.x(), 6, r.w("h.scale"), r.w("h.shift"), 0.1),
-                                   rms_norm(r.x("y"), r.x("scale"), 0.1)};
+                                   rms_norm(r.x("y"), r.x("scale"), 0.1),
+                                   group_norm(r.x(), 6, r.w("i.scale"), r.w("i.shift"), 1e-5),
+                                   group_norm(r.x(), 6, first, zeros, 0.1),
+                                   group_norm(r.x(), 2, first, first, 1e-5),
+                                   groups};
        }},
       {"Embeddings", "embedding.embedding embedding.learned_positions",
        "use std.embedding\n"
@@ -143,11 +157,13 @@ const std::vector<Case>& cases() {
        }},
       {"Positions",
        "embedding.sinusoids embedding.sinusoidal_positions embedding.angles "
-       "embedding.rotary",
+       "embedding.rotary embedding.turned",
        "use std.embedding\n"
        "model m(x: f32[2, 5, 6], y: f32[1, 2, 5, 4]) {\n"
+       "  let angle = angles(5, 2, 10000.0)\n"
+       "  let both = concat([angle, angle], axis = 1)\n"
        "  (sinusoids(5, 6), sinusoidal_positions(x, base = 100.0), angles(5, 3, 10.0), "
-       "rotary(y))\n}\n",
+       "rotary(y), turned(y, cos(both), sin(both)))\n}\n",
        [](const RunResult& r) {
          Array table = Array::zeros({5, 6}), added = r.x(), angles = Array::zeros({5, 3});
          for (int64_t s = 0; s < 5; ++s)
@@ -161,7 +177,7 @@ const std::vector<Case>& cases() {
          turned.shape = {2, 5, 4};
          turned = rotary(turned, 1, 10000);
          turned.shape = {1, 2, 5, 4};
-         return std::vector<Array>{table, added, angles, turned};
+         return std::vector<Array>{table, added, angles, turned, turned};
        }},
       {"Heads", "attention.split_heads attention.join_heads attention.causal_mask",
        "use std.attention\n"
@@ -195,6 +211,24 @@ const std::vector<Case>& cases() {
          Array causal = attend(r.x(), r.x(), r.x(), 1, 1, true);
          return std::vector<Array>{attend(r.x(), r.x("y"), r.x("y"), 1, 1, false), causal, causal,
                                    Array::zeros({2, 5, 8})};
+       }},
+      {"SharedHeads", "attention.shared_attention attention.repeat_heads",
+       "use std.attention\n"
+       "model m(x: f32[2, 5, 8], y: f32[2, 5, 4]) {\n"
+       "  let (q, k) = (split_heads(x / sqrt(2), 4), split_heads(y, 2))\n"
+       "  let mask = select(causal_mask(5), 0.0, -inf)\n"
+       "  let all = iota([5, 1], i64) >= 0\n"
+       "  let keys = repeat_heads(k, 2)\n"
+       "  (join_heads(shared_attention(q, transpose(k), k)),\n"
+       "    join_heads(shared_attention(q, transpose(k), k, mask)),\n"
+       "    join_heads(masked_attention(q, transpose(keys), keys, mask)),\n"
+       "    join_heads(shared_attention(q, transpose(k), k, mask, all)),\n"
+       "    join_heads(masked_attention(q, transpose(keys), keys, mask, all)))\n}\n",
+       [](const RunResult& r) {
+         Array full = attend(r.x(), r.x("y"), r.x("y"), 4, 2, false);
+         Array causal = attend(r.x(), r.x("y"), r.x("y"), 4, 2, true);
+         Array none = Array::zeros({2, 5, 8});
+         return std::vector<Array>{full, causal, causal, none, none};
        }},
       {"Attention",
        "attention.self_attention attention.grouped_attention attention.cross_attention",

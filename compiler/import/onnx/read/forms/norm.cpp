@@ -58,6 +58,14 @@ void batch_normalization(Call& call) {
 
 // --- groups of channels -------------------------------------------------------------------------
 
+/// Whether each element is known to be this one: exporters normalise groups by an operator for
+/// instances, whose scale they fill with ones.
+bool is_filled_with(Emitter& emit, NodeId x, double value) {
+  std::optional<Literal> known = emit.known(x);
+  return known && !known->is_whole() && !known->reals.empty() &&
+         llvm::all_of(known->reals, [&](double y) { return y == value; });
+}
+
 /// x[N, C, ..] normalised over each of `groups` groups of channels and its image, then scaled and
 /// shifted: by channel, or by group (`parts` vectors of as many).
 NodeId group_norm(Call& call, int64_t groups, int64_t parts) {
@@ -71,8 +79,14 @@ NodeId group_norm(Call& call, int64_t groups, int64_t parts) {
                      emit.type(scale).text() + " and " + emit.type(bias).text());
   int64_t rest = type.elements() / type[0];
   NodeId unit = standardised(emit, emit.reshape(x, {type[0], groups, rest / groups}), eps);
-  NodeId by_part = emit.reshape(unit, {type[0], parts, rest / parts});
-  NodeId made = emit.add(emit.mul(by_part, emit.unsqueeze(scale, 1)), emit.unsqueeze(bias, 1));
+  // By channel, scale and shift broadcast to x itself.
+  bool by_channel = parts == type[1];
+  Shape by_part = by_channel ? Shape(type.shape) : Shape{type[0], parts, rest / parts};
+  Shape vector(by_part.size() - 1, 1);
+  vector[0] = parts;
+  NodeId made = emit.reshape(unit, by_part);
+  if (!is_filled_with(emit, scale, 1)) made = emit.mul(made, emit.reshape(scale, vector));
+  if (!is_filled_with(emit, bias, 0)) made = emit.add(made, emit.reshape(bias, vector));
   return emit.reshape(made, type.shape);
 }
 

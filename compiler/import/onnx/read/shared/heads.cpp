@@ -42,14 +42,10 @@ NodeId Heads::grouped(Emitter& e, NodeId x) const {
 
 NodeId Heads::scores(Emitter& e, double scale) const {
   // Sums of halves leave their range before a factor behind them brings them back.
-  bool half = is_half(e.dtype(q));
-  NodeId left = grouped(e, q), right = k;
-  if (half && scale > 0) {
-    left = e.mul(left, std::sqrt(scale));
-    right = e.mul(right, std::sqrt(scale));
-  }
-  NodeId made = e.matmul(left, e.swap_axes(right, 2, 3));
-  if (!half || scale <= 0) made = e.mul(made, scale);
+  bool half = is_half(e.dtype(q)) && scale > 0;
+  NodeId left = e.mul(q, half ? std::sqrt(scale) : scale);
+  NodeId right = half ? e.mul(k, std::sqrt(scale)) : k;
+  NodeId made = e.matmul(grouped(e, left), e.swap_axes(right, 2, 3));
   return e.reshape(made, {e.shape(q)[0], e.shape(q)[1], e.shape(q)[2], e.shape(k)[2]});
 }
 
