@@ -12,6 +12,7 @@
 //   tg opt examples/resnet50.tg --cost measured:cpu -o fast.tg && layers_bench fast.tg
 // With several threads on a machine that others use, set OMP_WAIT_POLICY=passive (see
 // runtime/onednn/README.md).
+#include "bench/peak.h"
 #include "compiler/driver/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/onednn/backend.h"
@@ -21,13 +22,10 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 namespace {
 
 using namespace tg;
-using Clock = std::chrono::steady_clock;
 
 struct Options {
   int threads = 1, runs = 50;
@@ -35,64 +33,7 @@ struct Options {
   std::vector<std::string> models;
 };
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 // --- what the processor can do ------------------------------------------------------------------
-
-/// Flops of one call. 24 chains of multiply-adds: enough to hide their latency on two units.
-template <int kLanes> [[gnu::always_inline]] inline double fma_chains(int64_t rounds, float* out) {
-  typedef float Vec __attribute__((vector_size(kLanes * 4)));
-  constexpr int kChains = kLanes == 16 ? 24 : 12;
-  Vec sums[kChains], x = Vec{} + 0.999f, y = Vec{} + 0.001f;
-  for (int i = 0; i < kChains; ++i) sums[i] = Vec{} + static_cast<float>(i);
-  for (int64_t r = 0; r < rounds; ++r)
-#pragma GCC unroll 24
-    for (int i = 0; i < kChains; ++i) sums[i] = sums[i] * x + y;
-  for (int i = 0; i < kChains; ++i) *out += sums[i][0];
-  return 2.0 * kChains * kLanes * static_cast<double>(rounds);
-}
-
-#if defined(__x86_64__)
-[[gnu::target("avx512f"), gnu::noinline]] double fma_avx512(int64_t rounds, float* out) {
-  return fma_chains<16>(rounds, out);
-}
-[[gnu::target("avx2,fma"), gnu::noinline]] double fma_avx2(int64_t rounds, float* out) {
-  return fma_chains<8>(rounds, out);
-}
-#endif
-[[gnu::noinline]] double fma_base(int64_t rounds, float* out) { return fma_chains<4>(rounds, out); }
-
-double fma(int64_t rounds, float* out) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return fma_avx512(rounds, out);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fma_avx2(rounds, out);
-#endif
-  return fma_base(rounds, out);
-}
-
-/// Best of several rounds of `work` on all threads at once, in units of what it returns a second.
-template <class Work> double best_rate(int threads, Work work) {
-  double best = 0;
-  for (int round = 0; round < 7; ++round) {
-    std::vector<std::thread> others;
-    std::vector<double> done(static_cast<size_t>(threads));
-    Clock::time_point start = Clock::now();
-    for (int t = 1; t < threads; ++t) others.emplace_back([&, t] { done[t] = work(t); });
-    done[0] = work(0);
-    for (std::thread& other : others) other.join();
-    double total = 0;
-    for (double d : done) total += d;
-    best = std::max(best, total / seconds_since(start));
-  }
-  return best;
-}
-
-double peak_flops(int threads) {
-  std::vector<float> sinks(static_cast<size_t>(threads) * 16);
-  return best_rate(threads, [&](int t) { return fma(2'000'000, &sinks[t * 16]); });
-}
 
 double read_bandwidth(int threads) {
   constexpr size_t kElements = size_t{256} << 18;

@@ -51,10 +51,11 @@ std::string processor() {
 
 /// Raised whenever a kernel of ours or the choice among oneDNN's becomes faster or slower: prices
 /// in people's databases are keyed by it, and older ones would mislead the search.
-constexpr int kKernelRevision = 4;
+constexpr int kKernelRevision = 5;
 
 class CpuBackend final : public Backend {
 public:
+  explicit CpuBackend(Products products) : products_(products) {}
   std::string name() const override { return "cpu"; }
   std::string description() const override {
     const dnnl_version_t* v = dnnl_version();
@@ -72,13 +73,18 @@ public:
   }
   Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                               const CompileOptions& options) const override {
-    return cpu::CpuExecutable::make(plan, options);
+    return cpu::CpuExecutable::make(plan, options, products_);
   }
+
+private:
+  Products products_;
 };
 
 } // namespace
 
-std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+std::unique_ptr<Backend> make_cpu_backend(Products products) {
+  return std::make_unique<CpuBackend>(products);
+}
 
 namespace {
 

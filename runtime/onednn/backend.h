@@ -7,9 +7,13 @@
 
 namespace tg {
 
+/// Whose kernels products of f32 run on: chosen by rule, which is what users get; or, for
+/// comparisons and tests, oneDNN's, or ours wherever the processor can run them.
+enum class Products : uint8_t { Chosen, Library, Tiles };
+
 /// Supports every step of f32. Keeps to CompileOptions::threads: with 1, nothing leaves the calling
 /// thread.
-std::unique_ptr<Backend> make_cpu_backend();
+std::unique_ptr<Backend> make_cpu_backend(Products products = Products::Chosen);
 
 /// What it does in one kernel, known without a device: prices need it, too. Convolutions and
 /// products of oneDNN take bias, residual (`sum`) and every activation as post-ops; our own kernels

@@ -135,8 +135,9 @@ PlanValueId operand(const PlanStep& step, llvm::StringRef name) {
   return step.operands[static_cast<size_t>(index)];
 }
 
-Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine)
-    : places(plan.values.size()), plan(plan), options(options), engine(engine),
+Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine,
+                   Products products)
+    : places(plan.values.size()), plan(plan), options(options), engine(engine), products(products),
       readers_(plan.values.size()), slots_(plan.values.size(), Slot{kNever, 0}),
       copies_(plan.values.size()) {}
 
@@ -333,6 +334,7 @@ std::optional<Place> Lowering::take_over(const PlanStep& step, llvm::ArrayRef<in
       return std::nullopt;
   place_value(step.result, place);
   llvm::erase_if(packed_, [&](const Packed& one) { return one.from.buffer == place.buffer; });
+  llvm::erase_if(panels_, [&](const Panels& one) { return one.from.buffer == place.buffer; });
   return place;
 }
 

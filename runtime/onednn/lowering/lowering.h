@@ -14,6 +14,7 @@
 
 #include "runtime/backend.h"
 #include "runtime/kernel_table.h"
+#include "runtime/onednn/backend.h"
 #include "runtime/onednn/handles.h"
 #include "runtime/onednn/program.h"
 
@@ -25,7 +26,8 @@ using LowerFn = Result<void> (*)(Lowering&, const PlanStep&);
 
 class Lowering {
 public:
-  Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine);
+  Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine,
+           Products products = Products::Chosen);
 
   /// All steps. Errors: `no_kernel`, `device`.
   Result<void> run();
@@ -40,6 +42,7 @@ public:
   const Plan& plan;
   const CompileOptions& options;
   dnnl_engine_t engine;
+  Products products;
 
   const Place& place(PlanValueId value) const { return places[value]; }
   const TensorType& type(PlanValueId value) const { return plan.values[value].type; }
@@ -94,6 +97,10 @@ public:
   Result<Place> packed(const Place& place, const dnnl_memory_desc_t& view,
                        const dnnl_memory_desc_t& layout, Phase phase, llvm::StringRef name);
 
+  /// A matrix [depth, columns] known at load in panels of so many columns (runtime/tile), packed
+  /// once for all who ask.
+  Place packed_panels(const Place& w, int64_t width);
+
   /// The way back: from a layout of oneDNN's to a place.
   Result<void> unpack(const Place& packed, const dnnl_memory_desc_t& layout, const Place& place,
                       const dnnl_memory_desc_t& view, Phase phase, llvm::StringRef name);
@@ -140,6 +147,11 @@ private:
     dnnl_memory_desc_t view, layout;
   };
   std::vector<Packed> packed_; // at load, of places that still hold what was packed
+  struct Panels {
+    Place from, to;
+    int64_t width;
+  };
+  std::vector<Panels> panels_; // the same of panels
   bool widening_ = false;      // results are f32, for `widened` to convert
 };
 
@@ -186,6 +198,9 @@ inline bool floats_hold(DType dtype) { return holds_all(DType::F32, dtype); }
 
 /// Microseconds on one thread to copy or fill so many bytes, at 30 GB/s: for threads_for().
 inline double copy_us(double bytes) { return bytes / 30e3; }
+/// Those of a product: at 150 GFLOP/s, or 40 GB/s where a few rows meet a large matrix
+/// (matmul.cpp).
+double matmul_us(const Op& op);
 
 /// Sets kernel, implementation, buffers and scratch of an op that oneDNN's reorder does, on
 /// `op.threads` (copy.cpp).

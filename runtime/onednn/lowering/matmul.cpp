@@ -1,20 +1,17 @@
-// matmul on oneDNN. Where the right operand is one matrix, the left one's leading dimensions become
-// rows of a plain product, and a matrix known at load is packed into the layout that the
-// implementation asks for (twice as fast at one row as row-major). Batched products take operands
-// and result as they lie where oneDNN's brgemm can (transposed, or batch and rows exchanged, as
-// attention has them: its transposes then cost nothing); elsewhere they are copied first, which is
-// cheaper than its strided gemm: 16 x 64^3 takes 35 us dense, 36 to 40 exchanged, 128 through gemm.
-#include "runtime/onednn/lowering/lowering.h"
+// matmul on oneDNN, where no tiles of our own are faster (tile_matmul.h). Where the right operand
+// is one matrix, the left one's leading dimensions become rows of a plain product, and a matrix
+// known at load is packed into the layout that the implementation asks for (twice as fast at one
+// row as row-major). Batched products take operands and result as they lie where oneDNN's brgemm
+// can (transposed, or batch and rows exchanged, as attention has them: its transposes then cost
+// nothing); elsewhere they are copied first, which is cheaper than its strided gemm: 16 x 64^3
+// takes 35 us dense, 36 to 40 exchanged, 128 through gemm.
+#include "runtime/onednn/lowering/tile_matmul.h"
 
 #include <algorithm>
 
 namespace tg::cpu {
 
 namespace {
-
-/// Microseconds on one thread, to choose the number of threads by: at 150 GFLOP/s, or 40 GB/s where
-/// a few rows meet a large matrix.
-double matmul_us(const Op& op) { return std::max(op.flops / 150e3, op.bytes / 40e3); }
 
 struct Product {
   dnnl_memory_desc_t x, y, bias, dst;
@@ -216,7 +213,11 @@ private:
 
 } // namespace
 
+double matmul_us(const Op& op) { return std::max(op.flops / 150e3, op.bytes / 40e3); }
+
 Result<void> lower_matmul(Lowering& l, const PlanStep& step) {
+  if (const tile::TileKernels* tiles = tiles_for(l, step))
+    return lower_tile_matmul(l, step, *tiles);
   const Shape& y = l.type(operand(step, "y")).shape;
   int64_t k = y[y.size() - 2], n = y.back();
   Product product;

@@ -1,7 +1,7 @@
 #include "runtime/onednn/lowering/nan_guard.h"
 
 #include "runtime/onednn/parallel.h"
-#include "runtime/onednn/simd/simd.h"
+#include "runtime/onednn/simd/act_instr.h"
 
 #include <algorithm>
 #include <cfenv>
@@ -9,18 +9,6 @@
 namespace tg::cpu {
 
 namespace {
-
-Instr instr_of(Act act) {
-  switch (act) {
-  case Act::None: break;
-  case Act::Relu: return Instr::Relu;
-  case Act::Tanh: return Instr::Tanh;
-  case Act::Sigmoid: return Instr::Sigmoid;
-  case Act::Gelu: return Instr::Gelu;
-  case Act::Relu6: return Instr::Relu6;
-  }
-  return Instr::Copy;
-}
 
 /// Where the elements of a result lie: by strides, or, in a layout of blocks, in one piece.
 Place elements_of(const PrimitiveArg& arg) {

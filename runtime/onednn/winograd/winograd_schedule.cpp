@@ -5,7 +5,7 @@
 
 #include "runtime/onednn/handles.h"
 #include "runtime/onednn/parallel.h"
-#include "runtime/onednn/simd/simd.h"
+#include "runtime/onednn/simd/act_instr.h"
 
 #include <algorithm>
 #include <optional>
@@ -32,15 +32,8 @@ int64_t position_step(int64_t rows, int64_t width) { return rows * width + kPane
 /// What is applied when a tile is written: relu is part of the transform, the others follow while
 /// the tile is in cache.
 std::optional<Instr> later_instr(Act act) {
-  switch (act) {
-  case Act::Tanh: return Instr::Tanh;
-  case Act::Sigmoid: return Instr::Sigmoid;
-  case Act::Gelu: return Instr::Gelu;
-  case Act::Relu6: return Instr::Relu6;
-  case Act::None:
-  case Act::Relu: break;
-  }
-  return std::nullopt;
+  if (act == Act::None || act == Act::Relu) return std::nullopt;
+  return instr_of(act);
 }
 
 } // namespace

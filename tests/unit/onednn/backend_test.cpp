@@ -1,6 +1,7 @@
 // What the cpu backend chooses: kernels, layouts, reorders, in-place results. A kernel that is
 // worse than what this library has is a failure here, not a matter of taste. Expectations that name
-// oneDNN's AVX-512 kernels are skipped on other processors; all else holds everywhere.
+// oneDNN's AVX-512 kernels are skipped on other processors; with AVX2 products run on tiles of our
+// own; all else holds everywhere.
 #include "runtime/onednn/handles.h"
 #include "tests/unit/onednn/compare.h"
 
@@ -10,6 +11,8 @@ namespace {
 constexpr double kTolerance = 2e-5;
 
 bool avx512() { return cpu::may_use(dnnl_cpu_isa_avx512_core); }
+/// Products are ours by rule.
+bool by_tiles() { return cpu::may_use_own("avx2") && !avx512(); }
 
 size_t count(const Comparison& c, llvm::StringRef name) {
   size_t n = 0;
@@ -200,6 +203,54 @@ TEST(CpuBackend, AResidualThatIsTheSourceIsNotWrittenOver) {
   NodeId y = m.op(OpKind::Relu, {m.input("x", {5, 16})});
   m.output(m.op(OpKind::Matmul, {y, m.weight("w", {16, 16}), m.none(), y}, {act("tanh")}));
   expect_good(compare(m.graph));
+}
+
+std::string kernel_of_product(Shape x, Shape y, bool constant) {
+  Builder b;
+  NodeId w = constant ? b.weight("w", y) : b.input("w", y);
+  b.output(b.op(OpKind::Matmul, {b.input("x", x), w, b.none(), b.none()}));
+  Comparison c = compare(b.graph);
+  expect_good(c);
+  return kernel_of(c, "matmul");
+}
+
+/// Where their rule says so: with AVX2, by a matrix that is packed at load. With AVX-512 they are
+/// off.
+TEST(CpuBackend, ProductsRunOnTilesWithAvx2) {
+  auto expect = [](Shape x, Shape y, bool constant, llvm::StringRef tile) {
+    std::string kernel = kernel_of_product(x, y, constant);
+    EXPECT_EQ(by_tiles() && !tile.empty(), llvm::StringRef(kernel).startswith("tile:")) << kernel;
+    if (by_tiles() && !tile.empty()) {
+      EXPECT_EQ(kernel, ("tile:avx2 " + tile).str());
+    }
+  };
+  expect({128, 96}, {96, 64}, true, "6x16");
+  expect({2, 64, 96}, {96, 20}, true, "6x16");
+  expect({1, 96}, {96, 1024}, true, "1x64");
+  expect({2, 96}, {96, 64}, true, "2x48");
+  expect({7, 96}, {96, 64}, true, "4x16");
+  expect({3, 64, 24}, {3, 24, 40}, false, "");
+  expect({3, 64, 24}, {3, 24, 40}, true, "");
+  expect({1, 24}, {24, 40}, false, "");
+}
+
+/// Tiles read it where it lies.
+TEST(CpuBackend, TilesCopyNoResidual) {
+  if (!cpu::may_use_own("avx2")) GTEST_SKIP() << "no tiles for this instruction set";
+  for (bool lives_on : {false, true}) {
+    Builder b;
+    NodeId r = b.op(OpKind::Relu, {b.input("r", {20, 48})});
+    NodeId x = b.input("x", {20, 64});
+    b.output(b.op(OpKind::Matmul, {x, b.weight("w", {64, 48}), b.none(), r}, {act("tanh")}));
+    if (lives_on) b.output(r);
+    Plan plan = plan_from_graph(b.graph);
+    std::vector<Tensor> want = outputs_of(*make_ref_backend(), plan, {});
+    Comparison c;
+    std::vector<Tensor> got = outputs_of(*make_cpu_backend(Products::Tiles), plan, {}, 2, &c);
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_LE(max_rel_diff(got[i], want[i]), kTolerance);
+    EXPECT_EQ(count(c, "copy residual"), 0u) << implementations(c);
+    EXPECT_EQ(kernel_of(c, "matmul").rfind("tile:", 0), 0u) << implementations(c);
+  }
 }
 
 TEST(CpuBackend, RowsOfAConcatAreWrittenInPlace) {

@@ -1,0 +1,281 @@
+// Products of transformers by register tiles of our own (runtime/tile) beside oneDNN's best for
+// them, in turns, as shares of the processor's peak.
+//
+//   products_bench [--threads N] [--seconds S] [--schedules] [NAME ...]
+//
+// Each row is one product as a price sees it: operands and result in the backend's own layouts, a
+// constant right operand packed at load, on both sides. NAME keeps the rows whose name holds it.
+// Instruction set: the processor's best, bound by DNNL_MAX_CPU_ISA. Ours is made with
+// Products::Tiles, so it runs where the rule would not choose it, too.
+//
+// With --schedules no library runs: each product with a constant right operand by schedules around
+// its own, one thread, in turns: what the figures of default_schedule stand on.
+//
+// What they must cost: 2 * rows * depth * columns flops; a product of few rows, as many bytes as
+// its right operand has.
+#include "bench/peak.h"
+#include "compiler/emit/plan_from_graph.h"
+#include "runtime/measure/time_runs.h"
+#include "runtime/onednn/backend.h"
+#include "runtime/random.h"
+#include "runtime/tile/product.h"
+
+#include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cstdlib>
+
+namespace {
+
+using namespace tg;
+
+struct Options {
+  int threads = 1;
+  double seconds = 1;
+  bool schedules = false;
+  std::vector<std::string> names;
+};
+
+/// x[batch, rows, depth] @ w[depth, columns]; of attention, both are activations as it has them:
+/// heads side by side in a row, and its keys transposed.
+struct ProductRow {
+  const char* name;
+  int64_t batch, rows, depth, columns;
+  enum Form { Constant, Keys, Values } form;
+};
+
+constexpr ProductRow kRows[] = {
+    {"bert out", 1, 128, 768, 768, ProductRow::Constant},
+    {"bert qkv", 1, 128, 768, 2304, ProductRow::Constant},
+    {"bert up", 1, 128, 768, 3072, ProductRow::Constant},
+    {"bert down", 1, 128, 3072, 768, ProductRow::Constant},
+    {"bert keys", 12, 128, 64, 128, ProductRow::Keys},
+    {"bert values", 12, 128, 128, 64, ProductRow::Values},
+    {"large out", 1, 128, 1024, 1024, ProductRow::Constant},
+    {"large up", 1, 128, 1024, 4096, ProductRow::Constant},
+    {"vit out", 1, 197, 768, 768, ProductRow::Constant},
+    {"vit up", 1, 197, 768, 3072, ProductRow::Constant},
+    {"vit down", 1, 197, 3072, 768, ProductRow::Constant},
+    {"vit keys", 12, 197, 64, 197, ProductRow::Keys},
+    {"vit values", 12, 197, 197, 64, ProductRow::Values},
+    {"gpt2 out", 1, 64, 768, 768, ProductRow::Constant},
+    {"gpt2 up", 1, 64, 768, 3072, ProductRow::Constant},
+    {"gpt2 down", 1, 64, 3072, 768, ProductRow::Constant},
+    {"gpt2 keys", 12, 64, 64, 64, ProductRow::Keys},
+    {"gpt2 values", 12, 64, 64, 64, ProductRow::Values},
+    {"llama q", 1, 32, 4096, 4096, ProductRow::Constant},
+    {"llama k", 1, 32, 4096, 1024, ProductRow::Constant},
+    {"llama up", 1, 32, 4096, 14336, ProductRow::Constant},
+    {"llama down", 1, 32, 14336, 4096, ProductRow::Constant},
+    {"few rows", 1, 5, 768, 768, ProductRow::Constant},
+    {"two rows", 1, 2, 768, 3072, ProductRow::Constant},
+    {"one out", 1, 1, 768, 768, ProductRow::Constant},
+    {"one up", 1, 1, 768, 3072, ProductRow::Constant},
+    {"one down", 1, 1, 3072, 768, ProductRow::Constant},
+    {"one llama", 1, 1, 4096, 4096, ProductRow::Constant},
+    {"one class", 1, 1, 2048, 1000, ProductRow::Constant},
+    {"lstm", 1, 1, 512, 512, ProductRow::Constant},
+    {"mlp", 1, 64, 784, 10, ProductRow::Constant},
+};
+
+NodeId op(Graph& g, OpKind kind, llvm::ArrayRef<NodeId> operands, std::vector<Value> attrs = {}) {
+  const OpInfo& info = op_info(kind);
+  llvm::SmallVector<ValueId> ids;
+  for (size_t i = 0; i < info.attr_count; ++i)
+    ids.push_back(g.symbols().value(i < attrs.size() ? attrs[i] : default_value(info.attrs()[i])));
+  return g.add(kind, ids, operands);
+}
+
+/// [rows, heads * width], as a projection leaves it, as [heads, rows, width] or its transpose.
+NodeId heads(Graph& g, const char* name, int64_t batch, int64_t rows, int64_t width,
+             std::initializer_list<int64_t> perm) {
+  NodeId x = g.input(name, f32({rows, batch, width}));
+  return op(g, OpKind::Transpose, {x}, {Value::of_ints(perm)});
+}
+
+Plan plan_of(const ProductRow& row) {
+  Graph g(std::make_shared<Symbols>(), row.name);
+  NodeId x, y;
+  if (row.form == ProductRow::Constant) {
+    x = g.input("x", f32({row.rows, row.depth}));
+    y = g.weight("w", f32({row.depth, row.columns}));
+  } else if (row.form == ProductRow::Keys) {
+    x = heads(g, "q", row.batch, row.rows, row.depth, {1, 0, 2});
+    y = heads(g, "k", row.batch, row.columns, row.depth, {1, 2, 0});
+  } else {
+    x = g.input("p", f32({row.batch, row.rows, row.depth}));
+    y = heads(g, "v", row.batch, row.depth, row.columns, {1, 0, 2});
+  }
+  NodeId product = op(g, OpKind::Matmul, {x, y, g.none(), g.none()});
+  if (row.form == ProductRow::Values)
+    product = op(g, OpKind::Transpose, {product}, {Value::of_ints({1, 0, 2})});
+  g.add_output("y", product);
+  return plan_from_graph(g);
+}
+
+double flops(const ProductRow& row) {
+  return 2.0 * static_cast<double>(row.batch * row.rows * row.depth) *
+         static_cast<double>(row.columns);
+}
+
+Result<std::unique_ptr<Executable>> load(const Plan& plan, Products products, int threads) {
+  CompileOptions options;
+  options.threads = threads;
+  options.io_layout = IoLayout::Native;
+  TG_TRY(std::unique_ptr<Executable> executable,
+         make_cpu_backend(products)->compile(plan, options));
+  TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, 1));
+  TG_CHECK(executable->bind_inputs(inputs));
+  return executable;
+}
+
+std::string kernels(const Executable& executable) {
+  std::string text;
+  for (const StepInfo& step : executable.steps())
+    if (step.implementation != "view") text += (text.empty() ? "" : ", ") + step.implementation;
+  return text;
+}
+
+Result<void> compare(const ProductRow& row, const Options& options, double peak) {
+  Plan plan = plan_of(row);
+  TG_TRY(std::unique_ptr<Executable> theirs, load(plan, Products::Library, options.threads));
+  TG_TRY(std::unique_ptr<Executable> ours, load(plan, Products::Tiles, options.threads));
+  TimingOptions timing;
+  timing.seconds = options.seconds;
+  timing.max_runs = 2000;
+  timing.warmup = 10;
+  TG_TRY(Comparison times, time_in_turns(*theirs, *ours, timing));
+  TG_TRY(std::vector<Tensor> a, theirs->outputs());
+  TG_TRY(std::vector<Tensor> b, ours->outputs());
+  auto share = [&](double us) { return 100 * flops(row) / us / 1e-6 / peak; };
+  llvm::outs() << llvm::formatv("| {0} | {1}{2} x {3} x {4} | {5:f1} | {6:f1} | {7:f2} "
+                                "({8:f2}..{9:f2}) | {10:f0}% | {11:f0}% "
+                                "| {12} | {13} | {14:e1} |\n",
+                                row.name, row.batch > 1 ? std::to_string(row.batch) + " x " : "",
+                                row.rows, row.depth, row.columns, times.first.median_us,
+                                times.second.median_us, times.ratio, times.low, times.high,
+                                share(times.first.median_us), share(times.second.median_us),
+                                kernels(*theirs), kernels(*ours), max_rel_diff(b[0], a[0]));
+  llvm::outs().flush();
+  return {};
+}
+
+// --- schedules ----------------------------------------------------------------------------------
+
+std::vector<tile::Schedule> schedules_around(const tile::ProductShape& shape, tile::Isa isa) {
+  tile::Schedule own = tile::default_schedule(shape, isa, 1, tile::caches());
+  std::vector<tile::Schedule> found = {own};
+  auto add = [&](auto change) {
+    found.push_back(own);
+    change(found.back());
+  };
+  add([](tile::Schedule& s) { s.copy_x = !s.copy_x; });
+  add([](tile::Schedule& s) {
+    s.rows_outside = true;
+    s.column_block = 4;
+  });
+  for (int64_t depth :
+       {shape.depth / 8, shape.depth / 4, shape.depth / 3, shape.depth / 2, shape.depth})
+    add([&](tile::Schedule& s) { s.depth_block = std::max<int64_t>(1, depth); });
+  for (int64_t tiles : {4, 8, 11, 22, 44}) add([&](tile::Schedule& s) { s.row_block = tiles; });
+  return found;
+}
+
+void sweep(const ProductRow& row, const tile::TileKernels& tiles, double peak, double seconds) {
+  tile::ProductShape shape;
+  shape.rows = row.rows;
+  shape.depth = shape.x_row = row.depth;
+  shape.columns = shape.y_row = row.columns;
+  shape.w_is_packed = true;
+  std::vector<tile::Schedule> schedules = schedules_around(shape, tiles.isa());
+  std::vector<tile::Product> products;
+  int64_t scratch_size = 16;
+  for (const tile::Schedule& s : schedules) {
+    products.emplace_back(shape, s, tiles);
+    scratch_size = std::max(scratch_size, products.back().scratch_elements());
+  }
+  auto floats = [](int64_t count) { return std::move(*Tensor::zeros(f32({count}))); };
+  Tensor x = floats(row.rows * row.depth), y = floats(row.rows * row.columns);
+  Tensor w = floats(tile::packed_elements(row.depth, row.columns, tiles.isa()));
+  Tensor scratch = floats(scratch_size);
+  auto at = [](Tensor& tensor) { return reinterpret_cast<float*>(tensor.data()); };
+  tile::ProductData data;
+  data.x = at(x);
+  data.w = at(w);
+  data.y = at(y);
+  data.scratch = at(scratch);
+  std::vector<std::vector<double>> us(products.size());
+  Clock::time_point start = Clock::now();
+  do
+    for (size_t i = 0; i < products.size(); ++i) {
+      Clock::time_point begin = Clock::now();
+      products[i].run(0, data);
+      us[i].push_back(1e6 * seconds_since(begin));
+    }
+  while (us[0].size() < 5 || seconds_since(start) < seconds);
+  llvm::outs() << row.name << "\n";
+  for (size_t i = 0; i < products.size(); ++i) {
+    Timing t = summarise_times(us[i]);
+    llvm::outs() << llvm::formatv("  {0,8:f1} us (least {1:f1}) {2:f0}%  {3}\n", t.median_us,
+                                  t.min_us, 100 * flops(row) / t.median_us / 1e-6 / peak,
+                                  tile::text(schedules[i], tiles.isa()));
+  }
+  llvm::outs().flush();
+}
+
+Options read_options(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    llvm::StringRef word(argv[i]);
+    bool more = i + 1 < argc;
+    if (word == "--threads" && more)
+      options.threads = std::max(1, std::atoi(argv[++i]));
+    else if (word == "--seconds" && more)
+      options.seconds = std::atof(argv[++i]);
+    else if (word == "--schedules")
+      options.schedules = true;
+    else
+      options.names.push_back(word.str());
+  }
+  return options;
+}
+
+bool wanted(const ProductRow& row, const Options& options) {
+  return options.names.empty() || llvm::any_of(options.names, [&](const std::string& name) {
+           return llvm::StringRef(row.name).contains(name);
+         });
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  Options options = read_options(argc, argv);
+  double peak = peak_flops(options.threads);
+  llvm::outs() << make_cpu_backend()->description() << "\n"
+               << llvm::formatv("{0} threads, peak {1:f0} GFLOP/s\n\n", options.threads,
+                                peak / 1e9);
+  if (options.schedules) {
+    tile::Isa isa =
+        llvm::StringRef(cpu::simd().isa) == "avx512" ? tile::Isa::Avx512 : tile::Isa::Avx2;
+    auto tiles = tile::TileKernels::make(isa);
+    if (!tiles) {
+      llvm::errs() << tiles.error().message << "\n";
+      return 1;
+    }
+    for (const ProductRow& row : kRows)
+      if (row.form == ProductRow::Constant && wanted(row, options))
+        sweep(row, **tiles, peak, options.seconds);
+    return 0;
+  }
+  llvm::outs()
+      << "| product | sizes | oneDNN, us | ours, us | times faster (95%) | oneDNN | ours | "
+         "oneDNN's kernel | our tile | difference |\n|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const ProductRow& row : kRows) {
+    if (!wanted(row, options)) continue;
+    if (Result<void> done = compare(row, options, peak); !done) {
+      llvm::errs() << row.name << ": " << done.error().message << "\n";
+      return 1;
+    }
+  }
+  return 0;
+}

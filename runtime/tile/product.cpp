@@ -1,0 +1,204 @@
+#include "runtime/tile/product.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+
+namespace tg::tile {
+
+namespace {
+
+int64_t quotient_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
+int64_t whole_lines(int64_t floats) { return quotient_up(floats, 16) * 16; }
+
+/// Whole products where these share out evenly, or there are many; else columns, since every part
+/// reads its own of w then; else rows.
+void set_parts(Schedule& s, const ProductShape& shape, int64_t threads, int64_t tiles,
+               int64_t panels) {
+  auto products = static_cast<int64_t>(shape.batch.size());
+  if (products % threads == 0 || products > 4 * threads)
+    s.batch_parts = static_cast<int>(threads);
+  else if (panels >= 2 * threads || panels >= tiles)
+    s.column_parts = static_cast<int>(std::min(threads, panels));
+  else
+    s.row_parts = static_cast<int>(std::min(threads, tiles));
+}
+
+} // namespace
+
+std::string tile_text(const Schedule& s, Isa isa) {
+  return llvm::formatv("{0}x{1}", s.tile_rows, s.tile_panels * panel_columns(isa)).str();
+}
+
+std::string text(const Schedule& s, Isa isa) {
+  std::string out =
+      llvm::formatv("{0} rows {1} columns {2} depth {3}", tile_text(s, isa),
+                    s.row_block * s.tile_rows, s.column_block * panel_columns(isa), s.depth_block);
+  out += s.rows_outside ? ", rows outside" : ", panels outside";
+  if (s.copy_x) out += ", x copied";
+  if (s.batch_parts > 1) out += llvm::formatv(", {0} by products", s.batch_parts);
+  if (s.row_parts > 1) out += llvm::formatv(", {0} by rows", s.row_parts);
+  if (s.column_parts > 1) out += llvm::formatv(", {0} by columns", s.column_parts);
+  return out;
+}
+
+Product::Product(ProductShape shape, const Schedule& schedule, const TileKernels& kernels)
+    : shape_(std::move(shape)), schedule_(schedule), kernels_(kernels),
+      width_(panel_columns(kernels.isa())), tiles_(quotient_up(shape_.rows, schedule.tile_rows)),
+      panels_(panel_count(shape_.columns, width_)) {
+  const Schedule& s = schedule_;
+  assert((s.tile_panels == 1 || tiles_ == 1) && "tiles of fewer rows would span other panels");
+  assert((s.copy_x || shape_.x_depth == 1) && "a tile reads rows of x");
+  for (int64_t tile = 0; tile <= tiles_; ++tile)
+    first_rows_.push_back(shape_.rows * tile / tiles_); // shared out evenly
+  int64_t block_rows = std::min(s.row_block, tiles_) * s.tile_rows;
+  if (s.copy_x) copied_ = whole_lines(block_rows * copied_row(shape_.depth));
+  int64_t own_panels = quotient_up(panels_, s.column_parts);
+  if (!shape_.w_is_packed) packed_ = own_panels * width_ * shape_.depth;
+  if (s.depth_block < shape_.depth)
+    sums_ = block_rows * std::min(s.column_block, own_panels) * width_;
+  part_scratch_ = whole_lines(copied_ + packed_ + sums_);
+  if (int64_t rest = shape_.columns % width_; rest != 0) {
+    mask_.assign(static_cast<size_t>(s.tile_panels * width_), -1);
+    std::fill(mask_.end() - (width_ - rest), mask_.end(), 0);
+  }
+}
+
+void Product::run(int part, const ProductData& data) const {
+  const Schedule& s = schedule_;
+  int64_t column = part % s.column_parts, row = part / s.column_parts % s.row_parts;
+  Span products = share(static_cast<int64_t>(shape_.batch.size()),
+                        part / s.column_parts / s.row_parts, s.batch_parts);
+  float* scratch = data.scratch + part * part_scratch_;
+  Work work{
+      data,    {},      share(tiles_, row, s.row_parts), share(panels_, column, s.column_parts),
+      nullptr, scratch, scratch + copied_ + packed_};
+  float* packed = scratch + copied_;
+  const float* last = nullptr; // w in `packed`
+  for (int64_t i = products.begin; i < products.end; ++i) {
+    work.start = shape_.batch[static_cast<size_t>(i)];
+    const float* w = data.w + work.start.w;
+    if (shape_.w_is_packed) {
+      work.panel = w + work.panels.begin * width_ * shape_.depth;
+    } else if (w != last) {
+      pack_panels(packed, {w, shape_.depth, shape_.columns, shape_.w_depth, shape_.w_column},
+                  width_, work.panels.begin, work.panels.end);
+      last = w;
+      work.panel = packed;
+    }
+    run_rows(work);
+  }
+}
+
+void Product::run_rows(const Work& work) const {
+  for (int64_t tile = work.tiles.begin; tile < work.tiles.end; tile += schedule_.row_block) {
+    Span tiles{tile, std::min(tile + schedule_.row_block, work.tiles.end)};
+    int64_t first = first_rows_[static_cast<size_t>(tiles.begin)],
+            count = first_rows_[static_cast<size_t>(tiles.end)] - first;
+    RowBlock rows{tiles, work.data.x + work.start.x + first * shape_.x_row, shape_.x_row};
+    if (schedule_.copy_x) {
+      int64_t step = copied_row(shape_.depth);
+      copy_rows(work.copied, step, {rows.x, count, shape_.depth, shape_.x_row, shape_.x_depth});
+      rows.x = work.copied;
+      rows.x_row = step;
+    }
+    for (int64_t panel = work.panels.begin; panel < work.panels.end;
+         panel += schedule_.column_block)
+      run_columns(work, rows, {panel, std::min(panel + schedule_.column_block, work.panels.end)});
+  }
+}
+
+void Product::run_columns(const Work& work, const RowBlock& rows, Span panels) const {
+  for (int64_t k = 0; k < shape_.depth; k += schedule_.depth_block)
+    run_tiles(work, rows, panels, {k, std::min(k + schedule_.depth_block, shape_.depth)});
+  if (work.data.finish) finish(work, rows.tiles, panels);
+}
+
+void Product::run_tiles(const Work& work, const RowBlock& rows, Span panels, Span depth) const {
+  if (schedule_.rows_outside) {
+    for (int64_t tile = rows.tiles.begin; tile < rows.tiles.end; ++tile)
+      for (int64_t panel = panels.begin, count; panel < panels.end; panel += count) {
+        count = panels_at(panel, panels);
+        run_tile({work, rows, panels, depth}, tile, panel, call_of(work, panel, count, depth));
+      }
+    return;
+  }
+  for (int64_t panel = panels.begin, count; panel < panels.end; panel += count) {
+    count = panels_at(panel, panels);
+    TileCall call = call_of(work, panel, count, depth);
+    for (int64_t tile = rows.tiles.begin; tile < rows.tiles.end; ++tile)
+      run_tile({work, rows, panels, depth}, tile, panel, call);
+  }
+}
+
+/// What a call says of its columns and of the product; rows are still to come.
+TileCall Product::call_of(const Work& work, int64_t panel, int64_t count, Span depth) const {
+  const ProductData& data = work.data;
+  int64_t column = panel * width_;
+  TileCall call;
+  call.panel = work.panel + ((panel - work.panels.begin) * shape_.depth + depth.begin) * width_;
+  call.panel_step = width_ * shape_.depth * 4;
+  call.depth = depth.size();
+  call.relu = data.relu;
+  call.y = data.y + work.start.y + column;
+  call.y_row = shape_.y_row * 4;
+  if (data.bias) call.bias = data.bias + column;
+  if (data.residual) call.residual = data.residual + work.start.residual + column;
+  call.residual_row = shape_.residual_row * 4;
+  if (!mask_.empty() && panel + count == panels_)
+    call.mask = mask_.data() + (schedule_.tile_panels - count) * width_;
+  return call;
+}
+
+// While the first tiles of a panel are computed, the next panel comes from the third level or from
+// memory into the second: at the borders of pages the processor does not ask for it by itself.
+void Product::run_tile(const Block& block, int64_t tile, int64_t panel, TileCall call) const {
+  const auto& [work, rows, panels, depth] = block;
+  int64_t row = first_rows_[static_cast<size_t>(tile)], index = tile - rows.tiles.begin;
+  int64_t count = panels_at(panel, panels);
+  int64_t next = index * asked_ahead(call.depth);
+  bool more = panel + count < work.panels.end && next < call.depth * width_;
+  call.ahead = more ? call.panel + count * width_ * shape_.depth + next : call.panel;
+  call.x = rows.x + (row - first_rows_[static_cast<size_t>(rows.tiles.begin)]) * rows.x_row +
+           depth.begin;
+  call.x_row = rows.x_row * 4;
+  call.y += row * shape_.y_row;
+  if (call.residual) call.residual += row * shape_.residual_row;
+  int64_t sums = (panel - panels.begin) * rows.tiles.size() + index * count;
+  float* at = work.sums + sums * schedule_.tile_rows * width_;
+  if (depth.begin > 0) call.sums_in = at;
+  if (depth.end < shape_.depth) call.sums_out = at;
+  kernels_.tile(first_rows_[static_cast<size_t>(tile) + 1] - row, count)(&call);
+}
+
+void Product::finish(const Work& work, Span tiles, Span panels) const {
+  int64_t row = first_rows_[static_cast<size_t>(tiles.begin)], column = panels.begin * width_;
+  work.data.finish({work.data.y + work.start.y + row * shape_.y_row + column, shape_.y_row,
+                    first_rows_[static_cast<size_t>(tiles.end)] - row,
+                    std::min(panels.end * width_, shape_.columns) - column});
+}
+
+Schedule default_schedule(const ProductShape& shape, Isa isa, int threads, const Caches& caches) {
+  Schedule s;
+  int64_t width = panel_columns(isa), panels = panel_count(shape.columns, width);
+  int64_t tiles = quotient_up(shape.rows, most_rows(isa));
+  s.tile_rows = quotient_up(shape.rows, tiles);
+  s.tile_panels = tiles == 1 ? most_panels(isa, s.tile_rows) : 1;
+  // A start and an end of a tile cost some 40 cycles; a panel need not fit into the first level,
+  // since it streams from the second in time. Few rows read it once, whatever its depth.
+  int64_t cuts = tiles == 1 ? 1 : quotient_up(shape.depth * width * 4, caches.second / 8);
+  s.depth_block = quotient_up(shape.depth, cuts);
+  set_parts(s, shape, threads, tiles, panels);
+  // x of a block in five eighths of the second level; its sums and results in a quarter.
+  int64_t own = quotient_up(tiles, s.row_parts);
+  int64_t fit = std::max<int64_t>(1, caches.second * 5 / 8 / (4 * s.depth_block * s.tile_rows));
+  s.row_block = quotient_up(own, quotient_up(own, fit));
+  int64_t rows = s.row_block * s.tile_rows, own_panels = quotient_up(panels, s.column_parts);
+  int64_t columns = std::max<int64_t>(s.tile_panels, caches.second / 4 / (4 * rows * width));
+  s.column_block = quotient_up(own_panels, quotient_up(own_panels, columns));
+  s.column_block = quotient_up(s.column_block, s.tile_panels) * s.tile_panels;
+  s.copy_x = shape.x_depth != 1 || (tiles > 2 && shape.x_row % 512 == 0);
+  return s;
+}
+
+} // namespace tg::tile

@@ -1,0 +1,94 @@
+// Register tiles: machine code, emitted with Xbyak when it is first asked for, that multiplies a
+// few rows of x by a panel of w with all sums in registers. One emitter serves AVX2 and AVX-512;
+// lanes, registers and masks are all that differ.
+//
+// What a tile must cost, per step along the depth, of R rows by V vectors: V loads of the panel, R
+// broadcasts of x, R * V multiply-adds. AVX2, 6 x 16: 8 loads for 12 multiply-adds, 6 cycles where
+// two of these start in one; 12 sums, 2 vectors of the panel and a broadcast fill 15 of the 16
+// registers. AVX-512, 14 x 32: 16 loads for 28, and 31 of 32 registers. A multiply-add takes 4
+// cycles, so 8 sums or more keep two units busy: where there are few rows, a tile spans several
+// panels.
+//
+// Invariant: pages of emitted code are never writable and executable at once; a tile reads and
+// writes no element beyond those that its call names.
+#pragma once
+
+#include "lang/core/result.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace tg::tile {
+
+enum class Isa : uint8_t { Avx2, Avx512 };
+
+/// "avx2", "avx512".
+const char* isa_name(Isa isa);
+/// Whether the processor has it; what the user allows is the caller's to ask.
+bool processor_has(Isa isa);
+/// Floats of a vector.
+constexpr int64_t lanes(Isa isa) { return isa == Isa::Avx2 ? 8 : 16; }
+/// Columns of a panel: two vectors.
+constexpr int64_t panel_columns(Isa isa) { return 2 * lanes(isa); }
+/// The most rows of a tile.
+constexpr int64_t most_rows(Isa isa) { return isa == Isa::Avx2 ? 6 : 14; }
+/// The most panels that a tile of so many rows spans.
+constexpr int64_t most_panels(Isa isa, int64_t rows) {
+  int64_t fit = (isa == Isa::Avx2 ? 6 : 12) / rows; // with registers for the panels and x
+  return fit < 1 ? 1 : fit > 4 ? 4 : fit;
+}
+
+/// One call of a tile: result = x * panels, over `depth` steps, then either the sums go to
+/// `sums_out`, or, with `sums_in` added where it is not null, through bias, residual and relu to
+/// `y`. Steps from row to row and from panel to panel are in bytes. Emitted code reads this struct.
+struct TileCall {
+  const float* x = nullptr; // rows whose elements lie side by side along the depth
+  int64_t x_row = 0;
+  const float* panel = nullptr; // [depth][panel_columns]
+  int64_t panel_step = 0;
+  int64_t depth = 0; // at least 1
+  const float* sums_in = nullptr;
+  float* sums_out = nullptr; // [rows][panels][panel_columns], of both
+  float* y = nullptr;
+  int64_t y_row = 0;
+  const float* bias = nullptr;     // of these columns, or null
+  const float* residual = nullptr; // null: none; may be y
+  int64_t residual_row = 0;
+  /// -1 for each column of the tile that exists, else 0; null: all do.
+  const int32_t* mask = nullptr;
+  int64_t relu = 0; // 1: negative results become 0 (NaN stays NaN)
+  /// What a later call reads: asked for meanwhile, a line for every four steps. Need not exist.
+  const float* ahead = nullptr;
+};
+
+/// Floats that a call of so many steps asks for ahead.
+constexpr int64_t asked_ahead(int64_t depth) { return depth / 4 * 16; }
+
+using TileFn = void (*)(const TileCall*);
+
+/// All tiles of an instruction set: every number of rows, and the widest of few rows.
+class TileKernels {
+public:
+  ~TileKernels();
+  /// Errors: `device` where the processor lacks the instruction set, or gives no memory for code.
+  static Result<std::unique_ptr<TileKernels>> make(Isa isa);
+
+  Isa isa() const { return isa_; }
+  /// panels: 1, or most_panels(rows).
+  TileFn tile(int64_t rows, int64_t panels) const {
+    return tiles_[static_cast<size_t>(2 * (rows - 1) + (panels > 1))];
+  }
+  /// Bytes of machine code.
+  size_t code_bytes() const;
+
+private:
+  struct Pages;
+  explicit TileKernels(Isa isa);
+
+  Isa isa_;
+  std::unique_ptr<Pages> pages_;
+  std::vector<TileFn> tiles_; // by rows, one panel and the most
+};
+
+} // namespace tg::tile

@@ -1,0 +1,141 @@
+// Random products through the cpu backend on register tiles of our own, wherever the processor can
+// run them, against `ref`: operands that are transposed, sliced or broadcast, results that go to a
+// transpose or a concat, biases, residuals that die or live on, every activation, some threads.
+// ctest runs this once more for each instruction set that oneDNN can be held to.
+#include "runtime/onednn/handles.h"
+#include "tests/unit/onednn/compare.h"
+
+#include <random>
+
+namespace tg::test {
+namespace {
+
+class Random {
+public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+  int64_t in(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
+  }
+  bool coin() { return in(0, 1) == 1; }
+
+private:
+  std::mt19937_64 engine_;
+};
+
+/// A value [lead.., rows, columns]: an input or a weight, as it is, transposed, or sliced.
+NodeId matrix(Builder& b, Random& r, llvm::StringRef name, Shape lead, int64_t rows,
+              int64_t columns, bool weight) {
+  auto leaf = [&](Shape shape) { return weight ? b.weight(name, shape) : b.input(name, shape); };
+  Shape shape = lead;
+  switch (r.in(0, 3)) {
+  case 0: { // transposed
+    shape.push_back(columns);
+    shape.push_back(rows);
+    llvm::SmallVector<int64_t> perm;
+    for (size_t i = 0; i < lead.size(); ++i) perm.push_back(static_cast<int64_t>(i));
+    perm.push_back(static_cast<int64_t>(lead.size()) + 1);
+    perm.push_back(static_cast<int64_t>(lead.size()));
+    return b.op(OpKind::Transpose, {leaf(shape)}, {Value::of_ints(perm)});
+  }
+  case 1: { // rows with gaps
+    int64_t before = r.in(0, 5);
+    shape.push_back(rows);
+    shape.push_back(before + columns + r.in(1, 7));
+    auto axis = static_cast<int64_t>(lead.size()) + 1;
+    return b.op(OpKind::Slice, {leaf(shape)},
+                {Value::of_int(axis), Value::of_int(before), Value::of_int(before + columns)});
+  }
+  default:
+    shape.push_back(rows);
+    shape.push_back(columns);
+    return leaf(shape);
+  }
+}
+
+void add_reader(Builder& b, Random& r, NodeId product) {
+  const Shape shape = b.graph.type(product).shape;
+  auto last = static_cast<int64_t>(shape.size()) - 1;
+  if (int64_t way = r.in(0, 3); way == 0) {
+    llvm::SmallVector<int64_t> perm;
+    for (int64_t i = 0; i <= last; ++i) perm.push_back(i);
+    std::swap(perm[r.coin() ? 0 : perm.size() - 2], perm.back());
+    product = b.op(OpKind::Transpose, {product}, {Value::of_ints(perm)});
+  } else if (way == 1) {
+    NodeId other = b.op(OpKind::Neg, {product});
+    product = b.op(OpKind::Concat, {product, other}, {Value::of_int(r.coin() ? last : last - 1)});
+  }
+  b.output(product);
+}
+
+void random_product(Builder& b, Random& r) {
+  constexpr const char* kActs[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
+  int64_t rows = r.coin() ? r.in(1, 6) : r.in(1, 70), depth = r.in(1, r.coin() ? 20 : 900);
+  int64_t columns = r.in(1, 100);
+  Shape lead, of_x, of_y;
+  for (int64_t i = r.in(0, 2); i > 0; --i) lead.push_back(r.in(1, 4));
+  bool one = r.coin(); // matrix for all
+  for (int64_t extent : lead) {
+    of_x.push_back(r.in(0, 3) == 0 ? 1 : extent);
+    if (!one) of_y.push_back(of_x.back() == extent && r.in(0, 3) == 0 ? 1 : extent);
+    if (one) of_x.back() = extent;
+  }
+  NodeId x = matrix(b, r, "x", of_x, rows, depth, false);
+  NodeId y = matrix(b, r, "y", of_y, depth, columns, r.coin());
+  Shape result = lead;
+  result.push_back(rows);
+  result.push_back(columns);
+  NodeId bias = r.coin() ? b.weight("b", {columns}) : b.none(), residual = b.none();
+  if (r.coin()) {
+    residual = b.op(OpKind::Neg, {b.input("r", result)});
+    if (r.coin()) b.output(residual); // lives on
+  }
+  add_reader(b, r, b.op(OpKind::Matmul, {x, y, bias, residual}, {act(kActs[r.in(0, 5)])}));
+}
+
+TEST(TileProducts, AgreeWithTheDefinition) {
+  size_t by_tiles = 0;
+  for (uint64_t seed = 0; seed < 250; ++seed) {
+    Random r(seed);
+    Builder b;
+    random_product(b, r);
+    Plan plan = plan_from_graph(b.graph);
+    std::vector<Tensor> want = outputs_of(*make_ref_backend(), plan, {});
+    CompileOptions options;
+    options.threads = static_cast<int>(r.in(1, 3));
+    options.io_layout = r.coin() ? IoLayout::Plain : IoLayout::Native;
+    Comparison info;
+    std::vector<Tensor> got =
+        outputs_of(*make_cpu_backend(Products::Tiles), plan, options, 2, &info);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i)
+      ASSERT_LE(max_rel_diff(got[i], want[i]), 1e-4) // tanh of large sums
+          << "seed " << seed << "\n"
+          << dump(b.graph) << implementations(info);
+    for (const StepInfo& step : info.steps)
+      by_tiles += llvm::StringRef(step.implementation).startswith("tile:");
+  }
+  EXPECT_EQ(by_tiles, cpu::may_use_own("avx2") ? 250u : 0u);
+}
+
+/// Thread counts share out whole sums: not a bit changes.
+TEST(TileProducts, ThreadsChangeNoBit) {
+  Builder b;
+  NodeId x = b.input("x", {200, 700});
+  x = b.op(OpKind::Matmul, {x, b.weight("w", {700, 330}), b.weight("b", {330}), b.none()},
+           {act("gelu")});
+  b.output(b.op(OpKind::Matmul, {x, b.weight("v", {330, 90}), b.none(), b.none()}));
+  Plan plan = plan_from_graph(b.graph);
+  std::vector<std::vector<Tensor>> results;
+  for (int threads : {1, 2, 3, 5}) {
+    CompileOptions options;
+    options.threads = threads;
+    results.push_back(outputs_of(*make_cpu_backend(Products::Tiles), plan, options));
+    if (cpu::may_use_own("avx2")) { // oneDNN makes no such promise
+      EXPECT_EQ(summarise(results.back()[0]).checksum, summarise(results[0][0]).checksum)
+          << threads;
+    }
+  }
+}
+
+} // namespace
+} // namespace tg::test

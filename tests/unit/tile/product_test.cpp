@@ -1,0 +1,337 @@
+// Products by register tiles, of every instruction set that this processor has, against sums in
+// float64: odd sizes, tails, operands with gaps or transposed, batches, every schedule. Operands
+// and results lie between pages that nobody may touch, behind one or before the other, so that a
+// vector that reads or writes beyond them ends the test.
+#include "runtime/tile/product.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cfenv>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <random>
+
+namespace tg::tile {
+namespace {
+
+class Random {
+public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+  int64_t in(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
+  }
+  bool coin() { return in(0, 1) == 1; }
+  float number() { return static_cast<float>(in(-1000, 1000)) / 1000; }
+
+private:
+  std::mt19937_64 engine_;
+};
+
+/// Floats between two pages without access, side by side with the one or the other.
+class Guarded {
+public:
+  Guarded(int64_t count, bool at_end) : count_(static_cast<size_t>(count)) {
+    auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    size_t room = (count_ * sizeof(float) + page - 1) / page * page;
+    bytes_ = room + 2 * page;
+    base_ = static_cast<char*>(
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(base_, page, PROT_NONE);
+    mprotect(base_ + page + room, page, PROT_NONE);
+    data = reinterpret_cast<float*>(base_ + page + (at_end ? room - count_ * sizeof(float) : 0));
+  }
+  ~Guarded() { munmap(base_, bytes_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+  float* begin() { return data; }
+  float* end() { return data + count_; }
+  float* data = nullptr;
+
+private:
+  size_t count_, bytes_ = 0;
+  char* base_ = nullptr;
+};
+
+std::vector<Isa> instruction_sets() {
+  std::vector<Isa> found;
+  for (Isa isa : {Isa::Avx2, Isa::Avx512})
+    if (processor_has(isa)) found.push_back(isa);
+  return found;
+}
+
+const TileKernels& kernels(Isa isa) {
+  static std::vector<std::unique_ptr<TileKernels>> made;
+  auto result = TileKernels::make(isa);
+  EXPECT_TRUE(result.ok());
+  made.push_back(std::move(*result));
+  return *made.back();
+}
+
+constexpr float kUntouched = -77;
+
+/// A product with its operands: all that decides it.
+struct Case {
+  ProductShape shape;
+  int64_t x_size, w_size, y_size, residual_size;
+  bool bias, residual, in_place, relu, at_end;
+};
+
+/// Row-major or transposed, with gaps between rows or not; of a matrix, what it spans.
+int64_t lie(Random& r, int64_t rows, int64_t columns, int64_t& row, int64_t& column) {
+  int64_t gap = r.coin() ? 0 : r.in(1, 9);
+  bool transposed = r.in(0, 3) == 0;
+  row = transposed ? 1 : columns + gap;
+  column = transposed ? rows + gap : 1;
+  return (rows - 1) * row + (columns - 1) * column + 1;
+}
+
+Case random_case(Random& r, int64_t deepest) {
+  Case c;
+  ProductShape& s = c.shape;
+  s.rows = r.coin() ? r.in(1, 7) : r.in(1, 45);
+  s.depth = r.in(0, 4) == 0 ? 1 : r.in(1, r.coin() ? 40 : deepest);
+  s.columns = r.coin() ? 16 * r.in(1, 6) : r.in(1, 90);
+  s.w_is_packed = r.coin();
+  int64_t x = lie(r, s.rows, s.depth, s.x_row, s.x_depth);
+  int64_t w = lie(r, s.depth, s.columns, s.w_depth, s.w_column);
+  s.y_row = s.columns + (r.coin() ? 0 : r.in(1, 9));
+  c.in_place = r.in(0, 3) == 0;
+  s.residual_row = c.in_place ? s.y_row : s.columns + (r.coin() ? 0 : r.in(1, 9));
+  int64_t y = (s.rows - 1) * s.y_row + s.columns;
+  int64_t residual = (s.rows - 1) * s.residual_row + s.columns;
+  int64_t products = r.coin() ? 1 : r.in(2, 5);
+  bool one_w = s.w_is_packed || r.coin();
+  s.batch.clear();
+  for (int64_t i = 0; i < products; ++i)
+    s.batch.push_back({i * x, one_w ? 0 : i * w, i * y, i * (c.in_place ? y : residual)});
+  c.x_size = products * x;
+  c.w_size = one_w ? w : products * w;
+  c.y_size = products * y;
+  c.residual_size = products * residual;
+  c.bias = r.coin();
+  c.residual = c.in_place || r.coin();
+  c.relu = r.coin();
+  c.at_end = r.coin();
+  return c;
+}
+
+Schedule random_schedule(Random& r, const ProductShape& shape, Isa isa) {
+  Schedule s;
+  s.tile_rows = std::min(r.in(1, most_rows(isa)), shape.rows);
+  if (s.tile_rows == shape.rows && r.coin()) s.tile_panels = most_panels(isa, s.tile_rows);
+  s.row_block = r.in(1, 5);
+  s.column_block = r.in(1, 3) * s.tile_panels;
+  s.depth_block = r.coin() ? shape.depth : r.in(1, shape.depth);
+  s.rows_outside = r.coin();
+  s.copy_x = shape.x_depth != 1 || r.coin();
+  s.batch_parts = static_cast<int>(r.in(1, 3));
+  s.row_parts = static_cast<int>(r.in(1, 3));
+  s.column_parts = static_cast<int>(r.in(1, 3));
+  return s;
+}
+
+double expected(const Case& c, const float* x, const float* w, const float* bias,
+                const float* residual, const BatchStart& at, int64_t row, int64_t column) {
+  const ProductShape& s = c.shape;
+  double sum = bias ? static_cast<double>(bias[column]) : 0;
+  if (residual) sum += static_cast<double>(residual[at.residual + row * s.residual_row + column]);
+  for (int64_t k = 0; k < s.depth; ++k)
+    sum += static_cast<double>(x[at.x + row * s.x_row + k * s.x_depth]) *
+           static_cast<double>(w[at.w + k * s.w_depth + column * s.w_column]);
+  return c.relu && sum < 0 ? 0 : sum;
+}
+
+/// Runs the case; "" or what was wrong.
+std::string check(Random& r, const Case& c, const Schedule& schedule, const TileKernels& tiles) {
+  const ProductShape& s = c.shape;
+  Product product(s, schedule, tiles);
+  Guarded x(c.x_size, c.at_end), w(c.w_size, c.at_end), y(c.y_size, c.at_end);
+  Guarded bias(s.columns, c.at_end), other(c.residual_size, c.at_end);
+  for (Guarded* g : {&x, &w, &bias, &other})
+    for (float& v : *g) v = r.number();
+  std::fill(y.begin(), y.end(), kUntouched);
+  std::vector<float> before;
+  if (c.in_place)
+    for (const BatchStart& at : s.batch)
+      for (int64_t i = 0; i < s.rows; ++i)
+        for (int64_t j = 0; j < s.columns; ++j) y.data[at.y + i * s.y_row + j] = r.number();
+  before.assign(y.begin(), y.end());
+  int64_t width = panel_columns(tiles.isa());
+  Guarded packed(packed_elements(s.depth, s.columns, tiles.isa()), c.at_end);
+  if (s.w_is_packed)
+    pack_panels(packed.data, {w.data, s.depth, s.columns, s.w_depth, s.w_column}, width, 0,
+                panel_count(s.columns, width));
+  Guarded scratch(std::max<int64_t>(1, product.scratch_elements()), c.at_end);
+  std::fill(scratch.begin(), scratch.end(), std::nanf("")); // nothing stale is used
+  ProductData data;
+  data.x = x.data;
+  data.w = s.w_is_packed ? packed.data : w.data;
+  data.bias = c.bias ? bias.data : nullptr;
+  data.residual = !c.residual ? nullptr : c.in_place ? y.data : other.data;
+  data.y = y.data;
+  data.scratch = scratch.data;
+  data.relu = c.relu;
+  int64_t finished = 0;
+  auto count = [&](const FinishedBlock& block) { finished += block.rows * block.columns; };
+  data.finish = count;
+  for (int part = product.parts(); part-- > 0;) product.run(part, data);
+  if (finished != s.rows * s.columns * static_cast<int64_t>(s.batch.size()))
+    return "finished " + std::to_string(finished);
+  const float* residual = !c.residual ? nullptr : c.in_place ? before.data() : other.data;
+  for (const BatchStart& at : s.batch)
+    for (int64_t i = 0; i < s.rows; ++i)
+      for (int64_t j = 0; j < (i + 1 < s.rows ? s.y_row : s.columns); ++j) {
+        float got = y.data[at.y + i * s.y_row + j];
+        if (j >= s.columns) {
+          if (got != kUntouched) return "wrote between rows";
+          continue;
+        }
+        double want = expected(c, x.data, w.data, data.bias, residual, at, i, j);
+        if (!(std::abs(got - want) <= 1e-5 * (1 + std::sqrt(static_cast<double>(s.depth)))))
+          return "row " + std::to_string(i) + ", column " + std::to_string(j) + " is " +
+                 std::to_string(got) + ", not " + std::to_string(want);
+      }
+  return "";
+}
+
+TEST(TileProduct, InstructionSetsOfThisProcessor) {
+  for (Isa isa : {Isa::Avx2, Isa::Avx512})
+    std::printf("%s: %s\n", isa_name(isa), processor_has(isa) ? "tested here" : "not tested here");
+}
+
+TEST(TileProduct, RandomProductsByRandomSchedules) {
+  for (Isa isa : instruction_sets()) {
+    const TileKernels& tiles = kernels(isa);
+    for (uint64_t seed = 0; seed < 1500; ++seed) {
+      Random r(seed);
+      Case c = random_case(r, 200);
+      Schedule schedule = random_schedule(r, c.shape, isa);
+      std::string wrong = check(r, c, schedule, tiles);
+      ASSERT_EQ(wrong, "") << "seed " << seed << ": " << c.shape.rows << " x " << c.shape.depth
+                           << " x " << c.shape.columns << ", " << text(schedule, isa);
+    }
+  }
+}
+
+/// As they are chosen; deep enough for several depth blocks, wide enough for several of the others.
+TEST(TileProduct, ProductsByTheirOwnSchedules) {
+  for (Isa isa : instruction_sets()) {
+    const TileKernels& tiles = kernels(isa);
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+      Random r(1000 + seed);
+      Case c = random_case(r, 1500);
+      auto threads = static_cast<int>(r.in(1, 4));
+      Schedule schedule = default_schedule(c.shape, isa, threads, {4 << 10, 16 << 10});
+      EXPECT_LE(schedule.parts(), threads);
+      std::string wrong = check(r, c, schedule, tiles);
+      ASSERT_EQ(wrong, "") << "seed " << seed << ": " << c.shape.rows << " x " << c.shape.depth
+                           << " x " << c.shape.columns << ", " << text(schedule, isa);
+    }
+  }
+}
+
+/// One row of x times a packed w.
+std::vector<float> row_times(const std::vector<float>& x, const std::vector<float>& w,
+                             const TileKernels& tiles, bool relu) {
+  ProductShape s;
+  s.depth = static_cast<int64_t>(x.size());
+  s.columns = static_cast<int64_t>(w.size() / x.size());
+  s.x_row = s.depth;
+  s.w_depth = s.y_row = s.columns;
+  Product product(s, default_schedule(s, tiles.isa(), 1, caches()), tiles);
+  std::vector<float> y(static_cast<size_t>(s.columns)),
+      scratch(static_cast<size_t>(product.scratch_elements()));
+  ProductData data;
+  data.x = x.data();
+  data.w = w.data();
+  data.y = y.data();
+  data.scratch = scratch.data();
+  data.relu = relu;
+  product.run(0, data);
+  return y;
+}
+
+TEST(TileProduct, NumbersThatAreNoneAndTinyOnes) {
+  for (Isa isa : instruction_sets()) {
+    const TileKernels& tiles = kernels(isa);
+    for (float special : {std::nanf(""), INFINITY, -INFINITY, 1e-42f, -1e-42f, 1e-45f, -0.0f})
+      for (bool relu : {false, true})
+        for (size_t columns : {16u, 33u}) {
+          std::vector<float> w(3 * columns, 1.0f);
+          std::vector<float> y = row_times({special, 0, 0}, w, tiles, relu);
+          float want = relu && special < 0 ? 0 : special;
+          for (float v : y)
+            if (std::isnan(want))
+              EXPECT_TRUE(std::isnan(v));
+            else
+              EXPECT_EQ(v, want);
+        }
+  }
+}
+
+/// A NaN that passes raises no exception of invalid operands: nothing has to look at it again.
+TEST(TileProduct, ReluOfNaNRaisesNoFlag) {
+  for (Isa isa : instruction_sets()) {
+    const TileKernels& tiles = kernels(isa);
+    std::feclearexcept(FE_ALL_EXCEPT);
+    row_times({std::nanf(""), 1}, std::vector<float>(2 * 20, 0.5f), tiles, true);
+    EXPECT_FALSE(std::fetestexcept(FE_INVALID));
+  }
+}
+
+/// One schedule gives one result, whoever runs the parts, and however many there are.
+TEST(TileProduct, PartsChangeNoBit) {
+  for (Isa isa : instruction_sets()) {
+    const TileKernels& tiles = kernels(isa);
+    std::vector<std::vector<float>> results;
+    for (int threads : {1, 2, 3, 5}) {
+      Random r(5);
+      ProductShape s;
+      s.rows = 37;
+      s.depth = 700;
+      s.columns = 90;
+      s.x_row = s.depth;
+      s.w_depth = s.y_row = s.columns;
+      std::vector<float> x(37 * 700), w(700 * 90), y(37 * 90);
+      for (float& v : x) v = r.number();
+      for (float& v : w) v = r.number();
+      Product product(s, default_schedule(s, isa, threads, {8 << 10, 64 << 10}), tiles);
+      std::vector<float> scratch(static_cast<size_t>(product.scratch_elements()));
+      ProductData data;
+      data.x = x.data();
+      data.w = w.data();
+      data.y = y.data();
+      data.scratch = scratch.data();
+      for (int part = 0; part < product.parts(); ++part) product.run(part, data);
+      results.push_back(y);
+      EXPECT_EQ(std::memcmp(results[0].data(), y.data(), y.size() * sizeof(float)), 0) << threads;
+    }
+  }
+}
+
+TEST(TileKernels, NoPageIsWritableAndExecutable) {
+  std::vector<const TileKernels*> made;
+  for (Isa isa : instruction_sets()) made.push_back(&kernels(isa));
+  std::ifstream maps("/proc/self/maps");
+  size_t executable = 0;
+  for (std::string line; std::getline(maps, line);) {
+    std::string rights = line.substr(line.find(' ') + 1, 4);
+    EXPECT_FALSE(rights[1] == 'w' && rights[2] == 'x') << line;
+    executable += rights == "r-xp" && line.find('/') == std::string::npos;
+  }
+  EXPECT_GE(executable, made.empty() ? 0u : 1u) << "code of our own";
+  for (const TileKernels* tiles : made)
+    std::printf("%s: %zu bytes of code\n", isa_name(tiles->isa()), tiles->code_bytes());
+}
+
+TEST(TileKernels, WhatTheProcessorLacksIsRefused) {
+  for (Isa isa : {Isa::Avx2, Isa::Avx512})
+    EXPECT_EQ(TileKernels::make(isa).ok(), processor_has(isa)) << isa_name(isa);
+}
+
+} // namespace
+} // namespace tg::tile
