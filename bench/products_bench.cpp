@@ -6,7 +6,7 @@
 // Each row is one product as a price sees it: operands and result in the backend's own layouts, a
 // constant right operand packed at load, on both sides. NAME keeps the rows whose name holds it.
 // Instruction set: the processor's best, bound by DNNL_MAX_CPU_ISA. Ours is made with
-// Products::Tiles, so it runs where the rule would not choose it, too.
+// Products::UntriedTiles, so it runs where the rule would not choose it, too.
 //
 // With --schedules no library runs: each product with a constant right operand by schedules around
 // its own, one thread, in turns: what the figures of default_schedule stand on.
@@ -139,7 +139,7 @@ std::string kernels(const Executable& executable) {
 Result<void> compare(const ProductRow& row, const Options& options, double peak) {
   Plan plan = plan_of(row);
   TG_TRY(std::unique_ptr<Executable> theirs, load(plan, Products::Library, options.threads));
-  TG_TRY(std::unique_ptr<Executable> ours, load(plan, Products::Tiles, options.threads));
+  TG_TRY(std::unique_ptr<Executable> ours, load(plan, Products::UntriedTiles, options.threads));
   TimingOptions timing;
   timing.seconds = options.seconds;
   timing.max_runs = 2000;

@@ -27,6 +27,9 @@ enum class Isa : uint8_t { Avx2, Avx512 };
 const char* isa_name(Isa isa);
 /// Whether the processor has it; what the user allows is the caller's to ask.
 bool processor_has(Isa isa);
+/// Whether the tests have run its tiles on some machine; others are off, also in tests, which run
+/// them where TANGRAM_UNTRIED_TILES is set.
+constexpr bool is_tried(Isa isa) { return isa == Isa::Avx2; }
 /// Floats of a vector.
 constexpr int64_t lanes(Isa isa) { return isa == Isa::Avx2 ? 8 : 16; }
 /// Columns of a panel: two vectors.

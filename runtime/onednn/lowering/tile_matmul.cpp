@@ -5,6 +5,7 @@
 #include "runtime/tile/product.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace tg::cpu {
 
@@ -23,10 +24,15 @@ const tile::TileKernels* tiles_of(tile::Isa isa) {
 }
 
 /// The best instruction set that this processor has and DNNL_MAX_CPU_ISA allows.
-const tile::TileKernels* best_tiles() {
+std::optional<tile::Isa> best_isa(bool tried) {
   for (tile::Isa isa : {tile::Isa::Avx512, tile::Isa::Avx2})
-    if (may_use_own(tile::isa_name(isa))) return tiles_of(isa);
-  return nullptr;
+    if (may_use_own(tile::isa_name(isa)) && (!tried || tile::is_tried(isa))) return isa;
+  return std::nullopt;
+}
+
+const tile::TileKernels* best_tiles(bool tried) {
+  std::optional<tile::Isa> isa = best_isa(tried);
+  return isa ? tiles_of(*isa) : nullptr;
 }
 
 /// Packs a matrix into panels, at load.
@@ -205,12 +211,12 @@ const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   if (l.type(step.result).elements() == 0) return nullptr;
   switch (l.products) {
   case Products::Library: return nullptr;
-  case Products::Tiles: return best_tiles();
+  case Products::Tiles: return best_tiles(/*tried=*/true);
+  case Products::UntriedTiles: return best_tiles(/*tried=*/false);
   case Products::Chosen: break;
   }
   if (!has_constant_matrix(l, step)) return nullptr;
-  const tile::TileKernels* best = best_tiles();
-  return best && best->isa() == tile::Isa::Avx2 ? best : nullptr;
+  return best_isa(/*tried=*/false) == tile::Isa::Avx2 ? tiles_of(tile::Isa::Avx2) : nullptr;
 }
 
 Result<void> lower_tile_matmul(Lowering& l, const PlanStep& step, const tile::TileKernels& tiles) {
