@@ -188,7 +188,13 @@ Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int thr
   op.buffers = {src.buffer, dst.buffer};
   auto nest = loops({&dst, &src});
   bool generated = src.dtype == DType::F32 || src.dtype == DType::BF16;
-  if (generated && is_transposition(nest)) return set_transposition(op, src, dst, nest, engine);
+  if (generated && is_transposition(nest)) {
+    TG_CHECK(set_transposition(op, src, dst, nest, engine));
+    // Of bf16 there is generated code from AVX-512 on; the plain loops before make +0 of -0.
+    if (src.dtype == DType::F32 || llvm::StringRef(op.implementation).contains("jit")) return {};
+    op.recipe.clear();
+    op.scratch_bytes = 0;
+  }
   op.implementation =
       nest.back().strides[1] == 1 || nest.back().extent == 1 ? "copy:rows" : "copy:elements";
   op.kernel = std::make_unique<StridedCopy>(src, dst, threads);

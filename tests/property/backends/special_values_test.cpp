@@ -287,6 +287,20 @@ TEST(SpecialValues, HalvesWithEveryActivation) {
     }
 }
 
+/// They are outputs, so they are copied and not only viewed.
+TEST(SpecialValues, TransposedHalvesKeepTheSignOfZero) {
+  for (const char* dtype : {"f16", "bf16"}) {
+    Builder b;
+    NodeId whole = b.op(OpKind::Floor, {b.input("x", {9, 20})});
+    NodeId half = b.op(OpKind::Cast, {b.op(OpKind::Neg, {whole})}, {Value::of_enum(dtype)});
+    b.output(b.op(OpKind::Transpose, {half}, {Value::of_ints({1, 0})}));
+    Plan plan = plan_from_graph(b.graph);
+    std::vector<Tensor> want = outputs_of(*make_ref_backend(), plan, {});
+    std::vector<Tensor> got = outputs_of(*make_cpu_backend(), plan, {});
+    EXPECT_EQ(summarise(got[0]).checksum, summarise(want[0]).checksum) << dtype;
+  }
+}
+
 /// A run after one with NaN has the bits that it would have had, and the other way round.
 TEST(SpecialValues, RunsDoNotRememberThem) {
   Builder b;
