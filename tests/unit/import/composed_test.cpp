@@ -33,24 +33,6 @@ std::vector<float> some(size_t count) {
   return made;
 }
 
-// --- numbers -------------------------------------------------------------------------------------
-
-TEST(Numbers, ARootThatFormulasAreKnownByIsItself) {
-  schema::Graph graph = body({}, {"y", "z"});
-  add_input(graph, "x", {2});
-  add_floats(graph, "root", {std::sqrt(2.0F)}, {});
-  add_floats(graph, "near", {std::nextafter(std::sqrt(2.0F), 2.0F)}, {});
-  add_node(graph, "Div", {"x", "root"}, {"y"});
-  add_node(graph, "Div", {"x", "near"}, {"z"});
-  auto made = imported(graph);
-  auto divisor = [&](size_t output) {
-    NodeId quotient = made->graph.outputs()[output].node;
-    return literal_of(made->graph, made->graph.operands(quotient)[1]).reals[0];
-  };
-  EXPECT_EQ(divisor(0), std::sqrt(2.0));
-  EXPECT_EQ(divisor(1), static_cast<double>(std::nextafter(std::sqrt(2.0F), 2.0F)));
-}
-
 // --- recurrent operators -------------------------------------------------------------------------
 
 /// An LSTM of 2 hidden numbers over x f32[4, 1, 3], with its weights in the file.
