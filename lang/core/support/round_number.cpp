@@ -24,9 +24,9 @@ double shortest_number(double x, DType dtype) {
   double wanted = round_number(x, dtype);
   for (int digits = 1; digits <= 9; ++digits) {
     char text[32];
-    char* end = std::to_chars(text, text + sizeof text, wanted, std::chars_format::scientific,
-                              digits - 1)
-                    .ptr;
+    char* end =
+        std::to_chars(text, text + sizeof text, wanted, std::chars_format::scientific, digits - 1)
+            .ptr;
     double number = wanted;
     std::from_chars(text, end, number);
     if (round_number(number, dtype) == wanted) return number;
