@@ -393,6 +393,59 @@ def unet():
 
 
 @network
+def diffusion_unet():
+    """In the manner of diffusion models: group norms, a time embedding, attention over pixels."""
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self, c_in, c_out):
+            super().__init__()
+            self.norm1, self.norm2 = nn.GroupNorm(8, c_in), nn.GroupNorm(8, c_out)
+            self.conv1, self.conv2 = nn.Conv2d(c_in, c_out, 3, padding=1), nn.Conv2d(c_out, c_out, 3, padding=1)
+            self.time = nn.Linear(64, c_out)
+            self.skip = nn.Conv2d(c_in, c_out, 1) if c_in != c_out else nn.Identity()
+
+        def forward(self, x, time):
+            h = self.conv1(nn.functional.silu(self.norm1(x))) + self.time(time)[:, :, None, None]
+            return self.skip(x) + self.conv2(nn.functional.silu(self.norm2(h)))
+
+    class Attention(nn.Module):
+        def __init__(self, width, heads=4):
+            super().__init__()
+            self.heads, self.norm = heads, nn.GroupNorm(8, width)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+        def forward(self, x):
+            n, c, h, w = x.shape
+            tokens = self.norm(x).flatten(2).transpose(1, 2)
+            parts = self.qkv(tokens).reshape(n, h * w, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+            y = nn.functional.scaled_dot_product_attention(*parts.unbind(0))
+            return x + self.out(y.transpose(1, 2).reshape(n, h * w, c)).transpose(1, 2).reshape(n, c, h, w)
+
+    class UNet(nn.Module):
+        def __init__(self, widths=(32, 64)):
+            super().__init__()
+            a, b = widths
+            self.time = nn.Sequential(nn.Linear(16, 64), nn.SiLU(), nn.Linear(64, 64))
+            self.stem, self.head = nn.Conv2d(3, a, 3, padding=1), nn.Conv2d(a, 3, 3, padding=1)
+            self.down, self.up = Block(a, a), Block(2 * a, a)
+            self.shrink, self.grow = nn.Conv2d(a, b, 3, 2, 1), nn.ConvTranspose2d(b, a, 2, stride=2)
+            self.middle = nn.ModuleList([Block(b, b), Block(b, b)])
+            self.attention, self.norm = Attention(b), nn.GroupNorm(8, a)
+
+        def forward(self, x, time):
+            time = nn.functional.silu(self.time(time))
+            kept = self.down(self.stem(x), time)
+            x = self.middle[0](self.shrink(kept), time)
+            x = self.grow(self.middle[1](self.attention(x), time))
+            x = self.up(torch.cat([x, kept], 1), time)
+            return self.head(nn.functional.silu(self.norm(x)))
+
+    return Network(randomise(UNet(), None), {"image": image(32), "time": torch.randn(1, 16)}, ["noise"])
+
+
+@network
 def detector():
     """In the manner of YOLO: a pyramid with resizes, boxes decoded on grids, before suppression."""
     import torch
