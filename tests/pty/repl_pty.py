@@ -222,8 +222,10 @@ def second_session(tg, state):
     t.wait("z")
     t.send("\x15")
     t.say("x: f32[1, 8]", "x: f32[1, 8]\n")
+    t.say(":set cost=analytic:cpu", "")
+    t.say(":opt tanh(x)", "")  # checks the rules of the file, which Ctrl-C is not to meet below
     # Without limits this would go on until the memory is full.
-    for setting in ("cost=analytic:cpu", "extract=greedy", "time-limit=100000", "node-limit=2000000000",
+    for setting in ("extract=greedy", "time-limit=100000", "node-limit=2000000000",
                     "iterations=1000000", "multi-iterations=1000000", "memory-limit=2000"):
         t.say(":set " + setting, "")
     t.send(":opt tanh(fire(x, 64)) @ transpose(fire(x, 64)) * fire(fire(x, 32), 64)\n")
