@@ -3,7 +3,7 @@
 #include "compiler/import/onnx/write/export_forms.h"
 #include "compiler/import/onnx/write/export_operators.h"
 #include "compiler/import/onnx/write/flatten_rows.h"
-#include "compiler/import/onnx/write/rounds.h"
+#include "compiler/import/onnx/write/write_order.h"
 #include "lang/core/semantics/winograd_transforms.h"
 
 namespace tg::onnx {
@@ -25,8 +25,8 @@ constexpr int64_t kMostWritten = 1024;
 
 class Exporter {
 public:
-  Exporter(const Graph& graph, const ExportOptions& options, Rounds rounds)
-      : graph_(graph), options_(options), nodes_(options.opset), rounds_(std::move(rounds)),
+  Exporter(const Graph& graph, const ExportOptions& options, WriteOrder order)
+      : graph_(graph), options_(options), nodes_(options.opset), order_(std::move(order)),
         needed_(graph.size()), forms_(graph.size()), value_(graph.size()),
         weight_(graph.size(), -1) {}
 
@@ -54,7 +54,7 @@ private:
   const Graph& graph_;
   const ExportOptions& options_;
   NodeWriter nodes_;
-  Rounds rounds_;
+  WriteOrder order_;
   std::vector<bool> needed_;                      // all others are not written
   std::vector<std::optional<WrittenForm>> forms_; // of nodes that are needed, those that are roots
   std::vector<Operand> value_;                    // of each node
@@ -113,10 +113,10 @@ void Exporter::add_weight(NodeId id) {
 void Exporter::write_kept(const KeptNode& kept) {
   schema::Node node = kept.node;
   for (std::string& name : *node.mutable_input())
-    if (!name.empty()) name = value_[rounds_.of_name.lookup(name).index].name;
+    if (!name.empty()) name = value_[order_.of_name.lookup(name).index].name;
   for (std::string& name : *node.mutable_output()) {
     if (name.empty()) continue;
-    NodeId id = rounds_.of_name.lookup(name);
+    NodeId id = order_.of_name.lookup(name);
     auto output = named_.find(id.index);
     bool shown = output != named_.end();
     name = shown ? output->second : nodes_.fresh(name);
@@ -231,11 +231,11 @@ Result<void> Exporter::write(NodeId id) {
 Result<Exported> Exporter::run() {
   mark_needed();
   TG_CHECK(reserve_names());
-  for (uint32_t round = 0; round <= rounds_.last; ++round) {
-    for (size_t k = 0; k < rounds_.of_kept.size(); ++k)
-      if (rounds_.of_kept[k] == round) write_kept(options_.kept->nodes[k]);
-    for (uint32_t i = 0; i < graph_.size(); ++i)
-      if (rounds_.of_node[i] == round) TG_CHECK(write({i}));
+  for (const WriteOrder::Step& step : order_.steps) {
+    if (step.is_kept)
+      write_kept(options_.kept->nodes[step.index]);
+    else
+      TG_CHECK(write({step.index}));
   }
   finish_outputs();
   exported_.graph = nodes_.take();
@@ -379,12 +379,12 @@ Result<Exported> export_graph(const Graph& graph, const ExportOptions& options) 
   if (options.opset < kOldestExport || options.opset > kNewestExport)
     return error(Code::unsupported, "opset {0} is not written: {1} to {2} are", options.opset,
                  kOldestExport, kNewestExport);
-  std::optional<Rounds> rounds = Rounds::of(graph, options.kept);
-  assert(rounds && "join_kept() has looked");
+  std::optional<WriteOrder> order = WriteOrder::of(graph, options.kept);
+  assert(order && "join_kept() has looked");
   if (options.kept && options.kept->opset() > options.opset)
     return error(Code::unsupported, "opset {0} is too old for what is kept ({1}): it takes {2}",
                  options.opset, options.kept->text(), options.kept->opset());
-  return Exporter(graph, options, std::move(*rounds)).run();
+  return Exporter(graph, options, std::move(*order)).run();
 }
 
 } // namespace tg::onnx
