@@ -5,7 +5,6 @@
 #include "lang/core/support/round_number.h"
 
 #include <cassert>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -16,15 +15,8 @@ namespace {
 /// were rounded to f32: files have the root of 0.125 at both sides of a product.
 double shortest_product(double x) {
   constexpr double kTwoRoundings = 0x1p-23;
-  for (int digits = 1; digits <= 9; ++digits) {
-    char text[32];
-    char* end =
-        std::to_chars(text, std::end(text), x, std::chars_format::scientific, digits - 1).ptr;
-    double number = x;
-    std::from_chars(text, end, number);
-    if (std::abs(number - x) <= kTwoRoundings * std::abs(x)) return number;
-  }
-  return x;
+  return shortest_number(
+      x, [&](double number) { return std::abs(number - x) <= kTwoRoundings * std::abs(x); });
 }
 
 /// What of the numbers of a graph is no file's.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 namespace tg {
 
@@ -18,20 +19,23 @@ double round_number(double x, DType dtype) {
   return std::abs(rounded) >= beyond ? std::copysign(INFINITY, x) : rounded;
 }
 
-double shortest_number(double x, DType dtype) {
-  bool narrow = dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16;
-  if (!narrow || !std::isfinite(x) || x == 0) return x;
-  double wanted = round_number(x, dtype);
+double shortest_number(double x, llvm::function_ref<bool(double)> alike) {
   for (int digits = 1; digits <= 9; ++digits) {
     char text[32];
     char* end =
-        std::to_chars(text, text + sizeof text, wanted, std::chars_format::scientific, digits - 1)
-            .ptr;
-    double number = wanted;
+        std::to_chars(text, std::end(text), x, std::chars_format::scientific, digits - 1).ptr;
+    double number = x;
     std::from_chars(text, end, number);
-    if (round_number(number, dtype) == wanted) return number;
+    if (alike(number)) return number;
   }
   return x;
+}
+
+double shortest_number(double x, DType dtype) {
+  bool narrow = dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16;
+  if (!narrow || !std::isfinite(x) || x == 0) return x;
+  double held = round_number(x, dtype);
+  return shortest_number(held, [&](double number) { return round_number(number, dtype) == held; });
 }
 
 } // namespace tg
