@@ -2,28 +2,14 @@
 // broadcasting, activations, residuals, views between operators, one and two threads, and both
 // layouts of inputs and outputs. Fixed seeds; a failure prints the graph.
 #include "tests/unit/onednn/compare.h"
-
-#include <random>
+#include "tests/unit/random_draws.h"
 
 namespace tg::test {
 namespace {
 
 constexpr double kTolerance = 2e-5;
 
-class Random {
-public:
-  explicit Random(uint64_t seed) : engine_(seed) {}
-  int64_t in(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
-  }
-  bool coin() { return in(0, 1) == 1; }
-  template <class T> T of(std::initializer_list<T> values) {
-    return values.begin()[in(0, static_cast<int64_t>(values.size()) - 1)];
-  }
-
-private:
-  std::mt19937_64 engine_;
-};
+using Random = RandomDraws;
 
 /// Of doubles both run the same loops, which `cpu` may cut into rows.
 void expect_same_doubles(const Builder& b, int threads) {

@@ -4,23 +4,12 @@
 // ctest runs this once more for each instruction set that oneDNN can be held to.
 #include "runtime/onednn/handles.h"
 #include "tests/unit/onednn/compare.h"
-
-#include <random>
+#include "tests/unit/random_draws.h"
 
 namespace tg::test {
 namespace {
 
-class Random {
-public:
-  explicit Random(uint64_t seed) : engine_(seed) {}
-  int64_t in(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
-  }
-  bool coin() { return in(0, 1) == 1; }
-
-private:
-  std::mt19937_64 engine_;
-};
+using Random = RandomDraws;
 
 /// A value [lead.., rows, columns]: an input or a weight, as it is, transposed, or sliced.
 NodeId matrix(Builder& b, Random& r, llvm::StringRef name, Shape lead, int64_t rows,

@@ -5,6 +5,7 @@
 #include "runtime/onednn/winograd/winograd.h"
 
 #include "lang/core/semantics/winograd_transforms.h"
+#include "tests/unit/random_draws.h"
 
 #include <gtest/gtest.h>
 
@@ -12,27 +13,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
-#include <random>
 
 namespace tg::cpu {
 namespace {
 
-class Random {
-public:
-  explicit Random(uint64_t seed) : engine_(seed) {}
-  int64_t in(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
-  }
-  bool coin() { return in(0, 1) == 1; }
-  std::vector<float> floats(int64_t count) {
-    std::vector<float> values(static_cast<size_t>(count));
-    for (float& value : values) value = static_cast<float>(in(-1000, 1000)) / 1000;
-    return values;
-  }
-
-private:
-  std::mt19937_64 engine_;
-};
+using Random = RandomDraws;
 
 /// An image [images, height, width, channels] with gaps between pixels.
 ImageSteps steps(int64_t height, int64_t width, int64_t pixel) {

@@ -5,6 +5,8 @@
 // vector that reads or writes beyond them ends the test.
 #include "runtime/tile/product.h"
 
+#include "tests/unit/random_draws.h"
+
 #include <gtest/gtest.h>
 
 #include <sys/mman.h>
@@ -15,23 +17,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <random>
 
 namespace tg::tile {
 namespace {
 
-class Random {
-public:
-  explicit Random(uint64_t seed) : engine_(seed) {}
-  int64_t in(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
-  }
-  bool coin() { return in(0, 1) == 1; }
-  float number() { return static_cast<float>(in(-1000, 1000)) / 1000; }
-
-private:
-  std::mt19937_64 engine_;
-};
+using Random = RandomDraws;
 
 /// Floats between two pages without access, side by side with the one or the other.
 class Guarded {
