@@ -7,12 +7,14 @@
 
 namespace tg::text {
 
-bool reserved(llvm::StringRef name) {
+llvm::ArrayRef<llvm::StringLiteral> keywords() {
   static constexpr llvm::StringLiteral kWords[] = {
-      "and", "as", "else",  "extern", "false", "fn",      "for",  "if",  "in",  "let",  "not",
-      "op",  "or", "model", "param",  "rule",  "ruleset", "true", "use", "var", "where"};
-  return llvm::is_contained(kWords, name);
+      "and", "as", "else", "extern", "false", "fn",      "for",  "if",  "in",  "let",  "model",
+      "not", "op", "or",   "param",  "rule",  "ruleset", "true", "use", "var", "where"};
+  return kWords;
 }
+
+bool reserved(llvm::StringRef name) { return llvm::is_contained(keywords(), name); }
 
 bool is_identifier(llvm::StringRef text) {
   return !text.empty() && !llvm::isDigit(text[0]) &&

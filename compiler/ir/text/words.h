@@ -5,7 +5,9 @@
 
 namespace tg::text {
 
-/// Words that the grammar keeps; an operand or output of that name gets a `_` behind it.
+/// Words that the grammar keeps.
+llvm::ArrayRef<llvm::StringLiteral> keywords();
+/// Whether it is one; an operand or output of that name gets a `_` behind it.
 bool reserved(llvm::StringRef name);
 bool is_identifier(llvm::StringRef text);
 /// The text itself where it is an identifier.

@@ -2,6 +2,7 @@
 // of a call the names of its arguments and the words that those take.
 #include "compiler/driver/cli/prompt/commands.h"
 #include "compiler/driver/cli/prompt/editor.h"
+#include "compiler/ir/text/words.h"
 #include "lang/syntax/parse.h"
 #include "lang/syntax/token_classes.h"
 #include "lang/syntax/tokens.h"
@@ -14,10 +15,6 @@ namespace tg::cli {
 namespace {
 
 using T = Grammar::token;
-
-constexpr llvm::StringLiteral kKeywords[] = {
-    "and", "as", "else", "extern", "false", "fn",      "for",  "if",  "in",  "let",  "model",
-    "not", "op", "or",   "param",  "rule",  "ruleset", "true", "use", "var", "where"};
 
 /// Files that a path being typed may go on to.
 std::vector<std::string> matching_files(llvm::StringRef typed) {
@@ -141,7 +138,8 @@ std::vector<std::string> setting_words(llvm::StringRef text) {
 } // namespace
 
 std::vector<std::string> ReplSession::words() const {
-  std::vector<std::string> all(std::begin(kKeywords), std::end(kKeywords));
+  std::vector<std::string> all;
+  for (llvm::StringRef word : text::keywords()) all.push_back(word.str());
   Session session = begin();
   Program program = read(session, state_.notebook);
   for (llvm::StringRef name : callable_names(program.modules.front())) all.push_back(name.str());
