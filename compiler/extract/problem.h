@@ -29,6 +29,8 @@ struct NodeIx {
 };
 
 inline constexpr double kInfiniteCost = std::numeric_limits<double>::infinity();
+/// Relative. Less is no gain: sums in another order differ as much.
+inline constexpr double kLeastGain = 1e-9;
 
 class ExtractionProblem {
 public:

@@ -43,8 +43,7 @@ Result<Derivation> explain_kernels(const Graph& plain, const Graph& fused,
 
 std::optional<WithKernels> use_kernels(const Graph& graph, llvm::ArrayRef<Rule> rules,
                                        PriceCache& prices, Numerics numerics) {
-  constexpr double kLeastGain = 1e-9; // relative
-  constexpr double kSeconds = 1;      // a class is one operator, or one of a few kernels
+  constexpr double kSeconds = 1; // a class is one operator, or one of a few kernels
   if (prices.patterns().empty()) return std::nullopt;
   ExtractOptions options;
   options.extractor = Extractor::Best;

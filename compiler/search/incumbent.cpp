@@ -10,8 +10,6 @@ namespace {
 /// Fewer operators win where prices are equal: far below what can be measured (extract.cpp has the
 /// same).
 constexpr double kOperatorTie = 1e-5;
-/// Relative: sums in another order are no gain.
-constexpr double kLeastGain = 1e-9;
 constexpr int kRounds = 4;
 
 } // namespace

@@ -12,7 +12,7 @@ namespace tg {
 namespace {
 
 constexpr llvm::StringLiteral kMagic("\x93NUMPY");
-constexpr size_t kHeaderAlign = 64; // of the data, in files that NumPy writes
+constexpr size_t kNpyAlign = 64; // of the data, in files that NumPy writes
 
 struct DescrRow {
   llvm::StringRef descr; // "f4" behind the byte order
@@ -22,9 +22,9 @@ constexpr DescrRow kDescrs[] = {{"f4", DType::F32}, {"f8", DType::F64}, {"f2", D
                                 {"i4", DType::I32}, {"i8", DType::I64}, {"b1", DType::Bool}};
 
 /// Reads the Python dictionary that the header is: a strict scanner for its three keys.
-class HeaderReader {
+class NpyHeaderReader {
 public:
-  HeaderReader(llvm::StringRef text, llvm::StringRef file) : rest_(text), file_(file) {}
+  NpyHeaderReader(llvm::StringRef text, llvm::StringRef file) : rest_(text), file_(file) {}
 
   Result<TensorType> run() {
     bool has_descr = false, has_order = false, has_shape = false;
@@ -125,7 +125,7 @@ Result<NpyHeader> parse_npy_header(llvm::StringRef start, uint64_t size, llvm::S
   uint64_t length = read_little_endian(start, kMagic.size() + 2, length_size);
   if (length > size - head) return bad("it ends within its header");
   if (length > start.size() - head) return bad("its header is over the limit of 64 KiB");
-  TG_TRY(TensorType type, HeaderReader(start.substr(head, length), name).run());
+  TG_TRY(TensorType type, NpyHeaderReader(start.substr(head, length), name).run());
   uint64_t data = size - head - length;
   if (data != static_cast<uint64_t>(type.bytes()))
     return error(Code::bad_data_file, "`{0}` holds {1} bytes of data where {2} has {3}", name, data,
@@ -165,7 +165,7 @@ std::string format_npy(const Tensor& tensor) {
   for (int64_t dim : type.shape) header += std::to_string(dim) + ",";
   header += "), }";
   size_t prefix = kMagic.size() + 4;
-  while ((prefix + header.size() + 1) % kHeaderAlign != 0) header += ' ';
+  while ((prefix + header.size() + 1) % kNpyAlign != 0) header += ' ';
   header += '\n';
   std::string bytes = kMagic.str();
   bytes += {'\x01', '\x00', static_cast<char>(header.size() & 0xff),

@@ -8,7 +8,7 @@ namespace {
 
 using llvm::json::Array;
 using llvm::json::Object;
-using llvm::json::Value;
+using Json = llvm::json::Value;
 using Where = llvm::json::Path;
 
 enum class Holds : uint8_t { Text, Flag, Number, NumberOrNull };
@@ -58,19 +58,19 @@ bool fail(Where where, llvm::StringLiteral why) {
 }
 
 /// JSON allows numbers that are too large to be any.
-bool is_number(const Value& value) {
+bool is_number(const Json& value) {
   auto number = value.getAsNumber();
   return number && std::isfinite(*number);
 }
 
 /// At least `least` and less than `end`.
-bool whole_number(const Value& value, int64_t least, int64_t end, Where where) {
+bool whole_number(const Json& value, int64_t least, int64_t end, Where where) {
   auto number = value.getAsInteger();
   if (!number) return fail(where, "expected a whole number");
   return (*number >= least && *number < end) || fail(where, "value out of range");
 }
 
-bool holds(const Value* value, Holds what, Where where) {
+bool holds(const Json* value, Holds what, Where where) {
   if (!value) return fail(where, "missing value");
   switch (what) {
   case Holds::Text: return value->getAsString() || fail(where, "expected a text");
@@ -88,11 +88,11 @@ bool has_keys(const Object& object, llvm::ArrayRef<Key> keys, Where where) {
   });
 }
 
-using CheckItem = llvm::function_ref<bool(const Value&, size_t index, Where)>;
+using CheckItem = llvm::function_ref<bool(const Json&, size_t index, Where)>;
 
 bool each(const Object& object, llvm::StringLiteral key, Where parent, CheckItem check) {
   Where where = parent.field(key);
-  const Value* value = object.get(key);
+  const Json* value = object.get(key);
   if (!value) return fail(where, "missing value");
   const Array* items = value->getAsArray();
   if (!items) return fail(where, "expected a list");
@@ -107,7 +107,7 @@ bool each_object(
     llvm::function_ref<bool(const Object&, size_t, Where)> more = [](const Object&, size_t, Where) {
       return true;
     }) {
-  return each(object, key, parent, [&](const Value& item, size_t i, Where where) {
+  return each(object, key, parent, [&](const Json& item, size_t i, Where where) {
     const Object* fields = item.getAsObject();
     if (!fields) return fail(where, "expected an object");
     return has_keys(*fields, keys, where) && more(*fields, i, where);
@@ -115,33 +115,32 @@ bool each_object(
 }
 
 /// [column, count, [place, ...]]
-bool is_cell(const Value& cell, int64_t columns, Where where) {
+bool is_cell(const Json& cell, int64_t columns, Where where) {
   const Array* parts = cell.getAsArray();
   const Array* places = parts && parts->size() == 3 ? (*parts)[2].getAsArray() : nullptr;
   if (!places) return fail(where, "expected a column, a count and a list of places");
-  for (const Value& place : *places)
+  for (const Json& place : *places)
     if (!place.getAsString()) return fail(where.index(2), "expected texts");
   return whole_number((*parts)[0], 0, columns, where.index(0)) &&
          holds(&(*parts)[1], Holds::Number, where.index(1));
 }
 
 bool are_applications(const Object& trace, Where where) {
-  const Value* columns = trace.get("columns");
+  const Json* columns = trace.get("columns");
   if (!columns) return fail(where.field("columns"), "missing value");
   if (!whole_number(*columns, 0, INT32_MAX, where.field("columns"))) return false;
   int64_t end = *columns->getAsInteger();
-  return each_object(trace, "applications", kApplied, where,
-                     [&](const Object& rule, size_t, Where at) {
-                       return each(rule, "cells", at, [&](const Value& cell, size_t, Where here) {
-                         return is_cell(cell, end, here);
-                       });
-                     });
+  return each_object(
+      trace, "applications", kApplied, where, [&](const Object& rule, size_t, Where at) {
+        return each(rule, "cells", at,
+                    [&](const Json& cell, size_t, Where here) { return is_cell(cell, end, here); });
+      });
 }
 
 /// Parents come before their children.
 bool is_tree(const Object& trace, Where where) {
   return each_object(trace, "tree", kTreeNode, where, [](const Object& node, size_t i, Where at) {
-    const Value* parent = node.get("parent");
+    const Json* parent = node.get("parent");
     if (!parent) return fail(at.field("parent"), "missing value");
     return whole_number(*parent, -1, static_cast<int64_t>(i), at.field("parent"));
   });
@@ -158,11 +157,11 @@ bool are_steps(const Object& trace, Where where) {
 
 /// What a trace of an earlier version does not have: a text, or a list of texts.
 bool is_labelled(const Object& node, Where where) {
-  if (const Value* name = node.get("name"); name && !name->getAsString())
+  if (const Json* name = node.get("name"); name && !name->getAsString())
     return fail(where.field("name"), "expected a text");
   for (llvm::StringLiteral key : {llvm::StringLiteral("weights"), llvm::StringLiteral("outputs")}) {
     if (!node.get(key)) continue;
-    bool texts = each(node, key, where, [](const Value& text, size_t, Where at) {
+    bool texts = each(node, key, where, [](const Json& text, size_t, Where at) {
       return text.getAsString() || fail(at, "expected a text");
     });
     if (!texts) return false;
@@ -174,13 +173,13 @@ bool is_labelled(const Object& node, Where where) {
 bool is_graph(const Object& trace, llvm::StringLiteral key, Where where) {
   return each_object(trace, key, kOperator, where, [](const Object& node, size_t i, Where at) {
     return is_labelled(node, at) &&
-           each(node, "operands", at, [&](const Value& operand, size_t, Where here) {
+           each(node, "operands", at, [&](const Json& operand, size_t, Where here) {
              return whole_number(operand, 0, static_cast<int64_t>(i), here);
            });
   });
 }
 
-bool is_trace(const Value& value, Where where) {
+bool is_trace(const Json& value, Where where) {
   const Object* trace = value.getAsObject();
   if (!trace) return fail(where, "expected an object");
   if (trace->getInteger("tangram_trace").getValueOr(0) != 1)

@@ -14,7 +14,7 @@ namespace tg {
 
 namespace {
 
-constexpr double kBudgetFlops = 3e8;
+constexpr double kCrossingFlops = 3e8;
 constexpr size_t kSwitches = 64, kMoves = 96, kDoublings = 80, kHalvings = 60;
 
 /// Values with something added to one element, to all of a leaf, or with a leaf scaled.
@@ -52,7 +52,7 @@ LeafValues beyond(const LeafValues& a, const LeafValues& b) {
 
 Crossing::Crossing(const Trial& trial, llvm::function_ref<bool()> stop)
     : trial_(trial), stop_(stop), graph_(trial.joined().graph), flops_(evaluation_flops(graph_)),
-      budget_(kBudgetFlops) {
+      budget_(kCrossingFlops) {
   std::vector<bool> alone = one_sided(trial.joined());
   for (uint32_t i = 0; i < alone.size() && switches_.size() < kSwitches; ++i)
     if (alone[i]) add_switches({i});

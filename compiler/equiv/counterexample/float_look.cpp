@@ -14,7 +14,7 @@ namespace {
 
 // Of all evaluations; a model of which one alone costs more than a glance is not glanced at.
 constexpr double kGlanceFlops = 2e9, kWholeFlops = 2e10;
-constexpr size_t kOrdinary = 4; // inputs that every whole look tries, whatever they cost
+constexpr size_t kOrdinaryInputs = 4; // inputs that every whole look tries, whatever they cost
 
 class Look {
 public:
@@ -26,7 +26,7 @@ public:
   FloatFindings run() {
     for (size_t i = 0; i < adversary_.size() && !findings_.different && !stopped(); ++i) {
       bool whole = effort_ != Adversary::Effort::Glance;
-      if (!affordable() && !(whole && i < kOrdinary)) break;
+      if (!affordable() && !(whole && i < kOrdinaryInputs)) break;
       Attempt attempt = adversary_.at(i);
       // Indices have a meaning out of range; a number too large for a double has none.
       judge(attempt, adversary_.out_of_range(i), adversary_.extreme(i));

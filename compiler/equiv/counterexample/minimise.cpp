@@ -10,7 +10,7 @@ namespace tg {
 
 namespace {
 
-constexpr double kBudgetFlops = 1e10; // of all evaluations while making it small
+constexpr double kMinimiseFlops = 1e10; // of all evaluations while making it small
 constexpr double kEvaluations = 3;    // of an attempt, about: most end at the first
 constexpr double kMaxAttempts = 2000;
 constexpr double kLeastAttempts = 20; // fewer make nothing small
@@ -31,7 +31,7 @@ public:
       : trial_(trial), graph_(trial.joined().graph), values_(std::move(values)),
         difference_(difference) {
     // Some evaluations each: of the models, and of the models with noise.
-    double budget = kBudgetFlops / kEvaluations / std::max(evaluation_flops(graph_), 1.0);
+    double budget = kMinimiseFlops / kEvaluations / std::max(evaluation_flops(graph_), 1.0);
     if (budget >= kLeastAttempts) budget_ = static_cast<size_t>(std::min(budget, kMaxAttempts));
     rounded_ = !trial_.run_beyond_rounding(values_, Trial::Results::Any);
   }

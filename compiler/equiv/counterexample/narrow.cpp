@@ -184,7 +184,7 @@ std::string as_models(const Joined& pair) {
 
 namespace {
 
-constexpr double kBudgetFlops = 1e10; // of all evaluations at shapes that are tried
+constexpr double kNarrowFlops = 1e10; // of all evaluations at shapes that are tried
 constexpr size_t kAttempts = 300;
 
 /// Elements of all inputs and weights.
@@ -219,7 +219,7 @@ std::optional<Equivalence::Part> find_part(const Joined& joined, size_t output,
                                            const EquivalenceOptions& options) {
   EquivalenceOptions quick = options;
   quick.minimise = false;
-  double budget = kBudgetFlops;
+  double budget = kNarrowFlops;
   auto differs = [&](const Joined& pair) {
     if ((budget -= evaluation_flops(pair.graph)) < 0) return false;
     return find_counterexample(pair, quick).has_value();

@@ -9,8 +9,8 @@ namespace tg {
 
 namespace {
 
-constexpr uint64_t kAttempts = 8;         // at a point
-constexpr size_t kWorthThreads = 1 << 16; // elements
+constexpr uint64_t kAttempts = 8;                 // at a point
+constexpr size_t kElementsWorthThreads = 1 << 16; // elements
 
 /// All that a check depends on: the seed, and every node that the pairs need.
 Digest digest_of_check(const Joined& joined, llvm::ArrayRef<NodeId> pairs, uint64_t seed) {
@@ -53,8 +53,9 @@ Evaluation<Field>::Leaves FieldCheck::leaves() {
     auto fill = [&](size_t first, size_t last) {
       for (size_t i = first; i < last; ++i) values[i] = stream.element(i);
     };
-    size_t count =
-        values.size() < kWorthThreads ? 1 : static_cast<size_t>(std::max(field_point.threads, 1));
+    size_t count = values.size() < kElementsWorthThreads
+                       ? 1
+                       : static_cast<size_t>(std::max(field_point.threads, 1));
     std::vector<std::thread> threads;
     for (size_t t = 1; t < count; ++t)
       threads.emplace_back([&, t, point = field_point] {

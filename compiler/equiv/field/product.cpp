@@ -14,7 +14,7 @@ namespace {
 // Products are below 2^102; this many of them and what was folded before are below 2^114, which is
 // 2^64 times the smallest prime.
 constexpr int64_t kTermsOfWide = 2048;
-constexpr int64_t kWorthThreads = 1 << 20; // terms
+constexpr int64_t kTermsWorthThreads = 1 << 20; // terms
 
 /// The same modulo the prime, below 2^115: its high half is.
 WideProduct fold(WideProduct sum, int lane) {
@@ -100,7 +100,7 @@ void multiply(const FieldProduct& product, FieldPath path) {
       multiply_range(product, ranges[i], path);
   };
   size_t helpers = std::min(static_cast<size_t>(std::max(field_point.threads, 1)), ranges.size());
-  if (product.m * product.n * product.k < kWorthThreads) helpers = 1;
+  if (product.m * product.n * product.k < kTermsWorthThreads) helpers = 1;
   std::vector<std::thread> threads;
   for (size_t i = 1; i < helpers; ++i)
     threads.emplace_back([&, point = field_point] {

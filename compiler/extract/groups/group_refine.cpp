@@ -14,8 +14,6 @@ namespace tg {
 
 namespace {
 
-/// Sums in another order may differ in the last digits.
-constexpr double kLeastGain = 1e-9;
 /// Families looked at from one choice, for each graph that may be priced.
 constexpr size_t kFamiliesForEach = 4;
 

@@ -205,7 +205,6 @@ private:
   /// The most violated rows of local_bounds.h, relative to the bound.
   size_t add_local_bounds(const LocalBounds& bounds) {
     constexpr size_t kMostRows = 30;
-    constexpr double kViolation = 0.01;
     llvm::ArrayRef<double> x = lp_.solution();
     std::vector<double> paid(problem_.class_count());
     for (uint32_t n = 0; n < problem_.node_count(); ++n)

@@ -11,8 +11,7 @@
 namespace tg {
 
 namespace {
-constexpr double kPresent = 1e-7;   // x or y above this is there
-constexpr double kViolation = 0.01; // least that a cut must be violated by
+constexpr double kFlows = 1e-7; // x or y above this carries flow
 } // namespace
 
 /// One component under one x: its network, and cuts from it.
@@ -49,7 +48,7 @@ private:
   };
 
   bool inside(ClassIx cls) const { return cutter_.component_of_[cls.index] == component_; }
-  bool present(NodeIx n) const { return problem_.usable(n) && x_[n.index] > kPresent; }
+  bool present(NodeIx n) const { return problem_.usable(n) && x_[n.index] > kFlows; }
 
   void set_levels() {
     level_.assign(classes_.size(), kNoLevel);
@@ -109,7 +108,7 @@ private:
       for (size_t q = 0; q < queue.size() && by[target] == UINT32_MAX; ++q)
         for (uint32_t arc : out_[queue[q]]) {
           uint32_t to = arcs_[arc].to;
-          if (arcs_[arc].left <= kPresent || by[to] != UINT32_MAX || to == source_) continue;
+          if (arcs_[arc].left <= kFlows || by[to] != UINT32_MAX || to == source_) continue;
           by[to] = arc;
           queue.push_back(to);
         }
@@ -134,7 +133,7 @@ private:
     for (size_t q = 0; q < queue.size(); ++q)
       for (uint32_t arc : out_[queue[q]]) { // arc ^ 1 comes in
         uint32_t from = arcs_[arc].to;
-        if (in[from] || arcs_[arc ^ 1].left <= kPresent) continue;
+        if (in[from] || arcs_[arc ^ 1].left <= kFlows) continue;
         assert(from != source_ && "the target is cut off");
         in[from] = true;
         queue.push_back(from);

@@ -18,6 +18,9 @@
 
 namespace tg {
 
+/// Least that a cut must be violated by to be taken.
+inline constexpr double kViolation = 0.01;
+
 struct FoundedCut {
   ClassIx target;
   std::vector<NodeIx> support; // y(target) <= sum of x over these

@@ -9,7 +9,6 @@ namespace tg {
 namespace {
 constexpr double kPresent = 1e-6;    // x above this is there
 constexpr double kInPart = 0.01;     // and classes that are there in part, from both ends
-constexpr double kViolation = 0.01;  // least that a cut must be violated by
 constexpr uint64_t kMostSteps = 2e7; // of one separation, some nanoseconds each
 constexpr double kThresholds[] = {0.05, 0.3, 0.5, 0.7, 0.95};
 } // namespace

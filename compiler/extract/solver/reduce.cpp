@@ -19,7 +19,7 @@ namespace tg {
 
 namespace {
 
-using ClassList = llvm::SmallVector<uint32_t, 4>; // sorted, each once
+using FewClasses = llvm::SmallVector<uint32_t, 4>; // sorted, each once
 
 class Reduction {
 public:
@@ -50,7 +50,7 @@ private:
   struct NodeState {
     bool alive = false;
     double cost = 0;
-    ClassList children;
+    FewClasses children;
   };
   struct ClassState {
     bool settled = false; // costs nothing: chosen as greedy chose
@@ -89,7 +89,7 @@ private:
       if (!from_.usable({n}) || pruned_[n] || classes_[cls].settled) continue;
       if (only_stored(cls) && !(greedy_.choice.node[cls] == NodeIx{n})) continue;
       bool extractable = true;
-      ClassList& children = nodes_[n].children;
+      FewClasses& children = nodes_[n].children;
       for (ClassIx child : from_.children({n})) {
         extractable &= greedy_.tree_cost[child.index] != kInfiniteCost;
         if (!classes_[child.index].settled && !only_stored(cls)) children.push_back(child.index);

@@ -116,8 +116,6 @@ Val Nodes::rounded(const Frame& frame, ast::ExprId id, Op op, Operand x, Operand
 
 namespace {
 
-bool is_int(const Val* val) { return val->constant(Value::Kind::Int); }
-
 /// The elements of nested lists, row by row, with their shape. False where rows differ in length or
 /// hold anything but numbers and bools.
 bool elements_of(const Val& val, Shape& shape, std::vector<const Val*>& out) {
@@ -210,7 +208,8 @@ bool Nodes::literal(const Frame& frame, const Val& val, Span span, NodeId& out, 
   }
   bool bools = llvm::all_of(elements, [](const Val* v) { return is_bool(*v); });
   DType dtype = want != DType::None ? want : bools ? DType::Bool : DType::F32;
-  bool exact = dtype == DType::I64 && llvm::all_of(elements, is_int);
+  bool exact = dtype == DType::I64 &&
+               llvm::all_of(elements, [](const Val* v) { return v->constant(Value::Kind::Int); });
   if (exact) {
     std::vector<int64_t> whole;
     whole.reserve(elements.size());

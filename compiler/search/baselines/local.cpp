@@ -21,8 +21,6 @@ namespace {
 
 using Path = std::map<RuleId, size_t>; // rules on the way to a graph
 
-constexpr double kLeastGain = 1e-9;
-
 /// A graph, and what can be done to it at once.
 class Moves {
 public:

@@ -17,9 +17,6 @@ namespace tg {
 
 namespace {
 
-/// Relative: less is rounding.
-constexpr double kLeastGain = 1e-9;
-
 BoardOptions board_options(const MctsOptions& o) {
   return {o.explore, {o.widen, o.firing}, o.depth};
 }

@@ -1,15 +1,11 @@
 #include "compiler/search/mcts/search_tree.h"
 
+#include "compiler/extract/problem.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace tg {
-
-namespace {
-
-constexpr double kLeastGain = 1e-9; // relative: less is rounding
-
-} // namespace
 
 size_t SearchTree::bytes_of(const Node& node) {
   return sizeof(node) + node.change.memory_bytes() + node.found.capacity() * sizeof(Match) +

@@ -16,7 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLeastGain = 1e-9; // relative
 constexpr size_t kStageGrowth = 5;
 // At the end, where e-graphs may be large: a share of the time, and seconds at most.
 constexpr double kReservedForBounds = 0.15, kMostReservedS = 10;

@@ -13,7 +13,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLeastGain = 1e-9; // relative
 constexpr double kDeeperSlices = 4;
 
 /// Searches one graph, with symbols of its own.

@@ -353,7 +353,7 @@ private:
   /// Memory instructions and divisions for each element, roughly: what differs between widths.
   static double work(Kernel& kernel) {
     std::set<ExprId> all;
-    for (const Phase& pass : plan_phases(kernel).passes)
+    for (const Pass& pass : plan_phases(kernel).passes)
       for (ExprId id : reachable(kernel, roots_of(kernel, pass), {})) all.insert(id);
     std::map<ExprId, Pack> packed = find_packs(kernel, all);
     std::set<uint32_t> divisions;

@@ -43,9 +43,9 @@ bool worth_keeping(const Expr& expr) {
 }
 
 /// What is computed in one pass and read in a later one.
-std::set<ExprId> kept_by(const Kernel& kernel, llvm::ArrayRef<Phase> passes) {
+std::set<ExprId> kept_by(const Kernel& kernel, llvm::ArrayRef<Pass> passes) {
   std::set<ExprId> computed, kept;
-  for (const Phase& pass : passes) {
+  for (const Pass& pass : passes) {
     std::set<ExprId> earlier = computed, seen;
     auto roots = roots_of(kernel, pass);
     llvm::SmallVector<ExprId, 32> open(roots.begin(), roots.end());
@@ -64,9 +64,9 @@ std::set<ExprId> kept_by(const Kernel& kernel, llvm::ArrayRef<Phase> passes) {
 }
 
 /// Loads of a row's elements that no reduction decides, and that the first pass does not need.
-std::vector<ExprId> loads_ahead(const Kernel& kernel, llvm::ArrayRef<Phase> passes) {
+std::vector<ExprId> loads_ahead(const Kernel& kernel, llvm::ArrayRef<Pass> passes) {
   std::set<ExprId> first = reachable(kernel, roots_of(kernel, passes[0]), {}), later;
-  for (const Phase& pass : passes.drop_front())
+  for (const Pass& pass : passes.drop_front())
     for (ExprId id : reachable(kernel, roots_of(kernel, pass), {})) later.insert(id);
   std::vector<ExprId> loads;
   for (ExprId id : later) {
@@ -106,7 +106,7 @@ std::set<ExprId> reachable(const Kernel& kernel, llvm::ArrayRef<ExprId> roots,
   return seen;
 }
 
-llvm::SmallVector<ExprId, 16> roots_of(const Kernel& kernel, const Phase& phase) {
+llvm::SmallVector<ExprId, 16> roots_of(const Kernel& kernel, const Pass& phase) {
   llvm::SmallVector<ExprId, 16> roots(phase.early.begin(), phase.early.end());
   for (uint32_t stage : phase.stages)
     roots.append(kernel.stages[stage].values.begin(), kernel.stages[stage].values.end());

@@ -12,14 +12,14 @@ namespace tg::cuda {
 /// Threads that keep a large GPU busy. Where there are fewer, latencies count, not registers.
 inline constexpr int64_t kEnoughThreads = int64_t{1} << 18;
 
-struct Phase {
+struct Pass {
   std::vector<uint32_t> stages;   // computed in this pass
   bool stores = false;            // the last pass
   std::vector<ExprId> early = {}; // loads for later passes, which need not wait for this one
 };
 
 struct Phases {
-  std::vector<Phase> passes;
+  std::vector<Pass> passes;
   /// Expressions computed in one pass and read in a later one, ascending.
   std::set<ExprId> kept;
 };
@@ -30,7 +30,7 @@ llvm::SmallVector<ExprId, 6> dependencies(const Kernel& kernel, ExprId id);
 /// What a pass computes, ascending; not what earlier passes have kept (`stop`).
 std::set<ExprId> reachable(const Kernel& kernel, llvm::ArrayRef<ExprId> roots,
                            const std::set<ExprId>& stop);
-llvm::SmallVector<ExprId, 16> roots_of(const Kernel& kernel, const Phase& phase);
+llvm::SmallVector<ExprId, 16> roots_of(const Kernel& kernel, const Pass& phase);
 
 /// Elements of a 16-byte access.
 int pack_width(DType dtype, int vector);

@@ -58,7 +58,7 @@ private:
   void serial() {
     Phases phases = plan_phases(kernel_);
     grid_loop();
-    for (const Phase& phase : phases.passes) {
+    for (const Pass& phase : phases.passes) {
       bool once = phase.stores && kernel_.stores[0].per_row;
       for (uint32_t s : phase.stages)
         out_ << "    " << scalar_name(kernel_.stages[s].scalar) << " s" << s << " = "
@@ -181,7 +181,7 @@ private:
     out_ << "      }\n    TG_THREADS_END\n";
   }
 
-  void accumulate(PassWriter& pass, const Phase& phase) {
+  void accumulate(PassWriter& pass, const Pass& phase) {
     for (uint32_t s : phase.stages)
       for (ExprId value : kernel_.stages[s].values)
         pass.line() << "s" << s << " = tg_" << reduce_name(kernel_.stages[s].op) << "(s" << s
@@ -201,7 +201,7 @@ private:
       out_ << "    TG_ARRAY(" << scalar_name(kernel_.exprs[id].scalar) << ", k" << id << ", "
            << t.kept << ");\n";
     std::set<ExprId> computed;
-    for (const Phase& phase : phases.passes) {
+    for (const Pass& phase : phases.passes) {
       row_pass(phase, kept, computed);
       for (uint32_t s : phase.stages)
         out_ << "    " << (columns() ? "TG_REDUCE_APART(" : "TG_REDUCE(")
@@ -223,7 +223,7 @@ private:
     return "TG_THREAD % " + std::to_string(kernel_.tunables.row_threads);
   }
 
-  void row_pass(const Phase& phase, const std::set<ExprId>& kept, std::set<ExprId>& computed) {
+  void row_pass(const Pass& phase, const std::set<ExprId>& kept, std::set<ExprId>& computed) {
     const Tunables& t = kernel_.tunables;
     bool once = phase.stores && kernel_.stores[0].per_row;
     out_ << "    TG_THREADS_BEGIN\n";

@@ -5,8 +5,6 @@ namespace tg::cuda {
 
 namespace {
 
-Shape sizes(const Value& value) { return {value.ints.begin(), value.ints.end()}; }
-
 /// Where the next tensor of a problem lies, and whose it is.
 DnnTensorId lay(DnnProblem& problem, const PlanStep& step, size_t role, DType dtype,
                 PlanValueId value) {

@@ -13,8 +13,6 @@ namespace {
 Shape channel_dims(int64_t channels) { return {1, channels, 1, 1}; }
 Shape channel_strides(int64_t channels) { return {channels, 1, channels, channels}; }
 
-Shape sizes(const Value& value) { return {value.ints.begin(), value.ints.end()}; }
-
 bool is_plain(const Plan& plan, PlanValueId id, const StridesOf& strides) {
   return strides(id) == contiguous_strides(plan.values[id].type.shape);
 }

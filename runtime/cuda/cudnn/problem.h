@@ -18,6 +18,9 @@ struct DnnProblem {
   std::vector<PlanValueId> values;
 };
 
+/// What an attribute holds: extents, strides.
+inline Shape sizes(const Value& value) { return {value.ints.begin(), value.ints.end()}; }
+
 /// nullopt where cuDNN has no words for the step: integers, other operators.
 std::optional<DnnProblem> dnn_problem(const Plan& plan, const PlanStep& step,
                                       const StridesOf& strides);

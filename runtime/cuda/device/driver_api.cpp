@@ -9,7 +9,7 @@ constexpr CUresult kErrorStub = 34, kErrorNoDevice = 100, kErrorInvalidDevice = 
                    kErrorMismatch = 803;
 
 /// What a user can do about a driver that does not start.
-std::string advice(CUresult result) {
+std::string start_advice(CUresult result) {
   switch (result) {
   case kErrorStub:
     return "the CUDA toolkit's stub of the driver is loaded, which is there to link with: take its "
@@ -38,7 +38,7 @@ Result<std::unique_ptr<DriverApi>> DriverApi::open() {
     return error(Code::no_backend, "the NVIDIA driver is too old: it has no {0}", missing);
   if (CUresult result = api.Init(0))
     return error(Code::no_backend, "the NVIDIA driver does not start: {0}", api.message(result))
-        .suggest(advice(result));
+        .suggest(start_advice(result));
   return driver;
 }
 

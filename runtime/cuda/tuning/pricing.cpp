@@ -1,3 +1,4 @@
+#include "runtime/cuda/tuning/scratch.h"
 #include "runtime/cuda/tuning/step_timer.h"
 
 #include <llvm/ADT/StringMap.h>
@@ -13,7 +14,6 @@ namespace {
 constexpr size_t kMostTogether = 16;
 constexpr int64_t kMostBytes = int64_t{512} << 20;
 /// Numbers of a type that scratch memory is filled with, over and over.
-constexpr int64_t kPatternElements = 1 << 16;
 
 } // namespace
 

@@ -11,8 +11,6 @@ namespace {
 
 /// Replays over which work is timed: differences below their spread do not matter.
 constexpr int kTimedSamples = 5;
-/// Numbers that the memory is filled with, over and over.
-constexpr int64_t kPatternElements = 1 << 16;
 /// What takes so many times as long as the best, and a launch more, is not timed in a graph.
 constexpr double kHopeless = 3, kLaunchMicroseconds = 100;
 constexpr int64_t kMostColdCopies = 16;

@@ -15,6 +15,9 @@ namespace tg::cuda {
 inline constexpr int64_t kColdBytes = int64_t{64} << 20;
 int cold_copies(int64_t bytes, int64_t room = kColdBytes);
 
+/// Numbers that scratch memory is filled with, over and over.
+inline constexpr int64_t kPatternElements = 1 << 16;
+
 class ScratchTimer {
 public:
   /// Puts the work on a stream, on the memory that begins at `scratch`.

@@ -45,7 +45,7 @@ struct MapProgram {
 };
 
 /// nullopt: the operator's formula is compiled (lang/core/formulas.h).
-std::optional<Instr> instr_of(OpKind op) {
+std::optional<Instr> pointwise_instr(OpKind op) {
   switch (op) {
   case OpKind::Identity: return Instr::Copy;
   case OpKind::Neg: return Instr::Neg;
@@ -160,7 +160,7 @@ private:
                   &other = args[0].product ? args[1] : args[0];
       return of(emit(Instr::MulAdd, product.a, product.b, settle(other)));
     }
-    std::optional<Instr> instr = instr_of(op);
+    std::optional<Instr> instr = pointwise_instr(op);
     if (!instr) return by_formula(*formula_of(op), args);
     llvm::SmallVector<Register, 3> from(3, 0);
     for (size_t i = 0; i < args.size(); ++i) from[i] = settle(args[i]);

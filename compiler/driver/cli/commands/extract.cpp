@@ -33,7 +33,7 @@ void write_json(Session& session, const tangram::Extraction& answer, llvm::Strin
   session.out << "\n";
 }
 
-void print_report(Session& session, const tangram::Extraction& answer, llvm::StringRef instance) {
+void print_extraction(Session& session, const tangram::Extraction& answer, llvm::StringRef instance) {
   const Options& o = session.options;
   llvm::raw_ostream& out = session.out;
   out << instance << "\n\n";
@@ -73,7 +73,7 @@ int run_extract(Session& session) {
   if (o.json)
     write_json(session, *answer, instance);
   else if (!o.quiet)
-    print_report(session, *answer, instance);
+    print_extraction(session, *answer, instance);
   return 0;
 }
 

@@ -174,7 +174,7 @@ private:
 
   std::string path_, prompt_;
   Completer complete_;
-  History* history_;
+  ::History* history_;
   EditLine* edit_;
   bool interrupted_ = false;
 };

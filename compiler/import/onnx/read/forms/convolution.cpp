@@ -212,13 +212,14 @@ void transposed_convolution(Call& call) {
   call.result(emit.squeeze(made, 2));
 }
 
-constexpr Form kForms[] = {
-    {"Conv", convolution},
-    {"ConvTranspose", transposed_convolution},
-};
-
 } // namespace
 
-llvm::ArrayRef<Form> convolution_forms() { return kForms; }
+llvm::ArrayRef<Form> convolution_forms() {
+  static constexpr Form kForms[] = {
+      {"Conv", convolution},
+      {"ConvTranspose", transposed_convolution},
+  };
+  return kForms;
+}
 
 } // namespace tg::onnx

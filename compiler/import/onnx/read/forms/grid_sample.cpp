@@ -7,11 +7,11 @@
 namespace tg::onnx {
 namespace {
 
-enum class Padding : uint8_t { Zeros, Border, Reflection };
+enum class Outside : uint8_t { Zeros, Border, Reflection };
 
 struct Sampling {
   Filter filter = Filter::Linear;
-  Padding padding = Padding::Zeros;
+  Outside padding = Outside::Zeros;
   bool align_corners = false;
 };
 
@@ -64,19 +64,19 @@ NodeId AxisSampler::place(NodeId grid) const {
                  ? emit_.mul(emit_.div(from_zero, 2), last())
                  : emit_.div(emit_.sub(emit_.mul(from_zero, static_cast<double>(size_)), 1), 2);
   if (how_.filter == Filter::Nearest) x = emit_.unary(OpKind::Round, x);
-  if (how_.padding == Padding::Reflection) return reflected(x);
+  if (how_.padding == Outside::Reflection) return reflected(x);
   // Of a cubic each element that it reads is held within the borders, but not its place.
-  bool held = how_.padding == Padding::Border && how_.filter != Filter::Cubic;
+  bool held = how_.padding == Outside::Border && how_.filter != Filter::Cubic;
   return held ? emit_.clip(x, 0, last()) : x;
 }
 
 Neighbour AxisSampler::neighbour(NodeId place, NodeId weight) const {
   Neighbour made{{}, weight, {}};
-  if (how_.padding == Padding::Zeros)
+  if (how_.padding == Outside::Zeros)
     made.inside = emit_.op(OpKind::LogicalAnd,
                            {emit_.op(OpKind::GreaterEqual, {place, emit_.like(place, 0)}),
                             emit_.op(OpKind::LessEqual, {place, emit_.like(place, last())})});
-  bool far = how_.padding == Padding::Reflection && how_.filter == Filter::Cubic;
+  bool far = how_.padding == Outside::Reflection && how_.filter == Filter::Cubic;
   made.index = emit_.cast(emit_.clip(far ? reflected(place) : place, 0, last()), DType::I64);
   return made;
 }
@@ -177,9 +177,9 @@ Sampling read_sampling(Call& call) {
   else if (mode != (newer ? "linear" : "bilinear"))
     call.fail("its attribute `mode` is `" + mode + "`");
   if (padding == "border")
-    how.padding = Padding::Border;
+    how.padding = Outside::Border;
   else if (padding == "reflection")
-    how.padding = Padding::Reflection;
+    how.padding = Outside::Reflection;
   else if (padding != "zeros")
     call.fail("its attribute `padding_mode` is `" + padding + "`");
   return how;
@@ -208,7 +208,7 @@ void grid_sample(Call& call) {
   int64_t count = emit.type(grid).elements() / axes;
   DType wide = emit.dtype(grid) == DType::F64 ? DType::F64 : DType::F32;
   NodeId rows = emit.cast(emit.reshape(grid, {count, axes}), wide);
-  RowSampler sampler(emit, x, count, how.padding == Padding::Zeros);
+  RowSampler sampler(emit, x, count, how.padding == Outside::Zeros);
   NodeId sum;
   for (const Neighbour& corner : corners(emit, how, shape.drop_front(2), rows)) {
     NodeId term = sampler.sample(corner);

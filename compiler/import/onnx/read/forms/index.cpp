@@ -237,22 +237,23 @@ void non_max_suppression(Call& call) {
   if (rows.valid()) call.result(0, FileValue{Kind::Padded, rows, e.type(rows), {}});
 }
 
-constexpr Form kForms[] = {
-    {"Compress", compress},
-    {"Gather", gather},
-    {"GatherElements", gather_elements},
-    {"GatherND", gather_nd},
-    {"NonMaxSuppression", non_max_suppression},
-    {"NonZero", non_zero},
-    {"OneHot", one_hot},
-    {"Scatter", scatter_elements},
-    {"ScatterElements", scatter_elements},
-    {"ScatterND", scatter_nd},
-    {"TopK", top_k},
-};
-
 } // namespace
 
-llvm::ArrayRef<Form> index_forms() { return kForms; }
+llvm::ArrayRef<Form> index_forms() {
+  static constexpr Form kForms[] = {
+      {"Compress", compress},
+      {"Gather", gather},
+      {"GatherElements", gather_elements},
+      {"GatherND", gather_nd},
+      {"NonMaxSuppression", non_max_suppression},
+      {"NonZero", non_zero},
+      {"OneHot", one_hot},
+      {"Scatter", scatter_elements},
+      {"ScatterElements", scatter_elements},
+      {"ScatterND", scatter_nd},
+      {"TopK", top_k},
+  };
+  return kForms;
+}
 
 } // namespace tg::onnx

@@ -350,13 +350,14 @@ void col2im(Call& call) {
   call.result(made);
 }
 
-constexpr Form kForms[] = {
-    {"Col2Im", col2im}, {"Concat", concat},       {"Pad", pad},     {"Slice", slice},
-    {"Split", split},   {"Transpose", transpose}, {"Trilu", trilu},
-};
-
 } // namespace
 
-llvm::ArrayRef<Form> layout_forms() { return kForms; }
+llvm::ArrayRef<Form> layout_forms() {
+  static constexpr Form kForms[] = {
+      {"Col2Im", col2im}, {"Concat", concat},       {"Pad", pad},     {"Slice", slice},
+      {"Split", split},   {"Transpose", transpose}, {"Trilu", trilu},
+  };
+  return kForms;
+}
 
 } // namespace tg::onnx

@@ -89,13 +89,14 @@ void softmax_cross_entropy_loss(Call& call) {
   if (call.wants(1)) call.result(1, x);
 }
 
-constexpr Form kForms[] = {
-    {"NegativeLogLikelihoodLoss", negative_log_likelihood_loss},
-    {"SoftmaxCrossEntropyLoss", softmax_cross_entropy_loss},
-};
-
 } // namespace
 
-llvm::ArrayRef<Form> loss_forms() { return kForms; }
+llvm::ArrayRef<Form> loss_forms() {
+  static constexpr Form kForms[] = {
+      {"NegativeLogLikelihoodLoss", negative_log_likelihood_loss},
+      {"SoftmaxCrossEntropyLoss", softmax_cross_entropy_loss},
+  };
+  return kForms;
+}
 
 } // namespace tg::onnx

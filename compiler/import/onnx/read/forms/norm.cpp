@@ -312,24 +312,25 @@ void dropout(Call& call) {
   if (call.wants(1)) call.result(1, emit.filled(1, {mask, emit.type(x).shape}));
 }
 
-constexpr Form kForms[] = {
-    {"BatchNormalization", batch_normalization},
-    {"Dropout", dropout},
-    {"GroupNormalization", group_normalization},
-    {"Hardmax", hardmax},
-    {"InstanceNormalization", instance_normalization},
-    {"LRN", lrn},
-    {"LayerNormalization", layer_normalization},
-    {"LogSoftmax", log_softmax},
-    {"LpNormalization", lp_normalization},
-    {"MeanVarianceNormalization", mean_variance_normalization},
-    {"RMSNormalization", rms_normalization},
-    {"SimplifiedLayerNormalization", rms_normalization},
-    {"Softmax", softmax},
-};
-
 } // namespace
 
-llvm::ArrayRef<Form> norm_forms() { return kForms; }
+llvm::ArrayRef<Form> norm_forms() {
+  static constexpr Form kForms[] = {
+      {"BatchNormalization", batch_normalization},
+      {"Dropout", dropout},
+      {"GroupNormalization", group_normalization},
+      {"Hardmax", hardmax},
+      {"InstanceNormalization", instance_normalization},
+      {"LRN", lrn},
+      {"LayerNormalization", layer_normalization},
+      {"LogSoftmax", log_softmax},
+      {"LpNormalization", lp_normalization},
+      {"MeanVarianceNormalization", mean_variance_normalization},
+      {"RMSNormalization", rms_normalization},
+      {"SimplifiedLayerNormalization", rms_normalization},
+      {"Softmax", softmax},
+  };
+  return kForms;
+}
 
 } // namespace tg::onnx

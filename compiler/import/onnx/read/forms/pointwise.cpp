@@ -302,7 +302,7 @@ void cast_like(Call& call) {
 
 void identity(Call& call) { call.result(0, call.value(0)); }
 
-constexpr Form kForms[] = {
+constexpr Form kPointwiseForms[] = {
     {"Abs", one<OpKind::Abs>},
     {"Acos", acos},
     {"Acosh", acosh},
@@ -373,6 +373,6 @@ constexpr Form kForms[] = {
 
 } // namespace
 
-llvm::ArrayRef<Form> pointwise_forms() { return kForms; }
+llvm::ArrayRef<Form> pointwise_forms() { return kPointwiseForms; }
 
 } // namespace tg::onnx

@@ -397,18 +397,19 @@ void global_lp_pool(Call& call) {
   call.result(to_root(emit, emit.sum(to_power(emit, x, p), image_axes(call, x)), p));
 }
 
-constexpr Form kForms[] = {
-    {"AveragePool", average_pool},
-    {"GlobalAveragePool", global_pool<OpKind::ReduceMean>},
-    {"GlobalLpPool", global_lp_pool},
-    {"GlobalMaxPool", global_pool<OpKind::ReduceMax>},
-    {"LpPool", lp_pool},
-    {"MaxPool", max_pool},
-    {"MaxUnpool", max_unpool},
-};
-
 } // namespace
 
-llvm::ArrayRef<Form> pool_forms() { return kForms; }
+llvm::ArrayRef<Form> pool_forms() {
+  static constexpr Form kForms[] = {
+      {"AveragePool", average_pool},
+      {"GlobalAveragePool", global_pool<OpKind::ReduceMean>},
+      {"GlobalLpPool", global_lp_pool},
+      {"GlobalMaxPool", global_pool<OpKind::ReduceMax>},
+      {"LpPool", lp_pool},
+      {"MaxPool", max_pool},
+      {"MaxUnpool", max_unpool},
+  };
+  return kForms;
+}
 
 } // namespace tg::onnx

@@ -244,25 +244,26 @@ void cum_prod(Call& call) {
   });
 }
 
-constexpr Form kForms[] = {
-    {"ArgMax", arg_max},
-    {"ArgMin", arg_min},
-    {"CumProd", cum_prod},
-    {"CumSum", cum_sum},
-    {"ReduceL1", reduce_l1},
-    {"ReduceL2", reduce_l2},
-    {"ReduceLogSum", reduce_log_sum},
-    {"ReduceLogSumExp", reduce_log_sum_exp},
-    {"ReduceMax", reduce_max},
-    {"ReduceMean", reduce_mean},
-    {"ReduceMin", reduce_min},
-    {"ReduceProd", reduce_prod},
-    {"ReduceSum", reduce_sum},
-    {"ReduceSumSquare", reduce_sum_square},
-};
-
 } // namespace
 
-llvm::ArrayRef<Form> reduction_forms() { return kForms; }
+llvm::ArrayRef<Form> reduction_forms() {
+  static constexpr Form kForms[] = {
+      {"ArgMax", arg_max},
+      {"ArgMin", arg_min},
+      {"CumProd", cum_prod},
+      {"CumSum", cum_sum},
+      {"ReduceL1", reduce_l1},
+      {"ReduceL2", reduce_l2},
+      {"ReduceLogSum", reduce_log_sum},
+      {"ReduceLogSumExp", reduce_log_sum_exp},
+      {"ReduceMax", reduce_max},
+      {"ReduceMean", reduce_mean},
+      {"ReduceMin", reduce_min},
+      {"ReduceProd", reduce_prod},
+      {"ReduceSum", reduce_sum},
+      {"ReduceSumSquare", reduce_sum_square},
+  };
+  return kForms;
+}
 
 } // namespace tg::onnx

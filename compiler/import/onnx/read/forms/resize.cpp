@@ -436,18 +436,19 @@ void space_to_depth(Call& call) {
   call.result(emit.reshape(made, {n, depth * size * size, h, w}));
 }
 
-constexpr Form kForms[] = {
-    {"AffineGrid", affine_grid},
-    {"CenterCropPad", center_crop_pad},
-    {"DepthToSpace", depth_to_space},
-    {"GridSample", grid_sample},
-    {"Resize", resize},
-    {"SpaceToDepth", space_to_depth},
-    {"Upsample", upsample},
-};
-
 } // namespace
 
-llvm::ArrayRef<Form> resize_forms() { return kForms; }
+llvm::ArrayRef<Form> resize_forms() {
+  static constexpr Form kForms[] = {
+      {"AffineGrid", affine_grid},
+      {"CenterCropPad", center_crop_pad},
+      {"DepthToSpace", depth_to_space},
+      {"GridSample", grid_sample},
+      {"Resize", resize},
+      {"SpaceToDepth", space_to_depth},
+      {"Upsample", upsample},
+  };
+  return kForms;
+}
 
 } // namespace tg::onnx

@@ -295,26 +295,27 @@ void tile(Call& call) {
   call.result(x);
 }
 
-constexpr Form kForms[] = {
-    {"BlackmanWindow", blackman_window},
-    {"Constant", constant},
-    {"ConstantOfShape", constant_of_shape},
-    {"Expand", expand},
-    {"EyeLike", eye_like},
-    {"Flatten", flatten},
-    {"HammingWindow", hamming_window},
-    {"HannWindow", hann_window},
-    {"Range", range},
-    {"Reshape", reshape},
-    {"Shape", shape},
-    {"Size", size},
-    {"Squeeze", squeeze},
-    {"Tile", tile},
-    {"Unsqueeze", unsqueeze},
-};
-
 } // namespace
 
-llvm::ArrayRef<Form> shape_forms() { return kForms; }
+llvm::ArrayRef<Form> shape_forms() {
+  static constexpr Form kForms[] = {
+      {"BlackmanWindow", blackman_window},
+      {"Constant", constant},
+      {"ConstantOfShape", constant_of_shape},
+      {"Expand", expand},
+      {"EyeLike", eye_like},
+      {"Flatten", flatten},
+      {"HammingWindow", hamming_window},
+      {"HannWindow", hann_window},
+      {"Range", range},
+      {"Reshape", reshape},
+      {"Shape", shape},
+      {"Size", size},
+      {"Squeeze", squeeze},
+      {"Tile", tile},
+      {"Unsqueeze", unsqueeze},
+  };
+  return kForms;
+}
 
 } // namespace tg::onnx

@@ -172,14 +172,15 @@ void mel_weight_matrix(Call& call) {
   call.result(call.emit().cast(call.emit().literal(made), dtype));
 }
 
-constexpr Form kForms[] = {
-    {"DFT", dft},
-    {"MelWeightMatrix", mel_weight_matrix},
-    {"STFT", stft},
-};
-
 } // namespace
 
-llvm::ArrayRef<Form> spectrum_forms() { return kForms; }
+llvm::ArrayRef<Form> spectrum_forms() {
+  static constexpr Form kForms[] = {
+      {"DFT", dft},
+      {"MelWeightMatrix", mel_weight_matrix},
+      {"STFT", stft},
+  };
+  return kForms;
+}
 
 } // namespace tg::onnx
