@@ -2,8 +2,8 @@
 # GoogleTest's, are read once per build instead of by each file. Ours are not among them, so that a
 # change of one rebuilds what includes it and no more.
 #
-# Every file still includes what it uses: builds without them (ccache, clang, the presets release and
-# asan) and clang-tidy see to that.
+# Every file still includes what it uses: builds without them, file by file (the preset asan), and
+# clang-tidy see to that.
 #
 # Not with a compiler launcher (ccache): a precompiled header keeps it from recognising a file, and a
 # hit costs less than any header. Not with clang, whose precompiled headers want equal definitions.
