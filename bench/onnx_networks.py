@@ -2,12 +2,14 @@
 """ONNX networks in ONNX Runtime and in Tangram's runtime, before and after `tg opt`.
 
     bench/onnx_networks.py [--tg build-release/tg] [--threads 1,2] [--rounds 15] [--cost MODEL] [--state FOLDER]
-                           [--kinds exported,source,optimised] [--results FOLDER] [NETWORK...]
+                           [--kinds exported,source,optimised,openvino] [--results FOLDER] [NETWORK...]
 
-The networks are those of tests/oracle/networks.py; NETWORK selects those whose name holds it. Four are
+The networks are those of tests/oracle/networks.py; NETWORK selects those whose name holds it, or is a
+model: an .onnx file of known shapes, or a .tg file, which `tg export` writes as one first. Four are
 timed, or the original and those of --kinds, in rounds that alternate, on the same inputs:
 
     original    ONNX Runtime on the file as it is
+    openvino    OpenVINO on the file as it is, in float32, hinted at latency (asked for by --kinds alone)
     exported    ONNX Runtime on the result of `tg opt -o F.onnx`
     source      `tg run` on the file as it is
     optimised   `tg run` on the result of `tg opt -o F.tg`
@@ -40,14 +42,25 @@ sys.path.insert(0, str(ROOT / "tests/oracle"))
 try:
     import networks
     import numpy as np
+    import onnx
     import onnxruntime as ort
 except ImportError as missing:
     print(f"skipped: {missing.name} is not installed (./dev test --oracle installs it)")
     sys.exit(0)
 
 ROUND_S, LEAST_RUNS = 0.3, 5
-KINDS = ("original", "exported", "source", "optimised")
+KINDS = ("original", "openvino", "exported", "source", "optimised")
 SLOWER, FASTER = 0.98, 1.02
+
+
+def median_us(infer):
+    """The median of the runs of a round, in microseconds."""
+    times, end = [], time.perf_counter() + ROUND_S
+    while len(times) < LEAST_RUNS or time.perf_counter() < end:
+        start = time.perf_counter()
+        infer()
+        times.append((time.perf_counter() - start) * 1e6)
+    return statistics.median(times)
 
 
 class OnnxRuntime:
@@ -66,13 +79,24 @@ class OnnxRuntime:
         self.session.run_with_iobinding(self.binding)
 
     def round(self):
-        """The median of the runs of a round, in microseconds."""
-        times, end = [], time.perf_counter() + ROUND_S
-        while len(times) < LEAST_RUNS or time.perf_counter() < end:
-            start = time.perf_counter()
-            self.session.run_with_iobinding(self.binding)
-            times.append((time.perf_counter() - start) * 1e6)
-        return statistics.median(times)
+        return median_us(lambda: self.session.run_with_iobinding(self.binding))
+
+
+class OpenVino:
+    """A request whose inputs and outputs stay in its memory."""
+
+    def __init__(self, path, inputs, threads):
+        import openvino  # wanted by its kind alone
+        core = openvino.Core()
+        compiled = core.compile_model(core.read_model(path), "CPU", {
+            "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads})
+        self.request = compiled.create_infer_request()
+        for name, value in inputs.items():
+            self.request.set_tensor(name, openvino.Tensor(value))
+        self.request.infer()
+
+    def round(self):
+        return median_us(self.request.infer)
 
 
 class Tangram:
@@ -104,17 +128,50 @@ def optimise(name, path, shapes, threads, options, folder):
     return stem
 
 
+def random_inputs(path):
+    """By name, for a file of known shapes."""
+    random, inputs = np.random.default_rng(1), {}
+    graph = onnx.load(path, load_external_data=False).graph
+    weights = {weight.name for weight in graph.initializer}
+    for value in (v for v in graph.input if v.name not in weights):
+        of = value.type.tensor_type
+        shape = [d.dim_value for d in of.shape.dim]
+        if 0 in shape:
+            raise ValueError(f"{path}: the shape of {value.name} is open")
+        drawn = random.standard_normal(shape)
+        inputs[value.name] = drawn.astype(onnx.helper.tensor_dtype_to_np_dtype(of.elem_type))
+    return inputs
+
+
+def prepare(name, options, folder):
+    """The network's file, and its inputs by name."""
+    model = Path(name)
+    if model.suffix not in (".onnx", ".tg"):
+        path = networks.prepare(name)
+        return path, networks.inputs_of(path)
+    path = model
+    if model.suffix == ".tg":
+        path = folder / f"{model.stem}.onnx"
+        if not path.exists():
+            tg([options.tg, "export", model, "-o", path, "--quiet"])
+    return path, random_inputs(path)
+
+
 def runners(name, threads, options, folder):
     """{kind: what runs it}."""
-    path = networks.prepare(name)
-    inputs = networks.inputs_of(path)
+    path, inputs = prepare(name, options, folder)
+    name = Path(name).stem
     shapes = networks.shape_options(path, inputs)
     stem = optimise(name, path, shapes, threads, options, folder)
     made = {"original": OnnxRuntime(path, inputs, threads)}
+    if "openvino" in options.kinds:
+        made["openvino"] = OpenVino(path, inputs, threads)
     if "exported" in options.kinds:
         made["exported"] = OnnxRuntime(stem.with_suffix(".onnx"), inputs, threads)
     if "source" in options.kinds:
-        made["source"] = Tangram(options, threads, [path, *shapes, "--input", path.with_suffix(".npz")])
+        given = folder / f"{name}.npz"
+        np.savez(given, **inputs)
+        made["source"] = Tangram(options, threads, [path, *shapes, "--input", given])
     if "optimised" in options.kinds:
         own = stem.with_suffix(".inputs.npz")
         np.savez(own, **networks.by_names_in(stem.with_suffix(".tg").read_text(), inputs))
@@ -143,7 +200,7 @@ def measure(name, threads, options, folder):
         order = list(timed)[number % len(timed):] + list(timed)[:number % len(timed)]
         for kind in order:
             times[kind].append(timed[kind].round())
-    row = {"network": name, "threads": threads, "rounds": options.rounds}
+    row = {"network": Path(name).stem, "threads": threads, "rounds": options.rounds}
     for kind, values in times.items():
         row[f"{kind}_us"] = round(statistics.median(values), 1)
         if kind != "original":
@@ -177,14 +234,15 @@ def markdown(record):
     lines = ["# ONNX networks in ONNX Runtime and in Tangram's runtime", "",
              f"{record['machine']}; commit {record['commit']}; {record['date']}; load average at the start "
              f"{record['load_average']}; ONNX Runtime {record['onnxruntime']}.", "",
-             "Milliseconds, then ONNX Runtime's time on the original over this one, with its 95% interval.", "",
-             "| network | threads | original | exported | source | optimised |", "|---|---|---|---|---|---|"]
+             "Milliseconds, then ONNX Runtime's time on the original over this one, with its 95% interval.", ""]
+    shown = [kind for kind in KINDS[1:] if any(f"{kind}_ratio" in row for row in rows)]
+    lines += [f"| network | threads | original | {' | '.join(shown)} |", "|---" * (len(shown) + 3) + "|"]
     for row in rows:
         lines.append(f"| {row['network']} | {row['threads']} | {row['original_us'] / 1e3:.2f} ms | "
-                     + " | ".join(cell(row, kind) for kind in KINDS[1:]) + " |")
+                     + " | ".join(cell(row, kind) for kind in shown) + " |")
     for threads in sorted({row["threads"] for row in rows}):
         lines += ["", f"With {threads} thread{'s' if threads > 1 else ''}:", ""]
-        lines += [f"- {summary([r for r in rows if r['threads'] == threads], kind)}" for kind in KINDS[1:]]
+        lines += [f"- {summary([r for r in rows if r['threads'] == threads], kind)}" for kind in shown]
     return "\n".join(lines) + "\n"
 
 
@@ -209,20 +267,21 @@ def measure_all(options, folder):
     kept = folder / "rows.json"
     known = json.loads(kept.read_text()) if kept.exists() else []
     rows = {(row["network"], row["threads"]): row for row in known}
-    for name in networks.names():
-        if options.networks and not any(part in name for part in options.networks):
-            continue
+    files = [name for name in options.networks if Path(name).suffix in (".onnx", ".tg")]
+    parts = [name for name in options.networks if name not in files]
+    known = [name for name in networks.names() if any(part in name for part in parts) or not options.networks]
+    for name in [*files, *known]:
         for threads in (int(n) for n in options.threads.split(",")):
-            if (name, threads) in rows and has_kinds(rows[name, threads], options.kinds):
+            if has_kinds(rows.get((Path(name).stem, threads), {}), options.kinds):
                 continue
             try:
                 row = measure(name, threads, options, folder)
             except (RuntimeError, ValueError, networks.Missing) as error:
                 print(f"{name}, {threads}: left out: {error}", file=sys.stderr, flush=True)
                 continue
-            print(f"{name}, {threads}: {row['original_us'] / 1e3:.2f} ms; "
+            print(f"{row['network']}, {threads}: {row['original_us'] / 1e3:.2f} ms; "
                   + "; ".join(f"{kind} {cell(row, kind)}" for kind in KINDS[1:] if kind in options.kinds), flush=True)
-            rows[name, threads] = row
+            rows[row["network"], threads] = row
             kept.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
     return [of_kinds(row, options.kinds) for row in rows.values() if has_kinds(row, options.kinds)]
 
@@ -233,7 +292,7 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--cost", default="", help="prices for tg opt; default: its own")
-    parser.add_argument("--kinds", type=kinds_of, default=list(KINDS[1:]))
+    parser.add_argument("--kinds", type=kinds_of, default=["exported", "source", "optimised"])
     parser.add_argument("--state", type=Path, help="keeps what was optimised and measured")
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results")
     parser.add_argument("networks", nargs="*")
