@@ -129,7 +129,7 @@ def optimise(name, path, shapes, threads, options, folder):
 
 
 def random_inputs(path):
-    """By name, for a file of known shapes."""
+    """By name, for a file of known shapes; integers, which are indices in most networks, of 0 and 1."""
     random, inputs = np.random.default_rng(1), {}
     graph = onnx.load(path, load_external_data=False).graph
     weights = {weight.name for weight in graph.initializer}
@@ -138,8 +138,9 @@ def random_inputs(path):
         shape = [d.dim_value for d in of.shape.dim]
         if 0 in shape:
             raise ValueError(f"{path}: the shape of {value.name} is open")
-        drawn = random.standard_normal(shape)
-        inputs[value.name] = drawn.astype(onnx.helper.tensor_dtype_to_np_dtype(of.elem_type))
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(of.elem_type))
+        drawn = random.standard_normal(shape) if dtype.kind == "f" else random.integers(0, 2, shape)
+        inputs[value.name] = drawn.astype(dtype)
     return inputs
 
 

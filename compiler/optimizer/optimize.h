@@ -61,7 +61,7 @@ struct OptimizeOptions {
   RefineOptions refine; // of that: how many graphs are priced, for how long
   /// Searches begin anew with better prices (settled_search.h) up to so many seconds from the
   /// start.
-  double settle_time_s = 4;
+  double settle_time_s = 5;
   /// Though an earlier result is known that took long to judge: else that is the answer at once.
   /// Where the user says how long, how much or whence to search.
   bool search_on = false;

@@ -65,9 +65,10 @@ public:
       found.rules = report_.rules_applied;
       report_.searches = round;
       if (round == 1 && recalled_ && !betters_recalled(found)) return take_recalled();
-      bool again =
-          round < kMostRounds && time_for(watch.seconds() + placing_s) && moved(found.graph);
-      if (!again) return best_of(std::move(found));
+      // What is found last is timed, too: with prices that are guesses it may be none of the best.
+      bool more = round < kMostRounds && time_for(watch.seconds() + placing_s);
+      bool changed = (more || time_for(placing_s)) && moved(found.graph);
+      if (!more || !changed) return best_of(std::move(found));
       earlier_.push_back(std::move(found));
       begin_again(before);
     }

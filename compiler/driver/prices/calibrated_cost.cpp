@@ -74,7 +74,7 @@ std::optional<double> CalibratedCost::known(const Symbols& symbols, const OpInst
 
 double CalibratedCost::price(const Symbols& symbols, const OpInstance& instance) {
   if (std::optional<double> price = known(symbols, instance)) return *price;
-  return guess(symbols, instance).microseconds;
+  return guess(symbols, instance).mean_us();
 }
 
 bool CalibratedCost::wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) {

@@ -17,6 +17,7 @@
 #include "compiler/extract/cost/price_features.h"
 
 #include <array>
+#include <cmath>
 #include <vector>
 
 namespace tg {
@@ -25,6 +26,9 @@ struct PriceGuess {
   double microseconds = 0; // the median
   /// Standard deviation of the logarithm: 0.1 is 10%.
   double deviation = 0;
+  /// What is to be expected. A search takes the cheapest of many guesses: by their medians it would
+  /// take those that nobody knows anything about, whenever they are too low.
+  double mean_us() const { return microseconds * std::exp(deviation * deviation / 2); }
 };
 
 class PriceModel {

@@ -87,6 +87,16 @@ TEST_F(CalibratedCostTest, WhatIsKnownWellEnoughIsNotTimed) {
   EXPECT_EQ(timer.timed, before);
 }
 
+/// A guess that may be far off in both directions is expected to cost more than its median.
+TEST_F(CalibratedCostTest, UnsureGuessesArePricedByTheirMean) {
+  auto costs = model();
+  OwnedInstance unseen = read("relu(f32[800000])");
+  PriceGuess guess = costs->guess(symbols, unseen.instance());
+  EXPECT_GT(guess.deviation, 0.5) << "nothing was timed";
+  EXPECT_EQ(costs->price(symbols, unseen.instance()), guess.mean_us());
+  EXPECT_GT(guess.mean_us(), 1.1 * guess.microseconds);
+}
+
 TEST_F(CalibratedCostTest, WhatCannotBeTimedIsNotChosen) {
   OwnedInstance large = read("relu(f32[1048576])");
   timer.refused.insert("relu(f32[1048576])");
