@@ -106,30 +106,34 @@ std::string Body::operand_text(NodeId id) {
   return it->second;
 }
 
-bool Body::is_infix(NodeId id) const {
+bool Body::has_sign(NodeId id) const {
   const Node& n = graph_.node(id);
-  if (infix_sign(n.op).empty() || call_of(id)) return false;
+  if (sign_of(n.op).text.empty() || call_of(id)) return false;
   llvm::ArrayRef<NodeId> operands = graph_.operands(id);
+  auto literal = [&](NodeId x) { return graph_.node(x).op == OpKind::Constant; };
+  if (operands.size() == 1) return !literal(operands[0]);
   for (NodeId extra : operands.drop_front(2))
     if (graph_.node(extra).op != OpKind::None) return false;
   if (n.op == OpKind::Matmul && graph_.attr(id, 0).text != "none") return false;
-  auto number = [&](NodeId x) { return graph_.node(x).op == OpKind::Constant; };
-  return !number(operands[0]) || !number(operands[1]);
+  // `and` and `or` decide by a literal before they look at the other side.
+  if (op_info(n.op).has(Trait::Logical) && llvm::any_of(operands, literal)) return false;
+  return !literal(operands[0]) || !literal(operands[1]);
 }
 
-std::string Body::infix_text(NodeId id) {
-  OpKind op = graph_.node(id).op;
+std::string Body::sign_text(NodeId id) {
+  Sign outer = sign_of(graph_.node(id).op);
   auto side = [&](size_t i) {
     NodeId operand = graph_.operands(id)[i];
     if (is_number(operand)) // it takes the dtype of the other side
       return words_.text(graph_.attr(operand, 0), 0, graph_.type(operand).dtype);
-    bool nested = names_[operand.index].empty() && is_infix(operand);
-    int inner = strength(graph_.node(operand).op), outer = strength(op);
+    bool nested = names_[operand.index].empty() && has_sign(operand);
+    Sign inner = sign_of(graph_.node(operand).op);
     std::string text = operand_text(operand);
-    return nested && (inner < outer || (inner == outer && i == 1)) ? "(" + text + ")" : text;
+    return nested && inner.is_wrapped_in(outer, i == 0) ? "(" + text + ")" : text;
   };
+  if (outer.is_prefix()) return outer.text.str() + side(0);
   std::string left = side(0), right = side(1);
-  return left + " " + infix_sign(op).str() + " " + right;
+  return left + " " + outer.text.str() + " " + right;
 }
 
 void Body::shorten(llvm::ArrayRef<NodeId> operands, size_t name) {
@@ -150,7 +154,7 @@ std::string Body::operator_text(NodeId id, const OpInfo& info) {
   if (std::string text = bracket_text(id); !text.empty()) return text;
   llvm::ArrayRef<NodeId> operands = graph_.operands(id);
   shorten(operands, info.name.size());
-  if (is_infix(id)) return infix_text(id);
+  if (has_sign(id)) return sign_text(id);
   if (info.kind == OpKind::Extern) return extern_text(id);
   if (info.kind == OpKind::Iota) return iota_text(id);
   std::string text(info.name), listed = operands_text(id, info);
@@ -220,7 +224,7 @@ std::string Body::bracket_text(NodeId slice, const std::string& place) {
   NodeId of = graph_.operands(slice)[0];
   size_t axis = axis_of(slice);
   std::string text = operand_text(of), before;
-  if (names_[of.index].empty() && is_infix(of)) text = "(" + text + ")";
+  if (names_[of.index].empty() && has_sign(of)) text = "(" + text + ")";
   for (size_t i = 0; i < axis; ++i) before += ":, ";
   if (axis >= 2 && axis + 1 == static_cast<size_t>(graph_.type(of).rank())) before = "..., ";
   return text + "[" + before + place + "]";

@@ -63,13 +63,13 @@ protected:
 
   /// Whether it can be written with a sign: no optional operand or attribute in use, and a tensor
   /// on one side at least (numbers would be folded).
-  bool is_infix(NodeId id) const;
+  bool has_sign(NodeId id) const;
 
   bool is_number(NodeId id) const {
     return graph_.node(id).op == OpKind::Constant && graph_.type(id).rank() == 0;
   }
 
-  std::string infix_text(NodeId id);
+  std::string sign_text(NodeId id);
   /// Operands that hold whole calls are written out first where the line would get too long.
   void shorten(llvm::ArrayRef<NodeId> operands, size_t name);
 

@@ -35,18 +35,27 @@ std::string identifier(llvm::StringRef text, llvm::StringRef fallback) {
   return name;
 }
 
-llvm::StringRef infix_sign(OpKind op) {
+Sign sign_of(OpKind op) {
   switch (op) {
-  case OpKind::Add: return "+";
-  case OpKind::Sub: return "-";
-  case OpKind::Mul: return "*";
-  case OpKind::Div: return "/";
-  case OpKind::Matmul: return "@";
-  default: return "";
+  case OpKind::LogicalOr: return {"or", Sign::Or};
+  case OpKind::LogicalAnd: return {"and", Sign::And};
+  case OpKind::LogicalNot: return {"not ", Sign::Not};
+  case OpKind::Equal: return {"==", Sign::Comparison};
+  case OpKind::NotEqual: return {"!=", Sign::Comparison};
+  case OpKind::Less: return {"<", Sign::Comparison};
+  case OpKind::LessEqual: return {"<=", Sign::Comparison};
+  case OpKind::Greater: return {">", Sign::Comparison};
+  case OpKind::GreaterEqual: return {">=", Sign::Comparison};
+  case OpKind::Add: return {"+", Sign::Sum};
+  case OpKind::Sub: return {"-", Sign::Sum};
+  case OpKind::Mul: return {"*", Sign::Product};
+  case OpKind::Div: return {"/", Sign::Product};
+  case OpKind::Mod: return {"%", Sign::Product};
+  case OpKind::Matmul: return {"@", Sign::Product};
+  case OpKind::Neg: return {"-", Sign::Negation};
+  default: return {"", Sign::Negation};
   }
 }
-
-int strength(OpKind op) { return op == OpKind::Add || op == OpKind::Sub ? 1 : 2; }
 
 std::string type_text(const TensorType& type) {
   bool ambiguous = type.shape.empty() && type.dtype == DType::Bool;

@@ -13,10 +13,20 @@ bool is_identifier(llvm::StringRef text);
 /// The text itself where it is an identifier.
 std::string identifier(llvm::StringRef text, llvm::StringRef fallback);
 
-/// The sign between the operands of an operator that has one, or "".
-llvm::StringRef infix_sign(OpKind op);
-/// `+ -` bind weaker than `* / @`; operators of one strength group from the left.
-int strength(OpKind op);
+/// An operator as the grammar has it. Strengths are those of the grammar, weakest first; operators
+/// of one strength group from the left, comparisons not at all.
+struct Sign {
+  llvm::StringRef text; // "" for an operator that has none
+  enum Strength : uint8_t { Or, And, Not, Comparison, Sum, Product, Negation } strength;
+
+  bool is_prefix() const { return strength == Not || strength == Negation; }
+  /// Whether what this one makes needs parentheses as an operand of `outer`.
+  bool is_wrapped_in(const Sign& outer, bool first) const {
+    bool groups = first && outer.strength != Comparison && !outer.is_prefix();
+    return strength < outer.strength || (strength == outer.strength && !groups);
+  }
+};
+Sign sign_of(OpKind op);
 
 /// As it stands in a model: `bool` alone would be a bool of compile time.
 std::string type_text(const TensorType& type);

@@ -123,6 +123,45 @@ TEST(Kept, SeveralInARow) {
   EXPECT_EQ(model.graph().output_size(), 3);
 }
 
+/// A recurrence of `op`, both ways, over as many steps, with a first state.
+schema::Graph long_recurrence(const std::string& op, int64_t gates, int64_t steps,
+                              llvm::ArrayRef<int64_t> state) {
+  schema::Graph graph = body({}, {"y", "h"});
+  add_input(graph, "x", {steps, 1, 3});
+  add_floats(graph, "w", some(2 * gates * 2 * 3), {2, gates * 2, 3});
+  add_floats(graph, "r", some(2 * gates * 2 * 2), {2, gates * 2, 2});
+  add_input(graph, "first", state);
+  add_node(graph, op, {"x", "w", "r", "", "", "first"}, {"y", "h"});
+  schema::Attribute& direction = *graph.mutable_node(0)->add_attribute();
+  direction.set_name("direction");
+  direction.set_type(schema::Attribute::STRING);
+  direction.set_s("bidirectional");
+  return graph;
+}
+
+TEST(Kept, HasNoStepsHoweverLongItIs) {
+  for (auto [op, gates] : {std::pair("RNN", 1), {"GRU", 3}, {"LSTM", 4}}) {
+    SCOPED_TRACE(op);
+    schema::Graph graph = long_recurrence(op, gates, 100'000, {2, 1, 2});
+    std::optional<Imported> kept = imported(model_around(graph, 18), 18);
+    ASSERT_TRUE(kept && kept->kept);
+    EXPECT_LT(kept->graph.size(), 50U);
+    EXPECT_EQ(kept->graph.type(kept->graph.outputs()[0].node).text(), "f32[100000, 2, 1, 2]");
+    EXPECT_EQ(ops(written(*kept, 18)), op);
+  }
+}
+
+TEST(Kept, IsRefusedForWhatItsStepsWouldBe) {
+  DiagnosticSink sink;
+  ImportOptions options;
+  options.keep_for = 18;
+  schema::Graph graph = long_recurrence("GRU", 3, 5, {2, 1, 3});
+  EXPECT_FALSE(import_model(file_of(model_around(graph, 18)), options, sink));
+  ASSERT_EQ(sink.all().size(), 1U);
+  EXPECT_TRUE(llvm::StringRef(sink.all()[0].message).contains("its first state is f32[2, 1, 3]"))
+      << sink.all()[0].message;
+}
+
 TEST(Kept, ANodeIsAWholeModel) {
   schema::Graph graph = body({}, {"y", "same"});
   for (const char* name : {"q", "k", "v"}) add_input(graph, name, {1, 2, 3, 4});

@@ -49,6 +49,39 @@ TEST(ToText, ReadsAsWritten) {
   expect_round_trip(*b.graph);
 }
 
+TEST(ToText, SignsStandWhereTheLanguageHasThem) {
+  // Expression and what is written for it, in a model of floats x, y and bools p, q.
+  const std::pair<const char*, const char*> cases[] = {
+      {"less(x, y)", "x < y"},
+      {"less_equal(x, 0.5)", "x <= 0.5"},
+      {"greater(1.0, y)", "1.0 > y"},
+      {"greater_equal(add(x, y), mul(x, y))", "x + y >= x * y"},
+      {"equal(p, true)", "p == true"},
+      {"not_equal(less(x, y), p)", "(x < y) != p"},
+      {"equal(p, equal(q, p))", "p == (q == p)"},
+      {"logical_and(logical_or(p, q), less(x, y))", "(p or q) and x < y"},
+      {"logical_or(p, logical_and(q, p))", "p or q and p"},
+      {"logical_and(p, logical_and(q, p))", "p and (q and p)"},
+      {"logical_not(logical_and(p, q))", "not (p and q)"},
+      {"logical_and(logical_not(p), logical_not(less(x, y)))", "not p and not x < y"},
+      {"equal(logical_not(p), logical_not(logical_not(q)))", "(not p) == (not (not q))"},
+      {"logical_and(p, tensor(true, bool))", "logical_and(p, tensor(true, bool))"},
+      {"less(neg(x), sub(y, neg(neg(y))))", "-x < y - -(-y)"},
+      {"less(neg(add(x, y)), mul(neg(x), y))", "-(x + y) < -x * y"},
+      {"less(mod(x, mod(y, 2.0)), y)", "x % (y % 2.0) < y"},
+      {"logical_not(less(x, y))[0:1]", "(not x < y)[:1]"},
+  };
+  for (auto [expression, written] : cases) {
+    SCOPED_TRACE(expression);
+    std::string head = "model m(x: f32[2], y: f32[2], p: bool[2], q: bool[2]) {\n  ";
+    Built b(head + expression + "\n}");
+    ASSERT_TRUE(b.graph) << b.rendered();
+    EXPECT_NE(to_text(*b.graph).find(std::string(" = ") + written + "\n"), std::string::npos)
+        << to_text(*b.graph);
+    expect_round_trip(*b.graph);
+  }
+}
+
 TEST(ToText, OptionalLiteralsGoByName) {
   Built b(
       "model m(x: f32[1, 2, 4, 4], y: f32[2, 1]) -> (a: f32[1, 1, 4, 4], b: f32[2, 1]) {\n"

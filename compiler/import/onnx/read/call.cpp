@@ -48,9 +48,10 @@ std::string name_of(const schema::Node& node) {
 
 Call::Call(Emitter& emitter, Bodies& bodies, const ModelFile& file, const schema::Node& node,
            int version, llvm::ArrayRef<FileValue> inputs,
-           const llvm::StringMap<const schema::Attribute*>& attributes)
+           const llvm::StringMap<const schema::Attribute*>& attributes, bool is_kept)
     : emitter_(emitter), bodies_(bodies), file_(file), node_(node), version_(version),
-      inputs_(inputs.begin(), inputs.end()), results_(static_cast<size_t>(node.output_size())) {
+      is_kept_(is_kept), inputs_(inputs.begin(), inputs.end()),
+      results_(static_cast<size_t>(node.output_size())) {
   for (const schema::Attribute& own : node.attribute())
     attributes_.push_back(own.ref_attr_name().empty() ? &own
                                                       : attributes.lookup(own.ref_attr_name()));

@@ -51,13 +51,15 @@ class Call {
 public:
   Call(Emitter& emitter, Bodies& bodies, const ModelFile& file, const schema::Node& node,
        int version, llvm::ArrayRef<FileValue> inputs,
-       const llvm::StringMap<const schema::Attribute*>& attributes);
+       const llvm::StringMap<const schema::Attribute*>& attributes, bool is_kept);
 
   Emitter& emit() { return emitter_; }
   Bodies& bodies() { return bodies_; }
   llvm::StringRef op() const { return node_.op_type(); }
   /// Of the operator set that the node belongs to.
   int version() const { return version_; }
+  /// The node stays what it is (read/keep.h): of its results only the types are looked at.
+  bool is_kept() const { return is_kept_; }
 
   // --- attributes; each is looked at by being asked for ---
   const schema::Attribute* attribute(llvm::StringRef name);
@@ -129,6 +131,7 @@ private:
   const ModelFile& file_;
   const schema::Node& node_;
   int version_;
+  bool is_kept_;
   llvm::SmallVector<FileValue, 4> inputs_;
   llvm::SmallVector<const schema::Attribute*, 4>
       attributes_; // null: not given by the function's call

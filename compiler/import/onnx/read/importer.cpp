@@ -399,13 +399,14 @@ bool Importer::call(const schema::Node& node, const Form& form, Scope& scope,
   if (version == scope.opsets->end())
     return bad("the node `" + name_of(node) + "` (" + title(node) +
                ") is of an operator set of which the file names no version");
-  Call call(emit_, *this, *file_, node, version->second, inputs, attributes);
+  std::optional<KeptNode> kept = keeper_.choose(node, version->second, inputs, attributes);
+  Call call(emit_, *this, *file_, node, version->second, inputs, attributes, kept.has_value());
   form.write(call);
   std::string fault = emit_.take_fault();
   if (broken_) return false;
   if (fault.empty()) fault = call.overlooked();
   if (!fault.empty()) return refuse(node, scope, fault);
-  keeper_.offer(node, version->second, inputs, attributes, call.results());
+  if (kept) keeper_.keep(std::move(*kept), node, inputs, call.results());
   return define(node, call.results(), scope);
 }
 

@@ -18,6 +18,7 @@ int opset_of_attention(const schema::Node&, int version, DType) { return version
 
 /// One step takes no longer written out.
 bool has_steps(const schema::Node& node, const TensorType& x) {
+  if (x.rank() != 3) return false; // its form refuses it
   bool batch_first = llvm::any_of(node.attribute(), [](const schema::Attribute& given) {
     return given.name() == "layout" && given.i() != 0;
   });
@@ -109,25 +110,28 @@ FileValue Keeper::given(const FileValue& result, llvm::StringRef name, std::stri
   return {Kind::Tensor, emit_.graph().input(input, result.type), result.type, {}};
 }
 
-void Keeper::offer(const schema::Node& node, int version, llvm::ArrayRef<FileValue> inputs,
-                   const llvm::StringMap<const schema::Attribute*>& attributes,
-                   std::vector<FileValue>& results) {
-  const Row* row = newest_ > 0 ? row_of(node) : nullptr;
-  if (!row) return;
+std::optional<KeptNode>
+Keeper::choose(const schema::Node& node, int version, llvm::ArrayRef<FileValue> inputs,
+               const llvm::StringMap<const schema::Attribute*>& attributes) {
+  const Row* row = newest_ > 0 && !inputs.empty() ? row_of(node) : nullptr;
+  if (!row) return std::nullopt;
   KeptNode kept{head_of(node, attributes), 0};
   const TensorType& x = inputs[0].type;
-  if (!row->pays(kept.node, x)) return;
+  if (!row->pays(kept.node, x)) return std::nullopt;
   kept.opset = row->opset(kept.node, version, x.dtype);
-  if (kept.opset > newest_ || !are_tensors(inputs) || !are_tensors(results)) {
-    written_out_.push_back(node.op_type() + " `" + name_of(node) + "`");
-    return;
-  }
+  if (kept.opset <= newest_ && are_tensors(inputs)) return kept;
+  written_out_.push_back(node.op_type() + " `" + name_of(node) + "`");
+  return std::nullopt;
+}
+
+void Keeper::keep(KeptNode chosen, const schema::Node& node, llvm::ArrayRef<FileValue> inputs,
+                  std::vector<FileValue>& results) {
   for (size_t i = 0; i < inputs.size(); ++i)
-    kept.node.add_input(
+    chosen.node.add_input(
         inputs[i].is(Kind::Tensor) ? read(inputs[i].node, node.input(static_cast<int>(i))) : "");
   for (size_t i = 0; i < results.size(); ++i)
-    results[i] = given(results[i], node.output(static_cast<int>(i)), *kept.node.add_output());
-  nodes_.push_back(std::move(kept));
+    results[i] = given(results[i], node.output(static_cast<int>(i)), *chosen.node.add_output());
+  nodes_.push_back(std::move(chosen));
 }
 
 std::optional<KeptNodes> Keeper::finish() {

@@ -1,6 +1,7 @@
 // Which nodes of a file stay what they are (file/kept_nodes.h), and the cut around them. A node is
-// offered when its form has been written: the form has checked it then and says of what types its
-// results are, and what it wrote is read by nobody.
+// chosen before its form is written and kept behind that: the form has checked it then and says of
+// what types its results are. What the form wrote is read by nobody, so one that would write much
+// gives the types alone (Call::is_kept).
 #pragma once
 
 #include "compiler/import/onnx/file/kept_nodes.h"
@@ -15,15 +16,18 @@ public:
   /// `newest`: the newest opset that a kept node may need; 0: none is kept.
   Keeper(NodeEmitter& emit, const schema::Graph& graph, int newest);
 
-  /// Where the node is one to be kept, its results become inputs of the graph.
-  void offer(const schema::Node& node, int version, llvm::ArrayRef<FileValue> inputs,
-             const llvm::StringMap<const schema::Attribute*>& attributes,
-             std::vector<FileValue>& results);
+  /// The node as it will stand in the file that is written; nullopt where it is not to be kept.
+  std::optional<KeptNode> choose(const schema::Node& node, int version,
+                                 llvm::ArrayRef<FileValue> inputs,
+                                 const llvm::StringMap<const schema::Attribute*>& attributes);
+  /// One that was chosen: its results become inputs of the graph.
+  void keep(KeptNode chosen, const schema::Node& node, llvm::ArrayRef<FileValue> inputs,
+            std::vector<FileValue>& results);
 
   /// When the graph has the outputs of the model: those that kept nodes read are added. nullopt
   /// where nothing was kept.
   std::optional<KeptNodes> finish();
-  /// "LSTM `/rnn/LSTM`": those that were offered, are of a kind to be kept, and were not.
+  /// "LSTM `/rnn/LSTM`": those that are of a kind to be kept, and were not.
   std::vector<std::string> written_out() { return std::move(written_out_); }
 
 private:

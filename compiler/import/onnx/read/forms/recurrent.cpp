@@ -84,7 +84,7 @@ bool Layer::check_shapes() {
   if (given != hidden)
     call.fail("its attribute `hidden_size` is " + llvm::Twine(given) + ", and its weights have " +
               llvm::Twine(hidden));
-  return !call.failed() && check_rounds(call, steps);
+  return !call.failed() && (call.is_kept() || check_rounds(call, steps));
 }
 
 bool Layer::read(const std::vector<std::string>& default_activations) {
@@ -180,6 +180,23 @@ NodeId side_by_side(const Layer& layer, llvm::ArrayRef<NodeId> values) {
   return layer.e.concat(parts, axis);
 }
 
+/// The results of a kept node: their types alone, zeros that nobody reads. `has_cell`: an LSTM.
+void write_types(const Layer& layer, bool has_cell) {
+  Emitter& e = layer.e;
+  auto directions = static_cast<int64_t>(layer.backward.size());
+  for (size_t d = 0; d < layer.backward.size(); ++d)
+    for (size_t input : {5, 6})
+      if (input == 5 || has_cell) layer.initial(input, d); // checks it
+  if (layer.call.failed()) return;
+  Shape outputs = layer.batch_first ? Shape{layer.batch, layer.steps, directions, layer.hidden}
+                                    : Shape{layer.steps, directions, layer.batch, layer.hidden};
+  Shape last = layer.batch_first ? Shape{layer.batch, directions, layer.hidden}
+                                 : Shape{directions, layer.batch, layer.hidden};
+  for (size_t i = 0; i < (has_cell ? 3 : 2); ++i)
+    if (layer.call.wants(i))
+      layer.call.result(i, e.filled(0, {e.dtype(layer.x), i == 0 ? outputs : last}));
+}
+
 void write_results(const Layer& layer, const std::vector<Unrolled>& directions) {
   Call& call = layer.call;
   Emitter& e = layer.e;
@@ -239,6 +256,7 @@ void write_lstm(Call& call) {
   auto directions = static_cast<int64_t>(layer.backward.size());
   if (peepholes.valid() && e.shape(peepholes) != Ints({directions, 3 * layer.hidden}))
     return void(call.fail("its input 8 is " + e.type(peepholes).text()));
+  if (call.is_kept()) return write_types(layer, true);
   std::vector<Unrolled> made;
   for (size_t d = 0; d < layer.backward.size() && !call.failed(); ++d) {
     NodeId w = e.swap_axes(layer.part(layer.w, d), 0, 1);
@@ -282,6 +300,7 @@ void write_gru(Call& call) {
   Layer layer(call, 3);
   bool reset_after = call.whole("linear_before_reset", 0) != 0;
   if (!layer.read({"Sigmoid", "Tanh"})) return;
+  if (call.is_kept()) return write_types(layer, false);
   Emitter& e = layer.e;
   std::vector<Unrolled> made;
   for (size_t d = 0; d < layer.backward.size() && !call.failed(); ++d) {
@@ -312,6 +331,7 @@ void write_gru(Call& call) {
 void write_rnn(Call& call) {
   Layer layer(call, 1);
   if (!layer.read({"Tanh"})) return;
+  if (call.is_kept()) return write_types(layer, false);
   Emitter& e = layer.e;
   std::vector<Unrolled> made;
   for (size_t d = 0; d < layer.backward.size() && !call.failed(); ++d) {
