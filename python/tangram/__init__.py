@@ -22,6 +22,7 @@ from ._machine import calibrate
 from ._model import Model, Verification, load, parse
 from ._program import Program
 from ._report import Optimized, Report
+from ._simplify import Simplified, simplify
 
 __all__ = [
     "Diagnostic",
@@ -31,6 +32,7 @@ __all__ = [
     "Optimized",
     "Program",
     "Report",
+    "Simplified",
     "Verification",
     "__version__",
     "calibrate",
@@ -38,4 +40,5 @@ __all__ = [
     "load",
     "parse",
     "rules",
+    "simplify",
 ]
