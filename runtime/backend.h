@@ -106,6 +106,8 @@ public:
   /// Copies inputs in, in the order of Plan::inputs.
   /// Errors: `bad_input_value` if number or types are not the plan's.
   virtual Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) = 0;
+  /// The same from memory of the caller, aligned or not, which it need not keep.
+  virtual Result<void> bind_views(llvm::ArrayRef<TensorView> inputs);
   /// One run on the bound inputs (zeros until they are bound). Allocates nothing.
   /// Errors: `device`; `limit_no_answer` where it was stopped, and outputs are of no run then.
   virtual Result<void> run_once() = 0;
@@ -121,6 +123,8 @@ public:
   virtual size_t repeated_runs() const { return 0; }
   /// Copies of the outputs, in the order of Plan::outputs.
   virtual Result<std::vector<Tensor>> outputs() const = 0;
+  /// The same into memory of the caller, one place for each output, as large as its type says.
+  virtual Result<void> copy_outputs(llvm::ArrayRef<std::byte*> to) const;
 
   /// The run steps in the order in which they run; views are listed, at no cost.
   virtual std::vector<StepInfo> steps() const = 0;

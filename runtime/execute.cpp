@@ -14,6 +14,23 @@ Result<std::vector<Tensor>> Executable::run(llvm::ArrayRef<Tensor> inputs) {
   return outputs();
 }
 
+Result<void> Executable::bind_views(llvm::ArrayRef<TensorView> inputs) {
+  std::vector<Tensor> tensors;
+  for (const TensorView& input : inputs) {
+    TG_TRY(Tensor tensor, Tensor::zeros(*input.type));
+    std::memcpy(tensor.data(), input.data, static_cast<size_t>(tensor.bytes()));
+    tensors.push_back(std::move(tensor));
+  }
+  return bind_inputs(tensors);
+}
+
+Result<void> Executable::copy_outputs(llvm::ArrayRef<std::byte*> to) const {
+  TG_TRY(std::vector<Tensor> tensors, outputs());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    std::memcpy(to[i], tensors[i].data(), static_cast<size_t>(tensors[i].bytes()));
+  return {};
+}
+
 Result<AlignedBuffer> allocate(int64_t bytes) {
   AlignedBuffer buffer = allocate_aligned(bytes);
   if (!buffer) return error(Code::memory_limit, "the system has no {0} bytes", bytes);
@@ -50,12 +67,22 @@ Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options
   return tensor;
 }
 
+std::vector<TensorView> views_of(llvm::ArrayRef<Tensor> tensors) {
+  std::vector<TensorView> views;
+  for (const Tensor& tensor : tensors) views.push_back({&tensor.type(), tensor.data()});
+  return views;
+}
+
 Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs) {
+  return check_inputs(plan, views_of(inputs));
+}
+
+Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<TensorView> inputs) {
   if (inputs.size() != plan.inputs.size())
     return error(Code::bad_input_value, "{0} inputs where `{1}` takes {2}", inputs.size(),
                  plan.model, plan.inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
-    TG_CHECK(check_input(plan.values[plan.inputs[i]], inputs[i].type()));
+    TG_CHECK(check_input(plan.values[plan.inputs[i]], *inputs[i].type));
   return {};
 }
 

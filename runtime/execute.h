@@ -16,7 +16,10 @@ Result<void> go_on(const StopToken& stop);
 /// Errors: those of the source; `bad_data_file` if it gives another type; those of go_on().
 Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options);
 
+std::vector<TensorView> views_of(llvm::ArrayRef<Tensor> tensors);
+
 /// Errors: `bad_input_value` if number or types are not the plan's, naming the input.
+Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<TensorView> inputs);
 Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs);
 /// The same of one input, by the type of what it is given.
 Result<void> check_input(const PlanValue& input, const TensorType& got);

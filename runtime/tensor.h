@@ -62,6 +62,12 @@ private:
   AlignedBuffer buffer_;
 };
 
+/// Elements in memory of somebody else, row-major, of that type.
+struct TensorView {
+  const TensorType* type = nullptr;
+  const std::byte* data = nullptr;
+};
+
 /// What a person compares runs by. Sums are taken in double, in row-major order.
 struct TensorSummary {
   double mean = 0, std = 0;

@@ -20,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("lang", "compiler", "runtime")
+FOLDERS = ("lang", "compiler", "runtime", "python")
 LONGEST, MOST, MEMBERS = 60, 40, 40  # lines; lines of 99 functions in 100; functions of a class
 FILES = 30  # source files of a folder, without its subfolders
 SUFFIXES = (".h", ".cpp", ".def", ".inc", ".l", ".y")

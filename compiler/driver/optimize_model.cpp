@@ -231,7 +231,9 @@ public:
   Optimization(const Graph& source, const Public& options,
                std::shared_ptr<const ExternKernels> externs, const OptimizeHost& host)
       : source_(source), o_(options), externs_(std::move(externs)), host_(host),
-        stop_(host.stop ? *host.stop : stop_within(options.time_limit_s, options.memory_limit_mb)) {
+        stop_(host.stop
+                  ? *host.stop
+                  : stop_within(options.time_limit_s, options.memory_limit_mb, options.interrupt)) {
   }
 
   std::optional<std::vector<Rule>> select_rules(SourceManager& sources, DiagnosticSink& sink) const;
@@ -242,7 +244,7 @@ public:
 private:
   Result<PrepareOptions> run_options() const;
   CostModel& in_runtime(CostModel& prices, std::optional<ExportCost>& foreign) const;
-  WholeRunOptions whole_runs() const;
+  WholeRunOptions whole_runs(FinalistRunner* judge) const;
   bool tracing() const { return o_.record_trace || host_.traced; }
   OptimizeOptions told(SearchTrace& trace) const;
   NotifyProgress progress_listener(double time_limit_s, bool timed) const;
@@ -283,7 +285,7 @@ std::optional<std::vector<Rule>> Optimization::select_rules(SourceManager& sourc
   llvm::append_range(*rules, rules_of_text(o_.rule_text, sources, sink));
   llvm::append_range(*rules, host_.declared);
   if (sink.failed()) return std::nullopt;
-  if (host_.plain)
+  if (o_.portable)
     llvm::erase_if(*rules, [](const Rule& rule) {
       return makes_own_operators(rule) || parts_convolutions(rule);
     });
@@ -319,18 +321,19 @@ Result<PrepareOptions> Optimization::run_options() const {
 
 /// Prices in the runtime that the result is for; `foreign` holds what is made for another one.
 CostModel& Optimization::in_runtime(CostModel& prices, std::optional<ExportCost>& foreign) const {
-  if (!host_.plain) return prices;
+  if (!o_.portable) return prices;
   std::string profile = profile_of_backend(tangram::word(backend_of_costs(o_.cost)));
   return foreign.emplace(prices, *find_device_profile(profile));
 }
 
 /// An explanation tells what rewriting does, also where this machine gains nothing by it. Who
 /// leaves out a part of a search wants to see what it comes to without that.
-WholeRunOptions Optimization::whole_runs() const {
+WholeRunOptions Optimization::whole_runs(FinalistRunner* judge) const {
   return {.cost = o_.cost,
           .wanted = !o_.explain || is_measured(o_.cost),
           .finalists = static_cast<size_t>(o_.finalists),
-          .remember = host_.remember && o_.without.empty()};
+          .remember = host_.remember && o_.without.empty(),
+          .judge = judge};
 }
 
 OptimizeOptions Optimization::told(SearchTrace& trace) const {
@@ -369,7 +372,9 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   std::optional<ExportCost> foreign, foreign_analytic;
   CostModel& prices = in_runtime(in_dtype(dtype, recorder, narrow), foreign);
   TG_TRY(PrepareOptions run, run_options());
-  WholeRunPolicy runs(whole_runs(), run);
+  std::optional<JudgedFinalists> judged;
+  if (host_.judge) judged.emplace(host_.judge, stop_);
+  WholeRunPolicy runs(whole_runs(judged ? &*judged : nullptr), run);
   TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost(profile_of_backend(run.backend)));
   CostModel& second_opinion =
       in_runtime(in_dtype(dtype, *analytic, narrow_analytic), foreign_analytic);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/driver/files/weight_file.h"
+#include "compiler/driver/runs/judged_finalists.h"
 #include "compiler/equiv/equivalent.h"
 #include "compiler/optimizer/optimize.h"
 #include "lang/core/diagnostics/diagnostic.h"
@@ -24,12 +25,13 @@ struct OptimizeHost {
   bool chain = false;    // with the chain of rewrites, though nobody asked to explain
   bool remember = true;  // whole runs that were made before are not made again
   bool isolated = false; // rules are verified in processes of their own
-  bool plain = false;    // the result is for another runtime: its operators, and prices as there
   std::function<void(size_t done, size_t total)> verifying = {}, timing = {};
   /// The search begins, under this time limit, with operators timed on the way or not: who is told
   /// of it, in the place of the options' own. And ends.
   std::function<tangram::OnProgress(double time_limit_s, bool timed)> searching = {};
   std::function<void()> searched = {};
+  /// The options' judge, over graphs.
+  GraphJudge judge = {};
   /// Gets what the search did (report_json.h), before what it found is verified. Given, it is
   /// recorded, as it is where the options ask for that.
   std::function<Result<void>(llvm::StringRef trace)> traced = {};

@@ -4,8 +4,10 @@
 
 namespace tg {
 
-StopToken stop_within(double time_limit_s, int64_t memory_limit_mb) {
-  StopToken stop = time_limit_s >= 0 ? StopToken().within(time_limit_s) : StopToken();
+StopToken stop_within(double time_limit_s, int64_t memory_limit_mb,
+                      const std::optional<tangram::Interrupt>& interrupt) {
+  StopToken stop = interrupt ? StopToken(&interrupt->impl().wish) : StopToken();
+  if (time_limit_s >= 0) stop = stop.within(time_limit_s);
   return stop.holding(resident_bytes() +
                       static_cast<uint64_t>(memory_limit_bytes(memory_limit_mb)));
 }

@@ -3,13 +3,17 @@
 // order is the same, which the compiler checks.
 #pragma once
 
-#include "compiler/driver/runs/prepare.h"
 #include "compiler/driver/files/weight_file.h"
+#include "compiler/driver/runs/prepare.h"
 #include "compiler/egraph/cycle.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/optimizer/optimize.h"
 #include "runtime/measure/measure.h"
 #include "tangram/tangram.h"
+
+struct tangram::Interrupt::Impl {
+  tg::Cancellation wish;
+};
 
 namespace tg {
 
@@ -52,7 +56,9 @@ inline tangram::DType public_of(DType t) {
 
 /// Of a call that begins now: until its time is over (negative: no limit), or the process holds so
 /// much more memory than it does now.
-StopToken stop_within(double time_limit_s, int64_t memory_limit_mb);
+/// Or when somebody asks for it.
+StopToken stop_within(double time_limit_s, int64_t memory_limit_mb,
+                      const std::optional<tangram::Interrupt>& interrupt);
 
 /// How a model is run, but for the kernels and weights that functions give.
 PrepareOptions run_options(const tangram::CompileOptions& options);

@@ -5,10 +5,12 @@
 
 #include "compiler/driver/backends.h"
 #include "compiler/driver/extract_egraph.h"
+#include "compiler/driver/files/json_files.h"
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/files/onnx_export.h"
 #include "compiler/driver/files/weights.h"
 #include "compiler/driver/optimize_model.h"
+#include "compiler/driver/pages/graph_picture.h"
 #include "compiler/driver/prices/calibration.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
@@ -230,6 +232,10 @@ tg::Result<tg::WeightSource> weight_source(const Model& model, const tg::Graph& 
 
 const char* version() { return TG_VERSION; }
 
+Interrupt::Interrupt() : impl_(std::make_shared<Impl>()) {}
+void Interrupt::request() const { impl_->wish.request(); }
+bool Interrupt::requested() const { return impl_->wish.requested(); }
+
 // --- models -----------------------------------------------------------------------------------
 
 std::string Model::name() const { return impl_->graph.name(); }
@@ -247,6 +253,13 @@ std::vector<TensorSpec> Model::outputs() const {
   std::vector<TensorSpec> specs;
   for (const tg::GraphOutput& out : graph.outputs())
     specs.push_back(spec(out.name, graph.type(out.node)));
+  return specs;
+}
+
+std::vector<TensorSpec> Model::weights() const {
+  std::vector<TensorSpec> specs;
+  for (const tg::WeightRow& row : tg::compare_weights(impl_->graph, nullptr))
+    specs.push_back(spec(row.path, row.type));
   return specs;
 }
 
@@ -270,7 +283,51 @@ Expected<Model> parse_file(const std::string& path, const ParseOptions& options)
   return to_model(std::move(model->graph), std::move(model->weights), std::move(model->kept));
 }
 
+namespace {
+
+tg::TensorType to_type(const ConstTensorView& view) {
+  return {tg::part_of(view.dtype), tg::Shape(view.shape.begin(), view.shape.end())};
+}
+
+Expected<Model> with_file(const Model& model, std::shared_ptr<const tg::WeightFile> file) {
+  const Model::Impl& impl = model.impl();
+  auto fits = tg::check_weights(tg::compare_weights(impl.graph, file.get()), impl.graph.name(),
+                                file->file_name());
+  if (!fits) return to_error(fits.error());
+  return to_model(impl.graph, std::move(file), impl.kept);
+}
+
+} // namespace
+
+Expected<Model> with_weights(const Model& model, const std::vector<GivenWeight>& weights) {
+  std::vector<tg::HeldTensor> tensors;
+  for (const GivenWeight& weight : weights)
+    tensors.push_back({weight.path, to_type(weight.view),
+                       static_cast<const std::byte*>(weight.view.data), weight.owner});
+  return with_file(model, tg::weight_file(std::move(tensors)));
+}
+
+Expected<Model> with_weights(const Model& model, const std::string& path) {
+  tg::Result<std::shared_ptr<const tg::WeightFile>> file = tg::open_weight_file(path);
+  if (!file) return to_error(file.error());
+  return with_file(model, std::move(*file));
+}
+
 // --- optimiser --------------------------------------------------------------------------------
+
+namespace {
+
+/// Graphs as the models that a judge knows, with the weights of their source.
+tg::GraphJudge graph_judge(const Judge& judge, const Model& source) {
+  if (!judge) return {};
+  return [judge, &impl = source.impl()](const tg::Graph& graph) {
+    // Symbols of its own, since the search goes on.
+    return judge(
+        to_model(tg::transfer(graph, std::make_shared<tg::Symbols>()), impl.weights, impl.kept));
+  };
+}
+
+} // namespace
 
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options) {
   SourceManager sources;
@@ -285,7 +342,8 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
   if (sink.failed()) return to_error(sink, sources);
   const tg::Graph source = own_graph(model);
   std::optional<tg::OptimizedModel> found = tg::optimize_model(
-      source, options, std::move(externs), {.weights = model.impl().weights}, sources, sink);
+      source, options, std::move(externs),
+      {.weights = model.impl().weights, .judge = graph_judge(options.judge, model)}, sources, sink);
   if (!found) return to_error(sink, sources);
   tg::Optimized& result = found->result;
   Report report = to_public(result.report);
@@ -297,6 +355,22 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
   optimized.trace_json = std::move(found->trace);
   return optimized;
 }
+
+Expected<std::string> report_page(std::string_view trace_json) {
+  tg::Result<llvm::json::Value> trace =
+      tg::parse_trace({trace_json.data(), trace_json.size()}, "<trace>");
+  if (!trace) return to_error(trace.error());
+  return tg::pages::trace_page(*trace);
+}
+
+std::string graph_svg(const Model& model, const Model* other) {
+  const tg::Graph& graph = model.impl().graph;
+  tg::Picture picture =
+      other ? tg::picture_beside(graph, other->impl().graph) : tg::picture_of(graph);
+  return picture.nodes.size() > tg::pages::kMostDrawn ? "" : tg::pages::svg_text(picture);
+}
+
+std::string svg_style() { return tg::pages::svg_style().str(); }
 
 // --- equality ---------------------------------------------------------------------------------
 
@@ -345,7 +419,7 @@ Expected<Verification> verify(const Model& a, const Model& b, const VerifyOption
                               a.name(), b.name()));
   tg::Result<tg::ModelsVerified> verified = tg::verify_models(
       {own_graph(a), a.name(), a.impl().weights}, {own_graph(b), b.name(), b.impl().weights},
-      options, tg::stop_within(options.time_limit_s, options.memory_limit_mb));
+      options, tg::stop_within(options.time_limit_s, options.memory_limit_mb, options.interrupt));
   if (!verified) return to_error(verified.error());
   return to_public(*verified);
 }
@@ -400,7 +474,9 @@ template <class T> Expected<T> to_expected(tg::Result<T> result) {
   return std::move(*result);
 }
 
-tg::StopToken stop_of(const ExtractOptions& o) { return tg::stop_within(-1, o.memory_limit_mb); }
+tg::StopToken stop_of(const ExtractOptions& o) {
+  return tg::stop_within(-1, o.memory_limit_mb, o.interrupt);
+}
 
 } // namespace
 
@@ -418,7 +494,7 @@ Expected<Extraction> extract_file(const std::string& path, const ExtractOptions&
 
 Expected<Calibration> calibrate(const CalibrateOptions& options) {
   tg::Result<tg::Calibration> found =
-      tg::calibrate(options, tg::stop_within(options.time_limit_s, options.memory_limit_mb));
+      tg::calibrate(options, tg::stop_within(options.time_limit_s, options.memory_limit_mb, {}));
   if (!found) return to_error(found.error());
   return Calibration{found->timed,        found->unsettled, found->samples, found->seconds,
                      found->median_error, found->finished,  found->notes};
@@ -542,6 +618,46 @@ Expected<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> result;
   for (const tg::Tensor& tensor : *outputs) result.push_back(to_public(tensor));
   return result;
+}
+
+namespace {
+
+/// Errors: `bad_input_value` where an output has no such place.
+tg::Result<std::vector<std::byte*>> output_places(const tg::Plan& plan,
+                                                  const std::vector<TensorView>& outputs) {
+  if (outputs.size() != plan.outputs.size())
+    return tg::error(tg::Code::bad_input_value, "{0} places for outputs where `{1}` has {2}",
+                     outputs.size(), plan.model, plan.outputs.size());
+  std::vector<std::byte*> places;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const tg::TensorType& type = plan.values[plan.outputs[i].value].type;
+    if (outputs[i].dtype != tg::public_of(type.dtype) || !llvm::equal(outputs[i].shape, type.shape))
+      return tg::error(tg::Code::bad_input_value, "the place for output {0} must be {1}", i,
+                       type.text());
+    places.push_back(static_cast<std::byte*>(outputs[i].data));
+  }
+  return places;
+}
+
+} // namespace
+
+std::optional<Error> Program::run(const std::vector<ConstTensorView>& inputs,
+                                  const std::vector<TensorView>& outputs) {
+  tg::Prepared& prepared = impl_->loaded.prepared;
+  tg::Result<std::vector<std::byte*>> places = output_places(prepared.plan, outputs);
+  if (!places) return to_error(places.error());
+  std::vector<tg::TensorType> types;
+  std::vector<tg::TensorView> views;
+  types.reserve(inputs.size()); // views point at them
+  for (const ConstTensorView& input : inputs) {
+    types.push_back(to_type(input));
+    views.push_back({&types.back(), static_cast<const std::byte*>(input.data)});
+  }
+  tg::Result<void> done = prepared.executable->bind_views(views);
+  if (done) done = prepared.executable->run_once();
+  if (done) done = prepared.executable->copy_outputs(*places);
+  if (!done) return to_error(done.error());
+  return std::nullopt;
 }
 
 Expected<Timing> Program::time(const std::vector<Tensor>& inputs, const TimeOptions& options) {

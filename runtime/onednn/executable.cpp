@@ -251,13 +251,17 @@ Result<void> CpuExecutable::place_run_buffers(const Lowering& l) {
 }
 
 Result<void> CpuExecutable::bind_inputs(llvm::ArrayRef<Tensor> inputs) {
+  return bind_views(views_of(inputs));
+}
+
+Result<void> CpuExecutable::bind_views(llvm::ArrayRef<TensorView> inputs) {
   TG_CHECK(check_inputs(*plan_, inputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Place& place = places_[plan_->inputs[i]];
     std::byte* to = addresses().bytes(place);
-    const std::byte* from = inputs[i].data();
+    const std::byte* from = inputs[i].data;
     if (is_plain(place))
-      std::memcpy(to, from, static_cast<size_t>(inputs[i].bytes()));
+      std::memcpy(to, from, static_cast<size_t>(inputs[i].type->bytes()));
     else
       copy_elements(to, place, from, plain_like(place));
   }
@@ -315,18 +319,27 @@ Result<bool> CpuExecutable::run_program(bool exact, std::vector<size_t>* denorma
 
 Result<std::vector<Tensor>> CpuExecutable::outputs() const {
   std::vector<Tensor> outputs;
+  std::vector<std::byte*> to;
   for (const PlanOutput& output : plan_->outputs) {
-    const Place& place = places_[output.value];
     TG_TRY(Tensor tensor, Tensor::zeros(plan_->values[output.value].type));
-    std::byte* to = tensor.data();
+    outputs.push_back(std::move(tensor));
+    to.push_back(outputs.back().data());
+  }
+  TG_CHECK(copy_outputs(to));
+  return outputs;
+}
+
+Result<void> CpuExecutable::copy_outputs(llvm::ArrayRef<std::byte*> to) const {
+  for (size_t i = 0; i < to.size(); ++i) {
+    PlanValueId value = plan_->outputs[i].value;
+    const Place& place = places_[value];
     const std::byte* from = addresses().bytes(place);
     if (is_plain(place))
-      std::memcpy(to, from, static_cast<size_t>(tensor.bytes()));
+      std::memcpy(to[i], from, static_cast<size_t>(plan_->values[value].type.bytes()));
     else
-      copy_elements(to, plain_like(place), from, place);
-    outputs.push_back(std::move(tensor));
+      copy_elements(to[i], plain_like(place), from, place);
   }
-  return outputs;
+  return {};
 }
 
 std::vector<StepInfo> CpuExecutable::steps() const {

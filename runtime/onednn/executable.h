@@ -17,10 +17,12 @@ public:
                                                   Products products = Products::Chosen);
 
   Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) override;
+  Result<void> bind_views(llvm::ArrayRef<TensorView> inputs) override;
   Result<void> run_once() override;
   Result<std::vector<size_t>> run_watching_denormals() override;
   size_t repeated_runs() const override { return repeated_runs_; }
   Result<std::vector<Tensor>> outputs() const override;
+  Result<void> copy_outputs(llvm::ArrayRef<std::byte*> to) const override;
   std::vector<StepInfo> steps() const override;
   MemoryUse memory() const override { return memory_; }
   void profile(bool on) override { clock_.enable(on); }

@@ -111,7 +111,7 @@ std::optional<OptimizedModel> optimize_model(Session& session, const Graph& sour
   options.rule_cache = rule_cache(session.options);
   host.stop = session.stop;
   host.isolated = true;
-  host.plain = is_onnx_path(session.options.out_file);
+  options.portable = is_onnx_path(session.options.out_file);
   host.verifying = progress_line(session, "verifying rules");
   host.timing = progress_line(session, "timing operators");
   std::optional<LiveLine> line; // operators that are timed have one of their own

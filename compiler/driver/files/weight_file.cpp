@@ -69,6 +69,27 @@ private:
   std::vector<const onnx::schema::Tensor*> tensors_; // of each entry
 };
 
+class HeldWeights final : public WeightFile {
+public:
+  explicit HeldWeights(std::vector<HeldTensor> tensors) {
+    for (HeldTensor& tensor : tensors) {
+      size_t before = entries().size();
+      add({tensor.name, tensor.type, tensor.type.text()});
+      if (entries().size() > before) tensors_.push_back(std::move(tensor));
+    }
+  }
+  llvm::StringRef file_name() const override { return "<given weights>"; }
+
+private:
+  Result<Tensor> read(size_t entry) const override {
+    TG_TRY(Tensor tensor, Tensor::zeros(tensors_[entry].type));
+    std::memcpy(tensor.data(), tensors_[entry].data, static_cast<size_t>(tensor.bytes()));
+    return tensor;
+  }
+
+  std::vector<HeldTensor> tensors_; // of each entry
+};
+
 /// The tensors of a file that no graph is made of: the initialisers, and what is constant.
 std::vector<onnx::ImportedWeight> tensors_of(const onnx::ModelFile& file) {
   std::vector<onnx::ImportedWeight> tensors;
@@ -86,6 +107,10 @@ std::vector<onnx::ImportedWeight> tensors_of(const onnx::ModelFile& file) {
 
 std::shared_ptr<const WeightFile> weight_file(Safetensors file) {
   return std::make_shared<const SafetensorsWeights>(std::move(file));
+}
+
+std::shared_ptr<const WeightFile> weight_file(std::vector<HeldTensor> tensors) {
+  return std::make_shared<const HeldWeights>(std::move(tensors));
 }
 
 std::shared_ptr<const WeightFile> weight_file(std::shared_ptr<const onnx::ModelFile> file,

@@ -48,6 +48,14 @@ private:
 Result<std::shared_ptr<const WeightFile>> open_weight_file(llvm::StringRef path);
 
 std::shared_ptr<const WeightFile> weight_file(Safetensors file);
+/// Tensors in memory that `owner` keeps.
+struct HeldTensor {
+  std::string name;
+  TensorType type;
+  const std::byte* data = nullptr;
+  std::shared_ptr<const void> owner = {};
+};
+std::shared_ptr<const WeightFile> weight_file(std::vector<HeldTensor> tensors);
 /// Weights of a graph that was made of the file.
 std::shared_ptr<const WeightFile> weight_file(std::shared_ptr<const onnx::ModelFile> file,
                                               llvm::ArrayRef<onnx::ImportedWeight> weights);

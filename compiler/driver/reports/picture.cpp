@@ -1,5 +1,8 @@
 #include "compiler/driver/reports/picture.h"
 
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/Hashing.h>
+
 namespace tg {
 
 namespace {
@@ -47,6 +50,28 @@ void read_operands(const Graph& graph, NodeId id, llvm::ArrayRef<uint32_t> numbe
   }
 }
 
+/// Hashes of all nodes, whatever their numbering and symbols: operator, attributes, types, and
+/// which leaves they use. What happened to operands further up does not count, else all that
+/// follows the first change would differ.
+std::vector<uint64_t> node_hashes(const Graph& graph) {
+  std::vector<uint64_t> hashes(graph.size());
+  auto attrs_of = [&](NodeId node, llvm::hash_code hash) {
+    for (ValueId value : graph.attrs(node))
+      hash = llvm::hash_combine(hash, graph.symbols().value(value).text_form());
+    return hash;
+  };
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    llvm::hash_code hash = attrs_of({i}, static_cast<size_t>(graph.node({i}).op));
+    hash = llvm::hash_combine(hash, graph.type({i}).text());
+    for (NodeId operand : graph.operands({i})) {
+      bool leaf = op_info(graph.node(operand).op).has(Trait::Leaf);
+      hash = leaf ? attrs_of(operand, hash) : llvm::hash_combine(hash, graph.type(operand).text());
+    }
+    hashes[i] = static_cast<uint64_t>(hash);
+  }
+  return hashes;
+}
+
 } // namespace
 
 Picture picture_of(const Graph& graph) {
@@ -72,6 +97,16 @@ Picture picture_of(const Graph& graph) {
   for (const GraphOutput& output : graph.outputs())
     if (uint32_t at = number[output.node.index]; at != UINT32_MAX)
       picture.nodes[at].outputs.push_back(output.name);
+  return picture;
+}
+
+Picture picture_beside(const Graph& graph, const Graph& other) {
+  std::vector<uint64_t> hashes = node_hashes(graph);
+  llvm::DenseSet<uint64_t> known;
+  for (uint64_t hash : node_hashes(other)) known.insert(hash >> 2);
+  Picture picture = picture_of(graph);
+  for (PictureNode& node : picture.nodes)
+    node.changed = !known.contains(hashes[node.id->index] >> 2);
   return picture;
 }
 

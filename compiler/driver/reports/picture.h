@@ -1,6 +1,6 @@
 // A graph as people look at it: what runs, with shapes, and the weights of each operator beside it.
 // Leaves but inputs, and what is computed at load, are no nodes of their own. Traces hold graphs in
-// this form; `cli/` draws them.
+// this form; `pages/` draws them.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -30,5 +30,7 @@ struct Picture {
 
 /// What the outputs need, and inputs; operands that are known at load stand beside who reads them.
 Picture picture_of(const Graph& graph);
+/// The same; nodes that `other` has none alike of are marked as changed.
+Picture picture_beside(const Graph& graph, const Graph& other);
 
 } // namespace tg

@@ -4,35 +4,10 @@
 #include "compiler/driver/reports/picture.h"
 #include "compiler/driver/reports/report_json.h"
 
-#include <llvm/ADT/DenseSet.h>
-#include <llvm/ADT/Hashing.h>
-
 #include <map>
 
 namespace tg {
 namespace {
-
-/// Hashes of all nodes, whatever their numbering and symbols: operator, attributes, types, and
-/// which leaves they use. What happened to operands further up does not count, else all that
-/// follows the first change would differ.
-std::vector<uint64_t> node_hashes(const Graph& graph) {
-  std::vector<uint64_t> hashes(graph.size());
-  auto attrs_of = [&](NodeId node, llvm::hash_code hash) {
-    for (ValueId value : graph.attrs(node))
-      hash = llvm::hash_combine(hash, graph.symbols().value(value).text_form());
-    return hash;
-  };
-  for (uint32_t i = 0; i < graph.size(); ++i) {
-    llvm::hash_code hash = attrs_of({i}, static_cast<size_t>(graph.node({i}).op));
-    hash = llvm::hash_combine(hash, graph.type({i}).text());
-    for (NodeId operand : graph.operands({i})) {
-      bool leaf = op_info(graph.node(operand).op).has(Trait::Leaf);
-      hash = leaf ? attrs_of(operand, hash) : llvm::hash_combine(hash, graph.type(operand).text());
-    }
-    hashes[i] = static_cast<uint64_t>(hash);
-  }
-  return hashes;
-}
 
 void write_texts(llvm::json::OStream& json, llvm::StringRef key,
                  llvm::ArrayRef<std::string> texts) {
@@ -44,17 +19,14 @@ void write_texts(llvm::json::OStream& json, llvm::StringRef key,
 
 /// Nodes that the outputs need, as they are drawn.
 void write_graph(llvm::json::OStream& json, const Graph& graph, const Graph& other) {
-  std::vector<uint64_t> hashes = node_hashes(graph), others = node_hashes(other);
-  llvm::DenseSet<uint64_t> known;
-  for (uint64_t hash : others) known.insert(hash >> 2);
   json.array([&] {
-    for (const PictureNode& node : picture_of(graph).nodes)
+    for (const PictureNode& node : picture_beside(graph, other).nodes)
       json.object([&] {
         json.attribute("op", node.op);
         if (!node.name.empty()) json.attribute("name", node.name);
         json.attribute("type", node.type);
         json.attribute("attrs", node.attrs);
-        json.attribute("changed", !known.contains(hashes[node.id->index] >> 2));
+        json.attribute("changed", node.changed);
         json.attributeArray("operands", [&] {
           for (uint32_t operand : node.operands) json.value(static_cast<int64_t>(operand));
         });

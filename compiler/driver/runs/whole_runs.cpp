@@ -16,7 +16,8 @@ BackendFinalists runner_of(const PrepareOptions& run, bool measured) {
 } // namespace
 
 WholeRunPolicy::WholeRunPolicy(const WholeRunOptions& options, const PrepareOptions& run)
-    : measured_(is_measured(options.cost)), asked_(options.wanted && meets_source(options.cost)),
+    : judge_(options.judge), measured_(judge_ || is_measured(options.cost)),
+      asked_(options.wanted && (judge_ || meets_source(options.cost))),
       run_(asked_ && options.finalists > 0), finalists_(options.finalists),
       runner_(runner_of(run, measured_)) {
   // Weights of the user's own may be slow numbers, and a kernel of theirs is another tomorrow.
@@ -28,6 +29,7 @@ WholeRunPolicy::WholeRunPolicy(const WholeRunOptions& options, const PrepareOpti
 
 FinalistRunner* WholeRunPolicy::runner() {
   if (!run_) return nullptr;
+  if (judge_) return judge_;
   return remembered_ ? static_cast<FinalistRunner*>(&*remembered_) : &runner_;
 }
 

@@ -14,6 +14,7 @@ struct WholeRunOptions {
   size_t finalists = 8; // 0: nothing is run
   bool remember =
       true; // comparisons that were made before are not made again, where costs are guesses
+  FinalistRunner* judge = nullptr; // runs them in the place of a backend
 };
 
 class WholeRunPolicy {
@@ -32,6 +33,7 @@ public:
   void set(OptimizeOptions& options) const;
 
 private:
+  FinalistRunner* judge_;
   bool measured_, asked_, run_;
   size_t finalists_;
   BackendFinalists runner_;

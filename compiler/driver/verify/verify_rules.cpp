@@ -55,7 +55,8 @@ std::optional<RulesVerified> verify_rules(const tangram::VerifyRulesOptions& o,
     return std::nullopt;
   }
   TrustOptions options;
-  options.stop = host.stop ? *host.stop : stop_within(o.time_limit_s, o.memory_limit_mb);
+  options.stop =
+      host.stop ? *host.stop : stop_within(o.time_limit_s, o.memory_limit_mb, o.interrupt);
   std::optional<std::vector<Rule>> rules = select_rules(o.rules, o.rule_text, sources, sink);
   if (!rules) return std::nullopt;
   options.check.instances = static_cast<size_t>(o.instances);

@@ -501,5 +501,147 @@ TEST(Api, AModelOverTheMemoryLimitIsRefused) {
   EXPECT_EQ(program.error().diagnostics.at(0).code, "E0701");
 }
 
+// --- what programs in other languages need
+// --------------------------------------------------------
+
+TEST(Api, RunsReadAndWriteMemoryOfTheCaller) {
+  for (Backend backend : {Backend::Ref, Backend::Cpu}) {
+    auto program = compile(parsed("model m(x: i64[3], y: f32[2, 2]) -> (a: i64[3], b: f32[2, 2]) "
+                                  "{ (x + 1, relu(y)) }"),
+                           {.backend = backend, .threads = 1});
+    if (!program) continue; // a build without it
+    const int64_t x[] = {1, -2, int64_t{1} << 60};
+    const float y[] = {1, -1, 2, -2};
+    int64_t a[3];
+    float b[4];
+    std::vector<ConstTensorView> inputs = {{x, DType::I64, {3}}, {y, DType::F32, {2, 2}}};
+    std::vector<TensorView> outputs = {{a, DType::I64, {3}}, {b, DType::F32, {2, 2}}};
+    auto failed = program->run(inputs, outputs);
+    ASSERT_FALSE(failed) << failed->text();
+    EXPECT_EQ(a[2], (int64_t{1} << 60) + 1) << "nothing goes through floats";
+    EXPECT_EQ(std::vector<float>(b, b + 4), (std::vector<float>{1, 0, 2, 0}));
+
+    inputs[0].dtype = DType::I32;
+    EXPECT_TRUE(program->run(inputs, outputs)) << "another type";
+    inputs[0].dtype = DType::I64, outputs[1].shape = {4};
+    EXPECT_TRUE(program->run(inputs, outputs)) << "another shape of an output";
+    outputs.pop_back();
+    EXPECT_TRUE(program->run(inputs, outputs)) << "a place is missing";
+  }
+}
+
+TEST(Api, WeightsInMemoryAreTheModelsOwn) {
+  Model model = parsed("model m(x: f32[2]) {\n  param w: f32[2]\n  x * w\n}");
+  ASSERT_EQ(model.weights().size(), 1u);
+  EXPECT_EQ(model.weights()[0].name, "w");
+  auto owner = std::make_shared<std::vector<float>>(std::vector<float>{3, 5});
+  std::weak_ptr<std::vector<float>> alive = owner;
+  ConstTensorView view{owner->data(), DType::F32, {2}};
+  {
+    auto given = with_weights(model, {{"w", view, std::move(owner)}});
+    ASSERT_TRUE(given) << given.error().text();
+    EXPECT_FALSE(alive.expired()) << "the model keeps them";
+    EXPECT_EQ(run(*given, {Tensor{{2}, {1, 2}}})[0].data, (std::vector<float>{3, 10}));
+    auto fast = optimize(*given, {.cost = CostSpec::analytic("cpu")});
+    ASSERT_TRUE(fast);
+    EXPECT_EQ(run(fast->model, {Tensor{{2}, {1, 2}}})[0].data, (std::vector<float>{3, 10}));
+  }
+  EXPECT_TRUE(alive.expired());
+  EXPECT_FALSE(with_weights(model, std::vector<GivenWeight>())) << "one is missing";
+  view.shape = {1};
+  EXPECT_FALSE(with_weights(model, {{"w", view}})) << "one is mismatched";
+}
+
+TEST(Api, AnInterruptEndsASearchWithTheBestSoFar) {
+  Model model = parsed(kTwins);
+  Interrupt interrupt;
+  OptimizeOptions options{.budget = 1'000'000, .cost = CostSpec::analytic("cpu")};
+  options.time_limit_s = 600;
+  options.node_limit = 1'000'000;
+  options.interrupt = interrupt;
+  options.progress = [interrupt](const SearchProgress&) { interrupt.request(); };
+  auto best = optimize(model, options);
+  ASSERT_TRUE(best) << best.error().text();
+  EXPECT_LE(best->report.cost_after_us, best->report.cost_before_us);
+  EXPECT_LT(best->report.seconds, 60);
+}
+
+/// Two products, of which a rule makes one.
+constexpr const char* kProducts = R"(
+model products(x: f32[64, 64]) {
+  param a: f32[64, 64]
+  param b: f32[64, 64]
+  x @ a + x @ b
+}
+)";
+
+/// What operators take in a runtime that is made up: a product so much, all else nothing.
+OptimizeOptions judged(double product_us) {
+  OptimizeOptions options{.cost = CostSpec::analytic("cpu"), .verify = true};
+  options.judge = [product_us](const Model& model) -> std::function<double()> {
+    double products = 0;
+    std::string text = model.text();
+    for (size_t at = 0; (at = text.find('@', at)) != std::string::npos; ++at) ++products;
+    return [us = 100 + product_us * products] { return us; };
+  };
+  return options;
+}
+
+TEST(Api, AJudgeDecidesInThePlaceOfThisMachine) {
+  Model model = parsed(kProducts);
+  auto faster = optimize(model, judged(10));
+  ASSERT_TRUE(faster) << faster.error().text();
+  EXPECT_FALSE(faster->report.source_returned);
+  EXPECT_EQ(faster->report.run_before_us, 120);
+  EXPECT_EQ(faster->report.run_after_us, 110);
+  auto slower = optimize(model, judged(-10));
+  ASSERT_TRUE(slower) << slower.error().text();
+  EXPECT_TRUE(slower->report.source_returned);
+  EXPECT_EQ(slower->model.text(), model.text());
+  auto same = optimize(model, judged(0));
+  ASSERT_TRUE(same) << same.error().text();
+  EXPECT_TRUE(same->report.source_returned) << "no gain beyond the noise";
+}
+
+TEST(Api, AJudgeMayRefuse) {
+  Model model = parsed(kProducts);
+  OptimizeOptions options{.cost = CostSpec::analytic("cpu")};
+  options.judge = [source = model.text()](const Model& judged) -> std::function<double()> {
+    if (judged.text() != source) return {};
+    return [] { return 1.0; };
+  };
+  auto refused = optimize(model, options);
+  ASSERT_TRUE(refused) << refused.error().text();
+  EXPECT_TRUE(refused->report.source_returned);
+  options.judge = [](const Model&) -> std::function<double()> { return [] { return -1.0; }; };
+  auto failed = optimize(model, options);
+  ASSERT_TRUE(failed) << failed.error().text();
+}
+
+TEST(Api, APortableResultHasNoOperatorsOfThisRuntime) {
+  Model model = parsed("model m(x: f32[64, 64], y: f32[64, 64]) { tanh(x + y) * sigmoid(x) }");
+  OptimizeOptions options{.cost = CostSpec::analytic("cpu")};
+  auto own = optimize(model, options);
+  ASSERT_TRUE(own);
+  EXPECT_NE(own->model.text(), model.text()) << "fused";
+  options.portable = true;
+  auto portable = optimize(model, options);
+  ASSERT_TRUE(portable);
+  EXPECT_EQ(portable->model.op_count(), model.op_count());
+}
+
+TEST(Api, ReportsAreDrawn) {
+  Model model = parsed(kTwins);
+  auto best = optimize(model, {.cost = CostSpec::analytic("cpu"), .record_trace = true});
+  ASSERT_TRUE(best);
+  auto page = report_page(best->trace_json);
+  ASSERT_TRUE(page) << page.error().text();
+  EXPECT_EQ(page->rfind("<!doctype html>", 0), 0u);
+  EXPECT_FALSE(report_page("{}"));
+  EXPECT_EQ(graph_svg(model).find("changed"), std::string::npos);
+  EXPECT_NE(graph_svg(best->model, &model).find("changed"), std::string::npos);
+  EXPECT_NE(svg_style().find(".changed"), std::string::npos);
+}
+
 } // namespace
 } // namespace tangram

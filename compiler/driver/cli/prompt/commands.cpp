@@ -1,7 +1,7 @@
 // The `:commands` of the prompt. Settings are the options of `tg run`, under their names there, and
 // are checked by the same code; a name that is a compile-time parameter of a model sets that.
 #include "compiler/driver/cli/prompt/commands.h"
-#include "compiler/driver/cli/pages/graph_picture.h"
+#include "compiler/driver/pages/graph_picture.h"
 
 #include "compiler/driver/cli/terminal/table.h"
 #include "compiler/ir/to_text.h"
@@ -337,8 +337,8 @@ void ReplCommands::graph(llvm::StringRef argument) {
   auto found = repl_.target(session, argument);
   if (!found) return;
   Picture picture = picture_of(found->graph);
-  if (!to_file) return draw_rails(repl_.out(), picture, repl_.color());
-  Result<std::string> text = picture_file(picture, file);
+  if (!to_file) return pages::draw_rails(repl_.out(), picture, repl_.color());
+  Result<std::string> text = pages::picture_file(picture, file);
   if (!text) return repl_.fail(std::move(text.error()));
   if (auto written = write_text_file(session, file, *text); !written)
     return repl_.fail(std::move(written.error()));

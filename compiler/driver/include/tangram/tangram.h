@@ -74,9 +74,27 @@ private:
   std::variant<T, Error> state_;
 };
 
+// --- ending what runs ---------------------------------------------------------------------------
+
+/// The wish that what runs by it ends, made by another thread or a signal handler: a search then
+/// ends with the best so far, a verification with what is known. Copies are the same wish; it is
+/// never taken back.
+class Interrupt {
+public:
+  struct Impl;
+  Interrupt();
+  /// Safe in a signal handler.
+  void request() const;
+  bool requested() const;
+  const Impl& impl() const { return *impl_; }
+
+private:
+  std::shared_ptr<Impl> impl_;
+};
+
 // --- models -----------------------------------------------------------------------------------
 
-/// Name and type of an input or output.
+/// Name and type of an input, output or weight.
 struct TensorSpec {
   std::string name;
   DType dtype = DType::F32;
@@ -92,6 +110,8 @@ public:
 
   std::string name() const;
   std::vector<TensorSpec> inputs() const, outputs() const;
+  /// Those that the outputs need, by their paths.
+  std::vector<TensorSpec> weights() const;
   /// Operators that the outputs need; leaves are not counted.
   size_t op_count() const;
   /// A .tg file that parse() reads again and that runs the same.
@@ -120,9 +140,7 @@ Expected<Model> parse(std::string_view text, std::string_view name = "<text>",
 /// what is done with the model takes these unless it is given others.
 Expected<Model> parse_file(const std::string& path, const ParseOptions& options = {});
 
-// --- operators of other libraries ---------------------------------------------------------------
-
-/// A tensor as the kernel of an operator sees it: row-major elements of the dtype.
+/// A tensor in memory of somebody else: row-major elements of the dtype.
 struct ConstTensorView {
   const void* data = nullptr;
   DType dtype = DType::F32;
@@ -133,6 +151,21 @@ struct TensorView {
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
 };
+
+/// A weight in memory that `owner` keeps.
+struct GivenWeight {
+  std::string path;
+  ConstTensorView view;
+  std::shared_ptr<const void> owner = {};
+};
+
+/// The model with these weights, or those of a .safetensors or .onnx file, in the place of its own:
+/// what is done with it takes them unless it is given others. They are not copied before a program
+/// is made of them. Errors: weights that the model needs and that are missing, or of another type.
+Expected<Model> with_weights(const Model& model, const std::vector<GivenWeight>& weights);
+Expected<Model> with_weights(const Model& model, const std::string& path);
+
+// --- operators of other libraries ---------------------------------------------------------------
 
 /// An operator that models and rules declare and the program computes:
 ///
@@ -163,6 +196,11 @@ struct SearchProgress {
 /// Called from any thread, never from two at once. Changes no result.
 using OnProgress = std::function<void(const SearchProgress&)>;
 
+/// Makes a graph ready in a runtime of the caller's. What it returns runs the graph once and says
+/// how many microseconds that took; less than 0: it failed. Empty: the runtime refuses the graph.
+/// Called from one thread at a time.
+using Judge = std::function<std::function<double()>(const Model& model)>;
+
 /// What an optimisation is told. The fields are the rows TG_SEARCH_OPTION of tables/options.def,
 /// the table that the command line is made of: type, default, range, the strategies that look at
 /// it, and what it means; `tg opt --help-all` prints them. Times are seconds (`_s`), memory is MiB
@@ -190,6 +228,13 @@ struct OptimizeOptions {
   int64_t multi_node_limit = 0;
   std::vector<ExternOp> externs = {}; // where models that call them are to be run
   OnProgress progress = {};           // called while it searches
+  /// The result is for another runtime, as an ONNX file: no operators that only this one has, and
+  /// prices of what each is there.
+  bool portable = false;
+  /// Runs finalists, interleaved with the source, in the place of this machine's backend. What it
+  /// finds no faster beyond the noise is not returned. Outputs are the caller's to compare.
+  Judge judge = {};
+  std::optional<Interrupt> interrupt = {};
 };
 
 /// Whether a result is known to compute what its source does (OptimizeOptions::verify). Undecided:
@@ -253,6 +298,15 @@ struct Optimized {
 /// rule (E0802).
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options = {});
 
+/// A page of HTML that shows a search, from Optimized::trace_json: what `tg report` writes. It
+/// needs nothing but a browser. Errors: what is no trace.
+Expected<std::string> report_page(std::string_view trace_json);
+
+/// The graph as an element <svg>, whose boxes are of the class `changed` where `other`, if it is
+/// given, has no such operator; svg_style() is CSS for it. "" of a graph too large to draw.
+std::string graph_svg(const Model& model, const Model* other = nullptr);
+std::string svg_style();
+
 // --- equality ---------------------------------------------------------------------------------
 
 struct VerifyOptions {
@@ -262,6 +316,7 @@ struct VerifyOptions {
   double time_limit_s = -1;    // negative: none
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
   int threads = 0;             // 0 = one for each core
+  std::optional<Interrupt> interrupt = {};
 };
 
 /// What is known of two models. Equal and Different are shown; of Undecided `why` says what stood
@@ -321,6 +376,7 @@ struct VerifyRulesOptions {
   std::string rule_cache = {};        // a file that remembers what holds; "": nothing is remembered
   /// Called after each rule, from one thread at a time.
   std::function<void(size_t done, size_t total)> progress = {};
+  std::optional<Interrupt> interrupt = {};
 };
 
 /// Of a rule that is built in, tests of its own stand for all instances: Tested, with 0 cases.
@@ -369,6 +425,7 @@ struct ExtractOptions {
   uint64_t seed = 1;
   double time_limit_s = -1;    // negative: 60
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
+  std::optional<Interrupt> interrupt = {};
 };
 
 /// The best graph of an e-graph, so far as it was found. Costs are in the unit of the file.
@@ -496,6 +553,10 @@ public:
 
   /// Inputs in the order of Model::inputs(), outputs in that of Model::outputs().
   Expected<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+  /// The same on memory of the caller, of the types of the model: nothing is converted, and nothing
+  /// is allocated for elements. Errors: types or numbers of inputs or outputs; the device's.
+  std::optional<Error> run(const std::vector<ConstTensorView>& inputs,
+                           const std::vector<TensorView>& outputs);
   /// Repeated runs on these inputs. With several streams, `weights` of the options is called again.
   Expected<Timing> time(const std::vector<Tensor>& inputs, const TimeOptions& options = {});
   ProgramInfo info() const;

@@ -7,13 +7,13 @@
 //   ● │ relu  f32[1, 8]
 //   ├─╯
 //   ● add  f32[1, 8]
-#include "compiler/driver/cli/pages/graph_picture.h"
+#include "compiler/driver/pages/graph_picture.h"
 
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
 
-namespace tg::cli {
+namespace tg::pages {
 namespace {
 
 enum Side : unsigned { Up = 1, Down = 2, Left = 4, Right = 8 };
@@ -156,4 +156,4 @@ void draw_rails(llvm::raw_ostream& out, const Picture& picture, bool color) {
   }
 }
 
-} // namespace tg::cli
+} // namespace tg::pages

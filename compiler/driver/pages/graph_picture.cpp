@@ -1,10 +1,10 @@
 // See graph_picture.h: to Graphviz, and files by their ending.
-#include "compiler/driver/cli/pages/graph_picture.h"
+#include "compiler/driver/pages/graph_picture.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/Path.h>
 
-namespace tg::cli {
+namespace tg::pages {
 
 // --- Graphviz -----------------------------------------------------------------------------------
 
@@ -79,4 +79,4 @@ Result<std::string> picture_file(const Picture& picture, llvm::StringRef path) {
          svg_style().str() + "</style>" + svg.substr(inside) + "\n";
 }
 
-} // namespace tg::cli
+} // namespace tg::pages

@@ -9,7 +9,7 @@
 // 4. Places: in sweeps again, each layer as near as its order and distances allow to where its
 //    neighbours are, which is a regression with an order (pool adjacent violators: Ayer et al.
 //    1955).
-#include "compiler/driver/cli/pages/graph_layout.h"
+#include "compiler/driver/pages/graph_layout.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -18,7 +18,7 @@
 #include <map>
 #include <numeric>
 
-namespace tg::cli {
+namespace tg::pages {
 namespace {
 
 constexpr double kBetweenNodes = 18, kBetweenBends = 10, kBetweenLayers = 30, kMargin = 10;
@@ -302,4 +302,4 @@ Layout lay_out(const Picture& picture, llvm::ArrayRef<Box> boxes) {
   return Layers(picture, boxes).layout();
 }
 
-} // namespace tg::cli
+} // namespace tg::pages

@@ -5,9 +5,10 @@
 #include "compiler/driver/reports/picture.h"
 #include "lang/core/result.h"
 
+#include <llvm/Support/JSON.h>
 #include <llvm/Support/raw_ostream.h>
 
-namespace tg::cli {
+namespace tg::pages {
 
 /// One line an operator; what it reads comes down to it in the columns at the left.
 void draw_rails(llvm::raw_ostream& out, const Picture& picture, bool color);
@@ -29,7 +30,9 @@ std::string escape_xml(llvm::StringRef text);
 
 /// `json` is the trace, checked; the pictures are its graphs.
 std::string report_page(llvm::StringRef json, const Picture& source, const Picture& result);
+/// The same, of a trace that parse_trace() has read.
+std::string trace_page(const llvm::json::Value& trace);
 /// A page with nothing but one drawing.
 std::string drawing_page(const Picture& picture);
 
-} // namespace tg::cli
+} // namespace tg::pages

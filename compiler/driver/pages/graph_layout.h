@@ -3,9 +3,9 @@
 // drawing. Everything of the layout lies within [0, width] x [0, height].
 #pragma once
 
-#include "compiler/driver/cli/pages/graph_picture.h"
+#include "compiler/driver/pages/graph_picture.h"
 
-namespace tg::cli {
+namespace tg::pages {
 
 struct Box {
   double width = 0, height = 0;
@@ -33,4 +33,4 @@ struct Layout {
 
 Layout lay_out(const Picture& picture, llvm::ArrayRef<Box> boxes);
 
-} // namespace tg::cli
+} // namespace tg::pages

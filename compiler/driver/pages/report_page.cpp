@@ -2,9 +2,9 @@
 // any reference to a network. The charts are drawn by the script from the trace in the page, whose
 // texts reach it as text nodes only; the graphs come as SVG (graph_picture.h), and the script lets
 // them be zoomed and moved. Colours are variables with a light and a dark form.
-#include "compiler/driver/cli/pages/graph_picture.h"
+#include "compiler/driver/pages/graph_picture.h"
 
-namespace tg::cli {
+namespace tg::pages {
 
 namespace {
 
@@ -267,4 +267,4 @@ std::string drawing_page(const Picture& picture) {
          "<script>" + kShared.str() + kDrawing.str() + "</script>\n</body></html>\n";
 }
 
-} // namespace tg::cli
+} // namespace tg::pages

@@ -1,12 +1,12 @@
 // A picture as SVG: boxes with operator, shape and weights, edges as curves. Numbers have one place
 // behind the point, so that equal graphs give equal text. The widths of texts are estimated, on the
 // safe side; what is too long is cut and stands whole in the title of its node.
-#include "compiler/driver/cli/pages/graph_layout.h"
+#include "compiler/driver/pages/graph_layout.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
-namespace tg::cli {
+namespace tg::pages {
 namespace {
 
 constexpr size_t kLongestLine = 30, kMostWeights = 3;
@@ -141,4 +141,4 @@ svg.graph .node:hover rect{stroke:var(--ink);stroke-width:2}svg.graph .edge.lit{
 )css";
 }
 
-} // namespace tg::cli
+} // namespace tg::pages

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""What a call from Python costs beside one from C++: a model with one input and next to no work.
+
+    bench/python_calls.py      where the package is installed (python/README.md)
+
+Prints medians in microseconds: of a run alone, as C++ times it; of a call of `Program` with a NumPy array; with
+a tensor of PyTorch, where that is installed.
+"""
+import statistics
+import time
+
+import numpy
+
+import tangram
+
+
+def median_us(call, runs=20_000):
+    samples = []
+    for _ in range(runs):
+        start = time.perf_counter_ns()
+        call()
+        samples.append((time.perf_counter_ns() - start) / 1000)
+    return statistics.median(samples)
+
+
+def main():
+    program = tangram.parse("model m(x: f32[1, 16]) { relu(x) }").compile(threads=1)
+    x = numpy.ones((1, 16), "float32")
+    alone = program.time(x, runs=300).median_us
+    print(f"a run alone          {alone:7.2f} us")
+    print(f"a call with NumPy    {median_us(lambda: program(x)):7.2f} us")
+    try:
+        import torch
+    except ImportError:
+        return
+    tensor = torch.ones(1, 16)
+    print(f"a call with PyTorch  {median_us(lambda: program(tensor)):7.2f} us")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+#include "python/bindings/arrays.h"
+
+#include <nanobind/stl/string.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+
+namespace tangram::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+using Code = nb::dlpack::dtype_code;
+
+nb::dlpack::dtype dlpack_type(DType dtype) {
+  auto of = [](Code code, uint8_t bits) {
+    return nb::dlpack::dtype{static_cast<uint8_t>(code), bits, 1};
+  };
+  switch (dtype) {
+  case DType::F32: return of(Code::Float, 32);
+  case DType::F16: return of(Code::Float, 16);
+  case DType::BF16: return of(Code::Bfloat, 16);
+  case DType::I32: return of(Code::Int, 32);
+  case DType::I64: return of(Code::Int, 64);
+  case DType::Bool: return of(Code::Bool, 8);
+  case DType::F64: return of(Code::Float, 64);
+  }
+  return {};
+}
+
+constexpr DType kAll[] = {DType::F32, DType::F16,  DType::BF16, DType::I32,
+                          DType::I64, DType::Bool, DType::F64};
+
+std::optional<DType> dtype_of(nb::dlpack::dtype type) {
+  for (DType dtype : kAll)
+    if (dlpack_type(dtype) == type) return dtype;
+  return std::nullopt;
+}
+
+/// As NumPy names it.
+const char* numpy_name(DType dtype) {
+  switch (dtype) {
+  case DType::F16: return "float16";
+  case DType::I32: return "int32";
+  case DType::I64: return "int64";
+  case DType::Bool: return "bool";
+  case DType::F64: return "float64";
+  case DType::F32:
+  case DType::BF16: break;
+  }
+  return "float32";
+}
+
+bool is_list(nb::handle value) {
+  return nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value) ||
+         nb::isinstance<nb::int_>(value) || nb::isinstance<nb::float_>(value) ||
+         nb::isinstance<nb::bool_>(value);
+}
+
+/// What has no view as it is: lists, arrays in other layouts, tensors that want gradients.
+nb::object contiguous(nb::handle value, DType wanted) {
+  nb::module_ numpy = nb::module_::import_("numpy");
+  if (is_list(value)) return numpy.attr("asarray")(value, numpy_name(wanted));
+  nb::object plain = nb::borrow(value);
+  if (nb::hasattr(value, "detach")) plain = plain.attr("detach")();
+  if (nb::hasattr(plain, "contiguous")) return plain.attr("contiguous")();
+  // Also a number of NumPy's, and an array of elements in the other order of bytes.
+  return numpy.attr("ascontiguousarray")(numpy.attr("asarray")(plain))
+      .attr("reshape")(numpy.attr("shape")(plain));
+}
+
+[[noreturn]] void refuse(nb::handle value, std::string_view what) {
+  std::string type = nb::cast<std::string>(
+      nb::str(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr()))).attr("__name__")));
+  throw nb::type_error((std::string(what) + ": not a tensor on the processor with elements that " +
+                        "Tangram has, but " + type)
+                           .c_str());
+}
+
+} // namespace
+
+AnyArray array_of(nb::handle value, DType wanted, std::string_view what) {
+  AnyArray array;
+  if (!is_list(value) && nb::try_cast(value, array, /*convert=*/false) && dtype_of(array.dtype()))
+    return array;
+  nb::object other;
+  try {
+    other = contiguous(value, wanted);
+  } catch (const nb::python_error&) {
+    refuse(value, what);
+  }
+  if (!nb::try_cast(other, array, /*convert=*/false) || !dtype_of(array.dtype()))
+    refuse(value, what);
+  return array;
+}
+
+ConstTensorView view_of(const AnyArray& array) {
+  ConstTensorView view{array.data(), *dtype_of(array.dtype()), {}};
+  for (size_t i = 0; i < array.ndim(); ++i)
+    view.shape.push_back(static_cast<int64_t>(array.shape(i)));
+  return view;
+}
+
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+size_t element_count(const std::vector<int64_t>& shape) {
+  size_t count = 1;
+  for (int64_t size : shape) count *= static_cast<size_t>(size);
+  return count;
+}
+
+nb::object owned_array(void* memory, DType dtype, const std::vector<int64_t>& shape) {
+  nb::capsule owner(memory, [](void* p) noexcept { std::free(p); });
+  std::vector<size_t> sizes(shape.begin(), shape.end());
+  nb::ndarray<nb::numpy> array(memory, sizes.size(), sizes.data(), owner, nullptr,
+                               dlpack_type(dtype));
+  return nb::cast(array);
+}
+
+void* allocate(DType dtype, const std::vector<int64_t>& shape) {
+  size_t bytes = element_count(shape) * dlpack_type(dtype).bits / 8;
+  void* memory = std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+
+} // namespace
+
+nb::object new_array(const TensorSpec& spec, TensorView& view) {
+  view = {allocate(spec.dtype, spec.shape), spec.dtype, spec.shape};
+  return owned_array(view.data, spec.dtype, spec.shape);
+}
+
+nb::object widened(const uint16_t* elements, const std::vector<int64_t>& shape) {
+  void* memory = allocate(DType::F32, shape);
+  auto* to = static_cast<uint32_t*>(memory);
+  for (size_t i = 0, count = element_count(shape); i < count; ++i)
+    to[i] = static_cast<uint32_t>(elements[i]) << 16; // the upper half of an f32
+  return owned_array(memory, DType::F32, shape);
+}
+
+} // namespace tangram::python

@@ -1,0 +1,169 @@
+#include "python/bindings/errors.h"
+#include "python/bindings/interrupts.h"
+#include "python/bindings/option_values.h"
+#include "python/bindings/parts.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <mutex>
+
+namespace tangram::python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+/// Functions of the user that a search calls from its threads. What one throws ends the search, and
+/// is thrown again when that is over.
+class Callbacks {
+public:
+  explicit Callbacks(const Interrupt& interrupt) : interrupt_(interrupt) {}
+
+  /// `call` has the interpreter; `otherwise` where it throws, or one has thrown.
+  template <class T, class Call> T guarded(T otherwise, Call call) {
+    nb::gil_scoped_acquire held;
+    if (thrown_) return otherwise;
+    try {
+      return call();
+    } catch (nb::python_error&) {
+      thrown_ = std::current_exception();
+    } catch (const nb::cast_error&) {
+      thrown_ = std::make_exception_ptr(nb::type_error("judge returns what is no number"));
+    }
+    interrupt_.request();
+    return otherwise;
+  }
+
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+private:
+  Interrupt interrupt_;
+  std::exception_ptr thrown_;
+};
+
+OnProgress listener(const nb::object& notify, Callbacks& callbacks) {
+  if (notify.is_none()) return {};
+  return [&callbacks, &notify](const SearchProgress& progress) {
+    callbacks.guarded(false, [&] { return notify(progress), true; });
+  };
+}
+
+/// A function of a model that gives a function which runs it once and gives seconds. Objects go
+/// where the interpreter is held.
+Judge judge_of(const nb::object& judge, Callbacks& callbacks) {
+  if (judge.is_none()) return {};
+  return [&callbacks, &judge](const Model& model) -> std::function<double()> {
+    return callbacks.guarded(std::function<double()>(), [&]() -> std::function<double()> {
+      nb::object run = judge(model);
+      if (run.is_none()) return {};
+      std::shared_ptr<nb::object> shared(new nb::object(std::move(run)), [](nb::object* object) {
+        nb::gil_scoped_acquire held;
+        delete object;
+      });
+      return [&callbacks, shared] {
+        return callbacks.guarded(-1.0, [&] { return 1e6 * nb::cast<double>((*shared)()); });
+      };
+    });
+  };
+}
+
+Optimized search(const Model& model, const nb::dict& values, const std::string& rule_text,
+                 bool explain, bool trace, bool portable, const nb::object& progress,
+                 const nb::object& judge) {
+  OptimizeOptions options;
+  set_options(options, values);
+  options.rule_text = rule_text;
+  options.explain = explain, options.record_trace = trace, options.portable = portable;
+  options.interrupt.emplace();
+  Callbacks callbacks(*options.interrupt);
+  options.progress = listener(progress, callbacks);
+  options.judge = judge_of(judge, callbacks);
+  std::optional<Expected<Optimized>> found;
+  {
+    InterruptScope ctrl_c(*options.interrupt);
+    nb::gil_scoped_release released;
+    found.emplace(optimize(model, options));
+  }
+  callbacks.rethrow();
+  return value_of(std::move(*found));
+}
+
+std::string_view verified_word(const Report& report) {
+  constexpr std::string_view words[] = {"not asked", "equal", "undecided"};
+  return words[static_cast<size_t>(report.verified)];
+}
+
+void bind_report(nb::module_& m) {
+  nb::class_<Report>(m, "Report", "What the optimiser did. Costs are microseconds.")
+      .def_ro("model", &Report::model)
+      .def_ro("search", &Report::search)
+      .def_ro("extract", &Report::extract)
+      .def_ro("cost_model", &Report::cost_model)
+      .def_ro("rules", &Report::rules)
+      .def_ro("nodes_before", &Report::nodes_before)
+      .def_ro("nodes_after", &Report::nodes_after)
+      .def_ro("load_nodes_after", &Report::load_nodes_after)
+      .def_ro("cost_before_us", &Report::cost_before_us)
+      .def_ro("cost_after_us", &Report::cost_after_us)
+      .def_ro("lower_bound_us", &Report::lower_bound_us)
+      .def_ro("optimal", &Report::optimal)
+      .def_ro("run_before_us", &Report::run_before_us)
+      .def_ro("run_after_us", &Report::run_after_us)
+      .def_ro("changed", &Report::changed)
+      .def_ro("source_returned", &Report::source_returned)
+      .def_ro("seconds", &Report::seconds)
+      .def_ro("peak_memory_mb", &Report::peak_memory_mb)
+      .def_ro("egraph_nodes", &Report::egraph_nodes)
+      .def_ro("stopped_by", &Report::stopped_by)
+      .def_ro("rules_applied", &Report::rules_applied)
+      .def_prop_ro("verified", &verified_word, "'not asked', 'equal' or 'undecided'")
+      .def_ro("notes", &Report::notes);
+}
+
+} // namespace
+
+void bind_optimizations(nb::module_& m) {
+  bind_report(m);
+  nb::class_<Step>(m, "Step", "One application of a rule.")
+      .def_ro("rule", &Step::rule)
+      .def_ro("set", &Step::set)
+      .def_ro("built_in", &Step::built_in)
+      .def_ro("file", &Step::file)
+      .def_ro("line", &Step::line)
+      .def_ro("backwards", &Step::backwards)
+      .def_ro("before", &Step::before)
+      .def_ro("after", &Step::after)
+      .def_ro("where", &Step::where);
+  nb::class_<SearchProgress>(m, "SearchProgress", "What a search says while it goes on.")
+      .def_ro("seconds", &SearchProgress::seconds)
+      .def_ro("time_limit_s", &SearchProgress::time_limit_s)
+      .def_ro("source_us", &SearchProgress::source_us)
+      .def_ro("best_us", &SearchProgress::best_us)
+      .def_ro("bound_us", &SearchProgress::bound_us)
+      .def_ro("nodes", &SearchProgress::nodes)
+      .def_ro("simulations", &SearchProgress::simulations)
+      .def_ro("where", &SearchProgress::where)
+      .def_ro("rules", &SearchProgress::rules);
+  nb::class_<Optimized>(m, "Optimized")
+      .def_ro("model", &Optimized::model)
+      .def_ro("report", &Optimized::report)
+      .def_ro("steps", &Optimized::steps)
+      .def_ro("report_json", &Optimized::report_json)
+      .def_ro("trace_json", &Optimized::trace_json);
+  m.def("optimize", &search, "model"_a, "options"_a, "rule_text"_a, "explain"_a, "trace"_a,
+        "portable"_a, "progress"_a.none(), "judge"_a.none());
+  m.def("option_rows", &option_rows);
+  m.def(
+      "report_page", [](const std::string& trace) { return value_of(report_page(trace)); },
+      "trace_json"_a);
+}
+
+} // namespace tangram::python

@@ -1,0 +1,44 @@
+"""Tangram: finds faster forms of neural networks, proves that they are equal, and runs them.
+
+>>> import tangram
+>>> model = tangram.parse('''
+... model twice(x: f32[2, 3]) { relu(relu(x)) }
+... ''')
+>>> fast, report = model.optimize(cost="analytic:cpu")
+>>> report.nodes_before, report.nodes_after
+(2, 1)
+>>> fast.verify(model).equal
+True
+>>> fast.run([[-1, 2, -3], [4, -5, 6]])
+array([[0., 2., 0.],
+       [4., 0., 6.]], dtype=float32)
+"""
+
+from . import rules
+from ._core import __version__
+from ._errors import Diagnostic, Error
+from ._extraction import Extraction, extract
+from ._machine import calibrate
+from ._model import Model, Verification, load, parse
+from ._program import Program
+from ._report import Optimized, Report
+from ._simplify import Simplified, simplify
+
+__all__ = [
+    "Diagnostic",
+    "Error",
+    "Extraction",
+    "Model",
+    "Optimized",
+    "Program",
+    "Report",
+    "Simplified",
+    "Verification",
+    "__version__",
+    "calibrate",
+    "extract",
+    "load",
+    "parse",
+    "rules",
+    "simplify",
+]

@@ -1,0 +1,63 @@
+"""What fails raises an Error, with what the program `tg` would print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One mistake. Line and column count from 1; 0 where there is no place."""
+
+    code: str
+    file: str
+    line: int
+    column: int
+    message: str
+    text: str
+
+
+class Error(Exception):
+    """A model, rule, file or option that is wrong, or a device that failed.
+
+    The first diagnostic's fields are the exception's; `str()` is the whole text, with the place.
+
+    >>> import tangram
+    >>> try:
+    ...     tangram.parse("model m(x: f32[4, 3], w: f32[5, 2]) { x @ w }")
+    ... except tangram.Error as error:
+    ...     print(error.code, error.line, error.message)
+    E0213 1 cannot multiply f32[4, 3] by f32[5, 2]
+    """
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        super().__init__("".join(d.text for d in diagnostics).rstrip())
+        self.diagnostics = diagnostics
+
+    @classmethod
+    def _from_rows(cls, rows: list[tuple[str, str, int, int, str, str]]) -> Error:
+        return cls([Diagnostic(*row) for row in rows])
+
+    def __reduce__(self) -> tuple[type[Error], tuple[list[Diagnostic]]]:
+        return type(self), (self.diagnostics,)
+
+    @property
+    def code(self) -> str:
+        """As in lang/DIAGNOSTICS.md; `tg help CODE` explains it."""
+        return self.diagnostics[0].code
+
+    @property
+    def file(self) -> str:
+        return self.diagnostics[0].file
+
+    @property
+    def line(self) -> int:
+        return self.diagnostics[0].line
+
+    @property
+    def column(self) -> int:
+        return self.diagnostics[0].column
+
+    @property
+    def message(self) -> str:
+        return self.diagnostics[0].message

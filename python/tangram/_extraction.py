@@ -1,0 +1,40 @@
+"""Extraction alone: the best graph of an e-graph in a file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from . import _core
+
+Extraction = _core.Extraction
+
+
+def extract(
+    egraph: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    extractor: Literal["greedy", "greedy-shared", "greedy-dag", "ilp", "lp", "best"] = "best",
+    check: bool = False,
+    seed: int = 1,
+    time_limit: float | None = None,
+) -> Extraction:
+    """The best choice of nodes of an e-graph, in the egraph-serialize form: a file, or a dict.
+
+    >>> import tangram
+    >>> found = tangram.extract({
+    ...     "nodes": {"a": {"op": "a", "children": [], "eclass": "0", "cost": 3.0},
+    ...               "b": {"op": "b", "children": [], "eclass": "0", "cost": 2.0}},
+    ...     "root_eclasses": ["0"]})
+    >>> found.choices, found.dag_cost, found.optimal
+    ({'0': 'b'}, 2.0, True)
+    """
+    if isinstance(egraph, Mapping):
+        text, name = json.dumps(egraph), "<e-graph>"
+    else:
+        name = os.fspath(egraph)
+        with open(name, encoding="utf-8") as file:
+            text = file.read()
+    limit = -1.0 if time_limit is None else time_limit
+    return _core.extract(text, name, extractor, check, seed, limit)

@@ -1,0 +1,10 @@
+"""Prices of this machine."""
+
+from __future__ import annotations
+
+from . import _core
+
+
+def calibrate(*, time_limit: float = 60, threads: int = 0) -> _core.Calibration:
+    """Times operators of all kinds on this machine, once, so that searches guess prices of theirs."""
+    return _core.calibrate(time_limit, threads)

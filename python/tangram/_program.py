@@ -1,0 +1,80 @@
+"""Programs: models made ready to run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from . import _core
+
+if TYPE_CHECKING:
+    from ._model import Model
+
+#: A NumPy array, a tensor of PyTorch or of whatever else speaks DLPack on the processor, or lists.
+Tensor: TypeAlias = Any
+
+
+def bind(names: Sequence[str], args: Sequence[Tensor], named: Mapping[str, Tensor]) -> list[Tensor]:
+    """Inputs in the order of the model: a dict or tensors in that order, then others by name."""
+    if len(args) == 1 and isinstance(args[0], Mapping):
+        named, args = {**args[0], **named}, ()
+    if not named:
+        return list(args)
+    rest = [name for name in names[len(args):] if name not in named]
+    unknown = [name for name in named if name not in names[len(args):]]
+    if rest or unknown:
+        wrong = f"no input is called `{unknown[0]}`" if unknown else f"the input `{rest[0]}` is missing"
+        raise TypeError(f"{wrong}; the inputs are {', '.join(names) or 'none'}")
+    return [*args, *(named[name] for name in names[len(args):])]
+
+
+class Program:
+    """A model made ready on a backend: memory placed, weights loaded. Call it with inputs.
+
+    One output is returned as it is, several as a tuple. Tensors of PyTorch give tensors of PyTorch.
+    Threads may share a program; their runs wait for each other.
+
+    >>> import numpy, tangram
+    >>> program = tangram.parse("model m(a: f32[2], b: f32[2]) { a + 2.0 * b }").compile()
+    >>> program([1, 2], b=numpy.array([3, 4], "float32"))
+    array([ 7., 10.], dtype=float32)
+    """
+
+    def __init__(self, model: Model, **options: Any) -> None:
+        self._inputs = [spec.name for spec in model.inputs]
+        self._core = _core.compile(model._core, **options)
+        self._run = self._core.run
+        self.model = model
+
+    def __call__(self, *inputs: Tensor, **named: Tensor) -> Any:
+        if named or (inputs and isinstance(inputs[0], Mapping)):
+            inputs = tuple(bind(self._inputs, inputs, named))
+        outputs = self._run(list(inputs))
+        torch = sys.modules.get("torch")
+        if torch is not None and any(isinstance(value, torch.Tensor) for value in inputs):
+            outputs = [torch.from_numpy(value) for value in outputs]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    run = __call__
+
+    def time(
+        self, *inputs: Tensor, runs: int = 0, seconds: float = 0.5, steps: bool = False, **named: Tensor
+    ) -> _core.Timing:
+        """How long repeated runs on these inputs take, in microseconds; with `steps` each operator.
+
+        >>> import tangram
+        >>> timing = tangram.parse("model m(x: f32[2]) { relu(x) }").compile().time([1, 2], runs=5)
+        >>> timing.runs, timing.median_us > 0
+        (5, True)
+        """
+        return self._core.time(bind(self._inputs, inputs, named), runs, seconds, steps)
+
+    @property
+    def info(self) -> _core.ProgramInfo:
+        """Backend, device, threads, memory."""
+        return self._core.info
+
+    def __repr__(self) -> str:
+        info = self.info
+        return f"<tangram.Program {self.model.name} on {info.backend}, {info.memory_mb:.1f} MiB>"

@@ -1,0 +1,64 @@
+"""The line that a search is watched by, in a terminal or a notebook."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from . import _core
+
+Notify = Callable[[_core.SearchProgress], Any]
+_WIDTH = 24
+
+
+def bar(progress: _core.SearchProgress) -> str:
+    """One line: how much of the time has gone, what the network costs, and which rules paid."""
+    part = min(progress.seconds / progress.time_limit_s, 1.0) if progress.time_limit_s > 0 else 0.0
+    full = round(part * _WIDTH)
+    gain = progress.source_us / progress.best_us if progress.best_us > 0 else 1.0
+    rules = ", ".join(name for name, _ in progress.rules[:3])
+    return (f"[{'#' * full}{'.' * (_WIDTH - full)}] {progress.seconds:.1f} s  "
+            f"{progress.source_us:.0f} → {progress.best_us:.0f} us ({gain:.2f}x)  {rules}")
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return shell is not None and hasattr(shell, "kernel")
+
+
+@contextmanager
+def _in_a_cell() -> Iterator[Notify]:
+    from IPython.display import HTML, display  # type: ignore[import-not-found]
+
+    handle = display(HTML(""), display_id=True)
+    yield lambda progress: handle.update(HTML(f"<pre>{bar(progress)}</pre>"))
+    handle.update(HTML(""))
+
+
+@contextmanager
+def _on_a_line(out: TextIO) -> Iterator[Notify]:
+    def show(progress: _core.SearchProgress) -> None:
+        out.write(f"\r\x1b[2K{bar(progress)}")
+        out.flush()
+
+    yield show
+    out.write("\r\x1b[2K")
+    out.flush()
+
+
+@contextmanager
+def listener(progress: bool | Notify) -> Iterator[Notify | None]:
+    """Whom a search notifies. What is no terminal and no notebook gets nothing."""
+    if callable(progress):
+        yield progress
+    elif progress and _in_notebook():
+        with _in_a_cell() as notify:
+            yield notify
+    elif progress and sys.stderr.isatty():
+        with _on_a_line(sys.stderr) as notify:
+            yield notify
+    else:
+        yield None

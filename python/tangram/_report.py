@@ -1,0 +1,134 @@
+"""What a search reports, as text, in a notebook and as a page of HTML."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _core, _pages
+
+if TYPE_CHECKING:
+    from ._model import Model
+
+
+class Optimized(NamedTuple):
+    """A model and how it was found; also a picture in a notebook."""
+
+    model: Model
+    report: Report
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+
+class Report:
+    """What the optimiser did.
+
+    Costs (`cost_before_us`, `cost_after_us`, `lower_bound_us`) are microseconds by the prices in use;
+    `run_before_us` and `run_after_us` medians of whole runs, where both graphs were run; `nodes_before`,
+    `nodes_after`; `rules_applied` {rule: nodes that it made}; `steps` the chain of rewrites, with
+    `optimize(explain=True)`; `notes` what did not go as asked; `verified` 'not asked', 'equal' or
+    'undecided'; `stopped_by`, `seconds`, `source_returned` and others as in C++ (tangram::Report).
+
+    >>> import tangram
+    >>> model = tangram.parse("model m(x: f32[64, 64]) { relu(relu(x)) + 0.0 }")
+    >>> report = model.optimize(cost="analytic:cpu").report
+    >>> print(report)
+    m: 3 → 1 operators, ... us (...x) by analytic:cpu; ...
+    """
+
+    def __init__(self, found: _core.Optimized, source: Model, result: Model) -> None:
+        self._core = found.report
+        self._trace = found.trace_json
+        self._json = found.report_json
+        self._source, self._result = source, result
+        self.steps: list[_core.Step] = found.steps
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # of a copy that is not made yet
+            raise AttributeError(name)
+        return getattr(self._core, name)
+
+    @property
+    def speedup(self) -> float:
+        """Of whole runs where both graphs were run, else by prices."""
+        r = self._core
+        if r.run_before_us and r.run_after_us:
+            return 1.0 if r.source_returned else r.run_before_us / r.run_after_us
+        return r.cost_before_us / r.cost_after_us if r.cost_after_us else 1.0
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """All fields: what `tg opt --json` prints."""
+        return json.loads(self._json)
+
+    def profile(self, *inputs: Any, **options: Any) -> tuple[_core.Timing, _core.Timing]:
+        """The time of each operator, of the source and of the result, on these inputs (random ones
+        without any); `options` are those of `Model.compile`."""
+        from ._inputs import random_inputs
+
+        values = inputs or random_inputs(self._source.inputs)
+        source, result = (m.compile(**options).time(*values, steps=True)
+                          for m in (self._source, self._result))
+        return source, result
+
+    def html(self, profile: bool = False) -> str:
+        """One page that needs nothing but a browser: figures, both graphs with what differs marked,
+        with `optimize(trace=True)` the course of the search, and with `profile` the time of each
+        operator, measured now."""
+        if self._trace and not profile:
+            return _core.report_page(self._trace)
+        timings = self.profile() if profile else ()
+        course = _core.report_page(self._trace) if self._trace else ""
+        return _pages.page(self._core.model, _pages.report_body(self, timings), course)
+
+    def save_html(self, path: str | os.PathLike[str], profile: bool = False) -> None:
+        """Writes the page.
+
+        >>> import tangram, tempfile, os
+        >>> model = tangram.parse("model m(x: f32[8]) { relu(relu(x)) }")
+        >>> report = model.optimize(cost="analytic:cpu", trace=True).report
+        >>> path = os.path.join(tempfile.mkdtemp(), "report.html")
+        >>> report.save_html(path)
+        >>> open(path).read().startswith("<!doctype html>")
+        True
+        """
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.html(profile))
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Figures as they are shown: (name, text)."""
+        r = self._core
+        yield "operators", f"{r.nodes_before} → {r.nodes_after}"
+        yield "cost", f"{r.cost_before_us:.1f} → {r.cost_after_us:.1f} us by {r.cost_model}"
+        if r.run_before_us and r.run_after_us:
+            yield "whole runs", f"{r.run_before_us:.1f} → {r.run_after_us:.1f} us"
+        yield "speedup", f"{self.speedup:.2f}x" + (", the source is returned" if r.source_returned else "")
+        rules = sorted(r.rules_applied.items(), key=lambda rule: -rule[1])
+        yield "rules", ", ".join(f"{name} x{count}" for name, count in rules) or "none"
+        yield "search", f"{r.search}, {r.seconds:.2f} s, stopped by: {r.stopped_by}"
+        for note in r.notes:
+            yield "note", note
+
+    def __str__(self) -> str:
+        r = self._core
+        rules = ", ".join(f"{name} x{count}" for name, count in r.rules_applied.items()) or "no rule"
+        return (f"{r.model}: {r.nodes_before} → {r.nodes_after} operators, {r.cost_before_us:.1f} → "
+                f"{r.cost_after_us:.1f} us ({self.speedup:.2f}x) by {r.cost_model}; {rules}")
+
+    def __repr__(self) -> str:
+        return f"<tangram.Report {self}>"
+
+    def _repr_html_(self) -> str:
+        if self._trace:  # a page of its own, with a script: kept apart from the notebook's
+            page = html.escape(_core.report_page(self._trace), quote=True)
+            return f'<iframe srcdoc="{page}" style="width:100%;height:900px;border:0"></iframe>'
+        return _pages.report_body(self, ())
+
+    @property
+    def graphs(self) -> tuple[str, str]:
+        """Source and result as SVG, each with what the other does not have marked."""
+        return self._source.svg(self._result), self._result.svg(self._source)

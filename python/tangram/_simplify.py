@@ -1,0 +1,165 @@
+"""ONNX files made faster for the runtime that they are for, or left as they are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy
+
+from ._runtimes import RUNTIMES, Port, Session
+from ._timing import Comparison, compare
+
+if TYPE_CHECKING:
+    from ._model import Model
+
+Runtime = Literal["onnxruntime", "openvino", "tangram"]
+BOUND = 1e-4  # how far outputs may differ: max |a - b| over max |b|
+
+
+@dataclass(frozen=True)
+class Simplified:
+    """What `simplify` did. Where it is not `faster`, the file that was written is the original, and
+    `message` says why."""
+
+    path: str
+    faster: bool
+    message: str
+    rewrites: Mapping[str, int] = field(default_factory=dict)
+    nodes_before: int = 0
+    nodes_after: int = 0
+    comparison: Comparison | None = None
+    difference: float = 0.0
+    verified: str = ""
+    notes: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        rules = ", ".join(f"{name} x{count}" for name, count in self.rewrites.items())
+        return f"{self.path}: {self.message}" + (f"\nrewrites: {rules}" if rules else "")
+
+
+class NotUsable(Exception):
+    """Why the original is kept."""
+
+
+def _values(ports: Sequence[Port], seed: int) -> list[numpy.ndarray]:
+    rng = numpy.random.default_rng(seed)
+    return [(rng.standard_normal(port.shape) if port.dtype.startswith("float")
+             else rng.integers(0, 2, port.shape)).astype(port.dtype) for port in ports]
+
+
+def _difference(new: Sequence[numpy.ndarray], old: Sequence[numpy.ndarray]) -> float:
+    """The largest of all outputs; infinite where one has another shape or holds what is no number."""
+    worst = 0.0 if len(new) == len(old) else float("inf")
+    for a, b in zip(new, old):
+        if a.shape != b.shape:
+            return float("inf")
+        a, b = a.astype("float64"), b.astype("float64")
+        if not a.size or numpy.array_equal(a, b):
+            continue
+        scale = numpy.abs(b).max()
+        apart = numpy.abs(a - b).max() / scale if scale > 0 else float("inf")
+        worst = max(worst, apart if numpy.isfinite(apart) else float("inf"))
+    return float(worst)
+
+
+def judge_in(runtime: Runtime, folder: str, threads: int = 0) -> Callable[[Model], Callable[[], float] | None]:
+    """For `Model.optimize(judge=...)`: graphs are written to a folder and run in that runtime."""
+    count = 0
+
+    def judge(model: Model) -> Callable[[], float] | None:
+        nonlocal count
+        count += 1
+        path = os.path.join(folder, f"finalist{count}.onnx")
+        try:
+            model.save(path)
+            session = RUNTIMES[runtime](path, threads)
+        except Exception:  # of the runtime, of any kind: the graph is refused
+            return None
+        values = _values(session.inputs, 1)
+
+        def run() -> float:
+            start = time.perf_counter()
+            session.run(values)
+            return time.perf_counter() - start
+
+        return run
+
+    return judge
+
+
+def _measured(old: Session, new: Session, seconds: float) -> tuple[Comparison, float]:
+    """Both in turns, and how far the outputs are apart, on several inputs."""
+    apart = 0.0
+    for seed in (1, 2, 3):
+        values = _values(new.inputs, seed)
+        apart = max(apart, _difference(new.run(values), old.run(values)))
+    if apart > BOUND:
+        raise NotUsable(f"the outputs differ by {apart:.1e}, more than {BOUND:.0e}")
+    return compare(lambda: old.run(values), lambda: new.run(values), seconds, 4 * seconds), apart
+
+
+def simplify(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    runtime: Runtime = "onnxruntime",
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    threads: int = 0,
+    seconds: float = 3,
+    **options: Any,
+) -> Simplified:
+    """Writes an ONNX file that was faster than the original in that runtime, beyond the noise; else
+    the original, with a message that says why.
+
+    Both are measured there, interleaved, whole; the outputs are compared (within 1e-4), and the graphs
+    are proved equal, exactly. `shapes` and `dims` as in `load`; the result has these sizes. `seconds`
+    is how long the two are measured at least; other options are those of `Model.optimize`.
+    """
+    from ._model import load
+
+    if runtime not in RUNTIMES:
+        raise ValueError(f"runtime is one of {', '.join(RUNTIMES)}, not {runtime}")
+    source, target = Path(source), Path(target)
+    if source.suffix != ".onnx" or target.suffix != ".onnx":
+        raise ValueError("simplify reads an .onnx file and writes one")
+    facts: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            old = RUNTIMES[runtime](str(source), threads)
+            keep = 0 if runtime == "tangram" else 22  # operators that the runtime has in one kernel
+            model = load(source, shapes=shapes, dims=dims, keep_for_opset=keep)
+            fast, report = model.optimize(judge=judge_in(runtime, folder, threads), portable=True,
+                                          verify=True, threads=threads, **options)
+            facts.update(rewrites=dict(report.rules_applied), nodes_before=report.nodes_before,
+                         nodes_after=report.nodes_after, verified=report.verified, notes=report.notes)
+            if report.verified != "equal":
+                raise NotUsable("a limit left no proof that the graphs are equal")
+            candidate = os.path.join(folder, "result.onnx")
+            fast.save(candidate)
+            new = RUNTIMES[runtime](candidate, threads)
+            facts["comparison"], facts["difference"] = _measured(old, new, seconds)
+            if not facts["comparison"].second_faster:
+                raise NotUsable(f"not faster beyond the noise in {runtime} ({facts['comparison']})")
+        except NotUsable as why:
+            _copy(source, target)
+            return Simplified(str(target), False, f"the original: {why}", **facts)
+        _copy(Path(candidate), target)
+    return Simplified(str(target), True, f"faster in {runtime}: {facts['comparison']}", **facts)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """With the file of weights beside it, if it has one."""
+    if source.resolve() == target.resolve():
+        return
+    shutil.copyfile(source, target)
+    beside = source.with_name(source.name + ".data")
+    if beside.exists():
+        shutil.copyfile(beside, target.with_name(beside.name))

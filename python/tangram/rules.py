@@ -1,0 +1,70 @@
+"""Rewrite rules: listed, and verified.
+
+>>> import tangram
+>>> verdict, = tangram.rules.verify("rule wrong(x) { relu(x) => x }")
+>>> verdict.status
+'refuted'
+>>> tangram.parse(verdict.counterexample, model="left")
+<tangram.Model left(x: f32[1]), 1 operator>
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from . import _core
+
+RuleInfo = _core.RuleInfo
+RuleVerdict = _core.RuleVerdict
+
+__all__ = ["RuleInfo", "RuleVerdict", "list", "selection", "verify"]
+
+_list = list  # the function below has the name
+
+_list = list
+
+
+def selection(rules: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[_list[str], str]:
+    """Names and files of a selection, and the text of rules in it: what holds a `=>` is a text.
+
+    >>> import tangram
+    >>> tangram.rules.selection(["algebra", "rule r(x) { relu(relu(x)) => relu(x) }"])
+    (['algebra'], 'rule r(x) { relu(relu(x)) => relu(x) }')
+    """
+    parts = [rules] if isinstance(rules, (str, os.PathLike)) else _list(rules)
+    texts = [part for part in parts if isinstance(part, str) and "=>" in part]
+    return [os.fspath(part) for part in parts if part not in texts], "\n".join(texts)
+
+
+def list(*rules: str | os.PathLike[str]) -> _list[RuleInfo]:
+    """The rules of a selection: rule sets, rules or files; the whole library without one.
+
+    >>> import tangram
+    >>> [rule.rule for rule in tangram.rules.list("relu_relu")]
+    ['relu_relu']
+    """
+    return _core.list_rules([os.fspath(rule) for rule in rules])
+
+
+def verify(
+    *rules: str | os.PathLike[str],
+    instances: int = 200,
+    proof: bool = False,
+    seed: int = 1,
+    time_limit: float | None = None,
+    threads: int = 0,
+) -> _list[RuleVerdict]:
+    """Whether rules are true: of texts, files, rule sets or single rules, one verdict each.
+
+    `status` is 'proved', 'tested', 'untested', 'refuted', 'empty', 'fault' or 'stopped'; a refuted
+    rule has a `counterexample`, .tg text with the models `left` and `right`.
+
+    >>> import tangram
+    >>> verdict, = tangram.rules.verify("rule r(x) { relu(relu(x)) => relu(x) }", instances=20)
+    >>> verdict.status, verdict.cases
+    ('tested', 20)
+    """
+    names, text = selection(rules)
+    limit = -1.0 if time_limit is None else time_limit
+    return _core.verify_rules(names, text, instances, proof, seed, limit, threads)

@@ -1,0 +1,41 @@
+"""Rules, and extraction alone."""
+import unittest
+
+import tangram
+
+
+class Rules(unittest.TestCase):
+    def test_a_wrong_one_has_a_counterexample_that_is_a_model(self):
+        verdict, = tangram.rules.verify("rule wrong(x) { relu(x) => x }")
+        self.assertEqual((verdict.rule, verdict.status), ("wrong", "refuted"))
+        left = tangram.parse(verdict.counterexample, model="left")
+        self.assertFalse(left.verify(tangram.parse(verdict.counterexample, model="right")))
+
+    def test_a_right_one_is_tested(self):
+        verdict, = tangram.rules.verify("relu_relu", instances=10)
+        self.assertIn(verdict.status, ("tested", "proved"))
+
+    def test_what_is_no_rule_has_a_place(self):
+        with self.assertRaises(tangram.Error) as caught:
+            tangram.rules.verify("rule broken(x) { relu( => x }")
+        self.assertEqual(caught.exception.line, 1)
+
+    def test_the_library_is_listed(self):
+        rules = tangram.rules.list()
+        self.assertGreater(len(rules), 100)
+        self.assertTrue(all(rule.with_program for rule in rules))
+
+
+class Extraction(unittest.TestCase):
+    def test_a_file_that_is_no_egraph(self):
+        with self.assertRaises(tangram.Error) as caught:
+            tangram.extract({"nodes": 3})
+        self.assertEqual(caught.exception.code, "E0606")
+
+    def test_an_extractor_that_there_is_not(self):
+        with self.assertRaisesRegex(ValueError, "quick"):
+            tangram.extract({}, extractor="quick")
+
+
+if __name__ == "__main__":
+    unittest.main()

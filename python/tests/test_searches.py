@@ -1,0 +1,156 @@
+"""Searches: options, reports, progress, judges, Ctrl-C."""
+import os
+import signal
+import tempfile
+import threading
+import time
+import unittest
+
+import tangram
+from models import PRODUCTS, TWICE, TWINS
+
+ANALYTIC = {"cost": "analytic:cpu", "threads": 1}
+
+
+class Options(unittest.TestCase):
+    def test_the_result_is_a_pair(self):
+        fast, report = tangram.parse(TWICE).optimize(**ANALYTIC)
+        self.assertEqual((fast.op_count, report.nodes_before, report.nodes_after), (1, 2, 1))
+        self.assertGreaterEqual(report.speedup, 1)
+        self.assertEqual(report.json["model"], "twice")
+
+    def test_names_types_and_words_are_checked(self):
+        model = tangram.parse(TWICE)
+        for options, kind, text in (
+                ({"time_limt": 3}, TypeError, "no option `time_limt`"),
+                ({"time_limit": "long"}, TypeError, "time_limit takes a number"),
+                ({"numerics": "loose"}, ValueError, "exact|reassociate"),
+                ({"cost": "cheap"}, ValueError, "cost is calibrated"),
+                ({"alpha": 0.5}, tangram.Error, "from 1 to"),
+                ({"rules": ["no_such_rule"]}, tangram.Error, "no_such_rule")):
+            with self.subTest(options), self.assertRaisesRegex(kind, text.replace("|", r"\|")):
+                model.optimize(**options)
+
+    def test_rules_of_a_text_and_of_a_file(self):
+        rule = "rule gone(x) { relu(relu(x)) => relu(x) }"
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mine.tg")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(rule)
+            for rules in (rule, [path]):
+                report = tangram.parse(TWICE).optimize(rules=rules, **ANALYTIC).report
+                self.assertEqual(report.nodes_after, 1)
+
+    def test_a_wrong_rule_is_refused_with_a_counterexample(self):
+        with self.assertRaises(tangram.Error) as caught:
+            tangram.parse(TWICE).optimize(rules="rule wrong(x) { relu(x) => x }", **ANALYTIC)
+        self.assertEqual(caught.exception.code, "E0306")
+
+    def test_verified_and_explained(self):
+        report = tangram.parse(TWICE).optimize(verify=True, explain=True, **ANALYTIC).report
+        self.assertEqual(report.verified, "equal")
+        self.assertEqual([step.rule for step in report.steps], ["relu_relu"])
+        self.assertIn("relu", report.steps[0].before)
+
+
+class Reports(unittest.TestCase):
+    def test_pages(self):
+        model = tangram.parse(TWINS)
+        plain = model.optimize(**ANALYTIC)
+        traced = model.optimize(trace=True, **ANALYTIC)
+        self.assertIn("<svg", plain._repr_html_())
+        self.assertIn("changed", plain.report.html())
+        self.assertIn("srcdoc", traced._repr_html_())
+        self.assertIn("twins", traced.report.html())
+        profiled = plain.report.html(profile=True)
+        self.assertIn("matmul", profiled)
+        self.assertIn(" us", profiled)
+
+
+class Progress(unittest.TestCase):
+    def test_a_function_is_called(self):
+        seen = []
+        tangram.parse(TWINS).optimize(progress=seen.append, **ANALYTIC)
+        self.assertTrue(seen)
+        self.assertGreater(seen[-1].source_us, 0)
+
+    def test_what_it_raises_comes_back(self):
+        def fail(_):
+            raise RuntimeError("not today")
+
+        with self.assertRaisesRegex(RuntimeError, "not today"):
+            tangram.parse(TWINS).optimize(progress=fail, **ANALYTIC)
+
+
+class Judges(unittest.TestCase):
+    """A runtime that is made up: what an operator takes is what its test says."""
+
+    def judged(self, seconds):
+        def judge(model):
+            return lambda: seconds(model)
+        return tangram.parse(PRODUCTS).optimize(judge=judge, **ANALYTIC)
+
+    def test_what_is_faster_there_wins(self):
+        fast, report = self.judged(lambda model: 1e-3 * (model.text.count("@") + 1))
+        self.assertLess(fast.text.count("@"), 2)
+        self.assertFalse(report.source_returned)
+        self.assertLess(report.run_after_us, report.run_before_us)
+
+    def test_what_is_slower_there_does_not(self):
+        fast, report = self.judged(lambda model: 1e-3 / (model.text.count("@") + 1))
+        self.assertEqual(fast.text.count("@"), 2)
+        self.assertTrue(report.source_returned)
+
+    def test_what_is_no_faster_does_not(self):
+        self.assertTrue(self.judged(lambda model: 1e-3).report.source_returned)
+
+    def test_a_graph_that_is_refused(self):
+        def judge(model):
+            return None if model.text.count("@") < 2 else lambda: 1e-3
+        report = tangram.parse(PRODUCTS).optimize(judge=judge, **ANALYTIC).report
+        self.assertTrue(report.source_returned)
+        self.assertIn("refused", " ".join(report.notes))
+
+    def test_what_it_raises_comes_back(self):
+        def judge(model):
+            raise KeyError("lost")
+        with self.assertRaises(KeyError):
+            tangram.parse(PRODUCTS).optimize(judge=judge, **ANALYTIC)
+
+
+class CtrlC(unittest.TestCase):
+    def test_the_best_so_far_is_the_result(self):
+        model, asked = tangram.parse(TWINS), []
+
+        def interrupt_once(_):
+            if not asked:
+                asked.append(True)
+                os.kill(os.getpid(), signal.SIGINT)
+
+        start = time.monotonic()
+        fast, report = model.optimize(progress=interrupt_once, time_limit=600, node_limit=1_000_000,
+                                      budget=1_000_000, **ANALYTIC)
+        self.assertLess(time.monotonic() - start, 60)
+        self.assertTrue(asked)
+        self.assertTrue(fast.verify(model))
+        self.assertLessEqual(report.cost_after_us, report.cost_before_us)
+
+    def test_afterwards_it_is_an_exception_again(self):
+        tangram.parse(TWICE).optimize(**ANALYTIC)
+        with self.assertRaises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+
+    def test_searches_in_several_threads(self):
+        found = []
+        threads = [threading.Thread(target=lambda: found.append(
+            tangram.parse(TWICE).optimize(**ANALYTIC).model.op_count)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, [1, 1, 1])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+"""`simplify` in this package's own runtime (others: tests/oracle/python_simplify_test.py), the statistics,
+and the command."""
+import contextlib
+import io
+import os
+import tempfile
+import unittest
+
+import numpy
+
+import tangram
+from models import PRODUCTS
+from tangram import __main__ as command
+from tangram import _timing
+
+
+class Statistics(unittest.TestCase):
+    def test_noise_decides_nothing(self):
+        rng = numpy.random.default_rng(1)
+        wrong = 0
+        for _ in range(200):
+            a, b = 1 + 0.1 * rng.random(40), 1 + 0.1 * rng.random(40)
+            wrong += _timing.summary(list(a), list(b)).decided
+        self.assertLess(wrong, 22)  # 5% of 200, and some more for chance
+
+    def test_of_many_pairs_too(self):
+        found = _timing.summary([2.0] * 3000, [1.0] * 3000)
+        self.assertEqual((found.low, found.high), (2, 2))
+
+    def test_a_gain_is_seen(self):
+        found = _timing.summary([1.1, 1.12, 1.09] * 5, [1.0, 1.01, 0.99] * 5)
+        self.assertTrue(found.second_faster)
+        self.assertGreater(found.low, 1)
+        self.assertFalse(_timing.summary([1.0] * 15, [1.1] * 15).second_faster)
+
+
+class Simplify(unittest.TestCase):
+    def test_it_is_faster_or_the_original(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = os.path.join(folder, "m.onnx"), os.path.join(folder, "fast.onnx")
+            tangram.parse(PRODUCTS).save(source)
+            done = tangram.simplify(source, target, runtime="tangram", seconds=0.2, threads=1,
+                                    cost="analytic:cpu")
+            x = numpy.random.default_rng(1).standard_normal((64, 64)).astype("float32")
+            wanted = tangram.load(source).run(x)
+            found = tangram.load(target).run(x)
+            self.assertLess(numpy.abs(found - wanted).max() / numpy.abs(wanted).max(), 1e-4)
+            with open(source, "rb") as a, open(target, "rb") as b:
+                self.assertEqual(a.read() == b.read(), not done.faster)
+            self.assertIn("faster" if done.faster else "the original", done.message)
+            self.assertEqual(done.verified, "equal")
+
+    def test_other_files_are_refused(self):
+        with self.assertRaisesRegex(ValueError, "onnx"):
+            tangram.simplify("m.tg", "n.onnx")
+        with self.assertRaisesRegex(ValueError, "runtime is one of"):
+            tangram.simplify("m.onnx", "n.onnx", runtime="other")
+
+    def test_the_command(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = os.path.join(folder, "m.onnx"), os.path.join(folder, "fast.onnx")
+            tangram.parse(PRODUCTS).save(source)
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                code = command.main(["simplify", source, target, "--runtime", "tangram",
+                                     "--time-limit", "3", "--threads", "1"])
+            self.assertEqual(code, 0)
+            self.assertIn("fast.onnx: ", out.getvalue())
+            errors = io.StringIO()
+            with contextlib.redirect_stderr(errors):
+                code = command.main(["simplify", "gone.onnx", target, "--runtime", "tangram"])
+            self.assertEqual(code, 1)
+            self.assertIn("gone.onnx", errors.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Packs the wheel from a finished build: the library is installed into the build's python/prefix, and the
+module is compiled against it, as anyone would. Nothing of the library is compiled again.
+
+    wheel.py BUILD [--out FOLDER] [--python INTERPRETER]
+    wheel.py --ready      whether this interpreter can make environments and has its headers
+
+Prints the path of the wheel. What it takes to build one (scikit-build-core, nanobind, wheel) is installed by
+pip into a virtual environment in the user's cache folder. Exit code 77: pip could not reach its index.
+"""
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ("scikit-build-core>=0.10", "nanobind>=2.4", "wheel")
+LARGEST = 60 << 20
+
+
+def ready():
+    try:
+        import ensurepip  # noqa: F401
+    except ImportError:
+        return False
+    return Path(sysconfig.get_path("include"), "Python.h").exists()
+
+
+class Unreachable(Exception):
+    """The index of packages, by pip."""
+
+
+def run(*command, **environment):
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.STDOUT, check=False, env={**os.environ, **environment})
+    if done.returncode != 0:
+        raise RuntimeError(f"`{' '.join(map(str, command))}` failed:\n{done.stdout}")
+    return done.stdout
+
+
+def pip_install(python, *arguments):
+    try:
+        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
+    except RuntimeError as error:
+        lines = ("No matching distribution", "Could not find a version", "Temporary failure", "Max retries")
+        if any(line in str(error) for line in lines):
+            raise Unreachable(str(error)) from error
+        raise
+
+
+def environment(folder, python, *packages):
+    """The interpreter of a virtual environment with the packages, made where it is not there."""
+    inside = folder / "bin" / "python"
+    if not (folder / "complete").exists():
+        run(python, "-m", "venv", folder)
+        pip_install(inside, *packages)
+        (folder / "complete").touch()
+    return inside
+
+
+def cache():
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tangram"
+
+
+def build(tree, out, python):
+    """The path of a new wheel in `out`."""
+    version = run(python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
+    tools = environment(cache() / f"wheel-{version}", python, *TOOLS)
+    place = tree / "python"
+    run("cmake", "--install", tree, "--prefix", place / "prefix")
+    packed = place / "packed"
+    packed.mkdir(parents=True, exist_ok=True)
+    for old in packed.glob("*.whl"):
+        old.unlink()
+    run(tools, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", packed,
+        "-C", f"build-dir={place / version}", "-C", f"cmake.define.CMAKE_PREFIX_PATH={place / 'prefix'}", ROOT)
+    made, = packed.glob("*.whl")
+    libc = platform.libc_ver()[1].replace(".", "_")
+    name = run(tools, "-m", "wheel", "tags", "--remove", "--platform-tag",
+               f"manylinux_{libc}_{platform.machine()}", made).strip().splitlines()[-1]
+    wheel = packed / Path(name).name
+    if wheel.stat().st_size > LARGEST:
+        raise RuntimeError(f"{wheel} has {wheel.stat().st_size >> 20} MiB, more than {LARGEST >> 20}")
+    out.mkdir(parents=True, exist_ok=True)
+    return wheel.replace(out / wheel.name)
+
+
+def main():
+    if sys.argv[1:] == ["--ready"]:
+        return 0 if ready() else 1
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("build", type=lambda text: Path(text).resolve())
+    parser.add_argument("--out", type=Path, default=ROOT / "dist")
+    parser.add_argument("--python", default=sys.executable)
+    args = parser.parse_args()
+    try:
+        print(build(args.build, args.out, args.python))
+    except Unreachable as error:
+        print(f"wheel: {error}", file=sys.stderr)
+        return 77
+    except RuntimeError as error:
+        print(f"wheel: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

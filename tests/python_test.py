@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""The Python package works where it is installed: packs the wheel from a build (python/wheel.py), installs it
+with NumPy alone into a fresh virtual environment, and runs the tests of python/tests there.
+
+    python_test.py BUILD_DIR
+
+Exit code 77, skipped: pip cannot reach its index.
+"""
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+import wheel  # noqa: E402
+
+# What the process may have loaded from elsewhere: of manylinux's list, and the interpreter's own.
+OURS = ("libdnnl", "libgomp", "libz3", "libCbc", "libClp", "libsqlite3")
+CHECK = """
+import sys, tangram
+tangram.parse("model m(x: f32[2]) { relu(x) }").run([1, 2])
+loaded = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
+for name in sys.argv[1:]:
+    for path in loaded:
+        if path.rpartition("/")[2].startswith(name) and "/site-packages/" not in path:
+            sys.exit(f"{name} was taken from {path}, not from the wheel")
+"""
+
+
+def main():
+    build = Path(sys.argv[1]).resolve()
+    if not wheel.ready():
+        print("[SKIP] this Python has no headers, or makes no virtual environments")
+        return 77
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            packed = wheel.build(build, Path(scratch), sys.executable)
+            python = wheel.environment(Path(scratch, "fresh"), sys.executable, packed)
+        except wheel.Unreachable as error:
+            print(f"[SKIP] pip cannot reach its index: {str(error).splitlines()[-1]}")
+            return 77
+        except RuntimeError as error:
+            print(f"python: {error}")
+            return 1
+        print(f"python: {packed.name}, {packed.stat().st_size / 2**20:.1f} MiB", flush=True)
+        for arguments in (["-c", CHECK, *OURS], [ROOT / "python" / "tests" / "run.py"]):
+            # Away from the tree, so that nothing is imported from there.
+            if subprocess.run([python, *arguments], cwd=scratch, check=False).returncode != 0:
+                return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
