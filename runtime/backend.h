@@ -16,6 +16,7 @@
 #include <llvm/ADT/StringMap.h>
 
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <memory>
 
@@ -107,7 +108,15 @@ public:
   /// Errors: `bad_input_value` if number or types are not the plan's.
   virtual Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) = 0;
   /// The same from memory of the caller, aligned or not, which it need not keep.
-  virtual Result<void> bind_views(llvm::ArrayRef<TensorView> inputs);
+  virtual Result<void> bind_views(llvm::ArrayRef<TensorView> inputs) {
+    std::vector<Tensor> tensors;
+    for (const TensorView& input : inputs) {
+      TG_TRY(Tensor tensor, Tensor::zeros(*input.type));
+      std::memcpy(tensor.data(), input.data, static_cast<size_t>(tensor.bytes()));
+      tensors.push_back(std::move(tensor));
+    }
+    return bind_inputs(tensors);
+  }
   /// One run on the bound inputs (zeros until they are bound). Allocates nothing.
   /// Errors: `device`; `limit_no_answer` where it was stopped, and outputs are of no run then.
   virtual Result<void> run_once() = 0;
@@ -124,7 +133,12 @@ public:
   /// Copies of the outputs, in the order of Plan::outputs.
   virtual Result<std::vector<Tensor>> outputs() const = 0;
   /// The same into memory of the caller, one place for each output, as large as its type says.
-  virtual Result<void> copy_outputs(llvm::ArrayRef<std::byte*> to) const;
+  virtual Result<void> copy_outputs(llvm::ArrayRef<std::byte*> to) const {
+    TG_TRY(std::vector<Tensor> tensors, outputs());
+    for (size_t i = 0; i < tensors.size(); ++i)
+      std::memcpy(to[i], tensors[i].data(), static_cast<size_t>(tensors[i].bytes()));
+    return {};
+  }
 
   /// The run steps in the order in which they run; views are listed, at no cost.
   virtual std::vector<StepInfo> steps() const = 0;

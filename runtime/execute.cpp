@@ -14,23 +14,6 @@ Result<std::vector<Tensor>> Executable::run(llvm::ArrayRef<Tensor> inputs) {
   return outputs();
 }
 
-Result<void> Executable::bind_views(llvm::ArrayRef<TensorView> inputs) {
-  std::vector<Tensor> tensors;
-  for (const TensorView& input : inputs) {
-    TG_TRY(Tensor tensor, Tensor::zeros(*input.type));
-    std::memcpy(tensor.data(), input.data, static_cast<size_t>(tensor.bytes()));
-    tensors.push_back(std::move(tensor));
-  }
-  return bind_inputs(tensors);
-}
-
-Result<void> Executable::copy_outputs(llvm::ArrayRef<std::byte*> to) const {
-  TG_TRY(std::vector<Tensor> tensors, outputs());
-  for (size_t i = 0; i < tensors.size(); ++i)
-    std::memcpy(to[i], tensors[i].data(), static_cast<size_t>(tensors[i].bytes()));
-  return {};
-}
-
 Result<AlignedBuffer> allocate(int64_t bytes) {
   AlignedBuffer buffer = allocate_aligned(bytes);
   if (!buffer) return error(Code::memory_limit, "the system has no {0} bytes", bytes);

@@ -43,13 +43,12 @@ struct OnnxExportTest : testing::Test {
     EXPECT_TRUE(model.ParseFromString(bytes.str()));
     return model;
   }
-  Graph optimized(const Graph& source, bool plain) {
+  Graph optimized(const Graph& source, bool portable) {
     tangram::OptimizeOptions options;
     options.cost = tangram::CostSpec::analytic("cpu");
     options.trust_rules = true;
-    OptimizeHost host;
-    host.plain = plain;
-    auto found = optimize_model(source, options, nullptr, host, sources, sink);
+    options.portable = portable;
+    auto found = optimize_model(source, options, nullptr, {}, sources, sink);
     EXPECT_TRUE(found.has_value());
     return found->result.graph;
   }

@@ -577,7 +577,9 @@ model products(x: f32[64, 64]) {
 
 /// What operators take in a runtime that is made up: a product so much, all else nothing.
 OptimizeOptions judged(double product_us) {
-  OptimizeOptions options{.cost = CostSpec::analytic("cpu"), .verify = true};
+  OptimizeOptions options;
+  options.cost = CostSpec::analytic("cpu");
+  options.verify = true;
   options.judge = [product_us](const Model& model) -> std::function<double()> {
     double products = 0;
     std::string text = model.text();
