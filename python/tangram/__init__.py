@@ -23,6 +23,7 @@ from ._model import Model, Verification, load, parse
 from ._program import Program
 from ._report import Optimized, Report
 from ._simplify import Simplified, simplify
+from ._torch_programs import compile, from_exported
 
 __all__ = [
     "Diagnostic",
@@ -36,7 +37,9 @@ __all__ = [
     "Verification",
     "__version__",
     "calibrate",
+    "compile",
     "extract",
+    "from_exported",
     "load",
     "parse",
     "rules",

@@ -1,0 +1,237 @@
+"""The backend of torch.compile: graphs of Dynamo become models, in the fewest parts; what is not supported
+stays with PyTorch, and training does altogether."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions
+from torch._functorch.aot_autograd import aot_module_simplified
+from torch.fx import GraphModule, Node
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+from torch.utils._python_dispatch import _disable_current_modes
+
+from .._errors import Error
+from .._model import Model
+from .exported import model_of_graph
+from .operators import HANDLERS, decompositions
+from .writer import NotSupported, Writer, fake, type_text
+
+
+@dataclass
+class GraphReport:
+    """What became of a graph: `parts` run here, of so many `operators`; `kept` stayed with PyTorch, with
+    the reason for each operator."""
+
+    parts: int = 0
+    operators: int = 0
+    kept: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    note: str = ""
+
+    def __str__(self) -> str:
+        kept = "".join(f"\n  {name}: {why}" for name, why in self.kept.items())
+        return (f"{self.operators} operators in {self.parts} parts, {self.seconds:.1f} s"
+                + (f", {self.note}" if self.note else "") + kept)
+
+
+_reports: list[GraphReport] = []
+_warned = False
+
+
+def report() -> list[GraphReport]:
+    """Of each graph that was compiled, in order.
+
+    >>> print(*tangram.torch.report(), sep="\\n")  # doctest: +SKIP
+    70 operators in 1 parts, 3.2 s
+    """
+    return list(_reports)
+
+
+def reset() -> None:
+    """Forgets the reports, and that it has warned."""
+    global _warned
+    _reports.clear()
+    _warned = False
+
+
+def backend(gm: GraphModule, example_inputs: Sequence[Any], *, options: dict[str, Any] | None = None) -> Any:
+    """For `torch.compile(module, backend="tangram", options={...})`; options are those of
+    `Model.optimize`. Gradients are PyTorch's: call under `torch.no_grad()` or `inference_mode()`."""
+    options = dict(options or {})
+    if torch.is_grad_enabled() and _wants_gradients(gm, example_inputs):
+        _warn_of_training()
+        _reports.append(GraphReport(note="left to PyTorch: gradients"))
+        return gm.forward
+    if any(not isinstance(value, torch.Tensor) for value in example_inputs):
+        return Specialised(gm, options)
+    return _compiled(gm, example_inputs, options)
+
+
+def _wants_gradients(gm: GraphModule, inputs: Sequence[Any]) -> bool:
+    return any(isinstance(value, torch.Tensor) and value.requires_grad
+               for value in [*inputs, *gm.parameters()])
+
+
+def _warn_of_training() -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn("tangram compiles for inference: where gradients are asked for, PyTorch runs the "
+                      "graph (torch.no_grad() or torch.inference_mode() says that they are not)",
+                      stacklevel=2)
+
+
+class Specialised:
+    """A graph with sizes that are known when it is called: each combination of them is compiled once."""
+
+    def __init__(self, gm: GraphModule, options: dict[str, Any]) -> None:
+        self._gm, self._options = gm, options
+        self._known: dict[tuple[Any, ...], Callable[..., Any]] = {}
+
+    def __call__(self, *inputs: Any) -> Any:
+        key = tuple(tuple(value.shape) if isinstance(value, torch.Tensor) else value for value in inputs)
+        if key not in self._known:
+            self._known[key] = _compiled(self._gm, inputs, self._options)
+        return self._known[key](*inputs)
+
+
+def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -> Callable[..., Any]:
+    # As aot_module_simplified hands them on: what the module itself holds comes first.
+    held = [*gm.named_parameters(remove_duplicate=False), *gm.named_buffers(remove_duplicate=False)]
+    tensors = [tensor for _, tensor in held]
+    tensors += [value if static else None for value, static in zip(inputs, _static(gm))]
+    made = GraphReport()
+    _reports.append(made)
+
+    def compile_graph(graph: GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
+        start = time.perf_counter()
+        with _disable_current_modes():  # weights are real tensors
+            lowered = Lowering(graph, tensors, options, made).module()
+        made.seconds = time.perf_counter() - start
+
+        def call(args: list[Any]) -> Any:
+            return lowered(*args)
+
+        call._boxed_call = True  # type: ignore[attr-defined]
+        return call
+
+    with torch.no_grad():
+        return aot_module_simplified(gm, list(inputs), fw_compiler=compile_graph,
+                                     inference_compiler=compile_graph,
+                                     decompositions=decompositions(core_aten_decompositions()))
+
+
+class Supported(OperatorSupportBase):
+    """Whether a node has a form here, by writing it alone."""
+
+    def __init__(self, made: GraphReport) -> None:
+        self._made = made
+
+    def is_node_supported(self, submodules: Any, node: Node) -> bool:
+        if node.op != "call_function":
+            return False
+        try:
+            self._write(node)
+        except (NotSupported, Error) as why:
+            self._made.kept[str(node.target)] = str(why)
+            return False
+        return True
+
+    def _write(self, node: Node) -> None:
+        writer = Writer("one", HANDLERS)
+        for operand in node.all_input_nodes:
+            if isinstance(operand.meta.get("val"), torch.Tensor):
+                type_text(fake(operand))
+            for one in (operand, *operand.all_input_nodes):  # a piece reads what was split
+                writer.stand_in(one)
+        writer.node(node)
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            type_text(value)
+
+
+class Lowering:
+    """One graph of core operators, with its parts replaced by programs."""
+
+    def __init__(self, graph: GraphModule, tensors: Sequence[Any], options: dict[str, Any],
+                 made: GraphReport) -> None:
+        self._graph, self._options, self._made = graph, options, made
+        placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+        # Parameters and buffers; other tensors are inputs.
+        self._weights = {node: (node.name, tensor) for node, tensor in zip(placeholders, tensors)
+                         if isinstance(tensor, torch.Tensor)}
+
+    def module(self) -> GraphModule:
+        partitioner = CapabilityBasedPartitioner(self._graph, Supported(self._made),
+                                                 allows_single_node_partition=True)
+        fused = partitioner.fuse_partitions(partitioner.propose_partitions())
+        by_name = {node.name: value for node, value in self._weights.items()}
+        for node in list(fused.graph.nodes):
+            if node.op == "call_module" and node.target.startswith("fused_"):
+                self._lower(fused, node, by_name)
+        fused.graph.eliminate_dead_code()
+        fused.recompile()
+        return fused
+
+    def _lower(self, fused: GraphModule, node: Node, weights: dict[str, tuple[str, torch.Tensor]]) -> None:
+        part = getattr(fused, node.target)
+        inner = [one for one in part.graph.nodes if one.op == "placeholder"]
+        for one, outer in zip(inner, node.args):
+            one.meta.setdefault("val", outer.meta.get("val"))
+        held = {one: weights[outer.name] for one, outer in zip(inner, node.args) if outer.name in weights}
+        count = sum(one.op == "call_function" for one in part.graph.nodes)
+        try:
+            model, inputs, constants = model_of_graph(part.graph, "part", held)
+            threads = self._options.get("threads", torch.get_num_threads())
+            fast = model.optimize(**{"threads": threads, **self._options}).model
+        except (NotSupported, Error) as why:
+            self._made.kept["a part of %d operators" % count] = str(why).split("\n", 1)[0]
+            return
+        single = not isinstance(part.graph.output_node().args[0], (list, tuple))
+        setattr(fused, node.target, Part(
+            fast, constants, threads, [inner.index(one) for one in inputs],
+            {inner.index(one): path for one, (path, _) in held.items()}, single))
+        self._made.parts += 1
+        self._made.operators += count
+
+
+class Part(torch.nn.Module):
+    """A program in the place of a part of the graph. Weights that have changed are loaded anew."""
+
+    def __init__(self, model: Model, constants: dict[str, torch.Tensor], threads: int,
+                 inputs: Sequence[int], weights: dict[int, str], single: bool) -> None:
+        super().__init__()
+        self._model, self._constants, self._threads = model, constants, threads
+        self._inputs, self._weights, self._single = inputs, weights, single
+        self._state: list[tuple[int, int]] | None = None
+
+    def _load(self, args: Sequence[torch.Tensor]) -> None:
+        given = {path: args[place].detach() for place, path in self._weights.items()}
+        self._run = self._model.with_weights({**self._constants, **given}).compile(threads=self._threads)._run
+
+    def forward(self, *args: torch.Tensor) -> Any:
+        state = [_state(args[place]) for place in self._weights]
+        if state != self._state:
+            self._load(args)
+            self._state = state
+        outputs = self._run([args[place] for place in self._inputs])
+        tensors = [torch.from_numpy(value) for value in outputs]
+        return tensors[0] if self._single else tuple(tensors)
+
+
+def _state(tensor: torch.Tensor) -> tuple[int, int]:
+    """Changes where the tensor does; those of inference_mode do not count their changes."""
+    return tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version
+
+
+def _static(gm: GraphModule) -> list[bool]:
+    """Of each input of Dynamo's graph, whether it is a parameter or buffer of the module."""
+    return ["_dynamo_static_input_type" in node.meta.get("tensor_dict", {})
+            for node in gm.graph.nodes if node.op == "placeholder"]

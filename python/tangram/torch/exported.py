@@ -1,0 +1,66 @@
+"""Whole programs: torch.export's as models, and modules as programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from .._core import parse as parse_core
+from .._model import Model
+from .._program import Program
+from .operators import HANDLERS, decompositions
+from .writer import NotSupported, write
+
+
+def model_of_graph(
+    graph: torch.fx.Graph, name: str, weights: dict[Node, tuple[str, torch.Tensor]]
+) -> tuple[Model, list[Node], dict[str, torch.Tensor]]:
+    """The model of a graph of core operators, the placeholders that are its inputs, and what PyTorch
+    computed of it: constants, which are weights of the model, too."""
+    text, tensors, inputs = write(graph, name, weights, HANDLERS)
+    model = Model(parse_core(text, f"<{name}>", "", {}))
+    given = {path for path, _ in weights.values()}
+    constants = {path: tensor for path, tensor in tensors.items() if path not in given}
+    return model.with_weights({path: tensor.detach() for path, tensor in tensors.items()}), inputs, constants
+
+
+def model_of(program: torch.export.ExportedProgram) -> Model:
+    program = program.run_decompositions(decompositions(torch.export.default_decompositions()))
+    signature = program.graph_signature
+    if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
+        raise NotSupported("a program that changes its buffers or inputs")
+    paths = {**signature.inputs_to_parameters, **signature.inputs_to_buffers,
+             **signature.inputs_to_lifted_tensor_constants}
+    values = {**program.state_dict, **program.constants}
+    weights = {}
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and node.name in paths:
+            path = paths[node.name]
+            weights[node] = (path, values[path])
+    return model_of_graph(program.graph, "exported", weights)[0]
+
+
+class TorchProgram(Program):
+    """A program that was made of a module: outputs in the module's own structure."""
+
+    def __init__(self, model: Model, spec: Any, **options: Any) -> None:
+        super().__init__(model, **options)
+        self._spec = spec
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        found = super().__call__(*inputs, **named)
+        leaves = list(found) if isinstance(found, tuple) else [found]
+        return torch.utils._pytree.tree_unflatten(leaves, self._spec)
+
+    run = __call__
+
+
+def compiled(module: Any, example_inputs: Sequence[Any], threads: int, options: dict[str, Any]) -> Program:
+    with torch.no_grad():
+        exported = torch.export.export(module.eval(), tuple(example_inputs))
+    fast = model_of(exported).optimize(threads=threads, **options).model
+    return TorchProgram(fast, exported.call_spec.out_spec, backend="cpu", dtype="f32", threads=threads,
+                        memory_limit=0, seed=1, allow_tf32=False)

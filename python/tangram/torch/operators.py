@@ -1,0 +1,584 @@
+"""What each operator of PyTorch's core set becomes. A row is a function: its first line of documentation is
+the table's."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from .writer import Handler, NotSupported, Writer, dtype_word, fake, literal
+
+aten = torch.ops.aten
+HANDLERS: dict[Any, Handler] = {}
+
+
+def row(*targets: Any) -> Callable[[Handler], Handler]:
+    def add(handler: Handler) -> Handler:
+        HANDLERS.update(dict.fromkeys(targets, handler))
+        return handler
+    return add
+
+
+def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
+    """Those of operators that have no row: of others the whole says more than its pieces."""
+    return {target: rule for target, rule in known.items() if target not in HANDLERS}
+
+
+def table() -> str:
+    """The table, as Markdown: OPERATORS.md."""
+    lines = ["# What operators of PyTorch become", "",
+             "Made by `python -m tangram.torch.operators`. Others stay with PyTorch.", "",
+             "| ATen | Tangram |", "|---|---|"]
+    lines += [f"| `{target}` | {(handler.__doc__ or '').splitlines()[0]} |"
+              for target, handler in sorted(HANDLERS.items(), key=lambda item: str(item[0]))]
+    return "\n".join(lines) + "\n"
+
+
+def argument(node: Node, name: str, default: Any = None) -> Any:
+    """By its name in the operator's schema."""
+    for place, declared in enumerate(node.target._schema.arguments):
+        if declared.name == name:
+            if place < len(node.args):
+                return node.args[place]
+            return node.kwargs.get(name, declared.default_value if declared.has_default_value() else default)
+    return default
+
+
+def axes_of(dims: Any, rank: int) -> list[int]:
+    dims = [dims] if isinstance(dims, int) else list(dims or range(rank))
+    return sorted(dim % rank for dim in dims)
+
+
+def reshaped(w: Writer, node: Node) -> str:
+    return f"reshape({w.operand(node.args[0])}, {literal(list(fake(node).shape))})"
+
+
+# --- element by element -----------------------------------------------------------------------------
+
+_UNARY = {
+    "relu": aten.relu.default, "tanh": aten.tanh.default, "sigmoid": aten.sigmoid.default,
+    "exp": aten.exp.default, "sqrt": aten.sqrt.default, "erf": aten.erf.default,
+    "abs": aten.abs.default, "sign": aten.sign.default, "floor": aten.floor.default,
+    "log": aten.log.default, "sin": aten.sin.default, "cos": aten.cos.default,
+    "rsqrt": aten.rsqrt.default, "neg": aten.neg.default, "round": aten.round.default,
+    "ceil": aten.ceil.default, "atan": aten.atan.default, "log1p": aten.log1p.default,
+    "expm1": aten.expm1.default, "hardswish": aten.hardswish.default,
+    "logical_not": aten.logical_not.default, "mish": aten.mish.default,
+}
+_BINARY = {
+    "add": (aten.add.Tensor, aten.add.Scalar), "sub": (aten.sub.Tensor, aten.sub.Scalar),
+    "mul": (aten.mul.Tensor, aten.mul.Scalar), "div": (aten.div.Tensor, aten.div.Scalar),
+    "maximum": (aten.maximum.default,), "minimum": (aten.minimum.default,),
+    "pow": (aten.pow.Tensor_Tensor, aten.pow.Tensor_Scalar),
+}
+_COMPARE = {
+    "<": (aten.lt.Tensor, aten.lt.Scalar), "<=": (aten.le.Tensor, aten.le.Scalar),
+    ">": (aten.gt.Tensor, aten.gt.Scalar), ">=": (aten.ge.Tensor, aten.ge.Scalar),
+    "==": (aten.eq.Tensor, aten.eq.Scalar), "!=": (aten.ne.Tensor, aten.ne.Scalar),
+}
+
+
+def _unary(name: str) -> Handler:
+    def handler(w: Writer, node: Node) -> str:
+        return f"{name}({w.cast(node.args[0], fake(node).dtype)})"
+    handler.__doc__ = f"`{name}`"
+    return handler
+
+
+def _binary(name: str) -> Handler:
+    def handler(w: Writer, node: Node) -> str:
+        a, b = (w.cast(arg, fake(node).dtype) for arg in node.args[:2])
+        if name == "pow" and node.args[1] in (2, 3, 4):
+            return f"{a} ** {int(node.args[1])}"
+        scale = node.kwargs.get("alpha", 1)
+        if scale != 1:
+            b = f"{literal(scale)} * {b}"
+        return f"{name}({a}, {b})"
+    handler.__doc__ = f"`{name}`, of operands in the type of the result"
+    return handler
+
+
+def _compare(sign: str) -> Handler:
+    def handler(w: Writer, node: Node) -> str:
+        a, b = node.args[:2]
+        kind = torch.result_type(*(fake(arg) if isinstance(arg, Node) else arg for arg in (a, b)))
+        return f"{w.cast(a, kind)} {sign} {w.cast(b, kind)}"
+    handler.__doc__ = f"`{sign}`, of operands in one type"
+    return handler
+
+
+for _name, _target in _UNARY.items():
+    row(_target)(_unary(_name))
+for _name, _targets in _BINARY.items():
+    row(*_targets)(_binary(_name))
+for _sign, _targets in _COMPARE.items():
+    row(*_targets)(_compare(_sign))
+
+
+@row(aten.logical_and.default, aten.bitwise_and.Tensor)
+def logical_and(w: Writer, node: Node) -> str:
+    """`and`, of bool"""
+    return _logical(w, node, "and")
+
+
+@row(aten.logical_or.default, aten.bitwise_or.Tensor)
+def logical_or(w: Writer, node: Node) -> str:
+    """`or`, of bool"""
+    return _logical(w, node, "or")
+
+
+def _logical(w: Writer, node: Node, word: str) -> str:
+    if any(fake(arg).dtype != torch.bool for arg in node.args):
+        raise NotSupported(f"{node.target} of bits")
+    return f"{w.operand(node.args[0])} {word} {w.operand(node.args[1])}"
+
+
+@row(aten.bitwise_not.default)
+def bitwise_not(w: Writer, node: Node) -> str:
+    """`logical_not`, of bool"""
+    if fake(node).dtype != torch.bool:
+        raise NotSupported("bitwise_not of bits")
+    return f"logical_not({w.operand(node.args[0])})"
+
+
+@row(aten.reciprocal.default)
+def reciprocal(w: Writer, node: Node) -> str:
+    """`1 / x`"""
+    return f"1.0 / {w.cast(node.args[0], fake(node).dtype)}"
+
+
+@row(aten.silu.default)
+def silu(w: Writer, node: Node) -> str:
+    """`x * sigmoid(x)`"""
+    x = w.operand(node.args[0])
+    return f"{x} * sigmoid({x})"
+
+
+@row(aten.hardsigmoid.default)
+def hardsigmoid(w: Writer, node: Node) -> str:
+    """`relu6(x + 3) / 6`"""
+    return f"relu6({w.operand(node.args[0])} + 3.0) / 6.0"
+
+
+@row(aten.gelu.default)
+def gelu(w: Writer, node: Node) -> str:
+    """`gelu`; with `approximate='tanh'` its formula"""
+    x = w.operand(node.args[0])
+    if argument(node, "approximate", "none") == "none":
+        return f"gelu({x})"
+    scale = math.sqrt(2 / math.pi)
+    return f"0.5 * {x} * (1.0 + tanh({scale!r} * ({x} + 0.044715 * {x} ** 3)))"
+
+
+@row(aten.hardtanh.default, aten.clamp.default)
+def clip(w: Writer, node: Node) -> str:
+    """`clip`; from 0 to 6 `relu6`, from 0 on `relu`"""
+    hard = node.target is aten.hardtanh.default
+    low = argument(node, "min_val" if hard else "min")
+    high = argument(node, "max_val" if hard else "max")
+    x = w.operand(node.args[0])
+    if low == 0 and high == 6:
+        return f"relu6({x})"
+    if low == 0 and high is None:
+        return f"relu({x})"
+    bounds = [-math.inf if low is None else float(low), math.inf if high is None else float(high)]
+    return f"clip({x}, {literal(bounds[0])}, {literal(bounds[1])})"
+
+
+@row(aten.leaky_relu.default)
+def leaky_relu(w: Writer, node: Node) -> str:
+    """`leaky_relu`"""
+    return f"leaky_relu({w.operand(node.args[0])}, {literal(float(argument(node, 'negative_slope')))})"
+
+
+@row(aten.elu.default)
+def elu(w: Writer, node: Node) -> str:
+    """`elu`"""
+    if argument(node, "scale", 1) != 1 or argument(node, "input_scale", 1) != 1:
+        raise NotSupported("elu with scales")
+    return f"elu({w.operand(node.args[0])}, {literal(float(argument(node, 'alpha')))})"
+
+
+@row(aten.where.self)
+def where(w: Writer, node: Node) -> str:
+    """`select`"""
+    kind = fake(node).dtype
+    return f"select({w.operand(node.args[0])}, {w.cast(node.args[1], kind)}, {w.cast(node.args[2], kind)})"
+
+
+@row(aten.masked_fill.Scalar)
+def masked_fill(w: Writer, node: Node) -> str:
+    """`select`"""
+    x, mask, value = node.args
+    return f"select({w.operand(mask)}, {w.cast(value, fake(node).dtype)}, {w.operand(x)})"
+
+
+@row(aten._to_copy.default)
+def to_copy(w: Writer, node: Node) -> str:
+    """`cast`, or nothing"""
+    return w.cast(node.args[0], fake(node).dtype)
+
+
+@row(aten.clone.default, aten.alias.default, aten.detach.default, aten.lift_fresh_copy.default,
+     aten.contiguous.default, aten.dropout.default)
+def same(w: Writer, node: Node) -> str:
+    """its operand"""
+    if node.target is aten.dropout.default and argument(node, "train"):
+        raise NotSupported("dropout of training")
+    return w.operand(node.args[0])
+
+
+# --- products ---------------------------------------------------------------------------------------
+
+@row(aten.mm.default, aten.bmm.default, aten.matmul.default)
+def matmul(w: Writer, node: Node) -> str:
+    """`@`"""
+    if min(fake(arg).dim() for arg in node.args) < 2:
+        raise NotSupported("a product with a vector")
+    return f"{w.operand(node.args[0])} @ {w.operand(node.args[1])}"
+
+
+@row(aten.addmm.default, aten.baddbmm.default)
+def addmm(w: Writer, node: Node) -> str:
+    """`a @ b + c`"""
+    if node.kwargs.get("beta", 1) != 1 or node.kwargs.get("alpha", 1) != 1:
+        raise NotSupported("addmm with factors")
+    c, a, b = (w.operand(arg) for arg in node.args)
+    return f"{a} @ {b} + {c}"
+
+
+@row(aten.linear.default)
+def linear(w: Writer, node: Node) -> str:
+    """`x @ transpose(w) + b`"""
+    product = f"{w.operand(node.args[0])} @ transpose({w.operand(node.args[1])})"
+    bias = argument(node, "bias")
+    return product if bias is None else f"{product} + {w.operand(bias)}"
+
+
+@row(aten.convolution.default)
+def convolution(w: Writer, node: Node) -> str:
+    """`conv2d`; of one axis with an axis of size 1; `conv_transpose2d`"""
+    x, kernel = node.args[:2]
+    bias = argument(node, "bias")
+    flat = fake(x).dim() == 3
+    stride, pad, dilation, outer = (([0] if name in ("padding", "output_padding") else [1]) * flat
+                                    + list(argument(node, name))
+                                    for name in ("stride", "padding", "dilation", "output_padding"))
+    if len(stride) != 2:
+        raise NotSupported(f"a convolution of {len(stride)} axes")
+    options = f"stride = {stride}, pad = {pad}, dilation = {dilation}"
+    operands = [_image(w, x), _image(w, kernel)] + ([f"bias = {w.operand(bias)}"] if bias is not None else [])
+    name = "conv2d"
+    if argument(node, "transposed"):
+        name = "conv_transpose2d"
+        options += f", output_padding = {outer}, groups = {argument(node, 'groups')}"
+    result = f"{name}({', '.join(operands)}, {options})"
+    return f"reshape({result}, {literal(list(fake(node).shape))})" if flat else result
+
+
+def _image(w: Writer, arg: Node) -> str:
+    """With an axis of size 1 before the last, where it has three."""
+    sizes = list(fake(arg).shape)
+    if len(sizes) != 3:
+        return w.operand(arg)
+    return f"reshape({w.operand(arg)}, {literal([*sizes[:2], 1, sizes[2]])})"
+
+
+def attention(w: Writer, q: Node, k: Node, v: Node, mask: Any, causal: bool, scale: float | None) -> str:
+    query, key = fake(q), fake(k)
+    if query.shape[:-2] != key.shape[:-2]:
+        raise NotSupported("attention whose heads share keys")
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = w.let(f"{literal(float(scale))} * ({w.operand(q)} @ transpose({w.operand(k)}))")
+    if causal:
+        sizes = literal([query.shape[-2], key.shape[-2]])
+        seen = w.let(f"iota({sizes}, i32, axis = 1) <= iota({sizes}, i32, axis = 0)")
+        scores = w.let(f"select({seen}, {scores}, -inf)")
+    if mask is not None and fake(mask).dtype == torch.bool:
+        scores = w.let(f"select({w.operand(mask)}, {scores}, -inf)")
+    elif mask is not None:
+        scores = w.let(f"{scores} + {w.operand(mask)}")
+    return f"softmax({scores}) @ {w.operand(v)}"
+
+
+@row(aten.scaled_dot_product_attention.default, aten._scaled_dot_product_flash_attention_for_cpu.default)
+def scaled_dot_product_attention(w: Writer, node: Node) -> str:
+    """`softmax(scale * (q @ transpose(k)) + mask) @ v`"""
+    if argument(node, "dropout_p", 0) or argument(node, "enable_gqa", False):
+        raise NotSupported("attention with dropout, or whose heads share keys")
+    q, k, v = node.args[:3]
+    return attention(w, q, k, v, argument(node, "attn_mask"), argument(node, "is_causal"),
+                     argument(node, "scale"))
+
+
+# --- windows and norms --------------------------------------------------------------------------------
+
+@row(aten.max_pool2d.default, aten.max_pool2d_with_indices.default)
+def max_pool(w: Writer, node: Node) -> str:
+    """`max_pool2d`"""
+    kernel, stride, pad = (list(argument(node, name)) for name in ("kernel_size", "stride", "padding"))
+    if set(argument(node, "dilation")) != {1}:
+        raise NotSupported("max pooling with dilation")
+    kernel, stride, pad = ((sizes * 2)[:2] for sizes in (kernel, stride or kernel, pad))
+    # With ceil_mode a last window may reach beyond the image; padding never wins.
+    beyond = [max(0, (rows - 1) * step + window - size - 2 * edge)
+              for rows, step, window, size, edge in zip(
+                  fake(node).shape[-2:], stride, kernel, fake(node.args[0]).shape[-2:], pad)]
+    edges = [*pad, pad[0] + beyond[0], pad[1] + beyond[1]]
+    return f"max_pool2d({w.operand(node.args[0])}, {kernel}, {stride}, {edges})"
+
+
+@row(aten.avg_pool2d.default)
+def avg_pool(w: Writer, node: Node) -> str:
+    """`avg_pool2d`"""
+    kernel, stride, pad = (list(argument(node, name)) for name in ("kernel_size", "stride", "padding"))
+    if argument(node, "ceil_mode") or argument(node, "divisor_override") is not None:
+        raise NotSupported("average pooling with ceil_mode or a divisor")
+    return (f"avg_pool2d({w.operand(node.args[0])}, {_pair(kernel)}, {_pair(stride or kernel)}, {_pair(pad)}, "
+            f"{literal(argument(node, 'count_include_pad'))})")
+
+
+def _pair(sizes: Sequence[int]) -> str:
+    return literal(list(sizes) * (2 // len(sizes)))
+
+
+@row(aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default)
+def adaptive_avg_pool(w: Writer, node: Node) -> str:
+    """`reduce_mean`, or `avg_pool2d` where sizes divide"""
+    x, (rows, columns) = w.operand(node.args[0]), fake(node).shape[-2:]
+    height, width = fake(node.args[0]).shape[-2:]
+    if (rows, columns) == (1, 1):
+        return f"reduce_mean({x}, axes = [-2, -1], keepdims = true)"
+    if height % rows or width % columns or fake(node).dim() != 4:
+        raise NotSupported("adaptive pooling to sizes that do not divide")
+    window = literal([height // rows, width // columns])
+    return f"avg_pool2d({x}, {window}, {window})"
+
+
+@row(aten._native_batch_norm_legit_no_training.default)
+def batch_norm(w: Writer, node: Node) -> str:
+    """`batch_norm`"""
+    x, scale, shift, mean, variance = node.args[:5]
+    if scale is None or shift is None:
+        raise NotSupported("a batch norm without scale and shift")
+    operands = ", ".join(w.operand(arg) for arg in (x, scale, shift, mean, variance))
+    return f"batch_norm({operands}, eps = {literal(float(argument(node, 'eps')))})"
+
+
+@row(aten.native_layer_norm.default)
+def layer_norm(w: Writer, node: Node) -> str:
+    """`layer_norm`, over the last axis"""
+    x, sizes, scale, shift = node.args[:4]
+    if len(sizes) != 1 or scale is None or shift is None:
+        raise NotSupported("a layer norm over several axes, or without scale and shift")
+    return (f"layer_norm({w.operand(x)}, {w.operand(scale)}, {w.operand(shift)}, "
+            f"eps = {literal(float(argument(node, 'eps')))})")
+
+
+@row(aten._softmax.default, aten.softmax.int)
+def softmax(w: Writer, node: Node) -> str:
+    """`softmax`"""
+    return f"softmax({w.cast(node.args[0], fake(node).dtype)}, axis = {node.args[1]})"
+
+
+@row(aten._log_softmax.default)
+def log_softmax(w: Writer, node: Node) -> str:
+    """`x - max - log(sum(exp(x - max)))`"""
+    x, axes = w.operand(node.args[0]), literal([node.args[1]])
+    below = w.let(f"{x} - reduce_max({x}, axes = {axes}, keepdims = true)")
+    return f"{below} - log(reduce_sum(exp({below}), axes = {axes}, keepdims = true))"
+
+
+# --- along axes -----------------------------------------------------------------------------------------
+
+def _reduce(name: str, dims: str) -> Handler:
+    def handler(w: Writer, node: Node) -> str:
+        x = node.args[0]
+        axes = axes_of(argument(node, dims), fake(x).dim())
+        keep = literal(bool(argument(node, "keepdim", False)))
+        return f"{name}({w.cast(x, fake(node).dtype)}, axes = {axes}, keepdims = {keep})"
+    handler.__doc__ = f"`{name}`"
+    return handler
+
+
+row(aten.mean.dim, aten.mean.default)(_reduce("reduce_mean", "dim"))
+row(aten.sum.dim_IntList, aten.sum.default)(_reduce("reduce_sum", "dim"))
+row(aten.amax.default)(_reduce("reduce_max", "dim"))
+row(aten.amin.default)(_reduce("reduce_min", "dim"))
+
+
+@row(aten.cumsum.default)
+def cumsum(w: Writer, node: Node) -> str:
+    """`cumsum`"""
+    return f"cumsum({w.cast(node.args[0], fake(node).dtype)}, axis = {node.args[1]})"
+
+
+@row(aten.argmax.default)
+def argmax(w: Writer, node: Node) -> str:
+    """`argmax`, along an axis"""
+    if argument(node, "dim") is None:
+        raise NotSupported("argmax over all axes")
+    keep = literal(bool(argument(node, "keepdim", False)))
+    return f"argmax({w.operand(node.args[0])}, axis = {node.args[1]}, keepdims = {keep})"
+
+
+# --- layout -----------------------------------------------------------------------------------------------
+
+@row(aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.unsqueeze.default,
+     aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default, aten.flatten.using_ints)
+def reshape(w: Writer, node: Node) -> str:
+    """`reshape`"""
+    return reshaped(w, node)
+
+
+@row(aten.permute.default)
+def permute(w: Writer, node: Node) -> str:
+    """`transpose`"""
+    rank = fake(node).dim()
+    return f"transpose({w.operand(node.args[0])}, perm = {[axis % rank for axis in node.args[1]]})"
+
+
+@row(aten.transpose.int, aten.t.default)
+def transpose(w: Writer, node: Node) -> str:
+    """`transpose`"""
+    rank = fake(node).dim()
+    perm = list(range(rank))
+    a, b = node.args[1:] if len(node.args) == 3 else (0, rank - 1)
+    perm[a], perm[b] = perm[b], perm[a]
+    return f"transpose({w.operand(node.args[0])}, perm = {perm})"
+
+
+@row(aten.expand.default)
+def expand(w: Writer, node: Node) -> str:
+    """`broadcast`"""
+    return f"broadcast({w.operand(node.args[0])}, {literal(list(fake(node).shape))})"
+
+
+@row(aten.slice.Tensor)
+def slice_(w: Writer, node: Node) -> str:
+    """an index `x[start:stop:step]`"""
+    x, axis = node.args[0], argument(node, "dim", 0)
+    size = fake(x).shape[axis]
+    start, stop = argument(node, "start"), argument(node, "end")
+    first, last, step = slice(start, stop, argument(node, "step", 1)).indices(size)
+    if (first, last, step) == (0, size, 1):
+        return w.operand(x)
+    return _indexed(w, x, axis, f"{first}:{last}" + (f":{step}" if step != 1 else ""))
+
+
+@row(aten.select.int)
+def select(w: Writer, node: Node) -> str:
+    """an index `x[i]`"""
+    x, axis, place = node.args
+    return _indexed(w, x, axis, str(place % fake(x).shape[axis]))
+
+
+def _indexed(w: Writer, x: Node, axis: int, index: str) -> str:
+    return f"{w.operand(x)}[{', '.join([':'] * (axis % fake(x).dim()) + [index])}]"
+
+
+@row(aten.cat.default)
+def cat(w: Writer, node: Node) -> str:
+    """`concat`"""
+    parts = ", ".join(w.cast(arg, fake(node).dtype) for arg in node.args[0])
+    return f"concat([{parts}], axis = {argument(node, 'dim', 0)})"
+
+
+@row(aten.constant_pad_nd.default)
+def pad(w: Writer, node: Node) -> str:
+    """`pad`, or an index where sizes are below 0"""
+    sizes, rank = list(node.args[1]), fake(node).dim()
+    if min(sizes) < 0:
+        raise NotSupported("padding by less than nothing")
+    before, after = [0] * rank, [0] * rank
+    for place in range(len(sizes) // 2):
+        before[-1 - place], after[-1 - place] = sizes[2 * place], sizes[2 * place + 1]
+    value = float(argument(node, "value", 0) or 0)
+    return f"pad({w.operand(node.args[0])}, {before}, {after}, {literal(value)})"
+
+
+@row(aten.embedding.default)
+def embedding(w: Writer, node: Node) -> str:
+    """`gather`"""
+    return f"gather({w.operand(node.args[0])}, {w.operand(node.args[1])})"
+
+
+@row(aten.index.Tensor)
+def index(w: Writer, node: Node) -> str:
+    """`gather`; by several tensors, of neighbouring axes as one"""
+    x, indices = node.args
+    places = [axis for axis, one in enumerate(indices) if one is not None]
+    if places != list(range(places[0], places[-1] + 1)):
+        raise NotSupported("an index by tensors on axes apart")
+    if any(fake(indices[axis]).dtype == torch.bool for axis in places):
+        raise NotSupported("an index by a mask")
+    sizes = list(fake(x).shape)
+    steps = [w.let(_from_the_start(w, indices[axis], sizes[axis])) for axis in places]
+    first, last = places[0], places[-1] + 1
+    whole = [*sizes[:first], math.prod(sizes[first:last]), *sizes[last:]]
+    flat = w.operand(x) if len(places) == 1 else w.let(f"reshape({w.operand(x)}, {literal(whole)})")
+    return f"gather({flat}, {_linear(w, steps, sizes[first:last])}, axis = {first})"
+
+
+@row(aten.gather.default)
+def gather(w: Writer, node: Node) -> str:
+    """`gather`, of all axes as one"""
+    x, axis, places = node.args[:3]
+    sizes, shape = list(fake(x).shape), literal(list(fake(places).shape))
+    steps = [w.let(_from_the_start(w, places, sizes[axis]) if at == axis % len(sizes)
+                   else f"iota({shape}, i64, axis = {at})") for at in range(len(sizes))]
+    flat = w.let(f"reshape({w.operand(x)}, [-1])")
+    return f"gather({flat}, {_linear(w, steps, sizes)})"
+
+
+def _from_the_start(w: Writer, indices: Node, size: int) -> str:
+    """Indices below 0 count from the end."""
+    text = w.cast(indices, torch.int64)
+    return f"select({text} < 0, {text} + {size}, {text})"
+
+
+def _linear(w: Writer, steps: Sequence[str], sizes: Sequence[int]) -> str:
+    """One index for several axes."""
+    place = steps[0]
+    for step, size in zip(steps[1:], sizes[1:]):
+        place = w.let(f"{place} * {size} + {step}")
+    return place
+
+
+@row(aten.full_like.default, aten.zeros_like.default, aten.ones_like.default, aten.full.default)
+def full(w: Writer, node: Node) -> str:
+    """`full`"""
+    value = {aten.zeros_like.default: 0, aten.ones_like.default: 1}.get(node.target)
+    value = node.args[1] if value is None else value
+    made = fake(node)
+    number = literal(float(value) if made.dtype.is_floating_point else value)
+    return f"full({literal(list(made.shape))}, {number}, {dtype_word(made.dtype)})"
+
+
+@row(aten.split_with_sizes.default, aten.split.Tensor, aten.chunk.default)
+def split(w: Writer, node: Node) -> str:
+    """indices `x[start:stop]`, one for each piece"""
+    return w.operand(node.args[0])
+
+
+@row(operator.getitem)
+def piece(w: Writer, node: Node) -> str:
+    """the first output, or a piece of a split"""
+    source, place = node.args
+    if HANDLERS.get(source.target) is not split:
+        if place != 0:
+            raise NotSupported(f"output {place} of {source.target}")
+        return w.operand(source)
+    axis = argument(source, "dim", 0)
+    sizes = [part.shape[axis] for part in source.meta["val"]]
+    first = sum(sizes[:place])
+    return _indexed(w, source.args[0], axis, f"{first}:{first + sizes[place]}")
+
+
+if __name__ == "__main__":
+    print(table(), end="")

@@ -1,0 +1,176 @@
+"""Graphs of PyTorch's core operators (FX) as .tg text: one line for each node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float64: "f64",
+          torch.int64: "i64", torch.int32: "i32", torch.bool: "bool"}
+
+
+class NotSupported(Exception):
+    """What has no form here, and why."""
+
+
+def fake(node: Node) -> torch.Tensor:
+    """What is known of the tensor that a node gives."""
+    value = node.meta.get("val")
+    if isinstance(value, (tuple, list)):
+        value = value[0]
+    if not isinstance(value, torch.Tensor):
+        raise NotSupported(f"`{node.name}` is no tensor")
+    return value
+
+
+def dtype_word(dtype: torch.dtype) -> str:
+    if dtype not in DTYPES:
+        raise NotSupported(f"elements of {dtype}")
+    return DTYPES[dtype]
+
+
+def type_text(value: torch.Tensor) -> str:
+    sizes = [size for size in value.shape if isinstance(size, int)]
+    if len(sizes) != value.dim():
+        raise NotSupported("sizes that are known at run time alone")
+    if 0 in sizes:
+        raise NotSupported("a tensor without elements")
+    return f"{dtype_word(value.dtype)}[{', '.join(map(str, sizes))}]"
+
+
+def literal(value: Any) -> str:
+    """A number or list as the language writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else repr(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(literal, value)) + "]"
+    if isinstance(value, int):
+        return str(value)
+    raise NotSupported(f"the number `{value}`")
+
+
+#: What an operator becomes: gets the writer and the node, gives an expression.
+Handler = Callable[["Writer", Node], str]
+
+
+class Writer:
+    """Writes one model. Nodes that depend on no input are computed now, by PyTorch, and stand as
+    weights; `tensors` has the weights by their paths, as they are, not copied."""
+
+    def __init__(self, name: str, handlers: Mapping[Any, Handler]) -> None:
+        self.name = name
+        self.tensors: dict[str, torch.Tensor] = {}
+        self._handlers = handlers
+        self._names: dict[Node, str] = {}
+        self._known: dict[Node, Any] = {}  # values of nodes that depend on no input
+        self._inputs: list[str] = []
+        self._lines: list[str] = []
+
+    # --- what handlers ask ----------------------------------------------------------------------
+
+    def operand(self, arg: Any) -> str:
+        """A tensor by its name, a number as a literal."""
+        if not isinstance(arg, Node):
+            return literal(arg)
+        if arg not in self._names:
+            self._names[arg] = self._constant(arg)
+        return self._names[arg]
+
+    def cast(self, arg: Any, dtype: torch.dtype) -> str:
+        """The operand in that type."""
+        text = self.operand(arg)
+        if not isinstance(arg, Node):
+            return literal(float(arg)) if dtype.is_floating_point else text
+        return text if fake(arg).dtype == dtype else f"cast({text}, {dtype_word(dtype)})"
+
+    def let(self, expression: str) -> str:
+        """A name for it."""
+        name = f"v{len(self._lines)}"
+        self._lines.append(f"let {name} = {expression}")
+        return name
+
+    # --- the walk -------------------------------------------------------------------------------
+
+    def input(self, node: Node) -> None:
+        name = f"x{len(self._inputs)}"
+        self._inputs.append(f"{name}: {type_text(fake(node))}")
+        self._names[node] = name
+
+    def stand_in(self, node: Node) -> None:
+        """A name for a node that others write."""
+        self._names[node] = node.name
+
+    def weight(self, node: Node, path: str, tensor: torch.Tensor) -> None:
+        self._known[node] = tensor
+        if tensor.is_floating_point():  # whole numbers and flags are tables, of which PyTorch computes
+            self._names[node] = self._param(path, tensor)
+
+    def node(self, node: Node) -> None:
+        if not node.users:
+            return  # an assertion
+        if self._compute(node):
+            return
+        handler = self._handlers.get(node.target)
+        if handler is None:
+            raise NotSupported(str(node.target))
+        self._names[node] = self.let(handler(self, node))
+
+    def text(self, outputs: Sequence[Node]) -> str:
+        names = [self.operand(node) for node in outputs]
+        types = ", ".join(f"y{i}: {type_text(fake(node))}" for i, node in enumerate(outputs))
+        result = names[0] if len(names) == 1 else f"({', '.join(names)})"
+        body = "".join(f"  {line}\n" for line in [*self._lines, result])
+        return f"model {self.name}({', '.join(self._inputs)}) -> ({types}) {{\n{body}}}\n"
+
+    # --- constants ------------------------------------------------------------------------------
+
+    def _param(self, path: str, tensor: torch.Tensor) -> str:
+        name = f"w{len(self.tensors)}"
+        self.tensors[path] = tensor
+        self._lines.append(f'param {name}: {type_text(tensor)} = weight("{path}")')
+        return name
+
+    def _constant(self, node: Node) -> str:
+        value = self._known.get(node)
+        if not isinstance(value, torch.Tensor):
+            raise NotSupported(f"`{node.name}`, which is no tensor")
+        return self._param(f"constant.{node.name}", value)
+
+    def _compute(self, node: Node) -> bool:
+        """Now, where it depends on no input and no weight (weights are the optimiser's to fold)."""
+        operands = node.all_input_nodes
+        if any(one in self._names or one not in self._known for one in operands):
+            return False
+        args, kwargs = torch.fx.node.map_arg((node.args, dict(node.kwargs)), lambda one: self._known[one])
+        self._known[node] = node.target(*args, **kwargs)
+        return True
+
+
+def write(
+    graph: Graph, name: str, weights: Mapping[Node, tuple[str, torch.Tensor]], handlers: Mapping[Any, Handler]
+) -> tuple[str, dict[str, torch.Tensor], list[Node]]:
+    """The text, its weights by path, and the placeholders that are inputs. `weights` has paths and
+    tensors of those that are none."""
+    writer, inputs = Writer(name, handlers), []
+    for node in graph.nodes:
+        if node.op == "placeholder" and node in weights:
+            writer.weight(node, *weights[node])
+        elif node.op == "placeholder":
+            if node.users:
+                writer.input(node)
+                inputs.append(node)
+        elif node.op == "call_function":
+            writer.node(node)
+        elif node.op == "output":
+            outputs = node.args[0]
+            outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+            return writer.text(outputs), writer.tensors, inputs
+        else:
+            raise NotSupported(f"a node `{node.op}`")
+    raise NotSupported("a graph without outputs")

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""The Python package beside PyTorch: networks of torchvision and transformers (random weights, no downloads)
+compiled by `torch.compile(backend="tangram")`, exported and loaded again, against eager runs; training and what is
+not supported stay with PyTorch; one pool of threads; weights are shared.
+
+    tests/oracle/python_torch_test.py [--tg build/tg] [NAME...]
+
+The package has to be installed where this runs (`./dev test --oracle --full` does); without it or PyTorch the
+test is skipped.
+"""
+import argparse
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+try:
+    import torch
+
+    import tangram
+    import tangram.torch
+except ImportError as missing:
+    print(f"[SKIP] {missing.name} is not installed")
+    sys.exit(77)
+
+BOUND = 1e-4
+# Seconds for each search: these tests ask whether results are right, not how fast they are.
+SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 3}
+
+
+def images(name, **options):
+    import torchvision
+
+    return getattr(torchvision.models, name)(weights=None, **options).eval(), (torch.randn(1, 3, 64, 64),)
+
+
+def bert():
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128)
+    return BertModel(config).eval(), (torch.randint(0, 1000, (1, 16)),)
+
+
+def gpt2():
+    from transformers import GPT2Config, GPT2Model
+
+    config = GPT2Config(n_embd=64, n_layer=2, n_head=4, use_cache=False)
+    return GPT2Model(config).eval(), (torch.randint(0, 1000, (1, 16)),)
+
+
+NETWORKS = {
+    "resnet18": lambda: images("resnet18"),
+    "mobilenet_v2": lambda: images("mobilenet_v2"),
+    "mobilenet_v3_small": lambda: images("mobilenet_v3_small"),
+    "squeezenet1_1": lambda: images("squeezenet1_1"),
+    "shufflenet_v2_x0_5": lambda: images("shufflenet_v2_x0_5"),
+    "vit_b_16": lambda: images("vit_b_16", image_size=64),
+    "bert": bert,
+    "gpt2": gpt2,
+}
+
+
+def leaves(value):
+    return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def difference(found, wanted):
+    worst = 0.0
+    for a, b in zip(leaves(found), leaves(wanted), strict=True):
+        worst = max(worst, float((a - b).abs().max() / b.abs().max()))
+    return worst
+
+
+class Small(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 4)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+
+class Networks(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+        torch._dynamo.reset()
+        tangram.torch.reset()
+
+    def test_the_backend(self):
+        for name in names:
+            with self.subTest(name), torch.no_grad():
+                module, inputs = NETWORKS[name]()
+                wanted = module(*inputs)
+                compiled = torch.compile(module, backend="tangram", options=SEARCH)
+                tangram.torch.reset()
+                self.assertLess(difference(compiled(*inputs), wanted), BOUND)
+                reports = tangram.torch.report()
+                print(f"{name}: " + "; ".join(map(str, reports)), flush=True)
+                self.assertEqual([made.kept for made in reports], [{}] * len(reports))
+
+    def test_exported_programs(self):
+        for name in names:
+            with self.subTest(name), torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+                module, inputs = NETWORKS[name]()
+                wanted = leaves(module(*inputs))
+                model = tangram.from_exported(torch.export.export(module, inputs))
+                path = Path(folder, "m.tg")
+                model.save(path)
+                found = tangram.load(path).run(*inputs)
+                found = found if isinstance(found, tuple) else (found,)
+                self.assertLess(difference(found, wanted), BOUND)
+
+
+class Backend(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+        tangram.torch.reset()
+
+    def test_training_is_left_to_pytorch_with_one_warning(self):
+        module, x = Small(), torch.randn(2, 8)
+        compiled = torch.compile(module, backend="tangram", options=SEARCH)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            compiled(x).sum().backward()
+            torch._dynamo.reset()
+            torch.compile(Small(), backend="tangram", options=SEARCH)(x).sum().backward()
+        self.assertIsNotNone(module.linear.weight.grad)
+        self.assertEqual(len([w for w in seen if "tangram" in str(w.message)]), 1)
+
+    def test_what_is_not_supported_stays_with_pytorch(self):
+        def fn(x):
+            return torch.relu(torch.relu(x).sort().values) + 1
+
+        with torch.no_grad():
+            x = torch.randn(4, 4)
+            compiled = torch.compile(fn, backend="tangram", options=SEARCH)
+            torch.testing.assert_close(compiled(x), fn(x))
+        made, = tangram.torch.report()
+        self.assertEqual(made.parts, 2)
+        self.assertIn("aten.sort", str(made))
+
+    def test_each_size_is_compiled_once(self):
+        with torch.no_grad():
+            module = Small().eval()
+            compiled = torch.compile(module, backend="tangram", options=SEARCH, dynamic=True)
+            for rows in (2, 3, 2, 5):
+                x = torch.randn(rows, 8)
+                torch.testing.assert_close(compiled(x), module(x))
+
+    def test_weights_that_change_are_seen(self):
+        with torch.no_grad():
+            module, x = Small().eval(), torch.randn(2, 8)
+            compiled = torch.compile(module, backend="tangram", options=SEARCH)
+            compiled(x)
+            module.linear.weight.mul_(2)
+            torch.testing.assert_close(compiled(x), module(x))
+
+
+class Programs(unittest.TestCase):
+    def test_the_table_of_operators_is_up_to_date(self):
+        written = Path(__file__).resolve().parents[2] / "python/tangram/torch/OPERATORS.md"
+        self.assertEqual(written.read_text(encoding="utf-8"), tangram.torch.table())
+
+    def test_a_compiled_module_takes_and_gives_tensors(self):
+        module, x = Small().eval(), torch.randn(2, 8)
+        program = tangram.compile(module, [x], **SEARCH)
+        found = program(x)
+        self.assertIsInstance(found, torch.Tensor)
+        torch.testing.assert_close(found, module(x).detach())
+        torch.testing.assert_close(program(x.t().contiguous().t()), found)  # another layout
+
+    def test_operators_without_a_form_are_named(self):
+        class Sorted(torch.nn.Module):
+            def forward(self, x):
+                return x.sort().values
+
+        with self.assertRaisesRegex(Exception, "sort"):
+            tangram.from_exported(torch.export.export(Sorted(), (torch.randn(3),)))
+
+    def test_there_is_one_pool_of_threads(self):
+        for order in ("torch, tangram", "tangram, torch"):
+            code = (f"import {order}\n"
+                    "tangram.parse('model m(x: f32[64, 64]) { x @ x }').run(torch.randn(64, 64))\n"
+                    "torch.randn(512, 512) @ torch.randn(512, 512)\n"
+                    "print(len({line.split()[-1] for line in open('/proc/self/maps') if 'gomp' in line}))")
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            self.assertEqual(done.stdout.strip(), "1", order)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tg")  # of all tests here; this one takes the package
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    names = arguments.names or list(NETWORKS)
+    unittest.main(argv=[sys.argv[0]], verbosity=1)
