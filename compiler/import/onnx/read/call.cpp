@@ -110,13 +110,6 @@ std::optional<std::vector<double>> Call::reals(llvm::StringRef name) {
   return std::vector<double>(found->floats().begin(), found->floats().end());
 }
 
-std::optional<std::vector<std::string>> Call::texts(llvm::StringRef name) {
-  const schema::Attribute* found = attribute(name);
-  if (!found) return std::nullopt;
-  if (found->type() != Type::STRINGS) fail("its attribute `" + name + "` is no list of texts");
-  return std::vector<std::string>(found->strings().begin(), found->strings().end());
-}
-
 DType Call::dtype(llvm::StringRef name, DType otherwise) {
   if (!attribute(name)) return otherwise;
   auto dtype = dtype_of(static_cast<int32_t>(whole(name)));

@@ -68,7 +68,6 @@ public:
   std::string text(llvm::StringRef name, llvm::StringRef otherwise);
   std::optional<Shape> wholes(llvm::StringRef name);
   std::optional<std::vector<double>> reals(llvm::StringRef name);
-  std::optional<std::vector<std::string>> texts(llvm::StringRef name);
   /// That it names as ONNX numbers them. Fails for one that Tangram does not have.
   DType dtype(llvm::StringRef name, DType otherwise);
   const schema::Graph* graph(llvm::StringRef name);

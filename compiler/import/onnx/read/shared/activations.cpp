@@ -75,11 +75,19 @@ std::vector<std::optional<double>> parameters(Call& call, llvm::StringRef name,
   return made;
 }
 
+std::optional<std::vector<std::string>> given_names(Call& call) {
+  const schema::Attribute* found = call.attribute("activations");
+  if (!found) return std::nullopt;
+  if (found->type() != schema::Attribute::STRINGS)
+    call.fail("its attribute `activations` is no list of texts");
+  return std::vector<std::string>(found->strings().begin(), found->strings().end());
+}
+
 } // namespace
 
 std::vector<Activation> read_activations(Call& call, const std::vector<std::string>& defaults,
                                          size_t directions) {
-  std::optional<std::vector<std::string>> names = call.texts("activations");
+  std::optional<std::vector<std::string>> names = given_names(call);
   if (!names) {
     names.emplace();
     for (size_t i = 0; i < directions; ++i)
