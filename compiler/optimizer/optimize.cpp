@@ -150,8 +150,23 @@ bool lasting(const OptimizeReport& report) {
          (report.disturbance == Disturbance::Slight && !report.source_returned);
 }
 
-/// Searches in one e-graph are one step from source to result.
-void note_steps(SearchTrace* trace, const OptimizeReport& report) {
+/// Whoever follows the search has seen its way, and now sees what it came to: kernels that the
+/// device has for parts of it are taken at the end.
+void tell_result(const OptimizeOptions& options, const OptimizeReport& report) {
+  if (!options.portfolio.progress) return;
+  SearchProgress end{report.explore_s + report.extract_s, options.explore.time_limit_s,
+                     report.cost_before_us, report.cost_after_us};
+  end.nodes = report.egraph_nodes;
+  end.simulations = report.simulations;
+  end.where = "result";
+  options.portfolio.progress(end);
+}
+
+/// For whoever follows the search, now or by its trace. Searches in one e-graph are one step from
+/// source to result.
+void note_result(const OptimizeOptions& options, const OptimizeReport& report) {
+  tell_result(options, report);
+  SearchTrace* trace = options.trace;
   if (!trace) return;
   if (trace->points.empty() || trace->points.front().where != "source")
     trace->points.insert(trace->points.begin(), {0, report.cost_before_us, 0, 0, "source"});
@@ -308,7 +323,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
     chosen = choose_finalist(source, std::move(chosen.candidate), std::move(others), *finalists,
                              {options.finalists, costs.groups(), complete}, report);
   Candidate& extracted = chosen.candidate;
-  note_steps(options.trace, report);
+  note_result(options, report);
   if (auto sound = note_found(extracted.graph, report); !sound) return std::move(sound.error());
 
   bool changed = report.changed = !difference(source, extracted.graph).empty();
