@@ -15,8 +15,9 @@ foreach(library ${found})
   get_filename_component(name ${library} NAME)
   file(REAL_PATH ${library} real)
   file(INSTALL ${real} DESTINATION ${here}/lib RENAME ${name})
-  # The path that dpkg knows is the one without links of folders (/lib is /usr/lib).
-  execute_process(COMMAND dpkg -S ${real} OUTPUT_VARIABLE owner ERROR_QUIET)
+  # By its name: dpkg knows some below /lib, which is a link to /usr/lib.
+  get_filename_component(file ${real} NAME)
+  execute_process(COMMAND dpkg -S */${file} OUTPUT_VARIABLE owner ERROR_QUIET)
   string(REGEX REPLACE ":.*" "" package "${owner}")
   if(EXISTS /usr/share/doc/${package}/copyright)
     file(INSTALL /usr/share/doc/${package}/copyright DESTINATION ${here}/lib/licenses RENAME ${package}.txt)
