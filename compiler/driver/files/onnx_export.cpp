@@ -1,6 +1,6 @@
 #include "compiler/driver/files/onnx_export.h"
 
-#include "compiler/driver/files/weights.h"
+#include "compiler/driver/files/unfold.h"
 #include "compiler/import/onnx/write/write_model.h"
 #include "compiler/search/portfolio/segments.h"
 
@@ -44,6 +44,18 @@ Whole with_kept(const Graph& graph, const KeptOperators& kept) {
                              "would wait for its own result"}};
 }
 
+/// What the folded weights were computed from, under the names that they have in the file.
+void add_folding_record(const Folded& folded, onnx::Exported& exported) {
+  llvm::StringMap<std::string> names;
+  for (const onnx::ExportedWeight& weight : exported.weights)
+    names[folded.graph.attr(weight.node, 0).text] = weight.tensor.name();
+  for (auto& [key, text] : folding_record(folded.values, &names)) {
+    onnx::schema::KeyValue& note = *exported.model.add_metadata_props();
+    note.set_key(key);
+    note.set_value(text);
+  }
+}
+
 } // namespace
 
 int newest_opset(int opset) { return opset > 0 ? opset : onnx::kNewestExport; }
@@ -57,6 +69,7 @@ Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
   Folded folded = fold_weights(plain.graph);
   TG_TRY(onnx::Exported exported,
          onnx::export_graph(folded.graph, {opset, TG_VERSION, kept ? &kept->nodes : nullptr}));
+  add_folding_record(folded, exported);
   TG_TRY(WeightSource weights, folded_weights(folded, options));
   auto elements = [&](NodeId weight, onnx::TakeElements take) -> Result<void> {
     TG_TRY(Tensor tensor, weights(plan_value(folded.graph, weight)));

@@ -124,16 +124,19 @@ Diagnostic unreadable(const WeightFile& file) {
 
 } // namespace
 
-Metadata folding_record(const Graph& values) {
-  if (values.outputs().empty()) return {};
+Metadata folding_record(const Graph& values, const llvm::StringMap<std::string>* names) {
   Graph named(std::make_shared<Symbols>(), "folded");
   std::vector<NodeId> at(values.size());
   copy_nodes(values, named, at);
   llvm::json::Array paths;
   for (const GraphOutput& output : values.outputs()) {
+    auto renamed =
+        names ? names->find(output.name) : llvm::StringMap<std::string>::const_iterator();
+    if (names && renamed == names->end()) continue;
     named.add_output("w" + std::to_string(paths.size()), at[output.node.index]);
-    paths.push_back(output.name);
+    paths.push_back(names ? renamed->second : output.name);
   }
+  if (paths.empty()) return {};
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(paths));
   return {{kModel.str(), to_text(named)}, {kPaths.str(), text}};

@@ -11,8 +11,9 @@
 
 namespace tg {
 
-/// What a file of the weights says of the folded ones; nothing if none was folded.
-Metadata folding_record(const Graph& values);
+/// What a file of the weights says of the folded ones; nothing if none was folded. `names`: what
+/// the file calls them, which has those of these alone; null: it has all, under their paths.
+Metadata folding_record(const Graph& values, const llvm::StringMap<std::string>* names = nullptr);
 
 /// The model that computed the folded weights of a file, its outputs named by their paths. nullopt
 /// if the file has no record of one. Errors: `bad_data_file` if the record cannot be read.

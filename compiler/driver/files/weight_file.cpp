@@ -41,8 +41,11 @@ public:
       add({weight.path, type ? *type : TensorType{}, type ? type->text() : other(weight)});
       if (entries().size() > before) tensors_.push_back(weight.tensor);
     }
+    for (const onnx::schema::KeyValue& note : file_->model().metadata_props())
+      metadata_.emplace_back(note.key(), note.value());
   }
   llvm::StringRef file_name() const override { return file_->file_name(); }
+  Metadata metadata() const override { return metadata_; }
 
 private:
   static std::string other(const onnx::ImportedWeight& weight) {
@@ -67,6 +70,7 @@ private:
 
   std::shared_ptr<const onnx::ModelFile> file_;
   std::vector<const onnx::schema::Tensor*> tensors_; // of each entry
+  std::vector<std::pair<std::string, std::string>> metadata_;
 };
 
 class HeldWeights final : public WeightFile {

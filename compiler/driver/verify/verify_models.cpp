@@ -12,7 +12,17 @@ struct Sides {
   /// The folded weights were compared with what the random weights of the seed give.
   bool folded_from_seed = false;
   std::optional<WeightDifference> weight = {};
+  /// A weight that a record reads and the other side has not: it is of another source.
+  std::string untraced = {};
 };
+
+/// The first weight that `values` reads and the file lacks.
+std::string lacking(const Graph& values, const WeightFile& file) {
+  for (uint32_t i = 0; i < values.size(); ++i)
+    if (values.node({i}).op == OpKind::Weight && !file.find(values.attr({i}, 0).text))
+      return values.attr({i}, 0).text;
+  return {};
+}
 
 Result<void> open_file(VerifySide& side, const std::string& path) {
   if (path.empty()) return {};
@@ -25,6 +35,8 @@ Result<void> trace_folded(Sides& sides, VerifySide& side, const VerifySide& sour
   if (!side.weights) return {};
   TG_TRY(std::optional<Graph> values, read_folding(*side.weights));
   if (!values) return {};
+  if (source.weights) sides.untraced = lacking(*values, *source.weights);
+  if (!sides.untraced.empty()) return {};
   PrepareOptions options;
   options.seed = seed;
   if (source.weights) options.weights = weights_from(source.weights);
@@ -77,9 +89,13 @@ void judge_weights(const Sides& sides, Equivalence& result) {
     result.verdict = Equivalence::Verdict::Undecided;
     result.undecided = alone_text(alone, side->file);
     result.help =
-        side->weights
-            ? "its file has no record of what it was computed from; `tg opt --weights-out` "
-              "writes one"
+        side->weights && !sides.untraced.empty()
+            ? llvm::formatv("a file says that it was computed from `{0}`, which the other lacks",
+                            sides.untraced)
+                  .str()
+        : side->weights
+            ? "its file has no record of what it was computed from; `tg opt` writes one of what it "
+              "computes"
             : llvm::formatv("`{0}` names its file, where `tg opt --weights-out` records what it "
                             "computed weights from",
                             side == &sides.a ? "--weights" : "--weights-b")

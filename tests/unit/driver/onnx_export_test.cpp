@@ -2,6 +2,7 @@
 #include "compiler/driver/files/onnx_export.h"
 
 #include "compiler/driver/files/model.h"
+#include "compiler/driver/files/unfold.h"
 #include "compiler/driver/files/weights.h"
 #include "compiler/driver/optimize_model.h"
 #include "compiler/import/onnx/file/schema.h"
@@ -80,6 +81,33 @@ TEST_F(OnnxExportTest, WhatDependsOnWeightsAloneIsAWeight) {
   ASSERT_TRUE(tensor.ok());
   EXPECT_EQ(folded.raw_data(), std::string(reinterpret_cast<const char*>(tensor->data()),
                                            static_cast<size_t>(tensor->bytes())));
+}
+
+TEST_F(OnnxExportTest, TheFileSaysWhatItsWeightsWereFoldedFrom) {
+  Graph graph = load("model m(x: f32[2, 4]) -> (y: f32[2, 3]) {\n"
+                     "  param w: f32[4, 3] = weight(\"a layer's w\")\n"
+                     "  x @ (w * 2)\n"
+                     "}\n");
+  exported(graph);
+  auto file = open_weight_file(path);
+  ASSERT_TRUE(file.ok());
+  Result<std::optional<Graph>> values = read_folding(**file);
+  ASSERT_TRUE(values.ok() && values->has_value());
+  ASSERT_EQ((*values)->outputs().size(), 1U);
+  EXPECT_EQ((*values)->outputs()[0].name, "a layer's w.folded");
+  Result<FoldingCheck> check = check_folding(**values, on_ref(), **file);
+  ASSERT_TRUE(check.ok());
+  EXPECT_EQ(check->weights, 1U);
+  EXPECT_FALSE(check->wrong);
+  EXPECT_EQ(check->max_rel_diff, 0) << "a product by two rounds nothing";
+}
+
+TEST_F(OnnxExportTest, AFileOfWeightsAsTheyAreSaysNothing) {
+  Graph graph = load("model m(x: f32[2, 4]) -> (y: f32[2, 3]) {\n"
+                     "  param w: f32[4, 3]\n"
+                     "  x @ w\n"
+                     "}\n");
+  EXPECT_EQ(exported(graph).metadata_props_size(), 0);
 }
 
 TEST_F(OnnxExportTest, ASearchForOneLeavesOwnOperatorsOut) {
