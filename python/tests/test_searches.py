@@ -119,6 +119,9 @@ class Judges(unittest.TestCase):
 
 
 class CtrlC(unittest.TestCase):
+    def setUp(self):
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may ignore it
+
     def test_the_best_so_far_is_the_result(self):
         model, asked = tangram.parse(TWINS), []
 
