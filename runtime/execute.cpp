@@ -25,7 +25,7 @@ Result<void> go_on(const StopToken& stop) {
   return {};
 }
 
-Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options) {
+Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options, Tensor spare) {
   TG_CHECK(go_on(options.stop));
   if (value.kind == PlanValue::Kind::Constant) {
     TG_TRY(Tensor tensor, Tensor::zeros(value.type));
@@ -42,7 +42,8 @@ Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options
     return tensor;
   }
   if (!options.weights)
-    return random_weight(value.name, value.type, value.init, options.seed, options.threads);
+    return random_weight(value.name, value.type, value.init, options.seed, options.threads,
+                         std::move(spare));
   TG_TRY(Tensor tensor, options.weights(value));
   if (!(tensor.type() == value.type))
     return error(Code::bad_data_file, "the weight `{0}` is {1} in the model and {2} in the file",

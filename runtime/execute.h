@@ -13,8 +13,10 @@ namespace tg {
 Result<void> go_on(const StopToken& stop);
 
 /// The contents of a weight or constant, from the options' source or at random.
+/// `spare`: memory that may be used for them.
 /// Errors: those of the source; `bad_data_file` if it gives another type; those of go_on().
-Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options);
+Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options,
+                           Tensor spare = {});
 
 std::vector<TensorView> views_of(llvm::ArrayRef<Tensor> tensors);
 

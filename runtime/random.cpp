@@ -62,17 +62,17 @@ int64_t fan_in(llvm::ArrayRef<int64_t> shape) {
 }
 
 Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm::StringRef init,
-                             uint64_t seed, int threads) {
+                             uint64_t seed, int threads, Tensor spare) {
   TG_TRY(WeightInit how, parse_init(init));
   if (!is_float(type.dtype) && how.kind != WeightInit::Kind::Ones)
     return Tensor::zeros(type); // indices and masks: any other number might be out of range
-  TG_TRY(Tensor tensor, Tensor::zeros(f32(type.shape)));
+  TG_TRY(Tensor tensor, Tensor::in_place_of(std::move(spare), f32(type.shape)));
   RandomStream stream(seed, ("weight " + path).str());
   llvm::MutableArrayRef<float> out = tensor.floats();
   if (how.kind == WeightInit::Kind::FanIn)
     how = {WeightInit::Kind::Normal, 1 / std::sqrt(static_cast<double>(fan_in(type.shape))), 0};
   switch (how.kind) {
-  case WeightInit::Kind::Zeros: break;
+  case WeightInit::Kind::Zeros: std::fill(out.begin(), out.end(), 0.0f); break;
   case WeightInit::Kind::Ones: std::fill(out.begin(), out.end(), 1.0f); break;
   case WeightInit::Kind::Uniform:
     for (size_t i = 0; i < out.size(); ++i)

@@ -28,7 +28,7 @@ int64_t fan_in(llvm::ArrayRef<int64_t> shape);
 /// what it is given. f16 and bf16 are the f32 weight, rounded, f64 is that weight. Integers and
 /// bools are zeros or ones as `init` says, else zeros. Errors: `bad_attribute`, `memory_limit`.
 Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm::StringRef init,
-                             uint64_t seed, int threads = 1);
+                             uint64_t seed, int threads = 1, Tensor spare = {});
 
 /// Floats: normal of mean 0 and variance 1. Integers: uniform from 0 to `below` - 1. Bools: a coin.
 /// Errors: `memory_limit`.

@@ -46,6 +46,7 @@ AlignedBuffer allocate_aligned(int64_t bytes) {
 Tensor::Tensor(const Tensor& other) : type_(other.type_) {
   if (!other.buffer_) return;
   buffer_ = allocate_aligned(bytes());
+  capacity_ = bytes();
   if (!buffer_) std::abort(); // a copy cannot report; large tensors are moved or made by zeros()
   std::memcpy(buffer_.get(), other.buffer_.get(), static_cast<size_t>(bytes()));
 }
@@ -62,7 +63,14 @@ Result<Tensor> Tensor::zeros(const TensorType& type) {
   if (!tensor.buffer_)
     return error(Code::memory_limit, "the system has no {0} bytes for {1}", type.bytes(),
                  type.text());
+  tensor.capacity_ = type.bytes();
   return tensor;
+}
+
+Result<Tensor> Tensor::in_place_of(Tensor spare, const TensorType& type) {
+  if (spare.capacity() < type.bytes()) return zeros(type);
+  spare.type_ = type;
+  return spare;
 }
 
 Tensor Tensor::of_floats(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<float> values) {

@@ -43,6 +43,12 @@ public:
 
   /// Zeros. Errors: memory_limit where the system refuses the memory.
   static Result<Tensor> zeros(const TensorType& type);
+  /// In the memory of `spare` where that is large enough, with whatever was there; else zeros. New
+  /// memory has to be cleared by the system, which a virtual machine may do at half a gigabyte a
+  /// second. Errors: those of zeros().
+  static Result<Tensor> in_place_of(Tensor spare, const TensorType& type);
+  /// Of its memory, in bytes: at least what its type takes.
+  int64_t capacity() const { return buffer_ ? capacity_ : 0; }
   /// f32 of this shape with these values; the sizes must agree.
   static Tensor of_floats(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<float> values);
 
@@ -60,6 +66,7 @@ public:
 private:
   TensorType type_;
   AlignedBuffer buffer_;
+  int64_t capacity_ = 0;
 };
 
 /// Elements in memory of somebody else, row-major, of that type.

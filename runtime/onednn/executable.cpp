@@ -192,8 +192,9 @@ Result<void> CpuExecutable::ensure(const Lowering& l, BufferId b) {
   }
   PlanValue value = plan_->values[buffer.source];
   if (buffer.bytes < value.type.bytes()) value.type.shape = {1}; // a constant that is one number
-  TG_TRY(tensors_[b], materialise(value, l.options));
-  addresses_[b] = tensors_[b].data();
+  TG_TRY(Tensor weight, materialise(value, l.options, spare_for(b)));
+  tensors_[b] = std::make_shared<Tensor>(std::move(weight));
+  addresses_[b] = tensors_[b]->data();
   return {};
 }
 
@@ -201,9 +202,9 @@ Result<void> CpuExecutable::ensure_shared(const Lowering& l, BufferId b) {
   const Buffer& buffer = l.buffers[b];
   shared_[b] = l.options.shared->find(shared_keys_[b]);
   if (!shared_[b] && buffer.kind == Buffer::Kind::Weight) {
-    TG_TRY(Tensor weight, materialise(plan_->values[buffer.source], l.options));
-    auto holder = std::make_shared<Tensor>(std::move(weight));
-    shared_[b] = SharedWeights::Contents(holder, holder->data());
+    TG_TRY(Tensor weight, materialise(plan_->values[buffer.source], l.options, spare_for(b)));
+    tensors_[b] = std::make_shared<Tensor>(std::move(weight));
+    shared_[b] = SharedWeights::Contents(tensors_[b], tensors_[b]->data());
     l.options.shared->add(shared_keys_[b], shared_[b]);
   } else if (!shared_[b]) {
     TG_TRY(AlignedBuffer memory, allocate(buffer.bytes));
@@ -227,15 +228,20 @@ Result<void> CpuExecutable::run_load_program(Lowering& l) {
       if (!op.recipe.empty() && !shared_keys_[op.buffers[1]].empty())
         l.options.shared->add(shared_keys_[op.buffers[1]], shared_[op.buffers[1]]);
     }
-    for (BufferId b : op.buffers) {
-      if (lasting_[b] || life[b].last != i) continue;
-      owned_[b].reset();
-      tensors_[b] = {};
-      shared_[b].reset();
-      addresses_[b] = nullptr;
-    }
+    for (BufferId b : op.buffers)
+      if (!lasting_[b] && life[b].last == i) release(b);
   }
+  spare_ = {};
   return {};
+}
+
+void CpuExecutable::release(BufferId b) {
+  owned_[b].reset();
+  shared_[b].reset();
+  addresses_[b] = nullptr;
+  std::shared_ptr<Tensor> weight = std::exchange(tensors_[b], nullptr);
+  bool last = weight.use_count() == 1; // no other executable reads it
+  if (last && weight->capacity() > spare_.capacity()) spare_ = std::move(*weight);
 }
 
 Result<void> CpuExecutable::place_run_buffers(const Lowering& l) {

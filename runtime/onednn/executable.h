@@ -46,6 +46,12 @@ private:
   /// Contents, or room, for a buffer outside the arena that has none yet.
   Result<void> ensure(const Lowering& l, BufferId buffer);
   Result<void> ensure_shared(const Lowering& l, BufferId buffer);
+  /// Of what nothing reads any more.
+  void release(BufferId buffer);
+  /// Not for what stays: it may be far smaller.
+  Tensor spare_for(BufferId buffer) {
+    return lasting_[buffer] ? Tensor() : std::exchange(spare_, Tensor());
+  }
   Result<void> place_run_buffers(const Lowering& l);
   Addresses addresses() const { return {addresses_, scratch_.get()}; }
 
@@ -61,7 +67,7 @@ private:
   // other executables, its offset if it lies in the arena or in `packed_`, its address (null where
   // it is gone), and whether runs read it.
   std::vector<AlignedBuffer> owned_;
-  std::vector<Tensor> tensors_;
+  std::vector<std::shared_ptr<Tensor>> tensors_;
   std::vector<std::string> shared_keys_; // "": not shared
   std::vector<SharedWeights::Contents> shared_;
   std::vector<int64_t> offsets_;
@@ -72,6 +78,7 @@ private:
   // huge pages (allocate_aligned), small ones would not.
   AlignedBuffer arena_, scratch_, packed_;
   int64_t packed_bytes_ = 0;
+  Tensor spare_; // while loading: the largest weight that was released, for the next
   Program program_;
   size_t repeated_runs_ = 0;
   int guarded_ = 0; // the most threads of an op that may lose a NaN (nan_guard.h); 0: there is none
