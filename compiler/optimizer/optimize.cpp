@@ -142,12 +142,9 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
   return keep_source(source, std::move(report), std::move(why));
 }
 
-/// Whether the comparison says something for good. Beside a little of other work it does where the
-/// new graph won all the same; what lost is tried again.
+/// Whether the comparison says something of other days.
 bool lasting(const OptimizeReport& report) {
-  if (!report.comparison || report.recalled) return false;
-  return report.disturbance == Disturbance::None ||
-         (report.disturbance == Disturbance::Slight && !report.source_returned);
+  return report.comparison && !report.recalled && report.disturbance != Disturbance::Heavy;
 }
 
 /// Whoever follows the search has seen its way, and now sees what it came to: kernels that the

@@ -112,11 +112,14 @@ public:
     double passed = now.clock_us - last_.clock_us;
     double yardstick_us = std::max(last_.yardstick_us, now.yardstick_us);
     last_ = now;
-    if (taken > kMuch * passed) return Disturbance::Heavy;
+    taken_ = taken > kMuch * passed     ? Disturbance::Heavy
+             : taken > kLittle * passed ? Disturbance::Slight
+                                        : Disturbance::None;
+    if (taken_ == Disturbance::Heavy) return taken_;
     usual_.add(now.yardstick_us);
-    if (yardstick_us > kDrift * usual_.us()) return Disturbance::Heavy;
-    return taken > kLittle * passed ? Disturbance::Slight : Disturbance::None;
+    return yardstick_us > kDrift * usual_.us() ? Disturbance::Heavy : taken_;
   }
+  Disturbance taken_by_others() const override { return taken_; }
 
   double usual_us() const override { return usual_.us(); }
 
@@ -131,6 +134,7 @@ private:
   std::function<MachineSigns()> read_;
   MachineSigns last_;
   UsualTime usual_;
+  Disturbance taken_ = Disturbance::None;
 };
 
 } // namespace

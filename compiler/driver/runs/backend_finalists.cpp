@@ -137,8 +137,11 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   if (!times && stop.asked()) return over(stop);
   if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
   std::string note = join(not_finite_note(first, one->outputs), denormals_note(*one));
-  WholeRuns runs{*times, {}, note, watch ? watch->disturbance() : Disturbance::None};
-  if (watch) database_->keep_yardstick(watch->usual_us());
+  WholeRuns runs{*times, {}, note};
+  if (!watch) return runs;
+  (void)watch->disturbance();
+  runs.disturbance = watch->taken_by_others();
+  database_->keep_yardstick(watch->usual_us());
   return runs;
 }
 

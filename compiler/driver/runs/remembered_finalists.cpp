@@ -155,8 +155,11 @@ std::optional<KnownResult> RememberedFinalists::recall(const Graph& source,
 
 void RememberedFinalists::keep(const Graph& source, llvm::ArrayRef<Rule> rules,
                                const OptimizeOptions& options, const Optimized& result) {
-  database_->store({{result_key(source, rules, options, conditions_), result.report.cost_after_us,
-                     kept_text(result)}});
+  std::string key = result_key(source, rules, options, conditions_);
+  const OptimizeReport& report = result.report;
+  bool unsure = report.source_returned && report.disturbance != Disturbance::None;
+  if (unsure && !database_->find_row(key + ", once")) key += ", once";
+  database_->store({{key, report.cost_after_us, kept_text(result)}});
 }
 
 Result<WholeRuns> RememberedFinalists::compare(const Graph& first, const Graph& second) {

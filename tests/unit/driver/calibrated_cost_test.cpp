@@ -470,20 +470,6 @@ TEST_F(SettledSearch, WhatTookLongToJudgeIsTheAnswerAtOnce) {
   EXPECT_EQ(optimised(&runner).report.searches, 1u);
 }
 
-TEST_F(SettledSearch, WhatLostBesideOtherWorkIsTriedAgain) {
-  timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
-  RecallingRunner runner;
-  runner.disturbance = Disturbance::Slight;
-  EXPECT_FALSE(optimised(&runner).report.source_returned);
-  EXPECT_EQ(runner.kept.size(), 1u) << "it won even so";
-  runner.us = 120;
-  EXPECT_TRUE(optimised(&runner).report.source_returned);
-  EXPECT_EQ(runner.kept.size(), 1u) << "another day it may win";
-  runner.disturbance = Disturbance::None;
-  EXPECT_TRUE(optimised(&runner).report.source_returned);
-  EXPECT_EQ(runner.kept.size(), 2u);
-}
-
 /// The machine without that program may see it otherwise.
 TEST_F(SettledSearch, WhatWonBesideAProgramThatComputesIsTheAnswerButNotKept) {
   timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};

@@ -189,6 +189,27 @@ TEST_F(RememberedResults, AreThoseOfTheSameSourceRulesAndOptions) {
   EXPECT_FALSE(recalled());
 }
 
+TEST_F(RememberedResults, ThatLostBesideOtherWorkAreTriedOnceMore) {
+  auto keep = [&](Disturbance disturbance, bool lost) {
+    Optimized found{result, {}};
+    found.report.cost_before_us = found.report.cost_after_us = found.report.tried_us = 100;
+    found.report.comparison = faster().times;
+    found.report.disturbance = disturbance;
+    found.report.source_returned = lost;
+    RememberedFinalists(told, database(), "f32").keep(source, known_rules, options, found);
+  };
+  keep(Disturbance::Slight, true);
+  EXPECT_FALSE(recalled()) << "another day it may win";
+  keep(Disturbance::Slight, true);
+  EXPECT_TRUE(recalled());
+  options.explore.seed = 2;
+  keep(Disturbance::None, true);
+  EXPECT_TRUE(recalled());
+  options.explore.seed = 3;
+  keep(Disturbance::Slight, false);
+  EXPECT_TRUE(recalled()) << "it won even so";
+}
+
 TEST_F(RememberedResults, ThatAreDamagedAreNone) {
   keep();
   for (llvm::StringRef text : {"", "\n\n", "\n\nmodel m(x: f32[8]) -> (y: f32[8]) { tanh(x) }",

@@ -50,6 +50,16 @@ TEST(MachineWatch, NoticesThatTheYardstickDrifts) {
       << "of a few the least is what it is held against";
 }
 
+/// Two programs that run in turns are as fast beside each other on a machine that is slow.
+TEST(MachineWatch, TellsASlowMachineFromOneThatOthersUse) {
+  std::vector<MachineSigns> signs{{0, 0, 30}, {1000, 0, 60}, {2000, 80, 60}, {3000, 800, 30}};
+  auto watch = watch_signs([&, next = size_t{0}]() mutable { return signs[next++]; });
+  for (Disturbance taken : {kNone, kSlight, kHeavy}) {
+    EXPECT_EQ(watch->disturbance(), kHeavy);
+    EXPECT_EQ(watch->taken_by_others(), taken);
+  }
+}
+
 TEST(MachineWatch, KnowsTheYardstickFromEarlier) {
   std::vector<MachineSigns> slow{{0, 0, 60}, {1, 0, 60}, {2, 0, 60}};
   EXPECT_EQ(answers(slow), (Answers{kNone, kNone}));
