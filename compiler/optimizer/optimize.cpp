@@ -142,9 +142,11 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
   return keep_source(source, std::move(report), std::move(why));
 }
 
-/// Whether the comparison says something of other days.
+/// Whether the result says something of other days: it met its source while nobody took much of
+/// the machine, or nothing was found that could.
 bool lasting(const OptimizeReport& report) {
-  return report.comparison && !report.recalled && report.disturbance != Disturbance::Heavy;
+  bool met = report.comparison || !report.changed;
+  return met && !report.recalled && report.disturbance != Disturbance::Heavy;
 }
 
 /// Whoever follows the search has seen its way, and now sees what it came to: kernels that the
@@ -336,7 +338,8 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
                             options.must_gain);
   result.report.judging_s =
       std::max(result.report.judging_s, result.report.placed_s + result.report.finalists_s);
-  if (lasting(result.report) && costs.guesses()) finalists->keep(source, rules, options, result);
+  if (finalists && lasting(result.report) && costs.guesses())
+    finalists->keep(source, rules, options, result);
   if (options.explain)
     explain(source, !changed || worse || result.report.source_returned, extracted, rules, result);
   finish(costs, rules, watch, result.report);

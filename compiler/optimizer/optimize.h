@@ -209,7 +209,7 @@ struct KnownResult {
   /// Prices of then: of the source, of this graph, and of the one that was run beside the source;
   /// where that lost, another of such a price promises nothing.
   double before_us = 0, after_us = 0, tried_us = 0;
-  Comparison times = {}; // of the source and the graph that was run
+  Comparison times = {}; // of the source and the graph that was run; high 0: none was
   double judging_s = 0;  // of the report
 };
 
@@ -241,7 +241,7 @@ public:
     (void)source, (void)rules, (void)options;
     return std::nullopt;
   }
-  /// Keeps one that met its source, for recall().
+  /// Keeps one that met its source, or found none that could, for recall().
   virtual void keep(const Graph& source, llvm::ArrayRef<Rule> rules, const OptimizeOptions& options,
                     const Optimized& result) {
     (void)source, (void)rules, (void)options, (void)result;

@@ -113,7 +113,7 @@ private:
     report_.cost_after_us = known.after_us;
     report_.tried_us = known.tried_us;
     report_.rules_applied = known.rules_applied;
-    report_.comparison = known.times;
+    if (known.times.high > 0) report_.comparison = known.times;
     report_.source_returned = difference(source_, known.graph).empty();
     report_.recalled = true;
     report_.searches = 0;
@@ -129,7 +129,7 @@ private:
     Candidate one{std::move(known.graph)};
     price_again(one);
     one.rules = std::move(known.rules_applied);
-    double tried = known.tried_us / known.before_us;
+    double tried = known.tried_us > 0 ? known.tried_us / known.before_us : 1;
     to_better_us_ = std::min(one.cost_us, tried * report_.cost_before_us);
     if (!std::isfinite(one.cost_us) || costs_more(one.cost_us, report_.cost_before_us)) return;
     recalled_ = std::move(one);

@@ -92,7 +92,7 @@ std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
 /// graph.
 std::string kept_text(const Optimized& result) {
   const OptimizeReport& report = result.report;
-  const Comparison& times = *report.comparison;
+  const Comparison times = report.comparison.value_or(Comparison());
   std::string text = digest(result.graph);
   for (double number :
        {report.cost_before_us, report.cost_after_us, report.tried_us, report.judging_s,
@@ -104,7 +104,7 @@ std::string kept_text(const Optimized& result) {
   return text + "\n" + to_text(result.graph);
 }
 
-/// False where it is not nine numbers, all positive but what judging took.
+/// False where it is not nine numbers, none negative and prices positive.
 bool read_numbers(llvm::StringRef text, KnownResult& out) {
   Comparison& times = out.times;
   double first = 0, second = 0;
@@ -112,14 +112,13 @@ bool read_numbers(llvm::StringRef text, KnownResult& out) {
                          &second, &times.ratio, &times.low, &times.high}) {
     auto [word, rest] = text.split(' ');
     if (word.getAsDouble(*number) || !std::isfinite(*number) || *number < 0) return false;
-    if (*number == 0 && number != &out.judging_s) return false;
     text = rest;
   }
   times.first = {0, first, first, first, first};
   times.second = {0, second, second, second, second};
   times.first_us = first, times.second_us = second;
   times.remembered = true;
-  return text.empty();
+  return text.empty() && out.before_us > 0 && out.after_us > 0 && (times.high > 0) == (first > 0);
 }
 
 /// nullopt where the text is not what was kept: of another version, or damaged.
@@ -157,7 +156,8 @@ void RememberedFinalists::keep(const Graph& source, llvm::ArrayRef<Rule> rules,
                                const OptimizeOptions& options, const Optimized& result) {
   std::string key = result_key(source, rules, options, conditions_);
   const OptimizeReport& report = result.report;
-  bool unsure = report.source_returned && report.disturbance != Disturbance::None;
+  bool lost = report.source_returned && report.disturbance != Disturbance::None;
+  bool unsure = lost || !report.changed;
   if (unsure && !database_->find_row(key + ", once")) key += ", once";
   database_->store({{key, report.cost_after_us, kept_text(result)}});
 }

@@ -2,11 +2,12 @@
 // options, the last result that was run: the next search has to better it (settled_search.h), so
 // that none ends with less than one before it. And comparisons: what has met its source on this
 // machine once need not meet it again, as long as graphs, backend, libraries, number of threads and
-// types are the same (the environment of runtime/measure/cost_db.h). What lost to its source while
-// others took a little of the machine is tried once more. Of comparisons, remembered is only what
-// is worth it: a comparison that says which graph is faster, or that neither is by much, while
-// nobody else computed; or what two comparisons in turn came to, of which others took a little at
-// most. And only where outputs agreed and there was nothing to be said about the run.
+// types are the same (the environment of runtime/measure/cost_db.h). Where nothing was found, or
+// what was lost to the source while others took a little of the machine, it is tried once more. Of
+// comparisons, remembered is only what is worth it: a comparison that says which graph is faster,
+// or that neither is by much, while nobody else computed; or what two comparisons in turn came to,
+// of which others took a little at most. And only where outputs agreed and there was nothing to be
+// said about the run.
 #pragma once
 
 #include "compiler/optimizer/optimize.h"

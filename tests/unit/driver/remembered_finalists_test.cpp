@@ -153,6 +153,7 @@ struct RememberedResults : Remembered {
     found.report.cost_before_us = 100;
     found.report.cost_after_us = found.report.tried_us = 80;
     found.report.judging_s = 2.5;
+    found.report.changed = true;
     found.report.comparison = faster().times;
     found.report.rules_applied = {{"relu-of-tanh", 2}, {"fuse", 1}};
     RememberedFinalists(told, database(), "f32").keep(source, known_rules, options, found);
@@ -194,6 +195,7 @@ TEST_F(RememberedResults, ThatLostBesideOtherWorkAreTriedOnceMore) {
     Optimized found{result, {}};
     found.report.cost_before_us = found.report.cost_after_us = found.report.tried_us = 100;
     found.report.comparison = faster().times;
+    found.report.changed = true;
     found.report.disturbance = disturbance;
     found.report.source_returned = lost;
     RememberedFinalists(told, database(), "f32").keep(source, known_rules, options, found);
@@ -208,6 +210,20 @@ TEST_F(RememberedResults, ThatLostBesideOtherWorkAreTriedOnceMore) {
   options.explore.seed = 3;
   keep(Disturbance::Slight, false);
   EXPECT_TRUE(recalled()) << "it won even so";
+}
+
+TEST_F(RememberedResults, ThatAreTheSourceAreSearchedForOnceMore) {
+  Optimized nothing{source, {}};
+  nothing.report.cost_before_us = nothing.report.cost_after_us = 100;
+  nothing.report.judging_s = 2.5;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(recalled());
+    RememberedFinalists(told, database(), "f32").keep(source, known_rules, options, nothing);
+  }
+  std::optional<KnownResult> known = recalled();
+  ASSERT_TRUE(known);
+  EXPECT_EQ(difference(known->graph, source), "");
+  EXPECT_EQ(known->times.high, 0) << "nothing was run";
 }
 
 TEST_F(RememberedResults, ThatAreDamagedAreNone) {
