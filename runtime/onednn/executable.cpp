@@ -193,7 +193,7 @@ Result<void> CpuExecutable::ensure(const Lowering& l, BufferId b) {
   PlanValue value = plan_->values[buffer.source];
   if (buffer.bytes < value.type.bytes()) value.type.shape = {1}; // a constant that is one number
   TG_TRY(tensors_[b], materialise(value, l.options));
-  addresses_[b] = tensors_[b].data();
+  addresses_[b] = read_only(tensors_[b]);
   return {};
 }
 
@@ -203,7 +203,7 @@ Result<void> CpuExecutable::ensure_shared(const Lowering& l, BufferId b) {
   if (!shared_[b] && buffer.kind == Buffer::Kind::Weight) {
     TG_TRY(Tensor weight, materialise(plan_->values[buffer.source], l.options));
     auto holder = std::make_shared<Tensor>(std::move(weight));
-    shared_[b] = SharedWeights::Contents(holder, holder->data());
+    shared_[b] = SharedWeights::Contents(holder, read_only(*holder));
     l.options.shared->add(shared_keys_[b], shared_[b]);
   } else if (!shared_[b]) {
     TG_TRY(AlignedBuffer memory, allocate(buffer.bytes));

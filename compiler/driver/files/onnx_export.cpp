@@ -72,7 +72,7 @@ Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
   add_folding_record(folded, exported);
   TG_TRY(WeightSource weights, folded_weights(folded, options));
   auto elements = [&](NodeId weight, onnx::TakeElements take) -> Result<void> {
-    TG_TRY(Tensor tensor, weights(plan_value(folded.graph, weight)));
+    TG_TRY(const Tensor tensor, weights(plan_value(folded.graph, weight)));
     return take(
         {reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
   };

@@ -139,8 +139,8 @@ WeightSource weights_from(std::shared_ptr<const WeightFile> file) {
     if (!entry)
       return error(Code::missing_weights, "`{0}` lacks the weight `{1}`", file->file_name(),
                    value.name);
-    TG_TRY(Tensor tensor, file->read(*entry));
-    if (tensor.type() == value.type || !fits(tensor.type(), value.type)) return tensor;
+    if (entry->type == value.type || !fits(entry->type, value.type)) return file->view(*entry);
+    TG_TRY(const Tensor tensor, file->read(*entry));
     TG_TRY(Tensor wide, Tensor::zeros(value.type));
     convert(tensor.type().dtype, tensor.data(), value.type.dtype, wide.data(),
             value.type.elements());
@@ -169,7 +169,7 @@ Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llv
   CompileOptions compile = compile_options(options);
   metadata.emplace_back("model", graph.name());
   return write_safetensors(
-      path, items, [&](size_t i) { return materialise(plan_value(graph, ids[i]), compile); },
+      path, items, [&](size_t i) { return contents_of(plan_value(graph, ids[i]), compile); },
       metadata);
 }
 
@@ -290,7 +290,7 @@ Result<WeightSource> folded_weights(const Folded& folded, const PrepareOptions& 
   return WeightSource([computed, compile](const PlanValue& value) -> Result<Tensor> {
     auto found = computed->find(value.name);
     if (found != computed->end()) return std::move(found->second);
-    return materialise(value, compile);
+    return contents_of(value, compile);
   });
 }
 
