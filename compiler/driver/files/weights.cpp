@@ -155,10 +155,21 @@ WeightSource weights_or_random(std::shared_ptr<const WeightFile> file, uint64_t 
   };
 }
 
-Result<WeightSource> open_weights(const Graph& graph, llvm::StringRef path) {
+Result<std::shared_ptr<const WeightFile>> open_weight_file(const Graph& graph,
+                                                           llvm::StringRef path) {
   TG_TRY(std::shared_ptr<const WeightFile> file, open_weight_file(path));
   TG_CHECK(check_weights(compare_weights(graph, file.get()), graph.name(), path));
+  return file;
+}
+
+Result<WeightSource> open_weights(const Graph& graph, llvm::StringRef path) {
+  TG_TRY(std::shared_ptr<const WeightFile> file, open_weight_file(graph, path));
   return weights_from(std::move(file));
+}
+
+void take_weights(PrepareOptions& options, std::shared_ptr<const WeightFile> file) {
+  options.weights = weights_from(file);
+  options.weight_file = std::move(file);
 }
 
 Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llvm::StringRef path,
@@ -298,7 +309,8 @@ Result<void> save_folded_weights(const Folded& folded, const PrepareOptions& opt
                                  llvm::StringRef path) {
   PrepareOptions with_folded = options;
   TG_TRY(with_folded.weights, folded_weights(folded, options));
-  return save_weights(folded.graph, with_folded, path, folding_record(folded.values));
+  return save_weights(folded.graph, with_folded, path,
+                      folding_records(folded.values, options.weight_file.get()));
 }
 
 Result<Graph> save_folded(const Graph& graph, const PrepareOptions& options, llvm::StringRef path) {
