@@ -27,7 +27,17 @@ rule rms_scaled(x, scale, eps) risky {
 rule group_scaled_by_vectors(x, one, zero, eps, scale, shift, rows, back, s) risky {
   let unit = reshape(layer_norm(reshape(x, rows), one, zero, eps), back)
   unit * reshape(scale, s) + reshape(shift, s) => unit * reshape(scale, s) + reshape(shift, s) * 1
-  where rank(scale) == 1, rank(shift) == 1, s == [dim(scale, 0), 1, 1]
+  where rank(scale) == 1, rank(shift) == 1
+}
+rule group_scaled_of_features(x, one, zero, eps, scale, shift, rows, back) risky {
+  let unit = reshape(layer_norm(reshape(x, rows), one, zero, eps), back)
+  unit * scale + shift => unit * scale + shift * 1
+  where rank(x) == 2, rank(scale) == 1, rank(shift) == 1
+}
+rule instance_scaled_of_rows(x, one, zero, eps, scale, shift, s) risky {
+  let unit = layer_norm(x, one, zero, eps)
+  unit * reshape(scale, s) + reshape(shift, s) => unit * reshape(scale, s) + reshape(shift, s) * 1
+  where rank(x) == 3, rank(scale) == 1, rank(shift) == 1
 }
 rule group_scaled(x, one, zero, eps, scale, shift, rows, back) risky {
   reshape(layer_norm(reshape(x, rows), one, zero, eps), back) * scale + shift
@@ -95,6 +105,8 @@ constexpr Function kFunctions[] = {
     {"gelu_tanh", "gelu_tanh", "std.activation", "x"},
     {"rms_scaled", "rms_scaled", "std.norm", "x scale"},
     {"group_scaled_by_vectors", "group_scaled", "std.norm", "x scale shift"},
+    {"group_scaled_of_features", "group_scaled", "std.norm", "x scale shift"},
+    {"instance_scaled_of_rows", "instance_scaled", "std.norm", "x scale shift"},
     {"group_scaled", "group_scaled", "std.norm", "x scale shift"},
     {"group_scaled_alone", "group_scaled", "std.norm", "x"},
     {"turned", "turned", "std.embedding", "x cosines sines"},
@@ -167,17 +179,28 @@ void write_numbers(const Graph& graph, const Bound& bound, GraphCall& call) {
     call.attributes += epsilon(eps->reals[0]);
 }
 
+/// Whether scale and shift are reshaped, where they are, as vectors for each channel of x[N, C, ..].
+bool are_by_channel(const Graph& graph, const Bound& bound) {
+  const TensorType& x = graph.type(bound.node("x"));
+  NodeId scale = bound.node("scale");
+  if (!scale.valid() || graph.type(scale).rank() != 1) return x.rank() > 2;
+  Shape vector(static_cast<size_t>(x.rank()) - 1, 1);
+  vector[0] = x[1];
+  const Value* s = bound.value("s");
+  return graph.type(scale)[0] == x[1] &&
+         (s ? llvm::makeArrayRef(s->ints) == llvm::makeArrayRef(vector) : x.rank() == 2);
+}
+
 /// Whether rows are the channels of x[N, C, ..] in groups, and scale and shift do not widen it.
 bool is_group_norm(const Graph& graph, NodeId root, const Bound& bound) {
   const TensorType& x = graph.type(bound.node("x"));
+  if (!bound.is_filled("one", 1) || !bound.is_filled("zero", 0) || !(graph.type(root) == x) ||
+      !are_by_channel(graph, bound))
+    return false;
+  if (!bound.value("rows")) return true; // x has them as they are
   const auto& rows = bound.value("rows")->ints;
-  NodeId scale = bound.node("scale");
-  bool by_vectors = scale.valid() && graph.type(scale).rank() == 1;
-  return bound.is_filled("one", 1) && bound.is_filled("zero", 0) && graph.type(root) == x &&
-         x.rank() > 2 &&
-         llvm::makeArrayRef(bound.value("back")->ints) == llvm::makeArrayRef(x.shape) &&
-         rows.size() == 3 && rows[0] == x[0] && x[1] % rows[1] == 0 &&
-         (!by_vectors || (x.rank() == 4 && graph.type(scale)[0] == x[1]));
+  return llvm::makeArrayRef(bound.value("back")->ints) == llvm::makeArrayRef(x.shape) &&
+         rows.size() == 3 && rows[0] == x[0] && x[1] % rows[1] == 0;
 }
 
 /// Whether the shapes are those of queries q[N, H, S, W] over keys[N, K, W, L].
