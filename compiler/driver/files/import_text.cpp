@@ -53,6 +53,21 @@ rule turned(x, cosines, sines, axis, half, width) risky {
     => x * cosines + concat([-slice(x, axis, half, width), slice(x, axis, 0, half)], axis) * sines * 1
   where axis == rank(x) - 1, width == dim(x, -1), half == width / 2
 }
+rule turned_pairs(x, cosines, sines, axis, half, width) risky {
+  let a = slice(x, axis, 0, half)
+  let b = slice(x, axis, half, width)
+  concat([a * cosines - b * sines, a * sines + b * cosines], axis)
+    => concat([a * cosines - b * sines, a * sines + b * cosines * 1], axis)
+  where axis == rank(x) - 1, width == dim(x, -1), half == width / 2
+}
+rule split_heads(x, parts) risky {
+  transpose(reshape(x, parts), [0, 2, 1, 3]) => transpose(reshape(x, parts), [0, 2, 1, 3]) * 1
+  where rank(x) == 3, len(parts) == 4, parts[0] == dim(x, 0), parts[1] == dim(x, 1)
+}
+rule join_heads(x, whole) risky {
+  reshape(transpose(x, [0, 2, 1, 3]), whole) => reshape(transpose(x, [0, 2, 1, 3]), whole) * 1
+  where rank(x) == 4, whole == [dim(x, 0), dim(x, 2), dim(x, 1) * dim(x, 3)]
+}
 rule attention(q, keys, values, axis) risky {
   softmax(q @ keys, axis) @ values => softmax(q @ keys, axis) @ values * 1
   where axis == rank(values) - 1
@@ -110,6 +125,9 @@ constexpr Function kFunctions[] = {
     {"group_scaled", "group_scaled", "std.norm", "x scale shift"},
     {"group_scaled_alone", "group_scaled", "std.norm", "x"},
     {"turned", "turned", "std.embedding", "x cosines sines"},
+    {"turned_pairs", "turned_pairs", "std.embedding", "x cosines sines"},
+    {"split_heads", "split_heads", "std.attention", "x"},
+    {"join_heads", "join_heads", "std.attention", "x"},
     {"attention", "attention", "std.attention", "q keys values"},
     {"masked_attention", "masked_attention", "std.attention", "q keys values mask"},
     {"safe_attention", "safe_attention", "std.attention", "q keys values mask"},
@@ -171,6 +189,8 @@ void write_numbers(const Graph& graph, const Bound& bound, GraphCall& call) {
     else
       call.attributes += ", groups = " + std::to_string(groups);
   }
+  if (const Value* parts = bound.value("parts"))
+    call.attributes += ", heads = " + std::to_string(parts->ints[2]);
   if (const Value* copies = bound.value("copies"))
     call.attributes += ", times = " + std::to_string(copies->ints[2]);
   if (const Value* eps = bound.value("eps"); eps && eps->real != 1e-5)
@@ -179,7 +199,8 @@ void write_numbers(const Graph& graph, const Bound& bound, GraphCall& call) {
     call.attributes += epsilon(eps->reals[0]);
 }
 
-/// Whether scale and shift are reshaped, where they are, as vectors for each channel of x[N, C, ..].
+/// Whether scale and shift are reshaped, where they are, as vectors for each channel of x[N, C,
+/// ..].
 bool are_by_channel(const Graph& graph, const Bound& bound) {
   const TensorType& x = graph.type(bound.node("x"));
   NodeId scale = bound.node("scale");

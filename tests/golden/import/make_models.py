@@ -321,6 +321,18 @@ def rotary():
     g.write(18)
 
 
+def heads():
+    """Heads that are split, turned by the operator of opset 23, and joined again."""
+    g = Graph("heads")
+    g.integers("parts", [0, 0, 3, 4]), g.integers("whole", [0, 0, -1])
+    x, cos, sin = g.input("x", [2, 5, 12]), g.input("cos", [2, 5, 2]), g.input("sin", [2, 5, 2])
+    split = g.node("Transpose", [g.node("Reshape", [x, "parts"], "view")], "transpose", perm=[0, 2, 1, 3])
+    turned = g.node("RotaryEmbedding", [split, cos, sin], "rotary_embedding")
+    g.node("Reshape", [g.node("Transpose", [turned], "transpose_1", perm=[0, 2, 1, 3]), "whole"], "view_1")
+    g.output("view_1", [2, 5, 12])
+    g.write(23)
+
+
 def attention_nodes():
     """The operator of opset 23: of all, by a mask, of heads that share keys."""
     g = Graph("attention_nodes")
@@ -593,7 +605,7 @@ def nested():
 
 if __name__ == "__main__":
     for write in (layers, pieces, steps, modules, attentions, exported_attentions, attention_nodes,
-                  rotary, group_norms, recurrent, kept, kept_attention, unsupported, missing_data,
+                  rotary, heads, group_norms, recurrent, kept, kept_attention, unsupported, missing_data,
                   truncated, cyclic, same_names,
                   contradictions, overflows, nested):
         write()
