@@ -42,7 +42,8 @@ private:
 };
 
 /// Gives the contents of a weight (`value.name` is its path, `value.type` its type). Errors are
-/// passed on; the type of the result must be the value's.
+/// passed on; the type of the result must be the value's. Its elements may be lent, at any address
+/// (Tensor::lent).
 using WeightSource = std::function<Result<Tensor>(const PlanValue& value)>;
 
 /// Which layout inputs and outputs have while run_once() works.

@@ -25,7 +25,7 @@ Result<void> go_on(const StopToken& stop) {
   return {};
 }
 
-Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options, Tensor spare) {
+Result<Tensor> contents_of(const PlanValue& value, const CompileOptions& options, Tensor spare) {
   TG_CHECK(go_on(options.stop));
   if (value.kind == PlanValue::Kind::Constant) {
     TG_TRY(Tensor tensor, Tensor::zeros(value.type));
@@ -50,6 +50,13 @@ Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options
                  value.name, value.type.text(), tensor.type().text());
   return tensor;
 }
+
+Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options, Tensor spare) {
+  TG_TRY(Tensor tensor, contents_of(value, options, std::move(spare)));
+  return Tensor::aligned(std::move(tensor));
+}
+
+std::byte* read_only(const Tensor& tensor) { return const_cast<std::byte*>(tensor.data()); }
 
 std::vector<TensorView> views_of(llvm::ArrayRef<Tensor> tensors) {
   std::vector<TensorView> views;

@@ -12,11 +12,17 @@ namespace tg {
 /// Errors: `limit_no_answer` once what loads or runs has to end.
 Result<void> go_on(const StopToken& stop);
 
-/// The contents of a weight or constant, from the options' source or at random.
-/// `spare`: memory that may be used for them.
-/// Errors: those of the source; `bad_data_file` if it gives another type; those of go_on().
+/// The contents of a weight or constant, from the options' source or at random, to be copied: at
+/// any address. `spare`: memory that may be used for them. Errors: those of the source;
+/// `bad_data_file` if it gives another type; those of go_on().
+Result<Tensor> contents_of(const PlanValue& value, const CompileOptions& options,
+                           Tensor spare = {});
+/// The same to compute with: aligned.
 Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options,
                            Tensor spare = {});
+
+/// Of a tensor that is read alone, which may be lent, as kernels take addresses.
+std::byte* read_only(const Tensor& tensor);
 
 std::vector<TensorView> views_of(llvm::ArrayRef<Tensor> tensors);
 

@@ -43,7 +43,7 @@ AlignedBuffer allocate_aligned(int64_t bytes) {
   return AlignedBuffer(static_cast<std::byte*>(p));
 }
 
-Tensor::Tensor(const Tensor& other) : type_(other.type_) {
+Tensor::Tensor(const Tensor& other) : type_(other.type_), lent_(other.lent_) {
   if (!other.buffer_) return;
   buffer_ = allocate_aligned(bytes());
   capacity_ = bytes();
@@ -73,6 +73,27 @@ Result<Tensor> Tensor::in_place_of(Tensor spare, const TensorType& type) {
   return spare;
 }
 
+Tensor Tensor::lent(TensorType type, std::shared_ptr<const std::byte> elements) {
+  Tensor tensor;
+  tensor.type_ = std::move(type);
+  tensor.lent_ = std::move(elements);
+  return tensor;
+}
+
+Result<Tensor> Tensor::aligned(Tensor tensor) {
+  if (reinterpret_cast<uintptr_t>(tensor.lent_.get()) % kAlignment == 0) return tensor;
+  TG_TRY(Tensor copy, zeros(tensor.type_));
+  std::memcpy(copy.data(), tensor.lent_.get(), static_cast<size_t>(tensor.bytes()));
+  return copy;
+}
+
+void Tensor::own() {
+  Result<Tensor> copy = zeros(type_);
+  if (!copy) std::abort(); // as a copy
+  std::memcpy(copy->buffer_.get(), lent_.get(), static_cast<size_t>(bytes()));
+  *this = std::move(*copy);
+}
+
 Tensor Tensor::of_floats(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<float> values) {
   Result<Tensor> tensor = zeros(f32(shape));
   if (!tensor) std::abort();
@@ -89,12 +110,12 @@ std::vector<double> Tensor::doubles() const {
 
 llvm::ArrayRef<float> Tensor::floats() const {
   assert(type_.dtype == DType::F32);
-  return {reinterpret_cast<const float*>(buffer_.get()), static_cast<size_t>(type_.elements())};
+  return {reinterpret_cast<const float*>(data()), static_cast<size_t>(type_.elements())};
 }
 
 llvm::MutableArrayRef<float> Tensor::floats() {
   assert(type_.dtype == DType::F32);
-  return {reinterpret_cast<float*>(buffer_.get()), static_cast<size_t>(type_.elements())};
+  return {reinterpret_cast<float*>(data()), static_cast<size_t>(type_.elements())};
 }
 
 TensorSummary summarise(const Tensor& tensor) {

@@ -1,5 +1,6 @@
 // Tensors in host memory: a type and a buffer of its elements in row-major order, aligned for
-// vector loads. A Tensor owns and copies deeply; a view borrows.
+// vector loads. A Tensor owns and copies deeply, unless it lends elements that nobody changes; a
+// view borrows.
 #pragma once
 
 #include "lang/core/result.h"
@@ -51,11 +52,20 @@ public:
   int64_t capacity() const { return buffer_ ? capacity_ : 0; }
   /// f32 of this shape with these values; the sizes must agree.
   static Tensor of_floats(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<float> values);
+  /// Elements that are held elsewhere and that nobody changes, such as those of a mapped file, at
+  /// any address. Copies share them.
+  static Tensor lent(TensorType type, std::shared_ptr<const std::byte> elements);
+  /// The tensor with elements aligned to kAlignment: as it is, or copied. Errors: memory_limit.
+  static Result<Tensor> aligned(Tensor tensor);
 
   const TensorType& type() const { return type_; }
   int64_t bytes() const { return type_.bytes(); }
-  const std::byte* data() const { return buffer_.get(); }
-  std::byte* data() { return buffer_.get(); }
+  const std::byte* data() const { return lent_ ? lent_.get() : buffer_.get(); }
+  /// To be written: lent elements are copied first.
+  std::byte* data() {
+    if (lent_) own();
+    return buffer_.get();
+  }
 
   /// The elements of any tensor as doubles (an i64 beyond 2^53 is rounded).
   std::vector<double> doubles() const;
@@ -64,9 +74,12 @@ public:
   llvm::MutableArrayRef<float> floats();
 
 private:
+  void own();
+
   TensorType type_;
   AlignedBuffer buffer_;
   int64_t capacity_ = 0;
+  std::shared_ptr<const std::byte> lent_; // then there is no buffer
 };
 
 /// Elements in memory of somebody else, row-major, of that type.

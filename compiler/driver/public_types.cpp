@@ -28,10 +28,11 @@ Result<PrepareOptions> run_options(const tangram::CompileOptions& o, const Graph
                                    const std::shared_ptr<const WeightFile>& own) {
   PrepareOptions run = run_options(o);
   if (o.weights_file.empty()) {
-    if (own) run.weights = weights_from(own);
+    if (own) take_weights(run, own);
     return run;
   }
-  TG_TRY(run.weights, open_weights(model, o.weights_file));
+  TG_TRY(std::shared_ptr<const WeightFile> file, open_weight_file(model, o.weights_file));
+  take_weights(run, std::move(file));
   return run;
 }
 

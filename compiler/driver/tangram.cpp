@@ -214,18 +214,23 @@ Tensor to_public(const tg::Tensor& tensor) {
   return copy;
 }
 
-/// Of the options, else the model's own.
-tg::Result<tg::WeightSource> weight_source(const Model& model, const tg::Graph& graph,
-                                           const CompileOptions& options) {
+/// Weights of the options, else the model's own.
+tg::Result<void> give_weights(const Model& model, const tg::Graph& graph,
+                              const CompileOptions& options, tg::PrepareOptions& prepare) {
   if (!options.weights_file.empty() && options.weights)
     return tg::error(tg::Code::usage, "weights are given both by a function and by a file");
-  if (!options.weights_file.empty()) return tg::open_weights(graph, options.weights_file);
-  const std::shared_ptr<const tg::WeightFile>& own = model.impl().weights;
-  if (!options.weights) return own ? tg::weights_from(own) : tg::WeightSource();
-  return tg::WeightSource(
-      [give = options.weights](const tg::PlanValue& value) -> tg::Result<tg::Tensor> {
-        return to_tensor(give(value.name, shape_of(value.type)), value.type.dtype, value.name);
-      });
+  std::shared_ptr<const tg::WeightFile> file = model.impl().weights;
+  if (!options.weights_file.empty()) {
+    TG_TRY(file, tg::open_weight_file(graph, options.weights_file));
+  }
+  if (!options.weights) {
+    if (file) tg::take_weights(prepare, std::move(file));
+    return {};
+  }
+  prepare.weights = [give = options.weights](const tg::PlanValue& value) -> tg::Result<tg::Tensor> {
+    return to_tensor(give(value.name, shape_of(value.type)), value.type.dtype, value.name);
+  };
+  return {};
 }
 
 } // namespace
@@ -521,9 +526,8 @@ Expected<tg::PrepareOptions> prepare_options(const Model& model, const tg::Graph
   DiagnosticSink sink;
   prepare.externs = extern_kernels(options.externs, sources, sink);
   if (sink.failed()) return to_error(sink, sources);
-  tg::Result<tg::WeightSource> weights = weight_source(model, graph, options);
-  if (!weights) return to_error(weights.error());
-  prepare.weights = std::move(*weights);
+  if (auto given = give_weights(model, graph, options, prepare); !given)
+    return to_error(given.error());
   return prepare;
 }
 

@@ -16,9 +16,9 @@ public:
 
   Result<const std::byte*> value(PlanValueId id) {
     auto it = memory_.find(id);
-    if (it != memory_.end()) return static_cast<const std::byte*>(it->second.data());
+    if (it != memory_.end()) return std::as_const(it->second).data();
     TG_TRY(Tensor tensor, materialise(plan_.values[id], options_));
-    return static_cast<const std::byte*>((memory_[id] = std::move(tensor)).data());
+    return std::as_const(memory_[id] = std::move(tensor)).data();
   }
 
   Result<void> run(const PlanStep& step) {

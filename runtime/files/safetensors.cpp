@@ -275,7 +275,7 @@ const Safetensors::Entry* Safetensors::find(llvm::StringRef name) const {
   return found == index_.end() ? nullptr : &entries_[found->second];
 }
 
-Result<Tensor> Safetensors::read(const Entry& entry) const {
+Result<llvm::StringRef> Safetensors::bytes(const Entry& entry) const {
   auto bad = [&](const char* what) {
     return error(Code::bad_data_file, "`{0}` of `{1}` is {2}, {3}", entry.name, file_name_,
                  entry.text(), what);
@@ -287,6 +287,11 @@ Result<Tensor> Safetensors::read(const Entry& entry) const {
   if (entry.type.dtype == DType::Bool &&
       !llvm::all_of(bytes, [](char c) { return c == 0 || c == 1; }))
     return bad("with an element that is neither 0 nor 1");
+  return bytes;
+}
+
+Result<Tensor> Safetensors::read(const Entry& entry) const {
+  TG_TRY(llvm::StringRef bytes, this->bytes(entry));
   TG_TRY(Tensor tensor, Tensor::zeros(entry.type));
   std::memcpy(tensor.data(), bytes.data(), bytes.size());
   return tensor;
@@ -359,7 +364,8 @@ Result<void> write_safetensors(llvm::StringRef path, llvm::ArrayRef<SafetensorsI
       if (!(tensor.type() == items[i].type))
         return error(Code::internal, "`{0}` was announced as {1} and is {2}", items[i].name,
                      items[i].type.text(), tensor.type().text());
-      out.write(reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
+      out.write(reinterpret_cast<const char*>(std::as_const(tensor).data()),
+                static_cast<size_t>(tensor.bytes()));
     }
     return {};
   });

@@ -42,8 +42,10 @@ public:
   llvm::ArrayRef<std::pair<std::string, std::string>> metadata() const { return metadata_; }
   llvm::StringRef file_name() const { return file_name_; }
 
-  /// Errors: `bad_data_file` for a dtype, rank or size that no tensor of Tangram has, or a bool
-  /// that is neither 0 nor 1; `memory_limit`.
+  /// The elements, in the mapped file, at any address. Errors: `bad_data_file` for a dtype, rank or
+  /// size that no tensor of Tangram has, or a bool that is neither 0 nor 1.
+  Result<llvm::StringRef> bytes(const Entry& entry) const;
+  /// A copy of them. Errors: those; `memory_limit`.
   Result<Tensor> read(const Entry& entry) const;
 
 private:

@@ -194,7 +194,7 @@ Result<void> CpuExecutable::ensure(const Lowering& l, BufferId b) {
   if (buffer.bytes < value.type.bytes()) value.type.shape = {1}; // a constant that is one number
   TG_TRY(Tensor weight, materialise(value, l.options, spare_for(b)));
   tensors_[b] = std::make_shared<Tensor>(std::move(weight));
-  addresses_[b] = tensors_[b]->data();
+  addresses_[b] = read_only(*tensors_[b]);
   return {};
 }
 
@@ -204,7 +204,7 @@ Result<void> CpuExecutable::ensure_shared(const Lowering& l, BufferId b) {
   if (!shared_[b] && buffer.kind == Buffer::Kind::Weight) {
     TG_TRY(Tensor weight, materialise(plan_->values[buffer.source], l.options, spare_for(b)));
     tensors_[b] = std::make_shared<Tensor>(std::move(weight));
-    shared_[b] = SharedWeights::Contents(tensors_[b], tensors_[b]->data());
+    shared_[b] = SharedWeights::Contents(tensors_[b], read_only(*tensors_[b]));
     l.options.shared->add(shared_keys_[b], shared_[b]);
   } else if (!shared_[b]) {
     TG_TRY(AlignedBuffer memory, allocate(buffer.bytes));

@@ -138,7 +138,7 @@ private:
       if (v.kind == PlanValue::Kind::Temporary) continue;
       TG_TRY(held_[id],
              v.kind == PlanValue::Kind::Input ? Tensor::zeros(v.type) : materialise(v, options));
-      memory_of_[id] = held_[id].data();
+      memory_of_[id] = read_only(held_[id]);
     }
     return {};
   }
@@ -200,7 +200,7 @@ private:
       if (v.is_output || v.kind == PlanValue::Kind::Input) needed.insert(memory_of_[id]);
     }
     for (Tensor& tensor : held_) {
-      if (tensor.type().is_none() || needed.contains(tensor.data())) continue;
+      if (tensor.type().is_none() || needed.contains(read_only(tensor))) continue;
       memory_.weights -= align_up(tensor.bytes());
       tensor = {};
     }

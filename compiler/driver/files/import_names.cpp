@@ -193,7 +193,7 @@ private:
                                              llvm::isDigit(parts[0][0]));
         if (!made_up) continue;
         StringRef role(info.operands()[k].name.data(), info.operands()[k].name.size());
-        if (role.size() == 1) role = "weight";
+        if (role.size() == 1) role = graph_.node({i}).op == OpKind::Add ? "bias" : "weight";
         names[weight.index] = name + "_" + role.str();
         paths_[at->second].push_back(role); // its first reader has named it
       }

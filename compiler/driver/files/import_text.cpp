@@ -27,7 +27,17 @@ rule rms_scaled(x, scale, eps) risky {
 rule group_scaled_by_vectors(x, one, zero, eps, scale, shift, rows, back, s) risky {
   let unit = reshape(layer_norm(reshape(x, rows), one, zero, eps), back)
   unit * reshape(scale, s) + reshape(shift, s) => unit * reshape(scale, s) + reshape(shift, s) * 1
-  where rank(scale) == 1, rank(shift) == 1, s == [dim(scale, 0), 1, 1]
+  where rank(scale) == 1, rank(shift) == 1
+}
+rule group_scaled_of_features(x, one, zero, eps, scale, shift, rows, back) risky {
+  let unit = reshape(layer_norm(reshape(x, rows), one, zero, eps), back)
+  unit * scale + shift => unit * scale + shift * 1
+  where rank(x) == 2, rank(scale) == 1, rank(shift) == 1
+}
+rule instance_scaled_of_rows(x, one, zero, eps, scale, shift, s) risky {
+  let unit = layer_norm(x, one, zero, eps)
+  unit * reshape(scale, s) + reshape(shift, s) => unit * reshape(scale, s) + reshape(shift, s) * 1
+  where rank(x) == 3, rank(scale) == 1, rank(shift) == 1
 }
 rule group_scaled(x, one, zero, eps, scale, shift, rows, back) risky {
   reshape(layer_norm(reshape(x, rows), one, zero, eps), back) * scale + shift
@@ -42,6 +52,21 @@ rule turned(x, cosines, sines, axis, half, width) risky {
   x * cosines + concat([-slice(x, axis, half, width), slice(x, axis, 0, half)], axis) * sines
     => x * cosines + concat([-slice(x, axis, half, width), slice(x, axis, 0, half)], axis) * sines * 1
   where axis == rank(x) - 1, width == dim(x, -1), half == width / 2
+}
+rule turned_pairs(x, cosines, sines, axis, half, width) risky {
+  let a = slice(x, axis, 0, half)
+  let b = slice(x, axis, half, width)
+  concat([a * cosines - b * sines, a * sines + b * cosines], axis)
+    => concat([a * cosines - b * sines, a * sines + b * cosines * 1], axis)
+  where axis == rank(x) - 1, width == dim(x, -1), half == width / 2
+}
+rule split_heads(x, parts) risky {
+  transpose(reshape(x, parts), [0, 2, 1, 3]) => transpose(reshape(x, parts), [0, 2, 1, 3]) * 1
+  where rank(x) == 3, len(parts) == 4, parts[0] == dim(x, 0), parts[1] == dim(x, 1)
+}
+rule join_heads(x, whole) risky {
+  reshape(transpose(x, [0, 2, 1, 3]), whole) => reshape(transpose(x, [0, 2, 1, 3]), whole) * 1
+  where rank(x) == 4, whole == [dim(x, 0), dim(x, 2), dim(x, 1) * dim(x, 3)]
 }
 rule attention(q, keys, values, axis) risky {
   softmax(q @ keys, axis) @ values => softmax(q @ keys, axis) @ values * 1
@@ -95,9 +120,14 @@ constexpr Function kFunctions[] = {
     {"gelu_tanh", "gelu_tanh", "std.activation", "x"},
     {"rms_scaled", "rms_scaled", "std.norm", "x scale"},
     {"group_scaled_by_vectors", "group_scaled", "std.norm", "x scale shift"},
+    {"group_scaled_of_features", "group_scaled", "std.norm", "x scale shift"},
+    {"instance_scaled_of_rows", "instance_scaled", "std.norm", "x scale shift"},
     {"group_scaled", "group_scaled", "std.norm", "x scale shift"},
     {"group_scaled_alone", "group_scaled", "std.norm", "x"},
     {"turned", "turned", "std.embedding", "x cosines sines"},
+    {"turned_pairs", "turned_pairs", "std.embedding", "x cosines sines"},
+    {"split_heads", "split_heads", "std.attention", "x"},
+    {"join_heads", "join_heads", "std.attention", "x"},
     {"attention", "attention", "std.attention", "q keys values"},
     {"masked_attention", "masked_attention", "std.attention", "q keys values mask"},
     {"safe_attention", "safe_attention", "std.attention", "q keys values mask"},
@@ -159,6 +189,8 @@ void write_numbers(const Graph& graph, const Bound& bound, GraphCall& call) {
     else
       call.attributes += ", groups = " + std::to_string(groups);
   }
+  if (const Value* parts = bound.value("parts"))
+    call.attributes += ", heads = " + std::to_string(parts->ints[2]);
   if (const Value* copies = bound.value("copies"))
     call.attributes += ", times = " + std::to_string(copies->ints[2]);
   if (const Value* eps = bound.value("eps"); eps && eps->real != 1e-5)
@@ -167,17 +199,29 @@ void write_numbers(const Graph& graph, const Bound& bound, GraphCall& call) {
     call.attributes += epsilon(eps->reals[0]);
 }
 
+/// Whether scale and shift are reshaped, where they are, as vectors for each channel of x[N, C,
+/// ..].
+bool are_by_channel(const Graph& graph, const Bound& bound) {
+  const TensorType& x = graph.type(bound.node("x"));
+  NodeId scale = bound.node("scale");
+  if (!scale.valid() || graph.type(scale).rank() != 1) return x.rank() > 2;
+  Shape vector(static_cast<size_t>(x.rank()) - 1, 1);
+  vector[0] = x[1];
+  const Value* s = bound.value("s");
+  return graph.type(scale)[0] == x[1] &&
+         (s ? llvm::makeArrayRef(s->ints) == llvm::makeArrayRef(vector) : x.rank() == 2);
+}
+
 /// Whether rows are the channels of x[N, C, ..] in groups, and scale and shift do not widen it.
 bool is_group_norm(const Graph& graph, NodeId root, const Bound& bound) {
   const TensorType& x = graph.type(bound.node("x"));
+  if (!bound.is_filled("one", 1) || !bound.is_filled("zero", 0) || !(graph.type(root) == x) ||
+      !are_by_channel(graph, bound))
+    return false;
+  if (!bound.value("rows")) return true; // x has them as they are
   const auto& rows = bound.value("rows")->ints;
-  NodeId scale = bound.node("scale");
-  bool by_vectors = scale.valid() && graph.type(scale).rank() == 1;
-  return bound.is_filled("one", 1) && bound.is_filled("zero", 0) && graph.type(root) == x &&
-         x.rank() > 2 &&
-         llvm::makeArrayRef(bound.value("back")->ints) == llvm::makeArrayRef(x.shape) &&
-         rows.size() == 3 && rows[0] == x[0] && x[1] % rows[1] == 0 &&
-         (!by_vectors || (x.rank() == 4 && graph.type(scale)[0] == x[1]));
+  return llvm::makeArrayRef(bound.value("back")->ints) == llvm::makeArrayRef(x.shape) &&
+         rows.size() == 3 && rows[0] == x[0] && x[1] % rows[1] == 0;
 }
 
 /// Whether the shapes are those of queries q[N, H, S, W] over keys[N, K, W, L].

@@ -44,12 +44,18 @@ Whole with_kept(const Graph& graph, const KeptOperators& kept) {
                              "would wait for its own result"}};
 }
 
-/// What the folded weights were computed from, under the names that they have in the file.
-void add_folding_record(const Folded& folded, onnx::Exported& exported) {
+/// What the folded weights were computed from, under the names that they have in the file, which
+/// has others for some. `source`: the file of the weights, if there is one.
+void add_folding_record(const Folded& folded, const WeightFile* source, onnx::Exported& exported) {
   llvm::StringMap<std::string> names;
-  for (const onnx::ExportedWeight& weight : exported.weights)
-    names[folded.graph.attr(weight.node, 0).text] = weight.tensor.name();
-  for (auto& [key, text] : folding_record(folded.values, &names)) {
+  Graph values = folded.values;
+  for (const onnx::ExportedWeight& weight : exported.weights) {
+    const std::string& path = folded.graph.attr(weight.node, 0).text;
+    names[path] = weight.tensor.name();
+    if (source && source->find(path) && weight.tensor.name() != path)
+      values.add_output(path, values.weight(path, folded.graph.type(weight.node)));
+  }
+  for (auto& [key, text] : folding_records(values, source, &names)) {
     onnx::schema::KeyValue& note = *exported.model.add_metadata_props();
     note.set_key(key);
     note.set_value(text);
@@ -69,10 +75,10 @@ Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
   Folded folded = fold_weights(plain.graph);
   TG_TRY(onnx::Exported exported,
          onnx::export_graph(folded.graph, {opset, TG_VERSION, kept ? &kept->nodes : nullptr}));
-  add_folding_record(folded, exported);
+  add_folding_record(folded, options.weight_file.get(), exported);
   TG_TRY(WeightSource weights, folded_weights(folded, options));
   auto elements = [&](NodeId weight, onnx::TakeElements take) -> Result<void> {
-    TG_TRY(Tensor tensor, weights(plan_value(folded.graph, weight)));
+    TG_TRY(const Tensor tensor, weights(plan_value(folded.graph, weight)));
     return take(
         {reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
   };

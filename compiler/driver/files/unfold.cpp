@@ -20,6 +20,11 @@ namespace tg {
 namespace {
 
 constexpr llvm::StringLiteral kModel = "tangram.folded", kPaths = "tangram.folded_paths";
+
+/// The key of the record so many files back: "tangram.folded", "tangram.folded.2", ...
+std::string key_of(llvm::StringRef key, size_t back) {
+  return back == 0 ? key.str() : (key + "." + llvm::Twine(back + 1)).str();
+}
 constexpr double kFoldedInFloat32 = 1e-4; // relative: sums as long as those of layers, in f32
 
 /// `from` copied into `to`, but for the nodes that `at` has already.
@@ -142,20 +147,32 @@ Metadata folding_record(const Graph& values, const llvm::StringMap<std::string>*
   return {{kModel.str(), to_text(named)}, {kPaths.str(), text}};
 }
 
-Result<std::optional<Graph>> read_folding(const WeightFile& file) {
-  std::string text, paths_text;
+namespace {
+
+/// A record as the file has it.
+struct RecordText {
+  llvm::StringRef model, paths;
+  explicit operator bool() const { return !model.empty() || !paths.empty(); }
+};
+
+RecordText record_text(const WeightFile& file, size_t back) {
+  RecordText record;
   for (const auto& [key, value] : file.metadata())
-    if (key == kModel)
-      text = value;
-    else if (key == kPaths)
-      paths_text = value;
-  if (text.empty() && paths_text.empty()) return std::optional<Graph>();
+    if (key == key_of(kModel, back))
+      record.model = value;
+    else if (key == key_of(kPaths, back))
+      record.paths = value;
+  return record;
+}
+
+Result<Graph> read_record(const WeightFile& file, const RecordText& record) {
   SourceManager sources;
   DiagnosticSink sink;
-  FileId id = sources.add((file.file_name() + " (record of folded weights)").str(), text);
+  FileId id =
+      sources.add((file.file_name() + " (record of folded weights)").str(), record.model.str());
   std::optional<Graph> model = load_model(sources, id, {}, sink);
   Result<llvm::json::Value> parsed =
-      parse_json(paths_text, file.file_name(), Code::bad_data_file); // deep nesting is refused
+      parse_json(record.paths, file.file_name(), Code::bad_data_file); // deep nesting is refused
   const llvm::json::Array* paths = parsed ? parsed->getAsArray() : nullptr;
   if (!model || !paths || paths->size() != model->outputs().size() || !model->inputs().empty())
     return unreadable(file);
@@ -167,7 +184,30 @@ Result<std::optional<Graph>> read_folding(const WeightFile& file) {
     if (!path) return unreadable(file);
     values.add_output(path->str(), at[model->outputs()[i].node.index]);
   }
-  return std::optional<Graph>(std::move(values));
+  return values;
+}
+
+} // namespace
+
+Metadata folding_records(const Graph& values, const WeightFile* source,
+                         const llvm::StringMap<std::string>* names) {
+  Metadata records = folding_record(values, names);
+  if (!source) return records;
+  size_t back = records.empty() ? 0 : 1;
+  for (size_t i = 0; RecordText record = record_text(*source, i); ++i, ++back) {
+    records.emplace_back(key_of(kModel, back), record.model.str());
+    records.emplace_back(key_of(kPaths, back), record.paths.str());
+  }
+  return records;
+}
+
+Result<std::vector<Graph>> read_foldings(const WeightFile& file) {
+  std::vector<Graph> foldings;
+  for (size_t i = 0; RecordText record = record_text(file, i); ++i) {
+    TG_TRY(Graph values, read_record(file, record));
+    foldings.push_back(std::move(values));
+  }
+  return foldings;
 }
 
 Graph unfold(const Graph& graph, const Graph& values) {

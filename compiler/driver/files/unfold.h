@@ -3,6 +3,9 @@
 // weights those of the source. With it the folded model is one over the weights of the source
 // again, so that the two can be compared exactly; and that the numbers in the file are what the
 // record says is a comparison of numbers.
+//
+// A file that is made of such a file has its own record and those of the other behind it. So it can
+// be compared with each file before it.
 #pragma once
 
 #include "compiler/driver/files/weights.h"
@@ -15,9 +18,15 @@ namespace tg {
 /// the file calls them, which has those of these alone; null: it has all, under their paths.
 Metadata folding_record(const Graph& values, const llvm::StringMap<std::string>* names = nullptr);
 
-/// The model that computed the folded weights of a file, its outputs named by their paths. nullopt
-/// if the file has no record of one. Errors: `bad_data_file` if the record cannot be read.
-Result<std::optional<Graph>> read_folding(const WeightFile& file);
+/// That, and behind it the records of the file that the weights were read from; null: there is
+/// none.
+Metadata folding_records(const Graph& values, const WeightFile* source,
+                         const llvm::StringMap<std::string>* names = nullptr);
+
+/// The models that computed the folded weights of a file, their outputs named by their paths: from
+/// the weights of the file that it was made of, from those of the file before, and so on. None if
+/// the file has no record of one. Errors: `bad_data_file` if a record cannot be read.
+Result<std::vector<Graph>> read_foldings(const WeightFile& file);
 
 /// The graph with every weight that is an output of `values` replaced by what computes it. A weight
 /// of the same path and another type stays.

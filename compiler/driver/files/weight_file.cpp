@@ -15,19 +15,30 @@ void WeightFile::add(Entry entry) {
 
 namespace {
 
+/// A tensor whose elements `owner` keeps.
+Tensor within(std::shared_ptr<const void> owner, const TensorType& type, llvm::StringRef bytes) {
+  assert(bytes.size() == static_cast<size_t>(type.bytes()));
+  const auto* elements = reinterpret_cast<const std::byte*>(bytes.data());
+  return Tensor::lent(type, std::shared_ptr<const std::byte>(std::move(owner), elements));
+}
+
 class SafetensorsWeights final : public WeightFile {
 public:
-  explicit SafetensorsWeights(Safetensors file) : file_(std::move(file)) {
-    for (const Safetensors::Entry& entry : file_.entries())
+  explicit SafetensorsWeights(Safetensors file)
+      : file_(std::make_shared<const Safetensors>(std::move(file))) {
+    for (const Safetensors::Entry& entry : file_->entries())
       add({entry.name, entry.type, entry.text()});
   }
-  llvm::StringRef file_name() const override { return file_.file_name(); }
-  Metadata metadata() const override { return file_.metadata(); }
+  llvm::StringRef file_name() const override { return file_->file_name(); }
+  Metadata metadata() const override { return file_->metadata(); }
 
 private:
-  Result<Tensor> read(size_t entry) const override { return file_.read(file_.entries()[entry]); }
+  Result<Tensor> view(size_t entry) const override {
+    TG_TRY(llvm::StringRef bytes, file_->bytes(file_->entries()[entry]));
+    return within(file_, file_->entries()[entry].type, bytes);
+  }
 
-  Safetensors file_;
+  std::shared_ptr<const Safetensors> file_;
 };
 
 class OnnxWeights final : public WeightFile {
@@ -55,15 +66,14 @@ private:
     return text + "]";
   }
 
-  Result<Tensor> read(size_t entry) const override {
+  Result<Tensor> view(size_t entry) const override {
     TG_TRY(TensorType type, file_->type_of(*tensors_[entry]));
     TG_TRY(onnx::Elements elements, file_->elements(*tensors_[entry]));
-    TG_TRY(Tensor tensor, Tensor::zeros(type));
-    assert(elements.bytes.size() == static_cast<size_t>(tensor.bytes()));
-    std::memcpy(tensor.data(), elements.bytes.data(), elements.bytes.size());
     bool flags = type.dtype != DType::Bool ||
                  llvm::all_of(elements.bytes, [](char c) { return c == 0 || c == 1; });
-    if (flags) return tensor;
+    if (flags && elements.owned)
+      return within(std::shared_ptr<const char[]>(std::move(elements.owned)), type, elements.bytes);
+    if (flags) return within(file_, type, elements.bytes);
     return error(Code::bad_data_file, "`{0}`: tensor `{1}`: a bool is neither 0 nor 1", file_name(),
                  entries()[entry].name);
   }
@@ -85,7 +95,8 @@ public:
   llvm::StringRef file_name() const override { return "<given weights>"; }
 
 private:
-  Result<Tensor> read(size_t entry) const override {
+  // Copied: what is in memory may be changed later.
+  Result<Tensor> view(size_t entry) const override {
     TG_TRY(Tensor tensor, Tensor::zeros(tensors_[entry].type));
     std::memcpy(tensor.data(), tensors_[entry].data, static_cast<size_t>(tensor.bytes()));
     return tensor;

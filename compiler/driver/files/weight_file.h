@@ -1,5 +1,5 @@
 // A file that has tensors by name, of whichever format: what models take their weights from. The
-// elements stay in the mapped file until a tensor is read, one at a time.
+// elements stay in the mapped file, also where a tensor is read whose elements can be used there.
 #pragma once
 
 #include "compiler/import/onnx/read/import.h"
@@ -28,15 +28,21 @@ public:
   virtual llvm::StringRef file_name() const = 0;
   /// Free texts, by key.
   virtual Metadata metadata() const { return {}; }
-  /// A tensor of this file. Errors: those of the format; `memory_limit`.
+  /// A tensor of this file, to be copied: at any address. Errors: those of the format;
+  /// `memory_limit`.
+  Result<Tensor> view(const Entry& entry) const {
+    return view(static_cast<size_t>(&entry - entries_.data()));
+  }
+  /// The same to compute with: aligned.
   Result<Tensor> read(const Entry& entry) const {
-    return read(static_cast<size_t>(&entry - entries_.data()));
+    TG_TRY(Tensor tensor, view(entry));
+    return Tensor::aligned(std::move(tensor));
   }
 
 protected:
   WeightFile() = default;
   void add(Entry entry);
-  virtual Result<Tensor> read(size_t entry) const = 0;
+  virtual Result<Tensor> view(size_t entry) const = 0;
 
 private:
   std::vector<Entry> entries_;

@@ -139,8 +139,8 @@ WeightSource weights_from(std::shared_ptr<const WeightFile> file) {
     if (!entry)
       return error(Code::missing_weights, "`{0}` lacks the weight `{1}`", file->file_name(),
                    value.name);
-    TG_TRY(Tensor tensor, file->read(*entry));
-    if (tensor.type() == value.type || !fits(tensor.type(), value.type)) return tensor;
+    if (entry->type == value.type || !fits(entry->type, value.type)) return file->view(*entry);
+    TG_TRY(const Tensor tensor, file->read(*entry));
     TG_TRY(Tensor wide, Tensor::zeros(value.type));
     convert(tensor.type().dtype, tensor.data(), value.type.dtype, wide.data(),
             value.type.elements());
@@ -155,10 +155,21 @@ WeightSource weights_or_random(std::shared_ptr<const WeightFile> file, uint64_t 
   };
 }
 
-Result<WeightSource> open_weights(const Graph& graph, llvm::StringRef path) {
+Result<std::shared_ptr<const WeightFile>> open_weight_file(const Graph& graph,
+                                                           llvm::StringRef path) {
   TG_TRY(std::shared_ptr<const WeightFile> file, open_weight_file(path));
   TG_CHECK(check_weights(compare_weights(graph, file.get()), graph.name(), path));
+  return file;
+}
+
+Result<WeightSource> open_weights(const Graph& graph, llvm::StringRef path) {
+  TG_TRY(std::shared_ptr<const WeightFile> file, open_weight_file(graph, path));
   return weights_from(std::move(file));
+}
+
+void take_weights(PrepareOptions& options, std::shared_ptr<const WeightFile> file) {
+  options.weights = weights_from(file);
+  options.weight_file = std::move(file);
 }
 
 Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llvm::StringRef path,
@@ -169,7 +180,7 @@ Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llv
   CompileOptions compile = compile_options(options);
   metadata.emplace_back("model", graph.name());
   return write_safetensors(
-      path, items, [&](size_t i) { return materialise(plan_value(graph, ids[i]), compile); },
+      path, items, [&](size_t i) { return contents_of(plan_value(graph, ids[i]), compile); },
       metadata);
 }
 
@@ -290,7 +301,7 @@ Result<WeightSource> folded_weights(const Folded& folded, const PrepareOptions& 
   return WeightSource([computed, compile](const PlanValue& value) -> Result<Tensor> {
     auto found = computed->find(value.name);
     if (found != computed->end()) return std::move(found->second);
-    return materialise(value, compile);
+    return contents_of(value, compile);
   });
 }
 
@@ -298,7 +309,8 @@ Result<void> save_folded_weights(const Folded& folded, const PrepareOptions& opt
                                  llvm::StringRef path) {
   PrepareOptions with_folded = options;
   TG_TRY(with_folded.weights, folded_weights(folded, options));
-  return save_weights(folded.graph, with_folded, path, folding_record(folded.values));
+  return save_weights(folded.graph, with_folded, path,
+                      folding_records(folded.values, options.weight_file.get()));
 }
 
 Result<Graph> save_folded(const Graph& graph, const PrepareOptions& options, llvm::StringRef path) {

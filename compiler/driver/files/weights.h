@@ -4,8 +4,8 @@
 // graph.
 #pragma once
 
-#include "compiler/driver/runs/prepare.h"
 #include "compiler/driver/files/weight_file.h"
+#include "compiler/driver/runs/prepare.h"
 #include "compiler/ir/graph.h"
 
 namespace tg {
@@ -45,6 +45,11 @@ WeightSource weights_or_random(std::shared_ptr<const WeightFile> file, uint64_t 
 
 /// A model's weights from a file: opened and compared. Errors: those of both.
 Result<WeightSource> open_weights(const Graph& graph, llvm::StringRef path);
+Result<std::shared_ptr<const WeightFile>> open_weight_file(const Graph& graph,
+                                                           llvm::StringRef path);
+
+/// A run with the weights of the file.
+void take_weights(PrepareOptions& options, std::shared_ptr<const WeightFile> file);
 
 /// Free texts of a file of weights, by key.
 using Metadata = std::vector<std::pair<std::string, std::string>>;
@@ -73,8 +78,8 @@ PlanValue plan_value(const Graph& graph, NodeId weight);
 Result<WeightSource> folded_weights(const Folded& folded, const PrepareOptions& options);
 
 /// Writes the weights of folded.graph: those of the source as they are, the folded ones computed on
-/// the options' backend, and a record of what those were computed from (unfold.h). Errors: those of
-/// `prepare` and of writing.
+/// the options' backend, and a record of what those were computed from, with the records of the
+/// options' file (unfold.h). Errors: those of `prepare` and of writing.
 Result<void> save_folded_weights(const Folded& folded, const PrepareOptions& options,
                                  llvm::StringRef path);
 

@@ -8,6 +8,8 @@
 
 namespace tg {
 
+class WeightFile;
+
 struct PrepareOptions {
   std::string backend = "cpu";
   int threads = 0;                // 0: one for each core
@@ -19,6 +21,8 @@ struct PrepareOptions {
   /// cache folder.
   std::string cost_db = {};
   WeightSource weights;
+  /// That `weights` reads, if any: files that are written carry on its record of folded weights.
+  std::shared_ptr<const WeightFile> weight_file = {};
   /// Of graphs loaded beside each other with the same options, which need not be the same graph.
   std::shared_ptr<SharedWeights> shared = {};
   std::shared_ptr<const ExternKernels> externs = {}; // of `extern op`s; null: none

@@ -16,11 +16,11 @@ struct Sides {
   std::string untraced = {};
 };
 
-/// The first weight that `values` reads and the file lacks.
-std::string lacking(const Graph& values, const WeightFile& file) {
-  for (uint32_t i = 0; i < values.size(); ++i)
-    if (values.node({i}).op == OpKind::Weight && !file.find(values.attr({i}, 0).text))
-      return values.attr({i}, 0).text;
+/// The first weight that `values` reads and the side lacks: its file, or the model where it has
+/// none.
+std::string lacking(const Graph& values, const VerifySide& side) {
+  for (const std::string& path : weights_of_one_side(values, side.graph))
+    if (!side.weights || !side.weights->find(path)) return path;
   return {};
 }
 
@@ -30,13 +30,42 @@ Result<void> open_file(VerifySide& side, const std::string& path) {
   return check_weights(compare_weights(side.graph, side.weights.get()), side.graph.name(), path);
 }
 
+/// What computed the folded weights of the file from the weights of the file before the one that
+/// `values` reads, by the record of that.
+Graph one_file_back(const Graph& values, const Graph& earlier, const WeightFile& file) {
+  Graph all = values;
+  for (const GraphOutput& output : earlier.outputs()) {
+    bool known = llvm::any_of(values.outputs(), [&](auto& o) { return o.name == output.name; });
+    const WeightFile::Entry* entry = known ? nullptr : file.find(output.name);
+    if (entry && entry->type == earlier.type(output.node))
+      all.add_output(output.name, all.weight(output.name, entry->type));
+  }
+  return unfold(all, earlier);
+}
+
+/// What computed the folded weights of `side` from those of `source`, which may be some files back.
+/// nullopt if there is no record, or none of what `source` has: sides.untraced says what it lacks.
+Result<std::optional<Graph>> folding_from(Sides& sides, const VerifySide& side,
+                                          const VerifySide& source) {
+  TG_TRY(std::vector<Graph> foldings, read_foldings(*side.weights));
+  std::optional<Graph> values;
+  for (const Graph& folding : foldings) {
+    values = values ? one_file_back(*values, folding, *side.weights) : folding;
+    std::string path = lacking(*values, source);
+    if (path.empty()) {
+      sides.untraced.clear();
+      return values;
+    }
+    sides.untraced = std::move(path);
+  }
+  return std::optional<Graph>();
+}
+
 /// Traces the folded weights of `side` back to those of `source`.
 Result<void> trace_folded(Sides& sides, VerifySide& side, const VerifySide& source, uint64_t seed) {
   if (!side.weights) return {};
-  TG_TRY(std::optional<Graph> values, read_folding(*side.weights));
+  TG_TRY(std::optional<Graph> values, folding_from(sides, side, source));
   if (!values) return {};
-  if (source.weights) sides.untraced = lacking(*values, *source.weights);
-  if (!sides.untraced.empty()) return {};
   PrepareOptions options;
   options.seed = seed;
   if (source.weights) options.weights = weights_from(source.weights);

@@ -244,7 +244,7 @@ private:
     const Winograd& f = winograd_of_results(graph_.attr(id, 0).number);
     Degree x = of(id, 0);
     x.excess.bits += 2 * row_bits(f.weights);
-    return sum_of(x, 9) / Degree::number(f.denominator * f.denominator);
+    return sum_of(x, 9) / Degree::number(static_cast<double>(f.denominator) * f.denominator);
   }
 
   /// u[products, O, I] and tiles of as many inputs, transformed before and behind.
@@ -253,7 +253,9 @@ private:
     const Winograd& f = winograd_of_products(u[0]);
     Degree x = of(id, 0);
     x.excess.bits += 2 * row_bits(f.inputs) + 2 * row_bits(f.outputs);
-    Degree sum = sum_of(x * of(id, 1), static_cast<double>(u[2] * u[0] * u[0]));
+    double denominator = static_cast<double>(f.inputs_denominator) * f.outputs_denominator;
+    Degree sum = sum_of(x * of(id, 1), static_cast<double>(u[2] * u[0] * u[0])) /
+                 Degree::number(denominator * denominator);
     return with_epilogue(id, std::move(sum), graph_.attr(id, 1));
   }
 

@@ -25,16 +25,17 @@ template <class W> W signed_integer(int value) {
   return value < 0 ? -size : size;
 }
 
-/// A `rows` x `columns` matrix of integers, as scalars.
+/// A `rows` x `columns` matrix of integers over a denominator, as scalars.
 template <class W> struct Transform {
   int64_t rows, columns;
   W at[Winograd::kMaxTile][Winograd::kMaxTile];
 
   template <int columns_stored>
-  Transform(const int (*matrix)[columns_stored], int64_t rows, int64_t columns)
+  Transform(const int (*matrix)[columns_stored], int64_t rows, int64_t columns, int denominator = 1)
       : rows(rows), columns(columns) {
+    W one_of = Math<W>::integer(denominator);
     for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j) at[i][j] = signed_integer<W>(matrix[i][j]);
+      for (int64_t j = 0; j < columns; ++j) at[i][j] = signed_integer<W>(matrix[i][j]) / one_of;
   }
 
   /// M x M' of a row-major `columns` x `columns` x, to a row-major `rows` x `rows` y.
@@ -77,9 +78,10 @@ public:
   WinogradImage(const Winograd& f, const Sliding& rows, const Sliding& columns, int64_t inputs,
                 TileBlock block, llvm::MutableArrayRef<W> scratch)
       : f_(f), rows_(rows), columns_(columns), inputs_(inputs), block_(block),
-        across_((columns.out + f.results - 1) / f.results), to_inputs_(f.inputs, f.tile, f.tile),
-        to_results_(f.outputs, f.results, f.tile), inputs_at_(scratch.data()),
-        sums_(inputs_at_ + f.products() * inputs * block.tiles) {}
+        across_((columns.out + f.results - 1) / f.results),
+        to_inputs_(f.inputs, f.tile, f.tile, f.inputs_denominator),
+        to_results_(f.outputs, f.results, f.tile, f.outputs_denominator),
+        inputs_at_(scratch.data()), sums_(inputs_at_ + f.products() * inputs * block.tiles) {}
 
   int64_t tiles() const { return (rows_.out + f_.results - 1) / f_.results * across_; }
 

@@ -321,6 +321,18 @@ def rotary():
     g.write(18)
 
 
+def heads():
+    """Heads that are split, turned by the operator of opset 23, and joined again."""
+    g = Graph("heads")
+    g.integers("parts", [0, 0, 3, 4]), g.integers("whole", [0, 0, -1])
+    x, cos, sin = g.input("x", [2, 5, 12]), g.input("cos", [2, 5, 2]), g.input("sin", [2, 5, 2])
+    split = g.node("Transpose", [g.node("Reshape", [x, "parts"], "view")], "transpose", perm=[0, 2, 1, 3])
+    turned = g.node("RotaryEmbedding", [split, cos, sin], "rotary_embedding")
+    g.node("Reshape", [g.node("Transpose", [turned], "transpose_1", perm=[0, 2, 1, 3]), "whole"], "view_1")
+    g.output("view_1", [2, 5, 12])
+    g.write(23)
+
+
 def attention_nodes():
     """The operator of opset 23: of all, by a mask, of heads that share keys."""
     g = Graph("attention_nodes")
@@ -343,18 +355,22 @@ def group_norms():
     g.tensors += [Tensor("ones", [3], [1.0] * 3), Tensor("zeros", [3], [0.0] * 3)]
     g.tensors += [Tensor("each_one", [6], [1.0] * 6), Tensor("each_zero", [6], [0.0] * 6)]
 
-    def affine(name, x, by_image):
+    g.integers("points", [2, 6, 5]), g.integers("volumes", [2, 6, 2, 3, 2]), g.integers("features", [2, 6])
+    g.integers("axis", [1]), g.integers("three_axes", [1, 2, 3])
+
+    def affine(name, x, by_image, axes="axes"):
         """By weights of the image's shape, or by vectors."""
         for op, part in (("Mul", "weight"), ("Add", "bias")):
             w = g.weight(f"{name}.{part}", [6, 1, 1] if by_image else [6])
-            w = w if by_image else g.node("Unsqueeze", [w, "axes"], f"/{name}/{part}/Unsqueeze_output_0")
+            if not by_image and axes:
+                w = g.node("Unsqueeze", [w, axes], f"/{name}/{part}/Unsqueeze_output_0")
             x = g.node(op, [x, w], name if op == "Add" else f"/{name}/{op}_output_0")
 
-    def instances(name, by_image):
+    def instances(name, by_image, shape_name="shape", shape=(2, 6, 4, 4), axes="axes"):
         x = g.node("Reshape", [g.input(f"x_{name}", shape), "rows"], f"/{name}/Reshape_output_0")
         x = g.node("InstanceNormalization", [x, "ones", "zeros"], f"/{name}/InstanceNormalization_output_0",
                    epsilon=1e-5)
-        affine(name, g.node("Reshape", [x, "shape"], f"/{name}/Reshape_1_output_0"), by_image)
+        affine(name, g.node("Reshape", [x, shape_name], f"/{name}/Reshape_1_output_0"), by_image, axes)
 
     def means():
         x = g.node("Reshape", [g.input("x_means", shape), "groups"], "/means/Reshape_output_0")
@@ -375,6 +391,13 @@ def group_norms():
     g.node("InstanceNormalization", [g.input("x_alone", shape), "each_one", "each_zero"], "alone", epsilon=1e-5)
     for name in ("by_image", "by_vector", "means", "operator", "instances", "alone"):
         g.output(name, shape)
+    for name, axes, sizes in (("points", "axis", [2, 6, 5]), ("volumes", "three_axes", [2, 6, 2, 3, 2]),
+                              ("features", "", [2, 6])):
+        instances("of_" + name, False, name, sizes, axes)
+        g.output("of_" + name, sizes)
+    g.node("InstanceNormalization", [g.input("x_rows", [2, 6, 5]), g.weight("rows.weight", [6]),
+                                     g.weight("rows.bias", [6])], "of_rows", epsilon=1e-5)
+    g.output("of_rows", [2, 6, 5])
     g.write(21)
 
 
@@ -582,7 +605,7 @@ def nested():
 
 if __name__ == "__main__":
     for write in (layers, pieces, steps, modules, attentions, exported_attentions, attention_nodes,
-                  rotary, group_norms, recurrent, kept, kept_attention, unsupported, missing_data,
+                  rotary, heads, group_norms, recurrent, kept, kept_attention, unsupported, missing_data,
                   truncated, cyclic, same_names,
                   contradictions, overflows, nested):
         write()

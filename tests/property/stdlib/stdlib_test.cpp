@@ -157,13 +157,13 @@ const std::vector<Case>& cases() {
        }},
       {"Positions",
        "embedding.sinusoids embedding.sinusoidal_positions embedding.angles "
-       "embedding.rotary embedding.turned",
+       "embedding.rotary embedding.turned embedding.turned_pairs",
        "use std.embedding\n"
        "model m(x: f32[2, 5, 6], y: f32[1, 2, 5, 4]) {\n"
        "  let angle = angles(5, 2, 10000.0)\n"
        "  let both = concat([angle, angle], axis = 1)\n"
        "  (sinusoids(5, 6), sinusoidal_positions(x, base = 100.0), angles(5, 3, 10.0), "
-       "rotary(y), turned(y, cos(both), sin(both)))\n}\n",
+       "rotary(y), turned(y, cos(both), sin(both)), turned_pairs(y, cos(angle), sin(angle)))\n}\n",
        [](const RunResult& r) {
          Array table = Array::zeros({5, 6}), added = r.x(), angles = Array::zeros({5, 3});
          for (int64_t s = 0; s < 5; ++s)
@@ -177,7 +177,7 @@ const std::vector<Case>& cases() {
          turned.shape = {2, 5, 4};
          turned = rotary(turned, 1, 10000);
          turned.shape = {1, 2, 5, 4};
-         return std::vector<Array>{table, added, angles, turned, turned};
+         return std::vector<Array>{table, added, angles, turned, turned, turned};
        }},
       {"Heads", "attention.split_heads attention.join_heads attention.causal_mask",
        "use std.attention\n"

@@ -73,10 +73,10 @@ std::vector<float> transformed(const Case& c) {
         double sum = 0;
         for (int64_t a = 0; a < 3; ++a)
           for (int64_t b = 0; b < 3; ++b)
-            sum += f.weights[i][a] * f.weights[j][b] *
+            sum += static_cast<double>(f.weights[i][a]) * f.weights[j][b] *
                    static_cast<double>(c.kernel[static_cast<size_t>(k * 9 + a * 3 + b)]);
         u[static_cast<size_t>((i * f.tile + j) * kernels + k)] =
-            static_cast<float>(sum / (f.denominator * f.denominator));
+            static_cast<float>(sum / f.denominator / f.denominator);
       }
   return u;
 }
@@ -141,12 +141,12 @@ double enlarged(int64_t tile, int64_t row) {
   double sum = 0;
   for (int64_t i = 0; i < f.tile; ++i) {
     double weights = 0, inputs = 0;
-    for (int weight : f.weights[i]) weights += static_cast<double>(weight * weight);
-    for (int input : f.inputs[i]) inputs += static_cast<double>(input * input);
+    for (double weight : f.weights[i]) weights += weight * weight;
+    for (double input : f.inputs[i]) inputs += input * input;
     double a = f.outputs[row][i];
     sum += a * a * weights * inputs;
   }
-  return std::sqrt(sum) / f.denominator;
+  return std::sqrt(sum) / f.denominator / f.inputs_denominator / f.outputs_denominator;
 }
 
 /// What rounding may leave of a sum in float: partial sums grow with the root of their number, so

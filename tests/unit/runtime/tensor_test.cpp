@@ -30,6 +30,26 @@ TEST(Tensor, IsAlignedAndCopiesDeeply) {
   EXPECT_NE(summarise(a).checksum, summarise(b).checksum);
 }
 
+// As those of a mapped file: nothing is copied until somebody writes, or needs them aligned.
+TEST(Tensor, LentElementsStayWhereTheyAre) {
+  Tensor memory = Tensor::of_floats({4}, {1, 2, 3, 4});
+  auto owner = std::make_shared<const Tensor>(memory);
+  auto at = [&](int64_t place) {
+    return std::shared_ptr<const std::byte>(owner, owner->data() + place);
+  };
+  Tensor whole = Tensor::lent(f32({4}), at(0)), copy = whole, rest = Tensor::lent(f32({3}), at(4));
+  EXPECT_EQ(std::as_const(copy).data(), owner->data());
+  EXPECT_EQ(std::as_const(*Tensor::aligned(whole)).data(), owner->data());
+  const Tensor aligned = *Tensor::aligned(rest);
+  EXPECT_NE(aligned.data(), owner->data() + 4);
+  EXPECT_EQ(aligned.floats()[2], 4);
+  copy.floats()[0] = 9;
+  EXPECT_EQ(whole.doubles()[0], 1);
+  EXPECT_EQ(copy.doubles(), (std::vector<double>{9, 2, 3, 4}));
+  owner.reset(); // what is left of it keeps it
+  EXPECT_EQ(max_rel_diff(whole, memory), 0);
+}
+
 TEST(Tensor, MaxRelDiffFailsOnWhatIsNotFinite) {
   auto vector = [](float a, float b) { return Tensor::of_floats({2}, {a, b}); };
   EXPECT_EQ(max_rel_diff(vector(1, -4), vector(1, -4)), 0);

@@ -250,7 +250,7 @@ Result<Exported> Exporter::run() {
 // --- preparing ----------------------------------------------------------------------------------
 
 /// The kernel's rows and columns from those of its transform: K with K G = 1, so that a transform
-/// G w G' comes back as w. It adds two rows at most, and multiplies by no more than 4.
+/// G w G' comes back as w. It adds two rows at most, and multiplies by no more than 1.2.
 std::vector<double> kernel_of_transform(const Winograd& winograd) {
   std::vector<double> one(static_cast<size_t>(3 * winograd.tile)), both;
   double scale = winograd.denominator;

@@ -350,10 +350,10 @@ Operand OperatorWriter::winograd_weight() {
   const Winograd& winograd = winograd_of_results(attr(0).number);
   const TensorType& w = type(0);
   std::vector<double> matrix;
-  double denominator = winograd.denominator * winograd.denominator;
+  double denominator = static_cast<double>(winograd.denominator) * winograd.denominator;
   for (int64_t p = 0; p < winograd.products(); ++p)
     for (int64_t k = 0; k < 9; ++k)
-      matrix.push_back(winograd.weights[p / winograd.tile][k / 3] *
+      matrix.push_back(static_cast<double>(winograd.weights[p / winograd.tile][k / 3]) *
                        winograd.weights[p % winograd.tile][k % 3] / denominator);
   return in_f32([&](llvm::ArrayRef<Operand> x) {
     Operand factors = nodes_.tensor("winograd", {result_, {winograd.products(), 9}},
