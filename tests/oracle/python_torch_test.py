@@ -141,6 +141,37 @@ class Backend(unittest.TestCase):
         self.assertEqual(made.parts, 2)
         self.assertIn("aten.sort", str(made))
 
+    def test_constants_are_computed(self):
+        def fn(x):
+            mask = torch.zeros(6, 6)
+            mask[:4, -2:] = 1
+            return x.roll(2, 1) + mask.index_fill(1, torch.arange(2), 3.0)
+
+        with torch.no_grad():
+            x = torch.randn(6, 6)
+            compiled = torch.compile(fn, backend="tangram", options=SEARCH)
+            torch.testing.assert_close(compiled(x), fn(x))
+        made, = tangram.torch.report()
+        self.assertEqual((made.parts, made.kept), (1, {}))
+
+    def test_random_numbers_are_no_constants(self):
+        def fn(x):
+            return torch.relu(x) + torch.rand(4)
+
+        with torch.no_grad():
+            x = torch.randn(4)
+            compiled = torch.compile(fn, backend="tangram", options=SEARCH)
+            self.assertFalse(torch.equal(compiled(x), compiled(x)))
+
+    def test_axes_of_size_one_by_strides(self):
+        with torch.no_grad():
+            x = torch.randn(1, 3, 4, 4).to(memory_format=torch.channels_last)
+            pool = torch.nn.AdaptiveAvgPool2d(1)
+            compiled = torch.compile(pool, backend="tangram", options=SEARCH)
+            torch.testing.assert_close(compiled(x), pool(x))
+        made, = tangram.torch.report()
+        self.assertEqual((made.parts, made.kept), (1, {}))
+
     def test_each_size_is_compiled_once(self):
         with torch.no_grad():
             module = Small().eval()
@@ -155,6 +186,14 @@ class Backend(unittest.TestCase):
             compiled = torch.compile(module, backend="tangram", options=SEARCH)
             compiled(x)
             module.linear.weight.mul_(2)
+            torch.testing.assert_close(compiled(x), module(x))
+            module.linear.weight.data = torch.randn(4, 8)
+            torch.testing.assert_close(compiled(x), module(x))
+            module.load_state_dict(Small().state_dict())
+            torch.testing.assert_close(compiled(x), module(x))
+            module.load_state_dict(Small().state_dict(), assign=True)
+            torch.testing.assert_close(compiled(x), module(x))
+            module.linear.weight = torch.nn.Parameter(torch.randn(4, 8))
             torch.testing.assert_close(compiled(x), module(x))
 
 

@@ -3,6 +3,7 @@ stays with PyTorch, and training does altogether."""
 
 from __future__ import annotations
 
+import operator
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -129,10 +130,14 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
 
 
 class Supported(OperatorSupportBase):
-    """Whether a node has a form here, by writing it alone."""
+    """Whether a node has a form here, by writing it alone. What depends on no input is computed."""
 
-    def __init__(self, made: GraphReport) -> None:
+    def __init__(self, graph: GraphModule, made: GraphReport) -> None:
         self._made = made
+        self._constant: set[Node] = set()
+        for node in graph.graph.nodes:
+            if node.op == "call_function" and self._constant.issuperset(node.all_input_nodes):
+                self._constant.add(node)
 
     def is_node_supported(self, submodules: Any, node: Node) -> bool:
         if node.op != "call_function":
@@ -146,6 +151,8 @@ class Supported(OperatorSupportBase):
 
     def _write(self, node: Node) -> None:
         writer = Writer("one", HANDLERS)
+        if node in self._constant:
+            return writer.check_constant(node)
         for operand in node.all_input_nodes:
             if isinstance(operand.meta.get("val"), torch.Tensor):
                 type_text(fake(operand))
@@ -169,7 +176,7 @@ class Lowering:
                          if isinstance(tensor, torch.Tensor)}
 
     def module(self) -> GraphModule:
-        partitioner = CapabilityBasedPartitioner(self._graph, Supported(self._made),
+        partitioner = CapabilityBasedPartitioner(self._graph, Supported(self._graph, self._made),
                                                  allows_single_node_partition=True)
         fused = partitioner.fuse_partitions(partitioner.propose_partitions())
         by_name = {node.name: value for node, value in self._weights.items()}
@@ -209,26 +216,42 @@ class Part(torch.nn.Module):
                  inputs: Sequence[int], weights: dict[int, str], single: bool) -> None:
         super().__init__()
         self._model, self._constants, self._threads = model, constants, threads
-        self._inputs, self._weights, self._single = inputs, weights, single
-        self._state: list[tuple[int, int]] | None = None
+        self._inputs, self._single = inputs, single
+        self._places, self._paths = list(weights), list(weights.values())
+        self._watch = Watch()
+        self._state: list[int] | None = None
 
-    def _load(self, args: Sequence[torch.Tensor]) -> None:
-        given = {path: args[place].detach() for place, path in self._weights.items()}
+    def _load(self, weights: Sequence[torch.Tensor]) -> None:
+        given = {path: tensor.detach() for path, tensor in zip(self._paths, weights)}
         self._run = self._model.with_weights({**self._constants, **given}).compile(threads=self._threads)._run
 
     def forward(self, *args: torch.Tensor) -> Any:
-        state = [_state(args[place]) for place in self._weights]
+        weights = [args[place] for place in self._places]
+        state = self._watch.state(weights)
         if state != self._state:
-            self._load(args)
+            self._load(weights)
             self._state = state
         outputs = self._run([args[place] for place in self._inputs])
         tensors = [torch.from_numpy(value) for value in outputs]
         return tensors[0] if self._single else tuple(tensors)
 
 
-def _state(tensor: torch.Tensor) -> tuple[int, int]:
-    """Changes where the tensor does; those of inference_mode do not count their changes."""
-    return tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version
+class Watch:
+    """Says whether weights have changed. It is asked before each run, so it goes over them without a
+    line of Python for each."""
+
+    _version = operator.attrgetter("_version")
+
+    def __init__(self) -> None:
+        self._tensors: Sequence[torch.Tensor] = ()
+        self._counted: Sequence[torch.Tensor] = ()
+
+    def state(self, tensors: Sequence[torch.Tensor]) -> list[int]:
+        """Changes where one of them does; those of inference_mode do not count their changes."""
+        if len(tensors) != len(self._tensors) or not all(map(operator.is_, tensors, self._tensors)):
+            self._tensors = tensors
+            self._counted = [tensor for tensor in tensors if not tensor.is_inference()]
+        return [*map(torch.Tensor.data_ptr, tensors), *map(self._version, self._counted)]
 
 
 def _static(gm: GraphModule) -> list[bool]:

@@ -436,6 +436,17 @@ def reshape(w: Writer, node: Node) -> str:
     return reshaped(w, node)
 
 
+@row(aten.as_strided.default)
+def as_strided(w: Writer, node: Node) -> str:
+    """`reshape`, where it adds or drops axes of size 1"""
+    def steps(value: torch.Tensor) -> list[tuple[int, int]]:
+        return [pair for pair in zip(value.shape, value.stride()) if pair[0] != 1]
+    x = fake(node.args[0])
+    if steps(x) != steps(fake(node)) or argument(node, "storage_offset") not in (None, x.storage_offset()):
+        raise NotSupported("as_strided that reads other elements, or in another order")
+    return reshaped(w, node)
+
+
 @row(aten.permute.default)
 def permute(w: Writer, node: Node) -> str:
     """`transpose`"""
@@ -506,6 +517,13 @@ def pad(w: Writer, node: Node) -> str:
 def embedding(w: Writer, node: Node) -> str:
     """`gather`"""
     return f"gather({w.operand(node.args[0])}, {w.operand(node.args[1])})"
+
+
+@row(aten.index_select.default)
+def index_select(w: Writer, node: Node) -> str:
+    """`gather`"""
+    x, axis, places = node.args
+    return f"gather({w.operand(x)}, {w.operand(places)}, axis = {axis % fake(x).dim()})"
 
 
 @row(aten.index.Tensor)

@@ -142,11 +142,20 @@ class Writer:
             raise NotSupported(f"`{node.name}`, which is no tensor")
         return self._param(f"constant.{node.name}", value)
 
+    def check_constant(self, node: Node) -> None:
+        """What is drawn anew in each run is no constant."""
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            raise NotSupported(f"{node.target}, which is random")
+        for value in torch.utils._pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(value, torch.Tensor):
+                type_text(value)
+
     def _compute(self, node: Node) -> bool:
         """Now, where it depends on no input and no weight (weights are the optimiser's to fold)."""
         operands = node.all_input_nodes
         if any(one in self._names or one not in self._known for one in operands):
             return False
+        self.check_constant(node)
         args, kwargs = torch.fx.node.map_arg((node.args, dict(node.kwargs)), lambda one: self._known[one])
         self._known[node] = node.target(*args, **kwargs)
         return True
