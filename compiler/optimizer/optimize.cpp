@@ -110,14 +110,15 @@ Optimized judge_without_runs(const Graph& source, Optimized optimized, const Dia
 
 /// Whether runs say that the new graph may take the source's place. What was guessed and not timed
 /// is not given up for a machine's noise, unless it promised little: then there is little to lose,
-/// and as much to be gained as other layouts in memory make from load to load.
+/// and as much to be gained as other layouts in memory make from load to load. Runs have to show
+/// what the price did not promise: an interval knows the noise of some seconds alone.
 bool passes(const OptimizeReport& report, const WholeRuns& runs, bool must_gain) {
   constexpr double kLittle = 1.03;
   const Comparison& times = runs.times;
   if (times.cut) return false;
   if (must_gain || runs.disturbance != Disturbance::None) return times.second_faster();
-  bool promised = report.cost_before_us >= kLittle * report.cost_after_us;
-  return promised ? times.ratio >= 1 : times.low >= 1;
+  double promised = report.cost_before_us / report.cost_after_us;
+  return promised >= kLittle ? times.ratio >= 1 : times.low >= kLittle / promised;
 }
 
 /// Runs both. The new graph has to give the same outputs and to be faster beyond the noise (where

@@ -221,7 +221,7 @@ TEST_F(Optimize, ASmallPromiseHasToBeSeen) {
   for (double gain : {1.02, 1.1})
     for (double spread : {0.5, 2.0}) {
       NearlyFlatCost costs(gain);
-      FakeFinalists finalists(100, 99);
+      FakeFinalists finalists(100, 98);
       finalists.spread_us = spread;
       auto result = optimize(source, *rules, costs, options, &finalists);
       ASSERT_TRUE(result.ok());
