@@ -185,8 +185,8 @@ def serve(kind, name, threads, folder, pipe):
     if kind in ("inductor", "autotune"):
         # Seconds of a first compilation: nothing is found in a cache.
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(dir=folder)
-        import torch._inductor.config
-        torch._inductor.config.freezing = kind == "autotune"
+        from torch._inductor import config
+        config.freezing = kind == "autotune"
     try:
         with torch.no_grad():
             infer, seconds, output = ready(kind, name, threads, folder)
