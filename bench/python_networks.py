@@ -28,6 +28,7 @@ import json
 import math
 import multiprocessing
 import os
+import signal
 import statistics
 import sys
 import tempfile
@@ -141,6 +142,12 @@ def export(name, folder):
         (folder / "unfinished.onnx").rename(path)
 
 
+def export_in_a_process(name, folder):
+    made = FORK.Process(target=export, args=(name, folder))
+    made.start()
+    made.join()
+
+
 # --- kinds ----------------------------------------------------------------------------------------
 
 
@@ -180,6 +187,7 @@ def median_us(infer):
 
 def serve(kind, name, threads, folder, pipe):
     """A kind's process: gets ready, then a round for each message."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ["OMP_NUM_THREADS"] = str(threads)
     torch.set_num_threads(threads)
     if kind in ("inductor", "autotune"):
@@ -351,10 +359,10 @@ def measure_all(options, folder):
     for threads in (int(n) for n in options.threads.split(",")):
         for name in wanted:
             if options.export:
-                made = FORK.Process(target=export, args=(name, folder))
-                made.start()
-                made.join()
+                export_in_a_process(name, folder)
             elif (name, threads) not in rows:
+                if not (folder / f"{name}.onnx").exists():
+                    export_in_a_process(name, folder)
                 row = rows[name, threads] = measure(name, threads, options, folder)
                 print(json.dumps(row), flush=True)
                 kept.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
@@ -378,6 +386,7 @@ def main():
     options = parser.parse_args()
     if unknown := [name for name in options.networks if name not in NETWORKS]:
         parser.error(f"no network {unknown[0]}; there are {', '.join(NETWORKS)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # no kind's process stays behind
     record = {"program": "python_networks", **setting(), **versions()}
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.state or Path(scratch)
