@@ -184,6 +184,12 @@ class Backend(unittest.TestCase):
                 torch.testing.assert_close(ours, wanted)
         self.assertEqual(found[0].stride(), x.stride())
 
+    def test_bfloat16_stays_bfloat16(self):
+        with torch.no_grad():
+            module, x = Small().eval().to(torch.bfloat16), torch.randn(2, 8).to(torch.bfloat16)
+            for call in (torch.compile(module, backend="tangram", options=SEARCH), tangram.compile(module, x, **SEARCH)):
+                torch.testing.assert_close(call(x), module(x), atol=0.02, rtol=0.02)
+
     def test_tensors_elsewhere_stay_with_pytorch(self):
         with torch.no_grad():
             x = torch.randn(2, 8, device="meta")
