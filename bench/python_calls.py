@@ -4,7 +4,8 @@
     bench/python_calls.py      where the package is installed (python/README.md)
 
 Prints medians in microseconds: of a run alone, as C++ times it; of a call of `Program` with a NumPy array; with
-a tensor of PyTorch, where that is installed.
+a tensor of PyTorch, where that is installed; of the same by `torch.compile`, most of which is Dynamo's, as it is with
+a backend that does nothing.
 """
 import statistics
 import time
@@ -35,6 +36,12 @@ def main():
         return
     tensor = torch.ones(1, 16)
     print(f"a call with PyTorch  {median_us(lambda: program(tensor)):7.2f} us")
+    with torch.no_grad():
+        for name, backend in (("tangram", "tangram"), ("nothing", lambda graph, inputs: lambda x: (x,))):
+            torch._dynamo.reset()
+            compiled = torch.compile(torch.nn.ReLU(), backend=backend)
+            compiled(tensor)
+            print(f"torch.compile, {name} {median_us(lambda: compiled(tensor)):5.2f} us")
 
 
 if __name__ == "__main__":

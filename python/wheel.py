@@ -11,6 +11,7 @@ pip into a virtual environment in the user's cache folder. Exit code 77: pip cou
 import argparse
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -85,7 +86,7 @@ def build(tree, out, python):
     if wheel.stat().st_size > LARGEST:
         raise RuntimeError(f"{wheel} has {wheel.stat().st_size >> 20} MiB, more than {LARGEST >> 20}")
     out.mkdir(parents=True, exist_ok=True)
-    return wheel.replace(out / wheel.name)
+    return shutil.move(wheel, out / wheel.name)  # also to another file system
 
 
 def main():

@@ -43,6 +43,7 @@ class Program:
 
     def __init__(self, model: Model, **options: Any) -> None:
         self._inputs = [spec.name for spec in model.inputs]
+        self._bf16 = [at for at, spec in enumerate(model.outputs) if spec.dtype == "bf16"]
         self._core = _core.compile(model._core, **options)
         self._run = self._core.run
         self.model = model
@@ -54,6 +55,8 @@ class Program:
         torch = sys.modules.get("torch")
         if torch is not None and any(isinstance(value, torch.Tensor) for value in inputs):
             outputs = [torch.from_numpy(value) for value in outputs]
+            for at in self._bf16:  # which arrays of NumPy do not have
+                outputs[at] = outputs[at].to(torch.bfloat16)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     run = __call__

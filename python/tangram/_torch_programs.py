@@ -22,9 +22,9 @@ def from_exported(program: Any) -> Model:
 def compile(module: Any, example_inputs: Sequence[Any], *, threads: int = 0, **options: Any) -> Any:
     """A callable, faster form of a module of PyTorch for inputs like the examples.
 
-    The module is exported, optimised (`options` are those of `Model.optimize`) and made ready; the
-    result takes and gives tensors of PyTorch. It is a `tangram.Program`: its `model` can be saved, and
-    loaded where there is no PyTorch.
+    `example_inputs` are a tensor or a sequence of inputs. The module is exported, optimised (`options`
+    are those of `Model.optimize`) and made ready; the result takes and gives tensors of PyTorch. It is a
+    `tangram.Program`: its `model` can be saved, and loaded where there is no PyTorch.
     """
     from .torch import exported
 

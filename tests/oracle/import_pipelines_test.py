@@ -55,29 +55,31 @@ class TangramSession:
 RealSession = onnxruntime.InferenceSession
 
 
-def picture():
+def picture(lines=LINES, width=480, size=34):
     """Lines of text, dark on light."""
     from PIL import Image, ImageDraw, ImageFont
-    page = Image.new("RGB", (480, 60 * len(LINES) + 20), (250, 250, 250))
-    for number, line in enumerate(LINES):
-        ImageDraw.Draw(page).text((20, 15 + 60 * number), line, (20, 20, 20), ImageFont.load_default(size=34))
+    step = size * 60 // 34
+    page = Image.new("RGB", (width, step * len(lines) + 20), (250, 250, 250))
+    for number, line in enumerate(lines):
+        ImageDraw.Draw(page).text((20, 15 + step * number), line, (20, 20, 20), ImageFont.load_default(size=size))
     return np.asarray(page)
 
 
-def ocr(session):
+def ocr(session, pictures=None):
     """[(text, score)] of the lines that are found."""
     from rapidocr_onnxruntime import RapidOCR
     from rapidocr_onnxruntime.utils import infer_engine
     with mock.patch.object(infer_engine, "InferenceSession", session):
-        found, _ = RapidOCR()(picture())
+        reader = RapidOCR()
+        found = [line for page in pictures or [picture()] for line in reader(page)[0] or []]
     return [(text, float(score)) for _, text, score in found]
 
 
-def vad(session):
+def vad(session, windows=12):
     """[(frame, probability)] by the model of single windows and by that of sequences."""
     import torch
     from silero_vad import load_silero_vad
-    wave = torch.from_numpy(networks.speech(12, 512))
+    wave = torch.from_numpy(networks.speech(windows, 512))
     with mock.patch.object(onnxruntime, "InferenceSession", session):
         step, sequence = load_silero_vad(onnx=True, opset_version=15), load_silero_vad(sequence=True)
         single = [step(window, 16000).item() for window in wave]

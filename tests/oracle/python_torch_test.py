@@ -172,6 +172,31 @@ class Backend(unittest.TestCase):
         made, = tangram.torch.report()
         self.assertEqual((made.parts, made.kept), (1, {}))
 
+    def test_outputs_have_the_layout_of_eager_ones(self):
+        def fn(x):
+            y = torch.relu(x)
+            return y, y.as_strided((2, 48), (48, 1)) + 1, torch.relu(x)[:, :1].expand(2, 3, 4, 4)
+
+        with torch.no_grad():
+            x = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
+            found = torch.compile(fn, backend="tangram", options=SEARCH)(x)
+            for ours, wanted in zip(found, fn(x), strict=True):
+                torch.testing.assert_close(ours, wanted)
+        self.assertEqual(found[0].stride(), x.stride())
+
+    def test_bfloat16_stays_bfloat16(self):
+        with torch.no_grad():
+            module, x = Small().eval().to(torch.bfloat16), torch.randn(2, 8).to(torch.bfloat16)
+            for call in (torch.compile(module, backend="tangram", options=SEARCH), tangram.compile(module, x, **SEARCH)):
+                torch.testing.assert_close(call(x), module(x), atol=0.02, rtol=0.02)
+
+    def test_tensors_elsewhere_stay_with_pytorch(self):
+        with torch.no_grad():
+            x = torch.randn(2, 8, device="meta")
+            found = torch.compile(torch.nn.ReLU(), backend="tangram", options=SEARCH)(x)
+        self.assertEqual((found.device.type, found.shape), ("meta", x.shape))
+        self.assertEqual(tangram.torch.report()[0].parts, 0)
+
     def test_each_size_is_compiled_once(self):
         with torch.no_grad():
             module = Small().eval()

@@ -201,10 +201,12 @@ class Lowering:
         except (NotSupported, Error) as why:
             self._made.kept["a part of %d operators" % count] = str(why).split("\n", 1)[0]
             return
-        single = not isinstance(part.graph.output_node().args[0], (list, tuple))
+        found = part.graph.output_node().args[0]
+        single = not isinstance(found, (list, tuple))
+        forms = [_form(fake(one)) for one in ([found] if single else found)]
         setattr(fused, node.target, Part(
             fast, constants, threads, [inner.index(one) for one in inputs],
-            {inner.index(one): path for one, (path, _) in held.items()}, single))
+            {inner.index(one): path for one, (path, _) in held.items()}, forms, single))
         self._made.parts += 1
         self._made.operators += count
 
@@ -213,10 +215,12 @@ class Part(torch.nn.Module):
     """A program in the place of a part of the graph. Weights that have changed are loaded anew."""
 
     def __init__(self, model: Model, constants: dict[str, torch.Tensor], threads: int,
-                 inputs: Sequence[int], weights: dict[int, str], single: bool) -> None:
+                 inputs: Sequence[int], weights: dict[int, str], forms: Sequence[Form | None],
+                 single: bool) -> None:
         super().__init__()
         self._model, self._constants, self._threads = model, constants, threads
         self._inputs, self._single = inputs, single
+        self._forms = forms if any(forms) else None
         self._places, self._paths = list(weights), list(weights.values())
         self._watch = Watch()
         self._state: list[int] | None = None
@@ -233,7 +237,31 @@ class Part(torch.nn.Module):
             self._state = state
         outputs = self._run([args[place] for place in self._inputs])
         tensors = [torch.from_numpy(value) for value in outputs]
+        if self._forms:
+            tensors = [tensor if form is None else form(tensor) for tensor, form in zip(tensors, self._forms)]
         return tensors[0] if self._single else tuple(tensors)
+
+
+#: What makes the tensor that PyTorch expects of one in row-major order.
+Form = Callable[[torch.Tensor], torch.Tensor]
+
+
+def _form(value: torch.Tensor) -> Form | None:
+    """For a tensor that would have another layout in PyTorch, where what stays with it may read the memory
+    as it expects it to be; and for bf16, which arrays of NumPy do not have."""
+    strides = value.stride() if _in_another_order(value) else None
+    if strides is not None:
+        return lambda tensor: torch.empty_strided(tensor.shape, strides, dtype=value.dtype).copy_(tensor)
+    return (lambda tensor: tensor.to(torch.bfloat16)) if value.dtype == torch.bfloat16 else None
+
+
+def _in_another_order(value: torch.Tensor) -> bool:
+    reach = 1
+    for stride, size in sorted(zip(value.stride(), value.shape)):
+        if size != 1 and stride != reach:
+            return False  # with gaps, or elements that share their place
+        reach *= size
+    return not value.is_contiguous()
 
 
 class Watch:

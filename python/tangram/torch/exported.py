@@ -59,6 +59,8 @@ class TorchProgram(Program):
 
 
 def compiled(module: Any, example_inputs: Sequence[Any], threads: int, options: dict[str, Any]) -> Program:
+    if isinstance(example_inputs, torch.Tensor):
+        example_inputs = (example_inputs,)
     with torch.no_grad():
         exported = torch.export.export(module.eval(), tuple(example_inputs))
     fast = model_of(exported).optimize(threads=threads, **options).model

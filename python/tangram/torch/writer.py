@@ -34,6 +34,8 @@ def dtype_word(dtype: torch.dtype) -> str:
 
 
 def type_text(value: torch.Tensor) -> str:
+    if value.device.type != "cpu":
+        raise NotSupported(f"tensors on {value.device.type}")
     sizes = [size for size in value.shape if isinstance(size, int)]
     if len(sizes) != value.dim():
         raise NotSupported("sizes that are known at run time alone")

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""`tangram.simplify` on the networks of tests/oracle/networks.py, in ONNX Runtime and in OpenVINO, with node counts beside
+onnxsim's and onnxslim's.
+
+    bench/python_simplify.py [--runtimes onnxruntime,openvino] [--threads 2] [--seconds 3] [--state FOLDER]
+                             [--results FOLDER] [NETWORK...]
+
+NETWORK selects those whose name is it. `simplify` measures by itself: the original and the result in turns, on the same
+inputs, medians of pairs with their 95% interval; where that does not lie above 1, the original is written, and its ratio
+is 1. Nodes are those of the file, without Constant: of the original, of what `simplify` found, of onnxsim's and
+onnxslim's results, where these are installed. Rows are kept in --state, and a later run goes on from there. Leaves
+python_simplify.json and python_simplify.md in --results.
+"""
+import argparse
+import json
+import math
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from onnx_networks import networks, onnx, ort
+from run import ROOT, setting
+
+import tangram
+
+
+def node_count(model):
+    return sum(node.op_type != "Constant" for node in model.graph.node)
+
+
+def by_onnxsim(path, shapes):
+    import onnxsim
+    return node_count(onnxsim.simplify(onnx.load(path), overwrite_input_shapes=shapes or None)[0])
+
+
+def by_onnxslim(path, shapes):
+    import onnxslim
+    given = [f"{name}:{','.join(map(str, shape))}" for name, shape in shapes.items()]
+    return node_count(onnxslim.slim(onnx.load(path), input_shapes=given or None))
+
+
+def counts(path, shapes):
+    """Nodes of the file and of what others make of it; a failure by its kind."""
+    found = {"nodes": node_count(onnx.load(path, load_external_data=False))}
+    for name, count in (("onnxsim", by_onnxsim), ("onnxslim", by_onnxslim)):
+        try:
+            found[name] = count(path, shapes)
+        except Exception as error:  # of a program that is not ours
+            found[name] = type(error).__name__
+    return found
+
+
+def open_shapes(path, inputs):
+    """Of inputs of which the file leaves a size open."""
+    options = (option.removeprefix("--shape=").split("=") for option in networks.shape_options(path, inputs))
+    return {name: [int(size) for size in sizes.split(",") if size] for name, sizes in options}
+
+
+def measure(name, runtime, options):
+    path = networks.prepare(name)
+    shapes = open_shapes(path, networks.inputs_of(path))
+    row = {"network": name, "runtime": runtime, "threads": options.threads}
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder, "simplified.onnx")
+        start = time.perf_counter()
+        done = tangram.simplify(path, target, runtime=runtime, shapes=shapes, threads=options.threads, seconds=options.seconds)
+        row.update(seconds=round(time.perf_counter() - start, 1), faster=done.faster, message=done.message,
+                   verified=done.verified, difference=done.difference, rewrites=dict(done.rewrites),
+                   operators=[done.nodes_before, done.nodes_after])
+        if done.comparison:
+            row["ratio"] = [round(v, 4) for v in (done.comparison.ratio, done.comparison.low, done.comparison.high)]
+            row["us"] = [round(done.comparison.first_us, 1), round(done.comparison.second_us, 1)]
+        if done.faster:
+            row["written"] = node_count(onnx.load(target, load_external_data=False))
+    return {**row, **counts(path, shapes)}
+
+
+def mean(values):
+    return math.exp(statistics.fmean(map(math.log, values)))
+
+
+def markdown(record):
+    rows = record["rows"]
+    lines = ["# ONNX files by `tangram.simplify`", "",
+             f"{record['machine']}; commit {record['commit']}; {record['date']}; ONNX Runtime {record['onnxruntime']}. "
+             "`bench/python_simplify.py`, whose head says what is measured.", "",
+             "| network | runtime | original | result | original / result | written | nodes | Tangram | onnxsim | onnxslim | seconds |",
+             "|---" * 11 + "|"]
+    for row in rows:
+        times = [f"{us / 1e3:.3f} ms" for us in row.get("us", [])] or ["-", "-"]
+        ratio = "{0:.3f} [{1:.3f}, {2:.3f}]".format(*row["ratio"]) if "ratio" in row else "-"
+        lines.append(f"| {row['network']} | {row['runtime']} | {times[0]} | {times[1]} | {ratio} | "
+                     f"{'the result' if row['faster'] else 'the original'} | {row['nodes']} | {row.get('written', '-')} | "
+                     f"{row['onnxsim']} | {row['onnxslim']} | {row['seconds']:.0f} |")
+    for runtime in dict.fromkeys(row["runtime"] for row in rows):
+        some = [row for row in rows if row["runtime"] == runtime]
+        gains = [row["ratio"][0] if row["faster"] else 1.0 for row in some]
+        lines += ["", f"{runtime}: {sum(row['faster'] for row in some)} of {len(some)} files are faster, the others are the "
+                  f"originals; geometric mean {mean(gains):.3f}."]
+    kept = [f"{row['network']}, {row['runtime']}: {row['message']}" for row in rows if not row["faster"]]
+    lines += ["", "Originals, and why:", "", *(f"- {line}" for line in kept)] * bool(kept)
+    return "\n".join(lines) + "\n"
+
+
+def measure_all(options, folder):
+    kept = folder / "rows.json"
+    rows = {(row["network"], row["runtime"]): row for row in (json.loads(kept.read_text()) if kept.exists() else [])}
+    for name in options.networks or networks.names():
+        for runtime in options.runtimes.split(","):
+            if (name, runtime) in rows:
+                continue
+            try:
+                row = rows[name, runtime] = measure(name, runtime, options)
+            except (tangram.Error, networks.Missing) as error:
+                print(f"{name}, {runtime}: left out: {str(error).splitlines()[0]}", file=sys.stderr, flush=True)
+                continue
+            print(json.dumps(row), flush=True)
+            kept.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
+    return list(rows.values())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runtimes", default="onnxruntime,openvino")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--state", type=Path, help="keeps rows")
+    parser.add_argument("--results", type=Path, default=ROOT / "bench/results")
+    parser.add_argument("networks", nargs="*", metavar="NETWORK")
+    options = parser.parse_args()
+    record = {"program": "python_simplify", **setting(), "onnxruntime": ort.__version__}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.state or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        record["rows"] = measure_all(options, folder)
+    if not record["rows"]:
+        sys.exit("nothing was measured")
+    options.results.mkdir(parents=True, exist_ok=True)
+    (options.results / "python_simplify.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    (options.results / "python_simplify.md").write_text(markdown(record), encoding="utf-8")
+    print(markdown(record))
+
+
+if __name__ == "__main__":
+    main()

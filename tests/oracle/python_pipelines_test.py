@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Programs that use trained ONNX models, with the Python package in the place of ONNX Runtime's session: the text that
+rapidocr-onnxruntime reads in pictures of several sizes must be the same, and the speech probabilities of silero-vad
+over a minute of sound equal within 1e-4.
+
+    tests/oracle/python_pipelines_test.py [--tg build/tg] [--optimise] [ocr|vad...]
+
+A model is loaded for each combination of sizes that it is called with and kept; --optimise has each optimised, too.
+Packages that are not installed are skipped (`./dev test --oracle --full` installs them).
+"""
+import argparse
+import sys
+import time
+
+try:
+    import import_pipelines_test as pipelines
+    import numpy as np
+
+    import tangram
+except ImportError as missing:
+    print(f"[SKIP] {missing.name} is not installed")
+    sys.exit(77)
+
+PICTURES = [(480, 34, ["HELLO TANGRAM", "ONNX 2026", "reads 37 networks"]),
+            (320, 28, ["one short line"]),
+            (640, 40, ["A wider picture, and", "larger letters: 0123456789"]),
+            (400, 22, ["small letters", "on six lines", "of which each", "is read alone", "and in order", "to the end"]),
+            (720, 30, ["The quick brown fox jumps over the lazy dog"])]
+WINDOWS = 60 * 16000 // 512  # a minute
+SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 1}
+
+
+class Session:
+    """ONNX Runtime's session for names and metadata; Tangram for what it computes."""
+
+    optimise = False
+    sizes = runs = 0
+
+    def __init__(self, path, sess_options=None, providers=None):
+        self._path, self._programs = path, {}
+        self._described = pipelines.RealSession(path, sess_options=sess_options, providers=providers)
+
+    def __getattr__(self, name):
+        return getattr(self._described, name)
+
+    def _program(self, inputs):
+        shapes = {name: list(value.shape) for name, value in inputs.items() if value.ndim}
+        key = str(shapes)
+        if key not in self._programs:
+            Session.sizes += 1
+            model = tangram.load(self._path, shapes=shapes)
+            if self.optimise:
+                model = model.optimize(**SEARCH).model
+            self._programs[key] = model.compile()
+        return self._programs[key]
+
+    def run(self, names, inputs):
+        Session.runs += 1
+        inputs = {name: np.asarray(value) for name, value in inputs.items()}
+        program = self._program(inputs)
+        found = program(*(inputs[one.name] for one in self._described.get_inputs()))
+        found = dict(zip((one.name for one in self._described.get_outputs()),
+                         found if isinstance(found, tuple) else (found,)))
+        return [found[name] for name in names or found]
+
+
+def ocr(session):
+    return pipelines.ocr(session, [pipelines.picture(lines, width, size) for width, size, lines in PICTURES])
+
+
+def vad(session):
+    return pipelines.vad(session, WINDOWS)
+
+
+def check(pipeline):
+    """What is wrong; empty if nothing is."""
+    start = time.perf_counter()
+    want = pipeline(pipelines.RealSession)
+    between = time.perf_counter()
+    Session.sizes = Session.runs = 0
+    got = pipeline(Session)
+    if Session.runs == 0:
+        return "the package runs another session"
+    if [what for what, _ in got] != [what for what, _ in want]:
+        return f"{[what for what, _ in got]}, expected {[what for what, _ in want]}"
+    worst = max(abs(a - b) for (_, a), (_, b) in zip(got, want))
+    print(f"     {len(want)} results, {want[0][0]} to {want[-1][0]}; {Session.runs} runs of {Session.sizes} sizes, differences "
+          f"up to {worst:.1g}; {between - start:.1f} s before, {time.perf_counter() - between:.1f} s here")
+    return f"a number differs by {worst:.3g}" if worst > pipelines.TOLERANCE else ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tg")  # of all tests here; this one takes the package
+    parser.add_argument("--optimise", action="store_true", help="optimise each model before it runs")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    Session.optimise, failed = options.optimise, 0
+    for name, pipeline in (("ocr", ocr), ("vad", vad)):
+        if options.names and name not in options.names:
+            continue
+        try:
+            wrong = check(pipeline)
+        except ImportError as missing:
+            print(f"[SKIP] {name}: {missing.name} is not installed")
+            continue
+        except tangram.Error as error:
+            wrong = str(error)
+        failed += bool(wrong)
+        print(f"FAIL {name}: {wrong}" if wrong else f"ok   {name}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
