@@ -7,7 +7,7 @@
 
 namespace tg {
 
-/// Whose kernels products of f32 run on: chosen by rule, which is what users get; or, for
+/// Whose kernels products and convolutions of f32 run on: chosen by rule, which is what users get; or, for
 /// comparisons and tests, oneDNN's, or ours wherever the processor can run them: of instruction
 /// sets that tests have run, or of all (tile::is_tried).
 enum class Products : uint8_t { Chosen, Library, Tiles, UntriedTiles };

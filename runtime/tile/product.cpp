@@ -142,11 +142,12 @@ TileCall Product::call_of(const Work& work, int64_t panel, int64_t count, Span d
   call.relu = data.relu;
   call.y = data.y + work.start.y + column;
   call.y_row = shape_.y_row * 4;
-  if (data.bias) call.bias = data.bias + column;
+  if (data.bias) call.bias = data.bias + work.start.bias + column;
   if (data.residual) call.residual = data.residual + work.start.residual + column;
   call.residual_row = shape_.residual_row * 4;
   if (!mask_.empty() && panel + count == panels_)
     call.mask = mask_.data() + (schedule_.tile_panels - count) * width_;
+  call.last_columns = shape_.columns % width_;
   return call;
 }
 

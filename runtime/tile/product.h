@@ -35,9 +35,9 @@
 
 namespace tg::tile {
 
-/// Where the matrices of one product of a batch begin, in elements.
+/// Where the matrices of one product of a batch begin, in elements, and its bias.
 struct BatchStart {
-  int64_t x = 0, w = 0, y = 0, residual = 0;
+  int64_t x = 0, w = 0, y = 0, residual = 0, bias = 0;
 };
 
 /// All steps are in elements; columns of y and of the residual lie side by side.

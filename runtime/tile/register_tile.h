@@ -60,7 +60,8 @@ struct TileCall {
   int64_t residual_row = 0;
   /// -1 for each column of the tile that exists, else 0; null: all do.
   const int32_t* mask = nullptr;
-  int64_t relu = 0; // 1: negative results become 0 (NaN stays NaN)
+  int64_t last_columns = 0; // with a mask: columns of the last panel
+  int64_t relu = 0;         // 1: negative results become 0 (NaN stays NaN)
   /// What a later call reads: asked for meanwhile, a line for every four steps. Need not exist.
   const float* ahead = nullptr;
 };

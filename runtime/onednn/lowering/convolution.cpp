@@ -5,6 +5,7 @@
 // that the implementation asks for. A residual is a sum post-op on its own buffer.
 #include "runtime/onednn/lowering/geometry.h"
 #include "runtime/onednn/lowering/lowering.h"
+#include "runtime/onednn/lowering/tile_convolution.h"
 
 namespace tg::cpu {
 
@@ -152,6 +153,8 @@ Result<void> add_direct(Lowering& l, const PlanStep& step, const Convolution& c)
 } // namespace
 
 Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
+  TG_TRY(bool done, lower_tile_conv2d(l, step));
+  if (done) return {};
   PlanValueId x = operand(step, "x"), w = operand(step, "w"), bias = operand(step, "bias");
   const Shape &image = l.type(x).shape, &filter = l.type(w).shape;
   Convolution c;

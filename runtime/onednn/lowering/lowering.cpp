@@ -270,8 +270,12 @@ Result<Place> Lowering::operand_nhwc(PlanValueId value) {
   return operand_as(value, nhwc_strides(type(value).shape));
 }
 
-Place Lowering::new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides,
-                           bool any_strides) {
+Place Lowering::new_image(const PlanStep& step) {
+  return new_result(step, nhwc_strides(type(step.result).shape), true, 1);
+}
+
+Place Lowering::new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides, bool any_strides,
+                           std::optional<size_t> dense_axis) {
   // With Native an operator is timed among elementwise neighbours that stand for any: most products
   // cannot write rows with gaps, so a concat of channels is priced with its copies.
   any_strides &= options.io_layout == IoLayout::Plain;
@@ -280,7 +284,7 @@ Place Lowering::new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides
     place_value(step.result, wide);
     return wide;
   }
-  std::optional<Place> place = slot(step.result, strides, any_strides);
+  std::optional<Place> place = slot(step.result, strides, any_strides, dense_axis);
   const TensorType& result = type(step.result);
   if (!place) place = new_temporary(result.shape, strides, step.phase, result.dtype);
   place_value(step.result, *place);
@@ -289,7 +293,7 @@ Place Lowering::new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides
 
 // A concat that is itself a piece of another is not followed outwards: it is copied.
 std::optional<Place> Lowering::slot(PlanValueId value, llvm::ArrayRef<int64_t> strides,
-                                    bool any_strides) {
+                                    bool any_strides, std::optional<size_t> dense_axis) {
   const Slot& own = slots_[value];
   if (own.concat == kNever) return std::nullopt;
   const PlanStep& concat = plan.steps[own.concat];
@@ -314,6 +318,9 @@ std::optional<Place> Lowering::slot(PlanValueId value, llvm::ArrayRef<int64_t> s
   bool fits = same_strides(cut.shape, cut.strides, strides);
   // Rows with gaps suit only those who can write them, and only if nobody else reads the piece.
   if (!fits && !(any_strides && readers_[value].size() == 1)) return std::nullopt;
+  // The order of axes may be that of another piece.
+  if (dense_axis && cut.shape[*dense_axis] != 1 && cut.strides[*dense_axis] != 1)
+    return std::nullopt;
   return cut;
 }
 

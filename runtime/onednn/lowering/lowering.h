@@ -57,7 +57,11 @@ public:
   /// A place for the result: its slot in a concat's buffer where it has one and the strides allow,
   /// else a new buffer. Becomes the value's place. `any_strides`: the kernel can write into a slot
   /// whose rows have gaps.
-  Place new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides, bool any_strides = false);
+  /// An axis that is named has a stride of 1 even so.
+  Place new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides, bool any_strides = false,
+                   std::optional<size_t> dense_axis = std::nullopt);
+  /// A place for an image, channels last; there may be gaps between pixels.
+  Place new_image(const PlanStep& step);
   /// The place of PlanStep::in_place for the result, if no other value on that buffer is read from
   /// this step on and its strides are these. No other operand may lie on it, but, if `pointwise`,
   /// in exactly the same place.
@@ -129,7 +133,8 @@ private:
   Result<void> add_reorder(const Place& from, const dnnl_memory_desc_t& from_md, const Place& to,
                            const dnnl_memory_desc_t& to_md, Phase phase, llvm::StringRef name);
   /// The place inside the concat's buffer, which is made if it is not there yet.
-  std::optional<Place> slot(PlanValueId value, llvm::ArrayRef<int64_t> strides, bool any_strides);
+  std::optional<Place> slot(PlanValueId value, llvm::ArrayRef<int64_t> strides, bool any_strides,
+                            std::optional<size_t> dense_axis);
 
   struct Slot {
     PlanStepId concat; // kNever: none

@@ -2,16 +2,11 @@
 
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/act_instr.h"
-#include "runtime/tile/product.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace tg::cpu {
 
-namespace {
-
-/// Emitted once a process; null where the processor lacks the instruction set.
 const tile::TileKernels* tiles_of(tile::Isa isa) {
   auto make = [](tile::Isa which) {
     Result<std::unique_ptr<tile::TileKernels>> made = tile::TileKernels::make(which);
@@ -22,6 +17,8 @@ const tile::TileKernels* tiles_of(tile::Isa isa) {
   static const std::unique_ptr<tile::TileKernels> avx512 = make(tile::Isa::Avx512);
   return avx512.get();
 }
+
+namespace {
 
 /// The best instruction set that this processor has and DNNL_MAX_CPU_ISA allows.
 std::optional<tile::Isa> best_isa(bool tried) {
@@ -62,12 +59,6 @@ private:
   int threads_;
   const float* from_ = nullptr;
   float* to_ = nullptr;
-};
-
-/// Operands and result; bias and residual may be absent.
-struct ProductPlaces {
-  Place x, w, y;
-  std::optional<Place> bias, residual;
 };
 
 class TileKernel final : public Kernel {
@@ -186,7 +177,7 @@ tile::ProductShape shape_of(const ProductPlaces& places) {
   s.batch.clear();
   for (int64_t i = 0; i < products; ++i)
     s.batch.push_back({start_of(places.x, y, i), start_of(places.w, y, i), start_of(places.y, y, i),
-                       places.residual ? start_of(*places.residual, y, i) : 0});
+                       places.residual ? start_of(*places.residual, y, i) : 0, 0});
   return s;
 }
 
@@ -238,15 +229,20 @@ Result<void> lower_tile_matmul(Lowering& l, const PlanStep& step, const tile::Ti
   tile::Schedule schedule = tile::default_schedule(shape, tiles.isa(), op.threads, tile::caches());
   op.implementation =
       llvm::formatv("tile:{0} {1}", tile::isa_name(tiles.isa()), tile_text(schedule, tiles.isa()));
+  add_product(l, step, std::move(op), tile::Product(std::move(shape), schedule, tiles),
+              std::move(places));
+  return {};
+}
+
+void add_product(Lowering& l, const PlanStep& step, Op op, tile::Product product,
+                 ProductPlaces places) {
   op.buffers = {places.x.buffer, places.w.buffer, places.y.buffer};
   if (places.bias) op.buffers.push_back(places.bias->buffer);
   if (places.residual) op.buffers.push_back(places.residual->buffer);
-  tile::Product product(std::move(shape), schedule, tiles);
   op.scratch_bytes = product.scratch_elements() * dtype_size(DType::F32);
   Act act = *parse_act(attr(step, "act").text);
   op.kernel = std::make_unique<TileKernel>(std::move(product), std::move(places), act, op.threads);
   l.add_op(step.phase, std::move(op));
-  return {};
 }
 
 Place Lowering::packed_panels(const Place& w, int64_t width) {

@@ -2,9 +2,24 @@
 #pragma once
 
 #include "runtime/onednn/lowering/lowering.h"
-#include "runtime/tile/register_tile.h"
+#include "runtime/tile/product.h"
+
+#include <optional>
 
 namespace tg::cpu {
+
+/// Emitted once a process; null where the processor lacks the instruction set.
+const tile::TileKernels* tiles_of(tile::Isa isa);
+
+/// Operands and result; bias and residual may be absent.
+struct ProductPlaces {
+  Place x, w, y;
+  std::optional<Place> bias, residual;
+};
+
+/// Adds an op that runs the product on `op.threads`; what else it says comes from `op`.
+void add_product(Lowering& l, const PlanStep& step, Op op, tile::Product product,
+                 ProductPlaces places);
 
 /// The tiles for a product, null where oneDNN is to do it: where l.products says so, or, left to
 /// the rule, where it is as fast.

@@ -108,7 +108,7 @@ Place place_result(Lowering& l, const PlanStep& step) {
   PlanValueId residual = operand(step, "residual");
   if (residual != kNoValue && step.in_place == residual)
     if (std::optional<Place> place = l.take_over(step, strides, false)) return *place;
-  return l.new_result(step, strides, true);
+  return l.new_image(step);
 }
 
 void add_packing(Lowering& l, const std::shared_ptr<const WinogradSchedule>& schedule,

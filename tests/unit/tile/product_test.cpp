@@ -6,11 +6,9 @@
 #include "runtime/tile/product.h"
 
 #include "tests/unit/random_draws.h"
+#include "tests/unit/tile/guarded.h"
 
 #include <gtest/gtest.h>
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cfenv>
 #include <cmath>
@@ -22,31 +20,6 @@ namespace tg::tile {
 namespace {
 
 using Random = RandomDraws;
-
-/// Floats between two pages without access, side by side with the one or the other.
-class Guarded {
-public:
-  Guarded(int64_t count, bool at_end) : count_(static_cast<size_t>(count)) {
-    auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    size_t room = (count_ * sizeof(float) + page - 1) / page * page;
-    bytes_ = room + 2 * page;
-    base_ = static_cast<char*>(
-        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    mprotect(base_, page, PROT_NONE);
-    mprotect(base_ + page + room, page, PROT_NONE);
-    data = reinterpret_cast<float*>(base_ + page + (at_end ? room - count_ * sizeof(float) : 0));
-  }
-  ~Guarded() { munmap(base_, bytes_); }
-  Guarded(const Guarded&) = delete;
-  Guarded& operator=(const Guarded&) = delete;
-  float* begin() { return data; }
-  float* end() { return data + count_; }
-  float* data = nullptr;
-
-private:
-  size_t count_, bytes_ = 0;
-  char* base_ = nullptr;
-};
 
 std::vector<Isa> instruction_sets() {
   std::vector<Isa> found;
@@ -97,10 +70,11 @@ Case random_case(Random& r, int64_t deepest) {
   int64_t y = (s.rows - 1) * s.y_row + s.columns;
   int64_t residual = (s.rows - 1) * s.residual_row + s.columns;
   int64_t products = r.coin() ? 1 : r.in(2, 5);
-  bool one_w = s.w_is_packed || r.coin();
+  bool one_w = s.w_is_packed || r.coin(), one_bias = r.coin();
   s.batch.clear();
   for (int64_t i = 0; i < products; ++i)
-    s.batch.push_back({i * x, one_w ? 0 : i * w, i * y, i * (c.in_place ? y : residual)});
+    s.batch.push_back({i * x, one_w ? 0 : i * w, i * y, i * (c.in_place ? y : residual),
+                       one_bias ? 0 : i * s.columns});
   c.x_size = products * x;
   c.w_size = one_w ? w : products * w;
   c.y_size = products * y;
@@ -130,7 +104,7 @@ Schedule random_schedule(Random& r, const ProductShape& shape, Isa isa) {
 double expected(const Case& c, const float* x, const float* w, const float* bias,
                 const float* residual, const BatchStart& at, int64_t row, int64_t column) {
   const ProductShape& s = c.shape;
-  double sum = bias ? static_cast<double>(bias[column]) : 0;
+  double sum = bias ? static_cast<double>(bias[at.bias + column]) : 0;
   if (residual) sum += static_cast<double>(residual[at.residual + row * s.residual_row + column]);
   for (int64_t k = 0; k < s.depth; ++k)
     sum += static_cast<double>(x[at.x + row * s.x_row + k * s.x_depth]) *
@@ -143,7 +117,7 @@ std::string check(Random& r, const Case& c, const Schedule& schedule, const Tile
   const ProductShape& s = c.shape;
   Product product(s, schedule, tiles);
   Guarded x(c.x_size, c.at_end), w(c.w_size, c.at_end), y(c.y_size, c.at_end);
-  Guarded bias(s.columns, c.at_end), other(c.residual_size, c.at_end);
+  Guarded bias(s.batch.back().bias + s.columns, c.at_end), other(c.residual_size, c.at_end);
   for (Guarded* g : {&x, &w, &bias, &other})
     for (float& v : *g) v = r.number();
   std::fill(y.begin(), y.end(), kUntouched);

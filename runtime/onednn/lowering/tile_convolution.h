@@ -1,0 +1,18 @@
+// conv2d of f32 on kernels of our own (runtime/tile), where these are the faster ones.
+#pragma once
+
+#include "runtime/onednn/lowering/lowering.h"
+
+namespace tg::cpu {
+
+/// Depthwise convolutions, and those of one tap. False, and nothing has been done, where oneDNN is
+/// to do it: where l.products says so, or, left to the rule, where it is as fast.
+Result<bool> lower_tile_conv2d(Lowering& l, const PlanStep& step);
+
+/// A kernel of one tap and no padding: products of pixels by a matrix for each group
+/// (tile_pointwise.cpp).
+bool is_pointwise(const Lowering& l, const PlanStep& step);
+/// By register tiles; the kernel is known at load.
+Result<void> lower_tile_pointwise(Lowering& l, const PlanStep& step);
+
+} // namespace tg::cpu

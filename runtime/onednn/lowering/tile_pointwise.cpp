@@ -1,0 +1,183 @@
+// Convolutions of one tap as products on register tiles: pixels are rows of x, channels of a group
+// its columns. A product of the batch is a group, of one row of the image where strides or gaps
+// leave no more rows side by side. Panels of a group's kernel are packed at load, group by group.
+#include "runtime/onednn/lowering/geometry.h"
+#include "runtime/onednn/lowering/tile_convolution.h"
+#include "runtime/onednn/lowering/tile_matmul.h"
+
+namespace tg::cpu {
+
+namespace {
+
+/// Packs the matrices of all groups.
+class PackGroups final : public Kernel {
+public:
+  PackGroups(Place from, Place to, int64_t groups, tile::Isa isa)
+      : from_place_(std::move(from)), to_place_(std::move(to)), groups_(groups), isa_(isa) {}
+
+  Result<void> bind(const Addresses& addresses) override {
+    from_ = addresses.of(from_place_);
+    to_ = addresses.of(to_place_);
+    return {};
+  }
+  dnnl_status_t run(dnnl_stream_t) override {
+    int64_t depth = from_place_.shape[1], columns = from_place_.shape[0] / groups_;
+    int64_t width = tile::panel_columns(isa_);
+    for (int64_t g = 0; g < groups_; ++g)
+      tile::pack_panels(to_ + g * tile::packed_elements(depth, columns, isa_),
+                        {from_ + g * columns * depth, depth, columns, 1, depth}, width, 0,
+                        tile::panel_count(columns, width));
+    return dnnl_success;
+  }
+
+private:
+  Place from_place_, to_place_; // [groups * columns, depth, 1, 1], row-major; panels
+  int64_t groups_;
+  tile::Isa isa_;
+  const float* from_ = nullptr;
+  float* to_ = nullptr;
+};
+
+Place packed_groups(Lowering& l, const Place& w, int64_t groups, tile::Isa isa) {
+  int64_t elements = groups * tile::packed_elements(w.shape[1], w.shape[0] / groups, isa);
+  Place to = l.new_temporary(4 * elements, Phase::Load);
+  Op op;
+  op.name = "pack kernel";
+  op.implementation = "tile";
+  op.bytes = static_cast<double>(4 * (w.elements() + elements));
+  op.buffers = {w.buffer, to.buffer};
+  op.recipe = llvm::formatv("groups {0} of panels {1}: {2} x {3} from {4}", groups,
+                            tile::panel_columns(isa), w.shape[0], w.shape[1], w.offset);
+  op.kernel = std::make_unique<PackGroups>(w, to, groups, isa);
+  l.add_op(Phase::Load, std::move(op));
+  return to;
+}
+
+/// Elements from image to image, row to row and pixel to pixel of those that the result meets.
+struct Walk {
+  int64_t image = 0, row = 0, pixel = 0;
+  /// An axis along which there is one pixel goes evenly with the next.
+  Walk(const Place& p, int64_t rows, int64_t columns, const Shape& result)
+      : image(p.strides[0]), row(p.strides[2] * rows), pixel(p.strides[3] * columns) {
+    if (result[2] == 1) row = result[3] * pixel;
+    if (result[3] == 1) pixel = row;
+  }
+};
+
+/// Pixels that meet all groups before the next ones do, as many as keep their channels, x and y, in
+/// the first level: lines of the cache belong to two groups, and a panel streams from the second
+/// level in time. All of them at once where no part has a sensible number of rows, or the panels
+/// are too many for the second level.
+int64_t pixels_at_once(int64_t pixels, int64_t channels, int64_t weights) {
+  constexpr int64_t kLeast = 8, kMost = 48; // rows: a few tiles
+  if (4 * weights > tile::caches().second / 2) return pixels;
+  int64_t fit = std::clamp<int64_t>(tile::caches().first / 4 * 3 / 4 / channels, 12, kMost);
+  for (int64_t count = fit; count >= kLeast; --count)
+    if (pixels % count == 0) return count;
+  for (int64_t count = fit; count <= kMost; ++count)
+    if (pixels % count == 0) return count;
+  return pixels;
+}
+
+/// Pixels of the result that are evenly apart in x, y and residual: those of a row, of an image or
+/// of all images.
+struct EvenPixels {
+  int64_t pixels, rows, images; // pixels side by side; rows and images that are left
+};
+EvenPixels even_pixels(const Shape& result, llvm::ArrayRef<Walk> walks) {
+  int64_t rows = result[2], columns = result[3], images = result[0];
+  auto all = [&](auto even) { return llvm::all_of(walks, even); };
+  if (rows > 1 && !all([&](const Walk& w) { return w.row == columns * w.pixel; }))
+    return {columns, rows, images};
+  if (images > 1 && !all([&](const Walk& w) { return w.image == rows * columns * w.pixel; }))
+    return {rows * columns, 1, images};
+  return {images * rows * columns, 1, 1};
+}
+
+tile::ProductShape grouped_shape(const ProductPlaces& places, int64_t groups,
+                                 const Geometry& geometry, tile::Isa isa) {
+  tile::ProductShape s;
+  s.depth = places.x.shape[1] / groups;
+  s.columns = places.y.shape[1] / groups;
+  s.w_is_packed = true;
+  const Shape& result = places.y.shape;
+  Walk x(places.x, geometry.strides[0], geometry.strides[1], result), y(places.y, 1, 1, result);
+  Walk residual = places.residual ? Walk(*places.residual, 1, 1, result) : y;
+  EvenPixels even = even_pixels(result, {x, y, residual});
+  s.rows = groups > 1 ? pixels_at_once(even.pixels, places.x.shape[1] + places.y.shape[1],
+                                       groups * tile::packed_elements(s.depth, s.columns, isa))
+                      : even.pixels;
+  s.x_row = x.pixel;
+  s.y_row = y.pixel;
+  s.residual_row = residual.pixel;
+  s.batch.clear();
+  for (int64_t n = 0; n < even.images; ++n)
+    for (int64_t row = 0; row < even.rows; ++row)
+      for (int64_t pixel = 0; pixel < even.pixels; pixel += s.rows)
+        for (int64_t g = 0; g < groups; ++g)
+          s.batch.push_back(
+              {n * x.image + row * x.row + pixel * x.pixel + g * s.depth,
+               g * tile::packed_elements(s.depth, s.columns, isa),
+               n * y.image + row * y.row + pixel * y.pixel + g * s.columns,
+               n * residual.image + row * residual.row + pixel * residual.pixel + g * s.columns,
+               g * s.columns});
+  return s;
+}
+
+/// The image where it lies if its channels lie side by side, else a copy.
+Result<Place> pixels_of(Lowering& l, PlanValueId value) {
+  const Place& now = l.place(value);
+  if (now.strides[1] == 1 || now.shape[1] == 1) return now;
+  return l.operand_nhwc(value);
+}
+
+Place place_of_pixels(Lowering& l, const PlanStep& step) {
+  Shape strides = nhwc_strides(l.type(step.result).shape);
+  PlanValueId residual = operand(step, "residual");
+  if (residual != kNoValue && step.in_place == residual)
+    if (std::optional<Place> place = l.take_over(step, strides, false)) return *place;
+  return l.new_image(step);
+}
+
+} // namespace
+
+bool is_pointwise(const Lowering& l, const PlanStep& step) {
+  const Shape& w = l.type(operand(step, "w")).shape;
+  const Shape &x = l.type(operand(step, "x")).shape, &y = l.type(step.result).shape;
+  Geometry g = geometry(x, llvm::ArrayRef<int64_t>(w).drop_front(2), attr(step, "stride"),
+                        attr(step, "pad"), attr(step, "dilation").ints);
+  return w[2] == 1 && w[3] == 1 && g.before[0] == 0 && g.before[1] == 0 &&
+         (y[2] - 1) * g.strides[0] < x[2] && (y[3] - 1) * g.strides[1] < x[3];
+}
+
+Result<void> lower_tile_pointwise(Lowering& l, const PlanStep& step) {
+  const tile::TileKernels& tiles = *tiles_of(tile::Isa::Avx2);
+  PlanValueId x = operand(step, "x"), w = operand(step, "w"), bias = operand(step, "bias");
+  PlanValueId residual = operand(step, "residual");
+  const Shape image = l.type(x).shape, filter = l.type(w).shape;
+  ProductPlaces places;
+  TG_TRY(places.x, pixels_of(l, x));
+  TG_TRY(Place plain, l.operand_plain(w));
+  if (residual != kNoValue) {
+    TG_TRY(places.residual, pixels_of(l, residual));
+  }
+  if (bias != kNoValue) {
+    TG_TRY(places.bias, l.operand_plain(bias));
+  }
+  places.y = place_of_pixels(l, step);
+  int64_t groups = image[1] / filter[1];
+  places.w = packed_groups(l, plain, groups, tiles.isa());
+  Geometry g =
+      geometry(image, {1, 1}, attr(step, "stride"), attr(step, "pad"), attr(step, "dilation").ints);
+  tile::ProductShape shape = grouped_shape(places, groups, g, tiles.isa());
+  Op op = l.describe(step);
+  op.threads = l.threads_for(matmul_us(op));
+  tile::Schedule schedule = tile::default_schedule(shape, tiles.isa(), op.threads, tile::caches());
+  op.implementation = llvm::formatv("tile:avx2 {0}", tile_text(schedule, tiles.isa()));
+  if (groups > 1) op.implementation += " by groups";
+  add_product(l, step, std::move(op), tile::Product(std::move(shape), schedule, tiles),
+              std::move(places));
+  return {};
+}
+
+} // namespace tg::cpu

@@ -1,0 +1,511 @@
+#include "runtime/tile/depthwise.h"
+
+#if defined(__x86_64__)
+#define XBYAK_NO_EXCEPTION
+#include <xbyak/xbyak.h>
+#endif
+
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace tg::tile {
+
+struct StripCall {
+  const float* x = nullptr; // as if a column lay `before` to the left; first row that is read
+  const float* w = nullptr; // of the first vector, and of the first row of the kernel
+  float* y = nullptr;
+  const float* bias = nullptr;
+  const float* residual = nullptr;
+  int64_t vectors = 1;
+  int64_t kernel_rows = 0;
+  const int32_t* mask = nullptr; // of lanes, where one vector is there in part
+  float six = 6;
+};
+
+namespace {
+
+constexpr int64_t kLanes = 8; // AVX2
+constexpr int64_t kVectorBytes = 32;
+constexpr int64_t kMostCode = 256 << 10;
+
+int64_t ceil_div(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
+
+/// Columns of a result, one tile or several of a kind, side by side.
+struct ColumnTiles {
+  int64_t first, columns, repeats;
+};
+
+/// Where a column of the result reads, counted from that of the tile's first column and tap.
+struct Reach {
+  const DepthwiseShape& s;
+  int64_t position(int64_t column, int64_t tap) const {
+    return column * s.stride.columns + tap * s.dilation.columns;
+  }
+  bool inside(int64_t column, int64_t tap) const {
+    int64_t at = position(column, tap) - s.before.columns;
+    return at >= 0 && at < s.image.columns;
+  }
+  bool full(int64_t first, int64_t columns) const {
+    return inside(first, 0) && inside(first + columns - 1, s.kernel.columns - 1);
+  }
+};
+
+/// The columns of the result in tiles of at most so many, shared out evenly; equal ones that see
+/// no padding are one entry.
+std::vector<ColumnTiles> column_tiles(const DepthwiseShape& s, int64_t most) {
+  std::vector<ColumnTiles> tiles;
+  Reach reach{s};
+  int64_t count = ceil_div(s.result.columns, most);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t first = s.result.columns * i / count;
+    int64_t columns = s.result.columns * (i + 1) / count - first;
+    bool same = !tiles.empty() && tiles.back().columns == columns &&
+                reach.full(tiles.back().first, columns) && reach.full(first, columns);
+    if (same)
+      ++tiles.back().repeats;
+    else
+      tiles.push_back({first, columns, 1});
+  }
+  return tiles;
+}
+
+/// Registers: sums, a pixel of x, weights of the rows of the kernel that are in use, a mask.
+bool keeps_weights(const DepthwiseShape& s) { return s.kernel.columns <= 7; }
+int64_t most_columns(const DepthwiseShape& s, int64_t rows) {
+  int64_t kept = keeps_weights(s) ? rows * s.kernel.columns : 0;
+  return std::min<int64_t>(12, 14 - kept) / rows;
+}
+/// Whether two rows of the result, one under the other, share the rows of x that both read.
+bool pairs_rows(const DepthwiseShape& s) {
+  return s.stride.rows == 1 && s.dilation.rows == 1 && s.kernel.rows > 1 && s.kernel.rows <= 3 &&
+         s.kernel.columns <= 3;
+}
+
+/// An upper bound of emitted bytes: ten for an instruction with an address, and for each tile what
+/// begins and ends it.
+int64_t code_bound(const DepthwiseShape& s) {
+  int64_t bytes = 4096;
+  for (int64_t rows : {1, 2}) {
+    if (rows == 2 && !pairs_rows(s)) continue;
+    for (const ColumnTiles& t : column_tiles(s, most_columns(s, rows))) {
+      int64_t taps = s.kernel.columns * (rows == 1 ? 1 : s.kernel.rows);
+      bytes += 20 * rows * t.columns * taps + 60 * rows * t.columns + 400;
+    }
+  }
+  return 2 * bytes; // with and without a mask
+}
+
+/// Whether every step from an address fits into an instruction.
+bool steps_fit(const DepthwiseShape& s) {
+  constexpr int64_t kMost = int64_t{1} << 28; // elements
+  int64_t across = s.stride.columns * 12 + s.kernel.columns * s.dilation.columns;
+  for (const PixelSteps* p : {&s.x, &s.y, &s.residual})
+    if (p->row > kMost / 4 || p->pixel > kMost / std::max<int64_t>(16, across)) return false;
+  return s.dilation.rows <= kMost / std::max<int64_t>(1, s.x.row) &&
+         s.kernel.rows <= kMost / 64 / s.kernel.columns;
+}
+
+} // namespace
+
+#if defined(__x86_64__)
+
+namespace {
+
+class StripEmitter : public Xbyak::CodeGenerator {
+public:
+  StripEmitter(const DepthwiseShape& shape, const DepthwiseTail& tail, size_t bytes)
+      : CodeGenerator(bytes, Xbyak::DontSetProtectRWE), s_(shape), tail_(tail) {}
+
+  /// Strips of one row of the result, or of two; with a mask a call has one vector.
+  size_t emit(int64_t rows, bool masked) {
+    rows_ = static_cast<int>(rows);
+    masked_ = masked;
+    align(64);
+    size_t start = getSize();
+    for (const Xbyak::Reg64& reg : saved_) push(reg);
+    load_call();
+    for (const ColumnTiles& tiles : column_tiles(s_, most_columns(s_, rows))) strip(tiles);
+    for (size_t i = std::size(saved_); i-- > 0;) pop(saved_[i]);
+    vzeroupper();
+    ret();
+    return start;
+  }
+
+  bool seal() { return Xbyak::GetError() == 0 && setProtectModeRE(false); }
+
+private:
+  static int bytes(int64_t elements) { return static_cast<int>(4 * elements); }
+  Xbyak::Address field(size_t offset) const { return ptr[rdi + static_cast<int>(offset)]; }
+
+  void load_call() {
+    mov(x_, field(offsetof(StripCall, x)));
+    mov(w_, field(offsetof(StripCall, w)));
+    mov(y_, field(offsetof(StripCall, y)));
+    if (tail_.bias) mov(bias_, field(offsetof(StripCall, bias)));
+    if (tail_.residual) mov(residual_, field(offsetof(StripCall, residual)));
+    if (!masked_) return;
+    mov(offset_, field(offsetof(StripCall, mask)));
+    vmovups(mask_, ptr[offset_]);
+  }
+
+  // --- registers: sums first, row by row; a pixel of x; weights ---------------------------------
+  Xbyak::Ymm sum(int64_t row, int64_t column) const {
+    return Xbyak::Ymm(static_cast<int>(row * columns_ + column));
+  }
+  Xbyak::Ymm spare(int64_t index) const {
+    return Xbyak::Ymm(static_cast<int>(rows_ * columns_ + index));
+  }
+  Xbyak::Ymm pixel() const { return spare(0); }
+  /// Two rows of the result use two rows of the kernel at a time.
+  Xbyak::Ymm weight(int64_t row, int64_t column) const {
+    return spare(1 + row % rows_ * s_.kernel.columns + column);
+  }
+
+  void load(const Xbyak::Ymm& to, const Xbyak::Address& at) {
+    if (masked_)
+      vmaskmovps(to, mask_, at);
+    else
+      vmovups(to, at);
+  }
+
+  // --- loops ------------------------------------------------------------------------------------
+  void strip(const ColumnTiles& tiles) {
+    first_ = tiles.first;
+    columns_ = tiles.columns;
+    Xbyak::Label next;
+    if (tiles.repeats > 1) mov(repeat_, tiles.repeats);
+    L(next);
+    tile();
+    add(x_, bytes(columns_ * s_.stride.columns * s_.x.pixel));
+    add(y_, bytes(columns_ * s_.y.pixel));
+    if (tail_.residual) add(residual_, bytes(columns_ * s_.residual.pixel));
+    if (tiles.repeats == 1) return;
+    dec(repeat_);
+    jnz(next, T_NEAR);
+  }
+
+  void tile() {
+    Xbyak::Label next;
+    xor_(offset_, offset_);
+    mov(w_vector_, w_);
+    if (!masked_) mov(vectors_, field(offsetof(StripCall, vectors)));
+    L(next);
+    begin_sums();
+    if (rows_ == 1)
+      one_row();
+    else
+      two_rows();
+    end_sums();
+    if (masked_) return;
+    add(offset_, kVectorBytes);
+    add(w_vector_, static_cast<int>(kVectorBytes * s_.kernel.rows * s_.kernel.columns));
+    dec(vectors_);
+    jnz(next, T_NEAR);
+  }
+
+  void begin_sums() {
+    if (tail_.bias) load(sum(0, 0), ptr[bias_ + offset_]);
+    for (int i = 0; i < rows_ * columns_; ++i)
+      if (!tail_.bias)
+        vxorps(Xbyak::Ymm(i), Xbyak::Ymm(i), Xbyak::Ymm(i));
+      else if (i > 0)
+        vmovaps(Xbyak::Ymm(i), sum(0, 0));
+  }
+
+  /// As many rows of the kernel as the call says.
+  void one_row() {
+    Xbyak::Label next, none;
+    mov(kernel_rows_, field(offsetof(StripCall, kernel_rows)));
+    lea(x_row_, ptr[x_ + offset_]);
+    mov(w_row_, w_vector_);
+    test(kernel_rows_, kernel_rows_);
+    jz(none, T_NEAR);
+    L(next);
+    if (keeps_weights(s_)) load_weights(0, w_row_, 0);
+    for (int64_t at = 0; at <= last_position(); ++at) taps_of(at, 0, {0});
+    add(x_row_, bytes(s_.dilation.rows * s_.x.row));
+    add(w_row_, static_cast<int>(kVectorBytes * s_.kernel.columns));
+    dec(kernel_rows_);
+    jnz(next, T_NEAR);
+    L(none);
+  }
+
+  /// All rows of the kernel for both; a row of x meets one row of it for the upper result, and the
+  /// one before for the lower.
+  void two_rows() {
+    lea(x_row_, ptr[x_ + offset_]);
+    for (int64_t row = 0; row <= s_.kernel.rows; ++row) {
+      if (row < s_.kernel.rows)
+        load_weights(row, w_vector_, static_cast<int>(row * s_.kernel.columns));
+      llvm::SmallVector<int64_t, 2> kernel_rows = {row, row - 1};
+      for (int64_t at = 0; at <= last_position(); ++at)
+        taps_of(at, bytes(row * s_.x.row), kernel_rows);
+    }
+  }
+
+  void load_weights(int64_t row, const Xbyak::Reg64& from, int tap) {
+    for (int64_t j = 0; j < s_.kernel.columns; ++j)
+      vmovups(weight(row, j), ptr[from + static_cast<int>(kVectorBytes * (tap + j))]);
+  }
+
+  int64_t last_position() const { return Reach{s_}.position(columns_ - 1, s_.kernel.columns - 1); }
+
+  /// All that the pixel at this column of the tile goes into; kernel_rows[r] is the row of the
+  /// kernel by which row r of the result meets it.
+  void taps_of(int64_t at, int row_bytes, llvm::ArrayRef<int64_t> kernel_rows) {
+    bool loaded = false;
+    for (size_t r = 0; r < kernel_rows.size(); ++r) {
+      if (kernel_rows[r] < 0 || kernel_rows[r] >= s_.kernel.rows) continue;
+      for (int64_t j = 0; j < s_.kernel.columns; ++j) {
+        int64_t rest = at - j * s_.dilation.columns, column = rest / s_.stride.columns;
+        if (rest < 0 || rest % s_.stride.columns != 0 || column >= columns_) continue;
+        if (!Reach{s_}.inside(first_ + column, j)) continue;
+        if (!loaded) load(pixel(), ptr[x_row_ + row_bytes + bytes(at * s_.x.pixel)]);
+        loaded = true;
+        if (keeps_weights(s_))
+          vfmadd231ps(sum(static_cast<int64_t>(r), column), pixel(), weight(kernel_rows[r], j));
+        else
+          vfmadd231ps(sum(static_cast<int64_t>(r), column), pixel(),
+                      ptr[w_row_ + static_cast<int>(kVectorBytes * j)]);
+      }
+    }
+  }
+
+  // --- behind the taps --------------------------------------------------------------------------
+  void end_sums() {
+    if (tail_.clamp != Clamp::None) vxorps(spare(0), spare(0), spare(0));
+    if (tail_.clamp == Clamp::Relu6) vbroadcastss(spare(2), field(offsetof(StripCall, six)));
+    for (int64_t row = 0; row < rows_; ++row)
+      for (int64_t column = 0; column < columns_; ++column) {
+        Xbyak::Ymm value = sum(row, column);
+        if (tail_.residual) {
+          load(
+              spare(1),
+              ptr[residual_ + offset_ + bytes(row * s_.residual.row + column * s_.residual.pixel)]);
+          vaddps(value, value, spare(1));
+        }
+        clamp(value);
+        store(y_ + offset_ + bytes(row * s_.y.row + column * s_.y.pixel), value);
+      }
+  }
+
+  /// relu by a comparison that calls a NaN neither less nor invalid: the processor's flags stay
+  /// down. relu6 would need two of those, and takes a third of what it does to the results; so it
+  /// raises a flag where there is a NaN, which passes as the second operand.
+  void clamp(const Xbyak::Ymm& value) {
+    constexpr uint8_t kIsLess = 0x11; // LT_OQ
+    if (tail_.clamp == Clamp::None) return;
+    if (tail_.clamp == Clamp::Relu6) {
+      vmaxps(value, spare(0), value);
+      return vminps(value, spare(2), value);
+    }
+    vcmpps(spare(1), value, spare(0), kIsLess);
+    vandnps(value, spare(1), value);
+  }
+
+  /// The lanes that exist, in pieces: a store with a mask takes 12 cycles and more on Zen.
+  void store(const Xbyak::RegExp& at, const Xbyak::Ymm& value) {
+    if (!masked_) return vmovups(ptr[at], value);
+    Xbyak::Xmm low(value.getIdx());
+    auto lanes = static_cast<int>(s_.channels % kLanes);
+    if (lanes & 4) {
+      vmovups(ptr[at], low);
+      vextractf128(low, value, 1);
+    }
+    if (lanes & 2) {
+      vmovlps(ptr[at + 4 * (lanes & 4)], low);
+      vmovhlps(low, low, low);
+    }
+    if (lanes & 1) vmovss(ptr[at + 4 * (lanes & 6)], low);
+  }
+
+  const Xbyak::Reg64 saved_[4] = {rbx, r12, r13, r14};
+  const Xbyak::Reg64 x_ = rsi, y_ = rdx, residual_ = rcx, bias_ = r8, w_ = r9; // of a tile
+  const Xbyak::Reg64 offset_ = r10, w_vector_ = r11, vectors_ = r12;           // of a vector
+  const Xbyak::Reg64 x_row_ = rax, w_row_ = rbx, kernel_rows_ = r13, repeat_ = r14;
+  const Xbyak::Ymm mask_ = ymm15;
+
+  const DepthwiseShape& s_;
+  const DepthwiseTail& tail_;
+  int rows_ = 1;
+  bool masked_ = false;
+  int64_t first_ = 0, columns_ = 1; // of the tile
+};
+
+} // namespace
+
+struct Depthwise::Emitted {
+  StripEmitter emitter;
+  StripFn one = nullptr, two = nullptr, one_masked = nullptr, two_masked = nullptr;
+  Emitted(const DepthwiseShape& shape, const DepthwiseTail& tail, size_t bytes)
+      : emitter(shape, tail, bytes) {}
+
+  /// Errors: `device` where there is no memory that may be run.
+  Result<void> emit(const DepthwiseShape& s) {
+    constexpr size_t kNone = SIZE_MAX;
+    bool whole = s.channels >= kLanes, masked = s.channels % kLanes != 0, two_rows = pairs_rows(s);
+    size_t starts[4] = {kNone, kNone, kNone, kNone};
+    if (whole) starts[0] = emitter.emit(1, false);
+    if (whole && two_rows) starts[1] = emitter.emit(2, false);
+    if (masked) starts[2] = emitter.emit(1, true);
+    if (masked && two_rows) starts[3] = emitter.emit(2, true);
+    if (!emitter.seal()) return error(Code::device, "no memory for machine code of a convolution");
+    StripFn* fns[4] = {&one, &two, &one_masked, &two_masked};
+    for (int i = 0; i < 4; ++i)
+      if (starts[i] != kNone)
+        *fns[i] =
+            reinterpret_cast<StripFn>(reinterpret_cast<uintptr_t>(emitter.getCode()) + starts[i]);
+    return {};
+  }
+};
+
+size_t Depthwise::code_bytes() const { return emitted_->emitter.getSize(); }
+
+Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape& shape,
+                                                   const DepthwiseTail& tail, int threads,
+                                                   const Caches& caches) {
+  if (!processor_has(Isa::Avx2)) return error(Code::device, "this processor has no avx2");
+  if (!suits(shape)) return error(Code::device, "no code for a convolution of this shape");
+  auto bytes = static_cast<size_t>(code_bound(shape));
+  Xbyak::ClearError();
+  std::unique_ptr<Depthwise> made(new Depthwise(shape, tail));
+  made->emitted_ = std::make_unique<Emitted>(made->shape_, made->tail_, bytes);
+  TG_CHECK(made->emitted_->emit(made->shape_));
+  made->choose_blocks(threads, caches);
+  return made;
+}
+
+#else // no other processor yet
+
+struct Depthwise::Emitted {
+  StripFn one = nullptr, two = nullptr, one_masked = nullptr, two_masked = nullptr;
+};
+size_t Depthwise::code_bytes() const { return 0; }
+Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape&, const DepthwiseTail&, int,
+                                                   const Caches&) {
+  return error(Code::device, "this processor has no avx2");
+}
+
+#endif
+
+Depthwise::Depthwise(const DepthwiseShape& shape, const DepthwiseTail& tail)
+    : shape_(shape), tail_(tail), vectors_(ceil_div(shape.channels, kLanes)) {}
+Depthwise::~Depthwise() = default;
+
+bool Depthwise::suits(const DepthwiseShape& shape) {
+  return steps_fit(shape) && code_bound(shape) <= kMostCode;
+}
+
+int64_t Depthwise::weight_elements(const DepthwiseShape& s) {
+  return ceil_div(s.channels, kLanes) * kLanes * s.kernel.rows * s.kernel.columns;
+}
+
+void Depthwise::pack(float* to, const float* w, int64_t channels, int64_t taps) {
+  for (int64_t first = 0; first < channels; first += kLanes)
+    for (int64_t tap = 0; tap < taps; ++tap)
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        *to++ = first + lane < channels ? w[(first + lane) * taps + tap] : 0.0f;
+}
+
+std::string Depthwise::text() const {
+  int64_t rows = pairs_rows(shape_) && shape_.result.rows > 1 ? 2 : 1;
+  int64_t columns = std::min(most_columns(shape_, rows), shape_.result.columns);
+  columns = ceil_div(shape_.result.columns, ceil_div(shape_.result.columns, columns));
+  return llvm::formatv("{0}x{1}", rows, columns).str();
+}
+
+// What is read again must be near: the rows of x that the next strip reads, too. Of a 3 x 3 kernel
+// these are two of four, which may come from the second level; all channels side by side are then
+// the best for what brings lines from further away. Of larger kernels most rows are read again, and
+// come from the first level if few channels are taken at a time.
+void Depthwise::choose_blocks(int threads, const Caches& caches) {
+  constexpr int64_t kBandRows = 8, kFewVectors = 4;
+  const DepthwiseShape& s = shape_;
+  int64_t strip = 4 * (s.kernel.rows + 1) * s.image.columns * s.channels;
+  bool few = !tail_.finish && (s.kernel.rows > 3 || strip > caches.second / 2);
+  groups_ = few ? ceil_div(vectors_, kFewVectors) : 1;
+  bands_ = ceil_div(s.result.rows, few ? 2 * kBandRows : kBandRows);
+  // Threads get equally much, of whole bands where there are many, else of channels.
+  if (s.images * bands_ * groups_ < 4 * threads) {
+    if (s.result.rows >= 2 * threads)
+      bands_ = ceil_div(bands_, threads) * threads;
+    else if (!tail_.finish)
+      groups_ = std::min<int64_t>(vectors_, ceil_div(groups_, threads) * threads);
+  }
+  parts_ = static_cast<int>(std::min<int64_t>(threads, s.images * bands_ * groups_));
+}
+
+Depthwise::Block Depthwise::block(int64_t index) const {
+  int64_t group = index % groups_, band = index / groups_ % bands_;
+  return {index / groups_ / bands_, shape_.result.rows * band / bands_,
+          shape_.result.rows * (band + 1) / bands_, vectors_ * group / groups_,
+          vectors_ * (group + 1) / groups_};
+}
+
+void Depthwise::run(int part, const DepthwiseData& data) const {
+  int64_t blocks = shape_.images * bands_ * groups_;
+  for (int64_t i = blocks * part / parts_; i < blocks * (part + 1) / parts_; ++i)
+    run_block(block(i), data);
+}
+
+void Depthwise::run_block(const Block& block, const DepthwiseData& data) const {
+  bool pairs = pairs_rows(shape_);
+  for (int64_t row = block.row_begin; row < block.row_end;) {
+    bool two = pairs && row + 1 < block.row_end && sees_all_rows(row) && sees_all_rows(row + 1);
+    run_strip(block, row, two, data);
+    row += two ? 2 : 1;
+  }
+}
+
+Plane Depthwise::kernel_rows(int64_t row) const {
+  int64_t top = row * shape_.stride.rows - shape_.before.rows, step = shape_.dilation.rows;
+  int64_t begin = top < 0 ? ceil_div(-top, step) : 0;
+  int64_t end = top < shape_.image.rows ? ceil_div(shape_.image.rows - top, step) : 0;
+  begin = std::min(begin, shape_.kernel.rows);
+  return {begin, std::max<int64_t>(0, std::min(end, shape_.kernel.rows) - begin)};
+}
+
+bool Depthwise::sees_all_rows(int64_t row) const {
+  return kernel_rows(row).columns == shape_.kernel.rows;
+}
+
+void Depthwise::run_strip(const Block& block, int64_t row, bool two,
+                          const DepthwiseData& data) const {
+  const DepthwiseShape& s = shape_;
+  auto [first, count] = kernel_rows(row);
+  int64_t channel = block.vector_begin * kLanes;
+  int64_t x_row = row * s.stride.rows - s.before.rows + first * s.dilation.rows;
+  if (count == 0) x_row = first = 0; // nothing is read
+  StripCall call;
+  call.x =
+      data.x + (block.image * s.x.image + x_row * s.x.row - s.before.columns * s.x.pixel) + channel;
+  int64_t taps = s.kernel.rows * s.kernel.columns;
+  call.w = data.weights + (block.vector_begin * taps + first * s.kernel.columns) * kLanes;
+  call.y = data.y + block.image * s.y.image + row * s.y.row + channel;
+  if (tail_.bias) call.bias = data.bias + channel;
+  if (tail_.residual)
+    call.residual = data.residual + block.image * s.residual.image + row * s.residual.row + channel;
+  call.kernel_rows = count;
+  call.vectors = std::min(block.vector_end, s.channels / kLanes) - block.vector_begin;
+  if (call.vectors > 0) (two ? emitted_->two : emitted_->one)(&call);
+  if (int64_t rest = s.channels % kLanes; rest != 0 && block.vector_end == vectors_) {
+    constexpr int32_t kMask[2 * kLanes] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    int64_t whole = call.vectors * kLanes;
+    call.x += whole;
+    call.w += whole * taps;
+    call.y += whole;
+    if (call.bias) call.bias += whole;
+    if (call.residual) call.residual += whole;
+    call.mask = kMask + kLanes - rest;
+    (two ? emitted_->two_masked : emitted_->one_masked)(&call);
+  }
+  if (!data.finish) return;
+  int64_t channels = std::min(block.vector_end * kLanes, s.channels) - channel;
+  for (int64_t i = row; i < row + (two ? 2 : 1); ++i)
+    data.finish({data.y + block.image * s.y.image + i * s.y.row + channel, s.y.pixel,
+                 s.result.columns, channels});
+}
+
+} // namespace tg::tile

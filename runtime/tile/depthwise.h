@@ -1,0 +1,117 @@
+// Depthwise convolutions, images channels last: machine code emitted with Xbyak for each shape when
+// a program is loaded, since kernel, strides and steps between pixels are then constants of it.
+//
+// A strip of the result, one row or two of all columns, is made by one call. It goes from tile to
+// tile of columns, and in a tile from vector to vector of channels: sums stay in registers over all
+// taps, the weights of a row of the kernel, too. A pixel of x is loaded once for all taps of the
+// tile that it meets. Taps that lie in the padding beside the image are left out when the code is
+// emitted, those above and below by the call, which says how many rows of the kernel there are; so
+// nothing is multiplied by a zero that is not there, and no padded copy of x is made.
+//
+// What it must cost, for a vector of 8 channels of a result: as many multiply-adds as the kernel
+// has taps, two in a cycle: 4.5 cycles for 3 x 3, 12.5 for 5 x 5, 24.5 for 7 x 7. Loads are no more
+// than these, two in a cycle as well: a tile of 2 x 4 results of a 3 x 3 kernel loads 9 weights and
+// 24 pixels for 72 multiply-adds. x comes from the second level as many times as the kernel has
+// rows, 3 * 32 bytes for 4.5 cycles, which is what that level gives: so two rows of the result
+// share what they read, 2 * 32 bytes. From the third level or memory x and y come once, 4 + 4 bytes
+// (and 4 more for a line of y that is read before it is written) for 2 * taps flops: a 3 x 3 of 100
+// GFLOP/s would move 67 GB/s, so large images run at the speed of memory.
+//
+// Invariant: the code reads and writes no element outside of image and result; every sum begins
+// with the bias and goes over rows of the kernel, then its columns, so that no bit depends on
+// tiles, strips or threads.
+#pragma once
+
+#include "runtime/tile/caches.h"
+#include "runtime/tile/product.h"
+
+namespace tg::tile {
+
+/// Of rows and of columns.
+struct Plane {
+  int64_t rows = 1, columns = 1;
+};
+
+/// Where the pixels of a batch of images lie, in elements; channels lie side by side.
+struct PixelSteps {
+  int64_t image = 0, row = 0, pixel = 0;
+};
+
+struct DepthwiseShape {
+  int64_t images = 1, channels = 1;
+  Plane image, result;
+  Plane kernel, stride, dilation;
+  Plane before; // padding above and to the left
+  PixelSteps x, y, residual;
+};
+
+/// What happens to a sum in registers; relu6 is min(max(sum, 0), 6). NaN stays NaN in both.
+enum class Clamp : uint8_t { None, Relu, Relu6 };
+
+/// What is fused into a convolution.
+struct DepthwiseTail {
+  bool bias = false, residual = false;
+  Clamp clamp = Clamp::None;
+  bool finish = false; // DepthwiseData::finish will be set
+};
+
+/// Addresses of one run; bias and residual where the tail has them; residual may be y.
+struct DepthwiseData {
+  const float *x = nullptr, *weights = nullptr, *bias = nullptr, *residual = nullptr;
+  float* y = nullptr;
+  /// Called with pixels (rows) by channels (columns) that are complete but for their activation.
+  llvm::function_ref<void(const FinishedBlock&)> finish = {};
+};
+
+/// One call of emitted code, which reads this struct.
+struct StripCall;
+using StripFn = void (*)(const StripCall*);
+
+class Depthwise {
+public:
+  ~Depthwise();
+  /// Whether there can be code for it: kernels of very many taps would take too much, and steps of
+  /// images must fit into instructions.
+  static bool suits(const DepthwiseShape& shape);
+  /// Errors: `device` where the processor lacks AVX2, or gives no memory for code, or the shape
+  /// does not suit.
+  static Result<std::unique_ptr<Depthwise>>
+  make(const DepthwiseShape& shape, const DepthwiseTail& tail, int threads, const Caches& caches);
+
+  /// Of packed weights.
+  static int64_t weight_elements(const DepthwiseShape& shape);
+  /// w[channel][row][column], as it lies, to [vector of channels][row][column][lane], zero beyond
+  /// the last channel.
+  static void pack(float* to, const float* w, int64_t channels, int64_t taps);
+
+  int parts() const { return parts_; }
+  /// Parts in any order, on any threads, one after the other or at once.
+  void run(int part, const DepthwiseData& data) const;
+  /// "2x4": rows and columns of the tile.
+  std::string text() const;
+  size_t code_bytes() const;
+
+private:
+  struct Emitted;
+  /// Rows of the result and vectors of channels of one image.
+  struct Block {
+    int64_t image, row_begin, row_end, vector_begin, vector_end;
+  };
+  Depthwise(const DepthwiseShape& shape, const DepthwiseTail& tail);
+  void choose_blocks(int threads, const Caches& caches);
+  Block block(int64_t index) const;
+  void run_block(const Block& block, const DepthwiseData& data) const;
+  void run_strip(const Block& block, int64_t row, bool two, const DepthwiseData& data) const;
+  /// Rows of the kernel whose taps lie inside the image, for a row of the result.
+  Plane kernel_rows(int64_t row) const; // first and count
+  bool sees_all_rows(int64_t row) const;
+
+  DepthwiseShape shape_;
+  DepthwiseTail tail_;
+  std::unique_ptr<Emitted> emitted_;
+  int64_t vectors_;                // of channels, the last one perhaps in part
+  int64_t bands_ = 1, groups_ = 1; // of rows, and of vectors: the blocks of an image
+  int parts_ = 1;
+};
+
+} // namespace tg::tile
