@@ -38,12 +38,13 @@ llvm::ArrayRef<const char*> reduction_loops(OpType type);
 /// Loops of the major nest and what else the operator is about. An empty list is its default.
 struct Operator {
   OpType type = OpType::C2D;
-  Extents space, reduction;
-  Extents stride, padding, dilation; // one for each spatial loop; CAP: one stride for both
-  Extents groups;                    // GRP: into how many groups channels fall, which divides f
-  Extents multiplier;                // DEP: filters of a channel, which divides f
-  Extents shared;                    // BMM: 1 for each of x and y that all of the batch share
-  Extents output;                    // WIN: n, h, w of the result and rows of a tile of it
+  Extents space = {}, reduction = {};
+  Extents stride = {}, padding = {},
+          dilation = {};   // one for each spatial loop; CAP: one stride for both
+  Extents groups = {};     // GRP: into how many groups channels fall, which divides f
+  Extents multiplier = {}; // DEP: filters of a channel, which divides f
+  Extents shared = {};     // BMM: 1 for each of x and y that all of the batch share
+  Extents output = {};     // WIN: n, h, w of the result and rows of a tile of it
 
   bool operator==(const Operator&) const = default;
 };
@@ -76,7 +77,7 @@ struct Dimension {
 
 struct Input {
   const char* name = "";
-  std::vector<Dimension> dimensions; // the outermost first
+  std::vector<Dimension> dimensions = {}; // the outermost first
 };
 
 /// What a kernel of several tile levels computes.
