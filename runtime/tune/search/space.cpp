@@ -7,7 +7,7 @@ namespace tg::tune {
 
 namespace {
 
-constexpr int kDraws = 64; // until one is legal
+constexpr int kDraws = 1000; // until one is legal: of large operators one in a hundred is
 
 template <size_t N>
 void move_prime(std::array<int64_t, N>& factors, size_t from, size_t to, size_t which) {
