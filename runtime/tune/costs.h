@@ -1,6 +1,5 @@
 // The two cost models that choose shapes, and what else is counted of a program without running it.
-// Source: eto, sections 4.2 and 4.3, and the authors' code where these are vague (eto.md, sections
-// 6.1 to 6.3).
+// Source: ETO (README), and the authors' code where it is vague.
 //
 // Units: elements of four bytes, lines of eight of them, requests of a warp of 32 threads.
 #pragma once

@@ -21,7 +21,7 @@ void for_divisors(llvm::ArrayRef<int64_t> extents, llvm::function_ref<void(const
 /// Divisors of `total` from `low` to `high` in the direction from one to the other, which is down
 /// where high is less; bounds that no integer meets are rounded outwards. The first divisor beyond
 /// `high` counts, too, if there is none within, or if it is as near to `high`, as a ratio, as the
-/// last within. Source: eto.md, section 5.1: it decides how many programs are tried.
+/// last within. Source: the authors' code of ETO (README): it decides how many programs are tried.
 std::vector<int64_t> dividers(double low, double high, int64_t total);
 
 } // namespace tg::tune

@@ -2,7 +2,7 @@
 // which elements of which input a point of them reads, and along which reduction loop a kernel
 // fetches its inputs in rounds. Everything that a cost counts follows from this one description.
 // Source: Fang et al., "ETO: Accelerating Optimization of DNN Operators by High-Performance Tensor
-// Program Reuse", PVLDB 15(2), 2022, sections 2 and 4 and the report's appendix.
+// Program Reuse", PVLDB 15(2), 2022, and its authors' code.
 //
 // Invariant: padded and dilated inputs count as if they were materialised, so extents follow from
 // the loops; the index of a dimension is a sum of one term a loop, so addresses are sums, too.

@@ -4,7 +4,7 @@
 //
 //   s0 blocks | s1 virtual threads | s2 threads | r0 fetches | r1 | s3 | r2 | s4
 //
-// Source: eto, section 2 and the report's appendix; Zheng et al., "Ansor", OSDI 2020, section 4.
+// Source: ETO (README), Figure 2; Zheng et al., "Ansor", OSDI 2020, section 4.
 //
 // Invariant: a program is complete in its text: everything that is counted follows from it without
 // the code that made it.

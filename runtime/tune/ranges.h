@@ -1,5 +1,5 @@
 // Which operators can reuse which, and how far the features of a program may be from those of the
-// one that it reuses. Source: eto, section 4.1 and Theorem 1; eto.md, section 5.
+// one that it reuses. Source: ETO (README).
 #pragma once
 
 #include "runtime/tune/program.h"

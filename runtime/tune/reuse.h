@@ -1,7 +1,7 @@
 // Tuning an operator by what the best program of another takes: Algorithm 1. For every number of
 // blocks in range, cost models choose the shapes of blocks and threads, and measuring decides over
-// threads, rounds of fetching, unrolling and vectors, one after the other. Source: eto, section 4,
-// and the report, sections 4 and 5.
+// threads, rounds of fetching, unrolling and vectors, one after the other. Source: ETO
+// (README), Algorithm 1.
 #pragma once
 
 #include "runtime/tune/costs.h"

@@ -1,6 +1,6 @@
 // Tunes a set of operators by a plan: each step searches in full or reuses the best program of an
 // earlier one. Bridges are tuned like any other. Where reuse finds nothing that runs, a full search
-// takes its place, and the report says why. Source: eto, sections 3 and 5.
+// takes its place, and the report says why. Source: ETO (README).
 #pragma once
 
 #include "runtime/tune/pairs/selection.h"

@@ -1,5 +1,5 @@
 // Loops beside the major nest, and sketches without tiles: their threads follow from the ranges
-// alone, since no shape is to be chosen. Source: the report of eto, section 5.2.
+// alone, since no shape is to be chosen. Source: ETO's technical report, section 5.2.
 #pragma once
 
 #include "runtime/tune/device.h"

@@ -1,5 +1,5 @@
 // How many programs reuse will measure, before anything is tuned: the mean over programs that the
-// reused operator may turn out to have. Source: eto, section 5.1; eto.md, section 8.1.
+// reused operator may turn out to have. Source: ETO (README).
 #pragma once
 
 #include "runtime/tune/ranges.h"

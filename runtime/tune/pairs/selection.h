@@ -1,7 +1,7 @@
 // Who reuses whom: a graph with a node for each operator, an arc from the root to each (a full
 // search) and an arc to each from those that it can reuse, weighted by expected trials; and the
 // cheapest tree in it. Bridges are operators that nobody asked for and that make others comparable;
-// a tree may leave them out. Source: eto, section 5; eto.md, section 8.
+// a tree may leave them out. Source: ETO (README).
 //
 // Invariant: operators[i] is node i + 1; the first `originals` were asked for, the others are
 // bridges.

@@ -1,6 +1,6 @@
 // What reuse is compared with: tiles of another operator's best programs as they are (TopK), and
 // clusters of operators with much of their search spaces in common, of which one is searched for in
-// full (ST, selective tuning). Source: eto, section 6.1.
+// full (ST, selective tuning). Source: ETO (README).
 #pragma once
 
 #include "runtime/tune/device.h"
