@@ -1,0 +1,66 @@
+// Legality, and trials counted once each.
+#include "runtime/tune/device.h"
+
+#include "runtime/tune/costs.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+
+namespace tg::tune {
+
+namespace {
+
+std::string too_many(const char* what, double got, int64_t limit) {
+  return llvm::formatv("{0} {1}, at most {2}", static_cast<int64_t>(got), what, limit).str();
+}
+
+} // namespace
+
+std::string why_illegal(const Program& program, const Nest& nest, const DeviceLimits& limits) {
+  for (int64_t threads : program.threads)
+    if (threads > limits.threads_of_block)
+      return too_many("threads of a block", static_cast<double>(threads), limits.threads_of_block);
+  if (program.tile.space.empty()) return {};
+  const Tile& tile = program.tile;
+  if (tile.threads() > limits.threads_of_block)
+    return too_many("threads of a block", static_cast<double>(tile.threads()),
+                    limits.threads_of_block);
+  if (tile.blocks() > limits.blocks)
+    return too_many("blocks", static_cast<double>(tile.blocks()), limits.blocks);
+  double shared = staged_elements(nest, tile.block(), tile.fetched());
+  if (shared > static_cast<double>(limits.shared_elements))
+    return too_many("elements of shared memory", shared, limits.shared_elements);
+  if (int64_t results = product(tile.block()) / tile.threads();
+      results > limits.registers_of_thread)
+    return too_many("results of a thread", static_cast<double>(results),
+                    limits.registers_of_thread);
+  return {};
+}
+
+std::optional<double> Trials::measure(const Program& program) {
+  auto [place, is_new] = known_.try_emplace(text(program));
+  if (!is_new) return place->second;
+  if (!why_illegal(program, nest_, limits_).empty()) {
+    ++filtered_;
+    return {};
+  }
+  if (spent()) {
+    known_.erase(place);
+    return {};
+  }
+  ++count_;
+  std::optional<double> found = device_.measure(program);
+  place->second = found;
+  if (found) ran_.push_back({program, *found});
+  return found;
+}
+
+const Measured* Trials::best() const {
+  auto least = std::min_element(ran_.begin(), ran_.end(), [](const Measured& a, const Measured& b) {
+    return a.microseconds < b.microseconds;
+  });
+  return least == ran_.end() ? nullptr : &*least;
+}
+
+} // namespace tg::tune

@@ -1,0 +1,67 @@
+// What the tuner knows of a device: limits that a program must keep, and an interface that measures
+// programs. Whoever has a device fills it; tests have one that computes times.
+#pragma once
+
+#include "runtime/tune/program.h"
+
+#include <llvm/ADT/StringMap.h>
+
+namespace tg::tune {
+
+/// Of the Tesla P100 of the publication, which keeps threads of a block below 1024.
+struct DeviceLimits {
+  int64_t threads_of_block = 1023;
+  int64_t shared_elements = 48 * 1024 / 4;
+  int64_t registers_of_thread = 255; // that results of a thread may take
+  int64_t blocks = (int64_t{1} << 31) - 1;
+};
+
+/// Why a program cannot run, in words; empty if nothing speaks against it. Asked before anything is
+/// measured.
+std::string why_illegal(const Program& program, const Nest& nest, const DeviceLimits& limits);
+
+class Device {
+public:
+  virtual ~Device() = default;
+  virtual std::string name() const = 0;
+  virtual DeviceLimits limits() const = 0;
+  /// Microseconds of one run; nullopt where the program does not run. Both are trials.
+  virtual std::optional<double> measure(const Program& program) = 0;
+};
+
+/// A program and what it takes.
+struct Measured {
+  Program program;
+  double microseconds = 0;
+};
+
+/// The programs of one operator that were tried on a device. Each is measured once, and illegal
+/// ones never are.
+class Trials {
+public:
+  Trials(Device& device, const Operator& op, int64_t most = INT64_MAX)
+      : device_(device), nest_(nest_of(op)), limits_(device.limits()), most_(most) {}
+
+  /// Microseconds; nullopt if it is illegal or did not run, or no trial is left.
+  std::optional<double> measure(const Program& program);
+
+  const Nest& nest() const { return nest_; }
+  const DeviceLimits& limits() const { return limits_; }
+  int64_t count() const { return count_; }
+  int64_t filtered() const { return filtered_; }
+  bool spent() const { return count_ >= most_; }
+  /// All that ran, in the order of trying.
+  const std::vector<Measured>& ran() const { return ran_; }
+  /// The fastest, the first of equals; null if none ran.
+  const Measured* best() const;
+
+private:
+  Device& device_;
+  Nest nest_;
+  DeviceLimits limits_;
+  int64_t most_, count_ = 0, filtered_ = 0;
+  llvm::StringMap<std::optional<double>> known_; // by text; looked up, never iterated
+  std::vector<Measured> ran_;
+};
+
+} // namespace tg::tune

@@ -1,0 +1,167 @@
+// The graph of operators, its bridges, and plans from its trees.
+#include "runtime/tune/pairs/selection.h"
+
+#include <llvm/ADT/BitVector.h>
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <numeric>
+
+namespace tg::tune {
+
+namespace {
+
+Extents least_of(const Extents& a, const Extents& b) {
+  Extents least = a;
+  for (size_t i = 0; i < least.size() && i < b.size(); ++i) least[i] = std::min(a[i], b[i]);
+  return least;
+}
+
+bool same_loops(const Operator& a, const Operator& b) {
+  return a.type == b.type && comparable_loops(a) == comparable_loops(b);
+}
+
+/// Reuse of an operator with a large share of the work costs more.
+std::vector<double> penalties(llvm::ArrayRef<Operator> operators, const SelectionOptions& options) {
+  std::vector<double> work;
+  for (size_t i = 0; i < operators.size(); ++i) {
+    int64_t times = i < options.occurrences.size() ? options.occurrences[i] : 1;
+    work.push_back(static_cast<double>(times) * volume(operators[i].space) *
+                   volume(operators[i].reduction));
+  }
+  double mean = std::accumulate(work.begin(), work.end(), 0.0) / static_cast<double>(work.size());
+  for (double& one : work) one *= options.occurrence_weight * options.full_trials / mean;
+  return work;
+}
+
+/// Path by path: Dijkstra from all that is in the tree, to the nearest terminal that is not.
+Tree nearest_paths(const ArcGraph& graph, std::vector<size_t> terminals) {
+  Tree tree;
+  llvm::BitVector in_tree(static_cast<unsigned>(graph.nodes));
+  in_tree.set(0);
+  while (!terminals.empty()) {
+    std::vector<double> cost(graph.nodes, std::numeric_limits<double>::infinity());
+    std::vector<size_t> by(graph.nodes, graph.arcs.size());
+    for (unsigned node : in_tree.set_bits()) cost[node] = 0;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t i = 0; i < graph.arcs.size(); ++i) {
+        const Arc& arc = graph.arcs[i];
+        if (cost[arc.from] + arc.weight >= cost[arc.to]) continue;
+        cost[arc.to] = cost[arc.from] + arc.weight;
+        by[arc.to] = i;
+        changed = true;
+      }
+    }
+    auto nearest = std::min_element(terminals.begin(), terminals.end(),
+                                    [&](size_t a, size_t b) { return cost[a] < cost[b]; });
+    for (size_t node = *nearest; !in_tree.test(static_cast<unsigned>(node));
+         node = graph.arcs[by[node]].from) {
+      in_tree.set(static_cast<unsigned>(node));
+      tree.push_back(by[node]);
+    }
+    llvm::erase_if(terminals,
+                   [&](size_t node) { return in_tree.test(static_cast<unsigned>(node)); });
+  }
+  std::sort(tree.begin(), tree.end());
+  return tree;
+}
+
+Tree full_searches(const OperatorGraph& graph) {
+  Tree tree;
+  for (size_t i = 0; i < graph.graph.arcs.size(); ++i)
+    if (const Arc& arc = graph.graph.arcs[i]; arc.from == 0 && arc.to <= graph.originals)
+      tree.push_back(i);
+  return tree;
+}
+
+Tree select_tree(const OperatorGraph& graph, Selection selection) {
+  std::optional<Tree> tree;
+  switch (selection) {
+  case Selection::Full: return full_searches(graph);
+  case Selection::Nearest: return nearest_paths(graph.graph, graph.terminals());
+  case Selection::Arborescence: tree = arborescence(graph.graph); break;
+  case Selection::Greedy: tree = greedy_steiner_tree(graph.graph, graph.terminals()); break;
+  case Selection::Exact: tree = exact_steiner_tree(graph.graph, graph.terminals()); break;
+  }
+  assert(tree && "the root has an arc to every operator");
+  return *tree;
+}
+
+} // namespace
+
+std::optional<Operator> bridge_of(const Operator& a, const Operator& b) {
+  if (a.type != b.type || sketches_of(a) != sketches_of(b) ||
+      comparable(comparable_loops(a), comparable_loops(b)))
+    return {};
+  Operator bridge{a.type, least_of(a.space, b.space), least_of(a.reduction, b.reduction)};
+  if (a.type == OpType::GRP || a.type == OpType::DEP) { // f = outer * inner, each the lesser
+    Extents loops = least_of(comparable_loops(a), comparable_loops(b));
+    bridge.space[1] = loops[1] * loops[2];
+    (a.type == OpType::GRP ? bridge.groups
+                           : bridge.multiplier) = {a.type == OpType::GRP ? loops[1] : loops[2]};
+  }
+  if (a.type == OpType::WIN) bridge.output = least_of(a.output, b.output);
+  if (sketches_of(bridge) != sketches_of(a)) return {};
+  return bridge;
+}
+
+std::vector<Operator> bridges(llvm::ArrayRef<Operator> operators, int hops) {
+  std::vector<Operator> all(operators.begin(), operators.end());
+  for (int hop = 0; hop < hops; ++hop) {
+    size_t before = all.size();
+    for (size_t i = 0; i < before; ++i)
+      for (size_t j = i + 1; j < before; ++j) {
+        std::optional<Operator> bridge = bridge_of(all[i], all[j]);
+        if (bridge &&
+            llvm::none_of(all, [&](const Operator& op) { return same_loops(op, *bridge); }))
+          all.push_back(std::move(*bridge));
+      }
+    if (all.size() == before) break;
+  }
+  return {all.begin() + static_cast<ptrdiff_t>(operators.size()), all.end()};
+}
+
+std::vector<size_t> OperatorGraph::terminals() const {
+  std::vector<size_t> all(originals);
+  std::iota(all.begin(), all.end(), size_t{1});
+  return all;
+}
+
+OperatorGraph operator_graph(llvm::ArrayRef<Operator> operators, const SelectionOptions& options) {
+  OperatorGraph found{{operators.begin(), operators.end()}, operators.size(), {}};
+  for (Operator& bridge : bridges(operators, options.hops))
+    found.operators.push_back(std::move(bridge));
+  ArcGraph& graph = found.graph;
+  graph.nodes = found.operators.size() + 1;
+  std::vector<double> penalty = penalties(operators, options);
+  penalty.resize(found.operators.size(), 0); // a bridge is no part of the result
+  for (size_t target = 0; target < found.operators.size(); ++target) {
+    graph.arcs.push_back({0, target + 1, options.full_trials});
+    for (size_t reused = 0; reused < found.operators.size(); ++reused)
+      if (reused != target && can_reuse(found.operators[target], found.operators[reused]))
+        graph.arcs.push_back(
+            {reused + 1, target + 1,
+             penalty[target] + expected_trials(found.operators[target], found.operators[reused],
+                                               options.estimate)});
+  }
+  return found;
+}
+
+ReusePlan plan_reuse(const OperatorGraph& graph, Selection selection) {
+  Tree tree = select_tree(graph, selection);
+  ReusePlan plan;
+  for (size_t node : breadth_first(graph.graph, tree)) {
+    auto into = llvm::find_if(tree, [&](size_t arc) { return graph.graph.arcs[arc].to == node; });
+    const Arc& arc = graph.graph.arcs[*into];
+    TuneStep step{node - 1, {}, arc.weight};
+    if (arc.from != 0) step.reused = arc.from - 1;
+    plan.steps.push_back(step);
+    plan.expected += arc.weight;
+  }
+  return plan;
+}
+
+} // namespace tg::tune

@@ -1,0 +1,128 @@
+// Generations: breed, rank by the model, measure the most promising and a few by chance.
+#include "runtime/tune/search/full_search.h"
+
+#include "runtime/tune/search/rank_model.h"
+#include "runtime/tune/search/space.h"
+
+#include <llvm/ADT/StringSet.h>
+
+#include <algorithm>
+
+namespace tg::tune {
+
+namespace {
+
+constexpr size_t kParents = 32, kRanking = 16;
+constexpr size_t kBredForOne = 8;  // programs bred for one that is measured
+constexpr size_t kOneByChance = 8; // of so many measured
+constexpr int kFruitless = 8;      // generations without a new program, until the search ends
+
+class Generations {
+public:
+  Generations(Trials& trials, const Operator& op, const FullSearchOptions& options)
+      : trials_(trials), options_(options), space_(op, trials.limits(), options.seed),
+        model_(trials.nest()) {}
+
+  void run() {
+    for (int fruitless = 0; !trials_.spent() && fruitless < kFruitless;) {
+      std::vector<Program> next = generation();
+      fruitless = next.empty() ? fruitless + 1 : 0;
+      for (const Program& program : next) measure(program);
+      if (!options_.only_random) model_.fit();
+    }
+  }
+
+  int64_t trials_to_best() const { return trials_to_best_; }
+
+private:
+  void measure(const Program& program) {
+    int64_t before = trials_.count();
+    std::optional<double> us = trials_.measure(program);
+    if (!us || trials_.count() == before) return;
+    if (!options_.only_random) model_.add(program, *us);
+    if (best_us_ && *best_us_ <= *us) return;
+    best_us_ = us;
+    trials_to_best_ = trials_.count();
+  }
+
+  std::vector<Program> generation() {
+    bool first = trials_.ran().empty() || options_.only_random;
+    if (!first) choose_parents();
+    std::vector<Program> bred;
+    for (size_t i = 0; i < options_.batch * (first ? 1 : kBredForOne); ++i) {
+      std::optional<Program> child = first ? space_.random() : breed();
+      if (child && seen_.insert(text(*child)).second) bred.push_back(std::move(*child));
+    }
+    if (!first) pick(bred);
+    return bred;
+  }
+
+  void choose_parents() {
+    parents_ = trials_.ran();
+    llvm::stable_sort(parents_, [](const Measured& a, const Measured& b) {
+      return a.microseconds < b.microseconds;
+    });
+    if (parents_.size() > kParents) parents_.resize(kParents);
+  }
+
+  /// Of two drawn the faster.
+  const Program& parent() {
+    size_t a = space_.below(parents_.size()), b = space_.below(parents_.size());
+    return parents_[std::min(a, b)].program;
+  }
+
+  std::optional<Program> breed() {
+    switch (space_.below(5)) {
+    case 0: return space_.random();
+    case 1: return space_.crossed(parent(), parent());
+    default: return space_.mutated(parent());
+    }
+  }
+
+  /// Keeps a batch; what is left out may be bred again.
+  void pick(std::vector<Program>& bred) {
+    std::vector<std::pair<double, size_t>> order;
+    for (size_t i = 0; i < bred.size(); ++i) order.push_back({model_.predict(bred[i]), i});
+    llvm::sort(order);
+    size_t by_chance = std::min(options_.batch / kOneByChance, order.size() / 2);
+    for (size_t i = 0; i < by_chance; ++i) // from the end to the front
+      std::swap(order[i], order[i + space_.below(order.size() - i)]);
+    std::vector<Program> kept;
+    for (size_t i = 0; i < order.size(); ++i)
+      if (i < options_.batch)
+        kept.push_back(std::move(bred[order[i].second]));
+      else
+        seen_.erase(text(bred[order[i].second]));
+    bred = std::move(kept);
+  }
+
+  Trials& trials_;
+  const FullSearchOptions& options_;
+  ProgramSpace space_;
+  RankModel model_;
+  llvm::StringSet<> seen_; // looked up, never iterated
+  std::vector<Measured> parents_;
+  std::optional<double> best_us_;
+  int64_t trials_to_best_ = 0;
+};
+
+} // namespace
+
+FullSearchResult search_fully(const Operator& op, Device& device,
+                              const FullSearchOptions& options) {
+  Trials trials(device, op, options.trials);
+  Generations generations(trials, op, options);
+  generations.run();
+  FullSearchResult result;
+  result.ranking = trials.ran();
+  llvm::stable_sort(result.ranking, [](const Measured& a, const Measured& b) {
+    return a.microseconds < b.microseconds;
+  });
+  if (result.ranking.size() > kRanking) result.ranking.resize(kRanking);
+  if (!result.ranking.empty()) result.best = result.ranking.front();
+  result.trials = trials.count();
+  result.trials_to_best = generations.trials_to_best();
+  return result;
+}
+
+} // namespace tg::tune
