@@ -1,37 +1,60 @@
-// Buffers that end a test when a kernel reads or writes beyond them.
+// What tests of register tiles share: arrays between pages that nobody may touch, and the
+// instruction sets of this processor.
 #pragma once
+
+#include "runtime/tile/register_tile.h"
+
+#include <gtest/gtest.h>
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstddef>
-#include <cstdint>
+#include <cstdlib>
 
 namespace tg::tile {
 
-/// Floats between two pages without access, side by side with the one or the other.
-class Guarded {
+/// Elements between two pages without access, side by side with the one or the other.
+template <class T> class GuardedArray {
 public:
-  Guarded(int64_t count, bool at_end) : count_(static_cast<size_t>(count)) {
+  GuardedArray(int64_t count, bool at_end) : count_(static_cast<size_t>(count)) {
     auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    size_t room = (count_ * sizeof(float) + page - 1) / page * page;
+    size_t room = (count_ * sizeof(T) + page - 1) / page * page;
     bytes_ = room + 2 * page;
     base_ = static_cast<char*>(
         mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mprotect(base_, page, PROT_NONE);
     mprotect(base_ + page + room, page, PROT_NONE);
-    data = reinterpret_cast<float*>(base_ + page + (at_end ? room - count_ * sizeof(float) : 0));
+    data = reinterpret_cast<T*>(base_ + page + (at_end ? room - count_ * sizeof(T) : 0));
   }
-  ~Guarded() { munmap(base_, bytes_); }
-  Guarded(const Guarded&) = delete;
-  Guarded& operator=(const Guarded&) = delete;
-  float* begin() { return data; }
-  float* end() { return data + count_; }
-  float* data = nullptr;
+  ~GuardedArray() { munmap(base_, bytes_); }
+  GuardedArray(const GuardedArray&) = delete;
+  GuardedArray& operator=(const GuardedArray&) = delete;
+  T* begin() { return data; }
+  T* end() { return data + count_; }
+  int64_t size() const { return static_cast<int64_t>(count_); }
+  T* data = nullptr;
 
 private:
   size_t count_, bytes_ = 0;
   char* base_ = nullptr;
 };
+
+using Guarded = GuardedArray<float>;
+
+inline std::vector<Isa> instruction_sets() {
+  std::vector<Isa> found;
+  for (Isa isa : {Isa::Avx2, Isa::Avx512})
+    if (processor_has(isa) && (is_tried(isa) || std::getenv("TANGRAM_UNTRIED_TILES")))
+      found.push_back(isa);
+  return found;
+}
+
+inline const TileKernels& kernels(Isa isa) {
+  static std::vector<std::unique_ptr<TileKernels>> made;
+  auto result = TileKernels::make(isa);
+  EXPECT_TRUE(result.ok());
+  made.push_back(std::move(*result));
+  return *made.back();
+}
 
 } // namespace tg::tile

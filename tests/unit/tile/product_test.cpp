@@ -12,7 +12,6 @@
 
 #include <cfenv>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -20,22 +19,6 @@ namespace tg::tile {
 namespace {
 
 using Random = RandomDraws;
-
-std::vector<Isa> instruction_sets() {
-  std::vector<Isa> found;
-  for (Isa isa : {Isa::Avx2, Isa::Avx512})
-    if (processor_has(isa) && (is_tried(isa) || std::getenv("TANGRAM_UNTRIED_TILES")))
-      found.push_back(isa);
-  return found;
-}
-
-const TileKernels& kernels(Isa isa) {
-  static std::vector<std::unique_ptr<TileKernels>> made;
-  auto result = TileKernels::make(isa);
-  EXPECT_TRUE(result.ok());
-  made.push_back(std::move(*result));
-  return *made.back();
-}
 
 constexpr float kUntouched = -77;
 
