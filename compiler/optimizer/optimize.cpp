@@ -150,6 +150,11 @@ bool lasting(const OptimizeReport& report) {
   return met && !report.recalled && report.disturbance != Disturbance::Heavy;
 }
 
+void keep_lasting(const Graph& source, llvm::ArrayRef<Rule> rules, const OptimizeOptions& options,
+                  const Optimized& result, FinalistRunner* finalists) {
+  if (finalists && lasting(result.report)) finalists->keep(source, rules, options, result);
+}
+
 /// Whoever follows the search has seen its way, and now sees what it came to: kernels that the
 /// device has for parts of it are taken at the end.
 void tell_result(const OptimizeOptions& options, const OptimizeReport& report) {
@@ -339,8 +344,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
                             options.must_gain);
   result.report.judging_s =
       std::max(result.report.judging_s, result.report.placed_s + result.report.finalists_s);
-  if (finalists && lasting(result.report) && costs.guesses())
-    finalists->keep(source, rules, options, result);
+  if (costs.guesses()) keep_lasting(source, rules, options, result, finalists);
   if (options.explain)
     explain(source, !changed || worse || result.report.source_returned, extracted, rules, result);
   finish(costs, rules, watch, result.report);

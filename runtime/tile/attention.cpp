@@ -18,8 +18,6 @@ constexpr int64_t kWhole = 16; // floats that rows of scores are filled up to, a
 /// Whether e to the power of it is 0 in floats.
 bool vanishes(float exponent) { return !(exponent >= -110); }
 
-int64_t ceil_div(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
-
 /// What a tile does, for processors without kernels: y = x * panels, of the columns that exist.
 void plain_tile(int64_t rows, int64_t panels, int64_t width, const TileCall& call) {
   constexpr int64_t kMostWidth = 16;

@@ -30,8 +30,6 @@ constexpr int64_t kLanes = 8; // AVX2
 constexpr int64_t kVectorBytes = 32;
 constexpr int64_t kMostCode = 256 << 10;
 
-int64_t ceil_div(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
-
 /// Columns of a result, one tile or several of a kind, side by side.
 struct ColumnTiles {
   int64_t first, columns, repeats;

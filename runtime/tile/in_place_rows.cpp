@@ -17,7 +17,7 @@ namespace tg::tile {
 
 namespace {
 
-constexpr int64_t kLanes = 8;
+constexpr int64_t kStep = 8; // floats of a vector
 
 /// -1 for each of the first `count` lanes.
 TG_FMA inline __m256i first_lanes(int64_t count) {
@@ -35,15 +35,15 @@ TG_FMA inline __m128 lane_sums(const __m256 (&v)[4]) {
 TG_FMA void dot_4(float* y, const float* x, const float* w, int64_t w_row, int64_t depth) {
   __m256 a[4] = {}, b[4] = {};
   int64_t k = 0;
-  for (; k + 2 * kLanes <= depth; k += 2 * kLanes) {
-    __m256 x0 = _mm256_loadu_ps(x + k), x1 = _mm256_loadu_ps(x + k + kLanes);
+  for (; k + 2 * kStep <= depth; k += 2 * kStep) {
+    __m256 x0 = _mm256_loadu_ps(x + k), x1 = _mm256_loadu_ps(x + k + kStep);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       a[i] = _mm256_fmadd_ps(x0, _mm256_loadu_ps(w + i * w_row + k), a[i]);
-      b[i] = _mm256_fmadd_ps(x1, _mm256_loadu_ps(w + i * w_row + k + kLanes), b[i]);
+      b[i] = _mm256_fmadd_ps(x1, _mm256_loadu_ps(w + i * w_row + k + kStep), b[i]);
     }
   }
-  for (; k < depth; k += kLanes) {
+  for (; k < depth; k += kStep) {
     __m256i some = first_lanes(depth - k);
     __m256 x0 = _mm256_maskload_ps(x + k, some);
 #pragma GCC unroll 4
@@ -71,21 +71,21 @@ TG_FMA inline void add_block(float* y, const float* x, const float* w, int64_t w
 #pragma GCC unroll 8
   for (int i = 0; i < vectors; ++i)
     sums[i] = begins            ? _mm256_setzero_ps()
-              : i + 1 < vectors ? _mm256_loadu_ps(y + i * kLanes)
-                                : _mm256_maskload_ps(y + i * kLanes, some);
+              : i + 1 < vectors ? _mm256_loadu_ps(y + i * kStep)
+                                : _mm256_maskload_ps(y + i * kStep, some);
   for (int64_t k = 0; k < depth; ++k) {
     __m256 factor = _mm256_broadcast_ss(x + k);
     const float* row = w + k * w_row;
 #pragma GCC unroll 8
     for (int i = 0; i + 1 < vectors; ++i)
-      sums[i] = _mm256_fmadd_ps(factor, _mm256_loadu_ps(row + i * kLanes), sums[i]);
-    constexpr int64_t last = (vectors - 1) * kLanes;
+      sums[i] = _mm256_fmadd_ps(factor, _mm256_loadu_ps(row + i * kStep), sums[i]);
+    constexpr int64_t last = (vectors - 1) * kStep;
     sums[vectors - 1] =
         _mm256_fmadd_ps(factor, _mm256_maskload_ps(row + last, some), sums[vectors - 1]);
   }
 #pragma GCC unroll 8
-  for (int i = 0; i + 1 < vectors; ++i) _mm256_storeu_ps(y + i * kLanes, sums[i]);
-  _mm256_maskstore_ps(y + (vectors - 1) * kLanes, some, sums[vectors - 1]);
+  for (int i = 0; i + 1 < vectors; ++i) _mm256_storeu_ps(y + i * kStep, sums[i]);
+  _mm256_maskstore_ps(y + (vectors - 1) * kStep, some, sums[vectors - 1]);
 }
 
 } // namespace
@@ -105,15 +105,15 @@ void dot_rows(const InPlaceRows& rows, const float* w, int64_t w_row, int64_t de
 
 void add_rows(const InPlaceRows& rows, const float* w, int64_t w_row, int64_t depth, int64_t first,
               int64_t last) {
-  constexpr int64_t kDepth = 32, kColumns = 8 * kLanes; // 8 KiB of w at a time
+  constexpr int64_t kDepth = 32, kColumns = 8 * kStep; // 8 KiB of w at a time
   for (int64_t j = first; j < last; j += kColumns)
     for (int64_t k = 0; k < depth; k += kDepth)
       for (int64_t r = 0; r < rows.rows; ++r) {
         int64_t count = std::min(kColumns, last - j), steps = std::min(kDepth, depth - k);
         float* y = rows.y + r * rows.y_row + j;
         const float *x = rows.x + r * rows.x_row + k, *from = w + k * w_row + j;
-        int64_t lanes = (count - 1) % kLanes + 1;
-        switch ((count + kLanes - 1) / kLanes) {
+        int64_t lanes = (count - 1) % kStep + 1;
+        switch ((count + kStep - 1) / kStep) {
         case 1: add_block<1>(y, x, from, w_row, steps, k == 0, lanes); break;
         case 2: add_block<2>(y, x, from, w_row, steps, k == 0, lanes); break;
         case 3: add_block<3>(y, x, from, w_row, steps, k == 0, lanes); break;

@@ -30,6 +30,8 @@ bool processor_has(Isa isa);
 /// Whether the tests have run its tiles on some machine; others are off, also in tests, which run
 /// them where TANGRAM_UNTRIED_TILES is set.
 constexpr bool is_tried(Isa isa) { return isa == Isa::Avx2; }
+constexpr int64_t ceil_div(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
+
 /// Floats of a vector.
 constexpr int64_t lanes(Isa isa) { return isa == Isa::Avx2 ? 8 : 16; }
 /// Columns of a panel: two vectors.
