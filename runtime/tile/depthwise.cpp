@@ -303,7 +303,7 @@ private:
     vandnps(value, spare(1), value);
   }
 
-  /// The lanes that exist, in pieces: a store with a mask takes 12 cycles and more on Zen.
+  /// The lanes that exist, in pieces: a store with a mask is slow on Zen.
   void store(const Xbyak::RegExp& at, const Xbyak::Ymm& value) {
     if (!masked_) return vmovups(ptr[at], value);
     Xbyak::Xmm low(value.getIdx());

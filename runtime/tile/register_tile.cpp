@@ -197,8 +197,7 @@ private:
     leave();
   }
 
-  /// Columns of the last panel by fours, twos and ones: on Zen a store with a mask takes 12 cycles
-  /// and more.
+  /// Columns of the last panel by fours, twos and ones: a store with a mask is slow on Zen.
   void store_in_pieces() {
     Xbyak::Label few;
     mov(mask_, pointer_);
