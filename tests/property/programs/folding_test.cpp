@@ -80,15 +80,16 @@ void trace(const Graph& graph, const std::string& path) {
   Folded folded = fold_weights(graph);
   auto file = open_weight_file(path);
   ASSERT_TRUE(file.ok()) << file.error().message;
-  Result<std::optional<Graph>> values = read_folding(**file);
-  ASSERT_TRUE(values.ok()) << values.error().message << "\n" << to_text(graph);
-  ASSERT_TRUE(values->has_value());
-  Result<FoldingCheck> check = check_folding(**values, {}, **file);
+  Result<std::vector<Graph>> foldings = read_foldings(**file);
+  ASSERT_TRUE(foldings.ok()) << foldings.error().message << "\n" << to_text(graph);
+  ASSERT_EQ(foldings->size(), 1U);
+  const Graph& values = foldings->front();
+  Result<FoldingCheck> check = check_folding(values, {}, **file);
   ASSERT_TRUE(check.ok()) << check.error().message;
   EXPECT_FALSE(check->wrong) << check->wrong->path << " " << check->wrong->a << " "
                              << check->wrong->b << "\n"
                              << to_text(graph);
-  EXPECT_TRUE(weights_of_one_side(unfold(folded.graph, **values), graph).empty());
+  EXPECT_TRUE(weights_of_one_side(unfold(folded.graph, values), graph).empty());
 }
 
 TEST(Folding, EveryOperatorAsAConstantExpression) {

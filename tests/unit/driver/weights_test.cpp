@@ -146,9 +146,9 @@ TEST_F(Weights, ARecordOfFoldingThatIsNestedDeeplyIsRefused) {
                                  {"tangram.folded_paths", std::string(1'000'000, '[')}}));
   auto file = open_weight_file(path);
   ASSERT_TRUE(file);
-  Result<std::optional<Graph>> folding = read_folding(**file);
-  ASSERT_FALSE(folding);
-  EXPECT_EQ(folding.error().code, Code::bad_data_file);
+  Result<std::vector<Graph>> foldings = read_foldings(**file);
+  ASSERT_FALSE(foldings);
+  EXPECT_EQ(foldings.error().code, Code::bad_data_file);
 }
 
 TEST_F(Weights, FoldingLeavesNothingToComputeAndChangesNoValue) {
