@@ -128,7 +128,8 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   // The grace is for the least number of runs.
   double left = stopped() ? 0 : stop.seconds_left();
   timing.seconds = std::min(timing.seconds, left);
-  timing.patience_seconds = std::min(timing.patience_seconds, left);
+  double patience = std::max(patient_until_s_ - since_.seconds() - timing.seconds, 0.0);
+  timing.patience_seconds = std::min({timing.patience_seconds, left, patience});
   std::string fault = output_fault(second, two->outputs, one->outputs, bound());
   if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
   const Prepared& prepared = one->prepared;

@@ -6,6 +6,8 @@
 #include "runtime/measure/cost_db.h"
 #include "runtime/measure/machine_watch.h"
 
+#include <limits>
+
 namespace tg {
 
 /// One more round of whole runs, of which each figure's median is taken: of all rounds the least
@@ -15,10 +17,15 @@ Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOpti
 /// Compares graphs on a backend, in turns, on equal random weights and inputs, in options.dtype.
 class BackendFinalists : public FinalistRunner {
 public:
-  explicit BackendFinalists(PrepareOptions options, TimingOptions timing = {.min_runs = 15,
-                                                                            .seconds = 1.5,
-                                                                            .patience_seconds = 8})
-      : loaded_(that_stop(std::move(options))), timing_(std::move(timing)) {
+  /// `patient_until_s`: seconds from now on, after which no comparison goes on for want of an
+  /// answer.
+  explicit BackendFinalists(PrepareOptions options,
+                            TimingOptions timing = {.min_runs = 15,
+                                                    .seconds = 1.5,
+                                                    .patience_seconds = 8},
+                            double patient_until_s = std::numeric_limits<double>::infinity())
+      : loaded_(that_stop(std::move(options))), timing_(std::move(timing)),
+        patient_until_s_(patient_until_s) {
     timing_.stop = this->options().stop;
   }
   Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
@@ -55,6 +62,8 @@ private:
 
   LoadedGraphs loaded_;
   TimingOptions timing_;
+  double patient_until_s_;
+  Stopwatch since_;
   std::unique_ptr<CostDb> database_; // of the yardstick, as is the watch there once it is needed
   std::unique_ptr<MachineWatch> watch_;
 };

@@ -9,8 +9,9 @@ namespace {
 
 BackendFinalists runner_of(const PrepareOptions& run, bool measured) {
   if (measured) return BackendFinalists(run);
-  // Prices that took no time to get are not followed by minutes of runs.
-  return BackendFinalists(run, {.min_runs = 5, .seconds = 1, .patience_seconds = 2});
+  // Prices that took no time to get are not followed by minutes of runs: all ends in ten seconds.
+  constexpr double kPatientUntil = 9;
+  return BackendFinalists(run, {.min_runs = 5, .seconds = 1, .patience_seconds = 2}, kPatientUntil);
 }
 
 } // namespace
