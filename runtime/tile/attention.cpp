@@ -271,6 +271,7 @@ void Attention::sum_values(const Block& block, const Work& work) const {
     tile.y_row = shape_.y_row * 4;
     if (!mask_.empty() && panel + count == panels)
       tile.mask = mask_.data() + mask_.size() - static_cast<size_t>(count * width_);
+    tile.last_columns = shape_.value_width % width_;
     call(rows, count, tile);
   });
 }

@@ -364,7 +364,8 @@ TEST(Semantics, MinimalFilteringByHand) {
   Doubles x{{1, 1, 6, 6}, std::vector<double>(36, 1)}, w{{1, 1, 3, 3}, std::vector<double>(9, 1)};
   for (int64_t tile : {2, 4}) {
     Doubles u = apply(OpKind::WinogradWeight, {number(tile)}, {w});
-    EXPECT_NEAR(u.values[0], tile == 2 ? 1 : 1.0 / 16, 1e-15); // (g0)^2 for the point 0
+    // For the point 0 g0^2, over the products of the other points' squares: 5/8 and 3/2.
+    EXPECT_NEAR(u.values[0], tile == 2 ? 1 : 65536.0 / 50625, 1e-15);
     EXPECT_NEAR(u.values.back(), 1, 1e-15);                    // the point at infinity
     expect_near(
         apply(OpKind::WinogradConv2d, {word("valid"), word("none")}, {x, u, kAbsent, kAbsent}),
