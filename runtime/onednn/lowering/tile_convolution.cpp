@@ -1,6 +1,8 @@
 #include "runtime/onednn/lowering/tile_convolution.h"
 
 #include "runtime/onednn/lowering/geometry.h"
+#include "runtime/onednn/lowering/images.h"
+#include "runtime/onednn/lowering/pack_kernel.h"
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/act_instr.h"
 #include "runtime/tile/depthwise.h"
@@ -10,28 +12,6 @@
 namespace tg::cpu {
 
 namespace {
-
-/// Packs the kernel of a depthwise convolution.
-class PackDepthwise final : public Kernel {
-public:
-  PackDepthwise(Place from, Place to) : from_place_(std::move(from)), to_place_(std::move(to)) {}
-
-  Result<void> bind(const Addresses& addresses) override {
-    from_ = addresses.of(from_place_);
-    to_ = addresses.of(to_place_);
-    return {};
-  }
-  dnnl_status_t run(dnnl_stream_t) override {
-    const Shape& shape = from_place_.shape;
-    tile::Depthwise::pack(to_, from_, shape[0], shape[2] * shape[3]);
-    return dnnl_success;
-  }
-
-private:
-  Place from_place_, to_place_; // [channels, 1, rows, columns], row-major; vectors of channels
-  const float* from_ = nullptr;
-  float* to_ = nullptr;
-};
 
 /// Operands and result; bias and residual may be absent.
 struct DepthwisePlaces {
@@ -85,11 +65,6 @@ private:
   int threads_;
   tile::DepthwiseData data_;
 };
-
-/// Strides of an image: its own if its channels lie side by side, else those of a copy.
-Shape image_strides(const Place& now) {
-  return now.strides[1] == 1 || now.shape[1] == 1 ? now.strides : nhwc_strides(now.shape);
-}
 
 tile::PixelSteps pixel_steps(const Shape& shape, const Shape& strides) {
   auto step = [&](size_t axis) { return shape[axis] == 1 ? 0 : strides[axis]; };
@@ -158,15 +133,6 @@ bool pays(const Lowering& l, const PlanStep& step) {
   return is_depthwise(l, step) || inputs < kFew || outputs < kFew || outputs >= kMany;
 }
 
-/// The place of a residual that dies here, else a new one: the residual is read where it lies.
-Place place_of_result(Lowering& l, const PlanStep& step) {
-  Shape strides = nhwc_strides(l.type(step.result).shape);
-  PlanValueId residual = operand(step, "residual");
-  if (residual != kNoValue && step.in_place == residual)
-    if (std::optional<Place> place = l.take_over(step, strides, false)) return *place;
-  return l.new_image(step);
-}
-
 Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const tile::DepthwiseShape& shape) {
   PlanValueId w = operand(step, "w");
   TG_TRY(Place plain, l.operand_plain(w));
@@ -179,7 +145,10 @@ Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const tile::Depth
   op.buffers = {plain.buffer, to.buffer};
   op.recipe = llvm::formatv("depthwise: {0} x {1} from {2}", shape.channels,
                             shape.kernel.rows * shape.kernel.columns, plain.offset);
-  op.kernel = std::make_unique<PackDepthwise>(plain, to);
+  int64_t channels = shape.channels, taps = shape.kernel.rows * shape.kernel.columns;
+  op.kernel = std::make_unique<PackKernel>(plain, to, [=](float* packed, const float* w) {
+    tile::Depthwise::pack(packed, w, channels, taps);
+  });
   l.add_op(phase, std::move(op));
   return to;
 }
@@ -190,17 +159,16 @@ double depthwise_us(const Op& op) { return std::max(op.flops / 60e3, copy_us(op.
 Result<void> lower_depthwise(Lowering& l, const PlanStep& step, tile::DepthwiseShape shape) {
   Act act = *parse_act(attr(step, "act").text);
   DepthwisePlaces places;
-  PlanValueId x = operand(step, "x"), bias = operand(step, "bias");
-  PlanValueId residual = operand(step, "residual");
-  TG_TRY(places.x, l.operand_as(x, image_strides(l.place(x))));
+  PlanValueId bias = operand(step, "bias"), residual = operand(step, "residual");
+  TG_TRY(places.x, operand_image(l, operand(step, "x")));
   if (residual != kNoValue) {
-    TG_TRY(places.residual, l.operand_as(residual, image_strides(l.place(residual))));
+    TG_TRY(places.residual, operand_image(l, residual));
   }
   if (bias != kNoValue) {
     TG_TRY(places.bias, l.operand_plain(bias));
   }
   TG_TRY(places.weights, packed_kernel(l, step, shape));
-  places.y = place_of_result(l, step);
+  places.y = result_image(l, step);
   shape.y = pixel_steps(places.y.shape, places.y.strides);
   Op op = l.describe(step);
   op.threads = l.threads_for(depthwise_us(op));

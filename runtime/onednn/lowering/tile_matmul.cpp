@@ -1,5 +1,6 @@
 #include "runtime/onednn/lowering/tile_matmul.h"
 
+#include "runtime/onednn/lowering/pack_kernel.h"
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/act_instr.h"
 
@@ -31,35 +32,6 @@ const tile::TileKernels* best_tiles(bool tried) {
   std::optional<tile::Isa> isa = best_isa(tried);
   return isa ? tiles_of(*isa) : nullptr;
 }
-
-/// Packs a matrix into panels, at load.
-class PackPanels final : public Kernel {
-public:
-  PackPanels(Place from, Place to, int64_t width, int threads)
-      : from_place_(std::move(from)), to_place_(std::move(to)), width_(width), threads_(threads) {}
-
-  Result<void> bind(const Addresses& addresses) override {
-    from_ = addresses.of(from_place_);
-    to_ = addresses.of(to_place_);
-    return {};
-  }
-  dnnl_status_t run(dnnl_stream_t) override {
-    const Shape &shape = from_place_.shape, &steps = from_place_.strides;
-    tile::Matrix w{from_, shape[0], shape[1], steps[0], steps[1]};
-    parallel_for(threads_, tile::panel_count(shape[1], width_),
-                 [&](int64_t begin, int64_t end, int) {
-                   tile::pack_panels(to_ + begin * width_ * shape[0], w, width_, begin, end);
-                 });
-    return dnnl_success;
-  }
-
-private:
-  Place from_place_, to_place_; // [depth, columns]; panels
-  int64_t width_;
-  int threads_;
-  const float* from_ = nullptr;
-  float* to_ = nullptr;
-};
 
 class TileKernel final : public Kernel {
 public:
@@ -259,7 +231,14 @@ Place Lowering::packed_panels(const Place& w, int64_t width) {
   op.buffers = {w.buffer, to.buffer};
   op.recipe = llvm::formatv("panels {0}: {1} x {2} from {3} by {4} and {5}", width, depth, columns,
                             w.offset, w.strides[0], w.strides[1]);
-  op.kernel = std::make_unique<PackPanels>(w, to, width, op.threads);
+  auto pack = [=, row_step = w.strides[0], column_step = w.strides[1],
+               threads = op.threads](float* panels, const float* from) {
+    tile::Matrix matrix{from, depth, columns, row_step, column_step};
+    parallel_for(threads, tile::panel_count(columns, width), [&](int64_t begin, int64_t end, int) {
+      tile::pack_panels(panels + begin * width * depth, matrix, width, begin, end);
+    });
+  };
+  op.kernel = std::make_unique<PackKernel>(w, to, pack);
   add_op(Phase::Load, std::move(op));
   panels_.push_back({w, to, width});
   return to;

@@ -2,6 +2,8 @@
 // its columns. A product of the batch is a group, of one row of the image where strides or gaps
 // leave no more rows side by side. Panels of a group's kernel are packed at load, group by group.
 #include "runtime/onednn/lowering/geometry.h"
+#include "runtime/onednn/lowering/images.h"
+#include "runtime/onednn/lowering/pack_kernel.h"
 #include "runtime/onednn/lowering/tile_convolution.h"
 #include "runtime/onednn/lowering/tile_matmul.h"
 
@@ -9,35 +11,7 @@ namespace tg::cpu {
 
 namespace {
 
-/// Packs the matrices of all groups.
-class PackGroups final : public Kernel {
-public:
-  PackGroups(Place from, Place to, int64_t groups, tile::Isa isa)
-      : from_place_(std::move(from)), to_place_(std::move(to)), groups_(groups), isa_(isa) {}
-
-  Result<void> bind(const Addresses& addresses) override {
-    from_ = addresses.of(from_place_);
-    to_ = addresses.of(to_place_);
-    return {};
-  }
-  dnnl_status_t run(dnnl_stream_t) override {
-    int64_t depth = from_place_.shape[1], columns = from_place_.shape[0] / groups_;
-    int64_t width = tile::panel_columns(isa_);
-    for (int64_t g = 0; g < groups_; ++g)
-      tile::pack_panels(to_ + g * tile::packed_elements(depth, columns, isa_),
-                        {from_ + g * columns * depth, depth, columns, 1, depth}, width, 0,
-                        tile::panel_count(columns, width));
-    return dnnl_success;
-  }
-
-private:
-  Place from_place_, to_place_; // [groups * columns, depth, 1, 1], row-major; panels
-  int64_t groups_;
-  tile::Isa isa_;
-  const float* from_ = nullptr;
-  float* to_ = nullptr;
-};
-
+/// The matrices of all groups, [groups * columns, depth, 1, 1], as panels.
 Place packed_groups(Lowering& l, const Place& w, int64_t groups, tile::Isa isa) {
   int64_t elements = groups * tile::packed_elements(w.shape[1], w.shape[0] / groups, isa);
   Place to = l.new_temporary(4 * elements, Phase::Load);
@@ -48,7 +22,13 @@ Place packed_groups(Lowering& l, const Place& w, int64_t groups, tile::Isa isa) 
   op.buffers = {w.buffer, to.buffer};
   op.recipe = llvm::formatv("groups {0} of panels {1}: {2} x {3} from {4}", groups,
                             tile::panel_columns(isa), w.shape[0], w.shape[1], w.offset);
-  op.kernel = std::make_unique<PackGroups>(w, to, groups, isa);
+  int64_t depth = w.shape[1], columns = w.shape[0] / groups, width = tile::panel_columns(isa);
+  op.kernel = std::make_unique<PackKernel>(w, to, [=](float* panels, const float* kernel) {
+    for (int64_t g = 0; g < groups; ++g)
+      tile::pack_panels(panels + g * tile::packed_elements(depth, columns, isa),
+                        {kernel + g * columns * depth, depth, columns, 1, depth}, width, 0,
+                        tile::panel_count(columns, width));
+  });
   l.add_op(Phase::Load, std::move(op));
   return to;
 }
@@ -124,21 +104,6 @@ tile::ProductShape grouped_shape(const ProductPlaces& places, int64_t groups,
   return s;
 }
 
-/// The image where it lies if its channels lie side by side, else a copy.
-Result<Place> pixels_of(Lowering& l, PlanValueId value) {
-  const Place& now = l.place(value);
-  if (now.strides[1] == 1 || now.shape[1] == 1) return now;
-  return l.operand_nhwc(value);
-}
-
-Place place_of_pixels(Lowering& l, const PlanStep& step) {
-  Shape strides = nhwc_strides(l.type(step.result).shape);
-  PlanValueId residual = operand(step, "residual");
-  if (residual != kNoValue && step.in_place == residual)
-    if (std::optional<Place> place = l.take_over(step, strides, false)) return *place;
-  return l.new_image(step);
-}
-
 } // namespace
 
 bool is_pointwise(const Lowering& l, const PlanStep& step) {
@@ -156,15 +121,15 @@ Result<void> lower_tile_pointwise(Lowering& l, const PlanStep& step) {
   PlanValueId residual = operand(step, "residual");
   const Shape image = l.type(x).shape, filter = l.type(w).shape;
   ProductPlaces places;
-  TG_TRY(places.x, pixels_of(l, x));
+  TG_TRY(places.x, operand_image(l, x));
   TG_TRY(Place plain, l.operand_plain(w));
   if (residual != kNoValue) {
-    TG_TRY(places.residual, pixels_of(l, residual));
+    TG_TRY(places.residual, operand_image(l, residual));
   }
   if (bias != kNoValue) {
     TG_TRY(places.bias, l.operand_plain(bias));
   }
-  places.y = place_of_pixels(l, step);
+  places.y = result_image(l, step);
   int64_t groups = image[1] / filter[1];
   places.w = packed_groups(l, plain, groups, tiles.isa());
   Geometry g =

@@ -4,34 +4,13 @@
 #include "runtime/onednn/winograd/winograd.h"
 
 #include "runtime/onednn/lowering/geometry.h"
+#include "runtime/onednn/lowering/images.h"
 #include "runtime/onednn/lowering/lowering.h"
+#include "runtime/onednn/lowering/pack_kernel.h"
 
 namespace tg::cpu {
 
 namespace {
-
-/// u as it comes from winograd_weight to blocks of output channels.
-class PackKernel final : public Kernel {
-public:
-  PackKernel(std::shared_ptr<const WinogradSchedule> schedule, Place from, Place to)
-      : schedule_(std::move(schedule)), from_place_(std::move(from)), to_place_(std::move(to)) {}
-
-  Result<void> bind(const Addresses& addresses) override {
-    from_ = addresses.of(from_place_);
-    to_ = addresses.of(to_place_);
-    return {};
-  }
-  dnnl_status_t run(dnnl_stream_t) override {
-    schedule_->pack(to_, from_);
-    return dnnl_success;
-  }
-
-private:
-  std::shared_ptr<const WinogradSchedule> schedule_;
-  Place from_place_, to_place_;
-  const float* from_ = nullptr;
-  float* to_ = nullptr;
-};
 
 /// Operands and result of a convolution; the optional ones may be absent.
 struct WinogradPlaces {
@@ -68,13 +47,6 @@ private:
 
 ImageSteps steps(const Place& p) { return {p.strides[0], p.strides[2], p.strides[3]}; }
 
-/// The image where it lies if its channels lie side by side, else a copy.
-Result<Place> channels_last(Lowering& l, PlanValueId value) {
-  const Place& now = l.place(value);
-  if (now.strides[1] == 1) return now;
-  return l.operand_nhwc(value);
-}
-
 WinogradShape shape_of(const Lowering& l, const PlanStep& step) {
   const Shape &x = l.type(operand(step, "x")).shape, &u = l.type(operand(step, "u")).shape;
   const Shape& y = l.type(step.result).shape;
@@ -102,15 +74,7 @@ double winograd_us(const WinogradShape& s) {
   return 2 * multiply_adds / 150e3;
 }
 
-/// The place of a residual that dies here, else a new one: the residual is read where it lies.
-Place place_result(Lowering& l, const PlanStep& step) {
-  Shape strides = nhwc_strides(l.type(step.result).shape);
-  PlanValueId residual = operand(step, "residual");
-  if (residual != kNoValue && step.in_place == residual)
-    if (std::optional<Place> place = l.take_over(step, strides, false)) return *place;
-  return l.new_image(step);
-}
-
+/// u as it comes from winograd_weight to blocks of output channels.
 void add_packing(Lowering& l, const std::shared_ptr<const WinogradSchedule>& schedule,
                  const Place& from, const Place& to, Phase phase) {
   Op op;
@@ -118,7 +82,8 @@ void add_packing(Lowering& l, const std::shared_ptr<const WinogradSchedule>& sch
   op.implementation = "winograd";
   op.bytes = 4 * static_cast<double>(from.elements() + schedule->weight_elements());
   op.buffers = {from.buffer, to.buffer};
-  op.kernel = std::make_unique<PackKernel>(schedule, from, to);
+  op.kernel = std::make_unique<PackKernel>(
+      from, to, [schedule](float* packed, const float* u) { schedule->pack(packed, u); });
   l.add_op(phase, std::move(op));
 }
 
@@ -128,15 +93,15 @@ Result<void> lower_winograd_conv2d(Lowering& l, const PlanStep& step) {
   PlanValueId u = operand(step, "u"), bias = operand(step, "bias");
   PlanValueId residual = operand(step, "residual");
   WinogradPlaces places;
-  TG_TRY(places.x, channels_last(l, operand(step, "x")));
+  TG_TRY(places.x, operand_image(l, operand(step, "x")));
   TG_TRY(Place plain, l.operand_plain(u));
   if (bias != kNoValue) {
     TG_TRY(places.bias, l.operand_plain(bias));
   }
   if (residual != kNoValue) {
-    TG_TRY(places.residual, channels_last(l, residual));
+    TG_TRY(places.residual, operand_image(l, residual));
   }
-  places.y = place_result(l, step);
+  places.y = result_image(l, step);
   WinogradShape shape = shape_of(l, step);
   shape.x = steps(places.x);
   shape.y = steps(places.y);
