@@ -2,9 +2,7 @@
 // own, wherever the processor can run them, against `ref`: images that are inputs, channels last or
 // sliced, results that go to concats, biases, residuals that die or live on, every activation, some
 // threads. ctest runs this once more for each instruction set that oneDNN can be held to.
-#include "runtime/onednn/handles.h"
-#include "tests/unit/onednn/compare.h"
-#include "tests/unit/random_draws.h"
+#include "tests/property/backends/tiles.h"
 
 namespace tg::test {
 namespace {
@@ -86,31 +84,6 @@ void random_pointwise(Builder& b, RandomDraws& r) {
                    act(kActivations[r.in(0, 5)])});
   if (r.in(0, 2) == 0) return add_concat(b, r, y);
   b.output(y);
-}
-
-/// Runs models of ours and of `ref`; all of the convolutions have a kernel that begins so.
-void expect_agreement(void (*model)(Builder&, RandomDraws&), llvm::StringRef kernel) {
-  size_t ours = 0;
-  for (uint64_t seed = 0; seed < 250; ++seed) {
-    RandomDraws r(seed);
-    Builder b;
-    model(b, r);
-    Plan plan = plan_from_graph(b.graph);
-    std::vector<Tensor> want = outputs_of(*make_ref_backend(), plan, {});
-    CompileOptions options;
-    options.threads = static_cast<int>(r.in(1, 3));
-    options.io_layout = r.coin() ? IoLayout::Plain : IoLayout::Native;
-    Comparison info;
-    std::vector<Tensor> got =
-        outputs_of(*make_cpu_backend(Products::Tiles), plan, options, 2, &info);
-    ASSERT_EQ(got.size(), want.size());
-    for (size_t i = 0; i < want.size(); ++i)
-      ASSERT_LE(max_rel_diff(got[i], want[i]), 1e-4) << "seed " << seed << "\n"
-                                                     << dump(b.graph) << implementations(info);
-    for (const StepInfo& step : info.steps)
-      ours += llvm::StringRef(step.implementation).startswith(kernel);
-  }
-  EXPECT_EQ(ours, cpu::may_use_own("avx2") ? 250u : 0u);
 }
 
 TEST(TileConvolutions, DepthwiseAgreesWithTheDefinition) {

@@ -2,9 +2,7 @@
 // run them, against `ref`: operands that are transposed, sliced or broadcast, results that go to a
 // transpose or a concat, biases, residuals that die or live on, every activation, some threads.
 // ctest runs this once more for each instruction set that oneDNN can be held to.
-#include "runtime/onednn/handles.h"
-#include "tests/unit/onednn/compare.h"
-#include "tests/unit/random_draws.h"
+#include "tests/property/backends/tiles.h"
 
 namespace tg::test {
 namespace {
@@ -81,30 +79,7 @@ void random_product(Builder& b, Random& r) {
   add_reader(b, r, b.op(OpKind::Matmul, {x, y, bias, residual}, {act(kActs[r.in(0, 5)])}));
 }
 
-TEST(TileProducts, AgreeWithTheDefinition) {
-  size_t by_tiles = 0;
-  for (uint64_t seed = 0; seed < 250; ++seed) {
-    Random r(seed);
-    Builder b;
-    random_product(b, r);
-    Plan plan = plan_from_graph(b.graph);
-    std::vector<Tensor> want = outputs_of(*make_ref_backend(), plan, {});
-    CompileOptions options;
-    options.threads = static_cast<int>(r.in(1, 3));
-    options.io_layout = r.coin() ? IoLayout::Plain : IoLayout::Native;
-    Comparison info;
-    std::vector<Tensor> got =
-        outputs_of(*make_cpu_backend(Products::Tiles), plan, options, 2, &info);
-    ASSERT_EQ(got.size(), want.size());
-    for (size_t i = 0; i < want.size(); ++i)
-      ASSERT_LE(max_rel_diff(got[i], want[i]), 1e-4) // tanh of large sums
-          << "seed " << seed << "\n"
-          << dump(b.graph) << implementations(info);
-    for (const StepInfo& step : info.steps)
-      by_tiles += llvm::StringRef(step.implementation).startswith("tile:");
-  }
-  EXPECT_EQ(by_tiles, cpu::may_use_own("avx2") ? 250u : 0u);
-}
+TEST(TileProducts, AgreeWithTheDefinition) { expect_agreement(random_product, "tile:"); }
 
 /// Thread counts share out whole sums: not a bit changes.
 TEST(TileProducts, ThreadsChangeNoBit) {

@@ -150,8 +150,16 @@ std::string check_depthwise(RandomDraws& r, DepthwiseCase& c) {
   return compare_image(c, x.data, w.data, bias.data, c.in_place ? before.data() : other.data, y);
 }
 
-TEST(TileDepthwise, RandomConvolutions) {
-  if (!processor_has(Isa::Avx2)) GTEST_SKIP() << "no avx2";
+/// The code is emitted for AVX2 and nothing else, so other processors cannot run it: there plans
+/// never ask for it (may_be_ours), which tests/property/backends/tile_convolutions_test.cpp holds.
+class TileDepthwise : public testing::Test {
+protected:
+  void SetUp() override {
+    if (!processor_has(Isa::Avx2)) GTEST_SKIP() << "depthwise code is for AVX2, which is not here";
+  }
+};
+
+TEST_F(TileDepthwise, RandomConvolutions) {
   for (uint64_t seed = 0; seed < 1200; ++seed) {
     RandomDraws r(seed);
     DepthwiseCase c = random_depthwise(r);
@@ -163,22 +171,12 @@ TEST(TileDepthwise, RandomConvolutions) {
   }
 }
 
-/// A dense image of ones but for one pixel, by a kernel of ones of its size; padding of 1.
-std::vector<float> around(float special, int64_t channels, Clamp clamp, int threads = 1) {
-  DepthwiseShape s;
-  s.channels = channels;
-  s.image = s.result = {5, 9};
-  s.kernel = {3, 3};
-  s.before = {1, 1};
-  s.x = s.y = {45 * channels, 9 * channels, channels};
-  std::vector<float> x(static_cast<size_t>(45 * channels), 0.0f), y(x.size());
-  for (int64_t k = 0; k < channels; ++k)
-    x[static_cast<size_t>((2 * 9 + 4) * channels + k)] = special;
-  std::vector<float> w(static_cast<size_t>(9 * channels), 1.0f);
-  std::vector<float> packed(static_cast<size_t>(Depthwise::weight_elements(s)));
-  Depthwise::pack(packed.data(), w.data(), channels, 9);
-  DepthwiseTail tail;
-  tail.clamp = clamp;
+/// A result of an image, by weights as a model has them.
+std::vector<float> run_dense(const DepthwiseShape& s, const std::vector<float>& x,
+                             const std::vector<float>& w, const DepthwiseTail& tail = {},
+                             int threads = 1) {
+  std::vector<float> packed(static_cast<size_t>(Depthwise::weight_elements(s))), y(x.size());
+  Depthwise::pack(packed.data(), w.data(), s.channels, s.kernel.rows * s.kernel.columns);
   auto made = Depthwise::make(s, tail, threads, caches());
   EXPECT_TRUE(made.ok());
   DepthwiseData data;
@@ -189,8 +187,23 @@ std::vector<float> around(float special, int64_t channels, Clamp clamp, int thre
   return y;
 }
 
-TEST(TileDepthwise, NumbersThatAreNoneAndTinyOnes) {
-  if (!processor_has(Isa::Avx2)) GTEST_SKIP() << "no avx2";
+/// A dense image of zeros but for one pixel, by a kernel of ones; padding of 1.
+std::vector<float> around(float special, int64_t channels, Clamp clamp) {
+  DepthwiseShape s;
+  s.channels = channels;
+  s.image = s.result = {5, 9};
+  s.kernel = {3, 3};
+  s.before = {1, 1};
+  s.x = s.y = {45 * channels, 9 * channels, channels};
+  std::vector<float> x(static_cast<size_t>(45 * channels), 0.0f);
+  for (int64_t k = 0; k < channels; ++k)
+    x[static_cast<size_t>((2 * 9 + 4) * channels + k)] = special;
+  DepthwiseTail tail;
+  tail.clamp = clamp;
+  return run_dense(s, x, std::vector<float>(static_cast<size_t>(9 * channels), 1.0f), tail);
+}
+
+TEST_F(TileDepthwise, NumbersThatAreNoneAndTinyOnes) {
   for (float special : {std::nanf(""), INFINITY, -INFINITY, 1e-42f, -1e-42f, 1e-45f, 9.0f})
     for (Clamp clamp : {Clamp::None, Clamp::Relu, Clamp::Relu6})
       for (int64_t channels : {8, 11}) {
@@ -209,39 +222,28 @@ TEST(TileDepthwise, NumbersThatAreNoneAndTinyOnes) {
       }
 }
 
-/// Padding is left out, so a weight that is no number spoils those results alone that it meets.
-TEST(TileDepthwise, ReluOfNaNRaisesNoFlag) {
-  if (!processor_has(Isa::Avx2)) GTEST_SKIP() << "no avx2";
+TEST_F(TileDepthwise, ReluOfNaNRaisesNoFlag) {
   std::feclearexcept(FE_ALL_EXCEPT);
   around(std::nanf(""), 11, Clamp::Relu);
   EXPECT_FALSE(std::fetestexcept(FE_INVALID));
 }
 
-TEST(TileDepthwise, PaddingIsLeftOut) {
-  if (!processor_has(Isa::Avx2)) GTEST_SKIP() << "no avx2";
+/// So a weight that is no number spoils those results alone that it meets.
+TEST_F(TileDepthwise, PaddingIsLeftOut) {
   DepthwiseShape s;
   s.channels = 8;
   s.image = s.result = {4, 4};
   s.kernel = {3, 3};
   s.before = {1, 1};
   s.x = s.y = {4 * 4 * 8, 4 * 8, 8};
-  std::vector<float> w(9 * 8, 1.0f), x(128, 1.0f), y(128);
+  std::vector<float> w(9 * 8, 1.0f);
   for (size_t k = 0; k < 8; ++k) w[9 * k] = INFINITY; // above and to the left
-  std::vector<float> packed(static_cast<size_t>(Depthwise::weight_elements(s)));
-  Depthwise::pack(packed.data(), w.data(), 8, 9);
-  auto made = Depthwise::make(s, {}, 1, caches());
-  ASSERT_TRUE(made.ok());
-  DepthwiseData data;
-  data.x = x.data();
-  data.weights = packed.data();
-  data.y = y.data();
-  for (int part = 0; part < (*made)->parts(); ++part) (*made)->run(part, data);
+  std::vector<float> y = run_dense(s, std::vector<float>(128, 1.0f), w);
   for (size_t i = 0; i < 16; ++i) EXPECT_EQ(std::isinf(y[8 * i]), i / 4 > 0 && i % 4 > 0) << i;
 }
 
 /// The same bits, however many threads part the work.
-TEST(TileDepthwise, PartsChangeNoBit) {
-  if (!processor_has(Isa::Avx2)) GTEST_SKIP() << "no avx2";
+TEST_F(TileDepthwise, PartsChangeNoBit) {
   for (int64_t kernel : {3, 5}) {
     DepthwiseShape s;
     s.channels = 75;
@@ -251,25 +253,15 @@ TEST(TileDepthwise, PartsChangeNoBit) {
     s.x = s.y = {29 * 23 * 75, 23 * 75, 75};
     RandomDraws r(3);
     std::vector<float> x = r.floats(s.x.image), w = r.floats(75 * kernel * kernel);
-    std::vector<float> packed(static_cast<size_t>(Depthwise::weight_elements(s)));
-    Depthwise::pack(packed.data(), w.data(), 75, kernel * kernel);
-    std::vector<float> first;
-    for (int threads : {1, 2, 3, 5, 8}) {
-      std::vector<float> y(x.size());
-      auto made = Depthwise::make(s, {}, threads, caches());
-      ASSERT_TRUE(made.ok());
-      DepthwiseData data;
-      data.x = x.data();
-      data.weights = packed.data();
-      data.y = y.data();
-      for (int part = 0; part < (*made)->parts(); ++part) (*made)->run(part, data);
-      if (first.empty()) first = y;
+    std::vector<float> first = run_dense(s, x, w);
+    for (int threads : {2, 3, 5, 8}) {
+      std::vector<float> y = run_dense(s, x, w, {}, threads);
       EXPECT_EQ(std::memcmp(first.data(), y.data(), y.size() * sizeof(float)), 0) << threads;
     }
   }
 }
 
-TEST(TileDepthwise, TooLargeKernelsAreRefused) {
+TEST(TileDepthwiseShape, TooLargeKernelsAreRefused) {
   DepthwiseShape s;
   s.channels = 8;
   s.image = {1000, 1000};
