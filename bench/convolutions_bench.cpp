@@ -9,27 +9,15 @@
 //
 // What they must cost: 2 * results * kernel rows * kernel columns * channels of a group flops (taps
 // in the padding counted), and as many bytes as image, kernel and result have.
-#include "bench/peak.h"
+#include "bench/own_kernels.h"
 #include "compiler/emit/plan_from_graph.h"
-#include "runtime/measure/time_runs.h"
-#include "runtime/onednn/backend.h"
-#include "runtime/random.h"
 
-#include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/raw_ostream.h>
-
-#include <cstdlib>
 
 namespace {
 
 using namespace tg;
-
-struct Options {
-  int threads = 1;
-  double seconds = 1;
-  std::vector<std::string> names;
-};
 
 /// size x size pixels of `inputs` channels, `outputs` of them out, padding as for "same".
 struct ConvolutionRow {
@@ -125,74 +113,31 @@ Plan plan_of(const ConvolutionRow& row) {
   return plan_from_graph(g);
 }
 
-Result<std::unique_ptr<Executable>> load(const Plan& plan, Products products, int threads) {
-  CompileOptions options;
-  options.threads = threads;
-  options.io_layout = IoLayout::Native;
-  TG_TRY(std::unique_ptr<Executable> executable,
-         make_cpu_backend(products)->compile(plan, options));
-  TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, 1));
-  TG_CHECK(executable->bind_inputs(inputs));
-  return executable;
-}
-
-std::string kernels(const Executable& executable) {
-  std::string text;
-  for (const StepInfo& step : executable.steps())
-    if (step.implementation != "view") text += (text.empty() ? "" : ", ") + step.implementation;
-  return text;
-}
-
-Result<void> compare(const ConvolutionRow& row, const Options& options, double peak) {
+Result<void> compare(const ConvolutionRow& row, const KernelBenchOptions& options, double peak) {
   Plan plan = plan_of(row);
-  TG_TRY(std::unique_ptr<Executable> theirs, load(plan, Products::Library, options.threads));
-  TG_TRY(std::unique_ptr<Executable> ours, load(plan, Products::Tiles, options.threads));
-  TG_TRY(std::unique_ptr<Executable> chosen, load(plan, Products::Chosen, options.threads));
-  TimingOptions timing;
-  timing.seconds = options.seconds;
-  timing.max_runs = 2000;
-  timing.warmup = 10;
-  TG_TRY(Comparison times, time_in_turns(*theirs, *ours, timing));
+  TG_TRY(std::unique_ptr<Executable> theirs, load_native(plan, Products::Library, options.threads));
+  TG_TRY(std::unique_ptr<Executable> ours, load_native(plan, Products::Tiles, options.threads));
+  TG_TRY(std::unique_ptr<Executable> chosen, load_native(plan, Products::Chosen, options.threads));
+  TG_TRY(Comparison times, compare_kernels(*theirs, *ours, options.seconds));
   TG_TRY(std::vector<Tensor> a, theirs->outputs());
   TG_TRY(std::vector<Tensor> b, ours->outputs());
   auto share = [&](double us) { return 100 * flops(row) / us / 1e-6 / peak; };
-  const char* choice = kernels(*chosen) == kernels(*ours) ? "ours" : "oneDNN";
+  const char* choice = kernels_of(*chosen) == kernels_of(*ours) ? "ours" : "oneDNN";
   llvm::outs() << llvm::formatv(
       "| {0} | {1} x {2} x {2} to {3}, {4} groups, {5} x {5} / {6} | {7:f1} | {8:f1} | {9:f2} "
       "({10:f2}..{11:f2}) | {12:f0}% | {13:f0}% | {14} | {15} | {16} | {17:e1} |\n",
       row.name, row.inputs, row.size, row.outputs, row.groups, row.kernel, row.stride,
       times.first.median_us, times.second.median_us, times.ratio, times.low, times.high,
-      share(times.first.median_us), share(times.second.median_us), kernels(*theirs), kernels(*ours),
-      choice, max_rel_diff(b[0], a[0]));
+      share(times.first.median_us), share(times.second.median_us), kernels_of(*theirs),
+      kernels_of(*ours), choice, max_rel_diff(b[0], a[0]));
   llvm::outs().flush();
   return {};
-}
-
-Options read_options(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    llvm::StringRef word(argv[i]);
-    bool more = i + 1 < argc;
-    if (word == "--threads" && more)
-      options.threads = std::max(1, std::atoi(argv[++i]));
-    else if (word == "--seconds" && more)
-      options.seconds = std::atof(argv[++i]);
-    else
-      options.names.push_back(word.str());
-  }
-  return options;
-}
-
-bool wanted(const ConvolutionRow& row, const Options& options) {
-  return options.names.empty() || llvm::any_of(options.names, [&](const std::string& name) {
-           return llvm::StringRef(row.name).contains(name);
-         });
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-  Options options = read_options(argc, argv);
+  KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {});
   double peak = peak_flops(options.threads);
   llvm::outs() << make_cpu_backend()->description() << "\n"
                << llvm::formatv("{0} threads, peak {1:f0} GFLOP/s\n\n", options.threads, peak / 1e9)
@@ -200,7 +145,7 @@ int main(int argc, char** argv) {
                   "ours | oneDNN's kernel | our kernel | chosen | difference |\n"
                   "|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const ConvolutionRow& row : kRows) {
-    if (!wanted(row, options)) continue;
+    if (!options.wants(row.name)) continue;
     if (Result<void> done = compare(row, options, peak); !done) {
       llvm::errs() << row.name << ": " << done.error().message << "\n";
       return 1;

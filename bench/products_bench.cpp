@@ -13,28 +13,16 @@
 //
 // What they must cost: 2 * rows * depth * columns flops; a product of few rows, as many bytes as
 // its right operand has.
-#include "bench/peak.h"
+#include "bench/own_kernels.h"
 #include "compiler/emit/plan_from_graph.h"
-#include "runtime/measure/time_runs.h"
-#include "runtime/onednn/backend.h"
-#include "runtime/random.h"
 #include "runtime/tile/product.h"
 
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include <cstdlib>
-
 namespace {
 
 using namespace tg;
-
-struct Options {
-  int threads = 1;
-  double seconds = 1;
-  bool schedules = false;
-  std::vector<std::string> names;
-};
 
 /// x[batch, rows, depth] @ w[depth, columns]; of attention, both are activations as it has them:
 /// heads side by side in a row, and its keys transposed.
@@ -118,33 +106,12 @@ double flops(const ProductRow& row) {
          static_cast<double>(row.columns);
 }
 
-Result<std::unique_ptr<Executable>> load(const Plan& plan, Products products, int threads) {
-  CompileOptions options;
-  options.threads = threads;
-  options.io_layout = IoLayout::Native;
-  TG_TRY(std::unique_ptr<Executable> executable,
-         make_cpu_backend(products)->compile(plan, options));
-  TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, 1));
-  TG_CHECK(executable->bind_inputs(inputs));
-  return executable;
-}
-
-std::string kernels(const Executable& executable) {
-  std::string text;
-  for (const StepInfo& step : executable.steps())
-    if (step.implementation != "view") text += (text.empty() ? "" : ", ") + step.implementation;
-  return text;
-}
-
-Result<void> compare(const ProductRow& row, const Options& options, double peak) {
+Result<void> compare(const ProductRow& row, const KernelBenchOptions& options, double peak) {
   Plan plan = plan_of(row);
-  TG_TRY(std::unique_ptr<Executable> theirs, load(plan, Products::Library, options.threads));
-  TG_TRY(std::unique_ptr<Executable> ours, load(plan, Products::UntriedTiles, options.threads));
-  TimingOptions timing;
-  timing.seconds = options.seconds;
-  timing.max_runs = 2000;
-  timing.warmup = 10;
-  TG_TRY(Comparison times, time_in_turns(*theirs, *ours, timing));
+  TG_TRY(std::unique_ptr<Executable> theirs, load_native(plan, Products::Library, options.threads));
+  TG_TRY(std::unique_ptr<Executable> ours,
+         load_native(plan, Products::UntriedTiles, options.threads));
+  TG_TRY(Comparison times, compare_kernels(*theirs, *ours, options.seconds));
   TG_TRY(std::vector<Tensor> a, theirs->outputs());
   TG_TRY(std::vector<Tensor> b, ours->outputs());
   auto share = [&](double us) { return 100 * flops(row) / us / 1e-6 / peak; };
@@ -155,7 +122,7 @@ Result<void> compare(const ProductRow& row, const Options& options, double peak)
                                 row.rows, row.depth, row.columns, times.first.median_us,
                                 times.second.median_us, times.ratio, times.low, times.high,
                                 share(times.first.median_us), share(times.second.median_us),
-                                kernels(*theirs), kernels(*ours), max_rel_diff(b[0], a[0]));
+                                kernels_of(*theirs), kernels_of(*ours), max_rel_diff(b[0], a[0]));
   llvm::outs().flush();
   return {};
 }
@@ -223,38 +190,15 @@ void sweep(const ProductRow& row, const tile::TileKernels& tiles, double peak, d
   llvm::outs().flush();
 }
 
-Options read_options(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    llvm::StringRef word(argv[i]);
-    bool more = i + 1 < argc;
-    if (word == "--threads" && more)
-      options.threads = std::max(1, std::atoi(argv[++i]));
-    else if (word == "--seconds" && more)
-      options.seconds = std::atof(argv[++i]);
-    else if (word == "--schedules")
-      options.schedules = true;
-    else
-      options.names.push_back(word.str());
-  }
-  return options;
-}
-
-bool wanted(const ProductRow& row, const Options& options) {
-  return options.names.empty() || llvm::any_of(options.names, [&](const std::string& name) {
-           return llvm::StringRef(row.name).contains(name);
-         });
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
-  Options options = read_options(argc, argv);
+  KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {"--schedules"});
   double peak = peak_flops(options.threads);
   llvm::outs() << make_cpu_backend()->description() << "\n"
                << llvm::formatv("{0} threads, peak {1:f0} GFLOP/s\n\n", options.threads,
                                 peak / 1e9);
-  if (options.schedules) {
+  if (options.has("--schedules")) {
     tile::Isa isa =
         llvm::StringRef(cpu::simd().isa) == "avx512" ? tile::Isa::Avx512 : tile::Isa::Avx2;
     auto tiles = tile::TileKernels::make(isa);
@@ -263,7 +207,7 @@ int main(int argc, char** argv) {
       return 1;
     }
     for (const ProductRow& row : kRows)
-      if (row.form == ProductRow::Constant && wanted(row, options))
+      if (row.form == ProductRow::Constant && options.wants(row.name))
         sweep(row, **tiles, peak, options.seconds);
     return 0;
   }
@@ -271,7 +215,7 @@ int main(int argc, char** argv) {
       << "| product | sizes | oneDNN, us | ours, us | times faster (95%) | oneDNN | ours | "
          "oneDNN's kernel | our tile | difference |\n|---|---|---|---|---|---|---|---|---|---|\n";
   for (const ProductRow& row : kRows) {
-    if (!wanted(row, options)) continue;
+    if (!options.wants(row.name)) continue;
     if (Result<void> done = compare(row, options, peak); !done) {
       llvm::errs() << row.name << ": " << done.error().message << "\n";
       return 1;
