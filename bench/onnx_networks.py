@@ -36,7 +36,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from run import ROOT, setting
+from run import ROOT, keep_results, setting
 
 sys.path.insert(0, str(ROOT / "tests/oracle"))
 try:
@@ -308,9 +308,7 @@ def main():
         record["rows"] = measure_all(options, folder)
     if not record["rows"]:
         sys.exit("nothing was measured")
-    options.results.mkdir(parents=True, exist_ok=True)
-    (options.results / "onnx_networks.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    (options.results / "onnx_networks.md").write_text(markdown(record), encoding="utf-8")
+    keep_results(options.results, record, markdown(record))
     print("".join(markdown(record).split("\nWith")[1:]))
 
 

@@ -37,7 +37,7 @@ import warnings
 from pathlib import Path
 
 from onnx_networks import OnnxRuntime, OpenVino, median_interval
-from run import ROOT, setting
+from run import ROOT, keep_results, setting
 
 try:
     import networks  # tests/oracle, as onnx_networks finds it
@@ -394,9 +394,7 @@ def main():
         record["rows"] = measure_all(options, folder)
     if options.export or not record["rows"]:
         return
-    options.results.mkdir(parents=True, exist_ok=True)
-    (options.results / "python_networks.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    (options.results / "python_networks.md").write_text(markdown(record), encoding="utf-8")
+    keep_results(options.results, record, markdown(record))
     print(markdown(record))
 
 

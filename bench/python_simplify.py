@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 from onnx_networks import networks, onnx, ort
-from run import ROOT, setting
+from run import ROOT, keep_results, setting
 
 import tangram
 
@@ -137,9 +137,7 @@ def main():
         record["rows"] = measure_all(options, folder)
     if not record["rows"]:
         sys.exit("nothing was measured")
-    options.results.mkdir(parents=True, exist_ok=True)
-    (options.results / "python_simplify.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    (options.results / "python_simplify.md").write_text(markdown(record), encoding="utf-8")
+    keep_results(options.results, record, markdown(record))
     print(markdown(record))
 
 

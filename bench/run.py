@@ -83,6 +83,13 @@ def json_options(name, out):
     return ["--json", out] if "--json FILE" in source else []
 
 
+def keep_results(results, record, text):
+    """Writes both files of a result: what it was made of, and what people read."""
+    results.mkdir(parents=True, exist_ok=True)
+    (results / f"{record['program']}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    (results / f"{record['program']}.md").write_text(text, encoding="utf-8")
+
+
 def run(program, results):
     """Runs one program; its exit code."""
     name = program.name
@@ -106,9 +113,7 @@ def run(program, results):
         record["measured"] = measured
     else:
         record["output"] = done.stdout.splitlines()
-    results.mkdir(parents=True, exist_ok=True)
-    (results / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    (results / f"{name}.md").write_text(markdown(name, record, done.stdout), encoding="utf-8")
+    keep_results(results, record, markdown(name, record, done.stdout))
     return 0
 
 

@@ -11,6 +11,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from unittest import mock
 
@@ -87,18 +88,39 @@ def vad(session, windows=12):
     return [(f"window {i}", p) for i, p in enumerate(single)] + [(f"frame {i}", p) for i, p in enumerate(joined)]
 
 
-def check(pipeline):
-    """What is wrong; empty if nothing is."""
+def check(pipeline, session):
+    """What is wrong with what it finds through a class of sessions, which counts its runs; empty if nothing is."""
+    start = time.perf_counter()
     want = pipeline(RealSession)
-    TangramSession.runs = 0
-    got = pipeline(TangramSession)
-    if TangramSession.runs == 0:
+    between = time.perf_counter()
+    session.runs = 0
+    got = pipeline(session)
+    if session.runs == 0:
         return "the package runs another session"
     if [what for what, _ in got] != [what for what, _ in want]:
         return f"{[what for what, _ in got]}, expected {[what for what, _ in want]}"
     worst = max(abs(a - b) for (_, a), (_, b) in zip(got, want))
-    print(f"     {want[0][0]} to {want[-1][0]}; {TangramSession.runs} runs, differences up to {worst:.1g}")
+    print(f"     {len(want)} results, {want[0][0]} to {want[-1][0]}; {session.runs} runs, differences up to {worst:.1g}; "
+          f"{between - start:.1f} s before, {time.perf_counter() - between:.1f} s here")
     return f"a number differs by {worst:.3g}" if worst > TOLERANCE else ""
+
+
+def check_all(pipelines, names, session, fault):
+    """The exit code: of pipelines by name, those that are asked for. `fault`: what a session raises."""
+    failed = 0
+    for name, pipeline in pipelines.items():
+        if names and name not in names:
+            continue
+        try:
+            wrong = check(pipeline, session)
+        except ImportError as missing:
+            print(f"[SKIP] {name}: {missing.name} is not installed")
+            continue
+        except fault as error:
+            wrong = str(error)
+        failed += bool(wrong)
+        print(f"FAIL {name}: {wrong}" if wrong else f"ok   {name}", flush=True)
+    return 1 if failed else 0
 
 
 def main():
@@ -107,20 +129,8 @@ def main():
     parser.add_argument("--backend", default="cpu", choices=["ref", "cpu"])
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    TangramSession.options, failed = options, 0
-    for name, pipeline in (("ocr", ocr), ("vad", vad)):
-        if options.names and name not in options.names:
-            continue
-        try:
-            wrong = check(pipeline)
-        except ImportError as missing:
-            print(f"[SKIP] {name}: {missing.name} is not installed")
-            continue
-        except RuntimeError as error:
-            wrong = str(error)
-        failed += bool(wrong)
-        print(f"FAIL {name}: {wrong}" if wrong else f"ok   {name}", flush=True)
-    return 1 if failed else 0
+    TangramSession.options = options
+    return check_all({"ocr": ocr, "vad": vad}, options.names, TangramSession, RuntimeError)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ Packages that are not installed are skipped (`./dev test --oracle --full` instal
 """
 import argparse
 import sys
-import time
 
 try:
     import import_pipelines_test as pipelines
@@ -34,7 +33,7 @@ class Session:
     """ONNX Runtime's session for names and metadata; Tangram for what it computes."""
 
     optimise = False
-    sizes = runs = 0
+    runs = 0
 
     def __init__(self, path, sess_options=None, providers=None):
         self._path, self._programs = path, {}
@@ -47,7 +46,6 @@ class Session:
         shapes = {name: list(value.shape) for name, value in inputs.items() if value.ndim}
         key = str(shapes)
         if key not in self._programs:
-            Session.sizes += 1
             model = tangram.load(self._path, shapes=shapes)
             if self.optimise:
                 model = model.optimize(**SEARCH).model
@@ -72,43 +70,14 @@ def vad(session):
     return pipelines.vad(session, WINDOWS)
 
 
-def check(pipeline):
-    """What is wrong; empty if nothing is."""
-    start = time.perf_counter()
-    want = pipeline(pipelines.RealSession)
-    between = time.perf_counter()
-    Session.sizes = Session.runs = 0
-    got = pipeline(Session)
-    if Session.runs == 0:
-        return "the package runs another session"
-    if [what for what, _ in got] != [what for what, _ in want]:
-        return f"{[what for what, _ in got]}, expected {[what for what, _ in want]}"
-    worst = max(abs(a - b) for (_, a), (_, b) in zip(got, want))
-    print(f"     {len(want)} results, {want[0][0]} to {want[-1][0]}; {Session.runs} runs of {Session.sizes} sizes, differences "
-          f"up to {worst:.1g}; {between - start:.1f} s before, {time.perf_counter() - between:.1f} s here")
-    return f"a number differs by {worst:.3g}" if worst > pipelines.TOLERANCE else ""
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tg")  # of all tests here; this one takes the package
     parser.add_argument("--optimise", action="store_true", help="optimise each model before it runs")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    Session.optimise, failed = options.optimise, 0
-    for name, pipeline in (("ocr", ocr), ("vad", vad)):
-        if options.names and name not in options.names:
-            continue
-        try:
-            wrong = check(pipeline)
-        except ImportError as missing:
-            print(f"[SKIP] {name}: {missing.name} is not installed")
-            continue
-        except tangram.Error as error:
-            wrong = str(error)
-        failed += bool(wrong)
-        print(f"FAIL {name}: {wrong}" if wrong else f"ok   {name}", flush=True)
-    return 1 if failed else 0
+    Session.optimise = options.optimise
+    return pipelines.check_all({"ocr": ocr, "vad": vad}, options.names, Session, tangram.Error)
 
 
 if __name__ == "__main__":
