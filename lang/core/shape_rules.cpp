@@ -24,6 +24,7 @@ bool apply_rule(Inference& in) {
   case ShapeRule::clip: return clip(in);
   case ShapeRule::cast: return cast(in);
   case ShapeRule::matmul: return matmul(in);
+  case ShapeRule::attention: return attention(in);
   case ShapeRule::conv2d: return conv2d(in);
   case ShapeRule::winograd_weight: return winograd_weight(in);
   case ShapeRule::winograd_conv2d: return winograd_conv2d(in);
@@ -69,7 +70,7 @@ bool check_operands(const Inference& in) {
   ShapeRule rule = in.info.shape;
   bool mixed = rule == ShapeRule::select || rule == ShapeRule::gather ||
                rule == ShapeRule::scatter || rule == ShapeRule::fused_map ||
-               rule == ShapeRule::extern_op;
+               rule == ShapeRule::extern_op || rule == ShapeRule::attention;
   DType dtype = DType::None;
   for (size_t i = 0; i < got; ++i) {
     const TensorType& type = in.type(i);

@@ -23,9 +23,9 @@ void LibraryPlan::prepare(const CompileOptions& options, ScratchTimer& timer,
 
 void LibraryPlan::prepare_convolutions(const CompileOptions& options, ScratchTimer& timer,
                                        const TimeGenerated& generated) {
-  EditedPlan plain = lower_winograd(plan_);
+  EditedPlan pieces = expand_attention(plan_), plain = lower_winograd(pieces.plan);
   plan_ = std::move(plain.plan);
-  origin_ = std::move(plain.origin);
+  origin_ = compose(pieces.origin, plain.origin);
   if (!libraries_.dnn) return;
   int64_t limit = options.memory_limit_bytes;
   DnnLimits limits;

@@ -71,6 +71,17 @@ public:
                          "none}",
                          heads, q, scores ? d : keys, scores ? keys : d);
   }
+  /// One operator that was two products and a softmax.
+  std::string attention() {
+    int64_t heads = pick_attention({8, 12, 32}), q = pick_attention({1, 32, 64, 128, 197, 256});
+    int64_t d = pick_attention({32, 64, 128});
+    int64_t keys = q > 1 ? q : pick_attention({128, 512, 2048});
+    std::string seen = "none";
+    if (pick_attention({0, 1})) seen = llvm::formatv("w bool[{0}, {1}]", q, keys);
+    return llvm::formatv("attention(f32[1, {0}, {1}, {2}], f32[1, {0}, {2}, {3}], f32[1, {0}, {3}, "
+                         "{2}], none, {4}) {{otherwise = -1e+09}",
+                         heads, q, d, keys, seen);
+  }
   std::string pooling() {
     auto [c, hw] = image();
     const char* op = coin() ? "max_pool2d" : "avg_pool2d";
@@ -138,6 +149,11 @@ private:
     return from
         .begin()[static_cast<size_t>(stream_.uniform(next_++) * static_cast<double>(from.size()))];
   }
+  /// From a stream of its own: what came before it is drawn as it was.
+  int64_t pick_attention(std::initializer_list<int64_t> from) {
+    double drawn = attention_stream_.uniform(next_of_attention_++);
+    return from.begin()[static_cast<size_t>(drawn * static_cast<double>(from.size()))];
+  }
   bool coin() { return pick({0, 1}) == 1; }
   bool rarely() { return pick({0, 0, 1}) == 1; }
   int64_t channels() { return pick({16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024}); }
@@ -181,8 +197,8 @@ private:
                          window == 1 && stride == 1 ? "valid" : "same", act());
   }
 
-  RandomStream stream_{1, "calibration"};
-  uint64_t next_ = 0;
+  RandomStream stream_{1, "calibration"}, attention_stream_{1, "calibration of attention"};
+  uint64_t next_ = 0, next_of_attention_ = 0;
 };
 
 /// One round of the list: kinds in their shares. Networks tell more of what is done element by
@@ -198,6 +214,7 @@ void draw_round(Drawer& draw, std::vector<std::string>& keys) {
   }
   keys.push_back(draw.convolution(3));
   keys.push_back(draw.batched());
+  keys.push_back(draw.attention());
   keys.push_back(draw.rows());
   keys.push_back(draw.pooling());
   keys.push_back(draw.map());

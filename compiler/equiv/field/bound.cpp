@@ -20,6 +20,7 @@ enum class Growth : uint8_t {
   Iota,
   Variable,
   Matmul,
+  Attention,
   Conv2d,
   WinogradWeight,
   WinogradConv2d,
@@ -51,6 +52,7 @@ constexpr Growth structured_growth(OpKind op) {
   case OpKind::Input:
   case OpKind::Weight: return Growth::Variable;
   case OpKind::Matmul: return Growth::Matmul;
+  case OpKind::Attention: return Growth::Attention;
   case OpKind::Conv2d: return Growth::Conv2d;
   case OpKind::WinogradWeight: return Growth::WinogradWeight;
   case OpKind::WinogradConv2d: return Growth::WinogradConv2d;
@@ -185,6 +187,21 @@ private:
       if (!graph_.type(graph_.operands(id)[operand]).is_none()) x += of(id, operand);
     std::optional<OpKind> op = act_op(parse_act(act.text).value_or(Act::None));
     return op ? pointwise<Degree>(*op, &x) : x;
+  }
+
+  /// The row of a softmax is asked for once a score; its members are summed with the values.
+  Degree attention(NodeId id) {
+    const TensorType &q = graph_.type(graph_.operands(id)[0]), &result = graph_.type(id);
+    auto given = [&](size_t i) { return !graph_.type(graph_.operands(id)[i]).is_none(); };
+    auto places = static_cast<double>(graph_.type(graph_.operands(id)[1]).shape.back());
+    double scores = elements(id) / static_cast<double>(result.shape.back()) * places;
+    Degree score = sum_of(of(id, 0) * of(id, 1), static_cast<double>(q.shape.back()));
+    if (given(3)) score += of(id, 3);
+    if (given(4)) {
+      Degree chosen[] = {of(id, 4), score, Degree::number(graph_.attr(id, 0).real)};
+      score = pointwise<Degree>(OpKind::Select, chosen);
+    }
+    return sum_of(query(score, 3 * scores) * of(id, 2), places);
   }
 
   /// What integers have of their own: a random function beside the definition (ir/evaluate.h).
@@ -342,6 +359,7 @@ private:
     case Growth::Matmul:
       return product(id, static_cast<double>(graph_.type(graph_.operands(id)[0]).shape.back()),
                      graph_.attr(id, 0));
+    case Growth::Attention: return attention(id);
     case Growth::Conv2d: return product(id, taps(id), graph_.attr(id, 3));
     case Growth::WinogradWeight: return winograd_weight(id);
     case Growth::WinogradConv2d: return winograd_conv(id);

@@ -42,6 +42,7 @@ Efficiency efficiency(OpKind op) {
   const OpInfo& info = op_info(op);
   switch (info.shape) {
   case ShapeRule::matmul:
+  case ShapeRule::attention:
   case ShapeRule::conv2d:
   case ShapeRule::conv3d:
   case ShapeRule::conv_transpose2d:
@@ -94,6 +95,17 @@ double winograd_flops(const Symbols& symbols, const OpInstance& instance) {
                   (of_inputs * inputs + of_results * outputs) / kPointwise.flops);
 }
 
+/// The two products of attention, and the softmax between them, each over the share of peak that
+/// its kind reaches.
+double attention_flops(const Symbols& symbols, const OpInstance& instance) {
+  const TensorType &q = symbols.type(instance.operands[0]), &y = symbols.type(instance.result);
+  auto width = static_cast<double>(q.shape.back()), of_values = static_cast<double>(y.shape.back());
+  double scores = static_cast<double>(y.elements()) / of_values *
+                  static_cast<double>(symbols.type(instance.operands[1]).shape.back());
+  return scores *
+         (2 * (width + of_values) / kDense.flops + kTranscendentalFlops / kNormalise.flops);
+}
+
 /// Vector units hold half as many doubles as floats.
 double peak_gflops(const DeviceProfile& device, DType dtype) {
   if (is_half(dtype)) return device.half_gflops;
@@ -124,9 +136,13 @@ Roofline AnalyticCost::roofline(const Symbols& symbols, const OpInstance& instan
   OpWork work = op_work(symbols, instance.op, instance.attrs, instance.operands, instance.result);
   Efficiency share = efficiency(instance.op);
   double peak = peak_gflops(device_, symbols.type(instance.result).dtype);
-  double flops = instance.op == OpKind::WinogradConv2d
-                     ? winograd_flops(symbols, instance)
-                     : work.flops / (share.flops * group_efficiency(symbols, instance));
+  double flops = work.flops / share.flops;
+  if (instance.op == OpKind::WinogradConv2d)
+    flops = winograd_flops(symbols, instance);
+  else if (instance.op == OpKind::Attention)
+    flops = attention_flops(symbols, instance);
+  else
+    flops /= group_efficiency(symbols, instance);
   // 1 GFLOP/s is 1,000 operations a microsecond; 1 GB/s 1,000 bytes.
   return {flops / (peak * 1e3), work.bytes, share.bytes};
 }

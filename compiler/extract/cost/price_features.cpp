@@ -40,6 +40,7 @@ private:
   void by_shape() {
     switch (info_.shape) {
     case ShapeRule::matmul: return product();
+    case ShapeRule::attention: return attention();
     case ShapeRule::conv2d:
     case ShapeRule::conv3d:
     case ShapeRule::conv_transpose2d: return convolution();
@@ -109,6 +110,18 @@ private:
     add(is_weight(0), kOtherForm);
     add(is_weight(1), kOtherForm);
     epilogue();
+  }
+
+  void attention() {
+    out_.family = PriceFamily::Attention;
+    const Shape &q = operand(0).shape, &keys = operand(1).shape, &y = result().shape;
+    add(log_of(elements(y, 0, y.size() - 2)));
+    add(log_of(static_cast<double>(y.end()[-2])));
+    add(log_of(static_cast<double>(q.back())));
+    add(log_of(static_cast<double>(keys.back())));
+    add(log_of(static_cast<double>(y.back())));
+    add(given(3), kEpilogue);
+    add(given(4), kEpilogue);
   }
 
   /// Vectors hold so many numbers at most, and what is left over of the channels is padding, or

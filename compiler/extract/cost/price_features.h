@@ -16,12 +16,13 @@ enum class PriceFamily : uint8_t {
   Convolution, // dense, or of groups
   Depthwise,   // one channel a group
   Filtering,   // winograd_conv2d
-  Window,      // pooling
-  Rows,        // softmax, norms, reductions
-  Map,         // element by element, fused or not
-  Copy,        // moves
+  Attention,
+  Window, // pooling
+  Rows,   // softmax, norms, reductions
+  Map,    // element by element, fused or not
+  Copy,   // moves
 };
-inline constexpr size_t kPriceFamilies = 8;
+inline constexpr size_t kPriceFamilies = 9;
 
 struct PriceFeatures {
   PriceFamily family{};

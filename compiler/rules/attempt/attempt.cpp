@@ -46,6 +46,7 @@ bool RuleAttempt::make_op(TermId id, const Shape* want) {
   case ShapeRule::broadcast:
   case ShapeRule::compare: return shapes_.make_broadcast(id, want);
   case ShapeRule::matmul: return products_.make_matmul(id, want);
+  case ShapeRule::attention: return products_.make_attention(id, want);
   case ShapeRule::conv2d: return products_.make_conv2d(id, want);
   case ShapeRule::winograd_weight: return products_.make_winograd_weight(id, want);
   case ShapeRule::winograd_conv2d: return products_.make_winograd_conv2d(id, want);

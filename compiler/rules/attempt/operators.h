@@ -10,6 +10,7 @@ class ProductGuess : public OperandGuess {
 public:
   using OperandGuess::OperandGuess;
   bool make_matmul(TermId id, const Shape* want);
+  bool make_attention(TermId id, const Shape* want);
   bool make_conv2d(TermId id, const Shape* want);
   bool make_winograd_weight(TermId id, const Shape* want);
   bool make_winograd_conv2d(TermId id, const Shape* want);

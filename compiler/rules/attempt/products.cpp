@@ -45,6 +45,43 @@ bool ProductGuess::make_matmul(TermId id, const Shape* want) {
                                      {terms_.attr_or(term, 0, draws_.any_act())});
 }
 
+bool ProductGuess::make_attention(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  if (want && want->size() < 2) return false;
+  TermId q = term.operands[0], keys = term.operands[1], values = term.operands[2];
+  for (TermId operand : {q, keys, values})
+    if (terms_.is_op(operand) && !terms_.known(operand) && !terms_.make(operand, nullptr))
+      return false;
+  std::optional<Shape> kq = terms_.known(q), kk = terms_.known(keys), kv = terms_.known(values);
+  for (const std::optional<Shape>* known : {&kq, &kk, &kv})
+    if (*known && (*known)->size() < 2) return false;
+  Shape batch;
+  if (want)
+    batch.assign(want->begin(), want->end() - 2);
+  else if (kq || kk || kv)
+    batch.assign((kq ? kq : kk ? kk : kv)->begin(), (kq ? kq : kk ? kk : kv)->end() - 2);
+  else
+    for (int64_t n = draws_.between(0, 2); n > 0; --n) batch.push_back(draws_.size());
+  auto of = [&](int64_t rows, int64_t columns, bool whole) {
+    Shape s = whole || draws_.chance(70) ? batch : Shape();
+    s.append({rows, columns});
+    return s;
+  };
+  int64_t width = kq ? kq->back() : kk ? kk->end()[-2] : draws_.size();
+  int64_t places = kk ? kk->back() : kv ? kv->end()[-2] : draws_.size();
+  int64_t rows = want ? want->end()[-2] : draws_.size();
+  if (!kq && !terms_.make(q, of(rows, width, true))) return false;
+  rows = terms_.shape(q).end()[-2];
+  if (!kk && !terms_.make(keys, of(width, places, false))) return false;
+  if (!kv && !terms_.make(values, of(places, want ? want->back() : draws_.size(), false)))
+    return false;
+  for (size_t mask : {3, 4})
+    if (!terms_.make_optional(term.operands[mask],
+                              of(draws_.chance(70) ? rows : 1, places, draws_.chance(30))))
+      return false;
+  return terms_.finish(id, {terms_.attr_or(term, 0, Value::of_float(-1e9))});
+}
+
 bool ProductGuess::make_kernel(TermId w, Shape kernel, int64_t channels, const Shape* want) {
   int64_t groups = draws_.chance(50) ? 1 : draws_.divisor(channels);
   bool fits = kernel[1] > 0 && channels % kernel[1] == 0 && kernel[0] % (channels / kernel[1]) == 0;

@@ -14,6 +14,7 @@ constexpr size_t kMaxSize = 10'000; // terms, expressions
 /// Whether the operand chooses (a condition, indices) and has another dtype than what is chosen.
 bool is_choice(OpKind op, size_t operand) {
   bool picks = op == OpKind::Gather || op == OpKind::Scatter;
+  if (op == OpKind::Attention) return operand == 4;
   return (op == OpKind::Select && operand == 0) || (picks && operand == 1) || op == OpKind::Extern;
 }
 

@@ -44,6 +44,8 @@ std::optional<ExprIndex> TermTypes::rank(TermId id) {
   case ShapeRule::compare:
   case ShapeRule::fused_map:
   case ShapeRule::select: return highest_rank(term.operands);
+  case ShapeRule::attention:
+    return highest_rank({term.operands[0], term.operands[1], term.operands[2]});
   case ShapeRule::matmul: return highest_rank({term.operands[0], term.operands[1]});
   case ShapeRule::reduce:
   case ShapeRule::argmax: { // with keepdims; without, it depends on how many axes go
@@ -153,6 +155,7 @@ std::optional<uint32_t> TermTypes::dtype_like(TermId id) const {
     return like ? std::optional(rule_.exprs[term.attrs[1].expr].variable) : std::nullopt;
   }
   case ShapeRule::select: return dtype_like(term.operands[1]);
+  case ShapeRule::attention:
   case ShapeRule::gather:
   case ShapeRule::scatter: return dtype_like(term.operands[0]);
   default: break;

@@ -53,6 +53,7 @@ DTypeFacts facts_of(const Term& term) {
   for (size_t i = 1; i <= term.operands.size(); ++i) facts.alike.push_back(i);
   switch (info.shape) {
   case ShapeRule::select: facts = {{{1, bit(DType::Bool)}}, {0, 2, 3}}; break;
+  case ShapeRule::attention: facts = {{{5, bit(DType::Bool)}}, {0, 1, 2, 3, 4}}; break;
   case ShapeRule::gather: facts = {{{2, kIntegers}}, {0, 1}}; break;
   case ShapeRule::scatter: facts = {{{2, kIntegers}}, {0, 1, 3}}; break;
   case ShapeRule::compare: facts.limits = {{0, bit(DType::Bool)}}; break;

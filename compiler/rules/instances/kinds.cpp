@@ -321,6 +321,7 @@ uint64_t operator_kinds(const Operator& o) {
   case ShapeRule::select:
   case ShapeRule::broadcast_to: broadcast_kinds(word, o); break;
   case ShapeRule::matmul: matmul_kinds(word, o); break;
+  case ShapeRule::attention: matmul_kinds(word, o); break;
   case ShapeRule::reshape: reshape_kinds(word, o); break;
   case ShapeRule::transpose: transpose_kinds(word, o); break;
   case ShapeRule::concat: concat_kinds(word, o); break;

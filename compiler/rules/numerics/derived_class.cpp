@@ -29,6 +29,10 @@ int64_t work(const Graph& graph, NodeId id) {
   auto elements_of = [&](size_t i) { return graph.type(operands[i]).elements(); };
   switch (graph.node(id).op) {
   case OpKind::Matmul: return elements * graph.type(operands[0]).shape.back();
+  case OpKind::Attention: {
+    int64_t width = graph.type(operands[0]).shape.back(), values = graph.type(id).shape.back();
+    return elements / values * graph.type(operands[1]).shape.back() * (width + values);
+  }
   case OpKind::Conv2d:
   case OpKind::Conv3d: return elements * elements_of(1) / graph.type(operands[1])[0];
   case OpKind::ConvTranspose2d: return elements_of(0) * elements_of(1) / graph.type(operands[1])[0];

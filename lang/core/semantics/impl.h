@@ -68,6 +68,7 @@ void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> opera
     return map(operands[0], result, [&](const W& x) { return Math<W>::cast(to, x); });
   }
   case OpKind::Matmul: return matmul(attrs, operands, result, scratch);
+  case OpKind::Attention: return attention(attrs, operands, result, scratch);
   case OpKind::Conv2d: return conv2d(attrs, operands, result, scratch);
   case OpKind::WinogradWeight: return winograd_weight(attrs, operands[0], result);
   case OpKind::WinogradConv2d: return winograd_conv2d(attrs, operands, result, scratch);

@@ -76,6 +76,89 @@ void softmax(AttrValues attrs, const ConstView<T>& x, View<T> result,
     }
 }
 
+/// Scores [rows, columns] of what is given of one matrix: rows and columns of size 1 are repeated.
+template <class T> struct OfScores {
+  const T* data = nullptr; // null where it is absent
+  int64_t row = 0, column = 0, matrix = 0;
+
+  explicit OfScores(const ConstView<T>& x) : data(x.data) {
+    int64_t rows = x.shape.size() < 2 ? 1 : x.shape[x.shape.size() - 2];
+    int64_t columns = x.shape.empty() ? 1 : x.shape.back();
+    row = rows == 1 ? 0 : columns;
+    column = columns == 1 ? 0 : 1;
+    matrix = rows * columns;
+  }
+  OfScores at(int64_t index) const {
+    OfScores moved = *this;
+    if (data) moved.data += index * matrix;
+    return moved;
+  }
+  WideOf<T> operator()(int64_t i, int64_t j) const {
+    return static_cast<WideOf<T>>(data[i * row + j * column]);
+  }
+};
+
+/// softmax(q @ keys + mask) @ values of one batch, a row of scores at a time.
+template <class T> struct AttentionMatrices {
+  using W = WideOf<T>;
+  const T *q, *keys, *values;
+  OfScores<T> mask, seen;
+  int64_t width, count, value_width; // of queries; of keys; of values
+  W otherwise;
+
+  void score(int64_t row, llvm::MutableArrayRef<W> scores) const {
+    for (W& score : scores) score = W{};
+    for (int64_t l = 0; l < width; ++l) {
+      W x = static_cast<W>(q[row * width + l]);
+      for (int64_t j = 0; j < count; ++j) scores[j] += x * static_cast<W>(keys[l * count + j]);
+    }
+    for (int64_t j = 0; j < count; ++j) {
+      if (mask.data) scores[j] = scores[j] + mask(row, j);
+      if (seen.data) scores[j] = Math<W>::select(seen(row, j), scores[j], otherwise);
+    }
+  }
+  void run(int64_t row, llvm::MutableArrayRef<W> scores, T* result) const {
+    score(row, scores);
+    Math<W>::softmax(scores);
+    for (int64_t v = 0; v < value_width; ++v) {
+      W sum{};
+      for (int64_t j = 0; j < count; ++j)
+        sum += scores[j] * static_cast<W>(values[j * value_width + v]);
+      result[v] = static_cast<T>(sum);
+    }
+  }
+};
+
+template <class T>
+void attention(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
+               llvm::MutableArrayRef<WideOf<T>> scores) {
+  llvm::ArrayRef<int64_t> q = operands[0].shape, keys = operands[1].shape;
+  int64_t places = q[q.size() - 2], width = q.back(), count = keys.back();
+  int64_t value_width = result.shape.back();
+  llvm::SmallVector<llvm::ArrayRef<int64_t>, 5> leading;
+  for (const ConstView<T>& x : operands)
+    leading.push_back(x.shape.drop_back(std::min<size_t>(2, x.shape.size())));
+  OfScores<T> mask(operands[3]), seen(operands[4]);
+  Rows rows(result.shape.drop_back(2), leading);
+  rows.for_each([&](int64_t first) {
+    for (int64_t b = 0; b < rows.length(); ++b) {
+      auto index = [&](size_t operand) { return rows.offset(operand) + b * rows.step(operand); };
+      AttentionMatrices<T> one{operands[0].data + index(0) * places * width,
+                               operands[1].data + index(1) * width * count,
+                               operands[2].data + index(2) * count * value_width,
+                               mask.at(index(3)),
+                               seen.at(index(4)),
+                               width,
+                               count,
+                               value_width,
+                               Math<WideOf<T>>::literal(attrs[0]->real)};
+      T* to = result.data + (first + b) * places * value_width;
+      for (int64_t i = 0; i < places; ++i)
+        one.run(i, scores.take_front(static_cast<size_t>(count)), to + i * value_width);
+    }
+  });
+}
+
 template <class T>
 void batch_norm(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result) {
   using W = WideOf<T>;

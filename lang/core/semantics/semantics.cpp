@@ -247,6 +247,7 @@ int64_t scratch_elements(OpKind op, AttrValues attrs,
   using namespace semantics;
   switch (op) {
   case OpKind::Matmul: return std::min(kSumRows, result[result.size() - 2]) * result.back();
+  case OpKind::Attention: return operands[1].back(); // a row of scores
   case OpKind::Conv2d: return std::min(kSumRows, result[1]) * result[2] * result[3];
   case OpKind::WinogradConv2d: return winograd_scratch(operands[1]);
   case OpKind::MaxPool2d:

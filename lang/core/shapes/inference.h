@@ -56,6 +56,7 @@ bool literal_fits(double x, DType dtype);
 
 // --- products.cpp
 bool matmul(Inference& in);
+bool attention(Inference& in);
 /// The bias, operand 2, of so many channels.
 bool bias_fits(const Inference& in, int64_t channels);
 /// Activation, bias and residual of products: the last attribute and operands 2 and 3.

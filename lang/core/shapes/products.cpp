@@ -46,4 +46,62 @@ bool matmul(Inference& in) {
   return epilogue(in, n);
 }
 
+namespace {
+
+/// Of all alike but `seen`, which is a condition.
+bool attention_dtypes_fit(const Inference& in) {
+  DType dtype = in.type(0).dtype;
+  for (size_t i : {0, 1, 2, 3}) {
+    const TensorType& type = in.type(i);
+    if (type.is_none()) continue;
+    if (!dtype_fits(in.info, type.dtype)) return in.fail("attention takes floats, got {0}", type);
+    if (type.dtype != dtype)
+      return in.fail("dtypes differ: {0} and {1}", dtype_name(dtype), dtype_name(type.dtype));
+  }
+  const TensorType& seen = in.type(4);
+  if (seen.is_none() || seen.dtype == DType::Bool) return true;
+  return in.fail("`seen` of attention must be bool, got {0}", seen);
+}
+
+/// What is added to the scores, or says which are seen, broadcasts to them; its leading dimensions
+/// broadcast with those of the others.
+bool mask_fits(const Inference& in, size_t operand, Shape& batch) {
+  const TensorType& mask = in.type(operand);
+  if (mask.is_none()) return true;
+  Shape scores = batch, all;
+  scores.append({in.type(0).shape.end()[-2], in.type(1).shape.back()});
+  if (!broadcast_shapes(mask.shape, scores, all) ||
+      llvm::makeArrayRef(all).take_back(2) != llvm::makeArrayRef(scores).take_back(2))
+    return in.fail("`{0}` {1} does not broadcast to the scores {2}",
+                   in.info.operands()[operand].name, mask, scores);
+  batch.assign(all.begin(), all.end() - 2);
+  return true;
+}
+
+} // namespace
+
+bool attention(Inference& in) {
+  const TensorType &q = in.type(0), &keys = in.type(1), &values = in.type(2);
+  if (q.rank() < 2 || keys.rank() < 2 || values.rank() < 2)
+    return in.fail("attention needs two dimensions or more, got {0}, {1} and {2}", q, keys, values);
+  if (!attention_dtypes_fit(in)) return false;
+  if (q.shape.back() != keys.shape.end()[-2])
+    return in.fail("queries of width {0} meet keys[.., width, places] of width {1}", q.shape.back(),
+                   keys.shape.end()[-2]);
+  if (keys.shape.back() != values.shape.end()[-2])
+    return in.fail("{0} keys[.., width, places] meet {1} values[.., places, width]",
+                   keys.shape.back(), values.shape.end()[-2]);
+  Shape batch, scores;
+  auto leading = [](const TensorType& t) { return llvm::makeArrayRef(t.shape).drop_back(2); };
+  if (!broadcast_shapes(leading(q), leading(keys), scores) ||
+      !broadcast_shapes(scores, leading(values), batch))
+    return in.fail("batch dimensions {0}, {1} and {2} do not broadcast", leading(q), leading(keys),
+                   leading(values));
+  if (!mask_fits(in, 3, batch) || !mask_fits(in, 4, batch)) return false;
+  in.result.dtype = q.dtype;
+  in.result.shape = batch;
+  in.result.shape.append({q.shape.end()[-2], values.shape.back()});
+  return true;
+}
+
 } // namespace tg::shapes

@@ -22,6 +22,12 @@ double flops_of(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef
   case Work::formula: // of rows alone
   case Work::transcendental: return op_info(op).flops * out;
   case Work::mnk2: return 2 * out * static_cast<double>(symbols.type(operands[0]).shape.back());
+  case Work::attention: { // two products, and an exponential a score
+    const TensorType &q = symbols.type(operands[0]), &keys = symbols.type(operands[1]);
+    double values = static_cast<double>(symbols.type(result).shape.back());
+    double scores = out / values * static_cast<double>(keys.shape.back());
+    return scores * (2 * (static_cast<double>(q.shape.back()) + values) + kTranscendentalFlops);
+  }
   case Work::conv: {
     const TensorType& w = symbols.type(operands[1]);
     return 2 * out * static_cast<double>(w.elements() / w[0]);

@@ -51,4 +51,8 @@ EditedPlan expand_maps(const Plan& plan, const std::function<bool(const PlanStep
 /// Those that a softmax alone reads.
 EditedPlan expand_maps_before_softmax(const Plan& plan);
 
+/// attention as the products and the softmax that it is: what the library runs as one is found in
+/// those (cudnn/attention.h), and for the others there are kernels.
+EditedPlan expand_attention(const Plan& plan);
+
 } // namespace tg::cuda

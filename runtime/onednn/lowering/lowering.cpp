@@ -18,6 +18,7 @@ namespace {
 // Rules for operators that are not pointwise, and for what a pointwise one does otherwise.
 constexpr KernelTable<LowerFn> kOwnRules{{
     {OpKind::Matmul, lower_matmul},
+    {OpKind::Attention, lower_attention},
     {OpKind::Conv2d, lower_conv2d},
     {OpKind::WinogradWeight, lower_reference},
     {OpKind::WinogradConv2d, lower_winograd_conv2d},
@@ -65,12 +66,14 @@ bool has_bf16_products() { return may_use(dnnl_cpu_isa_avx512_core); }
 /// The dtypes of a step: whether all are one, and what can hold them.
 struct StepDTypes {
   bool f32 = true, bf16 = true, floats = true, held = true;
-  StepDTypes(const Plan& plan, const PlanStep& step) {
+  bool conditions; // bools are, and nothing that is computed with
+  StepDTypes(const Plan& plan, const PlanStep& step) : conditions(step.op == OpKind::Attention) {
     for (PlanValueId id : step.operands)
       if (id != kNoValue) look(plan.values[id].type.dtype);
     look(plan.values[step.result].type.dtype);
   }
   void look(DType dtype) {
+    if (conditions && dtype == DType::Bool) return;
     f32 &= dtype == DType::F32;
     bf16 &= dtype == DType::BF16;
     floats &= is_float(dtype) && dtype != DType::F64;
@@ -359,7 +362,7 @@ Result<Place> Lowering::product_result(const PlanStep& step, llvm::ArrayRef<int6
 Result<void> Lowering::widened(const PlanStep& step, LowerFn rule) {
   llvm::SmallVector<std::pair<PlanValueId, Place>, 4> before;
   for (PlanValueId id : step.operands) {
-    if (id == kNoValue || places[id].dtype == DType::F32) continue;
+    if (id == kNoValue || !is_float(places[id].dtype) || places[id].dtype == DType::F32) continue;
     const Place narrow = places[id];
     Phase phase = at_load(narrow) ? Phase::Load : step.phase;
     Shape strides = is_dense(narrow) ? narrow.strides : contiguous_strides(narrow.shape);
@@ -390,6 +393,17 @@ void Lowering::set_view(const PlanStep& step, Place place) {
   op.implementation = "view";
   op.flops = op.bytes = 0;
   add_op(step.phase, std::move(op));
+}
+
+Shape Lowering::preferred_strides_behind_reshape(PlanValueId value) const {
+  bool one = readers_[value].size() == 1 && !plan.values[value].is_output;
+  const PlanStep* reader = one ? &plan.steps[readers_[value][0]] : nullptr;
+  if (!reader || reader->op != OpKind::Reshape) return preferred_strides(value);
+  Place behind;
+  behind.shape = type(reader->result).shape;
+  behind.strides = preferred_strides(reader->result);
+  std::optional<Place> own = reshape(behind, type(value).shape);
+  return own ? own->strides : preferred_strides(value);
 }
 
 Shape Lowering::preferred_strides(PlanValueId value) const {

@@ -84,6 +84,8 @@ public:
   /// The strides that let the only reader, a transpose, be a view that is row-major; row-major
   /// where there is no such reader.
   Shape preferred_strides(PlanValueId value) const;
+  /// The same where the only reader is a reshape that such a transpose reads (heads in groups).
+  Shape preferred_strides_behind_reshape(PlanValueId value) const;
 
   void add_op(Phase phase, Op op) { program(phase).ops.push_back(std::move(op)); }
   Program& program(Phase phase) { return phase == Phase::Load ? load : run_program; }
@@ -169,6 +171,7 @@ Result<void> lower_matmul(Lowering& l, const PlanStep& step);
 Result<void> lower_conv2d(Lowering& l, const PlanStep& step);
 Result<void> lower_conv3d(Lowering& l, const PlanStep& step);
 Result<void> lower_conv_transpose2d(Lowering& l, const PlanStep& step);
+Result<void> lower_attention(Lowering& l, const PlanStep& step);
 Result<void> lower_winograd_conv2d(Lowering& l, const PlanStep& step);
 Result<void> lower_pool2d(Lowering& l, const PlanStep& step);
 Result<void> lower_pointwise(Lowering& l, const PlanStep& step); // one operator, or a fused_map

@@ -8,6 +8,19 @@
 
 namespace tg::cpu {
 
+int64_t step_of(const Place& p, size_t axis) { return p.shape[axis] == 1 ? 1 : p.strides[axis]; }
+
+int64_t start_of(const Place& p, const Shape& shape, int64_t index) {
+  int64_t offset = 0;
+  size_t missing = shape.size() - p.shape.size();
+  for (size_t axis = shape.size() - 2; axis-- > 0;) {
+    int64_t at = index % shape[axis];
+    index /= shape[axis];
+    if (axis >= missing && p.shape[axis - missing] != 1) offset += at * p.strides[axis - missing];
+  }
+  return offset;
+}
+
 const tile::TileKernels* tiles_of(tile::Isa isa) {
   auto make = [](tile::Isa which) {
     Result<std::unique_ptr<tile::TileKernels>> made = tile::TileKernels::make(which);
@@ -71,9 +84,6 @@ private:
   tile::ProductData data_;
 };
 
-/// A step between elements of an axis, 1 where the axis has no second one.
-int64_t step_of(const Place& p, size_t axis) { return p.shape[axis] == 1 ? 1 : p.strides[axis]; }
-
 /// The operand where it lies if one of its last two axes lies side by side, else a copy.
 Result<Place> matrix_operand(Lowering& l, PlanValueId value) {
   const Place& now = l.place(value);
@@ -100,18 +110,6 @@ Result<void> place_results(Lowering& l, const PlanStep& step, ProductPlaces& pla
   if (residual != kNoValue && step.in_place == residual) place = l.take_over(step, strides, false);
   places.y = place ? *place : l.new_result(step, strides);
   return {};
-}
-
-/// The offset of product `index` of the batch that the leading axes of `shape` span.
-int64_t start_of(const Place& p, const Shape& shape, int64_t index) {
-  int64_t offset = 0;
-  size_t missing = shape.size() - p.shape.size();
-  for (size_t axis = shape.size() - 2; axis-- > 0;) {
-    int64_t at = index % shape[axis];
-    index /= shape[axis];
-    if (axis >= missing && p.shape[axis - missing] != 1) offset += at * p.strides[axis - missing];
-  }
-  return offset;
 }
 
 /// One matrix for all rows of x, which then are rows of one product, if they lie evenly.
@@ -161,6 +159,8 @@ bool has_constant_matrix(const Lowering& l, const PlanStep& step) {
 }
 
 } // namespace
+
+const tile::TileKernels* tried_tiles() { return best_tiles(/*tried=*/true); }
 
 // By rule, not by timing: one plan gives one result. With AVX2 constant matrices go to our tiles:
 // of the products of BERT, ViT, GPT-2 and Llama all but one were faster on them, by up to 3 times,

@@ -25,6 +25,15 @@ void add_product(Lowering& l, const PlanStep& step, Op op, tile::Product product
 /// the rule, where it is as fast.
 const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step);
 
+/// The best tiles that tests have run, of those that this processor has and DNNL_MAX_CPU_ISA
+/// allows; null where there are none.
+const tile::TileKernels* tried_tiles();
+
+/// A step between elements of an axis, 1 where the axis has no second one.
+int64_t step_of(const Place& p, size_t axis);
+/// The offset of matrix `index` of the batch that the leading axes of `shape` span.
+int64_t start_of(const Place& p, const Shape& shape, int64_t index);
+
 /// By these tiles. Operands are read where they lie if rows or columns lie side by side.
 Result<void> lower_tile_matmul(Lowering& l, const PlanStep& step, const tile::TileKernels& tiles);
 

@@ -240,6 +240,37 @@ TEST(CpuRef, AttentionReadsAndWritesExchangedAxes) {
   }
 }
 
+TEST(CpuRef, Attention) {
+  Random r(31);
+  for (int round = 0; round < 150; ++round) {
+    Builder b;
+    int64_t groups = r.in(1, 3), each = r.coin() ? 1 : r.in(2, 4),
+            rows = r.coin() ? 1 : r.in(1, 40);
+    int64_t places = r.in(1, 60), width = r.in(1, 40), columns = r.in(1, 40);
+    auto heads = [&](const char* name, int64_t of_group, int64_t size, int64_t of_row,
+                     bool turned) {
+      NodeId x = b.input(name, {size, groups * of_group * of_row});
+      x = b.op(OpKind::Reshape, {x}, {Value::of_ints({size, groups, of_group, of_row})});
+      x = b.op(OpKind::Transpose, {x}, {Value::of_ints({1, 2, turned ? 3 : 0, turned ? 0 : 3})});
+      return r.in(0, 3) ? x : b.op(OpKind::Neg, {x}); // as it lies, or made so
+    };
+    NodeId q = heads("q", each, rows, width, false), keys = heads("k", 1, places, width, true);
+    NodeId values = heads("v", 1, places, columns, false), mask = b.none(), seen = b.none();
+    if (r.coin()) mask = b.input("mask", r.coin() ? Shape{places} : Shape{each, rows, places});
+    if (r.coin()) {
+      NodeId drawn = b.input("seen", r.coin() ? Shape{rows, places} : Shape{groups, 1, 1, places});
+      seen = b.op(OpKind::Less, {drawn, b.graph.constant({0.3}, f32({}))});
+    }
+    NodeId y = b.op(OpKind::Attention, {q, keys, values, mask, seen},
+                    {Value::of_float(r.of<double>({-1e9, -2, 0.5}))});
+    if (r.coin()) y = b.op(OpKind::Reshape, {y}, {Value::of_ints({groups * each, rows, columns})});
+    if (b.graph.type(y).rank() == 3 && r.coin())
+      y = b.op(OpKind::Transpose, {y}, {Value::of_ints({1, 0, 2})});
+    b.output(maybe_view(b, r, y));
+    expect_equal(b, r);
+  }
+}
+
 TEST(CpuRef, Pooling) {
   Random r(4);
   for (int round = 0; round < 60; ++round) {

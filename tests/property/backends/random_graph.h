@@ -116,6 +116,17 @@ private:
     // Bounded: squares of squares would drive a softmax to where float32 sees nothing.
     add(OpKind::Softmax,
         {add(OpKind::Matmul, {x, turned, graph.none(), graph.none()}, {Value::of_enum("tanh")})});
+    if (which_ == Operators::All) attention(x, perm);
+  }
+
+  /// Over itself, turned, with scores of at most its width; `perm` exchanges the last two axes.
+  void attention(NodeId x, llvm::ArrayRef<int64_t> perm) {
+    NodeId q = add(OpKind::Tanh, {x});
+    NodeId keys = add(OpKind::Transpose, {q}, {Value::of_ints(perm)});
+    int64_t places = type(x).shape.end()[-2];
+    NodeId mask = coin() ? weight({places}) : graph.none(), seen = graph.none();
+    if (coin()) seen = add(OpKind::Less, {weight({places, places}), number(0.2)});
+    add(OpKind::Attention, {q, keys, x, mask, seen}, {Value::of_float(-3)});
   }
 
   void convolution(NodeId x) {

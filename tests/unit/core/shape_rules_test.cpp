@@ -62,6 +62,28 @@ TEST(ShapeRules, MatmulBroadcastsBatches) {
             "operand 1 of matmul is missing");
 }
 
+TEST(ShapeRules, AttentionBroadcastsHeadsAndMasks) {
+  auto attention = [](Shape q, Shape keys, Shape values, std::optional<Shape> mask = absent) {
+    return run(OpKind::Attention, {q, keys, values, mask, absent});
+  };
+  EXPECT_EQ(attention({5, 8}, {8, 7}, {7, 4}).type, "f32[5, 4]");
+  EXPECT_EQ(attention({2, 3, 4, 5, 8}, {2, 3, 1, 8, 7}, {3, 1, 7, 4}).type, "f32[2, 3, 4, 5, 4]");
+  EXPECT_EQ(attention({3, 5, 8}, {8, 7}, {7, 4}, Shape{2, 1, 5, 1}).type, "f32[2, 3, 5, 4]");
+  EXPECT_EQ(attention({5, 8}, {8, 7}, {7, 4}, Shape{}).type, "f32[5, 4]");
+  EXPECT_EQ(attention({5, 8}, {9, 7}, {7, 4}).why,
+            "queries of width 8 meet keys[.., width, places] of width 9");
+  EXPECT_EQ(attention({5, 8}, {8, 7}, {6, 4}).why,
+            "7 keys[.., width, places] meet 6 values[.., places, width]");
+  EXPECT_EQ(attention({8}, {8, 7}, {7, 4}).why,
+            "attention needs two dimensions or more, got f32[8], f32[8, 7] and f32[7, 4]");
+  EXPECT_EQ(attention({2, 5, 8}, {3, 8, 7}, {7, 4}).why,
+            "batch dimensions [2], [3] and [] do not broadcast");
+  EXPECT_EQ(attention({1, 8}, {8, 7}, {7, 4}, Shape{5, 7}).why,
+            "`mask` f32[5, 7] does not broadcast to the scores [1, 7]");
+  EXPECT_EQ(run(OpKind::Attention, {Shape{5, 8}, Shape{8, 7}, Shape{7, 4}, absent, Shape{7}}).why,
+            "`seen` of attention must be bool, got f32[7]");
+}
+
 TEST(ShapeRules, ConvGroupsFollowFromShapes) {
   Shape x{1, 32, 14, 15};
   auto conv = [&](Shape w, Attrs attrs) {

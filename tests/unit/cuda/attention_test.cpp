@@ -122,6 +122,31 @@ TEST(Attention, IsFoundAsModelsSpellIt) {
   EXPECT_EQ(kept.plan.steps.size(), attention().steps.size());
 }
 
+/// The operator is taken apart, and found again where the library takes it.
+TEST(Attention, TheOperatorIsTakenApart) {
+  for (bool seen : {false, true}) {
+    PlanWriter w;
+    PlanValueId mask = w.input("mask", {2, 1, 1, 7});
+    PlanValueId condition = kNoValue;
+    if (seen)
+      condition =
+          w.load(OpKind::GreaterEqual, {},
+                 {w.constant({5, 1}, {2, 3, 4, 5, 6}), w.constant({7}, {0, 1, 2, 3, 4, 5, 6})});
+    PlanValueId y = w.run(OpKind::Attention, {Value::of_float(-1e9)},
+                          {w.input("q", {2, 3, 5, 8}), w.input("k", {2, 3, 8, 7}),
+                           w.input("v", {2, 3, 7, 8}), seen ? kNoValue : mask, condition});
+    w.output("y", y);
+    Plan pieces = cuda::expand_attention(w.finish()).plan;
+    EXPECT_EQ(verify(pieces), "");
+    std::vector<OpKind> ops;
+    for (const PlanStep& step : pieces.steps)
+      if (step.phase == Phase::Run) ops.push_back(step.op);
+    EXPECT_EQ(ops, (std::vector<OpKind>{OpKind::Matmul, seen ? OpKind::Select : OpKind::Add,
+                                        OpKind::Softmax, OpKind::Matmul}));
+    EXPECT_EQ(found(pieces), 1);
+  }
+}
+
 TEST(Attention, ReadsAndWritesThroughTransposes) {
   cuda::EditedPlan fused = cuda::fuse_attention(attention({.twice_turned = true}), always);
   EXPECT_EQ(fused.plan.steps.size(), 5u) << "three reshapes, the attention, a reshape";

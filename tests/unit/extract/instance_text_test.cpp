@@ -16,6 +16,8 @@ const char* const kKeys[] = {
     "conv2d(f32[1, 64, 56, 56], w f32[64, 64, 3, 3], none, none) {stride = [2, 2], pad = [1, 1, 1, "
     "1], dilation = [1, 1], act = none}",
     "winograd_conv2d(f32[1, 32, 27, 27], w f32[16, 512, 32], none, none) {pad = same, act = relu}",
+    "attention(f32[1, 4, 5, 8], f32[1, 4, 8, 7], f32[1, 4, 7, 8], none, w bool[5, 7]) {otherwise = "
+    "-1e+09}",
     "fused_map(f32[1, 512], f32[1, 512]) {body = \"mul(sigmoid($0), tanh($1))\"}",
     "batch_norm(f32[1, 8, 4, 4], w f32[8], w f32[8], w f32[8], w f32[8]) {eps = 1e-05}",
     "reduce_mean(f32[1, 1000, 13, 13]) {axes = [2, 3], keepdims = true}",

@@ -173,6 +173,30 @@ TEST(CpuBackend, MinimalFilteringNeitherReordersNorCopies) {
   EXPECT_EQ(count(c, "reorder"), 2u) << "the input's and the output's\n" << implementations(c);
 }
 
+/// Heads are split off by reshapes and transposes, and joined again behind: all of these are views,
+/// also where groups of heads share keys and values.
+TEST(CpuBackend, AttentionCopiesNoHeads) {
+  for (int64_t each : {1, 4}) {
+    Builder b;
+    int64_t groups = 3, rows = 24, width = 16, all = groups * each * width;
+    auto heads = [&](const char* name, int64_t of_group, Shape perm) {
+      NodeId x = b.input(name, {rows, groups * of_group * width});
+      x = b.op(OpKind::Reshape, {x}, {Value::of_ints({rows, groups, of_group, width})});
+      return b.op(OpKind::Transpose, {x}, {Value::of_ints(perm)});
+    };
+    NodeId y = b.op(OpKind::Attention, {heads("q", each, {1, 2, 0, 3}), heads("k", 1, {1, 2, 3, 0}),
+                                        heads("v", 1, {1, 2, 0, 3}), b.none(), b.none()});
+    y = b.op(OpKind::Reshape, {y}, {Value::of_ints({groups * each, rows, width})});
+    y = b.op(OpKind::Transpose, {y}, {Value::of_ints({1, 0, 2})});
+    b.output(b.op(OpKind::Reshape, {y}, {Value::of_ints({rows, all})}));
+    Comparison c = compare(b.graph, 1, IoLayout::Plain);
+    EXPECT_LE(c.difference, kTolerance);
+    EXPECT_EQ(kernel_of(c, "attention").rfind("tile:", 0), 0u) << implementations(c);
+    EXPECT_EQ(count(c, "copy"), 0u) << implementations(c);
+    EXPECT_EQ(count(c, "reorder"), 0u) << implementations(c);
+  }
+}
+
 TEST(CpuBackend, AResidualThatDiesIsAddedToInPlace) {
   Builder b;
   NodeId x = b.input("x", {1, 16, 9, 9});

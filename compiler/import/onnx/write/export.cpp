@@ -299,6 +299,8 @@ public:
       if (!needed[i]) continue;
       if (NodeId kernel = kernel_of({i}); kernel.valid())
         copier_.set({i}, conv2d({i}, kernel));
+      else if (from_.node({i}).op == OpKind::Attention)
+        copier_.set({i}, attention_in_pieces({i}));
       else
         copier_.copy({i});
       assert(copier_.of({i}).valid() && "what was well typed stays so");
@@ -333,14 +335,29 @@ private:
     const Winograd& winograd = winograd_of_products(type[0]);
     NodeId matrix = to_.constant(kernel_of_transform(winograd), {type.dtype, {9, type[0]}});
     NodeId rows = reshape(transform, {type[0], type[1] * type[2]});
-    NodeId columns = to_.add(OpKind::Matmul, {value(Value::of_enum("none"))},
-                             {matrix, rows, to_.none(), to_.none()});
+    NodeId columns = product(matrix, rows);
     NodeId kernels = to_.add(OpKind::Transpose, {value(Value::of_ints({1, 0}))}, {columns});
     NodeId kernel = reshape(kernels, {type[1], type[2], 3, 3});
     NodeId again =
         to_.add(OpKind::WinogradWeight, {value(Value::of_int(winograd.results))}, {kernel});
     transforms_.push_back({transform, again});
     return kernel;
+  }
+  /// By its definition.
+  NodeId attention_in_pieces(NodeId id) {
+    llvm::SmallVector<NodeId, 5> x = copier_.operands(id);
+    auto given = [&](size_t i) { return !to_.type(x[i]).is_none(); };
+    NodeId scores = product(x[0], x[1]);
+    if (given(3)) scores = to_.add(OpKind::Add, {}, {scores, x[3]});
+    if (given(4)) {
+      NodeId otherwise = to_.constant({from_.attr(id, 0).real}, {to_.type(scores).dtype, {}});
+      scores = to_.add(OpKind::Select, {}, {x[4], scores, otherwise});
+    }
+    ValueId last = value(Value::of_int(to_.type(scores).rank() - 1));
+    return product(to_.add(OpKind::Softmax, {last}, {scores}), x[2]);
+  }
+  NodeId product(NodeId x, NodeId y) {
+    return to_.add(OpKind::Matmul, {value(Value::of_enum("none"))}, {x, y, to_.none(), to_.none()});
   }
   NodeId reshape(NodeId x, llvm::ArrayRef<int64_t> shape) {
     return to_.add(OpKind::Reshape, {value(Value::of_ints(shape))}, {x});

@@ -53,8 +53,8 @@ struct PreparedGraph {
   Graph transforms;
 };
 
-/// winograd_conv2d of a transformed kernel is conv2d of the kernel; rows are matrices
-/// (flatten_rows.h).
+/// winograd_conv2d of a transformed kernel is conv2d of the kernel; attention is its two products
+/// and what is between them; rows are matrices (flatten_rows.h).
 PreparedGraph prepare_for_export(const Graph& graph);
 
 /// The graph with what kept nodes read that hangs on no input. nullopt where one of them waits for
