@@ -1,0 +1,200 @@
+// Attention as one operator (runtime/tile) beside the separate steps that it is made of, in turns.
+//
+//   attention_bench [--threads N] [--seconds S] [NAME ...]
+//
+// Each row is the attention of one layer as its projections leave the operands: heads side by side
+// in a row, read through reshapes and transposes, and joined again behind it. The separate steps
+// are two products, what masks the scores, and softmax, as the backend runs them by default; heads
+// that share keys are an axis along which these broadcast. NAME keeps the rows whose name holds it.
+//
+// What it must cost: 2 * rows * places * (width + width of values) flops and an exponential a
+// score; of one row, 4 * places * (width + width of values) bytes for each head of keys.
+#include "bench/peak.h"
+#include "compiler/emit/plan_from_graph.h"
+#include "runtime/measure/time_runs.h"
+#include "runtime/onednn/backend.h"
+#include "runtime/random.h"
+
+#include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cstdlib>
+
+namespace {
+
+using namespace tg;
+
+struct Options {
+  int threads = 1;
+  double seconds = 1;
+  std::vector<std::string> names;
+};
+
+enum class Mask : uint8_t { None, Added, Causal };
+
+/// `key_heads` of keys and values; each serves heads / key_heads.
+struct AttentionRow {
+  const char* name;
+  int64_t heads, key_heads, rows, places, width;
+  Mask mask;
+};
+
+constexpr AttentionRow kRows[] = {
+    {"bert", 12, 12, 128, 128, 64, Mask::Added},
+    {"vit", 12, 12, 197, 197, 64, Mask::None},
+    {"gpt2", 12, 12, 64, 64, 64, Mask::Causal},
+    {"gpt2 long", 12, 12, 512, 512, 64, Mask::Causal},
+    {"llama", 32, 8, 32, 32, 128, Mask::Causal},
+    {"llama long", 32, 8, 256, 256, 128, Mask::Causal},
+    {"few rows", 12, 12, 3, 512, 64, Mask::None},
+    {"step 512", 12, 12, 1, 512, 64, Mask::None},
+    {"step 2048", 12, 12, 1, 2048, 64, Mask::None},
+    {"llama step 512", 32, 8, 1, 512, 128, Mask::None},
+    {"llama step 2048", 32, 8, 1, 2048, 128, Mask::None},
+};
+
+NodeId op(Graph& g, OpKind kind, llvm::ArrayRef<NodeId> operands, std::vector<Value> attrs = {}) {
+  const OpInfo& info = op_info(kind);
+  llvm::SmallVector<ValueId> ids;
+  for (size_t i = 0; i < info.attr_count; ++i)
+    ids.push_back(g.symbols().value(i < attrs.size() ? attrs[i] : default_value(info.attrs()[i])));
+  return g.add(kind, ids, operands);
+}
+
+/// [rows, groups * each * width] as [groups, each, rows, width], or with the last two exchanged. Of
+/// one place at a time keys and values come from a cache, [groups, rows, width].
+NodeId heads(Graph& g, const char* name, int64_t groups, int64_t each, int64_t rows, int64_t width,
+             bool cached, bool turned) {
+  if (cached) {
+    NodeId x = g.input(name, f32({groups, 1, rows, width}));
+    return turned ? op(g, OpKind::Transpose, {x}, {Value::of_ints({0, 1, 3, 2})}) : x;
+  }
+  NodeId x = g.input(name, f32({rows, groups * each * width}));
+  NodeId split = op(g, OpKind::Reshape, {x}, {Value::of_ints({rows, groups, each, width})});
+  Value perm = turned ? Value::of_ints({1, 2, 3, 0}) : Value::of_ints({1, 2, 0, 3});
+  return op(g, OpKind::Transpose, {split}, {perm});
+}
+
+/// bool[rows, places]: each row sees itself, among the last places, and what is before it.
+NodeId causal(Graph& g, const AttentionRow& row) {
+  std::vector<double> seen;
+  for (int64_t i = 0; i < row.rows; ++i)
+    for (int64_t j = 0; j < row.places; ++j) seen.push_back(j <= i + row.places - row.rows);
+  return g.constant(seen, {DType::Bool, {row.rows, row.places}});
+}
+
+Plan plan_of(const AttentionRow& row, bool fused) {
+  Graph g(std::make_shared<Symbols>(), row.name);
+  int64_t each = row.heads / row.key_heads;
+  bool step = row.rows == 1;
+  NodeId q = heads(g, "q", row.key_heads, each, row.rows, row.width, false, false);
+  NodeId keys = heads(g, "k", row.key_heads, 1, row.places, row.width, step, true);
+  NodeId values = heads(g, "v", row.key_heads, 1, row.places, row.width, step, false);
+  NodeId mask = row.mask == Mask::Added ? g.input("mask", f32({1, row.places})) : g.none();
+  NodeId seen = row.mask == Mask::Causal ? causal(g, row) : g.none();
+  NodeId y;
+  if (fused) {
+    y = op(g, OpKind::Attention, {q, keys, values, mask, seen});
+  } else {
+    NodeId scores = op(g, OpKind::Matmul, {q, keys, g.none(), g.none()});
+    if (row.mask == Mask::Added) scores = op(g, OpKind::Add, {scores, mask});
+    if (row.mask == Mask::Causal)
+      scores = op(g, OpKind::Select, {seen, scores, g.constant({-1e9}, f32({}))});
+    NodeId fit = op(g, OpKind::Softmax, {scores}, {Value::of_int(3)});
+    y = op(g, OpKind::Matmul, {fit, values, g.none(), g.none()});
+  }
+  y = op(g, OpKind::Transpose, {y}, {Value::of_ints({2, 0, 1, 3})});
+  g.add_output("y",
+               op(g, OpKind::Reshape, {y}, {Value::of_ints({row.rows, row.heads * row.width})}));
+  return plan_from_graph(g);
+}
+
+double flops(const AttentionRow& row) {
+  return 4.0 * static_cast<double>(row.heads * row.rows * row.places * row.width);
+}
+
+Result<std::unique_ptr<Executable>> load(const Plan& plan, int threads) {
+  CompileOptions options;
+  options.threads = threads;
+  options.io_layout = IoLayout::Native;
+  TG_TRY(std::unique_ptr<Executable> executable, make_cpu_backend()->compile(plan, options));
+  TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, 1));
+  TG_CHECK(executable->bind_inputs(inputs));
+  return executable;
+}
+
+std::string kernels(const Executable& executable) {
+  std::string text;
+  for (const StepInfo& step : executable.steps())
+    if (step.implementation != "view") text += (text.empty() ? "" : ", ") + step.implementation;
+  return text;
+}
+
+Result<void> compare(const AttentionRow& row, const Options& options, double peak) {
+  Plan separate = plan_of(row, false), fused = plan_of(row, true);
+  TG_TRY(std::unique_ptr<Executable> theirs, load(separate, options.threads));
+  TG_TRY(std::unique_ptr<Executable> ours, load(fused, options.threads));
+  TimingOptions timing;
+  timing.seconds = options.seconds;
+  timing.max_runs = 2000;
+  timing.warmup = 10;
+  TG_TRY(Comparison times, time_in_turns(*theirs, *ours, timing));
+  TG_TRY(std::vector<Tensor> a, theirs->outputs());
+  TG_TRY(std::vector<Tensor> b, ours->outputs());
+  auto share = [&](double us) { return 100 * flops(row) / us / 1e-6 / peak; };
+  std::string sizes =
+      llvm::formatv("{0}{1} x {2} x {3} x {4}", row.heads,
+                    row.heads == row.key_heads ? "" : llvm::formatv("/{0}", row.key_heads).str(),
+                    row.rows, row.places, row.width);
+  llvm::outs() << llvm::formatv("| {0} | {1} | {2:f1} | {3:f1} | {4:f2} ({5:f2}..{6:f2}) | "
+                                "{7:f0}% | {8:f0}% | {9} | {10} | {11:e1} |\n",
+                                row.name, sizes, times.first.median_us, times.second.median_us,
+                                times.ratio, times.low, times.high, share(times.first.median_us),
+                                share(times.second.median_us), kernels(*theirs), kernels(*ours),
+                                max_rel_diff(b[0], a[0]));
+  llvm::outs().flush();
+  return {};
+}
+
+Options read_options(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    llvm::StringRef word(argv[i]);
+    bool more = i + 1 < argc;
+    if (word == "--threads" && more)
+      options.threads = std::max(1, std::atoi(argv[++i]));
+    else if (word == "--seconds" && more)
+      options.seconds = std::atof(argv[++i]);
+    else
+      options.names.push_back(word.str());
+  }
+  return options;
+}
+
+bool wanted(const AttentionRow& row, const Options& options) {
+  return options.names.empty() || llvm::any_of(options.names, [&](const std::string& name) {
+           return llvm::StringRef(row.name).contains(name);
+         });
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  Options options = read_options(argc, argv);
+  double peak = peak_flops(options.threads);
+  llvm::outs() << make_cpu_backend()->description() << "\n"
+               << llvm::formatv("{0} threads, peak {1:f0} GFLOP/s\n\n", options.threads,
+                                peak / 1e9);
+  llvm::outs() << "| attention | heads x rows x places x width | separate, us | one, us | times "
+                  "faster (95%) | "
+                  "separate | one | separate kernels | one kernel | difference "
+                  "|\n|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const AttentionRow& row : kRows) {
+    if (!wanted(row, options)) continue;
+    if (Result<void> done = compare(row, options, peak); !done) {
+      llvm::errs() << row.name << ": " << done.error().message << "\n";
+      return 1;
+    }
+  }
+  return 0;
+}
