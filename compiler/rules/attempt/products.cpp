@@ -75,10 +75,12 @@ bool ProductGuess::make_attention(TermId id, const Shape* want) {
   if (!kk && !terms_.make(keys, of(width, places, false))) return false;
   if (!kv && !terms_.make(values, of(places, want ? want->back() : draws_.size(), false)))
     return false;
-  for (size_t mask : {3, 4})
-    if (!terms_.make_optional(term.operands[mask],
-                              of(draws_.chance(70) ? rows : 1, places, draws_.chance(30))))
-      return false;
+  for (size_t mask : {3, 4}) {
+    Shape s = of(draws_.chance(70) ? rows : 1, places, draws_.chance(30));
+    for (size_t axis = 0; axis + 2 < s.size(); ++axis) // one for all heads, or sequences
+      if (draws_.chance(40)) s[axis] = 1;
+    if (!terms_.make_optional(term.operands[mask], s)) return false;
+  }
   return terms_.finish(id, {terms_.attr_or(term, 0, Value::of_float(-1e9))});
 }
 
