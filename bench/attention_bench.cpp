@@ -9,26 +9,14 @@
 //
 // What it must cost: 2 * rows * places * (width + width of values) flops and an exponential a
 // score; of one row, 4 * places * (width + width of values) bytes for each head of keys.
-#include "bench/peak.h"
+#include "bench/own_kernels.h"
 #include "compiler/emit/plan_from_graph.h"
-#include "runtime/measure/time_runs.h"
-#include "runtime/onednn/backend.h"
-#include "runtime/random.h"
 
 #include <llvm/Support/FormatVariadic.h>
-#include <llvm/Support/raw_ostream.h>
-
-#include <cstdlib>
 
 namespace {
 
 using namespace tg;
-
-struct Options {
-  int threads = 1;
-  double seconds = 1;
-  std::vector<std::string> names;
-};
 
 enum class Mask : uint8_t { None, Added, Causal };
 
@@ -113,32 +101,12 @@ double flops(const AttentionRow& row) {
   return 4.0 * static_cast<double>(row.heads * row.rows * row.places * row.width);
 }
 
-Result<std::unique_ptr<Executable>> load(const Plan& plan, int threads) {
-  CompileOptions options;
-  options.threads = threads;
-  options.io_layout = IoLayout::Native;
-  TG_TRY(std::unique_ptr<Executable> executable, make_cpu_backend()->compile(plan, options));
-  TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, 1));
-  TG_CHECK(executable->bind_inputs(inputs));
-  return executable;
-}
-
-std::string kernels(const Executable& executable) {
-  std::string text;
-  for (const StepInfo& step : executable.steps())
-    if (step.implementation != "view") text += (text.empty() ? "" : ", ") + step.implementation;
-  return text;
-}
-
-Result<void> compare(const AttentionRow& row, const Options& options, double peak) {
+Result<void> compare(const AttentionRow& row, const KernelBenchOptions& options, double peak) {
   Plan separate = plan_of(row, false), fused = plan_of(row, true);
-  TG_TRY(std::unique_ptr<Executable> theirs, load(separate, options.threads));
-  TG_TRY(std::unique_ptr<Executable> ours, load(fused, options.threads));
-  TimingOptions timing;
-  timing.seconds = options.seconds;
-  timing.max_runs = 2000;
-  timing.warmup = 10;
-  TG_TRY(Comparison times, time_in_turns(*theirs, *ours, timing));
+  TG_TRY(std::unique_ptr<Executable> theirs,
+         load_native(separate, Products::Chosen, options.threads));
+  TG_TRY(std::unique_ptr<Executable> ours, load_native(fused, Products::Chosen, options.threads));
+  TG_TRY(Comparison times, compare_kernels(*theirs, *ours, options.seconds));
   TG_TRY(std::vector<Tensor> a, theirs->outputs());
   TG_TRY(std::vector<Tensor> b, ours->outputs());
   auto share = [&](double us) { return 100 * flops(row) / us / 1e-6 / peak; };
@@ -150,37 +118,16 @@ Result<void> compare(const AttentionRow& row, const Options& options, double pea
                                 "{7:f0}% | {8:f0}% | {9} | {10} | {11:e1} |\n",
                                 row.name, sizes, times.first.median_us, times.second.median_us,
                                 times.ratio, times.low, times.high, share(times.first.median_us),
-                                share(times.second.median_us), kernels(*theirs), kernels(*ours),
-                                max_rel_diff(b[0], a[0]));
+                                share(times.second.median_us), kernels_of(*theirs),
+                                kernels_of(*ours), max_rel_diff(b[0], a[0]));
   llvm::outs().flush();
   return {};
-}
-
-Options read_options(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    llvm::StringRef word(argv[i]);
-    bool more = i + 1 < argc;
-    if (word == "--threads" && more)
-      options.threads = std::max(1, std::atoi(argv[++i]));
-    else if (word == "--seconds" && more)
-      options.seconds = std::atof(argv[++i]);
-    else
-      options.names.push_back(word.str());
-  }
-  return options;
-}
-
-bool wanted(const AttentionRow& row, const Options& options) {
-  return options.names.empty() || llvm::any_of(options.names, [&](const std::string& name) {
-           return llvm::StringRef(row.name).contains(name);
-         });
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-  Options options = read_options(argc, argv);
+  KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {});
   double peak = peak_flops(options.threads);
   llvm::outs() << make_cpu_backend()->description() << "\n"
                << llvm::formatv("{0} threads, peak {1:f0} GFLOP/s\n\n", options.threads,
@@ -190,7 +137,7 @@ int main(int argc, char** argv) {
                   "separate | one | separate kernels | one kernel | difference "
                   "|\n|---|---|---|---|---|---|---|---|---|---|\n";
   for (const AttentionRow& row : kRows) {
-    if (!wanted(row, options)) continue;
+    if (!options.wants(row.name)) continue;
     if (Result<void> done = compare(row, options, peak); !done) {
       llvm::errs() << row.name << ": " << done.error().message << "\n";
       return 1;
