@@ -2,6 +2,7 @@
 
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/ir/graph.h"
+#include "lang/core/support/stop.h"
 #include "runtime/execute.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -25,7 +26,9 @@ int64_t bytes_of(const LoadedGraph& loaded) {
 
 Result<std::unique_ptr<LoadedGraph>> LoadedGraphs::load(const Graph& graph) const {
   TG_TRY(Prepared prepared, prepare_with_inputs(graph, options_));
+  Stopwatch watch;
   TG_TRY(std::vector<size_t> denormals, prepared.executable->run_watching_denormals());
+  double run_s = watch.seconds();
   std::vector<StepInfo> on_denormals;
   if (!denormals.empty()) {
     std::vector<StepInfo> steps = prepared.executable->steps();
@@ -33,7 +36,7 @@ Result<std::unique_ptr<LoadedGraph>> LoadedGraphs::load(const Graph& graph) cons
   }
   TG_TRY(std::vector<Tensor> outputs, prepared.executable->outputs());
   return std::make_unique<LoadedGraph>(
-      LoadedGraph{graph, std::move(prepared), std::move(outputs), std::move(on_denormals)});
+      LoadedGraph{graph, std::move(prepared), run_s, std::move(outputs), std::move(on_denormals)});
 }
 
 void LoadedGraphs::make_room(size_t most, int64_t bytes, const LoadedGraph* in_use) {

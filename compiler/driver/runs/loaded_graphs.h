@@ -15,7 +15,8 @@ namespace tg {
 struct LoadedGraph {
   Graph graph;
   Prepared prepared;
-  std::vector<Tensor> outputs; // of one run
+  double run_s = 0;            // of one run, the first
+  std::vector<Tensor> outputs; // of that run
   /// Steps of that run that computed on denormal numbers, where the backend can tell.
   std::vector<StepInfo> on_denormals;
 };
