@@ -7,7 +7,7 @@ syntax keyword tangramKeyword and as else extern fn for if in let model not op o
 syntax keyword tangramKeyword ruleset use var where
 syntax keyword tangramType Act DType Pad Pair bf16 bool f16 f32 f64 float i32 i64 int list
 syntax keyword tangramConstant false none same true valid
-syntax keyword tangramFunction abs acos acosh add argmax asin asinh atan atanh avg_pool2d
+syntax keyword tangramFunction abs acos acosh add argmax asin asinh atan atanh attention avg_pool2d
 syntax keyword tangramFunction batch_norm broadcast cast ceil clip concat conv2d conv3d
 syntax keyword tangramFunction conv_transpose2d cos cosh cumsum dim div dtype elu enlarge equal erf
 syntax keyword tangramFunction exp expm1 eye floor full fused_map gather gelu greater greater_equal

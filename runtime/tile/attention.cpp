@@ -84,8 +84,8 @@ Attention::Attention(AttentionShape shape, const TileKernels* kernels, int threa
   constexpr int64_t kTilesOfBlock = 8;
   int64_t fit = caches.second / 8 / (4 * score_row_) / tile_rows_;
   int64_t tiles = std::clamp<int64_t>(fit, 1, kTilesOfBlock);
-  blocks_ = few_ ? 1 : ceil_div(s.rows, tiles * tile_rows_);
-  block_rows_ = few_ ? most : ceil_div(s.rows, blocks_);
+  block_rows_ = few_ ? most : std::min(s.rows, tiles * tile_rows_);
+  blocks_ = few_ ? 1 : ceil_div(s.rows, block_rows_);
   auto units = static_cast<int64_t>(few_ ? groups_.size() : s.heads.size() * blocks_);
   parts_ = static_cast<int>(std::clamp<int64_t>(threads, 1, units));
   queries_ = block_rows_ * query_row_;
@@ -135,9 +135,9 @@ void Attention::run_group(const Group& group, int64_t first_block, int64_t last_
                           Work& work) const {
   pack(shape_.heads[group.first], work);
   for (int64_t unit = first_block; unit < last_block; ++unit) {
-    int64_t block = unit % blocks_, row = shape_.rows * block / blocks_;
+    int64_t row = unit % blocks_ * block_rows_;
     run_block({shape_.heads[static_cast<size_t>(unit / blocks_)], row,
-               shape_.rows * (block + 1) / blocks_ - row, 0, shape_.places},
+               std::min(block_rows_, shape_.rows - row), 0, shape_.places},
               work);
   }
 }
@@ -222,23 +222,33 @@ bool Attention::soften(const Block& block, const Work& work) const {
   return alone;
 }
 
+void Attention::mask_row(float* row, int64_t index, const Block& block, const Work& work) const {
+  const AttentionShape& s = shape_;
+  const AttentionData& data = work.data;
+  const float* mask = data.mask ? data.mask + block.head.mask + index * s.mask_row : nullptr;
+  const uint8_t* seen = data.seen ? data.seen + block.head.seen + index * s.seen_row : nullptr;
+  int64_t first = block.first, count = block.last - first;
+  if (mask && s.mask_place != 1) {
+    for (int64_t j = first; j < block.last; ++j) row[j] += mask[j * s.mask_place];
+    mask = nullptr;
+  }
+  if (seen && s.seen_place != 1) {
+    if (mask) data.mask_row(row + first, mask + first, nullptr, 0, count);
+    for (int64_t j = first; j < block.last; ++j)
+      row[j] = seen[j * s.seen_place] ? row[j] : data.otherwise;
+    return;
+  }
+  if (mask || seen)
+    data.mask_row(row + first, mask ? mask + first : nullptr, seen ? seen + first : nullptr,
+                  data.otherwise, count);
+}
+
 /// True where no place outside of the block's has a share; then those are 0.
 bool Attention::soften_row(float* row, int64_t index, const Block& block, const Work& work) const {
   const AttentionShape& s = shape_;
   const AttentionData& data = work.data;
+  mask_row(row, index, block, work);
   int64_t first = block.first, last = block.last;
-  if (data.mask) {
-    const float* mask = data.mask + block.head.mask + index * s.mask_row;
-    if (s.mask_place == 1)
-      for (int64_t j = first; j < last; ++j) row[j] += mask[j];
-    else
-      for (int64_t j = first; j < last; ++j) row[j] += mask[j * s.mask_place];
-  }
-  if (data.seen) {
-    const uint8_t* seen = data.seen + block.head.seen + index * s.seen_row;
-    for (int64_t j = first; j < last; ++j)
-      row[j] = seen[j * s.seen_place] ? row[j] : data.otherwise;
-  }
   bool alone = first == 0 && last == s.places;
   if (!alone && first < last)
     alone = vanishes(data.otherwise - data.max(row + first, last - first));

@@ -44,8 +44,9 @@ struct AttentionShape {
   std::vector<HeadStart> heads = {{}};
 };
 
-/// Addresses of one run; `mask` and `seen` may be null. `scratch` is aligned to 64 bytes. The two
-/// functions are of a row of n numbers: `max` is NaN if any is, and `softmax` may work in place.
+/// Addresses of one run; `mask` and `seen` may be null. `scratch` is aligned to 64 bytes. The
+/// functions are of a row of n numbers: `max` is NaN if any is, `softmax` may work in place, and
+/// `mask_row` adds the mask, then sets what is not seen; either may be null.
 struct AttentionData {
   const float *q = nullptr, *keys = nullptr, *values = nullptr, *mask = nullptr;
   const uint8_t* seen = nullptr;
@@ -53,6 +54,8 @@ struct AttentionData {
   float otherwise = -1e9F;
   float (*max)(const float* a, int64_t n) = nullptr;
   void (*softmax)(float* out, const float* a, int64_t n) = nullptr;
+  void (*mask_row)(float* row, const float* mask, const uint8_t* seen, float otherwise,
+                   int64_t n) = nullptr;
 };
 
 class Attention {
@@ -96,6 +99,7 @@ private:
   void run_block(Block block, const Work& work) const;
   void score(const Block& block, const Work& work) const;
   bool soften(const Block& block, const Work& work) const;
+  void mask_row(float* row, int64_t index, const Block& block, const Work& work) const;
   bool soften_row(float* row, int64_t index, const Block& block, const Work& work) const;
   void sum_values(const Block& block, const Work& work) const;
   void find_seen(Block& block, const Work& work) const;

@@ -24,6 +24,7 @@ public:
     data_.otherwise = otherwise;
     data_.max = simd().max;
     data_.softmax = simd().softmax;
+    data_.mask_row = simd().mask_row;
   }
 
   Result<void> bind(const Addresses& addresses) override {

@@ -86,6 +86,8 @@ struct SimdTable {
   /// The same of numbers, faster; where one is NaN, the flag of invalid operands goes up, and `out`
   /// is to be made again.
   void (*max_rows_of_numbers)(const MaxRows& m);
+  /// row[i] += mask[i], then `otherwise` where seen[i] is 0; mask and seen may be null.
+  void (*mask_row)(float* row, const float* mask, const uint8_t* seen, float otherwise, int64_t n);
   /// Softmax of one row of n values; out may be a.
   void (*softmax)(float* out, const float* a, int64_t n);
   /// (a - mean) / sqrt(var + eps) * scale + bias of one row; out may be a.

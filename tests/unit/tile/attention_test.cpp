@@ -30,6 +30,13 @@ void softmax_of_row(float* out, const float* a, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(out[i] / total);
 }
 
+void mask_one_row(float* row, const float* mask, const uint8_t* seen, float otherwise, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    if (mask) row[i] += mask[i];
+    if (seen && !seen[i]) row[i] = otherwise;
+  }
+}
+
 enum class Lying : uint8_t { Any, AlongColumns };
 
 /// A matrix of each of `count` heads: its steps, from head to head, and what all span.
@@ -150,6 +157,7 @@ struct Operands {
     data.otherwise = otherwise;
     data.max = max_of_row;
     data.softmax = softmax_of_row;
+    data.mask_row = mask_one_row;
     for (int part = attention.parts(); part-- > 0;) attention.run(part, data);
   }
 
