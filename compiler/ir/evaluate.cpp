@@ -14,7 +14,12 @@ LeafSource random_leaves(uint64_t seed, std::function<bool(llvm::StringRef)> pos
     bool above_zero = positive && positive(name);
     RandomStream stream(seed, name);
     NodeValues values(static_cast<size_t>(graph.type(id).elements()));
+    bool flags = graph.type(id).dtype == DType::Bool;
     for (size_t i = 0; i < values.size(); ++i) {
+      if (flags) {
+        values[i] = stream.uniform(i) < 0.5;
+        continue;
+      }
       double u = above_zero ? stream.uniform(i) : 2 * stream.uniform(i) - 1;
       values[i] = std::copysign(std::max(std::abs(u), 0x1p-10), u);
     }

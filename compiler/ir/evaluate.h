@@ -193,7 +193,7 @@ using LeafSource = std::function<NodeValues(const Graph&, NodeId)>;
 
 /// Leaves from (seed, name or path, element) alone, so that two graphs over the same leaves see the
 /// same numbers. Uniform in (-1, 1), kept away from 0 by 2^-10, so that quotients stay tame;
-/// positive, in (0, 1), where `positive` says so for the name.
+/// positive, in (0, 1), where `positive` says so for the name. Of bool: 0 or 1.
 LeafSource random_leaves(uint64_t seed, std::function<bool(llvm::StringRef)> positive = {});
 
 /// Values of the outputs, in their order. Errors: `not_constant` names the first leaf for which

@@ -351,10 +351,10 @@ private:
     std::vector<int64_t> axes = {in(0, type(x).rank() - 1)};
     if (int64_t other = in(0, type(x).rank() - 1); other != axes[0]) axes.push_back(other);
     add(kReductions[below(4)], {x}, {Value::of_ints(axes), Value::of_bool(coin())});
-    int64_t factors = 1; // of more, a float's range would be left
+    int64_t factors = 1; // of more, or of 0.01, a float's range would be left
     for (int64_t axis : axes) factors *= type(x)[static_cast<size_t>(axis)];
     if (which_ == Operators::All && factors <= 24)
-      add(OpKind::ReduceProd, {add(OpKind::Tanh, {x})},
+      add(OpKind::ReduceProd, {add(OpKind::Neg, {add(OpKind::Exp, {add(OpKind::Tanh, {x})})})},
           {Value::of_ints(axes), Value::of_bool(coin())});
   }
 

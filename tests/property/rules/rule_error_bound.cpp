@@ -167,6 +167,25 @@ private:
                            2 * unit_ * apart * factor);
   }
 
+  bool selected(NodeId id) {
+    errors_[id.index] = apply(id, OpKind::Select, {&size(id, 0), &error(id, 1), &error(id, 2)});
+    return true;
+  }
+
+  /// Shares, which sum up to 1, are off by twice what scores are (as in Softmax).
+  bool attention(NodeId id) {
+    auto width = static_cast<double>(graph_.type(operand(id, 0)).shape.back());
+    auto places = static_cast<double>(graph_.type(operand(id, 1)).shape.back());
+    double q = largest(size(id, 0)), keys = largest(size(id, 1)), score = width * q * keys;
+    double off = width * (largest(error(id, 0)) * keys + q * largest(error(id, 1)));
+    if (present(id, 3)) {
+      score += largest(size(id, 3));
+      off += largest(error(id, 3));
+    }
+    double share = 2 * (off + 2 * unit_ * score) + unit_;
+    return uniform(id, largest(error(id, 2)) + places * share * largest(size(id, 2)));
+  }
+
   /// False where no bound is known.
   bool propagate(NodeId id) {
     OpKind op = graph_.node(id).op;
@@ -191,6 +210,8 @@ private:
     case OpKind::Gelu: return sloped(id, kSlope);
     case OpKind::Exp: return uniform(id, largest(error(id, 0)) * largest(sizes_[id.index]));
     case OpKind::Softmax: return uniform(id, 2 * largest(error(id, 0)) * largest(sizes_[id.index]));
+    case OpKind::Select: return selected(id);
+    case OpKind::Attention: return attention(id);
     case OpKind::Mul: return bilinear(id);
     case OpKind::Matmul:
     case OpKind::Conv2d: return bilinear(id, kSlope);

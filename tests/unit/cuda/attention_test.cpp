@@ -132,17 +132,20 @@ TEST(Attention, TheOperatorIsTakenApart) {
       condition =
           w.load(OpKind::GreaterEqual, {},
                  {w.constant({5, 1}, {2, 3, 4, 5, 6}), w.constant({7}, {0, 1, 2, 3, 4, 5, 6})});
+    PlanValueId keys =
+        w.run(OpKind::Transpose, {Value::of_ints({0, 1, 3, 2})}, {w.input("k", {2, 3, 7, 8})});
     PlanValueId y = w.run(OpKind::Attention, {Value::of_float(-1e9)},
-                          {w.input("q", {2, 3, 5, 8}), w.input("k", {2, 3, 8, 7}),
-                           w.input("v", {2, 3, 7, 8}), seen ? kNoValue : mask, condition});
+                          {w.input("q", {2, 3, 5, 8}), keys, w.input("v", {2, 3, 7, 8}),
+                           seen ? kNoValue : mask, condition});
     w.output("y", y);
     Plan pieces = cuda::expand_attention(w.finish()).plan;
     EXPECT_EQ(verify(pieces), "");
     std::vector<OpKind> ops;
     for (const PlanStep& step : pieces.steps)
       if (step.phase == Phase::Run) ops.push_back(step.op);
-    EXPECT_EQ(ops, (std::vector<OpKind>{OpKind::Matmul, seen ? OpKind::Select : OpKind::Add,
-                                        OpKind::Softmax, OpKind::Matmul}));
+    EXPECT_EQ(ops, (std::vector<OpKind>{OpKind::Transpose, OpKind::Matmul,
+                                        seen ? OpKind::Select : OpKind::Add, OpKind::Softmax,
+                                        OpKind::Matmul}));
     EXPECT_EQ(found(pieces), 1);
   }
 }
