@@ -1,8 +1,7 @@
 #include "runtime/tile/depthwise.h"
 
 #if defined(__x86_64__)
-#define XBYAK_NO_EXCEPTION
-#include <xbyak/xbyak.h>
+#include "runtime/tile/convolution_emitter.h"
 #endif
 
 #include <llvm/Support/FormatVariadic.h>
@@ -30,45 +29,6 @@ constexpr int64_t kLanes = 8; // AVX2
 constexpr int64_t kVectorBytes = 32;
 constexpr int64_t kMostCode = 256 << 10;
 
-/// Columns of a result, one tile or several of a kind, side by side.
-struct ColumnTiles {
-  int64_t first, columns, repeats;
-};
-
-/// Where a column of the result reads, counted from that of the tile's first column and tap.
-struct Reach {
-  const DepthwiseShape& s;
-  int64_t position(int64_t column, int64_t tap) const {
-    return column * s.stride.columns + tap * s.dilation.columns;
-  }
-  bool inside(int64_t column, int64_t tap) const {
-    int64_t at = position(column, tap) - s.before.columns;
-    return at >= 0 && at < s.image.columns;
-  }
-  bool full(int64_t first, int64_t columns) const {
-    return inside(first, 0) && inside(first + columns - 1, s.kernel.columns - 1);
-  }
-};
-
-/// The columns of the result in tiles of at most so many, shared out evenly; equal ones that see
-/// no padding are one entry.
-std::vector<ColumnTiles> column_tiles(const DepthwiseShape& s, int64_t most) {
-  std::vector<ColumnTiles> tiles;
-  Reach reach{s};
-  int64_t count = ceil_div(s.result.columns, most);
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t first = s.result.columns * i / count;
-    int64_t columns = s.result.columns * (i + 1) / count - first;
-    bool same = !tiles.empty() && tiles.back().columns == columns &&
-                reach.full(tiles.back().first, columns) && reach.full(first, columns);
-    if (same)
-      ++tiles.back().repeats;
-    else
-      tiles.push_back({first, columns, 1});
-  }
-  return tiles;
-}
-
 /// Registers: sums, a pixel of x, weights of the rows of the kernel that are in use, a mask.
 bool keeps_weights(const DepthwiseShape& s) { return s.kernel.columns <= 7; }
 int64_t most_columns(const DepthwiseShape& s, int64_t rows) {
@@ -95,26 +55,16 @@ int64_t code_bound(const DepthwiseShape& s) {
   return 2 * bytes; // with and without a mask
 }
 
-/// Whether every step from an address fits into an instruction.
-bool steps_fit(const DepthwiseShape& s) {
-  constexpr int64_t kMost = int64_t{1} << 28; // elements
-  int64_t across = s.stride.columns * 12 + s.kernel.columns * s.dilation.columns;
-  for (const PixelSteps* p : {&s.x, &s.y, &s.residual})
-    if (p->row > kMost / 4 || p->pixel > kMost / std::max<int64_t>(16, across)) return false;
-  return s.dilation.rows <= kMost / std::max<int64_t>(1, s.x.row) &&
-         s.kernel.rows <= kMost / 64 / s.kernel.columns;
-}
-
 } // namespace
 
 #if defined(__x86_64__)
 
 namespace {
 
-class StripEmitter : public Xbyak::CodeGenerator {
+class StripEmitter : public ConvolutionEmitter {
 public:
-  StripEmitter(const DepthwiseShape& shape, const DepthwiseTail& tail, size_t bytes)
-      : CodeGenerator(bytes, Xbyak::DontSetProtectRWE), s_(shape), tail_(tail) {}
+  StripEmitter(const DepthwiseShape& shape, const ConvolutionTail& tail, size_t bytes)
+      : ConvolutionEmitter(bytes), s_(shape), tail_(tail) {}
 
   /// Strips of one row of the result, or of two; with a mask a call has one vector.
   size_t emit(int64_t rows, bool masked) {
@@ -131,10 +81,7 @@ public:
     return start;
   }
 
-  bool seal() { return Xbyak::GetError() == 0 && setProtectModeRE(false); }
-
 private:
-  static int bytes(int64_t elements) { return static_cast<int>(4 * elements); }
   Xbyak::Address field(size_t offset) const { return ptr[rdi + static_cast<int>(offset)]; }
 
   void load_call() {
@@ -248,7 +195,7 @@ private:
       vmovups(weight(row, j), ptr[from + static_cast<int>(kVectorBytes * (tap + j))]);
   }
 
-  int64_t last_position() const { return Reach{s_}.position(columns_ - 1, s_.kernel.columns - 1); }
+  int64_t last_position() const { return s_.position(columns_ - 1, s_.kernel.columns - 1); }
 
   /// All that the pixel at this column of the tile goes into; kernel_rows[r] is the row of the
   /// kernel by which row r of the result meets it.
@@ -259,7 +206,7 @@ private:
       for (int64_t j = 0; j < s_.kernel.columns; ++j) {
         int64_t rest = at - j * s_.dilation.columns, column = rest / s_.stride.columns;
         if (rest < 0 || rest % s_.stride.columns != 0 || column >= columns_) continue;
-        if (!Reach{s_}.inside(first_ + column, j)) continue;
+        if (!s_.inside(first_ + column, j)) continue;
         if (!loaded) load(pixel(), ptr[x_row_ + row_bytes + bytes(at * s_.x.pixel)]);
         loaded = true;
         if (keeps_weights(s_))
@@ -284,39 +231,10 @@ private:
               ptr[residual_ + offset_ + bytes(row * s_.residual.row + column * s_.residual.pixel)]);
           vaddps(value, value, spare(1));
         }
-        clamp(value);
-        store(y_ + offset_ + bytes(row * s_.y.row + column * s_.y.pixel), value);
+        clamp(tail_.clamp, value, spare(0), spare(1), spare(2));
+        store_lanes(y_ + offset_ + bytes(row * s_.y.row + column * s_.y.pixel), value,
+                    masked_ ? static_cast<int>(s_.channels % kLanes) : 8);
       }
-  }
-
-  /// relu by a comparison that calls a NaN neither less nor invalid: the processor's flags stay
-  /// down. relu6 would need two of those, and takes a third of what it does to the results; so it
-  /// raises a flag where there is a NaN, which passes as the second operand.
-  void clamp(const Xbyak::Ymm& value) {
-    constexpr uint8_t kIsLess = 0x11; // LT_OQ
-    if (tail_.clamp == Clamp::None) return;
-    if (tail_.clamp == Clamp::Relu6) {
-      vmaxps(value, spare(0), value);
-      return vminps(value, spare(2), value);
-    }
-    vcmpps(spare(1), value, spare(0), kIsLess);
-    vandnps(value, spare(1), value);
-  }
-
-  /// The lanes that exist, in pieces: a store with a mask is slow on Zen.
-  void store(const Xbyak::RegExp& at, const Xbyak::Ymm& value) {
-    if (!masked_) return vmovups(ptr[at], value);
-    Xbyak::Xmm low(value.getIdx());
-    auto lanes = static_cast<int>(s_.channels % kLanes);
-    if (lanes & 4) {
-      vmovups(ptr[at], low);
-      vextractf128(low, value, 1);
-    }
-    if (lanes & 2) {
-      vmovlps(ptr[at + 4 * (lanes & 4)], low);
-      vmovhlps(low, low, low);
-    }
-    if (lanes & 1) vmovss(ptr[at + 4 * (lanes & 6)], low);
   }
 
   const Xbyak::Reg64 saved_[4] = {rbx, r12, r13, r14};
@@ -326,7 +244,7 @@ private:
   const Xbyak::Ymm mask_ = ymm15;
 
   const DepthwiseShape& s_;
-  const DepthwiseTail& tail_;
+  const ConvolutionTail& tail_;
   int rows_ = 1;
   bool masked_ = false;
   int64_t first_ = 0, columns_ = 1; // of the tile
@@ -337,7 +255,7 @@ private:
 struct Depthwise::Emitted {
   StripEmitter emitter;
   StripFn one = nullptr, two = nullptr, one_masked = nullptr, two_masked = nullptr;
-  Emitted(const DepthwiseShape& shape, const DepthwiseTail& tail, size_t bytes)
+  Emitted(const DepthwiseShape& shape, const ConvolutionTail& tail, size_t bytes)
       : emitter(shape, tail, bytes) {}
 
   /// Errors: `device` where there is no memory that may be run.
@@ -352,9 +270,7 @@ struct Depthwise::Emitted {
     if (!emitter.seal()) return error(Code::device, "no memory for machine code of a convolution");
     StripFn* fns[4] = {&one, &two, &one_masked, &two_masked};
     for (int i = 0; i < 4; ++i)
-      if (starts[i] != kNone)
-        *fns[i] =
-            reinterpret_cast<StripFn>(reinterpret_cast<uintptr_t>(emitter.getCode()) + starts[i]);
+      if (starts[i] != kNone) *fns[i] = emitter.function<StripFn>(starts[i]);
     return {};
   }
 };
@@ -362,7 +278,7 @@ struct Depthwise::Emitted {
 size_t Depthwise::code_bytes() const { return emitted_->emitter.getSize(); }
 
 Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape& shape,
-                                                   const DepthwiseTail& tail, int threads,
+                                                   const ConvolutionTail& tail, int threads,
                                                    const Caches& caches) {
   if (!processor_has(Isa::Avx2)) return error(Code::device, "this processor has no avx2");
   if (!suits(shape)) return error(Code::device, "no code for a convolution of this shape");
@@ -381,19 +297,19 @@ struct Depthwise::Emitted {
   StripFn one = nullptr, two = nullptr, one_masked = nullptr, two_masked = nullptr;
 };
 size_t Depthwise::code_bytes() const { return 0; }
-Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape&, const DepthwiseTail&, int,
-                                                   const Caches&) {
+Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape&, const ConvolutionTail&,
+                                                   int, const Caches&) {
   return error(Code::device, "this processor has no avx2");
 }
 
 #endif
 
-Depthwise::Depthwise(const DepthwiseShape& shape, const DepthwiseTail& tail)
+Depthwise::Depthwise(const DepthwiseShape& shape, const ConvolutionTail& tail)
     : shape_(shape), tail_(tail), vectors_(ceil_div(shape.channels, kLanes)) {}
 Depthwise::~Depthwise() = default;
 
 bool Depthwise::suits(const DepthwiseShape& shape) {
-  return steps_fit(shape) && code_bound(shape) <= kMostCode;
+  return shape.steps_fit() && code_bound(shape) <= kMostCode;
 }
 
 int64_t Depthwise::weight_elements(const DepthwiseShape& s) {
@@ -442,37 +358,26 @@ Depthwise::Block Depthwise::block(int64_t index) const {
           vectors_ * (group + 1) / groups_};
 }
 
-void Depthwise::run(int part, const DepthwiseData& data) const {
+void Depthwise::run(int part, const ConvolutionData& data) const {
   int64_t blocks = shape_.images * bands_ * groups_;
   for (int64_t i = blocks * part / parts_; i < blocks * (part + 1) / parts_; ++i)
     run_block(block(i), data);
 }
 
-void Depthwise::run_block(const Block& block, const DepthwiseData& data) const {
+void Depthwise::run_block(const Block& block, const ConvolutionData& data) const {
   bool pairs = pairs_rows(shape_);
   for (int64_t row = block.row_begin; row < block.row_end;) {
-    bool two = pairs && row + 1 < block.row_end && sees_all_rows(row) && sees_all_rows(row + 1);
+    bool two = pairs && row + 1 < block.row_end && shape_.sees_all_rows(row) &&
+               shape_.sees_all_rows(row + 1);
     run_strip(block, row, two, data);
     row += two ? 2 : 1;
   }
 }
 
-Plane Depthwise::kernel_rows(int64_t row) const {
-  int64_t top = row * shape_.stride.rows - shape_.before.rows, step = shape_.dilation.rows;
-  int64_t begin = top < 0 ? ceil_div(-top, step) : 0;
-  int64_t end = top < shape_.image.rows ? ceil_div(shape_.image.rows - top, step) : 0;
-  begin = std::min(begin, shape_.kernel.rows);
-  return {begin, std::max<int64_t>(0, std::min(end, shape_.kernel.rows) - begin)};
-}
-
-bool Depthwise::sees_all_rows(int64_t row) const {
-  return kernel_rows(row).columns == shape_.kernel.rows;
-}
-
 void Depthwise::run_strip(const Block& block, int64_t row, bool two,
-                          const DepthwiseData& data) const {
+                          const ConvolutionData& data) const {
   const DepthwiseShape& s = shape_;
-  auto [first, count] = kernel_rows(row);
+  auto [first, count] = s.kernel_rows(row);
   int64_t channel = block.vector_begin * kLanes;
   int64_t x_row = row * s.stride.rows - s.before.rows + first * s.dilation.rows;
   if (count == 0) x_row = first = 0; // nothing is read

@@ -23,60 +23,28 @@
 #pragma once
 
 #include "runtime/tile/caches.h"
-#include "runtime/tile/product.h"
+#include "runtime/tile/convolution.h"
 
 namespace tg::tile {
 
-/// Of rows and of columns.
-struct Plane {
-  int64_t rows = 1, columns = 1;
-};
-
-/// Where the pixels of a batch of images lie, in elements; channels lie side by side.
-struct PixelSteps {
-  int64_t image = 0, row = 0, pixel = 0;
-};
-
-struct DepthwiseShape {
-  int64_t images = 1, channels = 1;
-  Plane image, result;
-  Plane kernel, stride, dilation;
-  Plane before; // padding above and to the left
-  PixelSteps x, y, residual;
-};
-
-/// What happens to a sum in registers; relu6 is min(max(sum, 0), 6). NaN stays NaN in both.
-enum class Clamp : uint8_t { None, Relu, Relu6 };
-
-/// What is fused into a convolution.
-struct DepthwiseTail {
-  bool bias = false, residual = false;
-  Clamp clamp = Clamp::None;
-  bool finish = false; // DepthwiseData::finish will be set
-};
-
-/// Addresses of one run; bias and residual where the tail has them; residual may be y.
-struct DepthwiseData {
-  const float *x = nullptr, *weights = nullptr, *bias = nullptr, *residual = nullptr;
-  float* y = nullptr;
-  /// Called with pixels (rows) by channels (columns) that are complete but for their activation.
-  llvm::function_ref<void(const FinishedBlock&)> finish = {};
+struct DepthwiseShape : ConvolutionShape {
+  int64_t channels = 1;
 };
 
 /// One call of emitted code, which reads this struct.
 struct StripCall;
 using StripFn = void (*)(const StripCall*);
 
-class Depthwise {
+class Depthwise final : public Convolution {
 public:
-  ~Depthwise();
+  ~Depthwise() override;
   /// Whether there can be code for it: kernels of very many taps would take too much, and steps of
   /// images must fit into instructions.
   static bool suits(const DepthwiseShape& shape);
   /// Errors: `device` where the processor lacks AVX2, or gives no memory for code, or the shape
   /// does not suit.
   static Result<std::unique_ptr<Depthwise>>
-  make(const DepthwiseShape& shape, const DepthwiseTail& tail, int threads, const Caches& caches);
+  make(const DepthwiseShape& shape, const ConvolutionTail& tail, int threads, const Caches& caches);
 
   /// Of packed weights.
   static int64_t weight_elements(const DepthwiseShape& shape);
@@ -84,12 +52,10 @@ public:
   /// the last channel.
   static void pack(float* to, const float* w, int64_t channels, int64_t taps);
 
-  int parts() const { return parts_; }
-  /// Parts in any order, on any threads, one after the other or at once.
-  void run(int part, const DepthwiseData& data) const;
-  /// "2x4": rows and columns of the tile.
-  std::string text() const;
-  size_t code_bytes() const;
+  void run(int part, const ConvolutionData& data) const override;
+  /// Rows and columns of the tile.
+  std::string text() const override;
+  size_t code_bytes() const override;
 
 private:
   struct Emitted;
@@ -97,21 +63,17 @@ private:
   struct Block {
     int64_t image, row_begin, row_end, vector_begin, vector_end;
   };
-  Depthwise(const DepthwiseShape& shape, const DepthwiseTail& tail);
+  Depthwise(const DepthwiseShape& shape, const ConvolutionTail& tail);
   void choose_blocks(int threads, const Caches& caches);
   Block block(int64_t index) const;
-  void run_block(const Block& block, const DepthwiseData& data) const;
-  void run_strip(const Block& block, int64_t row, bool two, const DepthwiseData& data) const;
-  /// Rows of the kernel whose taps lie inside the image, for a row of the result.
-  Plane kernel_rows(int64_t row) const; // first and count
-  bool sees_all_rows(int64_t row) const;
+  void run_block(const Block& block, const ConvolutionData& data) const;
+  void run_strip(const Block& block, int64_t row, bool two, const ConvolutionData& data) const;
 
   DepthwiseShape shape_;
-  DepthwiseTail tail_;
+  ConvolutionTail tail_;
   std::unique_ptr<Emitted> emitted_;
   int64_t vectors_;                // of channels, the last one perhaps in part
   int64_t bands_ = 1, groups_ = 1; // of rows, and of vectors: the blocks of an image
-  int parts_ = 1;
 };
 
 } // namespace tg::tile

@@ -6,6 +6,7 @@
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/act_instr.h"
 #include "runtime/tile/depthwise.h"
+#include "runtime/tile/grouped.h"
 
 #include <optional>
 
@@ -14,15 +15,15 @@ namespace tg::cpu {
 namespace {
 
 /// Operands and result; bias and residual may be absent.
-struct DepthwisePlaces {
+struct ConvolutionPlaces {
   Place x, weights, y;
   std::optional<Place> bias, residual;
 };
 
-class DepthwiseKernel final : public Kernel {
+class ConvolutionKernel final : public Kernel {
 public:
-  DepthwiseKernel(std::unique_ptr<tile::Depthwise> convolution, DepthwisePlaces places, Act act,
-                  int threads)
+  ConvolutionKernel(std::unique_ptr<tile::Convolution> convolution, ConvolutionPlaces places,
+                    Act act, int threads)
       : convolution_(std::move(convolution)), places_(std::move(places)), act_(act),
         threads_(threads) {}
 
@@ -44,7 +45,7 @@ public:
         simd().apply(instr_of(act_), row, row, nullptr, nullptr, columns);
       }
     };
-    tile::DepthwiseData data = data_;
+    tile::ConvolutionData data = data_;
     if (is_finished(act_)) data.finish = activate;
     parallel_for(threads_, convolution_->parts(), [&](int64_t begin, int64_t end, int) {
       for (int64_t part = begin; part < end; ++part)
@@ -59,11 +60,11 @@ public:
   }
 
 private:
-  std::unique_ptr<tile::Depthwise> convolution_;
-  DepthwisePlaces places_;
+  std::unique_ptr<tile::Convolution> convolution_;
+  ConvolutionPlaces places_;
   Act act_;
   int threads_;
-  tile::DepthwiseData data_;
+  tile::ConvolutionData data_;
 };
 
 tile::PixelSteps pixel_steps(const Shape& shape, const Shape& strides) {
@@ -71,16 +72,15 @@ tile::PixelSteps pixel_steps(const Shape& shape, const Shape& strides) {
   return {step(0), step(2), step(3)};
 }
 
-/// Strides of x and residual are those that they will have; of y, those of a result of its own.
-tile::DepthwiseShape depthwise_shape(const Lowering& l, const PlanStep& step) {
+/// All but the channels. Strides of x and residual are those that they will have; of y, those of a
+/// result of its own.
+void set_shape(tile::ConvolutionShape& s, const Lowering& l, const PlanStep& step) {
   PlanValueId x = operand(step, "x"), residual = operand(step, "residual");
   const Shape &image = l.type(x).shape, &filter = l.type(operand(step, "w")).shape;
   const Shape& result = l.type(step.result).shape;
   Geometry g = geometry(image, llvm::ArrayRef<int64_t>(filter).drop_front(2), attr(step, "stride"),
                         attr(step, "pad"), attr(step, "dilation").ints);
-  tile::DepthwiseShape s;
   s.images = image[0];
-  s.channels = image[1];
   s.image = {image[2], image[3]};
   s.result = {result[2], result[3]};
   s.kernel = {filter[2], filter[3]};
@@ -90,17 +90,16 @@ tile::DepthwiseShape depthwise_shape(const Lowering& l, const PlanStep& step) {
   s.x = pixel_steps(image, image_strides(l.place(x)));
   s.y = pixel_steps(result, nhwc_strides(result));
   if (residual != kNoValue) s.residual = pixel_steps(result, image_strides(l.place(residual)));
-  return s;
 }
 
-tile::DepthwiseTail depthwise_tail(const PlanStep& step, Act act) {
-  tile::DepthwiseTail tail;
+tile::ConvolutionTail fused_tail(const PlanStep& step, Act act) {
+  tile::ConvolutionTail tail;
   tail.bias = operand(step, "bias") != kNoValue;
   tail.residual = operand(step, "residual") != kNoValue;
   tail.clamp = act == Act::Relu    ? tile::Clamp::Relu
                : act == Act::Relu6 ? tile::Clamp::Relu6
                                    : tile::Clamp::None;
-  tail.finish = DepthwiseKernel::is_finished(act);
+  tail.finish = ConvolutionKernel::is_finished(act);
   return tail;
 }
 
@@ -120,45 +119,112 @@ bool may_be_ours(const Lowering& l, const PlanStep& step) {
   return l.products != Products::Chosen || !may_use_own("avx512");
 }
 
-// By rule, not by timing: one plan gives one result. With AVX2 depthwise convolutions are ours:
-// each that was measured is faster, by 1.1 to 2.2 times. Of those of one tap, groups of many
-// channels are; and of very few, for which oneDNN has no kernel but its product of matrices;
-// between, and without groups, oneDNN's are as fast or faster (bench/results/convolutions.md).
+/// Channels of a group.
+struct GroupSizes {
+  int64_t groups, inputs, outputs;
+  GroupSizes(const Lowering& l, const PlanStep& step) {
+    const Shape &x = l.type(operand(step, "x")).shape, &w = l.type(operand(step, "w")).shape;
+    inputs = w[1];
+    groups = x[1] / inputs;
+    outputs = w[0] / groups;
+  }
+};
+
+// By rule, not by timing: one plan gives one result. With AVX2 depthwise convolutions are ours, and
+// those in groups; without groups they are oneDNN's (bench/results/convolutions.md).
 bool pays(const Lowering& l, const PlanStep& step) {
-  constexpr int64_t kFew = 8, kMany = 64;
   if (l.products != Products::Chosen) return true;
-  const Shape &x = l.type(operand(step, "x")).shape, &w = l.type(operand(step, "w")).shape;
-  if (!l.at_load(operand(step, "w")) || w[1] == x[1]) return false;
-  int64_t inputs = w[1], outputs = w[0] / (x[1] / inputs);
-  return is_depthwise(l, step) || inputs < kFew || outputs < kFew || outputs >= kMany;
+  return l.at_load(operand(step, "w")) && GroupSizes(l, step).groups > 1;
 }
 
-Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const tile::DepthwiseShape& shape) {
+/// Whether it is a product, pixels by a matrix.
+bool takes_panels(const Lowering& l, const PlanStep& step) {
+  return is_pointwise(l, step) && l.at_load(operand(step, "w")) && GroupSizes(l, step).groups == 1;
+}
+
+/// A kernel of our own for convolutions: what it is called, and how its weights lie.
+struct DepthwiseForm {
+  using Kernel = tile::Depthwise;
+  using Shape = tile::DepthwiseShape;
+  static constexpr const char* kName = "depthwise";
+  static Shape shape(const Lowering& l, const PlanStep& step) {
+    Shape s;
+    set_shape(s, l, step);
+    s.channels = l.type(operand(step, "x")).shape[1];
+    return s;
+  }
+  static void pack(float* to, const float* w, const Shape& s) {
+    Kernel::pack(to, w, s.channels, s.taps());
+  }
+  static std::string order(const Shape& s) {
+    return llvm::formatv("{0} x {1}", s.channels, s.taps());
+  }
+};
+struct GroupedForm {
+  using Kernel = tile::Grouped;
+  using Shape = tile::GroupedShape;
+  static constexpr const char* kName = "grouped";
+  static Shape shape(const Lowering& l, const PlanStep& step) {
+    GroupSizes g(l, step);
+    Shape s;
+    set_shape(s, l, step);
+    s.groups = g.groups;
+    s.inputs = g.inputs;
+    s.outputs = g.outputs;
+    return s;
+  }
+  static void pack(float* to, const float* w, const Shape& s) { Kernel::pack(to, w, s); }
+  static std::string order(const Shape& s) {
+    tile::GroupedTile t = Kernel::tile(s);
+    return llvm::formatv("{0} x {1} x {2} x {3} x {4} by {5}, {6}", s.groups, s.outputs, s.inputs,
+                         s.kernel.rows, s.kernel.columns, t.vectors, t.groups);
+  }
+};
+
+template <class Form>
+Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const typename Form::Shape& shape) {
   PlanValueId w = operand(step, "w");
   TG_TRY(Place plain, l.operand_plain(w));
   Phase phase = l.at_load(w) ? Phase::Load : step.phase;
-  Place to = l.new_temporary(4 * tile::Depthwise::weight_elements(shape), phase);
+  Place to = l.new_temporary(4 * Form::Kernel::weight_elements(shape), phase);
   Op op;
   op.name = "pack kernel";
   op.implementation = "tile";
-  op.bytes = static_cast<double>(4 * (plain.elements() + tile::Depthwise::weight_elements(shape)));
+  op.bytes = static_cast<double>(4 * (plain.elements() + Form::Kernel::weight_elements(shape)));
   op.buffers = {plain.buffer, to.buffer};
-  op.recipe = llvm::formatv("depthwise: {0} x {1} from {2}", shape.channels,
-                            shape.kernel.rows * shape.kernel.columns, plain.offset);
-  int64_t channels = shape.channels, taps = shape.kernel.rows * shape.kernel.columns;
-  op.kernel = std::make_unique<PackKernel>(plain, to, [=](float* packed, const float* w) {
-    tile::Depthwise::pack(packed, w, channels, taps);
-  });
+  op.recipe = llvm::formatv("{0}: {1} from {2}", Form::kName, Form::order(shape), plain.offset);
+  op.kernel = std::make_unique<PackKernel>(
+      plain, to, [=](float* packed, const float* w) { Form::pack(packed, w, shape); });
   l.add_op(phase, std::move(op));
   return to;
 }
 
 /// Multiply-adds at 60 GFLOP/s, or what is moved.
-double depthwise_us(const Op& op) { return std::max(op.flops / 60e3, copy_us(op.bytes)); }
+double convolution_us(const Op& op) { return std::max(op.flops / 60e3, copy_us(op.bytes)); }
 
-Result<void> lower_depthwise(Lowering& l, const PlanStep& step, tile::DepthwiseShape shape) {
+/// Pixels of one tap that are evenly apart, as those of longer rows.
+template <class Shape> Shape with_long_rows(Shape s) {
+  constexpr int64_t kLong = 32;
+  auto even = [&](const tile::PixelSteps& p) { return p.row == p.pixel * s.result.columns; };
+  bool one_tap = s.taps() == 1 && s.stride.rows == 1 && s.stride.columns == 1;
+  bool same = s.image.rows == s.result.rows && s.image.columns == s.result.columns;
+  if (!one_tap || !same || !even(s.x) || !even(s.y) || !even(s.residual)) return s;
+  int64_t count = 1;
+  while (count < s.result.rows && (count * s.result.columns < kLong || s.result.rows % count != 0))
+    ++count;
+  for (tile::Plane* plane : {&s.image, &s.result}) {
+    plane->rows /= count;
+    plane->columns *= count;
+  }
+  for (tile::PixelSteps* p : {&s.x, &s.y, &s.residual}) p->row *= count;
+  return s;
+}
+
+template <class Form>
+Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape shape) {
+  using Kernel = typename Form::Kernel;
   Act act = *parse_act(attr(step, "act").text);
-  DepthwisePlaces places;
+  ConvolutionPlaces places;
   PlanValueId bias = operand(step, "bias"), residual = operand(step, "residual");
   TG_TRY(places.x, operand_image(l, operand(step, "x")));
   if (residual != kNoValue) {
@@ -167,35 +233,39 @@ Result<void> lower_depthwise(Lowering& l, const PlanStep& step, tile::DepthwiseS
   if (bias != kNoValue) {
     TG_TRY(places.bias, l.operand_plain(bias));
   }
-  TG_TRY(places.weights, packed_kernel(l, step, shape));
   places.y = result_image(l, step);
   shape.y = pixel_steps(places.y.shape, places.y.strides);
+  if (auto longer = with_long_rows(shape); Kernel::suits(longer)) shape = longer;
+  TG_TRY(places.weights, packed_kernel<Form>(l, step, shape));
   Op op = l.describe(step);
-  op.threads = l.threads_for(depthwise_us(op));
-  TG_TRY(std::unique_ptr<tile::Depthwise> made,
-         tile::Depthwise::make(shape, depthwise_tail(step, act), op.threads, tile::caches()));
-  op.implementation = "tile:avx2 depthwise " + made->text();
+  op.threads = l.threads_for(convolution_us(op));
+  TG_TRY(std::unique_ptr<Kernel> made,
+         Kernel::make(shape, fused_tail(step, act), op.threads, tile::caches()));
+  op.implementation = llvm::formatv("tile:avx2 {0} {1}", Form::kName, made->text());
   op.buffers = {places.x.buffer, places.weights.buffer, places.y.buffer};
   if (places.bias) op.buffers.push_back(places.bias->buffer);
   if (places.residual) op.buffers.push_back(places.residual->buffer);
   op.kernel =
-      std::make_unique<DepthwiseKernel>(std::move(made), std::move(places), act, op.threads);
+      std::make_unique<ConvolutionKernel>(std::move(made), std::move(places), act, op.threads);
   l.add_op(step.phase, std::move(op));
   return {};
+}
+
+/// False where the shape does not suit.
+template <class Form> Result<bool> lower_if_it_suits(Lowering& l, const PlanStep& step) {
+  typename Form::Shape shape = Form::shape(l, step);
+  if (!Form::Kernel::suits(shape)) return false;
+  TG_CHECK(lower_by<Form>(l, step, std::move(shape)));
+  return true;
 }
 
 } // namespace
 
 Result<bool> lower_tile_conv2d(Lowering& l, const PlanStep& step) {
   if (!may_be_ours(l, step) || !pays(l, step)) return false;
-  if (!is_depthwise(l, step)) {
-    if (!is_pointwise(l, step) || !l.at_load(operand(step, "w"))) return false;
-    TG_CHECK(lower_tile_pointwise(l, step));
-    return true;
-  }
-  tile::DepthwiseShape shape = depthwise_shape(l, step);
-  if (!tile::Depthwise::suits(shape)) return false;
-  TG_CHECK(lower_depthwise(l, step, std::move(shape)));
+  if (is_depthwise(l, step)) return lower_if_it_suits<DepthwiseForm>(l, step);
+  if (!takes_panels(l, step)) return lower_if_it_suits<GroupedForm>(l, step);
+  TG_CHECK(lower_tile_pointwise(l, step));
   return true;
 }
 

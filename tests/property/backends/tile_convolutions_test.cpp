@@ -1,7 +1,8 @@
-// Random convolutions, depthwise or of one tap in groups, through the cpu backend on kernels of our
-// own, wherever the processor can run them, against `ref`: images that are inputs, channels last or
-// sliced, results that go to concats, biases, residuals that die or live on, every activation, some
-// threads. ctest runs this once more for each instruction set that oneDNN can be held to.
+// Random convolutions, depthwise, in groups or of one tap, through the cpu backend on kernels of
+// our own, wherever the processor can run them, against `ref`: images that are inputs, channels
+// last or sliced, results that go to concats, biases, residuals that die or live on, every
+// activation, some threads. ctest runs this once more for each instruction set that oneDNN can be
+// held to.
 #include "tests/property/backends/tiles.h"
 
 namespace tg::test {
@@ -65,6 +66,41 @@ void random_depthwise(Builder& b, RandomDraws& r) {
   b.output(y);
 }
 
+/// Groups of few channels or many, more than one tap.
+void random_grouped(Builder& b, RandomDraws& r) {
+  int64_t groups = r.in(1, 6), images = r.in(1, 2);
+  bool equal = r.coin(), few = r.coin();
+  int64_t inputs = equal ? r.of({4, 8, 16, 32}) : few ? r.in(1, 8) : r.in(2, 20);
+  int64_t outputs = equal ? inputs : few ? r.in(1, 8) : r.in(2, 60);
+  bool usual = r.coin();
+  int64_t rows = usual ? 3 : r.in(1, 4), columns = usual ? 3 : r.in(2, 6);
+  llvm::SmallVector<int64_t, 2> dilation = {usual ? 1 : r.in(1, 2), usual ? 1 : r.in(1, 2)};
+  llvm::SmallVector<int64_t, 2> stride = {r.in(1, 3), r.in(1, 3)};
+  llvm::SmallVector<int64_t, 4> pad;
+  for (int i = 0; i < 4; ++i) pad.push_back(r.in(0, 3));
+  int64_t height = (rows - 1) * dilation[0] + r.in(1, 9),
+          width = (columns - 1) * dilation[1] + r.in(1, 17);
+  if (inputs == 1 && outputs == 1) inputs = 2; // else it is depthwise
+  NodeId x = random_image(b, r, "x", {images, groups * inputs, height, width});
+  Shape kernel = {groups * outputs, inputs, rows, columns};
+  NodeId w = r.in(0, 3) == 0 ? b.op(OpKind::Neg, {b.input("w", kernel)}) : b.weight("w", kernel);
+  NodeId bias = r.coin() ? b.weight("b", {groups * outputs}) : b.none(), residual = b.none();
+  auto result = [&](size_t i, int64_t image, int64_t size) {
+    int64_t padding = pad[i] + pad[i + 2];
+    return (image + padding - (size - 1) * dilation[i] - 1) / stride[i] + 1;
+  };
+  if (r.coin()) {
+    residual = random_image(
+        b, r, "r", {images, groups * outputs, result(0, height, rows), result(1, width, columns)});
+    if (r.coin()) b.output(residual); // lives on
+  }
+  NodeId y = b.op(OpKind::Conv2d, {x, w, bias, residual},
+                  {Value::of_ints(stride), Value::of_ints(pad), Value::of_ints(dilation),
+                   act(kActivations[r.in(0, 5)])});
+  if (r.in(0, 2) == 0) return add_concat(b, r, y);
+  b.output(y);
+}
+
 /// Of one tap: a product for each group.
 void random_pointwise(Builder& b, RandomDraws& r) {
   int64_t groups = r.in(1, 5), depth = r.in(1, 40), columns = r.in(1, 40), images = r.in(1, 3);
@@ -90,6 +126,10 @@ TEST(TileConvolutions, DepthwiseAgreesWithTheDefinition) {
   expect_agreement(random_depthwise, "tile:avx2 depthwise");
 }
 
+TEST(TileConvolutions, GroupsAgreeWithTheDefinition) {
+  expect_agreement(random_grouped, "tile:avx2 grouped");
+}
+
 TEST(TileConvolutions, OneTapAgreesWithTheDefinition) {
   expect_agreement(random_pointwise, "tile:avx2");
 }
@@ -105,6 +145,8 @@ TEST(TileConvolutions, ThreadsChangeNoBit) {
   };
   x = conv(x, "u", {136, 1, 3, 3}, 1);
   x = conv(x, "v", {136, 34, 1, 1}, 0);
+  x = conv(x, "s", {136, 4, 3, 3}, 1);
+  x = conv(x, "t", {136, 34, 3, 3}, 1);
   b.output(conv(x, "w", {136, 1, 5, 5}, 2));
   Plan plan = plan_from_graph(b.graph);
   std::vector<std::vector<Tensor>> results;

@@ -20,7 +20,7 @@ constexpr float kNotWritten = -77;
 
 struct DepthwiseCase {
   DepthwiseShape shape;
-  DepthwiseTail tail;
+  ConvolutionTail tail;
   bool in_place = false, at_end = false;
   int threads = 1;
 };
@@ -134,7 +134,7 @@ std::string check_depthwise(RandomDraws& r, DepthwiseCase& c) {
   std::vector<float> before(y.begin(), y.end());
   auto made = Depthwise::make(s, c.tail, c.threads, {4 << 10, 32 << 10});
   if (!made) return made.error().message;
-  DepthwiseData data;
+  ConvolutionData data;
   data.x = x.data;
   data.weights = packed.data;
   data.bias = bias.data;
@@ -173,13 +173,13 @@ TEST_F(TileDepthwise, RandomConvolutions) {
 
 /// A result of an image, by weights as a model has them.
 std::vector<float> run_dense(const DepthwiseShape& s, const std::vector<float>& x,
-                             const std::vector<float>& w, const DepthwiseTail& tail = {},
+                             const std::vector<float>& w, const ConvolutionTail& tail = {},
                              int threads = 1) {
   std::vector<float> packed(static_cast<size_t>(Depthwise::weight_elements(s))), y(x.size());
   Depthwise::pack(packed.data(), w.data(), s.channels, s.kernel.rows * s.kernel.columns);
   auto made = Depthwise::make(s, tail, threads, caches());
   EXPECT_TRUE(made.ok());
-  DepthwiseData data;
+  ConvolutionData data;
   data.x = x.data();
   data.weights = packed.data();
   data.y = y.data();
@@ -198,7 +198,7 @@ std::vector<float> around(float special, int64_t channels, Clamp clamp) {
   std::vector<float> x(static_cast<size_t>(45 * channels), 0.0f);
   for (int64_t k = 0; k < channels; ++k)
     x[static_cast<size_t>((2 * 9 + 4) * channels + k)] = special;
-  DepthwiseTail tail;
+  ConvolutionTail tail;
   tail.clamp = clamp;
   return run_dense(s, x, std::vector<float>(static_cast<size_t>(9 * channels), 1.0f), tail);
 }

@@ -1,0 +1,91 @@
+// What convolutions have in common whose code is emitted for each shape: images channels last, how
+// a tile of the result meets the padding, what happens to a sum before it is stored.
+#pragma once
+
+#include "runtime/tile/product.h"
+
+#include <string>
+
+namespace tg::tile {
+
+/// Of rows and of columns.
+struct Plane {
+  int64_t rows = 1, columns = 1;
+};
+
+/// Where the pixels of a batch of images lie, in elements; channels lie side by side.
+struct PixelSteps {
+  int64_t image = 0, row = 0, pixel = 0;
+};
+
+/// All but the channels.
+struct ConvolutionShape {
+  int64_t images = 1;
+  Plane image, result;
+  Plane kernel, stride, dilation;
+  Plane before; // padding above and to the left
+  PixelSteps x, y, residual;
+
+  int64_t taps() const { return kernel.rows * kernel.columns; }
+  /// First and number of the rows of the kernel whose taps lie inside the image, for a row of the
+  /// result.
+  Plane kernel_rows(int64_t row) const;
+  bool sees_all_rows(int64_t row) const { return kernel_rows(row).columns == kernel.rows; }
+  /// Where a column of the result meets a tap, counted from where the first ones would; and whether
+  /// that is inside the image.
+  int64_t position(int64_t column, int64_t tap) const {
+    return column * stride.columns + tap * dilation.columns;
+  }
+  bool inside(int64_t column, int64_t tap) const {
+    int64_t at = position(column, tap) - before.columns;
+    return at >= 0 && at < image.columns;
+  }
+  /// Whether all taps of these columns are inside.
+  bool sees_all_columns(int64_t first, int64_t columns) const {
+    return inside(first, 0) && inside(first + columns - 1, kernel.columns - 1);
+  }
+  /// Whether every step from an address fits into an instruction.
+  bool steps_fit() const;
+};
+
+/// Columns of a result: tiles of one kind, side by side.
+struct ColumnTiles {
+  int64_t first, columns, repeats;
+};
+/// The columns of the result in tiles of at most so many, shared out evenly, the wider ones first;
+/// equal ones that see no padding are one entry.
+std::vector<ColumnTiles> column_tiles(const ConvolutionShape& shape, int64_t most);
+
+/// What happens to a sum in registers; relu6 is min(max(sum, 0), 6). NaN stays NaN in both.
+enum class Clamp : uint8_t { None, Relu, Relu6 };
+
+/// What is fused into a convolution.
+struct ConvolutionTail {
+  bool bias = false, residual = false;
+  Clamp clamp = Clamp::None;
+  bool finish = false; // ConvolutionData::finish will be set
+};
+
+/// Addresses of one run; bias and residual where the tail has them; residual may be y.
+struct ConvolutionData {
+  const float *x = nullptr, *weights = nullptr, *bias = nullptr, *residual = nullptr;
+  float* y = nullptr;
+  /// Called with pixels (rows) by channels (columns) that are complete but for their activation.
+  llvm::function_ref<void(const FinishedBlock&)> finish = {};
+};
+
+class Convolution {
+public:
+  virtual ~Convolution();
+  int parts() const { return parts_; }
+  /// Parts in any order, on any threads, one after the other or at once.
+  virtual void run(int part, const ConvolutionData& data) const = 0;
+  /// The tile: "2x4".
+  virtual std::string text() const = 0;
+  virtual size_t code_bytes() const = 0;
+
+protected:
+  int parts_ = 1;
+};
+
+} // namespace tg::tile

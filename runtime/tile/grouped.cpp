@@ -1,0 +1,633 @@
+#include "runtime/tile/grouped.h"
+
+#if defined(__x86_64__)
+#include "runtime/tile/convolution_emitter.h"
+#endif
+
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
+namespace tg::tile {
+
+struct GroupedCall {
+  const float* x = nullptr; // as if a column lay `before` to the left; first row that is read
+  const float* w = nullptr; // of the first set, and of the first row of the kernel
+  float* y = nullptr;
+  const float* bias = nullptr;
+  const float* residual = nullptr;
+  int64_t rows = 1; // of the result, equal but for where they lie
+  int64_t sets = 1;
+  int64_t x_set = 0; // bytes from set to set
+  int64_t kernel_rows = 0;
+  const int32_t* mask = nullptr;         // of the lanes of the last vector
+  const int32_t* x_mask = nullptr;       // of the inputs that one load brings
+  const int32_t* permutations = nullptr; // [input][lane]
+  float six = 6;
+};
+
+namespace {
+
+constexpr int64_t kGroupedLanes = 8, kGroupedVector = 32; // AVX2
+constexpr int64_t kMostGroupedCode = 256 << 10;
+constexpr int64_t kMostSums = 13; // what ends a tile needs three registers
+
+/// Columns of the kernel whose weights are in registers at once, for a set of one vector.
+int64_t taps_at_once(const ConvolutionShape& s) {
+  constexpr int64_t kMost = 4;
+  return ceil_div(s.kernel.columns, ceil_div(s.kernel.columns, kMost));
+}
+
+int64_t vectors_of(const GroupedShape& s) { return ceil_div(s.outputs, kGroupedLanes); }
+
+/// Groups that share a vector: as many as have their inputs within one load.
+int64_t groups_of_vector(const GroupedShape& s) {
+  int64_t fit = kGroupedLanes / std::max(s.inputs, s.outputs);
+  return std::max<int64_t>(1, std::min(fit, s.groups));
+}
+
+/// Groups whose inputs and outputs each fill half a vector: a permutation inside of halves serves.
+bool are_halves(const GroupedShape& s, const GroupedTile& t) {
+  return t.groups == 2 && s.inputs == 4 && s.outputs == 4;
+}
+
+/// The most columns that leave registers for what a step needs.
+int64_t most_grouped_columns(const GroupedShape& s, int64_t groups, int64_t vectors) {
+  if (vectors == 1) {
+    int64_t others = taps_at_once(s) + 1;
+    if (groups > 1 && !are_halves(s, {groups, 1, 1})) others += 2; // an order, a mask
+    return std::min<int64_t>(kMostSums, 16 - others);
+  }
+  int64_t by_rows = (16 - vectors - 1) / vectors, by_vectors = (16 - 1) / (vectors + 1);
+  return std::min(kMostSums / vectors, std::max(by_rows, by_vectors));
+}
+
+/// Pixels whose lines can be in the first level together: where they are a power of two apart, they
+/// share a few sets of eight ways.
+int64_t pixels_in_first_level(const ConvolutionShape& s) {
+  constexpr int64_t kWay = 4096, kWays = 8;
+  return kWays * kWay / std::clamp<int64_t>(std::gcd(4 * s.x.pixel, kWay), 64, kWay);
+}
+
+/// Cycles of a tile for a row of the kernel and an input.
+double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
+  constexpr int64_t kFewWeights = 16 << 10; // stay in the first level
+  constexpr double kFromSecond = 3;         // cycles for a line from the second
+  int64_t taps = s.kernel.columns;
+  int64_t pixels = std::min(s.position(columns - 1, taps - 1) + 1, columns * taps);
+  int64_t loads = vectors * taps + (vectors == 1 ? pixels : columns * taps);
+  auto products = static_cast<double>(columns * vectors * taps);
+  double latency = 4 * static_cast<double>(taps), stream = 0, lines = 0;
+  if (4 * s.taps() * s.inputs * vectors * kGroupedLanes > kFewWeights)
+    stream = 2 * static_cast<double>(vectors * taps);
+  if (s.inputs > 1 && pixels > pixels_in_first_level(s))
+    lines = kFromSecond * static_cast<double>(pixels);
+  return std::max({products / 2, static_cast<double>(loads) / 2, latency, stream, lines}) + 1;
+}
+
+/// Of a row of the result, for all vectors of a group.
+double row_cycles(const GroupedShape& s, int64_t vectors, int64_t most) {
+  int64_t tiles = ceil_div(s.result.columns, most), columns = s.result.columns / tiles;
+  int64_t wider = s.result.columns % tiles;
+  double cycles = static_cast<double>(tiles - wider) * tile_cycles(s, vectors, columns);
+  if (wider > 0) cycles += static_cast<double>(wider) * tile_cycles(s, vectors, columns + 1);
+  return cycles * static_cast<double>(vectors_of(s) / vectors);
+}
+
+/// Groups or their parts, side by side in y.
+struct SetSteps {
+  int64_t sets, in_group; // of all; of a group
+  int64_t outputs;        // from set to set
+  int64_t inputs;         // the same, where a group has but one
+  int64_t last_outputs;   // of the last set of a group, or of all
+  SetSteps(const GroupedShape& s, const GroupedTile& t) {
+    if (t.groups > 1) {
+      sets = ceil_div(s.groups, t.groups);
+      in_group = 1;
+      outputs = t.groups * s.outputs;
+      inputs = t.groups * s.inputs;
+      last_outputs = (s.groups - (sets - 1) * t.groups) * s.outputs;
+      return;
+    }
+    in_group = vectors_of(s) / t.vectors;
+    sets = s.groups * in_group;
+    outputs = in_group > 1 ? t.vectors * kGroupedLanes : s.outputs;
+    inputs = in_group > 1 ? 0 : s.inputs;
+    last_outputs = s.outputs - (in_group - 1) * outputs;
+  }
+  bool last_differs() const { return last_outputs != outputs; }
+};
+
+int64_t set_weights(const GroupedShape& s, const GroupedTile& t) {
+  return s.taps() * s.inputs * t.vectors * kGroupedLanes;
+}
+
+/// An upper bound of emitted bytes: ten for an instruction with an address, and for each tile what
+/// begins and ends it.
+int64_t grouped_code_bound(const GroupedShape& s, const GroupedTile& t) {
+  int64_t tiles = 0, unrolled = t.groups > 1 ? s.inputs : 1;
+  for (const ColumnTiles& each : column_tiles(s, t.columns)) {
+    int64_t taps = s.kernel.columns * unrolled;
+    tiles += 20 * taps * (t.vectors + 1) * (each.columns + 1) +
+             100 * t.vectors * (each.columns + 1) + 500;
+  }
+  return 4096 + 2 * tiles; // two kinds of sets
+}
+
+} // namespace
+
+GroupedTile Grouped::tile(const GroupedShape& s) {
+  GroupedTile best;
+  best.groups = groups_of_vector(s);
+  double least = INFINITY;
+  for (int64_t vectors = 1; vectors <= std::min<int64_t>(6, vectors_of(s)); ++vectors) {
+    if (vectors_of(s) % vectors != 0) continue;
+    int64_t most = most_grouped_columns(s, best.groups, vectors);
+    for (int64_t columns = most; columns > 0; --columns) {
+      double cycles = row_cycles(s, vectors, columns);
+      if (cycles >= least) continue;
+      least = cycles;
+      best.vectors = vectors;
+      best.columns = columns;
+    }
+  }
+  return best;
+}
+
+#if defined(__x86_64__)
+
+namespace {
+
+class GroupedEmitter : public ConvolutionEmitter {
+public:
+  GroupedEmitter(const GroupedShape& shape, const GroupedTile& tile, const ConvolutionTail& tail,
+                 size_t size)
+      : ConvolutionEmitter(size), s_(shape), t_(tile), tail_(tail), steps_(shape, tile),
+        vectors_(static_cast<int>(tile.vectors)) {}
+
+  /// Rows of sets that have so many outputs and, where several groups are one set, inputs.
+  size_t emit(int64_t outputs, int64_t inputs) {
+    last_lanes_ = static_cast<int>(outputs - (vectors_ - 1) * kGroupedLanes);
+    inputs_ = inputs;
+    align(64);
+    size_t start = getSize();
+    for (const Xbyak::Reg64& reg : saved_) push(reg);
+    mov(x_, field(offsetof(GroupedCall, x)));
+    mov(y_, field(offsetof(GroupedCall, y)));
+    if (tail_.residual) mov(residual_, field(offsetof(GroupedCall, residual)));
+    mov(rows_, field(offsetof(GroupedCall, rows)));
+    Xbyak::Label next;
+    L(next);
+    for (const ColumnTiles& tiles : column_tiles(s_, t_.columns)) strip(tiles);
+    int64_t columns = s_.result.columns;
+    add(x_, bytes(s_.stride.rows * s_.x.row - columns * s_.stride.columns * s_.x.pixel));
+    add(y_, bytes(s_.y.row - columns * s_.y.pixel));
+    if (tail_.residual) add(residual_, bytes(s_.residual.row - columns * s_.residual.pixel));
+    dec(rows_);
+    jnz(next, T_NEAR);
+    for (size_t i = std::size(saved_); i-- > 0;) pop(saved_[i]);
+    vzeroupper();
+    ret();
+    return start;
+  }
+
+private:
+  Xbyak::Address field(size_t offset) const { return ptr[rdi + static_cast<int>(offset)]; }
+
+  // --- registers: sums first, column by column; behind them what a step needs -------------------
+  Xbyak::Ymm sum(int64_t column, int vector) const {
+    return Xbyak::Ymm(static_cast<int>(column) * vectors_ + vector);
+  }
+  Xbyak::Ymm spare(int64_t index) const {
+    return Xbyak::Ymm(static_cast<int>(columns_ * vectors_ + index));
+  }
+  bool shares_vector() const { return t_.groups > 1; }
+
+  // --- loops ------------------------------------------------------------------------------------
+  void strip(const ColumnTiles& tiles) {
+    first_ = tiles.first;
+    columns_ = tiles.columns;
+    Xbyak::Label next;
+    if (tiles.repeats > 1) mov(repeat_, tiles.repeats);
+    L(next);
+    tile();
+    add(x_, bytes(columns_ * s_.stride.columns * s_.x.pixel));
+    add(y_, bytes(columns_ * s_.y.pixel));
+    if (tail_.residual) add(residual_, bytes(columns_ * s_.residual.pixel));
+    if (tiles.repeats == 1) return;
+    dec(repeat_);
+    jnz(next, T_NEAR);
+  }
+
+  void tile() {
+    Xbyak::Label next;
+    xor_(x_offset_, x_offset_);
+    xor_(y_offset_, y_offset_);
+    mov(w_set_, field(offsetof(GroupedCall, w)));
+    mov(sets_, field(offsetof(GroupedCall, sets)));
+    L(next);
+    begin_sums();
+    kernel_rows();
+    end_sums();
+    add(x_offset_, field(offsetof(GroupedCall, x_set)));
+    add(y_offset_, bytes(steps_.outputs));
+    add(w_set_, bytes(set_weights(s_, t_)));
+    dec(sets_);
+    jnz(next, T_NEAR);
+  }
+
+  void begin_sums() {
+    if (tail_.bias) mov(at_, field(offsetof(GroupedCall, bias)));
+    for (int v = 0; v < vectors_; ++v) {
+      if (tail_.bias) load_lanes(sum(0, v), at_ + y_offset_ + v * kGroupedVector, v);
+      for (int64_t column = 0; column < columns_; ++column)
+        if (!tail_.bias)
+          vxorps(sum(column, v), sum(column, v), sum(column, v));
+        else if (column > 0)
+          vmovaps(sum(column, v), sum(0, v));
+    }
+  }
+
+  int lanes_of(int vector) const { return vector + 1 < vectors_ ? 8 : last_lanes_; }
+  void load_lanes(const Xbyak::Ymm& to, const Xbyak::RegExp& from, int vector) {
+    if (lanes_of(vector) == 8) return vmovups(to, ptr[from]);
+    mov(count_, field(offsetof(GroupedCall, mask)));
+    vmovups(to, ptr[count_]);
+    vmaskmovps(to, to, ptr[from]);
+  }
+
+  /// As many rows of the kernel as the call says.
+  void kernel_rows() {
+    Xbyak::Label next, none;
+    mov(kernel_rows_, field(offsetof(GroupedCall, kernel_rows)));
+    lea(x_row_, ptr[x_ + x_offset_]);
+    mov(w_, w_set_);
+    if (has_permutations()) mov(count_, field(offsetof(GroupedCall, permutations)));
+    if (has_mask()) {
+      mov(at_, field(offsetof(GroupedCall, x_mask)));
+      vmovups(x_mask(), ptr[at_]);
+    }
+    test(kernel_rows_, kernel_rows_);
+    jz(none, T_NEAR);
+    L(next);
+    if (shares_vector())
+      for (int64_t input = 0; input < s_.inputs; ++input) one_vector(input);
+    else
+      inputs();
+    add(x_row_, bytes(s_.dilation.rows * s_.x.row));
+    dec(kernel_rows_);
+    jnz(next, T_NEAR);
+    L(none);
+  }
+
+  void inputs() {
+    Xbyak::Label next;
+    mov(at_, x_row_);
+    if (s_.inputs > 1) mov(count_, s_.inputs);
+    L(next);
+    if (vectors_ == 1)
+      one_vector(0);
+    else if (columns_ > vectors_)
+      by_columns();
+    else
+      by_vectors();
+    if (s_.inputs == 1) return;
+    add(at_, 4);
+    dec(count_);
+    jnz(next, T_NEAR);
+  }
+
+  /// All taps of a row of the kernel for an input; weights are at w_, which goes on.
+  void one_vector(int64_t input) {
+    if (has_permutations())
+      vmovups(order(), ptr[count_ + static_cast<int>(input * kGroupedVector)]);
+    int64_t most = taps_at_once(s_);
+    for (int64_t tap = 0; tap < s_.kernel.columns; tap += most)
+      some_taps(input, tap, std::min(tap + most, s_.kernel.columns));
+    add(w_, weight_bytes(s_.kernel.columns, 0));
+  }
+  void some_taps(int64_t input, int64_t begin, int64_t end) {
+    for (int64_t tap = begin; tap < end; ++tap)
+      vmovups(weight(tap - begin), ptr[w_ + weight_bytes(tap, 0)]);
+    int64_t last = s_.position(columns_ - 1, end - 1);
+    for (int64_t at = s_.position(0, begin); at <= last; ++at) {
+      bool loaded = false;
+      for (int64_t tap = begin; tap < end; ++tap) {
+        int64_t rest = at - tap * s_.dilation.columns, column = rest / s_.stride.columns;
+        if (rest < 0 || rest % s_.stride.columns != 0 || column >= columns_) continue;
+        if (!s_.inside(first_ + column, tap)) continue;
+        if (!loaded) load_pixel(input, at);
+        loaded = true;
+        vfmadd231ps(sum(column, 0), pixel(), weight(tap - begin));
+      }
+    }
+  }
+
+  Xbyak::Ymm pixel() const { return spare(0); }
+  Xbyak::Ymm weight(int64_t tap) const { return spare(1 + tap); }
+  Xbyak::Ymm order() const { return spare(1 + taps_at_once(s_)); }
+  Xbyak::Ymm x_mask() const { return spare(2 + taps_at_once(s_)); }
+  static int weight_bytes_of(int64_t vectors) { return static_cast<int>(kGroupedVector * vectors); }
+  int weight_bytes(int64_t tap, int vector) const {
+    return weight_bytes_of(tap * vectors_ + vector);
+  }
+  bool in_halves() const { return are_halves(s_, t_); }
+  bool has_permutations() const { return shares_vector() && !in_halves(); }
+  /// Of inputs that are no whole load.
+  bool has_mask() const { return has_permutations() && inputs_ != 8 && inputs_ != 4; }
+
+  /// An input of the pixel at this column of the tile, in all lanes of its group.
+  void load_pixel(int64_t input, int64_t at) {
+    if (!shares_vector()) return vbroadcastss(pixel(), ptr[at_ + bytes(at * s_.x.pixel)]);
+    Xbyak::Address from = ptr[x_row_ + bytes(at * s_.x.pixel)];
+    Xbyak::Xmm low(pixel().getIdx());
+    if (in_halves()) {
+      auto lane = static_cast<uint8_t>(0x55 * input);
+      return inputs_ == 8 ? vpermilps(pixel(), from, lane) : vpermilps(low, from, lane);
+    }
+    if (inputs_ == 8) return vpermps(pixel(), order(), from);
+    if (inputs_ == 4)
+      vmovups(low, from);
+    else
+      vmaskmovps(pixel(), x_mask(), from);
+    vpermps(pixel(), order(), pixel());
+  }
+
+  bool inside(int64_t column, int64_t tap) const { return s_.inside(first_ + column, tap); }
+  Xbyak::Address x_at(int64_t column, int64_t tap) const {
+    return ptr[at_ + bytes(s_.position(column, tap) * s_.x.pixel)];
+  }
+  void by_columns() {
+    for (int64_t tap = 0; tap < s_.kernel.columns; ++tap) {
+      for (int v = 0; v < vectors_; ++v) vmovups(spare(1 + v), ptr[w_ + weight_bytes(tap, v)]);
+      for (int64_t column = 0; column < columns_; ++column) {
+        if (!inside(column, tap)) continue;
+        vbroadcastss(spare(0), x_at(column, tap));
+        for (int v = 0; v < vectors_; ++v) vfmadd231ps(sum(column, v), spare(0), spare(1 + v));
+      }
+    }
+    add(w_, weight_bytes(s_.kernel.columns, 0));
+  }
+  void by_vectors() {
+    for (int64_t tap = 0; tap < s_.kernel.columns; ++tap) {
+      for (int64_t column = 0; column < columns_; ++column)
+        if (inside(column, tap)) vbroadcastss(spare(1 + column), x_at(column, tap));
+      for (int v = 0; v < vectors_; ++v) {
+        vmovups(spare(0), ptr[w_ + weight_bytes(tap, v)]);
+        for (int64_t column = 0; column < columns_; ++column)
+          if (inside(column, tap)) vfmadd231ps(sum(column, v), spare(1 + column), spare(0));
+      }
+    }
+    add(w_, weight_bytes(s_.kernel.columns, 0));
+  }
+
+  // --- behind the taps --------------------------------------------------------------------------
+  void end_sums() {
+    if (tail_.clamp != Clamp::None) vxorps(spare(0), spare(0), spare(0));
+    if (tail_.clamp == Clamp::Relu6) vbroadcastss(spare(2), field(offsetof(GroupedCall, six)));
+    for (int64_t column = 0; column < columns_; ++column)
+      for (int v = 0; v < vectors_; ++v) {
+        Xbyak::Ymm value = sum(column, v);
+        int vector = static_cast<int>(v * kGroupedVector);
+        if (tail_.residual) {
+          load_lanes(spare(1), residual_ + y_offset_ + (bytes(column * s_.residual.pixel) + vector),
+                     v);
+          vaddps(value, value, spare(1));
+        }
+        clamp(tail_.clamp, value, spare(0), spare(1), spare(2));
+        store_lanes(y_ + y_offset_ + (bytes(column * s_.y.pixel) + vector), value, lanes_of(v));
+      }
+  }
+
+  const Xbyak::Reg64 saved_[6] = {rbx, rbp, r12, r13, r14, r15};
+  const Xbyak::Reg64 x_ = rsi, y_ = rdx, residual_ = rcx, rows_ = rbp, repeat_ = r14; // of a tile
+  const Xbyak::Reg64 x_offset_ = r8, y_offset_ = r9, w_set_ = r11, sets_ = r12;       // of a set
+  const Xbyak::Reg64 x_row_ = rax, w_ = r10, kernel_rows_ = r13; // of a row of the kernel
+  const Xbyak::Reg64 at_ = rbx, count_ = r15;                    // of an input
+
+  const GroupedShape& s_;
+  const GroupedTile& t_;
+  const ConvolutionTail& tail_;
+  SetSteps steps_;
+  int vectors_;
+  int last_lanes_ = 8;
+  int64_t inputs_ = 0;              // of a set
+  int64_t first_ = 0, columns_ = 1; // of the tile
+};
+
+} // namespace
+
+struct Grouped::Emitted {
+  GroupedEmitter emitter;
+  GroupedFn usual = nullptr, last = nullptr; // the last set of a group, or of all
+  Emitted(const GroupedShape& shape, const GroupedTile& tile, const ConvolutionTail& tail,
+          size_t bytes)
+      : emitter(shape, tile, tail, bytes) {}
+
+  /// Errors: `device` where there is no memory that may be run.
+  Result<void> emit(const GroupedShape& s, const GroupedTile& t) {
+    SetSteps steps(s, t);
+    auto inputs = [&](int64_t outputs) { return outputs / s.outputs * s.inputs; };
+    bool both = steps.last_differs();
+    size_t first = emitter.emit(steps.outputs, inputs(steps.outputs));
+    size_t second = both ? emitter.emit(steps.last_outputs, inputs(steps.last_outputs)) : first;
+    if (!emitter.seal()) return error(Code::device, "no memory for machine code of a convolution");
+    usual = emitter.function<GroupedFn>(first);
+    last = emitter.function<GroupedFn>(second);
+    return {};
+  }
+};
+
+size_t Grouped::code_bytes() const { return emitted_->emitter.getSize(); }
+
+Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape& shape,
+                                               const ConvolutionTail& tail, int threads,
+                                               const Caches& caches) {
+  if (!processor_has(Isa::Avx2)) return error(Code::device, "this processor has no avx2");
+  if (!suits(shape)) return error(Code::device, "no code for a convolution of this shape");
+  Xbyak::ClearError();
+  std::unique_ptr<Grouped> made(new Grouped(shape, tail));
+  auto bytes = static_cast<size_t>(grouped_code_bound(shape, made->tile_));
+  made->emitted_ = std::make_unique<Emitted>(made->shape_, made->tile_, made->tail_, bytes);
+  TG_CHECK(made->emitted_->emit(made->shape_, made->tile_));
+  made->choose_blocks(threads, caches);
+  return made;
+}
+
+#else // no other processor yet
+
+struct Grouped::Emitted {
+  GroupedFn usual = nullptr, last = nullptr;
+};
+size_t Grouped::code_bytes() const { return 0; }
+Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape&, const ConvolutionTail&, int,
+                                               const Caches&) {
+  return error(Code::device, "this processor has no avx2");
+}
+
+#endif
+
+Grouped::Grouped(const GroupedShape& shape, const ConvolutionTail& tail)
+    : shape_(shape), tail_(tail), tile_(tile(shape)), sets_(SetSteps(shape, tile_).sets) {
+  for (int64_t input = 0; input < shape.inputs && tile_.groups > 1; ++input)
+    for (int64_t lane = 0; lane < kGroupedLanes; ++lane) {
+      int64_t group = std::min(lane / shape.outputs, tile_.groups - 1);
+      permutations_.push_back(static_cast<int32_t>(group * shape.inputs + input));
+    }
+}
+Grouped::~Grouped() = default;
+
+bool Grouped::suits(const GroupedShape& s) {
+  constexpr int64_t kMost = int64_t{1} << 24; // channels and taps: steps from set to set
+  int64_t channels = s.groups * std::max(s.inputs, s.outputs);
+  if (!s.steps_fit() || channels > kMost || s.taps() > kMost / (8 * s.inputs)) return false;
+  return s.kernel.columns < 1024 && s.result.columns < 1 << 20 &&
+         grouped_code_bound(s, tile(s)) <= kMostGroupedCode;
+}
+
+int64_t Grouped::weight_elements(const GroupedShape& s) {
+  GroupedTile t = tile(s);
+  return SetSteps(s, t).sets * set_weights(s, t);
+}
+
+void Grouped::pack(float* to, const float* w, const GroupedShape& s) {
+  GroupedTile t = tile(s);
+  SetSteps steps(s, t);
+  int64_t per_output = s.inputs * s.taps();
+  for (int64_t set = 0; set < steps.sets; ++set) {
+    bool last =
+        set % steps.in_group == steps.in_group - 1 && (t.groups == 1 || set + 1 == steps.sets);
+    int64_t first = t.groups > 1
+                        ? set * steps.outputs
+                        : set / steps.in_group * s.outputs + set % steps.in_group * steps.outputs;
+    int64_t outputs = last ? steps.last_outputs : steps.outputs;
+    for (int64_t row = 0; row < s.kernel.rows; ++row)
+      for (int64_t input = 0; input < s.inputs; ++input)
+        for (int64_t column = 0; column < s.kernel.columns; ++column)
+          for (int64_t lane = 0; lane < t.vectors * kGroupedLanes; ++lane)
+            *to++ = lane < outputs ? w[(first + lane) * per_output + input * s.taps() +
+                                       row * s.kernel.columns + column]
+                                   : 0.0f;
+  }
+}
+
+std::string Grouped::text() const {
+  int64_t columns = ceil_div(shape_.result.columns, ceil_div(shape_.result.columns, tile_.columns));
+  std::string text = llvm::formatv("{0}x{1}", columns, tile_.vectors * kGroupedLanes);
+  if (tile_.groups > 1) text += llvm::formatv(" of {0} groups", tile_.groups);
+  return text;
+}
+
+// Sets side by side that share lines of x and y go together, if their weights stay in the first
+// level meanwhile. All rows of a band meet them before the next ones do, so that weights come from
+// further away once for a band; its x should stay in the second level, in which a line is found
+// again by every row of the kernel.
+void Grouped::choose_blocks(int threads, const Caches& caches) {
+  constexpr int64_t kLine = 16, kFewRows = 4;
+  const GroupedShape& s = shape_;
+  SetSteps steps(s, tile_);
+  int64_t weights = 4 * set_weights(s, tile_);
+  int64_t narrow = std::max<int64_t>(1, std::min(steps.inputs, steps.outputs));
+  sets_at_once_ =
+      std::clamp<int64_t>(kLine / narrow, 1, std::max<int64_t>(1, caches.first / 3 / weights));
+  int64_t row = 4 * s.image.columns * s.groups * s.inputs * s.stride.rows;
+  int64_t rows = std::max(kFewRows, caches.second / 2 / row);
+  if (weights * sets_ > caches.second / 4) rows = std::max(rows, 4 * kFewRows);
+  bands_ = ceil_div(s.result.rows, rows);
+  // Threads get equally much, of whole bands where there are many, else of sets.
+  if (s.images * bands_ < 4 * threads && s.images * bands_ % threads != 0) {
+    int64_t chunks = ceil_div(sets_, sets_at_once_);
+    if (!tail_.finish && chunks >= threads)
+      spans_ = threads;
+    else
+      bands_ = std::min(s.result.rows, ceil_div(bands_, threads) * threads);
+  }
+  parts_ = static_cast<int>(std::min<int64_t>(threads, s.images * bands_ * spans_));
+}
+
+Grouped::Block Grouped::block(int64_t index) const {
+  int64_t band = index % bands_, span = index / bands_ % spans_;
+  int64_t chunks = ceil_div(sets_, sets_at_once_);
+  return {index / bands_ / spans_, shape_.result.rows * band / bands_,
+          shape_.result.rows * (band + 1) / bands_, chunks * span / spans_ * sets_at_once_,
+          std::min(sets_, chunks * (span + 1) / spans_ * sets_at_once_)};
+}
+
+void Grouped::run(int part, const ConvolutionData& data) const {
+  int64_t blocks = shape_.images * bands_ * spans_;
+  for (int64_t i = blocks * part / parts_; i < blocks * (part + 1) / parts_; ++i)
+    run_block(block(i), data);
+}
+
+/// By runs of sets of one kind, whose x is evenly apart.
+void Grouped::run_block(const Block& block, const ConvolutionData& data) const {
+  SetSteps steps(shape_, tile_);
+  Block run = block;
+  auto is_last = [&](int64_t set) {
+    if (tile_.groups > 1) return set + 1 == steps.sets;
+    return set % steps.in_group == steps.in_group - 1;
+  };
+  for (int64_t set = block.set_begin; set < block.set_end; set = run.set_end) {
+    run.set_begin = set;
+    run.set_end = set + 1;
+    while (run.set_end < std::min(set + sets_at_once_, block.set_end) &&
+           (steps.in_group == 1 || run.set_end % steps.in_group != 0) &&
+           (!steps.last_differs() || is_last(run.set_end) == is_last(set)))
+      ++run.set_end;
+    run_sets(run, data);
+  }
+  if (!data.finish) return;
+  for (int64_t row = block.row_begin; row < block.row_end; ++row)
+    data.finish({data.y + block.image * shape_.y.image + row * shape_.y.row, shape_.y.pixel,
+                 shape_.result.columns, shape_.groups * shape_.outputs});
+}
+
+/// Rows that see all of the kernel go together.
+void Grouped::run_sets(const Block& block, const ConvolutionData& data) const {
+  for (int64_t row = block.row_begin, rows; row < block.row_end; row += rows) {
+    rows = 1;
+    while (shape_.sees_all_rows(row) && row + rows < block.row_end &&
+           shape_.sees_all_rows(row + rows))
+      ++rows;
+    run_rows(block, row, rows, data);
+  }
+}
+
+void Grouped::run_rows(const Block& block, int64_t row, int64_t rows,
+                       const ConvolutionData& data) const {
+  constexpr int32_t kMask[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  const GroupedShape& s = shape_;
+  SetSteps steps(s, tile_);
+  auto [first, count] = s.kernel_rows(row);
+  int64_t x_row = row * s.stride.rows - s.before.rows + first * s.dilation.rows;
+  if (count == 0) x_row = first = 0; // nothing is read
+  int64_t group = block.set_begin / steps.in_group, part = block.set_begin % steps.in_group;
+  int64_t input = steps.in_group > 1 ? group * s.inputs : block.set_begin * steps.inputs;
+  int64_t output = steps.in_group > 1 ? group * s.outputs + part * steps.outputs
+                                      : block.set_begin * steps.outputs;
+  bool last = steps.last_differs() &&
+              (tile_.groups > 1 ? block.set_begin + 1 == steps.sets : part + 1 == steps.in_group);
+  int64_t outputs = last ? steps.last_outputs : steps.outputs;
+  GroupedCall call;
+  call.x =
+      data.x + block.image * s.x.image + x_row * s.x.row - s.before.columns * s.x.pixel + input;
+  call.w = data.weights + block.set_begin * set_weights(s, tile_) +
+           first * s.inputs * s.kernel.columns * tile_.vectors * kGroupedLanes;
+  call.y = data.y + block.image * s.y.image + row * s.y.row + output;
+  if (tail_.bias) call.bias = data.bias + output;
+  if (tail_.residual)
+    call.residual = data.residual + block.image * s.residual.image + row * s.residual.row + output;
+  call.rows = rows;
+  call.sets = block.set_end - block.set_begin;
+  call.x_set = 4 * steps.inputs;
+  call.kernel_rows = count;
+  call.mask = kMask + kGroupedLanes - (outputs - (tile_.vectors - 1) * kGroupedLanes);
+  call.x_mask = kMask + kGroupedLanes - std::min(kGroupedLanes, outputs / s.outputs * s.inputs);
+  call.permutations = permutations_.data();
+  (last ? emitted_->last : emitted_->usual)(&call);
+}
+
+} // namespace tg::tile
