@@ -1,8 +1,6 @@
 // Legality, and trials counted once each.
 #include "runtime/tune/device.h"
 
-#include "runtime/tune/costs.h"
-
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
@@ -38,10 +36,11 @@ std::string why_illegal(const Program& program, const Nest& nest, const DeviceLi
   return {};
 }
 
-std::optional<double> Trials::measure(const Program& program) {
+std::optional<double> Trials::measure(const Program& asked) {
+  Program program = device_.adapted(asked);
   auto [place, is_new] = known_.try_emplace(text(program));
   if (!is_new) return place->second;
-  if (!why_illegal(program, nest_, limits_).empty()) {
+  if (!device_.why_not(program, nest_).empty()) {
     ++filtered_;
     return {};
   }
@@ -52,8 +51,18 @@ std::optional<double> Trials::measure(const Program& program) {
   ++count_;
   std::optional<double> found = device_.measure(program);
   place->second = found;
-  if (found) ran_.push_back({program, *found});
+  if (found) ran_.push_back({std::move(program), *found});
   return found;
+}
+
+std::vector<Measured> Trials::ranking() const {
+  constexpr size_t kRanking = 16;
+  std::vector<Measured> all = ran_;
+  std::stable_sort(all.begin(), all.end(), [](const Measured& a, const Measured& b) {
+    return a.microseconds < b.microseconds;
+  });
+  if (all.size() > kRanking) all.resize(kRanking);
+  return all;
 }
 
 const Measured* Trials::best() const {

@@ -2,7 +2,7 @@
 // programs. Whoever has a device fills it; tests have one that computes times.
 #pragma once
 
-#include "runtime/tune/program.h"
+#include "runtime/tune/costs.h"
 
 #include <llvm/ADT/StringMap.h>
 
@@ -25,6 +25,23 @@ public:
   virtual ~Device() = default;
   virtual std::string name() const = 0;
   virtual DeviceLimits limits() const = 0;
+  /// Why it cannot run a program, in words; empty if nothing speaks against it.
+  virtual std::string why_not(const Program& program, const Nest& nest) const {
+    return why_illegal(program, nest, limits());
+  }
+  /// The program as this device tells programs apart: what it does not look at has one value, what
+  /// it cannot do is replaced by what comes near. Twice the same as once.
+  virtual Program adapted(Program program) const { return program; }
+  /// The shapes that reuse tries for so many points of a block, and threads of it; empty: none.
+  virtual Extents choose_block(const Nest& nest, int64_t points, BlockCost& cost) const {
+    return best_block(nest, points, cost);
+  }
+  virtual std::optional<ThreadShape> choose_threads(const Nest& nest, const Extents& block,
+                                                    const Extents& fetched, int64_t threads) const {
+    return best_threads(nest, block, fetched, threads);
+  }
+  /// Whether to end: from then on there are no trials.
+  virtual bool stopped() const { return false; }
   /// Microseconds of one run; nullopt where the program does not run. Both are trials.
   virtual std::optional<double> measure(const Program& program) = 0;
 };
@@ -47,13 +64,16 @@ public:
 
   const Nest& nest() const { return nest_; }
   const DeviceLimits& limits() const { return limits_; }
+  const Device& device() const { return device_; }
   int64_t count() const { return count_; }
   int64_t filtered() const { return filtered_; }
-  bool spent() const { return count_ >= most_; }
+  bool spent() const { return count_ >= most_ || device_.stopped(); }
   /// All that ran, in the order of trying.
   const std::vector<Measured>& ran() const { return ran_; }
   /// The fastest, the first of equals; null if none ran.
   const Measured* best() const;
+  /// The fastest of those that ran, first of equals first; at most 16.
+  std::vector<Measured> ranking() const;
 
 private:
   Device& device_;

@@ -194,15 +194,16 @@ public:
     Growth grows = growth(start.op, reused_.op);
     Footprint from = footprint(reused_, nest_of(reused_.op));
     BlockCost cost(nest);
+    const Device& device = trials_.device();
     auto choose = [&](const Nest& nest, const Extents& block, const Extents& fetched,
                       int64_t threads) {
-      return options_.use_thread_cost ? best_threads(nest, block, fetched, threads)
+      return options_.use_thread_cost ? device.choose_threads(nest, block, fetched, threads)
                                       : random_threads(block, threads, random_);
     };
     for (int64_t points : block_sizes(grows, from, product(nest.space))) {
       BlockTrace& trace = traces.emplace_back();
       trace.points = points;
-      trace.block = options_.use_block_cost ? best_block(nest, points, cost)
+      trace.block = options_.use_block_cost ? device.choose_block(nest, points, cost)
                                             : random_block(nest, points, random_);
       if (trace.block.empty())
         trace.skipped = "no block has so many points";
@@ -244,6 +245,7 @@ ReuseResult tune_by_reuse(const Operator& target, const Program& reused, Device&
   if (!reused.tile.space.empty()) TileSearch(trials, reused, options).run(start, result.blocks);
   tune_flat_stages(trials, start, reused);
   if (const Measured* best = trials.best()) result.best = *best;
+  result.ranking = trials.ranking();
   result.trials = trials.count();
   result.filtered = trials.filtered();
   return result;

@@ -31,6 +31,7 @@ struct BlockTrace {
 struct ReuseResult {
   std::optional<Measured> best;
   int64_t trials = 0, filtered = 0;
+  std::vector<Measured> ranking; // the fastest first, at most 16
   std::vector<BlockTrace> blocks;
 };
 

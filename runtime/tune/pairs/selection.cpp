@@ -134,12 +134,15 @@ OperatorGraph operator_graph(llvm::ArrayRef<Operator> operators, const Selection
   OperatorGraph found{{operators.begin(), operators.end()}, operators.size(), {}};
   for (Operator& bridge : bridges(operators, options.hops))
     found.operators.push_back(std::move(bridge));
+  found.operators.insert(found.operators.end(), options.known.begin(), options.known.end());
+  found.known = options.known.size();
   ArcGraph& graph = found.graph;
   graph.nodes = found.operators.size() + 1;
   std::vector<double> penalty = penalties(operators, options);
   penalty.resize(found.operators.size(), 0); // a bridge is no part of the result
   for (size_t target = 0; target < found.operators.size(); ++target) {
-    graph.arcs.push_back({0, target + 1, options.full_trials});
+    graph.arcs.push_back({0, target + 1, found.is_known(target) ? 0 : options.full_trials});
+    if (found.is_known(target)) continue;
     for (size_t reused = 0; reused < found.operators.size(); ++reused)
       if (reused != target && can_reuse(found.operators[target], found.operators[reused]))
         graph.arcs.push_back(

@@ -3,8 +3,8 @@
 // cheapest tree in it. Bridges are operators that nobody asked for and that make others comparable;
 // a tree may leave them out. Source: ETO (README).
 //
-// Invariant: operators[i] is node i + 1; the first `originals` were asked for, the others are
-// bridges.
+// Invariant: operators[i] is node i + 1; the first `originals` were asked for, then there are
+// bridges, and behind them those that are known.
 #pragma once
 
 #include "runtime/tune/pairs/arcs.h"
@@ -28,14 +28,18 @@ struct SelectionOptions {
   /// rather searched for in full.
   std::vector<int64_t> occurrences;
   double occurrence_weight = 0;
+  /// Operators that have their programs already: reusing them costs no full search.
+  std::vector<Operator> known;
 };
 
 struct OperatorGraph {
   std::vector<Operator> operators;
   size_t originals = 0;
   ArcGraph graph;
+  size_t known = 0; // so many at the end are known
 
   std::vector<size_t> terminals() const;
+  bool is_known(size_t op) const { return op >= operators.size() - known; }
   /// Ordered pairs of operators of which one can reuse the other.
   size_t reuse_pairs() const { return graph.arcs.size() - operators.size(); }
 };

@@ -12,19 +12,20 @@ namespace tg::tune {
 
 namespace {
 
-constexpr size_t kParents = 32, kRanking = 16;
+constexpr size_t kParents = 32;
 constexpr size_t kBredForOne = 8;  // programs bred for one that is measured
 constexpr size_t kOneByChance = 8; // of so many measured
+constexpr double kGain = 0.99;     // of the time before: what counts as a gain
 constexpr int kFruitless = 8;      // generations without a new program, until the search ends
 
 class Generations {
 public:
   Generations(Trials& trials, const Operator& op, const FullSearchOptions& options)
-      : trials_(trials), options_(options), space_(op, trials.limits(), options.seed),
+      : trials_(trials), options_(options), space_(op, trials.device(), options.seed),
         model_(trials.nest()) {}
 
   void run() {
-    for (int fruitless = 0; !trials_.spent() && fruitless < kFruitless;) {
+    for (int fruitless = 0; !trials_.spent() && !tired() && fruitless < kFruitless;) {
       std::vector<Program> next = generation();
       fruitless = next.empty() ? fruitless + 1 : 0;
       for (const Program& program : next) measure(program);
@@ -35,12 +36,20 @@ public:
   int64_t trials_to_best() const { return trials_to_best_; }
 
 private:
+  bool tired() const {
+    return options_.patience > 0 && trials_.count() - last_gain_ >= options_.patience;
+  }
+
   void measure(const Program& program) {
     int64_t before = trials_.count();
     std::optional<double> us = trials_.measure(program);
     if (!us || trials_.count() == before) return;
     if (!options_.only_random) model_.add(program, *us);
     if (best_us_ && *best_us_ <= *us) return;
+    if (!gained_at_us_ || *us < kGain * *gained_at_us_) {
+      gained_at_us_ = us;
+      last_gain_ = trials_.count();
+    }
     best_us_ = us;
     trials_to_best_ = trials_.count();
   }
@@ -102,8 +111,8 @@ private:
   RankModel model_;
   llvm::StringSet<> seen_; // looked up, never iterated
   std::vector<Measured> parents_;
-  std::optional<double> best_us_;
-  int64_t trials_to_best_ = 0;
+  std::optional<double> best_us_, gained_at_us_;
+  int64_t trials_to_best_ = 0, last_gain_ = 0;
 };
 
 } // namespace
@@ -114,11 +123,7 @@ FullSearchResult search_fully(const Operator& op, Device& device,
   Generations generations(trials, op, options);
   generations.run();
   FullSearchResult result;
-  result.ranking = trials.ran();
-  llvm::stable_sort(result.ranking, [](const Measured& a, const Measured& b) {
-    return a.microseconds < b.microseconds;
-  });
-  if (result.ranking.size() > kRanking) result.ranking.resize(kRanking);
+  result.ranking = trials.ranking();
   if (!result.ranking.empty()) result.best = result.ranking.front();
   result.trials = trials.count();
   result.trials_to_best = generations.trials_to_best();

@@ -13,6 +13,8 @@ struct FullSearchOptions {
   size_t batch = 32;     // measured between two fits of the model
   uint64_t seed = 1;
   bool only_random = false; // a baseline: no breeding and no model
+  /// Ends after so many trials without a program that is faster by more than a hundredth; 0: never.
+  int64_t patience = 0;
 };
 
 struct FullSearchResult {

@@ -44,6 +44,11 @@ int64_t length_of(const Operator& op, Sketch sketch, size_t stage) {
 ProgramSpace::ProgramSpace(const Operator& op, const DeviceLimits& limits, uint64_t seed)
     : op_(op), nest_(nest_of(op)), limits_(limits), sketches_(sketches_of(op)), random_(seed) {}
 
+ProgramSpace::ProgramSpace(const Operator& op, const Device& device, uint64_t seed)
+    : ProgramSpace(op, device.limits(), seed) {
+  device_ = &device;
+}
+
 int64_t ProgramSpace::random_divisor(int64_t number) {
   std::vector<int64_t> all = divisors(number);
   return all[below(all.size())];
@@ -90,7 +95,7 @@ void ProgramSpace::change(Program& program) {
 
 std::optional<Program> ProgramSpace::random() {
   for (int i = 0; i < kDraws; ++i)
-    if (Program program = draw(); is_legal(program)) return program;
+    if (Program program = adapted(draw()); is_legal(program)) return program;
   return {};
 }
 
@@ -98,6 +103,7 @@ std::optional<Program> ProgramSpace::mutated(const Program& program) {
   for (int i = 0; i < kDraws; ++i) {
     Program changed = program;
     for (size_t n = 1 + below(3); n-- > 0;) change(changed);
+    changed = adapted(std::move(changed));
     if (changed != program && is_legal(changed)) return changed;
   }
   return {};
@@ -115,6 +121,7 @@ std::optional<Program> ProgramSpace::crossed(const Program& a, const Program& b)
   take(child.tile.vectors, b.tile.vectors);
   take(child.threads, b.threads);
   if (below(2)) child.tile.unroll = b.tile.unroll;
+  child = adapted(std::move(child));
   if (!is_legal(child)) return {};
   return child;
 }

@@ -1,0 +1,282 @@
+// From a plan's operators to kept programs: the tree, its steps, comparisons.
+#include "runtime/tune/plan_session.h"
+
+#include "runtime/tune/reuse.h"
+#include "runtime/tune/search/baselines.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FormatVariadic.h>
+
+#include <chrono>
+
+namespace tg::tune {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_from(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+constexpr size_t kCompared = 4;   // of the best programs of an operator
+constexpr size_t kTop = 3;        // of a ranking, as published
+constexpr size_t kMostKnown = 32; // that a graph has
+constexpr size_t kMostExact = 8;  // operators whose cheapest tree is found exactly
+
+/// What a step of the tree tried.
+struct Searched {
+  std::vector<Measured> ranking; // the fastest first
+  int64_t trials = 0, filtered = 0, to_best = 0;
+  std::string note;
+};
+
+class PlanTuner {
+public:
+  PlanTuner(PlanDevice& device, const PlanTuneOptions& options,
+            llvm::function_ref<void(const PlanTuneLine&)> done)
+      : device_(device), options_(options), done_(done) {}
+
+  PlanTuneReport run() {
+    Clock::time_point start = Clock::now();
+    sort_out();
+    if (!asked_.empty()) {
+      make_tree();
+      for (const TuneStep& step : plan_.steps)
+        if (!graph_.is_known(step.op)) take(step);
+    }
+    report_.stopped = llvm::any_of(
+        report_.lines, [](const PlanTuneLine& line) { return line.state == TuneState::Stopped; });
+    report_.seconds = seconds_from(start);
+    return std::move(report_);
+  }
+
+private:
+  /// Lines of what needs no trials; the others, one for each operator as the device rounds it.
+  void sort_out() {
+    for (size_t i = 0; i < device_.operators().size(); ++i) {
+      const PlanOperator& op = device_.operators()[i];
+      PlanTuneLine line{i, op.name};
+      std::optional<KeptProgram> kept;
+      if (!op.op) {
+        line.state = TuneState::NoKernel;
+        line.note = op.why_not;
+        add(std::move(line));
+      } else if (!options_.again && (kept = device_.kept(i))) {
+        line.state = TuneState::Known;
+        line.found = std::move(kept);
+        add(std::move(line));
+      } else if (auto same = llvm::find_if(
+                     asked_, [&](size_t one) { return device_.operators()[one].op == op.op; });
+                 same != asked_.end()) {
+        alike_.push_back({i, static_cast<size_t>(same - asked_.begin())});
+      } else {
+        asked_.push_back(i);
+      }
+    }
+  }
+
+  void make_tree() {
+    SelectionOptions selection;
+    bool bridges = options_.reuse == ReuseKind::Eto;
+    selection.hops = bridges ? 1 : 0;
+    selection.full_trials = static_cast<double>(options_.trials);
+    selection.estimate.thread_limit = device_.limits().threads_of_block + 1;
+    std::vector<Operator> operators;
+    for (size_t i : asked_) operators.push_back(*device_.operators()[i].op);
+    if (bridges && !options_.again) find_known(selection.known);
+    graph_ = operator_graph(operators, selection);
+    searched_.resize(graph_.operators.size());
+    for (size_t i = 0; i < known_.size(); ++i)
+      searched_[graph_.operators.size() - known_.size() + i].ranking = {{known_[i], 0}};
+    switch (options_.reuse) {
+    case ReuseKind::Eto:
+      plan_ =
+          plan_reuse(graph_, asked_.size() <= kMostExact ? Selection::Exact : Selection::Greedy);
+      break;
+    case ReuseKind::NoBridges:
+    case ReuseKind::Top: plan_ = plan_reuse(graph_, Selection::Arborescence); break;
+    case ReuseKind::Selective: plan_clusters(operators); break;
+    case ReuseKind::Full:
+    case ReuseKind::Random: plan_ = plan_reuse(graph_, Selection::Full); break;
+    }
+  }
+
+  void find_known(std::vector<Operator>& operators) {
+    for (Program& program : device_.kept_programs()) {
+      if (known_.size() == kMostKnown) return;
+      bool serves = llvm::any_of(
+          asked_, [&](size_t i) { return can_reuse(*device_.operators()[i].op, program.op); });
+      if (!serves || llvm::is_contained(operators, program.op)) continue;
+      operators.push_back(program.op);
+      known_.push_back(std::move(program));
+    }
+  }
+
+  /// Of each cluster the operator with most to do is searched for in full.
+  void plan_clusters(llvm::ArrayRef<Operator> operators) {
+    for (std::vector<size_t>& cluster : clusters(operators)) {
+      llvm::stable_sort(cluster, [&](size_t a, size_t b) { return work_of(a) > work_of(b); });
+      for (size_t op : cluster) {
+        TuneStep step{op, {}, selection_trials(op == cluster[0])};
+        if (op != cluster[0]) step.reused = cluster[0];
+        plan_.steps.push_back(step);
+      }
+    }
+  }
+  double work_of(size_t node) const {
+    const PlanOperator& op = device_.operators()[asked_[node]];
+    return op.flops * static_cast<double>(op.occurrences);
+  }
+  double selection_trials(bool full) const {
+    return full ? static_cast<double>(options_.trials) : static_cast<double>(kTop);
+  }
+
+  void take(const TuneStep& step) {
+    if (device_.stopped()) return stop_at(step.op);
+    Clock::time_point start = Clock::now();
+    bool original = step.op < graph_.originals;
+    const Operator& op = graph_.operators[step.op];
+    if (original) device_.begin(asked_[step.op]);
+    PlanTuneLine line;
+    if (original) line.op = asked_[step.op];
+    line.name = original ? device_.operators()[*line.op].name : text(op);
+    line.expected = step.expected;
+    Searched& found = searched_[step.op];
+    search(op, step, found);
+    if (device_.stopped()) return stop_at(step.op);
+    if (step.reused && found.note.empty()) line.reused_from = name_of(*step.reused);
+    line.trials = found.trials;
+    line.filtered = found.filtered;
+    line.trials_to_best = found.to_best;
+    line.note = found.note;
+    report_.trials += found.trials;
+    if (original)
+      conclude(line, found.ranking);
+    else
+      line.state = found.ranking.empty() ? TuneState::Failed : TuneState::Bridge;
+    line.seconds = seconds_from(start);
+    add(std::move(line));
+    if (original) take_alike(step.op);
+  }
+
+  std::string name_of(size_t node) const {
+    return node < graph_.originals ? device_.operators()[asked_[node]].name
+                                   : text(graph_.operators[node]);
+  }
+
+  void search(const Operator& op, const TuneStep& step, Searched& found) {
+    const std::vector<Measured>* reused = step.reused ? &searched_[*step.reused].ranking : nullptr;
+    if (reused && !reused->empty()) {
+      if (options_.reuse == ReuseKind::Top || options_.reuse == ReuseKind::Selective)
+        take_top(op, *reused, found);
+      else
+        reuse(op, reused->front().program, found);
+      if (!found.ranking.empty()) return;
+      found.note = llvm::formatv("none of {0} programs by reuse ran", found.trials);
+    } else if (reused) {
+      found.note = "the operator to reuse has no program";
+    }
+    search_in_full(op, found);
+  }
+
+  void reuse(const Operator& op, const Program& program, Searched& found) {
+    ReuseOptions reuse;
+    reuse.seed = options_.seed;
+    ReuseResult result = tune_by_reuse(op, program, device_, reuse);
+    found.ranking = std::move(result.ranking);
+    found.trials = result.trials;
+    found.filtered = result.filtered;
+  }
+
+  void take_top(const Operator& op, llvm::ArrayRef<Measured> ranking, Searched& found) {
+    TopResult result = tune_by_top(op, ranking, kTop, device_);
+    if (result.best) found.ranking = {*result.best};
+    found.trials = result.trials;
+  }
+
+  void search_in_full(const Operator& op, Searched& found) {
+    FullSearchOptions full;
+    full.trials = options_.trials;
+    full.seed = options_.seed;
+    full.patience = options_.patience;
+    full.only_random = options_.reuse == ReuseKind::Random;
+    FullSearchResult result = search_fully(op, device_, full);
+    found.ranking = std::move(result.ranking);
+    found.to_best = result.trials_to_best;
+    found.trials += result.trials;
+  }
+
+  /// The best programs against the untuned way.
+  void conclude(PlanTuneLine& line, llvm::ArrayRef<Measured> ranking) {
+    std::vector<Program> best;
+    for (const Measured& one : ranking.take_front(kCompared)) best.push_back(one.program);
+    line.found = device_.compare(*line.op, best);
+    if (!line.found) {
+      line.state = TuneState::Failed;
+      return;
+    }
+    line.found->trials = line.trials;
+    line.state = line.found->faster ? TuneState::Tuned : TuneState::NotFaster;
+    device_.keep(*line.op, *line.found);
+  }
+
+  /// Operators that are rounded up to the same take its programs.
+  void take_alike(size_t node) {
+    for (auto [op, same] : alike_) {
+      if (same != node || device_.stopped()) continue;
+      Clock::time_point start = Clock::now();
+      device_.begin(op);
+      PlanTuneLine line{op, device_.operators()[op].name};
+      line.reused_from = name_of(node);
+      line.note = "the same programs";
+      conclude(line, searched_[node].ranking);
+      line.seconds = seconds_from(start);
+      add(std::move(line));
+    }
+  }
+
+  void stop_at(size_t node) {
+    if (node >= graph_.originals) return;
+    size_t op = asked_[node];
+    add({op, device_.operators()[op].name});
+  }
+
+  void add(PlanTuneLine line) {
+    report_.lines.push_back(std::move(line));
+    done_(report_.lines.back());
+  }
+
+  PlanDevice& device_;
+  const PlanTuneOptions& options_;
+  llvm::function_ref<void(const PlanTuneLine&)> done_;
+  PlanTuneReport report_;
+  std::vector<size_t> asked_;                    // operators of the device: the graph's originals
+  std::vector<std::pair<size_t, size_t>> alike_; // an operator, and whose programs it takes
+  std::vector<Program> known_;
+  OperatorGraph graph_;
+  ReusePlan plan_;
+  std::vector<Searched> searched_; // by node of the graph
+};
+
+} // namespace
+
+llvm::StringRef state_name(TuneState state) {
+  switch (state) {
+  case TuneState::Tuned: return "tuned";
+  case TuneState::NotFaster: return "not faster";
+  case TuneState::Known: return "known";
+  case TuneState::Bridge: return "bridge";
+  case TuneState::Failed: return "failed";
+  case TuneState::NoKernel: return "not tuned";
+  case TuneState::Stopped: return "stopped";
+  }
+  return "";
+}
+
+PlanTuneReport tune_plan(PlanDevice& device, const PlanTuneOptions& options,
+                         llvm::function_ref<void(const PlanTuneLine&)> done) {
+  return PlanTuner(device, options, done).run();
+}
+
+} // namespace tg::tune

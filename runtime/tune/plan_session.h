@@ -1,0 +1,61 @@
+// Tunes the operators of a plan: those that are known are left alone, and reused; the others by a
+// tree that says who reuses whom. After its trials an operator's best programs run in turns with
+// what the runtime does untuned, and what comes of it is kept, operator by operator: whoever ends a
+// session early loses the operator at hand and nothing else.
+#pragma once
+
+#include "runtime/tune/pairs/selection.h"
+#include "runtime/tune/plan_device.h"
+#include "runtime/tune/search/full_search.h"
+
+namespace tg::tune {
+
+/// Eto: Algorithm 1, with bridges. NoBridges: without. Top: the tiles of the three best programs of
+/// the operator that would be reused, as they are. Selective: the same within clusters of operators
+/// whose spaces overlap. Full: every operator is searched for in full. Random: by chance.
+enum class ReuseKind : uint8_t { Eto, NoBridges, Top, Selective, Full, Random };
+
+struct PlanTuneOptions {
+  ReuseKind reuse = ReuseKind::Eto;
+  int64_t trials = 1000;  // of a full search, at most
+  int64_t patience = 256; // FullSearchOptions
+  uint64_t seed = 1;
+  bool again = false; // also what is known
+};
+
+enum class TuneState : uint8_t {
+  Tuned,     // faster than untuned
+  NotFaster, // the untuned way stays
+  Known,     // from an earlier run
+  Bridge,    // of no plan: it makes others comparable
+  Failed,    // no program ran
+  NoKernel,  // nothing here to tune
+  Stopped,   // not done
+};
+/// "tuned", "not faster", ..
+llvm::StringRef state_name(TuneState state);
+
+struct PlanTuneLine {
+  std::optional<size_t> op; // of PlanDevice::operators; none: a bridge
+  std::string name;
+  TuneState state = TuneState::Stopped;
+  std::optional<KeptProgram> found = {};
+  std::string reused_from = {}; // "": a full search
+  double expected = 0;          // trials
+  int64_t trials = 0, filtered = 0, trials_to_best = 0;
+  double seconds = 0;
+  std::string note = {};
+};
+
+struct PlanTuneReport {
+  std::vector<PlanTuneLine> lines; // in the order of tuning
+  int64_t trials = 0;
+  double seconds = 0;
+  bool stopped = false;
+};
+
+/// `done` is called with each line as it is ready.
+PlanTuneReport tune_plan(PlanDevice& device, const PlanTuneOptions& options,
+                         llvm::function_ref<void(const PlanTuneLine&)> done);
+
+} // namespace tg::tune

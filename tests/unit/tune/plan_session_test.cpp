@@ -1,0 +1,182 @@
+// Sessions over a plan's operators, on a device that computes times: what is known stays, what is
+// kept serves others, and whoever ends a session early loses one operator.
+#include "runtime/tune/plan_session.h"
+
+#include "tests/unit/tune/synthetic_device.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace tg::tune {
+namespace {
+
+/// What an earlier run, or another process, left.
+using Store = std::map<std::string, KeptProgram>;
+
+class SyntheticPlan final : public PlanDevice {
+public:
+  SyntheticPlan(std::initializer_list<const char*> operators, Store& store) : store_(store) {
+    for (const char* one : operators) {
+      PlanOperator op{one, one};
+      if (Result<Operator> read = read_operator(one))
+        op.op = *read;
+      else
+        op.why_not = "no kernel for it";
+      operators_.push_back(op);
+    }
+  }
+  /// Of another key, and to the tuner the same.
+  void add_alike(const char* key, const char* op) {
+    operators_.push_back({key, key, *read_operator(op)});
+  }
+
+  std::string name() const override { return "synthetic"; }
+  DeviceLimits limits() const override { return {}; }
+  bool stopped() const override { return device_.measured >= stop_after; }
+  std::optional<double> measure(const Program& program) override {
+    return device_.measure(program);
+  }
+
+  llvm::ArrayRef<PlanOperator> operators() const override { return operators_; }
+  void begin(size_t) override {}
+  std::optional<KeptProgram> compare(size_t, llvm::ArrayRef<Program> programs) override {
+    std::optional<KeptProgram> best;
+    for (const Program& program : programs)
+      if (double us = *SyntheticDevice().measure(program); !best || us < best->best.microseconds)
+        best = KeptProgram{{program, us}, untuned_us, 0, us < untuned_us};
+    return best;
+  }
+  double peak_flops() override { return 1; }
+  std::optional<KeptProgram> kept(size_t op) override {
+    auto found = store_.find(operators_[op].key);
+    return found == store_.end() ? std::nullopt : std::optional<KeptProgram>(found->second);
+  }
+  void keep(size_t op, const KeptProgram& found) override { store_[operators_[op].key] = found; }
+  std::vector<Program> kept_programs() override {
+    std::vector<Program> all;
+    for (const auto& [key, found] : store_) all.push_back(found.best.program);
+    return all;
+  }
+
+  int64_t measured() const { return device_.measured; }
+  double untuned_us = 1e9;
+  int64_t stop_after = INT64_MAX;
+
+private:
+  Store& store_;
+  std::vector<PlanOperator> operators_;
+  SyntheticDevice device_;
+};
+
+PlanTuneReport run(SyntheticPlan& device, PlanTuneOptions options = {}) {
+  if (options.trials == 1000) options.trials = 200;
+  size_t seen = 0;
+  PlanTuneReport report = tune_plan(device, options, [&](const PlanTuneLine&) { ++seen; });
+  EXPECT_EQ(seen, report.lines.size());
+  return report;
+}
+
+size_t count(const PlanTuneReport& report, TuneState state) {
+  return static_cast<size_t>(
+      llvm::count_if(report.lines, [&](const PlanTuneLine& line) { return line.state == state; }));
+}
+
+constexpr const char* kOut = "BMM [1, 128, 256 | 256]";
+constexpr const char* kUp = "BMM [1, 128, 512 | 256]";
+constexpr const char* kKeys = "BMM [12, 128, 128 | 64]";
+
+TEST(PlanSession, EveryOperatorHasALineAndIsKept) {
+  Store store;
+  SyntheticPlan device({kOut, kUp, kKeys, "softmax"}, store);
+  PlanTuneReport report = run(device);
+  EXPECT_EQ(count(report, TuneState::Tuned), 3u);
+  EXPECT_EQ(count(report, TuneState::NoKernel), 1u);
+  EXPECT_EQ(report.lines[0].note, "no kernel for it");
+  EXPECT_EQ(store.size(), 3u);
+  EXPECT_EQ(report.trials, device.measured());
+  EXPECT_TRUE(llvm::any_of(report.lines, [](const auto& line) { return line.reused_from != ""; }));
+}
+
+TEST(PlanSession, WhatIsKnownIsNotTriedAgainAndServesOthers) {
+  Store store;
+  SyntheticPlan first({kOut}, store);
+  run(first);
+  SyntheticPlan second({kOut, kUp}, store);
+  PlanTuneReport report = run(second);
+  EXPECT_EQ(count(report, TuneState::Known), 1u);
+  EXPECT_EQ(count(report, TuneState::Tuned), 1u);
+  EXPECT_EQ(report.lines.back().reused_from, kOut);
+  EXPECT_LT(second.measured(), first.measured());
+  SyntheticPlan third({kOut, kUp}, store);
+  EXPECT_EQ(run(third).trials, 0);
+  PlanTuneOptions again;
+  again.again = true;
+  EXPECT_GT(run(third, again).trials, 0);
+}
+
+TEST(PlanSession, StoppingKeepsWhatIsDone) {
+  Store whole, part;
+  SyntheticPlan all({kOut, kUp, kKeys}, whole);
+  PlanTuneReport complete = run(all);
+  SyntheticPlan device({kOut, kUp, kKeys}, part);
+  device.stop_after = all.measured() - 1; // in the last one
+  PlanTuneReport report = run(device);
+  EXPECT_TRUE(report.stopped);
+  EXPECT_EQ(part.size(), 2u);
+  EXPECT_EQ(count(report, TuneState::Stopped), 1u);
+  EXPECT_LE(device.measured(), device.stop_after);
+  device.stop_after = INT64_MAX; // the next run does the one that is missing
+  EXPECT_EQ(count(run(device), TuneState::Known), 2u);
+  EXPECT_EQ(part.size(), 3u);
+}
+
+TEST(PlanSession, OperatorsAlikeShareTheirTrials) {
+  Store store;
+  SyntheticPlan device({kOut}, store);
+  device.add_alike("the same, elsewhere", kOut);
+  PlanTuneReport report = run(device);
+  ASSERT_EQ(report.lines.size(), 2u);
+  EXPECT_EQ(report.lines[1].trials, 0);
+  EXPECT_EQ(report.lines[1].note, "the same programs");
+  EXPECT_EQ(store.size(), 2u);
+}
+
+TEST(PlanSession, WhatIsNotFasterIsKeptAsThat) {
+  Store store;
+  SyntheticPlan device({kOut}, store);
+  device.untuned_us = 0.001;
+  EXPECT_EQ(count(run(device), TuneState::NotFaster), 1u);
+  EXPECT_FALSE(store.begin()->second.faster);
+}
+
+TEST(PlanSession, EveryKindOfReuseGivesEveryOperatorAProgram) {
+  for (ReuseKind kind : {ReuseKind::Eto, ReuseKind::NoBridges, ReuseKind::Top, ReuseKind::Selective,
+                         ReuseKind::Full, ReuseKind::Random}) {
+    Store store;
+    SyntheticPlan device({kOut, kUp, kKeys}, store);
+    PlanTuneOptions options;
+    options.reuse = kind;
+    PlanTuneReport report = run(device, options);
+    EXPECT_EQ(store.size(), 3u);
+    EXPECT_EQ(count(report, TuneState::Tuned), 3u);
+    if (kind == ReuseKind::Full) {
+      EXPECT_GT(report.trials, 3 * 100);
+    }
+  }
+}
+
+TEST(PlanSession, PatienceEndsASearch) {
+  SyntheticDevice device;
+  FullSearchOptions options;
+  options.trials = 1000;
+  options.patience = 64;
+  FullSearchResult found = search_fully(*read_operator(kOut), device, options);
+  EXPECT_LT(found.trials, 1000);
+  EXPECT_TRUE(found.best);
+}
+
+} // namespace
+} // namespace tg::tune
