@@ -51,7 +51,7 @@ ALLOWED = {
     "runtime/tune": CORE,
     # Backends share the runtime and may fall back to ref; they do not know each other.
     "runtime/ref": {*CORE, "runtime", "runtime/plan.h"},
-    "runtime/onednn": {*CORE, "runtime", "runtime/plan.h", "runtime/ref", "runtime/tile"},
+    "runtime/onednn": {*CORE, "runtime", "runtime/plan.h", "runtime/ref", "runtime/tile", "runtime/tune"},
     "runtime/cuda": {*CORE, "runtime", "runtime/plan.h", "runtime/ref"},
 }
 # What a layer may include beside that, and why.

@@ -1,6 +1,7 @@
 #include "runtime/onednn/backend.h"
 
 #include "runtime/onednn/executable.h"
+#include "runtime/onednn/product_schedules.h"
 #include "runtime/onednn/simd/simd.h"
 
 #include <llvm/ADT/StringSwitch.h>
@@ -55,7 +56,8 @@ constexpr int kKernelRevision = 7;
 
 class CpuBackend final : public Backend {
 public:
-  explicit CpuBackend(Products products) : products_(products) {}
+  CpuBackend(Products products, std::shared_ptr<cpu::ProductSchedules> schedules)
+      : products_(products), schedules_(std::move(schedules)) {}
   std::string name() const override { return "cpu"; }
   std::string description() const override {
     const dnnl_version_t* v = dnnl_version();
@@ -73,18 +75,28 @@ public:
   }
   Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                               const CompileOptions& options) const override {
-    return cpu::CpuExecutable::make(plan, options, products_);
+    return cpu::CpuExecutable::make(plan, options, products_, schedules_.get());
   }
 
 private:
   Products products_;
+  std::shared_ptr<cpu::ProductSchedules> schedules_;
 };
 
 } // namespace
 
 std::unique_ptr<Backend> make_cpu_backend(Products products) {
-  return std::make_unique<CpuBackend>(products);
+  return make_cpu_backend(products, nullptr);
 }
+
+std::unique_ptr<Backend> make_cpu_backend(Products products,
+                                          std::shared_ptr<cpu::ProductSchedules> schedules) {
+  return std::make_unique<CpuBackend>(products, std::move(schedules));
+}
+
+namespace cpu {
+std::string processor_name() { return processor(); }
+} // namespace cpu
 
 namespace {
 

@@ -66,21 +66,24 @@ std::vector<BufferLife> lives(llvm::ArrayRef<Buffer> buffers, llvm::ArrayRef<Op>
 
 } // namespace
 
-Result<std::unique_ptr<Executable>>
-CpuExecutable::make(const Plan& plan, const CompileOptions& options, Products products) {
+Result<std::unique_ptr<Executable>> CpuExecutable::make(const Plan& plan,
+                                                        const CompileOptions& options,
+                                                        Products products,
+                                                        ProductSchedules* schedules) {
   std::unique_ptr<CpuExecutable> executable(new CpuExecutable(plan));
-  TG_CHECK(executable->load(options, products));
+  TG_CHECK(executable->load(options, products, schedules));
   return std::unique_ptr<Executable>(std::move(executable));
 }
 
-Result<void> CpuExecutable::load(const CompileOptions& options, Products products) {
+Result<void> CpuExecutable::load(const CompileOptions& options, Products products,
+                                 ProductSchedules* schedules) {
   TG_CHECK(check_externs(*plan_, options));
   externs_ = options.externs;
   stop_ = options.stop;
   threads_ = std::max(1, options.threads);
   TG_TRY(engine_, make_engine());
   TG_TRY(stream_, make_stream(engine_.get()));
-  Lowering l(*plan_, options, engine_.get(), products);
+  Lowering l(*plan_, options, engine_.get(), products, schedules);
   TG_CHECK(l.run());
   owned_.resize(l.buffers.size());
   tensors_.resize(l.buffers.size());

@@ -139,10 +139,10 @@ PlanValueId operand(const PlanStep& step, llvm::StringRef name) {
 }
 
 Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine,
-                   Products products)
+                   Products products, ProductSchedules* schedules)
     : places(plan.values.size()), plan(plan), options(options), engine(engine), products(products),
-      readers_(plan.values.size()), slots_(plan.values.size(), Slot{kNever, 0}),
-      copies_(plan.values.size()) {}
+      schedules(schedules), readers_(plan.values.size()),
+      slots_(plan.values.size(), Slot{kNever, 0}), copies_(plan.values.size()) {}
 
 Result<void> Lowering::run() {
   find_consumers();

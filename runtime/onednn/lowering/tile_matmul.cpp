@@ -2,6 +2,7 @@
 
 #include "runtime/onednn/lowering/pack_kernel.h"
 #include "runtime/onednn/parallel.h"
+#include "runtime/onednn/product_schedules.h"
 #include "runtime/onednn/simd/act_instr.h"
 
 #include <algorithm>
@@ -182,6 +183,13 @@ const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   return best_isa(/*tried=*/false) == tile::Isa::Avx2 ? tiles_of(tile::Isa::Avx2) : nullptr;
 }
 
+tile::Schedule product_schedule(const Lowering& l, const tile::ProductShape& shape, tile::Isa isa,
+                                int threads) {
+  if (l.schedules)
+    if (std::optional<tile::Schedule> tuned = l.schedules->find(shape, isa, threads)) return *tuned;
+  return tile::default_schedule(shape, isa, threads, tile::caches());
+}
+
 Result<void> lower_tile_matmul(Lowering& l, const PlanStep& step, const tile::TileKernels& tiles) {
   ProductPlaces places;
   TG_TRY(places.x, matrix_operand(l, operand(step, "x")));
@@ -198,7 +206,7 @@ Result<void> lower_tile_matmul(Lowering& l, const PlanStep& step, const tile::Ti
   }
   Op op = l.describe(step);
   op.threads = l.threads_for(matmul_us(op));
-  tile::Schedule schedule = tile::default_schedule(shape, tiles.isa(), op.threads, tile::caches());
+  tile::Schedule schedule = product_schedule(l, shape, tiles.isa(), op.threads);
   op.implementation =
       llvm::formatv("tile:{0} {1}", tile::isa_name(tiles.isa()), tile_text(schedule, tiles.isa()));
   add_product(l, step, std::move(op), tile::Product(std::move(shape), schedule, tiles),

@@ -34,6 +34,10 @@ int64_t step_of(const Place& p, size_t axis);
 /// The offset of matrix `index` of the batch that the leading axes of `shape` span.
 int64_t start_of(const Place& p, const Shape& shape, int64_t index);
 
+/// As it was tuned (Lowering::schedules), else by rule.
+tile::Schedule product_schedule(const Lowering& l, const tile::ProductShape& shape, tile::Isa isa,
+                                int threads);
+
 /// By these tiles. Operands are read where they lie if rows or columns lie side by side.
 Result<void> lower_tile_matmul(Lowering& l, const PlanStep& step, const tile::TileKernels& tiles);
 

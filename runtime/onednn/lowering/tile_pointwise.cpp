@@ -137,7 +137,7 @@ Result<void> lower_tile_pointwise(Lowering& l, const PlanStep& step) {
   tile::ProductShape shape = grouped_shape(places, groups, g, tiles.isa());
   Op op = l.describe(step);
   op.threads = l.threads_for(matmul_us(op));
-  tile::Schedule schedule = tile::default_schedule(shape, tiles.isa(), op.threads, tile::caches());
+  tile::Schedule schedule = product_schedule(l, shape, tiles.isa(), op.threads);
   op.implementation = llvm::formatv("tile:avx2 {0}", tile_text(schedule, tiles.isa()));
   if (groups > 1) op.implementation += " by groups";
   add_product(l, step, std::move(op), tile::Product(std::move(shape), schedule, tiles),

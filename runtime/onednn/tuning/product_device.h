@@ -1,0 +1,26 @@
+// The cpu backend as a device of the tuner (runtime/tune): the operators of a plan, programs of
+// those that run on register tiles, and what is kept of them.
+#pragma once
+
+#include "lang/core/support/stop.h"
+#include "runtime/plan.h"
+#include "runtime/tune/plan_device.h"
+
+#include <memory>
+
+namespace tg::cpu {
+
+struct TuneDeviceOptions {
+  int threads = 1;
+  std::string database = {}; // "": the user's
+  int64_t memory_limit_bytes = 0;
+  StopToken stop = {};
+  /// Products of activations, too, which run on the library: for comparisons.
+  bool all_products = false;
+};
+
+/// Loads the plan, with random weights, to see what of it runs how. Errors: those of compile().
+Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
+                                                           const TuneDeviceOptions& options);
+
+} // namespace tg::cpu

@@ -1,0 +1,104 @@
+// Places of operands, and runs on the clock.
+#include "runtime/onednn/tuning/product_runs.h"
+
+#include "runtime/onednn/parallel.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace tg::cpu {
+
+namespace {
+
+using RunClock = std::chrono::steady_clock;
+
+double us_from(RunClock::time_point start) {
+  return std::chrono::duration<double, std::micro>(RunClock::now() - start).count();
+}
+
+} // namespace
+
+Result<std::unique_ptr<ProductRuns>> ProductRuns::make(const tile::TileKernels& tiles,
+                                                       int64_t weight_bytes) {
+  std::unique_ptr<ProductRuns> runs(new ProductRuns(tiles));
+  TG_CHECK(grow(runs->w_, std::clamp<int64_t>(weight_bytes, 4096, kMostWeights) / 4));
+  return runs;
+}
+
+// Numbers of ordinary size: kernels are slow on denormal ones.
+Result<void> ProductRuns::grow(Tensor& tensor, int64_t floats) {
+  if (tensor.capacity() > 0 && tensor.bytes() >= floats * 4) return {};
+  TG_TRY(tensor, Tensor::zeros({DType::F32, {floats}}));
+  llvm::MutableArrayRef<float> at = tensor.floats();
+  for (size_t i = 0; i < at.size(); ++i) at[i] = 0.5f + static_cast<float>(i % 251) / 256;
+  return {};
+}
+
+ProductRuns::Extent ProductRuns::extent_of(const tile::ProductShape& s, tile::Isa isa) {
+  Extent most;
+  int64_t packed = tile::packed_elements(s.depth, s.columns, isa);
+  for (const tile::BatchStart& at : s.batch) {
+    most.x = std::max(most.x, at.x + (s.rows - 1) * s.x_row + (s.depth - 1) * s.x_depth + 1);
+    most.w = std::max(most.w, at.w + (s.w_is_packed ? packed
+                                                    : (s.depth - 1) * s.w_depth +
+                                                          (s.columns - 1) * s.w_column + 1));
+    most.y = std::max(most.y, at.y + (s.rows - 1) * s.y_row + s.columns);
+  }
+  return most;
+}
+
+Result<double> ProductRuns::run(const tile::Product& product, int threads) {
+  const tile::ProductShape& shape = product.shape();
+  Extent need = extent_of(shape, tiles_.isa());
+  TG_CHECK(grow(x_, need.x));
+  TG_CHECK(grow(y_, need.y));
+  TG_CHECK(grow(w_, need.w));
+  TG_CHECK(grow(scratch_, std::max<int64_t>(1, product.scratch_elements())));
+  // What is packed while it runs was made by a neighbour and is warm.
+  if (!shape.w_is_packed || next_ + need.w > w_.bytes() / 4) next_ = 0;
+  tile::ProductData data;
+  data.x = x_.floats().data();
+  data.w = w_.floats().data() + next_;
+  data.y = y_.floats().data();
+  data.scratch = scratch_.floats().data();
+  next_ += tile::ceil_div(need.w, 16) * 16;
+  RunClock::time_point start = RunClock::now();
+  parallel_for(threads, product.parts(), [&](int64_t begin, int64_t end, int) {
+    for (int64_t part = begin; part < end; ++part) product.run(static_cast<int>(part), data);
+  });
+  return us_from(start);
+}
+
+double tile_peak_flops(const tile::TileKernels& tiles, int threads) {
+  constexpr int64_t kDepth = 128;
+  constexpr int kCalls = 2000, kRounds = 7;
+  int64_t rows = tile::most_rows(tiles.isa()), columns = tile::panel_columns(tiles.isa());
+  double best_us = HUGE_VAL;
+  auto work = [&](int64_t begin, int64_t end, int) {
+    for (int64_t part = begin; part < end; ++part) {
+      auto floats = [](int64_t count) {
+        return std::vector<float>(static_cast<size_t>(count), 0.5f);
+      };
+      std::vector<float> x = floats(rows * kDepth), y = floats(rows * columns);
+      std::vector<float> w = floats(columns * kDepth + tile::asked_ahead(kDepth));
+      tile::TileCall call;
+      call.x = x.data();
+      call.x_row = kDepth * 4;
+      call.panel = call.ahead = w.data();
+      call.depth = kDepth;
+      call.y = y.data();
+      call.y_row = columns * 4;
+      for (int i = 0; i < kCalls; ++i) tiles.tile(rows, 1)(&call);
+    }
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    RunClock::time_point start = RunClock::now();
+    parallel_for(threads, threads, work);
+    best_us = std::min(best_us, us_from(start));
+  }
+  double flops = 2.0 * static_cast<double>(rows * columns * kDepth) * kCalls * threads;
+  return flops / best_us * 1e6;
+}
+
+} // namespace tg::cpu

@@ -1,0 +1,44 @@
+// Runs products as a plan would: on the backend's threads, weights where a network of such a size
+// would leave them, x and y warm from neighbours.
+#pragma once
+
+#include "runtime/tensor.h"
+#include "runtime/tile/product.h"
+
+namespace tg::cpu {
+
+/// Memory for products of any shape, and the clock.
+class ProductRuns {
+public:
+  /// `weight_bytes`: that a run of the network reads. Successive runs read weights from successive
+  /// places in so much memory, up to kMostWeights. Errors: `memory_limit`.
+  static Result<std::unique_ptr<ProductRuns>> make(const tile::TileKernels& tiles,
+                                                   int64_t weight_bytes);
+
+  /// Microseconds of one run, on so many threads. Errors: `memory_limit` where the product is the
+  /// largest so far.
+  Result<double> run(const tile::Product& product, int threads);
+
+  const tile::TileKernels& tiles() const { return tiles_; }
+
+private:
+  static constexpr int64_t kMostWeights = int64_t{64} << 20;
+
+  explicit ProductRuns(const tile::TileKernels& tiles) : tiles_(tiles) {}
+
+  /// Floats that any of the batch reads or writes.
+  struct Extent {
+    int64_t x = 0, w = 0, y = 0;
+  };
+  static Extent extent_of(const tile::ProductShape& shape, tile::Isa isa);
+  static Result<void> grow(Tensor& tensor, int64_t floats);
+
+  const tile::TileKernels& tiles_;
+  Tensor x_, w_, y_, scratch_;
+  int64_t next_ = 0; // where the weights of the next run begin
+};
+
+/// Flops of a second of so many threads, by the largest tile on operands in the first level.
+double tile_peak_flops(const tile::TileKernels& tiles, int threads);
+
+} // namespace tg::cpu

@@ -1,0 +1,129 @@
+// Rows of the database, and what they say.
+#include "runtime/onednn/tuning/tuned_products.h"
+
+#include "lang/core/price.h"
+#include "runtime/tune/scanner.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/FormatVariadic.h>
+
+namespace tg::cpu {
+
+namespace {
+
+constexpr llvm::StringLiteral kFaster = "tuned", kNotFaster = "untuned";
+
+class StoredSchedules final : public ProductSchedules {
+public:
+  explicit StoredSchedules(std::string path) : path_(std::move(path)) {}
+  std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
+                                     int threads) override {
+    std::call_once(asked_, [&] {
+      std::string file = path_.empty() ? default_cost_db_path() : path_;
+      if (llvm::sys::fs::exists(file)) tuned_ = TunedProducts::open(file, processor_name());
+    });
+    return tuned_ ? tuned_->find(shape, isa, threads) : std::nullopt;
+  }
+
+private:
+  std::string path_;
+  std::once_flag asked_;
+  std::shared_ptr<TunedProducts> tuned_;
+};
+
+} // namespace
+
+std::shared_ptr<ProductSchedules> stored_schedules(std::string path) {
+  return std::make_shared<StoredSchedules>(std::move(path));
+}
+
+std::string kept_text(const tune::KeptProgram& found) {
+  return llvm::formatv("{0} from {1:f3} us in {2} trials: {3}", found.faster ? kFaster : kNotFaster,
+                       found.untuned_us, found.trials, tune::text(found.best.program));
+}
+
+Result<tune::KeptProgram> read_kept(llvm::StringRef text, double microseconds) {
+  tune::Scanner scan(text);
+  tune::KeptProgram found;
+  found.best.microseconds = microseconds;
+  found.faster = scan.take(kFaster);
+  if (!found.faster) TG_CHECK(scan.expect(kNotFaster));
+  TG_CHECK(scan.expect("from"));
+  TG_TRY(found.untuned_us, scan.real());
+  if (!(found.untuned_us > 0 && found.untuned_us <= kMaxPrice && microseconds > 0))
+    return error(Code::bad_data_file, "a time is more than 0");
+  TG_CHECK(scan.expect("us"));
+  TG_CHECK(scan.expect("in"));
+  TG_TRY(found.trials, scan.number(0, INT64_C(1) << 40));
+  TG_CHECK(scan.expect("trials"));
+  TG_CHECK(scan.expect(":"));
+  TG_TRY(found.best.program, tune::read_program(scan.rest()));
+  return found;
+}
+
+CostEnvironment TunedProducts::environment(llvm::StringRef processor) {
+  const tile::Caches& caches = tile::caches();
+  CostEnvironment rows;
+  rows.processor = processor.str();
+  rows.instruction_set = "tiles"; // a key says which of them
+  rows.library = llvm::formatv("tiles, revision {0}", kTileRevision);
+  rows.layout = llvm::formatv("programs of products, caches {0} KiB {1} KiB", caches.first >> 10,
+                              caches.second >> 10);
+  rows.dtype = "f32";
+  rows.threads = 0; // a key says how many
+  return rows;
+}
+
+std::shared_ptr<TunedProducts> TunedProducts::open(llvm::StringRef path,
+                                                   llvm::StringRef processor) {
+  std::string file = path.empty() ? default_cost_db_path() : path.str();
+  return std::shared_ptr<TunedProducts>(
+      new TunedProducts(CostDb::open(file, environment(processor))));
+}
+
+std::optional<tile::Schedule> TunedProducts::find(const tile::ProductShape& shape, tile::Isa isa,
+                                                  int threads) {
+  ProductPrograms product(shape, isa, threads, tile::caches());
+  std::optional<tune::KeptProgram> found = kept(product);
+  if (!found || !found->faster) return std::nullopt;
+  return product.schedule(found->best.program);
+}
+
+std::optional<tune::KeptProgram> TunedProducts::kept(const ProductPrograms& product) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::string key = product.key();
+  std::optional<CostRow> row = rows_->find_row(key);
+  if (!row) return std::nullopt;
+  Result<tune::KeptProgram> found = read_kept(row->implementation, row->microseconds);
+  std::string why = found ? product.why_not(found->best.program) : found.error().message;
+  if (why.empty()) return std::move(*found);
+  std::string note = llvm::formatv("what was tuned of {0} is not used: {1}", key, why);
+  if (!llvm::is_contained(damaged_, note)) damaged_.push_back(std::move(note));
+  return std::nullopt;
+}
+
+void TunedProducts::keep(const ProductPrograms& product, const tune::KeptProgram& found) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  rows_->store(CostRow{product.key(), found.best.microseconds, kept_text(found)});
+}
+
+std::vector<tune::Program> TunedProducts::programs() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<tune::Program> all;
+  for (const auto& [layout, alike] : rows_->rows_alike()) {
+    std::optional<CostRow> row = rows_->find_row(alike.instance);
+    if (!row) continue; // of other caches
+    if (Result<tune::KeptProgram> found = read_kept(row->implementation, row->microseconds))
+      all.push_back(std::move(found->best.program));
+  }
+  return all;
+}
+
+std::vector<std::string> TunedProducts::notes() const {
+  std::vector<std::string> all = rows_->notes();
+  all.insert(all.end(), damaged_.begin(), damaged_.end());
+  return all;
+}
+
+} // namespace tg::cpu
