@@ -120,6 +120,7 @@ def cases_of(folder):
         "repl": [Case("repl", ["repl"], stdin=folder / "prompt.txt")],
         "bench demo": [Case("bench demo", ["bench", "demo", model, "--cost-db", str(folder / "costs.db")])],
         "calibrate": [Case("calibrate", ["calibrate", "--cost-db", str(folder / "calibrated.db")], limited=True, keeps=True)],
+        "tune": [Case("tune", ["tune", model, "--cost-db", str(folder / "tuned.db"), "--reuse", "full"], limited=True, keeps=True)],
         "devices": [Case("devices", ["devices"])],
         "options": [Case("options", ["options"])],
         "ops": [Case("ops", ["ops"])],

@@ -11,6 +11,18 @@
 
 namespace tg {
 
+namespace tune {
+class PlanDevice;
+}
+
+/// What tuning on a backend needs beside the plan.
+struct TuneDeviceRequest {
+  int threads = 1;
+  std::string cost_db = {}; // "": the user's
+  int64_t memory_limit_bytes = 0;
+  StopToken stop = {};
+};
+
 struct BackendRow {
   llvm::StringRef name; // "cpu"
   /// `cost_db`: the file in which it keeps what it measures; "" = the user's cache folder.
@@ -28,6 +40,10 @@ struct BackendRow {
   /// not timed.
   llvm::StringRef profile = "";
   bool is_timed() const { return !profile.empty(); }
+  /// The operators of a plan on it, to be tuned (runtime/tune); null: it has no programs to choose
+  /// from. Errors: those of compile().
+  Result<std::unique_ptr<tune::PlanDevice>> (*tune_device)(const Plan& plan,
+                                                           const TuneDeviceRequest&) = nullptr;
   /// What it does in one kernel, known without a device.
   llvm::ArrayRef<KernelPattern> (*patterns)() = nullptr;
   /// Of a backend that fuses when it loads a graph: prices of what it would launch, by a roofline.

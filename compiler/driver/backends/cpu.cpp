@@ -1,5 +1,6 @@
 #include "compiler/driver/backends.h"
 #include "runtime/onednn/backend.h"
+#include "runtime/onednn/tuning/product_device.h"
 
 #include <llvm/Support/FormatVariadic.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -14,6 +15,14 @@ void report_cpu(DeviceReport& report) {
   report.usable.push_back({"cpu", processor_text(), {{"oneDNN", version}}});
 }
 
+Result<std::unique_ptr<tune::PlanDevice>> tune_device(const Plan& plan,
+                                                      const TuneDeviceRequest& request) {
+  return cpu::make_tune_device(plan, {.threads = request.threads,
+                                      .database = request.cost_db,
+                                      .memory_limit_bytes = request.memory_limit_bytes,
+                                      .stop = request.stop});
+}
+
 } // namespace
 
 const BackendRow& cpu_backend_row() {
@@ -24,6 +33,7 @@ const BackendRow& cpu_backend_row() {
       },
       .report = report_cpu,
       .profile = "cpu",
+      .tune_device = tune_device,
       .patterns = cpu_patterns,
   };
   return row;

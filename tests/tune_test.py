@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""`tg tune`: a line for each operator, what is kept and found again, Ctrl-C, time limits, damaged files, two at once.
+
+Nothing here depends on how fast the machine is, or on who else uses it. Where the processor has none of our tiles there
+is nothing to tune, and the program says so.
+"""
+
+import json
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+MODEL = """model m(x: f32[24, 64], i: f32[1, 3, 8, 8]) -> (y: f32[24, 96], z: f32[1, 8, 8, 8]) {
+  param w: f32[64, 64], v: f32[64, 96], k: f32[8, 3, 3, 3]
+  (relu(x @ w) @ v, conv2d(i, k, pad = same))
+}
+"""
+OTHER = """model other(x: f32[24, 64]) -> (y: f32[24, 192]) {
+  param w: f32[64, 192]
+  x @ w
+}
+"""
+# Long enough to be interrupted.
+LARGE = "model large(x: f32[64, 256]) -> (y: f32[64, 256]) {\n  var y = x\n" + "".join(
+    f"  param a{n}: f32[256, {n}], b{n}: f32[{n}, 256]\n  y = relu(y @ a{n}) @ b{n}\n"
+    for n in range(512, 1024, 64)) + "  y\n}\n"
+
+
+def tune(*arguments, code=0):
+    done = subprocess.run([TG, "tune", *map(str, arguments), "--json"], capture_output=True, text=True, timeout=240)
+    assert done.returncode == code, (arguments, done.returncode, done.stderr)
+    return json.loads(done.stdout)
+
+
+def states(report):
+    found = {}
+    for line in report["operators"]:
+        found.setdefault(line["state"], []).append(line)
+    return found
+
+
+def rows_of(database):
+    with sqlite3.connect(database) as connection:
+        return dict(connection.execute("SELECT instance, implementation FROM cost"))
+
+
+def kept_and_found_again(folder):
+    model, other, database = folder / "m.tg", folder / "other.tg", folder / "costs.db"
+    model.write_text(MODEL)
+    other.write_text(OTHER)
+    first = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1)
+    by_state = states(first)
+    assert len(by_state["not tuned"]) == 1 and "no programs of ours" in by_state["not tuned"][0]["note"], by_state
+    done = by_state.get("tuned", []) + by_state.get("not faster", [])
+    assert len(done) == 2 and first["trials"] > 0 and not first["stopped"], by_state
+    for line in done:
+        assert line["best_us"] > 0 and line["untuned_us"] > 0 and line["trials"] <= 40 + 1000, line
+        assert 0 < line["peak_share"] < 2, line
+    assert len(rows_of(database)) == 2
+    second = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1)
+    assert len(states(second)["known"]) == 2 and second["trials"] == 0, second
+    # Another model reuses what the first one left.
+    third = tune(other, "--cost-db", database, "--trials", 1000, "--threads", 1)
+    assert third["operators"][-1]["reused_from"], third
+    again = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1, "--again")
+    assert again["trials"] > 0, again
+    # Other threads, another entry.
+    assert tune(model, "--cost-db", database, "--trials", 8, "--threads", 2)["trials"] > 0
+
+
+def damage_costs_tuning_anew(folder):
+    model, database = folder / "m.tg", folder / "damaged.db"
+    tune(model, "--cost-db", database, "--trials", 8, "--threads", 1)
+    keys = sorted(rows_of(database))
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE cost SET implementation = substr(implementation, 1, 40) WHERE instance = ?", keys[:1])
+    report = tune(model, "--cost-db", database, "--trials", 8, "--threads", 1)
+    assert len(states(report)["known"]) == 1 and report["trials"] > 0, report
+    assert any("is not used" in note for note in report["notes"]), report["notes"]
+    assert len(states(tune(model, "--cost-db", database, "--trials", 8, "--threads", 1))["known"]) == 2
+    database.write_bytes(b"x" * 8192)
+    report = tune(model, "--cost-db", database, "--trials", 8, "--threads", 1)
+    assert report["trials"] > 0 and any("damaged" in note for note in report["notes"]), report
+    # Whoever runs the model does not mind either.
+    subprocess.run([TG, "run", str(model), "--quiet", "--runs", "1"], check=True, timeout=120)
+
+
+def two_at_once_lose_nothing(folder):
+    database = folder / "shared.db"
+    models = [folder / "m.tg", folder / "other.tg"]
+    running = [subprocess.Popen([TG, "tune", str(model), "--cost-db", str(database), "--trials", "40", "--threads", "1",
+                                 "--quiet"]) for model in models]
+    for one in running:
+        assert one.wait(timeout=240) == 0
+    assert len(rows_of(database)) == 3
+
+
+def interrupted_keeps_what_is_done(folder):
+    model, database = folder / "large.tg", folder / "interrupted.db"
+    model.write_text(LARGE)
+    running = subprocess.Popen([TG, "tune", str(model), "--cost-db", str(database), "--threads", "1", "--reuse", "full",
+                                "--trials", "60"], stdout=subprocess.PIPE, text=True)
+    first = running.stdout.readline()
+    assert "60 trials" in first, first
+    running.send_signal(signal.SIGINT)
+    rest = running.stdout.read()
+    assert running.wait(timeout=60) == 0, rest
+    assert "another run goes on from here" in rest and "stopped" in rest, rest
+    kept = len(rows_of(database))
+    assert kept >= 1, rest
+    limited = tune(model, "--cost-db", database, "--threads", 1, "--time-limit", 0)
+    assert limited["stopped"] and len(states(limited)["known"]) == kept, limited
+    start = time.monotonic()
+    tune(model, "--cost-db", database, "--threads", 1, "--time-limit", 1)
+    assert time.monotonic() - start < 30
+    assert len(rows_of(database)) >= kept
+
+
+def main():
+    probe = subprocess.run([TG, "devices"], capture_output=True, text=True, check=True).stdout
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "m.tg").write_text(MODEL)
+        done = subprocess.run([TG, "tune", str(folder / "m.tg"), "--cost-db", str(folder / "probe.db"), "--trials", "1",
+                               "--json"], capture_output=True, text=True, timeout=240)
+        if done.returncode and "register tiles" in done.stderr:
+            print("nothing to tune here:", probe.splitlines()[0])
+            return
+        report = json.loads(done.stdout)
+        if all(line["state"] == "not tuned" for line in report["operators"]):
+            print("no product runs on tiles here")
+            return
+        kept_and_found_again(folder)
+        damage_costs_tuning_anew(folder)
+        two_at_once_lose_nothing(folder)
+        interrupted_keeps_what_is_done(folder)
+
+
+if __name__ == "__main__":
+    TG = sys.argv[1]
+    main()
