@@ -1,0 +1,89 @@
+// Whole networks with schedules by rule and with those that `tg tune` found, loaded on the same
+// weights and run in turns: what tuning adds.
+//
+//   tuner_bench [--cost-db FILE] [--threads N] [--seconds S] MODEL.tg ...
+//
+// FILE is what `tg tune --cost-db FILE --threads N MODEL.tg` wrote. Inside the clock: whole runs in
+// the backend's own layouts.
+#include "bench/examples.h"
+#include "bench/own_kernels.h"
+#include "compiler/driver/files/model.h"
+#include "compiler/emit/plan_from_graph.h"
+#include "lang/core/diagnostics/source.h"
+#include "runtime/onednn/tuning/tuned_products.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+namespace {
+
+using namespace tg;
+
+/// Counts what is found, for the report.
+class Counted final : public cpu::ProductSchedules {
+public:
+  explicit Counted(std::shared_ptr<cpu::ProductSchedules> tuned) : tuned_(std::move(tuned)) {}
+  std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
+                                     int threads) override {
+    std::optional<tile::Schedule> found = tuned_->find(shape, isa, threads);
+    ++asked;
+    tuned += found.has_value();
+    return found;
+  }
+  int asked = 0, tuned = 0;
+
+private:
+  std::shared_ptr<cpu::ProductSchedules> tuned_;
+};
+
+Result<void> compare(const std::string& path, const std::string& database, int threads,
+                     double seconds) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  std::optional<LoadedModel> model = load_model(sources, path, {}, sink);
+  if (!model) return error(Code::usage, "cannot read {0}", path);
+  Plan plan = plan_from_graph(model->graph);
+  auto schedules =
+      std::make_shared<Counted>(cpu::TunedProducts::open(database, cpu::processor_name()));
+  CompileOptions options;
+  options.threads = threads;
+  options.io_layout = IoLayout::Native;
+  options.shared = std::make_shared<SharedWeights>();
+  TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, 1));
+  TG_TRY(std::unique_ptr<Executable> by_rule, make_cpu_backend()->compile(plan, options));
+  TG_TRY(std::unique_ptr<Executable> tuned,
+         make_cpu_backend(Products::Chosen, schedules)->compile(plan, options));
+  TG_CHECK(by_rule->bind_inputs(inputs));
+  TG_CHECK(tuned->bind_inputs(inputs));
+  TG_TRY(Comparison found, compare_kernels(*by_rule, *tuned, seconds));
+  TG_TRY(std::vector<Tensor> a, by_rule->outputs());
+  TG_TRY(std::vector<Tensor> b, tuned->outputs());
+  double difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference = std::max(difference, max_rel_diff(a[i], b[i]));
+  llvm::outs() << llvm::formatv(
+      "| {0} | {1} of {2} | {3:f2} | {4:f2} | {5:f3} [{6:f3}, {7:f3}] | {8} | {9:e1} |\n",
+      model_name(path), schedules->tuned, schedules->asked, found.first_us / 1000,
+      found.second_us / 1000, found.ratio, found.low, found.high, found.first.runs, difference);
+  llvm::outs().flush();
+  return {};
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  std::string database;
+  std::vector<char*> rest;
+  for (int i = 0; i < argc; ++i)
+    if (llvm::StringRef(argv[i]) == "--cost-db" && i + 1 < argc)
+      database = argv[++i];
+    else
+      rest.push_back(argv[i]);
+  auto options = tg::KernelBenchOptions::read(static_cast<int>(rest.size()), rest.data(), {});
+  llvm::outs() << "| network | products tuned | by rule, ms | tuned, ms | by rule / tuned [95%] | "
+                  "runs | difference |\n|---|--:|--:|--:|--:|--:|--:|\n";
+  for (const std::string& model : options.names)
+    if (tg::Result<void> done = compare(model, database, options.threads, options.seconds); !done) {
+      llvm::errs() << "tuner_bench: " << done.error().message << "\n";
+      return 1;
+    }
+  return 0;
+}
