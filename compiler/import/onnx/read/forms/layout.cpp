@@ -1,6 +1,8 @@
 // What moves elements: transpositions, concatenation, pieces, padding, triangles.
 #include "compiler/import/onnx/read/shared/windows.h"
 
+#include <llvm/ADT/DenseSet.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -19,9 +21,16 @@ void transpose(Call& call) {
               llvm::Twine(type.rank()));
     return;
   }
+  perm = call.axes(perm, type.rank());
+  if (call.failed()) return;
+  llvm::SmallDenseSet<int64_t> distinct(perm.begin(), perm.end());
+  if (distinct.size() != perm.size()) {
+    call.fail("its permutation " + text_of(perm) + " takes an axis twice");
+    return;
+  }
   if (call.value(0).is(Kind::Empty)) {
     Shape to;
-    for (int64_t axis : call.axes(perm, type.rank())) to.push_back(type[static_cast<size_t>(axis)]);
+    for (int64_t axis : perm) to.push_back(type[static_cast<size_t>(axis)]);
     return call.result(0, FileValue::empty({type.dtype, to}));
   }
   call.result(call.emit().transpose(call.input(0), perm));
@@ -71,6 +80,11 @@ void split(Call& call) {
   int64_t size = type[static_cast<size_t>(axis)], start = 0;
   std::optional<Shape> sizes = split_sizes(call, size);
   if (!sizes || call.failed()) return;
+  for (int64_t n : *sizes)
+    if (n < 0) {
+      call.fail("a piece of the size " + llvm::Twine(n));
+      return;
+    }
   if (std::accumulate(sizes->begin(), sizes->end(), int64_t{0}) != size) {
     call.fail("its sizes do not add up to " + llvm::Twine(size));
     return;
@@ -267,7 +281,7 @@ void trilu(Call& call) {
     return call.result(0, call.value(0));
   }
   NodeId x = call.input(0);
-  bool upper = call.whole("upper", 1) != 0;
+  bool upper = flag(call, "upper", true);
   int64_t k = call.has(1) ? call.known_whole(1) : 0;
   if (call.failed()) return;
   if (e.rank(x) < 2) {
