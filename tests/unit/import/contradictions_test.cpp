@@ -64,6 +64,12 @@ TEST_F(Contradiction, IndicesAreIntegers) {
   EXPECT_EQ(message(), "node `n` (Gather): its indices are f32[1], and have to be integers\n");
 }
 
+TEST_F(Contradiction, PaddingFromWithinIsBounded) {
+  integers("pads", {0, 0, 0, int64_t{1} << 40});
+  set(node("Pad", {"x", "pads"}), "mode", std::string("reflect"));
+  EXPECT_EQ(message(), "node `n` (Pad): it pads an axis by more than 16777216 elements of it\n");
+}
+
 TEST_F(Contradiction, ARangeHasAStep) {
   scalar("from", 0), scalar("to", 5), scalar("step", 0);
   node("Range", {"from", "to", "step"});

@@ -173,6 +173,9 @@ void slice(Call& call) {
 
 // --- padding -------------------------------------------------------------------------------------
 
+/// From within, on one side: each is an index that is held in memory.
+constexpr int64_t kMostPadded = int64_t{1} << 24;
+
 /// Before and after, for each axis.
 struct Padding {
   Shape before, after;
@@ -214,6 +217,8 @@ NodeId padded_from_within(Emitter& e, NodeId x, const Padding& padding, llvm::St
   if (!x.valid()) return x;
   Shape shape(e.shape(x).begin(), e.shape(x).end());
   for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (padding.before[axis] > kMostPadded || padding.after[axis] > kMostPadded)
+      return e.fail("it pads an axis by more than " + llvm::Twine(kMostPadded) + " elements of it");
     Shape places;
     for (int64_t i = -padding.before[axis]; i < shape[axis] + padding.after[axis]; ++i)
       places.push_back(source_of(i, shape[axis], mode));
