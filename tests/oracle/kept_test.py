@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Operators that are kept (LSTM, GRU, RNN, Attention) against ONNX Runtime: the file that `tg import` and
+"""Operators that are kept (LSTM, GRU, RNN, Attention, RotaryEmbedding) against ONNX Runtime: the file that `tg import` and
 `tg opt` write of a model has as many of them as the model, passes the onnx package's checker, and computes in
 ONNX Runtime what the model does there:
 
@@ -27,7 +27,7 @@ except ImportError as missing:
 
 ROOT = Path(__file__).resolve().parents[2]
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
-KEPT = {*GATES, "Attention"}
+KEPT = {*GATES, "Attention", "RotaryEmbedding"}
 STEPS, BATCH, WIDTH, HIDDEN = 6, 3, 4, 5
 MODELS = {}
 
@@ -125,6 +125,24 @@ def attention(past=False, mask=False, packed=True, opset=23, **attributes):
     return b.model(opset)
 
 
+def rotary(packed=False, positions=False, **attributes):
+    heads, places, width, longest = 2, 5, 8, 7
+    b = Builder(len(MODELS))
+    shape = (BATCH, places, heads * width) if packed else (BATCH, heads, places, width)
+    operands = [b.node("Neg", [b.input("x", *shape)], "minus")]
+    angles = (longest, width // 2) if positions else (BATCH, places, width // 2)
+    operands += [b.node(op, [b.weight(f"angle_{op}", *angles)], f"made_{op}") for op in ("Cos", "Sin")]
+    if positions:
+        given = b.rng.integers(0, longest, (BATCH, places))
+        operands.append(b.weight("positions", dtype=np.int64, values=given))
+    if packed:
+        attributes["num_heads"] = heads
+    b.node("RotaryEmbedding", operands, "made", **attributes)
+    b.node("Relu", ["made"], "y")
+    b.output("y", *shape)
+    return b.model(23)
+
+
 for kind in GATES:
     for way in ("forward", "reverse", "bidirectional"):
         MODELS[f"{kind.lower()}_{way}"] = recurrent(kind, direction=way)
@@ -141,6 +159,10 @@ MODELS["attention_causal_past"] = attention(past=True, is_causal=1)
 MODELS["attention_mask_scale"] = attention(mask=True, scale=0.25)
 MODELS["attention_opset24"] = attention(past=True, is_causal=1, opset=24)
 MODELS["attention_mask_past"] = attention(mask=True, past=True)
+MODELS["rotary"] = rotary()
+MODELS["rotary_packed"] = rotary(packed=True)
+MODELS["rotary_positions"] = rotary(positions=True)
+MODELS["rotary_neighbours"] = rotary(positions=True, interleaved=1)
 
 
 class Failure(Exception):

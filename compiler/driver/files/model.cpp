@@ -94,15 +94,11 @@ std::vector<std::string> leave_out(const onnx::ModelFile* file, onnx::ImportOpti
   return names;
 }
 
-/// Whether what the weights are is in the file, or in one beside it, as far as that can be told
-/// without reading it. Errors: those of ModelFile::elements().
+/// Whether what the weights are is in the file, or in one beside it, as their types say. Mapped
+/// data is not read for that. Errors: those of ModelFile::elements().
 Result<void> check_elements(const onnx::ModelFile& file,
                             llvm::ArrayRef<onnx::ImportedWeight> weights) {
-  for (const onnx::ImportedWeight& weight : weights) {
-    bool mapped = weight.tensor->place_end() != 0 ||
-                  weight.tensor->data_location() == onnx::schema::Tensor::EXTERNAL;
-    if (mapped) TG_CHECK(file.elements(*weight.tensor));
-  }
+  for (const onnx::ImportedWeight& weight : weights) TG_CHECK(file.elements(*weight.tensor));
   return {};
 }
 

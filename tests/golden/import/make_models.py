@@ -553,6 +553,11 @@ def same_names():
 
 def contradictions():
     """The file says of a value what it is not."""
+    g = small("short_weight")
+    g.tensors.append(Tensor("w", [8], [0.5] * 7))
+    g.node("Add", ["y", "w"], "z")
+    g.output("z", [2, 8])
+    g.write()
     g = small("other_shape")
     g.declared.append(g.value("h", [2, 9], FLOAT))
     g.node("Tanh", ["y"], "h")

@@ -189,6 +189,19 @@ TEST(Kept, AttentionExtendsACache) {
   EXPECT_EQ(ops(model), "Neg Attention Neg");
 }
 
+TEST(Kept, TurnsByPositionsAreOneOperator) {
+  schema::Graph graph = body({}, {"y"});
+  add_input(graph, "x", {1, 2, 3, 4});
+  for (const char* name : {"cos", "sin"}) add_input(graph, name, {1, 3, 2});
+  add_node(graph, "Neg", {"x"}, {"minus"});
+  add_node(graph, "RotaryEmbedding", {"minus", "cos", "sin"}, {"turned"});
+  add_node(graph, "Neg", {"turned"}, {"y"});
+  Literal angles = some({1, 3, 2});
+  schema::Model model =
+      kept_and_equal(graph, 23, {{"x", some({1, 2, 3, 4})}, {"cos", angles}, {"sin", angles}});
+  EXPECT_EQ(ops(model), "Neg RotaryEmbedding Neg");
+}
+
 TEST(Kept, EachCallOfAFunctionHasItsOwn) {
   schema::Graph graph = body({}, {"y"});
   add_input(graph, "x", {4, 1, 2});

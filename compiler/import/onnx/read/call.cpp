@@ -2,6 +2,7 @@
 
 #include "compiler/import/onnx/read/tensors.h"
 
+#include <llvm/ADT/SmallSet.h>
 #include <llvm/ADT/StringExtras.h>
 
 namespace tg::onnx {
@@ -228,6 +229,10 @@ Shape Call::axes(Ints given, int64_t rank) {
 }
 
 std::string Call::overlooked() const {
+  llvm::SmallSet<llvm::StringRef, 8> names;
+  for (const schema::Attribute& own : node_.attribute())
+    if (!names.insert(own.name()).second)
+      return "its attribute `" + own.name() + "` is given twice";
   for (unsigned i = 0; i < attribute_seen_.size(); ++i)
     if (!attribute_seen_[i] && attributes_[i])
       return "its attribute `" + node_.attribute(static_cast<int>(i)).name() + "` is not known";
@@ -238,6 +243,23 @@ std::string Call::overlooked() const {
     if (wants(i) && results_[i].is(FileValue::Kind::Absent))
       return "its result " + std::to_string(i + 1) + " is not supported";
   return "";
+}
+
+// --- of several forms ----------------------------------------------------------------------------
+
+bool flag(Call& call, llvm::StringRef name, bool otherwise) {
+  int64_t found = call.whole(name, otherwise ? 1 : 0);
+  if (found != 0 && found != 1)
+    call.fail("its attribute `" + name + "` is " + llvm::Twine(found) + ", neither 0 nor 1");
+  return found != 0;
+}
+
+NodeId indices_of(Call& call, size_t i) {
+  NodeId node = call.input(i);
+  TensorType type = call.emit().type(node);
+  if (node.valid() && !is_integer(type.dtype))
+    return call.fail("its indices are " + type.text() + ", and have to be integers");
+  return node;
 }
 
 } // namespace tg::onnx

@@ -138,6 +138,11 @@ private:
   std::vector<FileValue> results_;
 };
 
+/// An attribute of 0 or 1. Fails for another number.
+bool flag(Call& call, llvm::StringRef name, bool otherwise);
+/// An input of integers. Fails for others.
+NodeId indices_of(Call& call, size_t i);
+
 /// An operator of the file's, by name ("Add", "ai.onnx.preview.FlexAttention"), and its form here.
 struct Form {
   const char* name;

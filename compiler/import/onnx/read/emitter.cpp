@@ -50,12 +50,22 @@ NodeId NodeEmitter::fold(NodeId made) {
 
 // --- leaves --------------------------------------------------------------------------------------
 
+NodeId NodeEmitter::literal(const Literal& literal) {
+  NodeId made = constant_of(graph_, literal);
+  return made.valid() ? made : filled(0, literal.type);
+}
+
 NodeId NodeEmitter::scalar(double value, DType dtype) {
   return graph_.constant({value}, {dtype, {}});
 }
 
 NodeId NodeEmitter::filled(double value, const TensorType& type) {
-  return graph_.constant({value}, type);
+  Symbols& symbols = graph_.symbols();
+  std::string why;
+  NodeId made = graph_.add(
+      OpKind::Constant,
+      {symbols.value(Value::of_floats({value})), symbols.value(Value::of_type(type))}, {}, &why);
+  return made.valid() ? made : fail(why);
 }
 
 NodeId NodeEmitter::indices(Ints values) {

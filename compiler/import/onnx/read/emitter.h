@@ -52,7 +52,7 @@ public:
   NodeId named(llvm::StringRef name, Nodes operands, Attributes attributes = {});
 
   // --- leaves ---
-  NodeId literal(const Literal& literal) { return constant_of(graph_, literal); }
+  NodeId literal(const Literal& literal);
   NodeId scalar(double value, DType dtype);
   /// Of the dtype of another.
   NodeId like(NodeId x, double value) { return x.valid() ? scalar(value, dtype(x)) : NodeId(); }

@@ -14,6 +14,7 @@ namespace {
 
 using Kind = FileValue::Kind;
 
+constexpr int64_t kNewestFormat = 14; // `ir_version`
 constexpr int kMaxBodyDepth = 64;
 constexpr int64_t kMaxOps = 2'000'000;
 /// Kinds of refused nodes of which messages speak.
@@ -57,6 +58,7 @@ public:
 private:
   std::optional<std::vector<FileValue>> run(const schema::Graph& body,
                                             llvm::ArrayRef<FileValue> inputs) override;
+  bool read_format(int64_t version);
   template <class Sets> bool read_opsets(const Sets& sets, llvm::StringMap<int>& versions);
   bool read_functions();
 
@@ -117,6 +119,14 @@ bool Importer::refuse(const schema::Node& node, Scope& scope, const llvm::Twine&
 }
 
 // --- what the file is written in -----------------------------------------------------------------
+
+/// Of older versions nothing is read otherwise; what a newer one has might be overlooked.
+bool Importer::read_format(int64_t version) {
+  if (version <= kNewestFormat) return true;
+  return bad("version " + llvm::Twine(version) + " of the format is not read: those to " +
+                 llvm::Twine(kNewestFormat) + " are",
+             Code::unsupported);
+}
 
 template <class Sets> bool Importer::read_opsets(const Sets& sets, llvm::StringMap<int>& versions) {
   for (const schema::OperatorSet& set : sets)
@@ -415,6 +425,9 @@ bool Importer::call_function(const schema::Node& node, const schema::Function& f
   if (++depth_ > kMaxBodyDepth)
     return bad("functions and graphs within each other are nested more than " +
                llvm::Twine(kMaxBodyDepth) + " deep at the node `" + name_of(node) + "`");
+  if (inputs.size() > static_cast<size_t>(function.input_size()))
+    return bad("the node `" + name_of(node) + "` has more inputs than its function `" +
+               function.name() + "`");
   llvm::StringMap<const schema::Attribute*> attributes;
   for (const schema::Attribute& given : function.attribute_proto())
     attributes[given.name()] = &given;
@@ -558,6 +571,7 @@ std::optional<Imported> Importer::run(std::vector<Refusal>* refused) {
   Scope scope;
   scope.opsets = &opsets_;
   for (const schema::ValueInfo& output : model.graph().output()) outputs_.insert(output.name());
+  if (!read_format(model.ir_version())) return std::nullopt;
   if (!read_opsets(model.opset_import(), opsets_) || !read_functions()) return std::nullopt;
   if (!declare(model.graph(), scope) || !add_inputs(scope)) return std::nullopt;
   if (!nodes(model.graph().node(), scope)) return std::nullopt;

@@ -13,8 +13,8 @@ int opset_of_recurrence(const schema::Node& node, int, DType dtype) {
   return layout ? 14 : 7;
 }
 
-/// Each version has given it inputs or attributes.
-int opset_of_attention(const schema::Node&, int version, DType) { return version; }
+/// Each version may have given it inputs or attributes.
+int opset_of_version(const schema::Node&, int version, DType) { return version; }
 
 /// One step takes no longer written out.
 bool has_steps(const schema::Node& node, const TensorType& x) {
@@ -36,10 +36,9 @@ struct Row {
   int (*opset)(const schema::Node& node, int version, DType dtype);
 };
 constexpr Row kRows[] = {
-    {"Attention", always, opset_of_attention},
-    {"GRU", has_steps, opset_of_recurrence},
-    {"LSTM", has_steps, opset_of_recurrence},
-    {"RNN", has_steps, opset_of_recurrence},
+    {"Attention", always, opset_of_version},       {"GRU", has_steps, opset_of_recurrence},
+    {"LSTM", has_steps, opset_of_recurrence},      {"RNN", has_steps, opset_of_recurrence},
+    {"RotaryEmbedding", always, opset_of_version},
 };
 
 const Row* row_of(const schema::Node& node) {

@@ -68,7 +68,7 @@ AttentionMask read_mask(Call& call, const Attention& attention) {
   rules.mask = call.optional(3);
   rules.filled = call.optional(6);
   rules.offset = attention.past;
-  rules.causal = call.whole("is_causal", 0) != 0;
+  rules.causal = flag(call, "is_causal", false);
   rules.left = call.whole("left_window_size", -1);
   rules.right = call.whole("right_window_size", -1);
   if (rules.filled.valid() && (call.has(4) || e.shape(rules.filled) != Ints({e.shape(heads.q)[0]})))
@@ -190,7 +190,7 @@ NodeId rotated(Emitter& e, NodeId x, NodeId cos, NodeId sin, bool neighbours) {
 void write_rotary(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), cos = call.input(1), sin = call.input(2), ids = call.optional(3);
-  bool neighbours = call.whole("interleaved", 0) != 0;
+  bool neighbours = flag(call, "interleaved", false);
   int64_t part = call.whole("rotary_embedding_dim", 0), heads = call.whole("num_heads", 0);
   if (call.failed()) return;
   TensorType type = e.type(x);

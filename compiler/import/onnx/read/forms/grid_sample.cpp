@@ -169,7 +169,7 @@ Sampling read_sampling(Call& call) {
   bool newer = call.version() >= 20;
   std::string mode = call.text("mode", newer ? "linear" : "bilinear");
   std::string padding = call.text("padding_mode", "zeros");
-  how.align_corners = call.whole("align_corners", 0) != 0;
+  how.align_corners = flag(call, "align_corners", false);
   if (mode == "nearest")
     how.filter = Filter::Nearest;
   else if (mode == (newer ? "cubic" : "bicubic"))
@@ -226,7 +226,7 @@ void affine_grid(Call& call) {
   Emitter& emit = call.emit();
   NodeId theta = call.input(0);
   Shape size = call.known_wholes(1);
-  bool align_corners = call.whole("align_corners", 0) != 0;
+  bool align_corners = flag(call, "align_corners", false);
   if (call.failed()) return;
   auto axes = static_cast<int64_t>(size.size()) - 2;
   if (axes < 2 || axes > 3 || emit.rank(theta) != 3 || emit.shape(theta)[0] != size[0] ||

@@ -50,14 +50,14 @@ void gather(Call& call) {
     }
     return call.result(0, FileValue::empty({type.dtype, to}));
   }
-  NodeId x = call.input(0), indices = call.input(1);
+  NodeId x = call.input(0), indices = indices_of(call, 1);
   if (std::optional<Literal> known = e.known(indices); known && known->is_whole())
     return call.result(gather_known(e, x, *known, axis));
   call.result(e.gather(x, from_front(e, indices, type[static_cast<size_t>(axis)]), axis));
 }
 
 void gather_elements(Call& call) {
-  NodeId x = call.input(0), indices = call.input(1);
+  NodeId x = call.input(0), indices = indices_of(call, 1);
   if (call.failed()) return;
   int64_t axis = call.axis(call.whole("axis", 0), call.emit().rank(x));
   if (call.emit().rank(x) != call.emit().rank(indices)) {
@@ -69,7 +69,7 @@ void gather_elements(Call& call) {
 
 void gather_nd(Call& call) {
   Emitter& e = call.emit();
-  NodeId x = call.input(0), indices = call.input(1);
+  NodeId x = call.input(0), indices = indices_of(call, 1);
   int64_t batch = call.whole("batch_dims", 0);
   if (call.failed()) return;
   Ints shape = e.shape(x), of_indices = e.shape(indices);
@@ -97,7 +97,7 @@ NodeId scatter(Call& call, NodeId x, NodeId places, NodeId updates) {
 
 void scatter_elements(Call& call) {
   Emitter& e = call.emit();
-  NodeId x = call.input(0), indices = call.input(1), updates = call.input(2);
+  NodeId x = call.input(0), indices = indices_of(call, 1), updates = call.input(2);
   if (call.failed()) return;
   int64_t axis = call.axis(call.whole("axis", 0), e.rank(x));
   if (e.rank(indices) != e.rank(x) || e.shape(indices) != e.shape(updates)) {
@@ -113,7 +113,7 @@ void scatter_elements(Call& call) {
 
 void scatter_nd(Call& call) {
   Emitter& e = call.emit();
-  NodeId x = call.input(0), indices = call.input(1), updates = call.input(2);
+  NodeId x = call.input(0), indices = indices_of(call, 1), updates = call.input(2);
   if (call.failed()) return;
   Shape shape(e.shape(x).begin(), e.shape(x).end());
   Ints of_indices = e.shape(indices);
@@ -142,7 +142,7 @@ void top_k(Call& call) {
   int64_t k = call.version() < 10 ? call.whole("k") : call.known_whole(1);
   if (call.failed()) return;
   int64_t axis = call.axis(call.whole("axis", -1), e.rank(x));
-  bool largest = call.whole("largest", 1) != 0;
+  bool largest = flag(call, "largest", true);
   call.ignore("sorted");
   if (k == 0) {
     TensorType none = e.type(x);
@@ -226,7 +226,7 @@ void non_max_suppression(Call& call) {
   int64_t most = call.has(2) ? call.known_whole(2) : 0;
   double iou = call.has(3) ? call.known_real(3) : 0;
   double score = call.has(4) ? call.known_real(4) : -std::numeric_limits<double>::infinity();
-  bool center = call.whole("center_point_box", 0) != 0;
+  bool center = flag(call, "center_point_box", false);
   if (call.failed()) return;
   if (most <= 0) return call.result(0, FileValue::empty({DType::I64, {0, 3}}));
   NodeId rows = e.named("non_max_suppression", {boxes, scores},

@@ -1,6 +1,8 @@
 // What moves elements: transpositions, concatenation, pieces, padding, triangles.
 #include "compiler/import/onnx/read/shared/windows.h"
 
+#include <llvm/ADT/DenseSet.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -19,9 +21,16 @@ void transpose(Call& call) {
               llvm::Twine(type.rank()));
     return;
   }
+  perm = call.axes(perm, type.rank());
+  if (call.failed()) return;
+  llvm::SmallDenseSet<int64_t> distinct(perm.begin(), perm.end());
+  if (distinct.size() != perm.size()) {
+    call.fail("its permutation " + text_of(perm) + " takes an axis twice");
+    return;
+  }
   if (call.value(0).is(Kind::Empty)) {
     Shape to;
-    for (int64_t axis : call.axes(perm, type.rank())) to.push_back(type[static_cast<size_t>(axis)]);
+    for (int64_t axis : perm) to.push_back(type[static_cast<size_t>(axis)]);
     return call.result(0, FileValue::empty({type.dtype, to}));
   }
   call.result(call.emit().transpose(call.input(0), perm));
@@ -71,6 +80,11 @@ void split(Call& call) {
   int64_t size = type[static_cast<size_t>(axis)], start = 0;
   std::optional<Shape> sizes = split_sizes(call, size);
   if (!sizes || call.failed()) return;
+  for (int64_t n : *sizes)
+    if (n < 0) {
+      call.fail("a piece of the size " + llvm::Twine(n));
+      return;
+    }
   if (std::accumulate(sizes->begin(), sizes->end(), int64_t{0}) != size) {
     call.fail("its sizes do not add up to " + llvm::Twine(size));
     return;
@@ -159,6 +173,9 @@ void slice(Call& call) {
 
 // --- padding -------------------------------------------------------------------------------------
 
+/// From within, on one side: each is an index that is held in memory.
+constexpr int64_t kMostPadded = int64_t{1} << 24;
+
 /// Before and after, for each axis.
 struct Padding {
   Shape before, after;
@@ -200,6 +217,8 @@ NodeId padded_from_within(Emitter& e, NodeId x, const Padding& padding, llvm::St
   if (!x.valid()) return x;
   Shape shape(e.shape(x).begin(), e.shape(x).end());
   for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (padding.before[axis] > kMostPadded || padding.after[axis] > kMostPadded)
+      return e.fail("it pads an axis by more than " + llvm::Twine(kMostPadded) + " elements of it");
     Shape places;
     for (int64_t i = -padding.before[axis]; i < shape[axis] + padding.after[axis]; ++i)
       places.push_back(source_of(i, shape[axis], mode));
@@ -267,7 +286,7 @@ void trilu(Call& call) {
     return call.result(0, call.value(0));
   }
   NodeId x = call.input(0);
-  bool upper = call.whole("upper", 1) != 0;
+  bool upper = flag(call, "upper", true);
   int64_t k = call.has(1) ? call.known_whole(1) : 0;
   if (call.failed()) return;
   if (e.rank(x) < 2) {

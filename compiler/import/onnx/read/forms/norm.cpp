@@ -37,7 +37,7 @@ void batch_normalization(Call& call) {
   call.ignore("momentum"); // of training
   if (call.version() < 9 && call.whole("spatial", 1) == 0)
     call.fail("statistics of each element are not supported (`spatial` 0)");
-  bool training = call.version() >= 14 && call.whole("training_mode", 0) != 0;
+  bool training = call.version() >= 14 && flag(call, "training_mode", false);
   for (size_t i = 1; i < call.result_count(); ++i) training |= call.wants(i);
   if (training) call.fail("training is not supported");
   llvm::SmallVector<NodeId, 5> operands;

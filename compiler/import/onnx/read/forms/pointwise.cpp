@@ -80,7 +80,7 @@ void div(Call& call) { call.result(quotient(call.emit(), call.input(0), call.inp
 void mod(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), y = call.input(1);
-  if (call.whole("fmod", 0) == 0) {
+  if (!flag(call, "fmod", false)) {
     call.result(e.op(OpKind::Mod, {x, y}));
     return;
   }
@@ -142,8 +142,8 @@ void is_nan(Call& call) {
 void is_inf(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
-  bool negative = call.whole("detect_negative", 1) != 0;
-  bool positive = call.whole("detect_positive", 1) != 0;
+  bool negative = flag(call, "detect_negative", true);
+  bool positive = flag(call, "detect_positive", true);
   NodeId high = e.equal(x, e.like(x, kInfinity)), low = e.equal(x, e.like(x, -kInfinity));
   if (negative && positive) return call.result(e.op(OpKind::LogicalOr, {high, low}));
   if (negative || positive) return call.result(negative ? low : high);

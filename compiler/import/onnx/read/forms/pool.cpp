@@ -337,7 +337,7 @@ NodeId mean_of_windows(Emitter& emit, NodeId x, const SlidingWindows& windows, D
 }
 
 void average_pool(Call& call) {
-  bool count_padding = call.whole("count_include_pad", 0) != 0;
+  bool count_padding = flag(call, "count_include_pad", false);
   SlidingWindows windows = read_pool(call);
   if (call.failed()) return;
   if (!count_padding) refuse_empty_windows(call, windows);

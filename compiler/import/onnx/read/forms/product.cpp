@@ -42,7 +42,7 @@ void write_gemm(Call& call) {
   Emitter& e = call.emit();
   NodeId a = call.input(0), b = call.input(1), c = call.optional(2);
   double alpha = call.real("alpha", 1), beta = call.real("beta", 1);
-  bool turn_a = call.whole("transA", 0) != 0, turn_b = call.whole("transB", 0) != 0;
+  bool turn_a = flag(call, "transA", false), turn_b = flag(call, "transB", false);
   if (call.failed()) return;
   if (e.rank(a) != 2 || e.rank(b) != 2)
     return void(call.fail("it multiplies matrices, and its inputs are " + e.type(a).text() +

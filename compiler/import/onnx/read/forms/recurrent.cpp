@@ -93,7 +93,7 @@ bool Layer::read(const std::vector<std::string>& default_activations) {
   r = call.input(2);
   b = call.optional(3);
   lengths = call.optional(4);
-  batch_first = call.whole("layout", 0) != 0;
+  batch_first = flag(call, "layout", false);
   if (call.attribute("clip")) clip = call.real("clip", 0);
   if (call.failed() || !read_directions()) return false;
   activations = read_activations(call, default_activations, backward.size());
@@ -249,7 +249,7 @@ State lstm_step(const Layer& layer, size_t d, NodeId gates, NodeId peepholes, bo
 
 void write_lstm(Call& call) {
   Layer layer(call, 4);
-  bool coupled = call.whole("input_forget", 0) != 0;
+  bool coupled = flag(call, "input_forget", false);
   NodeId peepholes = call.optional(7);
   if (!layer.read({"Sigmoid", "Tanh", "Tanh"})) return;
   Emitter& e = layer.e;
@@ -298,7 +298,7 @@ NodeId gru_step(const Layer& layer, size_t d, NodeId in, const Recurrence& weigh
 
 void write_gru(Call& call) {
   Layer layer(call, 3);
-  bool reset_after = call.whole("linear_before_reset", 0) != 0;
+  bool reset_after = flag(call, "linear_before_reset", false);
   if (!layer.read({"Sigmoid", "Tanh"})) return;
   if (call.is_kept()) return write_types(layer, false);
   Emitter& e = layer.e;

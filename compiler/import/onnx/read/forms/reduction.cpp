@@ -21,7 +21,7 @@ struct Reduction {
 /// Axes are an attribute before opset 18 (13 of ReduceSum), then an input.
 Reduction reduction(Call& call) {
   Reduction r;
-  r.keepdims = call.whole("keepdims", 1) != 0;
+  r.keepdims = flag(call, "keepdims", true);
   int since = call.op() == "ReduceSum" ? 13 : 18;
   std::optional<Shape> given;
   bool listed = true;
@@ -30,7 +30,7 @@ Reduction reduction(Call& call) {
   } else {
     listed = call.has(1);
     if (listed) given = call.known_wholes(1);
-    bool noop = call.whole("noop_with_empty_axes", 0) != 0;
+    bool noop = flag(call, "noop_with_empty_axes", false);
     r.nothing = noop && (!given || given->empty());
   }
   r.x = call.input(0);
@@ -60,7 +60,7 @@ NodeId reduced(Emitter& e, const Reduction& r, NodeId x, llvm::StringRef name) {
 bool reduce_nothing(Call& call, double neutral) {
   if (!call.value(0).is(Kind::Empty)) return false;
   TensorType type = call.type(0);
-  bool keepdims = call.whole("keepdims", 1) != 0;
+  bool keepdims = flag(call, "keepdims", true);
   Shape axes;
   if (call.has(1)) axes = call.axes(call.known_wholes(1), type.rank());
   if (std::optional<Shape> given = call.wholes("axes")) axes = call.axes(*given, type.rank());
@@ -186,7 +186,7 @@ void arg_extreme(Call& call, bool largest) {
   NodeId x = call.input(0);
   if (!x.valid()) return;
   int64_t axis = call.axis(call.whole("axis", 0), e.rank(x));
-  bool keepdims = call.whole("keepdims", 1) != 0, last = call.whole("select_last_index", 0) != 0;
+  bool keepdims = flag(call, "keepdims", true), last = flag(call, "select_last_index", false);
   int64_t size = e.shape(x)[static_cast<size_t>(axis)];
   if (last) x = e.reverse(x, axis);
   if (!largest) x = e.neg(x);
@@ -208,7 +208,7 @@ template <class Join> void running(Call& call, double nothing, Join join) {
   int64_t given = call.known_whole(1);
   if (call.failed()) return;
   int64_t axis = call.axis(given, e.rank(x));
-  bool exclusive = call.whole("exclusive", 0) != 0, reverse = call.whole("reverse", 0) != 0;
+  bool exclusive = flag(call, "exclusive", false), reverse = flag(call, "reverse", false);
   if (reverse) x = e.reverse(x, axis);
   int64_t size = e.shape(x)[static_cast<size_t>(axis)];
   if (exclusive) { // one place on

@@ -191,8 +191,8 @@ Interpolation read_interpolation(Call& call) {
   how.nearest = read_nearest_mode(call);
   how.coordinates = read_coordinates(call);
   how.cubic_a = call.real("cubic_coeff_a", -0.75);
-  how.exclude_outside = call.whole("exclude_outside", 0) != 0;
-  how.antialias = call.version() >= 18 && call.whole("antialias", 0) != 0;
+  how.exclude_outside = flag(call, "exclude_outside", false);
+  how.antialias = call.version() >= 18 && flag(call, "antialias", false);
   if (how.antialias && how.filter == Filter::Nearest)
     call.fail("`mode` nearest has no `antialias`");
   return how;

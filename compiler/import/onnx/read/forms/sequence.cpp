@@ -96,7 +96,7 @@ void write_split(Call& call) {
   NodeId x = call.input(0);
   if (call.failed()) return;
   int64_t axis = call.axis(call.whole("axis", 0), e.rank(x));
-  bool keeps = call.whole("keepdims", 1) != 0 || call.has(1);
+  bool keeps = flag(call, "keepdims", true) || call.has(1);
   if (call.failed()) return;
   std::vector<FileValue> made;
   int64_t start = 0;
@@ -131,7 +131,7 @@ void join(Call& call, const std::vector<FileValue>& given, int64_t axis) {
 
 void write_concat(Call& call) {
   std::vector<FileValue> given = items(call, 0);
-  bool new_axis = call.whole("new_axis", 0) != 0;
+  bool new_axis = flag(call, "new_axis", false);
   int64_t axis = call.whole("axis");
   if (call.failed()) return;
   if (given.empty()) return void(call.fail("its sequence is empty"));

@@ -58,13 +58,14 @@ void constant_of_shape(Call& call) {
 }
 
 int64_t elements_between(double start, double limit, double delta) {
-  return delta == 0 ? 0 : static_cast<int64_t>(std::max(std::ceil((limit - start) / delta), 0.0));
+  return static_cast<int64_t>(std::max(std::ceil((limit - start) / delta), 0.0));
 }
 
 void range(Call& call) {
   Emitter& e = call.emit();
   DType dtype = call.type(0).dtype;
   double start = call.known_real(0), limit = call.known_real(1), delta = call.known_real(2);
+  if (delta == 0) call.fail("its step is 0");
   if (call.failed()) return;
   TensorType type{dtype, {elements_between(start, limit, delta)}};
   if (type.shape[0] == 0) return call.result(0, FileValue::empty(type));
@@ -102,7 +103,7 @@ void eye_like(Call& call) {
 /// A window of so many places, whose value at share s of a turn is w(s).
 template <class W> void window(Call& call, W w) {
   int64_t size = call.known_whole(0);
-  bool periodic = call.whole("periodic", 1) != 0;
+  bool periodic = flag(call, "periodic", true);
   DType dtype = call.dtype("output_datatype", DType::F32);
   if (size < (periodic ? 1 : 2) || size > kMostKnown) call.fail("its size is " + llvm::Twine(size));
   if (call.failed()) return;
@@ -180,7 +181,7 @@ void reshape_to(Call& call, const Shape& to) {
 void reshape(Call& call) {
   TensorType type = call.type(0);
   Shape given = call.known_wholes(1);
-  bool allow_zero = call.whole("allowzero", 0) != 0;
+  bool allow_zero = flag(call, "allowzero", false);
   if (call.failed()) return;
   if (std::optional<Shape> to = reshaped(call, type.shape, given, allow_zero))
     reshape_to(call, *to);
@@ -288,7 +289,13 @@ void tile(Call& call) {
     return;
   }
   Shape to = type.shape;
-  for (size_t i = 0; i < times.size(); ++i) to[i] *= std::max<int64_t>(times[i], 0);
+  for (size_t i = 0; i < times.size(); ++i) {
+    if (times[i] < 0) {
+      call.fail("it repeats an axis " + llvm::Twine(times[i]) + " times");
+      return;
+    }
+    to[i] *= times[i];
+  }
   if (has_empty(to)) return call.result(0, FileValue::empty({type.dtype, to}));
   NodeId x = call.input(0);
   for (size_t i = 0; i < times.size(); ++i) x = repeat(e, x, static_cast<int64_t>(i), times[i]);

@@ -85,8 +85,8 @@ void dft(Call& call) {
   bool by_input = call.version() >= 20;
   int64_t given = by_input ? call.has(2) ? call.known_whole(2) : -2 : call.whole("axis", 1);
   Transform t;
-  t.inverse = call.whole("inverse", 0) != 0;
-  t.onesided = call.whole("onesided", 0) != 0;
+  t.inverse = flag(call, "inverse", false);
+  t.onesided = flag(call, "onesided", false);
   if (call.failed()) return;
   int64_t axis = call.axis(given, e.rank(x));
   if (!call.failed() && (axis == e.rank(x) - 1 || e.shape(x).back() > 2))
@@ -109,7 +109,7 @@ void stft(Call& call) {
   NodeId signal = call.input(0), window = call.optional(2);
   int64_t step = call.known_whole(1), given = call.has(3) ? call.known_whole(3) : 0;
   Transform t;
-  t.onesided = call.whole("onesided", 1) != 0;
+  t.onesided = flag(call, "onesided", true);
   if (call.failed()) return;
   t.points = given > 0 ? given : window.valid() ? e.type(window).elements() : 0;
   bool fits = e.rank(signal) == 3 && e.shape(signal)[2] <= 2 && t.points > 0 &&
