@@ -15,7 +15,9 @@ import tempfile
 import time
 
 MODEL = """model m(x: f32[24, 64], i: f32[1, 3, 8, 8]) -> (y: f32[24, 96], z: f32[1, 8, 8, 8]) {
-  param w: f32[64, 64], v: f32[64, 96], k: f32[8, 3, 3, 3]
+  param w: f32[64, 64]
+  param v: f32[64, 96]
+  param k: f32[8, 3, 3, 3]
   (relu(x @ w) @ v, conv2d(i, k, pad = same))
 }
 """
@@ -24,9 +26,14 @@ OTHER = """model other(x: f32[24, 64]) -> (y: f32[24, 192]) {
   x @ w
 }
 """
+WIDE = """model wide(x: f32[128, 256]) -> (y: f32[128, 512]) {
+  param w: f32[256, 512]
+  x @ w
+}
+"""
 # Long enough to be interrupted.
 LARGE = "model large(x: f32[64, 256]) -> (y: f32[64, 256]) {\n  var y = x\n" + "".join(
-    f"  param a{n}: f32[256, {n}], b{n}: f32[{n}, 256]\n  y = relu(y @ a{n}) @ b{n}\n"
+    f"  param a{n}: f32[256, {n}]\n  param b{n}: f32[{n}, 256]\n  y = relu(y @ a{n}) @ b{n}\n"
     for n in range(512, 1024, 64)) + "  y\n}\n"
 
 
@@ -68,8 +75,10 @@ def kept_and_found_again(folder):
     assert third["operators"][-1]["reused_from"], third
     again = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1, "--again")
     assert again["trials"] > 0, again
-    # Other threads, another entry.
-    assert tune(model, "--cost-db", database, "--trials", 8, "--threads", 2)["trials"] > 0
+    # Other threads, another entry, where a product is worth them.
+    wide = folder / "wide.tg"
+    wide.write_text(WIDE)
+    assert all(tune(wide, "--cost-db", database, "--trials", 8, "--threads", n)["trials"] > 0 for n in (1, 2))
 
 
 def damage_costs_tuning_anew(folder):

@@ -70,7 +70,7 @@ std::string options_help(llvm::ArrayRef<const OptionRow*> rows, bool detail) {
 std::string program_help() {
   std::string text;
   llvm::raw_string_ostream out(text);
-  out << "Tangram: tensor graphs in .tg, made faster by rewriting\n\n"
+  out << "Tangram: tensor graphs in .tg, made faster by rewriting\n"
          "usage: tg COMMAND [OPTIONS] ...\n";
   for (uint8_t g = 0; g <= static_cast<uint8_t>(CommandGroup::Reference); ++g) {
     if (static_cast<CommandGroup>(g) != CommandGroup::Searches) out << "\n"; // one screen
