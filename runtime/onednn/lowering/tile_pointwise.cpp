@@ -1,6 +1,6 @@
-// Convolutions of one tap as products on register tiles: pixels are rows of x, channels of a group
-// its columns. A product of the batch is a group, of one row of the image where strides or gaps
-// leave no more rows side by side. Panels of a group's kernel are packed at load, group by group.
+// Convolutions of one tap, without groups, as products on register tiles: pixels are rows of x,
+// channels its columns. A product of the batch is an image, or one row of it where strides or gaps
+// leave no more rows side by side. Panels of the kernel are packed at load.
 #include "runtime/onednn/lowering/geometry.h"
 #include "runtime/onednn/lowering/images.h"
 #include "runtime/onednn/lowering/pack_kernel.h"
@@ -11,23 +11,20 @@ namespace tg::cpu {
 
 namespace {
 
-/// The matrices of all groups, [groups * columns, depth, 1, 1], as panels.
-Place packed_groups(Lowering& l, const Place& w, int64_t groups, tile::Isa isa) {
-  int64_t elements = groups * tile::packed_elements(w.shape[1], w.shape[0] / groups, isa);
+/// The matrix of a kernel [columns, depth, 1, 1] as panels.
+Place packed_kernel(Lowering& l, const Place& w, tile::Isa isa) {
+  int64_t columns = w.shape[0], depth = w.shape[1], width = tile::panel_columns(isa);
+  int64_t elements = tile::packed_elements(depth, columns, isa);
   Place to = l.new_temporary(4 * elements, Phase::Load);
   Op op;
   op.name = "pack kernel";
   op.implementation = "tile";
   op.bytes = static_cast<double>(4 * (w.elements() + elements));
   op.buffers = {w.buffer, to.buffer};
-  op.recipe = llvm::formatv("groups {0} of panels {1}: {2} x {3} from {4}", groups,
-                            tile::panel_columns(isa), w.shape[0], w.shape[1], w.offset);
-  int64_t depth = w.shape[1], columns = w.shape[0] / groups, width = tile::panel_columns(isa);
+  op.recipe = llvm::formatv("panels {0}: {1} x {2} from {3}", width, columns, depth, w.offset);
   op.kernel = std::make_unique<PackKernel>(w, to, [=](float* panels, const float* kernel) {
-    for (int64_t g = 0; g < groups; ++g)
-      tile::pack_panels(panels + g * tile::packed_elements(depth, columns, isa),
-                        {kernel + g * columns * depth, depth, columns, 1, depth}, width, 0,
-                        tile::panel_count(columns, width));
+    tile::pack_panels(panels, {kernel, depth, columns, 1, depth}, width, 0,
+                      tile::panel_count(columns, width));
   });
   l.add_op(Phase::Load, std::move(op));
   return to;
@@ -44,21 +41,6 @@ struct Walk {
   }
 };
 
-/// Pixels that meet all groups before the next ones do, as many as keep their channels, x and y, in
-/// the first level: lines of the cache belong to two groups, and a panel streams from the second
-/// level in time. All of them at once where no part has a sensible number of rows, or the panels
-/// are too many for the second level.
-int64_t pixels_at_once(int64_t pixels, int64_t channels, int64_t weights) {
-  constexpr int64_t kLeast = 8, kMost = 48; // rows: a few tiles
-  if (4 * weights > tile::caches().second / 2) return pixels;
-  int64_t fit = std::clamp<int64_t>(tile::caches().first / 4 * 3 / 4 / channels, 12, kMost);
-  for (int64_t count = fit; count >= kLeast; --count)
-    if (pixels % count == 0) return count;
-  for (int64_t count = fit; count <= kMost; ++count)
-    if (pixels % count == 0) return count;
-  return pixels;
-}
-
 /// Pixels of the result that are evenly apart in x, y and residual: those of a row, of an image or
 /// of all images.
 struct EvenPixels {
@@ -74,33 +56,24 @@ EvenPixels even_pixels(const Shape& result, llvm::ArrayRef<Walk> walks) {
   return {images * rows * columns, 1, 1};
 }
 
-tile::ProductShape grouped_shape(const ProductPlaces& places, int64_t groups,
-                                 const Geometry& geometry, tile::Isa isa) {
+tile::ProductShape pointwise_shape(const ProductPlaces& places, const Geometry& geometry) {
   tile::ProductShape s;
-  s.depth = places.x.shape[1] / groups;
-  s.columns = places.y.shape[1] / groups;
+  s.depth = places.x.shape[1];
+  s.columns = places.y.shape[1];
   s.w_is_packed = true;
   const Shape& result = places.y.shape;
   Walk x(places.x, geometry.strides[0], geometry.strides[1], result), y(places.y, 1, 1, result);
   Walk residual = places.residual ? Walk(*places.residual, 1, 1, result) : y;
   EvenPixels even = even_pixels(result, {x, y, residual});
-  s.rows = groups > 1 ? pixels_at_once(even.pixels, places.x.shape[1] + places.y.shape[1],
-                                       groups * tile::packed_elements(s.depth, s.columns, isa))
-                      : even.pixels;
+  s.rows = even.pixels;
   s.x_row = x.pixel;
   s.y_row = y.pixel;
   s.residual_row = residual.pixel;
   s.batch.clear();
   for (int64_t n = 0; n < even.images; ++n)
     for (int64_t row = 0; row < even.rows; ++row)
-      for (int64_t pixel = 0; pixel < even.pixels; pixel += s.rows)
-        for (int64_t g = 0; g < groups; ++g)
-          s.batch.push_back(
-              {n * x.image + row * x.row + pixel * x.pixel + g * s.depth,
-               g * tile::packed_elements(s.depth, s.columns, isa),
-               n * y.image + row * y.row + pixel * y.pixel + g * s.columns,
-               n * residual.image + row * residual.row + pixel * residual.pixel + g * s.columns,
-               g * s.columns});
+      s.batch.push_back({n * x.image + row * x.row, 0, n * y.image + row * y.row,
+                         n * residual.image + row * residual.row, 0});
   return s;
 }
 
@@ -119,7 +92,7 @@ Result<void> lower_tile_pointwise(Lowering& l, const PlanStep& step) {
   const tile::TileKernels& tiles = *tiles_of(tile::Isa::Avx2);
   PlanValueId x = operand(step, "x"), w = operand(step, "w"), bias = operand(step, "bias");
   PlanValueId residual = operand(step, "residual");
-  const Shape image = l.type(x).shape, filter = l.type(w).shape;
+  const Shape image = l.type(x).shape;
   ProductPlaces places;
   TG_TRY(places.x, operand_image(l, x));
   TG_TRY(Place plain, l.operand_plain(w));
@@ -130,16 +103,14 @@ Result<void> lower_tile_pointwise(Lowering& l, const PlanStep& step) {
     TG_TRY(places.bias, l.operand_plain(bias));
   }
   places.y = result_image(l, step);
-  int64_t groups = image[1] / filter[1];
-  places.w = packed_groups(l, plain, groups, tiles.isa());
+  places.w = packed_kernel(l, plain, tiles.isa());
   Geometry g =
       geometry(image, {1, 1}, attr(step, "stride"), attr(step, "pad"), attr(step, "dilation").ints);
-  tile::ProductShape shape = grouped_shape(places, groups, g, tiles.isa());
+  tile::ProductShape shape = pointwise_shape(places, g);
   Op op = l.describe(step);
   op.threads = l.threads_for(matmul_us(op));
   tile::Schedule schedule = product_schedule(l, shape, tiles.isa(), op.threads);
   op.implementation = llvm::formatv("tile:avx2 {0}", tile_text(schedule, tiles.isa()));
-  if (groups > 1) op.implementation += " by groups";
   add_product(l, step, std::move(op), tile::Product(std::move(shape), schedule, tiles),
               std::move(places));
   return {};
