@@ -226,6 +226,29 @@ class Backend(unittest.TestCase):
                 torch.testing.assert_close(compiled(x), module(x))
         self.assertEqual([made.parts for made in tangram.torch.report()], [1, 1])
 
+    def test_encoder_layers_by_their_fast_path(self):
+        for options in ({}, {"norm_first": True, "activation": "gelu"}):
+            layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, **options).eval()
+            x, hidden = torch.randn(2, 5, 16), torch.arange(5).expand(2, 5) > torch.tensor([[2], [4]])
+            masks = ({}, {"src_mask": torch.triu(torch.ones(5, 5, dtype=torch.bool), 1)},
+                     {"src_key_padding_mask": hidden})
+            for mask in masks:
+                with self.subTest(str([options, list(mask)])), torch.no_grad():
+                    torch._dynamo.reset()
+                    tangram.torch.reset()
+                    compiled = torch.compile(layer, backend="tangram", options=SEARCH)
+                    torch.testing.assert_close(compiled(x, **mask), layer(x, **mask), atol=1e-5, rtol=1e-4)
+                    self.assertEqual([made.kept for made in tangram.torch.report()], [{}])
+
+    def test_recurrent_layers(self):
+        for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
+            module, x = kind(4, 6, num_layers=2, bidirectional=True, batch_first=True).eval(), torch.randn(2, 5, 4)
+            with self.subTest(kind.__name__), torch.no_grad():
+                torch._dynamo.reset()
+                tangram.torch.reset()
+                found = torch.compile(module, backend="tangram", options=SEARCH)(x)
+                self.assertLess(difference(found, module(x)), BOUND)
+
     def test_weights_that_change_are_seen(self):
         with torch.no_grad():
             module, x = Small().eval(), torch.randn(2, 8)
