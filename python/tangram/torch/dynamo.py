@@ -64,14 +64,16 @@ def reset() -> None:
 
 def backend(gm: GraphModule, example_inputs: Sequence[Any], *, options: dict[str, Any] | None = None) -> Any:
     """For `torch.compile(module, backend="tangram", options={...})`; options are those of
-    `Model.optimize`. Gradients are PyTorch's: call under `torch.no_grad()` or `inference_mode()`."""
+    `Model.optimize`, and `sizes`: so many combinations of dynamic sizes are compiled (16), and PyTorch runs
+    others. Gradients are PyTorch's: call under `torch.no_grad()` or `inference_mode()`."""
     options = dict(options or {})
     if torch.is_grad_enabled() and _wants_gradients(gm, example_inputs):
         _warn_of_training()
         _reports.append(GraphReport(note="left to PyTorch: gradients"))
         return gm.forward
+    most = options.pop("sizes", MOST_SIZES)
     if any(not isinstance(value, torch.Tensor) for value in example_inputs):
-        return Specialised(gm, options)
+        return Specialised(gm, options, most)
     return _compiled(gm, example_inputs, options)
 
 
@@ -89,18 +91,37 @@ def _warn_of_training() -> None:
                       stacklevel=2)
 
 
-class Specialised:
-    """A graph with sizes that are known when it is called: each combination of them is compiled once."""
+#: Combinations of sizes that a graph with dynamic ones is compiled for.
+MOST_SIZES = 16
 
-    def __init__(self, gm: GraphModule, options: dict[str, Any]) -> None:
-        self._gm, self._options = gm, options
+
+class Specialised:
+    """A graph with sizes that are known when it is called: each combination of them is compiled once, up to
+    `most`; PyTorch runs the graph for others. Nothing is padded to a size that is there: what stands in the
+    padding would enter sums, means and softmax, and no graph says that it has none across that axis."""
+
+    def __init__(self, gm: GraphModule, options: dict[str, Any], most: int) -> None:
+        self._gm, self._options, self._most = gm, options, most
         self._known: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._warned = False
 
     def __call__(self, *inputs: Any) -> Any:
         key = tuple(tuple(value.shape) if isinstance(value, torch.Tensor) else value for value in inputs)
-        if key not in self._known:
-            self._known[key] = _compiled(self._gm, inputs, self._options)
-        return self._known[key](*inputs)
+        run = self._known.get(key)
+        if run is None:
+            if len(self._known) >= self._most:
+                self._warn()
+                return self._gm(*inputs)
+            run = self._known[key] = _compiled(self._gm, inputs, self._options)
+        return run(*inputs)
+
+    def _warn(self) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        _reports.append(GraphReport(note=f"left to PyTorch: sizes beyond {self._most} combinations"))
+        warnings.warn(f"tangram has compiled this graph for {self._most} combinations of sizes; PyTorch runs it "
+                      "for others (options={'sizes': ...} says how many)", stacklevel=3)
 
 
 def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -> Callable[..., Any]:
@@ -142,10 +163,12 @@ class Supported(OperatorSupportBase):
     def is_node_supported(self, submodules: Any, node: Node) -> bool:
         if node.op != "call_function":
             return False
-        try:
-            self._write(node)
+        source = node.args[0] if node.target is operator.getitem else node
+        try:  # outputs go where their operator goes: all have a form, or none
+            for one in (source, *(user for user in source.users if user.target is operator.getitem)):
+                self._write(one)
         except (NotSupported, Error) as why:
-            self._made.kept[str(node.target)] = str(why)
+            self._made.kept[str(source.target)] = str(why)
             return False
         return True
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from . import apart
 from .writer import Handler, NotSupported, Writer, dtype_word, fake, literal
 
 aten = torch.ops.aten
@@ -26,7 +27,7 @@ def row(*targets: Any) -> Callable[[Handler], Handler]:
 
 def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
     """Those of operators that have no row: of others the whole says more than its pieces."""
-    return {target: rule for target, rule in known.items() if target not in HANDLERS}
+    return {target: rule for target, rule in {**known, **apart.RULES}.items() if target not in HANDLERS}
 
 
 def table() -> str:

@@ -1,0 +1,64 @@
+"""Operators that PyTorch makes for speed, taken apart into those of the core set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._decomp.decompositions import one_layer_lstm
+
+aten = torch.ops.aten
+
+#: Longer sequences stay with PyTorch: each step has operators of its own.
+LONGEST = 64
+
+
+def lstm_layer(x: Any, w0: Any, w1: Any, w2: Any, w3: Any, h: Any, c: Any, reverse: bool,
+               batch_sizes: Sequence[int], mode: int, size: int, layers: int, has_biases: bool,
+               bidirectional: bool, batch_first: bool, train: bool) -> Any:
+    """What an LSTM is where PyTorch has oneDNN: one layer in one direction."""
+    if mode != 2 or layers != 1 or bidirectional or batch_first or train or batch_sizes or x.shape[0] > LONGEST:
+        return NotImplemented
+    found, (h, c) = one_layer_lstm(x, (h.squeeze(0), c.squeeze(0)), [w0, w1, w2, w3][:4 if has_biases else 2],
+                                   has_biases, reverse)
+    return found, h.unsqueeze(0), c.unsqueeze(0), x.new_empty([1])
+
+
+def encoder_layer(x: Any, width: int, heads: int, qkv: Any, qkv_bias: Any, out: Any, out_bias: Any, gelu: bool,
+                  norm_first: bool, eps: float, scale1: Any, shift1: Any, scale2: Any, shift2: Any, up: Any,
+                  up_bias: Any, down: Any, down_bias: Any, mask: Any = None, mask_type: int | None = None) -> Any:
+    """TransformerEncoderLayer in eval mode, whose fast path is one operator."""
+    batch, count, _ = x.shape
+
+    def attention(y: Any) -> Any:
+        parts = aten.linear(y, qkv, qkv_bias).reshape(batch, count, 3, heads, width // heads)
+        q, k, v = (parts.select(2, place).transpose(1, 2) for place in range(3))
+        scores = (q * (1 / math.sqrt(width // heads))) @ k.transpose(-1, -2)
+        if mask is not None:  # true, or not 0, where none may look: [S, S], [N, S] or [N, heads, S, S]
+            hidden = mask.to(torch.bool)
+            hidden = hidden.reshape(batch, 1, 1, count) if mask_type == 1 else hidden
+            scores = scores.masked_fill(hidden, -math.inf)
+        found = torch.softmax(scores, -1) @ v
+        return aten.linear(found.transpose(1, 2).reshape(batch, count, width), out, out_bias)
+
+    def forward(y: Any) -> Any:
+        wide = aten.linear(y, up, up_bias)
+        return aten.linear(aten.gelu(wide) if gelu else aten.relu(wide), down, down_bias)
+
+    def norm(y: Any, scale: Any, shift: Any) -> Any:
+        return aten.native_layer_norm(y, [width], scale, shift, eps)[0]
+
+    if norm_first:
+        x = x + attention(norm(x, scale1, shift1))
+        return x + forward(norm(x, scale2, shift2))
+    x = norm(x + attention(x), scale1, shift1)
+    return norm(x + forward(x), scale2, shift2)
+
+
+#: By operator.
+RULES: dict[Any, Callable[..., Any]] = {
+    aten.mkldnn_rnn_layer.default: lstm_layer,
+    aten._transformer_encoder_layer_fwd.default: encoder_layer,
+}
