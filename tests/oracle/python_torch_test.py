@@ -240,15 +240,6 @@ class Backend(unittest.TestCase):
                     torch.testing.assert_close(compiled(x, **mask), layer(x, **mask), atol=1e-5, rtol=1e-4)
                     self.assertEqual([made.kept for made in tangram.torch.report()], [{}])
 
-    def test_recurrent_layers(self):
-        for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
-            module, x = kind(4, 6, num_layers=2, bidirectional=True, batch_first=True).eval(), torch.randn(2, 5, 4)
-            with self.subTest(kind.__name__), torch.no_grad():
-                torch._dynamo.reset()
-                tangram.torch.reset()
-                found = torch.compile(module, backend="tangram", options=SEARCH)(x)
-                self.assertLess(difference(found, module(x)), BOUND)
-
     def test_weights_that_change_are_seen(self):
         with torch.no_grad():
             module, x = Small().eval(), torch.randn(2, 8)

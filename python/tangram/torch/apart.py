@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._decomp.decompositions import one_layer_lstm
 
 aten = torch.ops.aten
-
-#: Longer sequences stay with PyTorch: each step has operators of its own.
-LONGEST = 64
-
-
-def lstm_layer(x: Any, w0: Any, w1: Any, w2: Any, w3: Any, h: Any, c: Any, reverse: bool,
-               batch_sizes: Sequence[int], mode: int, size: int, layers: int, has_biases: bool,
-               bidirectional: bool, batch_first: bool, train: bool) -> Any:
-    """What an LSTM is where PyTorch has oneDNN: one layer in one direction."""
-    if mode != 2 or layers != 1 or bidirectional or batch_first or train or batch_sizes or x.shape[0] > LONGEST:
-        return NotImplemented
-    found, (h, c) = one_layer_lstm(x, (h.squeeze(0), c.squeeze(0)), [w0, w1, w2, w3][:4 if has_biases else 2],
-                                   has_biases, reverse)
-    return found, h.unsqueeze(0), c.unsqueeze(0), x.new_empty([1])
 
 
 def encoder_layer(x: Any, width: int, heads: int, qkv: Any, qkv_bias: Any, out: Any, out_bias: Any, gelu: bool,
@@ -59,6 +44,5 @@ def encoder_layer(x: Any, width: int, heads: int, qkv: Any, qkv_bias: Any, out: 
 
 #: By operator.
 RULES: dict[Any, Callable[..., Any]] = {
-    aten.mkldnn_rnn_layer.default: lstm_layer,
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
 }
