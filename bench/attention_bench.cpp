@@ -107,20 +107,12 @@ Result<void> compare(const AttentionRow& row, const KernelBenchOptions& options,
          load_native(separate, Products::Chosen, options.threads));
   TG_TRY(std::unique_ptr<Executable> ours, load_native(fused, Products::Chosen, options.threads));
   TG_TRY(Comparison times, compare_kernels(*theirs, *ours, options.seconds));
-  TG_TRY(std::vector<Tensor> a, theirs->outputs());
-  TG_TRY(std::vector<Tensor> b, ours->outputs());
-  auto share = [&](double us) { return 100 * flops(row) / us / 1e-6 / peak; };
-  std::string sizes =
-      llvm::formatv("{0}{1} x {2} x {3} x {4}", row.heads,
-                    row.heads == row.key_heads ? "" : llvm::formatv("/{0}", row.key_heads).str(),
-                    row.rows, row.places, row.width);
-  llvm::outs() << llvm::formatv("| {0} | {1} | {2:f1} | {3:f1} | {4:f2} ({5:f2}..{6:f2}) | "
-                                "{7:f0}% | {8:f0}% | {9} | {10} | {11:e1} |\n",
-                                row.name, sizes, times.first.median_us, times.second.median_us,
-                                times.ratio, times.low, times.high, share(times.first.median_us),
-                                share(times.second.median_us), kernels_of(*theirs),
-                                kernels_of(*ours), max_rel_diff(b[0], a[0]));
-  llvm::outs().flush();
+  TG_TRY(double difference, output_difference(*theirs, *ours));
+  std::string sharing =
+      row.heads == row.key_heads ? "" : llvm::formatv("/{0}", row.key_heads).str();
+  llvm::outs() << llvm::formatv(
+      "| {0} | {1}{2} x {3} x {4} x {5} | {6} | {7:e1} |\n", row.name, row.heads, sharing, row.rows,
+      row.places, row.width, compared_cells(times, flops(row), peak, *theirs, *ours), difference);
   return {};
 }
 
@@ -128,20 +120,10 @@ Result<void> compare(const AttentionRow& row, const KernelBenchOptions& options,
 
 int main(int argc, char** argv) {
   KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {});
-  double peak = peak_flops(options.threads);
-  llvm::outs() << make_cpu_backend()->description() << "\n"
-               << llvm::formatv("{0} threads, peak {1:f0} GFLOP/s\n\n", options.threads,
-                                peak / 1e9);
-  llvm::outs() << "| attention | heads x rows x places x width | separate, us | one, us | times "
-                  "faster (95%) | "
-                  "separate | one | separate kernels | one kernel | difference "
-                  "|\n|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const AttentionRow& row : kRows) {
-    if (!options.wants(row.name)) continue;
-    if (Result<void> done = compare(row, options, peak); !done) {
-      llvm::errs() << row.name << ": " << done.error().message << "\n";
-      return 1;
-    }
-  }
-  return 0;
+  double peak = print_machine(options.threads);
+  return print_rows<AttentionRow>(
+      options,
+      "| attention | heads x rows x places x width | separate, us | one, us | times faster (95%) | "
+      "separate | one | separate kernels | one kernel | difference |",
+      kRows, [&](const AttentionRow& row) { return compare(row, options, peak); });
 }

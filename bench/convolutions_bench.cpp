@@ -12,9 +12,6 @@
 #include "bench/own_kernels.h"
 #include "compiler/emit/plan_from_graph.h"
 
-#include <llvm/Support/FormatVariadic.h>
-#include <llvm/Support/raw_ostream.h>
-
 namespace {
 
 using namespace tg;
@@ -133,18 +130,12 @@ Result<void> compare(const ConvolutionRow& row, const KernelBenchOptions& option
   TG_TRY(std::unique_ptr<Executable> ours, load_native(plan, Products::Tiles, options.threads));
   TG_TRY(std::unique_ptr<Executable> chosen, load_native(plan, Products::Chosen, options.threads));
   TG_TRY(Comparison times, compare_kernels(*theirs, *ours, options.seconds));
-  TG_TRY(std::vector<Tensor> a, theirs->outputs());
-  TG_TRY(std::vector<Tensor> b, ours->outputs());
-  auto share = [&](double us) { return 100 * flops(row) / us / 1e-6 / peak; };
+  TG_TRY(double difference, output_difference(*theirs, *ours));
   const char* choice = kernels_of(*chosen) == kernels_of(*ours) ? "ours" : "oneDNN";
   llvm::outs() << llvm::formatv(
-      "| {0} | {1} x {2} x {2} to {3}, {4} groups, {5} x {5} / {6} | {7:f1} | {8:f1} | {9:f2} "
-      "({10:f2}..{11:f2}) | {12:f0}% | {13:f0}% | {14} | {15} | {16} | {17:e1} |\n",
+      "| {0} | {1} x {2} x {2} to {3}, {4} groups, {5} x {5} / {6} | {7} | {8} | {9:e1} |\n",
       row.name, row.inputs, row.size, row.outputs, row.groups, row.kernel, row.stride,
-      times.first.median_us, times.second.median_us, times.ratio, times.low, times.high,
-      share(times.first.median_us), share(times.second.median_us), kernels_of(*theirs),
-      kernels_of(*ours), choice, max_rel_diff(b[0], a[0]));
-  llvm::outs().flush();
+      compared_cells(times, flops(row), peak, *theirs, *ours), choice, difference);
   return {};
 }
 
@@ -152,18 +143,10 @@ Result<void> compare(const ConvolutionRow& row, const KernelBenchOptions& option
 
 int main(int argc, char** argv) {
   KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {});
-  double peak = peak_flops(options.threads);
-  llvm::outs() << make_cpu_backend()->description() << "\n"
-               << llvm::formatv("{0} threads, peak {1:f0} GFLOP/s\n\n", options.threads, peak / 1e9)
-               << "| convolution | sizes | oneDNN, us | ours, us | times faster (95%) | oneDNN | "
-                  "ours | oneDNN's kernel | our kernel | chosen | difference |\n"
-                  "|---|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const ConvolutionRow& row : kRows) {
-    if (!options.wants(row.name)) continue;
-    if (Result<void> done = compare(row, options, peak); !done) {
-      llvm::errs() << row.name << ": " << done.error().message << "\n";
-      return 1;
-    }
-  }
-  return 0;
+  double peak = print_machine(options.threads);
+  return print_rows<ConvolutionRow>(
+      options,
+      "| convolution | sizes | oneDNN, us | ours, us | times faster (95%) | oneDNN | ours | "
+      "oneDNN's kernel | our kernel | chosen | difference |",
+      kRows, [&](const ConvolutionRow& row) { return compare(row, options, peak); });
 }

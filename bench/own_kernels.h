@@ -7,6 +7,7 @@
 #include "runtime/random.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <cstdlib>
@@ -74,6 +75,50 @@ inline Result<Comparison> compare_kernels(Executable& theirs, Executable& ours, 
   timing.max_runs = 2000;
   timing.warmup = 10;
   return time_in_turns(theirs, ours, timing);
+}
+
+/// Cells of a row: medians in microseconds, how much faster the second is, shares of the peak, what
+/// runs on either side.
+inline std::string compared_cells(const Comparison& times, double flops, double peak,
+                                  const Executable& theirs, const Executable& ours) {
+  auto share = [&](double us) { return 100 * flops / us / 1e-6 / peak; };
+  double first = times.first.median_us, second = times.second.median_us;
+  return llvm::formatv("{0:f1} | {1:f1} | {2:f2} ({3:f2}..{4:f2}) | {5:f0}% | {6:f0}% | {7} | {8}",
+                       first, second, times.ratio, times.low, times.high, share(first),
+                       share(second), kernels_of(theirs), kernels_of(ours));
+}
+
+/// The largest difference of the first outputs.
+inline Result<double> output_difference(const Executable& theirs, const Executable& ours) {
+  TG_TRY(std::vector<Tensor> a, theirs.outputs());
+  TG_TRY(std::vector<Tensor> b, ours.outputs());
+  return max_rel_diff(b[0], a[0]);
+}
+
+/// Says what runs here; flops of a second at the peak.
+inline double print_machine(int threads) {
+  double peak = peak_flops(threads);
+  llvm::outs() << make_cpu_backend()->description() << "\n"
+               << llvm::formatv("{0} threads, peak {1:f0} GFLOP/s\n\n", threads, peak / 1e9);
+  return peak;
+}
+
+/// A table of the rows that are asked for; `print(row)` prints one. The exit code of the program.
+template <class Row, class Print>
+int print_rows(const KernelBenchOptions& options, llvm::StringRef columns, llvm::ArrayRef<Row> rows,
+               const Print& print) {
+  llvm::outs() << columns << "\n";
+  for (size_t i = columns.count('|'); i-- > 1;) llvm::outs() << "|---";
+  llvm::outs() << "|\n";
+  for (const Row& row : rows) {
+    if (!options.wants(row.name)) continue;
+    Result<void> done = print(row);
+    llvm::outs().flush();
+    if (done) continue;
+    llvm::errs() << row.name << ": " << done.error().message << "\n";
+    return 1;
+  }
+  return 0;
 }
 
 } // namespace tg

@@ -112,18 +112,11 @@ Result<void> compare(const ProductRow& row, const KernelBenchOptions& options, d
   TG_TRY(std::unique_ptr<Executable> ours,
          load_native(plan, Products::UntriedTiles, options.threads));
   TG_TRY(Comparison times, compare_kernels(*theirs, *ours, options.seconds));
-  TG_TRY(std::vector<Tensor> a, theirs->outputs());
-  TG_TRY(std::vector<Tensor> b, ours->outputs());
-  auto share = [&](double us) { return 100 * flops(row) / us / 1e-6 / peak; };
-  llvm::outs() << llvm::formatv("| {0} | {1}{2} x {3} x {4} | {5:f1} | {6:f1} | {7:f2} "
-                                "({8:f2}..{9:f2}) | {10:f0}% | {11:f0}% "
-                                "| {12} | {13} | {14:e1} |\n",
-                                row.name, row.batch > 1 ? std::to_string(row.batch) + " x " : "",
-                                row.rows, row.depth, row.columns, times.first.median_us,
-                                times.second.median_us, times.ratio, times.low, times.high,
-                                share(times.first.median_us), share(times.second.median_us),
-                                kernels_of(*theirs), kernels_of(*ours), max_rel_diff(b[0], a[0]));
-  llvm::outs().flush();
+  TG_TRY(double difference, output_difference(*theirs, *ours));
+  llvm::outs() << llvm::formatv(
+      "| {0} | {1}{2} x {3} x {4} | {5} | {6:e1} |\n", row.name,
+      row.batch > 1 ? std::to_string(row.batch) + " x " : "", row.rows, row.depth, row.columns,
+      compared_cells(times, flops(row), peak, *theirs, *ours), difference);
   return {};
 }
 
@@ -194,10 +187,7 @@ void sweep(const ProductRow& row, const tile::TileKernels& tiles, double peak, d
 
 int main(int argc, char** argv) {
   KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {"--schedules"});
-  double peak = peak_flops(options.threads);
-  llvm::outs() << make_cpu_backend()->description() << "\n"
-               << llvm::formatv("{0} threads, peak {1:f0} GFLOP/s\n\n", options.threads,
-                                peak / 1e9);
+  double peak = print_machine(options.threads);
   if (options.has("--schedules")) {
     tile::Isa isa =
         llvm::StringRef(cpu::simd().isa) == "avx512" ? tile::Isa::Avx512 : tile::Isa::Avx2;
@@ -211,15 +201,9 @@ int main(int argc, char** argv) {
         sweep(row, **tiles, peak, options.seconds);
     return 0;
   }
-  llvm::outs()
-      << "| product | sizes | oneDNN, us | ours, us | times faster (95%) | oneDNN | ours | "
-         "oneDNN's kernel | our tile | difference |\n|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const ProductRow& row : kRows) {
-    if (!options.wants(row.name)) continue;
-    if (Result<void> done = compare(row, options, peak); !done) {
-      llvm::errs() << row.name << ": " << done.error().message << "\n";
-      return 1;
-    }
-  }
-  return 0;
+  return print_rows<ProductRow>(
+      options,
+      "| product | sizes | oneDNN, us | ours, us | times faster (95%) | oneDNN | ours | oneDNN's "
+      "kernel | our tile | difference |",
+      kRows, [&](const ProductRow& row) { return compare(row, options, peak); });
 }

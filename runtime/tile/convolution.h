@@ -8,6 +8,11 @@
 
 namespace tg::tile {
 
+/// Of a vector: code is emitted for AVX2 alone.
+inline constexpr int64_t kConvolutionLanes = 8, kConvolutionVector = 4 * kConvolutionLanes;
+/// Bytes of code for one convolution.
+inline constexpr int64_t kMostConvolutionCode = 256 << 10;
+
 /// Of rows and of columns.
 struct Plane {
   int64_t rows = 1, columns = 1;

@@ -25,10 +25,6 @@ struct StripCall {
 
 namespace {
 
-constexpr int64_t kLanes = 8; // AVX2
-constexpr int64_t kVectorBytes = 32;
-constexpr int64_t kMostCode = 256 << 10;
-
 /// Registers: sums, a pixel of x, weights of the rows of the kernel that are in use, a mask.
 bool keeps_weights(const DepthwiseShape& s) { return s.kernel.columns <= 7; }
 int64_t most_columns(const DepthwiseShape& s, int64_t rows) {
@@ -144,8 +140,8 @@ private:
       two_rows();
     end_sums();
     if (masked_) return;
-    add(offset_, kVectorBytes);
-    add(w_vector_, static_cast<int>(kVectorBytes * s_.kernel.rows * s_.kernel.columns));
+    add(offset_, kConvolutionVector);
+    add(w_vector_, static_cast<int>(kConvolutionVector * s_.taps()));
     dec(vectors_);
     jnz(next, T_NEAR);
   }
@@ -171,7 +167,7 @@ private:
     if (keeps_weights(s_)) load_weights(0, w_row_, 0);
     for (int64_t at = 0; at <= last_position(); ++at) taps_of(at, 0, {0});
     add(x_row_, bytes(s_.dilation.rows * s_.x.row));
-    add(w_row_, static_cast<int>(kVectorBytes * s_.kernel.columns));
+    add(w_row_, static_cast<int>(kConvolutionVector * s_.kernel.columns));
     dec(kernel_rows_);
     jnz(next, T_NEAR);
     L(none);
@@ -192,7 +188,7 @@ private:
 
   void load_weights(int64_t row, const Xbyak::Reg64& from, int tap) {
     for (int64_t j = 0; j < s_.kernel.columns; ++j)
-      vmovups(weight(row, j), ptr[from + static_cast<int>(kVectorBytes * (tap + j))]);
+      vmovups(weight(row, j), ptr[from + static_cast<int>(kConvolutionVector * (tap + j))]);
   }
 
   int64_t last_position() const { return s_.position(columns_ - 1, s_.kernel.columns - 1); }
@@ -213,7 +209,7 @@ private:
           vfmadd231ps(sum(static_cast<int64_t>(r), column), pixel(), weight(kernel_rows[r], j));
         else
           vfmadd231ps(sum(static_cast<int64_t>(r), column), pixel(),
-                      ptr[w_row_ + static_cast<int>(kVectorBytes * j)]);
+                      ptr[w_row_ + static_cast<int>(kConvolutionVector * j)]);
       }
     }
   }
@@ -233,7 +229,7 @@ private:
         }
         clamp(tail_.clamp, value, spare(0), spare(1), spare(2));
         store_lanes(y_ + offset_ + bytes(row * s_.y.row + column * s_.y.pixel), value,
-                    masked_ ? static_cast<int>(s_.channels % kLanes) : 8);
+                    masked_ ? static_cast<int>(s_.channels % kConvolutionLanes) : 8);
       }
   }
 
@@ -261,7 +257,8 @@ struct Depthwise::Emitted {
   /// Errors: `device` where there is no memory that may be run.
   Result<void> emit(const DepthwiseShape& s) {
     constexpr size_t kNone = SIZE_MAX;
-    bool whole = s.channels >= kLanes, masked = s.channels % kLanes != 0, two_rows = pairs_rows(s);
+    bool whole = s.channels >= kConvolutionLanes, masked = s.channels % kConvolutionLanes != 0,
+         two_rows = pairs_rows(s);
     size_t starts[4] = {kNone, kNone, kNone, kNone};
     if (whole) starts[0] = emitter.emit(1, false);
     if (whole && two_rows) starts[1] = emitter.emit(2, false);
@@ -305,21 +302,21 @@ Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape&, const 
 #endif
 
 Depthwise::Depthwise(const DepthwiseShape& shape, const ConvolutionTail& tail)
-    : shape_(shape), tail_(tail), vectors_(ceil_div(shape.channels, kLanes)) {}
+    : shape_(shape), tail_(tail), vectors_(ceil_div(shape.channels, kConvolutionLanes)) {}
 Depthwise::~Depthwise() = default;
 
 bool Depthwise::suits(const DepthwiseShape& shape) {
-  return shape.steps_fit() && code_bound(shape) <= kMostCode;
+  return shape.steps_fit() && code_bound(shape) <= kMostConvolutionCode;
 }
 
 int64_t Depthwise::weight_elements(const DepthwiseShape& s) {
-  return ceil_div(s.channels, kLanes) * kLanes * s.kernel.rows * s.kernel.columns;
+  return ceil_div(s.channels, kConvolutionLanes) * kConvolutionLanes * s.taps();
 }
 
 void Depthwise::pack(float* to, const float* w, int64_t channels, int64_t taps) {
-  for (int64_t first = 0; first < channels; first += kLanes)
+  for (int64_t first = 0; first < channels; first += kConvolutionLanes)
     for (int64_t tap = 0; tap < taps; ++tap)
-      for (int64_t lane = 0; lane < kLanes; ++lane)
+      for (int64_t lane = 0; lane < kConvolutionLanes; ++lane)
         *to++ = first + lane < channels ? w[(first + lane) * taps + tap] : 0.0f;
 }
 
@@ -378,34 +375,35 @@ void Depthwise::run_strip(const Block& block, int64_t row, bool two,
                           const ConvolutionData& data) const {
   const DepthwiseShape& s = shape_;
   auto [first, count] = s.kernel_rows(row);
-  int64_t channel = block.vector_begin * kLanes;
+  int64_t channel = block.vector_begin * kConvolutionLanes;
   int64_t x_row = row * s.stride.rows - s.before.rows + first * s.dilation.rows;
   if (count == 0) x_row = first = 0; // nothing is read
   StripCall call;
   call.x =
       data.x + (block.image * s.x.image + x_row * s.x.row - s.before.columns * s.x.pixel) + channel;
-  int64_t taps = s.kernel.rows * s.kernel.columns;
-  call.w = data.weights + (block.vector_begin * taps + first * s.kernel.columns) * kLanes;
+  int64_t taps = s.taps();
+  call.w =
+      data.weights + (block.vector_begin * taps + first * s.kernel.columns) * kConvolutionLanes;
   call.y = data.y + block.image * s.y.image + row * s.y.row + channel;
   if (tail_.bias) call.bias = data.bias + channel;
   if (tail_.residual)
     call.residual = data.residual + block.image * s.residual.image + row * s.residual.row + channel;
   call.kernel_rows = count;
-  call.vectors = std::min(block.vector_end, s.channels / kLanes) - block.vector_begin;
+  call.vectors = std::min(block.vector_end, s.channels / kConvolutionLanes) - block.vector_begin;
   if (call.vectors > 0) (two ? emitted_->two : emitted_->one)(&call);
-  if (int64_t rest = s.channels % kLanes; rest != 0 && block.vector_end == vectors_) {
-    constexpr int32_t kMask[2 * kLanes] = {-1, -1, -1, -1, -1, -1, -1, -1};
-    int64_t whole = call.vectors * kLanes;
+  if (int64_t rest = s.channels % kConvolutionLanes; rest != 0 && block.vector_end == vectors_) {
+    constexpr int32_t kMask[2 * kConvolutionLanes] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    int64_t whole = call.vectors * kConvolutionLanes;
     call.x += whole;
     call.w += whole * taps;
     call.y += whole;
     if (call.bias) call.bias += whole;
     if (call.residual) call.residual += whole;
-    call.mask = kMask + kLanes - rest;
+    call.mask = kMask + kConvolutionLanes - rest;
     (two ? emitted_->two_masked : emitted_->one_masked)(&call);
   }
   if (!data.finish) return;
-  int64_t channels = std::min(block.vector_end * kLanes, s.channels) - channel;
+  int64_t channels = std::min(block.vector_end * kConvolutionLanes, s.channels) - channel;
   for (int64_t i = row; i < row + (two ? 2 : 1); ++i)
     data.finish({data.y + block.image * s.y.image + i * s.y.row + channel, s.y.pixel,
                  s.result.columns, channels});

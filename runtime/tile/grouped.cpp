@@ -31,8 +31,6 @@ struct GroupedCall {
 
 namespace {
 
-constexpr int64_t kGroupedLanes = 8, kGroupedVector = 32; // AVX2
-constexpr int64_t kMostGroupedCode = 256 << 10;
 constexpr int64_t kMostSums = 13; // what ends a tile needs three registers
 
 /// Columns of the kernel whose weights are in registers at once, for a set of one vector.
@@ -41,11 +39,11 @@ int64_t taps_at_once(const ConvolutionShape& s) {
   return ceil_div(s.kernel.columns, ceil_div(s.kernel.columns, kMost));
 }
 
-int64_t vectors_of(const GroupedShape& s) { return ceil_div(s.outputs, kGroupedLanes); }
+int64_t vectors_of(const GroupedShape& s) { return ceil_div(s.outputs, kConvolutionLanes); }
 
 /// Groups that share a vector: as many as have their inputs within one load.
 int64_t groups_of_vector(const GroupedShape& s) {
-  int64_t fit = kGroupedLanes / std::max(s.inputs, s.outputs);
+  int64_t fit = kConvolutionLanes / std::max(s.inputs, s.outputs);
   return std::max<int64_t>(1, std::min(fit, s.groups));
 }
 
@@ -81,7 +79,7 @@ double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   int64_t loads = vectors * taps + (vectors == 1 ? pixels : columns * taps);
   auto products = static_cast<double>(columns * vectors * taps);
   double latency = 4 * static_cast<double>(taps), stream = 0, lines = 0;
-  if (4 * s.taps() * s.inputs * vectors * kGroupedLanes > kFewWeights)
+  if (4 * s.taps() * s.inputs * vectors * kConvolutionLanes > kFewWeights)
     stream = 2 * static_cast<double>(vectors * taps);
   if (s.inputs > 1 && pixels > pixels_in_first_level(s))
     lines = kFromSecond * static_cast<double>(pixels);
@@ -114,7 +112,7 @@ struct SetSteps {
     }
     in_group = vectors_of(s) / t.vectors;
     sets = s.groups * in_group;
-    outputs = in_group > 1 ? t.vectors * kGroupedLanes : s.outputs;
+    outputs = in_group > 1 ? t.vectors * kConvolutionLanes : s.outputs;
     inputs = in_group > 1 ? 0 : s.inputs;
     last_outputs = s.outputs - (in_group - 1) * outputs;
   }
@@ -122,7 +120,7 @@ struct SetSteps {
 };
 
 int64_t set_weights(const GroupedShape& s, const GroupedTile& t) {
-  return s.taps() * s.inputs * t.vectors * kGroupedLanes;
+  return s.taps() * s.inputs * t.vectors * kConvolutionLanes;
 }
 
 /// An upper bound of emitted bytes: ten for an instruction with an address, and for each tile what
@@ -170,7 +168,7 @@ public:
 
   /// Rows of sets that have so many outputs and, where several groups are one set, inputs.
   size_t emit(int64_t outputs, int64_t inputs) {
-    last_lanes_ = static_cast<int>(outputs - (vectors_ - 1) * kGroupedLanes);
+    last_lanes_ = static_cast<int>(outputs - (vectors_ - 1) * kConvolutionLanes);
     inputs_ = inputs;
     align(64);
     size_t start = getSize();
@@ -242,7 +240,7 @@ private:
   void begin_sums() {
     if (tail_.bias) mov(at_, field(offsetof(GroupedCall, bias)));
     for (int v = 0; v < vectors_; ++v) {
-      if (tail_.bias) load_lanes(sum(0, v), at_ + y_offset_ + v * kGroupedVector, v);
+      if (tail_.bias) load_lanes(sum(0, v), at_ + y_offset_ + v * kConvolutionVector, v);
       for (int64_t column = 0; column < columns_; ++column)
         if (!tail_.bias)
           vxorps(sum(column, v), sum(column, v), sum(column, v));
@@ -303,7 +301,7 @@ private:
   /// All taps of a row of the kernel for an input; weights are at w_, which goes on.
   void one_vector(int64_t input) {
     if (has_permutations())
-      vmovups(order(), ptr[count_ + static_cast<int>(input * kGroupedVector)]);
+      vmovups(order(), ptr[count_ + static_cast<int>(input * kConvolutionVector)]);
     int64_t most = taps_at_once(s_);
     for (int64_t tap = 0; tap < s_.kernel.columns; tap += most)
       some_taps(input, tap, std::min(tap + most, s_.kernel.columns));
@@ -330,7 +328,9 @@ private:
   Xbyak::Ymm weight(int64_t tap) const { return spare(1 + tap); }
   Xbyak::Ymm order() const { return spare(1 + taps_at_once(s_)); }
   Xbyak::Ymm x_mask() const { return spare(2 + taps_at_once(s_)); }
-  static int weight_bytes_of(int64_t vectors) { return static_cast<int>(kGroupedVector * vectors); }
+  static int weight_bytes_of(int64_t vectors) {
+    return static_cast<int>(kConvolutionVector * vectors);
+  }
   int weight_bytes(int64_t tap, int vector) const {
     return weight_bytes_of(tap * vectors_ + vector);
   }
@@ -391,7 +391,7 @@ private:
     for (int64_t column = 0; column < columns_; ++column)
       for (int v = 0; v < vectors_; ++v) {
         Xbyak::Ymm value = sum(column, v);
-        int vector = static_cast<int>(v * kGroupedVector);
+        int vector = static_cast<int>(v * kConvolutionVector);
         if (tail_.residual) {
           load_lanes(spare(1), residual_ + y_offset_ + (bytes(column * s_.residual.pixel) + vector),
                      v);
@@ -473,7 +473,7 @@ Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape&, const Convol
 Grouped::Grouped(const GroupedShape& shape, const ConvolutionTail& tail)
     : shape_(shape), tail_(tail), tile_(tile(shape)), sets_(SetSteps(shape, tile_).sets) {
   for (int64_t input = 0; input < shape.inputs && tile_.groups > 1; ++input)
-    for (int64_t lane = 0; lane < kGroupedLanes; ++lane) {
+    for (int64_t lane = 0; lane < kConvolutionLanes; ++lane) {
       int64_t group = std::min(lane / shape.outputs, tile_.groups - 1);
       permutations_.push_back(static_cast<int32_t>(group * shape.inputs + input));
     }
@@ -485,7 +485,7 @@ bool Grouped::suits(const GroupedShape& s) {
   int64_t channels = s.groups * std::max(s.inputs, s.outputs);
   if (!s.steps_fit() || channels > kMost || s.taps() > kMost / (8 * s.inputs)) return false;
   return s.kernel.columns < 1024 && s.result.columns < 1 << 20 &&
-         grouped_code_bound(s, tile(s)) <= kMostGroupedCode;
+         grouped_code_bound(s, tile(s)) <= kMostConvolutionCode;
 }
 
 int64_t Grouped::weight_elements(const GroupedShape& s) {
@@ -507,7 +507,7 @@ void Grouped::pack(float* to, const float* w, const GroupedShape& s) {
     for (int64_t row = 0; row < s.kernel.rows; ++row)
       for (int64_t input = 0; input < s.inputs; ++input)
         for (int64_t column = 0; column < s.kernel.columns; ++column)
-          for (int64_t lane = 0; lane < t.vectors * kGroupedLanes; ++lane)
+          for (int64_t lane = 0; lane < t.vectors * kConvolutionLanes; ++lane)
             *to++ = lane < outputs ? w[(first + lane) * per_output + input * s.taps() +
                                        row * s.kernel.columns + column]
                                    : 0.0f;
@@ -516,7 +516,7 @@ void Grouped::pack(float* to, const float* w, const GroupedShape& s) {
 
 std::string Grouped::text() const {
   int64_t columns = ceil_div(shape_.result.columns, ceil_div(shape_.result.columns, tile_.columns));
-  std::string text = llvm::formatv("{0}x{1}", columns, tile_.vectors * kGroupedLanes);
+  std::string text = llvm::formatv("{0}x{1}", columns, tile_.vectors * kConvolutionLanes);
   if (tile_.groups > 1) text += llvm::formatv(" of {0} groups", tile_.groups);
   return text;
 }
@@ -615,7 +615,7 @@ void Grouped::run_rows(const Block& block, int64_t row, int64_t rows,
   call.x =
       data.x + block.image * s.x.image + x_row * s.x.row - s.before.columns * s.x.pixel + input;
   call.w = data.weights + block.set_begin * set_weights(s, tile_) +
-           first * s.inputs * s.kernel.columns * tile_.vectors * kGroupedLanes;
+           first * s.inputs * s.kernel.columns * tile_.vectors * kConvolutionLanes;
   call.y = data.y + block.image * s.y.image + row * s.y.row + output;
   if (tail_.bias) call.bias = data.bias + output;
   if (tail_.residual)
@@ -624,8 +624,9 @@ void Grouped::run_rows(const Block& block, int64_t row, int64_t rows,
   call.sets = block.set_end - block.set_begin;
   call.x_set = 4 * steps.inputs;
   call.kernel_rows = count;
-  call.mask = kMask + kGroupedLanes - (outputs - (tile_.vectors - 1) * kGroupedLanes);
-  call.x_mask = kMask + kGroupedLanes - std::min(kGroupedLanes, outputs / s.outputs * s.inputs);
+  call.mask = kMask + kConvolutionLanes - (outputs - (tile_.vectors - 1) * kConvolutionLanes);
+  call.x_mask =
+      kMask + kConvolutionLanes - std::min(kConvolutionLanes, outputs / s.outputs * s.inputs);
   call.permutations = permutations_.data();
   (last ? emitted_->last : emitted_->usual)(&call);
 }

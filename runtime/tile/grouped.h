@@ -11,15 +11,15 @@
 //
 // What it must cost, for a vector of a result of a 3 x 3 kernel with n inputs in a group: 9 n
 // multiply-adds, two in a cycle: 18 cycles for n = 4, 36 for 8. Loads, two in a cycle as well, are
-// (3 + 14) / 36 of these with one vector and 12 columns, 8 / 12 with two and 6, 7 / 12 with four
-// and
-// 3. Permutations (n = 4) are 14 / 36, on two units of which one multiplies: no more than the third
-// unit takes. Eight sums or more keep two units busy: 7 columns of one vector reach 7 / 8. From the
-// second level x comes as many times as the kernel has rows: for n = 4 a line, which two sets
-// share, for each row of the kernel, 3 * 64 bytes for 36 cycles, where 32 a cycle are to be had.
-// From the third level or memory x, y and weights come once: 4 * (8 + 8) bytes for 18 cycles or
-// more, less than a quarter of what memory gives. So 80% of the peak should be reached, 70% with
-// stride 2 (n = 4: (3 + 23) / 33 permutations and more loads) or 7 columns.
+// (3 + 14) / 36 of these with one vector and 12 columns, 8 / 12 with two vectors and 6 columns, and
+// 7 / 12 with four vectors and 3 columns. Permutations (n = 4) are 14 / 36, on two units of which
+// one multiplies: no more than the third unit takes. Eight sums or more keep two units busy: 7
+// columns of one vector reach 7 / 8. From the second level x comes as many times as the kernel has
+// rows: for n = 4 a line, which two sets share, for each row of the kernel, 3 * 64 bytes for 36
+// cycles, where 32 a cycle are to be had. From the third level or memory x, y and weights come
+// once: 4 * (8 + 8) bytes for 18 cycles or more, less than a quarter of what memory gives. So 80%
+// of the peak should be reached, 70% with stride 2 (n = 4: (3 + 23) / 33 permutations and more
+// loads) or 7 columns.
 //
 // Invariant: the code reads and writes no element outside of image and result, and multiplies by no
 // padding; every sum begins with the bias and goes over taps and inputs in one order, so that no

@@ -37,61 +37,34 @@ void add_concat(Builder& b, RandomDraws& r, NodeId y) {
   b.output(b.op(OpKind::Concat, pieces, {Value::of_int(r.in(0, 3) == 0 ? 2 : 1)}));
 }
 
-void random_depthwise(Builder& b, RandomDraws& r) {
-  bool usual = r.coin();
-  int64_t channels = r.coin() ? 8 * r.in(1, 5) : r.in(2, 40), images = r.in(1, 2);
-  int64_t rows = usual ? 3 : r.in(1, 6), columns = usual ? 3 : r.in(1, 6);
-  llvm::SmallVector<int64_t, 2> dilation = {usual ? 1 : r.in(1, 2), usual ? 1 : r.in(1, 2)};
-  llvm::SmallVector<int64_t, 2> stride = {r.in(1, 2), r.in(1, 2)};
-  llvm::SmallVector<int64_t, 4> pad;
-  for (int i = 0; i < 4; ++i) pad.push_back(r.in(0, 3));
-  int64_t height = (rows - 1) * dilation[0] + r.in(1, 15),
-          width = (columns - 1) * dilation[1] + r.in(1, 15);
-  NodeId x = random_image(b, r, "x", {images, channels, height, width});
-  NodeId w = b.weight("w", {channels, 1, rows, columns});
-  NodeId bias = r.coin() ? b.weight("b", {channels}) : b.none(), residual = b.none();
-  auto result = [&](size_t i, int64_t image, int64_t kernel) {
-    int64_t padding = pad[i] + pad[i + 2];
-    return (image + padding - (kernel - 1) * dilation[i] - 1) / stride[i] + 1;
-  };
-  if (r.coin()) {
-    residual = random_image(b, r, "r",
-                            {images, channels, result(0, height, rows), result(1, width, columns)});
-    if (r.coin()) b.output(residual); // lives on
-  }
-  NodeId y = b.op(OpKind::Conv2d, {x, w, bias, residual},
-                  {Value::of_ints(stride), Value::of_ints(pad), Value::of_ints(dilation),
-                   act(kActivations[r.in(0, 5)])});
-  if (r.in(0, 2) == 0) return add_concat(b, r, y);
-  b.output(y);
-}
+/// Groups of channels by kernels of rows x columns.
+struct Groups {
+  int64_t groups, inputs, outputs, rows, columns;
+};
 
-/// Groups of few channels or many, more than one tap.
-void random_grouped(Builder& b, RandomDraws& r) {
-  int64_t groups = r.in(1, 6), images = r.in(1, 2);
-  bool equal = r.coin(), few = r.coin();
-  int64_t inputs = equal ? r.of({4, 8, 16, 32}) : few ? r.in(1, 8) : r.in(2, 20);
-  int64_t outputs = equal ? inputs : few ? r.in(1, 8) : r.in(2, 60);
-  bool usual = r.coin();
-  int64_t rows = usual ? 3 : r.in(1, 4), columns = usual ? 3 : r.in(2, 6);
-  llvm::SmallVector<int64_t, 2> dilation = {usual ? 1 : r.in(1, 2), usual ? 1 : r.in(1, 2)};
+/// Usual or odd windows, with what may be fused, at the end of a model or before a concat. `drawn`:
+/// the kernel is made in a run, not known at load.
+void random_convolution(Builder& b, RandomDraws& r, const Groups& g, bool dilated, bool drawn,
+                        int64_t most_padding = 3) {
+  int64_t images = r.in(1, 2);
+  auto gap = [&] { return dilated ? r.in(1, 2) : 1; };
+  llvm::SmallVector<int64_t, 2> dilation = {gap(), gap()};
   llvm::SmallVector<int64_t, 2> stride = {r.in(1, 3), r.in(1, 3)};
   llvm::SmallVector<int64_t, 4> pad;
-  for (int i = 0; i < 4; ++i) pad.push_back(r.in(0, 3));
-  int64_t height = (rows - 1) * dilation[0] + r.in(1, 9),
-          width = (columns - 1) * dilation[1] + r.in(1, 17);
-  if (inputs == 1 && outputs == 1) inputs = 2; // else it is depthwise
-  NodeId x = random_image(b, r, "x", {images, groups * inputs, height, width});
-  Shape kernel = {groups * outputs, inputs, rows, columns};
-  NodeId w = r.in(0, 3) == 0 ? b.op(OpKind::Neg, {b.input("w", kernel)}) : b.weight("w", kernel);
-  NodeId bias = r.coin() ? b.weight("b", {groups * outputs}) : b.none(), residual = b.none();
+  for (int i = 0; i < 4; ++i) pad.push_back(r.in(0, most_padding));
+  int64_t height = (g.rows - 1) * dilation[0] + r.in(1, 15),
+          width = (g.columns - 1) * dilation[1] + r.in(1, 17);
+  NodeId x = random_image(b, r, "x", {images, g.groups * g.inputs, height, width});
+  Shape kernel = {g.groups * g.outputs, g.inputs, g.rows, g.columns};
+  NodeId w = drawn ? b.op(OpKind::Neg, {b.input("w", kernel)}) : b.weight("w", kernel);
+  NodeId bias = r.coin() ? b.weight("b", {kernel[0]}) : b.none(), residual = b.none();
   auto result = [&](size_t i, int64_t image, int64_t size) {
     int64_t padding = pad[i] + pad[i + 2];
     return (image + padding - (size - 1) * dilation[i] - 1) / stride[i] + 1;
   };
   if (r.coin()) {
     residual = random_image(
-        b, r, "r", {images, groups * outputs, result(0, height, rows), result(1, width, columns)});
+        b, r, "r", {images, kernel[0], result(0, height, g.rows), result(1, width, g.columns)});
     if (r.coin()) b.output(residual); // lives on
   }
   NodeId y = b.op(OpKind::Conv2d, {x, w, bias, residual},
@@ -101,25 +74,27 @@ void random_grouped(Builder& b, RandomDraws& r) {
   b.output(y);
 }
 
-/// Of one tap: a product for each group.
+void random_depthwise(Builder& b, RandomDraws& r) {
+  bool usual = r.coin();
+  int64_t channels = r.coin() ? 8 * r.in(1, 5) : r.in(2, 40);
+  auto size = [&] { return usual ? 3 : r.in(1, 6); };
+  random_convolution(b, r, {channels, 1, 1, size(), size()}, !usual, false);
+}
+
+/// Groups of few channels or many, more than one tap.
+void random_grouped(Builder& b, RandomDraws& r) {
+  bool equal = r.coin(), few = r.coin(), usual = r.coin();
+  int64_t inputs = equal ? r.of({4, 8, 16, 32}) : few ? r.in(1, 8) : r.in(2, 20);
+  int64_t outputs = equal ? inputs : few ? r.in(1, 8) : r.in(2, 60);
+  if (inputs == 1 && outputs == 1) inputs = 2; // else it is depthwise
+  random_convolution(b, r,
+                     {r.in(1, 6), inputs, outputs, usual ? 3 : r.in(1, 4), usual ? 3 : r.in(2, 6)},
+                     !usual, r.in(0, 3) == 0);
+}
+
+/// Of one tap, without padding: without groups a product.
 void random_pointwise(Builder& b, RandomDraws& r) {
-  int64_t groups = r.in(1, 5), depth = r.in(1, 40), columns = r.in(1, 40), images = r.in(1, 3);
-  Shape image = {images, groups * depth, r.in(1, 9), r.in(1, 9)};
-  llvm::SmallVector<int64_t, 2> stride = {r.in(1, 2), r.in(1, 2)};
-  NodeId x = random_image(b, r, "x", image);
-  NodeId w = b.weight("w", {groups * columns, depth, 1, 1});
-  NodeId bias = r.coin() ? b.weight("b", {groups * columns}) : b.none(), residual = b.none();
-  if (r.coin()) {
-    residual = random_image(
-        b, r, "r",
-        {images, groups * columns, (image[2] - 1) / stride[0] + 1, (image[3] - 1) / stride[1] + 1});
-    if (r.coin()) b.output(residual); // lives on
-  }
-  NodeId y = b.op(OpKind::Conv2d, {x, w, bias, residual},
-                  {Value::of_ints(stride), Value::of_ints({0, 0, 0, 0}), Value::of_ints({1, 1}),
-                   act(kActivations[r.in(0, 5)])});
-  if (r.in(0, 2) == 0) return add_concat(b, r, y);
-  b.output(y);
+  random_convolution(b, r, {r.in(1, 5), r.in(1, 40), r.in(1, 40), 1, 1}, false, false, 0);
 }
 
 TEST(TileConvolutions, DepthwiseAgreesWithTheDefinition) {

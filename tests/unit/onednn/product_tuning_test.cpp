@@ -92,8 +92,10 @@ void expect_right(const tile::ProductShape& s, const tile::Schedule& schedule,
 }
 
 TEST(ProductPrograms, AreSchedulesWithRightResults) {
+  // Reason: schedules are of emitted tiles, which a processor without AVX2 cannot run.
+  if (!tile::processor_has(tile::Isa::Avx2)) GTEST_SKIP() << "tiles for AVX2, which is not here";
   auto made = tile::TileKernels::make(tile::Isa::Avx2);
-  if (!made) GTEST_SKIP() << made.error().message;
+  ASSERT_TRUE(made.ok());
   const tile::TileKernels& tiles = **made;
   for (const tile::ProductShape& s :
        {shape(128, 96, 192), shape(197, 64, 197), shape(128, 64, 128, 12), shape(1, 100, 200),

@@ -1,0 +1,218 @@
+// What tests of convolutions share whose code is emitted for AVX2: random windows, operands between
+// pages that nobody may touch, and sums in float64. A depthwise convolution is one in groups of one
+// input and one output.
+#pragma once
+
+#include "runtime/tile/convolution.h"
+#include "tests/unit/random_draws.h"
+#include "tests/unit/tile/guarded.h"
+
+#include <cmath>
+
+namespace tg::tile {
+
+inline constexpr float kNotWritten = -77;
+
+/// Channels of a group.
+struct GroupSizes {
+  int64_t groups, inputs, outputs;
+  int64_t all_inputs() const { return groups * inputs; }
+  int64_t all_outputs() const { return groups * outputs; }
+};
+
+struct ConvolutionCase {
+  ConvolutionTail tail;
+  bool in_place = false, at_end = false;
+  int threads = 1;
+};
+
+/// Any stride, dilation and padding; images of a pixel or narrower than the kernel; batches.
+inline void random_window(RandomDraws& r, ConvolutionShape& s) {
+  auto results = [](int64_t image, int64_t kernel, int64_t stride, int64_t dilation,
+                    int64_t padding) {
+    int64_t room = image + padding - (kernel - 1) * dilation - 1;
+    return room < 0 ? 0 : room / stride + 1;
+  };
+  do {
+    bool usual = r.coin(); // 3 x 3, stride 1 or 2
+    auto size = [&] { return usual ? 3 : r.in(0, 5) == 0 ? r.in(8, 11) : r.in(1, 7); };
+    s.kernel = {size(), size()};
+    s.stride = usual && r.coin() ? Plane{} : Plane{r.in(1, 3), r.in(1, 3)};
+    if (!usual) s.dilation = {r.in(1, 3), r.in(1, 3)};
+    Plane padding = {r.in(0, 4), r.in(0, 4)};
+    s.before = {r.in(0, padding.rows), r.in(0, padding.columns)};
+    s.image = {r.in(1, 20), r.in(1, r.coin() ? 20 : 60)};
+    s.result = {results(s.image.rows, s.kernel.rows, s.stride.rows, s.dilation.rows, padding.rows),
+                results(s.image.columns, s.kernel.columns, s.stride.columns, s.dilation.columns,
+                        padding.columns)};
+  } while (s.result.rows == 0 || s.result.columns == 0);
+  s.images = r.coin() ? 1 : r.in(2, 3);
+}
+
+inline ConvolutionCase random_case(RandomDraws& r) {
+  ConvolutionCase c;
+  c.tail.bias = r.coin();
+  c.in_place = r.in(0, 3) == 0;
+  c.tail.residual = c.in_place || r.coin();
+  c.tail.clamp = r.of({Clamp::None, Clamp::Relu, Clamp::Relu6});
+  c.tail.finish = r.in(0, 3) == 0;
+  c.at_end = r.coin();
+  c.threads = static_cast<int>(r.in(1, 5));
+  return c;
+}
+
+/// Pixels side by side or not, rows too; elements of the whole.
+inline int64_t lay(RandomDraws& r, const ConvolutionShape& s, const Plane& plane, int64_t channels,
+                   PixelSteps& steps) {
+  steps.pixel = channels + (r.coin() ? 0 : r.in(1, 9));
+  steps.row = plane.columns * steps.pixel + (r.coin() ? 0 : r.in(1, 20));
+  steps.image = plane.rows * steps.row;
+  return (s.images - 1) * steps.image + (plane.rows - 1) * steps.row +
+         (plane.columns - 1) * steps.pixel + channels;
+}
+
+/// f(offset in y, image, row, column, channel) of every result.
+template <class F> void each_result(const ConvolutionShape& s, const GroupSizes& g, const F& f) {
+  for (int64_t n = 0; n < s.images; ++n)
+    for (int64_t i = 0; i < s.result.rows; ++i)
+      for (int64_t j = 0; j < s.result.columns; ++j)
+        for (int64_t k = 0; k < g.all_outputs(); ++k)
+          f(n * s.y.image + i * s.y.row + j * s.y.pixel + k, n, i, j, k);
+}
+
+/// A result in float64, the sum of what lies inside the image; and of its terms without signs.
+struct ExpectedSum {
+  double sum = 0, size = 0;
+  void add(double term) {
+    sum += term;
+    size += std::abs(term);
+  }
+};
+
+/// Of w[groups * outputs][inputs][row][column]; `residual` where the tail has one.
+inline ExpectedSum expected_sum(const ConvolutionShape& s, const GroupSizes& g,
+                                const ConvolutionTail& tail, const ConvolutionData& data,
+                                const float* w, int64_t image, int64_t row, int64_t column,
+                                int64_t channel) {
+  ExpectedSum e;
+  if (tail.bias) e.add(data.bias[channel]);
+  if (tail.residual)
+    e.add(data.residual[image * s.residual.image + row * s.residual.row +
+                        column * s.residual.pixel + channel]);
+  for (int64_t i = 0; i < s.kernel.rows; ++i)
+    for (int64_t j = 0; j < s.kernel.columns; ++j) {
+      int64_t y = row * s.stride.rows - s.before.rows + i * s.dilation.rows;
+      int64_t z = column * s.stride.columns - s.before.columns + j * s.dilation.columns;
+      if (y < 0 || z < 0 || y >= s.image.rows || z >= s.image.columns) continue;
+      const float* pixel =
+          data.x + image * s.x.image + y * s.x.row + z * s.x.pixel + channel / g.outputs * g.inputs;
+      for (int64_t k = 0; k < g.inputs; ++k)
+        e.add(static_cast<double>(pixel[k]) *
+              static_cast<double>(
+                  w[((channel * g.inputs + k) * s.kernel.rows + i) * s.kernel.columns + j]));
+    }
+  if (tail.clamp != Clamp::None) e.sum = std::max(e.sum, 0.0);
+  if (tail.clamp == Clamp::Relu6) e.sum = std::min(e.sum, 6.0);
+  return e;
+}
+
+/// Runs parts from the last one on; "" or what was wrong.
+inline std::string run_parts(const Convolution& made, const ConvolutionCase& c, int64_t results,
+                             ConvolutionData data) {
+  int64_t finished = 0;
+  auto count = [&](const FinishedBlock& block) { finished += block.rows * block.columns; };
+  if (c.tail.finish) data.finish = count;
+  if (made.parts() > c.threads) return "more parts than threads";
+  for (int part = made.parts(); part-- > 0;) made.run(part, data);
+  if (c.tail.finish && finished != results) return "finished " + std::to_string(finished);
+  return "";
+}
+
+/// A convolution on random numbers against its definition: each result is right, and nothing else
+/// was written. "" or what was wrong. `off`: by how much a result may be.
+template <class Kernel, class Shape, class Pack, class Off>
+std::string check_convolution(RandomDraws& r, Shape& s, const GroupSizes& g,
+                              const ConvolutionCase& c, const Pack& pack, const Off& off) {
+  Guarded x(lay(r, s, s.image, g.all_inputs(), s.x), c.at_end);
+  Guarded y(lay(r, s, s.result, g.all_outputs(), s.y), c.at_end);
+  Guarded other(lay(r, s, s.result, g.all_outputs(), s.residual), c.at_end);
+  if (c.in_place) s.residual = s.y;
+  Guarded w(g.all_outputs() * g.inputs * s.taps(), c.at_end), bias(g.all_outputs(), c.at_end);
+  Guarded packed(Kernel::weight_elements(s), c.at_end);
+  for (Guarded* array : {&x, &w, &bias, &other})
+    for (float& v : *array) v = 3 * r.number();
+  pack(packed.data, w.data);
+  std::fill(y.begin(), y.end(), kNotWritten);
+  if (c.in_place) each_result(s, g, [&](int64_t at, auto...) { y.data[at] = r.number(); });
+  std::vector<float> before(y.begin(), y.end());
+  auto made = Kernel::make(s, c.tail, c.threads, {4 << 10, 32 << 10});
+  if (!made) return made.error().message;
+  ConvolutionData data;
+  data.x = x.data;
+  data.weights = packed.data;
+  data.bias = bias.data;
+  data.residual = c.in_place ? y.data : other.data;
+  data.y = y.data;
+  int64_t results = s.images * s.result.rows * s.result.columns * g.all_outputs();
+  std::string wrong = run_parts(**made, c, results, data);
+  if (c.in_place) data.residual = before.data();
+  std::vector<char> is_result(static_cast<size_t>(y.size()));
+  each_result(s, g, [&](int64_t at, int64_t n, int64_t i, int64_t j, int64_t k) {
+    is_result[static_cast<size_t>(at)] = 1;
+    ExpectedSum want = expected_sum(s, g, c.tail, data, w.data, n, i, j, k);
+    if (wrong.empty() && !(std::abs(y.data[at] - want.sum) <= off(want)))
+      wrong = "image " + std::to_string(n) + ", row " + std::to_string(i) + ", column " +
+              std::to_string(j) + ", channel " + std::to_string(k) + " is " +
+              std::to_string(y.data[at]) + ", not " + std::to_string(want.sum);
+  });
+  for (size_t at = 0; at < is_result.size() && wrong.empty(); ++at)
+    if (!is_result[at] && y.data[at] != kNotWritten) wrong = "wrote between pixels";
+  return wrong;
+}
+
+/// Results of a dense image, by packed weights.
+template <class Kernel, class Shape>
+std::vector<float> run_packed(const Shape& s, const std::vector<float>& x,
+                              const std::vector<float>& packed, const ConvolutionTail& tail,
+                              int threads) {
+  std::vector<float> y(static_cast<size_t>(s.y.image));
+  auto made = Kernel::make(s, tail, threads, caches());
+  EXPECT_TRUE(made.ok());
+  ConvolutionData data;
+  data.x = x.data();
+  data.weights = packed.data();
+  data.y = y.data();
+  for (int part = 0; part < (*made)->parts(); ++part) (*made)->run(part, data);
+  return y;
+}
+
+/// Of an image of 5 x 9 with a special number in its middle alone, by 3 x 3 ones.
+inline void expect_around_middle(const std::vector<float>& y, int64_t channels, float special,
+                                 Clamp clamp) {
+  float want = clamp != Clamp::None && special < 0 ? 0 : special;
+  if (clamp == Clamp::Relu6 && special > 6) want = 6;
+  for (int64_t i = 0; i < 45; ++i)
+    for (int64_t k = 0; k < channels; ++k) {
+      float got = y[static_cast<size_t>(i * channels + k)];
+      bool near = std::abs(i / 9 - 2) <= 1 && std::abs(i % 9 - 4) <= 1;
+      if (near && std::isnan(want))
+        EXPECT_TRUE(std::isnan(got));
+      else
+        EXPECT_EQ(got, near ? want : 0.0f);
+    }
+}
+inline constexpr float kSpecialNumbers[] = {NAN,     INFINITY, -INFINITY, 1e-42f,
+                                            -1e-42f, 1e-45f,   9.0f};
+inline constexpr Clamp kClamps[] = {Clamp::None, Clamp::Relu, Clamp::Relu6};
+
+/// The code is emitted for AVX2 and nothing else, so other processors cannot run it: there plans
+/// never ask for it (may_be_ours), which tests/property/backends/tile_convolutions_test.cpp holds.
+class EmittedConvolution : public testing::Test {
+protected:
+  void SetUp() override {
+    // Reason: without AVX2 there is no code to test.
+    if (!processor_has(Isa::Avx2)) GTEST_SKIP() << "emitted for AVX2, which is not here";
+  }
+};
+
+} // namespace tg::tile
