@@ -214,9 +214,10 @@ bool is_product_or_convolution(llvm::StringRef name) {
   return name.startswith("matmul") || name.startswith("conv");
 }
 
-/// Depthwise code is emitted for each shape and leaves nothing to choose.
+/// Code of convolutions is emitted for each shape and leaves nothing to choose.
 bool has_schedule(llvm::StringRef implementation) {
-  return implementation.startswith("tile:") && !implementation.contains("depthwise");
+  return implementation.startswith("tile:") && !implementation.contains("depthwise") &&
+         !implementation.contains("grouped");
 }
 
 /// Weights that a run of these products reads.
@@ -234,8 +235,7 @@ int64_t weight_bytes(const ProductRecorder& seen) {
 Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
                                                            const TuneDeviceOptions& options) {
   auto seen = std::make_shared<ProductRecorder>();
-  std::unique_ptr<Backend> backend =
-      make_cpu_backend(options.all_products ? Products::Tiles : Products::Chosen, seen);
+  std::unique_ptr<Backend> backend = make_cpu_backend(Products::Chosen, seen);
   CompileOptions compile;
   compile.threads = options.threads;
   compile.memory_limit_bytes = options.memory_limit_bytes;

@@ -15,8 +15,6 @@ struct TuneDeviceOptions {
   std::string database = {}; // "": the user's
   int64_t memory_limit_bytes = 0;
   StopToken stop = {};
-  /// Products of activations, too, which run on the library: for comparisons.
-  bool all_products = false;
 };
 
 /// Loads the plan, with random weights, to see what of it runs how. Errors: those of compile().

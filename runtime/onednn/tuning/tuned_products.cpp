@@ -5,7 +5,6 @@
 #include "runtime/tune/scanner.h"
 
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
 
 namespace tg::cpu {
@@ -14,29 +13,7 @@ namespace {
 
 constexpr llvm::StringLiteral kFaster = "tuned", kNotFaster = "untuned";
 
-class StoredSchedules final : public ProductSchedules {
-public:
-  explicit StoredSchedules(std::string path) : path_(std::move(path)) {}
-  std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
-                                     int threads) override {
-    std::call_once(asked_, [&] {
-      std::string file = path_.empty() ? default_cost_db_path() : path_;
-      if (llvm::sys::fs::exists(file)) tuned_ = TunedProducts::open(file, processor_name());
-    });
-    return tuned_ ? tuned_->find(shape, isa, threads) : std::nullopt;
-  }
-
-private:
-  std::string path_;
-  std::once_flag asked_;
-  std::shared_ptr<TunedProducts> tuned_;
-};
-
 } // namespace
-
-std::shared_ptr<ProductSchedules> stored_schedules(std::string path) {
-  return std::make_shared<StoredSchedules>(std::move(path));
-}
 
 std::string kept_text(const tune::KeptProgram& found) {
   return llvm::formatv("{0} from {1:f3} us in {2} trials: {3}", found.faster ? kFaster : kNotFaster,

@@ -44,10 +44,6 @@ private:
   std::vector<std::string> damaged_;
 };
 
-/// The same from when a product first asks, if there is such a file by then: nothing is made for
-/// those who never tuned.
-std::shared_ptr<ProductSchedules> stored_schedules(std::string path);
-
 /// What stands in a row: "tuned from 350.2 us in 143 trials: BMM [..]; tiles ..".
 std::string kept_text(const tune::KeptProgram& found);
 /// Errors: `bad_data_file`.
