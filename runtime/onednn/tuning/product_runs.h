@@ -38,7 +38,8 @@ private:
   int64_t next_ = 0; // where the weights of the next run begin
 };
 
-/// Flops of a second of so many threads, by the largest tile on operands in the first level.
+/// Flops of a second of so many threads, by the largest tile on operands in the first level: as
+/// many times the fastest burst of one, which others who compute seldom disturb.
 double tile_peak_flops(const tile::TileKernels& tiles, int threads);
 
 } // namespace tg::cpu
