@@ -33,6 +33,22 @@ std::vector<float> some(size_t count) {
   return made;
 }
 
+// --- padding -------------------------------------------------------------------------------------
+
+TEST(Padding, OfALongAxisSpellsOutNoMoreThanItAdds) {
+  schema::Graph graph = body({}, {"y"});
+  add_input(graph, "x", {2, 100'000});
+  add_integers(graph, "pads", {0, 2, 0, 3}, {4});
+  set(add_node(graph, "Pad", {"x", "pads"}, {"y"}), "mode", std::string("reflect"));
+  auto made = imported(graph);
+  EXPECT_EQ(made->graph.type(made->graph.outputs().front().node).shape, Shape({2, 100'005}));
+  std::vector<bool> needed = made->graph.reachable();
+  for (uint32_t i = 0; i < made->graph.size(); ++i)
+    if (needed[i] && made->graph.node(NodeId{i}).op == OpKind::Constant) {
+      EXPECT_LE(made->graph.type(NodeId{i}).elements(), 3);
+    }
+}
+
 // --- recurrent operators -------------------------------------------------------------------------
 
 /// An LSTM of 2 hidden numbers over x f32[4, 1, 3], with its weights in the file.

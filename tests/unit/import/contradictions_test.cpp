@@ -67,7 +67,15 @@ TEST_F(Contradiction, IndicesAreIntegers) {
 TEST_F(Contradiction, PaddingFromWithinIsBounded) {
   integers("pads", {0, 0, 0, int64_t{1} << 40});
   set(node("Pad", {"x", "pads"}), "mode", std::string("reflect"));
-  EXPECT_EQ(message(), "node `n` (Pad): it pads an axis by more than 16777216 elements of it\n");
+  EXPECT_EQ(message(), "node `n` (Pad): it pads an axis by more than 1048576 elements of it\n");
+}
+
+TEST_F(Contradiction, AnAxisThatIsTurnedRoundIsBounded) {
+  add_input(graph_, "long", {int64_t{1} << 30});
+  scalar("axis", 0);
+  set(node("CumSum", {"long", "axis"}), "reverse", 1);
+  EXPECT_EQ(message(),
+            "node `n` (CumSum): it turns round an axis of more than 1048576 elements\n");
 }
 
 TEST_F(Contradiction, ARangeHasAStep) {

@@ -203,8 +203,11 @@ NodeId Emitter::take(NodeId x, int64_t axis, Ints places) {
 
 NodeId Emitter::reverse(NodeId x, int64_t axis) {
   if (!x.valid()) return x;
+  int64_t size = shape(x)[static_cast<size_t>(axis)];
+  if (size > kMostKnown)
+    return fail("it turns round an axis of more than " + llvm::Twine(kMostKnown) + " elements");
   Shape places;
-  for (int64_t i = shape(x)[static_cast<size_t>(axis)]; i-- > 0;) places.push_back(i);
+  for (int64_t i = size; i-- > 0;) places.push_back(i);
   return take(x, axis, places);
 }
 

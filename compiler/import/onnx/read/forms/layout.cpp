@@ -173,9 +173,6 @@ void slice(Call& call) {
 
 // --- padding -------------------------------------------------------------------------------------
 
-/// From within, on one side: each is an index that is held in memory.
-constexpr int64_t kMostPadded = int64_t{1} << 24;
-
 /// Before and after, for each axis.
 struct Padding {
   Shape before, after;
@@ -213,18 +210,30 @@ int64_t source_of(int64_t i, int64_t size, llvm::StringRef mode) {
   return there < size ? there : 2 * size - 2 - there;
 }
 
-NodeId padded_from_within(Emitter& e, NodeId x, const Padding& padding, llvm::StringRef mode) {
-  if (!x.valid()) return x;
-  Shape shape(e.shape(x).begin(), e.shape(x).end());
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
-    if (padding.before[axis] > kMostPadded || padding.after[axis] > kMostPadded)
-      return e.fail("it pads an axis by more than " + llvm::Twine(kMostPadded) + " elements of it");
+/// The axis between copies of its own elements. Each copy is an index that the model spells out:
+/// those of a long axis itself are left out, for which pieces are put together.
+NodeId padded_axis(Emitter& e, NodeId x, size_t axis, const Padding& padding,
+                   llvm::StringRef mode) {
+  int64_t before = padding.before[axis], after = padding.after[axis], size = e.shape(x)[axis];
+  if (before > kMostKnown || after > kMostKnown)
+    return e.fail("it pads an axis by more than " + llvm::Twine(kMostKnown) + " elements of it");
+  auto part = [&](int64_t from, int64_t to) {
     Shape places;
-    for (int64_t i = -padding.before[axis]; i < shape[axis] + padding.after[axis]; ++i)
-      places.push_back(source_of(i, shape[axis], mode));
+    for (int64_t i = from; i < to; ++i) places.push_back(source_of(i, size, mode));
+    return e.take(x, static_cast<int64_t>(axis), places);
+  };
+  if (size <= kMostFolded) return part(-before, size + after);
+  llvm::SmallVector<NodeId, 3> parts;
+  if (before > 0) parts.push_back(part(-before, 0));
+  parts.push_back(x);
+  if (after > 0) parts.push_back(part(size, size + after));
+  return e.concat(parts, static_cast<int64_t>(axis));
+}
+
+NodeId padded_from_within(Emitter& e, NodeId x, const Padding& padding, llvm::StringRef mode) {
+  for (size_t axis = 0; x.valid() && axis < padding.before.size(); ++axis)
     if (padding.before[axis] != 0 || padding.after[axis] != 0)
-      x = e.take(x, static_cast<int64_t>(axis), places);
-  }
+      x = padded_axis(e, x, axis, padding, mode);
   return x;
 }
 
