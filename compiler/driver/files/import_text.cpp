@@ -275,6 +275,11 @@ std::vector<GraphCall> library_calls(const Graph& graph,
   return calls;
 }
 
+/// Whether nothing of the text is called: it says the graph operator by operator.
+bool is_plain(llvm::StringRef text, const TextOptions& options) {
+  return options.calls.empty() && !text.startswith("fn ") && !text.contains("\nfn ");
+}
+
 std::optional<Graph> read_back(const std::string& text) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -287,7 +292,6 @@ std::string import_text(const LoadedModel& model) {
   llvm::DenseMap<uint32_t, std::string> names = readable_names(model.graph, model.names);
   TextOptions options;
   options.names = &names;
-  std::string plain = to_text(model.graph, options);
   Graph wanted = with_text_names(model.graph);
   std::vector<GraphCall> calls = library_calls(model.graph, names);
   llvm::erase_if(calls, [&](const GraphCall& call) { // where the model or an input has its name
@@ -299,11 +303,12 @@ std::string import_text(const LoadedModel& model) {
     options.calls = calls;
     options.functions = functions;
     std::string text = to_text(model.graph, options);
-    if (text == plain) break;
+    if (is_plain(text, options)) return text;
     std::optional<Graph> read = read_back(text);
     if (read && difference(*read, wanted).empty()) return text;
   }
-  return plain;
+  options.calls = {};
+  return to_text(model.graph, options);
 }
 
 } // namespace tg
