@@ -49,8 +49,8 @@ std::string left_key(Rule rule) {
 
 class DeclarationReader {
 public:
-  DeclarationReader(const Ast& tree, const ast::Decl& decl, DiagnosticSink& sink)
-      : tree_(tree), decl_(decl), sink_(sink) {}
+  DeclarationReader(const Ast& tree, const ast::Decl& decl, DiagnosticSink& sink, RuleTypes types)
+      : tree_(tree), decl_(decl), sink_(sink), types_(types) {}
 
   /// The rules of the declaration, without set and place; empty after an error.
   std::vector<Rule> run() {
@@ -101,7 +101,7 @@ private:
       rule->name = name_of(choice, reversed, integers);
       if (seen.size() > 1) rule->name += "~" + std::to_string(seen.size());
       rule->at = decl_.name.span;
-      fault = check_types(*rule);
+      if (types_ == RuleTypes::Checked || divides) fault = check_types(*rule);
       if (fault) return fault->kind != RuleFault::Kind::TypesDiffer || report(*fault, reversed);
       set_class(*rule);
       out.push_back(std::move(*rule));
@@ -268,6 +268,7 @@ private:
   const Ast& tree_;
   const ast::Decl& decl_;
   DiagnosticSink& sink_;
+  RuleTypes types_;
   std::optional<Numerics> stated_;
   llvm::SmallVector<std::pair<llvm::StringRef, llvm::SmallVector<OpKind, 16>>, 2> operators_;
   bool native_ = false;
@@ -284,7 +285,7 @@ static bool is_broken(const Ast& tree, const ast::Decl& decl, const DiagnosticSi
 }
 
 std::vector<Rule> rules_from_ast(const Ast& written, const SourceManager& sources,
-                                 DiagnosticSink& sink, const OpScope* operators) {
+                                 DiagnosticSink& sink, const OpScope* operators, RuleTypes types) {
   OpScope own;
   own.declare(written);
   Ast tree = unfold_ops(written, operators ? *operators : own, sink);
@@ -303,7 +304,7 @@ std::vector<Rule> rules_from_ast(const Ast& written, const SourceManager& source
       continue;
     }
     if (is_broken(tree, decl, sink)) continue;
-    for (Rule& rule : DeclarationReader(tree, decl, sink).run()) {
+    for (Rule& rule : DeclarationReader(tree, decl, sink, types).run()) {
       rule.declared = decl.name.text.str();
       rule.set = set;
       rule.file = file.name().str();

@@ -23,8 +23,12 @@ namespace tg {
 /// are passed over. Errors: unbound_variable, rule_arity, rule_type, rule_pattern, unknown_name,
 /// duplicate_name, the argument errors, wrong_kind, bad_attribute.
 /// `operators`: those that the file defines or uses, which its rules may name; null for its own.
+/// `types`: Known spares check_rule where every variant of a rule has types; of the program's own
+/// rules, which a test reads with Checked.
+enum class RuleTypes : uint8_t { Checked, Known };
 std::vector<Rule> rules_from_ast(const Ast& tree, const SourceManager& sources,
-                                 DiagnosticSink& sink, const OpScope* operators = nullptr);
+                                 DiagnosticSink& sink, const OpScope* operators = nullptr,
+                                 RuleTypes types = RuleTypes::Checked);
 
 /// The rules that a selection names, in the order of the selection, each once. Entries, also
 /// several in one string, parted by commas:

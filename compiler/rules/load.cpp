@@ -182,10 +182,12 @@ private:
       if (tree[decl].kind == ast::DeclKind::Model) file.others.push_back(tree[decl].name.text);
     }
     file.operators.declare(tree);
-    std::vector<Rule> own = rules_from_ast(tree, sources_, sink_, &file.operators);
+    bool with_program = built_in && loader_.as_built();
+    std::vector<Rule> own = rules_from_ast(tree, sources_, sink_, &file.operators,
+                                           with_program ? RuleTypes::Known : RuleTypes::Checked);
     for (Rule& rule : own) {
       rule.built_in = built_in;
-      rule.with_program = built_in && loader_.as_built();
+      rule.with_program = with_program;
     }
     std::move(own.begin(), own.end(), std::back_inserter(file.rules));
     file.open = false;
