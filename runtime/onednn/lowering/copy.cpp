@@ -13,20 +13,37 @@ namespace tg::cpu {
 
 namespace {
 
-/// Offsets of the index-th element of the outer loops, in each place.
-struct Offsets {
-  int64_t dst, src;
-};
-Offsets offsets(llvm::ArrayRef<Loop> outer, int64_t index) {
-  Offsets o{0, 0};
-  for (size_t i = outer.size(); i-- > 0;) {
-    int64_t at = index % outer[i].extent;
-    index /= outer[i].extent;
-    o.dst += at * outer[i].strides[0];
-    o.src += at * outer[i].strides[1];
+/// A walk over the outer loops from the index-th on: a step adds strides, where any place would
+/// take a division of each loop.
+class Odometer {
+public:
+  Odometer(llvm::ArrayRef<Loop> outer, int64_t index) : outer_(outer), at_(outer.size()) {
+    for (size_t i = outer.size(); i-- > 0; index /= outer[i].extent) {
+      at_[i] = index % outer[i].extent;
+      move(outer[i], at_[i]);
+    }
   }
-  return o;
-}
+  void step() {
+    for (size_t i = outer_.size(); i-- > 0;) {
+      move(outer_[i], 1);
+      if (++at_[i] < outer_[i].extent) return;
+      move(outer_[i], -at_[i]);
+      at_[i] = 0;
+    }
+  }
+  int64_t dst() const { return dst_; }
+  int64_t src() const { return src_; }
+
+private:
+  void move(const Loop& loop, int64_t by) {
+    dst_ += by * loop.strides[0];
+    src_ += by * loop.strides[1];
+  }
+
+  llvm::ArrayRef<Loop> outer_;
+  llvm::SmallVector<int64_t, 6> at_;
+  int64_t dst_ = 0, src_ = 0;
+};
 
 class StridedCopy final : public Kernel {
 public:
@@ -37,13 +54,17 @@ public:
     // One long row is cut, so that threads can share it.
     constexpr int64_t kPiece = 16384;
     if (contiguous && nest_.empty() && inner_.extent > kPiece) {
+      int64_t pieces = 1;
       while (inner_.extent % 2 == 0 && inner_.extent > kPiece) {
         inner_.extent /= 2;
-        pieces_ *= 2;
+        pieces *= 2;
       }
-      nest_.push_back({pieces_, {inner_.extent, inner_.extent}});
+      nest_.push_back({pieces, {inner_.extent, inner_.extent}});
     }
-    for (const Loop& loop : nest_) rows_ *= loop.extent;
+    constexpr int64_t kWorthACall = 32; // bytes
+    whole_rows_ = contiguous && inner_.extent * size_ >= kWorthACall;
+    if (!nest_.empty()) rows_ = nest_.pop_back_val();
+    for (const Loop& loop : nest_) planes_ *= loop.extent;
   }
 
   Result<void> bind(const Addresses& addresses) override {
@@ -53,42 +74,56 @@ public:
   }
 
   dnnl_status_t run(dnnl_stream_t) override {
-    bool contiguous = inner_.strides[0] == 1 && inner_.strides[1] == 1;
-    parallel_for(threads_, rows_, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) {
-        Offsets o = offsets(nest_, row);
-        std::byte* to = to_ + o.dst * size_;
-        const std::byte* from = from_ + o.src * size_;
-        if (contiguous)
-          std::memcpy(to, from, static_cast<size_t>(inner_.extent * size_));
-        else
-          copy_elements(to, from);
+    parallel_for(threads_, planes_ * rows_.extent, [&](int64_t begin, int64_t end, int) {
+      Odometer plane(nest_, begin / rows_.extent);
+      for (int64_t row = begin; row < end; plane.step()) {
+        int64_t first = row % rows_.extent, count = std::min(rows_.extent - first, end - row);
+        copy_rows(to_ + (plane.dst() + first * rows_.strides[0]) * size_,
+                  from_ + (plane.src() + first * rows_.strides[1]) * size_, count);
+        row += count;
       }
     });
     return dnnl_success;
   }
 
 private:
-  template <class T> void copy_typed(std::byte* to, const std::byte* from) const {
+  void copy_rows(std::byte* to, const std::byte* from, int64_t count) const {
+    if (!whole_rows_) return copy_elements(to, from, count);
+    for (int64_t row = 0; row < count; ++row)
+      std::memcpy(to + row * rows_.strides[0] * size_, from + row * rows_.strides[1] * size_,
+                  static_cast<size_t>(inner_.extent * size_));
+  }
+  void copy_elements(std::byte* to, const std::byte* from, int64_t count) const {
+    switch (size_) {
+    case 1: return copy_typed<uint8_t>(to, from, count);
+    case 2: return copy_typed<uint16_t>(to, from, count);
+    case 4: return copy_typed<uint32_t>(to, from, count);
+    default: return copy_typed<uint64_t>(to, from, count);
+    }
+  }
+  /// Rows of two and four are what enlarging a picture copies: there the loop is gone.
+  template <class T> void copy_typed(std::byte* to, const std::byte* from, int64_t count) const {
     T* target = reinterpret_cast<T*>(to);
     const T* source = reinterpret_cast<const T*>(from);
-    for (int64_t i = 0; i < inner_.extent; ++i)
-      target[i * inner_.strides[0]] = source[i * inner_.strides[1]];
+    if (inner_.extent == 2) return copy_rows_of<T, 2>(target, source, count);
+    if (inner_.extent == 4) return copy_rows_of<T, 4>(target, source, count);
+    copy_rows_of<T, 0>(target, source, count);
   }
-  void copy_elements(std::byte* to, const std::byte* from) const {
-    switch (size_) {
-    case 1: return copy_typed<uint8_t>(to, from);
-    case 2: return copy_typed<uint16_t>(to, from);
-    case 4: return copy_typed<uint32_t>(to, from);
-    default: return copy_typed<uint64_t>(to, from);
-    }
+  template <class T, int64_t kExtent>
+  void copy_rows_of(T* target, const T* source, int64_t count) const {
+    const auto [to_row, from_row] = std::pair(rows_.strides[0], rows_.strides[1]);
+    const auto [to_next, from_next] = std::pair(inner_.strides[0], inner_.strides[1]);
+    const int64_t extent = kExtent > 0 ? kExtent : inner_.extent;
+    for (int64_t row = 0; row < count; ++row, target += to_row, source += from_row)
+      for (int64_t i = 0; i < extent; ++i) target[i * to_next] = source[i * from_next];
   }
 
   Place src_, dst_;
-  llvm::SmallVector<Loop, 4> nest_; // without the innermost
-  Loop inner_;
-  int64_t rows_ = 1, pieces_ = 1;
+  llvm::SmallVector<Loop, 4> nest_; // without the two innermost
+  Loop rows_{1, {0, 0}}, inner_;
+  int64_t planes_ = 1;
   int64_t size_ = dtype_size(dst_.dtype); // of an element
+  bool whole_rows_ = false;
   int threads_;
   const std::byte* from_ = nullptr;
   std::byte* to_ = nullptr;

@@ -43,17 +43,27 @@ public:
 
   dnnl_status_t run(dnnl_stream_t) override {
     parallel_for(threads_, outer_ * count_, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) copy_row(row);
+      int64_t outer = begin / count_, index = begin % count_;
+      for (int64_t row = begin; row < end; ++row) {
+        copy_row(row, outer, index);
+        if (++index < count_) continue;
+        index = 0;
+        ++outer;
+      }
     });
     return dnnl_success;
   }
 
 private:
-  void copy_row(int64_t row) const {
-    int64_t at = index_at(indices_.dtype, index_, row % count_), outer = row / count_;
+  void copy_row(int64_t row, int64_t outer, int64_t index) const {
+    int64_t at = index_at(indices_.dtype, index_, index);
     std::byte* to = to_ + row * row_bytes_;
     if (at >= 0 && at < size_) {
-      std::memcpy(to, from_ + (outer * size_ + at) * row_bytes_, static_cast<size_t>(row_bytes_));
+      const std::byte* from = from_ + (outer * size_ + at) * row_bytes_;
+      if (row_bytes_ == 4) // a single number: no call
+        std::memcpy(to, from, 4);
+      else
+        std::memcpy(to, from, static_cast<size_t>(row_bytes_));
       return;
     }
     int64_t step = dtype_size(table_.dtype);
