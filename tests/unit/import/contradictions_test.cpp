@@ -70,12 +70,32 @@ TEST_F(Contradiction, PaddingFromWithinIsBounded) {
   EXPECT_EQ(message(), "node `n` (Pad): it pads an axis by more than 1048576 elements of it\n");
 }
 
+TEST_F(Contradiction, AShapeWhoseElementsNobodyCanCount) {
+  int64_t large = int64_t{1} << 40;
+  integers("shape", {large, large});
+  node("ConstantOfShape", {"shape"});
+  EXPECT_EQ(message(),
+            "node `n` (ConstantOfShape): [1099511627776, 1099511627776] has too many elements\n");
+}
+
+TEST_F(Contradiction, ANewShapeWhoseElementsNobodyCanCount) {
+  int64_t large = int64_t{1} << 40;
+  integers("shape", {large, large, -1});
+  node("Reshape", {"x", "shape"});
+  EXPECT_EQ(message(), "node `n` (Reshape): its shape has too many elements\n");
+}
+
+TEST_F(Contradiction, RepeatsThatNobodyCanCount) {
+  integers("times", {1, int64_t{1} << 62});
+  node("Tile", {"x", "times"});
+  EXPECT_EQ(message(), "node `n` (Tile): its result has too many elements\n");
+}
+
 TEST_F(Contradiction, AnAxisThatIsTurnedRoundIsBounded) {
   add_input(graph_, "long", {int64_t{1} << 30});
   scalar("axis", 0);
   set(node("CumSum", {"long", "axis"}), "reverse", 1);
-  EXPECT_EQ(message(),
-            "node `n` (CumSum): it turns round an axis of more than 1048576 elements\n");
+  EXPECT_EQ(message(), "node `n` (CumSum): it turns round an axis of more than 1048576 elements\n");
 }
 
 TEST_F(Contradiction, ARangeHasAStep) {

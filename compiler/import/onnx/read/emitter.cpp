@@ -50,8 +50,15 @@ NodeId NodeEmitter::fold(NodeId made) {
 
 // --- leaves --------------------------------------------------------------------------------------
 
+/// Whether the elements of a shape that a file gives can be counted at all.
+static bool is_countable(const Shape& shape) {
+  int64_t elements = 1;
+  return llvm::all_of(shape,
+                      [&](int64_t n) { return !__builtin_mul_overflow(elements, n, &elements); });
+}
+
 NodeId NodeEmitter::literal(const Literal& literal) {
-  NodeId made = constant_of(graph_, literal);
+  NodeId made = is_countable(literal.type.shape) ? constant_of(graph_, literal) : NodeId();
   return made.valid() ? made : filled(0, literal.type);
 }
 

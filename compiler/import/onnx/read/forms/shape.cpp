@@ -58,7 +58,8 @@ void constant_of_shape(Call& call) {
 }
 
 int64_t elements_between(double start, double limit, double delta) {
-  return static_cast<int64_t>(std::max(std::ceil((limit - start) / delta), 0.0));
+  double count = std::ceil((limit - start) / delta);
+  return static_cast<int64_t>(std::clamp(count, 0.0, static_cast<double>(kMaxElements)));
 }
 
 void range(Call& call) {
@@ -164,7 +165,10 @@ std::optional<Shape> reshaped(Call& call, Ints from, Ints given, bool allow_zero
       return std::nullopt;
     }
     if (n == -1) open = static_cast<int64_t>(i);
-    if (n >= 0) known *= n;
+    if (n >= 0 && __builtin_mul_overflow(known, n, &known)) {
+      call.fail("its shape has too many elements");
+      return std::nullopt;
+    }
     to.push_back(n);
   }
   if (open >= 0) to[static_cast<size_t>(open)] = known == 0 ? 0 : all / known;
@@ -272,6 +276,8 @@ NodeId repeat(Emitter& e, NodeId x, int64_t axis, int64_t times) {
   Shape repeated = apart;
   repeated[static_cast<size_t>(axis)] = times;
   if (static_cast<int64_t>(apart.size()) > kMaxRank) {
+    if (times > kMostKnown)
+      return e.fail("it repeats an axis more than " + llvm::Twine(kMostKnown) + " times");
     llvm::SmallVector<NodeId, 4> copies(static_cast<size_t>(times), x);
     return e.concat(copies, axis);
   }
@@ -294,7 +300,10 @@ void tile(Call& call) {
       call.fail("it repeats an axis " + llvm::Twine(times[i]) + " times");
       return;
     }
-    to[i] *= times[i];
+    if (__builtin_mul_overflow(to[i], times[i], &to[i])) {
+      call.fail("its result has too many elements");
+      return;
+    }
   }
   if (has_empty(to)) return call.result(0, FileValue::empty({type.dtype, to}));
   NodeId x = call.input(0);
