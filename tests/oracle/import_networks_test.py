@@ -152,8 +152,8 @@ class Case:
 
 
 def distance(got, double):
-    """From an output in double precision, over what is allowed."""
-    return difference(got.astype(np.float64), double.astype(np.float64)) if got.size else 0
+    """From an output in double precision, over what is allowed of `got`'s type."""
+    return difference(got, double.astype(got.dtype)) if got.size else 0
 
 
 STEPS = {"run": Case.run, "import": Case.import_, "opt": Case.opt, "export": Case.export, "verify": Case.verify}
