@@ -73,13 +73,15 @@ Result<AttrHandle> make_attr(const Attr& wanted) {
 
 Result<PrimitiveDescHandle> make_primitive_desc(const void* operation, const AttrHandle& attr,
                                                 dnnl_engine_t engine, llvm::StringRef what,
-                                                llvm::StringRef avoid) {
+                                                llvm::ArrayRef<llvm::StringRef> avoid) {
   dnnl_primitive_desc_iterator_t all = nullptr;
   dnnl_status_t s =
       dnnl_primitive_desc_iterator_create(&all, operation, attr.get(), engine, nullptr);
   for (; s == dnnl_success; s = dnnl_primitive_desc_iterator_next(all)) {
     PrimitiveDescHandle pd(dnnl_primitive_desc_iterator_fetch(all));
-    if (!avoid.empty() && llvm::StringRef(implementation(pd)).startswith(avoid)) continue;
+    std::string name = implementation(pd);
+    if (llvm::any_of(avoid, [&](auto prefix) { return llvm::StringRef(name).startswith(prefix); }))
+      continue;
     dnnl_primitive_desc_iterator_destroy(all);
     return pd;
   }
@@ -110,7 +112,9 @@ Result<PrimitiveDescHandle> without_activation(const PrimitiveDescHandle& pd, bo
                                                dnnl_engine_t engine) {
   TG_TRY(AttrHandle attr, make_attr({sum, Act::None, true}));
   // What was avoided for a reason is avoided here, too.
-  llvm::StringRef avoid = llvm::StringRef(implementation(pd)).startswith("brg") ? "" : "brg";
+  llvm::SmallVector<llvm::StringRef, 2> avoid = {kBrgemm, kDepthwiseSse41};
+  std::string name = implementation(pd);
+  llvm::erase_if(avoid, [&](auto prefix) { return llvm::StringRef(name).startswith(prefix); });
   dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
   dnnl_primitive_desc_query(pd.get(), dnnl_query_primitive_kind, 0, &kind);
   if (kind == dnnl_convolution) {

@@ -50,12 +50,15 @@ struct Attr {
 };
 Result<AttrHandle> make_attr(const Attr& attr);
 
-/// The first implementation that oneDNN offers for this operation, of those whose name does not
-/// start with `avoid` (if that is given). `operation` is one of its descriptor structs.
+/// Names of implementations that are wrong somewhere (lowering/convolution.cpp).
+inline constexpr llvm::StringRef kBrgemm = "brg", kDepthwiseSse41 = "jit_dw:sse41";
+
+/// The first implementation that oneDNN offers for this operation, of those whose name starts with
+/// none of `avoid`. `operation` is one of its descriptor structs.
 /// Errors: `device` where there is none.
 Result<PrimitiveDescHandle> make_primitive_desc(const void* operation, const AttrHandle& attr,
                                                 dnnl_engine_t engine, llvm::StringRef what,
-                                                llvm::StringRef avoid = {});
+                                                llvm::ArrayRef<llvm::StringRef> avoid = {});
 
 /// The same product or convolution, on the layouts that `pd` works in, without its activation and
 /// with scratch memory of the library's own.

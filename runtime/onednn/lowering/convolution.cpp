@@ -57,6 +57,12 @@ bool has_empty_window(const Convolution& c) {
   return false;
 }
 
+/// Whether pixels of the result, channels last, begin off 16 bytes.
+bool is_off_vectors(const Convolution& c) {
+  return c.dst.offset % 4 != 0 ||
+         llvm::any_of(c.dst.strides, [](int64_t stride) { return stride != 1 && stride % 4 != 0; });
+}
+
 Result<PrimitiveDescHandle> describe_convolution(Lowering& l, const Convolution& c,
                                                  dnnl_alg_kind_t algorithm,
                                                  const dnnl_memory_desc_t& src,
@@ -73,8 +79,12 @@ Result<PrimitiveDescHandle> describe_convolution(Lowering& l, const Convolution&
   TG_TRY(AttrHandle attrs, make_attr(c.attr));
   // oneDNN 2.6.3: where a result sees no input at all, brgconv leaves out its sum or bias, or jumps
   // into nowhere.
-  bool wrong = (c.attr.sum || c.bias || c.attr.act != Act::None) && has_empty_window(c);
-  return make_primitive_desc(&desc, attrs, l.engine, "a convolution", wrong ? "brg" : "");
+  llvm::SmallVector<llvm::StringRef, 2> wrong;
+  if ((c.attr.sum || c.bias || c.attr.act != Act::None) && has_empty_window(c))
+    wrong.push_back(kBrgemm);
+  // There, too, SSE4.1 code for depthwise ones takes memory operands that have to lie on 16 bytes.
+  if (is_off_vectors(c)) wrong.push_back(kDepthwiseSse41);
+  return make_primitive_desc(&desc, attrs, l.engine, "a convolution", wrong);
 }
 
 /// Runs `pd` between these places, whose layouts are the ones that it asks for.
