@@ -115,8 +115,11 @@ double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   if (streams_weights(s, vectors)) stream = 2 * static_cast<double>(vectors * taps);
   if (!lines_stay(s, columns)) lines = kFromSecond * static_cast<double>(pixels);
   constexpr double kLoad = 0.02; // of two that are as fast, the one that loads less
+  // What begins and ends a tile; a store of half a line is two of whole ones.
+  constexpr double kTile = 20, kStore = 2;
+  double ends = kTile + kStore * static_cast<double>(columns * (vectors + vectors % 2));
   return std::max({products / 2, static_cast<double>(loads) / 2, latency, stream, lines}) + 1 +
-         kLoad * static_cast<double>(loads);
+         kLoad * static_cast<double>(loads) + ends / static_cast<double>(s.kernel.rows * s.inputs);
 }
 
 /// Of a row of the result, for all vectors of a group.
@@ -597,10 +600,14 @@ void Grouped::choose_blocks(int threads, const Caches& caches) {
   int64_t rows = std::max(kFewRows, caches.second / 2 / row);
   if (weights * sets_ > caches.second / 4) rows = std::max(rows, 4 * kFewRows);
   bands_ = ceil_div(s.result.rows, rows);
-  // Threads get equally much, of whole bands where there are many, else of sets.
+  // Threads get equally much, of whole bands where there are many, else of sets, if these have more
+  // weights than results, or rows are few: lines of a pixel that two cores write wander between
+  // them, since each brings some more than it was asked for.
   if (s.images * bands_ < 4 * threads && s.images * bands_ % threads != 0) {
     int64_t chunks = ceil_div(sets_, sets_at_once_);
-    if (!tail_.finish && chunks >= threads)
+    int64_t results = 4 * s.result.rows * s.result.columns * s.groups * s.outputs;
+    bool by_sets = weights * sets_ > results || s.result.rows < 8 * threads;
+    if (!tail_.finish && chunks >= threads && by_sets)
       spans_ = threads;
     else
       bands_ = std::min(s.result.rows, ceil_div(bands_, threads) * threads);

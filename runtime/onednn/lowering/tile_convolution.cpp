@@ -141,7 +141,7 @@ bool pays(const Lowering& l, const PlanStep& step) {
 
 /// Without groups: not where a few pixels meet many weights, which oneDNN brings from memory in
 /// less time (but for windows in the padding, where it has plain products alone), nor where lines
-/// of x are lost.
+/// of x are lost for the sake of a few results.
 bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
   constexpr int64_t kFewPixels = 4;
   if (l.products != Products::Chosen || s.groups > 1) return true;
@@ -151,7 +151,7 @@ bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
   if (pixels < kFewPixels && inside &&
       4 * tile::Grouped::weight_elements(s) > tile::caches().second)
     return false;
-  return tile::Grouped::keeps_lines(s);
+  return s.outputs >= tile::kConvolutionLanes || tile::Grouped::keeps_lines(s);
 }
 
 /// Whether it is a product, pixels by a matrix.
