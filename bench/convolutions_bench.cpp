@@ -1,16 +1,22 @@
 // Convolutions by kernels of our own (runtime/tile) beside oneDNN's best for them, in turns, as
 // shares of the processor's peak.
 //
-//   convolutions_bench [--threads N] [--seconds S] [NAME ...]
+//   convolutions_bench [--threads N] [--seconds S] [NAME | MODEL.tg ...]
 //
 // Each row is one convolution as a price sees it: image and result channels last, the kernel packed
-// at load, on both sides, with a bias and relu6. NAME keeps the rows whose name holds it. Ours is
-// made with Products::Tiles, so it runs where the rule would not choose it, too.
+// at load, on both sides, with a bias and relu6. NAME keeps the rows whose name holds it; a model
+// has a row for each of its distinct convolutions instead, and behind them what all together take.
+// Ours is made with Products::Tiles, so it runs where the rule would not choose it, too.
 //
 // What they must cost: 2 * results * kernel rows * kernel columns * channels of a group flops (taps
 // in the padding counted), and as many bytes as image, kernel and result have.
+#include "bench/examples.h"
 #include "bench/own_kernels.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
+#include "lang/core/diagnostics/source.h"
+
+#include <cmath>
 
 namespace {
 
@@ -99,44 +105,136 @@ constexpr ConvolutionRow kRows[] = {
     {"resnet50 dense", 1024, 14, 2048, 1, 1, 2},
 };
 
-int64_t results(const ConvolutionRow& row) { return (row.size + row.stride - 1) / row.stride; }
+/// What a row or a step of a model computes.
+struct Convolution {
+  std::string name;
+  Shape image, kernel, result;
+  std::vector<Value> attrs; // of conv2d
+  int64_t times = 1;        // in its model
 
-double flops(const ConvolutionRow& row) {
-  return 2.0 * static_cast<double>(results(row) * results(row) * row.outputs) *
-         static_cast<double>(row.kernel * row.kernel * (row.inputs / row.groups));
+  int64_t groups() const { return image[1] / kernel[1]; }
+  double flops() const {
+    return 2.0 * static_cast<double>(result[0] * result[2] * result[3] * kernel[0]) *
+           static_cast<double>(kernel[1] * kernel[2] * kernel[3]);
+  }
+  /// "3 x 224 x 224 to 64, 1 groups, 7 x 7 / 2".
+  std::string sizes() const {
+    return llvm::formatv("{0} x {1} x {2} to {3}, {4} groups, {5} x {6} / {7}", image[1], image[2],
+                         image[3], kernel[0], groups(), kernel[2], kernel[3], attrs[0].ints[0]);
+  }
+};
+
+std::vector<Value> conv2d_attrs(int64_t stride, const Value& pad, const Value& dilation) {
+  return {Value::of_ints({stride, stride}), pad, dilation, Value::of_enum("relu6")};
 }
 
-Plan plan_of(const ConvolutionRow& row) {
+Plan plan_of(const Convolution& c) {
   Graph g(std::make_shared<Symbols>(), "convolution");
-  int64_t pad = row.kernel / 2;
   const OpInfo& info = op_info(OpKind::Conv2d);
-  std::vector<Value> attrs = {Value::of_ints({row.stride, row.stride}),
-                              Value::of_ints({pad, pad, pad, pad}), Value::of_ints({1, 1}),
-                              Value::of_enum("relu6")};
   llvm::SmallVector<ValueId> ids;
-  for (size_t i = 0; i < info.attr_count; ++i) ids.push_back(g.symbols().value(attrs[i]));
-  g.add_output(
-      "y",
-      g.add(OpKind::Conv2d, ids,
-            {g.input("x", f32({1, row.inputs, row.size, row.size})),
-             g.weight("w", f32({row.outputs, row.inputs / row.groups, row.kernel, row.kernel})),
-             g.weight("b", f32({row.outputs})), g.none()}));
+  for (size_t i = 0; i < info.attr_count; ++i) ids.push_back(g.symbols().value(c.attrs[i]));
+  g.add_output("y", g.add(OpKind::Conv2d, ids,
+                          {g.input("x", f32(c.image)), g.weight("w", f32(c.kernel)),
+                           g.weight("b", f32({c.kernel[0]})), g.none()}));
   return plan_from_graph(g);
 }
 
-Result<void> compare(const ConvolutionRow& row, const KernelBenchOptions& options, double peak) {
-  Plan plan = plan_of(row);
+Convolution convolution_of(const ConvolutionRow& row) {
+  int64_t pad = row.kernel / 2, size = (row.size + row.stride - 1) / row.stride;
+  return {row.name,
+          {1, row.inputs, row.size, row.size},
+          {row.outputs, row.inputs / row.groups, row.kernel, row.kernel},
+          {1, row.outputs, size, size},
+          conv2d_attrs(row.stride, Value::of_ints({pad, pad, pad, pad}), Value::of_ints({1, 1}))};
+}
+
+/// What the rows of a model come to.
+struct Total {
+  double flops = 0, theirs_us = 0, ours_us = 0, best_us = 0, chosen_us = 0;
+  double their_logs = 0, our_logs = 0; // of shares of the peak
+  int64_t rows = 0;
+};
+
+Result<void> compare(const Convolution& c, const KernelBenchOptions& options, double peak,
+                     Total& total) {
+  Plan plan = plan_of(c);
   TG_TRY(std::unique_ptr<Executable> theirs, load_native(plan, Products::Library, options.threads));
   TG_TRY(std::unique_ptr<Executable> ours, load_native(plan, Products::Tiles, options.threads));
   TG_TRY(std::unique_ptr<Executable> chosen, load_native(plan, Products::Chosen, options.threads));
   TG_TRY(Comparison times, compare_kernels(*theirs, *ours, options.seconds));
   TG_TRY(double difference, output_difference(*theirs, *ours));
-  const char* choice = kernels_of(*chosen) == kernels_of(*ours) ? "ours" : "oneDNN";
-  llvm::outs() << llvm::formatv(
-      "| {0} | {1} x {2} x {2} to {3}, {4} groups, {5} x {5} / {6} | {7} | {8} | {9:e1} |\n",
-      row.name, row.inputs, row.size, row.outputs, row.groups, row.kernel, row.stride,
-      compared_cells(times, flops(row), peak, *theirs, *ours), choice, difference);
+  bool is_ours = kernels_of(*chosen) == kernels_of(*ours);
+  llvm::outs() << llvm::formatv("| {0} | {1} | {2} | {3} | {4:e1} |\n", c.name, c.sizes(),
+                                compared_cells(times, c.flops(), peak, *theirs, *ours),
+                                is_ours ? "ours" : "oneDNN", difference);
+  auto n = static_cast<double>(c.times);
+  double first = times.first.median_us, second = times.second.median_us;
+  total.flops += n * c.flops();
+  total.theirs_us += n * first;
+  total.ours_us += n * second;
+  total.best_us += n * std::min(first, second);
+  total.chosen_us += n * (is_ours ? second : first);
+  total.their_logs += std::log(c.flops() / (1e-6 * first) / peak);
+  total.our_logs += std::log(c.flops() / (1e-6 * second) / peak);
+  ++total.rows;
   return {};
+}
+
+/// Distinct ones, in the order of the model.
+Result<std::vector<Convolution>> convolutions_of(const std::string& path) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  std::optional<LoadedModel> model = load_model(sources, path, {}, sink);
+  if (!model) return error(Code::usage, "cannot read {0}", path);
+  Plan plan = plan_from_graph(model->graph);
+  std::vector<Convolution> found;
+  for (const PlanStep& step : plan.steps) {
+    if (step.op != OpKind::Conv2d) continue;
+    auto shape = [&](PlanValueId id) { return plan.values[id].type.shape; };
+    Convolution c = {"", shape(step.operands[0]), shape(step.operands[1]), shape(step.result),
+                     conv2d_attrs(step.attrs[0].ints[0], step.attrs[1], step.attrs[2])};
+    auto same = llvm::find_if(found, [&](const Convolution& one) {
+      return one.image == c.image && one.kernel == c.kernel && one.result == c.result &&
+             one.sizes() == c.sizes();
+    });
+    if (same == found.end())
+      found.push_back(std::move(c));
+    else
+      ++same->times;
+  }
+  for (Convolution& c : found) c.name = llvm::formatv("{0} x{1}", model_name(path), c.times);
+  return found;
+}
+
+void print_total(const Total& t, double peak) {
+  auto share = [&](double us) { return 100 * t.flops / (1e-6 * us) / peak; };
+  auto mean = [&](double logs) { return 100 * std::exp(logs / static_cast<double>(t.rows)); };
+  llvm::outs() << llvm::formatv(
+      "\n{0} convolutions, geometric mean of their shares of the peak: oneDNN {1:f1}%, ours "
+      "{2:f1}%. All runs of them: oneDNN {3:f2} ms ({4:f1}%), ours {5:f2} ({6:f1}%), the faster "
+      "of both each time {7:f2}, as chosen {8:f2}\n\n",
+      t.rows, mean(t.their_logs), mean(t.our_logs), t.theirs_us / 1000, share(t.theirs_us),
+      t.ours_us / 1000, share(t.ours_us), t.best_us / 1000, t.chosen_us / 1000);
+}
+
+constexpr llvm::StringLiteral kColumns =
+    "| convolution | sizes | oneDNN, us | ours, us | times faster (95%) | oneDNN | ours | "
+    "oneDNN's kernel | our kernel | chosen | difference |";
+
+/// The exit code of the program.
+int print_model(const std::string& path, KernelBenchOptions options, double peak) {
+  tg::Result<std::vector<Convolution>> rows = convolutions_of(path);
+  if (!rows) {
+    llvm::errs() << rows.error().message << "\n";
+    return 1;
+  }
+  options.names.clear();
+  Total total;
+  int code = print_rows<Convolution>(options, kColumns, *rows, [&](const Convolution& c) {
+    return compare(c, options, peak, total);
+  });
+  if (code == 0) print_total(total, peak);
+  return code;
 }
 
 } // namespace
@@ -144,9 +242,17 @@ Result<void> compare(const ConvolutionRow& row, const KernelBenchOptions& option
 int main(int argc, char** argv) {
   KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {});
   double peak = print_machine(options.threads);
-  return print_rows<ConvolutionRow>(
-      options,
-      "| convolution | sizes | oneDNN, us | ours, us | times faster (95%) | oneDNN | ours | "
-      "oneDNN's kernel | our kernel | chosen | difference |",
-      kRows, [&](const ConvolutionRow& row) { return compare(row, options, peak); });
+  std::vector<std::string> models;
+  llvm::erase_if(options.names, [&](const std::string& name) {
+    if (!llvm::StringRef(name).endswith(".tg")) return false;
+    models.push_back(name);
+    return true;
+  });
+  for (const std::string& model : models)
+    if (int code = print_model(model, options, peak); code != 0) return code;
+  if (!models.empty() && options.names.empty()) return 0;
+  Total total;
+  return print_rows<ConvolutionRow>(options, kColumns, kRows, [&](const ConvolutionRow& row) {
+    return compare(convolution_of(row), options, peak, total);
+  });
 }

@@ -396,6 +396,27 @@ std::vector<std::pair<std::string, CostRow>> CostDb::rows_alike() {
   return rows;
 }
 
+void CostDb::forget(llvm::StringRef instance, llvm::StringRef implementation) {
+  if (!db_) return;
+  constexpr const char* kSql =
+      "DELETE FROM cost WHERE substr(instance, 1, length(?2)) = ?2 AND substr(implementation, 1, "
+      "length(?3)) = ?3 AND environment IN (SELECT id FROM environment WHERE processor = ?1)";
+  sqlite3_stmt* statement = nullptr;
+  int code = sqlite3_prepare_v2(db_, kSql, -1, &statement, nullptr);
+  if (code == SQLITE_OK) {
+    bind_text(statement, 1, environment_.processor);
+    bind_text(statement, 2, instance);
+    bind_text(statement, 3, implementation);
+    code = sqlite3_step(statement);
+  }
+  sqlite3_finalize(statement);
+  constexpr const char* kOrphans = "DELETE FROM spread WHERE NOT EXISTS (SELECT 1 FROM cost WHERE "
+                                   "cost.environment = spread.environment AND cost.instance = "
+                                   "spread.instance)";
+  if (code != SQLITE_DONE || !execute(kOrphans)) return give_up("cannot write");
+  known_.clear();
+}
+
 void CostDb::remember(llvm::ArrayRef<CostRow> rows) {
   for (const CostRow& row : rows) known_[row.instance] = row;
 }

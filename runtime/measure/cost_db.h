@@ -61,6 +61,9 @@ public:
   std::vector<std::pair<std::string, CostRow>> rows_alike();
   /// Keeps rows, in one transaction; later ones replace earlier ones of the same key.
   void store(llvm::ArrayRef<CostRow> rows);
+  /// Drops the rows of this processor, of whichever environment, whose instance and implementation
+  /// begin so: what ran them has become faster.
+  void forget(llvm::StringRef instance, llvm::StringRef implementation);
   /// Finds them as long as this lives, and no longer: prices that are not final.
   void remember(llvm::ArrayRef<CostRow> rows);
   /// What the yardstick (machine_watch.h) usually takes, in microseconds, on this processor with

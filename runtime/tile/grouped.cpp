@@ -39,6 +39,12 @@ int64_t taps_at_once(const ConvolutionShape& s) {
   return ceil_div(s.kernel.columns, ceil_div(s.kernel.columns, kMost));
 }
 
+/// Inputs of one iteration: a row of few taps alone would not hide what a loop costs.
+int64_t unrolled_inputs(const GroupedShape& s) {
+  constexpr int64_t kTaps = 4;
+  return std::clamp<int64_t>(kTaps / s.kernel.columns, 1, s.inputs);
+}
+
 int64_t vectors_of(const GroupedShape& s) { return ceil_div(s.outputs, kConvolutionLanes); }
 
 /// Groups that share a vector: as many as have their inputs within one load.
@@ -70,20 +76,50 @@ int64_t pixels_in_first_level(const ConvolutionShape& s) {
   return kWays * kWay / std::clamp<int64_t>(std::gcd(4 * s.x.pixel, kWay), 64, kWay);
 }
 
+/// Bytes from a weight to the one that is asked for.
+constexpr int64_t kAskedAhead = 2048;
+
+/// Whether the weights of a set come from the second level, or further away.
+bool streams_weights(const GroupedShape& s, int64_t vectors) {
+  constexpr int64_t kFewWeights = 16 << 10; // stay in the first level
+  return 4 * s.taps() * s.inputs * vectors * kConvolutionLanes > kFewWeights;
+}
+
+/// Pixels that a tile meets in a row.
+int64_t pixels_of(const GroupedShape& s, int64_t columns) {
+  int64_t taps = s.kernel.columns;
+  return std::min(s.position(columns - 1, taps - 1) + 1, columns * taps);
+}
+
+/// Those of one vector, which meets some taps at once.
+int64_t pixel_loads(const GroupedShape& s, int64_t columns) {
+  int64_t loads = 0, most = taps_at_once(s);
+  for (int64_t tap = 0; tap < s.kernel.columns; tap += most) {
+    int64_t taps = std::min(most, s.kernel.columns - tap);
+    loads += std::min(s.position(columns - 1, taps - 1) + 1, columns * taps);
+  }
+  return loads;
+}
+
+bool lines_stay(const GroupedShape& s, int64_t columns) {
+  return s.inputs == 1 || pixels_of(s, columns) <= pixels_in_first_level(s);
+}
+
 /// Cycles of a tile for a row of the kernel and an input.
 double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
-  constexpr int64_t kFewWeights = 16 << 10; // stay in the first level
-  constexpr double kFromSecond = 3;         // cycles for a line from the second
-  int64_t taps = s.kernel.columns;
-  int64_t pixels = std::min(s.position(columns - 1, taps - 1) + 1, columns * taps);
-  int64_t loads = vectors * taps + (vectors == 1 ? pixels : columns * taps);
+  constexpr double kFromSecond = 3; // cycles for a line from the second
+  int64_t taps = s.kernel.columns, pixels = pixels_of(s, columns);
+  int64_t loads = vectors * taps + (vectors == 1 ? pixel_loads(s, columns) : columns * taps);
   auto products = static_cast<double>(columns * vectors * taps);
   double latency = 4 * static_cast<double>(taps), stream = 0, lines = 0;
-  if (4 * s.taps() * s.inputs * vectors * kConvolutionLanes > kFewWeights)
-    stream = 2 * static_cast<double>(vectors * taps);
-  if (s.inputs > 1 && pixels > pixels_in_first_level(s))
-    lines = kFromSecond * static_cast<double>(pixels);
-  return std::max({products / 2, static_cast<double>(loads) / 2, latency, stream, lines}) + 1;
+  if (streams_weights(s, vectors)) stream = 2 * static_cast<double>(vectors * taps);
+  if (!lines_stay(s, columns)) lines = kFromSecond * static_cast<double>(pixels);
+  constexpr double kLoad = 0.02; // of two that are as fast, the one that loads less
+  // What begins and ends a tile; a store of half a line is two of whole ones.
+  constexpr double kTile = 20, kStore = 2;
+  double ends = kTile + kStore * static_cast<double>(columns * (vectors + vectors % 2));
+  return std::max({products / 2, static_cast<double>(loads) / 2, latency, stream, lines}) + 1 +
+         kLoad * static_cast<double>(loads) + ends / static_cast<double>(s.kernel.rows * s.inputs);
 }
 
 /// Of a row of the result, for all vectors of a group.
@@ -119,6 +155,11 @@ struct SetSteps {
   bool last_differs() const { return last_outputs != outputs; }
 };
 
+/// Columns of the widest one.
+int64_t widest_tile(const GroupedShape& s, const GroupedTile& t) {
+  return ceil_div(s.result.columns, ceil_div(s.result.columns, t.columns));
+}
+
 int64_t set_weights(const GroupedShape& s, const GroupedTile& t) {
   return s.taps() * s.inputs * t.vectors * kConvolutionLanes;
 }
@@ -126,7 +167,7 @@ int64_t set_weights(const GroupedShape& s, const GroupedTile& t) {
 /// An upper bound of emitted bytes: ten for an instruction with an address, and for each tile what
 /// begins and ends it.
 int64_t grouped_code_bound(const GroupedShape& s, const GroupedTile& t) {
-  int64_t tiles = 0, unrolled = t.groups > 1 ? s.inputs : 1;
+  int64_t tiles = 0, unrolled = t.groups > 1 ? s.inputs : 2 * unrolled_inputs(s) - 1;
   for (const ColumnTiles& each : column_tiles(s, t.columns)) {
     int64_t taps = s.kernel.columns * unrolled;
     tiles += 20 * taps * (t.vectors + 1) * (each.columns + 1) +
@@ -282,20 +323,39 @@ private:
   }
 
   void inputs() {
+    int64_t unrolled = unrolled_inputs(s_), rounds = s_.inputs / unrolled;
     Xbyak::Label next;
     mov(at_, x_row_);
-    if (s_.inputs > 1) mov(count_, s_.inputs);
+    if (rounds > 1) mov(count_, rounds);
     L(next);
+    for (int64_t i = 0; i < unrolled; ++i) some_input(i);
+    add(at_, bytes(unrolled));
+    if (rounds > 1) {
+      dec(count_);
+      jnz(next, T_NEAR);
+    }
+    for (int64_t i = 0; i < s_.inputs % unrolled; ++i) some_input(i);
+  }
+  /// Weights that do not stay in the first level, some lines before they are used: by itself the
+  /// processor stops at the borders of pages.
+  void ask_for_weights() {
+    if (!streams_weights(s_, t_.vectors)) return;
+    int64_t of_input = weight_bytes(s_.kernel.columns, 0);
+    for (int64_t at = 0; at < of_input; at += 64)
+      prefetcht0(ptr[w_ + static_cast<int>(kAskedAhead + at)]);
+  }
+
+  /// So many inputs behind at_.
+  void some_input(int64_t ahead) {
+    ahead_ = ahead;
+    ask_for_weights();
     if (vectors_ == 1)
       one_vector(0);
     else if (columns_ > vectors_)
       by_columns();
     else
       by_vectors();
-    if (s_.inputs == 1) return;
-    add(at_, 4);
-    dec(count_);
-    jnz(next, T_NEAR);
+    ahead_ = 0;
   }
 
   /// All taps of a row of the kernel for an input; weights are at w_, which goes on.
@@ -341,7 +401,7 @@ private:
 
   /// An input of the pixel at this column of the tile, in all lanes of its group.
   void load_pixel(int64_t input, int64_t at) {
-    if (!shares_vector()) return vbroadcastss(pixel(), ptr[at_ + bytes(at * s_.x.pixel)]);
+    if (!shares_vector()) return vbroadcastss(pixel(), ptr[at_ + bytes(at * s_.x.pixel + ahead_)]);
     Xbyak::Address from = ptr[x_row_ + bytes(at * s_.x.pixel)];
     Xbyak::Xmm low(pixel().getIdx());
     if (in_halves()) {
@@ -358,7 +418,7 @@ private:
 
   bool inside(int64_t column, int64_t tap) const { return s_.inside(first_ + column, tap); }
   Xbyak::Address x_at(int64_t column, int64_t tap) const {
-    return ptr[at_ + bytes(s_.position(column, tap) * s_.x.pixel)];
+    return ptr[at_ + bytes(s_.position(column, tap) * s_.x.pixel + ahead_)];
   }
   void by_columns() {
     for (int64_t tap = 0; tap < s_.kernel.columns; ++tap) {
@@ -416,6 +476,7 @@ private:
   int last_lanes_ = 8;
   int64_t inputs_ = 0;              // of a set
   int64_t first_ = 0, columns_ = 1; // of the tile
+  int64_t ahead_ = 0;               // of at_
 };
 
 } // namespace
@@ -488,6 +549,8 @@ bool Grouped::suits(const GroupedShape& s) {
          grouped_code_bound(s, tile(s)) <= kMostConvolutionCode;
 }
 
+bool Grouped::keeps_lines(const GroupedShape& s) { return lines_stay(s, widest_tile(s, tile(s))); }
+
 int64_t Grouped::weight_elements(const GroupedShape& s) {
   GroupedTile t = tile(s);
   return SetSteps(s, t).sets * set_weights(s, t);
@@ -515,7 +578,7 @@ void Grouped::pack(float* to, const float* w, const GroupedShape& s) {
 }
 
 std::string Grouped::text() const {
-  int64_t columns = ceil_div(shape_.result.columns, ceil_div(shape_.result.columns, tile_.columns));
+  int64_t columns = widest_tile(shape_, tile_);
   std::string text = llvm::formatv("{0}x{1}", columns, tile_.vectors * kConvolutionLanes);
   if (tile_.groups > 1) text += llvm::formatv(" of {0} groups", tile_.groups);
   return text;
@@ -537,10 +600,14 @@ void Grouped::choose_blocks(int threads, const Caches& caches) {
   int64_t rows = std::max(kFewRows, caches.second / 2 / row);
   if (weights * sets_ > caches.second / 4) rows = std::max(rows, 4 * kFewRows);
   bands_ = ceil_div(s.result.rows, rows);
-  // Threads get equally much, of whole bands where there are many, else of sets.
+  // Threads get equally much, of whole bands where there are many, else of sets, if these have more
+  // weights than results, or rows are few: lines of a pixel that two cores write wander between
+  // them, since each brings some more than it was asked for.
   if (s.images * bands_ < 4 * threads && s.images * bands_ % threads != 0) {
     int64_t chunks = ceil_div(sets_, sets_at_once_);
-    if (!tail_.finish && chunks >= threads)
+    int64_t results = 4 * s.result.rows * s.result.columns * s.groups * s.outputs;
+    bool by_sets = weights * sets_ > results || s.result.rows < 8 * threads;
+    if (!tail_.finish && chunks >= threads && by_sets)
       spans_ = threads;
     else
       bands_ = std::min(s.result.rows, ceil_div(bands_, threads) * threads);

@@ -1,5 +1,5 @@
-// Convolutions in groups, images channels last: machine code emitted with Xbyak for each shape when
-// a program is loaded, as for depthwise ones (depthwise.h).
+// Convolutions in groups, of all channels, too, images channels last: machine code emitted with
+// Xbyak for each shape when a program is loaded, as for depthwise ones (depthwise.h).
 //
 // Lanes are output channels of a group, eight to a vector; where groups have few of them, those of
 // several groups side by side. A tile is some columns of a row of the result by a set: the vectors
@@ -60,6 +60,10 @@ public:
   make(const GroupedShape& shape, const ConvolutionTail& tail, int threads, const Caches& caches);
   /// The one whose tiles take the fewest cycles by the counts above.
   static GroupedTile tile(const GroupedShape& shape);
+
+  /// Whether the lines of x that a tile meets again stay in the first level until then: pixels a
+  /// large power of two apart share too few of them.
+  static bool keeps_lines(const GroupedShape& shape);
 
   /// Of packed weights.
   static int64_t weight_elements(const GroupedShape& shape);

@@ -1,6 +1,7 @@
 #include "compiler/driver/backends.h"
 #include "runtime/onednn/backend.h"
 #include "runtime/onednn/tuning/product_device.h"
+#include "runtime/onednn/tuning/tuned_products.h"
 
 #include <llvm/Support/FormatVariadic.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -28,8 +29,9 @@ Result<std::unique_ptr<tune::PlanDevice>> tune_device(const Plan& plan,
 const BackendRow& cpu_backend_row() {
   static const BackendRow row = {
       .name = "cpu",
-      .make = [](const std::string&) -> Result<std::unique_ptr<Backend>> {
-        return make_cpu_backend();
+      .make = [](const std::string& cost_db) -> Result<std::unique_ptr<Backend>> {
+        return make_cpu_backend(Products::Chosen,
+                                cpu::TunedProducts::on_demand(cost_db, cpu::processor_name()));
       },
       .report = report_cpu,
       .profile = "cpu",

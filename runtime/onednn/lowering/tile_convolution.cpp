@@ -131,10 +131,27 @@ struct GroupSizes {
 };
 
 // By rule, not by timing: one plan gives one result. With AVX2 depthwise convolutions are ours, and
-// those in groups; without groups they are oneDNN's (bench/results/convolutions.md).
+// those in groups, and those of several taps; of one tap without groups they are oneDNN's, whose
+// kernels are at the peak there, or near it (bench/results/convolutions.md).
 bool pays(const Lowering& l, const PlanStep& step) {
   if (l.products != Products::Chosen) return true;
-  return l.at_load(operand(step, "w")) && GroupSizes(l, step).groups > 1;
+  const Shape& w = l.type(operand(step, "w")).shape;
+  return l.at_load(operand(step, "w")) && (GroupSizes(l, step).groups > 1 || w[2] * w[3] > 1);
+}
+
+/// Without groups: not where a few pixels meet many weights, which oneDNN brings from memory in
+/// less time (but for windows in the padding, where it has plain products alone), nor where lines
+/// of x are lost for the sake of a few results.
+bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
+  constexpr int64_t kFewPixels = 4;
+  if (l.products != Products::Chosen || s.groups > 1) return true;
+  int64_t pixels = s.images * s.result.rows * s.result.columns;
+  bool inside = s.sees_all_rows(0) && s.sees_all_rows(s.result.rows - 1) &&
+                s.sees_all_columns(0, s.result.columns);
+  if (pixels < kFewPixels && inside &&
+      4 * tile::Grouped::weight_elements(s) > tile::caches().second)
+    return false;
+  return s.outputs >= tile::kConvolutionLanes || tile::Grouped::keeps_lines(s);
 }
 
 /// Whether it is a product, pixels by a matrix.
@@ -146,13 +163,14 @@ bool takes_panels(const Lowering& l, const PlanStep& step) {
 struct DepthwiseForm {
   using Kernel = tile::Depthwise;
   using Shape = tile::DepthwiseShape;
-  static constexpr const char* kName = "depthwise";
+  static const char* name(const Shape&) { return "depthwise"; }
   static Shape shape(const Lowering& l, const PlanStep& step) {
     Shape s;
     set_shape(s, l, step);
     s.channels = l.type(operand(step, "x")).shape[1];
     return s;
   }
+  static bool pays(const Lowering&, const Shape&) { return true; }
   static void pack(float* to, const float* w, const Shape& s) {
     Kernel::pack(to, w, s.channels, s.taps());
   }
@@ -163,7 +181,7 @@ struct DepthwiseForm {
 struct GroupedForm {
   using Kernel = tile::Grouped;
   using Shape = tile::GroupedShape;
-  static constexpr const char* kName = "grouped";
+  static const char* name(const Shape& s) { return s.groups == 1 ? "dense" : "grouped"; }
   static Shape shape(const Lowering& l, const PlanStep& step) {
     GroupSizes g(l, step);
     Shape s;
@@ -173,6 +191,7 @@ struct GroupedForm {
     s.outputs = g.outputs;
     return s;
   }
+  static bool pays(const Lowering& l, const Shape& s) { return dense_pays(l, s); }
   static void pack(float* to, const float* w, const Shape& s) { Kernel::pack(to, w, s); }
   static std::string order(const Shape& s) {
     tile::GroupedTile t = Kernel::tile(s);
@@ -192,7 +211,8 @@ Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const typename Fo
   op.implementation = "tile";
   op.bytes = static_cast<double>(4 * (plain.elements() + Form::Kernel::weight_elements(shape)));
   op.buffers = {plain.buffer, to.buffer};
-  op.recipe = llvm::formatv("{0}: {1} from {2}", Form::kName, Form::order(shape), plain.offset);
+  op.recipe =
+      llvm::formatv("{0}: {1} from {2}", Form::name(shape), Form::order(shape), plain.offset);
   op.kernel = std::make_unique<PackKernel>(
       plain, to, [=](float* packed, const float* w) { Form::pack(packed, w, shape); });
   l.add_op(phase, std::move(op));
@@ -241,7 +261,7 @@ Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape sh
   op.threads = l.threads_for(convolution_us(op));
   TG_TRY(std::unique_ptr<Kernel> made,
          Kernel::make(shape, fused_tail(step, act), op.threads, tile::caches()));
-  op.implementation = llvm::formatv("tile:avx2 {0} {1}", Form::kName, made->text());
+  op.implementation = llvm::formatv("tile:avx2 {0} {1}", Form::name(shape), made->text());
   op.buffers = {places.x.buffer, places.weights.buffer, places.y.buffer};
   if (places.bias) op.buffers.push_back(places.bias->buffer);
   if (places.residual) op.buffers.push_back(places.residual->buffer);
@@ -251,10 +271,10 @@ Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape sh
   return {};
 }
 
-/// False where the shape does not suit.
+/// False where the shape does not suit, or oneDNN is as fast.
 template <class Form> Result<bool> lower_if_it_suits(Lowering& l, const PlanStep& step) {
   typename Form::Shape shape = Form::shape(l, step);
-  if (!Form::Kernel::suits(shape)) return false;
+  if (!Form::Kernel::suits(shape) || !Form::pays(l, shape)) return false;
   TG_CHECK(lower_by<Form>(l, step, std::move(shape)));
   return true;
 }

@@ -5,8 +5,9 @@
 
 namespace tg::cpu {
 
-/// Depthwise convolutions, those in groups, and those of one tap. False, and nothing has been done,
-/// where oneDNN is to do it: where l.products says so, or, left to the rule, where it is as fast.
+/// Depthwise convolutions, those in groups, those of several taps, and those of one. False, and
+/// nothing has been done, where oneDNN is to do it: where l.products says so, or, left to the rule,
+/// where it is as fast.
 Result<bool> lower_tile_conv2d(Lowering& l, const PlanStep& step);
 
 /// A kernel of one tap and no padding: products of pixels by a matrix for each group

@@ -183,11 +183,12 @@ const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   return best_isa(/*tried=*/false) == tile::Isa::Avx2 ? tiles_of(tile::Isa::Avx2) : nullptr;
 }
 
-tile::Schedule product_schedule(const Lowering& l, const tile::ProductShape& shape, tile::Isa isa,
+ChosenSchedule product_schedule(const Lowering& l, const tile::ProductShape& shape, tile::Isa isa,
                                 int threads) {
   if (l.schedules)
-    if (std::optional<tile::Schedule> tuned = l.schedules->find(shape, isa, threads)) return *tuned;
-  return tile::default_schedule(shape, isa, threads, tile::caches());
+    if (std::optional<tile::Schedule> tuned = l.schedules->find(shape, isa, threads))
+      return {*tuned, true};
+  return {tile::default_schedule(shape, isa, threads, tile::caches())};
 }
 
 Result<void> lower_tile_matmul(Lowering& l, const PlanStep& step, const tile::TileKernels& tiles) {
@@ -206,10 +207,10 @@ Result<void> lower_tile_matmul(Lowering& l, const PlanStep& step, const tile::Ti
   }
   Op op = l.describe(step);
   op.threads = l.threads_for(matmul_us(op));
-  tile::Schedule schedule = product_schedule(l, shape, tiles.isa(), op.threads);
+  ChosenSchedule chosen = product_schedule(l, shape, tiles.isa(), op.threads);
   op.implementation =
-      llvm::formatv("tile:{0} {1}", tile::isa_name(tiles.isa()), tile_text(schedule, tiles.isa()));
-  add_product(l, step, std::move(op), tile::Product(std::move(shape), schedule, tiles),
+      llvm::formatv("tile:{0} {1}", tile::isa_name(tiles.isa()), chosen.text(tiles.isa()));
+  add_product(l, step, std::move(op), tile::Product(std::move(shape), chosen.schedule, tiles),
               std::move(places));
   return {};
 }

@@ -34,8 +34,17 @@ int64_t step_of(const Place& p, size_t axis);
 /// The offset of matrix `index` of the batch that the leading axes of `shape` span.
 int64_t start_of(const Place& p, const Shape& shape, int64_t index);
 
+struct ChosenSchedule {
+  tile::Schedule schedule;
+  bool tuned = false;
+
+  /// "6x16", "6x16 tuned".
+  std::string text(tile::Isa isa) const {
+    return tile_text(schedule, isa) + (tuned ? " tuned" : "");
+  }
+};
 /// As it was tuned (Lowering::schedules), else by rule.
-tile::Schedule product_schedule(const Lowering& l, const tile::ProductShape& shape, tile::Isa isa,
+ChosenSchedule product_schedule(const Lowering& l, const tile::ProductShape& shape, tile::Isa isa,
                                 int threads);
 
 /// By these tiles. Operands are read where they lie if rows or columns lie side by side.

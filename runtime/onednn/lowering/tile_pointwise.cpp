@@ -109,9 +109,9 @@ Result<void> lower_tile_pointwise(Lowering& l, const PlanStep& step) {
   tile::ProductShape shape = pointwise_shape(places, g);
   Op op = l.describe(step);
   op.threads = l.threads_for(matmul_us(op));
-  tile::Schedule schedule = product_schedule(l, shape, tiles.isa(), op.threads);
-  op.implementation = llvm::formatv("tile:avx2 {0}", tile_text(schedule, tiles.isa()));
-  add_product(l, step, std::move(op), tile::Product(std::move(shape), schedule, tiles),
+  ChosenSchedule chosen = product_schedule(l, shape, tiles.isa(), op.threads);
+  op.implementation = llvm::formatv("tile:avx2 {0}", chosen.text(tiles.isa()));
+  add_product(l, step, std::move(op), tile::Product(std::move(shape), chosen.schedule, tiles),
               std::move(places));
   return {};
 }

@@ -5,6 +5,8 @@
 #include "runtime/tune/scanner.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
 
 namespace tg::cpu {
@@ -52,9 +54,48 @@ CostEnvironment TunedProducts::environment(llvm::StringRef processor) {
   return rows;
 }
 
+namespace {
+
+std::string file_of(llvm::StringRef path) {
+  return path.empty() ? default_cost_db_path() : path.str();
+}
+
+class OnDemand final : public ProductSchedules {
+public:
+  OnDemand(llvm::StringRef path, llvm::StringRef processor) : path_(path), processor_(processor) {}
+
+  std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
+                                     int threads) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!asked_) {
+      asked_ = true;
+      if (std::string file = file_of(path_); !file.empty() && llvm::sys::fs::exists(file))
+        tuned_ = TunedProducts::open(file, processor_);
+    }
+    if (!tuned_) return std::nullopt;
+    auto [at, first] = said_.try_emplace(product_key(shape, isa, threads));
+    if (first) at->second = tuned_->find(shape, isa, threads);
+    return at->second;
+  }
+
+private:
+  std::string path_, processor_;
+  std::mutex mutex_;
+  bool asked_ = false;
+  std::shared_ptr<TunedProducts> tuned_;
+  llvm::StringMap<std::optional<tile::Schedule>> said_;
+};
+
+} // namespace
+
+std::shared_ptr<ProductSchedules> TunedProducts::on_demand(llvm::StringRef path,
+                                                           llvm::StringRef processor) {
+  return std::make_shared<OnDemand>(path, processor);
+}
+
 std::shared_ptr<TunedProducts> TunedProducts::open(llvm::StringRef path,
                                                    llvm::StringRef processor) {
-  std::string file = path.empty() ? default_cost_db_path() : path.str();
+  std::string file = file_of(path);
   return std::shared_ptr<TunedProducts>(
       new TunedProducts(CostDb::open(file, environment(processor))));
 }
@@ -83,6 +124,7 @@ std::optional<tune::KeptProgram> TunedProducts::kept(const ProductPrograms& prod
 void TunedProducts::keep(const ProductPrograms& product, const tune::KeptProgram& found) {
   std::lock_guard<std::mutex> lock(mutex_);
   rows_->store(CostRow{product.key(), found.best.microseconds, kept_text(found)});
+  if (found.faster) rows_->forget("matmul(", "tile:");
 }
 
 std::vector<tune::Program> TunedProducts::programs() {

@@ -4,7 +4,8 @@
 // of caches. Instruction set and threads are part of a product's key. A changed one starts anew.
 //
 // A row is text, and only a proposal: whoever reads it checks that it is a legal program of the
-// product at hand. What is damaged costs tuning anew, and until then the schedule by rule.
+// product at hand. What is damaged costs tuning anew, and until then the schedule by rule. Prices
+// of products that were measured by rule are forgotten when a faster schedule is kept.
 #pragma once
 
 #include "runtime/measure/cost_db.h"
@@ -24,6 +25,10 @@ public:
   /// "" for the user's cache folder. `processor`: as Backend::description names it. Never fails:
   /// see notes().
   static std::shared_ptr<TunedProducts> open(llvm::StringRef path, llvm::StringRef processor);
+  /// For plans: opened when the first product asks, and only if the file is there, so that what has
+  /// no products, or was never tuned, reads and writes nothing. What it once said it says again.
+  static std::shared_ptr<ProductSchedules> on_demand(llvm::StringRef path,
+                                                     llvm::StringRef processor);
   /// Of its rows.
   static CostEnvironment environment(llvm::StringRef processor);
 

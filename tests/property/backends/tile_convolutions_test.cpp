@@ -1,8 +1,8 @@
-// Random convolutions, depthwise, in groups or of one tap, through the cpu backend on kernels of
-// our own, wherever the processor can run them, against `ref`: images that are inputs, channels
-// last or sliced, results that go to concats, biases, residuals that die or live on, every
-// activation, some threads. ctest runs this once more for each instruction set that oneDNN can be
-// held to.
+// Random convolutions, depthwise, in groups, of all channels or of one tap, through the cpu backend
+// on kernels of our own, wherever the processor can run them, against `ref`: images that are
+// inputs, channels last or sliced, results that go to concats, biases, residuals that die or live
+// on, every activation, some threads. ctest runs this once more for each instruction set that
+// oneDNN can be held to.
 #include "tests/property/backends/tiles.h"
 
 namespace tg::test {
@@ -92,6 +92,16 @@ void random_grouped(Builder& b, RandomDraws& r) {
                      !usual, r.in(0, 3) == 0);
 }
 
+/// Of all channels by several taps: few channels or many, sizes that fill no vector.
+void random_dense(Builder& b, RandomDraws& r) {
+  bool usual = r.coin(), few = r.coin();
+  auto channels = [&] { return few ? r.in(1, 12) : r.coin() ? 16 * r.in(1, 6) : r.in(10, 90); };
+  int64_t inputs = channels(), outputs = channels();
+  if (inputs == 1 && outputs == 1) outputs = 2; // else it is depthwise
+  random_convolution(b, r, {1, inputs, outputs, usual ? 3 : r.in(1, 5), usual ? 3 : r.in(2, 5)},
+                     !usual, r.in(0, 3) == 0);
+}
+
 /// Of one tap, without padding: without groups a product.
 void random_pointwise(Builder& b, RandomDraws& r) {
   random_convolution(b, r, {r.in(1, 5), r.in(1, 40), r.in(1, 40), 1, 1}, false, false, 0);
@@ -102,7 +112,11 @@ TEST(TileConvolutions, DepthwiseAgreesWithTheDefinition) {
 }
 
 TEST(TileConvolutions, GroupsAgreeWithTheDefinition) {
-  expect_agreement(random_grouped, "tile:avx2 grouped");
+  expect_agreement(random_grouped, "tile:avx2 ");
+}
+
+TEST(TileConvolutions, DenseAgreesWithTheDefinition) {
+  expect_agreement(random_dense, "tile:avx2 dense");
 }
 
 TEST(TileConvolutions, OneTapAgreesWithTheDefinition) {
@@ -122,6 +136,7 @@ TEST(TileConvolutions, ThreadsChangeNoBit) {
   x = conv(x, "v", {136, 34, 1, 1}, 0);
   x = conv(x, "s", {136, 4, 3, 3}, 1);
   x = conv(x, "t", {136, 34, 3, 3}, 1);
+  x = conv(x, "d", {136, 136, 3, 3}, 1);
   b.output(conv(x, "w", {136, 1, 5, 5}, 2));
   Plan plan = plan_from_graph(b.graph);
   std::vector<std::vector<Tensor>> results;

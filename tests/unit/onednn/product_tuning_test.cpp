@@ -1,10 +1,12 @@
 // The tuner's programs of products as schedules of register tiles, and what is kept of them: every
 // program that counts as legal is a schedule whose results are right, whatever is wrong with the
 // file costs tuning anew and nothing else.
+#include "runtime/onednn/handles.h"
 #include "runtime/onednn/tuning/product_programs.h"
 #include "runtime/onednn/tuning/tuned_products.h"
 #include "runtime/tune/search/space.h"
 
+#include "tests/unit/onednn/compare.h"
 #include "tests/unit/random_draws.h"
 
 #include <gtest/gtest.h>
@@ -185,6 +187,90 @@ TEST_F(TunedProductsTest, WhatIsKeptIsFoundAgainInItsEnvironment) {
   EXPECT_FALSE(open()->kept(product(768, /*threads=*/1)));
   EXPECT_FALSE(open()->find(shape(128, 768, 769), a.isa(), 2));
   EXPECT_FALSE(TunedProducts::open(path, "another cpu")->kept(a));
+}
+
+/// What products a plan asks about.
+class Recorder final : public ProductSchedules {
+public:
+  std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
+                                     int threads) override {
+    asked.emplace_back(shape, isa, threads, tile::caches());
+    return std::nullopt;
+  }
+  std::vector<ProductPrograms> asked;
+};
+
+/// A model that is one product: what runs it, and its result.
+struct ProductRun {
+  std::string kernel;
+  Tensor y;
+  explicit ProductRun(std::shared_ptr<ProductSchedules> schedules) {
+    test::Builder b;
+    NodeId w = b.weight("w", {768, 768});
+    b.output(b.op(OpKind::Matmul, {b.input("x", {128, 768}), w, b.none(), b.none()}));
+    test::Comparison info;
+    CompileOptions options;
+    options.threads = 2;
+    y = std::move(test::outputs_of(*make_cpu_backend(Products::Tiles, std::move(schedules)),
+                                   plan_from_graph(b.graph), options, 1, &info)[0]);
+    kernel = info.steps.back().implementation;
+  }
+};
+
+TEST_F(TunedProductsTest, PlansRunByWhatIsKept) {
+  // Reason: schedules are of emitted tiles, which a processor without AVX2 cannot run.
+  if (!may_use_own("avx2")) GTEST_SKIP() << "tiles for AVX2, which is not here";
+  auto on_demand = [&](llvm::StringRef processor) {
+    return TunedProducts::on_demand(path, processor);
+  };
+  auto recorder = std::make_shared<Recorder>();
+  ProductRun by_rule(recorder);
+  ASSERT_EQ(recorder->asked.size(), 1u);
+  const ProductPrograms& product = recorder->asked[0];
+  EXPECT_EQ(ProductRun(on_demand("some cpu")).kernel, by_rule.kernel);
+  EXPECT_FALSE(llvm::sys::fs::exists(path)) << "what was never tuned makes no file";
+
+  tune::KeptProgram found = found_for(product);
+  open()->keep(product, found);
+  ProductRun tuned(on_demand("some cpu"));
+  std::string tile = tile_text(product.schedule(found.best.program), product.isa());
+  EXPECT_NE(tuned.kernel.find(tile + " tuned"), std::string::npos) << tuned.kernel;
+  EXPECT_LE(max_rel_diff(tuned.y, by_rule.y), 1e-5);
+  EXPECT_EQ(ProductRun(on_demand("another cpu")).kernel, by_rule.kernel);
+
+  write(product, "tuned from 12 us in 3 trials: BMM [1");
+  EXPECT_EQ(ProductRun(on_demand("some cpu")).kernel, by_rule.kernel) << "damaged";
+  open()->keep(product, found_for(product, /*faster=*/false));
+  EXPECT_EQ(ProductRun(on_demand("some cpu")).kernel, by_rule.kernel);
+}
+
+TEST_F(TunedProductsTest, WhatWasSaidIsSaidAgain) {
+  ProductPrograms a = product();
+  auto plans = TunedProducts::on_demand(path, "some cpu");
+  EXPECT_FALSE(plans->find(a.shape(), a.isa(), a.threads()));
+  open()->keep(a, found_for(a));
+  EXPECT_FALSE(plans->find(a.shape(), a.isa(), a.threads())) << "one process, one result";
+  EXPECT_TRUE(TunedProducts::on_demand(path, "some cpu")->find(a.shape(), a.isa(), a.threads()));
+}
+
+TEST_F(TunedProductsTest, PricesByTheOlderScheduleAreForgotten) {
+  CostEnvironment prices{"some cpu", "avx2", "cpu: oneDNN", "cold", "f32", 2};
+  CostEnvironment others = prices;
+  others.processor = "another cpu";
+  std::vector<CostRow> rows = {{"matmul(f32[128, 768], f32[768, 768])", 10, "tile:avx2 6x16"},
+                               {"matmul(f32[8, 8], f32[8, 8])", 10, "brgemm:avx512"},
+                               {"conv2d(f32[1, 8, 9, 9])", 10, "tile:avx2 dense 6x16"}};
+  CostDb::open(path, prices)->store(rows);
+  CostDb::open(path, others)->store(rows);
+  ProductPrograms a = product();
+  open()->keep(a, found_for(a, /*faster=*/false));
+  EXPECT_TRUE(CostDb::open(path, prices)->find(rows[0].instance)) << "nothing became faster";
+  open()->keep(a, found_for(a));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(CostDb::open(path, prices)->find(rows[i].instance).has_value(), i > 0);
+    EXPECT_TRUE(CostDb::open(path, others)->find(rows[i].instance));
+  }
+  EXPECT_TRUE(open()->kept(a));
 }
 
 TEST_F(TunedProductsTest, WhatIsNotFasterIsKnownAndNotUsed) {

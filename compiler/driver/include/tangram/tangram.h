@@ -494,7 +494,7 @@ struct CompileOptions {
   bool allow_tf32 = false;     // of cuda: f32 products in tf32
   int threads = 0;             // 0 = one for each core
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
-  std::string cost_db = {};    // what cuda measures at load is kept; "" = the user's cache folder
+  std::string cost_db = {};    // what tuning found and cuda measures; "" = the user's cache folder
   uint64_t seed = 1;           // of random weights
   /// Gives a weight by its path; without it weights are those of the model's .onnx file, else
   /// random from (seed, path).
