@@ -1,4 +1,4 @@
-"""Operators that PyTorch makes for speed, taken apart into those of the core set."""
+"""Operators that have no row, taken apart into those that have."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._decomp import get_decompositions
 
 aten = torch.ops.aten
 
@@ -42,7 +43,9 @@ def encoder_layer(x: Any, width: int, heads: int, qkv: Any, qkv_bias: Any, out: 
     return norm(x + forward(x), scale2, shift2)
 
 
-#: By operator.
+#: By operator; some are of the core set, which would leave them whole.
 RULES: dict[Any, Callable[..., Any]] = {
+    **get_decompositions([aten.upsample_bilinear2d.vec, aten.upsample_bilinear2d.default,
+                          aten.grid_sampler_2d.default]),
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
 }

@@ -1,63 +1,22 @@
 """What each operator of PyTorch's core set becomes. A row is a function: its first line of documentation is
-the table's."""
+the table's. Others are in elements.py, windows.py and places.py."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch.fx import Node
 
-from . import apart
+from . import elements, places, windows  # noqa: F401  rows of theirs
+from .rows import HANDLERS, PIECES, argument, aten, axes_of, decompositions, reshaped, row, table
+from .windows import vector
 from .writer import Handler, NotSupported, Writer, dtype_word, fake, literal
 
-aten = torch.ops.aten
-HANDLERS: dict[Any, Handler] = {}
-
-
-def row(*targets: Any) -> Callable[[Handler], Handler]:
-    def add(handler: Handler) -> Handler:
-        HANDLERS.update(dict.fromkeys(targets, handler))
-        return handler
-    return add
-
-
-def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
-    """Those of operators that have no row: of others the whole says more than its pieces."""
-    return {target: rule for target, rule in {**known, **apart.RULES}.items() if target not in HANDLERS}
-
-
-def table() -> str:
-    """The table, as Markdown: OPERATORS.md."""
-    lines = ["# What operators of PyTorch become", "",
-             "Made by `python -m tangram.torch.operators`. Others stay with PyTorch.", "",
-             "| ATen | Tangram |", "|---|---|"]
-    lines += [f"| `{target}` | {(handler.__doc__ or '').splitlines()[0]} |"
-              for target, handler in sorted(HANDLERS.items(), key=lambda item: str(item[0]))]
-    return "\n".join(lines) + "\n"
-
-
-def argument(node: Node, name: str, default: Any = None) -> Any:
-    """By its name in the operator's schema."""
-    for place, declared in enumerate(node.target._schema.arguments):
-        if declared.name == name:
-            if place < len(node.args):
-                return node.args[place]
-            return node.kwargs.get(name, declared.default_value if declared.has_default_value() else default)
-    return default
-
-
-def axes_of(dims: Any, rank: int) -> list[int]:
-    dims = [dims] if isinstance(dims, int) else list(dims or range(rank))
-    return sorted(dim % rank for dim in dims)
-
-
-def reshaped(w: Writer, node: Node) -> str:
-    return f"reshape({w.operand(node.args[0])}, {literal(list(fake(node).shape))})"
-
+__all__ = ["HANDLERS", "decompositions", "table"]
 
 # --- element by element -----------------------------------------------------------------------------
 
@@ -69,7 +28,9 @@ _UNARY = {
     "rsqrt": aten.rsqrt.default, "neg": aten.neg.default, "round": aten.round.default,
     "ceil": aten.ceil.default, "atan": aten.atan.default, "log1p": aten.log1p.default,
     "expm1": aten.expm1.default, "hardswish": aten.hardswish.default,
-    "logical_not": aten.logical_not.default, "mish": aten.mish.default,
+    "mish": aten.mish.default, "tan": aten.tan.default, "asin": aten.asin.default,
+    "acos": aten.acos.default, "sinh": aten.sinh.default, "cosh": aten.cosh.default,
+    "asinh": aten.asinh.default, "acosh": aten.acosh.default, "atanh": aten.atanh.default,
 }
 _BINARY = {
     "add": (aten.add.Tensor, aten.add.Scalar), "sub": (aten.sub.Tensor, aten.sub.Scalar),
@@ -94,6 +55,8 @@ def _unary(name: str) -> Handler:
 def _binary(name: str) -> Handler:
     def handler(w: Writer, node: Node) -> str:
         a, b = (w.cast(arg, fake(node).dtype) for arg in node.args[:2])
+        if fake(node).dtype == torch.bool:
+            return f"{a} {_OF_BOOL[name]} {b}" if name in _OF_BOOL else _no_bool(node)
         if name == "pow" and node.args[1] in (2, 3, 4):
             return f"{a} ** {int(node.args[1])}"
         scale = node.kwargs.get("alpha", 1)
@@ -102,6 +65,14 @@ def _binary(name: str) -> Handler:
         return f"{name}({a}, {b})"
     handler.__doc__ = f"`{name}`, of operands in the type of the result"
     return handler
+
+
+#: Arithmetic of bool.
+_OF_BOOL = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
+
+
+def _no_bool(node: Node) -> str:
+    raise NotSupported(f"{node.target} of bool")
 
 
 def _compare(sign: str) -> Handler:
@@ -119,32 +90,6 @@ for _name, _targets in _BINARY.items():
     row(*_targets)(_binary(_name))
 for _sign, _targets in _COMPARE.items():
     row(*_targets)(_compare(_sign))
-
-
-@row(aten.logical_and.default, aten.bitwise_and.Tensor)
-def logical_and(w: Writer, node: Node) -> str:
-    """`and`, of bool"""
-    return _logical(w, node, "and")
-
-
-@row(aten.logical_or.default, aten.bitwise_or.Tensor)
-def logical_or(w: Writer, node: Node) -> str:
-    """`or`, of bool"""
-    return _logical(w, node, "or")
-
-
-def _logical(w: Writer, node: Node, word: str) -> str:
-    if any(fake(arg).dtype != torch.bool for arg in node.args):
-        raise NotSupported(f"{node.target} of bits")
-    return f"{w.operand(node.args[0])} {word} {w.operand(node.args[1])}"
-
-
-@row(aten.bitwise_not.default)
-def bitwise_not(w: Writer, node: Node) -> str:
-    """`logical_not`, of bool"""
-    if fake(node).dtype != torch.bool:
-        raise NotSupported("bitwise_not of bits")
-    return f"logical_not({w.operand(node.args[0])})"
 
 
 @row(aten.reciprocal.default)
@@ -200,9 +145,11 @@ def leaky_relu(w: Writer, node: Node) -> str:
 @row(aten.elu.default)
 def elu(w: Writer, node: Node) -> str:
     """`elu`"""
-    if argument(node, "scale", 1) != 1 or argument(node, "input_scale", 1) != 1:
-        raise NotSupported("elu with scales")
-    return f"elu({w.operand(node.args[0])}, {literal(float(argument(node, 'alpha')))})"
+    x = w.operand(node.args[0])
+    alpha, scale, within = (float(argument(node, name)) for name in ("alpha", "scale", "input_scale"))
+    if within == 1:
+        return f"elu({x}, {literal(alpha)})" + (f" * {literal(scale)}" if scale != 1 else "")
+    return f"select({x} > 0, {x}, {literal(alpha)} * expm1({x} * {literal(within)})) * {literal(scale)}"
 
 
 @row(aten.where.self)
@@ -212,7 +159,7 @@ def where(w: Writer, node: Node) -> str:
     return f"select({w.operand(node.args[0])}, {w.cast(node.args[1], kind)}, {w.cast(node.args[2], kind)})"
 
 
-@row(aten.masked_fill.Scalar)
+@row(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
 def masked_fill(w: Writer, node: Node) -> str:
     """`select`"""
     x, mask, value = node.args
@@ -263,18 +210,18 @@ def linear(w: Writer, node: Node) -> str:
 
 @row(aten.convolution.default)
 def convolution(w: Writer, node: Node) -> str:
-    """`conv2d`; of one axis with an axis of size 1; `conv_transpose2d`"""
+    """`conv2d`; of one axis with an axis of size 1; `conv_transpose2d`; `conv3d`"""
     x, kernel = node.args[:2]
     bias = argument(node, "bias")
     flat = fake(x).dim() == 3
     stride, pad, dilation, outer = (([0] if name in ("padding", "output_padding") else [1]) * flat
                                     + list(argument(node, name))
                                     for name in ("stride", "padding", "dilation", "output_padding"))
-    if len(stride) != 2:
-        raise NotSupported(f"a convolution of {len(stride)} axes")
+    if len(stride) != 2 and (len(stride) != 3 or argument(node, "transposed")):
+        raise NotSupported(f"a convolution of {len(stride)} axes, transposed or not")
     options = f"stride = {stride}, pad = {pad}, dilation = {dilation}"
     operands = [_image(w, x), _image(w, kernel)] + ([f"bias = {w.operand(bias)}"] if bias is not None else [])
-    name = "conv2d"
+    name = f"conv{len(stride)}d"
     if argument(node, "transposed"):
         name = "conv_transpose2d"
         options += f", output_padding = {outer}, groups = {argument(node, 'groups')}"
@@ -348,37 +295,14 @@ def _pair(sizes: Sequence[int]) -> str:
     return literal(list(sizes) * (2 // len(sizes)))
 
 
-@row(aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default)
-def adaptive_avg_pool(w: Writer, node: Node) -> str:
-    """`reduce_mean`, or `avg_pool2d` where sizes divide"""
-    x, (rows, columns) = w.operand(node.args[0]), fake(node).shape[-2:]
-    height, width = fake(node.args[0]).shape[-2:]
-    if (rows, columns) == (1, 1):
-        return f"reduce_mean({x}, axes = [-2, -1], keepdims = true)"
-    if height % rows or width % columns or fake(node).dim() != 4:
-        raise NotSupported("adaptive pooling to sizes that do not divide")
-    window = literal([height // rows, width // columns])
-    return f"avg_pool2d({x}, {window}, {window})"
-
-
 @row(aten._native_batch_norm_legit_no_training.default)
 def batch_norm(w: Writer, node: Node) -> str:
     """`batch_norm`"""
     x, scale, shift, mean, variance = node.args[:5]
-    if scale is None or shift is None:
-        raise NotSupported("a batch norm without scale and shift")
-    operands = ", ".join(w.operand(arg) for arg in (x, scale, shift, mean, variance))
+    count = fake(x).shape[1]
+    operands = ", ".join([w.operand(x), vector(w, scale, count, 1.0), vector(w, shift, count, 0.0),
+                          w.operand(mean), w.operand(variance)])
     return f"batch_norm({operands}, eps = {literal(float(argument(node, 'eps')))})"
-
-
-@row(aten.native_layer_norm.default)
-def layer_norm(w: Writer, node: Node) -> str:
-    """`layer_norm`, over the last axis"""
-    x, sizes, scale, shift = node.args[:4]
-    if len(sizes) != 1 or scale is None or shift is None:
-        raise NotSupported("a layer norm over several axes, or without scale and shift")
-    return (f"layer_norm({w.operand(x)}, {w.operand(scale)}, {w.operand(shift)}, "
-            f"eps = {literal(float(argument(node, 'eps')))})")
 
 
 @row(aten._softmax.default, aten.softmax.int)
@@ -409,23 +333,14 @@ def _reduce(name: str, dims: str) -> Handler:
 
 row(aten.mean.dim, aten.mean.default)(_reduce("reduce_mean", "dim"))
 row(aten.sum.dim_IntList, aten.sum.default)(_reduce("reduce_sum", "dim"))
-row(aten.amax.default)(_reduce("reduce_max", "dim"))
-row(aten.amin.default)(_reduce("reduce_min", "dim"))
+row(aten.amax.default, aten.max.default)(_reduce("reduce_max", "dim"))
+row(aten.amin.default, aten.min.default)(_reduce("reduce_min", "dim"))
 
 
 @row(aten.cumsum.default)
 def cumsum(w: Writer, node: Node) -> str:
     """`cumsum`"""
     return f"cumsum({w.cast(node.args[0], fake(node).dtype)}, axis = {node.args[1]})"
-
-
-@row(aten.argmax.default)
-def argmax(w: Writer, node: Node) -> str:
-    """`argmax`, along an axis"""
-    if argument(node, "dim") is None:
-        raise NotSupported("argmax over all axes")
-    keep = literal(bool(argument(node, "keepdim", False)))
-    return f"argmax({w.operand(node.args[0])}, axis = {node.args[1]}, keepdims = {keep})"
 
 
 # --- layout -----------------------------------------------------------------------------------------------
@@ -527,48 +442,6 @@ def index_select(w: Writer, node: Node) -> str:
     return f"gather({w.operand(x)}, {w.operand(places)}, axis = {axis % fake(x).dim()})"
 
 
-@row(aten.index.Tensor)
-def index(w: Writer, node: Node) -> str:
-    """`gather`; by several tensors, of neighbouring axes as one"""
-    x, indices = node.args
-    places = [axis for axis, one in enumerate(indices) if one is not None]
-    if places != list(range(places[0], places[-1] + 1)):
-        raise NotSupported("an index by tensors on axes apart")
-    if any(fake(indices[axis]).dtype == torch.bool for axis in places):
-        raise NotSupported("an index by a mask")
-    sizes = list(fake(x).shape)
-    steps = [w.let(_from_the_start(w, indices[axis], sizes[axis])) for axis in places]
-    first, last = places[0], places[-1] + 1
-    whole = [*sizes[:first], math.prod(sizes[first:last]), *sizes[last:]]
-    flat = w.operand(x) if len(places) == 1 else w.let(f"reshape({w.operand(x)}, {literal(whole)})")
-    return f"gather({flat}, {_linear(w, steps, sizes[first:last])}, axis = {first})"
-
-
-@row(aten.gather.default)
-def gather(w: Writer, node: Node) -> str:
-    """`gather`, of all axes as one"""
-    x, axis, places = node.args[:3]
-    sizes, shape = list(fake(x).shape), literal(list(fake(places).shape))
-    steps = [w.let(_from_the_start(w, places, sizes[axis]) if at == axis % len(sizes)
-                   else f"iota({shape}, i64, axis = {at})") for at in range(len(sizes))]
-    flat = w.let(f"reshape({w.operand(x)}, [-1])")
-    return f"gather({flat}, {_linear(w, steps, sizes)})"
-
-
-def _from_the_start(w: Writer, indices: Node, size: int) -> str:
-    """Indices below 0 count from the end."""
-    text = w.cast(indices, torch.int64)
-    return f"select({text} < 0, {text} + {size}, {text})"
-
-
-def _linear(w: Writer, steps: Sequence[str], sizes: Sequence[int]) -> str:
-    """One index for several axes."""
-    place = steps[0]
-    for step, size in zip(steps[1:], sizes[1:]):
-        place = w.let(f"{place} * {size} + {step}")
-    return place
-
-
 @row(aten.full_like.default, aten.zeros_like.default, aten.ones_like.default, aten.full.default)
 def full(w: Writer, node: Node) -> str:
     """`full`"""
@@ -579,7 +452,7 @@ def full(w: Writer, node: Node) -> str:
     return f"full({literal(list(made.shape))}, {number}, {dtype_word(made.dtype)})"
 
 
-@row(aten.split_with_sizes.default, aten.split.Tensor, aten.chunk.default)
+@row(aten.split_with_sizes.default, aten.split.Tensor, aten.chunk.default, aten.unsafe_split.Tensor)
 def split(w: Writer, node: Node) -> str:
     """indices `x[start:stop]`, one for each piece"""
     return w.operand(node.args[0])
@@ -587,8 +460,10 @@ def split(w: Writer, node: Node) -> str:
 
 @row(operator.getitem)
 def piece(w: Writer, node: Node) -> str:
-    """the first output, or a piece of a split"""
+    """an output, or a piece of a split"""
     source, place = node.args
+    if source.target in PIECES:
+        return PIECES[source.target](w, source, place)
     if HANDLERS.get(source.target) is not split:
         if place != 0:
             raise NotSupported(f"output {place} of {source.target}")
