@@ -36,6 +36,14 @@ def logical_not(w: Writer, node: Node) -> str:
     return f"logical_not({w.cast(node.args[0], torch.bool)})"
 
 
+@row(aten.bitwise_not.default)
+def bitwise_not(w: Writer, node: Node) -> str:
+    """`logical_not`, of bool"""
+    if fake(node).dtype != torch.bool:
+        raise NotSupported("bitwise_not of bits")
+    return f"logical_not({w.operand(node.args[0])})"
+
+
 @row(aten.isnan.default)
 def isnan(w: Writer, node: Node) -> str:
     """`x != x`"""
