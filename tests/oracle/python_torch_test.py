@@ -15,12 +15,14 @@ import tempfile
 import unittest
 import warnings
 from pathlib import Path
+from unittest import mock
 
 try:
     import torch
 
     import tangram
     import tangram.torch
+    from tangram.torch.operators import HANDLERS
 except ImportError as missing:
     print(f"[SKIP] {missing.name} is not installed")
     sys.exit(77)
@@ -153,6 +155,61 @@ class Backend(unittest.TestCase):
             torch.testing.assert_close(compiled(x), fn(x))
         made, = tangram.torch.report()
         self.assertEqual((made.parts, made.kept), (1, {}))
+
+    def test_an_operator_that_is_refused_leaves_alone(self):
+        def wrong(w, node):
+            """a product with a number"""
+            return f"{w.operand(node.args[0])} @ 3"
+
+        def fn(x):
+            return torch.relu(torch.lgamma(torch.relu(x) + 1)) + torch.relu(x)
+
+        with torch.no_grad(), mock.patch.dict(HANDLERS, {torch.ops.aten.lgamma.default: wrong}):
+            x = torch.randn(4, 4)
+            torch.testing.assert_close(torch.compile(fn, backend="tangram", options=SEARCH)(x), fn(x))
+        made, = tangram.torch.report()
+        self.assertEqual((made.parts, list(made.kept)), (2, ["aten.lgamma.default"]))
+        self.assertEqual(made.kept["aten.lgamma.default"], "cannot multiply f32[4, 4] by f32")
+
+    def test_constants_of_bytes(self):
+        def fn(x):
+            flags = torch.tensor([1, 0, 3, 0], dtype=torch.uint8)
+            return x * flags + flags.to(torch.bool), torch.where(flags > 1, x, 0.5), x.masked_fill(flags == 0, 2.0)
+
+        with torch.no_grad():
+            x = torch.randn(4, 4)
+            torch.testing.assert_close(torch.compile(fn, backend="tangram", options=SEARCH)(x), fn(x))
+        made, = tangram.torch.report()
+        self.assertEqual((made.parts, made.kept), (1, {}))
+
+    def test_outputs_that_are_constants_are_the_callers(self):
+        def fn(x):
+            return torch.relu(x), torch.ones(3), torch.ones(3, dtype=torch.uint8)
+
+        with torch.no_grad():
+            x = torch.randn(4, 4)
+            compiled = torch.compile(fn, backend="tangram", options=SEARCH)
+            for _ in range(2):
+                found = compiled(x)
+                torch.testing.assert_close(found, fn(x))
+                for one in found:
+                    one.add_(1)
+
+    def test_tables_that_change_are_seen(self):
+        class Table(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("places", torch.tensor([1, 0, 2]))
+
+            def forward(self, x):
+                return x * (self.places * 2) + x[:, self.places]
+
+        with torch.no_grad():
+            module, x = Table(), torch.randn(2, 3)
+            compiled = torch.compile(module, backend="tangram", options=SEARCH)
+            torch.testing.assert_close(compiled(x), module(x))
+            module.places.copy_(torch.tensor([2, 2, 1]))
+            torch.testing.assert_close(compiled(x), module(x))
 
     def test_random_numbers_are_no_constants(self):
         def fn(x):
