@@ -63,6 +63,19 @@ norm: x.norm() | x.norm(dim=1) | torch.linalg.vector_norm(x, 1, dim=2) | F.norma
 order: r.sort().values | r.sort(1, descending=True).indices | x.sort(0) | torch.sort(n, stable=True) | x.topk(2) | r.topk(2, 1, largest=False) | x.argsort(1) | x.max(1) | x.min(2, keepdim=True) | x.max() | x.min() | n.min(0) | torch.aminmax(x) | x.amax()
 scatter: x.scatter(1, once, q) | x.scatter(1, once, 2.0) | x.scatter_add(1, at, q) | x.scatter_reduce(1, at, q, 'amax') | x.scatter_reduce(1, at, q, 'prod') | n.scatter_add(1, at, at)
 index_put: torch.index_put(x, (e[:2] % 2,), y, accumulate=True) | torch.index_put(x[0], (row,), y[0, :2]) | torch.index_put(image, (e[:2] % 2, e[2:4]), image[:, 0], accumulate=True) | torch.index_put(x, (b,), v[0]) | torch.index_put(x, (b[0, :, 0].new_ones(2),), v[:1]) | x.index_fill(1, row + 3 * (row < 0), 1.5) | x.index_add(1, row + 3 * (row < 0), q) | x.index_copy(1, torch.tensor([0, 2]), q)
+joined_anew: x.scatter_reduce(1, at, q, 'mean') | x.scatter_reduce(1, at, q, 'mean', include_self=False) | x.scatter_reduce(1, at, q, 'sum', include_self=False) | x.scatter_reduce(1, at, q, 'amin', include_self=False) | x.masked_scatter(b, y) | torch.masked_scatter(x, b[0], y)
+windows: x.unfold(2, 2, 1) | x.unfold(1, 2, 1).sum(-1) | F.unfold(image, 3, padding=1, stride=2) | F.fold(F.unfold(image, 2, stride=2), (6, 8), 2, stride=2) | F.fold(F.unfold(image, 3, padding=1), (6, 8), 3, padding=1)
+distances: torch.cdist(x, y) | torch.cdist(x, y, 1) | torch.cdist(x, y, float('inf')) | torch.cdist(torch.cat([x] * 9, 1), y) | F.pdist(x[0]) | F.pdist(x[1], 1)
+bags: F.embedding_bag(at[0], x[0]) | F.embedding_bag(e % 3, x[0], m[1:] - m[1], mode='sum') | F.embedding_bag(e % 3, x[0], row * 0 + m[:2] - m[0], mode='mean') | F.embedding_bag(e % 3, x[0], m[1:] - 2, mode='max') | F.embedding_bag(at[0] % 2, x[0], mode='sum', per_sample_weights=q[0]) | F.embedding_bag(at[0], x[0], padding_idx=1)
+arcs: torch.atan2(x, y) | torch.atan2(s.reshape(6, 1), s) | torch.atan2(s * 0, -s) | torch.atan2(n, m)
+attention: F.scaled_dot_product_attention(x, y, p) | F.scaled_dot_product_attention(x, y, p, is_causal=True) | F.scaled_dot_product_attention(image, image[:, :2], image[:, 2:], enable_gqa=True) | F.scaled_dot_product_attention(image[:, :3], image[:, :1], image[:, 2:3], scale=0.5, enable_gqa=True)
+factors: torch.addmm(x[0, :, :3], y[0], p[0].t(), alpha=2, beta=0.5) | torch.baddbmm(x[..., :3], y, p.mT, beta=0) | torch.addmv(v[:3], x[0], v, alpha=0.5)
+apart: image[row % 2, :, e[:2]] | image[:, row, :, e[:2]] | image[:, row.reshape(2, 1), :, e] | volume[:, row % 2, :, e[:2]]
+others: (x * 9).round(decimals=1) | (x * 999).round(decimals=-2) | torch.hypot(x, y) | torch.hypot(s.reshape(6, 1), s) | torch.fmax(s.reshape(6, 1), s) | torch.fmin(s.reshape(6, 1), s) | torch.erfc(x) | torch.bucketize(x, v.sort().values) | torch.bucketize(n, row.sort().values, right=True, out_int32=True) | torch.dist(x, y) | torch.ldexp(x, n) | F.interpolate(volume, scale_factor=2, mode='trilinear') | F.interpolate(volume, scale_factor=2)
+wide: F.layer_norm(x.double(), (4,)) | F.layer_norm(x.half(), (4,)) | F.batch_norm(x.double(), v[:3].double(), v[1:].abs().double()) | F.group_norm(image.double(), 2) | F.avg_pool2d(image.double(), 2)
+cut: F.pad(x, (-1, 2)) | F.pad(x, (-1, -1, 1, 0), value=2.0) | F.pad(image, (0, 0, -2, -2))
+ceil: F.avg_pool2d(image, 2, ceil_mode=True) | F.avg_pool2d(image, 3, 2, ceil_mode=True) | F.avg_pool2d(image, 3, 2, 1, ceil_mode=True, count_include_pad=False) | F.avg_pool2d(image, 3, 2, 1, divisor_override=4) | F.max_pool2d(image, 3, 2, 1, ceil_mode=True) | F.avg_pool2d(image, (3, 2), 1, (1, 0))
+flags: b.amax(1) | b.max() | torch.aminmax(b) | b.scatter(1, once, 2.0) | b.sort() | b.max(1).values | b.min(2).values | b.int().max(1).values | torch.sort(b, dim=1, stable=True) | n.clamp(-2, 3) | n.clamp(min=1) | n.clamp(0, 2.5) | F.hardtanh(n, -1, 1)
 put: torch.select_scatter(x, y[:, 0], 1, -1) | torch.slice_scatter(x, q, 1, 1) | torch.slice_scatter(x, y[..., ::2], 2, 0, 4, 2) | torch.slice_scatter(x, y)
 made: x + torch.arange(4) | torch.full((4,), 2.5) + x | x.new_zeros(4) + x | torch.scalar_tensor(2.0) * x | torch.ones_like(n) + n | x.new_full((3, 4), 7.0) - x | torch.linspace(0, 1, 4) * x
 volume: F.conv3d(volume, kernel) | F.conv3d(volume, kernel, v[:3], 2, 1) | F.conv3d(volume, kernel[:2, :1], None, 1, (1, 0, 2), 1, 2) | F.avg_pool3d(volume, 2) | F.avg_pool3d(volume, (3, 2, 3), 1, 1, count_include_pad=False) | F.max_pool3d(volume, 3, 2, 1) | F.adaptive_avg_pool3d(volume, (2, 3, 4)) | F.adaptive_avg_pool3d(volume, 1)
@@ -76,22 +89,18 @@ sampled: F.grid_sample(image, grid, align_corners=False) | F.grid_sample(image, 
 
 #: Some stays with PyTorch: by the operator that must be among it.
 KEPT = """
-atan2: torch.atan2(x, y)
 lgamma: torch.lgamma(p)
 bitwise_xor: n ^ 3
 bitwise_not: ~n
 bitwise_and: n & m
-sort: b.sort()
+_fft_r2c: torch.fft.rfft(x).abs()
 max_pool3d: F.max_pool3d(volume, 2, ceil_mode=True)
 adaptive_avg: F.adaptive_avg_pool2d(image, (17, 17))
-scatter_reduce: x.scatter_reduce(1, at, q, 'mean') | x.scatter_reduce(1, at, q, 'sum', include_self=False)
+avg_pool2d: F.avg_pool2d(image, 3, 2, 1, ceil_mode=True)
+max_pool2d: F.max_pool2d(image, 2, dilation=2)
 index_put: torch.index_put(x, (b,), some)
 var: x[:, :1].var(1)
-hypot: torch.hypot(x, y)
 copysign: x.copysign(y)
-cdist: torch.cdist(x, y)
-unfold: x.unfold(2, 2, 1)
-round: (x * 3).round(decimals=1)
 native_dropout: F.dropout(x, 1.0)
 """
 

@@ -22,7 +22,9 @@ try:
 
     import tangram
     import tangram.torch
-    from tangram.torch.operators import HANDLERS
+    from tangram.torch.core import STAYS
+    from tangram.torch.operators import HANDLERS, decompositions
+    from torch._decomp import core_aten_decompositions
 except ImportError as missing:
     print(f"[SKIP] {missing.name} is not installed")
     sys.exit(77)
@@ -319,6 +321,20 @@ class Programs(unittest.TestCase):
         written = Path(__file__).resolve().parents[2] / "python/tangram/torch/OPERATORS.md"
         self.assertEqual(written.read_text(encoding="utf-8"), tangram.torch.table())
 
+    def test_the_core_set_is_accounted_for(self):
+        overloads = [getattr(getattr(torch.ops.aten, name), overload) for name in dir(torch.ops.aten)
+                     if isinstance(getattr(torch.ops.aten, name), torch._ops.OpOverloadPacket)
+                     for overload in getattr(torch.ops.aten, name).overloads()]
+        core = {one for one in overloads if torch.Tag.core in one.tags}
+        self.assertGreater(len(core), 100)
+        apart = decompositions(core_aten_decompositions())
+        self.assertEqual(core - HANDLERS.keys() - apart.keys() - STAYS.keys(), set())
+        self.assertEqual(HANDLERS.keys() & STAYS.keys(), set())
+
+    def test_the_table_is_printed_without_warnings(self):
+        done = subprocess.run([sys.executable, "-m", "tangram.torch"], capture_output=True, text=True, check=True)
+        self.assertEqual((done.stdout, done.stderr), (tangram.torch.table(), ""))
+
     def test_a_compiled_module_takes_and_gives_tensors(self):
         module, x = Small().eval(), torch.randn(2, 8)
         program = tangram.compile(module, [x], **SEARCH)
@@ -326,6 +342,26 @@ class Programs(unittest.TestCase):
         self.assertIsInstance(found, torch.Tensor)
         torch.testing.assert_close(found, module(x).detach())
         torch.testing.assert_close(program(x.t().contiguous().t()), found)  # another layout
+
+    def test_inputs_that_are_not_read_are_taken(self):
+        class First(torch.nn.Module):
+            def forward(self, x, y):
+                return torch.relu(x)
+
+        x, y = torch.randn(2, 8), torch.randn(3)
+        torch.testing.assert_close(tangram.compile(First(), [x, y], **SEARCH)(x, y), torch.relu(x))
+        exported = tangram.from_exported(torch.export.export(First(), (x, y)))
+        torch.testing.assert_close(torch.as_tensor(exported.run(x, y)), torch.relu(x))
+
+    def test_products_with_vectors_are_exported(self):
+        class Products(torch.nn.Module):
+            def forward(self, x, y, v):
+                return x @ v, v @ y, v @ v, v @ x.mT, x @ y
+
+        given = torch.randn(2, 3, 4), torch.randn(4, 5), torch.randn(4)
+        found = tangram.from_exported(torch.export.export(Products(), given)).run(*given)
+        for ours, wanted in zip(found, Products()(*given), strict=True):
+            torch.testing.assert_close(torch.as_tensor(ours), wanted)
 
     def test_operators_without_a_form_are_named(self):
         class Gamma(torch.nn.Module):

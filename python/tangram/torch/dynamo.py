@@ -21,6 +21,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .._core import parse
 from .._errors import Error
 from .._model import Model
+from .core import STAYS
 from .exported import model_of_graph
 from .operators import HANDLERS, decompositions
 from .writer import NotSupported, computed, fake, is_random, is_table, write, write_alone
@@ -163,9 +164,10 @@ class Supported(OperatorSupportBase):
         source = node.args[0] if node.target is operator.getitem else node
         try:  # outputs go where their operator goes: all have a form, or none
             for one in (source, *(user for user in source.users if user.target is operator.getitem)):
-                parse(write_alone(one, self._constants, HANDLERS), "<alone>", "", {})
+                if one.users:  # else an assertion, which is left out
+                    parse(write_alone(one, self._constants, HANDLERS), "<alone>", "", {})
         except (NotSupported, Error) as why:
-            self._made.kept[str(source.target)] = _reason(why)
+            self._made.kept[str(source.target)] = STAYS.get(source.target, _reason(why))
             return False
         return True
 

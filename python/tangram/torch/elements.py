@@ -85,6 +85,18 @@ def exp2(w: Writer, node: Node) -> str:
     return f"pow(2.0, {w.cast(node.args[0], fake(node).dtype)})"
 
 
+@row(aten.atan2.default)
+def atan2(w: Writer, node: Node) -> str:
+    """`atan(abs(y) / abs(x))`, in the quadrant of the signs, of which zeros have one, too"""
+    y, x = _operands(w, node)
+    high, wide = w.let(f"abs({y})"), w.let(f"abs({x})")
+    same = w.let(f"select({wide} == 0, 0.0, {math.pi / 4!r})")  # also where both are infinite
+    angle = w.let(f"select({high} == {wide}, {same}, atan({high} / {wide}))")
+    below = [f"{one} < 0 or {one} == 0 and 1.0 / {one} < 0" for one in (x, y)]
+    angle = w.let(f"select({below[0]}, {math.pi!r} - {angle}, {angle})")
+    return f"select({below[1]}, neg({angle}), {angle})"
+
+
 @row(aten.trunc.default)
 def trunc(w: Writer, node: Node) -> str:
     """`ceil` below 0, else `floor`"""
@@ -132,9 +144,14 @@ def div_mode(w: Writer, node: Node) -> str:
 @row(aten.clamp.Tensor)
 def clamp(w: Writer, node: Node) -> str:
     """`maximum` and `minimum`"""
+    return bounded(w, node, argument(node, "min"), argument(node, "max"))
+
+
+def bounded(w: Writer, node: Node, low: Any, high: Any) -> str:
+    """Between numbers or tensors, in the type of the result."""
     kind = fake(node).dtype
     text = w.cast(node.args[0], kind)
-    for name, bound in (("maximum", argument(node, "min")), ("minimum", argument(node, "max"))):
+    for name, bound in (("maximum", low), ("minimum", high)):
         if bound is not None:
             text = f"{name}({text}, {w.cast(bound, kind)})"
     return text
@@ -219,7 +236,7 @@ def var_mean(w: Writer, node: Node, place: int) -> str:
 def _place_of_the_first(w: Writer, x: Node, axis: int | None, keep: bool, largest: bool) -> str:
     """The index of the largest or smallest element; of equals the first, and a NaN is either."""
     shape = list(fake(x).shape)
-    text = w.operand(x)
+    text = _ordinal(w, x)
     if axis is None:
         text = w.let(f"reshape({text}, [-1])")
     at = 0 if axis is None else axis % len(shape)
@@ -252,9 +269,8 @@ def _extreme(name: str) -> Any:
         keep = bool(argument(node, "keepdim"))
         if place == 1:
             return _place_of_the_first(w, x, axis, keep, name == "reduce_max")
-        if fake(x).dtype == torch.bool:
-            raise NotSupported(f"{node.target} of bool")
-        return f"{name}({w.operand(x)}, axes = [{axis}], keepdims = {literal(keep)})"
+        found = f"{name}({_ordinal(w, x)}, axes = [{axis}], keepdims = {literal(keep)})"
+        return f"cast({found}, bool)" if fake(x).dtype == torch.bool else found
     piece.__doc__ = f"`{name}`, and its index as of `aten.arg{name[-3:]}`"
     return piece
 
@@ -278,11 +294,14 @@ def sort(w: Writer, node: Node, place: int) -> str:
 
 def _ordered(w: Writer, node: Node, axis: int, k: int, largest: bool, place: int) -> str:
     x = node.args[0]
-    if fake(x).dtype == torch.bool:
-        raise NotSupported(f"{node.target} of bool")
     options = f"axis = {axis}, k = {k}, largest = {literal(largest)}"
-    places = f"top_k({w.operand(x)}, {options})"
+    places = f"top_k({_ordinal(w, x)}, {options})"
     return places if place == 1 else along(w, x, axis, w.let(places), list(fake(node).shape))
+
+
+def _ordinal(w: Writer, x: Node) -> str:
+    """Something that has an order: of bool, numbers."""
+    return w.cast(x, torch.int32 if fake(x).dtype == torch.bool else fake(x).dtype)
 
 
 def along(w: Writer, x: Node, axis: int, places: str, shape: list[int]) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from . import elements, places, windows  # noqa: F401  rows of theirs
+from . import places, windows  # noqa: F401  rows of theirs
+from .elements import bounded
 from .rows import HANDLERS, PIECES, argument, aten, axes_of, decompositions, reshaped, row, table
 from .windows import vector
 from .writer import Handler, NotSupported, Writer, dtype_word, fake, literal
@@ -123,10 +124,12 @@ def gelu(w: Writer, node: Node) -> str:
 
 @row(aten.hardtanh.default, aten.clamp.default)
 def clip(w: Writer, node: Node) -> str:
-    """`clip`; from 0 to 6 `relu6`, from 0 on `relu`"""
+    """`clip`; from 0 to 6 `relu6`, from 0 on `relu`; of integers `maximum` and `minimum`"""
     hard = node.target is aten.hardtanh.default
     low = argument(node, "min_val" if hard else "min")
     high = argument(node, "max_val" if hard else "max")
+    if not fake(node).is_floating_point() or not fake(node.args[0]).is_floating_point():
+        return bounded(w, node, low, high)
     x = w.operand(node.args[0])
     if low == 0 and high == 6:
         return f"relu6({x})"
@@ -185,19 +188,24 @@ def same(w: Writer, node: Node) -> str:
 
 @row(aten.mm.default, aten.bmm.default, aten.matmul.default)
 def matmul(w: Writer, node: Node) -> str:
-    """`@`"""
-    if min(fake(arg).dim() for arg in node.args) < 2:
-        raise NotSupported("a product with a vector")
-    return f"{w.operand(node.args[0])} @ {w.operand(node.args[1])}"
+    """`@`; of vectors with an axis of size 1"""
+    a, b = (w.operand(arg) for arg in node.args)
+    if fake(node.args[0]).dim() == 1:
+        a = f"reshape({a}, [1, -1])"
+    if fake(node.args[1]).dim() == 1:
+        b = f"reshape({b}, [-1, 1])"
+    flat = min(fake(arg).dim() for arg in node.args) < 2
+    return f"reshape({a} @ {b}, {literal(list(fake(node).shape))})" if flat else f"{a} @ {b}"
 
 
 @row(aten.addmm.default, aten.baddbmm.default)
 def addmm(w: Writer, node: Node) -> str:
-    """`a @ b + c`"""
-    if node.kwargs.get("beta", 1) != 1 or node.kwargs.get("alpha", 1) != 1:
-        raise NotSupported("addmm with factors")
+    """`a @ b + c`, each with its factor"""
     c, a, b = (w.operand(arg) for arg in node.args)
-    return f"{a} @ {b} + {c}"
+    product, (alpha, beta) = f"{a} @ {b}", (node.kwargs.get(name, 1) for name in ("alpha", "beta"))
+    if alpha != 1:
+        product = f"{literal(float(alpha))} * ({product})"
+    return product if beta == 0 else f"{product} + {c}" + (f" * {literal(float(beta))}" if beta != 1 else "")
 
 
 @row(aten.linear.default)
@@ -239,10 +247,9 @@ def _image(w: Writer, arg: Node) -> str:
 
 def attention(w: Writer, q: Node, k: Node, v: Node, mask: Any, causal: bool, scale: float | None) -> str:
     query, key = fake(q), fake(k)
-    if query.shape[:-2] != key.shape[:-2]:
-        raise NotSupported("attention whose heads share keys")
+    keys, values = _for_each_head(w, k, query), _for_each_head(w, v, query)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = w.let(f"{literal(float(scale))} * ({w.operand(q)} @ transpose({w.operand(k)}))")
+    scores = w.let(f"{literal(float(scale))} * ({w.operand(q)} @ transpose({keys}))")
     if causal:
         sizes = literal([query.shape[-2], key.shape[-2]])
         seen = w.let(f"iota({sizes}, i32, axis = 1) <= iota({sizes}, i32, axis = 0)")
@@ -251,14 +258,26 @@ def attention(w: Writer, q: Node, k: Node, v: Node, mask: Any, causal: bool, sca
         scores = w.let(f"select({w.operand(mask)}, {scores}, -inf)")
     elif mask is not None:
         scores = w.let(f"{scores} + {w.operand(mask)}")
-    return f"softmax({scores}) @ {w.operand(v)}"
+    return f"softmax({scores}) @ {values}"
+
+
+def _for_each_head(w: Writer, x: Node, query: torch.Tensor) -> str:
+    """Keys or values [.., heads, S, D], of which several heads of the queries in turn may share one."""
+    sizes = list(fake(x).shape)
+    if sizes[:-2] == list(query.shape[:-2]):
+        return w.operand(x)
+    if sizes[:-3] != list(query.shape[:-3]) or query.shape[-3] % sizes[-3]:
+        raise NotSupported("attention over batches of several sizes")
+    wide = [*sizes[:-2], query.shape[-3] // sizes[-3], *sizes[-2:]]
+    apart = f"reshape({w.operand(x)}, {literal([*sizes[:-2], 1, *sizes[-2:]])})"
+    return w.let(f"reshape(broadcast({apart}, {literal(wide)}), {literal([*query.shape[:-2], *sizes[-2:]])})")
 
 
 @row(aten.scaled_dot_product_attention.default, aten._scaled_dot_product_flash_attention_for_cpu.default)
 def scaled_dot_product_attention(w: Writer, node: Node) -> str:
     """`softmax(scale * (q @ transpose(k)) + mask) @ v`"""
-    if argument(node, "dropout_p", 0) or argument(node, "enable_gqa", False):
-        raise NotSupported("attention with dropout, or whose heads share keys")
+    if argument(node, "dropout_p", 0):
+        raise NotSupported("attention with dropout")
     q, k, v = node.args[:3]
     return attention(w, q, k, v, argument(node, "attn_mask"), argument(node, "is_causal"),
                      argument(node, "scale"))
@@ -269,30 +288,33 @@ def scaled_dot_product_attention(w: Writer, node: Node) -> str:
 @row(aten.max_pool2d.default, aten.max_pool2d_with_indices.default)
 def max_pool(w: Writer, node: Node) -> str:
     """`max_pool2d`"""
-    kernel, stride, pad = (list(argument(node, name)) for name in ("kernel_size", "stride", "padding"))
     if set(argument(node, "dilation")) != {1}:
         raise NotSupported("max pooling with dilation")
-    kernel, stride, pad = ((sizes * 2)[:2] for sizes in (kernel, stride or kernel, pad))
-    # With ceil_mode a last window may reach beyond the image; padding never wins.
-    beyond = [max(0, (rows - 1) * step + window - size - 2 * edge)
-              for rows, step, window, size, edge in zip(
-                  fake(node).shape[-2:], stride, kernel, fake(node.args[0]).shape[-2:], pad)]
-    edges = [*pad, pad[0] + beyond[0], pad[1] + beyond[1]]
+    kernel, stride, _, edges = _windows(node)  # padding never wins
     return f"max_pool2d({w.operand(node.args[0])}, {kernel}, {stride}, {edges})"
 
 
 @row(aten.avg_pool2d.default)
 def avg_pool(w: Writer, node: Node) -> str:
     """`avg_pool2d`"""
+    kernel, stride, pad, edges = _windows(node)
+    counted, divisor = bool(argument(node, "count_include_pad")), argument(node, "divisor_override")
+    if edges[2:] != pad and (divisor is not None or counted and any(pad)):
+        raise NotSupported("average pooling whose last windows reach beyond the padding and count it")
+    # Windows that reach beyond the image count what is within it.
+    counted = (counted or divisor is not None) and edges[2:] == pad
+    result = f"avg_pool2d({w.operand(node.args[0])}, {kernel}, {stride}, {edges}, {literal(counted)})"
+    return result if divisor is None else f"{result} * {math.prod(kernel) / divisor!r}"
+
+
+def _windows(node: Node) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Kernel, stride, padding, and padding of all edges: with ceil_mode a last window may reach beyond it."""
     kernel, stride, pad = (list(argument(node, name)) for name in ("kernel_size", "stride", "padding"))
-    if argument(node, "ceil_mode") or argument(node, "divisor_override") is not None:
-        raise NotSupported("average pooling with ceil_mode or a divisor")
-    return (f"avg_pool2d({w.operand(node.args[0])}, {_pair(kernel)}, {_pair(stride or kernel)}, {_pair(pad)}, "
-            f"{literal(argument(node, 'count_include_pad'))})")
-
-
-def _pair(sizes: Sequence[int]) -> str:
-    return literal(list(sizes) * (2 // len(sizes)))
+    kernel, stride, pad = ((sizes * 2)[:2] for sizes in (kernel, stride or kernel, pad))
+    beyond = [max(0, (rows - 1) * step + window - size - 2 * edge)
+              for rows, step, window, size, edge in zip(
+                  fake(node).shape[-2:], stride, kernel, fake(node.args[0]).shape[-2:], pad)]
+    return kernel, stride, pad, [*pad, pad[0] + beyond[0], pad[1] + beyond[1]]
 
 
 @row(aten._native_batch_norm_legit_no_training.default)
@@ -300,8 +322,8 @@ def batch_norm(w: Writer, node: Node) -> str:
     """`batch_norm`"""
     x, scale, shift, mean, variance = node.args[:5]
     count = fake(x).shape[1]
-    operands = ", ".join([w.operand(x), vector(w, scale, count, 1.0), vector(w, shift, count, 0.0),
-                          w.operand(mean), w.operand(variance)])
+    operands = ", ".join([w.operand(x), vector(w, scale, x, count, 1.0), vector(w, shift, x, count, 0.0),
+                          vector(w, mean, x, count, 0.0), vector(w, variance, x, count, 1.0)])
     return f"batch_norm({operands}, eps = {literal(float(argument(node, 'eps')))})"
 
 
@@ -326,7 +348,9 @@ def _reduce(name: str, dims: str) -> Handler:
         x = node.args[0]
         axes = axes_of(argument(node, dims), fake(x).dim())
         keep = literal(bool(argument(node, "keepdim", False)))
-        return f"{name}({w.cast(x, fake(node).dtype)}, axes = {axes}, keepdims = {keep})"
+        flags = fake(node).dtype == torch.bool  # the largest of which is found among numbers
+        result = f"{name}({w.cast(x, torch.int32 if flags else fake(node).dtype)}, axes = {axes}, keepdims = {keep})"
+        return f"cast({result}, bool)" if flags else result
     handler.__doc__ = f"`{name}`"
     return handler
 
@@ -418,15 +442,18 @@ def cat(w: Writer, node: Node) -> str:
 
 @row(aten.constant_pad_nd.default)
 def pad(w: Writer, node: Node) -> str:
-    """`pad`, or an index where sizes are below 0"""
-    sizes, rank = list(node.args[1]), fake(node).dim()
-    if min(sizes) < 0:
-        raise NotSupported("padding by less than nothing")
-    before, after = [0] * rank, [0] * rank
+    """`pad`; an index where sizes are below 0"""
+    sizes, shape = list(node.args[1]), list(fake(node.args[0]).shape)
+    before, after = [0] * len(shape), [0] * len(shape)
     for place in range(len(sizes) // 2):
         before[-1 - place], after[-1 - place] = sizes[2 * place], sizes[2 * place + 1]
+    text = w.operand(node.args[0])
+    if min(sizes) < 0:
+        within = (f"{max(0, -low)}:{size - max(0, -high)}" for low, high, size in zip(before, after, shape))
+        text = f"{text}[{', '.join(within)}]"
     value = float(argument(node, "value", 0) or 0)
-    return f"pad({w.operand(node.args[0])}, {before}, {after}, {literal(value)})"
+    before, after = ([max(0, size) for size in side] for side in (before, after))
+    return f"pad({text}, {before}, {after}, {literal(value)})" if any(before + after) else text
 
 
 @row(aten.embedding.default)
@@ -472,7 +499,3 @@ def piece(w: Writer, node: Node) -> str:
     sizes = [part.shape[axis] for part in source.meta["val"]]
     first = sum(sizes[:place])
     return _indexed(w, source.args[0], axis, f"{first}:{first + sizes[place]}")
-
-
-if __name__ == "__main__":
-    print(table(), end="")

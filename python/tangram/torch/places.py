@@ -18,18 +18,20 @@ from .writer import Handler, NotSupported, Writer, dtype_word, fake, literal
 
 @row(aten.index.Tensor, aten._unsafe_index.Tensor)
 def index(w: Writer, node: Node) -> str:
-    """`gather`; by several tensors, of neighbouring axes as one"""
+    """`gather`; by several tensors, of axes as one, which are the first where they are apart"""
     x, indices = node.args
     places = [axis for axis, one in enumerate(indices) if one is not None]
-    if places != list(range(places[0], places[-1] + 1)):
-        raise NotSupported("an index by tensors on axes apart")
-    if any(fake(indices[axis]).dtype == torch.bool for axis in places):
-        raise NotSupported("an index by a mask")
-    sizes = list(fake(x).shape)
+    if any(fake(indices[axis]).dtype in (torch.bool, torch.uint8) for axis in places):
+        raise NotSupported("an index by a mask, whose count of elements depends on values")
+    sizes, text = list(fake(x).shape), w.operand(x)
     steps = [from_the_start(w, indices[axis], sizes[axis]) for axis in places]
     first, last = places[0], places[-1] + 1
+    if last - first != len(places):
+        perm = [*places, *(axis for axis in range(len(sizes)) if axis not in places)]
+        sizes, text = [sizes[axis] for axis in perm], f"transpose({text}, perm = {perm})"
+        first, last = 0, len(places)
     whole = [*sizes[:first], math.prod(sizes[first:last]), *sizes[last:]]
-    flat = w.operand(x) if len(places) == 1 else w.let(f"reshape({w.operand(x)}, {literal(whole)})")
+    flat = text if len(places) == 1 else w.let(f"reshape({text}, {literal(whole)})")
     return f"gather({flat}, {linear(w, steps, sizes[first:last])}, axis = {first})"
 
 

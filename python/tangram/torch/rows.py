@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from . import apart
+from . import apart, core
 from .writer import Handler, Writer, fake, literal
 
 aten = torch.ops.aten
@@ -40,18 +40,32 @@ def pieces(*targets: Any) -> Callable[[Piece], Piece]:
 
 
 def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
-    """Those of operators that have no row: of others the whole says more than its pieces."""
-    return {target: rule for target, rule in {**known, **apart.RULES}.items() if target not in HANDLERS}
+    """Those of operators that have no row: of others the whole says more than its pieces. Rules of ours for
+    those are about forms that the row lacks."""
+    return {target: rule for target, rule in known.items() if target not in HANDLERS} | apart.RULES
 
 
 def table() -> str:
     """The table, as Markdown: OPERATORS.md."""
     lines = ["# What operators of PyTorch become", "",
-             "Made by `python -m tangram.torch.operators`. Others stay with PyTorch.", "",
-             "| ATen | Tangram |", "|---|---|"]
-    lines += [f"| `{target}` | {(handler.__doc__ or '').splitlines()[0]} |"
-              for target, handler in sorted(HANDLERS.items(), key=lambda item: str(item[0]))]
+             "Made by `python -m tangram.torch`. Operators that are not here PyTorch takes apart into those that are, "
+             "where it can; others stay with PyTorch."]
+    lines += _section(None, "Tangram", {target: _words(handler) for target, handler in HANDLERS.items()})
+    lines += _section("Taken apart", "into", {target: _words(rule) for target, rule in apart.RULES.items()})
+    lines += _section("Of the core set, without a form", "why", core.STAYS)
     return "\n".join(lines) + "\n"
+
+
+def _section(title: str | None, column: str, rows: Mapping[Any, str]) -> list[str]:
+    heading = ["", f"## {title}"] if title else []
+    return [*heading, "", f"| ATen | {column} |", "|---|---|",
+            *(f"| `{target}` | {words} |" for target, words in sorted(rows.items(), key=lambda item: str(item[0])))]
+
+
+def _words(described: Callable[..., Any]) -> str:
+    if described.__module__.startswith("torch."):
+        return "PyTorch's own pieces"
+    return (described.__doc__ or "").splitlines()[0]
 
 
 def argument(node: Node, name: str, default: Any = None) -> Any:

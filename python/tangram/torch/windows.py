@@ -14,9 +14,10 @@ from .writer import NotSupported, Writer, dtype_word, fake, literal
 # --- norms --------------------------------------------------------------------------------------------
 
 
-def vector(w: Writer, given: Any, count: int, value: float) -> str:
-    """A scale or shift, or the one that changes nothing."""
-    return f"full([{count}], {value}, f32)" if given is None else w.operand(given)
+def vector(w: Writer, given: Any, like: Node, count: int, value: float) -> str:
+    """A scale or shift in the type of the elements, or the one that changes nothing."""
+    kind = fake(like).dtype
+    return f"full([{count}], {value}, {dtype_word(kind)})" if given is None else w.cast(given, kind)
 
 
 @row(aten.native_layer_norm.default)
@@ -24,7 +25,7 @@ def layer_norm(w: Writer, node: Node) -> str:
     """`layer_norm`, over the last axes as one"""
     x, sizes, scale, shift = node.args[:4]
     shape, count = list(fake(x).shape), math.prod(sizes)
-    scale, shift = vector(w, scale, count, 1.0), vector(w, shift, count, 0.0)
+    scale, shift = vector(w, scale, x, count, 1.0), vector(w, shift, x, count, 0.0)
     eps = literal(float(argument(node, "eps")))
     if len(sizes) == 1:
         return f"layer_norm({w.operand(x)}, {scale}, {shift}, eps = {eps})"

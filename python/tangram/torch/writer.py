@@ -89,7 +89,7 @@ class Writer:
     def cast(self, arg: Any, dtype: torch.dtype) -> str:
         """The operand in that type."""
         if not isinstance(arg, Node):
-            return literal(float(arg)) if dtype.is_floating_point else literal(arg)
+            return literal(float(arg) if dtype.is_floating_point else bool(arg) if dtype == torch.bool else arg)
         if fake(arg).dtype not in DTYPES and (arg in self._known or self._others.get(arg)):
             return self._converted(arg, dtype)
         text = self.operand(arg)
@@ -210,7 +210,7 @@ def write(
         if node.op == "placeholder" and node in weights:
             writer.weight(node, *weights[node])
         elif node.op == "placeholder":
-            if node.users:
+            if node.users or isinstance(node.meta.get("val"), torch.Tensor):
                 writer.input(node)
                 inputs.append(node)
         elif node.op == "call_function":
