@@ -9,6 +9,7 @@ The package has to be installed where this runs (`./dev test --oracle --full` do
 test is skipped.
 """
 import argparse
+import doctest
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ try:
     import torch
 
     import tangram
+    import tangram._torch_programs
     import tangram.torch
     from tangram.torch.core import STAYS
     from tangram.torch.operators import HANDLERS, decompositions
@@ -379,6 +381,14 @@ class Programs(unittest.TestCase):
                     "print(len({line.split()[-1] for line in open('/proc/self/maps') if 'gomp' in line}))")
             done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
             self.assertEqual(done.stdout.strip(), "1", order)
+
+
+class Examples(unittest.TestCase):
+    def test_in_documentation(self):
+        for module in (tangram._torch_programs, tangram.torch.dynamo):
+            torch._dynamo.reset()
+            failed, tried = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+            self.assertEqual((failed, tried > 2), (0, True), module.__name__)
 
 
 if __name__ == "__main__":
