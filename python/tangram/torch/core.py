@@ -30,5 +30,6 @@ STAYS: dict[Any, str] = {
     **dict.fromkeys((aten.sym_numel.default, aten.sym_size.int, aten.sym_stride.int,
                      aten.sym_storage_offset.default), _SIZES),
     aten._native_batch_norm_legit.default: "for training: it changes its statistics",
+    aten.resize_.default: "changes its operand; graphs of Dynamo change nothing",
     aten.atan2.out: "writes into a tensor of the caller; graphs of Dynamo have `atan2.default`",
 }
